@@ -1,0 +1,3 @@
+module hightide
+
+go 1.26

@@ -1,0 +1,157 @@
+// Package analyze turns a recording into a Report: what the memory was, who held it, what grows,
+// and what to change.
+//
+//	mem.Run ──▶ Analysis, one file each, listed in All ──▶ Report ──▶ terminal, HTML, JSON, CI
+//
+// Analyses are pure functions and know nothing of each other; each adds findings, tables, series.
+// Read analyze.go next. To add one: a file with a func(*Input, *Report), and a line in All.
+package analyze
+
+import "hightide/internal/mem"
+
+// ReportVersion is the version of the report's JSON form; it grows when a field changes meaning.
+const ReportVersion = 1
+
+// Report is one result that every front door can show. Its JSON form is documented in
+// docs/formats/json.md and is what web/ draws.
+type Report struct {
+	Version   int           `json:"version"`
+	Run       mem.RunInfo   `json:"run"`
+	Processes []mem.Process `json:"processes"`
+	Headline  Headline      `json:"headline"`
+	Findings  []Finding     `json:"findings"` // worst first
+	Tables    []Table       `json:"tables"`
+	Series    []Series      `json:"series"`
+	Phases    []PhaseBar    `json:"phases"` // for the timeline: an even selection, never more than a few thousand
+	Steps     []StepPoint   `json:"steps"`
+	Marks     []Mark        `json:"marks"`   // events worth a line on the timeline
+	Notes     []string      `json:"notes"`   // what was not observed and why, how it was sampled, damage
+	Dropped   uint64        `json:"dropped"` // records lost on the way
+}
+
+// Headline is the answer in one breath.
+type Headline struct {
+	Verdict    string       `json:"verdict"` // one sentence, for people
+	Duration   int64        `json:"duration_ns"`
+	Steps      uint64       `json:"steps"`
+	ExitCode   mem.Optional `json:"exit_code,omitzero"`
+	Signal     mem.Optional `json:"signal,omitzero"`
+	Complete   bool         `json:"complete"` // the recording has its end
+	Peak       Peak         `json:"peak"`
+	Growth     mem.Optional `json:"growth_bytes_per_step,omitzero"`
+	StepTime   mem.Optional `json:"step_time_ns,omitzero"` // median
+	MainSource string       `json:"main_source,omitempty"` // which series the picture leads with
+}
+
+// Peak holds the high-water marks; absent where not observed.
+type Peak struct {
+	HostRSS    mem.Optional `json:"host_rss_bytes,omitzero"` // process tree
+	HostPSS    mem.Optional `json:"host_pss_bytes,omitzero"`
+	Heap       mem.Optional `json:"heap_bytes,omitzero"`
+	DeviceUsed mem.Optional `json:"device_used_bytes,omitzero"`
+	Allocated  mem.Optional `json:"allocated_bytes,omitzero"`
+	Reserved   mem.Optional `json:"reserved_bytes,omitzero"`
+	Time       mem.Optional `json:"time_ns,omitzero"` // of the leading one, since the run began
+	Phase      mem.Phase    `json:"phase,omitempty"`
+	Step       mem.Optional `json:"step,omitzero"`
+	Process    uint32       `json:"process,omitempty"`
+	Label      mem.Label    `json:"label"`
+}
+
+// Finding kinds.
+const (
+	KindLeak          = "leak"   // grows with the steps, and the line is known
+	KindGrowth        = "growth" // grows with the steps, line not known
+	KindOOM           = "oom"
+	KindFragmentation = "fragmentation"
+	KindSwap          = "swap"
+	KindFaults        = "faults"
+	KindGap           = "gap"
+	KindDrop          = "drop"
+	KindAlert         = "alert"
+)
+
+// Finding points at a line, with bytes and a reason to believe it. File and Line name the holder
+// where it is known, else the site of allocation; the site has its own fields.
+type Finding struct {
+	Kind         string         `json:"kind"`
+	Severity     string         `json:"severity"` // critical, warning, info
+	Title        string         `json:"title"`
+	Text         string         `json:"text"`
+	Advice       string         `json:"advice,omitempty"`
+	Process      uint32         `json:"process,omitempty"`
+	File         string         `json:"file,omitempty"`
+	Line         int            `json:"line,omitempty"`
+	Holder       string         `json:"holder,omitempty"` // name of the container
+	SiteFile     string         `json:"site_file,omitempty"`
+	SiteLine     int            `json:"site_line,omitempty"`
+	SiteFunction string         `json:"site_function,omitempty"`
+	Stack        []mem.Location `json:"stack,omitempty"`
+	Bytes        mem.Optional   `json:"bytes,omitzero"`
+	BytesPerStep mem.Optional   `json:"bytes_per_step,omitzero"`
+	Error        mem.Optional   `json:"error_bytes,omitzero"` // half width of the 95 % interval of BytesPerStep, else of Bytes
+	Confidence   float64        `json:"confidence,omitempty"` // 0 to 1
+	Phase        mem.Phase      `json:"phase,omitempty"`
+	Label        mem.Label      `json:"label"`
+}
+
+// Table is rows of plain cells under columns that carry the unit.
+type Table struct {
+	Name    string   `json:"name"` // "phases", "modules", "sites", "processes", …
+	Title   string   `json:"title"`
+	Note    string   `json:"note,omitempty"`
+	Columns []Column `json:"columns"`
+	Rows    [][]Cell `json:"rows"`
+}
+
+// Column says what the cells below it are.
+type Column struct {
+	Name  string    `json:"name"`
+	Title string    `json:"title"`
+	Unit  mem.Unit  `json:"unit,omitempty"` // empty: text
+	Label mem.Label `json:"label,omitempty"`
+}
+
+// Cell is a text or an integer in the column's unit; nil where absent.
+type Cell any // string | int64 | nil
+
+// Series is a curve for the picture, thinned to what a screen can show without losing its peaks.
+type Series struct {
+	Name    string    `json:"name"`
+	Title   string    `json:"title"`
+	Process uint32    `json:"process"`
+	Device  string    `json:"device,omitempty"`
+	Unit    mem.Unit  `json:"unit"`
+	Label   mem.Label `json:"label"`
+	Error   int64     `json:"error,omitempty"`
+	X       []int64   `json:"x"` // ns since the run began
+	Y       []int64   `json:"y"`
+}
+
+// PhaseBar is a coloured stretch of the timeline.
+type PhaseBar struct {
+	Process uint32    `json:"process"`
+	Phase   mem.Phase `json:"phase"`
+	Name    string    `json:"name,omitempty"`
+	Step    uint64    `json:"step"`
+	Start   int64     `json:"start_ns"` // since the run began
+	End     int64     `json:"end_ns"`
+}
+
+// StepPoint is memory at the end of a step, the growth picture's dot.
+type StepPoint struct {
+	Process uint32       `json:"process"`
+	Step    uint64       `json:"step"`
+	Time    int64        `json:"time_ns"`
+	RSS     mem.Optional `json:"rss_bytes,omitzero"`
+	Heap    mem.Optional `json:"heap_bytes,omitzero"`
+	Device  mem.Optional `json:"device_bytes,omitzero"`
+}
+
+// Mark is a moment on the timeline.
+type Mark struct {
+	Time    int64  `json:"time_ns"`
+	Kind    string `json:"kind"`
+	Text    string `json:"text"`
+	Process uint32 `json:"process,omitempty"`
+}

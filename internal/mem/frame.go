@@ -1,0 +1,284 @@
+package mem
+
+// Frame is one fact of a recording. The concrete types are all in this file; wire gives each a
+// number that is never reused. Frames may repeat: a later RunInfo, Process or PhaseStats replaces
+// the earlier one with the same key, so a recording cut off anywhere is still true.
+type Frame interface{ frame() }
+
+// RunInfo identifies the run. Written at the start and again when more is known.
+type RunInfo struct {
+	ID        string            `json:"id"`
+	Name      string            `json:"name,omitempty"`
+	Tags      map[string]string `json:"tags,omitempty"`
+	Verb      string            `json:"verb"` // run, imagine, attach, replay
+	Label     Label             `json:"label"`
+	Command   []string          `json:"command"` // secrets masked
+	Cwd       string            `json:"cwd,omitempty"`
+	Env       map[string]string `json:"env,omitempty"` // allow-listed variables only, secrets masked
+	Version   string            `json:"version"`       // of hightide
+	Host      Host              `json:"host"`
+	Git       *Git              `json:"git,omitempty"`
+	StartMono int64             `json:"start_mono_ns"` // the clock pair: the same instant on both clocks
+	StartWall int64             `json:"start_wall_ns"`
+	Options   map[string]string `json:"options,omitempty"` // the run's own settings, for the reader of a report
+}
+
+// Host is the machine as the run found it.
+type Host struct {
+	Name     string   `json:"name,omitempty"`
+	OS       string   `json:"os"`
+	Kernel   string   `json:"kernel,omitempty"`
+	CPU      string   `json:"cpu,omitempty"`
+	CPUs     int      `json:"cpus"`
+	Memory   Optional `json:"memory_bytes,omitzero"`
+	Limit    Optional `json:"memory_limit_bytes,omitzero"` // of the control group, where there is one
+	PageSize int      `json:"page_bytes"`
+	GPUs     []GPU    `json:"gpus,omitempty"`
+}
+
+// GPU is a device as its vendor's interface names it.
+type GPU struct {
+	Index  int      `json:"index"`
+	UUID   string   `json:"uuid,omitempty"`
+	Vendor string   `json:"vendor"`
+	Name   string   `json:"name"`
+	Memory Optional `json:"memory_bytes,omitzero"`
+	Driver string   `json:"driver,omitempty"`
+}
+
+// Git is the state of the working copy the command ran in.
+type Git struct {
+	Commit string `json:"commit"`
+	Branch string `json:"branch,omitempty"`
+	Dirty  bool   `json:"dirty"`
+}
+
+// Process is one observed process. ID is the run's own number for it (from 1, never reused: pids
+// are); 0 means the whole run or the host. Replaced as more becomes known.
+type Process struct {
+	ID         uint32            `json:"id"`
+	PID        int               `json:"pid"`
+	Parent     uint32            `json:"parent,omitempty"` // ID of the parent, 0 where it is not in the run
+	StartTicks uint64            `json:"start_ticks,omitempty"`
+	Command    []string          `json:"command,omitempty"` // secrets masked
+	Role       string            `json:"role,omitempty"`    // main, rank, dataloader, launcher, child…
+	Rank       Optional          `json:"rank,omitzero"`
+	LocalRank  Optional          `json:"local_rank,omitzero"`
+	WorldSize  Optional          `json:"world_size,omitzero"`
+	Python     string            `json:"python,omitempty"`     // version
+	Frameworks map[string]string `json:"frameworks,omitempty"` // torch: 2.15.0, …
+	Facts      map[string]string `json:"facts,omitempty"`      // amp: bfloat16, compile: yes, heap: sampled …
+	Start      int64             `json:"start_mono_ns"`
+	End        Optional          `json:"end_mono_ns,omitzero"`
+	ExitCode   Optional          `json:"exit_code,omitzero"`
+	Signal     Optional          `json:"signal,omitzero"`
+	MaxRSS     Optional          `json:"maxrss_bytes,omitzero"` // the kernel's own high-water mark (VmHWM or ru_maxrss)
+}
+
+// SeriesDef names a series of samples. Well-known names are in series.go.
+type SeriesDef struct {
+	ID      uint32 `json:"id"` // unique in the recording, from 1
+	Process uint32 `json:"process"`
+	Device  string `json:"device,omitempty"` // cuda:0, nvidia:0 …
+	Name    string `json:"name"`
+	Unit    Unit   `json:"unit"`
+	Label   Label  `json:"label"`
+	Error   int64  `json:"error,omitempty"` // half width of the 95 % interval, in the unit; 0: exact or not known
+}
+
+// Samples is a chunk of one series: Values[i] was read at Times[i]. Times never decrease.
+type Samples struct {
+	Series uint32
+	Times  []int64
+	Values []int64
+}
+
+// Span is one stay in a phase. RSS and device figures are read at its edges; RSSPeak is the
+// highest reading between them, where there was one.
+type Span struct {
+	Process     uint32   `json:"process"`
+	Thread      uint32   `json:"thread,omitempty"`
+	Phase       Phase    `json:"phase"`
+	Name        string   `json:"name,omitempty"` // module path, user span
+	Step        uint64   `json:"step"`           // optimizer steps completed before it
+	Start       int64    `json:"start_ns"`
+	End         int64    `json:"end_ns"`
+	RSSStart    Optional `json:"rss_start_bytes,omitzero"`
+	RSSEnd      Optional `json:"rss_end_bytes,omitzero"`
+	RSSPeak     Optional `json:"rss_peak_bytes,omitzero"`
+	DeviceStart Optional `json:"device_start_bytes,omitzero"` // allocated
+	DeviceEnd   Optional `json:"device_end_bytes,omitzero"`
+}
+
+// Spans is a batch. Long runs keep an even selection of steps; PhaseStats count all of them.
+type Spans []Span
+
+// PhaseStats sums all stays of one process in one phase (or module) so far. A later one with the
+// same Process, Phase and Name replaces it.
+type PhaseStats struct {
+	Process    uint32   `json:"process"`
+	Phase      Phase    `json:"phase"`
+	Name       string   `json:"name,omitempty"`
+	Count      uint64   `json:"count"`
+	Total      int64    `json:"total_ns"`
+	Max        int64    `json:"max_ns"`
+	RSSPeak    Optional `json:"rss_peak_bytes,omitzero"` // highest RSS seen inside it
+	RSSNet     Optional `json:"rss_net_bytes,omitzero"`  // sum of (end - start)
+	RSSMaxRise Optional `json:"rss_rise_bytes,omitzero"` // largest (peak - start)
+	DevicePeak Optional `json:"device_peak_bytes,omitzero"`
+	DeviceNet  Optional `json:"device_net_bytes,omitzero"`
+}
+
+// Step is the end of one optimizer step.
+type Step struct {
+	Process  uint32   `json:"process"`
+	Number   uint64   `json:"step"` // 1 after the first
+	Time     int64    `json:"time_ns"`
+	Duration int64    `json:"duration_ns"` // since the step before; 0 for the first
+	RSS      Optional `json:"rss_bytes,omitzero"`
+	Heap     Optional `json:"heap_bytes,omitzero"` // sampled live heap
+	Device   Optional `json:"device_bytes,omitzero"`
+	Micro    uint32   `json:"micro_steps,omitempty"`
+	Skipped  bool     `json:"skipped,omitempty"`
+}
+
+// Steps is a batch; thinned evenly on long runs. StepCount in Run is exact.
+type Steps []Step
+
+// StepTotal is how many steps a process has completed; replaces the earlier one.
+type StepTotal struct {
+	Process uint32 `json:"process"`
+	Steps   uint64 `json:"steps"`
+	Skipped uint64 `json:"skipped,omitempty"`
+}
+
+// Location is a place in the program: a line of Python or a native function.
+type Location struct {
+	File     string `json:"file"`
+	Line     int    `json:"line,omitempty"`
+	Function string `json:"function,omitempty"`
+	Native   bool   `json:"native,omitempty"`
+}
+
+// StackDef gives a stack its number. Innermost location first.
+type StackDef struct {
+	ID        uint32     `json:"id"` // unique in the recording, from 1; 0 means no stack is known
+	Locations []Location `json:"locations"`
+}
+
+// SiteUse is what one allocation site (process, stack) held at a moment, from the heap sampler.
+// Bytes are unbiased estimates from Poisson sampling; Count counts sampled blocks, from which the
+// relative error follows (about 1/sqrt(Count) for blocks below the always-recorded size).
+type SiteUse struct {
+	Stack     uint32 `json:"stack"`
+	Phase     Phase  `json:"phase,omitempty"` // of the first allocation seen at the site
+	Live      Bytes  `json:"live_bytes"`
+	Count     uint64 `json:"live_samples"`
+	Allocated Bytes  `json:"allocated_bytes"` // ever, cumulative
+}
+
+// HeapUse is the heap of one process at a moment. Sites holds only those that changed since the
+// frame before, unless Peak is set: then it is the complete picture at the highest live heap so
+// far, and replaces the earlier peak.
+type HeapUse struct {
+	Process  uint32    `json:"process"`
+	Time     int64     `json:"time_ns"`
+	Step     uint64    `json:"step"`
+	Live     Bytes     `json:"live_bytes"`
+	Variance float64   `json:"variance"` // of Live, bytes²: its standard error is the root
+	Peak     bool      `json:"peak,omitempty"`
+	Sites    []SiteUse `json:"sites"`
+}
+
+// Holder is a container that was seen to grow: what keeps a leak's bytes alive.
+type Holder struct {
+	Process  uint32   `json:"process"`
+	Time     int64    `json:"time_ns"`
+	Step     uint64   `json:"step"`
+	Kind     string   `json:"kind"` // list, dict, set, deque, autograd graph…
+	Name     string   `json:"name"` // as the program would say it: "history", "Trainer.log"
+	Where    Location `json:"where"`
+	Items    int64    `json:"items"`
+	PerStep  float64  `json:"items_per_step"`
+	Contains string   `json:"contains,omitempty"`    // type of the newest item
+	Tensors  Optional `json:"tensor_bytes,omitzero"` // held by its items, where they are tensors
+	Graph    bool     `json:"graph,omitempty"`       // items hold an autograd graph
+}
+
+// Module is a direct child of the root module, or the root itself.
+type Module struct {
+	Process    uint32 `json:"process"`
+	Name       string `json:"name"`
+	Class      string `json:"class"`
+	Parameters Bytes  `json:"parameter_bytes"`
+	Buffers    Bytes  `json:"buffer_bytes"`
+}
+
+// ModelUse is what the model itself holds, storages counted once. Replaces the earlier one.
+type ModelUse struct {
+	Process    uint32   `json:"process"`
+	Step       uint64   `json:"step"`
+	Device     string   `json:"device"` // cpu, cuda:0
+	Parameters Optional `json:"parameter_bytes,omitzero"`
+	Gradients  Optional `json:"gradient_bytes,omitzero"`
+	Optimizer  Optional `json:"optimizer_bytes,omitzero"`
+}
+
+// Event is something that happened once. Kinds: start, end, exit, oom, alert, drop, gap, log,
+// process-start, process-end, unobserved, kill.
+type Event struct {
+	Time    int64             `json:"time_ns"`
+	Process uint32            `json:"process,omitempty"`
+	Kind    string            `json:"kind"`
+	Text    string            `json:"text,omitempty"`
+	Step    Optional          `json:"step,omitzero"`
+	Bytes   Optional          `json:"bytes,omitzero"`
+	Where   *Location         `json:"where,omitempty"`
+	Facts   map[string]string `json:"facts,omitempty"`
+}
+
+// Snapshot is a piece of an allocator snapshot, as the framework wrote it. Pieces of one Name
+// follow each other; Last marks the end.
+type Snapshot struct {
+	Process uint32
+	Time    int64
+	Name    string // file name, as in "oom-rank0.pickle"
+	Format  string // "torch-pickle"
+	Piece   []byte
+	Last    bool
+}
+
+// Drop counts what was lost on the way, by where: "ring", "engine", "disk". Replaces the earlier
+// one of the same process and place.
+type Drop struct {
+	Process uint32 `json:"process"`
+	Place   string `json:"place"`
+	Records uint64 `json:"records"`
+	Bytes   uint64 `json:"bytes,omitempty"`
+}
+
+// End closes a run. A recording without one was cut off.
+type End struct {
+	Time     int64    `json:"time_ns"`
+	ExitCode Optional `json:"exit_code,omitzero"`
+	Signal   Optional `json:"signal,omitzero"`
+	Reason   string   `json:"reason,omitempty"` // exit, signal, stopped, recovered
+}
+
+func (RunInfo) frame()    {}
+func (Process) frame()    {}
+func (SeriesDef) frame()  {}
+func (Samples) frame()    {}
+func (Spans) frame()      {}
+func (PhaseStats) frame() {}
+func (Steps) frame()      {}
+func (StepTotal) frame()  {}
+func (StackDef) frame()   {}
+func (HeapUse) frame()    {}
+func (Holder) frame()     {}
+func (Module) frame()     {}
+func (ModelUse) frame()   {}
+func (Event) frame()      {}
+func (Snapshot) frame()   {}
+func (Drop) frame()       {}
+func (End) frame()        {}

@@ -1,0 +1,137 @@
+// Package mem holds the nouns of hightide: what a recording of a run says about memory.
+//
+//	wire, shm, intake ──▶ Frame ──▶ Run ──▶ analyze, export, tui, web
+//	  (decoders)        (one fact)  (all of them, in columns)
+//
+// A recording is a sequence of Frames, each a fact that stands on its own once the definitions
+// before it are known; a Run is what they add up to (see Run.Add). Everything here is a plain
+// value: no file, network, clock, environment or log is touched. Sizes are integers in bytes,
+// times are nanoseconds of the host's monotonic clock; an observation that was not made is absent,
+// never zero. Start reading at Run in run.go, then the frames in frame.go.
+package mem
+
+import "strconv"
+
+// Bytes is a size or a difference of sizes; negative means freed.
+type Bytes int64
+
+const (
+	KiB Bytes = 1 << 10
+	MiB Bytes = 1 << 20
+	GiB Bytes = 1 << 30
+	TiB Bytes = 1 << 40
+)
+
+// String writes b for people, with binary prefixes and about three significant digits: "1.27 GiB".
+func (b Bytes) String() string {
+	sign, magnitude := "", float64(b)
+	if b < 0 {
+		sign, magnitude = "-", -magnitude
+	}
+	for _, unit := range []struct {
+		size Bytes
+		name string
+	}{{TiB, "TiB"}, {GiB, "GiB"}, {MiB, "MiB"}, {KiB, "KiB"}} {
+		if magnitude < float64(unit.size)*0.9995 {
+			continue
+		}
+		value := magnitude / float64(unit.size)
+		decimals := 2
+		if value >= 99.95 {
+			decimals = 0
+		} else if value >= 9.995 {
+			decimals = 1
+		}
+		return sign + strconv.FormatFloat(value, 'f', decimals, 64) + " " + unit.name
+	}
+	return sign + strconv.FormatFloat(magnitude, 'f', 0, 64) + " B"
+}
+
+// Label says where a figure comes from. Every figure shown to a person carries one.
+type Label string
+
+const (
+	Measured  Label = "measured"  // observed on the real thing
+	Sampled   Label = "sampled"   // measured on a random sample; carries an error
+	Imagined  Label = "imagined"  // observed on an imaginary GPU
+	Replayed  Label = "replayed"  // recomputed by an allocator model
+	Estimated Label = "estimated" // computed otherwise; carries an error
+)
+
+// Unit says what an integer counts.
+type Unit string
+
+const (
+	UnitBytes       Unit = "bytes"
+	UnitNanoseconds Unit = "ns"
+	UnitCount       Unit = "count"
+	UnitMilli       Unit = "milli"   // thousandths, as in milli-percent-free ratios: 1000 is one whole
+	UnitCelsius     Unit = "celsius" // degrees
+	UnitMilliwatts  Unit = "mW"
+)
+
+// Phase names what a training is doing. Frameworks map their own words to these; a user's own
+// span keeps its name in Span.Name with phase "user".
+type Phase string
+
+const (
+	PhaseNone       Phase = ""
+	PhaseStep       Phase = "step"
+	PhaseData       Phase = "data"
+	PhaseForward    Phase = "forward"
+	PhaseBackward   Phase = "backward"
+	PhaseOptimizer  Phase = "optimizer"
+	PhaseEvaluation Phase = "evaluation"
+	PhaseCheckpoint Phase = "checkpoint"
+	PhaseModule     Phase = "module"
+	PhaseUser       Phase = "user"
+)
+
+// Phases lists the phases in the order of their numbers on the channel (enum ht_phase).
+var Phases = []Phase{PhaseNone, PhaseStep, PhaseData, PhaseForward, PhaseBackward, PhaseOptimizer,
+	PhaseEvaluation, PhaseCheckpoint, PhaseModule, PhaseUser}
+
+// Optional is an integer that may not have been observed. The zero value is absent.
+type Optional struct {
+	value int64
+	known bool
+}
+
+// Some is an observed value; zero is a value like any other.
+func Some(value int64) Optional { return Optional{value, true} }
+
+// Get returns the value and whether it was observed.
+func (o Optional) Get() (int64, bool) { return o.value, o.known }
+
+// Or returns the value, or otherwise where it is absent.
+func (o Optional) Or(otherwise int64) int64 {
+	if o.known {
+		return o.value
+	}
+	return otherwise
+}
+
+// Known says whether the value was observed.
+func (o Optional) Known() bool { return o.known }
+
+// MarshalJSON writes null for an absent value; with `omitzero` the field is left out.
+func (o Optional) MarshalJSON() ([]byte, error) {
+	if !o.known {
+		return []byte("null"), nil
+	}
+	return strconv.AppendInt(nil, o.value, 10), nil
+}
+
+// UnmarshalJSON reads null as absent.
+func (o *Optional) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*o = Optional{}
+		return nil
+	}
+	value, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		return err
+	}
+	*o = Some(value)
+	return nil
+}

@@ -1,0 +1,261 @@
+package mem
+
+import (
+	"fmt"
+	"sort"
+)
+
+// Run is a whole recording in memory, columns for what is many and maps for what is few. Build it
+// with Add; read its fields freely; change none of them.
+type Run struct {
+	Info      RunInfo
+	Processes []*Process // by ID
+	Series    []*Series  // by ID
+	Spans     []Span
+	Phases    []PhaseStats // latest of each process, phase and name, in order of first sight
+	Steps     []Step
+	Totals    map[uint32]StepTotal
+	Stacks    map[uint32][]Location
+	Heap      map[uint32]*Heap // by process
+	Holders   []Holder
+	Modules   []Module
+	Models    []ModelUse
+	Events    []Event
+	Snapshots []*SnapshotFile
+	Drops     []Drop
+	End       *End
+	Damage    []Damage
+
+	processes map[uint32]*Process
+	series    map[uint32]*Series
+	phases    map[phaseKey]int
+}
+
+// Series is one SeriesDef with all its samples.
+type Series struct {
+	SeriesDef
+	Times  []int64
+	Values []int64
+}
+
+// Heap is what the heap sampler saw of one process.
+type Heap struct {
+	History []HeapPoint
+	Sites   map[uint32][]SitePoint // by stack, only where they changed
+	Peak    *HeapUse               // complete picture at the highest live heap
+}
+
+// HeapPoint is the total at a moment.
+type HeapPoint struct {
+	Time     int64
+	Step     uint64
+	Live     Bytes
+	Variance float64
+}
+
+// SitePoint is one site at a moment.
+type SitePoint struct {
+	Time int64
+	Step uint64
+	SiteUse
+}
+
+// SnapshotFile is an allocator snapshot put together from its pieces.
+type SnapshotFile struct {
+	Process  uint32
+	Time     int64
+	Name     string
+	Format   string
+	Data     []byte
+	Complete bool
+}
+
+// Damage is a stretch of a recording that could not be read.
+type Damage struct {
+	Offset int64  `json:"offset"` // in the file
+	Bytes  int64  `json:"bytes"`
+	Text   string `json:"text"`
+}
+
+type phaseKey struct {
+	process uint32
+	phase   Phase
+	name    string
+}
+
+// NewRun is an empty run.
+func NewRun() *Run {
+	return &Run{
+		Totals: map[uint32]StepTotal{}, Stacks: map[uint32][]Location{}, Heap: map[uint32]*Heap{},
+		processes: map[uint32]*Process{}, series: map[uint32]*Series{}, phases: map[phaseKey]int{},
+	}
+}
+
+// Process returns the process with that ID, or nil.
+func (r *Run) Process(id uint32) *Process { return r.processes[id] }
+
+// Find returns the series of that name and process, or nil. With several devices, the first.
+func (r *Run) Find(process uint32, name string) *Series {
+	for _, s := range r.Series {
+		if s.Process == process && s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// Start is the moment the run began, on the monotonic clock.
+func (r *Run) Start() int64 { return r.Info.StartMono }
+
+// Add takes in one frame. A frame that cannot be (samples for a series that is not defined, columns
+// of different length) is refused with an error and changes nothing.
+func (r *Run) Add(f Frame) error {
+	switch f := f.(type) {
+	case RunInfo:
+		r.Info = f
+	case Process:
+		if f.ID == 0 {
+			return fmt.Errorf("process %d has no id", f.PID)
+		}
+		if old := r.processes[f.ID]; old != nil {
+			*old = f
+			return nil
+		}
+		r.processes[f.ID] = &f
+		r.Processes = append(r.Processes, &f)
+	case SeriesDef:
+		if f.ID == 0 {
+			return fmt.Errorf("series %q has no id", f.Name)
+		}
+		if old := r.series[f.ID]; old != nil {
+			old.SeriesDef = f
+			return nil
+		}
+		s := &Series{SeriesDef: f}
+		r.series[f.ID] = s
+		r.Series = append(r.Series, s)
+	case Samples:
+		s := r.series[f.Series]
+		if s == nil {
+			return fmt.Errorf("samples for series %d, which is not defined", f.Series)
+		}
+		if len(f.Times) != len(f.Values) {
+			return fmt.Errorf("series %d: %d times but %d values", f.Series, len(f.Times), len(f.Values))
+		}
+		s.Times = append(s.Times, f.Times...)
+		s.Values = append(s.Values, f.Values...)
+	case Spans:
+		r.Spans = append(r.Spans, f...)
+	case PhaseStats:
+		key := phaseKey{f.Process, f.Phase, f.Name}
+		if i, ok := r.phases[key]; ok {
+			r.Phases[i] = f
+			return nil
+		}
+		r.phases[key] = len(r.Phases)
+		r.Phases = append(r.Phases, f)
+	case Steps:
+		r.Steps = append(r.Steps, f...)
+	case StepTotal:
+		r.Totals[f.Process] = f
+	case StackDef:
+		r.Stacks[f.ID] = f.Locations
+	case HeapUse:
+		r.addHeap(f)
+	case Holder:
+		r.Holders = append(r.Holders, f)
+	case Module:
+		for i, m := range r.Modules {
+			if m.Process == f.Process && m.Name == f.Name {
+				r.Modules[i] = f
+				return nil
+			}
+		}
+		r.Modules = append(r.Modules, f)
+	case ModelUse:
+		for i, m := range r.Models {
+			if m.Process == f.Process && m.Device == f.Device {
+				r.Models[i] = f
+				return nil
+			}
+		}
+		r.Models = append(r.Models, f)
+	case Event:
+		r.Events = append(r.Events, f)
+	case Snapshot:
+		r.addSnapshot(f)
+	case Drop:
+		for i, d := range r.Drops {
+			if d.Process == f.Process && d.Place == f.Place {
+				r.Drops[i] = f
+				return nil
+			}
+		}
+		r.Drops = append(r.Drops, f)
+	case End:
+		r.End = &f
+	default:
+		return fmt.Errorf("frame of unknown type %T", f)
+	}
+	return nil
+}
+
+func (r *Run) addHeap(f HeapUse) {
+	h := r.Heap[f.Process]
+	if h == nil {
+		h = &Heap{Sites: map[uint32][]SitePoint{}}
+		r.Heap[f.Process] = h
+	}
+	if f.Peak {
+		h.Peak = &f
+		return
+	}
+	h.History = append(h.History, HeapPoint{f.Time, f.Step, f.Live, f.Variance})
+	for _, site := range f.Sites {
+		h.Sites[site.Stack] = append(h.Sites[site.Stack], SitePoint{f.Time, f.Step, site})
+	}
+}
+
+func (r *Run) addSnapshot(f Snapshot) {
+	var file *SnapshotFile
+	for _, s := range r.Snapshots {
+		if s.Process == f.Process && s.Name == f.Name {
+			file = s
+		}
+	}
+	if file == nil {
+		file = &SnapshotFile{Process: f.Process, Time: f.Time, Name: f.Name, Format: f.Format}
+		r.Snapshots = append(r.Snapshots, file)
+	}
+	file.Data = append(file.Data, f.Piece...)
+	file.Complete = file.Complete || f.Last
+}
+
+// Steps of the process that took the most of them: the run's step count.
+func (r *Run) StepCount() uint64 {
+	var most uint64
+	for _, total := range r.Totals {
+		most = max(most, total.Steps)
+	}
+	return most
+}
+
+// At returns the last value at or before a time, absent where the series begins later.
+func (s *Series) At(time int64) Optional {
+	i := sort.Search(len(s.Times), func(i int) bool { return s.Times[i] > time })
+	if i == 0 {
+		return Optional{}
+	}
+	return Some(s.Values[i-1])
+}
+
+// Peak returns the index of the largest value, or -1 for an empty series.
+func (s *Series) Peak() int {
+	best := -1
+	for i, v := range s.Values {
+		if best < 0 || v > s.Values[best] {
+			best = i
+		}
+	}
+	return best
+}
