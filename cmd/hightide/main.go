@@ -1,0 +1,134 @@
+// Command hightide tells how much memory a machine-learning job takes.
+//
+//	main.go: the table of commands, the exit codes ──▶ one file per command: flags, one engine
+//	call, print ──▶ internal/engine
+//
+// To add a command: a file with a func(*app) *cobra.Command, and a line in commands below.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"hightide/internal/engine"
+
+	"github.com/spf13/cobra"
+)
+
+// commands lists every command in the order that help shows them.
+func commands(a *app) []*cobra.Command {
+	return []*cobra.Command{
+		versionCommand(a),
+		manCommand(a),
+	}
+}
+
+// app is what the commands share: where to print and where the recordings are.
+type app struct {
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+
+	dataDir string // --data-dir; empty: the default
+	json    bool   // --json of commands that print one JSON object; run and report have their own
+}
+
+// engine is the product behind the flags.
+func (a *app) engine() *engine.Engine { return &engine.Engine{DataDir: a.dataDir} }
+
+// exitStatus ends the program with the code of an observed command, without a message.
+type exitStatus int
+
+func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+func main() {
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	os.Exit(a.exitCode(a.run(os.Args[1:])))
+}
+
+// run executes one command line.
+func (a *app) run(args []string) error {
+	root := a.root()
+	root.SetArgs(args)
+	return root.Execute()
+}
+
+// exitCode is the one place where an error becomes a message and an exit code.
+func (a *app) exitCode(err error) int {
+	var status exitStatus
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &status):
+		return int(status)
+	}
+	fmt.Fprintf(a.stderr, "hightide: %v\n", err)
+	if hint := engine.Hint(err); hint != "" {
+		fmt.Fprintf(a.stderr, "  hint: %s\n", hint)
+	}
+	return engine.ExitCode(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "hightide",
+		Short: "How much memory a machine-learning job takes, who holds it, and what to change",
+		Long: `hightide tells how much memory a machine-learning job takes, who holds it, and what to change.
+
+  hightide run -- python train.py     record a training, then report
+  hightide show last                  the report again
+
+Exit codes: 0 fine, 2 wrong usage, 3 bad input, 4 the environment lacks something, 125 hightide
+itself failed. run ends with the exit code of the command it ran.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noSuchCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.PersistentFlags().StringVar(&a.dataDir, "data-dir", "",
+		"folder of the recordings (default $HIGHTIDE_DATA, else ~/.local/share/hightide)")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return engine.UsageError("see hightide "+helpName(c)+"--help", "%w", err)
+	})
+	root.AddCommand(commands(a)...)
+	for _, c := range root.Commands() {
+		c.Args = usageArgs(c.Args)
+	}
+	return root
+}
+
+func helpName(c *cobra.Command) string {
+	if c.HasParent() {
+		return c.Name() + " "
+	}
+	return ""
+}
+
+func noSuchCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := "hightide --help lists the commands"
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "did you mean " + near[0] + "? To run a program: hightide run -- " + args[0]
+	}
+	return engine.UsageError(hint, "unknown command %q", args[0])
+}
+
+// usageArgs turns a complaint about a command's arguments into exit code 2.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	if check == nil {
+		return nil
+	}
+	return func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return engine.UsageError("see hightide "+c.Name()+" --help", "%w", err)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"hightide/internal/engine"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+func manCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "man FOLDER",
+		Short:   "Write the manual pages into a folder",
+		Example: "  hightide man ~/.local/share/man/man1 && man hightide-run",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return engine.InputError("name a folder that can be written", "create folder for manual pages: %w", err)
+			}
+			root := c.Root()
+			root.DisableAutoGenTag = true
+			header := &doc.GenManHeader{Title: "HIGHTIDE", Section: "1", Source: "hightide " + engine.Version}
+			if err := doc.GenManTree(root, header, args[0]); err != nil {
+				return fmt.Errorf("write manual pages: %w", err)
+			}
+			pages, _ := filepath.Glob(filepath.Join(args[0], "hightide*.1"))
+			_, err := fmt.Fprintf(a.stdout, "%d manual pages in %s\n", len(pages), args[0])
+			return err
+		},
+	}
+}
