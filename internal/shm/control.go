@@ -1,0 +1,107 @@
+package shm
+
+import "hightide/internal/mem"
+
+// Word is what the training was doing: HT_WORD(step, phase, module).
+type Word uint64
+
+// Step is the number of optimizer steps completed, modulo 2^40.
+func (w Word) Step() uint64 { return uint64(w) >> 24 }
+
+// Module is the id of the module that runs, 0 for none.
+func (w Word) Module() uint16 { return uint16(w >> 8) }
+
+// Phase is the innermost phase; PhaseNone for a number this version does not know.
+func (w Word) Phase() mem.Phase {
+	if n := int(w & 0xff); n < len(mem.Phases) {
+		return mem.Phases[n]
+	}
+	return mem.PhaseNone
+}
+
+// WriterStats are the writer's counters, cumulative. Each is read on its own: they belong to one moment only
+// roughly.
+type WriterStats struct {
+	DroppedRecords uint64 // the ring was full
+	DroppedBytes   uint64
+	HeapSampled    uint64 // role heap: allocations recorded
+	HeapMean       uint64 // bytes: mean of the Poisson sample in force; 0: not a heap channel
+	HeapUntracked  uint64 // sampled allocations whose free will not be seen
+	HeapFlags      HeapFlags
+}
+
+// HeapFlags says what the heap library cannot see here.
+type HeapFlags uint64
+
+const (
+	HeapNoPython      HeapFlags = 1 // no interpreter in the process
+	HeapUnknownPython HeapFlags = 2 // a version whose frames it cannot read
+	HeapForeignMalloc HeapFlags = 4 // another allocator is preloaded
+	HeapFreeThreaded  HeapFlags = 8
+)
+
+// Writer reads the writer's counters; zero once the mapping is gone.
+func (c *Channel) Writer() (s WriterStats) {
+	var gone error
+	defer onFault(c.mapping, &gone)()
+	return WriterStats{
+		DroppedRecords: load64(c.mapping, offDroppedRecords),
+		DroppedBytes:   load64(c.mapping, offDroppedBytes),
+		HeapSampled:    load64(c.mapping, offHeapSampled),
+		HeapMean:       load64(c.mapping, offHeapMeanNow),
+		HeapUntracked:  load64(c.mapping, offHeapUntracked),
+		HeapFlags:      HeapFlags(load64(c.mapping, offHeapFlags)),
+	}
+}
+
+// State is what the writer says of itself.
+func (c *Channel) State() (s State) {
+	var gone error
+	defer onFault(c.mapping, &gone)()
+	return State(load64(c.mapping, offState))
+}
+
+// Word is what the training is doing now.
+func (c *Channel) Word() (w Word) {
+	var gone error
+	defer onFault(c.mapping, &gone)()
+	return Word(load64(c.mapping, offWord))
+}
+
+// Beat tells the writer that an engine with that pid visited at mono, ns of CLOCK_MONOTONIC.
+func (c *Channel) Beat(pid int, mono int64) {
+	var gone error
+	defer onFault(c.mapping, &gone)()
+	store64(c.mapping, offEnginePID, uint64(pid))
+	store64(c.mapping, offEngineBeat, uint64(mono))
+}
+
+// StopAtStep asks the agent to end the training after that many steps; 0 takes it back.
+func (c *Channel) StopAtStep(step uint64) { c.set(offStopAtStep, step) }
+
+// Interval asks for a sampling interval in ns; 0 is the writer's default.
+func (c *Channel) Interval(ns int64) { c.set(offInterval, uint64(max(0, ns))) }
+
+// HeapMean asks for a mean of the Poisson sample in bytes; 0 is the default.
+func (c *Channel) HeapMean(bytes uint64) { c.set(offHeapMean, bytes) }
+
+// Snapshot asks the agent for an allocator snapshot now.
+func (c *Channel) Snapshot() {
+	c.control[1]++
+	c.set(offSnapshotSeq, c.control[1])
+}
+
+// Hunt asks the agent to look for containers that grow.
+func (c *Channel) Hunt() {
+	c.control[2]++
+	c.set(offHuntSeq, c.control[2])
+}
+
+// set stores a control word, then bumps the sequence that the writer watches.
+func (c *Channel) set(off int, value uint64) {
+	var gone error
+	defer onFault(c.mapping, &gone)()
+	store64(c.mapping, off, value)
+	c.control[0]++
+	store64(c.mapping, offControlSeq, c.control[0])
+}

@@ -1,0 +1,151 @@
+package shm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"unsafe"
+)
+
+const (
+	busy        = 0x80000000
+	recordBytes = 16 // struct ht_record
+	padBytes    = 8  // the smallest pad
+)
+
+// Drain hands every record that was complete when it was called to visit, in order, and frees their
+// room in the ring. A record is valid until visit returns. An error of visit ends the drain and is
+// returned; the record it was given counts as consumed. Records that other threads of the writer
+// are still filling end the drain, unless final says that the writer is dead: then they are skipped
+// and counted in Holes. ErrCorrupt means that nothing more can be read from this channel.
+func (c *Channel) Drain(visit func(Record) error, final bool) (err error) {
+	defer onFault(c.mapping, &err)()
+	head, err := c.head()
+	if err != nil {
+		return err
+	}
+	for {
+		record, err := c.next(head, final)
+		if record == nil || err != nil {
+			return err
+		}
+		if err := visit(record); err != nil {
+			return err
+		}
+	}
+}
+
+// Next returns the next complete record, or nil where there is none now. See Drain.
+func (c *Channel) Next(final bool) (record Record, err error) {
+	defer onFault(c.mapping, &err)()
+	head, err := c.head()
+	if err != nil {
+		return nil, err
+	}
+	return c.next(head, final)
+}
+
+// Pending is how many bytes of the ring are in use.
+func (c *Channel) Pending() int {
+	head, err := c.head()
+	if err != nil {
+		return 0
+	}
+	return int(head - c.tail)
+}
+
+// head loads the writer's position, once, and judges it against our own.
+func (c *Channel) head() (uint64, error) {
+	if c.broken != nil {
+		return 0, c.broken
+	}
+	head := load64(c.mapping, offHead)
+	if head%8 != 0 || c.tail%8 != 0 || head-c.tail > uint64(len(c.ring)) {
+		return 0, c.corrupt("head %d, tail %d", head, c.tail)
+	}
+	return head, nil
+}
+
+// next walks from the tail towards head until a record of a known kind is decoded.
+func (c *Channel) next(head uint64, final bool) (Record, error) {
+	for c.tail != head {
+		at := int(c.tail & uint64(len(c.ring)-1))
+		word := load64(c.ring, at) // bytes, kind and aux are one aligned word
+		size := uint64(uint32(word) &^ busy)
+		// What a record may span at most: it never wraps and was reserved before head moved.
+		room := min(head-c.tail, uint64(len(c.ring)-at))
+		if word == 0 || uint32(word)&busy != 0 || size == 0 {
+			if !final {
+				return nil, nil
+			}
+			c.skipHole(at, size, room)
+			continue
+		}
+		kind := Kind(word >> 32)
+		if size%8 != 0 || size > room || size < recordBytes && kind != kindPad {
+			return nil, c.corrupt("record of %d bytes and kind %d at %d, %d to head", size, kind, c.tail, room)
+		}
+		if kind == kindPad {
+			c.consume(at, size)
+			continue
+		}
+		c.scratch = append(c.scratch[:0], c.ring[at:at+int(size)]...)
+		c.consume(at, size)
+		time := int64(binary.LittleEndian.Uint64(c.scratch[8:]))
+		if record := c.decode(kind, uint16(word>>48), time, c.scratch[recordBytes:]); record != nil {
+			c.Records++
+			return record, nil
+		}
+	}
+	return nil, nil
+}
+
+// skipHole passes over what a dead writer left unfinished. A reservation that was stamped busy says
+// how long it is. One that was not is still all zero, since nothing is written before the stamp;
+// so it ends where the first word is that is not zero: the next record.
+func (c *Channel) skipHole(at int, size, room uint64) {
+	if size < padBytes || size%8 != 0 || size > room {
+		size = padBytes
+		for size < room && load64(c.ring, at+int(size)) == 0 {
+			size += 8
+		}
+	}
+	c.Holes++
+	c.HoleBytes += size
+	c.consume(at, size)
+}
+
+// consume zeroes bytes of the ring and gives them back to the writer.
+func (c *Channel) consume(at int, size uint64) {
+	clear(c.ring[at : at+int(size)])
+	c.tail += size
+	store64(c.mapping, offTail, c.tail)
+}
+
+func (c *Channel) corrupt(format string, args ...any) error {
+	c.broken = fmt.Errorf("%w: "+format, append([]any{ErrCorrupt}, args...)...)
+	return c.broken
+}
+
+// onFault turns a fault on the mapping into ErrCorrupt: whoever owns the file can shorten it under
+// us, and the kernel then answers a read with SIGBUS. Other panics pass.
+func onFault(mapping []byte, err *error) func() {
+	old := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(old)
+		caught := recover()
+		if caught == nil {
+			return
+		}
+		fault, ok := caught.(interface {
+			runtime.Error
+			Addr() uintptr
+		})
+		start := uintptr(unsafe.Pointer(unsafe.SliceData(mapping)))
+		if !ok || fault.Addr() < start || fault.Addr() >= start+uintptr(len(mapping)) {
+			panic(caught)
+		}
+		*err = fmt.Errorf("%w: its file was cut short", ErrCorrupt)
+	}
+}
