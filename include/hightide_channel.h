@@ -52,7 +52,9 @@ struct ht_header {
     uint64_t hunt_seq;        /* 232 bumped to ask the agent to look for growing containers */
     uint64_t pad2[2];         /* 240 */
     /* the word: what the training is doing now. The agent writes it into its own header and, where
-     * the heap library is loaded, through the address exported as `hightide_word` as well. */
+     * the heap library is loaded, into the heap's as well: libhightide_heap.so exports
+     * `uint64_t *hightide_heap_word(void)`, the address of this field in the heap's header of this
+     * process (NULL: no channel; ask again in a forked child). */
     uint64_t word;            /* 256 HT_WORD(step, phase, module) */
     uint64_t pad3[7];         /* 264 */
     /* heap counters, cumulative, updated at every sample (role heap) */
@@ -148,7 +150,10 @@ struct ht_alloc {
 #define HT_MAX_FRAMES 64
 enum ht_origin { HT_MALLOC = 1, HT_CALLOC = 2, HT_REALLOC = 3, HT_ALIGNED = 4, HT_MMAP = 5 };
 enum { HT_ALLOC_TRUNCATED = 1, HT_ALLOC_OTHER_THREAD = 2 };
-struct ht_free { uint64_t address; uint64_t size; }; /* size: 0 unless munmap freed a part */
+struct ht_free { uint64_t address; uint64_t size; };
+    /* address: as in the alloc record. size: 0 unless munmap freed a part of it, then how many bytes;
+     * its weight shrinks in proportion. What remains behind a hole is told as a new alloc of its own.
+     * An alloc at an address that is still live ends the one before it. */
 
 _Static_assert(sizeof(struct ht_header) == HT_HEADER_BYTES, "header layout");
 _Static_assert(sizeof(struct ht_edge) == 40 && sizeof(struct ht_step) == 40 && sizeof(struct ht_alloc) == 40, "record layouts");

@@ -1,0 +1,158 @@
+/* hooks.c: the functions this library stands in for.
+ *
+ *     malloc ──▶ the real one ──▶ ht_sample: one comparison ──▶ (rarely) record with stack
+ *     free   ──▶ ht_forget: one byte of a filter ──▶ (rarely) record ──▶ the real one
+ *
+ * Built with frame pointers (Makefile): the frame of a hook is where a native stack begins.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+
+#include "process.h"
+#include "python.h"
+#include "real.h"
+#include "sample.h"
+#include "sys.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define HOOK __builtin_frame_address(0)
+
+EXPORT void *malloc(size_t n) {
+    void *p = ht_real.malloc(n);
+    ht_sample(p, n, HT_MALLOC, HOOK);
+    return p;
+}
+
+EXPORT void free(void *p) {
+    ht_forget(p);
+    ht_real.free(p);
+}
+
+EXPORT void *calloc(size_t n, size_t size) {
+    void *p = ht_real.calloc(n, size);
+    ht_sample(p, n * size, HT_CALLOC, HOOK); /* no overflow where there is a p */
+    return p;
+}
+
+EXPORT void *realloc(void *old, size_t n) {
+    int tracked = old && ht_forget(old);
+    void *p = ht_real.realloc(old, n);
+    if (p)
+        ht_sample(p, n, old ? HT_REALLOC : HT_MALLOC, HOOK);
+    else if (tracked && n)
+        ht_sample_remember(old, HOOK);
+    return p;
+}
+
+EXPORT void *reallocarray(void *old, size_t n, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(n, size, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return realloc(old, bytes);
+}
+
+EXPORT int posix_memalign(void **out, size_t align, size_t n) {
+    int result = ht_real.posix_memalign(out, align, n);
+    if (result == 0)
+        ht_sample(*out, n, HT_ALIGNED, HOOK);
+    return result;
+}
+
+EXPORT void *aligned_alloc(size_t align, size_t n) {
+    void *p = ht_real.aligned_alloc(align, n);
+    ht_sample(p, n, HT_ALIGNED, HOOK);
+    return p;
+}
+
+EXPORT void *memalign(size_t align, size_t n) {
+    void *p = ht_real.memalign(align, n);
+    ht_sample(p, n, HT_ALIGNED, HOOK);
+    return p;
+}
+
+EXPORT void *valloc(size_t n) {
+    void *p = ht_real.valloc(n);
+    ht_sample(p, n, HT_ALIGNED, HOOK);
+    return p;
+}
+
+EXPORT void *pvalloc(size_t n) {
+    void *p = ht_real.pvalloc(n);
+    ht_sample(p, n, HT_ALIGNED, HOOK);
+    return p;
+}
+
+static void *result_of(long result) {
+    if (!sys_failed(result))
+        return (void *)result;
+    errno = (int)-result;
+    return MAP_FAILED;
+}
+
+/* Memory that only this mapping keeps: anonymous, or a shared file one can write (how worker
+ * processes pass tensors). Mapped files otherwise are page cache; PROT_NONE reserves addresses. */
+static int holds_memory(int protection, int flags) {
+    if (protection == PROT_NONE)
+        return 0;
+    return flags & MAP_ANONYMOUS || ((flags & MAP_TYPE) != MAP_PRIVATE && protection & PROT_WRITE);
+}
+
+EXPORT void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset) {
+    if (flags & MAP_FIXED)
+        ht_sample_unmapping(at, n, HOOK);
+    void *p = result_of(sys_mmap(at, n, protection, flags, fd, offset));
+    if (p != MAP_FAILED && holds_memory(protection, flags) && !ht_real_is_allocator(__builtin_return_address(0)))
+        ht_sample(p, n, HT_MMAP, HOOK);
+    return p;
+}
+EXPORT void *mmap64(void *, size_t, int, int, int, off_t) __attribute__((alias("mmap")));
+
+EXPORT int munmap(void *p, size_t n) {
+    ht_sample_unmapping(p, n, HOOK);
+    long result = sys_munmap(p, n);
+    if (result == 0)
+        return 0;
+    errno = (int)-result;
+    return -1;
+}
+
+EXPORT void *mremap(void *old, size_t old_n, size_t n, int flags, ...) {
+    va_list more;
+    va_start(more, flags);
+    void *at = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
+    va_end(more);
+    if (flags & MREMAP_FIXED)
+        ht_sample_unmapping(at, n, HOOK);
+    int tracked = ht_sample_unmapping(old, old_n, HOOK);
+    void *p = result_of(sys6(SYS_mremap, (long)old, (long)old_n, (long)n, flags, (long)at, 0));
+    if (p == MAP_FAILED) {
+        if (tracked) /* it lives on as it was */
+            ht_sample(old, old_n, HT_MMAP, HOOK);
+    } else if ((tracked || old_n < HT_ALWAYS) && !ht_real_is_allocator(__builtin_return_address(0))) {
+        ht_sample(p, n, HT_MMAP, HOOK); /* a large one that is not tracked holds no memory of its own */
+    }
+    return p;
+}
+
+/* Where the agent writes what the training is doing (step, phase, module); NULL: no channel. Ask
+ * again after a fork: the child has a channel of its own. */
+EXPORT uint64_t *hightide_heap_word(void) {
+    ht_python_find();
+    return ht_process_ready(1) ? &ht_channel.header->word : NULL;
+}
+
+__attribute__((constructor)) static void start(int argc, char **argv, char **environment) {
+    (void)argc, (void)argv;
+    ht_process_start(environment);
+    if (!ht_process_off())
+        ht_python_find();
+}
+
+__attribute__((destructor)) static void end(void) {
+    if (ht_process_ready(0))
+        __atomic_store_n(&ht_channel.header->state, HT_STATE_CLOSED, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,35 @@
+/* process.h: which process are we, may it write, and where.
+ *
+ *     no HIGHTIDE_CHANNELS ─▶ OFF for good (every hook only passes through)
+ *     constructor ─▶ IDLE ─first sample─▶ OPENING ─▶ OPEN, or OFF if there is no room for a channel
+ *     fork (any kind) wipes the state page: the child is IDLE again and opens its own channel
+ *     vfork shares the page but not the pid: nothing is written
+ */
+#ifndef HT_PROCESS_H
+#define HT_PROCESS_H
+#include "channel.h"
+
+struct ht_config {
+    char folder[400];
+    uint64_t mean;  /* bytes; HIGHTIDE_HEAP_MEAN, default 512 KiB */
+    uint64_t seed;  /* HIGHTIDE_HEAP_SEED; 0: from clock and address */
+    int adapt;      /* HIGHTIDE_HEAP_ADAPT=0 holds the mean (tests) */
+    uint32_t ring;  /* bytes; HIGHTIDE_HEAP_RING, default 1 MiB */
+};
+extern struct ht_config ht_config;
+extern struct ht_channel ht_channel;
+
+enum ht_process { HT_PROCESS_IDLE = 0, HT_PROCESS_OPENING, HT_PROCESS_OPEN, HT_PROCESS_OFF };
+
+/* Reads the environment; called once, before main. */
+void ht_process_start(char **environment);
+
+/* Whether nothing will ever be written: no run is recorded, or there was no room for a channel. */
+int ht_process_off(void);
+
+/* Whether the environment has been read; before, nothing is sampled. */
+int ht_process_started(void);
+
+/* 1 if this process may write records now, opening its channel if `open` says so. */
+int ht_process_ready(int open);
+#endif

@@ -1,0 +1,182 @@
+#define _GNU_SOURCE
+#include "real.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+
+/* dlsym moved from libdl to libc in 2.34 and took a new version there; this one exists in both.
+ * Weak: a program that has none of it still starts, on glibc's own allocator. */
+__asm__(".symver old_dlsym, dlsym@GLIBC_2.2.5");
+__asm__(".symver old_getspecific, pthread_getspecific@GLIBC_2.2.5");
+extern void *old_dlsym(void *, const char *) __attribute__((weak));
+extern void *old_getspecific(pthread_key_t) __attribute__((weak));
+
+extern void *__libc_malloc(size_t) __attribute__((weak));
+extern void __libc_free(void *) __attribute__((weak));
+extern void *__libc_calloc(size_t, size_t) __attribute__((weak));
+extern void *__libc_realloc(void *, size_t) __attribute__((weak));
+extern void *__libc_memalign(size_t, size_t) __attribute__((weak));
+
+/* What dlsym itself asks for while we look for the allocator. Never given back. */
+static char arena[16384] __attribute__((aligned(64)));
+static size_t arena_used;
+static int foreign;
+static uintptr_t foreign_from, foreign_to;
+
+static void *arena_take(size_t bytes, size_t align) {
+    size_t at = (arena_used + 16 + align - 1) & ~(align - 1); /* 16: the size, for realloc */
+    if (align < 16 || at + bytes > sizeof arena)
+        return NULL;
+    memcpy(arena + at - 16, &bytes, sizeof bytes);
+    arena_used = at + bytes;
+    return arena + at;
+}
+
+static int in_arena(const void *p) { return (const char *)p >= arena && (const char *)p < arena + sizeof arena; }
+
+static void *early_malloc(size_t n) { return arena_take(n, 16); }
+static void *early_calloc(size_t n, size_t size) {
+    return size && n > sizeof arena / size ? NULL : arena_take(n * size, 16); /* fresh, so zero */
+}
+static void early_free(void *p) { (void)p; }
+
+/* Only a process in which the arena was used pays for asking where a pointer is from. */
+static void (*real_free)(void *);
+static void *(*real_realloc)(void *, size_t);
+static void checked_free(void *p) {
+    if (!in_arena(p))
+        real_free(p);
+}
+static void *checked_realloc(void *p, size_t n) {
+    if (!in_arena(p))
+        return real_realloc(p, n);
+    size_t old;
+    memcpy(&old, (char *)p - 16, sizeof old);
+    void *fresh = ht_real.malloc(n);
+    if (fresh)
+        memcpy(fresh, p, old < n ? old : n);
+    return fresh;
+}
+
+static int libc_posix_memalign(void **out, size_t align, size_t n) {
+    if (align % sizeof(void *) || !align || (align & (align - 1)))
+        return EINVAL;
+    void *p = __libc_memalign(align, n);
+    if (!p)
+        return ENOMEM;
+    *out = p;
+    return 0;
+}
+static void *libc_valloc(size_t n) { return __libc_memalign(4096, n); }
+static void *libc_pvalloc(size_t n) { return __libc_memalign(4096, (n + 4095) & ~(size_t)4095); }
+
+static void resolve(void);
+#define FIRST(result, name, params, args) \
+    static result first_##name params { \
+        resolve(); \
+        return ht_real.name args; \
+    }
+FIRST(void *, malloc, (size_t n), (n))
+FIRST(void *, calloc, (size_t n, size_t size), (n, size))
+FIRST(void *, realloc, (void *p, size_t n), (p, n))
+FIRST(int, posix_memalign, (void **out, size_t align, size_t n), (out, align, n))
+FIRST(void *, aligned_alloc, (size_t align, size_t n), (align, n))
+FIRST(void *, memalign, (size_t align, size_t n), (align, n))
+FIRST(void *, valloc, (size_t n), (n))
+FIRST(void *, pvalloc, (size_t n), (n))
+static void first_free(void *p) {
+    resolve();
+    ht_real.free(p);
+}
+
+struct ht_real ht_real = {first_malloc,        first_free,     first_calloc, first_realloc, first_posix_memalign,
+                          first_aligned_alloc, first_memalign, first_valloc, first_pvalloc,
+                          NULL,                NULL};
+
+void *ht_symbol(const char *name) { return old_dlsym ? old_dlsym(RTLD_DEFAULT, name) : NULL; }
+
+static int find_object(struct dl_phdr_info *info, size_t size, void *address) {
+    (void)size;
+    uintptr_t from = UINTPTR_MAX, to = 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type != PT_LOAD)
+            continue;
+        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+        from = start < from ? start : from;
+        to = start + segment->p_memsz > to ? start + segment->p_memsz : to;
+    }
+    if ((uintptr_t)address < from || (uintptr_t)address >= to)
+        return 0;
+    foreign_from = from;
+    foreign_to = to;
+    return 1;
+}
+
+static void use_libc(struct ht_real *real) {
+    real->malloc = __libc_malloc;
+    real->free = __libc_free;
+    real->calloc = __libc_calloc;
+    real->realloc = __libc_realloc;
+    real->memalign = real->aligned_alloc = __libc_memalign;
+    real->posix_memalign = libc_posix_memalign;
+    real->valloc = libc_valloc;
+    real->pvalloc = libc_pvalloc;
+}
+
+#define NEXT(name) \
+    do { \
+        void *found = old_dlsym(RTLD_NEXT, #name); \
+        if (found) \
+            memcpy(&real->name, &found, sizeof found); \
+    } while (0)
+
+/* An allocator that has malloc but not, say, valloc: the request goes to its memalign, never to
+ * glibc, whose memory it could not free. */
+static void *own_valloc(size_t n) { return ht_real.memalign(4096, n); }
+static void *own_pvalloc(size_t n) { return ht_real.memalign(4096, (n + 4095) & ~(size_t)4095); }
+static void use_next(struct ht_real *real) {
+    real->valloc = own_valloc;
+    real->pvalloc = own_pvalloc;
+    NEXT(malloc);
+    NEXT(free);
+    NEXT(calloc);
+    NEXT(realloc);
+    NEXT(posix_memalign);
+    NEXT(memalign);
+    NEXT(aligned_alloc);
+    NEXT(valloc);
+    NEXT(pvalloc);
+}
+
+/* Runs at the first allocation, when there is one thread. */
+static void resolve(void) {
+    struct ht_real found = {.pthread_getspecific = old_getspecific};
+    ht_real.malloc = early_malloc;
+    ht_real.calloc = early_calloc;
+    ht_real.free = early_free;
+    ht_real.realloc = checked_realloc;
+    void *next = old_dlsym ? old_dlsym(RTLD_NEXT, "malloc") : NULL;
+    foreign = next && next != (void *)(uintptr_t)__libc_malloc;
+    use_libc(&found);
+    if (foreign) {
+        use_next(&found);
+        dl_iterate_phdr(find_object, next);
+    }
+    void *usable = old_dlsym ? old_dlsym(RTLD_NEXT, "malloc_usable_size") : NULL;
+    memcpy(&found.malloc_usable_size, &usable, sizeof usable);
+    real_free = found.free;
+    real_realloc = found.realloc;
+    if (arena_used) {
+        found.free = checked_free;
+        found.realloc = checked_realloc;
+    }
+    ht_real = found;
+}
+
+int ht_real_foreign(void) { return foreign; }
+int ht_real_is_allocator(const void *return_address) {
+    return (uintptr_t)return_address - foreign_from < foreign_to - foreign_from;
+}

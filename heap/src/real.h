@@ -1,0 +1,30 @@
+/* real.h: the allocator behind us, glibc's or one that the user preloaded or linked. */
+#ifndef HT_REAL_H
+#define HT_REAL_H
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ht_real {
+    void *(*malloc)(size_t);
+    void (*free)(void *);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    void *(*memalign)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+    size_t (*malloc_usable_size)(void *);
+    void *(*pthread_getspecific)(pthread_key_t);
+};
+
+/* Usable from the first instruction of the process: the entries begin as functions that find the
+ * allocator behind us, and memory asked for while they look comes from a small static arena. */
+extern struct ht_real ht_real;
+
+int ht_real_foreign(void);                         /* the allocator is not glibc's */
+int ht_real_is_allocator(const void *return_address); /* a call came out of that foreign allocator */
+void *ht_symbol(const char *name);                 /* a symbol of this process, or NULL */
+#endif

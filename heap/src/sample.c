@@ -1,0 +1,262 @@
+#define _GNU_SOURCE
+#include "sample.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "channel.h"
+#include "maps.h"
+#include "native.h"
+#include "process.h"
+#include "python.h"
+#include "rate.h"
+#include "real.h"
+#include "sys.h"
+
+#define RECORD(payload) (uint32_t)((sizeof(struct ht_record) + (payload) + 7) & ~7ull)
+#define LARGEST RECORD(sizeof(struct ht_alloc) + HT_MAX_FRAMES * sizeof(struct ht_frame))
+/* Of the ring, a quarter is kept for frees: one that is lost makes memory look alive for good. */
+#define SPARE (ht_config.ring / 4)
+
+__thread struct ht_thread ht_thread;
+static uint32_t generation, threads;
+static struct ht_rate rate;
+
+void ht_sample_reset(void) {
+    ht_rate_start(&rate, ht_config.mean, ht_now());
+    __atomic_store_n(&threads, 0, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&generation, 1, __ATOMIC_RELEASE);
+}
+
+static uint64_t scramble(uint64_t x) { /* splitmix64's finish */
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+    return x ^ (x >> 31);
+}
+
+static void seed(struct ht_thread *thread) {
+    uint32_t ordinal = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
+    uint64_t from = ht_config.seed ? ht_config.seed : ht_now() ^ (uint64_t)(uintptr_t)thread ^ (uint64_t)sys_gettid() << 40;
+    thread->random = scramble(from + ordinal * 0x9E3779B97F4A7C15ull) | 1;
+}
+
+/* Distributes bytes to come between `left` and `beyond`. */
+static void refill(struct ht_thread *thread) {
+    uint64_t room = HT_ALWAYS - 1 - thread->left;
+    uint64_t bytes = thread->beyond < room ? thread->beyond : room;
+    thread->left += bytes;
+    thread->beyond -= bytes;
+}
+
+static void draw(struct ht_thread *thread) {
+    uint64_t mean = __atomic_load_n(&rate.mean, __ATOMIC_RELAXED);
+    thread->mean = mean ? mean : ht_config.mean;
+    thread->left = 0;
+    thread->beyond = ht_draw(&thread->random, thread->mean);
+    refill(thread);
+}
+
+static void fill_record(struct ht_record *record, uint16_t kind, uint64_t now) {
+    record->kind = kind;
+    record->aux = 0;
+    record->time_ns = now;
+}
+
+static int tell_thread(uint32_t tid, uint64_t now) {
+    struct { uint32_t tid, length; char name[16]; } body = {.tid = tid};
+    sys6(SYS_prctl, PR_GET_NAME, (long)body.name, 0, 0, 0, 0);
+    body.length = (uint32_t)strnlen(body.name, sizeof body.name);
+    uint32_t bytes = RECORD(sizeof body);
+    struct ht_record *record = ht_channel_reserve(&ht_channel, bytes, SPARE);
+    if (!record)
+        return 0;
+    fill_record(record, HT_HEAP_THREAD, now);
+    memcpy(record + 1, &body, sizeof body);
+    ht_channel_commit(record, bytes);
+    return 1;
+}
+
+/* First record of this thread in this process: a forked child's thread has a new id. */
+static int introduce(struct ht_thread *thread, uint64_t now) {
+    uint32_t current = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+    if (thread->generation == current)
+        return 1;
+    thread->tid = (uint32_t)sys_gettid();
+    if (!tell_thread(thread->tid, now))
+        return 0;
+    thread->generation = current;
+    seed(thread);
+    return 1;
+}
+
+static int track(const struct ht_alloc *alloc) {
+    if (alloc->origin == HT_MMAP)
+        return ht_maps_add((struct ht_map){alloc->address, alloc->size, alloc->weight});
+    return ht_table_add(alloc->address);
+}
+
+static void untrack(const struct ht_alloc *alloc) {
+    struct ht_cut cut;
+    if (alloc->origin == HT_MMAP)
+        ht_maps_cut(alloc->address, alloc->size, &cut);
+    else
+        ht_table_take(alloc->address);
+}
+
+static void write_alloc(struct ht_alloc *alloc, const struct ht_frame *frames, uint64_t now) {
+    struct ht_header *header = ht_channel.header;
+    if (!track(alloc)) {
+        __atomic_fetch_add(&header->heap_untracked, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    size_t frame_bytes = alloc->frames * sizeof *frames;
+    uint32_t bytes = RECORD(sizeof *alloc + frame_bytes);
+    struct ht_record *record = ht_channel_reserve(&ht_channel, bytes, SPARE);
+    if (!record) {
+        untrack(alloc);
+        return;
+    }
+    fill_record(record, HT_HEAP_ALLOC, now);
+    memcpy(record + 1, alloc, sizeof *alloc);
+    memcpy((char *)(record + 1) + sizeof *alloc, frames, frame_bytes);
+    ht_channel_commit(record, bytes);
+    __atomic_fetch_add(&header->heap_sampled, 1, __ATOMIC_RELAXED);
+}
+
+/* The stack of this thread; -1 if it could not be told. */
+static int stack(struct ht_frame *frames, uint8_t *flags, const void *hook) {
+    int truncated, n = ht_python_frames(&ht_channel, frames, &truncated);
+    *flags = truncated ? HT_ALLOC_TRUNCATED : 0;
+    if (n == 0) {
+        *flags = HT_ALLOC_OTHER_THREAD;
+        n = ht_native_frames(frames, hook);
+    }
+    return n;
+}
+
+static void account(uint64_t began) {
+    struct ht_header *header = ht_channel.header;
+    uint64_t wanted = __atomic_load_n(&header->heap_mean_bytes, __ATOMIC_RELAXED);
+    if (wanted)
+        ht_rate_want(&rate, wanted);
+    if (ht_config.adapt)
+        ht_rate_spend(&rate, began, ht_now());
+    __atomic_store_n(&header->heap_mean_now, __atomic_load_n(&rate.mean, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    uint64_t flags = ht_python_flags() | (ht_real_foreign() ? HT_HEAP_FOREIGN_MALLOC : 0);
+    __atomic_store_n(&header->heap_flags, flags, __ATOMIC_RELAXED);
+}
+
+/* Records one allocation; the caller has set thread->busy. */
+static void record(uintptr_t address, size_t bytes, uint64_t weight, int origin, const void *hook) {
+    struct ht_thread *thread = &ht_thread;
+    struct ht_frame frames[HT_MAX_FRAMES];
+    uint64_t now;
+    if (!ht_process_ready(1))
+        return;
+    now = ht_now();
+    if (!ht_channel_room(&ht_channel, LARGEST, SPARE)) { /* do not even walk the stack */
+        ht_channel_drop(&ht_channel, LARGEST);
+        return;
+    }
+    if (!introduce(thread, now))
+        return;
+    struct ht_alloc alloc = {.address = address, .size = bytes, .weight = weight, .tid = thread->tid,
+                             .origin = (uint8_t)origin,
+                             .word = __atomic_load_n(&ht_channel.header->word, __ATOMIC_RELAXED)};
+    int n = stack(frames, &alloc.flags, hook);
+    if (n >= 0) {
+        alloc.frames = (uint16_t)n;
+        write_alloc(&alloc, frames, now);
+    }
+    account(now);
+}
+
+static void consider(struct ht_thread *thread, void *p, size_t bytes, int origin, const void *hook) {
+    if (bytes >= HT_ALWAYS) {
+        record((uintptr_t)p, bytes, bytes, origin, hook);
+        return;
+    }
+    if (!thread->mean) {
+        seed(thread);
+        draw(thread);
+    }
+    while (bytes > thread->left && thread->beyond)
+        refill(thread);
+    if (bytes <= thread->left) {
+        thread->left -= bytes;
+        return;
+    }
+    record((uintptr_t)p, bytes, ht_weight(bytes, thread->mean), origin, hook);
+    draw(thread); /* the distribution has no memory: the next draw begins behind this allocation */
+}
+
+void ht_sample_slow(void *p, size_t bytes, int origin, const void *hook) {
+    struct ht_thread *thread = &ht_thread;
+    if (!p || thread->busy)
+        return;
+    if (ht_process_off()) {
+        thread->left = UINT64_MAX; /* this thread will not come here again */
+        return;
+    }
+    if (!ht_process_started())
+        return;
+    int saved = errno;
+    thread->busy = 1;
+    consider(thread, p, bytes, origin, hook);
+    thread->busy = 0;
+    errno = saved;
+}
+
+static void tell_free(uintptr_t address, size_t bytes) {
+    uint32_t size = RECORD(sizeof(struct ht_free));
+    struct ht_record *record = ht_channel_reserve(&ht_channel, size, 0);
+    if (!record)
+        return;
+    fill_record(record, HT_HEAP_FREE, ht_now());
+    struct ht_free body = {address, bytes};
+    memcpy(record + 1, &body, sizeof body);
+    ht_channel_commit(record, size);
+}
+
+int ht_sample_forget(void *p) {
+    if (!ht_process_ready(0) || !ht_table_take((uintptr_t)p))
+        return 0;
+    tell_free((uintptr_t)p, 0);
+    return 1;
+}
+
+void ht_sample_remember(void *p, const void *hook) {
+    struct ht_thread *thread = &ht_thread;
+    if (thread->busy || !ht_real.malloc_usable_size)
+        return;
+    size_t bytes = ht_real.malloc_usable_size(p);
+    int saved = errno;
+    thread->busy = 1;
+    uint64_t mean = thread->mean ? thread->mean : ht_config.mean;
+    record((uintptr_t)p, bytes, bytes >= HT_ALWAYS ? bytes : ht_weight(bytes, mean), HT_REALLOC, hook);
+    thread->busy = 0;
+    errno = saved;
+}
+
+int ht_sample_unmapping(void *p, size_t bytes, const void *hook) {
+    struct ht_thread *thread = &ht_thread;
+    struct ht_cut cut;
+    int any = 0;
+    if (!ht_maps_any() || !bytes || (uintptr_t)p % 4096 || !ht_process_ready(0))
+        return 0;
+    bytes = (bytes + 4095) & ~(size_t)4095;
+    while (ht_maps_cut((uintptr_t)p, bytes, &cut)) {
+        any = 1;
+        tell_free(cut.map.start, cut.left.bytes ? cut.map.bytes - cut.left.bytes : 0);
+        if (!cut.right.bytes || thread->busy)
+            continue;
+        /* What remains behind the hole is told under its own address, with the stack at hand. */
+        int saved = errno;
+        thread->busy = 1;
+        record(cut.right.start, cut.right.bytes, cut.right.weight, HT_MMAP, hook);
+        thread->busy = 0;
+        errno = saved;
+    }
+    return any;
+}

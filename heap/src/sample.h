@@ -1,0 +1,55 @@
+/* sample.h: which allocations are recorded, and the records themselves.
+ *
+ * Every allocation of at least 4 MiB, and of the smaller ones a Poisson sample by bytes: each
+ * thread counts bytes down to the next sampled one (DESIGN.md has the arithmetic).
+ */
+#ifndef HT_SAMPLE_H
+#define HT_SAMPLE_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../include/hightide_channel.h"
+#include "table.h"
+
+#define HT_ALWAYS (4u << 20)
+#define HT_DEFAULT_MEAN (512u << 10)
+
+/* Of each thread; initial-exec, so one instruction away. */
+struct ht_thread {
+    uint64_t left;       /* bytes that pass before the slow path looks; < HT_ALWAYS: larger ones always go there */
+    uint64_t beyond;     /* bytes of this draw that did not fit into left */
+    uint64_t mean;       /* the mean this draw was made with; 0: no draw yet */
+    uint64_t random;
+    uint32_t tid;
+    uint32_t generation; /* of the process (a fork begins a new one) in which tid and name were told */
+    uint32_t busy;       /* inside the slow path: what a signal handler allocates here is not sampled */
+};
+extern __thread struct ht_thread ht_thread __attribute__((tls_model("initial-exec")));
+
+/* `hook`: the frame of the function we stand in for, see native.h. */
+void ht_sample_slow(void *p, size_t bytes, int origin, const void *hook);
+
+/* Tells the free of p if p is tracked; 1 if it was. Always before the memory is given back, or
+ * another thread's allocation at the same address could be told first. */
+int ht_sample_forget(void *p);
+
+/* Takes back ht_sample_forget: the reallocation failed and the block lives on. */
+void ht_sample_remember(void *p, const void *hook);
+
+/* Tells what [p, p+bytes) frees of tracked mappings; 1 if there was any. Before the unmapping. */
+int ht_sample_unmapping(void *p, size_t bytes, const void *hook);
+
+/* A new channel begins. */
+void ht_sample_reset(void);
+
+/* The whole cost of an allocation that is not sampled. */
+static inline void ht_sample(void *p, size_t bytes, int origin, const void *hook) {
+    if (__builtin_expect(bytes > ht_thread.left, 0))
+        ht_sample_slow(p, bytes, origin, hook);
+    else
+        ht_thread.left -= bytes;
+}
+
+/* The whole cost of a free of what is not tracked. */
+static inline int ht_forget(void *p) { return ht_maybe_tracked(p) && ht_sample_forget(p); }
+#endif
