@@ -1,0 +1,154 @@
+package sampler
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"hightide/internal/mem"
+)
+
+// Cgroup reads the memory control group that we, and so the processes we start, belong to. Version 1
+// and 2 differ in file names only. The zero value is no group: everything is absent.
+type Cgroup struct {
+	Version int
+	dirs    []string // ours first, then those around it, up to the root of the hierarchy
+	used    int      // open file, or -1
+}
+
+// OpenCgroup finds the group of the calling process.
+func OpenCgroup(root string) Cgroup {
+	c := Cgroup{used: -1}
+	path, version := cgroupPath(filepath.Join(root, "proc/self/cgroup"))
+	name := map[int]string{1: "memory.usage_in_bytes", 2: "memory.current"}[version]
+	for _, mount := range cgroupMounts(root, version) {
+		dir := filepath.Join(mount, path)
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			// In a container the path names a group that is not mounted there; the mount itself is ours.
+			if dir = mount; version == 0 || !exists(filepath.Join(dir, name)) {
+				continue
+			}
+		}
+		c.Version = version
+		c.used, _ = openFile(filepath.Join(dir, name), 0)
+		for ; len(dir) >= len(mount); dir = filepath.Dir(dir) {
+			c.dirs = append(c.dirs, dir)
+		}
+		return c
+	}
+	return c
+}
+
+// cgroupPath finds our path: the line of the v1 memory controller if there is one, else "0::".
+func cgroupPath(file string) (path string, version int) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", 0
+	}
+	for line := range strings.Lines(string(text)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		if parts[0] == "0" && parts[1] == "" && version == 0 {
+			path, version = parts[2], 2
+		}
+		for _, controller := range strings.Split(parts[1], ",") {
+			if controller == "memory" {
+				path, version = parts[2], 1
+			}
+		}
+	}
+	return path, version
+}
+
+// cgroupMounts lists where a hierarchy may be mounted.
+func cgroupMounts(root string, version int) []string {
+	base := filepath.Join(root, "sys/fs/cgroup")
+	if version == 1 {
+		return []string{filepath.Join(base, "memory")}
+	}
+	return []string{base, filepath.Join(base, "unified")}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Used is what the group is charged with in bytes, page cache included.
+func (c *Cgroup) Used() mem.Optional {
+	if c.Version == 0 || c.used < 0 {
+		return mem.Optional{}
+	}
+	var buffer [64]byte
+	n, err := pread(c.used, buffer[:])
+	if err != nil {
+		return mem.Optional{}
+	}
+	return optional(quantity(buffer[:n]))
+}
+
+// Limit is the smallest limit of the group and those around it; absent where there is none.
+func (c *Cgroup) Limit() mem.Optional {
+	name := map[int]string{1: "memory.limit_in_bytes", 2: "memory.max"}[c.Version]
+	var least mem.Optional
+	for _, dir := range c.dirs {
+		value, ok := c.number(dir, name)
+		// Version 1 writes "no limit" as the largest multiple of a page, version 2 as "max".
+		if ok && value < 1<<62 && value < least.Or(1<<62) {
+			least = mem.Some(value)
+		}
+	}
+	return least
+}
+
+// Events counts how often the limit was hit with nothing left to reclaim, and the processes that
+// the kernel killed for it. Version 1 has no count of the former.
+func (c *Cgroup) Events() (oom, kill mem.Optional) {
+	if len(c.dirs) == 0 {
+		return oom, kill
+	}
+	name := map[int]string{1: "memory.oom_control", 2: "memory.events"}[c.Version]
+	var buffer [512]byte
+	n, err := readFile(filepath.Join(c.dirs[0], name), buffer[:])
+	if err != nil {
+		return oom, kill
+	}
+	for line := range bytes.Lines(buffer[:n]) {
+		key, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
+		switch string(key) {
+		case "oom":
+			oom = optional(quantity(value))
+		case "oom_kill":
+			kill = optional(quantity(value))
+		}
+	}
+	return oom, kill
+}
+
+func (c *Cgroup) number(dir, name string) (int64, bool) {
+	var buffer [64]byte
+	n, err := readFile(filepath.Join(dir, name), buffer[:])
+	if err != nil {
+		return 0, false
+	}
+	return quantity(buffer[:n])
+}
+
+// Close gives back the descriptor.
+func (c *Cgroup) Close() {
+	if c.Version != 0 && c.used >= 0 {
+		syscall.Close(c.used)
+		c.used = -1
+	}
+}
+
+func optional(value int64, ok bool) mem.Optional {
+	if !ok {
+		return mem.Optional{}
+	}
+	return mem.Some(value)
+}

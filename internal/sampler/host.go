@@ -1,0 +1,58 @@
+package sampler
+
+import (
+	"path/filepath"
+	"syscall"
+
+	"hightide/internal/mem"
+)
+
+// hostReader samples what concerns the whole machine and the control group.
+type hostReader struct {
+	root    string
+	meminfo int
+	cgroup  Cgroup
+	total   int64
+}
+
+func (h *hostReader) open(root string) {
+	h.root = root
+	h.meminfo, _ = openFile(filepath.Join(root, "proc/meminfo"), 0)
+	h.cgroup = OpenCgroup(root)
+}
+
+func (h *hostReader) close() {
+	if h.meminfo >= 0 {
+		syscall.Close(h.meminfo)
+	}
+	h.cgroup.Close()
+}
+
+func (h *hostReader) sample(sink Sink, now int64, slow bool) {
+	var buffer [4096]byte
+	if n, err := pread(h.meminfo, buffer[:]); err == nil {
+		if value, ok := field(buffer[:n], "MemAvailable"); ok {
+			sink.Sample(nil, "", mem.SeriesSystemAvailable, now, value)
+		}
+		if value, ok := field(buffer[:n], "MemTotal"); ok && (slow || value != h.total) {
+			h.total = value
+			sink.Sample(nil, "", mem.SeriesSystemTotal, now, value)
+		}
+	}
+	if used, ok := h.cgroup.Used().Get(); ok {
+		sink.Sample(nil, "", mem.SeriesCgroupUsed, now, used)
+	}
+	if !slow {
+		return
+	}
+	if limit, ok := h.cgroup.Limit().Get(); ok {
+		sink.Sample(nil, "", mem.SeriesCgroupLimit, now, limit)
+	}
+	oom, kill := h.cgroup.Events()
+	if value, ok := oom.Get(); ok {
+		sink.Sample(nil, "", mem.SeriesCgroupOOM, now, value)
+	}
+	if value, ok := kill.Get(); ok {
+		sink.Sample(nil, "", mem.SeriesCgroupOOMKill, now, value)
+	}
+}

@@ -1,0 +1,282 @@
+package sampler
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"hightide/internal/mem"
+)
+
+// Process is one process of the tree. PID and StartTicks together are its identity: pids are reused.
+type Process struct {
+	PID        int
+	Parent     int      // pid of the parent at first sight
+	StartTicks uint64   // since boot
+	FirstSeen  int64    // ns, CLOCK_MONOTONIC
+	Command    []string // as the kernel has it: mask it before it is stored
+	Usage      Usage
+
+	dir       string
+	page      []byte // to read into, shared by the tree
+	comm      string
+	statFile  int // kept open: a read costs a third of open, read, close
+	filesDir  int
+	listFiles bool // the kernel is too old to count them for us
+	real      bool // the root is the real one: system calls about the pid make sense
+
+	pssLast   int64 // when PSS was read
+	pssCost   int64 // what that cost
+	pssRSS    int64 // and the RSS then
+	pssEvery  int64 // time between the last two readings
+	pssDenied bool
+}
+
+// Usage is the latest reading; counters are since the process began.
+type Usage struct {
+	Time        int64
+	RSS, VMS    int64
+	MinorFaults int64
+	MajorFaults int64
+	CPU         int64 // ns
+	Threads     int64
+	Swap        mem.Optional
+	Files       mem.Optional
+	PSS, USS    mem.Optional
+	MaxRSS      mem.Optional // the kernel's high-water mark (VmHWM), read once a second
+}
+
+var (
+	errGone  = errors.New("process is gone")
+	pageSize = int64(os.Getpagesize())
+)
+
+const clockTick = 10_000_000 // ns; USER_HZ is 100 on every Linux we build for
+
+// openProcess looks at a pid; errGone where it ended meanwhile or is a zombie.
+func openProcess(root string, pid int, page []byte) (*Process, error) {
+	p := &Process{PID: pid, page: page, dir: filepath.Join(root, "proc", strconv.Itoa(pid)), statFile: -1, filesDir: -1, real: root == "/"}
+	file, err := openFile(p.dir+"/stat", 0)
+	if err != nil {
+		return nil, errGone
+	}
+	p.statFile = file
+	s, err := p.stat()
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	p.Parent, p.StartTicks, p.comm = int(s.parent), uint64(s.start), string(s.comm)
+	p.readCommand()
+	return p, nil
+}
+
+func (p *Process) stat() (stat, error) {
+	n, err := pread(p.statFile, p.page)
+	if err != nil {
+		return stat{}, errGone // ESRCH once it was reaped
+	}
+	s, err := parseStat(p.page[:n])
+	if err != nil {
+		return s, err
+	}
+	if s.state == 'Z' || s.state == 'X' {
+		return s, errGone
+	}
+	return s, nil
+}
+
+// read takes the cheap figures, and once a second the slow ones. renamed: it called exec.
+func (p *Process) read(now int64, slow bool) (renamed bool, err error) {
+	s, err := p.stat()
+	if err != nil {
+		return false, err
+	}
+	u := &p.Usage
+	u.Time, u.RSS, u.VMS, u.Threads = now, s.rssPages*pageSize, s.vms, s.threads
+	u.MinorFaults, u.MajorFaults = s.minorFaults, s.majorFaults
+	u.CPU = max(u.CPU, p.cpu(s.cpuTicks)) // the two sources differ in the last 10 ms
+	if string(s.comm) != p.comm {
+		p.comm, renamed = string(s.comm), true
+	}
+	if slow || !u.MaxRSS.Known() {
+		p.readStatus()
+		p.countFiles()
+		renamed = p.readCommand() || renamed
+	}
+	return renamed, nil
+}
+
+// cpu is processor time in ns: from the process' own clock, to the tick from stat elsewhere.
+func (p *Process) cpu(ticks int64) int64 {
+	if p.real {
+		if ns, ok := clock(^p.PID<<3 | 2); ok { // CPUCLOCK_SCHED of a pid: see clock_getcpuclockid(3)
+			return ns
+		}
+	}
+	return ticks * clockTick
+}
+
+func (p *Process) readStatus() {
+	n, err := readFile(p.dir+"/status", p.page)
+	if err != nil {
+		return
+	}
+	if peak, ok := field(p.page[:n], "VmHWM"); ok {
+		p.Usage.MaxRSS = mem.Some(max(peak, p.Usage.MaxRSS.Or(0)))
+	}
+	if swap, ok := field(p.page[:n], "VmSwap"); ok {
+		p.Usage.Swap = mem.Some(swap)
+	}
+}
+
+// countFiles counts open descriptors: from Linux 6.2 the folder's size says it.
+func (p *Process) countFiles() {
+	if p.filesDir < 0 {
+		fd, err := openFile(p.dir+"/fd", syscall.O_DIRECTORY)
+		if err != nil {
+			return // another user's process
+		}
+		p.filesDir = fd
+	}
+	var info syscall.Stat_t
+	if !p.listFiles && syscall.Fstat(p.filesDir, &info) == nil && info.Size > 0 {
+		p.Usage.Files = mem.Some(info.Size)
+		return
+	}
+	p.listFiles = true
+	if _, err := syscall.Seek(p.filesDir, 0, 0); err != nil {
+		return
+	}
+	count := int64(0)
+	for {
+		n, err := syscall.ReadDirent(p.filesDir, p.page)
+		if err != nil {
+			return
+		}
+		if n <= 0 {
+			break
+		}
+		eachEntry(p.page[:n], func([]byte) { count++ })
+	}
+	p.Usage.Files = mem.Some(count)
+}
+
+// readCommand reads the argument vector; true where it is not what it was.
+func (p *Process) readCommand() bool {
+	n, err := readFile(p.dir+"/cmdline", p.page) // longer ones are cut
+	if err != nil || n == 0 {
+		return false // a kernel thread, or between fork and exec
+	}
+	text := bytes.TrimRight(p.page[:n], "\x00")
+	if p.sameCommand(text) {
+		return false
+	}
+	p.Command = nil
+	for _, word := range bytes.Split(text, []byte{0}) {
+		p.Command = append(p.Command, string(word))
+	}
+	return true
+}
+
+func (p *Process) sameCommand(text []byte) bool {
+	for i, word := range p.Command {
+		if i > 0 {
+			if len(text) == 0 || text[0] != 0 {
+				return false
+			}
+			text = text[1:]
+		}
+		if len(text) < len(word) || string(text[:len(word)]) != word {
+			return false
+		}
+		text = text[len(word):]
+	}
+	return len(p.Command) > 0 && len(text) == 0
+}
+
+// proportional reads PSS and USS in bytes. It walks the process' page tables: tens of milliseconds
+// for a gigabyte of small pages.
+func (p *Process) proportional() (pss, uss int64, err error) {
+	// Opened anew each time: the file belongs to one address space, and exec makes another.
+	n, err := readFile(p.dir+"/smaps_rollup", p.page)
+	if err != nil {
+		return 0, 0, err
+	}
+	text := p.page[:n]
+	pss, ok := field(text, "Pss")
+	clean, ok1 := field(text, "Private_Clean")
+	dirty, ok2 := field(text, "Private_Dirty")
+	if !ok || !ok1 || !ok2 {
+		return 0, 0, errFormat
+	}
+	huge, _ := field(text, "Private_Hugetlb")
+	return pss, clean + dirty + huge, nil
+}
+
+func (p *Process) close() {
+	for _, fd := range []*int{&p.statFile, &p.filesDir} {
+		if *fd >= 0 {
+			syscall.Close(*fd)
+			*fd = -1
+		}
+	}
+}
+
+// openFile, pread and readFile go around os.File: a tick opens nothing it keeps and allocates nothing.
+func openFile(path string, flags int) (int, error) {
+	for {
+		fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|flags, 0)
+		if err != syscall.EINTR {
+			return fd, err
+		}
+	}
+}
+
+func pread(fd int, buffer []byte) (int, error) {
+	for {
+		n, err := syscall.Pread(fd, buffer, 0)
+		if err != syscall.EINTR {
+			return n, err
+		}
+	}
+}
+
+// readFile reads the beginning of a file, as much as the buffer holds.
+func readFile(path string, buffer []byte) (int, error) {
+	fd, err := openFile(path, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer syscall.Close(fd)
+	return pread(fd, buffer)
+}
+
+// clock reads a clock in ns.
+func clock(id int) (int64, bool) {
+	var t syscall.Timespec
+	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, uintptr(id), uintptr(unsafe.Pointer(&t)), 0)
+	return t.Nano(), errno == 0
+}
+
+// threadCPU is the calling thread's processor time in ns.
+func threadCPU() int64 {
+	ns, _ := clock(3) // CLOCK_THREAD_CPUTIME_ID
+	return ns
+}
+
+// ownUsage is our own processor time in ns and resident bytes.
+func ownUsage() (cpu, rss int64) {
+	cpu, _ = clock(2) // CLOCK_PROCESS_CPUTIME_ID
+	var buffer [256]byte
+	if n, err := readFile("/proc/self/statm", buffer[:]); err == nil {
+		if i := bytes.IndexByte(buffer[:n], ' '); i >= 0 {
+			rss = number(buffer[i+1:n]) * pageSize
+		}
+	}
+	return cpu, rss
+}

@@ -1,0 +1,321 @@
+// Package sampler looks at processes and devices from outside, through what the kernel and the
+// vendors publish, so a training that hangs or was killed is still seen.
+//
+//	/proc/PID/{stat,status,fd,smaps_rollup} ──▶ Tree, Process ─┐
+//	/proc/meminfo, the control group        ──▶ host, Cgroup   ├─▶ Sampler.Tick ──▶ Sink (record)
+//	NVML helper, sysfs, DRM fdinfo          ──▶ Vendor         ┘
+//
+// It holds no rules about memory: it reads numbers, gives them a name from mem/series.go and says
+// what it could not read and why. Its own cost is bounded: see Budget in budget.go. The root of
+// the file system is a parameter, so tests replay recorded machines. Start reading at Tick; a new
+// GPU vendor is one file and one line in vendors.go.
+package sampler
+
+import (
+	"os"
+	"runtime"
+	"time"
+
+	"hightide/internal/mem"
+)
+
+// Sink takes what is seen. All calls come from the goroutine that calls Tick.
+type Sink interface {
+	// Process tells of a process at first sight and again when its command changes (exec).
+	Process(p *Process)
+	// Gone tells that a process ended; its last Usage stays in it. Called once.
+	Gone(p *Process, now int64)
+	// Sample is one value of a series of mem/series.go; p is nil for the tree, the host or a whole
+	// device; device is "" or as in "nvidia:0". Times of one series never decrease.
+	Sample(p *Process, device, name string, time, value int64)
+	// Unobserved says once what cannot be seen here and why, in words for people.
+	Unobserved(what, why string)
+}
+
+// Options of a Sampler. Leader is needed, the rest has defaults.
+type Options struct {
+	// Leader is the process whose descendants are watched; it is not watched itself unless
+	// WatchLeader is set. A launcher that is a subreaper passes its own pid: orphans come back to it.
+	Leader      int
+	WatchLeader bool
+	// Exclude names children of the leader that are none of the user's, by pid.
+	Exclude func(pid int) bool
+	// Interval is the time between ticks, for the budget. Default 100 ms.
+	Interval time.Duration
+	// Share of one core that sampling may take. Default 0.005.
+	Share float64
+	// Root is where proc and sys are found. Default "/".
+	Root string
+	// Vendors to ask for devices. Default: those of Vendors that are present.
+	Vendors []Vendor
+}
+
+// Sampler reads a process tree, its host and its devices, a tick at a time. For one goroutine.
+type Sampler struct {
+	options Options
+	sink    Sink
+	tree    *Tree
+	budget  *Budget
+	host    hostReader
+	vendors []Vendor
+	told    map[string]bool // Unobserved already said
+	cursor  int             // round robin where not all processes fit into a tick
+	slow    int64           // when the figures that change slowly were last read
+	ticks   uint64
+	live    []*Process // copy of the tree's, so that the cursor stays valid within a tick
+}
+
+// slowEvery is how often figures that hardly change are read: system totals, command lines.
+const slowEvery = int64(time.Second)
+
+// New prepares a sampler; it reads nothing yet but starts the vendors' helpers.
+func New(options Options, sink Sink) *Sampler {
+	if options.Interval <= 0 {
+		options.Interval = 100 * time.Millisecond
+	}
+	if options.Share <= 0 {
+		options.Share = 0.005
+	}
+	if options.Root == "" {
+		options.Root = "/"
+	}
+	s := &Sampler{
+		options: options, sink: sink, told: map[string]bool{}, vendors: options.Vendors,
+		tree:   NewTree(options.Root, options.Leader, options.WatchLeader, options.Exclude),
+		budget: NewBudget(options.Share, options.Interval),
+	}
+	s.host.open(options.Root)
+	if s.vendors == nil {
+		s.vendors = OpenVendors(options.Root)
+	}
+	return s
+}
+
+// Close gives back descriptors and ends helpers.
+func (s *Sampler) Close() {
+	s.tree.close()
+	s.host.close()
+	for _, v := range s.vendors {
+		v.Close()
+	}
+}
+
+// Find returns the live process with that pid, or nil.
+func (s *Sampler) Find(pid int) *Process { return s.tree.Find(pid) }
+
+// Processes are those alive at the last tick.
+func (s *Sampler) Processes() []*Process { return s.tree.live }
+
+// HelperPids are processes that the sampler itself started; Exclude must not name them, it is done.
+func (s *Sampler) HelperPids() []int {
+	var pids []int
+	for _, v := range s.vendors {
+		if h, ok := v.(interface{ HelperPid() int }); ok && h.HelperPid() > 0 {
+			pids = append(pids, h.HelperPid())
+		}
+	}
+	return pids
+}
+
+// Tick looks once. now is CLOCK_MONOTONIC in ns. It never waits for a device or another process.
+func (s *Sampler) Tick(now int64) {
+	runtime.LockOSThread() // the cost is read from the thread's own processor clock
+	defer runtime.UnlockOSThread()
+	start := threadCPU()
+	s.ticks++
+	slow := s.slow == 0 || now-s.slow >= slowEvery
+	if slow {
+		s.slow = now
+	}
+	s.discover(now)
+	s.readProcesses(now, slow)
+	s.host.sample(s.sink, now, slow)
+	s.sampleDevices(now)
+	cost := threadCPU() - start
+	s.budget.Ticked(now, cost)
+	s.readPSS(now)
+	if slow {
+		s.sampleSelf(now)
+	}
+}
+
+// Last reads every process once more, PSS included, whatever it costs: for the end of a run or when
+// someone asks for exact figures now.
+func (s *Sampler) Last(now int64) {
+	s.discover(now)
+	for _, p := range s.live {
+		if s.read(p, now, true) {
+			s.pss(p, now)
+		}
+	}
+	s.sums(now)
+}
+
+func (s *Sampler) discover(now int64) {
+	helpers := s.HelperPids()
+	born := s.tree.Scan(func(pid int) bool {
+		for _, h := range helpers {
+			if h == pid {
+				return true
+			}
+		}
+		return false
+	})
+	for _, p := range born {
+		p.FirstSeen = now
+		s.sink.Process(p)
+		s.read(p, now, true) // it may be gone when its turn comes
+	}
+	for _, p := range s.tree.ended {
+		s.end(p, now)
+	}
+	s.tree.ended = s.tree.ended[:0]
+	s.live = append(s.live[:0], s.tree.live...)
+}
+
+// readProcesses reads as many processes as the budget allows, all of them as a rule.
+func (s *Sampler) readProcesses(now int64, slow bool) {
+	n := s.budget.Processes(len(s.live))
+	for i := range n {
+		if p := s.live[(s.cursor+i)%len(s.live)]; p.Usage.Time != now {
+			s.read(p, now, slow)
+		}
+	}
+	if n < len(s.live) {
+		s.cursor = (s.cursor + n) % len(s.live)
+		s.unobserved("every process at every interval", "more processes than the sampling budget reads in one interval: they take turns")
+	} else {
+		s.cursor = 0
+	}
+	s.sums(now)
+}
+
+// read takes one process' figures; false where it is gone.
+func (s *Sampler) read(p *Process, now int64, slow bool) bool {
+	renamed, err := p.read(now, slow)
+	if err != nil {
+		s.end(p, now)
+		return false
+	}
+	if renamed {
+		s.sink.Process(p)
+	}
+	u := &p.Usage
+	s.sink.Sample(p, "", mem.SeriesRSS, now, u.RSS)
+	s.sink.Sample(p, "", mem.SeriesVMS, now, u.VMS)
+	s.sink.Sample(p, "", mem.SeriesMinorFaults, now, u.MinorFaults)
+	s.sink.Sample(p, "", mem.SeriesMajorFaults, now, u.MajorFaults)
+	s.sink.Sample(p, "", mem.SeriesCPU, now, u.CPU)
+	s.sink.Sample(p, "", mem.SeriesThreads, now, u.Threads)
+	if swap, ok := u.Swap.Get(); ok {
+		s.sink.Sample(p, "", mem.SeriesSwap, now, swap)
+	}
+	if files, ok := u.Files.Get(); ok {
+		s.sink.Sample(p, "", mem.SeriesFiles, now, files)
+	}
+	return true
+}
+
+// end forgets p, once.
+func (s *Sampler) end(p *Process, now int64) {
+	if s.tree.Find(p.PID) == p {
+		s.tree.remove(p)
+		s.sink.Gone(p, now)
+	}
+}
+
+func (s *Sampler) sums(now int64) {
+	var rss int64
+	for _, p := range s.tree.live {
+		rss += p.Usage.RSS
+	}
+	s.sink.Sample(nil, "", mem.SeriesTreeRSS, now, rss)
+}
+
+// readPSS reads the proportional sizes that the budget has paid for, the oldest first.
+func (s *Sampler) readPSS(now int64) {
+	read := false
+	for {
+		p := s.budget.Next(now, s.tree.live)
+		if p == nil {
+			break
+		}
+		read = s.pss(p, now) || read
+	}
+	if read {
+		s.treePSS(now)
+	}
+}
+
+func (s *Sampler) pss(p *Process, now int64) bool {
+	start := threadCPU()
+	pss, uss, err := p.proportional()
+	s.budget.Paid(p, now, threadCPU()-start)
+	if err != nil {
+		p.pssDenied = true
+		s.unobserved("PSS and USS of some processes", "smaps_rollup: "+plain(err))
+		return false
+	}
+	p.Usage.PSS, p.Usage.USS = mem.Some(pss), mem.Some(uss)
+	s.sink.Sample(p, "", mem.SeriesPSS, now, pss)
+	s.sink.Sample(p, "", mem.SeriesUSS, now, uss)
+	if p.pssEvery > 0 {
+		s.sink.Sample(p, "", mem.SeriesSampleInterval, now, p.pssEvery)
+	}
+	return true
+}
+
+// treePSS sums the latest readings once every process has one.
+func (s *Sampler) treePSS(now int64) {
+	var pss, uss int64
+	for _, p := range s.tree.live {
+		value, ok := p.Usage.PSS.Get()
+		if !ok {
+			return
+		}
+		pss += value
+		uss += p.Usage.USS.Or(0)
+	}
+	s.sink.Sample(nil, "", mem.SeriesTreePSS, now, pss)
+	s.sink.Sample(nil, "", mem.SeriesTreeUSS, now, uss)
+}
+
+func (s *Sampler) sampleDevices(now int64) {
+	for _, v := range s.vendors {
+		readings, err := v.Sample(s.tree.live)
+		if err != nil {
+			s.unobserved(v.Name()+" devices", plain(err))
+		}
+		for _, r := range readings {
+			at := r.Time
+			if at == 0 {
+				at = now
+			}
+			s.sink.Sample(r.Process, r.Device, r.Name, at, r.Value)
+		}
+	}
+}
+
+// sampleSelf records what hightide itself takes.
+func (s *Sampler) sampleSelf(now int64) {
+	cpu, rss := ownUsage()
+	s.sink.Sample(nil, "", mem.SeriesOwnCPU, now, cpu)
+	if rss > 0 {
+		s.sink.Sample(nil, "", mem.SeriesOwnRSS, now, rss)
+	}
+}
+
+func (s *Sampler) unobserved(what, why string) {
+	if !s.told[what] {
+		s.told[what] = true
+		s.sink.Unobserved(what, why)
+	}
+}
+
+// plain drops the path from an error of the file system: it names a pid nobody knows.
+func plain(err error) string {
+	if path, ok := err.(*os.PathError); ok {
+		return path.Err.Error()
+	}
+	return err.Error()
+}

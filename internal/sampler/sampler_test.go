@@ -1,0 +1,282 @@
+package sampler
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hightide/internal/mem"
+)
+
+// seen is a Sink that remembers.
+type seen struct {
+	processes  map[int]*Process
+	gone       map[int]int
+	last       map[string]int64 // "pid device name"
+	unobserved map[string]string
+	samples    int
+}
+
+func newSeen() *seen {
+	return &seen{map[int]*Process{}, map[int]int{}, map[string]int64{}, map[string]string{}, 0}
+}
+
+func key(p *Process, device, name string) string {
+	pid := 0
+	if p != nil {
+		pid = p.PID
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %s %s", pid, device, name))
+}
+
+func (s *seen) Process(p *Process)          { s.processes[p.PID] = p }
+func (s *seen) Gone(p *Process, _ int64)    { s.gone[p.PID]++ }
+func (s *seen) Unobserved(what, why string) { s.unobserved[what] = why }
+func (s *seen) Sample(p *Process, device, name string, _, value int64) {
+	s.last[key(p, device, name)] = value
+	s.samples++
+}
+
+func monotonic() int64 {
+	ns, _ := clock(1)
+	return ns
+}
+
+// start runs a shell or Python program that prints a line when it is ready and ends when its
+// standard input is closed.
+func start(t testing.TB, name string, args ...string) (*exec.Cmd, func()) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		t.Skipf("no %s here to observe", name)
+	}
+	c := exec.Command(name, args...)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stdin, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	end := func() {
+		stdin.Close()
+		c.Wait()
+		syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // what is left of its group
+	}
+	t.Cleanup(end)
+	return c, end
+}
+
+// hold is a Python program that touches some MiB and waits.
+const hold = `
+import sys
+block = bytearray(%d << 20)
+files = [open("/dev/null") for _ in range(7)]
+print("ready", flush=True)
+sys.stdin.read()
+`
+
+// TestProcess compares every figure with what the kernel says elsewhere.
+func TestProcess(t *testing.T) {
+	c, end := start(t, "python3", "-c", fmt.Sprintf(hold, 64))
+	sink := newSeen()
+	s := New(Options{Leader: c.Process.Pid, WatchLeader: true}, sink)
+	defer s.Close()
+	for range 4 {
+		s.Tick(monotonic())
+	}
+	pid := c.Process.Pid
+	get := func(name string) int64 {
+		value, ok := sink.last[fmt.Sprintf("%d  %s", pid, name)]
+		if !ok {
+			t.Errorf("no sample of %s", name)
+		}
+		return value
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernel := func(key string) int64 { value, _ := field(status, key); return value }
+	near := func(name string, got, want, slack int64) {
+		if got < want-slack || got > want+slack {
+			t.Errorf("%s: %d, the kernel says %d", name, got, want)
+		}
+	}
+	near("RSS", get(mem.SeriesRSS), kernel("VmRSS"), 1<<20)
+	near("VMS", get(mem.SeriesVMS), kernel("VmSize"), 0)
+	near("threads", get(mem.SeriesThreads), kernel("Threads"), 0)
+	near("high-water mark", s.Find(pid).Usage.MaxRSS.Or(0), kernel("VmHWM"), 0)
+	files, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	near("files", get(mem.SeriesFiles), int64(len(files)), 0)
+	if get(mem.SeriesFiles) < 10 { // standard ones and seven
+		t.Errorf("%d open files", get(mem.SeriesFiles))
+	}
+	if cpu := get(mem.SeriesCPU); cpu < 1e6 || cpu > 10e9 {
+		t.Errorf("cpu %d ns", cpu)
+	}
+	if get(mem.SeriesRSS) < 64<<20 || get(mem.SeriesMinorFaults) < 64<<20/int64(os.Getpagesize())/600 {
+		t.Errorf("RSS %d, faults %d for 64 MiB touched", get(mem.SeriesRSS), get(mem.SeriesMinorFaults))
+	}
+	pss, uss := get(mem.SeriesPSS), get(mem.SeriesUSS)
+	if uss < 64<<20 || pss < uss || pss > get(mem.SeriesRSS)+1<<20 {
+		t.Errorf("USS %d, PSS %d, RSS %d", uss, pss, get(mem.SeriesRSS))
+	}
+	if sum := sink.last["0  "+mem.SeriesTreeRSS]; sum != get(mem.SeriesRSS) {
+		t.Errorf("tree RSS %d", sum)
+	}
+	if p := sink.processes[pid]; filepath.Base(p.Command[0]) != "python3" || p.Command[1] != "-c" || p.StartTicks == 0 {
+		t.Errorf("%+v", p)
+	}
+	if sink.last["0  "+mem.SeriesSystemAvailable] <= 0 || sink.last["0  "+mem.SeriesOwnRSS] <= 0 {
+		t.Errorf("host not seen: %v", sink.last)
+	}
+	end()
+	s.Tick(monotonic())
+	if sink.gone[pid] != 1 || len(s.Processes()) != 0 {
+		t.Errorf("its end was not seen: %v", sink.gone)
+	}
+}
+
+// TestTree: children and grandchildren, one whose parent ended before, exec that changes the name,
+// and none of the machine's other processes.
+func TestTree(t *testing.T) {
+	c, _ := start(t, "sh", "-c", `sleep 60 & (sleep 2.5 & ) ; sh -c 'sleep 62; true' & sleep 0.1; echo ready; cat`)
+	sink := newSeen()
+	s := New(Options{Leader: c.Process.Pid, WatchLeader: true}, sink)
+	defer s.Close()
+	s.Tick(monotonic())
+	s.Tick(monotonic())
+	var commands []string
+	for _, p := range s.Processes() {
+		commands = append(commands, strings.Join(p.Command, " "))
+	}
+	all := strings.Join(commands, "\n")
+	// "sleep 2.5" lost its parent before the first look and we are no subreaper: it is not ours to see.
+	for _, want := range []string{"sleep 60", "sleep 62; true", "sleep 62", "cat"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is missing in\n%s", want, all)
+		}
+	}
+	if len(commands) != 5 {
+		t.Errorf("processes:\n%s", all)
+	}
+}
+
+// TestOrphan: a process stays in the tree when its parent ends.
+func TestOrphan(t *testing.T) {
+	c, _ := start(t, "sh", "-c", `sh -c 'sleep 60 & echo $! >&2; sleep 0.3' 2>/dev/null & sleep 0.1; echo ready; cat`)
+	sink := newSeen()
+	s := New(Options{Leader: c.Process.Pid, WatchLeader: true}, sink)
+	defer s.Close()
+	s.Tick(monotonic())
+	time.Sleep(400 * time.Millisecond)
+	s.Tick(monotonic())
+	for _, p := range s.Processes() {
+		if len(p.Command) == 2 && p.Command[1] == "60" {
+			syscall.Kill(p.PID, syscall.SIGTERM)
+			return
+		}
+	}
+	t.Errorf("the orphan is not seen any more: %v", sink.gone)
+}
+
+// TestManyChildren: 200 processes started and gone within a second cost little and leave nothing open.
+func TestManyChildren(t *testing.T) {
+	before := openFiles(t)
+	c, end := start(t, "sh", "-c", `echo ready; i=0; while [ $i -lt 200 ]; do sleep 0.05 & i=$((i+1)); done; cat`)
+	sink := newSeen()
+	s := New(Options{Leader: c.Process.Pid, WatchLeader: true}, sink)
+	cpu, began := threadCPUAll(), time.Now()
+	for time.Since(began) < 1500*time.Millisecond {
+		s.Tick(monotonic())
+		time.Sleep(20 * time.Millisecond)
+	}
+	spent := threadCPUAll() - cpu
+	end()
+	for range 50 { // more processes than one tick can pay for
+		s.Tick(monotonic())
+	}
+	if len(sink.processes) < 20 || len(s.Processes()) != 0 || len(sink.gone) != len(sink.processes) {
+		t.Errorf("saw %d start, %d end, %d live", len(sink.processes), len(sink.gone), len(s.Processes()))
+	}
+	for pid, times := range sink.gone {
+		if times != 1 {
+			t.Errorf("process %d ended %d times", pid, times)
+		}
+	}
+	t.Logf("saw %d of 200; %v of processor time for 75 ticks", len(sink.processes), time.Duration(spent))
+	if spent > int64(300*time.Millisecond) {
+		t.Errorf("%v of processor time", time.Duration(spent))
+	}
+	s.Close()
+	if after := openFiles(t); after > before {
+		t.Errorf("%d files open before, %d after", before, after)
+	}
+}
+
+func threadCPUAll() int64 { ns, _ := clock(2); return ns }
+
+func openFiles(t *testing.T) int {
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(files)
+}
+
+// TestTickAllocatesNothing once everything is known.
+func TestTickAllocatesNothing(t *testing.T) {
+	c, _ := start(t, "python3", "-c", fmt.Sprintf(hold, 1))
+	s := New(Options{Leader: c.Process.Pid, WatchLeader: true, Vendors: []Vendor{}}, quiet{})
+	defer s.Close()
+	now := monotonic()
+	s.Tick(now)
+	if n := testing.AllocsPerRun(50, func() { now += 1000; s.Tick(now) }); n > 0 {
+		t.Errorf("%v allocations in a tick", n)
+	}
+}
+
+// quiet is a Sink that takes no notice.
+type quiet struct{}
+
+func (quiet) Process(*Process)                              {}
+func (quiet) Gone(*Process, int64)                          {}
+func (quiet) Unobserved(string, string)                     {}
+func (quiet) Sample(*Process, string, string, int64, int64) {}
+
+// BenchmarkTick is the cost of a tick with one process; the fixed part (host, group) included.
+func BenchmarkTick(b *testing.B) {
+	for _, n := range []int{1, 8} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			c, _ := start(b, "python3", "-c", "import os\nfor _ in range("+fmt.Sprint(n-1)+"):\n  if not os.fork(): break\n"+fmt.Sprintf(hold, 16))
+			s := New(Options{Leader: c.Process.Pid, WatchLeader: true, Vendors: []Vendor{}, Share: 1}, quiet{})
+			defer s.Close()
+			now := monotonic()
+			for range 100 {
+				s.Tick(now)
+			}
+			b.ResetTimer()
+			for range b.N {
+				now += 100e6 // a hundred milliseconds: the slow figures come every tenth time
+				s.discover(now)
+				s.readProcesses(now, now%1e9 < 100e6)
+				s.host.sample(s.sink, now, false)
+			}
+		})
+	}
+}

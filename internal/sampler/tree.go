@@ -1,0 +1,224 @@
+package sampler
+
+import (
+	"bytes"
+	"encoding/binary"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// Tree is the set of descendants of one process. Once in it a process stays until it ends, also
+// when its parent ended before.
+type Tree struct {
+	root    string
+	leader  int
+	exclude func(pid int) bool
+	live    []*Process
+	known   map[int]member // every pid of the machine that was looked at
+	lastPid int64          // the newest pid when /proc was last listed; -1: list again
+	round   uint32
+
+	procDir  int
+	loadavg  int
+	entries  [32 << 10]byte
+	scratch  [4096]byte
+	fresh    []int
+	bornList []*Process
+	ended    []*Process // gone from /proc since the last look
+}
+
+// member is what is known of a pid: its process where it belongs to the tree, nil where it does not.
+type member struct {
+	process *Process
+	round   uint32 // scan in which it was last listed
+	looks   uint8  // times an outsider was looked at
+}
+
+// enoughLooks settles that a process is no descendant. One look is not enough: its parent may have
+// been ending, and an orphan gets its new parent a moment later.
+const enoughLooks = 2
+
+// NewTree watches the descendants of leader, and leader itself on request.
+func NewTree(root string, leader int, self bool, exclude func(int) bool) *Tree {
+	if exclude == nil {
+		exclude = func(int) bool { return false }
+	}
+	t := &Tree{root: root, leader: leader, exclude: exclude, known: map[int]member{}, lastPid: -1, loadavg: -1}
+	t.procDir, _ = openFile(filepath.Join(root, "proc"), syscall.O_DIRECTORY)
+	t.loadavg, _ = openFile(filepath.Join(root, "proc/loadavg"), 0)
+	if self {
+		t.add(leader)
+	}
+	return t
+}
+
+// Find returns the live process with that pid, or nil.
+func (t *Tree) Find(pid int) *Process { return t.known[pid].process }
+
+// Scan looks for new descendants and returns them. It lists /proc only where a pid was given out
+// since the last time, and opens only pids it has not seen.
+func (t *Tree) Scan(helper func(pid int) bool) []*Process {
+	if t.round > 0 { // the leader was added before the first scan
+		t.bornList = t.bornList[:0]
+	}
+	if last, ok := t.newestPid(); ok {
+		if last == t.lastPid {
+			return nil
+		}
+		t.lastPid = last
+	}
+	if !t.list() {
+		return nil
+	}
+	// A child can have a smaller pid than its parent once pids wrap, so go round until nothing is new.
+	for again := true; again; {
+		again = false
+		for i, pid := range t.fresh {
+			if pid > 0 && !t.exclude(pid) && !helper(pid) && t.inspect(pid) {
+				t.fresh[i], again = 0, true
+			}
+		}
+	}
+	for _, pid := range t.fresh {
+		if pid > 0 {
+			looks := t.known[pid].looks + 1
+			t.known[pid] = member{round: t.round, looks: looks}
+			if looks < enoughLooks {
+				t.lastPid = -1
+			}
+		}
+	}
+	return t.bornList
+}
+
+// newestPid reads the last field of /proc/loadavg: the pid given out last in our namespace.
+func (t *Tree) newestPid() (int64, bool) {
+	if t.loadavg < 0 {
+		return 0, false
+	}
+	n, err := pread(t.loadavg, t.scratch[:])
+	text := bytes.TrimSpace(t.scratch[:max(n, 0)])
+	i := bytes.LastIndexByte(text, ' ')
+	if err != nil || i < 0 {
+		return 0, false
+	}
+	return number(text[i+1:]), true
+}
+
+// list fills fresh with pids that are not settled yet and forgets those that are no more.
+func (t *Tree) list() bool {
+	t.fresh = t.fresh[:0]
+	t.round++
+	if _, err := syscall.Seek(t.procDir, 0, 0); err != nil {
+		return false
+	}
+	for {
+		n, err := syscall.ReadDirent(t.procDir, t.entries[:])
+		if err != nil {
+			return false
+		}
+		if n <= 0 {
+			break
+		}
+		eachEntry(t.entries[:n], func(name []byte) {
+			if name[0] < '0' || name[0] > '9' {
+				return
+			}
+			pid := int(number(name))
+			if m, ok := t.known[pid]; ok {
+				m.round = t.round
+				t.known[pid] = m
+				if m.process != nil || m.looks >= enoughLooks {
+					return
+				}
+			}
+			t.fresh = append(t.fresh, pid)
+		})
+	}
+	for pid, m := range t.known {
+		if m.round == t.round {
+			continue
+		}
+		if m.process == nil {
+			delete(t.known, pid)
+		} else {
+			t.ended = append(t.ended, m.process)
+		}
+	}
+	return true
+}
+
+// inspect opens a new pid if its parent is in the tree.
+func (t *Tree) inspect(pid int) bool {
+	var path [64]byte
+	n, err := readFile(string(appendPath(path[:0], t.root, pid)), t.scratch[:])
+	if err != nil {
+		return false
+	}
+	s, err := parseStat(t.scratch[:n])
+	if err != nil || int(s.parent) != t.leader && t.known[int(s.parent)].process == nil {
+		return false
+	}
+	return t.add(pid)
+}
+
+func appendPath(path []byte, root string, pid int) []byte {
+	path = append(path, root...)
+	path = append(path, "/proc/"...)
+	path = strconv.AppendInt(path, int64(pid), 10)
+	return append(path, "/stat"...)
+}
+
+func (t *Tree) add(pid int) bool {
+	p, err := openProcess(t.root, pid, t.scratch[:])
+	if err != nil {
+		return false
+	}
+	t.known[pid] = member{process: p, round: t.round}
+	t.live = append(t.live, p)
+	t.bornList = append(t.bornList, p)
+	return true
+}
+
+// remove forgets a process that ended.
+func (t *Tree) remove(p *Process) {
+	p.close()
+	// Its pid stays known until it is listed no more: a zombie is not a new process.
+	t.known[p.PID] = member{round: t.round, looks: enoughLooks}
+	for i, other := range t.live {
+		if other == p {
+			t.live = append(t.live[:i], t.live[i+1:]...)
+			break
+		}
+	}
+}
+
+func (t *Tree) close() {
+	for _, p := range t.live {
+		p.close()
+	}
+	for _, fd := range []int{t.procDir, t.loadavg} {
+		if fd >= 0 {
+			syscall.Close(fd)
+		}
+	}
+}
+
+// eachEntry visits the names in a buffer of struct linux_dirent64, without "." and "..".
+func eachEntry(buffer []byte, visit func(name []byte)) {
+	for len(buffer) > 19 {
+		size := int(binary.NativeEndian.Uint16(buffer[16:]))
+		if size <= 19 || size > len(buffer) {
+			return
+		}
+		name := buffer[19:size]
+		if end := bytes.IndexByte(name, 0); end >= 0 {
+			name = name[:end]
+		}
+		if len(name) > 0 && name[0] != '.' {
+			visit(name)
+		}
+		buffer = buffer[size:]
+	}
+}

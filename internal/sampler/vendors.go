@@ -1,0 +1,42 @@
+package sampler
+
+import "hightide/internal/mem"
+
+// Vendor answers for the devices of one maker. To add one: a file, and a line in Vendors.
+type Vendor interface {
+	// Name is how people call it: "NVIDIA".
+	Name() string
+	// Devices lists what is there, as found when it was opened.
+	Devices() []mem.GPU
+	// Sample returns what is known now and never waits for a device. The slice is valid until the
+	// next call. An error says what cannot be observed; readings may come with it.
+	Sample(live []*Process) ([]Reading, error)
+	// Close ends whatever the vendor keeps open.
+	Close()
+}
+
+// Reading is one value of one device. Process is nil where it concerns all of the device.
+type Reading struct {
+	Device  string // "nvidia:0"
+	Process *Process
+	Name    string // of mem/series.go
+	Time    int64  // ns, CLOCK_MONOTONIC; 0: now
+	Value   int64
+}
+
+// Vendors lists every vendor: each function returns nil where it has no device on this machine.
+var Vendors = []func(root string) Vendor{
+	openAMD,
+	openIntel,
+}
+
+// OpenVendors opens those that have devices here.
+func OpenVendors(root string) []Vendor {
+	vendors := []Vendor{} // not nil: none was found, rather than not looked for
+	for _, open := range Vendors {
+		if v := open(root); v != nil {
+			vendors = append(vendors, v)
+		}
+	}
+	return vendors
+}
