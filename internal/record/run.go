@@ -1,0 +1,338 @@
+package record
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"hightide/internal/mem"
+	"hightide/internal/sampler"
+)
+
+// Outcome is how the command ended.
+type Outcome struct {
+	ExitCode mem.Optional
+	Signal   mem.Optional
+	Stopped  bool  // because it was asked to: --steps or --duration
+	Sink     error // why the recording is incomplete, where it is
+}
+
+// Run starts the command, records it until it ends and returns how it did. Errors are those of
+// starting: *LaunchError, or that the channel folder cannot be made. A failing sink is no error:
+// the command goes on, unrecorded.
+func Run(opts *Options, sink Sink) (Outcome, error) {
+	program, err := findProgram(opts.Command[0], lookup(opts.Env, "PATH"))
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := makeChannels(opts.Channels); err != nil {
+		return Outcome{}, err
+	}
+	defer os.RemoveAll(opts.Channels)
+	r := newRecorder(opts, sink)
+	r.info = identify(opts)
+	r.emit(r.info)
+	helpers := r.fitting(examine(program, lookup(opts.Env, "PATH")))
+	signals := catchSignals()
+	child, err := start(program, opts.Command, compose(opts.Env, helpers, opts.channelVars(opts.Channels)), opts.JSONOut)
+	if err != nil {
+		return Outcome{}, err
+	}
+	r.emit(mem.Event{Time: r.now(), Kind: "start", Text: strings.Join(r.info.Command, " ")})
+	l := &loop{Recorder: r, child: child, signals: signals, git: make(chan *mem.Git, 1)}
+	return l.run(), nil
+}
+
+// fitting leaves out the libraries that cannot be preloaded into the command, and says so.
+func (r *Recorder) fitting(t target) []Helper {
+	helpers := make([]Helper, 0, len(r.opts.Helpers))
+	for _, h := range r.opts.Helpers {
+		if h.Preload != "" && t.refuse != "" {
+			r.emit(mem.Event{Time: r.now(), Kind: "unobserved", Text: fmt.Sprintf("%s of %s: %s", h.Name, t.program, t.refuse)})
+			h.Preload, h.Env = "", nil
+		}
+		helpers = append(helpers, h)
+	}
+	return helpers
+}
+
+// makeChannels makes the folder for channels, for this user alone.
+func makeChannels(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make folder for channels: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() || !ownedAndPrivate(info) {
+		return fmt.Errorf("make folder for channels: %s can be written by others", dir)
+	}
+	self := os.Getpid()
+	mark := fmt.Sprintf("%d %d\n", self, procStart(self))
+	return os.WriteFile(dir+"/"+engineFile, []byte(mark), 0o600)
+}
+
+// engineFile in a folder of channels names the engine by pid and start time; Recover looks at it.
+const engineFile = "engine"
+
+// loop is the part of a Recorder that knows the clock.
+type loop struct {
+	*Recorder
+	child   *child
+	signals chan os.Signal
+	git     chan *mem.Git
+	sampler *sampler.Sampler
+
+	nextSample, nextFlush, nextStatus, nextSlow int64
+	deadline                                    int64 // when to ask for the stop; 0: never
+	killAt                                      int64 // when to end the training harder; 0: never
+	hard                                        int   // how hard the last attempt was
+}
+
+// visitEvery is the time between two visits of the channels. A full ring drops records: the
+// agent's holds a few thousand edges.
+const visitEvery = int64(40 * time.Millisecond)
+
+func (l *loop) run() Outcome {
+	l.sampler = sampler.New(sampler.Options{Leader: l.child.pid, WatchLeader: true, Interval: l.opts.interval()}, watcher{l.Recorder})
+	defer l.sampler.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	go func() { l.git <- readGit(ctx, l.info.Cwd) }()
+	if l.opts.Duration > 0 {
+		l.deadline = l.info.StartMono + int64(l.opts.Duration)
+	}
+	timer := time.NewTimer(0)
+	for {
+		select {
+		case w, ok := <-l.child.waits:
+			if !ok || !w.status.Stopped() {
+				return l.finish(w, ok)
+			}
+			l.paused(w.status.StopSignal())
+		case s := <-l.signals:
+			l.child.pass(s.(syscall.Signal))
+		case git := <-l.git:
+			if git != nil {
+				l.info.Git = git
+				l.emit(l.info)
+			}
+		case <-timer.C:
+			l.visit()
+			timer.Reset(l.pause())
+		}
+	}
+}
+
+func (l *loop) paused(s syscall.Signal) {
+	l.flush(false)
+	if l.opts.OnPause != nil {
+		l.opts.OnPause()
+	}
+	followStop(s)
+}
+
+// visit does what is due.
+func (l *loop) visit() {
+	now := l.now()
+	if due(&l.nextSample, now, int64(l.opts.interval())) {
+		l.sampler.Tick(now)
+		l.sampleHeap(now)
+	}
+	l.scan()
+	l.drainAll()
+	if due(&l.nextSlow, now, int64(time.Second/4)) {
+		l.slow(now)
+	}
+	if due(&l.nextFlush, now, int64(time.Second)) {
+		l.flush(false)
+	}
+	if due(&l.nextStatus, now, int64(time.Second/4)) && l.opts.OnStatus != nil {
+		l.opts.OnStatus(l.status(now))
+	}
+}
+
+// due says whether it is time, and sets the next one. After a standstill (SIGSTOP, a laptop asleep)
+// it goes on from now.
+func due(next *int64, now, every int64) bool {
+	if now < *next {
+		return false
+	}
+	*next += every
+	if *next <= now {
+		*next = now + every
+	}
+	return true
+}
+
+func (l *loop) pause() time.Duration {
+	now := l.now()
+	next := min(l.nextSample, now+visitEvery)
+	return time.Duration(max(next-now, int64(time.Millisecond)))
+}
+
+// slow does what a few times a second is enough for: growth, stopping, the kernel's kills.
+func (l *loop) slow(now int64) {
+	for _, p := range l.order {
+		if p.steps.total.Steps == 0 || len(p.channels) == 0 {
+			continue
+		}
+		if p.growth.worthHunting(now) {
+			for _, c := range p.channels {
+				c.reader.Hunt()
+			}
+		}
+		l.alertGrowth(p, now)
+	}
+	l.stopping = l.stopping || l.opts.Steps > 0 && l.steps() >= l.opts.Steps
+	if l.deadline > 0 && now >= l.deadline && !l.stopping {
+		l.askToStop()
+	}
+	if l.stopping && l.killAt == 0 {
+		l.killAt = now + int64(l.grace())
+	}
+	if l.killAt > 0 && now >= l.killAt {
+		l.stopHarder(now)
+	}
+}
+
+// grace between asking and SIGTERM. Nobody listens in a program without an agent.
+func (l *loop) grace() time.Duration {
+	agent := false
+	for _, p := range l.order {
+		agent = agent || p.hello && p.steps.total.Steps > 0
+	}
+	switch {
+	case !agent:
+		return 0
+	case l.opts.Grace > 0:
+		return l.opts.Grace
+	}
+	return 10 * time.Second
+}
+
+// askToStop asks every agent to end its training after the step that all of them can still reach.
+func (l *loop) askToStop() {
+	l.stopping = true
+	l.stopAt = l.steps() + 1
+	for _, p := range l.order {
+		for _, c := range p.channels {
+			c.reader.StopAtStep(l.stopAt)
+		}
+	}
+}
+
+// stopHarder sends SIGTERM, and SIGKILL to what is still there half a minute later.
+func (l *loop) stopHarder(now int64) {
+	signal := syscall.SIGTERM
+	if l.hard > 0 {
+		signal = syscall.SIGKILL
+	}
+	l.hard++
+	l.killAt = now + int64(30*time.Second)
+	l.log(0, fmt.Sprintf("the command did not stop when asked; sending %v", signal))
+	_ = syscall.Kill(l.child.pid, signal)
+}
+
+// steps is how many the process has taken that took the most.
+func (r *Recorder) steps() uint64 {
+	var most uint64
+	for _, p := range r.order {
+		most = max(most, p.steps.total.Steps)
+	}
+	return most
+}
+
+// finish records the end. Processes that the command leaves behind are given a moment: workers end
+// when they notice.
+func (l *loop) finish(w wait, ok bool) Outcome {
+	end := l.now()
+	outcome := Outcome{Stopped: l.stopping}
+	if ok {
+		outcome.ExitCode, outcome.Signal = status(w.status)
+	}
+	for wait := 0; wait < 8; wait++ {
+		l.sampler.Tick(l.now())
+		l.scan()
+		l.drainAll()
+		if len(l.sampler.Processes()) == 0 {
+			break
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	l.mainEnded(w, ok, end, outcome)
+	for _, p := range l.order {
+		if len(p.channels) > 0 { // it lives on, unobserved from here
+			l.drain(p, false)
+			l.release(p)
+		}
+	}
+	l.flush(true)
+	l.emit(mem.End{Time: end, ExitCode: outcome.ExitCode, Signal: outcome.Signal, Reason: reason(outcome)})
+	if l.fail == nil {
+		l.fail = l.sink.Flush()
+	}
+	outcome.Sink = l.fail
+	return outcome
+}
+
+// mainEnded notes how the command's own process ended.
+func (l *loop) mainEnded(w wait, ok bool, end int64, outcome Outcome) {
+	p := l.byPID[l.child.pid]
+	if p == nil { // gone before the first look
+		p = l.process(procKey{l.child.pid, 0})
+		p.Command, p.Role = l.info.Command, "main"
+	}
+	l.ended(p, end)
+	p.End, p.ExitCode, p.Signal = mem.Some(end), outcome.ExitCode, outcome.Signal
+	if ok && l.isLargest(p) {
+		// The kernel's figure covers children that were waited for, so it could be one of theirs.
+		p.MaxRSS = mem.Some(max(w.usage.Maxrss<<10, p.MaxRSS.Or(0)))
+	}
+	event := mem.Event{Time: end, Process: p.ID, Kind: "exit", Text: "exit code " + text(outcome.ExitCode)}
+	if signal, ok := outcome.Signal.Get(); ok {
+		event.Kind, event.Text = "kill", "ended by "+syscall.Signal(signal).String()
+	}
+	l.emit(event)
+	if code, _ := outcome.ExitCode.Get(); outcome.Signal.Or(0) == int64(syscall.SIGKILL) || code == 137 {
+		l.killedByKernel(p, end)
+	}
+}
+
+// isLargest says whether no other process was seen to take more.
+func (r *Recorder) isLargest(p *process) bool {
+	for _, other := range r.order {
+		if other != p && other.MaxRSS.Or(0) >= p.MaxRSS.Or(0) {
+			return false
+		}
+	}
+	return true
+}
+
+// killedByKernel tells an OOM kill from any other SIGKILL: the control group counted one.
+func (l *loop) killedByKernel(p *process, end int64) {
+	if l.kills == 0 {
+		return
+	}
+	event := mem.Event{Time: end, Process: p.ID, Kind: "oom", Bytes: p.rss, Facts: facts("source", "kernel"),
+		Text: fmt.Sprintf("killed by the kernel: the control group's memory limit was reached (oom_kill rose by %d)", l.kills)}
+	l.emit(event)
+}
+
+func status(s syscall.WaitStatus) (code, signal mem.Optional) {
+	if s.Signaled() {
+		return mem.Optional{}, mem.Some(int64(s.Signal()))
+	}
+	return mem.Some(int64(s.ExitStatus())), mem.Optional{}
+}
+
+func reason(o Outcome) string {
+	switch {
+	case o.Stopped:
+		return "stopped"
+	case o.Signal.Known():
+		return "signal"
+	}
+	return "exit"
+}

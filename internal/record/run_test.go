@@ -1,0 +1,95 @@
+package record
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hightide/internal/mem"
+)
+
+// memorySink adds every frame to a Run, as a reader of the recording would.
+type memorySink struct {
+	t   testing.TB
+	run *mem.Run
+}
+
+func (s memorySink) Write(f mem.Frame) error {
+	if err := s.run.Add(f); err != nil {
+		s.t.Errorf("frame %T: %v", f, err)
+	}
+	return nil
+}
+
+func (s memorySink) Flush() error { return nil }
+
+// record runs a command and returns its recording.
+func record(t *testing.T, opts Options) (*mem.Run, Outcome) {
+	t.Helper()
+	dir := t.TempDir()
+	opts.ID, opts.Verb, opts.Label = "test", "run", mem.Measured
+	opts.Channels, opts.OutDir = filepath.Join(dir, "channels"), dir
+	if opts.Env == nil {
+		opts.Env = os.Environ()
+	}
+	sink := memorySink{t, mem.NewRun()}
+	outcome, err := Run(&opts, sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if outcome.Sink != nil {
+		t.Errorf("sink: %v", outcome.Sink)
+	}
+	return sink.run, outcome
+}
+
+// python is an interpreter itself, not a script that looks for one.
+func python(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
+	if err != nil {
+		t.Skip("no python3 here")
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func TestRunRecordsWhatTheProgramTook(t *testing.T) {
+	const size = 300 << 20
+	run, outcome := record(t, Options{
+		Command:  []string{python(t), "-c", "import time; x = bytearray(300 << 20); x[::4096] = b'x' * len(x[::4096]); time.sleep(0.5)"},
+		Interval: 20 * time.Millisecond,
+	})
+	if code, ok := outcome.ExitCode.Get(); !ok || code != 0 {
+		t.Fatalf("outcome %+v, want exit code 0", outcome)
+	}
+	rss := run.Find(0, mem.SeriesTreeRSS)
+	if rss == nil {
+		t.Fatal("no series of the tree's RSS")
+	}
+	peak := rss.Values[rss.Peak()]
+	main := run.Processes[0]
+	if kernel, ok := main.MaxRSS.Get(); !ok || peak < size || peak > kernel || float64(peak) < 0.98*float64(kernel) {
+		t.Errorf("peak %d, kernel says %v: want within 2 %% below it, and at least %d", peak, main.MaxRSS, size)
+	}
+	if main.Role != "main" || !main.End.Known() || main.ExitCode.Or(-1) != 0 {
+		t.Errorf("main process %+v", main)
+	}
+	if run.End == nil || run.End.Reason != "exit" {
+		t.Errorf("end %+v", run.End)
+	}
+}
+
+func TestManyShortChildren(t *testing.T) {
+	run, _ := record(t, Options{Command: []string{"sh", "-c", "i=0; while [ $i -lt 200 ]; do /bin/true & i=$((i+1)); done; wait; sleep 0.3"}})
+	if run.End == nil || run.End.ExitCode.Or(-1) != 0 {
+		t.Errorf("end %+v", run.End)
+	}
+	for _, p := range run.Processes {
+		if !p.End.Known() {
+			t.Errorf("process %d has no end", p.PID)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package record
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"strconv"
+	"strings"
+
+	"hightide/internal/mem"
+	"hightide/internal/shm"
+)
+
+// stackTable numbers the stacks of a run: the same places in the same order are one stack,
+// whichever process they were seen in.
+type stackTable struct {
+	ids    map[string]uint32
+	define func(mem.StackDef)
+}
+
+func newStackTable(define func(mem.StackDef)) *stackTable {
+	return &stackTable{ids: map[string]uint32{}, define: define}
+}
+
+// id returns the number of a stack, innermost location first, and defines it at first sight.
+func (t *stackTable) id(locations []mem.Location) uint32 {
+	if len(locations) == 0 {
+		return 0
+	}
+	var text strings.Builder
+	for _, l := range locations {
+		text.WriteString(l.File)
+		text.WriteByte(0)
+		text.WriteString(l.Function)
+		text.WriteByte(0)
+		text.WriteString(strconv.Itoa(l.Line))
+		text.WriteByte(0)
+	}
+	id, ok := t.ids[text.String()]
+	if !ok {
+		id = uint32(len(t.ids) + 1)
+		t.ids[text.String()] = id
+		t.define(mem.StackDef{ID: id, Locations: locations})
+	}
+	return id
+}
+
+// stackReader names the raw stacks of one heap channel.
+type stackReader struct {
+	table  *stackTable
+	native func(address uint64) mem.Location
+	codes  map[uint32]code
+	seen   map[uint64]uint32 // hash of the raw frames → stack id
+	seed   maphash.Seed
+}
+
+// code is a code object as the heap library described it.
+type code struct {
+	file, name string
+	firstLine  int32
+	python     uint16
+	table      []byte
+}
+
+// maxSeen bounds the memory of raw stacks; beyond it they are decoded anew.
+const maxSeen = 1 << 15
+
+func newStackReader(table *stackTable, native func(uint64) mem.Location) *stackReader {
+	return &stackReader{table: table, native: native, codes: map[uint32]code{}, seen: map[uint64]uint32{}, seed: maphash.MakeSeed()}
+}
+
+// learn remembers a code object.
+func (r *stackReader) learn(c *shm.Code) {
+	r.codes[c.ID] = code{string(c.File), string(c.Name), c.FirstLine, c.Python, append([]byte(nil), c.Table...)}
+}
+
+// id returns the number of a raw stack.
+func (r *stackReader) id(frames []shm.Frame) uint32 {
+	var h maphash.Hash
+	h.SetSeed(r.seed)
+	var raw [13]byte
+	for _, f := range frames {
+		binary.LittleEndian.PutUint64(raw[:], f.Where)
+		binary.LittleEndian.PutUint32(raw[8:], uint32(f.Lasti))
+		raw[12] = 0
+		if f.Native {
+			raw[12] = 1
+		}
+		h.Write(raw[:])
+	}
+	sum := h.Sum64()
+	if id, ok := r.seen[sum]; ok {
+		return id
+	}
+	if len(r.seen) >= maxSeen {
+		clear(r.seen)
+	}
+	id := r.table.id(r.locations(frames))
+	r.seen[sum] = id
+	return id
+}
+
+// locations decodes frames; one that names a code object nobody described keeps its place.
+func (r *stackReader) locations(frames []shm.Frame) []mem.Location {
+	places := make([]mem.Location, 0, len(frames))
+	for _, f := range frames {
+		if f.Native {
+			places = append(places, r.native(f.Where))
+			continue
+		}
+		c, ok := r.codes[uint32(f.Where)]
+		if !ok {
+			places = append(places, mem.Location{File: "<unknown>"})
+			continue
+		}
+		line, ok := shm.Line(c.python, c.table, c.firstLine, f.Lasti)
+		if !ok {
+			line = int(c.firstLine)
+		}
+		places = append(places, mem.Location{File: c.file, Line: line, Function: c.name})
+	}
+	return places
+}
