@@ -1,0 +1,117 @@
+package mem
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Masked stands where a secret stood.
+const Masked = "•••"
+
+var (
+	// secretName matches names of options and variables whose values are nobody's business.
+	secretName = regexp.MustCompile(`(?i)(^|[-_.])(pass(word|wd|phrase)?|pwd|secret|token|(api|access|private|secret|auth|session|signing|encryption)[-_]?key|auth|authorization|credentials?|cookie|dsn)$`)
+
+	// innocentName matches what language models call their tokens.
+	innocentName = regexp.MustCompile(`(?i)(^|[-_.])(pad|eos|bos|unk|mask|sep|cls|image|audio|video|special|start|end|stop|max|min|num|next|per|new)[-_]token$`)
+
+	// secretText matches what gives itself away as a secret wherever it stands: keys of OpenAI,
+	// Anthropic and Stripe, GitHub, GitLab, Hugging Face, AWS, Slack, Google, and JSON web tokens.
+	secretText = regexp.MustCompile(`\b(?:[spr]k[-_][A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}\b|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)?)`)
+
+	urlPassword = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^/\s:@"']*):[^/\s@"']+@`)
+	bearer      = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{8,}`)
+	assignment  = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)(["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s"',;&]+)`)
+)
+
+// MaskText hides secrets in a text such as a traceback: what looks like a key, passwords in
+// addresses, and the values of names that say what they are. testdata/mask/cases.json has the
+// rules by example; the agent masks by the same ones.
+func MaskText(text string) string {
+	text = secretText.ReplaceAllString(text, Masked)
+	text = urlPassword.ReplaceAllString(text, "$1:"+Masked+"@")
+	text = bearer.ReplaceAllString(text, "$1 "+Masked)
+	return maskAssignments(text)
+}
+
+// maskAssignments hides the value of name=value and "name": "value" where the name asks for it. A
+// value that stays is looked through in its turn: https://host/?token=x.
+func maskAssignments(text string) string {
+	var out strings.Builder
+	for {
+		at := assignment.FindStringSubmatchIndex(text)
+		if at == nil {
+			out.WriteString(text)
+			return out.String()
+		}
+		name, value := text[at[2]:at[3]], text[at[6]:at[7]]
+		scheme, _, _ := strings.Cut(strings.ToLower(value), " ")
+		out.WriteString(text[:at[6]])
+		switch {
+		case !isSecretName(name), scheme == "bearer", scheme == "basic": // masked by now
+			text = text[at[6]:]
+			continue
+		case value[0] == '"' || value[0] == '\'':
+			out.WriteString(value[:1] + Masked + value[:1])
+		default:
+			out.WriteString(Masked)
+		}
+		text = text[at[7]:]
+	}
+}
+
+// MaskArgs hides secrets in a command line: as MaskText does in each word, and the word that
+// follows an option whose name asks for a secret. The words given stay as they are.
+func MaskArgs(args []string) []string {
+	if args == nil {
+		return nil
+	}
+	out := make([]string, len(args))
+	hide := false
+	for i, arg := range args {
+		if hide && !strings.HasPrefix(arg, "--") {
+			out[i], hide = Masked, false
+			continue
+		}
+		out[i] = MaskText(arg)
+		name, isOption := strings.CutPrefix(arg, "-")
+		hide = isOption && isSecretName(strings.TrimLeft(name, "-"))
+	}
+	return out
+}
+
+func isSecretName(name string) bool {
+	return secretName.MatchString(name) && !innocentName.MatchString(name)
+}
+
+// allowedEnv are the variables that say how a training was set up; names that end in * are
+// prefixes. No other variable is ever stored.
+var allowedEnv = []string{
+	"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING",
+	"CUBLAS_WORKSPACE_CONFIG", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HSA_OVERRIDE_GFX_VERSION",
+	"PYTORCH_*", "TORCH_*", "TORCHDYNAMO_*", "TORCHINDUCTOR_*", "NCCL_*", "GLOO_*", "OMP_*", "KMP_*", "MKL_*",
+	"OPENBLAS_NUM_THREADS", "NUMEXPR_*", "MALLOC_*", "LD_PRELOAD", "PYTHONMALLOC", "PYTHONHASHSEED", "PYTHONPATH",
+	"TF_*", "XLA_*", "JAX_*", "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NODE_RANK",
+	"MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_NNODES",
+	"OMPI_COMM_WORLD_*", "PMI_RANK", "PMI_SIZE", "VIRTUAL_ENV", "CONDA_DEFAULT_ENV", "ACCELERATE_*",
+	"TOKENIZERS_PARALLELISM", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE",
+}
+
+// AllowedEnv picks the allowed variables out of an environment of "NAME=value" and masks their
+// values; one whose name asks for a secret is left out whatever the list says.
+func AllowedEnv(environ []string) map[string]string {
+	out := map[string]string{}
+	for _, entry := range environ {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok || isSecretName(name) {
+			continue
+		}
+		for _, allowed := range allowedEnv {
+			prefix, open := strings.CutSuffix(allowed, "*")
+			if name == allowed || open && strings.HasPrefix(name, prefix) {
+				out[name] = MaskText(value)
+			}
+		}
+	}
+	return out
+}
