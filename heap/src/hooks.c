@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 
 #include "process.h"
-#include "python.h"
+#include "interpreter.h"
 #include "real.h"
 #include "sample.h"
 #include "sys.h"
@@ -141,7 +141,7 @@ EXPORT void *mremap(void *old, size_t old_n, size_t n, int flags, ...) {
 /* Where the agent writes what the training is doing (step, phase, module); NULL: no channel. Ask
  * again after a fork: the child has a channel of its own. */
 EXPORT uint64_t *hightide_heap_word(void) {
-    ht_python_find();
+    ht_interpreter_find();
     return ht_process_ready(1) ? &ht_channel.header->word : NULL;
 }
 
@@ -149,7 +149,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     (void)argc, (void)argv;
     ht_process_start(environment);
     if (!ht_process_off())
-        ht_python_find();
+        ht_interpreter_find();
 }
 
 __attribute__((destructor)) static void end(void) {

@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 
 #include "channel.h"
+#include "interpreter.h"
 #include "maps.h"
 #include "native.h"
 #include "process.h"
@@ -143,7 +144,7 @@ static void account(uint64_t began) {
     if (ht_config.adapt)
         ht_rate_spend(&rate, began, ht_now());
     __atomic_store_n(&header->heap_mean_now, __atomic_load_n(&rate.mean, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-    uint64_t flags = ht_python_flags() | (ht_real_foreign() ? HT_HEAP_FOREIGN_MALLOC : 0);
+    uint64_t flags = ht_interpreter_flags() | (ht_real_foreign() ? HT_HEAP_FOREIGN_MALLOC : 0);
     __atomic_store_n(&header->heap_flags, flags, __ATOMIC_RELAXED);
 }
 
