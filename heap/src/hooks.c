@@ -154,5 +154,5 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 
 __attribute__((destructor)) static void end(void) {
     if (ht_process_ready(0))
-        __atomic_store_n(&ht_channel.header->state, HT_STATE_CLOSED, __ATOMIC_RELEASE);
+        ht_sample_finish();
 }

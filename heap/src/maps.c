@@ -1,26 +1,17 @@
 #include "maps.h"
 
+#include "lock.h"
+
 static struct ht_map maps[HT_MAPS];
 static uint32_t used; /* slots 0 .. used-1 may hold something */
 static uint32_t live;
-static uint8_t locked;
-
-static int lock(void) {
-    for (int spin = 0; spin < 10000; spin++) {
-        if (!__atomic_test_and_set(&locked, __ATOMIC_ACQUIRE))
-            return 1;
-        __builtin_ia32_pause();
-    }
-    return 0;
-}
-
-static void unlock(void) { __atomic_clear(&locked, __ATOMIC_RELEASE); }
+static struct ht_lock lock;
 
 void ht_maps_reset(void) {
     for (uint32_t i = 0; i < used; i++)
         maps[i].bytes = 0;
     used = live = 0;
-    unlock();
+    ht_unlock(&lock);
 }
 
 int ht_maps_any(void) { return __atomic_load_n(&live, __ATOMIC_RELAXED) != 0; }
@@ -39,10 +30,10 @@ static int add(struct ht_map map) {
 }
 
 int ht_maps_add(struct ht_map map) {
-    if (!lock())
+    if (!ht_lock(&lock))
         return 0;
     int added = add(map);
-    unlock();
+    ht_unlock(&lock);
     return added;
 }
 
@@ -60,7 +51,7 @@ static void cut_out(struct ht_cut *cut, uintptr_t start, uintptr_t end) {
 
 int ht_maps_cut(uintptr_t start, size_t bytes, struct ht_cut *cut) {
     int found = 0;
-    if (!lock())
+    if (!ht_lock(&lock))
         return 0;
     for (uint32_t i = 0; i < used && !found; i++) {
         struct ht_map *map = &maps[i];
@@ -73,6 +64,6 @@ int ht_maps_cut(uintptr_t start, size_t bytes, struct ht_cut *cut) {
         if (!cut->left.bytes)
             __atomic_fetch_sub(&live, 1, __ATOMIC_RELAXED);
     }
-    unlock();
+    ht_unlock(&lock);
     return found;
 }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "code.h"
+#include "late.h"
 #include "maps.h"
 #include "rate.h"
 #include "sample.h"
@@ -99,6 +100,7 @@ static int open_channel(void) {
     if (ht_table_reset() < 0)
         return 0;
     ht_maps_reset();
+    ht_late_reset();
     ht_code_reset();
     ht_sample_reset();
     return 1;

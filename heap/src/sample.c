@@ -7,6 +7,7 @@
 
 #include "channel.h"
 #include "interpreter.h"
+#include "late.h"
 #include "maps.h"
 #include "native.h"
 #include "process.h"
@@ -148,6 +149,34 @@ static void account(uint64_t began) {
     __atomic_store_n(&header->heap_flags, flags, __ATOMIC_RELAXED);
 }
 
+static int tell_free_now(const struct ht_free *body) {
+    uint32_t size = RECORD(sizeof *body);
+    if (!ht_channel_room(&ht_channel, size, 0))
+        return 0;
+    struct ht_record *record = ht_channel_reserve(&ht_channel, size, 0);
+    if (!record)
+        return 0;
+    fill_record(record, HT_HEAP_FREE, ht_now());
+    memcpy(record + 1, body, sizeof *body);
+    ht_channel_commit(record, size);
+    return 1;
+}
+
+static void tell_free(uintptr_t address, size_t bytes) {
+    struct ht_free body = {address, bytes};
+    int first = !ht_late_any() || ht_late_flush(tell_free_now);
+    if (first && tell_free_now(&body))
+        return;
+    if (!ht_late_keep(body))
+        ht_channel_drop(&ht_channel, RECORD(sizeof body));
+}
+
+void ht_sample_finish(void) {
+    if (ht_late_any())
+        ht_late_flush(tell_free_now);
+    __atomic_store_n(&ht_channel.header->state, HT_STATE_CLOSED, __ATOMIC_RELEASE);
+}
+
 /* Records one allocation; the caller has set thread->busy. */
 static void record(uintptr_t address, size_t bytes, uint64_t weight, int origin, const void *hook) {
     struct ht_thread *thread = &ht_thread;
@@ -156,7 +185,8 @@ static void record(uintptr_t address, size_t bytes, uint64_t weight, int origin,
     if (!ht_process_ready(1))
         return;
     now = ht_now();
-    if (!ht_channel_room(&ht_channel, LARGEST, SPARE)) { /* do not even walk the stack */
+    int late = ht_late_any() && !ht_late_flush(tell_free_now);
+    if (late || !ht_channel_room(&ht_channel, LARGEST, SPARE)) { /* do not even walk the stack */
         ht_channel_drop(&ht_channel, LARGEST);
         return;
     }
@@ -207,17 +237,6 @@ void ht_sample_slow(void *p, size_t bytes, int origin, const void *hook) {
     consider(thread, p, bytes, origin, hook);
     thread->busy = 0;
     errno = saved;
-}
-
-static void tell_free(uintptr_t address, size_t bytes) {
-    uint32_t size = RECORD(sizeof(struct ht_free));
-    struct ht_record *record = ht_channel_reserve(&ht_channel, size, 0);
-    if (!record)
-        return;
-    fill_record(record, HT_HEAP_FREE, ht_now());
-    struct ht_free body = {address, bytes};
-    memcpy(record + 1, &body, sizeof body);
-    ht_channel_commit(record, size);
 }
 
 int ht_sample_forget(void *p) {

@@ -39,8 +39,9 @@ void ht_sample_remember(void *p, const void *hook);
 /* Tells what [p, p+bytes) frees of tracked mappings; 1 if there was any. Before the unmapping. */
 int ht_sample_unmapping(void *p, size_t bytes, const void *hook);
 
-/* A new channel begins. */
+/* A new channel begins; and the process is about to end. */
 void ht_sample_reset(void);
+void ht_sample_finish(void);
 
 /* The whole cost of an allocation that is not sampled. */
 static inline void ht_sample(void *p, size_t bytes, int origin, const void *hook) {
