@@ -1,0 +1,65 @@
+# hightide. Start with 'make demo'; 'make help' lists the rest. A new machine needs Go, Python 3.11
+# to 3.13 with its venv module, Node.js 20+, gcc and git; scripts/setup gets everything else, once.
+#
+#     heap/ (C) ─┐
+#     web/ (TS) ─┼─ embedded ─▶ bin/hightide (static) ─▶ dist/hightide-*.whl
+#     agent/ (Py)┘
+.DEFAULT_GOAL := build
+SHELL := /bin/bash
+CACHE := $(or $(HIGHTIDE_CACHE),$(HOME)/.cache/hightide)
+PYTHON := $(CACHE)/torch-2.15.0/bin/python
+TOOLS := $(CACHE)/tools/bin
+VERSION := $(shell cat VERSION)
+LDFLAGS := -s -w -X hightide/internal/engine.Version=$(VERSION)
+WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path 'web/dist/*' 2>/dev/null)
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: heap web binary ## build bin/hightide, with the heap sampler, the agent and the report inside
+
+demo: ## set up, build, and record a real PyTorch training that leaks
+	@scripts/setup torch node
+	@$(MAKE) --no-print-directory build
+	@PYTHON=$(PYTHON) scripts/demo
+
+test: ## run every test of the project
+	@scripts/setup torch tools node chromium staticcheck
+	@$(MAKE) --no-print-directory build
+	@$(TOOLS)/python scripts/check.py
+
+lint: ## run the linters alone
+	@scripts/setup torch tools node staticcheck
+	@$(TOOLS)/python scripts/check.py --only lint
+
+bench: ## measure every bar; figures go to bench/results, see bench/README.md
+	@scripts/setup torch bench node
+	@$(MAKE) --no-print-directory build
+	@$(PYTHON) bench/all.py
+
+wheel: ## build dist/hightide-*.whl
+	@scripts/setup tools node
+	@$(MAKE) --no-print-directory build
+	@cd packaging && SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
+		$(TOOLS)/hatchling build -t wheel -d ../dist
+
+heap: ## build the heap sampler alone
+	@$(MAKE) --no-print-directory -C heap
+
+web: build/web.stamp ## build the web assets alone
+
+build/web.stamp: $(WEB_SOURCES)
+	@scripts/setup node
+	@npm --prefix web run --silent build
+	@mkdir -p build && touch $@
+
+binary:
+	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/hightide ./cmd/hightide
+	@echo "bin/hightide $(VERSION)"
+
+clean: ## remove what was built here; the environments in ~/.cache/hightide stay
+	@$(MAKE) --no-print-directory -C heap clean
+	rm -rf bin dist build web/node_modules bench/results
+	find web/dist -mindepth 1 -not -name PLACEHOLDER -delete
+
+.PHONY: help build demo test lint bench wheel heap web binary clean

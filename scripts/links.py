@@ -1,0 +1,78 @@
+"""Check that every relative link and every named heading in the project's Markdown exists.
+
+    python3 scripts/links.py [FOLDER]
+
+Prints each broken link as FILE:LINE and exits 1. Links to the web are not followed.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?[^)]*\)|^\[[^\]]+\]:\s*<?(\S+?)>?\s*$|<img[^>]+src=\"([^\"]+)\"")
+HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
+
+
+def lines_outside_code(text):
+    """Yield (number, line) of the lines that are not inside a fenced block."""
+    fence = None
+    for number, line in enumerate(text.splitlines(), 1):
+        mark = re.match(r"\s*(```+|~~~+)", line)
+        if fence is None and mark:
+            fence = mark[1]
+        elif fence is not None:
+            if mark and mark[1].startswith(fence):
+                fence = None
+        else:
+            yield number, line
+
+
+def anchors(path):
+    """The ids that a Markdown file's headings get, by the rule that code hosts share."""
+    seen, found = {}, set()
+    for _, line in lines_outside_code(path.read_text(encoding="utf-8")):
+        if heading := HEADING.match(line):
+            plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading[1])
+            base = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
+            count = seen.get(base, 0)
+            seen[base] = count + 1
+            found.add(f"{base}-{count}" if count else base)
+    return found
+
+
+def broken(path, root):
+    """Yield (line, target, reason) for each link of the file that leads nowhere."""
+    for number, line in lines_outside_code(path.read_text(encoding="utf-8")):
+        for match in LINK.finditer(re.sub(r"`[^`]*`", "", line)):
+            target = unquote(next(group for group in match.groups() if group))
+            if re.match(r"[a-z][a-z0-9+.-]*:", target):
+                continue
+            name, _, anchor = target.partition("#")
+            file = (path.parent / name).resolve() if name else path
+            if not file.exists():
+                yield number, target, "no such file"
+            elif root not in (file, *file.parents):
+                yield number, target, "leads out of the project"
+            elif anchor and file.suffix == ".md" and anchor not in anchors(file):
+                yield number, target, "no such heading"
+
+
+def main(root):
+    listed = subprocess.run(
+        ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.md"],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    files = [root / name for name in listed.stdout.split("\0") if name and (root / name).exists()]
+    bad = 0
+    for file in sorted(files):
+        for number, target, reason in broken(file, root):
+            print(f"{file.relative_to(root)}:{number}: {target}: {reason}")
+            bad += 1
+    print(f"{len(files)} files, {bad} broken links")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()))
