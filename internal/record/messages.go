@@ -117,7 +117,7 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 
 // eventMessage takes in what becomes an event.
 func (r *Recorder) eventMessage(p *process, m *message, at int64) {
-	event := mem.Event{Time: at, Process: p.ID, Kind: m.Type, Text: Mask(m.Text)}
+	event := mem.Event{Time: at, Process: p.ID, Kind: m.Type, Text: mem.MaskText(m.Text)}
 	if m.File != "" {
 		event.Where = &mem.Location{File: m.File, Line: m.Line, Function: m.Function}
 	}
@@ -149,7 +149,7 @@ func (r *Recorder) hello(p *process, m *message) {
 		p.Role = m.Role
 	}
 	if len(m.Argv) > 0 && len(p.Command) == 0 {
-		p.Command = MaskArgs(m.Argv)
+		p.Command = mem.MaskArgs(m.Argv)
 	}
 	if m.Executable != "" {
 		p.fact("executable", m.Executable)

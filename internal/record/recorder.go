@@ -154,7 +154,7 @@ func (w watcher) Process(s *sampler.Process) {
 	p := w.process(procKey{s.PID, s.StartTicks})
 	p.watched = true
 	if len(s.Command) > 0 {
-		p.Command = MaskArgs(s.Command)
+		p.Command = mem.MaskArgs(s.Command)
 	}
 	if parent := w.byPID[s.Parent]; parent != nil && parent != p {
 		p.Parent = parent.ID

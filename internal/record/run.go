@@ -32,8 +32,9 @@ func Run(opts *Options, sink Sink) (Outcome, error) {
 		return Outcome{}, err
 	}
 	defer os.RemoveAll(opts.Channels)
+	vendors := sampler.OpenVendors("/")
 	r := newRecorder(opts, sink)
-	r.info = identify(opts)
+	r.info = identify(opts, vendors)
 	r.emit(r.info)
 	helpers := r.fitting(examine(program, lookup(opts.Env, "PATH")))
 	signals := catchSignals()
@@ -42,7 +43,7 @@ func Run(opts *Options, sink Sink) (Outcome, error) {
 		return Outcome{}, err
 	}
 	r.emit(mem.Event{Time: r.now(), Kind: "start", Text: strings.Join(r.info.Command, " ")})
-	l := &loop{Recorder: r, child: child, signals: signals, git: make(chan *mem.Git, 1)}
+	l := &loop{Recorder: r, child: child, signals: signals, git: make(chan *mem.Git, 1), vendors: vendors}
 	return l.run(), nil
 }
 
@@ -83,6 +84,7 @@ type loop struct {
 	signals chan os.Signal
 	git     chan *mem.Git
 	sampler *sampler.Sampler
+	vendors []sampler.Vendor
 
 	nextSample, nextFlush, nextStatus, nextSlow int64
 	deadline                                    int64 // when to ask for the stop; 0: never
@@ -95,11 +97,11 @@ type loop struct {
 const visitEvery = int64(40 * time.Millisecond)
 
 func (l *loop) run() Outcome {
-	l.sampler = sampler.New(sampler.Options{Leader: l.child.pid, WatchLeader: true, Interval: l.opts.interval()}, watcher{l.Recorder})
+	l.sampler = sampler.New(sampler.Options{Leader: l.child.pid, WatchLeader: true, Interval: l.opts.interval(), Vendors: l.vendors}, watcher{l.Recorder})
 	defer l.sampler.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go func() { l.git <- readGit(ctx, l.info.Cwd) }()
+	go func() { l.git <- sampler.ReadGit(ctx, l.info.Cwd) }()
 	if l.opts.Duration > 0 {
 		l.deadline = l.info.StartMono + int64(l.opts.Duration)
 	}
