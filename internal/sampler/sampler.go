@@ -106,6 +106,16 @@ func (s *Sampler) Find(pid int) *Process { return s.tree.Find(pid) }
 // Processes are those alive at the last tick.
 func (s *Sampler) Processes() []*Process { return s.tree.live }
 
+// GPUs lists the devices. It may wait a few seconds for a driver and may be called from any
+// goroutine until Close.
+func (s *Sampler) GPUs() []mem.GPU {
+	var gpus []mem.GPU
+	for _, v := range s.vendors {
+		gpus = append(gpus, v.Devices()...)
+	}
+	return gpus
+}
+
 // HelperPids are processes that the sampler itself started; Exclude must not name them, it is done.
 func (s *Sampler) HelperPids() []int {
 	var pids []int

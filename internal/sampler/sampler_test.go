@@ -241,6 +241,9 @@ func openFiles(t *testing.T) int {
 
 // TestTickAllocatesNothing once everything is known.
 func TestTickAllocatesNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates")
+	}
 	c, _ := start(t, "python3", "-c", fmt.Sprintf(hold, 1))
 	s := New(Options{Leader: c.Process.Pid, WatchLeader: true, Vendors: []Vendor{}}, quiet{})
 	defer s.Close()

@@ -6,7 +6,8 @@ import "hightide/internal/mem"
 type Vendor interface {
 	// Name is how people call it: "NVIDIA".
 	Name() string
-	// Devices lists what is there, as found when it was opened.
+	// Devices lists what is there, as found when it was opened. It may wait a few seconds for a
+	// driver, and may be called from any goroutine.
 	Devices() []mem.GPU
 	// Sample returns what is known now and never waits for a device. The slice is valid until the
 	// next call. An error says what cannot be observed; readings may come with it.
@@ -26,6 +27,7 @@ type Reading struct {
 
 // Vendors lists every vendor: each function returns nil where it has no device on this machine.
 var Vendors = []func(root string) Vendor{
+	openNVIDIA,
 	openAMD,
 	openIntel,
 }

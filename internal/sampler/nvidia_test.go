@@ -1,0 +1,178 @@
+package sampler
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hightide/internal/mem"
+	"hightide/internal/sampler/nvml"
+)
+
+// fakeNVML compiles testdata/vendors/nvidia/fake_nvml.c and makes the helper find it.
+func fakeNVML(t *testing.T, flags ...string) []byte {
+	t.Helper()
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Skip("no gcc to build a library that answers as NVML does")
+	}
+	image, ok := nvml.Program()
+	if !ok {
+		t.Skip("the NVML helper is not built: make -C internal/sampler/nvml")
+	}
+	dir := t.TempDir()
+	pid := filepath.Join(dir, "pid")
+	if err := os.WriteFile(pid, fmt.Append(nil, os.Getpid()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-DPID_FILE=\"" + pid + "\"",
+		"-o", filepath.Join(dir, "libnvidia-ml.so.1"), "../../testdata/vendors/nvidia/fake_nvml.c"}, flags...)
+	if out, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("LD_LIBRARY_PATH", dir)
+	return image
+}
+
+// openFake starts the helper as on a machine with the driver.
+func openFake(t *testing.T, flags ...string) *nvidia {
+	v := startNVIDIA(fakeNVML(t, flags...))
+	t.Cleanup(v.Close)
+	v.Devices()
+	return v
+}
+
+// settle asks until an answer has come.
+func settle(t *testing.T, v *nvidia, live []*Process) ([]Reading, error) {
+	t.Helper()
+	for range 500 {
+		if readings, err := v.Sample(live); len(readings) > 0 || v.problem != nil {
+			return readings, err
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	t.Fatal("no answer in a second")
+	return nil, nil
+}
+
+func TestNVIDIA(t *testing.T) {
+	v := openFake(t)
+	if v.problem != nil {
+		t.Fatal(v.problem)
+	}
+	wantGPUs := []mem.GPU{
+		{Index: 0, UUID: "GPU-00000000", Vendor: "NVIDIA", Name: "NVIDIA Test A", Memory: mem.Some(80 << 30), Driver: "550.54.15"},
+		{Index: 1, UUID: "GPU-00000001", Vendor: "NVIDIA", Name: "NVIDIA Test B", Memory: mem.Some(80 << 30), Driver: "550.54.15"},
+	}
+	if !reflect.DeepEqual(v.Devices(), wantGPUs) {
+		t.Errorf("%+v", v.Devices())
+	}
+	own := &Process{PID: os.Getpid()}
+	before := monotonic()
+	readings, err := settle(t, v, []*Process{own})
+	if err == nil || !strings.Contains(err.Error(), "does not say what each process holds") {
+		t.Errorf("a process without a figure is not mentioned: %v", err)
+	}
+	got := map[string]int64{}
+	for _, r := range readings {
+		if r.Time < before || r.Time > monotonic() {
+			t.Errorf("%s at %d", r.Name, r.Time)
+		}
+		got[key(r.Process, r.Device, r.Name)] = r.Value
+	}
+	want := map[string]int64{
+		key(nil, "nvidia:0", mem.SeriesDeviceUsed): 2 << 30, key(nil, "nvidia:1", mem.SeriesDeviceUsed): 3 << 30,
+		key(nil, "nvidia:0", mem.SeriesDeviceUtilisation): 870,
+		key(nil, "nvidia:0", mem.SeriesDeviceTemperature): 61, key(nil, "nvidia:1", mem.SeriesDeviceTemperature): 62,
+		key(nil, "nvidia:0", mem.SeriesDevicePower): 350123, key(nil, "nvidia:1", mem.SeriesDevicePower): 350123,
+		key(own, "nvidia:0", mem.SeriesDeviceProcess): 1500 << 20,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+	v.program.Process.Kill()
+	for range 500 {
+		if _, err = v.Sample(nil); v.problem != nil {
+			break
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	if err == nil || !strings.Contains(err.Error(), "helper ended") {
+		t.Errorf("the helper's end is not noticed: %v", err)
+	}
+}
+
+// TestNVIDIAOldDriver: one that has only the first versions of the functions.
+func TestNVIDIAOldDriver(t *testing.T) {
+	v := openFake(t, "-DOLD")
+	own := &Process{PID: os.Getpid()}
+	readings, _ := settle(t, v, []*Process{own})
+	got := map[string]int64{}
+	for _, r := range readings {
+		got[key(r.Process, r.Device, r.Name)] = r.Value
+	}
+	if got[key(nil, "nvidia:0", mem.SeriesDeviceUsed)] != 3<<30 || got[key(own, "nvidia:0", mem.SeriesDeviceProcess)] != 1500<<20 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestNVIDIANotLoaded(t *testing.T) {
+	v := openFake(t, "-DBROKEN")
+	if v.problem == nil || !strings.Contains(v.problem.Error(), "Driver Not Loaded") {
+		t.Errorf("%v", v.problem)
+	}
+}
+
+// TestNVIDIAHangs: a device that never answers costs no time, and the helper is ended all the same.
+func TestNVIDIAHangs(t *testing.T) {
+	v := openFake(t, "-DHANGS")
+	began := time.Now()
+	for range 1000 {
+		if readings, err := v.Sample(nil); len(readings) > 0 || err != nil {
+			t.Fatal(readings, err)
+		}
+	}
+	pid := v.HelperPid()
+	v.Close()
+	if time.Since(began) > 2*time.Second {
+		t.Errorf("took %v", time.Since(began))
+	}
+	time.Sleep(50 * time.Millisecond)
+	if err := syscall.Kill(pid, 0); err == nil {
+		t.Error("the helper is still there")
+	}
+}
+
+// TestNVIDIAElsewhere: without the driver nothing is started.
+func TestNVIDIAElsewhere(t *testing.T) {
+	if v := openNVIDIA(t.TempDir()); v != nil {
+		t.Errorf("%+v", v)
+	}
+}
+
+// FuzzReadAnswer: any text gives values in range, and never a panic.
+func FuzzReadAnswer(f *testing.F) {
+	f.Add("driver 1\ngpu 0 u 5 A B\nend\nsample 5\nused 0 7\nprocess 0 1 2\nnote x\nend\n")
+	f.Add("used 0 99999999999999999999\nutil -1 5\nend\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		lines := bufio.NewScanner(strings.NewReader(text))
+		for {
+			answer, ok := readAnswer(lines)
+			for _, v := range answer.values {
+				if v.value < 0 || v.device < 0 || v.pid < 0 {
+					t.Fatalf("%+v", v)
+				}
+			}
+			if !ok {
+				return
+			}
+		}
+	})
+}
