@@ -1,0 +1,172 @@
+// Package store keeps runs: their recordings, and an index to find and list them.
+//
+//	engine ──▶ Create ──▶ Writer ──▶ runs/<id>/run.hightide   the truth
+//	                          └────▶ index.sqlite             roll-ups for List, best effort
+//	engine ◀── Load ◀── Resolve ◀── "last", an id, a prefix, a name, a file
+//
+// The recording is the truth: the index is rebuilt from the recordings by Reindex, and losing it, or
+// failing to write it, never loses a run. Two engines may work on one data directory at once; the
+// one that records holds a lock on its recording, by which the others see that it still runs.
+// Start reading here, then files.go (the data directory), writer.go (a recording in the making) and
+// index.go. The contract that every store keeps is the test suite in storetest.
+package store
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"hightide/internal/mem"
+)
+
+// Store is a place for runs. All methods may be called by several goroutines.
+type Store interface {
+	// Create begins a run. Where info has no ID, the store gives it one: Writer.ID.
+	Create(info mem.RunInfo) (Writer, error)
+
+	// Reopen continues a run that was cut off or is finished, as after a recovery; ErrRunning while
+	// another engine writes it.
+	Reopen(id string) (Writer, error)
+
+	// Resolve finds a run by id, unique prefix of an id, name (the newest of that name), "last" (the
+	// newest of all), or path of a recording.
+	Resolve(ref string) (Run, error)
+
+	// Load reads the whole recording of what Resolve understands. Damage is in Run.Damage, not an error.
+	Load(ref string) (*mem.Run, error)
+
+	// List returns the runs that the filter lets through, newest first.
+	List(filter Filter) ([]Run, error)
+
+	// Remove deletes runs by id; ErrRunning for one that still runs.
+	Remove(id string) error
+
+	// Tag sets tags and removes those named; a name other than nil replaces the run's name. It is
+	// written into the recording, so that it travels with the file.
+	Tag(id string, set map[string]string, remove []string, name *string) error
+
+	// Note keeps what the report found, for List. Best effort.
+	Note(id string, findings int) error
+
+	// Prune removes what the limits no longer cover, oldest first, and returns it.
+	Prune(limits Limits) ([]Run, error)
+
+	// Reindex rebuilds the index from the recordings.
+	Reindex(progress func(done, total int)) error
+
+	Close() error
+}
+
+// Writer takes the frames of one recording.
+//
+// A full disk is no error: what cannot be written is counted (see Lost), definitions are kept and
+// written once there is room again, and the recording says what it lost.
+type Writer interface {
+	ID() string
+	Dir() string  // the run's own folder, for reports and snapshots; "" where the store has no files
+	File() string // the recording; "" where the store has no files
+
+	Write(mem.Frame) error
+	Flush() error // what was written so far survives the death of the process
+	Lost() Loss
+	Close() error // flushes, enters the roll-up into the index, gives the lock back
+}
+
+// Loss is what a recording could not take.
+type Loss struct {
+	Frames uint64
+	Bytes  uint64 // of the frames, before compression
+	Err    error  // the last reason
+}
+
+// State of a run.
+type State string
+
+// States.
+const (
+	Running  State = "running"
+	Finished State = "finished"
+	CutOff   State = "cut off" // the engine went away before the end
+)
+
+// Run is one row of the index: what List shows. Absent figures were not observed.
+type Run struct {
+	ID        string            `json:"id"`
+	Name      string            `json:"name,omitempty"`
+	Tags      map[string]string `json:"tags,omitempty"`
+	Verb      string            `json:"verb,omitempty"`
+	Label     mem.Label         `json:"label,omitempty"`
+	Command   []string          `json:"command,omitempty"`
+	Host      string            `json:"host,omitempty"`
+	State     State             `json:"state"`
+	Start     int64             `json:"start_wall_ns"` // since 1970
+	Duration  int64             `json:"duration_ns"`   // up to the last thing seen
+	ExitCode  mem.Optional      `json:"exit_code,omitzero"`
+	Signal    mem.Optional      `json:"signal,omitzero"`
+	Steps     uint64            `json:"steps"`
+	Processes int               `json:"processes"`
+	HostRSS   mem.Optional      `json:"peak_host_rss_bytes,omitzero"` // of the process tree
+	HostPSS   mem.Optional      `json:"peak_host_pss_bytes,omitzero"`
+	Device    mem.Optional      `json:"peak_device_used_bytes,omitzero"`
+	Allocated mem.Optional      `json:"peak_allocated_bytes,omitzero"`
+	Reserved  mem.Optional      `json:"peak_reserved_bytes,omitzero"`
+	OOMs      int               `json:"ooms"`
+	Dropped   uint64            `json:"dropped"`
+	Findings  mem.Optional      `json:"findings,omitzero"` // absent: no report was made yet
+	Size      int64             `json:"size_bytes"`        // on disk, everything in the run's folder
+	Damaged   bool              `json:"damaged,omitempty"`
+	Dir       string            `json:"dir,omitempty"`
+	File      string            `json:"file,omitempty"`
+}
+
+// Filter selects runs; the zero value lets all through.
+type Filter struct {
+	Tags  map[string]string // all of these; an empty value: the tag is there
+	Name  string
+	State State
+	Text  string // contained in the name, id or command
+	Limit int    // 0: no limit
+}
+
+// Limits of a data directory. A run that still runs, or has the tag "keep", is never pruned.
+type Limits struct {
+	Now     time.Time
+	Age     time.Duration // remove what began longer ago; 0: no limit
+	Bytes   int64         // keep the newest that fit; 0: no limit
+	Preview bool          // only say what would be removed
+}
+
+// KeepTag protects a run from Prune.
+const KeepTag = "keep"
+
+// What an error of the store may be, for errors.Is.
+var (
+	ErrNotFound  = errors.New("no such run")
+	ErrAmbiguous = errors.New("several runs")
+	ErrRunning   = errors.New("still running")
+	ErrNewer     = errors.New("made by a newer hightide")
+	ErrPlace     = errors.New("data directory cannot be used")
+)
+
+// Error is a failure of the store with advice for people. It answers errors.Is for one of the kinds
+// above and for its cause.
+type Error struct {
+	Kind error
+	Text string // what happened, with names
+	Hint string
+	Err  error // cause, may be nil
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %v", e.Text, e.Err)
+	}
+	return e.Text
+}
+
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}
