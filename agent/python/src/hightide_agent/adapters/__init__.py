@@ -1,0 +1,20 @@
+"""The frameworks that are recognised, and the adapter of each.
+
+An adapter is a module of this package with `install(agent, module, watch)`: `module` is the framework,
+fully imported; `watch(name, function)` calls function(module) once that module, too, has been imported.
+To add one: write the file, put its name in this list. None: imports are noted, nothing more.
+"""
+
+from __future__ import annotations
+
+from typing import Optional
+
+ADAPTERS: dict[str, Optional[str]] = {
+    "torch": "torch",
+    "tensorflow": None,
+    "jax": None,
+    "keras": None,
+    "lightning": None,
+    "pytorch_lightning": None,
+    "transformers": None,
+}

@@ -1,0 +1,44 @@
+"""PyTorch: wires its hooks to the tracker. The parts are in hightide_agent/pytorch.
+
+    DataLoader.__next__ ─▶ data          root module's hooks ─▶ forward, evaluation, its children ─▶ module
+    autograd.backward ─▶ backward        optimizers' global hooks ─▶ optimizer, and the end of a step
+    torch.save ─▶ checkpoint             torch.compile ─▶ hooks inside what is compiled are taken away
+
+Named functions are wrapped where PyTorch has no hook. What a version lacks is left out; each part
+is installed for itself, so that trouble with one costs only that one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ..agent import Agent
+from ..pytorch import data, modules, optimizers, wrapped
+from ..tracker import Tracker
+
+Watch = Callable[[str, Callable[[Any], None]], None]
+
+
+def install(agent: Agent, torch: Any, watch: Watch) -> None:
+    """Observe this process's use of torch, which has just been imported."""
+    cuda = getattr(torch.version, "cuda", None)
+    agent.framework("torch", str(torch.__version__), cuda=cuda or "none")
+    tracker = Tracker(agent)
+    roots = modules.Roots(agent, tracker, torch)
+    steps = optimizers.Steps(agent, tracker, roots, torch)
+    parts: list[tuple[str, Callable[[], None]]] = [
+        ("backward passes", lambda: wrapped.backward(tracker, torch)),
+        ("checkpoints", lambda: wrapped.save(tracker, torch)),
+        ("compilation", lambda: wrapped.compile(agent, roots, torch)),
+        ("modules", roots.install),
+        ("optimizers", lambda: watch("torch.optim.optimizer", steps.install)),
+        ("gradient scalers", lambda: watch("torch.amp.grad_scaler", steps.install_scaler)),
+        ("gradient scalers", lambda: watch("torch.cuda.amp.grad_scaler", steps.install_scaler)),
+        ("data loaders", lambda: watch("torch.utils.data.dataloader", data.loader(agent, tracker))),
+        ("data workers", lambda: watch("torch.utils.data._utils.worker", data.worker(agent))),
+    ]
+    for name, part in parts:
+        try:
+            part()
+        except Exception as error:
+            agent.log("could not observe %s" % name, error)

@@ -1,0 +1,119 @@
+"""The agent of one process: its channel, what it says of itself, and its life across forks.
+
+Everything the other modules record goes through the one Agent of the process, which opens a new
+channel whenever it finds itself in another process than the one that opened the last: after
+os.fork at once, after a fork behind Python's back at the next record.
+"""
+
+from __future__ import annotations
+
+import os
+from time import monotonic_ns
+from typing import Any, Callable, Optional
+
+from . import channel as channels
+from .encode import encode
+
+MAX_LOGS = 32  # records about ourselves in one process: each error once, and few errors
+
+
+class Agent:
+    """The process's channel. With `channel` None everything is a no-op: the folder is gone or full."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.pid = -1
+        self.channel: Optional[channels.Channel] = None
+        self.on_renew: list[Callable[[], None]] = []  # called in a new process before its first record
+        self.facts: dict[str, Any] = {}
+        self._frameworks: list[dict[str, Any]] = []
+        self._logged: set[str] = set()
+        self._role = ""
+
+    def open(self, forked: bool = False) -> None:
+        """Open this process's own channel and say hello. Never raises."""
+        self.pid = os.getpid()
+        self.channel = None
+        try:
+            self.channel = channels.create(self.folder)
+        except Exception:  # the folder is gone, read-only or full: go on unobserved
+            return
+        self._role = ""
+        self._hello(forked)
+        for framework in self._frameworks:
+            self.record(framework)
+
+    def ready(self) -> Optional[channels.Channel]:
+        """The channel of the process we are in; None where there is none."""
+        if os.getpid() != self.pid:
+            self.renew()
+        return self.channel
+
+    def renew(self) -> None:
+        """Start anew in a forked child."""
+        self.facts = {}
+        for forget in self.on_renew:
+            try:
+                forget()
+            except Exception as error:
+                self.log("could not start anew after a fork", error)
+        self.open(forked=True)
+
+    def set_role(self, role: str) -> None:
+        """Say hello again in another role, as that of a DataLoader's worker."""
+        if self.ready() is not None and role != self._role:
+            self._role = role
+            self._hello(forked=True)
+
+    def record(self, fields: dict[str, Any]) -> bool:
+        """Write a JSON record; False where it was dropped."""
+        channel = self.ready()
+        return channel is not None and channel.json(encode(fields).encode("ascii"), monotonic_ns())
+
+    def framework(self, name: str, version: str, **facts: Any) -> None:
+        """Say that a framework was imported; forked children say it again."""
+        record = {"type": "framework", "name": name, "version": version, **facts}
+        self._frameworks = [f for f in self._frameworks if f["name"] != name] + [record]
+        self.record(record)
+
+    def fact(self, key: str, value: Any) -> None:
+        """State a fact about the process, once for each value."""
+        if self.facts.get(key) != value:
+            self.facts[key] = value
+            self.record({"type": "fact", "key": key, "value": value})
+
+    def log(self, text: str, error: Optional[BaseException] = None, level: str = "warning") -> None:
+        """Report trouble of our own, each kind once."""
+        if error is not None:
+            text = "%s: %s: %s" % (text, type(error).__name__, error)
+        if text not in self._logged and len(self._logged) < MAX_LOGS:
+            self._logged.add(text)
+            self.record({"type": "log", "level": level, "text": text})
+
+    def bye(self) -> None:
+        """Say that the interpreter ends in an orderly way."""
+        if os.getpid() != self.pid or self.channel is None:
+            return
+        fields: dict[str, Any] = {"type": "bye"}
+        peak = _peak_rss()
+        if peak is not None:
+            fields["maxrss_bytes"] = peak
+        self.record(fields)
+        self.channel.close()
+
+    def _hello(self, forked: bool) -> None:
+        from .process import identity
+
+        try:
+            self.record(identity(self.folder, forked, self._role))
+        except Exception as error:
+            self.log("could not say who this process is", error)
+
+
+def _peak_rss() -> Optional[int]:
+    """The kernel's high-water mark of this program; unlike ru_maxrss not inherited across exec."""
+    try:
+        with open("/proc/self/status", "rb", buffering=0) as status:
+            return int(status.read().partition(b"VmHWM:")[2].split(None, 1)[0]) * 1024
+    except (OSError, ValueError, IndexError):
+        return None

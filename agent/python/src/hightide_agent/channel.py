@@ -1,0 +1,271 @@
+"""The channel's writer: a ring in shared memory, one for each process.
+
+    record ─▶ reserve room ─▶ write payload ─▶ advance head        (docs/formats/channel.md)
+
+The layout is that of include/hightide_channel.h. The memory is mapped through ctypes so that no
+file descriptor stays open: the script may close every descriptor it finds, and no number that it
+could get for a file of its own is ever written to. Python's own mmap module keeps a duplicate of the
+descriptor and is used only where ctypes is missing.
+
+One thread writes at a time. A writer waits for another one for at most LOCK_SECONDS; a signal
+handler that interrupts a writer in its own thread does not wait at all. What cannot be written is
+dropped and counted.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from _thread import allocate_lock, get_ident
+from time import monotonic_ns, time_ns
+from typing import Any, Optional
+
+HEADER_BYTES = 4096
+RING_BYTES = 256 * 1024
+ROLE_AGENT = 1
+STATE_OPEN, STATE_CLOSED, STATE_GAVE_UP = 1, 2, 3
+JSON, EDGE, COUNTERS, STEP = 1, 2, 3, 4
+MAX_JSON = 48 * 1024  # bytes: a longer object is left out and counted
+LOCK_SECONDS = 0.01
+MAX_REENTERED = 1000  # records refused in a row before a lock counts as lost
+
+# Indexes of 8-byte words in the header.
+_RING, _HEAD, _DROPPED, _DROPPED_BYTES, _STATE, _TAIL = 4, 8, 9, 10, 11, 16
+_CONTROL_SEQ, _STOP, _SNAPSHOT, _INTERVAL, _HUNT, _WORD = 24, 25, 26, 27, 29, 32
+
+_IDENTITY = struct.Struct("=QIIIIQQQQQ")  # magic … flags
+_MAGIC = 0x31304E4148435448
+_RECORD = struct.Struct("=IHHQ")
+_JSON = struct.Struct("=IHHQI")
+_EDGE = struct.Struct("=IHHQBBHIQqqq")
+_STEP = struct.Struct("=IHHQQQqIIq")
+_COUNTER = struct.Struct("=IIq")
+
+
+class Channel:
+    """A ring and its header. `pid` is the process that made it: only that one may write to it."""
+
+    def __init__(self, memory: Any, pid: int, start: int, ring_bytes: int) -> None:
+        """Lay the header out in fresh, zeroed memory of HEADER_BYTES + ring_bytes."""
+        self.memory = memory  # the mapping's owner: a ctypes array or an mmap
+        view = memoryview(memory).cast("B")
+        self.words = view[:HEADER_BYTES].cast("Q")
+        self.ring = view[HEADER_BYTES:]
+        self.ring_bytes = ring_bytes
+        self.pid = pid
+        self.path = ""
+        self.head = 0
+        self._tail = 0
+        self._lock = allocate_lock()
+        self._owner = 0  # thread that holds the lock
+        self._reentered = 0
+        mono, wall = monotonic_ns(), time_ns()
+        _IDENTITY.pack_into(view, 0, 0, 1, ROLE_AGENT, pid, HEADER_BYTES, start, ring_bytes, mono, wall, 0)
+        self.words[_STATE] = STATE_OPEN
+        self.words[0] = _MAGIC
+
+    # What the engine wants of us.
+
+    def control(self) -> int:
+        """A number that changes whenever the engine changed one of the wishes below."""
+        return int(self.words[_CONTROL_SEQ])
+
+    def stop_at_step(self) -> int:
+        """Steps after which to end the training; 0: never."""
+        return int(self.words[_STOP])
+
+    def snapshot_seq(self) -> int:
+        """Bumped to ask for an allocator snapshot."""
+        return int(self.words[_SNAPSHOT])
+
+    def hunt_seq(self) -> int:
+        """Bumped to ask for a look at growing containers."""
+        return int(self.words[_HUNT])
+
+    def interval_ns(self) -> int:
+        """Sampling interval wanted; 0: the writer's default."""
+        return int(self.words[_INTERVAL])
+
+    # What we tell it.
+
+    def set_word(self, word: int) -> None:
+        """Publish HT_WORD(step, phase, module): what the training is doing now."""
+        self.words[_WORD] = word
+
+    def close(self) -> None:
+        """Say that nothing will follow. The mapping stays: a late writer must not crash."""
+        self.words[_STATE] = STATE_CLOSED
+
+    def edge(
+        self, phase: int, leave: int, module: int, tid: int, step: int, rss: int, allocated: int, reserved: int,
+        now: int,
+    ) -> None:  # fmt: skip
+        """Record that a phase was entered or left at `now` (CLOCK_MONOTONIC, ns)."""
+        at = self._reserve(56)
+        if at >= 0:
+            try:
+                _EDGE.pack_into(
+                    self.ring, at, 56, EDGE, 0, now, phase, leave, module, tid, step, rss, allocated, reserved
+                )
+                self._advance(56)
+            finally:
+                self._release()
+
+    def step(
+        self, step: int, duration: int, rss: int, micro: int, flags: int, allocated: int, now: int
+    ) -> None:
+        """Record the end of an optimizer step."""
+        at = self._reserve(56)
+        if at >= 0:
+            try:
+                _STEP.pack_into(self.ring, at, 56, STEP, 0, now, step, duration, rss, micro, flags, allocated)
+                self._advance(56)
+            finally:
+                self._release()
+
+    def counters(self, values: list[tuple[int, int]], now: int) -> None:
+        """Record readings of announced series: (id, value) pairs of one moment."""
+        size = 16 + 16 * len(values)
+        at = self._reserve(size)
+        if at >= 0:
+            try:
+                _RECORD.pack_into(self.ring, at, size, COUNTERS, len(values), now)
+                for i, (series, value) in enumerate(values):
+                    _COUNTER.pack_into(self.ring, at + 16 + 16 * i, series, 0, value)
+                self._advance(size)
+            finally:
+                self._release()
+
+    def json(self, text: bytes, now: int) -> bool:
+        """Record a JSON object, UTF-8; False where it had to be dropped."""
+        size = (20 + len(text) + 7) & ~7
+        if len(text) > MAX_JSON:
+            self._drop(size)
+            return False
+        at = self._reserve(size)
+        if at < 0:
+            return False
+        try:
+            _JSON.pack_into(self.ring, at, size, JSON, 0, now, len(text))
+            self.ring[at + 20 : at + size] = text.ljust(size - 20, b"\0")
+            self._advance(size)
+        finally:
+            self._release()
+        return True
+
+    def _reserve(self, size: int) -> int:
+        """Take the lock and find `size` bytes in one piece: their offset, or -1 with nothing held."""
+        me = get_ident()
+        if not self._lock.acquire(False) and not self._wait(me):
+            self._drop(size)
+            return -1
+        self._owner = me
+        head = self.head
+        at = head & (self.ring_bytes - 1)
+        pad = self.ring_bytes - at if at + size > self.ring_bytes else 0
+        if head + pad + size - self._tail > self.ring_bytes:
+            self._tail = min(int(self.words[_TAIL]), head)
+            if head + pad + size - self._tail > self.ring_bytes:
+                self._release()
+                self._drop(size)
+                return -1
+        if pad:
+            self.ring[at : at + 8] = pad.to_bytes(8, "little")  # HT_PAD is 0
+            self.head = head + pad
+            at = 0
+        return at
+
+    def _wait(self, me: int) -> bool:
+        """Take a lock that is held; False where this very thread holds it, or it takes too long."""
+        if self._owner != me:
+            return self._lock.acquire(True, LOCK_SECONDS)
+        # A signal handler came in between, or an earlier one raised right after the lock was taken.
+        self._reentered += 1
+        if self._reentered < MAX_REENTERED:
+            return False
+        self._lock, self._reentered = allocate_lock(), 0
+        return self._lock.acquire(False)
+
+    def _advance(self, size: int) -> None:
+        self.head += size
+        self.words[_HEAD] = self.head
+
+    def _release(self) -> None:
+        self._owner = 0
+        self._lock.release()
+
+    def _drop(self, size: int) -> None:
+        self.words[_DROPPED] += 1
+        self.words[_DROPPED_BYTES] += size
+
+
+def process_start(pid: int) -> int:
+    """Field 22 of /proc/PID/stat: clock ticks from boot to the start of the process."""
+    with open("/proc/%d/stat" % pid, "rb", buffering=0) as stat:
+        return int(stat.read().rpartition(b")")[2].split()[19])
+
+
+def create(folder: str, ring_bytes: int = RING_BYTES) -> Channel:
+    """Make this process's channel in `folder`.
+
+    Raises:
+        OSError: the folder is gone, read-only or full.
+    """
+    pid = os.getpid()
+    start = process_start(pid)
+    base = os.path.join(folder, "agent-%d-%d" % (pid, start))
+    final, n = base + ".ring", 1
+    while os.path.lexists(final):  # from before an exec: same process, other program
+        n += 1
+        final = "%s-%d.ring" % (base, n)
+    fresh = final + ".new"
+    fd = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        os.fchmod(fd, 0o600)  # whatever the umask says
+        os.posix_fallocate(fd, 0, HEADER_BYTES + ring_bytes)
+        memory = _map(fd, HEADER_BYTES + ring_bytes)
+        channel = Channel(memory, pid, start, ring_bytes)
+        os.rename(fresh, final)
+    except BaseException:
+        os.unlink(fresh)
+        raise
+    finally:
+        os.close(fd)
+    channel.path = final
+    return channel
+
+
+def _map(fd: int, size: int) -> Any:
+    """Map the file shared, for as long as the process lives."""
+    try:
+        import ctypes
+    except ImportError:
+        import mmap
+
+        return mmap.mmap(fd, size)
+    call = ctypes.CDLL(None, use_errno=True).mmap
+    call.restype = ctypes.c_void_p
+    call.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    address = call(None, size, 3, 1, fd, 0)  # PROT_READ | PROT_WRITE, MAP_SHARED
+    if address is None or address == ctypes.c_void_p(-1).value:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
+    return (ctypes.c_char * size).from_address(address)
+
+
+def heap_word() -> Optional[Any]:
+    """The heap library's word as a memoryview of one 8-byte cell; None where it is not loaded.
+
+    Ask again after a fork: the child's library has a channel of its own.
+    """
+    try:
+        import ctypes
+
+        find = ctypes.CDLL(None).hightide_heap_word
+    except (ImportError, OSError, AttributeError):
+        return None
+    find.restype = ctypes.c_void_p
+    address = find()
+    if not address:
+        return None
+    return memoryview((ctypes.c_char * 8).from_address(address)).cast("B").cast("Q")

@@ -1,0 +1,97 @@
+"""Noticing that a module has been imported, without importing it and without altering it.
+
+A finder that stands first on sys.meta_path answers for watched names only: it lets the other finders
+find the module, and hands out their spec with a loader that puts everything back as it was, runs
+the original loader, and then calls whoever waited.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Optional
+
+from .agent import Agent
+
+Callback = Callable[[Any], None]
+
+
+class _Finder:
+    """Answers for the names in `waiting`; all other imports cost one look into a dict."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self.waiting: dict[str, list[Callback]] = {}
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Find a watched module through the other finders, and watch its loader."""
+        if name not in self.waiting:
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            if finder is self or find is None:
+                continue
+            spec = find(name, path, target)
+            if spec is not None:
+                if hasattr(spec.loader, "exec_module"):
+                    spec.loader = _Loader(spec.loader, self)
+                return spec
+        return None
+
+    def imported(self, module: Any) -> None:
+        """Tell those who wait for this module."""
+        for callback in self.waiting.pop(module.__name__, []):
+            try:
+                callback(module)
+            except Exception as error:
+                self.agent.log("could not observe %s" % module.__name__, error)
+
+
+class _Loader:
+    """Stands in for a loader until its module is executed; for all else it is that loader."""
+
+    def __init__(self, loader: Any, finder: _Finder) -> None:
+        self._hightide_loader = loader
+        self._hightide_finder = finder
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_hightide"):
+            raise AttributeError(name)
+        return getattr(self._hightide_loader, name)
+
+    def create_module(self, spec: Any) -> Any:
+        """Let the original loader make the module."""
+        create = getattr(self._hightide_loader, "create_module", None)
+        return None if create is None else create(spec)
+
+    def exec_module(self, module: Any) -> None:
+        """Take ourselves out of the module, execute it, and tell those who wait."""
+        loader, finder = self._hightide_loader, self._hightide_finder
+        module.__spec__.loader = loader
+        module.__loader__ = loader
+        loader.exec_module(module)
+        finder.imported(sys.modules.get(module.__name__, module))
+
+
+def watch(agent: Agent, frameworks: dict[str, Optional[str]]) -> None:
+    """Load the adapter of each framework once that has been imported."""
+    finder = _Finder(agent)
+
+    def wait(name: str, callback: Callback) -> None:
+        module = sys.modules.get(name)
+        if module is not None:
+            callback(module)
+        else:
+            finder.waiting.setdefault(name, []).append(callback)
+
+    def load(framework: str, adapter: Optional[str]) -> Callback:
+        def loaded(module: Any) -> None:
+            agent.framework(framework, str(module.__dict__.get("__version__", "")))
+            if adapter is not None:
+                __import__("%s.adapters.%s" % (__package__, adapter))
+                sys.modules["%s.adapters.%s" % (__package__, adapter)].install(agent, module, wait)
+
+        return loaded
+
+    for framework, adapter in frameworks.items():
+        wait(framework, load(framework, adapter))
+    sys.meta_path.insert(0, finder)

@@ -1,0 +1,62 @@
+"""Secrets in arguments and in the texts of exceptions are replaced before anything is recorded."""
+
+from __future__ import annotations
+
+MASK = "***"
+
+# A text with none of these (in lower case) holds nothing that the patterns would find: spares the
+# import of re in nearly every process.
+_SIGNS = (
+    "token", "key", "secret", "passw", "pwd", "auth", "bearer", "credential", "://", "akia", "asia", "hf_", "ghp_",
+    "gho_", "ghs_", "github_pat_", "glpat-", "sk-", "xox", "eyj", "-----begin",
+)  # fmt: skip
+_NAME = r"[\w.-]*(?:token|api[_-]?key|access[_-]?key|secret|passw(?:or)?d|passphrase|pwd|auth|credential)s?[\w.-]*"
+_patterns = None  # compiled at first use
+
+
+def mask(text: str) -> str:
+    """Return text with what looks like a secret replaced by ***; names of options and hosts stay."""
+    low = text.lower()
+    if not any(sign in low for sign in _SIGNS):
+        return text
+    for pattern, replacement in _compiled():
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def mask_arguments(arguments: list[str]) -> list[str]:
+    """Mask each argument, and the one that follows an option such as `--token`."""
+    masked, hide = [], False
+    for argument in arguments:
+        masked.append(MASK if hide else mask(argument))
+        hide = _names_secret(argument)
+    return masked
+
+
+def _names_secret(argument: str) -> bool:
+    low = argument.lower()
+    if not low.startswith("-") or "=" in low or not any(sign in low for sign in _SIGNS[:8]):
+        return False
+    import re
+
+    return re.fullmatch("-{1,2}" + _NAME, low) is not None
+
+
+def _compiled():  # type: ignore[no-untyped-def]
+    global _patterns
+    if _patterns is None:
+        import re
+
+        _patterns = [
+            (re.compile(pattern, re.IGNORECASE | re.DOTALL), replacement)
+            for pattern, replacement in (
+                (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|$)", MASK),
+                (r"\b([a-z][a-z0-9+.-]*://)[^\s/@]+@", r"\1" + MASK + "@"),
+                (r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", r"\1 " + MASK),
+                (r"\b(?:AKIA|ASIA)[0-9A-Z]{12,}", MASK),
+                (r"\b(?:hf_|gh[opsu]_|github_pat_|glpat-|sk-|xox[abp]-)[\w-]{8,}", MASK),
+                (r"\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*", MASK),
+                (r"(\b|-)(" + _NAME + r"""["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s,;&'"]+)""", r"\1\2" + MASK),
+            )
+        ]
+    return _patterns

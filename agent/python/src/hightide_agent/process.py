@@ -1,0 +1,84 @@
+"""Who this process is: its command, its place among ranks, its role."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+# (rank, local rank, world size) as launchers name them, most specific first.
+_LAUNCHERS = (
+    ("RANK", "LOCAL_RANK", "WORLD_SIZE"),  # torchrun, accelerate, deepspeed
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"),
+    ("PMIX_RANK", "PMIX_LOCAL_RANK", "PMIX_SIZE"),
+    ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"),
+)
+
+
+def identity(channels: str, forked: bool, role: str = "") -> dict[str, Any]:
+    """What the hello record says, secrets masked. `channels` is the folder of channels."""
+    from . import __version__
+
+    argv = _command_line()
+    ranks = _ranks()
+    who: dict[str, Any] = {
+        "type": "hello",
+        "pid": os.getpid(),
+        "ppid": os.getppid(),
+        "argv": _masked(argv),
+        "python": "%d.%d.%d" % sys.version_info[:3],
+        "executable": sys.executable or "",
+        "main_thread": os.getpid(),  # Linux: the first thread's number, also after a fork
+        "role": role or _role(channels, forked, argv, ranks),
+        "agent": __version__,
+    }
+    try:
+        who["cwd"] = os.getcwd()
+    except OSError:  # deleted
+        pass
+    who.update(ranks)
+    return who
+
+
+def _command_line() -> list[str]:
+    try:
+        with open("/proc/self/cmdline", "rb", buffering=0) as file:
+            return [os.fsdecode(part) for part in file.read(65536).rstrip(b"\0").split(b"\0")]
+    except OSError:
+        return list(getattr(sys, "argv", []))
+
+
+def _masked(argv: list[str]) -> list[str]:
+    from .masking import mask_arguments
+
+    return mask_arguments(argv[:256])
+
+
+def _ranks() -> dict[str, int]:
+    for names in _LAUNCHERS:
+        if names[0] in os.environ:
+            found = {}
+            for key, name in zip(("rank", "local_rank", "world_size"), names):
+                text = os.environ.get(name, "")
+                if text.isdigit():
+                    found[key] = int(text)
+            if "rank" in found:
+                return found
+    return {}
+
+
+def _role(channels: str, forked: bool, argv: list[str], ranks: dict[str, int]) -> str:
+    if forked or "--multiprocessing-fork" in argv:
+        return "child"
+    if ranks.get("world_size", 1) > 1:
+        return "rank"
+    return "child" if _parent_observed(channels) else "main"
+
+
+def _parent_observed(channels: str) -> bool:
+    prefix = "agent-%d-" % os.getppid()
+    try:
+        return any(name.startswith(prefix) for name in os.listdir(channels))
+    except OSError:
+        return False

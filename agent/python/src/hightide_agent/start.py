@@ -1,0 +1,43 @@
+"""Start-up: open the channel, say hello, watch for frameworks. Called by the hook, once a process.
+
+Every millisecond here is paid by each Python process of a run, so nothing is imported that most
+of them never need.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from typing import Optional
+
+from .agent import Agent
+
+agent: Optional[Agent] = None
+
+
+def start() -> None:
+    """Begin to observe this process, if hightide runs it. Calling it again does nothing."""
+    global agent
+    folder = os.environ.get("HIGHTIDE_CHANNELS")
+    if agent is not None or not folder:
+        return
+    agent = Agent(folder)
+    agent.open()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=agent.renew)
+    atexit.register(_end)  # first in, last out: the script's own exit handlers run before
+    from . import adapters, imports
+
+    imports.watch(agent, adapters.ADAPTERS)
+
+
+def _end() -> None:
+    if agent is None or os.getpid() != agent.pid:
+        return
+    try:
+        from . import ending
+
+        ending.report(agent)
+    except Exception as error:
+        agent.log("could not report how the program ended", error)
+    agent.bye()

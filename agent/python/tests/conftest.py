@@ -1,0 +1,62 @@
+"""Runs scripts in fresh interpreters as hightide run would, and hands back their channels."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional
+
+import pytest
+from ring import Ring, rings
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+HOOK = SOURCE / "hook"
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+    rings: List[Ring]
+
+    @property
+    def main(self) -> Ring:
+        """The channel of the process that was started."""
+        return self.rings[0]
+
+
+def observed_environment(folder: Path, **more: str) -> Dict[str, str]:
+    env = {k: v for k, v in os.environ.items() if not k.startswith("HIGHTIDE") and k != "PYTHONPATH"}
+    env.update(PYTHONPATH=str(HOOK), HIGHTIDE_AGENT_PATH=str(HOOK), HIGHTIDE_CHANNELS=str(folder),
+               HIGHTIDE_RUN_ID="test", HIGHTIDE_OUT=str(folder), HIGHTIDE_INTERVAL_NS="100000000")  # fmt: skip
+    env.setdefault("OMP_NUM_THREADS", "1")
+    env.update(more)
+    return env
+
+
+@pytest.fixture
+def observe(tmp_path: Path) -> Any:
+    """observe(script, *arguments, env={}, options=[], python=None) runs it to its end, at most two minutes."""
+
+    def run(
+        script: str, *arguments: str, env: Optional[Dict[str, str]] = None, options: Optional[List[str]] = None,
+        python: str = sys.executable, ok: bool = True,
+    ) -> Result:  # fmt: skip
+        folder = tmp_path / ("channels%d" % len(list(tmp_path.glob("channels*"))))
+        folder.mkdir(mode=0o700)
+        file = tmp_path / "script.py"
+        file.write_text(textwrap.dedent(script))
+        done = subprocess.run(
+            [python, *(options or []), str(file), *arguments], env=observed_environment(folder, **(env or {})),
+            capture_output=True, text=True, timeout=120, cwd=tmp_path,
+        )  # fmt: skip
+        result = Result(done.returncode, done.stdout, done.stderr, rings(folder))
+        assert not ok or done.returncode == 0, done.stderr
+        logs = [log for ring in result.rings for log in ring.all("log")]
+        assert not logs, logs
+        return result
+
+    return run
