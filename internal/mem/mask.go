@@ -6,7 +6,7 @@ import (
 )
 
 // Masked stands where a secret stood.
-const Masked = "•••"
+const Masked = "***"
 
 var (
 	// secretName matches names of options and variables whose values are nobody's business.
