@@ -43,8 +43,9 @@ wheel: ## build dist/hightide-*.whl
 	@cd packaging && SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
 		$(TOOLS)/hatchling build -t wheel -d ../dist
 
-heap: ## build the heap sampler alone
+heap: ## build the C parts alone: the heap sampler, the NVML helper
 	@$(MAKE) --no-print-directory -C heap
+	@$(MAKE) --no-print-directory -C internal/sampler/nvml
 
 web: build/web.stamp ## build the web assets alone
 
@@ -59,6 +60,7 @@ binary:
 
 clean: ## remove what was built here; the environments in ~/.cache/hightide stay
 	@$(MAKE) --no-print-directory -C heap clean
+	@$(MAKE) --no-print-directory -C internal/sampler/nvml clean
 	rm -rf bin dist build web/node_modules bench/results
 	find web/dist -mindepth 1 -not -name PLACEHOLDER -delete
 
