@@ -44,7 +44,7 @@ func TestAllowedEnv(t *testing.T) {
 	got := AllowedEnv([]string{"RANK=3", "HOME=/home/me", "NCCL_DEBUG=INFO", "TORCH_TOKEN=abc", "WANDB_API_KEY=abc",
 		"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "MASTER_ADDR=http://me:abc@host", "novalue"})
 	want := map[string]string{"RANK": "3", "NCCL_DEBUG": "INFO", "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
-		"MASTER_ADDR": "http://me:" + Masked + "@host"}
+		"MASTER_ADDR": "http://" + Masked + "@host"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v", got)
 	}
