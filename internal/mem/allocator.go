@@ -1,0 +1,140 @@
+package mem
+
+// AllocatorSnapshot is what a framework's caching allocator said of itself: the state of its
+// segments at one moment and, where recording was on, the events that led there.
+//
+// The events of a trace end at (or slightly before) the state, so that the state minus the events
+// backwards is how it began.
+type AllocatorSnapshot struct {
+	Format      string // "torch-pickle"
+	Label       Label
+	Segments    []Segment // by device, then address
+	Traces      []Trace   // one a device that has events
+	Annotations []Annotation
+	Settings    map[string]string // as the file has them
+	Stacks      StackTable
+	Strings     []string // metadata and compile contexts; 0 is empty
+	Unknown     []string // keys that were met and kept out of the way
+}
+
+// Segment is a stretch of device memory that the allocator holds.
+type Segment struct {
+	Device     int
+	Address    uint64
+	Size       Bytes
+	Stream     uint64
+	Large      bool
+	Expandable bool
+	Pool       PoolID
+	Stack      uint32  // of the call that got it from the device; 0: not recorded
+	Blocks     []Block // by address, no gaps
+}
+
+// PoolID is zero for the default pool, (n, 0) for a captured graph, (0, n) for a user's pool.
+type PoolID [2]uint64
+
+// BlockState says who may use a block.
+type BlockState uint8
+
+// Block states.
+const (
+	BlockInactive    BlockState = iota // cached
+	BlockAllocated                     // in a tensor's hands
+	BlockPendingFree                   // freed, another stream still uses it
+)
+
+// Block is a part of a segment. Requested is what was asked for before rounding; only for blocks
+// that are not inactive.
+type Block struct {
+	Address   uint64
+	Size      Bytes
+	Requested Bytes
+	State     BlockState
+	Stack     uint32
+}
+
+// Action is what a trace's event did.
+type Action uint8
+
+// Actions, as PyTorch names them.
+const (
+	ActionUnknown Action = iota
+	ActionAlloc
+	ActionFreeRequested
+	ActionFreeCompleted
+	ActionSegmentAlloc
+	ActionSegmentFree
+	ActionSegmentMap
+	ActionSegmentUnmap
+	ActionOOM
+	ActionSnapshot
+	ActionAnnotate
+)
+
+// ActionNames are indexed by Action.
+var ActionNames = [...]string{"unknown", "alloc", "free_requested", "free_completed", "segment_alloc",
+	"segment_free", "segment_map", "segment_unmap", "oom", "snapshot", "annotate"}
+
+// Trace holds one device's events in columns, oldest first.
+type Trace struct {
+	Device  int
+	Action  []Action
+	Address []uint64 // of an oom: bytes the device said were free
+	Size    []Bytes  // as asked for; of an oom: rounded
+	Stream  []uint64
+	Time    []int64 // ns of the wall clock; empty where the file has no times
+	Stack   []uint32
+	Pool    []PoolID // empty where all are the default pool
+}
+
+// Len is the number of events.
+func (t *Trace) Len() int { return len(t.Action) }
+
+// Annotation is a named stretch of the program's time.
+type Annotation struct {
+	Name   string
+	Device int
+	Time   int64 // ns of the wall clock
+	End    bool
+}
+
+// Totals sums a device's blocks.
+type AllocatorTotals struct {
+	Allocated     Bytes // blocks in use
+	Active        Bytes // in use or waiting for another stream
+	Requested     Bytes // of active blocks, before rounding
+	Reserved      Bytes // segments
+	InactiveSplit Bytes // cached parts of segments that are in use elsewhere: fragmentation
+	LargestFree   Bytes // largest cached block
+	Segments      int
+	Blocks        int // in use
+}
+
+// Totals sums the state of one device, or of all for -1.
+func (s *AllocatorSnapshot) Totals(device int) AllocatorTotals {
+	var t AllocatorTotals
+	for _, segment := range s.Segments {
+		if device >= 0 && segment.Device != device {
+			continue
+		}
+		t.Segments++
+		t.Reserved += segment.Size
+		for _, b := range segment.Blocks {
+			switch b.State {
+			case BlockAllocated:
+				t.Allocated += b.Size
+				t.Blocks++
+				fallthrough
+			case BlockPendingFree:
+				t.Active += b.Size
+				t.Requested += b.Requested
+			case BlockInactive:
+				t.LargestFree = max(t.LargestFree, b.Size)
+				if len(segment.Blocks) > 1 {
+					t.InactiveSplit += b.Size
+				}
+			}
+		}
+	}
+	return t
+}
