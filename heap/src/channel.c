@@ -67,6 +67,8 @@ static int name(char *into, size_t size, const char *folder, uint64_t start, uns
 
 static long map(struct ht_channel *channel, int fd, uint32_t ring_bytes, void *at) {
     size_t bytes = HT_HEADER_BYTES + ring_bytes;
+    if (sys_file_limit() < bytes)
+        return -EFBIG;
     long result = sys_fchmod(fd, 0600); /* the program's umask may have taken our own right to read */
     if (result == 0)
         result = sys_allocate(fd, bytes);

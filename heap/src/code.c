@@ -23,19 +23,30 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
     return hash ^ (hash >> 29);
 }
 
+/* A line table up to 64 bytes enters whole, of a longer one eight words spread over it. */
+static uint64_t mix_lines(uint64_t hash, const char *data, size_t size) {
+    uint64_t word = 0;
+    hash = mix(hash, size);
+    if (size < sizeof word) {
+        memcpy(&word, data, size);
+        return mix(hash, word);
+    }
+    size_t step = size <= 64 ? sizeof word : (size - sizeof word) / 7;
+    for (size_t at = 0; at + sizeof word <= size; at += step) {
+        memcpy(&word, data + at, sizeof word);
+        hash = mix(hash, word);
+    }
+    memcpy(&word, data + size - sizeof word, sizeof word);
+    return mix(hash, word);
+}
+
 /* A code object's memory may come to hold another one. Same place, same strings, same first line
- * and a line table that begins and ends alike: the same for every purpose of ours. */
+ * and the same line table: the same for every purpose of ours. */
 static uint32_t fingerprint(const struct ht_layout *at, const char *code) {
     const char *lines = (const char *)ht_word_at(code, at->code_lines);
-    size_t size = ht_word_at(lines, at->bytes_size);
-    uint64_t hash = mix(size, ht_word_at(code, at->code_filename));
+    uint64_t hash = mix((uint32_t)ht_int_at(code, at->code_firstline), ht_word_at(code, at->code_filename));
     hash = mix(hash, ht_word_at(code, at->code_name));
-    hash = mix(hash, (uint32_t)ht_int_at(code, at->code_firstline));
-    if (size >= 8) {
-        hash = mix(hash, ht_word_at(lines + at->bytes_data, 0));
-        hash = mix(hash, ht_word_at(lines + at->bytes_data + size - 8, 0));
-    }
-    return (uint32_t)(hash >> 32);
+    return (uint32_t)(mix_lines(hash, lines + at->bytes_data, ht_word_at(lines, at->bytes_size)) >> 32);
 }
 
 static uint32_t character(const char *data, int kind, size_t i) {
