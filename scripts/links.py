@@ -8,6 +8,7 @@ Prints each broken link as FILE:LINE and exits 1. Links to the web are not follo
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -15,9 +16,9 @@ LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?[^)]*\)|^\[[^\]]+\]:\s*<?(\S+
 HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
 
 
-def lines_outside_code(text):
+def lines_outside_code(text: str) -> Iterator[tuple[int, str]]:
     """Yield (number, line) of the lines that are not inside a fenced block."""
-    fence = None
+    fence: str | None = None
     for number, line in enumerate(text.splitlines(), 1):
         mark = re.match(r"\s*(```+|~~~+)", line)
         if fence is None and mark:
@@ -29,9 +30,10 @@ def lines_outside_code(text):
             yield number, line
 
 
-def anchors(path):
+def anchors(path: Path) -> set[str]:
     """The ids that a Markdown file's headings get, by the rule that code hosts share."""
-    seen, found = {}, set()
+    seen: dict[str, int] = {}
+    found = set()
     for _, line in lines_outside_code(path.read_text(encoding="utf-8")):
         if heading := HEADING.match(line):
             plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading[1])
@@ -42,7 +44,7 @@ def anchors(path):
     return found
 
 
-def broken(path, root):
+def broken(path: Path, root: Path) -> Iterator[tuple[int, str, str]]:
     """Yield (line, target, reason) for each link of the file that leads nowhere."""
     for number, line in lines_outside_code(path.read_text(encoding="utf-8")):
         for match in LINK.finditer(re.sub(r"`[^`]*`", "", line)):
@@ -59,7 +61,7 @@ def broken(path, root):
                 yield number, target, "no such heading"
 
 
-def main(root):
+def main(root: Path) -> int:
     listed = subprocess.run(
         ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.md"],
         check=True, capture_output=True, text=True,

@@ -1,0 +1,118 @@
+"""Build the wheel, install it into a clean environment, and use it as a stranger would.
+
+python3 scripts/wheel_test.py      (with the tools environment's Python)
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import traceback
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = Path(sys.executable).parent
+VERSION = (ROOT / "VERSION").read_text().strip()
+LIBRARY = ROOT / "heap" / "lib" / "libhightide_heap.so"
+
+
+def output(*command: object, **options: object) -> str:
+    """Run a command and return its stdout; a failure shows both streams."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)  # type: ignore[call-overload]
+    if done.returncode:
+        raise AssertionError(f"{command} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+    return str(done.stdout)
+
+
+def build(folder: Path) -> Path:
+    output(TOOLS / "hatchling", "build", "-t", "wheel", "-d", folder, cwd=ROOT / "packaging")
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def name_and_version(wheel: Path, _: Path) -> None:
+    assert wheel.name == f"hightide-{VERSION}-py3-none-manylinux_2_17_x86_64.whl", wheel.name
+
+
+def one_platform(wheel: Path, _: Path) -> None:
+    """auditwheel finds nothing in it that manylinux_2_17 lacks, the embedded C library included.
+
+    The library stands inside the program, where auditwheel cannot see it; so it is asked about a
+    copy of the wheel with the library laid beside the program.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / wheel.name
+        copy.write_bytes(wheel.read_bytes())
+        with zipfile.ZipFile(copy, "a") as archive:
+            archive.write(LIBRARY, f"hightide/{LIBRARY.name}")
+        for file in (wheel, copy):
+            says = output(TOOLS / "auditwheel", "show", file)
+            tag = says.split('platform tag: "manylinux_2_', 1)[1].split("_", 1)[0]
+            assert int(tag) <= 17, says
+
+
+def library_inside(wheel: Path, _: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        program = archive.read(f"hightide-{VERSION}.data/scripts/hightide")
+    assert LIBRARY.read_bytes() in program, "the program carries another heap library, or none"
+    assert b"sitecustomize.py" in program, "the program carries no agent"
+
+
+def binary_found(_: Path, python: Path) -> None:
+    found = output(python, "-c", "import hightide; print(hightide.binary(), hightide.__version__)").split()
+    assert found == [str(python.parent / "hightide"), VERSION], found
+    assert f"hightide {VERSION} " in output(python.parent / "hightide", "version")
+
+
+def records_a_program(_: Path, python: Path) -> None:
+    """`hightide run` in the clean environment, with its Python, an exit code, and allocations named."""
+    folder = python.parent.parent
+    script = folder / "hold.py"
+    script.write_text("import time, sys\nheld = bytearray(64 << 20)\ntime.sleep(1)\nsys.exit(7)\n")
+    env = {**os.environ, "HOME": str(folder), "PATH": f"{python.parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["hightide", "run", "--data-dir", str(folder / "data"), "--json", "--", "python", str(script)],
+        capture_output=True, text=True, env=env, cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 7, f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    summary = json.loads(done.stdout)
+    assert summary["exit_code"] == 7, summary
+    assert summary["peak"]["host_rss_bytes"] > 64 << 20, summary
+    shown = output("hightide", "show", "last", "--data-dir", folder / "data", env=env, cwd=folder)
+    assert "hold.py:2" in shown, f"the line that allocates is not named:\n{shown}"
+
+
+TESTS: list[Callable[[Path, Path], None]] = [
+    name_and_version,
+    one_platform,
+    library_inside,
+    binary_found,
+    records_a_program,
+]
+
+
+def main() -> int:
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = build(Path(folder) / "dist")
+        python = Path(folder) / "clean" / "bin" / "python"
+        output(sys.executable, "-m", "venv", python.parent.parent)
+        output(python, "-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", wheel)
+        for test in TESTS:
+            try:
+                test(wheel, python)
+            except Exception:
+                failed += 1
+                print(f"FAIL {test.__name__}")
+                traceback.print_exc(file=sys.stdout)
+            else:
+                print(f"ok   {test.__name__}")
+    print(f"{len(TESTS) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
