@@ -20,6 +20,7 @@ import (
 // commands lists every command in the order that help shows them.
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
+		infoCommand(a),
 		versionCommand(a),
 		manCommand(a),
 	}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"hightide/internal/engine"
+	"hightide/internal/mem"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+func infoCommand(a *app) *cobra.Command {
+	var python string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "info",
+		Short: "What this machine has and what hightide can observe on it",
+		Long: `What this machine has (host, limits, GPUs, Pythons and their frameworks) and what hightide can
+observe on it, with the reason where it cannot. Nothing is recorded.
+
+No framework is imported: versions come from the packages' metadata.
+
+Exit codes: 0, also where something cannot be observed; 2 wrong usage.`,
+		Example: `  hightide info
+  hightide info --json | jq .host
+  hightide info --python ~/venvs/train/bin/python`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			info := a.engine().Info(c.Context(), python)
+			if asJSON {
+				out := json.NewEncoder(a.stdout)
+				out.SetIndent("", "  ")
+				out.SetEscapeHTML(false)
+				return out.Encode(info)
+			}
+			return printInfo(a.stdout, info)
+		},
+	}
+	c.Flags().StringVar(&python, "python", "", "`interpreter` to prefer over those found")
+	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return c
+}
+
+// page writes aligned lines, in colour on a terminal.
+type page struct {
+	out    io.Writer
+	colour bool
+	width  int // columns; 0: lines are not broken
+	err    error
+}
+
+const infoLabel = 18 // columns of the names on the left
+
+func newPage(out io.Writer) *page {
+	p := &page{out: out}
+	file, ok := out.(*os.File)
+	if !ok {
+		return p
+	}
+	if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil && size.Col >= 60 {
+		p.width = min(int(size.Col), 110)
+		p.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	}
+	return p
+}
+
+func (p *page) paint(code, text string) string {
+	if !p.colour || text == "" || code == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (p *page) printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.out, format, args...)
+	}
+}
+
+// entry writes a mark, a name and a text that continues under itself.
+func (p *page) entry(mark, name, text, code string) {
+	indent := strings.Repeat(" ", infoLabel+2)
+	for i, line := range wrap(text, p.width-infoLabel-2) {
+		if i == 0 {
+			pad := strings.Repeat(" ", max(1, infoLabel-utf8.RuneCountInString(name)))
+			p.printf("%s %s%s%s\n", mark, p.paint("1", name), pad, p.paint(code, line))
+			continue
+		}
+		p.printf("%s%s\n", indent, p.paint(code, line))
+	}
+}
+
+// wrap breaks a text at spaces; width 0 or less: not at all.
+func wrap(text string, width int) []string {
+	if width <= 0 {
+		return []string{text}
+	}
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
+func printInfo(out io.Writer, info *engine.Info) error {
+	p := newPage(out)
+	p.printf("%s %s\n\n", p.paint("1", "hightide"), info.Hightide)
+	h := info.Host
+	p.entry(" ", "host", strings.Join(nonempty(h.Name, h.OS, prefixed("kernel ", h.Kernel)), " · "), "")
+	p.entry(" ", "processor", strings.Join(nonempty(h.CPU, fmt.Sprintf("%d usable", h.CPUs)), " · "), "")
+	p.entry(" ", "memory", memoryLine(info), "")
+	if len(h.GPUs) == 0 {
+		p.entry(" ", "GPUs", "none", "2")
+	}
+	for i, gpu := range h.GPUs {
+		p.entry(" ", []string{"GPUs", ""}[min(i, 1)], gpuLine(gpu), "")
+	}
+	printPythons(p, info.Pythons)
+	p.printf("\n%s\n", p.paint("1", "What hightide observes here"))
+	for _, a := range info.Abilities {
+		mark := map[engine.Can]string{engine.Yes: p.paint("32", "✓"), engine.Partly: p.paint("33", "◐"), engine.No: p.paint("31", "✗")}[a.Can]
+		p.entry(mark, a.Name, a.Text, map[bool]string{true: "2"}[a.Can == engine.No])
+		if a.Hint != "" {
+			p.entry(" ", "", "→ "+a.Hint, "36")
+		}
+	}
+	return p.err
+}
+
+func memoryLine(info *engine.Info) string {
+	var parts []string
+	if bytes, ok := info.Host.Memory.Get(); ok {
+		parts = append(parts, mem.Bytes(bytes).String())
+	}
+	if bytes, ok := info.Host.Limit.Get(); ok {
+		parts = append(parts, "control group allows "+mem.Bytes(bytes).String())
+	}
+	if free, ok := info.Data.Free.Get(); ok {
+		parts = append(parts, mem.Bytes(free).String()+" of disk for recordings")
+	}
+	return strings.Join(parts, " · ")
+}
+
+func gpuLine(gpu mem.GPU) string {
+	size := ""
+	if bytes, ok := gpu.Memory.Get(); ok {
+		size = mem.Bytes(bytes).String()
+	}
+	return strings.Join(nonempty(gpu.Name, size, prefixed("driver ", gpu.Driver)), " · ")
+}
+
+func printPythons(p *page, pythons []engine.Python) {
+	if len(pythons) == 0 {
+		p.entry(" ", "Python", "none found", "2")
+	}
+	for i, python := range pythons {
+		text := strings.Join(nonempty(python.Version, frameworkList(python), python.Path, python.Problem), " · ")
+		name, code := []string{"Python", ""}[min(i, 1)], "2"
+		if python.Chosen {
+			code = ""
+			if len(pythons) > 1 {
+				text += " (the one used where no command names one)"
+			}
+		}
+		p.entry(" ", name, text, code)
+	}
+}
+
+// frameworkList names the frameworks, torch first.
+func frameworkList(python engine.Python) string {
+	var names []string
+	for name := range python.Frameworks {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if (a == "torch") != (b == "torch") {
+			return map[bool]int{true: -1, false: 1}[a == "torch"]
+		}
+		return strings.Compare(a, b)
+	})
+	for i, name := range names {
+		names[i] = name + " " + python.Frameworks[name]
+		if name == "torch" && python.CUDA != "" {
+			names[i] += " (CUDA " + python.CUDA + ")"
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+func nonempty(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+}

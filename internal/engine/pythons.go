@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Python is an interpreter that was found, with the frameworks it would import. They are read from
+// the packages' metadata; none is imported.
+type Python struct {
+	Path         string            `json:"path"`
+	Source       string            `json:"source"`            // --python, $VIRTUAL_ENV, $CONDA_PREFIX, PATH, cache
+	Chosen       bool              `json:"chosen,omitempty"`  // what a verb without a command would use
+	Version      string            `json:"version,omitempty"` // absent where it did not answer
+	FreeThreaded bool              `json:"free_threaded,omitempty"`
+	Frameworks   map[string]string `json:"frameworks,omitempty"`
+	CUDA         string            `json:"torch_cuda,omitempty"` // that torch was built for
+	ROCm         string            `json:"torch_rocm,omitempty"`
+	Problem      string            `json:"problem,omitempty"`
+
+	prefix string
+}
+
+// probe prints what we want to know, with the standard library only. torch's version.py is read as
+// text: importing torch takes a second and hundreds of megabytes.
+const probe = `
+import json, re, sys, sysconfig
+out = {"version": "%d.%d.%d" % sys.version_info[:3], "prefix": sys.prefix, "path": sys.executable,
+       "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")), "frameworks": {}}
+try:
+    from importlib.metadata import version
+    from importlib.util import find_spec
+    for name in ("torch", "tensorflow", "jax", "keras", "lightning", "pytorch-lightning", "transformers", "accelerate", "numpy"):
+        try:
+            out["frameworks"][name] = version(name)
+        except Exception:
+            pass
+    spec = find_spec("torch") if "torch" in out["frameworks"] else None
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        with open(folder + "/version.py") as f:
+            for key, value in re.findall(r"^(cuda|hip)\b[^=\n]*= *'([^']*)'", f.read(), re.M):
+                out[key] = value
+except Exception as error:
+    out["problem"] = str(error)
+print(json.dumps(out))
+`
+
+const probePatience = 10 * time.Second
+
+// FindPythons lists the interpreters a run could mean, in the order of preference: the one named,
+// $VIRTUAL_ENV, those on PATH (one that has torch before one that has not), hightide's own cached
+// environment. The first that answers is chosen.
+func FindPythons(ctx context.Context, named string) []Python {
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	all := pythonCandidates(named)
+	var group sync.WaitGroup
+	for i := range all {
+		group.Go(func() { all[i].ask(ctx) })
+	}
+	group.Wait()
+	seen := map[string]bool{}
+	all = slices.DeleteFunc(all, func(p Python) bool {
+		again := p.prefix != "" && seen[p.prefix] // python and python3, or a shim and what it stands for
+		seen[p.prefix] = true
+		return again
+	})
+	rank := func(p Python) int {
+		switch {
+		case p.Version == "":
+			return 5
+		case p.Source == "--python":
+			return 0
+		case p.Source == "$VIRTUAL_ENV":
+			return 1
+		case p.Source == "cache":
+			return 3
+		case p.Frameworks["torch"] != "":
+			return 2
+		}
+		return 4
+	}
+	slices.SortStableFunc(all, func(a, b Python) int { return rank(a) - rank(b) })
+	if len(all) > 0 && all[0].Version != "" {
+		all[0].Chosen = true
+	}
+	return all
+}
+
+func pythonCandidates(named string) []Python {
+	var all []Python
+	add := func(path, source string) {
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
+			all = append(all, Python{Path: path, Source: source})
+		}
+	}
+	if named != "" {
+		path, err := exec.LookPath(named)
+		if err != nil {
+			all = append(all, Python{Path: named, Source: "--python", Problem: "no such program"})
+		}
+		add(path, "--python")
+	}
+	for _, variable := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
+		if dir := os.Getenv(variable); dir != "" {
+			add(filepath.Join(dir, "bin", "python"), "$"+variable)
+		}
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		for _, name := range []string{"python3", "python"} {
+			if filepath.IsAbs(dir) {
+				add(filepath.Join(dir, name), "PATH")
+			}
+		}
+	}
+	if cache, err := os.UserCacheDir(); err == nil {
+		found, _ := filepath.Glob(filepath.Join(cache, "hightide", "torch-*", "bin", "python"))
+		slices.Reverse(found) // the newest first
+		for _, path := range found {
+			add(path, "cache")
+		}
+	}
+	return all
+}
+
+// ask runs the probe. Nothing of hightide or of an outer run reaches the interpreter.
+func (p *Python) ask(ctx context.Context) {
+	if p.Problem != "" {
+		return
+	}
+	c := exec.CommandContext(ctx, p.Path, "-c", probe)
+	c.WaitDelay = time.Second
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); name != "LD_PRELOAD" && name != "PYTHONSTARTUP" && !strings.HasPrefix(name, "HIGHTIDE_") {
+			c.Env = append(c.Env, entry)
+		}
+	}
+	text, err := c.Output()
+	var answer struct {
+		Version      string            `json:"version"`
+		Prefix       string            `json:"prefix"`
+		Path         string            `json:"path"`
+		FreeThreaded bool              `json:"free_threaded"`
+		Frameworks   map[string]string `json:"frameworks"`
+		CUDA         string            `json:"cuda"`
+		HIP          string            `json:"hip"`
+		Problem      string            `json:"problem"`
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &answer)
+	}
+	if err != nil {
+		p.Problem = pythonProblem(ctx, err)
+		return
+	}
+	if answer.Path != "" {
+		p.Path = answer.Path // what a shim stands for
+	}
+	p.Version, p.FreeThreaded, p.Frameworks, p.Problem = answer.Version, answer.FreeThreaded, answer.Frameworks, answer.Problem
+	p.CUDA, p.ROCm, p.prefix = answer.CUDA, answer.HIP, answer.Prefix
+}
+
+func pythonProblem(ctx context.Context, err error) string {
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Sprintf("did not answer within %v", probePatience)
+	case errors.As(err, &exit):
+		lines := strings.Split(strings.TrimSpace(string(exit.Stderr)), "\n")
+		return strings.TrimSpace(exit.String() + " " + lines[len(lines)-1])
+	}
+	return err.Error()
+}
