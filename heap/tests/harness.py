@@ -63,7 +63,7 @@ class HeapTest(unittest.TestCase):
         defaults = {
             "LD_PRELOAD": str(LIBRARY),
             "HIGHTIDE_CHANNELS": str(self.channels),
-            "HIGHTIDE_HEAP_RING": str(16 << 20),  # nobody drains it here
+            "HIGHTIDE_HEAP_RING": str(4 << 20),  # nobody drains it here
             "HIGHTIDE_HEAP_ADAPT": "0",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
