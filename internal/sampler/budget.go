@@ -23,8 +23,8 @@ const (
 	firstCost    = 50e6 / (1 << 30)
 	readingBase  = 100e3 // ns: opening the file, walking the list of maps
 	tickShare    = 0.7
-	startTokens  = 5e6 // a first reading of 100 MB comes at once
-	tokensAtMost = 30e6
+	startTokens  = 40e6 // in advance, so that a short run has a reading too: eight seconds' worth
+	tokensAtMost = 40e6
 	smoothing    = 0.05
 )
 

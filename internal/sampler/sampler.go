@@ -35,11 +35,14 @@ type Sink interface {
 // Options of a Sampler. Leader is needed, the rest has defaults.
 type Options struct {
 	// Leader is the process whose descendants are watched; it is not watched itself unless
-	// WatchLeader is set. A launcher that is a subreaper passes its own pid: orphans come back to it.
+	// WatchLeader is set.
 	Leader      int
 	WatchLeader bool
-	// Exclude names children of the leader that are none of the user's, by pid.
-	Exclude func(pid int) bool
+	// Reaper is the process that orphans of the tree come to (PR_SET_CHILD_SUBREAPER), 0: none. Its
+	// children are watched where their environment holds Mark, as in "HIGHTIDE_RUN_ID=7", so that
+	// what a daemon left behind is seen and the reaper's own helpers are not.
+	Reaper int
+	Mark   string
 	// Interval is the time between ticks, for the budget. Default 100 ms.
 	Interval time.Duration
 	// Share of one core that sampling may take. Default 0.005.
@@ -81,7 +84,7 @@ func New(options Options, sink Sink) *Sampler {
 	}
 	s := &Sampler{
 		options: options, sink: sink, told: map[string]bool{}, vendors: options.Vendors,
-		tree:   NewTree(options.Root, options.Leader, options.WatchLeader, options.Exclude),
+		tree:   NewTree(options),
 		budget: NewBudget(options.Share, options.Interval),
 	}
 	s.host.open(options.Root)
@@ -100,6 +103,10 @@ func (s *Sampler) Close() {
 	}
 }
 
+// Watch adds a process that is no descendant of the leader, or not known to be one: it has opened a
+// channel, say. It appears in the next Tick.
+func (s *Sampler) Watch(pid int) { s.tree.Watch(pid) }
+
 // Find returns the live process with that pid, or nil.
 func (s *Sampler) Find(pid int) *Process { return s.tree.Find(pid) }
 
@@ -116,8 +123,8 @@ func (s *Sampler) GPUs() []mem.GPU {
 	return gpus
 }
 
-// HelperPids are processes that the sampler itself started; Exclude must not name them, it is done.
-func (s *Sampler) HelperPids() []int {
+// helperPids are processes that the sampler itself started.
+func (s *Sampler) helperPids() []int {
 	var pids []int
 	for _, v := range s.vendors {
 		if h, ok := v.(interface{ HelperPid() int }); ok && h.HelperPid() > 0 {
@@ -162,7 +169,7 @@ func (s *Sampler) Last(now int64) {
 }
 
 func (s *Sampler) discover(now int64) {
-	helpers := s.HelperPids()
+	helpers := s.helperPids()
 	born := s.tree.Scan(func(pid int) bool {
 		for _, h := range helpers {
 			if h == pid {

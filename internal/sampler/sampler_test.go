@@ -6,12 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"hightide/internal/mem"
+
+	"golang.org/x/sys/unix"
 )
 
 // seen is a Sink that remembers.
@@ -174,6 +177,34 @@ func TestTree(t *testing.T) {
 	}
 	if len(commands) != 5 {
 		t.Errorf("processes:\n%s", all)
+	}
+}
+
+// TestReaper: orphans that come to the reaper are seen by their mark, its other children are not, and
+// a process of anywhere on request.
+func TestReaper(t *testing.T) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Skip("no subreaper here")
+	}
+	defer unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+	t.Setenv("SAMPLER_TEST_MARK", "7")
+	c, _ := start(t, "sh", "-c", "(sleep 3 &); (env -u SAMPLER_TEST_MARK sleep 4 &); sleep 0.2; echo ready; cat")
+	sink := newSeen()
+	s := New(Options{Leader: c.Process.Pid, WatchLeader: true, Reaper: os.Getpid(), Mark: "SAMPLER_TEST_MARK=7"}, sink)
+	defer s.Close()
+	s.Tick(monotonic())
+	s.Tick(monotonic())
+	var last []string
+	for _, p := range s.Processes() {
+		last = append(last, p.Command[len(p.Command)-1])
+	}
+	if slices.Sort(last); len(last) != 3 || last[1] != "3" || last[2] != "cat" {
+		t.Errorf("%q", last)
+	}
+	s.Watch(os.Getpid())
+	s.Tick(monotonic())
+	if s.Find(os.Getpid()) == nil || sink.processes[os.Getpid()] == nil {
+		t.Error("a process that was asked for is not watched")
 	}
 }
 

@@ -3,6 +3,7 @@ package sampler
 import (
 	"bytes"
 	"encoding/binary"
+	"os"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -13,11 +14,13 @@ import (
 type Tree struct {
 	root    string
 	leader  int
-	exclude func(pid int) bool
+	reaper  int
+	mark    []byte
 	live    []*Process
 	known   map[int]member // every pid of the machine that was looked at
 	lastPid int64          // the newest pid when /proc was last listed; -1: list again
 	round   uint32
+	scanned bool
 
 	procDir  int
 	loadavg  int
@@ -26,6 +29,7 @@ type Tree struct {
 	fresh    []int
 	bornList []*Process
 	ended    []*Process // gone from /proc since the last look
+	wanted   []int      // asked for with Watch
 }
 
 // member is what is known of a pid: its process where it belongs to the tree, nil where it does not.
@@ -39,18 +43,22 @@ type member struct {
 // been ending, and an orphan gets its new parent a moment later.
 const enoughLooks = 2
 
-// NewTree watches the descendants of leader, and leader itself on request.
-func NewTree(root string, leader int, self bool, exclude func(int) bool) *Tree {
-	if exclude == nil {
-		exclude = func(int) bool { return false }
-	}
-	t := &Tree{root: root, leader: leader, exclude: exclude, known: map[int]member{}, lastPid: -1, loadavg: -1}
-	t.procDir, _ = openFile(filepath.Join(root, "proc"), syscall.O_DIRECTORY)
-	t.loadavg, _ = openFile(filepath.Join(root, "proc/loadavg"), 0)
-	if self {
-		t.add(leader)
+// NewTree watches the descendants of a leader, and the leader itself on request.
+func NewTree(o Options) *Tree {
+	t := &Tree{root: o.Root, leader: o.Leader, reaper: o.Reaper, mark: []byte(o.Mark), known: map[int]member{}, lastPid: -1}
+	t.procDir, _ = openFile(filepath.Join(o.Root, "proc"), syscall.O_DIRECTORY)
+	t.loadavg, _ = openFile(filepath.Join(o.Root, "proc/loadavg"), 0)
+	if o.WatchLeader {
+		t.add(o.Leader)
 	}
 	return t
+}
+
+// Watch adds a process, which the next Scan returns.
+func (t *Tree) Watch(pid int) {
+	if t.known[pid].process == nil {
+		t.wanted = append(t.wanted, pid)
+	}
 }
 
 // Find returns the live process with that pid, or nil.
@@ -59,23 +67,30 @@ func (t *Tree) Find(pid int) *Process { return t.known[pid].process }
 // Scan looks for new descendants and returns them. It lists /proc only where a pid was given out
 // since the last time, and opens only pids it has not seen.
 func (t *Tree) Scan(helper func(pid int) bool) []*Process {
-	if t.round > 0 { // the leader was added before the first scan
+	if t.scanned { // the leader was added before the first scan
 		t.bornList = t.bornList[:0]
 	}
+	t.scanned = true
+	for _, pid := range t.wanted {
+		if t.known[pid].process == nil && t.add(pid) {
+			t.lastPid = -1 // its children are ours as well
+		}
+	}
+	t.wanted = t.wanted[:0]
 	if last, ok := t.newestPid(); ok {
 		if last == t.lastPid {
-			return nil
+			return t.bornList
 		}
 		t.lastPid = last
 	}
 	if !t.list() {
-		return nil
+		return t.bornList
 	}
 	// A child can have a smaller pid than its parent once pids wrap, so go round until nothing is new.
 	for again := true; again; {
 		again = false
 		for i, pid := range t.fresh {
-			if pid > 0 && !t.exclude(pid) && !helper(pid) && t.inspect(pid) {
+			if pid > 0 && !helper(pid) && t.inspect(pid) {
 				t.fresh[i], again = 0, true
 			}
 		}
@@ -157,10 +172,28 @@ func (t *Tree) inspect(pid int) bool {
 		return false
 	}
 	s, err := parseStat(t.scratch[:n])
-	if err != nil || int(s.parent) != t.leader && t.known[int(s.parent)].process == nil {
+	if err != nil {
+		return false
+	}
+	parent := int(s.parent)
+	if parent != t.leader && t.known[parent].process == nil && !(parent == t.reaper && parent > 0 && t.marked(pid)) {
 		return false
 	}
 	return t.add(pid)
+}
+
+// marked says whether the process was started with the mark in its environment.
+func (t *Tree) marked(pid int) bool {
+	environ, err := os.ReadFile(filepath.Join(t.root, "proc", strconv.Itoa(pid), "environ"))
+	if err != nil || len(t.mark) == 0 {
+		return false
+	}
+	for _, entry := range bytes.Split(environ, []byte{0}) {
+		if bytes.Equal(entry, t.mark) {
+			return true
+		}
+	}
+	return false
 }
 
 func appendPath(path []byte, root string, pid int) []byte {
