@@ -248,6 +248,7 @@ func (v *nvidia) Sample(live []*Process) ([]Reading, error) {
 
 // book turns an answer into readings; processes that are none of ours are left out.
 func (v *nvidia) book(answer nvmlAnswer, live []*Process) error {
+	strangers := 0
 	for _, value := range answer.values {
 		r := Reading{Device: "nvidia:" + strconv.Itoa(value.device), Name: value.name, Time: answer.time, Value: value.value}
 		if value.pid == 0 {
@@ -260,9 +261,15 @@ func (v *nvidia) book(answer nvmlAnswer, live []*Process) error {
 				v.add(r)
 			}
 		}
+		if r.Process == nil && syscall.Kill(value.pid, 0) == syscall.ESRCH {
+			strangers++
+		}
 	}
 	if len(answer.notes) > 0 {
 		return errors.New(answer.notes[0])
+	}
+	if strangers > 0 {
+		return errors.New("the driver numbers processes as the host does and this container does not: what each process holds is not seen")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -310,6 +311,36 @@ func BenchmarkTick(b *testing.B) {
 				s.discover(now)
 				s.readProcesses(now, now%1e9 < 100e6)
 				s.host.sample(s.sink, now, false)
+			}
+		})
+	}
+}
+
+// BenchmarkPSS is the price of one reading of PSS, for memory in small and in huge pages. How many
+// GiB: $SAMPLER_BENCH_GIB (default 1).
+func BenchmarkPSS(b *testing.B) {
+	gib := cmp.Or(os.Getenv("SAMPLER_BENCH_GIB"), "1")
+	for _, advice := range []string{"MADV_NOHUGEPAGE", "MADV_HUGEPAGE"} {
+		b.Run(advice+"-"+gib+"GiB", func(b *testing.B) {
+			c, _ := start(b, "python3", "-c", `
+import mmap, sys
+n = `+gib+` << 30
+m = mmap.mmap(-1, n, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+m.madvise(mmap.`+advice+`)
+for i in range(0, n, 4096):
+    m[i] = 1
+print("ready", flush=True)
+sys.stdin.read()`)
+			p, err := openProcess("/", c.Process.Pid, make([]byte, 4096))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer p.close()
+			b.ResetTimer()
+			for range b.N {
+				if _, _, err := p.proportional(); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}
