@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"hash/crc32"
 	"io"
-	"reflect"
 	"testing"
 
 	"hightide/internal/mem"
@@ -42,33 +41,13 @@ func FuzzFrames(f *testing.F) {
 		f.Add(uint64(k), payload)
 	}
 	f.Fuzz(func(t *testing.T, k uint64, payload []byte) {
-		if len(payload) > 1<<16 {
+		if decoders[kind(k)] == nil {
 			return
 		}
-		var file bytes.Buffer
-		w, _ := NewWriter(&file)
-		w.raw = append(appendUints(nil, k, uint64(len(payload))), payload...)
-		w.frames = 1
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
+		if frame, err := decodePayload(kind(k), payload); err == nil {
+			checkFrame(t, frame)
 		}
-		r, err := NewReader(&file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkFrames(t, r)
 	})
-}
-
-func appendUints(dst []byte, values ...uint64) []byte {
-	for _, v := range values {
-		for v >= 0x80 {
-			dst = append(dst, byte(v)|0x80)
-			v >>= 7
-		}
-		dst = append(dst, byte(v))
-	}
-	return dst
 }
 
 func checkFrames(t *testing.T, r *Reader) {
@@ -80,40 +59,28 @@ func checkFrames(t *testing.T, r *Reader) {
 		if err != nil {
 			t.Fatalf("a source that does not fail gave %v", err)
 		}
-		if frames > 1000 {
-			continue
-		}
-		again, err := readOne(t, f)
-		if err != nil {
-			t.Fatalf("%T was read but cannot be written: %v", f, err)
-		}
-		if !reflect.DeepEqual(again, f) && !hasNaN(f) {
-			t.Fatalf("read, written and read again:\n%#v\n%#v", f, again)
+		if frames < 1000 {
+			checkFrame(t, f)
 		}
 	}
 }
 
-// hasNaN: not a number is not equal to itself.
-func hasNaN(f mem.Frame) bool {
-	h, ok := f.(mem.HeapUse)
-	return ok && h.Variance != h.Variance
+// checkFrame: writing, reading and writing again gives the same bytes. (Values may differ in what
+// has no meaning: an empty map and none, a number that is none.)
+func checkFrame(t *testing.T, f mem.Frame) {
+	k, payload, err := appendPayload(nil, f)
+	if err != nil {
+		t.Fatalf("%T was read but cannot be written: %v", f, err)
+	}
+	again, err := decodePayload(k, payload)
+	if err != nil {
+		t.Fatalf("%T was written but cannot be read: %v", f, err)
+	}
+	if _, second, err := appendPayload(nil, again); err != nil || !bytes.Equal(payload, second) {
+		t.Fatalf("read, written and read again (%v):\n%#v\n%#v", err, f, again)
+	}
 }
 
-func readOne(t *testing.T, f mem.Frame) (mem.Frame, error) {
-	var file bytes.Buffer
-	w, err := NewWriter(&file)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.Write(f); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	r, err := NewReader(&file)
-	if err != nil {
-		return nil, err
-	}
-	return r.Next()
+func decodePayload(k kind, payload []byte) (mem.Frame, error) {
+	return decoders[k](&decoder{rest: payload, strings: map[string]string{}})
 }

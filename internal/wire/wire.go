@@ -35,7 +35,7 @@ const (
 	fileHeaderSize  = 16
 	blockHeaderSize = 40
 
-	// MaxBlock bounds a block's frames before compression, and so any one frame.
+	// MaxBlock bounds a block's frames before compression, and so (less a little) any one frame.
 	MaxBlock = 8 << 20
 
 	// blockTarget is where a block is closed without being asked to.

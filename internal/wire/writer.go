@@ -44,14 +44,9 @@ func (w *Writer) Write(f mem.Frame) error {
 	if err != nil {
 		return fmt.Errorf("write frame: %w", err)
 	}
-	if len(payload) > MaxBlock-2*binary.MaxVarintLen64 {
+	if len(payload) > MaxBlock-blockTarget-2*binary.MaxVarintLen64 { // so that it always fits what waits
 		w.scratch = nil
 		return fmt.Errorf("write frame %T of %d bytes: %w", f, len(payload), ErrTooLarge)
-	}
-	if len(w.raw)+len(payload)+2*binary.MaxVarintLen64 > MaxBlock {
-		if err := w.Flush(); err != nil {
-			return err
-		}
 	}
 	w.raw = binary.AppendUvarint(w.raw, uint64(k))
 	w.raw = binary.AppendUvarint(w.raw, uint64(len(payload)))
