@@ -75,7 +75,11 @@ enum ht_phase {
     HT_PHASE_USER = 9
 };
 
-enum { HT_HEAP_NO_PYTHON = 1, HT_HEAP_UNKNOWN_PYTHON = 2, HT_HEAP_FOREIGN_MALLOC = 4, HT_HEAP_FREE_THREADED = 8 };
+/* Why the heap is seen less well than usual. NO_PYTHON, UNKNOWN_PYTHON, FREE_THREADED: stacks are
+ * native only. FOREIGN_MALLOC: the allocator behind the library is not glibc's (all is seen).
+ * BYPASSED: another allocator stands before the library, so only mappings are seen. */
+enum { HT_HEAP_NO_PYTHON = 1, HT_HEAP_UNKNOWN_PYTHON = 2, HT_HEAP_FOREIGN_MALLOC = 4, HT_HEAP_FREE_THREADED = 8,
+       HT_HEAP_BYPASSED = 16 };
 
 /* A record starts at a multiple of 8 and never wraps: what does not fit before the end of the ring
  * is preceded by an HT_PAD record that fills it (its `bytes` may be 8, less than a record header).

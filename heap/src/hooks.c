@@ -145,11 +145,26 @@ EXPORT uint64_t *hightide_heap_word(void) {
     return ht_process_ready(1) ? &ht_channel.header->word : NULL;
 }
 
+/* Whether the program's malloc is ours: a call through the symbol either counts bytes or does not. */
+static int bypassed(void) {
+    struct ht_thread saved = ht_thread;
+    const uint64_t enough = UINT64_MAX / 2; /* another's malloc may map memory, which counts too */
+    ht_thread.left = enough;
+    void *volatile p = malloc(100);
+    int counted = ht_thread.left == enough - 100;
+    free(p);
+    ht_thread = saved;
+    return !counted;
+}
+
 __attribute__((constructor)) static void start(int argc, char **argv, char **environment) {
     (void)argc, (void)argv;
     ht_process_start(environment);
-    if (!ht_process_off())
-        ht_interpreter_find();
+    if (ht_process_off())
+        return;
+    if (bypassed())
+        ht_real_bypassed();
+    ht_interpreter_find();
 }
 
 __attribute__((destructor)) static void end(void) {

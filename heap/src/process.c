@@ -115,11 +115,13 @@ static int open_once(uint32_t pid) {
     void *inherited = ht_channel.header;
     struct ht_channel fresh = {0};
     int open = open_channel() && ht_channel_open(&fresh, ht_config.folder, ht_config.ring, inherited) == 0;
-    if (open)
+    if (open) {
         ht_channel = fresh;
-    else if (inherited) /* never the parent's again */
+        ht_sample_flags();
+    } else if (inherited) { /* never the parent's again */
         sys_mmap(inherited, HT_HEADER_BYTES + ht_config.ring, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    }
     __atomic_store_n(&state->process, open ? HT_PROCESS_OPEN : HT_PROCESS_OFF, __ATOMIC_RELEASE);
     return open;
 }

@@ -6,6 +6,8 @@
 #include <link.h>
 #include <string.h>
 
+#include "../../include/hightide_channel.h"
+
 /* dlsym moved from libdl to libc in 2.34 and took a new version there; this one exists in both.
  * Weak: a program that has none of it still starts, on glibc's own allocator. */
 __asm__(".symver old_dlsym, dlsym@GLIBC_2.2.5");
@@ -22,8 +24,8 @@ extern void *__libc_memalign(size_t, size_t) __attribute__((weak));
 /* What dlsym itself asks for while we look for the allocator. Never given back. */
 static char arena[16384] __attribute__((aligned(64)));
 static size_t arena_used;
-static int foreign;
-static uintptr_t foreign_from, foreign_to;
+static uint64_t flags;
+static uintptr_t foreign_from, foreign_to; /* its code; empty: glibc's */
 
 static void *arena_take(size_t bytes, size_t align) {
     size_t at = (arena_used + 16 + align - 1) & ~(align - 1); /* 16: the size, for realloc */
@@ -97,8 +99,11 @@ struct ht_real ht_real = {first_malloc,        first_free,     first_calloc, fir
 
 void *ht_symbol(const char *name) { return old_dlsym ? old_dlsym(RTLD_DEFAULT, name) : NULL; }
 
-static int find_object(struct dl_phdr_info *info, size_t size, void *address) {
+struct range { uintptr_t from, to, holds; };
+
+static int find_object(struct dl_phdr_info *info, size_t size, void *wanted) {
     (void)size;
+    struct range *range = wanted;
     uintptr_t from = UINTPTR_MAX, to = 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
@@ -108,11 +113,19 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *address) {
         from = start < from ? start : from;
         to = start + segment->p_memsz > to ? start + segment->p_memsz : to;
     }
-    if ((uintptr_t)address < from || (uintptr_t)address >= to)
+    if (range->holds < from || range->holds >= to)
         return 0;
-    foreign_from = from;
-    foreign_to = to;
+    range->from = from;
+    range->to = to;
     return 1;
+}
+
+/* The program or library that holds an address; empty if none does. */
+static struct range object_of(const void *address) {
+    struct range range = {0, 0, (uintptr_t)address};
+    if (address)
+        dl_iterate_phdr(find_object, &range);
+    return range;
 }
 
 static void use_libc(struct ht_real *real) {
@@ -128,9 +141,9 @@ static void use_libc(struct ht_real *real) {
 
 #define NEXT(name) \
     do { \
-        void *found = old_dlsym(RTLD_NEXT, #name); \
-        if (found) \
-            memcpy(&real->name, &found, sizeof found); \
+        void *next = old_dlsym(RTLD_NEXT, #name); \
+        if (next) \
+            memcpy(&real->name, &next, sizeof next); \
     } while (0)
 
 /* An allocator that has malloc but not, say, valloc: the request goes to its memalign, never to
@@ -151,7 +164,13 @@ static void use_next(struct ht_real *real) {
     NEXT(pvalloc);
 }
 
-/* Runs at the first allocation, when there is one thread. */
+static void set_foreign(struct range object) {
+    foreign_from = object.from;
+    foreign_to = object.to;
+}
+
+/* Runs at the first allocation, when there is one thread. An allocator may stand in for __libc_malloc
+ * too (tcmalloc and mimalloc do), so whose malloc it is, its address says. */
 static void resolve(void) {
     struct ht_real found = {.pthread_getspecific = old_getspecific};
     ht_real.malloc = early_malloc;
@@ -159,11 +178,13 @@ static void resolve(void) {
     ht_real.free = early_free;
     ht_real.realloc = checked_realloc;
     void *next = old_dlsym ? old_dlsym(RTLD_NEXT, "malloc") : NULL;
-    foreign = next && next != (void *)(uintptr_t)__libc_malloc;
+    struct range object = object_of(next), libc = object_of(ht_symbol("gnu_get_libc_version"));
     use_libc(&found);
-    if (foreign) {
+    if (next)
         use_next(&found);
-        dl_iterate_phdr(find_object, next);
+    if (object.to && object.from != libc.from) {
+        flags |= HT_HEAP_FOREIGN_MALLOC;
+        set_foreign(object);
     }
     void *usable = old_dlsym ? old_dlsym(RTLD_NEXT, "malloc_usable_size") : NULL;
     memcpy(&found.malloc_usable_size, &usable, sizeof usable);
@@ -176,7 +197,24 @@ static void resolve(void) {
     ht_real = found;
 }
 
-int ht_real_foreign(void) { return foreign; }
+/* A function whose address a program takes may have its address in that program (a PLT entry), so
+ * names are tried that are rarely taken, and the program itself counts only if it has them all. */
+void ht_real_bypassed(void) {
+    static const char *const names[] = {"memalign", "posix_memalign", "aligned_alloc", "calloc", "malloc"};
+    flags |= HT_HEAP_BYPASSED;
+    resolve();
+    void *program = ht_symbol("malloc");
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        void *found = ht_symbol(names[i]);
+        if (!found)
+            continue;
+        set_foreign(object_of(found));
+        if (!ht_real_is_allocator(program))
+            return;
+    }
+}
+
+uint64_t ht_real_flags(void) { return flags; }
 int ht_real_is_allocator(const void *return_address) {
     return (uintptr_t)return_address - foreign_from < foreign_to - foreign_from;
 }

@@ -24,7 +24,13 @@ struct ht_real {
  * allocator behind us, and memory asked for while they look comes from a small static arena. */
 extern struct ht_real ht_real;
 
-int ht_real_foreign(void);                         /* the allocator is not glibc's */
-int ht_real_is_allocator(const void *return_address); /* a call came out of that foreign allocator */
+/* HT_HEAP_FOREIGN_MALLOC, HT_HEAP_BYPASSED. */
+uint64_t ht_real_flags(void);
+
+/* The program's malloc is not ours: remembers whose it is; once, before main. */
+void ht_real_bypassed(void);
+
+/* Whether a call came out of a foreign allocator: its mappings are told as its allocations are. */
+int ht_real_is_allocator(const void *return_address);
 void *ht_symbol(const char *name);                 /* a symbol of this process, or NULL */
 #endif

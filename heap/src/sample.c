@@ -137,6 +137,11 @@ static int stack(struct ht_frame *frames, uint8_t *flags, const void *hook) {
     return n;
 }
 
+void ht_sample_flags(void) {
+    uint64_t flags = ht_interpreter_flags() | ht_real_flags();
+    __atomic_store_n(&ht_channel.header->heap_flags, flags, __ATOMIC_RELAXED);
+}
+
 static void account(uint64_t began) {
     struct ht_header *header = ht_channel.header;
     uint64_t wanted = __atomic_load_n(&header->heap_mean_bytes, __ATOMIC_RELAXED);
@@ -145,8 +150,7 @@ static void account(uint64_t began) {
     if (ht_config.adapt)
         ht_rate_spend(&rate, began, ht_now());
     __atomic_store_n(&header->heap_mean_now, __atomic_load_n(&rate.mean, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-    uint64_t flags = ht_interpreter_flags() | (ht_real_foreign() ? HT_HEAP_FOREIGN_MALLOC : 0);
-    __atomic_store_n(&header->heap_flags, flags, __ATOMIC_RELAXED);
+    ht_sample_flags();
 }
 
 static int tell_free_now(const struct ht_free *body) {

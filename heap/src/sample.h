@@ -43,6 +43,9 @@ int ht_sample_unmapping(void *p, size_t bytes, const void *hook);
 void ht_sample_reset(void);
 void ht_sample_finish(void);
 
+/* Writes HT_HEAP_* into the channel's header. */
+void ht_sample_flags(void);
+
 /* The whole cost of an allocation that is not sampled. */
 static inline void ht_sample(void *p, size_t bytes, int origin, const void *hook) {
     if (__builtin_expect(bytes > ht_thread.left, 0))

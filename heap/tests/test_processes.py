@@ -82,7 +82,7 @@ class ThreadTest(HeapTest):
     def test_threads_and_signals(self) -> None:
         self.run_program(compiled("threads"), HIGHTIDE_HEAP_RING=str(64 * MIB))
         channel = self.read_only()
-        self.assertGreater(len(channel.allocs), 10000)
+        self.assertGreater(len(channel.allocs), 5000)
         left = [alloc for alloc, _ in channel.live() if alloc.origin == "malloc"]
         self.assertEqual(left, [], "every block was freed")
 
@@ -101,6 +101,15 @@ class ForeignAllocatorTest(HeapTest):
                 self.assertEqual(len(large), 51)  # once each: not again as the allocator's own mapping
                 self.assertFalse([alloc for alloc in channel.allocs if alloc.origin == "mmap" and alloc.size >= 5 << 20])
                 self.assertEqual([left for _, left in channel.live() if left >= 4 * MIB], [(9 << 20) + 1])
+
+    def test_an_allocator_before_us(self) -> None:
+        """Its blocks are not ours to see; its mappings are not told in their stead."""
+        foreign = compiled("foreign", "-shared", "-fPIC")
+        code = "import mmap\nkept = bytearray(9 << 20)\nm = mmap.mmap(-1, 30 << 20)"
+        self.run_program(pythons()[-1], "-S", "-c", code, LD_PRELOAD=f"{foreign}:{LIBRARY}")
+        channel = self.read_only()
+        self.assertTrue(channel.header["heap_flags"] & 16)
+        self.assertEqual(big(channel), [30])
 
     def test_installed_allocators(self) -> None:
         tried = 0
@@ -169,7 +178,7 @@ class FaultTest(HeapTest):
 
     def test_a_full_ring_loses_no_free(self) -> None:
         """A ring of 64 KiB that nobody reads: what was recorded and freed waits to be told."""
-        code = "import ctypes\nkept = [bytearray(5 << 20) for _ in range(2000)]\ndel kept\nb = bytearray(60 << 20)"
+        code = "import ctypes\nlibc = ctypes.CDLL(None)\n" + FILL
         self.run_program(pythons()[-1], "-S", "-c", code, HIGHTIDE_HEAP_RING="65536")
         (channel,) = self.read_all()
         self.assertGreater(channel.header["dropped_records"], 1000)
@@ -186,6 +195,13 @@ class FaultTest(HeapTest):
                     program.write_text(DAEMONS)
                     self.run_program(python, str(program), HIGHTIDE_HEAP_RING=str(1 << 16), HIGHTIDE_HEAP_MEAN="4096")
 
+
+FILL = """
+libc.malloc.restype = ctypes.c_void_p
+libc.free.argtypes = [ctypes.c_void_p]
+for p in [libc.malloc((5 << 20) + 1) for _ in range(2000)]:
+    libc.free(p)
+"""
 
 CLOSING = """
 import os

@@ -38,7 +38,7 @@ int main(void) {
     struct itimerval timer = {{0, 200}, {0, 200}};
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &timer, NULL);
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < 8; round++) {
         pthread_t threads[8];
         for (size_t i = 0; i < 8; i++)
             pthread_create(&threads[i], NULL, body, (void *)(i + (size_t)round * 8 + 1));
