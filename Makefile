@@ -21,7 +21,8 @@ build: heap web binary ## build bin/hightide, with the heap sampler, the agent a
 demo: ## set up, build, and record a real PyTorch training that leaks
 	@scripts/setup torch node
 	@$(MAKE) --no-print-directory build
-	@PYTHON=$(PYTHON) scripts/demo
+	@echo '$$ hightide run --name demo -- python examples/digits_leak.py'
+	@bin/hightide run --name demo -- $(PYTHON) examples/digits_leak.py
 
 test: ## run every test of the project
 	@scripts/setup torch tools node chromium staticcheck
@@ -54,7 +55,9 @@ build/web.stamp: $(WEB_SOURCES)
 	@npm --prefix web run --silent build
 	@mkdir -p build && touch $@
 
+# The agent's sources are embedded as they lie there, so no bytecode may lie beside them.
 binary:
+	@find agent/python/src -name __pycache__ -prune -exec rm -rf {} +
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/hightide ./cmd/hightide
 	@echo "bin/hightide $(VERSION)"
 

@@ -1,0 +1,24 @@
+"""Run every measurement, one after the other: python bench/all.py [--quick]."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from common import BENCH
+
+SCRIPTS = ["overhead", "leaks", "maxrss", "footprint", "recordings"]
+
+
+def main() -> int:
+    failed = []
+    for name in SCRIPTS:
+        print(f"== {name}", flush=True)
+        if subprocess.run([sys.executable, BENCH / f"{name}.py", *sys.argv[1:]]).returncode:
+            failed.append(name)
+    print("bars missed in: " + ", ".join(failed) if failed else "every bar held")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
