@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,7 @@ class Recordings:
         return report
 
 
-def interleaved(pairs: int, measure: dict[str, Callable[[], Done]]) -> dict[str, list[Done]]:
+def interleaved(pairs: int, measure: Mapping[str, Callable[[], Done]]) -> dict[str, list[Done]]:
     """Run every variant once per round, in a fresh random order, so that drift hits all alike."""
     found: dict[str, list[Done]] = {name: [] for name in measure}
     order = list(measure)
