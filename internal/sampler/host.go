@@ -12,8 +12,12 @@ type hostReader struct {
 	root    string
 	meminfo int
 	cgroup  Cgroup
-	total   int64
+	ticks   uint64
 }
+
+// availableEvery is how many ticks pass between readings of /proc/meminfo: the kernel sums over all
+// zones and processors for it, which costs as much as a process does.
+const availableEvery = 4
 
 func (h *hostReader) open(root string) {
 	h.root = root
@@ -29,15 +33,9 @@ func (h *hostReader) close() {
 }
 
 func (h *hostReader) sample(sink Sink, now int64, slow bool) {
-	var buffer [4096]byte
-	if n, err := pread(h.meminfo, buffer[:]); err == nil {
-		if value, ok := field(buffer[:n], "MemAvailable"); ok {
-			sink.Sample(nil, "", mem.SeriesSystemAvailable, now, value)
-		}
-		if value, ok := field(buffer[:n], "MemTotal"); ok && (slow || value != h.total) {
-			h.total = value
-			sink.Sample(nil, "", mem.SeriesSystemTotal, now, value)
-		}
+	h.ticks++
+	if slow || h.ticks%availableEvery == 0 {
+		h.system(sink, now, slow)
 	}
 	if used, ok := h.cgroup.Used().Get(); ok {
 		sink.Sample(nil, "", mem.SeriesCgroupUsed, now, used)
@@ -54,5 +52,19 @@ func (h *hostReader) sample(sink Sink, now int64, slow bool) {
 	}
 	if value, ok := kill.Get(); ok {
 		sink.Sample(nil, "", mem.SeriesCgroupOOMKill, now, value)
+	}
+}
+
+func (h *hostReader) system(sink Sink, now int64, slow bool) {
+	var buffer [4096]byte
+	n, err := pread(h.meminfo, buffer[:])
+	if err != nil {
+		return
+	}
+	if value, ok := field(buffer[:n], "MemAvailable"); ok {
+		sink.Sample(nil, "", mem.SeriesSystemAvailable, now, value)
+	}
+	if value, ok := field(buffer[:n], "MemTotal"); ok && slow {
+		sink.Sample(nil, "", mem.SeriesSystemTotal, now, value)
 	}
 }

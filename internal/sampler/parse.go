@@ -21,6 +21,7 @@ type stat struct {
 	start       int64 // ticks since boot
 	vms         int64 // bytes
 	rssPages    int64
+	code        int64  // where the program's code begins: another after exec; 0 where we may not know
 	comm        []byte // aliases the input
 }
 
@@ -58,6 +59,8 @@ func parseStat(text []byte) (s stat, err error) {
 			s.vms = number(word)
 		case 24:
 			s.rssPages = number(word)
+		case 26:
+			s.code = number(word)
 			return s, nil
 		}
 	}

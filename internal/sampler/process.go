@@ -24,7 +24,9 @@ type Process struct {
 	dir       string
 	page      []byte // to read into, shared by the tree
 	comm      string
-	statFile  int // kept open: a read costs a third of open, read, close
+	code      int64 // as in stat
+	statFile  int   // kept open: a read costs a third of open, read, close
+	status    int
 	filesDir  int
 	listFiles bool // the kernel is too old to count them for us
 	real      bool // the root is the real one: system calls about the pid make sense
@@ -59,7 +61,7 @@ const clockTick = 10_000_000 // ns; USER_HZ is 100 on every Linux we build for
 
 // openProcess looks at a pid; errGone where it ended meanwhile or is a zombie.
 func openProcess(root string, pid int, page []byte) (*Process, error) {
-	p := &Process{PID: pid, page: page, dir: filepath.Join(root, "proc", strconv.Itoa(pid)), statFile: -1, filesDir: -1, real: root == "/"}
+	p := &Process{PID: pid, page: page, dir: filepath.Join(root, "proc", strconv.Itoa(pid)), statFile: -1, status: -1, filesDir: -1, real: root == "/"}
 	file, err := openFile(p.dir+"/stat", 0)
 	if err != nil {
 		return nil, errGone
@@ -70,7 +72,7 @@ func openProcess(root string, pid int, page []byte) (*Process, error) {
 		p.close()
 		return nil, err
 	}
-	p.Parent, p.StartTicks, p.comm = int(s.parent), uint64(s.start), string(s.comm)
+	p.Parent, p.StartTicks, p.comm, p.code = int(s.parent), uint64(s.start), string(s.comm), s.code
 	p.readCommand()
 	return p, nil
 }
@@ -99,14 +101,14 @@ func (p *Process) read(now int64, slow bool) (renamed bool, err error) {
 	u := &p.Usage
 	u.Time, u.RSS, u.VMS, u.Threads = now, s.rssPages*pageSize, s.vms, s.threads
 	u.MinorFaults, u.MajorFaults = s.minorFaults, s.majorFaults
-	u.CPU = max(u.CPU, p.cpu(s.cpuTicks)) // the two sources differ in the last 10 ms
-	if string(s.comm) != p.comm {
-		p.comm, renamed = string(s.comm), true
+	u.CPU = max(u.CPU, p.cpu(s.cpuTicks))             // the two sources differ in the last 10 ms
+	if s.code != p.code || string(s.comm) != p.comm { // it called exec, or gave itself a name
+		p.comm, p.code = string(s.comm), s.code
+		renamed = p.readCommand()
 	}
 	if slow || !u.MaxRSS.Known() {
 		p.readStatus()
 		p.countFiles()
-		renamed = p.readCommand() || renamed
 	}
 	return renamed, nil
 }
@@ -122,7 +124,10 @@ func (p *Process) cpu(ticks int64) int64 {
 }
 
 func (p *Process) readStatus() {
-	n, err := readFile(p.dir+"/status", p.page)
+	if p.status < 0 {
+		p.status, _ = openFile(p.dir+"/status", 0)
+	}
+	n, err := pread(p.status, p.page)
 	if err != nil {
 		return
 	}
@@ -219,7 +224,7 @@ func (p *Process) proportional() (pss, uss int64, err error) {
 }
 
 func (p *Process) close() {
-	for _, fd := range []*int{&p.statFile, &p.filesDir} {
+	for _, fd := range []*int{&p.statFile, &p.status, &p.filesDir} {
 		if *fd >= 0 {
 			syscall.Close(*fd)
 			*fd = -1

@@ -190,18 +190,26 @@ func (s *Sampler) discover(now int64) {
 	s.live = append(s.live[:0], s.tree.live...)
 }
 
-// readProcesses reads as many processes as the budget allows, all of them as a rule.
+// readProcesses reads as many processes as the budget allows: all of them as a rule, else the
+// largest at every tick and the others in turn.
 func (s *Sampler) readProcesses(now int64, slow bool) {
 	n := s.budget.Processes(len(s.live))
+	if n < len(s.live) {
+		largest := s.live[0]
+		for _, p := range s.live {
+			if p.Usage.RSS > largest.Usage.RSS {
+				largest = p
+			}
+		}
+		s.read(largest, now, slow)
+		s.unobserved("every process at every interval", "reading all would take more than the sampling budget: the smaller ones take turns")
+	}
 	for i := range n {
 		if p := s.live[(s.cursor+i)%len(s.live)]; p.Usage.Time != now {
 			s.read(p, now, slow)
 		}
 	}
-	if n < len(s.live) {
-		s.cursor = (s.cursor + n) % len(s.live)
-		s.unobserved("every process at every interval", "more processes than the sampling budget reads in one interval: they take turns")
-	} else {
+	if s.cursor += n; s.cursor >= len(s.live) {
 		s.cursor = 0
 	}
 	s.sums(now)

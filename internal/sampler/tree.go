@@ -18,6 +18,7 @@ type Tree struct {
 	mark    []byte
 	live    []*Process
 	known   map[int]member // every pid of the machine that was looked at
+	listed  int64          // processes in /proc when it was last listed
 	lastPid int64          // the newest pid when /proc was last listed; -1: list again
 	round   uint32
 	scanned bool
@@ -27,6 +28,7 @@ type Tree struct {
 	entries  [32 << 10]byte
 	scratch  [4096]byte
 	fresh    []int
+	again    []int // to look at once more
 	bornList []*Process
 	ended    []*Process // gone from /proc since the last look
 	wanted   []int      // asked for with Watch
@@ -64,8 +66,8 @@ func (t *Tree) Watch(pid int) {
 // Find returns the live process with that pid, or nil.
 func (t *Tree) Find(pid int) *Process { return t.known[pid].process }
 
-// Scan looks for new descendants and returns them. It lists /proc only where a pid was given out
-// since the last time, and opens only pids it has not seen.
+// Scan looks for new descendants and returns them. It looks only where a pid was given out since
+// the last time, and opens only pids it has not seen.
 func (t *Tree) Scan(helper func(pid int) bool) []*Process {
 	if t.scanned { // the leader was added before the first scan
 		t.bornList = t.bornList[:0]
@@ -77,34 +79,62 @@ func (t *Tree) Scan(helper func(pid int) bool) []*Process {
 		}
 	}
 	t.wanted = t.wanted[:0]
-	if last, ok := t.newestPid(); ok {
-		if last == t.lastPid {
-			return t.bornList
-		}
-		t.lastPid = last
-	}
-	if !t.list() {
+	last, ok := t.newestPid()
+	if ok && last == t.lastPid || !t.collect(last, ok) {
 		return t.bornList
 	}
+	t.lastPid = last
 	// A child can have a smaller pid than its parent once pids wrap, so go round until nothing is new.
 	for again := true; again; {
 		again = false
 		for i, pid := range t.fresh {
-			if pid > 0 && !helper(pid) && t.inspect(pid) {
-				t.fresh[i], again = 0, true
+			if pid == 0 || helper(pid) {
+				continue
 			}
+			ours, gone := t.inspect(pid)
+			if ours || gone {
+				t.fresh[i] = 0
+			}
+			again = again || ours
 		}
 	}
-	for _, pid := range t.fresh {
-		if pid > 0 {
-			looks := t.known[pid].looks + 1
-			t.known[pid] = member{round: t.round, looks: looks}
-			if looks < enoughLooks {
-				t.lastPid = -1
-			}
-		}
-	}
+	t.settle()
 	return t.bornList
+}
+
+// settle remembers the pids that turned out to be none of ours.
+func (t *Tree) settle() {
+	for _, pid := range t.fresh {
+		if pid == 0 {
+			continue
+		}
+		looks := t.known[pid].looks + 1
+		t.known[pid] = member{round: t.round, looks: looks}
+		if looks < enoughLooks {
+			t.again = append(t.again, pid)
+		}
+	}
+	if len(t.again) > 0 {
+		t.lastPid-- // look once more although no pid was given out
+	}
+}
+
+// collect fills fresh with the pids to look at: those given out since the last time where they are
+// few, else what a list of /proc has that is not settled. Listing costs about a microsecond for
+// every process of the machine, a pid that is tried about five.
+func (t *Tree) collect(last int64, known bool) bool {
+	t.fresh = append(t.fresh[:0], t.again...)
+	t.again = t.again[:0]
+	given := last - t.lastPid
+	if !known || t.lastPid < 0 || given <= 0 || given*5 > t.listed || int64(len(t.known)) > 2*t.listed+256 {
+		return t.list()
+	}
+	for pid := t.lastPid + 1; pid <= last; pid++ {
+		if _, seen := t.known[int(pid)]; !seen {
+			t.fresh = append(t.fresh, int(pid))
+		}
+	}
+	return true
 }
 
 // newestPid reads the last field of /proc/loadavg: the pid given out last in our namespace.
@@ -121,10 +151,12 @@ func (t *Tree) newestPid() (int64, bool) {
 	return number(text[i+1:]), true
 }
 
-// list fills fresh with pids that are not settled yet and forgets those that are no more.
+// list fills fresh with pids that are not settled yet and forgets those that are no more. /proc lists
+// processes only, while each of their threads has a pid, too.
 func (t *Tree) list() bool {
 	t.fresh = t.fresh[:0]
 	t.round++
+	t.listed = 0
 	if _, err := syscall.Seek(t.procDir, 0, 0); err != nil {
 		return false
 	}
@@ -141,6 +173,7 @@ func (t *Tree) list() bool {
 				return
 			}
 			pid := int(number(name))
+			t.listed++
 			if m, ok := t.known[pid]; ok {
 				m.round = t.round
 				t.known[pid] = m
@@ -165,21 +198,28 @@ func (t *Tree) list() bool {
 }
 
 // inspect opens a new pid if its parent is in the tree.
-func (t *Tree) inspect(pid int) bool {
+func (t *Tree) inspect(pid int) (ours, gone bool) {
 	var path [64]byte
 	n, err := readFile(string(appendPath(path[:0], t.root, pid)), t.scratch[:])
 	if err != nil {
-		return false
+		return false, true
 	}
 	s, err := parseStat(t.scratch[:n])
 	if err != nil {
-		return false
+		return false, true
 	}
 	parent := int(s.parent)
 	if parent != t.leader && t.known[parent].process == nil && !(parent == t.reaper && parent > 0 && t.marked(pid)) {
-		return false
+		return false, false
 	}
-	return t.add(pid)
+	return !t.thread(pid) && t.add(pid), false
+}
+
+// thread says whether a pid is that of a thread other than a process' first.
+func (t *Tree) thread(pid int) bool {
+	n, err := readFile(filepath.Join(t.root, "proc", strconv.Itoa(pid), "status"), t.scratch[:])
+	group, ok := field(t.scratch[:max(n, 0)], "Tgid")
+	return err != nil || !ok || int(group) != pid
 }
 
 // marked says whether the process was started with the mark in its environment.
@@ -204,6 +244,9 @@ func appendPath(path []byte, root string, pid int) []byte {
 }
 
 func (t *Tree) add(pid int) bool {
+	if t.known[pid].process != nil {
+		return false
+	}
 	p, err := openProcess(t.root, pid, t.scratch[:])
 	if err != nil {
 		return false
