@@ -36,8 +36,9 @@ type HeapFlags uint64
 const (
 	HeapNoPython      HeapFlags = 1 // no interpreter in the process
 	HeapUnknownPython HeapFlags = 2 // a version whose frames it cannot read
-	HeapForeignMalloc HeapFlags = 4 // another allocator is preloaded
+	HeapForeignMalloc HeapFlags = 4 // the allocator behind the library is not the C library's
 	HeapFreeThreaded  HeapFlags = 8
+	HeapBypassed      HeapFlags = 16 // another allocator stands before the library: only mappings are seen
 )
 
 // Writer reads the writer's counters; zero once the mapping is gone.

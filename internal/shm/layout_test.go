@@ -43,7 +43,7 @@ func TestLayout(t *testing.T) {
 		"HT_ROLE_AGENT": uint64(RoleAgent), "HT_ROLE_HEAP": uint64(RoleHeap), "HT_ROLE_DEVICE": uint64(RoleDevice),
 		"HT_STATE_OPEN": uint64(StateOpen), "HT_STATE_CLOSED": uint64(StateClosed), "HT_STATE_GAVE_UP": uint64(StateGaveUp),
 		"HT_MALLOC": uint64(OriginMalloc), "HT_MMAP": uint64(OriginMmap),
-		"HT_HEAP_FREE_THREADED": uint64(HeapFreeThreaded), "sizeof(struct ht_counter)": counterBytes,
+		"HT_HEAP_FREE_THREADED": uint64(HeapFreeThreaded), "HT_HEAP_BYPASSED": uint64(HeapBypassed), "sizeof(struct ht_counter)": counterBytes,
 		"sizeof(struct ht_frame)": frameBytes, "sizeof(struct ht_record)": recordBytes,
 	} {
 		check(name, value)
