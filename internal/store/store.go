@@ -141,11 +141,12 @@ const KeepTag = "keep"
 
 // What an error of the store may be, for errors.Is.
 var (
-	ErrNotFound  = errors.New("no such run")
-	ErrAmbiguous = errors.New("several runs")
-	ErrRunning   = errors.New("still running")
-	ErrNewer     = errors.New("made by a newer hightide")
-	ErrPlace     = errors.New("data directory cannot be used")
+	ErrNotFound   = errors.New("no such run")
+	ErrAmbiguous  = errors.New("several runs")
+	ErrRunning    = errors.New("still running")
+	ErrNewer      = errors.New("made by a newer hightide")
+	ErrPlace      = errors.New("data directory cannot be used")
+	ErrUnreadable = errors.New("recording cannot be read")
 )
 
 // Error is a failure of the store with advice for people. It answers errors.Is for one of the kinds

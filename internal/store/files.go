@@ -1,0 +1,308 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"hightide/internal/mem"
+	"hightide/internal/wire"
+)
+
+// Files is the store in a data directory:
+//
+//	version                    of this layout, a number
+//	index.sqlite               can be rebuilt, may be deleted
+//	runs/<id>/run.hightide     locked (flock) while an engine writes it
+//	runs/<id>/…                reports, snapshots on their way into the recording
+type Files struct {
+	dir   string
+	index *index
+	once  sync.Once // the directory was looked at
+	fault error
+}
+
+// layoutVersion of a data directory. A directory without the file is version 0: it had the same
+// layout and is taken over by writing the file.
+const layoutVersion = 1
+
+const recordingName = "run.hightide"
+
+// OpenFiles is the store in a data directory. Nothing is touched until it is used: then it is made
+// if a run is created, and refused if a newer hightide made it.
+func OpenFiles(dir string) *Files {
+	return &Files{dir: dir, index: newIndex(filepath.Join(dir, "index.sqlite"))}
+}
+
+func (s *Files) runsDir() string            { return filepath.Join(s.dir, "runs") }
+func (s *Files) runDir(id string) string    { return filepath.Join(s.runsDir(), id) }
+func (s *Files) recording(id string) string { return filepath.Join(s.runDir(id), recordingName) }
+
+// Close implements Store.
+func (s *Files) Close() error { return s.index.close() }
+
+// check refuses a directory that a newer hightide made.
+func (s *Files) check() error {
+	s.once.Do(func() {
+		text, err := os.ReadFile(filepath.Join(s.dir, "version"))
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			s.fault = s.badPlace("read", err)
+			return
+		}
+		version, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil || version > layoutVersion {
+			s.fault = &Error{Kind: ErrNewer, Text: fmt.Sprintf("data directory %s has layout %s and this hightide knows up to %d",
+				s.dir, strings.TrimSpace(string(text)), layoutVersion), Hint: "install a newer hightide, or use another folder with --data-dir"}
+		}
+	})
+	return s.fault
+}
+
+func (s *Files) badPlace(what string, err error) error {
+	return &Error{Kind: ErrPlace, Text: fmt.Sprintf("cannot %s the data directory %s", what, s.dir), Err: cause(err),
+		Hint: "use another folder: --data-dir FOLDER, or set HIGHTIDE_DATA"}
+}
+
+// prepare makes the directory, for this user alone.
+func (s *Files) prepare() error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.runsDir(), 0o700); err != nil {
+		return s.badPlace("make", err)
+	}
+	path := filepath.Join(s.dir, "version")
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	temporary := fmt.Sprintf("%s.%d", path, os.Getpid())
+	if err := os.WriteFile(temporary, fmt.Appendln(nil, layoutVersion), 0o600); err != nil {
+		os.Remove(temporary)
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			return nil // the next run writes it
+		}
+		return s.badPlace("write to", err)
+	}
+	return os.Rename(temporary, path)
+}
+
+// Create implements Store.
+func (s *Files) Create(info mem.RunInfo) (Writer, error) {
+	if err := s.prepare(); err != nil {
+		return nil, err
+	}
+	id, err := s.makeRunDir(info.ID)
+	if err != nil {
+		return nil, err
+	}
+	info.ID = id
+	file, err := os.OpenFile(s.recording(id), os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		os.Remove(s.runDir(id))
+		return nil, s.badPlace("write to", err)
+	}
+	if err := lock(file); err != nil {
+		file.Close()
+		return nil, s.badPlace("lock a recording in", err)
+	}
+	out := &blockFile{file: file}
+	encoder, err := wire.NewWriter(out)
+	if err != nil {
+		file.Close()
+		os.RemoveAll(s.runDir(id))
+		return nil, s.badPlace("write to", err)
+	}
+	s.holdReserve(id)
+	w := &fileWriter{store: s, id: id, file: file, index: s.index.begin(), rec: recording{out: out, wire: encoder, roll: newRollup()}}
+	if len(info.Command) > 0 {
+		w.rec.write(info)
+	}
+	w.rec.roll.info = info
+	w.index.put(w.row(), "")
+	w.next = time.Now().Add(indexEvery)
+	return w, nil
+}
+
+// makeRunDir makes the folder of a new run, with an id of its own where none is given.
+func (s *Files) makeRunDir(id string) (string, error) {
+	if id != "" {
+		if !validID(id) {
+			return "", &Error{Kind: ErrNotFound, Text: fmt.Sprintf("%q cannot be the id of a run", id), Hint: "use letters, digits, - and _"}
+		}
+		if err := os.Mkdir(s.runDir(id), 0o700); err != nil {
+			return "", s.badPlace("write to", err)
+		}
+		return id, nil
+	}
+	for {
+		id := NewID(time.Now())
+		err := os.Mkdir(s.runDir(id), 0o700)
+		if err == nil {
+			return id, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", s.badPlace("write to", err)
+		}
+	}
+}
+
+// Reopen implements Store.
+func (s *Files) Reopen(id string) (Writer, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if !validID(id) {
+		return nil, notFound(id)
+	}
+	file, err := os.OpenFile(s.recording(id), os.O_RDWR|os.O_APPEND, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, notFound(id)
+	}
+	if err != nil {
+		return nil, s.badPlace("write to", err)
+	}
+	w, err := s.reopen(id, file)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (s *Files) reopen(id string, file *os.File) (Writer, error) {
+	if err := lock(file); err != nil {
+		return nil, &Error{Kind: ErrRunning, Text: fmt.Sprintf("run %s is still being recorded", id), Hint: "wait until it has ended"}
+	}
+	size, err := file.Seek(0, 2)
+	if err != nil {
+		return nil, s.badPlace("read", err)
+	}
+	out := &blockFile{file: file, size: size}
+	if _, err := file.Seek(0, 0); err != nil {
+		return nil, s.badPlace("read", err)
+	}
+	roll, sequence, err := sumUp(file)
+	if errors.Is(err, wire.ErrFormat) && size < 1024 { // the engine ended before it had begun
+		if err := file.Truncate(0); err != nil {
+			return nil, s.badPlace("write to", err)
+		}
+		out.size, roll = 0, newRollup()
+		roll.info.ID = id
+		_, err = wire.NewWriter(out)
+	}
+	if err != nil {
+		return nil, unreadable(s.recording(id), err)
+	}
+	s.holdReserve(id)
+	return &fileWriter{store: s, id: id, file: file, index: s.index.begin(),
+		rec: recording{out: out, wire: wire.Append(out, sequence), roll: roll}}, nil
+}
+
+// Remove implements Store.
+func (s *Files) Remove(id string) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(s.runDir(id)); !validID(id) || err != nil {
+		return notFound(id)
+	}
+	if isLocked(s.recording(id)) {
+		return &Error{Kind: ErrRunning, Text: fmt.Sprintf("run %s is still being recorded", id), Hint: "end it first, or wait until it has ended"}
+	}
+	if err := os.RemoveAll(s.runDir(id)); err != nil {
+		return s.badPlace("write to", err)
+	}
+	_ = s.index.remove(id) // List forgets a run whose folder is gone
+	return nil
+}
+
+// Tag implements Store.
+func (s *Files) Tag(id string, set map[string]string, remove []string, name *string) error {
+	w, err := s.Reopen(id)
+	if err != nil {
+		return err
+	}
+	writer := w.(*fileWriter)
+	info := writer.rec.roll.info
+	info.ID = id
+	info.Tags = retag(info.Tags, set, remove)
+	if name != nil {
+		info.Name = *name
+	}
+	if err := w.Write(info); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	if lost := w.Lost(); lost.Err != nil {
+		return s.badPlace("write to", lost.Err)
+	}
+	return nil
+}
+
+func retag(old, set map[string]string, remove []string) map[string]string {
+	tags := map[string]string{}
+	for key, value := range old {
+		tags[key] = value
+	}
+	for _, key := range remove {
+		delete(tags, key)
+	}
+	for key, value := range set {
+		tags[key] = value
+	}
+	if len(tags) == 0 {
+		return nil
+	}
+	return tags
+}
+
+// lock takes a recording for writing. A moment is given to those who only look whether it is taken.
+func lock(file *os.File) error {
+	var err error
+	for range 20 {
+		if err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil || !errors.Is(err, syscall.EWOULDBLOCK) {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) {
+		return nil // a file system without locks: runs then look cut off until they have ended
+	}
+	return err
+}
+
+// isLocked says whether an engine is writing a recording.
+func isLocked(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close() // gives the lock back
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	return errors.Is(err, syscall.EWOULDBLOCK)
+}
+
+func notFound(ref string) error {
+	return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is no run %q", ref), Hint: "hightide ls shows the runs that there are"}
+}
+
+// unreadable explains why a file gives no run.
+func unreadable(path string, err error) error {
+	var newer wire.ErrNewer
+	if errors.As(err, &newer) {
+		return &Error{Kind: ErrNewer, Text: path, Err: err, Hint: "install a newer hightide"}
+	}
+	return &Error{Kind: ErrUnreadable, Text: path, Err: err, Hint: "is it a recording, as hightide run leaves it?"}
+}

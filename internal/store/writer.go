@@ -1,0 +1,237 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"hightide/internal/mem"
+	"hightide/internal/wire"
+)
+
+// blockFile is a recording being appended to. Each Write is one block, or nothing: what a full disk
+// took of it is cut off again.
+type blockFile struct {
+	file interface {
+		io.Writer
+		Truncate(int64) error
+	}
+	size   int64  // of the whole blocks
+	writes uint64 // blocks written
+}
+
+func (b *blockFile) Write(p []byte) (int, error) {
+	n, err := b.file.Write(p)
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		if cut := b.file.Truncate(b.size); cut != nil {
+			b.size += int64(n) // the reader finds its way around the torn block
+		}
+		return n, err
+	}
+	b.size += int64(n)
+	b.writes++
+	return n, nil
+}
+
+// recording is the part of a Writer that does not know where the bytes go.
+type recording struct {
+	out     *blockFile
+	wire    *wire.Writer
+	roll    *rollup
+	pending owed   // in the block in the making
+	debt    owed   // lost with a block: to be written again
+	many    uint64 // frames of the block in the making that would be lost with it
+	bytes   uint64
+	loss    Loss
+	told    uint64 // frames of the loss that the recording knows of
+}
+
+// write takes one frame. A frame that cannot be written for its own sake is counted as lost.
+func (r *recording) write(f mem.Frame) {
+	r.roll.add(f)
+	r.put(f)
+}
+
+func (r *recording) put(f mem.Frame) {
+	before, writes := r.wire.Buffered(), r.out.writes
+	err := r.wire.Write(f)
+	if !r.pending.put(f) {
+		r.many++
+		r.bytes += uint64(max(0, r.wire.Buffered()-before))
+	}
+	r.settle(err, writes)
+}
+
+// settle looks whether a block was written or lost.
+func (r *recording) settle(err error, writes uint64) {
+	switch {
+	case err != nil:
+		r.loss.Frames += r.many
+		r.loss.Bytes += r.bytes
+		r.loss.Err = err
+		for _, f := range r.pending.frames {
+			if !r.debt.put(f) {
+				r.loss.Frames++
+			}
+		}
+	case r.out.writes == writes:
+		return
+	}
+	r.pending.clear()
+	r.many, r.bytes = 0, 0
+}
+
+func (r *recording) flush() {
+	if len(r.debt.frames) > 0 || r.told != r.loss.Frames {
+		r.settleDebt()
+	}
+	writes := r.out.writes
+	r.settle(r.wire.Flush(), writes)
+}
+
+// settleDebt tries to write what was lost with earlier blocks and can be written again, and says
+// what cannot.
+func (r *recording) settleDebt() {
+	debt := r.debt
+	r.debt = owed{}
+	for i, f := range debt.frames {
+		failed := r.loss.Err
+		r.put(f)
+		if r.loss.Err != failed { // the disk is still full
+			for _, f := range debt.frames[i+1:] {
+				r.debt.put(f)
+			}
+			return
+		}
+	}
+	lost := r.loss.Frames
+	if lost == r.told {
+		return
+	}
+	r.write(mem.Drop{Place: "disk", Records: lost, Bytes: r.loss.Bytes})
+	r.write(mem.Event{Time: r.roll.last, Kind: "drop", Facts: map[string]string{"place": "disk"},
+		Text: fmt.Sprintf("%d records could not be written: %v", lost, cause(r.loss.Err))})
+	r.told = lost
+}
+
+// cause is what the system said, without our own words and paths.
+func cause(err error) error {
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		return number
+	}
+	return err
+}
+
+// fileWriter is the Writer of Files.
+type fileWriter struct {
+	store *Files
+	id    string
+	file  *os.File
+
+	mu     sync.Mutex
+	rec    recording
+	index  *indexer
+	closed bool
+	next   time.Time // of the index
+}
+
+func (w *fileWriter) ID() string   { return w.id }
+func (w *fileWriter) Dir() string  { return w.store.runDir(w.id) }
+func (w *fileWriter) File() string { return w.store.recording(w.id) }
+
+func (w *fileWriter) Write(f mem.Frame) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return os.ErrClosed
+	}
+	w.rec.write(f)
+	return nil
+}
+
+// indexEvery is the time between two entries of a running run into the index.
+const indexEvery = 2 * time.Second
+
+func (w *fileWriter) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return os.ErrClosed
+	}
+	w.rec.flush()
+	if now := time.Now(); now.After(w.next) {
+		w.next = now.Add(indexEvery)
+		w.index.put(w.row(), "") // no stamp: were we to die, the row would be an old one
+	}
+	return nil
+}
+
+func (w *fileWriter) Lost() Loss {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rec.loss
+}
+
+func (w *fileWriter) row() Run {
+	row := w.rec.roll.row()
+	row.ID, row.State, row.Size = w.id, Running, w.rec.out.size
+	return row
+}
+
+// Close ends the writing. On a full disk it gives back the space held in reserve, so that the end
+// and what is missing can be written.
+func (w *fileWriter) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return os.ErrClosed
+	}
+	w.closed = true
+	w.rec.flush()
+	_ = os.Remove(w.store.reserve(w.id))
+	if len(w.rec.debt.frames) > 0 || w.rec.told != w.rec.loss.Frames {
+		w.rec.flush()
+		w.rec.flush() // the first may be where the loss of the last block is seen
+	}
+	syncErr := w.file.Sync()
+	row := w.rec.roll.row()
+	row.ID = w.id
+	w.store.place(&row)
+	if info, err := w.file.Stat(); err == nil {
+		w.index.put(row, stampOf(info))
+	}
+	w.index.close()
+	if err := w.file.Close(); err != nil {
+		return fmt.Errorf("close recording: %w", err)
+	}
+	if syncErr != nil && !errors.Is(syncErr, syscall.EINVAL) { // EINVAL: a file system without sync
+		return fmt.Errorf("close recording: %w", syncErr)
+	}
+	return nil
+}
+
+// reserveBytes is held back on the disk for the end of the recording.
+const reserveBytes = 256 << 10
+
+func (s *Files) reserve(id string) string { return filepath.Join(s.runDir(id), ".reserve") }
+
+// holdReserve is best effort: a file system without it only loses the ability.
+func (s *Files) holdReserve(id string) {
+	file, err := os.OpenFile(s.reserve(id), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	if syscall.Fallocate(int(file.Fd()), 0, 0, reserveBytes) != nil {
+		_, _ = file.Write(make([]byte, reserveBytes))
+	}
+}
