@@ -12,8 +12,10 @@ from time import monotonic_ns
 from typing import Any, Callable, Optional
 
 from . import channel as channels
+from . import forks
 from .encode import encode
 
+MARKED = forks.MARKED
 MAX_LOGS = 32  # records about ourselves in one process: each error once, and few errors
 
 
@@ -29,10 +31,12 @@ class Agent:
         self._frameworks: list[dict[str, Any]] = []
         self._logged: set[str] = set()
         self._role = ""
+        self._mark: Any = (0,)
 
     def open(self, forked: bool = False) -> None:
         """Open this process's own channel and say hello. Never raises."""
         self.pid = os.getpid()
+        self._mark = forks.mark()
         self.channel = None
         try:
             self.channel = channels.create(self.folder)
@@ -45,7 +49,7 @@ class Agent:
 
     def ready(self) -> Optional[channels.Channel]:
         """The channel of the process we are in; None where there is none."""
-        if os.getpid() != self.pid:
+        if self._mark[0] != MARKED and os.getpid() != self.pid:
             self.renew()
         return self.channel
 

@@ -23,6 +23,7 @@ from typing import Any, Optional
 HEADER_BYTES = 4096
 RING_BYTES = 256 * 1024
 ROLE_AGENT = 1
+MAP_SHARED, MAP_PRIVATE, MAP_ANONYMOUS = 0x01, 0x02, 0x20
 STATE_OPEN, STATE_CLOSED, STATE_GAVE_UP = 1, 2, 3
 JSON, EDGE, COUNTERS, STEP = 1, 2, 3, 4
 MAX_JSON = 48 * 1024  # bytes: a longer object is left out and counted
@@ -243,14 +244,22 @@ def _map(fd: int, size: int) -> Any:
         import mmap
 
         return mmap.mmap(fd, size)
+    address = mapped(fd, size, MAP_SHARED)
+    return (ctypes.c_char * size).from_address(address)
+
+
+def mapped(fd: int, size: int, flags: int) -> int:
+    """Map memory to read and write; its address. Raises OSError; ImportError without ctypes."""
+    import ctypes
+
     call = ctypes.CDLL(None, use_errno=True).mmap
     call.restype = ctypes.c_void_p
     call.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-    address = call(None, size, 3, 1, fd, 0)  # PROT_READ | PROT_WRITE, MAP_SHARED
+    address = call(None, size, 3, flags, fd, 0)  # PROT_READ | PROT_WRITE
     if address is None or address == ctypes.c_void_p(-1).value:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
-    return (ctypes.c_char * size).from_address(address)
+    return int(address)
 
 
 def heap_word() -> Optional[Any]:

@@ -1,13 +1,15 @@
 """Phases and steps: what the training is doing, told at each edge. Knows no framework.
 
-    enter(FORWARD) … leave() ─▶ edge records, and the word {step, phase, module} for the C libraries
+    enter(FORWARD) … leave(FORWARD) ─▶ edge records, and the word {step, phase, module} for the C libraries
 
 Phases nest, the innermost is in the word. Only one thread is followed: the one that trains (the main
 thread until another one steps an optimizer). A step spans from the end of one optimizer step to the
 end of the next; step_ended is called by the adapter, which knows the optimizers.
 
-An edge costs 1 to 3 microseconds, most of it the reading of the resident set. Where steps are so
-short that this would be more than SHARE of them, memory is read at the edges of every nth step only.
+An edge costs about 4 microseconds in a tight loop and up to 12 after a computation that has taken the
+processor's caches; half of it is the reading of the resident set. Where steps are so short that this would
+be more than SHARE of them, only every nth step is recorded in full; the others are counted, and the
+adapter's hooks stay out of their way (`recording` is False). What is recorded is always exact.
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ from .channel import heap_word
 
 NONE, STEP, DATA, FORWARD, BACKWARD, OPTIMIZER, EVALUATION, CHECKPOINT, MODULE, USER = range(10)
 SKIPPED = 1  # flag of a step: a scaler found inf or nan
-SHARE = 0.004  # of the time of a step that reading memory at edges may take
-READ_NS = 1500  # what one reading costs, with the parsing
-LEAD_PATIENCE = 50  # steps of other optimizers after which the leading one counts as retired
+SHARE = 0.004  # of the time of all steps that edges may take
+HOOKING_NS = 5000  # what an edge costs outside of its own clock: wrappers, torch's slower call path
+ALWAYS_STEPS = 8  # the first steps are all recorded in full
+MAX_EVERY = 256
 
 _Device = Callable[[], "tuple[int, int]"]
 
@@ -35,8 +38,9 @@ class Tracker:
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self.at_step_end: list[Callable[[int], None]] = []  # called with the steps completed
+        self.at_recording: list[Callable[[bool], None]] = []  # called when `recording` changes
         self.device: Optional[_Device] = None  # (allocated, reserved) where a device is live
-        self.micro_steps = 0
+        self.recording = True
         self.forget()
         agent.on_renew.append(self.forget)
 
@@ -45,16 +49,17 @@ class Tracker:
         resident.forget()
         self.stack: list[tuple[int, int]] = []
         self.steps = 0
+        self.micro_steps = 0
         self.owner = get_ident()
         self.tid = get_native_id()
         self.last_end = 0
-        self.rss = -1
-        self.reading = True  # memory is read at the edges of this step
+        self.rss = -1  # at the end of the last recorded step
         self.typical_step_ns = 0  # an exponential mean; 0: not known yet
-        self._every = 1
-        self._edges = 0
+        self.every = 1  # one in so many steps is recorded in full
+        self._spent = 0  # ns in edges since the step began
         self._heap: Optional[Any] = None
         self._heap_asked = False
+        self._record(True)
 
     def claim(self) -> None:
         """Follow the calling thread from here on: it is the one that trains."""
@@ -63,81 +68,115 @@ class Tracker:
             self.owner, self.tid = me, get_native_id()
             self.stack = []
 
+    def resume(self) -> None:
+        """Record the rest of this step in full: something rare, as an evaluation, is about to happen."""
+        if not self.recording:
+            self._record(True)
+            self._begin_step()
+
     def enter(self, phase: int, module: int = 0) -> bool:
         """Enter a phase (or module); True where it was recorded and leave() must follow."""
-        if get_ident() != self.owner:
+        if not self.recording or get_ident() != self.owner:
             return False
-        if not self.stack and phase != STEP:
+        start = monotonic_ns()
+        if not self.stack:
             self._begin_step()
         self.stack.append((phase, module))
-        self._edge(phase, 0, module)
+        self._edge(phase, 0, module, start)
+        self._spent += monotonic_ns() - start + HOOKING_NS
         return True
 
     def leave(self, phase: int, module: int = 0) -> None:
         """Leave a phase, and with it any inner one that an exception kept from being left."""
         if get_ident() != self.owner or (phase, module) not in self.stack:
             return
+        start = monotonic_ns()
         while self.stack:
             inner = self.stack.pop()
-            self._edge(inner[0], 1, inner[1])
+            self._edge(inner[0], 1, inner[1], start)
             if inner == (phase, module):
                 break
+        self._spent += monotonic_ns() - start + HOOKING_NS
 
     def inside(self, phase: int) -> bool:
         """Whether a phase has been entered and not left."""
-        return any(entry[0] == phase for entry in self.stack)
+        for entry in self.stack:
+            if entry[0] == phase:
+                return True
+        return False
 
     def step_ended(self, flags: int = 0) -> None:
         """Count a step; called right after the leading optimizer's own step."""
-        channel = self.agent.ready()
         now = monotonic_ns()
-        while self.stack:  # optimizers are stepped inside no other phase; a closure's are left by now
-            inner = self.stack.pop()
-            if inner[0] != STEP:
-                self._edge(inner[0], 1, inner[1])
+        recorded = self.recording
+        if recorded:
+            while self.stack:  # optimizers step inside no other phase; a closure's phases are left by now
+                inner = self.stack.pop()
+                if inner[0] != STEP:
+                    self._edge(inner[0], 1, inner[1], now)
+            self.rss = resident.rss()
         self.steps += 1
         duration = now - self.last_end if self.last_end else 0
-        self.rss = resident.rss() if self.reading else -1
-        allocated, reserved = self.device() if self.device is not None else (-1, -1)
+        channel = self.agent.ready()
         if channel is not None:
-            channel.edge(STEP, 1, 0, self.tid, self.steps - 1, self.rss, allocated, reserved, now)
-            channel.step(self.steps, duration, self.rss, self.micro_steps, flags, allocated, now)
-        self._pace(duration)
+            rss = self.rss if recorded else -1
+            allocated, reserved = self.device() if recorded and self.device is not None else (-1, -1)
+            if recorded:
+                channel.edge(STEP, 1, 0, self.tid, self.steps - 1, rss, allocated, reserved, now)
+            channel.step(self.steps, duration, rss, self.micro_steps, flags, allocated, now)
         self.last_end, self.micro_steps = now, 0
+        self._pace(duration, recorded)
         for callback in self.at_step_end:
             callback(self.steps)
-        self._begin_step()
+        if self.recording:
+            self._begin_step()
+        else:
+            self._tell(NONE, 0)
 
     def _begin_step(self) -> None:
         if not self._heap_asked:
             self._heap_asked, self._heap = True, heap_word()
-        self.reading = self.steps % self._every == 0
         self.stack.append((STEP, 0))
-        self._edge(STEP, 0, 0)
+        self._edge(STEP, 0, 0, monotonic_ns())
 
-    def _pace(self, duration: int) -> None:
-        """Spread the reading of memory so that it stays below SHARE of the time."""
-        if duration and self._edges:
+    def _pace(self, duration: int, recorded: bool) -> None:
+        """Choose the steps to record so that edges stay below SHARE of the time."""
+        if duration:
             before = self.typical_step_ns or duration
-            self.typical_step_ns = max(1, before + (duration - before) // 8)
-            wanted = self._edges * READ_NS / (self.typical_step_ns * SHARE)
-            self._every = min(64, max(1, int(wanted + 0.5)))
-        self._edges = 0
+            self.typical_step_ns = max(1, before + (min(duration, 8 * before) - before) // 8)
+        if recorded and self.steps > 1 and self.typical_step_ns:
+            wanted = self._spent / (self.typical_step_ns * SHARE)
+            mean = 0.75 * self.every + 0.25 * wanted if self.steps > ALWAYS_STEPS else wanted
+            self.every = min(MAX_EVERY, max(1, int(mean + 0.5)))
+        self._spent = 0
+        wanted_now = self.steps < ALWAYS_STEPS or self.steps % self.every == 0
+        if wanted_now != self.recording:
+            self._record(wanted_now)
 
-    def _edge(self, phase: int, leave: int, module: int) -> None:
+    def _record(self, on: bool) -> None:
+        self.recording = on
+        for callback in self.at_recording:
+            callback(on)
+
+    def _tell(self, phase: int, module: int) -> None:
+        """Publish the word, in our own channel and in the heap library's."""
+        word = self.steps << 24 | (module & 0xFFFF) << 8 | phase
+        channel = self.agent.ready()
+        if channel is not None:
+            channel.set_word(word)
+        if self._heap is not None:
+            self._heap[0] = word
+
+    def _edge(self, phase: int, leave: int, module: int, now: int) -> None:
         channel = self.agent.ready()
         if channel is None:
             return
-        stack = self.stack
-        inner = stack[-1] if stack else (NONE, 0)
+        inner = self.stack[-1] if self.stack else (NONE, 0)
         word = self.steps << 24 | (inner[1] & 0xFFFF) << 8 | inner[0]
         channel.words[32] = word
         if self._heap is not None:
             self._heap[0] = word
-        self._edges += 1
-        rss = resident.rss() if self.reading else -1
-        if self.device is None:
-            allocated = reserved = -1
-        else:
+        allocated = reserved = -1
+        if self.device is not None:
             allocated, reserved = self.device()
-        channel.edge(phase, leave, module, self.tid, self.steps, rss, allocated, reserved, monotonic_ns())
+        channel.edge(phase, leave, module, self.tid, self.steps, resident.rss(), allocated, reserved, now)

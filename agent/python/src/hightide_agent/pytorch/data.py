@@ -18,6 +18,8 @@ def loader(agent: Agent, tracker: Tracker) -> Callable[[Any], None]:
 
         @functools.wraps(original)
         def __next__(self: Any) -> Any:
+            if not tracker.recording:
+                return original(self)
             entered = tracker.enter(DATA)
             try:
                 return original(self)

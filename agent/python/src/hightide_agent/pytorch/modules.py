@@ -7,8 +7,8 @@ No global module hook is set: it would cost percents and break compiled graphs. 
   that own its parameters and are nobody's child.
 
 The hooks are taken away at the first torch.compile from all that could be inside the compiled part.
-Children's hooks cost more than the phases do, so they stay on for a few steps and then only for as
-many as SHARE of the time allows.
+They are off in steps that the tracker does not record. Children's hooks cost more than the phases
+do, so after the first steps they are on only in as many as SHARE of the time allows.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from contextlib import nullcontext
 from typing import Any, Iterator, Optional
 
 from ..agent import Agent
-from ..tracker import EVALUATION, FORWARD, MODULE, Tracker
+from ..tracker import ALWAYS_STEPS, EVALUATION, FORWARD, MODULE, Tracker
 
 MAX_ROOTS = 8
 MAX_CHILDREN = 64  # of one root
 MAX_MODULES = 20000  # looked at in one root
-ALWAYS_STEPS = 4  # first steps whose children are all recorded
 SHARE = 0.003  # of the time that children's hooks may take
-CHILD_NS = 14000  # what one child costs in one step: two edges, torch's slower call path, hooking anew
+CHILD_NS = 30000  # what one child costs in one step: two edges, torch's slower call path, hooking anew
 
 
 class _Hook:
@@ -85,9 +84,9 @@ class Roots:
         self._phase = FORWARD
         self._opened_by_child = 0
         self._in_train = False
-        self._duration_from = 0
         compiler = getattr(torch, "compiler", None)
         self._compiler = compiler if hasattr(compiler, "is_compiling") else None
+        tracker.at_recording.append(self._record)
         tracker.at_step_end.append(self._pace)
 
     def install(self) -> None:
@@ -105,6 +104,8 @@ class Roots:
             finally:
                 self._in_train = False
                 self._saw(module)
+                if not module.training:
+                    self.tracker.resume()
 
         module_class.train = train
 
@@ -149,8 +150,8 @@ class Roots:
                 return  # a single layer, as when somebody freezes batch norms
             if any(id(module) in root.ids and root.module() is not None for root in self.roots):
                 known = next((r for r in self.roots if r.module() is module), None)
-                if known is not None and not known.handles:
-                    self._hook(known)
+                if known is not None and self.tracker.recording:
+                    self._hook(known)  # it was compiled since
                 return
             self._adopt(module)
         except Exception as error:
@@ -188,8 +189,9 @@ class Roots:
             self._describe(child, name)
             root.children.append((len(self.described), name, weakref.ref(child)))
         self.agent.record({"type": "modules", "modules": self.described})
-        self._hook(root)
-        self._hook_children(root)
+        if self.tracker.recording:
+            self._hook(root)
+            self._hook_children(root)
 
     def _describe(self, module: Any, name: str) -> None:
         sizes = {}
@@ -230,20 +232,30 @@ class Roots:
             handle.remove()
         handles.clear()
 
+    def _record(self, on: bool) -> None:
+        """The tracker begins or stops to record steps in full."""
+        for root in self.roots:
+            if on:
+                self._hook(root)
+            else:
+                self._unhook(root.handles)
+                self._unhook(root.child_handles)
+
     def _pace(self, step: int) -> None:
         """At the end of a step: decide whether the next one records the children."""
-        if self.compile_seen or self.released or step < ALWAYS_STEPS:
+        if not self.tracker.recording or self.compile_seen:
             return
         for root in self.roots:
-            every = self._every(len(root.children))
-            if step % every == 0:
+            if step < ALWAYS_STEPS or step % self._every(len(root.children)) == 0:
                 self._hook_children(root)
             elif root.child_handles:
                 self._unhook(root.child_handles)
 
     def _every(self, children: int) -> int:
-        duration = self.tracker.typical_step_ns
-        return max(1, int(children * CHILD_NS / (SHARE * duration) + 0.999)) if duration else 1
+        every, duration = self.tracker.every, self.tracker.typical_step_ns
+        if not duration:
+            return every
+        return every * max(1, int(children * CHILD_NS / (SHARE * duration * every) + 0.999))
 
     def _enter_root(self, module: Any, root: Root) -> None:
         tracker = self.tracker

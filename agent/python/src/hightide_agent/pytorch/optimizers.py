@@ -12,8 +12,11 @@ import weakref
 from typing import Any, Optional
 
 from ..agent import Agent
-from ..tracker import LEAD_PATIENCE, OPTIMIZER, SKIPPED, Tracker
+from ..tracker import OPTIMIZER, SKIPPED, Tracker
 from .modules import Roots
+
+
+LEAD_PATIENCE = 50  # steps of other optimizers after which the leading one counts as retired
 
 
 class Steps:
@@ -74,7 +77,7 @@ class Steps:
         self._running = id(optimizer)
         self.tracker.claim()
         self._meet(optimizer)
-        if not self.tracker.inside(OPTIMIZER):
+        if self.tracker.recording and not self.tracker.inside(OPTIMIZER):
             self.tracker.enter(OPTIMIZER)
 
     def _after(self, optimizer: Any, args: Any, kwargs: Any) -> None:

@@ -11,10 +11,11 @@ from .modules import Roots
 
 
 def phase(tracker: Tracker, number: int, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function so that a phase is entered before it and left after it, however it ends."""
+    """Wrap a rarely called function so that a phase is entered before it and left after it, however it ends."""
 
     @functools.wraps(function)
     def in_phase(*args: Any, **kwargs: Any) -> Any:
+        tracker.resume()
         entered = not tracker.inside(number) and tracker.enter(number)
         try:
             return function(*args, **kwargs)
@@ -31,7 +32,10 @@ def backward(tracker: Tracker, torch: Any) -> None:
 
     @functools.wraps(original)
     def backward(*args: Any, **kwargs: Any) -> Any:
-        if torch.jit.is_scripting() or tracker.inside(BACKWARD):  # one inside another: checkpointing
+        if not tracker.recording:
+            tracker.micro_steps += 1
+            return original(*args, **kwargs)
+        if tracker.inside(BACKWARD):  # one inside another: checkpointing
             return original(*args, **kwargs)
         entered = tracker.enter(BACKWARD)
         try:
