@@ -46,8 +46,10 @@ type Usage struct {
 	MajorFaults int64
 	CPU         int64 // ns
 	Threads     int64
-	Swap        mem.Optional
-	Files       mem.Optional
+	Swap        mem.Optional // once a second, at every tick while there is some
+	Files       mem.Optional // at every tick, before Linux 6.2 once a second
+	SwapRead    bool         // Swap is of Time, not older
+	FilesRead   bool
 	PSS, USS    mem.Optional
 	MaxRSS      mem.Optional // the kernel's high-water mark (VmHWM), read once a second
 }
@@ -86,7 +88,8 @@ func (p *Process) stat() (stat, error) {
 	if err != nil {
 		return s, err
 	}
-	if s.state == 'Z' || s.state == 'X' {
+	// A zombie that still has threads is a program whose first thread ended before the others.
+	if s.state == 'X' || s.state == 'Z' && s.threads <= 1 {
 		return s, errGone
 	}
 	return s, nil
@@ -106,8 +109,11 @@ func (p *Process) read(now int64, slow bool) (renamed bool, err error) {
 		p.comm, p.code = string(s.comm), s.code
 		renamed = p.readCommand()
 	}
-	if slow || !u.MaxRSS.Known() {
+	u.SwapRead = slow || !u.MaxRSS.Known() || u.Swap.Or(0) > 0
+	if u.SwapRead {
 		p.readStatus()
+	}
+	if u.FilesRead = slow || !p.listFiles; u.FilesRead {
 		p.countFiles()
 	}
 	return renamed, nil

@@ -226,16 +226,18 @@ func (s *Sampler) read(p *Process, now int64, slow bool) bool {
 		s.sink.Process(p)
 	}
 	u := &p.Usage
-	s.sink.Sample(p, "", mem.SeriesRSS, now, u.RSS)
-	s.sink.Sample(p, "", mem.SeriesVMS, now, u.VMS)
+	if u.VMS > 0 { // else the memory shows under another of its threads only
+		s.sink.Sample(p, "", mem.SeriesRSS, now, u.RSS)
+		s.sink.Sample(p, "", mem.SeriesVMS, now, u.VMS)
+	}
 	s.sink.Sample(p, "", mem.SeriesMinorFaults, now, u.MinorFaults)
 	s.sink.Sample(p, "", mem.SeriesMajorFaults, now, u.MajorFaults)
 	s.sink.Sample(p, "", mem.SeriesCPU, now, u.CPU)
 	s.sink.Sample(p, "", mem.SeriesThreads, now, u.Threads)
-	if swap, ok := u.Swap.Get(); ok {
+	if swap, ok := u.Swap.Get(); ok && u.SwapRead {
 		s.sink.Sample(p, "", mem.SeriesSwap, now, swap)
 	}
-	if files, ok := u.Files.Get(); ok {
+	if files, ok := u.Files.Get(); ok && u.FilesRead {
 		s.sink.Sample(p, "", mem.SeriesFiles, now, files)
 	}
 	return true

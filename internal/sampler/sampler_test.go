@@ -181,6 +181,35 @@ func TestTree(t *testing.T) {
 	}
 }
 
+// TestFirstThreadEnded: a program goes on after its first thread, although the kernel calls it a zombie.
+func TestFirstThreadEnded(t *testing.T) {
+	c, end := start(t, "python3", "-c", `
+import ctypes, sys, threading, time
+def stay():
+    time.sleep(0.2)
+    print("ready", flush=True)
+    sys.stdin.read()
+    import os
+    os._exit(0)
+threading.Thread(target=stay, daemon=True).start()
+ctypes.CDLL(None).pthread_exit(None)`)
+	if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.Process.Pid)); err != nil || !strings.Contains(string(text), ") Z ") {
+		t.Skipf("this libc or kernel does not make it a zombie: %s", text)
+	}
+	sink := newSeen()
+	s := New(Options{Leader: c.Process.Pid, WatchLeader: true}, sink)
+	defer s.Close()
+	s.Tick(monotonic())
+	if sink.gone[c.Process.Pid] != 0 || sink.processes[c.Process.Pid] == nil {
+		t.Errorf("taken for dead: %v", sink.gone)
+	}
+	end()
+	s.Tick(monotonic())
+	if sink.gone[c.Process.Pid] != 1 {
+		t.Errorf("its end was not seen: %v", sink.gone)
+	}
+}
+
 // TestReaper: orphans that come to the reaper are seen by their mark, its other children are not, and
 // a process of anywhere on request.
 func TestReaper(t *testing.T) {
