@@ -1,0 +1,103 @@
+package analyze
+
+import (
+	"fmt"
+
+	"hightide/internal/mem"
+)
+
+// devices compares what a device has in use with what the framework's allocator holds, and what
+// the allocator holds with what tensors use.
+func devices(in *Input, r *Report) {
+	t := Table{
+		Name: "devices", Title: "Devices",
+		Columns: []Column{text("device", "device"), text("process", "process"), bytesColumn("allocated", "peak allocated", mem.Measured),
+			bytesColumn("reserved", "peak reserved", mem.Measured), bytesColumn("process_used", "peak of process", mem.Measured),
+			bytesColumn("used", "peak used", mem.Measured), bytesColumn("inactive", "peak unusable gaps", mem.Measured), countColumn("retries", "retries")},
+	}
+	type key struct {
+		process uint32
+		device  string
+	}
+	index := map[key]int{}
+	column := map[string]int{mem.SeriesAllocated: 2, mem.SeriesReserved: 3, mem.SeriesDeviceProcess: 4, mem.SeriesDeviceUsed: 5, mem.SeriesInactiveSplit: 6, mem.SeriesRetries: 7}
+	for _, s := range in.Run.Series {
+		at, ok := column[s.Name]
+		if !ok || len(s.Values) == 0 {
+			continue
+		}
+		k := key{s.Process, s.Device}
+		i, ok := index[k]
+		if !ok {
+			i = len(t.Rows)
+			index[k] = i
+			process := ""
+			if s.Process != 0 {
+				process = in.processName(s.Process)
+			}
+			t.Rows = append(t.Rows, []Cell{textCell(s.Device), textCell(process), nil, nil, nil, nil, nil, nil})
+		}
+		t.Rows[i][at] = s.Values[s.Peak()]
+		if s.Name == mem.SeriesInactiveSplit {
+			in.fragmentation(r, s)
+		}
+	}
+	r.table(t)
+	in.gap(r)
+}
+
+const (
+	leastFragmented = 512 * mem.MiB
+	leastGap        = 1 * mem.GiB
+)
+
+// fragmentation: memory that the allocator has cached in pieces it cannot give to others.
+func (in *Input) fragmentation(r *Report, s *mem.Series) {
+	reserved := in.sameDevice(s, mem.SeriesReserved)
+	if reserved == nil {
+		return
+	}
+	at := reserved.Times[reserved.Peak()]
+	gaps, whole := s.At(at).Or(0), reserved.Values[reserved.Peak()]
+	if mem.Bytes(gaps) < leastFragmented || gaps*5 < whole {
+		return
+	}
+	r.Findings = append(r.Findings, Finding{
+		Kind: KindFragmentation, Severity: Warning, Process: s.Process, Bytes: mem.Some(gaps), Label: s.Label,
+		Title: fmt.Sprintf("%v on %s is cached in gaps", mem.Bytes(gaps), s.Device),
+		Text: fmt.Sprintf("At the peak of reserved memory, %v of %v (%d %%, %s) lay idle in segments that other tensors pin.",
+			mem.Bytes(gaps), mem.Bytes(whole), gaps*100/whole, s.Label),
+		Advice: "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+	})
+}
+
+func (in *Input) sameDevice(s *mem.Series, name string) *mem.Series {
+	for _, other := range in.Run.Series {
+		if other.Process == s.Process && other.Device == s.Device && other.Name == name && len(other.Values) > 0 {
+			return other
+		}
+	}
+	return nil
+}
+
+// gap: what a process takes of a device beyond its framework's allocator: the context, libraries'
+// workspaces, other allocators.
+func (in *Input) gap(r *Report) {
+	for _, p := range in.Run.Processes {
+		used, reserved := in.find(p.ID, mem.SeriesDeviceProcess), in.find(p.ID, mem.SeriesReserved)
+		if used == nil || reserved == nil {
+			continue
+		}
+		at := used.Times[used.Peak()]
+		beyond := mem.Bytes(used.Values[used.Peak()] - reserved.At(at).Or(0))
+		if beyond < leastGap {
+			continue
+		}
+		r.Findings = append(r.Findings, Finding{
+			Kind: KindGap, Severity: Info, Process: p.ID, Bytes: mem.Some(int64(beyond)), Label: used.Label,
+			Title: fmt.Sprintf("%v on %s is outside the framework's allocator", beyond, used.Device),
+			Text: fmt.Sprintf("The device puts %v down to %s, its allocator holds %v: the difference of %v (%s) is the context, libraries' workspaces and other allocators.",
+				mem.Bytes(used.Values[used.Peak()]), in.processName(p.ID), mem.Bytes(reserved.At(at).Or(0)), beyond, used.Label),
+		})
+	}
+}

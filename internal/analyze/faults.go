@@ -1,0 +1,136 @@
+package analyze
+
+import (
+	"fmt"
+	"time"
+
+	"hightide/internal/mem"
+)
+
+// What a page fault costs, for an estimate: a minor one zeroes a 4 KiB page (0.25 µs to 1 µs on
+// current servers, of which the kernel's own path is the larger part); a major one reads a disk.
+const (
+	minorFaultCost = 500 * time.Nanosecond
+	majorFaultCost = 100 * time.Microsecond
+)
+
+// faults tells the story of page faults and swap.
+func faults(in *Input, r *Report) {
+	t := Table{
+		Name: "faults", Title: "Page faults and swap",
+		Note: fmt.Sprintf("The time is an estimate: %v a minor fault, %v a major one.", minorFaultCost, majorFaultCost),
+		Columns: []Column{text("process", "process"), countColumn("minor", "minor faults"), countColumn("minor_per_step", "minor / step"),
+			countColumn("major", "major faults"), bytesColumn("swap", "peak swap", mem.Measured),
+			{"cost", "time lost", mem.UnitNanoseconds, mem.Estimated}},
+	}
+	for _, p := range in.Run.Processes {
+		minor, major := in.lastOf(p.ID, mem.SeriesMinorFaults), in.lastOf(p.ID, mem.SeriesMajorFaults)
+		if !minor.Known() && !major.Known() || len(t.Rows) >= processesShown {
+			continue
+		}
+		perStep, ok := in.faultsPerStep(p.ID)
+		var rate mem.Optional
+		if ok {
+			rate = mem.Some(int64(perStep))
+		}
+		swap := in.maxOf(p.ID, mem.SeriesSwap)
+		cost := minor.Or(0)*int64(minorFaultCost) + major.Or(0)*int64(majorFaultCost)
+		t.Rows = append(t.Rows, []Cell{role(p), cell(minor), cell(rate), cell(major), cell(swap), cost})
+		in.swapFinding(r, p, swap)
+		in.majorFinding(r, p, major)
+		if ok && p.ID == in.leader {
+			in.refaultNote(r, perStep)
+		}
+	}
+	r.table(t)
+}
+
+// faultsPerStep is the rate of minor faults over the later half of the steps, after warm-up.
+func (in *Input) faultsPerStep(process uint32) (float64, bool) {
+	c, s := in.clockOf(process), in.find(process, mem.SeriesMinorFaults)
+	if c.minutes || s == nil {
+		return 0, false
+	}
+	to := c.times[len(c.times)-1]
+	from := c.times[len(c.times)/2]
+	a, ok1 := s.At(from).Get()
+	b, ok2 := s.At(to).Get()
+	steps := c.at(to) - c.at(from)
+	if !ok1 || !ok2 || steps < 5 || b < a {
+		return 0, false
+	}
+	return float64(b-a) / steps, true
+}
+
+// refaultNote: memory that is given back and faulted in again every step.
+func (in *Input) refaultNote(r *Report, perStep float64) {
+	step, ok := in.stepTime(in.leader).Get()
+	if !ok || perStep < 1000 || step <= 0 {
+		return
+	}
+	cost := perStep * float64(minorFaultCost)
+	page := int64(max(in.Run.Info.Host.PageSize, 4096))
+	if cost < 0.03*float64(step) {
+		return
+	}
+	r.note(fmt.Sprintf("Every step touches %v of fresh pages (%d minor faults): memory that is given back to the kernel and faulted in again, about %.0f %% of the step's time (estimated). "+
+		"MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=4294967296 in the environment, or jemalloc, keeps it.",
+		mem.Bytes(perStep*float64(page)), int64(perStep), min(100*cost/float64(step), 99)))
+}
+
+const leastSwap = 64 * mem.MiB
+
+func (in *Input) swapFinding(r *Report, p *mem.Process, swap mem.Optional) {
+	s := in.find(p.ID, mem.SeriesSwap)
+	if s == nil || mem.Bytes(swap.Or(0)-s.Values[0]) < leastSwap {
+		return
+	}
+	at := s.Times[s.Peak()]
+	phase, step := in.phaseAt(p.ID, at)
+	where := ""
+	if n, ok := step.Get(); ok {
+		where = fmt.Sprintf(" at step %d", n)
+	}
+	r.Findings = append(r.Findings, Finding{
+		Kind: KindSwap, Severity: Warning, Process: p.ID, Phase: phase, Bytes: swap, Label: mem.Measured,
+		Title: fmt.Sprintf("%v of %s went to swap", mem.Bytes(swap.Or(0)), in.processName(p.ID)),
+		Text: fmt.Sprintf("%v of %s was swapped out%s (measured): the machine had no room left, and every touch of it waits for the disk.",
+			mem.Bytes(swap.Or(0)), in.processName(p.ID), where),
+		Advice: "Give the job more memory, or take less: a smaller batch, fewer DataLoader workers, or the lines listed below.",
+	})
+}
+
+// majorFinding: major faults that go on after the program was loaded from disk.
+func (in *Input) majorFinding(r *Report, p *mem.Process, major mem.Optional) {
+	s := in.find(p.ID, mem.SeriesMajorFaults)
+	if s == nil || len(s.Times) < 20 {
+		return
+	}
+	half := len(s.Values) / 2
+	late := s.Values[len(s.Values)-1] - s.Values[half]
+	span := s.Times[len(s.Times)-1] - s.Times[half]
+	if late < 500 || span <= 0 || float64(late)*float64(majorFaultCost) < 0.05*float64(span) {
+		return
+	}
+	r.Findings = append(r.Findings, Finding{
+		Kind: KindFaults, Severity: Warning, Process: p.ID, Label: mem.Measured,
+		Title: fmt.Sprintf("%s keeps waiting for pages from disk", in.processName(p.ID)),
+		Text: fmt.Sprintf("%d major page faults (measured), %d of them in the later half of the run: pages are read from disk again and again, as when mapped files or swapped memory do not fit.",
+			major.Or(0), late),
+		Advice: "Leave more memory for the page cache, or read the data in the order in which it lies on disk.",
+	})
+}
+
+// stepTime is the median time of a step.
+func (in *Input) stepTime(process uint32) mem.Optional {
+	var durations []int64
+	for _, s := range in.steps[process] {
+		if s.Duration > 0 {
+			durations = append(durations, s.Duration)
+		}
+	}
+	if len(durations) == 0 {
+		return mem.Optional{}
+	}
+	return mem.Some(medianInt(durations))
+}

@@ -1,0 +1,303 @@
+package analyze
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"hightide/internal/mem"
+)
+
+// growing is one cause of growth: lines whose memory is kept, and the container that keeps it.
+type growing struct {
+	process   uint32
+	processes int // that show the same, summed
+	holder    *mem.Holder
+	graph     bool // autograd graphs are what is kept
+	lines     []growingLine
+	slope     float64 // bytes per step (or minute)
+	half      float64
+	kept      float64 // by the end
+	source    string  // "heap", "rss", "device"
+	label     mem.Label
+	minutes   bool
+}
+
+// The least growth worth a word.
+const (
+	leastLine  = float64(1 * mem.MiB)  // kept by a line, before lines are put together
+	leastHeap  = float64(4 * mem.MiB)  // kept by a cause, seen in the sampled heap
+	leastTotal = float64(16 * mem.MiB) // of a process's RSS or a device, whose lines are not known
+	leastShare = 0.01                  // of the peak, of RSS and devices
+
+	leastLifeHeap = 20 * time.Second // where there are no steps
+	leastLifeRSS  = 2 * time.Minute
+)
+
+// growth finds what grows steadily, joins it with the containers that keep it, and says what it
+// will come to.
+func growth(in *Input, r *Report) {
+	var causes []growing
+	for _, p := range in.Run.Processes {
+		causes = append(causes, in.heapCauses(p)...)
+	}
+	causes = merged(causes)
+	in.growing = causes
+	tree, tested := in.totalGrowth()
+	in.growing = append(in.growing, in.unexplained(tree, causes)...)
+	slices.SortStableFunc(in.growing, func(a, b growing) int { return cmp.Compare(b.slope, a.slope) })
+	for i := range in.growing {
+		r.Findings = append(r.Findings, in.growthFinding(&in.growing[i]))
+	}
+	in.growthTable(r)
+	in.headlineGrowth(r, tree, tested)
+	in.patterns(r)
+}
+
+// heapCauses finds the causes that the sampled heap of one process shows.
+func (in *Input) heapCauses(p *mem.Process) []growing {
+	c := in.clockOf(p.ID)
+	from, to := c.window(p, in.end)
+	if c.minutes && time.Duration(to-from) < leastLifeHeap {
+		return nil
+	}
+	lines := in.growingLines(p.ID, leastLine)
+	if len(lines) == 0 {
+		return nil
+	}
+	causes := in.join(p.ID, lines)
+	kept := causes[:0]
+	for _, g := range causes {
+		g.process, g.processes, g.source, g.label, g.minutes = p.ID, 1, "heap", mem.Sampled, c.minutes
+		g.sum()
+		if g.growth() >= leastHeap {
+			kept = append(kept, g)
+		}
+	}
+	return kept
+}
+
+// sum adds up the lines of a cause.
+func (g *growing) sum() {
+	var variance float64
+	g.slope, g.kept = 0, 0
+	for _, l := range g.lines {
+		g.slope += l.slope
+		g.kept += float64(l.kept)
+		variance += square(l.half)
+	}
+	g.half = math.Sqrt(variance)
+}
+
+// growth over the window that was looked at.
+func (g *growing) growth() float64 {
+	var sum float64
+	for _, l := range g.lines {
+		sum += l.growth
+	}
+	return sum
+}
+
+// merged puts the same cause in several processes together, as in every rank or every worker.
+func merged(causes []growing) []growing {
+	type key struct {
+		file    string
+		line    int
+		holder  string
+		minutes bool
+	}
+	index := map[key]int{}
+	var out []growing
+	for _, g := range causes {
+		at, holder := g.where(), ""
+		if g.holder != nil {
+			holder = g.holder.Name
+		}
+		k := key{at.File, at.Line, holder, g.minutes}
+		i, ok := index[k]
+		if !ok {
+			index[k] = len(out)
+			out = append(out, g)
+			continue
+		}
+		o := &out[i]
+		o.slope, o.kept, o.half = o.slope+g.slope, o.kept+g.kept, math.Hypot(o.half, g.half)
+		o.processes++
+		o.lines = append(o.lines, g.lines...)
+		slices.SortStableFunc(o.lines, func(a, b growingLine) int { return cmp.Compare(b.slope, a.slope) })
+	}
+	return out
+}
+
+// where is the line a person should look at: the holder's, else where the bytes come from.
+func (g *growing) where() mem.Location {
+	if g.holder != nil && g.holder.Where.File != "" {
+		return g.holder.Where
+	}
+	if len(g.lines) > 0 {
+		return g.lines[0].place.Location
+	}
+	return mem.Location{}
+}
+
+// total is the growth of one process as a whole.
+type total struct {
+	trend
+	process uint32
+	source  string // "rss", "device"
+	minutes bool
+	last    float64
+}
+
+// totalGrowth looks at each process's RSS and device memory as a whole. tested says whether there
+// was enough of anything to tell.
+func (in *Input) totalGrowth() (all []total, tested bool) {
+	for _, p := range in.Run.Processes {
+		c := in.clockOf(p.ID)
+		from, to := c.window(p, in.end)
+		if c.minutes && time.Duration(to-from) < leastLifeRSS {
+			continue
+		}
+		for _, source := range []string{"rss", "device"} {
+			k := in.totalCurve(p.ID, source, from, to)
+			if len(k.x) < 16 || !c.minutes && k.x[len(k.x)-1]-k.x[0] < 16 {
+				continue
+			}
+			tested = true
+			high := slices.Max(k.y)
+			t := total{trendOf(k, 0, 0, max(leastTotal, leastShare*high)), p.ID, source, c.minutes, k.y[len(k.y)-1]}
+			if t.steady {
+				all = append(all, t)
+			}
+		}
+	}
+	return all, tested
+}
+
+// totalCurve is a process's RSS or device memory over its clock: at the ends of its own steps, or
+// else as sampled.
+func (in *Input) totalCurve(process uint32, source string, from, to int64) curve {
+	var times, values []int64
+	for _, s := range in.steps[process] {
+		v, ok := s.RSS.Get()
+		if source == "device" {
+			v, ok = s.Device.Get()
+		}
+		if ok {
+			times, values = append(times, s.Time), append(values, v)
+		}
+	}
+	if len(times) == 0 {
+		name := mem.SeriesRSS
+		if source == "device" {
+			name = mem.SeriesAllocated
+		}
+		if s := in.find(process, name); s != nil {
+			times, values = s.Times, s.Values
+		}
+	}
+	return binned(times, values, from, to, growthBins, in.clockOf(process).at)
+}
+
+// unexplained turns the growth of whole processes into causes where the heap did not explain it:
+// with the container that keeps it where one was seen, else without a line.
+func (in *Input) unexplained(all []total, known []growing) []growing {
+	explained := map[uint32]float64{}
+	for _, g := range known {
+		for _, l := range g.lines {
+			explained[l.process] += l.slope
+		}
+	}
+	var out []growing
+	for _, t := range all {
+		if t.source == "rss" && explained[t.process] > 0.4*t.slope {
+			continue
+		}
+		g := growing{process: t.process, processes: 1, slope: t.slope, half: t.half, kept: t.growth, source: t.source, label: in.label(), minutes: t.minutes}
+		if t.source == "rss" {
+			g.slope -= explained[t.process]
+		}
+		g.holder = in.holderOfTotal(t)
+		g.graph = g.holder != nil && g.holder.Graph
+		out = append(out, g)
+	}
+	return merged(out)
+}
+
+// headlineGrowth is the growth per step of the whole run: of the device where that leads, else of
+// the host. Zero means that it was looked for and is not there.
+func (in *Input) headlineGrowth(r *Report, all []total, tested bool) {
+	lead := "rss"
+	if r.Headline.MainSource != mem.SeriesTreeRSS && r.Headline.MainSource != mem.SeriesRSS {
+		lead = "device"
+	}
+	var whole, heap float64
+	seen := false
+	for _, t := range all {
+		if t.source == lead && !t.minutes {
+			whole += t.slope
+			seen = true
+		}
+	}
+	for _, g := range in.growing {
+		if g.source == "heap" && !g.minutes && lead == "rss" {
+			heap += g.slope
+			seen = true
+		}
+	}
+	if seen || tested && !in.clockOf(in.leader).minutes {
+		r.Headline.Growth = mem.Some(int64(bytesPer(max(whole, heap))))
+	}
+}
+
+// growthTable has a row for each line of each cause.
+func (in *Input) growthTable(r *Report) {
+	t := Table{
+		Name: "growth", Title: "What grows, line by line",
+		Note: "Steady growth after warm-up, from the sampled heap; ± is half the 95 % interval.",
+		Columns: []Column{text("line", "line"), text("function", "function"), bytesColumn("per_step", "per step", mem.Sampled),
+			bytesColumn("error", "±", mem.Sampled), bytesColumn("per_minute", "per minute", mem.Sampled), bytesColumn("kept", "kept at the end", mem.Sampled), text("phase", "phase"),
+			text("holder", "kept by"), text("process", "process"), text("file", "file")},
+	}
+	for _, g := range in.growing {
+		holder := ""
+		if g.holder != nil {
+			holder = g.holder.Name
+		}
+		for _, l := range g.lines {
+			if len(t.Rows) >= 60 {
+				break
+			}
+			step, minute := Cell(int64(bytesPer(l.slope))), Cell(nil)
+			if g.minutes {
+				step, minute = nil, step
+			}
+			t.Rows = append(t.Rows, []Cell{l.place.name(), textCell(l.place.Function), step, int64(bytesPer(l.half)), minute,
+				int64(l.kept), textCell(string(l.phase)), textCell(holder), in.processName(l.process), textCell(l.place.File)})
+		}
+	}
+	r.table(t)
+}
+
+// patterns says in words what memory did.
+func (in *Input) patterns(r *Report) {
+	c := in.clockOf(in.leader)
+	p := in.Run.Process(in.leader)
+	from, to := c.window(p, in.end)
+	k := in.totalCurve(in.leader, "rss", from, to)
+	words := map[string]string{
+		"steady":    "steady after warm-up",
+		"saw-tooth": "a saw-tooth: it fills and is given back again and again",
+		"spike":     "flat but for a spike: a short moment decides the peak",
+		"drift":     "a drift upwards",
+		"uneven":    "uneven",
+	}
+	if name := patternOf(k); name != "" {
+		at := "at the end of each step"
+		if len(in.steps[in.leader]) == 0 {
+			at = "over time"
+		}
+		r.note("Pattern of the RSS of " + in.processName(in.leader) + " " + at + ": " + words[name] + " (measured).")
+	}
+}

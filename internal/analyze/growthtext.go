@@ -1,0 +1,230 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// growthFinding puts a cause of growth into words.
+func (in *Input) growthFinding(g *growing) Finding {
+	at := g.where()
+	f := Finding{
+		Kind: KindLeak, Process: g.process, File: at.File, Line: at.Line, Bytes: mem.Some(int64(g.kept)),
+		Error: mem.Some(int64(bytesPer(g.half))), Label: g.label, Severity: in.growthSeverity(g), Confidence: confidence(g),
+	}
+	if !g.minutes {
+		f.BytesPerStep = mem.Some(int64(bytesPer(g.slope)))
+	} else {
+		f.Error = mem.Optional{}
+	}
+	if g.holder != nil {
+		f.Holder = g.holder.Name
+	}
+	if at.File == "" || at.Native {
+		f.Kind = KindGrowth
+	}
+	if at.Native {
+		f.File, f.Line = "", 0
+	}
+	if len(g.lines) > 0 {
+		site := g.lines[0]
+		f.SiteFile, f.SiteLine, f.SiteFunction = site.place.File, site.place.Line, site.place.Function
+		f.Stack, f.Phase = in.Run.Stacks[site.stack], site.phase
+	}
+	f.Title = g.title(at)
+	f.Text = in.growthWords(g, at)
+	f.Advice = in.growthAdvice(g, at)
+	return f
+}
+
+// rate is "1.19 MiB per step".
+func (g *growing) rate() string {
+	per := "step"
+	if g.minutes {
+		per = "minute"
+	}
+	return bytesPer(g.slope).String() + " per " + per
+}
+
+func (g *growing) title(at mem.Location) string {
+	switch {
+	case g.holder != nil:
+		return fmt.Sprintf("`%s` (%s) keeps %s", g.holder.Name, lineName(at), g.rate())
+	case g.graph:
+		return fmt.Sprintf("the graph of every step is kept (%s): %s", lineName(at), g.rate())
+	case g.source == "rss":
+		return "host memory grows " + g.rate()
+	case g.source == "device":
+		return "device memory grows " + g.rate()
+	case at.Native:
+		return fmt.Sprintf("%s grows %s", at.File, g.rate())
+	}
+	return fmt.Sprintf("%s keeps %s", lineName(at), g.rate())
+}
+
+// growthWords says what grows, how fast, by which evidence.
+func (in *Input) growthWords(g *growing, at mem.Location) string {
+	var b strings.Builder
+	amount := fmt.Sprintf("%s (%s, ± %v), %v by the end", g.rate(), g.label, bytesPer(g.half), bytesPer(g.kept))
+	quoted := ""
+	if text := in.source(at); text != "" {
+		quoted = ": `" + text + "`"
+	}
+	switch {
+	case g.holder != nil:
+		fmt.Fprintf(&b, "The %s `%s` (%s%s) gains %s%s%s", g.holder.Kind, g.holder.Name, lineName(at), quoted, items(g.holder), contents(g.holder), ". ")
+		if g.graph {
+			fmt.Fprintf(&b, "Each keeps the autograd graph of its step, and with it the activations saved for backward: %s.", amount)
+		} else {
+			fmt.Fprintf(&b, "It keeps %s.", amount)
+		}
+	case g.graph:
+		fmt.Fprintf(&b, "What the forward pass saves for backward is never freed: %s. Something keeps the autograd graph of every step; the container was not seen.", amount)
+	case len(g.lines) == 0:
+		what := "The host memory"
+		if g.source == "device" {
+			what = "The device memory"
+		}
+		fmt.Fprintf(&b, "%s of %s grows steadily after warm-up: %s. %s", what, in.processName(g.process), amount, in.whyNoLine(g))
+	case at.Native:
+		fmt.Fprintf(&b, "Memory allocated inside %s%s is never freed: %s.", at.File, during(g.lines[0].phase), amount)
+	default:
+		fmt.Fprintf(&b, "Memory allocated at %s%s%s is never freed: %s.", lineName(at), quoted, during(g.lines[0].phase), amount)
+	}
+	if site := len(g.lines); site > 0 && (g.holder != nil || site > 1) {
+		b.WriteString(in.siteWords(g))
+	}
+	if g.processes > 1 {
+		fmt.Fprintf(&b, " The same in %d processes; the figures are their sum.", g.processes)
+	} else if g.process != in.leader {
+		fmt.Fprintf(&b, " It is in %s.", in.processName(g.process))
+	}
+	return b.String()
+}
+
+func (in *Input) siteWords(g *growing) string {
+	names := map[string]bool{}
+	for _, l := range g.lines {
+		names[l.place.name()] = true
+	}
+	if len(names) == 1 {
+		return fmt.Sprintf(" The bytes are allocated at %s.", g.lines[0].place.name())
+	}
+	return fmt.Sprintf(" The bytes are allocated at %d lines, most of them at %s.", len(names), g.lines[0].place.name())
+}
+
+func (in *Input) whyNoLine(g *growing) string {
+	if g.source == "device" {
+		return "Which lines allocate it is not known without a snapshot of the allocator."
+	}
+	if in.Run.Heap[g.process] == nil {
+		return "Which lines allocate it is not known: the heap was not sampled."
+	}
+	return "The sampled heap does not show it: it is in mappings, in an allocator's own reserve, or spread over many lines."
+}
+
+func during(p mem.Phase) string {
+	if p == mem.PhaseNone || p == mem.PhaseStep {
+		return ""
+	}
+	return " during " + string(p)
+}
+
+// items is "1 item per step".
+func items(h *mem.Holder) string {
+	n := math.Round(h.PerStep*100) / 100
+	if n == 1 {
+		return "1 item per step"
+	}
+	return fmt.Sprintf("%g items per step", n)
+}
+
+func contents(h *mem.Holder) string {
+	if h.Contains == "" {
+		return ""
+	}
+	return " (" + h.Contains + ")"
+}
+
+// growthAdvice says what to change, where, and what that saves.
+func (in *Input) growthAdvice(g *growing, at mem.Location) string {
+	saves := fmt.Sprintf("That saves %s, %v over this run.", g.rate(), bytesPer(g.kept))
+	switch {
+	case g.graph && g.holder != nil:
+		return fmt.Sprintf("Keep the number, not the graph: at %s store `x.item()`, or `x.detach()` where a tensor is needed. %s", lineName(at), saves)
+	case g.graph:
+		return "Look for a list, dict or attribute that collects losses or outputs, and store `x.item()` or `x.detach()` in it. " + saves
+	case g.holder != nil:
+		return fmt.Sprintf("Bound `%s`: drop what is no longer needed, as with collections.deque(maxlen=…), or store less per item at %s. %s", g.holder.Name, lineName(at), saves)
+	case len(g.lines) > 0 && !at.Native:
+		return fmt.Sprintf("Find what keeps the result of %s: a global, a cache, a closure, or a C extension that does not free it. %s", lineName(at), saves)
+	case in.Run.Heap[g.process] == nil && g.source == "rss":
+		return "Run again with stacks (without --no-stacks) to see the lines."
+	}
+	return ""
+}
+
+// confidence is the chance that the growth is more than noise, as far as its error tells.
+func confidence(g *growing) float64 {
+	if g.half <= 0 {
+		return 0.999
+	}
+	z := g.slope / (g.half / 1.96)
+	c := 0.5 * (1 + math.Erf(z/math.Sqrt2))
+	return math.Round(min(c, 0.999)*1000) / 1000
+}
+
+// growthSeverity: critical where memory runs out within twenty times what was run.
+func (in *Input) growthSeverity(g *growing) string {
+	left, ok := in.left(g.slope, g.source)
+	done := float64(in.Run.StepCount())
+	if g.minutes {
+		done = float64(in.end-in.start) / 60e9
+	}
+	peak := float64(in.hostPeak().Or(0))
+	switch {
+	case ok && left < 20*done:
+		return Critical
+	case g.kept > 0.01*peak || g.kept > float64(64*mem.MiB):
+		return Warning
+	}
+	return Info
+}
+
+// left is how many steps (or minutes) it takes until memory is full, at a rate.
+func (in *Input) left(slope float64, source string) (float64, bool) {
+	if slope <= 0 {
+		return 0, false
+	}
+	room, ok := in.room(source)
+	return room / slope, ok
+}
+
+// room is what was left at the end of the run: of the device, or of the host within its limit.
+func (in *Input) room(source string) (float64, bool) {
+	if source == "device" {
+		used := in.find(0, mem.SeriesDeviceUsed)
+		for _, gpu := range in.Run.Info.Host.GPUs {
+			if all, ok := gpu.Memory.Get(); ok && used != nil {
+				return float64(all - used.Values[used.Peak()]), true
+			}
+		}
+		return 0, false
+	}
+	room, ok := math.Inf(1), false
+	if s := in.find(0, mem.SeriesSystemAvailable); s != nil {
+		low := s.Values[0]
+		for _, v := range s.Values {
+			low = min(low, v)
+		}
+		room, ok = float64(low), true
+	}
+	limit, limited := in.lastOf(0, mem.SeriesCgroupLimit).Get()
+	if high, used := in.maxOf(0, mem.SeriesCgroupUsed).Get(); limited && used && float64(limit-high) < room {
+		room, ok = float64(max(limit-high, 0)), true
+	}
+	return room, ok
+}

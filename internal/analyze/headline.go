@@ -1,0 +1,182 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"hightide/internal/mem"
+)
+
+// headline gives the answer in one breath. It runs last: the verdict is made of what the others
+// found.
+func headline(in *Input, r *Report) {
+	h := &r.Headline
+	h.Duration = in.end - in.start
+	h.Steps = in.Run.StepCount()
+	h.Complete = in.Run.End != nil
+	if in.Run.End != nil {
+		h.ExitCode, h.Signal = in.Run.End.ExitCode, in.Run.End.Signal
+	}
+	h.StepTime = in.stepTime(in.leader)
+	h.Verdict = in.verdict(r)
+}
+
+func (in *Input) verdict(r *Report) string {
+	var b strings.Builder
+	in.verdictOOM(&b, r)
+	in.verdictPeak(&b, r)
+	in.verdictGrowth(&b, r)
+	return strings.TrimSpace(b.String())
+}
+
+func (in *Input) verdictOOM(b *strings.Builder, r *Report) {
+	for _, f := range r.Findings {
+		if f.Kind == KindOOM {
+			b.WriteString(f.Title)
+			if f.File != "" {
+				fmt.Fprintf(b, " at %s", lineName(mem.Location{File: f.File, Line: f.Line}))
+			}
+			b.WriteString(". ")
+			return
+		}
+	}
+}
+
+// verdictPeak: "Peak 1.34 GiB RSS (measured) in backward of step 212".
+func (in *Input) verdictPeak(b *strings.Builder, r *Report) {
+	p := r.Headline.Peak
+	bytes, what := p.HostRSS, "RSS"
+	switch r.Headline.MainSource {
+	case mem.SeriesReserved:
+		bytes, what = p.Reserved, "reserved on the device"
+	case mem.SeriesAllocated:
+		bytes, what = p.Allocated, "allocated on the device"
+	case mem.SeriesDeviceProcess:
+		bytes, what = in.sumOfPeaks(mem.SeriesDeviceProcess), "on the device"
+	}
+	value, ok := bytes.Get()
+	if !ok {
+		b.WriteString("No memory was observed")
+		return
+	}
+	fmt.Fprintf(b, "Peak %v %s", mem.Bytes(value), what)
+	if n := len(in.Run.Processes); n > 1 && what == "RSS" {
+		fmt.Fprintf(b, " of %d processes", n)
+		if pss, ok := p.HostPSS.Get(); ok && pss < value*95/100 {
+			fmt.Fprintf(b, ", %v PSS", mem.Bytes(pss))
+		}
+	}
+	fmt.Fprintf(b, " (%s)", p.Label)
+	step, stepped := p.Step.Get()
+	switch {
+	case p.Phase != "" && p.Phase != mem.PhaseStep && stepped:
+		fmt.Fprintf(b, " in %s of step %d", p.Phase, step+1)
+	case stepped:
+		fmt.Fprintf(b, " in step %d", step+1)
+	case p.Phase != "":
+		fmt.Fprintf(b, " in %s", p.Phase)
+	case p.Time.Known():
+		fmt.Fprintf(b, ", %s after the start", Duration(p.Time.Or(0)))
+	}
+}
+
+func (in *Input) verdictGrowth(b *strings.Builder, r *Report) {
+	if len(in.growing) == 0 {
+		if g, ok := r.Headline.Growth.Get(); ok && g == 0 {
+			b.WriteString("; it does not grow with the steps")
+		}
+		b.WriteString(".")
+		return
+	}
+	worst := &in.growing[0]
+	at := worst.where()
+	rate, source := worst.slope, worst.source
+	if whole, ok := r.Headline.Growth.Get(); ok && !worst.minutes && float64(whole) > worst.slope {
+		rate = float64(whole)
+	}
+	all := growing{slope: rate, minutes: worst.minutes}
+	fmt.Fprintf(b, "; grows %s", all.rate())
+	switch {
+	case worst.holder != nil && worst.graph:
+		fmt.Fprintf(b, " because %s keeps the graph of every step", in.named(worst, at))
+	case worst.holder != nil:
+		fmt.Fprintf(b, " because %s keeps growing", in.named(worst, at))
+	case worst.graph:
+		fmt.Fprintf(b, " because something keeps the graph of every step (most of it from %s)", lineName(at))
+	case at.File != "":
+		fmt.Fprintf(b, ", allocated at %s and never freed", lineName(at))
+	}
+	if left, ok := in.left(rate, source); ok && !oomed(r) {
+		if worst.minutes {
+			fmt.Fprintf(b, ": out of memory in about %s (estimated)", Duration(int64(left*float64(time.Minute))))
+		} else {
+			fmt.Fprintf(b, ": out of memory in about %s steps (estimated)", round(left))
+		}
+	}
+	b.WriteString(".")
+}
+
+// named is "`history.append(loss)` (train.py:61)", or the container's name where the line's text is
+// not known.
+func (in *Input) named(g *growing, at mem.Location) string {
+	quoted := in.source(at)
+	if quoted == "" {
+		quoted = g.holder.Name
+	}
+	return fmt.Sprintf("`%s` (%s)", quoted, lineName(at))
+}
+
+func oomed(r *Report) bool {
+	for _, f := range r.Findings {
+		if f.Kind == KindOOM {
+			return true
+		}
+	}
+	return false
+}
+
+// round writes a number with two significant digits and thousands apart: "7,400".
+func round(v float64) string {
+	if v > 1e15 {
+		return "more than 10^15"
+	}
+	unit := math.Pow(10, max(math.Floor(math.Log10(max(v, 1)))-1, 0))
+	return Count(int64(math.Round(v/unit) * unit))
+}
+
+// Count writes an integer with its thousands apart.
+func Count(n int64) string {
+	digits := itoa(n)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// Duration writes nanoseconds for people, with about three digits: "1.53 s", "4 min 12 s".
+func Duration(ns int64) string {
+	switch d := time.Duration(ns); {
+	case d < 0:
+		return "-" + Duration(-ns)
+	case d < time.Microsecond:
+		return fmt.Sprintf("%d ns", ns)
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.3g µs", float64(ns)/1e3)
+	case d < time.Second:
+		return fmt.Sprintf("%.3g ms", float64(ns)/1e6)
+	case d < 100*time.Second:
+		return fmt.Sprintf("%.3g s", float64(ns)/1e9)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	default:
+		return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
+	}
+}

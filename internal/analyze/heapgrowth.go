@@ -1,0 +1,167 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"hightide/internal/mem"
+)
+
+// growthBins is how finely growth is looked at.
+const growthBins = 64
+
+// growingLine is a line of a process whose heap grows steadily.
+type growingLine struct {
+	trend
+	place   place
+	process uint32
+	stack   uint32 // the one that grows most
+	grown   mem.Bytes
+	phase   mem.Phase
+	stacks  int
+	kept    mem.Bytes // live at the end of the window
+}
+
+// grid is the moments at which a process's heap is compared.
+type grid struct {
+	times []int64 // where each bin begins
+	x     []float64
+	end   int64
+}
+
+// gridOf cuts the history of a heap into bins of whole frames, inside the window of the clock.
+func (in *Input) gridOf(h *mem.Heap, c *clock, p *mem.Process) grid {
+	from, to := c.window(p, in.end)
+	points := h.History
+	i := sort.Search(len(points), func(i int) bool { return points[i].Time >= from })
+	j := sort.Search(len(points), func(i int) bool { return points[i].Time > to })
+	g := grid{end: to}
+	n := min(growthBins, j-i)
+	for b := range n {
+		t := points[i+b*(j-i)/n].Time
+		x := c.at(t)
+		if len(g.x) > 0 && x <= g.x[len(g.x)-1] {
+			continue
+		}
+		g.times, g.x = append(g.times, t), append(g.x, x)
+	}
+	return g
+}
+
+// lineHistory is what the stacks of one line held, in the bins of a grid.
+type lineHistory struct {
+	low       []float64
+	variance  float64 // of the growth over the window, bytes²
+	stack     uint32  // the one that grew most
+	stackRise mem.Bytes
+	phase     mem.Phase
+	stacks    int
+	last      mem.Bytes
+	grain     float64 // bytes that one sample of that stack stands for beyond its own size
+}
+
+// growingLines finds the lines of a process whose heap grows steadily, fastest first.
+func (in *Input) growingLines(process uint32, least float64) []growingLine {
+	h := in.Run.Heap[process]
+	if h == nil {
+		return nil
+	}
+	c, p := in.clockOf(process), in.Run.Process(process)
+	g := in.gridOf(h, c, p)
+	if len(g.x) < leastBins {
+		return nil
+	}
+	s := in.samplingOf(process)
+	lines := map[place]*lineHistory{}
+	var order []place
+	for _, stack := range slices.Sorted(mapKeys(h.Sites)) {
+		at := in.places.of(stack)
+		l := lines[at]
+		if l == nil {
+			l = &lineHistory{low: make([]float64, len(g.x)), phase: h.Sites[stack][0].Phase}
+			lines[at] = l
+			order = append(order, at)
+		}
+		l.add(h.Sites[stack], g, s)
+	}
+	var found []growingLine
+	for _, at := range order {
+		l := lines[at]
+		if l.low[len(l.low)-1]-l.low[0] < least/2 {
+			continue
+		}
+		t := trendOf(curve{g.x, l.low}, l.variance, l.grain, least)
+		if !t.steady {
+			continue
+		}
+		found = append(found, growingLine{trend: t, place: at, process: process, stack: l.stack, grown: l.stackRise, phase: l.phase, stacks: l.stacks, kept: l.last})
+	}
+	slices.SortStableFunc(found, func(a, b growingLine) int {
+		return cmp.Or(cmp.Compare(b.slope, a.slope), cmp.Compare(a.place.File, b.place.File), cmp.Compare(a.place.Line, b.place.Line))
+	})
+	return found
+}
+
+func mapKeys[V any](m map[uint32]V) func(func(uint32) bool) {
+	return func(yield func(uint32) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// add sums one site into its line. Between the points of a site it holds what the last one said.
+func (l *lineHistory) add(points []mem.SitePoint, g grid, s sampling) {
+	l.stacks++
+	var held, first, last mem.SiteUse
+	k := 0
+	for b, t := range g.times {
+		end := g.end + 1
+		if b+1 < len(g.times) {
+			end = g.times[b+1]
+		}
+		for k < len(points) && points[k].Time <= t {
+			held = points[k].SiteUse
+			k++
+		}
+		low := held.Live
+		if b == 0 {
+			first = held
+		}
+		for k < len(points) && points[k].Time < end {
+			held = points[k].SiteUse
+			low = min(low, held.Live)
+			k++
+		}
+		last = held
+		l.low[b] += float64(low)
+	}
+	l.measure(first, last, s)
+}
+
+// measure adds to the error of the line's growth. What was allocated and freed in between is noise
+// twice over; but no difference is noisier than its two ends.
+func (l *lineHistory) measure(first, last mem.SiteUse, s sampling) {
+	rise := last.Live - first.Live
+	allocated := max(last.Allocated-first.Allocated, 0)
+	churn := float64(2*allocated - rise)
+	ends := float64(first.Live + last.Live)
+	excess := s.mean
+	if last.Count > 0 {
+		excess = s.excess(float64(last.Live) / float64(last.Count))
+	} else if first.Count > 0 {
+		excess = s.excess(float64(first.Live) / float64(first.Count))
+	}
+	l.variance += min(max(churn, 0), ends) * excess
+	l.last += last.Live
+	if rise > l.stackRise || l.stack == 0 {
+		l.stack, l.stackRise, l.phase = last.Stack, rise, last.Phase
+		if last.Stack == 0 {
+			l.stack, l.phase = first.Stack, first.Phase
+		}
+		l.grain = excess
+	}
+}

@@ -1,0 +1,265 @@
+package analyze
+
+import (
+	"fmt"
+
+	"hightide/internal/mem"
+)
+
+// peak finds the high-water marks, when the leading one was, in which phase and step, and what it
+// was made of.
+func peak(in *Input, r *Report) {
+	p := Peak{
+		HostRSS: in.hostPeak(), HostPSS: in.maxOf(0, mem.SeriesTreePSS),
+		DeviceUsed: in.devicePeak(), Allocated: in.sumOfPeaks(mem.SeriesAllocated), Reserved: in.sumOfPeaks(mem.SeriesReserved),
+		Label: in.label(),
+	}
+	for _, heap := range in.Run.Heap {
+		p.Heap = addKnown(p.Heap, heapPeak(heap))
+	}
+	lead := in.leadingSeries()
+	r.Headline.MainSource = lead.name
+	p.Process = lead.process
+	if lead.series != nil {
+		at := lead.series.Times[lead.series.Peak()]
+		p.Time = mem.Some(in.since(at))
+		p.Process = in.largestAt(at, lead)
+		p.Phase, p.Step = in.phaseAt(p.Process, at)
+		r.Headline.Peak = p
+		in.composition(r, at, lead)
+		return
+	}
+	r.Headline.Peak = p
+}
+
+func (in *Input) label() mem.Label {
+	if in.Run.Info.Label != "" {
+		return in.Run.Info.Label
+	}
+	return mem.Measured
+}
+
+func heapPeak(h *mem.Heap) mem.Optional {
+	var high mem.Optional
+	if h.Peak != nil {
+		high = mem.Some(int64(h.Peak.Live))
+	}
+	for _, point := range h.History {
+		raise(&high, mem.Some(int64(point.Live)))
+	}
+	return high
+}
+
+// addKnown adds what is known; absent plus absent is absent.
+func addKnown(a, b mem.Optional) mem.Optional {
+	if v, ok := b.Get(); ok {
+		return mem.Some(a.Or(0) + v)
+	}
+	return a
+}
+
+// hostPeak is the highest RSS of the process tree. The kernel's own high-water mark of one process
+// is never missed by sampling, so the peak is at least that.
+func (in *Input) hostPeak() mem.Optional {
+	high := in.maxOf(0, mem.SeriesTreeRSS)
+	for _, p := range in.Run.Processes {
+		raise(&high, in.maxOf(p.ID, mem.SeriesRSS))
+		raise(&high, p.MaxRSS)
+	}
+	return high
+}
+
+// devicePeak adds up the peaks of the devices' own figures; where only processes were seen, theirs.
+func (in *Input) devicePeak() mem.Optional {
+	if p := in.sumOfPeaks(mem.SeriesDeviceUsed); p.Known() {
+		return p
+	}
+	return in.sumOfPeaks(mem.SeriesDeviceProcess)
+}
+
+// sumOfPeaks adds the peaks of all series of a name, over processes and devices.
+func (in *Input) sumOfPeaks(name string) mem.Optional {
+	var sum mem.Optional
+	for _, s := range in.Run.Series {
+		if s.Name == name && len(s.Values) > 0 {
+			sum = addKnown(sum, mem.Some(s.Values[s.Peak()]))
+		}
+	}
+	return sum
+}
+
+// lead is the series that the picture leads with.
+type lead struct {
+	name    string
+	process uint32
+	series  *mem.Series
+}
+
+// leadingSeries: a device where one was used, else the host memory of the tree, else of the leader.
+func (in *Input) leadingSeries() lead {
+	for _, name := range []string{mem.SeriesReserved, mem.SeriesAllocated, mem.SeriesDeviceProcess} {
+		var best lead
+		for _, s := range in.Run.Series {
+			if s.Name != name || len(s.Values) == 0 || s.Values[s.Peak()] == 0 {
+				continue
+			}
+			if best.series == nil || s.Values[s.Peak()] > best.series.Values[best.series.Peak()] {
+				best = lead{name, s.Process, s}
+			}
+		}
+		if best.series != nil {
+			return best
+		}
+	}
+	if s := in.find(0, mem.SeriesTreeRSS); s != nil {
+		return lead{s.Name, 0, s}
+	}
+	if s := in.find(in.leader, mem.SeriesRSS); s != nil {
+		return lead{s.Name, in.leader, s}
+	}
+	return lead{mem.SeriesTreeRSS, in.leader, nil}
+}
+
+// largestAt is the process that held most at a moment.
+func (in *Input) largestAt(at int64, l lead) uint32 {
+	if l.process != 0 {
+		return l.process
+	}
+	best, most := in.leader, int64(-1)
+	for _, p := range in.Run.Processes {
+		if p.Start > at || p.End.Or(at) < at {
+			continue
+		}
+		if s := in.find(p.ID, mem.SeriesRSS); s != nil {
+			if v := s.At(at).Or(-1); v > most {
+				best, most = p.ID, v
+			}
+		}
+	}
+	return best
+}
+
+// phaseAt is what a process was doing at a moment, and after how many steps. Where the span around
+// the moment was thinned away, the same moment of the nearest kept step has the answer.
+func (in *Input) phaseAt(process uint32, at int64) (mem.Phase, mem.Optional) {
+	stepper := in.stepper(process)
+	var step mem.Optional
+	if c := in.clockOf(process); !c.minutes && at >= c.times[0]-in.firstDuration(stepper) && at <= c.times[len(c.times)-1] {
+		step = mem.Some(int64(c.at(at)))
+	}
+	phase, depth := mem.PhaseNone, int64(-1)
+	for i := range in.Run.Spans {
+		s := &in.Run.Spans[i]
+		if s.Process != stepper || s.Start > at || s.End < at || s.Phase == mem.PhaseModule || s.Phase == mem.PhaseUser {
+			continue
+		}
+		if depth < 0 || s.End-s.Start < depth {
+			phase, depth = s.Phase, s.End-s.Start
+			step = mem.Some(int64(s.Step))
+		}
+	}
+	return phase, step
+}
+
+func (in *Input) firstDuration(process uint32) int64 {
+	if steps := in.steps[process]; len(steps) > 1 {
+		return steps[1].Duration
+	}
+	return 0
+}
+
+// composition says what the peak of the host's memory was made of. The rows add up to the process
+// tree; each figure says how it was come by.
+func (in *Input) composition(r *Report, at int64, l lead) {
+	process := in.largestAt(at, lead{})
+	if l.process != 0 {
+		process = l.process
+	}
+	rss, ok := in.rssAt(process, at)
+	if !ok {
+		return
+	}
+	t := Table{
+		Name: "composition", Title: fmt.Sprintf("What %s held at the peak", in.processName(process)),
+		Columns: []Column{text("what", "what"), bytesColumn("bytes", "bytes", mem.Measured), bytesColumn("error", "±", mem.Sampled), text("label", "label")},
+	}
+	model := in.modelRows(&t, process)
+	rest, label := rss-model, mem.Measured
+	if live, variance, ok := in.heapAt(process, at); ok {
+		other := max(int64(live)-model, 0)
+		t.row("other allocations (activations, data, optimizer's temporaries)", other, int64(half95(variance)), mem.Sampled)
+		rest, label = rss-model-other, mem.Estimated
+	}
+	t.row("rest: interpreter, libraries, allocator's own, unexplained", max(rest, 0), -1, label)
+	for _, p := range in.Run.Processes {
+		if p.ID == process {
+			continue
+		}
+		if v, ok := in.rssAt(p.ID, at); ok && p.Start <= at && p.End.Or(at) >= at {
+			t.row("process "+processName(p)+" (RSS: pages it shares count again)", v, -1, mem.Measured)
+		}
+		if len(t.Rows) > 24 {
+			break
+		}
+	}
+	r.table(t)
+}
+
+func (t *Table) row(what string, bytes, half int64, label mem.Label) {
+	var e Cell
+	if half >= 0 {
+		e = half
+	}
+	t.Rows = append(t.Rows, []Cell{what, bytes, e, string(label)})
+}
+
+// modelRows adds the model's own tensors that live in host memory, and returns their sum.
+func (in *Input) modelRows(t *Table, process uint32) int64 {
+	var sum int64
+	for _, m := range in.Run.Models {
+		if m.Process != process || m.Device != "cpu" {
+			continue
+		}
+		for _, part := range []struct {
+			name  string
+			bytes mem.Optional
+		}{{"model parameters", m.Parameters}, {"gradients", m.Gradients}, {"optimizer state", m.Optimizer}} {
+			if v, ok := part.bytes.Get(); ok && v > 0 {
+				t.row(part.name, v, -1, mem.Measured)
+				sum += v
+			}
+		}
+	}
+	return sum
+}
+
+// rssAt is the RSS of a process at a moment.
+func (in *Input) rssAt(process uint32, at int64) (int64, bool) {
+	s := in.find(process, mem.SeriesRSS)
+	if s == nil {
+		return 0, false
+	}
+	return s.At(at).Get()
+}
+
+// heapAt is the sampled heap of a process at a moment: the point of its history nearest to it, or
+// its peak where that is nearer.
+func (in *Input) heapAt(process uint32, at int64) (mem.Bytes, float64, bool) {
+	h := in.Run.Heap[process]
+	if h == nil {
+		return 0, 0, false
+	}
+	found, best := mem.HeapPoint{}, int64(-1)
+	consider := func(p mem.HeapPoint) {
+		if d := max(p.Time-at, at-p.Time); best < 0 || d < best {
+			found, best = p, d
+		}
+	}
+	for _, p := range h.History {
+		consider(p)
+	}
+	if h.Peak != nil {
+		consider(mem.HeapPoint{Time: h.Peak.Time, Step: h.Peak.Step, Live: h.Peak.Live, Variance: h.Peak.Variance})
+	}
+	return found.Live, found.Variance, best >= 0
+}

@@ -1,0 +1,114 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+
+	"hightide/internal/mem"
+)
+
+// phases shows each phase of a step: how long, how high, what it leaves behind.
+func phases(in *Input, r *Report) {
+	t := Table{
+		Name: "phases", Title: "Phases",
+		Note:    "RSS of the process, read at the edges of each phase and by sampling within it. A rise is from the phase's beginning to its highest point; net is what all its stays left behind together.",
+		Columns: append([]Column{text("phase", "phase"), text("process", "process")}, stayColumns()...),
+	}
+	for _, s := range in.sortedStats(func(s *mem.PhaseStats) bool { return s.Phase != mem.PhaseModule }) {
+		name := string(s.Phase)
+		if s.Name != "" {
+			name += " " + s.Name
+		}
+		process := ""
+		if in.severalSteppers() {
+			process = in.processName(s.Process)
+		}
+		t.Rows = append(t.Rows, append([]Cell{name, textCell(process)}, stayCells(s)...))
+		if len(t.Rows) == 40 {
+			break
+		}
+	}
+	r.table(t)
+}
+
+func stayColumns() []Column {
+	return []Column{countColumn("count", "count"), nsColumn("total", "time"), nsColumn("mean", "mean"), nsColumn("max", "longest"),
+		bytesColumn("rss_peak", "peak RSS", mem.Measured), bytesColumn("rss_rise", "rise", mem.Measured),
+		bytesColumn("rss_net", "net", mem.Measured), bytesColumn("device_peak", "peak device", mem.Measured),
+		bytesColumn("device_net", "net device", mem.Measured)}
+}
+
+func stayCells(s *mem.PhaseStats) []Cell {
+	mean := int64(0)
+	if s.Count > 0 {
+		mean = s.Total / int64(s.Count)
+	}
+	return []Cell{int64(s.Count), s.Total, mean, s.Max, cell(s.RSSPeak), cell(s.RSSMaxRise), cell(s.RSSNet),
+		cell(s.DevicePeak), cell(s.DeviceNet)}
+}
+
+// sortedStats is the sums of the spans that the test lets through: by process, then as a step runs.
+func (in *Input) sortedStats(want func(*mem.PhaseStats) bool) []*mem.PhaseStats {
+	var all []*mem.PhaseStats
+	for i := range in.Run.Phases {
+		if want(&in.Run.Phases[i]) {
+			all = append(all, &in.Run.Phases[i])
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *mem.PhaseStats) int {
+		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(slices.Index(mem.Phases, a.Phase), slices.Index(mem.Phases, b.Phase)))
+	})
+	return all
+}
+
+// severalSteppers says whether more than one process has phases of its own.
+func (in *Input) severalSteppers() bool {
+	first := uint32(0)
+	for _, s := range in.Run.Phases {
+		if first != 0 && s.Process != first {
+			return true
+		}
+		first = s.Process
+	}
+	return false
+}
+
+// modules shows the root module's children: their parameters, and what memory does while each runs.
+func modules(in *Input, r *Report) {
+	t := Table{
+		Name: "modules", Title: "Modules",
+		Note: "The root module's direct children, during their forward pass.",
+		Columns: append([]Column{text("module", "module"), text("class", "class"), text("process", "process"),
+			bytesColumn("parameters", "parameters", mem.Measured), bytesColumn("buffers", "buffers", mem.Measured)}, stayColumns()...),
+	}
+	type key struct {
+		process uint32
+		name    string
+	}
+	stats := map[key]*mem.PhaseStats{}
+	for i := range in.Run.Phases {
+		if s := &in.Run.Phases[i]; s.Phase == mem.PhaseModule {
+			stats[key{s.Process, s.Name}] = s
+		}
+	}
+	for _, m := range in.Run.Modules {
+		name, process := m.Name, ""
+		if name == "" {
+			name = "(root)"
+		}
+		if in.severalSteppers() {
+			process = in.processName(m.Process)
+		}
+		row := []Cell{name, textCell(m.Class), textCell(process), int64(m.Parameters), int64(m.Buffers)}
+		if s := stats[key{m.Process, m.Name}]; s != nil {
+			row = append(row, stayCells(s)...)
+		} else {
+			row = append(row, make([]Cell, len(stayColumns()))...)
+		}
+		t.Rows = append(t.Rows, row)
+		if len(t.Rows) == 60 {
+			break
+		}
+	}
+	r.table(t)
+}

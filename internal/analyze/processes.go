@@ -1,0 +1,88 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+const processesShown = 40
+
+// processes shows every process of the tree: its own high-water marks and what it was for.
+func processes(in *Input, r *Report) {
+	all := slices.Clone(in.Run.Processes)
+	high := map[uint32]int64{}
+	for _, p := range all {
+		high[p.ID] = in.processPeak(p).Or(-1)
+	}
+	slices.SortStableFunc(all, func(a, b *mem.Process) int { return cmp.Compare(high[b.ID], high[a.ID]) })
+	t := Table{
+		Name: "processes", Title: "Processes",
+		Note: "RSS counts shared pages in every process that maps them; PSS divides them among their users, USS leaves them out.",
+		Columns: []Column{text("process", "process"), {"pid", "pid", mem.UnitCount, mem.Measured}, bytesColumn("rss", "peak RSS", mem.Measured),
+			bytesColumn("pss", "peak PSS", mem.Measured), bytesColumn("uss", "peak USS", mem.Measured),
+			bytesColumn("heap", "peak heap", mem.Sampled), bytesColumn("swap", "peak swap", mem.Measured), bytesColumn("allocated", "peak allocated", mem.Measured),
+			nsColumn("cpu", "CPU"), countColumn("threads", "threads"), nsColumn("life", "life"), text("exit", "exit"), text("command", "command")},
+	}
+	for _, p := range all[:min(len(all), processesShown)] {
+		var heap mem.Optional
+		if h := in.Run.Heap[p.ID]; h != nil {
+			heap = heapPeak(h)
+		}
+		t.Rows = append(t.Rows, []Cell{role(p), int64(p.PID), cell(in.processPeak(p)), cell(in.maxOf(p.ID, mem.SeriesPSS)),
+			cell(in.maxOf(p.ID, mem.SeriesUSS)), cell(heap), cell(nonZero(in.maxOf(p.ID, mem.SeriesSwap))), cell(in.maxOf(p.ID, mem.SeriesAllocated)),
+			cell(in.lastOf(p.ID, mem.SeriesCPU)), cell(in.maxOf(p.ID, mem.SeriesThreads)), max(p.End.Or(in.end)-p.Start, 0),
+			textCell(ending(p)), textCell(commandLine(p.Command))})
+	}
+	if left := len(all) - processesShown; left > 0 {
+		t.Note += fmt.Sprintf(" The %d that took most; %d more are left out.", processesShown, left)
+	}
+	r.table(t)
+}
+
+// processPeak is the highest RSS of a process: of the samples, and the kernel's own mark.
+func (in *Input) processPeak(p *mem.Process) mem.Optional {
+	high := p.MaxRSS
+	raise(&high, in.maxOf(p.ID, mem.SeriesRSS))
+	return high
+}
+
+// nonZero leaves out a zero that says nothing.
+func nonZero(o mem.Optional) mem.Optional {
+	if o.Or(0) == 0 {
+		return mem.Optional{}
+	}
+	return o
+}
+
+func role(p *mem.Process) string {
+	if rank, ok := p.Rank.Get(); ok && p.Role != "dataloader" {
+		return "rank " + itoa(rank)
+	}
+	if p.Role == "" {
+		return "process"
+	}
+	return p.Role
+}
+
+func ending(p *mem.Process) string {
+	if signal, ok := p.Signal.Get(); ok {
+		return "signal " + itoa(signal)
+	}
+	if code, ok := p.ExitCode.Get(); ok {
+		return itoa(code)
+	}
+	return ""
+}
+
+// commandLine shortens a command to what tells it from others.
+func commandLine(command []string) string {
+	line := strings.Join(command, " ")
+	if runes := []rune(line); len(runes) > 80 {
+		line = string(runes[:79]) + "…"
+	}
+	return line
+}

@@ -1,0 +1,76 @@
+package analyze
+
+import (
+	"math"
+	"strconv"
+
+	"hightide/internal/mem"
+)
+
+// defaultMean is the heap library's mean distance between samples, in bytes.
+const defaultMean = float64(512 * mem.KiB)
+
+// sampling says how a process's heap was sampled, and so how far its figures can be off.
+//
+// A block of size s is recorded with probability 1-exp(-s/mean) and then stands for
+// w = s/(1-exp(-s/mean)) bytes; its share of the variance is w(w-s). A site's blocks are taken to be
+// of like size, so its average weight gives s, and s the variance.
+type sampling struct{ mean float64 }
+
+func (in *Input) samplingOf(process uint32) sampling {
+	mean := defaultMean
+	if p := in.Run.Process(process); p != nil {
+		if v, err := strconv.ParseFloat(p.Facts["heap_mean_bytes"], 64); err == nil && v > 0 {
+			mean = v
+		}
+	}
+	return sampling{in.calibrate(process, mean)}
+}
+
+// calibrate raises the mean where the recorder's own variance at the peak says that it was larger:
+// it adapts to the load, and the fact holds only its last value.
+func (in *Input) calibrate(process uint32, mean float64) float64 {
+	heap := in.Run.Heap[process]
+	if heap == nil || heap.Peak == nil || heap.Peak.Variance <= 0 {
+		return mean
+	}
+	for range 8 {
+		var sum float64
+		for _, u := range heap.Peak.Sites[:min(len(heap.Peak.Sites), 2000)] {
+			sum += sampling{mean}.variance(u.Live, u.Count)
+		}
+		if sum >= 0.7*heap.Peak.Variance {
+			break
+		}
+		mean *= 1.5
+	}
+	return mean
+}
+
+// excess is w-s for a site whose blocks stand for w bytes each: the variance a byte of it carries.
+func (s sampling) excess(w float64) float64 {
+	if w <= s.mean*1.0005 {
+		return w // blocks much smaller than the mean: each stands for the mean alone
+	}
+	if w > 12*s.mean {
+		return 0
+	}
+	size := w
+	for range 24 {
+		size = w * -math.Expm1(-size/s.mean)
+	}
+	return w - size
+}
+
+// variance of what a site holds, in bytes².
+func (s sampling) variance(live mem.Bytes, count uint64) float64 {
+	if live <= 0 || count == 0 {
+		return 0
+	}
+	return float64(live) * s.excess(float64(live)/float64(count))
+}
+
+// half95 is the half width of the 95 % interval that a variance gives.
+func half95(variance float64) mem.Bytes {
+	return mem.Bytes(math.Round(1.96 * math.Sqrt(max(variance, 0))))
+}

@@ -1,0 +1,107 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+
+	"hightide/internal/mem"
+)
+
+const sitesShown = 30
+
+// holding is what the stacks that lead to one line of one process held.
+type holding struct {
+	place    place
+	process  uint32
+	stack    uint32 // the largest
+	largest  mem.Bytes
+	live     mem.Bytes
+	count    uint64
+	variance float64
+	phase    mem.Phase
+}
+
+// sites lists the lines of the program that held the heap at its highest.
+func sites(in *Input, r *Report) {
+	var all []holding
+	var total mem.Bytes
+	for _, p := range in.Run.Processes {
+		h := in.Run.Heap[p.ID]
+		if h == nil || h.Peak == nil {
+			continue
+		}
+		total += h.Peak.Live
+		all = append(all, in.holdings(p.ID, h.Peak.Sites)...)
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.SortStableFunc(all, func(a, b holding) int {
+		return cmp.Or(cmp.Compare(b.live, a.live), cmp.Compare(a.place.File, b.place.File), cmp.Compare(a.place.Line, b.place.Line))
+	})
+	t := Table{
+		Name: "sites", Title: "Lines that held the heap at its highest",
+		Note: "Estimates from a Poisson sample of the allocations; ± is half the 95 % interval. Blocks of 4 MiB and more are all recorded.",
+		Columns: []Column{text("line", "line"), text("function", "function"), bytesColumn("bytes", "bytes", mem.Sampled),
+			bytesColumn("error", "±", mem.Sampled), {"share", "share", mem.UnitMilli, mem.Sampled},
+			countColumn("samples", "samples"), text("phase", "phase"), text("process", "process"), text("file", "file")},
+	}
+	several := in.severalHeaps()
+	for _, h := range all[:min(len(all), sitesShown)] {
+		process := ""
+		if several {
+			process = in.processName(h.process)
+		}
+		share := int64(0)
+		if total > 0 {
+			share = int64(h.live) * 1000 / int64(total)
+		}
+		t.Rows = append(t.Rows, []Cell{h.place.name(), textCell(h.place.Function), int64(h.live), int64(half95(h.variance)), share,
+			int64(h.count), textCell(string(h.phase)), textCell(process), textCell(h.place.File)})
+	}
+	r.table(t)
+}
+
+func (p place) name() string {
+	switch {
+	case p.File == unknownPlace:
+		return "(no stack)"
+	case p.Native:
+		return lineName(p.Location) + " (native)"
+	}
+	return lineName(p.Location)
+}
+
+func (in *Input) severalHeaps() bool {
+	n := 0
+	for _, h := range in.Run.Heap {
+		if h.Peak != nil {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// holdings sums a complete picture of a heap by line.
+func (in *Input) holdings(process uint32, uses []mem.SiteUse) []holding {
+	s := in.samplingOf(process)
+	index := map[place]int{}
+	var all []holding
+	for _, u := range uses {
+		at := in.places.of(u.Stack)
+		i, ok := index[at]
+		if !ok {
+			i = len(all)
+			index[at] = i
+			all = append(all, holding{place: at, process: process})
+		}
+		h := &all[i]
+		h.live += u.Live
+		h.count += u.Count
+		h.variance += s.variance(u.Live, u.Count)
+		if u.Live > h.largest {
+			h.stack, h.largest, h.phase = u.Stack, u.Live, u.Phase
+		}
+	}
+	return all
+}

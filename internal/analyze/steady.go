@@ -1,0 +1,251 @@
+package analyze
+
+import (
+	"math"
+	"slices"
+
+	"hightide/internal/mem"
+)
+
+// curve is memory over steps (or minutes), in bins of time: of each bin the lowest value.
+type curve struct {
+	x []float64
+	y []float64
+}
+
+// trend is what a curve does once warm-up is over.
+type trend struct {
+	steady bool
+	slope  float64 // bytes per x
+	half   float64 // half width of its 95 % interval
+	growth float64 // bytes kept over the window
+	why    string  // of what is not steady: "flat", "stops", "jumps", "comes and goes", "too short"
+}
+
+// What it takes to call a growth steady. The figures were set by simulation (steady_test.go): planted
+// leaks of 64 KiB to 20 MiB a step against warm-up, caches that stop, saw-teeth and data loaded once.
+const (
+	warmUp       = 0.10 // of the window, not looked at
+	tail         = 0.04 // of the window, whose lowest values are not settled yet
+	leastBins    = 6
+	mostSegments = 8
+	needRising   = 0.75 // of the segments
+	significance = 4.0  // standard errors
+)
+
+// trendOf looks for steady growth. What counts is the lower envelope from the right, the lowest value
+// that is still to come: what is kept for good. A saw-tooth has a flat one, so has a cache that
+// stopped, while a leak's rises all the way.
+//
+// The window is cut into equal segments. A growth is steady when most of them rise, the later half
+// and the end no less than the rest, and no single one makes it up; a segment that stands out (one
+// table loaded amidst a leak) counts as the median. The slope is the growth over the window: of a
+// sum of sampled allocations that are never freed the noise is a random walk, for which the
+// difference of its ends is the best estimator. variance is that of the growth from sampling, least
+// the smallest growth that matters, both in bytes; grain is what one sample stands for, 0 where
+// nothing is sampled.
+func trendOf(c curve, variance, grain, least float64) trend {
+	x, kept := settle(c)
+	if len(x) < leastBins {
+		return trend{why: "too short"}
+	}
+	total := kept[len(kept)-1] - kept[0]
+	if total < least {
+		return trend{why: "flat", growth: total}
+	}
+	rises := segments(x, kept, segmentCount(len(x), total, grain))
+	rises, total = capped(rises)
+	noise := math.Sqrt(variance + square(roughness(x, kept)))
+	span := x[len(x)-1] - x[0]
+	t := trend{slope: total / span, half: 1.96 * noise / span, growth: total}
+	t.why = shape(rises, total)
+	if t.why == "" && total < significance*noise {
+		t.why = "flat"
+	}
+	if t.why == "" && total < least {
+		t.why = "jumps"
+	}
+	t.steady = t.why == ""
+	return t
+}
+
+// settle cuts the warm-up and the unsettled tail off a curve and turns it into what is kept.
+func settle(c curve) (x, kept []float64) {
+	n := len(c.x)
+	if n < leastBins {
+		return nil, nil
+	}
+	kept = slices.Clone(c.y)
+	for i := n - 2; i >= 0; i-- {
+		kept[i] = min(kept[i], kept[i+1])
+	}
+	span := c.x[n-1] - c.x[0]
+	from, to := 0, n-max(1, int(math.Ceil(tail*float64(n))))
+	for from < n && c.x[from] < c.x[0]+warmUp*span {
+		from++
+	}
+	if to-from < leastBins-1 {
+		return nil, nil
+	}
+	return c.x[from:to], kept[from:to]
+}
+
+// segmentCount is how many segments the bins and the samples can fill: a leak of few samples would
+// leave some of many empty by chance.
+func segmentCount(bins int, total, grain float64) int {
+	n := min(mostSegments, bins-1)
+	if grain > 0 {
+		n = min(n, int(total/grain/4))
+	}
+	return max(n, 4)
+}
+
+// segments is the rise in each of n stretches of equal length.
+func segments(x, y []float64, n int) []float64 {
+	rises := make([]float64, n)
+	from, at := y[0], 0
+	for k := range rises {
+		edge := x[0] + (x[len(x)-1]-x[0])*float64(k+1)/float64(n)
+		for at+1 < len(x) && x[at+1] <= edge+1e-9 {
+			at++
+		}
+		value := y[at]
+		if at+1 < len(x) && x[at] < edge { // between two bins
+			value += (y[at+1] - y[at]) * (edge - x[at]) / (x[at+1] - x[at])
+		}
+		rises[k], from = value-from, value
+	}
+	return rises
+}
+
+// capped replaces what stands out by the median, and returns the sum with it.
+func capped(rises []float64) ([]float64, float64) {
+	median := medianFloat(rises)
+	var sum float64
+	fair := make([]float64, len(rises))
+	for i, r := range rises {
+		if r > 3*median {
+			r = median
+		}
+		fair[i] = r
+		sum += r
+	}
+	return fair, sum
+}
+
+// shape names what is wrong with a growth; "" where it is steady.
+func shape(rises []float64, total float64) string {
+	n := len(rises)
+	mean := total / float64(n)
+	if total <= 0 {
+		return "jumps"
+	}
+	rising := 0
+	var later float64
+	for i, r := range rises {
+		if r > 0.2*mean {
+			rising++
+		}
+		if i >= (n+1)/2 {
+			later += r
+		}
+	}
+	switch {
+	case later < 0.5*0.6*total, rises[n-1] < 0.25*mean && rises[n-2] < 0.6*mean, rises[n-1] <= 0:
+		return "stops"
+	case float64(rising) < needRising*float64(n):
+		return "comes and goes"
+	}
+	return ""
+}
+
+// roughness is how far what is kept strays from a straight line, in bytes: by its median.
+func roughness(x, kept []float64) float64 {
+	slope := (kept[len(kept)-1] - kept[0]) / (x[len(x)-1] - x[0])
+	var strays []float64
+	for i := 1; i < len(x); i++ {
+		strays = append(strays, math.Abs(kept[i]-kept[i-1]-slope*(x[i]-x[i-1])))
+	}
+	return 1.4826 * medianFloat(strays)
+}
+
+// patternOf names what a curve does as a whole, for people.
+func patternOf(c curve) string {
+	n := len(c.y)
+	if n < 16 {
+		return ""
+	}
+	sorted := slices.Sorted(slices.Values(c.y[n/10:]))
+	low, mid, high := sorted[len(sorted)/20], sorted[len(sorted)/2], sorted[len(sorted)-1]
+	drops, rise := 0, 0.0
+	top := c.y[n/10]
+	bottom := top
+	for _, v := range c.y[n/10:] {
+		switch {
+		case v > top:
+			top = v
+		case top-v > 0.5*(high-low) && high > low:
+			drops++
+			top, bottom = v, v
+		}
+		bottom = min(bottom, v)
+		rise = max(rise, v-bottom)
+	}
+	switch {
+	case high-low < 0.03*max(mid, 1):
+		return "steady"
+	case drops >= 3:
+		return "saw-tooth"
+	case high-sorted[len(sorted)*95/100] > 0.5*(high-low) && drops >= 1:
+		return "spike"
+	case c.y[n-1]-c.y[n/10] > 0.5*(high-low):
+		return "drift"
+	}
+	return "uneven"
+}
+
+func square(v float64) float64 { return v * v }
+
+func medianFloat(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	mid := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[mid]
+	}
+	return (sorted[mid-1] + sorted[mid]) / 2
+}
+
+func medianInt(values []int64) int64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// binned turns samples into a curve of at most n bins between two moments, each with the lowest
+// value in it. at maps a moment to steps.
+func binned(times, values []int64, from, to int64, n int, at func(int64) float64) curve {
+	i, _ := slices.BinarySearch(times, from)
+	end, _ := slices.BinarySearch(times, to+1)
+	count := end - i
+	n = min(n, count)
+	c := curve{}
+	for b := range n {
+		first, last := i+b*count/n, i+(b+1)*count/n
+		low := values[first]
+		for _, v := range values[first:last] {
+			low = min(low, v)
+		}
+		x := at(times[first])
+		if len(c.x) > 0 && x <= c.x[len(c.x)-1] {
+			c.y[len(c.y)-1] = min(c.y[len(c.y)-1], float64(low))
+			continue
+		}
+		c.x, c.y = append(c.x, x), append(c.y, float64(low))
+	}
+	return c
+}
+
+// bytesPer rounds a rate to whole bytes.
+func bytesPer(rate float64) mem.Bytes { return mem.Bytes(math.Round(rate)) }

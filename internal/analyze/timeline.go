@@ -1,0 +1,234 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+
+	"hightide/internal/mem"
+)
+
+// How much of a run the picture carries: enough for a wide screen, and a report of an hour's run
+// under a megabyte.
+const (
+	leadPoints      = 2000
+	allPoints       = 16000
+	leastPoints     = 200
+	barsShown       = 2500
+	stepsShown      = 1000
+	marksShown      = 200
+	processesCurved = 12
+)
+
+// timeline makes the picture: curves thinned without losing their peaks, an even selection of phases
+// and steps, and marks for what happened.
+func timeline(in *Input, r *Report) {
+	in.curves(r)
+	in.bars(r)
+	in.stepPoints(r)
+	in.marks(r)
+}
+
+// curveNames are the series that the picture can show, most wanted first.
+var curveNames = []struct{ name, title string }{
+	{mem.SeriesTreeRSS, "RSS, all processes"}, {mem.SeriesTreePSS, "PSS, all processes"}, {mem.SeriesAllocated, "allocated"},
+	{mem.SeriesReserved, "reserved"}, {mem.SeriesDeviceUsed, "device, used"}, {mem.SeriesDeviceProcess, "device, process"},
+	{mem.SeriesRSS, "RSS"}, {mem.SeriesHeapLive, "heap, live"}, {mem.SeriesTreeUSS, "USS, all processes"}, {mem.SeriesCgroupUsed, "control group, used"},
+	{mem.SeriesCgroupLimit, "control group, limit"}, {mem.SeriesSystemAvailable, "system, available"}, {mem.SeriesSwap, "swap"},
+	{mem.SeriesPSS, "PSS"}, {mem.SeriesDeviceUtilisation, "utilisation"}, {mem.SeriesDeviceTemperature, "temperature"},
+	{mem.SeriesDevicePower, "power"}, {mem.SeriesInactiveSplit, "unusable gaps"}, {mem.SeriesMajorFaults, "major faults"},
+}
+
+func (in *Input) curves(r *Report) {
+	large := in.largestProcesses(processesCurved)
+	rank := map[string]int{}
+	for i, c := range curveNames {
+		rank[c.name] = i
+	}
+	var chosen []*mem.Series
+	for _, s := range in.Run.Series {
+		_, known := rank[s.Name]
+		if !known || len(s.Values) == 0 || s.Process != 0 && !large[s.Process] || quiet(s) {
+			continue
+		}
+		chosen = append(chosen, s)
+	}
+	slices.SortStableFunc(chosen, func(a, b *mem.Series) int {
+		return cmp.Or(cmp.Compare(rank[a.Name], rank[b.Name]), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Device, b.Device))
+	})
+	share := leadPoints
+	if len(chosen) > 1 {
+		share = min(max((allPoints-leadPoints)/(len(chosen)-1), leastPoints), leadPoints)
+	}
+	for i, s := range chosen {
+		points := share
+		if i == 0 {
+			points = leadPoints
+		}
+		title := curveNames[rank[s.Name]].title
+		if s.Process != 0 {
+			title += ", " + in.processName(s.Process)
+		}
+		if s.Device != "" {
+			title += " on " + s.Device
+		}
+		curve := Series{Name: s.Name, Title: title, Process: s.Process, Device: s.Device, Unit: s.Unit, Label: s.Label, Error: s.Error}
+		curve.X, curve.Y = thin(s.Times, s.Values, points)
+		for i := range curve.X {
+			curve.X[i] = in.since(curve.X[i])
+		}
+		r.Series = append(r.Series, curve)
+	}
+}
+
+// quiet series have nothing to show: all zero, where zero is the ordinary case.
+func quiet(s *mem.Series) bool {
+	switch s.Name {
+	case mem.SeriesSwap, mem.SeriesMajorFaults, mem.SeriesInactiveSplit, mem.SeriesAllocated, mem.SeriesReserved, mem.SeriesDeviceProcess:
+		return s.Values[s.Peak()] == 0
+	}
+	return false
+}
+
+func (in *Input) largestProcesses(n int) map[uint32]bool {
+	all := slices.Clone(in.Run.Processes)
+	high := map[uint32]int64{}
+	for _, p := range all {
+		high[p.ID] = in.processPeak(p).Or(0)
+	}
+	slices.SortStableFunc(all, func(a, b *mem.Process) int { return cmp.Compare(high[b.ID], high[a.ID]) })
+	chosen := map[uint32]bool{in.leader: true}
+	for _, p := range all {
+		if len(chosen) >= n {
+			break
+		}
+		chosen[p.ID] = true
+	}
+	return chosen
+}
+
+// thin keeps at most n points of a curve: the first, the last, and of each stretch of time its
+// lowest and its highest, so that no peak is lost. It returns fresh slices.
+func thin(times, values []int64, n int) ([]int64, []int64) {
+	if len(times) <= n {
+		return slices.Clone(times), slices.Clone(values)
+	}
+	buckets := (n - 2) / 2
+	x, y := make([]int64, 0, n), make([]int64, 0, n)
+	keep := func(i int) { x, y = append(x, times[i]), append(y, values[i]) }
+	keep(0)
+	first, last := times[0], times[len(times)-1]
+	width := max((last-first)/int64(buckets)+1, 1)
+	for i := 1; i < len(times)-1; {
+		bucket := (times[i] - first) / width
+		low, high := i, i
+		for ; i < len(times)-1 && (times[i]-first)/width == bucket; i++ {
+			if values[i] < values[low] {
+				low = i
+			}
+			if values[i] > values[high] {
+				high = i
+			}
+		}
+		keep(min(low, high))
+		if low != high {
+			keep(max(low, high))
+		}
+	}
+	keep(len(times) - 1)
+	return x, y
+}
+
+// bars selects spans for the timeline: all, or those of whole steps at even distances. Modules lie
+// inside forward and are left out where they would crowd out whole steps.
+func (in *Input) bars(r *Report) {
+	stepsAll := map[stepKey]int{}
+	total, withModules := 0, 0
+	for i := range in.Run.Spans {
+		s := &in.Run.Spans[i]
+		withModules++
+		if s.Phase != mem.PhaseModule {
+			total++
+			stepsAll[stepKey{s.Process, s.Step}]++
+		}
+	}
+	stride := uint64(1)
+	for kept := total; kept > barsShown; {
+		stride++
+		if stride > 64 {
+			stride += stride / 8
+		}
+		kept = 0
+		for k, n := range stepsAll {
+			if k.step%stride == 0 {
+				kept += min(n, 64)
+			}
+		}
+		if stride > 1<<40 {
+			break
+		}
+	}
+	inStep := map[stepKey]int{}
+	for i := range in.Run.Spans {
+		s := &in.Run.Spans[i]
+		if s.Step%stride != 0 || s.Phase == mem.PhaseModule && withModules > barsShown || len(r.Phases) >= barsShown {
+			continue
+		}
+		if k := (stepKey{s.Process, s.Step}); stride > 1 {
+			if inStep[k]++; inStep[k] > 64 {
+				continue
+			}
+		}
+		r.Phases = append(r.Phases, PhaseBar{s.Process, s.Phase, s.Name, s.Step, in.since(s.Start), in.since(s.End)})
+	}
+	slices.SortStableFunc(r.Phases, func(a, b PhaseBar) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
+	})
+}
+
+type stepKey struct {
+	process uint32
+	step    uint64
+}
+
+func (in *Input) stepPoints(r *Report) {
+	large := in.largestProcesses(processesCurved)
+	total := 0
+	for id, steps := range in.steps {
+		if large[id] {
+			total += len(steps)
+		}
+	}
+	stride := (total + stepsShown - 1) / stepsShown
+	for _, p := range in.Run.Processes {
+		if !large[p.ID] {
+			continue
+		}
+		steps := in.steps[p.ID]
+		for i, s := range steps {
+			if i%max(stride, 1) == 0 || i == len(steps)-1 {
+				r.Steps = append(r.Steps, StepPoint{s.Process, s.Number, in.since(s.Time), s.RSS, s.Heap, s.Device})
+			}
+		}
+	}
+}
+
+// marks are the events worth a line on the timeline.
+func (in *Input) marks(r *Report) {
+	for _, e := range in.Run.Events {
+		switch e.Kind {
+		case "oom", "kill", "alert", "exception", "stop", "gap":
+		default:
+			continue
+		}
+		if len(r.Marks) < marksShown {
+			r.Marks = append(r.Marks, Mark{in.since(e.Time), e.Kind, firstLine(e.Text, 160), e.Process})
+		}
+	}
+	if t, ok := r.Headline.Peak.Time.Get(); ok {
+		r.Marks = append(r.Marks, Mark{t, "peak", "peak", r.Headline.Peak.Process})
+	}
+	for _, s := range in.Run.Snapshots {
+		r.Marks = append(r.Marks, Mark{in.since(s.Time), "snapshot", s.Name, s.Process})
+	}
+	slices.SortStableFunc(r.Marks, func(a, b Mark) int { return cmp.Compare(a.Time, b.Time) })
+}
