@@ -27,6 +27,8 @@ class Agent:
         self.pid = -1
         self.channel: Optional[channels.Channel] = None
         self.on_renew: list[Callable[[], None]] = []  # called in a new process before its first record
+        self.at_end: list[Callable[[], None]] = []  # called when the interpreter ends
+        self.cpu_ns = 0  # of our own thread
         self.facts: dict[str, Any] = {}
         self._frameworks: list[dict[str, Any]] = []
         self._logged: set[str] = set()
@@ -98,7 +100,7 @@ class Agent:
         """Say that the interpreter ends in an orderly way."""
         if os.getpid() != self.pid or self.channel is None:
             return
-        fields: dict[str, Any] = {"type": "bye"}
+        fields: dict[str, Any] = {"type": "bye", "cpu_ns": self.cpu_ns}
         peak = _peak_rss()
         if peak is not None:
             fields["maxrss_bytes"] = peak

@@ -40,4 +40,6 @@ def _end() -> None:
         ending.report(agent)
     except Exception as error:
         agent.log("could not report how the program ended", error)
+    for function in agent.at_end:
+        function()
     agent.bye()

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from .. import control
 from ..agent import Agent
-from ..pytorch import data, modules, optimizers, wrapped
+from ..holders import Holders
+from ..pytorch import cuda, data, model, modules, optimizers, wrapped
 from ..tracker import Tracker
 
 Watch = Callable[[str, Callable[[Any], None]], None]
@@ -21,11 +23,14 @@ Watch = Callable[[str, Callable[[Any], None]], None]
 
 def install(agent: Agent, torch: Any, watch: Watch) -> None:
     """Observe this process's use of torch, which has just been imported."""
-    cuda = getattr(torch.version, "cuda", None)
-    agent.framework("torch", str(torch.__version__), cuda=cuda or "none")
+    built_for = getattr(torch.version, "cuda", None)
+    agent.framework("torch", str(torch.__version__), cuda=built_for or "none")
     tracker = Tracker(agent)
     roots = modules.Roots(agent, tracker, torch)
     steps = optimizers.Steps(agent, tracker, roots, torch)
+    holders = Holders(agent, torch)
+    models = model.Model(agent, roots, steps, torch)
+    tracker.at_step_end += [models.step_ended, holders.step_ended]
     parts: list[tuple[str, Callable[[], None]]] = [
         ("backward passes", lambda: wrapped.backward(tracker, torch)),
         ("checkpoints", lambda: wrapped.save(tracker, torch)),
@@ -34,11 +39,13 @@ def install(agent: Agent, torch: Any, watch: Watch) -> None:
         ("optimizers", lambda: watch("torch.optim.optimizer", steps.install)),
         ("gradient scalers", lambda: watch("torch.amp.grad_scaler", steps.install_scaler)),
         ("gradient scalers", lambda: watch("torch.cuda.amp.grad_scaler", steps.install_scaler)),
+        ("devices", lambda: cuda.install(agent, tracker, torch)),
         ("data loaders", lambda: watch("torch.utils.data.dataloader", data.loader(agent, tracker))),
-        ("data workers", lambda: watch("torch.utils.data._utils.worker", data.worker(agent))),
+        ("data workers", lambda: watch("torch.utils.data._utils.worker", data.worker(agent, holders))),
     ]
     for name, part in parts:
         try:
             part()
         except Exception as error:
             agent.log("could not observe %s" % name, error)
+    tracker.at_step_end.append(control.stopper(agent))  # the last one: it may end the program

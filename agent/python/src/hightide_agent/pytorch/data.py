@@ -1,12 +1,17 @@
-"""DataLoader: the data phase in the process that trains, and the workers' role."""
+"""DataLoader: the data phase in the process that trains, the workers' role, and what grows in them."""
 
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any, Callable
 
+from .. import oom
 from ..agent import Agent
+from ..holders import Holders
 from ..tracker import DATA, Tracker
+
+FETCH = "torch.utils.data._utils.fetch"
 
 
 def loader(agent: Agent, tracker: Tracker) -> Callable[[Any], None]:
@@ -23,6 +28,9 @@ def loader(agent: Agent, tracker: Tracker) -> Callable[[Any], None]:
             entered = tracker.enter(DATA)
             try:
                 return original(self)
+            except (MemoryError, RuntimeError) as error:
+                oom.notice(agent, error, tracker.steps)
+                raise
             finally:
                 if entered:
                     tracker.leave(DATA)
@@ -32,8 +40,11 @@ def loader(agent: Agent, tracker: Tracker) -> Callable[[Any], None]:
     return install
 
 
-def worker(agent: Agent) -> Callable[[Any], None]:
-    """Let a worker process say that it is one."""
+def worker(agent: Agent, holders: Holders) -> Callable[[Any], None]:
+    """Let a worker process say that it is one, and look for what grows in it with each batch.
+
+    One batch of one worker stands for as many training steps as there are workers.
+    """
 
     def install(module: Any) -> None:
         original = module._worker_loop
@@ -41,8 +52,28 @@ def worker(agent: Agent) -> Callable[[Any], None]:
         @functools.wraps(original)
         def _worker_loop(*args: Any, **kwargs: Any) -> Any:
             agent.set_role("dataloader")
+            fetch = module._utils.fetch if hasattr(module, "_utils") else sys.modules.get(FETCH)
+            for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
+                kind = getattr(fetch, name, None)
+                if kind is not None:
+                    kind.fetch = _counted(kind.fetch, holders, module)
             return original(*args, **kwargs)
 
         module._worker_loop = _worker_loop
 
     return install
+
+
+def _counted(original: Callable[..., Any], holders: Holders, module: Any) -> Callable[..., Any]:
+    batches = 0
+
+    @functools.wraps(original)
+    def fetch(*args: Any, **kwargs: Any) -> Any:
+        nonlocal batches
+        result = original(*args, **kwargs)
+        batches += 1
+        info = module.get_worker_info()
+        holders.step_ended(batches, 1.0 / max(1, info.num_workers if info is not None else 1))
+        return result
+
+    return fetch

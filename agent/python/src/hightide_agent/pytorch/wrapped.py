@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
+from .. import oom
 from ..agent import Agent
 from ..tracker import BACKWARD, CHECKPOINT, Tracker
 from .modules import Roots
@@ -40,6 +41,9 @@ def backward(tracker: Tracker, torch: Any) -> None:
         entered = tracker.enter(BACKWARD)
         try:
             return original(*args, **kwargs)
+        except (MemoryError, RuntimeError) as error:
+            oom.notice(tracker.agent, error, tracker.steps)
+            raise
         finally:
             if entered:
                 tracker.micro_steps += 1

@@ -1,0 +1,125 @@
+"""The line where a container grows, from the source text of the program.
+
+Looks for `name.append(…)` and its kin, `name += …`, `name[…] = …`, and for tensors `name = name + …`;
+failing that, the line that first assigns the name.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
+
+GROWERS = frozenset(
+    ("append", "appendleft", "extend", "extendleft", "add", "insert", "update", "setdefault", "__setitem__", "push")
+)
+MAX_SOURCE = 1 << 20  # bytes of a file that is parsed
+_LOOPS = (ast.For, ast.While, ast.AsyncFor)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Place(NamedTuple):
+    """A line of a file, in a function; score says how sure it is."""
+
+    file: str
+    line: int
+    function: str
+    score: int
+
+
+def find(file: str, name: str, attribute: bool, inside: Optional[Tuple[int, str]] = None) -> Optional[Place]:
+    """Find where the variable, or with `attribute` the attribute, called name grows in a file.
+
+    Args:
+        inside: first line and name of the function whose local it is; None: a global or an attribute.
+    Returns:
+        The likeliest place, or None where the file cannot be read or never mentions it so.
+    """
+    tree = _parsed(file)
+    if tree is None:
+        return None
+    best: Optional[Place] = None
+    for node, function, in_loop, owners in _walk(tree):
+        score = _score(node, name, attribute)
+        if not score:
+            continue
+        if inside is not None:
+            if not any(o == inside for o in owners):
+                continue
+        elif not attribute and score == 1 and function:
+            continue  # a local of the same name
+        score = score * 4 + 2 * bool(function) + in_loop
+        if best is None or score > best.score:
+            best = Place(file, getattr(node, "lineno", 0), function, score)
+    return best
+
+
+_trees: "dict[str, Any]" = {}
+
+
+def _parsed(file: str) -> Any:
+    if file not in _trees:
+        try:
+            with open(file, "rb") as source:
+                text = source.read(MAX_SOURCE + 1)
+            _trees[file] = ast.parse(text) if len(text) <= MAX_SOURCE else None
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            _trees[file] = None
+    return _trees[file]
+
+
+def _walk(tree: Any) -> "Iterator[Tuple[Any, str, bool, List[Tuple[int, str]]]]":
+    """Every node with its enclosing function's qualified name, whether in a loop, and all enclosing ones."""
+    todo: List[Any] = [(tree, "", False, [])]
+    while todo:
+        node, qualified, in_loop, owners = todo.pop()
+        yield node, qualified, in_loop, owners
+        if isinstance(node, _FUNCTIONS + (ast.ClassDef,)):
+            qualified = (qualified + "." if qualified else "") + node.name
+            in_loop = False
+            if isinstance(node, _FUNCTIONS):
+                first = min([node.lineno] + [d.lineno for d in node.decorator_list])
+                owners = owners + [(first, node.name)]
+        elif isinstance(node, _LOOPS):
+            in_loop = True
+        for child in ast.iter_child_nodes(node):
+            todo.append((child, qualified, in_loop, owners))
+
+
+def _score(node: Any, name: str, attribute: bool) -> int:
+    """3: makes it grow; 2: makes it grow one level down; 1: defines it; 0: none of these."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWERS:
+        return 3 if _is(node.func.value, name, attribute) else 2 * _is_below(node.func.value, name, attribute)
+    if isinstance(node, ast.AugAssign):
+        return 3 if _is(node.target, name, attribute) else 2 * _is_below(node.target, name, attribute)
+    if isinstance(node, (ast.Assign, ast.AnnAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            if isinstance(target, ast.Subscript) and _is(target.value, name, attribute):
+                return 3
+            if _is(target, name, attribute):
+                value = node.value
+                again = value is not None and any(
+                    _is(part, name, attribute) for part in ast.walk(value) if part is not value
+                )
+                return 3 if again else 1
+    return 0
+
+
+def _is(node: Any, name: str, attribute: bool) -> bool:
+    if attribute:
+        return isinstance(node, ast.Attribute) and node.attr == name
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_below(node: Any, name: str, attribute: bool) -> bool:
+    """Whether node is `name[…]`, `name.get(…)` or the like."""
+    for _ in range(4):
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        else:
+            return False
+        if _is(node, name, attribute):
+            return True
+    return False

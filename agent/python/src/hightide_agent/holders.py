@@ -1,0 +1,258 @@
+"""Containers that keep growing: what holds a leak's bytes, by name and line.
+
+A look walks what the program's names reach (reach.py) and notes sizes by object number; looks are at steps
+that double, and whenever the engine asks. What has grown at a steady rate over LOOKS looks and
+holds more than small change becomes a `holder` record. No object is kept between looks.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from time import monotonic_ns
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from .agent import Agent
+from .reach import Found, instance_dict, walk
+
+BUDGET_NS = 15_000_000  # of one look
+FIRST_LOOK = 6  # steps; then 12, 24, 48 …
+LOOKS = 3  # readings that must agree
+EVENNESS = 1.6  # largest ratio between the growth rates of successive looks
+SMALL = 512  # bytes a step below which growth is not worth a word
+MAX_REPORTED = 32
+NEWEST = 4  # items whose size stands for all
+DEEP = 4  # levels of containers inside an item that are measured
+MAX_GRAPH = 4000  # nodes of an autograd graph that are counted
+
+
+class _Trail(NamedTuple):
+    name: str
+    sizes: List[Tuple[int, int]]  # (step, items)
+
+
+class Holders:
+    """The growth watch of one process. `torch` may be None: then tensors are not known as such."""
+
+    def __init__(self, agent: Agent, torch: Any = None) -> None:
+        self.agent = agent
+        self.torch = torch
+        self.tensor_types = frozenset((torch.Tensor, torch.nn.Parameter) if torch is not None else ())
+        agent.on_renew.append(self.forget)
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew in a forked child."""
+        self.trails: Dict[int, _Trail] = {}
+        self.next_look = FIRST_LOOK
+        self.reported: Dict[str, float] = {}
+        self._asked = -1
+
+    def step_ended(self, step: int, per_step: float = 1.0) -> None:
+        """Look, if it is time. `per_step`: how many training steps one of these steps stands for."""
+        channel = self.agent.channel
+        asked = channel.hunt_seq() if channel is not None else 0
+        if step < self.next_look and asked == self._asked:
+            return
+        self._asked = asked
+        if step >= self.next_look:
+            self.next_look = max(2 * self.next_look, step + 1)
+        try:
+            self.look(step, sys._getframe(1), per_step)
+        except Exception as error:
+            self.agent.log("could not look for growing containers", error)
+
+    def look(self, step: int, frame: Any, per_step: float) -> None:
+        """Take sizes of all that is in reach; report what has been growing."""
+        trails: Dict[int, _Trail] = {}
+        changed: List[Tuple[Found, float]] = []
+        for found in walk(frame, self.tensor_types, monotonic_ns() + BUDGET_NS):
+            size = self._size(found.thing)
+            if size < 0:
+                continue
+            # A tensor that accumulates is a new object at each step: there the name is the trail.
+            key = hash(found.name) if type(found.thing) in self.tensor_types else id(found.thing)
+            trails[key] = trail = self._continued(self.trails.get(key), found.name, step, size)
+            rate = steady_rate(trail.sizes)
+            if rate > 0:
+                changed.append((found, rate))
+            elif self.reported.get(found.name, 0) > 0 and all(old == size for _, old in trail.sizes[-2:]):
+                changed.append((found, 0.0))  # it was cleared, or has stopped
+        self.trails = trails
+        for found, rate in changed:
+            self._report(found, rate * per_step, step)
+
+    def _continued(self, old: Optional[_Trail], name: str, step: int, size: int) -> _Trail:
+        """The trail with one more reading; a new one where the object is another or has shrunk."""
+        if old is None or old.name != name or old.sizes[-1][1] > size:
+            return _Trail(name, [(step, size)])
+        if old.sizes[-1][0] == step:
+            return old
+        return _Trail(name, old.sizes[-4:] + [(step, size)])
+
+    def _size(self, thing: Any) -> int:
+        if type(thing) in self.tensor_types:
+            node = thing.grad_fn
+            return -1 if node is None else graph_nodes(node)
+        if type(thing) is deque and thing.maxlen is not None:
+            return -1  # bounded
+        return len(thing)
+
+    def _report(self, found: Found, rate: float, step: int) -> None:
+        if len(self.reported) >= MAX_REPORTED and found.name not in self.reported:
+            return
+        thing = found.thing
+        if type(thing) in self.tensor_types:
+            kind, items, contains, held, graph = "autograd graph", self._size(thing), "graph node", 0, True
+        else:
+            kind, items = type(thing).__name__, len(thing)
+            contains, bytes_each, tensor_each, graph = self._newest(thing)
+            if rate > 0 and rate * bytes_each < SMALL and not graph:
+                return
+            held = int(tensor_each * items)
+        self.reported[found.name] = rate
+        place = self._place(found)
+        record: Dict[str, Any] = {
+            "type": "holder", "step": step, "kind": kind, "name": found.name, "file": place[0], "line": place[1],
+            "function": place[2], "items": items, "items_per_step": round(rate, 4), "contains": contains,
+            "graph": graph,
+        }  # fmt: skip
+        if held:
+            record["tensor_bytes"] = held
+        self.agent.record(record)
+
+    def _place(self, found: Found) -> Tuple[str, int, str]:
+        from . import growth_lines
+
+        owner = found.owner
+        files = [owner.file] if owner.file else []
+        best = None
+        for file in files:
+            best = growth_lines.find(file, found.leaf, owner.attribute, owner.inside)
+        if (best is None or best.score < 8) and owner.inside is None:
+            for file in _user_files():
+                for attribute in (owner.attribute, True):
+                    place = growth_lines.find(file, found.leaf, attribute)
+                    if place is not None and place.score >= 8 and (best is None or place.score > best.score):
+                        best = place
+        if best is None or (best.score < 8 and owner.inside is not None):
+            wider = growth_lines.find(owner.file, found.leaf, owner.attribute)
+            best = wider if best is None or (wider is not None and wider.score > best.score) else best
+        if best is None:
+            return owner.file, owner.inside[0] if owner.inside else 0, owner.function
+        return best.file, best.line, best.function
+
+    def _newest(self, thing: Any) -> Tuple[str, float, float, bool]:
+        """Type name, bytes and tensor bytes of a typical new item; whether one holds an autograd graph."""
+        kind = type(thing)
+        if kind is list:
+            items = thing[-NEWEST:]
+        elif kind is set:
+            items = [item for _, item in zip(range(NEWEST), thing)]
+        elif hasattr(kind, "values"):
+            items = [value for _, value in zip(range(NEWEST), reversed(thing.values()))]
+        else:
+            items = [thing[-1 - i] for i in range(min(NEWEST, len(thing)))]
+        if not items:
+            return "", 64.0, 0.0, False
+        measure = _Measure(self)
+        for item in items:
+            measure.add(item, 0)
+        n = float(len(items))
+        return type(items[0]).__name__, measure.total / n, measure.tensors / n, measure.graph
+
+
+class _Measure:
+    """Adds up what a few items hold, shared storage once, to a small depth."""
+
+    def __init__(self, holders: Holders) -> None:
+        self.types = holders.tensor_types
+        numpy = sys.modules.get("numpy")
+        self.array = getattr(numpy, "ndarray", None) if numpy is not None else None
+        self.total = self.tensors = 0.0
+        self.graph = False
+        self.seen: "set[Any]" = set()
+        self.visits = 0
+
+    def add(self, thing: Any, depth: int) -> None:
+        """Count one object and what is in it."""
+        self.visits += 1
+        kind = type(thing)
+        if id(thing) in self.seen or self.visits > 2000:
+            return
+        self.seen.add(id(thing))
+        if kind in self.types:
+            self._tensor(thing)
+            return
+        if self.array is not None and kind is self.array:
+            base = thing.base if type(thing.base) is self.array else thing
+            if ("array", id(base)) not in self.seen:
+                self.seen.add(("array", id(base)))
+                self.total += base.nbytes
+                self.tensors += base.nbytes
+            return
+        if kind is str or kind is bytes or kind is bytearray:
+            self.total += len(thing) + 50
+            return
+        self.total += 32
+        if depth >= DEEP:
+            return
+        if kind in (list, tuple, set, frozenset):
+            for item in list(thing)[:256]:
+                self.add(item, depth + 1)
+            self.total += 8 * len(thing)
+        elif kind is dict:
+            for item in list(thing.values())[:256]:
+                self.add(item, depth + 1)
+            self.total += 64 * len(thing)
+        elif kind not in (int, float, bool, type(None), type):
+            for value in (instance_dict(thing) or {}).copy().values():
+                self.add(value, depth + 1)
+
+    def _tensor(self, tensor: Any) -> None:
+        if tensor.grad_fn is not None:
+            self.graph = True
+        try:
+            storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+            key = ("storage", storage.data_ptr())
+            if key not in self.seen:
+                self.seen.add(key)
+                self.total += storage.nbytes()
+                self.tensors += storage.nbytes()
+        except Exception:  # no storage: meta, sparse
+            return
+
+
+def steady_rate(sizes: List[Tuple[int, int]]) -> float:
+    """Items a step, if the last LOOKS readings (step, items) grew at an even rate; else 0."""
+    if len(sizes) < LOOKS:
+        return 0.0
+    last = sizes[-LOOKS:]
+    rates = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(last, last[1:])]
+    if min(rates) <= 0 or max(rates) > EVENNESS * min(rates):
+        return 0.0
+    return (last[-1][1] - last[0][1]) / (last[-1][0] - last[0][0])
+
+
+def graph_nodes(node: Any) -> int:
+    """Nodes of the autograd graph above a tensor; -1 where there are more than MAX_GRAPH."""
+    seen, todo = {node}, [node]
+    while todo:
+        for inner, _ in todo.pop().next_functions:
+            if inner is not None and inner not in seen:
+                if len(seen) >= MAX_GRAPH:
+                    return -1
+                seen.add(inner)
+                todo.append(inner)
+    return len(seen)
+
+
+def _user_files() -> List[str]:
+    from .places import is_library
+
+    files: List[str] = []
+    for module in list(sys.modules.values()):
+        file: Optional[Any] = getattr(type(module), "__dict__", None) and vars(module).get("__file__")
+        if type(file) is str and file.endswith(".py") and not is_library(file) and file not in files:
+            files.append(file)
+    return files[:50]

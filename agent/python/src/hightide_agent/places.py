@@ -1,0 +1,52 @@
+"""Lines of the program: which are the user's own, and where an exception came from."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .masking import mask
+
+
+def text_of(error: BaseException) -> str:
+    """The exception's message, secrets masked."""
+    try:
+        return mask(str(error)[:4000])
+    except Exception:
+        return ""
+
+
+def where(error: BaseException) -> "tuple[str, int, str]":
+    """File, line and function of the innermost frame that is the user's own, else the innermost."""
+    found = ("", 0, "")
+    trace: Any = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not found[0] or not is_library(code.co_filename):
+            found = (code.co_filename, trace.tb_lineno or 0, getattr(code, "co_qualname", code.co_name))
+        trace = trace.tb_next
+    return found
+
+
+def is_library(filename: str) -> bool:
+    """Whether a source file belongs to Python or an installed package, not to the user."""
+    return (
+        "site-packages" in filename
+        or "dist-packages" in filename
+        or filename.startswith("<")
+        or filename.startswith((sys.base_prefix + "/lib/python", sys.prefix + "/lib/python"))
+        or "/hightide_agent/" in filename
+    )
+
+
+def caller(frame: Any) -> "tuple[str, int, str]":
+    """File, line and function of the innermost frame, from this one outwards, that is the user's own."""
+    innermost = frame
+    while frame is not None:
+        code = frame.f_code
+        if not is_library(code.co_filename):
+            return code.co_filename, frame.f_lineno or 0, getattr(code, "co_qualname", code.co_name)
+        frame = frame.f_back
+    if innermost is None:
+        return "", 0, ""
+    return innermost.f_code.co_filename, innermost.f_lineno or 0, innermost.f_code.co_name

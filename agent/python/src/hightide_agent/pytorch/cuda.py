@@ -1,0 +1,160 @@
+"""CUDA: counters, the allocator's history, and the flight recorder. All of it waits for torch's own start of
+CUDA; a script that never uses a GPU never touches one because of us.
+
+    torch.cuda._lazy_init ─▶ history on, observer attached, sampling begins
+    out of memory ─▶ observer ─▶ snapshot file, `snapshot` and `oom` records ─▶ the exception goes its way
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, List, Set, Tuple
+
+from ..agent import Agent
+from ..places import caller
+from ..sampler import Reading, Sampler
+from ..tracker import Tracker
+
+RING_BYTES = 32 << 20  # of the allocator's history, for each device
+ENTRY_BYTES = 1100  # one event with its share of Python stacks
+
+# Series, and where memory_stats keeps them: (name, unit, path in the nested form).
+SERIES = (
+    ("torch.allocated", "bytes", ("allocated_bytes", "all", "current")),
+    ("torch.reserved", "bytes", ("reserved_bytes", "all", "current")),
+    ("torch.active", "bytes", ("active_bytes", "all", "current")),
+    ("torch.inactive_split", "bytes", ("inactive_split_bytes", "all", "current")),
+    ("torch.requested", "bytes", ("requested_bytes", "all", "current")),
+    ("torch.retries", "count", ("num_alloc_retries",)),
+    ("torch.ooms", "count", ("num_ooms",)),
+)
+
+
+def install(agent: Agent, tracker: Tracker, torch: Any) -> None:
+    """Wait for torch to start CUDA."""
+    if getattr(torch.version, "cuda", None) is None and getattr(torch.version, "hip", None) is None:
+        return
+    cuda = Cuda(agent, tracker, torch)
+    tracker.at_step_end.append(cuda.step_ended)
+    agent.at_end.append(cuda.program_ended)
+    torch.cuda._lazy_call(cuda.started)
+
+
+class Cuda:
+    """The devices of this process, from the moment torch has started CUDA."""
+
+    def __init__(self, agent: Agent, tracker: Tracker, torch: Any) -> None:
+        self.agent = agent
+        self.tracker = tracker
+        self.torch = torch
+        self.live = False
+        self.sampler = Sampler(agent, self.read)
+        self._ooms = 0
+        self._asked = 0
+        wanted = os.environ.get("HIGHTIDE_SNAPSHOT_ON", "oom").split(",")
+        self.never = "never" in wanted
+        self.at_exit = "exit" in wanted
+        self.at_steps: Set[int] = {int(w[5:]) for w in wanted if w.startswith("step:") and w[5:].isdigit()}
+        agent.on_renew.append(self._forget)
+
+    def started(self) -> None:
+        """Called by torch within its own start of CUDA. Never raises."""
+        try:
+            self.live = True
+            if not self.never:
+                self._record_history()
+            self.agent.framework(
+                "torch", str(self.torch.__version__), cuda=getattr(self.torch.version, "cuda", None) or "none",
+                devices=self.torch._C._cuda_getDeviceCount(),
+            )  # fmt: skip
+            self.tracker.device = self.current
+            self.sampler.start()
+        except Exception as error:
+            self.agent.log("could not observe CUDA", error)
+
+    def read(self) -> List[Reading]:
+        """Allocator counters of every device."""
+        if not self.live:
+            return []
+        readings = []
+        for device in range(self.torch._C._cuda_getDeviceCount()):
+            stats = self.torch._C._cuda_memoryStats(device)
+            for name, unit, path in SERIES:
+                value: Any = stats
+                for key in path:
+                    value = value.get(key, {}) if isinstance(value, dict) else None
+                if isinstance(value, int):
+                    readings.append((name, unit, "cuda:%d" % device, value))
+        return readings
+
+    def current(self) -> Tuple[int, int]:
+        """Allocated and reserved bytes of the current device; -1 where they cannot be had."""
+        try:
+            stats = self.torch._C._cuda_memoryStats(self.torch._C._cuda_getDevice())
+            return stats["allocated_bytes"]["all"]["current"], stats["reserved_bytes"]["all"]["current"]
+        except Exception:
+            self.tracker.device = None
+            return -1, -1
+
+    def step_ended(self, step: int) -> None:
+        """Write the snapshots that were asked for at this step."""
+        channel = self.agent.channel
+        asked = channel.snapshot_seq() if channel is not None else 0
+        if self.live and (step in self.at_steps or asked != self._asked):
+            self.snapshot("step-%d" % step if step in self.at_steps else "asked-%d" % asked)
+        self._asked = asked
+
+    def program_ended(self) -> None:
+        """Write the snapshot that was asked for at the end."""
+        if self.live and self.at_exit:
+            self.snapshot("exit")
+
+    def snapshot(self, reason: str) -> None:
+        """Write the allocator's state and history into HIGHTIDE_OUT and say so. Never raises."""
+        try:
+            folder = os.environ.get("HIGHTIDE_OUT")
+            if not folder:
+                return
+            import pickle
+
+            rank = os.environ.get("RANK", "0")
+            path = os.path.join(folder, "%s-rank%s-%d.pickle" % (reason, rank, os.getpid()))
+            descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                pickle.dump(self.torch.cuda.memory._snapshot(), file, protocol=4)
+            os.rename(path + ".new", path)
+            self.agent.record(
+                {"type": "snapshot", "path": path, "format": "torch-pickle", "reason": reason.partition("-")[0]}
+            )
+        except Exception as error:
+            self.agent.log("could not write an allocator snapshot", error)
+
+    def _record_history(self) -> None:
+        try:
+            self.torch.cuda.memory._record_memory_history(
+                "all", context="alloc", stacks="python", max_entries=RING_BYTES // ENTRY_BYTES
+            )
+            self.torch._C._cuda_attach_out_of_memory_observer(self._out_of_memory)
+        except Exception as error:  # an old torch, or cudaMallocAsync
+            self.agent.log("could not switch the allocator's history on", error)
+
+    def _out_of_memory(self, device: int, asked: int, total: int, free: int) -> None:
+        """Called by the allocator in the failing thread, before the exception is made."""
+        try:
+            self._ooms += 1
+            file, line, function = caller(sys._getframe(1))
+            self.agent.record(
+                {"type": "oom", "source": "torch.cuda", "device": "cuda:%d" % device, "bytes": asked, "file": file,
+                 "line": line, "function": function, "step": self.tracker.steps,
+                 "text": "the allocator asked the device for %d bytes; %d of %d were free" % (asked, free, total)}
+            )  # fmt: skip
+            if self._ooms <= 2:  # a loop that tries smaller batches would write one file for each try
+                self.snapshot("oom-%d" % self._ooms)
+        except Exception as error:
+            self.agent.log("could not record an out-of-memory error", error)
+
+    def _forget(self) -> None:
+        """In a forked child CUDA cannot be used."""
+        self.live = False
+        self.tracker.device = None
