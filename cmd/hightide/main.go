@@ -20,6 +20,11 @@ import (
 // commands lists every command in the order that help shows them.
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
+		lsCommand(a),
+		rmCommand(a),
+		pruneCommand(a),
+		tagCommand(a),
+		reindexCommand(a),
 		infoCommand(a),
 		versionCommand(a),
 		manCommand(a),

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"hightide/internal/engine"
+	"hightide/internal/mem"
+
+	"github.com/spf13/cobra"
+)
+
+func lsCommand(a *app) *cobra.Command {
+	var filter engine.RunFilter
+	var tags []string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "ls [TEXT]",
+		Aliases: []string{"list"},
+		Short:   "List the runs, newest first",
+		Long: `List the runs, newest first: how long, how much memory, how they ended. TEXT selects those whose
+id, name or command contains it.
+
+A run whose engine went away before the end is "cut off": what it recorded until then is there.`,
+		Example: `  hightide ls
+  hightide ls bert --limit 5
+  hightide ls --tag model=bert --tag keep
+  hightide ls --json | jq '.runs[].peak_host_rss_bytes'`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				filter.Text = args[0]
+			}
+			filter.Tags = map[string]string{}
+			for _, tag := range tags {
+				key, value, _ := strings.Cut(tag, "=")
+				filter.Tags[key] = value
+			}
+			runs, err := a.engine().Runs(filter)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(runList{1, append([]engine.Run{}, runs...)})
+			}
+			return a.printRuns(runs, time.Now())
+		},
+	}
+	c.Flags().StringArrayVar(&tags, "tag", nil, "only runs with this tag, `key` or key=value; may be given several times")
+	c.Flags().StringVar(&filter.Name, "name", "", "only runs of this name")
+	c.Flags().StringVar((*string)(&filter.State), "state", "", "only runs that are: running, finished, 'cut off'")
+	c.Flags().IntVarP(&filter.Limit, "limit", "n", 0, "at most this many; 0: all")
+	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return c
+}
+
+// runList is the JSON of commands that print runs.
+type runList struct {
+	Version int          `json:"version"`
+	Runs    []engine.Run `json:"runs"`
+}
+
+// lsColumn is a column of the list; one that is empty in every row is left out.
+type lsColumn struct {
+	title string
+	right bool
+	cell  func(engine.Run) string
+}
+
+func lsColumns(now time.Time) []lsColumn {
+	return []lsColumn{
+		{"RUN", false, func(r engine.Run) string { return r.ID }},
+		{"NAME", false, func(r engine.Run) string { return r.Name }},
+		{"STARTED", false, func(r engine.Run) string { return ago(now, time.Unix(0, r.Start)) }},
+		{"TIME", true, func(r engine.Run) string { return shortDuration(time.Duration(r.Duration)) }},
+		{"STEPS", true, func(r engine.Run) string { return nonZero(int64(r.Steps)) }},
+		{"PEAK HOST", true, hostPeak},
+		{"PEAK DEVICE", true, devicePeak},
+		{"RESULT", false, result},
+		{"FINDINGS", true, func(r engine.Run) string { return nonZero(r.Findings.Or(0)) }},
+		{"SIZE", true, func(r engine.Run) string { return mem.Bytes(r.Size).String() }},
+		{"TAGS", false, tagsText},
+		{"COMMAND", false, func(r engine.Run) string { return strings.Join(r.Command, " ") }},
+	}
+}
+
+// hostPeak is the largest sum of RSS over the process tree.
+func hostPeak(r engine.Run) string {
+	if rss, ok := r.HostRSS.Get(); ok {
+		return mem.Bytes(rss).String()
+	}
+	return ""
+}
+
+func devicePeak(r engine.Run) string {
+	for _, peak := range []mem.Optional{r.Device, r.Reserved, r.Allocated} {
+		if value, ok := peak.Get(); ok && value > 0 {
+			return mem.Bytes(value).String()
+		}
+	}
+	return ""
+}
+
+func result(r engine.Run) string {
+	text := ""
+	switch code, exited := r.ExitCode.Get(); {
+	case r.State != engine.Finished:
+		text = string(r.State)
+	case r.Signal.Known():
+		text = signalName(r.Signal.Or(0))
+	case exited && code != 0:
+		text = fmt.Sprintf("exit %d", code)
+	default:
+		text = "ok"
+	}
+	if r.OOMs > 0 {
+		text += ", out of memory"
+	}
+	if r.Damaged && r.State != engine.Running {
+		text += ", damaged"
+	}
+	return text
+}
+
+func signalName(number int64) string {
+	names := map[syscall.Signal]string{syscall.SIGKILL: "SIGKILL", syscall.SIGTERM: "SIGTERM", syscall.SIGINT: "SIGINT",
+		syscall.SIGSEGV: "SIGSEGV", syscall.SIGABRT: "SIGABRT", syscall.SIGHUP: "SIGHUP", syscall.SIGBUS: "SIGBUS"}
+	if name, ok := names[syscall.Signal(number)]; ok {
+		return name
+	}
+	return fmt.Sprintf("signal %d", number)
+}
+
+func tagsText(r engine.Run) string {
+	var all []string
+	for key, value := range r.Tags {
+		if value != "" {
+			key += "=" + value
+		}
+		all = append(all, key)
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+func (a *app) printRuns(runs []engine.Run, now time.Time) error {
+	if len(runs) == 0 {
+		_, err := fmt.Fprintln(a.stdout, "No runs. Record one: hightide run -- python train.py")
+		return err
+	}
+	width, terminal := a.terminalWidth()
+	if err := writeColumns(a.stdout, lsColumns(now), runs, width, terminal && os.Getenv("NO_COLOR") == ""); err != nil {
+		return err
+	}
+	var size int64
+	for _, r := range runs {
+		size += r.Size
+	}
+	if !terminal {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.stdout, "\n%s, %v in %s\n", plural(len(runs), "run"), mem.Bytes(size), a.engine().Dir())
+	return err
+}

@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"hightide/internal/mem"
+	"hightide/internal/store"
+)
+
+// What List and its neighbours speak of, so that front doors need only this package.
+type (
+	Run         = store.Run    // one row of the list
+	RunFilter   = store.Filter // which rows
+	PruneLimits = store.Limits
+)
+
+// States of a run.
+const (
+	Running  = store.Running
+	Finished = store.Finished
+	CutOff   = store.CutOff
+)
+
+// KeepTag protects a run from Prune.
+const KeepTag = store.KeepTag
+
+// store is the place of the recordings; close it after use.
+func (e *Engine) store() *store.Files { return store.OpenFiles(e.Dir()) }
+
+// explain gives a failure of the store its exit code and hint.
+func explain(err error) error {
+	var typed *store.Error
+	if err == nil || !errors.As(err, &typed) {
+		return err
+	}
+	if errors.Is(err, store.ErrPlace) {
+		return &Error{ExitEnvironment, err, typed.Hint}
+	}
+	return &Error{ExitBadInput, err, typed.Hint}
+}
+
+// with runs one piece of work on the store.
+func (e *Engine) with(work func(store.Store) error) error {
+	s := e.store()
+	err := work(s)
+	if closing := s.Close(); err == nil && closing != nil {
+		err = fmt.Errorf("close index: %w", closing)
+	}
+	return explain(err)
+}
+
+// Runs lists the runs that a filter lets through, newest first.
+func (e *Engine) Runs(filter RunFilter) (runs []Run, err error) {
+	err = e.with(func(s store.Store) error {
+		runs, err = s.List(filter)
+		return err
+	})
+	return runs, err
+}
+
+// Resolve finds a run by id, unique prefix, name, "last", or file.
+func (e *Engine) Resolve(ref string) (run Run, err error) {
+	err = e.with(func(s store.Store) error {
+		run, err = s.Resolve(ref)
+		return err
+	})
+	return run, err
+}
+
+// Load reads the recording of what Resolve understands.
+func (e *Engine) Load(ref string) (run *mem.Run, err error) {
+	err = e.with(func(s store.Store) error {
+		run, err = s.Load(ref)
+		return err
+	})
+	return run, err
+}
+
+// Remove deletes runs and returns those that it did. All are looked up before the first is deleted.
+func (e *Engine) Remove(refs ...string) (removed []Run, err error) {
+	err = e.with(func(s store.Store) error {
+		runs, err := e.own(s, refs)
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			if err := s.Remove(run.ID); err != nil {
+				return err
+			}
+			removed = append(removed, run)
+		}
+		return nil
+	})
+	return removed, err
+}
+
+// own finds runs that are kept in the data directory, each once.
+func (e *Engine) own(s store.Store, refs []string) ([]Run, error) {
+	var runs []Run
+	seen := map[string]bool{}
+	for _, ref := range refs {
+		run, err := s.Resolve(ref)
+		if err != nil {
+			return nil, err
+		}
+		kept, err := s.Resolve(run.ID)
+		if err != nil || !sameFile(kept.File, run.File) {
+			return nil, InputError("delete or copy the file itself", "%s is a file outside the data directory %s", run.File, e.Dir())
+		}
+		if !seen[kept.ID] {
+			seen[kept.ID] = true
+			runs = append(runs, kept)
+		}
+	}
+	return runs, nil
+}
+
+func sameFile(a, b string) bool {
+	a, errA := filepath.Abs(a)
+	b, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && a == b
+}
+
+// Tag changes the tags of a run, and its name where one is given.
+func (e *Engine) Tag(ref string, set map[string]string, remove []string, name *string) (run Run, err error) {
+	err = e.with(func(s store.Store) error {
+		runs, err := e.own(s, []string{ref})
+		if err != nil {
+			return err
+		}
+		if err := s.Tag(runs[0].ID, set, remove, name); err != nil {
+			return err
+		}
+		run, err = s.Resolve(runs[0].ID)
+		return err
+	})
+	return run, err
+}
+
+// Prune removes runs that are too old, or too much, and returns them.
+func (e *Engine) Prune(limits PruneLimits) (runs []Run, err error) {
+	if limits.Now.IsZero() {
+		limits.Now = time.Now()
+	}
+	err = e.with(func(s store.Store) error {
+		runs, err = s.Prune(limits)
+		return err
+	})
+	return runs, err
+}
+
+// Reindex rebuilds the index from the recordings and returns how many runs there are.
+func (e *Engine) Reindex(progress func(done, total int)) (count int, err error) {
+	err = e.with(func(s store.Store) error {
+		if err := s.Reindex(progress); err != nil {
+			return err
+		}
+		runs, err := s.List(RunFilter{})
+		count = len(runs)
+		return err
+	})
+	return count, err
+}
