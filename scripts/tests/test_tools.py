@@ -1,0 +1,68 @@
+"""The project's own tools: setting up again installs nothing, broken links are found, counts are right."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import check  # noqa: E402
+
+
+def run(*command: object, **variables: str) -> "subprocess.CompletedProcess[str]":
+    words = [str(word) for word in command]
+    return subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **variables})
+
+
+def test_second_setup_does_nothing() -> None:
+    """Silent, and with proxies that lead nowhere: nothing was asked of any registry."""
+    nowhere = dict.fromkeys(["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"], "127.0.0.1:9")
+    done = run("scripts/setup", "torch", "tools", "staticcheck", **nowhere)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_setup_fails_in_one_line() -> None:
+    done = run("scripts/setup", "torch", HIGHTIDE_CACHE="/proc/nowhere")
+    assert done.returncode == 4
+    assert "setup: cannot write /proc/nowhere" in done.stderr.splitlines()[-1]
+
+
+def test_setup_names_a_missing_python(tmp_path: Path) -> None:
+    for tool in ("bash", "dirname", "mkdir", "flock", "sha256sum", "cut", "cat"):
+        (tmp_path / tool).symlink_to(f"/usr/bin/{tool}")
+    done = run(tmp_path / "bash", "scripts/setup", "torch", HIGHTIDE_CACHE=str(tmp_path / "cache"), PATH=str(tmp_path))
+    assert done.returncode == 4
+    assert done.stderr.startswith("setup: no Python 3.11 to 3.13 on PATH")
+
+
+def test_broken_links_are_found(tmp_path: Path) -> None:
+    (tmp_path / "there.md").write_text("# A heading, `code` too\n\n# A heading, code too\n")
+    (tmp_path / "page.md").write_text(
+        "[ok](there.md) [ok](there.md#a-heading-code-too) [ok](there.md#a-heading-code-too-1)\n"
+        "[gone](nowhere.md) [no heading](there.md#other) [web](https://example.org/x)\n"
+        "```\n[not a link](code.md)\n```\n![picture](missing.png) `[code](x.md)`\n"
+    )
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    done = run(sys.executable, "scripts/links.py", tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        "page.md:2: nowhere.md: no such file",
+        "page.md:2: there.md#other: no such heading",
+        "page.md:6: missing.png: no such file",
+        "2 files, 3 broken links",
+    ]
+
+
+def test_closing_lines_are_counted() -> None:
+    def counts(count: Any) -> "tuple[int, int, int]":
+        return (count.passed, count.failed, count.skipped)
+
+    assert counts(check.count_words("12 passed, 1 skipped in 3.21s\n")) == (12, 0, 1)
+    assert counts(check.count_words("==== 1 failed, 2 passed, 1 error in 61.00s (0:01:01) ====\n")) == (2, 2, 0)
+    assert counts(check.count_words("      Tests  21 passed (21)\n")) == (21, 0, 0)
+    assert counts(check.count_words("5 passed, 0 failed\n")) == (5, 0, 0)
+    events = '{"Action":"pass","Test":"A"}\n{"Action":"fail","Test":"B"}\n{"Action":"pass","Test":"A/sub"}\n'
+    assert counts(check.count_go(events + '{"Action":"fail","Package":"p"}\n')) == (1, 1, 0)
