@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -98,4 +99,24 @@ func (o *Options) channelVars(channels string) map[string]string {
 		vars["HIGHTIDE_DATA"] = data
 	}
 	return vars
+}
+
+// CheckSnapshotOn says what is wrong with a list of oom, exit, step:N and never.
+func CheckSnapshotOn(list string) error {
+	if list == "" {
+		return nil
+	}
+	for word := range strings.SplitSeq(list, ",") {
+		step, isStep := strings.CutPrefix(word, "step:")
+		if isStep {
+			if n, err := strconv.ParseUint(step, 10, 64); err != nil || n == 0 {
+				return fmt.Errorf("snapshot at step %q: steps count from 1", step)
+			}
+			continue
+		}
+		if word != "oom" && word != "exit" && word != "never" {
+			return fmt.Errorf("snapshot on %q: it is oom, exit, step:N or never", word)
+		}
+	}
+	return nil
 }

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"hightide/internal/engine"
+	"hightide/internal/mem"
+
+	"golang.org/x/sys/unix"
+)
+
+// view shows a run at a glance at the foot of the terminal, and nothing where standard error is no
+// terminal. The foot is kept out of the scrolling region, so the program's own output, progress
+// bars included, runs above it undisturbed.
+type view struct {
+	out    *os.File // nil: not a terminal, or not wanted
+	plain  io.Writer
+	height int // lines of the foot
+	rows   int // of the terminal while the foot is set up; 0: it is not
+	live   bool
+	curve  []int64 // RSS of the tree, one a status, for the live view
+}
+
+const (
+	saveCursor    = "\x1b7"
+	restoreCursor = "\x1b8"
+	clearLine     = "\x1b[2K"
+	dim           = "\x1b[2m"
+	plainText     = "\x1b[0m"
+	liveProcesses = 4
+	curvePoints   = 400
+)
+
+func newView(stderr io.Writer, quiet, live bool) *view {
+	v := &view{plain: stderr, live: live, height: 1}
+	if live {
+		v.height = 3 + liveProcesses
+	}
+	file, ok := stderr.(*os.File)
+	if !quiet && ok && os.Getenv("TERM") != "dumb" {
+		if _, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS); err == nil {
+			v.out = file
+		}
+	}
+	return v
+}
+
+// status draws the foot. In the background it must not: the terminal would stop the whole job.
+func (v *view) status(s engine.Status) {
+	if v.out == nil || !v.foreground() {
+		return
+	}
+	size, err := unix.IoctlGetWinsize(int(v.out.Fd()), unix.TIOCGWINSZ)
+	if err != nil || int(size.Row) <= v.height+2 || size.Col < 20 {
+		return
+	}
+	if rss, ok := s.RSS.Get(); ok {
+		v.curve = append(v.curve, rss)
+		if len(v.curve) > curvePoints {
+			v.curve = append(v.curve[:0], v.curve[len(v.curve)/2:]...)
+		}
+	}
+	lines := []string{statusLine(s)}
+	if v.live {
+		lines = v.liveLines(s, int(size.Col))
+	}
+	var b strings.Builder
+	if v.rows != int(size.Row) {
+		v.rows = int(size.Row)
+		// Scroll up to make room, then keep the foot out of the scrolling region.
+		b.WriteString(strings.Repeat("\n", v.height) + fmt.Sprintf("\x1b[%dA", v.height))
+		b.WriteString(saveCursor + fmt.Sprintf("\x1b[1;%dr", v.rows-v.height) + restoreCursor)
+	}
+	b.WriteString(saveCursor)
+	for i := range v.height {
+		line := ""
+		if i < len(lines) {
+			line = lines[i]
+		}
+		fmt.Fprintf(&b, "\x1b[%d;1H%s%s%s%s", v.rows-v.height+1+i, clearLine, dim, cut(line, int(size.Col)), plainText)
+	}
+	b.WriteString(restoreCursor)
+	_, _ = v.out.WriteString(b.String())
+}
+
+// hide takes the foot away and gives the whole screen back to scrolling.
+func (v *view) hide() {
+	if v.out == nil || v.rows == 0 {
+		return
+	}
+	var b strings.Builder
+	b.WriteString(saveCursor + "\x1b[r")
+	for i := range v.height {
+		fmt.Fprintf(&b, "\x1b[%d;1H%s", v.rows-v.height+1+i, clearLine)
+	}
+	b.WriteString(restoreCursor)
+	v.rows = 0
+	if v.foreground() {
+		_, _ = v.out.WriteString(b.String())
+	}
+}
+
+// say prints a message above the foot.
+func (v *view) say(text string) { fmt.Fprintf(v.plain, "hightide: %s\n", text) }
+
+func (v *view) foreground() bool {
+	group, err := unix.IoctlGetInt(int(v.out.Fd()), unix.TIOCGPGRP)
+	return err != nil || group == unix.Getpgrp()
+}
+
+// statusLine is the run in one line.
+func statusLine(s engine.Status) string {
+	parts := []string{"hightide " + time.Duration(s.Elapsed).Round(time.Second).String()}
+	if s.Steps > 0 {
+		parts = append(parts, fmt.Sprintf("step %d", s.Steps))
+	}
+	if s.Phase != mem.PhaseNone {
+		parts = append(parts, string(s.Phase))
+	}
+	add := func(name string, value mem.Optional) {
+		if bytes, ok := value.Get(); ok {
+			parts = append(parts, name+" "+mem.Bytes(bytes).String())
+		}
+	}
+	add("RSS", s.RSS)
+	add("PSS", s.PSS)
+	add("peak", s.PeakRSS)
+	add("heap ~", s.Heap)
+	add("device", s.Device)
+	if growth, ok := s.PerStep.Get(); ok && growth > 1<<10 {
+		parts = append(parts, "+"+mem.Bytes(growth).String()+"/step")
+	}
+	if s.Processes > 1 {
+		parts = append(parts, fmt.Sprintf("%d processes", s.Processes))
+	}
+	if s.Dropped > 0 {
+		parts = append(parts, fmt.Sprintf("%d dropped", s.Dropped))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// liveLines is the fuller view: the line, a curve of RSS, and the largest processes.
+func (v *view) liveLines(s engine.Status, width int) []string {
+	lines := []string{strings.Repeat("─", width), statusLine(s), sparkline(v.curve, width)}
+	for i, p := range s.Busiest {
+		if i == liveProcesses {
+			break
+		}
+		line := fmt.Sprintf("%7d %-10s %10s", p.Process.PID, p.Process.Role, mem.Bytes(p.RSS.Or(0)))
+		if heap, ok := p.Heap.Get(); ok {
+			line += fmt.Sprintf("  heap ~ %10s", mem.Bytes(heap))
+		}
+		if p.Steps > 0 {
+			line += fmt.Sprintf("  step %d %s", p.Steps, p.Phase)
+		}
+		lines = append(lines, line+"  "+strings.Join(p.Process.Command, " "))
+	}
+	return lines
+}
+
+// sparkline draws values from 0 to their maximum, the newest at the right.
+func sparkline(values []int64, width int) string {
+	if len(values) > width {
+		values = values[len(values)-width:]
+	}
+	var most int64 = 1
+	for _, v := range values {
+		most = max(most, v)
+	}
+	var b strings.Builder
+	for _, v := range values {
+		b.WriteRune([]rune("▁▂▃▄▅▆▇█")[min(7, v*8/most)])
+	}
+	return b.String()
+}
+
+// cut shortens a line to the width of the terminal, in characters.
+func cut(line string, width int) string {
+	runes := []rune(line)
+	if len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return line
+}

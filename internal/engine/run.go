@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"hightide/internal/analyze"
+	"hightide/internal/mem"
+	"hightide/internal/record"
+	"hightide/internal/store"
+)
+
+// Status is the run at a glance, several times a second.
+type Status = record.Status
+
+// RunOptions of Run; only Command and Env are needed.
+type RunOptions struct {
+	Command []string
+	Env     []string
+	Name    string
+	Tags    map[string]string
+
+	Interval     time.Duration
+	Steps        uint64        // stop after that many optimizer steps; 0: never
+	Duration     time.Duration // stop after that time; 0: never
+	SnapshotOn   string        // comma list of oom, exit, step:N, or never
+	NoStacks     bool
+	Alerts       []string // as record.ParseAlert reads them
+	Out          string   // also leave the recording in this file
+	JSONOnStdout bool     // stdout is ours: the command's goes to stderr
+	HTML         bool     // write the HTML report into the run's folder
+
+	OnStatus func(Status)
+	OnAlert  func(string)
+	OnPause  func()
+}
+
+// RunResult is what came of a run.
+type RunResult struct {
+	ID      string
+	Dir     string // of the run
+	File    string // the recording
+	HTML    string // the HTML report; "" where none was written
+	Outcome record.Outcome
+	Report  *analyze.Report // nil where the recording could not be read back
+	Notes   []string        // what went wrong or could not be observed, for people
+}
+
+// Run runs a command, records it and explains the recording. An error means that the command did
+// not run; what goes wrong later is in Notes.
+func (e *Engine) Run(o RunOptions) (*RunResult, error) {
+	alerts, err := o.check()
+	if err != nil {
+		return nil, err
+	}
+	lean()
+	result := &RunResult{}
+	engine, files, writer, err := e.place(&o, result)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer files.Close()
+	result.ID, result.Dir, result.File = writer.ID(), writer.Dir(), writer.File()
+	result.Outcome, err = record.Run(o.record(result, alerts), writer)
+	if closing := writer.Close(); closing != nil {
+		result.Notes = append(result.Notes, closing.Error())
+	}
+	if err != nil {
+		_ = files.Remove(result.ID) // there is nothing in it
+		return nil, launchError(err)
+	}
+	if lost := writer.Lost(); lost.Frames > 0 {
+		result.Notes = append(result.Notes, fmt.Sprintf("the recording lacks %d records: %v", lost.Frames, lost.Err))
+	}
+	engine.conclude(&o, files, result)
+	return result, nil
+}
+
+// check refuses what cannot be before anything is made or started.
+func (o *RunOptions) check() ([]record.Alert, error) {
+	if len(o.Command) == 0 {
+		return nil, UsageError("", "no command to run")
+	}
+	if o.Interval < 0 || o.Interval > 0 && o.Interval < time.Millisecond {
+		return nil, UsageError("as in --interval 100ms", "a sampling interval of %v is too short", o.Interval)
+	}
+	if o.Duration < 0 {
+		return nil, UsageError("as in --duration 90s", "a duration of %v", o.Duration)
+	}
+	if err := record.CheckSnapshotOn(o.SnapshotOn); err != nil {
+		return nil, UsageError("as in --snapshot-on oom,step:10", "%w", err)
+	}
+	var alerts []record.Alert
+	for _, text := range o.Alerts {
+		alert, err := record.ParseAlert(text)
+		if err != nil {
+			return nil, UsageError("as in --alert 'host.rss > 8GiB'", "%w", err)
+		}
+		alerts = append(alerts, alert)
+	}
+	return alerts, nil
+}
+
+// lean keeps the engine small: it shares the machine with what it measures. One thread runs Go code
+// at a time, since there is one loop, and a heap of a few MB is collected rather than doubled twice.
+func lean() {
+	debug.SetGCPercent(60)
+	debug.SetMemoryLimit(48 << 20)
+}
+
+// place opens a recording. Where the data directory cannot be written, it goes to a folder that can:
+// a run of hours is not to fail for that.
+func (e *Engine) place(o *RunOptions, result *RunResult) (*Engine, *store.Files, store.Writer, error) {
+	info := mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: "run", Label: mem.Measured, StartMono: 1}
+	files := e.store()
+	writer, err := files.Create(info)
+	if err == nil || !errors.Is(err, store.ErrPlace) {
+		return e, files, writer, err
+	}
+	files.Close()
+	other := &Engine{DataDir: filepath.Join(os.TempDir(), fmt.Sprintf("hightide-%d", os.Getuid()))}
+	files = other.store()
+	writer, second := files.Create(info)
+	if second != nil {
+		return nil, nil, nil, err
+	}
+	result.Notes = append(result.Notes, fmt.Sprintf("%v; recording into %s instead", err, other.DataDir))
+	return other, files, writer, nil
+}
+
+// record translates the options for package record.
+func (o *RunOptions) record(result *RunResult, alerts []record.Alert) *record.Options {
+	helpers, notes := helpers(result.Dir, !o.NoStacks)
+	result.Notes = append(result.Notes, notes...)
+	return &record.Options{
+		ID: result.ID, Name: o.Name, Tags: maps.Clone(o.Tags), Version: Version, Verb: "run", Label: mem.Measured,
+		Command: o.Command, Env: o.Env, Helpers: helpers, JSONOut: o.JSONOnStdout,
+		Channels: channelDir(result), OutDir: result.Dir, Interval: o.Interval, Steps: o.Steps, Duration: o.Duration,
+		SnapshotOn: o.SnapshotOn, NoStacks: o.NoStacks, Alerts: alerts, Settings: o.settings(),
+		OnStatus: o.OnStatus, OnAlert: o.OnAlert, OnPause: o.OnPause,
+	}
+}
+
+// settings are what a reader of the report wants to know of how the run was made.
+func (o *RunOptions) settings() map[string]string {
+	settings := map[string]string{"interval": (100 * time.Millisecond).String(), "stacks": fmt.Sprint(!o.NoStacks)}
+	if o.Interval > 0 {
+		settings["interval"] = o.Interval.String()
+	}
+	if o.Steps > 0 {
+		settings["steps"] = fmt.Sprint(o.Steps)
+	}
+	if o.Duration > 0 {
+		settings["duration"] = o.Duration.String()
+	}
+	return settings
+}
+
+// channelDir is the folder for channels: in shared memory, else beside the recording, where the
+// system then writes it to disk for nothing but still works.
+func channelDir(result *RunResult) string {
+	dir := shmDir()
+	if err := os.Mkdir(dir, 0o700); err == nil || errors.Is(err, os.ErrExist) {
+		return filepath.Join(dir, result.ID)
+	}
+	return filepath.Join(result.Dir, "channels")
+}
+
+func launchError(err error) error {
+	var launch *record.LaunchError
+	if errors.As(err, &launch) {
+		return &Error{Code: launch.Code, Err: err}
+	}
+	return EnvironmentError("is there room in shared memory? see df /dev/shm", "start: %w", err)
+}
+
+// conclude leaves the recording where it was asked for.
+func (e *Engine) conclude(o *RunOptions, files *store.Files, result *RunResult) {
+	note := func(err error) {
+		if err != nil {
+			result.Notes = append(result.Notes, err.Error())
+		}
+	}
+	if o.Out != "" {
+		note(copyFile(o.Out, result.File))
+	}
+}
+
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("copy recording: %w", err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("copy recording: %w", err)
+	}
+	_, err = io.Copy(out, in)
+	if err := errors.Join(err, out.Close()); err != nil {
+		return fmt.Errorf("copy recording: %w", err)
+	}
+	return nil
+}
+
+// Die ends this process by a signal, as the command ended; it returns only where it cannot.
+func Die(signal int) { record.Die(syscall.Signal(signal)) }
