@@ -22,7 +22,7 @@ func processes(in *Input, r *Report) {
 	t := Table{
 		Name: "processes", Title: "Processes",
 		Note: "RSS counts shared pages in every process that maps them; PSS divides them among their users, USS leaves them out.",
-		Columns: []Column{text("process", "process"), {"pid", "pid", mem.UnitCount, mem.Measured}, bytesColumn("rss", "peak RSS", mem.Measured),
+		Columns: []Column{text("process", "process"), text("pid", "pid"), bytesColumn("rss", "peak RSS", mem.Measured),
 			bytesColumn("pss", "peak PSS", mem.Measured), bytesColumn("uss", "peak USS", mem.Measured),
 			bytesColumn("heap", "peak heap", mem.Sampled), bytesColumn("swap", "peak swap", mem.Measured), bytesColumn("allocated", "peak allocated", mem.Measured),
 			nsColumn("cpu", "CPU"), countColumn("threads", "threads"), nsColumn("life", "life"), text("exit", "exit"), text("command", "command")},
@@ -32,7 +32,7 @@ func processes(in *Input, r *Report) {
 		if h := in.Run.Heap[p.ID]; h != nil {
 			heap = heapPeak(h)
 		}
-		t.Rows = append(t.Rows, []Cell{role(p), int64(p.PID), cell(in.processPeak(p)), cell(in.maxOf(p.ID, mem.SeriesPSS)),
+		t.Rows = append(t.Rows, []Cell{role(p), itoa(int64(p.PID)), cell(in.processPeak(p)), cell(in.maxOf(p.ID, mem.SeriesPSS)),
 			cell(in.maxOf(p.ID, mem.SeriesUSS)), cell(heap), cell(nonZero(in.maxOf(p.ID, mem.SeriesSwap))), cell(in.maxOf(p.ID, mem.SeriesAllocated)),
 			cell(in.lastOf(p.ID, mem.SeriesCPU)), cell(in.maxOf(p.ID, mem.SeriesThreads)), max(p.End.Or(in.end)-p.Start, 0),
 			textCell(ending(p)), textCell(commandLine(p.Command))})

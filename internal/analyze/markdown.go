@@ -1,0 +1,92 @@
+package analyze
+
+import (
+	"fmt"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// Markdown writes the report as a comment on a change: verdict and findings open, tables folded.
+func (r *Report) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### hightide: %s\n\n", markdown(strings.Join(r.Run.Command, " ")))
+	fmt.Fprintf(&b, "**%s**\n\n", markdown(r.Headline.Verdict))
+	facts := []string{Duration(r.Headline.Duration)}
+	if r.Headline.Steps > 0 {
+		facts = append(facts, Count(int64(r.Headline.Steps))+" steps")
+	}
+	if code, ok := r.Headline.ExitCode.Get(); ok {
+		facts = append(facts, fmt.Sprintf("exit code %d", code))
+	}
+	fmt.Fprintf(&b, "%s\n\n", strings.Join(facts, " · "))
+	for _, f := range r.Findings {
+		where := ""
+		if f.File != "" {
+			where = "`" + lineName(mem.Location{File: f.File, Line: f.Line}) + "` "
+		}
+		fmt.Fprintf(&b, "- **%s** %s(%s)%s: %s\n", f.Severity, where, f.Kind, figures(f), markdown(f.Text))
+		if f.Advice != "" {
+			fmt.Fprintf(&b, "  - %s\n", markdown(f.Advice))
+		}
+	}
+	if len(r.Findings) == 0 {
+		b.WriteString("No findings.\n")
+	}
+	for i := range r.Tables {
+		r.Tables[i].markdown(&b)
+	}
+	if len(r.Notes) > 0 {
+		b.WriteString("\n<details><summary>Notes</summary>\n\n")
+		for _, n := range r.Notes {
+			fmt.Fprintf(&b, "- %s\n", markdown(n))
+		}
+		b.WriteString("\n</details>\n")
+	}
+	return b.String()
+}
+
+func (t *Table) markdown(b *strings.Builder) {
+	fmt.Fprintf(b, "\n<details><summary>%s</summary>\n\n|", markdown(t.Title))
+	var rule strings.Builder
+	for _, c := range t.Columns {
+		title := c.Title
+		if c.Label != "" && c.Label != mem.Measured {
+			title += " (" + string(c.Label) + ")"
+		}
+		fmt.Fprintf(b, " %s |", markdown(title))
+		if c.Unit == "" {
+			rule.WriteString(" --- |")
+		} else {
+			rule.WriteString(" ---: |")
+		}
+	}
+	fmt.Fprintf(b, "\n|%s\n", rule.String())
+	for _, row := range t.Rows[:min(len(t.Rows), 20)] {
+		b.WriteString("|")
+		for i, c := range row {
+			fmt.Fprintf(b, " %s |", markdown(FormatCell(c, t.Columns[i].Unit)))
+		}
+		b.WriteString("\n")
+	}
+	if t.Note != "" {
+		fmt.Fprintf(b, "\n%s\n", markdown(t.Note))
+	}
+	b.WriteString("\n</details>\n")
+}
+
+// markdownSpecial are the characters that a text from a recording must not smuggle in. Backticks
+// stay: our own sentences quote code with them.
+var markdownSpecial = strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "[", "\\[", "]", "\\]", "*", "\\*", "_", "\\_", "@", "@\u200b")
+
+func markdown(s string) string {
+	parts := strings.Split(clean(s), "`")
+	for i := range parts {
+		if i%2 == 0 || i == len(parts)-1 { // outside of code
+			parts[i] = markdownSpecial.Replace(parts[i])
+		} else {
+			parts[i] = strings.ReplaceAll(parts[i], "|", "\\|")
+		}
+	}
+	return strings.Join(parts, "`")
+}

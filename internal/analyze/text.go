@@ -1,0 +1,232 @@
+package analyze
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"hightide/internal/mem"
+)
+
+// TextOptions say what the terminal can show. The zero value is plain Unicode of 100 columns.
+type TextOptions struct {
+	Width int  // columns; 0: 100
+	Color bool // the terminal wants colours
+	ASCII bool // it cannot show more than ASCII
+	Brief bool // headline, findings and picture only
+}
+
+// Text writes the report for a terminal: headline, findings with their lines first, the picture, then
+// the tables.
+//
+//	text.go: order, headline, findings ──▶ chart.go: curve and phases ──▶ texttable.go: tables
+func (r *Report) Text(o TextOptions) string {
+	if o.Width <= 0 {
+		o.Width = 100
+	}
+	o.Width = min(max(o.Width, 50), 160)
+	p := &printer{TextOptions: o}
+	p.headline(r)
+	p.findings(r.Findings)
+	p.chart(r)
+	if !o.Brief {
+		for _, t := range r.Tables {
+			if p.wants(r, &t) {
+				p.table(&t)
+			}
+		}
+		p.notes(r.Notes)
+	}
+	return p.finish()
+}
+
+// printer gathers the text. Everything that comes from the recording passes clean first: a command
+// or an error message could hold escape sequences.
+type printer struct {
+	TextOptions
+	b strings.Builder
+}
+
+func (p *printer) finish() string {
+	if !p.ASCII {
+		return p.b.String()
+	}
+	return asciiOnly.Replace(p.b.String())
+}
+
+var asciiOnly = strings.NewReplacer("±", "+-", "…", "...", "→", "->", "·", "-", "µ", "u", "°", " deg ", "–", "-", "×", "x", "│", "|", "┤", "+", "└", "+", "─", "-", "●", "*", "■", "*", "○", "o")
+
+// clean makes text safe to print: no control characters, no escape sequences.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t':
+			return ' '
+		case unicode.IsControl(r), r == unicode.ReplacementChar, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// Colours, as SGR codes.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31;1"
+	yellow = "33;1"
+	blue   = "34"
+	cyan   = "36"
+)
+
+func (p *printer) paint(code, s string) string {
+	if !p.Color || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (p *printer) line(s string) {
+	p.b.WriteString(strings.TrimRight(s, " "))
+	p.b.WriteByte('\n')
+}
+
+func (p *printer) title(s string) {
+	p.line("")
+	p.line(p.paint(bold, s))
+}
+
+func (p *printer) headline(r *Report) {
+	command := clean(strings.Join(r.Run.Command, " "))
+	if r.Run.Name != "" {
+		command = clean(r.Run.Name) + ": " + command
+	}
+	p.line(p.paint(bold, "hightide") + "  " + shorten(command, p.Width-10))
+	h := &r.Headline
+	facts := []string{Duration(h.Duration)}
+	if h.Steps > 0 {
+		steps := Count(int64(h.Steps)) + " steps"
+		if t, ok := h.StepTime.Get(); ok {
+			steps += " of " + Duration(t)
+		}
+		facts = append(facts, steps)
+	}
+	if code, ok := h.ExitCode.Get(); ok {
+		facts = append(facts, fmt.Sprintf("exit code %d", code))
+	}
+	if signal, ok := h.Signal.Get(); ok {
+		facts = append(facts, fmt.Sprintf("ended by signal %d", signal))
+	}
+	if !h.Complete {
+		facts = append(facts, "recording without an end")
+	}
+	p.line("          " + p.paint(dim, strings.Join(facts, " · ")))
+	p.line("")
+	for _, l := range wrap(clean(h.Verdict), p.Width-2) {
+		p.line("  " + p.paint(bold, l))
+	}
+}
+
+func (p *printer) findings(findings []Finding) {
+	if len(findings) == 0 {
+		p.title("Findings")
+		p.line("  none")
+		return
+	}
+	p.title("Findings")
+	for _, f := range findings {
+		mark, code := "●", cyan
+		switch f.Severity {
+		case Critical:
+			mark, code = "■", red
+		case Warning:
+			mark, code = "●", yellow
+		case Info:
+			mark = "○"
+		}
+		where := ""
+		if f.File != "" {
+			where = p.paint(bold, clean(lineName(mem.Location{File: f.File, Line: f.Line}))) + "  "
+		}
+		p.line("  " + p.paint(code, mark) + " " + where + p.paint(code, f.Kind) + figures(f))
+		for _, l := range wrap(clean(f.Text), p.Width-4) {
+			p.line("    " + l)
+		}
+		for i, l := range wrap(clean(f.Advice), p.Width-6) {
+			lead := "  "
+			if i == 0 {
+				lead = "→ "
+			}
+			p.line("    " + p.paint(blue, lead+l))
+		}
+		if f.File != "" && !strings.HasPrefix(f.File, "<") {
+			p.line("    " + p.paint(dim, shorten(clean(fmt.Sprintf("%s:%d", f.File, f.Line)), p.Width-4)))
+		}
+	}
+}
+
+// figures is "  1.19 MiB per step ± 24.0 KiB (sampled)".
+func figures(f Finding) string {
+	if rate, ok := f.BytesPerStep.Get(); ok {
+		s := "  " + mem.Bytes(rate).String() + " per step"
+		if half, ok := f.Error.Get(); ok && half > 0 {
+			s += " ± " + mem.Bytes(half).String()
+		}
+		return s + " (" + string(f.Label) + ")"
+	}
+	if bytes, ok := f.Bytes.Get(); ok {
+		return "  " + mem.Bytes(bytes).String() + " (" + string(f.Label) + ")"
+	}
+	return ""
+}
+
+func (p *printer) notes(notes []string) {
+	if len(notes) == 0 {
+		return
+	}
+	p.title("Notes")
+	for _, n := range notes {
+		for i, l := range wrap(clean(n), p.Width-4) {
+			lead := "    "
+			if i == 0 {
+				lead = "  · "
+			}
+			p.line(lead + p.paint(dim, l))
+		}
+	}
+}
+
+// wrap breaks text at spaces; a word longer than the width stands alone.
+func wrap(s string, width int) []string {
+	var lines []string
+	line, length := "", 0
+	for _, word := range strings.Fields(s) {
+		n := len([]rune(word))
+		if length > 0 && length+1+n > width {
+			lines = append(lines, line)
+			line, length = "", 0
+		}
+		if length > 0 {
+			line += " "
+			length++
+		}
+		line += word
+		length += n
+	}
+	if length > 0 {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// shorten cuts text to a width, at the end.
+func shorten(s string, width int) string {
+	runes := []rune(s)
+	if len(runes) <= width {
+		return s
+	}
+	if width < 2 {
+		return string(runes[:max(width, 0)])
+	}
+	return string(runes[:width-1]) + "…"
+}

@@ -1,0 +1,156 @@
+package analyze
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// rowsShown is how many rows of a table the terminal gets; the HTML report and the JSON have all.
+var rowsShown = map[string]int{"sites": 10, "growth": 10, "phases": 14, "modules": 12, "processes": 8, "composition": 12, "devices": 16, "faults": 6}
+
+// wants leaves out tables that say nothing a person does not know from the headline.
+func (p *printer) wants(r *Report, t *Table) bool {
+	switch t.Name {
+	case "processes":
+		return len(t.Rows) > 1
+	case "growth":
+		return len(t.Rows) > 1
+	case "faults":
+		return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Kind == KindFaults || f.Kind == KindSwap })
+	}
+	return true
+}
+
+// hidden columns repeat what another one says shorter, or matter only to programs.
+var hidden = map[string]bool{"file": true, "command": false, "total": true, "max": true, "samples": true, "uss": true}
+
+// FormatCell writes a cell for people, with its unit.
+func FormatCell(c Cell, unit mem.Unit) string {
+	var n int64
+	switch c := c.(type) {
+	case nil:
+		return ""
+	case string:
+		return c
+	case int64:
+		n = c
+	default:
+		return fmt.Sprint(c)
+	}
+	switch unit {
+	case mem.UnitBytes:
+		return mem.Bytes(n).String()
+	case mem.UnitNanoseconds:
+		return Duration(n)
+	case mem.UnitMilli:
+		return fmt.Sprintf("%.1f %%", float64(n)/10)
+	case mem.UnitCelsius:
+		return fmt.Sprintf("%d °C", n)
+	case mem.UnitMilliwatts:
+		return fmt.Sprintf("%.0f W", float64(n)/1000)
+	}
+	return Count(n)
+}
+
+// table prints a table within the width: columns that do not fit are left out, from the right,
+// after the texts were shortened as far as they stay readable.
+func (p *printer) table(t *Table) {
+	limit, ok := rowsShown[t.Name]
+	if !ok {
+		limit = 12
+	}
+	var columns []int
+	for i, c := range t.Columns {
+		if !hidden[c.Name] {
+			columns = append(columns, i)
+		}
+	}
+	rows := t.Rows[:min(limit, len(t.Rows))]
+	cells := make([][]string, len(rows))
+	for i, row := range rows {
+		cells[i] = make([]string, len(t.Columns))
+		for _, c := range columns {
+			cells[i][c] = clean(FormatCell(row[c], t.Columns[c].Unit))
+		}
+	}
+	widths, columns := p.fit(t, columns, cells)
+	title := t.Title
+	if labels := columnLabels(t, columns); labels != "" {
+		title += p.paint(dim, " ("+labels+")")
+	}
+	p.title(title)
+	p.row(t, columns, widths, func(c int) string { return t.Columns[c].Title }, dim)
+	for _, row := range cells {
+		p.row(t, columns, widths, func(c int) string { return row[c] }, "")
+	}
+	if left := len(t.Rows) - len(rows); left > 0 {
+		p.line("  " + p.paint(dim, fmt.Sprintf("… %d more", left)))
+	}
+}
+
+// columnLabels says how the figures were come by; each figure's own where they differ.
+func columnLabels(t *Table, columns []int) string {
+	var labels []string
+	for _, c := range columns {
+		if t.Columns[c].Name == "label" {
+			return ""
+		}
+		if l := string(t.Columns[c].Label); l != "" && !slices.Contains(labels, l) {
+			labels = append(labels, l)
+		}
+	}
+	return strings.Join(labels, ", ")
+}
+
+const leastText = 16
+
+// fit finds the columns' widths and drops what has no room.
+func (p *printer) fit(t *Table, columns []int, cells [][]string) (map[int]int, []int) {
+	for {
+		widths, total := map[int]int{}, 0
+		for _, c := range columns {
+			w := len([]rune(t.Columns[c].Title))
+			for _, row := range cells {
+				w = max(w, len([]rune(row[c])))
+			}
+			widths[c] = w
+			total += w + 2
+		}
+		for total > p.Width {
+			widest := -1
+			for _, c := range columns {
+				if t.Columns[c].Unit == "" && widths[c] > leastText && (widest < 0 || widths[c] > widths[widest]) {
+					widest = c
+				}
+			}
+			if widest < 0 {
+				break
+			}
+			cut := min(total-p.Width, widths[widest]-leastText)
+			widths[widest] -= cut
+			total -= cut
+		}
+		if total <= p.Width || len(columns) <= 2 {
+			return widths, columns
+		}
+		columns = columns[:len(columns)-1]
+	}
+}
+
+func (p *printer) row(t *Table, columns []int, widths map[int]int, get func(int) string, code string) {
+	var b strings.Builder
+	for _, c := range columns {
+		s := shorten(get(c), widths[c])
+		pad := strings.Repeat(" ", widths[c]-len([]rune(s)))
+		b.WriteString("  ")
+		if t.Columns[c].Unit == "" {
+			b.WriteString(s + pad)
+		} else {
+			b.WriteString(pad + s)
+		}
+	}
+	p.line(p.paint(code, strings.TrimRight(b.String(), " ")))
+}
