@@ -1,0 +1,48 @@
+// The report's JSON as internal/analyze/report.go writes it. Bytes and nanoseconds are integers; a
+// key that is missing was not observed.
+
+export type Unit = "bytes" | "ns" | "count" | "milli" | "celsius" | "mW" | "";
+export type Label = "measured" | "sampled" | "imagined" | "replayed" | "estimated" | "";
+
+export interface Location { file: string; line?: number; function?: string; native?: boolean }
+
+export interface Peak {
+  host_rss_bytes?: number; host_pss_bytes?: number; heap_bytes?: number; device_used_bytes?: number;
+  allocated_bytes?: number; reserved_bytes?: number; time_ns?: number; phase?: string; step?: number;
+  process?: number; label: Label;
+}
+
+export interface Headline {
+  verdict: string; duration_ns: number; steps: number; exit_code?: number; signal?: number; complete: boolean;
+  peak: Peak; growth_bytes_per_step?: number; step_time_ns?: number; main_source?: string;
+}
+
+export interface Finding {
+  kind: string; severity: "critical" | "warning" | "info"; title: string; text: string; advice?: string; process?: number;
+  file?: string; line?: number; holder?: string; site_file?: string; site_line?: number; site_function?: string;
+  stack?: Location[]; bytes?: number; bytes_per_step?: number; error_bytes?: number; confidence?: number; phase?: string;
+  label: Label;
+}
+
+export type Cell = string | number | null;
+export interface Column { name: string; title: string; unit?: Unit; label?: Label }
+export interface Table { name: string; title: string; note?: string; columns: Column[]; rows: Cell[][] }
+
+export interface Series {
+  name: string; title: string; process: number; device?: string; unit: Unit; label: Label; error?: number; x: number[]; y: number[];
+}
+export interface PhaseBar { process: number; phase: string; name?: string; step: number; start_ns: number; end_ns: number }
+export interface StepPoint { process: number; step: number; time_ns: number; rss_bytes?: number; heap_bytes?: number; device_bytes?: number }
+export interface Mark { time_ns: number; kind: string; text: string; process?: number }
+
+export interface Process { id: number; pid: number; role?: string; rank?: number; frameworks?: Record<string, string>; python?: string }
+export interface Run {
+  id: string; name?: string; verb: string; label: Label; command: string[] | null; cwd?: string; version: string;
+  host: { name?: string; cpu?: string; cpus: number; memory_bytes?: number; kernel?: string; gpus?: { name: string }[] };
+  git?: { commit: string; branch?: string; dirty: boolean }; start_wall_ns: number; tags?: Record<string, string>;
+}
+
+export interface Report {
+  version: number; run: Run; processes: Process[]; headline: Headline; findings: Finding[]; tables: Table[]; series: Series[];
+  phases: PhaseBar[]; steps: StepPoint[]; marks: Mark[]; notes: string[]; dropped: number;
+}
