@@ -94,9 +94,12 @@ static void *result_of(long result) {
 }
 
 /* Memory that only this mapping keeps: anonymous, or a shared file one can write (how worker
- * processes pass tensors). Mapped files otherwise are page cache; PROT_NONE reserves addresses. */
+ * processes pass tensors). Mapped files otherwise are page cache; PROT_NONE and MAP_NORESERVE only
+ * reserve addresses. */
 static int holds_memory(int protection, int flags) {
     if (protection == PROT_NONE)
+        return 0;
+    if (flags & MAP_NORESERVE)
         return 0;
     return flags & MAP_ANONYMOUS || ((flags & MAP_TYPE) != MAP_PRIVATE && protection & PROT_WRITE);
 }
