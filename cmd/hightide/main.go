@@ -91,8 +91,10 @@ Exit codes: 0 fine, 2 wrong usage, 3 bad input, 4 the environment lacks somethin
 itself failed. run ends with the exit code of the command it ran.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          noSuchCommand,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+
+		PersistentPreRunE: applyDefaults,
+		Args:              noSuchCommand,
+		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)

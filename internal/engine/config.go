@@ -16,6 +16,7 @@ import (
 type Settings struct {
 	File   string
 	Values map[string][]string
+	Own    map[string]bool // from the command's own table, not from above all tables
 }
 
 // projectFile may stand in the working folder or any folder above it.
@@ -86,14 +87,14 @@ func readSettings(path, command string, forbidden []string) ([]Settings, error) 
 		}
 		return nil, InputError("", "%s: %w", path, err)
 	}
-	settings := Settings{path, map[string][]string{}}
+	settings := Settings{path, map[string][]string{}, map[string]bool{}}
 	for key, value := range file {
 		if table, ok := value.(map[string]any); ok && key != "tag" {
 			if key != command {
 				continue
 			}
 			for key, value := range table {
-				settings.Values[key] = words(value)
+				settings.Values[key], settings.Own[key] = words(value), true
 			}
 			continue
 		}

@@ -1,0 +1,95 @@
+// Package internal_test keeps the drawing of the rooms true: who may import whom.
+package internal_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// rooms lists for each package what else of this module it may import. The first group is pure: no
+// files, network, clock, environment.
+var rooms = map[string][]string{
+	"internal/mem":       {},
+	"internal/pickle":    {},
+	"internal/shm":       {"internal/mem"},
+	"internal/wire":      {"internal/mem"},
+	"internal/allocator": {"internal/mem"},
+	"internal/analyze":   {"internal/mem", "internal/allocator"},
+	"internal/intake":    {"internal/mem", "internal/pickle", "internal/wire"},
+
+	"internal/export":          {"internal/mem", "internal/wire", "internal/analyze", "web"},
+	"internal/sampler":         {"internal/mem", "internal/sampler/nvml"},
+	"internal/sampler/nvml":    {},
+	"internal/store":           {"internal/mem", "internal/wire"},
+	"internal/store/storetest": {"internal/mem", "internal/store", "internal/wire"},
+	"internal/record":          {"internal/mem", "internal/wire", "internal/shm", "internal/sampler", "agent", "heap"},
+	"agent":                    {},
+	"heap":                     {},
+	"web":                      {},
+	"internal/engine":          {"*"},
+	"cmd/hightide":             {"internal/mem", "internal/analyze", "internal/engine"},
+}
+
+// pure rooms may not touch the world, whatever the standard library offers.
+var (
+	pure     = []string{"internal/mem", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/analyze"}
+	worldly  = []string{"os", "net", "net/http", "os/exec", "log", "syscall", "path/filepath", "io/ioutil"}
+	external = map[string][]string{"internal/wire": {"github.com/klauspost/compress"}}
+)
+
+func TestWhoImportsWhom(t *testing.T) {
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name := d.Name(); name == "node_modules" || name == "testdata" || name == "bench" || name != ".." && strings.HasPrefix(name, ".") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			checkFile(t, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkFile(t *testing.T, path string) {
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	room := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), "../"))
+	allowed, known := rooms[room]
+	if !known {
+		t.Errorf("%s: room %s is not in the drawing; add it to rooms with what it may import", path, room)
+		return
+	}
+	for _, spec := range file.Imports {
+		name, _ := strconv.Unquote(spec.Path.Value)
+		inner, ours := strings.CutPrefix(name, "hightide/")
+		switch {
+		case ours && !slices.Contains(allowed, inner) && !slices.Contains(allowed, "*"):
+			t.Errorf("%s imports %s: %s may import only %q", path, name, room, allowed)
+		case slices.Contains(pure, room) && slices.Contains(worldly, name):
+			t.Errorf("%s imports %s: %s is a pure room", path, name, room)
+		case slices.Contains(pure, room) && strings.Contains(name, ".") && !ours && !startsWithAny(name, external[room]):
+			t.Errorf("%s imports %s: %s uses only the standard library", path, name, room)
+		}
+	}
+}
+
+func startsWithAny(name string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+}
