@@ -140,6 +140,11 @@ func (f *runFlags) print(a *app, result *engine.RunResult) error {
 	if !f.quiet && result.Report != nil {
 		printReport(a.stderr, result)
 	}
+	if f.open && result.HTML != "" {
+		if err := openInBrowser(result.HTML); err != nil {
+			fmt.Fprintf(a.stderr, "hightide: cannot open a browser: %v\n", err)
+		}
+	}
 	if f.json == "" {
 		return nil
 	}
@@ -171,9 +176,11 @@ func (f *runFlags) end(result *engine.RunResult) error {
 	return nil
 }
 
+// printReport shows the report, as wide and colourful as the terminal is.
 func printReport(w io.Writer, result *engine.RunResult) {
+	fmt.Fprintf(w, "\n%s\n", result.Report.Text(textOptions(w)))
 	if result.HTML != "" {
-		fmt.Fprintf(w, "\nReport:    %s\n", result.HTML)
+		fmt.Fprintf(w, "Report:    %s\n", result.HTML)
 	}
 	fmt.Fprintf(w, "Recording: %s\nAgain:     hightide show %s\n", result.File, result.ID)
 }

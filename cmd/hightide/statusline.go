@@ -40,11 +40,8 @@ func newView(stderr io.Writer, quiet, live bool) *view {
 	if live {
 		v.height = 3 + liveProcesses
 	}
-	file, ok := stderr.(*os.File)
-	if !quiet && ok && os.Getenv("TERM") != "dumb" {
-		if _, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS); err == nil {
-			v.out = file
-		}
+	if !quiet && os.Getenv("TERM") != "dumb" {
+		v.out = terminal(stderr)
 	}
 	return v
 }

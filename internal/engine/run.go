@@ -181,7 +181,8 @@ func launchError(err error) error {
 	return EnvironmentError("is there room in shared memory? see df /dev/shm", "start: %w", err)
 }
 
-// conclude leaves the recording where it was asked for.
+// conclude explains the recording and leaves its copies where they were asked for. The report is
+// made from the file, not from memory: what it says is what anyone will read later.
 func (e *Engine) conclude(o *RunOptions, files *store.Files, result *RunResult) {
 	note := func(err error) {
 		if err != nil {
@@ -190,6 +191,21 @@ func (e *Engine) conclude(o *RunOptions, files *store.Files, result *RunResult) 
 	}
 	if o.Out != "" {
 		note(copyFile(o.Out, result.File))
+	}
+	run, err := files.Load(result.ID)
+	if err != nil {
+		note(err)
+		return
+	}
+	result.Report = Analyze(run)
+	note(files.Note(result.ID, len(result.Report.Findings)))
+	if o.HTML {
+		path := filepath.Join(result.Dir, "report.html")
+		if err := WriteHTML(path, result.Report); err != nil {
+			note(err)
+			return
+		}
+		result.HTML = path
 	}
 }
 

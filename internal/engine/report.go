@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"hightide/internal/analyze"
+	"hightide/internal/intake"
+	"hightide/internal/mem"
+	"hightide/web"
+)
+
+// Analyze explains a recording: every analysis, with the lines of the program quoted where its
+// files are still here, and allocator snapshots decoded.
+func Analyze(run *mem.Run) *analyze.Report {
+	options := analyze.Options{Source: newSources().line, Snapshots: map[string]*mem.AllocatorSnapshot{}}
+	var notes []string
+	for _, file := range run.Snapshots {
+		snapshot, err := intake.Torch(bytes.NewReader(file.Data))
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("allocator snapshot %s cannot be read: %v", file.Name, err))
+			continue
+		}
+		options.Snapshots[file.Name] = snapshot
+	}
+	report := analyze.Analyze(run, options)
+	report.Notes = append(report.Notes, notes...)
+	return report
+}
+
+// WriteHTML writes a report as one HTML file that needs nothing else. It appears whole or not at all.
+func WriteHTML(path string, report *analyze.Report) error {
+	text, err := json.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("write HTML report: %w", err)
+	}
+	temporary := fmt.Sprintf("%s.%d.new", path, os.Getpid())
+	defer os.Remove(temporary)
+	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return InputError("name a file that can be written", "write HTML report: %w", err)
+	}
+	buffered := bufio.NewWriter(file)
+	if err = web.Report(buffered, text); err == nil {
+		err = buffered.Flush()
+	}
+	if closing := file.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(temporary, path)
+	}
+	if err != nil {
+		return fmt.Errorf("write HTML report: %w", err)
+	}
+	return nil
+}
+
+// sources quotes lines of source files, each read once. A file that changed since the run may show
+// another line; the report's reader sees the text and can tell.
+type sources struct{ files map[string][][]byte }
+
+func newSources() *sources { return &sources{map[string][][]byte{}} }
+
+const maxSource = 4 << 20 // bytes; larger files are not sources
+
+func (s *sources) line(file string, line int) string {
+	lines, seen := s.files[file]
+	if !seen {
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Size() <= maxSource {
+			data, _ := os.ReadFile(file)
+			lines = bytes.Split(data, []byte("\n"))
+		}
+		s.files[file] = lines
+	}
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	return mem.MaskText(string(bytes.TrimSpace(lines[line-1])))
+}
