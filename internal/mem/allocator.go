@@ -138,3 +138,14 @@ func (s *AllocatorSnapshot) Totals(device int) AllocatorTotals {
 	}
 	return t
 }
+
+// Devices lists the devices that hold segments, ascending.
+func (s *AllocatorSnapshot) Devices() []int {
+	var devices []int
+	for _, segment := range s.Segments { // sorted by device
+		if n := len(devices); n == 0 || devices[n-1] != segment.Device {
+			devices = append(devices, segment.Device)
+		}
+	}
+	return devices
+}
