@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
 
 import pytest
+
 from ring import Ring, rings
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
@@ -51,7 +52,7 @@ def observe(tmp_path: Path) -> Any:
         file.write_text(textwrap.dedent(script))
         done = subprocess.run(
             [python, *(options or []), str(file), *arguments], env=observed_environment(folder, **(env or {})),
-            capture_output=True, text=True, timeout=120, cwd=tmp_path,
+            capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False,
         )  # fmt: skip
         result = Result(done.returncode, done.stdout, done.stderr, rings(folder))
         assert not ok or done.returncode == 0, done.stderr

@@ -79,7 +79,7 @@ def _payload(kind: int, aux: int, data: bytes) -> Dict[str, Any]:
     if kind == 3:
         pairs = [struct.unpack_from("<IIq", data, 16 * i) for i in range(aux)]
         assert all(pad == 0 for _, pad, _ in pairs)
-        return {"kind": "counters", "values": {series: value for series, _, value in pairs}}
+        return {"kind": "counters", "values": [[series, value] for series, _, value in pairs]}
     assert kind == 4, kind
     step, duration, rss, micro, flags, allocated = struct.unpack("<QQqIIq", data)
     return {"kind": "step", "step": step, "duration": duration, "rss": rss, "micro": micro, "flags": flags,

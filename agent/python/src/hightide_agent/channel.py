@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import struct
-from _thread import allocate_lock, get_ident
+from _thread import RLock
 from time import monotonic_ns, time_ns
 from typing import Any, Optional
 
@@ -57,8 +57,8 @@ class Channel:
         self.path = ""
         self.head = 0
         self._tail = 0
-        self._lock = allocate_lock()
-        self._owner = 0  # thread that holds the lock
+        self._lock = RLock()
+        self._busy = False  # somebody is between _reserve and _release
         self._reentered = 0
         mono, wall = monotonic_ns(), time_ns()
         _IDENTITY.pack_into(view, 0, 0, 1, ROLE_AGENT, pid, HEADER_BYTES, start, ring_bytes, mono, wall, 0)
@@ -112,9 +112,7 @@ class Channel:
             finally:
                 self._release()
 
-    def step(
-        self, step: int, duration: int, rss: int, micro: int, flags: int, allocated: int, now: int
-    ) -> None:
+    def step(self, step: int, duration: int, rss: int, micro: int, flags: int, allocated: int, now: int) -> None:
         """Record the end of an optimizer step."""
         at = self._reserve(56)
         if at >= 0:
@@ -156,11 +154,11 @@ class Channel:
 
     def _reserve(self, size: int) -> int:
         """Take the lock and find `size` bytes in one piece: their offset, or -1 with nothing held."""
-        me = get_ident()
-        if not self._lock.acquire(False) and not self._wait(me):
+        lock = self._lock
+        if (not lock.acquire(False) and not lock.acquire(True, LOCK_SECONDS)) or (self._busy and self._refused(lock)):
             self._drop(size)
             return -1
-        self._owner = me
+        self._busy = True
         head = self.head
         at = head & (self.ring_bytes - 1)
         pad = self.ring_bytes - at if at + size > self.ring_bytes else 0
@@ -176,23 +174,25 @@ class Channel:
             at = 0
         return at
 
-    def _wait(self, me: int) -> bool:
-        """Take a lock that is held; False where this very thread holds it, or it takes too long."""
-        if self._owner != me:
-            return self._lock.acquire(True, LOCK_SECONDS)
-        # A signal handler came in between, or an earlier one raised right after the lock was taken.
+    def _refused(self, lock: Any) -> bool:
+        """This very thread is writing already: a signal handler came in between. Lets go of the lock.
+
+        Or else an earlier handler raised right after the lock was taken: after enough refusals that is
+        what it must be, and the lock is made anew.
+        """
+        lock.release()
         self._reentered += 1
         if self._reentered < MAX_REENTERED:
-            return False
-        self._lock, self._reentered = allocate_lock(), 0
-        return self._lock.acquire(False)
+            return True
+        self._lock, self._reentered = RLock(), 0
+        return not self._lock.acquire(False)
 
     def _advance(self, size: int) -> None:
         self.head += size
         self.words[_HEAD] = self.head
 
     def _release(self) -> None:
-        self._owner = 0
+        self._busy = False
         self._lock.release()
 
     def _drop(self, size: int) -> None:

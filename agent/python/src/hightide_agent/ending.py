@@ -7,7 +7,7 @@ script's own hook needs no company of ours, and the exception passes by unchange
 from __future__ import annotations
 
 import sys
-from typing import Any, Optional
+from typing import Optional
 
 from . import oom
 from .agent import Agent

@@ -53,7 +53,7 @@ def find(file: str, name: str, attribute: bool, inside: Optional[Tuple[int, str]
     return best
 
 
-_trees: "dict[str, Any]" = {}
+_trees: dict[str, Any] = {}
 
 
 def _parsed(file: str) -> Any:
@@ -67,7 +67,7 @@ def _parsed(file: str) -> Any:
     return _trees[file]
 
 
-def _walk(tree: Any) -> "Iterator[Tuple[Any, str, bool, List[Tuple[int, str]]]]":
+def _walk(tree: Any) -> Iterator[Tuple[Any, str, bool, List[Tuple[int, str]]]]:
     """Every node with its enclosing function's qualified name, whether in a loop, and all enclosing ones."""
     todo: List[Any] = [(tree, "", False, [])]
     while todo:

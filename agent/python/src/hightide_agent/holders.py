@@ -18,7 +18,7 @@ from .reach import Found, instance_dict, walk
 BUDGET_NS = 15_000_000  # of one look
 FIRST_LOOK = 6  # steps; then 12, 24, 48 …
 LOOKS = 3  # readings that must agree
-EVENNESS = 1.6  # largest ratio between the growth rates of successive looks
+EVENNESS = 1.3  # largest ratio between the growth rates of successive looks
 SMALL = 512  # bytes a step below which growth is not worth a word
 MAX_REPORTED = 32
 NEWEST = 4  # items whose size stands for all
@@ -46,7 +46,7 @@ class Holders:
         self.trails: Dict[int, _Trail] = {}
         self.next_look = FIRST_LOOK
         self.reported: Dict[str, float] = {}
-        self._asked = -1
+        self._asked = 0
 
     def step_ended(self, step: int, per_step: float = 1.0) -> None:
         """Look, if it is time. `per_step`: how many training steps one of these steps stands for."""
@@ -171,7 +171,7 @@ class _Measure:
         self.array = getattr(numpy, "ndarray", None) if numpy is not None else None
         self.total = self.tensors = 0.0
         self.graph = False
-        self.seen: "set[Any]" = set()
+        self.seen: set[Any] = set()
         self.visits = 0
 
     def add(self, thing: Any, depth: int) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Optional
+
+if TYPE_CHECKING:
+    import re
+
 MASK = "***"
 
 # A text with none of these (in lower case) holds nothing that the patterns would find: spares the
@@ -10,8 +15,12 @@ _SIGNS = (
     "token", "key", "secret", "passw", "pwd", "auth", "bearer", "credential", "://", "akia", "asia", "hf_", "ghp_",
     "gho_", "ghs_", "github_pat_", "glpat-", "sk-", "xox", "eyj", "-----begin",
 )  # fmt: skip
-_NAME = r"[\w.-]*(?:token|api[_-]?key|access[_-]?key|secret|passw(?:or)?d|passphrase|pwd|auth|credential)s?[\w.-]*"
-_patterns = None  # compiled at first use
+_NAME = (
+    r"[\w.-]*(?:token(?!i[sz]|s)|api[_-]?key|access[_-]?key|secret|passw(?:or)?d|passphrase|pwd"
+    r"|auth(?!or(?!iz))|credential)s?[\w.-]*"
+)
+_VALUE = r"""(?:(?:bearer|basic)\s+)?("[^"]*"|'[^']*'|[^\s,;&'"]+)"""
+_patterns: Optional[list[tuple[re.Pattern[str], str]]] = None  # compiled at first use
 
 
 def mask(text: str) -> str:
@@ -42,7 +51,7 @@ def _names_secret(argument: str) -> bool:
     return re.fullmatch("-{1,2}" + _NAME, low) is not None
 
 
-def _compiled():  # type: ignore[no-untyped-def]
+def _compiled() -> list[tuple[re.Pattern[str], str]]:
     global _patterns
     if _patterns is None:
         import re
@@ -56,7 +65,10 @@ def _compiled():  # type: ignore[no-untyped-def]
                 (r"\b(?:AKIA|ASIA)[0-9A-Z]{12,}", MASK),
                 (r"\b(?:hf_|gh[opsu]_|github_pat_|glpat-|sk-|xox[abp]-)[\w-]{8,}", MASK),
                 (r"\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*", MASK),
-                (r"(\b|-)(" + _NAME + r"""["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s,;&'"]+)""", r"\1\2" + MASK),
+                (
+                    r"(\b|-)(" + _NAME + r"""["']?\s*[=:]\s*)""" + _VALUE,
+                    r"\1\2" + MASK,
+                ),
             )
         ]
     return _patterns

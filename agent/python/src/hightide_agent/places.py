@@ -16,7 +16,7 @@ def text_of(error: BaseException) -> str:
         return ""
 
 
-def where(error: BaseException) -> "tuple[str, int, str]":
+def where(error: BaseException) -> tuple[str, int, str]:
     """File, line and function of the innermost frame that is the user's own, else the innermost."""
     found = ("", 0, "")
     trace: Any = error.__traceback__
@@ -39,7 +39,7 @@ def is_library(filename: str) -> bool:
     )
 
 
-def caller(frame: Any) -> "tuple[str, int, str]":
+def caller(frame: Any) -> tuple[str, int, str]:
     """File, line and function of the innermost frame, from this one outwards, that is the user's own."""
     innermost = frame
     while frame is not None:

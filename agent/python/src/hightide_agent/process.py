@@ -73,12 +73,19 @@ def _role(channels: str, forked: bool, argv: list[str], ranks: dict[str, int]) -
         return "child"
     if ranks.get("world_size", 1) > 1:
         return "rank"
-    return "child" if _parent_observed(channels) else "main"
+    return "child" if _has_observed_ancestor(channels) else "main"
 
 
-def _parent_observed(channels: str) -> bool:
-    prefix = "agent-%d-" % os.getppid()
+def _has_observed_ancestor(channels: str) -> bool:
+    """Whether a process above this one, be it through a shell, has a channel."""
     try:
-        return any(name.startswith(prefix) for name in os.listdir(channels))
-    except OSError:
-        return False
+        observed = {name.split("-")[1] for name in os.listdir(channels) if name.startswith("agent-")}
+        parent = str(os.getppid())
+        for _ in range(8):
+            if parent in observed:
+                return True
+            with open("/proc/%s/stat" % parent, "rb", buffering=0) as stat:
+                parent = stat.read().rpartition(b")")[2].split()[1].decode()
+    except (OSError, IndexError):  # a parent that is gone, or the first process
+        pass
+    return False

@@ -45,10 +45,10 @@ class Found(NamedTuple):
     thing: Any
 
 
-def walk(frame: Optional[FrameType], tensor_types: "frozenset[type]", deadline_ns: int) -> Iterator[Found]:
+def walk(frame: Optional[FrameType], tensor_types: frozenset[type], deadline_ns: int) -> Iterator[Found]:
     """Yield every container and tensor within reach, nearest first, until the deadline (CLOCK_MONOTONIC)."""
-    queue: "deque[Tuple[Found, int]]" = deque()
-    seen: "set[int]" = set()
+    queue: deque[Tuple[Found, int]] = deque()
+    seen: set[int] = set()
     for found in _roots(frame):
         queue.append((found, 0))
     count = 0
@@ -91,7 +91,7 @@ def _roots(frame: Optional[FrameType]) -> Iterator[Found]:
                     yield Found(name, name, owner, value)
 
 
-def _locals(frame: FrameType) -> "list[Tuple[str, Any]]":
+def _locals(frame: FrameType) -> list[Tuple[str, Any]]:
     """A function's variables. Before 3.13 reading them leaves a copy on the frame, which would keep tensors
     alive: it is emptied again, unless somebody else (locals(), a debugger) holds it, too."""
     variables = frame.f_locals
@@ -104,10 +104,7 @@ def _locals(frame: FrameType) -> "list[Tuple[str, Any]]":
 def _inside(found: Found, kind: type) -> Iterator[Found]:
     thing, owner = found.thing, found.owner
     if kind in (list, tuple, deque, set, frozenset):
-        if len(thing) > WIDE:
-            some = thing[-FEW:] if kind in (list, tuple) else ()
-        else:
-            some = list(thing)
+        some = (thing[-FEW:] if kind in (list, tuple) else ()) if len(thing) > WIDE else list(thing)
         for item in some:
             yield Found(found.name + "[…]", found.leaf, owner, item)
     elif kind in (dict, OrderedDict, defaultdict):
@@ -129,7 +126,7 @@ def _inside(found: Found, kind: type) -> Iterator[Found]:
             yield from _attributes(kind, variables)
 
 
-def _items(thing: "dict[Any, Any]") -> "list[Tuple[Any, Any]]":
+def _items(thing: dict[Any, Any]) -> list[Tuple[Any, Any]]:
     if len(thing) <= WIDE:
         return list(thing.items())
     return list(islice(reversed(thing.items()), FEW))  # the newest
@@ -160,7 +157,7 @@ def _of_cell(found: Found) -> Iterator[Found]:
         return
 
 
-def _attributes(kind: type, variables: "dict[Any, Any]") -> Iterator[Found]:
+def _attributes(kind: type, variables: dict[Any, Any]) -> Iterator[Found]:
     module = sys.modules.get(kind.__module__)
     file = module.__dict__.get("__file__") if type(module) is ModuleType else None
     owner = Owner(file if type(file) is str else "", "", None, True)
@@ -169,7 +166,7 @@ def _attributes(kind: type, variables: "dict[Any, Any]") -> Iterator[Found]:
             yield Found("%s.%s" % (kind.__name__, name), name, owner, value)
 
 
-def instance_dict(thing: Any) -> "Optional[dict[Any, Any]]":
+def instance_dict(thing: Any) -> Optional[dict[Any, Any]]:
     """An object's own variables, read without running a property or __getattr__ of its class."""
     for base in type.__dict__["__mro__"].__get__(type(thing)):
         descriptor = type.__dict__["__dict__"].__get__(base).get("__dict__")

@@ -28,6 +28,8 @@ SHARE = 0.004  # of the time of all steps that edges may take
 HOOKING_NS = 5000  # what an edge costs outside of its own clock: wrappers, torch's slower call path
 ALWAYS_STEPS = 8  # the first steps are all recorded in full
 MAX_EVERY = 256
+WINDOW = 256  # edges after which a step that does not end is looked at: an evaluation, an inference loop
+WINDOW_SHARE = 0.02  # of its time that edges may take
 
 _Device = Callable[[], "tuple[int, int]"]
 
@@ -57,6 +59,7 @@ class Tracker:
         self.typical_step_ns = 0  # an exponential mean; 0: not known yet
         self.every = 1  # one in so many steps is recorded in full
         self._spent = 0  # ns in edges since the step began
+        self._entered = self._window_from = self._window_spent = 0
         self._heap: Optional[Any] = None
         self._heap_asked = False
         self._record(True)
@@ -84,7 +87,8 @@ class Tracker:
         self.stack.append((phase, module))
         self._edge(phase, 0, module, start)
         self._spent += monotonic_ns() - start + HOOKING_NS
-        return True
+        self._entered += 1
+        return not (self._entered >= WINDOW and self._too_dense(start))
 
     def leave(self, phase: int, module: int = 0) -> None:
         """Leave a phase, and with it any inner one that an exception kept from being left."""
@@ -100,10 +104,7 @@ class Tracker:
 
     def inside(self, phase: int) -> bool:
         """Whether a phase has been entered and not left."""
-        for entry in self.stack:
-            if entry[0] == phase:
-                return True
-        return False
+        return any(entry[0] == phase for entry in self.stack)
 
     def step_ended(self, flags: int = 0) -> None:
         """Count a step; called right after the leading optimizer's own step."""
@@ -148,10 +149,22 @@ class Tracker:
             wanted = self._spent / (self.typical_step_ns * SHARE)
             mean = 0.75 * self.every + 0.25 * wanted if self.steps > ALWAYS_STEPS else wanted
             self.every = min(MAX_EVERY, max(1, int(mean + 0.5)))
-        self._spent = 0
+        self._spent = self._entered = self._window_spent = 0
         wanted_now = self.steps < ALWAYS_STEPS or self.steps % self.every == 0
         if wanted_now != self.recording:
             self._record(wanted_now)
+
+    def _too_dense(self, now: int) -> bool:
+        """Stop recording until the next step (or change of mode) where edges take too much of the time."""
+        spent, passed = self._spent - self._window_spent, now - self._window_from
+        dense = self._window_spent > 0 and spent > WINDOW_SHARE * passed
+        self._entered, self._window_from, self._window_spent = 0, now, self._spent
+        if dense:
+            while self.stack:
+                inner = self.stack.pop()
+                self._edge(inner[0], 1, inner[1], now)
+            self._record(False)
+        return dense
 
     def _record(self, on: bool) -> None:
         self.recording = on

@@ -36,7 +36,7 @@ except Exception:  # the training must run, observed or not; the engine reports 
 def _step_aside() -> None:
     """Load the user's own sitecustomize under this name; its errors are shown as Python shows them."""
     del sys.modules[__name__]
-    import sitecustomize  # noqa: F401  # the next one on sys.path
+    import sitecustomize  # type: ignore[import-not-found]  # noqa: F401  # the next one on sys.path
 
 
 if __name__ == "sitecustomize":

@@ -36,7 +36,7 @@ class _Hook:
     but a function that returns None.
     """
 
-    __slots__ = ("owner", "torch_compiler", "function", "key")
+    __slots__ = ("function", "key", "owner", "torch_compiler")
 
     def __init__(self, owner: Any, compiler: Any, function: Any, key: Any) -> None:
         self.owner = weakref.ref(owner)
@@ -104,7 +104,7 @@ class Roots:
             finally:
                 self._in_train = False
                 self._saw(module)
-                if not module.training:
+                if not module.training or not self.tracker.steps:
                     self.tracker.resume()
 
         module_class.train = train
@@ -160,7 +160,9 @@ class Roots:
     def _unowned(self) -> list[Any]:
         """All modules that no other module contains, from one look at the collector's list."""
         is_module: dict[type, bool] = {}
-        base, found, inner = self.torch.nn.Module, [], set()
+        base: type = self.torch.nn.Module
+        found: list[Any] = []
+        inner: set[int] = set()
         for thing in gc.get_objects():
             kind = type(thing)
             known = is_module.get(kind)
@@ -276,7 +278,7 @@ class Roots:
             self._active = None
             self.tracker.leave(self._phase)
 
-    def _enter_child(self, child: Any, key: "tuple[Root, int]") -> None:
+    def _enter_child(self, child: Any, key: tuple[Root, int]) -> None:
         tracker = self.tracker
         if not tracker.inside(FORWARD) and not tracker.inside(EVALUATION):
             # The root's own call was not made: a training_step that calls its parts.
@@ -284,7 +286,7 @@ class Roots:
             self._opened_by_child = key[1]
         tracker.enter(MODULE, key[1])
 
-    def _leave_child(self, child: Any, key: "tuple[Root, int]") -> None:
+    def _leave_child(self, child: Any, key: tuple[Root, int]) -> None:
         self.tracker.leave(MODULE, key[1])
         if self._opened_by_child == key[1]:
             self._opened_by_child = 0
@@ -311,7 +313,7 @@ def storage_bytes(tensors: Iterator[Any]) -> int:
     return sum(storages(tensors).values())
 
 
-def storages(tensors: Iterator[Any]) -> "dict[tuple[str, int], int]":
+def storages(tensors: Iterator[Any]) -> dict[tuple[str, int], int]:
     """Map (device, address) of each distinct storage to its bytes."""
     found: dict[tuple[str, int], int] = {}
     for tensor in tensors:
@@ -359,7 +361,7 @@ def _unwrapped(module: Any) -> Any:
     return module
 
 
-def _children(module: Any, prefix: str = "") -> Iterator["tuple[str, Any]"]:
+def _children(module: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Direct children by name; of lists and dicts of modules, which are never called, their members."""
     for name, child in list(module.__dict__.get("_modules", {}).items()):
         if child is None:

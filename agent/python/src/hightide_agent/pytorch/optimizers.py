@@ -15,7 +15,6 @@ from ..agent import Agent
 from ..tracker import OPTIMIZER, SKIPPED, Tracker
 from .modules import Roots
 
-
 LEAD_PATIENCE = 50  # steps of other optimizers after which the leading one counts as retired
 
 

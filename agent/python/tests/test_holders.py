@@ -1,0 +1,215 @@
+"""Growing containers: named with their line, and innocents left alone."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+import pytest
+
+pytest.importorskip("torch", reason="needs PyTorch: run with the project's torch environment")
+
+LOOP = """
+import torch
+from collections import deque
+from torch import nn
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 1))
+sgd = torch.optim.SGD(model.parameters(), lr=0.01)
+def train(x):
+    sgd.zero_grad(); loss = model(x).pow(2).mean(); loss.backward(); sgd.step()
+    return loss
+def fresh():
+    return torch.randn(64, 16)
+"""
+
+
+def holders(observe: Any, text: str) -> Dict[str, Dict[str, Any]]:
+    """The last word on each holder."""
+    import textwrap
+
+    ring = observe(LOOP + textwrap.dedent(text)).main
+    return {h["name"]: h for h in ring.all("holder")}
+
+
+def line_of(text: str, mark: str) -> int:
+    import textwrap
+
+    lines = (LOOP + textwrap.dedent(text)).splitlines()
+    (number,) = [i + 1 for i, line in enumerate(lines) if mark in line]
+    return number
+
+
+LEAKS = {
+    "global list": ("history", "list", False, """
+        history = []
+        def main():
+            for i in range(120):
+                x = fresh(); train(x)
+                history.append(x)  # HERE
+        main()
+        """),
+    "local dict": ("seen", "dict", False, """
+        def main():
+            seen = {}
+            for i in range(120):
+                x = fresh(); train(x)
+                seen[i] = x  # HERE
+        main()
+        """),
+    "attribute deque": ("Trainer.log", "deque", False, """
+        class Trainer:
+            def __init__(self):
+                self.log = deque()
+            def run(self):
+                for i in range(120):
+                    x = fresh(); train(x)
+                    self.log.append({"x": x})  # HERE
+        Trainer().run()
+        """),
+    "closure": ("kept", "list", False, """
+        def make():
+            kept = []
+            def keep(x):
+                kept.append(x)  # HERE
+            return keep
+        keep = make()
+        for i in range(120):
+            x = fresh(); train(x); keep(x)
+        """),
+    "losses with graphs": ("losses", "list", True, """
+        losses = []
+        for i in range(120):
+            losses.append(train(fresh()))  # HERE
+        """),
+    "graph chain": ("total", "autograd graph", True, """
+        def main():
+            total = 0.0
+            for i in range(120):
+                total = total + train(fresh())  # HERE
+        main()
+        """),
+    "default argument": ("collect(into=…)", "list", False, """
+        def collect(x, into=[]):
+            into.append(x)  # HERE
+        for i in range(120):
+            x = fresh(); train(x); collect(x)
+        """),
+    "nested": ("stats['x']", "list", False, """
+        stats = {"x": [], "y": 1}
+        for i in range(120):
+            x = fresh(); train(x)
+            stats["x"].append(x)  # HERE
+        """),
+    "class attribute": ("Net.cache", "list", False, """
+        class Net:
+            cache = []
+            def __call__(self, x):
+                Net.cache.append(x)  # HERE
+                return train(x)
+        net = Net()
+        for i in range(120):
+            net(fresh())
+        """),
+    "module attribute": ("Block.seen", "list", False, """
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner, self.seen = nn.Linear(16, 16), []
+            def forward(self, x):
+                self.seen.append(x)  # HERE
+                return self.inner(x)
+        model = nn.Sequential(Block(), nn.Linear(16, 1))
+        sgd = torch.optim.SGD(model.parameters(), lr=0.01)
+        for i in range(120):
+            train(fresh())
+        """),
+    "numpy in a set's place": ("arrays", "list", False, """
+        import numpy as np
+        arrays = []
+        for i in range(120):
+            train(fresh())
+            arrays += [np.ones(1000)]  # HERE
+        """),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LEAKS)
+def test_leak_is_named_with_its_line(observe: Any, case: str) -> None:
+    name, kind, graph, text = LEAKS[case]
+    found = holders(observe, text)
+    assert name in found, found
+    holder = found.pop(name)
+    assert not found, "nothing else grows"
+    assert (holder["kind"], holder["graph"]) == (kind, graph)
+    assert holder["line"] == line_of(text, "# HERE"), holder
+    assert holder["file"].endswith("script.py")
+    if kind != "autograd graph":
+        assert holder["items_per_step"] == pytest.approx(1.0, abs=0.05)
+        assert holder["items"] == pytest.approx(holder["step"], abs=2)
+    if kind != "autograd graph" and not graph:
+        assert holder["tensor_bytes"] / holder["items"] == pytest.approx(8000 if case.startswith("numpy") else 4096)
+
+
+INNOCENTS = {
+    "bounded deque": "recent = deque(maxlen=100)\nfor i in range(120):\n    x = fresh(); train(x); recent.append(x)\n",
+    "cleared": (
+        "saw = []\nfor i in range(120):\n    x = fresh(); train(x); saw.append(x)\n    if len(saw) == 10: saw.clear()\n"
+    ),
+    "cache that stops": "c = {}\nfor i in range(120):\n    x = fresh(); train(x)\n    if i < 15: c[i] = x\n",
+    "numbers": "losses = []\nfor i in range(120):\n    losses.append(train(fresh()).item())\n",
+    "data set": "data = [fresh() for _ in range(120)]\nfor x in data:\n    train(x)\n",
+    "a new list each step": "for i in range(120):\n    xs = [fresh() for _ in range(1 + i)]; train(xs[0])\n",
+}
+
+
+@pytest.mark.parametrize("case", INNOCENTS)
+def test_innocents_are_not_accused(observe: Any, case: str) -> None:
+    assert holders(observe, INNOCENTS[case]) == {}
+
+
+def test_what_stops_is_taken_back(observe: Any) -> None:
+    text = "kept = []\nfor i in range(220):\n    x = fresh(); train(x)\n    if i < 60: kept.append(x)\n"
+    assert holders(observe, text)["kept"]["items_per_step"] == 0.0
+
+
+def test_the_programs_code_is_not_run_and_nothing_is_kept(observe: Any) -> None:
+    result = observe(
+        LOOP
+        + """
+import gc, weakref
+class Trap(list):
+    def __len__(self): raise SystemExit("len")
+    def __iter__(self): raise SystemExit("iter")
+    def __getattribute__(self, name): raise SystemExit(name)
+class Lazy:
+    @property
+    def value(self): raise SystemExit("property")
+    def __getattr__(self, name): raise SystemExit("getattr " + name)
+    def __eq__(self, other): raise SystemExit("eq")
+    def __hash__(self): raise SystemExit("hash")
+    def __bool__(self): raise SystemExit("bool")
+class Slots:
+    __slots__ = ("a",)
+class Odd:
+    @property
+    def __dict__(self): raise SystemExit("dict")
+class Meta(type):
+    def __getattribute__(cls, name): raise SystemExit("meta " + name)
+def main():
+    trap, lazy, slots, odd = Trap(), Lazy(), Slots(), Odd()
+    traps = [Trap(), Lazy(), Slots(), Odd()]
+    alive = []
+    for i in range(60):
+        x = fresh()
+        big = torch.randn(1000)
+        alive.append(weakref.ref(big))
+        train(x)
+        locals_now = locals()
+        del big, locals_now
+    gc.collect()
+    print(sum(r() is not None for r in alive))
+main()
+"""
+    )
+    assert result.out.strip() in ("0", "1"), result.out  # locals() itself keeps the last one before 3.13

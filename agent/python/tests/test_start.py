@@ -1,0 +1,228 @@
+"""Start-up, children, and what must stay as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import HOOK, observed_environment
+from ring import rings
+
+PYTHONS = sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3")) or [Path(sys.executable)]
+
+
+def usable(python: Path) -> bool:
+    return int(python.parts[-3].split(".")[1]) >= 8 if ".pyenv" in python.parts else True
+
+
+@pytest.mark.parametrize("python", [p for p in PYTHONS if usable(p)], ids=lambda p: p.parts[-3])
+def test_every_python_says_hello_and_bye(observe: Any, python: Path) -> None:
+    result = observe(
+        """
+        import sys, json
+        print(json.dumps([sys.path, sorted(sys.modules), [type(f).__name__ for f in sys.meta_path]]))
+        """,
+        "--token=secret", "--lr", "3", python=str(python),
+    )  # fmt: skip
+    ring = result.main
+    hello = ring.one("hello")
+    assert (hello["pid"], hello["role"], hello["main_thread"]) == (ring.pid, "main", ring.pid)
+    assert hello["argv"][-3:] == ["--token=***", "--lr", "3"]
+    assert ring.one("bye")["maxrss_bytes"] > 1 << 20 and ring.state == 2
+    path, modules, _finders = json.loads(result.out)
+    assert not any("agent/python" in place for place in path)
+    assert "sitecustomize" not in modules
+    for heavy in ("json", "re", "ast", "threading", "typing_extensions", "torch"):
+        if heavy in modules and heavy != "json":
+            assert heavy in plain_modules(python), heavy
+
+
+def plain_modules(python: Path) -> list[str]:
+    code = "import sys, json; print(json.dumps(sorted(sys.modules)))"
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    names = json.loads(subprocess.run([str(python), "-c", code], env=env, capture_output=True, check=True).stdout)
+    return [*names, "typing", "collections", "re"] if sys.version_info else names
+
+
+def test_not_asked_nothing_happens(tmp_path: Path) -> None:
+    env = {"PYTHONPATH": str(HOOK), "PATH": os.environ["PATH"]}
+    code = "import sys; print([m for m in sys.modules if 'hightide' in m or m == 'sitecustomize'], len(sys.meta_path))"
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("[] ")
+
+
+def test_own_sitecustomize_still_runs(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import builtins; builtins.mine = __name__\n")
+    folder = tmp_path / "c"
+    folder.mkdir()
+    env = observed_environment(folder)
+    env["PYTHONPATH"] += os.pathsep + str(tmp_path)
+    code = "import sitecustomize; print(mine, sitecustomize.__file__)"
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["sitecustomize", str(tmp_path / "sitecustomize.py")]
+    assert len(rings(folder)) == 1
+
+
+def test_own_sitecustomize_that_fails_is_reported_as_ever(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("1/0\n")
+    folder = tmp_path / "c"
+    folder.mkdir()
+    env = observed_environment(folder)
+    env["PYTHONPATH"] += os.pathsep + str(tmp_path)
+    done = subprocess.run([sys.executable, "-c", "print(1)"], env=env, capture_output=True, text=True, check=False)
+    assert "Error in sitecustomize" in done.stderr and "ZeroDivisionError" in done.stderr
+    assert done.stdout == "1\n" and done.returncode == 0 and len(rings(folder)) == 1
+
+
+@pytest.mark.parametrize("options", [["-I"], ["-S"], ["-E"]])
+def test_isolated_python_runs_unobserved(observe: Any, options: list[str]) -> None:
+    result = observe("print('ran')", options=options)
+    assert result.out == "ran\n" and result.rings == []
+
+
+@pytest.mark.parametrize("state", ["missing", "read-only", "full of nothing"])
+def test_no_channel_folder_is_no_trouble(tmp_path: Path, state: str) -> None:
+    folder = tmp_path / "c" if state != "full of nothing" else Path("/dev/null/x")
+    done = subprocess.run([sys.executable, "-c", "print(2)"], env=observed_environment(folder), capture_output=True,
+                          text=True, check=True)  # fmt: skip
+    assert (done.stdout, done.stderr) == ("2\n", "")
+
+
+def test_children_of_every_kind_open_their_own(observe: Any) -> None:
+    result = observe(
+        """
+        import ctypes, multiprocessing, os, subprocess, sys, time
+        def child():
+            pass
+        if __name__ == "__main__":
+            start = hightide = sys.modules["hightide_agent.start"]
+            if os.fork() == 0:                       # Python's fork
+                os._exit(0)
+            os.wait()
+            raw = ctypes.CDLL(None).fork()           # a fork behind Python's back
+            if raw == 0:
+                start.agent.record({"type": "probe"})
+                os._exit(0)
+            os.waitpid(raw, 0)
+            for method in ("spawn", "fork"):
+                p = multiprocessing.get_context(method).Process(target=child)
+                p.start(); p.join()
+            subprocess.run(["sh", "-c", sys.executable + " -c pass"])
+            sys.stdout.flush()
+            os.execv(sys.executable, [sys.executable, "-c", "print('after')"])
+        """
+    )
+    assert result.out == "after\n"
+    pids = [r.pid for r in result.rings]
+    main = result.main
+    assert main.state == 1, "an exec leaves no bye"
+    again = [r for r in result.rings if r.pid == main.pid]
+    assert [r.path.name.endswith("-2.ring") for r in again] == [False, True] and again[1].one("bye")
+    children = [r for r in result.rings if r.pid != main.pid]
+    assert len(set(pids)) == len(children) + 1 and len(children) >= 5
+    assert not main.all("probe") and sum(len(r.all("probe")) for r in children) == 1
+    for child in children:
+        assert child.all("hello")[-1]["role"] == "child" and child.all("hello")[-1]["pid"] == child.pid
+
+
+def test_ranks_and_roles(observe: Any) -> None:
+    env = {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "8"}
+    hello = observe("pass", env=env).main.one("hello")
+    assert (hello["rank"], hello["local_rank"], hello["world_size"], hello["role"]) == (3, 1, 8, "rank")
+    hello = observe("pass", env={"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "1"}).main.one("hello")
+    assert (hello["rank"], hello["world_size"], hello["role"]) == (0, 1, "main")
+    hello = observe("pass", env={"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}).main.one("hello")
+    assert (hello["rank"], hello["role"]) == (1, "rank") and "local_rank" not in hello
+
+
+def test_uncaught_exception_is_told_and_unchanged(observe: Any) -> None:
+    script = """
+        import sys
+        {}
+        def f():
+            raise ValueError("bad password=hunter2 here")
+        f()
+        """
+    for hook in ("", "sys.excepthook = lambda *a: print('mine', a[0].__name__)"):
+        result = observe(script.format(hook), ok=False)
+        assert result.code == 1
+        told = result.main.one("exception")
+        assert (told["class"], told["text"], told["line"]) == ("ValueError", "bad password=*** here", 5)
+        assert told["function"] == "f" and told["file"].endswith("script.py")
+        assert result.out == ("mine ValueError\n" if hook else "")
+        assert ("hightide" in result.err) is False
+    assert not observe("import sys; sys.exit(3)", ok=False).main.all("exception")
+
+
+def test_memory_error_becomes_an_oom(observe: Any) -> None:
+    result = observe("x = bytearray(1 << 60)", ok=False)
+    told = result.main.one("oom")
+    assert (told["source"], told["line"], told["device"]) == ("MemoryError", 1, "cpu")
+
+
+def test_closed_descriptors(observe: Any) -> None:
+    result = observe(
+        """
+        import os, sys
+        os.closerange(3, 4096)
+        files = [open("own%d" % i, "wb+") for i in range(20)]
+        agent = sys.modules["hightide_agent.start"].agent
+        for i in range(50):
+            assert agent.record({"type": "probe"})
+        os.closerange(3, 4096)
+        print(sum(os.path.getsize("own%d" % i) for i in range(20)))
+        """
+    )
+    assert result.out == "0\n" and len(result.main.all("probe")) == 50
+
+
+def test_import_machinery_is_left_as_it_was(observe: Any, tmp_path: Path) -> None:
+    (tmp_path / "jax").mkdir()
+    (tmp_path / "jax" / "__init__.py").write_text(
+        "__version__ = '9.9'\nimport sys\nassert type(__spec__.loader).__name__ == 'SourceFileLoader', __spec__\n"
+        "assert __loader__ is __spec__.loader\nfrom . import sub\n"
+    )
+    (tmp_path / "jax" / "sub.py").write_text("value = 1\n")
+    (tmp_path / "keras.py").write_text("raise ImportError('broken on purpose')\n")
+    result = observe(
+        """
+        import importlib, importlib.util, pickle, sys
+        sys.path.insert(0, ".")
+        assert importlib.util.find_spec("jax").origin.endswith("__init__.py")
+        import jax
+        assert type(jax.__spec__.loader).__name__ == "SourceFileLoader" and jax.__loader__ is jax.__spec__.loader
+        assert jax.__spec__.submodule_search_locations and jax.sub.value == 1
+        importlib.reload(jax)
+        try:
+            import keras
+        except ImportError as e:
+            assert str(e) == "broken on purpose"
+        else:
+            raise AssertionError
+        try:
+            import tensorflow
+        except ModuleNotFoundError as e:
+            assert e.name == "tensorflow"
+        """
+    )
+    assert [(f["name"], f["version"]) for f in result.main.all("framework")] == [("jax", "9.9")]
+
+
+def test_start_up_is_cheap(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    folder.mkdir()
+    with_us, plain = observed_environment(folder), {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    best = {}
+    for _ in range(7):
+        for name, env in (("with", with_us), ("plain", plain)):
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", "pass"], env=env, check=True)
+            best[name] = min(best.get(name, 9.0), time.perf_counter() - start)
+    assert best["with"] - best["plain"] < 0.06

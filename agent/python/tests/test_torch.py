@@ -1,0 +1,338 @@
+"""The PyTorch adapter against the real PyTorch: phases, steps, models, and what must not change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch: run with the project's torch environment")
+
+HEAD = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+torch.set_num_threads(1)
+def net(n=8):
+    return nn.Sequential(nn.Linear(n, n), nn.ReLU(), nn.Linear(n, 1))
+def batch(n=8):
+    return torch.randn(4, n), torch.randn(4, 1)
+def loss_of(model, n=8):
+    x, y = batch(n)
+    return ((model(x) - y) ** 2).mean()
+"""
+
+
+def script(text: str) -> str:
+    import textwrap
+
+    return HEAD + textwrap.dedent(text)
+
+
+STEP = ["+step", "+forward", "-forward", "+backward", "-backward", "+optimizer", "-optimizer", "-step"]
+
+
+def test_plain_loop(observe: Any) -> None:
+    ring = observe(
+        script(
+            """
+            from torch.utils.data import DataLoader, TensorDataset
+            model = net()
+            model.train()
+            adam = torch.optim.Adam(model.parameters())
+            for x, y in DataLoader(TensorDataset(*[t for t in (torch.randn(12, 8), torch.randn(12, 1))]), batch_size=4):
+                loss = ((model(x) - y) ** 2).mean()
+                adam.zero_grad(); loss.backward(); adam.step()
+            model.eval()
+            with torch.no_grad():
+                model(x)
+            torch.save(model.state_dict(), "m.pt")
+            """
+        )
+    ).main
+    data = ["+data", "-data"]
+    step = STEP[:1] + data + STEP[1:]
+    expected = step + ["=1"] + step + ["=2"] + step + ["=3"]
+    expected += ["+step", *data, "+evaluation", "-evaluation", "+checkpoint", "-checkpoint"]
+    assert ring.outline("module") == expected
+    modules = ring.all("modules")[-1]["modules"]
+    assert [(m["id"], m["name"], m["class"], m["parameter_bytes"]) for m in modules] == [
+        (1, "Sequential", "Sequential", 4 * (72 + 9)), (2, "0", "Linear", 288), (3, "1", "ReLU", 0),
+        (4, "2", "Linear", 36),
+    ]  # fmt: skip
+    first = [r for r in ring.outline() if "module" in r][:6]
+    assert first == ["+module2", "-module2", "+module3", "-module3", "+module4", "-module4"]
+    model = ring.all("model")[-1]
+    assert (model["parameter_bytes"], model["gradient_bytes"], model["device"]) == (324, 324, "cpu")
+    assert model["optimizer_bytes"] == 2 * 324 + 4 * 4  # two moments, and a step counter for each parameter
+    assert all(r["rss"] > 50 << 20 for r in ring.edges + ring.steps) and ring.dropped == 0
+    assert [s["micro"] for s in ring.steps] == [1, 1, 1]
+    assert ring.steps[0]["duration"] == 0 and ring.steps[2]["duration"] > 0
+    assert ring.all("framework")[-1]["version"] == torch.__version__
+
+
+def test_gradient_accumulation(observe: Any) -> None:
+    ring = observe(
+        script(
+            """
+            model = net(); model.train(); sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+            for i in range(9):
+                loss_of(model).backward()
+                if i % 3 == 2:
+                    sgd.step(); sgd.zero_grad()
+            """
+        )
+    ).main
+    micro = ["+forward", "-forward", "+backward", "-backward"]
+    one = ["+step"] + micro * 3 + ["+optimizer", "-optimizer", "-step"]
+    assert ring.outline("module") == one + ["=1"] + one + ["=2"] + one + ["=3", "+step"]
+    assert [s["micro"] for s in ring.steps] == [3, 3, 3]
+
+
+def test_two_optimizers_are_one_step(observe: Any) -> None:
+    ring = observe(
+        script(
+            """
+            D, G = net(), net()
+            d, g = torch.optim.SGD(D.parameters(), lr=0.1), torch.optim.SGD(G.parameters(), lr=0.1)
+            for i in range(4):
+                loss_of(D).backward(); d.step()
+                loss_of(G).backward(); g.step()
+            """
+        )
+    ).main
+    assert len(ring.steps) == 4 and [s["micro"] for s in ring.steps] == [1, 2, 2, 2]
+    tail = ring.outline("module")
+    last = tail[tail.index("=3") + 1 : tail.index("=4")]
+    one = ["+forward", "-forward", "+backward", "-backward", "+optimizer", "-optimizer"]
+    assert last == ["+step", *one, *one, "-step"]
+    names = {m["id"]: m["class"] for m in ring.all("modules")[-1]["modules"]}
+    assert list(names.values()).count("Sequential") == 2, "the second root is known as well"
+
+
+def test_scaler_that_skips(observe: Any) -> None:
+    ring = observe(
+        script(
+            """
+            model = net(); model.train(); sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+            scaler = torch.amp.GradScaler("cpu")
+            for i in range(4):
+                with torch.autocast("cpu", dtype=torch.bfloat16):
+                    loss = loss_of(model)
+                if i == 1:
+                    loss = loss * float("inf")
+                scaler.scale(loss).backward(); scaler.step(sgd); scaler.update(); sgd.zero_grad()
+            """
+        )
+    ).main
+    assert [(s["step"], s["flags"]) for s in ring.steps] == [(1, 0), (2, 1), (3, 0), (4, 0)]
+    assert {(f["key"], f["value"]) for f in ring.all("fact")} == {("amp", "bfloat16")}
+
+
+def test_no_train_call_and_a_wrapper(observe: Any) -> None:
+    ring = observe(
+        script(
+            """
+            class Wrapped(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.blocks = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)])
+                    self.head = nn.Linear(8, 1)
+                def forward(self, x):
+                    for block in self.blocks:
+                        x = block(x)
+                    return self.head(x)
+            model = Wrapped(); parallel = nn.DataParallel(model)
+            sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+            for i in range(3):
+                loss_of(parallel).backward(); sgd.step()
+            """
+        )
+    ).main
+    tail = ring.outline("module")
+    assert tail[tail.index("=2") + 1 : tail.index("=3")] == STEP
+    names = [m["name"] for m in ring.all("modules")[-1]["modules"]]
+    assert names == ["Wrapped", "blocks.0", "blocks.1", "head"]
+
+
+def test_training_step_that_calls_the_parts(observe: Any) -> None:
+    """As Lightning does: the root itself is never called."""
+    ring = observe(
+        script(
+            """
+            class Module(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.encoder, self.head = nn.Linear(8, 8), nn.Linear(8, 1)
+                def training_step(self):
+                    x, y = batch()
+                    return ((self.head(self.encoder(x)) - y) ** 2).mean()
+            module = Module(); module.train()
+            sgd = torch.optim.SGD(module.parameters(), lr=0.1)
+            for i in range(2):
+                def closure():
+                    sgd.zero_grad(); loss = module.training_step(); loss.backward(); return loss
+                sgd.step(closure)
+            """
+        )
+    ).main
+    parts = ["+forward", "+module2", "-module2", "-forward", "+forward", "+module3", "-module3", "-forward"]
+    one = ["+step", "+optimizer", *parts, "+backward", "-backward", "-optimizer", "-step"]
+    assert ring.outline() == [*one, "=1", *one, "=2", "+step"]
+
+
+def test_short_steps_are_recorded_sparsely_and_counted_all(observe: Any) -> None:
+    ring = observe(
+        script(
+            """
+            model = net(); model.train(); sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+            for i in range(400):
+                loss_of(model).backward(); sgd.step(); sgd.zero_grad()
+            model.eval(); model(batch()[0])
+            model.train(); loss_of(model).backward(); sgd.step()
+            """
+        )
+    ).main
+    assert [s["step"] for s in ring.steps] == list(range(1, 402))
+    recorded = [r["step"] for r in ring.edges if r["phase"] == "backward" and r["leave"]]
+    assert 8 <= len(recorded) < 300 and recorded[:8] == list(range(8))
+    assert ring.outline().count("+evaluation") == 1, "an evaluation is recorded in any step"
+
+
+def test_data_loader_workers(observe: Any) -> None:
+    result = observe(
+        script(
+            """
+            class Leaky(torch.utils.data.Dataset):
+                def __init__(self): self.kept = []
+                def __len__(self): return 400
+                def __getitem__(self, i):
+                    self.kept.append(torch.randn(1000))
+                    return torch.randn(8)
+            if __name__ == "__main__":
+                model = net(); sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+                for x in torch.utils.data.DataLoader(Leaky(), batch_size=4, num_workers=2):
+                    model(x).mean().backward(); sgd.step()
+            """
+        )
+    )
+    workers = result.rings[1:]
+    assert len(workers) == 2 and len(result.main.steps) == 100
+    for worker in workers:
+        assert worker.all("hello")[-1]["role"] == "dataloader" and not worker.steps
+        holder = worker.all("holder")[-1]
+        assert (holder["name"], holder["function"]) == ("Leaky.kept", "Leaky.__getitem__")
+        assert holder["items_per_step"] == pytest.approx(2.0, rel=0.05)  # 4 items a batch, every second batch
+
+
+def test_stop_after_steps(observe: Any) -> None:
+    result = observe(
+        script(
+            """
+            import atexit
+            atexit.register(print, "exit handlers run")
+            model = net(); sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+            while True:
+                loss_of(model).backward(); sgd.step()
+            """
+        ),
+        env={"HIGHTIDE_STEPS": "5"},
+    )
+    assert result.code == 0 and result.out == "exit handlers run\n" and len(result.main.steps) == 5
+    assert result.main.one("stop")["step"] == 5 and result.main.one("bye")
+
+
+def test_cpu_allocator_out_of_memory(observe: Any) -> None:
+    result = observe(script("x = torch.empty(1 << 58, dtype=torch.uint8)\n"), ok=False)
+    told = result.main.one("oom")
+    assert (told["source"], told["bytes"], told["function"]) == ("torch.cpu", 1 << 58, "<module>")
+    assert told["file"].endswith("script.py") and "DefaultCPUAllocator" in result.err
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "run = torch.compile(model, backend='eager')\n",
+        "run = model; model.compile(backend='eager')\n",
+        "run = torch.compile(lambda x: model(x), backend='eager')\n",
+        "run = nn.DataParallel(torch.compile(model, backend='eager'))\n",
+    ],
+    ids=["module", "in place", "function", "wrapped"],
+)
+def test_compiled_graphs_are_the_same(observe: Any, body: str) -> None:
+    text = script(
+        """
+        import json, torch._dynamo as dynamo
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 1)
+            def forward(self, x):
+                x = self.a(x)
+                dynamo.graph_break()
+                return self.b(x)
+        model = Model(); sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        BEFORE
+        BODY
+        for i in range(40):
+            x, y = batch()
+            ((run(x) - y) ** 2).mean().backward(); sgd.step(); sgd.zero_grad()
+            if i == 30: model.eval(); run(x); model.train()
+        c = dynamo.utils.counters
+        print(json.dumps([c["stats"]["unique_graphs"], c["stats"]["calls_captured"], c["frames"],
+                          sum(c["graph_break"].values()), len(c["recompiles"])]))
+        """
+    ).replace("BODY", body)
+    for before in (
+        "pass",
+        "loss_of(model).backward(); sgd.step(); model.train(); loss_of(model).backward(); sgd.step()",
+    ):
+        source = text.replace("BEFORE", before)
+        seen, plain = observe(source), observe(source, env={"HIGHTIDE_CHANNELS": ""})
+        assert plain.rings == []
+        assert seen.out == plain.out
+        assert ("compile", "yes") in {(f["key"], f["value"]) for f in seen.main.all("fact")}
+        if "lambda" not in body and "in place" not in body and "model.compile" not in body:
+            assert seen.main.outline("module").count("+forward") > 8
+
+
+def test_models_carry_no_trace_of_us(observe: Any) -> None:
+    result = observe(
+        script(
+            """
+            import copy, io, pickle, subprocess, sys
+            model = net(); model.train(); sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+            loss_of(model).backward(); sgd.step()
+            assert model._forward_hooks, "observed"
+            twin = copy.deepcopy(model)
+            twin(batch()[0])
+            torch.save(model, "model.pt")
+            open("model.pickle", "wb").write(pickle.dumps(model))
+            scripted = torch.jit.script(model)
+            scripted(batch()[0])
+            """
+        )
+    )
+    assert b"hightide" not in (result.rings[0].path.parent.parent / "model.pt").read_bytes()
+    assert b"hightide" not in (result.rings[0].path.parent.parent / "model.pickle").read_bytes()
+    outline = result.main.outline("module")
+    assert outline.count("+forward") == 1
+
+
+def test_an_exception_inside_a_phase_does_not_confuse(observe: Any) -> None:
+    ring = observe(
+        script(
+            """
+            model = net(); model.train(); sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+            for i in range(4):
+                try:
+                    model(torch.randn(4, 3) if i == 1 else batch()[0]).mean().backward()
+                except RuntimeError:
+                    continue
+                sgd.step()
+            """
+        )
+    ).main
+    tail = ring.outline("module")
+    assert tail[tail.index("=2") + 1 : tail.index("=3")] == STEP
+    assert tail.count("+forward") == tail.count("-forward")
