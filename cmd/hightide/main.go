@@ -25,6 +25,7 @@ func commands(a *app) []*cobra.Command {
 		pruneCommand(a),
 		tagCommand(a),
 		reindexCommand(a),
+		exportCommand(a),
 		runCommand(a),
 		infoCommand(a),
 		versionCommand(a),

@@ -358,3 +358,25 @@ func TestWriterGoesOnAfterAFailure(t *testing.T) {
 		t.Errorf("%d frames, damage %v", len(frames), r.Damage())
 	}
 }
+
+func TestSaveIsTheCounterpartOfLoad(t *testing.T) {
+	frames := append(everyKind(),
+		mem.HeapUse{Process: 1, Time: 51, Step: 2, Live: 5, Sites: []mem.SiteUse{{Stack: 3, Live: 1}, {Stack: 7, Live: 4}}},
+		mem.HeapUse{Process: 1, Time: 52, Step: 2, Live: 6, Sites: []mem.SiteUse{{Stack: 7, Live: 5}}},
+		mem.Snapshot{Process: 1, Time: 80, Name: "big.pickle", Piece: bytes.Repeat([]byte("x"), 3<<20)})
+	want, err := Load(bytes.NewReader(encode(t, false, frames...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := Save(&file, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("saved and loaded:\n%+v\nwant\n%+v", got, want)
+	}
+}

@@ -1,0 +1,132 @@
+package export
+
+import (
+	"maps"
+	"path"
+	"regexp"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// Redact returns a copy of a run without what is private: folders of paths, the host, arguments,
+// environment, working copy, ids of GPUs, and allocator snapshots (they are full of paths). File
+// names, functions, lines, names of modules and the run's own name and tags stay: a report of the
+// copy finds the same as one of the original.
+func Redact(run *mem.Run) *mem.Run {
+	r := redactor{host: run.Info.Host.Name, cwd: run.Info.Cwd}
+	out := mem.NewRun()
+	add := func(f mem.Frame) { _ = out.Add(f) } // every frame comes from a Run that took it
+	add(r.info(run.Info))
+	for _, p := range run.Processes {
+		add(r.process(*p))
+	}
+	out.Stacks = make(map[uint32][]mem.Location, len(run.Stacks))
+	for id, stack := range run.Stacks {
+		out.Stacks[id] = r.locations(stack)
+	}
+	for _, s := range run.Series {
+		add(s.SeriesDef)
+		last := out.Series[len(out.Series)-1]
+		last.Times, last.Values = s.Times, s.Values // shared: neither run changes them
+	}
+	out.Spans, out.Steps, out.Phases = run.Spans, run.Steps, run.Phases
+	out.Totals, out.Heap, out.Modules, out.Models = run.Totals, run.Heap, run.Modules, run.Models
+	out.Drops, out.End, out.Damage = run.Drops, run.End, run.Damage
+	for _, h := range run.Holders {
+		h.Where = r.location(h.Where)
+		out.Holders = append(out.Holders, h)
+	}
+	for _, e := range run.Events {
+		out.Events = append(out.Events, r.event(e))
+	}
+	if len(run.Snapshots) > 0 {
+		out.Events = append(out.Events, mem.Event{Time: run.Start(), Kind: "unobserved", Text: "allocator snapshots were left out of this copy"})
+	}
+	return out
+}
+
+type redactor struct{ host, cwd string }
+
+func (r redactor) info(i mem.RunInfo) mem.RunInfo {
+	i.Command, i.Cwd, i.Env, i.Git = program(i.Command), "", nil, nil
+	i.Host.Name = ""
+	gpus := append([]mem.GPU(nil), i.Host.GPUs...)
+	for n := range gpus {
+		gpus[n].UUID = ""
+	}
+	i.Host.GPUs = gpus
+	i.Options = r.facts(i.Options)
+	return i
+}
+
+func (r redactor) process(p mem.Process) mem.Process {
+	p.Command = program(p.Command)
+	p.Facts = r.facts(p.Facts)
+	return p
+}
+
+// program keeps the name of what was run, and leaves out how.
+func program(command []string) []string {
+	if len(command) == 0 {
+		return nil
+	}
+	return []string{path.Base(command[0])}
+}
+
+func (r redactor) facts(old map[string]string) map[string]string {
+	out := maps.Clone(old)
+	for key, value := range out {
+		out[key] = r.text(value)
+	}
+	return out
+}
+
+func (r redactor) event(e mem.Event) mem.Event {
+	if e.Kind == "start" || e.Kind == "process-start" {
+		e.Text = "" // the command line
+	}
+	e.Text = r.text(e.Text)
+	e.Facts = r.facts(e.Facts)
+	if e.Where != nil {
+		where := r.location(*e.Where)
+		e.Where = &where
+	}
+	return e
+}
+
+// paths are runs of name/name or /name in a text.
+var paths = regexp.MustCompile(`(?:~|[A-Za-z]:)?[\w.@+%=~-]*(?:[/\\][\w.@+%=~-]+)+[/\\]?`)
+
+func (r redactor) text(s string) string {
+	if r.host != "" {
+		s = strings.ReplaceAll(s, r.host, "(host)")
+	}
+	return paths.ReplaceAllStringFunc(s, func(found string) string { return shorten(found) })
+}
+
+func (r redactor) locations(stack []mem.Location) []mem.Location {
+	out := make([]mem.Location, len(stack))
+	for i, l := range stack {
+		out[i] = r.location(l)
+	}
+	return out
+}
+
+func (r redactor) location(l mem.Location) mem.Location {
+	if strings.ContainsAny(l.File, `/\`) {
+		l.File = shorten(l.File)
+	}
+	return l
+}
+
+// shorten keeps of a path what is public: from the folder of installed packages on, else the name.
+func shorten(file string) string {
+	file = strings.ReplaceAll(file, `\`, "/")
+	for _, packages := range []string{"/site-packages/", "/dist-packages/"} {
+		if _, inside, ok := strings.Cut(file, packages); ok {
+			return inside
+		}
+	}
+	return path.Base(file)
+}
