@@ -27,6 +27,8 @@ func commands(a *app) []*cobra.Command {
 		reindexCommand(a),
 		exportCommand(a),
 		runCommand(a),
+		showCommand(a),
+		reportCommand(a),
 		infoCommand(a),
 		versionCommand(a),
 		manCommand(a),

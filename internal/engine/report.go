@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"hightide/internal/analyze"
 	"hightide/internal/intake"
@@ -16,7 +19,7 @@ import (
 // Analyze explains a recording: every analysis, with the lines of the program quoted where its
 // files are still here, and allocator snapshots decoded.
 func Analyze(run *mem.Run) *analyze.Report {
-	options := analyze.Options{Source: newSources().line, Snapshots: map[string]*mem.AllocatorSnapshot{}}
+	options := analyze.Options{Source: sourcesOf(run).line, Snapshots: map[string]*mem.AllocatorSnapshot{}}
 	var notes []string
 	for _, file := range run.Snapshots {
 		snapshot, err := intake.Torch(bytes.NewReader(file.Data))
@@ -29,6 +32,28 @@ func Analyze(run *mem.Run) *analyze.Report {
 	report := analyze.Analyze(run, options)
 	report.Notes = append(report.Notes, notes...)
 	return report
+}
+
+// Report explains the run that a reference means (see Resolve), from its recording alone.
+func (e *Engine) Report(ref string) (*analyze.Report, Run, error) {
+	row, err := e.Resolve(ref)
+	if err != nil {
+		return nil, row, err
+	}
+	run, err := e.Load(ref)
+	if err != nil {
+		return nil, row, err
+	}
+	return Analyze(run), row, nil
+}
+
+// ReportJSON is the report for programs (docs/formats/json.md), on one line.
+func ReportJSON(report *analyze.Report) ([]byte, error) {
+	text, err := json.Marshal(report)
+	if err != nil {
+		return nil, fmt.Errorf("write report as JSON: %w", err)
+	}
+	return append(text, '\n'), nil
 }
 
 // WriteHTML writes a report as one HTML file that needs nothing else. It appears whole or not at all.
@@ -59,18 +84,24 @@ func WriteHTML(path string, report *analyze.Report) error {
 	return nil
 }
 
-// sources quotes lines of source files, each read once. A file that changed since the run may show
-// another line; the report's reader sees the text and can tell.
-type sources struct{ files map[string][][]byte }
+// sources quotes lines of Python files, each read once. A file that changed after the run began
+// shows other lines than those that ran, so it is not quoted; nor is what is no source at all: the
+// paths come from a recording, which may be a stranger's.
+type sources struct {
+	files map[string][][]byte
+	began time.Time
+}
 
-func newSources() *sources { return &sources{map[string][][]byte{}} }
+func sourcesOf(run *mem.Run) *sources {
+	return &sources{map[string][][]byte{}, time.Unix(0, run.Info.StartWall)}
+}
 
 const maxSource = 4 << 20 // bytes; larger files are not sources
 
 func (s *sources) line(file string, line int) string {
 	lines, seen := s.files[file]
 	if !seen {
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Size() <= maxSource {
+		if s.quotable(file) {
 			data, _ := os.ReadFile(file)
 			lines = bytes.Split(data, []byte("\n"))
 		}
@@ -80,4 +111,12 @@ func (s *sources) line(file string, line int) string {
 		return ""
 	}
 	return mem.MaskText(string(bytes.TrimSpace(lines[line-1])))
+}
+
+func (s *sources) quotable(file string) bool {
+	if !strings.HasSuffix(file, ".py") || !filepath.IsAbs(file) {
+		return false
+	}
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().IsRegular() && info.Size() <= maxSource && !info.ModTime().After(s.began)
 }

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"hightide/internal/analyze"
+	"hightide/internal/engine"
+
+	"github.com/spf13/cobra"
+)
+
+// reportFlags are the forms in which a report is wanted.
+type reportFlags struct {
+	html, json, markdown string
+	open                 bool
+}
+
+func reportCommand(a *app) *cobra.Command {
+	var f reportFlags
+	c := &cobra.Command{
+		Use:   "report RUN [--html FILE | --json[=FILE] | --markdown[=FILE]] [--open]",
+		Short: "Write the report of a run as HTML, JSON or Markdown",
+		Long: `Write the report of a run as one HTML file that needs nothing else, as JSON for programs, or as
+Markdown for a comment on a change. Several forms may be asked for at once. Without any: HTML into
+hightide-<run>.html in this folder.
+
+RUN is an id, a unique beginning of one, a name (the newest run of it), "last", or the path of a
+recording. Without RUN: last.
+
+Exit codes: 0 fine, 3 no such run, not a recording, or a file that cannot be written.`,
+		Example: `  hightide report last --open
+  hightide report last --json | jq .headline
+  hightide report bigger-batch --html report.html --markdown=comment.md`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return f.run(a, args) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.html, "html", "", "write one HTML `file`")
+	flags.StringVar(&f.json, "json", "", "print JSON; with =`FILE` into a file")
+	flags.StringVar(&f.markdown, "markdown", "", "print Markdown; with =`FILE` into a file")
+	flags.Lookup("json").NoOptDefVal = jsonToStdout
+	flags.Lookup("markdown").NoOptDefVal = jsonToStdout
+	flags.BoolVar(&f.open, "open", false, "open the HTML report in a browser")
+	return c
+}
+
+func (f *reportFlags) run(a *app, args []string) error {
+	report, row, err := a.engine().Report(runRef(args))
+	if err != nil {
+		return err
+	}
+	if f.html == "" && (f.open || f.json == "" && f.markdown == "") {
+		f.html = "hightide-" + fileName(report, row) + ".html"
+	}
+	if f.json != "" {
+		text, err := engine.ReportJSON(report)
+		if err != nil {
+			return err
+		}
+		if err := a.output(f.json, text); err != nil {
+			return err
+		}
+	}
+	if f.markdown != "" {
+		if err := a.output(f.markdown, []byte(report.Markdown())); err != nil {
+			return err
+		}
+	}
+	return f.writeHTML(a, report)
+}
+
+func (f *reportFlags) writeHTML(a *app, report *analyze.Report) error {
+	if f.html == "" {
+		return nil
+	}
+	if err := engine.WriteHTML(f.html, report); err != nil {
+		return err
+	}
+	path, err := filepath.Abs(f.html)
+	if err != nil {
+		path = f.html
+	}
+	fmt.Fprintf(a.stderr, "Report: %s\n", path)
+	if f.open {
+		if err := openInBrowser(path); err != nil {
+			fmt.Fprintf(a.stderr, "hightide: cannot open a browser: %v\n", err)
+		}
+	}
+	return nil
+}
+
+// fileName tells runs apart in a folder of reports.
+func fileName(report *analyze.Report, row engine.Run) string {
+	switch {
+	case row.ID != "":
+		return filepath.Base(row.ID)
+	case report.Run.ID != "":
+		return filepath.Base(report.Run.ID)
+	}
+	return "report"
+}
+
+// output writes to a file, or to standard output for "-".
+func (a *app) output(file string, text []byte) error {
+	if file == jsonToStdout {
+		_, err := a.stdout.Write(text)
+		return err
+	}
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		return engine.InputError("name a file that can be written", "write report: %w", err)
+	}
+	return nil
+}

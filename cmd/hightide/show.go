@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func showCommand(a *app) *cobra.Command {
+	var brief bool
+	c := &cobra.Command{
+		Use:   "show RUN",
+		Short: "Show the report of a run in the terminal",
+		Long: `Show the report of a run in the terminal: verdict, findings with their lines, the picture, tables.
+
+RUN is an id, a unique beginning of one, a name (the newest run of it), "last", or the path of a
+recording. Without RUN: last.
+
+Exit codes: 0 fine, 3 no such run or not a recording.`,
+		Example: `  hightide show last
+  hightide show bigger-batch
+  hightide show --brief ./run.hightide`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			report, _, err := a.engine().Report(runRef(args))
+			if err != nil {
+				return err
+			}
+			options := textOptions(a.stdout)
+			options.Brief = brief
+			_, err = fmt.Fprint(a.stdout, report.Text(options))
+			return err
+		},
+	}
+	c.Flags().BoolVar(&brief, "brief", false, "verdict, findings and picture only")
+	return c
+}
+
+// runRef is the run that the arguments name.
+func runRef(args []string) string {
+	if len(args) == 0 {
+		return "last"
+	}
+	return args[0]
+}
