@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -60,7 +61,7 @@ func (e *Engine) Run(o RunOptions) (*RunResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	lean()
+	restore := lean()
 	result := &RunResult{}
 	engine, files, writer, err := e.place(&o, result)
 	if err != nil {
@@ -79,6 +80,7 @@ func (e *Engine) Run(o RunOptions) (*RunResult, error) {
 	if lost := writer.Lost(); lost.Frames > 0 {
 		result.Notes = append(result.Notes, fmt.Sprintf("the recording lacks %d records: %v", lost.Frames, lost.Err))
 	}
+	restore()
 	engine.conclude(&o, files, result)
 	return result, nil
 }
@@ -110,9 +112,13 @@ func (o *RunOptions) check() ([]record.Alert, error) {
 
 // lean keeps the engine small: it shares the machine with what it measures. One thread runs Go code
 // at a time, since there is one loop, and a heap of a few MB is collected rather than doubled twice.
-func lean() {
-	debug.SetGCPercent(60)
-	debug.SetMemoryLimit(48 << 20)
+func lean() (restore func()) {
+	threads := runtime.GOMAXPROCS(1)
+	percent := debug.SetGCPercent(60)
+	return func() {
+		runtime.GOMAXPROCS(threads)
+		debug.SetGCPercent(percent)
+	}
 }
 
 // place opens a recording. Where the data directory cannot be written, it goes to a folder that can:

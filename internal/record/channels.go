@@ -8,9 +8,12 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"hightide/internal/mem"
 	"hightide/internal/shm"
+
+	"golang.org/x/sys/unix"
 )
 
 // channel is one mapped channel of an observed process, drained by one goroutine.
@@ -78,8 +81,18 @@ func (c *channel) peek(final bool) shm.Record {
 	return c.next
 }
 
-// scan opens the channels that have appeared in the folder.
+// scan opens the channels that have appeared in the folder. It lists it only where its time says
+// that it changed, or that it changed so lately that the clock's grain could hide another change.
 func (r *Recorder) scan() {
+	var info unix.Stat_t
+	if unix.Stat(r.opts.Channels, &info) != nil {
+		return
+	}
+	changed := info.Mtim.Nano()
+	if changed == r.scanned && wallClock()-changed > int64(50*time.Millisecond) {
+		return
+	}
+	r.scanned = changed
 	entries, err := os.ReadDir(r.opts.Channels)
 	if err != nil {
 		return
@@ -91,6 +104,7 @@ func (r *Recorder) scan() {
 		}
 		c, err := openChannel(filepath.Join(r.opts.Channels, name))
 		if errors.Is(err, shm.ErrNotReady) || errors.Is(err, os.ErrNotExist) {
+			r.scanned = 0 // look again
 			continue
 		}
 		r.files[name] = true

@@ -80,6 +80,7 @@ type Recorder struct {
 	columns   *columns
 	stacks    *stackTable
 	files     map[string]bool // names of channels that were looked at
+	scanned   int64           // when their folder last changed, by its own clock
 	snapshots snapshots
 	latest    map[seriesKey]int64
 	peaks     peaks

@@ -92,9 +92,9 @@ type loop struct {
 	hard                                        int   // how hard the last attempt was
 }
 
-// visitEvery is the time between two visits of the channels. A full ring drops records: the
-// agent's holds a few thousand edges.
-const visitEvery = int64(40 * time.Millisecond)
+// visitEvery is the time between two visits of the channels. A full ring drops records (the agent's
+// holds a few thousand edges); every waking up costs, most of it in the kernel.
+const visitEvery = int64(50 * time.Millisecond)
 
 func (l *loop) run() Outcome {
 	l.sampler = sampler.New(sampler.Options{Leader: l.child.pid, WatchLeader: true, Interval: l.opts.interval(), Vendors: l.vendors}, watcher{l.Recorder})
@@ -171,6 +171,9 @@ func due(next *int64, now, every int64) bool {
 func (l *loop) pause() time.Duration {
 	now := l.now()
 	next := min(l.nextSample, now+visitEvery)
+	if gap := l.nextSample - next; gap > 0 && gap < visitEvery/4 {
+		next = l.nextSample // one waking up instead of two
+	}
 	return time.Duration(max(next-now, int64(time.Millisecond)))
 }
 
