@@ -23,7 +23,11 @@ def pythons() -> list[str]:
     named = os.environ.get("HIGHTIDE_TEST_PYTHONS")
     if named:
         return named.split(":")
-    found = [path for minor in range(8, 15) for path in sorted(glob.glob(f"{pathlib.Path.home()}/.pyenv/versions/3.{minor}.*/bin/python3"))]
+    found = [
+        path
+        for minor in range(8, 15)
+        for path in sorted(glob.glob(f"{pathlib.Path.home()}/.pyenv/versions/3.{minor}.*/bin/python3"))
+    ]
     seen = {os.path.realpath(path) for path in found}
     for name in ["python3", "/usr/bin/python3", *(f"python3.{minor}" for minor in range(8, 15))]:
         path = shutil.which(name)

@@ -99,7 +99,9 @@ class ForeignAllocatorTest(HeapTest):
                 self.assertTrue(channel.header["heap_flags"] & 4)
                 large = [alloc for alloc in channel.allocs if alloc.size in ((5 << 20) + 1, (9 << 20) + 1)]
                 self.assertEqual(len(large), 51)  # once each: not again as the allocator's own mapping
-                self.assertFalse([alloc for alloc in channel.allocs if alloc.origin == "mmap" and alloc.size >= 5 << 20])
+                self.assertFalse(
+                    [alloc for alloc in channel.allocs if alloc.origin == "mmap" and alloc.size >= 5 << 20]
+                )
                 self.assertEqual([left for _, left in channel.live() if left >= 4 * MIB], [(9 << 20) + 1])
 
     def test_an_allocator_before_us(self) -> None:
@@ -124,7 +126,9 @@ class ForeignAllocatorTest(HeapTest):
                     preload = order.format(ours=LIBRARY, theirs=library)
                     self.run_program(pythons()[-1], "-c", code, LD_PRELOAD=preload)
         if not tried:
-            raise unittest.SkipTest("no allocator named in HIGHTIDE_TEST_ALLOCATORS (paths of libjemalloc.so.2 and its like)")
+            raise unittest.SkipTest(
+                "no allocator named in HIGHTIDE_TEST_ALLOCATORS (paths of libjemalloc.so.2 and its like)"
+            )
 
 
 class FaultTest(HeapTest):
@@ -160,7 +164,9 @@ class FaultTest(HeapTest):
             with self.subTest(limit=limit):
                 self.setUp()
                 # Nothing is sampled before the limit: the mean is 1 GiB.
-                code = f"import resource\nresource.setrlimit(resource.{limit}, ({value}, {value}))\nb = bytearray(9 << 20)"
+                code = (
+                    f"import resource\nresource.setrlimit(resource.{limit}, ({value}, {value}))\nb = bytearray(9 << 20)"
+                )
                 self.run_program(pythons()[-1], "-c", code, HIGHTIDE_HEAP_MEAN=str(1 << 30))
                 self.assertEqual(list(self.channels.iterdir()), [])
 

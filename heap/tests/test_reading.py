@@ -58,7 +58,9 @@ class WordTest(HeapTest):
                 self.assertEqual(words, {30: 0, 31: 77})
 
     def test_no_channel_no_word(self) -> None:
-        code = "import ctypes\nw = ctypes.CDLL(None).hightide_heap_word\nw.restype = ctypes.c_void_p\nassert w() is None"
+        code = (
+            "import ctypes\nw = ctypes.CDLL(None).hightide_heap_word\nw.restype = ctypes.c_void_p\nassert w() is None"
+        )
         self.run_program(pythons()[-1], "-c", code, HIGHTIDE_CHANNELS="")
         self.run_program(pythons()[-1], "-c", code, HIGHTIDE_CHANNELS=str(self.scratch / "missing"))
 
@@ -102,7 +104,9 @@ class UnreadableTest(HeapTest):
 
     def test_old_pythons_run_without_stacks(self) -> None:
         home = pathlib.Path.home()
-        found = [path for old in ("2.7", "3.6", "3.7") for path in glob.glob(f"{home}/.pyenv/versions/{old}.*/bin/python")]
+        found = [
+            path for old in ("2.7", "3.6", "3.7") for path in glob.glob(f"{home}/.pyenv/versions/{old}.*/bin/python")
+        ]
         if not found:
             self.skipTest("no Python older than 3.8 here")
         for python in found:
@@ -119,7 +123,10 @@ class StartTest(HeapTest):
         """The library adds less than 10 ms to `python -c pass`, of the 60 ms that hightide may add."""
         python = pythons()[-1]
         best = {}
-        for name, environment in (("with", self.environment(HIGHTIDE_HEAP_RING=str(MIB))), ("without", self.environment(LD_PRELOAD=""))):
+        for name, environment in (
+            ("with", self.environment(HIGHTIDE_HEAP_RING=str(MIB))),
+            ("without", self.environment(LD_PRELOAD="")),
+        ):
             times = []
             for _ in range(10):
                 began = time.perf_counter()

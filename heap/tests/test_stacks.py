@@ -47,7 +47,9 @@ class StacksTest(HeapTest):
         shutil.copy(PROGRAMS / "stacks.py", program)
         truth = self.scratch / "truth.json"
         self.run_program(python, str(program), str(truth), PYTHONUTF8="1")
-        expected = {int(size): [tuple(frame) for frame in frames] for size, frames in json.loads(truth.read_text()).items()}
+        expected = {
+            int(size): [tuple(frame) for frame in frames] for size, frames in json.loads(truth.read_text()).items()
+        }
         channel = self.read_only()
         self.assertEqual(channel.header["heap_flags"], 0)
         self.assertGreater(len(expected), 450)

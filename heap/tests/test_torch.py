@@ -10,7 +10,7 @@ from harness import HeapTest, torch_python
 
 MIB = 1 << 20
 
-PROGRAM = '''
+PROGRAM = """
 import threading
 import numpy, torch
 torch.set_num_threads(2)
@@ -38,7 +38,7 @@ class Data(torch.utils.data.Dataset):
 for batch in torch.utils.data.DataLoader(Data(), num_workers=1):
     pass
 import os; os._exit(0)
-'''
+"""
 
 
 class TorchTest(HeapTest):

@@ -83,7 +83,9 @@ def fields(minor: int) -> dict[str, str]:
     shim = "FRAME_OWNED_BY_INTERPRETER" if minor >= 14 else "FRAME_OWNED_BY_CSTACK"
     row["owner_shim"] = shim if minor >= 12 else "255"
     row["code_tags"] = "Py_TAG_BITS" if minor >= 14 else "0"
-    row["instruction"] = "HT_INSTRUCTION_POINTER" if new_frames else "HT_LASTI_UNITS" if minor == 10 else "HT_LASTI_BYTES"
+    row["instruction"] = (
+        "HT_INSTRUCTION_POINTER" if new_frames else "HT_LASTI_UNITS" if minor == 10 else "HT_LASTI_BYTES"
+    )
     row["code_name"] = f"offsetof(PyCodeObject, {'co_qualname' if new_frames else 'co_name'})"
     row["code_lines"] = f"offsetof(PyCodeObject, {'co_linetable' if minor >= 10 else 'co_lnotab'})"
     row["code_start"] = "offsetof(PyCodeObject, co_code_adaptive)" if new_frames else NONE
@@ -118,7 +120,17 @@ def layout(include: pathlib.Path, minor: int) -> str:
         source.write_text(program(minor))
         binary = source.with_suffix("")
         subprocess.run(
-            ["gcc", "-w", f"-I{include}", f"-I{include}/internal", f"-I{include.parent}", "-o", str(binary), str(source)], check=True
+            [
+                "gcc",
+                "-w",
+                f"-I{include}",
+                f"-I{include}/internal",
+                f"-I{include.parent}",
+                "-o",
+                str(binary),
+                str(source),
+            ],
+            check=True,
         )
         return subprocess.run([str(binary)], check=True, capture_output=True, text=True).stdout.strip()
 
