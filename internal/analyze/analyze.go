@@ -50,6 +50,9 @@ func Analyze(run *mem.Run, opts Options) *Report {
 		Version: ReportVersion, Run: run.Info, Processes: []mem.Process{}, Findings: []Finding{}, Tables: []Table{},
 		Series: []Series{}, Phases: []PhaseBar{}, Steps: []StepPoint{}, Marks: []Mark{}, Notes: []string{},
 	}
+	if report.Run.Command == nil {
+		report.Run.Command = []string{}
+	}
 	for _, p := range run.Processes {
 		report.Processes = append(report.Processes, *p)
 	}

@@ -59,10 +59,11 @@ func leaks(r *Report) (found []Finding) {
 // TestPlantedLeaks: every leak from 256 KiB a step is named by its line within 300 steps, whatever
 // the sampling happened to see, and its rate lies within the stated error in 95 of 100 seeds.
 func TestPlantedLeaks(t *testing.T) {
-	seeds := uint64(40)
+	seeds := uint64(30)
 	if testing.Short() {
 		seeds = 8
 	}
+	covered, all := 0, 0
 	for _, test := range []struct {
 		perStep, block mem.Bytes
 		must           bool
@@ -108,10 +109,12 @@ func TestPlantedLeaks(t *testing.T) {
 			if other > 0 {
 				t.Errorf("%d findings at lines that do not leak", other)
 			}
-			if test.must && float64(within) < 0.9*float64(named) {
-				t.Errorf("the truth is within the stated error in %d of %d", within, named)
-			}
+			covered, all = covered+within, all+named
 		})
+	}
+	t.Logf("the truth is within the stated error in %d of %d", covered, all)
+	if float64(covered) < 0.93*float64(all) {
+		t.Error("the stated error is too small")
 	}
 }
 

@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 
 	"hightide/internal/mem"
@@ -149,12 +150,19 @@ func contents(h *mem.Holder) string {
 	return " (" + h.Contains + ")"
 }
 
+// appending matches a statement that puts one variable into a container.
+var appending = regexp.MustCompile(`^([A-Za-z_][\w.]*\.(?:append|add|appendleft))\(([A-Za-z_][\w.]*)\)$`)
+
 // growthAdvice says what to change, where, and what that saves.
 func (in *Input) growthAdvice(g *growing, at mem.Location) string {
 	saves := fmt.Sprintf("That saves %s, %v over this run.", g.rate(), bytesPer(g.kept))
 	switch {
 	case g.graph && g.holder != nil:
-		return fmt.Sprintf("Keep the number, not the graph: at %s store `x.item()`, or `x.detach()` where a tensor is needed. %s", lineName(at), saves)
+		write := "store `x.item()`"
+		if m := appending.FindStringSubmatch(in.source(at)); m != nil {
+			write = fmt.Sprintf("write `%s(%s.item())`", m[1], m[2])
+		}
+		return fmt.Sprintf("Keep the number, not the graph: at %s %s, or use `.detach()` where a tensor is needed. %s", lineName(at), write, saves)
 	case g.graph:
 		return "Look for a list, dict or attribute that collects losses or outputs, and store `x.item()` or `x.detach()` in it. " + saves
 	case g.holder != nil:

@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,13 +65,15 @@ func (in *Input) verdictPeak(b *strings.Builder, r *Report) {
 	fmt.Fprintf(b, "Peak %v %s", mem.Bytes(value), what)
 	if n := len(in.Run.Processes); n > 1 && what == "RSS" {
 		fmt.Fprintf(b, " of %d processes", n)
-		if pss, ok := p.HostPSS.Get(); ok && pss < value*95/100 {
-			fmt.Fprintf(b, ", %v PSS", mem.Bytes(pss))
+		if pss, ok := in.pssNear(p.Time).Get(); ok && pss < value*95/100 {
+			fmt.Fprintf(b, " that share pages, %v PSS", mem.Bytes(pss))
 		}
 	}
 	fmt.Fprintf(b, " (%s)", p.Label)
 	step, stepped := p.Step.Get()
 	switch {
+	case p.Phase == mem.PhaseEvaluation && stepped && step > 0:
+		fmt.Fprintf(b, " in the evaluation after step %d", step)
 	case p.Phase != "" && p.Phase != mem.PhaseStep && stepped:
 		fmt.Fprintf(b, " in %s of step %d", p.Phase, step+1)
 	case stepped:
@@ -81,6 +84,29 @@ func (in *Input) verdictPeak(b *strings.Builder, r *Report) {
 		fmt.Fprintf(b, ", %s after the start", Duration(p.Time.Or(0)))
 	}
 }
+
+// pssNear is the PSS of the tree at a moment, absent where it was not read near it: PSS is dear, and
+// read far less often than RSS.
+func (in *Input) pssNear(since mem.Optional) mem.Optional {
+	s := in.find(0, mem.SeriesTreePSS)
+	if s == nil || !since.Known() {
+		return mem.Optional{}
+	}
+	at := in.start + since.Or(0)
+	i, _ := slices.BinarySearch(s.Times, at)
+	best := -1
+	for _, k := range []int{i - 1, i} {
+		if k >= 0 && k < len(s.Times) && (best < 0 || abs(s.Times[k]-at) < abs(s.Times[best]-at)) {
+			best = k
+		}
+	}
+	if abs(s.Times[best]-at) > max(int64(2*time.Second), (in.end-in.start)/20) {
+		return mem.Optional{}
+	}
+	return mem.Some(s.Values[best])
+}
+
+func abs(v int64) int64 { return max(v, -v) }
 
 func (in *Input) verdictGrowth(b *strings.Builder, r *Report) {
 	if len(in.growing) == 0 {
@@ -93,11 +119,13 @@ func (in *Input) verdictGrowth(b *strings.Builder, r *Report) {
 	worst := &in.growing[0]
 	at := worst.where()
 	rate, source := worst.slope, worst.source
-	if whole, ok := r.Headline.Growth.Get(); ok && !worst.minutes && float64(whole) > worst.slope {
+	whole, ok := r.Headline.Growth.Get()
+	if ok && !worst.minutes && float64(whole) > 1.02*worst.slope {
 		rate = float64(whole)
+		fmt.Fprintf(b, "; grows %v per step (%s), %v of it (%s)", mem.Bytes(whole), in.label(), bytesPer(worst.slope), worst.label)
+	} else {
+		fmt.Fprintf(b, "; grows %s (%s)", worst.rate(), worst.label)
 	}
-	all := growing{slope: rate, minutes: worst.minutes}
-	fmt.Fprintf(b, "; grows %s", all.rate())
 	switch {
 	case worst.holder != nil && worst.graph:
 		fmt.Fprintf(b, " because %s keeps the graph of every step", in.named(worst, at))

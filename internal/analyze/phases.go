@@ -11,7 +11,7 @@ import (
 func phases(in *Input, r *Report) {
 	t := Table{
 		Name: "phases", Title: "Phases",
-		Note:    "RSS of the process, read at the edges of each phase and by sampling within it. A rise is from the phase's beginning to its highest point; net is what all its stays left behind together.",
+		Note:    "RSS of the process, read at the edges of each phase and by sampling within it. A rise is from the phase's beginning to its highest point; net is what all its stays left behind together. Where steps are short only some are observed.",
 		Columns: append([]Column{text("phase", "phase"), text("process", "process")}, stayColumns()...),
 	}
 	for _, s := range in.sortedStats(func(s *mem.PhaseStats) bool { return s.Phase != mem.PhaseModule }) {
@@ -32,7 +32,7 @@ func phases(in *Input, r *Report) {
 }
 
 func stayColumns() []Column {
-	return []Column{countColumn("count", "count"), nsColumn("total", "time"), nsColumn("mean", "mean"), nsColumn("max", "longest"),
+	return []Column{countColumn("count", "stays"), nsColumn("total", "time"), nsColumn("mean", "mean"), nsColumn("max", "longest"),
 		bytesColumn("rss_peak", "peak RSS", mem.Measured), bytesColumn("rss_rise", "rise", mem.Measured),
 		bytesColumn("rss_net", "net", mem.Measured), bytesColumn("device_peak", "peak device", mem.Measured),
 		bytesColumn("device_net", "net device", mem.Measured)}

@@ -49,7 +49,7 @@ func (p *places) kind(file string) fileKind {
 	switch {
 	case strings.Contains(file, "/hightide_agent/"), strings.HasSuffix(file, "/hook/sitecustomize.py"):
 		k = ownFile
-	case file == "<string>", file == "<stdin>", strings.HasPrefix(file, "<ipython"), strings.HasPrefix(file, "/tmp/ipykernel"):
+	case file == "<stdin>", strings.HasPrefix(file, "<ipython"), strings.HasPrefix(file, "/tmp/ipykernel"):
 		k = userFile
 	case file == "", strings.HasPrefix(file, "<"):
 		k = nowhere
@@ -79,6 +79,9 @@ func (p *places) search(stack []mem.Location) place {
 				native = l
 			}
 			continue
+		}
+		if l.File == "<string>" && i == len(stack)-1 { // python -c; elsewhere it is generated code
+			return place{*l, true}
 		}
 		switch p.kind(l.File) {
 		case userFile:

@@ -120,7 +120,9 @@ func (p *printer) headline(r *Report) {
 	if !h.Complete {
 		facts = append(facts, "recording without an end")
 	}
-	p.line("          " + p.paint(dim, strings.Join(facts, " · ")))
+	for _, l := range wrap(strings.Join(facts, " · "), p.Width-10) {
+		p.line("          " + p.paint(dim, l))
+	}
 	p.line("")
 	for _, l := range wrap(clean(h.Verdict), p.Width-2) {
 		p.line("  " + p.paint(bold, l))
@@ -148,7 +150,11 @@ func (p *printer) findings(findings []Finding) {
 		if f.File != "" {
 			where = p.paint(bold, clean(lineName(mem.Location{File: f.File, Line: f.Line}))) + "  "
 		}
-		p.line("  " + p.paint(code, mark) + " " + where + p.paint(code, f.Kind) + figures(f))
+		numbers := figures(f)
+		if 4+len([]rune(lineName(mem.Location{File: f.File, Line: f.Line})))+2+len(f.Kind)+len([]rune(numbers)) > p.Width {
+			numbers = "" // they are in the text as well
+		}
+		p.line("  " + p.paint(code, mark) + " " + where + p.paint(code, f.Kind) + numbers)
 		for _, l := range wrap(clean(f.Text), p.Width-4) {
 			p.line("    " + l)
 		}

@@ -77,9 +77,9 @@ func (p *printer) table(t *Table) {
 		}
 	}
 	widths, columns := p.fit(t, columns, cells)
-	title := t.Title
+	title := shorten(clean(t.Title), p.Width)
 	if labels := columnLabels(t, columns); labels != "" {
-		title += p.paint(dim, " ("+labels+")")
+		title = shorten(title, p.Width-len(labels)-3) + p.paint(dim, " ("+labels+")")
 	}
 	p.title(title)
 	p.row(t, columns, widths, func(c int) string { return t.Columns[c].Title }, dim)

@@ -1,0 +1,173 @@
+package analyze
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"hightide/internal/mem"
+)
+
+// only is the one leak or growth of a report.
+func only(t *testing.T, run *mem.Run) Finding {
+	t.Helper()
+	found := leaks(Analyze(run, Options{}))
+	if len(found) != 1 {
+		for _, f := range found {
+			t.Log(f.Kind, f.Title)
+		}
+		t.Fatalf("%d findings, want one", len(found))
+	}
+	return found[0]
+}
+
+func near(t *testing.T, f Finding, want mem.Bytes, share float64) {
+	t.Helper()
+	got := f.BytesPerStep.Or(0)
+	if off := float64(got-int64(want)) / float64(want); off > share || off < -share {
+		t.Errorf("%v per step, want %v", mem.Bytes(got), want)
+	}
+}
+
+// TestShortSteps: 300 steps of 2 ms leave few heap frames, but the leak is still named.
+func TestShortSteps(t *testing.T) {
+	for seed := range uint64(10) {
+		s := training(seed, source{stack: userLine(leakLine), step: leakOf(256*mem.KiB, 32*mem.KiB)})
+		s.stepTime, s.pace = 2*ms, 50*ms
+		f := only(t, s.run())
+		if f.Line != leakLine || f.Kind != KindLeak {
+			t.Errorf("%s %s:%d", f.Kind, f.File, f.Line)
+		}
+	}
+}
+
+// TestWithoutHeap: where the heap was not sampled RSS still shows the growth, and nothing else.
+func TestWithoutHeap(t *testing.T) {
+	for seed := range uint64(20) {
+		s := training(seed, source{stack: userLine(leakLine), step: leakOf(256*mem.KiB, 32*mem.KiB)})
+		s.noHeap, s.rssNoise = true, 1e6
+		f := only(t, s.run())
+		if f.Kind != KindGrowth || f.File != "" || f.Label != mem.Measured {
+			t.Errorf("%+v", f)
+		}
+		near(t, f, 256*mem.KiB, 0.1)
+		for _, innocent := range []func(int, *rand.Rand, func(mem.Bytes, int)){
+			func(int, *rand.Rand, func(mem.Bytes, int)) {},
+			func(step int, _ *rand.Rand, alloc func(mem.Bytes, int)) {
+				if step < 150 {
+					alloc(1*mem.MiB, forever)
+				}
+			},
+			func(step int, _ *rand.Rand, alloc func(mem.Bytes, int)) { alloc(1*mem.MiB, 60-step%60-1) },
+		} {
+			s := training(seed, source{stack: userLine(leakLine), step: innocent})
+			s.noHeap, s.rssNoise = true, 1e6
+			for _, f := range leaks(Analyze(s.run(), Options{})) {
+				t.Errorf("innocent: %s", f.Title)
+			}
+		}
+	}
+}
+
+// TestHolderWithoutHeap: a container of graphs names the line of a growth seen in RSS alone.
+func TestHolderWithoutHeap(t *testing.T) {
+	s := training(1, source{stack: userLine(leakLine), step: leakOf(1*mem.MiB, 32*mem.KiB)})
+	s.noHeap = true
+	s.holders = []mem.Holder{{Kind: "list", Name: "history", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 300, PerStep: 1, Graph: true}}
+	f := only(t, s.run())
+	if f.Kind != KindLeak || f.Line != 7 || f.Holder != "history" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestGraphIsOneFinding: the many lines of a kept graph are one finding, with or without a holder,
+// and a leak elsewhere is its own.
+func TestGraphIsOneFinding(t *testing.T) {
+	var sources []source
+	for i := range 6 {
+		sources = append(sources, source{stack: userLine(40 + i), phase: mem.PhaseForward, step: leakOf(256*mem.KiB, 64*mem.KiB)})
+	}
+	s := training(2, sources...)
+	s.holders = []mem.Holder{{Kind: "list", Name: "losses", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 300, PerStep: 1, Contains: "Tensor", Graph: true}}
+	f := only(t, s.run())
+	if f.Line != 7 || f.SiteLine < 40 || !strings.Contains(f.Text, "graph") {
+		t.Errorf("%+v", f)
+	}
+	near(t, f, 1536*mem.KiB, 0.15)
+
+	s = training(2, sources...)
+	f = only(t, s.run())
+	if f.SiteLine < 40 || !strings.Contains(f.Advice, "detach") {
+		t.Errorf("%+v", f)
+	}
+
+	s = training(2, append(sources, source{stack: userLine(80), phase: mem.PhaseData, step: leakOf(2*mem.MiB, 512*mem.KiB)})...)
+	s.holders = []mem.Holder{
+		{Kind: "list", Name: "losses", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 300, PerStep: 1, Graph: true},
+		{Kind: "dict", Name: "cache", Where: mem.Location{File: "/p/train.py", Line: 8}, Items: 300, PerStep: 1, Tensors: mem.Some(int64(600 * mem.MiB))},
+	}
+	found := leaks(Analyze(s.run(), Options{}))
+	if len(found) != 2 || found[0].Holder != "cache" || found[0].SiteLine != 80 || found[1].Holder != "losses" {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestHolderOfNumbers: a list of numbers that grows beside a leak is not blamed for it.
+func TestHolderOfNumbers(t *testing.T) {
+	s := training(3, source{stack: userLine(leakLine), step: leakOf(1*mem.MiB, 64*mem.KiB)})
+	s.holders = []mem.Holder{{Kind: "list", Name: "curve", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 300, PerStep: 1, Contains: "float"}}
+	if f := only(t, s.run()); f.Line != leakLine || f.Holder != "" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestWorkers: a leak in DataLoader workers, which have no steps of their own, counts by the steps
+// of the training, over all workers.
+func TestWorkers(t *testing.T) {
+	run := training(4).run()
+	for id := uint32(2); id <= 3; id++ {
+		s := training(uint64(id), source{stack: userLine(leakLine), step: leakOf(512*mem.KiB, 64*mem.KiB)})
+		s.sources = s.sources[len(s.sources)-1:]
+		worker := s.run()
+		heap := worker.Heap[1]
+		if err := run.Add(mem.Process{ID: id, PID: int(100 + id), Parent: 1, Role: "dataloader", Start: 3e9}); err != nil {
+			t.Fatal(err)
+		}
+		run.Stacks[50] = worker.Stacks[1]
+		heap.Sites[50], heap.Peak = heap.Sites[1], nil
+		delete(heap.Sites, 1)
+		for i := range heap.Sites[50] {
+			heap.Sites[50][i].Stack = 50
+		}
+		run.Heap[id] = heap
+	}
+	f := only(t, run)
+	if f.Line != leakLine || !strings.Contains(f.Text, "2 processes") {
+		t.Errorf("%+v", f)
+	}
+	near(t, f, 1*mem.MiB, 0.2)
+}
+
+// TestWithoutSteps: a program without steps grows per minute.
+func TestWithoutSteps(t *testing.T) {
+	s := training(5, source{stack: userLine(leakLine), step: leakOf(256*mem.KiB, 32*mem.KiB)})
+	s.stepTime, s.pace = 500*ms, 500*ms
+	run := s.run()
+	run.Steps, run.Totals = nil, map[uint32]mem.StepTotal{}
+	report := Analyze(run, Options{})
+	found := leaks(report)
+	if len(found) != 1 || found[0].Line != leakLine || found[0].BytesPerStep.Known() || !strings.Contains(found[0].Text, "per minute") {
+		t.Errorf("%+v", found)
+	}
+	if report.Headline.Growth.Known() || !strings.Contains(report.Headline.Verdict, "per minute") {
+		t.Errorf("%+v", report.Headline)
+	}
+}
+
+// TestVerdictWithoutGrowth says that there is none.
+func TestVerdictWithoutGrowth(t *testing.T) {
+	report := Analyze(training(6).run(), Options{})
+	if g, ok := report.Headline.Growth.Get(); !ok || g != 0 || !strings.Contains(report.Headline.Verdict, "does not grow") {
+		t.Errorf("growth %v %v: %s", g, ok, report.Headline.Verdict)
+	}
+}
