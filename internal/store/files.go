@@ -85,15 +85,20 @@ func (s *Files) prepare() error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
-	temporary := fmt.Sprintf("%s.%d", path, os.Getpid())
-	if err := os.WriteFile(temporary, fmt.Appendln(nil, layoutVersion), 0o600); err != nil {
-		os.Remove(temporary)
-		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-			return nil // the next run writes it
+	file, err := os.CreateTemp(s.dir, ".version-*")
+	if err == nil {
+		_, err = fmt.Fprintln(file, layoutVersion)
+		if err = errors.Join(err, file.Close()); err == nil {
+			err = os.Rename(file.Name(), path)
 		}
+		if err != nil {
+			os.Remove(file.Name())
+		}
+	}
+	if err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) { // then the next run writes it
 		return s.badPlace("write to", err)
 	}
-	return os.Rename(temporary, path)
+	return nil
 }
 
 // Create implements Store.
@@ -126,6 +131,7 @@ func (s *Files) Create(info mem.RunInfo) (Writer, error) {
 	w := &fileWriter{store: s, id: id, file: file, index: s.index.begin(), rec: recording{out: out, wire: encoder, roll: newRollup()}}
 	if len(info.Command) > 0 {
 		w.rec.write(info)
+		w.rec.flush() // whoever looks sees what runs, also where we die at once
 	}
 	w.rec.roll.info = info
 	w.index.put(w.row(), "")

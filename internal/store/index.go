@@ -54,7 +54,7 @@ type index struct {
 
 func newIndex(path string) *index { return &index{path: path} }
 
-// open returns the database; made is false where it must not be made (the folder is not ours yet).
+// open returns the database, making it where there is none.
 func (x *index) open() (*sql.DB, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -78,6 +78,11 @@ func broken(err error) bool {
 }
 
 func openIndex(path string) (*sql.DB, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite gives its other files the same mode
+	if err != nil {
+		return nil, err
+	}
+	file.Close()
 	options := url.Values{"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)"}, "_txlock": {"immediate"}}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+options.Encode())
 	if err != nil {
@@ -88,7 +93,6 @@ func openIndex(path string) (*sql.DB, error) {
 		db.Close()
 		return nil, err
 	}
-	_ = os.Chmod(path, 0o600)
 	return db, nil
 }
 

@@ -44,9 +44,6 @@ func about(f mem.Frame) any {
 	case mem.End:
 		return key{what: "end"}
 	case mem.Event:
-		if f.Kind == "drop" && f.Facts["place"] == "disk" { // said again with each loss
-			return key{what: "disk"}
-		}
 		type event struct {
 			time int64
 			kind string

@@ -47,7 +47,8 @@ type recording struct {
 	wire    *wire.Writer
 	roll    *rollup
 	pending owed   // in the block in the making
-	debt    owed   // lost with a block: to be written again
+	debt    owed   // lost with a block: begins the next one
+	waits   bool   // the debt alone is more than a block, and was refused: nothing more before the next flush
 	many    uint64 // frames of the block in the making that would be lost with it
 	bytes   uint64
 	loss    Loss
@@ -57,9 +58,17 @@ type recording struct {
 // write takes one frame. A frame that cannot be written for its own sake is counted as lost.
 func (r *recording) write(f mem.Frame) {
 	r.roll.add(f)
-	r.put(f)
+	r.repay()
+	if !r.waits {
+		r.put(f)
+		return
+	}
+	if !r.debt.put(f) {
+		r.loss.Frames++
+	}
 }
 
+// put adds a frame to the block in the making, which may end the block.
 func (r *recording) put(f mem.Frame) {
 	before, writes := r.wire.Buffered(), r.out.writes
 	err := r.wire.Write(f)
@@ -77,8 +86,9 @@ func (r *recording) settle(err error, writes uint64) {
 		r.loss.Frames += r.many
 		r.loss.Bytes += r.bytes
 		r.loss.Err = err
+		r.told = 0 // what was said of it is lost too, and will be said anew
 		for _, f := range r.pending.frames {
-			if !r.debt.put(f) {
+			if !ofLoss(f) && !r.debt.put(f) {
 				r.loss.Frames++
 			}
 		}
@@ -89,38 +99,55 @@ func (r *recording) settle(err error, writes uint64) {
 	r.many, r.bytes = 0, 0
 }
 
+// repay begins a block with what was lost with an earlier one and can be written again, so that
+// later frames find their definitions and newer facts follow older ones.
+func (r *recording) repay() {
+	if len(r.debt.frames) == 0 || r.wire.Buffered() > 0 || r.waits {
+		return
+	}
+	debt := r.debt
+	r.debt = owed{}
+	for i, f := range debt.frames {
+		r.put(f)
+		if len(r.debt.frames) > 0 { // a block was full, and refused
+			for _, f := range debt.frames[i+1:] {
+				r.debt.put(f)
+			}
+			r.waits = true
+			return
+		}
+	}
+}
+
 func (r *recording) flush() {
-	if len(r.debt.frames) > 0 || r.told != r.loss.Frames {
-		r.settleDebt()
+	r.waits = false
+	r.repay()
+	if r.waits {
+		return
+	}
+	if lost := r.loss.Frames; lost != r.told {
+		r.told = lost
+		r.write(mem.Drop{Place: "disk", Records: lost, Bytes: r.loss.Bytes})
+		r.write(mem.Event{Time: r.roll.last, Kind: "drop", Facts: map[string]string{"place": "disk"},
+			Text: fmt.Sprintf("%d records could not be written: %v", lost, cause(r.loss.Err))})
 	}
 	writes := r.out.writes
 	r.settle(r.wire.Flush(), writes)
 }
 
-// settleDebt tries to write what was lost with earlier blocks and can be written again, and says
-// what cannot.
-func (r *recording) settleDebt() {
-	debt := r.debt
-	r.debt = owed{}
-	for i, f := range debt.frames {
-		failed := r.loss.Err
-		r.put(f)
-		if r.loss.Err != failed { // the disk is still full
-			for _, f := range debt.frames[i+1:] {
-				r.debt.put(f)
-			}
-			return
-		}
+// ofLoss says whether a frame is one that flush itself adds.
+func ofLoss(f mem.Frame) bool {
+	switch f := f.(type) {
+	case mem.Drop:
+		return f.Place == "disk"
+	case mem.Event:
+		return f.Kind == "drop" && f.Facts["place"] == "disk"
 	}
-	lost := r.loss.Frames
-	if lost == r.told {
-		return
-	}
-	r.write(mem.Drop{Place: "disk", Records: lost, Bytes: r.loss.Bytes})
-	r.write(mem.Event{Time: r.roll.last, Kind: "drop", Facts: map[string]string{"place": "disk"},
-		Text: fmt.Sprintf("%d records could not be written: %v", lost, cause(r.loss.Err))})
-	r.told = lost
+	return false
 }
+
+// settled says whether all is written, or said to be lost.
+func (r *recording) settled() bool { return len(r.debt.frames) == 0 && r.told == r.loss.Frames }
 
 // cause is what the system said, without our own words and paths.
 func cause(err error) error {
@@ -198,9 +225,8 @@ func (w *fileWriter) Close() error {
 	w.closed = true
 	w.rec.flush()
 	_ = os.Remove(w.store.reserve(w.id))
-	if len(w.rec.debt.frames) > 0 || w.rec.told != w.rec.loss.Frames {
+	if !w.rec.settled() {
 		w.rec.flush()
-		w.rec.flush() // the first may be where the loss of the last block is seen
 	}
 	syncErr := w.file.Sync()
 	row := w.rec.roll.row()
