@@ -13,3 +13,8 @@ export function theme(): (name: string) => string {
   const style = getComputedStyle(document.documentElement);
   return (name) => style.getPropertyValue(`--${name}`).trim();
 }
+
+/** A text whose `quoted` parts are code. */
+export function rich(text: string): (Node | string)[] {
+  return text.split("`").map((part, i) => i % 2 ? h("code", {}, part) : part);
+}

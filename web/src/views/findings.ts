@@ -1,5 +1,5 @@
 import type { Finding, Report } from "../api";
-import { h } from "../lib/dom";
+import { h, rich } from "../lib/dom";
 import { bytes, place } from "../lib/format";
 import { badge } from "./header";
 
@@ -17,11 +17,11 @@ function finding(f: Finding): HTMLElement {
   ].filter(Boolean).join(" · ");
   return h("article", { class: `finding ${f.severity}` },
     h("div", { class: "kind" }, h("span", { class: "severity" }, f.kind), badge(f.label)),
-    h("h3", {}, f.title),
+    h("h3", {}, ...rich(f.title)),
     f.file && where(f.file, f.line, f.holder ? `kept by ${f.holder}` : ""),
     f.site_file && (f.site_file !== f.file || f.site_line !== f.line) && where(f.site_file, f.site_line, `allocated${f.site_function ? ` in ${f.site_function}` : " here"}`),
     figures && h("p", { class: "figures" }, figures),
-    h("p", {}, f.text), f.advice && h("p", { class: "advice" }, f.advice),
+    h("p", {}, ...rich(f.text)), f.advice && h("p", { class: "advice" }, ...rich(f.advice)),
     f.stack?.length ? h("details", {}, h("summary", {}, `Stack, ${f.stack.length} calls`),
       h("ol", { class: "stack" }, ...f.stack.map((l) => h("li", { title: l.file }, h("code", {}, place(l.file, l.line)), " ", l.function ?? "")))) : null);
 }

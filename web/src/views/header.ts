@@ -1,5 +1,5 @@
 import type { Label, Report } from "../api";
-import { h } from "../lib/dom";
+import { h, rich } from "../lib/dom";
 import { bytes, count, duration } from "../lib/format";
 
 /** Who ran what, the answer in a sentence, and the figures behind it. */
@@ -12,7 +12,7 @@ export function header(report: Report): HTMLElement {
     run.git && `${run.git.branch ?? ""} ${run.git.commit.slice(0, 9)}${run.git.dirty ? " (changed)" : ""}`.trim()];
   return h("header", {},
     h("div", { class: "bar" }, h("strong", {}, "hightide"), h("span", {}, run.name || run.id), badge(run.label), toggle),
-    h("h1", {}, headline.verdict),
+    h("h1", {}, ...rich(headline.verdict)),
     h("code", { class: "command" }, (run.command ?? []).join(" ")),
     h("p", { class: "facts" }, facts.filter(Boolean).join(" · ")),
     cards(report));

@@ -14,7 +14,7 @@ export function timeline(report: Report): HTMLElement | null {
   if (curves.length === 0) return null;
   const main = report.headline.peak.process ?? report.processes[0]?.id ?? 0;
   const visible = (s: Series) => leading.includes(s.name) && (s.process === 0 || s.process === main);
-  const ordered = [...curves.filter(visible), ...curves.filter((s) => !visible(s))].slice(0, 24);
+  const ordered = [...curves.filter(visible), ...curves.filter((s) => !visible(s))].slice(0, 14);
   const { x, ys } = align(ordered);
   const box = h("div", { class: "chart", role: "img", "aria-label": `Memory over ${duration(report.headline.duration_ns)}` });
   const bars = report.phases.filter((b) => b.process === main || main === 0);
