@@ -45,6 +45,7 @@ func explain(err error) error {
 // with runs one piece of work on the store.
 func (e *Engine) with(work func(store.Store) error) error {
 	s := e.store()
+	e.recover(s)
 	err := work(s)
 	if closing := s.Close(); err == nil && closing != nil {
 		err = fmt.Errorf("close index: %w", closing)

@@ -121,7 +121,7 @@ func (r *Recorder) scan() {
 func (r *Recorder) adopt(c *channel) {
 	p := r.process(c.key)
 	for _, old := range p.channels {
-		if old.role != c.role {
+		if old.role != c.role || r.recovering {
 			continue
 		}
 		r.drain(p, true)

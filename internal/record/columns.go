@@ -15,6 +15,13 @@ type seriesKey struct {
 	name    string
 }
 
+// resume takes over a series that is defined already. Ids come in order and without gaps.
+func (c *columns) resume(def mem.SeriesDef) {
+	col := &column{def: def}
+	c.byKey[seriesKey{def.Process, def.Device, def.Name}] = col
+	c.order = append(c.order, col)
+}
+
 type column struct {
 	def    mem.SeriesDef
 	times  []int64

@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +25,7 @@ func identify(o *Options, vendors []sampler.Vendor) mem.RunInfo {
 
 // blind notes what cannot be seen of a process from inside, going by its command line: Python that
 // was told to leave out the hook.
-func (p *process) blind(command []string) {
+func (r *Recorder) blind(p *process, command []string) {
 	if len(command) < 2 || !strings.HasPrefix(filepath.Base(command[0]), "python") {
 		return
 	}
@@ -37,7 +38,12 @@ func (p *process) blind(command []string) {
 				return // the rest is its argument, or the program's
 			}
 			if strings.ContainsRune("ISE", flag) {
-				p.fact("unobserved", "python -"+string(arg[i+1])+": it leaves out start-up hooks or PYTHONPATH, so there are no steps, phases and frameworks of this process")
+				why := "python -" + string(arg[i+1]) + ": it leaves out start-up hooks, so there are no steps, phases and frameworks"
+				if p.facts["unobserved"] != why {
+					p.fact("unobserved", why)
+					r.emit(mem.Event{Time: r.now(), Process: p.ID, Kind: "unobserved", Text: fmt.Sprintf("process %d, %s", p.PID, why)})
+				}
+				return
 			}
 		}
 	}

@@ -86,6 +86,8 @@ type Recorder struct {
 	peaks     peaks
 	alerts    []*alertState
 
+	recovering bool // the processes and the engine before us are dead
+
 	stopAt   uint64
 	stopping bool
 	killed   int64 // cgroup.oom_kill when last seen, -1: never
@@ -166,7 +168,7 @@ func (w watcher) Process(s *sampler.Process) {
 			p.Role = "main"
 		}
 	}
-	p.blind(s.Command)
+	w.blind(p, s.Command)
 	p.dirty = true
 }
 

@@ -26,6 +26,24 @@ func (t *stackTable) id(locations []mem.Location) uint32 {
 	if len(locations) == 0 {
 		return 0
 	}
+	key := stackKey(locations)
+	id, ok := t.ids[key]
+	if !ok {
+		id = uint32(len(t.ids) + 1)
+		t.ids[key] = id
+		t.define(mem.StackDef{ID: id, Locations: locations})
+	}
+	return id
+}
+
+// resume takes over stacks that are numbered already, from 1 and without gaps.
+func (t *stackTable) resume(stacks map[uint32][]mem.Location) {
+	for id, locations := range stacks {
+		t.ids[stackKey(locations)] = id
+	}
+}
+
+func stackKey(locations []mem.Location) string {
 	var text strings.Builder
 	for _, l := range locations {
 		text.WriteString(l.File)
@@ -35,13 +53,7 @@ func (t *stackTable) id(locations []mem.Location) uint32 {
 		text.WriteString(strconv.Itoa(l.Line))
 		text.WriteByte(0)
 	}
-	id, ok := t.ids[text.String()]
-	if !ok {
-		id = uint32(len(t.ids) + 1)
-		t.ids[text.String()] = id
-		t.define(mem.StackDef{ID: id, Locations: locations})
-	}
-	return id
+	return text.String()
 }
 
 // stackReader names the raw stacks of one heap channel.

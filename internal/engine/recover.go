@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"path/filepath"
+
+	"hightide/internal/record"
+	"hightide/internal/store"
+)
+
+// recover brings what dead engines left in shared memory into their recordings, where those are in
+// this store. Best effort: what fails is tried again by the next command.
+func (e *Engine) recover(s store.Store) {
+	for _, left := range record.Leftovers(shmDir()) {
+		run, err := s.Resolve(left.ID)
+		if err != nil || run.ID != left.ID || run.State == store.Running {
+			continue // of another data directory
+		}
+		recording, err := s.Load(left.ID)
+		if err != nil {
+			continue
+		}
+		writer, err := s.Reopen(left.ID)
+		if err != nil {
+			continue
+		}
+		_ = record.Recover(left, recording, filepath.Dir(run.File), writer)
+		_ = writer.Close()
+	}
+}

@@ -1,0 +1,180 @@
+package record
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"hightide/internal/mem"
+	"hightide/internal/shm"
+)
+
+// Leftover is the folder of channels of a run whose engine went away: killed, or out of memory
+// together with the training. What the processes wrote after that is still in it.
+type Leftover struct {
+	ID  string // of the run
+	Dir string
+}
+
+// forgotten is the age at which a leftover is deleted whose recording nobody comes for.
+const forgotten = 7 * 24 * time.Hour
+
+// Leftovers lists the folders in root whose engine is dead, and whose processes are too: one that
+// still trains would go on writing. Those that are very old are deleted.
+func Leftovers(root string) []Leftover {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil
+	}
+	var found []Leftover
+	for _, entry := range entries {
+		dir := filepath.Join(root, entry.Name())
+		mark, err := os.ReadFile(filepath.Join(dir, engineFile))
+		if err != nil {
+			continue // the helpers' folder, or nothing of ours
+		}
+		var pid int
+		var start uint64
+		if n, _ := fmt.Sscan(string(mark), &pid, &start); n == 2 && procAlive(pid, start) || channelAlive(dir) {
+			continue
+		}
+		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > forgotten {
+			_ = os.RemoveAll(dir)
+			continue
+		}
+		found = append(found, Leftover{entry.Name(), dir})
+	}
+	return found
+}
+
+// channelAlive says whether a process still holds a channel of the folder, going by its name:
+// ROLE-PID-START[-N].ring.
+func channelAlive(dir string) bool {
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		words := strings.Split(strings.TrimSuffix(entry.Name(), ".ring"), "-")
+		var pid int
+		var start uint64
+		if len(words) < 3 {
+			continue
+		}
+		if n, _ := fmt.Sscan(words[1]+" "+words[2], &pid, &start); n == 2 && procAlive(pid, start) {
+			return true
+		}
+	}
+	return false
+}
+
+// Recover adds what a leftover holds to its recording and closes it; run is the recording so far,
+// outDir its folder. Steps, phases and messages are taken; of the heap and the counters only the
+// dead engine knew what their numbers mean, so they are counted as lost. The folder is deleted.
+func Recover(l Leftover, run *mem.Run, outDir string, sink Sink) error {
+	r := newRecorder(&Options{ID: l.ID, Channels: l.Dir, OutDir: outDir}, sink)
+	r.recovering = true
+	r.resume(run)
+	r.scan()
+	var last int64
+	for _, p := range r.order {
+		for _, c := range p.channels {
+			for {
+				record := c.peek(true)
+				if record == nil {
+					break
+				}
+				c.next = nil
+				last = max(last, record.When())
+				r.recovered(p, c, record)
+			}
+			r.drops(p, c)
+			c.close(false)
+		}
+		p.channels = nil
+	}
+	r.flush(true)
+	if run.End == nil {
+		r.emit(mem.End{Time: max(last, lastSample(run)), Reason: "recovered"})
+	}
+	if r.fail == nil {
+		r.fail = sink.Flush()
+	}
+	if r.fail != nil {
+		return fmt.Errorf("recover run %s: %w", l.ID, r.fail)
+	}
+	return os.RemoveAll(l.Dir)
+}
+
+// recovered takes a record that stands on its own.
+func (r *Recorder) recovered(p *process, c *channel, record shm.Record) {
+	switch record := record.(type) {
+	case *shm.Step, *shm.JSON:
+		r.take(p, c, record)
+		return
+	case *shm.Edge:
+		if record.Module == 0 || p.spans.modules[record.Module] != "" {
+			r.take(p, c, record)
+			return
+		}
+	case *shm.Counters:
+		if len(record.Counters) > 0 && p.series[agentSeries{c, record.Counters[0].Series}] != nil {
+			r.take(p, c, record)
+			return
+		}
+	case *shm.Code, *shm.Thread:
+		return
+	}
+	r.drop(p, "recovery", 1)
+}
+
+// resume opens the books of a recording where they were left.
+func (r *Recorder) resume(run *mem.Run) {
+	r.info = run.Info
+	for _, old := range run.Processes {
+		p := r.process(procKey{old.PID, old.StartTicks})
+		p.Process, p.dirty = *old, false
+		for key, value := range old.Facts {
+			p.facts[key] = value
+		}
+		p.steps.total = run.Totals[old.ID]
+		p.steps.total.Process = old.ID
+		p.lastStep = p.steps.total.Steps
+	}
+	for _, stats := range run.Phases {
+		if p := r.byID(stats.Process); p != nil {
+			key := statKey{stats.Phase, stats.Name}
+			p.spans.stats[key] = &stats
+			p.spans.order = append(p.spans.order, key)
+		}
+	}
+	for _, drop := range run.Drops {
+		if p := r.byID(drop.Process); p != nil {
+			p.dropped[drop.Place] = drop
+		}
+	}
+	for _, s := range run.Series {
+		r.columns.resume(s.SeriesDef)
+	}
+	r.stacks.resume(run.Stacks)
+}
+
+func (r *Recorder) byID(id uint32) *process {
+	if id == 0 || int(id) > len(r.order) {
+		return nil
+	}
+	return r.order[id-1]
+}
+
+// lastSample is the newest thing that a recording knows of.
+func lastSample(run *mem.Run) int64 {
+	last := run.Start()
+	for _, s := range run.Series {
+		if n := len(s.Times); n > 0 {
+			last = max(last, s.Times[n-1])
+		}
+	}
+	for _, s := range run.Steps {
+		last = max(last, s.Time)
+	}
+	return last
+}
