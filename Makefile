@@ -52,7 +52,7 @@ web: build/web.stamp ## build the web assets alone
 
 build/web.stamp: $(WEB_SOURCES)
 	@scripts/setup node
-	@npm --prefix web run --silent build
+	@npm --prefix web run --silent build -- --logLevel warn
 	@mkdir -p build && touch $@
 
 # The agent's sources are embedded as they lie there, so no bytecode may lie beside them.

@@ -128,11 +128,17 @@ def others(pairs: int, seconds: float) -> tuple[list[Row], object]:
                 ],
                 "scalene": [python, "-m", "scalene", "run", "-o", f"{folder}/s.json", *words],
             }
-            measure = {name: partial(run, command) for name, command in commands.items()}
+            limit = ["timeout", "--kill-after=5", str(int(10 * seconds + 60))]  # scalene was seen to hang here
+            measure = {name: partial(run, [*limit, *command]) for name, command in commands.items()}
             runs = interleaved(pairs, measure)
             for name in list(commands)[1:]:
                 if any(done.code or not done.stdout.strip() for done in runs[name]):
-                    rows.append(Row(f"{program.stem}, {name}", "did not run: " + runs[name][0].stderr.strip()[-80:]))
+                    why = (
+                        "did not end in time"
+                        if 124 in [d.code for d in runs[name]]
+                        else runs[name][0].stderr.strip()[-80:]
+                    )
+                    rows.append(Row(f"{program.stem}, {name}", f"no figure: {why}"))
                     continue
                 times = [seconds_in(done) for done in runs[name]]
                 rows.append(Row(f"{program.stem}, {name}", ratios(times, loop_seconds(runs["plain"])).text()))
