@@ -2,6 +2,7 @@ package mem
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 )
 
@@ -142,10 +143,10 @@ func (r *Run) Add(f Frame) error {
 		if len(f.Times) != len(f.Values) {
 			return fmt.Errorf("series %d: %d times but %d values", f.Series, len(f.Times), len(f.Values))
 		}
-		s.Times = append(s.Times, f.Times...)
-		s.Values = append(s.Values, f.Values...)
+		s.Times = append(room(s.Times, len(f.Times)), f.Times...)
+		s.Values = append(room(s.Values, len(f.Values)), f.Values...)
 	case Spans:
-		r.Spans = append(r.Spans, f...)
+		r.Spans = append(room(r.Spans, len(f)), f...)
 	case PhaseStats:
 		key := phaseKey{f.Process, f.Phase, f.Name}
 		if i, ok := r.phases[key]; ok {
@@ -155,7 +156,7 @@ func (r *Run) Add(f Frame) error {
 		r.phases[key] = len(r.Phases)
 		r.Phases = append(r.Phases, f)
 	case Steps:
-		r.Steps = append(r.Steps, f...)
+		r.Steps = append(room(r.Steps, len(f)), f...)
 	case StepTotal:
 		r.Totals[f.Process] = f
 	case StackDef:
@@ -198,6 +199,15 @@ func (r *Run) Add(f Frame) error {
 		return fmt.Errorf("frame of unknown type %T", f)
 	}
 	return nil
+}
+
+// room makes place for n more, doubling: an hour's columns grow to many megabytes, and append alone
+// would copy them several times over.
+func room[T any](s []T, n int) []T {
+	if cap(s)-len(s) < n {
+		return slices.Grow(s, max(n, len(s)))
+	}
+	return s
 }
 
 func (r *Run) addHeap(f HeapUse) {

@@ -133,6 +133,9 @@ func (s *Files) Create(info mem.RunInfo) (Writer, error) {
 		w.rec.write(info)
 		w.rec.flush() // whoever looks sees what runs, also where we die at once
 	}
+	if info.StartWall == 0 { // known with the first RunInfo
+		info.StartWall = time.Now().UnixNano()
+	}
 	w.rec.roll.info = info
 	w.index.put(w.row(), "")
 	w.next = time.Now().Add(indexEvery)
