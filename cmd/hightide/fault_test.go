@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"hightide/internal/engine"
+	"hightide/internal/mem"
+)
+
+// grow takes 32 MiB every 100 ms, eight times, and says how far it is; then it does what its
+// argument says.
+const grow = `
+import os, signal, sys, time
+held = []
+for i in range(8):
+    held.append(bytearray(32 << 20))
+    held[-1][::4096] = b"x" * len(held[-1][::4096])
+    print("took", i + 1, flush=True)
+    time.sleep(0.1)
+what = sys.argv[1]
+if what == "die":
+    os.kill(os.getpid(), signal.SIGKILL)
+if what == "wait":
+    time.sleep(2.5)
+if what == "close":
+    os.closerange(3, 4096)
+    mine = [open(f"mine-{n}", "w+b") for n in range(20)]
+    held.append(bytearray(64 << 20))
+    time.sleep(0.5)
+    for f in mine:
+        f.seek(0)
+        assert f.read() == b"", "somebody wrote into the script's own file"
+print("done", flush=True)
+`
+
+const growBytes = 8 * 32 << 20
+
+// session is a folder with a data directory and the script.
+type session struct {
+	t      testing.TB
+	dir    string
+	script string
+}
+
+func newSession(t testing.TB) *session {
+	dir := t.TempDir()
+	return &session{t, dir, write(t, dir, "grow.py", grow)}
+}
+
+// command is a hightide command in the session.
+func (s *session) command(args ...string) *exec.Cmd {
+	c := exec.Command("hightide", args...)
+	c.Dir = s.dir
+	c.Env = append(os.Environ(), "HIGHTIDE_DATA="+filepath.Join(s.dir, "data"))
+	return c
+}
+
+func (s *session) engine() *engine.Engine {
+	return &engine.Engine{DataDir: filepath.Join(s.dir, "data")}
+}
+
+func (s *session) last() *mem.Run {
+	s.t.Helper()
+	run, err := s.engine().Load("last")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if len(run.Damage) > 0 {
+		s.t.Errorf("damage: %+v", run.Damage)
+	}
+	return run
+}
+
+// checkBytes: the recording counts all that the script took, by RSS and by the heap's lines.
+func checkBytes(t *testing.T, run *mem.Run) {
+	t.Helper()
+	if rss := run.Find(0, mem.SeriesTreeRSS); rss == nil || rss.Values[rss.Peak()] < growBytes {
+		t.Errorf("peak RSS is less than the %d bytes taken", growBytes)
+	}
+	for id, heap := range run.Heap {
+		if heap.Peak == nil {
+			continue
+		}
+		var held mem.Bytes
+		for _, site := range heap.Peak.Sites {
+			for _, place := range run.Stacks[site.Stack] {
+				if filepath.Base(place.File) == "grow.py" && place.Line == 5 {
+					held += site.Live
+					break
+				}
+			}
+		}
+		if held < growBytes || held > growBytes+4<<20 {
+			t.Errorf("process %d: line 5 of grow.py holds %d bytes at the peak, want the %d it took (recorded whole)", id, held, growBytes)
+		}
+		return
+	}
+	t.Error("no heap was recorded; is the heap library built?")
+}
+
+func TestKilledTrainingLosesNothing(t *testing.T) {
+	s := newSession(t)
+	err := s.command("run", "-q", "--", pythonPath(t), s.script, "die").Run()
+	if status := err.(*exec.ExitError).Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGKILL {
+		t.Fatalf("hightide ended with %v, want the command's SIGKILL", err)
+	}
+	run := s.last()
+	checkBytes(t, run)
+	if run.End == nil || run.End.Signal.Or(0) != int64(syscall.SIGKILL) || run.End.Reason != "signal" {
+		t.Errorf("end %+v", run.End)
+	}
+}
+
+func TestKilledEngineLeavesTheTrainingAlone(t *testing.T) {
+	s := newSession(t)
+	c := s.command("run", "-q", "--", pythonPath(t), s.script, "wait")
+	var out output
+	c.Stdout = &out
+	c.WaitDelay = 10 * time.Second // the training keeps our pipe open after its engine is gone
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return strings.Contains(out.String(), "took 8") })
+	time.Sleep(1300 * time.Millisecond)
+	killed := time.Now()
+	_ = c.Process.Kill()
+	_ = c.Wait() // returns once the training closed the pipe
+	if !strings.Contains(out.String(), "done") {
+		t.Fatalf("the training did not finish: %q", out.String())
+	}
+	run := s.last() // recovers what is left
+	checkBytes(t, run)
+	if run.End == nil || run.End.Reason != "recovered" {
+		t.Errorf("end %+v, want one that says recovered", run.End)
+	}
+	rss := run.Find(0, mem.SeriesTreeRSS)
+	until := run.Info.StartWall + rss.Times[len(rss.Times)-1] - run.Info.StartMono
+	if gap := killed.UnixNano() - until; gap > int64(1200*time.Millisecond) {
+		t.Errorf("the recording ends %v before the engine was killed", time.Duration(gap))
+	}
+	if left, _ := filepath.Glob("/dev/shm/hightide-*/" + run.Info.ID); len(left) > 0 {
+		t.Errorf("left in shared memory: %q", left)
+	}
+}
+
+func TestBothKilled(t *testing.T) {
+	s := newSession(t)
+	c := s.command("run", "-q", "--", pythonPath(t), s.script, "wait")
+	var out output
+	c.Stdout = &out
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return strings.Contains(out.String(), "took 8") })
+	time.Sleep(1300 * time.Millisecond)
+	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+	_ = c.Wait()
+	time.Sleep(100 * time.Millisecond)
+	run := s.last()
+	checkBytes(t, run)
+	if run.End == nil || run.End.Reason != "recovered" {
+		t.Errorf("end %+v, want one that says recovered", run.End)
+	}
+}
+
+// TestOwnFilesStayTheScripts: a script that closes every descriptor and opens its own files never
+// finds a byte of ours in them, and goes on being recorded.
+func TestOwnFilesStayTheScripts(t *testing.T) {
+	s := newSession(t)
+	out, err := s.command("run", "-q", "--", pythonPath(t), s.script, "close").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "done") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	run := s.last()
+	rss := run.Find(0, mem.SeriesTreeRSS)
+	if peak := rss.Values[rss.Peak()]; peak < growBytes {
+		t.Errorf("peak %d", peak)
+	}
+	for _, heap := range run.Heap {
+		if heap.Peak != nil && heap.Peak.Live < growBytes+64<<20 {
+			t.Errorf("heap peak %d: what came after the descriptors were closed is missing", heap.Peak.Live)
+		}
+	}
+}
+
+// TestStoppedTraining: SIGSTOP of the command is no job control: the engine goes on watching, and
+// the command ends as it would.
+func TestStoppedTraining(t *testing.T) {
+	s := newSession(t)
+	c := s.command("run", "-q", "--", "sh", "-c", "echo $$; sleep 0.4; echo woke; exit 5")
+	var out output
+	c.Stdout = &out
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return strings.Contains(out.String(), "\n") })
+	pid, err := strconv.Atoi(strings.TrimSpace(out.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = syscall.Kill(pid, syscall.SIGSTOP)
+	time.Sleep(2 * time.Second)
+	_ = syscall.Kill(pid, syscall.SIGCONT)
+	err = c.Wait()
+	if code := err.(*exec.ExitError).ExitCode(); code != 5 || !strings.Contains(out.String(), "woke") {
+		t.Errorf("code %d, output %q", code, out.String())
+	}
+	rss := s.last().Find(0, mem.SeriesTreeRSS)
+	if n := len(rss.Times); n < 15 {
+		t.Errorf("%d samples of 2.4 s: the standstill was not watched", n)
+	}
+}
+
+// TestSignalsReachTheCommand: what somebody sends to hightide alone, the command gets.
+func TestSignalsReachTheCommand(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1} {
+		s := newSession(t)
+		name := map[syscall.Signal]string{syscall.SIGTERM: "TERM", syscall.SIGINT: "INT", syscall.SIGHUP: "HUP", syscall.SIGUSR1: "USR1"}[signal]
+		c := s.command("run", "-q", "--", "sh", "-c", "trap 'echo got; exit 9' "+name+"; echo ready; while :; do sleep 0.05; done")
+		var out output
+		c.Stdout = &out
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, func() bool { return strings.Contains(out.String(), "ready") })
+		_ = c.Process.Signal(signal)
+		err := c.Wait()
+		exit, ok := err.(*exec.ExitError)
+		if !ok || exit.ExitCode() != 9 || strings.Count(out.String(), "got") != 1 {
+			t.Errorf("%v: %v, output %q; want the command's own handler, once", signal, err, out.String())
+		}
+	}
+}
+
+// TestManyChildren: 200 Python children that come and go within a second leave their agents' words
+// in the recording, and nothing in shared memory.
+func TestManyChildren(t *testing.T) {
+	s := newSession(t)
+	script := write(t, s.dir, "many.py", `
+import os, sys, time
+for i in range(200):
+    if os.fork() == 0:
+        held = bytearray(8 << 20)
+        os._exit(0)
+for i in range(200):
+    os.wait()
+time.sleep(0.3)
+`)
+	if out, err := s.command("run", "-q", "--", pythonPath(t), script).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	run := s.last()
+	if n := len(run.Processes); n < 201 {
+		t.Errorf("%d processes recorded, want 201", n)
+	}
+	counted := 0
+	for _, p := range run.Processes {
+		if h := run.Heap[p.ID]; p.Role != "main" && h != nil && h.Peak != nil && h.Peak.Live >= 8<<20 {
+			counted++
+		}
+	}
+	if counted < 200 {
+		t.Errorf("the 8 MiB of %d children are counted, want all 200", counted)
+	}
+	for _, d := range run.Drops {
+		t.Errorf("dropped: %+v", d)
+	}
+}
+
+// TestUnusableDataDirectory: a data directory that cannot be made does not stop a run.
+func TestUnusableDataDirectory(t *testing.T) {
+	s := newSession(t)
+	blocked := write(t, s.dir, "file", "not a folder")
+	c := s.command("run", "--data-dir", filepath.Join(blocked, "data"), "--json=o.json", "-q", "--", "sh", "-c", "exit 3")
+	c.Env = append(c.Env, "TMPDIR="+t.TempDir())
+	out, err := c.CombinedOutput()
+	if code := err.(*exec.ExitError).ExitCode(); code != 3 {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if !strings.Contains(string(out), "instead") {
+		t.Errorf("it does not say where it recorded: %s", out)
+	}
+}
+
+// output gathers what a command prints while a test looks at it.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func waitFor(t testing.TB, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("waited 30 s in vain")
+		}
+	}
+}
