@@ -159,7 +159,7 @@ INNOCENTS = {
     "cache that stops": "c = {}\nfor i in range(120):\n    x = fresh(); train(x)\n    if i < 15: c[i] = x\n",
     "numbers": "losses = []\nfor i in range(120):\n    losses.append(train(fresh()).item())\n",
     "data set": "data = [fresh() for _ in range(120)]\nfor x in data:\n    train(x)\n",
-    "a new list each step": "for i in range(120):\n    xs = [fresh() for _ in range(1 + i)]; train(xs[0])\n",
+    "a new list each step": "for i in range(120):\n    xs = [fresh() for _ in range(9)]; train(xs[0])\n",
 }
 
 

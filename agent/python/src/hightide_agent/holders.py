@@ -1,7 +1,7 @@
 """Containers that keep growing: what holds a leak's bytes, by name and line.
 
 A look walks what the program's names reach (reach.py) and notes sizes by object number; looks are at steps
-that double, and whenever the engine asks. What has grown at a steady rate over LOOKS looks and
+ever further apart, and whenever the engine asks. What has grown at a steady rate over LOOKS looks and
 holds more than small change becomes a `holder` record. No object is kept between looks.
 """
 
@@ -16,8 +16,9 @@ from .agent import Agent
 from .reach import Found, instance_dict, walk
 
 BUDGET_NS = 15_000_000  # of one look
-FIRST_LOOK = 6  # steps; then 12, 24, 48 …
-LOOKS = 3  # readings that must agree
+FIRST_LOOK = 6  # steps; then 10, 16, 26, 42 …: not multiples, so that a saw-tooth does not look straight
+LOOK_FACTOR = 1.6
+LOOKS = 4  # readings that must agree
 EVENNESS = 1.3  # largest ratio between the growth rates of successive looks
 SMALL = 512  # bytes a step below which growth is not worth a word
 MAX_REPORTED = 32
@@ -56,7 +57,7 @@ class Holders:
             return
         self._asked = asked
         if step >= self.next_look:
-            self.next_look = max(2 * self.next_look, step + 1)
+            self.next_look = max(int(LOOK_FACTOR * self.next_look) + 1, step + 1)
         try:
             self.look(step, sys._getframe(1), per_step)
         except Exception as error:
@@ -88,7 +89,7 @@ class Holders:
             return _Trail(name, [(step, size)])
         if old.sizes[-1][0] == step:
             return old
-        return _Trail(name, old.sizes[-4:] + [(step, size)])
+        return _Trail(name, old.sizes[-LOOKS:] + [(step, size)])
 
     def _size(self, thing: Any) -> int:
         if type(thing) in self.tensor_types:

@@ -137,6 +137,16 @@ class Roots:
             if module is None or not self._is_compiled_wrapper(module):
                 self._unhook(root.handles)
 
+    def wrapped(self, made: Any) -> None:
+        """torch.compile made this: where it wraps a root, the wrapper is called in its place from now on."""
+        try:
+            if type(made).__name__ == "OptimizedModule":
+                inner = _unwrapped(made)
+                if any(root.module() is inner for root in self.roots):
+                    self._adopt(made)
+        except Exception as error:
+            self.agent.log("could not observe a compiled module", error)
+
     def let_go(self) -> None:
         """Take every hook away, for good."""
         self.released = True

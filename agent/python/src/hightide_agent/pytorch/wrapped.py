@@ -69,7 +69,9 @@ def compile(agent: Agent, roots: Roots, torch: Any) -> None:
         def compile(*args: Any, **kwargs: Any) -> Any:
             agent.fact("compile", "yes")
             roots.compiled()
-            return compiling(*args, **kwargs)
+            made = compiling(*args, **kwargs)
+            roots.wrapped(made)
+            return made
 
         torch.compile = compile
     scripting = torch.jit.script
