@@ -36,11 +36,7 @@ func Analyze(run *mem.Run) *analyze.Report {
 
 // Report explains the run that a reference means (see Resolve), from its recording alone.
 func (e *Engine) Report(ref string) (*analyze.Report, Run, error) {
-	row, err := e.Resolve(ref)
-	if err != nil {
-		return nil, row, err
-	}
-	run, err := e.Load(ref)
+	row, run, err := e.Open(ref)
 	if err != nil {
 		return nil, row, err
 	}

@@ -80,6 +80,14 @@ func (e *Engine) Load(ref string) (run *mem.Run, err error) {
 	return run, err
 }
 
+// Open is Resolve and Load in one.
+func (e *Engine) Open(ref string) (row Run, run *mem.Run, err error) {
+	s := e.store()
+	defer s.Close()
+	row, run, err = s.Open(ref)
+	return row, run, explain(err)
+}
+
 // Remove deletes runs and returns those that it did. All are looked up before the first is deleted.
 func (e *Engine) Remove(refs ...string) (removed []Run, err error) {
 	err = e.with(func(s store.Store) error {

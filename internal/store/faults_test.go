@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -389,6 +390,25 @@ func TestDamagedRecording(t *testing.T) {
 	must(t, err)
 	if len(runs) != 1 || !runs[0].Damaged {
 		t.Errorf("list: %+v", runs)
+	}
+}
+
+// TestOpenIsResolveAndLoad: a file alone gives the same row as the store's own reading of it.
+func TestOpenIsResolveAndLoad(t *testing.T) {
+	dir := finished(t, 1)
+	s := OpenFiles(dir)
+	defer s.Close()
+	kept, err := s.Resolve("last")
+	must(t, err)
+	alone, err := s.Resolve(kept.File)
+	must(t, err)
+	opened, run, err := s.Open(kept.File)
+	must(t, err)
+	if !reflect.DeepEqual(alone, opened) || run.End == nil || opened.ID != kept.ID || opened.State != Finished {
+		t.Errorf("opened %+v\nresolved %+v", opened, alone)
+	}
+	if _, _, err := s.Open(filepath.Join(dir, "nothing.hightide")); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a file that is not there: %v", err)
 	}
 }
 

@@ -173,7 +173,7 @@ func recordingPath(ref string) string {
 func (s *Files) resolveFile(path string) (Run, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Run{}, &Error{Kind: ErrNotFound, Text: "there is no recording " + path, Hint: "hightide ls shows the runs that there are"}
+		return Run{}, noFile(path)
 	}
 	if err != nil {
 		return Run{}, &Error{Kind: ErrUnreadable, Text: "cannot read " + path, Err: cause(err), Hint: "make it readable"}
@@ -183,15 +183,39 @@ func (s *Files) resolveFile(path string) (Run, error) {
 	if err != nil {
 		return Run{}, unreadable(path, err)
 	}
+	return rowOfFile(roll, path), nil
+}
+
+func rowOfFile(roll *rollup, path string) Run {
 	row := roll.row()
 	row.File, row.Dir = path, filepath.Dir(path)
-	if info, err := file.Stat(); err == nil {
+	if info, err := os.Stat(path); err == nil {
 		row.Size = info.Size()
 	}
 	if row.State == CutOff && isLocked(path) {
 		row.State = Running
 	}
-	return row, nil
+	return row
+}
+
+// Open is Resolve and Load, with a recording that stands alone read only once.
+func (s *Files) Open(ref string) (row Run, run *mem.Run, err error) {
+	path := recordingPath(ref)
+	if path == "" {
+		if row, err = s.Resolve(ref); err != nil {
+			return row, nil, err
+		}
+		path = row.File
+	}
+	if run, err = s.load(path); err != nil || row.File != "" {
+		return row, run, err
+	}
+	roll := newRollup()
+	for f := range wire.Frames(run) {
+		roll.add(f)
+	}
+	roll.damaged = len(run.Damage) > 0
+	return rowOfFile(roll, path), run, nil
 }
 
 // Load implements Store.
@@ -204,9 +228,13 @@ func (s *Files) Load(ref string) (*mem.Run, error) {
 		}
 		path = run.File
 	}
+	return s.load(path)
+}
+
+func (s *Files) load(path string) (*mem.Run, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, notFound(ref)
+		return nil, noFile(path)
 	}
 	if err != nil {
 		return nil, &Error{Kind: ErrUnreadable, Text: "cannot read " + path, Err: cause(err), Hint: "make it readable"}
@@ -217,6 +245,10 @@ func (s *Files) Load(ref string) (*mem.Run, error) {
 		return nil, unreadable(path, err)
 	}
 	return run, nil
+}
+
+func noFile(path string) error {
+	return &Error{Kind: ErrNotFound, Text: "there is no recording " + path, Hint: "hightide ls shows the runs that there are"}
 }
 
 // Note implements Store.
