@@ -10,6 +10,8 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/sampler"
+
+	"golang.org/x/sys/unix"
 )
 
 // Outcome is how the command ended.
@@ -258,7 +260,11 @@ func (l *loop) finish(w wait, ok bool) Outcome {
 		outcome.ExitCode, outcome.Signal = status(w.status)
 	}
 	for wait := 0; wait < 8; wait++ {
-		l.sampler.Tick(l.now())
+		if wait == 0 {
+			l.sampler.Last(l.now())
+		} else {
+			l.sampler.Tick(l.now())
+		}
 		l.scan()
 		l.drainAll()
 		if len(l.sampler.Processes()) == 0 {
@@ -297,7 +303,7 @@ func (l *loop) mainEnded(w wait, ok bool, end int64, outcome Outcome) {
 	}
 	event := mem.Event{Time: end, Process: p.ID, Kind: "exit", Text: "exit code " + text(outcome.ExitCode)}
 	if signal, ok := outcome.Signal.Get(); ok {
-		event.Kind, event.Text = "kill", "ended by "+syscall.Signal(signal).String()
+		event.Text = "ended by " + unix.SignalName(syscall.Signal(signal))
 	}
 	l.emit(event)
 	if code, _ := outcome.ExitCode.Get(); outcome.Signal.Or(0) == int64(syscall.SIGKILL) || code == 137 {
@@ -320,8 +326,8 @@ func (l *loop) killedByKernel(p *process, end int64) {
 	if l.kills == 0 {
 		return
 	}
-	event := mem.Event{Time: end, Process: p.ID, Kind: "oom", Bytes: p.rss, Facts: facts("source", "kernel"),
-		Text: fmt.Sprintf("killed by the kernel: the control group's memory limit was reached (oom_kill rose by %d)", l.kills)}
+	event := mem.Event{Time: end, Process: p.ID, Kind: "kill", Bytes: p.rss, Facts: facts("source", "kernel"),
+		Text: fmt.Sprintf("killed by the kernel: the control group ran out of memory (its count of such kills rose by %d)", l.kills)}
 	l.emit(event)
 }
 

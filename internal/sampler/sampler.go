@@ -166,6 +166,7 @@ func (s *Sampler) Last(now int64) {
 		}
 	}
 	s.sums(now)
+	s.host.sample(s.sink, now, true) // did the kernel kill one of them for memory?
 }
 
 func (s *Sampler) discover(now int64) {
