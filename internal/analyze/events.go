@@ -23,7 +23,6 @@ func outOfMemory(in *Input, r *Report) {
 	}
 	for _, e := range in.Run.Events {
 		if e.Kind == "kill" {
-			kills = max(kills, 1)
 			r.Findings = append(r.Findings, in.killFinding(e.Text, e.Process, e.Where))
 			return
 		}

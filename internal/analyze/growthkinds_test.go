@@ -41,6 +41,27 @@ func TestShortSteps(t *testing.T) {
 	}
 }
 
+// TestFewFrames: three heap frames in all, as of a DataLoader worker, are enough where the whole heap
+// is seen to grow; where they are not, the growth is still reported, without a line.
+func TestFewFrames(t *testing.T) {
+	named := 0
+	for seed := range uint64(20) {
+		s := training(seed, source{stack: userLine(leakLine), step: leakOf(256*mem.KiB, 32*mem.KiB)})
+		s.pace = 2500 * ms
+		f := only(t, s.run())
+		near(t, f, 256*mem.KiB, 0.35)
+		if f.Kind == KindLeak {
+			named++
+			if f.Line != leakLine {
+				t.Errorf("seed %d: line %d", seed, f.Line)
+			}
+		}
+	}
+	if t.Logf("named in %d of 20", named); named < 17 {
+		t.Errorf("named in %d of 20", named)
+	}
+}
+
 // TestWithoutHeap: where the heap was not sampled RSS still shows the growth, and nothing else.
 func TestWithoutHeap(t *testing.T) {
 	for seed := range uint64(20) {

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sort"
 
@@ -69,9 +70,10 @@ func (in *Input) growingLines(process uint32, least float64) []growingLine {
 	}
 	c, p := in.clockOf(process), in.Run.Process(process)
 	g := in.gridOf(h, c, p)
-	if len(g.x) < leastBins {
+	if len(g.x) < 2 {
 		return nil
 	}
+	whole := in.heapTrend(process, g, least)
 	s := in.samplingOf(process)
 	lines := map[place]*lineHistory{}
 	var order []place
@@ -92,6 +94,9 @@ func (in *Input) growingLines(process uint32, least float64) []growingLine {
 			continue
 		}
 		t := trendOf(curve{g.x, l.low}, l.variance, l.grain, least)
+		if t.why == "too short" {
+			t = shareOf(whole, g, l, least)
+		}
 		if !t.steady {
 			continue
 		}
@@ -101,6 +106,42 @@ func (in *Input) growingLines(process uint32, least float64) []growingLine {
 		return cmp.Or(cmp.Compare(b.slope, a.slope), cmp.Compare(a.place.File, b.place.File), cmp.Compare(a.place.Line, b.place.Line))
 	})
 	return found
+}
+
+// heapTrend is the growth of a process's whole heap, of which there are readings at every step and
+// every sampling interval, also where its sites were written only a few times.
+func (in *Input) heapTrend(process uint32, g grid, least float64) trend {
+	var times, values []int64
+	for _, s := range in.steps[process] {
+		if v, ok := s.Heap.Get(); ok {
+			times, values = append(times, s.Time), append(values, v)
+		}
+	}
+	if len(times) == 0 {
+		s := in.find(process, mem.SeriesHeapLive)
+		if s == nil {
+			return trend{why: "too short"}
+		}
+		times, values = s.Times, s.Values
+	}
+	variance := in.Run.Heap[process].History[len(in.Run.Heap[process].History)-1].Variance
+	return trendOf(binned(times, values, g.times[0], g.end, growthBins, in.clockOf(process).at), min(variance, float64(values[len(values)-1])*defaultMean), 0, least)
+}
+
+// shareOf judges a line of which there are too few readings to see its course: where the whole heap
+// grows steadily, a line that rose by a good part of that is what grows.
+func shareOf(whole trend, g grid, l *lineHistory, least float64) trend {
+	from, end := 0, len(g.x)-1
+	for end-from > 1 && g.x[from] < g.x[0]+warmUp*(g.x[end]-g.x[0]) {
+		from++
+	}
+	span, rise := g.x[end]-g.x[from], l.low[end]-l.low[from]
+	t := trend{slope: rise / span, half: 1.96 * math.Sqrt(l.variance) / span, growth: rise, why: "too short"}
+	if !whole.steady || rise < least || rise < significance*math.Sqrt(l.variance) || t.slope < 0.15*whole.slope || t.slope > 2*whole.slope {
+		return t
+	}
+	t.steady, t.why = true, ""
+	return t
 }
 
 func mapKeys[V any](m map[uint32]V) func(func(uint32) bool) {

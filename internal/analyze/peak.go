@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"time"
 
 	"hightide/internal/mem"
 )
@@ -242,8 +243,9 @@ func (in *Input) rssAt(process uint32, at int64) (int64, bool) {
 	return s.At(at).Get()
 }
 
-// heapAt is the sampled heap of a process at a moment: the point of its history nearest to it, or
-// its peak where that is nearer.
+// heapAt is the sampled heap of a process around a moment: the highest point of the second before
+// it, since a process that ends right after its peak has freed its heap by the next reading; else
+// the point nearest to it.
 func (in *Input) heapAt(process uint32, at int64) (mem.Bytes, float64, bool) {
 	h := in.Run.Heap[process]
 	if h == nil {
@@ -251,7 +253,11 @@ func (in *Input) heapAt(process uint32, at int64) (mem.Bytes, float64, bool) {
 	}
 	found, best := mem.HeapPoint{}, int64(-1)
 	consider := func(p mem.HeapPoint) {
-		if d := max(p.Time-at, at-p.Time); best < 0 || d < best {
+		d := max(p.Time-at, at-p.Time)
+		if before := at - p.Time; before >= 0 && before < int64(time.Second) {
+			d = 0
+		}
+		if best < 0 || d < best || d == best && p.Live > found.Live {
 			found, best = p, d
 		}
 	}

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"hightide/internal/mem"
@@ -68,6 +69,10 @@ func (p place) name() string {
 		return "(no stack)"
 	case p.Native:
 		return lineName(p.Location) + " (native)"
+	case !p.user: // base.py says little; sklearn/base.py does
+		if at := installed.FindAllStringIndex(p.File, -1); len(at) > 0 {
+			return fmt.Sprintf("%s:%d", p.File[at[len(at)-1][1]:], p.Line)
+		}
 	}
 	return lineName(p.Location)
 }

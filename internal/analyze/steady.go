@@ -141,7 +141,8 @@ func shape(rises []float64, total float64) string {
 		return "jumps"
 	}
 	rising := 0
-	var later float64
+	quarter := max(n/4, 1)
+	var later, last float64
 	for i, r := range rises {
 		if r > 0.2*mean {
 			rising++
@@ -149,9 +150,12 @@ func shape(rises []float64, total float64) string {
 		if i >= (n+1)/2 {
 			later += r
 		}
+		if i >= n-quarter {
+			last += r
+		}
 	}
 	switch {
-	case later < 0.5*0.6*total, rises[n-1] < 0.25*mean && rises[n-2] < 0.6*mean, rises[n-1] <= 0:
+	case later < 0.6*total/2, last < 0.4*mean*float64(quarter), rises[n-1] <= 0:
 		return "stops"
 	case float64(rising) < needRising*float64(n):
 		return "comes and goes"
