@@ -22,7 +22,7 @@ demo: ## set up, build, and record a real PyTorch training that leaks
 	@scripts/setup torch node
 	@$(MAKE) --no-print-directory build
 	@echo '$$ hightide run --name demo -- python examples/digits_leak.py'
-	@bin/hightide run --name demo -- $(PYTHON) examples/digits_leak.py
+	@PATH=$(dir $(PYTHON)):$$PATH bin/hightide run --name demo -- python examples/digits_leak.py
 
 test: ## run every test of the project
 	@scripts/setup torch tools node chromium staticcheck
