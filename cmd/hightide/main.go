@@ -20,15 +20,15 @@ import (
 // commands lists every command in the order that help shows them.
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
-		lsCommand(a),
-		rmCommand(a),
-		pruneCommand(a),
-		tagCommand(a),
-		reindexCommand(a),
-		exportCommand(a),
 		runCommand(a),
 		showCommand(a),
 		reportCommand(a),
+		exportCommand(a),
+		lsCommand(a),
+		tagCommand(a),
+		rmCommand(a),
+		pruneCommand(a),
+		reindexCommand(a),
 		infoCommand(a),
 		versionCommand(a),
 		manCommand(a),
@@ -42,7 +42,6 @@ type app struct {
 	stderr io.Writer
 
 	dataDir string // --data-dir; empty: the default
-	json    bool   // --json of commands that print one JSON object; run and report have their own
 }
 
 // engine is the product behind the flags.
@@ -107,6 +106,7 @@ itself failed. run ends with the exit code of the command it ran.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return engine.UsageError("see hightide "+helpName(c)+"--help", "%w", err)
 	})
+	cobra.EnableCommandSorting = false // the table's order is the one people need
 	root.AddCommand(commands(a)...)
 	for _, c := range root.Commands() {
 		c.Args = usageArgs(c.Args)

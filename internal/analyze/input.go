@@ -201,11 +201,3 @@ func (c *clock) window(p *mem.Process, end int64) (from, to int64) {
 	}
 	return from, to
 }
-
-// per is the word behind a rate.
-func (c *clock) per() string {
-	if c.minutes {
-		return "minute"
-	}
-	return "step"
-}

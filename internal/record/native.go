@@ -18,7 +18,6 @@ import (
 type nativeNames struct {
 	pid     int
 	maps    []mapped
-	readAt  int // addresses named since the maps were read
 	missing int
 }
 

@@ -28,8 +28,7 @@ type ProcessStatus struct {
 
 // peaks are the high-water marks so far.
 type peaks struct {
-	rss    mem.Optional
-	device mem.Optional
+	rss mem.Optional
 }
 
 // observe keeps what the status line and the alerts need of a new sample.

@@ -198,14 +198,6 @@ func (x *index) remove(ids ...string) error {
 	return nil
 }
 
-func (x *index) clear() error {
-	db, err := x.open()
-	if err == nil {
-		_, err = db.Exec("DELETE FROM runs")
-	}
-	return err
-}
-
 func (x *index) note(id string, findings int) error {
 	db, err := x.open()
 	if err == nil {

@@ -21,7 +21,6 @@ type Memory struct {
 type memoryRun struct {
 	data     bytes.Buffer
 	roll     *rollup
-	sequence uint64
 	writing  bool
 	findings mem.Optional
 	created  int64
