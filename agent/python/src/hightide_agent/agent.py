@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 from time import monotonic_ns
-from typing import Any, Callable, Optional
 
 from . import channel as channels
 from . import forks
 from .encode import encode
+
+TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional
 
 MARKED = forks.MARKED
 MAX_LOGS = 32  # records about ourselves in one process: each error once, and few errors

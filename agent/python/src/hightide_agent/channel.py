@@ -18,7 +18,10 @@ import os
 import struct
 from _thread import RLock
 from time import monotonic_ns, time_ns
-from typing import Any, Optional
+
+TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
+if TYPE_CHECKING:
+    from typing import Any, Optional
 
 HEADER_BYTES = 4096
 RING_BYTES = 256 * 1024

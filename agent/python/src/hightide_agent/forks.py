@@ -7,9 +7,11 @@ the mark is never there, and the caller asks for the process's number each time.
 
 from __future__ import annotations
 
-from typing import Any
-
 from .channel import MAP_ANONYMOUS, MAP_PRIVATE, mapped
+
+TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
+if TYPE_CHECKING:
+    from typing import Any
 
 MARKED = 1
 _MADV_WIPEONFORK = 18

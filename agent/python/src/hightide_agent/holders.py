@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from time import monotonic_ns
+from time import thread_time_ns
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .agent import Agent
 from .reach import Found, instance_dict, walk
 
-BUDGET_NS = 15_000_000  # of one look
+BUDGET_NS = 15_000_000  # of processor time, of one look
 FIRST_LOOK = 6  # steps; then 10, 16, 26, 42 …: not multiples, so that a saw-tooth does not look straight
 LOOK_FACTOR = 1.6
 LOOKS = 4  # readings that must agree
@@ -67,7 +67,7 @@ class Holders:
         """Take sizes of all that is in reach; report what has been growing."""
         trails: Dict[int, _Trail] = {}
         changed: List[Tuple[Found, float]] = []
-        for found in walk(frame, self.tensor_types, monotonic_ns() + BUDGET_NS):
+        for found in walk(frame, self.tensor_types, thread_time_ns() + BUDGET_NS):
             size = self._size(found.thing)
             if size < 0:
                 continue
@@ -79,6 +79,9 @@ class Holders:
                 changed.append((found, rate))
             elif self.reported.get(found.name, 0) > 0 and all(old == size for _, old in trail.sizes[-2:]):
                 changed.append((found, 0.0))  # it was cleared, or has stopped
+        for key, trail in self.trails.items():  # what a look that ran out of time did not come to
+            if key not in trails and 4 * trail.sizes[-1][0] >= step:
+                trails[key] = trail
         self.trails = trails
         for found, rate in changed:
             self._report(found, rate * per_step, step)

@@ -8,11 +8,14 @@ the original loader, and then calls whoever waited.
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, Optional
 
 from .agent import Agent
 
-Callback = Callable[[Any], None]
+TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional
+
+    Callback = Callable[[Any], None]
 
 
 class _Finder:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+
+TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
+if TYPE_CHECKING:
+    from typing import Any
 
 # (rank, local rank, world size) as launchers name them, most specific first.
 _LAUNCHERS = (

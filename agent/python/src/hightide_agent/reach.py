@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict, defaultdict, deque
 from itertools import islice
-from time import monotonic_ns
+from time import thread_time_ns
 from types import CellType, FrameType, FunctionType, GetSetDescriptorType, MethodType, ModuleType
 from typing import Any, Iterator, NamedTuple, Optional, Tuple
 
@@ -46,7 +46,7 @@ class Found(NamedTuple):
 
 
 def walk(frame: Optional[FrameType], tensor_types: frozenset[type], deadline_ns: int) -> Iterator[Found]:
-    """Yield every container and tensor within reach, nearest first, until the deadline (CLOCK_MONOTONIC)."""
+    """Yield every container and tensor within reach, nearest first, until the deadline in processor time."""
     queue: deque[Tuple[Found, int]] = deque()
     seen: set[int] = set()
     for found in _roots(frame):
@@ -55,7 +55,7 @@ def walk(frame: Optional[FrameType], tensor_types: frozenset[type], deadline_ns:
     while queue:
         found, depth = queue.popleft()
         count += 1
-        if count % 64 == 0 and monotonic_ns() > deadline_ns:
+        if count % 64 == 0 and thread_time_ns() > deadline_ns:
             return
         thing = found.thing
         kind = type(thing)

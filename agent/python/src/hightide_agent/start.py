@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import atexit
 import os
-from typing import Optional
+import sys
 
 from .agent import Agent
+
+TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
+if TYPE_CHECKING:
+    from typing import Optional
 
 agent: Optional[Agent] = None
 
@@ -35,9 +39,10 @@ def _end() -> None:
     if agent is None or os.getpid() != agent.pid:
         return
     try:
-        from . import ending
+        if hasattr(sys, "last_value"):
+            from . import ending
 
-        ending.report(agent)
+            ending.report(agent)
     except Exception as error:
         agent.log("could not report how the program ended", error)
     for function in agent.at_end:

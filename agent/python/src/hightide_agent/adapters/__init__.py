@@ -7,7 +7,10 @@ To add one: write the file, put its name in this list. None: imports are noted, 
 
 from __future__ import annotations
 
-from typing import Optional
+TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
+if TYPE_CHECKING:
+    from typing import Optional
+
 
 ADAPTERS: dict[str, Optional[str]] = {
     "torch": "torch",
