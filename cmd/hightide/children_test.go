@@ -1,0 +1,119 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"hightide/internal/mem"
+)
+
+// kinds makes a child of every kind; each takes 24 MiB in a function of its own name, says its pid,
+// and stays for a moment.
+const kinds = `
+import ctypes, multiprocessing, os, subprocess, sys, time
+
+def take(kind):
+    held = bytearray(24 << 20)
+    held[::4096] = b"x" * len(held[::4096])
+    print(kind, os.getpid(), flush=True)
+    time.sleep(0.4)
+
+def fork():
+    pid = os.fork()
+    if pid == 0:
+        take("fork")
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+def raw_fork():
+    pid = ctypes.CDLL(None).syscall(57)
+    if pid == 0:
+        take("raw")
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+def start(method):
+    p = multiprocessing.get_context(method).Process(target=take, args=(method,))
+    p.start()
+    p.join()
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        take(sys.argv[1])
+        sys.exit()
+    fork()
+    raw_fork()
+    start("spawn")
+    multiprocessing.get_context("fork")
+    start("forkserver")
+    subprocess.run([sys.executable, __file__, "subprocess"], check=True)
+    os.system(f"{sys.executable} {__file__} shell")
+    os.execv(sys.executable, [sys.executable, __file__, "exec"])
+`
+
+// TestEveryKindOfChild: however a process comes to be, its bytes are counted, on its own account
+// and on the line that took them.
+func TestEveryKindOfChild(t *testing.T) {
+	s := newSession(t)
+	script := write(t, s.dir, "kinds.py", kinds)
+	out, err := s.command("run", "-q", "--", pythonPath(t), script).Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	run := s.last()
+	seen := 0
+	for line := range strings.Lines(string(out)) {
+		kind, number, _ := strings.Cut(strings.TrimSpace(line), " ")
+		pid, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatalf("output %q", line)
+		}
+		seen++
+		p := processOf(run, pid)
+		if p == nil {
+			t.Errorf("%s: process %d is not in the recording", kind, pid)
+			continue
+		}
+		if rss := run.Find(p.ID, mem.SeriesRSS); rss == nil || rss.Values[rss.Peak()] < 24<<20 {
+			t.Errorf("%s: RSS of its 24 MiB was not sampled", kind)
+		}
+		if held := heldBy(run, p.ID, "take"); held != 24<<20+1 { // a bytearray ends in a zero byte
+			t.Errorf("%s: take holds %d bytes at the peak of the heap, want 24 MiB and 1", kind, held)
+		}
+	}
+	if seen != 7 {
+		t.Errorf("%d kinds of children spoke: %s", seen, out)
+	}
+}
+
+// processOf is the newest process of that pid.
+func processOf(run *mem.Run, pid int) *mem.Process {
+	var found *mem.Process
+	for _, p := range run.Processes {
+		if p.PID == pid {
+			found = p
+		}
+	}
+	return found
+}
+
+// heldBy sums the blocks at the peak of a process's heap that were allocated right in a function.
+func heldBy(run *mem.Run, process uint32, function string) (held mem.Bytes) {
+	heap := run.Heap[process]
+	if heap == nil || heap.Peak == nil {
+		return 0
+	}
+	for _, site := range heap.Peak.Sites {
+		for _, place := range run.Stacks[site.Stack] {
+			if place.Native {
+				continue
+			}
+			if place.Function == function && site.Live >= 24<<20 {
+				held += site.Live
+			}
+			break
+		}
+	}
+	return held
+}
