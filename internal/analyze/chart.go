@@ -75,11 +75,11 @@ func perColumn(s *Series, end int64, columns int) []int64 {
 		out[i] = -1
 	}
 	for i, x := range s.X {
-		c := min(int(x*int64(columns)/max(end, 1)), columns-1)
+		c := column(x, end, columns)
 		out[c] = max(out[c], s.Y[i])
 	}
 	last := int64(-1)
-	final := min(int(s.X[len(s.X)-1]*int64(columns)/max(end, 1)), columns-1)
+	final := column(s.X[len(s.X)-1], end, columns)
 	for i := range out[:final+1] {
 		if out[i] < 0 {
 			out[i] = last
@@ -160,7 +160,7 @@ func dominantPhases(r *Report, end int64, columns int) ([]mem.Phase, map[mem.Pha
 		}
 		first, last := column(b.Start, end, columns), column(b.End, end, columns)
 		for c := first; c <= last; c++ {
-			from, to := int64(c)*end/int64(columns), int64(c+1)*end/int64(columns)
+			from, to := int64(float64(c)/float64(columns)*float64(end)), int64(float64(c+1)/float64(columns)*float64(end))
 			if time[c] == nil {
 				time[c] = map[mem.Phase]int64{}
 			}

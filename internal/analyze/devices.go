@@ -59,7 +59,7 @@ func (in *Input) fragmentation(r *Report, s *mem.Series) {
 	}
 	at := reserved.Times[reserved.Peak()]
 	gaps, whole := s.At(at).Or(0), reserved.Values[reserved.Peak()]
-	if mem.Bytes(gaps) < leastFragmented || gaps*5 < whole {
+	if mem.Bytes(gaps) < leastFragmented || whole <= 0 || gaps < whole/5 {
 		return
 	}
 	r.Findings = append(r.Findings, Finding{

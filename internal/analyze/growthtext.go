@@ -182,6 +182,9 @@ func confidence(g *growing) float64 {
 	}
 	z := g.slope / (g.half / 1.96)
 	c := 0.5 * (1 + math.Erf(z/math.Sqrt2))
+	if !(c > 0) { // also where it is no number
+		return 0
+	}
 	return math.Round(min(c, 0.999)*1000) / 1000
 }
 

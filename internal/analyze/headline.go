@@ -191,7 +191,7 @@ func Count(n int64) string {
 func Duration(ns int64) string {
 	switch d := time.Duration(ns); {
 	case d < 0:
-		return "-" + Duration(-ns)
+		return "-" + Duration(-max(ns, -math.MaxInt64))
 	case d < time.Microsecond:
 		return fmt.Sprintf("%d ns", ns)
 	case d < time.Millisecond:

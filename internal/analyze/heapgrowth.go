@@ -196,7 +196,7 @@ func (l *lineHistory) measure(first, last mem.SiteUse, s sampling) {
 	} else if first.Count > 0 {
 		excess = s.excess(float64(first.Live) / float64(first.Count))
 	}
-	l.variance += min(max(churn, 0), ends) * excess
+	l.variance += max(min(churn, ends), 0) * max(excess, 0)
 	l.last += last.Live
 	if rise > l.stackRise || l.stack == 0 {
 		l.stack, l.stackRise, l.phase = last.Stack, rise, last.Phase

@@ -25,7 +25,7 @@ func (p *printer) wants(r *Report, t *Table) bool {
 }
 
 // hidden columns repeat what another one says shorter, or matter only to programs.
-var hidden = map[string]bool{"file": true, "command": false, "total": true, "max": true, "samples": true, "uss": true}
+var hidden = map[string]bool{"file": true, "total": true, "max": true, "samples": true, "uss": true}
 
 // FormatCell writes a cell for people, with its unit.
 func FormatCell(c Cell, unit mem.Unit) string {
