@@ -30,7 +30,7 @@ func Run(opts *Options, sink Sink) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := makeChannels(opts.Channels); err != nil {
+	if err := makeChannels(opts.Channels, opts.OutDir); err != nil {
 		return Outcome{}, err
 	}
 	defer os.RemoveAll(opts.Channels)
@@ -63,7 +63,7 @@ func (r *Recorder) fitting(t target) []Helper {
 }
 
 // makeChannels makes the folder for channels, for this user alone.
-func makeChannels(dir string) error {
+func makeChannels(dir, runDir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make folder for channels: %w", err)
 	}
@@ -72,11 +72,12 @@ func makeChannels(dir string) error {
 		return fmt.Errorf("make folder for channels: %s can be written by others", dir)
 	}
 	self := os.Getpid()
-	mark := fmt.Sprintf("%d %d\n", self, procStart(self))
+	mark := fmt.Sprintf("%d %d\n%s", self, procStart(self), runDir)
 	return os.WriteFile(dir+"/"+engineFile, []byte(mark), 0o600)
 }
 
-// engineFile in a folder of channels names the engine by pid and start time; Recover looks at it.
+// engineFile in a folder of channels names the engine by pid and start time, and on a second line
+// the folder of the run; Leftovers looks at it.
 const engineFile = "engine"
 
 // loop is the part of a Recorder that knows the clock.
@@ -297,9 +298,10 @@ func (l *loop) mainEnded(w wait, ok bool, end int64, outcome Outcome) {
 	}
 	l.ended(p, end)
 	p.End, p.ExitCode, p.Signal = mem.Some(end), outcome.ExitCode, outcome.Signal
-	if ok && l.isLargest(p) {
-		// The kernel's figure covers children that were waited for, so it could be one of theirs.
-		p.MaxRSS = mem.Some(max(w.usage.Maxrss<<10, p.MaxRSS.Or(0)))
+	if maxRSS := w.usage.Maxrss; ok && l.isLargest(p) && maxRSS > ownMaxRSS() {
+		// The kernel's figure covers children that were waited for, so it could be one of theirs; and
+		// it starts with what we had when the process was made of us, before it became its own program.
+		p.MaxRSS = mem.Some(max(maxRSS<<10, p.MaxRSS.Or(0)))
 	}
 	event := mem.Event{Time: end, Process: p.ID, Kind: "exit", Text: "exit code " + text(outcome.ExitCode)}
 	if signal, ok := outcome.Signal.Get(); ok {
@@ -309,6 +311,15 @@ func (l *loop) mainEnded(w wait, ok bool, end int64, outcome Outcome) {
 	if code, _ := outcome.ExitCode.Get(); outcome.Signal.Or(0) == int64(syscall.SIGKILL) || code == 137 {
 		l.killedByKernel(p, end)
 	}
+}
+
+// ownMaxRSS is the most that hightide itself has had resident, in KiB.
+func ownMaxRSS() int64 {
+	var usage syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
+		return 0
+	}
+	return usage.Maxrss
 }
 
 // isLargest says whether no other process was seen to take more.
