@@ -1,6 +1,7 @@
 package record
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,13 +36,15 @@ func Leftovers(root string) []Leftover {
 		if err != nil {
 			continue // the helpers' folder, or nothing of ours
 		}
+		engine, runDir, _ := strings.Cut(string(mark), "\n")
 		var pid int
 		var start uint64
-		if n, _ := fmt.Sscan(string(mark), &pid, &start); n == 2 && procAlive(pid, start) || channelAlive(dir) {
+		if n, _ := fmt.Sscan(engine, &pid, &start); n == 2 && procAlive(pid, start) || channelAlive(dir) {
 			continue
 		}
-		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > forgotten {
-			_ = os.RemoveAll(dir)
+		_, gone := os.Stat(runDir)
+		if info, err := entry.Info(); errors.Is(gone, os.ErrNotExist) || err == nil && time.Since(info.ModTime()) > forgotten {
+			_ = os.RemoveAll(dir) // its recording was deleted, or nobody comes for it
 			continue
 		}
 		found = append(found, Leftover{entry.Name(), dir})
