@@ -40,7 +40,7 @@ def test_every_python_says_hello_and_bye(observe: Any, python: Path) -> None:
     assert not any("agent/python" in place for place in path)
     assert "sitecustomize" not in modules
     code = "import sys; print(sorted(sys.modules))"
-    plain = subprocess.run([str(python), "-S", "-c", code], capture_output=True, text=True, check=True).stdout
+    plain = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=True).stdout
     for costly in ("json", "ast", "threading", "typing", "inspect", "traceback"):
         assert costly not in modules or costly in plain, costly
 
