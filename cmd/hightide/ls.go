@@ -114,6 +114,8 @@ func result(r engine.Run) string {
 		text = signalName(r.Signal.Or(0))
 	case exited && code != 0:
 		text = fmt.Sprintf("exit %d", code)
+	case !exited:
+		text = "recovered" // its engine went away; how it ended nobody saw
 	default:
 		text = "ok"
 	}

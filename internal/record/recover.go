@@ -23,7 +23,7 @@ type Leftover struct {
 const forgotten = 7 * 24 * time.Hour
 
 // Leftovers lists the folders in root whose engine is dead, and whose processes are too: one that
-// still trains would go on writing. Those that are very old are deleted.
+// still trains would go on writing. Those whose run was deleted, and very old ones, are deleted.
 func Leftovers(root string) []Leftover {
 	entries, err := os.ReadDir(root)
 	if err != nil {
