@@ -148,15 +148,18 @@ def checks() -> list[Check]:
 
 
 def readable(output: str) -> str:
-    """Turn `go test -json` back into what a person reads; anything else passes through."""
-    lines = []
+    """Turn `go test -json` back into what a person reads, package by package; the rest passes through."""
+    lines: list[str] = []
+    packages: dict[str, list[str]] = {}
     for line in output.splitlines():
-        if line.startswith('{"'):
-            event = json.loads(line)
-            lines.append(event.get("Output", "").rstrip("\n") if event.get("Action") == "output" else None)
-        else:
+        if not line.startswith('{"'):
             lines.append(line)
-    return "\n".join(line for line in lines if line is not None)
+            continue
+        event = json.loads(line)
+        if event.get("Action") in ("output", "build-output"):
+            package = event.get("Package") or event.get("ImportPath", "")
+            packages.setdefault(package, []).append(event["Output"].rstrip("\n"))
+    return "\n".join(lines + [line for package in packages.values() for line in package])
 
 
 def failures_only(text: str) -> str:
