@@ -80,6 +80,17 @@ func (s *session) last() *mem.Run {
 	return run
 }
 
+// recovered is the last run once what a dead engine left was brought in: by the first look at it
+// after the training has died, and dying takes a while.
+func (s *session) recovered() (run *mem.Run) {
+	s.t.Helper()
+	waitFor(s.t, func() bool {
+		run = s.last()
+		return run.End != nil
+	})
+	return run
+}
+
 // checkBytes: the recording counts all that the script took, by RSS and by the heap's lines.
 func checkBytes(t *testing.T, run *mem.Run) {
 	t.Helper()
@@ -137,7 +148,7 @@ func TestKilledEngineLeavesTheTrainingAlone(t *testing.T) {
 	if !strings.Contains(out.String(), "done") {
 		t.Fatalf("the training did not finish: %q", out.String())
 	}
-	run := s.last() // recovers what is left
+	run := s.recovered()
 	checkBytes(t, run)
 	if run.End == nil || run.End.Reason != "recovered" {
 		t.Errorf("end %+v, want one that says recovered", run.End)
@@ -165,8 +176,7 @@ func TestBothKilled(t *testing.T) {
 	time.Sleep(1300 * time.Millisecond)
 	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
 	_ = c.Wait()
-	time.Sleep(100 * time.Millisecond)
-	run := s.last()
+	run := s.recovered()
 	checkBytes(t, run)
 	if run.End == nil || run.End.Reason != "recovered" {
 		t.Errorf("end %+v, want one that says recovered", run.End)
