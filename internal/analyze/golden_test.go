@@ -99,12 +99,16 @@ func addWorkers(run *mem.Run) {
 	for w := uint32(2); w <= 3; w++ {
 		must(mem.Process{ID: w, PID: 4250 + int(w), Parent: 1, Role: "dataloader", Python: "3.12.1", Start: 3e9, End: mem.Some(int64(9.6e9)), ExitCode: mem.Some(0), MaxRSS: mem.Some(int64(212 * mem.MiB))})
 		must(mem.SeriesDef{ID: 10 + w, Process: w, Name: mem.SeriesRSS, Unit: mem.UnitBytes, Label: mem.Measured})
+		must(mem.SeriesDef{ID: 40 + w, Process: w, Name: mem.SeriesPSS, Unit: mem.UnitBytes, Label: mem.Measured})
+		must(mem.Samples{Series: 40 + w, Times: []int64{5e9}, Values: []int64{int64(70 * mem.MiB)}})
 		for i, t := range main.Times {
 			if i > 0 && i%4 == 0 {
 				must(mem.Samples{Series: 10 + w, Times: []int64{t}, Values: []int64{int64(210*mem.MiB) + int64(i)*256}})
 			}
 		}
 	}
+	must(mem.SeriesDef{ID: 50, Process: 1, Name: mem.SeriesPSS, Unit: mem.UnitBytes, Label: mem.Measured})
+	must(mem.Samples{Series: 50, Times: []int64{5e9}, Values: []int64{main.At(5e9).Or(0) - int64(120*mem.MiB)}})
 	tree := run.Find(0, mem.SeriesTreeRSS)
 	must(mem.SeriesDef{ID: 20, Name: mem.SeriesTreePSS, Unit: mem.UnitBytes, Label: mem.Measured})
 	for i, v := range tree.Values {

@@ -3,7 +3,6 @@ package analyze
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -65,11 +64,11 @@ func (in *Input) verdictPeak(b *strings.Builder, r *Report) {
 	fmt.Fprintf(b, "Peak %v %s", mem.Bytes(value), what)
 	if n := len(in.Run.Processes); n > 1 && what == "RSS" {
 		fmt.Fprintf(b, " of %d processes", n)
-		if pss, ok := in.pssNear(p.Time).Get(); ok && pss < value*95/100 {
-			fmt.Fprintf(b, " that share pages, %v PSS", mem.Bytes(pss))
-		}
 	}
 	fmt.Fprintf(b, " (%s)", p.Label)
+	if pss, ok := p.PSSAtPeak.Get(); ok && what == "RSS" && pss < value/100*95 {
+		fmt.Fprintf(b, ", %v counting shared pages once (PSS, estimated),", mem.Bytes(pss))
+	}
 	step, stepped := p.Step.Get()
 	switch {
 	case p.Phase == mem.PhaseEvaluation && stepped && step > 0:
@@ -84,29 +83,6 @@ func (in *Input) verdictPeak(b *strings.Builder, r *Report) {
 		fmt.Fprintf(b, ", %s after the start", Duration(p.Time.Or(0)))
 	}
 }
-
-// pssNear is the PSS of the tree at a moment, absent where it was not read near it: PSS is dear, and
-// read far less often than RSS.
-func (in *Input) pssNear(since mem.Optional) mem.Optional {
-	s := in.find(0, mem.SeriesTreePSS)
-	if s == nil || !since.Known() {
-		return mem.Optional{}
-	}
-	at := in.start + since.Or(0)
-	i, _ := slices.BinarySearch(s.Times, at)
-	best := -1
-	for _, k := range []int{i - 1, i} {
-		if k >= 0 && k < len(s.Times) && (best < 0 || abs(s.Times[k]-at) < abs(s.Times[best]-at)) {
-			best = k
-		}
-	}
-	if abs(s.Times[best]-at) > max(int64(2*time.Second), (in.end-in.start)/20) {
-		return mem.Optional{}
-	}
-	return mem.Some(s.Values[best])
-}
-
-func abs(v int64) int64 { return max(v, -v) }
 
 func (in *Input) verdictGrowth(b *strings.Builder, r *Report) {
 	if len(in.growing) == 0 {

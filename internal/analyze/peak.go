@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"hightide/internal/mem"
@@ -26,6 +27,9 @@ func peak(in *Input, r *Report) {
 		p.Time = mem.Some(in.since(at))
 		p.Process = in.largestAt(at, lead)
 		p.Phase, p.Step = in.phaseAt(p.Process, at)
+		if at := in.hostPeakTime(); at > 0 {
+			p.PSSAtPeak = in.pssAt(at)
+		}
 		r.Headline.Peak = p
 		in.composition(r, at, lead)
 		return
@@ -68,6 +72,49 @@ func (in *Input) hostPeak() mem.Optional {
 		raise(&high, p.MaxRSS)
 	}
 	return high
+}
+
+// hostPeakTime is when the process tree's RSS was highest; 0 where it was not sampled.
+func (in *Input) hostPeakTime() int64 {
+	s := in.find(0, mem.SeriesTreeRSS)
+	if s == nil {
+		return 0
+	}
+	return s.Times[s.Peak()]
+}
+
+// pssAt estimates the PSS of the process tree at a moment. PSS is dear and read seldom, so each
+// process's nearest reading is carried there by what its RSS has changed since, which is memory of
+// its own far more often than shared.
+func (in *Input) pssAt(at int64) mem.Optional {
+	var sum mem.Optional
+	for _, p := range in.Run.Processes {
+		rss := in.find(p.ID, mem.SeriesRSS)
+		if rss == nil || p.Start > at || p.End.Or(at) < at {
+			continue
+		}
+		now, ok := rss.At(at).Get()
+		if !ok {
+			continue
+		}
+		pss := in.find(p.ID, mem.SeriesPSS)
+		if pss == nil {
+			return mem.Optional{} // nothing is known of what it shares
+		}
+		i := nearest(pss.Times, at)
+		value := pss.Values[i] + now - rss.At(pss.Times[i]).Or(now)
+		sum = addKnown(sum, mem.Some(min(max(value, 0), now)))
+	}
+	return sum
+}
+
+// nearest is the index of the time closest to a moment; times are not empty.
+func nearest(times []int64, at int64) int {
+	i, _ := slices.BinarySearch(times, at)
+	if i == len(times) || i > 0 && at-times[i-1] < times[i]-at {
+		i--
+	}
+	return i
 }
 
 // devicePeak adds up the peaks of the devices' own figures; where only processes were seen, theirs.
