@@ -255,9 +255,22 @@ func (s *Sampler) end(p *Process, now int64) {
 func (s *Sampler) sums(now int64) {
 	var rss int64
 	for _, p := range s.tree.live {
-		rss += p.Usage.RSS
+		if !s.forming(p, now) {
+			rss += p.Usage.RSS
+		}
 	}
 	s.sink.Sample(nil, "", mem.SeriesTreeRSS, now, rss)
+}
+
+// forming says that p was split off its parent a moment ago and still runs its program: most such
+// are about to become another, and until then every page of theirs is the parent's. Counted, they
+// would double a peak that nobody ever had.
+func (s *Sampler) forming(p *Process, now int64) bool {
+	if now-p.FirstSeen > int64(time.Second) {
+		return false
+	}
+	parent := s.tree.Find(p.Parent)
+	return parent != nil && parent != p && parent.code == p.code
 }
 
 // readPSS reads the proportional sizes that the budget has paid for, the oldest first.
