@@ -65,9 +65,11 @@ func (in *Input) verdictPeak(b *strings.Builder, r *Report) {
 	if n := len(in.Run.Processes); n > 1 && what == "RSS" {
 		fmt.Fprintf(b, " of %d processes", n)
 	}
-	fmt.Fprintf(b, " (%s)", p.Label)
-	if pss, ok := p.PSSAtPeak.Get(); ok && what == "RSS" && pss < value/100*95 {
-		fmt.Fprintf(b, ", %v counting shared pages once (PSS, estimated),", mem.Bytes(pss))
+	pss, ok := p.PSSAtPeak.Get()
+	if ok && what == "RSS" && len(in.Run.Processes) > 1 && pss < value/100*95 {
+		fmt.Fprintf(b, " (%s; %v counting shared pages once: PSS, estimated)", p.Label, mem.Bytes(pss))
+	} else {
+		fmt.Fprintf(b, " (%s)", p.Label)
 	}
 	step, stepped := p.Step.Get()
 	switch {
