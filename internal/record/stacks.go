@@ -61,7 +61,8 @@ type stackReader struct {
 	table  *stackTable
 	native func(address uint64) mem.Location
 	codes  map[uint32]code
-	seen   map[uint64]uint32 // hash of the raw frames → stack id
+	places map[shm.Frame]mem.Location // decoding a line table costs more than all else
+	seen   map[uint64]uint32          // hash of the raw frames → stack id
 	seed   maphash.Seed
 }
 
@@ -77,7 +78,7 @@ type code struct {
 const maxSeen = 1 << 15
 
 func newStackReader(table *stackTable, native func(uint64) mem.Location) *stackReader {
-	return &stackReader{table: table, native: native, codes: map[uint32]code{}, seen: map[uint64]uint32{}, seed: maphash.MakeSeed()}
+	return &stackReader{table: table, native: native, codes: map[uint32]code{}, places: map[shm.Frame]mem.Location{}, seen: map[uint64]uint32{}, seed: maphash.MakeSeed()}
 }
 
 // learn remembers a code object.
@@ -111,24 +112,35 @@ func (r *stackReader) id(frames []shm.Frame) uint32 {
 	return id
 }
 
-// locations decodes frames; one that names a code object nobody described keeps its place.
+// locations decodes frames.
 func (r *stackReader) locations(frames []shm.Frame) []mem.Location {
 	places := make([]mem.Location, 0, len(frames))
 	for _, f := range frames {
-		if f.Native {
-			places = append(places, r.native(f.Where))
-			continue
-		}
-		c, ok := r.codes[uint32(f.Where)]
+		place, ok := r.places[f]
 		if !ok {
-			places = append(places, mem.Location{File: "<unknown>"})
-			continue
+			if len(r.places) >= maxSeen {
+				clear(r.places)
+			}
+			place = r.location(f)
+			r.places[f] = place
 		}
-		line, ok := shm.Line(c.python, c.table, c.firstLine, f.Lasti)
-		if !ok {
-			line = int(c.firstLine)
-		}
-		places = append(places, mem.Location{File: c.file, Line: line, Function: c.name})
+		places = append(places, place)
 	}
 	return places
+}
+
+// location decodes one frame; one that names a code object nobody described keeps its place.
+func (r *stackReader) location(f shm.Frame) mem.Location {
+	if f.Native {
+		return r.native(f.Where)
+	}
+	c, ok := r.codes[uint32(f.Where)]
+	if !ok {
+		return mem.Location{File: "<unknown>"}
+	}
+	line, ok := shm.Line(c.python, c.table, c.firstLine, f.Lasti)
+	if !ok {
+		line = int(c.firstLine)
+	}
+	return mem.Location{File: c.file, Line: line, Function: c.name}
 }
