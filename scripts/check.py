@@ -121,7 +121,7 @@ def web(script: str) -> list[str]:
 def checks() -> list[Check]:
     """All checks, cheap ones first. A new one is a line here."""
     ruff = [TOOLS / "ruff"]
-    pytest = [TORCH, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    pytest = [TORCH, "-m", "pytest", "-p", "no:cacheprovider"]
     shell = [".ci/run", *(f"scripts/{p.name}" for p in (ROOT / "scripts").iterdir() if p.is_file() and not p.suffix)]
     return [
         Check(
