@@ -6,7 +6,6 @@ import ast
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
