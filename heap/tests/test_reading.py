@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import glob
 import pathlib
-import subprocess
-import time
 
 from harness import LIBRARY, HeapTest, compiled, pythons
 
@@ -118,21 +116,3 @@ class UnreadableTest(HeapTest):
                 channel = self.read_only()
                 self.assertIn(9 * MIB + 1, [alloc.size for alloc in channel.allocs])
                 self.assertTrue(channel.header["heap_flags"] & 3)
-
-
-class StartTest(HeapTest):
-    def test_start_is_cheap(self) -> None:
-        """The library adds less than 10 ms to `python -c pass`, of the 60 ms that hightide may add."""
-        python = pythons()[-1]
-        best = {}
-        for name, environment in (
-            ("with", self.environment(HIGHTIDE_HEAP_RING=str(MIB))),
-            ("without", self.environment(LD_PRELOAD="")),
-        ):
-            times = []
-            for _ in range(10):
-                began = time.perf_counter()
-                subprocess.run([python, "-S", "-c", "pass"], env=environment, check=True)
-                times.append(time.perf_counter() - began)
-            best[name] = min(times)
-        self.assertLess(best["with"] - best["without"], 0.010, best)
