@@ -7,7 +7,7 @@ export type Label = "measured" | "sampled" | "imagined" | "replayed" | "estimate
 export interface Location { file: string; line?: number; function?: string; native?: boolean }
 
 export interface Peak {
-  host_rss_bytes?: number; host_pss_bytes?: number; heap_bytes?: number; device_used_bytes?: number;
+  host_rss_bytes?: number; host_pss_bytes?: number; host_pss_at_peak_bytes?: number; heap_bytes?: number; device_used_bytes?: number;
   allocated_bytes?: number; reserved_bytes?: number; time_ns?: number; phase?: string; step?: number;
   process?: number; label: Label;
 }
@@ -35,10 +35,14 @@ export interface PhaseBar { process: number; phase: string; name?: string; step:
 export interface StepPoint { process: number; step: number; time_ns: number; rss_bytes?: number; heap_bytes?: number; device_bytes?: number }
 export interface Mark { time_ns: number; kind: string; text: string; process?: number }
 
-export interface Process { id: number; pid: number; role?: string; rank?: number; frameworks?: Record<string, string>; python?: string }
+export interface Process {
+  id: number; pid: number; parent?: number; role?: string; rank?: number; world_size?: number; python?: string; command?: string[];
+  frameworks?: Record<string, string>; facts?: Record<string, string>;
+}
 export interface Run {
   id: string; name?: string; verb: string; label: Label; command: string[] | null; cwd?: string; version: string;
-  host: { name?: string; cpu?: string; cpus: number; memory_bytes?: number; kernel?: string; gpus?: { name: string }[] };
+  host: { name?: string; cpu?: string; cpus: number; os?: string; memory_bytes?: number; memory_limit_bytes?: number; kernel?: string;
+    gpus?: { name: string; memory_bytes?: number; driver?: string }[] };
   git?: { commit: string; branch?: string; dirty: boolean }; start_wall_ns: number; tags?: Record<string, string>;
 }
 

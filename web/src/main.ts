@@ -1,30 +1,46 @@
+// The page of one report:  JSON in the page ──▶ state ──▶ views, which draw themselves.
+
 import "uplot/dist/uPlot.min.css";
-import "./style.css";
+import "./style/theme.css";
+import "./style/page.css";
+import "./style/print.css";
 import type { Report } from "./api";
-import { h } from "./lib/dom";
-import { views } from "./views";
+import { complete } from "./state/report";
+import { store, type Page } from "./state/store";
+import { h } from "./views/dom";
+import { bar } from "./views/header";
+import { parts, views } from "./views";
 
 const app = document.getElementById("app")!;
-const report = JSON.parse(document.getElementById("hightide-report")?.textContent ?? "null") as Report | null;
+const raw = JSON.parse(document.getElementById("hightide-report")?.textContent ?? "null") as Report | null;
+const wantsDark = matchMedia("(prefers-color-scheme: dark)");
+const page = store<Page>({ dark: wantsDark.matches, process: 0, window: null, cursor: null, shown: {} });
 
-function setTheme(dark: boolean): void {
+function paint(dark: boolean): void {
   document.documentElement.dataset.theme = dark ? "dark" : "light";
-  window.dispatchEvent(new Event("hightide:theme"));
+  dispatchEvent(new Event("hightide:theme"));
 }
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
-setTheme(dark.matches);
-dark.addEventListener("change", () => setTheme(dark.matches));
-window.addEventListener("hightide:toggle", () => setTheme(document.documentElement.dataset.theme !== "dark"));
-window.addEventListener("keydown", (e) => { if (e.key === "t" && !e.ctrlKey && !e.metaKey) window.dispatchEvent(new Event("hightide:toggle")); });
-window.addEventListener("beforeprint", () => setTheme(false));
+page.follow(["dark"], ({ dark }) => paint(dark));
+wantsDark.addEventListener("change", () => page.set({ dark: wantsDark.matches }));
+addEventListener("keydown", (e) => {
+  const typing = e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement;
+  if (e.key === "t" && !typing && !e.ctrlKey && !e.metaKey && !e.altKey) page.set({ dark: !page.get().dark });
+});
+addEventListener("beforeprint", () => { // paper is white and cannot be clicked
+  document.documentElement.dataset.theme = "light";
+  for (const d of document.querySelectorAll("details:not([open])")) { d.setAttribute("open", ""); d.setAttribute("data-closed", ""); }
+});
+addEventListener("afterprint", () => {
+  for (const d of document.querySelectorAll("details[data-closed]")) { d.removeAttribute("open"); d.removeAttribute("data-closed"); }
+  paint(page.get().dark);
+});
 
-if (report) {
-  document.title = `${report.run.name || report.run.id} · hightide`;
-  for (const view of views) {
-    const element = view(report);
-    if (element) app.append(element);
-  }
+if (raw) {
+  const report = complete(raw);
+  document.title = `${report.run.name || report.run.id || "recording"} · hightide`;
+  app.append(...views.flatMap((view) => view(report, page) ?? []));
+  app.before(bar(page, parts.filter(([id]) => document.getElementById(id))));
 } else {
   app.append(h("p", {}, "This page has no report in it. Make one with: hightide report last --html report.html"));
 }

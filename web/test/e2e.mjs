@@ -1,44 +1,40 @@
-// Opens reports in a real Chromium, as a person would: light, dark, narrow, printed, and empty ones.
+// Opens reports in a real Chromium, as a person would: light, dark, narrow, printed, and strange ones.
 //   node test/e2e.mjs [folder for screenshots]
+
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
+import { empty, hostile, hour, real, single } from "./reports.mjs";
 
-const root = new URL("../..", import.meta.url).pathname;
 const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-e2e-"));
 mkdirSync(folder, { recursive: true });
-const page = readFileSync(join(root, "web/dist/report.html"), "utf8");
-const real = JSON.parse(readFileSync(join(root, "testdata/runs/leak.report.json"), "utf8"));
-const empty = { ...real, findings: [], tables: [], series: [], phases: [], steps: [], marks: [], notes: [], processes: [],
-  headline: { verdict: "Nothing was seen.", duration_ns: 0, steps: 0, complete: false, peak: { label: "measured" } } };
-const hostile = { ...real, run: { ...real.run, name: "</script><img src=x onerror=alert(1)>" },
-  headline: { ...real.headline, verdict: "<b>bold</b> `<i>` " + "x".repeat(400) } };
+const page = readFileSync(new URL("../dist/report.html", import.meta.url), "utf8");
+assert.ok(page.includes('id="hightide-report">null<'), "the page has a place for a report: npm run build");
 
 function file(name, report) {
   const path = join(folder, `${name}.html`);
   const json = JSON.stringify(report).replaceAll("<", "\\u003c");
   writeFileSync(path, page.replace('id="hightide-report">null<', () => `id="hightide-report">${json}<`));
-  return `file://${path}`;
+  return path;
 }
 
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
 let passed = 0;
 
-async function look(name, report, { width = 1280, scheme = "light", media = "screen" }, check) {
-  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
+async function look(name, report, { width = 1280, scheme = "light", motion = "no-preference" }, check) {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme, reducedMotion: motion });
   const tab = await context.newPage();
   const complaints = [];
-  tab.on("console", (m) => m.type() === "error" && complaints.push(m.text()));
+  tab.on("console", (m) => ["error", "warning"].includes(m.type()) && !m.text().includes("willReadFrequently") /* this test reads pixels */ && complaints.push(m.text()));
   tab.on("pageerror", (e) => complaints.push(e.message));
   tab.on("dialog", (d) => { complaints.push("a dialog"); void d.dismiss(); });
   tab.on("request", (r) => r.url().startsWith("file:") || r.url().startsWith("data:") || complaints.push(`asks for ${r.url()}`));
-  await tab.goto(file(name, report));
-  await tab.emulateMedia({ media, colorScheme: scheme });
-  await tab.waitForTimeout(400);
-  await check(tab);
+  await tab.goto(`file://${file(name, report)}`);
+  await drawn(tab);
+  await check(tab, name);
   assert.deepEqual(complaints, [], `${name}: the page complains`);
   const wide = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wide <= 0, `${name}: ${wide} pixels too wide`);
@@ -47,43 +43,157 @@ async function look(name, report, { width = 1280, scheme = "light", media = "scr
   passed++;
 }
 
-/** Distinct colours on the first chart: a blank canvas has one. */
-const colours = (tab) => tab.evaluate(() => {
-  const canvas = document.querySelector("#timeline canvas");
+/** Two frames: charts draw in the first. */
+const drawn = (tab) => tab.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30)))));
+
+/** Distinct colours on a chart: a blank canvas has one. */
+const colours = (tab, chart) => tab.evaluate((chart) => {
+  const canvas = document.querySelector(`${chart} canvas`);
   if (!canvas || !canvas.width) return 0;
   const pixels = new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
   return new Set(pixels).size;
-});
+}, chart);
 
+/** How many pixels of the timeline have a colour of the theme, give or take. */
+const painted = (tab, name) => tab.evaluate((name) => {
+  const [r, g, b] = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim().match(/[0-9a-f]{2}/gi).map((v) => parseInt(v, 16));
+  const canvas = document.querySelector("#timeline canvas"), { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let n = 0;
+  for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 200 && Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 12) n++;
+  return n;
+}, name);
+
+const theme = (tab) => tab.evaluate(() => document.documentElement.dataset.theme);
+
+/** What every reader must see of the real report, whatever the screen. */
 async function whole(tab) {
-  assert.equal(await tab.locator("h1").innerText(), real.headline.verdict.replaceAll("`", ""));
-  const first = real.findings[0];
-  assert.match(await tab.locator(".finding .where").first().innerText(), new RegExp(`${first.file.split("/").at(-1)}:${first.line}`));
-  assert.ok(await colours(tab) > 5, "the timeline is drawn");
+  assert.equal(await tab.locator("h1").textContent(), real.headline.verdict.replaceAll("`", ""));
+  const first = real.findings[0], where = tab.locator(".finding .where").first();
+  assert.ok(await where.isVisible());
+  assert.match(await where.innerText(), new RegExp(`${first.file.split("/").at(-1)}:${first.line}`));
+  const cut = await where.locator("b").evaluate((b) => b.scrollWidth > b.clientWidth + 1);
+  assert.ok(!cut, "the line is shown in full");
+  for (const chart of ["#timeline", "#growth"]) assert.ok(await colours(tab, chart) > 20, `${chart} is drawn`);
+  assert.ok(await painted(tab, "rss") > 300, "the leading curve is drawn in its colour");
+  assert.ok(await painted(tab, "phase-backward") > 300, "the phases are drawn");
   assert.ok(await tab.locator("table tbody tr").count() >= real.tables.length, "the tables have rows");
+  assert.ok(await tab.locator(".map div").count() > 3, "the lines are drawn as areas");
 }
 
 await look("light", real, {}, async (tab) => {
   await whole(tab);
-  const heading = tab.locator("#tables th.number button").first();
-  await heading.click();
-  assert.equal(await tab.locator("#tables th[aria-sort=descending]").count(), 1);
-  await tab.keyboard.press("t");
-  assert.equal(await tab.evaluate(() => document.documentElement.dataset.theme), "dark");
+  assert.equal(await theme(tab), "light");
+  await tab.locator("#table-phases th.number button").first().click();
+  assert.equal(await tab.locator("#table-phases th[aria-sort=descending]").count(), 1);
+  await tab.locator(".finding .where").first().click();
+  await tab.locator(".finding .copied", { hasText: "copied" }).first().waitFor();
+  await tab.locator(".finding summary").first().click();
+  assert.ok(await tab.locator(".finding .stack li.own").first().isVisible(), "the stack opens");
 });
+
+await look("timeline", real, {}, async (tab) => {
+  const reading = tab.locator("#timeline .reading"), back = tab.locator("#timeline .tools .plain"), over = tab.locator("#timeline .u-over");
+  await over.scrollIntoViewIfNeeded();
+  const box = await over.boundingBox();
+  await tab.mouse.move(box.x + box.width * 0.5, box.y + 50);
+  assert.match(await reading.innerText(), /^at .* s · step \d+/, "the cursor says when, and which step");
+  assert.ok(!await back.isVisible());
+  await tab.mouse.down();
+  await tab.mouse.move(box.x + box.width * 0.51, box.y + 60, { steps: 4 });
+  await tab.mouse.up();
+  await drawn(tab);
+  assert.ok(await back.isVisible(), "a drag zooms");
+  assert.ok(await painted(tab, "phase-forward") > 300, "zoomed in, the phases are there");
+  await tab.screenshot({ path: join(folder, "zoomed.png") });
+  await over.dblclick();
+  assert.ok(!await back.isVisible(), "a double click shows the whole run");
+  await tab.locator("#timeline .chart").focus();
+  await tab.keyboard.press("+");
+  assert.ok(await back.isVisible(), "plus zooms");
+  await tab.keyboard.press("0");
+  assert.ok(!await back.isVisible(), "0 shows the whole run");
+  const chip = tab.locator("#timeline .chip").first(), before = await painted(tab, "rss");
+  await chip.click();
+  assert.equal(await chip.getAttribute("aria-pressed"), "false");
+  await drawn(tab);
+  assert.ok(await painted(tab, "rss") < before / 4, "a click on its name hides a curve");
+  assert.equal(await tab.evaluate(() => document.activeElement?.getAttribute("aria-pressed")), "false", "the focus stays");
+  await tab.keyboard.press("Enter");
+  assert.equal(await chip.getAttribute("aria-pressed"), "true");
+  await tab.locator("#timeline select").selectOption("2");
+  assert.match(await tab.locator("#timeline .chip").first().innerText(), /^RSS/);
+  await tab.locator("#timeline select").selectOption("0");
+});
+
 await look("dark", real, { scheme: "dark" }, async (tab) => {
   await whole(tab);
-  assert.equal(await tab.evaluate(() => document.documentElement.dataset.theme), "dark");
+  assert.equal(await theme(tab), "dark");
+  await tab.keyboard.press("t");
+  assert.equal(await theme(tab), "light");
+  await tab.locator(".toggle").click();
+  await drawn(tab);
+  assert.equal(await theme(tab), "dark");
+  await whole(tab);
 });
+
 await look("narrow", real, { width: 390 }, whole);
-await look("print", real, { media: "print" }, whole);
-await look("empty", empty, {}, async (tab) => {
-  assert.equal(await tab.locator("h1").innerText(), "Nothing was seen.");
-  assert.equal(await tab.locator("canvas").count(), 0);
+
+await look("printed", real, { scheme: "dark" }, async (tab, name) => {
+  const pdf = await tab.pdf({ path: join(folder, `${name}.pdf`), format: "A4", printBackground: true });
+  assert.ok(pdf.length > 50_000, "the print has pictures");
+  await tab.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  await tab.emulateMedia({ media: "print" });
+  await drawn(tab);
+  assert.equal(await theme(tab), "light", "paper is white");
+  const widths = await tab.evaluate(() => [...document.querySelectorAll(".chart canvas")].map((c) => c.getBoundingClientRect().width));
+  assert.ok(widths.length > 1 && widths.every((w) => w > 300 && w <= 690), `charts fit on paper: ${widths}`);
+  assert.ok(await tab.locator(".finding .stack li").first().isVisible(), "what is folded is printed");
+  assert.ok(!await tab.locator(".bar").isVisible(), "what is for clicking is not");
+  await tab.emulateMedia({ media: "screen" });
+  await tab.evaluate(() => dispatchEvent(new Event("afterprint")));
+  assert.equal(await theme(tab), "dark");
 });
+
+await look("empty", empty, {}, async (tab) => {
+  assert.equal(await tab.locator("h1").innerText(), "No memory was observed.");
+  assert.equal(await tab.locator("canvas, table").count(), 0);
+  assert.ok(await tab.locator(".banner").isVisible(), "it says that the end is missing");
+  const text = await tab.locator("body").innerText();
+  assert.ok(!/undefined|null|NaN|1970|Infinity/.test(text), `no holes: ${text}`);
+});
+
+await look("single", single, { scheme: "dark" }, async (tab) => {
+  assert.equal(await tab.locator(".outcome").innerText(), "ended by SIGKILL");
+  assert.ok(await painted(tab, "rss") > 10, "one sample is a dot");
+  assert.ok(!/undefined|NaN/.test(await tab.locator("body").innerText()));
+});
+
 await look("hostile", hostile, { width: 800 }, async (tab) => {
   assert.equal(await tab.locator("h1 b, h1 i, img").count(), 0, "texts stay texts");
 });
+
+await look("hour", hour, { motion: "reduce" }, async (tab, name) => {
+  assert.ok(statSync(join(folder, `${name}.html`)).size < 1e6, "an hour of eight processes is below a megabyte");
+  const ready = await tab.evaluate(() => performance.getEntriesByType("navigation")[0].loadEventEnd);
+  assert.ok(ready < 5000, `the page is there after ${ready} ms`);
+  assert.ok(await painted(tab, "limit") > 100, "the device's memory is a line");
+  assert.equal(await tab.locator("#others canvas").count(), 2, "utilisation and temperature have pictures");
+  assert.equal(await tab.locator(".finding:visible").count(), 8, "the worst findings are shown, the rest folds");
+  const rows = tab.locator("#table-processes tbody tr");
+  assert.equal(await rows.count(), 12);
+  await tab.locator("#table-processes input").fill("rank");
+  assert.equal(await rows.count(), 8, "a filter finds rows");
+  await tab.locator("#table-processes input").fill("");
+  await tab.locator("#table-processes .plain").click();
+  assert.equal(await rows.count(), 308);
+  await tab.locator("#timeline .u-over").scrollIntoViewIfNeeded();
+  const box = await tab.locator("#timeline .u-over").boundingBox();
+  await tab.mouse.move(box.x + box.width / 3, box.y + 20);
+  await drawn(tab);
+  const lines = await tab.evaluate(() => [...document.querySelectorAll("#others .u-cursor-x")].map((c) => c.style.transform));
+  assert.ok(lines.every((t) => /translate\([1-9]/.test(t)), `cursors follow each other: ${lines}`);
+});
+
 await browser.close();
 console.log(`screenshots in ${folder}`);
 console.log(`${passed} passed, 0 failed`);

@@ -1,24 +1,54 @@
-import uPlot from "uplot";
-import { theme } from "../lib/dom";
+// uPlot in the page's colours: as wide as its parent, drawn again when theme or width change, and
+// narrow enough for paper while printing.
 
-/** A chart fills its parent's width and is drawn again when the theme or the width changes. */
-export function chart(parent: HTMLElement, height: number, make: () => { options: Omit<uPlot.Options, "width" | "height">; data: uPlot.AlignedData }): () => void {
-  let plot: uPlot | null = null;
-  const width = () => Math.max(280, Math.floor(parent.clientWidth));
-  const draw = () => {
+import uPlot from "uplot";
+import { byteTick } from "../lib/format";
+import { byteSteps, moment, secondSteps } from "../lib/scales";
+import { theme } from "./theme";
+
+export type Made = { options: Omit<uPlot.Options, "width" | "height">; data: uPlot.AlignedData };
+
+export interface Chart { plot(): uPlot | null; redraw(): void }
+
+const paper = 650; // CSS pixels between the margins of A4 and of US Letter
+
+export function chart(parent: HTMLElement, height: number, make: () => Made): Chart {
+  let plot: uPlot | null = null, printing = false;
+  const width = () => printing ? Math.min(paper, parent.clientWidth || paper) : Math.max(240, Math.floor(parent.clientWidth));
+  const redraw = () => {
     plot?.destroy();
     const { options, data } = make();
     plot = new uPlot({ ...options, width: width(), height }, data, parent);
   };
-  new ResizeObserver(() => plot?.setSize({ width: width(), height })).observe(parent);
-  window.addEventListener("hightide:theme", draw);
-  draw();
-  return draw;
+  new ResizeObserver(() => { if (plot && plot.width !== width()) plot.setSize({ width: width(), height }); }).observe(parent);
+  addEventListener("hightide:theme", redraw);
+  addEventListener("beforeprint", () => { printing = true; redraw(); });
+  addEventListener("afterprint", () => { printing = false; redraw(); });
+  redraw();
+  return { plot: () => plot, redraw };
 }
 
 /** Axes in the colours of the page. */
 export function axis(extra: uPlot.Axis): uPlot.Axis {
   const colour = theme();
-  return { stroke: colour("muted"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 },
-    font: "12px system-ui, sans-serif", ...extra };
+  return { stroke: colour("muted"), grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif", ...extra };
+}
+
+export const byteAxis = (): uPlot.Axis => axis({ values: (_, ticks) => ticks.map(byteTick), incrs: byteSteps, size: 72, gap: 8, space: 44 });
+
+/** An axis of seconds since the run began, with room of so many pixels above the figures. */
+export const timeAxis = (room = 0): uPlot.Axis =>
+  axis({ values: (_, ticks, __, ___, step) => ticks.map((s) => moment(s, step)), incrs: secondSteps, space: 84, size: 30 + room, gap: 7 + room });
+
+/** A fill that fades towards the axis. */
+export function fade(colour: string, from: number, to: number): uPlot.Series.Fill {
+  return (u) => {
+    const { top, height } = u.bbox;
+    if (!Number.isFinite(top) || !(height > 0)) return "transparent";
+    const gradient = u.ctx.createLinearGradient(0, top, 0, top + height);
+    const hex = (v: number) => Math.round(v * 255).toString(16).padStart(2, "0");
+    gradient.addColorStop(0, colour + hex(from));
+    gradient.addColorStop(1, colour + hex(to));
+    return gradient;
+  };
 }

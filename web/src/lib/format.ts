@@ -1,6 +1,8 @@
+// Figures for people. Bytes have binary prefixes, and what was not observed is a dash, never 0.
+
 import type { Cell, Unit } from "../api";
 
-const binary = ["B", "KiB", "MiB", "GiB", "TiB"];
+const binary = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 /** Bytes for people: binary prefixes, about three significant digits, a real minus sign. */
 export function bytes(value: number): string {
@@ -10,38 +12,77 @@ export function bytes(value: number): string {
   return `${value < 0 ? "−" : ""}${size.toFixed(digits)} ${binary[unit]}`;
 }
 
+/** Bytes beside an axis: no more digits than the tick needs. */
+export function byteTick(value: number): string {
+  if (value === 0) return "0";
+  let size = Math.abs(value), unit = 0;
+  while (size >= 1024 && unit < binary.length - 1) { size /= 1024; unit++; }
+  return `${value < 0 ? "−" : ""}${Number(size.toFixed(2))} ${binary[unit]}`;
+}
+
 /** A stretch of nanoseconds: 850 µs, 12.3 ms, 4.21 s, 2 min 05 s, 1 h 02 min. */
 export function duration(ns: number): string {
   const sign = ns < 0 ? "−" : "", v = Math.abs(ns);
-  if (v < 1e3) return `${sign}${v} ns`;
-  if (v < 1e6) return `${sign}${short(v / 1e3)} µs`;
-  if (v < 1e9) return `${sign}${short(v / 1e6)} ms`;
-  if (v < 60e9) return `${sign}${short(v / 1e9)} s`;
+  if (v === 0) return "0 s";
+  if (v < 1e3) return `${sign}${Math.round(v)} ns`;
+  if (v < 999.5e3) return `${sign}${short(v / 1e3)} µs`;
+  if (v < 999.5e6) return `${sign}${short(v / 1e6)} ms`;
+  if (v < 59.95e9) return `${sign}${short(v / 1e9)} s`;
   const seconds = Math.round(v / 1e9);
   const two = (n: number) => String(n).padStart(2, "0");
   if (seconds < 3600) return `${sign}${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
-  return `${sign}${Math.floor(seconds / 3600)} h ${two(Math.floor((seconds % 3600) / 60))} min`;
+  const minutes = Math.round(v / 60e9), hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${sign}${hours} h ${two(minutes % 60)} min`;
+  return `${sign}${Math.floor(hours / 24)} d ${two(hours % 24)} h`;
 }
 
 const short = (v: number) => v >= 99.95 ? v.toFixed(0) : v >= 9.995 ? v.toFixed(1) : v.toFixed(2);
 
 /** Whole numbers with thin spaces between thousands. */
-export const count = (v: number) => String(Math.round(v)).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+export const count = (v: number) => String(Math.round(v)).replace("-", "−").replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
 
+/** Thousandths of one whole, as per cent. */
+export const percent = (milli: number) => milli > 0 && milli < 0.5 ? "< 0.1 %" : `${(milli / 10).toFixed(Math.abs(milli) >= 995 ? 0 : 1).replace("-", "−")} %`;
+
+/** A cell in its column's unit. */
 export function quantity(value: Cell | undefined, unit: Unit | undefined): string {
-  if (value === null || value === undefined) return "–";
+  if (value === null || value === undefined || value === "") return "–";
   if (typeof value === "string") return value;
   switch (unit) {
     case "bytes": return bytes(value);
     case "ns": return duration(value);
-    case "milli": return `${(value / 10).toFixed(1)} %`;
+    case "milli": return percent(value);
     case "celsius": return `${value} °C`;
-    case "mW": return `${(value / 1000).toFixed(0)} W`;
+    case "mW": return `${(value / 1000).toFixed(value < 10_000 ? 1 : 0)} W`;
   }
   return count(value);
 }
 
-/** The last part of a path, for reading; the whole stays in a title. */
-export const basename = (path: string) => path.slice(path.lastIndexOf("/") + 1);
+const signals: Record<number, string> = { 1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
+  10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ" };
 
+/** A signal of Linux by its name, where it has one. */
+export const signalName = (n: number) => signals[n] ?? `signal ${n}`;
+
+/** A verdict's first clause, and the rest: cut at the first "; " that is not in brackets. */
+export function clauses(verdict: string): [first: string, rest: string] {
+  let depth = 0;
+  for (let i = 0; i < verdict.length; i++) {
+    if (verdict[i] === "(") depth++;
+    else if (verdict[i] === ")") depth--;
+    else if (depth === 0 && verdict.startsWith("; ", i)) return [verdict.slice(0, i), verdict.slice(i + 2)];
+  }
+  return [verdict, ""];
+}
+
+/** The last part of a path, for reading; the whole stays in a title. */
+export const basename = (path: string) => path.slice(path.lastIndexOf("/") + 1) || path;
+
+/** A line of a file, as an editor takes it: train.py:61. */
 export const place = (file: string, line?: number) => line ? `${basename(file)}:${line}` : basename(file);
+
+/** A moment of the wall clock (ns), in universal time. */
+export const wallClock = (ns: number) => `${new Date(ns / 1e6).toISOString().replace("T", " ").slice(0, 19)} UTC`;
+
+/** A command line as a shell takes it. */
+export const commandLine = (words: string[]) => words.map((w) => /^[\w@%+=:,./~-]+$/.test(w) ? w : `'${w.replaceAll("'", `'\\''`)}'`).join(" ");

@@ -1,37 +1,57 @@
-import type { Finding, Report } from "../api";
-import { h, rich } from "../lib/dom";
-import { bytes, place } from "../lib/format";
-import { badge } from "./header";
+import type { Finding, Location, Report } from "../api";
+import { basename, bytes, percent, place } from "../lib/format";
+import { badge, copier, h, rich, section } from "./dom";
+
+const kinds: Record<string, string> = { leak: "leak", growth: "growth", oom: "out of memory", fragmentation: "fragmentation", swap: "swap",
+  faults: "page faults", gap: "gap", drop: "lost records", alert: "alert" };
+const shownAtFirst = 8;
 
 /** What is wrong and what to change, worst first. */
 export function findings(report: Report): HTMLElement {
-  return h("section", { id: "findings" }, h("h2", {}, "Findings"),
-    ...(report.findings.length ? report.findings.map(finding) : [h("p", { class: "fine" }, "Nothing to change was found.")]));
+  const [first, rest] = [report.findings.slice(0, shownAtFirst), report.findings.slice(shownAtFirst)];
+  const unseen = report.series.length === 0 && report.steps.length === 0;
+  const nothing = h("p", { class: unseen ? "nothing" : "nothing well" }, unseen ? "Nothing was observed that could be judged." : "Nothing to change was found.");
+  return section("findings", first.length > 1 ? `${report.findings.length} findings, worst first` : "Findings",
+    ...(first.length > 0 ? first.map(finding) : [nothing]),
+    rest.length > 0 && h("details", { class: "rest" }, h("summary", {}, `${rest.length} more`), ...rest.map(finding)));
 }
 
 function finding(f: Finding): HTMLElement {
-  const figures = [
-    f.bytes_per_step !== undefined && `${bytes(f.bytes_per_step)} per step${f.error_bytes !== undefined ? ` ± ${bytes(f.error_bytes)}` : ""}`,
-    f.bytes !== undefined && `${bytes(f.bytes)}${f.bytes_per_step !== undefined ? " so far" : ""}`,
-    f.confidence && `confidence ${Math.round(f.confidence * 100)} %`, f.phase && `in ${f.phase}`,
-  ].filter(Boolean).join(" · ");
+  const site = f.site_file && (f.site_file !== f.file || f.site_line !== f.line);
   return h("article", { class: `finding ${f.severity}` },
-    h("div", { class: "kind" }, h("span", { class: "severity" }, f.kind), badge(f.label)),
+    h("p", { class: "kind" }, h("span", { class: "severity" }, kinds[f.kind] ?? f.kind), badge(f.label)),
     h("h3", {}, ...rich(f.title)),
-    f.file && where(f.file, f.line, f.holder ? `kept by ${f.holder}` : ""),
-    f.site_file && (f.site_file !== f.file || f.site_line !== f.line) && where(f.site_file, f.site_line, `allocated${f.site_function ? ` in ${f.site_function}` : " here"}`),
-    figures && h("p", { class: "figures" }, figures),
-    h("p", {}, ...rich(f.text)), f.advice && h("p", { class: "advice" }, ...rich(f.advice)),
-    f.stack?.length ? h("details", {}, h("summary", {}, `Stack, ${f.stack.length} calls`),
-      h("ol", { class: "stack" }, ...f.stack.map((l) => h("li", { title: l.file }, h("code", {}, place(l.file, l.line)), " ", l.function ?? "")))) : null);
+    f.file && where(f.file, f.line, f.holder ? "keeps it: " : "", f.holder ?? ""),
+    site && where(f.site_file!, f.site_line, "allocates it", f.site_function ? `in ${f.site_function}` : ""),
+    figures(f),
+    f.text !== f.title && h("p", { class: "text" }, ...rich(f.text)),
+    f.advice && h("p", { class: "advice" }, h("b", {}, "Do this "), ...rich(f.advice)),
+    f.stack?.length ? stack(f.stack) : null);
+}
+
+/** The numbers of a finding, each with what it is. */
+function figures(f: Finding): HTMLElement | null {
+  const error = f.error_bytes !== undefined ? ` ± ${bytes(f.error_bytes)}` : "", perStep = f.bytes_per_step;
+  const parts: [string, string][] = [];
+  if (perStep !== undefined) parts.push(["per step", `${bytes(perStep)}${error}`]);
+  if (f.bytes !== undefined) parts.push([f.kind === "oom" ? "asked for" : f.kind === "alert" ? "reached" : perStep !== undefined ? "by the end" : "in all", `${bytes(f.bytes)}${perStep === undefined ? error : ""}`]);
+  if (f.confidence) parts.push(["confidence", f.confidence >= 0.995 ? "> 99 %" : percent(f.confidence * 1000)]);
+  if (f.phase) parts.push(["phase", f.phase === "module" ? "forward" : f.phase]); // modules run in forward
+  return parts.length ? h("dl", { class: "figures" }, ...parts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))) : null;
 }
 
 /** A line that a click copies in full. */
-function where(file: string, line: number | undefined, note: string): HTMLElement {
+function where(file: string, line: number | undefined, role: string, what: string): HTMLElement {
   const full = line ? `${file}:${line}` : file;
-  const button = h("button", { type: "button", class: "where", title: `${full} (click to copy)` }, place(file, line));
-  button.addEventListener("click", () => {
-    void navigator.clipboard?.writeText(full).then(() => { button.classList.add("copied"); setTimeout(() => button.classList.remove("copied"), 900); });
-  });
-  return h("p", { class: "line" }, button, " ", note);
+  const folder = file.slice(0, file.length - basename(file).length);
+  return h("p", { class: "line" }, copier(full, { class: "where" }, folder && h("span", { class: "folder" }, h("bdi", {}, folder)), h("b", {}, place(file, line))),
+    (role || what) && h("span", { class: "role" }, role, role.endsWith(" ") && what ? h("code", {}, what) : what && ` ${what}`));
+}
+
+/** Innermost first. Calls inside installed packages are there, but step back. */
+function stack(calls: Location[]): HTMLElement {
+  const installed = (l: Location) => l.native || /\/(site-packages|dist-packages|lib\/python3[^/]*)\//.test(l.file);
+  return h("details", { class: "calls" }, h("summary", {}, calls.length === 1 ? "Stack of the allocation, 1 call" : `Stack of the allocation, ${calls.length} calls`),
+    h("ol", { class: "stack" }, ...calls.map((l) => h("li", { class: installed(l) ? "installed" : "own" },
+      h("code", { title: l.line ? `${l.file}:${l.line}` : l.file }, place(l.file, l.line)), l.function && h("span", {}, ` ${l.function}`), l.native && h("small", {}, " native")))));
 }

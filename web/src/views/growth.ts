@@ -1,41 +1,74 @@
 import uPlot from "uplot";
 import type { Report, StepPoint } from "../api";
-import { axis, chart } from "../draw/chart";
+import { axis, byteAxis, chart } from "../draw/chart";
+import { faint, theme } from "../draw/theme";
 import { line } from "../lib/columns";
-import { h, theme } from "../lib/dom";
 import { bytes, count } from "../lib/format";
+import { fromZero } from "../lib/scales";
+import { leader, processName } from "../state/report";
+import type { PageStore } from "../state/store";
+import { h, section } from "./dom";
 
-const figures: [string, string, (s: StepPoint) => number | undefined][] = [
-  ["device", "allocated on the device", (s) => s.device_bytes], ["heap", "live heap (sampled)", (s) => s.heap_bytes], ["rss", "resident (RSS)", (s) => s.rss_bytes],
+interface Figure { title: string; colour: string; get: (s: StepPoint) => number | undefined }
+
+const figures: Figure[] = [
+  { title: "allocated on the device", colour: "allocated", get: (s) => s.device_bytes },
+  { title: "live heap (sampled)", colour: "heap", get: (s) => s.heap_bytes },
+  { title: "resident (RSS)", colour: "rss", get: (s) => s.rss_bytes },
 ];
+const least = 8; // steps, for a picture that says something
 
 /** Memory at the end of each step against the step, with the line through it: what a leak looks like. */
-export function growth(report: Report): HTMLElement | null {
-  const main = report.steps.reduce<Record<number, number>>((n, s) => ({ ...n, [s.process]: (n[s.process] ?? 0) + 1 }), {});
-  const process = Number(Object.entries(main).sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0);
-  const steps = report.steps.filter((s) => s.process === process);
-  const shown = figures.filter(([, , get]) => steps.filter((s) => get(s) !== undefined && get(s)! > 0).length > 3);
-  if (steps.length < 8 || shown.length === 0) return null;
-  const box = h("div", { class: "chart", role: "img", "aria-label": "Memory at the end of each step" });
-  const x = steps.map((s) => s.step);
-  const fits = shown.map(([, , get]) => line(steps.flatMap((s) => get(s) === undefined ? [] : [[s.step, get(s)!] as [number, number]])));
+export function growth(report: Report, page: PageStore): HTMLElement | null {
+  if (!report.processes.some((p) => shown(report, p.id).some((f) => f.points.length >= least))) return null;
+  const box = h("div", { class: "chart", role: "img" });
+  const legend = h("p", { class: "phases" }), whose = h("span", { class: "hint" });
+  const of = () => leader(report, page.get().process);
   const make = () => {
-    const colour = theme();
-    const series: uPlot.Series[] = [{ label: "step", value: (_, v) => v === null ? "–" : count(v) }];
-    const data: (number | null)[][] = [x];
-    shown.forEach(([, title, get], i) => {
-      series.push({ label: title, stroke: colour(`curve-${i}`), width: 0, paths: () => null, points: { show: true, size: 4, fill: colour(`curve-${i}`) }, value: (_, v) => v === null ? "–" : bytes(v) });
-      data.push(steps.map((s) => get(s) ?? null));
-      const fit = fits[i];
+    const colour = theme(), some = shown(report, of());
+    const x = [...new Set(some.flatMap((f) => f.points.map((p) => p[0])))].sort((a, b) => a - b);
+    const series: uPlot.Series[] = [{}], data: (number | null)[][] = [x];
+    for (const { figure, points, fit } of some) {
+      const at = new Map(points), ink = colour(figure.colour);
+      series.push({ stroke: faint(ink, 0.75), width: 0, paths: () => null, points: { show: true, size: points.length > 400 ? 3 : 5, width: 0, fill: faint(ink, 0.55) } });
+      data.push(x.map((s) => at.get(s) ?? null));
       if (fit) {
-        series.push({ label: `${bytes(fit.slope)} per step`, stroke: colour(`curve-${i}`), width: 1.5, dash: [6, 4], points: { show: false }, value: (_, v) => v === null ? "–" : bytes(v) });
-        data.push(x.map(fit.at));
+        series.push({ stroke: ink, width: 2, points: { show: false } });
+        data.push(x.map((s) => s >= fit.from ? fit.at(s) : null));
       }
-    });
-    return { data: data as uPlot.AlignedData, options: { cursor: { drag: { x: true, y: false } },
-      scales: { x: { time: false } }, axes: [axis({ values: (_: uPlot, v: number[]) => v.map(count) }),
-        axis({ values: (_: uPlot, v: number[]) => v.map(bytes), size: 76, incrs: Array.from({ length: 44 }, (_, i) => 2 ** i) })], series } };
+    }
+    const options: Omit<uPlot.Options, "width" | "height"> = {
+      padding: [10, 26, 0, 0], legend: { show: false }, cursor: { drag: { x: true, y: false }, y: false, points: { show: false } },
+      scales: { x: { time: false }, y: { range: (_, low, high) => fromZero(low, high) } },
+      axes: [axis({ values: (_, ticks) => ticks.map((t) => Number.isInteger(t) ? count(t) : ""), space: 64, gap: 7, size: 30, label: "optimizer steps completed", labelSize: 18, labelFont: "12px system-ui, sans-serif" }), byteAxis()],
+      series,
+    };
+    return { options, data: data as uPlot.AlignedData };
   };
-  queueMicrotask(() => chart(box, 260, make));
-  return h("section", { id: "growth" }, h("h2", {}, "Memory at the end of each step"), box);
+  const describe = () => {
+    const some = shown(report, of()), p = report.processes.find((o) => o.id === of());
+    whose.textContent = p && report.processes.length > 1 ? processName(p, report.processes) : "";
+    legend.replaceChildren(...some.map(({ figure, fit, label }) => h("span", {}, h("i", { style: `background:var(--${figure.colour})` }), figure.title, fit && h("b", {}, ` ${label}`))));
+    box.setAttribute("aria-label", `Memory at the end of each step: ${some.map((s) => `${s.figure.title} ${s.label}`).join(", ")}`);
+  };
+  queueMicrotask(() => { const drawn = chart(box, 270, make); page.follow(["process"], () => { describe(); drawn.redraw(); }); });
+  return section("growth", "Memory at the end of each step", h("div", { class: "tools" }, legend, whose), box,
+    h("p", { class: "hint" }, "Lines are least squares through every step after the first fifth, the warm-up. A finding needs more than a slope: growth that is kept, steadily."));
+}
+
+/** The figures that a process has at the end of its steps, each with the line through them. */
+function shown(report: Report, process: number) {
+  const steps = report.steps.filter((s) => s.process === process);
+  return figures.flatMap((figure) => {
+    const points = steps.flatMap((s): [number, number][] => { const v = figure.get(s); return v === undefined ? [] : [[s.step, v]]; });
+    if (points.length < 2 || points.every((p) => p[1] === 0)) return [];
+    const fit = line(points);
+    return [{ figure, points, fit, label: fit ? slope(fit, points) : "" }];
+  });
+}
+
+/** A line that changes the memory by less than a hundredth over all steps is level. */
+function slope(fit: { slope: number }, points: [number, number][]): string {
+  const steps = points[points.length - 1]![0] - points[0]![0], most = Math.max(...points.map((p) => p[1]));
+  return Math.abs(fit.slope) * steps < most / 100 ? "level" : `${fit.slope > 0 ? "+" : ""}${bytes(Math.round(fit.slope))} per step`;
 }

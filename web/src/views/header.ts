@@ -1,38 +1,58 @@
-import type { Label, Report } from "../api";
-import { h, rich } from "../lib/dom";
-import { bytes, count, duration } from "../lib/format";
+import type { Report } from "../api";
+import { bytes, clauses, commandLine, count, duration, signalName } from "../lib/format";
+import type { PageStore } from "../state/store";
+import { badge, copier, h, rich } from "./dom";
 
-/** Who ran what, the answer in a sentence, and the figures behind it. */
+/** Who ran what, and the answer in one breath. */
 export function header(report: Report): HTMLElement {
   const { run, headline } = report;
-  const toggle = h("button", { type: "button", class: "toggle", title: "Light or dark (t)", "aria-label": "Light or dark" }, "◐");
-  toggle.addEventListener("click", () => window.dispatchEvent(new Event("hightide:toggle")));
-  const facts = [run.host.name, `${run.host.cpus} CPUs`, run.host.memory_bytes !== undefined && `${bytes(run.host.memory_bytes)} memory`,
-    ...(run.host.gpus ?? []).map((g) => g.name), ...new Set(report.processes.flatMap((p) => Object.entries(p.frameworks ?? {}).map(([k, v]) => `${k} ${v}`))),
-    run.git && `${run.git.branch ?? ""} ${run.git.commit.slice(0, 9)}${run.git.dirty ? " (changed)" : ""}`.trim()];
-  return h("header", {},
-    h("div", { class: "bar" }, h("strong", {}, "hightide"), h("span", {}, run.name || run.id), badge(run.label), toggle),
-    h("h1", {}, ...rich(headline.verdict)),
-    h("code", { class: "command" }, (run.command ?? []).join(" ")),
-    h("p", { class: "facts" }, facts.filter(Boolean).join(" · ")),
-    cards(report));
+  const command = commandLine(run.command ?? []);
+  const [first, rest] = clauses(headline.verdict); // the peak, then what else there is to say
+  const tags = Object.entries(run.tags ?? {}).map(([k, v]) => h("span", { class: "tag" }, v ? `${k}=${v}` : k));
+  return h("header", { class: "top" },
+    h("p", { class: "what" }, h("strong", {}, run.name || run.id || "A recording without its beginning"), badge(run.label), outcome(report), ...tags),
+    h("h1", {}, ...rich(first), rest && h("span", { class: "unseen" }, "; "), rest && h("span", { class: "more-said" }, ...rich(rest))),
+    command && copier(command, { class: "command" }, h("code", {}, command)),
+    h("p", { class: "facts" }, ...facts(report).map((f) => h("span", {}, f))),
+    !headline.complete && h("p", { class: "banner", role: "note" }, "This recording has no end: the run was still going on, or its recorder was stopped. Everything up to then is here."));
 }
 
-export const badge = (label: Label) => label ? h("span", { class: `badge ${label}` }, label) : null;
+/** How the command ended, as far as it is known. */
+function outcome(report: Report): HTMLElement | null {
+  const { signal, exit_code, complete } = report.headline;
+  if (signal !== undefined) return h("span", { class: "outcome bad" }, `ended by ${signalName(signal)}`);
+  if (exit_code !== undefined) return h("span", { class: `outcome ${exit_code === 0 ? "good" : "bad"}` }, exit_code === 0 ? "exit 0" : `exit ${exit_code}`);
+  return complete ? null : h("span", { class: "outcome unsure" }, "no end recorded");
+}
 
-function cards(report: Report): HTMLElement {
-  const { peak, ...head } = report.headline;
-  const card = (title: string, value: string | null, note = "", label: Label = "") =>
-    value === null ? null : h("div", { class: "card" }, h("span", {}, title), h("b", {}, value), h("small", {}, note, label && note ? " · " : "", label));
-  const size = (v: number | undefined) => v === undefined ? null : bytes(v);
-  const outcome = head.signal !== undefined ? `signal ${head.signal}` : head.exit_code !== undefined ? `exit ${head.exit_code}` : head.complete ? "ended" : "cut off";
-  return h("div", { class: "cards" },
-    card("Host peak", size(peak.host_pss_bytes ?? peak.host_rss_bytes), peak.host_pss_bytes !== undefined ? `PSS, all processes${peak.host_rss_bytes !== undefined ? `; RSS ${bytes(peak.host_rss_bytes)}` : ""}` : "RSS, all processes", "measured"),
-    card("Heap peak", size(peak.heap_bytes), "live allocations", "sampled"),
-    card("Device peak", size(peak.device_used_bytes), "in use, by anyone", peak.label),
-    card("Allocated", size(peak.allocated_bytes), "by tensors", peak.label),
-    card("Reserved", size(peak.reserved_bytes), "by the allocator", peak.label),
-    card("Growth", head.growth_bytes_per_step === undefined ? null : `${bytes(head.growth_bytes_per_step)}`, "per step"),
-    card("Steps", head.steps ? count(head.steps) : null, head.step_time_ns !== undefined ? `${duration(head.step_time_ns)} each (median)` : ""),
-    card("Duration", duration(head.duration_ns), outcome));
+function facts({ run, headline, processes }: Report): string[] {
+  const { host, git } = run;
+  const frameworks = new Set(processes.flatMap((p) => Object.entries(p.frameworks ?? {}).map(([k, v]) => `${k} ${v}`)));
+  const pythons = new Set(processes.flatMap((p) => p.python ? [`Python ${p.python}`] : []));
+  const gpus = new Map<string, number>();
+  for (const g of host.gpus ?? []) gpus.set(g.name, (gpus.get(g.name) ?? 0) + 1);
+  return [
+    headline.duration_ns > 0 && `ran ${duration(headline.duration_ns)}`, processes.length > 1 && `${count(processes.length)} processes`,
+    host.name && `on ${host.name}`, host.cpus > 0 && `${host.cpus} CPUs`, host.memory_bytes !== undefined && `${bytes(host.memory_bytes)} of memory`,
+    ...[...gpus].map(([name, n]) => n > 1 ? `${n} × ${name}` : name), ...frameworks, ...pythons,
+    git && `git ${[git.branch, git.commit.slice(0, 9)].filter(Boolean).join(" ")}${git.dirty ? " + changes" : ""}`,
+  ].filter((f): f is string => Boolean(f));
+}
+
+const mark = "M1 13c3 0 3-3 6-3s3 3 6 3 3-3 6-3 3 3 4 3M1 19c3 0 3-3 6-3s3 3 6 3 3-3 6-3 3 3 4 3M12 2v5m0-5-2.5 2.5M12 2l2.5 2.5";
+
+/** The bar that stays: the name, the way to each part, light or dark. */
+export function bar(page: PageStore, parts: [id: string, title: string][]): HTMLElement {
+  const toggle = h("button", { type: "button", class: "toggle", title: "Light or dark (key t)" });
+  toggle.addEventListener("click", () => page.set({ dark: !page.get().dark }));
+  page.follow(["dark"], ({ dark }) => { toggle.textContent = dark ? "☀" : "☾"; toggle.setAttribute("aria-label", dark ? "Light colours" : "Dark colours"); });
+  const logo = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  logo.setAttribute("viewBox", "0 0 24 24");
+  logo.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", mark);
+  logo.append(path);
+  return h("div", { class: "bar" }, h("a", { class: "skip", href: `#${parts[0]?.[0] ?? "app"}` }, "Skip to the findings"),
+    h("span", { class: "brand" }, logo, "hightide"),
+    h("nav", { "aria-label": "Parts of this report" }, ...parts.map(([id, title]) => h("a", { href: `#${id}` }, title))), toggle);
 }

@@ -1,11 +1,19 @@
 import type { Report } from "../api";
+import type { PageStore } from "../state/store";
+import { cards } from "./cards";
 import { composition } from "./composition";
 import { findings } from "./findings";
 import { growth } from "./growth";
+import { footer, notes } from "./notes";
 import { header } from "./header";
-import { notes } from "./notes";
+import { others } from "./others";
 import { tables } from "./tables";
 import { timeline } from "./timeline";
 
+export type View = (report: Report, page: PageStore) => HTMLElement | null;
+
 /** The views in the order in which a page has them. Add yours here. */
-export const views: ((report: Report) => HTMLElement | null)[] = [header, findings, timeline, growth, composition, tables, notes];
+export const views: View[] = [header, cards, findings, timeline, others, growth, composition, tables, notes, footer];
+
+/** Parts that the bar links to, where the page has them. */
+export const parts: [id: string, title: string][] = [["findings", "Findings"], ["timeline", "Timeline"], ["growth", "Growth"], ["peak", "Peak"], ["tables", "Tables"], ["notes", "Notes"]];

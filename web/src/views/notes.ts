@@ -1,12 +1,17 @@
 import type { Report } from "../api";
-import { h } from "../lib/dom";
-import { count } from "../lib/format";
+import { count, wallClock } from "../lib/format";
+import { h, rich, section } from "./dom";
 
-/** What was not seen, how it was sampled, and what made this page. */
-export function notes(report: Report): HTMLElement {
-  const { run } = report;
-  return h("footer", {},
-    report.notes.length > 0 && h("section", { id: "notes" }, h("h2", {}, "How this was seen"), h("ul", {}, ...report.notes.map((n) => h("li", {}, n)))),
-    report.dropped > 0 && h("p", {}, `${count(report.dropped)} records were dropped on the way.`),
-    h("p", { class: "hint" }, `hightide ${run.version} · run ${run.id} · ${new Date(run.start_wall_ns / 1e6).toISOString().replace("T", " ").slice(0, 19)} UTC`));
+/** What was not seen, and how the rest was. */
+export function notes(report: Report): HTMLElement | null {
+  const lost = report.dropped > 0 && `${count(report.dropped)} records were lost on the way: figures that count allocations can be low by what they held.`;
+  const all = [...report.notes, ...(lost && !report.notes.some((n) => n.includes("lost")) ? [lost] : [])];
+  return all.length ? section("notes", "How this was seen, and what was not", h("ul", { class: "notes" }, ...all.map((n) => h("li", {}, ...rich(n))))) : null;
+}
+
+/** What made this page, and of which run. */
+export function footer({ run, version }: Report): HTMLElement {
+  const facts = [run.version ? `hightide ${run.version}` : "hightide", run.id && `run ${run.id}`, run.start_wall_ns > 1e15 && wallClock(run.start_wall_ns),
+    run.host?.cpu, run.host?.kernel && `Linux ${run.host.kernel}`, `report form ${version}`, "keys: t colours; in the picture ← → + − 0"];
+  return h("footer", {}, facts.filter(Boolean).join(" · "));
 }

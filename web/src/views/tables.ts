@@ -1,40 +1,51 @@
 import type { Cell, Column, Report, Table } from "../api";
-import { compare } from "../lib/columns";
-import { h } from "../lib/dom";
+import { sorted } from "../lib/columns";
 import { quantity } from "../lib/format";
+import { h, section } from "./dom";
+import { sitemap } from "./sitemap";
 
-/** Every table of the report, in its order. A click on a heading sorts; large figures carry a bar. */
+const rowsAtFirst = 12, worthFiltering = 25;
+
+/** Every table of the report, in its order. The composition of the peak has a view of its own. */
 export function tables(report: Report): HTMLElement | null {
-  const shown = report.tables.filter((t) => t.rows.length > 0 && t.name !== "composition"); // it has its own view
-  return shown.length ? h("div", { id: "tables" }, ...shown.map((t) => table(t))) : null;
+  const shown = report.tables.filter((t) => t.rows.length > 0 && t.name !== "composition");
+  return shown.length ? h("div", { id: "tables" }, ...shown.map((t) => section(`table-${t.name}`, t.title,
+    t.note && h("p", { class: "hint" }, t.note), t.name === "sites" && sitemap(report), tableBody(t)))) : null;
 }
 
-const rowsAtFirst = 15;
-
-export function table(t: Table, above: HTMLElement | null = null): HTMLElement {
+/** A table that sorts by a click on a heading, shows long ones in part, and filters the longest. */
+export function tableBody(t: Table): HTMLElement {
   const body = h("tbody");
   const bar = t.columns.findIndex((c, i) => c.unit === "bytes" && tells(t.rows.map((r) => r[i] ?? null)));
   const largest = bar < 0 ? 0 : Math.max(...t.rows.map((r) => typeof r[bar] === "number" ? r[bar] : 0));
-  let rows = t.rows, all = t.rows.length <= rowsAtFirst + 3, by = -1, down = true;
-  const fill = () => body.replaceChildren(...(all ? rows : rows.slice(0, rowsAtFirst)).map((r) => row(t.columns, r, bar, largest)));
+  let rows = t.rows, words = "", all = t.rows.length <= rowsAtFirst + 3, by = -1, down = true;
+  const more = h("button", { type: "button", class: "plain more" });
+  const fill = () => {
+    const kept = words ? rows.filter((r) => r.some((c) => typeof c === "string" && c.toLowerCase().includes(words))) : rows;
+    body.replaceChildren(...(all ? kept : kept.slice(0, rowsAtFirst)).map((r) => row(t.columns, r, bar, largest)));
+    if (kept.length === 0) body.append(h("tr", {}, h("td", { colspan: String(t.columns.length) }, "No row has these words.")));
+    more.hidden = all || kept.length <= rowsAtFirst;
+    more.textContent = `Show all ${kept.length} rows`;
+  };
+  more.addEventListener("click", () => { all = true; fill(); });
   const heads = t.columns.map((c, i) => {
-    const sort = h("button", { type: "button" }, c.title);
-    const head = h("th", { scope: "col", class: c.unit ? "number" : "" }, sort, c.label && c.label !== "measured" ? h("small", {}, ` ${c.label}`) : null);
+    const sort = h("button", { type: "button", title: "Sort by this column" }, c.title || c.name);
+    const head = h("th", { scope: "col", class: c.unit ? "number" : "text" }, sort, c.label && c.label !== "measured" ? h("small", {}, c.label) : null);
     sort.addEventListener("click", () => {
       down = by === i ? !down : Boolean(c.unit);
       by = i;
-      rows = t.rows.toSorted((a, b) => a[i] === null || b[i] === null ? compare(a[i] ?? null, b[i] ?? null) : compare(a[i] ?? null, b[i] ?? null) * (down ? -1 : 1));
+      rows = sorted(t.rows, i, down);
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
       fill();
     });
     return head;
   });
+  const filter = t.rows.length > worthFiltering && h("input", { type: "search", placeholder: `Filter ${t.rows.length} rows`, "aria-label": `Filter ${t.title}` });
+  if (filter) filter.addEventListener("input", () => { words = filter.value.trim().toLowerCase(); fill(); });
   fill();
-  const more = all ? null : h("button", { type: "button", class: "more" }, `All ${t.rows.length} rows`);
-  more?.addEventListener("click", () => { all = true; fill(); more.remove(); });
-  return h("section", { id: `table-${t.name}` }, h("h2", {}, t.title), t.note && h("p", { class: "hint" }, t.note), above,
-    h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...heads)), body)), more);
+  return h("div", {}, filter, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t.title },
+    h("table", {}, h("thead", {}, h("tr", {}, ...heads)), body)), more);
 }
 
 /** A bar tells something where the figures differ. */
@@ -43,13 +54,18 @@ function tells(column: Cell[]): boolean {
   return figures.length > 1 && Math.max(...figures) > 1.5 * Math.min(...figures);
 }
 
+const labels = ["measured", "sampled", "estimated", "imagined", "replayed"];
+
 function row(columns: Column[], cells: Cell[], bar: number, largest: number): HTMLElement {
   return h("tr", {}, ...columns.map((c, i) => {
-    const value = cells[i] ?? null;
+    const value = cells[i] ?? null, text = quantity(value, c.unit);
     const share = i === bar && largest > 0 && typeof value === "number" && value > 0 ? (value / largest) * 100 : 0;
-    const attributes: Record<string, string> = { class: c.unit ? "number" : "text" };
+    const kind = c.unit ? "number" : c.name === "file" ? "text path" : "text";
+    const attributes: Record<string, string> = { class: value === null || value === "" ? `${kind} absent` : kind };
     if (share) attributes.style = `--share:${share.toFixed(1)}%`;
-    if (typeof value === "string") attributes.title = value;
-    return h("td", attributes, quantity(value, c.unit));
+    if (typeof value === "string" && value.length > 24) attributes.title = value;
+    if (typeof value === "number" && c.unit === "bytes") attributes.title = `${value} bytes`;
+    if (c.name === "label" && labels.includes(text)) return h("td", attributes, h("span", { class: `badge ${text}` }, text));
+    return h("td", attributes, c.name === "file" ? h("bdi", {}, text) : text);
   }));
 }

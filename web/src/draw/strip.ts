@@ -1,0 +1,57 @@
+// A uPlot plugin: lanes of phases between the plot and the figures of its time axis. Zoomed out, a
+// column shows the shares of the phases in its time; zoomed in, the phases themselves.
+
+import type uPlot from "uplot";
+import { phaseNames, shares, type Stay } from "../lib/phases";
+import { theme } from "./theme";
+
+export interface Lane { name: string; stays: Stay[] } // stays that do not overlap, see exclusive
+
+const gap = 2, above = 6;
+const lane = (lanes: Lane[]) => lanes.length > 1 ? 10 : 16;
+
+/** The room that the lanes take, for the axis below them. */
+export const stripHeight = (lanes: Lane[]) => lanes.length === 0 ? 0 : above + lanes.length * (lane(lanes) + gap);
+
+/**
+ * Pixels in a column. Where stays have pixels of their own, one; where they are too short, a few, and
+ * as many as reach from one kept step of a long run to the next.
+ */
+function column(stays: Stay[], from: number, to: number, width: number, ratio: number): number {
+  const pixel = (to - from) / width, seen = stays.filter((s) => s.end_ns >= from && s.start_ns <= to);
+  const median = (v: number[]) => v.sort((a, b) => a - b)[v.length >> 1] ?? 0;
+  if (median(seen.map((s) => s.end_ns - s.start_ns)) >= 3 * pixel) return 1;
+  const gaps = seen.slice(1).map((s, i) => s.start_ns - seen[i]!.end_ns).filter((g) => g > 2 * pixel);
+  const apart = gaps.length > seen.length / 12 ? (1.25 * median(gaps)) / pixel : 0;
+  return Math.round(Math.min(Math.max(4 * ratio, apart), 32 * ratio));
+}
+
+export function strip(lanes: Lane[]): uPlot.Plugin {
+  return { hooks: { draw: (u) => {
+    const colour = theme(), { ctx } = u, ratio = devicePixelRatio;
+    const colours = phaseNames.map((n) => colour(`phase-${n}`));
+    const { left, top, width, height } = u.bbox;
+    const from = u.posToVal(0, "x") * 1e9, to = u.posToVal(width / ratio, "x") * 1e9;
+    ctx.save();
+    lanes.forEach(({ name, stays }, i) => {
+      const tall = lane(lanes) * ratio, y = top + height + (above + i * (lane(lanes) + gap)) * ratio;
+      ctx.fillStyle = colour("track");
+      ctx.fillRect(left, y, width, tall);
+      const wide = column(stays, from, to, width, ratio);
+      shares(stays, from, to + ((wide - (width % wide)) % wide) * ((to - from) / width), Math.max(1, Math.ceil(width / wide))).forEach((part, x) => {
+        let bottom = y + tall;
+        part.forEach((share, kind) => {
+          if (share === 0) return;
+          ctx.fillStyle = colours[kind]!;
+          ctx.fillRect(left + x * wide, bottom - share * tall, Math.min(wide, width - x * wide), share * tall);
+          bottom -= share * tall;
+        });
+      });
+      ctx.fillStyle = colour("muted");
+      ctx.font = `${(lanes.length > 1 ? 9 : 11) * ratio}px system-ui, sans-serif`;
+      ctx.textAlign = "right"; ctx.textBaseline = "middle";
+      ctx.fillText(name, left - 8 * ratio, y + tall / 2, left - 10 * ratio);
+    });
+    ctx.restore();
+  } } };
+}

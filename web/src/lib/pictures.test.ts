@@ -1,0 +1,67 @@
+import { describe, expect, test } from "vitest";
+import { exclusive, phaseNames, shares, stripped } from "./phases";
+import { fromZero, inside, moment, secondSteps } from "./scales";
+import { treemap } from "./treemap";
+
+const stay = (phase: string, start_ns: number, end_ns: number) => ({ phase, start_ns, end_ns });
+const of = (phase: string) => phaseNames.indexOf(phase as "data");
+
+describe("phases", () => {
+  test("an inner stay takes its time from the outer one", () => {
+    expect(exclusive([stay("evaluation", 0, 100), stay("forward", 20, 30), stay("forward", 40, 50)])).toEqual([
+      stay("evaluation", 0, 20), stay("forward", 20, 30), stay("evaluation", 30, 40), stay("forward", 40, 50), stay("evaluation", 50, 100)]);
+  });
+  test("no time is counted twice, whatever overlaps", () => {
+    let seed = 7;
+    const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
+    const stays = Array.from({ length: 300 }, () => { const a = Math.floor(random() * 1000); return stay(phaseNames[Math.floor(random() * 7)]!, a, a + Math.floor(random() * 80)); });
+    const pieces = exclusive(stays);
+    pieces.slice(1).forEach((p, i) => expect(p.start_ns).toBeGreaterThanOrEqual(pieces[i]!.end_ns));
+    const covered = new Set(stays.flatMap((s) => Array.from({ length: s.end_ns - s.start_ns }, (_, i) => s.start_ns + i)));
+    expect(pieces.reduce((n, p) => n + p.end_ns - p.start_ns, 0)).toBe(covered.size);
+  });
+  test("shares of a column add up to one, or to nothing where nothing is known", () => {
+    const columns = shares([stay("data", 0, 25), stay("forward", 25, 100), stay("backward", 200, 210)], 0, 400, 4);
+    expect(columns.map((c) => c.reduce((a, b) => a + b, 0))).toEqual([1, 0, 1, 0]);
+    expect(columns[0]![of("data")]).toBe(0.25);
+    expect(columns[2]![of("backward")]).toBe(1);
+    expect(shares([stay("data", 0, 5)], 5, 5, 3).every((c) => c.every((v) => v === 0))).toBe(true);
+  });
+  test("steps and modules do not hide the phases", () => expect(stripped([stay("step", 0, 9), stay("module", 1, 2), stay("data", 0, 1)])).toHaveLength(1));
+});
+
+describe("scales", () => {
+  test.each([[0, 10, "0 s"], [45, 15, "45 s"], [0.25, 0.05, "0.25 s"], [0.0125, 0.0005, "12.5 ms"], [2e-7, 1e-8, "0.20 µs"], [90, 30, "1:30"], [60, 60, "1:00"], [7325, 5, "2:02:05"], [61.5, 0.5, "1:01.50"]])(
+    "moment %d of steps of %d", (s, step, want) => expect(moment(s, step)).toBe(want));
+  test("steps ascend and are exact", () => {
+    secondSteps.slice(1).forEach((s, i) => expect(s).toBeGreaterThan(secondSteps[i]!));
+    expect(secondSteps).toContain(1e-8);
+  });
+  test("an axis begins at zero, unless something lies below", () => {
+    expect(fromZero(5, 100)[0]).toBe(0);
+    expect(fromZero(-10, 100)[0]).toBeLessThan(-10);
+    expect(fromZero(null, null)).toEqual([0, 1]);
+    expect(fromZero(0, 0)).toEqual([0, 1]);
+  });
+  test("a window stays inside", () => {
+    expect(inside([-10, 20], [0, 100], 5)).toEqual([0, 30]);
+    expect(inside([90, 130], [0, 100], 5)).toEqual([60, 100]);
+    expect(inside([50, 50], [0, 100], 5)).toEqual([50, 55]);
+    expect(inside([-50, 500], [0, 100], 5)).toEqual([0, 100]);
+  });
+});
+
+describe("treemap", () => {
+  test("areas are as the sizes, and nothing overlaps or sticks out", () => {
+    const sizes = [600, 300, 120, 60, 30, 20, 5, 0, -3], boxes = treemap(sizes, (s) => s, 400, 300);
+    const total = sizes.filter((s) => s > 0).reduce((a, b) => a + b, 0);
+    expect(boxes).toHaveLength(7);
+    for (const b of boxes) {
+      expect((b.w * b.h) / (400 * 300)).toBeCloseTo(b.item / total, 6);
+      expect(b.x + b.w).toBeLessThanOrEqual(400.001);
+      expect(b.y + b.h).toBeLessThanOrEqual(300.001);
+      for (const o of boxes) if (o !== b) expect(Math.min(b.x + b.w, o.x + o.w) - Math.max(b.x, o.x) > 0.001 && Math.min(b.y + b.h, o.y + o.h) - Math.max(b.y, o.y) > 0.001).toBe(false);
+    }
+  });
+  test("nothing gives nothing", () => { expect(treemap([], Number, 10, 10)).toEqual([]); expect(treemap([0], Number, 10, 10)).toEqual([]); });
+});

@@ -1,0 +1,34 @@
+// What the reader chose: one value, changed in one place, that views follow.
+
+export interface Page {
+  dark: boolean;
+  process: number; // 0: all of them
+  window: [number, number] | null; // of the timeline, ns since the run began; null: the whole run
+  cursor: number | null; // ns since the run began
+  shown: Readonly<Record<string, boolean>>; // curves that were switched on or off by hand, by key
+}
+
+export interface Store<T> {
+  get(): T;
+  set(change: Partial<T>): void;
+  /** Calls now and after every change of one of the fields. */
+  follow(fields: (keyof T)[], then: (value: T) => void): void;
+}
+
+export function store<T extends object>(first: T): Store<T> {
+  let value = first;
+  const followers: { fields: (keyof T)[]; then: (value: T) => void }[] = [];
+  return {
+    get: () => value,
+    set(change) {
+      const before = value;
+      const changed = (Object.keys(change) as (keyof T)[]).filter((k) => !Object.is(before[k], change[k]));
+      if (changed.length === 0) return;
+      value = { ...before, ...change };
+      for (const f of followers) if (f.fields.some((k) => changed.includes(k))) f.then(value);
+    },
+    follow(fields, then) { followers.push({ fields, then }); then(value); },
+  };
+}
+
+export type PageStore = Store<Page>;

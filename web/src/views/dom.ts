@@ -1,0 +1,72 @@
+// Elements, and the small parts that several views have.
+
+import type { Label } from "../api";
+
+type Child = Node | string | null | undefined | false | 0;
+
+/** An element with attributes and children. Texts are texts: nothing from a report is ever markup. */
+export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Record<string, string> = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  for (const child of children) if (child) element.append(child);
+  return element;
+}
+
+/** A picture of one path, in a box of width × height that stretches. */
+export function svg(className: string, width: number, height: number, ...paths: [className: string, d: string][]): SVGElement {
+  const space = "http://www.w3.org/2000/svg";
+  const element = document.createElementNS(space, "svg");
+  element.setAttribute("class", className);
+  element.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  element.setAttribute("preserveAspectRatio", "none");
+  element.setAttribute("aria-hidden", "true");
+  for (const [name, d] of paths) {
+    const path = document.createElementNS(space, "path");
+    path.setAttribute("class", name);
+    path.setAttribute("d", d);
+    element.append(path);
+  }
+  return element;
+}
+
+/** A text whose `quoted` parts are code. */
+export const rich = (text: string): (Node | string)[] => text.split("`").map((part, i) => i % 2 ? h("code", {}, part) : part);
+
+const meanings: Record<string, string> = {
+  measured: "read from the system or the framework", sampled: "a random sample, with an error", estimated: "computed from other figures",
+  imagined: "of a device that is not there", replayed: "of a recording that was run again",
+};
+
+/** Where a figure comes from. */
+export const badge = (label: Label) => label ? h("span", { class: `badge ${label}`, title: meanings[label] ?? "" }, label) : null;
+
+/** A section with a heading that a link can point at. */
+export const section = (id: string, title: string, ...children: Child[]) =>
+  h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...children);
+
+/** A button that puts a text on the clipboard and says so. */
+export function copier(text: string, attributes: Record<string, string>, ...children: Child[]): HTMLButtonElement {
+  const button = h("button", { type: "button", ...attributes, title: `${text}\nClick to copy` }, ...children, h("span", { class: "copied", role: "status" }));
+  const said = button.lastElementChild!;
+  button.addEventListener("click", () => void copy(text).then((done) => {
+    said.textContent = done ? "copied" : "select it to copy";
+    setTimeout(() => { said.textContent = ""; }, 1500);
+  }));
+  return button;
+}
+
+/** Pages from a disk may not have the clipboard's interface; the old way still works there. */
+async function copy(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = h("textarea", { readonly: "", style: "position:fixed;opacity:0" });
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    return done;
+  }
+}
