@@ -141,7 +141,7 @@ func TestKilledEngineLeavesTheTrainingAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, func() bool { return strings.Contains(out.String(), "took 8") })
-	time.Sleep(1300 * time.Millisecond)
+	time.Sleep(2500 * time.Millisecond) // the engine writes every half second; a busy machine is late
 	killed := time.Now()
 	_ = c.Process.Kill()
 	_ = c.Wait() // returns once the training closed the pipe
@@ -155,7 +155,7 @@ func TestKilledEngineLeavesTheTrainingAlone(t *testing.T) {
 	}
 	rss := run.Find(0, mem.SeriesTreeRSS)
 	until := run.Info.StartWall + rss.Times[len(rss.Times)-1] - run.Info.StartMono
-	if gap := killed.UnixNano() - until; gap > int64(1200*time.Millisecond) {
+	if gap := killed.UnixNano() - until; gap > int64(1500*time.Millisecond) {
 		t.Errorf("the recording ends %v before the engine was killed", time.Duration(gap))
 	}
 	if left, _ := filepath.Glob("/dev/shm/hightide-*/" + run.Info.ID); len(left) > 0 {
@@ -173,7 +173,7 @@ func TestBothKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, func() bool { return strings.Contains(out.String(), "took 8") })
-	time.Sleep(1300 * time.Millisecond)
+	time.Sleep(2500 * time.Millisecond) // the engine writes every half second; a busy machine is late
 	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
 	_ = c.Wait()
 	run := s.recovered()

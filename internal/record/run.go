@@ -150,7 +150,7 @@ func (l *loop) visit() {
 	if due(&l.nextSlow, now, int64(time.Second/4)) {
 		l.slow(now)
 	}
-	if due(&l.nextFlush, now, int64(time.Second)) {
+	if due(&l.nextFlush, now, int64(time.Second/2)) {
 		l.flush(false)
 	}
 	if due(&l.nextStatus, now, int64(time.Second/4)) && l.opts.OnStatus != nil {
