@@ -35,13 +35,27 @@ def engine(seconds: float) -> tuple[list[Row], object]:
     data = Recordings()
     command = [*data.command(), str(PYTHON), str(BENCH / "programs" / "eight.py"), str(seconds)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    peak = 0
+    recording = peak = 0
     while process.poll() is None:
-        peak = max(peak, high_water(process.pid))
+        now = high_water(process.pid)
+        if children(process.pid):
+            recording = max(recording, now)
+        peak = max(peak, now)
         time.sleep(0.02)
     if process.returncode:
         sys.exit(f"the eight processes ended with {process.returncode}")
-    return [Row("engine, eight processes", f"{peak / MiB:.1f} MiB", "<= 60 MB", 0 < peak <= 60e6)], peak
+    rows = [
+        Row("engine, recording eight processes", f"{recording / MiB:.1f} MiB", "<= 60 MB", 0 < recording <= 60e6),
+        Row("engine, its report at the end included", f"{peak / MiB:.1f} MiB", "<= 60 MB", 0 < peak <= 60e6),
+    ]
+    return rows, [recording, peak]
+
+
+def children(pid: int) -> bool:
+    try:
+        return any(file.read_text().strip() for file in Path(f"/proc/{pid}/task").glob("*/children"))
+    except OSError:
+        return False
 
 
 def high_water(pid: int) -> int:

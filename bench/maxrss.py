@@ -29,12 +29,12 @@ def programs(folder: Path) -> dict[str, list[object]]:
     """Real work for xz, GNU sort and scikit-learn's own example data and solvers."""
     text = folder / "numbers.txt"
     random_ = random.Random(3)
-    text.write_text("".join(f"{random_.random()}\n" for _ in range(3_000_000)))
+    text.write_text("".join(f"{random_.random()}\n" for _ in range(1_500_000)))
     fit = (
         "from sklearn.datasets import make_classification;"
         "from sklearn.ensemble import RandomForestClassifier;"
-        "x, y = make_classification(40000, 40, random_state=0);"
-        "RandomForestClassifier(60, n_jobs=1, random_state=0).fit(x, y)"
+        "x, y = make_classification(20000, 40, random_state=0);"
+        "RandomForestClassifier(20, n_jobs=1, random_state=0).fit(x, y)"
     )
     return {
         "xz -9": ["xz", "-9", "--keep", "--force", "--threads=1", text],
