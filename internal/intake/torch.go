@@ -12,7 +12,7 @@ import (
 // Torch reads a CUDA memory snapshot as torch.cuda.memory._dump_snapshot writes it, of PyTorch 2.0
 // and later. Errors are of package pickle, or say which part of the snapshot is not as it must be.
 func Torch(r io.Reader) (*mem.AllocatorSnapshot, error) {
-	b := &torchBuilder{out: &mem.AllocatorSnapshot{Format: "torch-pickle", Label: mem.Measured, Strings: []string{""}}}
+	b := &torchBuilder{out: &mem.AllocatorSnapshot{Format: "torch-pickle", Label: mem.Measured}}
 	root, d, err := pickle.Decode(r, b, pickle.Limits{})
 	if err != nil {
 		return nil, err

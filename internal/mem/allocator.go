@@ -13,7 +13,6 @@ type AllocatorSnapshot struct {
 	Annotations []Annotation
 	Settings    map[string]string // as the file has them
 	Stacks      StackTable
-	Strings     []string // metadata and compile contexts; 0 is empty
 	Unknown     []string // keys that were met and kept out of the way
 }
 
@@ -98,7 +97,7 @@ type Annotation struct {
 	End    bool
 }
 
-// Totals sums a device's blocks.
+// AllocatorTotals sums a device's blocks and segments.
 type AllocatorTotals struct {
 	Allocated     Bytes // blocks in use
 	Active        Bytes // in use or waiting for another stream
