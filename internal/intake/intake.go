@@ -1,7 +1,152 @@
 // Package intake turns foreign files into mem's nouns.
 //
-//	snapshot pickle ──▶ Torch ──▶ mem.AllocatorSnapshot
+//	bytes ──▶ [gzip, zstd] ──▶ Formats (sniffed by content) ──▶ Document ──▶ engine
+//	                            │ torch.go    snapshot pickle, JSON ──▶ mem.AllocatorSnapshot
+//	                            │ profiler.go Kineto, Chrome trace  ──▶ mem.AllocatorSnapshot
+//	                            │ pprof.go    JAX's device memory   ──▶ mem.Profile
+//	                            │ smaps.go    Linux                 ──▶ mem.Mappings
+//	                            │ oom.go      a pasted message      ──▶ mem.OOMMessage
+//	                            └ recording                         ──▶ mem.Run
 //
 // Nothing a file contains is executed; sizes and depths are bounded; keys that are not known are
-// kept by name and counted as nothing worse. Read torch.go.
+// kept by name and counted as nothing worse. To add a format: one file and one line in formats.go.
+// Read Decode, then torch.go.
 package intake
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"hightide/internal/mem"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Document is what a file turned out to hold. Exactly one of the pointers is set.
+type Document struct {
+	Name   string // as given
+	Format string // name of the entry of Formats
+	Notes  []string
+
+	Snapshot  *mem.AllocatorSnapshot
+	Profile   *mem.Profile
+	Mappings  *mem.Mappings
+	OOM       *mem.OOMMessage
+	Recording *mem.Run
+
+	// Words explains a message in sentences with its figures; only with OOM.
+	Words []string
+}
+
+// Format is a kind of file that can be read.
+type Format struct {
+	Name  string
+	Short string // what it is, for help
+
+	// Sniff says whether the first bytes (up to sniffBytes of them) look like this format.
+	Sniff func(head []byte) bool
+	// Decode reads the whole file.
+	Decode func(r io.Reader) (*Document, error)
+}
+
+// sniffBytes is how much of a file its format is told from.
+const sniffBytes = 64 << 10
+
+// ErrUnknown says that no format recognises a file.
+var ErrUnknown = errors.New("is of no kind that hightide reads")
+
+// maxExpansion bounds what a compressed file may become, in bytes.
+const maxExpansion = 64 << 30
+
+// Open undoes compression, which it tells from the content, and names the format. The reader holds
+// the whole file from its beginning.
+func Open(r io.Reader) (*Format, io.Reader, error) {
+	plain, err := decompress(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	head, err := plain.Peek(sniffBytes)
+	if err != nil && err != io.EOF {
+		return nil, nil, fmt.Errorf("read: %w", err)
+	}
+	return Sniff(head), plain, nil
+}
+
+// Sniff names the format of a file that begins with head and is not compressed; nil if none fits.
+func Sniff(head []byte) *Format {
+	for i := range Formats {
+		if Formats[i].Sniff(head) {
+			return &Formats[i]
+		}
+	}
+	return nil
+}
+
+// Decode reads a file of any format, compressed or not. The name is only for the Document.
+func Decode(r io.Reader, name string) (*Document, error) {
+	format, plain, err := Open(r)
+	if err != nil {
+		return nil, err
+	}
+	if format == nil {
+		return nil, ErrUnknown
+	}
+	document, err := format.Decode(plain)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", format.Name, err)
+	}
+	document.Name, document.Format = name, format.Name
+	return document, nil
+}
+
+// decompress undoes gzip and zstd, also one inside the other.
+func decompress(r io.Reader) (*bufio.Reader, error) {
+	plain := bufio.NewReaderSize(r, sniffBytes)
+	for range 3 {
+		head, err := plain.Peek(4)
+		if err != nil && err != io.EOF {
+			return nil, fmt.Errorf("read: %w", err)
+		}
+		var inner io.Reader
+		switch {
+		case len(head) >= 2 && head[0] == 0x1f && head[1] == 0x8b:
+			inner, err = gzip.NewReader(plain)
+		case len(head) == 4 && string(head) == "\x28\xb5\x2f\xfd":
+			inner, err = zstd.NewReader(plain, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
+		default:
+			return plain, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decompress: %w", err)
+		}
+		plain = bufio.NewReaderSize(&bounded{inner, maxExpansion}, sniffBytes)
+	}
+	return nil, errors.New("decompress: compressed more than twice over")
+}
+
+// bounded fails where more than left bytes come.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, fmt.Errorf("decompress: more than %d bytes", int64(maxExpansion))
+	}
+	return n, err
+}
+
+// Known names all formats in one line, for a person.
+func Known() string {
+	var names []string
+	for _, f := range Formats {
+		names = append(names, f.Short)
+	}
+	return strings.Join(names, ", ") + "; each also as .gz or .zst"
+}

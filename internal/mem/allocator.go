@@ -6,14 +6,36 @@ package mem
 // The events of a trace end at (or slightly before) the state, so that the state minus the events
 // backwards is how it began.
 type AllocatorSnapshot struct {
-	Format      string // "torch-pickle"
+	Format      string // "torch-pickle"; intake's formats.go lists them
 	Label       Label
 	Segments    []Segment // by device, then address
 	Traces      []Trace   // one a device that has events
 	Annotations []Annotation
 	Settings    map[string]string // as the file has them
 	Stacks      StackTable
-	Unknown     []string // keys that were met and kept out of the way
+	Unknown     []string // keys that were met and kept out of the way, such as "event.colour"
+
+	Versions     string            // of the framework, as far as the file's fields tell: "2.10 to 2.11"
+	HostSegments []Segment         // pinned host memory; Device is -1
+	HostTraces   []Trace           // likewise
+	DeviceNames  map[int]string    // only where a number is no GPU: "cpu" in traces of the profiler
+	Texts        []string          // what the columns Metadata, Context and Category of traces number; 0 is ""
+	FX           map[uint32]FXNode // by number of a location: the graph node that generated it
+	Notes        []string          // what a reader should know of the file, a sentence each
+}
+
+// FXNode is the node of a compiled graph that a generated line of Python stands for.
+type FXNode struct {
+	Op, Name, Target string
+	Trace            string // where the program wrote it
+}
+
+// Text returns what a column of texts means by a number.
+func (s *AllocatorSnapshot) Text(number uint32) string {
+	if int(number) >= len(s.Texts) {
+		return ""
+	}
+	return s.Texts[number]
 }
 
 // Segment is a stretch of device memory that the allocator holds.
@@ -50,6 +72,7 @@ type Block struct {
 	Requested Bytes
 	State     BlockState
 	Stack     uint32
+	Forward   uint32 // stack of the forward call; 0: not recorded
 }
 
 // Action is what a trace's event did.
@@ -84,6 +107,13 @@ type Trace struct {
 	Time    []int64 // ns of the wall clock; empty where the file has no times
 	Stack   []uint32
 	Pool    []PoolID // empty where all are the default pool
+
+	// Numbers of AllocatorSnapshot.Texts; each column is empty where no event of the trace has such.
+	Metadata []uint32 // set by the program (user_metadata) or an annotation
+	Context  []uint32 // of compilation: "Torch-Compiled Region: 0/0"
+	Category []uint32 // of traces that the profiler made: "activation"
+	Internal []uint32 // set by the allocator itself
+	Forward  []uint32 // stacks of the forward call that a backward pass allocates for
 }
 
 // Len is the number of events.

@@ -1,0 +1,45 @@
+package intake
+
+import (
+	"bytes"
+	"io"
+	"regexp"
+
+	"hightide/internal/wire"
+)
+
+// Formats lists what can be read, in the order of sniffing. Add yours here.
+var Formats = []Format{
+	{Name: "recording", Short: "a recording of hightide", Sniff: isRecording, Decode: decodeRecording},
+	{Name: "torch-pickle", Short: "a memory snapshot of PyTorch", Sniff: isPickle, Decode: decodeTorch},
+}
+
+func decodeTorch(r io.Reader) (*Document, error) {
+	snapshot, err := Torch(r)
+	if err != nil {
+		return nil, err
+	}
+	return &Document{Snapshot: snapshot, Notes: snapshot.Notes}, nil
+}
+
+func isRecording(head []byte) bool { return bytes.HasPrefix(head, []byte(wire.Magic)) }
+
+func decodeRecording(r io.Reader) (*Document, error) {
+	run, err := wire.Load(r)
+	if err != nil {
+		return nil, err
+	}
+	return &Document{Recording: run}, nil
+}
+
+// oldPickle is how pickles of protocols 0 and 1 begin: a container, or an import (to be refused).
+var oldPickle = regexp.MustCompile(`^(?:\([dl](?:p\d|[(.])|[}\]][q(.]|[ci][A-Za-z_][\w.]*\n[A-Za-z_][\w.]*\n)`)
+
+// isPickle knows a pickle of protocol 2 and later by its first opcode and version, older ones by
+// how they begin.
+func isPickle(head []byte) bool {
+	if len(head) >= 2 && head[0] == 0x80 && head[1] >= 2 && head[1] < 16 {
+		return true
+	}
+	return oldPickle.Match(head)
+}

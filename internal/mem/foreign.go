@@ -1,0 +1,95 @@
+package mem
+
+// Profile is memory by call stack at one moment, as other tools sum it up: no addresses, no events.
+// JAX's device memory profiles and memray's captures become this.
+type Profile struct {
+	Label   Label
+	Time    int64 // ns of the wall clock; 0: the file does not say
+	Kinds   []ProfileKind
+	Default int // the kind to show first: bytes held
+	Samples []ProfileSample
+	Stacks  StackTable
+	Notes   []string // what the file says of itself
+}
+
+// ProfileKind names one of the values of every sample.
+type ProfileKind struct {
+	Name string
+	Unit Unit
+}
+
+// ProfileSample is what one stack holds, by kind.
+type ProfileSample struct {
+	Stack  uint32
+	Values []int64
+	Labels map[string]string // such as device and kind of buffer; nil where there are none
+}
+
+// Mappings is the address space of one process, as Linux tells it in smaps.
+type Mappings struct {
+	Rollup bool // only the sums of smaps_rollup, as one mapping
+	List   []Mapping
+}
+
+// Mapping is one stretch of address space. Sizes that the kernel did not state are absent.
+type Mapping struct {
+	Start, End   uint64
+	Permissions  string // "rw-p"
+	Offset       uint64 // in the file
+	Inode        uint64
+	Path         string // file, "[heap]", "[stack]", or empty: anonymous
+	Size         Bytes
+	RSS          Optional
+	PSS          Optional
+	SharedClean  Optional
+	SharedDirty  Optional
+	PrivateClean Optional
+	PrivateDirty Optional
+	Anonymous    Optional
+	Swap         Optional
+	SwapPSS      Optional
+	HugePages    Optional // AnonHugePages
+	Locked       Optional
+	Flags        string // VmFlags
+}
+
+// OOMMessage is what a framework said when it ran out of memory, in figures. A figure that the
+// message does not state is absent.
+type OOMMessage struct {
+	Framework string // "pytorch", "jax", "tensorflow"
+	Backend   string // "cuda", "hip", "xpu", "mps", "cpu", "xla"
+	Wording   string // "torch2-sentence" and so on: one of the wordings that intake knows
+	Versions  string // of the framework, as far as the wording tells; may be empty
+	Device    Optional
+	Requested Optional
+	Total     Optional // capacity of the device
+	Free      Optional // of the device
+	Allowed   Optional // where a limit below the capacity is set
+	InUse     Optional // by this process, what is not PyTorch's included
+	Allocated Optional // by the framework's tensors
+	Reserved  Optional // by the framework's allocator, allocated included
+	Unused    Optional // reserved but unallocated
+	Private   Optional // allocated in private pools (CUDA graphs)
+	Other     Optional // MPS: allocations that are not PyTorch's
+	Processes []OOMProcess
+	Shape     []int64 // TensorFlow: of the tensor
+	Type      string  // TensorFlow: its type
+	Allocator string  // TensorFlow: such as "GPU_0_bfc"
+	Parts     []OOMPart
+	Rounding  Bytes    // largest error of a figure that was printed with two decimals
+	Advice    []string // settings that the message itself names
+	Cut       bool     // the message ends early
+	Text      string
+}
+
+// OOMProcess is a process that the message says holds memory of the device.
+type OOMProcess struct {
+	PID  int64
+	Used Bytes
+}
+
+// OOMPart is one line of XLA's table of what the program needs.
+type OOMPart struct {
+	Name string
+	Size Bytes
+}
