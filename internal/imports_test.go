@@ -23,6 +23,7 @@ var rooms = map[string][]string{
 	"internal/analyze":   {"internal/mem", "internal/allocator"},
 	"internal/intake":    {"internal/mem", "internal/pickle", "internal/wire"},
 
+	"internal/gpus":            {"internal/mem"},
 	"internal/export":          {"internal/mem", "internal/wire", "internal/analyze", "web"},
 	"internal/sampler":         {"internal/mem", "internal/sampler/nvml"},
 	"internal/sampler/nvml":    {},

@@ -29,6 +29,7 @@ func commands(a *app) []*cobra.Command {
 		rmCommand(a),
 		pruneCommand(a),
 		reindexCommand(a),
+		gpusCommand(a),
 		infoCommand(a),
 		versionCommand(a),
 		manCommand(a),

@@ -9,7 +9,7 @@ import (
 )
 
 // rowsShown is how many rows of a table the terminal gets; the HTML report and the JSON have all.
-var rowsShown = map[string]int{"sites": 10, "growth": 10, "phases": 14, "modules": 12, "processes": 8, "composition": 12, "devices": 16, "faults": 6}
+var rowsShown = map[string]int{"sites": 10, "growth": 10, "phases": 14, "modules": 12, "processes": 8, "composition": 12, "devices": 16, "faults": 6, "gpus": 200}
 
 // wants leaves out tables that say nothing a person does not know from the headline.
 func (p *printer) wants(r *Report, t *Table) bool {

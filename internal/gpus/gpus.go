@@ -1,0 +1,215 @@
+// Package gpus is the catalogue of GPUs: what a framework sees of their memory, what a process takes
+// beside its allocator, what they cost, and how sure that is.
+//
+//	gpus.csv (DATA.md: sources) ──▶ Builtin ──┐
+//	user's TOML or CSV ──▶ Parse ──▶ Add ─────┴─▶ Catalogue ──▶ Find: a name as people write it
+//
+// It opens no files; the caller hands over their text. Start reading at GPU.
+package gpus
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"hightide/internal/mem"
+)
+
+// GPU is one row of the catalogue. Slug is its name in commands.
+type GPU struct {
+	Slug    string   `json:"gpu"`
+	Name    string   `json:"name"`
+	Aliases []string `json:"aliases,omitempty"`
+	Vendor  string   `json:"vendor"`
+	Arch    string   `json:"arch,omitempty"`
+	Compute string   `json:"compute_capability"` // "8.6"; AMD: "gfx942"
+	SMs     int      `json:"multiprocessors"`
+
+	Total      mem.Bytes `json:"total_bytes"`                  // as the framework sees it
+	Lowest     mem.Bytes `json:"total_lowest_bytes,omitempty"` // lowest ever seen of this GPU; 0: not known
+	TotalBasis string    `json:"total_basis"`
+	TotalSeen  string    `json:"total_seen,omitempty"`
+
+	Overhead      mem.Bytes `json:"context_overhead_bytes"` // of a process beside the framework's allocator
+	OverheadLow   mem.Bytes `json:"context_overhead_low_bytes,omitempty"`
+	OverheadHigh  mem.Bytes `json:"context_overhead_high_bytes,omitempty"`
+	OverheadBasis string    `json:"context_overhead_basis"`
+
+	Bandwidth   float64 `json:"bandwidth_gb_per_s,omitempty"`
+	Price       float64 `json:"price_usd_per_hour,omitempty"` // 0: none is known
+	PriceSource string  `json:"price_source,omitempty"`
+	PriceDate   string  `json:"price_date,omitempty"`
+	PriceOther  string  `json:"price_other,omitempty"`
+	Confidence  string  `json:"confidence,omitempty"`
+	Notes       string  `json:"notes,omitempty"`
+	Source      string  `json:"source"` // "catalogue", or the user's file
+}
+
+// CUDA says whether a CUDA build of a framework can use it.
+func (g *GPU) CUDA() bool { return strings.EqualFold(g.Vendor, "NVIDIA") }
+
+// Capability is the compute capability of an NVIDIA GPU.
+func (g *GPU) Capability() (major, minor int, ok bool) {
+	a, b, found := strings.Cut(g.Compute, ".")
+	major, err1 := strconv.Atoi(a)
+	minor, err2 := strconv.Atoi(b)
+	return major, minor, found && err1 == nil && err2 == nil && major > 0 && minor >= 0
+}
+
+// Uncertainty is how much less memory there may be than Total minus Overhead says: other drivers and
+// settings show less, other runs took more. Where a single figure of the overhead is known, it may be
+// twice that: such is the spread where there are many.
+func (g *GPU) Uncertainty() mem.Bytes {
+	u := g.Overhead
+	if g.OverheadHigh > g.Overhead {
+		u = g.OverheadHigh - g.Overhead
+	}
+	if g.Lowest > 0 && g.Lowest < g.Total {
+		u += g.Total - g.Lowest
+	}
+	return u
+}
+
+// Tight is the margin below which a fit is called tight: the uncertainty, at least 5 % of the memory.
+func (g *GPU) Tight() mem.Bytes { return max(g.Uncertainty(), g.Total/20) }
+
+// Label is Measured where the memory was seen on a GPU, Estimated where no sighting exists.
+func (g *GPU) Label() mem.Label {
+	if strings.HasPrefix(g.TotalBasis, "estimated") {
+		return mem.Estimated
+	}
+	return mem.Measured
+}
+
+// Catalogue is a list of GPUs, slugs unique.
+type Catalogue struct{ GPUs []GPU }
+
+//go:embed gpus.csv
+var builtin string
+
+var parsed = sync.OnceValues(func() ([]GPU, error) { return readCSV(strings.NewReader(builtin), "catalogue") })
+
+// Builtin is the catalogue that hightide carries; the caller may change its copy.
+func Builtin() *Catalogue {
+	rows, err := parsed()
+	if err != nil {
+		panic(err) // embedded, and a test reads it
+	}
+	return &Catalogue{slices.Clone(rows)}
+}
+
+// Add puts rows in front of those of the same slug, or at the end.
+func (c *Catalogue) Add(rows []GPU) {
+	for _, row := range rows {
+		if i := slices.IndexFunc(c.GPUs, func(g GPU) bool { return g.Slug == row.Slug }); i >= 0 {
+			c.GPUs[i] = row
+			continue
+		}
+		c.GPUs = append(c.GPUs, row)
+	}
+}
+
+// readCSV reads rows by the names of their columns; unknown columns are left alone.
+func readCSV(in io.Reader, source string) ([]GPU, error) {
+	r := csv.NewReader(in)
+	header, err := r.Read()
+	if err != nil {
+		return nil, fmt.Errorf("read header: %w", err)
+	}
+	if !slices.Contains(header, "slug") || !slices.Contains(header, "total_memory_bytes") {
+		return nil, errors.New(`the header lacks "slug" or "total_memory_bytes"`)
+	}
+	var rows []GPU
+	for {
+		fields, err := r.Read()
+		if err == io.EOF {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		line, _ := r.FieldPos(0)
+		row := record{values: map[string]string{}}
+		for i, name := range header {
+			row.values[name] = strings.TrimSpace(fields[i])
+		}
+		gpu := row.gpu(source)
+		if row.err == nil {
+			row.err = gpu.check()
+		}
+		if row.err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, row.err)
+		}
+		rows = append(rows, gpu)
+	}
+}
+
+// record is one line of a CSV file; the first thing wrong with it stays in err.
+type record struct {
+	values map[string]string
+	err    error
+}
+
+func (r *record) number(name string) float64 {
+	text := r.values[name]
+	if text == "" {
+		return 0
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if (err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 || v > 1<<50) && r.err == nil {
+		r.err = fmt.Errorf("%s: %q is no number", name, text)
+		return 0
+	}
+	return v
+}
+
+func (r *record) mib(name string) mem.Bytes { return mem.Bytes(r.number(name) * float64(mem.MiB)) }
+
+func (r *record) gpu(source string) GPU {
+	v := r.values
+	g := GPU{
+		Slug: canonical(v["slug"]), Name: v["name"], Vendor: v["vendor"], Arch: v["arch"], Compute: v["compute_capability"],
+		SMs: int(r.number("sm_count")), Total: mem.Bytes(r.number("total_memory_bytes")), Lowest: mem.Bytes(r.number("total_memory_lowest_bytes")),
+		TotalBasis: v["total_memory_basis"], TotalSeen: v["total_memory_seen_GiB"],
+		Overhead: r.mib("overhead_MiB"), OverheadLow: r.mib("overhead_low_MiB"), OverheadHigh: r.mib("overhead_high_MiB"), OverheadBasis: v["overhead_basis"],
+		Bandwidth: r.number("bandwidth_GBps"), Price: r.number("price_usd_per_hour"), PriceSource: v["price_source"], PriceDate: v["price_date"],
+		PriceOther: v["price_other"], Confidence: v["confidence"], Notes: v["notes"], Source: source,
+	}
+	for alias := range strings.SplitSeq(v["aliases"], ";") {
+		if alias = strings.TrimSpace(alias); alias != "" {
+			g.Aliases = append(g.Aliases, alias)
+		}
+	}
+	return g
+}
+
+// check refuses a row that could not be imagined, and fills in what follows from the rest.
+func (g *GPU) check() error {
+	if g.Vendor == "" {
+		g.Vendor = "NVIDIA"
+	}
+	if g.Name == "" {
+		g.Name = g.Slug
+	}
+	_, _, capability := g.Capability()
+	switch {
+	case g.Slug == "":
+		return errors.New("a GPU without a slug")
+	case g.Total < mem.GiB || g.Total > 4*mem.TiB:
+		return fmt.Errorf("%s: memory of %v; it is between 1 GiB and 4 TiB", g.Slug, g.Total)
+	case g.CUDA() && !capability:
+		return fmt.Errorf("%s: compute capability %q; write it as 8.6", g.Slug, g.Compute)
+	case g.SMs <= 0 || g.SMs > 1<<12:
+		return fmt.Errorf("%s: %d multiprocessors", g.Slug, g.SMs)
+	case g.Overhead >= g.Total:
+		return fmt.Errorf("%s: an overhead of %v is more than its memory", g.Slug, g.Overhead)
+	}
+	return nil
+}
