@@ -12,7 +12,8 @@ import (
 type Helper struct {
 	Name       string
 	PythonPath string            // folder to put first on PYTHONPATH; may be empty
-	Preload    string            // library to put first in LD_PRELOAD; may be empty
+	Preload    string            // library to put in LD_PRELOAD, before the user's; in the order of the list
+	Libraries  string            // folder to put first on LD_LIBRARY_PATH; may be empty
 	Env        map[string]string // further variables
 }
 
@@ -24,7 +25,7 @@ func compose(env []string, helpers []Helper, vars map[string]string) []string {
 	for key, value := range vars {
 		set[key] = value
 	}
-	var paths, preloads []string
+	var paths, preloads, libraries []string
 	for _, h := range helpers {
 		if h.PythonPath != "" {
 			paths = append(paths, h.PythonPath)
@@ -32,9 +33,15 @@ func compose(env []string, helpers []Helper, vars map[string]string) []string {
 		if h.Preload != "" {
 			preloads = append(preloads, h.Preload)
 		}
+		if h.Libraries != "" {
+			libraries = append(libraries, h.Libraries)
+		}
 		for key, value := range h.Env {
 			set[key] = value
 		}
+	}
+	if len(libraries) > 0 {
+		set["LD_LIBRARY_PATH"] = prepend(libraries, lookup(env, "LD_LIBRARY_PATH"))
 	}
 	if len(paths) > 0 {
 		set["PYTHONPATH"] = prepend(paths, lookup(env, "PYTHONPATH"))

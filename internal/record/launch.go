@@ -79,12 +79,25 @@ type wait struct {
 	usage  syscall.Rusage
 }
 
-// start runs the program. Its descriptor 1 becomes our 2 where stdout is wanted for ourselves.
-func start(program string, argv, env []string, stdoutToStderr bool) (*child, error) {
-	files := []uintptr{0, 1, 2}
-	if stdoutToStderr {
+// streams are the command's descriptors: ours; with 1 as our 2 where stdout is wanted for ourselves;
+// or a file and no input.
+func (o *Options) streams() (files []uintptr, done func(), err error) {
+	files = []uintptr{0, 1, 2}
+	if o.JSONOut {
 		files[1] = 2
 	}
+	if o.Output == nil {
+		return files, func() {}, nil
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []uintptr{null.Fd(), o.Output.Fd(), o.Output.Fd()}, func() { null.Close() }, nil
+}
+
+// start runs the program with these descriptors.
+func start(program string, argv, env []string, files []uintptr) (*child, error) {
 	attr := &syscall.ProcAttr{Env: env, Files: files}
 	pid, err := syscall.ForkExec(program, argv, attr)
 	if errors.Is(err, syscall.ENOEXEC) { // a script without #!: what a shell would do

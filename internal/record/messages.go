@@ -88,7 +88,7 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 		r.factMessage(p, &m, at)
 	case "series":
 		key := seriesKey{p.ID, text(m.Device), m.Name}
-		p.series[agentSeries{c, m.ID}] = r.columns.column(key, mem.Unit(m.Unit), mem.Measured)
+		p.series[agentSeries{c, m.ID}] = r.columns.column(key, mem.Unit(m.Unit), r.opts.labelOf(m.Name))
 	case "modules":
 		for _, module := range m.Modules {
 			p.spans.modules[module.ID] = module.Name
@@ -111,7 +111,9 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 	case "dropped":
 		r.dropTotal(p, "agent", m.Count)
 	default:
-		r.eventMessage(p, &m, at)
+		if !r.imagined(p, record.Data, &m, at) {
+			r.eventMessage(p, &m, at)
+		}
 	}
 }
 

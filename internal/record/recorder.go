@@ -16,6 +16,7 @@ package record
 
 import (
 	"os"
+	"strings"
 	"time"
 
 	"hightide/internal/mem"
@@ -41,6 +42,11 @@ type Options struct {
 	Env     []string // of the command, before the helpers are put in front
 	Helpers []Helper
 	JSONOut bool // the command's stdout goes to stderr, ours is wanted for JSON
+
+	// Output takes the command's stdout and stderr, and its stdin is empty; nil: it has ours.
+	Output *os.File
+	// Devices are asked instead of the machine's own; nil: the machine's. They are closed at the end.
+	Devices []sampler.Vendor
 
 	Channels string // folder for channels; made by Run, removed at the end
 	OutDir   string // folder for large files of the helpers: the run's own
@@ -189,6 +195,13 @@ func (r *Recorder) ended(p *process, now int64) {
 
 // Sample implements sampler.Sink.
 func (w watcher) Sample(s *sampler.Process, device, name string, time, value int64) {
+	label := mem.Measured
+	if w.opts.Label == mem.Imagined {
+		if name == mem.SeriesVMS {
+			return // the device's memory is reserved in it, and none of that is the program's
+		}
+		label = w.opts.labelOf(name)
+	}
 	key := seriesKey{device: device, name: name}
 	if s != nil {
 		p := w.process(procKey{s.PID, s.StartTicks})
@@ -200,7 +213,7 @@ func (w watcher) Sample(s *sampler.Process, device, name string, time, value int
 			raise(&p.MaxRSS, s.Usage.MaxRSS)
 		}
 	}
-	w.columns.put(key, unitOf(name), mem.Measured, time, value)
+	w.columns.put(key, unitOf(name), label, time, value)
 	w.latest[key] = value
 	w.observe(key, time, value)
 }
@@ -225,6 +238,15 @@ func (r *Recorder) sampleHeap(now int64) {
 		r.columns.put(seriesKey{p.ID, "", mem.SeriesHeapLive}, mem.UnitBytes, mem.Sampled, now, int64(p.heap.live))
 		r.useHeap(p, now, false) // a DataLoader worker takes no steps that would ask for it
 	}
+}
+
+// labelOf says how a series was come by: on an imaginary GPU, what concerns the device is imagined and
+// the host's memory is as real as ever.
+func (o *Options) labelOf(name string) mem.Label {
+	if o.Label == mem.Imagined && (strings.HasPrefix(name, "torch.") || strings.HasPrefix(name, "device.")) {
+		return mem.Imagined
+	}
+	return mem.Measured
 }
 
 // unitOf is the unit of a series of mem/series.go.

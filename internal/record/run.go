@@ -34,13 +34,21 @@ func Run(opts *Options, sink Sink) (Outcome, error) {
 		return Outcome{}, err
 	}
 	defer os.RemoveAll(opts.Channels)
-	vendors := sampler.OpenVendors("/")
+	vendors := opts.Devices
+	if vendors == nil {
+		vendors = sampler.OpenVendors("/")
+	}
 	r := newRecorder(opts, sink)
 	r.info = identify(opts, vendors)
 	r.emit(r.info)
 	helpers := r.fitting(examine(program, lookup(opts.Env, "PATH")))
 	signals := catchSignals()
-	child, err := start(program, opts.Command, compose(opts.Env, helpers, opts.channelVars(opts.Channels)), opts.JSONOut)
+	files, done, err := opts.streams()
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer done()
+	child, err := start(program, opts.Command, compose(opts.Env, helpers, opts.channelVars(opts.Channels)), files)
 	if err != nil {
 		return Outcome{}, err
 	}
