@@ -14,8 +14,8 @@ var Formats = []Format{
 	{Name: "torch-pickle", Short: "a memory snapshot of PyTorch", Sniff: isPickle, Decode: decodeTorch},
 }
 
-func decodeTorch(r io.Reader) (*Document, error) {
-	snapshot, err := Torch(r)
+func decodeTorch(r io.Reader, size int64) (*Document, error) {
+	snapshot, err := torch(r, size, "torch-pickle")
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func decodeTorch(r io.Reader) (*Document, error) {
 
 func isRecording(head []byte) bool { return bytes.HasPrefix(head, []byte(wire.Magic)) }
 
-func decodeRecording(r io.Reader) (*Document, error) {
+func decodeRecording(r io.Reader, _ int64) (*Document, error) {
 	run, err := wire.Load(r)
 	if err != nil {
 		return nil, err

@@ -49,8 +49,8 @@ type Format struct {
 
 	// Sniff says whether the first bytes (up to sniffBytes of them) look like this format.
 	Sniff func(head []byte) bool
-	// Decode reads the whole file.
-	Decode func(r io.Reader) (*Document, error)
+	// Decode reads the whole file, of size bytes; 0: not known.
+	Decode func(r io.Reader, size int64) (*Document, error)
 }
 
 // sniffBytes is how much of a file its format is told from.
@@ -62,9 +62,14 @@ var ErrUnknown = errors.New("is of no kind that hightide reads")
 // maxExpansion bounds what a compressed file may become, in bytes.
 const maxExpansion = 64 << 30
 
-// Open undoes compression, which it tells from the content, and names the format. The reader holds
-// the whole file from its beginning.
-func Open(r io.Reader) (*Format, io.Reader, error) {
+// plainReader holds a whole file from its beginning, decompressed.
+type plainReader struct {
+	*bufio.Reader
+	compressed bool
+}
+
+// open undoes compression, which it tells from the content, and names the format.
+func open(r io.Reader) (*Format, *plainReader, error) {
 	plain, err := decompress(r)
 	if err != nil {
 		return nil, nil, err
@@ -88,14 +93,18 @@ func Sniff(head []byte) *Format {
 
 // Decode reads a file of any format, compressed or not. The name is only for the Document.
 func Decode(r io.Reader, name string) (*Document, error) {
-	format, plain, err := Open(r)
+	size := sizeOf(r)
+	format, plain, err := open(r)
 	if err != nil {
 		return nil, err
 	}
 	if format == nil {
 		return nil, ErrUnknown
 	}
-	document, err := format.Decode(plain)
+	if plain.compressed {
+		size = 0
+	}
+	document, err := format.Decode(plain, size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", format.Name, err)
 	}
@@ -104,9 +113,9 @@ func Decode(r io.Reader, name string) (*Document, error) {
 }
 
 // decompress undoes gzip and zstd, also one inside the other.
-func decompress(r io.Reader) (*bufio.Reader, error) {
+func decompress(r io.Reader) (*plainReader, error) {
 	plain := bufio.NewReaderSize(r, sniffBytes)
-	for range 3 {
+	for layers := range 3 {
 		head, err := plain.Peek(4)
 		if err != nil && err != io.EOF {
 			return nil, fmt.Errorf("read: %w", err)
@@ -118,7 +127,7 @@ func decompress(r io.Reader) (*bufio.Reader, error) {
 		case len(head) == 4 && string(head) == "\x28\xb5\x2f\xfd":
 			inner, err = zstd.NewReader(plain, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
 		default:
-			return plain, nil
+			return &plainReader{plain, layers > 0}, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("decompress: %w", err)

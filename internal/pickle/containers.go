@@ -27,16 +27,18 @@ func (d *Decoder) closed(v Value) (Value, error) {
 		return v, nil
 	}
 	s := &d.slots[v.Payload()]
-	build := d.build.List
+	var made Value
+	var err error
 	if s.dict {
-		build = d.build.Dict
+		made, err = d.build.Dict(d, s.items)
+	} else {
+		made, err = d.build.List(d, s.items)
 	}
-	made, err := build(d, s.items)
 	if err != nil {
 		return 0, err
 	}
-	if s.memo >= 0 && d.memo[s.memo] == v {
-		d.memo[s.memo] = made
+	if s.memo >= 0 && d.memo.get(uint64(s.memo)) == v {
+		d.memo.set(uint64(s.memo), made)
 	}
 	d.release(v)
 	return made, nil
@@ -90,10 +92,28 @@ func (d *Decoder) add(target Value, values []Value) error {
 		return fmt.Errorf("%w: more than %d containers inside each other", ErrLimit, d.limits.Depth)
 	}
 	s := &d.slots[id]
-	s.items = append(s.items, values...)
+	before := len(s.items)
+	s.take(values, d.merge)
 	s.depth = max(s.depth, depth)
-	d.waiting += int64(len(values))
+	d.waiting += int64(len(s.items) - before)
 	return nil
+}
+
+// take appends values, those of a list merged with the one before where the Builder can.
+func (s *slot) take(values []Value, merge Merger) {
+	if merge == nil || s.dict {
+		s.items = append(s.items, values...)
+		return
+	}
+	for _, v := range values {
+		if n := len(s.items); n > 0 && v.Tag() == Made && s.items[n-1].Tag() == Made {
+			if both, ok := merge.Merge(s.items[n-1], v); ok {
+				s.items[n-1] = both
+				continue
+			}
+		}
+		s.items = append(s.items, v)
+	}
 }
 
 // extend runs SETITEMS and APPENDS: everything above the mark goes into the container below it.
@@ -114,7 +134,10 @@ func (d *Decoder) extend(dict bool) error {
 	}
 	d.marks = d.marks[:len(d.marks)-1]
 	d.stack = d.stack[:at+1]
-	return nil
+	if dict && d.records != nil && d.takes(d.slots[d.stack[at].Payload()].items) {
+		_, err = d.finish(d.stack[at]) // now: the records after it do not wait either
+	}
+	return err
 }
 
 func (d *Decoder) fits(target Value, dict bool, n int) error {

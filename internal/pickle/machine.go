@@ -19,7 +19,7 @@ type Decoder struct {
 	limits  Limits
 	stack   []Value
 	marks   []int
-	memo    []Value
+	memo    memo
 	slots   []slot
 	free    []uint32
 	waiting int64 // values in open slots
@@ -30,13 +30,22 @@ type Decoder struct {
 	floats      []float64
 	wide        []int64
 	pushed      int64
+
+	records Records // build, if it is one
+	merge   Merger  // likewise
+	shapes  []*shape
+	order   []*shape // those that records takes, the last one met first
+	taken   int
+	lists   lists
+	scan    scan
+	scratch []Value
 }
 
 // slot holds a container that its parent has not taken yet.
 type slot struct {
 	items []Value
-	at    int // where it lies on the stack
-	memo  int // the memo entry that names it, -1: none
+	at    int   // where it lies on the stack
+	memo  int64 // the memo entry that names it, -1: none
 	depth int
 	dict  bool
 }
@@ -45,13 +54,24 @@ type slot struct {
 // it. Errors are *Error. The value is never an open container: that too went through build.
 func Decode(r io.Reader, build Builder, limits Limits) (Value, *Decoder, error) {
 	d := &Decoder{in: newInput(r), build: build, limits: limits.orDefaults(), index: map[string]uint32{}}
+	d.records, _ = build.(Records)
+	d.merge, _ = build.(Merger)
+	d.scan.d = d
 	for {
-		start := d.in.offset()
-		op, err := d.in.take(1)
-		if err != nil {
-			return 0, nil, &Error{Offset: start, Err: err}
+		if d.in.at == d.in.end && !d.in.need(1) {
+			return 0, nil, &Error{Offset: d.in.offset(), Err: d.in.short()}
 		}
-		code := op[0]
+		start, code := d.in.offset(), d.in.buf[d.in.at]
+		if code == '}' && len(d.order) > 0 {
+			done, err := d.record()
+			if err != nil {
+				return 0, nil, &Error{Offset: start, Op: code, Err: err}
+			}
+			if done {
+				continue
+			}
+		}
+		d.in.at++
 		if code == '.' {
 			return d.stop(start)
 		}
@@ -84,7 +104,7 @@ func (d *Decoder) step(code byte) error {
 	case 'j': // LONG_BINGET
 		return d.get(d.in.uint(4))
 	case 0x94: // MEMOIZE
-		return d.put(uint64(len(d.memo)), nil)
+		return d.put(d.memo.count, nil)
 	case 'K': // BININT1
 		return d.number(d.in.uint(1))
 	case 'M': // BININT2
@@ -347,48 +367,6 @@ func (d *Decoder) pushText(b []byte) error {
 		return err
 	}
 	return d.push(v)
-}
-
-func (d *Decoder) get(id uint64, err error) error {
-	if err != nil {
-		return err
-	}
-	if id >= uint64(len(d.memo)) || d.memo[id].Tag() == mark {
-		return fmt.Errorf("%w: memo entry %d is not set", ErrMalformed, id)
-	}
-	v := d.memo[id]
-	if v.Tag() == open {
-		if v, err = d.finish(v); err != nil {
-			return err
-		}
-	}
-	return d.push(v)
-}
-
-func (d *Decoder) put(id uint64, err error) error {
-	if err != nil {
-		return err
-	}
-	if id >= uint64(d.limits.Memo) || id > uint64(d.pushed)+1<<12 { // entries cannot outrun values
-		return fmt.Errorf("%w: memo entry %d", ErrLimit, id)
-	}
-	n := len(d.stack)
-	if n == 0 || d.stack[n-1].Tag() == mark {
-		return fmt.Errorf("%w: nothing to remember", ErrMalformed)
-	}
-	for uint64(len(d.memo)) <= id {
-		d.memo = append(d.memo, tagged(mark, 0))
-	}
-	v := d.stack[n-1]
-	d.memo[id] = v
-	if v.Tag() == open {
-		if s := &d.slots[v.Payload()]; s.memo < 0 {
-			s.memo = int(id)
-		} else if s.memo != int(id) {
-			return fmt.Errorf("%w: a container remembered twice", ErrMalformed)
-		}
-	}
-	return nil
 }
 
 func or(err, otherwise error) error {

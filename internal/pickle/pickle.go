@@ -6,7 +6,8 @@
 // No tree of generic objects is built. A container is handed to the Builder when its parent takes
 // it, and stands from then on for the Value that the Builder returned; its storage is used again.
 // That is what lets a gigabyte of allocator events be read in the memory of their columns alone.
-// Read Decode in machine.go; strings, numbers and limits are in this file.
+// Read Decode in machine.go; strings, numbers and limits are in this file. Dictionaries that
+// repeat the keys of earlier ones, which is most of a large file, are read by records.go.
 package pickle
 
 import (
@@ -32,6 +33,8 @@ const (
 	Made      // the Builder's own, payload of 60 bits
 	open      // a container still being filled: index of its slot
 	mark
+	spent     // a memo entry whose record is taken and cannot be had again
+	elsewhere // a memo entry too wide for its place
 )
 
 // Tag returns what v is.
@@ -54,23 +57,29 @@ type Builder interface {
 	Tuple(d *Decoder, items []Value) (Value, error)
 }
 
+// Merger is a Builder for which neighbours in a list can be one Value, such as rows of a table that
+// follow each other. Lists of millions then take no room.
+type Merger interface {
+	Merge(last, next Value) (Value, bool)
+}
+
 // Limits bound what a file can make the decoder do. Zero fields take the defaults.
 type Limits struct {
 	Depth       int   // containers inside each other; default 64
 	Items       int64 // values pushed in all; default 4e9
-	Memo        int   // entries; default 1e9
+	Memo        int   // entries; default 256 Mi
 	StringBytes int   // one string; default 64 MiB
 	TableBytes  int64 // all distinct strings together; default 1 GiB
-	Open        int64 // values waiting in unfinished containers; default 1e9
+	Open        int64 // values waiting in unfinished containers; default 64 Mi
 }
 
 func (l Limits) orDefaults() Limits {
 	fill(&l.Depth, 64)
 	fill(&l.Items, 4e9)
-	fill(&l.Memo, 1e9)
+	fill(&l.Memo, 256<<20)
 	fill(&l.StringBytes, 64<<20)
 	fill(&l.TableBytes, 1<<30)
-	fill(&l.Open, 1e9)
+	fill(&l.Open, 64<<20)
 	return l
 }
 
@@ -133,6 +142,9 @@ func (d *Decoder) Float(v Value) (float64, bool) {
 	i, ok := d.Int(v)
 	return float64(i), ok
 }
+
+// Offset counts the bytes read so far.
+func (d *Decoder) Offset() int64 { return d.in.offset() }
 
 // Strings is the number of distinct strings so far; their values have payloads below it.
 func (d *Decoder) Strings() int { return len(d.strings) }
