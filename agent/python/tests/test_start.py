@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -206,3 +207,21 @@ def test_import_machinery_is_left_as_it_was(observe: Any, tmp_path: Path) -> Non
         """
     )
     assert [(f["name"], f["version"]) for f in result.main.all("framework")] == [("jax", "9.9")]
+
+
+@pytest.mark.parametrize("own", [0o700, 0o755])
+def test_our_bytecode_is_kept_only_in_a_folder_of_ours(tmp_path: Path, own: int) -> None:
+    home, folder = tmp_path / "home", tmp_path / "c"
+    folder.mkdir(mode=0o700)
+    shutil.copytree(HOOK.parent, home / "agent", ignore=shutil.ignore_patterns("__pycache__"))
+    home.chmod(own)
+    (tmp_path / "theirs.py").write_text("value = 1\n")
+    hook = str(home / "agent" / "hook")
+    env = observed_environment(folder, PYTHONPATH=hook, HIGHTIDE_AGENT_PATH=hook, PYTHONDONTWRITEBYTECODE="1")
+    code = "import sys, theirs; print(sys.dont_write_bytecode, sys.pycache_prefix, 'hightide_agent' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True None True\n", done.stderr
+    assert bool(list(home.rglob("start.*.pyc"))) == (own == 0o700)
+    assert not list(tmp_path.glob("__pycache__")) and not list(home.rglob("sitecustomize.*.pyc"))

@@ -7,6 +7,22 @@ user's own sitecustomize, if there is one, is found and run in its place.
 
 import os
 import sys
+from _frozen_importlib_external import FileFinder, SourceFileLoader
+
+
+class _Cached(SourceFileLoader):
+    """Keeps our bytecode beside our source, where nobody else looks, also where the user wants none of theirs.
+
+    Compiling the agent anew would cost each process 50 ms. Wishes are set aside only while our own file is read.
+    """
+
+    def get_code(self, fullname):  # type: ignore[no-untyped-def]
+        wishes = sys.dont_write_bytecode, sys.pycache_prefix
+        sys.dont_write_bytecode, sys.pycache_prefix = False, None
+        try:
+            return super().get_code(fullname)
+        finally:
+            sys.dont_write_bytecode, sys.pycache_prefix = wishes
 
 
 def _start() -> None:
@@ -18,6 +34,9 @@ def _start() -> None:
         return
     package = os.path.dirname(hook)
     sys.path.insert(0, package)
+    if not os.stat(os.path.dirname(package)).st_mode & 0o77:  # hightide's own cache, not a source tree
+        for folder in ("", "/hightide_agent", "/hightide_agent/adapters", "/hightide_agent/pytorch"):
+            sys.path_importer_cache[package + folder] = FileFinder(package + folder, (_Cached, [".py"]))
     try:
         from hightide_agent import start
     finally:
