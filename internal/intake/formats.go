@@ -12,6 +12,9 @@ import (
 var Formats = []Format{
 	{Name: "recording", Short: "a recording of hightide", Sniff: isRecording, Decode: decodeRecording},
 	{Name: "torch-pickle", Short: "a memory snapshot of PyTorch", Sniff: isPickle, Decode: decodeTorch},
+	{Name: "torch-json", Short: "the same as JSON", Sniff: isSnapshotJSON, Decode: decodeSnapshotJSON},
+	{Name: "smaps", Short: "smaps of Linux (/proc/PID/smaps)", Sniff: isSmaps, Decode: decodeSmaps},
+	{Name: "oom-message", Short: "a pasted out-of-memory message", Sniff: isMessage, Decode: decodeMessage},
 }
 
 func decodeTorch(r io.Reader, size int64) (*Document, error) {

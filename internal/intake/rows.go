@@ -78,15 +78,15 @@ func (r *rows) cut(device, first, end int) mem.Trace {
 	if !r.untimed && r.Time != nil {
 		t.Time = r.Time[first:end:end]
 	}
-	t.Pool = part(r.Pool, first, end)
-	t.Metadata, t.Context = part(r.Metadata, first, end), part(r.Context, first, end)
-	t.Category, t.Internal = part(r.Category, first, end), part(r.Internal, first, end)
-	t.Forward = part(r.Forward, first, end)
+	t.Pool = nonzero(r.Pool, first, end)
+	t.Metadata, t.Context = nonzero(r.Metadata, first, end), nonzero(r.Context, first, end)
+	t.Category, t.Internal = nonzero(r.Category, first, end), nonzero(r.Internal, first, end)
+	t.Forward = nonzero(r.Forward, first, end)
 	return t
 }
 
-// part is nil where the column has nothing but zeros there.
-func part[T comparable](column []T, first, end int) []T {
+// nonzero is nil where the column has nothing but zeros there.
+func nonzero[T comparable](column []T, first, end int) []T {
 	var zero T
 	if column == nil {
 		return nil
