@@ -5,7 +5,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"hightide/internal/intake"
 	"hightide/internal/pickle"
@@ -26,7 +28,44 @@ func (e *Engine) Document(path string, stdin io.Reader) (*intake.Document, error
 	if info, err := file.Stat(); err == nil && info.IsDir() {
 		return nil, InputError("name a file in it", "%s is a folder", path)
 	}
+	document, err := decodeDocument(file, path)
+	if errors.Is(err, intake.ErrMemray) {
+		return memrayDocument(path)
+	}
+	return document, err
+}
+
+// memrayDocument has memray itself make a table of its capture.
+func memrayDocument(path string) (*intake.Document, error) {
+	const hint = "pip install memray, in the environment that recorded it or any other on PATH"
+	memray, err := exec.LookPath("memray")
+	if err != nil {
+		return nil, EnvironmentError(hint, "%s is a capture of memray, which is not installed here", path)
+	}
+	dir, err := os.MkdirTemp("", "hightide-memray-")
+	if err != nil {
+		return nil, EnvironmentError("is there room in the temporary folder?", "read %s: %w", path, err)
+	}
+	defer os.RemoveAll(dir)
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return nil, EnvironmentError("name the file from the root", "read %s: %w", path, err)
+	}
+	table := filepath.Join(dir, "table.csv")
+	if said, err := exec.Command(memray, "transform", "csv", "--force", "-o", table, whole).CombinedOutput(); err != nil {
+		return nil, InputError("was it recorded by a newer memray?", "memray cannot read %s: %s", path, lastLine(said))
+	}
+	file, err := os.Open(table)
+	if err != nil {
+		return nil, EnvironmentError("is memray whole?", "memray made no table of %s: %w", path, err)
+	}
+	defer file.Close()
 	return decodeDocument(file, path)
+}
+
+func lastLine(text []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 func missingHint(err error) string {
@@ -43,6 +82,8 @@ func decodeDocument(r io.Reader, name string) (*intake.Document, error) {
 		return document, nil
 	case errors.Is(err, intake.ErrUnknown):
 		return nil, InputError("it reads "+intake.Known(), "%s %w", filepath.Base(name), err)
+	case errors.Is(err, intake.ErrMemray):
+		return nil, InputError("give memray's captures by name, not through a pipe", "%s: %w", name, err)
 	case errors.Is(err, pickle.ErrUnsafe):
 		return nil, InputError("a genuine snapshot holds plain data only: do not load this file with Python's pickle", "%s: %w", name, err)
 	}

@@ -13,6 +13,10 @@ var Formats = []Format{
 	{Name: "recording", Short: "a recording of hightide", Sniff: isRecording, Decode: decodeRecording},
 	{Name: "torch-pickle", Short: "a memory snapshot of PyTorch", Sniff: isPickle, Decode: decodeTorch},
 	{Name: "torch-json", Short: "the same as JSON", Sniff: isSnapshotJSON, Decode: decodeSnapshotJSON},
+	{Name: "profiler-trace", Short: "a trace of PyTorch's profiler with memory events", Sniff: isProfilerTrace, Decode: decodeProfilerTrace},
+	{Name: "pprof", Short: "a memory profile of pprof, as JAX saves them", Sniff: isProfile, Decode: decodeProfile},
+	{Name: "memray", Short: "a capture of memray (where memray is installed)", Sniff: isMemray, Decode: refuseMemray},
+	{Name: "memray-table", Short: "what memray transform csv makes of it", Sniff: isMemrayTable, Decode: decodeMemrayTable},
 	{Name: "smaps", Short: "smaps of Linux (/proc/PID/smaps)", Sniff: isSmaps, Decode: decodeSmaps},
 	{Name: "oom-message", Short: "a pasted out-of-memory message", Sniff: isMessage, Decode: decodeMessage},
 }

@@ -1,0 +1,300 @@
+package intake
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+
+	"hightide/internal/mem"
+)
+
+// chromeEvent is what is read of an entry of a Chrome trace as PyTorch's profiler (Kineto) writes it.
+type chromeEvent struct {
+	Phase    string  `json:"ph"`
+	Category string  `json:"cat"`
+	Name     string  `json:"name"`
+	Thread   any     `json:"tid"`
+	Start    float64 `json:"ts"`  // µs
+	Duration float64 `json:"dur"` // µs
+	Args     struct {
+		Type    *int   `json:"Device Type"` // c10::DeviceType
+		Device  int    `json:"Device Id"`
+		Address uint64 `json:"Addr"`
+		Bytes   *int64 `json:"Bytes"`
+		Total   int64  `json:"Total Allocated"`
+	} `json:"args"`
+}
+
+// slice is a stay in a function or operator.
+type slice struct {
+	start, end float64
+	location   uint32
+}
+
+// memoryEvent is an allocation, or with negative bytes a free.
+type memoryEvent struct {
+	time    float64
+	thread  string
+	device  profilerDevice
+	address uint64
+	bytes   int64
+	before  int64 // allocated before it
+}
+
+type profilerDevice struct{ kind, index int }
+
+const maxSlices = 1 << 26
+
+// profilerTrace collects a trace before it is put in order.
+type profilerTrace struct {
+	out    *mem.AllocatorSnapshot
+	base   int64 // ns of the wall clock at ts 0
+	slices map[string][]slice
+	events []memoryEvent
+	count  int
+}
+
+func isProfilerTrace(head []byte) bool { return jsonHas(head, "traceEvents", "ph") }
+
+// ProfilerTrace reads a Chrome trace that PyTorch's profiler exported with profile_memory: every
+// allocation and free, with the operators and, where recorded with_stack, the Python functions
+// that were running on its thread. The state at the end is what was not freed.
+func ProfilerTrace(r io.Reader) (*mem.AllocatorSnapshot, error) {
+	t := &profilerTrace{out: &mem.AllocatorSnapshot{Format: "profiler-trace", Label: mem.Measured}, slices: map[string][]slice{}}
+	in := json.NewDecoder(bufio.NewReaderSize(r, 256<<10))
+	if err := t.read(in); err != nil {
+		return nil, fmt.Errorf("JSON at byte %d: %w", in.InputOffset(), err)
+	}
+	if len(t.events) == 0 {
+		return nil, errors.New("this trace has no memory events: record it with torch.profiler.profile(profile_memory=True)")
+	}
+	t.assemble()
+	return t.out, nil
+}
+
+// read walks the outermost object, or the bare list of events that some tools write.
+func (t *profilerTrace) read(in *json.Decoder) error {
+	first, err := in.Token()
+	if err != nil {
+		return err
+	}
+	if first == json.Delim('[') {
+		return t.readEvents(in)
+	}
+	for in.More() {
+		key, err := in.Token()
+		if err != nil {
+			return err
+		}
+		switch key {
+		case "traceEvents":
+			if open, err := in.Token(); err != nil || open != json.Delim('[') {
+				return errors.Join(err, errors.New("traceEvents is no list"))
+			}
+			err = t.readEvents(in)
+		case "baseTimeNanoseconds":
+			err = in.Decode(&t.base)
+		default:
+			var skipped json.RawMessage
+			err = in.Decode(&skipped)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err = in.Token()
+	return err
+}
+
+func (t *profilerTrace) readEvents(in *json.Decoder) error {
+	for in.More() {
+		var e chromeEvent
+		var wrong *json.UnmarshalTypeError
+		if err := in.Decode(&e); err != nil && !errors.As(err, &wrong) {
+			return err
+		} else if err != nil && e.Name != "[memory]" {
+			continue // an entry of another tool, with fields of other types
+		} else if err != nil {
+			return err
+		}
+		if err := t.entry(&e); err != nil {
+			return err
+		}
+	}
+	_, err := in.Token() // ]
+	return err
+}
+
+func (t *profilerTrace) entry(e *chromeEvent) error {
+	if t.count++; t.count > maxSlices {
+		return fmt.Errorf("more than %d entries", maxSlices)
+	}
+	thread := fmt.Sprint(e.Thread)
+	switch {
+	case e.Name == "[memory]" && e.Args.Bytes != nil:
+		size, kind := *e.Args.Bytes, 1
+		if e.Args.Type != nil {
+			kind = *e.Args.Type
+		}
+		if size > int64(maxSize) || size < -int64(maxSize) {
+			return fmt.Errorf("a memory event of %d bytes", size)
+		}
+		t.events = append(t.events, memoryEvent{e.Start, thread, profilerDevice{kind, max(0, e.Args.Device)}, e.Args.Address, size, e.Args.Total - size})
+	case e.Phase == "X" && (e.Category == "python_function" || e.Category == "cpu_op"):
+		t.slices[thread] = append(t.slices[thread], slice{e.Start, e.Start + e.Duration, t.location(e)})
+	case e.Phase == "X" && e.Category == "user_annotation":
+		t.out.Annotations = append(t.out.Annotations, mem.Annotation{Name: e.Name, Time: t.time(e.Start)},
+			mem.Annotation{Name: e.Name, Time: t.time(e.Start + e.Duration), End: true})
+	}
+	return nil
+}
+
+// pythonFunction is how the profiler names one: "train.py(5): main".
+var pythonFunction = regexp.MustCompile(`^(.+)\((\d+)\): (.+)$`)
+
+func (t *profilerTrace) location(e *chromeEvent) uint32 {
+	l := mem.Location{Function: e.Name, Native: true}
+	if m := pythonFunction.FindStringSubmatch(e.Name); m != nil {
+		line, _ := strconv.Atoi(m[2])
+		l = mem.Location{File: m[1], Line: line, Function: m[3]}
+	}
+	return t.out.Stacks.Location(l)
+}
+
+// time is ns of the wall clock where the trace says when it began.
+func (t *profilerTrace) time(us float64) int64 {
+	if math.Abs(us) > 1e15 {
+		return t.base
+	}
+	return t.base + int64(math.Round(us*1000))
+}
+
+// assemble gives every memory event its stack and device, and the end its state.
+func (t *profilerTrace) assemble() {
+	sort.SliceStable(t.events, func(i, j int) bool { return t.events[i].time < t.events[j].time })
+	sort.SliceStable(t.out.Annotations, func(i, j int) bool { return t.out.Annotations[i].Time < t.out.Annotations[j].Time })
+	stacks := t.stacks()
+	numbers := t.devices()
+	traces := map[int]*mem.Trace{}
+	live := map[int]map[uint64]mem.Block{}
+	for i, e := range t.events {
+		device := numbers[e.device]
+		trace := traces[device]
+		if trace == nil {
+			trace = &mem.Trace{Device: device}
+			traces[device], live[device] = trace, map[uint64]mem.Block{}
+			if e.before > 0 {
+				t.out.Notes = append(t.out.Notes, fmt.Sprintf("%v on %s were allocated before this trace began and are not in it", mem.Bytes(e.before), t.name(device)))
+			}
+		}
+		action, size := mem.ActionAlloc, mem.Bytes(e.bytes)
+		if size >= 0 {
+			live[device][e.address] = mem.Block{Address: e.address, Size: size, Requested: size, State: mem.BlockAllocated, Stack: stacks[i]}
+		} else {
+			action, size = mem.ActionFreeCompleted, -size
+			delete(live[device], e.address)
+		}
+		trace.Action = append(trace.Action, action)
+		trace.Address = append(trace.Address, e.address)
+		trace.Size = append(trace.Size, size)
+		trace.Stream = append(trace.Stream, 0)
+		trace.Time = append(trace.Time, t.time(e.time))
+		trace.Stack = append(trace.Stack, stacks[i])
+	}
+	for _, device := range slices.Sorted(maps.Keys(traces)) {
+		t.out.Traces = append(t.out.Traces, *traces[device])
+		for _, address := range slices.Sorted(maps.Keys(live[device])) {
+			b := live[device][address]
+			t.out.Segments = append(t.out.Segments, mem.Segment{Device: device, Address: address, Size: b.Size, Large: b.Size > mem.MiB, Stack: b.Stack, Blocks: []mem.Block{b}})
+		}
+	}
+	t.out.Notes = append(t.out.Notes, "a profiler's trace says nothing of the allocator's own segments: each allocation that was not freed stands for one")
+}
+
+func (t *profilerTrace) name(device int) string {
+	if name, ok := t.out.DeviceNames[device]; ok {
+		return name
+	}
+	return fmt.Sprintf("GPU %d", device)
+}
+
+// devices numbers them: GPUs keep their index, others follow.
+func (t *profilerTrace) devices() map[profilerDevice]int {
+	const cpu, cuda = 0, 1
+	numbers := map[profilerDevice]int{}
+	next := 0
+	for _, e := range t.events {
+		if e.device.kind == cuda {
+			numbers[e.device] = e.device.index
+			next = max(next, e.device.index+1)
+		}
+	}
+	for _, e := range t.events {
+		if _, ok := numbers[e.device]; ok {
+			continue
+		}
+		numbers[e.device] = next
+		if t.out.DeviceNames == nil {
+			t.out.DeviceNames = map[int]string{}
+		}
+		name := "cpu"
+		if e.device.kind != cpu {
+			name = fmt.Sprintf("device %d of type %d", e.device.index, e.device.kind)
+		}
+		t.out.DeviceNames[next] = name
+		next++
+	}
+	return numbers
+}
+
+// stacks finds for every memory event the slices around it on its thread, by one sweep a thread.
+func (t *profilerTrace) stacks() []uint32 {
+	out := make([]uint32, len(t.events))
+	byThread := map[string][]int{}
+	for i, e := range t.events {
+		byThread[e.thread] = append(byThread[e.thread], i)
+	}
+	for thread, events := range byThread {
+		list := t.slices[thread]
+		sort.SliceStable(list, func(i, j int) bool {
+			return list[i].start < list[j].start || list[i].start == list[j].start && list[i].end > list[j].end
+		})
+		var open []slice
+		var innermost []uint32
+		next := 0
+		for _, i := range events {
+			at := t.events[i].time
+			for ; next < len(list) && list[next].start <= at; next++ {
+				open = append(inside(open, list[next].start), list[next])
+			}
+			open = inside(open, at)
+			innermost = innermost[:0]
+			for _, s := range slices.Backward(open) {
+				innermost = append(innermost, s.location)
+			}
+			out[i] = t.out.Stacks.Add(innermost)
+		}
+	}
+	return out
+}
+
+// inside drops the slices that ended before a moment.
+func inside(open []slice, at float64) []slice {
+	return slices.DeleteFunc(open, func(s slice) bool { return s.end < at })
+}
+
+func decodeProfilerTrace(r io.Reader, _ int64) (*Document, error) {
+	snapshot, err := ProfilerTrace(r)
+	if err != nil {
+		return nil, err
+	}
+	return &Document{Snapshot: snapshot, Notes: snapshot.Notes}, nil
+}
