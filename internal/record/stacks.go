@@ -3,8 +3,6 @@ package record
 import (
 	"encoding/binary"
 	"hash/maphash"
-	"strconv"
-	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/shm"
@@ -13,12 +11,29 @@ import (
 // stackTable numbers the stacks of a run: the same places in the same order are one stack,
 // whichever process they were seen in.
 type stackTable struct {
-	ids    map[string]uint32
+	ids    map[stackKey]uint32
+	texts  map[string]string // one copy of names and line tables that many processes have alike
 	define func(mem.StackDef)
+
+	seeds   [2]maphash.Seed
+	scratch []byte
 }
 
 func newStackTable(define func(mem.StackDef)) *stackTable {
-	return &stackTable{ids: map[string]uint32{}, define: define}
+	return &stackTable{
+		ids: map[stackKey]uint32{}, texts: map[string]string{}, define: define,
+		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+	}
+}
+
+// text returns the one copy of some bytes.
+func (t *stackTable) text(b []byte) string {
+	one, ok := t.texts[string(b)]
+	if !ok {
+		one = string(b)
+		t.texts[one] = one
+	}
+	return one
 }
 
 // id returns the number of a stack, innermost location first, and defines it at first sight.
@@ -26,7 +41,7 @@ func (t *stackTable) id(locations []mem.Location) uint32 {
 	if len(locations) == 0 {
 		return 0
 	}
-	key := stackKey(locations)
+	key := t.key(locations)
 	id, ok := t.ids[key]
 	if !ok {
 		id = uint32(len(t.ids) + 1)
@@ -39,21 +54,26 @@ func (t *stackTable) id(locations []mem.Location) uint32 {
 // resume takes over stacks that are numbered already, from 1 and without gaps.
 func (t *stackTable) resume(stacks map[uint32][]mem.Location) {
 	for id, locations := range stacks {
-		t.ids[stackKey(locations)] = id
+		t.ids[t.key(locations)] = id
 	}
 }
 
-func stackKey(locations []mem.Location) string {
-	var text strings.Builder
+// stackKey stands for the places of a stack: a hash, since the texts of some thousand stacks with
+// a hundred frames each would be most of what the engine holds. 128 bits do not meet by chance.
+type stackKey [2]uint64
+
+func (t *stackTable) key(locations []mem.Location) (key stackKey) {
+	text := t.scratch[:0]
 	for _, l := range locations {
-		text.WriteString(l.File)
-		text.WriteByte(0)
-		text.WriteString(l.Function)
-		text.WriteByte(0)
-		text.WriteString(strconv.Itoa(l.Line))
-		text.WriteByte(0)
+		text = append(append(text, l.File...), 0)
+		text = append(append(text, l.Function...), 0)
+		text = binary.AppendVarint(text, int64(l.Line))
 	}
-	return text.String()
+	t.scratch = text
+	for i, seed := range t.seeds {
+		key[i] = maphash.Bytes(seed, text)
+	}
+	return key
 }
 
 // stackReader names the raw stacks of one heap channel.
@@ -71,7 +91,7 @@ type code struct {
 	file, name string
 	firstLine  int32
 	python     uint16
-	table      []byte
+	table      string
 }
 
 // maxSeen bounds the memory of raw stacks; beyond it they are decoded anew.
@@ -83,7 +103,7 @@ func newStackReader(table *stackTable, native func(uint64) mem.Location) *stackR
 
 // learn remembers a code object.
 func (r *stackReader) learn(c *shm.Code) {
-	r.codes[c.ID] = code{string(c.File), string(c.Name), c.FirstLine, c.Python, append([]byte(nil), c.Table...)}
+	r.codes[c.ID] = code{r.table.text(c.File), r.table.text(c.Name), c.FirstLine, c.Python, r.table.text(c.Table)}
 }
 
 // id returns the number of a raw stack.
@@ -138,7 +158,7 @@ func (r *stackReader) location(f shm.Frame) mem.Location {
 	if !ok {
 		return mem.Location{File: "<unknown>"}
 	}
-	line, ok := shm.Line(c.python, c.table, c.firstLine, f.Lasti)
+	line, ok := shm.Line(c.python, []byte(c.table), c.firstLine, f.Lasti)
 	if !ok {
 		line = int(c.firstLine)
 	}
