@@ -90,3 +90,33 @@ func TestMemrayTable(t *testing.T) {
 		t.Errorf("a count that is none: %v", err)
 	}
 }
+
+// TestJAX reads a profile that JAX wrote: three arrays of 1 MiB from make() and a product of 4 MiB.
+func TestJAX(t *testing.T) {
+	data, err := os.ReadFile("testdata/jax-device-memory.pb.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Decode(bytes.NewReader(data), "memory.prof")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := d.Profile
+	bySite := map[string]int64{}
+	for _, s := range p.Samples {
+		for _, l := range p.Stacks.Frames(s.Stack) {
+			if strings.HasSuffix(l.File, "/jp.py") {
+				bySite[l.Function] += s.Values[p.Default]
+			}
+		}
+		if kind := s.Labels["kind"]; kind != "buffer" && kind != "executable" {
+			t.Errorf("labels %v", s.Labels)
+		}
+	}
+	if bySite["make"] != 3<<20 || bySite["<module>"] != 7<<20 {
+		t.Errorf("bytes by function %v, want make 3 MiB of 7", bySite)
+	}
+	if p.Kinds[p.Default] != (mem.ProfileKind{Name: "space", Unit: mem.UnitBytes}) || p.Kinds[0].Name != "allocations" {
+		t.Errorf("kinds %+v, shown first %d", p.Kinds, p.Default)
+	}
+}
