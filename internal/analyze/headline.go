@@ -25,6 +25,9 @@ func headline(in *Input, r *Report) {
 
 func (in *Input) verdict(r *Report) string {
 	var b strings.Builder
+	if r.Imagined != nil {
+		return r.Imagined.sentenceAll() + "."
+	}
 	in.verdictOOM(&b, r)
 	in.verdictPeak(&b, r)
 	in.verdictGrowth(&b, r)

@@ -63,7 +63,8 @@ func (e *Engine) Run(o RunOptions) (*RunResult, error) {
 	}
 	restore := lean()
 	result := &RunResult{}
-	engine, files, writer, err := e.place(&o, result)
+	info := mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: "run", Label: mem.Measured, StartMono: 1}
+	engine, files, writer, err := e.place(info, result)
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -123,8 +124,7 @@ func lean() (restore func()) {
 
 // place opens a recording. Where the data directory cannot be written, it goes to a folder that can:
 // a run of hours is not to fail for that.
-func (e *Engine) place(o *RunOptions, result *RunResult) (*Engine, *store.Files, store.Writer, error) {
-	info := mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: "run", Label: mem.Measured, StartMono: 1}
+func (e *Engine) place(info mem.RunInfo, result *RunResult) (*Engine, *store.Files, store.Writer, error) {
 	files := e.store()
 	writer, err := files.Create(info)
 	if err == nil || !errors.Is(err, store.ErrPlace) {

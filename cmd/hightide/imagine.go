@@ -1,0 +1,184 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"hightide/internal/engine"
+
+	"github.com/spf13/cobra"
+)
+
+// imagineFlags are the flags of imagine as they are written.
+type imagineFlags struct {
+	gpu         string
+	catalogue   []string
+	gpus        int
+	memory      string
+	steps       string
+	allocConf   string
+	sandbox     bool
+	fakeWeights bool
+	sizes       string
+	readValue   string
+	world       int
+	play        string
+	vary        bool
+	suggest     bool
+	noSuggest   bool
+
+	name     string
+	tags     []string
+	out      string
+	duration time.Duration
+	stacks   bool
+	json     string
+	quiet    bool
+	open     bool
+}
+
+func imagineCommand(a *app) *cobra.Command {
+	var f imagineFlags
+	c := &cobra.Command{
+		Use:   "imagine [flags] [--] COMMAND...",
+		Short: "Run a PyTorch program on GPUs nobody needs to own, and say whether it fits",
+		Long: `Run a PyTorch program on GPUs nobody needs to own, and say whether it fits.
+
+The program runs unmodified, with its own Python and PyTorch and the real caching allocator; calls
+to the GPU are answered by imaginary ones that keep the books of device memory and run no kernel. A
+training stops by itself once its peak was steady over three optimizer steps. Losses are zero, and
+times say nothing about the GPU. What the answer rests on, and what it leaves open, is named by line.
+
+Where a program does not fit, what could make it fit is tried before it is suggested. A recording
+like any other: show, report and export work on it, and the allocator's snapshot in the run's folder
+opens in PyTorch's memory viewer.
+
+Exit codes: 0 fits (also tightly), 1 out of memory, 5 the program failed for a reason of its own (its
+code is in the JSON), 2 wrong usage, 3 no such GPU, 4 this machine or this PyTorch cannot imagine,
+125 hightide itself failed; a signal that ended the program ends hightide too.`,
+		Example: `  hightide imagine --gpu a10 -- python train.py
+  hightide imagine --gpu all -- python train.py
+  hightide imagine --gpu h100-sxm --gpus 8 -- torchrun --nproc-per-node 8 train.py
+  hightide imagine --gpu h100-sxm --world-size 1024 --play 0,1,1023 -- torchrun train.py
+  hightide imagine --memory 24GiB --json=verdict.json --quiet -- python train.py --batch-size 32`,
+		RunE: func(c *cobra.Command, args []string) error { return f.run(a, c, args) },
+	}
+	flags := c.Flags()
+	flags.SetInterspersed(false) // what follows the command belongs to it
+	flags.StringVar(&f.gpu, "gpu", "", "`name` of a GPU as in hightide gpus, or all (default h100-sxm)")
+	flags.StringArrayVar(&f.catalogue, "catalogue", nil, "a `file` with more GPUs, TOML or CSV; may be given several times")
+	flags.IntVar(&f.gpus, "gpus", 0, "how many of them the machine has (default 1)")
+	flags.StringVar(&f.memory, "memory", "", "another `size` of their memory, as 24GiB")
+	flags.StringVar(&f.steps, "steps", "auto", "stop after that many optimizer steps; auto: once the peak is steady; 0: run to the end")
+	flags.StringVar(&f.allocConf, "alloc-conf", "", "`setting` of PyTorch's allocator, as expandable_segments:True")
+	flags.BoolVar(&f.sandbox, "sandbox", false, "what the program writes goes to a folder that is deleted")
+	flags.BoolVar(&f.fakeWeights, "fake-weights", false, "weights that are not on this machine are made up in the right shapes")
+	flags.StringVar(&f.sizes, "data-sizes", "upper", "sizes that depend on data: upper (their bound), zero, or a `fraction`")
+	flags.StringVar(&f.readValue, "read-value", "", "`number` that the program reads where a GPU would have computed one (default 0)")
+	flags.IntVar(&f.world, "world-size", 0, "imagine a cluster of that many ranks and play some of them, a process each")
+	flags.StringVar(&f.play, "play", "", "which `ranks` to play (default the first two and the last)")
+	flags.BoolVar(&f.vary, "vary", false, "also run with conditions changed that matter: allocator, attention, compile caches, data-dependent sizes")
+	flags.BoolVar(&f.suggest, "suggest", true, "where it does not fit, try what would make it fit")
+	flags.BoolVar(&f.noSuggest, "no-suggest", false, "do not")
+	flags.StringVar(&f.name, "name", "", "name of the run, for later commands")
+	flags.StringArrayVar(&f.tags, "tag", nil, "tag as `key=value`; may be given several times")
+	flags.StringVar(&f.out, "out", "", "also leave the recording in this `file`")
+	flags.DurationVar(&f.duration, "duration", 0, "stop after that time, as in 90s")
+	flags.BoolVar(&f.stacks, "stacks", false, "also sample the host heap with Python stacks")
+	flags.StringVar(&f.json, "json", "", "print the result as JSON; with =`FILE` into a file (alone, the program's standard output goes to standard error)")
+	flags.Lookup("json").NoOptDefVal = jsonToStdout
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no status line and no report on the terminal")
+	flags.BoolVar(&f.open, "open", false, "open the HTML report in a browser")
+	return c
+}
+
+func (f *imagineFlags) run(a *app, c *cobra.Command, args []string) error {
+	shared := &runFlags{json: f.json}
+	args, err := shared.jsonFile(c, args)
+	if err != nil {
+		return err
+	}
+	f.json = shared.json
+	if len(args) == 0 {
+		return engine.UsageError("for example: hightide imagine --gpu a10 -- python train.py", "no command to imagine")
+	}
+	options, err := f.options(args)
+	if err != nil {
+		return err
+	}
+	view := newView(a.stderr, f.quiet, false)
+	options.OnStatus, options.OnAlert, options.OnPause = view.status, view.say, view.hide
+	options.OnProgress = func(done, all int, text string) {
+		if !f.quiet {
+			view.hide()
+			fmt.Fprintf(a.stderr, "hightide: %d of %d  %s\n", done, all, text)
+		}
+	}
+	result, err := a.engine().Imagine(c.Context(), options)
+	view.hide()
+	if err != nil {
+		return err
+	}
+	if err := f.print(a, result); err != nil {
+		return err
+	}
+	return f.end(result)
+}
+
+func (f *imagineFlags) options(args []string) (engine.ImagineOptions, error) {
+	run, err := (&runFlags{name: f.name, tags: f.tags, out: f.out, duration: f.duration, stacks: f.stacks, interval: 100 * time.Millisecond, json: f.json}).options(args)
+	o := engine.ImagineOptions{
+		RunOptions: run, GPU: f.gpu, Catalogue: f.catalogue, GPUs: f.gpus, Steps: f.steps, AllocConf: f.allocConf, Sandbox: f.sandbox,
+		FakeWeights: f.fakeWeights, Sizes: f.sizes, ReadValue: f.readValue, World: f.world, PlayList: f.play, Vary: f.vary, NoSuggest: f.noSuggest || !f.suggest,
+	}
+	if err == nil && f.memory != "" {
+		o.Memory, err = engine.ParseSize(f.memory)
+	}
+	return o, err
+}
+
+// print shows the verdict on stderr and JSON where it was asked for.
+func (f *imagineFlags) print(a *app, result *engine.ImagineResult) error {
+	for _, note := range result.Notes {
+		fmt.Fprintf(a.stderr, "hightide: %s\n", note)
+	}
+	if !f.quiet && result.Report != nil {
+		printReport(a.stderr, &result.RunResult)
+	}
+	if f.open && result.HTML != "" {
+		if err := openInBrowser(result.HTML); err != nil {
+			fmt.Fprintf(a.stderr, "hightide: cannot open a browser: %v\n", err)
+		}
+	}
+	if f.json == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(result.ImagineSummary(), "", "  ")
+	if err != nil {
+		return fmt.Errorf("write result as JSON: %w", err)
+	}
+	text = append(text, '\n')
+	if f.json == jsonToStdout {
+		_, err = a.stdout.Write(text)
+	} else {
+		err = os.WriteFile(f.json, text, 0o644)
+	}
+	if err != nil {
+		return engine.InputError("name a file that can be written", "write result as JSON: %w", err)
+	}
+	return nil
+}
+
+// end turns the verdict into how we end.
+func (f *imagineFlags) end(result *engine.ImagineResult) error {
+	if signal, ok := result.Outcome.Signal.Get(); ok && !result.Judged() {
+		engine.Die(int(signal))
+		return exitStatus(128 + signal)
+	}
+	if code := result.ExitCode(); code != 0 {
+		return exitStatus(code)
+	}
+	return nil
+}

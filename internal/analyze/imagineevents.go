@@ -1,0 +1,227 @@
+package analyze
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// Kinds of the events that the engine adds to an imagined recording after the run; their fact "json"
+// holds the type named.
+const (
+	KindImaginedDevice = "imagine.device"    // ImaginedDevice
+	KindDeviceProcess  = "imagine.process"   // DeviceProcessFacts
+	KindImaginedCall   = "imagine.call"      // CallFacts
+	KindImaginedTry    = "imagine.try"       // Try
+	KindImaginedVary   = "imagine.variation" // Try
+	KindImaginedGPU    = "imagine.gpu"       // GPUVerdict
+	KindImaginedRead   = "imagine.read"      // ReadBack, as the device saw it
+)
+
+// DeviceProcessFacts is what the books say of a process on a device.
+type DeviceProcessFacts struct {
+	Device string           `json:"device"` // "nvidia:0", of a played rank "rank 127 nvidia:7"
+	Index  int              `json:"index"`
+	Used   int64            `json:"peak_used_bytes"`
+	Parts  map[string]int64 `json:"parts_bytes"` // at its peak, by shm.DeviceKindNames
+	Played bool             `json:"played"`
+}
+
+// CallFacts counts calls of a library function that is not modelled.
+type CallFacts struct {
+	Name    string `json:"name"`
+	Count   uint64 `json:"count"`
+	Refused bool   `json:"refused"`
+}
+
+// EngineEvent wraps what the engine found out into an event.
+func EngineEvent(kind string, time int64, process uint32, text string, value any) mem.Event {
+	data, err := json.Marshal(value)
+	if err != nil {
+		data = []byte("{}") // plain values: it cannot fail
+	}
+	return mem.Event{Kind: kind, Time: time, Process: process, Text: text, Facts: map[string]string{"json": string(data)}}
+}
+
+// imaginedEvents takes in what agent, books and engine said. Of records with one key the last stands.
+func (in *Input) imaginedEvents(v *Imagined) {
+	policies, reads, agentReads := newLatest[Policy](), newLatest[ReadBack](), newLatest[ReadBack]()
+	missing, fakes, redirected := newLatest[Unreached](), newLatest[FakeWeights](), newLatest[string]()
+	gpus := newLatest[GPUVerdict]()
+	for _, e := range in.Run.Events {
+		where := mem.Location{}
+		if e.Where != nil {
+			where = *e.Where
+		}
+		process := itoa(int64(e.Process))
+		at := process + " " + where.File + ":" + strconv.Itoa(where.Line)
+		switch e.Kind {
+		case "imagine.policy":
+			policies.put(at+e.Facts["op"], Policy{e.Facts["op"], e.Facts["policy"], where.File, where.Line, fact(e, "count").Or(1), fact(e, "elements").Or(0)})
+		case "imagine.readback":
+			agentReads.put(at, ReadBack{where.File, where.Line, where.Function, fact(e, "count").Or(1), mem.Bytes(fact(e, "bytes").Or(0))})
+		case "imagine.not_reached":
+			missing.put(e.Facts["what"], Unreached{e.Facts["what"], e.Text, where.File, where.Line})
+		case "imagine.fake":
+			fakes.put(e.Facts["what"]+e.Facts["name"], FakeWeights{e.Facts["what"], e.Facts["name"], mem.Bytes(fact(e, "bytes").Or(0))})
+		case "imagine.redirected":
+			redirected.put(e.Facts["path"], e.Facts["path"])
+		case "imagine.condition":
+			v.Conditions[e.Facts["name"]] = e.Facts["value"]
+		case "imagine.switch":
+			v.Conditions["switch "+e.Facts["name"]] = strings.TrimSpace(map[string]string{"true": "applied"}[e.Facts["applied"]] + " " + e.Text)
+		case "imagine.categories":
+			in.categories(v, e)
+		case "stop":
+			v.StoppedFor = e.Text
+		case KindImaginedRead:
+			var read ReadBack
+			if json.Unmarshal([]byte(e.Facts["json"]), &read) == nil {
+				reads.put(process+" "+read.File+":"+strconv.Itoa(read.Line), read)
+			}
+		case KindImaginedDevice:
+			var device ImaginedDevice
+			if json.Unmarshal([]byte(e.Facts["json"]), &device) == nil && device.Total > 0 {
+				v.Devices = append(v.Devices, device)
+			}
+		case KindImaginedCall:
+			var call CallFacts
+			if json.Unmarshal([]byte(e.Facts["json"]), &call) == nil {
+				v.Calls[call.Name] += call.Count
+				if call.Refused && !slices.Contains(v.Refused, call.Name) {
+					v.Refused = append(v.Refused, call.Name)
+				}
+			}
+		case KindImaginedTry, KindImaginedVary:
+			var try Try
+			if json.Unmarshal([]byte(e.Facts["json"]), &try) == nil {
+				if e.Kind == KindImaginedTry {
+					v.Tries = append(v.Tries, try)
+				} else {
+					v.Variations = append(v.Variations, try)
+				}
+			}
+		case KindImaginedGPU:
+			var gpu GPUVerdict
+			if json.Unmarshal([]byte(e.Facts["json"]), &gpu) == nil {
+				gpus.put(gpu.GPU, gpu)
+			}
+		}
+	}
+	v.Policies, v.NotReached, v.FakeWeights, v.Redirected = mergePolicies(policies.all()), missing.all(), fakes.all(), redirected.all()
+	v.All = gpus.all()
+	v.ReadBacks = mergeReads(reads.all())
+	if len(v.ReadBacks) == 0 {
+		v.ReadBacks = mergeReads(agentReads.all())
+	}
+	for _, read := range v.ReadBacks {
+		v.ReadBack += read.Bytes
+	}
+	in.frameworkConditions(v)
+}
+
+// frameworkConditions are those that the process itself told.
+func (in *Input) frameworkConditions(v *Imagined) {
+	for _, p := range in.Run.Processes {
+		for name, version := range p.Frameworks {
+			v.Conditions[name] = version
+		}
+		if p.Python != "" {
+			v.Conditions["python"] = p.Python
+		}
+		for _, key := range []string{"torch.cuda", "amp", "compile"} {
+			if value := p.Facts[key]; value != "" {
+				v.Conditions[key] = value
+			}
+		}
+	}
+	for key, name := range map[string]string{"alloc_conf": "allocator setting", "sizes": "data-dependent sizes", "read_value": "values read back"} {
+		if value := in.Run.Info.Options[key]; value != "" {
+			v.Conditions[name] = value
+		}
+	}
+}
+
+// categoryNames in the order people read them.
+var categoryNames = []string{"parameters", "gradients", "optimizer", "buffers", "inputs", "activations", "temporaries", "workspaces", "other"}
+
+// categories of the process and device that had most allocated.
+func (in *Input) categories(v *Imagined, e mem.Event) {
+	var sum, most mem.Bytes
+	for _, c := range v.Categories {
+		most += c.Bytes
+	}
+	var all []Category
+	for _, name := range categoryNames {
+		if bytes, ok := fact(e, name).Get(); ok {
+			all = append(all, Category{name, mem.Bytes(bytes)})
+			sum += mem.Bytes(bytes)
+		}
+	}
+	if sum < most {
+		return
+	}
+	v.Categories = all
+	v.CategoryBasis = strings.TrimSpace(e.Facts["device"])
+	if p := in.Run.Process(e.Process); p != nil && p.Rank.Known() {
+		v.CategoryBasis = in.processName(e.Process) + " " + v.CategoryBasis
+	}
+	if phase := mem.Phase(e.Facts["phase"]); slices.Contains(mem.Phases, phase) {
+		v.PeakPhase = phase
+	}
+	v.PeakStep = fact(e, "step")
+}
+
+// mergePolicies adds up those of several processes at one line.
+func mergePolicies(all []Policy) []Policy {
+	var merged []Policy
+	for _, p := range all {
+		i := slices.IndexFunc(merged, func(m Policy) bool { return m.Op == p.Op && m.File == p.File && m.Line == p.Line })
+		if i < 0 {
+			merged = append(merged, p)
+			continue
+		}
+		merged[i].Count += p.Count
+		merged[i].Elements = max(merged[i].Elements, p.Elements)
+	}
+	slices.SortStableFunc(merged, func(a, b Policy) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
+	return merged
+}
+
+func mergeReads(all []ReadBack) []ReadBack {
+	var merged []ReadBack
+	for _, r := range all {
+		i := slices.IndexFunc(merged, func(m ReadBack) bool { return m.File == r.File && m.Line == r.Line })
+		if i < 0 {
+			merged = append(merged, r)
+			continue
+		}
+		merged[i].Count += r.Count
+		merged[i].Bytes += r.Bytes
+	}
+	slices.SortStableFunc(merged, func(a, b ReadBack) int { return cmp.Compare(b.Count, a.Count) })
+	return merged
+}
+
+// latest keeps the last value of each key, in the order of first sight.
+type latest[T any] struct {
+	index map[string]int
+	list  []T
+}
+
+func newLatest[T any]() *latest[T] { return &latest[T]{index: map[string]int{}} }
+
+func (l *latest[T]) put(key string, value T) {
+	if i, ok := l.index[key]; ok {
+		l.list[i] = value
+		return
+	}
+	l.index[key] = len(l.list)
+	l.list = append(l.list, value)
+}
+
+func (l *latest[T]) all() []T { return l.list }

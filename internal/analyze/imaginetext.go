@@ -1,0 +1,273 @@
+package analyze
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// Sentence is the verdict for people.
+func (v *Imagined) Sentence() string {
+	on := v.GPUName
+	if v.GPUs > 1 {
+		on = fmt.Sprintf("%d × %s", v.GPUs, on)
+	}
+	used, room := mem.Bytes(v.Used.Or(0)), mem.Bytes(v.Headroom.Or(0))
+	switch v.Verdict {
+	case VerdictFits:
+		return fmt.Sprintf("Fits on %s: %v of %v in use at the peak, %v to spare (%s)", on, used, v.Total, room, v.Label)
+	case VerdictTight:
+		return fmt.Sprintf("Fits on %s, but tightly: %v of %v in use at the peak leaves %v, less than the %v below which other drivers, settings or versions may not fit (%s)",
+			on, used, v.Total, room, v.Tight, v.Label)
+	case VerdictOOM:
+		text := fmt.Sprintf("Does not fit on %s: out of memory", on)
+		if step, ok := v.FailedStep.Get(); ok {
+			text += fmt.Sprintf(" in step %d", step+1)
+		}
+		return text + fmt.Sprintf(", %v in use of %v (%s)", used, v.Total, v.Label)
+	case VerdictUnused:
+		return fmt.Sprintf("No verdict: the program touched no GPU, though it could see %s", on)
+	}
+	return fmt.Sprintf("No verdict on %s: the program failed for a reason of its own", on)
+}
+
+// sentenceAll is the verdict over a catalogue.
+func (v *Imagined) sentenceAll() string {
+	fits, judged := 0, 0
+	var cheapest, smallest *GPUVerdict
+	for i := range v.All {
+		g := &v.All[i]
+		if g.Verdict == VerdictNone || g.Verdict == VerdictFailed || g.Verdict == VerdictUnused {
+			continue
+		}
+		judged++
+		if !g.Fits() {
+			continue
+		}
+		fits++
+		if g.Verdict == VerdictFits && g.Price > 0 && (cheapest == nil || g.Price < cheapest.Price) {
+			cheapest = g
+		}
+		if smallest == nil || g.Total < smallest.Total {
+			smallest = g
+		}
+	}
+	if judged == 0 {
+		return v.Sentence()
+	}
+	text := fmt.Sprintf("Fits on %d of %d GPUs (%s)", fits, judged, v.Label)
+	if cheapest != nil {
+		text += fmt.Sprintf("; the cheapest with room to spare is %s at $%.2f an hour", cheapest.GPU, cheapest.Price)
+	}
+	if smallest != nil && (cheapest == nil || smallest.GPU != cheapest.GPU) {
+		text += fmt.Sprintf("; the smallest is %s with %v", smallest.GPU, smallest.Total)
+	}
+	return text
+}
+
+// imaginedTables puts the verdict into words and tables.
+func (in *Input) imaginedTables(r *Report, v *Imagined) {
+	r.table(gpuVerdictTable("gpus", "On every GPU of the catalogue, cheapest that fits first", v.All))
+	r.table(in.usageTable(v))
+	if len(v.Categories) > 0 {
+		t := Table{Name: "categories", Title: "What the peak of " + v.CategoryBasis + " was made of", Columns: []Column{text("what", "what"), bytesColumn("bytes", "bytes", mem.Imagined), {"share", "share", mem.UnitMilli, ""}}}
+		var sum mem.Bytes
+		for _, c := range v.Categories {
+			sum += c.Bytes
+		}
+		for _, c := range v.Categories {
+			t.Rows = append(t.Rows, []Cell{c.Name, int64(c.Bytes), int64(c.Bytes * 1000 / max(sum, 1))})
+		}
+		r.table(t)
+	}
+	r.table(linesTable(v.Lines))
+	r.table(tryTable("tries", "What was tried", v.Tries))
+	r.table(tryTable("variations", "With one condition changed", v.Variations))
+	r.table(rankTable(v.Ranks))
+	in.imaginedNotes(r, v)
+}
+
+// usageTable is the arithmetic behind the verdict.
+func (in *Input) usageTable(v *Imagined) Table {
+	t := Table{Name: "imagined", Title: fmt.Sprintf("Memory of %s", v.GPUName), Columns: []Column{text("what", "what"), bytesColumn("bytes", "bytes", ""), text("label", "label")}}
+	row := func(what string, bytes mem.Optional, label mem.Label) {
+		if b, ok := bytes.Get(); ok {
+			t.Rows = append(t.Rows, []Cell{what, b, string(label)})
+		}
+	}
+	if !v.Used.Known() {
+		return t
+	}
+	row("peak allocated by tensors", v.Allocated, mem.Imagined)
+	row("peak reserved by the allocator", v.Reserved, mem.Imagined)
+	for _, name := range []string{"context", "cublas", "cudnn", "nccl", "pools", "other"} {
+		var most int64
+		for _, rank := range v.Ranks {
+			most = max(most, rank.Parts[name])
+		}
+		if most > 0 {
+			row(partNames[name], mem.Some(most), mem.Estimated)
+		}
+	}
+	row("peak in use on the device", v.Used, mem.Imagined)
+	row("the device has", mem.Some(int64(v.Total)), catalogueLabel(in))
+	row("headroom", v.Headroom, mem.Imagined)
+	return t
+}
+
+var partNames = map[string]string{"context": "context and libraries, beside the allocator", "cublas": "cuBLAS, beside the allocator",
+	"cudnn": "cuDNN, beside the allocator", "nccl": "NCCL buffers", "pools": "stream-ordered pools", "other": "other device memory"}
+
+// catalogueLabel is how the size of the GPU was come by.
+func catalogueLabel(in *Input) mem.Label {
+	if label := mem.Label(in.Run.Info.Options["total_label"]); label != "" {
+		return label
+	}
+	return mem.Measured
+}
+
+func gpuVerdictTable(name, title string, all []GPUVerdict) Table {
+	t := Table{Name: name, Title: title, Columns: []Column{text("gpu", "gpu"), text("verdict", "verdict"), bytesColumn("total", "memory", ""),
+		bytesColumn("used", "peak used", ""), bytesColumn("headroom", "headroom", ""), text("price", "$/h"), text("label", "label"), text("note", "note")}}
+	for _, g := range all {
+		cost := Cell(nil)
+		if g.Price > 0 {
+			cost = fmt.Sprintf("%.2f", g.Price)
+		}
+		t.Rows = append(t.Rows, []Cell{g.GPU, verdictWord(g.Verdict), int64(g.Total), cell(g.Used), cell(g.Headroom), cost, textCell(string(g.Label)), textCell(g.Note)})
+	}
+	return t
+}
+
+func tryTable(name, title string, tries []Try) Table {
+	t := Table{Name: name, Title: title, Columns: []Column{text("what", "what"), text("verdict", "verdict"), bytesColumn("allocated", "allocated", ""),
+		bytesColumn("reserved", "reserved", ""), bytesColumn("used", "peak used", ""), bytesColumn("headroom", "headroom", ""), text("label", "label"), text("note", "note")}}
+	for _, try := range tries {
+		t.Rows = append(t.Rows, []Cell{try.What, verdictWord(try.Verdict), cell(try.Allocated), cell(try.Reserved), cell(try.Used), cell(try.Headroom), string(try.Label), textCell(try.Note)})
+	}
+	return t
+}
+
+func verdictWord(verdict string) string {
+	switch verdict {
+	case VerdictOOM:
+		return "out of memory"
+	case VerdictNone:
+		return "not usable"
+	case VerdictUnused:
+		return "no GPU used"
+	}
+	return verdict
+}
+
+func rankTable(ranks []RankUse) Table {
+	t := Table{Name: "ranks", Title: "Memory by rank", Columns: []Column{text("rank", "rank"), text("device", "device"), bytesColumn("allocated", "allocated", mem.Imagined),
+		bytesColumn("reserved", "reserved", mem.Imagined), bytesColumn("used", "peak used", mem.Imagined), text("how", "how")}}
+	if len(ranks) < 2 && (len(ranks) == 0 || !ranks[0].Played) {
+		return t
+	}
+	for _, rank := range ranks {
+		name, how := "process "+itoa(int64(rank.Process)), "started"
+		if n, ok := rank.Rank.Get(); ok {
+			name = itoa(n)
+			if world, ok := rank.World.Get(); ok {
+				name += " of " + itoa(world)
+			}
+		}
+		if rank.Played {
+			how = "played alone"
+		}
+		t.Rows = append(t.Rows, []Cell{name, rank.Device, cell(rank.Allocated), cell(rank.Reserved), int64(rank.Used), how})
+	}
+	return t
+}
+
+func linesTable(lines []HeldLine) Table {
+	t := Table{Name: "peak-lines", Title: "Lines that held the peak", Columns: []Column{text("site", "line"), text("function", "function"), bytesColumn("bytes", "held", mem.Imagined), countColumn("blocks", "blocks")}}
+	for _, l := range lines {
+		t.Rows = append(t.Rows, []Cell{lineName(mem.Location{File: l.File, Line: l.Line}), textCell(l.Function), int64(l.Bytes), l.Blocks})
+	}
+	return t
+}
+
+// imaginedNotes names what the answer rests on and what it leaves open.
+func (in *Input) imaginedNotes(r *Report, v *Imagined) {
+	if len(v.Conditions) > 0 {
+		var parts []string
+		for _, key := range sortedNames(v.Conditions) {
+			parts = append(parts, key+" "+v.Conditions[key])
+		}
+		r.note("Conditions of this answer: " + strings.Join(parts, ", ") + ".")
+	}
+	for _, p := range limited(v.Policies, 12) {
+		r.note(fmt.Sprintf("The size of %s at %s depends on data that was never computed: %s was taken, %s.", p.Op, lineName(mem.Location{File: p.File, Line: p.Line}), policyWords(p.Policy), times(p.Count)))
+	}
+	for _, b := range limited(v.ReadBacks, 8) {
+		r.note(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: shapes that depend on it may differ.", b.Bytes, times(b.Count), lineName(mem.Location{File: b.File, Line: b.Line})))
+	}
+	if names := sortedNames(v.Calls); len(names) > 0 {
+		shown := limited(names, 8)
+		for i, name := range shown {
+			shown[i] = fmt.Sprintf("%s (%s)", name, times(int64(v.Calls[name])))
+		}
+		more := ""
+		if left := len(names) - len(shown); left > 0 {
+			more = fmt.Sprintf(" and %d more", left)
+		}
+		r.note("Calls that were answered without being modelled: " + strings.Join(shown, ", ") + more + ".")
+	}
+	if len(v.Refused) > 0 {
+		r.note("Calls that failed by name, because their output is not modelled: " + strings.Join(v.Refused, ", ") + ".")
+	}
+	for _, f := range limited(v.FakeWeights, 6) {
+		r.note(fmt.Sprintf("Weights made up in the right shapes: %s by %s.", f.Name, f.What))
+	}
+	if len(v.Redirected) > 0 {
+		r.note("Writes that went to the sandbox: " + strings.Join(limited(v.Redirected, 5), ", ") + ".")
+	}
+	for _, n := range limited(v.NotReached, 8) {
+		where := ""
+		if n.File != "" {
+			where = " (" + lineName(mem.Location{File: n.File, Line: n.Line}) + ")"
+		}
+		note := "Not reached before the early stop: " + n.What + where
+		if n.Text != "" {
+			note += ": " + firstLine(n.Text, 160)
+		}
+		r.note(note + ".")
+	}
+	if v.StoppedFor == "steady" {
+		r.note("Stopped early: the peak was steady over three optimizer steps.")
+	}
+	r.note("Kernels were not run: values are zeros, and times say nothing about the GPU.")
+}
+
+func policyWords(policy string) string {
+	switch policy {
+	case "upper":
+		return "its upper bound"
+	case "zero":
+		return "nothing"
+	}
+	return policy + " of its upper bound"
+}
+
+func times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return Count(n) + " times"
+}
+
+func limited[T any](all []T, n int) []T { return slices.Clone(all[:min(len(all), n)]) }
+
+func sortedNames[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,430 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"hightide/internal/analyze"
+	"hightide/internal/gpus"
+	"hightide/internal/mem"
+	"hightide/internal/record"
+	"hightide/internal/store"
+)
+
+// ImagineOptions of Imagine; only Command, Env and GPU are needed. Of RunOptions, Steps is not looked at:
+// Steps below has its place.
+type ImagineOptions struct {
+	RunOptions
+	GPU         string    // slug or name, or "all"
+	Catalogue   []string  // files with more GPUs
+	GPUs        int       // of that model on this machine; 0: one, with World as many as a node has
+	Memory      mem.Bytes // instead of the catalogue's; 0: the catalogue's
+	Steps       string    // "auto", a number, or "0" for all
+	AllocConf   string    // as PYTORCH_ALLOC_CONF
+	Sandbox     bool      // the program's writes go to a folder that is deleted
+	FakeWeights bool
+	Sizes       string // upper, zero or a fraction
+	ReadValue   string // a number: what the host reads where a kernel would have written
+	World       int    // ranks of the imagined cluster; 0: what the command starts
+	PlayList    string // of World, which ranks to play: "0,1,127"
+	Play        []int  // PlayList, read; set by Imagine
+	Vary        bool
+	NoSuggest   bool
+
+	OnProgress func(done, all int, text string)
+}
+
+// ImagineResult is what came of it. Verdict is nil where the recording could not be read back.
+type ImagineResult struct {
+	RunResult
+	Verdict *analyze.Imagined
+}
+
+// ExitProgram: the imagined program failed for a reason of its own, so there is no verdict.
+const ExitProgram = 5
+
+// session is one call of Imagine.
+type session struct {
+	engine    *Engine
+	o         *ImagineOptions
+	id        string
+	python    Python // zero where the command does not tell
+	catalogue *gpus.Catalogue
+	helpers   *imagineHelpers
+	ctx       context.Context
+	trials    int32
+	done, all int
+}
+
+// Imagine runs a program on GPUs that nobody needs to own, records it and says whether it fits. An
+// error means that there is no run; what came of a run that there was is in the result.
+func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult, error) {
+	s := &session{engine: e, o: &o}
+	t, err := s.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	s.ctx = ctx
+	restore := lean()
+	defer restore()
+	result := &ImagineResult{}
+	info := mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: "imagine", Label: mem.Imagined, StartMono: 1}
+	place, files, writer, err := e.place(info, &result.RunResult)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer files.Close()
+	result.ID, result.Dir, result.File = writer.ID(), writer.Dir(), writer.File()
+	s.id = writer.ID()
+	if s.helpers, err = prepareHelpers(result.Dir); err != nil {
+		_ = writer.Close()
+		_ = files.Remove(result.ID)
+		return nil, err
+	}
+	err = s.record(t, writer, result)
+	if closing := writer.Close(); closing != nil {
+		result.Notes = append(result.Notes, closing.Error())
+	}
+	if err != nil {
+		_ = files.Remove(result.ID)
+		return nil, err
+	}
+	if o.HTML || o.Out != "" || result.File != "" {
+		place.conclude(&o.RunOptions, files, &result.RunResult)
+	}
+	if result.Report != nil && result.Report.Imagined != nil {
+		result.Verdict = result.Report.Imagined
+	}
+	return result, nil
+}
+
+// record runs the program, then whatever else is to be tried, and writes all of it into one recording.
+func (s *session) record(t trial, writer store.Writer, result *ImagineResult) error {
+	sandbox := ""
+	if s.o.Sandbox {
+		dir, err := os.MkdirTemp("", "hightide-sandbox-")
+		if err != nil {
+			return EnvironmentError("is the temporary folder full?", "make a sandbox: %w", err)
+		}
+		defer os.RemoveAll(dir)
+		sandbox = dir
+	}
+	options, vendor := s.recordOptions(&t, s.id, result.Dir, sandbox)
+	options.JSONOut, options.Alerts, options.OnStatus, options.OnAlert, options.OnPause = s.o.JSONOnStdout, nil, s.o.OnStatus, s.o.OnAlert, s.o.OnPause
+	if s.o.SnapshotOn != "" {
+		options.SnapshotOn = s.o.SnapshotOn
+	}
+	main, err := s.observe(options, vendor, writer)
+	if err != nil {
+		return err
+	}
+	result.Outcome, result.Verdict = main.outcome, main.Imagined
+	if err := s.usable(main); err != nil {
+		return err
+	}
+	for _, event := range s.further(t, main) {
+		if err := writer.Write(event); err != nil {
+			result.Notes = append(result.Notes, err.Error())
+			break
+		}
+	}
+	return nil
+}
+
+// further makes the runs beside the first one and returns what the recording is to hold of them.
+func (s *session) further(t trial, main *trialResult) []mem.Event {
+	if main.outcome.Signal.Known() {
+		return nil
+	}
+	at := main.run.Start()
+	if main.run.End != nil {
+		at = main.run.End.Time
+	}
+	var events []mem.Event
+	add := func(kind string, value any) {
+		events = append(events, analyze.EngineEvent(kind, at, 0, "", value))
+	}
+	switch {
+	case s.o.GPU == allGPUs && main.Verdict != analyze.VerdictFailed:
+		for _, v := range s.everyGPU(t, main) {
+			add(analyze.KindImaginedGPU, v)
+		}
+	case main.Verdict == analyze.VerdictOOM && !s.o.NoSuggest:
+		for _, try := range s.suggest(t, main) {
+			add(analyze.KindImaginedTry, try)
+		}
+	}
+	if s.o.Vary && main.Verdict != analyze.VerdictFailed {
+		for _, try := range s.vary(t, main) {
+			add(analyze.KindImaginedVary, try)
+		}
+	}
+	return events
+}
+
+const allGPUs = "all"
+
+// prepare refuses what cannot be before anything is started, and makes the first trial.
+func (s *session) prepare(ctx context.Context) (trial, error) {
+	o := s.o
+	if _, err := o.check(); err != nil {
+		return trial{}, err
+	}
+	if err := o.checkImagine(); err != nil {
+		return trial{}, err
+	}
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return trial{}, EnvironmentError("imagine on a Linux machine or in a container", "imaginary GPUs need Linux on x86-64; this is %s on %s", runtime.GOOS, runtime.GOARCH)
+	}
+	var err error
+	if s.catalogue, err = Catalogue(o.Catalogue...); err != nil {
+		return trial{}, err
+	}
+	if err := s.findPython(ctx); err != nil {
+		return trial{}, err
+	}
+	t := trial{command: o.Command, count: max(o.GPUs, 1), env: map[string]string{}}
+	if o.GPU == allGPUs {
+		t.gpu = s.largest()
+	} else {
+		g, err := FindGPU(s.catalogue, o.GPU)
+		if err != nil {
+			return trial{}, err
+		}
+		if !g.CUDA() {
+			return trial{}, InputError("name an NVIDIA GPU; hightide gpus lists them", "%s is not a GPU that a CUDA build can use, and only those can be imagined", g.Slug)
+		}
+		t.gpu = *g
+	}
+	if o.Memory > 0 {
+		t.gpu.Total, t.gpu.Lowest, t.gpu.TotalBasis = o.Memory, 0, "--memory"
+		if t.gpu.Overhead >= t.gpu.Total {
+			return trial{}, InputError("", "%v is less than the context of %s takes (%v)", o.Memory, t.gpu.Slug, t.gpu.Overhead)
+		}
+	}
+	if o.AllocConf != "" {
+		for _, name := range allocatorVariables(s.python.Frameworks["torch"]) {
+			t.env[name] = o.AllocConf
+		}
+	}
+	return t, s.cluster(&t)
+}
+
+// checkImagine refuses flags that make no sense, and fills in defaults.
+func (o *ImagineOptions) checkImagine() error {
+	o.Steps, o.Sizes, o.GPU = cmp.Or(o.Steps, "auto"), cmp.Or(o.Sizes, "upper"), cmp.Or(o.GPU, "h100-sxm")
+	if _, err := strconv.ParseUint(o.Steps, 10, 32); err != nil && o.Steps != "auto" {
+		return UsageError("--steps auto, --steps 20, or --steps 0 for all of them", "a number of steps of %q", o.Steps)
+	}
+	if fraction, err := strconv.ParseFloat(o.Sizes, 64); o.Sizes != "upper" && o.Sizes != "zero" && (err != nil || !(fraction >= 0 && fraction <= 1)) {
+		return UsageError("--data-sizes upper, --data-sizes zero, or a fraction as 0.25", "data-dependent sizes of %q", o.Sizes)
+	}
+	if _, err := strconv.ParseFloat(o.ReadValue, 64); o.ReadValue != "" && err != nil {
+		return UsageError("as in --read-value 1", "a value to read of %q", o.ReadValue)
+	}
+	if o.GPUs < 0 || o.GPUs > 16 {
+		return UsageError("a machine has 1 to 16; larger worlds are imagined with --world-size", "%d GPUs", o.GPUs)
+	}
+	if o.World < 0 || o.World > 1<<20 || o.World == 0 && o.PlayList != "" {
+		return UsageError("as in --world-size 128 --play 0,1,127", "ranks to play of a world of %d", o.World)
+	}
+	if o.GPU == allGPUs && (o.Memory > 0 || o.World > 0) {
+		return UsageError("name one GPU", "--gpu all imagines whole catalogue GPUs, without --memory and --world-size")
+	}
+	return nil
+}
+
+// cluster prepares a trial of a world larger than this machine.
+func (s *session) cluster(t *trial) (err error) {
+	o := s.o
+	if o.World == 0 {
+		return nil
+	}
+	if o.Play, err = parsePlay(o.PlayList, o.World); err != nil {
+		return err
+	}
+	apart, ok := takeApart(t.command)
+	if !ok {
+		return UsageError("give the command as torchrun takes it: torchrun [flags] train.py", "no script in %s", strings.Join(t.command, " "))
+	}
+	t.command = apart.rank
+	if o.GPUs == 0 {
+		t.count = min(cmp.Or(apart.perNode, 8), o.World, 16)
+	}
+	return nil
+}
+
+// findPython looks at the interpreter that the command names, and refuses one that cannot be imagined.
+func (s *session) findPython(ctx context.Context) error {
+	path := interpreterOf(s.o.Command)
+	if path == "" {
+		return nil // a shell script, uv run: it is seen when it runs
+	}
+	s.python = Python{Path: path}
+	s.python.ask(ctx)
+	p := &s.python
+	torch := p.Frameworks["torch"]
+	switch {
+	case p.Version == "":
+		return nil // it does not answer: let the run say why
+	case torch == "" && p.Frameworks["tensorflow"] != "":
+		return EnvironmentError("the host's memory: hightide run -- ...", "imaginary GPUs serve PyTorch; %s has TensorFlow %s, which cannot be imagined", p.Path, p.Frameworks["tensorflow"])
+	case torch == "":
+		return EnvironmentError("name the interpreter of the environment you train in, or install torch into it", "%s has no PyTorch", p.Path)
+	case p.ROCm != "":
+		return EnvironmentError("install a CUDA build of torch into an environment of its own; it needs no GPU", "torch %s of %s is built for ROCm, and imaginary GPUs are NVIDIA's", torch, p.Path)
+	case p.CUDA == "":
+		return EnvironmentError("install a CUDA build (pip install torch on Linux gives one; it needs no GPU)", "torch %s of %s is built for the CPU alone", torch, p.Path)
+	}
+	return nil
+}
+
+// usable says why a first run has no verdict, where that lies in the environment.
+func (s *session) usable(main *trialResult) error {
+	if main.Verdict != analyze.VerdictUnused && main.Verdict != analyze.VerdictFailed || len(main.Devices) > 0 {
+		return nil
+	}
+	torch, other := "", ""
+	for _, p := range main.run.Processes {
+		torch = cmp.Or(torch, p.Frameworks["torch"])
+		for name := range p.Frameworks {
+			if name != "torch" {
+				other = name
+			}
+		}
+	}
+	for _, e := range main.run.Events {
+		if e.Kind == "unobserved" && strings.HasPrefix(e.Text, "device of ") {
+			return EnvironmentError("use a glibc build of Python, as of python.org images, conda or uv", "imaginary GPUs cannot be preloaded into %s", strings.TrimPrefix(e.Text, "device of "))
+		}
+	}
+	if main.Verdict == analyze.VerdictUnused && torch == "" && other != "" {
+		return EnvironmentError("imaginary GPUs serve PyTorch", "the program used %s and no PyTorch", other)
+	}
+	return nil
+}
+
+// imagineHelpers are the files that ride along.
+type imagineHelpers struct {
+	dir    string
+	agent  record.Helper
+	heap   *record.Helper
+	device record.Helper
+}
+
+// with is the list for one run.
+func (h *imagineHelpers) with(agent, device map[string]string, heap bool) []record.Helper {
+	a, d := h.agent, h.device
+	a.Env = mergeEnv(a.Env, agent)
+	d.Env = mergeEnv(d.Env, device)
+	list := []record.Helper{a}
+	if heap && h.heap != nil {
+		list = append(list, *h.heap) // before the device: what it interposes on is the host's alone
+	}
+	return append(list, d)
+}
+
+// prepareHelpers extracts agent, heap sampler and device.
+func prepareHelpers(fallback string) (*imagineHelpers, error) {
+	h := &imagineHelpers{}
+	list, notes := helpers(fallback, true)
+	for _, helper := range list {
+		switch helper.Name {
+		case "agent":
+			h.agent = helper
+		case "heap":
+			h.heap = &helper
+		}
+	}
+	if h.agent.Name == "" {
+		return nil, EnvironmentError("is there a folder that hightide can write to?", "%s", strings.Join(notes, "; "))
+	}
+	files, err := deviceFiles()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := record.Extract(files, helperParents(fallback)...)
+	if err != nil {
+		return nil, EnvironmentError("is there a folder that hightide can write to?", "%w", err)
+	}
+	h.device = deviceHelper(dir)
+	return h, nil
+}
+
+// largest is the GPU to begin with where all are wanted: the one with most memory of a generation that
+// every PyTorch of the last years knows.
+func (s *session) largest() gpus.GPU {
+	list := slices.DeleteFunc(slices.Clone(s.catalogue.GPUs), func(g gpus.GPU) bool {
+		major, _, ok := g.Capability()
+		return !ok || !g.CUDA() || major < 8 || major > 9
+	})
+	return slices.MaxFunc(list, func(a, b gpus.GPU) int { return cmp.Compare(a.Total, b.Total) })
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func (s *session) progress(format string, args ...any) {
+	if s.o.OnProgress != nil {
+		s.o.OnProgress(s.done, s.all, fmt.Sprintf(format, args...))
+	}
+}
+
+// ImagineSummary is what `imagine --json` prints: that of a run, and the verdict.
+type ImagineSummary struct {
+	Summary
+	*analyze.Imagined
+}
+
+// ImagineSummary of a run that ended.
+func (r *ImagineResult) ImagineSummary() ImagineSummary {
+	s := ImagineSummary{r.Summary(), r.Verdict}
+	s.Label = mem.Imagined
+	return s
+}
+
+// Judged says whether there is a verdict.
+func (r *ImagineResult) Judged() bool {
+	if r.Verdict == nil {
+		return false
+	}
+	return r.Verdict.Fits() || r.Verdict.Verdict == analyze.VerdictOOM
+}
+
+// ExitCode is 0 for a program that fits (over a catalogue: on one of its GPUs), 1 for one that does not.
+func (r *ImagineResult) ExitCode() int {
+	if r.Verdict == nil {
+		return ExitOwn
+	}
+	if slices.ContainsFunc(r.Verdict.All, func(v analyze.GPUVerdict) bool { return v.Fits() }) {
+		return 0
+	}
+	switch r.Verdict.Verdict {
+	case analyze.VerdictFits, analyze.VerdictTight:
+		return 0
+	case analyze.VerdictOOM:
+		return 1
+	case analyze.VerdictUnused:
+		return ExitEnvironment
+	}
+	return ExitProgram
+}
+
+// ParseSize reads a size as people write it: 24GiB.
+func ParseSize(text string) (mem.Bytes, error) {
+	size, err := gpus.ParseSize(text)
+	if err != nil {
+		return 0, UsageError("as in --memory 24GiB", "%w", err)
+	}
+	return size, nil
+}

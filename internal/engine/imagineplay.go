@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// played is the command that plays some ranks of a larger world, each alone in a process with GPUs and
+// books of its own: ranks of several nodes would share one device otherwise. A shell starts them, two
+// at a time, with what torchrun would have told each.
+func (s *session) played(t *trial, channels string) (command []string, books []*book) {
+	perNode := max(t.count, 1)
+	var script strings.Builder
+	script.WriteString("status=0\n")
+	for i, rank := range s.o.Play {
+		b := &book{path: filepath.Join(channels, fmt.Sprintf("books-rank%d", rank)), name: fmt.Sprintf("rank %d ", rank)}
+		books = append(books, b)
+		fmt.Fprintf(&script, "RANK=%d LOCAL_RANK=%d GROUP_RANK=%d ROLE_RANK=%d HIGHTIDE_IMAGINE_PLAY=%d/%d HIGHTIDE_DEVICE_BOOKS=%s \"$@\" &\np%d=$!\n",
+			rank, rank%perNode, rank/perNode, rank, rank, s.o.World, quoteShell(b.path), i)
+		if i%playedAtOnce == playedAtOnce-1 || i == len(s.o.Play)-1 {
+			for j := i - i%playedAtOnce; j <= i; j++ {
+				fmt.Fprintf(&script, "wait $p%d || status=$?\n", j)
+			}
+		}
+	}
+	script.WriteString("exit $status\n")
+	t.env = mergeEnv(t.env, map[string]string{
+		"WORLD_SIZE": strconv.Itoa(s.o.World), "LOCAL_WORLD_SIZE": strconv.Itoa(min(perNode, s.o.World)), "ROLE_WORLD_SIZE": strconv.Itoa(s.o.World),
+		"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500", "TORCHELASTIC_RUN_ID": "hightide", "TORCHELASTIC_RESTART_COUNT": "0",
+		"TORCHELASTIC_MAX_RESTARTS": "0", "OMP_NUM_THREADS": "1",
+	})
+	return append([]string{"/bin/sh", "-c", script.String(), "hightide-play"}, t.command...), books
+}
+
+// playedAtOnce bounds the host memory of played ranks: each takes what a training process takes.
+const playedAtOnce = 2
+
+func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+func mergeEnv(sets ...map[string]string) map[string]string {
+	merged := map[string]string{}
+	for _, set := range sets {
+		for key, value := range set {
+			merged[key] = value
+		}
+	}
+	return merged
+}
+
+// parsePlay reads "0,1,127"; "" means the first, the second and the last.
+func parsePlay(list string, world int) ([]int, error) {
+	if list == "" {
+		ranks := []int{0}
+		if world > 2 {
+			ranks = append(ranks, 1)
+		}
+		if world > 1 {
+			ranks = append(ranks, world-1)
+		}
+		return ranks, nil
+	}
+	var ranks []int
+	seen := map[int]bool{}
+	for word := range strings.SplitSeq(list, ",") {
+		rank, err := strconv.Atoi(strings.TrimSpace(word))
+		if err != nil || rank < 0 || rank >= world {
+			return nil, UsageError(fmt.Sprintf("ranks run from 0 to %d", world-1), "rank %q of a world of %d", word, world)
+		}
+		if !seen[rank] {
+			seen[rank] = true
+			ranks = append(ranks, rank)
+		}
+	}
+	if len(ranks) > 64 {
+		return nil, UsageError("ranks that do the same take the same: play one of each kind", "%d ranks to play", len(ranks))
+	}
+	return ranks, nil
+}

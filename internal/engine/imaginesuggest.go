@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"hightide/internal/analyze"
+	"hightide/internal/gpus"
+	"hightide/internal/mem"
+)
+
+// expandable is the allocator setting that most often helps.
+const expandable = "expandable_segments:True"
+
+// plenty is the memory of a GPU on which nothing runs out.
+const plenty = 1 * mem.TiB
+
+// suggest tries what could make a program fit that does not, and returns what came of each.
+func (s *session) suggest(t trial, main *trialResult) []analyze.Try {
+	var first []attempt
+	roomy := t
+	roomy.gpu.Total, roomy.gpu.Lowest = plenty, 0
+	first = append(first, attempt{"memory", fmt.Sprintf("as much memory as it wants, on a %s", t.gpu.Slug), roomy})
+	if setting := allocatorSetting(withEnv(s.o.Env, t.env)); !strings.Contains(setting, "expandable_segments:True") {
+		first = append(first, attempt{"allocator", "expandable segments", s.allocator(t, setting)})
+	}
+	for _, change := range []struct{ name, what string }{{"bf16", "bf16 autocast"}, {"checkpointing", "activation checkpointing"}} {
+		again := t
+		again.switches = append(slices.Clone(t.switches), change.name)
+		first = append(first, attempt{change.name, change.what, again})
+	}
+	tries := s.tryAll(first)
+	var second []attempt
+	if need := slices.IndexFunc(tries, func(t analyze.Try) bool { return t.Kind == "memory" && t.Fits() }); need >= 0 {
+		second = s.otherGPUs(t, mem.Bytes(tries[need].Used.Or(0)))
+	}
+	tries = append(tries, s.tryAll(second)...)
+	tries = append(tries, s.smallerBatch(t)...)
+	slices.SortStableFunc(tries, func(a, b analyze.Try) int {
+		rank := func(t analyze.Try) int {
+			switch {
+			case t.Kind == "memory":
+				return 2 // what it would take: no advice
+			case t.Fits():
+				return 0
+			}
+			return 1
+		}
+		return cmp.Compare(rank(a), rank(b))
+	})
+	return tries
+}
+
+// attempt is a trial with a name.
+type attempt struct {
+	kind, what string
+	trial      trial
+}
+
+// allocator is a trial with expandable segments beside what is set.
+func (s *session) allocator(t trial, setting string) trial {
+	again := t
+	value := expandable
+	if setting != "" {
+		value = setting + "," + expandable
+	}
+	set := map[string]string{}
+	for _, name := range allocatorVariables(s.python.Frameworks["torch"]) {
+		set[name] = value
+	}
+	again.env = mergeEnv(t.env, set)
+	return again
+}
+
+// tryAll runs attempts side by side and returns them in order. One whose switch could not be thrown is
+// left out.
+func (s *session) tryAll(list []attempt) []analyze.Try {
+	results := make([]*analyze.Try, len(list))
+	s.all += len(list)
+	jobs := make([]func(), len(list))
+	for i, a := range list {
+		jobs[i] = func() {
+			if s.ctx.Err() != nil {
+				return
+			}
+			result, err := s.attempt(a.trial)
+			s.done++
+			if err != nil || s.ctx.Err() != nil {
+				return
+			}
+			if len(a.trial.switches) > 0 && !result.switched(a.kind) {
+				return
+			}
+			try := analyze.Try{Kind: a.kind, What: a.what, GPUVerdict: priced(result.noted(), &a.trial.gpu)}
+			if !slices.Equal(a.trial.command, s.o.Command) && len(s.o.Play) == 0 {
+				try.Command = strings.Join(mem.MaskArgs(a.trial.command), " ")
+			}
+			s.progress("%s: %s", a.what, try.Verdict)
+			results[i] = &try
+		}
+	}
+	s.atOnce(jobs)
+	var tries []analyze.Try
+	for _, try := range results {
+		if try != nil {
+			tries = append(tries, *try)
+		}
+	}
+	return tries
+}
+
+// switched says whether the agent could throw a switch.
+func (r *trialResult) switched(name string) bool {
+	for _, e := range r.run.Events {
+		if e.Kind == "imagine.switch" && e.Facts["name"] == name && e.Facts["applied"] == "true" {
+			return true
+		}
+	}
+	return false
+}
+
+// otherGPUs are the cheapest GPU and the smallest one that have what the program takes.
+func (s *session) otherGPUs(t trial, need mem.Bytes) []attempt {
+	var fitting []gpus.GPU
+	for _, g := range s.catalogue.GPUs {
+		if major, _, ok := g.Capability(); ok && major >= 7 && g.CUDA() && g.Total > t.gpu.Total && need-t.gpu.Overhead+g.Overhead <= g.Total-g.Tight() && cudaKnows(s.python.CUDA, major, 5) {
+			fitting = append(fitting, g)
+		}
+	}
+	if len(fitting) == 0 {
+		return nil
+	}
+	cheapest := slices.MinFunc(fitting, func(a, b gpus.GPU) int {
+		price := func(g gpus.GPU) float64 {
+			if g.Price <= 0 {
+				return 1e9
+			}
+			return g.Price
+		}
+		return cmp.Or(cmp.Compare(price(a), price(b)), cmp.Compare(a.Total, b.Total))
+	})
+	smallest := slices.MinFunc(fitting, func(a, b gpus.GPU) int { return cmp.Compare(a.Total, b.Total) })
+	var list []attempt
+	for i, g := range []gpus.GPU{cheapest, smallest} {
+		if i == 1 && g.Slug == cheapest.Slug {
+			break
+		}
+		again := t
+		again.gpu = g
+		what := "on a " + g.Slug
+		if g.Price > 0 {
+			what += fmt.Sprintf(" ($%.2f an hour)", g.Price)
+		}
+		list = append(list, attempt{"gpu", what, again})
+	}
+	return list
+}
+
+// smallerBatch halves the batch until it fits, where the command says it.
+func (s *session) smallerBatch(t trial) []analyze.Try {
+	flag, ok := findBatch(t.command)
+	if !ok {
+		return nil
+	}
+	var tries []analyze.Try
+	for size := flag.size / 2; size >= 1 && len(tries) < 8 && s.ctx.Err() == nil; size /= 2 {
+		again := t
+		again.command = flag.with(t.command, size)
+		found := s.tryAll([]attempt{{"batch", fmt.Sprintf("batch %d instead of %d", size, flag.size), again}})
+		tries = append(tries, found...)
+		if len(found) == 0 || found[0].Verdict != analyze.VerdictOOM {
+			break
+		}
+	}
+	return tries
+}
+
+// vary runs the program under the conditions that change the answer most.
+func (s *session) vary(t trial, main *trialResult) []analyze.Try {
+	var list []attempt
+	setting := allocatorSetting(withEnv(s.o.Env, t.env))
+	if strings.Contains(setting, "expandable_segments:True") {
+		again := t
+		set := map[string]string{}
+		for _, name := range allocatorVariables(s.python.Frameworks["torch"]) {
+			set[name] = strings.ReplaceAll(setting, "expandable_segments:True", "expandable_segments:False")
+		}
+		again.env = mergeEnv(t.env, set)
+		list = append(list, attempt{"allocator", "without expandable segments", again})
+	} else {
+		list = append(list, attempt{"allocator", "expandable segments", s.allocator(t, setting)})
+	}
+	if len(main.Policies) > 0 {
+		for _, size := range []string{"upper", "0.5", "zero"} {
+			if size != s.o.Sizes {
+				again := t
+				again.sizes = size
+				list = append(list, attempt{"sizes", "data-dependent sizes: " + size, again})
+			}
+		}
+	}
+	for _, backend := range []string{"math", "efficient", "flash", "cudnn"} {
+		if main.Conditions["attention"] == "" || strings.Contains(main.Conditions["attention"], backend) {
+			continue
+		}
+		again := t
+		again.switches = append(slices.Clone(t.switches), "attention:"+backend)
+		list = append(list, attempt{"attention:" + backend, backend + " attention", again})
+	}
+	tries := s.tryAll(list)
+	return append(tries, s.compileCaches(t, main)...)
+}
+
+// compileCaches runs a compiled program with empty caches of the compiler, and again with what that
+// run left in them.
+func (s *session) compileCaches(t trial, main *trialResult) []analyze.Try {
+	if main.Conditions["compile"] == "" {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "hightide-compile-")
+	if err != nil {
+		return nil
+	}
+	defer os.RemoveAll(dir)
+	again := t
+	again.env = mergeEnv(t.env, map[string]string{"TORCHINDUCTOR_CACHE_DIR": dir, "TRITON_CACHE_DIR": dir + "/triton"})
+	tries := s.tryAll([]attempt{{"compile", "cold compile caches", again}})
+	return append(tries, s.tryAll([]attempt{{"compile", "warm compile caches", again}})...)
+}

@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"hightide/internal/analyze"
+	"hightide/internal/gpus"
+	"hightide/internal/mem"
+	"hightide/internal/record"
+)
+
+// trial is one imagined run: the program, the GPUs, and what differs from the run that was asked for.
+type trial struct {
+	command  []string
+	gpu      gpus.GPU
+	count    int
+	env      map[string]string // variables of the program
+	sizes    string            // data-dependent sizes; "": as asked for
+	switches []string          // HIGHTIDE_IMAGINE_SWITCH
+}
+
+// trialResult is what came of it.
+type trialResult struct {
+	*analyze.Imagined
+	run     *mem.Run
+	outcome record.Outcome
+	said    string // the last words of its output, where it was quiet
+}
+
+// tee writes frames into a run in memory and, where there is one, into a recording.
+type tee struct {
+	run *mem.Run
+	to  record.Sink
+}
+
+func (t *tee) Write(f mem.Frame) error {
+	if _, piece := f.(mem.Snapshot); !piece { // megabytes, and in the recording
+		_ = t.run.Add(f) // what cannot be is refused by every reader
+	}
+	if t.to == nil {
+		return nil
+	}
+	return t.to.Write(f)
+}
+
+func (t *tee) Flush() error {
+	if t.to == nil {
+		return nil
+	}
+	return t.to.Flush()
+}
+
+// attempt runs a trial quietly and keeps nothing but its figures.
+func (s *session) attempt(t trial) (*trialResult, error) {
+	out, err := os.CreateTemp("", "hightide-output-")
+	if err != nil {
+		return nil, EnvironmentError("is the temporary folder full?", "keep a trial's output: %w", err)
+	}
+	defer out.Close()
+	_ = os.Remove(out.Name())
+	id := fmt.Sprintf("%s-%d", s.id, atomic.AddInt32(&s.trials, 1))
+	sandbox, err := os.MkdirTemp("", "hightide-sandbox-")
+	if err != nil {
+		return nil, EnvironmentError("is the temporary folder full?", "make a sandbox: %w", err)
+	}
+	defer os.RemoveAll(sandbox)
+	o, vendor := s.recordOptions(&t, id, "", sandbox)
+	o.Output, o.SnapshotOn, o.NoStacks = out, "never", true
+	result, err := s.observe(o, vendor, nil)
+	if err == nil {
+		result.said = lastWords(out)
+	}
+	return result, err
+}
+
+// observe runs the command and judges what it did.
+func (s *session) observe(o *record.Options, vendor *imaginary, to record.Sink) (*trialResult, error) {
+	sink := &tee{mem.NewRun(), to}
+	outcome, err := record.Run(o, sink)
+	if err != nil {
+		return nil, launchError(err)
+	}
+	now := sink.run.Start()
+	if sink.run.End != nil {
+		now = sink.run.End.Time
+	}
+	for _, e := range vendor.events(sink.run, now) {
+		_ = sink.Write(e)
+	}
+	return &trialResult{Imagined: analyze.Judge(sink.run), run: sink.run, outcome: outcome}, nil
+}
+
+// lastWords is the last line that says something of what a trial printed.
+func lastWords(out *os.File) string {
+	end, err := out.Seek(0, io.SeekEnd)
+	if err != nil {
+		return ""
+	}
+	tail := make([]byte, min(end, 4096))
+	if _, err := out.ReadAt(tail, end-int64(len(tail))); err != nil && err != io.EOF {
+		return ""
+	}
+	lines := strings.Split(strings.ToValidUTF8(string(tail), "?"), "\n")
+	for _, line := range slices.Backward(lines) {
+		if line = strings.TrimSpace(line); line != "" {
+			return mem.MaskText(line)
+		}
+	}
+	return ""
+}
+
+// recordOptions translates a trial for package record. sandbox: folder for the program's writes; "":
+// they go where the program says.
+func (s *session) recordOptions(t *trial, id, outDir, sandbox string) (*record.Options, *imaginary) {
+	channels := filepath.Join(shmDir(), id)
+	books := []*book{{path: filepath.Join(channels, "books")}}
+	command := t.command
+	agent := map[string]string{"HIGHTIDE_IMAGINE": "1", "HIGHTIDE_IMAGINE_STEPS": s.o.Steps, "HIGHTIDE_IMAGINE_SIZES": cmp.Or(t.sizes, s.o.Sizes)}
+	device := map[string]string{"HIGHTIDE_DEVICE_BOOKS": books[0].path, "HIGHTIDE_DEVICE_SPEC": deviceSpec(&t.gpu, t.count)}
+	if s.o.FakeWeights {
+		agent["HIGHTIDE_IMAGINE_FAKE_WEIGHTS"] = "1"
+	}
+	if sandbox != "" {
+		agent["HIGHTIDE_IMAGINE_SANDBOX"] = sandbox
+	}
+	if len(t.switches) > 0 {
+		agent["HIGHTIDE_IMAGINE_SWITCH"] = strings.Join(t.switches, ",")
+	}
+	if s.o.ReadValue != "" {
+		device["HIGHTIDE_DEVICE_READ_VALUE"] = s.o.ReadValue
+	}
+	if len(s.o.Play) > 0 {
+		command, books = s.played(t, channels)
+		device["HIGHTIDE_DEVICE_PLAY"] = "1"
+	}
+	o := &record.Options{
+		ID: id, Name: s.o.Name, Tags: s.o.Tags, Version: Version, Verb: "imagine", Label: mem.Imagined, Command: command, Env: withEnv(s.o.Env, t.env),
+		Channels: channels, OutDir: outDir, Interval: s.o.Interval, Duration: s.o.Duration, SnapshotOn: "oom,exit", Settings: s.settings(t),
+	}
+	if n, err := strconv.ParseUint(s.o.Steps, 10, 64); err == nil {
+		o.Steps = n
+	}
+	o.Helpers = s.helpers.with(agent, device, outDir != "" && !s.o.NoStacks)
+	vendor := newImaginary(imaginaryGPUs(&t.gpu, t.count), books...)
+	o.Devices = append(o.Devices, vendor)
+	return o, vendor
+}
+
+// settings is what the verdict needs to know, and a reader of the report wants to.
+func (s *session) settings(t *trial) map[string]string {
+	g := &t.gpu
+	set := map[string]string{
+		"gpu": g.Slug, "gpu_name": g.Name, "compute_capability": g.Compute, "multiprocessors": strconv.Itoa(g.SMs), "gpus": strconv.Itoa(t.count),
+		"total_bytes": strconv.FormatInt(int64(g.Total), 10), "context_overhead_bytes": strconv.FormatInt(int64(g.Overhead), 10),
+		"tight_below_bytes": strconv.FormatInt(int64(g.Tight()), 10), "total_label": string(g.Label()), "steps": s.o.Steps, "sizes": cmp.Or(t.sizes, s.o.Sizes),
+		"alloc_conf": cmp.Or(allocatorSetting(withEnv(s.o.Env, t.env)), "default"),
+	}
+	if g.Price > 0 {
+		set["price_usd_per_hour"] = strconv.FormatFloat(g.Price, 'f', -1, 64)
+	}
+	if s.o.ReadValue != "" {
+		set["read_value"] = s.o.ReadValue
+	}
+	if s.o.World > 0 {
+		set["world_size"] = strconv.Itoa(s.o.World)
+	}
+	return set
+}
+
+// deviceSpec is the text that the device library makes its GPUs of (docs/formats/device.md).
+func deviceSpec(g *gpus.GPU, count int) string {
+	name := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || strings.ContainsRune(";|=", r) {
+			return -1
+		}
+		return r
+	}, g.Name)
+	return fmt.Sprintf("count=%d;name=%s;slug=%s;memory=%d;context=%d;cc=%s;sms=%d", count, name, g.Slug, g.Total, g.Overhead, g.Compute, g.SMs)
+}
+
+func imaginaryGPUs(g *gpus.GPU, count int) []mem.GPU {
+	list := make([]mem.GPU, count)
+	for i := range list {
+		list[i] = mem.GPU{Index: i, Vendor: "NVIDIA (imaginary)", Name: g.Name, Memory: mem.Some(int64(g.Total))}
+	}
+	return list
+}
+
+// price fills in what the catalogue knows beyond the run.
+func priced(v analyze.GPUVerdict, g *gpus.GPU) analyze.GPUVerdict {
+	v.GPU, v.GPUName, v.Compute, v.SMs, v.Price = g.Slug, g.Name, g.Compute, g.SMs, g.Price
+	return v
+}
