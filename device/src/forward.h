@@ -1,0 +1,44 @@
+/* forward.h: entry points that the real library answers.
+ *
+ * HT_FORWARD(name) exports `name` as a jump to the real library's function of that name: found on the
+ * first call, every register and the stack as the caller left them, so that no prototype is needed.
+ * For functions that need no device: descriptors, versions, texts. Where the real library is not
+ * loaded, the file's HT_FORWARD_ABSENT is jumped to instead.
+ *
+ *     #define HT_FORWARD_LIBRARY "libcudnn.so.9"
+ *     #define HT_FORWARD_ABSENT cudnn_absent
+ *     HT_FORWARD(cudnnCreateTensorDescriptor)
+ *
+ * HT_REAL(name) is the real function as a pointer of the type of `name`; NULL where there is none. */
+#ifndef HT_FORWARD_H
+#define HT_FORWARD_H
+#include "core.h"
+
+struct ht_forward { /* the jump's code knows where `at` is: it is first */
+    void *at;
+    const char *library, *name;
+    void *absent;
+};
+void *ht_forward_find(struct ht_forward *forward); /* sets and returns `at` */
+
+#define HT_FORWARD(function) \
+    __attribute__((used, visibility("hidden"))) struct ht_forward ht_forward_##function = { \
+        0, HT_FORWARD_LIBRARY, #function, (void *)HT_FORWARD_ABSENT}; \
+    __asm__(".text\n.globl " #function "\n.type " #function ", @function\n" #function ":\n" \
+            "  endbr64\n" \
+            "  movq ht_forward_" #function "(%rip), %r11\n" \
+            "  testq %r11, %r11\n" \
+            "  je 1f\n" \
+            "  jmp *%r11\n" \
+            "1: leaq ht_forward_" #function "(%rip), %r11\n" \
+            "  jmp ht_forward_first\n" \
+            ".size " #function ", .-" #function "\n");
+
+#define HT_REAL(function) \
+    ({ \
+        static __typeof__(&function) real_; \
+        if (!real_) \
+            real_ = (__typeof__(&function))ht_real_symbol(HT_FORWARD_LIBRARY, #function); \
+        real_; \
+    })
+#endif
