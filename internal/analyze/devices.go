@@ -11,9 +11,9 @@ import (
 func devices(in *Input, r *Report) {
 	t := Table{
 		Name: "devices", Title: "Devices",
-		Columns: []Column{text("device", "device"), text("process", "process"), bytesColumn("allocated", "peak allocated", mem.Measured),
-			bytesColumn("reserved", "peak reserved", mem.Measured), bytesColumn("process_used", "peak of process", mem.Measured),
-			bytesColumn("used", "peak used", mem.Measured), bytesColumn("inactive", "peak unusable gaps", mem.Measured), countColumn("retries", "retries")},
+		Columns: []Column{text("device", "device"), text("process", "process"), bytesColumn("allocated", "peak allocated", in.label()),
+			bytesColumn("reserved", "peak reserved", in.label()), bytesColumn("process_used", "peak of process", in.label()),
+			bytesColumn("used", "peak used", in.label()), bytesColumn("inactive", "peak unusable gaps", in.label()), countColumn("retries", "retries")},
 	}
 	type key struct {
 		process uint32

@@ -14,7 +14,11 @@ func outOfMemory(in *Input, r *Report) {
 	for _, e := range in.Run.Events {
 		if e.Kind == "oom" && seen < 8 {
 			seen++
-			r.Findings = append(r.Findings, in.oomFinding(e))
+			f := in.oomFinding(e)
+			if r.Imagined != nil && f.Label == mem.Imagined {
+				f.Advice = r.Imagined.advice(f.Advice)
+			}
+			r.Findings = append(r.Findings, f)
 		}
 	}
 	kills := in.lastOf(0, mem.SeriesCgroupOOMKill).Or(0)
@@ -33,7 +37,7 @@ func outOfMemory(in *Input, r *Report) {
 }
 
 func (in *Input) oomFinding(e mem.Event) Finding {
-	f := Finding{Kind: KindOOM, Severity: Critical, Process: e.Process, Bytes: e.Bytes, Label: mem.Measured}
+	f := Finding{Kind: KindOOM, Severity: Critical, Process: e.Process, Bytes: e.Bytes, Label: in.label()}
 	source := e.Facts["source"]
 	if source == "" {
 		source = "the program"

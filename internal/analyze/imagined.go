@@ -145,6 +145,9 @@ type FakeWeights struct {
 	Bytes mem.Bytes `json:"bytes,omitempty"`
 }
 
+// TryMemory is the kind of the try that has all the memory it wants: what the program needs.
+const TryMemory = "memory"
+
 // Try is another imagined run of the same program, with one thing changed.
 type Try struct {
 	Kind    string `json:"kind"` // allocator, gpu, batch, bf16, checkpointing, memory …
@@ -159,6 +162,7 @@ func imagined(in *Input, r *Report) {
 		return
 	}
 	r.Imagined = in.imagined()
+	in.peakLines(r.Imagined)
 	in.imaginedTables(r, r.Imagined)
 }
 
@@ -190,10 +194,10 @@ func (in *Input) imaginedGPU(v *Imagined) {
 
 // imaginedPeak takes the figures of the fullest device, of the process that had most of it.
 func (in *Input) imaginedPeak(v *Imagined) {
-	fullest := -1
+	fullest, most := -1, -1.0
 	for i, d := range v.Devices {
-		if fullest < 0 || d.Used*v.Devices[fullest].Total > v.Devices[fullest].Used*d.Total {
-			fullest = i
+		if share := float64(d.Used) / float64(d.Total); share > most {
+			fullest, most = i, share
 		}
 	}
 	if fullest >= 0 {

@@ -129,7 +129,7 @@ func catalogueLabel(in *Input) mem.Label {
 }
 
 func gpuVerdictTable(name, title string, all []GPUVerdict) Table {
-	t := Table{Name: name, Title: title, Columns: []Column{text("gpu", "gpu"), text("verdict", "verdict"), bytesColumn("total", "memory", ""),
+	t := Table{Name: name, Title: title, Columns: []Column{text("gpu", "gpu"), text("verdict", "verdict"), bytesColumn("memory", "memory", ""),
 		bytesColumn("used", "peak used", ""), bytesColumn("headroom", "headroom", ""), text("price", "$/h"), text("label", "label"), text("note", "note")}}
 	for _, g := range all {
 		cost := Cell(nil)
@@ -145,7 +145,11 @@ func tryTable(name, title string, tries []Try) Table {
 	t := Table{Name: name, Title: title, Columns: []Column{text("what", "what"), text("verdict", "verdict"), bytesColumn("allocated", "allocated", ""),
 		bytesColumn("reserved", "reserved", ""), bytesColumn("used", "peak used", ""), bytesColumn("headroom", "headroom", ""), text("label", "label"), text("note", "note")}}
 	for _, try := range tries {
-		t.Rows = append(t.Rows, []Cell{try.What, verdictWord(try.Verdict), cell(try.Allocated), cell(try.Reserved), cell(try.Used), cell(try.Headroom), string(try.Label), textCell(try.Note)})
+		word := verdictWord(try.Verdict)
+		if try.Kind == TryMemory && try.Fits() {
+			word = "would run"
+		}
+		t.Rows = append(t.Rows, []Cell{try.What, word, cell(try.Allocated), cell(try.Reserved), cell(try.Used), cell(try.Headroom), string(try.Label), textCell(try.Note)})
 	}
 	return t
 }
@@ -270,4 +274,54 @@ func sortedNames[V any](m map[string]V) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// complete puts the exact high-water marks where the samples have theirs: a peak between two samples is
+// no less one.
+func (v *Imagined) complete(h *Headline) {
+	if v == nil {
+		return
+	}
+	var allocated, reserved, used mem.Optional
+	for _, rank := range v.Ranks {
+		allocated, reserved = addKnown(allocated, rank.Allocated), addKnown(reserved, rank.Reserved)
+	}
+	for _, d := range v.Devices {
+		used = addKnown(used, mem.Some(int64(d.Used)))
+	}
+	raise(&h.Peak.Allocated, allocated)
+	raise(&h.Peak.Reserved, reserved)
+	raise(&h.Peak.DeviceUsed, used)
+	if v.PeakPhase == "" {
+		v.PeakPhase, v.PeakStep = h.Peak.Phase, h.Peak.Step
+	}
+}
+
+// advice is what was tried and found to fit; where nothing did, that is said.
+func (v *Imagined) advice(general string) string {
+	var fits, not []string
+	for _, try := range v.Tries {
+		switch {
+		case try.Kind == TryMemory:
+		case try.Fits():
+			text := try.What
+			if room, ok := try.Headroom.Get(); ok {
+				text += fmt.Sprintf(" (%s, %v to spare)", verdictWord(try.Verdict), mem.Bytes(room))
+			}
+			fits = append(fits, text)
+		case try.Verdict == VerdictOOM:
+			not = append(not, try.What)
+		}
+	}
+	if len(fits) == 0 && len(not) == 0 {
+		return general
+	}
+	text := ""
+	if len(fits) > 0 {
+		text = "Tried, and it fits with: " + strings.Join(fits, "; ") + "."
+	}
+	if len(not) > 0 {
+		text += " Tried, and not enough: " + strings.Join(not, ", ") + "."
+	}
+	return strings.TrimSpace(text)
 }

@@ -23,7 +23,7 @@ func (s *session) suggest(t trial, main *trialResult) []analyze.Try {
 	var first []attempt
 	roomy := t
 	roomy.gpu.Total, roomy.gpu.Lowest = plenty, 0
-	first = append(first, attempt{"memory", fmt.Sprintf("as much memory as it wants, on a %s", t.gpu.Slug), roomy})
+	first = append(first, attempt{analyze.TryMemory, t.gpu.Name + " with all the memory it wants", roomy})
 	if setting := allocatorSetting(withEnv(s.o.Env, t.env)); !strings.Contains(setting, "expandable_segments:True") {
 		first = append(first, attempt{"allocator", "expandable segments", s.allocator(t, setting)})
 	}
@@ -34,15 +34,18 @@ func (s *session) suggest(t trial, main *trialResult) []analyze.Try {
 	}
 	tries := s.tryAll(first)
 	var second []attempt
-	if need := slices.IndexFunc(tries, func(t analyze.Try) bool { return t.Kind == "memory" && t.Fits() }); need >= 0 {
-		second = s.otherGPUs(t, mem.Bytes(tries[need].Used.Or(0)))
+	if i := slices.IndexFunc(tries, func(t analyze.Try) bool { return t.Kind == analyze.TryMemory && t.Fits() }); i >= 0 {
+		need := &tries[i]
+		second = s.otherGPUs(t, mem.Bytes(need.Used.Or(0)))
+		need.Total = t.gpu.Total
+		need.Headroom = mem.Some(int64(need.Total) - need.Used.Or(0)) // negative: what lacks
 	}
 	tries = append(tries, s.tryAll(second)...)
 	tries = append(tries, s.smallerBatch(t)...)
 	slices.SortStableFunc(tries, func(a, b analyze.Try) int {
 		rank := func(t analyze.Try) int {
 			switch {
-			case t.Kind == "memory":
+			case t.Kind == analyze.TryMemory:
 				return 2 // what it would take: no advice
 			case t.Fits():
 				return 0
