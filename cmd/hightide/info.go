@@ -18,7 +18,7 @@ import (
 
 func infoCommand(a *app) *cobra.Command {
 	var python string
-	var asJSON bool
+	var asJSON, calibrate bool
 	c := &cobra.Command{
 		Use:   "info",
 		Short: "What this machine has and what hightide can observe on it",
@@ -27,12 +27,29 @@ observe on it, with the reason where it cannot. Nothing is recorded.
 
 No framework is imported: versions come from the packages' metadata.
 
-Exit codes: 0, also where something cannot be observed; 2 wrong usage.`,
+With --calibrate: measure the NVIDIA cards of this machine, as rows for your own catalogue of GPUs
+(hightide gpus). It takes a PyTorch with CUDA and some seconds; nothing else should use the cards.
+This measurement has not been tested on hardware yet.
+
+Exit codes: 0, also where something cannot be observed; 2 wrong usage; with --calibrate 4 where there
+is no card.`,
 		Example: `  hightide info
   hightide info --json | jq .host
-  hightide info --python ~/venvs/train/bin/python`,
+  hightide info --python ~/venvs/train/bin/python
+  hightide info --calibrate >> ~/.config/hightide/gpus.toml`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if calibrate {
+				found, err := a.engine().Calibrate(c.Context(), python)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return a.printJSON(found)
+				}
+				_, err = fmt.Fprint(a.stdout, found.TOML())
+				return err
+			}
 			info := a.engine().Info(c.Context(), python)
 			if asJSON {
 				out := json.NewEncoder(a.stdout)
@@ -45,6 +62,7 @@ Exit codes: 0, also where something cannot be observed; 2 wrong usage.`,
 	}
 	c.Flags().StringVar(&python, "python", "", "`interpreter` to prefer over those found")
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	c.Flags().BoolVar(&calibrate, "calibrate", false, "measure the cards of this machine")
 	return c
 }
 
