@@ -43,7 +43,9 @@ func devices(in *Input, r *Report) {
 		}
 	}
 	r.table(t)
-	in.gap(r)
+	if r.Imagined == nil { // else the books say what each byte is for
+		in.gap(r)
+	}
 }
 
 const (

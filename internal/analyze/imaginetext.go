@@ -189,7 +189,7 @@ func rankTable(ranks []RankUse) Table {
 }
 
 func linesTable(lines []HeldLine) Table {
-	t := Table{Name: "peak-lines", Title: "Lines that held the peak", Columns: []Column{text("site", "line"), text("function", "function"), bytesColumn("bytes", "held", mem.Imagined), countColumn("blocks", "blocks")}}
+	t := Table{Name: "peak-lines", Title: "Lines that held the peak", Columns: []Column{text("site", "line"), text("function", "function"), bytesColumn("bytes", "held", mem.Imagined), {"blocks", "blocks", mem.UnitCount, mem.Imagined}}}
 	for _, l := range lines {
 		t.Rows = append(t.Rows, []Cell{lineName(mem.Location{File: l.File, Line: l.Line}), textCell(l.Function), int64(l.Bytes), l.Blocks})
 	}
@@ -236,7 +236,7 @@ func (in *Input) imaginedNotes(r *Report, v *Imagined) {
 		if n.File != "" {
 			where = " (" + lineName(mem.Location{File: n.File, Line: n.Line}) + ")"
 		}
-		note := "Not reached before the early stop: " + n.What + where
+		note := "Not reached: " + n.What + where
 		if n.Text != "" {
 			note += ": " + firstLine(n.Text, 160)
 		}

@@ -13,6 +13,9 @@ var rowsShown = map[string]int{"sites": 10, "growth": 10, "phases": 14, "modules
 
 // wants leaves out tables that say nothing a person does not know from the headline.
 func (p *printer) wants(r *Report, t *Table) bool {
+	if r.Imagined != nil && (t.Name == "composition" || t.Name == "devices" || t.Name == "modules" || strings.HasPrefix(t.Name, "device-")) {
+		return false // said in the verdict's own tables
+	}
 	switch t.Name {
 	case "processes":
 		return len(t.Rows) > 1

@@ -27,6 +27,9 @@ func Analyze(run *mem.Run) *analyze.Report {
 			notes = append(notes, fmt.Sprintf("allocator snapshot %s cannot be read: %v", file.Name, err))
 			continue
 		}
+		if run.Info.Label == mem.Imagined {
+			snapshot.Label = mem.Imagined
+		}
 		options.Snapshots[file.Name] = snapshot
 	}
 	report := analyze.Analyze(run, options)

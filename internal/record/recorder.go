@@ -56,9 +56,11 @@ type Options struct {
 	Duration   time.Duration // stop after that time; 0: never
 	Grace      time.Duration // between asking the training to stop and SIGTERM; 0: 10 s
 	SnapshotOn string
-	NoStacks   bool
-	Alerts     []Alert
-	Settings   map[string]string // written into RunInfo.Options
+	// KeepSnapshots leaves allocator snapshots in OutDir as well, where other tools open them.
+	KeepSnapshots bool
+	NoStacks      bool
+	Alerts        []Alert
+	Settings      map[string]string // written into RunInfo.Options
 
 	OnStatus func(Status) // several times a second, from the recording goroutine
 	OnAlert  func(text string)

@@ -44,7 +44,8 @@ func (s *snapshots) copy(r *Recorder, last bool) {
 	}
 }
 
-// next writes one piece. The file is deleted once it is whole in the recording.
+// next writes one piece. The file is deleted once it is whole in the recording, unless it
+// is to be kept.
 func (f *snapshotFile) next(r *Recorder) (done bool, err error) {
 	if f.file == nil {
 		// The path comes from another process: only a file in the run's own folder is meant.
@@ -67,7 +68,7 @@ func (f *snapshotFile) next(r *Recorder) (done bool, err error) {
 	r.emit(frame)
 	if done {
 		f.file.Close()
-		if r.fail == nil {
+		if r.fail == nil && !r.opts.KeepSnapshots {
 			_ = os.Remove(f.path)
 		}
 	}
