@@ -21,7 +21,8 @@ type Imagined struct {
 	PeakStep      mem.Optional      `json:"peak_step,omitzero"` // completed before it
 	Tight         mem.Bytes         `json:"tight_below_bytes"`
 	FailedStep    mem.Optional      `json:"first_failed_step,omitzero"`
-	StoppedFor    string            `json:"stopped,omitempty"` // steady, steps: ended before the program would
+	Asked         mem.Optional      `json:"asked_bytes,omitzero"` // by the request that failed last
+	StoppedFor    string            `json:"stopped,omitempty"`    // steady, steps: ended before the program would
 	Categories    []Category        `json:"categories,omitempty"`
 	CategoryBasis string            `json:"categories_device,omitempty"`
 	Lines         []HeldLine        `json:"peak_lines,omitempty"`
@@ -256,6 +257,9 @@ func (in *Input) deviceOOM(v *Imagined) bool {
 		case e.Kind == "oom" && !strings.HasPrefix(e.Facts["source"], "torch.cpu") && e.Facts["source"] != "MemoryError":
 			if step, ok := e.Step.Get(); ok && !v.FailedStep.Known() {
 				v.FailedStep = mem.Some(step)
+			}
+			if e.Bytes.Known() {
+				v.Asked = e.Bytes
 			}
 			found = true
 		case e.Kind == "exception":

@@ -26,7 +26,11 @@ func (v *Imagined) Sentence() string {
 		if step, ok := v.FailedStep.Get(); ok {
 			text += fmt.Sprintf(" in step %d", step+1)
 		}
-		return text + fmt.Sprintf(", %v in use of %v (%s)", used, v.Total, v.Label)
+		text += fmt.Sprintf(", %v in use of %v", used, v.Total)
+		if asked, ok := v.Asked.Get(); ok {
+			text += fmt.Sprintf(" and %v asked for", mem.Bytes(asked))
+		}
+		return text + fmt.Sprintf(" (%s)", v.Label)
 	case VerdictUnused:
 		return fmt.Sprintf("No verdict: the program touched no GPU, though it could see %s", on)
 	}

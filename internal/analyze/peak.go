@@ -145,7 +145,11 @@ type lead struct {
 
 // leadingSeries: a device where one was used, else the host memory of the tree, else of the leader.
 func (in *Input) leadingSeries() lead {
-	for _, name := range []string{mem.SeriesReserved, mem.SeriesAllocated, mem.SeriesDeviceProcess} {
+	names := []string{mem.SeriesReserved, mem.SeriesAllocated, mem.SeriesDeviceProcess}
+	if in.label() == mem.Imagined { // the books tell each peak; samples of the allocator are too seldom where kernels take no time
+		names = []string{mem.SeriesDeviceProcess, mem.SeriesReserved, mem.SeriesAllocated}
+	}
+	for _, name := range names {
 		var best lead
 		for _, s := range in.Run.Series {
 			if s.Name != name || len(s.Values) == 0 || s.Values[s.Peak()] == 0 {

@@ -153,7 +153,7 @@ func (s *session) otherGPUs(t trial, need mem.Bytes) []attempt {
 		}
 		again := t
 		again.gpu = g
-		what := "on a " + g.Slug
+		what := "on " + g.Slug
 		if g.Price > 0 {
 			what += fmt.Sprintf(" ($%.2f an hour)", g.Price)
 		}
