@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"hightide/internal/engine"
@@ -13,15 +14,19 @@ func exportCommand(a *app) *cobra.Command {
 	var o engine.ExportOptions
 	chosen := map[string]*bool{}
 	c := &cobra.Command{
-		Use:   "export RUN (--csv | --json | --parquet | --recording)",
-		Short: "Write a run for other tools, or to give away",
+		Use:   "export RUN|FILE --FORMAT [OUT]",
+		Short: "Write a run or a snapshot for other tools, or to give away",
 		Long:  exportHelp(),
 		Example: `  hightide export last --csv > samples.csv
   hightide export last --csv --table steps -o steps.csv
   hightide export baseline --parquet -o baseline/
   hightide export last --json | jq '.series[] | select(.name == "host.rss")'
-  hightide export last --recording --redact -o mail-me.hightide`,
-		Args: cobra.ExactArgs(1),
+  hightide export last --recording --redact -o mail-me.hightide
+  hightide export oom.pickle --pprof peak.pb.gz && go tool pprof -http : peak.pb.gz
+  hightide export oom.pickle.zst --speedscope peak.json
+  hightide export last --perfetto timeline.json
+  hightide export trace.pickle --parquet tables/`,
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var formats []engine.ExportName
 			for _, f := range engine.ExportFormats() {
@@ -32,7 +37,13 @@ func exportCommand(a *app) *cobra.Command {
 			if len(formats) != 1 {
 				return engine.UsageError("for example: hightide export last --csv", "choose one of %s", formatFlags())
 			}
-			o.Format, o.Stdout = formats[0].Name, a.stdout
+			if len(args) == 2 {
+				if o.Out != "" {
+					return engine.UsageError("name it once", "the output is named twice: %s and %s", o.Out, args[1])
+				}
+				o.Out = args[1]
+			}
+			o.Format, o.Stdout, o.Stdin = formats[0].Name, a.stdout, os.Stdin
 			if _, terminal := a.terminalWidth(); terminal && formats[0].Binary && (o.Out == "" || o.Out == "-") {
 				return engine.UsageError("name a file: -o run", "%s is not for a terminal", o.Format)
 			}
@@ -68,10 +79,19 @@ times are nanoseconds since the run began; what was not observed is empty.
 CSV and Parquet hold one table: the samples, unless --table names another. Into a folder (-o FOLDER/)
 go all of them. Tables:
 `)
-	for _, t := range engine.ExportTables() {
+	runs, snapshots := engine.ExportTables()
+	for _, t := range runs {
+		fmt.Fprintf(&b, "  %-10s %s\n", t.Name, t.Short)
+	}
+	b.WriteString("Of an allocator snapshot:\n")
+	for _, t := range snapshots {
 		fmt.Fprintf(&b, "  %-10s %s\n", t.Name, t.Short)
 	}
 	b.WriteString(`
-RUN is an id, the unique beginning of one, a name, "last", or a recording's file.`)
+pprof, speedscope, folded and dot show what was held at the peak by call stack: of a snapshot the
+device's blocks (as asked for, before rounding), of a run the process's heap, as sampled.
+
+FILE is anything that hightide reads: a snapshot of PyTorch (pickle or JSON), a profiler's trace,
+a memory profile; compressed or not; - for stdin. RUN is an id, the unique beginning of one, a name, "last", or a recording's file.`)
 	return b.String()
 }

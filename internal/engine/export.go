@@ -1,23 +1,27 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hightide/internal/export"
+	"hightide/internal/intake"
 	"hightide/internal/mem"
 )
 
-// ExportOptions say what becomes of a run.
+// ExportOptions say what becomes of a run, a snapshot or a profile.
 type ExportOptions struct {
 	Format string   // name of one of ExportFormats
 	Tables []string // names of ExportTables; none: the first, or all of them into a folder
 	Redact bool
 	Out    string    // file or folder; "" or "-": Stdout
 	Stdout io.Writer // not a terminal, for binary formats
+	Stdin  io.Reader // for the reference "-"
 }
 
 // ExportName is something to choose from, with a line of help.
@@ -35,69 +39,116 @@ func ExportFormats() []ExportName {
 	return names
 }
 
-// ExportTables lists the tables.
-func ExportTables() []ExportName {
-	var names []ExportName
-	for _, t := range export.Tables {
-		names = append(names, ExportName{t.Name, t.Short, false})
+// ExportTables lists the tables of runs, and those of snapshots.
+func ExportTables() (runs, snapshots []ExportName) {
+	for _, t := range export.TablesOf(export.Runs) {
+		runs = append(runs, ExportName{t.Name, t.Short, false})
 	}
-	return names
+	for _, t := range export.TablesOf(export.Snapshots) {
+		snapshots = append(snapshots, ExportName{t.Name, t.Short, false})
+	}
+	return runs, snapshots
 }
 
-// Export writes a run in another format and returns the files it made.
+// Export writes a run, or a file of any kind that Document reads, in another format and returns the
+// files it made.
 func (e *Engine) Export(ref string, o ExportOptions) ([]string, error) {
 	format := export.Find(o.Format)
 	if format == nil {
 		return nil, UsageError("see hightide export --help", "there is no export format %q", o.Format)
 	}
-	tables, err := chooseTables(format, o.Tables)
+	if len(o.Tables) > 0 && !format.Tables {
+		return nil, UsageError("--table goes with --csv and --parquet", "%s has no tables to choose from", format.Name)
+	}
+	from, err := e.exportSource(ref, format, o.Stdin)
 	if err != nil {
 		return nil, err
 	}
-	run, err := e.Load(ref)
+	tables, err := chooseTables(format, from.Kind(), o.Tables)
 	if err != nil {
 		return nil, err
 	}
 	if o.Redact {
-		run = export.Redact(run)
+		from = from.Redact()
 	}
 	if o.Out == "" || o.Out == "-" {
 		if len(tables) > 1 {
 			return nil, UsageError("name a folder: -o FOLDER/", "several tables do not fit into one stream")
 		}
-		return nil, format.Write(o.Stdout, run, tables[0])
+		return nil, format.Write(o.Stdout, from, tables[0])
 	}
 	if !isFolder(o.Out) {
 		if len(tables) > 1 {
 			return nil, UsageError("name a folder: -o FOLDER/", "several tables do not fit into the file %s", o.Out)
 		}
-		return exportFile(o.Out, format, run, tables[0])
+		return exportFile(o.Out, format, from, tables[0])
 	}
 	if format.Tables && len(o.Tables) == 0 {
-		tables = tables[:0]
-		for i := range export.Tables {
-			tables = append(tables, &export.Tables[i])
+		tables = export.TablesOf(from.Kind())
+	}
+	return exportFolder(o.Out, format, from, tables)
+}
+
+// exportSource finds what a reference means and whether the format can hold it. Of a run, a format
+// for snapshots takes the last whole one that the run recorded.
+func (e *Engine) exportSource(ref string, format *export.Format, stdin io.Reader) (export.Source, error) {
+	from, err := e.exportable(ref, stdin)
+	if err != nil {
+		return from, err
+	}
+	if from.Kind() == export.Runs && format.Takes&export.Runs == 0 {
+		if from, err = lastSnapshot(from.Run, format); err != nil {
+			return from, err
 		}
 	}
-	return exportFolder(o.Out, format, run, tables)
+	if format.Takes&from.Kind() == 0 {
+		return from, UsageError("hightide export --help says which formats take what", "%s cannot hold %s", format.Name, from.Kind())
+	}
+	return from, nil
+}
+
+func (e *Engine) exportable(ref string, stdin io.Reader) (export.Source, error) {
+	if info, err := os.Stat(ref); ref == "-" || err == nil && info.Mode().IsRegular() {
+		document, err := e.Document(ref, stdin)
+		switch {
+		case err != nil:
+			return export.Source{}, err
+		case document.Snapshot != nil:
+			return export.Source{Snapshot: document.Snapshot}, nil
+		case document.Profile != nil:
+			return export.Source{Profile: document.Profile}, nil
+		case document.Recording != nil:
+			return export.Source{Run: document.Recording}, nil
+		}
+		return export.Source{}, InputError("hightide explain shows it", "%s is %s, which there is nothing to export of", ref, document.Format)
+	}
+	run, err := e.Load(ref)
+	return export.Source{Run: run}, err
+}
+
+func lastSnapshot(run *mem.Run, format *export.Format) (export.Source, error) {
+	for _, file := range slices.Backward(run.Snapshots) {
+		if snapshot, err := intake.Torch(bytes.NewReader(file.Data)); err == nil && file.Complete {
+			return export.Source{Snapshot: snapshot}, nil
+		}
+	}
+	return export.Source{}, InputError("name a snapshot's file, or a run that recorded one",
+		"%s needs an allocator snapshot, and this run holds none that is whole", format.Name)
 }
 
 // chooseTables gives formats without tables the single table nil.
-func chooseTables(format *export.Format, names []string) ([]*export.Table, error) {
+func chooseTables(format *export.Format, kind export.Kinds, names []string) ([]*export.Table, error) {
 	if !format.Tables {
-		if len(names) > 0 {
-			return nil, UsageError("--table goes with --csv and --parquet", "%s has no tables to choose from", format.Name)
-		}
 		return []*export.Table{nil}, nil
 	}
 	if len(names) == 0 {
-		return []*export.Table{&export.Tables[0]}, nil
+		return export.TablesOf(kind)[:1], nil
 	}
 	var tables []*export.Table
 	for _, name := range names {
-		table := export.FindTable(name)
+		table := export.FindTable(kind, name)
 		if table == nil {
-			return nil, UsageError("see hightide export --help for the tables", "there is no table %q", name)
+			return nil, UsageError("see hightide export --help for the tables", "%s has no table %q", kind, name)
 		}
 		tables = append(tables, table)
 	}
@@ -109,7 +160,7 @@ func isFolder(path string) bool {
 	return strings.HasSuffix(path, "/") || err == nil && info.IsDir()
 }
 
-func exportFolder(dir string, format *export.Format, run *mem.Run, tables []*export.Table) ([]string, error) {
+func exportFolder(dir string, format *export.Format, from export.Source, tables []*export.Table) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, InputError("name a folder that can be written", "export: %w", err)
 	}
@@ -119,7 +170,7 @@ func exportFolder(dir string, format *export.Format, run *mem.Run, tables []*exp
 		if table != nil {
 			name = table.Name
 		}
-		made, err := exportFile(filepath.Join(dir, name+format.Extension), format, run, table)
+		made, err := exportFile(filepath.Join(dir, name+format.Extension), format, from, table)
 		files = append(files, made...)
 		if err != nil {
 			return files, err
@@ -129,13 +180,13 @@ func exportFolder(dir string, format *export.Format, run *mem.Run, tables []*exp
 }
 
 // exportFile writes beside the file and renames, so that a failure leaves what was there.
-func exportFile(path string, format *export.Format, run *mem.Run, table *export.Table) ([]string, error) {
+func exportFile(path string, format *export.Format, from export.Source, table *export.Table) ([]string, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".hightide-export-*")
 	if err != nil {
 		return nil, InputError("name a file that can be written", "export: %w", err)
 	}
 	defer os.Remove(file.Name()) // gone already where all went well
-	err = errors.Join(format.Write(file, run, table), file.Chmod(0o644), file.Close())
+	err = errors.Join(format.Write(file, from, table), file.Chmod(0o644), file.Close())
 	if err == nil {
 		err = os.Rename(file.Name(), path)
 	}

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-
-	"hightide/internal/mem"
 )
 
 // writeCSV writes a table as RFC 4180 says, with a header, numbers plain and absent cells empty.
-func writeCSV(w io.Writer, run *mem.Run, table *Table) error {
+func writeCSV(w io.Writer, from Source, table *Table) error {
 	out := csv.NewWriter(w)
 	record := make([]string, len(table.Columns))
 	for i, c := range table.Columns {
@@ -19,7 +17,7 @@ func writeCSV(w io.Writer, run *mem.Run, table *Table) error {
 	if err := out.Write(record); err != nil {
 		return err
 	}
-	err := table.Rows(run, func(cells []any) error {
+	err := table.Rows(from, func(cells []any) error {
 		for i, c := range cells {
 			record[i] = csvCell(c)
 		}

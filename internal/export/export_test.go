@@ -60,13 +60,10 @@ func everything(t testing.TB, f Format, run *mem.Run) string {
 	var out bytes.Buffer
 	tables := []*Table{nil}
 	if f.Tables {
-		tables = nil
-		for i := range Tables {
-			tables = append(tables, &Tables[i])
-		}
+		tables = TablesOf(Runs)
 	}
 	for _, table := range tables {
-		if err := f.Write(&out, run, table); err != nil {
+		if err := f.Write(&out, Source{Run: run}, table); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,6 +87,9 @@ func (w *fullAfter) Write(p []byte) (int, error) {
 // the same each time, and holds the largest value exactly.
 func TestFormats(t *testing.T) {
 	for _, f := range Formats {
+		if f.Takes&Runs == 0 {
+			continue
+		}
 		t.Run(f.Name, func(t *testing.T) {
 			run, untouched := example(t), example(t)
 			first := everything(t, f, run)
@@ -100,7 +100,7 @@ func TestFormats(t *testing.T) {
 				t.Error("two exports differ")
 			}
 			for _, room := range []int{0, 10} {
-				if err := f.Write(&fullAfter{room}, run, &Tables[0]); !errors.Is(err, errFull) {
+				if err := f.Write(&fullAfter{room}, Source{Run: run}, &Tables[0]); !errors.Is(err, errFull) {
 					t.Errorf("room for %d bytes: %v", room, err)
 				}
 			}
@@ -119,10 +119,9 @@ func TestFormats(t *testing.T) {
 
 func TestCSV(t *testing.T) {
 	run := example(t)
-	for i := range Tables {
-		table := &Tables[i]
+	for _, table := range TablesOf(Runs) {
 		var out bytes.Buffer
-		if err := writeCSV(&out, run, table); err != nil {
+		if err := writeCSV(&out, Source{Run: run}, table); err != nil {
 			t.Fatal(err)
 		}
 		rows, err := csv.NewReader(&out).ReadAll()
@@ -146,10 +145,9 @@ func TestCSV(t *testing.T) {
 
 func TestParquet(t *testing.T) {
 	run := example(t)
-	for i := range Tables {
-		table := &Tables[i]
+	for _, table := range TablesOf(Runs) {
 		var out bytes.Buffer
-		if err := writeParquet(&out, run, table); err != nil {
+		if err := writeParquet(&out, Source{Run: run}, table); err != nil {
 			t.Fatalf("%s: %v", table.Name, err)
 		}
 		file, err := parquet.OpenFile(bytes.NewReader(out.Bytes()), int64(out.Len()))
@@ -179,7 +177,7 @@ func TestParquet(t *testing.T) {
 			}
 		}
 		at := 0
-		err = table.Rows(run, func(cells []any) error {
+		err = table.Rows(Source{Run: run}, func(cells []any) error {
 			for i, c := range cells {
 				value := got[at][place[table.Columns[i].Name]]
 				switch c := c.(type) {
@@ -211,7 +209,7 @@ func TestParquet(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := writeJSON(&out, example(t), nil); err != nil {
+	if err := writeJSON(&out, Source{Run: example(t)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {

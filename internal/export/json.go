@@ -63,12 +63,28 @@ func (o *jsonOut) list(name string, each func(item func(any))) {
 	o.raw("]")
 }
 
-// writeJSON writes the whole run: series in columns, everything else as in the tables.
-func writeJSON(w io.Writer, run *mem.Run, _ *Table) error {
+// writeJSON writes everything: series in columns, everything else as in the tables.
+func writeJSON(w io.Writer, from Source, _ *Table) error {
 	o := &jsonOut{w: bufio.NewWriterSize(w, 64<<10)}
 	o.raw(`{"version":`)
 	o.value(jsonVersion)
-	o.field("run", run.Info)
+	o.field(from.name(), from.about())
+	if from.Run != nil {
+		o.run(from)
+	} else {
+		for _, t := range TablesOf(Snapshots) {
+			o.table(from, t)
+		}
+	}
+	o.raw("}\n")
+	if o.err != nil {
+		return o.err
+	}
+	return o.w.Flush()
+}
+
+func (o *jsonOut) run(from Source) {
+	run := from.Run
 	o.field("end", run.End)
 	o.field("damage", append([]mem.Damage{}, run.Damage...))
 	o.list("series", func(item func(any)) {
@@ -80,9 +96,9 @@ func writeJSON(w io.Writer, run *mem.Run, _ *Table) error {
 			item(jsonSeries{s.SeriesDef, times, append([]int64{}, s.Values...)})
 		}
 	})
-	for i := range Tables {
-		if Tables[i].Name != "samples" {
-			o.table(run, &Tables[i])
+	for _, t := range TablesOf(Runs) {
+		if t.Name != "samples" {
+			o.table(from, t)
 		}
 	}
 	o.list("stacks", func(item func(any)) {
@@ -94,18 +110,13 @@ func writeJSON(w io.Writer, run *mem.Run, _ *Table) error {
 	o.field("modules", append([]mem.Module{}, run.Modules...))
 	o.field("models", append([]mem.ModelUse{}, run.Models...))
 	o.field("drops", append([]mem.Drop{}, run.Drops...))
-	o.raw("}\n")
-	if o.err != nil {
-		return o.err
-	}
-	return o.w.Flush()
 }
 
 // table writes a table as a list of objects without their absent cells.
-func (o *jsonOut) table(run *mem.Run, t *Table) {
+func (o *jsonOut) table(from Source, t *Table) {
 	o.raw(",\n" + `"` + t.Name + `":[`)
 	separator := "\n"
-	err := t.Rows(run, func(cells []any) error {
+	err := t.Rows(from, func(cells []any) error {
 		o.raw(separator)
 		separator = ",\n"
 		next := "{"

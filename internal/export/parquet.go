@@ -6,30 +6,28 @@ import (
 	"io"
 	"slices"
 
-	"hightide/internal/mem"
-
 	"github.com/parquet-go/parquet-go"
 )
 
 // rowGroup bounds the rows that wait in memory.
 const rowGroup = 64 << 10
 
-// writeParquet writes a table with every column optional. The run's own description is in the
-// file's metadata under hightide.run, as JSON.
-func writeParquet(w io.Writer, run *mem.Run, table *Table) error {
-	info, err := json.Marshal(run.Info)
+// writeParquet writes a table with every column optional. What the run or snapshot
+// says of itself is in the file's metadata under hightide.run or hightide.snapshot, as JSON.
+func writeParquet(w io.Writer, from Source, table *Table) error {
+	info, err := json.Marshal(from.about())
 	if err != nil {
 		return err
 	}
 	schema := schemaOf(table)
 	out := parquet.NewWriter(w, schema, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(rowGroup),
-		parquet.KeyValueMetadata("hightide.run", string(info)), parquet.CreatedBy("hightide", "1", ""))
+		parquet.KeyValueMetadata("hightide."+from.name(), string(info)), parquet.CreatedBy("hightide", "1", ""))
 	place := make([]int, len(table.Columns)) // Parquet has the columns by name
 	for i, path := range schema.Columns() {
 		place[slices.IndexFunc(table.Columns, func(c Column) bool { return c.Name == path[0] })] = i
 	}
 	row := make(parquet.Row, len(table.Columns))
-	err = table.Rows(run, func(cells []any) error {
+	err = table.Rows(from, func(cells []any) error {
 		for i, c := range cells {
 			value, err := parquetValue(c)
 			if err != nil {

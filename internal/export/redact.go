@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"hightide/internal/mem"
@@ -44,6 +45,32 @@ func Redact(run *mem.Run) *mem.Run {
 		out.Events = append(out.Events, mem.Event{Time: run.Start(), Kind: "unobserved", Text: "allocator snapshots were left out of this copy"})
 	}
 	return out
+}
+
+// Redact returns a copy of a Source without what is private; see the function of the same name. Of
+// snapshots and profiles: folders of paths, and texts that the program attached.
+func (s Source) Redact() Source {
+	r := redactor{}
+	switch {
+	case s.Run != nil:
+		return Source{Run: Redact(s.Run)}
+	case s.Profile != nil:
+		p := *s.Profile
+		p.Stacks.Locations = r.locations(p.Stacks.Locations)
+		return Source{Profile: &p}
+	}
+	copied := *s.Snapshot
+	copied.Stacks.Locations = r.locations(copied.Stacks.Locations)
+	copied.Texts = make([]string, len(s.Snapshot.Texts))
+	for i, text := range s.Snapshot.Texts {
+		copied.Texts[i] = r.text(text)
+	}
+	copied.FX = nil // source lines of the program
+	copied.Annotations = slices.Clone(copied.Annotations)
+	for i := range copied.Annotations {
+		copied.Annotations[i].Name = r.text(copied.Annotations[i].Name)
+	}
+	return Source{Snapshot: &copied}
 }
 
 type redactor struct{ host, cwd string }

@@ -7,12 +7,13 @@ import (
 	"hightide/internal/mem"
 )
 
-// Table is one kind of row of a run. Cells are string, int64, bool, or nil where absent.
+// Table is one kind of row of a Source. Cells are string, int64, bool, or nil where absent.
 type Table struct {
 	Name    string
 	Short   string
 	Columns []Column
-	rows    func(run *mem.Run, yield func(cells ...any) error) error
+	of      Kinds
+	rows    func(from Source, yield func(cells ...any) error) error
 }
 
 // Column of a table.
@@ -32,23 +33,40 @@ const (
 )
 
 // Rows calls yield with one row after the other; the slice is used again. An error of yield ends it.
-func (t *Table) Rows(run *mem.Run, yield func(cells []any) error) error {
-	return t.rows(run, func(cells ...any) error { return yield(cells) })
+func (t *Table) Rows(from Source, yield func(cells []any) error) error {
+	return t.rows(from, func(cells ...any) error { return yield(cells) })
 }
 
-// Tables lists all tables. Times are nanoseconds since the run began.
+// Tables lists all tables. Times of runs are nanoseconds since the run began, those of snapshots of
+// the wall clock.
 var Tables = []Table{
-	{"samples", "every sample of every series, one a row", columns("time_ns", "process", "pid", "device*", "series*", "unit*", "label*", "value"), samples},
-	{"steps", "the ends of optimizer steps", columns("process", "pid", "step", "time_ns", "duration_ns", "rss_bytes", "heap_bytes", "device_bytes", "micro_steps", "skipped?"), steps},
+	{"samples", "every sample of every series, one a row", columns("time_ns", "process", "pid", "device*", "series*", "unit*", "label*", "value"), Runs, ofRun(samples)},
+	{"steps", "the ends of optimizer steps", columns("process", "pid", "step", "time_ns", "duration_ns", "rss_bytes", "heap_bytes", "device_bytes", "micro_steps", "skipped?"), Runs, ofRun(steps)},
 	{"spans", "stays in phases and modules", columns("process", "pid", "thread", "phase*", "name*", "step", "start_ns", "end_ns",
-		"rss_start_bytes", "rss_end_bytes", "rss_peak_bytes", "device_start_bytes", "device_end_bytes"), spans},
+		"rss_start_bytes", "rss_end_bytes", "rss_peak_bytes", "device_start_bytes", "device_end_bytes"), Runs, ofRun(spans)},
 	{"phases", "sums over all stays in a phase or module", columns("process", "pid", "phase*", "name*", "count", "total_ns", "max_ns",
-		"rss_peak_bytes", "rss_net_bytes", "rss_rise_bytes", "device_peak_bytes", "device_net_bytes"), phases},
+		"rss_peak_bytes", "rss_net_bytes", "rss_rise_bytes", "device_peak_bytes", "device_net_bytes"), Runs, ofRun(phases)},
 	{"sites", "live heap by allocation site, at each change (sampled)", columns("time_ns", "process", "pid", "step", "stack", "phase*", "live_bytes",
-		"live_samples", "allocated_bytes", "file*", "line", "function*", "peak?"), sites},
-	{"events", "what happened once", columns("time_ns", "process", "pid", "kind*", "text*", "step", "bytes", "file*", "line"), events},
+		"live_samples", "allocated_bytes", "file*", "line", "function*", "peak?"), Runs, ofRun(sites)},
+	{"events", "what happened once", columns("time_ns", "process", "pid", "kind*", "text*", "step", "bytes", "file*", "line"), Runs, ofRun(events)},
 	{"processes", "the processes of the run", columns("process", "pid", "parent", "role*", "rank", "local_rank", "world_size", "python*", "start_ns", "end_ns",
-		"exit_code", "signal", "maxrss_bytes"), processes},
+		"exit_code", "signal", "maxrss_bytes"), Runs, ofRun(processes)},
+	{"events", "the allocator's events", columns("event", "device", "time_ns", "action*", "address", "size_bytes", "stream", "pool*", "stack",
+		"category*", "metadata*", "compile_context*", "file*", "line", "function*"), Snapshots, ofSnapshot(allocatorEvents)},
+	{"blocks", "the allocator's blocks at the end", columns("device", "segment", "address", "size_bytes", "requested_bytes", "state*", "stack",
+		"file*", "line", "function*"), Snapshots, ofSnapshot(allocatorBlocks)},
+	{"segments", "its segments at the end", columns("device", "address", "size_bytes", "used_bytes", "stream", "large?", "expandable?", "pool*", "stack"), Snapshots, ofSnapshot(allocatorSegments)},
+	{"peak", "blocks in use when most bytes were", columns("device", "event", "time_ns", "address", "size_bytes", "since_event", "stack",
+		"file*", "line", "function*"), Snapshots, ofSnapshot(allocatorPeak)},
+	{"stacks", "the frames of stacks, innermost first", columns("stack", "depth", "file*", "line", "function*", "native?"), Snapshots, ofSnapshot(allocatorStacks)},
+}
+
+func ofRun(rows func(*mem.Run, func(...any) error) error) func(Source, func(...any) error) error {
+	return func(from Source, yield func(...any) error) error { return rows(from.Run, yield) }
+}
+
+func ofSnapshot(rows func(*mem.AllocatorSnapshot, func(...any) error) error) func(Source, func(...any) error) error {
+	return func(from Source, yield func(...any) error) error { return rows(from.Snapshot, yield) }
 }
 
 // columns: a star marks text, a question mark yes or no; the others are integers.

@@ -71,3 +71,13 @@ func (t *StackTable) Frames(id uint32) []Location {
 	}
 	return frames
 }
+
+// Numbers returns a stack as numbers of Locations, innermost first.
+func (t *StackTable) Numbers(id uint32) []uint32 {
+	var numbers []uint32
+	for id != 0 {
+		numbers = append(numbers, t.nodes[id].location)
+		id = t.nodes[id].parent
+	}
+	return numbers
+}

@@ -1,0 +1,90 @@
+package export
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"hightide/internal/mem"
+)
+
+// dotNodes bounds the drawing: more nobody reads.
+const dotNodes = 80
+
+type dotNode struct {
+	location  uint32
+	own, with int64 // bytes allocated by it, and by it or what it calls
+}
+
+type dotEdge struct{ from, to uint32 }
+
+// writeDot draws who calls whom to hold how many bytes, the largest functions, for Graphviz.
+func writeDot(out io.Writer, p *mem.Profile) error {
+	nodes, edges, total := dotGraph(p)
+	slices.SortFunc(nodes, func(a, b dotNode) int {
+		return cmp.Or(cmp.Compare(b.with, a.with), cmp.Compare(a.location, b.location))
+	})
+	left := max(0, len(nodes)-dotNodes)
+	nodes = nodes[:len(nodes)-left]
+	w := bufio.NewWriter(out)
+	fmt.Fprintf(w, "digraph memory {\n\tlabel=%q;\n\tnode [shape=box, fontname=\"sans-serif\"];\n",
+		fmt.Sprintf("%v at the peak; %d smaller functions are not drawn", mem.Bytes(total), left))
+	drawn := map[uint32]bool{}
+	for _, n := range nodes {
+		drawn[n.location] = true
+		l := p.Stacks.Locations[n.location]
+		size := 8 + 16*math.Sqrt(float64(n.own)/float64(max(total, 1)))
+		fmt.Fprintf(w, "\tn%d [label=%s, fontsize=%.1f];\n", n.location,
+			strconv.Quote(fmt.Sprintf("%s\n%v here, %v in all", frameName(l), mem.Bytes(n.own), mem.Bytes(n.with))), size)
+	}
+	var between []dotEdge
+	for e := range edges {
+		if drawn[e.from] && drawn[e.to] {
+			between = append(between, e)
+		}
+	}
+	slices.SortFunc(between, func(a, b dotEdge) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	for _, e := range between {
+		fmt.Fprintf(w, "\tn%d -> n%d [label=%q, weight=%d];\n", e.from, e.to, mem.Bytes(edges[e]).String(), 1+edges[e]*100/max(total, 1))
+	}
+	fmt.Fprintln(w, "}")
+	return w.Flush()
+}
+
+// dotGraph sums a profile by location, and by caller and callee; recursion counts once.
+func dotGraph(p *mem.Profile) (nodes []dotNode, edges map[dotEdge]int64, total int64) {
+	byLocation := map[uint32]*dotNode{}
+	edges = map[dotEdge]int64{}
+	for _, s := range p.Samples {
+		value := s.Values[p.Default]
+		total += value
+		seen, seenEdge := map[uint32]bool{}, map[dotEdge]bool{}
+		callee := uint32(0)
+		for depth, l := range p.Stacks.Numbers(s.Stack) {
+			n := byLocation[l]
+			if n == nil {
+				n = &dotNode{location: l}
+				byLocation[l] = n
+			}
+			if depth == 0 {
+				n.own += value
+			} else if e := (dotEdge{l, callee}); !seenEdge[e] {
+				seenEdge[e] = true
+				edges[e] += value
+			}
+			if !seen[l] {
+				seen[l] = true
+				n.with += value
+			}
+			callee = l
+		}
+	}
+	for _, n := range byLocation {
+		nodes = append(nodes, *n)
+	}
+	return nodes, edges, total
+}

@@ -1,0 +1,38 @@
+package export
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// folding makes a frame safe for the format, whose separators are semicolons and the last space.
+var folding = strings.NewReplacer(";", ":", "\n", " ", "\r", " ")
+
+// writeFolded writes "outermost;…;innermost bytes", one line a stack, for flamegraph.pl and its kin.
+func writeFolded(out io.Writer, p *mem.Profile) error {
+	sums := map[string]int64{}
+	for _, s := range p.Samples {
+		frames := p.Stacks.Frames(s.Stack)
+		names := make([]string, 0, len(frames))
+		for _, l := range slices.Backward(frames) {
+			names = append(names, folding.Replace(frameName(l)))
+		}
+		if len(names) == 0 {
+			names = []string{"(no stack recorded)"}
+		}
+		sums[strings.Join(names, ";")] += s.Values[p.Default]
+	}
+	w := bufio.NewWriter(out)
+	for _, stack := range slices.Sorted(maps.Keys(sums)) {
+		if _, err := fmt.Fprintf(w, "%s %d\n", stack, sums[stack]); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
