@@ -31,6 +31,7 @@ var All = []Analysis{
 	{"peak", "how high memory rose, when, and who held it", peak},
 	{"growth", "what only ever grows, and which line keeps it", growth},
 	{"sites", "which lines of the program held the heap at its highest", sites},
+	{"stacks", "which call stacks held it", stacks},
 	{"phases", "which part of a step takes the memory", phases},
 	{"modules", "which part of the model takes the memory", modules},
 	{"processes", "how it is spread over the processes", processes},
@@ -49,7 +50,7 @@ func Analyze(run *mem.Run, opts Options) *Report {
 	in := newInput(run, opts)
 	report := &Report{
 		Version: ReportVersion, Run: run.Info, Processes: []mem.Process{}, Findings: []Finding{}, Tables: []Table{},
-		Series: []Series{}, Phases: []PhaseBar{}, Steps: []StepPoint{}, Marks: []Mark{}, Notes: []string{},
+		Series: []Series{}, Phases: []PhaseBar{}, Steps: []StepPoint{}, Marks: []Mark{}, Stacks: []StackSet{}, Notes: []string{},
 	}
 	if report.Run.Command == nil {
 		report.Run.Command = []string{}

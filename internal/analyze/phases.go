@@ -2,16 +2,20 @@ package analyze
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"hightide/internal/mem"
 )
 
+const phasesNote = "RSS of the process, read at the edges of each phase and by sampling within it. A rise is from the " +
+	"phase's beginning to its highest point; net is what all its passes left behind together."
+
 // phases shows each phase of a step: how long, how high, what it leaves behind.
 func phases(in *Input, r *Report) {
 	t := Table{
 		Name: "phases", Title: "Phases",
-		Note:    "RSS of the process, read at the edges of each phase and by sampling within it. A rise is from the phase's beginning to its highest point; net is what all its stays left behind together. Where steps are short only some are observed.",
+		Note:    phasesNote + in.observedSteps(),
 		Columns: append([]Column{text("phase", "phase"), text("process", "process")}, stayColumns()...),
 	}
 	for _, s := range in.sortedStats(func(s *mem.PhaseStats) bool { return s.Phase != mem.PhaseModule }) {
@@ -31,8 +35,24 @@ func phases(in *Input, r *Report) {
 	r.table(t)
 }
 
+// observedSteps says how many of the steps the phases were told of: where steps are short, only every
+// nth is, so that telling takes none of their time. Empty where all were.
+func (in *Input) observedSteps() string {
+	var observed, all uint64
+	for _, s := range in.Run.Phases {
+		if total := in.Run.Totals[s.Process].Steps; s.Phase == mem.PhaseStep && total > all {
+			observed, all = s.Count, total
+		}
+	}
+	if observed == 0 || observed >= all {
+		return ""
+	}
+	return fmt.Sprintf(" Steps are so short here that %s of the %s were observed in full, an even selection: "+
+		"\"observed\" and \"time\" count those alone.", Count(int64(observed)), Count(int64(all)))
+}
+
 func stayColumns() []Column {
-	return []Column{countColumn("count", "stays"), nsColumn("total", "time"), nsColumn("mean", "mean"), nsColumn("max", "longest"),
+	return []Column{countColumn("count", "observed"), nsColumn("total", "time"), nsColumn("mean", "mean"), nsColumn("max", "longest"),
 		bytesColumn("rss_peak", "peak RSS", mem.Measured), bytesColumn("rss_rise", "rise", mem.Measured),
 		bytesColumn("rss_net", "net", mem.Measured), bytesColumn("device_peak", "peak device", mem.Measured),
 		bytesColumn("device_net", "net device", mem.Measured)}
@@ -77,7 +97,7 @@ func (in *Input) severalSteppers() bool {
 func modules(in *Input, r *Report) {
 	t := Table{
 		Name: "modules", Title: "Modules",
-		Note: "The root module's direct children, during their forward pass.",
+		Note: "The root module's direct children, during their forward pass." + in.observedSteps(),
 		Columns: append([]Column{text("module", "module"), text("class", "class"), text("process", "process"),
 			bytesColumn("parameters", "parameters", mem.Measured), bytesColumn("buffers", "buffers", mem.Measured)}, stayColumns()...),
 	}

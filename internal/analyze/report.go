@@ -25,6 +25,7 @@ type Report struct {
 	Phases    []PhaseBar    `json:"phases"` // for the timeline: an even selection, never more than a few thousand
 	Steps     []StepPoint   `json:"steps"`
 	Marks     []Mark        `json:"marks"`              // events worth a line on the timeline
+	Stacks    []StackSet    `json:"stacks"`             // memory by whole call stack, for flame graphs
 	Notes     []string      `json:"notes"`              // what was not observed and why, how it was sampled, damage
 	Dropped   uint64        `json:"dropped"`            // records lost on the way
 	Imagined  *Imagined     `json:"imagined,omitempty"` // of a run on imaginary GPUs: whether it fits

@@ -1,0 +1,86 @@
+package analyze
+
+import (
+	"strings"
+	"testing"
+
+	"hightide/internal/mem"
+)
+
+// TestStacks: the tree holds every byte of the peak, its stacks are those of the recording, and
+// nothing of hightide's own is in it.
+func TestStacks(t *testing.T) {
+	run := leakRun()
+	for id, stack := range run.Stacks {
+		run.Stacks[id] = append(stack, mem.Location{File: "/x/hightide_agent/start.py", Line: 3, Function: "start"})
+	}
+	report := Analyze(run, Options{})
+	if len(report.Stacks) == 0 {
+		t.Fatal("no stacks")
+	}
+	for _, set := range report.Stacks {
+		sum := set.Rest
+		for _, s := range set.Stacks {
+			sum += s.Bytes
+		}
+		if peak := run.Heap[set.Process].Peak; sum != set.Total || set.Total != peak.Live {
+			t.Errorf("process %d: stacks and rest %d, total %d, peak %d", set.Process, sum, set.Total, peak.Live)
+		}
+		for i, parent := range set.Parents {
+			if parent >= i || parent < -1 {
+				t.Errorf("node %d has parent %d", i, parent)
+			}
+		}
+		var path []string
+		for node := set.Stacks[0].Node; node >= 0; node = set.Parents[node] {
+			path = append(path, set.Frames[set.Places[node]].Function)
+		}
+		if got := strings.Join(path, " "); got != "+0x1a2b3c _conv_forward _call_impl forward train main" {
+			t.Errorf("largest stack: %s", got)
+		}
+	}
+}
+
+// TestDeepStack: of a recursion the ends stay.
+func TestDeepStack(t *testing.T) {
+	in := newInput(leakRun(), Options{})
+	tree := stackTree{in: in, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}}
+	var stack []mem.Location
+	for i := range 500 {
+		stack = append(stack, mem.Location{File: "deep.py", Line: i + 1})
+	}
+	node, lines := tree.add(stack), []int{}
+	for ; node >= 0; node = tree.set.Parents[node] {
+		lines = append(lines, tree.set.Frames[tree.set.Places[node]].Line)
+	}
+	if len(lines) != deepestOfStack || lines[0] != 1 || lines[len(lines)-1] != 500 {
+		t.Errorf("%d frames, from line %d to %d", len(lines), lines[0], lines[len(lines)-1])
+	}
+}
+
+// TestSparsePhases: a table that counts a part of the steps says so.
+func TestSparsePhases(t *testing.T) {
+	run := leakRun()
+	if note := table(t, Analyze(run, Options{}), "phases").Note; strings.Contains(note, "so short") {
+		t.Errorf("all steps were observed: %s", note)
+	}
+	total := run.Totals[1]
+	total.Steps = 12345
+	run.Totals[1] = total
+	for _, name := range []string{"phases", "modules"} {
+		if note := table(t, Analyze(run, Options{}), name).Note; !strings.Contains(note, "276 of the 12,345 were observed") {
+			t.Errorf("%s: %s", name, note)
+		}
+	}
+}
+
+func table(t *testing.T, r *Report, name string) *Table {
+	t.Helper()
+	for i := range r.Tables {
+		if r.Tables[i].Name == name {
+			return &r.Tables[i]
+		}
+	}
+	t.Fatalf("no table %s", name)
+	return nil
+}
