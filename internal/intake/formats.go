@@ -40,7 +40,7 @@ func decodeRecording(r io.Reader, _ int64) (*Document, error) {
 }
 
 // oldPickle is how pickles of protocols 0 and 1 begin: a container, or an import (to be refused).
-var oldPickle = regexp.MustCompile(`^(?:\([dl](?:p\d|[(.])|[}\]][q(.]|[ci][A-Za-z_][\w.]*\n[A-Za-z_][\w.]*\n)`)
+var oldPickle = regexp.MustCompile(`^(?:\([dl](?:p\d|[(.])|\([SVIF][^\n]{1,200}\n|[}\]][q(.]|[ci][A-Za-z_][\w.]*\n[A-Za-z_][\w.]*\n)`)
 
 // isPickle knows a pickle of protocol 2 and later by its first opcode and version, older ones by
 // how they begin.

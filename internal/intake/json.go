@@ -5,10 +5,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
+
+	"hightide/internal/pickle"
 )
 
 // jsonPickle is a JSON text as a pickle that says the same, made while it is read: snapshots that
@@ -25,7 +28,10 @@ type jsonContainer struct {
 	count int // values since the last batch
 }
 
-const jsonBatch = 1000 // values a batch, as Python's pickler has it
+const (
+	jsonBatch = 1000 // values a batch, as Python's pickler has it
+	jsonDepth = 64
+)
 
 func newJSONPickle(r io.Reader) *jsonPickle {
 	in := json.NewDecoder(bufio.NewReaderSize(r, 256<<10))
@@ -75,6 +81,9 @@ func (j *jsonPickle) write(token json.Token) error {
 	j.room()
 	switch token := token.(type) {
 	case json.Delim:
+		if len(j.nesting) == jsonDepth {
+			return fmt.Errorf("more than %d containers inside each other", jsonDepth)
+		}
 		open := map[json.Delim]string{'{': "}(", '[': "]("}[token]
 		j.out.WriteString(open)
 		j.nesting = append(j.nesting, jsonContainer{dict: token == '{'})
@@ -165,7 +174,12 @@ func isSnapshotJSON(head []byte) bool {
 }
 
 func decodeSnapshotJSON(r io.Reader, _ int64) (*Document, error) {
-	snapshot, err := torch(newJSONPickle(r), 0, "torch-json")
+	text := newJSONPickle(r)
+	snapshot, err := torch(text, 0, "torch-json")
+	var where *pickle.Error
+	if errors.As(err, &where) { // its position is in the pickle that nobody sees
+		return nil, fmt.Errorf("JSON, before byte %d: %w", text.in.InputOffset(), where.Err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,10 @@ import (
 	"unicode/utf8"
 )
 
+// maxOpen bounds the containers that wait for their parents. Genuine files have a batch of them,
+// which Python makes a thousand.
+const maxOpen = 1 << 19
+
 // pushOpen starts a container. Its slot's storage is one that an earlier container left.
 func (d *Decoder) pushOpen(dict bool) error {
 	var id uint32
@@ -13,6 +17,9 @@ func (d *Decoder) pushOpen(dict bool) error {
 		id = d.free[n-1]
 		d.free = d.free[:n-1]
 	} else {
+		if len(d.slots) == maxOpen {
+			return fmt.Errorf("%w: more than %d containers are open", ErrLimit, maxOpen)
+		}
 		id = uint32(len(d.slots))
 		d.slots = append(d.slots, slot{})
 	}
