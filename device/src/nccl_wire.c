@@ -1,0 +1,211 @@
+/* nccl_wire.c: small values between the ranks of a communicator that run on this machine.
+ *
+ * One file in the run's folder of shared memory per communicator, sparse:
+ *
+ *     [ head ][ rank 0: 2 parts ][ rank 1: 2 parts ] ... [ 0→0 ][ 0→1 ] ... mailboxes
+ *
+ * Zeros are its beginning, so whoever comes first makes it and nobody waits at opening; the last to
+ * leave removes it, once all have come. A round's part goes to the buffer of the round's parity: who is at round r+2 has
+ * seen every rank at r+1, and so nobody reads round r any more. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "nccl.h"
+
+#define PAGE 4096ull
+#define LETTERS 64 /* of one mailbox */
+#define PATIENCE_NS 50000000ll
+
+struct part { uint64_t round_plus_one; uint32_t bytes, known; }; /* data follows at the next page */
+struct seat {
+    uint32_t changed; /* a futex: counts what this rank put up */
+    uint32_t pid, left, pad;
+    struct part parts[2];
+};
+struct head { uint32_t users, joined; };
+struct letter { uint32_t bytes, known; };
+struct box {
+    uint32_t written, read; /* futexes; letters so far */
+    struct letter letters[LETTERS];
+};
+
+#define SEAT_BYTES (PAGE + 2 * (uint64_t)NCCL_SMALL)
+#define BOX_BYTES (PAGE + LETTERS * (uint64_t)NCCL_SMALL)
+
+struct wire {
+    char *map;
+    uint64_t bytes;
+    int n, rank, file, left;
+    char path[300];
+};
+
+static struct seat *seat(struct wire *wire, int rank) { return (struct seat *)(wire->map + PAGE + (uint64_t)rank * SEAT_BYTES); }
+static char *seat_data(struct wire *wire, int rank, uint64_t round) {
+    return (char *)seat(wire, rank) + PAGE + (round & 1) * NCCL_SMALL;
+}
+static struct box *box(struct wire *wire, int from, int to) {
+    uint64_t first = PAGE + (uint64_t)wire->n * SEAT_BYTES;
+    return (struct box *)(wire->map + first + ((uint64_t)from * (uint64_t)wire->n + (uint64_t)to) * BOX_BYTES);
+}
+static char *box_data(struct box *box, uint32_t letter) { return (char *)box + PAGE + (uint64_t)(letter % LETTERS) * NCCL_SMALL; }
+
+static void sleep_on(uint32_t *word, uint32_t seen) {
+    struct timespec patience = {0, PATIENCE_NS};
+    syscall(SYS_futex, word, FUTEX_WAIT, seen, &patience, NULL, 0);
+}
+static void wake(uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, 1 << 30, NULL, NULL, 0); }
+
+static int gone(struct wire *wire, int rank) {
+    struct seat *theirs = seat(wire, rank);
+    uint32_t pid = __atomic_load_n(&theirs->pid, __ATOMIC_ACQUIRE);
+    if (__atomic_load_n(&theirs->left, __ATOMIC_ACQUIRE))
+        return 1;
+    return pid && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+/* Opened by several at once; the last to leave removes the name, and who opened it just then sees that
+ * no name leads to its file any more and begins anew. */
+static int open_shared(const char *path) {
+    for (;;) {
+        int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        struct stat here, there;
+        if (file < 0)
+            return -1;
+        if (fstat(file, &here) == 0 && stat(path, &there) == 0 && here.st_ino == there.st_ino)
+            return file;
+        close(file);
+    }
+}
+
+struct wire *ht_wire_open(const uint64_t name[2], int n, int rank) {
+    const char *folder = ht_shared_folder();
+    struct wire *wire = n > 0 && n <= 256 && rank >= 0 && rank < n ? ht_new(sizeof *wire) : NULL;
+    if (!wire)
+        return NULL;
+    snprintf(wire->path, sizeof wire->path, "%s/nccl-%016llx%016llx", *folder ? folder : "/dev/shm",
+             (unsigned long long)name[0], (unsigned long long)name[1]);
+    wire->n = n;
+    wire->rank = rank;
+    wire->bytes = PAGE + (uint64_t)n * SEAT_BYTES + (uint64_t)n * (uint64_t)n * BOX_BYTES;
+    wire->file = open_shared(wire->path);
+    void *map = MAP_FAILED;
+    if (wire->file >= 0 && ftruncate(wire->file, (off_t)wire->bytes) == 0)
+        map = mmap(NULL, wire->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, wire->file, 0);
+    if (map == MAP_FAILED) {
+        ht_say("nccl: %s: %s", wire->path, strerror(errno));
+        if (wire->file >= 0)
+            close(wire->file);
+        ht_drop(wire, sizeof *wire);
+        return NULL;
+    }
+    wire->map = map;
+    __atomic_add_fetch(&((struct head *)map)->users, 1, __ATOMIC_ACQ_REL);
+    __atomic_add_fetch(&((struct head *)map)->joined, 1, __ATOMIC_ACQ_REL);
+    __atomic_store_n(&seat(wire, rank)->pid, (uint32_t)getpid(), __ATOMIC_RELEASE);
+    wake(&seat(wire, rank)->changed);
+    return wire;
+}
+
+void ht_wire_leave(struct wire *wire) {
+    if (!wire || wire->left)
+        return;
+    struct seat *mine = seat(wire, wire->rank);
+    struct head *head = (struct head *)wire->map;
+    wire->left = 1;
+    __atomic_store_n(&mine->left, 1, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&mine->changed, 1, __ATOMIC_RELEASE);
+    wake(&mine->changed);
+    if (__atomic_sub_fetch(&head->users, 1, __ATOMIC_ACQ_REL) == 0 && head->joined >= (uint32_t)wire->n)
+        unlink(wire->path); /* with ranks still to come it stays: there may be letters for them */
+}
+
+void ht_wire_close(struct wire *wire) {
+    if (!wire)
+        return;
+    ht_wire_leave(wire);
+    munmap(wire->map, wire->bytes);
+    close(wire->file);
+    ht_drop(wire, sizeof *wire);
+}
+
+void ht_wire_put(struct wire *wire, uint64_t round, const void *bytes, size_t n, int known) {
+    struct seat *mine = seat(wire, wire->rank);
+    struct part *part = &mine->parts[round & 1];
+    if (known && n)
+        memcpy(seat_data(wire, wire->rank, round), bytes, n);
+    part->bytes = (uint32_t)n;
+    part->known = (uint32_t)known;
+    __atomic_store_n(&part->round_plus_one, round + 1, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&mine->changed, 1, __ATOMIC_RELEASE);
+    wake(&mine->changed);
+}
+
+int ht_wire_get(struct wire *wire, uint64_t round, int rank, void *into, size_t n, const int *stop) {
+    struct seat *theirs = seat(wire, rank);
+    struct part *part = &theirs->parts[round & 1];
+    for (;;) {
+        uint32_t seen = __atomic_load_n(&theirs->changed, __ATOMIC_ACQUIRE);
+        if (__atomic_load_n(&part->round_plus_one, __ATOMIC_ACQUIRE) == round + 1)
+            break;
+        int dead = gone(wire, rank);
+        if (__atomic_load_n(&part->round_plus_one, __ATOMIC_ACQUIRE) == round + 1)
+            break; /* put up, then left */
+        if (dead || __atomic_load_n(stop, __ATOMIC_ACQUIRE))
+            return -1;
+        sleep_on(&theirs->changed, seen);
+    }
+    if (!part->known || part->bytes < n)
+        return 0;
+    memcpy(into, seat_data(wire, rank, round), n);
+    return 1;
+}
+
+int ht_wire_send(struct wire *wire, int to, const void *bytes, size_t n, int known, const int *stop) {
+    struct box *out = box(wire, wire->rank, to);
+    for (;;) { /* a full box: as a send waits for its receive */
+        uint32_t read = __atomic_load_n(&out->read, __ATOMIC_ACQUIRE);
+        if (out->written - read < LETTERS)
+            break;
+        if (gone(wire, to) || __atomic_load_n(stop, __ATOMIC_ACQUIRE))
+            return -1;
+        sleep_on(&out->read, read);
+    }
+    if (known && n)
+        memcpy(box_data(out, out->written), bytes, n);
+    out->letters[out->written % LETTERS] = (struct letter){(uint32_t)n, (uint32_t)known};
+    __atomic_add_fetch(&out->written, 1, __ATOMIC_RELEASE);
+    wake(&out->written);
+    return known;
+}
+
+int ht_wire_receive(struct wire *wire, int from, void *into, size_t n, const int *stop) {
+    struct box *in = box(wire, from, wire->rank);
+    for (;;) {
+        uint32_t written = __atomic_load_n(&in->written, __ATOMIC_ACQUIRE);
+        if (written != in->read)
+            break;
+        int dead = gone(wire, from);
+        if (__atomic_load_n(&in->written, __ATOMIC_ACQUIRE) != in->read)
+            break;
+        if (dead || __atomic_load_n(stop, __ATOMIC_ACQUIRE))
+            return -1;
+        sleep_on(&in->written, written);
+    }
+    struct letter *letter = &in->letters[in->read % LETTERS];
+    int known = letter->known && letter->bytes >= n;
+    if (known)
+        memcpy(into, box_data(in, in->read), n);
+    __atomic_add_fetch(&in->read, 1, __ATOMIC_RELEASE);
+    wake(&in->read);
+    return known;
+}
