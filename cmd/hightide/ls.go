@@ -122,6 +122,9 @@ func result(r engine.Run) string {
 	if r.OOMs > 0 {
 		text += ", out of memory"
 	}
+	if r.Label == mem.Imagined {
+		text += ", imagined"
+	}
 	if r.Damaged && r.State != engine.Running {
 		text += ", damaged"
 	}

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hightide/internal/engine"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -18,16 +21,48 @@ func TestMain(m *testing.M) {
 // TestScripts runs the commands as a person types them: testdata/script, one file each.
 func TestScripts(t *testing.T) {
 	interpreter := pythonPath(t)
+	torch := torchPython()
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"),
+		Dir:       filepath.Join("testdata", "script"),
+		Condition: func(name string) (bool, error) { return imaginable(name, torch) },
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HIGHTIDE_DATA", filepath.Join(env.WorkDir, "data"))
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
 			env.Setenv("PYTHON", interpreter)
+			env.Setenv("TORCH", torch)
 			return nil
 		},
 	})
+}
+
+// torchPython is the interpreter of the cached environment with PyTorch (scripts/setup torch); "" where
+// there is none.
+func torchPython() string {
+	cache := os.Getenv("HIGHTIDE_CACHE")
+	if cache == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		cache = filepath.Join(home, ".cache", "hightide")
+	}
+	path := filepath.Join(cache, "torch-2.15.0", "bin", "python")
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
+// imaginable answers the conditions [torch]: there is a PyTorch; [device]: this build has the imaginary GPU.
+func imaginable(name, torch string) (bool, error) {
+	switch name {
+	case "torch":
+		return torch != "", nil
+	case "device":
+		return engine.CanImagine(), nil
+	}
+	return false, fmt.Errorf("unknown condition %q", name)
 }
 
 // pythonPath is an interpreter itself, not a script that looks for one.

@@ -16,3 +16,9 @@ func deviceHelper(dir string) record.Helper {
 	lib := filepath.Join(dir, "device")
 	return record.Helper{Name: "device", Preload: filepath.Join(lib, "libhightide_device.so"), Libraries: lib}
 }
+
+// CanImagine says whether this build has the imaginary GPU.
+func CanImagine() bool {
+	_, err := deviceFiles()
+	return err == nil
+}
