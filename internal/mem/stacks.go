@@ -5,7 +5,7 @@ package mem
 type StackTable struct {
 	Locations []Location // distinct
 	nodes     []stackNode
-	children  map[stackNode]uint32
+	children  []uint32 // open addressing by parent and location: numbers of nodes, 0 is free
 	known     map[Location]uint32
 }
 
@@ -32,20 +32,48 @@ func (t *StackTable) Location(l Location) uint32 {
 func (t *StackTable) Add(innermostFirst []uint32) uint32 {
 	if t.nodes == nil {
 		t.nodes = []stackNode{{}}
-		t.children = map[stackNode]uint32{}
+		t.children = make([]uint32, 64)
 	}
 	at := uint32(0)
 	for i := len(innermostFirst) - 1; i >= 0; i-- {
-		node := stackNode{at, innermostFirst[i]}
-		next, ok := t.children[node]
-		if !ok {
-			next = uint32(len(t.nodes))
-			t.nodes = append(t.nodes, node)
-			t.children[node] = next
-		}
-		at = next
+		at = t.child(stackNode{at, innermostFirst[i]})
 	}
 	return at
+}
+
+// child finds a node, adding it at first sight.
+func (t *StackTable) child(node stackNode) uint32 {
+	mask := len(t.children) - 1
+	i := node.hash() & mask
+	for ; t.children[i] != 0; i = (i + 1) & mask {
+		if t.nodes[t.children[i]] == node {
+			return t.children[i]
+		}
+	}
+	id := uint32(len(t.nodes))
+	t.nodes = append(t.nodes, node)
+	t.children[i] = id
+	if len(t.nodes) > len(t.children)/4*3 {
+		t.rehash()
+	}
+	return id
+}
+
+func (n stackNode) hash() int {
+	h := (uint64(n.parent)<<32 | uint64(n.location)) * 0x9e3779b97f4a7c15
+	return int(h >> 32)
+}
+
+func (t *StackTable) rehash() {
+	t.children = make([]uint32, 2*len(t.children))
+	mask := len(t.children) - 1
+	for id := 1; id < len(t.nodes); id++ {
+		i := t.nodes[id].hash() & mask
+		for t.children[i] != 0 {
+			i = (i + 1) & mask
+		}
+		t.children[i] = uint32(id)
+	}
 }
 
 // Len is the number of nodes; every stack's number is below it.

@@ -1,68 +1,63 @@
 package pickle
 
-import (
-	"bytes"
-	"hash/maphash"
-)
+import "hash/maphash"
 
 // lists remembers which bytes stood for which list, so that a stack that occurs a million times is
-// looked up item by item once. It is a cache: full, it starts anew.
+// looked up item by item once. Bytes are known by 128 bits of hash under keys that are drawn anew
+// each time: that two stacks ever share one is less likely than a fault of the memory. It is a
+// cache: full, it starts anew.
 type lists struct {
-	seed  maphash.Seed
+	seeds [2]maphash.Seed
 	table []listEntry // open addressing; a power of two
 	used  int
-	arena []byte
 }
 
+type listKey [2]uint64
+
 type listEntry struct {
-	hash uint64
-	at   uint32 // in the arena
-	size uint32 // 0: free
-	v    Value
+	key listKey // zero: free
+	v   Value
 }
 
 const (
-	listTable = 1 << 10
-	listArena = 24 << 20 // bytes of lists remembered
+	listTable    = 1 << 10
+	maxListTable = 1 << 20
 )
 
-// find returns what raw stood for, or its hash for add.
-func (l *lists) find(raw []byte) (v Value, hash uint64, found bool) {
+// find returns what raw stood for, or its key for add.
+func (l *lists) find(raw []byte) (v Value, key listKey, found bool) {
 	if l.table == nil {
-		l.seed = maphash.MakeSeed()
+		l.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 		l.table = make([]listEntry, listTable)
 	}
-	hash = maphash.Bytes(l.seed, raw)
+	key = listKey{maphash.Bytes(l.seeds[0], raw), maphash.Bytes(l.seeds[1], raw) | 1} // never zero
 	mask := uint64(len(l.table) - 1)
-	for i := hash & mask; ; i = (i + 1) & mask {
+	for i := key[0] & mask; ; i = (i + 1) & mask {
 		e := &l.table[i]
-		if e.size == 0 {
-			return 0, hash, false
+		if e.key == key {
+			return e.v, key, true
 		}
-		if e.hash == hash && int(e.size) == len(raw) && bytes.Equal(l.arena[e.at:e.at+e.size], raw) {
-			return e.v, hash, true
+		if e.key == (listKey{}) {
+			return 0, key, false
 		}
 	}
 }
 
-func (l *lists) add(raw []byte, hash uint64, v Value) {
-	if len(raw) == 0 {
-		return
-	}
-	if len(l.arena)+len(raw) > listArena {
-		l.clear()
-	}
+func (l *lists) add(key listKey, v Value) {
 	if l.used >= len(l.table)/2 {
-		l.grow()
+		if len(l.table) < maxListTable {
+			l.grow()
+		} else {
+			l.clear()
+		}
 	}
-	l.insert(listEntry{hash, uint32(len(l.arena)), uint32(len(raw)), v})
-	l.arena = append(l.arena, raw...)
+	l.insert(listEntry{key, v})
 }
 
 func (l *lists) insert(e listEntry) {
 	mask := uint64(len(l.table) - 1)
-	i := e.hash & mask
-	for l.table[i].size != 0 {
+	i := e.key[0] & mask
+	for l.table[i].key != (listKey{}) {
 		i = (i + 1) & mask
 	}
 	l.table[i] = e
@@ -73,7 +68,7 @@ func (l *lists) grow() {
 	old := l.table
 	l.table, l.used = make([]listEntry, 2*len(old)), 0
 	for _, e := range old {
-		if e.size != 0 {
+		if e.key != (listKey{}) {
 			l.insert(e)
 		}
 	}
@@ -82,6 +77,6 @@ func (l *lists) grow() {
 func (l *lists) clear() {
 	if l.used > 0 {
 		clear(l.table)
-		l.used, l.arena = 0, l.arena[:0]
+		l.used = 0
 	}
 }

@@ -360,13 +360,13 @@ func (s *scan) references(to *Value) bool {
 	s.i = i + 1
 	s.ops += int64(n)
 	raw := b[start:i]
-	v, hash, found := s.d.lists.find(raw)
+	v, key, found := s.d.lists.find(raw)
 	if !found {
 		var ok bool
 		if v, ok = s.resolve(raw); !ok {
 			return false
 		}
-		s.d.lists.add(raw, hash, v)
+		s.d.lists.add(key, v)
 	}
 	*to = v
 	return true
