@@ -14,11 +14,7 @@ func outOfMemory(in *Input, r *Report) {
 	for _, e := range in.Run.Events {
 		if e.Kind == "oom" && seen < 8 {
 			seen++
-			f := in.oomFinding(e)
-			if r.Imagined != nil && f.Label == mem.Imagined {
-				f.Advice = r.Imagined.advice(f.Advice)
-			}
-			r.Findings = append(r.Findings, f)
+			r.Findings = append(r.Findings, in.oomFinding(e))
 		}
 	}
 	kills := in.lastOf(0, mem.SeriesCgroupOOMKill).Or(0)

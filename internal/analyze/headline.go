@@ -20,7 +20,7 @@ func headline(in *Input, r *Report) {
 		h.ExitCode, h.Signal = in.Run.End.ExitCode, in.Run.End.Signal
 	}
 	h.StepTime = in.stepTime(in.leader)
-	r.Imagined.complete(h)
+	r.Imagined.complete(r)
 	h.Verdict = in.verdict(r)
 }
 

@@ -280,11 +280,17 @@ func sortedNames[V any](m map[string]V) []string {
 	return names
 }
 
-// complete puts the exact high-water marks where the samples have theirs: a peak between two samples is
-// no less one.
-func (v *Imagined) complete(h *Headline) {
+// complete puts what was tried into the advice, and the exact high-water marks where the samples have
+// theirs: a peak between two samples is no less one.
+func (v *Imagined) complete(r *Report) {
 	if v == nil {
 		return
+	}
+	h := &r.Headline
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.Kind == KindOOM && f.Label == mem.Imagined {
+			f.Advice = v.advice(f.Advice)
+		}
 	}
 	var allocated, reserved, used mem.Optional
 	for _, rank := range v.Ranks {
