@@ -9,6 +9,8 @@
  *     #define HT_FORWARD_ABSENT cudnn_absent
  *     HT_FORWARD(cudnnCreateTensorDescriptor)
  *
+ * A library's name that ends in "so." is completed with CUDA's major version.
+ *
  * HT_REAL(name) is the real function as a pointer of the type of `name`; NULL where there is none. */
 #ifndef HT_FORWARD_H
 #define HT_FORWARD_H
@@ -24,6 +26,8 @@ void *ht_forward_find(struct ht_forward *forward); /* sets and returns `at` */
 #define HT_FORWARD(function) \
     __attribute__((used, visibility("hidden"))) struct ht_forward ht_forward_##function = { \
         0, HT_FORWARD_LIBRARY, #function, (void *)HT_FORWARD_ABSENT}; \
+    HT_FORWARD_CODE(function)
+#define HT_FORWARD_CODE(function) \
     __asm__(".text\n.globl " #function "\n.type " #function ", @function\n" #function ":\n" \
             "  endbr64\n" \
             "  movq ht_forward_" #function "(%rip), %r11\n" \
