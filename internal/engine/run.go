@@ -82,6 +82,9 @@ func (e *Engine) Run(o RunOptions) (*RunResult, error) {
 		result.Notes = append(result.Notes, fmt.Sprintf("the recording lacks %d records: %v", lost.Frames, lost.Err))
 	}
 	restore()
+	// The books are closed and the report is made from the file: do not hold both, nor twice the report.
+	debug.FreeOSMemory()
+	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	engine.conclude(&o, files, result)
 	return result, nil
 }
