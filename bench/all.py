@@ -7,7 +7,7 @@ import sys
 
 from common import BENCH
 
-SCRIPTS = ["overhead", "leaks", "maxrss", "footprint", "recordings"]
+SCRIPTS = ["overhead", "leaks", "maxrss", "footprint", "recordings", "snapshot"]
 
 
 def main() -> int:

@@ -66,7 +66,11 @@ def repetitive(size: int) -> dict[str, Any]:
 def call_tree(rng: random.Random) -> list[list[Event]]:
     """Stacks of 20 to 60 frames that share their outer calls, innermost first."""
     frames = [
-        {"name": f"function_{n}", "filename": f"/home/user/project/part{n % 97}/module{n % 613}.py", "line": n % 900 + 1}
+        {
+            "name": f"function_{n}",
+            "filename": f"/home/user/project/part{n % 97}/module{n % 613}.py",
+            "line": n % 900 + 1,
+        }
         for n in range(6000)
     ]
     paths: list[list[Event]] = [[frames[0]]]

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"hightide/internal/intake"
@@ -76,6 +77,9 @@ func missingHint(err error) string {
 }
 
 func decodeDocument(r io.Reader, name string) (*intake.Document, error) {
+	// A large snapshot becomes columns that hold no pointers: collecting often costs little, and
+	// keeps what has been outgrown from piling up beside them.
+	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	document, err := intake.Decode(r, name)
 	switch {
 	case err == nil:
