@@ -18,11 +18,14 @@ help: ## list the targets
 
 build: heap web binary ## build bin/hightide, with the heap sampler, the agent and the report inside
 
-demo: ## set up, build, and record a real PyTorch training that leaks
+demo: ## set up, build, record a real PyTorch training that leaks, and imagine one on every GPU
 	@scripts/setup torch node
 	@$(MAKE) --no-print-directory build
 	@echo '$$ hightide run --name demo -- python examples/digits_leak.py'
 	@PATH=$(dir $(PYTHON)):$$PATH bin/hightide run --name demo -- python examples/digits_leak.py
+	@echo
+	@echo '$$ hightide imagine --gpu all --name demo-gpt -- python examples/gpt.py'
+	@PATH=$(dir $(PYTHON)):$$PATH bin/hightide imagine --gpu all --name demo-gpt -- python examples/gpt.py
 
 test: ## run every test of the project
 	@scripts/setup torch tools node chromium staticcheck

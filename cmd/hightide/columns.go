@@ -22,6 +22,28 @@ func (a *app) printJSON(value any) error {
 	return out.Encode(value)
 }
 
+// writeJSON writes a result where --json asked for it: "" nowhere, "-" to standard output, else into
+// that file.
+func (a *app) writeJSON(file string, value any) error {
+	if file == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write result as JSON: %w", err)
+	}
+	text = append(text, '\n')
+	if file == jsonToStdout {
+		_, err = a.stdout.Write(text)
+	} else {
+		err = os.WriteFile(file, text, 0o644)
+	}
+	if err != nil {
+		return engine.InputError("name a file that can be written", "write result as JSON: %w", err)
+	}
+	return nil
+}
+
 // terminalWidth is the width of standard output where it is a terminal.
 func (a *app) terminalWidth() (int, bool) {
 	file, ok := a.stdout.(*os.File)

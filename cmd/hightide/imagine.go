@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"time"
 
 	"hightide/internal/engine"
@@ -110,11 +108,10 @@ func (f *imagineFlags) run(a *app, c *cobra.Command, args []string) error {
 	}
 	view := newView(a.stderr, f.quiet, false)
 	options.OnStatus, options.OnAlert, options.OnPause = view.status, view.say, view.hide
+	progress := a.progress(f.quiet)
 	options.OnProgress = func(done, all int, text string) {
-		if !f.quiet {
-			view.hide()
-			fmt.Fprintf(a.stderr, "hightide: %d of %d  %s\n", done, all, text)
-		}
+		view.hide()
+		progress(done, all, text)
 	}
 	result, err := a.engine().Imagine(c.Context(), options)
 	view.hide()
@@ -152,23 +149,23 @@ func (f *imagineFlags) print(a *app, result *engine.ImagineResult) error {
 			fmt.Fprintf(a.stderr, "hightide: cannot open a browser: %v\n", err)
 		}
 	}
-	if f.json == "" {
-		return nil
+	return a.writeJSON(f.json, result.ImagineSummary())
+}
+
+// progress shows how far a long work is: on a terminal in one line, elsewhere now and then.
+func (a *app) progress(quiet bool) func(done, all int, text string) {
+	onTerminal := terminal(a.stderr) != nil
+	return func(done, all int, text string) {
+		switch {
+		case quiet:
+		case onTerminal && done < all:
+			fmt.Fprintf(a.stderr, "\r\x1b[2Khightide: %d of %d  %s", done, all, printable(text))
+		case onTerminal:
+			fmt.Fprint(a.stderr, "\r\x1b[2K")
+		case done == all || done%8 == 0:
+			fmt.Fprintf(a.stderr, "hightide: %d of %d imagined, %s\n", done, all, printable(text))
+		}
 	}
-	text, err := json.MarshalIndent(result.ImagineSummary(), "", "  ")
-	if err != nil {
-		return fmt.Errorf("write result as JSON: %w", err)
-	}
-	text = append(text, '\n')
-	if f.json == jsonToStdout {
-		_, err = a.stdout.Write(text)
-	} else {
-		err = os.WriteFile(f.json, text, 0o644)
-	}
-	if err != nil {
-		return engine.InputError("name a file that can be written", "write result as JSON: %w", err)
-	}
-	return nil
 }
 
 // end turns the verdict into how we end.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -145,23 +144,7 @@ func (f *runFlags) print(a *app, result *engine.RunResult) error {
 			fmt.Fprintf(a.stderr, "hightide: cannot open a browser: %v\n", err)
 		}
 	}
-	if f.json == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(result.Summary(), "", "  ")
-	if err != nil {
-		return fmt.Errorf("write result as JSON: %w", err)
-	}
-	text = append(text, '\n')
-	if f.json == jsonToStdout {
-		_, err = a.stdout.Write(text)
-	} else {
-		err = os.WriteFile(f.json, text, 0o644)
-	}
-	if err != nil {
-		return engine.InputError("name a file that can be written", "write result as JSON: %w", err)
-	}
-	return nil
+	return a.writeJSON(f.json, result.Summary())
 }
 
 // end turns how the command ended into how we end.
