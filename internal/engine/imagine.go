@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"hightide/internal/analyze"
@@ -61,7 +63,9 @@ type session struct {
 	catalogue *gpus.Catalogue
 	helpers   *imagineHelpers
 	ctx       context.Context
-	trials    int32
+	trials    atomic.Int32
+
+	lock      sync.Mutex // of the two below
 	done, all int
 }
 
@@ -73,9 +77,9 @@ func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult,
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	var stop context.CancelFunc
+	s.ctx, stop = signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	s.ctx = ctx
 	restore := lean()
 	defer restore()
 	result := &ImagineResult{}
@@ -133,7 +137,11 @@ func (s *session) record(t trial, writer store.Writer, result *ImagineResult) er
 	if err := s.usable(main); err != nil {
 		return err
 	}
-	for _, event := range s.further(t, main) {
+	events := s.further(t, main)
+	if s.ctx.Err() != nil && !main.outcome.Signal.Known() {
+		result.Notes = append(result.Notes, "interrupted: not everything was tried")
+	}
+	for _, event := range events {
 		if err := writer.Write(event); err != nil {
 			result.Notes = append(result.Notes, err.Error())
 			break
@@ -374,7 +382,11 @@ func (s *session) largest() gpus.GPU {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-func (s *session) progress(format string, args ...any) {
+// advance tells that one more of the runs beside the first one is done.
+func (s *session) advance(format string, args ...any) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.done++
 	if s.o.OnProgress != nil {
 		s.o.OnProgress(s.done, s.all, fmt.Sprintf(format, args...))
 	}

@@ -41,10 +41,12 @@ func (s *session) everyGPU(t trial, main *trialResult) []analyze.GPUVerdict {
 		slices.SortStableFunc(group, func(a, b gpus.GPU) int { return cmp.Compare(b.Total, a.Total) })
 		jobs = append(jobs, func() {
 			found := s.group(t, main, group)
+			if s.ctx.Err() != nil {
+				return
+			}
+			s.advance("%s: %s", found[0].GPU, found[0].Verdict)
 			lock.Lock()
 			defer lock.Unlock()
-			s.done++
-			s.progress("%s: %s", found[0].GPU, found[0].Verdict)
 			verdicts = append(verdicts, found...)
 		})
 	}
@@ -58,6 +60,9 @@ func (s *session) group(t trial, main *trialResult, group []gpus.GPU) []analyze.
 	var verdicts []analyze.GPUVerdict
 	var last *trialResult // the run on the next larger one
 	for i := range group {
+		if s.ctx.Err() != nil {
+			break
+		}
 		g := &group[i]
 		if last != nil {
 			if v, ok := follows(last, g); ok {
@@ -71,8 +76,8 @@ func (s *session) group(t trial, main *trialResult, group []gpus.GPU) []analyze.
 			again := t
 			again.gpu = *g
 			result, err := s.attempt(again)
-			if err != nil || s.ctx.Err() != nil {
-				verdicts = append(verdicts, analyze.GPUVerdict{GPU: g.Slug, GPUName: g.Name, Verdict: analyze.VerdictFailed, Total: g.Total, Label: mem.Imagined, Price: g.Price, Note: "not run: " + reasonOf(err)})
+			if err != nil {
+				verdicts = append(verdicts, analyze.GPUVerdict{GPU: g.Slug, GPUName: g.Name, Verdict: analyze.VerdictFailed, Total: g.Total, Label: mem.Imagined, Price: g.Price, Note: "not run: " + err.Error()})
 				continue
 			}
 			last = result
@@ -80,13 +85,6 @@ func (s *session) group(t trial, main *trialResult, group []gpus.GPU) []analyze.
 		verdicts = append(verdicts, priced(last.noted(), g))
 	}
 	return verdicts
-}
-
-func reasonOf(err error) string {
-	if err == nil {
-		return "interrupted"
-	}
-	return err.Error()
 }
 
 // noted is the verdict with, for a failure, what the program said last.

@@ -82,7 +82,9 @@ func (s *session) allocator(t trial, setting string) trial {
 // left out.
 func (s *session) tryAll(list []attempt) []analyze.Try {
 	results := make([]*analyze.Try, len(list))
+	s.lock.Lock()
 	s.all += len(list)
+	s.lock.Unlock()
 	jobs := make([]func(), len(list))
 	for i, a := range list {
 		jobs[i] = func() {
@@ -90,18 +92,18 @@ func (s *session) tryAll(list []attempt) []analyze.Try {
 				return
 			}
 			result, err := s.attempt(a.trial)
-			s.done++
 			if err != nil || s.ctx.Err() != nil {
 				return
 			}
 			if len(a.trial.switches) > 0 && !result.switched(a.kind) {
+				s.advance("%s: cannot be switched on", a.what)
 				return
 			}
 			try := analyze.Try{Kind: a.kind, What: a.what, GPUVerdict: priced(result.noted(), &a.trial.gpu)}
 			if !slices.Equal(a.trial.command, s.o.Command) && len(s.o.Play) == 0 {
 				try.Command = strings.Join(mem.MaskArgs(a.trial.command), " ")
 			}
-			s.progress("%s: %s", a.what, try.Verdict)
+			s.advance("%s: %s", a.what, try.Verdict)
 			results[i] = &try
 		}
 	}

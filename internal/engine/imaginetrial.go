@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"hightide/internal/analyze"
 	"hightide/internal/gpus"
@@ -66,7 +65,7 @@ func (s *session) attempt(t trial) (*trialResult, error) {
 	}
 	defer out.Close()
 	_ = os.Remove(out.Name())
-	id := fmt.Sprintf("%s-%d", s.id, atomic.AddInt32(&s.trials, 1))
+	id := fmt.Sprintf("%s-%d", s.id, s.trials.Add(1))
 	sandbox, err := os.MkdirTemp("", "hightide-sandbox-")
 	if err != nil {
 		return nil, EnvironmentError("is the temporary folder full?", "make a sandbox: %w", err)
@@ -142,7 +141,7 @@ func (s *session) recordOptions(t *trial, id, outDir, sandbox string) (*record.O
 		device["HIGHTIDE_DEVICE_PLAY"] = "1"
 	}
 	o := &record.Options{
-		ID: id, Name: s.o.Name, Tags: s.o.Tags, Version: Version, Verb: "imagine", Label: mem.Imagined, Command: command, Env: withEnv(s.o.Env, t.env),
+		ID: id, Name: s.o.Name, Tags: s.o.Tags, Version: Version, Verb: "imagine", Label: mem.Imagined, Command: command, Shown: s.o.Command, Env: withEnv(s.o.Env, t.env),
 		Channels: channels, OutDir: outDir, Interval: s.o.Interval, Duration: s.o.Duration, SnapshotOn: "oom,exit", KeepSnapshots: true, Settings: s.settings(t),
 	}
 	if n, err := strconv.ParseUint(s.o.Steps, 10, 64); err == nil {

@@ -16,8 +16,12 @@ import (
 // can take long.
 func identify(o *Options, vendors []sampler.Vendor) mem.RunInfo {
 	cwd, _ := os.Getwd()
+	command := o.Command
+	if o.Shown != nil {
+		command = o.Shown
+	}
 	return mem.RunInfo{
-		ID: o.ID, Name: o.Name, Tags: o.Tags, Verb: o.Verb, Label: o.Label, Command: mem.MaskArgs(o.Command), Cwd: cwd,
+		ID: o.ID, Name: o.Name, Tags: o.Tags, Verb: o.Verb, Label: o.Label, Command: mem.MaskArgs(command), Cwd: cwd,
 		Env: mem.AllowedEnv(o.Env), Version: o.Version, Host: sampler.Host("/", vendors), Options: o.Settings,
 		StartMono: monotonic(), StartWall: wallClock(),
 	}

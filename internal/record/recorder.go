@@ -39,6 +39,7 @@ type Options struct {
 	Label   mem.Label
 
 	Command []string
+	Shown   []string // what the recording calls the command; nil: as it is
 	Env     []string // of the command, before the helpers are put in front
 	Helpers []Helper
 	JSONOut bool // the command's stdout goes to stderr, ours is wanted for JSON
