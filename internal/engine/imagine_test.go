@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hightide/internal/analyze"
+	"hightide/internal/gpus"
+	"hightide/internal/mem"
+)
+
+// TestRefusals: what cannot be imagined is said in one line, with what to do, before anything runs.
+func TestRefusals(t *testing.T) {
+	for name, c := range map[string]struct{ answer, want string }{
+		"no torch":   {`{"version":"3.12.1","frameworks":{}}`, "has no PyTorch"},
+		"tensorflow": {`{"version":"3.12.1","frameworks":{"tensorflow":"2.20"}}`, "TensorFlow 2.20"},
+		"cpu":        {`{"version":"3.12.1","frameworks":{"torch":"2.15.0+cpu"}}`, "built for the CPU alone"},
+		"rocm":       {`{"version":"3.12.1","frameworks":{"torch":"2.15.0"},"hip":"7.0"}`, "built for ROCm"},
+		"cuda":       {`{"version":"3.12.1","frameworks":{"torch":"2.15.0"},"cuda":"13.0"}`, ""},
+	} {
+		python := filepath.Join(t.TempDir(), "python3")
+		if err := os.WriteFile(python, []byte("#!/bin/sh\necho '"+c.answer+"'\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		s := &session{o: &ImagineOptions{RunOptions: RunOptions{Command: []string{python, "train.py"}}}}
+		err := s.findPython(context.Background())
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		var typed *Error
+		if !errors.As(err, &typed) || typed.Code != ExitEnvironment || typed.Hint == "" || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestRunsOn(t *testing.T) {
+	wheel := strings.Fields("sm_75 sm_80 sm_86 sm_90 sm_100 sm_120 compute_120")
+	for capability, want := range map[[2]int]bool{{7, 0}: false, {7, 5}: true, {8, 0}: true, {8, 9}: true, {9, 0}: true, {10, 3}: true, {12, 1}: true, {13, 0}: true, {6, 1}: false} {
+		if got := runsOn(wheel, capability[0], capability[1]); got != want {
+			t.Errorf("%v: %v", capability, got)
+		}
+	}
+	if runsOn([]string{"sm_90a"}, 9, 1) || !runsOn([]string{"sm_90a"}, 9, 0) || runsOn([]string{"sm_80"}, 9, 0) {
+		t.Error("architecture-specific code runs elsewhere")
+	}
+	for _, c := range []struct {
+		cuda         string
+		major, minor int
+		want         bool
+	}{{"13.0", 7, 0, false}, {"13.0", 7, 5, true}, {"12.4", 10, 0, false}, {"12.8", 10, 0, true}, {"12.4", 6, 0, true}, {"11.8", 9, 0, true}, {"11.7", 9, 0, false}} {
+		if got := cudaKnows(c.cuda, c.major, c.minor); got != c.want {
+			t.Errorf("CUDA %s and %d.%d: %v", c.cuda, c.major, c.minor, got)
+		}
+	}
+}
+
+// TestFollows: a smaller GPU of the same kind needs no run where the larger one never came near its
+// memory, or ran out itself; between those only a run can tell.
+func TestFollows(t *testing.T) {
+	c := gpus.Builtin()
+	h200, _ := c.Find("h200")
+	h100, _ := c.Find("h100-sxm")
+	larger := func(verdict string, used mem.Bytes, failed uint64) *trialResult {
+		v := &analyze.Imagined{GPUVerdict: analyze.GPUVerdict{GPU: "h200", Verdict: verdict, Total: h200.Total, Context: h200.Overhead, Used: mem.Some(int64(used)), Label: mem.Imagined},
+			Devices: []analyze.ImaginedDevice{{Used: used, Total: h200.Total, Failed: failed}}}
+		return &trialResult{Imagined: v}
+	}
+	v, ok := follows(larger(analyze.VerdictFits, 40*mem.GiB, 0), h100)
+	if !ok || v.Verdict != analyze.VerdictFits || v.Used != mem.Some(int64(40*mem.GiB-h200.Overhead+h100.Overhead)) || v.Label != mem.Imagined || v.GPU != "h100-sxm" {
+		t.Errorf("%+v %v", v, ok)
+	}
+	if v, ok = follows(larger(analyze.VerdictFits, 78*mem.GiB, 0), h100); !ok || v.Verdict != analyze.VerdictTight {
+		t.Errorf("%+v %v", v, ok)
+	}
+	if _, ok = follows(larger(analyze.VerdictFits, 90*mem.GiB, 0), h100); ok {
+		t.Error("a GPU that is too small was judged without a run")
+	}
+	if _, ok = follows(larger(analyze.VerdictFits, 40*mem.GiB, 1), h100); ok {
+		t.Error("a run that was short of memory stands for another GPU")
+	}
+	if v, ok = follows(larger(analyze.VerdictOOM, 139*mem.GiB, 1), h100); !ok || v.Verdict != analyze.VerdictOOM || v.Label != mem.Estimated || v.Used.Known() {
+		t.Errorf("%+v %v", v, ok)
+	}
+	if _, ok = follows(larger(analyze.VerdictFailed, 0, 0), h100); ok {
+		t.Error("a failure was passed on")
+	}
+}
+
+func TestOrder(t *testing.T) {
+	v := func(gpu, verdict string, total mem.Bytes, price float64) analyze.GPUVerdict {
+		return analyze.GPUVerdict{GPU: gpu, Verdict: verdict, Total: total, Price: price}
+	}
+	list := []analyze.GPUVerdict{v("amd", analyze.VerdictNone, 192, 2), v("small", analyze.VerdictOOM, 8, 0.1), v("larger", analyze.VerdictOOM, 12, 0.1),
+		v("tight", analyze.VerdictTight, 16, 0.1), v("unpriced", analyze.VerdictFits, 24, 0), v("dear", analyze.VerdictFits, 80, 4), v("cheap", analyze.VerdictFits, 48, 0.5)}
+	slices.SortStableFunc(list, compareVerdicts)
+	var names []string
+	for _, v := range list {
+		names = append(names, v.GPU)
+	}
+	if got := strings.Join(names, " "); got != "cheap dear unpriced tight larger small amd" {
+		t.Error(got)
+	}
+}
+
+func TestPlay(t *testing.T) {
+	for list, want := range map[string][]int{"": {0, 1, 127}, "5": {5}, "0, 3,3": {0, 3}} {
+		if got, err := parsePlay(list, 128); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %v %v", list, got, err)
+		}
+	}
+	for _, list := range []string{"128", "-1", "a", "0,,1"} {
+		if got, err := parsePlay(list, 128); err == nil {
+			t.Errorf("%q: %v", list, got)
+		}
+	}
+	s := &session{o: &ImagineOptions{World: 128, Play: []int{0, 9, 127}}}
+	tr := trial{command: []string{"python", "it's.py"}, count: 8}
+	command, books := s.played(&tr, "/dev/shm/x y")
+	if len(books) != 3 || books[1].name != "rank 9 " || command[0] != "/bin/sh" || command[len(command)-1] != "it's.py" {
+		t.Errorf("%q %+v", command, books)
+	}
+	for _, want := range []string{"RANK=9 LOCAL_RANK=1 GROUP_RANK=1", "HIGHTIDE_IMAGINE_PLAY=127/128 HIGHTIDE_DEVICE_BOOKS='/dev/shm/x y/books-rank127'", "wait $p2 ||"} {
+		if !strings.Contains(command[2], want) {
+			t.Errorf("no %q in\n%s", want, command[2])
+		}
+	}
+	if tr.env["WORLD_SIZE"] != "128" || tr.env["LOCAL_WORLD_SIZE"] != "8" {
+		t.Errorf("%v", tr.env)
+	}
+}
+
+func TestDeviceSpec(t *testing.T) {
+	g := gpus.GPU{Slug: "x", Name: "A|B; C=\nD", Total: 5 << 30, Overhead: 7, Compute: "8.6", SMs: 72}
+	if got, want := deviceSpec(&g, 2), "count=2;name=AB CD;slug=x;memory=5368709120;context=7;cc=8.6;sms=72"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
