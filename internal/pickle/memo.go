@@ -100,6 +100,6 @@ func (d *Decoder) mayRemember(id uint64) bool {
 // remember sets an entry. A number used again gives other meaning to bytes seen before.
 func (d *Decoder) remember(id uint64, v Value) {
 	if d.memo.set(id, v) {
-		d.lists.clear()
+		d.forget()
 	}
 }

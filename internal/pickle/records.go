@@ -27,8 +27,16 @@ type Records interface {
 // shape is a sequence of keys that the Builder was asked about.
 type shape struct {
 	keys  []Value
-	id    int // what Record calls it; -1: the Builder does not take it
+	raw   []rawKey // how the keys were written the last time
+	id    int      // what Record calls it; -1: the Builder does not take it
 	again bool
+}
+
+// rawKey is a reference to a key as bytes, the first in the lowest byte; a zero size is not known.
+type rawKey struct {
+	bits uint64
+	mask uint64
+	size int
 }
 
 const (
@@ -61,7 +69,7 @@ func (d *Decoder) takes(pairs []Value) bool {
 	if len(d.shapes) == maxShapes {
 		return false
 	}
-	s := &shape{keys: slices.Clone(keys[:n]), id: -1}
+	s := &shape{keys: slices.Clone(keys[:n]), raw: make([]rawKey, n), id: -1}
 	if take, again := d.records.Shape(d, s.keys); take {
 		s.id, s.again = d.taken, again
 		d.taken++
@@ -139,22 +147,17 @@ func (s *scan) dict(shape *shape) bool {
 		return false
 	}
 	s.i++
-	for k, key := range shape.keys {
+	for k := range shape.keys {
 		if s.i+operandRoom > len(s.b) {
 			return false
 		}
-		var got Value
-		switch s.b[s.i] {
-		case 'h':
-			got = s.d.memo.get(uint64(s.b[s.i+1]))
-			s.i += 2
-		case 'j':
-			got = s.d.memo.get(uint64(binary.LittleEndian.Uint32(s.b[s.i+1:])))
-			s.i += 5
-		default:
+		raw := &shape.raw[k]
+		if bits := binary.LittleEndian.Uint64(s.b[s.i:]); raw.size != 0 && bits&raw.mask == raw.bits {
+			s.i += raw.size
+		} else if !s.key(shape.keys[k], raw) {
 			return false
 		}
-		if got != key || !s.value(&s.vals[k]) {
+		if !s.value(&s.vals[k]) {
 			return false
 		}
 	}
@@ -164,6 +167,33 @@ func (s *scan) dict(shape *shape) bool {
 	s.i++
 	s.ops += int64(2 * len(shape.keys))
 	return true
+}
+
+// key reads a reference to a key, and remembers its bytes. They mean the key until a memo entry is
+// replaced (see forget).
+func (s *scan) key(key Value, raw *rawKey) bool {
+	at, size := s.i, 5
+	switch s.b[at] {
+	case 'h':
+		size = 2
+	case 'j':
+	default:
+		return false
+	}
+	if s.reference() != key {
+		return false
+	}
+	mask := uint64(1)<<(8*size) - 1
+	*raw = rawKey{binary.LittleEndian.Uint64(s.b[at:]) & mask, mask, size}
+	return true
+}
+
+// forget drops what bytes meant: a memo entry means something else now.
+func (d *Decoder) forget() {
+	d.lists.clear()
+	for _, s := range d.order {
+		clear(s.raw)
+	}
 }
 
 // put reads BINPUT, LONG_BINPUT or MEMOIZE, if one is next, to be done for v at the end.
