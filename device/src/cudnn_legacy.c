@@ -89,10 +89,13 @@ HT_EXPORT int cudnnRestoreDropoutDescriptor(void *dropout, void *handle, float r
     return real(dropout, handle, rate, states, bytes, seed);
 }
 
-/* As restoring, but a kernel fills the states. */
+/* With states as restoring, but a kernel fills them; without, the real library sets a rate alone. */
+int cudnnSetDropoutDescriptor(void *dropout, void *handle, float rate, void *states, size_t bytes, uint64_t seed);
 HT_EXPORT int cudnnSetDropoutDescriptor(void *dropout, void *handle, float rate, void *states, size_t bytes, uint64_t seed) {
-    if (states)
-        ht_written((uint64_t)states, bytes);
+    __typeof__(&cudnnSetDropoutDescriptor) real = HT_REAL(cudnnSetDropoutDescriptor);
+    if (!states)
+        return real ? real(dropout, handle, rate, NULL, 0, seed) : CUDNN_NOT_INITIALIZED;
+    ht_written((uint64_t)states, bytes);
     return cudnnRestoreDropoutDescriptor(dropout, handle, rate, states, bytes, seed);
 }
 
