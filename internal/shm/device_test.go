@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"unsafe"
 )
@@ -240,4 +241,44 @@ func FuzzBooks(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestBooksCutShort: a program that truncates the file under us ends the reading, not the engine.
+func TestBooksCutShort(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "books"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	content := newBooks()
+	if _, err := f.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	mapping, err := syscall.Mmap(int(f.Fd()), 0, len(content), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Munmap(mapping) }()
+	b, err := OpenBooks(mapping)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.GPUs(); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("GPUs: %v", err)
+	}
+	if _, err := b.Processes(); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("processes: %v", err)
+	}
+	if _, _, _, err := b.Details(1); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("details: %v", err)
+	}
+	if b.Sequence() != 0 || b.Lacking() != 0 {
+		t.Error("words of a file that is gone")
+	}
+	if _, err := OpenBooks(mapping); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("open: %v", err)
+	}
 }
