@@ -133,9 +133,9 @@ func (in *Input) frameworkConditions(v *Imagined) {
 		if p.Python != "" {
 			v.Conditions["python"] = p.Python
 		}
-		for _, key := range []string{"torch.cuda", "amp", "compile"} {
-			if value := p.Facts[key]; value != "" {
-				v.Conditions[key] = value
+		for key, name := range map[string]string{"torch.cuda": "CUDA of torch", "amp": "amp", "compile": "compile", "executable": "interpreter"} {
+			if value := p.Facts[key]; value != "" && (key != "executable" || p.Frameworks["torch"] != "") {
+				v.Conditions[name] = value
 			}
 		}
 	}

@@ -62,6 +62,7 @@ type session struct {
 	python    Python // zero where the command does not tell
 	catalogue *gpus.Catalogue
 	helpers   *imagineHelpers
+	notes     []string
 	ctx       context.Context
 	trials    atomic.Int32
 
@@ -83,6 +84,7 @@ func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult,
 	restore := lean()
 	defer restore()
 	result := &ImagineResult{}
+	result.Notes = append(result.Notes, s.notes...)
 	info := mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: "imagine", Label: mem.Imagined, StartMono: 1}
 	place, files, writer, err := e.place(info, &result.RunResult)
 	if err != nil {
@@ -181,13 +183,20 @@ func (s *session) further(t trial, main *trialResult) []mem.Event {
 	return events
 }
 
-const allGPUs = "all"
+const (
+	allGPUs    = "all"
+	defaultGPU = "h100-sxm"
+)
 
 // prepare refuses what cannot be before anything is started, and makes the first trial.
 func (s *session) prepare(ctx context.Context) (trial, error) {
 	o := s.o
 	if _, err := o.check(); err != nil {
 		return trial{}, err
+	}
+	if o.GPU == "" {
+		o.GPU = defaultGPU
+		s.notes = append(s.notes, "no GPU was named, so it is a "+defaultGPU+"; name one with --gpu, or --gpu all")
 	}
 	if err := o.checkImagine(); err != nil {
 		return trial{}, err
@@ -231,7 +240,7 @@ func (s *session) prepare(ctx context.Context) (trial, error) {
 
 // checkImagine refuses flags that make no sense, and fills in defaults.
 func (o *ImagineOptions) checkImagine() error {
-	o.Steps, o.Sizes, o.GPU = cmp.Or(o.Steps, "auto"), cmp.Or(o.Sizes, "upper"), cmp.Or(o.GPU, "h100-sxm")
+	o.Steps, o.Sizes = cmp.Or(o.Steps, "auto"), cmp.Or(o.Sizes, "upper")
 	if _, err := strconv.ParseUint(o.Steps, 10, 32); err != nil && o.Steps != "auto" {
 		return UsageError("--steps auto, --steps 20, or --steps 0 for all of them", "a number of steps of %q", o.Steps)
 	}
