@@ -17,7 +17,7 @@ def stopper(agent: Agent) -> Callable[[int], None]:
     """
     text = os.environ.get("HIGHTIDE_STEPS", "")
     wanted = int(text) if text.isdigit() else 0
-    main = _main_thread()
+    stop = Stop(agent)
     stopped = False
 
     def check(step: int) -> None:
@@ -28,11 +28,23 @@ def stopper(agent: Agent) -> Callable[[int], None]:
         if not limit or step < limit or stopped:
             return
         stopped = True
-        agent.record({"type": "stop", "step": step, "reason": "%d steps were asked for" % limit})
-        if get_ident() == main:
-            raise SystemExit(0)
+        stop.now(step, "%d steps were asked for" % limit)
 
     return check
+
+
+class Stop:
+    """Ends the training in good order."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self._main = _main_thread()
+
+    def now(self, step: int, reason: str) -> None:
+        """Say so and raise SystemExit(0), on the main thread; on another one the engine ends the process."""
+        self.agent.record({"type": "stop", "step": step, "reason": reason})
+        if get_ident() == self._main:
+            raise SystemExit(0)
 
 
 def _main_thread() -> int:

@@ -32,6 +32,10 @@ def start() -> None:
     atexit.register(_end)  # first in, last out: the script's own exit handlers run before
     from . import adapters, imports
 
+    if os.environ.get("HIGHTIDE_IMAGINE") == "1":
+        from . import imagine
+
+        imagine.begin(agent)
     imports.watch(agent, adapters.ADAPTERS)
 
 

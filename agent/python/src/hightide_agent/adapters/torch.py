@@ -10,12 +10,13 @@ is installed for itself, so that trouble with one costs only that one.
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable
 
 from .. import control
 from ..agent import Agent
 from ..holders import Holders
-from ..pytorch import cuda, data, model, modules, optimizers, wrapped
+from ..pytorch import cuda, data, model, modules, optimizers, owners, wrapped
 from ..tracker import Tracker
 
 Watch = Callable[[str, Callable[[Any], None]], None]
@@ -31,6 +32,7 @@ def install(agent: Agent, torch: Any, watch: Watch) -> None:
     holders = Holders(agent, torch)
     models = model.Model(agent, roots, steps, torch)
     tracker.at_step_end += [models.step_ended, holders.step_ended]
+    device = cuda.Cuda(agent, tracker, torch, owners.Owners(models, torch))
     parts: list[tuple[str, Callable[[], None]]] = [
         ("backward passes", lambda: wrapped.backward(tracker, torch)),
         ("checkpoints", lambda: wrapped.save(tracker, torch)),
@@ -39,7 +41,7 @@ def install(agent: Agent, torch: Any, watch: Watch) -> None:
         ("optimizers", lambda: watch("torch.optim.optimizer", steps.install)),
         ("gradient scalers", lambda: watch("torch.amp.grad_scaler", steps.install_scaler)),
         ("gradient scalers", lambda: watch("torch.cuda.amp.grad_scaler", steps.install_scaler)),
-        ("devices", lambda: cuda.install(agent, tracker, torch)),
+        ("devices", device.install),
         ("data loaders", lambda: watch("torch.utils.data.dataloader", data.loader(agent, tracker))),
         ("data workers", lambda: watch("torch.utils.data._utils.worker", data.worker(agent, holders))),
     ]
@@ -48,4 +50,8 @@ def install(agent: Agent, torch: Any, watch: Watch) -> None:
             part()
         except Exception as error:
             agent.log("could not observe %s" % name, error)
+    if os.environ.get("HIGHTIDE_IMAGINE") == "1":
+        from .. import imagine
+
+        imagine.install(agent, imagine.Parts(torch, tracker, roots, steps, models, device), watch)
     tracker.at_step_end.append(control.stopper(agent))  # the last one: it may end the program

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, List, Set, Tuple
+from typing import Any, Callable, List, Set, Tuple
 
 from ..agent import Agent
 from ..places import caller
 from ..sampler import Reading, Sampler
 from ..tracker import Tracker
+from .owners import Owners
 
 RING_BYTES = 32 << 20  # of the allocator's history, for each device
+FIRST = (1, 2, 3, 10, 100, 1000)  # steps at whose ends gradients and optimizer state are looked for
 ENTRY_BYTES = 1100  # one event with its share of Python stacks
 
 # Series, and where memory_stats keeps them: (name, unit, path in the nested form).
@@ -31,21 +33,12 @@ SERIES = (
 )
 
 
-def install(agent: Agent, tracker: Tracker, torch: Any) -> None:
-    """Wait for torch to start CUDA."""
-    if getattr(torch.version, "cuda", None) is None and getattr(torch.version, "hip", None) is None:
-        return
-    cuda = Cuda(agent, tracker, torch)
-    tracker.at_step_end.append(cuda.step_ended)
-    agent.at_end.append(cuda.program_ended)
-    torch.cuda._lazy_call(cuda.started)
-
-
 class Cuda:
     """The devices of this process, from the moment torch has started CUDA."""
 
-    def __init__(self, agent: Agent, tracker: Tracker, torch: Any) -> None:
+    def __init__(self, agent: Agent, tracker: Tracker, torch: Any, owners: Owners) -> None:
         self.agent = agent
+        self.owners = owners
         self.tracker = tracker
         self.torch = torch
         self.live = False
@@ -55,8 +48,18 @@ class Cuda:
         wanted = os.environ.get("HIGHTIDE_SNAPSHOT_ON", "oom").split(",")
         self.never = "never" in wanted
         self.at_exit = "exit" in wanted
+        self.at_step: Callable[[int], bool] = lambda step: step in FIRST  # whether to look for owners at a step's end
+        self.ring_bytes = RING_BYTES
         self.at_steps: Set[int] = {int(w[5:]) for w in wanted if w.startswith("step:") and w[5:].isdigit()}
         agent.on_renew.append(self._forget)
+
+    def install(self) -> None:
+        """Wait for torch to start CUDA."""
+        if getattr(self.torch.version, "cuda", None) is None and getattr(self.torch.version, "hip", None) is None:
+            return
+        self.tracker.at_step_end.append(self.step_ended)
+        self.agent.at_end.append(self.program_ended)
+        self.torch.cuda._lazy_call(self.started)
 
     def started(self) -> None:
         """Called by torch within its own start of CUDA. Never raises."""
@@ -101,6 +104,8 @@ class Cuda:
         """Write the snapshots that were asked for at this step."""
         channel = self.agent.channel
         asked = channel.snapshot_seq() if channel is not None else 0
+        if self.live and self.at_step(step):
+            self.owners.look()
         if self.live and (step in self.at_steps or asked != self._asked):
             self.snapshot("step-%d" % step if step in self.at_steps else "asked-%d" % asked)
         self._asked = asked
@@ -110,30 +115,42 @@ class Cuda:
         if self.live and self.at_exit:
             self.snapshot("exit")
 
-    def snapshot(self, reason: str) -> None:
-        """Write the allocator's state and history into HIGHTIDE_OUT and say so. Never raises."""
+    def snapshot(self, reason: str) -> Any:
+        """Write the allocator's state and history into HIGHTIDE_OUT and say so; the snapshot, if there is one. Never
+        raises."""
         try:
             folder = os.environ.get("HIGHTIDE_OUT")
             if not folder:
-                return
+                return None
             import pickle
 
             rank = os.environ.get("RANK", "0")
             path = os.path.join(folder, "%s-rank%s-%d.pickle" % (reason, rank, os.getpid()))
             descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
-                pickle.dump(self.torch.cuda.memory._snapshot(), file, protocol=4)
+                snapshot = self.torch.cuda.memory._snapshot()
+                pickle.dump(snapshot, file, protocol=4)
+            self._write_owners(path)
             os.rename(path + ".new", path)
             self.agent.record(
                 {"type": "snapshot", "path": path, "format": "torch-pickle", "reason": reason.partition("-")[0]}
             )
+            return snapshot
         except Exception as error:
             self.agent.log("could not write an allocator snapshot", error)
+            return None
+
+    def _write_owners(self, path: str) -> None:
+        try:
+            self.owners.look()
+            self.owners.write(path)
+        except Exception as error:
+            self.agent.log("could not write whose memory a snapshot shows", error)
 
     def _record_history(self) -> None:
         try:
             self.torch.cuda.memory._record_memory_history(
-                "all", context="alloc", stacks="python", max_entries=RING_BYTES // ENTRY_BYTES
+                "all", context="alloc", stacks="python", max_entries=self.ring_bytes // ENTRY_BYTES
             )
             self.torch._C._cuda_attach_out_of_memory_observer(self._out_of_memory)
         except Exception as error:  # an old torch, or cudaMallocAsync

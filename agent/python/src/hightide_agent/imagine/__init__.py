@@ -1,0 +1,77 @@
+"""The agent in a process whose GPUs are imaginary: real, unmodified PyTorch whose kernels compute nothing.
+
+    begin (at start-up)      sandbox ─▶ writes go elsewhere, or are listed
+    install (with torch)     sizes ─▶ data-dependent sizes         weights, lazy ─▶ shapes without bytes
+                             ranks ─▶ one rank of many             switches ─▶ what-ifs
+                             steady ─▶ peak, and the end           coverage ─▶ what was not reached
+
+What is asked for comes in the environment, what happened goes out as records of the channel; both are in
+docs/formats/imagined.md. Each part is installed for itself, so that trouble with one costs only that one. What a
+part changes in the script's world it counts, and names by line.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from ..agent import Agent
+
+
+class Parts:
+    """The parts of the PyTorch adapter that are used here."""
+
+    def __init__(self, torch: Any, tracker: Any, roots: Any, steps: Any, models: Any, cuda: Any) -> None:
+        self.torch, self.tracker, self.roots, self.steps = torch, tracker, roots, steps
+        self.models, self.cuda = models, cuda
+
+
+def wanted() -> bool:
+    """Whether this process is imagined."""
+    return os.environ.get("HIGHTIDE_IMAGINE") == "1"
+
+
+def begin(agent: Agent) -> None:
+    """At the start of the process, before the script: what must be there before anything is written."""
+    from . import sandbox
+
+    folder = os.environ.get("HIGHTIDE_IMAGINE_SANDBOX")
+    if folder:
+        _part(agent, "sandbox", lambda: sandbox.install(agent, folder))
+    else:
+        _part(agent, "list of written files", lambda: sandbox.list_writes(agent))
+
+
+def install(agent: Agent, parts: Parts, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
+    """With torch just imported."""
+    from . import coverage, generation, lazy, ranks, sandbox, scaling, sizes, steady, switches, weights
+    from .device import Device
+    from .ledger import Ledger
+
+    ledger = Ledger(agent, parts.torch)
+    device = Device()
+    seen = coverage.Coverage(agent, parts)
+    _part(agent, "coverage", lambda: watch("torch.utils.data.dataloader", seen.loaders))
+    _part(agent, "peak and end", lambda: steady.install(agent, ledger, seen, parts))
+    _part(agent, "data-dependent sizes", lambda: sizes.install(ledger, device, parts.torch))
+    _part(agent, "initialisation on the host", lambda: lazy.install(ledger, parts.torch))
+    _part(agent, "generation", lambda: watch("transformers.generation.utils", generation.install(ledger)))
+    for scaler in ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler"):
+        _part(agent, "gradient scalers", lambda name=scaler: watch(name, scaling.install(ledger, device)))  # type: ignore[misc]
+    if os.environ.get("HIGHTIDE_IMAGINE_FAKE_WEIGHTS") == "1":
+        _part(agent, "made-up weights", lambda: weights.install(ledger, parts.torch, watch))
+    _part(agent, "savers", lambda: sandbox.savers(parts.torch, watch))
+    if os.environ.get("HIGHTIDE_IMAGINE_PLAY"):
+        _part(agent, "the played rank", lambda: ranks.install(ledger, parts.torch, watch))
+    if os.environ.get("HIGHTIDE_IMAGINE_SWITCH"):
+        _part(agent, "switches", lambda: switches.install(agent, ledger, parts, watch))
+
+
+def _part(agent: Agent, name: str, function: Callable[[], None]) -> None:
+    try:
+        function()
+    except Exception as error:
+        agent.log("imagine: no %s" % name, error)

@@ -1,0 +1,142 @@
+"""What the memory at the peak was for: the allocator's history replayed to its highest point.
+
+    history, backwards from the end ─▶ live bytes at each event ─▶ the highest ─▶ the blocks that lived then
+    owners ─▶ parameters, gradients, optimizer state, buffers     when it was allocated, when freed ─▶ the rest
+
+The history is a ring: what fell out of it lies before the peak, or the peak was not seen and nothing is said.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from ..places import is_library
+from ..tracker import BACKWARD, DATA, EVALUATION, FORWARD, NONE, OPTIMIZER, STEP
+
+ROUND = 512  # bytes: what the allocator rounds a block to
+TOLERANCE = 0.01  # of the peak: how far the replayed one may be from the allocator's own
+WORKSPACES = (8519680, 33554432, 8454144, 4194304, 1 << 20)  # cuBLAS's and cuBLASLt's, by compute capability
+MAX_EVENTS = 2_000_000
+
+PHASES = ("", "step", "data", "forward", "backward", "optimizer", "evaluation", "checkpoint", "module", "user")
+
+Edges = List[Tuple[int, int, int]]
+Block = Tuple[int, int, int, int]  # address, bytes, allocated us (0: before the history), freed us (0: never)
+
+
+def at_peak(snapshot: Any, owners: Any, peaks: List[Any], edges: Edges) -> Iterator[Dict[str, Any]]:
+    """One `categories` record for each device whose peak is in the history."""
+    for peak in peaks:
+        traces = snapshot.get("device_traces") or []
+        events = traces[peak.device] if peak.device < len(traces) else []
+        if not events or len(events) > MAX_EVENTS or "time_us" not in events[0]:
+            continue
+        live = [
+            (b["address"], b["size"])
+            for s in snapshot["segments"] if s.get("device", 0) == peak.device
+            for b in _placed(s) if b["state"] == "active_allocated"
+        ]  # fmt: skip
+        total, index = _highest(events, sum(size for _, size in live))
+        if index is None or abs(total - peak.allocated) > TOLERANCE * peak.allocated:
+            continue
+        sums, at = _classify(_blocks(events, live, index), owners, peak.device, events, index, edges)
+        sums["other"] = sums.get("other", 0) + peak.allocated - sum(sums.values())
+        record = {"type": "categories", "device": "cuda:%d" % peak.device, "allocated_bytes": peak.allocated,
+                  "reserved_bytes": peak.reserved, "step": at[1], **{k: v for k, v in sums.items() if v}}  # fmt: skip
+        if 0 < at[0] < 8:
+            record["phase"] = ("", "step", "data", "forward", "backward", "optimizer", "evaluation", "checkpoint")[
+                at[0]
+            ]
+        record.update(_line(events[index].get("frames") or []))
+        yield record
+
+
+def _placed(segment: Any) -> Iterator[Any]:
+    """A segment's blocks with their addresses, which an older torch leaves out."""
+    address = segment["address"]
+    for block in segment["blocks"]:
+        yield block if "address" in block else {**block, "address": address}
+        address += block["size"]
+
+
+def _rounded(size: int) -> int:
+    return max(ROUND, (size + ROUND - 1) // ROUND * ROUND)
+
+
+def _highest(events: List[Any], now: int) -> Tuple[int, Optional[int]]:
+    """The highest number of live bytes, and the index of the allocation that brought it."""
+    best, at, total = 0, None, now
+    for i in range(len(events) - 1, -1, -1):
+        action = events[i]["action"]
+        if action == "alloc":
+            if total > best:
+                best, at = total, i
+            total -= _rounded(events[i]["size"])
+        elif action == "free_requested":
+            total += _rounded(events[i]["size"])
+    return best, at
+
+
+def _blocks(events: List[Any], live: List[Tuple[int, int]], index: int) -> List[Block]:
+    """The blocks that lived right after the event at `index`."""
+    blocks: Dict[int, Tuple[int, int]] = {address: (size, 0) for address, size in live}
+    for i in range(len(events) - 1, index, -1):
+        event = events[i]
+        if event["action"] == "alloc":
+            blocks.pop(event["addr"], None)
+        elif event["action"] == "free_requested":
+            blocks[event["addr"]] = (_rounded(event["size"]), event["time_us"])
+    began: Dict[int, int] = {}
+    for i in range(index, -1, -1):
+        event = events[i]
+        if event["action"] == "alloc" and event["addr"] in blocks and event["addr"] not in began:
+            began[event["addr"]] = event["time_us"]
+    return [(address, size, began.get(address, 0), freed) for address, (size, freed) in blocks.items()]
+
+
+def _classify(
+    blocks: List[Block], owners: Any, device: int, events: List[Any], index: int, edges: Edges
+) -> Tuple[Dict[str, int], Tuple[int, int]]:
+    times = [edge[0] for edge in edges]
+
+    def phase(us: int) -> Tuple[int, int]:
+        at = bisect_right(times, us) - 1
+        return (edges[at][1], edges[at][2]) if at >= 0 else (NONE, 0)
+
+    owned: Dict[int, List[Tuple[str, List[int]]]] = {}
+    for (where, address, _, category, _), seen in owners.seen.items():
+        if where == "cuda:%d" % device:
+            owned.setdefault(address, []).append((category, [owners.times[n] for n in seen]))
+    peak = phase(events[index]["time_us"])
+    sums: Dict[str, int] = {}
+    for address, size, began, freed in blocks:
+        category = next(
+            (c for c, seen in owned.get(address, ()) if any(began <= t and (not freed or t <= freed) for t in seen)), ""
+        )
+        category = category or _unowned(size, phase(began) if began else (NONE, 0), freed, peak)
+        sums[category] = sums.get(category, 0) + size
+    return sums, peak
+
+
+def _unowned(size: int, born: Tuple[int, int], freed: int, peak: Tuple[int, int]) -> str:
+    """What a block is that belongs to no model: by the phase it was allocated in."""
+    if not freed and size in WORKSPACES and born[0] in (FORWARD, BACKWARD, EVALUATION, STEP):
+        return "workspaces"
+    if born[0] in (FORWARD, EVALUATION):
+        return "activations"
+    if born[0] in (BACKWARD, OPTIMIZER):
+        return "temporaries"
+    if born[0] == DATA:
+        return "inputs"
+    if born[0] == STEP:  # between the phases: the loss, batches that were moved by hand
+        return "activations" if peak[0] in (BACKWARD, STEP) and born[1] == peak[1] else "other"
+    return "other"
+
+
+def _line(frames: List[Any]) -> Dict[str, Any]:
+    """The user's own line of a stack, innermost first."""
+    for frame in frames:
+        if not is_library(frame["filename"]):
+            return {"file": frame["filename"], "line": frame["line"], "function": frame["name"]}
+    return {}

@@ -1,0 +1,91 @@
+"""What a training that was ended early did not show: evaluation, checkpoints, the longest batch."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Dict, Iterator, List
+
+from ..agent import Agent
+from ..tracker import CHECKPOINT, EVALUATION
+
+MAX_DEPTH = 4
+MAX_SHAPES = 64
+
+
+class Coverage:
+    """Which phases were seen, and what the loaders gave."""
+
+    def __init__(self, agent: Agent, parts: Any) -> None:
+        self.agent = agent
+        self.tensor = parts.torch.Tensor
+        self.seen = {EVALUATION: 0, CHECKPOINT: 0}
+        self.loader: Dict[int, List[Any]] = {}  # id → [batches seen, batches in all, shapes, batch size]
+        tracker = parts.tracker
+        enter = tracker.enter
+
+        def entered(phase: int, module: int = 0) -> bool:
+            if phase in self.seen:
+                self.seen[phase] += 1
+            return bool(enter(phase, module))
+
+        tracker.enter = entered
+
+    def loaders(self, module: Any) -> None:
+        """Note the shapes of what loaders give."""
+        iterator = module._BaseDataLoaderIter
+        original = iterator.__next__
+
+        @functools.wraps(original)
+        def __next__(this: Any) -> Any:
+            batch = original(this)
+            try:
+                self._batch(this, batch)
+            except Exception as error:
+                self.agent.log("could not look at a batch", error)
+            return batch
+
+        iterator.__next__ = __next__
+
+    def report(self) -> None:
+        """Say what was not reached; called when the training is ended by us."""
+        if not self.seen[EVALUATION]:
+            self._say("evaluation", "no evaluation ran before the end: what it takes is not in these figures")
+        if not self.seen[CHECKPOINT]:
+            self._say("checkpoint", "no checkpoint was saved before the end: what saving takes is not in these figures")
+        for seen, total, shapes, _ in self.loader.values():
+            if len(shapes) > 1 and (total is None or seen < total):
+                of = "" if total is None else " of %d" % total
+                largest = max(shapes, key=lambda s: shapes[s])
+                self._say("longest batch", "batches differ in size: %d%s seen, the largest %s; a larger one may follow"
+                          % (seen, of, largest))  # fmt: skip
+                break
+
+    def _say(self, what: str, text: str) -> None:
+        self.agent.record({"type": "not_reached", "what": what, "text": text})
+
+    def _batch(self, iterator: Any, batch: Any) -> None:
+        key = id(getattr(iterator, "_dataset", iterator))
+        entry = self.loader.get(key)
+        if entry is None:
+            try:
+                total = len(iterator)
+            except TypeError:
+                total = None
+            entry = self.loader[key] = [0, total, {}, 0]
+        entry[0] += 1
+        shapes, size = [], 0
+        for tensor in _tensors(batch, self.tensor):
+            shapes.append("x".join(map(str, tensor.shape)))
+            size += tensor.numel() * tensor.element_size()
+        text = ", ".join(shapes[:4]) or type(batch).__name__
+        if len(entry[2]) < MAX_SHAPES or text in entry[2]:
+            entry[2][text] = size
+
+
+def _tensors(value: Any, kind: Any, depth: int = 0) -> Iterator[Any]:
+    if isinstance(value, kind):
+        yield value
+    elif depth < MAX_DEPTH:
+        inner = value.values() if hasattr(value, "values") else value if isinstance(value, (list, tuple)) else ()
+        for item in inner:
+            yield from _tensors(item, kind, depth + 1)

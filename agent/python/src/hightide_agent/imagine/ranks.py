@@ -1,0 +1,193 @@
+"""One process plays one rank of many: the real process groups and communicators, and nobody else there.
+
+    torchrun, accelerate ─▶ the launcher becomes the script, as the rank that is played
+    init_process_group ─▶ a store in this process instead of the network ─▶ ProcessGroupNCCL, told made-up ids
+    objects of other ranks ─▶ what this rank itself would have sent, counted and named by line
+
+The device answers collectives at once. A key that only another rank would set is waited for briefly, and then is
+an error that names it, where the real job would go on: nothing hangs.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+
+from .ledger import Ledger
+
+COUNTERS = 64  # communicators of one group for which ids are made up
+ID_BYTES = 128
+PATIENCE = 20  # seconds
+
+
+def played() -> Optional[Tuple[int, int]]:
+    """(rank, world size) that this process plays."""
+    rank, _, world = os.environ.get("HIGHTIDE_IMAGINE_PLAY", "").partition("/")
+    return (int(rank), int(world)) if rank.isdigit() and world.isdigit() and int(world) > 0 else None
+
+
+def install(ledger: Ledger, torch: Any, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
+    """Play the rank that HIGHTIDE_IMAGINE_PLAY names."""
+    place = played()
+    if place is None:
+        return
+    watch("torch.distributed.launcher.api", lambda module: _launcher(module, place))
+    if not torch.distributed.is_available():
+        return
+    for name, value in environment(*place, int(os.environ.get("LOCAL_WORLD_SIZE", "0") or 0)).items():
+        os.environ.setdefault(name, value)
+    os.environ.setdefault("TORCH_NCCL_ENABLE_MONITORING", "0")  # its thread asks the store about the others
+    watch("torch.distributed.distributed_c10d", lambda module: _groups(module, torch, ledger, place))
+
+
+def environment(rank: int, world: int, local: int) -> Dict[str, str]:
+    """What torchrun sets, with `local` ranks on each machine; 0: not known."""
+    local = min(world, local or max(1, len([v for v in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if v])))
+    return {
+        "RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_RANK": str(rank % local), "LOCAL_WORLD_SIZE": str(local),
+        "GROUP_RANK": str(rank // local), "GROUP_WORLD_SIZE": str(-(-world // local)), "ROLE_RANK": str(rank),
+        "ROLE_WORLD_SIZE": str(world), "ROLE_NAME": "default", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500",
+        "TORCHELASTIC_RUN_ID": "imagined", "TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_MAX_RESTARTS": "0",
+    }  # fmt: skip
+
+
+def _launcher(module: Any, place: Tuple[int, int]) -> None:
+    """torchrun and all that launch through it: be the rank instead of starting ranks."""
+
+    def __call__(self: Any, *args: Any) -> Any:
+        config, entry = self._config, self._entrypoint
+        os.environ.update(environment(*place, int(config.nproc_per_node)))
+        if callable(entry):
+            return {place[0]: entry(*args)}
+        local = os.environ["LOCAL_RANK"]
+        command = [entry] + [str(a).replace("${local_rank}", local).replace("$local_rank", local) for a in args]
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execvp(command[0], command)
+
+    module.elastic_launch.__call__ = __call__
+
+
+def _groups(module: Any, torch: Any, ledger: Ledger, place: Tuple[int, int]) -> None:
+    import datetime
+
+    rank, world = place
+    store: list[Any] = []
+
+    def rendezvous(url: str, *args: Any, **kwargs: Any) -> Any:
+        if not store:
+            store.append(torch.distributed.HashStore())
+            store[0].set_timeout(datetime.timedelta(seconds=PATIENCE))
+        yield store[0], rank, world
+
+    _replace(module.rendezvous, rendezvous)
+    module._store_based_barrier = lambda *args, **kwargs: None
+    for name in ("ProcessGroupNCCL", "ProcessGroupNCCL2", "ProcessGroupNCCLLazy"):
+        if hasattr(module, name):
+            _made_up_ids(module, name)
+    _no_splits(module, rank)
+    if hasattr(module, "ProcessGroupGloo"):
+        _nobody_there(module, torch)
+    for name in ("all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list",
+                 "recv_object_list"):  # fmt: skip
+        if hasattr(module, name):
+            _replace(getattr(module, name), _objects(name, getattr(module, name), ledger, module))
+    monitored = getattr(module, "monitored_barrier", None)
+    if monitored is not None:  # over gloo: waits for each rank by name
+        _replace(monitored, functools.wraps(monitored)(lambda *args, **kwargs: None))
+
+
+def _replace(old: Any, new: Any) -> None:
+    """Put a function or class in another's place wherever torch.distributed has it by name."""
+    for path, module in list(sys.modules.items()):
+        if path.startswith("torch.distributed") and module is not None:
+            for name, value in list(vars(module).items()):
+                if value is old:
+                    setattr(module, name, new)
+
+
+def _made_up_ids(module: Any, name: str) -> None:
+    """Each group's store gets the ids that its rank 0 would have put there."""
+    group = getattr(module, name)
+
+    class Played(group):  # type: ignore[misc,valid-type]
+        def __init__(self, store: Any, rank: int, size: int, *args: Any, **kwargs: Any) -> None:
+            made_up = bytes([1 + rank % 255]) * ID_BYTES
+            for key in _keys(name, rank, size):
+                store.set(key, made_up)
+            group.__init__(self, store, rank, size, *args, **kwargs)
+
+    Played.__name__ = Played.__qualname__ = name
+    Played.__module__ = group.__module__
+    _replace(group, Played)
+
+
+def _keys(name: str, rank: int, size: int) -> Iterator[str]:
+    """Where this rank looks for an id that another one makes."""
+    if name != "ProcessGroupNCCL":  # of torch 2.15
+        for i in range(COUNTERS if rank else 0):
+            yield "%d/nccl_storekey_%d" % (i % 8, i // 8)
+        return
+    for i in range(COUNTERS if rank else 0):
+        yield str(i)
+    for other in range(min(size, rank)):  # a pair's own communicator
+        yield "%d:%d" % (other, rank)
+
+
+def _no_splits(module: Any, rank: int) -> None:
+    """Splitting a communicator needs to hear from all its ranks; a new one with the same members does not."""
+    if hasattr(module, "_get_split_source"):
+        module._get_split_source = lambda *args, **kwargs: None
+    if not hasattr(module, "split_group"):
+        return
+
+    def split_group(parent_pg: Any = None, split_ranks: Any = None, timeout: Any = None, pg_options: Any = None,
+                    group_desc: Any = None, **kwargs: Any) -> Any:  # fmt: skip
+        parent = module.get_process_group_ranks(parent_pg or module._get_default_group())
+        mine = [[parent[i] for i in ranks] for ranks in split_ranks or [] if rank in [parent[i] for i in ranks]]
+        return module.new_group(mine[0], timeout=timeout, group_desc=group_desc) if mine else None
+
+    _replace(module.split_group, functools.wraps(module.split_group)(split_group))
+
+
+def _nobody_there(module: Any, torch: Any) -> None:
+    """Gloo would connect to every rank: the group that answers itself takes its place."""
+    fake = getattr(torch._C._distributed_c10d, "FakeProcessGroup", None)
+    if fake is None:
+        return
+    make = getattr(fake, "_create_internal", fake)
+
+    class ProcessGroupGloo(module.ProcessGroupGloo):  # type: ignore[misc]
+        def __new__(cls, store: Any, rank: int, size: int, *args: Any, **kwargs: Any) -> Any:
+            return make(rank, size)
+
+    module.ProcessGroupGloo = ProcessGroupGloo
+
+
+def _objects(name: str, original: Callable[..., Any], ledger: Ledger, module: Any) -> Callable[..., Any]:
+    """Objects come through small tensors whose bytes only the sender knows: let them be this rank's own."""
+
+    @functools.wraps(original)
+    def exchange(*args: Any, **kwargs: Any) -> Any:
+        first = args[0] if args else None
+        mine = args[1] if name == "all_gather_object" and len(args) > 1 else kwargs.get("obj")
+        before = list(first) if isinstance(first, list) else None
+        try:
+            result = original(*args, **kwargs)
+        except Exception:  # what cannot be read back as an object
+            result = 0 if name == "recv_object_list" else None
+            if before is not None and first is not None:
+                first[:] = before
+        into = kwargs.get("object_list", first)
+        if name == "all_gather_object" and isinstance(into, list):
+            into[:] = [mine] * len(into)
+        elif name == "gather_object":
+            gathered = kwargs.get("object_gather_list", args[1] if len(args) > 1 else None)
+            if isinstance(gathered, list):
+                gathered[:] = [kwargs.get("obj", first)] * len(gathered)
+        ledger.at_line("policy", name, policy="this rank's own")
+        return result
+
+    return exchange

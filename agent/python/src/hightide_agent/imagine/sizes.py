@@ -1,0 +1,172 @@
+"""Data-dependent sizes: what nonzero, masks, unique and their like give, when no kernel has counted.
+
+    the script ─▶ aten::nonzero ─▶ autograd ─▶ BackendSelect: ours ─▶ CUDA: the real one, told what to read
+                                                                        └▶ its scratch, its output: as on hardware
+
+The real CUDA code runs, with all it allocates; only the number it reads back from the device is ours. The
+number is the true one where the device still has the input as the host wrote it, and else the policy's: the upper
+bound, nothing, or a fraction of the bound. Contents then read as zeros, which are valid indices; true contents
+are put in place where they are known. BackendSelect lies below autograd, fake tensors and compilation, so none of
+them notices; no other operator pays for it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Dict, Optional, Tuple
+
+from .device import Device
+from .ledger import Ledger
+
+
+def policy() -> Tuple[str, float]:
+    """The policy's name, and the fraction of the upper bound that it takes."""
+    text = os.environ.get("HIGHTIDE_IMAGINE_SIZES", "upper") or "upper"
+    if text in ("upper", "zero"):
+        return text, 1.0 if text == "upper" else 0.0
+    try:
+        return text, min(1.0, max(0.0, float(text)))
+    except ValueError:
+        return "upper", 1.0
+
+
+def install(ledger: Ledger, device: Device, torch: Any) -> None:
+    """Put ours between autograd and CUDA for the few operators whose size a kernel counts."""
+    sizes = Sizes(ledger, device, torch)
+    sizes.library = torch.library.Library("aten", "IMPL")
+    for name, function in sizes.table().items():
+        base, _, overload = name.partition(".")
+        operator = getattr(getattr(torch.ops.aten, base, None), overload or "default", None)
+        if operator is not None:
+            sizes.library.impl(name, sizes.between(operator, function), "BackendSelect", with_keyset=True)
+    ledger.agent.at_end.append(sizes.ended)
+
+
+class Sizes:
+    """The operators, and what they are told."""
+
+    def __init__(self, ledger: Ledger, device: Device, torch: Any) -> None:
+        self.ledger = ledger
+        self.device = device
+        self.torch = torch
+        self.name, self.fraction = policy()
+        self.library: Any = None
+        self.truths: list[bool] = []  # answers to the checks of the operator that is running, next one last
+        self._after = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
+
+    def table(self) -> Dict[str, Callable[..., Any]]:
+        """The operators and what runs in their place: function(call, *arguments), call being the real one."""
+        return {
+            "nonzero": self._nonzero,
+            "_unique": self._unique,
+            "_unique2": self._unique,
+            "unique_consecutive": self._unique,
+            "unique_dim": self._unique_dim,
+            "unique_dim_consecutive": self._unique_dim,
+            "repeat_interleave.Tensor": self._repeat_interleave,
+            "bincount": self._bincount,
+            "multinomial": self._multinomial,
+            "_local_scalar_dense": self._item,
+        }
+
+    def ended(self) -> None:
+        """Nothing of ours may run while the interpreter is taken down."""
+        self.library = None
+
+    def between(self, operator: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The kernel that is put in between: the real one at once for tensors of no imaginary device."""
+        after, redispatch = self._after, operator.redispatch
+
+        def kernel(keyset: Any, tensor: Any, *arguments: Any, **more: Any) -> Any:
+            below = keyset & after
+            if not tensor.is_cuda:
+                return redispatch(below, tensor, *arguments, **more)
+            return function(lambda t=tensor: redispatch(below, t, *arguments, **more), operator, tensor,
+                            *arguments, **more)  # fmt: skip
+
+        return kernel
+
+    def _chosen(self, operator: Any, bound: int) -> int:
+        size = int(bound * self.fraction)
+        self.ledger.at_line("policy", _name(operator), 2, ("elements",), policy=self.name, elements=size)
+        return size
+
+    def _on_host(self, operator: Any, tensor: Any, *arguments: Any, **more: Any) -> Optional[Any]:
+        """What the operator gives for the tensor's true values; None where they are not known."""
+        if not self.device.known(tensor):
+            return None
+        return operator(tensor.cpu(), *arguments, **more)
+
+    def _fill(self, result: Any, truth: Any) -> Any:
+        """Put known contents into what the real operator has allocated, where the sizes agree."""
+        pairs = zip(result, truth) if isinstance(result, (tuple, list)) else [(result, truth)]
+        for made, true in pairs:
+            if made.shape == true.shape and made.numel() and made.dtype == true.dtype:
+                made.copy_(true if made.is_contiguous() else true.clone())
+        return result
+
+    def _counted(self, call: Any, operator: Any, count: int, truth: Any) -> Any:
+        with self.device.answering(count):
+            result = call()
+        return result if truth is None else self._fill(result, truth)
+
+    def _nonzero(self, call: Any, operator: Any, tensor: Any) -> Any:
+        truth = self._on_host(operator, tensor)
+        count = len(truth) if truth is not None else self._chosen(operator, tensor.numel())
+        return self._counted(call, operator, count, truth)
+
+    def _unique(self, call: Any, operator: Any, tensor: Any, *arguments: Any, **more: Any) -> Any:
+        truth = self._on_host(operator, tensor, *arguments, **more)
+        if truth is not None:
+            return self._counted(call, operator, len(truth[0]), truth)
+        bound = min(tensor.numel(), _values(self.torch, tensor.dtype))
+        return self._counted(call, operator, max(self._chosen(operator, bound), min(1, bound)), None)
+
+    def _unique_dim(self, call: Any, operator: Any, tensor: Any, dim: int, *arguments: Any, **more: Any) -> Any:
+        truth = self._on_host(operator, tensor, dim, *arguments, **more)
+        bound = tensor.shape[dim]
+        count = truth[0].shape[dim] if truth is not None else max(self._chosen(operator, bound), min(1, bound))
+        return self._counted(call, operator, count, truth)
+
+    def _repeat_interleave(self, call: Any, operator: Any, repeats: Any, *, output_size: Any = None) -> Any:
+        if output_size is not None:
+            return call()
+        truth = self._on_host(operator, repeats)
+        # No bound is known: each element once.
+        count = len(truth) if truth is not None else self._chosen(operator, repeats.numel())
+        return self._counted(call, operator, count, truth)
+
+    def _bincount(self, call: Any, operator: Any, tensor: Any, weights: Any = None, minlength: int = 0) -> Any:
+        truth = self._on_host(operator, tensor, None, minlength)
+        largest = len(truth) - 1 if truth is not None else self._chosen(operator, max(minlength, 1)) - 1
+        return self._scripted(call, [0, max(0, largest)], truth if weights is None else None)
+
+    def _multinomial(self, call: Any, operator: Any, tensor: Any, *arguments: Any, **more: Any) -> Any:
+        """The real one checks on the host that probabilities are finite, and then that no row sums to zero."""
+        return self._scripted(call, [True, False], None)
+
+    def _scripted(self, call: Any, answers: Any, truth: Any) -> Any:
+        self.truths = list(reversed(answers))
+        try:
+            result = call()
+        finally:
+            self.truths = []
+        return result if truth is None else self._fill(result, truth)
+
+    def _item(self, call: Any, operator: Any, tensor: Any) -> Any:
+        """A number read by the host: the device gives what it knows, and counts what it does not."""
+        if self.truths and not self.device.known(tensor):
+            with self.device.answering(int(self.truths.pop())):
+                return call()
+        return call()
+
+
+def _name(operator: Any) -> str:
+    text = str(operator.name()).partition("::")[2] if callable(getattr(operator, "name", None)) else str(operator)
+    name = text.partition(".")[0]
+    return {"_unique2": "unique", "_unique": "unique"}.get(name, name)
+
+
+def _values(torch: Any, dtype: Any) -> int:
+    """How many different values a type has, where that is few."""
+    return {torch.bool: 2, torch.uint8: 256, torch.int8: 256}.get(dtype, 1 << 62)

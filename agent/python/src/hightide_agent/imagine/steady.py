@@ -1,0 +1,173 @@
+"""The peak, and when it is known: the training ends once three optimizer steps brought no higher one.
+
+each edge of a phase ─▶ Peaks: allocated, reserved; in which phase and step they rose
+each step's end ─▶ owners are looked at ─▶ are all ranks steady? ─▶ snapshot, records, SystemExit(0)
+"""
+
+from __future__ import annotations
+
+import os
+from time import monotonic_ns, time_ns
+from typing import Any, Dict, List, Tuple
+
+from .. import control
+from ..agent import Agent
+from ..tracker import NONE, STEP
+from . import breakdown
+from .breakdown import PHASES
+from .coverage import Coverage
+from .ledger import Ledger
+from .together import Together
+
+STEADY = 3  # optimizer steps at whose ends the high-water marks were the same
+MAX_STEPS = 200  # under `auto`: a training that never gets steady, as with ever longer batches
+MAX_EDGES = 200_000
+
+
+class Peak:
+    """High-water marks of one device."""
+
+    def __init__(self, device: int) -> None:
+        self.device = device
+        self.allocated = self.reserved = 0
+        self.phase, self.step, self.time_ns = NONE, 0, 0
+        self.rose = 0  # the step in which one of them rose last
+        self.told = (0, 0)
+
+
+def install(agent: Agent, ledger: Ledger, seen: Coverage, parts: Any) -> None:
+    """Watch the peaks, and end the training when that was asked for."""
+    steady = Steady(agent, ledger, seen, parts)
+    parts.cuda.ring_bytes *= 4
+    parts.cuda.at_step = lambda step: True
+    parts.torch.cuda._lazy_call(steady.started)
+    parts.tracker.at_step_end.append(steady.step_ended)
+    agent.at_end.insert(0, steady.program_ended)
+
+
+class Steady:
+    """The peaks of all devices of the process and the decision to end."""
+
+    def __init__(self, agent: Agent, ledger: Ledger, seen: Coverage, parts: Any) -> None:
+        self.agent = agent
+        self.seen = seen
+        self.ledger = ledger
+        self.parts = parts
+        self.tracker = parts.tracker
+        self.cuda = parts.cuda
+        self.peaks: Dict[int, Peak] = {}
+        self.edges: List[Tuple[int, int, int]] = [(time_ns() // 1000, NONE, 0)]  # (us, phase from then on, step)
+        self.live = False
+        self._ended = False
+        self._done = 0
+        text = os.environ.get("HIGHTIDE_IMAGINE_STEPS", "auto")
+        self.auto = text == "auto"
+        self.limit = int(text) if text.isdigit() else (MAX_STEPS if self.auto else 0)
+        self.together = Together(agent, parts.torch)
+        self.stop = control.Stop(agent)
+
+    def started(self) -> None:
+        """CUDA has started: look at the allocator at each edge from here on."""
+        self.live = True
+        self.tracker.device = self.at_edge
+        reset = self.parts.torch._C._cuda_resetPeakMemoryStats
+
+        def _cuda_resetPeakMemoryStats(device: int) -> Any:
+            self._look(device, self._inner())
+            return reset(device)
+
+        self.parts.torch._C._cuda_resetPeakMemoryStats = _cuda_resetPeakMemoryStats
+
+    def at_edge(self) -> Tuple[int, int]:
+        """Called by the tracker at each edge, when its stack shows what comes; gives (allocated, reserved)."""
+        try:
+            device = self.parts.torch._C._cuda_getDevice()
+            stats = self._look(device, self.edges[-1][1])
+            if len(self.edges) < MAX_EDGES:
+                self.edges.append((time_ns() // 1000, self._inner(), self.tracker.steps))
+            return stats["allocated_bytes"]["all"]["current"], stats["reserved_bytes"]["all"]["current"]
+        except Exception as error:
+            self.agent.log("could not look at the peak", error)
+            return -1, -1
+
+    def step_ended(self, step: int) -> None:
+        """Look at all devices; end the training if it is time. On the training thread."""
+        if self._ended:
+            return
+        if self.live:
+            for device in range(self.parts.torch._C._cuda_getDeviceCount()):
+                self._look(device, self.edges[-1][1])
+            self._tell()
+        self._done = step
+        self.ledger.flush()
+        if not self.limit:
+            return
+        rose = max([p.rose for p in self.peaks.values()] or [0])
+        calm = bool(self.peaks) and step - rose >= STEADY - 1 and step >= STEADY
+        if self.auto and self.together.all_of_us(step, calm):
+            self._end(step, "steady")
+        elif step >= self.limit:
+            self._end(step, "steps")
+
+    def program_ended(self) -> None:
+        """The script came to its end before we ended it."""
+        self._report()
+
+    def _end(self, step: int, reason: str) -> None:
+        self._report()
+        self.seen.report()
+        self.ledger.flush()
+        self.stop.now(step, reason)
+
+    def _report(self) -> None:
+        if self._ended or not self.live:
+            return
+        self._ended = True
+        try:
+            for device in range(self.parts.torch._C._cuda_getDeviceCount()):
+                self._look(device, self.edges[-1][1])
+            self._tell()
+            snapshot = self.cuda.snapshot("exit") if self.peaks and not self.cuda.never else None
+            self.cuda.at_exit = False
+            if snapshot is not None:
+                for record in breakdown.at_peak(snapshot, self.cuda.owners, list(self.peaks.values()), self.edges):
+                    self.agent.record(record)
+        except Exception as error:
+            self.agent.log("could not report the peak", error)
+
+    def _inner(self) -> int:
+        stack = self.tracker.stack
+        for phase, _ in reversed(stack):
+            if phase in range(2, 8):
+                return int(phase)
+        return STEP if stack else NONE
+
+    def _look(self, device: int, phase: int) -> Any:
+        """Read one device's marks; what has risen since the last look rose in `phase`."""
+        stats = self.parts.torch._C._cuda_memoryStats(device)
+        allocated, reserved = stats["allocated_bytes"]["all"]["peak"], stats["reserved_bytes"]["all"]["peak"]
+        peak = self.peaks.get(device)
+        if peak is None:
+            if not reserved:
+                return stats
+            peak = self.peaks[device] = Peak(device)
+        if allocated > peak.allocated:
+            peak.allocated, peak.phase, peak.step = allocated, phase, self._step()
+            peak.time_ns, peak.rose = monotonic_ns(), peak.step + 1
+        if reserved > peak.reserved:
+            peak.reserved, peak.rose = reserved, self._step() + 1
+        return stats
+
+    def _step(self) -> int:
+        """Steps completed before what this look covers: an edge knows them, or else the end of the last step."""
+        return max(self.edges[-1][2], self._done)
+
+    def _tell(self) -> None:
+        for peak in self.peaks.values():
+            if (peak.allocated, peak.reserved) != peak.told:
+                peak.told = (peak.allocated, peak.reserved)
+                record = {"type": "peak", "device": "cuda:%d" % peak.device, "allocated_bytes": peak.allocated,
+                          "reserved_bytes": peak.reserved, "step": peak.step, "time_ns": peak.time_ns}  # fmt: skip
+                if PHASES[peak.phase]:
+                    record["phase"] = PHASES[peak.phase]
+                self.agent.record(record)

@@ -1,0 +1,70 @@
+"""What-ifs that need no change of the script: mixed precision, activation checkpointing.
+
+Each is applied at the first call from outside of a module that has parameters on a device and trains, which is where
+a script would have done it. What was done, or why not, is a `switch` record.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any, Callable, Dict
+
+from ..agent import Agent
+from .ledger import Ledger
+
+
+def install(agent: Agent, ledger: Ledger, parts: Any, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
+    """Wait for the model's first call."""
+    torch = parts.torch
+    wanted = {name.strip() for name in os.environ.get("HIGHTIDE_IMAGINE_SWITCH", "").split(",") if name.strip()}
+    for name in wanted - {"bf16", "checkpointing"}:
+        agent.record({"type": "switch", "name": name, "applied": False, "text": "not known to this agent"})
+    told: Dict[str, bool] = {}
+    original = torch.nn.Module.__call__
+    depth = [0]
+
+    def tell(name: str, applied: bool, text: str) -> None:
+        if not told.get(name):
+            told[name] = applied
+            agent.record({"type": "switch", "name": name, "applied": applied, "text": text})
+
+    def first(module: Any) -> None:
+        if "checkpointing" in wanted and not told.get("checkpointing"):
+            text = _checkpointing(module)
+            tell("checkpointing", bool(text), text or "%s offers none" % type(module).__name__)
+
+    @functools.wraps(original)
+    def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+        if depth[0] or torch.compiler.is_compiling() or not _on_device(module):
+            return original(module, *args, **kwargs)
+        depth[0] = 1
+        try:
+            if module.training:
+                first(module)
+            if "bf16" not in wanted:
+                return original(module, *args, **kwargs)
+            tell("bf16", True, "autocast to bfloat16 around %s" % type(module).__name__)
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                return original(module, *args, **kwargs)
+        finally:
+            depth[0] = 0
+
+    torch.nn.Module.__call__ = __call__
+
+
+def _on_device(module: Any) -> bool:
+    parameter = next(module.parameters(), None)
+    return parameter is not None and parameter.is_cuda
+
+
+def _checkpointing(module: Any) -> str:
+    """Switch on what the model offers: transformers' and timm's own ways. The text says how; "" if it offers none."""
+    for inner in module.modules():
+        if getattr(inner, "supports_gradient_checkpointing", False) and hasattr(inner, "gradient_checkpointing_enable"):
+            inner.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+            return "gradient_checkpointing_enable() of %s" % type(inner).__name__
+        if hasattr(inner, "set_grad_checkpointing"):
+            inner.set_grad_checkpointing(True)
+            return "set_grad_checkpointing() of %s" % type(inner).__name__
+    return ""
