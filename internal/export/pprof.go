@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"maps"
+	"math"
 	"slices"
 
 	"hightide/internal/mem"
@@ -115,14 +116,20 @@ func writePprof(out io.Writer, p *mem.Profile) error {
 
 func (w *pprofWriter) sample(p *mem.Profile, s mem.ProfileSample, used map[uint32]uint64) []byte {
 	var ids, values []uint64
-	for _, l := range p.Stacks.Numbers(s.Stack) {
+	number := func(l uint32, where mem.Location) {
 		id, ok := used[l]
 		if !ok {
 			id = uint64(len(used) + 1)
 			used[l] = id
-			w.location(id, p.Stacks.Locations[l])
+			w.location(id, where)
 		}
 		ids = append(ids, id)
+	}
+	for _, l := range p.Stacks.Numbers(s.Stack) {
+		number(l, p.Stacks.Locations[l])
+	}
+	if len(ids) == 0 { // else the tool leaves its bytes out
+		number(math.MaxUint32, mem.Location{Function: "(no stack recorded)"})
 	}
 	for _, v := range s.Values {
 		values = append(values, uint64(v))

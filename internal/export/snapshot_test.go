@@ -128,7 +128,7 @@ func TestPprofTool(t *testing.T) {
 	if err := os.WriteFile(path, written(t, *Find("pprof"), Source{Snapshot: s}, nil), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("go", "tool", "pprof", "-sample_index=space", "-unit=B", "-cum", "-top", "-nodecount=400", path).CombinedOutput()
+	out, err := exec.Command("go", "tool", "pprof", "-sample_index=space", "-unit=B", "-cum", "-top", "-nodecount=4000", "-nodefraction=0", path).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

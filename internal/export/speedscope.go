@@ -54,7 +54,7 @@ func writeSpeedscope(out io.Writer, p *mem.Profile) error {
 			profile.Unit = "bytes"
 		}
 		for _, s := range p.Samples {
-			stack := p.Stacks.Numbers(s.Stack)
+			stack := slices.Clone(p.Stacks.Numbers(s.Stack))
 			slices.Reverse(stack)
 			if len(stack) == 0 {
 				stack = []uint32{none}

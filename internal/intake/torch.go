@@ -111,7 +111,6 @@ type torchBuilder struct {
 	last      layout            // of the event or frame that came the long way
 	places    map[place]uint32  // frame → location
 	locations []uint32          // scratch
-	stacks    map[uint64]uint32 // hash of a frame list → stack
 	texts     map[pickle.Value]uint32
 	unknown   map[string]bool
 	saw       versionSigns

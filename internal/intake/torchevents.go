@@ -164,28 +164,17 @@ func (b *torchBuilder) frame(d *pickle.Decoder, l *layout, values []pickle.Value
 	return made(isFrame, int(id)), nil
 }
 
-// stack interns a list of frames. Files repeat few distinct lists very often, so the whole list is
-// looked up by its hash first and compared, and only a new one walks the tree.
+// stack interns a list of frames.
 func (b *torchBuilder) stack(items []pickle.Value) (pickle.Value, error) {
 	b.locations = b.locations[:0]
-	hash := uint64(14695981039346656037)
 	for _, v := range items {
 		k, n := unmade(v)
 		if k != isFrame {
 			return 0, fmt.Errorf("a stack holds something that is no frame")
 		}
 		b.locations = append(b.locations, uint32(n))
-		hash = (hash ^ uint64(n)) * 1099511628211
 	}
-	if id, ok := b.stacks[hash]; ok && b.out.Stacks.Is(id, b.locations) {
-		return made(isStack, int(id)), nil
-	}
-	id := b.out.Stacks.Add(b.locations)
-	if b.stacks == nil {
-		b.stacks = map[uint64]uint32{}
-	}
-	b.stacks[hash] = id
-	return made(isStack, int(id)), nil
+	return made(isStack, int(b.out.Stacks.Add(b.locations))), nil
 }
 
 func (b *torchBuilder) stackOf(v pickle.Value) uint32 {

@@ -1,13 +1,17 @@
 package pickle
 
-import "hash/maphash"
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"math/bits"
+)
 
 // lists remembers which bytes stood for which list, so that a stack that occurs a million times is
-// looked up item by item once. Bytes are known by 128 bits of hash under keys that are drawn anew
-// each time: that two stacks ever share one is less likely than a fault of the memory. It is a
-// cache: full, it starts anew.
+// looked up item by item once. Bytes are known by their length, their ends, and 64 bits of hash under
+// a key that is drawn anew each time: that two lists share all of it is less likely than a fault of
+// the memory, and nobody can make it so. It is a cache: full, it starts anew.
 type lists struct {
-	seeds [2]maphash.Seed
+	seed  maphash.Seed
 	table []listEntry // open addressing; a power of two
 	used  int
 }
@@ -27,10 +31,10 @@ const (
 // find returns what raw stood for, or its key for add.
 func (l *lists) find(raw []byte) (v Value, key listKey, found bool) {
 	if l.table == nil {
-		l.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+		l.seed = maphash.MakeSeed()
 		l.table = make([]listEntry, listTable)
 	}
-	key = listKey{maphash.Bytes(l.seeds[0], raw), maphash.Bytes(l.seeds[1], raw) | 1} // never zero
+	key = listKey{maphash.Bytes(l.seed, raw), ends(raw)}
 	mask := uint64(len(l.table) - 1)
 	for i := key[0] & mask; ; i = (i + 1) & mask {
 		e := &l.table[i]
@@ -41,6 +45,15 @@ func (l *lists) find(raw []byte) (v Value, key listKey, found bool) {
 			return 0, key, false
 		}
 	}
+}
+
+// ends mixes the first and last bytes of raw with its length; it is never zero.
+func ends(raw []byte) uint64 {
+	mixed := uint64(len(raw)) << 33
+	if len(raw) >= 8 {
+		mixed ^= binary.LittleEndian.Uint64(raw) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(raw[len(raw)-8:]), 23)
+	}
+	return mixed | 1
 }
 
 func (l *lists) add(key listKey, v Value) {
