@@ -176,6 +176,7 @@ func (in *Input) imagined() *Imagined {
 	in.imaginedEvents(v)
 	in.imaginedRanks(v)
 	in.imaginedPeak(v)
+	in.peakMoment(v)
 	in.judge(v)
 	return v
 }
@@ -212,6 +213,19 @@ func (in *Input) imaginedPeak(v *Imagined) {
 	}
 	if len(v.Ranks) == 0 {
 		v.Allocated, v.Reserved = in.largestPeak(mem.SeriesAllocated), in.largestPeak(mem.SeriesReserved)
+	}
+}
+
+// peakMoment is when the fullest process had its peak, as it said itself.
+func (in *Input) peakMoment(v *Imagined) {
+	process, index := in.fullest(v)
+	for _, e := range in.Run.Events {
+		if e.Kind == KindImaginedPeak && e.Process == process && e.Facts["device"] == "cuda:"+itoa(int64(index)) {
+			if phase := mem.Phase(e.Facts["phase"]); slices.Contains(mem.Phases, phase) {
+				v.PeakPhase = phase
+			}
+			v.PeakStep = fact(e, "step")
+		}
 	}
 }
 
@@ -307,7 +321,7 @@ func (in *Input) peakOf(process uint32, index int) (allocated, reserved mem.Opti
 		}
 	}
 	for _, e := range in.Run.Events {
-		if e.Kind == "imagine.peak" && e.Process == process && e.Facts["device"] == device {
+		if e.Kind == KindImaginedPeak && e.Process == process && e.Facts["device"] == device {
 			raise(&allocated, fact(e, "allocated_bytes"))
 			raise(&reserved, fact(e, "reserved_bytes"))
 		}

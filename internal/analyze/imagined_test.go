@@ -18,10 +18,10 @@ func imagineRun(code int64, frames ...mem.Frame) *mem.Run {
 		mem.Process{ID: 1, PID: 41, Role: "main", Python: "3.13.1", Frameworks: map[string]string{"torch": "2.15.0"}, Facts: map[string]string{"torch.cuda": "13.0"}, Start: 1},
 		mem.SeriesDef{ID: 1, Process: 1, Device: "cuda:0", Name: mem.SeriesReserved, Unit: mem.UnitBytes, Label: mem.Imagined},
 		mem.Samples{Series: 1, Times: []int64{1e9, 2e9}, Values: []int64{2 << 30, 5 << 30}},
-		mem.Event{Kind: "imagine.peak", Time: 2e9, Process: 1, Facts: map[string]string{"device": "cuda:0", "allocated_bytes": "5000000000", "reserved_bytes": "5600000000"}},
+		mem.Event{Kind: "imagine.peak", Time: 2e9, Process: 1, Facts: map[string]string{"device": "cuda:0", "allocated_bytes": "5000000000", "reserved_bytes": "5600000000", "phase": "backward", "step": "1"}},
 		mem.Event{Kind: "imagine.policy", Time: 2e9, Process: 1, Where: &mem.Location{File: "/home/me/train.py", Line: 31}, Facts: map[string]string{"op": "nonzero", "policy": "upper", "count": "2"}},
 		mem.Event{Kind: "imagine.policy", Time: 3e9, Process: 1, Where: &mem.Location{File: "/home/me/train.py", Line: 31}, Facts: map[string]string{"op": "nonzero", "policy": "upper", "count": "6"}},
-		mem.Event{Kind: "imagine.categories", Time: 3e9, Process: 1, Facts: map[string]string{"device": "cuda:0", "parameters": "1000000000", "gradients": "1000000000", "optimizer": "2000000000", "activations": "1000000000", "phase": "backward", "step": "1"}},
+		mem.Event{Kind: "imagine.categories", Time: 3e9, Process: 1, Facts: map[string]string{"device": "cuda:0", "parameters": "1000000000", "gradients": "1000000000", "optimizer": "2000000000", "activations": "1000000000"}},
 		mem.Event{Kind: "imagine.not_reached", Time: 3e9, Process: 1, Text: "no call of eval() was seen", Facts: map[string]string{"what": "evaluation"}},
 		mem.Event{Kind: "imagine.condition", Time: 3e9, Process: 1, Facts: map[string]string{"name": "attention", "value": "flash"}},
 	}

@@ -13,6 +13,7 @@ import (
 // Kinds of the events that the engine adds to an imagined recording after the run; their fact "json"
 // holds the type named.
 const (
+	KindImaginedPeak   = "imagine.peak"      // the agent's: see docs/formats/imagined.md
 	KindImaginedDevice = "imagine.device"    // ImaginedDevice
 	KindDeviceProcess  = "imagine.process"   // DeviceProcessFacts
 	KindImaginedCall   = "imagine.call"      // CallFacts
@@ -170,10 +171,6 @@ func (in *Input) categories(v *Imagined, e mem.Event) {
 	if p := in.Run.Process(e.Process); p != nil && p.Rank.Known() {
 		v.CategoryBasis = in.processName(e.Process) + " " + v.CategoryBasis
 	}
-	if phase := mem.Phase(e.Facts["phase"]); slices.Contains(mem.Phases, phase) {
-		v.PeakPhase = phase
-	}
-	v.PeakStep = fact(e, "step")
 }
 
 // mergePolicies adds up those of several processes at one line.

@@ -17,10 +17,10 @@ func (v *Imagined) Sentence() string {
 	used, room := mem.Bytes(v.Used.Or(0)), mem.Bytes(v.Headroom.Or(0))
 	switch v.Verdict {
 	case VerdictFits:
-		return fmt.Sprintf("Fits on %s: %v of %v in use at the peak, %v to spare (%s)", on, used, v.Total, room, v.Label)
+		return fmt.Sprintf("Fits on %s: %v of %v in use at the peak%s; %v to spare (%s)%s", on, used, v.Total, strings.TrimSuffix(v.when(), ","), room, v.Label, v.holder())
 	case VerdictTight:
-		return fmt.Sprintf("Fits on %s, but tightly: %v of %v in use at the peak leaves %v, less than the %v below which other drivers, settings or versions may not fit (%s)",
-			on, used, v.Total, room, v.Tight, v.Label)
+		return fmt.Sprintf("Fits on %s, but tightly: %v of %v in use at the peak%s leaves %v, less than the %v below which other drivers, settings or versions may not fit (%s)%s",
+			on, used, v.Total, v.when(), room, v.Tight, v.Label, v.holder())
 	case VerdictOOM:
 		text := fmt.Sprintf("Does not fit on %s: out of memory", on)
 		if step, ok := v.FailedStep.Get(); ok {
@@ -30,11 +30,35 @@ func (v *Imagined) Sentence() string {
 		if asked, ok := v.Asked.Get(); ok {
 			text += fmt.Sprintf(" and %v asked for", mem.Bytes(asked))
 		}
-		return text + fmt.Sprintf(" (%s)", v.Label)
+		return text + fmt.Sprintf(" (%s)", v.Label) + v.holder()
 	case VerdictUnused:
 		return fmt.Sprintf("No verdict: the program touched no GPU, though it could see %s", on)
 	}
 	return fmt.Sprintf("No verdict on %s: the program failed for a reason of its own", on)
+}
+
+// when is ", in backward of step 2", "" where it is not known.
+func (v *Imagined) when() string {
+	step, stepped := v.PeakStep.Get()
+	switch {
+	case v.PeakPhase != "" && v.PeakPhase != mem.PhaseStep && stepped:
+		return fmt.Sprintf(", in %s of step %d,", v.PeakPhase, step+1)
+	case stepped:
+		return fmt.Sprintf(", in step %d,", step+1)
+	case v.PeakPhase != "":
+		return fmt.Sprintf(", in %s,", v.PeakPhase)
+	}
+	return ""
+}
+
+// holder is the line that held most at the peak.
+func (v *Imagined) holder() string {
+	for _, l := range v.Lines {
+		if l.Line > 0 {
+			return fmt.Sprintf("; %s held most of it: %v", lineName(mem.Location{File: l.File, Line: l.Line}), l.Bytes)
+		}
+	}
+	return ""
 }
 
 // sentenceAll is the verdict over a catalogue.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"hightide/internal/record"
@@ -21,4 +22,20 @@ func deviceHelper(dir string) record.Helper {
 func CanImagine() bool {
 	_, err := deviceFiles()
 	return err == nil
+}
+
+// imagineAbility says whether programs of this interpreter can be imagined.
+func imagineAbility(p *Python) Ability {
+	a := Ability{Name: "imaginary GPUs", Can: Yes}
+	switch {
+	case !CanImagine():
+		a.Can, a.Text, a.Hint = No, "this hightide was built without its device library", "build it with make"
+	case p == nil || p.Version == "":
+		a.Can, a.Text = Partly, "no Python was found; a command names its own"
+	case p.Frameworks["torch"] == "" || p.CUDA == "":
+		a.Can, a.Text, a.Hint = Partly, "this Python has no CUDA build of PyTorch; a command names its own", "pip install torch; it needs no GPU"
+	default:
+		a.Text = fmt.Sprintf("hightide imagine runs torch %s on any GPU of the catalogue", p.Frameworks["torch"])
+	}
+	return a
 }

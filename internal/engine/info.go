@@ -76,7 +76,7 @@ func (e *Engine) Info(ctx context.Context, python string) *Info {
 		processAbility(), pssAbility(), groupAbility(info.Host), channelAbility(info.Channels), dataAbility(info.Data),
 		agentAbility(info.Chosen()), e.heapAbility(ctx, info.Chosen()),
 	}, devices...)
-	info.Abilities = append(info.Abilities, historyAbility(info.Chosen(), info.Host), gitAbility())
+	info.Abilities = append(info.Abilities, historyAbility(info.Chosen(), info.Host), imagineAbility(info.Chosen()), gitAbility())
 	return info
 }
 
