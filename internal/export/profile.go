@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"hightide/internal/mem"
 )
@@ -11,7 +12,8 @@ import (
 // AtPeak is a snapshot as a profile: the blocks in use when most bytes were, by stack, over all
 // devices (each at its own peak). Sizes are as asked for, before rounding.
 func AtPeak(s *mem.AllocatorSnapshot) *mem.Profile {
-	p := &mem.Profile{Label: s.Label, Default: 1, Stacks: s.Stacks, Kinds: spaceKinds()}
+	p := &mem.Profile{Label: s.Label, Default: 1, Kinds: spaceKinds()}
+	without := recorderless{from: &s.Stacks, to: &p.Stacks, known: map[uint32]uint32{}}
 	type key struct {
 		device int
 		stack  uint32
@@ -25,9 +27,9 @@ func AtPeak(s *mem.AllocatorSnapshot) *mem.Profile {
 		name := deviceName(s, device)
 		p.Notes = append(p.Notes, fmt.Sprintf("%s: %d bytes in %d blocks at the peak", name, int64(peak.Bytes), len(peak.Blocks)))
 		for _, b := range peak.Blocks {
-			k := key{device, b.Stack}
+			k := key{device, without.stack(b.Stack)}
 			if sums[k] == nil {
-				sums[k] = &mem.ProfileSample{Stack: b.Stack, Values: make([]int64, 2), Labels: map[string]string{"device": name}}
+				sums[k] = &mem.ProfileSample{Stack: k.stack, Values: make([]int64, 2), Labels: map[string]string{"device": name}}
 			}
 			sums[k].Values[0]++
 			sums[k].Values[1] += int64(b.Size)
@@ -43,6 +45,37 @@ func AtPeak(s *mem.AllocatorSnapshot) *mem.Profile {
 		p.Samples = append(p.Samples, *sums[k])
 	}
 	return p
+}
+
+// recorderless copies stacks without the innermost frames that belong to PyTorch's own recording of
+// them: every stack has the same, and they would take all of the credit.
+type recorderless struct {
+	from, to *mem.StackTable
+	known    map[uint32]uint32
+}
+
+func (r *recorderless) stack(old uint32) uint32 {
+	if id, ok := r.known[old]; ok {
+		return id
+	}
+	var kept []uint32
+	for _, l := range r.from.Frames(old) {
+		if len(kept) > 0 || !recorder(l.Function) {
+			kept = append(kept, r.to.Location(l))
+		}
+	}
+	id := r.to.Add(kept)
+	r.known[old] = id
+	return id
+}
+
+func recorder(function string) bool {
+	for _, name := range []string{"unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp"} {
+		if strings.Contains(function, name) {
+			return true
+		}
+	}
+	return false
 }
 
 func spaceKinds() []mem.ProfileKind {

@@ -134,7 +134,7 @@ func TestPprofTool(t *testing.T) {
 	}
 	total := s.Peak(0).Bytes
 	text := string(out)
-	if !strings.Contains(text, "Type: space") || !strings.Contains(text, "100% of "+digits(int64(total))+"B total") || !strings.Contains(text, "backward") {
+	if !strings.Contains(text, "Type: space") || !strings.Contains(text, "100% of "+digits(int64(total))+"B total") || !strings.Contains(text, "run_memory_foward_fullstep") || strings.Contains(text, "unwind::unwind") {
 		t.Errorf("want all of %d bytes:\n%.2000s", int64(total), text)
 	}
 	back, err := intake.Decode(bytes.NewReader(written(t, *Find("pprof"), Source{Snapshot: s}, nil)), "peak")
