@@ -61,6 +61,21 @@ func sites(in *Input, r *Report) {
 			int64(h.count), textCell(string(h.phase)), textCell(process), textCell(h.place.File)})
 	}
 	r.table(t)
+	in.threadsOfJAX(r, all, total)
+}
+
+// threadsOfJAX says how to have lines where JAX allocates on threads of its own, which run no Python.
+func (in *Input) threadsOfJAX(r *Report, all []holding, total mem.Bytes) {
+	var native mem.Bytes
+	for _, h := range all {
+		if p := in.Run.Process(h.process); h.place.Native && p != nil && p.Frameworks["jax"] != "" {
+			native += h.live
+		}
+	}
+	if native > total/10 {
+		r.note(fmt.Sprintf("%v of the heap were allocated by JAX's own threads, which run no Python: with "+
+			"jax.config.update(\"jax_cpu_enable_async_dispatch\", False) before the first computation they are blamed on lines.", native))
+	}
 }
 
 func (p place) name() string {

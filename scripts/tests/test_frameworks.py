@@ -1,0 +1,190 @@
+"""Frameworks other than plain PyTorch under the built program: lines of TensorFlow and JAX, steps of Lightning,
+transformers' Trainer and accelerate. None is mocked; 'scripts/setup frameworks' gets them."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HIGHTIDE = ROOT / "bin" / "hightide"
+CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
+FRAMEWORKS = CACHE / "frameworks" / "bin" / "python"
+MiB = 1 << 20
+
+
+def record(folder: Path, script: str, *command: str, python: Path = Path(sys.executable)) -> "dict[str, Any]":
+    """Record a script and return its report. `command` stands between the interpreter and the script."""
+    if not python.exists():
+        pytest.skip(f"{python} is not there: scripts/setup frameworks")
+    file = folder / "script.py"
+    file.write_text(textwrap.dedent(script))
+    env = {
+        **os.environ,
+        "HOME": str(folder),
+        "OMP_NUM_THREADS": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
+    run = [HIGHTIDE, "run", "--quiet", "--data-dir", folder / "data", "--", python, *command, file]
+    done = subprocess.run(run, capture_output=True, text=True, cwd=folder, env=env, timeout=300)
+    assert done.returncode == 0 and "done" in done.stdout, done.stdout[-2000:] + done.stderr[-4000:]
+    shown = subprocess.run(
+        [HIGHTIDE, "report", "last", "--json", "--data-dir", folder / "data"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    report: dict[str, Any] = json.loads(shown.stdout)
+    assert report["dropped"] == 0, report["notes"]
+    return report
+
+
+def rows(report: "dict[str, Any]", name: str) -> "list[dict[str, Any]]":
+    (table,) = [t for t in report["tables"] if t["name"] == name]
+    return [dict(zip((c["name"] for c in table["columns"]), row)) for row in table["rows"]]
+
+
+def held(report: "dict[str, Any]", mark: str) -> int:
+    """Bytes at the peak that are blamed on the line of script.py with this mark."""
+    text = (Path(report["run"]["cwd"]) / "script.py").read_text().splitlines()
+    (line,) = [n for n, found in enumerate(text, 1) if mark in found]
+    return sum(row["bytes"] for row in rows(report, "sites") if row["line"] == f"script.py:{line}")
+
+
+def test_tensorflow_is_blamed_on_lines(tmp_path: Path) -> None:
+    report = record(
+        tmp_path,
+        """
+        import tensorflow as tf
+        kept = []
+        for _ in range(30):
+            made = tf.random.normal([1024, 1024])
+            kept.append(made + 1.0)  # KEPT: 4 MiB a turn
+            many = [tf.fill([16, 1024], float(i)) for i in range(64)]  # MANY: 64 KiB each, 4 MiB at a time
+        print("done", len(kept))
+        """,
+        python=FRAMEWORKS,
+    )
+    assert 0.9 * 116 * MiB <= held(report, "# KEPT") <= 1.1 * 120 * MiB
+    assert held(report, "# MANY") <= 20 * MiB
+    assert report["processes"][0]["frameworks"]["tensorflow"]
+
+
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_jax_is_blamed_on_lines_or_says_why_not(tmp_path: Path, asynchronous: bool) -> None:
+    """JAX computes on threads that run no Python, unless it is told not to: then the report says so."""
+    report = record(
+        tmp_path,
+        f"""
+        import jax, jax.numpy as jnp
+        jax.config.update("jax_cpu_enable_async_dispatch", {asynchronous})
+        kept = []
+        x = jnp.ones((1024, 1024))
+        for _ in range(30):
+            kept.append(x + 1.0)  # KEPT: 4 MiB a turn
+        jax.block_until_ready(kept)
+        print("done", len(kept))
+        """,
+        python=FRAMEWORKS,
+    )
+    assert report["processes"][0]["frameworks"]["jax"]
+    told = [note for note in report["notes"] if "JAX's own threads" in note]
+    if not asynchronous:
+        assert 0.9 * 116 * MiB <= held(report, "# KEPT") <= 1.1 * 120 * MiB and not told
+    else:
+        native = sum(row["bytes"] for row in rows(report, "sites") if "native" in row["line"])
+        assert held(report, "# KEPT") + native >= 0.9 * 116 * MiB and (told or held(report, "# KEPT") > 100 * MiB)
+
+
+def phases(report: "dict[str, Any]") -> "set[str]":
+    return {row["phase"] for row in rows(report, "phases")}
+
+
+TRAINING = {"step", "data", "forward", "backward", "optimizer"}
+
+
+def test_lightning(tmp_path: Path) -> None:
+    report = record(
+        tmp_path,
+        """
+        import logging, warnings
+        warnings.simplefilter("ignore")
+        logging.getLogger("lightning").setLevel("ERROR")
+        import lightning, torch
+        class Net(lightning.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.body = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU())
+                self.head = torch.nn.Linear(512, 10)
+            def training_step(self, batch, index):
+                x, y = batch
+                return torch.nn.functional.cross_entropy(self.head(self.body(x)), y)
+            def validation_step(self, batch, index):
+                self.training_step(batch, index)
+            def configure_optimizers(self):
+                return torch.optim.Adam(self.parameters())
+        data = torch.utils.data.TensorDataset(torch.randn(640, 512), torch.randint(0, 10, (640,)))
+        loader = torch.utils.data.DataLoader(data, batch_size=16)
+        trainer = lightning.Trainer(max_epochs=1, accelerator="cpu", logger=False, enable_checkpointing=False,
+                                    enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0)
+        trainer.fit(Net(), loader, loader)
+        print("done")
+        """,
+        python=FRAMEWORKS,
+    )  # fmt: skip
+    assert report["headline"]["steps"] == 40
+    assert phases(report) >= TRAINING | {"evaluation"}
+    names = {row["module"]: row["parameters"] for row in rows(report, "modules")}
+    assert names["body"] == 512 * 513 * 4 and names["head"] == 513 * 10 * 4
+
+
+def test_trainer_of_transformers(tmp_path: Path) -> None:
+    """Two micro batches make one step."""
+    report = record(
+        tmp_path,
+        """
+        import torch, transformers
+        config = transformers.GPT2Config(n_layer=2, n_head=2, n_embd=64, vocab_size=500, n_positions=64)
+        model = transformers.GPT2LMHeadModel(config)
+        tokens = [{"input_ids": torch.arange(32), "labels": torch.arange(32)} for _ in range(96)]
+        arguments = transformers.TrainingArguments(
+            output_dir="out", per_device_train_batch_size=4, gradient_accumulation_steps=2, num_train_epochs=2,
+            report_to=[], save_strategy="no", logging_strategy="no", eval_strategy="epoch", use_cpu=True, disable_tqdm=True)
+        trainer = transformers.Trainer(model=model, args=arguments, train_dataset=tokens, eval_dataset=tokens[:8])
+        trainer.train()
+        print("done", trainer.state.global_step, sum(p.numel() for p in model.parameters()))
+        """,
+    )
+    assert report["headline"]["steps"] == 24
+    assert phases(report) >= TRAINING | {"evaluation"}
+
+
+def test_accelerate_launch(tmp_path: Path) -> None:
+    """The launcher starts the script in a child, and steps its optimizer through a wrapper."""
+    report = record(
+        tmp_path,
+        """
+        import accelerate, torch
+        accelerator = accelerate.Accelerator(cpu=True)
+        model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Linear(64, 1))
+        data = torch.utils.data.TensorDataset(torch.randn(320, 64), torch.randn(320, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        model, optimizer, loader = accelerator.prepare(model, optimizer, torch.utils.data.DataLoader(data, batch_size=8))
+        for x, y in loader:
+            accelerator.backward(((model(x) - y) ** 2).mean())
+            optimizer.step()
+            optimizer.zero_grad()
+        accelerator.print("done")
+        """,
+        "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "1", "--num_machines", "1",
+        "--mixed_precision", "no", "--dynamo_backend", "no",
+    )  # fmt: skip
+    assert report["headline"]["steps"] == 40
+    assert phases(report) >= TRAINING
+    assert [p["role"] for p in report["processes"]][:2] == ["main", "child"]
