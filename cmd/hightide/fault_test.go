@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -213,6 +214,7 @@ func TestOwnFilesStayTheScripts(t *testing.T) {
 // TestStoppedTraining: SIGSTOP of the command is no job control: the engine goes on watching, and
 // the command ends as it would.
 func TestStoppedTraining(t *testing.T) {
+	t.Parallel() // ten seconds of nothing
 	s := newSession(t)
 	c := s.command("run", "-q", "--", "sh", "-c", "echo $$; sleep 0.4; echo woke; exit 5")
 	var out output
@@ -226,15 +228,74 @@ func TestStoppedTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = syscall.Kill(pid, syscall.SIGSTOP)
-	time.Sleep(2 * time.Second)
+	time.Sleep(10 * time.Second)
 	_ = syscall.Kill(pid, syscall.SIGCONT)
 	err = c.Wait()
 	if code := err.(*exec.ExitError).ExitCode(); code != 5 || !strings.Contains(out.String(), "woke") {
 		t.Errorf("code %d, output %q", code, out.String())
 	}
 	rss := s.last().Find(0, mem.SeriesTreeRSS)
-	if n := len(rss.Times); n < 15 {
-		t.Errorf("%d samples of 2.4 s: the standstill was not watched", n)
+	if n := len(rss.Times); n < 70 {
+		t.Errorf("%d samples of 10.4 s: the standstill was not watched", n)
+	}
+}
+
+// clockShim is a preload of the user's: half a second after its start the wall clock steps back by an hour.
+const clockShim = `
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static long long first;
+int clock_gettime(clockid_t id, struct timespec *t) {
+	struct timespec mono;
+	long result = syscall(SYS_clock_gettime, id, t);
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &mono);
+	long long now = mono.tv_sec * 1000000000ll + mono.tv_nsec;
+	if (!first) first = now;
+	if (id == CLOCK_REALTIME && now - first > 500000000) t->tv_sec -= 3600;
+	return (int)result;
+}
+`
+
+// TestClockStepsBack: the wall clock of the training goes back by an hour; what is recorded is
+// ordered and dated by a clock that does not.
+func TestClockStepsBack(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	shim := filepath.Join(s.dir, "clock.so")
+	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", shim, write(t, s.dir, "clock.c", clockShim)).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	script := write(t, s.dir, "clock.py", `
+import subprocess, sys, time
+began, held = time.time(), []
+for i in range(8):
+    held.append(b"x" * (32 << 20))
+    subprocess.run([sys.executable, "-c", "pass"])  # a process that begins before its parent, by that clock
+    time.sleep(0.1)
+print("back" if time.time() < began - 3000 else "the clock did not step")
+`)
+	c := s.command("run", "-q", "--", pythonPath(t), script)
+	c.Env = append(c.Env, "LD_PRELOAD="+shim)
+	out, err := c.CombinedOutput()
+	if err != nil || strings.TrimSpace(string(out)) != "back" {
+		t.Fatalf("%v: %s", err, out)
+	}
+	run := s.last()
+	if run.End == nil || run.End.Time-run.Info.StartMono < 800e6 || run.End.Time-run.Info.StartMono > 600e9 {
+		t.Errorf("end: %+v", run.End)
+	}
+	if len(run.Processes) != 9 {
+		t.Errorf("%d processes, want 9", len(run.Processes))
+	}
+	for _, series := range run.Series {
+		if !slices.IsSorted(series.Times) {
+			t.Errorf("%s of process %d goes back in time", series.Name, series.Process)
+		}
+	}
+	if rss := run.Find(0, mem.SeriesTreeRSS); rss.Values[rss.Peak()] < growBytes {
+		t.Errorf("peak %d of %d bytes taken", rss.Values[rss.Peak()], growBytes)
 	}
 }
 
