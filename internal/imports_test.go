@@ -24,6 +24,7 @@ var rooms = map[string][]string{
 	"internal/intake":    {"internal/mem", "internal/pickle", "internal/wire"},
 
 	"internal/gpus":            {"internal/mem"},
+	"internal/experiment":      {"internal/mem"},
 	"internal/export":          {"internal/mem", "internal/wire", "internal/analyze", "web"},
 	"internal/sampler":         {"internal/mem", "internal/sampler/nvml"},
 	"internal/sampler/nvml":    {},
@@ -32,9 +33,10 @@ var rooms = map[string][]string{
 	"internal/record":          {"internal/mem", "internal/wire", "internal/shm", "internal/sampler", "agent", "heap"},
 	"agent":                    {},
 	"heap":                     {},
+	"device":                   {},
 	"web":                      {},
 	"internal/engine":          {"*"},
-	"cmd/hightide":             {"internal/mem", "internal/analyze", "internal/engine"},
+	"cmd/hightide":             {"internal/mem", "internal/analyze", "internal/engine", "internal/experiment"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

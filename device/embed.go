@@ -1,0 +1,32 @@
+// Package device carries the imaginary GPU: C libraries that are preloaded into the observed process
+// and answer for CUDA, and keep the books of device memory in shared memory.
+//
+//	device/src/*.c ──make──▶ lib/*.so ──embed──▶ Libraries ──▶ extracted, LD_PRELOAD, LD_LIBRARY_PATH
+//
+// This file only embeds the built libraries; DESIGN.md says how they work.
+package device
+
+import "embed"
+
+//go:embed all:lib
+var lib embed.FS
+
+// Names of the libraries, as programs look for them.
+const (
+	LibraryName = "libhightide_device.so" // preloaded; its soname is libcuda.so.1
+	NVMLName    = "libnvidia-ml.so.1"
+)
+
+// Libraries returns the built libraries by name, x86-64 ELF shared objects, and whether there are any:
+// a binary built before `make -C device` can do all but imagine.
+func Libraries() (map[string][]byte, bool) {
+	files := map[string][]byte{}
+	for _, name := range []string{LibraryName, NVMLName} {
+		data, err := lib.ReadFile("lib/" + name)
+		if err != nil {
+			return nil, false
+		}
+		files[name] = data
+	}
+	return files, true
+}

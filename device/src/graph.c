@@ -1,0 +1,233 @@
+/* graph.c: graphs as objects: nodes that are counted and can be listed, executables that can be
+ * launched. A launch does nothing, as kernels do nothing: what the graph writes was forgotten when
+ * it was captured.
+ */
+#include <string.h>
+
+#include "runtime.h"
+
+#define GRAPH_MAGIC 0x6772617068686974ull
+#define NODE_MAGIC 0x6e6f6465676e6974ull
+#define EXEC_MAGIC 0x6578656367726974ull
+
+struct node { HT_HANDLE; int type; struct node *next; struct graph *graph; };
+struct graph { HT_HANDLE; struct node *first, *last; size_t count; };
+struct exec { HT_HANDLE; unsigned long long flags; size_t nodes; };
+
+static struct graph *graph_of(void *graph) { return ht_is(graph, GRAPH_MAGIC) ? graph : NULL; }
+
+void *ht_graph_new(void) {
+    struct graph *graph = ht_new(sizeof *graph);
+    if (graph)
+        graph->magic = GRAPH_MAGIC;
+    return graph;
+}
+
+void *ht_graph_add(void *handle, int type) {
+    struct graph *graph = graph_of(handle);
+    struct node *node = graph ? ht_new(sizeof *node) : NULL;
+    if (!node)
+        return NULL;
+    *node = (struct node){.magic = NODE_MAGIC, .type = type, .graph = graph};
+    if (graph->last)
+        graph->last->next = node;
+    else
+        graph->first = node;
+    graph->last = node;
+    graph->count++;
+    return node;
+}
+
+int ht_graph_delete(void *handle) {
+    struct graph *graph = graph_of(handle);
+    if (!graph)
+        return CUDA_INVALID_VALUE;
+    for (struct node *node = graph->first, *next; node; node = next) {
+        next = node->next;
+        ht_drop(node, sizeof *node);
+    }
+    ht_drop(graph, sizeof *graph);
+    return CUDA_OK;
+}
+
+int ht_graph_nodes(void *handle, void **nodes, size_t *n) {
+    struct graph *graph = graph_of(handle);
+    if (!graph || !n)
+        return CUDA_INVALID_VALUE;
+    size_t i = 0;
+    if (nodes)
+        for (struct node *node = graph->first; node && i < *n; node = node->next)
+            nodes[i++] = node;
+    size_t room = *n;
+    *n = nodes ? i : graph->count;
+    for (; nodes && i < room; i++)
+        nodes[i] = NULL;
+    return CUDA_OK;
+}
+
+int ht_graph_instantiate(void **out, void *handle, unsigned long long flags) {
+    struct graph *graph = graph_of(handle);
+    struct exec *exec = graph && out ? ht_new(sizeof *exec) : NULL;
+    if (!exec)
+        return CUDA_INVALID_VALUE;
+    *exec = (struct exec){EXEC_MAGIC, flags, graph->count};
+    *out = exec;
+    return CUDA_OK;
+}
+
+int ht_graph_launch(void *exec, void *stream) {
+    if (!ht_is(exec, EXEC_MAGIC))
+        return CUDA_INVALID_VALUE;
+    ht_stream_work(stream, 4);
+    return CUDA_OK;
+}
+
+int ht_graph_exec_delete(void *exec) {
+    if (!ht_is(exec, EXEC_MAGIC))
+        return CUDA_INVALID_VALUE;
+    ht_drop(exec, sizeof(struct exec));
+    return CUDA_OK;
+}
+
+/* ---- the runtime's entry points */
+
+HT_EXPORT int cudaGraphCreate(void **graph, unsigned flags) {
+    (void)flags;
+    *graph = ht_graph_new();
+    return *graph ? CUDA_OK : ht_fail(CUDA_OUT_OF_MEMORY);
+}
+HT_EXPORT int cudaGraphDestroy(void *graph) { return ht_fail(ht_graph_delete(graph)); }
+HT_EXPORT int cudaGraphGetNodes(void *graph, void **nodes, size_t *n) { return ht_fail(ht_graph_nodes(graph, nodes, n)); }
+HT_EXPORT int cudaGraphGetRootNodes(void *graph, void **nodes, size_t *n) {
+    size_t one = 1;
+    int error = ht_graph_nodes(graph, nodes, nodes ? n : &one);
+    if (!nodes)
+        *n = one ? 1 : 0;
+    return ht_fail(error);
+}
+static int no_edges(size_t *n) {
+    *n = 0;
+    return CUDA_OK;
+}
+HT_EXPORT int cudaGraphGetEdges(void *graph, void **from, void **to, size_t *n12, size_t *n13) {
+    (void)graph, (void)from, (void)to;
+    return no_edges(ht_cuda_version() < 13000 ? n12 : n13);
+}
+HT_EXPORT int cudaGraphGetEdges_v2(void *graph, void **from, void **to, void *data, size_t *n) {
+    (void)graph, (void)from, (void)to, (void)data;
+    return no_edges(n);
+}
+HT_EXPORT int cudaGraphNodeGetDependencies(void *node, void **deps, size_t *n12, size_t *n13) {
+    (void)node, (void)deps;
+    return no_edges(ht_cuda_version() < 13000 ? n12 : n13);
+}
+HT_EXPORT int cudaGraphNodeGetDependencies_v2(void *node, void **deps, void *edges, size_t *n) {
+    (void)node, (void)deps, (void)edges;
+    return no_edges(n);
+}
+HT_EXPORT int cudaGraphNodeGetDependentNodes(void *node, void **deps, size_t *n12, size_t *n13) {
+    return cudaGraphNodeGetDependencies(node, deps, n12, n13);
+}
+HT_EXPORT int cudaGraphNodeGetType(void *node, int *type) {
+    if (!ht_is(node, NODE_MAGIC))
+        return ht_fail(CUDA_INVALID_VALUE);
+    *type = ((struct node *)node)->type;
+    return CUDA_OK;
+}
+static int add_node(void **node, void *graph, int type) {
+    *node = ht_graph_add(graph, type);
+    return *node ? CUDA_OK : ht_fail(CUDA_INVALID_VALUE);
+}
+HT_EXPORT int cudaGraphAddNode(void **node, void *graph) { return add_node(node, graph, 0); }
+HT_EXPORT int cudaGraphAddNode_v2(void **node, void *graph) { return add_node(node, graph, 0); }
+HT_EXPORT int cudaGraphAddKernelNode(void **node, void *graph) { return add_node(node, graph, 0); }
+HT_EXPORT int cudaGraphAddMemcpyNode(void **node, void *graph) { return add_node(node, graph, 1); }
+HT_EXPORT int cudaGraphAddMemcpyNode1D(void **node, void *graph) { return add_node(node, graph, 1); }
+HT_EXPORT int cudaGraphAddMemsetNode(void **node, void *graph) { return add_node(node, graph, 2); }
+HT_EXPORT int cudaGraphAddHostNode(void **node, void *graph) { return add_node(node, graph, 3); }
+HT_EXPORT int cudaGraphAddChildGraphNode(void **node, void *graph) { return add_node(node, graph, 4); }
+HT_EXPORT int cudaGraphAddEmptyNode(void **node, void *graph) { return add_node(node, graph, 5); }
+HT_EXPORT int cudaGraphAddEventWaitNode(void **node, void *graph) { return add_node(node, graph, 6); }
+HT_EXPORT int cudaGraphAddEventRecordNode(void **node, void *graph) { return add_node(node, graph, 7); }
+HT_EXPORT int cudaGraphClone(void **out, void *handle) {
+    struct graph *graph = graph_of(handle);
+    *out = graph ? ht_graph_new() : NULL;
+    for (struct node *node = *out ? graph->first : NULL; node; node = node->next)
+        ht_graph_add(*out, node->type);
+    return *out ? CUDA_OK : ht_fail(CUDA_INVALID_VALUE);
+}
+HT_EXPORT int cudaGraphConditionalHandleCreate(unsigned long long *handle) {
+    static unsigned long long last;
+    *handle = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    return CUDA_OK;
+}
+
+/* Three forms: CUDA 11's with an error node and a text, 12's and 13's with flags. */
+HT_EXPORT int cudaGraphInstantiate(void **exec, void *graph, unsigned long long flags) {
+    return ht_fail(ht_graph_instantiate(exec, graph, flags));
+}
+HT_EXPORT int cudaGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags) {
+    return ht_fail(ht_graph_instantiate(exec, graph, flags));
+}
+struct instantiate_params { unsigned long long flags; void *upload, *error_node; int result; };
+HT_EXPORT int cudaGraphInstantiateWithParams(void **exec, void *graph, struct instantiate_params *params) {
+    params->error_node = NULL;
+    params->result = 0;
+    return ht_fail(ht_graph_instantiate(exec, graph, params->flags));
+}
+HT_EXPORT int cudaGraphExecDestroy(void *exec) { return ht_fail(ht_graph_exec_delete(exec)); }
+HT_EXPORT int cudaGraphExecGetFlags(void *exec, unsigned long long *flags) {
+    if (!ht_is(exec, EXEC_MAGIC))
+        return ht_fail(CUDA_INVALID_VALUE);
+    *flags = ((struct exec *)exec)->flags;
+    return CUDA_OK;
+}
+HT_EXPORT int cudaGraphLaunch(void *exec, void *stream) { HT_NEED_CONTEXT(); return ht_fail(ht_graph_launch(exec, stream)); }
+HT_EXPORT int cudaGraphUpload(void *exec, void *stream) { (void)stream; return ht_is(exec, EXEC_MAGIC) ? CUDA_OK : ht_fail(CUDA_INVALID_VALUE); }
+struct update_result { int result; void *error_node, *error_from; };
+HT_EXPORT int cudaGraphExecUpdate(void *exec, void *graph, struct update_result *result) {
+    if (!ht_is(exec, EXEC_MAGIC) || !graph_of(graph))
+        return ht_fail(CUDA_INVALID_VALUE);
+    int same = ((struct exec *)exec)->nodes == graph_of(graph)->count;
+    *result = (struct update_result){same ? 0 : 2 /* the topology changed */, NULL, NULL};
+    return same ? CUDA_OK : ht_fail(910);
+}
+
+/* ---- objects whose end is told to their owner */
+struct user_object { HT_HANDLE; void (*destroy)(void *); void *data; long references; };
+#define USER_MAGIC 0x757365726f626a74ull
+HT_EXPORT int cudaUserObjectCreate(void **out, void *data, void (*destroy)(void *), unsigned references, unsigned flags) {
+    struct user_object *object = ht_new(sizeof *object);
+    (void)flags;
+    if (!object)
+        return ht_fail(CUDA_OUT_OF_MEMORY);
+    *object = (struct user_object){USER_MAGIC, destroy, data, references};
+    *out = object;
+    return CUDA_OK;
+}
+HT_EXPORT int cudaUserObjectRetain(struct user_object *object, unsigned n) {
+    if (!ht_is(object, USER_MAGIC))
+        return ht_fail(CUDA_INVALID_VALUE);
+    __atomic_fetch_add(&object->references, (long)n, __ATOMIC_RELAXED);
+    return CUDA_OK;
+}
+HT_EXPORT int cudaUserObjectRelease(struct user_object *object, unsigned n) {
+    if (!ht_is(object, USER_MAGIC))
+        return ht_fail(CUDA_INVALID_VALUE);
+    if (__atomic_sub_fetch(&object->references, (long)n, __ATOMIC_ACQ_REL) > 0)
+        return CUDA_OK;
+    object->destroy(object->data);
+    ht_drop(object, sizeof *object);
+    return CUDA_OK;
+}
+/* A graph lives until it is destroyed, and its objects until the process ends: none is called too early. */
+HT_EXPORT int cudaGraphRetainUserObject(void *graph, struct user_object *object, unsigned n, unsigned flags) {
+    const unsigned moves = 1;
+    if (!graph_of(graph))
+        return ht_fail(CUDA_INVALID_VALUE);
+    return flags & moves ? CUDA_OK : cudaUserObjectRetain(object, n);
+}
+HT_EXPORT int cudaGraphReleaseUserObject(void *graph, struct user_object *object, unsigned n) {
+    (void)graph;
+    return cudaUserObjectRelease(object, n);
+}

@@ -1,0 +1,190 @@
+/* nvml.c: the management library, for torch's out-of-memory message, pynvml, nvitop and our own sampler.
+ * It reads the books and changes nothing; a process that never touches a GPU takes no slot for it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "raw.h"
+#include "runtime.h"
+
+enum { NVML_OK = 0, NVML_INVALID_ARGUMENT = 2, NVML_NOT_SUPPORTED = 3, NVML_NOT_FOUND = 6, NVML_INSUFFICIENT_SIZE = 7 };
+enum { GPU_ALL = HT_GPU_DEVICES };
+
+/* A device's handle is its entry in the books, so that CUDA_VISIBLE_DEVICES does not matter, as with NVML. */
+static const struct ht_gpu *gpu_at(unsigned index) {
+    const struct ht_gpu_header *header = ht_books();
+    if (!header || index >= header->device_count)
+        return NULL;
+    return (const struct ht_gpu *)((const char *)header + header->devices_at) + index;
+}
+static const struct ht_gpu *gpu_of(const void *handle) {
+    const struct ht_gpu *gpu = handle;
+    return gpu && gpu == gpu_at(gpu->index) ? gpu : NULL;
+}
+#define GPU(handle) \
+    const struct ht_gpu *gpu = gpu_of(handle); \
+    if (!gpu) return NVML_INVALID_ARGUMENT
+
+HT_EXPORT int nvmlInit_v2(void) { return ht_books() ? NVML_OK : 9 /* driver not loaded */; }
+HT_EXPORT int nvmlInit(void) { return nvmlInit_v2(); }
+HT_EXPORT int nvmlInitWithFlags(unsigned flags) { (void)flags; return nvmlInit_v2(); }
+HT_EXPORT int nvmlShutdown(void) { return NVML_OK; }
+HT_EXPORT const char *nvmlErrorString(int error) {
+    switch (error) {
+    case NVML_OK: return "Success";
+    case NVML_INVALID_ARGUMENT: return "Invalid Argument";
+    case NVML_NOT_SUPPORTED: return "Not Supported";
+    case NVML_NOT_FOUND: return "Not Found";
+    case NVML_INSUFFICIENT_SIZE: return "Insufficient Size";
+    case 9: return "Driver Not Loaded";
+    default: return "Unknown Error";
+    }
+}
+
+static int text(char *into, unsigned room, const char *from) {
+    if (!into || !room)
+        return NVML_INVALID_ARGUMENT;
+    return snprintf(into, room, "%s", from) < (int)room ? NVML_OK : NVML_INSUFFICIENT_SIZE;
+}
+HT_EXPORT int nvmlSystemGetDriverVersion(char *into, unsigned room) { return gpu_at(0) ? text(into, room, gpu_at(0)->driver_name) : NVML_NOT_FOUND; }
+HT_EXPORT int nvmlSystemGetNVMLVersion(char *into, unsigned room) { return text(into, room, "13.595.58.03"); }
+HT_EXPORT int nvmlSystemGetCudaDriverVersion(int *version) { *version = gpu_at(0) ? (int)gpu_at(0)->driver : 0; return NVML_OK; }
+HT_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version) { return nvmlSystemGetCudaDriverVersion(version); }
+HT_EXPORT int nvmlSystemGetProcessName(unsigned pid, char *into, unsigned room) {
+    const struct ht_gpu_header *header = ht_books();
+    for (unsigned i = 0; header && i < header->slot_count; i++) {
+        const struct ht_gpu_process *slot = (const void *)((const char *)header + header->slots_at + (size_t)i * header->slot_bytes);
+        if (slot->state == HT_GPU_LIVE && slot->pid == pid)
+            return text(into, room, slot->command);
+    }
+    return NVML_NOT_FOUND;
+}
+
+/* ---- devices */
+HT_EXPORT int nvmlDeviceGetCount_v2(unsigned *count) { *count = ht_books() ? ht_books()->device_count : 0; return NVML_OK; }
+HT_EXPORT int nvmlDeviceGetCount(unsigned *count) { return nvmlDeviceGetCount_v2(count); }
+HT_EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, const void **handle) {
+    *handle = gpu_at(index);
+    return *handle ? NVML_OK : NVML_INVALID_ARGUMENT;
+}
+HT_EXPORT int nvmlDeviceGetHandleByIndex(unsigned index, const void **handle) { return nvmlDeviceGetHandleByIndex_v2(index, handle); }
+static int by_text(const char *wanted, const void **handle, int bus) {
+    const struct ht_gpu *gpu;
+    size_t wide = wanted && strlen(wanted) > 12 && bus ? 4 : 0; /* 00000000:01:00.0 */
+    for (unsigned i = 0; wanted && (gpu = gpu_at(i)); i++)
+        if (strcasecmp(bus ? gpu->bus : gpu->uuid, wanted + wide) == 0) {
+            *handle = gpu;
+            return NVML_OK;
+        }
+    return NVML_NOT_FOUND;
+}
+HT_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, const void **handle) { return by_text(bus, handle, 1); }
+HT_EXPORT int nvmlDeviceGetHandleByPciBusId(const char *bus, const void **handle) { return by_text(bus, handle, 1); }
+HT_EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, const void **handle) { return by_text(uuid, handle, 0); }
+HT_EXPORT int nvmlDeviceGetIndex(const void *handle, unsigned *index) { GPU(handle); *index = gpu->index; return NVML_OK; }
+HT_EXPORT int nvmlDeviceGetMinorNumber(const void *handle, unsigned *minor) { GPU(handle); *minor = gpu->index; return NVML_OK; }
+HT_EXPORT int nvmlDeviceGetName(const void *handle, char *into, unsigned room) { GPU(handle); return text(into, room, gpu->name); }
+HT_EXPORT int nvmlDeviceGetUUID(const void *handle, char *into, unsigned room) { GPU(handle); return text(into, room, gpu->uuid); }
+HT_EXPORT int nvmlDeviceGetCudaComputeCapability(const void *handle, int *major, int *minor) {
+    GPU(handle);
+    *major = (int)gpu->cc_major;
+    *minor = (int)gpu->cc_minor;
+    return NVML_OK;
+}
+HT_EXPORT int nvmlDeviceGetNumGpuCores(const void *handle, unsigned *cores) {
+    GPU(handle);
+    *cores = gpu->sm_count * (gpu->cc_major == 8 && gpu->cc_minor == 0 ? 64 : 128);
+    return NVML_OK;
+}
+struct pci { char legacy[16]; unsigned domain, bus, device, device_id, subsystem; char bus_id[32]; };
+HT_EXPORT int nvmlDeviceGetPciInfo_v3(const void *handle, struct pci *pci) {
+    GPU(handle);
+    memset(pci, 0, sizeof *pci);
+    snprintf(pci->legacy, sizeof pci->legacy, "%s", gpu->bus);
+    snprintf(pci->bus_id, sizeof pci->bus_id, "0000%.24s", gpu->bus);
+    pci->bus = gpu->index + 1;
+    pci->device_id = gpu->pci_device;
+    return NVML_OK;
+}
+HT_EXPORT int nvmlDeviceGetPciInfo_v2(const void *handle, struct pci *pci) { return nvmlDeviceGetPciInfo_v3(handle, pci); }
+HT_EXPORT int nvmlDeviceGetPciInfo(const void *handle, struct pci *pci) { return nvmlDeviceGetPciInfo_v3(handle, pci); }
+
+/* ---- memory */
+struct memory { unsigned long long total, free, used; };
+struct memory_v2 { unsigned version; unsigned long long total, reserved, free, used; };
+static uint64_t used_of(const struct ht_gpu *gpu) {
+    uint64_t used = __atomic_load_n(&gpu->used, __ATOMIC_RELAXED);
+    return used < gpu->total ? used : gpu->total;
+}
+HT_EXPORT int nvmlDeviceGetMemoryInfo(const void *handle, struct memory *into) {
+    GPU(handle);
+    *into = (struct memory){gpu->total, gpu->total - used_of(gpu), used_of(gpu)};
+    return NVML_OK;
+}
+HT_EXPORT int nvmlDeviceGetMemoryInfo_v2(const void *handle, struct memory_v2 *into) {
+    GPU(handle);
+    uint64_t used = used_of(gpu) - gpu->reserved;
+    into->total = gpu->total;
+    into->reserved = gpu->reserved;
+    into->used = used;
+    into->free = gpu->total - used_of(gpu);
+    return NVML_OK;
+}
+HT_EXPORT int nvmlDeviceGetBAR1MemoryInfo(const void *handle, struct memory *into) {
+    GPU(handle);
+    *into = (struct memory){gpu->total, gpu->total, 0};
+    return NVML_OK;
+}
+
+/* ---- processes: those of the books that hold memory of the device */
+struct process { unsigned pid; unsigned long long used; unsigned gpu_instance, compute_instance; };
+HT_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(const void *handle, unsigned *count, struct process *into) {
+    GPU(handle);
+    const struct ht_gpu_header *header = ht_books();
+    unsigned room = *count, found = 0;
+    for (unsigned i = 0; i < header->slot_count; i++) {
+        const struct ht_gpu_process *slot = (const void *)((const char *)header + header->slots_at + (size_t)i * header->slot_bytes);
+        uint64_t used = 0;
+        if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != HT_GPU_LIVE)
+            continue;
+        for (int kind = 0; kind < HT_KINDS; kind++)
+            used += kind == HT_KIND_PINNED ? 0 : slot->devices[gpu->index].used[kind];
+        if (used && found < room && into)
+            into[found] = (struct process){slot->pid, used, ~0u, ~0u};
+        found += used > 0;
+    }
+    *count = found;
+    return found > room || (found && !into) ? NVML_INSUFFICIENT_SIZE : NVML_OK;
+}
+HT_EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(const void *handle, unsigned *count, struct process *into) {
+    return nvmlDeviceGetComputeRunningProcesses_v3(handle, count, into);
+}
+HT_EXPORT int nvmlDeviceGetComputeRunningProcesses(const void *handle, unsigned *count, struct process *into) { /* v1's entries are smaller */
+    struct process all[HT_GPU_SLOTS];
+    unsigned room = *count, n = HT_GPU_SLOTS;
+    int error = nvmlDeviceGetComputeRunningProcesses_v3(handle, &n, all);
+    struct { unsigned pid; unsigned long long used; } *old = (void *)into;
+    *count = n;
+    for (unsigned i = 0; !error && i < n && i < room; i++) {
+        old[i].pid = all[i].pid;
+        old[i].used = all[i].used;
+    }
+    return error ? error : n > room ? NVML_INSUFFICIENT_SIZE : NVML_OK;
+}
+HT_EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v3(const void *handle, unsigned *count, struct process *into) { GPU(handle); (void)into; *count = 0; return NVML_OK; }
+HT_EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v2(const void *handle, unsigned *count, struct process *into) { return nvmlDeviceGetGraphicsRunningProcesses_v3(handle, count, into); }
+HT_EXPORT int nvmlDeviceGetMPSComputeRunningProcesses_v3(const void *handle, unsigned *count, struct process *into) { return nvmlDeviceGetGraphicsRunningProcesses_v3(handle, count, into); }
+
+/* ---- what an imaginary GPU has no figure of: idle, cool, unlinked */
+struct utilisation { unsigned gpu, memory; };
+HT_EXPORT int nvmlDeviceGetUtilizationRates(const void *handle, struct utilisation *into) { GPU(handle); *into = (struct utilisation){0, 0}; return NVML_OK; }
+HT_EXPORT int nvmlDeviceGetPowerUsage(const void *handle, unsigned *milliwatts) { GPU(handle); (void)milliwatts; return NVML_NOT_SUPPORTED; }
+HT_EXPORT int nvmlDeviceGetTemperature(const void *handle, int sensor, unsigned *degrees) { GPU(handle); (void)sensor, (void)degrees; return NVML_NOT_SUPPORTED; }
+HT_EXPORT int nvmlDeviceGetClockInfo(const void *handle, int kind, unsigned *mhz) { GPU(handle); *mhz = (kind == 2 ? gpu->memory_khz : gpu->clock_khz) / 1000; return NVML_OK; }
+HT_EXPORT int nvmlDeviceGetMaxClockInfo(const void *handle, int kind, unsigned *mhz) { return nvmlDeviceGetClockInfo(handle, kind, mhz); }
+HT_EXPORT int nvmlDeviceGetMemoryBusWidth(const void *handle, unsigned *bits) { GPU(handle); *bits = gpu->bus_bits; return NVML_OK; }
+HT_EXPORT int nvmlDeviceGetPersistenceMode(const void *handle, int *mode) { GPU(handle); *mode = 1; return NVML_OK; }
+HT_EXPORT int nvmlDeviceGetComputeMode(const void *handle, int *mode) { GPU(handle); *mode = 0; return NVML_OK; }
+HT_EXPORT int nvmlDeviceGetEccMode(const void *handle, int *now, int *pending) { GPU(handle); *now = *pending = (int)gpu->ecc; return NVML_OK; }
+HT_EXPORT int nvmlDeviceGetMigMode(const void *handle, unsigned *now, unsigned *pending) { GPU(handle); *now = *pending = 0; return NVML_OK; }
+HT_EXPORT int nvmlDeviceGetNvLinkState(const void *handle, unsigned link, int *active) { GPU(handle); (void)link; *active = 0; return NVML_OK; }

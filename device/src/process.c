@@ -1,0 +1,88 @@
+/* process.c: what this process has loaded: which CUDA, which real libraries behind our names. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "raw.h"
+
+__asm__(".symver old_dlsym, dlsym@GLIBC_2.2.5");
+__asm__(".symver old_dlopen, dlopen@GLIBC_2.2.5");
+extern void *old_dlsym(void *, const char *);
+extern void *old_dlopen(const char *, int);
+
+static int see_runtime(struct dl_phdr_info *info, size_t size, void *found) {
+    const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    const char *so = name && strncmp(name, "/libcudart", 10) == 0 ? strstr(name, ".so.") : NULL;
+    (void)size;
+    if (so)
+        *(int *)found = atoi(so + 4);
+    return so != NULL;
+}
+
+/* The number in the file's name says 12 or 13; which 12, the real runtime answers without a driver. */
+static int runtime_version(int major) {
+    char name[32];
+    int version = major * 1000;
+    snprintf(name, sizeof name, "libcudart.so.%d", major);
+    int (*ask)(int *) = (int (*)(int *))(uintptr_t)ht_real_symbol(name, "cudaRuntimeGetVersion");
+    if (ask)
+        ask(&version);
+    return version;
+}
+
+int ht_cuda_version(void) {
+    static int version;
+    int known = __atomic_load_n(&version, __ATOMIC_ACQUIRE), major = 0;
+    if (known)
+        return known;
+    dl_iterate_phdr(see_runtime, &major);
+    if (!major)
+        return 13000; /* the runtime comes later, or never: not remembered */
+    known = runtime_version(major);
+    __atomic_store_n(&version, known, __ATOMIC_RELEASE);
+    return known;
+}
+
+struct search { const char *file; char path[1024]; };
+static int see_library(struct dl_phdr_info *info, size_t size, void *data) {
+    struct search *search = data;
+    const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    (void)size;
+    if (!slash || strcmp(slash + 1, search->file) != 0)
+        return 0;
+    snprintf(search->path, sizeof search->path, "%s", info->dlpi_name);
+    return 1;
+}
+
+void *ht_real_symbol(const char *library, const char *symbol) {
+    struct search search = {library, ""};
+    if (!dl_iterate_phdr(see_library, &search))
+        return NULL;
+    void *handle = old_dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
+    return handle ? old_dlsym(handle, symbol) : NULL;
+}
+
+static __thread int forwarding;
+void ht_forward_enter(void) { forwarding++; }
+void ht_forward_leave(void) { forwarding--; }
+int ht_forwarding(void) { return forwarding > 0; }
+
+void ht_say(const char *format, ...) {
+    static int loud = -1;
+    if (loud < 0) {
+        const char *text = getenv("HIGHTIDE_DEVICE_VERBOSE");
+        loud = text && *text && *text != '0';
+    }
+    if (!loud)
+        return;
+    va_list more;
+    char line[400];
+    va_start(more, format);
+    vsnprintf(line, sizeof line, format, more);
+    va_end(more);
+    fprintf(stderr, "hightide device: %s\n", line);
+}

@@ -1,0 +1,61 @@
+/* raw.h: what the core's own files share and no library's file needs. */
+#ifndef HT_RAW_H
+#define HT_RAW_H
+#include <pthread.h>
+
+#include "../../heap/src/sys.h"
+#include "core.h"
+
+#define HT_MIB (1ull << 20)
+#define HT_GRANULE (2 * HT_MIB) /* of device memory: the driver's page */
+
+static inline uint64_t ht_round(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+
+/* ---- spec.c */
+/* Fills header->device_count and the devices from the text; 0 and a line on stderr: it says nothing usable. */
+int ht_spec_read(const char *text, struct ht_gpu_header *header, struct ht_gpu *gpus);
+
+/* ---- books.c */
+const struct ht_gpu_header *ht_books(void); /* opened if need be; NULL: there are none */
+/* CUDA's error for using the device: 0, 2 no room for a context, 3 after a fork, 100 no device, 101 bad ordinal. */
+int ht_use(int ordinal);
+int ht_has_context(int ordinal);
+/* Bytes in use on the device by all processes, with what this process would still take for its context. */
+uint64_t ht_in_use(int ordinal);
+uint64_t ht_generation(void);      /* changes after a fork */
+void ht_device_set(int ordinal);   /* the calling thread's */
+void ht_launched(int ordinal);
+void ht_context_gone(int ordinal); /* cudaDeviceReset */
+uint64_t ht_now_ns(void);
+
+/* ---- counters.c */
+void ht_count_read(uint64_t bytes);                       /* of memory nobody wrote, by the host */
+void ht_count_shadow(int64_t kept, uint64_t dropped);
+
+/* ---- process.c */
+int ht_forwarding(void); /* this thread is inside a real library that must see no device */
+
+/* ---- memory.c */
+int ht_memory_reset(int ordinal);                     /* frees everything on it */
+uint64_t ht_reserve(uint64_t bytes, uint64_t align);  /* address space alone; 0: none */
+void ht_unreserve(uint64_t base, uint64_t bytes);
+int ht_range_add(uint64_t base, uint64_t size, int device, enum ht_place_kind kind, void *owner);
+int ht_range_take(uint64_t base, struct ht_place *place, void **owner); /* the range that starts there */
+int ht_range_owner(uint64_t address, struct ht_place *place, void **owner);
+uint64_t ht_managed_alloc(int ordinal, uint64_t bytes);
+uint64_t ht_host_alloc(uint64_t bytes);               /* pinned */
+int ht_host_free(uint64_t address);
+
+/* ---- pool.c: cudaMallocAsync */
+int ht_pool_free(uint64_t address);
+void ht_pool_trim_all(int ordinal); /* at a synchronisation: what the release threshold lets go */
+
+/* ---- python.c: where the calling thread's script is; line 0: not known */
+struct ht_line { int32_t line; char file[160]; char function[72]; };
+void ht_python_line(struct ht_line *line);
+
+/* ---- shadow.c */
+void ht_host_set(uint64_t address, uint8_t value, size_t n); /* memset */
+void ht_scan(const void *from, size_t bytes); /* a kernel was given these bytes: addresses in them are written */
+void ht_scan_arguments(void **arguments);     /* of a launch */
+#endif

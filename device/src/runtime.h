@@ -1,0 +1,74 @@
+/* runtime.h: what the runtime's and the driver's entry points share: both are thin over these. All
+ * give CUDA's error numbers, which are the same for both. */
+#ifndef HT_RUNTIME_H
+#define HT_RUNTIME_H
+#include "abi.h"
+#include "raw.h"
+
+/* Remembers an error of the calling thread for cudaGetLastError; gives it back. */
+int ht_fail(int error);
+const char *ht_error_name(int error);
+const char *ht_error_text(int error);
+
+/* The current device's context, made at first use; each call that needs a device begins with it. */
+#define HT_NEED_CONTEXT() \
+    do { int error_ = ht_use(ht_device_current()); if (error_) return ht_fail(error_); } while (0)
+
+/* ---- device.c */
+int ht_attribute(int *value, int attribute, int ordinal);
+int ht_uuid(int ordinal, unsigned char into[16]);
+int ht_memory_info(int ordinal, uint64_t *free_bytes, uint64_t *total);
+int ht_peer_enabled(int from, int to);
+int ht_peer_set(int from, int to, int on); /* CUDA_OK, CUDA_PEER_ENABLED, CUDA_PEER_NOT_ENABLED */
+int ht_peer_can(int *can, int from, int to);
+int ht_peer_attribute(int *value, int attribute, int from, int to);
+int ht_limit(size_t *value, int limit, const size_t *set);
+/* The entry point of the driver by its name, versions included; NULL: no driver has it. */
+void *ht_driver_symbol(const char *name);
+
+/* ---- memory of the runtime */
+int ht_malloc(uint64_t *address, uint64_t bytes);
+int ht_copy_on(void *to, const void *from, size_t n, void *stream);
+int ht_copy_2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, void *stream);
+int ht_set_on(uint64_t to, const void *value, size_t width, size_t n, void *stream); /* n values of `width` bytes */
+int ht_ipc_export(void *handle, uint64_t address);
+int ht_ipc_import(uint64_t *address, const void *handle);
+int ht_ipc_close(uint64_t address);
+int ht_host_register(void *at, size_t bytes);
+int ht_host_unregister(void *at);
+
+/* ---- stream.c */
+struct ht_stream;
+struct ht_event;
+int ht_stream_new(void **stream, unsigned flags, int priority);
+int ht_stream_delete(void *stream);
+int ht_stream_flags(void *stream, unsigned *flags);
+int ht_stream_priority(void *stream, int *priority);
+uint64_t ht_stream_id(void *stream);
+int ht_stream_sync(void *stream);
+int ht_stream_query(void *stream);
+int ht_stream_wait(void *stream, void *event);
+int ht_event_new(void **event, unsigned flags);
+int ht_event_delete(void *event);
+int ht_event_record(void *event, void *stream);
+int ht_event_query(void *event);
+int ht_event_sync(void *event);
+int ht_event_elapsed(float *ms, void *from, void *to);
+int ht_device_sync(void);
+enum { HT_CAPTURE_NONE, HT_CAPTURE_ACTIVE, HT_CAPTURE_INVALID };
+int ht_capture_allows(void); /* whether a call that a capture forbids may be made now; if not, the capture is spoilt */
+int ht_capture_begin(void *stream, void *graph, int mode);
+int ht_capture_end(void *stream, void **graph);
+int ht_capture_info(void *stream, int *status, uint64_t *id, void **graph, const void ***deps, size_t *n);
+/* Work given to a stream: if it is being captured a node is added to its graph, and 1 is given. */
+int ht_stream_work(void *stream, int node_type);
+
+/* ---- graph.c */
+void *ht_graph_new(void);
+int ht_graph_delete(void *graph);
+int ht_graph_nodes(void *graph, void **nodes, size_t *n);
+int ht_graph_instantiate(void **exec, void *graph, unsigned long long flags);
+int ht_graph_launch(void *exec, void *stream);
+int ht_graph_exec_delete(void *exec);
+void *ht_graph_add(void *graph, int node_type);
+#endif

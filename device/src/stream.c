@@ -1,0 +1,378 @@
+/* stream.c: streams, events and capture. Work takes no time, so all of it is done when it is given;
+ * what remains is state: which streams are being captured into which graph, when events were recorded.
+ *
+ *     begin ─▶ stream captures ──record event──▶ event carries the capture ──wait──▶ other stream captures too
+ *                    │ end on the first stream
+ *                    ▼
+ *                  graph, with a node for each piece of work (graph.c)
+ *
+ * Times between events are the host's own, so never negative; they measure nothing of a GPU.
+ */
+#include <string.h>
+
+#include "runtime.h"
+
+#define STREAM_MAGIC 0x7374726561686974ull
+#define EVENT_MAGIC 0x6576656e74686974ull
+enum { GLOBAL_MODE, THREAD_MODE, RELAXED_MODE };
+enum { EVENT_NO_TIMING = 2 };
+
+struct ht_capture { uint64_t id; void *graph, *origin; int status, mode, unjoined; };
+struct ht_stream {
+    HT_HANDLE;
+    int device, priority;
+    unsigned flags;
+    uint64_t id;
+    struct ht_capture *capture;
+    const void *last; /* the node that the next one follows */
+    struct ht_stream *next;
+};
+struct ht_event {
+    HT_HANDLE;
+    int device, recorded;
+    unsigned flags;
+    uint64_t time_ns, capture_id;
+    struct ht_capture *capture; /* valid while its id is that of a running capture */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ht_stream *streams;
+static uint64_t last_stream = 2, last_capture;
+static int capturing_streams, global_captures;
+static __thread int thread_mode = GLOBAL_MODE, thread_captures;
+
+static int is_default(const void *stream) { return (uintptr_t)stream <= 2; }
+static struct ht_stream *stream_of(void *stream) {
+    return !is_default(stream) && ht_is(stream, STREAM_MAGIC) ? stream : NULL;
+}
+static int bad_stream(void *stream) { return !is_default(stream) && !ht_is(stream, STREAM_MAGIC); }
+
+int ht_stream_new(void **out, unsigned flags, int priority) {
+    struct ht_stream *stream = ht_new(sizeof *stream);
+    if (!out || !stream)
+        return out ? CUDA_OUT_OF_MEMORY : CUDA_INVALID_VALUE;
+    int greatest = -5;
+    stream->magic = STREAM_MAGIC;
+    stream->device = ht_device_current();
+    stream->priority = priority > 0 ? 0 : priority < greatest ? greatest : priority;
+    stream->flags = flags;
+    pthread_mutex_lock(&lock);
+    stream->id = ++last_stream;
+    stream->next = streams;
+    streams = stream;
+    pthread_mutex_unlock(&lock);
+    *out = stream;
+    return CUDA_OK;
+}
+
+int ht_stream_delete(void *handle) {
+    struct ht_stream *stream = stream_of(handle);
+    if (!stream)
+        return CUDA_INVALID_HANDLE;
+    pthread_mutex_lock(&lock);
+    for (struct ht_stream **link = &streams; *link; link = &(*link)->next)
+        if (*link == stream) {
+            *link = stream->next;
+            break;
+        }
+    if (stream->capture)
+        __atomic_fetch_sub(&capturing_streams, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&lock);
+    ht_drop(stream, sizeof *stream);
+    return CUDA_OK;
+}
+
+int ht_stream_flags(void *stream, unsigned *flags) {
+    *flags = stream_of(stream) ? stream_of(stream)->flags : 0;
+    return bad_stream(stream) ? CUDA_INVALID_HANDLE : CUDA_OK;
+}
+int ht_stream_priority(void *stream, int *priority) {
+    *priority = stream_of(stream) ? stream_of(stream)->priority : 0;
+    return bad_stream(stream) ? CUDA_INVALID_HANDLE : CUDA_OK;
+}
+uint64_t ht_stream_id(void *stream) { return stream_of(stream) ? stream_of(stream)->id : (uintptr_t)stream; }
+int ht_stream_device(void *stream) { return stream_of(stream) ? stream_of(stream)->device : ht_device_current(); }
+
+static struct ht_capture *capture_of(void *handle) {
+    if (!__atomic_load_n(&capturing_streams, __ATOMIC_ACQUIRE))
+        return NULL;
+    struct ht_stream *stream = stream_of(handle);
+    return stream ? stream->capture : NULL;
+}
+
+static int invalidate(struct ht_capture *capture) {
+    capture->status = HT_CAPTURE_INVALID;
+    return CUDA_CAPTURE_UNSUPPORTED;
+}
+
+/* Waiting for a stream that is being captured is an error, and ends the capture's usefulness. */
+int ht_stream_sync(void *stream) {
+    if (bad_stream(stream))
+        return CUDA_INVALID_HANDLE;
+    struct ht_capture *capture = capture_of(stream);
+    if (capture)
+        return invalidate(capture);
+    ht_pool_trim_all(ht_stream_device(stream));
+    return CUDA_OK;
+}
+int ht_stream_query(void *stream) {
+    if (bad_stream(stream))
+        return CUDA_INVALID_HANDLE;
+    struct ht_capture *capture = capture_of(stream);
+    return capture ? invalidate(capture) : CUDA_OK;
+}
+
+/* Calls that could make a capture depend on other work: not while one runs, by the thread's mode. */
+int ht_capture_allows(void) {
+    if (!__atomic_load_n(&capturing_streams, __ATOMIC_ACQUIRE) || thread_mode == RELAXED_MODE)
+        return 1;
+    if (!(thread_mode == GLOBAL_MODE && global_captures) && !thread_captures)
+        return 1;
+    pthread_mutex_lock(&lock);
+    for (struct ht_stream *stream = streams; stream; stream = stream->next)
+        if (stream->capture && stream->capture->mode != RELAXED_MODE)
+            invalidate(stream->capture);
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+int ht_device_sync(void) {
+    if (!ht_capture_allows())
+        return CUDA_CAPTURE_UNSUPPORTED;
+    ht_pool_trim_all(ht_device_current());
+    return CUDA_OK;
+}
+
+int ht_stream_work(void *handle, int node_type) {
+    struct ht_capture *capture = capture_of(handle);
+    if (!capture)
+        return 0;
+    pthread_mutex_lock(&lock);
+    if (capture->status == HT_CAPTURE_ACTIVE)
+        stream_of(handle)->last = ht_graph_add(capture->graph, node_type);
+    pthread_mutex_unlock(&lock);
+    return 1;
+}
+
+int ht_capturing(void *stream, uint64_t *id) {
+    struct ht_capture *capture = capture_of(stream);
+    if (id)
+        *id = capture ? capture->id : 0;
+    return capture != NULL;
+}
+
+/* ---- capture */
+
+static void join(struct ht_stream *stream, struct ht_capture *capture) {
+    stream->capture = capture;
+    __atomic_fetch_add(&capturing_streams, 1, __ATOMIC_RELEASE);
+}
+
+int ht_capture_begin(void *handle, void *graph, int mode) {
+    struct ht_stream *stream = stream_of(handle);
+    if (!stream)
+        return is_default(handle) ? CUDA_CAPTURE_UNSUPPORTED : CUDA_INVALID_HANDLE;
+    struct ht_capture *capture = stream->capture ? NULL : ht_new(sizeof *capture);
+    if (!capture)
+        return CUDA_ILLEGAL_STATE;
+    pthread_mutex_lock(&lock);
+    *capture = (struct ht_capture){++last_capture, graph ? graph : ht_graph_new(), stream, HT_CAPTURE_ACTIVE, mode, 0};
+    join(stream, capture);
+    global_captures += mode == GLOBAL_MODE;
+    thread_captures += mode != RELAXED_MODE;
+    pthread_mutex_unlock(&lock);
+    return CUDA_OK;
+}
+
+int ht_capture_end(void *handle, void **graph) {
+    struct ht_stream *stream = stream_of(handle);
+    struct ht_capture *capture = stream ? stream->capture : NULL;
+    *graph = NULL;
+    if (!capture || capture->origin != stream)
+        return stream ? (capture ? CUDA_CAPTURE_UNMATCHED : CUDA_ILLEGAL_STATE) : CUDA_INVALID_HANDLE;
+    pthread_mutex_lock(&lock);
+    for (struct ht_stream *other = streams; other; other = other->next)
+        if (other->capture == capture) {
+            other->capture = NULL;
+            other->last = NULL;
+            __atomic_fetch_sub(&capturing_streams, 1, __ATOMIC_RELEASE);
+        }
+    global_captures -= capture->mode == GLOBAL_MODE;
+    if (thread_captures > 0 && capture->mode != RELAXED_MODE)
+        thread_captures--;
+    int valid = capture->status == HT_CAPTURE_ACTIVE;
+    if (valid)
+        *graph = capture->graph;
+    ht_drop(capture, sizeof *capture);
+    pthread_mutex_unlock(&lock);
+    return valid ? CUDA_OK : CUDA_CAPTURE_INVALIDATED;
+}
+
+int ht_capture_info(void *handle, int *status, uint64_t *id, void **graph, const void ***deps, size_t *n) {
+    if (bad_stream(handle))
+        return CUDA_INVALID_HANDLE;
+    struct ht_stream *stream = stream_of(handle);
+    struct ht_capture *capture = capture_of(handle);
+    if (status)
+        *status = capture ? capture->status : HT_CAPTURE_NONE;
+    if (id)
+        *id = capture ? capture->id : 0;
+    if (graph)
+        *graph = capture ? capture->graph : NULL;
+    if (deps)
+        *deps = capture && stream->last ? &stream->last : NULL;
+    if (n)
+        *n = capture && stream->last ? 1 : 0;
+    return CUDA_OK;
+}
+
+/* ---- events */
+
+static struct ht_event *event_of(void *event) { return ht_is(event, EVENT_MAGIC) ? event : NULL; }
+
+int ht_event_new(void **out, unsigned flags) {
+    struct ht_event *event = ht_new(sizeof *event);
+    if (!out || !event)
+        return out ? CUDA_OUT_OF_MEMORY : CUDA_INVALID_VALUE;
+    *event = (struct ht_event){.magic = EVENT_MAGIC, .device = ht_device_current(), .flags = flags};
+    *out = event;
+    return CUDA_OK;
+}
+int ht_event_delete(void *event) {
+    if (!event_of(event))
+        return CUDA_INVALID_HANDLE;
+    ht_drop(event, sizeof(struct ht_event));
+    return CUDA_OK;
+}
+
+int ht_event_record(void *handle, void *stream) {
+    struct ht_event *event = event_of(handle);
+    if (!event || bad_stream(stream))
+        return CUDA_INVALID_HANDLE;
+    struct ht_capture *capture = capture_of(stream);
+    event->capture = capture;
+    event->capture_id = capture ? capture->id : 0;
+    event->time_ns = ht_now_ns();
+    event->recorded = 1;
+    return CUDA_OK;
+}
+
+/* The capture that the event was recorded in, if it still runs. */
+static struct ht_capture *running(const struct ht_event *event) {
+    if (!event->capture_id)
+        return NULL;
+    for (struct ht_stream *stream = streams; stream; stream = stream->next)
+        if (stream->capture == event->capture && stream->capture->id == event->capture_id)
+            return event->capture;
+    return NULL;
+}
+
+int ht_event_query(void *event) {
+    if (!event_of(event))
+        return CUDA_INVALID_HANDLE;
+    return event_of(event)->capture_id ? CUDA_CAPTURED_EVENT : CUDA_OK;
+}
+int ht_event_sync(void *event) { return ht_event_query(event); }
+
+int ht_event_elapsed(float *ms, void *from, void *to) {
+    struct ht_event *a = event_of(from), *b = event_of(to);
+    if (!ms)
+        return CUDA_INVALID_VALUE;
+    if (!a || !b || !a->recorded || !b->recorded || (a->flags | b->flags) & EVENT_NO_TIMING)
+        return CUDA_INVALID_HANDLE;
+    *ms = b->time_ns > a->time_ns ? (float)((double)(b->time_ns - a->time_ns) / 1e6) : 0;
+    return CUDA_OK;
+}
+
+int ht_stream_wait(void *handle, void *event) {
+    struct ht_stream *stream = stream_of(handle);
+    if (bad_stream(handle) || !event_of(event))
+        return CUDA_INVALID_HANDLE;
+    if (!event_of(event)->capture_id)
+        return CUDA_OK;
+    pthread_mutex_lock(&lock);
+    struct ht_capture *capture = running(event_of(event));
+    int joins = capture && stream && !stream->capture;
+    if (joins)
+        join(stream, capture);
+    pthread_mutex_unlock(&lock);
+    return capture && !stream ? CUDA_CAPTURE_IMPLICIT : CUDA_OK;
+}
+
+/* ---- the runtime's entry points; every stream call makes the context */
+
+HT_EXPORT int cudaStreamCreate(void **s) { HT_NEED_CONTEXT(); return ht_fail(ht_stream_new(s, 0, 0)); }
+HT_EXPORT int cudaStreamCreateWithFlags(void **s, unsigned flags) { HT_NEED_CONTEXT(); return ht_fail(ht_stream_new(s, flags, 0)); }
+HT_EXPORT int cudaStreamCreateWithPriority(void **s, unsigned flags, int priority) {
+    HT_NEED_CONTEXT();
+    return ht_fail(ht_stream_new(s, flags, priority));
+}
+HT_EXPORT int cudaStreamDestroy(void *s) { return ht_fail(ht_stream_delete(s)); }
+HT_EXPORT int cudaStreamGetFlags(void *s, unsigned *flags) { return ht_fail(ht_stream_flags(s, flags)); }
+HT_EXPORT int cudaStreamGetPriority(void *s, int *priority) { return ht_fail(ht_stream_priority(s, priority)); }
+HT_EXPORT int cudaStreamGetId(void *s, unsigned long long *id) { *id = ht_stream_id(s); return CUDA_OK; }
+HT_EXPORT int cudaStreamGetDevice(void *s, int *device) { *device = ht_stream_device(s); return CUDA_OK; }
+HT_EXPORT int cudaStreamSynchronize(void *s) { HT_NEED_CONTEXT(); return ht_fail(ht_stream_sync(s)); }
+HT_EXPORT int cudaStreamQuery(void *s) { HT_NEED_CONTEXT(); return ht_fail(ht_stream_query(s)); }
+HT_EXPORT int cudaStreamWaitEvent(void *s, void *event, unsigned flags) { (void)flags; return ht_fail(ht_stream_wait(s, event)); }
+HT_EXPORT int cudaStreamCopyAttributes(void *to, void *from) { (void)to, (void)from; return CUDA_OK; }
+HT_EXPORT int cudaStreamSetAttribute(void *s, int attribute, const void *value) { (void)s, (void)attribute, (void)value; return CUDA_OK; }
+HT_EXPORT int cudaStreamAttachMemAsync(void *s, void *at, size_t n, unsigned flags) { (void)s, (void)at, (void)n, (void)flags; return CUDA_OK; }
+
+HT_EXPORT int cudaStreamIsCapturing(void *s, int *status) { return ht_fail(ht_capture_info(s, status, NULL, NULL, NULL, NULL)); }
+HT_EXPORT int cudaStreamGetCaptureInfo_v2(void *s, int *status, uint64_t *id, void **graph, const void ***deps, size_t *n) {
+    return ht_fail(ht_capture_info(s, status, id, graph, deps, n));
+}
+HT_EXPORT int cudaStreamGetCaptureInfo_v3(void *s, int *status, uint64_t *id, void **graph, const void ***deps, const void **edges, size_t *n) {
+    if (edges)
+        *edges = NULL;
+    return ht_fail(ht_capture_info(s, status, id, graph, deps, n));
+}
+/* Three arguments until CUDA 12, all of _v3's since 13. */
+HT_EXPORT int cudaStreamGetCaptureInfo(void *s, int *status, uint64_t *id, void **graph, const void ***deps, const void **edges, size_t *n) {
+    if (ht_cuda_version() < 13000)
+        return ht_fail(ht_capture_info(s, status, id, NULL, NULL, NULL));
+    return cudaStreamGetCaptureInfo_v3(s, status, id, graph, deps, edges, n);
+}
+HT_EXPORT int cudaStreamBeginCapture(void *s, int mode) { HT_NEED_CONTEXT(); return ht_fail(ht_capture_begin(s, NULL, mode)); }
+HT_EXPORT int cudaStreamBeginCaptureToGraph(void *s, void *graph, const void *deps, const void *edges, size_t n, int mode) {
+    (void)deps, (void)edges, (void)n;
+    return ht_fail(ht_capture_begin(s, graph, mode));
+}
+HT_EXPORT int cudaStreamEndCapture(void *s, void **graph) { return ht_fail(ht_capture_end(s, graph)); }
+HT_EXPORT int cudaStreamUpdateCaptureDependencies(void *s) { return bad_stream(s) ? ht_fail(CUDA_INVALID_HANDLE) : CUDA_OK; }
+HT_EXPORT int cudaStreamUpdateCaptureDependencies_v2(void *s) { return cudaStreamUpdateCaptureDependencies(s); }
+HT_EXPORT int cudaThreadExchangeStreamCaptureMode(int *mode) {
+    int before = thread_mode;
+    if (*mode < GLOBAL_MODE || *mode > RELAXED_MODE)
+        return ht_fail(CUDA_INVALID_VALUE);
+    thread_mode = *mode;
+    *mode = before;
+    return CUDA_OK;
+}
+
+HT_EXPORT int cudaEventCreate(void **event) { HT_NEED_CONTEXT(); return ht_fail(ht_event_new(event, 0)); }
+HT_EXPORT int cudaEventCreateWithFlags(void **event, unsigned flags) { HT_NEED_CONTEXT(); return ht_fail(ht_event_new(event, flags)); }
+HT_EXPORT int cudaEventDestroy(void *event) { return ht_fail(ht_event_delete(event)); }
+HT_EXPORT int cudaEventRecord(void *event, void *s) { return ht_fail(ht_event_record(event, s)); }
+HT_EXPORT int cudaEventRecordWithFlags(void *event, void *s, unsigned flags) { (void)flags; return ht_fail(ht_event_record(event, s)); }
+HT_EXPORT int cudaEventQuery(void *event) { return ht_fail(ht_event_query(event)); }
+HT_EXPORT int cudaEventSynchronize(void *event) { return ht_fail(ht_event_sync(event)); }
+HT_EXPORT int cudaEventElapsedTime(float *ms, void *from, void *to) { return ht_fail(ht_event_elapsed(ms, from, to)); }
+HT_EXPORT int cudaEventElapsedTime_v2(float *ms, void *from, void *to) { return ht_fail(ht_event_elapsed(ms, from, to)); }
+
+/* Work is done when it is given, so a host function runs at once: outside a capture. */
+HT_EXPORT int cudaLaunchHostFunc(void *s, void (*function)(void *), void *data) {
+    if (!ht_stream_work(s, 3))
+        function(data);
+    return CUDA_OK;
+}
+HT_EXPORT int cudaStreamAddCallback(void *s, void (*function)(void *, int, void *), void *data, unsigned flags) {
+    (void)flags;
+    function(s, CUDA_OK, data);
+    return CUDA_OK;
+}
+
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+static void after_fork(void) { pthread_mutex_unlock(&lock); }
+__attribute__((constructor)) static void begin(void) { pthread_atfork(before_fork, after_fork, after_fork); }

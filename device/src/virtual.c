@@ -1,0 +1,159 @@
+/* virtual.c: the driver's virtual memory management, on which expandable segments stand.
+ *
+ *     cuMemAddressReserve ─▶ address space      cuMemCreate ─▶ physical memory, in the books
+ *                    └────────── cuMemMap ──────────┘ a range; the memory goes back when it is
+ *                                                     released and mapped nowhere
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime.h"
+
+#define PHYSICAL_MAGIC 0x7068797369636874ull
+struct physical { HT_HANDLE; uint64_t size; int device, handles, maps, imported; struct cu_alloc_prop prop; };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct physical *physical_of(uint64_t handle) {
+    return ht_is((void *)handle, PHYSICAL_MAGIC) ? (struct physical *)handle : NULL;
+}
+
+static void settle(struct physical *memory) { /* under the lock */
+    if (memory->handles || memory->maps)
+        return;
+    if (!memory->imported)
+        ht_refund(memory->device, HT_KIND_MAPPED, memory->size);
+    ht_drop(memory, sizeof *memory);
+}
+
+HT_EXPORT int cuMemGetAllocationGranularity(size_t *bytes, const struct cu_alloc_prop *prop, int option) {
+    (void)option;
+    if (!bytes || !prop)
+        return CUDA_INVALID_VALUE;
+    *bytes = HT_GRANULE;
+    return CUDA_OK;
+}
+HT_EXPORT int cuMemAddressReserve(uint64_t *at, size_t size, size_t align, uint64_t hint, unsigned long long flags) {
+    (void)hint, (void)flags;
+    if (!at || !size || size % HT_GRANULE)
+        return CUDA_INVALID_VALUE;
+    *at = ht_reserve(size, align);
+    return *at ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+}
+HT_EXPORT int cuMemAddressFree(uint64_t at, size_t size) {
+    if (!at || size % HT_GRANULE)
+        return CUDA_INVALID_VALUE;
+    ht_unreserve(at, size);
+    return CUDA_OK;
+}
+
+static int create(uint64_t *handle, size_t size, const struct cu_alloc_prop *prop, int imported) {
+    const int on_device = 1;
+    if (!handle || !prop || !size || size % HT_GRANULE)
+        return CUDA_INVALID_VALUE;
+    if (prop->location.type != on_device || ht_device_index(prop->location.id) < 0)
+        return prop->location.type == on_device ? CUDA_INVALID_DEVICE : CUDA_NOT_SUPPORTED;
+    struct physical *memory = ht_new(sizeof *memory);
+    if (!memory || (!imported && (ht_use(prop->location.id) || !ht_charge(prop->location.id, HT_KIND_MAPPED, size)))) {
+        ht_drop(memory, sizeof *memory);
+        return CUDA_OUT_OF_MEMORY;
+    }
+    *memory = (struct physical){PHYSICAL_MAGIC, size, prop->location.id, 1, 0, imported, *prop};
+    *handle = (uint64_t)memory;
+    return CUDA_OK;
+}
+HT_EXPORT int cuMemCreate(uint64_t *handle, size_t size, const struct cu_alloc_prop *prop, unsigned long long flags) {
+    (void)flags;
+    return create(handle, size, prop, 0);
+}
+HT_EXPORT int cuMemRelease(uint64_t handle) {
+    struct physical *memory = physical_of(handle);
+    if (!memory)
+        return CUDA_INVALID_VALUE;
+    pthread_mutex_lock(&lock);
+    memory->handles--;
+    settle(memory);
+    pthread_mutex_unlock(&lock);
+    return CUDA_OK;
+}
+HT_EXPORT int cuMemMap(uint64_t at, size_t size, size_t offset, uint64_t handle, unsigned long long flags) {
+    struct physical *memory = physical_of(handle);
+    (void)flags;
+    if (!memory || !at || size % HT_GRANULE || offset + size > memory->size)
+        return CUDA_INVALID_VALUE;
+    pthread_mutex_lock(&lock);
+    int done = ht_range_add(at, size, memory->device, HT_PLACE_MAPPED, memory);
+    memory->maps += done;
+    pthread_mutex_unlock(&lock);
+    return done ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+HT_EXPORT int cuMemUnmap(uint64_t at, size_t size) {
+    for (uint64_t end = at + size; at < end;) {
+        struct ht_place place;
+        void *owner;
+        if (!ht_place(at, &place) || place.kind != HT_PLACE_MAPPED || place.base != at || !ht_range_take(at, &place, &owner))
+            return CUDA_INVALID_VALUE;
+        ht_written(place.base, place.size);
+        pthread_mutex_lock(&lock);
+        ((struct physical *)owner)->maps--;
+        settle(owner);
+        pthread_mutex_unlock(&lock);
+        at = place.base + place.size;
+    }
+    return CUDA_OK;
+}
+HT_EXPORT int cuMemSetAccess(uint64_t at, size_t size, const struct cuda_access *list, size_t n) {
+    struct ht_place place;
+    (void)size;
+    return list && n && ht_place(at, &place) && place.kind == HT_PLACE_MAPPED ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+HT_EXPORT int cuMemGetAccess(unsigned long long *flags, const struct cuda_location *location, uint64_t at) {
+    struct ht_place place;
+    (void)location;
+    *flags = 3; /* read and write */
+    return ht_place(at, &place) && place.kind == HT_PLACE_MAPPED ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+HT_EXPORT int cuMemGetAllocationPropertiesFromHandle(struct cu_alloc_prop *prop, uint64_t handle) {
+    struct physical *memory = physical_of(handle);
+    if (!memory)
+        return CUDA_INVALID_VALUE;
+    *prop = memory->prop;
+    return CUDA_OK;
+}
+HT_EXPORT int cuMemRetainAllocationHandle(uint64_t *handle, uint64_t at) {
+    struct ht_place place;
+    void *owner;
+    if (!ht_range_owner(at, &place, &owner) || place.kind != HT_PLACE_MAPPED)
+        return CUDA_INVALID_VALUE;
+    pthread_mutex_lock(&lock);
+    ((struct physical *)owner)->handles++;
+    pthread_mutex_unlock(&lock);
+    *handle = (uint64_t)owner;
+    return CUDA_OK;
+}
+
+/* ---- between processes: a descriptor of a small file that says what it stands for */
+struct shared { uint64_t magic, size; struct cu_alloc_prop prop; };
+enum { AS_DESCRIPTOR = 1 };
+
+HT_EXPORT int cuMemExportToShareableHandle(void *out, uint64_t handle, int kind, unsigned long long flags) {
+    struct physical *memory = physical_of(handle);
+    (void)flags;
+    if (!memory || kind != AS_DESCRIPTOR)
+        return memory ? CUDA_NOT_SUPPORTED : CUDA_INVALID_VALUE;
+    struct shared what = {PHYSICAL_MAGIC, memory->size, memory->prop};
+    long fd = syscall(319 /* memfd_create */, "hightide", 0);
+    if (fd < 0 || write((int)fd, &what, sizeof what) != sizeof what)
+        return CUDA_OUT_OF_MEMORY;
+    *(int *)out = (int)fd;
+    return CUDA_OK;
+}
+HT_EXPORT int cuMemImportFromShareableHandle(uint64_t *handle, void *in, int kind) {
+    struct shared what;
+    if (kind != AS_DESCRIPTOR || pread((int)(intptr_t)in, &what, sizeof what, 0) != sizeof what || what.magic != PHYSICAL_MAGIC)
+        return CUDA_INVALID_VALUE;
+    return create(handle, what.size, &what.prop, 1);
+}
+
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+static void after_fork(void) { pthread_mutex_unlock(&lock); }
+__attribute__((constructor)) static void begin(void) { pthread_atfork(before_fork, after_fork, after_fork); }
