@@ -21,6 +21,7 @@ type Imagined struct {
 	PeakStep      mem.Optional      `json:"peak_step,omitzero"` // completed before it
 	Tight         mem.Bytes         `json:"tight_below_bytes"`
 	FailedStep    mem.Optional      `json:"first_failed_step,omitzero"`
+	Broken        string            `json:"problem,omitempty"`    // why there is no verdict, where that is not the program's own doing
 	Asked         mem.Optional      `json:"asked_bytes,omitzero"` // by the request that failed last
 	StoppedFor    string            `json:"stopped,omitempty"`    // steady, steps: ended before the program would
 	Categories    []Category        `json:"categories,omitempty"`
@@ -248,6 +249,8 @@ func (in *Input) judge(v *Imagined) {
 	}
 	oom := in.deviceOOM(v)
 	switch {
+	case v.Broken != "" && !v.Used.Known():
+		v.Verdict = VerdictFailed
 	case ended && code == 0 && !v.Used.Known():
 		v.Verdict = VerdictUnused
 	case ended && code == 0 && v.Headroom.Or(0) < int64(v.Tight):

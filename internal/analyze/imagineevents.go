@@ -21,6 +21,7 @@ const (
 	KindImaginedVary   = "imagine.variation" // Try
 	KindImaginedGPU    = "imagine.gpu"       // GPUVerdict
 	KindImaginedRead   = "imagine.read"      // ReadBack, as the device saw it
+	KindImaginedBroken = "imagine.broken"    // the books cannot be read: the text says why
 )
 
 // DeviceProcessFacts is what the books say of a process on a device.
@@ -79,6 +80,8 @@ func (in *Input) imaginedEvents(v *Imagined) {
 			in.categories(v, e)
 		case "stop":
 			v.StoppedFor = e.Text
+		case KindImaginedBroken:
+			v.Broken = e.Text
 		case KindImaginedRead:
 			var read ReadBack
 			if json.Unmarshal([]byte(e.Facts["json"]), &read) == nil {

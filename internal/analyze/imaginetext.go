@@ -34,6 +34,9 @@ func (v *Imagined) Sentence() string {
 	case VerdictUnused:
 		return fmt.Sprintf("No verdict: the program touched no GPU, though it could see %s", on)
 	}
+	if v.Broken != "" {
+		return fmt.Sprintf("No verdict on %s: the books of the imaginary GPUs cannot be read (%s)", on, v.Broken)
+	}
 	return fmt.Sprintf("No verdict on %s: the program failed for a reason of its own", on)
 }
 

@@ -265,7 +265,7 @@ func (v *imaginary) events(run *mem.Run, now int64) []mem.Event {
 		events = append(events, analyze.EngineEvent(analyze.KindImaginedCall, now, 0, "", v.calls[name]))
 	}
 	if v.problem != nil {
-		events = append(events, mem.Event{Kind: "unobserved", Time: now, Text: "the imaginary GPUs' books: " + v.problem.Error()})
+		events = append(events, mem.Event{Kind: analyze.KindImaginedBroken, Time: now, Text: v.problem.Error()})
 	}
 	return events
 }

@@ -4,18 +4,32 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"hightide/device"
 	"hightide/internal/record"
 )
 
-// deviceFiles are the libraries of the imaginary GPUs, by their path in the helpers' folder.
+// deviceFiles are the libraries of the imaginary GPUs, by their path in the helpers' folder. The driver's
+// own names stand beside the one that is preloaded: Triton links against libcuda.so, and pynvml opens
+// libnvidia-ml.so.1 in processes of its own.
 func deviceFiles() (map[string][]byte, error) {
-	return nil, EnvironmentError("build it with make", "this hightide was built without its device library")
+	libraries, ok := device.Libraries()
+	if !ok {
+		return nil, EnvironmentError("build it with make", "this hightide was built without its device library")
+	}
+	files := map[string][]byte{}
+	for name, image := range libraries {
+		files["device/"+name] = image
+	}
+	for _, name := range []string{"libcuda.so.1", "libcuda.so"} {
+		files["device/"+name] = libraries[device.LibraryName]
+	}
+	return files, nil
 }
 
 // deviceHelper is the device as it rides along.
 func deviceHelper(dir string) record.Helper {
 	lib := filepath.Join(dir, "device")
-	return record.Helper{Name: "device", Preload: filepath.Join(lib, "libhightide_device.so"), Libraries: lib}
+	return record.Helper{Name: "device", Preload: filepath.Join(lib, device.LibraryName), Libraries: lib}
 }
 
 // CanImagine says whether this build has the imaginary GPU.
