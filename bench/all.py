@@ -7,7 +7,7 @@ import sys
 
 from common import BENCH
 
-SCRIPTS = ["overhead", "leaks", "maxrss", "footprint", "recordings", "snapshot"]
+SCRIPTS = ["overhead", "leaks", "maxrss", "footprint", "pss", "recordings", "snapshot"]
 
 
 def main() -> int:

@@ -31,7 +31,9 @@ def record(folder: Path, script: str, *command: str, python: Path = Path(sys.exe
         "CUDA_VISIBLE_DEVICES": "",
         "TF_CPP_MIN_LOG_LEVEL": "3",
     }
-    run = [HIGHTIDE, "run", "--quiet", "--data-dir", folder / "data", "--", python, *command, file]
+    run = [
+        str(word) for word in (HIGHTIDE, "run", "--quiet", "--data-dir", folder / "data", "--", python, *command, file)
+    ]
     done = subprocess.run(run, capture_output=True, text=True, cwd=folder, env=env, timeout=300)
     assert done.returncode == 0 and "done" in done.stdout, done.stdout[-2000:] + done.stderr[-4000:]
     shown = subprocess.run(

@@ -1,0 +1,80 @@
+"""How often PSS is read of a large process, and what that costs: python bench/pss.py [--sizes 1 4 12] [--quick]
+
+A process touches that many GiB, in pages of 4 KiB and in huge ones, and waits. PSS is read at an interval that
+follows from its measured price so that all sampling stays under 0.5 % of one core; the interval is recorded
+beside it. The bar is on the engine's processor time, its start and report left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from common import PYTHON, MiB, Recordings, Row, exit_code, publish
+
+GiB = 1 << 30
+HOLD = """
+import ctypes, mmap, sys, time
+size, huge, seconds = int(sys.argv[1]), sys.argv[2] == "huge", float(sys.argv[3])
+memory = mmap.mmap(-1, size)
+memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
+view = memoryview(memory)
+for at in range(0, size, 1 << 20):
+    view[at : at + (1 << 20)] = b"x" * (1 << 20)
+print("held", flush=True)
+time.sleep(seconds)
+"""
+
+
+def cpu_of(pid: int) -> float:
+    """Processor seconds of a process so far, all its threads."""
+    nanoseconds = [int(file.read_text().split()[0]) for file in Path(f"/proc/{pid}/task").glob("*/schedstat")]
+    return sum(nanoseconds) / 1e9
+
+
+def hold(size: int, pages: str, seconds: float) -> tuple[list[Row], object]:
+    data = Recordings()
+    command = [*data.command("--no-stacks"), PYTHON, "-c", HOLD, size, pages, seconds]
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, env=dict(os.environ))
+    assert process.stdout is not None
+    process.stdout.readline()
+    begin, before = time.monotonic(), cpu_of(process.pid)
+    time.sleep(seconds - 0.5)
+    share = (cpu_of(process.pid) - before) / (time.monotonic() - begin)
+    if process.wait():
+        sys.exit("the process that holds memory failed")
+    series = {(s["name"], s["process"] != 0): s for s in data.report()["series"]}
+    readings, every = series.get(("host.pss", True)), series.get(("hightide.pss_interval", True))
+    count = len(readings["x"]) if readings else 0
+    interval = f"every {every['y'][-1] / 1e9:.1f} s" if every else "no second reading"
+    peak = max(readings["y"]) / MiB if readings else 0
+    what = f"{size // GiB} GiB in {pages} pages"
+    rows = [
+        Row(f"engine watching {what}", f"{100 * share:.2f} % of a core", "<= 0.50 %", share <= 0.005),
+        Row(f"  PSS of {what}", f"{interval}; {count} readings in {seconds:.0f} s; {peak:.0f} MiB"),
+    ]
+    return rows, {"share": share, "readings": readings, "interval": every}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[1, 4, 12], help="GiB")
+    parser.add_argument("--quick", action="store_true", help="1 GiB alone")
+    options = parser.parse_args()
+    rows: list[Row] = []
+    raw = {}
+    for gib in [1] if options.quick else options.sizes:
+        for pages in ("small", "huge"):
+            print(f"{gib} GiB, {pages} pages", file=sys.stderr)
+            found, raw[f"{gib} {pages}"] = hold(gib * GiB, pages, 20 + 22 * gib)
+            rows += found
+    publish("pss", rows, raw)
+    return exit_code(rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
