@@ -11,15 +11,33 @@
 int ht_launch(const unsigned grid[3], const unsigned block[3], void **arguments, size_t shared, void *stream);
 int ht_occupancy(int threads, size_t shared);
 
+__asm__(".symver old_dladdr, dladdr@GLIBC_2.2.5");
+extern int old_dladdr(const void *, Dl_info *);
+
 /* ---- start, devices */
 
 HT_EXPORT int cuInit(unsigned flags) {
     (void)flags;
     return ht_forwarding() || !ht_device_count() ? CUDA_NO_DEVICE : CUDA_OK;
 }
+/* Whether code is part of a real CUDA library. Each carries a runtime of its own inside, which must see
+ * no device: it would look into a driver that has nothing inside. */
+static int in_real_library(const void *code) {
+    static const char *const names[] = {"/libcudnn", "/libcublas", "/libcufft", "/libcusparse", "/libcusolver", "/libcurand", "/libnccl"};
+    Dl_info info;
+    const char *slash = old_dladdr(code, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
+    for (unsigned i = 0; slash && i < sizeof names / sizeof *names; i++)
+        if (strncmp(slash, names[i], strlen(names[i])) == 0)
+            return 1;
+    return 0;
+}
+/* It asks for the version first; of one too old to be used it looks no further. */
 HT_EXPORT int cuDriverGetVersion(int *version) {
     const struct ht_gpu *gpu = ht_device(0);
-    *version = gpu ? (int)gpu->driver : ht_cuda_version();
+    if (ht_forwarding() || in_real_library(__builtin_return_address(0)))
+        *version = 0;
+    else
+        *version = gpu ? (int)gpu->driver : ht_cuda_version();
     return CUDA_OK;
 }
 HT_EXPORT int cuDeviceGetCount(int *count) {
@@ -409,8 +427,6 @@ __asm__(".symver old_dlsym, dlsym@GLIBC_2.2.5");
 extern void *old_dlsym(void *, const char *);
 __asm__(".symver old_dlopen, dlopen@GLIBC_2.2.5");
 extern void *old_dlopen(const char *, int);
-__asm__(".symver old_dladdr, dladdr@GLIBC_2.2.5");
-extern int old_dladdr(const void *, Dl_info *);
 
 static void *self(void) {
     static void *handle;
