@@ -192,6 +192,10 @@ static int play(struct operation *o, struct operation *all, size_t count) {
         for (size_t i = 0; i < count; i++)
             if (all[i].kind == SEND && all[i].comm == comm && all[i].root == o->root && all[i].count == o->count)
                 source = &all[i];
+    if (o->kind == BROADCAST && o->root != comm->rank) /* one of a gather that is made of broadcasts, one of each rank */
+        for (size_t i = 0; i < count; i++)
+            if (all[i].kind == BROADCAST && all[i].comm == comm && all[i].root == comm->rank && all[i].count == o->count)
+                source = &all[i];
     struct operation own = *o;
     size_t in = s.in ? s.in : s.out;
     own.from = source->from;
