@@ -47,7 +47,7 @@ def begin(agent: Agent) -> None:
 
 def install(agent: Agent, parts: Parts, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
     """With torch just imported."""
-    from . import coverage, generation, lazy, ranks, sandbox, scaling, sizes, steady, switches, weights
+    from . import coverage, generation, known, lazy, ranks, sandbox, scaling, sizes, steady, switches, weights
     from .device import Device
     from .ledger import Ledger
 
@@ -57,6 +57,7 @@ def install(agent: Agent, parts: Parts, watch: Callable[[str, Callable[[Any], No
     _part(agent, "coverage", lambda: watch("torch.utils.data.dataloader", seen.loaders))
     _part(agent, "peak and end", lambda: steady.install(agent, ledger, seen, parts))
     _part(agent, "data-dependent sizes", lambda: sizes.install(ledger, device, parts.torch))
+    _part(agent, "known numbers", lambda: known.install(device, parts.torch))
     _part(agent, "initialisation on the host", lambda: lazy.install(ledger, parts.torch))
     _part(agent, "generation", lambda: watch("transformers.generation.utils", generation.install(ledger)))
     for scaler in ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler"):

@@ -11,6 +11,7 @@ import ctypes
 from contextlib import contextmanager
 from typing import Any, Iterator, Optional
 
+_KINDS = {"torch.float16": 2, "torch.bfloat16": 3, "torch.float32": 4, "torch.float64": 5}  # others: 1
 MOST = 64 << 10  # bytes of one tensor that the device keeps at most
 
 
@@ -22,6 +23,8 @@ class Device:
         address, size = ctypes.c_void_p, ctypes.c_uint64
         self._known = _find(library, "hightide_device_known", ctypes.c_int, address, size)
         self._answer = _find(library, "hightide_device_answer", None, ctypes.c_int, ctypes.c_uint64)
+        self._keep = _find(library, "hightide_device_keep", None, address, address, size)
+        self._reads = _find(library, "hightide_device_reads", None, ctypes.c_int)
 
     @property
     def answers(self) -> bool:
@@ -40,6 +43,32 @@ class Device:
             return bool(size <= MOST and self._known(tensor.data_ptr(), size) == 1)
         except Exception:
             return False
+
+    def has(self, address: int, size: int) -> bool:
+        """Whether the host knows these bytes."""
+        return self._known is not None and self._known(address, size) == 1
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it can be told what the host has worked out."""
+        return self._keep is not None
+
+    def keep(self, address: int, host: int, size: int) -> None:
+        """Device memory at `address` has the bytes at `host` from now on, until a kernel is given it."""
+        if self._keep is not None and size:
+            self._keep(address, host, size)
+
+    @contextmanager
+    def reading(self, dtype: Any) -> Iterator[None]:
+        """Within: this thread reads one number of that type."""
+        if self._reads is None:
+            yield
+            return
+        self._reads(_KINDS.get(str(dtype), 1))
+        try:
+            yield
+        finally:
+            self._reads(0)
 
     @contextmanager
     def answering(self, value: Optional[int]) -> Iterator[None]:

@@ -42,8 +42,6 @@ def install(ledger: Ledger) -> Callable[[Any], None]:
         def _has_unfinished_sequences(self: Any, this_peer_finished: Any, *args: Any, **kwargs: Any) -> Any:
             if state["list"] is None:
                 return going_on(self, this_peer_finished, *args, **kwargs)
-            if this_peer_finished is False:  # the loop begins, or its first token is not out yet
-                state["done"] = False
             if state["done"]:
                 state.update(list=None, done=False)
                 return False

@@ -139,7 +139,7 @@ class Sizes:
     def _bincount(self, call: Any, operator: Any, tensor: Any, weights: Any = None, minlength: int = 0) -> Any:
         truth = self._on_host(operator, tensor, None, minlength)
         largest = len(truth) - 1 if truth is not None else self._chosen(operator, max(minlength, 1)) - 1
-        return self._scripted(call, [0, max(0, largest)], truth if weights is None else None)
+        return self._scripted(call, [max(0, largest)], truth if weights is None else None)
 
     def _multinomial(self, call: Any, operator: Any, tensor: Any, *arguments: Any, **more: Any) -> Any:
         """The real one checks on the host that probabilities are finite, and then that no row sums to zero."""
@@ -158,7 +158,8 @@ class Sizes:
         if self.truths and not self.device.known(tensor):
             with self.device.answering(int(self.truths.pop())):
                 return call()
-        return call()
+        with self.device.reading(tensor.dtype):
+            return call()
 
 
 def _name(operator: Any) -> str:

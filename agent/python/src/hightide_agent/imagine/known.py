@@ -1,0 +1,98 @@
+"""Small whole numbers that the host knows stay known through simple arithmetic: a length that is the largest of
+some lengths, a flag that is true where two counts agree, the sizes that ranks tell each other.
+
+    lengths.max() ─▶ BackendSelect: ours ─▶ the real kernel, and the same on the host ─▶ the device keeps the result
+
+Only for tensors of integers or bools, of at most MOST elements, on an imaginary device, whose bytes the device still
+has as the host wrote them. All others pass at the cost of one Python call; floating-point operators are
+not among them, but where one name serves both.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator, Optional
+
+from .device import Device
+
+MOST = 4096  # elements
+LARGEST = 64 << 10  # bytes of a storage
+OPERATORS = (
+    "max", "min", "sum", "sum.dim_IntList", "any", "all", "any.dim", "all.dim", "max.dim", "min.dim", "cumsum",
+    "eq.Scalar", "ne.Scalar", "lt.Scalar", "le.Scalar", "gt.Scalar", "ge.Scalar",
+    "eq.Tensor", "ne.Tensor", "lt.Tensor", "le.Tensor", "gt.Tensor", "ge.Tensor",
+    "bitwise_or.Tensor", "bitwise_and.Tensor", "bitwise_not", "logical_not", "fill_.Scalar",
+)  # fmt: skip
+
+
+def install(device: Device, torch: Any) -> None:
+    """Put ours between autograd and CUDA for these operators."""
+    if not device.keeps:
+        return
+    library = torch.library.Library("aten", "IMPL")
+    known = Known(device, torch)
+    for name in OPERATORS:
+        base, _, overload = name.partition(".")
+        operator = getattr(getattr(torch.ops.aten, base, None), overload or "default", None)
+        if operator is not None:
+            library.impl(name, known.between(operator), "BackendSelect", with_keyset=True)
+    _kept.append(library)
+
+
+class Known:
+    """The operators on known numbers."""
+
+    def __init__(self, device: Device, torch: Any) -> None:
+        self.device = device
+        self.torch = torch
+        self.after = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
+        kinds = ("bool", "uint8", "int8", "int16", "int32", "int64")
+        self.kinds = frozenset(getattr(torch, kind) for kind in kinds)
+
+    def between(self, operator: Any) -> Callable[..., Any]:
+        """The kernel that is put in between."""
+        after, kinds, redispatch = self.after, self.kinds, operator.redispatch
+        fills = operator.name() == "aten::fill_.Scalar"
+
+        def kernel(keyset: Any, tensor: Any, *rest: Any, **more: Any) -> Any:
+            below = keyset & after
+            if tensor.dtype not in kinds or not tensor.is_cuda or tensor.numel() > MOST:
+                return redispatch(below, tensor, *rest, **more)
+            if fills:
+                result = redispatch(below, tensor, *rest, **more)
+                self._keep(tensor, self.torch.full(tensor.shape, rest[0], dtype=tensor.dtype))
+                return result
+            inputs = [(t, self._host(t)) for t in (tensor, *rest) if isinstance(t, self.torch.Tensor)]
+            storages = [pair for t, host in inputs if host is not None and t.is_cuda for pair in self._storage(t)]
+            result = redispatch(below, tensor, *rest, **more)
+            if all(host is not None for _, host in inputs):
+                hosts = {id(t): host for t, host in inputs}
+                truth = operator(*(hosts.get(id(a), a) for a in (tensor, *rest)), **more)
+                pairs = zip(result, truth) if isinstance(result, (tuple, list)) else [(result, truth)]
+                for made, true in pairs:
+                    self._keep(made, true)
+            for given, storage in storages:  # what a kernel was given is forgotten; this one only read it
+                self.device.keep(given, storage.data_ptr(), storage.nbytes())
+            return result
+
+        return kernel
+
+    def _host(self, tensor: Any) -> Optional[Any]:
+        if not tensor.is_cuda:
+            return tensor if tensor.device.type == "cpu" else None
+        if tensor.numel() > MOST or not tensor.is_contiguous() or not self.device.known(tensor):
+            return None
+        return tensor.cpu()
+
+    def _storage(self, tensor: Any) -> Iterator[Any]:
+        """Address and host copy of all that lies under a tensor, as far as it is known."""
+        storage = tensor.untyped_storage()
+        if storage.nbytes() <= LARGEST and self.device.has(storage.data_ptr(), storage.nbytes()):
+            yield storage.data_ptr(), storage.cpu()
+
+    def _keep(self, tensor: Any, host: Any) -> None:
+        if tensor.is_cuda and tensor.is_contiguous() and tensor.dtype == host.dtype and tensor.shape == host.shape:
+            host = host.contiguous()
+            self.device.keep(tensor.data_ptr(), host.data_ptr(), host.numel() * host.element_size())
+
+
+_kept: list[Any] = []  # a library takes its kernels back when it goes
