@@ -21,6 +21,7 @@ import (
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		runCommand(a),
+		fitCommand(a),
 		imagineCommand(a),
 		showCommand(a),
 		reportCommand(a),

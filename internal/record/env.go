@@ -62,6 +62,9 @@ func compose(env []string, helpers []Helper, vars map[string]string) []string {
 	return out
 }
 
+// Environment puts helpers into the environment of a process that is not recorded.
+func Environment(env []string, helpers []Helper) []string { return compose(env, helpers, nil) }
+
 // ownPrefix of the variables between engine and helpers: those of an outer run do not reach an
 // inner one. HIGHTIDE_DATA is the user's and stays.
 const ownPrefix = "HIGHTIDE_"

@@ -5,6 +5,8 @@ works at once; it carries its agent and its C library inside. From a script:
 
     import subprocess, hightide
     subprocess.run([hightide.binary(), "run", "--", "python", "train.py"], check=True)
+
+and fit(step) finds the largest batch that a step of yours can take.
 """
 
 import os
@@ -12,7 +14,9 @@ import sys
 import sysconfig
 from importlib.metadata import PackageNotFoundError, version
 
-__all__ = ["__version__", "binary"]
+from ._fit.sdk import Fit, Trial, fit
+
+__all__ = ["Fit", "Trial", "__version__", "binary", "fit"]
 
 try:
     __version__ = version("hightide")
@@ -23,9 +27,14 @@ except PackageNotFoundError:  # imported from a source tree
 def binary() -> str:
     """Return the path of the hightide program that was installed with this package.
 
+    $HIGHTIDE_BINARY names another one, such as that of a source tree.
+
     Raises:
         FileNotFoundError: it is in none of the places where installers put a package's programs.
     """
+    named = os.environ.get("HIGHTIDE_BINARY")
+    if named:
+        return named
     here = os.path.dirname(os.path.abspath(__file__))
     folders = [
         sysconfig.get_path("scripts"),

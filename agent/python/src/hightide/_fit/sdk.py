@@ -1,0 +1,105 @@
+"""hightide.fit: the largest batch of a step that the user's own program runs.
+
+step(n) ◀── trial.run ◀── ask ── hightide fit --serve (plans; the same search as the command's)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Optional
+
+from . import trial
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One batch size. Bytes are None where nobody could tell."""
+
+    batch: int
+    ok: bool
+    peak_allocated_bytes: Optional[int] = None
+    peak_reserved_bytes: Optional[int] = None
+    device_used_bytes: Optional[int] = None
+    step_time_ns: Optional[int] = None
+    problem: str = ""
+    label: str = ""
+    """measured or imagined"""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What fit found; `report` is the whole answer as `hightide fit --json` prints it."""
+
+    largest_batch: int
+    """0 where not even the smallest fits"""
+    trials: List[Trial]
+    report: Dict[str, Any] = field(repr=False)
+
+
+def fit(
+    step: Callable[[int], Any],
+    *,
+    granularity: int = 1,
+    first: int = 8,
+    most: int = 0,
+    headroom: float = 0.0,
+    steps: int = 2,
+) -> Fit:
+    """Find the largest batch for which step(batch) runs, on the device it uses.
+
+    Args:
+        step: runs one whole training step of that many samples, from making the batch to the
+            optimizer. It is run `steps` times a trial: state that the first makes burdens the second.
+            Its side effects are real: give it a copy of a model that you want to keep.
+        granularity: only multiples of it are tried.
+        first: where to begin.
+        most: never beyond; 0: no limit.
+        headroom: share of the device to leave free, 0.05 for 5 %.
+        steps: how often to run a step before its peak counts.
+    Returns:
+        The answer with its trials; imagined where the device is one of hightide's imaginary GPUs.
+    Raises:
+        RuntimeError: a trial failed for another reason than memory, or hightide itself did.
+        FileNotFoundError: hightide's program is not installed with this package.
+    """
+    import torch
+
+    import hightide
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    imagined = "HIGHTIDE_DEVICE_SPEC" in os.environ and device == "cuda"
+    flags = ["--step", str(granularity), "--start", str(first), "--headroom", f"{100 * headroom}%"]
+    flags += ["--most", str(most)] if most else []
+    flags += ["--imagined"] if imagined else []
+    planner = subprocess.Popen(
+        [hightide.binary(), "fit", "--serve", *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert planner.stdin is not None and planner.stdout is not None
+    name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
+    ready = {"model": getattr(step, "__qualname__", "step"), "device": name, "python": sys.executable}
+    _say(planner.stdin, {**ready, "versions": {"torch": torch.__version__}})
+    answer: Dict[str, Any] = {}
+    with planner:
+        for line in planner.stdout:
+            message = json.loads(line)
+            if "batch" not in message:
+                answer = message
+                break
+            n = message["batch"]
+            result = trial.run(lambda n, _: step(n), n, False, steps, device, timed=not imagined)
+            _say(planner.stdin, result)
+        planner.stdin.close()
+    if not answer or "error" in answer:
+        raise RuntimeError(answer.get("error", f"hightide fit ended with exit code {planner.returncode}"))
+    known = Trial.__dataclass_fields__
+    trials = [Trial(**{k: v for k, v in t.items() if k in known}) for t in answer["trials"]]
+    return Fit(answer["largest_batch"], trials, answer)
+
+
+def _say(pipe: Any, line: Dict[str, Any]) -> None:
+    pipe.write(json.dumps(line) + "\n")
+    pipe.flush()

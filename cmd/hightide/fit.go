@@ -1,0 +1,156 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"hightide/internal/engine"
+	"hightide/internal/experiment"
+	"hightide/internal/mem"
+
+	"github.com/spf13/cobra"
+)
+
+// fitFlags are the flags of fit as they are written.
+type fitFlags struct {
+	engine.FitOptions
+	json     string
+	quiet    bool
+	serve    bool
+	imagined bool
+	eval     bool
+}
+
+func fitCommand(a *app) *cobra.Command {
+	var f fitFlags
+	c := &cobra.Command{
+		Use:   "fit [flags] (--model NAME | -- COMMAND... {batch} ...)",
+		Short: "Find the largest batch that fits, on an imaginary GPU or this machine's",
+		Long: `Find the largest batch that fits, on an imaginary GPU or on this machine's.
+
+A command is run once for each batch size tried, with {batch} replaced; a model is built once and
+each trial is a fork, so that an out-of-memory cannot poison the next. Two small batches give the
+slope, which predicts the limit; the answer and the batch above it are always run.
+
+Models: bert, gpt2 and resnet as MemoryMark defines them (eval mode, forward and backward, no
+optimizer, sequence 128, 224 px, fp32); every torchvision classification model; a registered
+transformers model type (--size 8b with llama, mistral, qwen2, vit), or a config.json; or
+module:function, which returns step(batch), or a pair (model, batch(n)).
+
+On an imaginary GPU memory is the framework's own, and time is not measured.
+
+Exit codes: 0 an answer, 1 not even the smallest batch fits, 2 wrong usage, 3 no such model or GPU,
+or the step fails by itself, 4 the environment lacks something.`,
+		Example: `  hightide fit --gpu a10 --model bert --step 8
+  hightide fit --gpu a10 -- python train.py --batch-size {batch}
+  hightide fit --gpu h100-sxm --model llama --size 8b --dtype bf16 --seq-len 4096 --optimizer adamw --checkpointing --train
+  hightide fit --gpu l4 --model mistral --size 7b --dtype bf16 --inference --seq-len 8192
+  hightide fit --device cuda --model resnet50 --train --optimizer sgd --amp bf16 --headroom 5%`,
+		RunE: func(c *cobra.Command, args []string) error { return f.run(a, c, args) },
+	}
+	flags := c.Flags()
+	flags.SetInterspersed(false) // what follows the command belongs to it
+	m := &f.FitOptions.Model
+	flags.StringVar(&m.Model, "model", "", "model to build: a name, a config `file`, or module:function")
+	flags.StringVar(&m.Size, "size", "", "preset of a model type, as 8b of llama")
+	flags.StringVar(&f.GPU, "gpu", "", "GPU to imagine, as hightide gpus lists them")
+	flags.StringArrayVar(&f.Catalogue, "catalogue", nil, "a `file` with more GPUs; may be given several times")
+	flags.StringVar(&f.Memory, "memory", "", "memory of the device instead of the catalogue's, as 24GiB; with --device cpu the limit")
+	flags.StringVar(&f.Device, "device", "", "imaginary, cuda or cpu (default imaginary with --gpu, else cuda)")
+	flags.StringVar(&f.Python, "python", "", "interpreter for --model (default $VIRTUAL_ENV, else the first with torch)")
+	flags.StringVar(&f.AllocConf, "alloc-conf", "", "allocator settings, as expandable_segments:True")
+	flags.StringVar(&m.DType, "dtype", "fp32", "fp32, tf32, bf16 or fp16: of weights and activations")
+	flags.StringVar(&m.AMP, "amp", "", "autocast to bf16 or fp16")
+	flags.StringVar(&m.Optimizer, "optimizer", "none", "none, sgd, adam, adamw or adafactor")
+	flags.BoolVar(&m.Train, "train", false, "training mode (dropout, batch statistics)")
+	flags.BoolVar(&f.eval, "eval", false, "eval mode, the default; gradients flow in both")
+	flags.BoolVar(&m.Inference, "inference", false, "no gradients; a language model fills its KV cache to --seq-len")
+	flags.IntVar(&m.SeqLen, "seq-len", 128, "tokens of a sequence")
+	flags.IntVar(&m.ImageSize, "image-size", 224, "pixels of an image's side")
+	flags.BoolVar(&m.Checkpointing, "checkpointing", false, "gradient checkpointing, where the model offers it")
+	flags.BoolVar(&m.Compile, "compile", false, "torch.compile the model")
+	flags.BoolVar(&f.Backward, "validate-backward", false, "compare the peak with that of the forward pass alone")
+	flags.IntVar(&f.Granularity, "step", 1, "try multiples of this only")
+	flags.IntVar(&f.Start, "start", 0, "batch to begin with (default --current)")
+	flags.IntVar(&f.Most, "most", 0, "never try more than this")
+	flags.IntVar(&f.Current, "current", 0, "batch in use now, to say what it leaves unused (default 16)")
+	flags.StringVar(&f.Headroom, "headroom", "", "leave this much of the device free, as 5% or 1GiB")
+	flags.IntVar(&f.TargetBatch, "grad-accum", 0, "plan gradient accumulation to this `batch`")
+	flags.Float64Var(&f.Price, "price", 0, "USD an hour (default the catalogue's)")
+	flags.StringVar(&f.json, "json", "", "print the result as JSON; with =`FILE` into a file")
+	flags.Lookup("json").NoOptDefVal = jsonToStdout
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no table")
+	flags.BoolVar(&f.serve, "serve", false, "plan for a program that runs the trials: hightide.fit of the Python package")
+	flags.BoolVar(&f.imagined, "imagined", false, "with --serve: its device is imaginary")
+	_ = flags.MarkHidden("serve")
+	_ = flags.MarkHidden("imagined")
+	c.MarkFlagsMutuallyExclusive("train", "eval")
+	return c
+}
+
+func (f *fitFlags) run(a *app, c *cobra.Command, args []string) error {
+	if f.serve {
+		return f.plan(a)
+	}
+	f.Command, f.Env = args, os.Environ()
+	if c.ArgsLenAtDash() < 0 && len(args) > 0 && f.FitOptions.Model.Model != "" {
+		return engine.UsageError("flags go before it; a command stands after --", "unexpected %q", args[0])
+	}
+	view := newView(a.stderr, f.quiet, false)
+	if !f.quiet {
+		f.OnReady = func(r experiment.Ready) { view.say(readyLine(r)) }
+		f.OnTrial = func(t experiment.Trial) { view.say(trialLine(t)) }
+	}
+	result, err := a.engine().Fit(f.FitOptions)
+	view.hide()
+	if err != nil {
+		return err
+	}
+	if !f.quiet {
+		fmt.Fprint(a.stderr, "\n", result.Text(textOptions(a.stderr)))
+	}
+	if err := a.writeJSON(f.json, result); err != nil {
+		return err
+	}
+	if result.Largest == 0 {
+		return exitStatus(1)
+	}
+	return nil
+}
+
+// plan speaks with hightide.fit: asks on stdout, answers on stdin, the result as the last line.
+func (f *fitFlags) plan(a *app) error {
+	result, err := engine.FitServe(f.FitOptions, a.stdin, a.stdout, f.imagined)
+	var last any = result
+	if err != nil {
+		last = map[string]string{"error": err.Error()}
+	}
+	return json.NewEncoder(a.stdout).Encode(last)
+}
+
+func readyLine(r experiment.Ready) string {
+	line := r.Description
+	if line == "" {
+		line = r.Model
+	}
+	if n, ok := r.Parameters.Get(); ok {
+		line += fmt.Sprintf(", %.1f M parameters", float64(n)/1e6)
+	}
+	if v := r.Versions["torch"]; v != "" {
+		line += ", torch " + v
+	}
+	return printable(line)
+}
+
+func trialLine(t experiment.Trial) string {
+	if !t.OK {
+		return fmt.Sprintf("batch %d does not fit: %s", t.Batch, printable(strings.SplitN(t.Problem, ". ", 2)[0]))
+	}
+	line := fmt.Sprintf("batch %d fits", t.Batch)
+	if bytes, ok := t.Allocated.Get(); ok {
+		line += fmt.Sprintf(": peak allocated %v", mem.Bytes(bytes))
+	}
+	return line
+}

@@ -1,0 +1,334 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"hightide/internal/experiment"
+	"hightide/internal/gpus"
+	"hightide/internal/mem"
+)
+
+// FitOptions of Fit: a model that hightide builds, or a command with {batch} in it.
+type FitOptions struct {
+	Model   FitModel
+	Command []string // holds "{batch}" in one of its words; empty: Model is built
+	Env     []string
+
+	GPU       string   // name in the catalogue; empty with Device "cuda"
+	Catalogue []string // files with more GPUs
+	Memory    string   // of the device instead of the catalogue's, as "24GiB"; of the host with Device "cpu"
+	Device    string   // "imaginary", "cuda" or "cpu"; empty: imaginary where a GPU is named, else cuda
+	Python    string   // for Model; empty: as FindPythons chooses
+	AllocConf string
+
+	Granularity int // only multiples are tried; 0: 1
+	Start       int // 0: Current, else 8
+	Most        int
+	Current     int    // the batch in use now; 0: 16, as MemoryMark takes it
+	Headroom    string // share of the device to leave free, "5%"; or bytes, "1GiB"
+	TargetBatch int    // plan gradient accumulation towards it; 0: no
+	Backward    bool   // compare forward alone with forward and backward
+	Price       float64
+
+	OnTrial func(experiment.Trial) // as they come
+	OnReady func(experiment.Ready)
+}
+
+// FitModel is what the worker builds and runs; its JSON form is agent/python/src/hightide/_fit/options.py.
+type FitModel struct {
+	Model         string       `json:"model"`
+	Size          string       `json:"size"`
+	Device        string       `json:"device"` // as torch calls it
+	Imagined      bool         `json:"imagined"`
+	DType         string       `json:"dtype"`
+	AMP           string       `json:"amp"`
+	Optimizer     string       `json:"optimizer"`
+	Train         bool         `json:"train"`
+	Inference     bool         `json:"inference"`
+	SeqLen        int          `json:"seq_len"`
+	ImageSize     int          `json:"image_size"`
+	Checkpointing bool         `json:"checkpointing"`
+	Compile       bool         `json:"compile"`
+	Limit         mem.Optional `json:"limit_bytes"`
+}
+
+const defaultCurrentBatch = 16 // MemoryMark's
+
+// Fit searches the largest batch that fits. Trials that ran before an error are in the result, which
+// is then not nil.
+func (e *Engine) Fit(o FitOptions) (*FitResult, error) {
+	result, headroom, err := o.check()
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	runner, err := e.fitRunner(&o, result)
+	if err != nil {
+		return nil, err
+	}
+	defer runner.close()
+	if o.OnReady != nil {
+		o.OnReady(result.Worker)
+	}
+	err = o.search(runner, result, headroom)
+	result.Duration = time.Since(began).Nanoseconds()
+	result.conclude(&o)
+	return result, err
+}
+
+// fitRunner runs single trials.
+type fitRunner struct {
+	try   func(experiment.Ask) (experiment.Trial, error)
+	close func()
+}
+
+func (e *Engine) fitRunner(o *FitOptions, result *FitResult) (*fitRunner, error) {
+	if len(o.Command) > 0 {
+		return e.scriptTrials(o, result)
+	}
+	return e.modelTrials(o, result)
+}
+
+// search runs the trials. One that leaves less than the headroom free counts as one that fails.
+func (o *FitOptions) search(runner *fitRunner, result *FitResult, headroom headroom) error {
+	try := func(batch int) (experiment.Trial, error) {
+		trial, err := runner.try(experiment.Ask{Batch: batch})
+		if err == nil && trial.OK {
+			headroom.apply(&trial, result.total())
+		}
+		if err == nil && o.OnTrial != nil {
+			o.OnTrial(trial)
+		}
+		return trial, err
+	}
+	plan := experiment.Plan{Step: o.Granularity, First: o.Start, Most: o.Most}
+	if plan.First == 0 {
+		plan.First = result.Current
+	}
+	found, err := experiment.Search(plan, try)
+	result.Largest, result.Fails, result.Trials = found.Largest, found.Fails, found.Trials
+	if err == nil && o.Backward {
+		err = o.compareBackward(runner, result)
+	}
+	return fitError(err)
+}
+
+// compareBackward runs one batch that is known to fit without its backward pass.
+func (o *FitOptions) compareBackward(runner *fitRunner, result *FitResult) error {
+	whole, ok := result.smallest()
+	if !ok {
+		return nil
+	}
+	forward, err := runner.try(experiment.Ask{Batch: whole.Batch, Forward: true})
+	if err != nil {
+		return err
+	}
+	result.Backward = &BackwardCheck{Batch: whole.Batch, Forward: forward.Allocated, Both: whole.Allocated}
+	return nil
+}
+
+func fitError(err error) error {
+	var trial *experiment.TrialError
+	switch {
+	case errors.As(err, &trial):
+		return InputError("this is not a lack of memory: the step itself fails", "%w", err)
+	case errors.Is(err, experiment.ErrWorker):
+		return EnvironmentError("its last words are above", "%w", err)
+	}
+	return err
+}
+
+// check refuses what cannot be and resolves names before anything is started.
+func (o *FitOptions) check() (*FitResult, headroom, error) {
+	var room headroom
+	result := &FitResult{Version: 1, Label: mem.Measured, Granularity: max(o.Granularity, 1), Current: o.Current,
+		Trials: []experiment.Trial{}, Notes: []string{}}
+	if result.Current <= 0 {
+		result.Current = defaultCurrentBatch
+	}
+	if err := o.checkDevice(result); err != nil {
+		return nil, room, err
+	}
+	if err := o.checkModel(); err != nil {
+		return nil, room, err
+	}
+	room, err := parseHeadroom(o.Headroom)
+	if err != nil {
+		return nil, room, err
+	}
+	for name, n := range map[string]int{"--step": o.Granularity, "--start": o.Start, "--most": o.Most, "--current": o.Current, "--grad-accum": o.TargetBatch} {
+		if n < 0 {
+			return nil, room, UsageError("", "%s %d: a batch cannot be negative", name, n)
+		}
+	}
+	return result, room, nil
+}
+
+func (o *FitOptions) checkDevice(result *FitResult) error {
+	if o.Device == "" {
+		o.Device = "cuda"
+		if o.GPU != "" {
+			o.Device = "imaginary"
+		}
+	}
+	switch o.Device {
+	case "imaginary":
+		if o.GPU == "" {
+			return UsageError("as in --gpu a10; hightide gpus lists them", "an imaginary device needs a GPU's name")
+		}
+		result.Label = mem.Imagined
+	case "cuda", "cpu":
+		if o.GPU != "" {
+			return UsageError("leave --gpu out to use this machine's, or --device out to imagine it",
+				"--gpu %s with --device %s", o.GPU, o.Device)
+		}
+	case "mps":
+		return EnvironmentError("use --device cpu, or --gpu NAME to imagine a GPU", "mps is Apple's, and this build of hightide is for Linux")
+	default:
+		return UsageError("imaginary, cuda or cpu", "no device %q", o.Device)
+	}
+	result.Device = o.Device
+	if o.GPU != "" {
+		catalogue, err := Catalogue(o.Catalogue...)
+		if err != nil {
+			return err
+		}
+		if result.GPU, err = FindGPU(catalogue, o.GPU); err != nil {
+			return err
+		}
+	}
+	if o.Memory != "" {
+		bytes, err := gpus.ParseSize(o.Memory)
+		if err != nil || bytes <= 0 {
+			return UsageError("as in --memory 24GiB", "--memory %s is no size", o.Memory)
+		}
+		if result.GPU != nil {
+			gpu := *result.GPU
+			gpu.Total = bytes
+			result.GPU = &gpu
+		}
+		o.Model.Limit = mem.Some(int64(bytes))
+	}
+	return nil
+}
+
+var fitChoices = []struct {
+	flag  string
+	value func(*FitModel) string
+	known []string
+}{
+	{"--dtype", func(m *FitModel) string { return m.DType }, []string{"fp32", "tf32", "bf16", "fp16"}},
+	{"--amp", func(m *FitModel) string { return m.AMP }, []string{"", "bf16", "fp16"}},
+	{"--optimizer", func(m *FitModel) string { return m.Optimizer }, []string{"none", "sgd", "adam", "adamw", "adafactor"}},
+}
+
+func (o *FitOptions) checkModel() error {
+	if len(o.Command) > 0 {
+		if o.Model.Model != "" {
+			return UsageError("one or the other", "both --model and a command")
+		}
+		if !slices.ContainsFunc(o.Command, func(word string) bool { return strings.Contains(word, batchPlace) }) {
+			return UsageError("as in hightide fit --gpu a10 -- python train.py --batch-size {batch}",
+				"the command has no %s, where the batch size goes", batchPlace)
+		}
+		return nil
+	}
+	if o.Model.Model == "" {
+		return UsageError("as in hightide fit --gpu a10 --model bert, or -- python train.py --batch-size {batch}",
+			"nothing to fit: name a model or a command")
+	}
+	m := &o.Model
+	for _, choice := range fitChoices {
+		if !slices.Contains(choice.known, choice.value(m)) {
+			known := slices.DeleteFunc(slices.Clone(choice.known), func(s string) bool { return s == "" })
+			return UsageError(strings.Join(known, ", "), "%s %s", choice.flag, choice.value(m))
+		}
+	}
+	switch {
+	case m.SeqLen < 1 || m.ImageSize < 1:
+		return UsageError("", "a sequence length of %d and an image size of %d", m.SeqLen, m.ImageSize)
+	case m.Inference && (m.Optimizer != "none" || m.Train):
+		return UsageError("leave --inference or the other out", "--inference trains nothing: it has no optimizer and no training mode")
+	}
+	return nil
+}
+
+const batchPlace = "{batch}"
+
+// headroom is what to leave free of the device.
+type headroom struct {
+	percent float64
+	bytes   mem.Bytes
+}
+
+func parseHeadroom(text string) (headroom, error) {
+	if text == "" {
+		return headroom{}, nil
+	}
+	bad := UsageError("as in --headroom 5% or --headroom 1GiB", "--headroom %s", text)
+	if number, ok := strings.CutSuffix(text, "%"); ok {
+		percent, err := strconv.ParseFloat(number, 64)
+		if err != nil || percent < 0 || percent >= 100 {
+			return headroom{}, bad
+		}
+		return headroom{percent: percent}, nil
+	}
+	bytes, err := gpus.ParseSize(text)
+	if err != nil || bytes < 0 {
+		return headroom{}, bad
+	}
+	return headroom{bytes: bytes}, nil
+}
+
+// apply turns a trial that ran but left too little into one that failed.
+func (h headroom) apply(t *experiment.Trial, total mem.Bytes) {
+	used, ok := t.Used.Get()
+	wanted := max(h.bytes, mem.Bytes(h.percent/100*float64(total)))
+	if !ok || total <= 0 || wanted <= 0 {
+		return
+	}
+	if free := total - mem.Bytes(used); free < wanted {
+		t.OK = false
+		t.Problem = fmt.Sprintf("it ran, but left %v free of the %v asked for", free, wanted)
+	}
+}
+
+// FitServe plans for a program that runs the trials itself: it asks on out, and reads answers on in.
+func FitServe(o FitOptions, in io.Reader, out io.Writer, imagined bool) (*FitResult, error) {
+	room, err := parseHeadroom(o.Headroom)
+	if err != nil {
+		return nil, err
+	}
+	worker, err := experiment.NewWorker(out, in)
+	if err != nil {
+		return nil, InputError("hightide.fit of the Python package speaks with it", "%w", err)
+	}
+	result := &FitResult{Version: 1, Label: mem.Measured, Granularity: max(o.Granularity, 1), Current: defaultCurrentBatch,
+		Device: worker.Ready.Device, Worker: worker.Ready, Trials: []experiment.Trial{}, Notes: []string{}}
+	if imagined {
+		result.Label = mem.Imagined
+	}
+	runner := &fitRunner{try: func(ask experiment.Ask) (experiment.Trial, error) { return worker.Try(ask, result.Label) }}
+	err = o.search(runner, result, room)
+	result.conclude(&o)
+	return result, err
+}
+
+// total is the device's memory, as far as it is known.
+func (r *FitResult) total() mem.Bytes {
+	if r.GPU != nil {
+		return r.GPU.Total
+	}
+	for _, t := range r.Trials {
+		if t.Total.Known() {
+			return mem.Bytes(t.Total.Or(0))
+		}
+	}
+	return 0
+}

@@ -1,0 +1,325 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hightide/internal/analyze"
+	"hightide/internal/experiment"
+	"hightide/internal/gpus"
+	"hightide/internal/mem"
+)
+
+// FitResult is what `fit --json` prints; docs/formats/json.md documents it.
+type FitResult struct {
+	Version     int                `json:"version"`
+	Label       mem.Label          `json:"label"`
+	Device      string             `json:"device"`
+	GPU         *gpus.GPU          `json:"gpu_facts,omitempty"`
+	Slug        string             `json:"gpu,omitempty"`
+	Total       mem.Optional       `json:"total_bytes,omitzero"`
+	Worker      experiment.Ready   `json:"model"`
+	Command     []string           `json:"command,omitempty"`
+	Granularity int                `json:"granularity"`
+	Largest     int                `json:"largest_batch"`      // 0: not even the smallest fits
+	Fails       int                `json:"fails_at,omitempty"` // absent: nothing was seen to fail
+	Trials      []experiment.Trial `json:"trials"`
+	Current     int                `json:"current_batch"`
+	Unused      mem.Optional       `json:"unused_at_current_bytes,omitzero"`
+	UnusedLabel mem.Label          `json:"unused_at_current_label,omitempty"`
+	Plan        *Accumulation      `json:"accumulation,omitempty"`
+	Backward    *BackwardCheck     `json:"validate_backward,omitempty"`
+	Cost        *FitCost           `json:"cost,omitempty"`
+	Throughput  []Throughput       `json:"throughput,omitempty"` // measured devices only
+	Knee        int                `json:"knee_batch,omitempty"` // beyond it a larger batch gains little speed
+	MemoryMark  *MemoryMark        `json:"memorymark,omitempty"`
+	Duration    int64              `json:"duration_ns"`
+	Notes       []string           `json:"notes"`
+}
+
+// Accumulation is how to reach a batch that does not fit at once.
+type Accumulation struct {
+	Target int `json:"target_batch"`
+	Micro  int `json:"micro_batch"`
+	Steps  int `json:"accumulation_steps"`
+	Batch  int `json:"effective_batch"` // at least the target, where it does not divide evenly
+}
+
+// BackwardCheck compares a forward pass with one that is followed by its backward pass.
+type BackwardCheck struct {
+	Batch   int          `json:"batch"`
+	Forward mem.Optional `json:"forward_peak_allocated_bytes,omitzero"`
+	Both    mem.Optional `json:"peak_allocated_bytes,omitzero"`
+}
+
+// FitCost is what the GPU costs while it is rented.
+type FitCost struct {
+	PerHour float64 `json:"usd_per_hour"`
+	PerYear float64 `json:"usd_per_year"` // of continuous use
+	PerRun  float64 `json:"usd_per_million_samples,omitempty"`
+	Source  string  `json:"source"`
+}
+
+// Throughput of one batch size.
+type Throughput struct {
+	Batch     int     `json:"batch"`
+	PerSecond float64 `json:"samples_per_s"`
+}
+
+// MemoryMark holds the fields of MemoryMark's API, of the same meaning. What it computes from batch
+// sizes alone and calls speed-up is here only where time was measured.
+type MemoryMark struct {
+	Model          string           `json:"model_name"`
+	Device         string           `json:"device"`
+	TotalGB        float64          `json:"gpu_total_gb"`
+	OptimalBatch   int              `json:"optimal_batch_size"`
+	OptimalGB      float64          `json:"optimal_memory_gb"`
+	CurrentBatch   int              `json:"current_batch_size"`
+	CurrentGB      float64          `json:"current_memory_gb"`
+	WasteGB        float64          `json:"waste_gb"`
+	WastePercent   float64          `json:"waste_percent"`
+	Speedup        *float64         `json:"speedup"`
+	SavingsPerYear *float64         `json:"cost_savings_annual"`
+	Results        []MemoryMarkSize `json:"results"`
+}
+
+// MemoryMarkSize is one of its trials.
+type MemoryMarkSize struct {
+	Batch   int      `json:"batch_size"`
+	GB      *float64 `json:"memory_gb"`
+	Success bool     `json:"success"`
+}
+
+const hoursPerYear = 365 * 24
+
+// memoryMarkHours are the GPU hours of MemoryMark's year: its published savings at 0.60 USD an hour
+// are 120 USD times the share of time saved.
+const memoryMarkHours = 200
+
+// conclude computes what follows from the trials.
+func (r *FitResult) conclude(o *FitOptions) {
+	r.Command = o.Command
+	if r.GPU != nil {
+		r.Slug = r.GPU.Slug
+	}
+	if total := r.total(); total > 0 {
+		r.Total = mem.Some(int64(total))
+	}
+	if used, label, ok := r.usedAt(r.Current); ok && r.Total.Known() {
+		r.Unused, r.UnusedLabel = mem.Some(max(0, r.Total.Or(0)-used)), label
+	}
+	if o.TargetBatch > 0 && r.Largest > 0 {
+		steps := (o.TargetBatch + r.Largest - 1) / r.Largest
+		micro := (o.TargetBatch + steps - 1) / steps
+		micro += (r.Granularity - micro%r.Granularity) % r.Granularity
+		r.Plan = &Accumulation{Target: o.TargetBatch, Micro: micro, Steps: steps, Batch: micro * steps}
+	}
+	r.throughput()
+	r.cost(o.Price)
+	r.MemoryMark = r.memoryMark()
+}
+
+// fitting are the trials that ran, by batch.
+func (r *FitResult) fitting() []experiment.Trial {
+	var all []experiment.Trial
+	for _, t := range r.Trials {
+		if t.OK {
+			all = append(all, t)
+		}
+	}
+	slices.SortFunc(all, func(a, b experiment.Trial) int { return cmp.Compare(a.Batch, b.Batch) })
+	return all
+}
+
+func (r *FitResult) smallest() (experiment.Trial, bool) {
+	all := r.fitting()
+	if len(all) == 0 {
+		return experiment.Trial{}, false
+	}
+	return all[0], true
+}
+
+func (r *FitResult) best() (experiment.Trial, bool) {
+	all := r.fitting()
+	if len(all) == 0 {
+		return experiment.Trial{}, false
+	}
+	return all[len(all)-1], true
+}
+
+// usedAt is the device memory in use at a batch: as it was run, else on the line between the trials
+// around it.
+func (r *FitResult) usedAt(batch int) (int64, mem.Label, bool) {
+	return r.between(batch, func(t experiment.Trial) mem.Optional { return t.Used })
+}
+
+func (r *FitResult) between(batch int, of func(experiment.Trial) mem.Optional) (int64, mem.Label, bool) {
+	all := slices.DeleteFunc(r.fitting(), func(t experiment.Trial) bool { return !of(t).Known() })
+	i := slices.IndexFunc(all, func(t experiment.Trial) bool { return t.Batch >= batch })
+	switch {
+	case i >= 0 && all[i].Batch == batch:
+		return of(all[i]).Or(0), all[i].Label, true
+	case i < 0 || len(all) < 2:
+		return 0, "", false
+	case i == 0:
+		i = 1
+	}
+	a, b := all[i-1], all[i]
+	rise := (of(b).Or(0) - of(a).Or(0)) * int64(batch-a.Batch) / int64(b.Batch-a.Batch)
+	return max(0, of(a).Or(0)+rise), mem.Estimated, true
+}
+
+// throughput fills what measured times say; the knee is the smallest batch within 5 % of the fastest.
+func (r *FitResult) throughput() {
+	best := 0.0
+	for _, t := range r.fitting() {
+		if ns, ok := t.StepTime.Get(); ok && ns > 0 {
+			rate := float64(t.Batch) * 1e9 / float64(ns)
+			r.Throughput = append(r.Throughput, Throughput{t.Batch, rate})
+			best = max(best, rate)
+		}
+	}
+	for _, t := range r.Throughput {
+		if t.PerSecond >= 0.95*best {
+			r.Knee = t.Batch
+			return
+		}
+	}
+}
+
+func (r *FitResult) rate(batch int) (float64, bool) {
+	i := slices.IndexFunc(r.Throughput, func(t Throughput) bool { return t.Batch == batch })
+	if i < 0 {
+		return 0, false
+	}
+	return r.Throughput[i].PerSecond, true
+}
+
+func (r *FitResult) cost(price float64) {
+	c := &FitCost{PerHour: price, Source: "--price"}
+	if price == 0 && r.GPU != nil {
+		c.PerHour, c.Source = r.GPU.Price, strings.TrimSpace(r.GPU.PriceSource+" "+r.GPU.PriceDate)
+	}
+	if c.PerHour <= 0 {
+		return
+	}
+	c.PerYear = c.PerHour * hoursPerYear
+	if rate, ok := r.rate(r.Largest); ok {
+		c.PerRun = c.PerHour / 3600 * 1e6 / rate
+	}
+	r.Cost = c
+}
+
+const gibibyte = 1 << 30 // MemoryMark's "GB"
+
+func gigabytes(bytes int64) float64 { return float64((bytes*100+gibibyte/2)/gibibyte) / 100 }
+
+func (r *FitResult) memoryMark() *MemoryMark {
+	best, ok := r.best()
+	total, known := r.Total.Get()
+	if !ok || !known || !best.Allocated.Known() {
+		return nil
+	}
+	m := &MemoryMark{
+		Model: r.Worker.Model, Device: r.Device, TotalGB: gigabytes(total), OptimalBatch: best.Batch, OptimalGB: gigabytes(best.Allocated.Or(0)),
+		CurrentBatch: r.Current, WasteGB: gigabytes(total - best.Allocated.Or(0)), Results: []MemoryMarkSize{},
+		WastePercent: float64(int64(1000*float64(total-best.Allocated.Or(0))/float64(total)+0.5)) / 10,
+	}
+	if m.Device == "imaginary" {
+		m.Device = "cuda"
+	}
+	if current, _, ok := r.between(r.Current, func(t experiment.Trial) mem.Optional { return t.Allocated }); ok {
+		m.CurrentGB = gigabytes(current)
+	}
+	now, ok1 := r.rate(r.Current)
+	then, ok2 := r.rate(best.Batch)
+	if ok1 && ok2 {
+		speedup := then / now
+		m.Speedup = &speedup
+		if r.Cost != nil {
+			saved := r.Cost.PerHour * memoryMarkHours * (1 - 1/speedup)
+			m.SavingsPerYear = &saved
+		}
+	}
+	sorted := slices.SortedFunc(slices.Values(r.Trials), func(a, b experiment.Trial) int { return cmp.Compare(a.Batch, b.Batch) })
+	for _, t := range sorted {
+		size := MemoryMarkSize{Batch: t.Batch, Success: t.OK}
+		if bytes, ok := t.Allocated.Get(); ok && t.OK {
+			gb := gigabytes(bytes)
+			size.GB = &gb
+		}
+		m.Results = append(m.Results, size)
+	}
+	return m
+}
+
+// Table lists the trials by batch, with a bar of what each takes of the device.
+func (r *FitResult) Table() *analyze.Table {
+	bytes := func(name, title string) analyze.Column {
+		return analyze.Column{Name: name, Title: title, Unit: mem.UnitBytes, Label: r.Label}
+	}
+	t := &analyze.Table{Name: "fit", Title: "Memory against batch",
+		Columns: []analyze.Column{{Name: "batch", Title: "Batch", Unit: mem.UnitCount}, bytes("allocated", "Peak allocated"),
+			bytes("reserved", "Peak reserved"), bytes("used", "Device used")}}
+	timed := len(r.Throughput) > 0
+	if timed {
+		t.Columns = append(t.Columns, analyze.Column{Name: "rate", Title: "Samples/s", Unit: mem.UnitCount, Label: mem.Measured})
+	}
+	t.Columns = append(t.Columns, analyze.Column{Name: "picture", Title: "of the device"})
+	sorted := slices.SortedFunc(slices.Values(r.Trials), func(a, b experiment.Trial) int { return cmp.Compare(a.Batch, b.Batch) })
+	for _, trial := range sorted {
+		row := []analyze.Cell{int64(trial.Batch), optionalCell(trial.Allocated), optionalCell(trial.Reserved), optionalCell(trial.Used)}
+		if timed {
+			rate, ok := r.rate(trial.Batch)
+			cell := analyze.Cell(nil)
+			if ok {
+				cell = int64(rate + 0.5)
+			}
+			row = append(row, cell)
+		}
+		t.Rows = append(t.Rows, append(row, r.picture(trial)))
+	}
+	return t
+}
+
+func optionalCell(o mem.Optional) analyze.Cell {
+	if v, ok := o.Get(); ok {
+		return v
+	}
+	return nil
+}
+
+const pictureWidth = 24
+
+// picture is a bar of the device's memory with the share in use filled.
+func (r *FitResult) picture(t experiment.Trial) string {
+	if !t.OK {
+		return "✗ " + firstWords(t.Problem)
+	}
+	total, ok := r.Total.Get()
+	used, known := t.Used.Get()
+	if !ok || !known || total <= 0 {
+		return "✓"
+	}
+	eighths := int(min(used, total) * pictureWidth * 8 / total)
+	bar := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		bar += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	bar += strings.Repeat("·", pictureWidth-len([]rune(bar)))
+	return fmt.Sprintf("%s %3d %%", bar, (used*100+total/2)/total)
+}
+
+// firstWords leaves out what PyTorch adds to every such message.
+func firstWords(problem string) string {
+	problem = strings.TrimPrefix(problem, "CUDA ")
+	if i := strings.Index(problem, ". "); i > 0 {
+		if j := strings.Index(problem[i+2:], ". "); j > 0 && strings.Contains(problem[:i], "out of memory") {
+			return problem[:i+2+j]
+		}
+		return problem[:i]
+	}
+	return problem
+}

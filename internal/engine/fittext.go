@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"hightide/internal/analyze"
+	"hightide/internal/mem"
+)
+
+// Text is the result for a terminal: the answer, the table of trials with its picture, and what
+// follows from them.
+func (r *FitResult) Text(o analyze.TextOptions) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("%s", r.answer())
+	b.WriteString(r.Table().Text(o))
+	line("")
+	for _, text := range r.remarks() {
+		line("  %s", text)
+	}
+	return b.String()
+}
+
+// answer is the result in one sentence.
+func (r *FitResult) answer() string {
+	where := "this machine's GPU"
+	switch {
+	case r.GPU != nil:
+		where = fmt.Sprintf("an imaginary %s (%v)", r.GPU.Name, r.GPU.Total)
+	case r.Device == "cpu":
+		where = "this machine's CPU"
+	case r.Worker.Device != "":
+		where = r.Worker.Device
+	}
+	if r.Largest == 0 {
+		return fmt.Sprintf("Not even a batch of %d fits on %s (%s).", max(r.Fails, r.Granularity), where, r.Label)
+	}
+	answer := fmt.Sprintf("The largest batch that fits on %s is %s", where, analyze.Count(int64(r.Largest)))
+	if r.Fails == 0 {
+		return answer + fmt.Sprintf(", the most that was tried; nothing failed (%s).", r.Label)
+	}
+	return answer + fmt.Sprintf("; %s does not (%s).", analyze.Count(int64(r.Fails)), r.Label)
+}
+
+// remarks are what people would work out next.
+func (r *FitResult) remarks() []string {
+	var all []string
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if unused, ok := r.Unused.Get(); ok && r.Largest > 0 {
+		total := r.Total.Or(1)
+		add("A batch of %d leaves %v (%d %%) of the device unused (%s).", r.Current, mem.Bytes(unused), unused*100/total, r.UnusedLabel)
+	}
+	if p := r.Plan; p != nil {
+		add("For a batch of %d: %d samples at a time, %d accumulation steps (%d in all).", p.Target, p.Micro, p.Steps, p.Batch)
+	}
+	if c := r.Backward; c != nil {
+		forward, ok1 := c.Forward.Get()
+		both, ok2 := c.Both.Get()
+		if ok1 && ok2 && forward > 0 {
+			add("At batch %d a forward pass alone peaks at %v, with its backward pass at %v: %.2f times (%s).",
+				c.Batch, mem.Bytes(forward), mem.Bytes(both), float64(both)/float64(forward), r.Label)
+		}
+	}
+	if r.Knee > 0 && len(r.Throughput) > 1 {
+		add("Beyond a batch of %d the throughput rises by less than 5 %% (measured).", r.Knee)
+	}
+	if m := r.MemoryMark; m != nil && m.Speedup != nil {
+		add("%.2f times the samples per second of batch %d (measured).", *m.Speedup, r.Current)
+	}
+	if c := r.Cost; c != nil {
+		text := fmt.Sprintf("%.2f USD an hour, %.0f a year of continuous use (%s)", c.PerHour, c.PerYear, c.Source)
+		if c.PerRun > 0 {
+			text += fmt.Sprintf("; %.3f per million samples at this batch", c.PerRun)
+		}
+		add("%s.", text)
+	}
+	if r.Label == mem.Imagined {
+		add("Memory is the framework's own on an imaginary device; time is not measured there, so no speed-up is stated.")
+	}
+	if v := r.Worker.Versions["torch"]; v != "" {
+		add("%d trials in %s; torch %s of %s.", len(r.Trials), analyze.Duration(r.Duration), v, r.Worker.Python)
+	}
+	return append(all, r.Notes...)
+}
