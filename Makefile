@@ -1,9 +1,9 @@
 # hightide. Start with 'make demo'; 'make help' lists the rest. A new machine needs Go, Python 3.11
 # to 3.13 with its venv module, Node.js 20+, gcc and git; scripts/setup gets everything else, once.
 #
-#     heap/ (C) ─┐
-#     web/ (TS) ─┼─ embedded ─▶ bin/hightide (static) ─▶ dist/hightide-*.whl
-#     agent/ (Py)┘
+#     heap/, device/ (C) ─┐
+#     web/ (TS) ─────────┼─ embedded ─▶ bin/hightide (static) ─▶ dist/hightide-*.whl
+#     agent/ (Python) ───┘
 .DEFAULT_GOAL := build
 SHELL := /bin/bash
 CACHE := $(or $(HIGHTIDE_CACHE),$(HOME)/.cache/hightide)
@@ -16,7 +16,7 @@ WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: heap web binary ## build bin/hightide, with the heap sampler, the agent and the report inside
+build: heap device web binary ## build bin/hightide, with the heap sampler, the imaginary GPU, the agent and the report inside
 
 demo: ## set up, build, record a real PyTorch training that leaks, and imagine one on every GPU
 	@scripts/setup torch node
@@ -51,6 +51,9 @@ heap: ## build the C parts alone: the heap sampler, the NVML helper
 	@$(MAKE) --no-print-directory -C heap
 	@$(MAKE) --no-print-directory -C internal/sampler/nvml
 
+device: ## build the imaginary GPU alone
+	@$(MAKE) --no-print-directory -C device
+
 web: build/web.stamp ## build the web assets alone
 
 build/web.stamp: $(WEB_SOURCES)
@@ -66,8 +69,9 @@ binary:
 
 clean: ## remove what was built here; the environments in ~/.cache/hightide stay
 	@$(MAKE) --no-print-directory -C heap clean
+	@$(MAKE) --no-print-directory -C device clean
 	@$(MAKE) --no-print-directory -C internal/sampler/nvml clean
 	rm -rf bin dist build web/node_modules bench/results
 	find web/dist -mindepth 1 -not -name PLACEHOLDER -delete
 
-.PHONY: help build demo test lint bench wheel heap web binary clean
+.PHONY: help build demo test lint bench wheel heap device web binary clean
