@@ -7,12 +7,14 @@ each step's end ─▶ owners are looked at ─▶ are all ranks steady? ─▶ 
 from __future__ import annotations
 
 import os
+import sys
 from time import monotonic_ns, time_ns
 from typing import Any, Dict, List, Tuple
 
 from .. import control
 from ..agent import Agent
-from ..tracker import NONE, STEP
+from ..places import caller
+from ..tracker import BACKWARD, NONE, STEP
 from . import breakdown
 from .breakdown import PHASES
 from .coverage import Coverage
@@ -57,6 +59,7 @@ class Steady:
         self.cuda = parts.cuda
         self.peaks: Dict[int, Peak] = {}
         self.edges: List[Tuple[int, int, int]] = [(time_ns() // 1000, NONE, 0)]  # (us, phase from then on, step)
+        self.lines: Dict[int, Tuple[str, int, str]] = {}  # where phases were entered last
         self.live = False
         self._ended = False
         self._done = 0
@@ -83,8 +86,11 @@ class Steady:
         try:
             device = self.parts.torch._C._cuda_getDevice()
             stats = self._look(device, self.edges[-1][1])
+            inner = self._inner()
+            if inner == BACKWARD and inner != self.edges[-1][1]:  # its threads run no line of the script
+                self.lines[BACKWARD] = caller(sys._getframe(1))
             if len(self.edges) < MAX_EDGES:
-                self.edges.append((time_ns() // 1000, self._inner(), self.tracker.steps))
+                self.edges.append((time_ns() // 1000, inner, self.tracker.steps))
             return stats["allocated_bytes"]["all"]["current"], stats["reserved_bytes"]["all"]["current"]
         except Exception as error:
             self.agent.log("could not look at the peak", error)
@@ -131,9 +137,16 @@ class Steady:
             self.cuda.at_exit = False
             if snapshot is not None:
                 for record in breakdown.at_peak(snapshot, self.cuda.owners, list(self.peaks.values()), self.edges):
+                    self._line(record)
                     self.agent.record(record)
         except Exception as error:
             self.agent.log("could not report the peak", error)
+
+    def _line(self, record: Dict[str, Any]) -> None:
+        """Where the history has no line for the peak: that of the phase it fell into."""
+        line = self.lines.get(PHASES.index(record.get("phase", "")))
+        if line is not None and "file" not in record:
+            record["file"], record["line"], record["function"] = line
 
     def _inner(self) -> int:
         stack = self.tracker.stack

@@ -1,0 +1,190 @@
+"""The imagined process without a device: what is made up, redirected and agreed on."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import SOURCE
+from hightide_agent.imagine import breakdown
+
+pytest.importorskip("torch", reason="needs torch: scripts/setup puts one in place")
+MIB = 1 << 20
+IMAGINE = {"HIGHTIDE_IMAGINE": "1", "HIGHTIDE_IMAGINE_STEPS": "0"}
+
+
+def test_writes_go_to_the_sandbox_and_are_seen(observe: Any, tmp_path: Path) -> None:
+    (tmp_path / "keep.txt").write_text("below ")
+    result = observe(
+        """
+        import glob, io, os, pathlib, shutil
+        os.makedirs("out/deep", exist_ok=True)
+        with open("out/deep/a.txt", "w") as f: f.write("hi")
+        assert open("out/deep/a.txt").read() == "hi" and os.listdir("out") == ["deep"]
+        with open("keep.txt", "a") as f: f.write("above")
+        assert pathlib.Path("keep.txt").read_text() == "below above"
+        os.replace("out/deep/a.txt", "out/b.txt")
+        assert [p.name for p in os.scandir("out")] == ["b.txt", "deep"] and glob.glob("out/*.txt") == ["out/b.txt"]
+        shutil.copy("out/b.txt", "c.txt")
+        shutil.rmtree("out")
+        os.remove("keep.txt")
+        assert not os.path.exists("out") and not os.path.exists("keep.txt") and "keep.txt" not in os.listdir(".")
+        try: open("nothere/x", "w")
+        except FileNotFoundError: pass
+        else: raise AssertionError
+        """,
+        env={**IMAGINE, "HIGHTIDE_IMAGINE_SANDBOX": str(tmp_path / "box")},
+    )
+    assert (tmp_path / "keep.txt").read_text() == "below " and not (tmp_path / "c.txt").exists()
+    assert (tmp_path / "box").joinpath(*tmp_path.parts[1:], "c.txt").read_text() == "hi"
+    told = {Path(r["path"]).name for r in result.main.all("redirected")}
+    assert {"out", "deep", "a.txt", "keep.txt", "b.txt", "c.txt"} <= told
+
+
+def test_without_a_sandbox_written_files_are_listed(observe: Any, tmp_path: Path) -> None:
+    result = observe("open('mine.txt', 'w').write('x'); open('script.py').read()", env=IMAGINE)
+    assert [Path(r["path"]).name for r in result.main.all("written")] == ["mine.txt"]
+
+
+def test_models_built_on_the_host_take_no_memory(observe: Any) -> None:
+    result = observe(
+        """
+        import torch
+        def resident(): return int(open("/proc/self/statm").read().split()[1]) * 4096
+        before = resident()
+        model = torch.nn.Sequential(*[torch.nn.Linear(8192, 8192) for _ in range(4)], torch.nn.Embedding(50000, 1024))
+        model[0].weight.data.normal_(0, 0.02)
+        torch.nn.init.trunc_normal_(model[1].weight)
+        data = torch.randn(1024, 1024)
+        assert data.abs().max() > 1 and torch.nn.Linear(4, 4).weight.abs().max() > 0, "data and small weights are made"
+        print(resident() - before)
+        """,
+        env=IMAGINE,
+    )
+    assert int(result.out) < 40 * MIB, "1.2 GiB of weights"
+
+
+def test_weights_that_are_not_here(observe: Any, tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="needs transformers")
+    result = observe(
+        """
+        import torch, torchvision, transformers
+        config = transformers.LlamaConfig(hidden_size=2048, num_hidden_layers=8, vocab_size=64000, dtype="bfloat16")
+        config.save_pretrained("llama")
+        def resident(): return int(open("/proc/self/statm").read().split()[1]) * 4096
+        before = resident()
+        model = transformers.AutoModelForCausalLM.from_pretrained("llama")
+        shapes = {n: p.shape for n, p in transformers.LlamaForCausalLM(config).named_parameters()}
+        assert {n: p.shape for n, p in model.named_parameters()} == shapes and model.dtype == torch.bfloat16
+        assert type(transformers.AutoModel.from_pretrained("bert")).__name__ == "BertModel"
+        made = torch.load("nowhere.pt")
+        model.load_state_dict(made["model"])
+        assert int(made["epoch"]) == 0
+        torchvision.models.resnet18(weights="DEFAULT")
+        from safetensors.torch import load_file
+        print(load_file("short.safetensors")["w"].shape, resident() - before)
+        try: transformers.AutoModel.from_pretrained("./no-such-model")
+        except OSError as error: assert "config.json" in str(error)
+        """.replace("import torch,", short_file() + "import torch,"),
+        env={**IMAGINE, "HIGHTIDE_IMAGINE_FAKE_WEIGHTS": "1", "HF_HUB_OFFLINE": "1"},
+    )
+    shape, _, taken = result.out.rpartition(" ")
+    assert shape == "torch.Size([1024, 1024])" and int(taken) < 600 * MIB, "1.5 GiB of weights, and imports"
+    fakes = {(f["what"], Path(f["name"]).name) for f in result.main.all("fake")}
+    assert {("from_pretrained", "llama"), ("from_pretrained", "bert"), ("torch.load", "nowhere.pt"),
+            ("safetensors", "short.safetensors")} <= fakes  # fmt: skip
+    assert all(f["file"].endswith("script.py") and f["line"] for f in result.main.all("fake"))
+    assert not list(tmp_path.glob("channels*/weights-*")), "gone at the end"
+
+
+def short_file() -> str:
+    header = b'{"w":{"dtype":"F32","shape":[1024,1024],"data_offsets":[0,4194304]}}'
+    data = struct.pack("<Q", len(header)) + header
+    return "open('short.safetensors', 'wb').write(%r)\n        " % data
+
+
+def test_ranks_end_at_the_same_step(tmp_path: Path) -> None:
+    script = """if 1:
+        import sys, types, random, time
+        sys.path.insert(0, sys.argv[1])
+        from hightide_agent.imagine.together import Together
+        rank = int(sys.argv[2])
+        agent = types.SimpleNamespace(folder=sys.argv[3], log=print)
+        dist = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True,
+                                     get_rank=lambda: rank, get_world_size=lambda: 4)
+        together = Together(agent, types.SimpleNamespace(distributed=dist))
+        for step in range(1, 30):
+            time.sleep(random.random() * 0.01)
+            if together.all_of_us(step, step >= (3, 7, 12, 5)[rank]):
+                break
+        print(step)
+    """
+    ranks = [
+        subprocess.Popen([sys.executable, "-c", script, str(SOURCE), str(rank), str(tmp_path)], stdout=subprocess.PIPE)
+        for rank in range(4)
+    ]
+    assert [int(r.communicate(timeout=60)[0]) for r in ranks] == [12] * 4
+
+
+class Seen:
+    """Owners as the breakdown reads them."""
+
+    times = [50, 150]
+    seen = {
+        ("cuda:0", 0x1000, 1000, "parameters", "w"): [0, 1],
+        ("cuda:0", 0x2000, 512, "gradients", "w"): [1],
+    }
+
+
+def test_the_peak_is_broken_down() -> None:
+    def event(action: str, address: int, size: int, us: int) -> Any:
+        frames = [{"filename": "/home/me/train.py", "line": us, "name": "main"}]
+        return {"action": action, "addr": address, "size": size, "time_us": us, "frames": frames}
+
+    events = [
+        event("alloc", 0x1000, 1000, 10),  # rounded to 1024
+        event("alloc", 0x2000, 2048, 20), event("free_requested", 0x2000, 2048, 30),  # before the gradient came there
+        event("alloc", 0x3000, 2048, 110),  # in forward
+        event("alloc", 0x2000, 512, 120), event("alloc", 0x4000, 600, 130),  # in backward: the peak
+        event("free_requested", 0x4000, 600, 135), event("free_requested", 0x3000, 2048, 140),
+    ]  # fmt: skip
+    snapshot = {
+        "device_traces": [events],
+        "segments": [{"address": 0x1000, "device": 0, "blocks": [
+            {"address": 0x1000, "size": 1024, "state": "active_allocated"},
+            {"address": 0x2000, "size": 512, "state": "active_allocated"}]}],
+    }  # fmt: skip
+
+    class Peak:
+        device, allocated, reserved = 0, 4608 + 32, 8192
+
+    edges = [(0, 0, 0), (100, 3, 1), (115, 4, 1), (145, 5, 1)]
+    (record,) = breakdown.at_peak(snapshot, Seen, [Peak], edges)
+    want = {"parameters": 1024, "gradients": 512, "activations": 2048, "temporaries": 1024, "line": 130}
+    assert record["phase"] == "backward"
+    assert {k: record.get(k) for k in want} == want and record["other"] == 32
+
+
+@pytest.mark.parametrize("policy", ["upper", "zero", "0.25", "nonsense"])
+def test_policies(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hightide_agent.imagine import sizes
+
+    monkeypatch.setenv("HIGHTIDE_IMAGINE_SIZES", policy)
+    expected = {"upper": 1.0, "zero": 0.0, "0.25": 0.25, "nonsense": 1.0}[policy]
+    assert sizes.policy() == ("upper" if policy == "nonsense" else policy, expected)
+
+
+def test_nothing_is_changed_where_nothing_is_imagined(observe: Any) -> None:
+    result = observe(
+        """
+        import builtins, io, os, sys, torch
+        assert "hightide_agent.imagine" not in sys.modules and os.open.__module__ in ("posix", "nt")
+        assert torch.nn.init.normal_.__module__ == "torch.nn.init" and not hasattr(torch.load, "__wrapped__")
+        """
+    )
+    assert not result.main.all("written")
