@@ -455,12 +455,12 @@ void *ht_driver_symbol(const char *name) {
 }
 HT_EXPORT int cuGetProcAddress(const char *name, void **entry, int version, uint64_t flags) {
     (void)version, (void)flags;
-    *entry = ht_driver_symbol(name);
+    *entry = in_real_library(__builtin_return_address(0)) ? NULL : ht_driver_symbol(name);
     return *entry ? CUDA_OK : CUDA_NOT_FOUND;
 }
 HT_EXPORT int cuGetProcAddress_v2(const char *name, void **entry, int version, uint64_t flags, int *status) {
     (void)version, (void)flags;
-    *entry = ht_driver_symbol(name);
+    *entry = in_real_library(__builtin_return_address(0)) ? NULL : ht_driver_symbol(name);
     if (status)
         *status = *entry ? 0 : 1;
     return *entry ? CUDA_OK : CUDA_NOT_FOUND;

@@ -124,6 +124,9 @@ func (s *search) next() int {
 	last := s.trials[len(s.trials)-1]
 	if s.stride == 0 {
 		if batch, ok := s.predict(); ok {
+			if far := furthest * s.fits; batch > far && far < s.failed {
+				return s.inside(far) // to predict again from there
+			}
 			s.stride, s.up = -1, false // the next one is the prediction
 			return s.inside(batch)
 		}
@@ -148,6 +151,10 @@ func (s *search) next() int {
 	}
 	return s.middle()
 }
+
+// furthest is how many times the largest batch that fits a line through small ones is followed: what
+// a process takes before its first sample weighs too much in them.
+const furthest = 16
 
 func (s *search) middle() int {
 	steps := (s.failed - s.fits) / s.step

@@ -111,15 +111,12 @@ def _in_a_fork(work: Any, batch: int, forward_only: bool) -> Dict[str, Any]:
     with os.fdopen(reading, encoding="utf-8") as pipe:
         text = pipe.read()
     _, status = os.waitpid(pid, 0)
+    failed: Dict[str, Any] = {"batch": batch, "ok": False}
     if os.WIFSIGNALED(status):
         signal = os.WTERMSIG(status)
         if signal == 9:
-            return {
-                "batch": batch,
-                "ok": False,
-                "problem": "killed (signal 9), as the kernel does when memory runs out",
-            }
-        return {"batch": batch, "ok": False, "error": f"the trial died of signal {signal}"}
+            return {**failed, "problem": "killed (signal 9), as the kernel does when memory runs out"}
+        return {**failed, "error": f"the trial died of signal {signal}"}
     if not text:
         return {**failed, "error": f"the trial ended with exit code {os.WEXITSTATUS(status)} and said nothing"}
     answer: Dict[str, Any] = json.loads(text)
