@@ -9,10 +9,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"hightide/internal/analyze"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
+
+	"golang.org/x/sys/unix"
 )
 
 // everyGPU judges every GPU of the catalogue. Kernels, workspaces and scratch depend on the compute
@@ -91,8 +94,14 @@ func (s *session) group(t trial, main *trialResult, group []gpus.GPU) []analyze.
 func (r *trialResult) noted() analyze.GPUVerdict {
 	v := r.GPUVerdict
 	switch {
-	case v.Verdict == analyze.VerdictFailed && r.said != "":
-		v.Note = shortened(r.said, 120)
+	case v.Verdict == analyze.VerdictFailed:
+		v.Note = fmt.Sprintf("exit code %d", r.outcome.ExitCode.Or(0))
+		if signal, ok := r.outcome.Signal.Get(); ok {
+			v.Note = "ended by " + unix.SignalName(syscall.Signal(signal))
+		}
+		if r.said != "" {
+			v.Note += ", last said: " + shortened(r.said, 120)
+		}
 	case v.Verdict == analyze.VerdictOOM:
 		if step, ok := r.FailedStep.Get(); ok {
 			v.Note = fmt.Sprintf("in step %d", step+1)
