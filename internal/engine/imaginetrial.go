@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"hightide/internal/analyze"
 	"hightide/internal/gpus"
@@ -142,7 +143,7 @@ func (s *session) recordOptions(t *trial, id, outDir, sandbox string) (*record.O
 	}
 	o := &record.Options{
 		ID: id, Name: s.o.Name, Tags: s.o.Tags, Version: Version, Verb: "imagine", Label: mem.Imagined, Command: command, Shown: s.o.Command, Env: withEnv(s.o.Env, t.env),
-		Channels: channels, OutDir: outDir, Interval: s.o.Interval, Duration: s.o.Duration, SnapshotOn: "oom,exit", KeepSnapshots: true, Settings: s.settings(t),
+		Channels: channels, OutDir: outDir, Interval: s.o.Interval, Duration: s.o.Duration, Grace: time.Minute, SnapshotOn: "oom,exit", KeepSnapshots: true, Settings: s.settings(t),
 	}
 	if n, err := strconv.ParseUint(s.o.Steps, 10, 64); err == nil {
 		o.Steps = n
