@@ -16,7 +16,8 @@ from ..tracker import BACKWARD, DATA, EVALUATION, FORWARD, NONE, OPTIMIZER, STEP
 
 ROUND = 512  # bytes: what the allocator rounds a block to
 TOLERANCE = 0.01  # of the peak: how far the replayed one may be from the allocator's own
-WORKSPACES = (8519680, 33554432, 8454144, 4194304, 1 << 20)  # cuBLAS's and cuBLASLt's, by compute capability
+WORKSPACES = (8519680, 33554432)  # cuBLAS's and cuBLASLt's, by compute capability: kept for good
+SLACK = 1 << 20  # bytes: what the allocator leaves at the end of a block rather than split it
 MAX_EVENTS = 2_000_000
 
 PHASES = ("", "step", "data", "forward", "backward", "optimizer", "evaluation", "checkpoint", "module", "user")
@@ -121,7 +122,11 @@ def _classify(
 
 def _unowned(size: int, born: Tuple[int, int], freed: int, peak: Tuple[int, int]) -> str:
     """What a block is that belongs to no model: by the phase it was allocated in."""
-    if not freed and size in WORKSPACES and born[0] in (FORWARD, BACKWARD, EVALUATION, STEP):
+    if (
+        not freed
+        and any(0 <= size - w <= SLACK for w in WORKSPACES)
+        and born[0] in (FORWARD, BACKWARD, EVALUATION, STEP)
+    ):
         return "workspaces"
     if born[0] in (FORWARD, EVALUATION):
         return "activations"

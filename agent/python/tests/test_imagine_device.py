@@ -1,0 +1,189 @@
+"""The imagined process with real torch on the imaginary device."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+
+from conftest import SOURCE, observed_environment
+
+LIBRARY = Path(os.environ.get("HIGHTIDE_TEST_DEVICE", str(SOURCE.parents[2] / "device" / "lib")))
+torch = pytest.importorskip("torch", reason="needs torch: scripts/setup puts one in place")
+pytestmark = [
+    pytest.mark.skipif(torch.version.cuda is None, reason="needs a CUDA build of torch; it needs no GPU"),
+    pytest.mark.skipif(not (LIBRARY / "libhightide_device.so").exists(), reason="device/lib is not built: make device"),
+]
+MIB = 1 << 20
+
+
+@pytest.fixture
+def imagine(observe: Any, tmp_path: Path) -> Any:
+    """imagine(script, gpus=1, **variables): observe on imaginary H100s."""
+
+    def run(script: str, gpus: int = 1, **variables: str) -> Any:
+        return observe(script, env={**device(tmp_path, gpus), "HIGHTIDE_IMAGINE_STEPS": "auto", **variables})
+
+    return run
+
+
+def device(folder: Path, gpus: int) -> Dict[str, str]:
+    books = folder / ("books%d" % len(list(folder.glob("books*"))))
+    spec = "count=%d;name=NVIDIA H100;slug=h100;memory=85029158912;context=500000000;cc=9.0;sms=132" % gpus
+    return {"HIGHTIDE_IMAGINE": "1", "HIGHTIDE_DEVICE_BOOKS": str(books), "HIGHTIDE_DEVICE_SPEC": spec,
+            "LD_PRELOAD": str(LIBRARY / "libhightide_device.so"), "LD_LIBRARY_PATH": str(LIBRARY)}  # fmt: skip
+
+
+TRAIN = """
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).cuda()
+adam = torch.optim.AdamW(net.parameters())
+for i in range(50):
+    net(torch.randn(256, 1024, device="cuda")).pow(2).mean().backward()
+    adam.step()
+    adam.zero_grad()
+print("never")
+"""
+
+
+def test_a_steady_training_ends_by_itself(imagine: Any) -> None:
+    result = imagine(TRAIN)
+    assert result.out == "" and result.code == 0
+    stop = result.main.one("stop")
+    assert stop["reason"] == "steady" and stop["step"] <= 5 and len(result.main.steps) == stop["step"]
+    peak, parts = result.main.all("peak")[-1], result.main.one("categories")
+    parameters = 2 * 1024 * 4096 * 4 + 5 * 1024 * 4
+    assert parts["allocated_bytes"] == peak["allocated_bytes"] and parts["reserved_bytes"] == peak["reserved_bytes"]
+    assert parts["parameters"] == pytest.approx(parameters, rel=0.001)
+    assert parts["optimizer"] == pytest.approx(2 * parameters, rel=0.001)
+    names = ("parameters", "gradients", "optimizer", "activations", "temporaries", "inputs", "workspaces", "other")
+    assert sum(parts.get(n, 0) for n in names) == peak["allocated_bytes"]
+    assert parts["file"].endswith("script.py") and parts["line"] in (6, 7, 8)
+    assert {r["what"] for r in result.main.all("not_reached")} == {"evaluation", "checkpoint"}
+    path = Path(result.main.one("snapshot")["path"])
+    owners = json.loads(path.with_name(path.name + ".owners.json").read_text())
+    live = {b["address"]: b["size"] for s in pickle.loads(path.read_bytes())["segments"] for b in s["blocks"]
+            if b["state"] == "active_allocated"}  # fmt: skip
+    last = len(owners["times_us"]) - 1
+    now = [o for o in owners["owners"] if last in o["seen"]]
+    assert {(o["category"], o["name"]) for o in now} >= {("parameters", "0.weight"), ("optimizer", "2.bias.exp_avg")}
+    assert all(live[o["address"]] >= o["bytes"] for o in now)
+
+
+def test_data_dependent_sizes(imagine: Any) -> None:
+    script = """
+        import torch
+        noise = torch.randn(100, device="cuda")
+        x = torch.tensor([1.0, 0, 2, 0, 3], device="cuda").nonzero()
+        print(x.flatten().tolist(), *[len(t) for t in (
+            noise.nonzero(), noise[noise > 0], torch.masked_select(noise, noise > 0), torch.where(noise > 0)[0],
+            noise.unique(), torch.unique(noise.view(10, 10), dim=0), torch.unique_consecutive(noise),
+            torch.unique(noise > 0), torch.repeat_interleave(torch.tensor([2, 3], device="cuda")),
+            torch.multinomial(noise.softmax(0), 5))])
+        print(torch.bincount(torch.tensor([1, 5], device="cuda")).tolist())
+        lengths = torch.tensor([3, 9, 4], device="cuda")
+        print(lengths.max().item(), bool((lengths > 8).any()), lengths.tolist())
+        w = torch.randn(8, requires_grad=True, device="cuda")
+        w[w > 0].sum().backward()
+        print(w.grad.shape[0], len(torch.compile(lambda t: t[t > 0] * 2, backend="eager")(noise)))
+        scaler = torch.amp.GradScaler()
+        scaler.scale(noise.sum())
+        print(scaler.get_scale())
+    """
+    known = "[0, 2, 4] %s 5 5\n[0, 1, 0, 0, 0, 1]\n9 True [3, 9, 4]\n"
+    upper = imagine(script)
+    assert upper.out == known.replace(" 5 5\n", " 2 5 5\n") % "100 100 100 100 100 10 100" + "8 100\n65536.0\n"
+    told = upper.main.all("policy")
+    assert {t["op"] for t in told} >= {"nonzero", "unique", "unique_dim", "unique_consecutive", "GradScaler.get_scale"}
+    assert all(t["file"].endswith("script.py") for t in told if t["line"])
+    quarter = imagine(script, HIGHTIDE_IMAGINE_SIZES="0.25")
+    assert quarter.out.startswith("[0, 2, 4] 25 25 25 25 25 2 25 2 5 5\n")
+
+
+def test_generation_and_trainer(imagine: Any, tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="needs transformers")
+    result = imagine(
+        """
+        import torch, transformers as t
+        shape = dict(hidden_size=256, num_hidden_layers=2, intermediate_size=512, num_attention_heads=4, vocab_size=500)
+        model = t.LlamaForCausalLM(t.LlamaConfig(**shape))
+        prompt = torch.ones(2, 16, dtype=torch.long, device="cuda")
+        print(model.cuda().generate(prompt, max_new_tokens=20, do_sample=True, eos_token_id=2, pad_token_id=0).shape[1])
+        rows = [{"input_ids": torch.ones(64, dtype=torch.long), "labels": torch.ones(64, dtype=torch.long)}] * 200
+        args = t.TrainingArguments("out", per_device_train_batch_size=4, bf16=True, report_to=[], logging_steps=1,
+                                   gradient_accumulation_steps=2, disable_tqdm=True)
+        t.Trainer(model=model, args=args, train_dataset=rows).train()
+        """,
+        HIGHTIDE_IMAGINE_SANDBOX=str(tmp_path / "box"), HIGHTIDE_IMAGINE_SWITCH="checkpointing",
+    )  # fmt: skip
+    assert result.out.splitlines()[0] == "36" and result.main.one("stop")["reason"] == "steady"
+    assert all(s["micro"] == 2 for s in result.main.steps)
+    assert result.main.one("switch")["applied"] and not (tmp_path / "out").exists()
+
+
+def test_autocast_can_be_switched_on(imagine: Any) -> None:
+    plain, bf16 = imagine(TRAIN), imagine(TRAIN, HIGHTIDE_IMAGINE_SWITCH="bf16,unknown")
+    told = {r["name"]: r["applied"] for r in bf16.main.all("switch")}
+    assert told == {"bf16": True, "unknown": False}
+    assert bf16.main.all("peak")[-1]["allocated_bytes"] != plain.main.all("peak")[-1]["allocated_bytes"]
+
+
+RANKS = """
+import os, sys, torch, torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+dist.init_process_group("nccl")
+layers = [torch.nn.Linear(512, 512, device="cuda") for _ in range(4)]
+ddp = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers[:2]))
+mesh = init_device_mesh("cuda", (dist.get_world_size() // 2, 2), mesh_dim_names=("data", "tensor"))
+net = torch.nn.Sequential(*layers[2:])
+parallelize_module(net, mesh["tensor"], {"0": ColwiseParallel(), "1": RowwiseParallel()})
+fully_shard(net, mesh=mesh["data"])
+objects = [None] * dist.get_world_size()
+dist.all_gather_object(objects, {"seed": 1})
+assert objects == [{"seed": 1}] * len(objects)
+dist.new_group(list(range(0, dist.get_world_size(), 2)))
+adams = [torch.optim.AdamW(m.parameters()) for m in (ddp, net)]
+for _ in range(3):
+    net(ddp(torch.randn(64, 512, device="cuda"))).pow(2).mean().backward()
+    for adam in adams:
+        adam.step()
+        adam.zero_grad()
+dist.barrier()
+print("RANK", dist.get_rank(), torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved(), flush=True)
+dist.destroy_process_group()
+"""
+
+
+def test_played_ranks_agree_with_started_ones(tmp_path: Path) -> None:
+    ranks = int(os.environ.get("HIGHTIDE_TEST_RANKS", "8"))
+    (tmp_path / "ranks.py").write_text(RANKS)
+
+    def run(command: List[str], **variables: str) -> Dict[int, List[str]]:
+        folder = tmp_path / ("channels%d" % len(list(tmp_path.glob("channels*"))))
+        folder.mkdir(mode=0o700)
+        env = observed_environment(folder, **device(tmp_path, ranks), HIGHTIDE_IMAGINE_STEPS="0", **variables)
+        done = subprocess.run([sys.executable, *command], env=env, cwd=tmp_path, capture_output=True, text=True,
+                              timeout=170, check=False)  # fmt: skip
+        assert done.returncode == 0, done.stderr[-3000:]
+        found = re.findall(r"RANK (\d+) (\d+) (\d+)", done.stdout)
+        return {int(rank): list(peaks) for rank, *peaks in found}
+
+    launch = ["-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "ranks.py"]
+    started = run(launch)
+    assert sorted(started) == list(range(ranks))
+    last = ranks - 1
+    played = run(["ranks.py"], HIGHTIDE_IMAGINE_PLAY="%d/%d" % (last, ranks), HIGHTIDE_DEVICE_PLAY="1",
+                 LOCAL_WORLD_SIZE=str(ranks))  # fmt: skip
+    assert played == {last: started[last]}
+    launched = run(launch, HIGHTIDE_IMAGINE_PLAY="0/%d" % ranks, HIGHTIDE_DEVICE_PLAY="1")
+    assert launched == {0: started[0]}, "torchrun itself becomes the rank"
