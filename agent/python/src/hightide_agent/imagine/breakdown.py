@@ -16,14 +16,16 @@ from ..tracker import BACKWARD, DATA, EVALUATION, FORWARD, NONE, OPTIMIZER, STEP
 
 ROUND = 512  # bytes: what the allocator rounds a block to
 TOLERANCE = 0.01  # of the peak: how far the replayed one may be from the allocator's own
-WORKSPACES = (8519680, 33554432)  # cuBLAS's and cuBLASLt's, by compute capability: kept for good
+WORKSPACES = (8519680, 33554432)  # cuBLAS's and cuBLASLt's, by compute capability: kept for good, or for one call
+ONE_CALL = 3  # events
 SLACK = 1 << 20  # bytes: what the allocator leaves at the end of a block rather than split it
 MAX_EVENTS = 2_000_000
 
 PHASES = ("", "step", "data", "forward", "backward", "optimizer", "evaluation", "checkpoint", "module", "user")
 
 Edges = List[Tuple[int, int, int]]
-Block = Tuple[int, int, int, int]  # address, bytes, allocated us (0: before the history), freed us (0: never)
+# Address, bytes, allocated us (0: before the history), freed us (0: never), lives for good or for one call only.
+Block = Tuple[int, int, int, int, bool]
 
 
 def at_peak(snapshot: Any, owners: Any, peaks: List[Any], edges: Edges) -> Iterator[Dict[str, Any]]:
@@ -81,19 +83,23 @@ def _highest(events: List[Any], now: int) -> Tuple[int, Optional[int]]:
 
 def _blocks(events: List[Any], live: List[Tuple[int, int]], index: int) -> List[Block]:
     """The blocks that lived right after the event at `index`."""
-    blocks: Dict[int, Tuple[int, int]] = {address: (size, 0) for address, size in live}
+    blocks: Dict[int, Tuple[int, int, int]] = {address: (size, 0, len(events)) for address, size in live}
     for i in range(len(events) - 1, index, -1):
         event = events[i]
         if event["action"] == "alloc":
             blocks.pop(event["addr"], None)
         elif event["action"] == "free_requested":
-            blocks[event["addr"]] = (_rounded(event["size"]), event["time_us"])
-    began: Dict[int, int] = {}
+            blocks[event["addr"]] = (_rounded(event["size"]), event["time_us"], i)
+    began: Dict[int, Tuple[int, int]] = {}
     for i in range(index, -1, -1):
         event = events[i]
         if event["action"] == "alloc" and event["addr"] in blocks and event["addr"] not in began:
-            began[event["addr"]] = event["time_us"]
-    return [(address, size, began.get(address, 0), freed) for address, (size, freed) in blocks.items()]
+            began[event["addr"]] = (event["time_us"], i)
+    whole = []
+    for address, (size, freed, end) in blocks.items():
+        us, start = began.get(address, (0, 0))
+        whole.append((address, size, us, freed, not freed or end - start <= ONE_CALL))
+    return whole
 
 
 def _classify(
@@ -111,22 +117,18 @@ def _classify(
             owned.setdefault(address, []).append((category, [owners.times[n] for n in seen]))
     peak = phase(events[index]["time_us"])
     sums: Dict[str, int] = {}
-    for address, size, began, freed in blocks:
+    for address, size, began, freed, brief in blocks:
         category = next(
             (c for c, seen in owned.get(address, ()) if any(began <= t and (not freed or t <= freed) for t in seen)), ""
         )
-        category = category or _unowned(size, phase(began) if began else (NONE, 0), freed, peak)
+        category = category or _unowned(size, phase(began) if began else (NONE, 0), brief, peak)
         sums[category] = sums.get(category, 0) + size
     return sums, peak
 
 
-def _unowned(size: int, born: Tuple[int, int], freed: int, peak: Tuple[int, int]) -> str:
+def _unowned(size: int, born: Tuple[int, int], brief: bool, peak: Tuple[int, int]) -> str:
     """What a block is that belongs to no model: by the phase it was allocated in."""
-    if (
-        not freed
-        and any(0 <= size - w <= SLACK for w in WORKSPACES)
-        and born[0] in (FORWARD, BACKWARD, EVALUATION, STEP)
-    ):
+    if brief and any(0 <= size - w <= SLACK for w in WORKSPACES) and born[0] in (FORWARD, BACKWARD, EVALUATION, STEP):
         return "workspaces"
     if born[0] in (FORWARD, EVALUATION):
         return "activations"

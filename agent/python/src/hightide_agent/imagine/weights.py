@@ -127,7 +127,7 @@ def _pretrained(ledger: Ledger, torch: Any, module: Any) -> None:
     def from_pretrained(cls: Any, name: Any, *args: Any, **kwargs: Any) -> Any:
         if name is None or kwargs.get("state_dict") is not None or _here(name, kwargs):
             return original(cls, name, *args, **kwargs)
-        config = kwargs.get("config")
+        config: Any = kwargs.get("config")
         if not hasattr(config, "to_dict"):
             config = _config(config or name, kwargs, getattr(cls, "config_class", None))
         folder = _folder(ledger)
