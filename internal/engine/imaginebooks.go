@@ -188,6 +188,9 @@ func (v *imaginary) Close() {
 		if err != nil {
 			v.problem = err
 		}
+		if info, gone := os.Lstat(b.path); b.books == nil && err == nil && gone == nil {
+			v.problem = fmt.Errorf("%d bytes that were never finished", info.Size())
+		}
 		if ok {
 			v.conclude(b, gpus, processes)
 		}

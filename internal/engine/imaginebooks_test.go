@@ -14,7 +14,7 @@ import (
 func TestHostileBooks(t *testing.T) {
 	for name, c := range map[string]struct {
 		make    func(path string) error
-		problem bool
+		problem bool // also while the program runs; in the end whatever is there and cannot be read is one
 	}{
 		"nothing": {func(string) error { return nil }, false},
 		"empty":   {func(path string) error { return os.WriteFile(path, nil, 0o600) }, false},
@@ -42,7 +42,7 @@ func TestHostileBooks(t *testing.T) {
 		v.Close()
 		v.Close()
 		events := v.events(mem.NewRun(), 7)
-		if (len(events) > 0) != c.problem || len(v.Devices()) != 1 {
+		if (len(events) > 0) != (name != "nothing") || len(v.Devices()) != 1 {
 			t.Errorf("%s: %v", name, events)
 		}
 	}
