@@ -23,6 +23,7 @@ func commands(a *app) []*cobra.Command {
 		runCommand(a),
 		fitCommand(a),
 		imagineCommand(a),
+		explainCommand(a),
 		showCommand(a),
 		reportCommand(a),
 		exportCommand(a),

@@ -31,6 +31,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
 			env.Setenv("PYTHON", interpreter)
 			env.Setenv("TORCH", torch)
+			if repo, err := filepath.Abs(filepath.Join("..", "..")); err == nil {
+				env.Setenv("REPO", repo)
+			}
 			return nil
 		},
 	})

@@ -29,6 +29,8 @@ type Report struct {
 	Notes     []string      `json:"notes"`              // what was not observed and why, how it was sampled, damage
 	Dropped   uint64        `json:"dropped"`            // records lost on the way
 	Imagined  *Imagined     `json:"imagined,omitempty"` // of a run on imaginary GPUs: whether it fits
+
+	Allocators []*Allocator `json:"allocators,omitempty"` // what explain says of each device of each snapshot
 }
 
 // Headline is the answer in one breath.

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"hightide/internal/analyze"
+	"hightide/internal/engine"
+	"hightide/internal/mem"
+
+	"github.com/spf13/cobra"
+)
+
+type explainFlags struct {
+	reportFlags
+	o             analyze.ExplainOptions
+	device        int64
+	filter, rules string
+}
+
+func explainCommand(a *app) *cobra.Command {
+	var f explainFlags
+	c := &cobra.Command{
+		Use:   "explain FILE|RUN… [--by WHAT] [--at WHEN] [--html FILE | --json[=FILE] | --markdown[=FILE]]",
+		Short: "Say who holds the GPU's memory in an allocator snapshot",
+		Long: `Say who holds the GPU's memory in an allocator snapshot: the peak to the byte, the blocks alive then,
+what they are for, what is cached and cannot be used, and why memory ran out.
+
+FILE is a snapshot of PyTorch (torch.cuda.memory._dump_snapshot), compressed or not, several of them
+for several ranks, a recording, an out-of-memory message, or - for stdin. A trace that begins in the
+middle is played backwards from its final state.
+
+--by groups blocks by ` + strings.Join(analyze.Groupings, ", ") + `.
+
+Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read.`,
+		Example: `  hightide explain oom.pickle
+  hightide explain snapshot.pickle.gz --by category --html report.html
+  hightide explain rank0.pickle rank1.pickle --at end --top 20
+  hightide explain snapshot.pickle --json | jq '.peak'`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return f.run(a, c, args) },
+	}
+	flags := c.Flags()
+	flags.Int64Var(&f.device, "device", 0, "only this device `N`")
+	flags.StringVar(&f.o.At, "at", "peak", "`moment`: peak, end, \"event N\", or a time in ns of the wall clock")
+	flags.StringVar(&f.o.By, "by", "site", "group `what`: "+strings.Join(analyze.Groupings, ", "))
+	flags.IntVar(&f.o.Top, "top", 0, "list the `N` largest groups; 0: all")
+	flags.StringVar(&f.filter, "filter", "", "only blocks with a frame (file:function) that matches this `regex`")
+	flags.StringVar(&f.rules, "rules", "", "more category rules from this `file`, before the built-in ones")
+	flags.StringVar(&f.html, "html", "", "write one HTML `file`")
+	flags.StringVar(&f.json, "json", "", "print JSON; with =`FILE` into a file")
+	flags.StringVar(&f.markdown, "markdown", "", "print Markdown; with =`FILE` into a file")
+	flags.Lookup("json").NoOptDefVal = jsonToStdout
+	flags.Lookup("markdown").NoOptDefVal = jsonToStdout
+	return c
+}
+
+func (f *explainFlags) run(a *app, c *cobra.Command, args []string) error {
+	if err := f.options(c); err != nil {
+		return err
+	}
+	if len(args) == 1 && f.json == "" && f.html == "" && f.markdown == "" {
+		if text, ok := a.engine().Words(args[0], a.stdin); ok {
+			_, err := fmt.Fprint(a.stdout, text)
+			return err
+		}
+	}
+	report, err := a.engine().Explain(args, f.o, a.stdin)
+	if err != nil {
+		return err
+	}
+	if f.json != "" {
+		text, err := engine.ExplainJSON(report)
+		if err != nil {
+			return err
+		}
+		if err := a.output(f.json, text); err != nil {
+			return err
+		}
+	}
+	if f.markdown != "" {
+		if err := a.output(f.markdown, []byte(report.Markdown())); err != nil {
+			return err
+		}
+	}
+	if f.json == "" && f.markdown == "" && f.html == "" {
+		_, err := fmt.Fprint(a.stdout, report.Text(textOptions(a.stdout)))
+		return err
+	}
+	return f.writeHTML(a, report)
+}
+
+func (f *explainFlags) options(c *cobra.Command) (err error) {
+	if c.Flags().Changed("device") {
+		f.o.Device = mem.Some(f.device)
+	}
+	if f.filter != "" {
+		if f.o.Filter, err = regexp.Compile(f.filter); err != nil {
+			return engine.UsageError("a regular expression as of RE2", "--filter: %w", err)
+		}
+	}
+	f.o.Rules, err = engine.Rules(f.rules)
+	return err
+}

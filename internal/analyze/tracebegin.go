@@ -1,0 +1,211 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+
+	"hightide/internal/mem"
+)
+
+// stretch is a range of device memory at the beginning of a trace.
+type stretch struct {
+	start, end uint64
+	large      bool
+	expandable bool
+}
+
+// initial rebuilds the state before the first event: segments by undoing the events from the last to
+// the first, blocks as those that were freed and never allocated, or are there at the end and were
+// never allocated.
+func (b *traceBooks) initial() {
+	segments := b.initialSegments()
+	b.initialBlocks()
+	slices.SortFunc(segments, func(p, q stretch) int { return cmp.Compare(p.start, q.start) })
+	blocks := make([]int32, len(b.lives))
+	for i := range blocks {
+		blocks[i] = int32(i)
+	}
+	slices.SortStableFunc(blocks, func(p, q int32) int { return cmp.Compare(b.lives[p].address, b.lives[q].address) })
+	for i := range b.lives {
+		b.live[b.lives[i].address] = int32(i)
+	}
+	next := 0
+	for _, s := range segments {
+		for next < len(blocks) && b.lives[blocks[next]].address < s.start {
+			next++
+		}
+		first := next
+		for next < len(blocks) && b.lives[blocks[next]].address < s.end {
+			next++
+		}
+		b.fill(s, blocks[first:next])
+	}
+}
+
+// fill divides a segment into its blocks and the free memory between them.
+func (b *traceBooks) fill(s stretch, blocks []int32) {
+	at, last := s.start, int32(-1)
+	add := func(size mem.Bytes, free bool) {
+		n := b.addNode(memoryNode{address: at, size: size, free: free, large: s.large, expandable: s.expandable, prev: last, next: -1})
+		if last >= 0 {
+			b.nodes[last].next = n
+		}
+		last = n
+		at += uint64(size)
+	}
+	for i, number := range blocks {
+		l := &b.lives[number]
+		if l.address < at || l.address+uint64(l.size) > s.end {
+			b.strange++
+			continue
+		}
+		if gap := mem.Bytes(l.address - at); gap > 0 {
+			add(gap, true)
+		}
+		until := s.end
+		if i+1 < len(blocks) {
+			until = b.lives[blocks[i+1]].address
+		}
+		// Free memory of a large segment is never that small: it is the unsplit rest of the block.
+		if rest := mem.Bytes(until - l.address - uint64(l.size)); l.gone != never && s.large && !s.expandable && rest > 0 && rest <= splitLarge {
+			l.size += rest
+		}
+		add(l.size, false)
+	}
+	if at < s.end {
+		add(mem.Bytes(s.end-at), true)
+	}
+}
+
+func (b *traceBooks) initialSegments() []stretch {
+	var all []stretch
+	for _, s := range b.snapshot.Segments {
+		if s.Device == b.device {
+			all = append(all, stretch{s.Address, s.Address + uint64(s.Size), s.Large, s.Expandable})
+		}
+	}
+	known := map[uint64]int{}
+	for i, s := range all {
+		known[s.start] = i
+	}
+	t := b.trace
+	for i := t.Len() - 1; i >= 0; i-- {
+		address, size := t.Address[i], t.Size[i]
+		switch t.Action[i] {
+		case mem.ActionSegmentAlloc:
+			if at, ok := known[address]; ok {
+				all[at].end = all[at].start
+				delete(known, address)
+			}
+		case mem.ActionSegmentFree:
+			known[address] = len(all)
+			all = append(all, stretch{address, address + uint64(size), size > 2*mem.MiB, false})
+		case mem.ActionSegmentMap:
+			all = cutStretch(all, address, address+uint64(size))
+			reindex(known, all)
+		case mem.ActionSegmentUnmap:
+			known[address] = len(all)
+			all = append(all, stretch{address, address + uint64(size), true, true})
+		}
+	}
+	all = slices.DeleteFunc(all, func(s stretch) bool { return s.end == s.start })
+	return joinStretches(all)
+}
+
+func reindex(known map[uint64]int, all []stretch) {
+	clear(known)
+	for i, s := range all {
+		if s.end > s.start {
+			known[s.start] = i
+		}
+	}
+}
+
+// cutStretch removes a range from what lies there.
+func cutStretch(all []stretch, start, end uint64) []stretch {
+	for i := range all {
+		s := all[i]
+		if s.start == s.end || s.start >= end || s.end <= start {
+			continue
+		}
+		all[i].end = max(s.start, min(s.end, start))
+		if s.end > end {
+			all = append(all, stretch{end, s.end, s.large, s.expandable})
+		}
+	}
+	return all
+}
+
+// joinStretches joins expandable ranges that touch.
+func joinStretches(all []stretch) []stretch {
+	slices.SortFunc(all, func(p, q stretch) int { return cmp.Compare(p.start, q.start) })
+	var joined []stretch
+	for _, s := range all {
+		if n := len(joined); n > 0 && s.expandable && joined[n-1].expandable && joined[n-1].end == s.start {
+			joined[n-1].end = s.end
+			continue
+		}
+		joined = append(joined, s)
+	}
+	return joined
+}
+
+// initialBlocks finds the blocks that were in use when the trace began.
+func (b *traceBooks) initialBlocks() {
+	t := b.trace
+	begun := map[uint64]bool{}  // allocated in the trace, not gone since
+	early := map[uint64]int32{} // freed but not gone, from before
+	for i, action := range t.Action {
+		address := t.Address[i]
+		switch action {
+		case mem.ActionAlloc:
+			begun[address] = true
+			delete(early, address)
+		case mem.ActionFreeRequested:
+			if _, twice := early[address]; !begun[address] && !twice {
+				early[address] = int32(len(b.lives))
+				b.early(i, never)
+			}
+		case mem.ActionFreeCompleted:
+			if _, ours := early[address]; !begun[address] && !ours {
+				b.early(i, -1) // its request was before the trace
+			}
+			delete(begun, address)
+			delete(early, address)
+		}
+	}
+	requests := slices.Contains(t.Action, mem.ActionFreeRequested)
+	if !requests { // then completing is all there is of freeing
+		for i := range b.lives {
+			b.lives[i].freed = never
+		}
+	}
+	for _, s := range b.snapshot.Segments {
+		if s.Device != b.device {
+			continue
+		}
+		for _, block := range s.Blocks {
+			if _, freeing := early[block.Address]; block.State == mem.BlockInactive || begun[block.Address] || freeing {
+				continue
+			}
+			l := life{address: block.Address, size: block.Size, requested: block.Requested, stack: block.Stack,
+				stream: s.Stream, pool: s.Pool, born: -1, freed: never, gone: never}
+			if block.State == mem.BlockPendingFree {
+				l.freed = -1
+			}
+			b.lives = append(b.lives, l)
+		}
+	}
+}
+
+// early notes a block of before the trace by the event that frees it. It is gone by some event, for
+// which the size of its block is open.
+func (b *traceBooks) early(i int, freed int32) {
+	t := b.trace
+	l := life{address: t.Address[i], size: roundBlock(t.Size[i]), requested: t.Size[i], stack: t.Stack[i], stream: t.Stream[i],
+		born: -1, freed: freed, gone: never - 1}
+	if t.Pool != nil {
+		l.pool = t.Pool[i]
+	}
+	b.lives = append(b.lives, l)
+}

@@ -1,0 +1,376 @@
+package analyze
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"hightide/internal/mem"
+)
+
+// never is the event at which a block that outlives its trace is freed.
+const never = math.MaxInt32
+
+// life is a block from its allocation to its reuse. Events are indexes of the trace.
+type life struct {
+	address   uint64
+	size      mem.Bytes // of the block
+	requested mem.Bytes
+	stack     uint32
+	stream    uint64
+	pool      mem.PoolID
+	born      int32 // -1: before the trace began
+	freed     int32 // by the program
+	gone      int32 // may be reused
+}
+
+// levels are what an allocator's statistics would say at one moment.
+type levels struct{ allocated, active, reserved, requested mem.Bytes }
+
+// traceBooks is the history of one device, rebuilt from its trace and its final state:
+//
+//	final segments ──▶ backwards over the events ──▶ initial state ──▶ forwards ──▶ lives, levels
+//
+// Sizes of blocks are not in a trace. They follow from where free memory lay and from the
+// allocator's rule for splitting it; a block that cannot be placed so counts with its rounded size.
+type traceBooks struct {
+	snapshot *mem.AllocatorSnapshot
+	trace    *mem.Trace
+	device   int
+	lives    []life
+	begin    levels
+	peak     levels
+	peakAt   int // event after which allocated bytes were highest, first of equals; -1: the beginning
+	maximum  levels
+	end      levels
+	unplaced int // allocations where no free memory was known
+	strange  int // events for blocks or segments that were not there
+	curve    []levelPoint
+
+	live     map[uint64]int32 // address → life, until gone
+	nodes    []memoryNode
+	byStart  map[uint64]int32
+	maxSplit mem.Bytes
+}
+
+// levelPoint is the highest of a stretch of events.
+type levelPoint struct {
+	event int
+	levels
+}
+
+// memoryNode is a stretch of a segment, as the allocator's own list of blocks has it.
+type memoryNode struct {
+	address    uint64
+	size       mem.Bytes
+	prev, next int32
+	free       bool
+	large      bool
+	expandable bool
+}
+
+const (
+	splitSmall = mem.Bytes(512)
+	splitLarge = mem.MiB
+	curveWidth = 2000
+)
+
+// newBooks plays a device's trace. The cost is linear in events and blocks, but for expandable
+// segments, whose ranges are kept in order.
+func newBooks(s *mem.AllocatorSnapshot, device int) *traceBooks {
+	b := &traceBooks{snapshot: s, device: device, trace: &mem.Trace{Device: device}, peakAt: -1,
+		live: map[uint64]int32{}, byStart: map[uint64]int32{}}
+	for i := range s.Traces {
+		if s.Traces[i].Device == device {
+			b.trace = &s.Traces[i]
+		}
+	}
+	b.maxSplit = settingBytes(s.Settings["max_split_size"])
+	b.initial()
+	b.now(&b.begin)
+	b.peak, b.maximum = b.begin, b.begin
+	b.play()
+	return b
+}
+
+func settingBytes(text string) mem.Bytes {
+	var n int64
+	for _, c := range text {
+		if c < '0' || c > '9' || n > 1<<50 {
+			return 0
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return mem.Bytes(n)
+}
+
+// now sums what is alive at the beginning.
+func (b *traceBooks) now(l *levels) {
+	for i := range b.lives {
+		if b.lives[i].freed == -1 { // waiting for another stream already
+			b.lives[i].freed = -2
+		} else {
+			l.allocated += b.lives[i].size
+		}
+		l.active += b.lives[i].size
+		l.requested += b.lives[i].requested
+	}
+	for i := range b.nodes {
+		l.reserved += b.nodes[i].size
+	}
+}
+
+// play goes through the events forwards.
+func (b *traceBooks) play() {
+	t, at := b.trace, b.begin
+	width := max(1, (t.Len()+curveWidth-1)/curveWidth)
+	b.curve = append(b.curve, levelPoint{-1, at})
+	high := levelPoint{-1, at}
+	for i := range t.Action {
+		b.event(i, &at)
+		if at.allocated > b.peak.allocated {
+			b.peak, b.peakAt = at, i
+		}
+		b.maximum = levels{max(b.maximum.allocated, at.allocated), max(b.maximum.active, at.active),
+			max(b.maximum.reserved, at.reserved), max(b.maximum.requested, at.requested)}
+		if i%width == 0 || at.reserved > high.reserved || at.reserved == high.reserved && at.allocated > high.allocated {
+			high = levelPoint{i, at}
+		}
+		if i%width == width-1 || i == t.Len()-1 {
+			b.curve = append(b.curve, high)
+			high = levelPoint{-1, levels{reserved: -1}}
+		}
+	}
+	b.end = at
+}
+
+func (b *traceBooks) event(i int, at *levels) {
+	t := b.trace
+	address, size := t.Address[i], t.Size[i]
+	switch t.Action[i] {
+	case mem.ActionAlloc:
+		l := life{address: address, size: b.place(address, size), requested: size, stack: t.Stack[i], stream: t.Stream[i], born: int32(i), freed: never, gone: never}
+		if t.Pool != nil {
+			l.pool = t.Pool[i]
+		}
+		if old, ok := b.live[address]; ok { // the ring has a hole, or the file is made up
+			b.strange++
+			b.forget(old, i, at)
+		}
+		b.live[address] = int32(len(b.lives))
+		b.lives = append(b.lives, l)
+		at.allocated += l.size
+		at.active += l.size
+		at.requested += l.requested
+	case mem.ActionFreeRequested:
+		if n, ok := b.live[address]; ok && b.lives[n].freed == never {
+			b.lives[n].freed = int32(i)
+			at.allocated -= b.lives[n].size
+		} else {
+			b.strange++
+		}
+	case mem.ActionFreeCompleted:
+		if n, ok := b.live[address]; ok {
+			b.forget(n, i, at)
+			b.release(address)
+		} else {
+			b.strange++
+		}
+	case mem.ActionSegmentAlloc:
+		b.addNode(memoryNode{address: address, size: size, free: true, large: size > 2*mem.MiB, prev: -1, next: -1})
+		at.reserved += size
+	case mem.ActionSegmentMap:
+		b.mapped(address, size)
+		at.reserved += size
+	case mem.ActionSegmentFree, mem.ActionSegmentUnmap:
+		b.unmapped(address, size)
+		at.reserved -= size
+	}
+}
+
+// forget ends a life.
+func (b *traceBooks) forget(n int32, i int, at *levels) {
+	l := &b.lives[n]
+	if l.freed == never { // traces of 2.0 and made-up ones complete without a request
+		l.freed = int32(i)
+		at.allocated -= l.size
+	}
+	l.gone = int32(i)
+	at.active -= l.size
+	at.requested -= l.requested
+	delete(b.live, l.address)
+}
+
+// place cuts a block out of free memory and returns its size.
+func (b *traceBooks) place(address uint64, requested mem.Bytes) mem.Bytes {
+	size := roundBlock(requested)
+	n, ok := b.byStart[address]
+	if !ok || !b.nodes[n].free || b.nodes[n].size < size {
+		b.unplaced++
+		return size
+	}
+	node := &b.nodes[n]
+	rest, least := node.size-size, splitSmall
+	split := rest >= least
+	if node.large && !node.expandable {
+		split = rest > splitLarge && (b.maxSplit == 0 || size < b.maxSplit)
+	}
+	node.free = false
+	if !split || rest <= 0 {
+		return node.size
+	}
+	node.size = size
+	tail := memoryNode{address: address + uint64(size), size: rest, free: true, large: node.large, expandable: node.expandable, prev: n, next: node.next}
+	m := b.addNode(tail)
+	if next := b.nodes[m].next; next >= 0 {
+		b.nodes[next].prev = m
+	}
+	b.nodes[n].next = m
+	return size
+}
+
+func roundBlock(n mem.Bytes) mem.Bytes { return max((n+511)&^511, 512) }
+
+func (b *traceBooks) addNode(n memoryNode) int32 {
+	b.nodes = append(b.nodes, n)
+	b.byStart[n.address] = int32(len(b.nodes) - 1)
+	return int32(len(b.nodes) - 1)
+}
+
+// release makes a block free memory and joins it with its neighbours.
+func (b *traceBooks) release(address uint64) {
+	n, ok := b.byStart[address]
+	if !ok || b.nodes[n].free {
+		return
+	}
+	b.nodes[n].free = true
+	if next := b.nodes[n].next; next >= 0 && b.nodes[next].free {
+		b.join(n, next)
+	}
+	if prev := b.nodes[n].prev; prev >= 0 && b.nodes[prev].free {
+		b.join(prev, n)
+	}
+}
+
+func (b *traceBooks) join(n, next int32) {
+	delete(b.byStart, b.nodes[next].address)
+	b.nodes[n].size += b.nodes[next].size
+	b.nodes[next].size = 0
+	if b.nodes[n].next = b.nodes[next].next; b.nodes[n].next >= 0 {
+		b.nodes[b.nodes[n].next].prev = n
+	}
+}
+
+// mapped adds pages to an expandable segment: free memory that joins what lies beside it.
+func (b *traceBooks) mapped(address uint64, size mem.Bytes) {
+	n := b.addNode(memoryNode{address: address, size: size, free: true, large: true, expandable: true, prev: -1, next: -1})
+	if next, ok := b.byStart[address+uint64(size)]; ok && b.nodes[next].expandable {
+		b.nodes[n].next, b.nodes[next].prev = next, n
+		if b.nodes[next].free {
+			b.join(n, next)
+		}
+	}
+	for i := len(b.nodes) - 2; i >= 0; i-- { // its left neighbour is most often the newest
+		left := &b.nodes[i]
+		if left.size > 0 && left.expandable && left.address+uint64(left.size) == address {
+			left.next, b.nodes[n].prev = n, int32(i)
+			if left.free {
+				b.join(int32(i), n)
+			}
+			return
+		}
+	}
+}
+
+// unmapped takes free memory away, whole or in part.
+func (b *traceBooks) unmapped(address uint64, size mem.Bytes) {
+	n, ok := b.byStart[address]
+	if !ok {
+		n = b.holding(address)
+	}
+	if n < 0 || !b.nodes[n].free || b.nodes[n].address+uint64(b.nodes[n].size) < address+uint64(size) {
+		b.strange++
+		return
+	}
+	node := b.nodes[n]
+	delete(b.byStart, node.address)
+	b.nodes[n].size = 0
+	left, right := node.prev, node.next
+	if before := mem.Bytes(address - node.address); before > 0 {
+		left = b.addNode(memoryNode{address: node.address, size: before, free: true, large: node.large, expandable: node.expandable, prev: left, next: -1})
+		if node.prev >= 0 {
+			b.nodes[node.prev].next = left
+		}
+	} else if left >= 0 {
+		b.nodes[left].next = -1
+	}
+	end := address + uint64(size)
+	if after := mem.Bytes(node.address + uint64(node.size) - end); after > 0 {
+		m := b.addNode(memoryNode{address: end, size: after, free: true, large: node.large, expandable: node.expandable, prev: -1, next: right})
+		if right >= 0 {
+			b.nodes[right].prev = m
+		}
+	} else if right >= 0 {
+		b.nodes[right].prev = -1
+	}
+}
+
+// holding finds the stretch around an address; -1: none.
+func (b *traceBooks) holding(address uint64) int32 {
+	return int32(slices.IndexFunc(b.nodes, func(n memoryNode) bool {
+		return n.size > 0 && n.address <= address && address < n.address+uint64(n.size)
+	}))
+}
+
+// alive calls with each block in use after an event, in the order of their births.
+func (b *traceBooks) alive(at int, with func(*life)) {
+	for i := range b.lives {
+		l := &b.lives[i]
+		if int(l.born) > at {
+			return
+		}
+		if int(l.freed) > at && l.freed != -2 {
+			with(l)
+		}
+	}
+}
+
+// levelsAt is what the statistics said after an event.
+func (b *traceBooks) levelsAt(at int) levels {
+	l := levels{reserved: b.begin.reserved}
+	for i := range b.lives {
+		of := &b.lives[i]
+		if int(of.born) > at {
+			break
+		}
+		if int(of.freed) > at && of.freed != -2 {
+			l.allocated += of.size
+		}
+		if int(of.gone) > at {
+			l.active += of.size
+			l.requested += of.requested
+		}
+	}
+	for i := 0; i <= at && i < b.trace.Len(); i++ {
+		switch b.trace.Action[i] {
+		case mem.ActionSegmentAlloc, mem.ActionSegmentMap:
+			l.reserved += b.trace.Size[i]
+		case mem.ActionSegmentFree, mem.ActionSegmentUnmap:
+			l.reserved -= b.trace.Size[i]
+		}
+	}
+	return l
+}
+
+// time is the wall clock of an event, 0 where it is not known.
+func (b *traceBooks) time(event int) int64 {
+	if len(b.trace.Time) == 0 {
+		return 0
+	}
+	return b.trace.Time[min(max(event, 0), len(b.trace.Time)-1)]
+}
+
+// eventAt is the last event at or before a time of the wall clock; -1: none.
+func (b *traceBooks) eventAt(time int64) int {
+	return sort.Search(len(b.trace.Time), func(i int) bool { return b.trace.Time[i] > time }) - 1
+}

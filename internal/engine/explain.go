@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hightide/internal/analyze"
+	"hightide/internal/intake"
+	"hightide/internal/mem"
+)
+
+// Explain reads files and runs and says who holds the device memory, in one report. A run also gets
+// its own analyses where it is the only reference.
+func (e *Engine) Explain(refs []string, o analyze.ExplainOptions, stdin io.Reader) (*analyze.Report, error) {
+	report := analyze.NewReport()
+	for _, ref := range refs {
+		snapshots, run, err := e.snapshotsOf(ref, stdin)
+		if err != nil {
+			return nil, err
+		}
+		if run != nil && len(refs) == 1 {
+			report = Analyze(run)
+		}
+		for _, s := range snapshots {
+			if err := analyze.Explain(report, s.snapshot, s.name, o); err != nil {
+				return nil, InputError("hightide explain --help says what can be chosen", "%w", err)
+			}
+		}
+	}
+	if report.Headline.Verdict == "" {
+		report.Lead()
+		report.Run.Name = strings.Join(refs, " ")
+	}
+	return report, nil
+}
+
+type namedSnapshot struct {
+	name     string
+	snapshot *mem.AllocatorSnapshot
+}
+
+// snapshotsOf gives the allocator snapshots of a file or run. A file of another kind that says
+// nothing of an allocator is an input error.
+func (e *Engine) snapshotsOf(ref string, stdin io.Reader) ([]namedSnapshot, *mem.Run, error) {
+	info, err := os.Stat(ref)
+	if ref != "-" && (err != nil || !info.Mode().IsRegular()) {
+		run, err := e.Load(ref)
+		if err != nil {
+			return nil, nil, err
+		}
+		return runSnapshots(run), run, nil
+	}
+	document, err := e.Document(ref, stdin)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case document.Snapshot != nil:
+		return []namedSnapshot{{filepath.Base(ref), document.Snapshot}}, nil, nil
+	case document.Recording != nil:
+		return runSnapshots(document.Recording), document.Recording, nil
+	case len(document.Words) > 0:
+		return nil, nil, InputError("explain it alone", "%s is a message: %s", ref, strings.Join(document.Words, " "))
+	}
+	return nil, nil, InputError("hightide export "+ref+" --folded shows it by stack", "%s is %s, which holds no allocator snapshot", ref, document.Format)
+}
+
+func runSnapshots(run *mem.Run) []namedSnapshot {
+	var all []namedSnapshot
+	for _, file := range run.Snapshots {
+		if s, err := intake.Torch(bytes.NewReader(file.Data)); err == nil {
+			if run.Info.Label == mem.Imagined {
+				s.Label = mem.Imagined
+			}
+			all = append(all, namedSnapshot{file.Name, s})
+		}
+	}
+	return all
+}
+
+// Rules reads a file of category rules; "" is none.
+func Rules(path string) ([]analyze.CategoryRule, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, InputError("name a file of rules", "%w", err)
+	}
+	rules, err := analyze.ParseRules(string(text))
+	if err != nil {
+		return nil, InputError("docs/explain.md describes the rules", "%s: %w", path, err)
+	}
+	return rules, nil
+}
+
+// Words explains a pasted out-of-memory message; ok is false where the file is none.
+func (e *Engine) Words(ref string, stdin io.Reader) (text string, ok bool) {
+	if info, err := os.Stat(ref); err != nil || info.Size() > 1<<20 {
+		return "", false
+	}
+	document, err := e.Document(ref, stdin)
+	if err != nil || document.OOM == nil {
+		return "", false
+	}
+	return fmt.Sprintln(strings.Join(document.Words, "\n")), true
+}
+
+// explanation is the JSON form of explain: the fields of the device that holds most, then everything.
+type explanation struct {
+	Version int `json:"version"`
+	*analyze.Allocator
+	Devices  []*analyze.Allocator `json:"devices"`
+	Verdict  string               `json:"verdict"`
+	Findings []analyze.Finding    `json:"findings"`
+	Notes    []string             `json:"notes"`
+}
+
+// ExplainJSON is what explain --json prints (docs/formats/json.md), on one line. A report without
+// allocator snapshots is an input error.
+func ExplainJSON(report *analyze.Report) ([]byte, error) {
+	out := explanation{report.Version, nil, report.Allocators, report.Headline.Verdict, report.Findings, report.Notes}
+	for _, a := range report.Allocators {
+		if out.Allocator == nil || a.Peak.Allocated > out.Allocator.Peak.Allocated {
+			out.Allocator = a
+		}
+	}
+	if out.Allocator == nil {
+		return nil, InputError("hightide report RUN --json has what was recorded", "there is no allocator snapshot to explain")
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("write explanation as JSON: %w", err)
+	}
+	return append(text, '\n'), nil
+}
