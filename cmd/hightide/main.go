@@ -24,6 +24,7 @@ func commands(a *app) []*cobra.Command {
 		fitCommand(a),
 		imagineCommand(a),
 		explainCommand(a),
+		diffCommand(a),
 		showCommand(a),
 		reportCommand(a),
 		exportCommand(a),

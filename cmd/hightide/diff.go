@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+
+	"hightide/internal/engine"
+
+	"github.com/spf13/cobra"
+)
+
+func diffCommand(a *app) *cobra.Command {
+	var by, json string
+	c := &cobra.Command{
+		Use:   "diff A B [--by site|module|category] [--json[=FILE]]",
+		Short: "Explain to the byte why the peak of two snapshots or runs differs",
+		Long: `Explain to the byte why the peak of two snapshots or runs differs. The blocks alive at both peaks are
+matched by the functions that allocated them, so lines may move; the rows add up to the difference.
+
+A and B are snapshots, compressed or not, or runs that recorded one; one of them may be - for stdin.
+
+Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read or compared.`,
+		Example: `  hightide diff before.pickle after.pickle
+  hightide diff baseline last --by category --json`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			d, err := a.engine().Diff(args[0], args[1], by, a.stdin)
+			if err != nil {
+				return err
+			}
+			if json != "" {
+				text, err := engine.DiffJSON(d)
+				if err != nil {
+					return err
+				}
+				return a.output(json, text)
+			}
+			table := d.Table()
+			_, err = fmt.Fprintf(a.stdout, "%s  %s\n", table.Text(textOptions(a.stdout)), table.Note)
+			return err
+		},
+	}
+	c.Flags().StringVar(&by, "by", "site", "match by `what`: site, module, category")
+	c.Flags().StringVar(&json, "json", "", "print JSON; with =`FILE` into a file")
+	c.Flags().Lookup("json").NoOptDefVal = jsonToStdout
+	return c
+}

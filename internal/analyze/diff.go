@@ -1,0 +1,134 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// Difference is what changed between the peaks of two devices' histories. Its rows add up to the
+// difference of the peaks.
+type Difference struct {
+	Version int       `json:"version"`
+	A       TracePeak `json:"a"`
+	B       TracePeak `json:"b"`
+	By      string    `json:"by"`
+	Delta   mem.Bytes `json:"delta_bytes"`
+	Rows    []DiffRow `json:"rows"` // largest change first
+	Label   mem.Label `json:"label"`
+}
+
+// DiffRow is one group of blocks on both sides.
+type DiffRow struct {
+	Name    string    `json:"name"`
+	A       mem.Bytes `json:"a_bytes"`
+	B       mem.Bytes `json:"b_bytes"`
+	BlocksA int       `json:"a_blocks"`
+	BlocksB int       `json:"b_blocks"`
+	Delta   mem.Bytes `json:"delta_bytes"`
+}
+
+// Diff compares the blocks alive at two peaks of allocated bytes. By site, blocks are the same where
+// their stacks pass through the same functions of the same files: lines may move.
+func Diff(a, b *mem.AllocatorSnapshot, deviceA, deviceB int, by string) (*Difference, error) {
+	by = cmp.Or(by, "site")
+	if by != "site" && by != "module" && by != "category" {
+		return nil, fmt.Errorf("a difference is by site, module or category, not by %s", by)
+	}
+	rows := map[string]*DiffRow{}
+	before, after := newBooks(a, deviceA), newBooks(b, deviceB)
+	if before.trace.Len() == 0 != (after.trace.Len() == 0) {
+		return nil, fmt.Errorf("one of the snapshots has a history and the other only its final state: their peaks cannot be compared")
+	}
+	tally(before, by, rows, false)
+	tally(after, by, rows, true)
+	d := &Difference{Version: ReportVersion, A: before.tracePeak(before.peakAt, before.peak), B: after.tracePeak(after.peakAt, after.peak), By: by,
+		Delta: after.peak.allocated - before.peak.allocated, Rows: []DiffRow{}, Label: a.Label}
+	for _, row := range rows {
+		row.Delta = row.B - row.A
+		d.Rows = append(d.Rows, *row)
+	}
+	slices.SortFunc(d.Rows, func(p, q DiffRow) int {
+		return cmp.Or(cmp.Compare(magnitude(q.Delta), magnitude(p.Delta)), cmp.Compare(q.A, p.A), cmp.Compare(p.Name, q.Name))
+	})
+	return d, nil
+}
+
+func magnitude(n mem.Bytes) mem.Bytes { return max(n, -n) }
+
+func tally(b *traceBooks, by string, rows map[string]*DiffRow, second bool) {
+	s := newSorter(&b.snapshot.Stacks, nil)
+	places, names := newPlaces(nil), map[uint32]string{}
+	last, later := b.trace.Len()-1, b.eighth()
+	b.alive(b.peakAt, func(l *life) {
+		name, ok := names[l.stack]
+		if !ok || by == "category" {
+			name = diffName(b, l, by, places, s, last, later)
+			names[l.stack] = name
+		}
+		row := rows[name]
+		if row == nil {
+			row = &DiffRow{Name: name}
+			rows[name] = row
+		}
+		if second {
+			row.B += l.size
+			row.BlocksB++
+		} else {
+			row.A += l.size
+			row.BlocksA++
+		}
+	})
+}
+
+func diffName(b *traceBooks, l *life, by string, p *places, s *sorter, last int, later []int32) string {
+	frames := b.snapshot.Stacks.Frames(l.stack)
+	switch by {
+	case "category":
+		next := int32(0)
+		if l.born >= 0 {
+			next = later[l.born]
+		}
+		return s.of(l, last, next)
+	case "module":
+		for _, f := range frames {
+			if f.Function == "forward" && !f.Native {
+				return path.Base(f.File) + ":forward"
+			}
+		}
+		return "outside of modules"
+	}
+	return normalStack(frames, p)
+}
+
+// normalStack names a stack by the functions of the program's own files that it passes through,
+// innermost first; where there are none, by the place it has.
+func normalStack(frames []mem.Location, p *places) string {
+	var names []string
+	for _, f := range frames {
+		if !f.Native && p.kind(f.File) == userFile && !strings.HasPrefix(f.File, "<") {
+			names = append(names, path.Base(f.File)+":"+f.Function)
+		}
+	}
+	if len(names) > 0 {
+		return strings.Join(names, " ← ")
+	}
+	at := p.search(frames)
+	return cmp.Or(path.Base(at.File)+":"+at.Function, unknownPlace)
+}
+
+// Table shows the difference: every row is there, and the last one is the sum.
+func (d *Difference) Table() Table {
+	t := Table{Name: "diff", Title: fmt.Sprintf("The peak changed by %v: %v before, %v after", d.Delta, d.A.Allocated, d.B.Allocated),
+		Note: fmt.Sprintf("The rows add up to %d bytes exactly.", int64(d.Delta)),
+		Columns: []Column{text("what", d.By), bytesColumn("delta", "Change", d.Label), bytesColumn("a", "Before", d.Label), bytesColumn("b", "After", d.Label),
+			countColumn("a_blocks", "Blocks before"), countColumn("b_blocks", "After")}}
+	for _, r := range d.Rows {
+		t.Rows = append(t.Rows, []Cell{r.Name, int64(r.Delta), int64(r.A), int64(r.B), int64(r.BlocksA), int64(r.BlocksB)})
+	}
+	return t
+}

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"hightide/internal/analyze"
+	"hightide/internal/mem"
+)
+
+// Diff compares the peaks of two files or runs on the device that holds most in each. Of a run with
+// several snapshots it takes the one that holds most.
+func (e *Engine) Diff(a, b, by string, stdin io.Reader) (*analyze.Difference, error) {
+	if a == "-" && b == "-" {
+		return nil, UsageError("name one of them", "stdin cannot be both sides")
+	}
+	before, deviceA, err := e.fullest(a, stdin)
+	if err != nil {
+		return nil, err
+	}
+	after, deviceB, err := e.fullest(b, stdin)
+	if err != nil {
+		return nil, err
+	}
+	d, err := analyze.Diff(before, after, deviceA, deviceB, by)
+	if err != nil {
+		return nil, InputError("hightide diff --help says what can be compared", "%w", err)
+	}
+	return d, nil
+}
+
+func (e *Engine) fullest(ref string, stdin io.Reader) (*mem.AllocatorSnapshot, int, error) {
+	all, _, err := e.snapshotsOf(ref, stdin)
+	if err != nil {
+		return nil, 0, err
+	}
+	var best *mem.AllocatorSnapshot
+	device, most := 0, mem.Bytes(-1)
+	for _, s := range all {
+		for _, d := range s.snapshot.AllDevices() {
+			if p := s.snapshot.Peak(d); p.Bytes > most {
+				best, device, most = s.snapshot, d, p.Bytes
+			}
+		}
+	}
+	if best == nil {
+		return nil, 0, InputError("name a snapshot, or a run that recorded one", "%s holds no allocator snapshot", ref)
+	}
+	return best, device, nil
+}
+
+// DiffJSON is what diff --json prints (docs/formats/json.md).
+func DiffJSON(d *analyze.Difference) ([]byte, error) {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("write difference as JSON: %w", err)
+	}
+	return append(text, '\n'), nil
+}
