@@ -25,6 +25,7 @@ func commands(a *app) []*cobra.Command {
 		imagineCommand(a),
 		explainCommand(a),
 		diffCommand(a),
+		checkCommand(a),
 		showCommand(a),
 		reportCommand(a),
 		exportCommand(a),

@@ -31,7 +31,8 @@ type Allocator struct {
 	Events        int          `json:"events"`
 	Stacks        int          `json:"stacks"`
 	Peak          TracePeak    `json:"peak"`
-	At            TracePeak    `json:"at"` // the moment explained
+	At            TracePeak    `json:"at"`      // the moment explained
+	Highest       Levels       `json:"highest"` // each at its own moment
 	By            string       `json:"by"`
 	Blame         []Blame      `json:"blame"`
 	Segments      int          `json:"segments"`
@@ -51,6 +52,14 @@ type Allocator struct {
 type TracePeak struct {
 	Event     int       `json:"event"`
 	Time      int64     `json:"time_ns,omitempty"` // of the wall clock
+	Allocated mem.Bytes `json:"allocated_bytes"`
+	Active    mem.Bytes `json:"active_bytes"`
+	Reserved  mem.Bytes `json:"reserved_bytes"`
+	Requested mem.Bytes `json:"requested_bytes"`
+}
+
+// Levels are highest values over a trace.
+type Levels struct {
 	Allocated mem.Bytes `json:"allocated_bytes"`
 	Active    mem.Bytes `json:"active_bytes"`
 	Reserved  mem.Bytes `json:"reserved_bytes"`
@@ -106,7 +115,7 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	totals := s.Totals(device)
 	a := &Allocator{Device: device, File: file, Events: b.trace.Len(), Stacks: s.Stacks.Len() - 1, By: cmp.Or(o.By, "site"), Label: s.Label,
 		Peak: b.tracePeak(b.peakAt, b.peak), Segments: totals.Segments, InactiveSplit: totals.InactiveSplit, Unplaced: b.unplaced, Strange: b.strange}
-	a.At = a.Peak
+	a.At, a.Highest = a.Peak, Levels{b.maximum.allocated, b.maximum.active, b.maximum.reserved, b.maximum.requested}
 	if at != b.peakAt {
 		a.At = b.tracePeak(at, b.levelsAt(at))
 	}

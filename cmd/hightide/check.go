@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"hightide/internal/engine"
+
+	"github.com/spf13/cobra"
+)
+
+func checkCommand(a *app) *cobra.Command {
+	var budget, junit string
+	var github bool
+	c := &cobra.Command{
+		Use:   "check --budget FILE SNAPSHOT|RUN [--junit FILE] [--github]",
+		Short: "Fail where device memory is over a budget, for CI",
+		Long: `Fail where device memory is over a budget. The budget is a YAML file; sizes have units KiB to TiB:
+
+  peak: 24GiB            # allocated
+  reserved: 26GiB        # by the caching allocator
+  requested: 24GiB       # before rounding
+  categories:            # alive at the peak; see hightide explain --by category
+    activations: 8GiB
+    optimizer state: 4GiB
+
+Exit codes: 0 all kept, 1 over budget, 2 wrong usage, 3 a file that cannot be used.`,
+		Example: `  hightide check --budget memory.yaml snapshot.pickle
+  hightide check --budget memory.yaml last --junit build/memory.xml --github`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if budget == "" {
+				return engine.UsageError("hightide check --budget memory.yaml "+args[0], "there is no budget to check against")
+			}
+			checked, err := a.engine().Check(budget, args[0], a.stdin)
+			if err != nil {
+				return err
+			}
+			if junit != "" {
+				var xml bytes.Buffer
+				if err := engine.JUnit(&xml, args[0], checked); err != nil {
+					return err
+				}
+				if err := a.output(junit, xml.Bytes()); err != nil {
+					return err
+				}
+			}
+			over := false
+			for _, one := range checked {
+				word := "ok  "
+				if one.Over {
+					word, over = "OVER", true
+				}
+				fmt.Fprintf(a.stdout, "%s  %s\n", word, one.Sentence())
+				if one.Over && github {
+					fmt.Fprintf(a.stdout, "::error file=%s,line=%d,title=Memory over budget::%s\n", budget, one.Line, one.Sentence())
+				}
+			}
+			if over {
+				return exitStatus(engine.ExitOverBudget)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&budget, "budget", "", "YAML `file` of budgets")
+	c.Flags().StringVar(&junit, "junit", "", "write the result as JUnit XML into this `file`")
+	c.Flags().BoolVar(&github, "github", false, "annotate a change on GitHub")
+	return c
+}
