@@ -111,14 +111,26 @@ func (r *FitResult) conclude(o *FitOptions) {
 		r.Unused, r.UnusedLabel = mem.Some(max(0, r.Total.Or(0)-used)), label
 	}
 	if o.TargetBatch > 0 && r.Largest > 0 {
-		steps := (o.TargetBatch + r.Largest - 1) / r.Largest
-		micro := (o.TargetBatch + steps - 1) / steps
-		micro += (r.Granularity - micro%r.Granularity) % r.Granularity
-		r.Plan = &Accumulation{Target: o.TargetBatch, Micro: micro, Steps: steps, Batch: micro * steps}
+		r.Plan = accumulate(o.TargetBatch, r.Largest, r.Granularity)
 	}
 	r.throughput()
 	r.cost(o.Price)
 	r.MemoryMark = r.memoryMark()
+}
+
+// accumulate plans the fewest steps that reach the target exactly; where that takes more than twice
+// as many as need be, the fewest that reach at least it.
+func accumulate(target, largest, granularity int) *Accumulation {
+	fewest := (target + largest - 1) / largest
+	for steps := fewest; steps <= 2*fewest; steps++ {
+		if micro := target / steps; target%steps == 0 && micro%granularity == 0 {
+			return &Accumulation{target, micro, steps, target}
+		}
+	}
+	micro := (target + fewest - 1) / fewest
+	micro = min(largest, micro+(granularity-micro%granularity)%granularity)
+	steps := (target + micro - 1) / micro
+	return &Accumulation{target, micro, steps, micro * steps}
 }
 
 // fitting are the trials that ran, by batch.
