@@ -46,7 +46,12 @@ export interface Run {
   git?: { commit: string; branch?: string; dirty: boolean }; start_wall_ns: number; tags?: Record<string, string>;
 }
 
+export interface StackSet {
+  name: string; title: string; total_bytes: number; rest_bytes?: number; frames: (Location & { user?: boolean })[]; parents: number[]; places: number[];
+  stacks: { node: number; bytes: number; count: number }[];
+}
+
 export interface Report {
   version: number; run: Run; processes: Process[]; headline: Headline; findings: Finding[]; tables: Table[]; series: Series[];
-  phases: PhaseBar[]; steps: StepPoint[]; marks: Mark[]; notes: string[]; dropped: number;
+  phases: PhaseBar[]; steps: StepPoint[]; marks: Mark[]; notes: string[]; dropped: number; stacks?: StackSet[];
 }

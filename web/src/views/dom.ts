@@ -2,7 +2,7 @@
 
 import type { Label } from "../api";
 
-type Child = Node | string | null | undefined | false | 0;
+export type Child = Node | string | null | undefined | false | 0;
 
 /** An element with attributes and children. Texts are texts: nothing from a report is ever markup. */
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Record<string, string> = {}, ...children: Child[]): HTMLElementTagNameMap[K] {

@@ -4,6 +4,7 @@ import { cards } from "./cards";
 import { composition } from "./composition";
 import { findings } from "./findings";
 import { growth } from "./growth";
+import { flames } from "./flames";
 import { footer, notes } from "./notes";
 import { header } from "./header";
 import { others } from "./others";
@@ -13,7 +14,7 @@ import { timeline } from "./timeline";
 export type View = (report: Report, page: PageStore) => HTMLElement | null;
 
 /** The views in the order in which a page has them. Add yours here. */
-export const views: View[] = [header, cards, findings, timeline, others, growth, composition, tables, notes, footer];
+export const views: View[] = [header, cards, findings, flames, timeline, others, growth, composition, tables, notes, footer];
 
 /** Parts that the bar links to, where the page has them. */
-export const parts: [id: string, title: string][] = [["findings", "Findings"], ["timeline", "Timeline"], ["growth", "Growth"], ["peak", "Peak"], ["tables", "Tables"], ["notes", "Notes"]];
+export const parts: [id: string, title: string][] = [["findings", "Findings"], ["flames", "Flames"], ["timeline", "Timeline"], ["growth", "Growth"], ["peak", "Peak"], ["tables", "Tables"], ["notes", "Notes"]];
