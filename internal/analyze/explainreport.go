@@ -2,6 +2,8 @@ package analyze
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 
 	"hightide/internal/mem"
 )
@@ -104,7 +106,7 @@ func (a *Allocator) flames(s *mem.AllocatorSnapshot, number int) StackSet {
 		Process: uint32(number), Total: a.At.Allocated, Frames: []FramePlace{}, Parents: []int{}, Places: []int{}, Stacks: []StackUse{},
 	}}
 	for _, h := range a.stacks[:min(len(a.stacks), stacksShown)] {
-		tree.set.Stacks = append(tree.set.Stacks, StackUse{Node: tree.add(s.Stacks.Frames(h.stack)), Bytes: h.bytes, Count: h.blocks})
+		tree.set.Stacks = append(tree.set.Stacks, StackUse{Node: tree.add(slices.DeleteFunc(s.Stacks.Frames(h.stack), machinery)), Bytes: h.bytes, Count: h.blocks})
 	}
 	tree.set.Rest = tree.set.Total
 	for _, use := range tree.set.Stacks {
@@ -132,3 +134,8 @@ func (a *Allocator) findings(r *Report) {
 			Text:  "empty_cache cannot give this memory back while blocks beside it live."})
 	}
 }
+
+// plumbing are native frames of the interpreter and the unwinder, which every stack has.
+var plumbing = regexp.MustCompile(`unwind::unwind|CapturedTraceback::gather|gather_with_cpp|^_start$|__libc_|^_?Py[A-Z]|^_Py|pymain_|^pyrun_|^run_(mod|eval)|^method_vectorcall|^cfunction_|^slot_tp_|^partial_`)
+
+func machinery(l mem.Location) bool { return l.File == "" || plumbing.MatchString(l.Function) }
