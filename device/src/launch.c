@@ -8,7 +8,10 @@
 /* ---- what compilers put into a program's start: handles that nobody looks into */
 
 static void *fat_binary[1];
-HT_EXPORT void **__cudaRegisterFatBinary(void *image) { (void)image; return fat_binary; }
+HT_EXPORT void **__cudaRegisterFatBinary(void *image) {
+    ht_image_seen(image);
+    return fat_binary;
+}
 HT_EXPORT void __cudaRegisterFatBinaryEnd(void **handle) { (void)handle; }
 HT_EXPORT void __cudaUnregisterFatBinary(void **handle) { (void)handle; }
 HT_EXPORT char __cudaInitModule(void **handle) { (void)handle; return 1; }
@@ -106,12 +109,12 @@ HT_EXPORT int cudaFuncSetCacheConfig(const void *f, int config) { (void)f, (void
 HT_EXPORT int cudaFuncSetSharedMemConfig(const void *f, int config) { (void)f, (void)config; return CUDA_OK; }
 HT_EXPORT int cudaFuncGetName(const char **name, const void *f) { (void)f; *name = "kernel"; return CUDA_OK; }
 
-/* A kernel of which nothing is known: no spills, few registers, compiled for the device. */
+/* A kernel of which nothing is known: no spills, few registers, compiled for what its library was
+ * compiled for and the device can run. */
 HT_EXPORT int cudaFuncGetAttributes(struct cuda_func_attributes *into, const void *f) {
     HT_NEED_CONTEXT();
-    (void)f;
     const struct ht_gpu *gpu = ht_device(ht_device_current());
-    int version = (int)(gpu->cc_major * 10 + gpu->cc_minor);
+    int version = ht_image_version(f, (int)gpu->cc_major, (int)gpu->cc_minor);
     memset(into, 0, offsetof(struct cuda_func_attributes, cluster_set));
     into->max_threads = 1024;
     into->registers = 32;

@@ -63,6 +63,11 @@ int ht_capture_info(void *stream, int *status, uint64_t *id, void **graph, const
 /* Work given to a stream: if it is being captured a node is added to its graph, and 1 is given. */
 int ht_stream_work(void *stream, int node_type);
 
+/* ---- image.c */
+void ht_image_seen(const void *wrapper); /* a library registers its kernels */
+/* The version (86 for 8.6) that a kernel of the library that holds `f` would run as on a device. */
+int ht_image_version(const void *f, int major, int minor);
+
 /* ---- graph.c */
 void *ht_graph_new(void);
 int ht_graph_delete(void *graph);
