@@ -30,7 +30,7 @@ def bridge(trace: list[Event]) -> list[Event]:
     segments: dict[int, Event] = {}
     missing: list[Event] = []  # segments that the trace frees and did not get
     for event in trace:
-        action, address = event["action"], event.get("addr")
+        action, address = event["action"], int(event.get("addr") or 0)
         if action == "alloc":
             live[address] = event
         elif action == "free_completed":

@@ -334,7 +334,6 @@ func (s *session) usable(main *trialResult) error {
 
 // imagineHelpers are the files that ride along.
 type imagineHelpers struct {
-	dir    string
 	agent  record.Helper
 	heap   *record.Helper
 	device record.Helper

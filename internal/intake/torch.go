@@ -107,10 +107,10 @@ type torchBuilder struct {
 	histories []history
 	kept      int
 
-	shapes    []layout          // by the numbers of Record
-	last      layout            // of the event or frame that came the long way
-	places    map[place]uint32  // frame → location
-	locations []uint32          // scratch
+	shapes    []layout         // by the numbers of Record
+	last      layout           // of the event or frame that came the long way
+	places    map[place]uint32 // frame → location
+	locations []uint32         // scratch
 	texts     map[pickle.Value]uint32
 	unknown   map[string]bool
 	saw       versionSigns

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -111,7 +112,7 @@ func (b *torchBuilder) finish(d *pickle.Decoder, root pickle.Value) error {
 	case k == isList:
 		return b.takeSegments(&b.out.Segments, root)
 	case k != isDict || !has(d, b.dicts[n], "segments") && !has(d, b.dicts[n], "device_traces"):
-		return fmt.Errorf(noSnapshot)
+		return errors.New(noSnapshot)
 	default:
 		return b.takeParts(d, b.dicts[n])
 	}
