@@ -10,10 +10,10 @@ import (
 )
 
 func checkCommand(a *app) *cobra.Command {
-	var budget, junit string
+	var budget, junit, jsonFile string
 	var github bool
 	c := &cobra.Command{
-		Use:   "check --budget FILE SNAPSHOT|RUN [--junit FILE] [--github]",
+		Use:   "check --budget FILE SNAPSHOT|RUN [--junit FILE] [--github] [--json[=FILE]]",
 		Short: "Fail where device memory is over a budget, for CI",
 		Long: `Fail where device memory is over a budget. The budget is a YAML file; sizes have units KiB to TiB:
 
@@ -45,14 +45,25 @@ Exit codes: 0 all kept, 1 over budget, 2 wrong usage, 3 a file that cannot be us
 					return err
 				}
 			}
+			if jsonFile != "" {
+				text, err := engine.CheckJSON(checked)
+				if err != nil {
+					return err
+				}
+				if err := a.output(jsonFile, text); err != nil {
+					return err
+				}
+			}
 			over := false
 			for _, one := range checked {
 				word := "ok  "
 				if one.Over {
 					word, over = "OVER", true
 				}
-				fmt.Fprintf(a.stdout, "%s  %s\n", word, one.Sentence())
-				if one.Over && github {
+				if jsonFile != jsonToStdout {
+					fmt.Fprintf(a.stdout, "%s  %s\n", word, one.Sentence())
+				}
+				if one.Over && github && jsonFile != jsonToStdout {
 					fmt.Fprintf(a.stdout, "::error file=%s,line=%d,title=Memory over budget::%s\n", budget, one.Line, one.Sentence())
 				}
 			}
@@ -65,5 +76,7 @@ Exit codes: 0 all kept, 1 over budget, 2 wrong usage, 3 a file that cannot be us
 	c.Flags().StringVar(&budget, "budget", "", "YAML `file` of budgets")
 	c.Flags().StringVar(&junit, "junit", "", "write the result as JUnit XML into this `file`")
 	c.Flags().BoolVar(&github, "github", false, "annotate a change on GitHub")
+	c.Flags().StringVar(&jsonFile, "json", "", "print JSON; with =`FILE` into a file")
+	c.Flags().Lookup("json").NoOptDefVal = jsonToStdout
 	return c
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -66,6 +67,20 @@ func (e *Engine) Check(budgets, ref string, stdin io.Reader) ([]Checked, error) 
 		checked = append(checked, Checked{l.name, l.limit, n, n > l.limit, l.line})
 	}
 	return checked, nil
+}
+
+// CheckJSON is what check --json prints (docs/formats/json.md).
+func CheckJSON(checked []Checked) ([]byte, error) {
+	over := slices.ContainsFunc(checked, func(c Checked) bool { return c.Over })
+	text, err := json.Marshal(struct {
+		Version int       `json:"version"`
+		OK      bool      `json:"ok"`
+		Budgets []Checked `json:"budgets"`
+	}{analyze.ReportVersion, !over, append([]Checked{}, checked...)})
+	if err != nil {
+		return nil, fmt.Errorf("write result as JSON: %w", err)
+	}
+	return append(text, '\n'), nil
 }
 
 // readBudgets reads the file; errors begin with line:column.
