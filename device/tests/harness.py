@@ -1,0 +1,63 @@
+"""Runs real scripts on imaginary GPUs, and reads the books that remain."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import tempfile
+from pathlib import Path
+
+DEVICE = Path(__file__).resolve().parent.parent
+CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
+LIBRARY = DEVICE / "lib" / "libhightide_device.so"
+VERSIONS = [v for v in ("2.15.0", "2.9.1", "2.6.0") if (CACHE / f"torch-{v}" / "bin" / "python").exists()]
+A10 = "name=NVIDIA A10;slug=a10;memory=23729274880;context=360710144;cc=8.6;sms=72"
+HEADER, DEVICE_BYTES, DEVICES = 4096, 1024, 16
+
+
+def python(version: str) -> str:
+    return str(CACHE / f"torch-{version}" / "bin" / "python")
+
+
+def environment(books: Path | None = None, spec: str = A10, **more: str) -> dict[str, str]:
+    found = {k: v for k, v in os.environ.items() if not k.startswith(("HIGHTIDE_", "CUDA_", "PYTORCH_"))}
+    found |= {"LD_PRELOAD": str(LIBRARY), "LD_LIBRARY_PATH": str(LIBRARY.parent), "HIGHTIDE_DEVICE_SPEC": spec}
+    if books:
+        found["HIGHTIDE_DEVICE_BOOKS"] = str(books)
+    return found | more
+
+
+def run(script: str, version: str = "2.15.0", books: Path | None = None, spec: str = A10, **more: str) -> str:
+    """What the script printed. A script that fails fails the test, with its last words."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "script.py")
+        path.write_text(script)
+        done = subprocess.run(
+            [python(version), str(path)], env=environment(books, spec, **more), capture_output=True, text=True, timeout=180
+        )
+    if done.returncode:
+        raise AssertionError(f"torch {version}: exit {done.returncode}\n{done.stdout[-1000:]}\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
+class Books:
+    """The few words of a book that tests look at; offsets as in include/hightide_device.h."""
+
+    def __init__(self, path: Path) -> None:
+        self.data = path.read_bytes()
+        assert self.data[:8] == b"HTDEVBK1", "no book"
+        self.slot_bytes = struct.unpack_from("<I", self.data, 28)[0]
+        self.slots_at = struct.unpack_from("<Q", self.data, 40)[0]
+        self.reaped = struct.unpack_from("<Q", self.data, 88)[0]
+
+    def used(self, device: int) -> int:
+        return struct.unpack_from("<Q", self.data, HEADER + device * DEVICE_BYTES + 216)[0]
+
+    def peak(self, device: int) -> int:
+        return struct.unpack_from("<Q", self.data, HEADER + device * DEVICE_BYTES + 224)[0]
+
+    def states(self) -> list[int]:
+        """1 alive, 2 ended, 3 killed; of slots that were ever taken."""
+        every = (struct.unpack_from("<I", self.data, self.slots_at + i * self.slot_bytes)[0] for i in range(256))
+        return [state for state in every if state]
