@@ -86,17 +86,6 @@ type SegmentMap struct {
 	Blocks  [][2]int64 `json:"blocks"` // size and state: 0 cached, 1 in use, 2 waiting for another stream
 }
 
-// TraceOOM is a request that failed.
-type TraceOOM struct {
-	Event       int            `json:"event"`
-	Asked       mem.Bytes      `json:"asked_bytes"`
-	DeviceFree  mem.Bytes      `json:"device_free_bytes"`
-	Cached      mem.Bytes      `json:"cached_bytes"`
-	LargestFree mem.Bytes      `json:"largest_cached_bytes"`
-	WouldFit    bool           `json:"fits_without_fragmentation"`
-	Frames      []mem.Location `json:"frames"`
-}
-
 // CurvePoint is the highest of a stretch of events.
 type CurvePoint struct {
 	Event     int       `json:"event"`
@@ -130,7 +119,9 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 		a.Curve = append(a.Curve, CurvePoint{point.event, b.time(point.event), point.allocated, point.reserved})
 	}
 	a.segmentMap(s)
-	a.oom(b, totals)
+	if a.OOM, err = b.oom(o); err != nil {
+		return nil, err
+	}
 	return a, nil
 }
 
@@ -365,19 +356,5 @@ func (a *Allocator) segmentMap(s *mem.AllocatorSnapshot) {
 			}
 		}
 		a.Map = append(a.Map, m)
-	}
-}
-
-func (a *Allocator) oom(b *traceBooks, totals mem.AllocatorTotals) {
-	t := b.trace
-	for i := t.Len() - 1; i >= 0; i-- {
-		if t.Action[i] != mem.ActionOOM {
-			continue
-		}
-		l := b.levelsAt(i)
-		free, cached := mem.Bytes(t.Address[i]), l.reserved-l.active
-		a.OOM = &TraceOOM{Event: i, Asked: t.Size[i], DeviceFree: free, Cached: cached, LargestFree: totals.LargestFree,
-			WouldFit: free+cached >= t.Size[i], Frames: b.snapshot.Stacks.Frames(t.Stack[i])}
-		return
 	}
 }

@@ -117,16 +117,7 @@ func (a *Allocator) flames(s *mem.AllocatorSnapshot, number int) StackSet {
 
 func (a *Allocator) findings(r *Report) {
 	if o := a.OOM; o != nil {
-		f := Finding{Kind: KindOOM, Severity: Critical, Label: a.Label, Title: fmt.Sprintf("Device %d ran out of memory", a.Device), Stack: o.Frames, Bytes: mem.Some(int64(o.Asked)),
-			Text: fmt.Sprintf("%v were asked for; the device had %v free and the allocator %v cached (largest piece at the end of the trace %v).", o.Asked, o.DeviceFree, o.Cached, o.LargestFree)}
-		if len(a.Blame) > 0 {
-			f.Text += fmt.Sprintf(" Most is held by %s: %v.", a.Blame[0].Name, a.Blame[0].Bytes)
-		}
-		if o.WouldFit {
-			f.Text += " It would have fitted in one piece."
-			f.Advice = "Try PYTORCH_ALLOC_CONF=expandable_segments:True, which joins free memory of different sizes."
-		}
-		r.Findings = append(r.Findings, f)
+		r.Findings = append(r.Findings, o.finding(a.Device, a.Label))
 	}
 	if a.InactiveSplit > a.At.Reserved/10 && a.InactiveSplit >= 64*mem.MiB {
 		r.Findings = append(r.Findings, Finding{Kind: KindFragmentation, Severity: Warning, Label: a.Label, Bytes: mem.Some(int64(a.InactiveSplit)),

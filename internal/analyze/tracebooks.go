@@ -47,6 +47,9 @@ type traceBooks struct {
 	strange  int // events for blocks or segments that were not there
 	curve    []levelPoint
 
+	failedAt  int    // the last event that ran out of memory; -1: none
+	atFailure pieces // what was cached then
+
 	live     map[uint64]int32 // address → life, until gone
 	nodes    []memoryNode
 	byStart  map[uint64]int32
@@ -84,6 +87,8 @@ func newBooks(s *mem.AllocatorSnapshot, device int) *traceBooks {
 		if s.Traces[i].Device == device {
 			b.trace = &s.Traces[i]
 		}
+	}
+	for b.failedAt = b.trace.Len() - 1; b.failedAt >= 0 && b.trace.Action[b.failedAt] != mem.ActionOOM; b.failedAt-- {
 	}
 	b.maxSplit = settingBytes(s.Settings["max_split_size"])
 	b.initial()
@@ -128,6 +133,9 @@ func (b *traceBooks) play() {
 	high := levelPoint{-1, at}
 	for i := range t.Action {
 		b.event(i, &at)
+		if i == b.failedAt {
+			b.atFailure = b.pieces()
+		}
 		if at.allocated > b.peak.allocated {
 			b.peak, b.peakAt = at, i
 		}
