@@ -1,0 +1,72 @@
+package allocator
+
+import "hightide/internal/mem"
+
+// Device is a Driver with so much memory and nobody else on it. Addresses are made up: a real
+// driver's cannot be known, so they grow in one direction from a base and are never used twice.
+type Device struct {
+	// Capacity is what the allocator can take: the device's memory less what others hold. 0: no end.
+	Capacity mem.Bytes
+	// Down makes later segments lie below earlier ones.
+	Down bool
+	// Held is what was taken from the driver and not given back.
+	Held mem.Bytes
+	// Base is where addresses begin; 0: 1 TiB, or 64 TiB where they go down.
+	Base uint64
+
+	used mem.Bytes // of the address space
+}
+
+const (
+	driverPage      = 2 * mem.MiB
+	firstAddress    = uint64(mem.TiB)
+	highestAddress  = 64 * uint64(mem.TiB)
+	unlimitedMemory = 1 * mem.TiB // of address space a reservation takes where the memory is not known
+)
+
+func (d *Device) place(size mem.Bytes) uint64 {
+	size = roundUp(size, driverPage)
+	d.used += size
+	switch {
+	case d.Down && d.Base == 0:
+		return highestAddress - uint64(d.used)
+	case d.Down:
+		return d.Base - uint64(d.used)
+	case d.Base == 0:
+		return firstAddress + uint64(d.used-size)
+	}
+	return d.Base + uint64(d.used-size)
+}
+
+func (d *Device) take(size mem.Bytes) bool {
+	if d.Capacity > 0 && d.Held+size > d.Capacity {
+		return false
+	}
+	d.Held += size
+	return true
+}
+
+// Malloc takes memory at a new address.
+func (d *Device) Malloc(size mem.Bytes) (uint64, bool) {
+	if !d.take(size) {
+		return 0, false
+	}
+	return d.place(size), true
+}
+
+// Free gives memory back.
+func (d *Device) Free(_ uint64, size mem.Bytes) { d.Held -= size }
+
+// Reserve finds new addresses.
+func (d *Device) Reserve(size mem.Bytes) (uint64, bool) { return d.place(size), true }
+
+// Release forgets the addresses.
+func (d *Device) Release(uint64, mem.Bytes) {}
+
+// Map takes memory for a range.
+func (d *Device) Map(_ uint64, size, _ mem.Bytes) bool { return d.take(size) }
+
+// Unmap gives a range's memory back.
+func (d *Device) Unmap(_ uint64, size mem.Bytes) { d.Held -= size }
+
+func roundUp(n, step mem.Bytes) mem.Bytes { return (n + step - 1) / step * step }

@@ -1,0 +1,74 @@
+package allocator
+
+import "hightide/internal/mem"
+
+// privatePool is memory apart: of a captured graph, or of a torch.cuda.MemPool.
+type privatePool struct {
+	id           mem.PoolID
+	users        int // while there are any, its memory is kept
+	held         int // segments, and pages mapped
+	small, large *pool
+
+	noSplit      bool // blocks are handed out whole
+	ownAllocator bool // memory comes from elsewhere; never expandable
+}
+
+// PoolOptions are those of a torch.cuda.MemPool.
+type PoolOptions struct {
+	NoSplit      bool
+	UseOnOOM     bool // serves the default pool before it gives up
+	OwnAllocator bool
+}
+
+// KeepPool makes a private pool or adds a user to it; its memory is not given back before ReleasePool
+// was called as often.
+func (n *Native) KeepPool(id mem.PoolID, options PoolOptions) {
+	p := n.privatePool(id)
+	p.users++
+	p.noSplit, p.ownAllocator = p.noSplit || options.NoSplit, p.ownAllocator || options.OwnAllocator
+	if options.UseOnOOM {
+		n.fallback = append(n.fallback, p)
+	}
+}
+
+// ReleasePool removes a user; without any, EmptyCache and retries may give the pool's memory back.
+func (n *Native) ReleasePool(id mem.PoolID) {
+	for _, p := range n.private {
+		if p.id == id && p.users > 0 {
+			p.users--
+		}
+	}
+}
+
+// privatePool finds a pool, or makes one without users.
+func (n *Native) privatePool(id mem.PoolID) *privatePool {
+	for _, p := range n.private {
+		if p.id == id {
+			return p
+		}
+	}
+	p := &privatePool{id: id}
+	p.small, p.large = &pool{small: true, owner: p}, &pool{owner: p}
+	n.private = append(n.private, p)
+	return p
+}
+
+// takeFallback looks for a cached block in the pools that may serve the default one.
+func (n *Native) takeFallback(a *ask) int32 {
+	if a.pool.owner != nil {
+		return 0
+	}
+	for _, p := range n.fallback {
+		own := *a
+		own.pool = p.large
+		if a.pool.small {
+			own.pool = p.small
+		}
+		own.list = own.pool.of(a.Stream)
+		if b := n.takeFree(&own); b != 0 {
+			*a = own
+			return b
+		}
+	}
+	return 0
+}
