@@ -87,7 +87,15 @@ func newSorter(stacks *mem.StackTable, extra []CategoryRule) *sorter {
 	return &sorter{rules[:min(len(rules), 64)], stacks, map[uint32]uint64{}, map[uint32]uint64{}}
 }
 
+// of is what a block is for: as the program said, else by the first rule that fits.
 func (s *sorter) of(l *life, last int, next8 int32) string {
+	if l.owner != 0 {
+		return ownerCategories[l.owner]
+	}
+	return s.byRules(l, last, next8)
+}
+
+func (s *sorter) byRules(l *life, last int, next8 int32) string {
 	hits := s.fits(l.stack)
 	for i, rule := range s.rules {
 		if hits&(1<<i) == 0 {

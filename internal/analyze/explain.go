@@ -42,6 +42,7 @@ type Allocator struct {
 	Strange       int          `json:"inconsistent_events"`
 	Map           []SegmentMap `json:"segment_map"`
 	OOM           *TraceOOM    `json:"oom,omitempty"`
+	Accuracy      *Accuracy    `json:"category_accuracy,omitempty"`
 	Curve         []CurvePoint `json:"curve"`
 	Label         mem.Label    `json:"label"`
 
@@ -111,7 +112,7 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	if a.Blame, a.Rounding, err = b.blame(at, a.By, o); err != nil {
 		return nil, err
 	}
-	a.stacks = b.holds(at, o)
+	a.stacks, a.Accuracy = b.holds(at, o), b.accuracy(at, o.Rules)
 	if o.Top > 0 {
 		a.Blame = a.Blame[:min(o.Top, len(a.Blame))]
 	}

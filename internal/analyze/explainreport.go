@@ -26,6 +26,9 @@ func Explain(r *Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions)
 		r.table(a.blameTable())
 		r.Stacks = append(r.Stacks, a.flames(s, len(r.Stacks)))
 		a.findings(r)
+		if a.Accuracy != nil {
+			r.Notes = append(r.Notes, fmt.Sprintf("Device %d: %s", device, a.categoryNote()))
+		}
 	}
 	if want, ok := o.Device.Get(); ok && !found {
 		return fmt.Errorf("%s has devices %v, and no device %d", file, s.AllDevices(), want)
@@ -90,12 +93,21 @@ func (a *Allocator) levelTable() Table {
 
 func (a *Allocator) blameTable() Table {
 	t := Table{Name: fmt.Sprintf("blame-%d", a.Device), Title: fmt.Sprintf("Who holds device %d, by %s", a.Device, a.By),
-		Note:    "Categories come from rules over stacks and life-spans; they are inferred.",
+		Note:    a.categoryNote(),
 		Columns: []Column{text(a.By, a.By), bytesColumn("bytes", "Holds", a.Label), {"share", "Share", mem.UnitMilli, a.Label}, countColumn("blocks", "Blocks"), text("category", "Category")}}
 	for _, g := range a.Blame {
 		t.Rows = append(t.Rows, []Cell{g.Name, int64(g.Bytes), int64(g.Bytes) * 1000 / max(1, int64(a.At.Allocated)), int64(g.Blocks), g.Category})
 	}
 	return t
+}
+
+func (a *Allocator) categoryNote() string {
+	c := a.Accuracy
+	if c == nil || c.OwnedBlocks == 0 {
+		return "Categories come from rules over stacks and life-spans; they are inferred."
+	}
+	return fmt.Sprintf("The program itself said what %s blocks of %v are for, beside buffers; the rest is inferred by rules over stacks and life-spans, which alone are right for %d %% of those bytes.",
+		Count(int64(c.OwnedBlocks)), c.Owned, int64(c.Agreed)*100/max(1, int64(c.Owned)))
 }
 
 // flames is what was held at the moment explained by whole stack; number tells sets of files apart.

@@ -22,6 +22,7 @@ type life struct {
 	born      int32 // -1: before the trace began
 	freed     int32 // by the program
 	gone      int32 // may be reused
+	owner     uint8 // what the program said it is for: ownerCategories
 }
 
 // levels are what an allocator's statistics would say at one moment.
@@ -95,6 +96,7 @@ func newBooks(s *mem.AllocatorSnapshot, device int) *traceBooks {
 	b.now(&b.begin)
 	b.peak, b.maximum = b.begin, b.begin
 	b.play()
+	b.own()
 	return b
 }
 

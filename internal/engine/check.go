@@ -36,7 +36,7 @@ type budget struct {
 }
 
 var budgetKeys = []string{"peak", "reserved", "requested", "categories"}
-var categoryKeys = []string{"parameters", "gradients", "optimizer state", "activations", "temporaries", "workspaces", "collectives", "unknown"}
+var categoryKeys = []string{"parameters", "gradients", "optimizer state", "buffers", "activations", "temporaries", "workspaces", "collectives", "unknown"}
 
 // Check holds the peak of a file or run, on the device that holds most, against the budgets of a YAML
 // file. A wrong key or value is an input error that names its position and the nearest valid key.

@@ -3,8 +3,10 @@ package engine
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,6 +62,9 @@ func (e *Engine) snapshotsOf(ref string, stdin io.Reader) ([]namedSnapshot, *mem
 	case err != nil:
 		return nil, nil, err
 	case document.Snapshot != nil:
+		if err := addOwners(document.Snapshot, ref); err != nil {
+			return nil, nil, err
+		}
 		return []namedSnapshot{{filepath.Base(ref), document.Snapshot}}, nil, nil
 	case document.Recording != nil:
 		return runSnapshots(document.Recording), document.Recording, nil
@@ -67,6 +72,22 @@ func (e *Engine) snapshotsOf(ref string, stdin io.Reader) ([]namedSnapshot, *mem
 		return nil, nil, InputError("explain it alone", "%s is a message: %s", ref, strings.Join(document.Words, " "))
 	}
 	return nil, nil, InputError("hightide export "+ref+" --folded shows it by stack", "%s is %s, which holds no allocator snapshot", ref, document.Format)
+}
+
+// addOwners adds what the agent wrote beside a snapshot (docs/formats/imagined.md), if it did.
+func addOwners(s *mem.AllocatorSnapshot, path string) error {
+	file, err := os.Open(path + ".owners.json")
+	if path == "-" || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return InputError("make it readable, or move it away", "%w", err)
+	}
+	defer file.Close()
+	if s.Owners, err = intake.Owners(file); err != nil {
+		return InputError("move it away to do without", "%s: %w", file.Name(), err)
+	}
+	return nil
 }
 
 func runSnapshots(run *mem.Run) []namedSnapshot {

@@ -21,7 +21,16 @@ type AllocatorSnapshot struct {
 	DeviceNames  map[int]string    // only where a number is no GPU: "cpu" in traces of the profiler
 	Texts        []string          // what the columns Metadata, Context and Category of traces number; 0 is ""
 	FX           map[uint32]FXNode // by number of a location: the graph node that generated it
+	Owners       []BlockOwner      // as the program named them; none: nobody asked it
 	Notes        []string          // what a reader should know of the file, a sentence each
+}
+
+// BlockOwner is a tensor's storage that lay at an address at the moments at which it was seen.
+type BlockOwner struct {
+	Device         int
+	Address        uint64
+	Category, Name string
+	Seen           []int64 // ns of the wall clock
 }
 
 // FXNode is the node of a compiled graph that a generated line of Python stands for.
