@@ -90,7 +90,7 @@ def count_unittest(output: str) -> Count:
 
 
 def python_folders() -> list[str]:
-    folders = ("agent", "packaging", "scripts", "examples", "bench", "heap", "testdata")
+    folders = ("agent", "packaging", "scripts", "examples", "bench", "heap", "device", "testdata")
     return [f for f in folders if (ROOT / f).exists()]
 
 
@@ -126,7 +126,7 @@ def checks() -> list[Check]:
     return [
         Check(
             "gofmt",
-            ["bash", "-c", 'o=$(gofmt -l cmd internal agent heap web/*.go); echo "$o"; test -z "$o"'],
+            ["bash", "-c", 'o=$(gofmt -l cmd internal agent heap device/*.go web/*.go); echo "$o"; test -z "$o"'],
             lint=True,
         ),
         Check("shell", ["bash", "-c", f"for f in {' '.join(shell)}; do bash -n $f || exit 1; done"], lint=True),
@@ -137,6 +137,7 @@ def checks() -> list[Check]:
         Check("vet", ["go", "vet", "./..."], lint=True),
         Check("staticcheck", [CACHE / "tools" / "go" / "staticcheck", "./..."], lint=True),
         Check("heap", ["make", "--no-print-directory", "-C", "heap", "test"], count=count_unittest),
+        Check("device", ["make", "--no-print-directory", "-C", "device", "test"], count=count_unittest),
         Check("web", web("check"), count=count_words),
         Check("go", ["go", "test", "-race", "-json", "-timeout", "15m", "./..."], count=count_go),
         Check("agent", [*pytest, "agent/python/tests"], count=count_words),

@@ -34,7 +34,11 @@ def run(script: str, version: str = "2.15.0", books: Path | None = None, spec: s
         path = Path(folder, "script.py")
         path.write_text(script)
         done = subprocess.run(
-            [python(version), str(path)], env=environment(books, spec, **more), capture_output=True, text=True, timeout=180
+            [python(version), str(path)],
+            env=environment(books, spec, **more),
+            capture_output=True,
+            text=True,
+            timeout=180,
         )
     if done.returncode:
         raise AssertionError(f"torch {version}: exit {done.returncode}\n{done.stdout[-1000:]}\n{done.stderr[-3000:]}")

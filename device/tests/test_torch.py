@@ -95,7 +95,9 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
         hold = "import torch, time; x = torch.empty(4 << 30, dtype=torch.uint8, device='cuda'); print('held', flush=True); time.sleep(99)"
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
             path = Path(folder, "books")
-            with subprocess.Popen([python(VERSIONS[0]), "-c", hold], env=environment(path, A10), stdout=subprocess.PIPE) as process:
+            with subprocess.Popen(
+                [python(VERSIONS[0]), "-c", hold], env=environment(path, A10), stdout=subprocess.PIPE
+            ) as process:
                 assert process.stdout
                 self.assertEqual(process.stdout.readline(), b"held\n")
                 self.assertGreater(Books(path).used(0), 4 * GIB)

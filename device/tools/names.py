@@ -46,8 +46,12 @@ ASKS = re.compile(
     r"CanAccess|Occupancy|Estimate|MakePlan|Init|Split|Compile|Complete|Begin|EndCapture|Clone|Instantiate|Add\w*Node|"
     r"IsCapturing|Retain|Version|Find|Heuristic|Capabilit|Load|Iterat|Encode|Size$|Count$|_nnz|Nnz|Analysis"
 )
-ANSWERS = re.compile(r"(?<!const )\b(int|size_t|unsigned int|long long int|int64_t|uint64_t|char|float|\w+_t|\w+Handle|CU\w+|cuda\w+)\s*\*")
-COMMANDS = re.compile(r"Destroy|Free|Unregister|Release|Unload|Deregister|Synchronize|Reset|^__cudaRegister|Pop|Unmap|SetStream$")
+ANSWERS = re.compile(
+    r"(?<!const )\b(int|size_t|unsigned int|long long int|int64_t|uint64_t|char|float|\w+_t|\w+Handle|CU\w+|cuda\w+)\s*\*"
+)
+COMMANDS = re.compile(
+    r"Destroy|Free|Unregister|Release|Unload|Deregister|Synchronize|Reset|^__cudaRegister|Pop|Unmap|SetStream$"
+)
 
 
 def exported(library: Path) -> list[str]:
@@ -66,13 +70,19 @@ def prototypes(header: Path) -> dict[str, tuple[str, str]]:
 
 
 def macros(header: Path) -> dict[str, str]:
-    return dict(re.findall(r"^\s*#\s*define\s+(cu\w+)\s+(?:__CUDA_API_\w+\()?(cu\w+)", header.read_text(errors="replace"), re.M))
+    return dict(
+        re.findall(r"^\s*#\s*define\s+(cu\w+)\s+(?:__CUDA_API_\w+\()?(cu\w+)", header.read_text(errors="replace"), re.M)
+    )
 
 
 def expectation(name: str, declared: tuple[str, str] | None) -> str:
     returns, parameters = declared or ("", "")
-    returns = re.sub(r"\b(extern|static|inline|CUDAAPI|CUDARTAPI|CUBLASWINAPI|CUDNNWINAPI|CUFFTAPI|__host__|"
-                     r"__cudart_builtin__|DECLDIR|CUSPARSEAPI|CUSOLVERAPI|CUPTIAPI|CURANDAPI|C|API)\b", " ", returns)
+    returns = re.sub(
+        r"\b(extern|static|inline|CUDAAPI|CUDARTAPI|CUBLASWINAPI|CUDNNWINAPI|CUFFTAPI|__host__|"
+        r"__cudart_builtin__|DECLDIR|CUSPARSEAPI|CUSOLVERAPI|CUPTIAPI|CURANDAPI|C|API)\b",
+        " ",
+        returns,
+    )
     if declared and re.search(r"\*\s*(CUDNNWINAPI)?\s*$", returns):
         return "pointer"
     if declared and re.fullmatch(r"\s*void\s*", returns):
