@@ -17,6 +17,7 @@ type explainFlags struct {
 	o             analyze.ExplainOptions
 	device        int64
 	filter, rules string
+	events        string
 }
 
 func explainCommand(a *app) *cobra.Command {
@@ -37,12 +38,14 @@ Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read.`,
 		Example: `  hightide explain oom.pickle
   hightide explain snapshot.pickle.gz --by category --html report.html
   hightide explain rank0.pickle rank1.pickle --at end --top 20
+  hightide explain snapshot.pickle --range 1000:2000
   hightide explain snapshot.pickle --json | jq '.peak'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(a, c, args) },
 	}
 	flags := c.Flags()
 	flags.Int64Var(&f.device, "device", 0, "only this device `N`")
+	flags.StringVar(&f.events, "range", "", "look for the peak among the events `a:b` only, both included; a: and :b are ranges too")
 	flags.StringVar(&f.o.At, "at", "peak", "`moment`: peak, end, \"event N\", or a time in ns of the wall clock")
 	flags.StringVar(&f.o.By, "by", "site", "group `what`: "+strings.Join(analyze.Groupings, ", "))
 	flags.IntVar(&f.o.Top, "top", 0, "list the `N` largest groups; 0: all")
@@ -94,6 +97,13 @@ func (f *explainFlags) run(a *app, c *cobra.Command, args []string) error {
 func (f *explainFlags) options(c *cobra.Command) (err error) {
 	if c.Flags().Changed("device") {
 		f.o.Device = mem.Some(f.device)
+	}
+	if f.events != "" {
+		among, err := analyze.ParseRange(f.events)
+		if err != nil {
+			return engine.UsageError("hightide explain FILE --range 1000:2000", "--range: %w", err)
+		}
+		f.o.Range = &among
 	}
 	if f.filter != "" {
 		if f.o.Filter, err = regexp.Compile(f.filter); err != nil {

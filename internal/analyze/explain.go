@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"hightide/internal/mem"
 )
@@ -14,11 +15,41 @@ import (
 // ExplainOptions choose what of a snapshot is explained. The zero value: every device, at its peak, by line.
 type ExplainOptions struct {
 	Device mem.Optional
-	At     string // "", "peak", "end", "event N" or ns of the wall clock
-	By     string // one of Groupings; "": site
-	Top    int    // groups listed; 0: all
+	Range  *EventRange // nil: the whole trace
+	At     string      // "", "peak", "end", "event N" or ns of the wall clock
+	By     string      // one of Groupings; "": site
+	Top    int         // groups listed; 0: all
 	Filter *regexp.Regexp
 	Rules  []CategoryRule
+}
+
+// EventRange is a stretch of a trace, both ends in it. From is -1 where the state before the first event
+// belongs to it.
+type EventRange struct{ From, To int }
+
+var wholeTrace = EventRange{-1, never}
+
+// ParseRange reads "a:b", "a:" or ":b".
+func ParseRange(text string) (EventRange, error) {
+	r := wholeTrace
+	from, to, ok := strings.Cut(text, ":")
+	for _, end := range []struct {
+		text string
+		to   *int
+	}{{from, &r.From}, {to, &r.To}} {
+		if end.text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(end.text, 10, 32)
+		if err != nil || n < 0 {
+			return r, fmt.Errorf("%q is no range of events such as 1000:2000", text)
+		}
+		*end.to = int(n)
+	}
+	if !ok || r.From > r.To {
+		return r, fmt.Errorf("%q is no range of events such as 1000:2000", text)
+	}
+	return r, nil
 }
 
 // Groupings are what blocks can be grouped by.
@@ -97,7 +128,14 @@ type CurvePoint struct {
 
 // ExplainDevice plays the trace of one device and says who holds its memory.
 func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainOptions) (*Allocator, error) {
-	b := newBooks(s, device)
+	among := wholeTrace
+	if o.Range != nil {
+		among = *o.Range
+	}
+	b := newBooksOf(s, device, among)
+	if n := b.trace.Len(); n > 0 && among.From >= n {
+		return nil, fmt.Errorf("device %d has %d events, and none from %d on", device, n, among.From)
+	}
 	at, err := b.moment(o.At)
 	if err != nil {
 		return nil, err
@@ -167,7 +205,7 @@ func (b *traceBooks) moment(at string) (int, error) {
 	case at == "" || at == "peak":
 		return b.peakAt, nil
 	case at == "end":
-		return b.trace.Len() - 1, nil
+		return min(b.trace.Len()-1, b.to), nil
 	case len(at) > 6 && at[:6] == "event ":
 		n, err := strconv.ParseInt(at[6:], 10, 32)
 		if err != nil || n < -1 || int(n) >= b.trace.Len() {

@@ -48,6 +48,7 @@ type traceBooks struct {
 	strange  int // events for blocks or segments that were not there
 	curve    []levelPoint
 
+	from, to  int    // events among which the peak is looked for; from -1: the beginning too
 	failedAt  int    // the last event that ran out of memory; -1: none
 	atFailure pieces // what was cached then
 
@@ -82,7 +83,12 @@ const (
 // newBooks plays a device's trace. The cost is linear in events and blocks, but for expandable
 // segments, whose ranges are kept in order.
 func newBooks(s *mem.AllocatorSnapshot, device int) *traceBooks {
-	b := &traceBooks{snapshot: s, device: device, trace: &mem.Trace{Device: device}, peakAt: -1,
+	return newBooksOf(s, device, wholeTrace)
+}
+
+// newBooksOf likewise, with the peak and the curve of a range of events alone.
+func newBooksOf(s *mem.AllocatorSnapshot, device int, r EventRange) *traceBooks {
+	b := &traceBooks{from: r.From, to: r.To, snapshot: s, device: device, trace: &mem.Trace{Device: device}, peakAt: -1,
 		live: map[uint64]int32{}, byStart: map[uint64]int32{}}
 	for i := range s.Traces {
 		if s.Traces[i].Device == device {
@@ -131,22 +137,36 @@ func (b *traceBooks) now(l *levels) {
 func (b *traceBooks) play() {
 	t, at := b.trace, b.begin
 	width := max(1, (t.Len()+curveWidth-1)/curveWidth)
-	b.curve = append(b.curve, levelPoint{-1, at})
+	if b.from < 0 {
+		b.curve = append(b.curve, levelPoint{-1, at})
+	}
 	high := levelPoint{-1, at}
+	if b.from >= 0 {
+		high.reserved = -1
+	}
 	for i := range t.Action {
 		b.event(i, &at)
 		if i == b.failedAt {
 			b.atFailure = b.pieces()
 		}
-		if at.allocated > b.peak.allocated {
+		if i > b.to {
+			continue
+		}
+		if i <= b.from || at.allocated > b.peak.allocated {
 			b.peak, b.peakAt = at, i
+		}
+		if i <= b.from {
+			b.maximum = at
+		}
+		if i < b.from {
+			continue
 		}
 		b.maximum = levels{max(b.maximum.allocated, at.allocated), max(b.maximum.active, at.active),
 			max(b.maximum.reserved, at.reserved), max(b.maximum.requested, at.requested)}
 		if i%width == 0 || at.reserved > high.reserved || at.reserved == high.reserved && at.allocated > high.allocated {
 			high = levelPoint{i, at}
 		}
-		if i%width == width-1 || i == t.Len()-1 {
+		if i%width == width-1 || i == min(t.Len()-1, b.to) {
 			b.curve = append(b.curve, high)
 			high = levelPoint{-1, levels{reserved: -1}}
 		}
