@@ -71,6 +71,7 @@ type Allocator struct {
 	Rounding      mem.Bytes    `json:"rounding_bytes"` // at the moment explained: allocated less requested
 	Unplaced      int          `json:"unplaced_events"`
 	Strange       int          `json:"inconsistent_events"`
+	Pins          []Pin        `json:"pins"`
 	Map           []SegmentMap `json:"segment_map"`
 	OOM           *TraceOOM    `json:"oom,omitempty"`
 	Accuracy      *Accuracy    `json:"category_accuracy,omitempty"`
@@ -158,6 +159,7 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 		a.Curve = append(a.Curve, CurvePoint{point.event, b.time(point.event), point.allocated, point.reserved})
 	}
 	a.segmentMap(s)
+	a.Pins = b.pins()
 	if a.OOM, err = b.oom(o); err != nil {
 		return nil, err
 	}

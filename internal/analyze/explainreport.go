@@ -134,8 +134,17 @@ func (a *Allocator) findings(r *Report) {
 	if a.InactiveSplit > a.At.Reserved/10 && a.InactiveSplit >= 64*mem.MiB {
 		r.Findings = append(r.Findings, Finding{Kind: KindFragmentation, Severity: Warning, Label: a.Label, Bytes: mem.Some(int64(a.InactiveSplit)),
 			Title: fmt.Sprintf("%v of device %d are cached in segments that are in use", a.InactiveSplit, a.Device),
-			Text:  "empty_cache cannot give this memory back while blocks beside it live."})
+			Text:  a.pinText()})
 	}
+}
+
+func (a *Allocator) pinText() string {
+	said := "empty_cache cannot give this memory back while blocks beside it live."
+	if len(a.Pins) > 0 {
+		p := a.Pins[0]
+		said += fmt.Sprintf(" Mostly empty segments are kept above all by %s blocks of %s: %v in use keep %v.", Count(int64(p.Blocks)), p.Name, p.Bytes, p.Pinned)
+	}
+	return said
 }
 
 // plumbing are native frames of the interpreter and the unwinder, which every stack has.
