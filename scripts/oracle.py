@@ -96,6 +96,8 @@ class Recorder:
         self.shim.oracle_order(program.order, program.seed)
         torch.cuda.reset_peak_memory_stats()
         torch.cuda.reset_accumulated_memory_stats()
+        # A count that went wrong when max_split_size changed between an allocation and its free stays wrong.
+        before = [torch.cuda.memory_stats().get(f"oversize_{what}.current", 0) for what in ("allocations", "segments")]
         torch.cuda.memory._record_memory_history(None)
         torch.cuda.memory._record_memory_history("all", context=None, stacks="python")
         self.live: dict[int, Any] = {}
@@ -107,7 +109,7 @@ class Recorder:
         stats = torch.cuda.memory_stats()
         result = {
             "seed": program.seed, "torch": list(self.version), "total": self.total, "capacity": free,
-            "limited": self.fraction_set, "confs": program.confs, "order": program.order,
+            "limited": self.fraction_set, "oversize": before, "confs": program.confs, "order": program.order,
             "streams": [s.cuda_stream for s in self.streams],
             "pools": {str(k): list(v) for k, v in self.ids.items()},
             "ops": [x for op, keep in zip(program.ops, done) if keep for x in (op + (0,) * 5)[:5]],
@@ -207,12 +209,22 @@ class Recorder:
         for name in program.kept:
             if name in self.ids:
                 c._cuda_releasePool(0, self.ids[name])
-        self.configure("expandable_segments:False" + (",large_segment_size_mb:20" if self.version >= (2, 11) else ""))
         if self.version >= (2, 15):
             torch.cuda.set_per_process_memory_fraction(1.0)
         elif self.fraction_set:
             torch.cuda.set_per_process_memory_fraction(1.0)
-        torch.cuda.empty_cache()
+        self.shim.oracle_capacity(0)
+        if any("expandable_segments:True" in conf for conf in program.confs):
+            # Address space whose first page could not be mapped stays reserved until it was used once.
+            self.configure("expandable_segments:True")
+            for stream in self.streams:
+                for size in (1, 3 * MIB):
+                    c._cuda_cudaCachingAllocator_raw_delete(
+                        c._cuda_cudaCachingAllocator_raw_alloc(size, stream.cuda_stream)
+                    )
+            self.configure(program.confs[0])
+        torch.cuda.empty_cache()  # before the settings change, or counts of oversize segments go wrong
+        self.configure("expandable_segments:False" + (",large_segment_size_mb:20" if self.version >= (2, 11) else ""))
         if torch.cuda.memory_reserved():
             raise RuntimeError(f"program {program.seed} left {torch.cuda.memory_reserved()} bytes behind")
 
@@ -236,6 +248,7 @@ class Program:
         self.uses_pools = r.random() < 0.25
         self.order = r.choice([0, 1, 2, 3])
         self.capacity = 0
+        self.odd = False
         if self.style == "tight" or r.random() < 0.25:
             self.capacity = r.randrange(30, 400) * 2 * MIB
         self.confs = [self.conf(True)]
@@ -250,10 +263,11 @@ class Program:
         large = 20
         if self.version >= (2, 11) and first:
             large = r.choice([20, 20, 20, 11, 16, 32, 64, 21])
+            self.odd = large % 2 == 1  # no device maps pages of that size
             parts.append(f"large_segment_size_mb:{large}")
         # With private pools, PyTorch's own count of a pool's pages goes wrong and an assertion ends the
         # process once their memory is given back.
-        parts.append(f"expandable_segments:{not self.uses_pools and r.random() < 0.35}")
+        parts.append(f"expandable_segments:{not self.uses_pools and not self.odd and r.random() < 0.35}")
         if not first:
             return ",".join(parts[-1:])
         if r.random() < 0.3:

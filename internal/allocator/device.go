@@ -39,6 +39,7 @@ func (d *Device) place(size mem.Bytes) uint64 {
 }
 
 func (d *Device) take(size mem.Bytes) bool {
+	size = roundUp(size, driverPage)
 	if d.Capacity > 0 && d.Held+size > d.Capacity {
 		return false
 	}
@@ -55,7 +56,7 @@ func (d *Device) Malloc(size mem.Bytes) (uint64, bool) {
 }
 
 // Free gives memory back.
-func (d *Device) Free(_ uint64, size mem.Bytes) { d.Held -= size }
+func (d *Device) Free(_ uint64, size mem.Bytes) { d.Held -= roundUp(size, driverPage) }
 
 // Reserve finds new addresses.
 func (d *Device) Reserve(size mem.Bytes) (uint64, bool) { return d.place(size), true }
@@ -67,6 +68,6 @@ func (d *Device) Release(uint64, mem.Bytes) {}
 func (d *Device) Map(_ uint64, size, _ mem.Bytes) bool { return d.take(size) }
 
 // Unmap gives a range's memory back.
-func (d *Device) Unmap(_ uint64, size mem.Bytes) { d.Held -= size }
+func (d *Device) Unmap(_ uint64, size mem.Bytes) { d.Held -= roundUp(size, driverPage) }
 
 func roundUp(n, step mem.Bytes) mem.Bytes { return (n + step - 1) / step * step }

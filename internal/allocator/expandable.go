@@ -62,7 +62,7 @@ func (n *Native) reserve(a *ask) int32 {
 		return 0
 	}
 	b := n.newSegment(a.list, address, size)
-	n.segmentOf(b).expandable = true
+	n.segmentOf(b).expandable, n.segmentOf(b).page = true, page
 	n.insertUnmapped(b)
 	return b
 }
@@ -72,7 +72,7 @@ func (n *Native) reserve(a *ask) int32 {
 func (n *Native) mapBlock(b int32, size mem.Bytes) bool {
 	block := n.blocks[b]
 	list := n.segmentOf(b).list
-	page := n.settings.page(list.pool.small)
+	page := n.segmentOf(b).page
 	size = roundUp(size, page)
 	if !n.driver.Map(block.address, size, page) {
 		return false
@@ -109,7 +109,7 @@ func (n *Native) cut(b int32, size mem.Bytes) int32 {
 func (n *Native) unmap(b int32) bool {
 	s := n.segmentOf(b)
 	list := s.list
-	page := uint64(n.settings.page(list.pool.small))
+	page := uint64(s.page)
 	block := n.blocks[b]
 	begin := s.base + (block.address-s.base+page-1)/page*page
 	end := s.base + (block.address+uint64(block.size)-s.base)/page*page

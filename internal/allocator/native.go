@@ -33,6 +33,7 @@ type Native struct {
 	private      []*privatePool // by creation
 	fallback     []*privatePool // those to look into before giving up
 	pending      []int32        // blocks that other streams still use, in the order of their frees
+	unordered    bool           // private pools are giving back: PyTorch visits them in the order of a hash table
 }
 
 // block is a part of a segment. Its neighbours are those of its segment.
@@ -62,6 +63,7 @@ const (
 type segment struct {
 	base       uint64
 	size       mem.Bytes
+	page       mem.Bytes // of an expandable one, from its beginning on
 	age        uint32
 	expandable bool
 	list       *streamBlocks

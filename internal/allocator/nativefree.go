@@ -110,14 +110,24 @@ func (n *Native) releaseCached() {
 	n.completeAll()
 	n.releaseBlocks(n.large)
 	n.releaseBlocks(n.small)
-	n.private = slices.DeleteFunc(n.private, func(p *privatePool) bool {
-		if p.users > 0 {
-			return false
-		}
-		n.releaseBlocks(p.small)
-		n.releaseBlocks(p.large)
-		return p.held == 0
-	})
+	n.private = slices.DeleteFunc(n.private, n.releasePrivate)
+}
+
+// EmptyPool gives back what one private pool without users caches.
+func (n *Native) EmptyPool(id mem.PoolID) {
+	n.private = slices.DeleteFunc(n.private, func(p *privatePool) bool { return p.id == id && n.releasePrivate(p) })
+}
+
+// releasePrivate gives back what a pool without users caches, and says whether nothing is left of it.
+func (n *Native) releasePrivate(p *privatePool) bool {
+	if p.users > 0 {
+		return false
+	}
+	n.unordered = true
+	n.releaseBlocks(p.small)
+	n.releaseBlocks(p.large)
+	n.unordered = false
+	return p.held == 0
 }
 
 // completeAll waits for the device. Handles of what completes here stay valid until the caller says
