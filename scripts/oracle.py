@@ -56,7 +56,8 @@ class Recorder:
         import torch
 
         self.torch = torch
-        self.version = tuple(int(x) for x in torch.__version__.split("+")[0].split(".")[:2])
+        major, minor = torch.__version__.split("+")[0].split(".")[:2]
+        self.version = int(major), int(minor)
         torch.cuda.init()
         torch.cuda.set_device(0)
         self.shim = ctypes.CDLL(os.environ["ORACLE_SHIM"])
@@ -90,7 +91,7 @@ class Recorder:
 
     def play(self, program: Program) -> dict[str, Any]:
         """Run a program on an empty allocator and return what happened."""
-        torch, c = self.torch, self.torch._C
+        torch, _c = self.torch, self.torch._C
         self.configure(program.confs[0])
         free = self.shim.oracle_capacity(program.capacity)
         self.shim.oracle_order(program.order, program.seed)
@@ -181,7 +182,7 @@ class Recorder:
         return True
 
     def events(self, snapshot: dict[str, Any]) -> list[int]:
-        flat = []
+        flat: list[int] = []
         for e in snapshot["device_traces"][0]:
             flat += (ACTIONS[e["action"]], e.get("addr", 0), e["size"], e["stream"])
         return flat
@@ -189,7 +190,7 @@ class Recorder:
     def segments(self, snapshot: dict[str, Any]) -> list[int]:
         """Of each segment: address, size, number of blocks; then size and state of each block."""
         states = {"inactive": 0, "active_allocated": 1, "active_pending_free": 2}
-        flat = []
+        flat: list[int] = []
         for s in snapshot["segments"]:
             flat += (s["address"], s["total_size"], len(s["blocks"]))
             for b in s["blocks"]:
@@ -209,9 +210,7 @@ class Recorder:
         for name in program.kept:
             if name in self.ids:
                 c._cuda_releasePool(0, self.ids[name])
-        if self.version >= (2, 15):
-            torch.cuda.set_per_process_memory_fraction(1.0)
-        elif self.fraction_set:
+        if self.version >= (2, 15) or self.fraction_set:
             torch.cuda.set_per_process_memory_fraction(1.0)
         self.shim.oracle_capacity(0)
         if any("expandable_segments:True" in conf for conf in program.confs):
@@ -271,12 +270,17 @@ class Program:
         if not first:
             return ",".join(parts[-1:])
         if r.random() < 0.3:
-            parts.append(f"max_split_size_mb:{r.choice([large, large + 1, 32, 48, 64, 100]) if large <= 32 else large + 8}")
+            least = large if self.version >= (2, 11) else large + 1
+            parts.append(
+                f"max_split_size_mb:{r.choice([least, large + 1, 32, 48, 64, 100]) if large <= 32 else large + 8}"
+            )
             if r.random() < 0.4:
-                parts.append(f"max_non_split_rounding_mb:{large + r.choice([0, 1, 12, 100])}")
+                parts.append(f"max_non_split_rounding_mb:{least + r.choice([0, 1, 12, 100])}")
         if r.random() < 0.35:
             one = str(r.choice([1, 2, 4, 8, 16]))
-            listed = "[" + ",".join(f"{1 << b}:{r.choice([0, 1, 2, 4, 8])}" for b in sorted(r.sample(range(0, 8), 3))) + ",>:2]"
+            listed = (
+                "[" + ",".join(f"{1 << b}:{r.choice([0, 1, 2, 4, 8])}" for b in sorted(r.sample(range(8), 3))) + ",>:2]"
+            )
             parts.append(f"roundup_power2_divisions:{r.choice([one, listed])}")
         if r.random() < 0.4:
             parts.append(f"garbage_collection_threshold:{r.choice([0.2, 0.5, 0.6, 0.8, 0.95])}")
@@ -299,7 +303,9 @@ class Program:
         if kind < 0.25:
             return r.randrange(1, 8192)
         if kind < 0.4:
-            return r.choice([512, 513, MIB, MIB + 1, MIB - 511, 2 * MIB, 10 * MIB, 10 * MIB - 1, 10 * MIB - 512, 20 * MIB, 19 * MIB])
+            return r.choice(
+                [512, 513, MIB, MIB + 1, MIB - 511, 2 * MIB, 10 * MIB, 10 * MIB - 1, 10 * MIB - 512, 20 * MIB, 19 * MIB]
+            )
         if kind < 0.6:
             return r.randrange(1, 2 * MIB)
         if kind < 0.85:
@@ -389,7 +395,11 @@ class Program:
                 self.aside()
             gradients = 0
             while len(self.live) - gradients > kept:
-                self.free(kept + r.randrange(len(self.live) - kept - gradients) if r.random() < 0.1 else len(self.live) - 1 - gradients)
+                self.free(
+                    kept + r.randrange(len(self.live) - kept - gradients)
+                    if r.random() < 0.1
+                    else len(self.live) - 1 - gradients
+                )
                 if gradients < len(layers):
                     self.alloc(layers[-1 - gradients])
                     gradients += 1
