@@ -1,0 +1,107 @@
+"""The libraries beside the runtime: cuDNN's own plans, sizes of workspaces, and ranks that meet."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from harness import A10, VERSIONS, environment, python, run
+
+H100 = "name=NVIDIA H100 80GB HBM3;slug=h100-sxm;memory=84929347584;cc=9.0;sms=132"
+# PyTorch's backward thread wants the interpreter once more after backward returned; a script that ends at that
+# moment is aborted by Python's shutdown. A real GPU's end takes longer than that.
+END = "import time; time.sleep(0.5)\n"
+PEAK = """
+import torch
+def extra(f):
+    torch.cuda.empty_cache(); torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    f()
+    return torch.cuda.max_memory_allocated() - before
+"""
+
+
+class Libraries(unittest.TestCase):
+    def test_workspaces_are_cudnns_own(self) -> None:
+        script = PEAK + (
+            "x = torch.randn(64, 64, 56, 56, device='cuda')\n"
+            "w = torch.randn(64, 64, 3, 3, device='cuda')\n"
+            "g = torch.randn(64, 64, 56, 56, device='cuda')\n"
+            "print(extra(lambda: torch.ops.aten.convolution_backward(g, x, w, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1,"
+            " [False, True, False])))\n"
+        )
+        for version in VERSIONS:
+            with self.subTest(version):
+                a10, h100 = int(run(script, version)), int(run(script, version, spec=H100))
+                self.assertGreater(a10, 100e6)  # cuDNN's first choice takes 104 MB
+                self.assertLess(a10, 115e6)
+                self.assertNotEqual(a10, h100)
+
+    def test_attention_has_plans(self) -> None:
+        script = (
+            "import torch, torch.nn.functional as F\n"
+            "from torch.nn.attention import SDPBackend as B, sdpa_kernel\n"
+            "for b in (B.FLASH_ATTENTION, B.EFFICIENT_ATTENTION, B.MATH, B.CUDNN_ATTENTION):\n"
+            "    q = torch.randn(2, 8, 512, 64, device='cuda', dtype=torch.half, requires_grad=True)\n"
+            "    with sdpa_kernel([b]):\n"
+            "        o = F.scaled_dot_product_attention(q, q, q, is_causal=True)\n"
+            "    o.backward(torch.ones_like(o))\n"
+            "    print(o.grad_fn.name())\n" + END
+        )
+        said = run(script, spec=H100)
+        self.assertIn("Cudnn", said)
+        self.assertIn("Flash", said)
+
+    def test_recurrent_networks(self) -> None:
+        script = PEAK + (
+            "m = torch.nn.LSTM(128, 256, 2, dropout=0.1).cuda()\n"
+            "x = torch.randn(50, 32, 128, device='cuda', requires_grad=True)\n"
+            "print(extra(lambda: m(x)[0].sum().backward()))\n" + END
+        )
+        for version in VERSIONS:
+            with self.subTest(version):
+                a10, h100 = int(run(script, version)), int(run(script, version, spec=H100))
+                self.assertTrue(30e6 < a10 < h100 < 90e6, (a10, h100))  # the reserve alone takes 18 MB
+
+    def test_transforms_linear_algebra_sparse_and_random(self) -> None:
+        script = (
+            "import torch\n"
+            "A, L = torch.randn(64, 64, device='cuda'), torch.linalg\n"
+            "for f in (L.cholesky, L.inv, L.eigh, L.svd, L.qr, L.lu, L.slogdet, L.eigvals, L.pinv):\n"
+            "    f(A)\n"
+            "L.cholesky(torch.randn(4, 8, 8, device='cuda')); L.eigh(torch.randn(4, 8, 8, device='cuda'))\n"
+            "torch.fft.rfft2(A); torch.fft.irfft(torch.fft.rfft(A)); torch.fft.fft(torch.randn(101, device='cuda'))\n"
+            "S = torch.eye(10).to_sparse_csr().cuda()\n"
+            "S @ A[:10]; S @ A[:10, 0]; S @ S; S + S\n"
+            "torch.rand(9, device='cuda'); torch.special.bessel_j0(A)\n"
+            "print('done')\n"
+        )
+        for version in VERSIONS:
+            with self.subTest(version):
+                self.assertIn("done", run(script, version))
+
+    def ranks(self, version: str, count: int, *what: str, **more: str) -> None:
+        script = Path(__file__).with_name("libraries_ranks.py")
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+            done = subprocess.run(
+                [python(version), "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}", str(script), *what],
+                env=environment(Path(folder, "books"), f"count={count};{A10}", OMP_NUM_THREADS="1", **more),
+                capture_output=True, text=True, timeout=180,
+            )
+            self.assertEqual(done.stdout.count("done"), count, done.stderr[-3000:])
+            self.assertEqual(list(Path(folder).glob("nccl-*")), [], "what ranks share goes with them")
+
+    def test_values_travel_between_ranks(self) -> None:
+        for version in VERSIONS:
+            with self.subTest(version):
+                self.ranks(version, 2, "exchange")
+        self.ranks(VERSIONS[0], 4, "exchange", SPLIT="1")
+
+    def test_ways_to_be_parallel(self) -> None:
+        self.ranks(VERSIONS[0], 4, "ddp", "fsdp1", "fsdp2", "hsdp", "tp", "2d")
+
+
+if __name__ == "__main__":
+    unittest.main()
