@@ -93,7 +93,7 @@ class Recorder:
         """Run a program on an empty allocator and return what happened."""
         torch, _c = self.torch, self.torch._C
         self.configure(program.confs[0])
-        free = self.shim.oracle_capacity(program.capacity)
+        free, limited = self.shim.oracle_capacity(program.capacity), self.fraction_set
         self.shim.oracle_order(program.order, program.seed)
         torch.cuda.reset_peak_memory_stats()
         torch.cuda.reset_accumulated_memory_stats()
@@ -110,7 +110,7 @@ class Recorder:
         stats = torch.cuda.memory_stats()
         result = {
             "seed": program.seed, "torch": list(self.version), "total": self.total, "capacity": free,
-            "limited": self.fraction_set, "oversize": before, "confs": program.confs, "order": program.order,
+            "limited": limited, "oversize": before, "confs": program.confs, "order": program.order,
             "streams": [s.cuda_stream for s in self.streams],
             "pools": {str(k): list(v) for k, v in self.ids.items()},
             "ops": [x for op, keep in zip(program.ops, done) if keep for x in (op + (0,) * 5)[:5]],
@@ -274,7 +274,7 @@ class Program:
             parts.append(
                 f"max_split_size_mb:{r.choice([least, large + 1, 32, 48, 64, 100]) if large <= 32 else large + 8}"
             )
-            if r.random() < 0.4:
+            if r.random() < 0.4 or self.version < (2, 11):  # earlier ones keep what was set before
                 parts.append(f"max_non_split_rounding_mb:{least + r.choice([0, 1, 12, 100])}")
         if r.random() < 0.35:
             one = str(r.choice([1, 2, 4, 8, 16]))
@@ -321,7 +321,9 @@ class Program:
         tensor = int(self.record and r.random() < 0.5)
         self.ops.append((ALLOC, name, size, stream, tensor))
         self.live.append(name)
-        if tensor:
+        # Earlier versions remember uses inside a pool's scope by the address of a C++ object, which may be
+        # another block's by the time it is freed.
+        if tensor and (not self.scope or self.version >= (2, 15)):
             for _ in range(r.choice([0, 1, 1, 2])):
                 self.ops.append((RECORD, name, r.randrange(self.streams)))
         return name
@@ -332,7 +334,7 @@ class Program:
     def aside(self) -> None:
         """Now and then something else than allocations."""
         r = self.random
-        if r.random() < 0.02:
+        if r.random() < 0.02 and (not self.scope or self.version >= (2, 15)):  # earlier ones refuse it there
             self.ops.append((EMPTY,))
         if self.record and r.random() < 0.08:
             self.ops.append((GATE, r.randrange(self.streams), r.randrange(2)))

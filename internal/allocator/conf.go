@@ -60,7 +60,10 @@ var options = []option{
 }
 
 // Parse reads a line as PYTORCH_CUDA_ALLOC_CONF has it: key:value,key:value. Errors are *ConfError.
-func Parse(line string) (Settings, error) {
+func Parse(line string) (Settings, error) { return Rules{}.Parse(line) }
+
+// Parse reads a line as a version with these rules does.
+func (r Rules) Parse(line string) (Settings, error) {
 	var s Settings
 	line = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -80,11 +83,25 @@ func Parse(line string) (Settings, error) {
 		if o == nil {
 			return Settings{}, &ConfError{"", name, "is no option that PyTorch knows" + nearest(name)}
 		}
+		if r.RestFromLast {
+			value = restFromLast(value)
+		}
 		if reason := o.set(&s, value); reason != "" {
 			return Settings{}, &ConfError{name, value, reason}
 		}
 	}
 	return s, s.check()
+}
+
+// restFromLast repeats what ">" stands for at the last size named before it, where older parsers begin.
+func restFromLast(value string) string {
+	before, rest, ok := strings.Cut(value, ",>:")
+	if !ok || !strings.HasPrefix(value, "[") {
+		return value
+	}
+	last := before[max(strings.LastIndexByte(before, ','), 0)+1:]
+	bound, _, _ := strings.Cut(last, ":")
+	return before + "," + bound + ":" + rest[:len(rest)-1] + ",>:" + rest
 }
 
 // check compares options with each other.

@@ -197,7 +197,7 @@ func (p *player) settle() {
 }
 
 func (p *player) settings(conf string, old Settings) Settings {
-	s, err := Parse(conf)
+	s, err := RulesOf(p.Torch[0], p.Torch[1]).Parse(conf)
 	if err != nil {
 		p.fail("%v", err)
 	}
@@ -274,9 +274,13 @@ func (p *player) step(op []int64) {
 	}
 }
 
+// capturing: up to 2.9 a pool's scope counts as a capture.
+func (p *player) capturing() bool {
+	return p.scope != (mem.PoolID{}) && p.Torch[0]*1000+p.Torch[1] < 2015
+}
+
 func (p *player) alloc(op []int64) {
-	// Up to 2.9 a pool's scope counts as a capture.
-	capturing := p.scope != (mem.PoolID{}) && p.Torch[0]*1000+p.Torch[1] < 2015
+	capturing := p.capturing()
 	if !capturing {
 		p.completeFinished()
 	}
