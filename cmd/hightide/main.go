@@ -24,6 +24,7 @@ func commands(a *app) []*cobra.Command {
 		fitCommand(a),
 		imagineCommand(a),
 		explainCommand(a),
+		replayCommand(a),
 		diffCommand(a),
 		checkCommand(a),
 		showCommand(a),
