@@ -104,22 +104,32 @@ func (n *Native) cut(b int32, size mem.Bytes) int32 {
 	return rest
 }
 
-// unmap takes the memory of the pages that lie wholly inside a free block; what is left at its ends
-// stays free. False: there is no such page.
-func (n *Native) unmap(b int32) bool {
-	s := n.segmentOf(b)
-	list := s.list
+// wholePages is the range of the pages that lie wholly inside a free block of an expandable segment.
+func (n *Native) wholePages(b int32) (begin uint64, size mem.Bytes) {
+	s, block := n.segmentOf(b), &n.blocks[b]
+	if !s.expandable {
+		return 0, 0
+	}
 	page := uint64(s.page)
-	block := n.blocks[b]
-	begin := s.base + (block.address-s.base+page-1)/page*page
+	begin = s.base + (block.address-s.base+page-1)/page*page
 	end := s.base + (block.address+uint64(block.size)-s.base)/page*page
 	if end <= begin {
+		return begin, 0
+	}
+	return begin, mem.Bytes(end - begin)
+}
+
+// unmap takes the memory of a free block's whole pages; what is left at its ends stays free. False:
+// there is no such page.
+func (n *Native) unmap(b int32) bool {
+	list := n.segmentOf(b).list
+	begin, size := n.wholePages(b)
+	if size == 0 {
 		return false
 	}
-	size := mem.Bytes(end - begin)
 	n.driver.Unmap(begin, size)
 	n.removeFree(b)
-	if before := mem.Bytes(begin - block.address); before > 0 {
+	if before := mem.Bytes(begin - n.blocks[b].address); before > 0 {
 		n.keepBefore(b, before)
 	}
 	if after := n.blocks[b].size - size; after > 0 {

@@ -28,6 +28,7 @@ type Native struct {
 	segments []segment
 	unused   []int32 // likewise for segments
 	age      uint32  // of the newest segment
+	loaded   uint32  // of the newest that was there before the trace
 
 	small, large *pool
 	private      []*privatePool // by creation
@@ -160,33 +161,47 @@ func (n *Native) poolFor(id mem.PoolID, rounded mem.Bytes) *pool {
 	return large
 }
 
-// takeFree takes the best cached block out of its pool: the smallest that is large enough, of those
-// the first by the rule for ties.
+// takeFree takes the best cached block out of its pool, or none.
 func (n *Native) takeFree(a *ask) int32 {
 	if n.collects() {
 		a.pool.calls++
 	}
-	list := &a.list.free
-	at, ok := list.find(key{size: uint64(a.rounded)})
+	at, ok := n.findFree(a)
 	if !ok {
 		return 0
 	}
-	if n.segmentOf(list.at(at).block).expandable {
-		if at, ok = n.bestExpandable(a, at); !ok {
-			return 0
-		}
-	}
-	b := list.at(at).block
-	size := n.blocks[b].size
-	if a.rounded < n.maxSplit && size >= n.maxSplit {
-		return 0 // oversize blocks are kept whole for oversize requests
-	}
-	if a.rounded >= n.maxSplit && size >= a.rounded+n.maxNonSplitRound {
-		return 0 // and those may not waste too much
-	}
-	list.removeAt(at)
+	return n.take(a, at)
+}
+
+// take takes a block out of its pool.
+func (n *Native) take(a *ask, at place) int32 {
+	b := a.list.free.at(at).block
+	a.list.free.removeAt(at)
 	n.blocks[b].state = taken
 	return b
+}
+
+// findFree finds the best cached block: the smallest that is large enough, of those the first by the
+// rule for ties.
+func (n *Native) findFree(a *ask) (place, bool) {
+	list := &a.list.free
+	at, ok := list.find(key{size: uint64(a.rounded)})
+	if !ok {
+		return at, false
+	}
+	if n.segmentOf(list.at(at).block).expandable {
+		if at, ok = n.bestExpandable(a, at); !ok {
+			return at, false
+		}
+	}
+	size := n.blocks[list.at(at).block].size
+	if a.rounded < n.maxSplit && size >= n.maxSplit {
+		return at, false // oversize blocks are kept whole for oversize requests
+	}
+	if a.rounded >= n.maxSplit && size >= a.rounded+n.maxNonSplitRound {
+		return at, false // and those may not waste too much
+	}
+	return at, true
 }
 
 // bestExpandable moves from the best fit to the block to take where segments are expandable: there, a

@@ -1,0 +1,354 @@
+package allocator
+
+import (
+	"fmt"
+	"slices"
+
+	"hightide/internal/mem"
+)
+
+// Verification says how far the model agrees with a recorded trace.
+type Verification struct {
+	AddressesTotal, AddressesExact int
+	// Ambiguous placements had to choose between equal blocks of segments whose age the trace does not
+	// tell; Realigned of them turned out otherwise than assumed. Both count as exact only where the
+	// record agrees with one of the choices.
+	Ambiguous, Realigned         int
+	SegmentsTotal, SegmentsExact int
+	OldestFirst                  bool // the rule for ties that was used
+
+	// First is the first disagreement, in words; "" where there is none.
+	First      string
+	FirstEvent int
+
+	Usage Usage // of the model at the end
+}
+
+// Exact says that nothing disagrees.
+func (v *Verification) Exact() bool {
+	return v.AddressesExact == v.AddressesTotal && v.SegmentsExact == v.SegmentsTotal
+}
+
+func (v *Verification) mismatch(event int, format string, args ...any) {
+	if v.First == "" {
+		v.First, v.FirstEvent = fmt.Sprintf(format, args...), event
+	}
+}
+
+// Verify plays a trace through the model of the native allocator and compares every address and every
+// segment. Where the version that wrote it is not sure, the rules that agree best are taken.
+func Verify(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings) (*Verification, error) {
+	var best *Verification
+	for _, rules := range RulesFor(s) {
+		begin, err := Rewind(s, t, settings)
+		if err != nil {
+			return nil, err
+		}
+		f := &follower{t: t, pool: poolsOf(s, t), live: map[uint64]Handle{}}
+		v := f.run(begin, settings, rules)
+		f.final(s)
+		if best == nil || v.score() > best.score() {
+			best = v
+		}
+	}
+	return best, nil
+}
+
+func (v *Verification) score() int { return v.AddressesExact + v.SegmentsExact - v.Realigned }
+
+// follower drives the model along a trace. What the trace shows is what happens, so that after a
+// disagreement the next placement is judged anew.
+type follower struct {
+	t    *mem.Trace
+	n    *Native
+	v    Verification
+	pool func(event int) mem.PoolID
+	live map[uint64]Handle
+	next uint64 // address for the segment to come
+}
+
+// Malloc gives the address that the trace shows next.
+func (f *follower) Malloc(mem.Bytes) (uint64, bool)       { return f.next, true }
+func (f *follower) Free(uint64, mem.Bytes)                {}
+func (f *follower) Reserve(mem.Bytes) (uint64, bool)      { return f.next, true }
+func (f *follower) Release(uint64, mem.Bytes)             {}
+func (f *follower) Map(uint64, mem.Bytes, mem.Bytes) bool { return true }
+func (f *follower) Unmap(uint64, mem.Bytes)               {}
+
+func (f *follower) run(begin *Beginning, settings Settings, rules Rules) *Verification {
+	settings.Fraction = 0 // a limit shows only in what the trace has
+	f.n = NewNative(settings, rules, 0, f)
+	f.v.OldestFirst = rules.OldestFirst
+	handles := f.n.Load(begin)
+	for _, g := range begin.Segments {
+		for _, b := range g.Blocks {
+			if b.State != mem.BlockInactive {
+				f.live[b.Address], handles = handles[0], handles[1:]
+			}
+		}
+	}
+	for i := 0; i < f.t.Len(); {
+		i += f.step(i)
+	}
+	f.v.Usage = f.n.Usage()
+	return &f.v
+}
+
+// step follows one event, or all that one request made, and returns how many.
+func (f *follower) step(i int) int {
+	switch f.t.Action[i] {
+	case mem.ActionAlloc:
+		f.alloc(i, i)
+	case mem.ActionSegmentAlloc, mem.ActionSegmentMap:
+		return f.grow(i)
+	case mem.ActionFreeRequested:
+		if h, ok := f.live[f.t.Address[i]]; ok {
+			f.n.FreeRequested(h)
+		}
+	case mem.ActionFreeCompleted:
+		f.completed(i)
+	case mem.ActionSegmentFree, mem.ActionSegmentUnmap:
+		return f.sweep(i)
+	}
+	return 1
+}
+
+func (f *follower) completed(i int) {
+	h, ok := f.live[f.t.Address[i]]
+	if !ok {
+		return
+	}
+	delete(f.live, f.t.Address[i])
+	if f.n.blocks[h].state == allocated { // recorded without its request
+		f.n.Free(h)
+		return
+	}
+	f.n.FreeCompleted(h)
+}
+
+// grow follows new memory up to the allocation it was for. Memory without one was for a request that
+// failed: pages stay where they were mapped.
+func (f *follower) grow(i int) int {
+	n := 1
+	for i+n < f.t.Len() && f.t.Action[i+n] == f.t.Action[i] && f.t.Action[i] == mem.ActionSegmentMap {
+		n++
+	}
+	if i+n < f.t.Len() && f.t.Action[i+n] == mem.ActionAlloc {
+		f.alloc(i+n, i)
+		return n + 1
+	}
+	for j := i; j < i+n; j++ {
+		f.v.SegmentsTotal++
+		if f.mapAt(j) {
+			f.v.SegmentsExact++
+		} else {
+			f.v.mismatch(j, "the record maps %d bytes at %#x, where the model has no room", int64(f.t.Size[j]), f.t.Address[j])
+		}
+	}
+	return n
+}
+
+// alloc follows an allocation that took the new memory of events [from, i).
+func (f *follower) alloc(i, from int) {
+	a := f.ask(i)
+	f.v.AddressesTotal++
+	f.v.SegmentsTotal += i - from
+	if i == from {
+		f.cached(a, i)
+		return
+	}
+	f.next = f.t.Address[from]
+	// A cached block that would do may have been pending until the allocator, out of memory, waited for
+	// it. So not the miss is compared, but what was then taken from the device.
+	var seen []Event
+	f.n.Observe = func(e Event) { seen = append(seen, e) }
+	b, _ := f.n.allocBlock(a, false)
+	f.n.Observe = nil
+	if b == 0 {
+		f.v.mismatch(i, "the model finds no room for %d bytes", int64(a.Size))
+		return
+	}
+	exact := 0
+	for j, e := range seen {
+		if from+j < i && e == (Event{f.t.Action[from+j], f.t.Address[from+j], f.t.Size[from+j], f.t.Stream[from+j]}) {
+			exact++
+		}
+	}
+	f.v.SegmentsExact += min(exact, i-from)
+	if exact != i-from || exact != len(seen) {
+		f.v.mismatch(from, "the record takes %d times memory from the device, first %d bytes, the model %+v", i-from, int64(f.t.Size[from]), seen)
+	}
+	h := f.n.handOut(a, b)
+	f.placed(i, h)
+}
+
+func (f *follower) ask(i int) *ask {
+	r := Request{Size: f.t.Size[i], Stream: f.t.Stream[i], Pool: f.pool(i)}
+	a := &ask{Request: r, rounded: f.n.settings.Round(r.Size)}
+	a.segment = f.n.settings.SegmentSize(a.rounded)
+	a.pool = f.n.poolFor(r.Pool, a.rounded)
+	if a.pool.owner != nil {
+		a.pool.owner.users = 1
+	}
+	a.list = a.pool.of(r.Stream)
+	a.expandable = f.n.settings.Expandable && (a.pool.owner == nil || !a.pool.owner.ownAllocator)
+	return a
+}
+
+// placed compares where a block came to lie.
+func (f *follower) placed(i int, b int32) {
+	address := f.n.blocks[b].address
+	if address == f.t.Address[i] {
+		f.v.AddressesExact++
+	} else {
+		f.v.mismatch(i, "the record places %d bytes at %#x, the model at %#x", int64(f.t.Size[i]), f.t.Address[i], address)
+	}
+	f.live[f.t.Address[i]] = Handle(b)
+}
+
+// cached follows an allocation from cached memory.
+func (f *follower) cached(a *ask, i int) {
+	want := f.t.Address[i]
+	at, ok := f.n.findFree(a)
+	if !ok {
+		f.v.mismatch(i, "the record places %d bytes in cached memory at %#x, the model finds none", int64(a.Size), want)
+		f.force(a, i)
+		return
+	}
+	b := a.list.free.at(at).block
+	f.judgeTie(a, b, i)
+	if f.n.blocks[b].address == want {
+		f.v.AddressesExact++
+		f.n.take(a, at)
+		f.live[want] = Handle(f.n.handOut(a, b))
+		return
+	}
+	f.v.mismatch(i, "the record places %d bytes at %#x, the model at %#x", int64(a.Size), want, f.n.blocks[b].address)
+	f.force(a, i)
+}
+
+// judgeTie counts a choice between equal blocks of segments of unknown age, and learns from the
+// record which is older.
+func (f *follower) judgeTie(a *ask, b int32, i int) {
+	if !f.v.OldestFirst || f.n.segmentOf(b).age > f.n.loaded {
+		return
+	}
+	size := f.n.blocks[b].size
+	var chosen int32
+	tied := false
+	at, ok := a.list.free.find(key{size: uint64(size)})
+	for ; ok; at, ok = a.list.free.next(at) {
+		c := a.list.free.at(at).block
+		if f.n.blocks[c].size != size {
+			break
+		}
+		if s := f.n.segmentOf(c); s.age <= f.n.loaded && f.n.blocks[c].segment != f.n.blocks[b].segment && !s.expandable {
+			tied = true
+			if f.n.blocks[c].address == f.t.Address[i] {
+				chosen = c
+			}
+		}
+	}
+	if tied {
+		f.v.Ambiguous++
+	}
+	if chosen == 0 {
+		return
+	}
+	f.v.Realigned++
+	f.v.AddressesExact++ // as good as told
+	f.n.makeOlder(f.n.blocks[chosen].segment, f.n.blocks[b].segment)
+}
+
+// force gives the program the block that the record shows.
+func (f *follower) force(a *ask, i int) {
+	b := f.n.freeAt(a.list, f.t.Address[i])
+	if b == 0 || f.n.blocks[b].size < a.rounded {
+		return
+	}
+	f.n.removeFree(b)
+	f.n.blocks[b].state = taken
+	f.live[f.t.Address[i]] = Handle(f.n.handOut(a, b))
+}
+
+// sweep follows memory given back: each piece must be one that the model could give back, and what a
+// full sweep would give back besides is missing in the record.
+func (f *follower) sweep(i int) int {
+	n := sweepLength(f.t, i)
+	want := f.n.releasable()
+	full := f.n.settings.GCThreshold == 0 && f.n.settings.MaxSplit == 0
+	for j := i; j < i+n; j++ {
+		f.v.SegmentsTotal++
+		e := Event{f.t.Action[j], f.t.Address[j], f.t.Size[j], f.t.Stream[j]}
+		at := slices.Index(want, e)
+		if at < 0 && !f.releasePrivateAt(e) {
+			f.v.mismatch(j, "the record gives %d bytes at %#x back, which the model could not", int64(e.Size), e.Address)
+			continue
+		}
+		f.v.SegmentsExact++
+		if at >= 0 {
+			f.n.releaseAt(e)
+			want = slices.Delete(want, at, at+1)
+		}
+	}
+	if full && len(want) > 0 {
+		f.v.SegmentsTotal += len(want)
+		f.v.mismatch(i, "the model would give %d more segments back, first %d bytes at %#x", len(want), int64(want[0].Size), want[0].Address)
+	}
+	return n
+}
+
+// releasePrivateAt gives back memory of a private pool, which must have lost its users.
+func (f *follower) releasePrivateAt(e Event) bool {
+	for _, p := range f.n.private {
+		for _, pool := range []*pool{p.small, p.large} {
+			if slices.Contains(f.n.releasableOf(pool, nil), e) {
+				f.n.releaseAt(e)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mapAt maps pages where the record shows them.
+func (f *follower) mapAt(i int) bool {
+	for _, p := range f.n.pools() {
+		for _, list := range p.streams {
+			for _, b := range list.unmapped {
+				if f.n.blocks[b].address == f.t.Address[i] && f.n.blocks[b].size >= f.t.Size[i] && list.stream == f.t.Stream[i] {
+					return f.n.mapBlock(b, f.t.Size[i])
+				}
+			}
+		}
+	}
+	return false
+}
+
+// final compares the state at the end with the file's. Blocks must be where they are; the trace is
+// copied a little before the state, so that a program's other threads may have moved on.
+func (f *follower) final(s *mem.AllocatorSnapshot) {
+	have := f.n.State()
+	var want []mem.Segment
+	for _, g := range s.Segments {
+		if g.Device == f.t.Device {
+			want = append(want, g)
+		}
+	}
+	if len(have) != len(want) {
+		f.v.mismatch(f.t.Len(), "the record ends with %d segments, the model with %d", len(want), len(have))
+		return
+	}
+	for i := range want {
+		if want[i].Address != have[i].Address || want[i].Size != have[i].Size || !sameBlocks(want[i].Blocks, have[i].Blocks) {
+			f.v.mismatch(f.t.Len(), "at the end, segment %#x is divided otherwise than in the model", want[i].Address)
+			return
+		}
+	}
+}
+
+func sameBlocks(a, b []mem.Block) bool {
+	return slices.EqualFunc(a, b, func(x, y mem.Block) bool {
+		return x.Address == y.Address && x.Size == y.Size && x.State == y.State
+	})
+}
