@@ -32,7 +32,16 @@ def holds(tensor: torch.Tensor, wanted: list, what: object) -> None:
 
 def exchange() -> None:
     every = list(range(ranks))
-    narrow = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.uint8, torch.int8, torch.int32, torch.int64)
+    narrow = (
+        torch.float16,
+        torch.bfloat16,
+        torch.float32,
+        torch.float64,
+        torch.uint8,
+        torch.int8,
+        torch.int32,
+        torch.int64,
+    )
     for dtype in narrow:
         for op, fold in ((dist.ReduceOp.SUM, sum), (dist.ReduceOp.MAX, max), (dist.ReduceOp.MIN, min)):
             x = on([rank + 1, 3], dtype)

@@ -86,9 +86,19 @@ class Libraries(unittest.TestCase):
         script = Path(__file__).with_name("libraries_ranks.py")
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
             done = subprocess.run(
-                [python(version), "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}", str(script), *what],
+                [
+                    python(version),
+                    "-m",
+                    "torch.distributed.run",
+                    "--standalone",
+                    f"--nproc-per-node={count}",
+                    str(script),
+                    *what,
+                ],
                 env=environment(Path(folder, "books"), f"count={count};{A10}", OMP_NUM_THREADS="1", **more),
-                capture_output=True, text=True, timeout=180,
+                capture_output=True,
+                text=True,
+                timeout=180,
             )
             self.assertEqual(done.stdout.count("done"), count, done.stderr[-3000:])
             self.assertEqual(list(Path(folder).glob("nccl-*")), [], "what ranks share goes with them")

@@ -12,7 +12,13 @@ part changes in the script's world it counts, and names by line.
 
 from __future__ import annotations
 
+import atexit
 import os
+import time
+
+SETTLE = 0.1
+"""Seconds at the end of a process. Kernels take no time, so that a script can end while autograd's thread
+still lets go of its last tensors; without the interpreter's lock that thread aborts the process."""
 
 TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
 if TYPE_CHECKING:
@@ -51,6 +57,7 @@ def install(agent: Agent, parts: Parts, watch: Callable[[str, Callable[[Any], No
     from .device import Device
     from .ledger import Ledger
 
+    atexit.register(time.sleep, SETTLE)
     ledger = Ledger(agent, parts.torch)
     device = Device()
     seen = coverage.Coverage(agent, parts)
