@@ -34,7 +34,6 @@ type rewind struct {
 	live     map[uint64]mem.Block
 	lowest   map[streamPool]uint64 // where expandable memory of a stream was seen
 	highest  map[streamPool]uint64
-	errors   []string
 	poolOf   func(event int) mem.PoolID
 }
 

