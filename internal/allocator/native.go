@@ -377,12 +377,12 @@ func (n *Native) handOut(a *ask, b int32) int32 {
 		parts, cached = -1, -block.size
 	}
 	block.state, block.requested = allocated, a.Size
-	n.both(a.pool, func(f *Figures) {
+	for _, f := range [2]*Figures{&n.Stats.By[AllPools], &n.Stats.By[a.pool.kind()]} {
 		if !expandable {
 			f.change(parts, cached)
 		}
 		f.handedOut(block.size, a.Size)
-	})
+	}
 	if block.size >= n.maxSplit {
 		n.Stats.OversizeAllocations.up(1)
 	}

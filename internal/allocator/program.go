@@ -11,6 +11,7 @@ import (
 type Program struct {
 	Device    int
 	Beginning *Beginning
+	Settings  Settings // it was recorded under
 	Ops       []Op
 	Blocks    int // IDs are below; those of the Beginning's live blocks come first, by address
 
@@ -46,7 +47,7 @@ func Compile(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings) (*Progra
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{p: &Program{Device: t.Device, Beginning: begin}, t: t, names: map[uint64]int32{}, pool: poolsOf(s, t), reserved: reservedAt(begin, t)}
+	c := &compiler{p: &Program{Device: t.Device, Beginning: begin, Settings: settings}, t: t, names: map[uint64]int32{}, pool: poolsOf(s, t), reserved: reservedAt(begin, t)}
 	for _, g := range begin.Segments {
 		for _, b := range g.Blocks {
 			if b.State != mem.BlockInactive {

@@ -210,6 +210,9 @@ func (f *follower) placed(i int, b int32) {
 func (f *follower) cached(a *ask, i int) {
 	want := f.t.Address[i]
 	at, ok := f.n.findFree(a)
+	if !ok && a.expandable && f.grown(a, i) {
+		return
+	}
 	if !ok {
 		f.v.mismatch(i, "the record places %d bytes in cached memory at %#x, the model finds none", int64(a.Size), want)
 		f.force(a, i)
@@ -225,6 +228,19 @@ func (f *follower) cached(a *ask, i int) {
 	}
 	f.v.mismatch(i, "the record places %d bytes at %#x, the model at %#x", int64(a.Size), want, f.n.blocks[b].address)
 	f.force(a, i)
+}
+
+// grown follows an allocation that an expandable segment serves as if it had to grow, though memory
+// is mapped already: a block that was refused as oversize.
+func (f *follower) grown(a *ask, i int) bool {
+	b := f.n.findExpandable(a)
+	if b == 0 || f.n.blocks[b].state != free || f.n.blocks[b].size < a.rounded {
+		return false
+	}
+	f.n.removeFree(b)
+	f.n.blocks[b].state = taken
+	f.placed(i, f.n.handOut(a, b))
+	return true
 }
 
 // judgeTie counts a choice between equal blocks of segments of unknown age, and learns from the

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"hightide/internal/allocator"
-	"hightide/internal/mem"
 )
 
 // TestReplayIsExactOnRealTraces: every address and every segment of the traces of real H100s.
@@ -20,22 +19,28 @@ func TestReplayIsExactOnRealTraces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := allocator.NewReplay(document.Snapshot, 0)
+			trace := allocator.TraceOf(document.Snapshot, 0)
+			out, err := allocator.Verify(document.Snapshot, trace, allocator.Settings{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			out := r.Verify(allocator.Settings{}, allocator.RulesOf(2, 6))
-			t.Logf("%d addresses, %d segments, peak reserved %v", out.Addresses, out.Segments, out.PeakReserved)
-			if out.Addresses == 0 || out.AddressesExact != out.Addresses || out.SegmentsExact != out.Segments {
-				t.Errorf("%d of %d addresses and %d of %d segments are exact", out.AddressesExact, out.Addresses, out.SegmentsExact, out.Segments)
+			t.Logf("%d addresses, %d segments, peak reserved %v", out.AddressesTotal, out.SegmentsTotal, out.Usage.PeakReserved)
+			if out.AddressesTotal == 0 || !out.Exact() || out.First != "" {
+				t.Errorf("%d of %d addresses and %d of %d segments are exact: %s", out.AddressesExact, out.AddressesTotal, out.SegmentsExact, out.SegmentsTotal, out.First)
 			}
-			free := r.Run(allocator.Settings{}, allocator.RulesOf(2, 6), 0, false)
-			if free.OOM >= 0 || free.PeakAllocated != out.PeakAllocated {
-				t.Errorf("without an end: OOM at %d, peak allocated %v, recorded %v", free.OOM, free.PeakAllocated, out.PeakAllocated)
+			p, err := allocator.Compile(document.Snapshot, trace, allocator.Settings{})
+			if err != nil {
+				t.Fatal(err)
 			}
-			half := r.Run(allocator.Settings{}, allocator.RulesOf(2, 6), out.PeakAllocated/2, false)
-			if half.OOM < 0 || half.PeakReserved > out.PeakAllocated/2+2*mem.MiB {
-				t.Errorf("on half of what it allocates: OOM at %d, reserved %v", half.OOM, half.PeakReserved)
+			setup := allocator.Setup{Rules: allocator.RulesOf(2, 6)}
+			free := allocator.Run(p, setup)
+			if free.OOM != nil || free.Usage.PeakAllocated != out.Usage.PeakAllocated || free.Usage.PeakReserved != out.Usage.PeakReserved {
+				t.Errorf("without an end: %+v, recorded %+v", free, out.Usage)
+			}
+			setup.Capacity = out.Usage.PeakAllocated / 2
+			half := allocator.Run(p, setup)
+			if half.OOM == nil || half.Usage.PeakReserved > setup.Capacity {
+				t.Errorf("on half of what it allocates: %+v", half)
 			}
 		})
 	}

@@ -1,0 +1,253 @@
+package allocator
+
+import (
+	"hightide/internal/mem"
+)
+
+// Setup is under what a Program is run.
+type Setup struct {
+	Settings Settings
+	Rules    Rules
+	// Memory is the device's, as the framework sees it; Capacity what of it this allocator can have.
+	// 0: no end.
+	Memory, Capacity mem.Bytes
+	// Down makes new segments lie below earlier ones. Real addresses cannot be known; where ties go by
+	// address, both directions show what depends on it.
+	Down bool
+}
+
+// Outcome is what became of a Program.
+type Outcome struct {
+	Usage Usage
+	OOM   *OOM // nil: it ran to its end
+	// Saved counts allocations that failed in the record and could be served here.
+	Saved int
+	// Curve is the course of the run, in equal parts of its events.
+	Curve []Point
+	// Gap is the most that was reserved and not in use at any moment.
+	Gap mem.Bytes
+}
+
+// OOM is the moment memory ran out.
+type OOM struct {
+	Event    int       `json:"event"`
+	Size     mem.Bytes `json:"requested_bytes"`
+	Reserved mem.Bytes `json:"reserved_bytes"` // then
+	Active   mem.Bytes `json:"active_bytes"`
+	// Fragmented says that what was cached or free on the device would have been enough in one piece.
+	Fragmented bool `json:"fragmented"`
+}
+
+// Point is the highest use within a part of a run.
+type Point struct{ Reserved, Active mem.Bytes }
+
+// CurvePoints is how many parts a Curve has, at most.
+const CurvePoints = 120
+
+// Run runs a Program under the native allocator until it ends or memory runs out.
+func Run(p *Program, setup Setup) *Outcome {
+	return RunOn(p, NewPolicy("native", setup), setup)
+}
+
+// RunOn runs a Program under a Policy that is fresh from NewPolicy.
+func RunOn(p *Program, policy Policy, setup Setup) *Outcome {
+	r := &runner{p: p, policy: policy, handles: make([]Handle, p.Blocks), setup: setup}
+	if !r.begin() {
+		r.out.Usage = policy.Usage()
+		return &r.out
+	}
+	r.step = max(1, (len(p.Ops)+CurvePoints-1)/CurvePoints)
+	for i := range p.Ops {
+		if i%r.step == 0 {
+			r.out.Curve = append(r.out.Curve, Point{})
+		}
+		if !r.do(&p.Ops[i]) {
+			break
+		}
+		r.note()
+	}
+	r.out.Usage = policy.Usage()
+	return &r.out
+}
+
+type runner struct {
+	p       *Program
+	policy  Policy
+	setup   Setup
+	handles []Handle // by ID; 0: not live
+	out     Outcome
+	step    int
+	native  *Native // where it is one: its figures without a call
+}
+
+// begin takes over what was held before the trace, as it was. Other settings, another allocator or too
+// small a device would have laid it out otherwise: there the live blocks are asked for anew, by address.
+func (r *runner) begin() bool {
+	r.native, _ = r.policy.(*Native)
+	if r.native != nil && r.setup.Settings == r.p.Settings && r.takeOver() {
+		return true
+	}
+	id := 0
+	for _, g := range r.p.Beginning.Segments {
+		for _, b := range g.Blocks {
+			if b.State == mem.BlockInactive {
+				continue
+			}
+			op := Op{Kind: OpAlloc, ID: int32(id), Request: Request{Size: max(b.Requested, 1), Stream: g.Stream, Pool: g.Pool}}
+			if !r.do(&op) {
+				return false
+			}
+			if b.State == mem.BlockPendingFree {
+				r.policy.FreeRequested(r.handles[id])
+			}
+			id++
+		}
+	}
+	return true
+}
+
+// takeOver loads the beginning if the device has room for it. New segments then lie beyond it.
+func (r *runner) takeOver() bool {
+	device, ok := r.native.driver.(*Device)
+	if !ok {
+		return false
+	}
+	var held mem.Bytes
+	for _, g := range r.p.Beginning.Segments {
+		held += roundUp(g.Size, driverPage)
+		if end := g.Address + uint64(roundUp(g.Size, driverPage)); !device.Down && end > device.Base {
+			device.Base = end
+		} else if device.Down && (device.Base == 0 || g.Address < device.Base) {
+			device.Base = g.Address
+		}
+	}
+	for _, v := range r.p.Beginning.Reservations {
+		size := max(v.Size, r.setup.Settings.reservation(r.setup.Memory, v.Page))
+		if end := v.Address + uint64(size); !device.Down && end > device.Base {
+			device.Base = end
+		}
+	}
+	if limit := r.setup.limit(); limit > 0 && held > limit {
+		device.Base = 0
+		return false
+	}
+	device.Base = device.Base / uint64(driverPage) * uint64(driverPage)
+	if !device.Down && device.Base > 0 {
+		device.Base += uint64(driverPage)
+	}
+	device.Held = held
+	copy(r.handles, r.native.Load(r.p.Beginning))
+	return true
+}
+
+// do does one thing; false: memory ran out.
+func (r *runner) do(op *Op) bool {
+	switch op.Kind {
+	case OpAlloc:
+		h := r.policy.Malloc(op.Request)
+		if h == 0 && op.Size > 0 {
+			r.failed(op)
+			return false
+		}
+		r.handles[op.ID] = h
+	case OpFailed:
+		if h := r.policy.Malloc(op.Request); h != 0 {
+			r.out.Saved++
+			giveBack(r.policy, h)
+		}
+	case OpFree:
+		if h := r.handles[op.ID]; h != 0 {
+			giveBack(r.policy, h)
+		}
+	case OpFreeRequested:
+		if h := r.handles[op.ID]; h != 0 {
+			r.policy.FreeRequested(h)
+		}
+	case OpFreeCompleted:
+		if h := r.handles[op.ID]; h != 0 {
+			r.policy.FreeCompleted(h)
+		}
+	case OpEmptyCache:
+		r.policy.EmptyCache()
+	}
+	return true
+}
+
+// giveBack frees a block that no other stream uses.
+func giveBack(p Policy, h Handle) {
+	if n, ok := p.(*Native); ok {
+		n.Free(h)
+		return
+	}
+	p.FreeRequested(h)
+	p.FreeCompleted(h)
+}
+
+// note keeps the highest use of the part of the run that is going on.
+func (r *runner) note() {
+	var reserved, active mem.Bytes
+	if r.native != nil {
+		f := &r.native.Stats.By[AllPools]
+		reserved, active = mem.Bytes(f.ReservedBytes.Current), mem.Bytes(f.ActiveBytes.Current)
+	} else {
+		u := r.policy.Usage()
+		reserved, active = u.Reserved, u.Active
+	}
+	point := &r.out.Curve[len(r.out.Curve)-1]
+	point.Reserved, point.Active = max(point.Reserved, reserved), max(point.Active, active)
+	r.out.Gap = max(r.out.Gap, reserved-active)
+}
+
+func (r *runner) failed(op *Op) {
+	u := r.policy.Usage()
+	r.out.OOM = &OOM{Event: int(op.Event), Size: op.Size, Reserved: u.Reserved, Active: u.Active}
+	if c := r.setup.limit(); c > 0 {
+		r.out.OOM.Fragmented = u.Active+r.setup.Settings.Round(op.Size) <= c
+	}
+}
+
+// limit is what the allocator can have at most; 0: no end.
+func (s *Setup) limit() mem.Bytes {
+	limit := s.Capacity
+	if f := s.Settings.Fraction; f > 0 && f < 1 && s.Memory > 0 {
+		part := mem.Bytes(f * float64(s.Memory))
+		if limit == 0 || part < limit {
+			limit = part
+		}
+	}
+	return limit
+}
+
+// Fits says whether a Program runs to its end in so much memory, and what became of it.
+func Fits(p *Program, setup Setup, capacity mem.Bytes) (bool, *Outcome) {
+	setup.Capacity = capacity
+	out := Run(p, setup)
+	return out.OOM == nil, out
+}
+
+// Spread is a figure under every way addresses may turn out.
+type Spread struct{ Low, High mem.Bytes }
+
+// Variants runs a Program with new segments above the old ones, below them, and with ties decided by
+// age. The first Outcome is that of the setup itself.
+func Variants(p *Program, setup Setup) ([]*Outcome, Spread) {
+	up, down, age := setup, setup, setup
+	up.Rules.OldestFirst, up.Down = false, false
+	down.Rules.OldestFirst, down.Down = false, true
+	age.Rules.OldestFirst = true
+	order := []Setup{up, down, age}
+	if setup.Rules.OldestFirst {
+		order = []Setup{age, up, down}
+	}
+	var all []*Outcome
+	spread := Spread{Low: -1}
+	for _, s := range order {
+		o := Run(p, s)
+		all = append(all, o)
+		if spread.Low < 0 || o.Usage.PeakReserved < spread.Low {
+			spread.Low = o.Usage.PeakReserved
+		}
+		spread.High = max(spread.High, o.Usage.PeakReserved)
+	}
+	return all, spread
+}
