@@ -28,7 +28,7 @@ demo: ## set up, build, record a real PyTorch training that leaks, and imagine o
 	@PATH=$(dir $(PYTHON)):$$PATH bin/hightide imagine --gpu all --name demo-gpt -- python examples/gpt.py
 
 test: ## run every test of the project
-	@scripts/setup torch frameworks tools node chromium staticcheck
+	@scripts/setup torch torch26 torch29 frameworks device tools node chromium staticcheck
 	@$(MAKE) --no-print-directory build
 	@$(TOOLS)/python scripts/check.py
 
