@@ -12,15 +12,16 @@ type stretch struct {
 	start, end uint64
 	large      bool
 	expandable bool
+	stream     uint64
+	pool       mem.PoolID
 }
 
 // initial rebuilds the state before the first event: segments by undoing the events from the last to
 // the first, blocks as those that were freed and never allocated, or are there at the end and were
 // never allocated.
 func (b *traceBooks) initial() {
-	segments := b.initialSegments()
+	segments := b.segmentsAfter(-1)
 	b.initialBlocks()
-	slices.SortFunc(segments, func(p, q stretch) int { return cmp.Compare(p.start, q.start) })
 	blocks := make([]int32, len(b.lives))
 	for i := range blocks {
 		blocks[i] = int32(i)
@@ -46,7 +47,8 @@ func (b *traceBooks) initial() {
 func (b *traceBooks) fill(s stretch, blocks []int32) {
 	at, last := s.start, int32(-1)
 	add := func(size mem.Bytes, free bool) {
-		n := b.addNode(memoryNode{address: at, size: size, free: free, large: s.large, expandable: s.expandable, prev: last, next: -1})
+		n := b.addNode(memoryNode{address: at, size: size, free: free, large: s.large, expandable: s.expandable,
+			private: s.pool != mem.PoolID{}, pages: int64(s.start) % pageSize(s.large), prev: last, next: -1})
 		if last >= 0 {
 			b.nodes[last].next = n
 		}
@@ -77,11 +79,13 @@ func (b *traceBooks) fill(s stretch, blocks []int32) {
 	}
 }
 
-func (b *traceBooks) initialSegments() []stretch {
+// segmentsAfter is the device memory that the allocator held after an event, by address: the final
+// segments with the later events undone.
+func (b *traceBooks) segmentsAfter(at int) []stretch {
 	var all []stretch
 	for _, s := range b.snapshot.Segments {
 		if s.Device == b.device {
-			all = append(all, stretch{s.Address, s.Address + uint64(s.Size), s.Large, s.Expandable})
+			all = append(all, stretch{s.Address, s.Address + uint64(s.Size), s.Large, s.Expandable, s.Stream, s.Pool})
 		}
 	}
 	known := map[uint64]int{}
@@ -89,23 +93,28 @@ func (b *traceBooks) initialSegments() []stretch {
 		known[s.start] = i
 	}
 	t := b.trace
-	for i := t.Len() - 1; i >= 0; i-- {
+	for i := t.Len() - 1; i > at; i-- {
 		address, size := t.Address[i], t.Size[i]
+		was := stretch{start: address, end: address + uint64(size), large: size > 2*mem.MiB, stream: t.Stream[i]}
+		if t.Pool != nil {
+			was.pool = t.Pool[i]
+		}
 		switch t.Action[i] {
 		case mem.ActionSegmentAlloc:
-			if at, ok := known[address]; ok {
-				all[at].end = all[at].start
+			if n, ok := known[address]; ok {
+				all[n].end = all[n].start
 				delete(known, address)
 			}
 		case mem.ActionSegmentFree:
 			known[address] = len(all)
-			all = append(all, stretch{address, address + uint64(size), size > 2*mem.MiB, false})
+			all = append(all, was)
 		case mem.ActionSegmentMap:
-			all = cutStretch(all, address, address+uint64(size))
+			all = cutStretch(all, was.start, was.end)
 			reindex(known, all)
 		case mem.ActionSegmentUnmap:
+			was.large, was.expandable = int64(size)%pageSize(true) == 0, true
 			known[address] = len(all)
-			all = append(all, stretch{address, address + uint64(size), true, true})
+			all = append(all, was)
 		}
 	}
 	all = slices.DeleteFunc(all, func(s stretch) bool { return s.end == s.start })
@@ -130,7 +139,8 @@ func cutStretch(all []stretch, start, end uint64) []stretch {
 		}
 		all[i].end = max(s.start, min(s.end, start))
 		if s.end > end {
-			all = append(all, stretch{end, s.end, s.large, s.expandable})
+			s.start = end
+			all = append(all, s)
 		}
 	}
 	return all
@@ -202,10 +212,33 @@ func (b *traceBooks) initialBlocks() {
 // which the size of its block is open.
 func (b *traceBooks) early(i int, freed int32) {
 	t := b.trace
-	l := life{address: t.Address[i], size: roundBlock(t.Size[i]), requested: t.Size[i], stack: t.Stack[i], stream: t.Stream[i],
+	l := life{address: t.Address[i], size: b.settings.Round(t.Size[i]), requested: t.Size[i], stack: t.Stack[i], stream: t.Stream[i],
 		born: -1, freed: freed, gone: never - 1}
+	if b.freeStacks {
+		l.stack = 0
+	}
 	if t.Pool != nil {
 		l.pool = t.Pool[i]
 	}
 	b.lives = append(b.lives, l)
+}
+
+// stacksOfFrees says whether frees have stacks of their own, of who freed, and not those of who allocated.
+func stacksOfFrees(t *mem.Trace) bool {
+	allocated, other, seen := map[uint64]uint32{}, 0, 0
+	for i := 0; i < t.Len() && seen < 200; i++ {
+		switch t.Action[i] {
+		case mem.ActionAlloc:
+			allocated[t.Address[i]] = t.Stack[i]
+		case mem.ActionFreeRequested, mem.ActionFreeCompleted:
+			if stack, ok := allocated[t.Address[i]]; ok {
+				seen++
+				if stack != t.Stack[i] {
+					other++
+				}
+				delete(allocated, t.Address[i])
+			}
+		}
+	}
+	return other > 0
 }

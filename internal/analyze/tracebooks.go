@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"hightide/internal/allocator"
 	"hightide/internal/mem"
 )
 
@@ -23,6 +24,7 @@ type life struct {
 	freed     int32 // by the program
 	gone      int32 // may be reused
 	owner     uint8 // what the program said it is for: ownerCategories
+	category  uint8 // as told: index of traceCategories; set by categorise
 }
 
 // levels are what an allocator's statistics would say at one moment.
@@ -48,6 +50,11 @@ type traceBooks struct {
 	strange  int // events for blocks or segments that were not there
 	curve    []levelPoint
 
+	settings   allocator.Settings
+	freeStacks bool      // frees have stacks of their own, which say nothing of who allocated
+	releasable mem.Bytes // what empty_cache would give back now
+	most       releasePoint
+
 	from, to  int    // events among which the peak is looked for; from -1: the beginning too
 	failedAt  int    // the last event that ran out of memory; -1: none
 	atFailure pieces // what was cached then
@@ -58,10 +65,17 @@ type traceBooks struct {
 	maxSplit mem.Bytes
 }
 
+// releasePoint is the event after which empty_cache would have given back most.
+type releasePoint struct {
+	event int
+	bytes mem.Bytes
+}
+
 // levelPoint is the highest of a stretch of events.
 type levelPoint struct {
 	event int
 	levels
+	releasable mem.Bytes // the most of the stretch
 }
 
 // memoryNode is a stretch of a segment, as the allocator's own list of blocks has it.
@@ -72,6 +86,8 @@ type memoryNode struct {
 	free       bool
 	large      bool
 	expandable bool
+	private    bool  // of a graph's or user's pool: empty_cache leaves it alone
+	pages      int64 // expandable: where pages begin, modulo their size; large says which size
 }
 
 const (
@@ -98,8 +114,11 @@ func newBooksOf(s *mem.AllocatorSnapshot, device int, r EventRange) *traceBooks 
 	for b.failedAt = b.trace.Len() - 1; b.failedAt >= 0 && b.trace.Action[b.failedAt] != mem.ActionOOM; b.failedAt-- {
 	}
 	b.maxSplit = settingBytes(s.Settings["max_split_size"])
+	b.settings, _ = allocator.SettingsOf(s) // the defaults where the file's own cannot be read
+	b.freeStacks = stacksOfFrees(b.trace)
 	b.initial()
 	b.now(&b.begin)
+	b.most = releasePoint{-1, b.releasable}
 	b.peak, b.maximum = b.begin, b.begin
 	b.play()
 	b.own()
@@ -130,6 +149,7 @@ func (b *traceBooks) now(l *levels) {
 	}
 	for i := range b.nodes {
 		l.reserved += b.nodes[i].size
+		b.releasable += b.nodes[i].gives()
 	}
 }
 
@@ -138,9 +158,9 @@ func (b *traceBooks) play() {
 	t, at := b.trace, b.begin
 	width := max(1, (t.Len()+curveWidth-1)/curveWidth)
 	if b.from < 0 {
-		b.curve = append(b.curve, levelPoint{-1, at})
+		b.curve = append(b.curve, levelPoint{-1, at, b.releasable})
 	}
-	high := levelPoint{-1, at}
+	high := levelPoint{-1, at, 0}
 	if b.from >= 0 {
 		high.reserved = -1
 	}
@@ -163,12 +183,16 @@ func (b *traceBooks) play() {
 		}
 		b.maximum = levels{max(b.maximum.allocated, at.allocated), max(b.maximum.active, at.active),
 			max(b.maximum.reserved, at.reserved), max(b.maximum.requested, at.requested)}
-		if i%width == 0 || at.reserved > high.reserved || at.reserved == high.reserved && at.allocated > high.allocated {
-			high = levelPoint{i, at}
+		if b.releasable > b.most.bytes {
+			b.most = releasePoint{i, b.releasable}
 		}
+		if i%width == 0 || at.reserved > high.reserved || at.reserved == high.reserved && at.allocated > high.allocated {
+			high.event, high.levels = i, at
+		}
+		high.releasable = max(high.releasable, b.releasable)
 		if i%width == width-1 || i == min(t.Len()-1, b.to) {
 			b.curve = append(b.curve, high)
-			high = levelPoint{-1, levels{reserved: -1}}
+			high = levelPoint{-1, levels{reserved: -1}, 0}
 		}
 	}
 	b.end = at
@@ -207,10 +231,11 @@ func (b *traceBooks) event(i int, at *levels) {
 			b.strange++
 		}
 	case mem.ActionSegmentAlloc:
-		b.addNode(memoryNode{address: address, size: size, free: true, large: size > 2*mem.MiB, prev: -1, next: -1})
+		n := b.addNode(memoryNode{address: address, size: size, free: true, large: size > 2*mem.MiB, private: b.privateAt(i), prev: -1, next: -1})
+		b.releasable += b.nodes[n].gives()
 		at.reserved += size
 	case mem.ActionSegmentMap:
-		b.mapped(address, size)
+		b.mapped(address, size, b.privateAt(i))
 		at.reserved += size
 	case mem.ActionSegmentFree, mem.ActionSegmentUnmap:
 		b.unmapped(address, size)
@@ -233,13 +258,14 @@ func (b *traceBooks) forget(n int32, i int, at *levels) {
 
 // place cuts a block out of free memory and returns its size.
 func (b *traceBooks) place(address uint64, requested mem.Bytes) mem.Bytes {
-	size := roundBlock(requested)
+	size := b.settings.Round(requested)
 	n, ok := b.byStart[address]
 	if !ok || !b.nodes[n].free || b.nodes[n].size < size {
 		b.unplaced++
 		return size
 	}
 	node := &b.nodes[n]
+	b.releasable -= node.gives()
 	rest, least := node.size-size, splitSmall
 	split := rest >= least
 	if node.large && !node.expandable {
@@ -250,7 +276,9 @@ func (b *traceBooks) place(address uint64, requested mem.Bytes) mem.Bytes {
 		return node.size
 	}
 	node.size = size
-	tail := memoryNode{address: address + uint64(size), size: rest, free: true, large: node.large, expandable: node.expandable, prev: n, next: node.next}
+	tail := *node
+	tail.address, tail.size, tail.free, tail.prev = address+uint64(size), rest, true, n
+	b.releasable += tail.gives()
 	m := b.addNode(tail)
 	if next := b.nodes[m].next; next >= 0 {
 		b.nodes[next].prev = m
@@ -259,7 +287,33 @@ func (b *traceBooks) place(address uint64, requested mem.Bytes) mem.Bytes {
 	return size
 }
 
-func roundBlock(n mem.Bytes) mem.Bytes { return max((n+511)&^511, 512) }
+// gives is what empty_cache would return of a stretch: all of a free segment, of an expandable one the
+// pages that lie wholly in free memory.
+func (n *memoryNode) gives() mem.Bytes {
+	switch {
+	case !n.free || n.private:
+		return 0
+	case !n.expandable && n.prev < 0 && n.next < 0:
+		return n.size
+	case !n.expandable:
+		return 0
+	}
+	page := pageSize(n.large)
+	ahead := (page - (int64(n.address)-n.pages)%page) % page
+	return max(0, (n.size-mem.Bytes(ahead))/mem.Bytes(page)*mem.Bytes(page))
+}
+
+// pageSize is the granularity in which expandable segments grow.
+func pageSize(large bool) int64 {
+	if large {
+		return int64(20 * mem.MiB)
+	}
+	return int64(2 * mem.MiB)
+}
+
+func (b *traceBooks) privateAt(i int) bool {
+	return b.trace.Pool != nil && b.trace.Pool[i] != (mem.PoolID{})
+}
 
 func (b *traceBooks) addNode(n memoryNode) int32 {
 	b.nodes = append(b.nodes, n)
@@ -275,11 +329,15 @@ func (b *traceBooks) release(address uint64) {
 	}
 	b.nodes[n].free = true
 	if next := b.nodes[n].next; next >= 0 && b.nodes[next].free {
+		b.releasable -= b.nodes[next].gives()
 		b.join(n, next)
 	}
 	if prev := b.nodes[n].prev; prev >= 0 && b.nodes[prev].free {
+		b.releasable -= b.nodes[prev].gives()
 		b.join(prev, n)
+		n = prev
 	}
+	b.releasable += b.nodes[n].gives()
 }
 
 func (b *traceBooks) join(n, next int32) {
@@ -292,11 +350,14 @@ func (b *traceBooks) join(n, next int32) {
 }
 
 // mapped adds pages to an expandable segment: free memory that joins what lies beside it.
-func (b *traceBooks) mapped(address uint64, size mem.Bytes) {
-	n := b.addNode(memoryNode{address: address, size: size, free: true, large: true, expandable: true, prev: -1, next: -1})
+func (b *traceBooks) mapped(address uint64, size mem.Bytes, private bool) {
+	large := int64(size)%pageSize(true) == 0
+	n := b.addNode(memoryNode{address: address, size: size, free: true, large: large, expandable: true, private: private,
+		pages: int64(address) % pageSize(large), prev: -1, next: -1})
 	if next, ok := b.byStart[address+uint64(size)]; ok && b.nodes[next].expandable {
 		b.nodes[n].next, b.nodes[next].prev = next, n
 		if b.nodes[next].free {
+			b.releasable -= b.nodes[next].gives()
 			b.join(n, next)
 		}
 	}
@@ -305,11 +366,14 @@ func (b *traceBooks) mapped(address uint64, size mem.Bytes) {
 		if left.size > 0 && left.expandable && left.address+uint64(left.size) == address {
 			left.next, b.nodes[n].prev = n, int32(i)
 			if left.free {
+				b.releasable -= left.gives()
 				b.join(int32(i), n)
+				n = int32(i)
 			}
-			return
+			break
 		}
 	}
+	b.releasable += b.nodes[n].gives()
 }
 
 // unmapped takes free memory away, whole or in part.
@@ -323,11 +387,15 @@ func (b *traceBooks) unmapped(address uint64, size mem.Bytes) {
 		return
 	}
 	node := b.nodes[n]
+	b.releasable -= node.gives()
 	delete(b.byStart, node.address)
 	b.nodes[n].size = 0
 	left, right := node.prev, node.next
 	if before := mem.Bytes(address - node.address); before > 0 {
-		left = b.addNode(memoryNode{address: node.address, size: before, free: true, large: node.large, expandable: node.expandable, prev: left, next: -1})
+		rest := node
+		rest.size, rest.next = before, -1
+		left = b.addNode(rest)
+		b.releasable += rest.gives()
 		if node.prev >= 0 {
 			b.nodes[node.prev].next = left
 		}
@@ -336,7 +404,10 @@ func (b *traceBooks) unmapped(address uint64, size mem.Bytes) {
 	}
 	end := address + uint64(size)
 	if after := mem.Bytes(node.address + uint64(node.size) - end); after > 0 {
-		m := b.addNode(memoryNode{address: end, size: after, free: true, large: node.large, expandable: node.expandable, prev: -1, next: right})
+		rest := node
+		rest.address, rest.size, rest.prev = end, after, -1
+		m := b.addNode(rest)
+		b.releasable += rest.gives()
 		if right >= 0 {
 			b.nodes[right].prev = m
 		}
