@@ -90,7 +90,7 @@ func (r Rules) Parse(line string) (Settings, error) {
 			return Settings{}, &ConfError{name, value, reason}
 		}
 	}
-	return s, s.check()
+	return s, s.Check()
 }
 
 // restFromLast repeats what ">" stands for at the last size named before it, where older parsers begin.
@@ -104,8 +104,8 @@ func restFromLast(value string) string {
 	return before + "," + bound + ":" + rest[:len(rest)-1] + ",>:" + rest
 }
 
-// check compares options with each other.
-func (s *Settings) check() error {
+// Check compares options with each other; the error is a *ConfError.
+func (s *Settings) Check() error {
 	least := s.largeSegment()
 	if s.MaxSplit > 0 && s.MaxSplit < least {
 		return &ConfError{"max_split_size_mb", "", fmt.Sprintf("must be at least %d, the size of large segments", least/mem.MiB)}

@@ -1,7 +1,8 @@
 package allocator
 
 import (
-	"fmt"
+	"slices"
+	"sort"
 
 	"hightide/internal/mem"
 )
@@ -59,6 +60,30 @@ func Compile(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings) (*Progra
 		i += c.event(i)
 	}
 	return c.p, nil
+}
+
+// Through is the program up to a request that failed in the record, and with that request to be served
+// like any other.
+func (p *Program) Through(event int) *Program {
+	part := *p
+	end := sort.Search(len(p.Ops), func(i int) bool { return int(p.Ops[i].Event) > event })
+	part.Ops = slices.Clone(p.Ops[:end])
+	if end > 0 && part.Ops[end-1].Kind == OpFailed {
+		part.Ops[end-1].Kind = OpAlloc
+	}
+	return &part
+}
+
+// RoomAt is how much of the device the allocator had or could have taken when a request failed: what it
+// held, and what the device said was free. If that was enough, a memory limit was set: then it is the
+// most that was held up to there, which the limit cannot be below.
+func (p *Program) RoomAt(t *mem.Trace, event int) (room mem.Bytes, limited bool) {
+	held := reservedAt(p.Beginning, t)
+	free := mem.Bytes(t.Address[event])
+	if free < p.Settings.SegmentSize(t.Size[event]) {
+		return held[event] + free, false
+	}
+	return slices.Max(held[:event+1]), true
 }
 
 type compiler struct {
@@ -223,18 +248,4 @@ func TraceOf(s *mem.AllocatorSnapshot, device int) *mem.Trace {
 		}
 	}
 	return nil
-}
-
-// BusiestDevice is the device whose trace has the most events.
-func BusiestDevice(s *mem.AllocatorSnapshot) (int, error) {
-	best := -1
-	for i := range s.Traces {
-		if n := s.Traces[i].Len(); n > 0 && (best < 0 || n > s.Traces[best].Len()) {
-			best = i
-		}
-	}
-	if best < 0 {
-		return 0, fmt.Errorf("no device has a trace")
-	}
-	return s.Traces[best].Device, nil
 }

@@ -32,9 +32,10 @@ func better(a, b *Candidate) int {
 }
 
 // Search runs a Program under a grid of settings, then around the best ones until nothing gets better.
-// The result is ordered, the best first; the setup's own settings are always among them. LargeSegments
-// says that the version knows large_segment_size_mb. Workers run at once; stop ends it early.
-func Search(p *Program, setup Setup, largeSegments bool, workers int, stop func() bool) []Candidate {
+// The result is ordered, the best first; the setup's own settings are always among them. Workers run at
+// once; stop ends it early.
+func Search(p *Program, setup Setup, workers int, stop func() bool) []Candidate {
+	largeSegments := setup.Rules.OldestFirst // large_segment_size_mb came with the same version
 	s := &search{p: p, setup: setup, seen: map[Settings]bool{}, workers: max(workers, 1), stop: stop}
 	s.try(append([]Settings{setup.Settings}, grid(setup, largeSegments)...))
 	for range 4 {
@@ -66,7 +67,7 @@ func (s *search) try(list []Settings) {
 	list = slices.DeleteFunc(list, func(x Settings) bool {
 		known := s.seen[x]
 		s.seen[x] = true
-		return known || x.check() != nil
+		return known || x.Check() != nil
 	})
 	results := make([]Candidate, len(list))
 	next := make(chan int)

@@ -170,7 +170,7 @@ func (r *replaying) setUp(s *mem.AllocatorSnapshot) (err error) {
 	if r.result.Capacity, err = r.o.capacity(); err != nil {
 		return err
 	}
-	major, minor := r.o.torch(s)
+	major, minor := torchVersion(r.o.Torch, s.Versions)
 	r.result.Torch = fmt.Sprintf("%d.%d", major, minor)
 	r.setup.Rules, r.setup.Capacity, r.setup.Memory = allocator.RulesOf(major, minor), r.result.Capacity, r.result.Capacity
 	if r.recorded, err = allocator.SettingsOf(s); err != nil {
@@ -240,8 +240,7 @@ func (r *replaying) whatIf() {
 // search tries settings on all cores, best first.
 func (r *replaying) search() {
 	start := time.Now()
-	large := r.setup.Rules.OldestFirst // both came with 2.11
-	found := allocator.Search(r.program, r.setup, large, runtime.GOMAXPROCS(0), func() bool { return time.Since(start) > time.Minute })
+	found := allocator.Search(r.program, r.setup, runtime.GOMAXPROCS(0), func() bool { return time.Since(start) > time.Minute })
 	for _, c := range found {
 		r.result.Search = append(r.result.Search, figures(c.Settings.String(), c.Outcome))
 	}
@@ -275,16 +274,6 @@ func (r *replaying) gpus() error {
 	return nil
 }
 
-func longestTrace(s *mem.AllocatorSnapshot) int {
-	device, most := 0, -1
-	for i := range s.Traces {
-		if n := s.Traces[i].Len(); n > most {
-			device, most = s.Traces[i].Device, n
-		}
-	}
-	return device
-}
-
 // capacity is what the allocator may take: the GPU's memory less a process's context.
 func (o *ReplayOptions) capacity() (mem.Bytes, error) {
 	switch {
@@ -308,17 +297,6 @@ func (o *ReplayOptions) capacity() (mem.Bytes, error) {
 		return 0, err
 	}
 	return g.Total - g.Overhead, nil
-}
-
-// torch is the version to follow: the one given, else the first that the file's fields allow, else 2.10,
-// the last before ties went by age.
-func (o *ReplayOptions) torch(s *mem.AllocatorSnapshot) (major, minor int) {
-	for _, text := range []string{o.Torch, s.Versions} {
-		if n, _ := fmt.Sscanf(text, "%d.%d", &major, &minor); n == 2 {
-			return major, minor
-		}
-	}
-	return 2, 10
 }
 
 // Table compares the record with the replay, or lists the best of a search.

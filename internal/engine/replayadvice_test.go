@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"hightide/internal/mem"
+)
+
+func snapshotFile(t *testing.T, name string) *mem.AllocatorSnapshot {
+	t.Helper()
+	document, err := (&Engine{}).Document("../../testdata/"+name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document.Snapshot
+}
+
+// TestOOMAdvice: free memory in pieces is what expandable segments are for, and a replay shows it.
+func TestOOMAdvice(t *testing.T) {
+	a, err := AdviseOOM(snapshotFile(t, "imagined/oom-a10-pieces.pickle"), 0)
+	if err != nil || a == nil {
+		t.Fatal(a, err)
+	}
+	t.Logf("%+v\n%s", a, a.Text())
+	if !a.Exact || !a.Reproduced || a.Hopeless || a.Best() == nil || a.Needed <= a.Capacity {
+		t.Errorf("%+v", a)
+	}
+	if !strings.Contains(a.Text(), "expandable_segments:True avoids it (verified by replay)") {
+		t.Error(a.Text())
+	}
+}
+
+// TestNoOOMNoAdvice: a trace without a failed request.
+func TestNoOOMNoAdvice(t *testing.T) {
+	if a, err := AdviseOOM(snapshotFile(t, "real/h100-lm-ctx256-forward-bf16.pickle"), 0); a != nil || err != nil {
+		t.Error(a, err)
+	}
+}
+
+// TestTraceFit: the least memory fits, 2 MiB less does not, and what allocates more than there is never
+// does.
+func TestTraceFit(t *testing.T) {
+	fit, exact, err := NewTraceFit(snapshotFile(t, "real/h100-lm-ctx256-forward-bf16.pickle"), -1)
+	if err != nil || !exact {
+		t.Fatal(exact, err)
+	}
+	least := fit.Least()
+	for _, test := range []struct {
+		capacity mem.Bytes
+		fits     bool
+	}{{0, true}, {least, true}, {least - 2*mem.MiB, false}, {least / 2, false}} {
+		v, err := fit.Verdict(80*mem.GiB, test.capacity, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%+v", v)
+		if v.Fits != test.fits && !v.Depends || v.Fits != (v.OOM == nil) || test.capacity > 0 && v.Reserved > test.capacity {
+			t.Errorf("in %v: %+v", test.capacity, v)
+		}
+	}
+	if _, err := fit.Verdict(0, 0, "nothing:1"); err == nil {
+		t.Error("a setting that there is not")
+	}
+}

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"fmt"
+
+	"hightide/internal/allocator"
+	"hightide/internal/mem"
+)
+
+// recordedTrace is the history of one device, made ready to run again.
+type recordedTrace struct {
+	snapshot *mem.AllocatorSnapshot
+	trace    *mem.Trace
+	settings allocator.Settings // it was recorded under
+	torch    string             // the version whose rules it follows
+	rules    allocator.Rules
+	verified *allocator.Verification
+	program  *allocator.Program
+}
+
+// openTrace reads a device's history and holds the model against it. Torch is the version of PyTorch
+// it came from, "2.6"; "": what the file tells.
+func openTrace(s *mem.AllocatorSnapshot, device int, torch string) (*recordedTrace, error) {
+	r := &recordedTrace{snapshot: s, trace: allocator.TraceOf(s, device)}
+	if r.trace == nil {
+		return nil, fmt.Errorf("device %d has no history of allocations", device)
+	}
+	var err error
+	if r.settings, err = allocator.SettingsOf(s); err != nil {
+		return nil, err
+	}
+	if r.verified, err = allocator.Verify(s, r.trace, r.settings); err != nil {
+		return nil, err
+	}
+	if r.program, err = allocator.Compile(s, r.trace, r.settings); err != nil {
+		return nil, err
+	}
+	major, minor := torchVersion(torch, s.Versions)
+	if torch == "" && r.verified.OldestFirst && minor < 11 { // 2.10 and 2.11 write the same fields; the order of ties tells
+		minor = 11
+	}
+	r.torch, r.rules = fmt.Sprintf("%d.%d", major, minor), allocator.RulesOf(major, minor)
+	return r, nil
+}
+
+// torchVersion is the first version that the texts tell, else 2.10, the last before ties went by age.
+func torchVersion(texts ...string) (major, minor int) {
+	for _, text := range texts {
+		if n, _ := fmt.Sscanf(text, "%d.%d", &major, &minor); n == 2 {
+			return major, minor
+		}
+	}
+	return 2, 10
+}
+
+// setup is what the trace was recorded under, on a device without an end.
+func (r *recordedTrace) setup() allocator.Setup {
+	return allocator.Setup{Settings: r.settings, Rules: r.rules}
+}
+
+// longestTrace is the device with the most events.
+func longestTrace(s *mem.AllocatorSnapshot) int {
+	device, most := 0, -1
+	for i := range s.Traces {
+		if n := s.Traces[i].Len(); n > most {
+			device, most = s.Traces[i].Device, n
+		}
+	}
+	return device
+}
