@@ -6,12 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 
-#include "raw.h"
+#include "books.h"
 
-#define DEFAULT_SPEC "count=1;name=Imaginary GPU"
 enum { UNOPENED, OPENED };
 
 static struct {
@@ -27,97 +24,6 @@ static struct {
 } book = {.generation = 1};
 static pthread_mutex_t local = PTHREAD_MUTEX_INITIALIZER; /* state, slot, names of counters */
 static __thread int current;
-
-uint64_t ht_now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t wall_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
-
-/* Field 22 of /proc/PID/stat; 0: no such process, or a zombie, whose device memory is gone too. */
-static uint64_t started(uint32_t pid) {
-    char path[32], text[1024];
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    long fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0)
-        return 0;
-    long n = sys_read((int)fd, text, sizeof text - 1);
-    sys_close((int)fd);
-    if (n <= 0)
-        return 0;
-    text[n] = 0;
-    const char *at = strrchr(text, ')'); /* the name in front may hold anything */
-    if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
-        return 0;
-    at++;
-    for (int field = 3; field < 22 && at; field++)
-        at = strchr(at + 1, ' ');
-    return at ? strtoull(at, NULL, 10) : 0;
-}
-
-uint64_t ht_process_start(void) {
-    static uint64_t start;
-    static long of;
-    long pid = sys_getpid();
-    if (__atomic_load_n(&of, __ATOMIC_ACQUIRE) != pid) {
-        __atomic_store_n(&start, started((uint32_t)pid), __ATOMIC_RELAXED);
-        __atomic_store_n(&of, pid, __ATOMIC_RELEASE);
-    }
-    return start;
-}
-
-/* ---- the lock between processes: its word names the holder, so that a killed one's can be taken */
-
-static uint64_t own_word(void) { return (uint64_t)sys_getpid() | ht_process_start() << 32; }
-
-static int holder_lives(uint64_t word) {
-    return (uint32_t)started((uint32_t)word) == (uint32_t)(word >> 32);
-}
-
-static void pause_a_little(int spins) {
-    struct timespec wait = {0, 100000};
-    if (spins < 100)
-        __builtin_ia32_pause();
-    else
-        nanosleep(&wait, NULL);
-}
-
-static void recount(void);
-static pthread_mutex_t threads = PTHREAD_MUTEX_INITIALIZER; /* of this process, in front of the shared word */
-
-static void enter(void) {
-    uint64_t *word = &book.header->lock[0], own = own_word();
-    int stolen = 0;
-    pthread_mutex_lock(&threads);
-    for (int spins = 0;; spins++) {
-        uint64_t holder = 0;
-        if (__atomic_compare_exchange_n(word, &holder, own, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            break;
-        if (spins % 128 == 127 && !holder_lives(holder) &&
-            __atomic_compare_exchange_n(word, &holder, own, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-            stolen = 1;
-            break;
-        }
-        pause_a_little(spins);
-    }
-    uint64_t sequence = book.header->sequence;
-    __atomic_store_n(&book.header->sequence, (sequence | 1) + (stolen && sequence & 1 ? 2 : 0), __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-    if (stolen)
-        recount();
-}
-
-static void leave(void) {
-    __atomic_store_n(&book.header->sequence, book.header->sequence + 1, __ATOMIC_RELEASE);
-    __atomic_store_n(&book.header->lock[0], 0, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&threads);
-}
 
 static uint64_t sum(const struct ht_gpu_use *use) {
     uint64_t bytes = 0;
@@ -136,101 +42,13 @@ static void recount(void) {
     }
 }
 
+static void enter(void) {
+    if (ht_lock(book.header))
+        recount();
+}
+static void leave(void) { ht_unlock(book.header); }
+
 /* ---- opening */
-
-static uint64_t file_bytes(void) {
-    return sizeof(struct ht_gpu_header) + HT_GPU_DEVICES * sizeof(struct ht_gpu) +
-           (uint64_t)HT_GPU_SLOTS * sizeof(struct ht_gpu_process);
-}
-
-static void write_header(struct ht_gpu_header *header, const char *spec) {
-    struct ht_gpu *gpus = (struct ht_gpu *)(header + 1);
-    if (!ht_spec_read(spec, header, gpus))
-        ht_spec_read(DEFAULT_SPEC, header, gpus);
-    header->abi = HT_GPU_ABI;
-    header->header_bytes = sizeof *header;
-    header->device_bytes = sizeof(struct ht_gpu);
-    header->slot_count = HT_GPU_SLOTS;
-    header->slot_bytes = sizeof(struct ht_gpu_process);
-    header->devices_at = sizeof *header;
-    header->slots_at = sizeof *header + HT_GPU_DEVICES * sizeof(struct ht_gpu);
-    header->total_bytes = file_bytes();
-    header->created_mono_ns = ht_now_ns();
-    header->created_wall_ns = wall_ns();
-    snprintf(header->spec, sizeof header->spec, "%s", spec);
-    __atomic_store_n(&header->magic, HT_GPU_MAGIC, __ATOMIC_RELEASE);
-}
-
-static void *map(int fd, int flags) {
-    long at = sys_mmap(NULL, file_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
-    return sys_failed(at) ? NULL : (void *)at;
-}
-
-/* A finished book under another name, then renamed where none is: who comes second uses the first's. */
-static void make_file(const char *path, const char *spec) {
-    char draft[512];
-    snprintf(draft, sizeof draft, "%s.%ld", path, sys_getpid());
-    long fd = sys_open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return;
-    uint64_t front = sizeof(struct ht_gpu_header) + HT_GPU_DEVICES * sizeof(struct ht_gpu);
-    struct ht_gpu_header *header = NULL;
-    if (sys6(SYS_ftruncate, fd, (long)file_bytes(), 0, 0, 0, 0) == 0 && sys_allocate((int)fd, front) == 0)
-        header = map((int)fd, 0);
-    sys_close((int)fd);
-    if (header) {
-        write_header(header, spec);
-        sys_munmap(header, file_bytes());
-        sys_rename_new(draft, path);
-    }
-    sys_unlink(draft);
-}
-
-static int fits(const struct ht_gpu_header *header) {
-    return __atomic_load_n(&header->magic, __ATOMIC_ACQUIRE) == HT_GPU_MAGIC && header->abi == HT_GPU_ABI &&
-           header->total_bytes == file_bytes() && header->device_count - 1 < HT_GPU_DEVICES;
-}
-
-static struct ht_gpu_header *open_file(const char *path) {
-    long fd = sys_open(path, O_RDWR | O_CLOEXEC, 0);
-    if (fd < 0)
-        return NULL;
-    struct ht_gpu_header *header = NULL;
-    if (sys6(SYS_lseek, fd, 0, 2 /* SEEK_END */, 0, 0, 0) >= (long)file_bytes())
-        header = map((int)fd, 0);
-    sys_close((int)fd);
-    if (header && !fits(header)) {
-        sys_munmap(header, file_bytes());
-        return NULL;
-    }
-    return header;
-}
-
-static void shared_folder(const char *path) {
-    const char *slash = strrchr(path, '/');
-    if (slash && (size_t)(slash - path) < sizeof book.folder)
-        memcpy(book.folder, path, (size_t)(slash - path));
-}
-
-static struct ht_gpu_header *open_book(void) {
-    const char *path = getenv("HIGHTIDE_DEVICE_BOOKS"), *spec = getenv("HIGHTIDE_DEVICE_SPEC");
-    if (!spec || !*spec)
-        spec = DEFAULT_SPEC;
-    struct ht_gpu_header *header = NULL;
-    if (path && *path) {
-        shared_folder(path);
-        header = open_file(path);
-        if (!header) {
-            make_file(path, spec);
-            header = open_file(path);
-        }
-        if (!header)
-            fprintf(stderr, "hightide: the books of the imaginary GPUs (%s) cannot be used; this process keeps its own\n", path);
-    }
-    if (!header && (header = map(-1, MAP_ANONYMOUS | MAP_NORESERVE)))
-        write_header(header, spec);
-    return header;
-}
 
 /* CUDA_VISIBLE_DEVICES: numbers or the beginnings of UUIDs; the first that is none ends the list. */
 static int visible_one(const char *word, size_t n) {
@@ -274,7 +92,7 @@ static int open_once(void) {
         return book.header != NULL;
     pthread_mutex_lock(&local);
     if (book.state == UNOPENED) {
-        book.header = open_book();
+        book.header = ht_book_open(book.folder, sizeof book.folder);
         if (book.header) {
             book.gpus = (struct ht_gpu *)(book.header + 1);
             book.slots = (struct ht_gpu_process *)(book.gpus + HT_GPU_DEVICES);
@@ -305,7 +123,7 @@ static int reap(void) {
     int found = 0;
     for (int i = 0; i < HT_GPU_SLOTS; i++) {
         struct ht_gpu_process *slot = &book.slots[i];
-        if (slot->state != HT_GPU_LIVE || started(slot->pid) == slot->process_start)
+        if (slot->state != HT_GPU_LIVE || ht_started(slot->pid) == slot->process_start)
             continue;
         give_back(slot, HT_GPU_REAPED);
         book.header->reaped++;
@@ -530,10 +348,10 @@ void ht_launched(int ordinal) {
 
 static void before_fork(void) {
     pthread_mutex_lock(&local);
-    pthread_mutex_lock(&threads);
+    ht_lock_before_fork();
 }
 static void after_fork(void) {
-    pthread_mutex_unlock(&threads);
+    ht_lock_after_fork();
     pthread_mutex_unlock(&local);
 }
 static void in_child(void) {

@@ -1,0 +1,112 @@
+/* bookfile.c: the file that holds the books: made whole under another name, then renamed to where none is, so
+ * that nobody sees half of it. Without a path, or where it cannot be used, a process keeps books of its own. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "books.h"
+
+#define DEFAULT_SPEC "count=1;name=Imaginary GPU"
+
+static uint64_t wall_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t file_bytes(void) {
+    return sizeof(struct ht_gpu_header) + HT_GPU_DEVICES * sizeof(struct ht_gpu) +
+           (uint64_t)HT_GPU_SLOTS * sizeof(struct ht_gpu_process);
+}
+
+static void write_header(struct ht_gpu_header *header, const char *spec) {
+    struct ht_gpu *gpus = (struct ht_gpu *)(header + 1);
+    if (!ht_spec_read(spec, header, gpus))
+        ht_spec_read(DEFAULT_SPEC, header, gpus);
+    header->abi = HT_GPU_ABI;
+    header->header_bytes = sizeof *header;
+    header->device_bytes = sizeof(struct ht_gpu);
+    header->slot_count = HT_GPU_SLOTS;
+    header->slot_bytes = sizeof(struct ht_gpu_process);
+    header->devices_at = sizeof *header;
+    header->slots_at = sizeof *header + HT_GPU_DEVICES * sizeof(struct ht_gpu);
+    header->total_bytes = file_bytes();
+    header->created_mono_ns = ht_now_ns();
+    header->created_wall_ns = wall_ns();
+    snprintf(header->spec, sizeof header->spec, "%s", spec);
+    __atomic_store_n(&header->magic, HT_GPU_MAGIC, __ATOMIC_RELEASE);
+}
+
+static void *map(int fd, int flags) {
+    long at = sys_mmap(NULL, file_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
+    return sys_failed(at) ? NULL : (void *)at;
+}
+
+/* A finished book under another name, then renamed where none is: who comes second uses the first's. */
+static void make_file(const char *path, const char *spec) {
+    char draft[512];
+    snprintf(draft, sizeof draft, "%s.%ld", path, sys_getpid());
+    long fd = sys_open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return;
+    uint64_t front = sizeof(struct ht_gpu_header) + HT_GPU_DEVICES * sizeof(struct ht_gpu);
+    struct ht_gpu_header *header = NULL;
+    if (sys6(SYS_ftruncate, fd, (long)file_bytes(), 0, 0, 0, 0) == 0 && sys_allocate((int)fd, front) == 0)
+        header = map((int)fd, 0);
+    sys_close((int)fd);
+    if (header) {
+        write_header(header, spec);
+        sys_munmap(header, file_bytes());
+        sys_rename_new(draft, path);
+    }
+    sys_unlink(draft);
+}
+
+static int fits(const struct ht_gpu_header *header) {
+    return __atomic_load_n(&header->magic, __ATOMIC_ACQUIRE) == HT_GPU_MAGIC && header->abi == HT_GPU_ABI &&
+           header->total_bytes == file_bytes() && header->device_count - 1 < HT_GPU_DEVICES;
+}
+
+static struct ht_gpu_header *open_file(const char *path) {
+    long fd = sys_open(path, O_RDWR | O_CLOEXEC, 0);
+    if (fd < 0)
+        return NULL;
+    struct ht_gpu_header *header = NULL;
+    if (sys6(SYS_lseek, fd, 0, 2 /* SEEK_END */, 0, 0, 0) >= (long)file_bytes())
+        header = map((int)fd, 0);
+    sys_close((int)fd);
+    if (header && !fits(header)) {
+        sys_munmap(header, file_bytes());
+        return NULL;
+    }
+    return header;
+}
+
+static void folder_of(const char *path, char *into, size_t room) {
+    const char *slash = strrchr(path, '/');
+    size_t n = slash ? (size_t)(slash - path) : 0;
+    if (n < room)
+        memcpy(into, path, n);
+}
+
+struct ht_gpu_header *ht_book_open(char *folder, size_t room) {
+    const char *path = getenv("HIGHTIDE_DEVICE_BOOKS"), *spec = getenv("HIGHTIDE_DEVICE_SPEC");
+    if (!spec || !*spec)
+        spec = DEFAULT_SPEC;
+    struct ht_gpu_header *header = NULL;
+    if (path && *path) {
+        folder_of(path, folder, room);
+        header = open_file(path);
+        if (!header) {
+            make_file(path, spec);
+            header = open_file(path);
+        }
+        if (!header)
+            fprintf(stderr, "hightide: the books of the imaginary GPUs (%s) cannot be used; this process keeps its own\n", path);
+    }
+    if (!header && (header = map(-1, MAP_ANONYMOUS | MAP_NORESERVE)))
+        write_header(header, spec);
+    return header;
+}

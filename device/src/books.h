@@ -1,0 +1,18 @@
+/* books.h: between the files that keep the books: the file, the lock on it, what is written there. */
+#ifndef HT_BOOKS_H
+#define HT_BOOKS_H
+#include "raw.h"
+
+/* ---- lock.c */
+uint64_t ht_started(uint32_t pid); /* field 22 of /proc/PID/stat; 0: no such process, or a zombie */
+/* Between processes and threads. 1: taken from a holder that was killed, whose work may be half done. */
+int ht_lock(struct ht_gpu_header *header);
+void ht_unlock(struct ht_gpu_header *header);
+void ht_lock_before_fork(void);
+void ht_lock_after_fork(void);
+
+/* ---- bookfile.c */
+/* The book at $HIGHTIDE_DEVICE_BOOKS, made from $HIGHTIDE_DEVICE_SPEC where there is none; private without a path.
+ * `folder` gets the file's folder, "" without. NULL: no memory. */
+struct ht_gpu_header *ht_book_open(char *folder, size_t room);
+#endif

@@ -1,0 +1,94 @@
+/* lock.c: who a process is, and the lock between processes. Its word in the book names the holder by pid and
+ * start time, so that the lock of one that was killed can be taken over. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "books.h"
+
+uint64_t ht_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+/* Field 22 of /proc/PID/stat; 0: no such process, or a zombie, whose device memory is gone too. */
+uint64_t ht_started(uint32_t pid) {
+    char path[32], text[1024];
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    long fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    long n = sys_read((int)fd, text, sizeof text - 1);
+    sys_close((int)fd);
+    if (n <= 0)
+        return 0;
+    text[n] = 0;
+    const char *at = strrchr(text, ')'); /* the name in front may hold anything */
+    if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
+        return 0;
+    at++;
+    for (int field = 3; field < 22 && at; field++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at, NULL, 10) : 0;
+}
+
+uint64_t ht_process_start(void) {
+    static uint64_t start;
+    static long of;
+    long pid = sys_getpid();
+    if (__atomic_load_n(&of, __ATOMIC_ACQUIRE) != pid) {
+        __atomic_store_n(&start, ht_started((uint32_t)pid), __ATOMIC_RELAXED);
+        __atomic_store_n(&of, pid, __ATOMIC_RELEASE);
+    }
+    return start;
+}
+
+/* ---- the lock between processes: its word names the holder, so that a killed one's can be taken */
+
+static uint64_t own_word(void) { return (uint64_t)sys_getpid() | ht_process_start() << 32; }
+
+static int holder_lives(uint64_t word) {
+    return (uint32_t)ht_started((uint32_t)word) == (uint32_t)(word >> 32);
+}
+
+static void pause_a_little(int spins) {
+    struct timespec wait = {0, 100000};
+    if (spins < 100)
+        __builtin_ia32_pause();
+    else
+        nanosleep(&wait, NULL);
+}
+
+static pthread_mutex_t threads = PTHREAD_MUTEX_INITIALIZER; /* of this process, in front of the shared word */
+
+int ht_lock(struct ht_gpu_header *header) {
+    uint64_t *word = &header->lock[0], own = own_word();
+    int stolen = 0;
+    pthread_mutex_lock(&threads);
+    for (int spins = 0;; spins++) {
+        uint64_t holder = 0;
+        if (__atomic_compare_exchange_n(word, &holder, own, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            break;
+        if (spins % 128 == 127 && !holder_lives(holder) &&
+            __atomic_compare_exchange_n(word, &holder, own, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            stolen = 1;
+            break;
+        }
+        pause_a_little(spins);
+    }
+    uint64_t sequence = header->sequence;
+    __atomic_store_n(&header->sequence, (sequence | 1) + (stolen && sequence & 1 ? 2 : 0), __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    return stolen;
+}
+
+void ht_unlock(struct ht_gpu_header *header) {
+    __atomic_store_n(&header->sequence, header->sequence + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&header->lock[0], 0, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&threads);
+}
+
+void ht_lock_before_fork(void) { pthread_mutex_lock(&threads); }
+void ht_lock_after_fork(void) { pthread_mutex_unlock(&threads); }
