@@ -2,7 +2,6 @@ package intake
 
 import (
 	"fmt"
-
 	"hightide/internal/mem"
 	"hightide/internal/pickle"
 )
@@ -17,21 +16,9 @@ type rows struct {
 	began   int64        // offset in the file where the first row ended
 }
 
-// setAt puts a value into a column that exists only if it has one that is not zero.
-func setAt[T comparable](column *[]T, i, room int, v T) {
-	if *column == nil {
-		var zero T
-		if v == zero {
-			return
-		}
-		*column = make([]T, room)
-	}
-	(*column)[i] = v
-}
-
-// grow makes room: as much as the rest of the file will need at the density so far, where its size
-// is known, so that a large file is not copied over and over.
-func (r *rows) grow(offset, size int64) {
+// grow makes room for n more at least: as much as the rest of the file will need at the density so
+// far, where its size is known, so that a large file is not copied over and over.
+func (r *rows) grow(n int, offset, size int64) {
 	room := max(1024, r.n+r.n/4)
 	if r.n == 0 {
 		r.began = offset
@@ -44,6 +31,7 @@ func (r *rows) grow(offset, size int64) {
 			room = min(room, 4*r.n)
 		}
 	}
+	room = max(room, r.n+n)
 	r.room = room
 	r.Action = widen(r.Action, room)
 	r.Address = widen(r.Address, room)

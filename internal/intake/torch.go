@@ -70,6 +70,8 @@ const (
 
 func made(k kind, n int) pickle.Value { return pickle.MakeValue(uint64(n)<<4 | uint64(k)) }
 
+func madeEvent(row int) pickle.Value { return made(isEvent, row) }
+
 func madeEvents(first, count int) pickle.Value {
 	return pickle.MakeValue(uint64(first)<<(4+rowBits) | uint64(count)<<4 | uint64(isEvents))
 }

@@ -88,20 +88,24 @@ func (b *torchBuilder) layoutOf(d *pickle.Decoder, keys []pickle.Value) (layout,
 }
 
 // Shape takes events, which occur once each, and frames.
-func (b *torchBuilder) Shape(d *pickle.Decoder, keys []pickle.Value) (take, again bool) {
+func (b *torchBuilder) Shape(d *pickle.Decoder, keys []pickle.Value) pickle.Form {
 	l, ok := b.layoutOf(d, keys)
-	if ok {
-		b.shapes = append(b.shapes, l)
+	if !ok {
+		return pickle.Form{}
 	}
-	return ok, !l.event
+	b.shapes = append(b.shapes, l)
+	form := pickle.Form{Take: true, Rows: l.event}
+	if l.event {
+		for _, c := range l.columns {
+			form.Integers = append(form.Integers, c.integer() != "")
+		}
+	}
+	return form
 }
 
+// Record takes a frame.
 func (b *torchBuilder) Record(d *pickle.Decoder, shape int, values []pickle.Value) (pickle.Value, error) {
-	if l := &b.shapes[shape]; !l.event {
-		return b.frame(d, l, values)
-	} else {
-		return b.event(d, l, values)
-	}
+	return b.frame(d, &b.shapes[shape], values)
 }
 
 // slowRecord takes a record as the machine hands it over: keys and values in turn.
@@ -204,67 +208,6 @@ func (b *torchBuilder) forward(d *pickle.Decoder, v pickle.Value) uint32 {
 		locations = append(locations, b.out.Stacks.Location(l))
 	}
 	return b.out.Stacks.Add(locations)
-}
-
-func (b *torchBuilder) event(d *pickle.Decoder, l *layout, values []pickle.Value) (pickle.Value, error) {
-	r := &b.rows
-	n := r.n
-	if n == r.room {
-		if n >= maxEvents {
-			return 0, fmt.Errorf("more than %d events", maxEvents)
-		}
-		r.grow(d.Offset(), b.size)
-	}
-	timed := false
-	for i, c := range l.columns {
-		v := values[i]
-		switch c {
-		case colAction:
-			r.Action[n] = b.action(d, v)
-		case colAddress:
-			r.Address[n] = uint64(b.number(d, v, "addr"))
-		case colSize:
-			r.Size[n] = b.bytes(d, v, "size")
-		case colStream:
-			r.Stream[n] = uint64(b.number(d, v, "stream"))
-		case colTime:
-			setAt(&r.Time, n, r.room, b.number(d, v, "time_us")*1000)
-			timed = true
-		case colFrames:
-			r.Stack[n] = b.stackOf(v)
-		case colPool:
-			setAt(&r.Pool, n, r.room, b.pool(d, v))
-		default:
-			b.eventText(d, c, v)
-		}
-	}
-	r.untimed = r.untimed || !timed
-	r.n++
-	if b.fault != nil {
-		return 0, b.faulty("an event")
-	}
-	return made(isEvent, n), nil
-}
-
-// eventText takes the texts of an event, of which most are the same as those before.
-func (b *torchBuilder) eventText(d *pickle.Decoder, c column, v pickle.Value) {
-	r := &b.rows
-	switch c {
-	case colMetadata:
-		b.saw.metadata = true
-		setAt(&r.Metadata, r.n, r.room, b.text(d, v))
-	case colContext:
-		b.saw.context = true
-		if d.String(v) != "N/A" {
-			setAt(&r.Context, r.n, r.room, b.text(d, v))
-		}
-	case colCategory:
-		setAt(&r.Category, r.n, r.room, b.text(d, v))
-	case colInternal:
-		setAt(&r.Internal, r.n, r.room, b.text(d, v))
-	case colForward:
-		setAt(&r.Forward, r.n, r.room, b.forward(d, v))
-	}
 }
 
 // text numbers a text; 0 is the empty one. A dictionary, which other tools write, becomes text.

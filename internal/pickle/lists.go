@@ -7,20 +7,25 @@ import (
 )
 
 // lists remembers which bytes stood for which list, so that a stack that occurs a million times is
-// looked up item by item once. Bytes are known by their length, their ends, and 64 bits of hash under
-// a key that is drawn anew each time: that two lists share all of it is less likely than a fault of
-// the memory, and nobody can make it so. It is a cache: full, it starts anew.
+// looked up item by item once. Bytes are known by 64 bits of hash under a key that is drawn anew each
+// time, and 32 bits more of their length and their ends: that two lists share all of it is less likely
+// than a fault of the memory, and nobody can make it so. It is a cache: full, it starts anew.
 type lists struct {
 	seed  maphash.Seed
 	table []listEntry // open addressing; a power of two
 	used  int
 }
 
-type listKey [2]uint64
+// listKey is what bytes are known by.
+type listKey struct {
+	hash  uint64
+	check uint32
+}
 
 type listEntry struct {
-	key listKey // zero: free
-	v   Value
+	hash  uint64
+	check uint32
+	v     uint32 // a Value of 32 bits; zero: free
 }
 
 const (
@@ -36,27 +41,31 @@ func (l *lists) find(raw []byte) (v Value, key listKey, found bool) {
 	}
 	key = listKey{maphash.Bytes(l.seed, raw), ends(raw)}
 	mask := uint64(len(l.table) - 1)
-	for i := key[0] & mask; ; i = (i + 1) & mask {
+	for i := key.hash & mask; ; i = (i + 1) & mask {
 		e := &l.table[i]
-		if e.key == key {
-			return e.v, key, true
+		if e.hash == key.hash && e.check == key.check && e.v != 0 {
+			return Value(e.v), key, true
 		}
-		if e.key == (listKey{}) {
+		if e.v == 0 {
 			return 0, key, false
 		}
 	}
 }
 
-// ends mixes the first and last bytes of raw with its length; it is never zero.
-func ends(raw []byte) uint64 {
+// ends mixes the first and last bytes of raw with its length.
+func ends(raw []byte) uint32 {
 	mixed := uint64(len(raw)) << 33
 	if len(raw) >= 8 {
 		mixed ^= binary.LittleEndian.Uint64(raw) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(raw[len(raw)-8:]), 23)
 	}
-	return mixed | 1
+	return uint32(mixed ^ mixed>>32)
 }
 
+// add remembers a list, if its Value is one of those that come in millions.
 func (l *lists) add(key listKey, v Value) {
+	if v>>32 != 0 || v == 0 {
+		return
+	}
 	if l.used >= len(l.table)/2 {
 		if len(l.table) < maxListTable {
 			l.grow()
@@ -64,13 +73,13 @@ func (l *lists) add(key listKey, v Value) {
 			l.clear()
 		}
 	}
-	l.insert(listEntry{key, v})
+	l.insert(listEntry{key.hash, key.check, uint32(v)})
 }
 
 func (l *lists) insert(e listEntry) {
 	mask := uint64(len(l.table) - 1)
-	i := e.key[0] & mask
-	for l.table[i].key != (listKey{}) {
+	i := e.hash & mask
+	for l.table[i].v != 0 {
 		i = (i + 1) & mask
 	}
 	l.table[i] = e
@@ -81,7 +90,7 @@ func (l *lists) grow() {
 	old := l.table
 	l.table, l.used = make([]listEntry, 2*len(old)), 0
 	for _, e := range old {
-		if e.key != (listKey{}) {
+		if e.v != 0 {
 			l.insert(e)
 		}
 	}

@@ -63,9 +63,9 @@ func Decode(r io.Reader, build Builder, limits Limits) (Value, *Decoder, error) 
 		}
 		start, code := d.in.offset(), d.in.buf[d.in.at]
 		if code == '}' && len(d.order) > 0 {
-			done, err := d.record()
+			done, at, err := d.record()
 			if err != nil {
-				return 0, nil, &Error{Offset: start, Op: code, Err: err}
+				return 0, nil, &Error{Offset: at, Op: code, Err: err}
 			}
 			if done {
 				continue

@@ -58,9 +58,7 @@ func (d *Decoder) get(id uint64, err error) error {
 	v := d.memo.get(id)
 	switch v.Tag() {
 	case mark:
-		return fmt.Errorf("%w: memo entry %d is not set", ErrMalformed, id)
-	case spent:
-		return fmt.Errorf("%w: memo entry %d is a dictionary that may occur only once", ErrMalformed, id)
+		return fmt.Errorf("%w: memo entry %d is not set, or a dictionary that may occur only once", ErrMalformed, id)
 	case open:
 		if v, err = d.finish(v); err != nil {
 			return err
@@ -95,6 +93,14 @@ func (d *Decoder) put(id uint64, err error) error {
 // mayRemember bounds the memo: it cannot outrun the values.
 func (d *Decoder) mayRemember(id uint64) bool {
 	return id < uint64(d.limits.Memo) && id <= uint64(d.pushed)+1<<12
+}
+
+// spend makes an entry one that is not set, at no cost where it never was.
+func (d *Decoder) spend(id uint64) {
+	if d.memo.get(id) != unset {
+		d.remember(id, unset)
+	}
+	d.memo.count = max(d.memo.count, id+1)
 }
 
 // remember sets an entry. A number used again gives other meaning to bytes seen before.

@@ -33,7 +33,6 @@ const (
 	Made      // the Builder's own, payload of 60 bits
 	open      // a container still being filled: index of its slot
 	mark
-	spent     // a memo entry whose record is taken and cannot be had again
 	elsewhere // a memo entry too wide for its place
 )
 
