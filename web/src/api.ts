@@ -51,7 +51,14 @@ export interface StackSet {
   stacks: { node: number; bytes: number; count: number }[];
 }
 
+/** The verdict on a run on imaginary GPUs; of the fullest device. */
+export interface Imagined {
+  gpu_name: string; verdict: string; total_bytes: number; peak_allocated_bytes?: number; peak_reserved_bytes?: number;
+  peak_device_used_bytes?: number; headroom_bytes?: number; categories?: { name: string; bytes: number }[];
+}
+
 export interface Report {
   version: number; run: Run; processes: Process[]; headline: Headline; findings: Finding[]; tables: Table[]; series: Series[];
   phases: PhaseBar[]; steps: StepPoint[]; marks: Mark[]; notes: string[]; dropped: number; stacks?: StackSet[];
+  imagined?: Imagined;
 }

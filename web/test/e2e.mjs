@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
-import { empty, hostile, hour, real, single } from "./reports.mjs";
+import { empty, hostile, hour, imagined, parts, real, single } from "./reports.mjs";
 
 const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-e2e-"));
 mkdirSync(folder, { recursive: true });
@@ -166,6 +166,16 @@ await look("single", single, { scheme: "dark" }, async (tab) => {
   assert.equal(await tab.locator(".outcome").innerText(), "ended by SIGKILL");
   assert.ok(await painted(tab, "rss") > 10, "one sample is a dot");
   assert.ok(!/undefined|NaN/.test(await tab.locator("body").innerText()));
+});
+
+await look("imagined", imagined, { scheme: "dark" }, async (tab) => {
+  const bar = tab.locator("#capacity .stack-bar span"), whole = (await tab.locator("#capacity .stack-bar").boundingBox()).width;
+  assert.equal(await bar.count(), Object.keys(parts).length);
+  for (const [i, [name, size]] of Object.entries(parts).entries()) {
+    assert.match(await bar.nth(i).getAttribute("title"), new RegExp(`^${name}: `));
+    assert.ok(Math.abs((await bar.nth(i).boundingBox()).width / whole - size / 22) < 0.01, `${name} has its share of the bar`);
+  }
+  assert.ok(!await tab.locator(".card", { hasText: "Step time" }).count(), "time on a GPU that is not there is no figure");
 });
 
 await look("hostile", hostile, { width: 800 }, async (tab) => {

@@ -19,6 +19,15 @@ export const single = { ...empty, run: { ...real.run, name: "" },
   headline: { ...empty.headline, verdict: "Peak 1.70 MiB RSS (measured), 6.16 ms after the start.", duration_ns: 9e6, signal: 9, complete: true, peak: { host_rss_bytes: 1777664, label: "measured", process: 1 }, main_source: "tree.rss" },
   processes: [real.processes[0]], series: [{ name: "tree.rss", title: "RSS, all processes", process: 0, unit: "bytes", label: "measured", x: [6162825], y: [1777664] }] };
 
+/** What an imaginary GPU of 22 GiB held: the parts, in GiB, add up to the device. */
+export const parts = { parameters: 2, gradients: 2, optimizer: 4, activations: 6.5, temporaries: 0.25, "reserved, not allocated": 1, "context and libraries": 0.35, free: 5.9 };
+export const imagined = (() => {
+  const GiB = 2 ** 30, categories = Object.entries(parts).slice(0, 5).map(([name, size]) => ({ name, bytes: size * GiB }));
+  const figures = { total_bytes: 22 * GiB, peak_allocated_bytes: 14.75 * GiB, peak_reserved_bytes: 15.75 * GiB, peak_device_used_bytes: 16.1 * GiB, headroom_bytes: 5.9 * GiB };
+  return { ...real, run: { ...real.run, verb: "imagine", label: "imagined" }, headline: { ...real.headline, verdict: "Fits on NVIDIA A10: 16.1 GiB of 22.0 GiB in use at the peak.",
+    peak: { ...real.headline.peak, device_used_bytes: figures.peak_device_used_bytes, label: "imagined" } }, imagined: { gpu_name: "NVIDIA A10", verdict: "fits", categories, ...figures } };
+})();
+
 const many = (n, make) => Array.from({ length: n }, (_, i) => make(i));
 
 /** An hour of eight ranks on a GPU that ran out of memory, with everything that a report can carry, and hundreds of helpers. */

@@ -6,7 +6,7 @@ import { badge, h, svg } from "./dom";
 
 interface Card { title: string; value: string; note: string; label?: Label; series?: Series | undefined; colour?: string; tone?: string }
 
-/** The figures behind the sentence. What was not observed has no card. */
+/** The figures behind the sentence. What was not observed has no card; on an imaginary GPU time is not observed. */
 export function cards(report: Report): HTMLElement | null {
   const { peak, growth_bytes_per_step: growth, ...head } = report.headline;
   const find = (...names: string[]) => names.map((n) => most(report.series.filter((s) => s.name === n))).find(Boolean);
@@ -21,8 +21,8 @@ export function cards(report: Report): HTMLElement | null {
     ...sized("Reserved", peak.reserved_bytes, "by the allocator, at the peak", peak.label, "reserved", "torch.reserved"),
     ...(growth === undefined ? [] : [growth === 0 ? { title: "Growth", value: "none", note: "steady after warm-up", tone: "good" }
       : { title: "Growth", value: `${growth > 0 ? "+" : ""}${bytes(growth)}`, note: "per step, after warm-up", tone: growth > 0 ? "bad" : "good" }]),
-    ...(head.step_time_ns === undefined ? [] : [{ title: "Step time", value: duration(head.step_time_ns), note: `median of ${count(head.steps)} steps` }]),
-    ...(head.duration_ns > 0 ? [{ title: "Duration", value: duration(head.duration_ns), note: head.steps > 0 ? `${count(head.steps)} steps` : "no training step seen" }] : []),
+    ...(head.step_time_ns === undefined || report.imagined ? [] : [{ title: "Step time", value: duration(head.step_time_ns), note: `median of ${count(head.steps)} steps` }]),
+    ...(head.duration_ns > 0 && !report.imagined ? [{ title: "Duration", value: duration(head.duration_ns), note: head.steps > 0 ? `${count(head.steps)} steps` : "no training step seen" }] : []),
   ];
   if (all.length === 0) return null;
   return h("div", { class: "cards", style: `--n:${all.length}`, role: "list", "aria-label": "Key figures" }, ...all.map((c) => h("div", { class: `card ${c.tone ?? ""}`, role: "listitem" },

@@ -1,5 +1,6 @@
 import type { Report } from "../api";
 import type { PageStore } from "../state/store";
+import { capacity } from "./capacity";
 import { cards } from "./cards";
 import { composition } from "./composition";
 import { findings } from "./findings";
@@ -14,7 +15,7 @@ import { timeline } from "./timeline";
 export type View = (report: Report, page: PageStore) => HTMLElement | null;
 
 /** The views in the order in which a page has them. Add yours here. */
-export const views: View[] = [header, cards, findings, flames, timeline, others, growth, composition, tables, notes, footer];
+export const views: View[] = [header, cards, capacity, findings, flames, timeline, others, growth, composition, tables, notes, footer];
 
 /** Parts that the bar links to, where the page has them. */
-export const parts: [id: string, title: string][] = [["findings", "Findings"], ["flames", "Flames"], ["timeline", "Timeline"], ["growth", "Growth"], ["peak", "Peak"], ["tables", "Tables"], ["notes", "Notes"]];
+export const parts: [id: string, title: string][] = [["capacity", "GPU"], ["findings", "Findings"], ["flames", "Flames"], ["timeline", "Timeline"], ["growth", "Growth"], ["peak", "Peak"], ["tables", "Tables"], ["notes", "Notes"]];
