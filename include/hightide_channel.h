@@ -85,7 +85,7 @@ enum { HT_HEAP_NO_PYTHON = 1, HT_HEAP_UNKNOWN_PYTHON = 2, HT_HEAP_FOREIGN_MALLOC
  * is preceded by an HT_PAD record that fills it (its `bytes` may be 8, less than a record header).
  * Writing: reserve by compare-and-swap on head (only if head - tail + n <= ring_bytes), store bytes|HT_BUSY, then the
  * payload, then bytes with release. Reading: at tail, bytes == 0 or busy means "not yet"; after
- * copying a record out the reader zeroes its bytes, then advances tail with release.
+ * copying records out the reader zeroes their bytes, then advances tail with release.
  * A single writer under a lock may instead write the record first and advance head last. */
 #define HT_BUSY 0x80000000u
 struct ht_record {

@@ -171,6 +171,94 @@ func TestKilledEngineLeavesTheTrainingAlone(t *testing.T) {
 	}
 }
 
+// goOn takes memory, and once its engine is dead takes more and frees some of what the engine had seen.
+const goOn = `
+import os, signal, time
+held = [bytearray(32 << 20) for _ in range(8)]      # 2
+small = [bytes(40_000) for _ in range(2000)]        # 3
+print("ready", flush=True)
+while not os.path.exists("go"):
+    time.sleep(0.05)
+held += [bytearray(48 << 20) for _ in range(3)]     # 7
+del held[:4], small[:]
+later = [bytes(40_000) for _ in range(2000)]        # 9
+os.kill(os.getpid(), signal.SIGKILL)
+`
+
+// TestHeapGoesOnWithoutItsEngine: what a training allocates and frees after its engine was killed is
+// in the recording to the byte, frees of what only the dead engine knew included.
+func TestHeapGoesOnWithoutItsEngine(t *testing.T) {
+	s := newSession(t)
+	c := s.command("run", "-q", "--", pythonPath(t), write(t, s.dir, "goon.py", strings.TrimLeft(goOn, "\n")))
+	var out output
+	c.Stdout = &out
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return strings.Contains(out.String(), "ready") })
+	time.Sleep(2500 * time.Millisecond) // the engine writes every half second; a busy machine is late
+	_ = c.Process.Kill()
+	write(t, s.dir, "go", "")
+	_ = c.Wait()
+	run := s.recovered()
+	if len(run.Drops) > 0 {
+		t.Errorf("dropped: %+v", run.Drops)
+	}
+	const sampled = 4 * 6_500_000 // four standard errors of 80 MB in small blocks
+	for _, want := range []struct {
+		line               int
+		end, peak, precise mem.Bytes
+	}{
+		{2, 4 * 32 << 20, 8 * 32 << 20, 64 << 10},
+		{3, 0, 80_000_000, sampled},
+		{7, 3 * 48 << 20, 3 * 48 << 20, 64 << 10},
+		{9, 80_000_000, 0, sampled},
+	} {
+		end, peak := lineAtEnd(run, "goon.py", want.line), lineAtPeak(run, "goon.py", want.line)
+		if d := max(end-want.end, want.end-end); d > want.precise {
+			t.Errorf("line %d holds %d bytes at the end, want %d", want.line, end, want.end)
+		}
+		if d := max(peak-want.peak, want.peak-peak); d > want.precise {
+			t.Errorf("line %d holds %d bytes at the peak, want %d", want.line, peak, want.peak)
+		}
+	}
+	if end := lineAtEnd(run, "goon.py", 3); end != 0 {
+		t.Errorf("line 3 holds %d bytes at the end: frees were lost", end)
+	}
+}
+
+// lineAtEnd is what a line of a script holds when the recording ends, lineAtPeak at the peak.
+func lineAtEnd(run *mem.Run, file string, line int) (held mem.Bytes) {
+	for _, heap := range run.Heap {
+		for stack, points := range heap.Sites {
+			if innermostOf(run.Stacks[stack], file) == line {
+				held += points[len(points)-1].Live
+			}
+		}
+	}
+	return held
+}
+
+func lineAtPeak(run *mem.Run, file string, line int) (held mem.Bytes) {
+	for _, heap := range run.Heap {
+		for _, site := range heap.Peak.Sites {
+			if innermostOf(run.Stacks[site.Stack], file) == line {
+				held += site.Live
+			}
+		}
+	}
+	return held
+}
+
+func innermostOf(stack []mem.Location, file string) int {
+	for _, place := range stack {
+		if filepath.Base(place.File) == file {
+			return place.Line
+		}
+	}
+	return 0
+}
+
 func TestBothKilled(t *testing.T) {
 	s := newSession(t)
 	c := s.command("run", "-q", "--", pythonPath(t), s.script, "wait")

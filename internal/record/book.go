@@ -28,6 +28,11 @@ type book struct {
 	peakWritten mem.Bytes
 
 	changed []*site // since the last use
+
+	// What changed since it was last saved (saved.go), kept only where it is.
+	saving          bool
+	fresh, gone     []uint64 // addresses of blocks
+	reset, remapped bool
 }
 
 // site is the sum of one stack.
@@ -45,6 +50,7 @@ type site struct {
 type block struct {
 	size, weight uint64
 	site         *site
+	saved        bool
 }
 
 type region struct {
@@ -61,23 +67,42 @@ func (b *book) alloc(a *shm.Alloc, stack uint32) {
 	b.forget(a.Address) // the free was lost on the way, or is still in another thread's record
 	s := b.sites[stack]
 	if s == nil {
-		s = &site{SiteUse: mem.SiteUse{Stack: stack, Phase: a.Word.Phase()}}
-		b.sites[stack] = s
+		s = b.site(stack)
+		s.Phase = a.Word.Phase()
 	}
 	weight := max(a.Weight, a.Size)
-	fresh := block{a.Size, weight, s}
+	fresh := block{size: a.Size, weight: weight, site: s}
 	b.add(fresh, +1)
 	s.Allocated += mem.Bytes(weight)
 	if a.Origin == shm.OriginMmap {
 		at, _ := slices.BinarySearchFunc(b.regions, a.Address, byStart)
 		b.regions = slices.Insert(b.regions, at, region{a.Address, a.Address + a.Size, fresh})
+		b.remapped = true
 	} else {
 		b.blocks[a.Address] = fresh
+		if b.saving {
+			b.fresh = append(b.fresh, a.Address)
+		}
 	}
 	if b.live > b.peak {
-		b.peak, b.peakTime, b.peakStep, b.peakVar = b.live, a.When(), a.Word.Step(), b.variance
-		b.peakGen++
+		b.rose(a.When(), a.Word.Step())
 	}
+}
+
+// site returns the sum of a stack, opening it at first sight.
+func (b *book) site(stack uint32) *site {
+	s := b.sites[stack]
+	if s == nil {
+		s = &site{SiteUse: mem.SiteUse{Stack: stack}}
+		b.sites[stack] = s
+	}
+	return s
+}
+
+// rose notes a new peak.
+func (b *book) rose(time int64, step uint64) {
+	b.peak, b.peakTime, b.peakStep, b.peakVar = b.live, time, step, b.variance
+	b.peakGen++
 }
 
 // free takes in the end of a block, or of a part of a mapping.
@@ -93,11 +118,15 @@ func (b *book) forget(address uint64) {
 	if old, ok := b.blocks[address]; ok {
 		delete(b.blocks, address)
 		b.add(old, -1)
+		if old.saved {
+			b.gone = append(b.gone, address)
+		}
 		return
 	}
 	if at, ok := slices.BinarySearchFunc(b.regions, address, byStart); ok {
 		b.add(b.regions[at].block, -1)
 		b.regions = slices.Delete(b.regions, at, at+1)
+		b.remapped = true
 	}
 }
 
@@ -109,12 +138,13 @@ func (b *book) unmap(from, to uint64) {
 	}
 	for at < len(b.regions) && b.regions[at].start < to {
 		r := b.regions[at]
+		b.remapped = true
 		b.add(r.block, -1)
 		b.regions = slices.Delete(b.regions, at, at+1)
 		for _, left := range []region{{start: r.start, end: from}, {start: to, end: r.end}} {
 			if left.start < left.end && left.start >= r.start && left.end <= r.end {
 				share := float64(left.end-left.start) / float64(r.end-r.start)
-				left.block = block{left.end - left.start, uint64(share * float64(r.weight)), r.site}
+				left.block = block{size: left.end - left.start, weight: uint64(share * float64(r.weight)), site: r.site}
 				b.add(left.block, +1)
 				b.regions = slices.Insert(b.regions, at, left)
 				at++
@@ -155,6 +185,7 @@ func (b *book) restart() {
 	}
 	clear(b.blocks)
 	b.regions, b.live, b.variance = nil, 0, 0
+	b.reset, b.remapped, b.fresh, b.gone = true, true, nil, nil
 }
 
 // small is how far a site may move before it is written again: less than what any sampled block

@@ -24,9 +24,14 @@ type channel struct {
 	mapping []byte
 	reader  *shm.Channel
 	stacks  *stackReader
+	names   *nativeNames
 	next    shm.Record // read and not yet taken: see drain
+	taken   uint64     // the position behind the last record that was taken
 	broken  bool
 	told    uint64 // drops last written
+
+	meanings      [][]byte // messages that say what its ids mean
+	savedMeanings int
 }
 
 // openChannel maps a file of the channel folder. Errors: shm.ErrNotReady, or why it is no channel.
@@ -60,18 +65,16 @@ func openChannel(path string) (*channel, error) {
 
 const maxChannel = 1<<30 + shm.HeaderBytes
 
-// close unmaps the channel, and deletes its file where nothing more can come from it.
-func (c *channel) close(remove bool) {
+// close unmaps the channel.
+func (c *channel) close() {
 	_ = syscall.Munmap(c.mapping)
 	c.mapping, c.next = nil, nil
-	if remove {
-		_ = os.Remove(c.path)
-	}
 }
 
 // peek returns the record that is next in line, without taking it.
 func (c *channel) peek(final bool) shm.Record {
 	if c.next == nil && !c.broken {
+		c.taken = c.reader.Position()
 		next, err := c.reader.Next(final)
 		if err != nil {
 			c.broken = true
@@ -135,10 +138,14 @@ func (r *Recorder) adopt(c *channel) {
 		if p.heap == nil {
 			p.heap = newBook(p.ID)
 		}
-		names := &nativeNames{pid: c.key.pid}
-		c.stacks = newStackReader(r.stacks, names.location)
+		c.names = &nativeNames{pid: c.key.pid}
+		c.stacks = newStackReader(r.stacks, c.names.location)
+	}
+	if p.heap != nil {
+		p.heap.saving = !r.recovering
 	}
 	p.channels = append(p.channels, c)
+	r.continues(p, c)
 	c.reader.Beat(os.Getpid(), r.now())
 	if r.stopAt > 0 {
 		c.reader.StopAtStep(r.stopAt)
@@ -179,23 +186,29 @@ func (r *Recorder) drainAll() {
 		dead := p.gone || !p.alive()
 		r.drain(p, dead)
 		if dead {
-			r.release(p)
+			r.release(p, now)
 			continue
 		}
 		for _, c := range p.channels {
 			c.reader.Beat(r.pid, now)
+			r.crowded = r.crowded || c.reader.Held() > c.reader.RingBytes/4
 		}
 	}
 }
 
-// release writes what the heap of a dead process was and deletes its channels.
-func (r *Recorder) release(p *process) {
-	r.useHeap(p, r.now(), true)
+// release writes what the heap of a dead process was. Its channels are deleted once what they held
+// is in the recording; that is hurried where there are many, each takes room in memory.
+func (r *Recorder) release(p *process, now int64) {
+	r.useHeap(p, now, true)
 	for _, c := range p.channels {
-		c.close(true)
+		c.close()
+		r.finished = append(r.finished, c.path)
 	}
 	p.channels = nil
+	r.crowded = r.crowded || len(r.finished) > mostFinished
 }
+
+const mostFinished = 16
 
 // drops accounts for what a channel lost, by where.
 func (r *Recorder) drops(p *process, c *channel) {

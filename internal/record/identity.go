@@ -59,8 +59,8 @@ func sortBy[T any](items []T, key func(T) int64) {
 }
 
 // sortedKeys of a map, so that output does not depend on the map's order.
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
 	for key := range m {
 		keys = append(keys, key)
 	}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"hightide/internal/mem"
@@ -79,6 +80,9 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 		return
 	}
 	at := record.When()
+	if m.Type == "series" || m.Type == "modules" {
+		c.meanings = append(c.meanings, bytes.Clone(record.Data))
+	}
 	switch m.Type {
 	case "hello":
 		r.hello(p, &m)

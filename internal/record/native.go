@@ -19,6 +19,7 @@ type nativeNames struct {
 	pid     int
 	maps    []mapped
 	missing int
+	saved   int // missing, when the maps were last saved
 }
 
 type mapped struct {

@@ -87,6 +87,9 @@ func (p *process) frame() mem.Process {
 // take hands one record of a channel to the books. It returns an error only for what must end the
 // drain.
 func (r *Recorder) take(p *process, c *channel, record shm.Record) error {
+	if r.recovering {
+		r.lastKnown = max(r.lastKnown, record.When())
+	}
 	switch record := record.(type) {
 	case *shm.Edge:
 		p.spans.edge(record)

@@ -97,6 +97,13 @@ type Recorder struct {
 
 	recovering bool // the processes and the engine before us are dead
 
+	saved    savedFile
+	crowded  bool     // channels hold much that waits for the recording to be flushed
+	finished []string // channels to delete once it is
+
+	left      map[string]*savedChannel // by the engine before us, by name of the channel's file
+	lastKnown int64                    // when the recording of that engine ends
+
 	stopAt   uint64
 	stopping bool
 	killed   int64 // cgroup.oom_kill when last seen, -1: never
@@ -156,6 +163,25 @@ func (r *Recorder) flush(last bool) {
 	if r.fail == nil {
 		r.fail = r.sink.Flush()
 	}
+	r.letGo()
+}
+
+// letGo gives up in shared memory what the recording has now; until then it would survive us there.
+func (r *Recorder) letGo() {
+	r.crowded = false
+	if !r.recovering && r.fail == nil {
+		r.save()
+	}
+	for _, p := range r.order {
+		for _, c := range p.channels {
+			c.peek(false) // so that `taken` is up to date
+			c.reader.Release(c.taken)
+		}
+	}
+	for _, path := range r.finished {
+		_ = os.Remove(path)
+	}
+	r.finished = r.finished[:0]
 }
 
 // watcher is the Recorder as the sampler sees it.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"hightide/internal/mem"
-	"hightide/internal/shm"
 )
 
 // Leftover is the folder of channels of a run whose engine went away: killed, or out of memory
@@ -71,33 +70,23 @@ func channelAlive(dir string) bool {
 }
 
 // Recover adds what a leftover holds to its recording and closes it; run is the recording so far,
-// outDir its folder. Steps, phases and messages are taken; of the heap and the counters only the
-// dead engine knew what their numbers mean, so they are counted as lost. The folder is deleted.
+// outDir its folder. What the channels still hold is taken as the dead engine would have taken it,
+// with what that had saved of its books. The folder is deleted.
 func Recover(l Leftover, run *mem.Run, outDir string, sink Sink) error {
-	r := newRecorder(&Options{ID: l.ID, Channels: l.Dir, OutDir: outDir}, sink)
+	r := newRecorder(&Options{ID: l.ID, Label: run.Info.Label, Channels: l.Dir, OutDir: outDir}, sink)
 	r.recovering = true
+	r.lastKnown = lastSample(run)
 	r.resume(run)
 	r.scan()
-	var last int64
 	for _, p := range r.order {
-		for _, c := range p.channels {
-			for {
-				record := c.peek(true)
-				if record == nil {
-					break
-				}
-				c.next = nil
-				last = max(last, record.When())
-				r.recovered(p, c, record)
-			}
-			r.drops(p, c)
-			c.close(false)
+		if len(p.channels) > 0 {
+			r.drain(p, true)
+			r.release(p, r.lastKnown)
 		}
-		p.channels = nil
 	}
 	r.flush(true)
 	if run.End == nil {
-		r.emit(mem.End{Time: max(last, lastSample(run)), Reason: "recovered"})
+		r.emit(mem.End{Time: r.lastKnown, Reason: "recovered"})
 	}
 	if r.fail == nil {
 		r.fail = sink.Flush()
@@ -106,59 +95,6 @@ func Recover(l Leftover, run *mem.Run, outDir string, sink Sink) error {
 		return fmt.Errorf("recover run %s: %w", l.ID, r.fail)
 	}
 	return os.RemoveAll(l.Dir)
-}
-
-// recovered takes a record that stands on its own.
-func (r *Recorder) recovered(p *process, c *channel, record shm.Record) {
-	switch record := record.(type) {
-	case *shm.Step, *shm.JSON:
-		r.take(p, c, record)
-		return
-	case *shm.Edge:
-		if record.Module == 0 || p.spans.modules[record.Module] != "" {
-			r.take(p, c, record)
-			return
-		}
-	case *shm.Counters:
-		if len(record.Counters) > 0 && p.series[agentSeries{c, record.Counters[0].Series}] != nil {
-			r.take(p, c, record)
-			return
-		}
-	case *shm.Code, *shm.Thread:
-		return
-	}
-	r.drop(p, "recovery", 1)
-}
-
-// resume opens the books of a recording where they were left.
-func (r *Recorder) resume(run *mem.Run) {
-	r.info = run.Info
-	for _, old := range run.Processes {
-		p := r.process(procKey{old.PID, old.StartTicks})
-		p.Process, p.dirty = *old, false
-		for key, value := range old.Facts {
-			p.facts[key] = value
-		}
-		p.steps.total = run.Totals[old.ID]
-		p.steps.total.Process = old.ID
-		p.lastStep = p.steps.total.Steps
-	}
-	for _, stats := range run.Phases {
-		if p := r.byID(stats.Process); p != nil {
-			key := statKey{stats.Phase, stats.Name}
-			p.spans.stats[key] = &stats
-			p.spans.order = append(p.spans.order, key)
-		}
-	}
-	for _, drop := range run.Drops {
-		if p := r.byID(drop.Process); p != nil {
-			p.dropped[drop.Place] = drop
-		}
-	}
-	for _, s := range run.Series {
-		r.columns.resume(s.SeriesDef)
-	}
-	r.stacks.resume(run.Stacks)
 }
 
 func (r *Recorder) byID(id uint32) *process {

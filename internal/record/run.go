@@ -158,7 +158,7 @@ func (l *loop) visit() {
 	if due(&l.nextSlow, now, int64(time.Second/4)) {
 		l.slow(now)
 	}
-	if due(&l.nextFlush, now, int64(time.Second/2)) {
+	if due(&l.nextFlush, now, int64(time.Second/2)) || l.crowded {
 		l.flush(false)
 	}
 	if due(&l.nextStatus, now, int64(time.Second/4)) && l.opts.OnStatus != nil {
@@ -285,7 +285,7 @@ func (l *loop) finish(w wait, ok bool) Outcome {
 	for _, p := range l.order {
 		if len(p.channels) > 0 { // it lives on, unobserved from here
 			l.drain(p, false)
-			l.release(p)
+			l.release(p, l.now())
 		}
 	}
 	l.flush(true)

@@ -102,8 +102,10 @@ type Channel struct {
 
 	mapping []byte // header and ring, no more
 	ring    []byte
-	tail    uint64 // bytes consumed: ours, the shared copy is for the writer
-	broken  error  // once corrupt, always
+	tail    uint64 // bytes read
+	// released are the bytes whose room the writer has again: ours, the shared copy is for the writer.
+	released uint64
+	broken   error // once corrupt, always
 
 	control [3]uint64 // control_seq, snapshot_seq, hunt_seq: ours
 	scratch []byte    // the record being parsed
@@ -162,6 +164,7 @@ func Open(mapping []byte) (c *Channel, err error) {
 		tail:    load64(mapping, offTail),
 		control: [3]uint64{load64(mapping, offControlSeq), load64(mapping, offSnapshotSeq), load64(mapping, offHuntSeq)},
 	}
+	c.released = c.tail
 	if _, err := c.head(); err != nil {
 		return nil, err
 	}

@@ -137,21 +137,38 @@ func TestDeadWriter(t *testing.T) {
 	}
 }
 
-// TestSecondReader: another engine continues where the first one was killed.
+// TestSecondReader: another engine continues where the first one was killed: behind what that had
+// released, or said elsewhere that it had put away.
 func TestSecondReader(t *testing.T) {
 	w := newWriter(RoleAgent, minRing)
 	c := open(t, w)
-	w.write(kindFree, 0, 1, words(1, 0))
-	w.write(kindFree, 0, 2, words(2, 0))
-	if r, err := c.Next(false); r == nil || err != nil {
-		t.Fatal(r, err)
+	for i := range uint64(4) {
+		w.write(kindFree, 0, i, words(i, 0))
 	}
-	c = open(t, w)
-	r, err := c.Next(false)
-	if err != nil || r.(*Free).Address != 2 {
-		t.Fatal(r, err)
+	read := func(c *Channel, want uint64) {
+		t.Helper()
+		if r, err := c.Next(false); err != nil || r.(*Free).Address != want {
+			t.Fatalf("%+v, %v, want %d", r, err, want)
+		}
 	}
-	if r, err := c.Next(false); r != nil || err != nil {
+	read(c, 0)
+	first := c.Position()
+	read(c, 1)
+	second := c.Position()
+	c.Release(first)
+	c.Release(first + 1<<40) // never read
+	if c.Held() != int(second-first) {
+		t.Errorf("held %d", c.Held())
+	}
+	next := open(t, w)
+	read(next, 1)
+	last := open(t, w)
+	last.Skip(second + 1<<40)
+	last.Skip(second)
+	read(last, 2)
+	read(last, 3)
+	last.Release(last.Position())
+	if r, err := last.Next(false); r != nil || err != nil || last.Held() != 0 {
 		t.Fatal(r, err)
 	}
 }

@@ -27,16 +27,18 @@ func (c *Channel) Drain(visit func(Record) error, final bool) (err error) {
 	}
 	for {
 		record, err := c.next(head, final)
-		if record == nil || err != nil {
-			return err
+		if record != nil && err == nil {
+			err = visit(record)
 		}
-		if err := visit(record); err != nil {
+		c.Release(c.tail)
+		if record == nil || err != nil {
 			return err
 		}
 	}
 }
 
-// Next returns the next complete record, or nil where there is none now. See Drain.
+// Next returns the next complete record, or nil where there is none now. See Drain; but what was
+// read keeps its room in the ring until Release.
 func (c *Channel) Next(final bool) (record Record, err error) {
 	defer onFault(c.mapping, &err)()
 	head, err := c.head()
@@ -46,7 +48,7 @@ func (c *Channel) Next(final bool) (record Record, err error) {
 	return c.next(head, final)
 }
 
-// Pending is how many bytes of the ring are in use.
+// Pending is how many bytes of the ring have not been read.
 func (c *Channel) Pending() int {
 	head, err := c.head()
 	if err != nil {
@@ -55,13 +57,42 @@ func (c *Channel) Pending() int {
 	return int(head - c.tail)
 }
 
+// Position is how many bytes have been read since the channel was made; Held how many of them still
+// have their room in the ring.
+func (c *Channel) Position() uint64 { return c.tail }
+func (c *Channel) Held() int        { return int(c.tail - c.released) }
+
+// Release zeroes what was read up to a position and gives its room back to the writer. Another reader,
+// after this one's death, begins there. A position behind the last one, or not yet read, changes nothing.
+func (c *Channel) Release(to uint64) {
+	if to-c.released > c.tail-c.released {
+		return
+	}
+	defer onFault(c.mapping, &c.broken)()
+	for c.released != to {
+		at := c.released & uint64(len(c.ring)-1)
+		size := min(to-c.released, uint64(len(c.ring))-at)
+		clear(c.ring[at : at+size])
+		c.released += size
+	}
+	store64(c.mapping, offTail, c.released)
+}
+
+// Skip passes over what another reader had read before it died, though it did not come to release it.
+func (c *Channel) Skip(to uint64) {
+	if head, err := c.head(); err == nil && to%8 == 0 && to-c.tail <= head-c.tail {
+		c.tail = to
+		c.Release(to)
+	}
+}
+
 // head loads the writer's position, once, and judges it against our own.
 func (c *Channel) head() (uint64, error) {
 	if c.broken != nil {
 		return 0, c.broken
 	}
 	head := load64(c.mapping, offHead)
-	if head%8 != 0 || c.tail%8 != 0 || head-c.tail > uint64(len(c.ring)) {
+	if head%8 != 0 || c.tail%8 != 0 || head-c.tail > uint64(len(c.ring)) || head-c.released > uint64(len(c.ring)) {
 		return 0, c.corrupt("head %d, tail %d", head, c.tail)
 	}
 	return head, nil
@@ -87,11 +118,11 @@ func (c *Channel) next(head uint64, final bool) (Record, error) {
 			return nil, c.corrupt("record of %d bytes and kind %d at %d, %d to head", size, kind, c.tail, room)
 		}
 		if kind == kindPad {
-			c.consume(at, size)
+			c.tail += size
 			continue
 		}
 		c.scratch = append(c.scratch[:0], c.ring[at:at+int(size)]...)
-		c.consume(at, size)
+		c.tail += size
 		time := int64(binary.LittleEndian.Uint64(c.scratch[8:]))
 		if record := c.decode(kind, uint16(word>>48), time, c.scratch[recordBytes:]); record != nil {
 			c.Records++
@@ -113,14 +144,7 @@ func (c *Channel) skipHole(at int, size, room uint64) {
 	}
 	c.Holes++
 	c.HoleBytes += size
-	c.consume(at, size)
-}
-
-// consume zeroes bytes of the ring and gives them back to the writer.
-func (c *Channel) consume(at int, size uint64) {
-	clear(c.ring[at : at+int(size)])
 	c.tail += size
-	store64(c.mapping, offTail, c.tail)
 }
 
 func (c *Channel) corrupt(format string, args ...any) error {
