@@ -29,9 +29,7 @@ func (e *Engine) Document(path string, stdin io.Reader) (*intake.Document, error
 	if info, err := file.Stat(); err == nil && info.IsDir() {
 		return nil, InputError("name a file in it", "%s is a folder", path)
 	}
-	ahead := newReadAhead(file)
-	defer ahead.end()
-	document, err := decodeDocument(ahead, path)
+	document, err := decodeDocument(file, path)
 	if errors.Is(err, intake.ErrMemray) {
 		return memrayDocument(path)
 	}

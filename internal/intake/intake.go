@@ -14,7 +14,7 @@
 package intake
 
 import (
-	"bufio"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -62,23 +62,47 @@ var ErrUnknown = errors.New("is of no kind that hightide reads")
 // maxExpansion bounds what a compressed file may become, in bytes.
 const maxExpansion = 64 << 30
 
-// plainReader holds a whole file from its beginning, decompressed.
-type plainReader struct {
-	*bufio.Reader
+// plain is a whole file from its beginning, decompressed.
+type plain struct {
+	*ahead
+	format     *Format
 	compressed bool
+	layers     []*ahead
 }
 
 // open undoes compression, which it tells from the content, and names the format.
-func open(r io.Reader) (*Format, *plainReader, error) {
-	plain, err := decompress(r)
-	if err != nil {
-		return nil, nil, err
+func open(r io.Reader) (*plain, error) {
+	p := &plain{ahead: newAhead(r)}
+	for range 3 {
+		p.layers = append(p.layers, p.ahead)
+		head, err := p.peek()
+		if err != nil {
+			return p, fmt.Errorf("read: %w", err)
+		}
+		var inner io.Reader
+		switch {
+		case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+			inner, err = gzip.NewReader(p.ahead)
+		case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+			inner, err = zstd.NewReader(p.ahead, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
+		default:
+			p.format = Sniff(head)
+			return p, nil
+		}
+		if err != nil {
+			return p, fmt.Errorf("decompress: %w", err)
+		}
+		p.ahead, p.compressed = newAhead(&bounded{inner, maxExpansion}), true
 	}
-	head, err := plain.Peek(sniffBytes)
-	if err != nil && err != io.EOF {
-		return nil, nil, fmt.Errorf("read: %w", err)
+	p.layers = append(p.layers, p.ahead)
+	return p, errors.New("decompress: compressed more than twice over")
+}
+
+// close stops reading.
+func (p *plain) close() {
+	for _, layer := range p.layers {
+		layer.end()
 	}
-	return Sniff(head), plain, nil
 }
 
 // Sniff names the format of a file that begins with head and is not compressed; nil if none fits.
@@ -94,47 +118,24 @@ func Sniff(head []byte) *Format {
 // Decode reads a file of any format, compressed or not. The name is only for the Document.
 func Decode(r io.Reader, name string) (*Document, error) {
 	size := sizeOf(r)
-	format, plain, err := open(r)
+	file, err := open(r)
+	defer file.close()
 	if err != nil {
 		return nil, err
 	}
+	format := file.format
 	if format == nil {
 		return nil, ErrUnknown
 	}
-	if plain.compressed {
+	if file.compressed {
 		size = 0
 	}
-	document, err := format.Decode(plain, size)
+	document, err := format.Decode(file.ahead, size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", format.Name, err)
 	}
 	document.Name, document.Format = name, format.Name
 	return document, nil
-}
-
-// decompress undoes gzip and zstd, also one inside the other.
-func decompress(r io.Reader) (*plainReader, error) {
-	plain := bufio.NewReaderSize(r, sniffBytes)
-	for layers := range 3 {
-		head, err := plain.Peek(4)
-		if err != nil && err != io.EOF {
-			return nil, fmt.Errorf("read: %w", err)
-		}
-		var inner io.Reader
-		switch {
-		case len(head) >= 2 && head[0] == 0x1f && head[1] == 0x8b:
-			inner, err = gzip.NewReader(plain)
-		case len(head) == 4 && string(head) == "\x28\xb5\x2f\xfd":
-			inner, err = zstd.NewReader(plain, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
-		default:
-			return &plainReader{plain, layers > 0}, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("decompress: %w", err)
-		}
-		plain = bufio.NewReaderSize(&bounded{inner, maxExpansion}, sniffBytes)
-	}
-	return nil, errors.New("decompress: compressed more than twice over")
 }
 
 // bounded fails where more than left bytes come.

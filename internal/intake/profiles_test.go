@@ -52,10 +52,11 @@ func TestProfilerTrace(t *testing.T) {
 
 // chromeTotals are the trace's own Total Allocated, at the end and the highest.
 func chromeTotals(t *testing.T, data []byte) (last, peak mem.Bytes) {
-	plain, err := decompress(bytes.NewReader(data))
+	plain, err := open(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer plain.close()
 	var trace struct {
 		TraceEvents []struct {
 			Name string

@@ -16,8 +16,9 @@ type rows struct {
 	began   int64        // offset in the file where the first row ended
 }
 
-// grow makes room for n more at least: as much as the rest of the file will need at the density so
-// far, where its size is known, so that a large file is not copied over and over.
+// grow makes room for n more at least: where the file's size is known, for half as many more as the
+// rest of it will need at the density so far. Room that is never touched costs no memory, and copying
+// hundreds of megabytes costs both memory and time.
 func (r *rows) grow(n int, offset, size int64) {
 	room := max(1024, r.n+r.n/4)
 	if r.n == 0 {
@@ -25,7 +26,7 @@ func (r *rows) grow(n int, offset, size int64) {
 	}
 	if rest := size - offset; r.n >= 1024 && rest > 0 && offset > r.began {
 		density := float64(r.n) / float64(offset-r.began) // rows a byte
-		expected := min(float64(rest)*density*1.02, float64(rest)/16, float64(maxEvents))
+		expected := min(float64(rest)*density*1.5, float64(rest)/16, float64(maxEvents))
 		room = max(r.n+1024, r.n+int(expected)+64)
 		if r.n < 16<<10 { // the density is not yet known well
 			room = min(room, 4*r.n)
@@ -47,10 +48,10 @@ func (r *rows) grow(n int, offset, size int64) {
 	widenIf(&r.Forward, room)
 }
 
+// widen copies a column into more room. Not by make and copy, which the compiler joins into one that
+// clears, and so touches, what is left over.
 func widen[T any](old []T, room int) []T {
-	wide := make([]T, room)
-	copy(wide, old)
-	return wide
+	return append(make([]T, 0, room), old...)[:room]
 }
 
 func widenIf[T any](column *[]T, room int) {

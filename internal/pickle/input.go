@@ -6,9 +6,17 @@ import (
 	"io"
 )
 
+// Lender is a reader that lends its own memory, which spares a copy of all there is.
+type Lender interface {
+	// Lend returns keep followed by what comes next, valid until the next call. It returns an
+	// error, io.EOF at the end, only with nothing new.
+	Lend(keep []byte) ([]byte, error)
+}
+
 // input is a window over the stream that the machine reads opcodes and operands from.
 type input struct {
 	r     io.Reader
+	lend  Lender // r, if it is one
 	buf   []byte
 	at    int   // next byte
 	end   int   // bytes in buf
@@ -18,7 +26,12 @@ type input struct {
 
 const windowBytes = 256 << 10
 
-func newInput(r io.Reader) *input { return &input{r: r, buf: make([]byte, windowBytes)} }
+func newInput(r io.Reader) *input {
+	if lend, ok := r.(Lender); ok {
+		return &input{lend: lend}
+	}
+	return &input{r: r, buf: make([]byte, windowBytes)}
+}
 
 func (in *input) offset() int64 { return in.base + int64(in.at) }
 
@@ -26,6 +39,12 @@ func (in *input) offset() int64 { return in.base + int64(in.at) }
 // that a length that lies costs nothing.
 func (in *input) need(n int) bool {
 	for in.end-in.at < n {
+		if in.lend != nil {
+			if !in.borrow() {
+				return false
+			}
+			continue
+		}
 		if in.at > 0 {
 			copy(in.buf, in.buf[in.at:in.end])
 			in.base += int64(in.at)
@@ -44,6 +63,20 @@ func (in *input) need(n int) bool {
 			return false
 		}
 	}
+	return true
+}
+
+// borrow moves the window on by what comes next.
+func (in *input) borrow() bool {
+	window, err := in.lend.Lend(in.buf[in.at:in.end])
+	if err != nil {
+		if err != io.EOF {
+			in.fault = err
+		}
+		return false
+	}
+	in.base += int64(in.at)
+	in.buf, in.at, in.end = window, 0, len(window)
 	return true
 }
 

@@ -66,7 +66,7 @@ func (l *lists) add(key listKey, v Value) {
 	if v>>32 != 0 || v == 0 {
 		return
 	}
-	if l.used >= len(l.table)/2 {
+	if l.used >= len(l.table)/4*3 {
 		if len(l.table) < maxListTable {
 			l.grow()
 		} else {
