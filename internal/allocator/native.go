@@ -104,9 +104,9 @@ func (n *Native) Configure(settings Settings) {
 	n.maxSplit, n.maxNonSplitRound = settings.maxSplit(), settings.maxNonSplitRound()
 }
 
-// LimitFraction is torch.cuda.set_per_process_memory_fraction.
+// LimitFraction is torch.cuda.set_per_process_memory_fraction. What throw_on_cudamalloc_oom compares with
+// stays that of the settings.
 func (n *Native) LimitFraction(fraction float64) {
-	n.settings.Fraction = fraction
 	n.limit = mem.Bytes(math.Round(fraction * float64(n.memory)))
 	n.limited = fraction < 1 || n.rules.FractionAlwaysLimits
 }
@@ -136,9 +136,12 @@ func (n *Native) Malloc(r Request) Handle {
 	a.pool = n.poolFor(r.Pool, a.rounded)
 	a.list = a.pool.of(r.Stream)
 	a.expandable = n.settings.Expandable && (a.pool.owner == nil || !a.pool.owner.ownAllocator)
-	b := n.takeFree(&a)
+	b, rejected := n.takeFree(&a), false
 	if b == 0 {
-		b = n.takeNew(&a)
+		b, rejected = n.takeNew(&a)
+	}
+	if rejected {
+		return 0
 	}
 	if b == 0 {
 		n.Stats.OOMs++
@@ -235,29 +238,34 @@ func (n *Native) growable(b int32) mem.Bytes {
 }
 
 // takeNew gets a block that no cached one could serve: from the device, if need be after giving back
-// more and more of what is cached.
-func (n *Native) takeNew(a *ask) int32 {
+// more and more of what is cached. Rejected requests fail without a word in the history.
+func (n *Native) takeNew(a *ask) (b int32, rejected bool) {
 	if n.collects() {
 		n.collectGarbage()
 	}
-	b, rejected := n.allocBlock(a, false)
-	if b != 0 || rejected {
-		return b
+	if b, rejected = n.allocBlock(a, false); b != 0 || rejected {
+		return b, rejected
 	}
-	if b = n.takeFallback(a); b != 0 {
-		return b
-	}
-	if n.releaseOversize(a) {
-		if b, _ = n.allocBlock(a, false); b != 0 {
-			return b
+	if !n.rules.FallbackLast {
+		if b = n.takeFallback(a); b != 0 {
+			return b, false
 		}
 	}
-	if a.Capturing {
-		return 0
+	if n.releaseOversize(a) {
+		if b, rejected = n.allocBlock(a, false); b != 0 || rejected {
+			return b, rejected
+		}
 	}
-	n.releaseCached()
-	b, _ = n.allocBlock(a, true)
-	return b
+	if !a.Capturing {
+		n.releaseCached()
+		if b, rejected = n.allocBlock(a, true); b != 0 || rejected {
+			return b, rejected
+		}
+	}
+	if n.rules.FallbackLast {
+		b = n.takeFallback(a)
+	}
+	return b, false
 }
 
 // allocBlock takes memory from the device. Rejected means that retries are pointless.

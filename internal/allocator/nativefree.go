@@ -107,15 +107,21 @@ func (n *Native) EmptyCache() { n.releaseCached() }
 
 // releaseCached waits for pending frees and gives all cached memory back that can be given back.
 func (n *Native) releaseCached() {
-	n.completeAll()
+	n.completeAll(nil)
 	n.releaseBlocks(n.large)
 	n.releaseBlocks(n.small)
 	n.private = slices.DeleteFunc(n.private, n.releasePrivate)
 }
 
-// EmptyPool gives back what one private pool without users caches.
+// EmptyPool gives back what one private pool without users caches, after waiting for its pending frees.
 func (n *Native) EmptyPool(id mem.PoolID) {
-	n.private = slices.DeleteFunc(n.private, func(p *privatePool) bool { return p.id == id && n.releasePrivate(p) })
+	n.private = slices.DeleteFunc(n.private, func(p *privatePool) bool {
+		if p.id != id || p.users > 0 {
+			return false
+		}
+		n.completeAll(p)
+		return n.releasePrivate(p)
+	})
 }
 
 // releasePrivate gives back what a pool without users caches, and says whether nothing is left of it.
@@ -130,13 +136,17 @@ func (n *Native) releasePrivate(p *privatePool) bool {
 	return p.held == 0
 }
 
-// completeAll waits for the device. Handles of what completes here stay valid until the caller says
-// FreeCompleted.
-func (n *Native) completeAll() {
+// completeAll waits for the device, for what a pool's blocks are used for or, without one, for all.
+// Handles of what completes here stay valid until the caller says FreeCompleted.
+func (n *Native) completeAll(owner *privatePool) {
 	n.Stats.SyncAllStreams++
 	pending := n.pending
 	n.pending = nil
 	for _, b := range pending {
+		if owner != nil && n.segmentOf(b).list.pool.owner != owner {
+			n.pending = append(n.pending, b)
+			continue
+		}
 		moved := n.newBlock()
 		n.blocks[moved] = n.blocks[b]
 		if prev := n.blocks[b].prev; prev != 0 {

@@ -1,18 +1,10 @@
 package allocator
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 
 	"hightide/internal/mem"
 )
@@ -24,6 +16,7 @@ type oracleProgram struct {
 	Torch    [2]int            `json:"torch"`
 	Total    mem.Bytes         `json:"total"`
 	Capacity mem.Bytes         `json:"capacity"`
+	Fresh    bool              `json:"fresh"`    // in a process of its own
 	Limited  bool              `json:"limited"`  // an earlier program of the process set a fraction
 	Oversize [2]int64          `json:"oversize"` // what an earlier program left of two counts
 	Confs    []string          `json:"confs"`
@@ -51,6 +44,8 @@ const (
 	opSums
 	opPool
 	opDestroy
+	opCapture
+	opCaptured
 )
 
 // player plays a program through the model and holds every event against the record.
@@ -62,8 +57,12 @@ type player struct {
 	pending  []*oracleBlock
 	closed   map[int64]bool // gates of streams
 	scope    mem.PoolID
-	swept    []Event // segment_free of private pools: their order is that of a hash table
-	asked    ask     // the request in hand
+	capture  mem.PoolID // of the graph that is being captured
+	captures int64      // on this stream
+	captured bool       // there was a capture
+	deferred bool       // a freed block waited for another stream
+	swept    []Event    // segment_free of private pools: their order is that of a hash table
+	asked    ask        // the request in hand
 	failures []string
 	device   *Device
 }
@@ -206,6 +205,8 @@ func (p *player) settings(conf string, old Settings) Settings {
 	if !strings.Contains(conf, "large_segment") { // such settings stay when others are changed
 		s.LargeSegment = old.LargeSegment
 	}
+	s.ReserveBytes, s.ReserveFraction = max(s.ReserveBytes, old.ReserveBytes), max(s.ReserveFraction, old.ReserveFraction)
+	s.Fraction = max(s.Fraction, old.Fraction)
 	return s
 }
 
@@ -264,6 +265,11 @@ func (p *player) step(op []int64) {
 		p.scope = mem.PoolID{}
 	case opRelease:
 		p.n.ReleasePool(p.pool(op[1]))
+	case opCapture:
+		p.capture, p.captures, p.captured = p.pool(op[1]), op[2], true
+		p.n.KeepPool(p.capture, PoolOptions{})
+	case opCaptured:
+		p.capture = mem.PoolID{}
 	case opPeaks:
 		p.n.Stats.ResetPeaks()
 	case opSums:
@@ -282,12 +288,17 @@ func (p *player) capturing() bool {
 }
 
 func (p *player) alloc(op []int64) {
-	capturing := p.capturing()
-	if !capturing {
+	pool, capturing := p.scope, p.capturing()
+	if p.capture != (mem.PoolID{}) && op[3] == p.captures {
+		pool, capturing = p.capture, true
+	}
+	if p.captured {
+		p.completeRecorded()
+	} else if !capturing {
 		p.completeFinished()
 	}
 	p.order()
-	r := Request{Size: mem.Bytes(op[2]), Stream: p.Streams[op[3]], Pool: p.scope, Capturing: capturing}
+	r := Request{Size: mem.Bytes(op[2]), Stream: p.Streams[op[3]], Pool: pool, Capturing: capturing}
 	p.asked = ask{Request: r, rounded: p.n.settings.Round(r.Size)}
 	h := p.n.Malloc(r)
 	p.forget()
@@ -323,6 +334,20 @@ func (p *player) completeFinished() {
 	}
 }
 
+// completeRecorded returns what the record does next. While a graph is captured, and after, it depends on
+// the streams' capture whether the allocator looks whether they are done.
+func (p *player) completeRecorded() {
+	for {
+		address := p.upcoming(mem.ActionFreeCompleted)
+		i := slices.IndexFunc(p.pending, func(b *oracleBlock) bool { return b.address == address })
+		if address == 0 || i < 0 {
+			return
+		}
+		p.n.FreeCompleted(p.pending[i].handle)
+		p.pending = slices.Delete(p.pending, i, i+1)
+	}
+}
+
 // forget drops pending blocks that the model completed itself while it waited for the device.
 func (p *player) forget() {
 	p.pending = slices.DeleteFunc(p.pending, func(b *oracleBlock) bool {
@@ -346,7 +371,7 @@ func (p *player) free(name int64) {
 		return
 	}
 	p.n.FreeRequested(b.handle)
-	p.pending = append(p.pending, b)
+	p.pending, p.deferred = append(p.pending, b), true
 }
 
 func (p *player) compareState() {
@@ -375,205 +400,4 @@ func (p *player) compareStats() {
 	if p.Torch[1] >= 6 && len(p.Stats) < 100 {
 		p.fail("only %d statistics in the record", len(p.Stats))
 	}
-}
-
-// playAll plays every program of a stream and returns how many there were, their events, and the
-// first failures.
-func playAll(r io.Reader, t testing.TB) (programs, events, failed int) {
-	lines := bufio.NewReaderSize(r, 1<<20)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(bytes.TrimSpace(line)) > 0 {
-			var o oracleProgram
-			if err := json.Unmarshal(line, &o); err != nil {
-				t.Fatalf("line %d: %v", programs+1, err)
-			}
-			p := &player{oracleProgram: &o}
-			p.play()
-			programs++
-			events += p.count()
-			if len(p.failures) > 0 {
-				if failed++; failed <= 5 {
-					t.Errorf("program %d under torch %v, %q: %s", o.Seed, o.Torch, o.Confs, strings.Join(p.failures, "; "))
-				}
-			}
-		}
-		if err != nil {
-			return programs, events, failed
-		}
-	}
-}
-
-// TestOracle drives the real allocator of every PyTorch at hand on the imaginary GPU, and plays the same
-// programs through the model. HIGHTIDE_ORACLE_PROGRAMS says how many for each.
-func TestOracle(t *testing.T) {
-	library, err := filepath.Abs("../../device/lib/libhightide_device.so")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(library); err != nil {
-		t.Skip("the imaginary GPU is not built: make -C device")
-	}
-	cache := os.Getenv("HIGHTIDE_CACHE")
-	if home, err := os.UserHomeDir(); cache == "" && err == nil {
-		cache = filepath.Join(home, ".cache", "hightide")
-	}
-	pythons, _ := filepath.Glob(filepath.Join(cache, "torch-*", "bin", "python"))
-	if len(pythons) == 0 {
-		t.Skip("no PyTorch is installed: scripts/setup torch")
-	}
-	programs := os.Getenv("HIGHTIDE_ORACLE_PROGRAMS")
-	if programs == "" {
-		programs = "150"
-	}
-	shims := t.TempDir()
-	for _, python := range pythons {
-		t.Run(filepath.Base(filepath.Dir(filepath.Dir(python))), func(t *testing.T) {
-			command := exec.Command(python, "../../scripts/oracle.py", "--programs", programs, "--build", shims)
-			command.Env = append(os.Environ(), "LD_PRELOAD="+library, "LD_LIBRARY_PATH="+filepath.Dir(library),
-				"HIGHTIDE_DEVICE_SPEC=name=NVIDIA A10;slug=a10;memory=23729274880;context=0;cc=8.6;sms=72")
-			var problems bytes.Buffer
-			command.Stderr = &problems
-			out, err := command.StdoutPipe()
-			if err == nil {
-				err = command.Start()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			count, events, failed := playAll(out, t)
-			if err := command.Wait(); err != nil {
-				t.Fatalf("%v: %s", err, problems.String())
-			}
-			if want, _ := strconv.Atoi(programs); count != want {
-				t.Errorf("%d of %d programs ran", count, want)
-			}
-			t.Logf("%d programs, %d events, %d mismatches", count, events, failed)
-		})
-	}
-}
-
-// TestOracleFile plays recorded programs: HIGHTIDE_ORACLE names a file that scripts/oracle.py wrote.
-func TestOracleFile(t *testing.T) {
-	name := os.Getenv("HIGHTIDE_ORACLE")
-	if name == "" {
-		t.Skip("HIGHTIDE_ORACLE names no file of programs")
-	}
-	in, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	programs, events, failed := playAll(in, t)
-	t.Logf("%d programs, %d events, %d mismatches", programs, events, failed)
-}
-
-// TestVerifyOracle: Verify must agree on what the real allocator recorded, whole traces and such whose
-// first half is lost.
-func TestVerifyOracle(t *testing.T) {
-	name := os.Getenv("HIGHTIDE_ORACLE")
-	if name == "" {
-		t.Skip("HIGHTIDE_ORACLE names no file of programs")
-	}
-	in, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 64<<20)
-	counts := map[string]int{}
-	for lines.Scan() {
-		var o oracleProgram
-		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
-			t.Fatal(err)
-		}
-		if len(o.Confs) > 1 || len(o.Pools) > 0 {
-			continue
-		}
-		for _, half := range []bool{false, true} {
-			s := o.snapshot(half)
-			settings, err := RulesOf(o.Torch[0], o.Torch[1]).Parse(o.Confs[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			v, err := Verify(s, &s.Traces[0], settings)
-			kind := fmt.Sprintf("half %v: ", half)
-			switch {
-			case err != nil:
-				counts[kind+"refused"]++
-				t.Logf("%d %v", o.Seed, err)
-			case v.Exact() && v.First == "":
-				counts[kind+"exact"]++
-			default:
-				counts[kind+"differ"]++
-				if counts[kind+"differ"] < 6 {
-					t.Logf("program %d %q half %v: %+v", o.Seed, o.Confs, half, v)
-				}
-			}
-		}
-	}
-	t.Log(counts)
-	// Blocks of a lost first half leave open how large they were, so only whole traces are demanded.
-	if counts["half false: differ"]*100 > counts["half false: exact"] {
-		t.Errorf("of whole traces, %v", counts)
-	}
-}
-
-// snapshot is what the program would have dumped; with half, its ring lost the first half of the trace.
-func (o *oracleProgram) snapshot(half bool) *mem.AllocatorSnapshot {
-	s := &mem.AllocatorSnapshot{Versions: fmt.Sprintf("%d.%d", o.Torch[0], o.Torch[1]), Traces: make([]mem.Trace, 1)}
-	p := player{oracleProgram: o}
-	first := 0
-	if half {
-		first = p.count() / 2
-	}
-	t := &s.Traces[0]
-	streams := map[uint64]Event{}
-	for i := range p.count() {
-		e := p.recorded(i)
-		if e.Action == mem.ActionSegmentAlloc || e.Action == mem.ActionSegmentMap {
-			streams[e.Address] = e
-		}
-		if i < first {
-			continue
-		}
-		t.Action, t.Address, t.Size, t.Stream = append(t.Action, e.Action), append(t.Address, e.Address), append(t.Size, e.Size), append(t.Stream, e.Stream)
-		t.Stack = append(t.Stack, 0)
-	}
-	requested := map[uint64]mem.Bytes{}
-	owner := map[uint64]uint64{}
-	for i := range p.count() {
-		if e := p.recorded(i); e.Action == mem.ActionAlloc {
-			requested[e.Address], owner[e.Address] = e.Size, e.Stream
-		}
-	}
-	expandable := strings.Contains(o.Confs[0], "expandable_segments:True")
-	for i := 0; i < len(o.Segments); {
-		g := mem.Segment{Address: o.Segments[i], Size: mem.Bytes(o.Segments[i+1]), Expandable: expandable, Large: o.Segments[i+1] != uint64(smallSegment)}
-		n := int(o.Segments[i+2])
-		i += 3
-		at := g.Address
-		small := mem.Bytes(0)
-		for range n {
-			b := mem.Block{Address: at, Size: mem.Bytes(o.Segments[i]), State: mem.BlockState(o.Segments[i+1])}
-			if b.State != mem.BlockInactive {
-				b.Requested = requested[at]
-			}
-			if r, ok := requested[at]; ok {
-				g.Stream, small = owner[at], r
-			}
-			g.Blocks = append(g.Blocks, b)
-			at += uint64(b.Size)
-			i += 2
-		}
-		if expandable {
-			g.Large = small > smallLimit
-		}
-		if e, ok := streams[g.Address]; ok {
-			g.Stream = e.Stream
-		}
-		s.Segments = append(s.Segments, g)
-	}
-	return s
 }

@@ -44,12 +44,15 @@ type Rules struct {
 	// RestFromLast makes ">" in roundup_power2_divisions begin at the last size named, not after it
 	// (up to 2.9).
 	RestFromLast bool
+	// FallbackLast looks into the pools that may serve the default one after the cache was emptied, not
+	// before (up to 2.9).
+	FallbackLast bool
 }
 
 // RulesOf gives the rules of a version such as 2, 6.
 func RulesOf(major, minor int) Rules {
 	at := major*1000 + minor
-	return Rules{OldestFirst: at >= 2011, FractionAlwaysLimits: at < 2015, RestFromLast: at < 2010}
+	return Rules{OldestFirst: at >= 2011, FractionAlwaysLimits: at < 2015, RestFromLast: at < 2010, FallbackLast: at < 2010}
 }
 
 // Round is the size of the block that a request of n bytes gets, before any surplus of an unsplit

@@ -1,0 +1,266 @@
+package allocator
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"hightide/internal/mem"
+)
+
+// oracleTally counts what a stream of programs was made of.
+type oracleTally struct {
+	programs, events, failed int
+	short                    int // programs of fewer than 200 events
+	of                       map[string]int
+}
+
+// playAll plays every program of a stream and counts them; the first failures fail the test.
+func playAll(r io.Reader, t testing.TB) *oracleTally {
+	sum := &oracleTally{of: map[string]int{}}
+	lines := bufio.NewReaderSize(r, 1<<20)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(bytes.TrimSpace(line)) > 0 {
+			var o oracleProgram
+			if err := json.Unmarshal(line, &o); err != nil {
+				t.Fatalf("line %d: %v", sum.programs+1, err)
+			}
+			p := &player{oracleProgram: &o}
+			p.play()
+			sum.add(p)
+			if len(p.failures) > 0 && sum.failed <= 5 {
+				t.Errorf("program %d under torch %v, %q: %s", o.Seed, o.Torch, o.Confs, strings.Join(p.failures, "; "))
+			}
+		}
+		if err != nil {
+			return sum
+		}
+	}
+}
+
+// add counts a program, and which knobs and conditions it had.
+func (s *oracleTally) add(p *player) {
+	s.programs++
+	s.events += p.count()
+	if p.count() < 200 {
+		s.short++
+	}
+	if len(p.failures) > 0 {
+		s.failed++
+	}
+	seen := map[string]bool{"own process": p.Fresh, "torch's retries": p.n.Stats.AllocRetries > 0, "oom": p.n.Stats.OOMs > 0,
+		"settings changed": len(p.Confs) > 1, "deferred frees": p.deferred, "rejected": p.n.Stats.OOMRejected > 0}
+	for i := 0; i+5 <= len(p.Ops); i += 5 {
+		seen[[...]string{"", "", "record_stream", "empty_cache", "", "", "memory fraction", "private pool", "", "", "", "", "MemPool", "", "graph capture", ""}[p.Ops[i]]] = true
+	}
+	for _, pair := range pairs(p.Confs[0]) {
+		name, value, _ := strings.Cut(pair, ":")
+		if value != "False" && pair != "large_segment_size_mb:20" {
+			seen[name] = true
+		}
+	}
+	if seen["expandable_segments"] && seen["private pool"] {
+		seen["private pool with expandable segments"] = true
+	}
+	delete(seen, "")
+	for what, is := range seen {
+		if is {
+			s.of[what]++
+		}
+	}
+}
+
+func (s *oracleTally) String() string {
+	text := fmt.Sprintf("%d programs, %d events, %d mismatches", s.programs, s.events, s.failed)
+	for _, what := range slices.Sorted(maps.Keys(s.of)) {
+		text += fmt.Sprintf("\n    with %-38s %d", what, s.of[what])
+	}
+	return text
+}
+
+// TestOracle drives the real allocator of every PyTorch at hand on the imaginary GPU, and plays the same
+// programs through the model. HIGHTIDE_ORACLE_PROGRAMS says how many for each.
+func TestOracle(t *testing.T) {
+	library, err := filepath.Abs("../../device/lib/libhightide_device.so")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(library); err != nil {
+		t.Skip("the imaginary GPU is not built: make -C device")
+	}
+	cache := os.Getenv("HIGHTIDE_CACHE")
+	if home, err := os.UserHomeDir(); cache == "" && err == nil {
+		cache = filepath.Join(home, ".cache", "hightide")
+	}
+	pythons, _ := filepath.Glob(filepath.Join(cache, "torch-*", "bin", "python"))
+	if len(pythons) == 0 {
+		t.Skip("no PyTorch is installed: scripts/setup torch")
+	}
+	programs := os.Getenv("HIGHTIDE_ORACLE_PROGRAMS")
+	if programs == "" {
+		programs = "150"
+	}
+	shims := t.TempDir()
+	for _, python := range pythons {
+		t.Run(filepath.Base(filepath.Dir(filepath.Dir(python))), func(t *testing.T) {
+			command := exec.Command(python, "../../scripts/oracle.py", "--programs", programs, "--build", shims)
+			command.Env = append(os.Environ(), "LD_PRELOAD="+library, "LD_LIBRARY_PATH="+filepath.Dir(library),
+				"HIGHTIDE_DEVICE_SPEC=name=NVIDIA A10;slug=a10;memory=23729274880;context=0;cc=8.6;sms=72")
+			var problems bytes.Buffer
+			command.Stderr = &problems
+			out, err := command.StdoutPipe()
+			if err == nil {
+				err = command.Start()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := playAll(out, t)
+			if err := command.Wait(); err != nil {
+				t.Fatalf("%v: %s", err, problems.String())
+			}
+			if want, _ := strconv.Atoi(programs); sum.programs != want {
+				t.Errorf("%d of %d programs ran", sum.programs, want)
+			}
+			if sum.short > 0 {
+				t.Errorf("%d programs have fewer than 200 events", sum.short)
+			}
+			t.Log(sum)
+		})
+	}
+}
+
+// TestOracleFile plays recorded programs: HIGHTIDE_ORACLE names a file that scripts/oracle.py wrote.
+func TestOracleFile(t *testing.T) {
+	name := os.Getenv("HIGHTIDE_ORACLE")
+	if name == "" {
+		t.Skip("HIGHTIDE_ORACLE names no file of programs")
+	}
+	in, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	t.Log(playAll(in, t))
+}
+
+// TestVerifyOracle: Verify must agree on what the real allocator recorded, whole traces and such whose
+// first half is lost.
+func TestVerifyOracle(t *testing.T) {
+	name := os.Getenv("HIGHTIDE_ORACLE")
+	if name == "" {
+		t.Skip("HIGHTIDE_ORACLE names no file of programs")
+	}
+	in, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 64<<20)
+	counts := map[string]int{}
+	for lines.Scan() {
+		var o oracleProgram
+		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
+			t.Fatal(err)
+		}
+		if len(o.Confs) > 1 || len(o.Pools) > 0 {
+			continue
+		}
+		for _, half := range []bool{false, true} {
+			s := o.snapshot(half)
+			settings, err := RulesOf(o.Torch[0], o.Torch[1]).Parse(o.Confs[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := Verify(s, &s.Traces[0], settings)
+			kind := fmt.Sprintf("half %v: ", half)
+			switch {
+			case err != nil:
+				counts[kind+"refused"]++
+				t.Logf("%d %v", o.Seed, err)
+			case v.Exact() && v.First == "":
+				counts[kind+"exact"]++
+			default:
+				counts[kind+"differ"]++
+				if counts[kind+"differ"] < 6 {
+					t.Logf("program %d %q half %v: %+v", o.Seed, o.Confs, half, v)
+				}
+			}
+		}
+	}
+	t.Log(counts)
+	// Blocks of a lost first half leave open how large they were, so only whole traces are demanded.
+	if counts["half false: differ"]*100 > counts["half false: exact"] {
+		t.Errorf("of whole traces, %v", counts)
+	}
+}
+
+// snapshot is what the program would have dumped; with half, its ring lost the first half of the trace.
+func (o *oracleProgram) snapshot(half bool) *mem.AllocatorSnapshot {
+	s := &mem.AllocatorSnapshot{Versions: fmt.Sprintf("%d.%d", o.Torch[0], o.Torch[1]), Traces: make([]mem.Trace, 1)}
+	p := player{oracleProgram: o}
+	first := 0
+	if half {
+		first = p.count() / 2
+	}
+	t := &s.Traces[0]
+	streams := map[uint64]Event{}
+	for i := range p.count() {
+		e := p.recorded(i)
+		if e.Action == mem.ActionSegmentAlloc || e.Action == mem.ActionSegmentMap {
+			streams[e.Address] = e
+		}
+		if i < first {
+			continue
+		}
+		t.Action, t.Address, t.Size, t.Stream = append(t.Action, e.Action), append(t.Address, e.Address), append(t.Size, e.Size), append(t.Stream, e.Stream)
+		t.Stack = append(t.Stack, 0)
+	}
+	requested := map[uint64]mem.Bytes{}
+	owner := map[uint64]uint64{}
+	for i := range p.count() {
+		if e := p.recorded(i); e.Action == mem.ActionAlloc {
+			requested[e.Address], owner[e.Address] = e.Size, e.Stream
+		}
+	}
+	expandable := strings.Contains(o.Confs[0], "expandable_segments:True")
+	for i := 0; i < len(o.Segments); {
+		g := mem.Segment{Address: o.Segments[i], Size: mem.Bytes(o.Segments[i+1]), Expandable: expandable, Large: o.Segments[i+1] != uint64(smallSegment)}
+		n := int(o.Segments[i+2])
+		i += 3
+		at := g.Address
+		small := mem.Bytes(0)
+		for range n {
+			b := mem.Block{Address: at, Size: mem.Bytes(o.Segments[i]), State: mem.BlockState(o.Segments[i+1])}
+			if b.State != mem.BlockInactive {
+				b.Requested = requested[at]
+			}
+			if r, ok := requested[at]; ok {
+				g.Stream, small = owner[at], r
+			}
+			g.Blocks = append(g.Blocks, b)
+			at += uint64(b.Size)
+			i += 2
+		}
+		if expandable {
+			g.Large = small > smallLimit
+		}
+		if e, ok := streams[g.Address]; ok {
+			g.Stream = e.Stream
+		}
+		s.Segments = append(s.Segments, g)
+	}
+	return s
+}
