@@ -31,7 +31,7 @@ func (s *AllocatorSnapshot) Peak(device int) Peak {
 		return s.final(device)
 	}
 	freeing := trace.freeing()
-	live := newAddressMap()
+	live := &AddressMap{}
 	freed := make([]int32, trace.Len()) // 1 + the event that freed what this event allocated
 	var early []int32                   // events that freed what was there before
 	var level, top Bytes
@@ -39,13 +39,13 @@ func (s *AllocatorSnapshot) Peak(device int) Peak {
 	for i, action := range trace.Action {
 		switch action {
 		case ActionAlloc:
-			live.set(trace.Address[i], int32(i))
+			live.Set(trace.Address[i], int32(i))
 			level += trace.Size[i]
 			if level > top {
 				top, at = level, i
 			}
 		case freeing:
-			if begun, ok := live.take(trace.Address[i]); ok {
+			if begun, ok := live.Take(trace.Address[i]); ok {
 				freed[begun] = int32(i) + 1
 				level -= trace.Size[begun]
 			} else {
@@ -69,7 +69,7 @@ func (t *Trace) freeing() Action {
 }
 
 // collect lists the blocks in use after an event.
-func (s *AllocatorSnapshot) collect(t *Trace, at int, freed, early []int32, live *addressMap) Peak {
+func (s *AllocatorSnapshot) collect(t *Trace, at int, freed, early []int32, live *AddressMap) Peak {
 	p := Peak{Event: at}
 	if at >= 0 && t.Time != nil {
 		p.Time = t.Time[at]
@@ -79,7 +79,7 @@ func (s *AllocatorSnapshot) collect(t *Trace, at int, freed, early []int32, live
 		p.Blocks = append(p.Blocks, h)
 	}
 	for _, b := range s.inUse(t.Device) {
-		if _, ok := live.take(b.Address); !ok {
+		if _, ok := live.Take(b.Address); !ok {
 			p.Before += b.Requested
 			add(Held{b.Address, b.Requested, b.Stack, -1})
 		}
@@ -137,82 +137,4 @@ func (s *AllocatorSnapshot) AllDevices() []int {
 		}
 	}
 	return devices
-}
-
-// addressMap maps the addresses in use to events: open addressing, no deletion marks.
-type addressMap struct {
-	keys   []uint64 // 0: free; address 0 has its own place
-	values []int32
-	used   int
-	zero   int32 // 1 + value of address 0
-}
-
-func newAddressMap() *addressMap {
-	return &addressMap{keys: make([]uint64, 1<<10), values: make([]int32, 1<<10)}
-}
-
-func (m *addressMap) slot(key uint64) int {
-	return int((key * 0x9e3779b97f4a7c15) >> 20 & uint64(len(m.keys)-1))
-}
-
-func (m *addressMap) set(key uint64, value int32) {
-	if key == 0 {
-		m.zero = value + 1
-		return
-	}
-	if m.used >= len(m.keys)/2 {
-		m.grow()
-	}
-	for i := m.slot(key); ; i = (i + 1) & (len(m.keys) - 1) {
-		if m.keys[i] == 0 {
-			m.used++
-		} else if m.keys[i] != key {
-			continue
-		}
-		m.keys[i], m.values[i] = key, value
-		return
-	}
-}
-
-// take removes a key, moving what follows so that searches need no marks.
-func (m *addressMap) take(key uint64) (value int32, ok bool) {
-	if key == 0 {
-		value, ok = m.zero-1, m.zero > 0
-		m.zero = 0
-		return value, ok
-	}
-	mask := len(m.keys) - 1
-	i := m.slot(key)
-	for m.keys[i] != key {
-		if m.keys[i] == 0 {
-			return 0, false
-		}
-		i = (i + 1) & mask
-	}
-	value = m.values[i]
-	m.used--
-	for j := i; ; {
-		m.keys[i] = 0
-		for {
-			j = (j + 1) & mask
-			if m.keys[j] == 0 {
-				return value, true
-			}
-			if home := m.slot(m.keys[j]); (j-home)&mask >= (j-i)&mask {
-				break
-			}
-		}
-		m.keys[i], m.values[i] = m.keys[j], m.values[j]
-		i = j
-	}
-}
-
-func (m *addressMap) grow() {
-	keys, values := m.keys, m.values
-	m.keys, m.values, m.used = make([]uint64, 2*len(keys)), make([]int32, 2*len(keys)), 0
-	for i, k := range keys {
-		if k != 0 {
-			m.set(k, values[i])
-		}
-	}
 }
