@@ -8,7 +8,7 @@ import "math/rand/v2"
 type AddressMap struct {
 	slots []addressSlot // a power of two, at most half of them used
 	shift uint          // 64 less the bits of an index
-	odd   uint64 // drawn anew for each map, so that no file can be made whose addresses collide
+	odd   uint64        // drawn anew for each map, so that no file can be made whose addresses collide
 	used  int
 	zero  int32 // 1 + value of address 0, which has its own place
 }
