@@ -30,6 +30,7 @@ import oracle_programs as do
 from oracle_programs import Program
 
 HERE = Path(__file__).resolve().parent
+EVENTS = 200  # that a program should have at least
 
 ACTIONS = {
     "alloc": 1, "free_requested": 2, "free_completed": 3, "segment_alloc": 4, "segment_free": 5,
@@ -123,7 +124,7 @@ class Recorder:
             "pools": {str(k): list(v) for k, v in self.ids.items()},
             "ops": [x for op, keep in zip(program.ops, done) if keep for x in (op + (0,) * 5)[:5]],
             "events": self.events(snapshot), "segments": self.segments(snapshot),
-            "stats": {k: v for k, v in stats.items() if isinstance(v, int)},
+            "stats": {k: v for k, v in stats.items() if isinstance(v, int) and "private_pools" not in k},
         }  # fmt: skip
         if not program.fresh:
             self.clean(program)
@@ -281,8 +282,13 @@ def main() -> None:
                 raise RuntimeError(f"program {seed} ended badly")
     recorder = Recorder(torch)
     for seed in seeds:
-        if not is_fresh(seed):
-            write(recorder.play(Program(seed, options.length, recorder.version, recorder.total)))
+        if is_fresh(seed):
+            continue
+        for length in (options.length, 2 * options.length):
+            result = recorder.play(Program(seed, length, recorder.version, recorder.total))
+            if len(result["events"]) >= 4 * EVENTS:
+                break
+        write(result)
         if seed % 100 == 99:
             gc.collect()
 

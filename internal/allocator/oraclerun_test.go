@@ -114,6 +114,7 @@ func TestOracle(t *testing.T) {
 	shims := t.TempDir()
 	for _, python := range pythons {
 		t.Run(filepath.Base(filepath.Dir(filepath.Dir(python))), func(t *testing.T) {
+			t.Parallel()
 			command := exec.Command(python, "../../scripts/oracle.py", "--programs", programs, "--build", shims)
 			command.Env = append(os.Environ(), "LD_PRELOAD="+library, "LD_LIBRARY_PATH="+filepath.Dir(library),
 				"HIGHTIDE_DEVICE_SPEC=name=NVIDIA A10;slug=a10;memory=23729274880;context=0;cc=8.6;sms=72")

@@ -1,6 +1,10 @@
 package allocator
 
-import "hightide/internal/mem"
+import (
+	"slices"
+
+	"hightide/internal/mem"
+)
 
 // privatePool is memory apart: of a captured graph, or of a torch.cuda.MemPool.
 type privatePool struct {
@@ -34,8 +38,11 @@ func (n *Native) KeepPool(id mem.PoolID, options PoolOptions) {
 // ReleasePool removes a user; without any, EmptyCache and retries may give the pool's memory back.
 func (n *Native) ReleasePool(id mem.PoolID) {
 	for _, p := range n.private {
-		if p.id == id && p.users > 0 {
-			p.users--
+		if p.id != id || p.users == 0 {
+			continue
+		}
+		if p.users--; p.users == 0 {
+			n.fallback = slices.DeleteFunc(n.fallback, func(f *privatePool) bool { return f == p })
 		}
 	}
 }
