@@ -207,6 +207,29 @@ HT_EXPORT int cudnnBatchNormalizationForwardTrainingEx(W(1), int mode, int ops, 
     UNUSED6(a1, a4, a5, a6, a7, a8), UNUSED6(a9, a10, a12, a13, a14, a1), (void)mode, (void)ops, (void)factor, (void)epsilon;
     return wrote(y) + wrote(mean) + wrote(variance) + wrote(saved_mean) + wrote(saved_variance);
 }
+/* Without the arguments behind the last output: they are floating-point, or only read. */
+HT_EXPORT int cudnnBatchNormalizationBackwardEx(W(1), int mode, int ops, W(4), W(5), W(6), W(7), W(8), W(9), W(10), W(11), W(12), W(13),
+                                                W(14), void *dz, W(16), void *dx, W(18), W(19), W(20), void *dscale, void *dbias) {
+    UNUSED6(a1, a4, a5, a6, a7, a8), UNUSED6(a9, a10, a11, a12, a13, a14), UNUSED6(a16, a18, a19, a20, a1, a4), (void)mode, (void)ops;
+    return wrote(dz) + wrote(dx) + wrote(dscale) + wrote(dbias);
+}
+HT_EXPORT int cudnnBatchNormalizationBackward(W(1), int mode, W(3), W(4), W(5), W(6), W(7), W(8), W(9), W(10), W(11), void *dx, W(13), W(14),
+                                              void *dscale, void *dbias) {
+    UNUSED6(a1, a3, a4, a5, a6, a7), UNUSED6(a8, a9, a10, a11, a13, a14), (void)mode;
+    return wrote(dx) + wrote(dscale) + wrote(dbias);
+}
+HT_EXPORT int cudnnBatchNormalizationForwardTraining(W(1), int mode, W(3), W(4), W(5), W(6), W(7), void *y, W(9), W(10), W(11), double factor,
+                                                     void *mean, void *variance, double epsilon, void *saved_mean, void *saved_variance) {
+    UNUSED6(a1, a3, a4, a5, a6, a7), (void)a9, (void)a10, (void)a11, (void)mode, (void)factor, (void)epsilon;
+    return wrote(y) + wrote(mean) + wrote(variance) + wrote(saved_mean) + wrote(saved_variance);
+}
+HT_EXPORT int cudnnRNNBackwardWeights_v8(W(1), W(2), int mode, W(4), W(5), W(6), W(7), W(8), W(9), W(10),
+                                        size_t bytes, void *gradients) {
+    UNUSED6(a1, a2, a4, a5, a6, a7), (void)a8, (void)a9, (void)a10, (void)mode;
+    if (gradients)
+        ht_written((uint64_t)gradients, bytes);
+    return CUDNN_SUCCESS;
+}
 HT_EXPORT int cudnnRNNForward(W(1), W(2), int mode, W(4), W(5), W(6), W(7), void *y, W(9), W(10), void *hy, W(12), W(13), void *cy) {
     UNUSED6(a1, a2, a4, a5, a6, a7), (void)a9, (void)a10, (void)a12, (void)a13, (void)mode;
     return wrote(y) + wrote(hy) + wrote(cy);

@@ -265,11 +265,7 @@ HT_EXPORT int cuLaunchKernelEx(const struct cu_launch_config *c, void *f, void *
     (void)f;
     return launch(c->grid, c->block, arguments, extra, c->dynamic_shared, c->stream);
 }
-HT_EXPORT int cuLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
-    if (!ht_stream_work(stream, 3))
-        function(data);
-    return CUDA_OK;
-}
+HT_EXPORT int cuLaunchHostFunc(void *stream, ht_host_call call, void *data) { return ht_stream_call(stream, call, data); }
 /* A description of a tensor for the copy engine: 128 opaque bytes that only kernels read. */
 HT_EXPORT int cuTensorMapEncodeTiled(void *map) { memset(map, 0, 128); return CUDA_OK; }
 HT_EXPORT int cuTensorMapEncodeIm2col(void *map) { memset(map, 0, 128); return CUDA_OK; }
@@ -420,6 +416,26 @@ HT_EXPORT int cuEventElapsedTime_v2(float *ms, void *from, void *to) { return ht
 
 HT_EXPORT int cuProfilerStart(void) { return CUDA_OK; }
 HT_EXPORT int cuProfilerStop(void) { return CUDA_OK; }
+
+/* The driver's log of its own errors: nothing is ever in it. */
+HT_EXPORT int cuLogsRegisterCallback(void *function, void *data, void **handle) {
+    (void)function, (void)data;
+    *handle = &function_cell;
+    return CUDA_OK;
+}
+HT_EXPORT int cuLogsUnregisterCallback(void *handle) { return handle == &function_cell ? CUDA_OK : CUDA_INVALID_VALUE; }
+HT_EXPORT int cuLogsCurrent(unsigned *iterator, unsigned flags) { (void)flags; *iterator = 0; return CUDA_OK; }
+HT_EXPORT int cuLogsDumpToFile(unsigned *iterator, const char *path, unsigned flags) {
+    (void)iterator, (void)flags;
+    return path ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+HT_EXPORT int cuLogsDumpToMemory(unsigned *iterator, char *text, size_t *bytes, unsigned flags) {
+    (void)iterator, (void)flags;
+    if (!text || !bytes)
+        return CUDA_INVALID_VALUE;
+    *bytes = 0;
+    return CUDA_OK;
+}
 
 /* ---- entry points by name. Callers ask for "cuMemAlloc" and mean the newest form of it. */
 

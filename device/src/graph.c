@@ -1,6 +1,6 @@
 /* graph.c: graphs as objects: nodes that are counted and can be listed, executables that can be
- * launched. A launch does nothing, as kernels do nothing: what the graph writes was forgotten when
- * it was captured.
+ * launched. A launch makes the host's calls in it and nothing else, as kernels do nothing: what the
+ * graph writes was forgotten when it was captured.
  */
 #include <string.h>
 
@@ -10,9 +10,10 @@
 #define NODE_MAGIC 0x6e6f6465676e6974ull
 #define EXEC_MAGIC 0x6578656367726974ull
 
-struct node { HT_HANDLE; int type; struct node *next; struct graph *graph; };
+struct node { HT_HANDLE; int type; ht_host_call call; void *data; struct node *next; struct graph *graph; };
 struct graph { HT_HANDLE; struct node *first, *last; size_t count; };
-struct exec { HT_HANDLE; unsigned long long flags; size_t nodes; };
+struct call { ht_host_call call; void *data; };
+struct exec { HT_HANDLE; unsigned long long flags; size_t nodes, calls; struct call *list; };
 
 static struct graph *graph_of(void *graph) { return ht_is(graph, GRAPH_MAGIC) ? graph : NULL; }
 
@@ -23,12 +24,12 @@ void *ht_graph_new(void) {
     return graph;
 }
 
-void *ht_graph_add(void *handle, int type) {
+void *ht_graph_add(void *handle, int type, ht_host_call call, void *data) {
     struct graph *graph = graph_of(handle);
     struct node *node = graph ? ht_new(sizeof *node) : NULL;
     if (!node)
         return NULL;
-    *node = (struct node){.magic = NODE_MAGIC, .type = type, .graph = graph};
+    *node = (struct node){.magic = NODE_MAGIC, .type = type, .call = call, .data = data, .graph = graph};
     if (graph->last)
         graph->last->next = node;
     else
@@ -70,22 +71,35 @@ int ht_graph_instantiate(void **out, void *handle, unsigned long long flags) {
     struct exec *exec = graph && out ? ht_new(sizeof *exec) : NULL;
     if (!exec)
         return CUDA_INVALID_VALUE;
-    *exec = (struct exec){EXEC_MAGIC, flags, graph->count};
+    *exec = (struct exec){.magic = EXEC_MAGIC, .flags = flags, .nodes = graph->count};
+    for (struct node *node = graph->first; node; node = node->next)
+        exec->calls += node->call != NULL;
+    exec->list = exec->calls ? ht_new(exec->calls * sizeof *exec->list) : NULL;
+    size_t n = 0;
+    for (struct node *node = exec->list ? graph->first : NULL; node; node = node->next)
+        if (node->call)
+            exec->list[n++] = (struct call){node->call, node->data};
+    exec->calls = n;
     *out = exec;
     return CUDA_OK;
 }
 
-int ht_graph_launch(void *exec, void *stream) {
+int ht_graph_launch(void *handle, void *stream) {
+    struct exec *exec = handle;
     if (!ht_is(exec, EXEC_MAGIC))
         return CUDA_INVALID_VALUE;
-    ht_stream_work(stream, 4);
+    if (!ht_stream_work(stream, 4))
+        for (size_t i = 0; i < exec->calls; i++)
+            exec->list[i].call(exec->list[i].data);
     return CUDA_OK;
 }
 
-int ht_graph_exec_delete(void *exec) {
+int ht_graph_exec_delete(void *handle) {
+    struct exec *exec = handle;
     if (!ht_is(exec, EXEC_MAGIC))
         return CUDA_INVALID_VALUE;
-    ht_drop(exec, sizeof(struct exec));
+    ht_drop(exec->list, exec->calls * sizeof *exec->list);
+    ht_drop(exec, sizeof *exec);
     return CUDA_OK;
 }
 
@@ -135,7 +149,7 @@ HT_EXPORT int cudaGraphNodeGetType(void *node, int *type) {
     return CUDA_OK;
 }
 static int add_node(void **node, void *graph, int type) {
-    *node = ht_graph_add(graph, type);
+    *node = ht_graph_add(graph, type, NULL, NULL);
     return *node ? CUDA_OK : ht_fail(CUDA_INVALID_VALUE);
 }
 HT_EXPORT int cudaGraphAddNode(void **node, void *graph) { return add_node(node, graph, 0); }
@@ -144,7 +158,11 @@ HT_EXPORT int cudaGraphAddKernelNode(void **node, void *graph) { return add_node
 HT_EXPORT int cudaGraphAddMemcpyNode(void **node, void *graph) { return add_node(node, graph, 1); }
 HT_EXPORT int cudaGraphAddMemcpyNode1D(void **node, void *graph) { return add_node(node, graph, 1); }
 HT_EXPORT int cudaGraphAddMemsetNode(void **node, void *graph) { return add_node(node, graph, 2); }
-HT_EXPORT int cudaGraphAddHostNode(void **node, void *graph) { return add_node(node, graph, 3); }
+HT_EXPORT int cudaGraphAddHostNode(void **node, void *graph, void **deps, size_t n, const struct call *what) {
+    (void)deps, (void)n;
+    *node = what ? ht_graph_add(graph, 3, what->call, what->data) : NULL;
+    return *node ? CUDA_OK : ht_fail(CUDA_INVALID_VALUE);
+}
 HT_EXPORT int cudaGraphAddChildGraphNode(void **node, void *graph) { return add_node(node, graph, 4); }
 HT_EXPORT int cudaGraphAddEmptyNode(void **node, void *graph) { return add_node(node, graph, 5); }
 HT_EXPORT int cudaGraphAddEventWaitNode(void **node, void *graph) { return add_node(node, graph, 6); }
@@ -153,7 +171,7 @@ HT_EXPORT int cudaGraphClone(void **out, void *handle) {
     struct graph *graph = graph_of(handle);
     *out = graph ? ht_graph_new() : NULL;
     for (struct node *node = *out ? graph->first : NULL; node; node = node->next)
-        ht_graph_add(*out, node->type);
+        ht_graph_add(*out, node->type, node->call, node->data);
     return *out ? CUDA_OK : ht_fail(CUDA_INVALID_VALUE);
 }
 HT_EXPORT int cudaGraphConditionalHandleCreate(unsigned long long *handle) {

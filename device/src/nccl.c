@@ -91,6 +91,8 @@ HT_EXPORT int ncclCommInitAll(void **comms, int n, const int *devices) {
     nccl_id id;
     uint64_t name[2];
     int status = comms ? ncclGetUniqueId(&id) : NCCL_INVALID_ARGUMENT;
+    if (status)
+        return status;
     name_of(&id, 1, name);
     for (int i = 0; i < n && !status; i++)
         status = make(&comms[i], n, i, name, devices ? devices[i] : i, 0);

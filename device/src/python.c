@@ -135,7 +135,6 @@ static void read_frame(const struct ht_layout *at, const char *frame, const char
 void ht_python_line(struct ht_line *line) {
     const struct ht_layout *at = &ht_interpreter.layout;
     memset(line, 0, sizeof *line);
-    ht_real.pthread_getspecific = old_getspecific;
     ht_interpreter_find();
     const char *tstate = ht_thread_state();
     const char *frame = tstate ? ht_innermost(tstate) : NULL;
@@ -152,3 +151,5 @@ void ht_python_line(struct ht_line *line) {
             return;
     }
 }
+
+__attribute__((constructor)) static void begin(void) { ht_real.pthread_getspecific = old_getspecific; }

@@ -62,6 +62,8 @@ int ht_capture_end(void *stream, void **graph);
 int ht_capture_info(void *stream, int *status, uint64_t *id, void **graph, const void ***deps, size_t *n);
 /* Work given to a stream: if it is being captured a node is added to its graph, and 1 is given. */
 int ht_stream_work(void *stream, int node_type);
+typedef void (*ht_host_call)(void *);
+int ht_stream_call(void *stream, ht_host_call call, void *data);
 
 /* ---- image.c */
 void ht_image_seen(const void *wrapper); /* a library registers its kernels */
@@ -75,5 +77,5 @@ int ht_graph_nodes(void *graph, void **nodes, size_t *n);
 int ht_graph_instantiate(void **exec, void *graph, unsigned long long flags);
 int ht_graph_launch(void *exec, void *stream);
 int ht_graph_exec_delete(void *exec);
-void *ht_graph_add(void *graph, int node_type);
+void *ht_graph_add(void *graph, int node_type, ht_host_call call, void *data); /* call NULL: nothing for the host */
 #endif

@@ -304,12 +304,14 @@ void ht_copy(void *to, const void *from, size_t n) {
 
 /* ---- kernels */
 
-void ht_scan(const void *from, size_t bytes) {
+typedef uint64_t __attribute__((may_alias, aligned(1))) any_word;
+#define FOREIGN __attribute__((no_sanitize("address", "thread", "undefined"))) /* reads others' frames on purpose */
+
+FOREIGN void ht_scan(const void *from, size_t bytes) {
     const char *at = from;
     uint64_t low = __atomic_load_n(&lowest, __ATOMIC_RELAXED), high = __atomic_load_n(&highest, __ATOMIC_RELAXED);
     for (size_t i = 0; i + 8 <= bytes; i += 8) {
-        uint64_t word;
-        memcpy(&word, at + i, 8);
+        uint64_t word = *(const any_word *)(at + i);
         if (word < low || word >= high)
             continue;
         pthread_mutex_lock(&lock);
@@ -343,13 +345,13 @@ static const char *stack_end(void) {
 
 /* A launch gives an array of addresses, one for each parameter, without their number or sizes. Both
  * lie in the frame of the compiled launcher, with the parameters above or a little below the array. */
-void ht_scan_arguments(void **arguments) {
+FOREIGN void ht_scan_arguments(void **arguments) {
     const char *from = (const char *)arguments, *here = __builtin_frame_address(0), *end = stack_end();
     if (!arguments || !__atomic_load_n(&highest, __ATOMIC_RELAXED))
         return;
     if (from < here || from >= end) { /* not on this stack (a launcher of its own): the first few alone */
         for (int i = 0; i < 2; i++)
-            if (sys_readable(arguments + i) && sys_readable(arguments[i]))
+            if (sys_readable(arguments + i) && arguments[i] && sys_readable(arguments[i]))
                 ht_scan(arguments[i], 8);
         return;
     }

@@ -17,7 +17,7 @@
 enum { GLOBAL_MODE, THREAD_MODE, RELAXED_MODE };
 enum { EVENT_NO_TIMING = 2 };
 
-struct ht_capture { uint64_t id; void *graph, *origin; int status, mode, unjoined; };
+struct ht_capture { uint64_t id; void *graph, *origin; int status, mode; };
 struct ht_stream {
     HT_HANDLE;
     int device, priority;
@@ -25,6 +25,7 @@ struct ht_stream {
     uint64_t id;
     struct ht_capture *capture;
     const void *last; /* the node that the next one follows */
+    uint64_t dangling; /* changes with each piece of captured work; 0: another stream waited for all of it */
     struct ht_stream *next;
 };
 struct ht_event {
@@ -33,11 +34,13 @@ struct ht_event {
     unsigned flags;
     uint64_t time_ns, capture_id;
     struct ht_capture *capture; /* valid while its id is that of a running capture */
+    struct ht_stream *stream;   /* that it was recorded in, likewise */
+    uint64_t dangling;          /* of the stream at that moment */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ht_stream *streams;
-static uint64_t last_stream = 2, last_capture;
+static uint64_t last_stream = 2, last_capture, last_work;
 static int capturing_streams, global_captures;
 static __thread int thread_mode = GLOBAL_MODE, thread_captures;
 
@@ -126,7 +129,7 @@ int ht_stream_query(void *stream) {
 int ht_capture_allows(void) {
     if (!__atomic_load_n(&capturing_streams, __ATOMIC_ACQUIRE) || thread_mode == RELAXED_MODE)
         return 1;
-    if (!(thread_mode == GLOBAL_MODE && global_captures) && !thread_captures)
+    if (!(thread_mode == GLOBAL_MODE && __atomic_load_n(&global_captures, __ATOMIC_RELAXED)) && !thread_captures)
         return 1;
     pthread_mutex_lock(&lock);
     for (struct ht_stream *stream = streams; stream; stream = stream->next)
@@ -143,15 +146,28 @@ int ht_device_sync(void) {
     return CUDA_OK;
 }
 
-int ht_stream_work(void *handle, int node_type) {
+static int work(void *handle, int node_type, ht_host_call call, void *data) {
     struct ht_capture *capture = capture_of(handle);
     if (!capture)
         return 0;
     pthread_mutex_lock(&lock);
-    if (capture->status == HT_CAPTURE_ACTIVE)
-        stream_of(handle)->last = ht_graph_add(capture->graph, node_type);
+    if (capture->status == HT_CAPTURE_ACTIVE) {
+        stream_of(handle)->last = ht_graph_add(capture->graph, node_type, call, data);
+        stream_of(handle)->dangling = ++last_work;
+    }
     pthread_mutex_unlock(&lock);
     return 1;
+}
+int ht_stream_work(void *stream, int node_type) { return work(stream, node_type, NULL, NULL); }
+
+/* Work is done when it is given, so a host function runs at once; captured, with each launch of the graph. */
+int ht_stream_call(void *stream, ht_host_call call, void *data) {
+    const int host_node = 3;
+    if (bad_stream(stream) || !call)
+        return call ? CUDA_INVALID_HANDLE : CUDA_INVALID_VALUE;
+    if (!work(stream, host_node, call, data))
+        call(data);
+    return CUDA_OK;
 }
 
 int ht_capturing(void *stream, uint64_t *id) {
@@ -176,9 +192,9 @@ int ht_capture_begin(void *handle, void *graph, int mode) {
     if (!capture)
         return CUDA_ILLEGAL_STATE;
     pthread_mutex_lock(&lock);
-    *capture = (struct ht_capture){++last_capture, graph ? graph : ht_graph_new(), stream, HT_CAPTURE_ACTIVE, mode, 0};
+    *capture = (struct ht_capture){++last_capture, graph ? graph : ht_graph_new(), stream, HT_CAPTURE_ACTIVE, mode};
     join(stream, capture);
-    global_captures += mode == GLOBAL_MODE;
+    __atomic_fetch_add(&global_captures, mode == GLOBAL_MODE, __ATOMIC_RELAXED);
     thread_captures += mode != RELAXED_MODE;
     pthread_mutex_unlock(&lock);
     return CUDA_OK;
@@ -191,21 +207,26 @@ int ht_capture_end(void *handle, void **graph) {
     if (!capture || capture->origin != stream)
         return stream ? (capture ? CUDA_CAPTURE_UNMATCHED : CUDA_ILLEGAL_STATE) : CUDA_INVALID_HANDLE;
     pthread_mutex_lock(&lock);
+    int joined = 1;
     for (struct ht_stream *other = streams; other; other = other->next)
         if (other->capture == capture) {
+            joined &= other == stream || !other->dangling;
             other->capture = NULL;
             other->last = NULL;
+            other->dangling = 0;
             __atomic_fetch_sub(&capturing_streams, 1, __ATOMIC_RELEASE);
         }
-    global_captures -= capture->mode == GLOBAL_MODE;
+    __atomic_fetch_sub(&global_captures, capture->mode == GLOBAL_MODE, __ATOMIC_RELAXED);
     if (thread_captures > 0 && capture->mode != RELAXED_MODE)
         thread_captures--;
     int valid = capture->status == HT_CAPTURE_ACTIVE;
-    if (valid)
+    if (valid && joined)
         *graph = capture->graph;
+    else
+        ht_graph_delete(capture->graph);
     ht_drop(capture, sizeof *capture);
     pthread_mutex_unlock(&lock);
-    return valid ? CUDA_OK : CUDA_CAPTURE_INVALIDATED;
+    return !valid ? CUDA_CAPTURE_INVALIDATED : joined ? CUDA_OK : CUDA_CAPTURE_UNJOINED;
 }
 
 int ht_capture_info(void *handle, int *status, uint64_t *id, void **graph, const void ***deps, size_t *n) {
@@ -252,6 +273,8 @@ int ht_event_record(void *handle, void *stream) {
     struct ht_capture *capture = capture_of(stream);
     event->capture = capture;
     event->capture_id = capture ? capture->id : 0;
+    event->stream = capture ? stream : NULL;
+    event->dangling = capture ? event->stream->dangling : 0;
     event->time_ns = ht_now_ns();
     event->recorded = 1;
     return CUDA_OK;
@@ -284,6 +307,20 @@ int ht_event_elapsed(float *ms, void *from, void *to) {
     return CUDA_OK;
 }
 
+/* The stream goes on after all that another one did until the event: if that is all of it, its work no longer
+ * hangs in the air, but the waiting stream's does. */
+static void joined_by(struct ht_stream *stream, const struct ht_event *event) {
+    struct ht_stream *other = streams;
+    while (other && other != event->stream)
+        other = other->next;
+    if (!other || !other->dangling || other->capture != stream->capture)
+        return;
+    if (other->dangling == event->dangling)
+        other->dangling = 0;
+    if (other != stream->capture->origin)
+        stream->dangling = ++last_work;
+}
+
 int ht_stream_wait(void *handle, void *event) {
     struct ht_stream *stream = stream_of(handle);
     if (bad_stream(handle) || !event_of(event))
@@ -295,6 +332,8 @@ int ht_stream_wait(void *handle, void *event) {
     int joins = capture && stream && !stream->capture;
     if (joins)
         join(stream, capture);
+    if (capture && stream && stream->capture == capture && stream != event_of(event)->stream)
+        joined_by(stream, event_of(event));
     pthread_mutex_unlock(&lock);
     return capture && !stream ? CUDA_CAPTURE_IMPLICIT : CUDA_OK;
 }
@@ -361,16 +400,12 @@ HT_EXPORT int cudaEventSynchronize(void *event) { return ht_fail(ht_event_sync(e
 HT_EXPORT int cudaEventElapsedTime(float *ms, void *from, void *to) { return ht_fail(ht_event_elapsed(ms, from, to)); }
 HT_EXPORT int cudaEventElapsedTime_v2(float *ms, void *from, void *to) { return ht_fail(ht_event_elapsed(ms, from, to)); }
 
-/* Work is done when it is given, so a host function runs at once: outside a capture. */
-HT_EXPORT int cudaLaunchHostFunc(void *s, void (*function)(void *), void *data) {
-    if (!ht_stream_work(s, 3))
-        function(data);
-    return CUDA_OK;
-}
+HT_EXPORT int cudaLaunchHostFunc(void *s, ht_host_call call, void *data) { return ht_fail(ht_stream_call(s, call, data)); }
 HT_EXPORT int cudaStreamAddCallback(void *s, void (*function)(void *, int, void *), void *data, unsigned flags) {
-    (void)flags;
+    if (capture_of(s)) /* of a form that graphs do not take */
+        return ht_fail(invalidate(capture_of(s)));
     function(s, CUDA_OK, data);
-    return CUDA_OK;
+    return flags ? ht_fail(CUDA_INVALID_VALUE) : CUDA_OK;
 }
 
 static void before_fork(void) { pthread_mutex_lock(&lock); }

@@ -3,6 +3,9 @@
  *     cuMemAddressReserve ─▶ address space      cuMemCreate ─▶ physical memory, in the books
  *                    └────────── cuMemMap ──────────┘ a range; the memory goes back when it is
  *                                                     released and mapped nowhere
+ *
+ * As with the driver, a mapping lies in one reservation, is undone whole, and its reservation is not given back
+ * before; what is refused changes nothing.
  */
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +14,35 @@
 
 #define PHYSICAL_MAGIC 0x7068797369636874ull
 struct physical { HT_HANDLE; uint64_t size; int device, handles, maps, imported; struct cu_alloc_prop prop; };
+struct reservation { uint64_t base, size; struct reservation *next; };
+static struct reservation *reservations;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct reservation **reservation_of(uint64_t at, uint64_t size) { /* under the lock; a link to NULL: none holds all of it */
+    struct reservation **link = &reservations;
+    while (*link && (at < (*link)->base || size > (*link)->size || at - (*link)->base > (*link)->size - size))
+        link = &(*link)->next;
+    return link;
+}
+
+/* The part of the range from `at` on that one mapping covers; 0: not mapped. */
+static uint64_t mapped_from(uint64_t at, struct ht_place *place, void **owner) {
+    if (!ht_range_owner(at, place, owner) || place->kind != HT_PLACE_MAPPED)
+        return 0;
+    return place->base + place->size - at;
+}
+
+static int all_mapped(uint64_t at, uint64_t size, int whole) { /* whole: mappings begin and end where the range does */
+    struct ht_place place;
+    void *owner;
+    for (uint64_t end = at + size; at < end;) {
+        uint64_t part = mapped_from(at, &place, &owner);
+        if (!part || (whole && (place.base != at || part > end - at)))
+            return 0;
+        at += part;
+    }
+    return 1;
+}
 
 static struct physical *physical_of(uint64_t handle) {
     return ht_is((void *)handle, PHYSICAL_MAGIC) ? (struct physical *)handle : NULL;
@@ -26,23 +57,48 @@ static void settle(struct physical *memory) { /* under the lock */
 }
 
 HT_EXPORT int cuMemGetAllocationGranularity(size_t *bytes, const struct cu_alloc_prop *prop, int option) {
-    (void)option;
-    if (!bytes || !prop)
+    if (!bytes || !prop || option < 0 || option > 1)
         return CUDA_INVALID_VALUE;
+    if (prop->location.type == 1 && ht_device_index(prop->location.id) < 0)
+        return CUDA_INVALID_DEVICE;
     *bytes = HT_GRANULE;
     return CUDA_OK;
 }
 HT_EXPORT int cuMemAddressReserve(uint64_t *at, size_t size, size_t align, uint64_t hint, unsigned long long flags) {
-    (void)hint, (void)flags;
-    if (!at || !size || size % HT_GRANULE)
+    (void)hint; /* the driver may follow it or not */
+    if (!at || !size || size % HT_GRANULE || align & (align - 1) || flags)
         return CUDA_INVALID_VALUE;
-    *at = ht_reserve(size, align);
-    return *at ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+    struct reservation *made = ht_new(sizeof *made);
+    *at = made ? ht_reserve(size, align) : 0;
+    if (!*at) {
+        ht_drop(made, sizeof *made);
+        return CUDA_OUT_OF_MEMORY;
+    }
+    pthread_mutex_lock(&lock);
+    *made = (struct reservation){*at, size, reservations};
+    reservations = made;
+    pthread_mutex_unlock(&lock);
+    return CUDA_OK;
+}
+
+static int any_mapped(uint64_t at, uint64_t size) {
+    struct ht_place place;
+    for (uint64_t end = at + size; at < end; at += HT_GRANULE)
+        if (ht_place(at, &place))
+            return 1;
+    return 0;
 }
 HT_EXPORT int cuMemAddressFree(uint64_t at, size_t size) {
-    if (!at || size % HT_GRANULE)
+    pthread_mutex_lock(&lock);
+    struct reservation **link = reservation_of(at, size), *gone = *link;
+    int whole = gone && gone->base == at && gone->size == size && !any_mapped(at, size);
+    if (whole)
+        *link = gone->next;
+    pthread_mutex_unlock(&lock);
+    if (!whole)
         return CUDA_INVALID_VALUE;
     ht_unreserve(at, size);
+    ht_drop(gone, sizeof *gone);
     return CUDA_OK;
 }
 
@@ -70,41 +126,47 @@ HT_EXPORT int cuMemRelease(uint64_t handle) {
     if (!memory)
         return CUDA_INVALID_VALUE;
     pthread_mutex_lock(&lock);
-    memory->handles--;
-    settle(memory);
+    int held = memory->handles > 0;
+    memory->handles -= held;
+    if (held)
+        settle(memory);
     pthread_mutex_unlock(&lock);
-    return CUDA_OK;
+    return held ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 HT_EXPORT int cuMemMap(uint64_t at, size_t size, size_t offset, uint64_t handle, unsigned long long flags) {
     struct physical *memory = physical_of(handle);
-    (void)flags;
-    if (!memory || !at || size % HT_GRANULE || offset + size > memory->size)
+    if (!memory || !size || (at | size) % HT_GRANULE || offset || size > memory->size || flags) /* no driver takes an offset yet */
         return CUDA_INVALID_VALUE;
     pthread_mutex_lock(&lock);
-    int done = ht_range_add(at, size, memory->device, HT_PLACE_MAPPED, memory);
+    int done = *reservation_of(at, size) && ht_range_add(at, size, memory->device, HT_PLACE_MAPPED, memory);
     memory->maps += done;
     pthread_mutex_unlock(&lock);
     return done ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 HT_EXPORT int cuMemUnmap(uint64_t at, size_t size) {
-    for (uint64_t end = at + size; at < end;) {
-        struct ht_place place;
-        void *owner;
-        if (!ht_place(at, &place) || place.kind != HT_PLACE_MAPPED || place.base != at || !ht_range_take(at, &place, &owner))
-            return CUDA_INVALID_VALUE;
+    struct ht_place place;
+    void *owner;
+    pthread_mutex_lock(&lock);
+    int whole = size && size % HT_GRANULE == 0 && all_mapped(at, size, 1);
+    for (uint64_t end = at + size; whole && at < end; at = place.base + place.size) {
+        ht_range_take(at, &place, &owner);
         ht_written(place.base, place.size);
-        pthread_mutex_lock(&lock);
         ((struct physical *)owner)->maps--;
         settle(owner);
-        pthread_mutex_unlock(&lock);
-        at = place.base + place.size;
     }
-    return CUDA_OK;
+    pthread_mutex_unlock(&lock);
+    return whole ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 HT_EXPORT int cuMemSetAccess(uint64_t at, size_t size, const struct cuda_access *list, size_t n) {
-    struct ht_place place;
-    (void)size;
-    return list && n && ht_place(at, &place) && place.kind == HT_PLACE_MAPPED ? CUDA_OK : CUDA_INVALID_VALUE;
+    if (!list || !n || !size)
+        return CUDA_INVALID_VALUE;
+    for (size_t i = 0; i < n; i++)
+        if (list[i].location.type == 1 && ht_device_index(list[i].location.id) < 0)
+            return CUDA_INVALID_DEVICE;
+    pthread_mutex_lock(&lock);
+    int mapped = all_mapped(at, size, 0);
+    pthread_mutex_unlock(&lock);
+    return mapped ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 HT_EXPORT int cuMemGetAccess(unsigned long long *flags, const struct cuda_location *location, uint64_t at) {
     struct ht_place place;
