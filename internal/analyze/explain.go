@@ -310,9 +310,9 @@ func (g *grouper) name(l *life, category string) string {
 	case "size":
 		return "from " + sizeClass(l.requested).String()
 	case "stream":
-		return fmt.Sprintf("stream %d", l.stream)
+		return fmt.Sprintf("stream %d", g.b.lanes[l.lane].stream)
 	case "pool":
-		return fmt.Sprintf("pool (%d, %d)", l.pool[0], l.pool[1])
+		return fmt.Sprintf("pool (%d, %d)", g.b.lanes[l.lane].pool[0], g.b.lanes[l.lane].pool[1])
 	case "age":
 		return g.age(l)
 	case "annotation":

@@ -28,7 +28,7 @@ func (b *traceBooks) initial() {
 	}
 	slices.SortStableFunc(blocks, func(p, q int32) int { return cmp.Compare(b.lives[p].address, b.lives[q].address) })
 	for i := range b.lives {
-		b.live[b.lives[i].address] = int32(i)
+		b.live.Set(b.lives[i].address, int32(i))
 	}
 	next := 0
 	for _, s := range segments {
@@ -163,25 +163,27 @@ func joinStretches(all []stretch) []stretch {
 // initialBlocks finds the blocks that were in use when the trace began.
 func (b *traceBooks) initialBlocks() {
 	t := b.trace
-	begun := map[uint64]bool{}  // allocated in the trace, not gone since
-	early := map[uint64]int32{} // freed but not gone, from before
+	var begun mem.AddressMap // allocated in the trace, not gone since
+	var early mem.AddressMap // freed but not gone, from before
 	for i, action := range t.Action {
 		address := t.Address[i]
 		switch action {
 		case mem.ActionAlloc:
-			begun[address] = true
-			delete(early, address)
+			begun.Set(address, 0)
+			early.Take(address)
 		case mem.ActionFreeRequested:
-			if _, twice := early[address]; !begun[address] && !twice {
-				early[address] = int32(len(b.lives))
+			if _, ours := begun.Get(address); ours {
+				continue
+			}
+			if _, twice := early.Get(address); !twice {
+				early.Set(address, 0)
 				b.early(i, never)
 			}
 		case mem.ActionFreeCompleted:
-			if _, ours := early[address]; !begun[address] && !ours {
+			_, ours := begun.Take(address)
+			if _, requested := early.Take(address); !ours && !requested {
 				b.early(i, -1) // its request was before the trace
 			}
-			delete(begun, address)
-			delete(early, address)
 		}
 	}
 	requests := slices.Contains(t.Action, mem.ActionFreeRequested)
@@ -195,11 +197,12 @@ func (b *traceBooks) initialBlocks() {
 			continue
 		}
 		for _, block := range s.Blocks {
-			if _, freeing := early[block.Address]; block.State == mem.BlockInactive || begun[block.Address] || freeing {
+			_, ours := begun.Get(block.Address)
+			if _, freeing := early.Get(block.Address); block.State == mem.BlockInactive || ours || freeing {
 				continue
 			}
 			l := life{address: block.Address, size: block.Size, requested: block.Requested, stack: block.Stack,
-				stream: s.Stream, pool: s.Pool, born: -1, freed: never, gone: never}
+				lane: b.laneOf(lane{s.Stream, s.Pool}), born: -1, freed: never, gone: never}
 			if block.State == mem.BlockPendingFree {
 				l.freed = -1
 			}
@@ -212,13 +215,10 @@ func (b *traceBooks) initialBlocks() {
 // which the size of its block is open.
 func (b *traceBooks) early(i int, freed int32) {
 	t := b.trace
-	l := life{address: t.Address[i], size: b.settings.Round(t.Size[i]), requested: t.Size[i], stack: t.Stack[i], stream: t.Stream[i],
+	l := life{address: t.Address[i], size: b.settings.Round(t.Size[i]), requested: t.Size[i], stack: t.Stack[i], lane: b.laneAt(i),
 		born: -1, freed: freed, gone: never - 1}
 	if b.freeStacks {
 		l.stack = 0
-	}
-	if t.Pool != nil {
-		l.pool = t.Pool[i]
 	}
 	b.lives = append(b.lives, l)
 }

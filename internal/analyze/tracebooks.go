@@ -18,13 +18,18 @@ type life struct {
 	size      mem.Bytes // of the block
 	requested mem.Bytes
 	stack     uint32
-	stream    uint64
-	pool      mem.PoolID
-	born      int32 // -1: before the trace began
-	freed     int32 // by the program
-	gone      int32 // may be reused
-	owner     uint8 // what the program said it is for: ownerCategories
-	category  uint8 // as told: index of traceCategories; set by categorise
+	lane      uint32 // index of lanes
+	born      int32  // -1: before the trace began
+	freed     int32  // by the program
+	gone      int32  // may be reused
+	owner     uint8  // what the program said it is for: ownerCategories
+	category  uint8  // as told: index of traceCategories; set by categorise
+}
+
+// lane is where a block was asked for. There are few, and millions of lives.
+type lane struct {
+	stream uint64
+	pool   mem.PoolID
 }
 
 // levels are what an allocator's statistics would say at one moment.
@@ -41,14 +46,18 @@ type traceBooks struct {
 	trace    *mem.Trace
 	device   int
 	lives    []life
-	begin    levels
-	peak     levels
-	peakAt   int // event after which allocated bytes were highest, first of equals; -1: the beginning
-	maximum  levels
-	end      levels
-	unplaced int // allocations where no free memory was known
-	strange  int // events for blocks or segments that were not there
-	curve    []levelPoint
+	lanes    []lane // distinct
+
+	laneNumbers map[lane]uint32
+	lately      uint32 // the lane last asked for
+	begin       levels
+	peak        levels
+	peakAt      int // event after which allocated bytes were highest, first of equals; -1: the beginning
+	maximum     levels
+	end         levels
+	unplaced    int // allocations where no free memory was known
+	strange     int // events for blocks or segments that were not there
+	curve       []levelPoint
 
 	settings   allocator.Settings
 	freeStacks bool      // frees have stacks of their own, which say nothing of who allocated
@@ -59,9 +68,10 @@ type traceBooks struct {
 	failedAt  int    // the last event that ran out of memory; -1: none
 	atFailure pieces // what was cached then
 
-	live     map[uint64]int32 // address → life, until gone
+	live     mem.AddressMap // address → life, until gone
 	nodes    []memoryNode
-	byStart  map[uint64]int32
+	spare    int32 // 1 + a node that is nothing any more, first of a list by next
+	byStart  mem.AddressMap
 	maxSplit mem.Bytes
 }
 
@@ -104,8 +114,7 @@ func newBooks(s *mem.AllocatorSnapshot, device int) *traceBooks {
 
 // newBooksOf likewise, with the peak and the curve of a range of events alone.
 func newBooksOf(s *mem.AllocatorSnapshot, device int, r EventRange) *traceBooks {
-	b := &traceBooks{from: r.From, to: r.To, snapshot: s, device: device, trace: &mem.Trace{Device: device}, peakAt: -1,
-		live: map[uint64]int32{}, byStart: map[uint64]int32{}}
+	b := &traceBooks{from: r.From, to: r.To, snapshot: s, device: device, trace: &mem.Trace{Device: device}, peakAt: -1}
 	for i := range s.Traces {
 		if s.Traces[i].Device == device {
 			b.trace = &s.Traces[i]
@@ -116,7 +125,14 @@ func newBooksOf(s *mem.AllocatorSnapshot, device int, r EventRange) *traceBooks 
 	b.maxSplit = settingBytes(s.Settings["max_split_size"])
 	b.settings, _ = allocator.SettingsOf(s) // the defaults where the file's own cannot be read
 	b.freeStacks = stacksOfFrees(b.trace)
+	allocations := 0
+	for _, action := range b.trace.Action {
+		if action == mem.ActionAlloc {
+			allocations++
+		}
+	}
 	b.initial()
+	b.lives = append(make([]life, 0, len(b.lives)+allocations), b.lives...) // hundreds of megabytes: neither copied nor cleared
 	b.now(&b.begin)
 	b.most = releasePoint{-1, b.releasable}
 	b.peak, b.maximum = b.begin, b.begin
@@ -203,28 +219,25 @@ func (b *traceBooks) event(i int, at *levels) {
 	address, size := t.Address[i], t.Size[i]
 	switch t.Action[i] {
 	case mem.ActionAlloc:
-		l := life{address: address, size: b.place(address, size), requested: size, stack: t.Stack[i], stream: t.Stream[i], born: int32(i), freed: never, gone: never}
-		if t.Pool != nil {
-			l.pool = t.Pool[i]
-		}
-		if old, ok := b.live[address]; ok { // the ring has a hole, or the file is made up
+		l := life{address: address, size: b.place(address, size), requested: size, stack: t.Stack[i], lane: b.laneAt(i), born: int32(i), freed: never, gone: never}
+		if old, ok := b.live.Get(address); ok { // the ring has a hole, or the file is made up
 			b.strange++
 			b.forget(old, i, at)
 		}
-		b.live[address] = int32(len(b.lives))
+		b.live.Set(address, int32(len(b.lives)))
 		b.lives = append(b.lives, l)
 		at.allocated += l.size
 		at.active += l.size
 		at.requested += l.requested
 	case mem.ActionFreeRequested:
-		if n, ok := b.live[address]; ok && b.lives[n].freed == never {
+		if n, ok := b.live.Get(address); ok && b.lives[n].freed == never {
 			b.lives[n].freed = int32(i)
 			at.allocated -= b.lives[n].size
 		} else {
 			b.strange++
 		}
 	case mem.ActionFreeCompleted:
-		if n, ok := b.live[address]; ok {
+		if n, ok := b.live.Get(address); ok {
 			b.forget(n, i, at)
 			b.release(address)
 		} else {
@@ -253,13 +266,13 @@ func (b *traceBooks) forget(n int32, i int, at *levels) {
 	l.gone = int32(i)
 	at.active -= l.size
 	at.requested -= l.requested
-	delete(b.live, l.address)
+	b.live.Take(l.address)
 }
 
 // place cuts a block out of free memory and returns its size.
 func (b *traceBooks) place(address uint64, requested mem.Bytes) mem.Bytes {
 	size := b.settings.Round(requested)
-	n, ok := b.byStart[address]
+	n, ok := b.byStart.Get(address)
 	if !ok || !b.nodes[n].free || b.nodes[n].size < size {
 		b.unplaced++
 		return size
@@ -311,19 +324,59 @@ func pageSize(large bool) int64 {
 	return int64(2 * mem.MiB)
 }
 
+// laneAt numbers the lane of an event.
+func (b *traceBooks) laneAt(i int) uint32 {
+	at := lane{stream: b.trace.Stream[i]}
+	if b.trace.Pool != nil {
+		at.pool = b.trace.Pool[i]
+	}
+	return b.laneOf(at)
+}
+
+func (b *traceBooks) laneOf(at lane) uint32 {
+	if n := b.lately; int(n) < len(b.lanes) && b.lanes[n] == at {
+		return n
+	}
+	n, ok := b.laneNumbers[at]
+	if !ok {
+		if b.laneNumbers == nil {
+			b.laneNumbers = map[lane]uint32{}
+		}
+		n = uint32(len(b.lanes))
+		b.lanes = append(b.lanes, at)
+		b.laneNumbers[at] = n
+	}
+	b.lately = n
+	return n
+}
+
 func (b *traceBooks) privateAt(i int) bool {
 	return b.trace.Pool != nil && b.trace.Pool[i] != (mem.PoolID{})
 }
 
 func (b *traceBooks) addNode(n memoryNode) int32 {
-	b.nodes = append(b.nodes, n)
-	b.byStart[n.address] = int32(len(b.nodes) - 1)
-	return int32(len(b.nodes) - 1)
+	at := b.spare - 1
+	if at < 0 {
+		at = int32(len(b.nodes))
+		b.nodes = append(b.nodes, n)
+	} else {
+		b.spare = b.nodes[at].next
+		b.nodes[at] = n
+	}
+	b.byStart.Set(n.address, at)
+	return at
+}
+
+// drop makes a node nothing, to be used again.
+func (b *traceBooks) drop(n int32) {
+	b.byStart.Take(b.nodes[n].address)
+	b.nodes[n] = memoryNode{next: b.spare, prev: -1}
+	b.spare = n + 1
 }
 
 // release makes a block free memory and joins it with its neighbours.
 func (b *traceBooks) release(address uint64) {
-	n, ok := b.byStart[address]
+	n, ok := b.byStart.Get(address)
 	if !ok || b.nodes[n].free {
 		return
 	}
@@ -341,12 +394,11 @@ func (b *traceBooks) release(address uint64) {
 }
 
 func (b *traceBooks) join(n, next int32) {
-	delete(b.byStart, b.nodes[next].address)
 	b.nodes[n].size += b.nodes[next].size
-	b.nodes[next].size = 0
 	if b.nodes[n].next = b.nodes[next].next; b.nodes[n].next >= 0 {
 		b.nodes[b.nodes[n].next].prev = n
 	}
+	b.drop(next)
 }
 
 // mapped adds pages to an expandable segment: free memory that joins what lies beside it.
@@ -354,14 +406,14 @@ func (b *traceBooks) mapped(address uint64, size mem.Bytes, private bool) {
 	large := int64(size)%pageSize(true) == 0
 	n := b.addNode(memoryNode{address: address, size: size, free: true, large: large, expandable: true, private: private,
 		pages: int64(address) % pageSize(large), prev: -1, next: -1})
-	if next, ok := b.byStart[address+uint64(size)]; ok && b.nodes[next].expandable {
+	if next, ok := b.byStart.Get(address + uint64(size)); ok && b.nodes[next].expandable {
 		b.nodes[n].next, b.nodes[next].prev = next, n
 		if b.nodes[next].free {
 			b.releasable -= b.nodes[next].gives()
 			b.join(n, next)
 		}
 	}
-	for i := len(b.nodes) - 2; i >= 0; i-- { // its left neighbour is most often the newest
+	for i := range b.nodes {
 		left := &b.nodes[i]
 		if left.size > 0 && left.expandable && left.address+uint64(left.size) == address {
 			left.next, b.nodes[n].prev = n, int32(i)
@@ -378,7 +430,7 @@ func (b *traceBooks) mapped(address uint64, size mem.Bytes, private bool) {
 
 // unmapped takes free memory away, whole or in part.
 func (b *traceBooks) unmapped(address uint64, size mem.Bytes) {
-	n, ok := b.byStart[address]
+	n, ok := b.byStart.Get(address)
 	if !ok {
 		n = b.holding(address)
 	}
@@ -388,8 +440,7 @@ func (b *traceBooks) unmapped(address uint64, size mem.Bytes) {
 	}
 	node := b.nodes[n]
 	b.releasable -= node.gives()
-	delete(b.byStart, node.address)
-	b.nodes[n].size = 0
+	b.drop(n)
 	left, right := node.prev, node.next
 	if before := mem.Bytes(address - node.address); before > 0 {
 		rest := node
