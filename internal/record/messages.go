@@ -112,6 +112,9 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 			p.fact("agent_cpu_ns", text(cpu))
 		}
 		p.dirty = true
+	case "skipped":
+		p.steps.total.Skipped += m.Count
+		p.steps.changed = true
 	case "dropped":
 		r.dropTotal(p, "agent", m.Count)
 	default:

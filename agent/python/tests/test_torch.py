@@ -110,11 +110,12 @@ def test_two_optimizers_are_one_step(observe: Any) -> None:
     assert list(names.values()).count("Sequential") == 2, "the second root is known as well"
 
 
-def test_scaler_that_skips(observe: Any) -> None:
+@pytest.mark.parametrize("fused", ["False", "True"])
+def test_scaler_that_skips(observe: Any, fused: str) -> None:
     ring = observe(
         script(
-            """
-            model = net(); model.train(); sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+            f"""
+            model = net(); model.train(); sgd = torch.optim.SGD(model.parameters(), lr=0.1, fused={fused})
             scaler = torch.amp.GradScaler("cpu")
             for i in range(4):
                 with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -197,6 +198,28 @@ def test_short_steps_are_recorded_sparsely_and_counted_all(observe: Any) -> None
     recorded = [r["step"] for r in ring.edges if r["phase"] == "backward" and r["leave"]]
     assert 8 <= len(recorded) < 300 and recorded[:8] == list(range(8))
     assert ring.outline().count("+evaluation") == 1, "an evaluation is recorded in any step"
+
+
+def test_short_evaluation_that_calls_the_parts(observe: Any) -> None:
+    ring = observe(
+        script(
+            """
+            class Module(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.encoder, self.head = nn.Linear(8, 8), nn.Linear(8, 1)
+                def both(self):
+                    x, y = batch()
+                    return ((self.head(self.encoder(x)) - y) ** 2).mean()
+            module = Module(); module.train()
+            sgd = torch.optim.SGD(module.parameters(), lr=0.1)
+            for i in range(101):
+                module.both().backward(); sgd.step(); sgd.zero_grad()
+            module.eval(); module.both()
+            """
+        )
+    ).main
+    assert ring.outline().count("+evaluation") == 2, "once for each part"
 
 
 def test_data_loader_workers(observe: Any) -> None:

@@ -105,9 +105,15 @@ class Roots:
                 self._in_train = False
                 self._saw(module)
                 if not module.training or not self.tracker.steps:
-                    self.tracker.resume()
+                    self._look_closely()
 
         module_class.train = train
+
+    def _look_closely(self) -> None:
+        """Record what follows, however short steps are: an evaluation may call the root, or only its children."""
+        self.tracker.resume()
+        for root in self.roots:
+            self._hook_children(root)
 
     def adopt_owner(self, optimizer: Any) -> None:
         """Make sure that the modules that own an optimizer's parameters are known."""

@@ -3,6 +3,10 @@
 The optimizer that stepped first leads: a step ends right after its own step. Others belong to the
 step they happen in. A step that a gradient scaler skips is counted and flagged. When the leader is
 gone, or has not stepped for long while another one has, that one leads.
+
+A fused optimizer looks itself whether the scaler found inf or nan. On the host we look with it. On a
+device the answer comes later: it is copied to the host without waiting for it, and skipped steps are
+told as a count once it is there.
 """
 
 from __future__ import annotations
@@ -16,6 +20,38 @@ from ..tracker import OPTIMIZER, SKIPPED, Tracker
 from .modules import Roots
 
 LEAD_PATIENCE = 50  # steps of other optimizers after which the leading one counts as retired
+
+
+class Verdicts:
+    """The scaler's verdicts on their way from the device: no wait, and no memory of the device's."""
+
+    ROOM = 64  # steps that the host may be ahead; those beyond are not asked about
+
+    def __init__(self, torch: Any) -> None:
+        self.torch = torch
+        self.host: Any = None
+        self.asked: list[tuple[int, Any]] = []  # place in host, event behind the copy
+        self.next = 0
+
+    def ask(self, found: Any) -> None:
+        cuda = self.torch.cuda
+        if len(self.asked) >= self.ROOM or cuda.is_current_stream_capturing():
+            return
+        if self.host is None:
+            self.host = self.torch.zeros(self.ROOM, dtype=found.dtype, pin_memory=True)
+        place = self.next % self.ROOM
+        self.next += 1
+        self.host[place].copy_(found.reshape(()), non_blocking=True)
+        behind = cuda.Event()
+        behind.record(cuda.current_stream(found.device))
+        self.asked.append((place, behind))
+
+    def answered(self) -> int:
+        """How many of those that have arrived were skipped."""
+        skipped = 0
+        while self.asked and self.asked[0][1].query():
+            skipped += bool(self.host[self.asked.pop(0)[0]].item())
+        return skipped
 
 
 class Steps:
@@ -32,11 +68,14 @@ class Steps:
         self._others = 0  # steps of others since the leader's last
         self._running = 0  # id of the outermost optimizer that is stepping
         self._calls = 0
+        self._verdicts: Optional[Verdicts] = Verdicts(torch)
         agent.on_renew.append(self.forget)
+        agent.at_end.append(self._tell_skipped)
 
     def forget(self) -> None:
         """In a forked child: nobody leads yet."""
         self._lead, self._others, self._running = None, 0, 0
+        self._verdicts = None  # a forked child has no device of its parent's
 
     def install(self, module: Any) -> None:
         """Set the hooks that all optimizers share."""
@@ -84,9 +123,30 @@ class Steps:
             return
         self._running = 0
         if self._leads(optimizer):
-            self.tracker.step_ended()
+            self.tracker.step_ended(self._decided(optimizer))
         else:
             self.tracker.leave(OPTIMIZER)
+
+    def _decided(self, optimizer: Any) -> int:
+        """The flags of a step whose optimizer was handed the scaler's verdict and stepped, or not, by itself."""
+        found = getattr(optimizer, "found_inf", None)
+        if found is None:
+            return 0
+        try:
+            if found.device.type == "cpu":
+                return SKIPPED if found.item() else 0
+            if found.device.type == "cuda" and self._verdicts is not None:
+                self._verdicts.ask(found)
+                self._tell_skipped()
+        except Exception as error:
+            self._verdicts = None
+            self.agent.log("could not see which steps the scaler skips", error)
+        return 0
+
+    def _tell_skipped(self) -> None:
+        skipped = 0 if self._verdicts is None else self._verdicts.answered()
+        if skipped:
+            self.agent.record({"type": "skipped", "count": skipped})
 
     def _skipped(self, optimizer: Any) -> None:
         self.tracker.claim()
