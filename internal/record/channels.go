@@ -12,8 +12,6 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/shm"
-
-	"golang.org/x/sys/unix"
 )
 
 // channel is one mapped channel of an observed process, drained by one goroutine.
@@ -87,11 +85,10 @@ func (c *channel) peek(final bool) shm.Record {
 // scan opens the channels that have appeared in the folder. It lists it only where its time says
 // that it changed, or that it changed so lately that the clock's grain could hide another change.
 func (r *Recorder) scan() {
-	var info unix.Stat_t
-	if unix.Stat(r.opts.Channels, &info) != nil {
+	changed, err := changedAt(r.opts.Channels)
+	if err != nil {
 		return
 	}
-	changed := info.Mtim.Nano()
 	if changed == r.scanned && wallClock()-changed > int64(50*time.Millisecond) {
 		return
 	}
@@ -179,9 +176,13 @@ func (r *Recorder) drain(p *process, final bool) {
 // drainAll drains every process and gives up the channels of those that are gone.
 func (r *Recorder) drainAll() {
 	now := r.now()
+	r.busy = false
 	for _, p := range r.order {
 		if len(p.channels) == 0 {
 			continue
+		}
+		for _, c := range p.channels {
+			r.busy = r.busy || c.reader.Pending() > c.reader.RingBytes/16
 		}
 		dead := p.gone || !p.alive()
 		r.drain(p, dead)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,10 +19,28 @@ func monotonic() int64 { return clock(unix.CLOCK_MONOTONIC) }
 // wallClock is CLOCK_REALTIME in ns since 1970.
 func wallClock() int64 { return clock(unix.CLOCK_REALTIME) }
 
+// clock and changedAt are called many times a second and never wait: as raw system calls they leave the
+// runtime's monitor asleep (alarm.go).
 func clock(id int32) int64 {
 	var ts unix.Timespec
-	_ = unix.ClockGettime(id, &ts)
+	_, _, _ = syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, uintptr(id), uintptr(unsafe.Pointer(&ts)), 0)
 	return ts.Nano()
+}
+
+// changedAt is when a folder last changed, CLOCK_REALTIME in ns.
+func changedAt(folder string) (int64, error) {
+	path, err := unix.BytePtrFromString(folder)
+	if err != nil {
+		return 0, err
+	}
+	var info unix.Stat_t
+	here := unix.AT_FDCWD
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_NEWFSTATAT, uintptr(here), uintptr(unsafe.Pointer(path)),
+		uintptr(unsafe.Pointer(&info)), 0, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return info.Mtim.Nano(), nil
 }
 
 // statFields are the fields of /proc/PID/stat after the program's name, which may hold anything;

@@ -98,6 +98,7 @@ type Recorder struct {
 	recovering bool // the processes and the engine before us are dead
 
 	saved    savedFile
+	busy     bool     // a channel was found filling up
 	crowded  bool     // channels hold much that waits for the recording to be flushed
 	finished []string // channels to delete once it is
 
@@ -139,6 +140,7 @@ func (r *Recorder) flush(last bool) {
 		if len(p.channels) > 0 {
 			r.useHeap(p, r.now(), false)
 		}
+		r.tellRefusals(p, r.now(), last || p.gone)
 		spans, stats := p.spans.take()
 		if len(spans) > 0 {
 			r.emit(spans)

@@ -103,9 +103,12 @@ type loop struct {
 	hard                                        int   // how hard the last attempt was
 }
 
-// visitEvery is the time between two visits of the channels. A full ring drops records (the agent's
-// holds a few thousand edges); every waking up costs, most of it in the kernel.
-const visitEvery = int64(50 * time.Millisecond)
+// The time between two visits of the channels. Every waking up costs, most of it in the kernel, and a
+// full ring drops records (the agent's holds a few thousand edges): where one fills up, visits come closer.
+const (
+	visitEvery     = int64(100 * time.Millisecond)
+	visitBusyEvery = int64(25 * time.Millisecond)
+)
 
 func (l *loop) run() Outcome {
 	l.sampler = sampler.New(sampler.Options{Leader: l.child.pid, WatchLeader: true, Interval: l.opts.interval(), Vendors: l.vendors}, watcher{l.Recorder})
@@ -116,7 +119,9 @@ func (l *loop) run() Outcome {
 	if l.opts.Duration > 0 {
 		l.deadline = l.info.StartMono + int64(l.opts.Duration)
 	}
-	timer := time.NewTimer(0)
+	alarm := newAlarm()
+	defer alarm.close()
+	alarm.set(0)
 	for {
 		select {
 		case w, ok := <-l.child.waits:
@@ -131,9 +136,9 @@ func (l *loop) run() Outcome {
 				l.info.Git = git
 				l.emit(l.info)
 			}
-		case <-timer.C:
+		case <-alarm.C:
 			l.visit()
-			timer.Reset(l.pause())
+			alarm.set(l.pause())
 		}
 	}
 }
@@ -181,8 +186,12 @@ func due(next *int64, now, every int64) bool {
 
 func (l *loop) pause() time.Duration {
 	now := l.now()
-	next := min(l.nextSample, now+visitEvery)
-	if gap := l.nextSample - next; gap > 0 && gap < visitEvery/4 {
+	every := visitEvery
+	if l.busy {
+		every = visitBusyEvery
+	}
+	next := min(l.nextSample, now+every)
+	if gap := l.nextSample - next; gap > 0 && gap < every/4 {
 		next = l.nextSample // one waking up instead of two
 	}
 	return time.Duration(max(next-now, int64(time.Millisecond)))

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"hightide/internal/mem"
+
+	"golang.org/x/sys/unix"
 )
 
 // Process is one process of the tree. PID and StartTicks together are its identity: pids are reused.
@@ -155,7 +157,7 @@ func (p *Process) countFiles() {
 		p.filesDir = fd
 	}
 	var info syscall.Stat_t
-	if !p.listFiles && syscall.Fstat(p.filesDir, &info) == nil && info.Size > 0 {
+	if !p.listFiles && fstat(p.filesDir, &info) && info.Size > 0 {
 		p.Usage.Files = mem.Some(info.Size)
 		return
 	}
@@ -214,7 +216,7 @@ func (p *Process) sameCommand(text []byte) bool {
 // for a gigabyte of small pages.
 func (p *Process) proportional() (pss, uss int64, err error) {
 	// Opened anew each time: the file belongs to one address space, and exec makes another.
-	n, err := readFile(p.dir+"/smaps_rollup", p.page)
+	n, err := readSlowly(p.dir+"/smaps_rollup", p.page)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -238,24 +240,47 @@ func (p *Process) close() {
 	}
 }
 
-// openFile, pread and readFile go around os.File: a tick opens nothing it keeps and allocates nothing.
+// openFile, pread and readFile go around os.File: a tick opens nothing it keeps and allocates nothing. What
+// the kernel answers at once (all but smaps_rollup) is asked raw: the runtime's monitor, which wakes up
+// for an ordinary system call and polls for as long as we work, costs more than the answer.
 func openFile(path string, flags int) (int, error) {
+	name, err := syscall.BytePtrFromString(path)
+	if err != nil {
+		return -1, err
+	}
+	at := unix.AT_FDCWD
 	for {
-		fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|flags, 0)
-		if err != syscall.EINTR {
-			return fd, err
+		fd, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, uintptr(at), uintptr(unsafe.Pointer(name)),
+			uintptr(syscall.O_RDONLY|syscall.O_CLOEXEC|flags), 0, 0, 0)
+		switch errno {
+		case 0:
+			return int(fd), nil
+		case syscall.EINTR:
+		default:
+			return -1, errno
 		}
 	}
 }
 
 func pread(fd int, buffer []byte) (int, error) {
 	for {
-		n, err := syscall.Pread(fd, buffer, 0)
-		if err != syscall.EINTR {
-			return n, err
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(buffer))), uintptr(len(buffer)), 0, 0, 0)
+		switch errno {
+		case 0:
+			return int(n), nil
+		case syscall.EINTR:
+		default:
+			return 0, errno
 		}
 	}
 }
+
+func fstat(fd int, info *syscall.Stat_t) bool {
+	_, _, errno := syscall.RawSyscall(syscall.SYS_FSTAT, uintptr(fd), uintptr(unsafe.Pointer(info)), 0)
+	return errno == 0
+}
+
+func closeFile(fd int) { _, _, _ = syscall.RawSyscall(syscall.SYS_CLOSE, uintptr(fd), 0, 0) }
 
 // readFile reads the beginning of a file, as much as the buffer holds.
 func readFile(path string, buffer []byte) (int, error) {
@@ -263,8 +288,23 @@ func readFile(path string, buffer []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer syscall.Close(fd)
+	defer closeFile(fd)
 	return pread(fd, buffer)
+}
+
+// readSlowly is readFile of what takes the kernel long.
+func readSlowly(path string, buffer []byte) (int, error) {
+	fd, err := openFile(path, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer closeFile(fd)
+	for {
+		n, err := syscall.Pread(fd, buffer, 0)
+		if err != syscall.EINTR {
+			return n, err
+		}
+	}
 }
 
 // clock reads a clock in ns.
