@@ -2,11 +2,11 @@ package sampler
 
 import "time"
 
-// Budget keeps all sampling under a share of one core. Ticks are paid first, from at most 70 % of
-// it; what they leave pays for PSS, which costs far more (about 50 ms for each GiB of 4 KiB pages,
-// a tenth of that with huge pages), so its interval follows from its measured price: a training of
-// 1 GiB is read about every 10 s at 0.5 %, one of 12 GiB every two minutes. Pure: times are
-// arguments, ns.
+// Budget keeps all sampling under a share of one core. Ticks are paid from at most 60 % of it, PSS from
+// the rest. It costs far more (about 50 ms for each GiB of 4 KiB pages, a tenth of that with huge
+// pages, and the process cannot map memory meanwhile), so its interval follows from its measured price: at
+// 0.2 % a training of 1 GiB is read about every 25 s, one of 12 GiB every five minutes. Each process is
+// read once soon after it appears where that is affordable. Pure: times are arguments, ns.
 type Budget struct {
 	share    float64
 	interval float64
@@ -22,8 +22,8 @@ const (
 	// firstCost is the price of a first reading before one is known, in ns a byte: 50 ms a GiB.
 	firstCost    = 50e6 / (1 << 30)
 	readingBase  = 100e3 // ns: opening the file, walking the list of maps
-	tickShare    = 0.7
-	startTokens  = 40e6 // in advance, so that a short run has a reading too: eight seconds' worth
+	tickShare    = 0.6
+	startTokens  = 20e6 // in advance, so that a short run has a reading too: ten seconds' worth
 	tokensAtMost = 40e6
 	smoothing    = 0.05
 )
@@ -43,8 +43,9 @@ func (b *Budget) Processes(n int) int {
 func (b *Budget) Ticked(now, cost int64) {
 	b.perProcess += smoothing * (float64(cost)/float64(max(b.reading, 1)) - b.perProcess)
 	if b.last > 0 && now > b.last {
-		earned := b.share * float64(now-b.last)
-		b.tokens += max(earned-float64(cost), 0.1*earned)
+		passed := float64(now - b.last)
+		over := max(0, float64(cost)-tickShare*b.share*passed) // one that was dearer than its part
+		b.tokens += max((1-tickShare)*b.share*passed-over, 0.1*b.share*passed)
 	}
 	b.last = now
 }

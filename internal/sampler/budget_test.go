@@ -55,9 +55,9 @@ func TestBudget(t *testing.T) {
 		cheapest bool          // it is read once a second, as often as makes sense
 	}{
 		{"small", 15e3, []int64{1e6}, []int64{50 << 20}, time.Second, true},
-		{"1 GiB", 15e3, []int64{price(gib)}, []int64{gib}, 12 * time.Second, false},
-		{"4 GiB", 15e3, []int64{price(4 * gib)}, []int64{4 * gib}, 45 * time.Second, false},
-		{"12 GiB", 15e3, []int64{price(12 * gib)}, []int64{12 * gib}, 130 * time.Second, false},
+		{"1 GiB", 15e3, []int64{price(gib)}, []int64{gib}, 26 * time.Second, false},
+		{"4 GiB", 15e3, []int64{price(4 * gib)}, []int64{4 * gib}, 105 * time.Second, false},
+		{"12 GiB", 15e3, []int64{price(12 * gib)}, []int64{12 * gib}, 310 * time.Second, false},
 		{"1 GiB of huge pages", 15e3, []int64{1e6}, []int64{gib}, 20 * time.Second, false},
 		{"eight workers", 15e3, []int64{price(2 * gib), 10e6, 10e6, 10e6, 10e6, 10e6, 10e6, 10e6},
 			[]int64{2 * gib, gib / 4, gib / 4, gib / 4, gib / 4, gib / 4, gib / 4, gib / 4}, 100 * time.Second, false},
