@@ -211,7 +211,7 @@ func (n *Native) findFree(a *ask) (place, bool) {
 // hole is better than a smaller block that could grow, and without the setting such blocks are left.
 func (n *Native) bestExpandable(a *ask, at place) (place, bool) {
 	list := &a.list.free
-	if !n.settings.Expandable {
+	if !a.expandable {
 		for ok := true; ok; at, ok = list.next(at) {
 			if !n.segmentOf(list.at(at).block).expandable {
 				return at, true

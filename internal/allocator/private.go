@@ -67,6 +67,7 @@ func (n *Native) takeFallback(a *ask) int32 {
 	}
 	for _, p := range n.fallback {
 		own := *a
+		own.expandable = a.expandable && n.rules.FallbackLast // later ones look at whole segments only
 		own.pool = p.large
 		if a.pool.small {
 			own.pool = p.small
