@@ -93,11 +93,16 @@ func (a *app) root() *cobra.Command {
 		Short: "How much memory a machine-learning job takes, who holds it, and what to change",
 		Long: `hightide tells how much memory a machine-learning job takes, who holds it, and what to change.
 
-  hightide run -- python train.py     record a training, then report
-  hightide show last                  the report again
+  hightide run -- python train.py                  record a training, then report
+  hightide show last                               the report again
+  hightide imagine --gpu all -- python train.py    would it fit, on GPUs that are not there
+  hightide fit --gpu a10 --model bert              the largest batch that fits
+  hightide explain snapshot.pickle                 who holds a GPU's memory, and what to change
+  hightide replay snapshot.pickle --search         the allocator setting that would have served best
 
-Exit codes: 0 fine, 2 wrong usage, 3 bad input, 4 the environment lacks something, 125 hightide
-itself failed. run ends with the exit code of the command it ran.`,
+Exit codes: 0 fine, 1 does not fit (imagine, fit) or over budget (check), 2 wrong usage, 3 bad input,
+4 the environment lacks something, 5 the imagined program failed by itself, 125 hightide itself
+failed. run ends with the exit code of the command it ran.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 
@@ -139,15 +144,20 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 	return engine.UsageError(hint, "unknown command %q", args[0])
 }
 
-// usageArgs turns a complaint about a command's arguments into exit code 2.
+// usageArgs turns a complaint about the number of a command's arguments into exit code 2 and the way
+// to write it.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	if check == nil {
 		return nil
 	}
 	return func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
-			return engine.UsageError("see hightide "+c.Name()+" --help", "%w", err)
+		if check(c, args) == nil {
+			return nil
 		}
-		return nil
+		given := "cannot do with this number of arguments"
+		if len(args) == 0 {
+			given = "must be told what"
+		}
+		return engine.UsageError("write hightide "+c.Use+"; hightide "+c.Name()+" --help has examples", "%s %s", c.Name(), given)
 	}
 }
