@@ -1,6 +1,6 @@
 /* hooks.c: the functions this library stands in for.
  *
- *     malloc ──▶ the real one ──▶ ht_sample: one comparison ──▶ (rarely) record with stack
+ *     malloc ──▶ ht_passes: one comparison ──▶ the real one, and (rarely) a record with the stack
  *     free   ──▶ ht_forget: one byte of a filter ──▶ (rarely) record ──▶ the real one
  *
  * Built with frame pointers (Makefile): the frame of a hook is where a native stack begins.
@@ -19,31 +19,62 @@
 #define EXPORT __attribute__((visibility("default")))
 #define HOOK __builtin_frame_address(0)
 
-EXPORT void *malloc(size_t n) {
+/* Each function for a few instructions jumps on to the real one, or to its rare half below. That one
+ * keeps a frame, which stands for the hook's: its return address is the hook's caller. */
+#define RARE static __attribute__((noinline, cold))
+
+RARE void *sampled_malloc(size_t n) {
     void *p = ht_real.malloc(n);
-    ht_sample(p, n, HT_MALLOC, HOOK);
+    ht_sample_slow(p, n, HT_MALLOC, HOOK);
     return p;
 }
 
-EXPORT void free(void *p) {
-    ht_forget(p);
+EXPORT void *malloc(size_t n) {
+    if (ht_passes(n))
+        return ht_real.malloc(n);
+    return sampled_malloc(n);
+}
+
+RARE void tracked_free(void *p) {
+    ht_sample_forget(p);
     ht_real.free(p);
 }
 
-EXPORT void *calloc(size_t n, size_t size) {
+EXPORT void free(void *p) {
+    if (ht_maybe_tracked(p))
+        tracked_free(p);
+    else
+        ht_real.free(p);
+}
+
+RARE void *sampled_calloc(size_t n, size_t size) {
     void *p = ht_real.calloc(n, size);
-    ht_sample(p, n * size, HT_CALLOC, HOOK); /* no overflow where there is a p */
+    size_t bytes;
+    if (!__builtin_mul_overflow(n, size, &bytes))
+        ht_sample_slow(p, bytes, HT_CALLOC, HOOK);
+    return p;
+}
+
+EXPORT void *calloc(size_t n, size_t size) {
+    if (ht_passes(n * size))
+        return ht_real.calloc(n, size);
+    return sampled_calloc(n, size);
+}
+
+RARE void *tracked_realloc(void *old, size_t n) {
+    int tracked = old && ht_forget(old);
+    void *p = ht_real.realloc(old, n);
+    if (!ht_passes(n))
+        ht_sample_slow(p, n, old ? HT_REALLOC : HT_MALLOC, HOOK);
+    if (!p && tracked && n)
+        ht_sample_remember(old, HOOK);
     return p;
 }
 
 EXPORT void *realloc(void *old, size_t n) {
-    int tracked = old && ht_forget(old);
-    void *p = ht_real.realloc(old, n);
-    if (p)
-        ht_sample(p, n, old ? HT_REALLOC : HT_MALLOC, HOOK);
-    else if (tracked && n)
-        ht_sample_remember(old, HOOK);
-    return p;
+    if (!ht_maybe_tracked(old) && ht_passes(n))
+        return ht_real.realloc(old, n);
+    return tracked_realloc(old, n);
 }
 
 EXPORT void *reallocarray(void *old, size_t n, size_t size) {
@@ -55,11 +86,17 @@ EXPORT void *reallocarray(void *old, size_t n, size_t size) {
     return realloc(old, bytes);
 }
 
-EXPORT int posix_memalign(void **out, size_t align, size_t n) {
+RARE int sampled_posix_memalign(void **out, size_t align, size_t n) {
     int result = ht_real.posix_memalign(out, align, n);
-    if (result == 0)
-        ht_sample(*out, n, HT_ALIGNED, HOOK);
+    if (result == 0 || result == ENOMEM)
+        ht_sample_slow(result == 0 ? *out : NULL, n, HT_ALIGNED, HOOK);
     return result;
+}
+
+EXPORT int posix_memalign(void **out, size_t align, size_t n) {
+    if (ht_passes(n))
+        return ht_real.posix_memalign(out, align, n);
+    return sampled_posix_memalign(out, align, n);
 }
 
 EXPORT void *aligned_alloc(size_t align, size_t n) {

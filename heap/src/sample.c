@@ -93,6 +93,8 @@ static int introduce(struct ht_thread *thread, uint64_t now) {
 }
 
 static int track(const struct ht_alloc *alloc) {
+    if (alloc->flags & HT_ALLOC_FAILED)
+        return 1;
     if (alloc->origin == HT_MMAP)
         return ht_maps_add((struct ht_map){alloc->address, alloc->size, alloc->weight});
     return ht_table_add(alloc->address);
@@ -100,6 +102,8 @@ static int track(const struct ht_alloc *alloc) {
 
 static void untrack(const struct ht_alloc *alloc) {
     struct ht_cut cut;
+    if (alloc->flags & HT_ALLOC_FAILED)
+        return;
     if (alloc->origin == HT_MMAP)
         ht_maps_cut(alloc->address, alloc->size, &cut);
     else
@@ -202,6 +206,8 @@ static void record(uintptr_t address, size_t bytes, uint64_t weight, int origin,
     int n = stack(frames, &alloc.flags, hook);
     if (n >= 0) {
         alloc.frames = (uint16_t)n;
+        if (!address)
+            alloc.flags |= HT_ALLOC_FAILED;
         write_alloc(&alloc, frames, now);
     }
     account(now);
@@ -228,7 +234,7 @@ static void consider(struct ht_thread *thread, void *p, size_t bytes, int origin
 
 void ht_sample_slow(void *p, size_t bytes, int origin, const void *hook) {
     struct ht_thread *thread = &ht_thread;
-    if (!p || thread->busy)
+    if (thread->busy || (!p && bytes < HT_ALWAYS))
         return;
     if (ht_process_off()) {
         thread->left = UINT64_MAX; /* this thread will not come here again */
@@ -244,8 +250,8 @@ void ht_sample_slow(void *p, size_t bytes, int origin, const void *hook) {
 }
 
 int ht_sample_forget(void *p) {
-    if (!ht_process_ready(0) || !ht_table_take((uintptr_t)p))
-        return 0;
+    if (!ht_table_has((uintptr_t)p) || !ht_process_ready(0) || !ht_table_take((uintptr_t)p))
+        return 0; /* the filter errs now and then, and asking whose process this is costs a system call */
     tell_free((uintptr_t)p, 0);
     return 1;
 }

@@ -26,7 +26,8 @@ struct ht_thread {
 };
 extern __thread struct ht_thread ht_thread __attribute__((tls_model("initial-exec")));
 
-/* `hook`: the frame of the function we stand in for, see native.h. */
+/* `hook`: the frame of the function we stand in for, see native.h. p NULL: there was no memory for it, which is
+ * told of at least HT_ALWAYS bytes. */
 void ht_sample_slow(void *p, size_t bytes, int origin, const void *hook);
 
 /* Tells the free of p if p is tracked; 1 if it was. Always before the memory is given back, or
@@ -46,12 +47,19 @@ void ht_sample_finish(void);
 /* Writes HT_HEAP_* into the channel's header. */
 void ht_sample_flags(void);
 
-/* The whole cost of an allocation that is not sampled. */
+/* The whole cost of an allocation that is not sampled: counts its bytes and says 1. Else ht_sample_slow
+ * is to be told of it once it is made. */
+static inline int ht_passes(size_t bytes) {
+    uint64_t left = ht_thread.left;
+    if (__builtin_expect(bytes > left, 0))
+        return 0;
+    ht_thread.left = left - bytes;
+    return 1;
+}
+
 static inline void ht_sample(void *p, size_t bytes, int origin, const void *hook) {
-    if (__builtin_expect(bytes > ht_thread.left, 0))
+    if (!ht_passes(bytes))
         ht_sample_slow(p, bytes, origin, hook);
-    else
-        ht_thread.left -= bytes;
 }
 
 /* The whole cost of a free of what is not tracked. */

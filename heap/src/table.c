@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "table.h"
 
+#include <stddef.h>
 #include <sys/mman.h>
 
 #include "sys.h"
@@ -12,9 +13,9 @@ uint8_t ht_filter[1u << HT_FILTER_BITS] __attribute__((aligned(4096)));
 static uintptr_t *table; /* SLOTS addresses, anonymous memory: touched as it fills */
 static uint32_t live;
 
-static uint8_t *filter_of(uintptr_t address) { return &ht_filter[ht_mix(address) >> (64 - HT_FILTER_BITS)]; }
 static uint32_t slot_of(uintptr_t address, uint32_t probe) {
-    return ((uint32_t)(ht_mix(address) >> (64 - HT_TABLE_BITS)) + probe) & (SLOTS - 1);
+    uint64_t mixed = (address >> 4) * 0x9E3779B97F4A7C15ull;
+    return ((uint32_t)(mixed >> (64 - HT_TABLE_BITS)) + probe) & (SLOTS - 1);
 }
 
 /* A count that reached 255 stays there: that byte then always leads to the table, which knows. */
@@ -50,7 +51,7 @@ int ht_table_add(uintptr_t address) {
         if (found > TAKEN)
             continue;
         if (__atomic_compare_exchange_n(slot, &found, address, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-            filter_count(filter_of(address), 1);
+            filter_count(ht_filter_of(address), 1);
             __atomic_fetch_add(&live, 1, __ATOMIC_RELAXED);
             return 1;
         }
@@ -58,24 +59,28 @@ int ht_table_add(uintptr_t address) {
     return 0;
 }
 
-int ht_table_take(uintptr_t address) {
+static uintptr_t *find(uintptr_t address) {
     uintptr_t *slots = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
-    if (!slots)
-        return 0;
-    for (uint32_t probe = 0; probe < HT_TABLE_PROBES; probe++) {
+    for (uint32_t probe = 0; slots && probe < HT_TABLE_PROBES; probe++) {
         uintptr_t *slot = &slots[slot_of(address, probe)];
         uintptr_t found = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+        if (found == address)
+            return slot;
         if (found == 0)
-            return 0;
-        if (found != address)
-            continue;
-        if (!__atomic_compare_exchange_n(slot, &found, TAKEN, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-            return 0; /* a double free of the program: the other thread has it */
-        filter_count(filter_of(address), -1);
-        __atomic_fetch_sub(&live, 1, __ATOMIC_RELAXED);
-        return 1;
+            return NULL;
     }
-    return 0;
+    return NULL;
+}
+
+int ht_table_has(uintptr_t address) { return find(address) != NULL; }
+
+int ht_table_take(uintptr_t address) {
+    uintptr_t *slot = find(address), found = address;
+    if (!slot || !__atomic_compare_exchange_n(slot, &found, TAKEN, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return 0; /* lost to another thread: a double free of the program */
+    filter_count(ht_filter_of(address), -1);
+    __atomic_fetch_sub(&live, 1, __ATOMIC_RELAXED);
+    return 1;
 }
 
 uint32_t ht_table_live(void) { return __atomic_load_n(&live, __ATOMIC_RELAXED); }
