@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BENCH = ROOT / "bench"
 RESULTS = BENCH / "results"
 CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
-HIGHTIDE = ROOT / "bin" / "hightide"
+HIGHTIDE = Path(os.environ.get("HIGHTIDE_BINARY", ROOT / "bin" / "hightide"))
 PYTHON = CACHE / "torch-2.15.0" / "bin" / "python"
 PROFILERS = CACHE / "bench" / "bin" / "python"  # has memray and scalene
 

@@ -1,14 +1,13 @@
-"""About a million small mallocs a second: python mallocs.py SECONDS.
+"""About a million small mallocs a second, a block at a time: python mallocs.py.
 
-Each bytes of 1,000 is one malloc and one free (Python serves only 512 bytes and less by itself).
-The work between them brings the rate to about 10^6 a second; the number is fixed, not the time.
-Prints the loop's own seconds and the rate it had.
+For each line on stdin, a number of mallocs, it makes that many and prints the seconds they took: of the
+wall clock, and of this process's processor time. Each bytes of 1,000 is one malloc and one free
+(Python serves only 512 bytes and less by itself). The work between them brings the rate to about 10^6 a
+second.
 """
 
 import sys
 import time
-
-COUNT = int(float(sys.argv[1]) * 1_000_000)
 
 
 def churn(count: int) -> int:
@@ -22,8 +21,13 @@ def churn(count: int) -> int:
     return total
 
 
-churn(10_000)
-begin = time.perf_counter()
-churn(COUNT)
-seconds = time.perf_counter() - begin
-print(seconds, COUNT / seconds)
+def block(count: int) -> str:
+    wall, cpu = time.perf_counter(), time.process_time()
+    churn(count)
+    return f"{time.perf_counter() - wall} {time.process_time() - cpu}"
+
+
+block(100_000)
+print("ready", flush=True)
+for line in sys.stdin:
+    print(block(int(line)), flush=True)

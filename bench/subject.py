@@ -1,0 +1,103 @@
+"""Programs that work a block at a time on demand, so that variants take turns within seconds.
+
+    plain ▸ default ▸ no-stacks ▸ no-stacks ▸ default ▸ plain ▸ …      one trial: fresh processes, mirrored turns
+
+Between two runs of one program minutes apart this machine differs by more than what is measured. So
+all variants are started, and then each in turn takes a block of the same work while the others, engines
+included, stand still. Drift within a trial cancels; what differs from process to process (addresses, caches)
+is in the scatter of the trials, over which the bounds are taken.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SETTLE = 0.15  # seconds from waking an engine to the block: what it missed is done by then
+
+
+@dataclass
+class Spent:
+    """Seconds of all blocks of one variant in one trial."""
+
+    wall: float = 0
+    cpu: float = 0  # of the program
+    engine: float = 0  # of the engine, in the same time
+
+    def tree(self) -> float:
+        return self.cpu + self.engine
+
+
+@dataclass
+class Subject:
+    """One running variant. Recorded ones are children of their engine, which is then `process`."""
+
+    command: Sequence[str]
+    recorded: bool
+    spent: Spent = field(default_factory=Spent)
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ)
+        )
+        if self._answer() != "ready":
+            sys.exit(f"{self.command} did not start")
+        self._rest()
+
+    def block(self, work: int) -> None:
+        """Let it do some work, and book what it and its engine spent."""
+        if self.recorded:
+            self.process.send_signal(signal.SIGCONT)
+            time.sleep(SETTLE)
+        before = self._engine()
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{work}\n")
+        self.process.stdin.flush()
+        wall, cpu = map(float, self._answer().split())
+        self.spent.engine += self._engine() - before
+        self.spent.wall += wall
+        self.spent.cpu += cpu
+        self._rest()
+
+    def end(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+        self.process.communicate()
+        if self.process.returncode:
+            sys.exit(f"{self.command} ended with {self.process.returncode}")
+
+    def _rest(self) -> None:
+        if self.recorded:
+            self.process.send_signal(signal.SIGSTOP)
+
+    def _engine(self) -> float:
+        """Processor seconds of the engine so far."""
+        return time.clock_gettime(~self.process.pid << 3 | 2) if self.recorded else 0.0  # see clock_getcpuclockid
+
+    def _answer(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+
+def trial(variants: Mapping[str, tuple[Sequence[str], bool]], work: int, turns: int) -> dict[str, Spent]:
+    """Start every variant (command, whether it is recorded), give each `turns` pairs of blocks, and end them."""
+    subjects = {name: Subject(command, recorded) for name, (command, recorded) in variants.items()}
+    for subject in subjects.values():
+        subject.start()
+    order = list(subjects)
+    for turn in range(turns):
+        order = order[1:] + order[:1] if turn else order
+        for name in [*order, *reversed(order)]:
+            subjects[name].block(work)
+    for subject in subjects.values():
+        subject.end()
+    return {name: subject.spent for name, subject in subjects.items()}
+
+
+def script(name: str) -> Path:
+    return Path(__file__).resolve().parent / "programs" / name
