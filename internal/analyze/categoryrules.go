@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"hightide/internal/mem"
 )
 
 //go:embed categories.rules
@@ -21,8 +19,9 @@ var traceCategories = []string{"parameters", "gradients", "optimizer state", "ac
 // CategoryRule says what memory is for.
 type CategoryRule struct {
 	Category string
-	Life     string         // any, kept, start, short
+	Life     string         // any, kept, start, short, outlasts, saved
 	Frame    *regexp.Regexp // nil: every stack
+	Bare     bool           // only stacks without frames
 }
 
 // BuiltinRules are the rules of categories.rules.
@@ -58,84 +57,98 @@ func parseRule(line string) (CategoryRule, error) {
 			continue
 		}
 		words := strings.Fields(rest)
-		if len(words) < 2 || !slices.Contains([]string{"any", "kept", "start", "short"}, words[0]) {
-			return CategoryRule{}, fmt.Errorf("after the category must come any, kept, start or short, then a pattern")
+		if len(words) < 2 {
+			words = []string{"", ""}
 		}
+		if _, ok := hintNames[words[0]]; !ok {
+			return CategoryRule{}, fmt.Errorf("after the category must come any, kept, start, short, outlasts or saved, then a pattern")
+		}
+		rule := CategoryRule{Category: name, Life: words[0]}
 		pattern := strings.TrimSpace(strings.TrimSpace(rest)[len(words[0]):])
-		if pattern == "-" {
-			return CategoryRule{name, words[0], nil}, nil
+		switch pattern {
+		case "-":
+		case "none":
+			rule.Bare = true
+		default:
+			frame, err := regexp.Compile(pattern)
+			if err != nil {
+				return CategoryRule{}, err
+			}
+			rule.Frame = frame
 		}
-		frame, err := regexp.Compile(pattern)
-		if err != nil {
-			return CategoryRule{}, err
-		}
-		return CategoryRule{name, words[0], frame}, nil
+		return rule, nil
 	}
 	return CategoryRule{}, fmt.Errorf("%q begins with none of the categories %s", line, strings.Join(traceCategories, ", "))
 }
 
-// sorter applies rules; each stack is looked at once.
+// sorter applies rules to the blocks of a trace; each stack is looked at once.
 type sorter struct {
+	b      *traceBooks
 	rules  []CategoryRule
-	stacks *mem.StackTable
-	hits   map[uint32]uint64 // stack → rules that it fits, as bits
+	hits   []uint64          // by stack: rules that it fits, as bits; noHits: not looked at yet
 	frames map[uint32]uint64 // location → likewise
 }
 
-func newSorter(stacks *mem.StackTable, extra []CategoryRule) *sorter {
+const noHits = 1 << 63
+
+func newSorter(b *traceBooks, extra []CategoryRule) *sorter {
 	rules := append(slices.Clone(extra), BuiltinRules()...)
-	return &sorter{rules[:min(len(rules), 64)], stacks, map[uint32]uint64{}, map[uint32]uint64{}}
-}
-
-// of is what a block is for: as the program said, else by the first rule that fits.
-func (s *sorter) of(l *life, last int, next8 int32) string {
-	if l.owner != 0 {
-		return ownerCategories[l.owner]
+	s := &sorter{b, rules[:min(len(rules), 63)], make([]uint64, b.snapshot.Stacks.Len()), map[uint32]uint64{}}
+	for i := range s.hits {
+		s.hits[i] = noHits
 	}
-	return s.byRules(l, last, next8)
+	return s
 }
 
-func (s *sorter) byRules(l *life, last int, next8 int32) string {
-	hits := s.fits(l.stack)
-	for i, rule := range s.rules {
-		if hits&(1<<i) == 0 {
-			continue
-		}
-		switch {
-		case rule.Life == "any",
-			rule.Life == "kept" && int(l.freed) > last,
-			rule.Life == "start" && l.born < 0,
-			rule.Life == "short" && l.born >= 0 && l.freed < next8:
-			return rule.Category
+// of is what a block is for, by the number of its life: as the program said, else by the first rule that fits.
+func (s *sorter) of(n int) string {
+	if owner := s.b.lives[n].owner; owner != 0 {
+		return ownerCategories[owner]
+	}
+	return s.byRules(n)
+}
+
+func (s *sorter) byRules(n int) string {
+	hits, has := s.fits(s.b.lives[n].stack), s.b.hintsOf(n)
+	for i := range s.rules {
+		if want := hintNames[s.rules[i].Life]; hits&(1<<i) != 0 && has&want == want {
+			return s.rules[i].Category
 		}
 	}
 	return unknownCategory
 }
 
 func (s *sorter) fits(stack uint32) uint64 {
-	if hits, ok := s.hits[stack]; ok {
+	if hits := s.hits[stack]; hits != noHits {
 		return hits
 	}
+	numbers := s.b.snapshot.Stacks.Numbers(stack)
 	var hits uint64
 	for i, rule := range s.rules {
-		if rule.Frame == nil {
+		if rule.Frame == nil && (!rule.Bare || bareStack(&s.b.snapshot.Stacks, stack)) {
 			hits |= 1 << i
 		}
 	}
-	for _, n := range s.stacks.Numbers(stack) {
-		of, ok := s.frames[n]
-		if !ok {
-			l := s.stacks.Locations[n]
-			name := l.File + ":" + l.Function
-			for i, rule := range s.rules {
-				if rule.Frame != nil && rule.Frame.MatchString(name) {
-					of |= 1 << i
-				}
-			}
-			s.frames[n] = of
-		}
-		hits |= of
+	for _, n := range numbers {
+		hits |= s.frame(n)
 	}
 	s.hits[stack] = hits
+	return hits
+}
+
+// frame is the rules that one location fits.
+func (s *sorter) frame(n uint32) uint64 {
+	if hits, ok := s.frames[n]; ok {
+		return hits
+	}
+	var hits uint64
+	l := s.b.snapshot.Stacks.Locations[n]
+	name := l.File + ":" + l.Function
+	for i, rule := range s.rules {
+		if rule.Frame != nil && rule.Frame.MatchString(name) {
+			hits |= 1 << i
+		}
+	}
+	s.frames[n] = hits
 	return hits
 }

@@ -61,13 +61,16 @@ func Diff(a, b *mem.AllocatorSnapshot, deviceA, deviceB int, by string) (*Differ
 func magnitude(n mem.Bytes) mem.Bytes { return max(n, -n) }
 
 func tally(b *traceBooks, by string, rows map[string]*DiffRow, second bool) {
-	s := newSorter(&b.snapshot.Stacks, nil)
+	s := newSorter(b, nil)
 	places, names := newPlaces(nil), map[uint32]string{}
-	last, later := b.trace.Len()-1, b.eighth()
-	b.alive(b.peakAt, func(l *life) {
+	b.aliveNumbers(b.peakAt, func(n int) {
+		l := &b.lives[n]
 		name, ok := names[l.stack]
-		if !ok || by == "category" {
-			name = diffName(b, l, by, places, s, last, later)
+		switch {
+		case by == "category":
+			name = s.of(n)
+		case !ok:
+			name = diffName(b, l, by, places)
 			names[l.stack] = name
 		}
 		row := rows[name]
@@ -85,16 +88,9 @@ func tally(b *traceBooks, by string, rows map[string]*DiffRow, second bool) {
 	})
 }
 
-func diffName(b *traceBooks, l *life, by string, p *places, s *sorter, last int, later []int32) string {
+func diffName(b *traceBooks, l *life, by string, p *places) string {
 	frames := b.snapshot.Stacks.Frames(l.stack)
-	switch by {
-	case "category":
-		next := int32(0)
-		if l.born >= 0 {
-			next = later[l.born]
-		}
-		return s.of(l, last, next)
-	case "module":
+	if by == "module" {
 		for _, f := range frames {
 			if f.Function == "forward" && !f.Native {
 				return path.Base(f.File) + ":forward"

@@ -2,8 +2,6 @@ package analyze
 
 import (
 	"fmt"
-	"regexp"
-	"slices"
 
 	"hightide/internal/mem"
 )
@@ -24,7 +22,8 @@ func Explain(r *Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions)
 		r.Allocators = append(r.Allocators, a)
 		r.table(a.levelTable())
 		r.table(a.blameTable())
-		r.Stacks = append(r.Stacks, a.flames(s, len(r.Stacks)))
+		a.tree.set.Process, a.tree.set.Device = uint32(len(r.Stacks)), fmt.Sprint(device)
+		r.Stacks = append(r.Stacks, a.tree.set)
 		a.findings(r)
 		if a.Accuracy != nil {
 			r.Notes = append(r.Notes, fmt.Sprintf("Device %d: %s", device, a.categoryNote()))
@@ -110,22 +109,7 @@ func (a *Allocator) categoryNote() string {
 		Count(int64(c.OwnedBlocks)), c.Owned, int64(c.Agreed)*100/max(1, int64(c.Owned)))
 }
 
-// flames is what was held at the moment explained by whole stack; number tells sets of files apart.
-func (a *Allocator) flames(s *mem.AllocatorSnapshot, number int) StackSet {
-	in := &Input{places: newPlaces(nil)}
-	tree := stackTree{in: in, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}, set: StackSet{
-		Name: "device", Title: fmt.Sprintf("Device %d of %s, by stack", a.Device, a.File), Device: fmt.Sprint(a.Device), Label: a.Label,
-		Process: uint32(number), Total: a.At.Allocated, Frames: []FramePlace{}, Parents: []int{}, Places: []int{}, Stacks: []StackUse{},
-	}}
-	for _, h := range a.stacks[:min(len(a.stacks), stacksShown)] {
-		tree.set.Stacks = append(tree.set.Stacks, StackUse{Node: tree.add(slices.DeleteFunc(s.Stacks.Frames(h.stack), machinery)), Bytes: h.bytes, Count: h.blocks})
-	}
-	tree.set.Rest = tree.set.Total
-	for _, use := range tree.set.Stacks {
-		tree.set.Rest -= use.Bytes
-	}
-	return tree.set
-}
+func deviceTitle(a *Allocator) string { return fmt.Sprintf("Device %d of %s", a.Device, a.File) }
 
 func (a *Allocator) findings(r *Report) {
 	if o := a.OOM; o != nil {
@@ -146,8 +130,3 @@ func (a *Allocator) pinText() string {
 	}
 	return said
 }
-
-// plumbing are native frames of the interpreter and the unwinder, which every stack has.
-var plumbing = regexp.MustCompile(`unwind::unwind|CapturedTraceback::gather|gather_with_cpp|^_start$|__libc_|^_?Py[A-Z]|^_Py|pymain_|^pyrun_|^run_(mod|eval)|^method_vectorcall|^cfunction_|^slot_tp_|^partial_`)
-
-func machinery(l mem.Location) bool { return l.File == "" || plumbing.MatchString(l.Function) }

@@ -27,6 +27,17 @@ type StackSet struct {
 	Parents []int      `json:"parents"`
 	Places  []int      `json:"places"`
 	Stacks  []StackUse `json:"stacks"` // most bytes first
+
+	Measures []FlameMeasure `json:"measures,omitempty"` // of devices: what the flame graph can show
+}
+
+// FlameMeasure is one figure of each stack: Bytes, Average, Allocations or Churn of StackUse.
+type FlameMeasure struct {
+	Name  string   `json:"name"` // bytes, bytes-time, count, churn
+	Title string   `json:"title"`
+	Unit  mem.Unit `json:"unit"`
+	Total int64    `json:"total"`
+	Rest  int64    `json:"rest,omitempty"` // of stacks that are not listed
 }
 
 // FramePlace is one place that stacks pass through.
@@ -42,6 +53,10 @@ type StackUse struct {
 	Error mem.Bytes `json:"error_bytes,omitempty"`
 	Count uint64    `json:"count"`
 	Phase mem.Phase `json:"phase,omitempty"`
+
+	Average     mem.Bytes `json:"average_bytes,omitempty"` // of devices: held, over time
+	Allocations uint64    `json:"allocations,omitempty"`
+	Churn       mem.Bytes `json:"churn_bytes,omitempty"` // allocated and freed again
 }
 
 const (

@@ -23,7 +23,6 @@ type life struct {
 	freed     int32  // by the program
 	gone      int32  // may be reused
 	owner     uint8  // what the program said it is for: ownerCategories
-	category  uint8  // as told: index of traceCategories; set by categorise
 }
 
 // lane is where a block was asked for. There are few, and millions of lives.
@@ -68,6 +67,7 @@ type traceBooks struct {
 	failedAt  int    // the last event that ran out of memory; -1: none
 	atFailure pieces // what was cached then
 
+	runs     []phaseRun     // see phaseRuns
 	live     mem.AddressMap // address → life, until gone
 	nodes    []memoryNode
 	spare    int32 // 1 + a node that is nothing any more, first of a list by next
@@ -476,13 +476,18 @@ func (b *traceBooks) holding(address uint64) int32 {
 
 // alive calls with each block in use after an event, in the order of their births.
 func (b *traceBooks) alive(at int, with func(*life)) {
+	b.aliveNumbers(at, func(n int) { with(&b.lives[n]) })
+}
+
+// aliveNumbers likewise, with the numbers of their lives.
+func (b *traceBooks) aliveNumbers(at int, with func(n int)) {
 	for i := range b.lives {
 		l := &b.lives[i]
 		if int(l.born) > at {
 			return
 		}
 		if int(l.freed) > at && l.freed != -2 {
-			with(l)
+			with(i)
 		}
 	}
 }

@@ -45,16 +45,12 @@ func (b *traceBooks) pieces() pieces {
 }
 
 // oom is the last request that failed; nil: none did.
-func (b *traceBooks) oom(o ExplainOptions) (*TraceOOM, error) {
+func (b *traceBooks) oom(g *grouper) (*TraceOOM, error) {
 	if b.failedAt < 0 {
 		return nil, nil
 	}
 	i, t, l := b.failedAt, b.trace, b.levelsAt(b.failedAt)
-	by := o.By
-	if by == "" {
-		by = "site"
-	}
-	held, _, err := b.blame(i, by, o)
+	held, _, err := g.blame(i)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,15 @@ type Accuracy struct {
 	Agreed       mem.Bytes `json:"agreed_bytes"`
 	OwnedBlocks  int       `json:"owned_blocks"`
 	AgreedBlocks int       `json:"agreed_blocks"`
+
+	By []CategoryAccuracy `json:"by"`
+}
+
+// CategoryAccuracy is the same for what the program called by one name.
+type CategoryAccuracy struct {
+	Category string    `json:"category"`
+	Owned    mem.Bytes `json:"owned_bytes"`
+	Agreed   mem.Bytes `json:"agreed_bytes"`
 }
 
 // own gives blocks their owners: a block is its owner's if one of the moments at which the owner was
@@ -56,26 +65,27 @@ func (b *traceBooks) covers(l *life, t int64) bool {
 }
 
 // accuracy of the rules; nil where the program named no owner.
-func (b *traceBooks) accuracy(at int, rules []CategoryRule) *Accuracy {
+func (b *traceBooks) accuracy(at int, s *sorter) *Accuracy {
 	if len(b.snapshot.Owners) == 0 {
 		return nil
 	}
-	var a Accuracy
-	s, last, later := newSorter(&b.snapshot.Stacks, rules), b.trace.Len()-1, b.eighth()
-	b.alive(at, func(l *life) {
+	a := Accuracy{By: make([]CategoryAccuracy, 3)}
+	b.aliveNumbers(at, func(n int) {
+		l := &b.lives[n]
 		if l.owner == 0 || ownerCategories[l.owner] == "buffers" {
 			return
 		}
-		next := int32(0)
-		if l.born >= 0 {
-			next = later[l.born]
-		}
+		of := &a.By[l.owner-1]
+		of.Category = ownerCategories[l.owner]
+		of.Owned += l.size
 		a.Owned += l.size
 		a.OwnedBlocks++
-		if s.byRules(l, last, next) == ownerCategories[l.owner] {
+		if s.byRules(n) == of.Category {
+			of.Agreed += l.size
 			a.Agreed += l.size
 			a.AgreedBlocks++
 		}
 	})
+	a.By = slices.DeleteFunc(a.By, func(c CategoryAccuracy) bool { return c.Owned == 0 })
 	return &a
 }

@@ -25,7 +25,11 @@ func TestPinsAreTheBlocksOfMostlyEmptySegments(t *testing.T) {
 	segment(3<<30, false, 10*mem.MiB, 10*mem.MiB)                    // half in use
 	segment(4<<30, true, mem.MiB, 19*mem.MiB)                        // gives back its pages
 	segment(5<<30, false, 0, 20*mem.MiB)                             // empty: empty_cache returns it
-	got := newBooks(s, 0).pins()
+	a, err := ExplainDevice(s, 0, "", ExplainOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := a.Pins
 	if len(got) != 1 || got[0].Blocks != 2 || got[0].Bytes != 3*mem.MiB || got[0].Pinned != 36*mem.MiB {
 		t.Errorf("%+v", got)
 	}

@@ -1,0 +1,266 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+
+	"hightide/internal/mem"
+)
+
+// Fragmentation is where reserved memory goes at the moment explained:
+//
+//	reserved = requested + rounding + waiting + releasable + stuck
+type Fragmentation struct {
+	Reserved      mem.Bytes       `json:"reserved_bytes"`
+	Requested     mem.Bytes       `json:"requested_bytes"`  // of blocks in use
+	Rounding      mem.Bytes       `json:"rounding_bytes"`   // of blocks in use: allocated less requested
+	Waiting       mem.Bytes       `json:"waiting_bytes"`    // freed, another stream still uses them
+	Releasable    mem.Bytes       `json:"releasable_bytes"` // what empty_cache would give back
+	Stuck         mem.Bytes       `json:"stuck_bytes"`      // cached beside blocks in use
+	InactiveSplit mem.Bytes       `json:"inactive_split_bytes"`
+	Segments      int             `json:"segments"`
+	Classes       []SizeClass     `json:"inactive_split_classes"`
+	ByRounding    []RoundingWaste `json:"rounding_by_site"`
+	EmptyCache    EmptyCache      `json:"empty_cache"`
+}
+
+// SizeClass counts cached pieces beside blocks in use from one power of two to the next.
+type SizeClass struct {
+	From   mem.Bytes `json:"from_bytes"`
+	Bytes  mem.Bytes `json:"bytes"`
+	Pieces int       `json:"pieces"`
+}
+
+// RoundingWaste is what rounding costs the blocks of one line.
+type RoundingWaste struct {
+	Name   string    `json:"name"`
+	Waste  mem.Bytes `json:"waste_bytes"`
+	Blocks int       `json:"blocks"`
+}
+
+// EmptyCache is the moment at which torch.cuda.empty_cache would have given back most.
+type EmptyCache struct {
+	Event int       `json:"event"`
+	Time  int64     `json:"time_ns,omitempty"`
+	Most  mem.Bytes `json:"most_bytes"`
+	End   mem.Bytes `json:"end_bytes"`
+}
+
+// SegmentMap is a segment at the moment explained.
+type SegmentMap struct {
+	Address    uint64     `json:"address"`
+	Size       mem.Bytes  `json:"size_bytes"`
+	Active     mem.Bytes  `json:"active_bytes"`
+	Large      bool       `json:"large"`
+	Expandable bool       `json:"expandable,omitempty"`
+	Stream     uint64     `json:"stream"`
+	Pool       string     `json:"pool,omitempty"`
+	Blocks     []MapBlock `json:"blocks"` // by address, no gaps
+}
+
+// MapBlock is size, state (0 cached, 1 in use, 2 waiting for another stream), category (index of
+// map_categories, -1: none) and the innermost node of the stack in the flame graph's tree (-1: none).
+type MapBlock [4]int64
+
+// Pin is a place whose blocks keep mostly empty segments from going back to the device.
+type Pin struct {
+	Name   string         `json:"name"`
+	Bytes  mem.Bytes      `json:"bytes"` // of the blocks
+	Blocks int            `json:"blocks"`
+	Pinned mem.Bytes      `json:"pinned_bytes"` // cached in the segments where these blocks are the largest
+	Frames []mem.Location `json:"frames"`       // of the block that pins most
+	most   mem.Bytes
+}
+
+// pinShare is the part of a segment, as its divisor, that may be in use where it counts as mostly empty.
+const pinShare = 4
+
+// placedSegment is a segment with the lives whose blocks lie in it, by address.
+type placedSegment struct {
+	stretch
+	lives []int
+}
+
+// placed is the memory after an event.
+func (b *traceBooks) placed(at int) []placedSegment {
+	var blocks []int
+	for i := range b.lives {
+		l := &b.lives[i]
+		if int(l.born) > at {
+			break
+		}
+		if int(l.gone) > at {
+			blocks = append(blocks, i)
+		}
+	}
+	slices.SortFunc(blocks, func(p, q int) int { return cmp.Compare(b.lives[p].address, b.lives[q].address) })
+	var all []placedSegment
+	next := 0
+	for _, s := range b.segmentsAfter(at) {
+		for next < len(blocks) && b.lives[blocks[next]].address < s.start {
+			next++
+		}
+		p, end := placedSegment{stretch: s}, s.start
+		for ; next < len(blocks) && b.lives[blocks[next]].address < s.end; next++ {
+			if l := &b.lives[blocks[next]]; l.address >= end && l.address+uint64(l.size) <= s.end { // else it contradicts another
+				p.lives, end = append(p.lives, blocks[next]), l.address+uint64(l.size)
+			}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// fragments fills in what the memory looked like at the moment explained, with all its blocks in the map
+// for pictures.
+func (a *Allocator) fragments(b *traceBooks, at int, g *grouper, pictures bool) {
+	f := &Fragmentation{Reserved: a.At.Reserved, InactiveSplit: 0, Classes: []SizeClass{}, ByRounding: []RoundingWaste{},
+		EmptyCache: EmptyCache{b.most.event, b.time(b.most.event), b.most.bytes, b.releasable}}
+	waste, pins := map[string]*RoundingWaste{}, map[string]*Pin{}
+	for _, s := range b.placed(at) {
+		f.Segments++
+		a.Map = append(a.Map, a.segment(b, &s, at, g, f, pictures))
+		a.pin(b, &s, at, g, pins)
+	}
+	b.aliveNumbers(at, func(n int) {
+		l := &b.lives[n]
+		f.Requested += l.requested
+		f.Rounding += l.size - l.requested
+		if l.size == l.requested {
+			return
+		}
+		name := g.site(l)
+		w := waste[name]
+		if w == nil {
+			w = &RoundingWaste{Name: name}
+			waste[name] = w
+		}
+		w.Waste += l.size - l.requested
+		w.Blocks++
+	})
+	for _, w := range waste {
+		f.ByRounding = append(f.ByRounding, *w)
+	}
+	slices.SortFunc(f.ByRounding, func(p, q RoundingWaste) int {
+		return cmp.Or(cmp.Compare(q.Waste, p.Waste), cmp.Compare(p.Name, q.Name))
+	})
+	slices.SortFunc(f.Classes, func(p, q SizeClass) int { return cmp.Compare(p.From, q.From) })
+	f.Waiting = a.At.Active - a.At.Allocated
+	f.Stuck = max(0, f.Reserved-a.At.Active-f.Releasable) // less than nothing only where a file contradicts itself
+	a.Fragmentation = f
+	a.Pins = make([]Pin, 0, len(pins))
+	for _, p := range pins {
+		a.Pins = append(a.Pins, *p)
+	}
+	slices.SortFunc(a.Pins, func(p, q Pin) int { return cmp.Or(cmp.Compare(q.Pinned, p.Pinned), cmp.Compare(p.Name, q.Name)) })
+}
+
+// segment draws one segment and adds its free pieces to the sums.
+func (a *Allocator) segment(b *traceBooks, s *placedSegment, at int, g *grouper, f *Fragmentation, pictures bool) SegmentMap {
+	m := SegmentMap{Address: s.start, Size: mem.Bytes(s.end - s.start), Large: s.large, Expandable: s.expandable, Stream: s.stream, Blocks: []MapBlock{}}
+	if s.pool != (mem.PoolID{}) {
+		m.Pool = poolName(s.pool)
+	}
+	end := s.start
+	free := func(until uint64) {
+		size := mem.Bytes(until - end)
+		if size == 0 {
+			return
+		}
+		m.Blocks = append(m.Blocks, MapBlock{int64(size), int64(mem.BlockInactive), -1, -1})
+		piece := memoryNode{address: end, size: size, free: true, large: s.large, expandable: s.expandable, private: s.pool != mem.PoolID{},
+			pages: int64(s.start) % pageSize(s.large), prev: -1, next: -1}
+		if len(s.lives) > 0 {
+			piece.prev = 0
+			f.split(size)
+		}
+		f.Releasable += piece.gives()
+	}
+	for _, n := range s.lives {
+		l := &b.lives[n]
+		free(l.address)
+		block := MapBlock{int64(l.size), int64(mem.BlockAllocated), -1, -1}
+		if int(l.freed) <= at {
+			block[1] = int64(mem.BlockPendingFree)
+		}
+		if pictures {
+			block[2], block[3] = a.mapCategory(g.sorter.of(n)), a.mapNode(b, l)
+		}
+		m.Blocks = append(m.Blocks, block)
+		m.Active += l.size
+		end = l.address + uint64(l.size)
+	}
+	free(s.end)
+	return m
+}
+
+// split counts a cached piece of a segment that is in use.
+func (f *Fragmentation) split(size mem.Bytes) {
+	f.InactiveSplit += size
+	class := sizeClass(size)
+	i := slices.IndexFunc(f.Classes, func(c SizeClass) bool { return c.From == class })
+	if i < 0 {
+		i = len(f.Classes)
+		f.Classes = append(f.Classes, SizeClass{From: class})
+	}
+	f.Classes[i].Bytes += size
+	f.Classes[i].Pieces++
+}
+
+func (a *Allocator) mapCategory(name string) int64 {
+	i := slices.Index(a.MapCategories, name)
+	if i < 0 {
+		i = len(a.MapCategories)
+		a.MapCategories = append(a.MapCategories, name)
+	}
+	return int64(i)
+}
+
+// mapNode is the node of a block's stack in the flame graph's tree, which grows by it up to a size.
+func (a *Allocator) mapNode(b *traceBooks, l *life) int64 {
+	node, ok := a.nodes[l.stack]
+	if !ok {
+		node = -1
+		if frames := slices.DeleteFunc(b.snapshot.Stacks.Frames(l.stack), machinery); len(frames) > 0 && len(a.tree.set.Parents) < treeNodes {
+			node = int64(a.tree.add(frames))
+		}
+		if a.nodes == nil {
+			a.nodes = map[uint32]int64{}
+		}
+		a.nodes[l.stack] = node
+	}
+	return node
+}
+
+// treeNodes is where a tree stops growing by the stacks of the map: a page has to stay light.
+const treeNodes = 20000
+
+// pin lays a mostly empty segment's cached bytes at the door of its largest block, so that the pinned bytes
+// of all rows add up. Expandable segments give back the pages between their blocks: nothing pins them.
+func (a *Allocator) pin(b *traceBooks, s *placedSegment, at int, g *grouper, pins map[string]*Pin) {
+	var used mem.Bytes
+	var largest *life
+	for _, n := range s.lives {
+		l := &b.lives[n]
+		used += l.size
+		if largest == nil || l.size > largest.size {
+			largest = l
+		}
+	}
+	size := mem.Bytes(s.end - s.start)
+	if used == 0 || s.expandable || used > size/pinShare {
+		return
+	}
+	name := g.site(largest)
+	p := pins[name]
+	if p == nil {
+		p = &Pin{Name: name}
+		pins[name] = p
+	}
+	p.Bytes += largest.size
+	p.Blocks++
+	p.Pinned += size - used
+	if size-used > p.most {
+		p.most, p.Frames = size-used, b.snapshot.Stacks.Frames(largest.stack)
+	}
+}

@@ -1,0 +1,218 @@
+package analyze
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+
+	"hightide/internal/mem"
+)
+
+// TraceSteps are the steps and phases of a trace.
+type TraceSteps struct {
+	Source string       `json:"source"` // annotations, or inferred: from what repeats
+	Steps  []TraceStep  `json:"steps"`
+	Phases []TracePhase `json:"phases"` // always inferred, from the stacks that allocate
+}
+
+// TraceStep is a stretch of events, both ends in it.
+type TraceStep struct {
+	From int `json:"from_event"`
+	To   int `json:"to_event"`
+}
+
+// TracePhase is forward, backward or optimizer.
+type TracePhase struct {
+	Phase string `json:"phase"`
+	TraceStep
+}
+
+const (
+	leastSteps   = 3
+	leastAnchors = 3   // things that must happen once in each step
+	evenGaps     = 1.8 // longest gap between two, over their median, of what happens once in each step
+	phasesShown  = 1000
+	leastPhase   = 3 // allocations; shorter ones belong to what is around them
+)
+
+// steps tells steps by the program's own annotations, else by what repeats; nil: no steps and no phases are seen.
+func (b *traceBooks) steps() *TraceSteps {
+	s := &TraceSteps{Source: "annotations", Steps: b.annotatedSteps(), Phases: b.phases()}
+	if len(s.Steps) < leastSteps {
+		s.Source, s.Steps = "inferred", append([]TraceStep{}, b.inferredSteps()...)
+	}
+	if len(s.Steps)+len(s.Phases) == 0 {
+		return nil
+	}
+	return s
+}
+
+var stepName = regexp.MustCompile(`(?i)^(ProfilerStep#|step[ #_:]*)\d+`)
+
+func (b *traceBooks) annotatedSteps() []TraceStep {
+	steps := []TraceStep{}
+	for _, note := range b.snapshot.Annotations {
+		if note.End || !stepName.MatchString(note.Name) {
+			continue
+		}
+		if at := b.eventAt(note.Time) + 1; at < b.trace.Len() && (len(steps) == 0 || at > steps[len(steps)-1].From) {
+			steps = append(steps, TraceStep{From: at})
+		}
+	}
+	return b.close(steps)
+}
+
+// close ends each step where the next begins.
+func (b *traceBooks) close(steps []TraceStep) []TraceStep {
+	for i := range steps {
+		if steps[i].To = b.trace.Len() - 1; i+1 < len(steps) {
+			steps[i].To = steps[i+1].From - 1
+		}
+	}
+	return steps
+}
+
+// anchor is an allocation of one size by one stack, as often as it happens.
+type anchor struct {
+	events []int32
+}
+
+// inferredSteps looks for what happens at even distances all along the trace. Things that happen
+// equally often, once in each step, tell the steps; layers and micro-batches come in bunches. A step
+// begins at the one of them at which least is allocated.
+func (b *traceBooks) inferredSteps() []TraceStep {
+	byCount, optimizing := map[int][]anchor{}, b.stackPhases()
+	for _, a := range b.anchors() {
+		byCount[len(a.events)] = append(byCount[len(a.events)], a)
+	}
+	best, score := 0, 0
+	for n, of := range byCount {
+		weight := len(of) + len(byCount[n-1]) // the first step does without some, and the ring may cut one
+		for _, a := range of {
+			if optimizing[b.trace.Stack[a.events[0]]] == phaseOptimizer {
+				weight += 4 // micro-batches repeat too, but a step ends with the optimizer
+			}
+		}
+		if len(of) >= leastAnchors && (weight > score || weight == score && n < best) {
+			best, score = n, weight
+		}
+	}
+	if best < leastSteps {
+		return nil
+	}
+	first, least := byCount[best][0], 0.0
+	for i, a := range byCount[best] {
+		if level := b.levelAround(a.events); i == 0 || level < least || level == least && a.events[0] < first.events[0] {
+			first, least = a, level
+		}
+	}
+	if b.insideOneCall(first.events[0], first.events[len(first.events)-1]) {
+		return nil
+	}
+	var steps []TraceStep
+	for _, at := range first.events {
+		steps = append(steps, TraceStep{From: int(at)})
+	}
+	return b.close(steps)
+}
+
+// insideOneCall says whether all that is allocated between two events passes through one function of a
+// forward or an optimizer: then it is layers or tensors that repeat, not steps.
+func (b *traceBooks) insideOneCall(from, to int32) bool {
+	seen := map[uint32]bool{}
+	var common map[string]bool
+	for i := from; i <= to; i++ {
+		stack := b.trace.Stack[i]
+		if b.trace.Action[i] != mem.ActionAlloc || seen[stack] {
+			continue
+		}
+		seen[stack] = true
+		has := map[string]bool{}
+		for _, n := range b.snapshot.Stacks.Numbers(stack) {
+			l := b.snapshot.Stacks.Locations[n]
+			if name := l.File + ":" + l.Function; (common == nil || common[name]) && (forwardFrame.MatchString(name) || optimizerFrame.MatchString(name)) {
+				has[name] = true
+			}
+		}
+		if common = has; len(common) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// anchors are the allocations that happen at even distances from one end of the trace to the other.
+func (b *traceBooks) anchors() []anchor {
+	type kind struct {
+		stack uint32
+		size  mem.Bytes
+	}
+	kinds := map[kind][]int32{}
+	for i, action := range b.trace.Action {
+		if action == mem.ActionAlloc {
+			k := kind{b.trace.Stack[i], b.trace.Size[i]}
+			kinds[k] = append(kinds[k], int32(i))
+		}
+	}
+	var all []anchor
+	for _, events := range kinds {
+		if len(events) >= leastSteps && b.even(events) {
+			all = append(all, anchor{events})
+		}
+	}
+	slices.SortFunc(all, func(p, q anchor) int { return cmp.Compare(p.events[0], q.events[0]) })
+	return all
+}
+
+func (b *traceBooks) even(events []int32) bool {
+	gaps := make([]int32, len(events)-1)
+	for i := range gaps {
+		gaps[i] = events[i+1] - events[i]
+	}
+	slices.Sort(gaps)
+	most := int32(evenGaps * float64(gaps[len(gaps)/2]))
+	return gaps[len(gaps)-1] <= most && gaps[0] >= gaps[len(gaps)/2]/2 && gaps[0] >= 8 &&
+		events[len(events)-1]+2*most >= int32(b.trace.Len())
+}
+
+// levelAround is what is allocated at some events, on average, by the thinned curve.
+func (b *traceBooks) levelAround(events []int32) float64 {
+	var sum float64
+	for _, at := range events {
+		i, _ := slices.BinarySearchFunc(b.curve, int(at), func(p levelPoint, at int) int { return cmp.Compare(p.event, at) })
+		sum += float64(b.curve[min(i, len(b.curve)-1)].allocated)
+	}
+	return sum / float64(len(events))
+}
+
+// phases are the runs of allocations by forward, backward and optimizer; short ones inside another are
+// its own.
+func (b *traceBooks) phases() []TracePhase {
+	phases := []TracePhase{}
+	count := 0
+	b.phaseRuns()
+	for i, run := range b.runs {
+		end := b.trace.Len() - 1
+		if i+1 < len(b.runs) {
+			end = int(b.runs[i+1].from) - 1
+		}
+		count = 0
+		for e := max(int(run.from), 0); e <= end && count < leastPhase; e++ {
+			if b.trace.Action[e] == mem.ActionAlloc {
+				count++
+			}
+		}
+		last := len(phases) - 1
+		switch name := tracePhaseNames[run.phase]; {
+		case last >= 0 && (count < leastPhase || phases[last].Phase == name):
+			phases[last].To = end
+		case count >= leastPhase || run.phase != phaseOther:
+			phases = append(phases, TracePhase{name, TraceStep{max(int(run.from), 0), end}})
+		}
+	}
+	phases = slices.DeleteFunc(phases, func(p TracePhase) bool { return p.Phase == tracePhaseNames[phaseOther] })
+	if len(phases) > phasesShown {
+		phases = phases[:0]
+	}
+	return phases
+}
