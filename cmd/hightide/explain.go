@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"hightide/internal/analyze"
@@ -26,7 +27,8 @@ func explainCommand(a *app) *cobra.Command {
 		Use:   "explain FILE|RUN… [--by WHAT] [--at WHEN] [--html FILE | --json[=FILE] | --markdown[=FILE]]",
 		Short: "Say who holds the GPU's memory in an allocator snapshot",
 		Long: `Say who holds the GPU's memory in an allocator snapshot: the peak to the byte, the blocks alive then,
-what they are for, what is cached and cannot be used, and why memory ran out.
+what they are for, what grows from step to step, what comes and goes, what is cached and cannot be
+used, and why memory ran out, with the settings that avoid it, verified by replay.
 
 FILE is a snapshot of PyTorch (torch.cuda.memory._dump_snapshot), compressed or not, several of them
 for several ranks, a recording, an out-of-memory message, or - for stdin. A trace that begins in the
@@ -39,6 +41,8 @@ Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read.`,
   hightide explain snapshot.pickle.gz --by category --html report.html
   hightide explain rank0.pickle rank1.pickle --at end --top 20
   hightide explain snapshot.pickle --range 1000:2000
+  hightide explain snapshot.pickle --flame churn --filter attention
+  hightide explain last                    # the snapshots of a run, with what it recorded
   hightide explain snapshot.pickle --json | jq '.peak'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(a, c, args) },
@@ -51,6 +55,7 @@ Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read.`,
 	flags.IntVar(&f.o.Top, "top", 0, "list the `N` largest groups; 0: all")
 	flags.StringVar(&f.filter, "filter", "", "only blocks with a frame (file:function) that matches this `regex`")
 	flags.StringVar(&f.rules, "rules", "", "more category rules from this `file`, before the built-in ones")
+	flags.StringVar(&f.o.Flame, "flame", "", "also the flame graph, by `measure`: "+strings.Join(analyze.Flames, ", "))
 	flags.StringVar(&f.html, "html", "", "write one HTML `file`")
 	flags.StringVar(&f.json, "json", "", "print JSON; with =`FILE` into a file")
 	flags.StringVar(&f.markdown, "markdown", "", "print Markdown; with =`FILE` into a file")
@@ -69,6 +74,7 @@ func (f *explainFlags) run(a *app, c *cobra.Command, args []string) error {
 			return err
 		}
 	}
+	f.o.Pictures = f.html != "" || f.json != ""
 	report, err := a.engine().Explain(args, f.o, a.stdin)
 	if err != nil {
 		return err
@@ -109,6 +115,9 @@ func (f *explainFlags) options(c *cobra.Command) (err error) {
 		if f.o.Filter, err = regexp.Compile(f.filter); err != nil {
 			return engine.UsageError("a regular expression as of RE2", "--filter: %w", err)
 		}
+	}
+	if f.o.Flame != "" && !slices.Contains(analyze.Flames, f.o.Flame) {
+		return engine.UsageError("one of "+strings.Join(analyze.Flames, ", "), "--flame %s is not known", f.o.Flame)
 	}
 	f.o.Rules, err = engine.Rules(f.rules)
 	return err

@@ -24,6 +24,13 @@ type ExplainOptions struct {
 	// every block of the segment map. Columns is how many parts that course has, at most; 0: 600.
 	Pictures bool
 	Columns  int
+
+	Several  bool    // other files are in the report
+	Flame    string  // of Flames: also as a table; "": none
+	StepEnds []int64 // as recorded, ns of the wall clock
+
+	// Advise says which settings would have avoided the failed request of a device, in words and for programs.
+	Advise func(s *mem.AllocatorSnapshot, device int) (words string, all any)
 }
 
 // EventRange is a stretch of a trace, both ends in it. From is -1 where the state before the first event
@@ -91,6 +98,7 @@ type Allocator struct {
 
 	tree  *stackTree       // the flame graph's
 	nodes map[uint32]int64 // see mapNode
+	alone bool             // in its report
 }
 
 // TracePeak is the levels just after an event; -1: before the first.
@@ -168,7 +176,7 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	uses.flames(a)
 	a.Turnover, a.Longest = uses.turnover(), uses.longest
 	a.fragments(b, at, g, o.Pictures)
-	a.Steps = b.steps()
+	a.Steps = b.steps(o.StepEnds)
 	a.Growth = g.growth(a.Steps)
 	if o.Pictures {
 		a.Timeline = g.timeline(cmp.Or(o.Columns, 600))

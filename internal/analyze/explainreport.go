@@ -19,9 +19,9 @@ func Explain(r *Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions)
 		if err != nil {
 			return err
 		}
+		a.alone = !o.Several && (o.Device.Known() || len(s.AllDevices()) == 1)
+		a.tables(r, len(r.Allocators), &o)
 		r.Allocators = append(r.Allocators, a)
-		r.table(a.levelTable())
-		r.table(a.blameTable())
 		a.tree.set.Process, a.tree.set.Device = uint32(len(r.Stacks)), fmt.Sprint(device)
 		r.Stacks = append(r.Stacks, a.tree.set)
 		a.findings(r)
@@ -59,61 +59,35 @@ func (r *Report) Lead() {
 	}
 	p := lead.Peak
 	r.Headline.Peak = Peak{Allocated: mem.Some(int64(p.Allocated)), Reserved: mem.Some(int64(p.Reserved)), Label: lead.Label}
-	when := fmt.Sprintf("after event %s of %s", Count(int64(p.Event)), Count(int64(lead.Events)))
-	if p.Event < 0 {
-		when = "at the beginning"
+	when := "at the beginning"
+	if p.Event >= 0 {
+		when = fmt.Sprintf("after event %s of %s", Count(int64(p.Event)), Count(int64(lead.Events)))
 	}
-	r.Headline.Verdict = fmt.Sprintf("Device %d of %s held at most %v, %s", lead.Device, lead.File, p.Allocated, when)
+	r.Headline.Verdict = fmt.Sprintf("%s held at most %v, %s", upperFirst(lead.inFile()), p.Allocated, when)
 	if len(lead.Blame) > 0 && lead.At == p {
 		top := lead.Blame[0]
-		r.Headline.Verdict += fmt.Sprintf("; %s held most of it: %v in %s blocks (%s)", top.Name, top.Bytes, Count(int64(top.Blocks)), top.Category)
+		part := fmt.Sprintf(". The largest part, %v in %s blocks (%s), ", top.Bytes, Count(int64(top.Blocks)), top.Category)
+		switch {
+		case top.Name == beforeTrace:
+			part += "was there before the trace"
+		case lead.By == "site":
+			part += "was allocated by `" + top.Name + "`"
+		case lead.By == "category":
+			part = fmt.Sprintf(". The largest part, %v in %s blocks, is %s", top.Bytes, Count(int64(top.Blocks)), top.Name)
+		default:
+			part += fmt.Sprintf("is that of %s %s", lead.By, top.Name)
+		}
+		r.Headline.Verdict += part
 	}
 	r.Headline.Verdict += "."
 }
 
-func (a *Allocator) levelTable() Table {
-	t := Table{Name: fmt.Sprintf("levels-%d", a.Device), Title: fmt.Sprintf("Device %d of %s", a.Device, a.File),
-		Note: fmt.Sprintf("%s events, %s call stacks, %s segments. Rounding costs %v at the moment explained; %v are cached in segments that are in use at the end.",
-			Count(int64(a.Events)), Count(int64(a.Stacks)), Count(int64(a.Segments)), a.Rounding, a.InactiveSplit),
-		Columns: []Column{text("when", "When"), countColumn("event", "After event"), bytesColumn("allocated", "Allocated", a.Label),
-			bytesColumn("active", "Active", a.Label), bytesColumn("reserved", "Reserved", a.Label), bytesColumn("requested", "Requested", a.Label)}}
-	row := func(when string, p TracePeak) {
-		t.Rows = append(t.Rows, []Cell{when, int64(p.Event), int64(p.Allocated), int64(p.Active), int64(p.Reserved), int64(p.Requested)})
-	}
-	row("peak", a.Peak)
-	if a.At != a.Peak {
-		row("explained", a.At)
-	}
-	if a.Unplaced+a.Strange > 0 {
-		t.Note += fmt.Sprintf(" %d blocks could not be placed in known memory and count with their rounded size; %d events do not fit the ones before.", a.Unplaced, a.Strange)
-	}
-	return t
-}
-
-func (a *Allocator) blameTable() Table {
-	t := Table{Name: fmt.Sprintf("blame-%d", a.Device), Title: fmt.Sprintf("Who holds device %d, by %s", a.Device, a.By),
-		Note:    a.categoryNote(),
-		Columns: []Column{text(a.By, a.By), bytesColumn("bytes", "Holds", a.Label), {"share", "Share", mem.UnitMilli, a.Label}, countColumn("blocks", "Blocks"), text("category", "Category")}}
-	for _, g := range a.Blame {
-		t.Rows = append(t.Rows, []Cell{g.Name, int64(g.Bytes), int64(g.Bytes) * 1000 / max(1, int64(a.At.Allocated)), int64(g.Blocks), g.Category})
-	}
-	return t
-}
-
-func (a *Allocator) categoryNote() string {
-	c := a.Accuracy
-	if c == nil || c.OwnedBlocks == 0 {
-		return "Categories come from rules over stacks and life-spans; they are inferred."
-	}
-	return fmt.Sprintf("The program itself said what %s blocks of %v are for, beside buffers; the rest is inferred by rules over stacks and life-spans, which alone are right for %d %% of those bytes.",
-		Count(int64(c.OwnedBlocks)), c.Owned, int64(c.Agreed)*100/max(1, int64(c.Owned)))
-}
-
-func deviceTitle(a *Allocator) string { return fmt.Sprintf("Device %d of %s", a.Device, a.File) }
-
 func (a *Allocator) findings(r *Report) {
 	if o := a.OOM; o != nil {
 		r.Findings = append(r.Findings, o.finding(a.Device, a.Label))
+	}
+	for _, g := range a.Growth[:min(len(a.Growth), growthFindings)] {
+		r.Findings = append(r.Findings, g.finding(a))
 	}
 	if a.InactiveSplit > a.At.Reserved/10 && a.InactiveSplit >= 64*mem.MiB {
 		r.Findings = append(r.Findings, Finding{Kind: KindFragmentation, Severity: Warning, Label: a.Label, Bytes: mem.Some(int64(a.InactiveSplit)),
@@ -130,3 +104,29 @@ func (a *Allocator) pinText() string {
 	}
 	return said
 }
+
+// growthFindings is how many lines that grow are findings of their own.
+const growthFindings = 5
+
+func (g *TraceGrowth) finding(a *Allocator) Finding {
+	f := Finding{Kind: KindGrowth, Severity: Warning, Label: a.Label, Stack: g.Frames, Bytes: mem.Some(int64(g.Grown)), Confidence: g.Confidence,
+		Title: fmt.Sprintf("`%s` holds more of %s after each step", g.Name, a.of())}
+	if g.Source == "stretches" {
+		f.Title = fmt.Sprintf("`%s` holds more and more of %s", g.Name, a.of())
+		f.Text = fmt.Sprintf("%v more over the trace, in equal parts of it: no steps are known.", g.Grown)
+	} else {
+		f.BytesPerStep = mem.Some(int64(g.PerStep))
+		f.Text = fmt.Sprintf("%v more in each of %d steps, which are %s; confidence %.0f %%.", g.PerStep, g.Steps, map[string]string{"inferred": "inferred from what repeats"}[g.Source]+map[string]string{"annotations": "as annotated", "recorded": "as recorded"}[g.Source], g.Confidence*100)
+	}
+	if g.Confidence >= leakConfidence && g.Source != "stretches" {
+		f.Kind, f.Severity = KindLeak, Critical
+	}
+	at := newPlaces(nil).search(g.Frames)
+	if !at.Native {
+		f.File, f.Line, f.SiteFunction = at.File, at.Line, at.Function
+	}
+	return f
+}
+
+// leakConfidence is from where on growth is called a leak.
+const leakConfidence = 0.9

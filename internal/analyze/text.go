@@ -29,6 +29,7 @@ func (r *Report) Text(o TextOptions) string {
 	p.headline(r)
 	p.findings(r.Findings)
 	p.chart(r)
+	p.devices(r)
 	if !o.Brief {
 		for _, t := range r.Tables {
 			if p.wants(r, &t) {
@@ -99,11 +100,15 @@ func (p *printer) title(s string) {
 func (p *printer) headline(r *Report) {
 	command := clean(strings.Join(r.Run.Command, " "))
 	if r.Run.Name != "" {
-		command = clean(r.Run.Name) + ": " + command
+		command = strings.TrimSuffix(clean(r.Run.Name)+": "+command, ": ")
 	}
 	p.line(p.paint(bold, "hightide") + "  " + shorten(command, p.Width-10))
 	h := &r.Headline
-	facts := []string{Duration(h.Duration)}
+	facts := []string{}
+	if h.Duration > 0 || len(r.Allocators) == 0 {
+		facts = append(facts, Duration(h.Duration))
+	}
+	facts = append(facts, r.traceFacts()...)
 	if h.Steps > 0 {
 		steps := Count(int64(h.Steps)) + " steps"
 		if t, ok := h.StepTime.Get(); ok {

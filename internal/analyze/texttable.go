@@ -11,6 +11,9 @@ import (
 // rowsShown is how many rows of a table the terminal gets; the HTML report and the JSON have all.
 var rowsShown = map[string]int{"sites": 10, "growth": 10, "phases": 14, "modules": 12, "processes": 8, "composition": 12, "devices": 16, "faults": 6, "gpus": 200}
 
+// deviceRows likewise, of the tables that each device of a snapshot has.
+var deviceRows = map[string]int{"flame": flameRows, "growth": 6, "pins": 5, "classes": 6, "rounding": 4, "turnover": 6, "start": 4, "longest": 5}
+
 // wants leaves out tables that say nothing a person does not know from the headline.
 func (p *printer) wants(r *Report, t *Table) bool {
 	if r.Imagined != nil && (t.Name == "composition" || t.Name == "devices" || t.Name == "modules" || strings.HasPrefix(t.Name, "device-")) {
@@ -62,6 +65,9 @@ func FormatCell(c Cell, unit mem.Unit) string {
 // after the texts were shortened as far as they stay readable.
 func (p *printer) table(t *Table) {
 	limit, ok := rowsShown[t.Name]
+	if kind, number, numbered := strings.Cut(t.Name, "-"); !ok && numbered && strings.Trim(number, "0123456789") == "" {
+		limit, ok = deviceRows[kind] // of the device with that number
+	}
 	if !ok {
 		limit = 12
 	}

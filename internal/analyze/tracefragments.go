@@ -221,7 +221,7 @@ func (a *Allocator) mapNode(b *traceBooks, l *life) int64 {
 	node, ok := a.nodes[l.stack]
 	if !ok {
 		node = -1
-		if frames := slices.DeleteFunc(b.snapshot.Stacks.Frames(l.stack), machinery); len(frames) > 0 && len(a.tree.set.Parents) < treeNodes {
+		if frames := slices.DeleteFunc(b.snapshot.Stacks.Frames(l.stack), beneath); len(frames) > 0 && len(a.tree.set.Parents) < treeNodes {
 			node = int64(a.tree.add(frames))
 		}
 		if a.nodes == nil {

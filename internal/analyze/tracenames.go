@@ -96,6 +96,11 @@ func machinery(l mem.Location) bool {
 	return l.File == "" && l.Function == "" || plumbing.MatchString(l.Function)
 }
 
+// beneath says of a frame that no one looks for it in a picture.
+func beneath(l mem.Location) bool {
+	return machinery(l) || l.Native && innards.MatchString(l.Function)
+}
+
 // moduleOf is the innermost forward method on a stack, by its line: a class has no name there.
 func moduleOf(frames []mem.Location) string {
 	for _, f := range frames {

@@ -21,6 +21,8 @@ type TraceOOM struct {
 	Contiguous  bool           `json:"contiguous"`                 // one piece alone was large enough
 	Blame       []Blame        `json:"blame"`                      // the largest groups alive then
 	Frames      []mem.Location `json:"frames"`
+	Advice      string         `json:"advice,omitempty"`   // verified by replay
+	Replayed    any            `json:"replayed,omitempty"` // the settings tried, and what became of them
 }
 
 // oomBlamed is how many groups an out-of-memory names.
@@ -55,12 +57,16 @@ func (b *traceBooks) oom(g *grouper) (*TraceOOM, error) {
 		return nil, err
 	}
 	free, asked := mem.Bytes(t.Address[i]), t.Size[i]
-	return &TraceOOM{
+	oom := &TraceOOM{
 		Event: i, Asked: asked, DeviceFree: free, Allocated: l.allocated, Reserved: l.reserved,
 		Cached: b.atFailure.bytes, Pieces: b.atFailure.count, LargestFree: b.atFailure.largest,
 		WouldFit: free+b.atFailure.bytes >= asked, Contiguous: max(free, b.atFailure.largest) >= asked,
 		Blame: held[:min(oomBlamed, len(held))], Frames: b.snapshot.Stacks.Frames(t.Stack[i]),
-	}, nil
+	}
+	if g.o.Advise != nil {
+		oom.Advice, oom.Replayed = g.o.Advise(b.snapshot, b.device)
+	}
+	return oom, nil
 }
 
 func (o *TraceOOM) finding(device int, label mem.Label) Finding {
@@ -74,14 +80,20 @@ func (o *TraceOOM) finding(device int, label mem.Label) Finding {
 	if len(o.Blame) > 0 {
 		f.Text += fmt.Sprintf(" Most was held by %s: %v.", o.Blame[0].Name, o.Blame[0].Bytes)
 	}
+	if at := newPlaces(nil).search(o.Frames); !at.Native && at.File != "" {
+		f.File, f.Line, f.SiteFunction = at.File, at.Line, at.Function
+	}
 	switch {
 	case o.Contiguous:
 		f.Text += " One piece alone was large enough: it belonged to another pool or stream, or a limit below the device's memory was set."
 	case o.WouldFit:
 		f.Text += " It would have fitted in one piece; no piece alone was large enough."
-		f.Advice = "Try PYTORCH_ALLOC_CONF=expandable_segments:True, which joins free memory of different sizes."
+		f.Advice = "Try `PYTORCH_ALLOC_CONF=expandable_segments:True`, which joins free memory of different sizes (not verified)."
 	default:
 		f.Text += " All of it together was not enough."
+	}
+	if o.Advice != "" {
+		f.Advice = o.Advice
 	}
 	return f
 }

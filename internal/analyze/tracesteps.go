@@ -10,7 +10,7 @@ import (
 
 // TraceSteps are the steps and phases of a trace.
 type TraceSteps struct {
-	Source string       `json:"source"` // annotations, or inferred: from what repeats
+	Source string       `json:"source"` // recorded, annotations, or inferred: from what repeats
 	Steps  []TraceStep  `json:"steps"`
 	Phases []TracePhase `json:"phases"` // always inferred, from the stacks that allocate
 }
@@ -35,9 +35,13 @@ const (
 	leastPhase   = 3 // allocations; shorter ones belong to what is around them
 )
 
-// steps tells steps by the program's own annotations, else by what repeats; nil: no steps and no phases are seen.
-func (b *traceBooks) steps() *TraceSteps {
-	s := &TraceSteps{Source: "annotations", Steps: b.annotatedSteps(), Phases: b.phases()}
+// steps tells steps by their recorded ends, the program's own annotations, else by what repeats; nil: no steps
+// and no phases are seen.
+func (b *traceBooks) steps(ends []int64) *TraceSteps {
+	s := &TraceSteps{Source: "recorded", Steps: b.recordedSteps(ends), Phases: b.phases()}
+	if len(s.Steps) < leastSteps {
+		s.Source, s.Steps = "annotations", b.annotatedSteps()
+	}
 	if len(s.Steps) < leastSteps {
 		s.Source, s.Steps = "inferred", append([]TraceStep{}, b.inferredSteps()...)
 	}
@@ -45,6 +49,18 @@ func (b *traceBooks) steps() *TraceSteps {
 		return nil
 	}
 	return s
+}
+
+func (b *traceBooks) recordedSteps(ends []int64) []TraceStep {
+	steps := []TraceStep{}
+	from := 0
+	for _, end := range ends {
+		if to := b.eventAt(end); to >= from {
+			steps = append(steps, TraceStep{from, to})
+			from = to + 1
+		}
+	}
+	return steps
 }
 
 var stepName = regexp.MustCompile(`(?i)^(ProfilerStep#|step[ #_:]*)\d+`)

@@ -167,7 +167,7 @@ func (u *stackUses) turnover() []Turnover {
 func (u *stackUses) flames(a *Allocator) *StackSet {
 	in := &Input{places: newPlaces(nil)}
 	tree := stackTree{in: in, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}, set: StackSet{
-		Name: "device", Title: deviceTitle(a), Label: a.Label, Total: a.At.Allocated,
+		Name: "device", Title: upperFirst(a.inFile()), Label: a.Label, Total: a.At.Allocated,
 		Frames: []FramePlace{}, Parents: []int{}, Places: []int{}, Stacks: []StackUse{},
 	}}
 	measures := []FlameMeasure{
@@ -199,7 +199,7 @@ func (u *stackUses) flames(a *Allocator) *StackSet {
 			continue
 		}
 		use := &u.all[i]
-		frames := slices.DeleteFunc(u.g.b.snapshot.Stacks.Frames(use.stack), machinery)
+		frames := slices.DeleteFunc(u.g.b.snapshot.Stacks.Frames(use.stack), beneath)
 		if len(frames) == 0 {
 			name := noFrames
 			if use.before {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hightide/internal/analyze"
@@ -20,6 +21,7 @@ import (
 // its own analyses where it is the only reference.
 func (e *Engine) Explain(refs []string, o analyze.ExplainOptions, stdin io.Reader) (*analyze.Report, error) {
 	report := analyze.NewReport()
+	o.Advise = adviseOOM
 	for _, ref := range refs {
 		snapshots, run, err := e.snapshotsOf(ref, stdin)
 		if err != nil {
@@ -28,7 +30,10 @@ func (e *Engine) Explain(refs []string, o analyze.ExplainOptions, stdin io.Reade
 		if run != nil && len(refs) == 1 {
 			report = Analyze(run)
 		}
+		o.Columns = pictureColumns / max(1, len(refs), len(snapshots))
+		o.Several = len(refs) > 1 || len(snapshots) > 1
 		for _, s := range snapshots {
+			o.StepEnds = s.steps
 			if err := analyze.Explain(report, s.snapshot, s.name, o); err != nil {
 				return nil, InputError("hightide explain --help says what can be chosen", "%w", err)
 			}
@@ -41,9 +46,22 @@ func (e *Engine) Explain(refs []string, o analyze.ExplainOptions, stdin io.Reade
 	return report, nil
 }
 
+// pictureColumns is how many columns the courses of all devices have together: a page is to stay below 1 MB.
+const pictureColumns = 1200
+
+// adviseOOM says which settings would have avoided an out-of-memory, in words and for programs.
+func adviseOOM(s *mem.AllocatorSnapshot, device int) (string, any) {
+	advice, err := AdviseOOM(s, device)
+	if err != nil || advice == nil {
+		return "", nil // such a trace cannot be replayed
+	}
+	return advice.Text(), advice
+}
+
 type namedSnapshot struct {
 	name     string
 	snapshot *mem.AllocatorSnapshot
+	steps    []int64 // ends as recorded, ns of the wall clock
 }
 
 // snapshotsOf gives the allocator snapshots of a file or run. A file of another kind that says
@@ -55,7 +73,12 @@ func (e *Engine) snapshotsOf(ref string, stdin io.Reader) ([]namedSnapshot, *mem
 		if err != nil {
 			return nil, nil, err
 		}
-		return runSnapshots(run), run, nil
+		dir := ""
+		if row, err := e.Resolve(ref); err == nil {
+			dir = row.Dir
+		}
+		named, err := runSnapshots(run, dir)
+		return named, run, err
 	}
 	document, err := e.Document(ref, stdin)
 	switch {
@@ -65,9 +88,14 @@ func (e *Engine) snapshotsOf(ref string, stdin io.Reader) ([]namedSnapshot, *mem
 		if err := addOwners(document.Snapshot, ref); err != nil {
 			return nil, nil, err
 		}
-		return []namedSnapshot{{filepath.Base(ref), document.Snapshot}}, nil, nil
+		return []namedSnapshot{{name: filepath.Base(ref), snapshot: document.Snapshot}}, nil, nil
 	case document.Recording != nil:
-		return runSnapshots(document.Recording), document.Recording, nil
+		dir := ""
+		if ref != "-" {
+			dir = filepath.Dir(ref)
+		}
+		named, err := runSnapshots(document.Recording, dir)
+		return named, document.Recording, err
 	case len(document.Words) > 0:
 		return nil, nil, InputError("explain it alone", "%s is a message: %s", ref, strings.Join(document.Words, " "))
 	}
@@ -90,17 +118,35 @@ func addOwners(s *mem.AllocatorSnapshot, path string) error {
 	return nil
 }
 
-func runSnapshots(run *mem.Run) []namedSnapshot {
+// runSnapshots are those of a recording, with their owners where the run's folder, "" if it has none, holds them.
+func runSnapshots(run *mem.Run, dir string) ([]namedSnapshot, error) {
 	var all []namedSnapshot
 	for _, file := range run.Snapshots {
-		if s, err := intake.Torch(bytes.NewReader(file.Data)); err == nil {
-			if run.Info.Label == mem.Imagined {
-				s.Label = mem.Imagined
+		s, err := intake.Torch(bytes.NewReader(file.Data))
+		if err != nil {
+			continue
+		}
+		if run.Info.Label == mem.Imagined {
+			s.Label = mem.Imagined
+		}
+		if dir != "" {
+			if err := addOwners(s, filepath.Join(dir, file.Name)); err != nil {
+				return nil, err
 			}
-			all = append(all, namedSnapshot{file.Name, s})
+		}
+		all = append(all, namedSnapshot{file.Name, s, stepEnds(run, file.Process)})
+	}
+	return all, nil
+}
+
+// stepEnds are those of a process, of the wall clock.
+func stepEnds(run *mem.Run, process uint32) (ends []int64) {
+	for _, s := range run.Steps {
+		if s.Process == process {
+			ends = append(ends, run.Info.StartWall+s.Time-run.Info.StartMono)
 		}
 	}
-	return all
+	return ends
 }
 
 // Rules reads a file of category rules; "" is none.
@@ -136,6 +182,7 @@ type explanation struct {
 	Version int `json:"version"`
 	*analyze.Allocator
 	Devices  []*analyze.Allocator `json:"devices"`
+	Flames   []analyze.StackSet   `json:"flames"` // of each device
 	Verdict  string               `json:"verdict"`
 	Findings []analyze.Finding    `json:"findings"`
 	Notes    []string             `json:"notes"`
@@ -144,7 +191,8 @@ type explanation struct {
 // ExplainJSON is what explain --json prints (docs/formats/json.md), on one line. A report without
 // allocator snapshots is an input error.
 func ExplainJSON(report *analyze.Report) ([]byte, error) {
-	out := explanation{report.Version, nil, report.Allocators, report.Headline.Verdict, report.Findings, report.Notes}
+	flames := slices.DeleteFunc(slices.Clone(report.Stacks), func(s analyze.StackSet) bool { return s.Name != "device" })
+	out := explanation{report.Version, nil, report.Allocators, flames, report.Headline.Verdict, report.Findings, report.Notes}
 	for _, a := range report.Allocators {
 		if out.Allocator == nil || a.Peak.Allocated > out.Allocator.Peak.Allocated {
 			out.Allocator = a

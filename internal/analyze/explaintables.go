@@ -1,0 +1,203 @@
+package analyze
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// tableRows is how many rows a table of a snapshot has, at most: the JSON has all.
+const tableRows = 300
+
+// tables adds what there is to read of a device; number tells devices of several files apart.
+func (a *Allocator) tables(r *Report, number int, o *ExplainOptions) {
+	for _, t := range []Table{a.levelTable(), a.blameTable(), a.flameTable(o.Flame), a.growthTable(), a.reservedTable(), a.pinTable(), a.classTable(), a.roundingTable(),
+		a.turnoverTable(), a.startTable(), a.longTable()} {
+		if len(t.Rows) > tableRows {
+			t.Note = strings.TrimSpace(fmt.Sprintf("%s The first %d of %s; --json has all.", t.Note, tableRows, Count(int64(len(t.Rows)))))
+			t.Rows = t.Rows[:tableRows]
+		}
+		t.Name = fmt.Sprintf("%s-%d", t.Name, number)
+		r.table(t)
+	}
+}
+
+// of is "device 0", and of which file where there are several.
+func (a *Allocator) of() string {
+	if a.alone {
+		return fmt.Sprintf("device %d", a.Device)
+	}
+	return a.inFile()
+}
+
+func (a *Allocator) inFile() string { return fmt.Sprintf("device %d of %s", a.Device, baseName(a.File)) }
+
+func baseName(file string) string { return file[strings.LastIndexByte(file, '/')+1:] }
+
+func (a *Allocator) levelTable() Table {
+	t := Table{Name: "levels", Title: upperFirst(a.inFile()),
+		Note:    fmt.Sprintf("%s events, %s call stacks, %s segments at the end. %s", Count(int64(a.Events)), Count(int64(a.Stacks)), Count(int64(a.Segments)), a.stepsText()),
+		Columns: []Column{text("when", "When"), countColumn("event", "After event"), a.bytes("allocated", "Allocated"), a.bytes("active", "Active"), a.bytes("reserved", "Reserved"), a.bytes("requested", "Requested")}}
+	row := func(when string, p TracePeak) {
+		t.Rows = append(t.Rows, []Cell{when, int64(p.Event), int64(p.Allocated), int64(p.Active), int64(p.Reserved), int64(p.Requested)})
+	}
+	row("peak", a.Peak)
+	if a.At != a.Peak {
+		row("explained", a.At)
+	}
+	if a.Unplaced+a.Strange > 0 {
+		t.Note += fmt.Sprintf(" %d blocks could not be placed in known memory and count with their rounded size; %d events do not fit the ones before.", a.Unplaced, a.Strange)
+	}
+	return t
+}
+
+// stepsText says what is known of steps and phases, and how.
+func (a *Allocator) stepsText() string {
+	s := a.Steps
+	if s == nil {
+		return "Neither steps nor phases are seen."
+	}
+	said := "Phases are inferred from the stacks that allocate."
+	if n := len(s.Steps); n > 0 {
+		events := (s.Steps[n-1].To - s.Steps[0].From + 1) / n
+		how := map[string]string{"inferred": "inferred from what repeats", "annotations": "as annotated", "recorded": "as recorded"}[s.Source]
+		said = fmt.Sprintf("%d steps of about %s events (%s). ", n, Count(int64(events)), how) + said
+	}
+	return said
+}
+
+func (a *Allocator) bytes(name, title string) Column { return bytesColumn(name, title, a.Label) }
+
+func (a *Allocator) share() Column { return Column{"share", "Share", mem.UnitMilli, a.Label} }
+
+func share(part, whole mem.Bytes) Cell { return int64(float64(part) * 1000 / float64(max(1, whole))) }
+
+func (a *Allocator) blameTable() Table {
+	t := Table{Name: "blame", Title: fmt.Sprintf("Who holds %s, by %s", a.of(), a.By), Note: a.categoryNote(),
+		Columns: []Column{text(a.By, upperFirst(a.By)), a.bytes("bytes", "Holds"), a.share(), countColumn("blocks", "Blocks"), text("category", "Category")}}
+	if a.By == "category" {
+		t.Columns = t.Columns[:4]
+	}
+	for _, g := range a.Blame {
+		t.Rows = append(t.Rows, []Cell{g.Name, int64(g.Bytes), share(g.Bytes, a.At.Allocated), int64(g.Blocks), g.Category}[:len(t.Columns)])
+	}
+	return t
+}
+
+func (a *Allocator) categoryNote() string {
+	c := a.Accuracy
+	if c == nil || c.OwnedBlocks == 0 {
+		return "Categories are inferred by rules over stacks, life-spans and phases."
+	}
+	return fmt.Sprintf("The program itself said what %s blocks of %v are for, beside buffers; the rest is inferred by rules over stacks, life-spans and phases, which alone are right for %d %% of those bytes.",
+		Count(int64(c.OwnedBlocks)), c.Owned, int64(c.Agreed)*100/max(1, int64(c.Owned)))
+}
+
+func (a *Allocator) growthTable() Table {
+	t := Table{Name: "growth", Title: "What grows from step to step on " + a.of(),
+		Note:    "What each line holds at the ends of steps, the first and the last left out; the lowest value still to come counts.",
+		Columns: []Column{text("site", "Site"), a.bytes("per_step", "Per step"), a.bytes("bytes", "In all"), countColumn("steps", "Steps"), {"confidence", "Confidence", mem.UnitMilli, mem.Estimated}, text("source", "Steps are")}}
+	for _, g := range a.Growth {
+		perStep := Cell(int64(g.PerStep))
+		if g.Source == "stretches" {
+			perStep = nil
+		}
+		t.Rows = append(t.Rows, []Cell{g.Name, perStep, int64(g.Grown), int64(g.Steps), int64(g.Confidence * 1000), g.Source})
+	}
+	return t
+}
+
+func (a *Allocator) reservedTable() Table {
+	f := a.Fragmentation
+	t := Table{Name: "reserved", Title: "Where the reserved memory of " + a.of() + " goes",
+		Note:    fmt.Sprintf("empty_cache would have given back most, %v, %s.", f.EmptyCache.Most, afterEvent(f.EmptyCache.Event)),
+		Columns: []Column{text("part", "Part"), a.bytes("bytes", "Bytes"), a.share()}}
+	for _, part := range []struct {
+		name  string
+		bytes mem.Bytes
+	}{{"asked for by blocks in use", f.Requested}, {"lost to rounding in them", f.Rounding}, {"freed, but another stream uses it", f.Waiting},
+		{"cached, empty_cache returns it", f.Releasable}, {"cached beside blocks in use", f.Stuck}} {
+		t.Rows = append(t.Rows, []Cell{part.name, int64(part.bytes), share(part.bytes, f.Reserved)})
+	}
+	return t
+}
+
+func afterEvent(event int) string {
+	if event < 0 {
+		return "at the beginning"
+	}
+	return "after event " + Count(int64(event))
+}
+
+func (a *Allocator) pinTable() Table {
+	t := Table{Name: "pins", Title: "What keeps mostly empty segments of " + a.of(),
+		Note:    "Segments with at most a quarter in use, each at the door of its largest block.",
+		Columns: []Column{text("site", "Site"), a.bytes("pinned", "Keeps cached"), a.bytes("bytes", "With blocks of"), countColumn("blocks", "Blocks")}}
+	for _, p := range a.Pins {
+		t.Rows = append(t.Rows, []Cell{p.Name, int64(p.Pinned), int64(p.Bytes), int64(p.Blocks)})
+	}
+	return t
+}
+
+func (a *Allocator) classTable() Table {
+	t := Table{Name: "classes", Title: "Cached pieces beside blocks in use (inactive split) of " + a.of() + ", by size",
+		Columns: []Column{text("from", "Pieces from"), a.bytes("bytes", "Bytes"), countColumn("pieces", "Pieces")}}
+	for _, c := range slices.Backward(a.Fragmentation.Classes) {
+		t.Rows = append(t.Rows, []Cell{fmt.Sprintf("%v to %v", c.From, 2*c.From), int64(c.Bytes), int64(c.Pieces)})
+	}
+	return t
+}
+
+func (a *Allocator) roundingTable() Table {
+	t := Table{Name: "rounding", Title: "What rounding costs " + a.of() + ", by site",
+		Columns: []Column{text("site", "Site"), a.bytes("bytes", "Lost"), countColumn("blocks", "Blocks")}}
+	for _, w := range a.Fragmentation.ByRounding {
+		t.Rows = append(t.Rows, []Cell{w.Name, int64(w.Waste), int64(w.Blocks)})
+	}
+	return t
+}
+
+func (a *Allocator) turnoverTable() Table {
+	t := Table{Name: "turnover", Title: "What comes and goes on " + a.of() + ", by site",
+		Columns: []Column{text("site", "Site"), a.bytes("churn", "Freed again"), countColumn("allocations", "Allocations"), a.bytes("average", "Held on average")}}
+	for _, u := range a.Turnover {
+		if u.Allocations > 0 {
+			t.Rows = append(t.Rows, []Cell{u.Name, int64(u.Churn), int64(u.Allocations), int64(u.Average)})
+		}
+	}
+	return t
+}
+
+func (a *Allocator) startTable() Table {
+	t := Table{Name: "start", Title: "Alive on " + a.of() + " from before the trace to its end, by site",
+		Columns: []Column{text("site", "Site"), a.bytes("bytes", "Bytes"), countColumn("blocks", "Blocks")}}
+	for _, u := range a.Turnover {
+		if u.SinceStart > 0 {
+			t.Rows = append(t.Rows, []Cell{u.Name, int64(u.SinceStart), int64(u.StartBlocks)})
+		}
+	}
+	slices.SortStableFunc(t.Rows, func(p, q []Cell) int { return int(q[1].(int64)>>20) - int(p[1].(int64)>>20) })
+	return t
+}
+
+func (a *Allocator) longTable() Table {
+	t := Table{Name: "longest", Title: "Largest life-spans (bytes × time) on " + a.of(),
+		Columns: []Column{text("site", "Site"), a.bytes("bytes", "Bytes"), countColumn("from", "From event"), text("to", "To event"), nsColumn("life", "Life"), text("category", "Category")}}
+	for _, l := range a.Longest {
+		to, life := "the end", Cell(nil)
+		if l.Freed != nil {
+			to = Count(int64(*l.Freed))
+		}
+		if l.Span > 0 {
+			life = l.Span
+		}
+		from := Cell(nil)
+		if l.Allocated >= 0 {
+			from = int64(l.Allocated)
+		}
+		t.Rows = append(t.Rows, []Cell{l.Name, int64(l.Bytes), from, to, life, l.Category})
+	}
+	return t
+}

@@ -1,0 +1,152 @@
+package analyze
+
+import (
+	"fmt"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// devicesDrawn is how many devices the terminal draws.
+const devicesDrawn = 4
+
+// devices draws the course of each device's memory over its events, and its segments.
+func (p *printer) devices(r *Report) {
+	for _, a := range r.Allocators[:min(len(r.Allocators), devicesDrawn)] {
+		p.course(a)
+		p.tape(a)
+	}
+}
+
+// course draws what was allocated over the events, with the phases below.
+func (p *printer) course(a *Allocator) {
+	if len(a.Curve) < 3 {
+		return
+	}
+	columns, first := p.Width-chartMargin-2, a.Curve[0].Event
+	span := max(1, a.Curve[len(a.Curve)-1].Event-first)
+	heights := make([]int64, columns)
+	var high int64
+	for i, c := range a.Curve {
+		at := (c.Event - first) * (columns - 1) / span
+		until := at
+		if i+1 < len(a.Curve) {
+			until = max(at, (a.Curve[i+1].Event-first)*(columns-1)/span-1)
+		}
+		for ; at <= until; at++ {
+			heights[at] = max(heights[at], int64(c.Allocated))
+		}
+		high = max(high, int64(c.Allocated))
+	}
+	p.title("Allocated on " + a.of() + ", event by event" + p.paint(dim, fmt.Sprintf(" (%s)", a.Label)))
+	for row := chartHeight - 1; row >= 0; row-- {
+		scale := ""
+		switch row {
+		case chartHeight - 1:
+			scale = mem.Bytes(high).String()
+		case 0:
+			scale = "0"
+		}
+		p.line(fmt.Sprintf("  %*s │", chartMargin-3, scale) + p.paint(cyan, p.chartRow(heights, high, row)))
+	}
+	p.phaseStrip(a, first, span, columns)
+	left, right := "event "+Count(int64(max(first, 0))), Count(int64(first+span))
+	p.line(strings.Repeat(" ", chartMargin) + p.paint(dim, left+strings.Repeat(" ", max(1, columns-len(left)-len(right)))+right))
+}
+
+func (p *printer) phaseStrip(a *Allocator, first, span, columns int) {
+	if a.Steps == nil || len(a.Steps.Phases) == 0 {
+		p.line(strings.Repeat(" ", chartMargin-1) + "└" + strings.Repeat("─", columns))
+		return
+	}
+	strip := []rune(strings.Repeat(" ", columns))
+	for _, phase := range a.Steps.Phases {
+		from, to := (phase.From-first)*(columns-1)/span, (phase.To-first)*(columns-1)/span
+		for at := max(from, 0); at <= to && at < columns; at++ {
+			strip[at] = rune(phase.Phase[0])
+		}
+	}
+	p.line(fmt.Sprintf("  %*s └", chartMargin-3, "phase") + p.paint(blue, string(strip)))
+	p.line(strings.Repeat(" ", chartMargin) + p.paint(dim, "f forward  b backward  o optimizer  (inferred)"))
+}
+
+const tapeRows = 3
+
+var fills = []rune(" ░▒▓█")
+var asciiFills = []rune(" .:+#")
+
+// tape draws the segments one after the other, by address: each character is an equal part of the memory
+// reserved, as dark as it is in use.
+func (p *printer) tape(a *Allocator) {
+	var reserved, used mem.Bytes
+	for i := range a.Map {
+		reserved += a.Map[i].Size
+		used += a.Map[i].Active
+	}
+	if reserved == 0 || used == 0 {
+		return
+	}
+	width := p.Width - 4
+	cells, levels := make([]float64, width*tapeRows), fills
+	if p.ASCII {
+		levels = asciiFills
+	}
+	part, at := float64(reserved)/float64(len(cells)), 0.0
+	for i := range a.Map {
+		for _, b := range a.Map[i].Blocks {
+			end := at + float64(b[0])
+			for b[1] != int64(mem.BlockInactive) && at < end {
+				cell := min(int(at/part), len(cells)-1)
+				until := min(end, float64(cell+1)*part)
+				if until <= at {
+					break
+				}
+				cells[cell] += (until - at) / part
+				at = until
+			}
+			at = end
+		}
+	}
+	p.title(fmt.Sprintf("Segments of %s %s", a.of(), momentText(a)) +
+		p.paint(dim, fmt.Sprintf(" (each character %v; dark is in use, light is cached)", mem.Bytes(part))))
+	for row := range tapeRows {
+		line := make([]rune, width)
+		for i := range line {
+			full := cells[row*width+i]
+			line[i] = levels[min(int(full*float64(len(levels)-1)+0.5), len(levels)-1)]
+			if full > 0 && line[i] == ' ' {
+				line[i] = levels[1]
+			}
+			if line[i] == ' ' {
+				line[i] = '·'
+			}
+		}
+		p.line("  " + string(line))
+	}
+}
+
+func momentText(a *Allocator) string {
+	if a.At == a.Peak {
+		return "at the peak"
+	}
+	return afterEvent(a.At.Event)
+}
+
+// traceFacts is what there was to read, of a report of files.
+func (r *Report) traceFacts() []string {
+	if len(r.Allocators) == 0 || r.Headline.Duration > 0 {
+		return nil
+	}
+	events, devices := 0, len(r.Allocators)
+	for _, a := range r.Allocators {
+		events += a.Events
+	}
+	facts := []string{Count(int64(events)) + " events"}
+	if devices > 1 {
+		facts = append(facts, fmt.Sprintf("%d devices", devices))
+	}
+	if s := r.Allocators[0].Steps; s != nil && len(s.Steps) > 0 {
+		facts = append(facts, fmt.Sprintf("%d steps (%s)", len(s.Steps), s.Source))
+	}
+	return facts
+}
