@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"hightide/internal/engine"
 
@@ -12,7 +13,7 @@ func replayCommand(a *app) *cobra.Command {
 	var o engine.ReplayOptions
 	var asJSON, all string
 	c := &cobra.Command{
-		Use:   "replay [flags] FILE|RUN",
+		Use:   "replay [flags] FILE|RUN...",
 		Short: "Run a recorded trace of allocations again under other settings, or on a smaller GPU",
 		Long: `Run a recorded trace of allocations again, in a model of PyTorch's CUDA caching allocator that is
 exact to the address: under other allocator settings, or with less memory.
@@ -24,6 +25,10 @@ is told. The program's own empty_cache is told from the allocator's retries by t
 --policy and --compare run other allocators: async (cudaMallocAsync), bfc (TensorFlow, XLA), and ideal,
 a lower bound. Those are estimates; native is exact.
 
+Several files, as of the ranks of one job, are replayed side by side; a search then looks for the
+settings of the one that reserves most, and runs the best of them on all. --out keeps what was replayed
+as a snapshot (.pickle) or a recording (.hightide) that explain, diff and export open.
+
 Exit codes: 0 fine, 1 --verify found a difference, or it ran out of memory, 2 wrong usage, 3 a file
 that cannot be replayed.`,
 		Example: `  hightide replay snapshot.pickle --alloc-conf expandable_segments:True
@@ -31,14 +36,19 @@ that cannot be replayed.`,
   hightide replay snapshot.pickle --search
   hightide replay snapshot.pickle --gpus all
   hightide replay snapshot.pickle --compare
+  hightide replay rank*.pickle.gz --search
+  hightide replay snapshot.pickle --alloc-conf expandable_segments:True --out replayed.pickle
   hightide replay snapshot.pickle --verify`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Changed = c.Flags().Changed("alloc-conf")
+			if o.GPU == "all" {
+				o.GPU, all = "", "all"
+			}
 			if o.AllGPUs = all == "all"; all != "" && !o.AllGPUs {
 				return engine.UsageError("--gpus all, or --gpu "+all+" for one", "--gpus %s", all)
 			}
-			result, err := a.engine().Replay(args[0], o, a.stdin)
+			result, err := a.engine().Replay(args, o, a.stdin)
 			if err != nil {
 				return err
 			}
@@ -66,6 +76,7 @@ that cannot be replayed.`,
 	flags.StringVar(&o.Policy, "policy", "native", "`model` of the allocator: native, async, bfc, ideal")
 	flags.BoolVar(&o.Compare, "compare", false, "run all models and show them beside each other")
 	flags.StringVar(&all, "gpus", "", "`all`: the smallest GPU of the catalogue that the trace fits")
+	flags.StringVarP(&o.Out, "out", "o", "", "keep the replay in this `file`, .pickle or .hightide; of several, in this folder")
 	flags.StringVar(&asJSON, "json", "", "print as JSON; with =`FILE` into a file")
 	flags.Lookup("json").NoOptDefVal = jsonToStdout
 	return c
@@ -85,22 +96,60 @@ func (a *app) printReplay(r *engine.ReplayResult, verify bool) {
 		}
 		return
 	}
-	fmt.Fprint(a.stdout, r.Table().Text(textOptions(a.stdout)))
-	before, after := r.Pictures(60)
-	fmt.Fprintf(a.stdout, "\n  reserved as recorded  %s\n  reserved now          %s\n", before, after)
-	fmt.Fprintln(a.stdout)
+	options := textOptions(a.stdout)
+	fmt.Fprint(a.stdout, r.Table().Text(options))
+	fmt.Fprint(a.stdout, "\n"+r.Picture(80))
+	if text := r.Failure(); text != "" && len(r.Files) == 0 {
+		fmt.Fprintln(a.stdout, "\n  "+text)
+	}
 	if r.Spread[0] != r.Spread[1] {
-		fmt.Fprintf(a.stdout, "  Between %v and %v reserved, as addresses turn out: those cannot be known.\n", r.Spread[0], r.Spread[1])
+		fmt.Fprintf(a.stdout, "\n  Between %v and %v reserved, as addresses turn out: those cannot be known.\n", r.Spread[0], r.Spread[1])
 	}
-	if len(r.Search) > 0 && r.Search[0].AllocConf != "" {
-		best := r.Search[0]
-		fmt.Fprintf(a.stdout, "  Best: PYTORCH_CUDA_ALLOC_CONF=%s\n  It reserves %v less than recorded, with %+d calls of the driver.\n",
-			best.AllocConf, r.Recorded.Reserved-best.Reserved, best.SegmentCalls-r.Recorded.SegmentCalls)
+	files := r.Files
+	if files == nil {
+		files = []*engine.ReplayResult{r}
 	}
-	if g := r.Smallest(); g != nil {
-		fmt.Fprintf(a.stdout, "  The smallest GPU it fits: %s.\n", g.GPU)
+	a.printBest(files)
+	for _, f := range files {
+		if g := f.Smallest(); g != nil {
+			fmt.Fprintf(a.stdout, "  The smallest GPU it fits: %s.\n", g.GPU)
+		} else if len(f.GPUs) > 0 {
+			fmt.Fprintln(a.stdout, "  It fits no GPU of the catalogue.")
+		}
+		for _, note := range f.Notes {
+			fmt.Fprintln(a.stdout, "  "+printable(note))
+		}
 	}
-	for _, note := range r.Notes {
-		fmt.Fprintln(a.stdout, "  "+printable(note))
+}
+
+// printBest prints the line to paste, with what it gains and costs on each trace.
+func (a *app) printBest(files []*engine.ReplayResult) {
+	for _, r := range files {
+		if n := r.Searched; n.Settings > 0 {
+			fmt.Fprintf(a.stdout, "\n  %d settings tried in %.1f s.\n", n.Settings, float64(n.Nanoseconds)/1e9)
+			if r.Best.AllocConf == r.Recorded.AllocConf {
+				fmt.Fprintln(a.stdout, "  None is better than what it was recorded with.")
+			} else {
+				fmt.Fprintf(a.stdout, "  Best: PYTORCH_CUDA_ALLOC_CONF=%s\n", r.Best.AllocConf)
+			}
+		}
+	}
+	for _, r := range files {
+		best := r.Best
+		if best == nil {
+			continue
+		}
+		name := "It"
+		if len(files) > 1 {
+			name = filepath.Base(r.File) + ": it"
+		}
+		word, gain := "less", best.Gain
+		if gain < 0 {
+			word, gain = "more", -gain
+		}
+		fmt.Fprintf(a.stdout, "  %s reserves %v %s than recorded, with %+d calls of the driver.\n", name, gain, word, best.MoreCalls)
+		if best.Spread[0] != best.Spread[1] {
+			fmt.Fprintf(a.stdout, "  Its peak is between %v and %v, as addresses turn out.\n", best.Spread[0], best.Spread[1])
+		}
 	}
 }

@@ -59,3 +59,44 @@ func TestSynthetic(t *testing.T) {
 		t.Log(err)
 	}
 }
+
+// TestRecord: what a replay records is a history like a real one: the model agrees with it to the
+// address, and under the settings of the record its peaks are the record's.
+func TestRecord(t *testing.T) {
+	for _, file := range []string{"real/h100-lm-ctx128-train-step.pickle", "real/h100-lm-ctx256-forward-bf16.pickle", "imagined/oom-a10-pieces.pickle"} {
+		s := open(t, filepath.Join("../../testdata", file))
+		trace := allocator.TraceOf(s, 0)
+		recorded, err := allocator.SettingsOf(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := allocator.Compile(s, trace, recorded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, conf := range []string{"", "expandable_segments:True", "max_split_size_mb:64,roundup_power2_divisions:4"} {
+			settings, err := allocator.Parse(conf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, capacity := range []mem.Bytes{0, 30 * mem.GiB} {
+				setup := allocator.Setup{Settings: settings, Rules: allocator.RulesFor(s)[0], Capacity: capacity}
+				out, snapshot := allocator.Record(p, setup, s, trace)
+				if plain := allocator.Run(p, setup); plain.Usage != out.Usage {
+					t.Errorf("%s %q: recorded %+v, otherwise %+v", file, conf, out.Usage, plain.Usage)
+				}
+				if snapshot.Label != mem.Replayed || snapshot.Totals(0).Reserved != out.Usage.Reserved {
+					t.Errorf("%s %q: %v, %+v", file, conf, snapshot.Label, snapshot.Totals(0))
+				}
+				again, err := allocator.SettingsOf(snapshot)
+				if err != nil || again != settings {
+					t.Errorf("%s %q: settings %+v, %v", file, conf, again, err)
+				}
+				v, err := allocator.Verify(snapshot, allocator.TraceOf(snapshot, 0), settings)
+				if err != nil || !v.Exact() || v.AddressesTotal == 0 {
+					t.Errorf("%s %q in %v: %+v, %v", file, conf, capacity, v, err)
+				}
+			}
+		}
+	}
+}

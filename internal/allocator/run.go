@@ -51,23 +51,11 @@ func Run(p *Program, setup Setup) *Outcome {
 
 // RunOn runs a Program under a Policy that is fresh from NewPolicy.
 func RunOn(p *Program, policy Policy, setup Setup) *Outcome {
-	r := &runner{p: p, policy: policy, handles: make([]Handle, p.Blocks), setup: setup}
-	if !r.begin() {
-		r.out.Usage = policy.Usage()
-		return &r.out
+	r := newRunner(p, policy, setup)
+	if r.begin() {
+		r.loop()
 	}
-	r.step = max(1, (len(p.Ops)+CurvePoints-1)/CurvePoints)
-	for i := range p.Ops {
-		if i%r.step == 0 {
-			r.out.Curve = append(r.out.Curve, Point{})
-		}
-		if !r.do(&p.Ops[i]) {
-			break
-		}
-		r.note()
-	}
-	r.out.Usage = policy.Usage()
-	return &r.out
+	return r.finish()
 }
 
 type runner struct {
@@ -76,14 +64,43 @@ type runner struct {
 	setup   Setup
 	handles []Handle // by ID; 0: not live
 	out     Outcome
-	step    int
-	native  *Native // where it is one: its figures without a call
+	native  *Native   // where it is one: its figures without a call
+	each    func(*Op) // told what is to be done; nil: nobody listens
+}
+
+func newRunner(p *Program, policy Policy, setup Setup) *runner {
+	r := &runner{p: p, policy: policy, handles: make([]Handle, p.Blocks), setup: setup}
+	r.native, _ = policy.(*Native)
+	return r
+}
+
+// loop runs the Program until it ends or memory runs out.
+func (r *runner) loop() {
+	step := max(1, (len(r.p.Ops)+CurvePoints-1)/CurvePoints)
+	for i := range r.p.Ops {
+		op := &r.p.Ops[i]
+		if i%step == 0 {
+			r.out.Curve = append(r.out.Curve, Point{})
+		}
+		if r.each != nil {
+			r.each(op)
+		}
+		done := r.do(op)
+		r.note()
+		if !done {
+			return
+		}
+	}
+}
+
+func (r *runner) finish() *Outcome {
+	r.out.Usage = r.policy.Usage()
+	return &r.out
 }
 
 // begin takes over what was held before the trace, as it was. Other settings, another allocator or too
 // small a device would have laid it out otherwise: there the live blocks are asked for anew, by address.
 func (r *runner) begin() bool {
-	r.native, _ = r.policy.(*Native)
 	if r.native != nil && r.setup.Settings == r.p.Settings && r.takeOver() {
 		return true
 	}

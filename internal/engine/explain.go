@@ -126,8 +126,8 @@ func runSnapshots(run *mem.Run, dir string) ([]namedSnapshot, error) {
 		if err != nil {
 			continue
 		}
-		if run.Info.Label == mem.Imagined {
-			s.Label = mem.Imagined
+		if l := run.Info.Label; l == mem.Imagined || l == mem.Replayed {
+			s.Label = l
 		}
 		if dir != "" {
 			if err := addOwners(s, filepath.Join(dir, file.Name)); err != nil {

@@ -1,0 +1,269 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"hightide/internal/allocator"
+	"hightide/internal/analyze"
+	"hightide/internal/mem"
+)
+
+// ReplayResult is what `replay --json` prints; docs/formats/json.md documents it.
+type ReplayResult struct {
+	Version         int             `json:"version"`
+	Label           mem.Label       `json:"label"`
+	File            string          `json:"file"`
+	Device          int             `json:"device"`
+	Torch           string          `json:"torch"`
+	Policy          string          `json:"policy"`
+	Capacity        mem.Bytes       `json:"capacity_bytes,omitempty"`
+	Verified        *ReplayVerified `json:"verified,omitempty"`
+	*ReplayVerified                 // the same fields at the top
+	Recorded        ReplayFigures   `json:"recorded"`
+	ReplayFigures
+	Spread   [2]mem.Bytes    `json:"peak_reserved_spread_bytes"` // over what addresses may turn out to be
+	Search   []ReplayFigures `json:"search,omitempty"`           // best first
+	Searched ReplaySearched  `json:"searched,omitzero"`
+	Best     *ReplayBest     `json:"best,omitempty"`
+	Policies []ReplayFigures `json:"policies,omitempty"`
+	GPUs     []ReplayGPU     `json:"gpus,omitempty"`  // smallest first
+	Files    []*ReplayResult `json:"files,omitempty"` // where there are several: each of them
+	Notes    []string        `json:"notes"`
+
+	curve, recordedCurve []allocator.Point
+}
+
+// ReplaySearched says how much was searched.
+type ReplaySearched struct {
+	Settings    int   `json:"settings"`
+	Nanoseconds int64 `json:"duration_ns"`
+}
+
+// ReplayBest is the best settings of a search on one trace: what they gain and what they cost.
+type ReplayBest struct {
+	ReplayFigures
+	Spread    [2]mem.Bytes `json:"peak_reserved_spread_bytes"`
+	curve     []allocator.Point
+	Gain      mem.Bytes `json:"gain_bytes"`         // of reserved memory, against the record
+	MoreCalls int64     `json:"more_segment_calls"` // of the driver
+}
+
+// ReplayGPU is one GPU of the catalogue.
+type ReplayGPU struct {
+	GPU      string    `json:"gpu"`
+	Fits     bool      `json:"fits"`
+	Capacity mem.Bytes `json:"capacity_bytes"`
+	Price    float64   `json:"price_usd_per_hour,omitempty"`
+	ReplayFigures
+}
+
+// ReplayVerified counts what landed where the record has it.
+type ReplayVerified struct {
+	Addresses      int `json:"addresses_total"`
+	AddressesExact int `json:"addresses_exact"`
+	Segments       int `json:"segments_total"`
+	SegmentsExact  int `json:"segments_exact"`
+	// Ambiguous placements chose between equal blocks of segments whose age the trace does not tell;
+	// Realigned ones turned out otherwise than by address and count as exact.
+	Ambiguous int    `json:"addresses_ambiguous"`
+	Realigned int    `json:"addresses_realigned"`
+	First     string `json:"first_mismatch,omitempty"`
+}
+
+// Exact says that nothing differs.
+func (v *ReplayVerified) Exact() bool {
+	return v.AddressesExact == v.Addresses && v.SegmentsExact == v.Segments
+}
+
+// ReplayFigures are the peaks under one setting.
+type ReplayFigures struct {
+	AllocConf    string    `json:"alloc_conf"`
+	Policy       string    `json:"policy_name,omitempty"`
+	Reserved     mem.Bytes `json:"peak_reserved_bytes"`
+	Allocated    mem.Bytes `json:"peak_allocated_bytes"`
+	SegmentCalls int64     `json:"segment_calls"`
+	Retries      int64     `json:"alloc_retries"`
+	OOM          *int      `json:"oom"` // the event that found no memory; null: none
+	OOMBytes     mem.Bytes `json:"oom_bytes,omitempty"`
+	Fragmented   bool      `json:"oom_fragmented,omitempty"` // in one piece, the memory would have been enough
+}
+
+func figures(conf string, o *allocator.Outcome) ReplayFigures {
+	f := usageFigures(conf, &o.Usage)
+	if o.OOM != nil {
+		f.OOM, f.OOMBytes, f.Fragmented = &o.OOM.Event, o.OOM.Size, o.OOM.Fragmented
+	}
+	return f
+}
+
+func usageFigures(conf string, u *allocator.Usage) ReplayFigures {
+	return ReplayFigures{AllocConf: conf, Reserved: u.PeakReserved, Allocated: u.PeakAllocated, SegmentCalls: u.DeviceAllocs + u.DeviceFrees, Retries: u.Retries}
+}
+
+// together sums up several replays: counts are added, peaks are the highest, and the first that ran out
+// of memory speaks for all.
+func together(all []*replaying) *ReplayResult {
+	if len(all) == 1 {
+		return all[0].result
+	}
+	first := all[0].result
+	sum := &ReplayResult{Version: 1, Label: mem.Replayed, Torch: first.Torch, Policy: first.Policy, Capacity: first.Capacity, Notes: []string{},
+		Verified: &ReplayVerified{}, ReplayFigures: ReplayFigures{AllocConf: first.AllocConf}}
+	sum.ReplayVerified = sum.Verified
+	for _, r := range all {
+		f, v := r.result, r.result.Verified
+		sum.Files = append(sum.Files, f)
+		sum.Verified.Addresses += v.Addresses
+		sum.Verified.AddressesExact += v.AddressesExact
+		sum.Verified.Segments += v.Segments
+		sum.Verified.SegmentsExact += v.SegmentsExact
+		sum.Verified.Ambiguous += v.Ambiguous
+		sum.Verified.Realigned += v.Realigned
+		sum.Verified.First = cmp.Or(sum.Verified.First, v.First)
+		sum.Recorded.atMost(f.Recorded)
+		sum.ReplayFigures.atMost(f.ReplayFigures)
+		sum.Spread[0], sum.Spread[1] = max(sum.Spread[0], f.Spread[0]), max(sum.Spread[1], f.Spread[1])
+		if f.Label == mem.Estimated {
+			sum.Label = mem.Estimated
+		}
+	}
+	return sum
+}
+
+// atMost raises figures to those of another trace.
+func (f *ReplayFigures) atMost(o ReplayFigures) {
+	f.Reserved, f.Allocated = max(f.Reserved, o.Reserved), max(f.Allocated, o.Allocated)
+	f.SegmentCalls, f.Retries = max(f.SegmentCalls, o.SegmentCalls), max(f.Retries, o.Retries)
+	if f.OOM == nil {
+		f.OOM, f.OOMBytes, f.Fragmented = o.OOM, o.OOMBytes, o.Fragmented
+	}
+}
+
+// Table compares the record with the replay, and lists what else was tried.
+func (r *ReplayResult) Table() *analyze.Table {
+	bytes := func(name, title string) analyze.Column {
+		return analyze.Column{Name: name, Title: title, Unit: mem.UnitBytes, Label: r.Label}
+	}
+	t := &analyze.Table{Name: "replay", Title: "The same requests under other settings",
+		Columns: []analyze.Column{{Name: "settings", Title: "Settings"}, bytes("reserved", "Peak reserved"), bytes("allocated", "Peak allocated"),
+			bytes("waste", "Beside it"), {Name: "calls", Title: "Segment calls", Unit: mem.UnitCount, Label: r.Label}, {Name: "end", Title: "End"}}}
+	if len(r.Files) == 0 {
+		r.rows(func(cells ...analyze.Cell) { t.Rows = append(t.Rows, cells) })
+		return t
+	}
+	names := shortNames(r.Files)
+	for i, f := range r.Files {
+		f.Search = nil // of the one that was searched; the best is shown for all
+		f.rows(func(cells ...analyze.Cell) {
+			cells[0] = fmt.Sprintf("%s: %s", names[i], cells[0])
+			t.Rows = append(t.Rows, cells)
+		})
+	}
+	return t
+}
+
+// shortNames are the files' names without what all of them begin with.
+func shortNames(files []*ReplayResult) []string {
+	var names []string
+	for _, f := range files {
+		name, _, _ := strings.Cut(f.base(), ".")
+		names = append(names, name)
+	}
+	shared := names[0]
+	for _, name := range names {
+		for !strings.HasPrefix(name, shared) {
+			shared = shared[:len(shared)-1]
+		}
+	}
+	shared = shared[:strings.LastIndexAny(shared, "-_.")+1]
+	for i := range names {
+		names[i] = strings.TrimPrefix(names[i], shared)
+	}
+	return names
+}
+
+// searchShown is how many settings of a search the table has.
+const searchShown = 8
+
+func (r *ReplayResult) rows(add func(cells ...analyze.Cell)) {
+	row := func(name string, f ReplayFigures) {
+		add(name, int64(f.Reserved), int64(f.Allocated), int64(f.Reserved-f.Allocated), f.SegmentCalls, f.end())
+	}
+	row("as recorded", r.Recorded)
+	if !r.asRecorded() {
+		row(r.name(), r.ReplayFigures)
+	}
+	for _, f := range r.Search[:min(len(r.Search), searchShown)] {
+		row(settingsName(f.AllocConf), f)
+	}
+	if r.Best != nil && len(r.Search) == 0 {
+		row(settingsName(r.Best.AllocConf), r.Best.ReplayFigures)
+	}
+	for _, f := range r.Policies {
+		row("allocator: "+f.Policy, f)
+	}
+	for _, g := range r.GPUs {
+		row(fmt.Sprintf("%s, %v", g.GPU, g.Capacity), g.ReplayFigures)
+	}
+}
+
+// asRecorded says that nothing else was asked for than what the record has.
+func (r *ReplayResult) asRecorded() bool {
+	return r.AllocConf == r.Recorded.AllocConf && r.Capacity == 0 && r.Policy == "native"
+}
+
+// name is what was asked for.
+func (r *ReplayResult) name() string {
+	name := settingsName(r.AllocConf)
+	if r.Policy != "native" {
+		name = r.Policy
+	}
+	if r.Capacity > 0 {
+		name += fmt.Sprintf(" on %v", r.Capacity)
+	}
+	return name
+}
+
+func settingsName(conf string) string {
+	if conf == "" {
+		return "default"
+	}
+	return conf
+}
+
+// end says how a run ended.
+func (f *ReplayFigures) end() string {
+	switch {
+	case f.OOM != nil:
+		return fmt.Sprintf("out of memory at event %d", *f.OOM)
+	case f.Retries == 1:
+		return "to the end, 1 retry"
+	case f.Retries > 1:
+		return fmt.Sprintf("to the end, %d retries", f.Retries)
+	}
+	return "to the end"
+}
+
+// Failure says in words how it ran out of memory; "" where it did not.
+func (r *ReplayResult) Failure() string {
+	if r.OOM == nil {
+		return ""
+	}
+	text := fmt.Sprintf("Event %d asks for %v, which %v do not hold", *r.OOM, r.OOMBytes, r.Capacity)
+	if r.Fragmented {
+		text += ", though in one piece what is free would be enough: fragmentation"
+	}
+	return text + "."
+}
+
+// Smallest is the first GPU that the trace fits; nil: none, or they were not asked for.
+func (r *ReplayResult) Smallest() *ReplayGPU {
+	for i := range r.GPUs {
+		if r.GPUs[i].Fits {
+			return &r.GPUs[i]
+		}
+	}
+	return nil
+}
