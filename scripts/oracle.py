@@ -7,7 +7,7 @@ one program: its settings, what it asked, every event of the allocator's history
 its segments at the end. internal/allocator/oracle_test.go plays the same through the model and
 demands that every address, segment, statistic and failure is equal.
 
-Most programs share one process, whose allocator is emptied between them; one in five has its own, for
+Most programs share one process, whose allocator is emptied between them; one in ten has its own, for
 what counts from a process's beginning or cannot be undone there.
 
 The process starts itself again with the shim (scripts/oracle_shim.c) and the device in front.
@@ -263,7 +263,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--programs", type=int, default=100, help="how many")
     parser.add_argument("--seed", type=int, default=1, help="of the first; program N has seed + N")
-    parser.add_argument("--length", type=int, default=320, help="operations a program has at least")
+    parser.add_argument("--length", type=int, default=200, help="operations a program has at least")
     parser.add_argument("--build", default=str(HERE.parent / "build"), help="folder for the built shim")
     options = parser.parse_args()
     if "ORACLE_SHIM" not in os.environ:
@@ -277,7 +277,7 @@ def main() -> None:
             sys.stdout.flush()
             child = os.fork()
             if not child:
-                record_alone(seed, options.length)
+                record_alone(seed, 2 * options.length)
             if os.waitpid(child, 0)[1]:
                 raise RuntimeError(f"program {seed} ended badly")
     recorder = Recorder(torch)
@@ -295,7 +295,7 @@ def main() -> None:
 
 def is_fresh(seed: int) -> bool:
     """Whether a program gets a process of its own: some settings count from its beginning only."""
-    return seed % 5 == 0
+    return seed % 10 == 0
 
 
 def record_alone(seed: int, length: int) -> NoReturn:
