@@ -18,6 +18,8 @@ from .reach import Found, instance_dict, walk
 BUDGET_NS = 15_000_000  # of processor time, of one look
 FIRST_LOOK = 6  # steps; then 10, 16, 26, 42 …: not multiples, so that a saw-tooth does not look straight
 LOOK_FACTOR = 1.6
+FREELY = 30  # steps; later looks wait until they are no more than
+SHARE = 0.002  # of the thread's processor time, unless the engine asks for one because memory grows
 LOOKS = 4  # readings that must agree
 EVENNESS = 1.3  # largest ratio between the growth rates of successive looks
 SMALL = 512  # bytes a step below which growth is not worth a word
@@ -48,12 +50,17 @@ class Holders:
         self.next_look = FIRST_LOOK
         self.reported: Dict[str, float] = {}
         self._asked = 0
+        self._spent = 0  # ns of processor time in looks
 
     def step_ended(self, step: int, per_step: float = 1.0) -> None:
         """Look, if it is time. `per_step`: how many training steps one of these steps stands for."""
         channel = self.agent.channel
         asked = channel.hunt_seq() if channel is not None else 0
         if step < self.next_look and asked == self._asked:
+            return
+        began = thread_time_ns()
+        if asked == self._asked and step >= FREELY and self._spent > SHARE * began:
+            self.next_look = step + 1 + step // 8  # looks are dear, or steps short
             return
         self._asked = asked
         if step >= self.next_look:
@@ -62,6 +69,7 @@ class Holders:
             self.look(step, sys._getframe(1), per_step)
         except Exception as error:
             self.agent.log("could not look for growing containers", error)
+        self._spent += thread_time_ns() - began
 
     def look(self, step: int, frame: Any, per_step: float) -> None:
         """Take sizes of all that is in reach; report what has been growing."""

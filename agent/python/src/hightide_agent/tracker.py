@@ -24,7 +24,7 @@ from .channel import heap_word
 
 NONE, STEP, DATA, FORWARD, BACKWARD, OPTIMIZER, EVALUATION, CHECKPOINT, MODULE, USER = range(10)
 SKIPPED = 1  # flag of a step: a scaler found inf or nan
-SHARE = 0.004  # of the time of all steps that edges may take
+SHARE = 0.0025  # of the time of all steps that edges may take
 HOOKING_NS = 5000  # what an edge costs outside of its own clock: wrappers, torch's slower call path
 ALWAYS_STEPS = 8  # the first steps are all recorded in full
 MAX_EVERY = 256

@@ -25,7 +25,7 @@ from ..tracker import ALWAYS_STEPS, EVALUATION, FORWARD, MODULE, Tracker
 MAX_ROOTS = 8
 MAX_CHILDREN = 64  # of one root
 MAX_MODULES = 20000  # looked at in one root
-SHARE = 0.003  # of the time that children's hooks may take
+SHARE = 0.001  # of the time that children's hooks may take
 CHILD_NS = 30000  # what one child costs in one step: two edges, torch's slower call path, hooking anew
 
 
