@@ -299,6 +299,33 @@ func TestOwnFilesStayTheScripts(t *testing.T) {
 	}
 }
 
+// TestCaughtOutOfMemory: a script that catches its MemoryErrors still ran out of memory, here and there.
+func TestCaughtOutOfMemory(t *testing.T) {
+	s := newSession(t)
+	script := write(t, s.dir, "caught.py", `
+for i in range(3):
+    try:
+        bytearray(1 << 60)
+    except MemoryError:
+        print("went on", flush=True)
+bytearray(1 << 59)
+`)
+	out, err := s.command("run", "-q", "--", pythonPath(t), script).CombinedOutput()
+	if err == nil || strings.Count(string(out), "went on") != 3 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var told []string
+	for _, e := range s.last().Events {
+		if e.Kind == "oom" {
+			told = append(told, e.Facts["source"]+" "+strconv.FormatInt(e.Bytes.Or(-1), 10))
+		}
+	}
+	slices.Sort(told) // once what was caught, once what ended it
+	if want := []string{"MemoryError -1", "malloc 1152921504606846977"}; !slices.Equal(told, want) {
+		t.Errorf("out of memory: %q, want %q", told, want)
+	}
+}
+
 // TestStoppedTraining: SIGSTOP of the command is no job control: the engine goes on watching, and
 // the command ends as it would.
 func TestStoppedTraining(t *testing.T) {

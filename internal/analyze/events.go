@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"hightide/internal/mem"
@@ -42,6 +43,13 @@ func (in *Input) oomFinding(e mem.Event) Finding {
 	if bytes, ok := e.Bytes.Get(); ok {
 		f.Title = fmt.Sprintf("Out of memory: %s could not get %v", source, mem.Bytes(bytes))
 	}
+	if source == "malloc" {
+		f.Severity = Warning // the program went on
+	}
+	if stack, err := strconv.ParseUint(e.Facts["stack"], 10, 32); err == nil && e.Where == nil {
+		at := in.places.of(uint32(stack)).Location
+		e.Where = &at
+	}
 	var text strings.Builder
 	text.WriteString(f.Title)
 	if e.Where != nil && e.Where.File != "" {
@@ -59,7 +67,10 @@ func (in *Input) oomFinding(e mem.Event) Finding {
 		fmt.Fprintf(&text, ", in %s", f.Phase)
 	}
 	fmt.Fprintf(&text, ", %s after the start.", Duration(in.since(e.Time)))
-	if e.Text != "" {
+	switch {
+	case source == "malloc":
+		text.WriteString(" The program went on: it caught the error, or asked for less.")
+	case e.Text != "":
 		fmt.Fprintf(&text, " It said: %s", firstLine(e.Text, 240))
 	}
 	f.Text = text.String()

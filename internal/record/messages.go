@@ -132,6 +132,7 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 	}
 	switch m.Type {
 	case "oom":
+		p.explained(m.Bytes)
 		event.Step, event.Bytes = mem.Some(int64(m.Step)), m.Bytes
 		event.Facts = facts("source", m.Source, "device", text(m.Device))
 	case "exception":

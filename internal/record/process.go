@@ -26,18 +26,20 @@ type process struct {
 	steps stepBook
 	heap  *book // nil until a heap channel opens
 
-	rss      mem.Optional // newest
-	channels []*channel
-	series   map[agentSeries]*column
-	facts    map[string]string
-	dropped  map[string]mem.Drop // by place
-	growth   growth
-	heapMean uint64
-	lastUse  int64 // when HeapUse was last written
-	lastPeak int64
-	lastStep uint64
-	watched  bool // the sampler sees it, and will say when it is gone
-	gone     bool // its channels are drained once more and then given up
+	rss       mem.Optional // newest
+	channels  []*channel
+	series    map[agentSeries]*column
+	facts     map[string]string
+	dropped   map[string]mem.Drop // by place
+	growth    growth
+	shortages []shortage      // that the agent may still tell of
+	shortAt   map[uint32]bool // stacks that were told
+	heapMean  uint64
+	lastUse   int64 // when HeapUse was last written
+	lastPeak  int64
+	lastStep  uint64
+	watched   bool // the sampler sees it, and will say when it is gone
+	gone      bool // its channels are drained once more and then given up
 }
 
 // agentSeries is the id that an agent's channel gave to a series.
@@ -102,7 +104,11 @@ func (r *Recorder) take(p *process, c *channel, record shm.Record) error {
 	case *shm.Code:
 		c.stacks.learn(record)
 	case *shm.Alloc:
-		p.heap.alloc(record, c.stacks.id(record.Frames))
+		if record.Failed {
+			p.ranShort(record, c.stacks.id(record.Frames))
+		} else {
+			p.heap.alloc(record, c.stacks.id(record.Frames))
+		}
 	case *shm.Free:
 		p.heap.free(record)
 	}

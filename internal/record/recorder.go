@@ -140,7 +140,7 @@ func (r *Recorder) flush(last bool) {
 		if len(p.channels) > 0 {
 			r.useHeap(p, r.now(), false)
 		}
-		r.tellRefusals(p, r.now(), last || p.gone)
+		r.tellShortages(p, r.now(), last || p.gone)
 		spans, stats := p.spans.take()
 		if len(spans) > 0 {
 			r.emit(spans)

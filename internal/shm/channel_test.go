@@ -41,7 +41,7 @@ func TestRecords(t *testing.T) {
 		&Counters{3, []Counter{{5, 50}, {6, -1}}},
 		&Step{Time: 4, Step: 10, Duration: 11, MicroSteps: 3, Skipped: true, DeviceAllocated: mem.Some(12)},
 		&Code{5, 1, 20, 0x030b, []byte("a.py"), []byte("ff"), []byte("\x80\x01\x02\x03")},
-		&Alloc{6, 0xdead, 100, 200, 5<<24 | 2<<8 | 4, 33, OriginRealloc, true, true, []Frame{{1, 16, false}, {0x7f00, 0, true}}},
+		&Alloc{6, 0xdead, 100, 200, 5<<24 | 2<<8 | 4, 33, OriginRealloc, true, true, false, []Frame{{1, 16, false}, {0x7f00, 0, true}}},
 		&Free{7, 0xdead, 0},
 		&Thread{8, 33, []byte("main")},
 	}

@@ -99,6 +99,7 @@ type Alloc struct {
 	Origin     Origin
 	Truncated  bool    // the stack was deeper than Frames
 	OtherStack bool    // the stack is another thread's, the one that caused the allocation
+	Failed     bool    // there was no memory: Address is 0, and nothing was allocated
 	Frames     []Frame // innermost first
 }
 
@@ -265,7 +266,7 @@ func (r *Alloc) decode(p []byte) Record {
 	}
 	*r = Alloc{
 		Address: u64(p, 0), Size: u64(p, 8), Weight: u64(p, 16), Word: Word(u64(p, 24)), Thread: u32(p, 32),
-		Origin: Origin(p[38]), Truncated: p[39]&1 != 0, OtherStack: p[39]&2 != 0, Frames: frames,
+		Origin: Origin(p[38]), Truncated: p[39]&1 != 0, OtherStack: p[39]&2 != 0, Failed: p[39]&4 != 0, Frames: frames,
 	}
 	return r
 }
