@@ -171,7 +171,7 @@ func (r *Recorder) flush(last bool) {
 // letGo gives up in shared memory what the recording has now; until then it would survive us there.
 func (r *Recorder) letGo() {
 	r.crowded = false
-	if !r.recovering && r.fail == nil {
+	if !r.recovering && r.fail == nil && r.opts.Channels != "" {
 		r.save()
 	}
 	for _, p := range r.order {
