@@ -132,12 +132,14 @@ func (in *Input) imaginedEvents(v *Imagined) {
 func (in *Input) frameworkConditions(v *Imagined) {
 	for _, p := range in.Run.Processes {
 		for name, version := range p.Frameworks {
-			v.Conditions[name] = version
+			if version != "" {
+				v.Conditions[name] = version
+			}
 		}
 		if p.Python != "" {
 			v.Conditions["python"] = p.Python
 		}
-		for key, name := range map[string]string{"torch.cuda": "CUDA of torch", "amp": "amp", "compile": "compile", "executable": "interpreter"} {
+		for key, name := range map[string]string{"torch.cuda": "CUDA of torch", "amp": "amp", "executable": "interpreter"} {
 			if value := p.Facts[key]; value != "" && (key != "executable" || p.Frameworks["torch"] != "") {
 				v.Conditions[name] = value
 			}

@@ -54,10 +54,10 @@ func (v *Imagined) when() string {
 	return ""
 }
 
-// holder is the line that held most at the peak.
+// holder is the program's own line that held most at the peak.
 func (v *Imagined) holder() string {
 	for _, l := range v.Lines {
-		if l.Line > 0 {
+		if l.Line > 0 && !installed.MatchString(l.File) {
 			return fmt.Sprintf("; %s held most of it: %v", lineName(mem.Location{File: l.File, Line: l.Line}), l.Bytes)
 		}
 	}
@@ -118,6 +118,39 @@ func (in *Input) imaginedTables(r *Report, v *Imagined) {
 	r.table(tryTable("variations", "With one condition changed", v.Variations))
 	r.table(rankTable(v.Ranks))
 	in.imaginedNotes(r, v)
+}
+
+// conditionNames are in the order people read them: what most often changes the answer first.
+func conditionNames(conditions map[string]string) []string {
+	first := []string{"torch", "allocator setting", "attention", "compile cache", "data-dependent sizes", "values read back", "matmul precision"}
+	names := slices.DeleteFunc(slices.Clone(first), func(name string) bool { return conditions[name] == "" })
+	for _, name := range sortedNames(conditions) {
+		if !slices.Contains(first, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// spread is what changing the conditions changed, over the variations that ran.
+func (v *Imagined) spread() string {
+	low, high, changed := v.Used.Or(0), v.Used.Or(0), 0
+	for _, try := range v.Variations {
+		if used, ok := try.Used.Get(); ok && try.Fits() {
+			low, high = min(low, used), max(high, used)
+		}
+		if try.Fits() != v.Fits() {
+			changed++
+		}
+	}
+	if len(v.Variations) == 0 || low == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("With one condition changed at a time, what is in use at the peak lies between %v and %v (%s).", mem.Bytes(low), mem.Bytes(high), v.Label)
+	if changed > 0 {
+		text += fmt.Sprintf(" In %d of %d variations the verdict is another one.", changed, len(v.Variations))
+	}
+	return text
 }
 
 // usageTable is the arithmetic behind the verdict.
@@ -231,10 +264,13 @@ func linesTable(lines []HeldLine) Table {
 func (in *Input) imaginedNotes(r *Report, v *Imagined) {
 	if len(v.Conditions) > 0 {
 		var parts []string
-		for _, key := range sortedNames(v.Conditions) {
+		for _, key := range conditionNames(v.Conditions) {
 			parts = append(parts, key+" "+v.Conditions[key])
 		}
 		r.note("Conditions of this answer: " + strings.Join(parts, ", ") + ".")
+	}
+	if text := v.spread(); text != "" {
+		r.note(text)
 	}
 	for _, p := range limited(v.Policies, 12) {
 		r.note(fmt.Sprintf("The size of %s at %s depends on data that was never computed: %s was taken, %s.", p.Op, lineName(mem.Location{File: p.File, Line: p.Line}), policyWords(p.Policy), times(p.Count)))

@@ -21,7 +21,7 @@ import (
 // everyGPU judges every GPU of the catalogue. Kernels, workspaces and scratch depend on the compute
 // capability and the number of multiprocessors, so there is a run for each such pair, on the GPU of
 // it with most memory; the smaller ones take the same steps as long as those fit into their memory,
-// and get a run of their own where they do not.
+// and get a run of their own where only that can tell.
 func (s *session) everyGPU(t trial, main *trialResult) []analyze.GPUVerdict {
 	usable := s.usableBy(main)
 	groups := map[string][]gpus.GPU{}
@@ -36,58 +36,84 @@ func (s *session) everyGPU(t trial, main *trialResult) []analyze.GPUVerdict {
 		key := g.Compute + " " + strconv.Itoa(g.SMs)
 		groups[key] = append(groups[key], g)
 	}
-	var lock sync.Mutex
-	s.done, s.all = 0, len(groups)
-	var jobs []func()
-	for _, key := range sortedKeys(groups) {
-		group := groups[key]
+	for _, group := range groups {
 		slices.SortStableFunc(group, func(a, b gpus.GPU) int { return cmp.Compare(b.Total, a.Total) })
-		jobs = append(jobs, func() {
-			found := s.group(t, main, group)
-			if s.ctx.Err() != nil {
-				return
-			}
-			s.advance("%s: %s", found[0].GPU, found[0].Verdict)
-			lock.Lock()
-			defer lock.Unlock()
-			verdicts = append(verdicts, found...)
-		})
 	}
-	s.atOnce(jobs)
+	known := map[string]*trialResult{t.gpu.Slug: main}
+	s.done, s.all = 0, 0
+	for s.ctx.Err() == nil {
+		var open []gpus.GPU
+		for _, key := range sortedKeys(groups) {
+			if _, next := walk(groups[key], known); next != nil {
+				open = append(open, *next)
+			}
+		}
+		if len(open) == 0 {
+			break
+		}
+		s.runOn(t, open, known)
+	}
+	for _, key := range sortedKeys(groups) {
+		found, _ := walk(groups[key], known)
+		verdicts = append(verdicts, found...)
+	}
 	slices.SortStableFunc(verdicts, compareVerdicts)
 	return verdicts
 }
 
-// group judges GPUs that differ in their memory only, largest first.
-func (s *session) group(t trial, main *trialResult, group []gpus.GPU) []analyze.GPUVerdict {
-	var verdicts []analyze.GPUVerdict
+// walk judges GPUs that differ in their memory only, largest first, by the runs that there are; next is
+// the first that needs one of its own.
+func walk(group []gpus.GPU, known map[string]*trialResult) (verdicts []analyze.GPUVerdict, next *gpus.GPU) {
 	var last *trialResult // the run on the next larger one
 	for i := range group {
-		if s.ctx.Err() != nil {
-			break
-		}
 		g := &group[i]
-		if last != nil {
-			if v, ok := follows(last, g); ok {
-				verdicts = append(verdicts, v)
-				continue
-			}
+		if result := known[g.Slug]; result != nil {
+			last = result
+			verdicts = append(verdicts, priced(result.noted(), g))
+			continue
 		}
-		if g.Slug == t.gpu.Slug {
-			last = main
-		} else {
+		if last == nil {
+			return verdicts, g
+		}
+		v, ok := follows(last, g)
+		if !ok {
+			return verdicts, g
+		}
+		verdicts = append(verdicts, v)
+	}
+	return verdicts, nil
+}
+
+// runOn runs the program on each of these GPUs: from one start where it can be forked, else one by one.
+func (s *session) runOn(t trial, list []gpus.GPU, known map[string]*trialResult) {
+	s.lock.Lock()
+	s.all += len(list)
+	s.lock.Unlock()
+	if len(list) > 1 && s.forks(&t) {
+		for slug, result := range s.copies(t, list) {
+			known[slug] = result
+		}
+	}
+	var lock sync.Mutex
+	var jobs []func()
+	for _, g := range list {
+		if known[g.Slug] != nil {
+			continue
+		}
+		jobs = append(jobs, func() {
 			again := t
-			again.gpu = *g
+			again.gpu = g
 			result, err := s.attempt(again)
 			if err != nil {
-				verdicts = append(verdicts, analyze.GPUVerdict{GPU: g.Slug, GPUName: g.Name, Verdict: analyze.VerdictFailed, Total: g.Total, Label: mem.Imagined, Price: g.Price, Note: "not run: " + err.Error()})
-				continue
+				result = &trialResult{Imagined: &analyze.Imagined{GPUVerdict: analyze.GPUVerdict{Verdict: analyze.VerdictFailed, Total: g.Total, Label: mem.Imagined}}, said: "not run: " + err.Error()}
 			}
-			last = result
-		}
-		verdicts = append(verdicts, priced(last.noted(), g))
+			s.advance("%s: %s", g.Slug, result.Verdict)
+			lock.Lock()
+			defer lock.Unlock()
+			known[g.Slug] = result
+		})
 	}
-	return verdicts
+	s.atOnce(jobs)
 }
 
 // noted is the verdict with, for a failure, what the program said last.
@@ -135,6 +161,11 @@ func follows(larger *trialResult, g *gpus.GPU) (analyze.GPUVerdict, bool) {
 		}
 		processes := mem.Bytes(max(1, len(larger.Ranks)/max(1, len(larger.Devices))))
 		used := mem.Bytes(larger.Used.Or(0)) + processes*(g.Overhead-larger.Context)
+		if tensors := mem.Bytes(larger.Allocated.Or(0)) + g.Overhead; tensors > g.Total && len(larger.Ranks) < 2 {
+			v.Verdict, v.Label, v.Note = analyze.VerdictOOM, mem.Estimated, fmt.Sprintf("not run: the same steps on %s take %v in tensors alone", larger.GPU, mem.Bytes(larger.Allocated.Or(0)))
+			v.Used, v.Allocated, v.Reserved, v.Headroom = mem.Optional{}, mem.Optional{}, mem.Optional{}, mem.Some(int64(g.Total-tensors))
+			return v, true
+		}
 		if used > g.Total {
 			return v, false
 		}
@@ -231,7 +262,7 @@ func cudaKnows(cuda string, major, minor int) bool {
 // atOnce runs jobs side by side, as many as processors and memory allow. Jobs that have not begun when
 // the run is interrupted do not begin.
 func (s *session) atOnce(jobs []func()) {
-	workers := max(1, min(runtime.NumCPU(), 8, int(availableMemory()/trialMemory), len(jobs)))
+	workers := s.workers(len(jobs))
 	restore := runtime.GOMAXPROCS(min(workers, runtime.NumCPU()))
 	defer runtime.GOMAXPROCS(restore)
 	next := make(chan func())
@@ -248,6 +279,11 @@ func (s *session) atOnce(jobs []func()) {
 	}
 	close(next)
 	group.Wait()
+}
+
+// workers is how many processes run side by side.
+func (s *session) workers(jobs int) int {
+	return max(1, min(runtime.NumCPU(), 8, int(availableMemory()/trialMemory), jobs))
 }
 
 // trialMemory is what a process that imagines a training takes on the host, with room.

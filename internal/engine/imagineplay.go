@@ -8,19 +8,21 @@ import (
 )
 
 // played is the command that plays some ranks of a larger world, each alone in a process with GPUs and
-// books of its own: ranks of several nodes would share one device otherwise. A shell starts them, two
-// at a time, with what torchrun would have told each.
+// books of its own: ranks of several nodes would share one device otherwise. A shell starts them with what
+// torchrun would have told each, as many at a time as the host's memory allows: one may wait for what
+// another one tells it.
 func (s *session) played(t *trial, channels string) (command []string, books []*book) {
 	perNode := max(t.count, 1)
 	var script strings.Builder
 	script.WriteString("status=0\n")
+	atOnce := max(2, min(len(s.o.Play), 8, int(availableMemory()/trialMemory)))
 	for i, rank := range s.o.Play {
 		b := &book{path: filepath.Join(channels, fmt.Sprintf("books-rank%d", rank)), name: fmt.Sprintf("rank %d ", rank)}
 		books = append(books, b)
 		fmt.Fprintf(&script, "RANK=%d LOCAL_RANK=%d GROUP_RANK=%d ROLE_RANK=%d HIGHTIDE_IMAGINE_PLAY=%d/%d HIGHTIDE_DEVICE_BOOKS=%s \"$@\" &\np%d=$!\n",
 			rank, rank%perNode, rank/perNode, rank, rank, s.o.World, quoteShell(b.path), i)
-		if i%playedAtOnce == playedAtOnce-1 || i == len(s.o.Play)-1 {
-			for j := i - i%playedAtOnce; j <= i; j++ {
+		if i%atOnce == atOnce-1 || i == len(s.o.Play)-1 {
+			for j := i - i%atOnce; j <= i; j++ {
 				fmt.Fprintf(&script, "wait $p%d || status=$?\n", j)
 			}
 		}
@@ -33,9 +35,6 @@ func (s *session) played(t *trial, channels string) (command []string, books []*
 	})
 	return append([]string{"/bin/sh", "-c", script.String(), "hightide-play"}, t.command...), books
 }
-
-// playedAtOnce bounds the host memory of played ranks: each takes what a training process takes.
-const playedAtOnce = 2
 
 func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 

@@ -24,7 +24,7 @@ func (s *session) suggest(t trial, main *trialResult) []analyze.Try {
 	roomy := t
 	roomy.gpu.Total, roomy.gpu.Lowest = plenty, 0
 	first = append(first, attempt{analyze.TryMemory, t.gpu.Name + " with all the memory it wants", roomy})
-	if setting := allocatorSetting(withEnv(s.o.Env, t.env)); !strings.Contains(setting, "expandable_segments:True") {
+	if setting := allocatorSetting(withEnv(s.o.Env, t.env)); !strings.Contains(setting, expandable) {
 		first = append(first, attempt{"allocator", "expandable segments", s.allocator(t, setting)})
 	}
 	for _, change := range []struct{ name, what string }{{"bf16", "bf16 autocast"}, {"checkpointing", "activation checkpointing"}} {
@@ -65,11 +65,15 @@ type attempt struct {
 
 // allocator is a trial with expandable segments beside what is set.
 func (s *session) allocator(t trial, setting string) trial {
-	again := t
-	value := expandable
 	if setting != "" {
-		value = setting + "," + expandable
+		return s.setting(t, setting+","+expandable)
 	}
+	return s.setting(t, expandable)
+}
+
+// setting is a trial with other settings of the allocator.
+func (s *session) setting(t trial, value string) trial {
+	again := t
 	set := map[string]string{}
 	for _, name := range allocatorVariables(s.python.Frameworks["torch"]) {
 		set[name] = value
@@ -117,8 +121,19 @@ func (s *session) tryAll(list []attempt) []analyze.Try {
 	return tries
 }
 
-// switched says whether the agent could throw a switch.
+// attentionKernels are the ways that scaled_dot_product_attention can be computed.
+var attentionKernels = []string{"math", "efficient", "flash", "cudnn"}
+
+// attends says whether the program computed attention in one of these ways.
+func (r *trialResult) attends() bool {
+	return slices.ContainsFunc(attentionKernels, func(kernel string) bool { return strings.Contains(r.Conditions["attention"], kernel) })
+}
+
+// switched says whether the agent could throw a switch, and a kernel of attention was really taken.
 func (r *trialResult) switched(name string) bool {
+	if kernel, ok := strings.CutPrefix(name, "attention:"); ok && !strings.Contains(r.Conditions["attention"], kernel) {
+		return false
+	}
 	for _, e := range r.run.Events {
 		if e.Kind == "imagine.switch" && e.Facts["name"] == name && e.Facts["applied"] == "true" {
 			return true
@@ -187,14 +202,9 @@ func (s *session) smallerBatch(t trial) []analyze.Try {
 func (s *session) vary(t trial, main *trialResult) []analyze.Try {
 	var list []attempt
 	setting := allocatorSetting(withEnv(s.o.Env, t.env))
-	if strings.Contains(setting, "expandable_segments:True") {
-		again := t
-		set := map[string]string{}
-		for _, name := range allocatorVariables(s.python.Frameworks["torch"]) {
-			set[name] = strings.ReplaceAll(setting, "expandable_segments:True", "expandable_segments:False")
-		}
-		again.env = mergeEnv(t.env, set)
-		list = append(list, attempt{"allocator", "without expandable segments", again})
+	if strings.Contains(setting, expandable) {
+		without := s.setting(t, strings.ReplaceAll(setting, expandable, "expandable_segments:False"))
+		list = append(list, attempt{"allocator", "without expandable segments", without})
 	} else {
 		list = append(list, attempt{"allocator", "expandable segments", s.allocator(t, setting)})
 	}
@@ -207,8 +217,13 @@ func (s *session) vary(t trial, main *trialResult) []analyze.Try {
 			}
 		}
 	}
-	for _, backend := range []string{"math", "efficient", "flash", "cudnn"} {
-		if main.Conditions["attention"] == "" || strings.Contains(main.Conditions["attention"], backend) {
+	for _, other := range []struct{ what, setting string }{{"blocks above 128 MiB are never split", "max_split_size_mb:128"}, {"cudaMallocAsync for an allocator", "backend:cudaMallocAsync"}} {
+		if setting == "" {
+			list = append(list, attempt{"allocator", other.what, s.setting(t, other.setting)})
+		}
+	}
+	for _, backend := range attentionKernels {
+		if !main.attends() || main.Conditions["attention"] == backend {
 			continue
 		}
 		again := t
@@ -222,7 +237,7 @@ func (s *session) vary(t trial, main *trialResult) []analyze.Try {
 // compileCaches runs a compiled program with empty caches of the compiler, and again with what that
 // run left in them.
 func (s *session) compileCaches(t trial, main *trialResult) []analyze.Try {
-	if main.Conditions["compile"] == "" {
+	if main.Conditions["compile cache"] == "" {
 		return nil
 	}
 	dir, err := os.MkdirTemp("", "hightide-compile-")

@@ -121,7 +121,7 @@ func lastWords(out *os.File) string {
 // they go where the program says.
 func (s *session) recordOptions(t *trial, id, outDir, sandbox string) (*record.Options, *imaginary) {
 	channels := filepath.Join(shmDir(), id)
-	books := []*book{{path: filepath.Join(channels, "books")}}
+	books := []*book{{path: filepath.Join(channels, "gpu-books")}}
 	command := t.command
 	agent := map[string]string{"HIGHTIDE_IMAGINE": "1", "HIGHTIDE_IMAGINE_STEPS": s.o.Steps, "HIGHTIDE_IMAGINE_SIZES": cmp.Or(t.sizes, s.o.Sizes)}
 	device := map[string]string{"HIGHTIDE_DEVICE_BOOKS": books[0].path, "HIGHTIDE_DEVICE_SPEC": deviceSpec(&t.gpu, t.count)}
@@ -139,6 +139,7 @@ func (s *session) recordOptions(t *trial, id, outDir, sandbox string) (*record.O
 	}
 	if len(s.o.Play) > 0 {
 		command, books = s.played(t, channels)
+		agent["HIGHTIDE_IMAGINE_PLAYED"] = strings.Trim(strings.ReplaceAll(fmt.Sprint(s.o.Play), " ", ","), "[]")
 		device["HIGHTIDE_DEVICE_PLAY"] = "1"
 	}
 	o := &record.Options{

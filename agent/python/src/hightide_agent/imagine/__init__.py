@@ -1,8 +1,8 @@
 """The agent in a process whose GPUs are imaginary: real, unmodified PyTorch whose kernels compute nothing.
 
-    begin (at start-up)      sandbox ─▶ writes go elsewhere, or are listed
+    begin (at start-up)      sandbox ─▶ writes go elsewhere, or are listed     copies ─▶ one start for many GPUs
     install (with torch)     sizes ─▶ data-dependent sizes         weights, lazy ─▶ shapes without bytes
-                             ranks ─▶ one rank of many             switches ─▶ what-ifs
+                             ranks ─▶ one rank of many             switches, conditions ─▶ what-ifs, what it rests on
                              steady ─▶ peak, and the end           coverage ─▶ what was not reached
 
 What is asked for comes in the environment, what happened goes out as records of the channel; both are in
@@ -42,8 +42,9 @@ def wanted() -> bool:
 
 def begin(agent: Agent) -> None:
     """At the start of the process, before the script: what must be there before anything is written."""
-    from . import sandbox
+    from . import copies, sandbox
 
+    _part(agent, "copies", copies.begin)
     folder = os.environ.get("HIGHTIDE_IMAGINE_SANDBOX")
     if folder:
         _part(agent, "sandbox", lambda: sandbox.install(agent, folder))
@@ -53,19 +54,21 @@ def begin(agent: Agent) -> None:
 
 def install(agent: Agent, parts: Parts, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
     """With torch just imported."""
-    from . import coverage, generation, known, lazy, ranks, sandbox, scaling, sizes, steady, switches, weights
+    from . import conditions, copies, coverage, generation, known, lazy, ranks, sandbox, scaling, sizes, steady, switches, weights
     from .device import Device
     from .ledger import Ledger
 
     atexit.register(time.sleep, SETTLE)
+    _part(agent, "copies", lambda: copies.install(agent, parts.torch))
     ledger = Ledger(agent, parts.torch)
     device = Device()
     seen = coverage.Coverage(agent, parts)
     _part(agent, "coverage", lambda: watch("torch.utils.data.dataloader", seen.loaders))
     _part(agent, "peak and end", lambda: steady.install(agent, ledger, seen, parts))
     _part(agent, "data-dependent sizes", lambda: sizes.install(ledger, device, parts.torch))
-    _part(agent, "known numbers", lambda: known.install(device, parts.torch))
+    _part(agent, "known numbers", lambda: known.install(device, parts.torch, watch))
     _part(agent, "initialisation on the host", lambda: lazy.install(ledger, parts.torch))
+    _part(agent, "conditions", lambda: conditions.install(agent, parts))
     _part(agent, "generation", lambda: watch("transformers.generation.utils", generation.install(ledger)))
     for scaler in ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler"):
         _part(agent, "gradient scalers", lambda name=scaler: watch(name, scaling.install(ledger, device)))  # type: ignore[misc]

@@ -10,7 +10,8 @@ not among them, but where one name serves both.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, Optional
+import functools
+from typing import Any, Callable, Iterator, Optional, Tuple
 
 from .device import Device
 
@@ -22,19 +23,49 @@ OPERATORS = (
     "eq.Tensor", "ne.Tensor", "lt.Tensor", "le.Tensor", "gt.Tensor", "ge.Tensor",
     "bitwise_or.Tensor", "bitwise_and.Tensor", "bitwise_not", "logical_not", "fill_.Scalar",
 )  # fmt: skip
+ARITHMETIC = ("add.Tensor", "sub.Tensor", "mul.Tensor")
+"""For programs of several ranks alone, which work out offsets from what they tell each other: the names serve
+floating-point numbers too, and every training step calls them often."""
 
 
-def install(device: Device, torch: Any) -> None:
+def install(device: Device, torch: Any, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
     """Put ours between autograd and CUDA for these operators."""
     if not device.keeps:
         return
-    library = torch.library.Library("aten", "IMPL")
     known = Known(device, torch)
-    for name in OPERATORS:
+    _between(known, torch, OPERATORS)
+    watch("torch.distributed.distributed_c10d", lambda module: _with_ranks(known, torch, module))
+
+
+def _with_ranks(known: Known, torch: Any, module: Any) -> None:
+    from .ranks import replace
+
+    original = module.init_process_group
+
+    @functools.wraps(original)
+    def init_process_group(*args: Any, **kwargs: Any) -> Any:
+        if len(_kept) == 1:
+            _between(known, torch, ARITHMETIC)
+            _objects(known, torch)
+        return original(*args, **kwargs)
+
+    replace(original, init_process_group)
+
+
+def _between(known: Known, torch: Any, names: Tuple[str, ...]) -> None:
+    library = torch.library.Library("aten", "IMPL")
+    for name in names:
         base, _, overload = name.partition(".")
         operator = getattr(getattr(torch.ops.aten, base, None), overload or "default", None)
         if operator is not None:
             library.impl(name, known.between(operator), "BackendSelect", with_keyset=True)
+    _kept.append(library)
+
+
+def _objects(known: Known, torch: Any) -> None:
+    """Objects travel between ranks as bytes put one behind the other, and so do their sizes."""
+    library = torch.library.Library("aten", "IMPL")
+    library.impl("cat", known.joined(torch.ops.aten.cat.default), "BackendSelect", with_keyset=True)
     _kept.append(library)
 
 
@@ -52,9 +83,12 @@ class Known:
         """The kernel that is put in between."""
         after, kinds, redispatch = self.after, self.kinds, operator.redispatch
         fills = operator.name() == "aten::fill_.Scalar"
+        of_tensors = operator.name().endswith(".Tensor")
 
         def kernel(keyset: Any, tensor: Any, *rest: Any, **more: Any) -> Any:
             below = keyset & after
+            if of_tensors and rest and not isinstance(rest[0], self.torch.Tensor):
+                rest = (self._number(tensor, rest[0]), *rest[1:])
             if tensor.dtype not in kinds or not tensor.is_cuda or tensor.numel() > MOST:
                 return redispatch(below, tensor, *rest, **more)
             if fills:
@@ -75,6 +109,27 @@ class Known:
             return result
 
         return kernel
+
+    def joined(self, operator: Any) -> Callable[..., Any]:
+        """The kernel that is put in between for `cat`."""
+
+        def kernel(keyset: Any, tensors: Any, dim: int = 0) -> Any:
+            small = all(t.is_cuda and t.dtype in self.kinds and t.nbytes <= LARGEST for t in tensors)
+            hosts = [t.cpu() if t.is_contiguous() and self.device.known(t) else None for t in tensors] if small else []
+            storages = [pair for t, host in zip(tensors, hosts) if host is not None for pair in self._storage(t)]
+            result = operator.redispatch(keyset & self.after, tensors, dim)
+            if hosts and all(host is not None for host in hosts):
+                self._keep(result, operator(hosts, dim))
+            for given, storage in storages:  # what a kernel was given is forgotten; this one only read it
+                self.device.keep(given, storage.data_ptr(), storage.nbytes())
+            return result
+
+        return kernel
+
+    def _number(self, tensor: Any, value: Any) -> Any:
+        """A Python number as the tensor that the operator was given: of the type that changes the result's least."""
+        same = type(value) is int and tensor.dtype in self.kinds and tensor.dtype != self.torch.bool
+        return self.torch.tensor(value, dtype=tensor.dtype) if same else self.torch.tensor(value)
 
     def _host(self, tensor: Any) -> Optional[Any]:
         if not tensor.is_cuda:

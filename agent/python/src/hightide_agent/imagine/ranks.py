@@ -2,7 +2,8 @@
 
     torchrun, accelerate ─▶ the launcher becomes the script, as the rank that is played
     init_process_group ─▶ a store in this process instead of the network ─▶ ProcessGroupNCCL, told made-up ids
-    objects of other ranks ─▶ what this rank itself would have sent, counted and named by line
+    objects of other ranks ─▶ theirs where they are played too (mailbox.py), else what this rank itself would
+                              have sent, counted and named by line
 
 The device answers collectives at once. A key that only another rank would set is waited for briefly, and then is
 an error that names it, where the real job would go on: nothing hangs.
@@ -16,6 +17,7 @@ import sys
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from .ledger import Ledger
+from .mailbox import Mailbox
 
 COUNTERS = 64  # communicators of one group for which ids are made up
 ID_BYTES = 128
@@ -82,7 +84,7 @@ def _groups(module: Any, torch: Any, ledger: Ledger, place: Tuple[int, int]) -> 
             store[0].set_timeout(datetime.timedelta(seconds=PATIENCE))
         yield store[0], rank, world
 
-    _replace(module.rendezvous, rendezvous)
+    replace(module.rendezvous, rendezvous)
     module._store_based_barrier = lambda *args, **kwargs: None
     for name in ("ProcessGroupNCCL", "ProcessGroupNCCL2", "ProcessGroupNCCLLazy"):
         if hasattr(module, name):
@@ -90,16 +92,17 @@ def _groups(module: Any, torch: Any, ledger: Ledger, place: Tuple[int, int]) -> 
     _no_splits(module, rank)
     if hasattr(module, "ProcessGroupGloo"):
         _nobody_there(module, torch)
+    letters = Mailbox(ledger.agent.folder, rank)
     for name in ("all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list",
-                 "recv_object_list"):  # fmt: skip
+                 "send_object_list", "recv_object_list"):  # fmt: skip
         if hasattr(module, name):
-            _replace(getattr(module, name), _objects(name, getattr(module, name), ledger, module))
+            replace(getattr(module, name), _objects(name, getattr(module, name), ledger, module, letters))
     monitored = getattr(module, "monitored_barrier", None)
     if monitored is not None:  # over gloo: waits for each rank by name
-        _replace(monitored, functools.wraps(monitored)(lambda *args, **kwargs: None))
+        replace(monitored, functools.wraps(monitored)(lambda *args, **kwargs: None))
 
 
-def _replace(old: Any, new: Any) -> None:
+def replace(old: Any, new: Any) -> None:
     """Put a function or class in another's place wherever torch.distributed has it by name."""
     for path, module in list(sys.modules.items()):
         if path.startswith("torch.distributed") and module is not None:
@@ -121,7 +124,7 @@ def _made_up_ids(module: Any, name: str) -> None:
 
     Played.__name__ = Played.__qualname__ = name
     Played.__module__ = group.__module__
-    _replace(group, Played)
+    replace(group, Played)
 
 
 def _keys(name: str, rank: int, size: int) -> Iterator[str]:
@@ -149,7 +152,7 @@ def _no_splits(module: Any, rank: int) -> None:
         mine = [[parent[i] for i in ranks] for ranks in split_ranks or [] if rank in [parent[i] for i in ranks]]
         return module.new_group(mine[0], timeout=timeout, group_desc=group_desc) if mine else None
 
-    _replace(module.split_group, functools.wraps(module.split_group)(split_group))
+    replace(module.split_group, functools.wraps(module.split_group)(split_group))
 
 
 def _nobody_there(module: Any, torch: Any) -> None:
@@ -166,20 +169,36 @@ def _nobody_there(module: Any, torch: Any) -> None:
     module.ProcessGroupGloo = ProcessGroupGloo
 
 
-def _objects(name: str, original: Callable[..., Any], ledger: Ledger, module: Any) -> Callable[..., Any]:
-    """Objects come through small tensors whose bytes only the sender knows: let them be this rank's own."""
+def _objects(
+    name: str, original: Callable[..., Any], ledger: Ledger, module: Any, letters: Mailbox
+) -> Callable[..., Any]:
+    """Objects come through small tensors whose bytes only the sender knows: let them be those that it left in the
+    mailbox where it is played too, else this rank's own."""
 
     @functools.wraps(original)
     def exchange(*args: Any, **kwargs: Any) -> Any:
-        first = args[0] if args else None
+        first = args[0] if args else kwargs.get("object_list", kwargs.get("obj"))
         mine = args[1] if name == "all_gather_object" and len(args) > 1 else kwargs.get("obj")
         before = list(first) if isinstance(first, list) else None
+        peer = _peer(name, module, args, kwargs)
+        if name in SENDING or (name == "broadcast_object_list" and peer == letters.me):
+            letters.send(_address(name, letters.me, peer, args, kwargs), first)
         try:
             result = original(*args, **kwargs)
         except Exception:  # what cannot be read back as an object
-            result = 0 if name == "recv_object_list" else None
+            result = peer if name == "recv_object_list" else None
             if before is not None and first is not None:
                 first[:] = before
+        if name in SENDING or (name == "broadcast_object_list" and peer == letters.me):
+            return result
+        if name in RECEIVING:
+            sent = letters.receive(_address(name, peer, letters.me, args, kwargs), peer)
+            if sent is not None:
+                first[: len(sent)] = sent
+                return result
+            if name == "recv_object_list":
+                raise RuntimeError("hightide imagine: rank %d waits for an object of rank %d, which is not played or "
+                                   "sent none. Play that one too: --play %s" % (letters.me, peer, letters.also(peer)))  # fmt: skip
         into = kwargs.get("object_list", first)
         if name == "all_gather_object" and isinstance(into, list):
             into[:] = [mine] * len(into)
@@ -191,3 +210,27 @@ def _objects(name: str, original: Callable[..., Any], ledger: Ledger, module: An
         return result
 
     return exchange
+
+
+SENDING = ("send_object_list",)
+RECEIVING = ("recv_object_list", "broadcast_object_list")
+
+
+def _peer(name: str, module: Any, args: Any, kwargs: Any) -> int:
+    """The global rank that sends or is sent to; -1 where the call has none."""
+    if name not in SENDING + RECEIVING:
+        return -1
+    group = kwargs.get("group", args[2] if len(args) > 2 else None)
+    key = "dst" if name in SENDING else "src"
+    peer = kwargs.get(key, args[1] if len(args) > 1 else None)
+    within = kwargs.get("group_" + key)
+    if peer is None and within is not None:
+        peer = module.get_global_rank(group or module._get_default_group(), within)
+    return int(peer or 0)
+
+
+def _address(name: str, sender: int, receiver: int, args: Any, kwargs: Any) -> str:
+    if name == "broadcast_object_list":
+        group = kwargs.get("group", args[2] if len(args) > 2 else None)
+        return "all-%s-%d" % (getattr(group, "group_name", "world"), sender)
+    return "p2p-%d-%d" % (sender, receiver)

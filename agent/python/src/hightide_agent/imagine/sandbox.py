@@ -107,7 +107,14 @@ class Overlay:
         self.folder = os.path.realpath(folder)
         self.where = Where(agent, "redirected")
         self.gone: set[str] = set()  # removed by the script; still there below
-        self.stat, self.mkdir, self.open = os.lstat, os.mkdir, io.open
+        self.stat, self.mkdir, self.open, self.listdir = os.lstat, os.mkdir, io.open, os.listdir
+
+    def move(self, folder: str) -> None:
+        """Go on in a copy of the sandbox."""
+        os.makedirs(folder, mode=0o700)
+        for name in self.listdir(self.folder):
+            self._copy(os.path.join(self.folder, name), os.path.join(folder, name))
+        self.folder = os.path.realpath(folder)
 
     def above(self, path: Any) -> Optional[str]:
         """Where the sandbox would have a path; None where it is none of ours."""

@@ -1,4 +1,4 @@
-"""What-ifs that need no change of the script: mixed precision, activation checkpointing.
+"""What-ifs that need no change of the script: mixed precision, activation checkpointing, another kernel of attention.
 
 Each is applied at the first call from outside of a module that has parameters on a device and trains, which is where
 a script would have done it. What was done, or why not, is a `switch` record.
@@ -18,8 +18,14 @@ def install(agent: Agent, ledger: Ledger, parts: Any, watch: Callable[[str, Call
     """Wait for the model's first call."""
     torch = parts.torch
     wanted = {name.strip() for name in os.environ.get("HIGHTIDE_IMAGINE_SWITCH", "").split(",") if name.strip()}
-    for name in wanted - {"bf16", "checkpointing"}:
-        agent.record({"type": "switch", "name": name, "applied": False, "text": "not known to this agent"})
+    for name in sorted(wanted - {"bf16", "checkpointing"}):
+        if name.partition(":")[0] != "attention" or name.partition(":")[2] not in ATTENTION:
+            agent.record({"type": "switch", "name": name, "applied": False, "text": "not known to this agent"})
+            continue
+        _attention(torch, name.partition(":")[2])
+        agent.record({"type": "switch", "name": name, "applied": True, "text": "the others are switched off"})
+    if not wanted & {"bf16", "checkpointing"}:
+        return
     told: Dict[str, bool] = {}
     original = torch.nn.Module.__call__
     depth = [0]
@@ -51,6 +57,17 @@ def install(agent: Agent, ledger: Ledger, parts: Any, watch: Callable[[str, Call
             depth[0] = 0
 
     torch.nn.Module.__call__ = __call__
+
+
+ATTENTION = {"flash": "flash", "efficient": "mem_efficient", "math": "math", "cudnn": "cudnn"}
+
+
+def _attention(torch: Any, kind: str) -> None:
+    """Switch off the other kernels of scaled_dot_product_attention; the plain one stays, for what this one cannot do."""
+    for name, word in ATTENTION.items():
+        enable = getattr(torch.backends.cuda, "enable_%s_sdp" % word, None)
+        if enable is not None:
+            enable(name in (kind, "math"))
 
 
 def _on_device(module: Any) -> bool:

@@ -1,0 +1,92 @@
+"""What changes the answer and stands in no line of the script: which attention ran, what the compiler found in its
+caches, how matrices are multiplied. Each is a `condition` record, sent at the end.
+
+The kernels of attention are told apart by the operators that are really called, below autograd and compilation.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Dict, List
+
+from ..agent import Agent
+
+ATTENTION = {
+    "_scaled_dot_product_flash_attention": "flash",
+    "_scaled_dot_product_efficient_attention": "efficient",
+    "_scaled_dot_product_cudnn_attention": "cudnn",
+    "_safe_softmax": "math",  # what the plain form is made of, and nothing else is
+}
+
+
+class Conditions:
+    """What was seen in this process."""
+
+    def __init__(self, agent: Agent, parts: Any) -> None:
+        self.agent = agent
+        self.parts = parts
+        self.attention: Dict[str, int] = {}
+        self.libraries: List[Any] = []
+
+    def watch_attention(self) -> None:
+        """Count the calls of each kernel."""
+        torch = self.parts.torch
+        library = torch.library.Library("aten", "IMPL")
+        after = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
+        for operator_name, name in ATTENTION.items():
+            operator = getattr(getattr(torch.ops.aten, operator_name, None), "default", None)
+            if operator is not None:
+                library.impl(operator_name, self._counting(name, operator.redispatch, after), "BackendSelect",
+                             with_keyset=True)  # fmt: skip
+        self.libraries.append(library)
+
+    def _counting(self, name: str, redispatch: Callable[..., Any], after: Any) -> Callable[..., Any]:
+        def kernel(keyset: Any, tensor: Any, *arguments: Any, **more: Any) -> Any:
+            if tensor.is_cuda:
+                self.attention[name] = self.attention.get(name, 0) + 1
+            return redispatch(keyset & after, tensor, *arguments, **more)
+
+        return kernel
+
+    def report(self) -> None:
+        """Say what was seen."""
+        self.libraries.clear()  # nothing of ours may run while the interpreter is taken down
+        for name, value in (
+            ("attention", self._attention()),
+            ("compile cache", self._compiled()),
+            ("matmul precision", self._precision()),
+            ("cudnn benchmark", "on" if self.parts.torch.backends.cudnn.benchmark else ""),
+        ):
+            if value:
+                self.agent.record({"type": "condition", "name": name, "value": value})
+
+    def _attention(self) -> str:
+        kinds = sorted(self.attention, key=lambda name: -self.attention[name])
+        said = {str(getattr(getattr(m, "config", None), "_attn_implementation", None) or "")
+                for m in self.parts.roots.modules()} - {"", "sdpa", "None"}  # fmt: skip
+        return " and ".join(kinds + sorted(said))
+
+    def _compiled(self) -> str:
+        """What torch.compile's cache of graphs gave; "" where nothing was compiled."""
+        utils = sys.modules.get("torch._dynamo.utils")
+        counters: Any = getattr(utils, "counters", {})
+        hits = counters["inductor"]["fxgraph_cache_hit"] if "inductor" in counters else 0
+        misses = counters["inductor"]["fxgraph_cache_miss"] if "inductor" in counters else 0
+        saved = "aot_autograd" in counters and counters["aot_autograd"]["autograd_cache_hit"]
+        if not (hits or misses or saved):
+            return ""
+        if not misses:
+            return "warm"
+        return "cold" if not (hits or saved) else "partly warm (%d graphs compiled anew)" % misses
+
+    def _precision(self) -> str:
+        """Of fp32 products, where it is not the highest."""
+        precision = self.parts.torch.get_float32_matmul_precision()
+        return "" if precision == "highest" else str(precision)
+
+
+def install(agent: Agent, parts: Any) -> None:
+    """Watch, and report at the end."""
+    conditions = Conditions(agent, parts)
+    agent.at_end.insert(0, conditions.report)
+    conditions.watch_attention()

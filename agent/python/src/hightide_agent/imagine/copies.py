@@ -1,0 +1,116 @@
+"""One start for many GPUs: up to its first use of CUDA a program does the same whatever the GPU. There this process
+forks once for each GPU that was asked for, and ends itself when all copies have.
+
+    start, imports, model on the host ─▶ torch's start of CUDA ─▶ fork ─▶ copy: its own GPU, books, sandbox, output
+                                                               └─ … two at a time, each status a fact of this process
+
+What cannot be forked (other threads, CUDA already touched from C) is not: this process then ends there, and says why.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any, Dict, Optional
+
+from ..agent import Agent
+
+_wanted: Optional[Dict[str, Any]] = None
+
+
+def begin() -> None:
+    """At the start of the process: take the wish, so that no child of the program has it too."""
+    global _wanted
+    text = os.environ.pop("HIGHTIDE_IMAGINE_COPIES", "")
+    _wanted = json.loads(text) if text else None
+
+
+def install(agent: Agent, torch: Any) -> None:
+    """Wait for torch's start of CUDA, and answer until then what needs no GPU."""
+    if _wanted is None:
+        return
+    wanted, real = _wanted, torch._C
+    count, start = real._cuda_getDeviceCount, real._cuda_init
+    nvml: Any = getattr(torch.cuda, "_device_count_nvml", None)
+
+    def init(*args: Any) -> Any:
+        Copies(agent, wanted).make()  # returns in the copies alone
+        real._cuda_getDeviceCount, real._cuda_init = count, start
+        if nvml is not None:
+            torch.cuda._device_count_nvml = nvml
+        return start(*args)
+
+    real._cuda_getDeviceCount = lambda: int(wanted["gpus"])
+    real._cuda_init = init
+    torch.cuda._device_count_nvml = lambda: -1
+
+
+class Copies:
+    """The copies of this process."""
+
+    def __init__(self, agent: Agent, wanted: Dict[str, Any]) -> None:
+        self.agent = agent
+        self.wanted = wanted
+        self.running: Dict[int, str] = {}
+
+    def make(self) -> None:
+        """Fork for each GPU and end; returns in each copy."""
+        why = self._hindered()
+        if why:
+            self.agent.fact("no copies", why)
+        else:
+            for number, copy in enumerate(self.wanted["copies"]):
+                while len(self.running) >= self.wanted["at_once"]:
+                    self._wait()
+                sys.stdout.flush()
+                sys.stderr.flush()
+                pid = os.fork()
+                if pid == 0:
+                    self._become(number, copy)
+                    return
+                self.running[pid] = copy["name"]
+            while self.running:
+                self._wait()
+        self.agent.bye()
+        os._exit(0)
+
+    def _hindered(self) -> str:
+        threads = os.listdir("/proc/self/task")
+        if len(threads) > 1:
+            return "%d threads were running at the start of CUDA" % len(threads)
+        if os.path.exists(os.environ.get("HIGHTIDE_DEVICE_BOOKS", "")):
+            return "the device was used before torch started CUDA"
+        return ""
+
+    def _wait(self) -> None:
+        pid, status = os.wait()
+        name = self.running.pop(pid, "")
+        if name:
+            code = os.waitstatus_to_exitcode(status) if hasattr(os, "waitstatus_to_exitcode") else status
+            self.agent.fact("copy " + name, code)
+
+    def _become(self, number: int, copy: Dict[str, str]) -> None:
+        """Be the copy: its output, its GPU, its writes; and no end but its own."""
+        from .. import control, start
+        from . import sandbox
+
+        output = os.open(copy["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.close(output)
+        os.environ["HIGHTIDE_DEVICE_BOOKS"] = copy["books"]
+        os.environ["HIGHTIDE_DEVICE_SPEC"] = copy["spec"]
+        if sandbox.active is not None:
+            os.environ["HIGHTIDE_IMAGINE_SANDBOX"] = "%s-%d" % (sandbox.active.folder, number)
+            sandbox.active.move(os.environ["HIGHTIDE_IMAGINE_SANDBOX"])
+        self.agent.fact("copy", copy["name"])
+
+        def now(stop: control.Stop, step: int, reason: str) -> None:
+            """End at once: what the others still need is not to be cleared away."""
+            stop.agent.record({"type": "stop", "step": step, "reason": reason})
+            start._end()
+            sys.stdout.flush()
+            os._exit(0)
+
+        control.Stop.now = now  # type: ignore[method-assign]

@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hightide/internal/analyze"
+	"hightide/internal/gpus"
+	"hightide/internal/mem"
+	"hightide/internal/record"
+	"hightide/internal/sampler"
+)
+
+// copyWish is one GPU on which a forked copy of the program is to run; its JSON form is read by the
+// agent (docs/formats/imagined.md).
+type copyWish struct {
+	Name   string `json:"name"`
+	Books  string `json:"books"`
+	Spec   string `json:"spec"`
+	Output string `json:"output"`
+}
+
+// copyWishes is all that the agent is told.
+type copyWishes struct {
+	GPUs   int        `json:"gpus"`
+	AtOnce int        `json:"at_once"`
+	Copies []copyWish `json:"copies"`
+}
+
+// forks says whether the program can be started once and forked for each GPU: it must be one Python
+// process that the command itself starts.
+func (s *session) forks(t *trial) bool {
+	apart, ok := takeApart(t.command)
+	return ok && t.count == 1 && len(s.o.Play) == 0 && pythonName.MatchString(filepath.Base(t.command[0])) && slices.Equal(apart.rank, t.command)
+}
+
+// single has libraries start no threads of their own: a process with threads cannot be forked.
+var single = map[string]string{"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+
+// copies starts the program once, has it fork at its first use of CUDA for each of the GPUs, and returns
+// what came of those that ran. What failed for a reason of its own is left out, as forking may be the reason.
+func (s *session) copies(t trial, list []gpus.GPU) map[string]*trialResult {
+	again := t
+	again.env = mergeEnv(t.env)
+	for name, value := range single {
+		if !slices.ContainsFunc(s.o.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }) {
+			again.env[name] = value
+		}
+	}
+	dir, err := os.MkdirTemp("", "hightide-copies-")
+	if err != nil {
+		return nil
+	}
+	defer os.RemoveAll(dir)
+	id := s.id + "-copies" + strconv.Itoa(int(s.trials.Add(1)))
+	o, _ := s.recordOptions(&again, id, "", filepath.Join(dir, "sandbox"))
+	out, err := os.Create(filepath.Join(dir, "output"))
+	if err != nil {
+		return nil
+	}
+	defer out.Close()
+	o.Output, o.SnapshotOn, o.NoStacks = out, "never", true
+	wishes := copyWishes{GPUs: 1, AtOnce: s.workers(len(list))}
+	vendors := &copyVendors{}
+	for i := range list {
+		g := &list[i]
+		wish := copyWish{Name: g.Slug, Books: filepath.Join(o.Channels, "books-"+g.Slug), Spec: deviceSpec(g, 1), Output: filepath.Join(dir, "output-"+g.Slug)}
+		wishes.Copies = append(wishes.Copies, wish)
+		vendors.list = append(vendors.list, newImaginary(imaginaryGPUs(g, 1), &book{path: wish.Books}))
+	}
+	text, err := json.Marshal(wishes)
+	if err != nil {
+		return nil
+	}
+	o.Devices = []sampler.Vendor{vendors}
+	for i := range o.Helpers {
+		if o.Helpers[i].Name == "agent" {
+			o.Helpers[i].Env = mergeEnv(o.Helpers[i].Env, map[string]string{"HIGHTIDE_IMAGINE_COPIES": string(text)})
+		}
+	}
+	sink := &tee{mem.NewRun(), nil}
+	if _, err := record.Run(o, sink); err != nil {
+		return nil
+	}
+	found := map[string]*trialResult{}
+	for i := range list {
+		alone := again
+		alone.gpu = list[i]
+		run := apart(sink.run, list[i].Slug, s.settings(&alone))
+		if run == nil {
+			continue
+		}
+		for _, e := range vendors.list[i].events(run, run.End.Time) {
+			_ = run.Add(e)
+		}
+		result := &trialResult{Imagined: analyze.Judge(run), run: run, outcome: record.Outcome{ExitCode: run.End.ExitCode, Signal: run.End.Signal}}
+		if f, err := os.Open(wishes.Copies[i].Output); err == nil {
+			result.said = lastWords(f)
+			f.Close()
+		}
+		if result.Fits() || result.Verdict == analyze.VerdictOOM {
+			found[list[i].Slug] = result
+			s.advance("%s: %s", list[i].Slug, result.Verdict)
+		}
+	}
+	return found
+}
+
+// apart is the part of a run that one copy made, as if it had been a run of its own; nil where there is
+// no such copy or nobody saw its end.
+func apart(whole *mem.Run, name string, settings map[string]string) *mem.Run {
+	mine := map[uint32]bool{}
+	status := mem.Optional{}
+	run := mem.NewRun()
+	info := whole.Info
+	info.Options = settings
+	_ = run.Add(info)
+	for _, p := range whole.Processes { // parents come first
+		if code, err := strconv.ParseInt(p.Facts["copy "+name], 10, 64); err == nil {
+			status = mem.Some(code)
+		}
+		if p.Facts["copy"] == name || mine[p.Parent] {
+			mine[p.ID] = true
+			_ = run.Add(*p)
+		}
+	}
+	code, ok := status.Get()
+	if len(mine) == 0 || !ok {
+		return nil
+	}
+	for _, series := range whole.Series {
+		if mine[series.Process] {
+			_ = run.Add(series.SeriesDef)
+			_ = run.Add(mem.Samples{Series: series.ID, Times: series.Times, Values: series.Values})
+		}
+	}
+	for _, e := range whole.Events {
+		if mine[e.Process] {
+			_ = run.Add(e)
+		}
+	}
+	end := mem.End{Time: whole.Start(), ExitCode: mem.Some(code), Reason: "exit"}
+	if whole.End != nil {
+		end.Time = whole.End.Time
+	}
+	if code < 0 {
+		end.ExitCode, end.Signal = mem.Optional{}, mem.Some(-code)
+	}
+	_ = run.Add(end)
+	return run
+}
+
+// copyVendors look at the copies' books once, when all have ended.
+type copyVendors struct{ list []*imaginary }
+
+// Name implements sampler.Vendor.
+func (v *copyVendors) Name() string { return "imaginary" }
+
+// Devices implements sampler.Vendor.
+func (v *copyVendors) Devices() []mem.GPU { return nil }
+
+// Sample implements sampler.Vendor.
+func (v *copyVendors) Sample([]*sampler.Process) ([]sampler.Reading, error) { return nil, nil }
+
+// Close implements sampler.Vendor.
+func (v *copyVendors) Close() {
+	for _, one := range v.list {
+		one.Close()
+	}
+}
