@@ -94,6 +94,9 @@ func (b *traceBooks) segmentsAfter(at int) []stretch {
 	}
 	t := b.trace
 	for i := t.Len() - 1; i > at; i-- {
+		if action := t.Action[i]; action < mem.ActionSegmentAlloc || action > mem.ActionSegmentUnmap {
+			continue // of most events nothing else is looked at
+		}
 		address, size := t.Address[i], t.Size[i]
 		was := stretch{start: address, end: address + uint64(size), large: size > 2*mem.MiB, stream: t.Stream[i]}
 		if t.Pool != nil {
