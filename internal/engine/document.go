@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
@@ -76,11 +77,18 @@ func missingHint(err error) string {
 	return "name a file that can be read"
 }
 
+// largeHeap is from where on memory that is no longer needed is given back at once.
+const largeHeap = 128 << 20
+
 func decodeDocument(r io.Reader, name string) (*intake.Document, error) {
 	// A large snapshot becomes columns that hold no pointers: collecting often costs little, and
 	// keeps what has been outgrown from piling up beside them.
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	document, err := intake.Decode(r, name)
+	var heap runtime.MemStats
+	if runtime.ReadMemStats(&heap); heap.HeapInuse > largeHeap {
+		debug.FreeOSMemory() // what only reading needed: analyses take as much again
+	}
 	switch {
 	case err == nil:
 		return document, nil

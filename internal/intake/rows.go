@@ -14,6 +14,8 @@ type rows struct {
 	untimed bool         // some event has no time
 	actions []mem.Action // 1 + action, by number of its name
 	began   int64        // offset in the file where the first row ended
+
+	provider provider
 }
 
 // grow makes room for n more at least: where the file's size is known, for half as many more as the
@@ -46,6 +48,7 @@ func (r *rows) grow(n int, offset, size int64) {
 	widenIf(&r.Category, room)
 	widenIf(&r.Internal, room)
 	widenIf(&r.Forward, room)
+	r.provide()
 }
 
 // widen copies a column into more room. Not by make and copy, which the compiler joins into one that

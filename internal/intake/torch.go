@@ -16,6 +16,7 @@ func Torch(r io.Reader) (*mem.AllocatorSnapshot, error) { return torch(r, sizeOf
 func torch(r io.Reader, size int64, format string) (*mem.AllocatorSnapshot, error) {
 	b := &torchBuilder{out: &mem.AllocatorSnapshot{Format: format, Label: mem.Measured}, size: size}
 	root, d, err := pickle.Decode(r, b, pickle.Limits{})
+	b.rows.provider.end()
 	if err != nil {
 		return nil, err
 	}
