@@ -11,6 +11,7 @@ package experiment
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"hightide/internal/mem"
@@ -53,9 +54,11 @@ func (r *Result) At(batch int) (Trial, bool) {
 	return r.Trials[i], true
 }
 
-// Search finds the largest multiple of plan.Step for which try succeeds, in few trials: two small
-// ones give the slope of allocated memory against the batch, which predicts the limit; from there it
-// gallops until the answer is enclosed and bisects what is left. Both ends of the answer were run.
+// Search finds the largest multiple of plan.Step for which try succeeds, in few trials. Two small ones
+// give the slope of allocated memory against the batch, which predicts the limit; each one that fits
+// corrects the prediction, as the memory of real programs is a line in pieces at best. What fails says
+// only that it is too much: next to it is tried whether the prediction was nearly right, then what the
+// allocator's own holdings leave room for, then the middle. Both ends of the answer were run.
 //
 // Where a trial says no bytes it doubles instead of predicting. An error of try ends the search; the
 // result then holds the trials so far.
@@ -87,9 +90,10 @@ func Search(plan Plan, try func(batch int) (Trial, error)) (Result, error) {
 
 type search struct {
 	step, most   int
-	fits, failed int // the answer lies in [fits, failed)
-	stride       int // of the gallop, in steps; 0: not yet galloping
-	up           bool
+	fits, failed int  // the answer lies in [fits, failed)
+	nearly       bool // the batch right below a failed prediction was tried
+	held         bool // so was what the allocator's holdings leave room for
+	up           int  // stride above a prediction that fitted, in steps; 0: none yet
 	trials       []Trial
 }
 
@@ -121,33 +125,47 @@ func (s *search) next() int {
 	if s.failed-s.fits <= s.step {
 		return 0
 	}
-	last := s.trials[len(s.trials)-1]
-	if s.stride == 0 {
-		if batch, ok := s.predict(); ok {
-			if far := furthest * s.fits; batch > far && far < s.failed {
-				return s.inside(far) // to predict again from there
-			}
-			s.stride, s.up = -1, false // the next one is the prediction
-			return s.inside(batch)
-		}
-		if s.failed > s.most { // nothing failed yet
-			return s.inside(max(4*s.fits, s.step))
-		}
+	batch, ok := s.predict(allocated)
+	switch {
+	case !ok && s.failed > s.most:
+		return s.inside(max(4*s.fits, s.step))
+	case !ok:
+		return s.middle()
+	case batch > furthest*s.fits && furthest*s.fits < s.failed:
+		return s.inside(furthest * s.fits) // to predict again from there
+	case batch < s.fits+s.step:
+		return s.above()
+	case batch < s.failed:
+		return s.inside(batch)
+	}
+	if s.failed > s.most {
+		return s.inside(batch)
+	}
+	return s.below()
+}
+
+// above is where to go on from a batch that fits though nothing more should: right above it, then
+// further with each that fits too.
+func (s *search) above() int {
+	batch := s.fits + max(1, s.up)*s.step
+	s.up = max(1, s.up) * 4
+	if batch >= s.failed {
 		return s.middle()
 	}
-	if s.stride < 0 { // the prediction was tried: off from there, towards the other answer
-		s.stride, s.up = s.doubt(last.Batch), last.OK
-	} else if last.OK != s.up {
-		s.stride = 1 << 30 // enclosed
-	} else {
-		s.stride *= 4
+	return s.inside(batch)
+}
+
+// below is where to go on when less has failed than the prediction says: memory that cannot be given
+// back, or a slope that changes further up.
+func (s *search) below() int {
+	near := s.failed - s.doubt(s.failed)*s.step
+	if !s.nearly && near > s.middle() {
+		s.nearly = true
+		return s.inside(near)
 	}
-	hop := s.stride * s.step
-	switch {
-	case s.up && (s.failed > s.most || s.fits+hop < s.middle()):
-		return s.inside(s.fits + hop)
-	case !s.up && s.failed-hop > s.middle():
-		return s.inside(s.failed - hop)
+	if batch, ok := s.predict(reserved); ok && !s.held && batch > s.fits && batch < s.failed {
+		s.held = true
+		return s.inside(batch)
 	}
 	return s.middle()
 }
@@ -164,13 +182,16 @@ func (s *search) middle() int {
 // doubt is how far off a prediction is likely to be, in steps: half a percent.
 func (s *search) doubt(batch int) int { return max(1, batch/200/s.step) }
 
-// predict extends the line through the two largest batches that fit to where allocated memory would
-// reach the capacity. Reserved memory would be too low a guess: the allocator gives its cache back
-// before it fails.
-func (s *search) predict() (int, bool) {
+func allocated(t Trial) mem.Optional { return t.Allocated }
+func reserved(t Trial) mem.Optional  { return t.Reserved }
+
+// predict extends the line through the two largest batches that fit to where its memory would reach the
+// capacity. By allocated memory that is the most that can fit: the allocator gives its cache back before
+// it fails. By reserved memory it is what fits surely, unless the slope changes.
+func (s *search) predict(of func(Trial) mem.Optional) (int, bool) {
 	var known []Trial
 	for _, t := range s.trials {
-		if _, ok := t.Allocated.Get(); ok && t.OK {
+		if of(t).Known() && t.OK {
 			known = append(known, t)
 		}
 	}
@@ -180,10 +201,24 @@ func (s *search) predict() (int, bool) {
 	slices.SortFunc(known, func(a, b Trial) int { return cmp.Compare(a.Batch, b.Batch) })
 	a, b := known[len(known)-2], known[len(known)-1]
 	capacity, ok := b.Capacity.Get()
-	rise := b.Allocated.Or(0) - a.Allocated.Or(0)
+	rise := of(b).Or(0) - of(a).Or(0)
 	if !ok || rise <= 0 || b.Batch == a.Batch {
 		return 0, false
 	}
-	more := (capacity - b.Allocated.Or(0)) * int64(b.Batch-a.Batch) / rise
-	return b.Batch + int(max(0, min(more, int64(s.most)))), true
+	left, slope := float64(capacity-of(b).Or(0)), float64(rise)/float64(b.Batch-a.Batch)
+	more := left / slope
+	if len(known) > 2 {
+		first := known[len(known)-3]
+		before := float64(of(a).Or(0)-of(first).Or(0)) / float64(a.Batch-first.Batch)
+		if slope > bent*before && left > 0 {
+			curve := (slope - before) / float64(b.Batch-first.Batch)
+			toA := slope + curve*float64(b.Batch-a.Batch) // slope at b of the parabola through all three
+			more = (math.Sqrt(toA*toA+4*curve*left) - toA) / (2 * curve)
+		}
+	}
+	return b.Batch + int(max(0, min(more, float64(s.most)))), true
 }
+
+// bent is by how much a slope must grow to be no rounding: then a parabola through three batches
+// predicts better than a line through two.
+const bent = 1.02

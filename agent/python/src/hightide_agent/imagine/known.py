@@ -46,6 +46,7 @@ def _with_ranks(known: Known, torch: Any, module: Any) -> None:
     def init_process_group(*args: Any, **kwargs: Any) -> Any:
         if len(_kept) == 1:
             _between(known, torch, ARITHMETIC)
+            _kept[-1].impl("cat", known.joining(torch.ops.aten.cat.default), "BackendSelect", with_keyset=True)
             _objects(known, torch)
         return original(*args, **kwargs)
 
@@ -121,6 +122,23 @@ class Known:
             if hosts and all(host is not None for host in hosts):
                 self._keep(result, operator(hosts, dim))
             for given, storage in storages:  # what a kernel was given is forgotten; this one only read it
+                self.device.keep(given, storage.data_ptr(), storage.nbytes())
+            return result
+
+        return kernel
+
+    def joining(self, operator: Any) -> Callable[..., Any]:
+        """As between, for cat, which takes a list."""
+        after, redispatch = self.after, operator.redispatch
+
+        def kernel(keyset: Any, tensors: Any, *rest: Any) -> Any:
+            mine = bool(tensors) and all(t.is_cuda and t.dtype in self.kinds and t.numel() <= MOST for t in tensors)
+            hosts = [self._host(t) for t in tensors] if mine else [None]
+            storages = [pair for t in tensors for pair in self._storage(t)] if mine else []
+            result = redispatch(keyset & after, tensors, *rest)
+            if all(host is not None for host in hosts):
+                self._keep(result, self.torch.cat(hosts, *rest))
+            for given, storage in storages:
                 self.device.keep(given, storage.data_ptr(), storage.nbytes())
             return result
 
