@@ -57,11 +57,8 @@ def build_other(source: Path, into: Path, python: Path) -> Path:
     """The other device as a library: what it answers, and a function that returns 0 for every further name."""
     site = next(python.parent.parent.glob("lib/python3*/site-packages"))
     include = [
-        p
-        for p in (
-            *site.glob("nvidia/*/include"),
-            *(CACHE / "device").glob("lib/python3*/site-packages/nvidia/*/include"),
-        )
+        *site.glob("nvidia/*/include"),
+        *(CACHE / "device").glob("lib/python3*/site-packages/nvidia/*/include"),
     ]
     names = (source / "undef3.txt").read_text().split()
     rest = into / "rest.c"

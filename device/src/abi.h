@@ -44,14 +44,13 @@ enum {
     B(int, timelineSemaphoreInteropSupported, ) B(int, memoryPoolsSupported, ) B(int, gpuDirectRDMASupported, ) \
     B(unsigned, gpuDirectRDMAFlushWritesOptions, ) B(int, gpuDirectRDMAWritesOrdering, ) \
     B(unsigned, memoryPoolSupportedHandleTypes, ) B(int, deferredMappingCudaArraySupported, ) B(int, ipcEventSupported, ) \
-    B(int, clusterLaunch, ) B(int, unifiedFunctionPointers, ) O(int, reserved2, [2]) O(int, reserved1, [1]) \
-    O(int, reserved, [60]) N(int, deviceNumaConfig, ) N(int, deviceNumaId, ) N(int, mpsEnabled, ) N(int, hostNumaId, ) \
-    N(unsigned, gpuPciDeviceID, ) N(unsigned, gpuPciSubsystemID, ) N(int, hostNumaMultinodeIpcSupported, ) \
-    N(int, reserved, [56])
+    B(int, clusterLaunch, ) B(int, unifiedFunctionPointers, ) \
+    N(int, deviceNumaConfig, ) N(int, deviceNumaId, ) N(int, mpsEnabled, ) N(int, hostNumaId, ) \
+    N(unsigned, gpuPciDeviceID, ) N(unsigned, gpuPciSubsystemID, ) N(int, hostNumaMultinodeIpcSupported, )
 #define CUDA_FIELD(type, name, array) type name array;
 #define CUDA_NO_FIELD(type, name, array)
-struct cuda_prop_12 { CUDA_DEVICE_PROP(CUDA_FIELD, CUDA_FIELD, CUDA_NO_FIELD) };
-struct cuda_prop_13 { CUDA_DEVICE_PROP(CUDA_FIELD, CUDA_NO_FIELD, CUDA_FIELD) };
+struct cuda_prop_12 { CUDA_DEVICE_PROP(CUDA_FIELD, CUDA_FIELD, CUDA_NO_FIELD) int reserved[63]; };
+struct cuda_prop_13 { CUDA_DEVICE_PROP(CUDA_FIELD, CUDA_NO_FIELD, CUDA_FIELD) int reserved[56]; };
 
 struct cuda_pointer_attributes_12 { int type, device; void *device_pointer, *host_pointer; };
 struct cuda_pointer_attributes_13 { int type, device; void *device_pointer, *host_pointer; long reserved[8]; };
@@ -117,4 +116,6 @@ struct cuda_memcpy_2d { /* CUDA_MEMCPY2D */
 
 struct cuda_pitched { void *at; size_t pitch, width, height; }; /* cudaPitchedPtr */
 struct cuda_extent { size_t width, height, depth; };
+
+struct cufile_descr { int type; union { int fd; void *handle; }; const void *operations; }; /* CUfileDescr_t */
 #endif

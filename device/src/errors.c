@@ -3,18 +3,18 @@
 
 static __thread int last;
 
-/* Name in the runtime after "cudaError", in the driver after "CUDA_ERROR_", text. */
+/* Names in the runtime and in the driver, which lacks some, and the text. */
 static const struct { int code; const char *runtime, *driver, *text; } errors[] = {
     {0, "cudaSuccess", "CUDA_SUCCESS", "no error"},
     {1, "cudaErrorInvalidValue", "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
     {2, "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
     {3, "cudaErrorInitializationError", "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
     {4, "cudaErrorCudartUnloading", "CUDA_ERROR_DEINITIALIZED", "driver shutting down"},
-    {9, "cudaErrorInvalidConfiguration", "CUDA_ERROR_INVALID_CONFIGURATION", "invalid configuration argument"},
-    {12, "cudaErrorInvalidPitchValue", "CUDA_ERROR_INVALID_PITCH_VALUE", "invalid pitch argument"},
-    {13, "cudaErrorInvalidSymbol", "CUDA_ERROR_INVALID_SYMBOL", "invalid device symbol"},
-    {35, "cudaErrorInsufficientDriver", "CUDA_ERROR_INSUFFICIENT_DRIVER", "CUDA driver version is insufficient for CUDA runtime version"},
-    {98, "cudaErrorInvalidDeviceFunction", "CUDA_ERROR_INVALID_DEVICE_FUNCTION", "invalid device function"},
+    {9, "cudaErrorInvalidConfiguration", NULL, "invalid configuration argument"},
+    {12, "cudaErrorInvalidPitchValue", NULL, "invalid pitch argument"},
+    {13, "cudaErrorInvalidSymbol", NULL, "invalid device symbol"},
+    {35, "cudaErrorInsufficientDriver", NULL, "CUDA driver version is insufficient for CUDA runtime version"},
+    {98, "cudaErrorInvalidDeviceFunction", NULL, "invalid device function"},
     {100, "cudaErrorNoDevice", "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {101, "cudaErrorInvalidDevice", "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {200, "cudaErrorInvalidKernelImage", "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
@@ -79,5 +79,5 @@ HT_EXPORT int cuGetErrorString(int error, const char **text) {
 HT_EXPORT int cuGetErrorName(int error, const char **name) {
     unsigned i = index_of(error);
     *name = known(i) ? errors[i].driver : NULL;
-    return known(i) ? CUDA_OK : CUDA_INVALID_VALUE;
+    return *name ? CUDA_OK : CUDA_INVALID_VALUE;
 }

@@ -49,6 +49,14 @@ ASKS = re.compile(
 ANSWERS = re.compile(
     r"(?<!const )\b(int|size_t|unsigned int|long long int|int64_t|uint64_t|char|float|\w+_t|\w+Handle|CU\w+|cuda\w+)\s*\*"
 )
+# Where what a parameter points to is the host's, unless it is void: libraries whose data lie on the host.
+ON_HOST = {"cudart", "driver", "nccl", "nvrtc", "nvjitlink", "cufile", "cufft", "cublaslt", "nvml"}
+# Parameters that are read, though nothing says const; and commands whose data would be lost if nothing came of them.
+READ = re.compile(
+    r"(?i)(params|parameter|args|arguments|attrs?|attributes|sizes|locs|location|dependencies|conn|config|options|values|resources|"
+    r"list|indexes|idxs|descs?|descriptor|input|caller_info|routine|whichgpus|workarea|eglframe|_p|ranks|array|stream|d?ptrs)$"
+)
+MOVES = re.compile(r"(Memcpy|Memset|Malloc|MemAlloc|BatchIO)(?!.*Node)|Add\w*Node|GenerateDesc|FreeNodeGetParams")
 COMMANDS = re.compile(
     r"Destroy|Free|Unregister|Release|Unload|Deregister|Synchronize|Reset|^__cudaRegister|Pop|Unmap|SetStream$"
 )
@@ -75,7 +83,21 @@ def macros(header: Path) -> dict[str, str]:
     )
 
 
-def expectation(name: str, declared: tuple[str, str] | None) -> str:
+def answers(parameters: str) -> bool:
+    """Whether a parameter points to a place of the host's that the caller leaves empty."""
+    for parameter in parameters.split(","):
+        words = parameter.strip()
+        if (
+            "*" in words
+            and "const" not in words
+            and not re.search(r"\bvoid ?\*\s*\w*$", words)
+            and not READ.search(words)
+        ):
+            return True
+    return False
+
+
+def expectation(library: str, name: str, declared: tuple[str, str] | None) -> str:
     returns, parameters = declared or ("", "")
     returns = re.sub(
         r"\b(extern|static|inline|CUDAAPI|CUDARTAPI|CUBLASWINAPI|CUDNNWINAPI|CUFFTAPI|__host__|"
@@ -87,8 +109,12 @@ def expectation(name: str, declared: tuple[str, str] | None) -> str:
         return "pointer"
     if declared and re.fullmatch(r"\s*void\s*", returns):
         return "void"
+    if library in ON_HOST and MOVES.search(name):
+        return "output"
     if COMMANDS.search(name):
         return "command"
+    if declared and library in ON_HOST and answers(parameters):
+        return "output"
     if declared and not ANSWERS.search(parameters):
         return "command"
     if re.search(r"\*\s*\*", parameters) and ASKS.search(name):
@@ -96,9 +122,13 @@ def expectation(name: str, declared: tuple[str, str] | None) -> str:
     return "output" if ASKS.search(name) else "command"
 
 
-def add(wanted: dict[str, str], name: str, declared: dict[str, tuple[str, str]]) -> None:
+def add(lists: dict[str, dict[str, str]], library: str, name: str, declared: dict[str, tuple[str, str]]) -> None:
     base = re.sub(r"(_v\d+|_ptsz|_ptds|_64)+$", "", name)
-    wanted[name] = expectation(name, declared.get(name) or declared.get(base))
+    found = expectation(library, name, declared.get(name) or declared.get(base))
+    if (
+        found == "output" or lists[library].get(name) != "output"
+    ):  # of one version it may be the newer header that says so
+        lists[library][name] = found
 
 
 def environment(root: Path, lists: dict[str, dict[str, str]]) -> None:
@@ -111,7 +141,7 @@ def environment(root: Path, lists: dict[str, dict[str, str]]) -> None:
         for library in site.glob(f"nvidia/**/lib/{file}*"):
             for name in exported(library):
                 if re.match(prefix, name):
-                    add(lists[key], name, declared)
+                    add(lists, key, name, declared)
     for header in site.glob("nvidia/**/include/cuda.h"):
         names = {name for name in prototypes(header) if re.fullmatch(DRIVER, name)}
         for old, new in macros(header).items():
@@ -120,7 +150,7 @@ def environment(root: Path, lists: dict[str, dict[str, str]]) -> None:
             if typedefs.is_file():
                 names |= {f"cu{n}" for n in re.findall(r"\* ?PFN_cu(\w+?)_v\d+\w*\)", typedefs.read_text())}
         for name in names:
-            add(lists["driver"], name, declared)
+            add(lists, "driver", name, declared)
     for module in site.glob("pynvml.py"):
         for name in re.findall(r"['\"](nvml[A-Z]\w+)['\"]", module.read_text()):
             lists["nvml"][name] = "output" if re.search(r"Get|Query|Create|Count|Validate|Error", name) else "command"
