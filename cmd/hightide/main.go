@@ -106,6 +106,8 @@ failed. run ends with the exit code of the command it ran.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 
+		SuggestionsMinimumDistance: 2,
+
 		PersistentPreRunE: applyDefaults,
 		Args:              noSuchCommand,
 		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },

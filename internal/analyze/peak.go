@@ -239,7 +239,11 @@ func (in *Input) composition(r *Report, at int64, l lead) {
 	rest, label := rss-model, mem.Measured
 	if live, variance, ok := in.heapAt(process, at); ok {
 		other := max(int64(live)-model, 0)
-		t.row("other allocations (activations, data, optimizer's temporaries)", other, int64(half95(variance)), mem.Sampled)
+		what := "allocations"
+		if model > 0 {
+			what = "other allocations (activations, data, optimizer's temporaries)"
+		}
+		t.row(what, other, int64(half95(variance)), mem.Sampled)
 		rest, label = rss-model-other, mem.Estimated
 	}
 	t.row("rest: interpreter, libraries, allocator's own, unexplained", max(rest, 0), -1, label)

@@ -40,9 +40,10 @@ func sites(in *Input, r *Report) {
 	slices.SortStableFunc(all, func(a, b holding) int {
 		return cmp.Or(cmp.Compare(b.live, a.live), cmp.Compare(a.place.File, b.place.File), cmp.Compare(a.place.Line, b.place.Line))
 	})
+	all = withoutNoise(all, total)
 	t := Table{
 		Name: "sites", Title: "Lines that held the heap at its highest",
-		Note: "Estimates from a Poisson sample of the allocations; ± is half the 95 % interval. Blocks of 4 MiB and more are all recorded.",
+		Note: "Estimates from a Poisson sample of the allocations; ± is half the 95 % interval. Blocks of 4 MiB and more are all recorded; lines of less than 1 % that are smaller than their error are left out.",
 		Columns: []Column{text("line", "line"), text("function", "function"), bytesColumn("bytes", "bytes", mem.Sampled),
 			bytesColumn("error", "±", mem.Sampled), {"share", "share", mem.UnitMilli, mem.Sampled},
 			countColumn("samples", "samples"), text("phase", "phase"), text("process", "process"), text("file", "file")},
@@ -62,6 +63,11 @@ func sites(in *Input, r *Report) {
 	}
 	r.table(t)
 	in.threadsOfJAX(r, all, total)
+}
+
+// withoutNoise leaves out lines of little weight that are less than their error: another run would show others.
+func withoutNoise(all []holding, total mem.Bytes) []holding {
+	return slices.DeleteFunc(all, func(h holding) bool { return h.live*100 < total && half95(h.variance) >= h.live })
 }
 
 // threadsOfJAX says how to have lines where JAX allocates on threads of its own, which run no Python.

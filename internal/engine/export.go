@@ -181,9 +181,17 @@ func exportFolder(dir string, format *export.Format, from export.Source, tables 
 
 // exportFile writes beside the file and renames, so that a failure leaves what was there.
 func exportFile(path string, format *export.Format, from export.Source, table *export.Table) ([]string, error) {
-	file, err := os.CreateTemp(filepath.Dir(path), ".hightide-export-*")
-	if err != nil {
-		return nil, InputError("name a file that can be written", "export: %w", err)
+	dir := filepath.Dir(path)
+	file, err := os.CreateTemp(dir, ".hightide-export-*")
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, InputError("mkdir -p "+dir, "export: there is no folder %s", dir)
+	case err != nil: // its own text would name the temporary file
+		var where *os.PathError
+		if errors.As(err, &where) {
+			err = where.Err
+		}
+		return nil, InputError("name a file that can be written", "export to %s: %w", path, err)
 	}
 	defer os.Remove(file.Name()) // gone already where all went well
 	err = errors.Join(format.Write(file, from, table), file.Chmod(0o644), file.Close())

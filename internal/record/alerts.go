@@ -26,7 +26,8 @@ var alertForm = regexp.MustCompile(`^\s*([a-z][a-z0-9._]*)\s*(>=?|<=?)\s*([0-9]+
 // the report's headline.
 var alertNames = map[string]string{
 	"host.rss": mem.SeriesTreeRSS, "rss": mem.SeriesTreeRSS, "host.pss": mem.SeriesTreePSS, "pss": mem.SeriesTreePSS,
-	"heap": mem.SeriesHeapLive, "device": mem.SeriesDeviceUsed, "gpu": mem.SeriesDeviceUsed,
+	"growth": mem.SeriesTreeRSS, // per step
+	"heap":   mem.SeriesHeapLive, "device": mem.SeriesDeviceUsed, "gpu": mem.SeriesDeviceUsed,
 	"allocated": mem.SeriesAllocated, "reserved": mem.SeriesReserved, "available": mem.SeriesSystemAvailable,
 }
 
@@ -46,7 +47,10 @@ func ParseAlert(text string) (Alert, error) {
 	if full, ok := alertNames[a.Series]; ok {
 		a.Series = full
 	} else if !strings.Contains(a.Series, ".") {
-		return Alert{}, fmt.Errorf("alert %q: no series is called %s", text, a.Series)
+		return Alert{}, fmt.Errorf("alert %q: no series is called %s; there are %s, and those of docs/formats/recording.md", text, a.Series, strings.Join(sortedKeys(alertNames), ", "))
+	}
+	if m[1] == "growth" && !a.PerStep {
+		return Alert{}, fmt.Errorf("alert %q: growth is per step, as in 'growth > 50MiB/step'", text)
 	}
 	value, err := strconv.ParseFloat(m[3], 64)
 	if err != nil || math.IsInf(value, 0) {

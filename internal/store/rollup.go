@@ -51,7 +51,7 @@ func (r *rollup) add(f mem.Frame) {
 		r.seen(f.Time)
 	case mem.Event:
 		r.seen(f.Time)
-		if f.Kind == "oom" {
+		if f.Kind == "oom" && f.Facts["source"] != "malloc" { // after that the program went on
 			r.ooms++
 		}
 	case mem.Drop:
