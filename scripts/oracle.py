@@ -7,7 +7,7 @@ one program: its settings, what it asked, every event of the allocator's history
 its segments at the end. internal/allocator/oracle_test.go plays the same through the model and
 demands that every address, segment, statistic and failure is equal.
 
-Most programs share one process, whose allocator is emptied between them; one in ten has its own, for
+Most programs share one process, whose allocator is emptied between them; one in six has its own, for
 what counts from a process's beginning or cannot be undone there.
 
 The process starts itself again with the shim (scripts/oracle_shim.c) and the device in front.
@@ -239,15 +239,6 @@ class Recorder:
         if self.version >= (2, 15) or self.fraction_set:
             torch.cuda.set_per_process_memory_fraction(1.0)
         self.shim.oracle_capacity(0)
-        if any("expandable_segments:True" in conf for conf in program.confs):
-            # Address space whose first page could not be mapped stays reserved until it was used once.
-            self.configure("expandable_segments:True")
-            for stream in self.streams:
-                for size in (1, 3 * do.MIB):
-                    c._cuda_cudaCachingAllocator_raw_delete(
-                        c._cuda_cudaCachingAllocator_raw_alloc(size, stream.cuda_stream)
-                    )
-            self.configure(program.confs[0])
         torch.cuda.empty_cache()  # before the settings change, or counts of oversize segments go wrong
         plain = "expandable_segments:False"
         if self.version >= (2, 11):
@@ -272,30 +263,41 @@ def main() -> None:
     gc.disable()
     import torch  # once for all processes; nothing touches the device before they part
 
+    shared = []
     for seed in seeds:
-        if is_fresh(seed):
-            sys.stdout.flush()
-            child = os.fork()
-            if not child:
-                record_alone(seed, 2 * options.length)
-            if os.waitpid(child, 0)[1]:
-                raise RuntimeError(f"program {seed} ended badly")
-    recorder = Recorder(torch)
-    for seed in seeds:
-        if is_fresh(seed):
+        if not is_alone(Program(seed, options.length, torch_version(torch), device_memory())):
+            shared.append(seed)
             continue
+        sys.stdout.flush()
+        child = os.fork()
+        if not child:
+            record_alone(seed, 2 * options.length)
+        if os.waitpid(child, 0)[1]:
+            raise RuntimeError(f"program {seed} ended badly")
+    recorder = Recorder(torch)
+    for number, seed in enumerate(shared):
         for length in (options.length, 2 * options.length):
             result = recorder.play(Program(seed, length, recorder.version, recorder.total))
             if len(result["events"]) >= 4 * EVENTS:
                 break
         write(result)
-        if seed % 100 == 99:
+        if number % 100 == 99:
             gc.collect()
 
 
+def is_alone(program: Program) -> bool:
+    """Whether a program gets a process of its own."""
+    return is_fresh(program.seed) or program.reserves_in_vain()
+
+
 def is_fresh(seed: int) -> bool:
-    """Whether a program gets a process of its own: some settings count from its beginning only."""
+    """Whether a program's settings come from the environment: some count from a process's beginning only."""
     return seed % 10 == 0
+
+
+def device_memory() -> int:
+    """The imaginary GPU's memory, without touching it."""
+    return int(os.environ["HIGHTIDE_DEVICE_SPEC"].split("memory=")[1].split(";")[0])
 
 
 def record_alone(seed: int, length: int) -> NoReturn:
@@ -304,10 +306,9 @@ def record_alone(seed: int, length: int) -> NoReturn:
     try:
         import torch
 
-        version = torch_version(torch)
-        total = int(os.environ["HIGHTIDE_DEVICE_SPEC"].split("memory=")[1].split(";")[0])
-        program = Program(seed, length, version, total, fresh=True)
-        os.environ["PYTORCH_CUDA_ALLOC_CONF"] = program.confs[0]
+        program = Program(seed, length, torch_version(torch), device_memory(), fresh=is_fresh(seed))
+        if program.fresh:
+            os.environ["PYTORCH_CUDA_ALLOC_CONF"] = program.confs[0]
         write(Recorder(torch).play(program))
         sys.stdout.flush()
         status = 0

@@ -55,6 +55,10 @@ class Program:
             self.confs.append(self.conf(False))
         self.write()
 
+    def reserves_in_vain(self) -> bool:
+        """Whether address space may stay reserved for which no memory was left: no way to give it back."""
+        return self.capacity > 0 and any("expandable_segments:True" in conf for conf in self.confs)
+
     def conf(self, first: bool) -> str:
         """One line of settings. The first states all that would survive from an earlier program."""
         r = self.random

@@ -1,20 +1,22 @@
 package allocator
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // freeList is an ordered set of free blocks: by size, then tie (age of the segment and address, or
-// address alone). Its entries lie in leaves of at most leafSize, in order, so that finding one is two
-// short binary searches and inserting moves a few hundred bytes. A block knows its leaf.
+// address alone).
+//
+//	sizes below 2 MiB ──▶ a bin for each 512 bytes: a short sorted list, found by a bitmap
+//	larger ones       ──▶ sorted leaves, found by their lowest entries
+//
+// So the many small blocks cost a step each, and the fewer large ones two short binary searches.
 type freeList struct {
-	leaves []*leaf
-	lows   []key // no entry of leaves[i] is below lows[i], none of leaves[i-1] is above
-	count  int
+	bins  *bins // nil: no small block was ever free
+	large leaves
+	count int
 }
-
-const (
-	leafSize  = 64
-	leafSmall = 12 // a leaf of fewer entries joins a neighbour that has room
-)
 
 type key struct{ size, tie uint64 }
 
@@ -23,154 +25,247 @@ type entry struct {
 	block int32
 }
 
-type leaf struct {
-	n       int
-	entries [leafSize]entry
+// before says whether a comes first.
+func (k key) before(b key) bool { return k.size < b.size || k.size == b.size && k.tie < b.tie }
+
+// place is a position in a freeList; valid until it changes. Bin counts from 1; 0 is among the large.
+type place struct{ bin, leaf, at int }
+
+const (
+	binStep = minBlock
+	binned  = 2 << 20 // sizes below lie in bins
+	binMany = 64      // entries from which on a bin is divided into leaves
+)
+
+// bins hold small sizes.
+type bins struct {
+	lists [binned / binStep]bin
+	words [binned / binStep / 64]uint64 // bit i%64 of word i/64: bin i is not empty
+	some  uint64                        // bit j: word j is not 0
 }
 
-// below is 1 if a < b, else 0, without a branch.
-func (a key) below(b key) int {
-	_, borrow := bits.Sub64(a.tie, b.tie, 0)
-	_, borrow = bits.Sub64(a.size, b.size, borrow)
-	return int(borrow)
+// bin is the entries of nearly one size, in order.
+type bin struct {
+	few  []entry
+	many *leaves // instead, once they are many
 }
 
-// leafOf is the last leaf whose low is not above k.
-func (f *freeList) leafOf(k key) int {
-	lows := f.lows
-	at, n := 0, len(lows)
-	for n > 1 {
-		half := n / 2
-		at += half & (k.below(lows[at+half]) - 1) // stay where k is below
-		n -= half
+func (b *bin) lower(k key) (leaf, at int, ok bool) {
+	if b.many != nil {
+		return b.many.find(k)
 	}
-	return at
-}
-
-// lower is the first entry of a leaf that is not below k.
-func (l *leaf) lower(k key) int {
-	at, n := 0, l.n
-	for n > 0 {
-		half := (n + 1) / 2
-		at += half & -l.entries[(at+half-1)&(leafSize-1)].below(k)
-		n -= half
+	for at < len(b.few) && b.few[at].before(k) {
+		at++
 	}
-	return at
+	return 0, at, at < len(b.few)
 }
 
-// place is a position in a freeList; valid until it changes.
-type place struct{ leaf, at int }
+func (b *bin) empty() bool { return len(b.few) == 0 && (b.many == nil || len(b.many.all) == 0) }
+
+func (b *bin) insert(k key, block int32) {
+	if b.many != nil {
+		b.many.insert(k, block)
+		return
+	}
+	if len(b.few) == binMany {
+		b.many = &leaves{}
+		for _, e := range b.few {
+			b.many.insert(e.key, e.block)
+		}
+		b.few = nil
+		b.many.insert(k, block)
+		return
+	}
+	_, at, _ := b.lower(k)
+	b.few = slices.Insert(b.few, at, entry{k, block})
+}
+
+func (b *bin) removeAt(leaf, at int) {
+	if b.many == nil {
+		b.few = slices.Delete(b.few, at, at+1)
+		return
+	}
+	b.many.removeAt(leaf, at)
+	if len(b.many.all) == 0 {
+		b.many = nil
+	}
+}
+
+// from is the first bin from i on that is not empty, or -1.
+func (b *bins) from(i int) int {
+	if i >= len(b.lists) {
+		return -1
+	}
+	if rest := b.words[i/64] >> (i % 64); rest != 0 {
+		return i + bits.TrailingZeros64(rest)
+	}
+	rest := b.some &^ (2<<(i/64) - 1)
+	if rest == 0 {
+		return -1
+	}
+	word := bits.TrailingZeros64(rest)
+	return word*64 + bits.TrailingZeros64(b.words[word])
+}
+
+// until is the last bin before i that is not empty, or -1.
+func (b *bins) until(i int) int {
+	for i--; i >= 0; i-- {
+		if i%64 == 63 && b.words[i/64] == 0 {
+			i -= 63
+			continue
+		}
+		if !b.lists[i].empty() {
+			return i
+		}
+	}
+	return -1
+}
 
 // find is the first entry not below k; ok is false where there is none.
 func (f *freeList) find(k key) (p place, ok bool) {
-	if f.count == 0 {
-		return place{}, false
+	if k.size < binned && f.bins != nil {
+		i := int(k.size / binStep)
+		if f.bins.words[i/64]>>(i%64)&1 != 0 {
+			if leaf, at, ok := f.bins.lists[i].lower(k); ok {
+				return place{i + 1, leaf, at}, true
+			}
+		}
+		if i = f.bins.from(i + 1); i >= 0 {
+			return place{bin: i + 1}, true
+		}
 	}
-	p.leaf = f.leafOf(k)
-	p.at = f.leaves[p.leaf].lower(k)
-	if p.at == f.leaves[p.leaf].n { // all of this leaf are below, and the next one is not empty
-		p.leaf, p.at = p.leaf+1, 0
-	}
-	return p, p.leaf < len(f.leaves)
+	p.leaf, p.at, ok = f.large.find(k)
+	return p, ok
 }
 
-func (f *freeList) first() (place, bool) { return place{}, f.count > 0 }
+func (f *freeList) first() (place, bool) { return f.find(key{}) }
 
-func (f *freeList) at(p place) *entry { return &f.leaves[p.leaf].entries[p.at] }
+func (f *freeList) at(p place) *entry {
+	if p.bin == 0 {
+		return f.large.at(p.leaf, p.at)
+	}
+	b := &f.bins.lists[p.bin-1]
+	if b.many != nil {
+		return b.many.at(p.leaf, p.at)
+	}
+	return &b.few[p.at]
+}
 
 // next steps forwards.
 func (f *freeList) next(p place) (place, bool) {
-	if p.at++; p.at == f.leaves[p.leaf].n {
-		p = place{p.leaf + 1, 0}
+	l := &f.large
+	if p.bin > 0 {
+		b := &f.bins.lists[p.bin-1]
+		if l = b.many; l == nil {
+			if p.at++; p.at < len(b.few) {
+				return p, true
+			}
+			return f.after(p.bin)
+		}
 	}
-	return p, p.leaf < len(f.leaves)
+	if p.at++; p.at == l.all[p.leaf].n {
+		p.leaf, p.at = p.leaf+1, 0
+	}
+	if p.leaf == len(l.all) && p.bin > 0 {
+		return f.after(p.bin)
+	}
+	return p, p.leaf < len(l.all)
+}
+
+// after is the first entry beyond the bins before this one.
+func (f *freeList) after(bin int) (place, bool) {
+	if i := f.bins.from(bin); i >= 0 {
+		return place{bin: i + 1}, true
+	}
+	return place{}, len(f.large.all) > 0
 }
 
 // previous steps backwards.
 func (f *freeList) previous(p place) (place, bool) {
-	if p.at > 0 {
-		return place{p.leaf, p.at - 1}, true
+	switch {
+	case p.at > 0:
+		p.at--
+		return p, true
+	case p.leaf > 0:
+		l := &f.large
+		if p.bin > 0 {
+			l = f.bins.lists[p.bin-1].many
+		}
+		p.leaf--
+		p.at = l.all[p.leaf].n - 1
+		return p, true
+	case p.bin == 0:
+		return f.lastBelow(binned / binStep)
 	}
-	if p.leaf == 0 {
+	return f.lastBelow(p.bin - 1)
+}
+
+// lastBelow is the highest entry of the bins below this one.
+func (f *freeList) lastBelow(bin int) (p place, ok bool) {
+	if f.bins == nil {
 		return p, false
 	}
-	return place{p.leaf - 1, f.leaves[p.leaf-1].n - 1}, true
+	i := f.bins.until(bin)
+	if i < 0 {
+		return p, false
+	}
+	b := &f.bins.lists[i]
+	p = place{bin: i + 1, at: len(b.few) - 1}
+	if b.many != nil {
+		p.leaf, p.at = b.many.last()
+	}
+	return p, true
 }
 
 // last is the highest entry.
-func (f *freeList) last() (place, bool) {
-	if f.count == 0 {
-		return place{}, false
+func (f *freeList) last() (p place, ok bool) {
+	if len(f.large.all) > 0 {
+		p.leaf, p.at = f.large.last()
+		return p, true
 	}
-	n := len(f.leaves) - 1
-	return place{n, f.leaves[n].n - 1}, true
+	return f.lastBelow(binned / binStep)
 }
 
 // insert adds an entry that is not in the set.
 func (f *freeList) insert(k key, block int32) {
 	f.count++
-	if len(f.leaves) == 0 {
-		f.leaves, f.lows = append(f.leaves, &leaf{}), append(f.lows, key{})
+	if k.size >= binned {
+		f.large.insert(k, block)
+		return
 	}
-	i := f.leafOf(k)
-	l := f.leaves[i]
-	if l.n == leafSize {
-		i = f.split(i, k)
-		l = f.leaves[i]
+	if f.bins == nil {
+		f.bins = &bins{}
 	}
-	at := l.lower(k)
-	copy(l.entries[at+1:l.n+1], l.entries[at:l.n])
-	l.entries[at] = entry{k, block}
-	l.n++
-}
-
-// split halves a full leaf and returns the half for k.
-func (f *freeList) split(i int, k key) int {
-	left, right := f.leaves[i], &leaf{}
-	cut := leafSize / 2
-	right.n = copy(right.entries[:], left.entries[cut:])
-	left.n = cut
-	f.leaves, f.lows = append(f.leaves, nil), append(f.lows, key{})
-	copy(f.leaves[i+2:], f.leaves[i+1:])
-	copy(f.lows[i+2:], f.lows[i+1:])
-	f.leaves[i+1], f.lows[i+1] = right, right.entries[0].key
-	return i + 1 - k.below(f.lows[i+1])
+	i := int(k.size / binStep)
+	f.bins.lists[i].insert(k, block)
+	f.bins.words[i/64] |= 1 << (i % 64)
+	f.bins.some |= 1 << (i / 64)
 }
 
 // remove takes out the entry of a key, which must be there.
 func (f *freeList) remove(k key) {
-	i := f.leafOf(k)
-	f.removeAt(place{i, f.leaves[i].lower(k)})
+	if k.size >= binned {
+		leaf, at, _ := f.large.find(k)
+		f.removeAt(place{0, leaf, at})
+		return
+	}
+	i := int(k.size / binStep)
+	leaf, at, _ := f.bins.lists[i].lower(k)
+	f.removeAt(place{i + 1, leaf, at})
 }
 
 func (f *freeList) removeAt(p place) {
-	l := f.leaves[p.leaf]
-	copy(l.entries[p.at:l.n-1], l.entries[p.at+1:l.n])
-	l.n--
 	f.count--
-	if l.n < leafSmall {
-		f.shrink(p.leaf)
+	if p.bin == 0 {
+		f.large.removeAt(p.leaf, p.at)
+		return
 	}
-}
-
-// shrink joins a leaf of few entries with the next one, or drops it if it is empty.
-func (f *freeList) shrink(i int) {
-	if f.leaves[i].n > 0 {
-		if i+1 == len(f.leaves) {
-			i--
+	i := p.bin - 1
+	f.bins.lists[i].removeAt(p.leaf, p.at)
+	if f.bins.lists[i].empty() {
+		f.bins.words[i/64] &^= 1 << (i % 64)
+		if f.bins.words[i/64] == 0 {
+			f.bins.some &^= 1 << (i / 64)
 		}
-		if i < 0 || f.leaves[i].n+f.leaves[i+1].n > leafSize*3/4 {
-			return
-		}
-		left, right := f.leaves[i], f.leaves[i+1]
-		left.n += copy(left.entries[left.n:], right.entries[:right.n])
-		i++
-	} else if i == 0 && len(f.leaves) > 1 {
-		f.lows[1] = key{}
-	}
-	f.leaves = append(f.leaves[:i], f.leaves[i+1:]...)
-	f.lows = append(f.lows[:i], f.lows[i+1:]...)
-	if len(f.leaves) == 0 {
-		f.leaves, f.lows = nil, nil
 	}
 }

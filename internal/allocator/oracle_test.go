@@ -211,7 +211,7 @@ func (p *player) settings(conf string, old Settings) Settings {
 }
 
 func (p *player) play() {
-	p.device = &Device{Capacity: p.Capacity}
+	p.device = &Device{Capacity: p.Capacity, Base: 1 << 60} // beyond what is recorded
 	p.n = NewNative(p.settings(p.Confs[0], Settings{}), RulesOf(p.Torch[0], p.Torch[1]), p.Total, recordedAddresses{p.device, p})
 	if p.Limited {
 		p.n.LimitFraction(1)
