@@ -47,7 +47,7 @@ func ParseAlert(text string) (Alert, error) {
 	if full, ok := alertNames[a.Series]; ok {
 		a.Series = full
 	} else if !strings.Contains(a.Series, ".") {
-		return Alert{}, fmt.Errorf("alert %q: no series is called %s; there are %s, and those of docs/formats/recording.md", text, a.Series, strings.Join(sortedKeys(alertNames), ", "))
+		return Alert{}, fmt.Errorf("alert %q: no series is called %s; there are %s, and full names such as host.vms", text, a.Series, strings.Join(sortedKeys(alertNames), ", "))
 	}
 	if m[1] == "growth" && !a.PerStep {
 		return Alert{}, fmt.Errorf("alert %q: growth is per step, as in 'growth > 50MiB/step'", text)
