@@ -84,6 +84,7 @@ type Allocator struct {
 	Pins          []Pin        `json:"pins"`
 	Map           []SegmentMap `json:"segment_map"` // at the moment explained
 	OOM           *TraceOOM    `json:"oom,omitempty"`
+	OOMEvent      *int         `json:"oom_event,omitempty"`
 	Accuracy      *Accuracy    `json:"category_accuracy,omitempty"`
 	Curve         []CurvePoint `json:"curve"`
 	Label         mem.Label    `json:"label"`
@@ -183,6 +184,9 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	}
 	if a.OOM, err = b.oom(g); err != nil {
 		return nil, err
+	}
+	if a.OOM != nil {
+		a.OOMEvent = &a.OOM.Event
 	}
 	return a, nil
 }

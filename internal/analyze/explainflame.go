@@ -90,7 +90,7 @@ func (s *StackSet) grow(measure int) *flameNode {
 		parent.children = append(parent.children, nodes[i])
 	}
 	for _, use := range s.Stacks {
-		value := [...]int64{int64(use.Bytes), int64(use.Average), int64(use.Allocations), int64(use.Churn)}[measure]
+		value := use.measure(measure)
 		root.value += value
 		for n := use.Node; n >= 0; n = s.Parents[n] {
 			nodes[n].value += value

@@ -66,14 +66,20 @@ func (r *Report) Lead() {
 	r.Headline.Verdict = fmt.Sprintf("%s held at most %v, %s", upperFirst(lead.inFile()), p.Allocated, when)
 	if len(lead.Blame) > 0 && lead.At == p {
 		top := lead.Blame[0]
-		part := fmt.Sprintf(". The largest part, %v in %s blocks (%s), ", top.Bytes, Count(int64(top.Blocks)), top.Category)
+		blocks := Count(int64(top.Blocks)) + " blocks"
+		if top.Blocks == 1 {
+			blocks = "1 block"
+		}
+		part := fmt.Sprintf("; the largest part, %v in %s (%s), ", top.Bytes, blocks, top.Category)
 		switch {
+		case top.Name == noFrames:
+			part += "has " + noFrames
 		case top.Name == beforeTrace:
 			part += "was there before the trace"
 		case lead.By == "site":
 			part += "was allocated by `" + top.Name + "`"
 		case lead.By == "category":
-			part = fmt.Sprintf(". The largest part, %v in %s blocks, is %s", top.Bytes, Count(int64(top.Blocks)), top.Name)
+			part = fmt.Sprintf("; the largest part, %v in %s, is %s", top.Bytes, blocks, top.Name)
 		default:
 			part += fmt.Sprintf("is that of %s %s", lead.By, top.Name)
 		}

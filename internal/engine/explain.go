@@ -41,7 +41,11 @@ func (e *Engine) Explain(refs []string, o analyze.ExplainOptions, stdin io.Reade
 	}
 	if report.Headline.Verdict == "" {
 		report.Lead()
-		report.Run.Name = strings.Join(refs, " ")
+		var names []string
+		for _, ref := range refs {
+			names = append(names, filepath.Base(ref))
+		}
+		report.Run.Name = strings.Join(names, " ")
 	}
 	return report, nil
 }

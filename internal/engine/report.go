@@ -59,7 +59,7 @@ func ReportJSON(report *analyze.Report) ([]byte, error) {
 
 // WriteHTML writes a report as one HTML file that needs nothing else. It appears whole or not at all.
 func WriteHTML(path string, report *analyze.Report) error {
-	text, err := json.Marshal(report)
+	text, err := json.Marshal(report.ForPage())
 	if err != nil {
 		return fmt.Errorf("write HTML report: %w", err)
 	}

@@ -48,7 +48,23 @@ export interface Run {
 
 export interface StackSet {
   name: string; title: string; total_bytes: number; rest_bytes?: number; frames: (Location & { user?: boolean })[]; parents: number[]; places: number[];
-  stacks: { node: number; bytes: number; count: number }[];
+  stacks: { node: number; bytes: number; count: number; average_bytes?: number; allocations?: number; churn_bytes?: number }[];
+  measures?: { name: string; title: string; unit: Unit; total: number; rest?: number }[];
+}
+
+export interface TimelineBand { name: string; bytes: number[] }
+export interface SegmentMap {
+  address: number; size_bytes: number; active_bytes: number; large: boolean; expandable?: boolean; stream: number; pool?: string;
+  blocks: [size: number, state: number, category: number, node: number][];
+}
+export interface EventRange { from_event: number; to_event: number }
+export interface Allocator {
+  device: number; file: string; events: number; label: Label; oom_event?: number;
+  timeline?: { events: number[]; time_ns?: number[]; reserved_bytes: number[]; releasable_bytes: number[]; by_category: TimelineBand[]; by_site: TimelineBand[] };
+  steps?: { source: string; steps: EventRange[]; phases: (EventRange & { phase: string })[] };
+  segment_map: SegmentMap[] | null; map_categories?: string[];
+  fragmentation?: { reserved_bytes: number; requested_bytes: number; rounding_bytes: number; waiting_bytes: number; releasable_bytes: number; stuck_bytes: number;
+    inactive_split_bytes: number; empty_cache: { event: number; most_bytes: number; end_bytes: number } };
 }
 
 /** The verdict on a run on imaginary GPUs; of the fullest device. */
@@ -59,6 +75,6 @@ export interface Imagined {
 
 export interface Report {
   version: number; run: Run; processes: Process[]; headline: Headline; findings: Finding[]; tables: Table[]; series: Series[];
-  phases: PhaseBar[]; steps: StepPoint[]; marks: Mark[]; notes: string[]; dropped: number; stacks?: StackSet[];
+  phases: PhaseBar[]; steps: StepPoint[]; marks: Mark[]; notes: string[]; dropped: number; stacks?: StackSet[]; allocators?: Allocator[];
   imagined?: Imagined;
 }

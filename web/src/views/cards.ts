@@ -19,6 +19,7 @@ export function cards(report: Report): HTMLElement | null {
     ...sized("Device peak", peak.device_used_bytes, "in use on the device", peak.label, "device", "device.used", "device.process"),
     ...sized("Allocated", peak.allocated_bytes, "by tensors, at the peak", peak.label, "allocated", "torch.allocated"),
     ...sized("Reserved", peak.reserved_bytes, "by the allocator, at the peak", peak.label, "reserved", "torch.reserved"),
+    ...ofTrace(report),
     ...(growth === undefined ? [] : [growth === 0 ? { title: "Growth", value: "none", note: "steady after warm-up", tone: "good" }
       : { title: "Growth", value: `${growth > 0 ? "+" : ""}${bytes(growth)}`, note: "per step, after warm-up", tone: growth > 0 ? "bad" : "good" }]),
     ...(head.step_time_ns === undefined || report.imagined ? [] : [{ title: "Step time", value: duration(head.step_time_ns), note: `median of ${count(head.steps)} steps` }]),
@@ -28,6 +29,13 @@ export function cards(report: Report): HTMLElement | null {
   return h("div", { class: "cards", style: `--n:${all.length}`, role: "list", "aria-label": "Key figures" }, ...all.map((c) => h("div", { class: `card ${c.tone ?? ""}`, role: "listitem" },
     h("span", { class: "title" }, c.title, c.label && c.label !== "measured" ? badge(c.label) : null), h("b", {}, c.value), h("small", {}, c.note),
     c.series && spark(c.series, c.colour ?? "rss", span(report)))));
+}
+
+/** What a snapshot says of the device that leads. */
+function ofTrace({ allocators, headline }: Report): Card[] {
+  const f = allocators?.find((a) => a.fragmentation?.reserved_bytes === headline.peak.reserved_bytes)?.fragmentation;
+  return f ? [{ title: "Unusable", value: bytes(f.stuck_bytes + f.rounding_bytes), note: "cached beside blocks in use, or lost to rounding", tone: f.stuck_bytes > f.reserved_bytes / 10 ? "bad" : "" },
+    { title: "empty_cache", value: bytes(f.releasable_bytes), note: "would return that much at this moment" }] : [];
 }
 
 const most = (series: Series[]) => series.toSorted((a, b) => (highest(b)?.y ?? 0) - (highest(a)?.y ?? 0))[0];

@@ -1,36 +1,41 @@
 import type { Report, StackSet } from "../api";
-import { bytes, count, percent, place } from "../lib/format";
+import { bytes, count, percent, place, quantity } from "../lib/format";
+import { figures, grow, type Call } from "../lib/icicle";
 import { h, section, type Child } from "./dom";
 
-interface Node { frame: number; bytes: number; blocks: number; children: Node[] }
-
-const deepest = 48, thinnest = 0.002;
+const deepest = 48, thinnest = 0.002, tall = 21;
 
 /** Device memory by call stack: the outermost call at the top, as wide as what it holds. */
 export function flames(report: Report): HTMLElement | null {
-  const sets = (report.stacks ?? []).filter((s) => s.name === "device" && s.total_bytes > 0);
+  const sets = (report.stacks ?? []).filter((s) => s.name === "device" && (s.total_bytes > 0 || s.measures?.some((m) => m.total > 0)));
   return sets.length ? section("flames", "Who holds the device's memory", ...sets.map(picture)) : null;
 }
 
 function picture(set: StackSet): HTMLElement {
-  const root = grow(set), box = h("div", { class: "icicle", role: "tree", "aria-label": set.title });
+  const box = h("div", { class: "icicle", role: "tree", "aria-label": set.title });
   const said = h("p", { class: "reading", role: "status" });
-  const trail: Node[] = [root];
-  const name = (n: Node) => {
-    const f = n.frame < 0 ? undefined : set.frames[n.frame];
+  const measures = set.measures?.filter((m) => m.total > 0) ?? [];
+  let measure = measures[0], root = grow(set, "bytes");
+  let trail: Call[] = [root];
+  const frame = (n: Call) => n.frame < 0 ? undefined : set.frames[n.frame];
+  const name = (n: Call) => {
+    const f = frame(n);
     return f ? `${f.function || place(f.file, f.line)}` : "all stacks";
   };
-  const tell = (n: Node) => {
-    const f = n.frame < 0 ? undefined : set.frames[n.frame];
-    said.textContent = `${name(n)} · ${bytes(n.bytes)} · ${percent((n.bytes / set.total_bytes) * 1000)} · ${count(n.blocks)} blocks${f ? ` · ${f.file}${f.line ? `:${f.line}` : ""}` : ""}`;
+  const figure = (n: Call) => quantity(n.value, measure?.unit ?? "bytes");
+  const tell = (n: Call) => {
+    const f = frame(n), what = measure?.name === "bytes-time" ? " on average" : measure?.name === "count" ? " allocations" : measure?.name === "churn" ? " freed again" : "";
+    said.textContent = [`${name(n)}`, `${figure(n)}${what}`, percent((n.value / root.value) * 1000), n.blocks > 0 && `${count(n.blocks)} blocks at the moment explained`,
+      f && f.file && (f.line ? `${f.file}:${f.line}` : f.file)].filter(Boolean).join(" · ");
   };
   const draw = (): void => {
-    const top = trail[trail.length - 1]!, cells: Child[] = [];
-    const put = (n: Node, depth: number, left: number, width: number): void => {
+    const top = trail[trail.length - 1]!, cells: HTMLElement[] = [];
+    let rows = 1;
+    const put = (n: Call, depth: number, left: number, width: number): void => {
       if (depth > deepest || width < thinnest) return;
-      const user = n.frame >= 0 && set.frames[n.frame]?.user;
-      const cell = h("button", { type: "button", role: "treeitem", class: user ? "own" : "", title: `${name(n)}\n${bytes(n.bytes)}`,
-        style: `left:${(left * 100).toFixed(3)}%;width:${(width * 100).toFixed(3)}%;top:${depth * 21}px` }, width > 0.03 ? name(n) : null);
+      rows = Math.max(rows, depth + 1);
+      const cell = h("button", { type: "button", role: "treeitem", class: frame(n)?.user ? "own" : "", title: `${name(n)}\n${figure(n)}`,
+        style: `left:${(left * 100).toFixed(3)}%;width:${(width * 100).toFixed(3)}%;top:${depth * tall}px` }, width > 0.03 ? name(n) : null);
       cell.addEventListener("focus", () => tell(n));
       cell.addEventListener("pointerenter", () => tell(n));
       cell.addEventListener("click", () => {
@@ -40,33 +45,39 @@ function picture(set: StackSet): HTMLElement {
       });
       cells.push(cell);
       let at = left;
-      for (const child of n.children) { const part = (child.bytes / n.bytes) * width; put(child, depth + 1, at, part); at += part; }
+      for (const child of n.children) { const part = (child.value / n.value) * width; put(child, depth + 1, at, part); at += part; }
     };
     put(top, 0, 0, 1);
-    const rows = Math.max(...cells.map((c) => parseInt((c as HTMLElement).style.top) / 21 + 1));
-    box.style.height = `${rows * 21}px`;
-    box.replaceChildren(...cells as Node_[]);
+    box.style.height = `${rows * tall}px`;
+    box.replaceChildren(...cells);
     tell(top);
+  };
+  const choose = (m: (typeof measures)[number]): void => {
+    measure = m;
+    root = grow(set, figures[m.name] ?? "bytes");
+    trail = [root];
+    draw();
   };
   box.addEventListener("keydown", (e) => {
     if (e.key === "Escape" && trail.length > 1) { trail.pop(); draw(); box.querySelector("button")?.focus(); }
   });
   draw();
-  return h("figure", {}, h("figcaption", {}, set.title), box, said,
-    h("p", { class: "hint" }, "Click a call to look closer, click it again or press Escape to step back."));
+  const rest = measures[0]?.rest ? `Stacks too small to draw hold ${bytes(measures[0].rest)} more. ` : "";
+  return h("figure", {}, h("figcaption", {}, set.title, measures.length > 1 && switcher("Measure", measures.map((m): [string, () => void] => [short[m.name] ?? m.name, () => choose(m)]))),
+    box, said, h("p", { class: "hint" }, `${rest}Click a call to look closer, click it again or press Escape to step back.`));
 }
 
-type Node_ = globalThis.Node;
+const short: Record<string, string> = { bytes: "bytes held", "bytes-time": "bytes × time", count: "allocations", churn: "churn" };
 
-/** The tree of a set, each call with the sum of what is below it; chains of one child stay as they are. */
-function grow(set: StackSet): Node {
-  const root: Node = { frame: -1, bytes: 0, blocks: 0, children: [] };
-  const nodes = set.places.map((frame): Node => ({ frame, bytes: 0, blocks: 0, children: [] }));
-  nodes.forEach((n, i) => (nodes[set.parents[i]!] ?? root).children.push(n));
-  for (const use of set.stacks) {
-    root.bytes += use.bytes; root.blocks += use.count;
-    for (let at = use.node; at >= 0; at = set.parents[at]!) { nodes[at]!.bytes += use.bytes; nodes[at]!.blocks += use.count; }
-  }
-  for (const n of [root, ...nodes]) n.children.sort((a, b) => b.bytes - a.bytes);
-  return root;
+/** Buttons of which one is on. */
+export function switcher(label: string, choices: [title: string, then: () => void][]): HTMLElement {
+  const buttons = choices.map(([title, then], i) => {
+    const button = h("button", { type: "button", "aria-pressed": String(i === 0) }, title);
+    button.addEventListener("click", () => {
+      buttons.forEach((b) => b.setAttribute("aria-pressed", String(b === button)));
+      then();
+    });
+    return button;
+  });
+  return h("span", { class: "switch", role: "group", "aria-label": label }, ...buttons as Child[]);
 }

@@ -1,4 +1,4 @@
-import type { Report } from "../api";
+import type { Allocator, Report } from "../api";
 import { bytes, clauses, commandLine, count, duration, signalName } from "../lib/format";
 import type { PageStore } from "../state/store";
 import { badge, copier, h, rich } from "./dom";
@@ -10,7 +10,7 @@ export function header(report: Report): HTMLElement {
   const [first, rest] = clauses(headline.verdict); // the peak, then what else there is to say
   const tags = Object.entries(run.tags ?? {}).map(([k, v]) => h("span", { class: "tag" }, v ? `${k}=${v}` : k));
   return h("header", { class: "top" },
-    h("p", { class: "what" }, h("strong", {}, run.name || run.id || "A recording without its beginning"), badge(run.label), outcome(report), ...tags),
+    h("p", { class: "what" }, h("strong", {}, run.name || run.id || (report.allocators?.length ? "Allocator snapshots" : "A recording without its beginning")), badge(run.label), outcome(report), ...tags),
     h("h1", {}, ...rich(first), rest && h("span", { class: "unseen" }, "; "), rest && h("span", { class: "more-said" }, ...rich(rest))),
     command && copier(command, { class: "command" }, h("code", {}, command)),
     h("p", { class: "facts" }, ...facts(report).map((f) => h("span", {}, f))),
@@ -25,8 +25,10 @@ function outcome(report: Report): HTMLElement | null {
   return complete ? null : h("span", { class: "outcome unsure" }, "no end recorded");
 }
 
-function facts({ run, headline, processes }: Report): string[] {
+function facts(report: Report): string[] {
+  const { run, headline, processes } = report;
   const { host, git } = run;
+  if (report.allocators?.length && headline.duration_ns === 0) return traceFacts(report.allocators);
   const frameworks = new Set(processes.flatMap((p) => Object.entries(p.frameworks ?? {}).map(([k, v]) => `${k} ${v}`)));
   const pythons = new Set(processes.flatMap((p) => p.python ? [`Python ${p.python}`] : []));
   const gpus = new Map<string, number>();
@@ -37,6 +39,12 @@ function facts({ run, headline, processes }: Report): string[] {
     ...[...gpus].map(([name, n]) => n > 1 ? `${n} × ${name}` : name), ...frameworks, ...pythons,
     git && `git ${[git.branch, git.commit.slice(0, 9)].filter(Boolean).join(" ")}${git.dirty ? " + changes" : ""}`,
   ].filter((f): f is string => Boolean(f));
+}
+
+/** What there was to read, where the report is of snapshots alone. */
+function traceFacts(all: Allocator[]): string[] {
+  const events = all.reduce((n, a) => n + a.events, 0), steps = all[0]!.steps?.steps.length ?? 0;
+  return [`${count(events)} events of the allocator`, all.length > 1 ? `${all.length} devices` : "", steps ? `${count(steps)} steps, ${all[0]!.steps!.source}` : ""].filter(Boolean);
 }
 
 const mark = "M1 13c3 0 3-3 6-3s3 3 6 3 3-3 6-3 3 3 4 3M1 19c3 0 3-3 6-3s3 3 6 3 3-3 6-3 3 3 4 3M12 2v5m0-5-2.5 2.5M12 2l2.5 2.5";

@@ -3,19 +3,21 @@ import type { PageStore } from "../state/store";
 import { capacity } from "./capacity";
 import { cards } from "./cards";
 import { composition } from "./composition";
+import { courses } from "./course";
 import { findings } from "./findings";
 import { growth } from "./growth";
 import { flames } from "./flames";
 import { footer, notes } from "./notes";
 import { header } from "./header";
 import { others } from "./others";
+import { segments } from "./segments";
 import { tables } from "./tables";
 import { timeline } from "./timeline";
 
 export type View = (report: Report, page: PageStore) => HTMLElement | null;
 
 /** The views in the order in which a page has them. Add yours here. */
-export const views: View[] = [header, cards, capacity, findings, flames, timeline, others, growth, composition, tables, notes, footer];
+export const views: View[] = [header, cards, capacity, findings, courses, flames, segments, timeline, others, growth, composition, tables, notes, footer];
 
 /** Parts that the bar links to, where the page has them. */
-export const parts: [id: string, title: string][] = [["capacity", "GPU"], ["findings", "Findings"], ["flames", "Flames"], ["timeline", "Timeline"], ["growth", "Growth"], ["peak", "Peak"], ["tables", "Tables"], ["notes", "Notes"]];
+export const parts: [id: string, title: string][] = [["capacity", "GPU"], ["findings", "Findings"], ["course", "Events"], ["flames", "Flames"], ["segments", "Segments"], ["timeline", "Timeline"], ["growth", "Growth"], ["peak", "Peak"], ["tables", "Tables"], ["notes", "Notes"]];

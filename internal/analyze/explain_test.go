@@ -1,0 +1,208 @@
+package analyze
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"hightide/internal/intake"
+	"hightide/internal/mem"
+)
+
+func openImagined(t testing.TB, name string) *mem.AllocatorSnapshot {
+	t.Helper()
+	file, err := os.Open("../../testdata/imagined/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	s, err := intake.Torch(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func explained(t testing.TB, s *mem.AllocatorSnapshot, o ExplainOptions) *Allocator {
+	t.Helper()
+	a, err := ExplainDevice(s, 0, "a.pickle", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+var realFiles = []string{"h100-lm-ctx128-train-step.pickle", "h100-lm-ctx256-forward-bf16.pickle"}
+
+// TestExplainGolden is the report of two files as the page gets it; web/test draws it.
+func TestExplainGolden(t *testing.T) {
+	r := NewReport()
+	for _, name := range []string{"leak-a10.pickle", "oom-a10-pieces.pickle"} {
+		if err := Explain(r, openImagined(t, name), name, ExplainOptions{Pictures: true, Columns: 120, Several: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Lead()
+	r.Run.Name = "leak-a10.pickle oom-a10-pieces.pickle"
+	text, err := json.Marshal(r.ForPage())
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "explain.report.json", string(text)+"\n")
+	golden(t, "explain.txt", r.Text(TextOptions{Width: 100}))
+}
+
+func TestStepsAndTheirLeakAreInferred(t *testing.T) {
+	a := explained(t, openImagined(t, "leak-a10.pickle"), ExplainOptions{})
+	if a.Steps == nil || a.Steps.Source != "inferred" || len(a.Steps.Steps) != 8 {
+		t.Fatalf("steps %+v, want 8", a.Steps)
+	}
+	if len(a.Growth) != 1 || a.Growth[0].Name != "leak-a10.py:15" || a.Growth[0].PerStep != 128*mem.KiB || a.Growth[0].Confidence < 0.9 {
+		t.Errorf("growth %+v, want 128 KiB a step at line 15", a.Growth)
+	}
+	// Layers and tensors of one step repeat as well, and are no steps.
+	for _, name := range realFiles {
+		a := explained(t, openSnapshot(t, name), ExplainOptions{})
+		if len(a.Steps.Steps) != 0 || len(a.Growth) != 0 {
+			t.Errorf("%s: %d steps and %d that grow in one step", name, len(a.Steps.Steps), len(a.Growth))
+		}
+		var seen []string
+		for _, p := range a.Steps.Phases {
+			seen = append(seen, p.Phase)
+		}
+		if got := strings.Join(seen, " "); got != "forward backward optimizer" && got != "forward" {
+			t.Errorf("%s: phases %s", name, got)
+		}
+	}
+}
+
+// Reserved memory is divided up without a rest, and what empty_cache would return is what lies in segments
+// without a block, counted anew.
+func TestReservedMemoryAddsUp(t *testing.T) {
+	for _, name := range realFiles {
+		s := openSnapshot(t, name)
+		for _, at := range []string{"peak", "end", "event 0", "event 3000"} {
+			a := explained(t, s, ExplainOptions{At: at})
+			f := a.Fragmentation
+			if sum := f.Requested + f.Rounding + f.Waiting + f.Releasable + f.Stuck; sum != f.Reserved {
+				t.Errorf("%s at %s: parts have %d bytes of %d", name, at, sum, f.Reserved)
+			}
+			var empty, mapped, split, classes mem.Bytes
+			for _, m := range a.Map {
+				var sum mem.Bytes
+				for _, b := range m.Blocks {
+					sum += mem.Bytes(b[0])
+					if b[1] == 0 && len(m.Blocks) > 1 {
+						split += mem.Bytes(b[0])
+					}
+				}
+				if sum != m.Size {
+					t.Fatalf("%s at %s: blocks of a segment have %d bytes of %d", name, at, sum, m.Size)
+				}
+				if mapped += m.Size; m.Active == 0 {
+					empty += m.Size
+				}
+			}
+			for _, c := range f.Classes {
+				classes += c.Bytes
+			}
+			if empty != f.Releasable || mapped != f.Reserved || split != f.InactiveSplit || classes != split {
+				t.Errorf("%s at %s: empty %d of %d, reserved %d of %d, split %d of %d in classes of %d", name, at, f.Releasable, empty, f.Reserved, mapped, f.InactiveSplit, split, classes)
+			}
+			if at == "end" && (empty != f.EmptyCache.End || f.InactiveSplit != a.InactiveSplit) {
+				t.Errorf("%s: at the end %d would be returned, want %d", name, f.EmptyCache.End, empty)
+			}
+		}
+	}
+}
+
+func TestTimelineAddsUpToWhatWasAllocated(t *testing.T) {
+	for _, name := range realFiles {
+		s := openSnapshot(t, name)
+		b := newBooks(s, 0)
+		line := explained(t, s, ExplainOptions{Pictures: true, Columns: 50}).Timeline
+		top := mem.Bytes(0)
+		for i, event := range line.Events {
+			want := b.levelsAt(event).allocated
+			top = max(top, want)
+			for by, bands := range map[string][]TimelineBand{"category": line.Category, "site": line.Site} {
+				var sum mem.Bytes
+				for _, band := range bands {
+					sum += band.Bytes[i]
+				}
+				if sum != want {
+					t.Fatalf("%s event %d by %s: %d bytes, want %d", name, event, by, sum, want)
+				}
+			}
+		}
+		if top != b.peak.allocated {
+			t.Errorf("%s: the highest column has %d, the peak %d", name, top, b.peak.allocated)
+		}
+	}
+}
+
+func TestFlameMeasures(t *testing.T) {
+	s := openSnapshot(t, realFiles[0])
+	a := explained(t, s, ExplainOptions{})
+	allocations := int64(0)
+	for _, action := range s.Traces[0].Action {
+		if action == mem.ActionAlloc {
+			allocations++
+		}
+	}
+	for m, measure := range a.tree.set.Measures {
+		sum := measure.Rest
+		for _, use := range a.tree.set.Stacks {
+			sum += use.measure(m)
+		}
+		if sum != measure.Total {
+			t.Errorf("%s: stacks have %d of %d", measure.Name, sum, measure.Total)
+		}
+	}
+	if got := a.tree.set.Measures[2].Total; got != allocations || a.tree.set.Measures[0].Total != int64(a.Peak.Allocated) {
+		t.Errorf("%d allocations, want %d; %d bytes, want %d", got, allocations, a.tree.set.Measures[0].Total, a.Peak.Allocated)
+	}
+	for _, measure := range Flames {
+		if table := a.flameTable(measure); len(table.Rows) < 5 || table.Rows[0][2] != Cell(int64(1000)) {
+			t.Errorf("%s: %v", measure, table.Rows)
+		}
+	}
+}
+
+// A joined map has the same segments and as many bytes, and fewer blocks.
+func TestPageIsLight(t *testing.T) {
+	r := NewReport()
+	s := openSnapshot(t, realFiles[0])
+	if err := Explain(r, s, "a", ExplainOptions{Pictures: true}); err != nil {
+		t.Fatal(err)
+	}
+	joined := joinedMap(r.Allocators[0].Map, 500)
+	blocks := 0
+	for i, m := range joined {
+		var sum mem.Bytes
+		for _, b := range m.Blocks {
+			sum += mem.Bytes(b[0])
+		}
+		if blocks += len(m.Blocks); sum != r.Allocators[0].Map[i].Size {
+			t.Fatalf("segment %d: %d bytes of %d", i, sum, m.Size)
+		}
+	}
+	text, err := json.Marshal(r.ForPage())
+	if err != nil || len(text) > 700_000 || blocks > 1500 {
+		t.Errorf("%d bytes, %d blocks: %v", len(text), blocks, err)
+	}
+}
+
+// Rounding follows the settings of the file.
+func TestRoundingToPartsOfPowersOfTwo(t *testing.T) {
+	s := &mem.AllocatorSnapshot{Settings: map[string]string{"PYTORCH_CUDA_ALLOC_CONF": "roundup_power2_divisions:4"},
+		Segments: []mem.Segment{{Address: 1 << 30, Size: 20 * mem.MiB, Large: true, Blocks: []mem.Block{
+			{Address: 1 << 30, Size: 5 * mem.MiB, Requested: 4*mem.MiB + 512, State: mem.BlockAllocated}, {Address: 1<<30 + 5<<20, Size: 15 * mem.MiB}}}},
+		Traces: []mem.Trace{{Action: []mem.Action{mem.ActionSegmentAlloc, mem.ActionAlloc}, Address: []uint64{1 << 30, 1 << 30}, Size: []mem.Bytes{20 * mem.MiB, 4*mem.MiB + 512},
+			Stream: []uint64{0, 0}, Stack: []uint32{0, 0}, Time: []int64{1, 2}}}}
+	a := explained(t, s, ExplainOptions{})
+	if a.Peak.Allocated != 5*mem.MiB || a.Fragmentation.Rounding != mem.MiB-512 || a.Unplaced+a.Strange != 0 {
+		t.Errorf("%+v %+v", a.Peak, a.Fragmentation)
+	}
+}

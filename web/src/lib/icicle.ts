@@ -1,0 +1,31 @@
+// A flame graph's tree: calls with the sum of what is below them.
+
+import type { StackSet } from "../api";
+
+export interface Call { frame: number; value: number; blocks: number; children: Call[] }
+
+export type StackFigure = "bytes" | "average_bytes" | "allocations" | "churn_bytes";
+
+/** The figure of a stack that a measure stands for. */
+export const figures: Record<string, StackFigure> = { bytes: "bytes", "bytes-time": "average_bytes", count: "allocations", churn: "churn_bytes" };
+
+/** The tree of a set by one figure. */
+export function grow(set: StackSet, figure: StackFigure): Call {
+  const root: Call = { frame: -1, value: 0, blocks: 0, children: [] };
+  const nodes = set.places.map((frame): Call => ({ frame, value: 0, blocks: 0, children: [] }));
+  nodes.forEach((n, i) => (nodes[set.parents[i]!] ?? root).children.push(n));
+  for (const use of set.stacks) {
+    const value = use[figure] ?? 0;
+    root.value += value; root.blocks += use.count;
+    for (let at = use.node; at >= 0; at = set.parents[at]!) { nodes[at]!.value += value; nodes[at]!.blocks += use.count; }
+  }
+  for (const n of [root, ...nodes]) n.children = n.children.filter((c) => c.value > 0).sort((a, b) => b.value - a.value);
+  return root;
+}
+
+/** The calls of one node, innermost first. */
+export function callsOf(set: StackSet, node: number): StackSet["frames"] {
+  const calls = [];
+  for (let at = node; at >= 0; at = set.parents[at]!) calls.push(set.frames[set.places[at]!]!);
+  return calls;
+}

@@ -1,0 +1,116 @@
+import uPlot from "uplot";
+import type { Allocator, Mark, Report, TimelineBand } from "../api";
+import { axis, byteAxis, chart, type Chart } from "../draw/chart";
+import { marks } from "../draw/marks";
+import { strip, stripHeight, type Lane } from "../draw/strip";
+import { theme } from "../draw/theme";
+import { bandInk, categories } from "../lib/categories";
+import { bytes, count, duration } from "../lib/format";
+import { fromZero, inside } from "../lib/scales";
+import { copier, h, section } from "./dom";
+import { switcher } from "./flames";
+
+const height = 330;
+type Window = [from: number, to: number];
+
+/** Device memory event by event, as bands that add up; drag to zoom. */
+export function courses(report: Report): HTMLElement | null {
+  const drawn = (report.allocators ?? []).filter((a) => a.timeline && a.timeline.events.length > 2);
+  return drawn.length ? section("course", "Device memory, event by event", ...drawn.map(course)) : null;
+}
+
+function course(a: Allocator): HTMLElement {
+  const t = a.timeline!, whole: Window = [t.events[0]!, t.events[t.events.length - 1]!];
+  const byCategory = t.by_category.toSorted((p, q) => rank(p.name) - rank(q.name));
+  let bands = byCategory, window: Window = whole, drawn: Chart | null = null;
+  const box = h("div", { class: "chart", tabindex: "0", role: "img", "aria-label": `Memory of device ${a.device} over ${count(a.events)} events. Plus and minus zoom, 0 shows everything.` });
+  const reading = h("p", { class: "reading", role: "status" }), legend = h("div", { class: "legend" }), asked = h("p", { class: "asked" });
+  const back = h("button", { type: "button", class: "plain" }, "Show all events");
+  const summit = highest(bands, t.events, whole).index;
+  const say = (i: number) => {
+    const when = t.time_ns ? ` · ${duration(t.time_ns[i]!)} after the first` : "";
+    reading.textContent = `after event ${count(Math.max(0, t.events[i]!))}${when} · ${bytes(total(bands, i))} allocated of ${bytes(t.reserved_bytes[i]!)} reserved · empty_cache would give back up to ${bytes(t.releasable_bytes[i]!)}`;
+    legend.replaceChildren(...bands.map((b, n) => h("span", {}, h("i", { style: `background:var(--${bandInk(b.name, n)})` }), b.name, h("b", {}, bytes(b.bytes[i]!)))));
+  };
+  const look = (to: Window) => {
+    window = to;
+    const all = to[0] === whole[0] && to[1] === whole[1];
+    back.hidden = all;
+    drawn?.plot()?.setScale("x", { min: to[0], max: to[1] });
+    say(highest(bands, t.events, to).index);
+    const range = `${Math.max(0, Math.round(to[0]))}:${Math.round(to[1])}`;
+    asked.replaceChildren(...(all ? [] : ["All of these events in full: ", copier(`hightide explain ${a.file} --range ${range} --html range.html`, { class: "command" }, h("code", {}, `hightide explain ${a.file} --range ${range} --html range.html`))]));
+  };
+  const zoomBy = (factor: number) => {
+    const middle = (window[0] + window[1]) / 2, half = ((window[1] - window[0]) / 2) * factor;
+    look(inside([middle - half, middle + half], whole, Math.max(4, (whole[1] - whole[0]) / 2000)));
+  };
+  back.addEventListener("click", () => look(whole));
+  box.addEventListener("keydown", (e) => {
+    const keys: Record<string, () => void> = { "+": () => zoomBy(0.5), "=": () => zoomBy(0.5), "-": () => zoomBy(2), "0": () => look(whole),
+      ArrowLeft: () => look(inside([window[0] - (window[1] - window[0]) / 5, window[1] - (window[1] - window[0]) / 5], whole, 4)),
+      ArrowRight: () => look(inside([window[0] + (window[1] - window[0]) / 5, window[1] + (window[1] - window[0]) / 5], whole, 4)) };
+    if (keys[e.key]) { keys[e.key]!(); e.preventDefault(); }
+  });
+  queueMicrotask(() => {
+    drawn = chart(box, height + stripHeight(lanes(a)), () => made(a, bands, window, summit, (i) => say(i ?? highest(bands, t.events, window).index), look, whole));
+    look(whole);
+  });
+  const by = switcher("Bands by", [["by category", () => { bands = byCategory; drawn?.redraw(); look(window); }], ["by line", () => { bands = t.by_site; drawn?.redraw(); look(window); }]]);
+  const phases = lanes(a).length ? ["forward", "backward", "optimizer"].map((n) => h("span", {}, h("i", { style: `background:var(--phase-${n})` }), n)) : [];
+  return h("figure", {}, h("figcaption", {}, `Device ${a.device} of ${a.file}`, by, back), box, reading, legend, asked,
+    h("p", { class: "phases" }, ...phases, phases.length ? h("span", {}, "inferred from the stacks that allocate") : null, steps(a) ? h("span", {}, steps(a)!) : null));
+}
+
+function steps({ steps: s }: Allocator): string | null {
+  return s && s.steps.length ? `${s.steps.length} steps, ${s.source === "inferred" ? "inferred from what repeats" : s.source === "recorded" ? "as recorded" : "as annotated"}` : null;
+}
+
+/** What stays lies at the bottom, what comes and goes above it. */
+const rank = (category: string) => (categories as readonly string[]).indexOf(category) + 1 || 99;
+
+const total = (bands: TimelineBand[], i: number) => bands.reduce((sum, b) => sum + b.bytes[i]!, 0);
+
+/** The column of a window in which most is allocated. */
+function highest(bands: TimelineBand[], events: number[], [from, to]: Window): { index: number; bytes: number } {
+  let best = { index: 0, bytes: -1 };
+  events.forEach((e, index) => {
+    const sum = e >= from && e <= to ? total(bands, index) : -1;
+    if (sum > best.bytes) best = { index, bytes: sum };
+  });
+  return best;
+}
+
+/** Events take the place of seconds in the strip: its stays are in thousand millionths of one. */
+function lanes(a: Allocator): Lane[] {
+  const stays = (a.steps?.phases ?? []).map((p) => ({ phase: p.phase, start_ns: p.from_event * 1e9, end_ns: (p.to_event + 1) * 1e9 }));
+  return stays.length ? [{ name: "phases", stays }] : [];
+}
+
+function made(a: Allocator, bands: TimelineBand[], window: Window, summit: number, say: (i: number | null) => void, look: (w: Window) => void, whole: Window) {
+  const colour = theme(), t = a.timeline!;
+  const sums: number[][] = [];
+  bands.forEach((b, n) => sums.push(b.bytes.map((v, i) => v + (sums[n - 1]?.[i] ?? 0))));
+  const peak = total(bands, summit);
+  const oom: Mark[] = a.oom_event !== undefined ? [{ time_ns: a.oom_event * 1e9, kind: "oom", text: "out of memory" }] : [];
+  const options: Omit<uPlot.Options, "width" | "height"> = {
+    padding: [16, 26, 0, 0],
+    cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false }, y: false, bind: { dblclick: () => () => { look(whole); return null; } } },
+    scales: { x: { time: false, auto: false, min: window[0], max: window[1] }, y: { range: (_, low, high) => fromZero(low, high) } },
+    axes: [axis({ values: (_, ticks) => ticks.map((v) => Number.isInteger(v) && v >= 0 ? count(v) : ""), space: 84, size: 30 + stripHeight(lanes(a)), gap: 7 + stripHeight(lanes(a)) }), byteAxis()],
+    series: [{}, { label: "reserved", stroke: colour("muted"), width: 1.25, dash: [5, 4] },
+      ...bands.map((b, n): uPlot.Series => ({ label: b.name, stroke: colour("panel"), width: 0.5, fill: colour(bandInk(b.name, n)), points: { show: false } })).reverse()],
+    legend: { show: false },
+    plugins: [strip(lanes(a)), marks(oom, { x: t.events[summit]! * 1e9, y: peak, text: `peak ${bytes(peak)}`, colour: colour("text") })],
+    hooks: {
+      setSelect: [(u) => {
+        if (u.select.width < 4) return;
+        const from = u.posToVal(u.select.left, "x"), to = u.posToVal(u.select.left + u.select.width, "x");
+        u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+        look(inside([from, to], whole, Math.max(4, (whole[1] - whole[0]) / 2000)));
+      }],
+      setCursor: [(u) => say(u.cursor.idx ?? null)],
+    },
+  };
+  return { options, data: [t.events, t.reserved_bytes, ...sums.reverse()] as uPlot.AlignedData };
+}

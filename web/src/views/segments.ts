@@ -1,0 +1,101 @@
+import type { Allocator, Report, SegmentMap, StackSet } from "../api";
+import { theme } from "../draw/theme";
+import { inkOf } from "../lib/categories";
+import { bytes, count, percent, place } from "../lib/format";
+import { callsOf } from "../lib/icicle";
+import { h, section } from "./dom";
+
+const row = 17, gap = 3, mostRows = 44, fewestRows = 6, stackShown = 14;
+
+/** The allocator's segments one after the other, by address, with what lies in them. */
+export function segments(report: Report): HTMLElement | null {
+  const sets = (report.stacks ?? []).filter((s) => s.name === "device");
+  const shown = (report.allocators ?? []).map((a, i): [Allocator, StackSet | undefined] => [a, sets[i]]).filter(([a]) => a.fragmentation && (a.segment_map ?? []).length > 0);
+  return shown.length ? section("segments", "Where the reserved memory lies", ...shown.map(([a, set]) => map(a, set))) : null;
+}
+
+interface Placed { from: number; segment: SegmentMap; index: number; block: SegmentMap["blocks"][number]; address: number }
+
+function map(a: Allocator, set: StackSet | undefined): HTMLElement {
+  const all = place_(a.segment_map!), whole = a.segment_map!.reduce((n, s) => n + s.size_bytes, 0);
+  const rows = Math.max(fewestRows, Math.min(mostRows, Math.round(Math.sqrt(a.segment_map!.length) * 1.6)));
+  const canvas = h("canvas", { class: "tape", role: "img", tabindex: "0", "aria-label": `${a.segment_map!.length} segments of ${bytes(whole)}, ${bytes(a.fragmentation!.stuck_bytes)} cached beside blocks in use` });
+  const tip = h("div", { class: "tip", role: "status" }, "Point at a block: its size, what it is for and which calls allocated it.");
+  const categories = a.map_categories ?? [];
+  const colours = () => { const colour = theme(); return { of: categories.map((c) => colour(inkOf(c))), free: colour("track"), wait: colour("warning"), edge: colour("muted"), text: colour("text") }; };
+  let chosen: Placed | null = null;
+  const draw = () => {
+    const ratio = devicePixelRatio || 1, width = canvas.clientWidth || 1100, ink = colours();
+    canvas.width = width * ratio; canvas.height = rows * row * ratio;
+    canvas.style.height = `${rows * row}px`;
+    const ctx = canvas.getContext("2d")!, part = whole / rows;
+    ctx.scale(ratio, ratio);
+    const put = (from: number, size: number, paint: (x: number, y: number, w: number) => void) => {
+      for (let at = from; at < from + size - 1e-6;) {
+        const line = Math.min(Math.floor(at / part + 1e-9), rows - 1), end = Math.min(from + size, line === rows - 1 ? Infinity : (line + 1) * part);
+        paint(((at - line * part) / part) * width, line * row, ((end - at) / part) * width);
+        at = end;
+      }
+    };
+    for (const p of all) put(p.from, p.block[0], (x, y, w) => {
+      ctx.fillStyle = p.block[1] === 0 ? ink.free : p.block[1] === 2 ? ink.wait : ink.of[p.block[2]] ?? ink.edge;
+      ctx.fillRect(x, y, Math.max(w - (w > 3 ? 0.6 : 0), 0.3), row - gap);
+    });
+    let from = 0;
+    ctx.fillStyle = ink.edge;
+    for (const s of a.segment_map!) { // where a segment begins
+      const line = Math.min(Math.floor(from / part + 1e-9), rows - 1);
+      if ((s.size_bytes / part) * width > 4) ctx.fillRect(((from - line * part) / part) * width, line * row, 1, row - gap);
+      from += s.size_bytes;
+    }
+    if (chosen) put(chosen.from, chosen.block[0], (x, y, w) => { ctx.strokeStyle = ink.text; ctx.lineWidth = 2; ctx.strokeRect(x, y, Math.max(w, 2), row - gap); });
+  };
+  const at = (x: number, y: number): Placed | null => {
+    const offset = (Math.floor(y / row) + Math.min(Math.max(x / canvas.clientWidth, 0), 0.99999)) * (whole / rows);
+    let low = 0, high = all.length - 1;
+    while (low < high) { const middle = (low + high + 1) >> 1; if (all[middle]!.from <= offset) low = middle; else high = middle - 1; }
+    return all[low] ?? null;
+  };
+  const choose = (p: Placed | null) => { if (p && p !== chosen) { chosen = p; draw(); tell(p); } };
+  const tell = (p: Placed) => {
+    const [size, state, category, node] = p.block, kind = p.segment.large ? "large" : "small";
+    const what = state === 0 ? (p.segment.blocks.length === 1 ? "a free segment" : "cached") : state === 2 ? "freed, another stream still uses it" : categories[category] ?? "in use";
+    const calls = set && node >= 0 ? callsOf(set, node).slice(0, stackShown) : [];
+    tip.replaceChildren(h("p", {}, state !== 0 && category >= 0 && h("i", { style: `background:var(--${inkOf(categories[category] ?? "")})` }), h("b", {}, `${bytes(size)} ${what}`), ` at 0x${p.address.toString(16)}, in segment ${count(p.index + 1)}: ${bytes(p.segment.size_bytes)}, ${kind}${p.segment.expandable ? ", expandable" : ""}${p.segment.pool ? `, ${p.segment.pool}` : ""}${p.segment.stream ? `, stream ${p.segment.stream}` : ""}, ${percent((p.segment.active_bytes / p.segment.size_bytes) * 1000)} in use`),
+      ...(calls.length ? [h("ol", { class: "stack" }, ...calls.map((l) => h("li", { class: l.user ? "own" : "installed" }, l.file ? h("code", { title: l.line ? `${l.file}:${l.line}` : l.file }, place(l.file, l.line)) : null, ` ${(l.function ?? "").slice(0, 90)}`)))] : []));
+  };
+  canvas.addEventListener("pointermove", (e) => choose(at(e.offsetX, e.offsetY)));
+  canvas.addEventListener("keydown", (e) => {
+    const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
+    if (step) { choose(all[Math.min(Math.max((chosen ? all.indexOf(chosen) : -1) + step, 0), all.length - 1)] ?? null); e.preventDefault(); }
+  });
+  new ResizeObserver(draw).observe(canvas);
+  addEventListener("hightide:theme", draw);
+  const present = categories.filter((_, i) => all.some((p) => p.block[2] === i));
+  return h("figure", {}, h("figcaption", {}, `Device ${a.device} of ${a.file}: ${count(a.segment_map!.length)} segments, ${bytes(whole)}`), parts(a), canvas,
+    h("p", { class: "phases" }, ...present.map((c) => h("span", {}, h("i", { style: `background:var(--${inkOf(c)})` }), c)), h("span", {}, h("i", { class: "free" }), "cached"), h("span", {}, "by address; a thin line begins a segment")), tip);
+}
+
+/** Offsets along the tape. */
+function place_(map: SegmentMap[]): Placed[] {
+  const all: Placed[] = [];
+  let from = 0;
+  map.forEach((segment, index) => {
+    let address = segment.address;
+    for (const block of segment.blocks) { all.push({ from, segment, index, block, address }); from += block[0]; address += block[0]; }
+  });
+  return all;
+}
+
+/** Where the reserved memory goes, in one bar. */
+function parts(a: Allocator): HTMLElement {
+  const f = a.fragmentation!;
+  const all: [name: string, bytes: number, ink: string, note: string][] = [
+    ["asked for", f.requested_bytes, "curve-0", "by blocks in use"], ["rounding", f.rounding_bytes, "curve-4", "more than was asked for"], ["waiting", f.waiting_bytes, "warning", "freed, another stream still uses it"],
+    ["empty_cache returns", f.releasable_bytes, "curve-2", "whole segments and pages"], ["stuck", f.stuck_bytes, "critical", "cached beside blocks in use"]];
+  const some = all.filter(([, n]) => n > 0), sum = some.reduce((n, [, v]) => n + v, 0);
+  return h("div", { class: "parts" },
+    h("div", { class: "stack-bar thin", role: "img", "aria-label": some.map(([n, v]) => `${n} ${bytes(v)}`).join(", ") }, ...some.map(([n, v, ink]) => h("span", { style: `flex:${v / sum};--ink:var(--${ink})`, title: `${n}: ${bytes(v)}` }))),
+    h("ul", {}, ...some.map(([n, v, ink, note]) => h("li", { title: note }, h("i", { style: `--ink:var(--${ink})` }), h("span", {}, n), h("b", {}, bytes(v)), h("small", {}, percent((v / sum) * 1000)))),
+      h("li", { title: "the most that torch.cuda.empty_cache() would have returned at any event" }, h("i", { style: "--ink:transparent" }), h("span", {}, `at best, ${f.empty_cache.event < 0 ? "at the start" : `event ${count(f.empty_cache.event)}`}`), h("b", {}, bytes(f.empty_cache.most_bytes)), h("small", {}, ""))));
+}
