@@ -1,0 +1,150 @@
+"""The imaginary GPU against recordings of real ones, and against itself. bench/fidelity.py is the whole of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
+HIGHTIDE = ROOT / "bin" / "hightide"
+REAL = ROOT / "testdata" / "real"
+FIDELITY = ROOT / "bench" / "fidelity"
+OLD = CACHE / "torch-2.6.0" / "bin" / "python"  # the version that the recordings were made with
+
+sys.path.insert(0, str(FIDELITY))
+from traces import Trace, compare, load  # noqa: E402
+
+H100 = [
+    ("h100-lm-ctx256-forward-bf16.pickle", ["forward:128:bf16", "forward:256:bf16"], 6587),
+    ("h100-lm-ctx128-train-step.pickle", ["forward:512", "step:128"], 19770),
+]
+
+
+@pytest.mark.skipif(not OLD.exists(), reason="PyTorch 2.6 is not installed: scripts/setup torch26")
+def test_every_event_of_the_h100(tmp_path: Path) -> None:
+    """Both recorded runs, in one process that ran what theirs had run before: all events, their bytes, in order."""
+    words = [word for _, profiles, _ in H100 for word in profiles]
+    for name, profiles, _ in H100:
+        words[words.index(profiles[-1])] += f"={tmp_path / name}"
+    command = [HIGHTIDE, "imagine", "--gpu", "h100-sxm", "--steps", "0", "--no-suggest", "--quiet", "--json"]
+    command += ["--data-dir", tmp_path, "--", OLD, FIDELITY / "h100_lm.py", *words]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    verdict = json.loads(done.stdout)
+    assert verdict["conditions"]["torch"].startswith("2.6.0"), "the verdict names the version it is of"
+    for name, _, events in H100:
+        (real,), (imagined,) = load(REAL / name), load(tmp_path / name)
+        difference = compare(real, imagined)
+        assert difference.same, name + ": " + difference.text()
+        assert difference.events == (events, events)
+
+
+def test_small_workloads_twice(tmp_path: Path) -> None:
+    """A few of the suite, small, in one process each time: the same events both times, and none fails."""
+    names = ["gan", "cuda_graphs", "lstm", "amp_fp16", "moe", "checkpointing", "graph_network", "streams"]
+    made = []
+    for number in ("one", "two"):
+        folder = tmp_path / number
+        folder.mkdir()
+        command = [
+            HIGHTIDE,
+            "imagine",
+            "--gpu",
+            "a10",
+            "--steps",
+            "0",
+            "--no-suggest",
+            "--quiet",
+            "--json",
+            "--data-dir",
+        ]
+        command += [tmp_path / "runs", "--", sys.executable, FIDELITY / "record.py", folder]
+        command += [FIDELITY / "workloads" / f"{name}.py" for name in names]
+        done = subprocess.run(
+            [str(word) for word in command], capture_output=True, text=True, env={**os.environ, "FIDELITY_SMALL": "1"}
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        made.append(folder)
+    for name in names:
+        (one,), (two,) = (load(folder / f"{name}.json") for folder in made)
+        assert not one.about["failed"], name + ": " + one.about["failed"]
+        assert one.events and one.peak_allocated and one.used
+        difference = compare(one, two, order=False)  # autocast's cache is emptied in an order of its own
+        assert difference.same, name + ": " + difference.text()
+
+
+def test_differences_are_found() -> None:
+    """An event more, an event less, another size, another order, another peak: each is seen and placed."""
+    (real,) = load(REAL / H100[0][0])
+    assert compare(real, real).same
+    events = real.events
+    cases = {
+        100: events[:100] + events[101:],
+        200: events[:200] + [("alloc", 512, 0)] + events[200:],
+        300: events[:300] + [(events[300][0], events[300][1] + 512, 0)] + events[301:],
+        len(events): [*events, ("free_requested", 512, 0)],
+    }
+    for place, changed in cases.items():
+        difference = compare(real, Trace(changed))
+        assert not difference.same
+        assert (
+            difference.first is not None and abs(difference.first - place) <= 3
+        )  # of equal neighbours any may be gone
+        assert difference.equal >= len(events) - 1
+    a, b = Trace(events, peak_reserved=100), Trace(events, peak_reserved=102)
+    assert not compare(a, b).same and "+2.000 %" in compare(a, b).text()
+
+
+def test_hardware_may_complete_frees_later() -> None:
+    """On hardware a block that two streams used is free once both got there, so that its place is not compared."""
+    at_once: list[tuple[str, int, int]] = [
+        ("alloc", 512, 0),
+        ("free_requested", 512, 0),
+        ("free_completed", 512, 0),
+        ("alloc", 1024, 0),
+    ]
+    later = [at_once[0], at_once[1], at_once[3], at_once[2]]
+    assert not compare(Trace(at_once), Trace(later)).same
+    assert compare(Trace(at_once), Trace(later), completion=False).same
+
+
+def test_neighbouring_frees_may_change_places() -> None:
+    """Without anything between them; an allocation between them is a difference."""
+    a: list[tuple[str, int, int]] = [
+        ("alloc", 512, 0),
+        ("free_requested", 512, 0),
+        ("free_requested", 1024, 0),
+        ("alloc", 512, 0),
+    ]
+    swapped, moved = [a[0], a[2], a[1], a[3]], [a[0], a[1], a[3], a[2]]
+    assert not compare(Trace(a), Trace(swapped)).same
+    assert compare(Trace(a), Trace(swapped), order=False).same
+    assert not compare(Trace(a), Trace(moved), order=False).same
+
+
+def test_recordings_are_read_back(tmp_path: Path) -> None:
+    """What record.py writes, plain and gzipped; two devices of one process."""
+    device = {
+        "name": "G", "total_bytes": 1 << 30, "compute_capability": "9.0", "multiprocessors": 132, "peak_allocated_bytes": 5,
+        "peak_reserved_bytes": 6, "used_at_end_bytes": 7, "events": [["alloc", 512, 0]],
+    }  # fmt: skip
+    about = {"torch": "2.6.0", "cuda": "12.4", "cudnn": 90100, "failed": "", "seconds": 1.5}
+    whole = json.dumps({"version": 1, **about, "devices": [{"device": 0, **device}, {"device": 1, **device}]})
+    plain, packed = tmp_path / "a.json", tmp_path / "a.json.gz"
+    plain.write_text(whole)
+    packed.write_bytes(gzip.compress(whole.encode()))
+    for path in (plain, packed):
+        one, two = load(path)
+        assert (one.device, two.device) == (0, 1)
+        assert one.events == [("alloc", 512, 0)] and one.used == 7 and one.about["multiprocessors"] == 132
+    done = subprocess.run(
+        [sys.executable, ROOT / "bench" / "fidelity.py", "--compare", plain, packed], capture_output=True, text=True
+    )
+    assert done.returncode == 0 and done.stdout.count("all 1 events equal") == 2, done.stdout + done.stderr
