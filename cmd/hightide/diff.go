@@ -10,8 +10,9 @@ import (
 
 func diffCommand(a *app) *cobra.Command {
 	var by, json string
+	var f reportFlags
 	c := &cobra.Command{
-		Use:   "diff A B [--by site|module|category] [--json[=FILE]]",
+		Use:   "diff A B [--by site|module|category] [--html FILE | --json[=FILE]]",
 		Short: "Explain to the byte why the peak of two snapshots or runs differs",
 		Long: `Explain to the byte why the peak of two snapshots or runs differs. The blocks alive at both peaks are
 matched by the functions that allocated them, so lines may move; the rows add up to the difference.
@@ -20,6 +21,7 @@ A and B are snapshots, compressed or not, or runs that recorded one; one of them
 
 Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read or compared.`,
 		Example: `  hightide diff before.pickle after.pickle
+  hightide diff before.pickle after.pickle --html change.html
   hightide diff baseline last --by category --json`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -34,12 +36,17 @@ Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read or compared.`,
 				}
 				return a.output(json, text)
 			}
+			if f.html != "" {
+				return f.writeHTML(a, d.Report(args[0], args[1]))
+			}
 			table := d.Table()
 			_, err = fmt.Fprintf(a.stdout, "%s  %s\n", table.Text(textOptions(a.stdout)), table.Note)
 			return err
 		},
 	}
 	c.Flags().StringVar(&by, "by", "site", "match by `what`: site, module, category")
+	c.Flags().StringVar(&f.html, "html", "", "write one HTML `file`")
+	c.Flags().BoolVar(&f.open, "open", false, "open the HTML file in a browser")
 	c.Flags().StringVar(&json, "json", "", "print JSON; with =`FILE` into a file")
 	c.Flags().Lookup("json").NoOptDefVal = jsonToStdout
 	return c

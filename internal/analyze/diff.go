@@ -114,7 +114,13 @@ func normalStack(frames []mem.Location, p *places) string {
 		return strings.Join(names, " ← ")
 	}
 	at := p.search(frames)
-	return cmp.Or(path.Base(at.File)+":"+at.Function, unknownPlace)
+	switch {
+	case at.File == "" || at.File == unknownPlace:
+		return unknownPlace
+	case at.Native || at.File == "??":
+		return cmp.Or(at.Function, "native code")
+	}
+	return path.Base(at.File) + ":" + at.Function
 }
 
 // Table shows the difference: every row is there, and the last one is the sum.
@@ -127,4 +133,15 @@ func (d *Difference) Table() Table {
 		t.Rows = append(t.Rows, []Cell{r.Name, int64(r.Delta), int64(r.A), int64(r.B), int64(r.BlocksA), int64(r.BlocksB)})
 	}
 	return t
+}
+
+// Report is the difference as a page.
+func (d *Difference) Report(a, b string) *Report {
+	report := NewReport()
+	table := d.Table()
+	report.Run.Name = path.Base(a) + " → " + path.Base(b)
+	report.Headline.Verdict = table.Title + "."
+	report.Tables = append(report.Tables, table)
+	report.Notes = append(report.Notes, "Blocks alive at both peaks are matched by the functions that allocated them, so lines may move. "+table.Note)
+	return report
 }

@@ -7,17 +7,16 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 
 	"hightide/internal/analyze"
 	"hightide/internal/mem"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // ExitOverBudget is the exit code of check where a budget is passed.
 const ExitOverBudget = 1
+
+// fewestSteps is how many a trace must have more of for its growth to be known.
+const fewestSteps = 3
 
 // Checked is one budget and what was found.
 type Checked struct {
@@ -26,47 +25,108 @@ type Checked struct {
 	Found mem.Bytes `json:"found_bytes"`
 	Over  bool      `json:"over"`
 	Line  int       `json:"line"` // of the budget's file
-}
 
-// budget is a limit as the file has it.
-type budget struct {
-	name  string
-	limit mem.Bytes
-	line  int
+	// Baseline is what Limit is relative to.
+	Baseline mem.Optional `json:"baseline_bytes,omitzero"`
 }
-
-var budgetKeys = []string{"peak", "reserved", "requested", "categories"}
-var categoryKeys = []string{"parameters", "gradients", "optimizer state", "buffers", "activations", "temporaries", "workspaces", "collectives", "unknown"}
 
 // Check holds the peak of a file or run, on the device that holds most, against the budgets of a YAML
-// file. A wrong key or value is an input error that names its position and the nearest valid key.
-func (e *Engine) Check(budgets, ref string, stdin io.Reader) ([]Checked, error) {
-	text, err := os.ReadFile(budgets)
+// file. baseline, where not empty, stands for the one that the file names. A wrong key or value is an
+// input error that names its position and the nearest valid key; so is a budget for something of which
+// the file or run says nothing.
+func (e *Engine) Check(file, ref, baseline string, stdin io.Reader) ([]Checked, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, InputError("name a YAML file of budgets", "%w", err)
 	}
-	limits, err := readBudgets(text)
+	all, err := readBudgets(text)
 	if err != nil {
-		return nil, InputError("hightide check --help shows such a file", "%s:%w", budgets, err)
+		return nil, InputError("hightide check --help shows such a file", "%s:%w", file, err)
 	}
-	s, device, err := e.fullest(ref, stdin)
+	found, err := e.measured(ref, stdin)
 	if err != nil {
 		return nil, err
+	}
+	before := map[string]mem.Bytes{}
+	if all.relative() {
+		if baseline == "" {
+			baseline = all.baselineBeside(file)
+		}
+		if before, err = e.measured(baseline, stdin); err != nil {
+			return nil, err
+		}
+	}
+	var checked []Checked
+	for _, l := range all.limits {
+		n, ok := found[l.name]
+		was, had := before[l.name]
+		if !ok || l.relative && !had {
+			which := ref
+			if ok {
+				which = baseline
+			}
+			return nil, InputError(missing(l.name), "%s:%d: %s says nothing of %s", file, l.line, which, l.name)
+		}
+		c := Checked{Name: l.name, Limit: l.bytes, Found: n, Line: l.line}
+		if l.relative {
+			c.Baseline = mem.Some(int64(was))
+			c.Limit = was + l.bytes + mem.Bytes(l.percent/100*float64(was))
+		}
+		c.Over = c.Found > c.Limit
+		checked = append(checked, c)
+	}
+	return checked, nil
+}
+
+// missing says what it takes to know of a budget's subject.
+func missing(name string) string {
+	switch name {
+	case "growth":
+		return "growth takes a trace, or a run, of several steps"
+	case "host":
+		return "a run has the host's memory, a snapshot has not"
+	}
+	return "name a snapshot, or a run that recorded one"
+}
+
+// measured is what can be held against budgets; what is not known is not there.
+func (e *Engine) measured(ref string, stdin io.Reader) (map[string]mem.Bytes, error) {
+	all, run, err := e.snapshotsOf(ref, stdin)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]mem.Bytes{}
+	if run != nil {
+		headline := Analyze(run).Headline
+		for name, n := range map[string]mem.Optional{"host": headline.Peak.HostRSS, "peak": headline.Peak.Allocated,
+			"reserved": headline.Peak.Reserved, "growth": headline.Growth} {
+			if value, ok := n.Get(); ok {
+				found[name] = mem.Bytes(value)
+			}
+		}
+	}
+	s, device := fullestOf(all)
+	if s == nil {
+		return found, nil
 	}
 	a, err := analyze.ExplainDevice(s, device, ref, analyze.ExplainOptions{By: "category"})
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]mem.Bytes{"peak": a.Peak.Allocated, "reserved": a.Highest.Reserved, "requested": a.Highest.Requested}
+	found["peak"], found["reserved"], found["requested"] = a.Peak.Allocated, a.Highest.Reserved, a.Highest.Requested
+	for _, name := range categoryKeys {
+		found["category "+name] = 0
+	}
 	for _, group := range a.Blame {
 		found["category "+group.Name] += group.Bytes
 	}
-	var checked []Checked
-	for _, l := range limits {
-		n := found[l.name]
-		checked = append(checked, Checked{l.name, l.limit, n, n > l.limit, l.line})
+	if a.Steps != nil && len(a.Steps.Steps) > fewestSteps {
+		found["growth"] = 0
+		for _, g := range a.Growth {
+			found["growth"] += g.PerStep
+		}
 	}
-	return checked, nil
+	return found, nil
 }
 
 // CheckJSON is what check --json prints (docs/formats/json.md).
@@ -81,89 +141,6 @@ func CheckJSON(checked []Checked) ([]byte, error) {
 		return nil, fmt.Errorf("write result as JSON: %w", err)
 	}
 	return append(text, '\n'), nil
-}
-
-// readBudgets reads the file; errors begin with line:column.
-func readBudgets(text []byte) ([]budget, error) {
-	var root yaml.Node
-	if err := yaml.Unmarshal(text, &root); err != nil {
-		return nil, fmt.Errorf(" %w", err)
-	}
-	if len(root.Content) == 0 {
-		return nil, fmt.Errorf("1:1: there is no budget")
-	}
-	return budgetsOf(root.Content[0], "", budgetKeys)
-}
-
-func budgetsOf(node *yaml.Node, prefix string, keys []string) ([]budget, error) {
-	if node.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("%d:%d: there must be budgets, one \"name: bytes\" a line", node.Line, node.Column)
-	}
-	var all []budget
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		if !slices.Contains(keys, key.Value) {
-			return nil, fmt.Errorf("%d:%d: there is no budget %q; did you mean %q?", key.Line, key.Column, key.Value, nearest(key.Value, keys))
-		}
-		if prefix == "" && key.Value == "categories" {
-			inner, err := budgetsOf(value, "category ", categoryKeys)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, inner...)
-			continue
-		}
-		limit, err := readSize(value.Value)
-		if err != nil || value.Kind != yaml.ScalarNode {
-			return nil, fmt.Errorf("%d:%d: %s must be a size such as 24GiB, not %q", value.Line, value.Column, key.Value, value.Value)
-		}
-		all = append(all, budget{prefix + key.Value, limit, key.Line})
-	}
-	return all, nil
-}
-
-// nearest is the key with the smallest distance of edits.
-func nearest(word string, keys []string) string {
-	return slices.MinFunc(keys, func(a, b string) int { return edits(word, a) - edits(word, b) })
-}
-
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := last
-			if a[i] != b[j] {
-				cost++
-			}
-			last = row[j+1]
-			row[j+1] = min(cost, last+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
-}
-
-// readSize reads "24GiB", "512 MiB" or bytes.
-func readSize(text string) (mem.Bytes, error) {
-	number, unit := strings.TrimSpace(text), mem.Bytes(1)
-	for _, u := range []struct {
-		name string
-		size mem.Bytes
-	}{{"KiB", mem.KiB}, {"MiB", mem.MiB}, {"GiB", mem.GiB}, {"TiB", mem.TiB}, {"B", 1}} {
-		if rest, ok := strings.CutSuffix(number, u.name); ok {
-			number, unit = strings.TrimSpace(rest), u.size
-			break
-		}
-	}
-	f, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(f >= 0) || f*float64(unit) > 1<<60 {
-		return 0, fmt.Errorf("%q is no size", text)
-	}
-	return mem.Bytes(f * float64(unit)), nil
 }
 
 // JUnit writes the result as a test suite.
@@ -201,8 +178,15 @@ func JUnit(w io.Writer, ref string, checked []Checked) error {
 
 // Sentence says how a budget was kept.
 func (c Checked) Sentence() string {
-	if c.Over {
-		return fmt.Sprintf("%s is %v, %v over its budget of %v", c.Name, c.Found, c.Found-c.Limit, c.Limit)
+	what, than := c.Name, ""
+	if c.Name == "growth" {
+		what = "growth per step"
 	}
-	return fmt.Sprintf("%s is %v of %v", c.Name, c.Found, c.Limit)
+	if was, ok := c.Baseline.Get(); ok {
+		than = fmt.Sprintf(" (the baseline has %v)", mem.Bytes(was))
+	}
+	if c.Over {
+		return fmt.Sprintf("%s is %v, %v over its budget of %v%s", what, c.Found, c.Found-c.Limit, c.Limit, than)
+	}
+	return fmt.Sprintf("%s is %v of %v%s", what, c.Found, c.Limit, than)
 }

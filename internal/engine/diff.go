@@ -35,8 +35,16 @@ func (e *Engine) fullest(ref string, stdin io.Reader) (*mem.AllocatorSnapshot, i
 	if err != nil {
 		return nil, 0, err
 	}
-	var best *mem.AllocatorSnapshot
-	device, most := 0, mem.Bytes(-1)
+	best, device := fullestOf(all)
+	if best == nil {
+		return nil, 0, InputError("name a snapshot, or a run that recorded one", "%s holds no allocator snapshot", ref)
+	}
+	return best, device, nil
+}
+
+// fullestOf is the snapshot and the device of it with the highest peak; nil: there is none.
+func fullestOf(all []namedSnapshot) (best *mem.AllocatorSnapshot, device int) {
+	most := mem.Bytes(-1)
 	for _, s := range all {
 		for _, d := range s.snapshot.AllDevices() {
 			if p := s.snapshot.Peak(d); p.Bytes > most {
@@ -44,10 +52,7 @@ func (e *Engine) fullest(ref string, stdin io.Reader) (*mem.AllocatorSnapshot, i
 			}
 		}
 	}
-	if best == nil {
-		return nil, 0, InputError("name a snapshot, or a run that recorded one", "%s holds no allocator snapshot", ref)
-	}
-	return best, device, nil
+	return best, device
 }
 
 // DiffJSON is what diff --json prints (docs/formats/json.md).
