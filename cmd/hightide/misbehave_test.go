@@ -1,0 +1,135 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"hightide/internal/mem"
+)
+
+// taken is what each of the scripts below takes in a line that is marked, after it has done its worst.
+const taken = 64 << 20
+
+const takes = `
+held = bytearray(64 << 20)  # TAKES
+held[::4096] = b"x" * len(held[::4096])
+import time; time.sleep(0.4)
+`
+
+// misbehaviours are scripts that do what an observer could stumble over.
+var misbehaviours = []struct {
+	name, before, after string
+	options             []string
+	code                int
+	unobserved          string // in a note of the recording
+}{
+	{name: "umask", before: "import os; os.umask(0o777)"},
+	{name: "cwd", before: "import os, tempfile; d = tempfile.mkdtemp(); os.chdir(d); os.rmdir(d)"},
+	{name: "streams", before: "import os; os.close(0); os.close(1); os.close(2)"},
+	{name: "redirect", before: "import os; os.dup2(os.open('mine', os.O_CREAT | os.O_RDWR, 0o600), 1); print('mine', flush=True)",
+		after: "assert open('mine').read() == 'mine\\n', 'somebody wrote into the file'"},
+	{name: "hook", before: "import sys; sys.excepthook = lambda *a: None", after: "raise RuntimeError", code: 1},
+	{name: "import", after: "import no_such_module", code: 1},
+	{name: "descriptors", before: "import os; os.closerange(3, 4096); mine = [open(f'm{n}', 'w+b') for n in range(20)]",
+		after: "assert not any(f.seek(0) or f.read() for f in mine), 'somebody wrote into a file'"},
+	{name: "environment", before: "import os; os.environ.clear()"},
+	{name: "isolated", options: []string{"-I"}, unobserved: "-I"},
+	{name: "no site", options: []string{"-S"}, unobserved: "-S"},
+	{name: "no environment", options: []string{"-E"}, unobserved: "-E"},
+}
+
+// TestMisbehavingScripts: whatever a script does to itself, its bytes are counted by RSS and on their line.
+func TestMisbehavingScripts(t *testing.T) {
+	for _, test := range misbehaviours {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSession(t)
+			script := write(t, s.dir, "script.py", strings.Join([]string{test.before, takes, test.after, ""}, "\n"))
+			command := append([]string{"run", "-q", "--", pythonPath(t)}, append(test.options, script)...)
+			c := s.command(command...)
+			out, _ := c.CombinedOutput()
+			if code := c.ProcessState.ExitCode(); code != test.code {
+				t.Fatalf("exit code %d, want %d: %s", code, test.code, out)
+			}
+			run := s.last()
+			checkTaken(t, run)
+			if test.unobserved != "" && !says(run, test.unobserved) {
+				t.Errorf("nothing says what python %s hides: %+v", test.unobserved, run.Events)
+			}
+		})
+	}
+}
+
+func checkTaken(t *testing.T, run *mem.Run) {
+	t.Helper()
+	rss := run.Find(0, mem.SeriesTreeRSS)
+	if rss == nil || rss.Values[rss.Peak()] < taken {
+		t.Error("the RSS of what it took was not sampled")
+	}
+	if held := lineAtPeak(run, "script.py", lineOf(takes, "# TAKES")+1); held != taken+1 { // a bytearray ends in a zero byte
+		t.Errorf("the line holds %d bytes at the peak, want %d", held, taken+1)
+	}
+	if len(run.Drops) > 0 {
+		t.Errorf("dropped: %+v", run.Drops)
+	}
+}
+
+func says(run *mem.Run, what string) bool {
+	for _, e := range run.Events {
+		if e.Kind == "unobserved" && strings.Contains(e.Text, what) {
+			return true
+		}
+	}
+	return false
+}
+
+// lineOf is the number of the line that holds a mark.
+func lineOf(text, mark string) int {
+	before, _, _ := strings.Cut(text, mark)
+	return 1 + strings.Count(before, "\n")
+}
+
+// TestTwoEnginesAtOnce: two runs in one data directory count each their own.
+func TestTwoEnginesAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	script := write(t, s.dir, "script.py", "\n"+takes)
+	var both sync.WaitGroup
+	for _, name := range []string{"a", "b"} {
+		both.Go(func() {
+			if out, err := s.command("run", "-q", "--name", name, "--", pythonPath(t), script).CombinedOutput(); err != nil {
+				t.Errorf("%s: %v: %s", name, err, out)
+			}
+		})
+	}
+	both.Wait()
+	for _, name := range []string{"a", "b"} {
+		run, err := s.engine().Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkTaken(t, run)
+	}
+}
+
+// TestReadOnlyHome: where nothing can be written under the home, the run is recorded elsewhere, in full.
+func TestReadOnlyHome(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	script := write(t, s.dir, "script.py", "\n"+takes)
+	home := write(t, s.dir, "home", "a file cannot be written into, whoever one is")
+	out := filepath.Join(s.dir, "out.hightide")
+	c := s.command("run", "-q", "--out", out, "--", pythonPath(t), script)
+	c.Env = append(os.Environ(), "HIGHTIDE_DATA=", "HOME="+home, "XDG_DATA_HOME=", "XDG_CACHE_HOME=", "XDG_CONFIG_HOME=", "TMPDIR="+t.TempDir())
+	if text, err := c.CombinedOutput(); err != nil || !strings.Contains(string(text), "instead") {
+		t.Fatalf("%v: %s", err, text)
+	}
+	run, err := s.engine().Load(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkTaken(t, run)
+}
