@@ -191,10 +191,10 @@ func (r *rewind) add(t *mem.Trace, i int) {
 	r.seen(&g)
 	for j := 0; j < len(r.ranges); j++ {
 		o := r.ranges[j]
-		if o.Stream != g.Stream || o.Large != g.Large || o.Pool != g.Pool || o.Address+uint64(o.Size) != g.Address && g.Address+uint64(g.Size) != o.Address {
+		if o.Stream != g.Stream || o.Pool != g.Pool || o.Address+uint64(o.Size) != g.Address && g.Address+uint64(g.Size) != o.Address {
 			continue
 		}
-		g.Address, g.Size = min(g.Address, o.Address), g.Size+o.Size
+		g.Address, g.Size, g.Large = min(g.Address, o.Address), g.Size+o.Size, o.Large
 		r.ranges = slices.Delete(r.ranges, j, j+1)
 		j--
 	}

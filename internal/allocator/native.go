@@ -111,9 +111,6 @@ func (n *Native) LimitFraction(fraction float64) {
 	n.limited = fraction < 1 || n.rules.FractionAlwaysLimits
 }
 
-// Limit sets the memory limit in bytes; below 0: none.
-func (n *Native) Limit(limit mem.Bytes) { n.limit, n.limited = limit, limit >= 0 }
-
 // ask is one request on its way through the allocator.
 type ask struct {
 	Request
@@ -276,7 +273,7 @@ func (n *Native) allocBlock(a *ask, retry bool) (b int32, rejected bool) {
 	if n.limited && n.total+a.segment > n.limit {
 		return 0, false
 	}
-	if n.settings.ThrowOnCudaMalloc && n.total+a.segment > n.fractionOfMemory() {
+	if n.settings.ThrowOnCudaMalloc && n.memory > 0 && n.total+a.segment > n.fractionOfMemory() {
 		n.Stats.OOMRejected++
 		return 0, true
 	}

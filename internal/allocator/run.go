@@ -235,13 +235,6 @@ func (s *Setup) limit() mem.Bytes {
 	return limit
 }
 
-// Fits says whether a Program runs to its end in so much memory, and what became of it.
-func Fits(p *Program, setup Setup, capacity mem.Bytes) (bool, *Outcome) {
-	setup.Capacity = capacity
-	out := Run(p, setup)
-	return out.OOM == nil, out
-}
-
 // Spread is a figure under every way addresses may turn out.
 type Spread struct{ Low, High mem.Bytes }
 
