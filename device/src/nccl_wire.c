@@ -6,12 +6,13 @@
  *
  * Zeros are its beginning, so whoever comes first makes it and nobody waits at opening; the last to
  * leave removes it, once all have come. A round's part goes to the buffer of the round's parity: who is at round r+2 has
- * seen every rank at r+1, and so nobody reads round r any more. */
+ * seen every rank at r+1, and so nobody reads round r any more. Of ranks that were killed the file remains; the next
+ * communicator that is made in the folder removes it. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "books.h"
 #include "nccl.h"
 
 #define PAGE 4096ull
@@ -32,7 +34,8 @@ struct seat {
     uint32_t pid, left, pad;
     struct part parts[2];
 };
-struct head { uint32_t users, joined; };
+struct head { uint32_t users, joined, n, magic; };
+#define HEAD_MAGIC 0x6c63636eu
 struct letter { uint32_t bytes, known; };
 struct box {
     uint32_t written, read; /* futexes; letters so far */
@@ -70,7 +73,7 @@ static int gone(struct wire *wire, int rank) {
     uint32_t pid = __atomic_load_n(&theirs->pid, __ATOMIC_ACQUIRE);
     if (__atomic_load_n(&theirs->left, __ATOMIC_ACQUIRE))
         return 1;
-    return pid && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+    return pid && !ht_started(pid);
 }
 
 static int file_of(long call, long what, struct stat *into) { /* libc's own are newer than GLIBC_2.17 */
@@ -91,12 +94,46 @@ static int open_shared(const char *path) {
     }
 }
 
+/* Whether a communicator's file has had ranks, and all of them are gone. */
+static int abandoned(const char *path) {
+    int file = open(path, O_RDONLY | O_CLOEXEC), alive = 0;
+    struct head head = {0};
+    uint32_t pid;
+    if (file < 0)
+        return 0;
+    int ours = pread(file, &head, sizeof head, 0) == sizeof head && head.magic == HEAD_MAGIC && head.joined && head.n <= 256;
+    for (uint32_t i = 0; ours && i < head.n && !alive; i++) {
+        off_t at = (off_t)(PAGE + i * SEAT_BYTES + offsetof(struct seat, pid));
+        alive = pread(file, &pid, sizeof pid, at) == sizeof pid && pid && ht_started(pid);
+    }
+    close(file);
+    return ours && !alive;
+}
+
+static void reap(const char *folder, const char *prefix) {
+    DIR *files = opendir(folder);
+    char path[700];
+    for (struct dirent *file; files && (file = readdir(files));) {
+        if (strncmp(file->d_name, prefix, strlen(prefix)) != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, file->d_name);
+        if (abandoned(path))
+            unlink(path);
+    }
+    if (files)
+        closedir(files);
+}
+
 struct wire *ht_wire_open(const uint64_t name[2], int n, int rank) {
     const char *folder = ht_shared_folder();
     struct wire *wire = n > 0 && n <= 256 && rank >= 0 && rank < n ? ht_new(sizeof *wire) : NULL;
     if (!wire)
         return NULL;
-    snprintf(wire->path, sizeof wire->path, "%s/nccl-%016llx%016llx", *folder ? folder : "/dev/shm",
+    const char *prefix = *folder ? "nccl-" : "hightide-nccl-"; /* NCCL itself has nccl-* there */
+    if (!*folder)
+        folder = "/dev/shm";
+    reap(folder, prefix);
+    snprintf(wire->path, sizeof wire->path, "%s/%s%016llx%016llx", folder, prefix,
              (unsigned long long)name[0], (unsigned long long)name[1]);
     wire->n = n;
     wire->rank = rank;
@@ -113,6 +150,8 @@ struct wire *ht_wire_open(const uint64_t name[2], int n, int rank) {
         return NULL;
     }
     wire->map = map;
+    __atomic_store_n(&((struct head *)map)->n, (uint32_t)n, __ATOMIC_RELEASE);
+    __atomic_store_n(&((struct head *)map)->magic, HEAD_MAGIC, __ATOMIC_RELEASE);
     __atomic_add_fetch(&((struct head *)map)->users, 1, __ATOMIC_ACQ_REL);
     __atomic_add_fetch(&((struct head *)map)->joined, 1, __ATOMIC_ACQ_REL);
     __atomic_store_n(&seat(wire, rank)->pid, (uint32_t)getpid(), __ATOMIC_RELEASE);
