@@ -39,7 +39,7 @@ MUTANTS = [
     Mutant("large segments are 20 MiB", "settings.go", "largeSegment = 20 * mem.MiB", "largeSegment = 22 * mem.MiB"),
     Mutant("from 10 MiB on a segment is a request's own", "settings.go", "case rounded < minOwn:", "case rounded <= minOwn:"),
     Mutant("own segments are rounded to 2 MiB", "settings.go", "ownStep      = 2 * mem.MiB", "ownStep      = 4 * mem.MiB"),
-    Mutant("divisions round from 512 times their number on", "settings.go", "d > 1 && n > minBlock*mem.Bytes(d)", "d > 1 && n > 2*minBlock*mem.Bytes(d)"),
+    Mutant("divisions round from 512 times their number on", "settings.go", "d > 1 && n > minBlock*mem.Bytes(d)", "d > 1 && n > 8*minBlock*mem.Bytes(d)"),
     Mutant("powers of two stay as they are", "settings.go", "if n&(n-1) == 0 {\n\t\treturn n", "if n&(n-1) == 0 {\n\t\treturn n + minBlock"),
     Mutant("divisions go by powers of two", "settings.go", "bits.Len64(uint64(n)) - 1 - 20", "bits.Len64(uint64(n)) - 20"),
     Mutant("max_non_split_rounding is as large segments", "settings.go", "\treturn s.largeSegment()\n}\n\n// page is", "\treturn 2 * s.largeSegment()\n}\n\n// page is"),
