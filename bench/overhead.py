@@ -1,6 +1,6 @@
 """What recording costs: time of the loop, CPU of the whole tree, time added to starting up.
 
-    python bench/overhead.py [--quick] [--pairs 15] [--turns 4] [--part loop|pinned|mallocs|startup|others]
+    python bench/overhead.py [--quick] [--pairs 15] [--turns 12] [--part loop|pinned|mallocs|startup|others]
 
 The loops are measured as subject.py says: every pair is fresh processes that take mirrored turns; a ratio
 is that of all their turns, and the bound is the upper 95 % one of a bootstrap over the pairs. Starting and
@@ -12,7 +12,9 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from common import (
@@ -31,21 +33,32 @@ from common import (
     ratios,
     run,
 )
-from subject import Spent, script, trial
+from subject import Spent, script, total, trial
 
 
 def succeed(command: list[str]) -> Done:
     return must(run(command))
 
 
-LOOP_STEPS = 150  # a block of the training: about 0.7 s
-MALLOCS = 600_000  # a block of mallocs.py: about 0.6 s
+LOOP_STEPS = 50  # a block of the training: about 0.25 s
+MALLOCS = 200_000  # a block of mallocs.py: about 0.2 s
 BARS = {"default": 1.02, "no-stacks": 1.01}
 
-Trials = list[dict[str, Spent]]
+
+@dataclass
+class Plan:
+    """How much to measure: pairs of fresh processes, turns of each, and seconds after which no further pair
+    begins (a busy machine gets through fewer, and the table says how many)."""
+
+    pairs: int
+    turns: int
+    at_most: float
 
 
-def trials(number: int, program: str, work: int, turns: int, prefix: Sequence[str] = ()) -> Trials:
+Trials = list[list[dict[str, Spent]]]  # by trial and turn
+
+
+def trials(plan: Plan, program: str, work: int, prefix: Sequence[str] = ()) -> Trials:
     """Trials of a program as it is, recorded with default flags, and recorded without stacks."""
     data = Recordings()
     plain = [*prefix, str(PYTHON), str(script(program))]
@@ -54,19 +67,20 @@ def trials(number: int, program: str, work: int, turns: int, prefix: Sequence[st
         "default": ([*prefix, *data.command(), *plain[len(prefix) :]], True),
         "no-stacks": ([*prefix, *data.command("--no-stacks"), *plain[len(prefix) :]], True),
     }
-    found = []
-    for done in range(number):
-        found.append(trial(variants, work, turns))
-        print(f"\r  trial {done + 1} of {number}", end="", file=sys.stderr, flush=True)
+    found: Trials = []
+    begin = time.monotonic()
+    while len(found) < plan.pairs and time.monotonic() - begin < plan.at_most:
+        found.append(trial(variants, work, plan.turns))
+        print(f"\r  trial {len(found)} of {plan.pairs}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     return found
 
 
 def against_plain(found: Trials, name: str, what: Callable[[Spent], float]) -> Interval:
-    return ratios([what(t[name]) for t in found], [what(t["plain"]) for t in found])
+    return ratios([what(total(t, name)) for t in found], [what(total(t, "plain")) for t in found])
 
 
-def figures(found: Trials, what: str, bars: Mapping[str, float], tree_bar: float | None) -> list[Row]:
+def figures(found: Trials, turns: int, what: str, bars: Mapping[str, float], tree_bar: float | None) -> list[Row]:
     """Wall time, the program's processor time, and that of program and engine, against the plain program."""
     rows = []
     for name, bar in bars.items():
@@ -76,35 +90,37 @@ def figures(found: Trials, what: str, bars: Mapping[str, float], tree_bar: float
         tree = against_plain(found, name, Spent.tree)
         held = None if tree_bar is None else tree.high <= tree_bar
         rows.append(Row("  with the engine's", tree.text(), "" if tree_bar is None else f"<= {tree_bar:.2f}", held))
-    engine = bootstrap([t["default"].engine / t["default"].wall for t in found])
-    rows.append(Row("  the engine's share of a core", f"{engine.text(4)}"))
+    recorded = [total(t, "default") for t in found]
+    share = bootstrap([spent.engine / spent.wall for spent in recorded])
+    rows.append(Row("  the engine's share of a core, default", share.text(4)))
+    rows.append(Row("  turns that counted", f"{sum(map(len, found))} of {len(found) * turns} in {len(found)} pairs"))
     return rows
 
 
 def raw(found: Trials) -> object:
-    return [{name: vars(spent) for name, spent in t.items()} for t in found]
+    return [[{name: vars(spent) for name, spent in turn.items()} for turn in t] for t in found]
 
 
-def loop(pairs: int, turns: int) -> tuple[list[Row], object]:
+def loop(plan: Plan) -> tuple[list[Row], object]:
     """The CPU-bound training."""
-    found = trials(pairs, "loop.py", LOOP_STEPS, turns)
-    return figures(found, "training loop", BARS, 1.03), raw(found)
+    found = trials(plan, "loop.py", LOOP_STEPS)
+    return figures(found, plan.turns, "training loop", BARS, 1.03), raw(found)
 
 
-def pinned(pairs: int, turns: int) -> tuple[list[Row], object]:
+def pinned(plan: Plan) -> tuple[list[Row], object]:
     """The same with the training and the engine sharing one core."""
-    found = trials(pairs, "loop.py", LOOP_STEPS, turns, ["taskset", "-c", "0"])
-    return figures(found, "training loop on one core", BARS, 1.03), raw(found)
+    found = trials(plan, "loop.py", LOOP_STEPS, ["taskset", "-c", "0"])
+    return figures(found, plan.turns, "training loop on one core", BARS, 1.03), raw(found)
 
 
-def mallocs(pairs: int, turns: int) -> tuple[list[Row], object]:
-    found = trials(pairs, "mallocs.py", MALLOCS, turns)
-    rate = bootstrap([2 * turns * MALLOCS / t["plain"].wall for t in found])
-    rows = figures(found, "a million mallocs a second", {"default": 1.10}, None)
+def mallocs(plan: Plan) -> tuple[list[Row], object]:
+    found = trials(plan, "mallocs.py", MALLOCS)
+    rate = bootstrap([2 * len(t) * MALLOCS / total(t, "plain").wall for t in found])
+    rows = figures(found, plan.turns, "a million mallocs a second", {"default": 1.10}, None)
     return [*rows, Row("  rate of that loop without hightide", f"{rate.mean / 1e6:.2f} million/s")], raw(found)
 
 
-def others(pairs: int, turns: int) -> tuple[list[Row], object]:
+def others(plan: Plan) -> tuple[list[Row], object]:
     """memray and scalene on both loops, for scale; no bars."""
     if not PROFILERS.exists():
         return [Row("memray, scalene", "not installed: scripts/setup bench")], None
@@ -119,7 +135,7 @@ def others(pairs: int, turns: int) -> tuple[list[Row], object]:
                 observed = ["timeout", "--kill-after=5", "120", str(PROFILERS), "-m", *words, "-o", f"{folder}/out"]
                 variants = {"plain": (plain, False), name: ([*observed, plain[1]], False)}
                 try:
-                    found = [trial(variants, work, turns) for _ in range(pairs)]
+                    found = [trial(variants, work, plan.turns) for _ in range(max(3, plan.pairs // 3))]
                 except SystemExit as error:
                     rows.append(Row(f"{program}, {name}", f"no figure: {str(error)[-60:]}"))
                     continue
@@ -128,13 +144,13 @@ def others(pairs: int, turns: int) -> tuple[list[Row], object]:
     return rows, kept
 
 
-def startup(pairs: int, _: int) -> tuple[list[Row], object]:
+def startup(plan: Plan) -> tuple[list[Row], object]:
     """Wall time that `hightide run` adds to starting Python, from the shell's point of view, and processor
     time of everything: that one scatters less, and shows what another core hides."""
     rows, times = [], {}
     for what, code, rounds, bar in (
-        ("python -c pass", "pass", 3 * pairs, 60),
-        ("import torch", "import torch", 2 * pairs, 150),
+        ("python -c pass", "pass", 3 * plan.pairs, 60),
+        ("import torch", "import torch", 2 * plan.pairs, 150),
     ):
         data = Recordings()
         plain = [str(PYTHON), "-c", code]
@@ -153,20 +169,21 @@ PARTS = {"loop": loop, "pinned": pinned, "mallocs": mallocs, "startup": startup,
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure what recording costs.")
-    parser.add_argument("--quick", action="store_true", help="3 pairs of 2 turns: rough")
+    parser.add_argument("--quick", action="store_true", help="3 pairs of 6 turns: rough")
     parser.add_argument("--pairs", type=int, default=15)
-    parser.add_argument("--turns", type=int, default=4, help="pairs of blocks of each variant in a pair")
+    parser.add_argument("--turns", type=int, default=12, help="turns of each pair")
     parser.add_argument("--part", nargs="+", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--at-most", type=float, default=3600, help="seconds for the pairs of a part")
     options = parser.parse_args()
     if not HIGHTIDE.exists():
         sys.exit(f"{HIGHTIDE} is not built: make build")
-    pairs, turns = (3, 2) if options.quick else (options.pairs, options.turns)
+    pairs, turns = (3, 6) if options.quick else (options.pairs, options.turns)
+    plan = Plan(pairs, turns, options.at_most)
     rows: list[Row] = []
     kept = {}
     for name in options.part:
         print(f"{name}:", file=sys.stderr)
-        fewer = max(3, pairs // 3) if name == "others" else pairs
-        found, kept[name] = PARTS[name](fewer, turns)
+        found, kept[name] = PARTS[name](plan)
         rows += found
     publish("overhead", rows, kept)
     return exit_code(rows)

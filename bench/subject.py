@@ -3,28 +3,31 @@
     plain ▸ default ▸ no-stacks ▸ no-stacks ▸ default ▸ plain ▸ …      one trial: fresh processes, mirrored turns
 
 Between two runs of one program minutes apart this machine differs by more than what is measured. So
-all variants are started, and then each in turn takes a block of the same work while the others, engines
+all variants are started, and then each in turn takes a short block of the same work while the others, engines
 included, stand still. Drift within a trial cancels; what differs from process to process (addresses, caches)
-is in the scatter of the trials, over which the bounds are taken.
+is in the scatter of the trials, over which the bounds are taken. A turn in which a block of any variant
+took DISTURBED times its usual processor time counts for none of them: the machine was somebody else's.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-SETTLE = 0.15  # seconds from waking an engine to the block: what it missed is done by then
+SETTLE = 0.06  # seconds from waking an engine to the block: what it missed is done by then
+DISTURBED = 1.25
 
 
 @dataclass
 class Spent:
-    """Seconds of all blocks of one variant in one trial."""
+    """Seconds of the blocks of one variant."""
 
     wall: float = 0
     cpu: float = 0  # of the program
@@ -33,6 +36,11 @@ class Spent:
     def tree(self) -> float:
         return self.cpu + self.engine
 
+    def add(self, other: Spent) -> None:
+        self.wall += other.wall
+        self.cpu += other.cpu
+        self.engine += other.engine
+
 
 @dataclass
 class Subject:
@@ -40,7 +48,6 @@ class Subject:
 
     command: Sequence[str]
     recorded: bool
-    spent: Spent = field(default_factory=Spent)
 
     def start(self) -> None:
         self.process = subprocess.Popen(
@@ -50,8 +57,8 @@ class Subject:
             sys.exit(f"{self.command} did not start")
         self._rest()
 
-    def block(self, work: int) -> None:
-        """Let it do some work, and book what it and its engine spent."""
+    def block(self, work: int) -> Spent:
+        """Let it do some work; what it and its engine spent."""
         if self.recorded:
             self.process.send_signal(signal.SIGCONT)
             time.sleep(SETTLE)
@@ -60,10 +67,9 @@ class Subject:
         self.process.stdin.write(f"{work}\n")
         self.process.stdin.flush()
         wall, cpu = map(float, self._answer().split())
-        self.spent.engine += self._engine() - before
-        self.spent.wall += wall
-        self.spent.cpu += cpu
+        engine = self._engine() - before
         self._rest()
+        return Spent(wall, cpu, engine)
 
     def end(self) -> None:
         self.process.send_signal(signal.SIGCONT)
@@ -84,19 +90,31 @@ class Subject:
         return self.process.stdout.readline().strip()
 
 
-def trial(variants: Mapping[str, tuple[Sequence[str], bool]], work: int, turns: int) -> dict[str, Spent]:
-    """Start every variant (command, whether it is recorded), give each `turns` pairs of blocks, and end them."""
+def trial(variants: Mapping[str, tuple[Sequence[str], bool]], work: int, turns: int) -> list[dict[str, Spent]]:
+    """Start every variant (command, whether it is recorded) and let them take turns of two blocks each: what
+    they spent in every turn that was not disturbed."""
     subjects = {name: Subject(command, recorded) for name, (command, recorded) in variants.items()}
     for subject in subjects.values():
         subject.start()
-    order = list(subjects)
-    for turn in range(turns):
-        order = order[1:] + order[:1] if turn else order
+    order, found = list(subjects), []
+    for _ in range(turns):
+        order = order[1:] + order[:1]
+        turn = {name: Spent() for name in subjects}
         for name in [*order, *reversed(order)]:
-            subjects[name].block(work)
+            turn[name].add(subjects[name].block(work))
+        found.append(turn)
     for subject in subjects.values():
         subject.end()
-    return {name: subject.spent for name, subject in subjects.items()}
+    usual = {name: statistics.median(turn[name].cpu for turn in found) for name in subjects}
+    return [turn for turn in found if all(turn[name].cpu <= DISTURBED * usual[name] for name in subjects)]
+
+
+def total(turns: list[dict[str, Spent]], name: str) -> Spent:
+    """All turns of one variant together."""
+    spent = Spent()
+    for turn in turns:
+        spent.add(turn[name])
+    return spent
 
 
 def script(name: str) -> Path:
