@@ -14,7 +14,7 @@ LDFLAGS := -s -w -X hightide/internal/engine.Version=$(VERSION)
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path 'web/dist/*' 2>/dev/null)
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: heap device web binary ## build bin/hightide, with the heap sampler, the imaginary GPU, the agent and the report inside
 
@@ -40,6 +40,11 @@ bench: ## measure every bar; figures go to bench/results, see bench/README.md
 	@scripts/setup torch bench node
 	@$(MAKE) --no-print-directory build
 	@$(PYTHON) bench/all.py
+
+bench-fidelity: ## run the fidelity suite, every workload twice on imaginary GPUs; SMALL=1: in small sizes
+	@scripts/setup torch fidelity node
+	@$(MAKE) --no-print-directory build
+	@$(CACHE)/fidelity/bin/python bench/fidelity.py $(if $(SMALL),--small)
 
 wheel: ## build dist/hightide-*.whl
 	@scripts/setup tools node
@@ -74,4 +79,4 @@ clean: ## remove what was built here; the environments in ~/.cache/hightide stay
 	rm -rf bin dist build web/node_modules bench/results
 	find web/dist -mindepth 1 -not -name PLACEHOLDER -delete
 
-.PHONY: help build demo test lint bench wheel heap device web binary clean
+.PHONY: help build demo test lint bench bench-fidelity wheel heap device web binary clean

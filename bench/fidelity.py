@@ -27,7 +27,7 @@ from typing import Any
 from common import CACHE, HIGHTIDE, ROOT, Row, exit_code, publish
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "fidelity"))
-from traces import Trace, compare, load
+from traces import Trace, compare, load, same_places
 
 FOLDER = ROOT / "bench" / "fidelity"
 WORKLOADS = FOLDER / "workloads"
@@ -230,6 +230,9 @@ def main() -> int:
         one, other = (load(path) for path in options.compare)
         found = [compare(a, b) for a, b in zip(one, other)]
         print("\n".join(difference.text() for difference in found))
+        for a, b in zip(one, other):
+            if a.places and len(a.places) == len(b.places):
+                print(f"{same_places(a, b)} of them at the same place of the same segment")
         return 0 if len(one) == len(other) and all(difference.same for difference in found) else 1
     chosen = groups(workloads(options.only), options.apart or options.real)
     work = beside_real if options.real else twice

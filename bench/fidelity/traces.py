@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import difflib
 import gzip
 import json
@@ -13,7 +14,9 @@ from typing import Any
 Event = tuple[str, int, int]
 """Action as in PyTorch's snapshots, bytes, number of the stream in order of appearance."""
 
-SEGMENTS = ("segment_alloc", "segment_free", "segment_map", "segment_unmap")
+Place = tuple[int, int]
+"""The segment's number in order of appearance, those from before the history by address; the offset in it."""
+
 SHOWN = 3  # events around the first difference
 LONGEST = 20_000  # events that are aligned; of longer differences only the common ends count as equal
 
@@ -28,9 +31,7 @@ class Trace:
     peak_reserved: int | None = None
     used: int | None = None
     about: dict[str, Any] = field(default_factory=dict)
-
-    def only(self, *actions: str) -> list[tuple[str, int]]:
-        return [(action, size) for action, size, _ in self.events if action in actions]
+    places: list[Place] = field(default_factory=list)  # of the events; only snapshots have them
 
 
 def load(path: Path) -> list[Trace]:
@@ -75,7 +76,39 @@ def from_snapshot(path: Path) -> Trace:
             action, 0
         )
         peak = max(peak, reserved)
-    return Trace(events, device, None, peak, None, {"allocated_at_end": allocated})
+    places = places_of([e for e in history if e["action"] != "snapshot"], segments)
+    return Trace(events, device, None, peak, None, {"allocated_at_end": allocated}, places)
+
+
+def places_of(history: list[dict[str, Any]], segments: list[dict[str, Any]]) -> list[Place]:
+    """Where each event lies; segments are those at the end."""
+    there = {s["address"] for s in segments}
+    for event in reversed(history):
+        if event["action"] == "segment_alloc":
+            there.discard(event["addr"])
+        elif event["action"] == "segment_free":
+            there.add(event["addr"])
+    starts = sorted(there)
+    number = {start: i for i, start in enumerate(starts)}
+    made, found = len(number), []
+    for event in history:
+        at = event["addr"]
+        if event["action"] == "segment_alloc":
+            bisect.insort(starts, at)
+            number[at] = made
+            made += 1
+        start = starts[max(0, bisect.bisect_right(starts, at) - 1)] if starts else at
+        found.append((number.get(start, -1), at - start))
+        if event["action"] == "segment_free":
+            starts.remove(at)
+    return found
+
+
+def same_places(one: Trace, other: Trace) -> int:
+    """How many events of two equal traces lie at the same offset of the same segment, whatever its address."""
+    partner: dict[int, int] = {}
+    pairs = zip(one.places, other.places)
+    return sum(a[1] == b[1] and partner.setdefault(a[0], b[0]) == b[0] for a, b in pairs)
 
 
 @dataclass
