@@ -37,7 +37,7 @@ lint: ## run the linters alone
 	@$(TOOLS)/python scripts/check.py --only lint
 
 bench: ## measure every bar; figures go to bench/results, see bench/README.md
-	@scripts/setup torch bench node
+	@scripts/setup torch bench fidelity node
 	@$(MAKE) --no-print-directory build
 	@$(PYTHON) bench/all.py
 

@@ -7,7 +7,7 @@ import sys
 
 from common import BENCH
 
-SCRIPTS = ["overhead", "leaks", "maxrss", "footprint", "pss", "recordings", "snapshot", "replay", "mutants", "imagine_a10"]
+SCRIPTS = ["overhead", "leaks", "maxrss", "footprint", "pss", "recordings", "snapshot", "replay", "mutants", "imagine_a10", "fidelity"]
 
 
 def main() -> int:
