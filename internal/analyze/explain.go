@@ -174,7 +174,9 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 		a.Curve = append(a.Curve, CurvePoint{point.event, b.time(point.event), point.allocated, point.reserved, point.releasable})
 	}
 	uses := g.uses(at)
-	uses.flames(a)
+	if o.Pictures || o.Flame != "" {
+		uses.flames(a)
+	}
 	a.Turnover, a.Longest = uses.turnover(), uses.longest
 	a.fragments(b, at, g, o.Pictures)
 	a.Steps = b.steps(o.StepEnds)

@@ -144,7 +144,7 @@ func TestTimelineAddsUpToWhatWasAllocated(t *testing.T) {
 
 func TestFlameMeasures(t *testing.T) {
 	s := openSnapshot(t, realFiles[0])
-	a := explained(t, s, ExplainOptions{})
+	a := explained(t, s, ExplainOptions{Flame: "bytes"})
 	allocations := int64(0)
 	for _, action := range s.Traces[0].Action {
 		if action == mem.ActionAlloc {

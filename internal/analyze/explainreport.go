@@ -22,8 +22,10 @@ func Explain(r *Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions)
 		a.alone = !o.Several && (o.Device.Known() || len(s.AllDevices()) == 1)
 		a.tables(r, len(r.Allocators), &o)
 		r.Allocators = append(r.Allocators, a)
-		a.tree.set.Process, a.tree.set.Device = uint32(len(r.Stacks)), fmt.Sprint(device)
-		r.Stacks = append(r.Stacks, a.tree.set)
+		if a.tree != nil {
+			a.tree.set.Process, a.tree.set.Device = uint32(len(r.Stacks)), fmt.Sprint(device)
+			r.Stacks = append(r.Stacks, a.tree.set)
+		}
 		a.findings(r)
 		if a.Accuracy != nil {
 			r.Notes = append(r.Notes, fmt.Sprintf("Device %d: %s", device, a.categoryNote()))

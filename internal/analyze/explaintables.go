@@ -32,7 +32,9 @@ func (a *Allocator) of() string {
 	return a.inFile()
 }
 
-func (a *Allocator) inFile() string { return fmt.Sprintf("device %d of %s", a.Device, baseName(a.File)) }
+func (a *Allocator) inFile() string {
+	return fmt.Sprintf("device %d of %s", a.Device, baseName(a.File))
+}
 
 func baseName(file string) string { return file[strings.LastIndexByte(file, '/')+1:] }
 

@@ -68,6 +68,7 @@ type traceBooks struct {
 	atFailure pieces // what was cached then
 
 	runs     []phaseRun     // see phaseRuns
+	byStack  []uint8        // see stackPhases
 	live     mem.AddressMap // address → life, until gone
 	nodes    []memoryNode
 	spare    int32 // 1 + a node that is nothing any more, first of a list by next

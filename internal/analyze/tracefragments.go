@@ -184,7 +184,7 @@ func (a *Allocator) segment(b *traceBooks, s *placedSegment, at int, g *grouper,
 			block[1] = int64(mem.BlockPendingFree)
 		}
 		if pictures {
-			block[2], block[3] = a.mapCategory(g.sorter.of(n)), a.mapNode(b, l)
+			block[2], block[3] = a.mapCategory(g.sorter.of(n)), a.mapNode(g, l)
 		}
 		m.Blocks = append(m.Blocks, block)
 		m.Active += l.size
@@ -217,11 +217,11 @@ func (a *Allocator) mapCategory(name string) int64 {
 }
 
 // mapNode is the node of a block's stack in the flame graph's tree, which grows by it up to a size.
-func (a *Allocator) mapNode(b *traceBooks, l *life) int64 {
+func (a *Allocator) mapNode(g *grouper, l *life) int64 {
 	node, ok := a.nodes[l.stack]
 	if !ok {
 		node = -1
-		if frames := slices.DeleteFunc(b.snapshot.Stacks.Frames(l.stack), beneath); len(frames) > 0 && len(a.tree.set.Parents) < treeNodes {
+		if frames := g.names.pictured(l.stack); len(frames) > 0 && len(a.tree.set.Parents) < treeNodes {
 			node = int64(a.tree.add(frames))
 		}
 		if a.nodes == nil {

@@ -1,8 +1,10 @@
 package analyze
 
 import (
+	"cmp"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,33 +27,42 @@ type traceName struct {
 type traceNames struct {
 	stacks *mem.StackTable
 	places *places
-	known  []*traceName // by stack
+	known  []*traceName   // by stack
+	facts  []*nativeFacts // by location
+}
+
+// nativeFacts is what a location tells of native code.
+type nativeFacts struct {
+	beneath  bool   // no one looks for it in a picture
+	node     string // of the autograd graph
+	operator string
+	function string // "": the interpreter's or the allocator's
 }
 
 func newTraceNames(stacks *mem.StackTable) *traceNames {
-	return &traceNames{stacks, newPlaces(nil), make([]*traceName, stacks.Len())}
+	return &traceNames{stacks, newPlaces(nil), make([]*traceName, stacks.Len()), make([]*nativeFacts, len(stacks.Locations))}
 }
 
 func (t *traceNames) of(stack uint32) *traceName {
 	if n := t.known[stack]; n != nil {
 		return n
 	}
-	frames := t.stacks.Frames(stack)
+	frames, numbers := t.stacks.Frames(stack), t.stacks.Numbers(stack)
 	if bareStack(t.stacks, stack) {
-		frames = nil
+		frames, numbers = nil, nil
 	}
-	n := t.name(frames)
+	n := t.name(frames, numbers)
 	t.known[stack] = n
 	return n
 }
 
-func (t *traceNames) name(frames []mem.Location) *traceName {
+func (t *traceNames) name(frames []mem.Location, numbers []uint32) *traceName {
 	at := t.places.search(frames)
 	n := &traceName{site: lineName(at.Location), file: at.File, function: path.Base(at.File) + ":" + at.Function, module: moduleOf(frames), location: at.Location}
 	if !at.Native {
 		return n
 	}
-	name := nativeName(frames)
+	name := t.nativeName(numbers)
 	n.site, n.function = name, name
 	if n.file = at.File; len(frames) == 0 || n.file == "" || n.file == "??" {
 		n.file = name
@@ -62,43 +73,66 @@ func (t *traceNames) name(frames []mem.Location) *traceName {
 
 var (
 	backwardNode = regexp.MustCompile(`(\w+Backward\d*)::apply|(AccumulateGrad)`)
-	operator     = regexp.MustCompile(`^at::_ops::(\w+)::`)
-	// plumbing are native frames of the interpreter, the unwinder and the allocator, which every stack has.
-	plumbing = regexp.MustCompile(`unwind::unwind|CapturedTraceback::gather|gather_with_cpp|^_start$|__libc_|^_?Py[A-Z]|^_Py|pymain_|^pyrun_|^run_(mod|eval)|^method_vectorcall|^cfunction_|^slot_tp_|^partial_`)
-	innards  = regexp.MustCompile(`CachingAllocator|^at::detail::empty|empty_(strided_)?generic|empty_(strided_)?cuda|^pthread_|^start_thread|^clone|^__`)
+	innards      = regexp.MustCompile(`CachingAllocator|^at::detail::empty|empty_(strided_)?generic|empty_(strided_)?cuda|^pthread_|^start_thread|^clone|^__`)
 )
+
+// plumbing are native frames of the interpreter and the unwinder, which every stack has: what they begin with.
+var plumbing = []string{"torch::unwind::unwind", "torch::CapturedTraceback::gather", "_start", "__libc_", "Py", "_Py", "pymain_", "pyrun_", "run_mod", "run_eval",
+	"method_vectorcall", "cfunction_", "slot_tp_", "partial_"}
+
+func machinery(l mem.Location) bool {
+	return l.File == "" && l.Function == "" || l.Native && (strings.Contains(l.Function, "gather_with_cpp") ||
+		slices.ContainsFunc(plumbing, func(begin string) bool { return strings.HasPrefix(l.Function, begin) }))
+}
 
 // nativeName is how people know native code: by the node of the autograd graph, else by the operator, else by
 // the innermost function that is not the allocator's.
-func nativeName(frames []mem.Location) string {
+func (t *traceNames) nativeName(numbers []uint32) string {
 	op, function := "", ""
-	for _, f := range frames {
-		if m := backwardNode.FindStringSubmatch(f.Function); m != nil {
-			return m[1] + m[2] + " (autograd)"
+	for _, n := range numbers {
+		f := t.fact(n)
+		if f.node != "" {
+			return f.node
 		}
-		if m := operator.FindStringSubmatch(f.Function); m != nil && op == "" {
-			op = "at::" + m[1]
-		}
-		if function == "" && f.Function != "" && !machinery(f) && !innards.MatchString(f.Function) {
-			function, _, _ = strings.Cut(f.Function, "(")
-		}
+		op, function = cmp.Or(op, f.operator), cmp.Or(function, f.function)
 	}
-	switch {
-	case op != "":
-		return op
-	case function != "":
-		return function
-	}
-	return noFrames
+	return cmp.Or(op, function, noFrames)
 }
 
-func machinery(l mem.Location) bool {
-	return l.File == "" && l.Function == "" || plumbing.MatchString(l.Function)
+// fact looks at a location once.
+func (t *traceNames) fact(n uint32) *nativeFacts {
+	if t.facts[n] != nil {
+		return t.facts[n]
+	}
+	l, f := t.stacks.Locations[n], &nativeFacts{}
+	if strings.Contains(l.Function, "Backward") || strings.Contains(l.Function, "AccumulateGrad") {
+		if m := backwardNode.FindStringSubmatch(l.Function); m != nil {
+			f.node = m[1] + m[2] + " (autograd)"
+		}
+	}
+	if op, ok := strings.CutPrefix(l.Function, "at::_ops::"); ok {
+		op, _, _ = strings.Cut(op, "::")
+		f.operator = "at::" + op
+	}
+	inner := innards.MatchString(l.Function)
+	if plumber := machinery(l); l.Function != "" && !plumber && !inner {
+		f.function, _, _ = strings.Cut(l.Function, "(")
+	} else {
+		f.beneath = plumber || l.Native && inner
+	}
+	t.facts[n] = f
+	return f
 }
 
-// beneath says of a frame that no one looks for it in a picture.
-func beneath(l mem.Location) bool {
-	return machinery(l) || l.Native && innards.MatchString(l.Function)
+// pictured is a stack without the frames that no one looks for in a picture.
+func (t *traceNames) pictured(stack uint32) []mem.Location {
+	var frames []mem.Location
+	for _, n := range t.stacks.Numbers(stack) {
+		if !t.fact(n).beneath {
+			frames = append(frames, t.stacks.Locations[n])
+		}
+	}
+	return frames
 }
 
 // moduleOf is the innermost forward method on a stack, by its line: a class has no name there.

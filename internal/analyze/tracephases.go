@@ -2,7 +2,9 @@ package analyze
 
 import (
 	"regexp"
+	"slices"
 	"sort"
+	"strings"
 
 	"hightide/internal/mem"
 )
@@ -22,6 +24,9 @@ var (
 	backwardFrame  = regexp.MustCompile(`autograd::Engine::|_engine_run_backward|Backward\d*::apply|AccumulateGrad|utils/checkpoint\.py:(unpack_hook|recompute_fn|backward)$`)
 	forwardFrame   = regexp.MustCompile(`module\.py:(_call_impl|_wrapped_call_impl)$|:forward$`)
 )
+
+// phaseHints are parts of all that the patterns match: looking for them is cheap.
+var phaseHints = []string{"optim", "autograd::Engine::", "_engine_run_backward", "Backward", "AccumulateGrad", "checkpoint.py", "module.py", "forward"}
 
 // phaseRun is a stretch of events in one phase; it ends where the next begins.
 type phaseRun struct {
@@ -49,11 +54,15 @@ func (b *traceBooks) phaseRuns() []phaseRun {
 }
 
 func (b *traceBooks) stackPhases() []uint8 {
+	if b.byStack != nil {
+		return b.byStack
+	}
 	stacks := &b.snapshot.Stacks
 	places := make([]uint8, len(stacks.Locations))
 	for i, l := range stacks.Locations {
 		name := l.File + ":" + l.Function
 		switch {
+		case !slices.ContainsFunc(phaseHints, func(part string) bool { return strings.Contains(name, part) }):
 		case optimizerFrame.MatchString(name):
 			places[i] = phaseOptimizer
 		case backwardFrame.MatchString(name):
@@ -74,6 +83,7 @@ func (b *traceBooks) stackPhases() []uint8 {
 			of[n] = phaseBackward
 		}
 	}
+	b.byStack = of
 	return of
 }
 

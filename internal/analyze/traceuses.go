@@ -199,7 +199,7 @@ func (u *stackUses) flames(a *Allocator) *StackSet {
 			continue
 		}
 		use := &u.all[i]
-		frames := slices.DeleteFunc(u.g.b.snapshot.Stacks.Frames(use.stack), beneath)
+		frames := u.g.names.pictured(use.stack)
 		if len(frames) == 0 {
 			name := noFrames
 			if use.before {
