@@ -46,11 +46,10 @@ func (n *Native) poolOf(id mem.PoolID, large bool) *pool {
 	if large {
 		rounded++
 	}
-	p := n.poolFor(id, rounded)
-	if p.owner != nil && p.owner.users == 0 {
-		p.owner.users = 1 // nobody said yet that it is not needed
+	if id != (mem.PoolID{}) {
+		n.usePool(id) // nobody said yet that it is not needed
 	}
-	return p
+	return n.poolFor(id, rounded)
 }
 
 func (b *Beginning) reservationOf(g *mem.Segment) int {

@@ -123,36 +123,3 @@ func TestIdealIsLowest(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkPairs: an allocation and a free with many free blocks in the pools.
-func BenchmarkPairs(b *testing.B) {
-	n := NewNative(Settings{}, Rules{}, 0, &Device{})
-	r := rand.New(rand.NewPCG(1, 2))
-	size := func() mem.Bytes { return mem.Bytes(1 + r.IntN(1<<20)) }
-	var all, live []Handle
-	for range 60_000 {
-		all = append(all, n.Malloc(Request{Size: size()}))
-	}
-	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	for i, h := range all {
-		if i%2 == 0 {
-			n.Free(h)
-		} else {
-			live = append(live, h)
-		}
-	}
-	sizes := make([]mem.Bytes, 4096)
-	picks := make([]int, 4096)
-	for i := range sizes {
-		sizes[i], picks[i] = size(), r.IntN(len(live))
-	}
-	b.ReportMetric(float64(n.small.of(0).free.count), "free-blocks")
-	b.ResetTimer()
-	for i := range b.N {
-		at := picks[i%4096]
-		n.Free(live[at])
-		live[at] = n.Malloc(Request{Size: sizes[i%4096]})
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mpairs/s")
-	b.ReportMetric(float64(n.small.of(0).free.count), "free-blocks")
-}

@@ -35,6 +35,13 @@ func (n *Native) KeepPool(id mem.PoolID, options PoolOptions) {
 	}
 }
 
+// usePool gives a pool that has no user one.
+func (n *Native) usePool(id mem.PoolID) {
+	if p := n.privatePool(id); p.users == 0 {
+		p.users = 1
+	}
+}
+
 // ReleasePool removes a user; without any, EmptyCache and retries may give the pool's memory back.
 func (n *Native) ReleasePool(id mem.PoolID) {
 	for _, p := range n.private {

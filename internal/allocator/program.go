@@ -32,6 +32,7 @@ const (
 	OpFreeRequested        // other streams still use it
 	OpFreeCompleted
 	OpEmptyCache
+	OpReleasePool // nobody uses a private pool any more: its memory may be given back
 )
 
 // Op is one thing that a program did.
@@ -134,7 +135,7 @@ func (c *compiler) completed(i int) {
 	id := c.names[c.t.Address[i]]
 	delete(c.names, c.t.Address[i])
 	for j := len(c.p.Ops) - 1; j >= 0; j-- {
-		if op := &c.p.Ops[j]; op.ID == id && op.Kind != OpEmptyCache {
+		if op := &c.p.Ops[j]; op.ID == id && op.Kind < OpEmptyCache {
 			if op.Kind == OpFreeRequested {
 				c.op(OpFreeCompleted, i, id)
 				return
@@ -174,6 +175,14 @@ func (c *compiler) alloc(kind OpKind, i int, id int32) {
 // sweep looks at a run of segments given back: the program's empty_cache, or the allocator making room.
 func (c *compiler) sweep(i int) int {
 	n := sweepLength(c.t, i)
+	var released mem.PoolID
+	for j := i; j < i+n; j++ {
+		if pool := c.pool(j); pool != released && pool != (mem.PoolID{}) {
+			c.op(OpReleasePool, i, 0)
+			c.p.Ops[len(c.p.Ops)-1].Pool = pool
+			released = pool
+		}
+	}
 	own, sure := c.own(i, i+n)
 	if !sure {
 		c.p.Guessed++

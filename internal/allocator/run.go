@@ -161,6 +161,9 @@ func (r *runner) takeOver() bool {
 func (r *runner) do(op *Op) bool {
 	switch op.Kind {
 	case OpAlloc:
+		if r.native != nil && op.Pool != (mem.PoolID{}) {
+			r.native.usePool(op.Pool)
+		}
 		h := r.policy.Malloc(op.Request)
 		if h == 0 && op.Size > 0 {
 			r.failed(op)
@@ -186,6 +189,10 @@ func (r *runner) do(op *Op) bool {
 		}
 	case OpEmptyCache:
 		r.policy.EmptyCache()
+	case OpReleasePool:
+		if r.native != nil {
+			r.native.ReleasePool(op.Pool)
+		}
 	}
 	return true
 }

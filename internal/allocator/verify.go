@@ -188,7 +188,7 @@ func (f *follower) ask(i int) *ask {
 	a.segment = f.n.settings.SegmentSize(a.rounded)
 	a.pool = f.n.poolFor(r.Pool, a.rounded)
 	if a.pool.owner != nil {
-		a.pool.owner.users = 1
+		f.n.usePool(r.Pool)
 	}
 	a.list = a.pool.of(r.Stream)
 	a.expandable = f.n.settings.Expandable && (a.pool.owner == nil || !a.pool.owner.ownAllocator)

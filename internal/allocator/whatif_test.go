@@ -262,7 +262,10 @@ func TestPoolsOfATrace(t *testing.T) {
 	if err != nil || !v.Exact() || v.AddressesTotal != 21 {
 		t.Fatalf("%+v, %v", v, err)
 	}
-	_, again := Record(p, Setup{Settings: settings, Rules: RulesOf(2, 15)}, s, &s.Traces[0])
+	out, again := Record(p, Setup{Settings: settings, Rules: RulesOf(2, 15)}, s, &s.Traces[0])
+	if out.Usage.PeakReserved != v.Usage.PeakReserved || out.Usage.Reserved != v.Usage.Reserved {
+		t.Errorf("a pool keeps its memory while it is used: replayed %+v, recorded %+v", out.Usage, v.Usage)
+	}
 	if len(again.Traces[0].Pool) != again.Traces[0].Len() || !slices.Contains(again.Traces[0].Pool, mine) {
 		t.Errorf("of %d events, %d pools", again.Traces[0].Len(), len(again.Traces[0].Pool))
 	}
