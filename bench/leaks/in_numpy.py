@@ -7,7 +7,7 @@ features = []
 
 
 def collect(images):
-    row = np.resize(images.numpy(), SIZE // 4)  # LEAK (site)
+    row = np.resize(images.numpy(), SIZE // 4).copy()  # LEAK (site)
     features.append(row)  # LEAK (holder)
 
 

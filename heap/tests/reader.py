@@ -63,7 +63,12 @@ class Channel:
 
     @property
     def allocs(self) -> list[Alloc]:
-        return [event for event in self.events if isinstance(event, Alloc)]
+        return [event for event in self.events if isinstance(event, Alloc) and event.address]
+
+    @property
+    def failed(self) -> list[Alloc]:
+        """Allocations for which there was no memory."""
+        return [event for event in self.events if isinstance(event, Alloc) and event.flags & 4]
 
     @property
     def frees(self) -> list[Free]:
@@ -78,6 +83,8 @@ class Channel:
         """Allocations that were not freed, each with the bytes of it that are left."""
         left: dict[int, tuple[Alloc, int]] = {}
         for event in self.events:
+            if isinstance(event, Alloc) and event.flags & 4:
+                continue
             if isinstance(event, Alloc):
                 left[event.address] = (event, event.size)
             elif event.address in left:

@@ -57,6 +57,8 @@ class SamplingTest(HeapTest):
                 (50, "mmap"), (15, "realloc")}  # fmt: skip
         pieces = {(20, "mmap"), (16, "mmap")}  # what remained behind a hole
         self.assertEqual(sizes, collections.Counter(heap) + collections.Counter(maps) + collections.Counter(pieces))
+        failed = collections.Counter(alloc.origin for alloc in channel.failed)
+        self.assertEqual(failed, {"realloc": 1, "malloc": 3})  # a product that overflows asks for nothing
         alive = sorted(left // MIB for alloc, left in channel.live() if alloc.size >= 4 * MIB)
         self.assertEqual(alive, [7, 8, 9, 10, 11, 12, 15, 16, 18, 20, 44, 50])
         for alloc in big:
