@@ -7,7 +7,19 @@ import sys
 
 from common import BENCH
 
-SCRIPTS = ["overhead", "leaks", "maxrss", "footprint", "pss", "recordings", "snapshot", "replay", "mutants", "imagine_a10", "fidelity"]
+SCRIPTS = [
+    "overhead",
+    "leaks",
+    "maxrss",
+    "footprint",
+    "pss",
+    "recordings",
+    "snapshot",
+    "replay",
+    "mutants",
+    "imagine_a10",
+    "fidelity",
+]
 
 
 def main() -> int:
