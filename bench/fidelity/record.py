@@ -100,6 +100,8 @@ def main() -> int:
         whole = {"version": 1, "failed": why, "seconds": time.perf_counter() - start, **versions}
         Path(folder, script.stem + rank + ".json").write_text(json.dumps({**whole, "devices": recorder.devices()}))
         failed += bool(why)
+    if torch.cuda.is_initialized():  # who watches would write all of it down once more
+        torch.cuda.memory._record_memory_history(enabled=None)
     return failed and len(scripts) == 1
 
 
