@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hightide/internal/allocator"
@@ -164,6 +165,15 @@ func (r *ReplayResult) Table() *analyze.Table {
 	return t
 }
 
+// aroundSmallest are the GPUs of interest: the last that are too small and the first that the trace fits.
+func (r *ReplayResult) aroundSmallest() []ReplayGPU {
+	first := slices.IndexFunc(r.GPUs, func(g ReplayGPU) bool { return g.Fits })
+	if first < 0 {
+		first = len(r.GPUs)
+	}
+	return r.GPUs[max(first-3, 0):min(first+5, len(r.GPUs))]
+}
+
 // shortNames are the files' names without what all of them begin with.
 func shortNames(files []*ReplayResult) []string {
 	var names []string
@@ -204,7 +214,7 @@ func (r *ReplayResult) rows(add func(cells ...analyze.Cell)) {
 	for _, f := range r.Policies {
 		row("allocator: "+f.Policy, f)
 	}
-	for _, g := range r.GPUs {
+	for _, g := range r.aroundSmallest() {
 		row(fmt.Sprintf("%s, %v", g.GPU, g.Capacity), g.ReplayFigures)
 	}
 }
