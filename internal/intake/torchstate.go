@@ -238,7 +238,10 @@ func (b *torchBuilder) scalar(d *pickle.Decoder, value pickle.Value) (string, bo
 		return d.String(value), true
 	case pickle.Float:
 		f, _ := d.Float(value)
-		return fmt.Sprint(f), true
+		if text := fmt.Sprint(f); strings.ContainsAny(text, ".eNI") {
+			return text, true
+		}
+		return fmt.Sprintf("%.1f", f), true // or it would come back as an integer
 	case pickle.Bool:
 		return fmt.Sprint(value.Payload() == 1), true
 	case pickle.Int, pickle.Wide:
