@@ -166,13 +166,22 @@ func (in *Input) growthAdvice(g *growing, at mem.Location) string {
 	case g.graph:
 		return "Look for a list, dict or attribute that collects losses or outputs, and store `x.item()` or `x.detach()` in it. " + saves
 	case g.holder != nil:
-		return fmt.Sprintf("Bound `%s`: drop what is no longer needed, as with collections.deque(maxlen=…), or store less per item at %s. %s", g.holder.Name, lineName(at), saves)
+		return mayFill(g.holder) + fmt.Sprintf("Bound `%s`: drop what is no longer needed, as with collections.deque(maxlen=…), or store less per item at %s. %s", g.holder.Name, lineName(at), saves)
 	case len(g.lines) > 0 && !at.Native:
 		return fmt.Sprintf("Find what keeps the result of %s: a global, a cache, a closure, or a C extension that does not free it. %s", lineName(at), saves)
 	case in.Run.Heap[g.process] == nil && g.source == "rss":
 		return "Run again with stacks (without --no-stacks) to see the lines."
 	}
 	return ""
+}
+
+// mayFill says what no recording can tell: whether a table that still grows at its end is a cache that has
+// a bound it did not reach.
+func mayFill(h *mem.Holder) string {
+	if h.Graph || h.Kind == "list" || h.Kind == "deque" {
+		return ""
+	}
+	return fmt.Sprintf("If `%s` is a cache with a bound, it had not reached it by the end: a longer run would tell. Otherwise: ", h.Name)
 }
 
 // confidence is the chance that the growth is more than noise, as far as its error tells.
