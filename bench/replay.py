@@ -28,12 +28,12 @@ def benchmark(name: str, times: str, cores: int = 0) -> dict[str, float]:
 def speed(quick: bool) -> tuple[list[Row], object]:
     pairs = benchmark("ReplayPairs", "1000000x" if quick else "10000000x", cores=1)
     free = f"{pairs['free-blocks']:,.0f} free blocks"
-    rate = pairs["median-Mpairs/s"]
+    rate = pairs["undisturbed-Mpairs/s"]
     search = benchmark("ReplaySearch", "1x" if quick else "5x")
     took = f"{search['seconds']:.2f} s for {search['settings']:.0f} settings, {search['events']:,.0f} events"
     rows = [
         Row(f"pairs a second on one core, {free}", f"{rate:.2f} million", ">= 3 million", rate >= 3),
-        Row("  the fastest 20,000 of them", f"{pairs['best-Mpairs/s']:.2f} million a second"),
+        Row("  median of all slices, interrupted ones too", f"{pairs['median-Mpairs/s']:.2f} million"),
         Row("a search", took, "<= 5 s, >= 50 settings", search["seconds"] <= 5 and search["settings"] >= 50),
     ]
     return rows, {"pairs": pairs, "search": search}

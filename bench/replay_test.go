@@ -73,11 +73,11 @@ func (c *cached) choices(n int) (sizes []mem.Bytes, picks []int) {
 }
 
 // slice is how many pairs are timed at once: few enough to fall between two interruptions.
-const slice = 20_000
+const slice = 2_000
 
 // BenchmarkReplayPairs: an allocation and a free, of small and large blocks, with many free ones in the
-// pools. It is timed in slices, as on a busy machine most of them are interrupted: the fastest and the
-// median are told, and the processor's time over all.
+// pools. It is timed in slices, as on a busy machine many of them are interrupted: the median is told, what
+// the fastest tenth reach, and pairs by the processor's time.
 func BenchmarkReplayPairs(b *testing.B) {
 	c := newCached()
 	sizes, picks := c.choices(1 << 14)
@@ -92,7 +92,7 @@ func BenchmarkReplayPairs(b *testing.B) {
 	}
 	b.StopTimer()
 	slices.Sort(rates)
-	b.ReportMetric(rates[len(rates)-1], "best-Mpairs/s")
+	b.ReportMetric(rates[len(rates)*9/10], "undisturbed-Mpairs/s")
 	b.ReportMetric(rates[len(rates)/2], "median-Mpairs/s")
 	b.ReportMetric(float64(len(rates)*slice)/(processorTime()-before).Seconds()/1e6, "Mpairs/cpu-s")
 	b.ReportMetric(float64(c.freeBlocks()), "free-blocks")
