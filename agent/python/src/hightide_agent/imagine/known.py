@@ -23,7 +23,7 @@ OPERATORS = (
     "eq.Tensor", "ne.Tensor", "lt.Tensor", "le.Tensor", "gt.Tensor", "ge.Tensor",
     "bitwise_or.Tensor", "bitwise_and.Tensor", "bitwise_not", "logical_not", "fill_.Scalar",
 )  # fmt: skip
-ARITHMETIC = ("add.Tensor", "sub.Tensor", "mul.Tensor")
+ARITHMETIC = ("add.Tensor", "sub.Tensor", "mul.Tensor", "add_.Tensor", "sub_.Tensor", "mul_.Tensor")
 """For programs of several ranks alone, which work out offsets from what they tell each other: the names serve
 floating-point numbers too, and every training step calls them often."""
 
@@ -85,6 +85,7 @@ class Known:
         after, kinds, redispatch = self.after, self.kinds, operator.redispatch
         fills = operator.name() == "aten::fill_.Scalar"
         of_tensors = operator.name().endswith(".Tensor")
+        in_place = operator.name().endswith("_.Tensor")
 
         def kernel(keyset: Any, tensor: Any, *rest: Any, **more: Any) -> Any:
             below = keyset & after
@@ -97,7 +98,8 @@ class Known:
                 self._keep(tensor, self.torch.full(tensor.shape, rest[0], dtype=tensor.dtype))
                 return result
             inputs = [(t, self._host(t)) for t in (tensor, *rest) if isinstance(t, self.torch.Tensor)]
-            storages = [pair for t, host in inputs if host is not None and t.is_cuda for pair in self._storage(t)]
+            storages = [pair for t, host in inputs[in_place:] if host is not None and t.is_cuda
+                        for pair in self._storage(t)]  # fmt: skip
             result = redispatch(below, tensor, *rest, **more)
             if all(host is not None for _, host in inputs):
                 hosts = {id(t): host for t, host in inputs}
