@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
-import { empty, hostile, hour, imagined, parts, real, single } from "./reports.mjs";
+import { empty, hostile, hour, imagined, parts, real, single, snapshots } from "./reports.mjs";
 
 const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-e2e-"));
 mkdirSync(folder, { recursive: true });
@@ -202,6 +202,89 @@ await look("hour", hour, { motion: "reduce" }, async (tab, name) => {
   await drawn(tab);
   const lines = await tab.evaluate(() => [...document.querySelectorAll("#others .u-cursor-x")].map((c) => c.style.transform));
   assert.ok(lines.every((t) => /translate\([1-9]/.test(t)), `cursors follow each other: ${lines}`);
+});
+
+/** Pixels of a canvas that have a colour of the theme, give or take. */
+const inked = (tab, canvas, name) => canvas.evaluate((canvas, name) => {
+  const [r, g, b] = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim().match(/[0-9a-f]{2}/gi).map((v) => parseInt(v, 16));
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let n = 0;
+  for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 200 && Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 12) n++;
+  return n;
+}, name);
+
+/** What every reader must see of two snapshots. */
+async function explained(tab) {
+  assert.equal(await tab.locator("h1").textContent(), snapshots.headline.verdict.replaceAll("`", ""));
+  assert.ok(!await tab.locator(".banner, .outcome").count(), "nothing is said of a recording's end");
+  assert.ok(!/undefined|NaN|Infinity/.test(await tab.locator("body").innerText()));
+  assert.equal(await tab.locator("#course canvas").count(), 2);
+  assert.equal(await tab.locator("canvas.tape").count(), 2);
+  const course = tab.locator("#course canvas").first(), tape = tab.locator("canvas.tape").first();
+  for (const ink of ["curve-3", "curve-0", "phase-backward"]) assert.ok(await inked(tab, course, ink) > 200, `the course has ${ink}`);
+  assert.ok(await inked(tab, tape, "curve-3") > 50 && await inked(tab, tape, "track") > 500, "the segments have parameters and cached memory");
+  assert.ok(await tab.locator(".icicle button").count() > 10);
+  const ids = await tab.evaluate(() => [...document.querySelectorAll("[id]")].map((e) => e.id));
+  assert.equal(new Set(ids).size, ids.length, "ids are unique");
+}
+
+await look("explain", snapshots, {}, async (tab) => {
+  await explained(tab);
+  const figure = tab.locator("#course figure").first(), reading = figure.locator(".reading"), over = figure.locator(".u-over");
+  assert.match(await reading.innerText(), /16\.5 MiB allocated/);
+  await over.scrollIntoViewIfNeeded();
+  const box = await over.boundingBox();
+  await tab.mouse.move(box.x + box.width * 0.2, box.y + 60);
+  assert.match(await reading.innerText(), /^after event \d+/, "the cursor says which event");
+  await tab.mouse.down();
+  await tab.mouse.move(box.x + box.width * 0.5, box.y + 60, { steps: 4 });
+  await tab.mouse.up();
+  assert.ok(await figure.locator("figcaption .plain").isVisible(), "a drag zooms");
+  assert.match(await figure.locator(".asked code").innerText(), /^hightide explain leak-a10\.pickle --range \d+:\d+ --html/, "and says how to see these events in full");
+  await over.dblclick();
+  assert.ok(!await figure.locator("figcaption .plain").isVisible());
+  await figure.locator(".chart").focus();
+  await tab.keyboard.press("+");
+  assert.ok(await figure.locator("figcaption .plain").isVisible(), "plus zooms");
+  await tab.keyboard.press("0");
+  await figure.getByRole("button", { name: "by line" }).click();
+  assert.match(await figure.locator(".legend").innerText(), /leak-a10\.py:15/);
+  await figure.getByRole("button", { name: "by category" }).click();
+
+  const flame = tab.locator("#flames figure").first(), top = () => flame.locator(".icicle button").first().getAttribute("title");
+  const seen = new Set([await top()]);
+  for (const name of ["bytes × time", "allocations", "churn"]) {
+    await flame.getByRole("button", { name, exact: true }).click();
+    seen.add(await top());
+  }
+  assert.equal(seen.size, 4, `each measure has its own sum: ${[...seen]}`);
+  await flame.getByRole("button", { name: "bytes held" }).click();
+  await flame.locator(".icicle button").nth(1).click();
+  assert.ok(!/all stacks/.test(await top()), "a click looks closer");
+  await tab.keyboard.press("Escape");
+  assert.match(await top(), /all stacks/);
+
+  const tape = tab.locator("canvas.tape").first(), tip = tab.locator(".tip").first();
+  await tape.hover({ position: { x: 20, y: 5 } });
+  assert.match(await tip.innerText(), /(B|KiB|MiB) .* at 0x[0-9a-f]+, in segment 1: /);
+  await tape.focus();
+  for (let i = 0; i < 3; i++) await tab.keyboard.press("ArrowRight");
+  assert.ok(await tab.locator(".tip .stack li").count() > 0, "a block says which calls allocated it");
+});
+
+await look("explain-dark", snapshots, { scheme: "dark" }, explained);
+
+await look("explain-narrow", snapshots, { width: 390 }, explained);
+
+await look("explain-printed", snapshots, {}, async (tab, name) => {
+  const pdf = await tab.pdf({ path: join(folder, `${name}.pdf`), format: "A4", printBackground: true });
+  assert.ok(pdf.length > 50_000, "the print has pictures");
+  await tab.emulateMedia({ media: "print" });
+  await tab.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  await drawn(tab);
+  assert.ok(!await tab.locator("#course .switch").first().isVisible(), "what is for clicking is not printed");
+  await tab.emulateMedia({ media: "screen" });
+  await tab.evaluate(() => dispatchEvent(new Event("afterprint")));
 });
 
 await browser.close();

@@ -4,6 +4,9 @@ import { readFileSync } from "node:fs";
 
 export const real = JSON.parse(readFileSync(new URL("../../testdata/runs/leak.report.json", import.meta.url), "utf8"));
 
+/** Two allocator snapshots: steps of which each keeps more, and a run out of memory. */
+export const snapshots = JSON.parse(readFileSync(new URL("../../testdata/runs/explain.report.json", import.meta.url), "utf8"));
+
 export const empty = { ...real, run: { id: "", verb: "", label: "", command: null, version: "", host: { os: "", cpus: 0, page_bytes: 0 }, start_mono_ns: 0, start_wall_ns: 0 },
   findings: null, tables: null, series: null, phases: null, steps: null, marks: null, notes: null, processes: null,
   headline: { verdict: "No memory was observed.", duration_ns: 0, steps: 0, complete: false, peak: { label: "measured" } } };
