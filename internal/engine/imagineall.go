@@ -107,6 +107,9 @@ func (s *session) runOn(t trial, list []gpus.GPU, known map[string]*trialResult)
 			if err != nil {
 				result = &trialResult{Imagined: &analyze.Imagined{GPUVerdict: analyze.GPUVerdict{Verdict: analyze.VerdictFailed, Total: g.Total, Label: mem.Imagined}}, said: "not run: " + err.Error()}
 			}
+			if s.ctx.Err() != nil {
+				return // interrupted: that says nothing about the GPU
+			}
 			s.advance("%s: %s", g.Slug, result.Verdict)
 			lock.Lock()
 			defer lock.Unlock()

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"testing"
+
+	"hightide/internal/analyze"
+	"hightide/internal/gpus"
+	"hightide/internal/mem"
+)
+
+func TestApartTakesOneCopy(t *testing.T) {
+	whole := mem.NewRun()
+	for _, f := range []mem.Frame{
+		mem.RunInfo{ID: "a", Verb: "imagine", Label: mem.Imagined, StartMono: 1, StartWall: 1},
+		mem.Process{ID: 1, PID: 10, Facts: map[string]string{"copy a10": "0", "copy t4": "-9"}, Start: 1},
+		mem.Process{ID: 2, PID: 11, Parent: 1, Facts: map[string]string{"copy": "a10"}, Start: 1},
+		mem.Process{ID: 3, PID: 12, Parent: 1, Facts: map[string]string{"copy": "t4"}, Start: 1},
+		mem.Process{ID: 4, PID: 13, Parent: 2, Role: "dataloader", Start: 1},
+		mem.Event{Kind: "oom", Time: 2, Process: 3},
+		mem.Event{Kind: "stop", Time: 2, Process: 2},
+		mem.End{Time: 3, ExitCode: mem.Some(int64(0)), Reason: "exit"},
+	} {
+		if err := whole.Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := apart(whole, "a10", map[string]string{"gpu": "a10"})
+	if run == nil || len(run.Processes) != 2 || len(run.Events) != 1 || run.Events[0].Kind != "stop" || run.End.ExitCode.Or(-1) != 0 || run.Info.Options["gpu"] != "a10" {
+		t.Errorf("the A10's copy: %+v", run)
+	}
+	if run := apart(whole, "t4", nil); run == nil || run.End.Signal.Or(0) != 9 || run.End.ExitCode.Known() || len(run.Events) != 1 {
+		t.Errorf("the killed copy: %+v", run)
+	}
+	if run := apart(whole, "l4", nil); run != nil {
+		t.Errorf("there was no such copy: %+v", run)
+	}
+}
+
+func TestWalkAsksForARunOnlyWhereNothingElseTells(t *testing.T) {
+	group := []gpus.GPU{{Slug: "large", Total: 40 << 30, Overhead: 1 << 30}, {Slug: "middle", Total: 24 << 30, Overhead: 1 << 30},
+		{Slug: "close", Total: 20 << 30, Overhead: 1 << 30}, {Slug: "small", Total: 8 << 30, Overhead: 1 << 30}}
+	known := map[string]*trialResult{}
+	if _, next := walk(group, known); next == nil || next.Slug != "large" {
+		t.Fatalf("first of all the largest, not %v", next)
+	}
+	// 18 GiB of tensors in 20.5 GiB of the allocator: whether that fits into 20 only a run can tell.
+	known["large"] = &trialResult{Imagined: &analyze.Imagined{GPUVerdict: analyze.GPUVerdict{GPU: "large", Verdict: analyze.VerdictFits, Label: mem.Imagined, Context: 1 << 30,
+		Allocated: mem.Some(int64(18 << 30)), Reserved: mem.Some(int64(41 << 29)), Used: mem.Some(int64(43 << 29))}}}
+	verdicts, next := walk(group, known)
+	if len(verdicts) != 2 || verdicts[1].Verdict != analyze.VerdictFits || next == nil || next.Slug != "close" {
+		t.Fatalf("%+v, then %v", verdicts, next)
+	}
+	known["close"] = &trialResult{Imagined: &analyze.Imagined{GPUVerdict: analyze.GPUVerdict{GPU: "close", Verdict: analyze.VerdictTight, Label: mem.Imagined, Context: 1 << 30,
+		Allocated: mem.Some(int64(18 << 30)), Used: mem.Some(int64(19 << 30))}}}
+	verdicts, next = walk(group, known)
+	if next != nil || len(verdicts) != 4 || verdicts[3].Verdict != analyze.VerdictOOM || verdicts[3].Label != mem.Estimated {
+		t.Errorf("less memory than the tensors take: %+v, then %v", verdicts, next)
+	}
+}
