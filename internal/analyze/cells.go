@@ -59,10 +59,3 @@ func nsColumn(name, title string) Column {
 func countColumn(name, title string) Column {
 	return Column{name, title, mem.UnitCount, mem.Measured}
 }
-
-// raise keeps the larger of two observations.
-func raise(high *mem.Optional, value mem.Optional) {
-	if v, ok := value.Get(); ok && (!high.Known() || v > high.Or(0)) {
-		*high = value
-	}
-}

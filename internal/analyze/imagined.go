@@ -209,8 +209,8 @@ func (in *Input) imaginedPeak(v *Imagined) {
 		v.Headroom = mem.Some(int64(d.Total - d.Used))
 	}
 	for _, rank := range v.Ranks {
-		raise(&v.Allocated, rank.Allocated)
-		raise(&v.Reserved, rank.Reserved)
+		v.Allocated.Raise(rank.Allocated)
+		v.Reserved.Raise(rank.Reserved)
 	}
 	if len(v.Ranks) == 0 {
 		v.Allocated, v.Reserved = in.largestPeak(mem.SeriesAllocated), in.largestPeak(mem.SeriesReserved)
@@ -234,7 +234,7 @@ func (in *Input) peakMoment(v *Imagined) {
 func (in *Input) largestPeak(name string) (high mem.Optional) {
 	for _, s := range in.Run.Series {
 		if s.Name == name && len(s.Values) > 0 {
-			raise(&high, mem.Some(s.Values[s.Peak()]))
+			high.Raise(mem.Some(s.Values[s.Peak()]))
 		}
 	}
 	return high
@@ -317,16 +317,16 @@ func (in *Input) peakOf(process uint32, index int) (allocated, reserved mem.Opti
 		if s.Process == process && s.Device == device && len(s.Values) > 0 {
 			switch s.Name {
 			case mem.SeriesAllocated:
-				raise(&allocated, mem.Some(s.Values[s.Peak()]))
+				allocated.Raise(mem.Some(s.Values[s.Peak()]))
 			case mem.SeriesReserved:
-				raise(&reserved, mem.Some(s.Values[s.Peak()]))
+				reserved.Raise(mem.Some(s.Values[s.Peak()]))
 			}
 		}
 	}
 	for _, e := range in.Run.Events {
 		if e.Kind == KindImaginedPeak && e.Process == process && e.Facts["device"] == device {
-			raise(&allocated, fact(e, "allocated_bytes"))
-			raise(&reserved, fact(e, "reserved_bytes"))
+			allocated.Raise(fact(e, "allocated_bytes"))
+			reserved.Raise(fact(e, "reserved_bytes"))
 		}
 	}
 	return allocated, reserved

@@ -362,9 +362,9 @@ func (v *Imagined) complete(r *Report) {
 	for _, d := range v.Devices {
 		used = addKnown(used, mem.Some(int64(d.Used)))
 	}
-	raise(&h.Peak.Allocated, allocated)
-	raise(&h.Peak.Reserved, reserved)
-	raise(&h.Peak.DeviceUsed, used)
+	h.Peak.Allocated.Raise(allocated)
+	h.Peak.Reserved.Raise(reserved)
+	h.Peak.DeviceUsed.Raise(used)
 	if v.PeakPhase == "" {
 		v.PeakPhase, v.PeakStep = h.Peak.Phase, h.Peak.Step
 	}

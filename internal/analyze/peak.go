@@ -50,7 +50,7 @@ func heapPeak(h *mem.Heap) mem.Optional {
 		high = mem.Some(int64(h.Peak.Live))
 	}
 	for _, point := range h.History {
-		raise(&high, mem.Some(int64(point.Live)))
+		high.Raise(mem.Some(int64(point.Live)))
 	}
 	return high
 }
@@ -68,8 +68,8 @@ func addKnown(a, b mem.Optional) mem.Optional {
 func (in *Input) hostPeak() mem.Optional {
 	high := in.maxOf(0, mem.SeriesTreeRSS)
 	for _, p := range in.Run.Processes {
-		raise(&high, in.maxOf(p.ID, mem.SeriesRSS))
-		raise(&high, p.MaxRSS)
+		high.Raise(in.maxOf(p.ID, mem.SeriesRSS))
+		high.Raise(p.MaxRSS)
 	}
 	return high
 }

@@ -46,7 +46,7 @@ func processes(in *Input, r *Report) {
 // processPeak is the highest RSS of a process: of the samples, and the kernel's own mark.
 func (in *Input) processPeak(p *mem.Process) mem.Optional {
 	high := p.MaxRSS
-	raise(&high, in.maxOf(p.ID, mem.SeriesRSS))
+	high.Raise(in.maxOf(p.ID, mem.SeriesRSS))
 	return high
 }
 

@@ -114,6 +114,13 @@ func (o Optional) Or(otherwise int64) int64 {
 // Known says whether the value was observed.
 func (o Optional) Known() bool { return o.known }
 
+// Raise keeps the larger of two observations; an absent one counts for nothing.
+func (o *Optional) Raise(value Optional) {
+	if v, ok := value.Get(); ok && (!o.known || v > o.value) {
+		*o = value
+	}
+}
+
 // MarshalJSON writes null for an absent value; with `omitzero` the field is left out.
 func (o Optional) MarshalJSON() ([]byte, error) {
 	if !o.known {

@@ -107,7 +107,7 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 			Where: mem.Location{File: m.File, Line: m.Line, Function: m.Function},
 			Items: m.Items, PerStep: m.PerStep, Contains: m.Contains, Tensors: m.Tensors, Graph: m.Graph})
 	case "bye":
-		raise(&p.MaxRSS, m.MaxRSS)
+		p.MaxRSS.Raise(m.MaxRSS)
 		if cpu, ok := m.CPU.Get(); ok {
 			p.fact("agent_cpu_ns", text(cpu))
 		}

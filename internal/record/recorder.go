@@ -212,7 +212,7 @@ func (w watcher) Process(s *sampler.Process) {
 // Gone implements sampler.Sink.
 func (w watcher) Gone(s *sampler.Process, now int64) {
 	p := w.process(procKey{s.PID, s.StartTicks})
-	raise(&p.MaxRSS, s.Usage.MaxRSS)
+	p.MaxRSS.Raise(s.Usage.MaxRSS)
 	w.ended(p, now)
 }
 
@@ -240,8 +240,8 @@ func (w watcher) Sample(s *sampler.Process, device, name string, time, value int
 		if name == mem.SeriesRSS {
 			p.rss = mem.Some(value)
 			p.spans.sample(time, value)
-			raise(&p.MaxRSS, mem.Some(value)) // the kernel's mark, read once a second, is no less
-			raise(&p.MaxRSS, s.Usage.MaxRSS)
+			p.MaxRSS.Raise(mem.Some(value)) // the kernel's mark, read once a second, is no less
+			p.MaxRSS.Raise(s.Usage.MaxRSS)
 		}
 	}
 	w.columns.put(key, unitOf(name), label, time, value)

@@ -67,7 +67,7 @@ func (b *spanBook) settle(time int64) {
 	for ; n < len(b.pending) && b.pending[n].time <= time; n++ {
 		for _, open := range b.threads {
 			for i := range open {
-				raise(&open[i].RSSPeak, mem.Some(b.pending[n].value))
+				open[i].RSSPeak.Raise(mem.Some(b.pending[n].value))
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func (b *spanBook) keeps(open []openSpan, e *shm.Edge) bool {
 func (b *spanBook) leave(open *openSpan, e *shm.Edge) {
 	s := &open.Span
 	s.End, s.RSSEnd, s.DeviceEnd = e.When(), e.RSS, e.DeviceAllocated
-	raise(&s.RSSPeak, e.RSS)
+	s.RSSPeak.Raise(e.RSS)
 	b.count(s)
 	b.budget.count(s.End)
 	if open.keep {
@@ -140,15 +140,15 @@ func (b *spanBook) count(s *mem.Span) {
 	stats.Count++
 	stats.Total += s.End - s.Start
 	stats.Max = max(stats.Max, s.End-s.Start)
-	raise(&stats.RSSPeak, s.RSSPeak)
+	stats.RSSPeak.Raise(s.RSSPeak)
 	net(&stats.RSSNet, s.RSSStart, s.RSSEnd)
 	if peak, ok := s.RSSPeak.Get(); ok {
 		if start, ok := s.RSSStart.Get(); ok {
-			raise(&stats.RSSMaxRise, mem.Some(peak-start))
+			stats.RSSMaxRise.Raise(mem.Some(peak - start))
 		}
 	}
-	raise(&stats.DevicePeak, s.DeviceStart)
-	raise(&stats.DevicePeak, s.DeviceEnd)
+	stats.DevicePeak.Raise(s.DeviceStart)
+	stats.DevicePeak.Raise(s.DeviceEnd)
 	net(&stats.DeviceNet, s.DeviceStart, s.DeviceEnd)
 }
 
@@ -184,13 +184,6 @@ func (b *spanBook) phase() mem.Phase {
 func (b *spanBook) restart() {
 	clear(b.threads)
 	clear(b.modules)
-}
-
-// raise keeps the larger of two observations.
-func raise(high *mem.Optional, value mem.Optional) {
-	if v, ok := value.Get(); ok && (!high.Known() || v > high.Or(0)) {
-		*high = value
-	}
 }
 
 // net adds end - start where both were observed.

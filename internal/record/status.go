@@ -35,7 +35,7 @@ type peaks struct {
 func (r *Recorder) observe(key seriesKey, time, value int64) {
 	switch key.name {
 	case mem.SeriesTreeRSS:
-		raise(&r.peaks.rss, mem.Some(value))
+		r.peaks.rss.Raise(mem.Some(value))
 	case mem.SeriesCgroupOOMKill:
 		if r.killed >= 0 {
 			r.kills += max(0, value-r.killed)
@@ -56,7 +56,7 @@ func (r *Recorder) status(now int64) Status {
 	s.PSS = r.last(seriesKey{name: mem.SeriesTreePSS})
 	for key, value := range r.latest {
 		if key.process == 0 && key.name == mem.SeriesDeviceUsed {
-			raise(&s.Device, mem.Some(value))
+			s.Device.Raise(mem.Some(value))
 		}
 	}
 	for _, p := range r.order {

@@ -90,14 +90,8 @@ func (r *rollup) samples(f mem.Samples) {
 	}
 	if peak := r.peaks[f.Series]; peak != nil {
 		for _, v := range f.Values {
-			raise(peak, v)
+			peak.Raise(mem.Some(v))
 		}
-	}
-}
-
-func raise(peak *mem.Optional, value int64) {
-	if old, ok := peak.Get(); !ok || value > old {
-		*peak = mem.Some(value)
 	}
 }
 
@@ -115,16 +109,10 @@ func (r *rollup) row() Run {
 		row.Duration = r.last - r.info.StartMono
 	}
 	for _, kernel := range r.processes {
-		if value, ok := kernel.Get(); ok {
-			raise(&r.single.HostRSS, value)
-		}
+		r.single.HostRSS.Raise(kernel)
 	}
-	if value, ok := r.single.HostRSS.Get(); ok { // one process never takes more than the tree
-		raise(&row.HostRSS, value)
-	}
-	if value, ok := r.single.HostPSS.Get(); ok {
-		raise(&row.HostPSS, value)
-	}
+	row.HostRSS.Raise(r.single.HostRSS) // one process never takes more than the tree
+	row.HostPSS.Raise(r.single.HostPSS)
 	for _, records := range r.drops {
 		row.Dropped += records
 	}
