@@ -215,6 +215,9 @@ func (c *compiler) own(from, next int) (own, sure bool) {
 	}
 	switch t.Action[next] {
 	case mem.ActionSegmentAlloc, mem.ActionSegmentMap, mem.ActionOOM:
+	case mem.ActionAlloc: // an expandable segment may serve a retry without growing
+		same := t.Stack[from] != 0 && t.Stack[from] == t.Stack[next]
+		return same && t.Action[next-1] == mem.ActionSegmentUnmap, true
 	default:
 		return false, true
 	}

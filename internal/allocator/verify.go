@@ -219,6 +219,10 @@ func (f *follower) cached(a *ask, i int) {
 		return
 	}
 	b := a.list.free.at(at).block
+	if f.n.blocks[b].address != want && f.retried(a, i) {
+		f.grown(a, i)
+		return
+	}
 	f.judgeTie(a, b, i)
 	if f.n.blocks[b].address == want {
 		f.v.AddressesExact++
@@ -241,6 +245,16 @@ func (f *follower) grown(a *ask, i int) bool {
 	f.n.blocks[b].state = taken
 	f.placed(i, f.n.handOut(a, b))
 	return true
+}
+
+// retried says that memory was given back just before, after no cached block would do, and that the
+// expandable segment then serves the request where the record has it, before cached memory is looked at.
+func (f *follower) retried(a *ask, i int) bool {
+	if !a.expandable || i == 0 || f.t.Action[i-1] != mem.ActionSegmentUnmap {
+		return false
+	}
+	b := f.n.findExpandable(a)
+	return b != 0 && f.n.blocks[b].state == free && f.n.blocks[b].size >= a.rounded && f.n.blocks[b].address == f.t.Address[i]
 }
 
 // judgeTie counts a choice between equal blocks of segments of unknown age, and learns from the
