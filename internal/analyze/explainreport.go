@@ -1,7 +1,9 @@
 package analyze
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"hightide/internal/mem"
 )
@@ -49,6 +51,7 @@ func NewReport() *Report {
 
 // Lead makes the device that holds most the headline of a report of files.
 func (r *Report) Lead() {
+	slices.SortStableFunc(r.Findings, func(p, q Finding) int { return cmp.Compare(gravity(&p), gravity(&q)) })
 	var lead *Allocator
 	for _, a := range r.Allocators {
 		if lead == nil || a.Peak.Allocated > lead.Peak.Allocated {
@@ -111,6 +114,19 @@ func (a *Allocator) pinText() string {
 		said += fmt.Sprintf(" Mostly empty segments are kept above all by %s blocks of %s: %v in use keep %v.", Count(int64(p.Blocks)), p.Name, p.Bytes, p.Pinned)
 	}
 	return said
+}
+
+// gravity orders findings of files, the worst first: what stopped the program, then what will, then the rest.
+func gravity(f *Finding) int {
+	switch {
+	case f.Kind == KindOOM:
+		return 0
+	case f.Severity == Critical:
+		return 1
+	case f.Severity == Warning:
+		return 2
+	}
+	return 3
 }
 
 // growthFindings is how many lines that grow are findings of their own.

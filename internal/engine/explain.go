@@ -43,11 +43,19 @@ func (e *Engine) Explain(refs []string, o analyze.ExplainOptions, stdin io.Reade
 		report.Lead()
 		var names []string
 		for _, ref := range refs {
-			names = append(names, filepath.Base(ref))
+			names = append(names, fileName(ref))
 		}
 		report.Run.Name = strings.Join(names, " ")
 	}
 	return report, nil
+}
+
+// fileName is how a report calls a file.
+func fileName(ref string) string {
+	if ref == "-" {
+		return "stdin"
+	}
+	return filepath.Base(ref)
 }
 
 // pictureColumns is how many columns the courses of all devices have together: a page is to stay below 1 MB.
@@ -92,7 +100,7 @@ func (e *Engine) snapshotsOf(ref string, stdin io.Reader) ([]namedSnapshot, *mem
 		if err := addOwners(document.Snapshot, ref); err != nil {
 			return nil, nil, err
 		}
-		return []namedSnapshot{{name: filepath.Base(ref), snapshot: document.Snapshot}}, nil, nil
+		return []namedSnapshot{{name: fileName(ref), snapshot: document.Snapshot}}, nil, nil
 	case document.Recording != nil:
 		dir := ""
 		if ref != "-" {
