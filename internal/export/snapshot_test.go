@@ -230,10 +230,11 @@ func TestTorchRoundTrip(t *testing.T) {
 		t.Skip("no python3 here to compare with")
 	}
 	files, _ := filepath.Glob("../../testdata/real/*.pickle")
-	if len(files) < 3 {
-		t.Fatalf("%d real files", len(files))
+	fields, _ := filepath.Glob("../../testdata/imagined/every-field-*.pickle")
+	if len(files) < 3 || len(fields) == 0 {
+		t.Fatalf("%d real files, %d with every field", len(files), len(fields))
 	}
-	for _, path := range files {
+	for _, path := range append(files, fields...) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			again := filepath.Join(t.TempDir(), "again.pickle")
 			if err := os.WriteFile(again, written(t, *Find("torch-pickle"), Source{Snapshot: snapshotFile(t, path)}, nil), 0o644); err != nil {

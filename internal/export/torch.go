@@ -195,8 +195,12 @@ func writeTorch(w io.Writer, from Source, _ *Table) error {
 		if len(s.HostSegments)+len(s.HostTraces) > 0 {
 			p.text("host_segments")
 			p.list(len(s.HostSegments), func(i int) { p.segment(&s.HostSegments[i]) })
-			p.text("host_traces")
-			p.list(len(s.HostTraces), func(i int) { p.trace(&s.HostTraces[i]) })
+			p.text("host_traces") // one list of events, as the host is one device
+			if len(s.HostTraces) == 1 {
+				p.trace(&s.HostTraces[0])
+			} else {
+				p.list(len(s.HostTraces), func(i int) { p.trace(&s.HostTraces[i]) })
+			}
 		}
 	})
 	p.op('.')
@@ -299,7 +303,11 @@ func (p *pickler) trace(t *mem.Trace) {
 				p.pair(at(t.Pool, i))
 			}
 			if context || t.Context != nil {
-				p.field("compile_context", or(p.s.Text(at(t.Context, i)), "N/A"))
+				none := "N/A"
+				if t.Device < 0 { // the host's events have none
+					none = ""
+				}
+				p.field("compile_context", or(p.s.Text(at(t.Context, i)), none))
 			}
 			if metadata || t.Metadata != nil {
 				p.field("user_metadata", p.s.Text(at(t.Metadata, i)))

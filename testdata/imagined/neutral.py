@@ -6,9 +6,9 @@ import sys
 
 with open(sys.argv[1], "rb") as file:
     snapshot = pickle.load(file)
-for holder in [e for trace in snapshot["device_traces"] for e in trace] + [
-    b for s in snapshot["segments"] for b in [s, *s["blocks"]]
-]:
+segments = snapshot["segments"] + snapshot.get("host_segments", [])
+events = [e for trace in [*snapshot["device_traces"], snapshot.get("host_traces", [])] for e in trace]
+for holder in events + [b for s in segments for b in [s, *s["blocks"]]]:
     for frame in holder.get("frames", []):
         path = pathlib.PurePath(frame["filename"]).parts
         start = path.index("site-packages") if "site-packages" in path else -1
