@@ -54,7 +54,21 @@ def begin(agent: Agent) -> None:
 
 def install(agent: Agent, parts: Parts, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
     """With torch just imported."""
-    from . import conditions, copies, coverage, generation, known, lazy, ranks, sandbox, scaling, sizes, steady, switches, weights
+    from . import (
+        conditions,
+        copies,
+        coverage,
+        generation,
+        known,
+        lazy,
+        ranks,
+        sandbox,
+        scaling,
+        sizes,
+        steady,
+        switches,
+        weights,
+    )
     from .device import Device
     from .ledger import Ledger
 

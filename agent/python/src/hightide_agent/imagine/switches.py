@@ -63,7 +63,7 @@ ATTENTION = {"flash": "flash", "efficient": "mem_efficient", "math": "math", "cu
 
 
 def _attention(torch: Any, kind: str) -> None:
-    """Switch off the other kernels of scaled_dot_product_attention; the plain one stays, for what this one cannot do."""
+    """Switch off the other kernels of scaled_dot_product_attention; the plain one stays as a way out."""
     for name, word in ATTENTION.items():
         enable = getattr(torch.backends.cuda, "enable_%s_sdp" % word, None)
         if enable is not None:

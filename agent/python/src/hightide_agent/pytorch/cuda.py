@@ -160,7 +160,7 @@ class Cuda:
         """Called by the allocator in the failing thread, before the exception is made."""
         try:
             self._ooms += 1
-            file, line, function = caller(sys._getframe(1))
+            file, line, function = caller(sys._getframe().f_back)  # none in a thread of autograd
             self.agent.record(
                 {"type": "oom", "source": "torch.cuda", "device": "cuda:%d" % device, "bytes": asked, "file": file,
                  "line": line, "function": function, "step": self.tracker.steps,
