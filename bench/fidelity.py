@@ -144,9 +144,13 @@ def differences(one: Recording, other: Recording, completion: bool) -> tuple[str
     if len(one.traces) != len(other.traces) or not one.traces:
         return "", [f"{len(one.traces)} and {len(other.traces)} traces"]
     found: list[str] = []
-    for sense, order in (("equal", True), ("equal but for the order of neighbouring frees", False)):
+    for sense, completed, order in (
+        ("equal", completion, True),
+        ("equal but for the order of neighbouring frees", completion, False),
+        ("equal but for when freed blocks could be used again", False, False),
+    ):
         pairs = zip(one.traces, other.traces, strict=True)
-        found = [d.text() for a, b in pairs if not (d := compare(a, b, completion, order)).same]
+        found = [d.text() for a, b in pairs if not (d := compare(a, b, completed, order)).same]
         if not found:
             return sense, []
     return "", found
