@@ -69,7 +69,7 @@ def main() -> int:
     for gib in [1] if options.quick else options.sizes:
         for pages in ("small", "huge"):
             print(f"{gib} GiB, {pages} pages", file=sys.stderr)
-            found, raw[f"{gib} {pages}"] = hold(gib * GiB, pages, 20 + 22 * gib)
+            found, raw[f"{gib} {pages}"] = hold(gib * GiB, pages, 30 + 30 * gib)
             rows += found
     publish("pss", rows, raw)
     return exit_code(rows)

@@ -142,11 +142,8 @@ func TestHour(t *testing.T) {
 	}
 	w := create(t, dir)
 	walks := define(t, w)
-	for s := range uint32(400) {
-		write(t, w, mem.StackDef{ID: s + 1, Locations: []mem.Location{
-			{File: "train.py", Line: int(s) + 10, Function: fmt.Sprintf("layer_%d", s%40)},
-			{File: "train.py", Line: 900, Function: "step"}, {File: "train.py", Line: 990, Function: "main"},
-		}})
+	for s := range uint32(stacks) {
+		write(t, w, mem.StackDef{ID: s + 1, Locations: stack(int(s))})
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for now := int64(0); now < hour; now += second {
@@ -173,6 +170,21 @@ func TestHour(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Println("recording", w.File())
+}
+
+// stacks of the heap, as deep as a transformer's are: the library's frames, then the program's.
+const stacks = 1500
+
+func stack(number int) []mem.Location {
+	const library = "/home/somebody/venv/lib/python3.11/site-packages/torch/nn/modules/"
+	var places []mem.Location
+	for i := range 24 {
+		file := []string{"linear.py", "module.py", "activation.py", "transformer.py"}[(number+i)%4]
+		places = append(places, mem.Location{File: library + file, Line: 100 + (number*7+i*13)%900, Function: fmt.Sprintf("forward_%d", (number+i)%60)})
+	}
+	return append(places,
+		mem.Location{File: "train.py", Line: number%120 + 10, Function: fmt.Sprintf("layer_%d", number%40)},
+		mem.Location{File: "train.py", Line: 900, Function: "step"}, mem.Location{File: "train.py", Line: 990, Function: "main"})
 }
 
 // training writes one second of one process: 5 of its 20 steps with 5 spans each, and every six
@@ -204,7 +216,7 @@ func training(t *testing.T, w store.Writer, p uint32, now int64, random *rand.Ra
 	use := mem.HeapUse{Process: p, Time: now, Step: uint64(now / second * 20), Live: 400 << 20, Variance: 1e14}
 	for range 60 {
 		use.Sites = append(use.Sites, mem.SiteUse{
-			Stack: 1 + random.Uint32N(400), Phase: mem.PhaseForward, Live: mem.Bytes(random.Int64N(8 << 20)),
+			Stack: 1 + random.Uint32N(stacks), Phase: mem.PhaseForward, Live: mem.Bytes(random.Int64N(8 << 20)),
 			Count: random.Uint64N(20), Allocated: mem.Bytes(now/1000 + random.Int64N(1<<30)),
 		})
 	}
