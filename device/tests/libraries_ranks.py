@@ -1,6 +1,6 @@
 """What ranks of a torchrun exchange, collective by collective; and small models under every way to be parallel.
 
-torchrun --nproc-per-node N libraries_ranks.py exchange|ddp|fsdp1|fsdp2|tp|2d|hsdp
+torchrun --nproc-per-node N libraries_ranks.py exchange|ddp|fsdp1|fsdp2|tp|2d|hsdp|pp|oom
 """
 
 from __future__ import annotations
@@ -129,10 +129,45 @@ def parallel(way: str) -> nn.Module:
     return fully_shard(tensor_parallel(mesh["tensor"]), mesh=mesh["data"])
 
 
+def pipeline() -> None:
+    """Each rank is a stage: activations forward, their gradients back, a label that stays known."""
+    stage = block().to(D)
+    optimizer = torch.optim.AdamW(stage.parameters())
+    for step in range(2):
+        x = torch.randn(64, 256, device=D, requires_grad=True)
+        if rank:
+            dist.recv(x.data, rank - 1)
+        y, label = stage(x), on([step])
+        if rank + 1 < ranks:
+            dist.send(y.detach(), rank + 1)
+            dist.send(on([10 * step + rank]), rank + 1)
+            gradient = torch.empty_like(y)
+            dist.recv(gradient, rank + 1)
+            y.backward(gradient)
+        else:
+            y.pow(2).mean().backward()
+        if rank:
+            dist.recv(label, rank - 1)
+            holds(label, [10 * step + rank - 1], "label")
+            dist.send(x.grad, rank - 1)
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def out_of_memory() -> None:
+    """One rank asks for too much; the others wait for it until torchrun ends them, or learn that it is gone."""
+    x = torch.empty(4 << 30, dtype=torch.uint8, device=D)
+    if rank == 1:
+        x = torch.cat([x, torch.empty(30 << 30, dtype=torch.uint8, device=D)])
+    dist.barrier()
+    print("not reached", len(x))
+
+
 torch.cuda.set_device(rank)
 dist.init_process_group("nccl", device_id=torch.device(D, rank) if os.environ.get("SPLIT") else None)
 for what in sys.argv[1:]:
-    exchange() if what == "exchange" else train(parallel(what))
+    plain = {"exchange": exchange, "pp": pipeline, "oom": out_of_memory}.get(what)
+    plain() if plain else train(parallel(what))
 dist.barrier()
 print(f"\nrank {rank} done", flush=True)
 dist.destroy_process_group()

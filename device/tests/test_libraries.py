@@ -7,12 +7,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from harness import A10, VERSIONS, environment, python, run
+from harness import A10, VERSIONS, Books, environment, python, run
 
 H100 = "name=NVIDIA H100 80GB HBM3;slug=h100-sxm;memory=84929347584;cc=9.0;sms=132"
-# PyTorch's backward thread wants the interpreter once more after backward returned; a script that ends at that
-# moment is aborted by Python's shutdown. A real GPU's end takes longer than that.
-END = "import time; time.sleep(0.5)\n"
 PEAK = """
 import torch
 def extra(f):
@@ -48,7 +45,7 @@ class Libraries(unittest.TestCase):
             "    with sdpa_kernel([b]):\n"
             "        o = F.scaled_dot_product_attention(q, q, q, is_causal=True)\n"
             "    o.backward(torch.ones_like(o))\n"
-            "    print(o.grad_fn.name())\n" + END
+            "    print(o.grad_fn.name())\n"
         )
         said = run(script, spec=H100)
         self.assertIn("Cudnn", said)
@@ -58,7 +55,7 @@ class Libraries(unittest.TestCase):
         script = PEAK + (
             "m = torch.nn.LSTM(128, 256, 2, dropout=0.1).cuda()\n"
             "x = torch.randn(50, 32, 128, device='cuda', requires_grad=True)\n"
-            "print(extra(lambda: m(x)[0].sum().backward()))\n" + END
+            "print(extra(lambda: m(x)[0].sum().backward()))\n"
         )
         for version in VERSIONS:
             with self.subTest(version):
@@ -82,24 +79,26 @@ class Libraries(unittest.TestCase):
             with self.subTest(version):
                 self.assertIn("done", run(script, version))
 
-    def ranks(self, version: str, count: int, *what: str, **more: str) -> None:
+    def torchrun(
+        self, version: str, count: int, folder: str, *what: str, **more: str
+    ) -> subprocess.CompletedProcess[str]:
         script = Path(__file__).with_name("libraries_ranks.py")
+        return subprocess.run(
+            [
+                python(version),
+                *("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"),
+                str(script),
+                *what,
+            ],
+            env=environment(Path(folder, "books"), f"count={count};{A10}", OMP_NUM_THREADS="1", **more),
+            capture_output=True,
+            text=True,
+            timeout=400,
+        )
+
+    def ranks(self, version: str, count: int, *what: str, **more: str) -> None:
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-            done = subprocess.run(
-                [
-                    python(version),
-                    "-m",
-                    "torch.distributed.run",
-                    "--standalone",
-                    f"--nproc-per-node={count}",
-                    str(script),
-                    *what,
-                ],
-                env=environment(Path(folder, "books"), f"count={count};{A10}", OMP_NUM_THREADS="1", **more),
-                capture_output=True,
-                text=True,
-                timeout=180,
-            )
+            done = self.torchrun(version, count, folder, *what, **more)
             self.assertEqual(done.stdout.count("done"), count, done.stderr[-3000:])
             self.assertEqual(list(Path(folder).glob("nccl-*")), [], "what ranks share goes with them")
 
@@ -111,6 +110,17 @@ class Libraries(unittest.TestCase):
 
     def test_ways_to_be_parallel(self) -> None:
         self.ranks(VERSIONS[0], 4, "ddp", "fsdp1", "fsdp2", "hsdp", "tp", "2d")
+
+    def test_out_of_memory_in_one_rank_ends_all(self) -> None:
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+            done = self.torchrun(VERSIONS[0], 2, folder, "oom")
+            self.assertEqual(done.returncode, 1, done.stderr[-3000:])
+            self.assertIn("OutOfMemoryError: CUDA out of memory. Tried to allocate 30.00 GiB", done.stderr)
+            self.assertNotIn("not reached", done.stdout)
+            again = self.torchrun(VERSIONS[0], 2, folder, "pp")
+            self.assertEqual(again.stdout.count("done"), 2, again.stderr[-3000:])
+            self.assertEqual(list(Path(folder).glob("nccl-*")), [], "what ended ranks left is removed by the next")
+            self.assertEqual(Books(Path(folder, "books")).used(1), 0)
 
 
 if __name__ == "__main__":
