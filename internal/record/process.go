@@ -32,8 +32,8 @@ type process struct {
 	facts     map[string]string
 	dropped   map[string]mem.Drop // by place
 	growth    growth
-	shortages []shortage      // that the agent may still tell of
-	shortAt   map[uint32]bool // stacks that were told
+	shortages []shortage        // that the agent may still tell of
+	shortAt   map[shortKey]bool // that were told
 	heapMean  uint64
 	lastUse   int64 // when HeapUse was last written
 	lastPeak  int64

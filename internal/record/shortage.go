@@ -23,15 +23,22 @@ const shortagePatience = int64(2e9)
 // mostShortages bounds the lines that are told.
 const mostShortages = 64
 
-// ranShort notes a shortage: of each stack the first.
+// shortKey is what makes a shortage another one than those before.
+type shortKey struct {
+	stack uint32
+	size  uint64
+}
+
+// ranShort notes a shortage: of each stack and size the first.
 func (p *process) ranShort(a *shm.Alloc, stack uint32) {
-	if p.shortAt[stack] || len(p.shortAt) >= mostShortages {
+	key := shortKey{stack, a.Size}
+	if p.shortAt[key] || len(p.shortAt) >= mostShortages {
 		return
 	}
 	if p.shortAt == nil {
-		p.shortAt = map[uint32]bool{}
+		p.shortAt = map[shortKey]bool{}
 	}
-	p.shortAt[stack] = true
+	p.shortAt[key] = true
 	short := shortage{time: a.When(), bytes: int64(min(a.Size, 1<<62)), stack: stack}
 	if a.Word != 0 {
 		short.step = mem.Some(int64(a.Word.Step()))
