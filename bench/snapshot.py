@@ -3,8 +3,8 @@
     python bench/snapshot.py            1 GB files of both kinds, protocols 2, 4 and 5
     python bench/snapshot.py --quick    one tenth of that
 
-hightide opens the file and reports its peak by call stack (export --folded; explain says far more and
-takes longer, which is timed once beside it); Python only loads it, with its garbage
+hightide opens the file and reports its peak (explain --brief; all that explain has to say takes longer,
+which is timed once beside it); Python only loads it, with its garbage
 collector on and off. RSS is the kernel's maximum, mapped pages included. Cost is linear if a file of
 half the size takes half the time. Real files of a few MB are timed from process start.
 """
@@ -23,7 +23,7 @@ LOAD = "import gc, os, pickle, sys\n{}with open(sys.argv[1], 'rb') as f: s = pic
 
 
 def open_and_report(file: Path, folder: Path) -> Done:
-    return must(run([HIGHTIDE, "export", file, "--folded", folder / "peak.folded"]))
+    return must(run([HIGHTIDE, "explain", file, "--brief", f"--markdown={folder / 'peak.md'}"]))
 
 
 def explain(file: Path, folder: Path) -> Done:

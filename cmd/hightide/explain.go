@@ -42,6 +42,7 @@ Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read.`,
   hightide explain rank0.pickle rank1.pickle --at end --top 20
   hightide explain snapshot.pickle --range 1000:2000
   hightide explain snapshot.pickle --flame churn --filter attention
+  hightide explain huge.pickle.zst --brief
   hightide explain last                    # the snapshots of a run, with what it recorded
   hightide explain snapshot.pickle --json | jq '.peak'`,
 		Args: cobra.MinimumNArgs(1),
@@ -56,6 +57,7 @@ Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read.`,
 	flags.StringVar(&f.filter, "filter", "", "only blocks with a frame (file:function) that matches this `regex`")
 	flags.StringVar(&f.rules, "rules", "", "more category rules from this `file`, before the built-in ones")
 	flags.StringVar(&f.o.Flame, "flame", "", "also the flame graph, by `measure`: "+strings.Join(analyze.Flames, ", "))
+	flags.BoolVar(&f.o.Brief, "brief", false, "only the peak and who holds it: the shortest way into a file of gigabytes")
 	flags.StringVar(&f.html, "html", "", "write one HTML `file`")
 	flags.StringVar(&f.json, "json", "", "print JSON; with =`FILE` into a file")
 	flags.StringVar(&f.markdown, "markdown", "", "print Markdown; with =`FILE` into a file")

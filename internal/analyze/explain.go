@@ -25,6 +25,10 @@ type ExplainOptions struct {
 	Pictures bool
 	Columns  int
 
+	// Brief stops at the peak and who holds it: no steps, growth, turnover and fragmentation, which together
+	// take longer than the file does to read.
+	Brief bool
+
 	Several  bool    // other files are in the report
 	Flame    string  // of Flames: also as a table; "": none
 	StepEnds []int64 // as recorded, ns of the wall clock
@@ -172,6 +176,9 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	}
 	for _, point := range b.curve {
 		a.Curve = append(a.Curve, CurvePoint{point.event, b.time(point.event), point.allocated, point.reserved, point.releasable})
+	}
+	if o.Brief {
+		return a, nil
 	}
 	uses := g.uses(at)
 	if o.Pictures || o.Flame != "" {

@@ -13,8 +13,12 @@ const tableRows = 300
 
 // tables adds what there is to read of a device; number tells devices of several files apart.
 func (a *Allocator) tables(r *Report, number int, o *ExplainOptions) {
-	for _, t := range []Table{a.levelTable(), a.blameTable(), a.flameTable(o.Flame), a.growthTable(), a.reservedTable(), a.pinTable(), a.classTable(), a.roundingTable(),
-		a.turnoverTable(), a.startTable(), a.longTable()} {
+	tables := []Table{a.levelTable(o), a.blameTable()}
+	if !o.Brief {
+		tables = append(tables, a.flameTable(o.Flame), a.growthTable(), a.reservedTable(), a.pinTable(), a.classTable(), a.roundingTable(),
+			a.turnoverTable(), a.startTable(), a.longTable())
+	}
+	for _, t := range tables {
 		if len(t.Rows) > tableRows {
 			t.Note = strings.TrimSpace(fmt.Sprintf("%s The first %d of %s; --json has all.", t.Note, tableRows, Count(int64(len(t.Rows)))))
 			t.Rows = t.Rows[:tableRows]
@@ -38,10 +42,13 @@ func (a *Allocator) inFile() string {
 
 func baseName(file string) string { return file[strings.LastIndexByte(file, '/')+1:] }
 
-func (a *Allocator) levelTable() Table {
+func (a *Allocator) levelTable(o *ExplainOptions) Table {
 	t := Table{Name: "levels", Title: upperFirst(a.inFile()),
-		Note:    fmt.Sprintf("%s events, %s call stacks, %s segments at the end. %s", Count(int64(a.Events)), Count(int64(a.Stacks)), Count(int64(a.Segments)), a.stepsText()),
+		Note:    fmt.Sprintf("%s events, %s call stacks, %s segments at the end.", Count(int64(a.Events)), Count(int64(a.Stacks)), Count(int64(a.Segments))),
 		Columns: []Column{text("when", "When"), countColumn("event", "After event"), a.bytes("allocated", "Allocated"), a.bytes("active", "Active"), a.bytes("reserved", "Reserved"), a.bytes("requested", "Requested")}}
+	if !o.Brief {
+		t.Note += " " + a.stepsText()
+	}
 	row := func(when string, p TracePeak) {
 		t.Rows = append(t.Rows, []Cell{when, int64(p.Event), int64(p.Allocated), int64(p.Active), int64(p.Reserved), int64(p.Requested)})
 	}
