@@ -73,7 +73,8 @@ def build_other(source: Path, into: Path, python: Path) -> Path:
     return library
 
 
-def measure(python: Path, library: Path, steps: int) -> dict[str, float]:
+def measure(python: Path, library: Path, steps: int) -> tuple[list[float], int]:
+    """The ms of each step, and the peak in bytes."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("HIGHTIDE_", "CUDA_", "PYTORCH_"))}
     env |= {
         "LD_PRELOAD": str(library),
@@ -84,7 +85,8 @@ def measure(python: Path, library: Path, steps: int) -> dict[str, float]:
     done = subprocess.run([python, "-c", STEP, str(steps)], env=env, capture_output=True, text=True, timeout=300)
     if done.returncode:
         sys.exit(f"{library}: exit {done.returncode}\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    found = json.loads(done.stdout.splitlines()[-1])
+    return found["ms"], found["peak"]
 
 
 def main() -> None:
@@ -101,9 +103,8 @@ def main() -> None:
         times: dict[str, list[float]] = {name: [] for name in sides}
         for _ in range(ROUNDS):
             for name, library in sides.items():
-                found = measure(python, library, options.steps)
-                times[name].append(statistics.median(found["ms"]))
-                peak = found["peak"]
+                ms, peak = measure(python, library, options.steps)
+                times[name].append(statistics.median(ms))
                 print(f"{name}: {times[name][-1]:.1f} ms a step, peak {peak} bytes", flush=True)
     best = {name: min(values) for name, values in times.items()}
     print(json.dumps({"torch": options.torch, "ms": best}))

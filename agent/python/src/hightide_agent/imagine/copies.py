@@ -113,4 +113,4 @@ class Copies:
             sys.stdout.flush()
             os._exit(0)
 
-        control.Stop.now = now  # type: ignore[method-assign]
+        control.Stop.now = now  # type: ignore[method-assign, assignment]

@@ -177,7 +177,7 @@ def _objects(
 
     @functools.wraps(original)
     def exchange(*args: Any, **kwargs: Any) -> Any:
-        first = args[0] if args else kwargs.get("object_list", kwargs.get("obj"))
+        first: Any = args[0] if args else kwargs.get("object_list", kwargs.get("obj"))
         mine = args[1] if name == "all_gather_object" and len(args) > 1 else kwargs.get("obj")
         before = list(first) if isinstance(first, list) else None
         peer = _peer(name, module, args, kwargs)
