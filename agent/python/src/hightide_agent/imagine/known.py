@@ -11,7 +11,8 @@ not among them, but where one name serves both.
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Iterator, Optional, Tuple
+import weakref
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from .device import Device
 
@@ -40,14 +41,24 @@ def install(device: Device, torch: Any, watch: Callable[[str, Callable[[Any], No
 def _with_ranks(known: Known, torch: Any, module: Any) -> None:
     from .ranks import replace
 
-    original = module.init_process_group
+    original, as_bytes = module.init_process_group, getattr(module, "_object_to_tensor", None)
+
+    @functools.wraps(as_bytes or original)
+    def object_to_tensor(*args: Any, **kwargs: Any) -> Any:
+        assert as_bytes is not None
+        made = as_bytes(*args, **kwargs)
+        for tensor in made:
+            known.remember(tensor)
+        return made
+
+    if as_bytes is not None:
+        replace(as_bytes, object_to_tensor)
 
     @functools.wraps(original)
     def init_process_group(*args: Any, **kwargs: Any) -> Any:
         if len(_kept) == 1:
             _between(known, torch, ARITHMETIC)
             _kept[-1].impl("cat", known.joining(torch.ops.aten.cat.default), "BackendSelect", with_keyset=True)
-            _objects(known, torch)
         return original(*args, **kwargs)
 
     replace(original, init_process_group)
@@ -63,13 +74,6 @@ def _between(known: Known, torch: Any, names: Tuple[str, ...]) -> None:
     _kept.append(library)
 
 
-def _objects(known: Known, torch: Any) -> None:
-    """Objects travel between ranks as bytes put one behind the other, and so do their sizes."""
-    library = torch.library.Library("aten", "IMPL")
-    library.impl("cat", known.joined(torch.ops.aten.cat.default), "BackendSelect", with_keyset=True)
-    _kept.append(library)
-
-
 class Known:
     """The operators on known numbers."""
 
@@ -77,6 +81,7 @@ class Known:
         self.device = device
         self.torch = torch
         self.after = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
+        self._remembered: List[Tuple[Any, Any]] = []  # weak reference and host copy
         kinds = ("bool", "uint8", "int8", "int16", "int32", "int64")
         self.kinds = frozenset(getattr(torch, kind) for kind in kinds)
 
@@ -109,32 +114,18 @@ class Known:
                     self._keep(made, true)
             for given, storage in storages:  # what a kernel was given is forgotten; this one only read it
                 self.device.keep(given, storage.data_ptr(), storage.nbytes())
-            return result
-
-        return kernel
-
-    def joined(self, operator: Any) -> Callable[..., Any]:
-        """The kernel that is put in between for `cat`."""
-
-        def kernel(keyset: Any, tensors: Any, dim: int = 0) -> Any:
-            small = all(t.is_cuda and t.dtype in self.kinds and t.nbytes <= LARGEST for t in tensors)
-            hosts = [t.cpu() if t.is_contiguous() and self.device.known(t) else None for t in tensors] if small else []
-            storages = [pair for t, host in zip(tensors, hosts) if host is not None for pair in self._storage(t)]
-            result = operator.redispatch(keyset & self.after, tensors, dim)
-            if hosts and all(host is not None for host in hosts):
-                self._keep(result, operator(hosts, dim))
-            for given, storage in storages:  # what a kernel was given is forgotten; this one only read it
-                self.device.keep(given, storage.data_ptr(), storage.nbytes())
+            self._recall()
             return result
 
         return kernel
 
     def joining(self, operator: Any) -> Callable[..., Any]:
-        """As between, for cat, which takes a list."""
+        """As between, for cat, which takes a list: objects travel between ranks as bytes put one behind the other."""
         after, redispatch = self.after, operator.redispatch
 
         def kernel(keyset: Any, tensors: Any, *rest: Any) -> Any:
             mine = bool(tensors) and all(t.is_cuda and t.dtype in self.kinds and t.numel() <= MOST for t in tensors)
+            self._recall()
             hosts = [self._host(t) for t in tensors] if mine else [None]
             storages = [pair for t in tensors for pair in self._storage(t)] if mine else []
             result = redispatch(keyset & after, tensors, *rest)
@@ -142,9 +133,26 @@ class Known:
                 self._keep(result, self.torch.cat(hosts, *rest))
             for given, storage in storages:
                 self.device.keep(given, storage.data_ptr(), storage.nbytes())
+            self._recall()
             return result
 
         return kernel
+
+    def remember(self, tensor: Any) -> None:
+        """Keep what a tensor holds for as long as it lives: a launch may forget more than its arguments, as what
+        an earlier one left on the stack."""
+        host = self._host(tensor) if tensor.is_cuda else None
+        if host is not None:
+            self._remembered.append((weakref.ref(tensor), host))
+
+    def _recall(self) -> None:
+        if not self._remembered:
+            return
+        self._remembered = [(tensor, host) for tensor, host in self._remembered if tensor() is not None]
+        for reference, host in self._remembered:
+            tensor = reference()
+            if tensor is not None and tensor.nbytes >= host.nbytes:  # more: padded to the largest of all ranks
+                self.device.keep(tensor.data_ptr(), host.data_ptr(), host.nbytes)
 
     def _number(self, tensor: Any, value: Any) -> Any:
         """A Python number as the tensor that the operator was given: of the type that changes the result's least."""
