@@ -271,7 +271,7 @@ def main() -> None:
         sys.stdout.flush()
         child = os.fork()
         if not child:
-            record_alone(seed, 2 * options.length)
+            record_alone(seed, 4 * options.length)
         if os.waitpid(child, 0)[1]:
             raise RuntimeError(f"program {seed} ended badly")
     recorder = Recorder(torch)

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"hightide/internal/mem"
 )
@@ -90,20 +89,14 @@ func hourRun() *mem.Run {
 	return run
 }
 
-// TestSpeed: the report of an hour's run of eight processes must come at once, and its JSON must
-// leave room in a megabyte of HTML.
-func TestSpeed(t *testing.T) {
+// TestHour: the JSON of an hour's run of eight processes must leave room in a megabyte of HTML. What
+// the report takes is measured in bench/.
+func TestHour(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a recording of 3.5 million samples")
 	}
 	run := hourRun()
-	var report *Report
-	took := time.Hour
-	for range 3 { // the machine may be busy with other tests: the best of three
-		start := time.Now()
-		report = Analyze(run, Options{})
-		took = min(took, time.Since(start))
-	}
+	report := Analyze(run, Options{})
 	text, err := json.Marshal(report)
 	if err != nil {
 		t.Fatal(err)
@@ -112,10 +105,7 @@ func TestSpeed(t *testing.T) {
 	for _, s := range report.Series {
 		points += len(s.X)
 	}
-	t.Logf("analysed in %v; %d bytes of JSON, %d points, %d bars, %d steps", took, len(text), points, len(report.Phases), len(report.Steps))
-	if took > 2*time.Second {
-		t.Errorf("the analysis took %v, more than 2 s", took)
-	}
+	t.Logf("%d bytes of JSON, %d points, %d bars, %d steps", len(text), points, len(report.Phases), len(report.Steps))
 	if len(text) > 900_000 {
 		t.Errorf("%d bytes of JSON", len(text))
 	}
