@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"hightide/internal/mem"
 )
 
 const phasesNote = "RSS of the process, read at the edges of each phase and by sampling within it. A rise is from the " +
 	"phase's beginning to its highest point; net is what all its passes left behind together."
+
+const deviceNote = " Device memory is what was allocated at edges alone: within a phase it may have been more."
 
 // phases shows each phase of a step: how long, how high, what it leaves behind.
 func phases(in *Input, r *Report) {
@@ -22,6 +25,9 @@ func phases(in *Input, r *Report) {
 		name := string(s.Phase)
 		if s.Name != "" {
 			name += " " + s.Name
+		}
+		if s.DevicePeak.Known() && !strings.HasSuffix(t.Note, deviceNote) {
+			t.Note += deviceNote
 		}
 		process := ""
 		if in.severalSteppers() {
@@ -54,7 +60,7 @@ func (in *Input) observedSteps() string {
 func stayColumns() []Column {
 	return []Column{countColumn("count", "observed"), nsColumn("total", "time"), nsColumn("mean", "mean"), nsColumn("max", "longest"),
 		bytesColumn("rss_peak", "peak RSS", mem.Measured), bytesColumn("rss_rise", "rise", mem.Measured),
-		bytesColumn("rss_net", "net", mem.Measured), bytesColumn("device_peak", "peak device", mem.Measured),
+		bytesColumn("rss_net", "net", mem.Measured), bytesColumn("device_peak", "device, edges", mem.Measured),
 		bytesColumn("device_net", "net device", mem.Measured)}
 }
 

@@ -149,7 +149,7 @@ func (b *spanBook) resume(open []byte) {
 	}
 	for thread, spans := range threads {
 		for _, s := range spans {
-			b.threads[thread] = append(b.threads[thread], openSpan{s.Span, s.Module, s.Keep})
+			b.threads[thread] = append(b.threads[thread], openSpan{s.Span, s.Module, s.Keep, s.Span.DeviceStart})
 		}
 	}
 }

@@ -26,6 +26,7 @@ type openSpan struct {
 	mem.Span
 	module uint16
 	keep   bool
+	device mem.Optional // the most allocated at an edge within it
 }
 
 type statKey struct {
@@ -78,8 +79,11 @@ func (b *spanBook) settle(time int64) {
 func (b *spanBook) edge(e *shm.Edge) {
 	b.settle(e.When())
 	open := b.threads[e.Thread]
+	for i := range open {
+		open[i].device.Raise(e.DeviceAllocated)
+	}
 	if !e.Leave {
-		b.threads[e.Thread] = append(open, openSpan{Span: b.enter(e), module: e.Module, keep: b.keeps(open, e)})
+		b.threads[e.Thread] = append(open, openSpan{Span: b.enter(e), module: e.Module, keep: b.keeps(open, e), device: e.DeviceAllocated})
 		return
 	}
 	at := len(open) - 1
@@ -120,7 +124,7 @@ func (b *spanBook) leave(open *openSpan, e *shm.Edge) {
 	s := &open.Span
 	s.End, s.RSSEnd, s.DeviceEnd = e.When(), e.RSS, e.DeviceAllocated
 	s.RSSPeak.Raise(e.RSS)
-	b.count(s)
+	b.count(open)
 	b.budget.count(s.End)
 	if open.keep {
 		b.out = append(b.out, *s)
@@ -128,7 +132,8 @@ func (b *spanBook) leave(open *openSpan, e *shm.Edge) {
 }
 
 // count adds a span to the sums of its phase.
-func (b *spanBook) count(s *mem.Span) {
+func (b *spanBook) count(open *openSpan) {
+	s := &open.Span
 	key := statKey{s.Phase, s.Name}
 	stats := b.stats[key]
 	if stats == nil {
@@ -147,8 +152,7 @@ func (b *spanBook) count(s *mem.Span) {
 			stats.RSSMaxRise.Raise(mem.Some(peak - start))
 		}
 	}
-	stats.DevicePeak.Raise(s.DeviceStart)
-	stats.DevicePeak.Raise(s.DeviceEnd)
+	stats.DevicePeak.Raise(open.device)
 	net(&stats.DeviceNet, s.DeviceStart, s.DeviceEnd)
 }
 
