@@ -59,7 +59,8 @@ class Holders:
         if step < self.next_look and asked == self._asked:
             return
         began = thread_time_ns()
-        if asked == self._asked and step >= FREELY and self._spent > SHARE * began:
+        accused = any(self.reported.values())  # what has stopped growing is to be taken back
+        if asked == self._asked and step >= FREELY and not accused and self._spent > SHARE * began:
             self.next_look = step + 1 + step // 8  # looks are dear, or steps short
             return
         self._asked = asked
