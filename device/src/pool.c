@@ -24,16 +24,12 @@ static struct pool defaults[HT_GPU_DEVICES], *made;
 static struct pool *current[HT_GPU_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void make_defaults(void) {
+__attribute__((constructor)) static void make_defaults(void) {
     for (int i = 0; i < HT_GPU_DEVICES; i++)
         defaults[i] = (struct pool){.magic = POOL_MAGIC, .device = i, .flags = {0, 1, 1, 1}};
 }
 
-static struct pool *default_of(int ordinal) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_defaults);
-    return &defaults[ordinal % HT_GPU_DEVICES];
-}
+static struct pool *default_of(int ordinal) { return &defaults[ordinal % HT_GPU_DEVICES]; }
 static struct pool *pool_of(void *handle) { return ht_is(handle, POOL_MAGIC) ? handle : NULL; }
 
 static struct chunk *new_chunk(struct pool *pool, uint64_t bytes) {

@@ -72,10 +72,12 @@ void ht_forward_leave(void) { forwarding--; }
 int ht_forwarding(void) { return forwarding > 0; }
 
 void ht_say(const char *format, ...) {
-    static int loud = -1;
+    static int known = -1;
+    int loud = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (loud < 0) {
         const char *text = getenv("HIGHTIDE_DEVICE_VERBOSE");
         loud = text && *text && *text != '0';
+        __atomic_store_n(&known, loud, __ATOMIC_RELAXED);
     }
     if (!loud)
         return;

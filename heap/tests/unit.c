@@ -60,7 +60,7 @@ static void rate_follows_the_budget(void) {
     const uint64_t base = 512 << 10;
     uint64_t now = 1000000000;
     ht_rate_start(&rate, base, now);
-    for (int i = 0; i < 100; i++, now += 1000) /* 100 samples of 10 us at once */
+    for (int i = 0; i < 200; i++, now += 1000) /* 200 samples of 10 us at once */
         ht_rate_spend(&rate, now, now + 10000);
     CHECK(rate.mean > base && rate.mean <= base * 16, "mean %lu under load", rate.mean);
     for (int i = 0; i < 2000; i++, now += 100000000)
