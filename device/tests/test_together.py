@@ -12,7 +12,7 @@ from pathlib import Path
 from harness import A10, CACHE, DEVICE, LIBRARY, VERSIONS, environment, python
 
 HEAP = DEVICE.parent / "heap"
-sys.path.insert(0, str(HEAP / "tests"))
+sys.path.append(str(HEAP / "tests"))  # behind our own: modules of the same names are there
 import reader  # noqa: E402
 
 GIB, MIB = 1 << 30, 1 << 20
