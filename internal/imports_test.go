@@ -17,13 +17,14 @@ import (
 var rooms = map[string][]string{
 	"internal/mem":       {},
 	"internal/pickle":    {},
+	"internal/words":     {},
 	"internal/shm":       {"internal/mem"},
 	"internal/wire":      {"internal/mem"},
 	"internal/allocator": {"internal/mem"},
 	"internal/analyze":   {"internal/mem", "internal/allocator"},
 	"internal/intake":    {"internal/mem", "internal/pickle", "internal/wire"},
 
-	"internal/gpus":            {"internal/mem"},
+	"internal/gpus":            {"internal/mem", "internal/words"},
 	"internal/experiment":      {"internal/mem"},
 	"internal/export":          {"internal/mem", "internal/wire", "internal/analyze", "web"},
 	"internal/sampler":         {"internal/mem", "internal/sampler/nvml"},
@@ -41,7 +42,7 @@ var rooms = map[string][]string{
 
 // pure rooms may not touch the world, whatever the standard library offers.
 var (
-	pure     = []string{"internal/mem", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/analyze"}
+	pure     = []string{"internal/mem", "internal/words", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/analyze"}
 	worldly  = []string{"os", "net", "net/http", "os/exec", "log", "syscall", "path/filepath", "io/ioutil"}
 	external = map[string][]string{"internal/wire": {"github.com/klauspost/compress"}}
 )

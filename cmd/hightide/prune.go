@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -90,12 +89,7 @@ func parseSize(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	number := strings.TrimRight(text, "kKmMgGtTiIbB ")
-	unit := strings.ToLower(strings.TrimSpace(text[len(number):]))
-	factor, known := map[string]float64{"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
-		"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}[unit]
-	value, err := strconv.ParseFloat(number, 64)
-	if bytes := value * factor; err == nil && known && bytes >= 1 && bytes < math.MaxInt64 {
+	if bytes, err := mem.ParseBytes(text); err == nil && bytes >= 1 {
 		return int64(bytes), nil
 	}
 	return 0, engine.UsageError("write it as 500MiB or 10GiB", "%q is not a size", text)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/words"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -69,7 +70,7 @@ func (b *budgets) read(node *yaml.Node, prefix string, keys []string, relative b
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		if !slices.Contains(keys, key.Value) {
-			return fmt.Errorf("%d:%d: there is no budget %q; did you mean %q?", key.Line, key.Column, key.Value, nearest(key.Value, keys))
+			return fmt.Errorf("%d:%d: there is no budget %q; did you mean %q?", key.Line, key.Column, key.Value, words.Nearest(key.Value, keys))
 		}
 		var err error
 		switch {
@@ -97,7 +98,7 @@ func (b *budgets) limit(key, value *yaml.Node, name string, relative bool) error
 			err = strconv.ErrRange
 		}
 	} else {
-		l.bytes, err = readSize(value.Value)
+		l.bytes, err = mem.ParseBytes(value.Value)
 	}
 	if err != nil || value.Kind != yaml.ScalarNode {
 		such := "24GiB"
@@ -108,48 +109,4 @@ func (b *budgets) limit(key, value *yaml.Node, name string, relative bool) error
 	}
 	b.limits = append(b.limits, l)
 	return nil
-}
-
-// nearest is the key with the smallest distance of edits.
-func nearest(word string, keys []string) string {
-	return slices.MinFunc(keys, func(a, b string) int { return edits(word, a) - edits(word, b) })
-}
-
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := last
-			if a[i] != b[j] {
-				cost++
-			}
-			last = row[j+1]
-			row[j+1] = min(cost, last+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
-}
-
-// readSize reads "24GiB", "512 MiB" or bytes.
-func readSize(text string) (mem.Bytes, error) {
-	number, unit := strings.TrimSpace(text), mem.Bytes(1)
-	for _, u := range []struct {
-		name string
-		size mem.Bytes
-	}{{"KiB", mem.KiB}, {"MiB", mem.MiB}, {"GiB", mem.GiB}, {"TiB", mem.TiB}, {"B", 1}} {
-		if rest, ok := strings.CutSuffix(number, u.name); ok {
-			number, unit = strings.TrimSpace(rest), u.size
-			break
-		}
-	}
-	f, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(f >= 0) || f*float64(unit) > 1<<60 {
-		return 0, fmt.Errorf("%q is no size", text)
-	}
-	return mem.Bytes(f * float64(unit)), nil
 }

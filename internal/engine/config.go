@@ -95,11 +95,11 @@ func readSettings(path, command string, forbidden []string) ([]Settings, error) 
 				continue
 			}
 			for key, value := range table {
-				settings.Values[key], settings.Own[key] = words(value), true
+				settings.Values[key], settings.Own[key] = asFlags(value), true
 			}
 			continue
 		}
-		settings.Values[key] = words(value)
+		settings.Values[key] = asFlags(value)
 	}
 	for key := range settings.Values {
 		if slices.Contains(forbidden, key) {
@@ -109,13 +109,13 @@ func readSettings(path, command string, forbidden []string) ([]Settings, error) 
 	return []Settings{settings}, nil
 }
 
-// words writes a value of TOML as a flag would take it: a list as several, a table as key=value.
-func words(value any) []string {
+// asFlags writes a value of TOML as a flag would take it: a list as several, a table as key=value.
+func asFlags(value any) []string {
 	switch value := value.(type) {
 	case []any:
 		var all []string
 		for _, item := range value {
-			all = append(all, words(item)...)
+			all = append(all, asFlags(item)...)
 		}
 		return all
 	case map[string]any:

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"hightide/internal/experiment"
-	"hightide/internal/gpus"
 	"hightide/internal/mem"
 )
 
@@ -204,7 +203,7 @@ func (o *FitOptions) checkDevice(result *FitResult) error {
 		}
 	}
 	if o.Memory != "" {
-		bytes, err := gpus.ParseSize(o.Memory)
+		bytes, err := mem.ParseBytes(o.Memory)
 		if err != nil || bytes <= 0 {
 			return UsageError("as in --memory 24GiB", "--memory %s is no size", o.Memory)
 		}
@@ -279,7 +278,7 @@ func parseHeadroom(text string) (headroom, error) {
 		}
 		return headroom{percent: percent}, nil
 	}
-	bytes, err := gpus.ParseSize(text)
+	bytes, err := mem.ParseBytes(text)
 	if err != nil || bytes < 0 {
 		return headroom{}, bad
 	}

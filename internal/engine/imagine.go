@@ -442,7 +442,7 @@ func (r *ImagineResult) ExitCode() int {
 
 // ParseSize reads a size as people write it: 24GiB.
 func ParseSize(text string) (mem.Bytes, error) {
-	size, err := gpus.ParseSize(text)
+	size, err := mem.ParseBytes(text)
 	if err != nil {
 		return 0, UsageError("as in --memory 24GiB", "%w", err)
 	}

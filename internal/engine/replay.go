@@ -251,7 +251,7 @@ func (o *ReplayOptions) capacity() (memory, capacity mem.Bytes, err error) {
 	case o.GPU != "" && o.Memory != "":
 		return 0, 0, UsageError("one of them", "both --gpu and --memory")
 	case o.Memory != "":
-		bytes, err := gpus.ParseSize(o.Memory)
+		bytes, err := mem.ParseBytes(o.Memory)
 		if err != nil || bytes <= 0 {
 			return 0, 0, UsageError("as in --memory 24GiB", "--memory %s is no size", o.Memory)
 		}

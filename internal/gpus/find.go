@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"hightide/internal/words"
 )
 
 // NotFoundError says that a name means no GPU, or several.
@@ -45,7 +47,7 @@ func (c *Catalogue) Find(name string) (*GPU, error) {
 		func(g *GPU) bool {
 			return slices.ContainsFunc(g.names(), func(n string) bool { return squeeze(canonical(n)) == squeeze(wanted) })
 		},
-		func(g *GPU) bool { return g.hasWords(words(wanted)) },
+		func(g *GPU) bool { return g.hasWords(parts(wanted)) },
 		func(g *GPU) bool {
 			return slices.ContainsFunc(g.names(), func(n string) bool { return strings.HasPrefix(squeeze(canonical(n)), squeeze(wanted)) })
 		},
@@ -77,7 +79,7 @@ func (g *GPU) names() []string { return append([]string{g.Slug, g.Name}, g.Alias
 func (g *GPU) hasWords(wanted []string) bool {
 	own := []string{fmt.Sprintf("%dg", (g.Total+1<<29)>>30)}
 	for _, n := range g.names() {
-		own = append(own, words(canonical(n))...)
+		own = append(own, parts(canonical(n))...)
 	}
 	for _, w := range wanted {
 		if !slices.Contains(own, w) {
@@ -93,7 +95,7 @@ var makers = []string{"nvidia", "tesla", "geforce", "amd", "instinct", "graphics
 // canonical writes a name as slugs are: "NVIDIA A100 40GB" becomes "a100-40g".
 func canonical(name string) string {
 	var kept []string
-	for _, w := range words(strings.ToLower(name)) {
+	for _, w := range parts(strings.ToLower(name)) {
 		if slices.Contains(makers, w) {
 			continue
 		}
@@ -111,7 +113,7 @@ func canonical(name string) string {
 	return strings.Join(kept, "-")
 }
 
-func words(name string) []string {
+func parts(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
@@ -128,7 +130,7 @@ func (c *Catalogue) near(wanted string) []string {
 	for i := range c.GPUs {
 		best := 1 << 30
 		for _, n := range c.GPUs[i].names() {
-			best = min(best, distance(squeeze(wanted), squeeze(canonical(n))))
+			best = min(best, words.Distance(squeeze(wanted), squeeze(canonical(n))))
 		}
 		if best <= 1+len(wanted)/4 {
 			guesses = append(guesses, guess{c.GPUs[i].Slug, best})
@@ -140,28 +142,4 @@ func (c *Catalogue) near(wanted string) []string {
 		slugs = append(slugs, g.slug)
 	}
 	return slugs
-}
-
-// distance is how many letters must change to make one word of the other.
-func distance(a, b string) int {
-	if len(a) > 64 {
-		a = a[:64]
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }

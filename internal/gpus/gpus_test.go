@@ -111,19 +111,6 @@ memory = "512GiB"
 	}
 }
 
-func TestParseSize(t *testing.T) {
-	for text, want := range map[string]mem.Bytes{"24GiB": 24 << 30, "24 GiB": 24 << 30, "24g": 24 << 30, "80GB": 80e9, "1.5 MiB": 3 << 19, "512": 512} {
-		if got, err := ParseSize(text); err != nil || got != want {
-			t.Errorf("%q: %d %v, want %d", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "GiB", "-1GiB", "24 parsecs", "1e99GiB", "nan"} {
-		if got, err := ParseSize(text); err == nil {
-			t.Errorf("%q: %d", text, got)
-		}
-	}
-}
-
 // FuzzParse: whatever a user's file says, it is rows that could be imagined, or an error.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("[[gpu]]\nslug='x'\nlike='a10'\nmemory='1GiB'"), true)

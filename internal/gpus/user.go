@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 
 	"hightide/internal/mem"
@@ -123,26 +121,11 @@ func (u *userGPU) sizes(g *GPU) error {
 		if s.value == nil {
 			continue
 		}
-		size, err := ParseSize(fmt.Sprint(s.value))
+		size, err := mem.ParseBytes(fmt.Sprint(s.value))
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		*s.to = size
 	}
 	return nil
-}
-
-// ParseSize reads "24GiB", "23.5 GiB", "80G" (binary), "80GB" (decimal) or bytes.
-func ParseSize(text string) (mem.Bytes, error) {
-	s := strings.TrimSpace(strings.ToLower(text))
-	number := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyz ")
-	units := map[string]float64{"": 1, "b": 1, "bytes": 1,
-		"k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20, "g": 1 << 30, "gib": 1 << 30, "t": 1 << 40, "tib": 1 << 40,
-		"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
-	unit, ok := units[strings.TrimSpace(s[len(number):])]
-	value, err := strconv.ParseFloat(number, 64)
-	if err != nil || !ok || value < 0 || math.IsNaN(value) || value*unit > 1<<60 {
-		return 0, fmt.Errorf("%q is no size; write it as 24GiB", text)
-	}
-	return mem.Bytes(value * unit), nil
 }

@@ -31,11 +31,6 @@ var alertNames = map[string]string{
 	"allocated": mem.SeriesAllocated, "reserved": mem.SeriesReserved, "available": mem.SeriesSystemAvailable,
 }
 
-var byteUnits = map[string]float64{
-	"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
-	"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
-}
-
 // ParseAlert reads a limit such as "host.rss > 8GiB", "rss > 50MiB/step", "device.used > 90%" or
 // "system.available < 1GiB".
 func ParseAlert(text string) (Alert, error) {
@@ -63,11 +58,11 @@ func ParseAlert(text string) (Alert, error) {
 		}
 		return a, nil
 	}
-	unit, ok := byteUnits[strings.ToLower(m[4])]
-	if !ok {
-		return Alert{}, fmt.Errorf("alert %q: %q is no unit of size (KiB, MiB, GiB)", text, m[4])
+	bytes, err := mem.ParseBytes(m[3] + m[4])
+	if err != nil {
+		return Alert{}, fmt.Errorf("alert %q: %w", text, err)
 	}
-	a.Bytes = value * unit
+	a.Bytes = float64(bytes)
 	return a, nil
 }
 
