@@ -397,14 +397,7 @@ func (n *Native) handOut(a *ask, b int32) int32 {
 
 // splitAfter cuts a block that is in no list; what follows the first bytes goes into the pool.
 func (n *Native) splitAfter(b int32, size mem.Bytes) int32 {
-	rest := n.newBlock()
-	front := &n.blocks[b]
-	n.blocks[rest] = block{address: front.address + uint64(size), size: front.size - size, prev: b, next: front.next,
-		segment: front.segment, state: taken}
-	if front.next != 0 {
-		n.blocks[front.next].prev = rest
-	}
-	front.size, front.next = size, rest
+	rest := n.cut(b, size)
 	n.insertFree(rest)
 	return rest
 }

@@ -2,26 +2,15 @@ package analyze
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
-	"hightide/internal/intake"
 	"hightide/internal/mem"
 )
 
 func openImagined(t testing.TB, name string) *mem.AllocatorSnapshot {
 	t.Helper()
-	file, err := os.Open("../../testdata/imagined/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	s, err := intake.Torch(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return openSnapshot(t, "../imagined/"+name)
 }
 
 func explained(t testing.TB, s *mem.AllocatorSnapshot, o ExplainOptions) *Allocator {

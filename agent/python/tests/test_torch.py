@@ -20,6 +20,13 @@ def batch(n=8):
 def loss_of(model, n=8):
     x, y = batch(n)
     return ((model(x) - y) ** 2).mean()
+class Module(nn.Module):  # its parts are called, itself never
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.head = nn.Linear(8, 8), nn.Linear(8, 1)
+    def both(self):
+        x, y = batch()
+        return ((self.head(self.encoder(x)) - y) ** 2).mean()
 """
 
 
@@ -161,18 +168,11 @@ def test_training_step_that_calls_the_parts(observe: Any) -> None:
     ring = observe(
         script(
             """
-            class Module(nn.Module):
-                def __init__(self):
-                    super().__init__()
-                    self.encoder, self.head = nn.Linear(8, 8), nn.Linear(8, 1)
-                def training_step(self):
-                    x, y = batch()
-                    return ((self.head(self.encoder(x)) - y) ** 2).mean()
             module = Module(); module.train()
             sgd = torch.optim.SGD(module.parameters(), lr=0.1)
             for i in range(2):
                 def closure():
-                    sgd.zero_grad(); loss = module.training_step(); loss.backward(); return loss
+                    sgd.zero_grad(); loss = module.both(); loss.backward(); return loss
                 sgd.step(closure)
             """
         )
@@ -204,13 +204,6 @@ def test_short_evaluation_that_calls_the_parts(observe: Any) -> None:
     ring = observe(
         script(
             """
-            class Module(nn.Module):
-                def __init__(self):
-                    super().__init__()
-                    self.encoder, self.head = nn.Linear(8, 8), nn.Linear(8, 1)
-                def both(self):
-                    x, y = batch()
-                    return ((self.head(self.encoder(x)) - y) ** 2).mean()
             module = Module(); module.train()
             sgd = torch.optim.SGD(module.parameters(), lr=0.1)
             for i in range(101):
