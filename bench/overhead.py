@@ -1,6 +1,6 @@
 """What recording costs: time of the loop, CPU of the whole tree, time added to starting up.
 
-    python bench/overhead.py [--quick] [--pairs 15] [--turns 12] [--part loop|pinned|mallocs|startup|others]
+    python bench/overhead.py [--quick] [--pairs 45] [--turns 4] [--part loop|pinned|mallocs|startup|others]
 
 The loops are measured as subject.py says: every pair is fresh processes that take mirrored turns; a ratio
 is that of all their turns, and the bound is the upper 95 % one of a bootstrap over the pairs. Starting and
@@ -135,7 +135,7 @@ def others(plan: Plan) -> tuple[list[Row], object]:
                 observed = ["timeout", "--kill-after=5", "120", str(PROFILERS), "-m", *words, "-o", f"{folder}/out"]
                 variants = {"plain": (plain, False), name: ([*observed, plain[1]], False)}
                 try:
-                    found = [trial(variants, work, plan.turns) for _ in range(max(3, plan.pairs // 3))]
+                    found = [trial(variants, work, plan.turns) for _ in range(max(3, plan.pairs // 9))]
                 except SystemExit as error:
                     rows.append(Row(f"{program}, {name}", f"no figure: {str(error)[-60:]}"))
                     continue
@@ -149,8 +149,8 @@ def startup(plan: Plan) -> tuple[list[Row], object]:
     time of everything: that one scatters less, and shows what another core hides."""
     rows, times = [], {}
     for what, code, rounds, bar in (
-        ("python -c pass", "pass", 3 * plan.pairs, 60),
-        ("import torch", "import torch", 2 * plan.pairs, 150),
+        ("python -c pass", "pass", plan.pairs, 60),
+        ("import torch", "import torch", plan.pairs, 150),
     ):
         data = Recordings()
         plain = [str(PYTHON), "-c", code]
@@ -169,15 +169,15 @@ PARTS = {"loop": loop, "pinned": pinned, "mallocs": mallocs, "startup": startup,
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure what recording costs.")
-    parser.add_argument("--quick", action="store_true", help="3 pairs of 6 turns: rough")
-    parser.add_argument("--pairs", type=int, default=15)
-    parser.add_argument("--turns", type=int, default=12, help="turns of each pair")
+    parser.add_argument("--quick", action="store_true", help="3 pairs: rough")
+    parser.add_argument("--pairs", type=int, default=45)
+    parser.add_argument("--turns", type=int, default=4, help="turns of each pair")
     parser.add_argument("--part", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--at-most", type=float, default=3600, help="seconds for the pairs of a part")
     options = parser.parse_args()
     if not HIGHTIDE.exists():
         sys.exit(f"{HIGHTIDE} is not built: make build")
-    pairs, turns = (3, 6) if options.quick else (options.pairs, options.turns)
+    pairs, turns = (3, options.turns) if options.quick else (options.pairs, options.turns)
     plan = Plan(pairs, turns, options.at_most)
     rows: list[Row] = []
     kept = {}

@@ -61,7 +61,7 @@ class Subject:
         """Let it do some work; what it and its engine spent."""
         if self.recorded:
             self.process.send_signal(signal.SIGCONT)
-            time.sleep(SETTLE)
+        time.sleep(SETTLE)  # all of them: a processor that was idle begins slowly
         before = self._engine()
         assert self.process.stdin is not None
         self.process.stdin.write(f"{work}\n")

@@ -22,7 +22,7 @@ var rooms = map[string][]string{
 	"internal/wire":      {"internal/mem"},
 	"internal/allocator": {"internal/mem"},
 	"internal/analyze":   {"internal/mem", "internal/allocator"},
-	"internal/intake":    {"internal/mem", "internal/pickle", "internal/wire"},
+	"internal/intake":    {"internal/mem", "internal/pickle", "internal/wire", "internal/words"},
 
 	"internal/gpus":            {"internal/mem", "internal/words"},
 	"internal/experiment":      {"internal/mem"},

@@ -72,7 +72,7 @@ func TestFollows(t *testing.T) {
 	larger := func(verdict string, used mem.Bytes, failed uint64) *trialResult {
 		v := &analyze.Imagined{GPUVerdict: analyze.GPUVerdict{GPU: "h200", Verdict: verdict, Total: h200.Total, Context: h200.Overhead, Used: mem.Some(int64(used)), Label: mem.Imagined},
 			Devices: []analyze.ImaginedDevice{{Used: used, Total: h200.Total, Failed: failed}}}
-		return &trialResult{Imagined: v}
+		return &trialResult{Imagined: v, run: mem.NewRun()}
 	}
 	v, ok := follows(larger(analyze.VerdictFits, 40*mem.GiB, 0), h100)
 	if !ok || v.Verdict != analyze.VerdictFits || v.Used != mem.Some(int64(40*mem.GiB-h200.Overhead+h100.Overhead)) || v.Label != mem.Imagined || v.GPU != "h100-sxm" {
@@ -92,6 +92,57 @@ func TestFollows(t *testing.T) {
 	}
 	if _, ok = follows(larger(analyze.VerdictFailed, 0, 0), h100); ok {
 		t.Error("a failure was passed on")
+	}
+}
+
+// TestFollowsByReplay: where the smaller GPU is short of memory, the larger one's history tells what
+// its allocator would have done: emptied its cache in time, or not.
+func TestFollowsByReplay(t *testing.T) {
+	data, err := os.ReadFile("../../testdata/real/h100-lm-ctx128-train-step.pickle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := gpus.Builtin().Find("h100-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fit, exact, err := NewTraceFit(snapshotFile(t, "real/h100-lm-ctx128-train-step.pickle"), -1)
+	if err != nil || !exact {
+		t.Fatal(exact, err)
+	}
+	roomy, err := fit.Verdict(g.Total, 0, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const libraries = 10 * mem.MiB
+	used := g.Overhead + libraries + roomy.Reserved
+	larger := func(data []byte) *trialResult {
+		run := mem.NewRun()
+		run.Snapshots = []*mem.SnapshotFile{{Name: "exit.pickle", Format: "torch-pickle", Data: data, Complete: true}}
+		return &trialResult{run: run, Imagined: &analyze.Imagined{GPUVerdict: analyze.GPUVerdict{GPU: g.Slug, Verdict: analyze.VerdictFits, Total: g.Total,
+			Context: g.Overhead, Used: mem.Some(int64(used)), Allocated: mem.Some(int64(roomy.Allocated)), Reserved: mem.Some(int64(roomy.Reserved)), Label: mem.Imagined},
+			Devices: []analyze.ImaginedDevice{{Used: used, Total: g.Total}}}}
+	}
+	small, least, enough := *g, fit.Least(), mem.Bytes(0)
+	for enough = least; ; enough += 64 * mem.MiB {
+		if v, err := fit.Verdict(g.Total, enough, ""); err != nil || v.Fits {
+			break
+		}
+	}
+	if enough >= roomy.Reserved {
+		t.Fatal("this trace has nothing to give back")
+	}
+	small.Total = g.Overhead + libraries + enough
+	v, ok := follows(larger(data), &small)
+	if !ok || v.Verdict != analyze.VerdictTight || v.Label != mem.Replayed || v.Used.Or(0) > int64(small.Total) || v.Reserved.Or(0) > int64(enough) {
+		t.Errorf("just enough: %+v %v", v, ok)
+	}
+	small.Total = g.Overhead + libraries + (least+roomy.Allocated)/2
+	if v, ok = follows(larger(data), &small); !ok || v.Verdict != analyze.VerdictOOM || v.Label != mem.Replayed || v.Used.Known() {
+		t.Errorf("too little: %+v %v", v, ok)
+	}
+	if v, ok = follows(larger(data[:len(data)/2]), &small); ok {
+		t.Errorf("a broken history gave a verdict: %+v", v)
 	}
 }
 

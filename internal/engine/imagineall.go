@@ -20,9 +20,11 @@ import (
 
 // everyGPU judges every GPU of the catalogue. Kernels, workspaces and scratch depend on the compute
 // capability and the number of multiprocessors, so there is a run for each such pair, on the GPU of
-// it with most memory; the smaller ones take the same steps as long as those fit into their memory,
-// and get a run of their own where only that can tell.
+// it with most memory; the smaller ones take the same steps as long as those fit into their memory. Where
+// they are short of it, the allocator's history of that run is replayed with less; where it cannot be
+// replayed exactly, they get a run of their own.
 func (s *session) everyGPU(t trial, main *trialResult) []analyze.GPUVerdict {
+	t.traced = true
 	usable := s.usableBy(main)
 	groups := map[string][]gpus.GPU{}
 	var verdicts []analyze.GPUVerdict
@@ -147,39 +149,49 @@ func shortened(text string, n int) string {
 }
 
 // follows says what a run on a larger GPU of the same kind tells about a smaller one: the same where
-// it never came near the smaller one's memory; out of memory where the larger one ran out. ok is false
-// where only a run can tell.
-func follows(larger *trialResult, g *gpus.GPU) (analyze.GPUVerdict, bool) {
-	v := priced(larger.GPUVerdict, g)
+// it never came near the smaller one's memory; what its history comes to with so much where it did; out of
+// memory where the larger one ran out. ok is false where only a run can tell.
+func follows(larger *trialResult, g *gpus.GPU) (v analyze.GPUVerdict, ok bool) {
+	v = priced(larger.GPUVerdict, g)
 	v.Total, v.Context, v.Note = g.Total, g.Overhead, ""
-	switch larger.Verdict {
-	case analyze.VerdictOOM:
-		v.Label, v.Note, v.Used, v.Allocated, v.Reserved = mem.Estimated, "not run: "+larger.GPU+" has more and ran out", mem.Optional{}, mem.Optional{}, mem.Optional{}
-		return v, true
-	case analyze.VerdictFits, analyze.VerdictTight:
-		for _, d := range larger.Devices {
-			if d.Failed > 0 {
-				return v, false // it was short of memory already, and went on with less
-			}
-		}
-		processes := mem.Bytes(max(1, len(larger.Ranks)/max(1, len(larger.Devices))))
-		used := mem.Bytes(larger.Used.Or(0)) + processes*(g.Overhead-larger.Context)
-		if tensors := mem.Bytes(larger.Allocated.Or(0)) + g.Overhead; tensors > g.Total && len(larger.Ranks) < 2 {
-			v.Verdict, v.Label, v.Note = analyze.VerdictOOM, mem.Estimated, fmt.Sprintf("not run: the same steps on %s take %v in tensors alone", larger.GPU, mem.Bytes(larger.Allocated.Or(0)))
-			v.Used, v.Allocated, v.Reserved, v.Headroom = mem.Optional{}, mem.Optional{}, mem.Optional{}, mem.Some(int64(g.Total-tensors))
-			return v, true
-		}
-		if used > g.Total {
-			return v, false
-		}
-		v.Used, v.Headroom = mem.Some(int64(used)), mem.Some(int64(g.Total-used))
-		v.Verdict = analyze.VerdictFits
-		if g.Total-used < g.Tight() {
-			v.Verdict = analyze.VerdictTight
-		}
+	without := func(label mem.Label, headroom mem.Optional, note string, args ...any) (analyze.GPUVerdict, bool) {
+		v.Verdict, v.Label, v.Headroom, v.Note = analyze.VerdictOOM, label, headroom, "not run: "+fmt.Sprintf(note, args...)
+		v.Used, v.Allocated, v.Reserved = mem.Optional{}, mem.Optional{}, mem.Optional{}
 		return v, true
 	}
-	return v, false
+	if larger.Verdict == analyze.VerdictOOM {
+		return without(mem.Estimated, v.Headroom, "%s has more and ran out", larger.GPU)
+	}
+	if !larger.Fits() || slices.ContainsFunc(larger.Devices, func(d analyze.ImaginedDevice) bool { return d.Failed > 0 }) {
+		return v, false // it was short of memory already, and went on with less
+	}
+	processes := mem.Bytes(max(1, len(larger.Ranks)/max(1, len(larger.Devices))))
+	used := mem.Bytes(larger.Used.Or(0)) + processes*(g.Overhead-larger.Context)
+	if tensors := mem.Bytes(larger.Allocated.Or(0)) + g.Overhead; tensors > g.Total && len(larger.Ranks) < 2 {
+		return without(mem.Estimated, mem.Some(int64(g.Total-tensors)), "the same steps on %s take %v in tensors alone", larger.GPU, mem.Bytes(larger.Allocated.Or(0)))
+	}
+	if used > g.Total {
+		trace := larger.trace()
+		if trace == nil {
+			return v, false
+		}
+		beside := used - mem.Bytes(larger.Reserved.Or(0)) // context and libraries
+		replayed, err := trace.Verdict(g.Total, g.Total-beside, "")
+		switch {
+		case err != nil || g.Total <= beside || replayed.Depends:
+			return v, false
+		case !replayed.Fits:
+			return without(mem.Replayed, mem.Optional{}, "the steps on %s ask for %v when %v are reserved", larger.GPU, replayed.OOM.Size, replayed.OOM.Reserved)
+		}
+		used = beside + replayed.Reserved
+		v.Label, v.Reserved, v.Note = mem.Replayed, mem.Some(int64(replayed.Reserved)), fmt.Sprintf("not run: the steps on %s fit after the cache is emptied %d times", larger.GPU, replayed.Retries)
+	}
+	v.Used, v.Headroom = mem.Some(int64(used)), mem.Some(int64(g.Total-used))
+	v.Verdict = analyze.VerdictFits
+	if g.Total-used < g.Tight() {
+		v.Verdict = analyze.VerdictTight
+	}
+	return v, true
 }
 
 // compareVerdicts: what fits, cheapest first; then what is tight; then the others by memory; then what

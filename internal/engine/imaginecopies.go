@@ -56,14 +56,11 @@ func (s *session) copies(t trial, list []gpus.GPU) map[string]*trialResult {
 		return nil
 	}
 	defer os.RemoveAll(dir)
-	id := s.id + "-copies" + strconv.Itoa(int(s.trials.Add(1)))
-	o, _ := s.recordOptions(&again, id, "", filepath.Join(dir, "sandbox"))
-	out, err := os.Create(filepath.Join(dir, "output"))
+	o, _, out, err := s.quiet(&again, s.id+"-copies"+strconv.Itoa(int(s.trials.Add(1))), dir)
 	if err != nil {
 		return nil
 	}
 	defer out.Close()
-	o.Output, o.SnapshotOn, o.NoStacks = out, "never", true
 	wishes := copyWishes{GPUs: 1, AtOnce: s.workers(len(list))}
 	vendors := &copyVendors{}
 	for i := range list {
@@ -82,7 +79,7 @@ func (s *session) copies(t trial, list []gpus.GPU) map[string]*trialResult {
 			o.Helpers[i].Env = mergeEnv(o.Helpers[i].Env, map[string]string{"HIGHTIDE_IMAGINE_COPIES": string(text)})
 		}
 	}
-	sink := &tee{mem.NewRun(), nil}
+	sink := &tee{mem.NewRun(), nil, len(list) * s.room()}
 	if _, err := record.Run(o, sink); err != nil {
 		return nil
 	}
@@ -136,6 +133,11 @@ func apart(whole *mem.Run, name string, settings map[string]string) *mem.Run {
 		if mine[series.Process] {
 			_ = run.Add(series.SeriesDef)
 			_ = run.Add(mem.Samples{Series: series.ID, Times: series.Times, Values: series.Values})
+		}
+	}
+	for _, s := range whole.Snapshots {
+		if mine[s.Process] {
+			run.Snapshots = append(run.Snapshots, s)
 		}
 	}
 	for _, e := range whole.Events {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"hightide/internal/analyze"
@@ -25,6 +26,7 @@ type trial struct {
 	env      map[string]string // variables of the program
 	sizes    string            // data-dependent sizes; "": as asked for
 	switches []string          // HIGHTIDE_IMAGINE_SWITCH
+	traced   bool              // keep the allocator's history, to replay it with less memory
 }
 
 // trialResult is what came of it.
@@ -33,16 +35,24 @@ type trialResult struct {
 	run     *mem.Run
 	outcome record.Outcome
 	said    string // the last words of its output, where it was quiet
+	once    sync.Once
+	exact   *TraceFit // see trace
 }
 
-// tee writes frames into a run in memory and, where there is one, into a recording.
+// tee writes frames into a run in memory and, where there is one, into a recording. The run gets snapshots,
+// which are megabytes, as far as there is room for them.
 type tee struct {
-	run *mem.Run
-	to  record.Sink
+	run  *mem.Run
+	to   record.Sink
+	room int
 }
+
+// snapshotRoom is for the history of some 300,000 events.
+const snapshotRoom = 64 << 20
 
 func (t *tee) Write(f mem.Frame) error {
-	if _, piece := f.(mem.Snapshot); !piece { // megabytes, and in the recording
+	piece, snapshot := f.(mem.Snapshot)
+	if t.room -= len(piece.Piece); !snapshot || t.room >= 0 {
 		_ = t.run.Add(f) // what cannot be is refused by every reader
 	}
 	if t.to == nil {
@@ -60,20 +70,16 @@ func (t *tee) Flush() error {
 
 // attempt runs a trial quietly and keeps nothing but its figures.
 func (s *session) attempt(t trial) (*trialResult, error) {
-	out, err := os.CreateTemp("", "hightide-output-")
+	dir, err := os.MkdirTemp("", "hightide-trial-")
 	if err != nil {
-		return nil, EnvironmentError("is the temporary folder full?", "keep a trial's output: %w", err)
+		return nil, EnvironmentError("is the temporary folder full?", "keep what a trial writes: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	o, vendor, out, err := s.quiet(&t, fmt.Sprintf("%s-%d", s.id, s.trials.Add(1)), dir)
+	if err != nil {
+		return nil, err
 	}
 	defer out.Close()
-	_ = os.Remove(out.Name())
-	id := fmt.Sprintf("%s-%d", s.id, s.trials.Add(1))
-	sandbox, err := os.MkdirTemp("", "hightide-sandbox-")
-	if err != nil {
-		return nil, EnvironmentError("is the temporary folder full?", "make a sandbox: %w", err)
-	}
-	defer os.RemoveAll(sandbox)
-	o, vendor := s.recordOptions(&t, id, "", sandbox)
-	o.Output, o.SnapshotOn, o.NoStacks = out, "never", true
 	result, err := s.observe(o, vendor, nil)
 	if err == nil {
 		result.said = lastWords(out)
@@ -81,9 +87,23 @@ func (s *session) attempt(t trial) (*trialResult, error) {
 	return result, err
 }
 
+// quiet translates a trial of which nothing is to be seen or kept: all that it writes goes into a folder.
+func (s *session) quiet(t *trial, id, dir string) (*record.Options, *imaginary, *os.File, error) {
+	out, err := os.Create(filepath.Join(dir, "output"))
+	if err != nil {
+		return nil, nil, nil, EnvironmentError("is the temporary folder full?", "keep a trial's output: %w", err)
+	}
+	o, vendor := s.recordOptions(t, id, "", filepath.Join(dir, "sandbox"))
+	o.Output, o.SnapshotOn, o.NoStacks, o.KeepSnapshots = out, "never", true, false
+	if t.traced {
+		o.OutDir, o.SnapshotOn = dir, "exit"
+	}
+	return o, vendor, out, nil
+}
+
 // observe runs the command and judges what it did.
 func (s *session) observe(o *record.Options, vendor *imaginary, to record.Sink) (*trialResult, error) {
-	sink := &tee{mem.NewRun(), to}
+	sink := &tee{mem.NewRun(), to, s.room()}
 	outcome, err := record.Run(o, sink)
 	if err != nil {
 		return nil, launchError(err)
@@ -96,6 +116,38 @@ func (s *session) observe(o *record.Options, vendor *imaginary, to record.Sink) 
 		_ = sink.Write(e)
 	}
 	return &trialResult{Imagined: analyze.Judge(sink.run), run: sink.run, outcome: outcome}, nil
+}
+
+// room is for the histories that a run keeps in memory: only the question about every GPU needs them.
+func (s *session) room() int {
+	if s.o.GPU == allGPUs {
+		return snapshotRoom
+	}
+	return 0
+}
+
+// trace is the history of a run on one device by one process, if the model of the allocator repeats it
+// exactly and it is the whole of it; else nil.
+func (r *trialResult) trace() *TraceFit {
+	r.once.Do(func() {
+		if len(r.Ranks) > 1 || len(r.Devices) != 1 {
+			return
+		}
+		all, err := runSnapshots(r.run, "")
+		r.run.Snapshots = nil
+		if err != nil || len(all) == 0 {
+			return
+		}
+		fit, exact, err := NewTraceFit(all[len(all)-1].snapshot, -1)
+		if err != nil || !exact {
+			return
+		}
+		v, err := fit.Verdict(r.Total, 0, "")
+		if err == nil && mem.Some(int64(v.Allocated)) == r.Allocated && mem.Some(int64(v.Reserved)) == r.Reserved {
+			r.exact = fit
+		}
+	})
+	return r.exact
 }
 
 // lastWords is the last line that says something of what a trial printed.

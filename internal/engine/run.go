@@ -61,6 +61,7 @@ func (e *Engine) Run(o RunOptions) (*RunResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	begin := time.Now()
 	restore := lean()
 	result := &RunResult{}
 	info := mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: "run", Label: mem.Measured, StartMono: 1}
@@ -82,9 +83,11 @@ func (e *Engine) Run(o RunOptions) (*RunResult, error) {
 		result.Notes = append(result.Notes, fmt.Sprintf("the recording lacks %d records: %v", lost.Frames, lost.Err))
 	}
 	restore()
-	// The books are closed and the report is made from the file: do not hold both, nor twice the report.
-	debug.FreeOSMemory()
-	defer debug.SetGCPercent(debug.SetGCPercent(25))
+	if time.Since(begin) > startTime {
+		// The books are closed and the report is made from the file: do not hold both, nor twice the report.
+		debug.FreeOSMemory()
+		defer debug.SetGCPercent(debug.SetGCPercent(25))
+	}
 	engine.conclude(&o, files, result)
 	return result, nil
 }
@@ -114,12 +117,20 @@ func (o *RunOptions) check() ([]record.Alert, error) {
 	return alerts, nil
 }
 
+// startTime is how long a run is taken for a short one.
+const startTime = time.Second
+
 // lean keeps the engine small: it shares the machine with what it measures. One thread runs Go code
-// at a time, since there is one loop, and a heap of a few MB is collected rather than doubled twice.
+// at a time, since there is one loop, and a heap of a few MB is collected rather than doubled twice. Before
+// that, while the command starts, and in a run that is over by then, time counts for more.
 func lean() (restore func()) {
-	threads := runtime.GOMAXPROCS(1)
-	percent := debug.SetGCPercent(60)
+	threads, percent := runtime.GOMAXPROCS(0), debug.SetGCPercent(400)
+	later := time.AfterFunc(startTime, func() {
+		runtime.GOMAXPROCS(1)
+		debug.SetGCPercent(60)
+	})
 	return func() {
+		later.Stop()
 		runtime.GOMAXPROCS(threads)
 		debug.SetGCPercent(percent)
 	}

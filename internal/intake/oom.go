@@ -10,19 +10,20 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/words"
 )
 
 // wording is one way in which a framework says that it is out of memory. Parts are looked for one by
 // one, since messages are pasted with pieces missing.
 type wording struct {
 	name, framework, versions string
-	match                     *regexp.Regexp
+	match                     func() *regexp.Regexp
 	parts                     []part
 }
 
 // part is a figure of a message: the first group of pattern is a size, or a number where plain.
 type part struct {
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 	to      func(*mem.OOMMessage) *mem.Optional
 	plain   bool
 }
@@ -31,11 +32,11 @@ type part struct {
 const size = `(\d+(?:\.\d+)? ?(?:bytes|[KMGTP]?i?B)\b)`
 
 func find(pattern string, to func(*mem.OOMMessage) *mem.Optional) part {
-	return part{regexp.MustCompile(strings.ReplaceAll(pattern, "SIZE", size)), to, false}
+	return part{words.Lazy(strings.ReplaceAll(pattern, "SIZE", size)), to, false}
 }
 
 func findNumber(pattern string, to func(*mem.OOMMessage) *mem.Optional) part {
-	return part{regexp.MustCompile(pattern), to, true}
+	return part{words.Lazy(pattern), to, true}
 }
 
 func requested(m *mem.OOMMessage) *mem.Optional { return &m.Requested }
@@ -52,28 +53,28 @@ func other(m *mem.OOMMessage) *mem.Optional     { return &m.Other }
 
 // wordings lists what can be read, the more particular first. Add yours here.
 var wordings = []wording{
-	{"mps", "pytorch", "1.12 or later", regexp.MustCompile(`MPS backend out of memory`), []part{
+	{"mps", "pytorch", "1.12 or later", words.Lazy(`MPS backend out of memory`), []part{
 		find(`Tried to allocate SIZE`, requested), find(`MPS allocated: SIZE`, allocated),
 		find(`other allocations: SIZE`, other), find(`max allowed: SIZE`, allowed)}},
-	{"torch1-cached", "pytorch", "0.4 to 1.3", regexp.MustCompile(`out of memory\.\s+Tried to allocate [^(]*\([^)]* cached`), parenthesis},
-	{"torch1-parenthesis", "pytorch", "1.4 to 2.0", regexp.MustCompile(`out of memory\.\s+Tried to allocate [^(.]*[\d.]+ ?\w+ \(GPU`), parenthesis},
-	{"torch2-sentence", "pytorch", "2.1 or later", regexp.MustCompile(`(?:CUDA|HIP|XPU|GPU|MTIA|PrivateUse1|\w+)\s+out of memory\.\s+Tried to allocate`), []part{
+	{"torch1-cached", "pytorch", "0.4 to 1.3", words.Lazy(`out of memory\.\s+Tried to allocate [^(]*\([^)]* cached`), parenthesis},
+	{"torch1-parenthesis", "pytorch", "1.4 to 2.0", words.Lazy(`out of memory\.\s+Tried to allocate [^(.]*[\d.]+ ?\w+ \(GPU`), parenthesis},
+	{"torch2-sentence", "pytorch", "2.1 or later", words.Lazy(`(?:CUDA|HIP|XPU|GPU|MTIA|PrivateUse1|\w+)\s+out of memory\.\s+Tried to allocate`), []part{
 		find(`Tried to allocate SIZE`, requested), findNumber(`GPU (\d+) has`, device),
 		find(`total capaci?ty of SIZE`, total), find(`of which SIZE is free`, free),
 		find(`SIZE allowed;`, allowed), find(`[Tt]his process has SIZE`, inUse),
 		find(`Of the allocated memory SIZE is allocated`, allocated),
 		find(`with SIZE allocated in private pools`, private),
 		find(`and SIZE is reserved by PyTorch but`, unused)}},
-	{"torch-cpu", "pytorch", "", regexp.MustCompile(`DefaultCPUAllocator: (?:can't|not enough memory)`), []part{
+	{"torch-cpu", "pytorch", "", words.Lazy(`DefaultCPUAllocator: (?:can't|not enough memory)`), []part{
 		find(`you tried to allocate SIZE`, requested), find(`tried to allocate SIZE`, requested)}},
-	{"torch0-thc", "pytorch", "0.3 or older", regexp.MustCompile(`cuda runtime error \(2\) : out of memory`), nil},
-	{"jax-xla", "jax", "", regexp.MustCompile(`(?i)(?:out of memory (?:while )?trying to allocate|Failed to allocate request for|ran out of memory trying to allocate)`), []part{
+	{"torch0-thc", "pytorch", "0.3 or older", words.Lazy(`cuda runtime error \(2\) : out of memory`), nil},
+	{"jax-xla", "jax", "", words.Lazy(`(?i)(?:out of memory (?:while )?trying to allocate|Failed to allocate request for|ran out of memory trying to allocate)`), []part{
 		find(`trying to allocate SIZE`, requested),
 		find(`Failed to allocate request for [\d.]+ ?\w+ \((\d+B)\)`, requested), find(`Failed to allocate request for SIZE`, requested),
 		findNumber(`device ordinal (\d+)`, device)}},
-	{"tensorflow-bfc", "tensorflow", "", regexp.MustCompile(`OOM when allocating tensor`), []part{
+	{"tensorflow-bfc", "tensorflow", "", words.Lazy(`OOM when allocating tensor`), []part{
 		findNumber(`device:GPU:(\d+)`, device)}},
-	{"cuda-driver", "cuda", "", regexp.MustCompile(`(?i)CUDA(?:_ERROR_OUT_OF_MEMORY| error: out of memory|Malloc failed[^\n]*out of memory)|cudaErrorMemoryAllocation`), nil},
+	{"cuda-driver", "cuda", "", words.Lazy(`(?i)CUDA(?:_ERROR_OUT_OF_MEMORY| error: out of memory|Malloc failed[^\n]*out of memory)|cudaErrorMemoryAllocation`), nil},
 }
 
 var parenthesis = []part{
@@ -83,14 +84,14 @@ var parenthesis = []part{
 	find(`SIZE allowed`, allowed)}
 
 var (
-	backend      = regexp.MustCompile(`\b(CUDA|HIP|XPU|MPS|MTIA)\b(?: backend)? out of memory`)
-	otherProcess = regexp.MustCompile(`Process (\d+) has ` + size)
-	setting      = regexp.MustCompile(`\b(?:PYTORCH_\w+=[\w.:,]+|PYTORCH_\w+_CONF|max_split_size_mb|expandable_segments:True)`)
-	shapeOf      = regexp.MustCompile(`shape ?\[([\d,\s]*)\]`)
-	typeOf       = regexp.MustCompile(`and type (\w+)`)
-	allocatorOf  = regexp.MustCompile(`(?:by allocator |Allocator \()(\w+)`)
-	xlaPart      = regexp.MustCompile(`(?m)^\s*((?:parameter|constant|maybe_live_out|preallocated temp|total) (?:allocation|fragmentation)):\s*` + size)
-	twoDecimals  = regexp.MustCompile(`\d+\.\d\d ?([KMGTP]i?B)`)
+	backend      = words.Lazy(`\b(CUDA|HIP|XPU|MPS|MTIA)\b(?: backend)? out of memory`)
+	otherProcess = words.Lazy(`Process (\d+) has ` + size)
+	setting      = words.Lazy(`\b(?:PYTORCH_\w+=[\w.:,]+|PYTORCH_\w+_CONF|max_split_size_mb|expandable_segments:True)`)
+	shapeOf      = words.Lazy(`shape ?\[([\d,\s]*)\]`)
+	typeOf       = words.Lazy(`and type (\w+)`)
+	allocatorOf  = words.Lazy(`(?:by allocator |Allocator \()(\w+)`)
+	xlaPart      = words.Lazy(`(?m)^\s*((?:parameter|constant|maybe_live_out|preallocated temp|total) (?:allocation|fragmentation)):\s*` + size)
+	twoDecimals  = words.Lazy(`\d+\.\d\d ?([KMGTP]i?B)`)
 )
 
 // maxMessage bounds a pasted text, in bytes; messages are a few hundred.
@@ -109,7 +110,7 @@ func isMessage(head []byte) bool {
 
 func wordingOf(text string) *wording {
 	for i := range wordings {
-		if wordings[i].match.MatchString(text) {
+		if wordings[i].match().MatchString(text) {
 			return &wordings[i]
 		}
 	}
@@ -139,19 +140,19 @@ func Message(text string) (*mem.OOMMessage, error) {
 	if w == nil {
 		return nil, ErrNoMessage
 	}
-	if all := w.match.FindAllStringIndex(text, -1); len(all) > 0 { // the last: a log has what came before
+	if all := w.match().FindAllStringIndex(text, -1); len(all) > 0 { // the last: a log has what came before
 		begin := strings.LastIndexByte(text[:all[len(all)-1][0]], '\n') + 1
 		text = text[begin:]
 	}
 	m := &mem.OOMMessage{Framework: w.framework, Wording: w.name, Versions: w.versions, Backend: "cuda",
 		Text: strings.TrimSpace(text)}
-	if found := backend.FindStringSubmatch(text); found != nil {
+	if found := backend().FindStringSubmatch(text); found != nil {
 		m.Backend = strings.ToLower(found[1])
 	}
 	line := strings.Join(strings.Fields(text), " ")
 	for _, p := range w.parts {
 		to := p.to(m)
-		if found := p.pattern.FindStringSubmatch(line); found != nil && !to.Known() {
+		if found := p.pattern().FindStringSubmatch(line); found != nil && !to.Known() {
 			*to = p.read(found[1])
 		}
 	}

@@ -71,7 +71,7 @@ func fileHeader(major, minor uint16) []byte {
 // compressor of a Writer: small windows keep the engine small.
 func newCompressor() *zstd.Encoder {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true),
-		zstd.WithWindowSize(1<<19), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false))
+		zstd.WithWindowSize(1<<19), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false))
 	if err != nil {
 		panic(err) // the options are constants
 	}

@@ -1,4 +1,4 @@
-// Package words compares what people type with what there is: mistyped names of GPUs, of budgets, of settings.
+// Package words reads and compares words: mistyped names of GPUs, of budgets, of settings, and patterns of text.
 package words
 
 // Distance is how many letters must change, come or go to make one word of the other. Only the first 64
