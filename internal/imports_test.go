@@ -21,7 +21,7 @@ var rooms = map[string][]string{
 	"internal/shm":       {"internal/mem"},
 	"internal/wire":      {"internal/mem"},
 	"internal/allocator": {"internal/mem"},
-	"internal/analyze":   {"internal/mem", "internal/allocator"},
+	"internal/analyze":   {"internal/mem", "internal/allocator", "internal/words"},
 	"internal/intake":    {"internal/mem", "internal/pickle", "internal/wire", "internal/words"},
 
 	"internal/gpus":            {"internal/mem", "internal/words"},

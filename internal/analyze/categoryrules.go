@@ -3,9 +3,10 @@ package analyze
 import (
 	_ "embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"hightide/internal/words"
 )
 
 //go:embed categories.rules
@@ -20,7 +21,7 @@ var traceCategories = []string{"parameters", "gradients", "optimizer state", "ac
 type CategoryRule struct {
 	Category string
 	Life     string         // any, kept, start, short, outlasts, saved
-	Frame    *regexp.Regexp // nil: every stack
+	Frame    *words.Pattern // nil: every stack
 	Bare     bool           // only stacks without frames
 }
 
@@ -56,21 +57,21 @@ func parseRule(line string) (CategoryRule, error) {
 		if !ok {
 			continue
 		}
-		words := strings.Fields(rest)
-		if len(words) < 2 {
-			words = []string{"", ""}
+		parts := strings.Fields(rest)
+		if len(parts) < 2 {
+			parts = []string{"", ""}
 		}
-		if _, ok := hintNames[words[0]]; !ok {
+		if _, ok := hintNames[parts[0]]; !ok {
 			return CategoryRule{}, fmt.Errorf("after the category must come any, kept, start, short, outlasts or saved, then a pattern")
 		}
-		rule := CategoryRule{Category: name, Life: words[0]}
-		pattern := strings.TrimSpace(strings.TrimSpace(rest)[len(words[0]):])
+		rule := CategoryRule{Category: name, Life: parts[0]}
+		pattern := strings.TrimSpace(strings.TrimSpace(rest)[len(parts[0]):])
 		switch pattern {
 		case "-":
 		case "none":
 			rule.Bare = true
 		default:
-			frame, err := regexp.Compile(pattern)
+			frame, err := words.Compile(pattern)
 			if err != nil {
 				return CategoryRule{}, err
 			}

@@ -3,10 +3,10 @@ package analyze
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/words"
 )
 
 // growthFinding puts a cause of growth into words.
@@ -151,7 +151,7 @@ func contents(h *mem.Holder) string {
 }
 
 // appending matches a statement that puts one variable into a container.
-var appending = regexp.MustCompile(`^([A-Za-z_][\w.]*\.(?:append|add|appendleft))\(([A-Za-z_][\w.]*)\)$`)
+var appending = words.Lazy(`^([A-Za-z_][\w.]*\.(?:append|add|appendleft))\(([A-Za-z_][\w.]*)\)$`)
 
 // growthAdvice says what to change, where, and what that saves.
 func (in *Input) growthAdvice(g *growing, at mem.Location) string {

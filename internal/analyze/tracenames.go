@@ -3,12 +3,12 @@ package analyze
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/words"
 )
 
 // Names of what has no stack of its own.
@@ -72,8 +72,8 @@ func (t *traceNames) name(frames []mem.Location, numbers []uint32) *traceName {
 }
 
 var (
-	backwardNode = regexp.MustCompile(`(\w+Backward\d*)::apply|(AccumulateGrad)`)
-	innards      = regexp.MustCompile(`CachingAllocator|^at::detail::empty|empty_(strided_)?generic|empty_(strided_)?cuda|^pthread_|^start_thread|^clone|^__`)
+	backwardNode = words.Lazy(`(\w+Backward\d*)::apply|(AccumulateGrad)`)
+	innards      = words.Lazy(`CachingAllocator|^at::detail::empty|empty_(strided_)?generic|empty_(strided_)?cuda|^pthread_|^start_thread|^clone|^__`)
 )
 
 // plumbing are native frames of the interpreter and the unwinder, which every stack has: what they begin with.
@@ -105,10 +105,8 @@ func (t *traceNames) fact(n uint32) *nativeFacts {
 		return t.facts[n]
 	}
 	l, f := t.stacks.Locations[n], &nativeFacts{}
-	if strings.Contains(l.Function, "Backward") || strings.Contains(l.Function, "AccumulateGrad") {
-		if m := backwardNode.FindStringSubmatch(l.Function); m != nil {
-			f.node = m[1] + m[2] + " (autograd)"
-		}
+	if m := backwardNode.FindStringSubmatch(l.Function); m != nil {
+		f.node = m[1] + m[2] + " (autograd)"
 	}
 	if op, ok := strings.CutPrefix(l.Function, "at::_ops::"); ok {
 		op, _, _ = strings.Cut(op, "::")

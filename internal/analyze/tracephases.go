@@ -1,12 +1,10 @@
 package analyze
 
 import (
-	"regexp"
-	"slices"
 	"sort"
-	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/words"
 )
 
 // Phases that a trace's stacks tell: what the program was doing when it allocated.
@@ -20,13 +18,10 @@ const (
 var tracePhaseNames = [...]string{"other", "forward", "backward", "optimizer"}
 
 var (
-	optimizerFrame = regexp.MustCompile(`torch/optim/.*:|(optim|optimizers?)\w*\.py:(step|_init_group)$`)
-	backwardFrame  = regexp.MustCompile(`autograd::Engine::|_engine_run_backward|Backward\d*::apply|AccumulateGrad|utils/checkpoint\.py:(unpack_hook|recompute_fn|backward)$`)
-	forwardFrame   = regexp.MustCompile(`module\.py:(_call_impl|_wrapped_call_impl)$|:forward$`)
+	optimizerFrame = words.Lazy(`torch/optim/.*:|(optim|optimizers?)\w*\.py:(step|_init_group)$`)
+	backwardFrame  = words.Lazy(`autograd::Engine::|_engine_run_backward|Backward\d*::apply|AccumulateGrad|utils/checkpoint\.py:(unpack_hook|recompute_fn|backward)$`)
+	forwardFrame   = words.Lazy(`module\.py:(_call_impl|_wrapped_call_impl)$|:forward$`)
 )
-
-// phaseHints are parts of all that the patterns match: looking for them is cheap.
-var phaseHints = []string{"optim", "autograd::Engine::", "_engine_run_backward", "Backward", "AccumulateGrad", "checkpoint.py", "module.py", "forward"}
 
 // phaseRun is a stretch of events in one phase; it ends where the next begins.
 type phaseRun struct {
@@ -62,7 +57,6 @@ func (b *traceBooks) stackPhases() []uint8 {
 	for i, l := range stacks.Locations {
 		name := l.File + ":" + l.Function
 		switch {
-		case !slices.ContainsFunc(phaseHints, func(part string) bool { return strings.Contains(name, part) }):
 		case optimizerFrame.MatchString(name):
 			places[i] = phaseOptimizer
 		case backwardFrame.MatchString(name):
@@ -88,7 +82,7 @@ func (b *traceBooks) stackPhases() []uint8 {
 }
 
 // ownFrame matches what stands in for a kernel that no GPU runs.
-var ownFrame = regexp.MustCompile(`/hightide_agent/imagine/|/torch/_ops\.py$`)
+var ownFrame = words.Lazy(`/hightide_agent/imagine/|/torch/_ops\.py$`)
 
 // bareStack says whether a stack has no frames of the program or the framework.
 func bareStack(stacks *mem.StackTable, n uint32) bool {

@@ -2,10 +2,10 @@ package analyze
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 
 	"hightide/internal/mem"
+	"hightide/internal/words"
 )
 
 // TraceSteps are the steps and phases of a trace.
@@ -63,7 +63,7 @@ func (b *traceBooks) recordedSteps(ends []int64) []TraceStep {
 	return steps
 }
 
-var stepName = regexp.MustCompile(`(?i)^(ProfilerStep#|step[ #_:]*)\d+`)
+var stepName = words.Lazy(`(?i)^(ProfilerStep#|step[ #_:]*)\d+`)
 
 func (b *traceBooks) annotatedSteps() []TraceStep {
 	steps := []TraceStep{}

@@ -45,7 +45,7 @@ func (g *grouper) timeline(columns int) *TraceTimeline {
 			t.Time = append(t.Time, g.b.time(p.event)-begin)
 		}
 	}
-	category, site := map[string][]mem.Bytes{}, map[string][]mem.Bytes{}
+	category, site := map[string][]levelChange{}, map[string][]levelChange{}
 	for i := range g.b.lives {
 		l := &g.b.lives[i]
 		if l.freed == -2 || !g.wants(l.stack) {
@@ -54,11 +54,14 @@ func (g *grouper) timeline(columns int) *TraceTimeline {
 		from, _ := slices.BinarySearch(t.Events, int(l.born))
 		to, _ := slices.BinarySearch(t.Events, int(l.freed))
 		if from < to {
-			change(category, g.sorter.of(i), len(points), from, to, l.size)
-			change(site, g.site(l), len(points), from, to, l.size)
+			come, leave := levelChange{from, l.size}, levelChange{to, -l.size}
+			name := g.sorter.of(i)
+			category[name] = append(category[name], come, leave)
+			name = g.site(l)
+			site[name] = append(site[name], come, leave)
 		}
 	}
-	t.Category, t.Site = bands(category, len(traceCategories)+1), bands(site, siteBands)
+	t.Category, t.Site = bands(category, len(points), len(traceCategories)+1), bands(site, len(points), siteBands)
 	return t
 }
 
@@ -77,40 +80,44 @@ func thinCurve(points []levelPoint, columns int) []levelPoint {
 	return out
 }
 
-// change notes where a block comes and goes.
-func change(of map[string][]mem.Bytes, name string, columns, from, to int, size mem.Bytes) {
-	changes := of[name]
-	if changes == nil {
-		changes = make([]mem.Bytes, columns+1)
-		of[name] = changes
-	}
-	changes[from] += size
-	changes[to] -= size
+// levelChange is what a block adds to a group from a column on.
+type levelChange struct {
+	column int
+	bytes  mem.Bytes
 }
 
-// bands sums changes up, keeps the highest groups and joins the rest.
-func bands(of map[string][]mem.Bytes, most int) []TimelineBand {
-	all, top := []TimelineBand{}, map[string]mem.Bytes{}
+// bands sums changes up, keeps the highest groups and joins the rest. There may be many groups of few blocks
+// each: only those that are shown are spread over the columns.
+func bands(of map[string][]levelChange, columns, most int) []TimelineBand {
+	names, top := []string{}, map[string]mem.Bytes{}
 	for name, changes := range of {
+		slices.SortFunc(changes, func(a, b levelChange) int { return cmp.Compare(a.column, b.column) })
 		var level mem.Bytes
 		for i, c := range changes {
-			level += c
-			changes[i] = level
-			top[name] = max(top[name], level)
+			if level += c.bytes; i+1 == len(changes) || changes[i+1].column != c.column {
+				top[name] = max(top[name], level)
+			}
 		}
-		all = append(all, TimelineBand{name, changes[:len(changes)-1]})
+		names = append(names, name)
 	}
-	slices.SortFunc(all, func(p, q TimelineBand) int {
-		return cmp.Or(cmp.Compare(top[q.Name], top[p.Name]), cmp.Compare(p.Name, q.Name))
-	})
-	if len(all) <= most {
-		return all
-	}
-	rest := TimelineBand{otherBand, make([]mem.Bytes, len(all[0].Bytes))}
-	for _, band := range all[most-1:] {
-		for i, n := range band.Bytes {
-			rest.Bytes[i] += n
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(top[b], top[a]), cmp.Compare(a, b)) })
+	all := []TimelineBand{}
+	if len(names) > most {
+		for _, name := range names[most-1:] {
+			of[otherBand] = append(of[otherBand], of[name]...)
 		}
+		names = append(names[:most-1], otherBand)
 	}
-	return append(all[:most-1], rest)
+	for _, name := range names {
+		band := TimelineBand{name, make([]mem.Bytes, columns+1)}
+		for _, c := range of[name] {
+			band.Bytes[c.column] += c.bytes
+		}
+		for i := range columns {
+			band.Bytes[i+1] += band.Bytes[i]
+		}
+		band.Bytes = band.Bytes[:columns]
+		all = append(all, band)
+	}
+	return all
 }

@@ -199,15 +199,7 @@ func (u *stackUses) flames(a *Allocator) *StackSet {
 			continue
 		}
 		use := &u.all[i]
-		frames := u.g.names.pictured(use.stack)
-		if len(frames) == 0 {
-			name := noFrames
-			if use.before {
-				name = beforeTrace
-			}
-			frames = []mem.Location{{Function: name, Native: true}}
-		}
-		node := tree.add(frames)
+		node := tree.add(u.g.pictured(use))
 		tree.set.Stacks = append(tree.set.Stacks, StackUse{Node: node, Bytes: use.bytes, Count: use.blocks,
 			Average: mem.Bytes(use.average), Allocations: use.allocations, Churn: use.churn})
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -17,13 +16,13 @@ import (
 // one, since messages are pasted with pieces missing.
 type wording struct {
 	name, framework, versions string
-	match                     func() *regexp.Regexp
+	match                     *words.Pattern
 	parts                     []part
 }
 
 // part is a figure of a message: the first group of pattern is a size, or a number where plain.
 type part struct {
-	pattern func() *regexp.Regexp
+	pattern *words.Pattern
 	to      func(*mem.OOMMessage) *mem.Optional
 	plain   bool
 }
@@ -110,7 +109,7 @@ func isMessage(head []byte) bool {
 
 func wordingOf(text string) *wording {
 	for i := range wordings {
-		if wordings[i].match().MatchString(text) {
+		if wordings[i].match.MatchString(text) {
 			return &wordings[i]
 		}
 	}
@@ -140,19 +139,19 @@ func Message(text string) (*mem.OOMMessage, error) {
 	if w == nil {
 		return nil, ErrNoMessage
 	}
-	if all := w.match().FindAllStringIndex(text, -1); len(all) > 0 { // the last: a log has what came before
+	if all := w.match.Regexp().FindAllStringIndex(text, -1); len(all) > 0 { // the last: a log has what came before
 		begin := strings.LastIndexByte(text[:all[len(all)-1][0]], '\n') + 1
 		text = text[begin:]
 	}
 	m := &mem.OOMMessage{Framework: w.framework, Wording: w.name, Versions: w.versions, Backend: "cuda",
 		Text: strings.TrimSpace(text)}
-	if found := backend().FindStringSubmatch(text); found != nil {
+	if found := backend.FindStringSubmatch(text); found != nil {
 		m.Backend = strings.ToLower(found[1])
 	}
 	line := strings.Join(strings.Fields(text), " ")
 	for _, p := range w.parts {
 		to := p.to(m)
-		if found := p.pattern().FindStringSubmatch(line); found != nil && !to.Known() {
+		if found := p.pattern.FindStringSubmatch(line); found != nil && !to.Known() {
 			*to = p.read(found[1])
 		}
 	}

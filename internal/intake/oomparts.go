@@ -1,12 +1,12 @@
 package intake
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/words"
 )
 
 // finishMessage takes what is not a single figure: processes, settings, XLA's table, the tensor.
@@ -17,32 +17,32 @@ func finishMessage(m *mem.OOMMessage, w *wording, line, text string) {
 	case w.name == "torch-cpu":
 		m.Backend = "cpu"
 	}
-	for _, p := range otherProcess().FindAllStringSubmatch(line, -1) {
+	for _, p := range otherProcess.Regexp().FindAllStringSubmatch(line, -1) {
 		pid, _ := strconv.ParseInt(p[1], 10, 64)
 		if used, ok := parseSize(p[2]).Get(); ok {
 			m.Processes = append(m.Processes, mem.OOMProcess{PID: pid, Used: mem.Bytes(used)})
 		}
 	}
-	for _, advice := range setting().FindAllString(line, -1) {
+	for _, advice := range setting.Regexp().FindAllString(line, -1) {
 		if advice = strings.TrimRight(advice, "."); !slices.Contains(m.Advice, advice) {
 			m.Advice = append(m.Advice, advice)
 		}
 	}
-	for _, p := range xlaPart().FindAllStringSubmatch(text, -1) {
+	for _, p := range xlaPart.Regexp().FindAllStringSubmatch(text, -1) {
 		if size, ok := parseSize(p[2]).Get(); ok {
 			m.Parts = append(m.Parts, mem.OOMPart{Name: p[1], Size: mem.Bytes(size)})
 		}
 	}
-	m.Type, m.Allocator = group(typeOf(), line), group(allocatorOf(), line)
-	tensor(m, group(shapeOf(), line))
+	m.Type, m.Allocator = group(typeOf, line), group(allocatorOf, line)
+	tensor(m, group(shapeOf, line))
 	complement(m)
-	for _, unit := range twoDecimals().FindAllStringSubmatch(line, -1) { // half of the last digit
+	for _, unit := range twoDecimals.Regexp().FindAllStringSubmatch(line, -1) { // half of the last digit
 		m.Rounding = max(m.Rounding, mem.Bytes(units[unit[1][0]]/200))
 	}
 	m.Cut = w.name == "torch2-sentence" && !m.Unused.Known()
 }
 
-func group(pattern *regexp.Regexp, text string) string {
+func group(pattern *words.Pattern, text string) string {
 	if found := pattern.FindStringSubmatch(text); found != nil {
 		return found[1]
 	}
