@@ -23,6 +23,7 @@ func exportCommand(a *app) *cobra.Command {
   hightide export last --json | jq '.series[] | select(.name == "host.rss")'
   hightide export last --recording --redact -o mail-me.hightide
   hightide export oom.pickle --pprof peak.pb.gz && go tool pprof -http : peak.pb.gz
+  hightide export oom.pickle --folded churn.folded --measure churn
   hightide export oom.pickle.zst --speedscope peak.json
   hightide export last --perfetto timeline.json
   hightide export trace.pickle --parquet tables/`,
@@ -59,6 +60,7 @@ func exportCommand(a *app) *cobra.Command {
 	}
 	c.Flags().StringVarP(&o.Out, "output", "o", "", "file, or folder for several tables; - or none: standard output")
 	c.Flags().StringArrayVar(&o.Tables, "table", nil, "`table` to write; may be given several times")
+	c.Flags().StringVar(&o.Measure, "measure", "", "`what` graphs by call stack show: bytes (at the peak, the default), bytes-time, count, churn, blocks")
 	c.Flags().BoolVar(&o.Redact, "redact", false, "leave out paths, host, arguments, environment and allocator snapshots")
 	return c
 }
@@ -88,8 +90,14 @@ go all of them. Tables:
 		fmt.Fprintf(&b, "  %-10s %s\n", t.Name, t.Short)
 	}
 	b.WriteString(`
-pprof, speedscope, folded and dot show what was held at the peak by call stack: of a snapshot the
-device's blocks (as asked for, before rounding), of a run the process's heap, as sampled.
+pprof, speedscope, folded and dot show memory by call stack: of a snapshot the device's blocks, as large
+as hightide explain says, of a run the process's heap at its peak, as sampled. --measure chooses, of snapshots:
+  bytes       held at the peak
+  bytes-time  bytes × time, as the average held over the trace
+  count       allocations
+  churn       bytes allocated and freed again
+  blocks      blocks held at the peak
+pprof and speedscope hold all of them and show this one first.
 
 FILE is anything that hightide reads: a snapshot of PyTorch (pickle or JSON), a profiler's trace,
 a memory profile; compressed or not; - for stdin. RUN is an id, the unique beginning of one, a name, "last", or a recording's file.`)

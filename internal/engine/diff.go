@@ -47,8 +47,8 @@ func fullestOf(all []namedSnapshot) (best *mem.AllocatorSnapshot, device int) {
 	most := mem.Bytes(-1)
 	for _, s := range all {
 		for _, d := range s.snapshot.AllDevices() {
-			if p := s.snapshot.Peak(d); p.Bytes > most {
-				best, device, most = s.snapshot, d, p.Bytes
+			if peak := analyze.NewHistory(s.snapshot, d).Peak.Allocated; peak > most {
+				best, device, most = s.snapshot, d, peak
 			}
 		}
 	}

@@ -80,10 +80,19 @@ func missingHint(err error) string {
 // largeHeap is from where on memory that is no longer needed is given back at once.
 const largeHeap = 128 << 20
 
+// smallFile is up to where reading takes no more than some 100 MB.
+const smallFile = 16 << 20
+
 func decodeDocument(r io.Reader, name string) (*intake.Document, error) {
 	// A large snapshot becomes columns that hold no pointers: collecting often costs little, and
-	// keeps what has been outgrown from piling up beside them.
-	defer debug.SetGCPercent(debug.SetGCPercent(25))
+	// keeps what has been outgrown from piling up beside them. A small one is read before collecting pays.
+	often := 25
+	if file, ok := r.(*os.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() < smallFile {
+			often = 400
+		}
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(often))
 	document, err := intake.Decode(r, name)
 	var heap runtime.MemStats
 	if runtime.ReadMemStats(&heap); heap.HeapInuse > largeHeap {

@@ -19,9 +19,11 @@ type ExportOptions struct {
 	Format string   // name of one of ExportFormats
 	Tables []string // names of ExportTables; none: the first, or all of them into a folder
 	Redact bool
-	Out    string    // file or folder; "" or "-": Stdout
-	Stdout io.Writer // not a terminal, for binary formats
-	Stdin  io.Reader // for the reference "-"
+	// Measure is what graphs by stack show: bytes, bytes-time, count, churn, blocks, or a kind of the profile's own; "": bytes.
+	Measure string
+	Out     string    // file or folder; "" or "-": Stdout
+	Stdout  io.Writer // not a terminal, for binary formats
+	Stdin   io.Reader // for the reference "-"
 }
 
 // ExportName is something to choose from, with a line of help.
@@ -60,6 +62,9 @@ func (e *Engine) Export(ref string, o ExportOptions) ([]string, error) {
 	if len(o.Tables) > 0 && !format.Tables {
 		return nil, UsageError("--table goes with --csv and --parquet", "%s has no tables to choose from", format.Name)
 	}
+	if o.Measure != "" && !format.Measures {
+		return nil, UsageError("--measure goes with --folded, --dot, --pprof and --speedscope", "%s has no measure to choose", format.Name)
+	}
 	from, err := e.exportSource(ref, format, o.Stdin)
 	if err != nil {
 		return nil, err
@@ -70,6 +75,10 @@ func (e *Engine) Export(ref string, o ExportOptions) ([]string, error) {
 	}
 	if o.Redact {
 		from = from.Redact()
+	}
+	from.Measure = o.Measure
+	if err := from.CheckMeasure(); err != nil {
+		return nil, UsageError("hightide export --help says what each measure is", "%w", err)
 	}
 	if o.Out == "" || o.Out == "-" {
 		if len(tables) > 1 {

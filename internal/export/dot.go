@@ -9,11 +9,19 @@ import (
 	"slices"
 	"strconv"
 
+	"hightide/internal/analyze"
 	"hightide/internal/mem"
 )
 
 // dotNodes bounds the drawing: more nobody reads.
 const dotNodes = 80
+
+// kindTitle says in words what a kind of a profile counts.
+func kindTitle(name string) string {
+	titles := map[string]string{"space": "bytes at the peak", "objects": "blocks at the peak", "bytes-time": "bytes × time, as the average held",
+		"count": "allocations", "churn": "bytes allocated and freed again"}
+	return or(titles[name], name)
+}
 
 type dotNode struct {
 	location  uint32
@@ -25,6 +33,13 @@ type dotEdge struct{ from, to uint32 }
 // writeDot draws who calls whom to hold how many bytes, the largest functions, for Graphviz.
 func writeDot(out io.Writer, p *mem.Profile) error {
 	nodes, edges, total := dotGraph(p)
+	kind := p.Kinds[p.Default]
+	amount := func(n int64) string {
+		if kind.Unit == mem.UnitBytes {
+			return mem.Bytes(n).String()
+		}
+		return analyze.Count(n)
+	}
 	slices.SortFunc(nodes, func(a, b dotNode) int {
 		return cmp.Or(cmp.Compare(b.with, a.with), cmp.Compare(a.location, b.location))
 	})
@@ -32,14 +47,14 @@ func writeDot(out io.Writer, p *mem.Profile) error {
 	nodes = nodes[:len(nodes)-left]
 	w := bufio.NewWriter(out)
 	fmt.Fprintf(w, "digraph memory {\n\tlabel=%q;\n\tnode [shape=box, fontname=\"sans-serif\"];\n",
-		fmt.Sprintf("%v at the peak; %d smaller functions are not drawn", mem.Bytes(total), left))
+		fmt.Sprintf("%s (%s); %d smaller functions are not drawn", amount(total), kindTitle(kind.Name), left))
 	drawn := map[uint32]bool{}
 	for _, n := range nodes {
 		drawn[n.location] = true
 		l := p.Stacks.Locations[n.location]
 		size := 8 + 16*math.Sqrt(float64(n.own)/float64(max(total, 1)))
 		fmt.Fprintf(w, "\tn%d [label=%s, fontsize=%.1f];\n", n.location,
-			strconv.Quote(fmt.Sprintf("%s\n%v here, %v in all", frameName(l), mem.Bytes(n.own), mem.Bytes(n.with))), size)
+			strconv.Quote(fmt.Sprintf("%s\n%s here, %s in all", frameName(l), amount(n.own), amount(n.with))), size)
 	}
 	var between []dotEdge
 	for e := range edges {
@@ -49,7 +64,7 @@ func writeDot(out io.Writer, p *mem.Profile) error {
 	}
 	slices.SortFunc(between, func(a, b dotEdge) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	for _, e := range between {
-		fmt.Fprintf(w, "\tn%d -> n%d [label=%q, weight=%d];\n", e.from, e.to, mem.Bytes(edges[e]).String(), 1+edges[e]*100/max(total, 1))
+		fmt.Fprintf(w, "\tn%d -> n%d [label=%q, weight=%d];\n", e.from, e.to, amount(edges[e]), 1+edges[e]*100/max(total, 1))
 	}
 	fmt.Fprintln(w, "}")
 	return w.Flush()

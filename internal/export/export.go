@@ -11,8 +11,11 @@
 package export
 
 import (
+	"fmt"
 	"io"
+	"strings"
 
+	"hightide/internal/analyze"
 	"hightide/internal/mem"
 )
 
@@ -21,6 +24,9 @@ type Source struct {
 	Run      *mem.Run
 	Snapshot *mem.AllocatorSnapshot
 	Profile  *mem.Profile
+
+	// Measure is what graphs by stack are drawn of, by the name of a kind of the profile; "": bytes at the peak.
+	Measure string
 }
 
 // Format is a way to write a Source.
@@ -30,6 +36,7 @@ type Format struct {
 	Short     string // what it is, for help
 	Tables    bool   // writes one table at a time
 	Binary    bool   // not for a terminal
+	Measures  bool   // shows one measure first; see Source.Measure
 
 	// Takes says which kinds of Source it can write.
 	Takes Kinds
@@ -63,20 +70,66 @@ func (k Kinds) String() string {
 	return map[Kinds]string{Runs: "a recording", Snapshots: "an allocator snapshot", Profiles: "a profile"}[k]
 }
 
-// profile is a Source by stack: what it holds at its peak.
-func (s Source) profile() *mem.Profile {
+// measures are how people call some kinds of profiles.
+var measures = map[string]string{"bytes": "space", "blocks": "objects"}
+
+// profile is a Source by stack, with the measure wanted shown first.
+func (s Source) profile() (*mem.Profile, error) {
+	var p mem.Profile
 	switch {
 	case s.Run != nil:
-		return HeapAtPeak(s.Run)
+		p = *HeapAtPeak(s.Run)
 	case s.Snapshot != nil:
-		return AtPeak(s.Snapshot)
+		p = *OfSnapshot(s.Snapshot)
+	default:
+		p = *s.Profile
 	}
-	return s.Profile
+	var err error
+	p.Default, err = s.kind(p.Kinds, p.Default)
+	return &p, err
+}
+
+// CheckMeasure says what is wrong with the measure wanted, before anything is read or written for it.
+func (s Source) CheckMeasure() error {
+	kinds := spaceKinds()
+	switch {
+	case s.Snapshot != nil:
+		kinds = analyze.StackKinds
+	case s.Profile != nil:
+		kinds = s.Profile.Kinds
+	}
+	_, err := s.kind(kinds, 0)
+	return err
+}
+
+func (s Source) kind(kinds []mem.ProfileKind, otherwise int) (int, error) {
+	if s.Measure == "" {
+		return otherwise, nil
+	}
+	var known []string
+	for i, kind := range kinds {
+		if kind.Name == s.Measure || kind.Name == measures[s.Measure] {
+			return i, nil
+		}
+		for called, name := range measures {
+			if name == kind.Name {
+				kind.Name = called
+			}
+		}
+		known = append(known, kind.Name)
+	}
+	return 0, fmt.Errorf("%s has no measure %q, but %s", s.Kind(), s.Measure, strings.Join(known, ", "))
 }
 
 // ofProfile is the Write of a format that wants nothing but a profile.
 func ofProfile(write func(io.Writer, *mem.Profile) error) func(io.Writer, Source, *Table) error {
-	return func(w io.Writer, from Source, _ *Table) error { return write(w, from.profile()) }
+	return func(w io.Writer, from Source, _ *Table) error {
+		p, err := from.profile()
+		if err != nil {
+			return err
+		}
+		return write(w, p)
+	}
 }
 
 // Find returns the format of that name, or nil.

@@ -14,10 +14,13 @@ import (
 // folding makes a frame safe for the format, whose separators are semicolons and the last space.
 var folding = strings.NewReplacer(";", ":", "\n", " ", "\r", " ")
 
-// writeFolded writes "outermost;…;innermost bytes", one line a stack, for flamegraph.pl and its kin.
+// writeFolded writes "outermost;…;innermost value", one line a stack that has one, for flamegraph.pl and its kin.
 func writeFolded(out io.Writer, p *mem.Profile) error {
 	sums := map[string]int64{}
 	for _, s := range p.Samples {
+		if s.Values[p.Default] == 0 {
+			continue
+		}
 		frames := p.Stacks.Frames(s.Stack)
 		names := make([]string, 0, len(frames))
 		for _, l := range slices.Backward(frames) {

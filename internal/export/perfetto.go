@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"hightide/internal/analyze"
 	"hightide/internal/mem"
 )
 
@@ -116,7 +117,7 @@ func (o *perfettoOut) snapshot(s *mem.AllocatorSnapshot) {
 			if !slices.ContainsFunc(s.Traces, func(t mem.Trace) bool { return t.Device == g.Device }) {
 				totals := s.Totals(g.Device)
 				o.process(g.Device+1, deviceName(s, g.Device))
-				o.counter(g.Device+1, "allocated (bytes)", 0, int64(totals.Requested))
+				o.counter(g.Device+1, "allocated (bytes)", 0, int64(totals.Allocated))
 				o.counter(g.Device+1, "reserved (bytes)", 0, int64(totals.Reserved))
 			}
 		}
@@ -148,38 +149,16 @@ func timeOf(t *mem.Trace, i int, began int64) int64 {
 	return t.Time[i] - began
 }
 
-// levels writes what was allocated (as asked for) and reserved after each event, one value a time.
+// levels writes what was allocated and reserved after each event, one value a time.
 func (o *perfettoOut) levels(s *mem.AllocatorSnapshot, t *mem.Trace, number int, began int64) {
-	allocated, reserved := int64(s.Peak(t.Device).Before), int64(s.Totals(t.Device).Reserved)
-	freeing := mem.ActionFreeCompleted
+	allocated, reserved := analyze.NewHistory(s, t.Device).Levels()
 	for i, a := range t.Action {
-		switch a {
-		case mem.ActionSegmentAlloc, mem.ActionSegmentMap:
-			reserved -= int64(t.Size[i])
-		case mem.ActionSegmentFree, mem.ActionSegmentUnmap:
-			reserved += int64(t.Size[i])
-		case mem.ActionFreeRequested:
-			freeing = mem.ActionFreeRequested
-		}
-	}
-	for i, a := range t.Action {
-		before := [2]int64{allocated, reserved}
-		switch a {
-		case mem.ActionAlloc:
-			allocated += int64(t.Size[i])
-		case freeing:
-			allocated -= int64(t.Size[i])
-		case mem.ActionSegmentAlloc, mem.ActionSegmentMap:
-			reserved += int64(t.Size[i])
-		case mem.ActionSegmentFree, mem.ActionSegmentUnmap:
-			reserved -= int64(t.Size[i])
-		}
 		now := timeOf(t, i, began)
-		if i == 0 || allocated != before[0] {
-			o.counter(number, "allocated (bytes)", now, allocated)
+		if i == 0 || allocated[i+1] != allocated[i] {
+			o.counter(number, "allocated (bytes)", now, int64(allocated[i+1]))
 		}
-		if i == 0 || reserved != before[1] {
-			o.counter(number, "reserved (bytes)", now, reserved)
+		if i == 0 || reserved[i+1] != reserved[i] {
+			o.counter(number, "reserved (bytes)", now, int64(reserved[i+1]))
 		}
 		if a == mem.ActionOOM {
 			o.write(traceEvent{Name: "out of memory", Phase: "i", Scope: "p", Process: number, Time: micro(now), Args: map[string]any{"size_bytes": t.Size[i]}})

@@ -4,78 +4,34 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
+	"hightide/internal/analyze"
 	"hightide/internal/mem"
 )
 
-// AtPeak is a snapshot as a profile: the blocks in use when most bytes were, by stack, over all
-// devices (each at its own peak). Sizes are as asked for, before rounding.
-func AtPeak(s *mem.AllocatorSnapshot) *mem.Profile {
-	p := &mem.Profile{Label: s.Label, Default: 1, Kinds: spaceKinds()}
-	without := recorderless{from: &s.Stacks, to: &p.Stacks, known: map[uint32]uint32{}}
-	type key struct {
-		device int
-		stack  uint32
-	}
-	sums := map[key]*mem.ProfileSample{}
-	for _, device := range s.AllDevices() {
-		peak := s.Peak(device)
-		if peak.Time > 0 {
-			p.Time = peak.Time
+// OfSnapshot is a snapshot as a profile, by stack and device: what was in use when most bytes were (on each
+// device at its own peak), and what the whole trace did. The sizes are those of blocks, as in a report.
+func OfSnapshot(s *mem.AllocatorSnapshot) *mem.Profile {
+	p := &mem.Profile{Label: s.Label, Default: 1, Kinds: slices.Clone(analyze.StackKinds)}
+	devices := s.AllDevices()
+	for _, device := range devices {
+		history, name := analyze.NewHistory(s, device), deviceName(s, device)
+		if history.Peak.Time > 0 {
+			p.Time = history.Peak.Time
 		}
-		name := deviceName(s, device)
-		p.Notes = append(p.Notes, fmt.Sprintf("%s: %d bytes in %d blocks at the peak", name, int64(peak.Bytes), len(peak.Blocks)))
-		for _, b := range peak.Blocks {
-			k := key{device, without.stack(b.Stack)}
-			if sums[k] == nil {
-				sums[k] = &mem.ProfileSample{Stack: k.stack, Values: make([]int64, 2), Labels: map[string]string{"device": name}}
+		p.Notes = append(p.Notes, fmt.Sprintf("%s: %d bytes allocated at the peak", name, int64(history.Peak.Allocated)))
+		history.ByStack(func(frames []mem.Location, values []int64) {
+			var stack []uint32
+			for _, l := range frames {
+				stack = append(stack, p.Stacks.Location(l))
 			}
-			sums[k].Values[0]++
-			sums[k].Values[1] += int64(b.Size)
-		}
-	}
-	keys := slices.SortedFunc(maps.Keys(sums), func(a, b key) int {
-		if a.device != b.device {
-			return a.device - b.device
-		}
-		return int(int64(a.stack) - int64(b.stack))
-	})
-	for _, k := range keys {
-		p.Samples = append(p.Samples, *sums[k])
+			if len(devices) > 1 { // else graphs would add them up unseen
+				stack = append(stack, p.Stacks.Location(mem.Location{Function: name, Native: true}))
+			}
+			p.Samples = append(p.Samples, mem.ProfileSample{Stack: p.Stacks.Add(stack), Values: values, Labels: map[string]string{"device": name}})
+		})
 	}
 	return p
-}
-
-// recorderless copies stacks without the innermost frames that belong to PyTorch's own recording of
-// them: every stack has the same, and they would take all of the credit.
-type recorderless struct {
-	from, to *mem.StackTable
-	known    map[uint32]uint32
-}
-
-func (r *recorderless) stack(old uint32) uint32 {
-	if id, ok := r.known[old]; ok {
-		return id
-	}
-	var kept []uint32
-	for _, l := range r.from.Frames(old) {
-		if len(kept) > 0 || !recorder(l.Function) {
-			kept = append(kept, r.to.Location(l))
-		}
-	}
-	id := r.to.Add(kept)
-	r.known[old] = id
-	return id
-}
-
-func recorder(function string) bool {
-	for _, name := range []string{"unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp"} {
-		if strings.Contains(function, name) {
-			return true
-		}
-	}
-	return false
 }
 
 func spaceKinds() []mem.ProfileKind {

@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 
+	"hightide/internal/analyze"
 	"hightide/internal/mem"
 )
 
@@ -141,21 +142,21 @@ func allocatorSegments(s *mem.AllocatorSnapshot, yield func(...any) error) error
 func allocatorPeak(s *mem.AllocatorSnapshot, yield func(...any) error) error {
 	where := placesOf(s)
 	for _, device := range s.AllDevices() {
-		peak := s.Peak(device)
+		history := analyze.NewHistory(s, device)
 		var event, time any
-		if peak.Event >= 0 {
-			event = int64(peak.Event)
+		if history.Peak.Event >= 0 {
+			event = int64(history.Peak.Event)
 		}
-		if peak.Time > 0 {
-			time = peak.Time
+		if history.Peak.Time > 0 {
+			time = history.Peak.Time
 		}
-		for _, b := range peak.Blocks {
+		for _, b := range history.Held() {
 			var since any
 			if b.Since >= 0 {
 				since = int64(b.Since)
 			}
 			place := where.of(b.Stack)
-			if err := yield(int64(device), event, time, int64(b.Address), int64(b.Size), since, stackCell(b.Stack), place[0], place[1], place[2]); err != nil {
+			if err := yield(int64(device), event, time, int64(b.Address), int64(b.Size), int64(b.Requested), since, stackCell(b.Stack), place[0], place[1], place[2]); err != nil {
 				return err
 			}
 		}

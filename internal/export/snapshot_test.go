@@ -11,9 +11,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"hightide/internal/analyze"
 	"hightide/internal/intake"
 	"hightide/internal/mem"
 )
@@ -76,7 +78,7 @@ func TestSnapshotFormats(t *testing.T) {
 func checkFormat(t *testing.T, f Format, kind Kinds, table *Table, name string) {
 	source := func() Source {
 		if kind == Profiles {
-			return Source{Profile: AtPeak(tiny(t))}
+			return Source{Profile: OfSnapshot(tiny(t))}
 		}
 		return Source{Snapshot: tiny(t)}
 	}
@@ -132,7 +134,7 @@ func TestPprofTool(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	total := s.Peak(0).Bytes
+	total := analyze.NewHistory(s, 0).Peak.Allocated
 	text := string(out)
 	if !strings.Contains(text, "Type: space") || !strings.Contains(text, "100% of "+digits(int64(total))+"B total") || !strings.Contains(text, "run_memory_foward_fullstep") || strings.Contains(text, "unwind::unwind") {
 		t.Errorf("want all of %d bytes:\n%.2000s", int64(total), text)
@@ -155,7 +157,7 @@ func digits(n int64) string { text, _ := json.Marshal(n); return string(text) }
 // TestPeakWays: every format that sums the peak sums it to the same bytes.
 func TestPeakWays(t *testing.T) {
 	s := snapshotFile(t, "../../testdata/real/h100-lm-ctx256-forward-bf16.pickle")
-	want := int64(s.Peak(0).Bytes)
+	want := int64(analyze.NewHistory(s, 0).Peak.Allocated)
 	var folded int64
 	for line := range strings.Lines(string(written(t, *Find("folded"), Source{Snapshot: s}, nil))) {
 		var n int64
@@ -191,6 +193,35 @@ func TestPeakWays(t *testing.T) {
 	}
 	if folded != want || table != want || counters != want {
 		t.Errorf("folded %d, table %d, counters %d, want %d", folded, table, counters, want)
+	}
+}
+
+// TestMeasures: each measure of the folded stacks sums to that of the report's flame graph, to the byte.
+func TestMeasures(t *testing.T) {
+	for _, file := range []string{"real/h100-lm-ctx128-train-step.pickle", "imagined/every-field-2.15.pickle"} {
+		s, report := snapshotFile(t, "../../testdata/"+file), analyze.NewReport()
+		if err := analyze.Explain(report, s, file, analyze.ExplainOptions{Pictures: true}); err != nil {
+			t.Fatal(err)
+		}
+		for m, measure := range analyze.Flames {
+			var want, got int64
+			for _, flames := range report.Stacks {
+				want += flames.Measures[m].Total
+			}
+			for line := range strings.Lines(string(written(t, *Find("folded"), Source{Snapshot: s, Measure: measure}, nil))) {
+				n, err := strconv.ParseInt(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got += n
+			}
+			if got != want || want == 0 {
+				t.Errorf("%s by %s: folded %d, flame graph %d", file, measure, got, want)
+			}
+		}
+	}
+	if err := (Source{Snapshot: tiny(t), Measure: "byte"}).CheckMeasure(); err == nil || !strings.Contains(err.Error(), "blocks, bytes, bytes-time, count, churn") {
+		t.Errorf("a measure that is none: %v", err)
 	}
 }
 

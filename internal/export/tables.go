@@ -56,7 +56,7 @@ var Tables = []Table{
 	{"blocks", "the allocator's blocks at the end", columns("device", "segment", "address", "size_bytes", "requested_bytes", "state*", "stack",
 		"file*", "line", "function*"), Snapshots, ofSnapshot(allocatorBlocks)},
 	{"segments", "its segments at the end", columns("device", "address", "size_bytes", "used_bytes", "stream", "large?", "expandable?", "pool*", "stack"), Snapshots, ofSnapshot(allocatorSegments)},
-	{"peak", "blocks in use when most bytes were", columns("device", "event", "time_ns", "address", "size_bytes", "since_event", "stack",
+	{"peak", "blocks in use when most bytes were", columns("device", "event", "time_ns", "address", "size_bytes", "requested_bytes", "since_event", "stack",
 		"file*", "line", "function*"), Snapshots, ofSnapshot(allocatorPeak)},
 	{"stacks", "the frames of stacks, innermost first", columns("stack", "depth", "file*", "line", "function*", "native?"), Snapshots, ofSnapshot(allocatorStacks)},
 }
