@@ -107,6 +107,8 @@ class Group:
                 str(folder / "runs"),
             ]
             environment = {**os.environ, **self.first.environment, "FIDELITY_SMALL": "1" if small else "0"}
+            # Inductor measures kernels it has not compiled before, on the device: each run begins with empty caches.
+            environment |= {"TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor", "TRITON_CACHE_DIR": f"{folder}/triton"}
             done = subprocess.run(
                 [*command, "--", *self.command(python, folder / "traces")], env=environment, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",

@@ -4,6 +4,11 @@
 
 The same on a real GPU and on an imaginary one. Each script leaves FOLDER/SCRIPT.json, under torchrun one for each
 rank, SCRIPT.rankN.json; traces.py reads them. A script that fails leaves what it failed of, and the next one begins.
+
+Two things are taken from chance, as both depend on how many Python objects a process happens to have, which the seed of
+its hashes changes. Python's collector of cycles runs at the start of a script and after each step of an optimizer, and
+at no other time. What a script leaves is held until its events are written down: else whether its model is freed
+by then depends on whether a copy of sys.modules, left by inspect.getmodule in a cycle, still holds it.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 ENTRIES = 4_000_000  # of history, for all scripts together
 
@@ -85,20 +91,23 @@ def main() -> int:
     rank = f".rank{os.environ['RANK']}" if "RANK" in os.environ else ""
     versions = {"torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
     torch.cuda._lazy_call(begin)
+    gc.disable()
+    register_optimizer_step_post_hook(lambda *_: gc.collect() and None)
     recorder = Recorder()
     failed = 0
     for script in map(Path, scripts):
         recorder.begin()
         sys.argv, sys.path[0] = [str(script)], str(script.resolve().parent)
-        start, why = time.perf_counter(), ""
+        start, why, left = time.perf_counter(), "", {}
         try:
-            runpy.run_path(str(script), run_name="__main__")
+            left = runpy.run_path(str(script), run_name="__main__")
         except SystemExit as end:
             why = f"exit code {end.code}" if end.code else ""
         except Exception:
             why = traceback.format_exc(limit=-8)
         whole = {"version": 1, "failed": why, "seconds": time.perf_counter() - start, **versions}
         Path(folder, script.stem + rank + ".json").write_text(json.dumps({**whole, "devices": recorder.devices()}))
+        left.clear()
         failed += bool(why)
     if torch.cuda.is_initialized():  # who watches would write all of it down once more
         torch.cuda.memory._record_memory_history(enabled=None)

@@ -19,6 +19,9 @@ offset = 0
 for size in sizes:
     offset += size
 assert offset.item() == 37 and sizes.tolist() == [21, 16]
+assert (40 - sizes).tolist() == [19, 24]  # the number comes first: a kernel of ours sees no tensor there
+half = torch.ones((), device="cuda", dtype=torch.half)
+assert {(1.5 - half).dtype, (1 - half).dtype, (half * 2.5).dtype} == {torch.half}, "a number does not widen"
 query = torch.zeros(1, 4, 64, 64, device="cuda", dtype=torch.half)
 torch.nn.functional.scaled_dot_product_attention(query, query, query)
 """

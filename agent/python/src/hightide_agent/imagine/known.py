@@ -94,9 +94,10 @@ class Known:
 
         def kernel(keyset: Any, tensor: Any, *rest: Any, **more: Any) -> Any:
             below = keyset & after
-            if of_tensors and rest and not isinstance(rest[0], self.torch.Tensor):
-                rest = (self._number(tensor, rest[0]), *rest[1:])
-            if tensor.dtype not in kinds or not tensor.is_cuda or tensor.numel() > MOST:
+            if of_tensors and rest:
+                tensor, rest = self._tensors(tensor, rest)
+            subject = rest[0] if of_tensors and rest and not tensor.is_cuda else tensor
+            if subject.dtype not in kinds or not subject.is_cuda or subject.numel() > MOST:
                 return redispatch(below, tensor, *rest, **more)
             if fills:
                 result = redispatch(below, tensor, *rest, **more)
@@ -154,9 +155,18 @@ class Known:
             if tensor is not None and tensor.nbytes >= host.nbytes:  # more: padded to the largest of all ranks
                 self.device.keep(tensor.data_ptr(), host.data_ptr(), host.nbytes)
 
+    def _tensors(self, one: Any, rest: Tuple[Any, ...]) -> Tuple[Any, Tuple[Any, ...]]:
+        """Both operands as tensors, of which either may come as a number: `7 - t` subtracts t from a wrapped 7."""
+        if not isinstance(one, self.torch.Tensor):
+            return self._number(rest[0], one), rest
+        if not isinstance(rest[0], self.torch.Tensor):
+            return one, (self._number(one, rest[0]), *rest[1:])
+        return one, rest
+
     def _number(self, tensor: Any, value: Any) -> Any:
         """A Python number as the tensor that the operator was given: of the type that changes the result's least."""
         same = type(value) is int and tensor.dtype in self.kinds and tensor.dtype != self.torch.bool
+        same = same or type(value) in (int, float) and tensor.dtype.is_floating_point
         return self.torch.tensor(value, dtype=tensor.dtype) if same else self.torch.tensor(value)
 
     def _host(self, tensor: Any) -> Optional[Any]:
