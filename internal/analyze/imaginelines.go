@@ -20,7 +20,7 @@ func (in *Input) peakLines(v *Imagined) {
 		}
 		held := map[place]*HeldLine{}
 		byStack := map[uint32]place{}
-		for _, block := range s.Peak(device).Blocks {
+		for _, block := range NewHistory(s, device).Held() {
 			where, ok := byStack[block.Stack]
 			if !ok {
 				where = in.places.search(s.Stacks.Frames(block.Stack))

@@ -180,9 +180,6 @@ func FuzzIntake(f *testing.F) {
 		}
 		if s := document.Snapshot; s != nil {
 			describe(s)
-			for _, device := range s.AllDevices() {
-				s.Peak(device)
-			}
 		}
 	})
 }
