@@ -46,6 +46,11 @@ var families = []struct {
 		each, square := 1<<20+r.Int64N(20<<20), 10<<10+r.Int64N(1<<20)
 		return curve{waste: nothing, allocated: func(b int) int64 { return gib + int64(b)*each + int64(b)*int64(b)*square }}
 	}},
+	{"holes that go when full", 8.1, 12, func(r *rand.Rand) curve { // as of CNNs: the allocator gives its cache back where it must
+		fixed, each, hole := r.Int64N(gib), 20<<20+r.Int64N(100<<20), 50+r.Int64N(400) // MiB
+		need := line(fixed, each)
+		return curve{allocated: need, waste: func(b int) int64 { return min(need(b), max(hole<<20, 22*gib-need(b))) }}
+	}},
 	{"rounded to 20 MiB", 5.5, 9, func(r *rand.Rand) curve {
 		each := 10<<20 + r.Int64N(100<<20)
 		return curve{waste: nothing, allocated: func(b int) int64 { return (gib + int64(b)*each) &^ (20<<20 - 1) }}

@@ -58,7 +58,8 @@ func (r *Result) At(batch int) (Trial, bool) {
 // give the slope of allocated memory against the batch, which predicts the limit; each one that fits
 // corrects the prediction, as the memory of real programs is a line in pieces at best. What fails says
 // only that it is too much: next to it is tried whether the prediction was nearly right, then what the
-// allocator's own holdings leave room for, then the middle. Both ends of the answer were run.
+// allocator's own holdings leave room for; where what fitted confirms the prediction, further below the
+// failed one each time; else the middle. Both ends of the answer were run.
 //
 // Where a trial says no bytes it doubles instead of predicting. An error of try ends the search; the
 // result then holds the trials so far.
@@ -91,9 +92,9 @@ func Search(plan Plan, try func(batch int) (Trial, error)) (Result, error) {
 type search struct {
 	step, most   int
 	fits, failed int  // the answer lies in [fits, failed)
-	nearly       bool // the batch right below a failed prediction was tried
-	held         bool // so was what the allocator's holdings leave room for
+	held         bool // what the allocator's holdings leave room for was tried
 	up           int  // stride above a prediction that fitted, in steps; 0: none yet
+	down         int  // stride below a prediction that failed, in doubts; 0: none yet
 	trials       []Trial
 }
 
@@ -158,14 +159,17 @@ func (s *search) above() int {
 // below is where to go on when less has failed than the prediction says: memory that cannot be given
 // back, or a slope that changes further up.
 func (s *search) below() int {
-	near := s.failed - s.doubt(s.failed)*s.step
-	if !s.nearly && near > s.middle() {
-		s.nearly = true
-		return s.inside(near)
-	}
-	if batch, ok := s.predict(reserved); ok && !s.held && batch > s.fits && batch < s.failed {
+	batch, ok := s.predict(reserved)
+	if ok && s.down > 0 && !s.held && batch > s.fits && batch < s.failed {
 		s.held = true
 		return s.inside(batch)
+	}
+	// where what fitted says that the failed one should have, only a little lacks
+	if confirmed := s.trials[len(s.trials)-1].OK; confirmed || s.down == 0 {
+		s.down = max(1, 4*s.down)
+		if near := s.failed - s.down*s.doubt(s.failed)*s.step; near > s.middle() {
+			return s.inside(near)
+		}
 	}
 	return s.middle()
 }
