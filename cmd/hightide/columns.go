@@ -33,15 +33,7 @@ func (a *app) writeJSON(file string, value any) error {
 		return fmt.Errorf("write result as JSON: %w", err)
 	}
 	text = append(text, '\n')
-	if file == jsonToStdout {
-		_, err = a.stdout.Write(text)
-	} else {
-		err = os.WriteFile(file, text, 0o644)
-	}
-	if err != nil {
-		return engine.InputError("name a file that can be written", "write result as JSON: %w", err)
-	}
-	return nil
+	return a.output(file, text)
 }
 
 // terminalWidth is the width of standard output where it is a terminal.

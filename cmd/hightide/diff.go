@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
+	"hightide/internal/analyze"
 	"hightide/internal/engine"
 
 	"github.com/spf13/cobra"
@@ -25,6 +27,9 @@ Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read or compared.`,
   hightide diff baseline last --by category --json`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if !slices.Contains(analyze.Differences, by) {
+				return engine.ChoiceError("--by", by, analyze.Differences)
+			}
 			d, err := a.engine().Diff(args[0], args[1], by, a.stdin)
 			if err != nil {
 				return err

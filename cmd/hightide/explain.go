@@ -118,8 +118,20 @@ func (f *explainFlags) options(c *cobra.Command) (err error) {
 			return engine.UsageError("a regular expression as of RE2", "--filter: %w", err)
 		}
 	}
+	if !slices.Contains(analyze.Groupings, f.o.By) {
+		return engine.ChoiceError("--by", f.o.By, analyze.Groupings)
+	}
+	if err := analyze.CheckMoment(f.o.At); err != nil {
+		return engine.UsageError("hightide explain FILE --at \"event 500\"", "--at: %w", err)
+	}
+	if f.o.Top < 0 {
+		return engine.UsageError("--top 0 lists all", "--top %d is less than 0", f.o.Top)
+	}
+	if f.device < 0 {
+		return engine.UsageError("devices are numbered from 0", "there is no device %d", f.device)
+	}
 	if f.o.Flame != "" && !slices.Contains(analyze.Flames, f.o.Flame) {
-		return engine.UsageError("one of "+strings.Join(analyze.Flames, ", "), "--flame %s is not known", f.o.Flame)
+		return engine.ChoiceError("--flame", f.o.Flame, analyze.Flames)
 	}
 	f.o.Rules, err = engine.Rules(f.rules)
 	return err

@@ -40,12 +40,22 @@ A run whose engine went away before the end is "cut off": what it recorded until
 				key, value, _ := strings.Cut(tag, "=")
 				filter.Tags[key] = value
 			}
+			if states := []string{"running", "finished", "cut off"}; filter.State != "" && !slices.Contains(states, string(filter.State)) {
+				return engine.ChoiceError("--state", string(filter.State), states)
+			}
+			if filter.Limit < 0 {
+				return engine.UsageError("--limit 0 lists all", "--limit %d is less than 0", filter.Limit)
+			}
 			runs, err := a.engine().Runs(filter)
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				return a.printJSON(runList{1, append([]engine.Run{}, runs...)})
+			}
+			if len(runs) == 0 && (filter.Text+filter.Name+string(filter.State) != "" || len(filter.Tags) > 0) {
+				_, err := fmt.Fprintln(a.stdout, "No run is like that. All of them: hightide ls")
+				return err
 			}
 			return a.printRuns(runs, time.Now())
 		},

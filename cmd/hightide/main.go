@@ -15,6 +15,7 @@ import (
 	"hightide/internal/engine"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // commands lists every command in the order that help shows them.
@@ -118,7 +119,7 @@ failed. run ends with the exit code of the command it ran.`,
 	root.PersistentFlags().StringVar(&a.dataDir, "data-dir", "",
 		"folder of the recordings (default $HIGHTIDE_DATA, else ~/.local/share/hightide)")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return engine.UsageError("see hightide "+helpName(c)+"--help", "%w", err)
+		return flagError(c, err)
 	})
 	cobra.EnableCommandSorting = false // the table's order is the one people need
 	root.AddCommand(commands(a)...)
@@ -126,6 +127,21 @@ failed. run ends with the exit code of the command it ran.`,
 		c.Args = usageArgs(c.Args)
 	}
 	return root
+}
+
+// flagError says which flag was meant, where one is near.
+func flagError(c *cobra.Command, err error) error {
+	help := "see hightide " + helpName(c) + "--help"
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+		return engine.UsageError(help, "%w", err)
+	}
+	var flags []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+	if near, ok := engine.Near(unknown.GetSpecifiedName(), flags); ok {
+		return engine.UsageError(help, "%w; did you mean --%s?", err, near)
+	}
+	return engine.UsageError(help, "%w", err)
 }
 
 func helpName(c *cobra.Command) string {

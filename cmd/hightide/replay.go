@@ -45,8 +45,12 @@ that cannot be replayed.`,
 			if o.GPU == "all" {
 				o.GPU, all = "", "all"
 			}
+			var major, minor int
+			if n, _ := fmt.Sscanf(o.Torch, "%d.%d", &major, &minor); o.Torch != "" && (n < 2 || major != 2) {
+				return engine.UsageError("as in --torch 2.9", "--torch %s is no version 2.x", o.Torch)
+			}
 			if o.AllGPUs = all == "all"; all != "" && !o.AllGPUs {
-				return engine.UsageError("--gpus all, or --gpu "+all+" for one", "--gpus %s", all)
+				return engine.UsageError("for one GPU: --gpu "+all, "--gpus takes nothing but all, not %s", all)
 			}
 			result, err := a.engine().Replay(args, o, a.stdin)
 			if err != nil {

@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 
 	"hightide/internal/analyze"
@@ -108,8 +108,5 @@ func (a *app) output(file string, text []byte) error {
 		_, err := a.stdout.Write(text)
 		return err
 	}
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		return engine.InputError("name a file that can be written", "write report: %w", err)
-	}
-	return nil
+	return engine.WriteFile(file, "report", func(w io.Writer) error { _, err := w.Write(text); return err })
 }

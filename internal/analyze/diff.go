@@ -32,12 +32,15 @@ type DiffRow struct {
 	Delta   mem.Bytes `json:"delta_bytes"`
 }
 
+// Differences are what blocks of two peaks can be matched by.
+var Differences = []string{"site", "module", "category"}
+
 // Diff compares the blocks alive at two peaks of allocated bytes. By site, blocks are the same where
 // their stacks pass through the same functions of the same files: lines may move.
 func Diff(a, b *mem.AllocatorSnapshot, deviceA, deviceB int, by string) (*Difference, error) {
 	by = cmp.Or(by, "site")
-	if by != "site" && by != "module" && by != "category" {
-		return nil, fmt.Errorf("a difference is by site, module or category, not by %s", by)
+	if !slices.Contains(Differences, by) {
+		return nil, fmt.Errorf("a difference is by %s, not by %s", strings.Join(Differences, ", "), by)
 	}
 	rows := map[string]*DiffRow{}
 	before, after := newBooks(a, deviceA), newBooks(b, deviceB)
@@ -62,15 +65,17 @@ func magnitude(n mem.Bytes) mem.Bytes { return max(n, -n) }
 
 func tally(b *traceBooks, by string, rows map[string]*DiffRow, second bool) {
 	s := newSorter(b, nil)
-	places, names := newPlaces(nil), map[uint32]string{}
+	places, names, known := newPlaces(nil), map[uint32]string{}, newTraceNames(&b.snapshot.Stacks)
 	b.aliveNumbers(b.peakAt, func(n int) {
 		l := &b.lives[n]
 		name, ok := names[l.stack]
 		switch {
 		case by == "category":
 			name = s.of(n)
+		case l.stack == 0 && by == "site": // from before the trace or not, by block
+			name = diffName(b, l, by, places, known)
 		case !ok:
-			name = diffName(b, l, by, places)
+			name = diffName(b, l, by, places, known)
 			names[l.stack] = name
 		}
 		row := rows[name]
@@ -88,7 +93,7 @@ func tally(b *traceBooks, by string, rows map[string]*DiffRow, second bool) {
 	})
 }
 
-func diffName(b *traceBooks, l *life, by string, p *places) string {
+func diffName(b *traceBooks, l *life, by string, p *places, known *traceNames) string {
 	frames := b.snapshot.Stacks.Frames(l.stack)
 	if by == "module" {
 		for _, f := range frames {
@@ -98,12 +103,15 @@ func diffName(b *traceBooks, l *life, by string, p *places) string {
 		}
 		return "outside of modules"
 	}
-	return normalStack(frames, p)
+	if l.stack == 0 && l.born < 0 {
+		return beforeTrace
+	}
+	return normalStack(frames, p, func() string { return known.of(l.stack).site })
 }
 
 // normalStack names a stack by the functions of the program's own files that it passes through,
-// innermost first; where there are none, by the place it has.
-func normalStack(frames []mem.Location, p *places) string {
+// innermost first; where there are none, by the place it has, or what native calls it by.
+func normalStack(frames []mem.Location, p *places, native func() string) string {
 	var names []string
 	for _, f := range frames {
 		if !f.Native && p.kind(f.File) == userFile && !strings.HasPrefix(f.File, "<") {
@@ -115,19 +123,28 @@ func normalStack(frames []mem.Location, p *places) string {
 	}
 	at := p.search(frames)
 	switch {
-	case at.File == "" || at.File == unknownPlace:
-		return unknownPlace
-	case at.Native || at.File == "??":
-		return cmp.Or(at.Function, "native code")
+	case at.Native || at.File == "" || at.File == "??" || at.File == unknownPlace:
+		return native()
 	}
 	return path.Base(at.File) + ":" + at.Function
 }
 
+func (d *Difference) title() string {
+	how := fmt.Sprintf("rose by %v", d.Delta)
+	switch {
+	case d.Delta == 0:
+		return fmt.Sprintf("The peak is the same: %v", d.B.Allocated)
+	case d.Delta < 0:
+		how = fmt.Sprintf("fell by %v", -d.Delta)
+	}
+	return fmt.Sprintf("The peak %s: %v before, %v after", how, d.A.Allocated, d.B.Allocated)
+}
+
 // Table shows the difference: every row is there, and the last one is the sum.
 func (d *Difference) Table() Table {
-	t := Table{Name: "diff", Title: fmt.Sprintf("The peak changed by %v: %v before, %v after", d.Delta, d.A.Allocated, d.B.Allocated),
-		Note: fmt.Sprintf("The rows add up to %d bytes exactly.", int64(d.Delta)),
-		Columns: []Column{text("what", d.By), bytesColumn("delta", "Change", d.Label), bytesColumn("a", "Before", d.Label), bytesColumn("b", "After", d.Label),
+	t := Table{Name: "diff", Title: d.title(),
+		Note: fmt.Sprintf("The rows add up to %s bytes exactly.", Count(int64(d.Delta))),
+		Columns: []Column{text("what", upperFirst(d.By)), bytesColumn("delta", "Change", d.Label), bytesColumn("a", "Before", d.Label), bytesColumn("b", "After", d.Label),
 			countColumn("a_blocks", "Blocks before"), countColumn("b_blocks", "After")}}
 	for _, r := range d.Rows {
 		t.Rows = append(t.Rows, []Cell{r.Name, int64(r.Delta), int64(r.A), int64(r.B), int64(r.BlocksA), int64(r.BlocksB)})

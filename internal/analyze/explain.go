@@ -71,27 +71,31 @@ var Groupings = []string{"site", "module", "category", "file", "function", "size
 
 // Allocator is what one device's caching allocator held at one moment.
 type Allocator struct {
-	Device        int          `json:"device"`
-	File          string       `json:"file"`
-	Events        int          `json:"events"`
-	Stacks        int          `json:"stacks"`
-	Peak          TracePeak    `json:"peak"`
-	At            TracePeak    `json:"at"`      // the moment explained
-	Highest       Levels       `json:"highest"` // each at its own moment
-	By            string       `json:"by"`
-	Blame         []Blame      `json:"blame"`
-	Segments      int          `json:"segments"`
-	InactiveSplit mem.Bytes    `json:"inactive_split_bytes"`
-	Rounding      mem.Bytes    `json:"rounding_bytes"` // at the moment explained: allocated less requested
-	Unplaced      int          `json:"unplaced_events"`
-	Strange       int          `json:"inconsistent_events"`
-	Pins          []Pin        `json:"pins"`
-	Map           []SegmentMap `json:"segment_map"` // at the moment explained
-	OOM           *TraceOOM    `json:"oom,omitempty"`
-	OOMEvent      *int         `json:"oom_event,omitempty"`
-	Accuracy      *Accuracy    `json:"category_accuracy,omitempty"`
-	Curve         []CurvePoint `json:"curve"`
-	Label         mem.Label    `json:"label"`
+	Device         int          `json:"device"`
+	File           string       `json:"file"`
+	Events         int          `json:"events"`
+	Stacks         int          `json:"stacks"`
+	Peak           TracePeak    `json:"peak"`
+	At             TracePeak    `json:"at"`      // the moment explained
+	Highest        Levels       `json:"highest"` // each at its own moment
+	By             string       `json:"by"`
+	Blame          []Blame      `json:"blame"`
+	Segments       int          `json:"segments"`
+	InactiveSplit  mem.Bytes    `json:"inactive_split_bytes"`
+	Rounding       mem.Bytes    `json:"rounding_bytes"` // at the moment explained: allocated less requested
+	Unplaced       int          `json:"unplaced_events"`
+	Strange        int          `json:"inconsistent_events"`
+	Pins           []Pin        `json:"pins"`
+	Map            []SegmentMap `json:"segment_map"` // at the moment explained
+	OOM            *TraceOOM    `json:"oom,omitempty"`
+	OOMEvent       *int         `json:"oom_event,omitempty"`
+	Filter         string       `json:"filter,omitempty"` // and what it lets through, of the blocks of the moment explained:
+	Matching       mem.Bytes    `json:"matching_bytes,omitempty"`
+	MatchingBlocks int          `json:"matching_blocks,omitempty"`
+
+	Accuracy *Accuracy    `json:"category_accuracy,omitempty"`
+	Curve    []CurvePoint `json:"curve"`
+	Label    mem.Label    `json:"label"`
 
 	Fragmentation *Fragmentation `json:"fragmentation"`
 	MapCategories []string       `json:"map_categories,omitempty"`
@@ -104,6 +108,8 @@ type Allocator struct {
 	tree  *stackTree       // the flame graph's
 	nodes map[uint32]int64 // see mapNode
 	alone bool             // in its report
+
+	first, last int // events explained
 }
 
 // TracePeak is the levels just after an event; -1: before the first.
@@ -170,6 +176,14 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	if a.Blame, a.Rounding, err = g.blame(at); err != nil {
 		return nil, err
 	}
+	if o.Filter != nil {
+		a.Filter = o.Filter.String()
+		for i := range a.Blame {
+			a.Matching += a.Blame[i].Bytes
+			a.MatchingBlocks += a.Blame[i].Blocks
+		}
+	}
+	a.first, a.last = max(b.from, 0), min(b.to, b.trace.Len()-1)
 	a.Accuracy = b.accuracy(at, g.sorter)
 	if o.Top > 0 {
 		a.Blame = a.Blame[:min(o.Top, len(a.Blame))]
@@ -204,6 +218,14 @@ func (b *traceBooks) tracePeak(event int, l levels) TracePeak {
 	return TracePeak{event, b.time(event), l.allocated, l.active, l.reserved, l.requested}
 }
 
+// CheckMoment says whether a moment is written as ExplainOptions.At is.
+func CheckMoment(at string) error {
+	if _, err := strconv.ParseInt(strings.TrimPrefix(at, "event "), 10, 64); err != nil && at != "" && at != "peak" && at != "end" {
+		return fmt.Errorf("%q is none of peak, end, event N, and no time in ns", at)
+	}
+	return nil
+}
+
 // moment is the event after which the memory is looked at.
 func (b *traceBooks) moment(at string) (int, error) {
 	switch {
@@ -221,6 +243,12 @@ func (b *traceBooks) moment(at string) (int, error) {
 	n, err := strconv.ParseInt(at, 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("%q is none of peak, end, event N, and no time in ns", at)
+	}
+	switch t := b.trace.Time; {
+	case len(t) == 0:
+		return 0, fmt.Errorf("device %d has no times: name an event, as in --at \"event 12\"", b.device)
+	case n < t[0]/2: // a number of an event, most likely
+		return 0, fmt.Errorf("%d ns is long before device %d's trace, which has the times %d to %d; an event is meant by --at \"event %d\"", n, b.device, t[0], t[len(t)-1], n)
 	}
 	return b.eventAt(n), nil
 }

@@ -32,6 +32,9 @@ func Explain(r *Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions)
 		if a.Accuracy != nil {
 			r.Notes = append(r.Notes, fmt.Sprintf("Device %d: %s", device, a.categoryNote()))
 		}
+		if odd := a.oddText(); odd != "" {
+			r.Notes = append(r.Notes, fmt.Sprintf("Device %d: %s", device, odd))
+		}
 	}
 	if want, ok := o.Device.Get(); ok && !found {
 		return fmt.Errorf("%s has devices %v, and no device %d", file, s.AllDevices(), want)
@@ -69,13 +72,18 @@ func (r *Report) Lead() {
 		when = fmt.Sprintf("after event %s of %s", Count(int64(p.Event)), Count(int64(lead.Events)))
 	}
 	r.Headline.Verdict = fmt.Sprintf("%s held at most %v, %s", upperFirst(lead.inFile()), p.Allocated, when)
-	if len(lead.Blame) > 0 && lead.At == p {
+	joint := "; "
+	if lead.At != p {
+		r.Headline.Verdict += fmt.Sprintf(". %s, which is explained here, it held %v", upperFirst(afterEvent(lead.At.Event)), lead.At.Allocated)
+	}
+	if lead.Filter != "" {
+		r.Headline.Verdict += fmt.Sprintf("; of that, %s match `%s`", bytesInBlocks(lead.Matching, lead.MatchingBlocks), lead.Filter)
+		joint = ": "
+	}
+	if len(lead.Blame) > 0 {
 		top := lead.Blame[0]
-		blocks := Count(int64(top.Blocks)) + " blocks"
-		if top.Blocks == 1 {
-			blocks = "1 block"
-		}
-		part := fmt.Sprintf("; the largest part, %v in %s (%s), ", top.Bytes, blocks, top.Category)
+		largest := fmt.Sprintf("%sthe largest part, %s", joint, bytesInBlocks(top.Bytes, top.Blocks))
+		part := fmt.Sprintf("%s (%s), ", largest, top.Category)
 		switch {
 		case top.Name == noFrames:
 			part += "has " + noFrames
@@ -84,7 +92,7 @@ func (r *Report) Lead() {
 		case lead.By == "site":
 			part += "was allocated by `" + top.Name + "`"
 		case lead.By == "category":
-			part = fmt.Sprintf("; the largest part, %v in %s, is %s", top.Bytes, blocks, top.Name)
+			part = fmt.Sprintf("%s, is %s", largest, top.Name)
 		default:
 			part += fmt.Sprintf("is that of %s %s", lead.By, top.Name)
 		}

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -50,16 +51,37 @@ func (a *Allocator) levelTable(o *ExplainOptions) Table {
 		t.Note += " " + a.stepsText()
 	}
 	row := func(when string, p TracePeak) {
-		t.Rows = append(t.Rows, []Cell{when, int64(p.Event), int64(p.Allocated), int64(p.Active), int64(p.Reserved), int64(p.Requested)})
+		event := Cell(nil)
+		if p.Event < 0 {
+			when += ", at the beginning"
+		} else {
+			event = int64(p.Event)
+		}
+		t.Rows = append(t.Rows, []Cell{when, event, int64(p.Allocated), int64(p.Active), int64(p.Reserved), int64(p.Requested)})
 	}
 	row("peak", a.Peak)
 	if a.At != a.Peak {
 		row("explained", a.At)
 	}
 	if a.Unplaced+a.Strange > 0 {
-		t.Note += fmt.Sprintf(" %d blocks could not be placed in known memory and count with their rounded size; %d events do not fit the ones before.", a.Unplaced, a.Strange)
+		t.Note += " " + a.oddText()
 	}
 	return t
+}
+
+// oddText says where the file contradicts itself; "": nowhere.
+func (a *Allocator) oddText() string {
+	var said []string
+	if a.Unplaced > 0 {
+		said = append(said, fmt.Sprintf("%s allocations lie where the file has no free memory, and count with their rounded size.", Count(int64(a.Unplaced))))
+	}
+	if a.Strange > 0 {
+		said = append(said, fmt.Sprintf("%s events contradict those before them.", Count(int64(a.Strange))))
+	}
+	if a.At.Active > a.At.Reserved {
+		said = append(said, fmt.Sprintf("More is in use (%v) than is reserved (%v), which no allocator does: trust the blocks, not what is said of segments.", a.At.Active, a.At.Reserved))
+	}
+	return strings.Join(said, " ")
 }
 
 // stepsText says what is known of steps and phases, and how.
@@ -81,11 +103,16 @@ func (a *Allocator) bytes(name, title string) Column { return bytesColumn(name, 
 
 func (a *Allocator) share() Column { return Column{"share", "Share", mem.UnitMilli, a.Label} }
 
-func share(part, whole mem.Bytes) Cell { return int64(float64(part) * 1000 / float64(max(1, whole))) }
+func share(part, whole mem.Bytes) Cell {
+	return int64(math.Round(float64(part) * 1000 / float64(max(1, whole))))
+}
 
 func (a *Allocator) blameTable() Table {
-	t := Table{Name: "blame", Title: fmt.Sprintf("Who holds %s, by %s", a.of(), a.By), Note: a.categoryNote(),
+	t := Table{Name: "blame", Title: fmt.Sprintf("Who holds %s, by %s", a.of(), a.By), Note: a.categoryNote() + a.filterNote(),
 		Columns: []Column{text(a.By, upperFirst(a.By)), a.bytes("bytes", "Holds"), a.share(), countColumn("blocks", "Blocks"), text("category", "Category")}}
+	if a.Filter != "" {
+		t.Title += fmt.Sprintf(", of what matches %q", a.Filter)
+	}
 	if a.By == "category" {
 		t.Columns = t.Columns[:4]
 	}
@@ -93,6 +120,22 @@ func (a *Allocator) blameTable() Table {
 		t.Rows = append(t.Rows, []Cell{g.Name, int64(g.Bytes), share(g.Bytes, a.At.Allocated), int64(g.Blocks), g.Category}[:len(t.Columns)])
 	}
 	return t
+}
+
+// filterNote says how much of what was held the filter lets through.
+func (a *Allocator) filterNote() string {
+	if a.Filter == "" {
+		return ""
+	}
+	return fmt.Sprintf(" %s match %q, of %v allocated.", bytesInBlocks(a.Matching, a.MatchingBlocks), a.Filter, a.At.Allocated)
+}
+
+// bytesInBlocks is "2.00 GiB in 3 blocks".
+func bytesInBlocks(bytes mem.Bytes, blocks int) string {
+	if blocks == 1 {
+		return fmt.Sprintf("%v in 1 block", bytes)
+	}
+	return fmt.Sprintf("%v in %s blocks", bytes, Count(int64(blocks)))
 }
 
 func (a *Allocator) categoryNote() string {

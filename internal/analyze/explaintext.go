@@ -23,13 +23,13 @@ func (p *printer) course(a *Allocator) {
 	if len(a.Curve) < 3 {
 		return
 	}
-	columns, first := p.Width-chartMargin-2, a.Curve[0].Event
-	span := max(1, a.Curve[len(a.Curve)-1].Event-first)
+	columns, first := p.Width-chartMargin-2, a.first
+	span := max(1, a.last-first)
 	heights := make([]int64, columns)
 	var high int64
 	for i, c := range a.Curve {
-		at := (c.Event - first) * (columns - 1) / span
-		until := at
+		at := max(0, c.Event-first) * (columns - 1) / span
+		until := columns - 1
 		if i+1 < len(a.Curve) {
 			until = max(at, (a.Curve[i+1].Event-first)*(columns-1)/span-1)
 		}

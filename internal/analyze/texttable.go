@@ -73,7 +73,7 @@ func (p *printer) table(t *Table) {
 	}
 	var columns []int
 	for i, c := range t.Columns {
-		if !hidden[c.Name] {
+		if i == 0 || !hidden[c.Name] { // the first is what the rows are of
 			columns = append(columns, i)
 		}
 	}

@@ -87,7 +87,7 @@ func (o *TraceOOM) finding(device int, label mem.Label) Finding {
 	case o.Contiguous:
 		f.Text += " One piece alone was large enough: it belonged to another pool or stream, or a limit below the device's memory was set."
 	case o.WouldFit:
-		f.Text += " It would have fitted in one piece; no piece alone was large enough."
+		f.Text += " Together that is enough, but no piece alone was: fragmentation."
 		f.Advice = "Try `PYTORCH_ALLOC_CONF=expandable_segments:True`, which joins free memory of different sizes (not verified)."
 	default:
 		f.Text += " All of it together was not enough."

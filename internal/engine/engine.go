@@ -13,6 +13,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"hightide/internal/words"
 )
 
 // Version of hightide, set by the build with -ldflags "-X hightide/internal/engine.Version=…".
@@ -47,6 +50,21 @@ func (e *Error) Unwrap() error { return e.Err }
 // UsageError says that the command line makes no sense (exit code 2).
 func UsageError(hint, format string, args ...any) error {
 	return &Error{ExitUsage, fmt.Errorf(format, args...), hint}
+}
+
+// Near is the choice that a word most likely meant; false: it is near to none.
+func Near(word string, choices []string) (string, bool) {
+	near := words.Nearest(word, choices)
+	return near, near != "" && words.Distance(word, near) <= 2
+}
+
+// ChoiceError is a UsageError of a flag whose value is none of its choices.
+func ChoiceError(flag, value string, choices []string) error {
+	said := fmt.Errorf("%s %s is not known", flag, value)
+	if near, ok := Near(value, choices); ok {
+		said = fmt.Errorf("%w; did you mean %s?", said, near)
+	}
+	return UsageError("one of "+strings.Join(choices, ", "), "%w", said)
 }
 
 // InputError says that a file, run or value given to us cannot be used (exit code 3).

@@ -29,6 +29,9 @@ func (e *Engine) Explain(refs []string, o analyze.ExplainOptions, stdin io.Reade
 		}
 		if run != nil && len(refs) == 1 {
 			report = Analyze(run)
+			if len(snapshots) == 0 {
+				report.Notes = append(report.Notes, "The run recorded no allocator snapshot, so there is nothing of a device to explain: hightide run --snapshot-on exit records one.")
+			}
 		}
 		o.Columns = pictureColumns / max(1, len(refs), len(snapshots))
 		o.Several = len(refs) > 1 || len(snapshots) > 1

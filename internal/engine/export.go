@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -188,27 +187,9 @@ func exportFolder(dir string, format *export.Format, from export.Source, tables 
 	return files, nil
 }
 
-// exportFile writes beside the file and renames, so that a failure leaves what was there.
 func exportFile(path string, format *export.Format, from export.Source, table *export.Table) ([]string, error) {
-	dir := filepath.Dir(path)
-	file, err := os.CreateTemp(dir, ".hightide-export-*")
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil, InputError("mkdir -p "+dir, "export: there is no folder %s", dir)
-	case err != nil: // its own text would name the temporary file
-		var where *os.PathError
-		if errors.As(err, &where) {
-			err = where.Err
-		}
-		return nil, InputError("name a file that can be written", "export to %s: %w", path, err)
-	}
-	defer os.Remove(file.Name()) // gone already where all went well
-	err = errors.Join(format.Write(file, from, table), file.Chmod(0o644), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return nil, EnvironmentError("is there room?", "export to %s: %w", path, err)
+	if err := WriteFile(path, "export", func(w io.Writer) error { return format.Write(w, from, table) }); err != nil {
+		return nil, err
 	}
 	return []string{path}, nil
 }

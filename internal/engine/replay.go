@@ -39,7 +39,7 @@ func (e *Engine) Replay(refs []string, o ReplayOptions, stdin io.Reader) (*Repla
 		o.Policy = "native"
 	}
 	if _, ok := allocator.FindPolicy(o.Policy); !ok {
-		return nil, UsageError("native, async, bfc or ideal", "--policy %s is not known", o.Policy)
+		return nil, ChoiceError("--policy", o.Policy, []string{"native", "async", "bfc", "ideal"})
 	}
 	if o.Out != "" && o.Policy != "native" {
 		return nil, UsageError("without --policy", "--out needs the native allocator: the other models have no addresses to record")

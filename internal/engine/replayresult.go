@@ -247,7 +247,7 @@ func settingsName(conf string) string {
 func (f *ReplayFigures) end() string {
 	switch {
 	case f.OOM != nil:
-		return fmt.Sprintf("out of memory at event %d", *f.OOM)
+		return "OOM at event " + analyze.Count(int64(*f.OOM))
 	case f.Retries == 1:
 		return "to the end, 1 retry"
 	case f.Retries > 1:

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -56,19 +55,7 @@ func (r *replaying) save(path string) error {
 	default:
 		return UsageError("--out replayed.pickle, or replayed.hightide", "--out %s ends with neither .pickle nor .hightide", path)
 	}
-	file, err := os.Create(path)
-	if err != nil {
-		return InputError("name a file that can be written", "%w", err)
-	}
-	defer file.Close()
-	buffered := bufio.NewWriter(file)
-	if err := write(buffered); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	if err := buffered.Flush(); err != nil {
-		return EnvironmentError("is there room on the disk?", "write %s: %w", path, err)
-	}
-	return file.Close()
+	return WriteFile(path, "replay", write)
 }
 
 // recording is a run that holds nothing but the replayed snapshot.

@@ -1,12 +1,10 @@
 package engine
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,39 +61,7 @@ func WriteHTML(path string, report *analyze.Report) error {
 	if err != nil {
 		return fmt.Errorf("write HTML report: %w", err)
 	}
-	temporary := fmt.Sprintf("%s.%d.new", path, os.Getpid())
-	defer os.Remove(temporary)
-	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
-	if err != nil {
-		return cannotWrite(path, err)
-	}
-	buffered := bufio.NewWriter(file)
-	if err = web.Report(buffered, text); err == nil {
-		err = buffered.Flush()
-	}
-	if closing := file.Close(); err == nil {
-		err = closing
-	}
-	if err == nil {
-		err = os.Rename(temporary, path)
-	}
-	if err != nil {
-		return fmt.Errorf("write HTML report: %w", err)
-	}
-	return nil
-}
-
-// cannotWrite says why a file cannot be made, by the name the user gave it and not by the one it has
-// while it is written.
-func cannotWrite(path string, err error) error {
-	if folder := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
-		return InputError("mkdir -p "+folder, "write HTML report: there is no folder %s", folder)
-	}
-	var of *fs.PathError
-	if errors.As(err, &of) {
-		err = of.Err
-	}
-	return InputError("name a file that can be written", "write HTML report %s: %w", path, err)
+	return WriteFile(path, "HTML report", func(w io.Writer) error { return web.Report(w, text) })
 }
 
 // sources quotes lines of Python files, each read once. A file that changed after the run began

@@ -35,10 +35,10 @@ func (f Filter) matches(r Run) bool {
 
 // pick finds the run that a reference means.
 func pick(runs []Run, ref string) (Run, error) {
-	if len(runs) == 0 {
+	if len(runs) == 0 && !isPath(ref) {
 		return Run{}, &Error{Kind: ErrNotFound, Text: "there is no run yet", Hint: "hightide run -- python train.py records one"}
 	}
-	if ref == "last" {
+	if ref == "last" { // and there is one
 		return runs[0], nil
 	}
 	for _, r := range runs {

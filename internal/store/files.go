@@ -304,14 +304,23 @@ func isLocked(path string) bool {
 }
 
 func notFound(ref string) error {
+	if isPath(ref) {
+		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is neither a file %q nor a run of that name", ref), Hint: "is it written as it is called?"}
+	}
 	return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is no run %q", ref), Hint: "hightide ls shows the runs that there are"}
 }
+
+// isPath says whether a reference looks like the name of a file.
+func isPath(ref string) bool { return strings.ContainsAny(ref, "/.") }
 
 // unreadable explains why a file gives no run.
 func unreadable(path string, err error) error {
 	var newer wire.ErrNewer
 	if errors.As(err, &newer) {
 		return &Error{Kind: ErrNewer, Text: path, Err: err, Hint: "install a newer hightide"}
+	}
+	if errors.Is(err, syscall.EISDIR) {
+		return &Error{Kind: ErrUnreadable, Text: path + " is a folder without a recording", Hint: "name a file in it, or a run"}
 	}
 	return &Error{Kind: ErrUnreadable, Text: path, Err: err, Hint: "is it a recording, as hightide run leaves it?"}
 }

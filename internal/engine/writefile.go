@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// WriteFile makes a file of what write writes, whole or not at all: what was there stays until all is written.
+// A device or pipe, such as /dev/stdout, is written to as it is. What is called what, in errors: "report".
+func WriteFile(path, what string, write func(io.Writer) error) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return InputError("name a file in it", "write %s: %s is a folder", what, path)
+	}
+	var file *os.File
+	whole := err != nil || info.Mode().IsRegular()
+	if whole {
+		file, err = os.CreateTemp(filepath.Dir(path), ".hightide-*.new")
+	} else {
+		file, err = os.OpenFile(path, os.O_WRONLY, 0)
+	}
+	if err != nil {
+		return cannotWrite(path, what, err)
+	}
+	buffered := bufio.NewWriter(file)
+	if err = write(buffered); err == nil {
+		err = buffered.Flush()
+	}
+	if whole {
+		err = errors.Join(err, file.Chmod(0o644))
+	}
+	err = errors.Join(err, file.Close())
+	if whole && err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if whole && err != nil {
+		_ = os.Remove(file.Name())
+	}
+	if err != nil {
+		return cannotWrite(path, what, err)
+	}
+	return nil
+}
+
+// cannotWrite says why a file cannot be made, by the name the user gave it and not by the one it has
+// while it is written.
+func cannotWrite(path, what string, err error) error {
+	if folder := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(folder); err != nil {
+			return InputError("mkdir -p "+folder, "write %s: there is no folder %s", what, folder)
+		}
+	}
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	err = fmt.Errorf("write %s to %s: %w", what, path, err)
+	if full {
+		return EnvironmentError("make room there, or name a file elsewhere", "%w", err)
+	}
+	return InputError("name a file that can be written", "%w", err)
+}
