@@ -28,6 +28,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HIGHTIDE_DATA", filepath.Join(env.WorkDir, "data"))
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
+			env.Setenv("GOCACHE", goCache(t)) // else `go tool` builds itself anew, for minutes
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
 			env.Setenv("PYTHON", interpreter)
 			env.Setenv("TORCH", torch)
@@ -37,6 +38,14 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+func goCache(t *testing.T) string {
+	out, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // torchPython is the interpreter of the cached environment with PyTorch (scripts/setup torch); "" where
