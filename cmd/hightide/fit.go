@@ -53,9 +53,9 @@ or the step fails by itself, 4 the environment lacks something.`,
 	flags := c.Flags()
 	flags.SetInterspersed(false) // what follows the command belongs to it
 	m := &f.FitOptions.Model
-	flags.StringVar(&m.Model, "model", "", "model to build: a name, a config `file`, or module:function")
+	flags.StringVar(&m.Model, "model", "", "model to build, by `name`; or a config file, or module:function")
 	flags.StringVar(&m.Size, "size", "", "preset of a model type, as 8b of llama")
-	flags.StringVar(&f.GPU, "gpu", "", "GPU to imagine, as hightide gpus lists them")
+	flags.StringVar(&f.GPU, "gpu", "", "`name` of the GPU to imagine, as hightide gpus lists them")
 	flags.StringArrayVar(&f.Catalogue, "catalogue", nil, "a `file` with more GPUs; may be given several times")
 	flags.StringVar(&f.Memory, "memory", "", "memory of the device instead of the catalogue's, as 24GiB; with --device cpu the limit")
 	flags.StringVar(&f.Device, "device", "", "imaginary, cuda or cpu (default imaginary with --gpu, else cuda)")
@@ -86,7 +86,6 @@ or the step fails by itself, 4 the environment lacks something.`,
 	flags.BoolVar(&f.imagined, "imagined", false, "with --serve: its device is imaginary")
 	_ = flags.MarkHidden("serve")
 	_ = flags.MarkHidden("imagined")
-	c.MarkFlagsMutuallyExclusive("train", "eval")
 	return c
 }
 
@@ -97,6 +96,9 @@ func (f *fitFlags) run(a *app, c *cobra.Command, args []string) error {
 	f.Command, f.Env = args, os.Environ()
 	if c.ArgsLenAtDash() < 0 && len(args) > 0 && f.FitOptions.Model.Model != "" {
 		return engine.UsageError("flags go before it; a command stands after --", "unexpected %q", args[0])
+	}
+	if f.eval && f.FitOptions.Model.Train {
+		return engine.UsageError("leave one of them out", "--train and --eval are opposites")
 	}
 	view := newView(a.stderr, f.quiet, false)
 	if !f.quiet {

@@ -79,7 +79,7 @@ code is in the JSON), 2 wrong usage, 3 no such GPU, 4 this machine or this PyTor
 	flags.StringVar(&f.play, "play", "", "which `ranks` to play (default the first two and the last)")
 	flags.BoolVar(&f.vary, "vary", false, "also run with conditions changed that matter: allocator, attention, compile caches, data-dependent sizes")
 	flags.BoolVar(&f.suggest, "suggest", true, "where it does not fit, try what would make it fit")
-	flags.BoolVar(&f.noSuggest, "no-suggest", false, "do not")
+	flags.BoolVar(&f.noSuggest, "no-suggest", false, "do not try what would make it fit")
 	flags.StringVar(&f.name, "name", "", "name of the run, for later commands")
 	flags.StringArrayVar(&f.tags, "tag", nil, "tag as `key=value`; may be given several times")
 	flags.StringVar(&f.out, "out", "", "also leave the recording in this `file`")

@@ -169,6 +169,14 @@ func Count(n int64) string {
 	return sign + digits
 }
 
+// Counted is "1 step", "3 steps".
+func Counted(n int64, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(n) + " " + one + "s"
+}
+
 // Duration writes nanoseconds for people, with about three digits: "1.53 s", "4 min 12 s".
 func Duration(ns int64) string {
 	switch d := time.Duration(ns); {

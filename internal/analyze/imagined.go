@@ -22,8 +22,9 @@ type Imagined struct {
 	Tight         mem.Bytes         `json:"tight_below_bytes"`
 	FailedStep    mem.Optional      `json:"first_failed_step,omitzero"`
 	Broken        string            `json:"problem,omitempty"`    // why there is no verdict, where that is not the program's own doing
+	How           string            `json:"failure,omitempty"`    // verdicts failed and unused: how it ended
 	Asked         mem.Optional      `json:"asked_bytes,omitzero"` // by the request that failed last
-	StoppedFor    string            `json:"stopped,omitempty"`    // steady, steps: ended before the program would
+	StoppedFor    string            `json:"stopped,omitempty"`    // steady, steps, duration: ended before the program would
 	Categories    []Category        `json:"categories,omitempty"`
 	CategoryBasis string            `json:"categories_device,omitempty"`
 	Lines         []HeldLine        `json:"peak_lines,omitempty"`
@@ -52,6 +53,9 @@ const (
 	VerdictUnused = "unused" // it touched no GPU
 	VerdictNone   = "none"   // a GPU that the program's framework cannot use
 )
+
+// StoppedForDuration: --duration ended a program that came to no step at which it could be asked to end.
+const StoppedForDuration = "duration"
 
 // GPUVerdict is whether a program fits on one model of GPU.
 type GPUVerdict struct {
@@ -244,7 +248,10 @@ func (in *Input) largestPeak(name string) (high mem.Optional) {
 // what it changed; one that failed without lack of memory has no verdict.
 func (in *Input) judge(v *Imagined) {
 	code, ended := int64(0), in.Run.End != nil
-	if ended {
+	switch {
+	case ended && in.Run.End.Reason == "stopped" && in.Run.End.Signal.Known(): // by us: nobody in it listened
+		v.StoppedFor = cmp.Or(v.StoppedFor, StoppedForDuration)
+	case ended:
 		code = in.Run.End.ExitCode.Or(255)
 	}
 	oom := in.deviceOOM(v)
@@ -253,6 +260,12 @@ func (in *Input) judge(v *Imagined) {
 		v.Verdict = VerdictFailed
 	case ended && code == 0 && !v.Used.Known():
 		v.Verdict = VerdictUnused
+		switch {
+		case v.StoppedFor == StoppedForDuration:
+			v.How = "was stopped before it touched a GPU"
+		case !in.usedTorch():
+			v.How = "imported no PyTorch, so it touched no GPU"
+		}
 	case ended && code == 0 && v.Headroom.Or(0) < int64(v.Tight):
 		v.Verdict = VerdictTight
 	case ended && code == 0:
@@ -261,7 +274,7 @@ func (in *Input) judge(v *Imagined) {
 		v.Verdict = VerdictOOM
 		v.Headroom = mem.Optional{}
 	default:
-		v.Verdict = VerdictFailed
+		v.Verdict, v.How = VerdictFailed, in.failure()
 		v.Headroom = mem.Optional{}
 	}
 }

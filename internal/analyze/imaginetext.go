@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,12 +33,12 @@ func (v *Imagined) Sentence() string {
 		}
 		return text + fmt.Sprintf(" (%s)", v.Label) + v.holder()
 	case VerdictUnused:
-		return fmt.Sprintf("No verdict: the program touched no GPU, though it could see %s", on)
+		return fmt.Sprintf("No verdict: the program %s, though it could see %s", cmp.Or(v.How, "touched no GPU"), on)
 	}
 	if v.Broken != "" {
 		return fmt.Sprintf("No verdict on %s: the books of the imaginary GPUs cannot be read (%s)", on, v.Broken)
 	}
-	return fmt.Sprintf("No verdict on %s: the program failed for a reason of its own", on)
+	return fmt.Sprintf("No verdict on %s: %s", on, cmp.Or(v.How, "the program failed for a reason of its own"))
 }
 
 // when is ", in backward of step 2", "" where it is not known.
@@ -278,6 +279,9 @@ func (in *Input) imaginedNotes(r *Report, v *Imagined) {
 	for _, b := range limited(v.ReadBacks, 8) {
 		r.note(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: shapes that depend on it may differ.", b.Bytes, times(b.Count), lineName(mem.Location{File: b.File, Line: b.Line})))
 	}
+	if v.Verdict == VerdictFailed && len(v.ReadBacks) > 0 {
+		r.note("If it failed over such a value, as a loss of zero: --read-value 1 has it read ones.")
+	}
 	if names := sortedNames(v.Calls); len(names) > 0 {
 		shown := limited(names, 8)
 		for i, name := range shown {
@@ -305,12 +309,15 @@ func (in *Input) imaginedNotes(r *Report, v *Imagined) {
 		}
 		note := "Not reached: " + n.What + where
 		if n.Text != "" {
-			note += ": " + firstLine(n.Text, 160)
+			note += ". " + strings.ToUpper(n.Text[:1]) + firstLine(n.Text[1:], 160)
 		}
 		r.note(note + ".")
 	}
-	if v.StoppedFor == "steady" {
+	switch v.StoppedFor {
+	case "steady":
 		r.note("Stopped early: the peak was steady over three optimizer steps.")
+	case StoppedForDuration:
+		r.note("Stopped early, after the time of --duration: what the program would take later is not in these figures.")
 	}
 	r.note("Kernels were not run: values are zeros, and times say nothing about the GPU.")
 }

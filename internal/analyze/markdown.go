@@ -14,7 +14,7 @@ func (r *Report) Markdown() string {
 	fmt.Fprintf(&b, "**%s**\n\n", markdown(r.Headline.Verdict))
 	facts := []string{Duration(r.Headline.Duration)}
 	if r.Headline.Steps > 0 {
-		facts = append(facts, Count(int64(r.Headline.Steps))+" steps")
+		facts = append(facts, Counted(int64(r.Headline.Steps), "step"))
 	}
 	if code, ok := r.Headline.ExitCode.Get(); ok {
 		facts = append(facts, fmt.Sprintf("exit code %d", code))

@@ -110,7 +110,7 @@ func (p *printer) headline(r *Report) {
 	}
 	facts = append(facts, r.traceFacts()...)
 	if h.Steps > 0 {
-		steps := Count(int64(h.Steps)) + " steps"
+		steps := Counted(int64(h.Steps), "step")
 		if t, ok := h.StepTime.Get(); ok {
 			steps += " of " + Duration(t)
 		}
@@ -120,7 +120,7 @@ func (p *printer) headline(r *Report) {
 		facts = append(facts, fmt.Sprintf("exit code %d", code))
 	}
 	if signal, ok := h.Signal.Get(); ok {
-		facts = append(facts, fmt.Sprintf("ended by signal %d", signal))
+		facts = append(facts, "ended by "+signalName(signal))
 	}
 	if !h.Complete {
 		facts = append(facts, "recording without an end")

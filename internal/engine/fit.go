@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,9 +158,18 @@ func (o *FitOptions) check() (*FitResult, headroom, error) {
 	if err := o.checkModel(); err != nil {
 		return nil, room, err
 	}
+	if o.Device == "cuda" && !hasGPU(o.Env) {
+		return nil, room, EnvironmentError("--gpu a10 imagines one (hightide gpus lists them); --device cpu measures on the host", "this machine has no GPU")
+	}
 	room, err := parseHeadroom(o.Headroom)
 	if err != nil {
 		return nil, room, err
+	}
+	switch {
+	case o.Most > 0 && o.Most < o.Granularity:
+		return nil, room, UsageError("raise --most or lower --step", "--most %d leaves no multiple of --step %d", o.Most, o.Granularity)
+	case o.Price < 0:
+		return nil, room, UsageError("as in --price 0.75", "a price of %v USD an hour", o.Price)
 	}
 	for name, n := range map[string]int{"--step": o.Granularity, "--start": o.Start, "--most": o.Most, "--current": o.Current, "--grad-accum": o.TargetBatch} {
 		if n < 0 {
@@ -181,6 +191,10 @@ func (o *FitOptions) checkDevice(result *FitResult) error {
 		if o.GPU == "" {
 			return UsageError("as in --gpu a10; hightide gpus lists them", "an imaginary device needs a GPU's name")
 		}
+		if strings.EqualFold(o.GPU, allGPUs) {
+			return UsageError("name one, as in --gpu a10; hightide imagine --gpu all says which of them take a batch that you name",
+				"the largest batch is searched on one GPU at a time")
+		}
 		result.Label = mem.Imagined
 	case "cuda", "cpu":
 		if o.GPU != "" {
@@ -198,7 +212,7 @@ func (o *FitOptions) checkDevice(result *FitResult) error {
 		if err != nil {
 			return err
 		}
-		if result.GPU, err = FindGPU(catalogue, o.GPU); err != nil {
+		if result.GPU, err = findImaginable(catalogue, o.GPU); err != nil {
 			return err
 		}
 	}
@@ -215,6 +229,19 @@ func (o *FitOptions) checkDevice(result *FitResult) error {
 		o.Model.Limit = mem.Some(int64(bytes))
 	}
 	return nil
+}
+
+// hasGPU says whether a driver shows its device files, or the environment brings an imaginary GPU.
+func hasGPU(env []string) bool {
+	if slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "HIGHTIDE_DEVICE_BOOKS=") }) {
+		return true
+	}
+	for _, file := range []string{"nvidiactl", "dxg", "nvhost-gpu", "nvgpu", "kfd"} { // servers, WSL, two Jetsons, AMD
+		if _, err := os.Stat("/dev/" + file); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 var fitChoices = []struct {

@@ -1,6 +1,10 @@
 package engine
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"hightide/internal/experiment"
@@ -49,5 +53,25 @@ func TestFitResultSaysWhatIsNotRun(t *testing.T) {
 	r.conclude(&FitOptions{Price: 2})
 	if m := r.MemoryMark; m.Speedup == nil || *m.Speedup != 4 || r.Knee != 64 {
 		t.Errorf("measured: %+v, knee %d; want four times the speed", r.MemoryMark, r.Knee)
+	}
+}
+
+func TestBooksOfTheDeadAreRemoved(t *testing.T) {
+	parent := t.TempDir()
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{fmt.Sprintf("fit-%d", dead.Process.Pid), fmt.Sprintf("fit-%d", os.Getpid()), "fit-of-mine"}
+	for _, name := range names {
+		if err := os.Mkdir(filepath.Join(parent, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removeDeadBooks(parent)
+	for i, name := range names {
+		if _, err := os.Stat(filepath.Join(parent, name)); (err == nil) != (i > 0) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

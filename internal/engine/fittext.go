@@ -79,7 +79,7 @@ func (r *FitResult) remarks() []string {
 		add("Memory is the framework's own on an imaginary device; time is not measured there, so no speed-up is stated.")
 	}
 	if v := r.Worker.Versions["torch"]; v != "" {
-		add("%d trials in %s; torch %s of %s.", len(r.Trials), analyze.Duration(r.Duration), v, r.Worker.Python)
+		add("%s in %s; torch %s of %s.", analyze.Counted(int64(len(r.Trials)), "trial"), analyze.Duration(r.Duration), v, r.Worker.Python)
 	}
 	return append(all, r.Notes...)
 }

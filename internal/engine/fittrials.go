@@ -3,12 +3,17 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 
 	"hightide/internal/analyze"
 	"hightide/internal/experiment"
@@ -56,7 +61,13 @@ func (e *Engine) modelTrials(o *FitOptions, result *FitResult) (*fitRunner, erro
 		cleanup()
 		return nil, EnvironmentError("name another with --python", "start %s: %w", python, err)
 	}
+	interrupted := onInterrupt(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		cleanup()
+	})
 	end := func() {
+		interrupted()
 		_ = in.Close()
 		_ = c.Wait()
 		cleanup()
@@ -76,13 +87,38 @@ func (e *Engine) modelTrials(o *FitOptions, result *FitResult) (*fitRunner, erro
 	}, nil
 }
 
+// onInterrupt runs a function before a signal from outside ends us, so that nothing stays in shared
+// memory; what it returns takes that back.
+func onInterrupt(leave func()) (cancel func()) {
+	caught := make(chan os.Signal, 1)
+	var leaving atomic.Bool
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		if s, ok := <-caught; ok {
+			leaving.Store(true)
+			leave()
+			record.Die(s.(syscall.Signal))
+		}
+	}()
+	return func() {
+		if leaving.Load() {
+			select {} // what failed failed by that signal, and its end is ours
+		}
+		signal.Stop(caught)
+		close(caught)
+	}
+}
+
 // fitPython is the interpreter for a model: the one named, else the best that has torch.
 func fitPython(o *FitOptions) (string, error) {
-	for _, p := range FindPythons(context.Background(), o.Python) {
+	all := FindPythons(context.Background(), o.Python)
+	for _, p := range all { // those that do not answer come last, and a named one is never passed over
+		if p.Problem != "" && p.Source == "--python" {
+			return "", EnvironmentError("name an interpreter of Python that has torch", "%s: %s", p.Path, p.Problem)
+		}
+	}
+	for _, p := range all {
 		if p.Problem != "" {
-			if p.Source == "--python" {
-				return "", EnvironmentError("", "%s: %s", p.Path, p.Problem)
-			}
 			continue
 		}
 		if p.Frameworks["torch"] == "" {
@@ -217,8 +253,20 @@ func imaginedTrial(done *trialResult, batch int) (experiment.Trial, error) {
 	return t, nil
 }
 
+// removeDeadBooks removes the books of searches whose process is gone: a kill -9 left them.
+func removeDeadBooks(parent string) {
+	dirs, _ := filepath.Glob(filepath.Join(parent, "fit-*"))
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), "fit-"))
+		if err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
+
 // fitDevice prepares the imaginary GPU for the worker; environment puts it into an environment.
 func fitDevice(o *FitOptions, result *FitResult) (environment func([]string) []string, remove func(), err error) {
+	removeDeadBooks(shmDir())
 	dir := filepath.Join(shmDir(), fmt.Sprintf("fit-%d", os.Getpid()))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, EnvironmentError("is there room in shared memory? see df /dev/shm", "make a folder for the books: %w", err)

@@ -55,6 +55,15 @@ func FindGPU(c *gpus.Catalogue, name string) (*gpus.GPU, error) {
 	return g, nil
 }
 
+// findImaginable is FindGPU for those that CUDA programs can be imagined on.
+func findImaginable(c *gpus.Catalogue, name string) (*gpus.GPU, error) {
+	g, err := FindGPU(c, name)
+	if err == nil && !g.CUDA() {
+		return nil, InputError("name an NVIDIA GPU; hightide gpus lists them", "%s is not a GPU that a CUDA build can use, and only those can be imagined", g.Slug)
+	}
+	return g, err
+}
+
 // GPUList is what `hightide gpus --json` prints.
 type GPUList struct {
 	Version int        `json:"version"`

@@ -154,7 +154,7 @@ func (s *session) record(t trial, writer store.Writer, result *ImagineResult) er
 
 // further makes the runs beside the first one and returns what the recording is to hold of them.
 func (s *session) further(t trial, main *trialResult) []mem.Event {
-	if main.outcome.Signal.Known() {
+	if main.outcome.Signal.Known() && !main.outcome.Stopped {
 		return nil
 	}
 	at := main.run.Start()
@@ -215,19 +215,16 @@ func (s *session) prepare(ctx context.Context) (trial, error) {
 	if o.GPU == allGPUs {
 		t.gpu = s.largest()
 	} else {
-		g, err := FindGPU(s.catalogue, o.GPU)
+		g, err := findImaginable(s.catalogue, o.GPU)
 		if err != nil {
 			return trial{}, err
-		}
-		if !g.CUDA() {
-			return trial{}, InputError("name an NVIDIA GPU; hightide gpus lists them", "%s is not a GPU that a CUDA build can use, and only those can be imagined", g.Slug)
 		}
 		t.gpu = *g
 	}
 	if o.Memory > 0 {
 		t.gpu.Total, t.gpu.Lowest, t.gpu.TotalBasis = o.Memory, 0, "--memory"
 		if t.gpu.Overhead >= t.gpu.Total {
-			return trial{}, InputError("", "%v is less than the context of %s takes (%v)", o.Memory, t.gpu.Slug, t.gpu.Overhead)
+			return trial{}, UsageError("as in --memory 24GiB", "--memory %v is less than a process takes on %s before its first tensor, %v", o.Memory, t.gpu.Slug, t.gpu.Overhead)
 		}
 	}
 	if o.AllocConf != "" {
@@ -242,13 +239,13 @@ func (s *session) prepare(ctx context.Context) (trial, error) {
 func (o *ImagineOptions) checkImagine() error {
 	o.Steps, o.Sizes = cmp.Or(o.Steps, "auto"), cmp.Or(o.Sizes, "upper")
 	if _, err := strconv.ParseUint(o.Steps, 10, 32); err != nil && o.Steps != "auto" {
-		return UsageError("--steps auto, --steps 20, or --steps 0 for all of them", "a number of steps of %q", o.Steps)
+		return UsageError("--steps auto, --steps 20, or --steps 0 for all of them", "--steps %s is no number of steps", o.Steps)
 	}
 	if fraction, err := strconv.ParseFloat(o.Sizes, 64); o.Sizes != "upper" && o.Sizes != "zero" && (err != nil || !(fraction >= 0 && fraction <= 1)) {
-		return UsageError("--data-sizes upper, --data-sizes zero, or a fraction as 0.25", "data-dependent sizes of %q", o.Sizes)
+		return UsageError("--data-sizes upper, --data-sizes zero, or a fraction as 0.25", "--data-sizes %s is neither a name nor a fraction", o.Sizes)
 	}
 	if _, err := strconv.ParseFloat(o.ReadValue, 64); o.ReadValue != "" && err != nil {
-		return UsageError("as in --read-value 1", "a value to read of %q", o.ReadValue)
+		return UsageError("as in --read-value 1", "--read-value %s is no number", o.ReadValue)
 	}
 	if o.GPUs < 0 || o.GPUs > 16 {
 		return UsageError("a machine has 1 to 16; larger worlds are imagined with --world-size", "%d GPUs", o.GPUs)

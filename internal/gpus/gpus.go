@@ -82,8 +82,11 @@ func (g *GPU) Tight() mem.Bytes { return max(g.Uncertainty(), g.Total/20) }
 
 // Label is Measured where the memory was seen on a GPU, Estimated where no sighting exists.
 func (g *GPU) Label() mem.Label {
-	if strings.HasPrefix(g.TotalBasis, "estimated") {
+	switch {
+	case strings.HasPrefix(g.TotalBasis, "estimated"):
 		return mem.Estimated
+	case strings.HasPrefix(g.TotalBasis, "--"): // somebody's wish, from a flag of that name
+		return mem.Imagined
 	}
 	return mem.Measured
 }

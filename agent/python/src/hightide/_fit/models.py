@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 import json
 import os
 import sys
@@ -20,7 +21,11 @@ from .options import Options
 
 
 class Unknown(Exception):
-    """There is no such model, or this environment cannot build it. The text says what to do."""
+    """There is no such model, or this environment cannot build it. The text, or hint, says what to do."""
+
+    def __init__(self, text: str, hint: str = "") -> None:
+        super().__init__(text)
+        self.hint = hint
 
 
 @dataclass
@@ -51,13 +56,32 @@ def lookup(options: Options) -> Workload:
     Raises:
         Unknown: nobody knows the name, or a package that it needs is not installed.
     """
+    if options.size and options.model not in PRESETS and options.model not in ALIASES:
+        raise Unknown(f"{options.model} has no sizes", f"leave --size out; these have some: {', '.join(PRESETS)}")
     for family in NAMES:
         workload = family(options)
         if workload is not None:
             return workload
+    if "/" in options.model or options.model.endswith(".json"):
+        raise Unknown(f"there is no file {options.model}", "name a config.json, or a folder with one")
     near = difflib.get_close_matches(options.model, _all_names(), 3)
-    also = f"; did you mean {' or '.join(near)}?" if near else ""
-    raise Unknown(f"no model named {options.model!r}{also}")
+    also = f"; did you mean {_either(near)}?" if near else ""
+    raise Unknown(
+        f"no model named {options.model!r}{also}",
+        "bert, gpt2, resnet; torchvision's, as resnet50; model types of transformers, as llama; a config.json; "
+        "module:function" + _missing(),
+    )
+
+
+def _either(names: List[str]) -> str:
+    """a, b or c"""
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _missing() -> str:
+    """What would know more names, and is not installed."""
+    without = [name for name in ("torchvision", "transformers") if importlib.util.find_spec(name) is None]
+    return f" ({sys.executable} does not have {' and '.join(without)})" if without else ""
 
 
 def _memorymark(options: Options) -> Optional[Workload]:
@@ -333,7 +357,7 @@ def _all_names() -> List[str]:
         names += list(transformers.CONFIG_MAPPING)
     except ImportError:
         pass
-    return names
+    return sorted(set(names))
 
 
 def _need(package: str, model: str) -> Any:

@@ -19,6 +19,7 @@ OUT_OF_MEMORY = (
     "not enough memory",
     "std::bad_alloc",
     "cannot allocate memory",
+    "alloc_failed",  # CUBLAS_STATUS_ALLOC_FAILED and its like: the library found no room beside torch's allocator
 )
 
 
@@ -60,6 +61,8 @@ def ran_out(error: BaseException) -> bool:
 def _words(error: BaseException) -> str:
     """The framework's own sentence, without where in its source it was raised."""
     text = str(error).split("\n")[0]
+    if "ALLOC_FAILED" in text:
+        return "out of memory beside PyTorch's allocator: %s" % text.replace("CUDA error: ", "")[:250]
     _, mark, rest = text.partition("DefaultCPUAllocator: ")
     return (rest if mark else text or type(error).__name__)[:300]
 

@@ -1,0 +1,52 @@
+package analyze
+
+import (
+	"strings"
+	"testing"
+
+	"hightide/internal/mem"
+)
+
+func TestFailuresAreNamed(t *testing.T) {
+	boom := mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: "no such file\nsecond line", Facts: map[string]string{"class": "OSError"}, Where: &mem.Location{File: "/home/me/train.py", Line: 9}}
+	stopped := mem.Event{Kind: "exception", Time: 3e9, Process: 1, Facts: map[string]string{"class": "KeyboardInterrupt"}}
+	for name, c := range map[string]struct {
+		code, signal int64
+		event        []mem.Frame
+		want         string
+	}{
+		"exception":      {1, 0, []mem.Frame{boom}, "for a reason of its own, OSError: no such file at train.py:9"},
+		"exit code":      {3, 0, nil, "for a reason of its own, exit code 3"},
+		"interrupted":    {1, 0, []mem.Frame{stopped}, "the program was interrupted"},
+		"child's signal": {137, 0, nil, "exit code 137, as shells say of a child that a signal ended, SIGKILL: most often the kernel"},
+		"killed":         {0, 9, nil, "a signal ended the program, SIGKILL: most often the kernel, for want of the host's memory"},
+		"fault":          {0, 11, nil, "SIGSEGV: compiled code went to memory that is not its own"},
+		"nameless":       {0, 40, nil, "a signal ended the program, signal 40"},
+	} {
+		run := imagineRun(c.code, books(1<<30, c.event...)...)
+		if c.signal != 0 {
+			run.End.ExitCode, run.End.Signal = mem.Optional{}, mem.Some(c.signal)
+		}
+		r := Analyze(run, Options{})
+		if r.Imagined.Verdict != VerdictFailed || !strings.Contains(r.Headline.Verdict, c.want) {
+			t.Errorf("%s: %s: %q, wanted %q", name, r.Imagined.Verdict, r.Headline.Verdict, c.want)
+		}
+		if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "--read-value 1") {
+			t.Errorf("%s: values were read that nothing computed, and the way out is not told: %s", name, notes)
+		}
+	}
+}
+
+func TestWhatDurationEndedIsJudged(t *testing.T) {
+	run := imagineRun(0, books(6<<30)...)
+	run.End.ExitCode, run.End.Signal, run.End.Reason = mem.Optional{}, mem.Some(15), "stopped"
+	r := Analyze(run, Options{})
+	if r.Imagined.Verdict != VerdictFits || r.Imagined.StoppedFor != StoppedForDuration || !strings.Contains(strings.Join(r.Notes, " "), "time of --duration") {
+		t.Errorf("%+v %v", r.Imagined, r.Notes)
+	}
+	run = imagineRun(0)
+	run.End.ExitCode, run.End.Signal, run.End.Reason = mem.Optional{}, mem.Some(15), "stopped"
+	if r := Analyze(run, Options{}); r.Imagined.Verdict != VerdictUnused || !strings.Contains(r.Headline.Verdict, "stopped before it touched") {
+		t.Errorf("%+v %s", r.Imagined, r.Headline.Verdict)
+	}
+}
