@@ -5,10 +5,10 @@
 The same on a real GPU and on an imaginary one. Each script leaves FOLDER/SCRIPT.json, under torchrun one for each
 rank, SCRIPT.rankN.json; traces.py reads them. A script that fails leaves what it failed of, and the next one begins.
 
-Two things are taken from chance, as both depend on how many Python objects a process happens to have, which the seed of
-its hashes changes. Python's collector of cycles runs at the start of a script and after each step of an optimizer, and
-at no other time. What a script leaves is held until its events are written down: else whether its model is freed
-by then depends on whether a copy of sys.modules, left by inspect.getmodule in a cycle, still holds it.
+Two things are taken from chance, which differs from process to process. Python's collector of cycles, which begins when
+enough objects have been made, runs at the start of a script and after each step of an optimizer, and at no other
+time. What a script leaves is held until its events are written down: else its model is sometimes freed by then, and
+sometimes still held by a dictionary of modules.
 """
 
 from __future__ import annotations
@@ -33,6 +33,11 @@ ENTRIES = 4_000_000  # of history, for all scripts together
 def begin() -> None:
     """Called by torch within its start of CUDA."""
     torch.cuda.memory._record_memory_history("all", context=None, stacks="python", max_entries=ENTRIES)
+
+
+def collect(*_: object) -> None:
+    """Called by torch after each step of an optimizer."""
+    gc.collect()
 
 
 class Recorder:
@@ -92,7 +97,7 @@ def main() -> int:
     versions = {"torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
     torch.cuda._lazy_call(begin)
     gc.disable()
-    register_optimizer_step_post_hook(lambda *_: gc.collect() and None)
+    register_optimizer_step_post_hook(collect)
     recorder = Recorder()
     failed = 0
     for script in map(Path, scripts):

@@ -46,10 +46,27 @@ def test_every_event_of_the_h100(tmp_path: Path) -> None:
         assert difference.events == (events, events)
 
 
+# Cycles that hold a tensor, and ever other numbers of objects: Python's own collector would free them at other places.
+CHANCE = """
+import os, torch
+weight = torch.ones(8, device="cuda", requires_grad=True)
+optimizer = torch.optim.SGD([weight])
+for step in range(6):
+    cycle = [torch.zeros(1 << 20, device="cuda")]
+    cycle.append(cycle)
+    objects = [[] for _ in range(int.from_bytes(os.urandom(2), "little"))]
+    for size in range(1, 20):
+        torch.zeros(size << 12, device="cuda")
+    weight.grad = torch.ones_like(weight)
+    optimizer.step()
+"""
+
+
 def test_small_workloads_twice(tmp_path: Path) -> None:
     """A few of the suite, small, in one process each time: the same events both times, and none fails."""
     names = ["gan", "cuda_graphs", "lstm", "amp_fp16", "moe", "checkpointing", "graph_network", "streams"]
     made = []
+    (tmp_path / "chance.py").write_text(CHANCE)
     for number in ("one", "two"):
         folder = tmp_path / number
         folder.mkdir()
@@ -67,17 +84,20 @@ def test_small_workloads_twice(tmp_path: Path) -> None:
         ]
         command += [tmp_path / "runs", "--", sys.executable, FIDELITY / "record.py", folder]
         command += [FIDELITY / "workloads" / f"{name}.py" for name in names]
+        command.append(tmp_path / "chance.py")
         done = subprocess.run(
             [str(word) for word in command], capture_output=True, text=True, env={**os.environ, "FIDELITY_SMALL": "1"}
         )
         assert done.returncode == 0, done.stdout + done.stderr
         made.append(folder)
-    for name in names:
+    for name in [*names, "chance"]:
         (one,), (two,) = (load(folder / f"{name}.json") for folder in made)
         assert not one.about["failed"], name + ": " + one.about["failed"]
         assert one.events and one.peak_allocated and one.used
         difference = compare(one, two, order=False)  # autocast's cache is emptied in an order of its own
         assert difference.same, name + ": " + difference.text()
+    freed = [event for event in one.events if event[:2] == ("free_requested", 4 << 20)]
+    assert len(freed) == 5, "each step of an optimizer is followed by a collection; what the script leaves is held"
 
 
 def test_differences_are_found() -> None:

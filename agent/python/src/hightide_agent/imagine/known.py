@@ -166,7 +166,7 @@ class Known:
     def _number(self, tensor: Any, value: Any) -> Any:
         """A Python number as the tensor that the operator was given: of the type that changes the result's least."""
         same = type(value) is int and tensor.dtype in self.kinds and tensor.dtype != self.torch.bool
-        same = same or type(value) in (int, float) and tensor.dtype.is_floating_point
+        same = same or (type(value) in (int, float) and tensor.dtype.is_floating_point)
         return self.torch.tensor(value, dtype=tensor.dtype) if same else self.torch.tensor(value)
 
     def _host(self, tensor: Any) -> Optional[Any]:
