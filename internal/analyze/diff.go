@@ -145,7 +145,7 @@ func (d *Difference) Table() Table {
 	t := Table{Name: "diff", Title: d.title(),
 		Note: fmt.Sprintf("The rows add up to %s bytes exactly.", Count(int64(d.Delta))),
 		Columns: []Column{text("what", upperFirst(d.By)), bytesColumn("delta", "Change", d.Label), bytesColumn("a", "Before", d.Label), bytesColumn("b", "After", d.Label),
-			countColumn("a_blocks", "Blocks before"), countColumn("b_blocks", "After")}}
+			countColumn("a_blocks", "Blocks before"), countColumn("b_blocks", "Blocks after")}}
 	for _, r := range d.Rows {
 		t.Rows = append(t.Rows, []Cell{r.Name, int64(r.Delta), int64(r.A), int64(r.B), int64(r.BlocksA), int64(r.BlocksB)})
 	}
@@ -156,9 +156,10 @@ func (d *Difference) Table() Table {
 func (d *Difference) Report(a, b string) *Report {
 	report := NewReport()
 	table := d.Table()
+	report.Run.Verb = "diff"
 	report.Run.Name = path.Base(a) + " → " + path.Base(b)
 	report.Headline.Verdict = table.Title + "."
 	report.Tables = append(report.Tables, table)
-	report.Notes = append(report.Notes, "Blocks alive at both peaks are matched by the functions that allocated them, so lines may move. "+table.Note)
+	report.Notes = append(report.Notes, "Blocks alive at both peaks are matched by the functions that allocated them, so lines may move.")
 	return report
 }

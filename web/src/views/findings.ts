@@ -7,7 +7,8 @@ const kinds: Record<string, string> = { leak: "leak", growth: "growth", oom: "ou
 const shownAtFirst = 8;
 
 /** What is wrong and what to change, worst first. */
-export function findings(report: Report): HTMLElement {
+export function findings(report: Report): HTMLElement | null {
+  if (report.run.verb === "diff" && report.findings.length === 0) return null; // a difference judges nothing
   const [first, rest] = [report.findings.slice(0, shownAtFirst), report.findings.slice(shownAtFirst)];
   const unseen = report.series.length === 0 && report.steps.length === 0 && !report.allocators?.length;
   const nothing = h("p", { class: unseen ? "nothing" : "nothing well" }, unseen ? "Nothing was observed that could be judged." : report.allocators?.length ? "No leak, no out-of-memory and no worrying fragmentation was found." : "Nothing to change was found.");
