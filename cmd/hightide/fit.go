@@ -143,7 +143,7 @@ func readyLine(r experiment.Ready) string {
 	if v := r.Versions["torch"]; v != "" {
 		line += ", torch " + v
 	}
-	return printable(line)
+	return printable(strings.TrimPrefix(line, ", ")) // a command has no description
 }
 
 func trialLine(t experiment.Trial) string {
