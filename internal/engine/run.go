@@ -118,13 +118,13 @@ func (o *RunOptions) check() ([]record.Alert, error) {
 }
 
 // startTime is how long a run is taken for a short one.
-const startTime = time.Second
+const startTime = 300 * time.Millisecond
 
 // lean keeps the engine small: it shares the machine with what it measures. One thread runs Go code
 // at a time, since there is one loop, and a heap of a few MB is collected rather than doubled twice. Before
 // that, while the command starts, and in a run that is over by then, time counts for more.
 func lean() (restore func()) {
-	threads, percent := runtime.GOMAXPROCS(0), debug.SetGCPercent(400)
+	threads, percent := runtime.GOMAXPROCS(0), debug.SetGCPercent(200)
 	later := time.AfterFunc(startTime, func() {
 		runtime.GOMAXPROCS(1)
 		debug.SetGCPercent(60)
