@@ -85,7 +85,9 @@ def small(folder: Path) -> tuple[list[Row], dict[str, float]]:
     rows, raw = [], {}
     for file in sorted((ROOT / "testdata" / "real").glob("*.pickle")):
         wall = statistics.median(must(run([HIGHTIDE, "explain", file])).wall for _ in range(15))
-        rows.append(Row(f"{file.name}, from process start to the report", f"{wall * 1000:.0f} ms", "<= 50 ms", wall <= 0.05))
+        rows.append(
+            Row(f"{file.name}, from process start to the report", f"{wall * 1000:.0f} ms", "<= 50 ms", wall <= 0.05)
+        )
         everything = statistics.median(explain(file, folder).wall for _ in range(15))
         rows.append(Row("  and as JSON, with pictures and timelines", f"{everything * 1000:.0f} ms"))
         raw[file.name] = wall
