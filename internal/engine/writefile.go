@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -24,7 +25,8 @@ func WriteFile(path, what string, write func(io.Writer) error) error {
 	var file *os.File
 	whole := err != nil || info.Mode().IsRegular()
 	if whole {
-		file, err = os.CreateTemp(filepath.Dir(path), ".hightide-*.new")
+		name := fmt.Sprintf(".hightide-%x.new", rand.Uint64())
+		file, err = os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	} else {
 		file, err = os.OpenFile(path, os.O_WRONLY, 0)
 	}
@@ -34,9 +36,6 @@ func WriteFile(path, what string, write func(io.Writer) error) error {
 	buffered := bufio.NewWriter(file)
 	if err = write(buffered); err == nil {
 		err = buffered.Flush()
-	}
-	if whole {
-		err = errors.Join(err, file.Chmod(0o644))
 	}
 	err = errors.Join(err, file.Close())
 	if whole && err == nil {
