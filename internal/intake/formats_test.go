@@ -82,13 +82,18 @@ func gzipped(data []byte) []byte {
 }
 
 func TestUnknown(t *testing.T) {
-	for _, text := range []string{"", "hello\n", "\x00\x01\x02", `{"a": 1}`, "PK\x03\x04"} {
+	for _, text := range []string{"hello\n", "\x00\x01\x02", `{"a": 1}`, "PK\x03\x04"} {
 		if d, err := Decode(strings.NewReader(text), "x"); !errors.Is(err, ErrUnknown) || d != nil {
 			t.Errorf("%q: %v, %v", text, d, err)
 		}
 	}
 	if d, err := Decode(bytes.NewReader(gzipped([]byte("hello"))), "x"); !errors.Is(err, ErrUnknown) {
 		t.Errorf("compressed nothing: %v, %v", d, err)
+	}
+	for _, empty := range [][]byte{nil, gzipped(nil)} {
+		if d, err := Decode(bytes.NewReader(empty), "x"); !errors.Is(err, ErrEmpty) || d != nil {
+			t.Errorf("empty: %v, %v", d, err)
+		}
 	}
 }
 

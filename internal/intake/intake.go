@@ -59,6 +59,9 @@ const sniffBytes = 64 << 10
 // ErrUnknown says that no format recognises a file.
 var ErrUnknown = errors.New("is of no kind that hightide reads")
 
+// ErrEmpty says that a file holds nothing.
+var ErrEmpty = errors.New("is empty")
+
 // maxExpansion bounds what a compressed file may become, in bytes.
 const maxExpansion = 64 << 30
 
@@ -86,6 +89,9 @@ func open(r io.Reader) (*plain, error) {
 		case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
 			inner, err = zstd.NewReader(p.ahead, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
 		default:
+			if len(head) == 0 {
+				return p, ErrEmpty
+			}
 			p.format = Sniff(head)
 			return p, nil
 		}
