@@ -274,10 +274,10 @@ func (in *Input) imaginedNotes(r *Report, v *Imagined) {
 		r.note(text)
 	}
 	for _, p := range limited(v.Policies, 12) {
-		r.note(fmt.Sprintf("The size of %s at %s depends on data that was never computed: %s was taken, %s.", p.Op, lineName(mem.Location{File: p.File, Line: p.Line}), policyWords(p.Policy), times(p.Count)))
+		r.note(fmt.Sprintf("The size of %s at %s depends on data that was never computed: %s was taken, %s.", p.Op, lineName(mem.Location{File: p.File, Line: p.Line}), policyWords(p.Policy), Times(p.Count)))
 	}
 	for _, b := range limited(v.ReadBacks, 8) {
-		r.note(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: shapes that depend on it may differ.", b.Bytes, times(b.Count), lineName(mem.Location{File: b.File, Line: b.Line})))
+		r.note(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: shapes that depend on it may differ.", b.Bytes, Times(b.Count), lineName(mem.Location{File: b.File, Line: b.Line})))
 	}
 	if v.Verdict == VerdictFailed && len(v.ReadBacks) > 0 {
 		r.note("If it failed over such a value, as a loss of zero: --read-value 1 has it read ones.")
@@ -285,7 +285,7 @@ func (in *Input) imaginedNotes(r *Report, v *Imagined) {
 	if names := sortedNames(v.Calls); len(names) > 0 {
 		shown := limited(names, 8)
 		for i, name := range shown {
-			shown[i] = fmt.Sprintf("%s (%s)", name, times(int64(v.Calls[name])))
+			shown[i] = fmt.Sprintf("%s (%s)", name, Times(int64(v.Calls[name])))
 		}
 		more := ""
 		if left := len(names) - len(shown); left > 0 {
@@ -309,7 +309,7 @@ func (in *Input) imaginedNotes(r *Report, v *Imagined) {
 		}
 		note := "Not reached: " + n.What + where
 		if n.Text != "" {
-			note += ". " + strings.ToUpper(n.Text[:1]) + firstLine(n.Text[1:], 160)
+			note += ". " + upperFirst(firstLine(n.Text, 160))
 		}
 		r.note(note + ".")
 	}
@@ -332,7 +332,8 @@ func policyWords(policy string) string {
 	return policy + " of its upper bound"
 }
 
-func times(n int64) string {
+// Times is "once", "3 times".
+func Times(n int64) string {
 	if n == 1 {
 		return "once"
 	}

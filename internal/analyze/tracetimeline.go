@@ -45,7 +45,7 @@ func (g *grouper) timeline(columns int) *TraceTimeline {
 			t.Time = append(t.Time, g.b.time(p.event)-begin)
 		}
 	}
-	category, site := map[string][]levelChange{}, map[string][]levelChange{}
+	category, site := changesOf{}, changesOf{}
 	for i := range g.b.lives {
 		l := &g.b.lives[i]
 		if l.freed == -2 || !g.wants(l.stack) {
@@ -54,11 +54,8 @@ func (g *grouper) timeline(columns int) *TraceTimeline {
 		from, _ := slices.BinarySearch(t.Events, int(l.born))
 		to, _ := slices.BinarySearch(t.Events, int(l.freed))
 		if from < to {
-			come, leave := levelChange{from, l.size}, levelChange{to, -l.size}
-			name := g.sorter.of(i)
-			category[name] = append(category[name], come, leave)
-			name = g.site(l)
-			site[name] = append(site[name], come, leave)
+			category.add(g.sorter.of(i), from, to, l.size, len(points))
+			site.add(g.site(l), from, to, l.size, len(points))
 		}
 	}
 	t.Category, t.Site = bands(category, len(points), len(traceCategories)+1), bands(site, len(points), siteBands)
@@ -80,44 +77,93 @@ func thinCurve(points []levelPoint, columns int) []levelPoint {
 	return out
 }
 
-// levelChange is what a block adds to a group from a column on.
+// changesOf holds what each group gains and loses in which column. There may be many groups of few blocks each,
+// and groups of millions of blocks: neither takes more room than its columns.
+type changesOf map[string]*changes
+
+type changes struct {
+	few   []levelChange
+	dense []mem.Bytes // by column; nil as long as few is shorter
+}
+
 type levelChange struct {
 	column int
 	bytes  mem.Bytes
 }
 
-// bands sums changes up, keeps the highest groups and joins the rest. There may be many groups of few blocks
-// each: only those that are shown are spread over the columns.
-func bands(of map[string][]levelChange, columns, most int) []TimelineBand {
-	names, top := []string{}, map[string]mem.Bytes{}
-	for name, changes := range of {
-		slices.SortFunc(changes, func(a, b levelChange) int { return cmp.Compare(a.column, b.column) })
-		var level mem.Bytes
-		for i, c := range changes {
-			if level += c.bytes; i+1 == len(changes) || changes[i+1].column != c.column {
-				top[name] = max(top[name], level)
-			}
+func (of changesOf) add(name string, from, to int, size mem.Bytes, columns int) {
+	c := of[name]
+	if c == nil {
+		c = &changes{}
+		of[name] = c
+	}
+	c.few = append(c.few, levelChange{from, size}, levelChange{to, -size})
+	if c.dense != nil || 2*len(c.few) > columns {
+		c.dense, c.few = c.spread(columns), c.few[:0]
+	}
+}
+
+// spread is the changes by column; the last is of what stays to the end.
+func (c *changes) spread(columns int) []mem.Bytes {
+	all := c.dense
+	if all == nil {
+		all = make([]mem.Bytes, columns+1)
+	}
+	for _, change := range c.few {
+		all[change.column] += change.bytes
+	}
+	return all
+}
+
+// levels sums the changes up.
+func (c *changes) levels(columns int) []mem.Bytes {
+	all := c.spread(columns)
+	for i := range columns {
+		all[i+1] += all[i]
+	}
+	return all[:columns]
+}
+
+// top is the highest level.
+func (c *changes) top() (top mem.Bytes) {
+	var level mem.Bytes
+	for _, change := range c.dense {
+		level += change
+		top = max(top, level)
+	}
+	slices.SortFunc(c.few, func(a, b levelChange) int { return cmp.Compare(a.column, b.column) })
+	for i, change := range c.few {
+		if level += change.bytes; i+1 == len(c.few) || c.few[i+1].column != change.column {
+			top = max(top, level)
 		}
-		names = append(names, name)
+	}
+	return top
+}
+
+// bands keeps the highest groups and joins the rest. The changes are used up.
+func bands(of changesOf, columns, most int) []TimelineBand {
+	names, top := []string{}, map[string]mem.Bytes{}
+	for name, c := range of {
+		names, top[name] = append(names, name), c.top()
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(top[b], top[a]), cmp.Compare(a, b)) })
 	all := []TimelineBand{}
-	if len(names) > most {
-		for _, name := range names[most-1:] {
-			of[otherBand] = append(of[otherBand], of[name]...)
-		}
-		names = append(names[:most-1], otherBand)
+	if len(names) <= most {
+		most = len(names) + 1
 	}
-	for _, name := range names {
-		band := TimelineBand{name, make([]mem.Bytes, columns+1)}
-		for _, c := range of[name] {
-			band.Bytes[c.column] += c.bytes
+	for _, name := range names[:most-1] {
+		all = append(all, TimelineBand{name, of[name].levels(columns)})
+	}
+	if rest := names[most-1:]; len(rest) > 0 {
+		sum := &changes{dense: make([]mem.Bytes, columns+1)}
+		for _, name := range rest {
+			for i, change := range of[name].dense {
+				sum.dense[i] += change
+			}
+			sum.few = of[name].few
+			sum.dense, sum.few = sum.spread(columns), nil
 		}
-		for i := range columns {
-			band.Bytes[i+1] += band.Bytes[i]
-		}
-		band.Bytes = band.Bytes[:columns]
-		all = append(all, band)
+		all = append(all, TimelineBand{otherBand, sum.levels(columns)})
 	}
 	return all
 }

@@ -47,6 +47,9 @@ func fullestOf(all []namedSnapshot) (best *mem.AllocatorSnapshot, device int) {
 	most := mem.Bytes(-1)
 	for _, s := range all {
 		for _, d := range s.snapshot.AllDevices() {
+			if len(all) == 1 && len(s.snapshot.AllDevices()) == 1 {
+				return s.snapshot, d // nothing to choose from: not worth playing its trace
+			}
 			if peak := analyze.NewHistory(s.snapshot, d).Peak.Allocated; peak > most {
 				best, device, most = s.snapshot, d, peak
 			}

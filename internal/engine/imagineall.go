@@ -184,7 +184,7 @@ func follows(larger *trialResult, g *gpus.GPU) (v analyze.GPUVerdict, ok bool) {
 			return without(mem.Replayed, mem.Optional{}, "the steps on %s ask for %v when %v are reserved", larger.GPU, replayed.OOM.Size, replayed.OOM.Reserved)
 		}
 		used = beside + replayed.Reserved
-		v.Label, v.Reserved, v.Note = mem.Replayed, mem.Some(int64(replayed.Reserved)), fmt.Sprintf("not run: the steps on %s fit, but the cache is emptied %s", larger.GPU, times(replayed.Retries))
+		v.Label, v.Reserved, v.Note = mem.Replayed, mem.Some(int64(replayed.Reserved)), fmt.Sprintf("not run: the steps on %s fit, but the cache is emptied %s", larger.GPU, analyze.Times(replayed.Retries))
 	}
 	v.Used, v.Headroom = mem.Some(int64(used)), mem.Some(int64(g.Total-used))
 	v.Verdict = analyze.VerdictFits
@@ -192,13 +192,6 @@ func follows(larger *trialResult, g *gpus.GPU) (v analyze.GPUVerdict, ok bool) {
 		v.Verdict = analyze.VerdictTight
 	}
 	return v, true
-}
-
-func times(n int64) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 // compareVerdicts: what fits, cheapest first; then what is tight; then the others by memory; then what

@@ -69,9 +69,9 @@ def _parsed(file: str) -> Any:
 
 def _walk(tree: Any) -> Iterator[Tuple[Any, str, bool, List[Tuple[int, str]]]]:
     """Every node with its enclosing function's qualified name, whether in a loop, and all enclosing ones."""
-    todo: List[Any] = [(tree, "", False, [])]
-    while todo:
-        node, qualified, in_loop, owners = todo.pop()
+    pending: List[Any] = [(tree, "", False, [])]
+    while pending:
+        node, qualified, in_loop, owners = pending.pop()
         yield node, qualified, in_loop, owners
         if isinstance(node, _FUNCTIONS + (ast.ClassDef,)):
             qualified = (qualified + "." if qualified else "") + node.name
@@ -82,7 +82,7 @@ def _walk(tree: Any) -> Iterator[Tuple[Any, str, bool, List[Tuple[int, str]]]]:
         elif isinstance(node, _LOOPS):
             in_loop = True
         for child in ast.iter_child_nodes(node):
-            todo.append((child, qualified, in_loop, owners))
+            pending.append((child, qualified, in_loop, owners))
 
 
 def _score(node: Any, name: str, attribute: bool) -> int:

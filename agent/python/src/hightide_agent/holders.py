@@ -249,14 +249,14 @@ def steady_rate(sizes: List[Tuple[int, int]]) -> float:
 
 def graph_nodes(node: Any) -> int:
     """Nodes of the autograd graph above a tensor; -1 where there are more than MAX_GRAPH."""
-    seen, todo = {node}, [node]
-    while todo:
-        for inner, _ in todo.pop().next_functions:
+    seen, pending = {node}, [node]
+    while pending:
+        for inner, _ in pending.pop().next_functions:
             if inner is not None and inner not in seen:
                 if len(seen) >= MAX_GRAPH:
                     return -1
                 seen.add(inner)
-                todo.append(inner)
+                pending.append(inner)
     return len(seen)
 
 
