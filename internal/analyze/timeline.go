@@ -141,16 +141,8 @@ func thin(times, values []int64, n int) ([]int64, []int64) {
 // bars selects spans for the timeline: all, or those of whole steps at even distances. Modules lie
 // inside forward and are left out where they would crowd out whole steps.
 func (in *Input) bars(r *Report) {
-	stepsAll := map[stepKey]int{}
-	total, withModules := 0, 0
-	for i := range in.Run.Spans {
-		s := &in.Run.Spans[i]
-		withModules++
-		if s.Phase != mem.PhaseModule {
-			total++
-			stepsAll[stepKey{s.Process, s.Step}]++
-		}
-	}
+	inSteps, total := in.spansOfSteps()
+	withModules := len(in.Run.Spans)
 	stride := uint64(1)
 	for kept := total; kept > barsShown; {
 		stride++
@@ -158,9 +150,9 @@ func (in *Input) bars(r *Report) {
 			stride += stride / 8
 		}
 		kept = 0
-		for k, n := range stepsAll {
-			if k.step%stride == 0 {
-				kept += min(n, 64)
+		for _, of := range inSteps {
+			if of.step%stride == 0 {
+				kept += min(of.spans, 64)
 			}
 		}
 		if stride > 1<<40 {
@@ -188,6 +180,36 @@ func (in *Input) bars(r *Report) {
 type stepKey struct {
 	process uint32
 	step    uint64
+}
+
+type stepSpans struct {
+	stepKey
+	spans int
+}
+
+// spansOfSteps counts the spans of each step, modules left out, and all of them. Those of a step mostly
+// stand together, so few need to be looked up.
+func (in *Input) spansOfSteps() (steps []stepSpans, total int) {
+	places := map[stepKey]int{}
+	last := -1
+	for i := range in.Run.Spans {
+		s := &in.Run.Spans[i]
+		if s.Phase == mem.PhaseModule {
+			continue
+		}
+		total++
+		if key := (stepKey{s.Process, s.Step}); last < 0 || steps[last].stepKey != key {
+			place, seen := places[key]
+			if !seen {
+				place = len(steps)
+				places[key] = place
+				steps = append(steps, stepSpans{stepKey: key})
+			}
+			last = place
+		}
+		steps[last].spans++
+	}
+	return steps, total
 }
 
 func (in *Input) stepPoints(r *Report) {

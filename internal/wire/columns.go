@@ -19,6 +19,31 @@ type decoder struct {
 	rest    []byte
 	err     error
 	strings map[string]string
+	scratch *scratch // where columns go that the next frame may overwrite; nil: each frame has its own
+}
+
+// scratch is the memory of frames that are copied as soon as they are read.
+type scratch struct {
+	numbers []int64
+	spans   mem.Spans
+	steps   mem.Steps
+}
+
+// own is the scratch for a frame: that of the decoder, or a fresh one that the frame keeps.
+func (d *decoder) own() *scratch {
+	if d.scratch != nil {
+		return d.scratch
+	}
+	return &scratch{}
+}
+
+// again returns n items of a scratch that is made larger where it must be.
+func again[S ~[]T, T any](s *S, n int) S {
+	if *s == nil || cap(*s) < n {
+		*s = make(S, n)
+	}
+	clear((*s)[:n])
+	return (*s)[:n:n]
 }
 
 func (d *decoder) fail() {
@@ -165,7 +190,7 @@ func appendSamples(dst []byte, f mem.Samples) []byte {
 func decodeSamples(d *decoder) (mem.Frame, error) {
 	f := mem.Samples{Series: d.uint32()}
 	n := d.count(2)
-	column := make([]int64, 2*n)
+	column := again(&d.own().numbers, 2*n)
 	f.Times, f.Values = column[:n:n], column[n:]
 	var before, gap int64
 	for i := range f.Times {

@@ -28,6 +28,7 @@ func Load(src io.Reader) (*mem.Run, error) {
 
 func collect(r *Reader) (*mem.Run, error) {
 	run := mem.NewRun()
+	r.decoder.scratch = &scratch{} // the Run copies the columns of every frame
 	refused := map[string]*mem.Damage{}
 	weight := int64(0)
 	for {

@@ -107,7 +107,7 @@ func appendSpans(dst []byte, f mem.Spans) []byte {
 func decodeSpans(d *decoder) (mem.Frame, error) {
 	table := d.names()
 	n := d.count(9)
-	f := make(mem.Spans, n)
+	f := again(&d.own().spans, n)
 	d.column(n, func(i int, v int64) { f[i].Process = uint32(v) })
 	d.column(n, func(i int, v int64) { f[i].Thread = uint32(v) })
 	for i := range f {
@@ -163,7 +163,7 @@ var stepFields = []func(*mem.Step) *mem.Optional{
 
 func decodeSteps(d *decoder) (mem.Frame, error) {
 	n := d.count(8)
-	f := make(mem.Steps, n)
+	f := again(&d.own().steps, n)
 	d.column(n, func(i int, v int64) { f[i].Process = uint32(v) })
 	d.column(n, func(i int, v int64) { f[i].Number = uint64(v) })
 	d.column(n, func(i int, v int64) { f[i].Time = v })
