@@ -19,8 +19,10 @@ type Budget struct {
 
 const (
 	minPSSEvery = int64(time.Second)
-	// firstCost is the price of a first reading before one is known, in ns a byte: 50 ms a GiB.
+	// firstCost is the price of a reading before one has told it, in ns a byte: 50 ms a GiB. The reading of
+	// a process that has just begun is mostly readingBase, and tells nothing.
 	firstCost    = 50e6 / (1 << 30)
+	tellingRSS   = 64 << 20
 	readingBase  = 100e3 // ns: opening the file, walking the list of maps
 	tickShare    = 0.6
 	startTokens  = 20e6 // in advance, so that a short run has a reading too: ten seconds' worth
@@ -74,12 +76,13 @@ func (b *Budget) Next(now int64, live []*Process) *Process {
 	return oldest
 }
 
-// price predicts what reading p costs, ns.
+// price predicts what reading p costs, ns: no less than the last time.
 func price(p *Process) float64 {
-	if p.pssCost > 0 && p.pssRSS > 0 {
-		return float64(p.pssCost) * max(1, float64(p.Usage.RSS)/float64(p.pssRSS))
+	slope := firstCost
+	if p.pssRSS >= tellingRSS {
+		slope = float64(p.pssCost) / float64(p.pssRSS)
 	}
-	return readingBase + firstCost*float64(p.Usage.RSS)
+	return max(float64(p.pssCost), readingBase+slope*float64(p.Usage.RSS))
 }
 
 // Paid books a reading of p.

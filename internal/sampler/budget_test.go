@@ -81,3 +81,27 @@ func many(n int, value int64) []int64 {
 	}
 	return all
 }
+
+// TestBudgetAfterStart: the reading of a process that has just begun, dear for its size, does not put off
+// the next one beyond what the size it reaches costs.
+func TestBudgetAfterStart(t *testing.T) {
+	const gib, at = 1 << 30, int64(100e6)
+	b := NewBudget(0.005, 100*time.Millisecond)
+	p := &Process{Usage: Usage{RSS: 3 << 20}}
+	b.Ticked(at, 15e3)
+	if b.Next(at, []*Process{p}) != p {
+		t.Fatal("a process that has just begun is not read")
+	}
+	b.Paid(p, at, 1e6)
+	p.Usage.RSS = gib
+	for now := 2 * at; ; now += at {
+		b.Ticked(now, 15e3)
+		if b.Next(now, []*Process{p}) == p {
+			t.Logf("read again after %v", time.Duration(now-at))
+			return
+		}
+		if now > 30e9 {
+			t.Fatal("not read again within half a minute")
+		}
+	}
+}
