@@ -21,7 +21,7 @@ func processes(in *Input, r *Report) {
 	slices.SortStableFunc(all, func(a, b *mem.Process) int { return cmp.Compare(high[b.ID], high[a.ID]) })
 	t := Table{
 		Name: "processes", Title: "Processes",
-		Note: "RSS counts shared pages in every process that maps them; PSS divides them among their users, USS leaves them out.",
+		Note: "RSS counts shared pages in every process that maps them; PSS divides them among their users, USS leaves them out; both are read seldom, and not shown where that was far from the peak.",
 		Columns: []Column{text("process", "process"), text("pid", "pid"), bytesColumn("rss", "peak RSS", mem.Measured),
 			bytesColumn("pss", "peak PSS", mem.Measured), bytesColumn("uss", "peak USS", mem.Measured),
 			bytesColumn("heap", "peak heap", mem.Sampled), bytesColumn("swap", "peak swap", mem.Measured), bytesColumn("allocated", "peak allocated", mem.Measured),
@@ -32,8 +32,8 @@ func processes(in *Input, r *Report) {
 		if h := in.Run.Heap[p.ID]; h != nil {
 			heap = heapPeak(h)
 		}
-		t.Rows = append(t.Rows, []Cell{role(p), itoa(int64(p.PID)), cell(in.processPeak(p)), cell(in.maxOf(p.ID, mem.SeriesPSS)),
-			cell(in.maxOf(p.ID, mem.SeriesUSS)), cell(heap), cell(nonZero(in.maxOf(p.ID, mem.SeriesSwap))), cell(in.maxOf(p.ID, mem.SeriesAllocated)),
+		t.Rows = append(t.Rows, []Cell{role(p), itoa(int64(p.PID)), cell(in.processPeak(p)), cell(in.readNearPeak(p, mem.SeriesPSS)),
+			cell(in.readNearPeak(p, mem.SeriesUSS)), cell(heap), cell(nonZero(in.maxOf(p.ID, mem.SeriesSwap))), cell(in.maxOf(p.ID, mem.SeriesAllocated)),
 			cell(in.lastOf(p.ID, mem.SeriesCPU)), cell(in.maxOf(p.ID, mem.SeriesThreads)), max(p.End.Or(in.end)-p.Start, 0),
 			textCell(ending(p)), textCell(commandLine(p.Command))})
 	}
@@ -48,6 +48,20 @@ func (in *Input) processPeak(p *mem.Process) mem.Optional {
 	high := p.MaxRSS
 	high.Raise(in.maxOf(p.ID, mem.SeriesRSS))
 	return high
+}
+
+// readNearPeak is the highest reading of what is read seldom, absent where the RSS was then so much
+// below its peak that the reading says nothing about it.
+func (in *Input) readNearPeak(p *mem.Process, name string) mem.Optional {
+	readings, rss := in.find(p.ID, name), in.find(p.ID, mem.SeriesRSS)
+	if readings == nil || rss == nil {
+		return mem.Optional{}
+	}
+	highest := readings.Peak()
+	if then := rss.At(readings.Times[highest]).Or(0); then < in.processPeak(p).Or(0)/4*3 {
+		return mem.Optional{}
+	}
+	return mem.Some(readings.Values[highest])
 }
 
 // nonZero leaves out a zero that says nothing.
