@@ -59,7 +59,7 @@ func (v *Imagined) when() string {
 func (v *Imagined) holder() string {
 	for _, l := range v.Lines {
 		if l.Line > 0 && !installed.MatchString(l.File) {
-			return fmt.Sprintf("; %s held most of it: %v", lineName(mem.Location{File: l.File, Line: l.Line}), l.Bytes)
+			return fmt.Sprintf("; %s held the most: %v", lineName(mem.Location{File: l.File, Line: l.Line}), l.Bytes)
 		}
 	}
 	return ""
