@@ -23,6 +23,7 @@ static struct {
     uint64_t generation;
 } book = {.generation = 1};
 static pthread_mutex_t local = PTHREAD_MUTEX_INITIALIZER; /* state, slot, names of counters */
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER; /* a context; taken before `local` */
 static __thread int current;
 
 static uint64_t sum(const struct ht_gpu_use *use) {
@@ -123,7 +124,7 @@ static int reap(void) {
     int found = 0;
     for (int i = 0; i < HT_GPU_SLOTS; i++) {
         struct ht_gpu_process *slot = &book.slots[i];
-        if (slot->state != HT_GPU_LIVE || ht_started(slot->pid) == slot->process_start)
+        if (slot->state != HT_GPU_LIVE || ht_lives(slot->pid, (uint32_t)slot->process_start))
             continue;
         give_back(slot, HT_GPU_REAPED);
         book.header->reaped++;
@@ -319,7 +320,6 @@ int ht_use(int ordinal) {
         return 0;
     if (book.inherited)
         return 3;
-    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&making);
     int done = book.context[index] || charge(index, HT_KIND_CONTEXT, book.gpus[index].context);
     if (done)
@@ -347,12 +347,14 @@ void ht_launched(int ordinal) {
 /* ---- the process's end and its children */
 
 static void before_fork(void) {
+    pthread_mutex_lock(&making);
     pthread_mutex_lock(&local);
     ht_lock_before_fork();
 }
 static void after_fork(void) {
     ht_lock_after_fork();
     pthread_mutex_unlock(&local);
+    pthread_mutex_unlock(&making);
 }
 static void in_child(void) {
     for (int i = 0; i < HT_GPU_DEVICES; i++) {

@@ -4,7 +4,9 @@
 #include "raw.h"
 
 /* ---- lock.c */
-uint64_t ht_started(uint32_t pid); /* field 22 of /proc/PID/stat; 0: no such process, or a zombie */
+/* Whether the process that began then (ht_process_start, its low half; 0: not known) still runs; also where /proc
+ * cannot be read, as without a free file descriptor. */
+int ht_lives(uint32_t pid, uint32_t start);
 /* Between processes and threads. 1: taken from a holder that was killed, whose work may be half done. */
 int ht_lock(struct ht_gpu_header *header);
 void ht_unlock(struct ht_gpu_header *header);

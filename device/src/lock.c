@@ -1,5 +1,6 @@
 /* lock.c: who a process is, and the lock between processes. Its word in the book names the holder by pid and
  * start time, so that the lock of one that was killed can be taken over. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +14,15 @@ uint64_t ht_now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
+#define UNREADABLE UINT64_MAX /* no file to be had, no /proc: that says nothing of the process */
+
 /* Field 22 of /proc/PID/stat; 0: no such process, or a zombie, whose device memory is gone too. */
-uint64_t ht_started(uint32_t pid) {
+static uint64_t started(uint32_t pid) {
     char path[32], text[1024];
     snprintf(path, sizeof path, "/proc/%u/stat", pid);
     long fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
-        return 0;
+        return sys6(SYS_kill, pid, 0, 0, 0, 0, 0) == -ESRCH ? 0 : UNREADABLE;
     long n = sys_read((int)fd, text, sizeof text - 1);
     sys_close((int)fd);
     if (n <= 0)
@@ -39,19 +42,21 @@ uint64_t ht_process_start(void) {
     static long of;
     long pid = sys_getpid();
     if (__atomic_load_n(&of, __ATOMIC_ACQUIRE) != pid) {
-        __atomic_store_n(&start, ht_started((uint32_t)pid), __ATOMIC_RELAXED);
+        uint64_t found = started((uint32_t)pid);
+        __atomic_store_n(&start, found == UNREADABLE ? 0 : found, __ATOMIC_RELAXED);
         __atomic_store_n(&of, pid, __ATOMIC_RELEASE);
     }
     return start;
 }
 
+int ht_lives(uint32_t pid, uint32_t start) {
+    uint64_t found = started(pid);
+    return found && (found == UNREADABLE || !start || (uint32_t)found == start);
+}
+
 /* ---- the lock between processes: its word names the holder, so that a killed one's can be taken */
 
 static uint64_t own_word(void) { return (uint64_t)sys_getpid() | ht_process_start() << 32; }
-
-static int holder_lives(uint64_t word) {
-    return (uint32_t)ht_started((uint32_t)word) == (uint32_t)(word >> 32);
-}
 
 static void pause_a_little(int spins) {
     struct timespec wait = {0, 100000};
@@ -71,7 +76,7 @@ int ht_lock(struct ht_gpu_header *header) {
         uint64_t holder = 0;
         if (__atomic_compare_exchange_n(word, &holder, own, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             break;
-        if (spins % 128 == 127 && !holder_lives(holder) &&
+        if (spins % 128 == 127 && !ht_lives((uint32_t)holder, (uint32_t)(holder >> 32)) &&
             __atomic_compare_exchange_n(word, &holder, own, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
             stolen = 1;
             break;

@@ -15,6 +15,7 @@
 #include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -29,9 +30,10 @@
 #define PATIENCE_NS 50000000ll
 
 struct part { uint64_t round_plus_one; uint32_t bytes, known; }; /* data follows at the next page */
+struct who { uint32_t pid, start; }; /* with the start of the process, as pids are given again */
 struct seat {
-    uint32_t changed; /* a futex: counts what this rank put up */
-    uint32_t pid, left, pad;
+    uint32_t changed, left; /* changed: a futex, counts what this rank put up */
+    struct who who;         /* pid 0: has not come yet */
     struct part parts[2];
 };
 struct head { uint32_t users, joined, n, magic; };
@@ -70,44 +72,58 @@ static void wake(uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, 1 << 30,
 
 static int gone(struct wire *wire, int rank) {
     struct seat *theirs = seat(wire, rank);
-    uint32_t pid = __atomic_load_n(&theirs->pid, __ATOMIC_ACQUIRE);
+    struct who who = {__atomic_load_n(&theirs->who.pid, __ATOMIC_ACQUIRE), theirs->who.start};
     if (__atomic_load_n(&theirs->left, __ATOMIC_ACQUIRE))
         return 1;
-    return pid && !ht_started(pid);
+    return who.pid && !ht_lives(who.pid, who.start);
 }
 
 static int file_of(long call, long what, struct stat *into) { /* libc's own are newer than GLIBC_2.17 */
     return syscall(call, what, into) == 0;
 }
 
-/* Opened by several at once; the last to leave removes the name, and who opened it just then sees that
- * no name leads to its file any more and begins anew. */
+/* Who opens a communicator's file holds a shared lock on it until it closes it or dies; who removes one that was
+ * abandoned holds it alone. So a name is never taken from ranks that are just coming, and who opened a file
+ * whose name has gone meanwhile begins anew. Where files cannot be locked, none is removed early. */
+static int leads_to(const char *path, int file) {
+    struct stat here, there;
+    return file_of(SYS_fstat, file, &here) && file_of(SYS_stat, (long)path, &there) && here.st_ino == there.st_ino &&
+           here.st_dev == there.st_dev;
+}
+
 static int open_shared(const char *path) {
     for (;;) {
         int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-        struct stat here, there;
         if (file < 0)
             return -1;
-        if (file_of(SYS_fstat, file, &here) && file_of(SYS_stat, (long)path, &there) && here.st_ino == there.st_ino)
+        while (flock(file, LOCK_SH) != 0 && errno == EINTR)
+            ;
+        if (leads_to(path, file))
             return file;
         close(file);
     }
 }
 
-/* Whether a communicator's file has had ranks, and all of them are gone. */
-static int abandoned(const char *path) {
-    int file = open(path, O_RDONLY | O_CLOEXEC), alive = 0;
+/* Whether a communicator's file, which nobody else has open, has had ranks, and all of them are gone: one that
+ * closed it and lives may have left letters in it. */
+static int abandoned(int file) {
     struct head head = {0};
-    uint32_t pid;
-    if (file < 0)
-        return 0;
-    int ours = pread(file, &head, sizeof head, 0) == sizeof head && head.magic == HEAD_MAGIC && head.joined && head.n <= 256;
+    struct who who;
+    int alive = 0, ours = pread(file, &head, sizeof head, 0) == sizeof head && head.magic == HEAD_MAGIC && head.joined && head.n <= 256;
     for (uint32_t i = 0; ours && i < head.n && !alive; i++) {
-        off_t at = (off_t)(PAGE + i * SEAT_BYTES + offsetof(struct seat, pid));
-        alive = pread(file, &pid, sizeof pid, at) == sizeof pid && pid && ht_started(pid);
+        off_t at = (off_t)(PAGE + i * SEAT_BYTES + offsetof(struct seat, who));
+        alive = pread(file, &who, sizeof who, at) == sizeof who && who.pid && ht_lives(who.pid, who.start);
     }
-    close(file);
     return ours && !alive;
+}
+
+static void remove_abandoned(const char *path) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return;
+    if (flock(file, LOCK_EX | LOCK_NB) == 0 && abandoned(file) && leads_to(path, file))
+        unlink(path);
+    close(file);
 }
 
 static void reap(const char *folder, const char *prefix) {
@@ -117,8 +133,7 @@ static void reap(const char *folder, const char *prefix) {
         if (strncmp(file->d_name, prefix, strlen(prefix)) != 0)
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, file->d_name);
-        if (abandoned(path))
-            unlink(path);
+        remove_abandoned(path);
     }
     if (files)
         closedir(files);
@@ -154,7 +169,8 @@ struct wire *ht_wire_open(const uint64_t name[2], int n, int rank) {
     __atomic_store_n(&((struct head *)map)->magic, HEAD_MAGIC, __ATOMIC_RELEASE);
     __atomic_add_fetch(&((struct head *)map)->users, 1, __ATOMIC_ACQ_REL);
     __atomic_add_fetch(&((struct head *)map)->joined, 1, __ATOMIC_ACQ_REL);
-    __atomic_store_n(&seat(wire, rank)->pid, (uint32_t)getpid(), __ATOMIC_RELEASE);
+    seat(wire, rank)->who.start = (uint32_t)ht_process_start();
+    __atomic_store_n(&seat(wire, rank)->who.pid, (uint32_t)getpid(), __ATOMIC_RELEASE);
     wake(&seat(wire, rank)->changed);
     return wire;
 }

@@ -119,6 +119,24 @@ static int dies(int rank, int ranks) {
     return 0;
 }
 
+/* Communicators are made and ended all the time, some of all ranks and some of pairs: making one looks for what killed
+ * ranks left, and must not take a file for abandoned whose first rank is just coming. */
+static int comes_and_goes(int rank, int ranks) {
+    OK(cudaSetDevice(rank));
+    uint64_t x = place(rank);
+    for (int i = 0; i < 100; i++) {
+        void *comm;
+        nccl_id name = id;
+        int pair = i % 2, n = pair ? 2 : ranks;
+        int words[2] = {i, pair ? rank / 2 : 0};
+        memcpy(&name, words, sizeof words);
+        OK(ncclCommInitRank(&comm, n, name, pair ? rank % 2 : rank));
+        OK(ncclAllReduce((void *)x, (void *)x, 1, INT32, NCCL_MAX, comm, NULL));
+        OK(ncclCommDestroy(comm));
+    }
+    return 0;
+}
+
 int main(void) {
     CHECK(mkdtemp(folder), "no shared memory");
     snprintf(path, sizeof path, "%s/books", folder);
@@ -129,6 +147,8 @@ int main(void) {
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     run(RANKS, talks, NULL);
     CHECK(files() == 0, "what ranks share goes with them");
+    run(RANKS, comes_and_goes, NULL);
+    CHECK(files() == 0, "of many, too");
     const int lost[] = {NCCL_REMOTE_ERROR, -SIGKILL, NCCL_REMOTE_ERROR}, killed[] = {-SIGKILL, -SIGKILL};
     run(3, loses, lost);
     run(2, dies, killed);

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,6 +80,36 @@ static int sees_room(int number) {
 static void the_next_one_reaps(void) {
     CHECK(ended(child(sees_room, 3)) == 0, "it finds the killed one's memory free");
     CHECK(gpu_of(3)->used == 0 && ht_books()->reaped == 1, "reaped %llu", (unsigned long long)ht_books()->reaped);
+}
+
+/* Who cannot open another file cannot look whether the others live; it must not take them for dead. */
+static int holds_one(int number) {
+    uint64_t at;
+    OK(cudaSetDevice(number));
+    OK(cudaMalloc(&at, bytes_of(number)));
+    say(&page->ready);
+    wait_for(&page->go, 1);
+    return 0;
+}
+static int has_no_file_left(int number) {
+    size_t free_bytes, total;
+    struct rlimit usual, none;
+    OK(cudaSetDevice(number));
+    OK(cudaMemGetInfo(&free_bytes, &total));
+    CHECK(getrlimit(RLIMIT_NOFILE, &usual) == 0, "limit");
+    none = (struct rlimit){0, usual.rlim_max};
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0, "limit");
+    OK(cudaMemGetInfo(&free_bytes, &total));
+    CHECK(setrlimit(RLIMIT_NOFILE, &usual) == 0, "limit"); /* sanitizers look around at the end */
+    return free_bytes == total - 200 * MIB - bytes_of(number) ? 0 : 1;
+}
+static void without_files(void) {
+    memset(page, 0, sizeof *page);
+    pid_t holder = child(holds_one, 6);
+    wait_for(&page->ready, 1);
+    CHECK(ended(child(has_no_file_left, 6)) == 0, "the other's memory is still counted");
+    say(&page->go);
+    CHECK(ended(holder) == 0, "holder");
 }
 
 /* ---- a rank that does not fit */
@@ -193,6 +224,7 @@ int main(void) {
     page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     sixteen_on_eight();
     the_next_one_reaps();
+    without_files();
     one_does_not_fit();
     lent();
     CHECK(ended(child(peers, 0)) == 0, "peers");

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
 import re
+import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import pytest
 
@@ -165,6 +169,35 @@ dist.destroy_process_group()
 """
 
 
+def finish(command: List[str], seconds: float, env: Dict[str, str], cwd: Path) -> Tuple[int, str, str]:
+    """Exit code and output. What takes too long ends with all it started, and every thread says where it was."""
+    process = subprocess.Popen(command, env={**env, "PYTHONFAULTHANDLER": "1"}, cwd=cwd, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    late = False
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        late, all_of_them = True, family(process.pid)
+        for end in (signal.SIGABRT, signal.SIGKILL):  # the first has Python write down where it is
+            for pid in all_of_them:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, end)
+                time.sleep(0.5)  # one after the other, or their lines mingle
+        out, err = process.communicate(timeout=seconds)
+    assert not late, "not done after %d s\n%s" % (seconds, err[-40_000:])
+    return process.returncode, out, err
+
+
+def family(pid: int) -> List[int]:
+    """The process and all that descend from it, which torchrun starts in sessions of their own."""
+    found = [pid]
+    for parent in found:
+        for children in Path("/proc/%d/task" % parent).glob("*/children"):
+            with contextlib.suppress(OSError):  # it has just ended
+                found += map(int, children.read_text().split())
+    return found
+
+
 def test_played_ranks_agree_with_started_ones(tmp_path: Path) -> None:
     ranks = int(os.environ.get("HIGHTIDE_TEST_RANKS", "8"))
     (tmp_path / "ranks.py").write_text(RANKS)
@@ -173,13 +206,15 @@ def test_played_ranks_agree_with_started_ones(tmp_path: Path) -> None:
         folder = tmp_path / ("channels%d" % len(list(tmp_path.glob("channels*"))))
         folder.mkdir(mode=0o700)
         env = observed_environment(folder, **device(tmp_path, ranks), HIGHTIDE_IMAGINE_STEPS="0", **variables)
-        done = subprocess.run([sys.executable, *command], env=env, cwd=tmp_path, capture_output=True, text=True,
-                              timeout=170, check=False)  # fmt: skip
-        assert done.returncode == 0, done.stderr[-3000:]
-        found = re.findall(r"RANK (\d+) (\d+) (\d+)", done.stdout)
+        code, out, err = finish([sys.executable, *command], seconds=170, env=env, cwd=tmp_path)
+        assert code == 0, err[-3000:]
+        found = re.findall(r"RANK (\d+) (\d+) (\d+)", out)
         return {int(rank): list(peaks) for rank, *peaks in found}
 
-    launch = ["-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "ranks.py"]
+    with socket.socket() as free:  # torchrun's usual port may be another test's
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    launch = ["-m", "torch.distributed.run", "--master-port", port, "--nproc-per-node", str(ranks), "ranks.py"]
     started = run(launch)
     assert sorted(started) == list(range(ranks))
     last = ranks - 1
