@@ -32,7 +32,7 @@ type Native struct {
 
 	small, large *pool
 	private      []*privatePool // by creation
-	fallback     []*privatePool // those to look into before giving up
+	fallback     poolSet        // those to look into before giving up
 	pending      []int32        // blocks that other streams still use, in the order of their frees
 	unordered    bool           // private pools are giving back: PyTorch visits them in the order of a hash table
 }

@@ -1,10 +1,6 @@
 package allocator
 
-import (
-	"slices"
-
-	"hightide/internal/mem"
-)
+import "hightide/internal/mem"
 
 // privatePool is memory apart: of a captured graph, or of a torch.cuda.MemPool.
 type privatePool struct {
@@ -31,7 +27,7 @@ func (n *Native) KeepPool(id mem.PoolID, options PoolOptions) {
 	p.users++
 	p.noSplit, p.ownAllocator = p.noSplit || options.NoSplit, p.ownAllocator || options.OwnAllocator
 	if options.UseOnOOM {
-		n.fallback = append(n.fallback, p)
+		n.fallback.add(p)
 	}
 }
 
@@ -49,7 +45,7 @@ func (n *Native) ReleasePool(id mem.PoolID) {
 			continue
 		}
 		if p.users--; p.users == 0 {
-			n.fallback = slices.DeleteFunc(n.fallback, func(f *privatePool) bool { return f == p })
+			n.fallback.remove(p)
 		}
 	}
 }
@@ -72,7 +68,11 @@ func (n *Native) takeFallback(a *ask) int32 {
 	if a.pool.owner != nil {
 		return 0
 	}
-	for _, p := range n.fallback {
+	for _, slot := range n.fallback.slots {
+		p := slot.pool
+		if p == nil {
+			continue
+		}
 		own := *a
 		own.expandable = a.expandable && n.rules.FallbackLast // later ones look at whole segments only
 		own.pool = p.large
