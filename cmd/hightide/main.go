@@ -132,6 +132,10 @@ failed. run ends with the exit code of the command it ran.`,
 // flagError says which flag was meant, where one is near.
 func flagError(c *cobra.Command, err error) error {
 	help := "see hightide " + helpName(c) + "--help"
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		return badValue(help, invalid)
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
 		return engine.UsageError(help, "%w", err)
@@ -142,6 +146,16 @@ func flagError(c *cobra.Command, err error) error {
 		return engine.UsageError(help, "%w; did you mean --%s?", err, near)
 	}
 	return engine.UsageError(help, "%w", err)
+}
+
+// badValue says what a flag takes, in words of people and not of the parser.
+func badValue(help string, err *pflag.InvalidValueError) error {
+	flag := err.GetFlag()
+	takes := map[string]string{"bool": "is a switch and takes no value", "int": "takes a whole number", "float64": "takes a number", "duration": "takes a time, as 90s"}[flag.Value.Type()]
+	if takes == "" {
+		return engine.UsageError(help, "%w", err)
+	}
+	return engine.UsageError(help, "--%s %s: it %s", flag.Name, err.GetValue(), takes)
 }
 
 func helpName(c *cobra.Command) string {

@@ -8,24 +8,17 @@ place in that list.
 
 from __future__ import annotations
 
-import difflib
 import importlib
-import importlib.util
 import json
 import os
 import sys
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional
 
+from . import names
+from .names import Unknown
 from .options import Options
-
-
-class Unknown(Exception):
-    """There is no such model, or this environment cannot build it. The text, or hint, says what to do."""
-
-    def __init__(self, text: str, hint: str = "") -> None:
-        super().__init__(text)
-        self.hint = hint
+from .presets import ALIASES, PRESETS
 
 
 @dataclass
@@ -51,44 +44,24 @@ PROMPT = 12  # tokens of MemoryMark's sentence; the rest of the sequence is padd
 
 
 def lookup(options: Options) -> Workload:
-    """Build the model that options.model names.
+    """Build the model that options.model names; names.check has seen it before.
 
     Raises:
         Unknown: nobody knows the name, or a package that it needs is not installed.
     """
-    if options.size and options.model not in PRESETS and options.model not in ALIASES:
-        raise Unknown(f"{options.model} has no sizes", f"leave --size out; these have some: {', '.join(PRESETS)}")
     for family in NAMES:
         workload = family(options)
         if workload is not None:
             return workload
-    if "/" in options.model or options.model.endswith(".json"):
-        raise Unknown(f"there is no file {options.model}", "name a config.json, or a folder with one")
-    near = difflib.get_close_matches(options.model, _all_names(), 3)
-    also = f"; did you mean {_either(near)}?" if near else ""
-    raise Unknown(
-        f"no model named {options.model!r}{also}",
-        "bert, gpt2, resnet; torchvision's, as resnet50; model types of transformers, as llama; a config.json; "
-        "module:function" + _missing(),
-    )
-
-
-def _either(names: List[str]) -> str:
-    """a, b or c"""
-    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def _missing() -> str:
-    """What would know more names, and is not installed."""
-    without = [name for name in ("torchvision", "transformers") if importlib.util.find_spec(name) is None]
-    return f" ({sys.executable} does not have {' and '.join(without)})" if without else ""
+    raise names.unknown(options.model)
 
 
 def _memorymark(options: Options) -> Optional[Workload]:
     """The three of MemoryMark: a classifier's logits, averaged."""
     if options.model not in ("bert", "gpt2", "resnet"):
         return None
-    transformers = _need("transformers", options.model)
+    import transformers
+
     if options.model == "bert":
         model = transformers.BertForSequenceClassification(transformers.BertConfig(num_labels=2))
     elif options.model == "gpt2":
@@ -97,14 +70,14 @@ def _memorymark(options: Options) -> Optional[Workload]:
         model = transformers.GPT2ForSequenceClassification(config)
     else:
         model = transformers.ResNetForImageClassification(transformers.ResNetConfig(num_labels=1000))
-    names = {"bert": "BERT base", "gpt2": "GPT-2", "resnet": "ResNet-50"}
+    titles = {"bert": "BERT base", "gpt2": "GPT-2", "resnet": "ResNet-50"}
     if options.model == "resnet":
         batch = _images(options.image_size, "pixel_values")
         shape = f"{options.image_size} px"
     else:
         batch = _padded_text(options.seq_len, token_types=options.model == "bert")
         shape = f"sequence {options.seq_len}"
-    return Workload(model, batch, _mean_of_logits, f"{names[options.model]} as MemoryMark runs it, {shape}")
+    return Workload(model, batch, _mean_of_logits, f"{titles[options.model]} as MemoryMark runs it, {shape}")
 
 
 def _torchvision(options: Options) -> Optional[Workload]:
@@ -112,7 +85,7 @@ def _torchvision(options: Options) -> Optional[Workload]:
         import torchvision
     except ImportError:
         return None
-    name = options.model[12:] if options.model.startswith("torchvision/") else options.model
+    name = names.of_torchvision(options.model)
     if name not in torchvision.models.list_models(module=torchvision.models):
         return None
     model = torchvision.models.get_model(name, weights=None)
@@ -133,16 +106,14 @@ def _native_size(name: str, asked: int) -> int:
 
 def _transformers(options: Options) -> Optional[Workload]:
     """A config file, a folder with one, or a registered model type at its default or a preset size."""
-    is_file = os.path.exists(options.model)
     try:
         import transformers
     except ImportError:
-        if is_file or options.model in PRESETS:
-            _need("transformers", options.model)
         return None
-    if is_file:
-        config = _config_of_file(transformers, options.model)
-    elif options.model in PRESETS or options.model in transformers.CONFIG_MAPPING:
+    file = names.config_file(options.model)
+    if file is not None:
+        config = _config_of_file(transformers, file)
+    elif options.model in ALIASES or options.model in transformers.CONFIG_MAPPING:
         config = _config_of_type(transformers, options)
     else:
         return None
@@ -150,8 +121,6 @@ def _transformers(options: Options) -> Optional[Workload]:
 
 
 def _config_of_file(transformers: Any, path: str) -> Any:
-    if os.path.isdir(path):
-        path = os.path.join(path, "config.json")
     try:
         with open(path, encoding="utf-8") as f:
             fields = json.load(f)
@@ -160,116 +129,9 @@ def _config_of_file(transformers: Any, path: str) -> Any:
         raise Unknown(f"{path} is no transformers config: {type(error).__name__}: {error}") from error
 
 
-PRESETS: Dict[str, Dict[str, Dict[str, Any]]] = {
-    # figures of the published config.json files
-    "llama": {
-        "1b": dict(
-            vocab_size=128256,
-            hidden_size=2048,
-            intermediate_size=8192,
-            num_hidden_layers=16,
-            num_attention_heads=32,
-            num_key_value_heads=8,
-            tie_word_embeddings=True,
-            max_position_embeddings=131072,
-        ),
-        "3b": dict(
-            vocab_size=128256,
-            hidden_size=3072,
-            intermediate_size=8192,
-            num_hidden_layers=28,
-            num_attention_heads=24,
-            num_key_value_heads=8,
-            tie_word_embeddings=True,
-            max_position_embeddings=131072,
-        ),
-        "7b": dict(
-            vocab_size=32000,
-            hidden_size=4096,
-            intermediate_size=11008,
-            num_hidden_layers=32,
-            num_attention_heads=32,
-            max_position_embeddings=4096,
-        ),
-        "8b": dict(
-            vocab_size=128256,
-            hidden_size=4096,
-            intermediate_size=14336,
-            num_hidden_layers=32,
-            num_attention_heads=32,
-            num_key_value_heads=8,
-            max_position_embeddings=131072,
-        ),
-        "70b": dict(
-            vocab_size=128256,
-            hidden_size=8192,
-            intermediate_size=28672,
-            num_hidden_layers=80,
-            num_attention_heads=64,
-            num_key_value_heads=8,
-            max_position_embeddings=131072,
-        ),
-    },
-    "mistral": {
-        "7b": dict(
-            vocab_size=32000,
-            hidden_size=4096,
-            intermediate_size=14336,
-            num_hidden_layers=32,
-            num_attention_heads=32,
-            num_key_value_heads=8,
-            max_position_embeddings=32768,
-        ),
-    },
-    "qwen2": {
-        "0.5b": dict(
-            vocab_size=151936,
-            hidden_size=896,
-            intermediate_size=4864,
-            num_hidden_layers=24,
-            num_attention_heads=14,
-            num_key_value_heads=2,
-            tie_word_embeddings=True,
-            max_position_embeddings=32768,
-        ),
-        "1.5b": dict(
-            vocab_size=151936,
-            hidden_size=1536,
-            intermediate_size=8960,
-            num_hidden_layers=28,
-            num_attention_heads=12,
-            num_key_value_heads=2,
-            tie_word_embeddings=True,
-            max_position_embeddings=32768,
-        ),
-        "7b": dict(
-            vocab_size=152064,
-            hidden_size=3584,
-            intermediate_size=18944,
-            num_hidden_layers=28,
-            num_attention_heads=28,
-            num_key_value_heads=4,
-            max_position_embeddings=32768,
-        ),
-    },
-    "vit": {
-        "base": dict(hidden_size=768, intermediate_size=3072, num_hidden_layers=12, num_attention_heads=12),
-        "large": dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16),
-        "huge": dict(
-            hidden_size=1280, intermediate_size=5120, num_hidden_layers=32, num_attention_heads=16, patch_size=14
-        ),
-    },
-}
-ALIASES = {"qwen": "qwen2"}
-
-
 def _config_of_type(transformers: Any, options: Options) -> Any:
     kind = ALIASES.get(options.model, options.model)
-    presets = PRESETS.get(kind, {})
-    if options.size and options.size.lower() not in presets:
-        known = ", ".join(presets) or "none: leave --size out"
-        raise Unknown(f"no size {options.size!r} of {options.model}; there is {known}")
-    return transformers.CONFIG_MAPPING[kind](**presets.get(options.size.lower(), {}))
+    return transformers.CONFIG_MAPPING[kind](**PRESETS.get(kind, {}).get(options.size.lower(), {}))
 
 
 def _from_config(transformers: Any, config: Any, options: Options) -> Workload:
@@ -341,32 +203,6 @@ def _as_arguments(batch: Callable[[int], Any]) -> Callable[[int], Dict[str, Any]
 
 
 NAMES: List[Callable[[Options], Optional[Workload]]] = [_memorymark, _function, _torchvision, _transformers]
-
-
-def _all_names() -> List[str]:
-    names = ["bert", "gpt2", "resnet", *PRESETS, *ALIASES]
-    try:
-        import torchvision
-
-        names += torchvision.models.list_models(module=torchvision.models)
-    except ImportError:
-        pass
-    try:
-        import transformers
-
-        names += list(transformers.CONFIG_MAPPING)
-    except ImportError:
-        pass
-    return sorted(set(names))
-
-
-def _need(package: str, model: str) -> Any:
-    try:
-        return importlib.import_module(package)
-    except ImportError as error:
-        raise Unknown(
-            f"{model} needs {package}, which {sys.executable} does not have: pip install {package}"
-        ) from error
 
 
 # Batches. All on the CPU, as a data loader would hand them over.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Callable, Dict
 
-from .models import Unknown, Workload
+from .models import Workload
+from .names import Unknown
 from .options import Options
 
 DTYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "fp16": "float16"}

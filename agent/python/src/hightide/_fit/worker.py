@@ -16,7 +16,7 @@ if __package__ in (None, ""):  # run as a file, from wherever hightide unpacked 
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     __package__ = "hightide._fit"
 
-from hightide._fit import trial
+from hightide._fit import names, trial
 from hightide._fit.options import Options
 
 
@@ -38,19 +38,16 @@ def main() -> int:
 
 
 def _text(error: Exception) -> str:
-    from hightide._fit.models import Unknown
-
-    return str(error) if isinstance(error, Unknown) else trial.describe(error)
+    return str(error) if isinstance(error, names.Unknown) else trial.describe(error)
 
 
 def _build(options: Options) -> Any:
     """Import and build what all trials share; return the function that runs one, and the greeting."""
+    names.check(options)
     try:
         import torch
     except ImportError as error:
-        from hightide._fit.models import Unknown
-
-        raise Unknown(f"{sys.executable} has no torch: {error}") from error
+        raise names.Unknown(f"{sys.executable} has no torch: {error}") from error
     from hightide._fit import models, training
 
     torch.set_num_threads(1)  # a fork of a process with OpenMP threads hangs in the first parallel region
