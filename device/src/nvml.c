@@ -7,7 +7,8 @@
 #include "raw.h"
 #include "runtime.h"
 
-enum { NVML_OK = 0, NVML_INVALID_ARGUMENT = 2, NVML_NOT_SUPPORTED = 3, NVML_NOT_FOUND = 6, NVML_INSUFFICIENT_SIZE = 7 };
+enum { NVML_OK = 0, NVML_INVALID_ARGUMENT = 2, NVML_NOT_SUPPORTED = 3, NVML_NOT_FOUND = 6, NVML_INSUFFICIENT_SIZE = 7,
+       NVML_VERSION_MISMATCH = 25 };
 enum { GPU_ALL = HT_GPU_DEVICES };
 
 /* A device's handle is its entry in the books, so that CUDA_VISIBLE_DEVICES does not matter, as with NVML. */
@@ -188,3 +189,19 @@ HT_EXPORT int nvmlDeviceGetComputeMode(const void *handle, int *mode) { GPU(hand
 HT_EXPORT int nvmlDeviceGetEccMode(const void *handle, int *now, int *pending) { GPU(handle); *now = *pending = (int)gpu->ecc; return NVML_OK; }
 HT_EXPORT int nvmlDeviceGetMigMode(const void *handle, unsigned *now, unsigned *pending) { GPU(handle); *now = *pending = 0; return NVML_OK; }
 HT_EXPORT int nvmlDeviceGetNvLinkState(const void *handle, unsigned link, int *active) { GPU(handle); (void)link; *active = 0; return NVML_OK; }
+/* Not part of a fabric of switches: all zeros say so, as a single H100 does. (Drivers refuse the question for older
+ * GPUs, and PyTorch warns of that where segments can expand.) The version's low bits are the structure's size. */
+HT_EXPORT int nvmlDeviceGetGpuFabricInfoV(const void *handle, unsigned *version) {
+    GPU(handle);
+    unsigned size = *version & 0xffffff;
+    if (size < sizeof *version || size > 256)
+        return NVML_VERSION_MISMATCH;
+    memset(version + 1, 0, size - sizeof *version);
+    return NVML_OK;
+}
+struct fabric { uint8_t cluster[16]; int status; unsigned clique; uint8_t state; };
+HT_EXPORT int nvmlDeviceGetGpuFabricInfo(const void *handle, struct fabric *into) {
+    GPU(handle);
+    memset(into, 0, sizeof *into);
+    return NVML_OK;
+}

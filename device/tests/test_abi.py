@@ -76,6 +76,7 @@ STRUCTS: dict[str, list[tuple[str, str, str, bool, str]]] = {
         ("nvml.c", "process", "nvmlProcessInfo_t", True,
          "pid used=usedGpuMemory gpu_instance=gpuInstanceId compute_instance=computeInstanceId"),
         ("nvml.c", "utilisation", "nvmlUtilization_t", True, "gpu memory"),
+        ("nvml.c", "fabric", "nvmlGpuFabricInfo_t", True, "cluster=clusterUuid status clique=cliqueId state"),
     ],
 }  # fmt: skip
 
@@ -130,7 +131,7 @@ NUMBERS = {
     "cufile.h": "5022=CU_FILE_INVALID_VALUE 1=CU_FILE_HANDLE_TYPE_OPAQUE_FD",
     "nvml.h": (
         "2=NVML_ERROR_INVALID_ARGUMENT 3=NVML_ERROR_NOT_SUPPORTED 6=NVML_ERROR_NOT_FOUND 7=NVML_ERROR_INSUFFICIENT_SIZE "
-        "9=NVML_ERROR_DRIVER_NOT_LOADED"
+        "9=NVML_ERROR_DRIVER_NOT_LOADED 25=NVML_ERROR_ARGUMENT_VERSION_MISMATCH"
     ),
 }
 

@@ -51,7 +51,8 @@ print(torch.empty(21 << 30, dtype=torch.uint8, device='cuda').numel(), torch.cud
 
     def test_expandable_segments_and_async_pools(self) -> None:
         script = """
-import torch
+import torch, warnings
+warnings.simplefilter("error")  # as of a question about NVLink's fabric that is refused
 xs = [torch.empty(50 << 20, dtype=torch.uint8, device='cuda') for _ in range(4)]
 print(torch.cuda.memory_allocated() == 200 << 20)
 del xs; torch.cuda.synchronize(); torch.cuda.empty_cache(); torch.cuda.synchronize()
