@@ -108,6 +108,7 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 			Items: m.Items, PerStep: m.PerStep, Contains: m.Contains, Tensors: m.Tensors, Graph: m.Graph})
 	case "bye":
 		p.MaxRSS.Raise(m.MaxRSS)
+		p.bye = m.MaxRSS.Known()
 		if cpu, ok := m.CPU.Get(); ok {
 			p.fact("agent_cpu_ns", text(cpu))
 		}

@@ -21,6 +21,7 @@ type process struct {
 	key   procKey
 	dirty bool // the frame must be written again
 	hello bool // an agent has spoken
+	bye   bool // and has told the high-water mark at the end
 
 	spans *spanBook
 	steps stepBook
@@ -40,6 +41,7 @@ type process struct {
 	lastStep  uint64
 	watched   bool // the sampler sees it, and will say when it is gone
 	gone      bool // its channels are drained once more and then given up
+	saved     bool // what the engine after us would need of it lies beside its channels
 }
 
 // agentSeries is the id that an agent's channel gave to a series.

@@ -103,7 +103,8 @@ type Recorder struct {
 	finished []string // channels to delete once it is
 
 	left      map[string]*savedChannel // by the engine before us, by name of the channel's file
-	lastKnown int64                    // when the recording of that engine ends
+	leftCodes map[string][]savedCode
+	lastKnown int64 // when the recording of that engine ends
 
 	stopAt   uint64
 	stopping bool

@@ -68,29 +68,14 @@ func (r *Recorder) resumeSaved() {
 		return
 	}
 	defer file.Close()
-	r.left = map[string]*savedChannel{}
+	r.left, r.leftCodes = map[string]*savedChannel{}, map[string][]savedCode{}
 	decoder := gob.NewDecoder(file)
 	for {
 		var books savedBooks
 		if decoder.Decode(&books) != nil {
 			break
 		}
-		for _, s := range books.Channels {
-			r.left[s.File] = r.left[s.File].join(s)
-		}
-		for _, s := range books.Heaps {
-			if p := r.byID(s.Process); p != nil && p.heap != nil {
-				p.heap.apply(s)
-			}
-		}
-		for _, p := range r.order {
-			clear(p.spans.threads)
-		}
-		for _, s := range books.Spans {
-			if p := r.byID(s.Process); p != nil {
-				p.spans.resume(s.Open)
-			}
-		}
+		r.apply(&books)
 	}
 	for _, p := range r.order {
 		if p.heap != nil && p.heap.live > p.heap.peak {
@@ -99,10 +84,29 @@ func (r *Recorder) resumeSaved() {
 	}
 }
 
+// apply takes over one entry.
+func (r *Recorder) apply(books *savedBooks) {
+	if books.Process == 0 {
+		r.leftCodes[books.File] = append(r.leftCodes[books.File], books.Codes...)
+		return
+	}
+	for _, s := range books.Channels {
+		r.left[s.File] = r.left[s.File].join(s)
+	}
+	p := r.byID(books.Process)
+	if p == nil {
+		return
+	}
+	if books.Heap != nil && p.heap != nil {
+		p.heap.apply(books.Heap)
+	}
+	clear(p.spans.threads)
+	p.spans.resume(books.Open)
+}
+
 // join adds a later entry of the same channel.
 func (s *savedChannel) join(later savedChannel) *savedChannel {
 	if s != nil {
-		later.Codes = append(s.Codes, later.Codes...)
 		later.Messages = append(s.Messages, later.Messages...)
 		if later.Maps == nil {
 			later.Maps = s.Maps
@@ -112,7 +116,7 @@ func (s *savedChannel) join(later savedChannel) *savedChannel {
 }
 
 // apply takes over the blocks that were saved.
-func (b *book) apply(s savedHeap) {
+func (b *book) apply(s *savedHeap) {
 	if s.Reset {
 		b.restart()
 	}
@@ -168,7 +172,7 @@ func (r *Recorder) continues(p *process, c *channel) {
 	if c.stacks == nil {
 		return
 	}
-	for _, code := range s.Codes {
+	for _, code := range r.leftCodes[filepath.Base(c.path)] {
 		c.stacks.codes[code.ID] = codeOf(code)
 	}
 	for _, m := range s.Maps {

@@ -98,6 +98,7 @@ type loop struct {
 	vendors []sampler.Vendor
 
 	nextSample, nextFlush, nextStatus, nextSlow int64
+	nextVisit                                   int64 // before it there is no more to do than a glance
 	deadline                                    int64 // when to ask for the stop; 0: never
 	killAt                                      int64 // when to end the training harder; 0: never
 	hard                                        int   // how hard the last attempt was
@@ -108,6 +109,7 @@ type loop struct {
 const (
 	visitEvery     = int64(100 * time.Millisecond)
 	visitBusyEvery = int64(25 * time.Millisecond)
+	glanceEvery    = int64(10 * time.Millisecond) // at a process that grows fast: it may be killed for that
 )
 
 func (l *loop) run() Outcome {
@@ -154,6 +156,10 @@ func (l *loop) paused(s syscall.Signal) {
 // visit does what is due.
 func (l *loop) visit() {
 	now := l.now()
+	if now < l.nextVisit {
+		l.sampler.Glance(now)
+		return
+	}
 	if due(&l.nextSample, now, int64(l.opts.interval())) {
 		l.sampler.Tick(now)
 		l.sampleHeap(now)
@@ -193,6 +199,10 @@ func (l *loop) pause() time.Duration {
 	next := min(l.nextSample, now+every)
 	if gap := l.nextSample - next; gap > 0 && gap < every/4 {
 		next = l.nextSample // one waking up instead of two
+	}
+	l.nextVisit = next
+	if l.sampler.Growing() {
+		next = min(next, now+glanceEvery)
 	}
 	return time.Duration(max(next-now, int64(time.Millisecond)))
 }
@@ -315,10 +325,8 @@ func (l *loop) mainEnded(w wait, ok bool, end int64, outcome Outcome) {
 	}
 	l.ended(p, end)
 	p.End, p.ExitCode, p.Signal = mem.Some(end), outcome.ExitCode, outcome.Signal
-	if maxRSS := w.usage.Maxrss; ok && l.isLargest(p) && maxRSS > ownMaxRSS() {
-		// The kernel's figure covers children that were waited for, so it could be one of theirs; and
-		// it starts with what we had when the process was made of us, before it became its own program.
-		p.MaxRSS = mem.Some(max(maxRSS<<10, p.MaxRSS.Or(0)))
+	if ok {
+		l.highWater(p, w.usage.Maxrss<<10)
 	}
 	event := mem.Event{Time: end, Process: p.ID, Kind: "exit", Text: "exit code " + text(outcome.ExitCode)}
 	if signal, ok := outcome.Signal.Get(); ok {
@@ -328,25 +336,6 @@ func (l *loop) mainEnded(w wait, ok bool, end int64, outcome Outcome) {
 	if code, _ := outcome.ExitCode.Get(); outcome.Signal.Or(0) == int64(syscall.SIGKILL) || code == 137 {
 		l.killedByKernel(p, end)
 	}
-}
-
-// ownMaxRSS is the most that hightide itself has had resident, in KiB.
-func ownMaxRSS() int64 {
-	var usage syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
-		return 0
-	}
-	return usage.Maxrss
-}
-
-// isLargest says whether no other process was seen to take more.
-func (r *Recorder) isLargest(p *process) bool {
-	for _, other := range r.order {
-		if other != p && other.MaxRSS.Or(0) >= p.MaxRSS.Or(0) {
-			return false
-		}
-	}
-	return true
 }
 
 // killedByKernel tells an OOM kill from any other SIGKILL: the control group counted one.

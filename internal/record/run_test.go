@@ -93,3 +93,27 @@ func TestManyShortChildren(t *testing.T) {
 		}
 	}
 }
+
+// TestKilledChildKeepsItsPeak: a child that is killed as soon as it has its memory, before anyone looks.
+func TestKilledChildKeepsItsPeak(t *testing.T) {
+	const size = 300 << 20
+	run, _ := record(t, Options{
+		Command: []string{python(t), "-c", `
+import subprocess, sys
+child = "import os, time; time.sleep(1); held = b'x' * (300 << 20); os.kill(os.getpid(), 9)"
+sys.exit(subprocess.run([sys.executable, "-c", child]).returncode != -9)`},
+		Interval: 600 * time.Millisecond,
+	})
+	for _, p := range run.Processes {
+		peak := p.MaxRSS.Or(0)
+		switch {
+		case p.Parent == 0 && peak > size:
+			t.Errorf("the parent's peak is %d; it was its child's", peak)
+		case p.Parent != 0 && (peak < size || peak > size+64<<20):
+			t.Errorf("the killed child's peak is %d of the %d it took", peak, size)
+		}
+	}
+	if len(run.Processes) != 2 {
+		t.Errorf("%d processes, want a parent and its child", len(run.Processes))
+	}
+}

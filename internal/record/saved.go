@@ -1,11 +1,12 @@
 package record
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/gob"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"hightide/internal/mem"
 )
@@ -22,27 +23,37 @@ const savedName = "books"
 // leastRewrite is the size up to which the file only grows.
 const leastRewrite = 1 << 20
 
-// savedFile appends to that file, and writes it anew where most of it is out of date.
+// savedFile appends to that file, and writes it anew where most of it is out of date. It goes there a process, or
+// some hundred code objects, at a time: all of it at once would be most of what the engine holds.
 type savedFile struct {
-	buffer  bytes.Buffer
+	file    *bufio.Writer // onto the file while it is open
 	encoder *gob.Encoder
 	whole   int // bytes when it was last written anew
 	size    int
 	broken  bool // no room, or the folder is gone: nothing can be resumed then
 }
 
-// savedBooks is one entry: what changed since the one before.
+// Write implements io.Writer for the encoder.
+func (f *savedFile) Write(b []byte) (int, error) {
+	f.size += len(b)
+	return f.file.Write(b)
+}
+
+// savedBooks is one entry: what changed in one process since the one before it. Code objects may come ahead of it,
+// in entries without a process.
 type savedBooks struct {
+	Process  uint32
 	Channels []savedChannel
-	Heaps    []savedHeap
-	Spans    []savedSpans
+	Heap     *savedHeap
+	Open     []byte // phases that it is in: savedSpan by thread, in JSON, which has the optional figures
+	Codes    []savedCode
+	File     string // of the channel that the codes are of
 }
 
 type savedChannel struct {
 	File     string
 	Position uint64
 	Drops    uint64
-	Codes    []savedCode
 	Messages [][]byte // that say what ids mean
 	Maps     []savedMap
 }
@@ -60,7 +71,6 @@ type savedMap struct {
 }
 
 type savedHeap struct {
-	Process uint32
 	Reset   bool // the address space is a new one
 	Gone    []uint64
 	Blocks  []savedBlock
@@ -80,12 +90,6 @@ type savedSite struct {
 	Allocated mem.Bytes
 }
 
-// savedSpans are the phases that a process is in. JSON has the optional figures.
-type savedSpans struct {
-	Process uint32
-	Open    []byte
-}
-
 type savedSpan struct {
 	Span   mem.Span `json:"span"`
 	Module uint16   `json:"module"`
@@ -98,57 +102,69 @@ func (r *Recorder) save() {
 	if f.broken {
 		return
 	}
-	anew := f.encoder == nil || f.size > max(leastRewrite, 3*f.whole)
-	if anew {
-		f.encoder = gob.NewEncoder(&f.buffer)
-	}
-	f.buffer.Reset()
-	err := f.encoder.Encode(r.books(anew))
-	if err == nil {
-		err = f.write(filepath.Join(r.opts.Channels, savedName), anew)
-	}
-	if err != nil {
+	path := filepath.Join(r.opts.Channels, savedName)
+	if err := f.save(r.order, path, f.encoder == nil || f.size > max(leastRewrite, 3*f.whole)); err != nil {
 		f.broken = true
-		_ = os.Remove(filepath.Join(r.opts.Channels, savedName)) // half of it would mislead
+		_ = os.Remove(path) // half of it would mislead
 	}
 }
 
-func (f *savedFile) write(path string, anew bool) error {
+// save appends what changed; anew: it writes all into a new file in its place.
+func (f *savedFile) save(processes []*process, path string, anew bool) error {
+	name, flags := path, os.O_WRONLY|os.O_APPEND
 	if anew {
-		f.whole, f.size = f.buffer.Len(), f.buffer.Len()
-		if err := os.WriteFile(path+".new", f.buffer.Bytes(), 0o600); err != nil {
-			return err
-		}
-		return os.Rename(path+".new", path)
+		name, flags = path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	file, err := os.OpenFile(name, flags, 0o600)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	f.size += f.buffer.Len()
-	_, err = file.Write(f.buffer.Bytes())
-	return err
-}
-
-// books gathers what changed since the last call, or all.
-func (r *Recorder) books(all bool) savedBooks {
-	var books savedBooks
-	for _, p := range r.order {
-		if len(p.channels) == 0 {
+	if f.file == nil {
+		f.file = bufio.NewWriterSize(nil, 64<<10)
+	}
+	f.file.Reset(file)
+	if anew {
+		f.encoder, f.size = gob.NewEncoder(f), 0
+	}
+	for _, p := range processes {
+		if len(p.channels) == 0 && (anew || !p.saved) {
 			continue
 		}
-		for _, c := range p.channels {
-			books.Channels = append(books.Channels, c.save(all))
-		}
-		if p.heap != nil {
-			books.Heaps = append(books.Heaps, p.heap.save(all))
-		}
-		if open := p.spans.save(); len(open) > 0 {
-			books.Spans = append(books.Spans, savedSpans{p.ID, open})
+		p.saved = len(p.channels) > 0 // once more when they are gone: it is in no phase then
+		if err := f.process(p, anew); err != nil {
+			return err
 		}
 	}
-	return books
+	if err := f.file.Flush(); err != nil || !anew {
+		return err
+	}
+	f.whole = f.size
+	return os.Rename(name, path)
+}
+
+// process writes the entries of one process. Its code objects come first: alone they change nothing.
+func (f *savedFile) process(p *process, all bool) error {
+	books := savedBooks{Process: p.ID}
+	if !p.saved {
+		return f.encoder.Encode(books)
+	}
+	books.Open = p.spans.save()
+	for _, c := range p.channels {
+		books.Channels = append(books.Channels, c.save(all))
+		if c.stacks == nil {
+			continue
+		}
+		for ids := range slices.Chunk(c.stacks.unsaved(all), 500) {
+			if err := f.encoder.Encode(savedBooks{File: filepath.Base(c.path), Codes: c.stacks.save(ids)}); err != nil {
+				return err
+			}
+		}
+	}
+	if p.heap != nil {
+		books.Heap = p.heap.save(all)
+	}
+	return f.encoder.Encode(books)
 }
 
 func (c *channel) save(all bool) savedChannel {
@@ -159,18 +175,22 @@ func (c *channel) save(all bool) savedChannel {
 	}
 	c.savedMeanings = len(c.meanings)
 	if c.stacks != nil {
-		s.Codes = c.stacks.save(all)
 		s.Maps = c.names.save(all)
 	}
 	return s
 }
 
-func (r *stackReader) save(all bool) []savedCode {
+// unsaved are the code objects learnt since the last call, or all.
+func (r *stackReader) unsaved(all bool) []uint32 {
 	ids := r.fresh
 	if all {
 		ids = sortedKeys(r.codes)
 	}
 	r.fresh = nil
+	return ids
+}
+
+func (r *stackReader) save(ids []uint32) []savedCode {
 	codes := make([]savedCode, 0, len(ids))
 	for _, id := range ids {
 		c := r.codes[id]
@@ -191,8 +211,8 @@ func (n *nativeNames) save(all bool) []savedMap {
 	return maps
 }
 
-func (b *book) save(all bool) savedHeap {
-	s := savedHeap{Process: b.process, Reset: b.reset || all, Gone: b.gone}
+func (b *book) save(all bool) *savedHeap {
+	s := &savedHeap{Reset: b.reset || all, Gone: b.gone}
 	if all {
 		s.Gone = nil
 		for address, k := range b.blocks {

@@ -30,8 +30,9 @@ type Process struct {
 	statFile  int   // kept open: a read costs a third of open, read, close
 	status    int
 	filesDir  int
-	listFiles bool // the kernel is too old to count them for us
-	real      bool // the root is the real one: system calls about the pid make sense
+	listFiles bool  // the kernel is too old to count them for us
+	real      bool  // the root is the real one: system calls about the pid make sense
+	highest   int64 // RSS of all readings
 
 	pssLast   int64 // when PSS was read
 	pssCost   int64 // what that cost

@@ -66,7 +66,12 @@ type Sampler struct {
 	slow    int64           // when the figures that change slowly were last read
 	ticks   uint64
 	live    []*Process // copy of the tree's, so that the cursor stays valid within a tick
+	growing []*Process // that gained so much since the tick before
 }
+
+// growsFast is how far above all it had before a process must be for Growing. Memory is touched at some GiB a second
+// at most, so a tick's worth of that is what a kill could hide.
+const growsFast = 32 << 20
 
 // slowEvery is how often figures that hardly change are read: system totals, command lines.
 const slowEvery = int64(time.Second)
@@ -140,6 +145,7 @@ func (s *Sampler) Tick(now int64) {
 	defer runtime.UnlockOSThread()
 	start := threadCPU()
 	s.ticks++
+	s.growing = s.growing[:0]
 	slow := s.slow == 0 || now-s.slow >= slowEvery
 	if slow {
 		s.slow = now
@@ -167,6 +173,19 @@ func (s *Sampler) Last(now int64) {
 	}
 	s.sums(now)
 	s.host.sample(s.sink, now, true) // did the kernel kill one of them for memory?
+}
+
+// Growing says that a process gains memory so fast that what it takes right before it is killed would be missed.
+func (s *Sampler) Growing() bool { return len(s.growing) > 0 }
+
+// Glance reads the resident set of those alone.
+func (s *Sampler) Glance(now int64) {
+	for _, p := range s.growing {
+		if figures, err := p.stat(); err == nil && figures.vms > 0 {
+			p.highest = max(p.highest, figures.rssPages*pageSize)
+			s.sink.Sample(p, "", mem.SeriesRSS, now, figures.rssPages*pageSize)
+		}
+	}
 }
 
 func (s *Sampler) discover(now int64) {
@@ -227,6 +246,10 @@ func (s *Sampler) read(p *Process, now int64, slow bool) bool {
 		s.sink.Process(p)
 	}
 	u := &p.Usage
+	if p.highest > 0 && u.RSS > p.highest+growsFast {
+		s.growing = append(s.growing, p)
+	}
+	p.highest = max(p.highest, u.RSS)
 	if u.VMS > 0 { // else the memory shows under another of its threads only
 		s.sink.Sample(p, "", mem.SeriesRSS, now, u.RSS)
 		s.sink.Sample(p, "", mem.SeriesVMS, now, u.VMS)
