@@ -87,7 +87,7 @@ func (p *places) search(stack []mem.Location) place {
 		case userFile:
 			return place{*l, true}
 		case libraryFile:
-			if library == nil {
+			if library == nil && !passedOn(l) {
 				library = l
 			}
 		}
@@ -99,6 +99,11 @@ func (p *places) search(stack []mem.Location) place {
 		return place{mem.Location{File: native.File, Native: true}, false}
 	}
 	return place{mem.Location{File: unknownPlace, Native: true}, false}
+}
+
+// passedOn says whether a frame is PyTorch's way back from an operator that the agent watches.
+func passedOn(l *mem.Location) bool {
+	return l.Function == "redispatch" && strings.HasSuffix(l.File, "/torch/_ops.py")
 }
 
 const unknownPlace = "<no stack>"

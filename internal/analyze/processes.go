@@ -24,7 +24,7 @@ func processes(in *Input, r *Report) {
 		Note: "RSS counts shared pages in every process that maps them; PSS divides them among their users, USS leaves them out; both are read seldom, and not shown where that was far from the peak.",
 		Columns: []Column{text("process", "process"), text("pid", "pid"), bytesColumn("rss", "peak RSS", mem.Measured),
 			bytesColumn("pss", "peak PSS", mem.Measured), bytesColumn("uss", "peak USS", mem.Measured),
-			bytesColumn("heap", "peak heap", mem.Sampled), bytesColumn("swap", "peak swap", mem.Measured), bytesColumn("allocated", "peak allocated", mem.Measured),
+			bytesColumn("heap", "peak heap", mem.Sampled), bytesColumn("swap", "peak swap", mem.Measured), bytesColumn("allocated", "peak allocated", in.label()),
 			nsColumn("cpu", "CPU"), countColumn("threads", "threads"), nsColumn("life", "life"), text("exit", "exit"), text("command", "command")},
 	}
 	for _, p := range all[:min(len(all), processesShown)] {
@@ -33,7 +33,7 @@ func processes(in *Input, r *Report) {
 			heap = heapPeak(h)
 		}
 		t.Rows = append(t.Rows, []Cell{role(p), itoa(int64(p.PID)), cell(in.processPeak(p)), cell(in.readNearPeak(p, mem.SeriesPSS)),
-			cell(in.readNearPeak(p, mem.SeriesUSS)), cell(heap), cell(nonZero(in.maxOf(p.ID, mem.SeriesSwap))), cell(in.maxOf(p.ID, mem.SeriesAllocated)),
+			cell(in.readNearPeak(p, mem.SeriesUSS)), cell(heap), cell(nonZero(in.maxOf(p.ID, mem.SeriesSwap))), cell(in.allocatedBy(p.ID)),
 			cell(in.lastOf(p.ID, mem.SeriesCPU)), cell(in.maxOf(p.ID, mem.SeriesThreads)), max(p.End.Or(in.end)-p.Start, 0),
 			textCell(ending(p)), textCell(commandLine(p.Command))})
 	}
@@ -41,6 +41,32 @@ func processes(in *Input, r *Report) {
 		t.Note += fmt.Sprintf(" The %d that took most; %d more are left out.", processesShown, left)
 	}
 	r.table(t)
+}
+
+// allocatedBy is what a process allocated on its devices, each at its peak: as the process itself said at the end
+// of an imagined run, else the highest sample. A process that used no device has none.
+func (in *Input) allocatedBy(process uint32) mem.Optional {
+	peaks := map[string]mem.Optional{}
+	raise := func(device string, bytes mem.Optional) {
+		peak := peaks[device]
+		peak.Raise(bytes)
+		peaks[device] = peak
+	}
+	for _, s := range in.Run.Series {
+		if s.Process == process && s.Name == mem.SeriesAllocated && len(s.Values) > 0 {
+			raise(s.Device, mem.Some(s.Values[s.Peak()]))
+		}
+	}
+	for _, e := range in.Run.Events {
+		if e.Process == process && e.Kind == KindImaginedPeak {
+			raise(e.Facts["device"], fact(e, "allocated_bytes"))
+		}
+	}
+	var sum mem.Optional
+	for _, peak := range peaks {
+		sum = addKnown(sum, peak)
+	}
+	return nonZero(sum)
 }
 
 // processPeak is the highest RSS of a process: of the samples, and the kernel's own mark.

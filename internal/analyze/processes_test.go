@@ -1,0 +1,46 @@
+package analyze
+
+import (
+	"testing"
+
+	"hightide/internal/mem"
+)
+
+// TestAllocatedBy: a process that uses its own GPU of several is given what it took there, and an imagined one the
+// peak that it told, which no sample saw.
+func TestAllocatedBy(t *testing.T) {
+	run := mem.NewRun()
+	for _, f := range []mem.Frame{
+		mem.RunInfo{ID: "r", Label: mem.Imagined, StartMono: 1},
+		mem.SeriesDef{ID: 1, Process: 2, Device: "cuda:0", Name: mem.SeriesAllocated, Unit: mem.UnitBytes, Label: mem.Imagined},
+		mem.SeriesDef{ID: 2, Process: 2, Device: "cuda:1", Name: mem.SeriesAllocated, Unit: mem.UnitBytes, Label: mem.Imagined},
+		mem.Samples{Series: 1, Times: []int64{5}, Values: []int64{0}},
+		mem.Samples{Series: 2, Times: []int64{5}, Values: []int64{70}},
+		mem.Event{Kind: KindImaginedPeak, Time: 9, Process: 2, Facts: map[string]string{"device": "cuda:1", "allocated_bytes": "100"}},
+	} {
+		if err := run.Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := newInput(run, Options{})
+	if got := in.allocatedBy(2); got != mem.Some(100) {
+		t.Errorf("process 2 allocated %v, want 100", got)
+	}
+	if got := in.allocatedBy(3); got.Known() {
+		t.Errorf("process 3 used no device and allocated %v", got)
+	}
+}
+
+// TestPassedOn: what the agent hands on to PyTorch belongs to who asked for it.
+func TestPassedOn(t *testing.T) {
+	redispatch := mem.Location{File: "/env/lib/python3.11/site-packages/torch/_ops.py", Line: 926, Function: "redispatch"}
+	agent := mem.Location{File: "/x/hightide_agent/imagine/sizes.py", Line: 9, Function: "kernel"}
+	library := mem.Location{File: "/env/lib/python3.11/site-packages/torch/autograd/graph.py", Line: 3, Function: "run"}
+	p := newPlaces(map[uint32][]mem.Location{1: {redispatch, agent}, 2: {redispatch, agent, library}})
+	if got := p.of(1).File; got != unknownPlace {
+		t.Errorf("nobody's stack is that of %s", got)
+	}
+	if got := p.of(2).Location; got != library {
+		t.Errorf("got %v, want %v", got, library)
+	}
+}
