@@ -40,6 +40,24 @@ func (v *Verification) mismatch(event int, format string, args ...any) {
 func Verify(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings) (*Verification, error) {
 	var best *Verification
 	for _, rules := range RulesFor(s) {
+		v, err := verifyReserved(s, t, settings, rules)
+		if err != nil {
+			return nil, err
+		}
+		if best == nil || v.score() > best.score() {
+			best = v
+		}
+	}
+	return best, nil
+}
+
+// mostReservations bounds how often verifyReserved looks again.
+const mostReservations = 32
+
+// verifyReserved follows a trace. Where segments reserve a part of the device's memory, which no file tells, the
+// trace does: where it begins a new segment although the model would let the last one grow, that one was full.
+func verifyReserved(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings, rules Rules) (*Verification, error) {
+	for n := 0; ; n++ {
 		begin, err := Rewind(s, t, settings)
 		if err != nil {
 			return nil, err
@@ -47,11 +65,12 @@ func Verify(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings) (*Verific
 		f := &follower{t: t, pool: poolsOf(s, t), live: map[uint64]Handle{}}
 		v := f.run(begin, settings, rules)
 		f.final(s)
-		if best == nil || v.score() > best.score() {
-			best = v
+		unknown := settings.ReserveFraction > 0 && (settings.ReserveBytes == 0 || n > 0)
+		if v.First == "" || !unknown || f.full <= 0 || n == mostReservations {
+			return v, nil
 		}
+		settings.ReserveBytes = f.full
 	}
-	return best, nil
 }
 
 func (v *Verification) score() int { return v.AddressesExact + v.SegmentsExact - v.Realigned }
@@ -65,6 +84,9 @@ type follower struct {
 	pool func(event int) mem.PoolID
 	live map[uint64]Handle
 	next uint64 // address for the segment to come
+
+	// full is how much address space segments reserve at most, as the first disagreement tells; 0: it does not.
+	full mem.Bytes
 }
 
 // Malloc gives the address that the trace shows next.
@@ -176,10 +198,24 @@ func (f *follower) alloc(i, from int) {
 	}
 	f.v.SegmentsExact += min(exact, i-from)
 	if exact != i-from || exact != len(seen) {
+		f.reachedEnd(a, b, from, seen)
 		f.v.mismatch(from, "the record takes %d times memory from the device, first %d bytes, the model %+v", i-from, int64(f.t.Size[from]), seen)
 	}
 	h := f.n.handOut(a, b)
 	f.placed(i, h)
+}
+
+// reachedEnd learns from the first disagreement, of pages that the model maps elsewhere than the record.
+func (f *follower) reachedEnd(a *ask, b int32, from int, seen []Event) {
+	if f.v.First != "" || len(seen) == 0 || seen[0].Action != mem.ActionSegmentMap || seen[0].Address == f.t.Address[from] {
+		return
+	}
+	var mapped mem.Bytes
+	for _, e := range seen {
+		mapped += e.Size
+	}
+	needed := mem.Bytes(seen[0].Address-f.n.segmentOf(b).base) + mapped
+	f.full = needed - f.n.settings.page(a.pool.small)
 }
 
 func (f *follower) ask(i int) *ask {

@@ -296,3 +296,30 @@ func TestFailedGrowth(t *testing.T) {
 		Variants(p, Setup{Settings: settings, Rules: RulesOf(2, 9), Capacity: capacity})
 	}
 }
+
+// TestVerifyLearnsWhatIsReserved: a part of a memory that no file tells is reserved, and full sooner than assumed.
+func TestVerifyLearnsWhatIsReserved(t *testing.T) {
+	settings := Settings{Expandable: true, LargeSegment: 20 * mem.MiB, ReserveFraction: 0.002} // 45 MiB of 22 GiB: three pages
+	s := recordProgram(settings, RulesOf(2, 15), "2.15", 22*mem.GiB, func(n *Native) {
+		var all []Handle
+		for i := range mem.Bytes(40) {
+			all = append(all, n.Malloc(Request{Size: (1 + i%5) * 3 * mem.MiB}), n.Malloc(Request{Size: (1 + i%7) * 100 * mem.KiB}))
+			if i%3 == 2 {
+				n.Free(all[i])
+			}
+		}
+	})
+	settings, err := SettingsOf(s)
+	if err != nil || settings.ReserveFraction != 0.002 {
+		t.Fatalf("the settings are %v, %v", settings, err)
+	}
+	v, err := Verify(s, &s.Traces[0], settings)
+	if err != nil || !v.Exact() || v.First != "" || v.SegmentsTotal < 10 {
+		t.Errorf("%+v, %v: want all exact", v, err)
+	}
+	// Nothing excuses a new segment where the memory for the reservation is told.
+	settings.ReserveFraction, settings.ReserveBytes = 0, mem.GiB
+	if v, err := Verify(s, &s.Traces[0], settings); err != nil || v.Exact() {
+		t.Errorf("%+v, %v: a gigabyte each is not what the record has", v, err)
+	}
+}
