@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	"hightide/internal/engine"
+	"hightide/internal/mem"
 
 	"github.com/spf13/cobra"
 )
 
 func exportCommand(a *app) *cobra.Command {
 	var o engine.ExportOptions
+	var device int64
 	chosen := map[string]*bool{}
 	c := &cobra.Command{
 		Use:   "export RUN|FILE --FORMAT [OUT]",
@@ -24,11 +26,11 @@ func exportCommand(a *app) *cobra.Command {
   hightide export last --recording --redact -o mail-me.hightide
   hightide export oom.pickle --pprof peak.pb.gz && go tool pprof -http : peak.pb.gz
   hightide export oom.pickle --folded churn.folded --measure churn
-  hightide export oom.pickle.zst --speedscope peak.json
+  hightide export oom.pickle.zst --speedscope peak.json --device 1
   hightide export last --perfetto timeline.json
   hightide export trace.pickle --parquet tables/`,
 		Args: cobra.RangeArgs(1, 2),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			var formats []engine.ExportName
 			for _, f := range engine.ExportFormats() {
 				if *chosen[f.Name] {
@@ -43,6 +45,9 @@ func exportCommand(a *app) *cobra.Command {
 					return engine.UsageError("name it once", "the output is named twice: %s and %s", o.Out, args[1])
 				}
 				o.Out = args[1]
+			}
+			if c.Flags().Changed("device") {
+				o.Device = mem.Some(device)
 			}
 			o.Format, o.Stdout, o.Stdin = formats[0].Name, a.stdout, os.Stdin
 			if _, terminal := a.terminalWidth(); terminal && formats[0].Binary && (o.Out == "" || o.Out == "-") {
@@ -61,6 +66,7 @@ func exportCommand(a *app) *cobra.Command {
 	c.Flags().StringVarP(&o.Out, "output", "o", "", "file, or folder for several tables; - or none: standard output")
 	c.Flags().StringArrayVar(&o.Tables, "table", nil, "`table` to write; may be given several times")
 	c.Flags().StringVar(&o.Measure, "measure", "", "`what` graphs by call stack show: bytes (at the peak, the default), bytes-time, count, churn, blocks")
+	c.Flags().Int64Var(&device, "device", 0, "of a snapshot, only this device `N`")
 	c.Flags().BoolVar(&o.Redact, "redact", false, "leave out paths, host, arguments, environment and allocator snapshots")
 	return c
 }

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -193,5 +194,69 @@ func TestRoundingToPartsOfPowersOfTwo(t *testing.T) {
 	a := explained(t, s, ExplainOptions{})
 	if a.Peak.Allocated != 5*mem.MiB || a.Fragmentation.Rounding != mem.MiB-512 || a.Unplaced+a.Strange != 0 {
 		t.Errorf("%+v %+v", a.Peak, a.Fragmentation)
+	}
+}
+
+// TestFramesOfTheInterpreterAreNoLinesOfTheProgram: PyTorch 2.15 writes the place in a library as a line, earlier ones that of its source.
+func TestFramesOfTheInterpreterAreNoLinesOfTheProgram(t *testing.T) {
+	for _, version := range []string{"2.6", "2.9", "2.15"} {
+		a := explained(t, openImagined(t, "every-field-"+version+".pickle"), ExplainOptions{})
+		if a.Blame[0].Name != "every-field.py:35" || a.Blame[0].Bytes != 20*mem.MiB {
+			t.Errorf("torch %s: %v by %q, want 20 MiB by the line of the pool", version, a.Blame[0].Bytes, a.Blame[0].Name)
+		}
+		for _, b := range a.Blame {
+			if strings.Contains(b.Name, ".c:") || strings.Contains(b.Name, ".so") || strings.Contains(b.Name, "clone3") {
+				t.Errorf("torch %s: %q is a site", version, b.Name)
+			}
+		}
+	}
+}
+
+// TestFilteredTablesSaySo, and the others do not.
+func TestFilteredTablesSaySo(t *testing.T) {
+	r := NewReport()
+	if err := Explain(r, openImagined(t, "leak-a10.pickle"), "a.pickle", ExplainOptions{Filter: regexp.MustCompile("leak"), Flame: "churn", Pictures: true}); err != nil {
+		t.Fatal(err)
+	}
+	said := 0
+	for _, table := range r.Tables {
+		if strings.Contains(table.Title, `of what matches "leak"`) {
+			said++
+		}
+	}
+	if said != len(filteredTables)-1 || !strings.Contains(r.Stacks[0].Title, `only what matches "leak"`) { // nothing lived throughout
+		t.Errorf("%d of %d tables say what is filtered, and the flame graph says %q", said, len(r.Tables), r.Stacks[0].Title)
+	}
+}
+
+func TestNothingToExplainTakesNoTime(t *testing.T) {
+	r := NewReport()
+	if err := Explain(r, &mem.AllocatorSnapshot{}, "a.pickle", ExplainOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.Lead()
+	for _, text := range []string{r.Text(TextOptions{}), r.Markdown()} {
+		if strings.Contains(text, "0 ns") || !strings.Contains(text, "hold no device memory") {
+			t.Errorf("a snapshot without memory reads\n%s", text)
+		}
+	}
+}
+
+// TestLongLivesAreGrouped: the 100 MiB weights of the model are one row, not the whole table.
+func TestLongLivesAreGrouped(t *testing.T) {
+	a := explained(t, openSnapshot(t, realFiles[0]), ExplainOptions{})
+	first := a.Longest[0]
+	if first.Blocks != 96 || first.Bytes != 100*mem.MiB || first.Allocated != -1 || first.Freed != nil {
+		t.Errorf("the longest lives are %+v, want 96 blocks of 100 MiB alive throughout", first)
+	}
+	for i := range a.Longest {
+		for j := range i {
+			if a.Longest[i].same(&a.Longest[j]) {
+				t.Errorf("rows %d and %d are both %+v", j, i, a.Longest[i])
+			}
+		}
+	}
+	if len(a.Longest) != longLives {
+		t.Errorf("%d rows, want %d", len(a.Longest), longLives)
 	}
 }

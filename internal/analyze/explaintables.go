@@ -24,10 +24,16 @@ func (a *Allocator) tables(r *Report, number int, o *ExplainOptions) {
 			t.Note = strings.TrimSpace(fmt.Sprintf("%s The first %d of %s; --json has all.", t.Note, tableRows, Count(int64(len(t.Rows)))))
 			t.Rows = t.Rows[:tableRows]
 		}
+		if a.Filter != "" && slices.Contains(filteredTables, t.Name) {
+			t.Title += fmt.Sprintf(", of what matches %q", a.Filter)
+		}
 		t.Name = fmt.Sprintf("%s-%d", t.Name, number)
 		r.table(t)
 	}
 }
+
+// filteredTables go by blocks, of which a filter leaves some.
+var filteredTables = []string{"blame", "flame", "growth", "turnover", "start", "longest"}
 
 // of is "device 0", and of which file where there are several.
 func (a *Allocator) of() string {
@@ -110,9 +116,6 @@ func share(part, whole mem.Bytes) Cell {
 func (a *Allocator) blameTable() Table {
 	t := Table{Name: "blame", Title: fmt.Sprintf("Who holds %s, by %s", a.of(), a.By), Note: a.categoryNote() + a.filterNote(),
 		Columns: []Column{text(a.By, upperFirst(a.By)), a.bytes("bytes", "Holds"), a.share(), countColumn("blocks", "Blocks"), text("category", "Category")}}
-	if a.Filter != "" {
-		t.Title += fmt.Sprintf(", of what matches %q", a.Filter)
-	}
 	if a.By == "category" {
 		t.Columns = t.Columns[:4]
 	}
@@ -236,7 +239,7 @@ func (a *Allocator) startTable() Table {
 
 func (a *Allocator) longTable() Table {
 	t := Table{Name: "longest", Title: "Largest life-spans (bytes × time) on " + a.of(),
-		Columns: []Column{text("site", "Site"), a.bytes("bytes", "Bytes"), countColumn("from", "From event"), text("to", "To event"), nsColumn("life", "Life"), text("category", "Category")}}
+		Columns: []Column{text("site", "Site"), a.bytes("bytes", "Each"), countColumn("blocks", "Blocks"), countColumn("from", "From event"), text("to", "To event"), nsColumn("life", "Life"), text("category", "Category")}}
 	for _, l := range a.Longest {
 		to, life := "the end", Cell(nil)
 		if l.Freed != nil {
@@ -249,7 +252,7 @@ func (a *Allocator) longTable() Table {
 		if l.Allocated >= 0 {
 			from = int64(l.Allocated)
 		}
-		t.Rows = append(t.Rows, []Cell{l.Name, int64(l.Bytes), from, to, life, l.Category})
+		t.Rows = append(t.Rows, []Cell{l.Name, int64(l.Bytes), int64(l.Blocks), from, to, life, l.Category})
 	}
 	return t
 }

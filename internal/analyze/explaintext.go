@@ -141,7 +141,10 @@ func (r *Report) traceFacts() []string {
 	for _, a := range r.Allocators {
 		events += a.Events
 	}
-	facts := []string{Count(int64(events)) + " events"}
+	facts := []string{Counted(int64(events), "event")}
+	if events == 0 {
+		facts[0] = "no trace"
+	}
 	if devices > 1 {
 		facts = append(facts, fmt.Sprintf("%d devices", devices))
 	}

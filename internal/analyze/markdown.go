@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,9 +11,12 @@ import (
 // Markdown writes the report as a comment on a change: verdict and findings open, tables folded.
 func (r *Report) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "### hightide: %s\n\n", markdown(strings.Join(r.Run.Command, " ")))
+	fmt.Fprintf(&b, "### hightide: %s\n\n", markdown(cmp.Or(strings.Join(r.Run.Command, " "), r.Run.Name)))
 	fmt.Fprintf(&b, "**%s**\n\n", markdown(r.Headline.Verdict))
-	facts := []string{Duration(r.Headline.Duration)}
+	facts := r.traceFacts()
+	if r.Headline.Duration > 0 || r.Run.Verb != "explain" {
+		facts = append(facts, Duration(r.Headline.Duration))
+	}
 	if r.Headline.Steps > 0 {
 		facts = append(facts, Counted(int64(r.Headline.Steps), "step"))
 	}

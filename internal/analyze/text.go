@@ -105,7 +105,7 @@ func (p *printer) headline(r *Report) {
 	p.line(p.paint(bold, "hightide") + "  " + shorten(command, p.Width-10))
 	h := &r.Headline
 	facts := []string{}
-	if h.Duration > 0 || len(r.Allocators) == 0 {
+	if h.Duration > 0 || r.Run.Verb != "explain" {
 		facts = append(facts, Duration(h.Duration))
 	}
 	facts = append(facts, r.traceFacts()...)

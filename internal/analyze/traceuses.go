@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"hightide/internal/mem"
@@ -19,11 +20,13 @@ type Turnover struct {
 	heaviest    mem.Bytes
 }
 
-// LongLife is a block that occupied much for long: bytes times life-span rank them.
+// LongLife is blocks that occupied much for long: bytes times life-span of one rank them. Blocks are in one if nothing
+// here tells them apart.
 type LongLife struct {
 	Name      string    `json:"name"`
 	Category  string    `json:"category"`
-	Bytes     mem.Bytes `json:"bytes"`
+	Bytes     mem.Bytes `json:"bytes"` // of each block
+	Blocks    int       `json:"blocks"`
 	Allocated int       `json:"allocated_event"` // -1: before the trace
 	Freed     *int      `json:"freed_event"`     // null: alive at the end
 	Span      int64     `json:"life_ns,omitempty"`
@@ -59,8 +62,7 @@ func (g *grouper) uses(at int) *stackUses {
 	clock := b.clock()
 	low, high := max(b.from, -1), min(b.to, b.trace.Len()-1)
 	whole := max(clock(high)-clock(low), 1)
-	var top []int
-	weight := map[int]float64{}
+	var top longest
 	for i := range b.lives {
 		l := &b.lives[i]
 		if int(l.born) > high || int(l.freed) <= low && l.freed >= 0 || l.freed == -2 || !g.wants(l.stack) {
@@ -89,11 +91,8 @@ func (g *grouper) uses(at int) *stackUses {
 			u.bytes += l.size
 			u.blocks++
 		}
-		if len(top) < longLives || held > weight[top[len(top)-1]] {
-			weight[i] = held
-			place, _ := slices.BinarySearchFunc(top, held, func(n int, w float64) int { return cmp.Or(cmp.Compare(w, weight[n]), -1) })
-			top = slices.Insert(top, place, i)
-			top = top[:min(len(top), longLives)]
+		if top.may(held) {
+			top.add(held, g.longLife(i))
 		}
 	}
 	u := &stackUses{g: g}
@@ -102,10 +101,44 @@ func (g *grouper) uses(at int) *stackUses {
 			u.all = append(u.all, use)
 		}
 	}
-	for _, i := range top {
-		u.longest = append(u.longest, g.longLife(i))
+	for _, of := range top {
+		u.longest = append(u.longest, of.life)
 	}
 	return u
+}
+
+// longest is lives by what they held over time, the most first.
+type longest []weighedLife
+
+type weighedLife struct {
+	held float64
+	life LongLife
+}
+
+// may says whether a life that held so much could have a place.
+func (l longest) may(held float64) bool { return len(l) < longLives || held >= l[len(l)-1].held }
+
+// add counts a life with the one that is the same in all, or gives it a place of its own. What lost its place does not
+// come again: those that are the same held as much.
+func (l *longest) add(held float64, life LongLife) {
+	for i := range *l {
+		if of := &(*l)[i]; of.held == held && of.life.same(&life) {
+			of.life.Blocks++
+			return
+		}
+	}
+	place, _ := slices.BinarySearchFunc(*l, held, func(of weighedLife, held float64) int { return cmp.Or(cmp.Compare(held, of.held), -1) })
+	if place < longLives {
+		*l = slices.Insert(*l, place, weighedLife{held, life})
+		*l = (*l)[:min(len(*l), longLives)]
+	}
+}
+
+func (l *LongLife) same(as *LongLife) bool {
+	if l.Name != as.Name || l.Category != as.Category || l.Bytes != as.Bytes || l.Allocated != as.Allocated {
+		return false
+	}
+	return l.Freed == as.Freed || l.Freed != nil && as.Freed != nil && *l.Freed == *as.Freed
 }
 
 // clock gives the time of an event: of the wall where the trace has it and it moves, else its number.
@@ -120,7 +153,7 @@ func (b *traceBooks) clock() func(event int) float64 {
 
 func (g *grouper) longLife(n int) LongLife {
 	l, last := &g.b.lives[n], g.b.trace.Len()-1
-	long := LongLife{Name: g.site(l), Category: g.sorter.of(n), Bytes: l.size, Allocated: int(l.born)}
+	long := LongLife{Name: g.site(l), Category: g.sorter.of(n), Bytes: l.size, Blocks: 1, Allocated: int(l.born)}
 	end := min(int(l.freed), last)
 	if int(l.freed) <= last {
 		freed := int(l.freed)
@@ -170,6 +203,9 @@ func (u *stackUses) flames(a *Allocator) *StackSet {
 		Name: "device", Title: upperFirst(a.inFile()), Label: a.Label, Total: a.At.Allocated,
 		Frames: []FramePlace{}, Parents: []int{}, Places: []int{}, Stacks: []StackUse{},
 	}}
+	if a.Filter != "" {
+		tree.set.Title += fmt.Sprintf(", only what matches %q", a.Filter)
+	}
 	measures := []FlameMeasure{
 		{Name: "bytes", Title: "bytes at the moment explained", Unit: mem.UnitBytes},
 		{Name: "bytes-time", Title: "bytes × time, as the average held", Unit: mem.UnitBytes},

@@ -18,6 +18,7 @@ type ExportOptions struct {
 	Format string   // name of one of ExportFormats
 	Tables []string // names of ExportTables; none: the first, or all of them into a folder
 	Redact bool
+	Device mem.Optional // of a snapshot; unknown: all
 	// Measure is what graphs by stack show: bytes, bytes-time, count, churn, blocks, or a kind of the profile's own; "": bytes.
 	Measure string
 	Out     string    // file or folder; "" or "-": Stdout
@@ -71,6 +72,11 @@ func (e *Engine) Export(ref string, o ExportOptions) ([]string, error) {
 	tables, err := chooseTables(format, from.Kind(), o.Tables)
 	if err != nil {
 		return nil, err
+	}
+	if device, ok := o.Device.Get(); ok {
+		if from, err = from.Only(int(device)); err != nil {
+			return nil, UsageError("hightide explain "+ref+" shows what there is", "--device: %w", err)
+		}
 	}
 	if o.Redact {
 		from = from.Redact()

@@ -2,12 +2,15 @@ package intake
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/pickle"
+	"hightide/internal/words"
 )
 
 // column is what a key of an event or a frame means.
@@ -152,7 +155,7 @@ func (b *torchBuilder) frame(d *pickle.Decoder, l *layout, values []pickle.Value
 	id, ok := b.places[p]
 	if !ok {
 		location := mem.Location{File: d.String(p.file), Line: int(p.line), Function: d.String(p.function)}
-		location.Native = location.Line == 0 || location.File == "??"
+		location.Native = location.Line == 0 || nativeFile(location.File)
 		id = b.out.Stacks.Location(location)
 		if b.places == nil {
 			b.places = map[place]uint32{}
@@ -166,6 +169,16 @@ func (b *torchBuilder) frame(d *pickle.Decoder, l *layout, values []pickle.Value
 		b.out.FX[id] = node
 	}
 	return made(isFrame, int(id)), nil
+}
+
+// compiled is how files of machine code and its sources end. PyTorch may write the place in a library as a line.
+var compiled = map[string]bool{".so": true, ".S": true, ".c": true, ".cc": true, ".cpp": true, ".cxx": true, ".cu": true, ".cuh": true, ".h": true, ".hpp": true}
+
+// interpreter is Python's own program.
+var interpreter = words.Lazy(`(^|/)python\d*(\.\d+)?t?$`)
+
+func nativeFile(name string) bool {
+	return name == "??" || compiled[path.Ext(name)] || strings.Contains(name, ".so.") || interpreter.MatchString(name)
 }
 
 // stack interns a list of frames.

@@ -78,6 +78,7 @@ async function whole(tab) {
   assert.ok(await painted(tab, "phase-backward") > 300, "the phases are drawn");
   assert.ok(await tab.locator("table tbody tr").count() >= real.tables.length, "the tables have rows");
   assert.ok(await tab.locator(".map div").count() > 3, "the lines are drawn as areas");
+  assert.match(await tab.locator(".card", { hasText: "PSS" }).innerText(), /estimated\s+728 MiB/, "what PSS was at the peak leads, not a reading of another time");
 }
 
 await look("light", real, {}, async (tab) => {
@@ -275,6 +276,13 @@ await look("explain", snapshots, {}, async (tab) => {
 await look("explain-dark", snapshots, { scheme: "dark" }, explained);
 
 await look("explain-narrow", snapshots, { width: 390 }, explained);
+
+const filtered = { ...snapshots, allocators: snapshots.allocators.map((a) => ({ ...a, filter: "leak-a10" })) };
+await look("explain-filtered", filtered, {}, async (tab) => {
+  const figure = tab.locator("#course figure").first();
+  assert.match(await figure.locator("figcaption").innerText(), /only what matches leak-a10/);
+  assert.match(await figure.locator(".reading").innerText(), /16\.5 MiB that match, of/);
+});
 
 await look("explain-printed", snapshots, {}, async (tab, name) => {
   const pdf = await tab.pdf({ path: join(folder, `${name}.pdf`), format: "A4", printBackground: true });

@@ -12,10 +12,10 @@ describe("format", () => {
     expect(quantity(undefined, "")).toBe("–");
     expect(quantity(0, "bytes")).toBe("0 B");
   });
-  test.each([["milli", 250, "25.0 %"], ["milli", 1000, "100 %"], ["celsius", 61, "61 °C"], ["mW", 295_000, "295 W"], ["mW", 7_250, "7.3 W"], ["ns", 5e6, "5.00 ms"], ["count", 1500, "1\u202f500"]] as const)(
+  test.each([["milli", 250, "25.0 %"], ["milli", 1000, "100 %"], ["celsius", 61, "61 °C"], ["mW", 295_000, "295 W"], ["mW", 7_250, "7.3 W"], ["ns", 5e6, "5.00 ms"], ["count", 1500, "1,500"]] as const)(
     "quantity in %s", (unit, v, want) => expect(quantity(v, unit)).toBe(want));
   test("small figures", () => {
-    expect(count(1234567)).toBe("1\u202f234\u202f567");
+    expect(count(1234567)).toBe("1,234,567");
     expect(count(-4)).toBe("−4");
     expect(percent(0.2)).toBe("< 0.1 %");
     expect([signalName(9), signalName(64)]).toEqual(["SIGKILL", "signal 64"]);

@@ -38,8 +38,8 @@ export function duration(ns: number): string {
 
 const short = (v: number) => v >= 99.95 ? v.toFixed(0) : v >= 9.995 ? v.toFixed(1) : v.toFixed(2);
 
-/** Whole numbers with thin spaces between thousands. */
-export const count = (v: number) => String(Math.round(v)).replace("-", "−").replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+/** Whole numbers with commas between thousands, as the texts of a report have them. */
+export const count = (v: number) => String(Math.round(v)).replace("-", "−").replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 
 /** Thousandths of one whole, as per cent. */
 export const percent = (milli: number) => milli > 0 && milli < 0.5 ? "< 0.1 %" : `${(milli / 10).toFixed(Math.abs(milli) >= 995 ? 0 : 1).replace("-", "−")} %`;

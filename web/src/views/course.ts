@@ -5,7 +5,7 @@ import { marks } from "../draw/marks";
 import { strip, stripHeight, type Lane } from "../draw/strip";
 import { theme } from "../draw/theme";
 import { bandInk, categories } from "../lib/categories";
-import { bytes, count, duration } from "../lib/format";
+import { bytes, commandLine, count, duration } from "../lib/format";
 import { fromZero, inside } from "../lib/scales";
 import { copier, h, section } from "./dom";
 import { switcher } from "./flames";
@@ -26,10 +26,11 @@ function course(a: Allocator): HTMLElement {
   const box = h("div", { class: "chart", tabindex: "0", role: "img", "aria-label": `Memory of device ${a.device} over ${count(a.events)} events. Plus and minus zoom, 0 shows everything.` });
   const reading = h("p", { class: "reading", role: "status" }), legend = h("div", { class: "legend" }), asked = h("p", { class: "asked" });
   const back = h("button", { type: "button", class: "plain" }, "Show all events");
+  const held = a.filter ? " that match," : " allocated";
   const summit = highest(bands, t.events, whole).index;
   const say = (i: number) => {
     const when = t.time_ns ? ` · ${duration(t.time_ns[i]!)} after the first` : "";
-    reading.textContent = `after event ${count(Math.max(0, t.events[i]!))}${when} · ${bytes(total(bands, i))} allocated of ${bytes(t.reserved_bytes[i]!)} reserved · empty_cache would give back up to ${bytes(t.releasable_bytes[i]!)}`;
+    reading.textContent = `after event ${count(Math.max(0, t.events[i]!))}${when} · ${bytes(total(bands, i))}${held} of ${bytes(t.reserved_bytes[i]!)} reserved · empty_cache would give back up to ${bytes(t.releasable_bytes[i]!)}`;
     legend.replaceChildren(...bands.map((b, n) => h("span", {}, h("i", { style: `background:var(--${bandInk(b.name, n)})` }), b.name, h("b", {}, bytes(b.bytes[i]!)))));
   };
   const look = (to: Window) => {
@@ -39,7 +40,8 @@ function course(a: Allocator): HTMLElement {
     drawn?.plot()?.setScale("x", { min: to[0], max: to[1] });
     say(highest(bands, t.events, to).index);
     const range = `${Math.max(0, Math.round(to[0]))}:${Math.round(to[1])}`;
-    asked.replaceChildren(...(all ? [] : ["All of these events in full: ", copier(`hightide explain ${a.file} --range ${range} --html range.html`, { class: "command" }, h("code", {}, `hightide explain ${a.file} --range ${range} --html range.html`))]));
+    const again = commandLine(["hightide", "explain", a.file, ...(a.filter ? ["--filter", a.filter] : []), "--range", range, "--html", "range.html"]);
+    asked.replaceChildren(...(all ? [] : ["All of these events in full: ", copier(again, { class: "command" }, h("code", {}, again))]));
   };
   const zoomBy = (factor: number) => {
     const middle = (window[0] + window[1]) / 2, half = ((window[1] - window[0]) / 2) * factor;
@@ -58,7 +60,7 @@ function course(a: Allocator): HTMLElement {
   });
   const by = switcher("Bands by", [["by category", () => { bands = byCategory; drawn?.redraw(); look(window); }], ["by line", () => { bands = t.by_site; drawn?.redraw(); look(window); }]]);
   const phases = lanes(a).length ? ["forward", "backward", "optimizer"].map((n) => h("span", {}, h("i", { style: `background:var(--phase-${n})` }), n)) : [];
-  return h("figure", {}, h("figcaption", {}, `Device ${a.device} of ${a.file}`, by, back), box, reading, legend, asked,
+  return h("figure", {}, h("figcaption", {}, `Device ${a.device} of ${a.file}`, a.filter && h("span", { class: "filtered" }, "only what matches ", h("code", {}, a.filter)), by, back), box, reading, legend, asked,
     h("p", { class: "phases" }, ...phases, phases.length ? h("span", {}, "inferred from the stacks that allocate") : null, steps(a) ? h("span", {}, steps(a)!) : null));
 }
 
@@ -101,7 +103,7 @@ function made(a: Allocator, bands: TimelineBand[], window: Window, summit: numbe
     series: [{}, { label: "reserved", stroke: colour("muted"), width: 1.25, dash: [5, 4] },
       ...bands.map((b, n): uPlot.Series => ({ label: b.name, stroke: colour("panel"), width: 0.5, fill: colour(bandInk(b.name, n)), points: { show: false } })).reverse()],
     legend: { show: false },
-    plugins: [strip(lanes(a)), marks(oom, { x: t.events[summit]! * 1e9, y: peak, text: `peak ${bytes(peak)}`, colour: colour("text") })],
+    plugins: [strip(lanes(a)), marks(oom, { x: t.events[summit]! * 1e9, y: peak, text: a.filter ? `at most ${bytes(peak)} that match` : `peak ${bytes(peak)}`, colour: colour("text") })],
     hooks: {
       setSelect: [(u) => {
         if (u.select.width < 4) return;

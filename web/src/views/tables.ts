@@ -1,6 +1,6 @@
 import type { Cell, Column, Report, Table } from "../api";
 import { sorted } from "../lib/columns";
-import { quantity } from "../lib/format";
+import { count, quantity } from "../lib/format";
 import { h, section } from "./dom";
 import { sitemap } from "./sitemap";
 
@@ -25,7 +25,7 @@ export function tableBody(t: Table): HTMLElement {
     body.replaceChildren(...(all ? kept : kept.slice(0, rowsAtFirst)).map((r) => row(t.columns, r, bar, largest)));
     if (kept.length === 0) body.append(h("tr", {}, h("td", { colspan: String(t.columns.length) }, "No row has these words.")));
     more.hidden = all || kept.length <= rowsAtFirst;
-    more.textContent = `Show all ${kept.length} rows`;
+    more.textContent = `Show all ${count(kept.length)} rows`;
   };
   more.addEventListener("click", () => { all = true; fill(); });
   const heads = t.columns.map((c, i) => {
@@ -41,7 +41,7 @@ export function tableBody(t: Table): HTMLElement {
     });
     return head;
   });
-  const filter = t.rows.length > worthFiltering && h("input", { type: "search", placeholder: `Filter ${t.rows.length} rows`, "aria-label": `Filter ${t.title}` });
+  const filter = t.rows.length > worthFiltering && h("input", { type: "search", placeholder: `Filter ${count(t.rows.length)} rows`, "aria-label": `Filter ${t.title}` });
   if (filter) filter.addEventListener("input", () => { words = filter.value.trim().toLowerCase(); fill(); });
   fill();
   return h("div", {}, filter, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t.title },
@@ -64,7 +64,7 @@ function row(columns: Column[], cells: Cell[], bar: number, largest: number): HT
     const attributes: Record<string, string> = { class: value === null || value === "" ? `${kind} absent` : kind };
     if (share) attributes.style = `--share:${share.toFixed(1)}%`;
     if (typeof value === "string" && value.length > 24) attributes.title = value;
-    if (typeof value === "number" && c.unit === "bytes") attributes.title = `${value} bytes`;
+    if (typeof value === "number" && c.unit === "bytes") attributes.title = `${count(value)} bytes`;
     if (c.name === "label" && labels.includes(text)) return h("td", attributes, h("span", { class: `badge ${text}` }, text));
     return h("td", attributes, c.name === "file" ? h("bdi", {}, text) : text);
   }));
