@@ -200,6 +200,14 @@ func (in *Input) totalCurve(process uint32, source string, from, to int64) curve
 	return binned(times, values, from, to, growthBins, in.clockOf(process).at)
 }
 
+// labelOf is how sure a growth is: host memory is measured where only the GPU is imagined.
+func (in *Input) labelOf(source string) mem.Label {
+	if source == "device" {
+		return in.label()
+	}
+	return mem.Measured
+}
+
 // unexplained turns the growth of whole processes into causes where the heap did not explain it:
 // with the container that keeps it where one was seen, else without a line.
 func (in *Input) unexplained(all []total, known []growing) []growing {
@@ -214,7 +222,7 @@ func (in *Input) unexplained(all []total, known []growing) []growing {
 		if t.source == "rss" && explained[t.process] > 0.4*t.slope {
 			continue
 		}
-		g := growing{process: t.process, processes: 1, slope: t.slope, half: t.half, kept: t.growth, source: t.source, label: in.label(), minutes: t.minutes}
+		g := growing{process: t.process, processes: 1, slope: t.slope, half: t.half, kept: t.growth, source: t.source, label: in.labelOf(t.source), minutes: t.minutes}
 		if t.source == "rss" {
 			g.slope -= explained[t.process]
 		}

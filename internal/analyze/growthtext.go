@@ -170,6 +170,9 @@ func (in *Input) growthAdvice(g *growing, at mem.Location) string {
 	case len(g.lines) > 0 && !at.Native:
 		return fmt.Sprintf("Find what keeps the result of %s: a global, a cache, a closure, or a C extension that does not free it. %s", lineName(at), saves)
 	case in.Run.Heap[g.process] == nil && g.source == "rss":
+		if in.Run.Info.Verb == "imagine" {
+			return "Run again with --stacks to see the lines."
+		}
 		return "Run again with stacks (without --no-stacks) to see the lines."
 	}
 	return ""

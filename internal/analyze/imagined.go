@@ -51,7 +51,7 @@ const (
 	VerdictOOM    = "oom"    // out of memory
 	VerdictFailed = "failed" // the program failed for a reason of its own
 	VerdictUnused = "unused" // it touched no GPU
-	VerdictNone   = "none"   // a GPU that the program's framework cannot use
+	VerdictNone   = "none"   // what the program or its framework cannot use: a GPU, a kernel
 )
 
 // StoppedForDuration: --duration ended a program that came to no step at which it could be asked to end.

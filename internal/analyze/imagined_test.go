@@ -85,6 +85,25 @@ func TestImaginedFigures(t *testing.T) {
 	}
 }
 
+// TestVariations: the run that was asked for heads the table, and what could not be taken changes no verdict.
+func TestVariations(t *testing.T) {
+	vary := func(what, verdict string, used mem.Optional) mem.Frame {
+		v := GPUVerdict{GPU: "a10", Verdict: verdict, Total: 23609475072, Used: used, Label: mem.Imagined}
+		return EngineEvent(KindImaginedVary, 4e9, 0, "", Try{What: what, GPUVerdict: v})
+	}
+	run := imagineRun(0, books(6<<30, vary("expandable segments", VerdictFits, mem.Some(5<<30)), vary("math attention", VerdictOOM, mem.Optional{}),
+		vary("flash attention", VerdictNone, mem.Optional{}))...)
+	text := Analyze(run, Options{}).Text(TextOptions{Width: 100})
+	for _, want := range []string{"as asked for", "flash attention not usable", "lies between 5.00 GiB and 6.00", "In 1 of 2 variations the verdict is another one"} {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if got := Analyze(imagineRun(0, books(6<<30)...), Options{}).Text(TextOptions{}); strings.Contains(got, "With one condition changed") {
+		t.Error("a run without variations shows a table of them")
+	}
+}
+
 // TestImaginedGolden: the report of a program that does not fit, with what was tried.
 func TestImaginedGolden(t *testing.T) {
 	try := func(kind, what, verdict string, used int64) mem.Frame {

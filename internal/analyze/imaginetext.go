@@ -116,7 +116,10 @@ func (in *Input) imaginedTables(r *Report, v *Imagined) {
 	}
 	r.table(linesTable(v.Lines))
 	r.table(tryTable("tries", "What was tried", v.Tries))
-	r.table(tryTable("variations", "With one condition changed", v.Variations))
+	if len(v.Variations) > 0 {
+		asked := Try{What: "as asked for", GPUVerdict: v.GPUVerdict}
+		r.table(tryTable("variations", "With one condition changed", append([]Try{asked}, v.Variations...)))
+	}
 	r.table(rankTable(v.Ranks))
 	in.imaginedNotes(r, v)
 }
@@ -135,8 +138,12 @@ func conditionNames(conditions map[string]string) []string {
 
 // spread is what changing the conditions changed, over the variations that ran.
 func (v *Imagined) spread() string {
-	low, high, changed := v.Used.Or(0), v.Used.Or(0), 0
+	low, high, changed, ran := v.Used.Or(0), v.Used.Or(0), 0, 0
 	for _, try := range v.Variations {
+		if try.Verdict == VerdictNone {
+			continue
+		}
+		ran++
 		if used, ok := try.Used.Get(); ok && try.Fits() {
 			low, high = min(low, used), max(high, used)
 		}
@@ -144,12 +151,12 @@ func (v *Imagined) spread() string {
 			changed++
 		}
 	}
-	if len(v.Variations) == 0 || low == 0 {
+	if ran == 0 || low == 0 {
 		return ""
 	}
 	text := fmt.Sprintf("With one condition changed at a time, what is in use at the peak lies between %v and %v (%s).", mem.Bytes(low), mem.Bytes(high), v.Label)
 	if changed > 0 {
-		text += fmt.Sprintf(" In %d of %d variations the verdict is another one.", changed, len(v.Variations))
+		text += fmt.Sprintf(" In %d of %d variations the verdict is another one.", changed, ran)
 	}
 	return text
 }
@@ -231,9 +238,13 @@ func verdictWord(verdict string) string {
 	return verdict
 }
 
+// rankTable is what each process took of each device, where there are several of either.
 func rankTable(ranks []RankUse) Table {
 	t := Table{Name: "ranks", Title: "Memory by rank", Columns: []Column{text("rank", "rank"), text("device", "device"), bytesColumn("allocated", "allocated", mem.Imagined),
 		bytesColumn("reserved", "reserved", mem.Imagined), bytesColumn("used", "peak used", mem.Imagined), text("how", "how")}}
+	if !slices.ContainsFunc(ranks, func(r RankUse) bool { return r.Rank.Known() }) {
+		t.Title, t.Columns[0].Title = "Memory by device", "process"
+	}
 	if len(ranks) < 2 && (len(ranks) == 0 || !ranks[0].Played) {
 		return t
 	}

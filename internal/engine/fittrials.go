@@ -111,29 +111,37 @@ func onInterrupt(leave func()) (cancel func()) {
 
 // fitPython is the interpreter for a model: the one named, else the best that has torch.
 func fitPython(o *FitOptions) (string, error) {
-	all := FindPythons(context.Background(), o.Python)
-	for _, p := range all { // those that do not answer come last, and a named one is never passed over
-		if p.Problem != "" && p.Source == "--python" {
+	for _, p := range fitPythons(o.Python) {
+		named := p.Source == "--python"
+		switch {
+		case p.Problem != "" && named: // never passed over
 			return "", EnvironmentError("name an interpreter of Python that has torch", "%s: %s", p.Path, p.Problem)
-		}
-	}
-	for _, p := range all {
-		if p.Problem != "" {
-			continue
-		}
-		if p.Frameworks["torch"] == "" {
-			if p.Source == "--python" || p.Source == "$VIRTUAL_ENV" {
-				return "", EnvironmentError("install torch there, or name another with --python", "%s has no torch", p.Path)
-			}
-			continue
-		}
-		if o.Device != "cpu" && p.CUDA == "" {
+		case p.Problem != "":
+		case p.Frameworks["torch"] == "" && (named || p.Source == "$VIRTUAL_ENV"):
+			return "", EnvironmentError("install torch there, or name another with --python", "%s has no torch", p.Path)
+		case p.Frameworks["torch"] == "":
+		case o.Device != "cpu" && p.CUDA == "":
 			return "", EnvironmentError("install the CUDA build (it needs no GPU to be imagined), or use --device cpu",
 				"%s has torch %s, which was built without CUDA", p.Path, p.Frameworks["torch"])
+		default:
+			return p.Path, nil
 		}
-		return p.Path, nil
 	}
 	return "", EnvironmentError("pip install torch, or name an interpreter that has it with --python", "no Python with torch found")
+}
+
+// fitPythons are those to choose from, the best first: the first place to look alone where it has torch, since
+// asking every interpreter of a machine can take longer than a trial; also where it was named.
+func fitPythons(named string) []Python {
+	ctx, cancel := context.WithTimeout(context.Background(), probePatience)
+	defer cancel()
+	if all := pythonCandidates(named); len(all) > 0 {
+		all[0].ask(ctx)
+		if named != "" || all[0].Problem == "" && all[0].Frameworks["torch"] != "" {
+			return all[:1]
+		}
+	}
+	return FindPythons(context.Background(), named)
 }
 
 // fitWorkerPath unpacks the agent's folder, where the worker stands too.

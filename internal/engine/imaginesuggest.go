@@ -82,7 +82,7 @@ func (s *session) setting(t trial, value string) trial {
 	return again
 }
 
-// tryAll runs attempts side by side and returns them in order. One whose switch could not be thrown is
+// tryAll runs attempts side by side and returns them in order. One whose switch the program does not offer is
 // left out.
 func (s *session) tryAll(list []attempt) []analyze.Try {
 	results := make([]*analyze.Try, len(list))
@@ -101,6 +101,7 @@ func (s *session) tryAll(list []attempt) []analyze.Try {
 			}
 			if len(a.trial.switches) > 0 && !result.switched(a.kind) {
 				s.advance("%s: cannot be switched on", a.what)
+				results[i] = a.notTaken(result)
 				return
 			}
 			try := analyze.Try{Kind: a.kind, What: a.what, GPUVerdict: priced(result.noted(), &a.trial.gpu)}
@@ -121,6 +122,20 @@ func (s *session) tryAll(list []attempt) []analyze.Try {
 	return tries
 }
 
+// notTaken tells of a kernel of attention that PyTorch passed over although the others were switched off. nil for
+// what the agent could not switch on: the program does not offer it, and nobody asked for it.
+func (a attempt) notTaken(result *trialResult) *analyze.Try {
+	if !strings.HasPrefix(a.kind, attentionSwitch) {
+		return nil
+	}
+	v := analyze.GPUVerdict{Verdict: analyze.VerdictNone, Total: result.Total, Label: mem.Imagined}
+	taken := cmp.Or(result.Conditions["attention"], "another kernel")
+	return &analyze.Try{Kind: a.kind, What: a.what + " (PyTorch takes " + taken + ")", GPUVerdict: priced(v, &a.trial.gpu)}
+}
+
+// attentionSwitch begins the name of a switch that asks for a kernel of attention.
+const attentionSwitch = "attention:"
+
 // attentionKernels are the ways that scaled_dot_product_attention can be computed.
 var attentionKernels = []string{"math", "efficient", "flash", "cudnn"}
 
@@ -131,7 +146,7 @@ func (r *trialResult) attends() bool {
 
 // switched says whether the agent could throw a switch, and a kernel of attention was really taken.
 func (r *trialResult) switched(name string) bool {
-	if kernel, ok := strings.CutPrefix(name, "attention:"); ok && !strings.Contains(r.Conditions["attention"], kernel) {
+	if kernel, ok := strings.CutPrefix(name, attentionSwitch); ok && !strings.Contains(r.Conditions["attention"], kernel) {
 		return false
 	}
 	for _, e := range r.run.Events {
@@ -227,8 +242,8 @@ func (s *session) vary(t trial, main *trialResult) []analyze.Try {
 			continue
 		}
 		again := t
-		again.switches = append(slices.Clone(t.switches), "attention:"+backend)
-		list = append(list, attempt{"attention:" + backend, backend + " attention", again})
+		again.switches = append(slices.Clone(t.switches), attentionSwitch+backend)
+		list = append(list, attempt{attentionSwitch + backend, backend + " attention", again})
 	}
 	tries := s.tryAll(list)
 	return append(tries, s.compileCaches(t, main)...)
