@@ -99,7 +99,7 @@ MUTANTS = [
     Mutant("reservations free of memory are given back", "nativefree.go", "n.unmap(b) && n.whole(b) {\n\t\t\tn.releaseReservation(b)", "n.unmap(b) && false {\n\t\t\tn.releaseReservation(b)"),
     Mutant("pools for out of memory serve the default pool only", "private.go", "if a.pool.owner != nil {\n\t\treturn 0", "if false {\n\t\treturn 0"),
     Mutant("pools for out of memory look at whole segments in 2.15", "private.go", "a.expandable && n.rules.FallbackLast", "a.expandable"),
-    Mutant("pools for out of memory go by their hash", "poolset.go", "number = p.id[1]", "number = 3 * p.id[1]"),
+    Mutant("pools for out of memory go by their hash", "poolset.go", "number = p.id[1]", "number = 5 * p.id[1]"),
     Mutant("dropped pools serve nobody", "private.go", "\t\t\tn.fallback.remove(p)\n", ""),
     Mutant("peaks", "stats.go", "s.Peak = max(s.Peak, s.Current)", "s.Peak = max(s.Peak, s.Current-n)"),
     Mutant("sums of decreases", "stats.go", "s.Freed += n", "s.Freed += 2 * n"),

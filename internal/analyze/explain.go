@@ -159,9 +159,9 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	}
 	b := newBooksOf(s, device, among)
 	if n := b.trace.Len(); n > 0 && among.From >= n {
-		return nil, fmt.Errorf("device %d has %d events, and none from %d on", device, n, among.From)
+		return nil, b.without(file, fmt.Sprintf("event from %s on", Count(int64(among.From))))
 	}
-	at, err := b.moment(o.At)
+	at, err := b.moment(o.At, file)
 	if err != nil {
 		return nil, err
 	}
@@ -218,6 +218,19 @@ func (b *traceBooks) tracePeak(event int, l levels) TracePeak {
 	return TracePeak{event, b.time(event), l.allocated, l.active, l.reserved, l.requested}
 }
 
+// NoEventError says that a device has none of the events asked for; others may have.
+type NoEventError string
+
+func (e NoEventError) Error() string { return string(e) }
+
+func (b *traceBooks) without(file, what string) NoEventError {
+	has := "no trace"
+	if n := b.trace.Len(); n > 0 {
+		has = "events 0 to " + Count(int64(n-1))
+	}
+	return NoEventError(fmt.Sprintf("device %d of %s has %s, and no %s", b.device, file, has, what))
+}
+
 // CheckMoment says whether a moment is written as ExplainOptions.At is.
 func CheckMoment(at string) error {
 	if _, err := strconv.ParseInt(strings.TrimPrefix(at, "event "), 10, 64); err != nil && at != "" && at != "peak" && at != "end" {
@@ -227,7 +240,7 @@ func CheckMoment(at string) error {
 }
 
 // moment is the event after which the memory is looked at.
-func (b *traceBooks) moment(at string) (int, error) {
+func (b *traceBooks) moment(at, file string) (int, error) {
 	switch {
 	case at == "" || at == "peak":
 		return b.peakAt, nil
@@ -236,7 +249,7 @@ func (b *traceBooks) moment(at string) (int, error) {
 	case strings.HasPrefix(at, "event "):
 		n, err := strconv.ParseInt(at[6:], 10, 32)
 		if err != nil || n < -1 || int(n) >= b.trace.Len() {
-			return 0, fmt.Errorf("device %d has events 0 to %d, and no %s", b.device, b.trace.Len()-1, at)
+			return 0, b.without(file, at)
 		}
 		return int(n), nil
 	}

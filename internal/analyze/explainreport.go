@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,15 +10,23 @@ import (
 )
 
 // Explain adds what a snapshot says to a report: figures, who holds the memory, a flame graph, and what
-// stands in the way. file is how the snapshot is called.
+// stands in the way. file is how the snapshot is called. Devices without the events asked for are left out, in a note;
+// a NoEventError says that all are.
 func Explain(r *Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions) error {
 	found := false
+	var without []NoEventError
+	before := len(r.Allocators)
 	for _, device := range s.AllDevices() {
 		if want, ok := o.Device.Get(); ok && int(want) != device {
 			continue
 		}
 		found = true
 		a, err := ExplainDevice(s, device, file, o)
+		var none NoEventError
+		if errors.As(err, &none) {
+			without = append(without, none)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -30,14 +39,20 @@ func Explain(r *Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions)
 		}
 		a.findings(r)
 		if a.Accuracy != nil {
-			r.Notes = append(r.Notes, fmt.Sprintf("Device %d: %s", device, a.categoryNote()))
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: %s", upperFirst(a.of()), a.categoryNote()))
 		}
 		if odd := a.oddText(); odd != "" {
-			r.Notes = append(r.Notes, fmt.Sprintf("Device %d: %s", device, odd))
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: %s", upperFirst(a.of()), odd))
 		}
 	}
 	if want, ok := o.Device.Get(); ok && !found {
 		return fmt.Errorf("%s has devices %v, and no device %d", file, s.AllDevices(), want)
+	}
+	if len(without) > 0 && len(r.Allocators) == before {
+		return without[0]
+	}
+	for _, none := range without {
+		r.Notes = append(r.Notes, fmt.Sprintf("Left out: %s.", none))
 	}
 	r.Notes = append(r.Notes, s.Notes...)
 	return nil

@@ -21,6 +21,7 @@ import (
 // its own analyses where it is the only reference.
 func (e *Engine) Explain(refs []string, o analyze.ExplainOptions, stdin io.Reader) (*analyze.Report, error) {
 	report := analyze.NewReport()
+	var without error // the events asked for
 	o.Advise = adviseOOM
 	for _, ref := range refs {
 		snapshots, run, err := e.snapshotsOf(ref, stdin)
@@ -37,10 +38,17 @@ func (e *Engine) Explain(refs []string, o analyze.ExplainOptions, stdin io.Reade
 		o.Several = len(refs) > 1 || len(snapshots) > 1
 		for _, s := range snapshots {
 			o.StepEnds = s.steps
-			if err := analyze.Explain(report, s.snapshot, s.name, o); err != nil {
+			err := analyze.Explain(report, s.snapshot, s.name, o)
+			if errors.As(err, new(analyze.NoEventError)) && o.Several {
+				without = errors.Join(without, err)
+				report.Notes = append(report.Notes, fmt.Sprintf("Left out: %v.", err))
+			} else if err != nil {
 				return nil, InputError("hightide explain --help says what can be chosen", "%w", err)
 			}
 		}
+	}
+	if without != nil && len(report.Allocators) == 0 {
+		return nil, InputError("name events that there are", "%w", without)
 	}
 	if report.Headline.Verdict == "" {
 		report.Lead()
