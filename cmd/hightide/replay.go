@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"hightide/internal/analyze"
 	"hightide/internal/engine"
 
 	"github.com/spf13/cobra"
@@ -151,9 +152,20 @@ func (a *app) printBest(files []*engine.ReplayResult) {
 		if gain < 0 {
 			word, gain = "more", -gain
 		}
-		fmt.Fprintf(a.stdout, "  %s reserves %v %s than recorded, with %+d calls of the driver.\n", name, gain, word, best.MoreCalls)
+		fmt.Fprintf(a.stdout, "  %s reserves %v %s than recorded, with %s of the driver.\n", name, gain, word, calls(best.MoreCalls))
 		if best.Spread[0] != best.Spread[1] {
 			fmt.Fprintf(a.stdout, "  Its peak is between %v and %v, as addresses turn out.\n", best.Spread[0], best.Spread[1])
 		}
 	}
+}
+
+// calls is "12 calls more", "1 call less".
+func calls(more int64) string {
+	switch {
+	case more == 0:
+		return "as many calls"
+	case more < 0:
+		return analyze.Counted(-more, "call") + " less"
+	}
+	return analyze.Counted(more, "call") + " more"
 }

@@ -51,6 +51,9 @@ func Diff(a, b *mem.AllocatorSnapshot, deviceA, deviceB int, by string) (*Differ
 	tally(after, by, rows, true)
 	d := &Difference{Version: ReportVersion, A: before.tracePeak(before.peakAt, before.peak), B: after.tracePeak(after.peakAt, after.peak), By: by,
 		Delta: after.peak.allocated - before.peak.allocated, Rows: []DiffRow{}, Label: a.Label}
+	if d.Label == mem.Measured { // as weak as the weaker side
+		d.Label = b.Label
+	}
 	for _, row := range rows {
 		row.Delta = row.B - row.A
 		d.Rows = append(d.Rows, *row)

@@ -50,8 +50,10 @@ func (e *Engine) Explain(refs []string, o analyze.ExplainOptions, stdin io.Reade
 	if without != nil && len(report.Allocators) == 0 {
 		return nil, InputError("name events that there are", "%w", without)
 	}
-	if report.Headline.Verdict == "" {
-		report.Lead()
+	if p := report.Headline.Peak; report.Headline.Verdict == "" || len(report.Allocators) > 0 && !p.HostRSS.Known() && !p.Allocated.Known() && !p.Reserved.Known() {
+		report.Lead() // a replay's recording has nothing but its snapshot
+	}
+	if report.Run.Name == "" {
 		var names []string
 		for _, ref := range refs {
 			names = append(names, fileName(ref))

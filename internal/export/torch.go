@@ -192,6 +192,9 @@ func writeTorch(w io.Writer, from Source, _ *Table) error {
 		p.settings(s.Settings)
 		p.text("external_annotations")
 		p.list(len(s.Annotations), func(i int) { p.annotation(s.Annotations[i]) })
+		if s.Label != mem.Measured && s.Label != "" { // PyTorch has no such key, and no viewer minds
+			p.field("hightide_label", string(s.Label))
+		}
 		if len(s.HostSegments)+len(s.HostTraces) > 0 {
 			p.text("host_segments")
 			p.list(len(s.HostSegments), func(i int) { p.segment(&s.HostSegments[i]) })

@@ -138,6 +138,10 @@ func (b *torchBuilder) takeParts(d *pickle.Decoder, pairs []pickle.Value) error 
 		case "external_annotations":
 			b.saw.annotations = true
 			b.out.Annotations = b.notes
+		case "hightide_label":
+			if l := mem.Label(d.String(v)); l == mem.Imagined || l == mem.Replayed {
+				b.out.Label = l
+			}
 		default:
 			b.checkKey("", key, nil)
 		}
