@@ -151,7 +151,7 @@ func flagError(c *cobra.Command, err error) error {
 // badValue says what a flag takes, in words of people and not of the parser.
 func badValue(help string, err *pflag.InvalidValueError) error {
 	flag := err.GetFlag()
-	takes := map[string]string{"bool": "is a switch and takes no value", "int": "takes a whole number", "float64": "takes a number", "duration": "takes a time, as 90s"}[flag.Value.Type()]
+	takes := map[string]string{"bool": "is a switch and takes no value", "int": "takes a whole number", "uint64": "takes a whole number, as 200", "float64": "takes a number", "duration": "takes a time, as 90s"}[flag.Value.Type()]
 	if takes == "" {
 		return engine.UsageError(help, "%w", err)
 	}

@@ -25,6 +25,8 @@ var misbehaviours = []struct {
 	options             []string
 	code                int
 	unobserved          string // in a note of the recording
+	site                string // of the user's own sitecustomize
+	preload             string
 }{
 	{name: "umask", before: "import os; os.umask(0o777)"},
 	{name: "cwd", before: "import os, tempfile; d = tempfile.mkdtemp(); os.chdir(d); os.rmdir(d)"},
@@ -36,6 +38,8 @@ var misbehaviours = []struct {
 	{name: "descriptors", before: "import os; os.closerange(3, 4096); mine = [open(f'm{n}', 'w+b') for n in range(20)]",
 		after: "assert not any(f.seek(0) or f.read() for f in mine), 'somebody wrote into a file'"},
 	{name: "environment", before: "import os; os.environ.clear()"},
+	{name: "sitecustomize", site: "import builtins; builtins.mine = __file__", before: "assert mine, 'the sitecustomize of the user did not run'"},
+	{name: "preload", preload: "/no/such/library.so"},
 	{name: "isolated", options: []string{"-I"}, unobserved: "-I"},
 	{name: "no site", options: []string{"-S"}, unobserved: "-S"},
 	{name: "no environment", options: []string{"-E"}, unobserved: "-E"},
@@ -50,6 +54,12 @@ func TestMisbehavingScripts(t *testing.T) {
 			script := write(t, s.dir, "script.py", strings.Join([]string{test.before, takes, test.after, ""}, "\n"))
 			command := append([]string{"run", "-q", "--", pythonPath(t)}, append(test.options, script)...)
 			c := s.command(command...)
+			if test.site != "" {
+				c.Env = append(c.Env, "PYTHONPATH="+filepath.Dir(write(t, t.TempDir(), "sitecustomize.py", test.site)))
+			}
+			if test.preload != "" {
+				c.Env = append(c.Env, "LD_PRELOAD="+test.preload)
+			}
 			out, _ := c.CombinedOutput()
 			if code := c.ProcessState.ExitCode(); code != test.code {
 				t.Fatalf("exit code %d, want %d: %s", code, test.code, out)

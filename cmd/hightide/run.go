@@ -47,8 +47,8 @@ Defaults for these flags may stand in .hightide.toml (table [run]) in this folde
 and in hightide/config.toml in your configuration folder.
 
 Exit codes: the program's own; a signal that ended it ends hightide too; 126 and 127 as a shell
-says that it cannot be run or was not found; 2 wrong usage, 4 no place to record to, 125 hightide
-itself failed.`,
+says that it cannot be run or was not found; 2 wrong usage, 3 a file of --out or --json that cannot be
+written, 4 no place to record to, 125 hightide itself failed.`,
 		Example: `  hightide run -- python train.py
   hightide run --name bigger-batch --tag model=bert -- torchrun --nproc-per-node 2 train.py
   hightide run --steps 200 --alert 'host.rss > 8GiB' --alert 'rss > 50MiB/step' -- python train.py
@@ -82,6 +82,9 @@ func (f *runFlags) run(a *app, c *cobra.Command, args []string) error {
 	}
 	if len(args) == 0 {
 		return engine.UsageError("for example: hightide run -- python train.py", "no command to run")
+	}
+	if f.quiet && f.live && c.Flags().Changed("live") && c.Flags().Changed("quiet") {
+		return engine.UsageError("choose one", "--quiet shows nothing and --live shows more")
 	}
 	options, err := f.options(args)
 	if err != nil {
@@ -119,6 +122,9 @@ func (f *runFlags) options(args []string) (engine.RunOptions, error) {
 		Command: args, Env: os.Environ(), Name: f.name, Tags: map[string]string{}, Interval: f.interval, Out: f.out,
 		Steps: f.steps, Duration: f.duration, SnapshotOn: f.snapshotOn, NoStacks: f.noStacks || !f.stacks,
 		Alerts: f.alerts, JSONOnStdout: f.json == jsonToStdout, HTML: true,
+	}
+	if f.json != jsonToStdout {
+		o.JSONFile = f.json
 	}
 	for _, tag := range f.tags {
 		key, value, ok := strings.Cut(tag, "=")

@@ -36,6 +36,7 @@ type RunOptions struct {
 	Alerts       []string // as record.ParseAlert reads them
 	Out          string   // also leave the recording in this file
 	JSONOnStdout bool     // stdout is ours: the command's goes to stderr
+	JSONFile     string   // where the caller will write the result; looked at before the command starts
 	HTML         bool     // write the HTML report into the run's folder
 
 	OnStatus func(Status)
@@ -102,6 +103,11 @@ func (o *RunOptions) check() ([]record.Alert, error) {
 	}
 	if o.Duration < 0 {
 		return nil, UsageError("as in --duration 90s", "a duration of %v", o.Duration)
+	}
+	for _, copy := range []struct{ what, path string }{{"the recording", o.Out}, {"the result", o.JSONFile}} {
+		if err := checkFolder(copy.path, copy.what); copy.path != "" && err != nil {
+			return nil, err
+		}
 	}
 	if err := record.CheckSnapshotOn(o.SnapshotOn); err != nil {
 		return nil, UsageError("as in --snapshot-on oom,step:10", "%w", err)

@@ -53,9 +53,9 @@ func WriteFile(path, what string, write func(io.Writer) error) error {
 // cannotWrite says why a file cannot be made, by the name the user gave it and not by the one it has
 // while it is written.
 func cannotWrite(path, what string, err error) error {
-	if folder := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(folder); err != nil {
-			return InputError("mkdir -p "+folder, "write %s: there is no folder %s", what, folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := checkFolder(path, what); err != nil {
+			return err
 		}
 	}
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
@@ -68,4 +68,13 @@ func cannotWrite(path, what string, err error) error {
 		return EnvironmentError("make room there, or name a file elsewhere", "%w", err)
 	}
 	return InputError("name a file that can be written", "%w", err)
+}
+
+// checkFolder says whether there is a folder for a file that is to be written, before hours of work that it is for.
+func checkFolder(path, what string) error {
+	folder := filepath.Dir(path)
+	if info, err := os.Stat(folder); err == nil && info.IsDir() {
+		return nil
+	}
+	return InputError("mkdir -p "+folder, "write %s: there is no folder %s", what, folder)
 }

@@ -117,6 +117,9 @@ func CheckSnapshotOn(list string) error {
 		return nil
 	}
 	for word := range strings.SplitSeq(list, ",") {
+		if word == "never" && list != word {
+			return fmt.Errorf("snapshot on %q: never stands alone", list)
+		}
 		step, isStep := strings.CutPrefix(word, "step:")
 		if isStep {
 			if n, err := strconv.ParseUint(step, 10, 64); err != nil || n == 0 {

@@ -66,6 +66,7 @@ type Sampler struct {
 	slow    int64           // when the figures that change slowly were last read
 	ticks   uint64
 	live    []*Process // copy of the tree's, so that the cursor stays valid within a tick
+	summed  bool       // some process was seen with memory
 	growing []*Process // that gained so much since the tick before
 }
 
@@ -250,7 +251,7 @@ func (s *Sampler) read(p *Process, now int64, slow bool) bool {
 		s.growing = append(s.growing, p)
 	}
 	p.highest = max(p.highest, u.RSS)
-	if u.VMS > 0 { // else the memory shows under another of its threads only
+	if u.VMS > 0 && u.RSS > 0 { // else the memory shows under another of its threads only, or exec is making it anew
 		s.sink.Sample(p, "", mem.SeriesRSS, now, u.RSS)
 		s.sink.Sample(p, "", mem.SeriesVMS, now, u.VMS)
 	}
@@ -282,7 +283,9 @@ func (s *Sampler) sums(now int64) {
 			rss += p.Usage.RSS
 		}
 	}
-	s.sink.Sample(nil, "", mem.SeriesTreeRSS, now, rss)
+	if s.summed = s.summed || rss > 0; s.summed { // nothing was seen is not the same as nothing was there
+		s.sink.Sample(nil, "", mem.SeriesTreeRSS, now, rss)
+	}
 }
 
 // forming says that p was split off its parent a moment ago and still runs its program: most such
