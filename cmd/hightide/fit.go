@@ -97,6 +97,9 @@ func (f *fitFlags) run(a *app, c *cobra.Command, args []string) error {
 	if c.ArgsLenAtDash() < 0 && len(args) > 0 && f.FitOptions.Model.Model != "" {
 		return engine.UsageError("flags go before it; a command stands after --", "unexpected %q", args[0])
 	}
+	if err := f.commandSays(c); err != nil {
+		return err
+	}
 	if f.eval && f.FitOptions.Model.Train {
 		return engine.UsageError("leave one of them out", "--train and --eval are opposites")
 	}
@@ -118,6 +121,19 @@ func (f *fitFlags) run(a *app, c *cobra.Command, args []string) error {
 	}
 	if result.Largest == 0 {
 		return exitStatus(1)
+	}
+	return nil
+}
+
+// ofModels are the flags that say how a model's step is run; a command says such things itself.
+var ofModels = []string{"size", "dtype", "amp", "optimizer", "train", "eval", "inference", "seq-len", "image-size", "checkpointing", "compile", "validate-backward", "python"}
+
+// commandSays refuses flags that a command would not hear of.
+func (f *fitFlags) commandSays(c *cobra.Command) error {
+	for _, name := range ofModels {
+		if len(f.Command) > 0 && f.FitOptions.Model.Model == "" && c.Flags().Changed(name) {
+			return engine.UsageError("tell the command itself, after --", "--%s is for --model: a command would not hear of it", name)
+		}
 	}
 	return nil
 }

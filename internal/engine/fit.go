@@ -126,6 +126,11 @@ func (o *FitOptions) compareBackward(runner *fitRunner, result *FitResult) error
 		return nil
 	}
 	forward, err := runner.try(experiment.Ask{Batch: whole.Batch, Forward: true})
+	var failed *experiment.TrialError
+	if errors.As(err, &failed) {
+		result.Notes = append(result.Notes, fmt.Sprintf("The forward pass alone was not run: %s.", failed.Text))
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -173,16 +173,37 @@ def _is_encoder(transformers: Any, kind: Any) -> bool:
     return kind in transformers.MODEL_FOR_MASKED_LM_MAPPING
 
 
-def _function(options: Options) -> Optional[Workload]:
-    """module:function, called without arguments: it returns step(batch), or (model, batch(n))."""
+def function_of(options: Options) -> Optional[Callable[[], Any]]:
+    """The function that module:function names, its module imported; None for other names.
+
+    Raises:
+        Unknown: there is none, or importing its module starts CUDA, so that no fork could use it.
+    """
     module_name, colon, name = options.model.partition(":")
-    if not colon:
+    if not colon or names.config_file(options.model):
         return None
-    sys.path.insert(0, os.getcwd())
+    import torch
+
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
     try:
-        made = getattr(importlib.import_module(module_name), name)()
+        function: Callable[[], Any] = getattr(importlib.import_module(module_name), name)
     except (ImportError, AttributeError) as error:
         raise Unknown(f"{options.model}: {error}") from error
+    if options.device == "cuda" and torch.cuda.is_initialized():
+        raise Unknown(
+            f"{options.model}: importing {module_name} starts CUDA, and each trial is a fork",
+            f"move that into {name}(), or fit the command: hightide fit ... -- python {module_name}.py {{batch}}",
+        )
+    return function
+
+
+def _function(options: Options) -> Optional[Workload]:
+    """module:function, called without arguments: it returns step(batch), or (model, batch(n))."""
+    function = function_of(options)
+    if function is None:
+        return None
+    made = function()
     if callable(made) and not hasattr(made, "parameters"):
         return Workload(None, lambda n: {}, lambda outputs: outputs, f"{options.model}, its own step", step=made)
     if isinstance(made, tuple) and len(made) == 2 and hasattr(made[0], "parameters") and callable(made[1]):

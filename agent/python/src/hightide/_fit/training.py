@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from typing import Any, Callable, Dict
 
 from .models import Workload
@@ -51,8 +52,7 @@ def step_function(workload: Workload, options: Options) -> Callable[[int, bool],
     import torch
 
     if workload.step is not None:
-        own = workload.step
-        return lambda n, forward_only: own(n)
+        return _own_step(options.model, workload.step)
     if options.dtype == "tf32":
         torch.backends.cuda.matmul.allow_tf32 = True
     model = workload.model.to(options.device)
@@ -78,6 +78,15 @@ def step_function(workload: Workload, options: Options) -> Callable[[int, bool],
         else:
             optimizer.step()
         optimizer.zero_grad()
+
+    return step
+
+
+def _own_step(name: str, own: Callable[[int], Any]) -> Callable[[int, bool], None]:
+    def step(n: int, forward_only: bool) -> None:
+        if forward_only:
+            raise Unknown(f"{name} runs a step of its own, of which the forward pass cannot be told apart")
+        own(n)
 
     return step
 
@@ -114,9 +123,17 @@ def _infer(model: Any, inputs: Dict[str, Any], workload: Workload) -> None:
         if not workload.generates or ids is None or ids.shape[1] <= DECODED:
             _call(model, inputs)
             return
-        cache = model(input_ids=ids[:, :-DECODED], use_cache=True).past_key_values
+        last = _last_logits(model)
+        cache = model(input_ids=ids[:, :-DECODED], use_cache=True, **last).past_key_values
         for i in range(ids.shape[1] - DECODED, ids.shape[1]):
-            cache = model(input_ids=ids[:, i : i + 1], past_key_values=cache, use_cache=True).past_key_values
+            cache = model(input_ids=ids[:, i : i + 1], past_key_values=cache, use_cache=True, **last).past_key_values
+
+
+def _last_logits(model: Any) -> Dict[str, Any]:
+    """Of a prompt only the last position's logits, as transformers' generate() asks for where the model knows how."""
+    forward = getattr(model, "_orig_mod", model).forward  # below torch.compile
+    names = inspect.signature(forward).parameters
+    return {name: 1 for name in ("logits_to_keep", "num_logits_to_keep") if name in names}
 
 
 def _autocast(options: Options) -> Any:

@@ -8,6 +8,8 @@ import time
 import traceback
 from typing import Any, Callable, Dict, List, Optional
 
+from .names import Unknown
+
 TIMED = 5  # steps, on a device that really computes
 LONG_ENOUGH = 5_000_000_000  # ns for all of them
 
@@ -68,7 +70,9 @@ def _words(error: BaseException) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """The last line of the traceback and where in the user's own reach it was raised."""
+    """The last line of the traceback and where in the user's own reach it was raised; of ours only the words."""
+    if isinstance(error, Unknown):
+        return str(error)
     frames = traceback.extract_tb(error.__traceback__)
     where = next((f for f in reversed(frames) if "site-packages" not in f.filename and "_fit" not in f.filename), None)
     text = f"{type(error).__name__}: {str(error).strip() or 'no text'}"

@@ -28,17 +28,13 @@ def main() -> int:
     try:
         step_of_child, ready = _build(options)
     except Exception as error:
-        _say(out, {"problem": _text(error), "hint": getattr(error, "hint", "")})
+        _say(out, {"problem": trial.describe(error), "hint": getattr(error, "hint", "")})
         return 1
     _say(out, ready)
     for line in sys.stdin:
         ask = json.loads(line)
         _say(out, _in_a_fork(step_of_child, ask["batch"], bool(ask.get("forward_only"))))
     return 0
-
-
-def _text(error: Exception) -> str:
-    return str(error) if isinstance(error, names.Unknown) else trial.describe(error)
 
 
 def _build(options: Options) -> Any:
@@ -51,17 +47,23 @@ def _build(options: Options) -> Any:
     from hightide._fit import models, training
 
     torch.set_num_threads(1)  # a fork of a process with OpenMP threads hangs in the first parallel region
-    with _weights_left_alone() if options.imagined else _nothing():
-        workload = models.lookup(options)
-        training.prepare(workload, options)
+
+    def built() -> Any:
+        with _weights_left_alone() if options.imagined else _nothing():
+            workload = models.lookup(options)
+            training.prepare(workload, options)
+        return workload
+
+    function = models.function_of(options)  # what it makes may live on the device, which a fork cannot share
+    shared = None if function else built()
 
     def one(batch: int, forward_only: bool) -> Dict[str, Any]:
         torch.set_num_threads(max(1, len(os.sched_getaffinity(0))))
         if options.device == "cpu":
             _limit(options)
-        meter_ready = training.step_function(workload, options)
+        step = training.step_function(shared or built(), options)
         steps = training.steps_needed(options, forward_only)
-        return trial.run(meter_ready, batch, forward_only, steps, options.device, timed=not options.imagined)
+        return trial.run(step, batch, forward_only, steps, options.device, timed=not options.imagined)
 
     versions = {"torch": torch.__version__, "python": sys.version.split()[0]}
     for name in ("torchvision", "transformers"):
@@ -69,12 +71,12 @@ def _build(options: Options) -> Any:
             versions[name] = getattr(sys.modules[name], "__version__", "")
     ready: Dict[str, Any] = {
         "model": options.model,
-        "description": workload.description,
+        "description": shared.description if shared else f"{options.model}, called for each batch",
         "versions": versions,
         "python": sys.executable,
     }
-    if workload.model is not None:
-        ready["parameters"] = sum(p.numel() for p in workload.model.parameters())
+    if shared and shared.model is not None:
+        ready["parameters"] = sum(p.numel() for p in shared.model.parameters())
     return one, ready
 
 
