@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -70,14 +71,13 @@ func (f *explainFlags) run(a *app, c *cobra.Command, args []string) error {
 	if err := f.options(c); err != nil {
 		return err
 	}
-	if len(args) == 1 && f.json == "" && f.html == "" && f.markdown == "" {
-		if text, ok := a.engine().Words(args[0], a.stdin); ok {
-			_, err := fmt.Fprint(a.stdout, text)
-			return err
-		}
-	}
 	f.o.Pictures = f.html != "" || f.json != ""
 	report, err := a.engine().Explain(args, f.o, a.stdin)
+	var said engine.Message
+	if errors.As(err, &said) && len(args) == 1 && f.json == "" && f.html == "" && f.markdown == "" {
+		_, err := fmt.Fprintln(a.stdout, strings.Join(said, "\n"))
+		return err
+	}
 	if err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func (e *Engine) snapshotsOf(ref string, stdin io.Reader) ([]namedSnapshot, *mem
 		named, err := runSnapshots(document.Recording, dir)
 		return named, document.Recording, err
 	case len(document.Words) > 0:
-		return nil, nil, InputError("explain it alone", "%s is a message: %s", ref, strings.Join(document.Words, " "))
+		return nil, nil, InputError("explain it alone", "%s is a message: %w", fileName(ref), Message(document.Words))
 	}
 	return nil, nil, InputError("hightide export "+ref+" --folded shows it by stack", "%s is %s, which holds no allocator snapshot", ref, document.Format)
 }
@@ -190,17 +190,10 @@ func Rules(path string) ([]analyze.CategoryRule, error) {
 	return rules, nil
 }
 
-// Words explains a pasted out-of-memory message; ok is false where the file is none.
-func (e *Engine) Words(ref string, stdin io.Reader) (text string, ok bool) {
-	if info, err := os.Stat(ref); err != nil || info.Size() > 1<<20 {
-		return "", false
-	}
-	document, err := e.Document(ref, stdin)
-	if err != nil || document.OOM == nil {
-		return "", false
-	}
-	return fmt.Sprintln(strings.Join(document.Words, "\n")), true
-}
+// Message is a pasted out-of-memory message, explained in sentences. It is an error where a report was asked for.
+type Message []string
+
+func (m Message) Error() string { return strings.Join(m, " ") }
 
 // explanation is the JSON form of explain: the fields of the device that holds most, then everything.
 type explanation struct {
