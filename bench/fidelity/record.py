@@ -5,10 +5,11 @@
 The same on a real GPU and on an imaginary one. Each script leaves FOLDER/SCRIPT.json, under torchrun one for each
 rank, SCRIPT.rankN.json; traces.py reads them. A script that fails leaves what it failed of, and the next one begins.
 
-Two things are taken from chance, which differs from process to process. Python's collector of cycles, which begins when
+Three things are taken from chance, which differs from process to process. Python's collector of cycles, which begins when
 enough objects have been made, runs at the start of a script and after each step of an optimizer, and at no other
 time. What a script leaves is held until its events are written down: else its model is sometimes freed by then, and
-sometimes still held by a dictionary of modules.
+sometimes still held by a dictionary of modules. And what torch.autograd.grad returns is held by autograd's own thread too, for as long as
+that takes to come round to its next work: it is given some, of no bytes, before the script goes on.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ import os
 import random
 import runpy
 import sys
+import threading
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +41,22 @@ def begin() -> None:
 def collect(*_: object) -> None:
     """Called by torch after each step of an optimizer."""
     gc.collect()
+
+
+def settle_autograd() -> None:
+    """Let calls that return gradients wait for autograd's thread, which forgets one piece of work before the next."""
+    run: Callable[..., tuple[torch.Tensor | None, ...]] = torch.autograd._engine_run_backward
+
+    def and_settle(*args: Any, **options: Any) -> tuple[torch.Tensor | None, ...]:
+        result = run(*args, **options)
+        ours = threading.current_thread() is threading.main_thread() and not torch._C._len_torch_dispatch_stack()
+        if result and ours and torch.cuda.is_initialized():
+            with torch.enable_grad():
+                root = torch.empty(0, device="cuda", requires_grad=True) * 1
+            run((root,), (torch.empty_like(root),), False, False, (), allow_unreachable=True, accumulate_grad=True)
+        return result
+
+    torch.autograd._engine_run_backward = and_settle
 
 
 class Recorder:
@@ -97,6 +116,7 @@ def main() -> int:
     versions = {"torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
     torch.cuda._lazy_call(begin)
     gc.disable()
+    settle_autograd()
     register_optimizer_step_post_hook(collect)
     recorder = Recorder()
     failed = 0
