@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,8 +44,10 @@ static void run(int ranks, int (*body)(int, int), const int *wanted) {
     *shared = 0;
     for (int i = 0; i < ranks; i++) {
         fflush(stdout);
-        if ((pids[i] = fork()) == 0)
+        if ((pids[i] = fork()) == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a failed check nobody stays */
             exit(body(i, ranks));
+        }
     }
     for (int i = 0; i < ranks; i++) {
         int status;

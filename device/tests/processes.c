@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,8 +27,10 @@ static void say(int *word) { __atomic_add_fetch(word, 1, __ATOMIC_ACQ_REL); }
 static pid_t child(int (*body)(int), int number) {
     fflush(stdout);
     pid_t pid = fork();
-    if (pid == 0)
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a failed check nobody stays */
         exit(body(number));
+    }
     return pid;
 }
 static int ended(pid_t pid) {
