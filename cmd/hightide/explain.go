@@ -32,7 +32,8 @@ what they are for, what grows from step to step, what comes and goes, what is ca
 used, and why memory ran out, with the settings that avoid it, verified by replay.
 
 FILE is a snapshot of PyTorch (torch.cuda.memory._dump_snapshot), compressed or not, several of them
-for several ranks, a recording, an out-of-memory message, or - for stdin. A trace that begins in the
+for several ranks, a recording, an out-of-memory message, a memory profile of another tool, smaps of
+Linux, or - for stdin. A trace that begins in the
 middle is played backwards from its final state.
 
 --by groups blocks by ` + strings.Join(analyze.Groupings, ", ") + `.

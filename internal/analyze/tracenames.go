@@ -115,6 +115,7 @@ func (t *traceNames) fact(n uint32) *nativeFacts {
 	inner := innards.MatchString(l.Function)
 	if plumber := machinery(l); l.Function != "" && !plumber && !inner {
 		f.function, _, _ = strings.Cut(l.Function, "(")
+		f.function = strings.TrimSpace(f.function)
 	} else {
 		f.beneath = plumber || l.Native && inner
 	}

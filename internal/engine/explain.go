@@ -25,6 +25,11 @@ func (e *Engine) Explain(refs []string, o analyze.ExplainOptions, stdin io.Reade
 	o.Advise = adviseOOM
 	for _, ref := range refs {
 		snapshots, run, err := e.snapshotsOf(ref, stdin)
+		var other *foreign
+		if errors.As(err, &other) {
+			other.explain(report, fileName(ref), o.Top)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +129,25 @@ func (e *Engine) snapshotsOf(ref string, stdin io.Reader) ([]namedSnapshot, *mem
 	case len(document.Words) > 0:
 		return nil, nil, InputError("explain it alone", "%s is a message: %w", fileName(ref), Message(document.Words))
 	}
-	return nil, nil, InputError("hightide export "+ref+" --folded shows it by stack", "%s is %s, which holds no allocator snapshot", ref, document.Format)
+	return nil, nil, InputError("hightide explain "+ref+" shows it", "%w", &foreign{ref, document})
+}
+
+// foreign is a file that says who holds memory without being an allocator's snapshot; where one is needed, an error.
+type foreign struct {
+	ref string
+	*intake.Document
+}
+
+func (f *foreign) Error() string {
+	return fmt.Sprintf("%s is %s, which holds no allocator snapshot", f.ref, f.Format)
+}
+
+func (f *foreign) explain(r *analyze.Report, name string, top int) {
+	if f.Profile != nil {
+		analyze.ExplainProfile(r, f.Profile, name, top)
+	} else if f.Mappings != nil {
+		analyze.ExplainMappings(r, f.Mappings, name, top)
+	}
 }
 
 // addOwners adds what the agent wrote beside a snapshot (docs/formats/imagined.md), if it did.
@@ -217,7 +240,7 @@ func ExplainJSON(report *analyze.Report) ([]byte, error) {
 		}
 	}
 	if out.Allocator == nil {
-		return nil, InputError("hightide report RUN --json has what was recorded", "there is no allocator snapshot to explain")
+		return nil, InputError("without --json there are tables; hightide report RUN --json has what was recorded", "there is no allocator snapshot to explain")
 	}
 	text, err := json.Marshal(out)
 	if err != nil {

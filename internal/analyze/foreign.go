@@ -1,0 +1,142 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// held is what a line or a mapping holds.
+type held struct {
+	name  string
+	bytes int64
+	count int64
+	cells []Cell
+}
+
+// ExplainProfile adds what a memory profile of another tool says: who holds how much, by line. top bounds the lines; 0: all.
+func ExplainProfile(r *Report, p *mem.Profile, file string, top int) {
+	if len(p.Kinds) == 0 {
+		r.Headline.Verdict = file + " holds no figures."
+		return
+	}
+	kind, counts := p.Kinds[p.Default], -1
+	for i, k := range p.Kinds {
+		if k.Unit == mem.UnitCount && i != p.Default {
+			counts = i
+			break
+		}
+	}
+	names, by, whole := newTraceNames(&p.Stacks), map[string]*held{}, int64(0)
+	for _, s := range p.Samples {
+		name := names.of(s.Stack).site
+		of := by[name]
+		if of == nil {
+			of = &held{name: name}
+			by[name] = of
+		}
+		of.bytes += s.Values[p.Default]
+		whole += s.Values[p.Default]
+		if counts >= 0 {
+			of.count += s.Values[counts]
+		}
+	}
+	all := largestFirst(by)
+	t := Table{Name: fmt.Sprintf("blame-%d", len(r.Tables)), Title: fmt.Sprintf("Who holds what in %s, by line", file), Note: strings.Join(p.Notes, " "),
+		Columns: []Column{text("site", "Site"), {"bytes", upperFirst(kind.Name), kind.Unit, p.Label}, {"share", "Share", mem.UnitMilli, p.Label}}}
+	if counts >= 0 {
+		t.Columns = append(t.Columns, Column{"count", upperFirst(p.Kinds[counts].Name), mem.UnitCount, p.Label})
+	}
+	for _, of := range all {
+		t.Rows = append(t.Rows, []Cell{of.name, of.bytes, share(mem.Bytes(of.bytes), mem.Bytes(whole)), of.count}[:len(t.Columns)])
+	}
+	r.foreign(t, file, "holds", p.Label, whole, all, top)
+}
+
+// ExplainMappings adds what Linux says of a process's address space: what is resident, by file and kind.
+func ExplainMappings(r *Report, m *mem.Mappings, file string, top int) {
+	columns := []struct {
+		name, title string
+		of          func(*mem.Mapping) mem.Optional
+	}{
+		{"rss", "RSS", func(m *mem.Mapping) mem.Optional { return m.RSS }},
+		{"pss", "PSS", func(m *mem.Mapping) mem.Optional { return m.PSS }},
+		{"dirty", "Private, written", func(m *mem.Mapping) mem.Optional { return m.PrivateDirty }},
+		{"swap", "Swapped", func(m *mem.Mapping) mem.Optional { return m.Swap }},
+	}
+	t := Table{Name: fmt.Sprintf("mappings-%d", len(r.Tables)), Title: "What is resident in " + file,
+		Note:    "RSS counts pages that other processes share in full, PSS divides them among their users.",
+		Columns: []Column{text("what", "What"), countColumn("mappings", "Mappings")}}
+	for _, c := range columns {
+		t.Columns = append(t.Columns, bytesColumn(c.name, c.title, mem.Measured))
+	}
+	by, whole := map[string]*held{}, int64(0)
+	for i := range m.List {
+		name := mappingName(&m.List[i], m.Rollup)
+		of := by[name]
+		if of == nil {
+			of = &held{name: name, cells: make([]Cell, len(columns))}
+			by[name] = of
+		}
+		of.count++
+		for j, c := range columns {
+			n, ok := c.of(&m.List[i]).Get()
+			if !ok {
+				continue
+			}
+			if j == 0 {
+				of.bytes += n
+				whole += n
+			}
+			sum, _ := of.cells[j].(int64)
+			of.cells[j] = sum + n
+		}
+	}
+	all := largestFirst(by)
+	for _, of := range all {
+		t.Rows = append(t.Rows, append([]Cell{of.name, of.count}, of.cells...))
+	}
+	r.foreign(t, file, "is resident with", mem.Measured, whole, all, top)
+}
+
+// mappingName is what a stretch of address space is called: its file, or what the kernel says it is for.
+func mappingName(m *mem.Mapping, rollup bool) string {
+	switch {
+	case rollup:
+		return "the whole process"
+	case m.Path == "":
+		return "anonymous memory"
+	case strings.HasPrefix(m.Path, "["):
+		return m.Path
+	}
+	return path.Base(m.Path)
+}
+
+func largestFirst(by map[string]*held) []*held {
+	all := make([]*held, 0, len(by))
+	for _, of := range by {
+		all = append(all, of)
+	}
+	slices.SortFunc(all, func(p, q *held) int { return cmp.Or(cmp.Compare(q.bytes, p.bytes), cmp.Compare(p.name, q.name)) })
+	return all
+}
+
+// foreign adds a table of what is held, and a sentence where no other file has given one.
+func (r *Report) foreign(t Table, file, holds string, label mem.Label, whole int64, all []*held, top int) {
+	if top > 0 {
+		t.Rows = t.Rows[:min(top, len(t.Rows))]
+	}
+	r.table(t)
+	if r.Headline.Verdict != "" {
+		return
+	}
+	r.Headline.Verdict = fmt.Sprintf("%s %s %v (%s)", file, holds, mem.Bytes(whole), label)
+	if len(all) > 0 && all[0].bytes > 0 {
+		r.Headline.Verdict += fmt.Sprintf("; the largest part, %v, is of `%s`", mem.Bytes(all[0].bytes), all[0].name)
+	}
+	r.Headline.Verdict += "."
+}
