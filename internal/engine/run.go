@@ -62,7 +62,6 @@ func (e *Engine) Run(o RunOptions) (*RunResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	begin := time.Now()
 	restore := lean()
 	result := &RunResult{}
 	info := mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: "run", Label: mem.Measured, StartMono: 1}
@@ -84,7 +83,7 @@ func (e *Engine) Run(o RunOptions) (*RunResult, error) {
 		result.Notes = append(result.Notes, fmt.Sprintf("the recording lacks %d records: %v", lost.Frames, lost.Err))
 	}
 	restore()
-	if time.Since(begin) > startTime {
+	if info, err := os.Stat(result.File); err == nil && info.Size() > smallRecording {
 		// The books are closed and the report is made from the file: do not hold both, nor twice the report.
 		debug.FreeOSMemory()
 		defer debug.SetGCPercent(debug.SetGCPercent(25))
@@ -122,6 +121,10 @@ func (o *RunOptions) check() ([]record.Alert, error) {
 	}
 	return alerts, nil
 }
+
+// smallRecording is up to where the report of a recording takes a few MiB: then saving memory costs more time than it is
+// worth, and someone waits for the report.
+const smallRecording = 256 << 10
 
 // startTime is how long a run is taken for a short one.
 const startTime = 300 * time.Millisecond
