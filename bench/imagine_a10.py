@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-HIGHTIDE = ROOT / "bin" / "hightide"
+HIGHTIDE = Path(os.environ.get("HIGHTIDE_BINARY", ROOT / "bin" / "hightide"))
 PYTHON = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide")) / "torch-2.15.0" / "bin" / "python"
 
 # model: (largest batch, peak in GiB at it), as published

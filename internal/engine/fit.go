@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -100,7 +101,7 @@ func (o *FitOptions) search(runner *fitRunner, result *FitResult, headroom headr
 	try := func(batch int) (experiment.Trial, error) {
 		trial, err := runner.try(experiment.Ask{Batch: batch})
 		if err == nil && trial.OK {
-			headroom.apply(&trial, result.total())
+			headroom.apply(&trial, cmp.Or(mem.Bytes(trial.Total.Or(0)), result.total()))
 		}
 		if err == nil && o.OnTrial != nil {
 			o.OnTrial(trial)

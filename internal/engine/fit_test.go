@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,6 +56,30 @@ func TestFitResultSaysWhatIsNotRun(t *testing.T) {
 	r.conclude(&FitOptions{Price: 2})
 	if m := r.MemoryMark; m.Speedup == nil || *m.Speedup != 4 || r.Knee != 64 {
 		t.Errorf("measured: %+v, knee %d; want four times the speed", r.MemoryMark, r.Knee)
+	}
+}
+
+// TestServedHeadroom: a program that runs its own trials is the only one that knows the device, and says it with each.
+func TestServedHeadroom(t *testing.T) {
+	for headroom, want := range map[string]int{"": 100, "5%": 95, "100B": 90} {
+		asks, asked := io.Pipe()
+		answers, answered := io.Pipe()
+		go func() {
+			fmt.Fprintln(answered, `{"model": "step"}`)
+			for lines := bufio.NewScanner(asks); lines.Scan(); {
+				var ask struct{ Batch int64 }
+				if err := json.Unmarshal(lines.Bytes(), &ask); err != nil {
+					t.Error(err)
+				}
+				used := 10 * ask.Batch
+				fmt.Fprintf(answered, `{"batch": %d, "ok": %v, "peak_allocated_bytes": %d, "device_used_bytes": %d, "total_bytes": 1000}`+"\n", ask.Batch, used <= 1000, used, used)
+			}
+		}()
+		result, err := FitServe(FitOptions{Headroom: headroom, Start: 8}, answers, asked, true)
+		_ = asked.Close()
+		if err != nil || result.Largest != want {
+			t.Errorf("headroom %q: %v %+v, want %d", headroom, err, result, want)
+		}
 	}
 }
 

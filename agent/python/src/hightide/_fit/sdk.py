@@ -39,6 +39,9 @@ class Fit:
     trials: List[Trial]
     report: Dict[str, Any] = field(repr=False)
 
+    def __str__(self) -> str:
+        return f"largest batch {self.largest_batch} ({self.report['label']}), {len(self.trials)} trials"
+
 
 def fit(
     step: Callable[[int], Any],
@@ -63,9 +66,14 @@ def fit(
     Returns:
         The answer with its trials; imagined where the device is one of hightide's imaginary GPUs.
     Raises:
+        ValueError: an argument that cannot be meant.
         RuntimeError: a trial failed for another reason than memory, or hightide itself did.
         FileNotFoundError: hightide's program is not installed with this package.
     """
+    if granularity < 1 or first < 1 or steps < 1 or most < 0 or not 0 <= headroom < 1:
+        raise ValueError(
+            "granularity, first and steps begin at 1, most at 0; headroom is a share of the device, as 0.05"
+        )
     import torch
 
     import hightide
