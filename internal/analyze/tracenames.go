@@ -81,7 +81,7 @@ var plumbing = []string{"torch::unwind::unwind", "torch::CapturedTraceback::gath
 	"method_vectorcall", "cfunction_", "slot_tp_", "partial_"}
 
 func machinery(l mem.Location) bool {
-	return l.File == "" && l.Function == "" || l.Native && (strings.Contains(l.Function, "gather_with_cpp") ||
+	return l.File == "" && l.Function == "" || l.Native && (l.Function == "??" || strings.Contains(l.Function, "gather_with_cpp") ||
 		slices.ContainsFunc(plumbing, func(begin string) bool { return strings.HasPrefix(l.Function, begin) }))
 }
 

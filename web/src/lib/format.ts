@@ -4,12 +4,18 @@ import type { Cell, Unit } from "../api";
 
 const binary = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
+/** A figure with so many decimals; halves go to the even digit, as in the texts of a report. */
+function fixed(value: number, digits: number): string {
+  const scaled = value * 10 ** digits, down = Math.floor(scaled);
+  return (scaled - down === 0.5 && down % 2 === 0 ? down / 10 ** digits : value).toFixed(digits);
+}
+
 /** Bytes for people: binary prefixes, about three significant digits, a real minus sign. */
 export function bytes(value: number): string {
   let size = Math.abs(value), unit = 0;
-  while (size >= 1023.5 && unit < binary.length - 1) { size /= 1024; unit++; }
+  while (size >= 1024 * 0.9995 && unit < binary.length - 1) { size /= 1024; unit++; }
   const digits = unit === 0 || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
-  return `${value < 0 ? "−" : ""}${size.toFixed(digits)} ${binary[unit]}`;
+  return `${value < 0 ? "−" : ""}${fixed(size, digits)} ${binary[unit]}`;
 }
 
 /** Bytes beside an axis: no more digits than the tick needs. */
