@@ -26,7 +26,8 @@ def prepare(workload: Workload, options: Options) -> None:
     if model is None:
         return
     if options.checkpointing:
-        enable = getattr(model, "gradient_checkpointing_enable", None)
+        enable = getattr(model, "activation_checkpointing_enable", None)  # transformers 5 calls it so
+        enable = enable or getattr(model, "gradient_checkpointing_enable", None)
         if enable is None:
             raise Unknown(f"{options.model} offers no gradient checkpointing (transformers models do)")
         enable()
