@@ -188,5 +188,5 @@ func (in *Input) samplingNote(r *Report) {
 		return
 	}
 	r.note(fmt.Sprintf("The heap was sampled by bytes (mean distance %v; blocks of 4 MiB and more all): %v ± %v at its peak (95 %%).",
-		mem.Bytes(in.samplingOf(in.leader).mean), h.Peak.Live, half95(h.Peak.Variance)))
+		mem.Bytes(in.samplingOf(in.leader).mean), h.Peak.Live, half95(h.Peak.Variance, h.Peak.Live)))
 }

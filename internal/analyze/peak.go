@@ -243,7 +243,7 @@ func (in *Input) composition(r *Report, at int64, l lead) {
 		if model > 0 {
 			what = "other allocations (activations, data, optimizer's temporaries)"
 		}
-		t.row(what, other, int64(half95(variance)), mem.Sampled)
+		t.row(what, other, int64(half95(variance, live)), mem.Sampled)
 		rest, label = rss-model-other, mem.Estimated
 	}
 	t.row("rest: interpreter, libraries, allocator's own, unexplained", max(rest, 0), -1, label)

@@ -70,7 +70,17 @@ func (s sampling) variance(live mem.Bytes, count uint64) float64 {
 	return float64(live) * s.excess(float64(live)/float64(count))
 }
 
-// half95 is the half width of the 95 % interval that a variance gives.
-func half95(variance float64) mem.Bytes {
-	return mem.Bytes(math.Round(1.96 * math.Sqrt(max(variance, 0))))
+// half95 is the half width of the 95 % interval around what an estimate says. The variance is estimated with it, too small
+// where the estimate is: so both ends of the score interval are inside, that of the counts for which the estimate would
+// be within 1.96 of their own standard deviations. Of a few samples only, it is no wider than the estimate.
+func half95(variance float64, estimate mem.Bytes) mem.Bytes {
+	if variance <= 0 {
+		return 0
+	}
+	plain, grain := 1.96*math.Sqrt(variance), 0.0
+	if estimate > 0 {
+		grain = variance / float64(estimate) // what one sample stands for
+	}
+	score := 1.96*math.Sqrt(variance+square(0.98*grain)) + 1.92*grain
+	return mem.Bytes(math.Round(max(plain, min(score, float64(estimate)))))
 }

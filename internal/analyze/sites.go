@@ -3,6 +3,7 @@ package analyze
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"hightide/internal/mem"
@@ -58,7 +59,7 @@ func sites(in *Input, r *Report) {
 		if total > 0 {
 			share = int64(h.live) * 1000 / int64(total)
 		}
-		t.Rows = append(t.Rows, []Cell{h.place.name(), textCell(h.place.Function), int64(h.live), int64(half95(h.variance)), share,
+		t.Rows = append(t.Rows, []Cell{h.place.name(), textCell(h.place.Function), int64(h.live), int64(half95(h.variance, h.live)), share,
 			int64(h.count), textCell(string(h.phase)), textCell(process), textCell(h.place.File)})
 	}
 	r.table(t)
@@ -67,7 +68,7 @@ func sites(in *Input, r *Report) {
 
 // withoutNoise leaves out lines of little weight that are less than their error: another run would show others.
 func withoutNoise(all []holding, total mem.Bytes) []holding {
-	return slices.DeleteFunc(all, func(h holding) bool { return h.live*100 < total && half95(h.variance) >= h.live })
+	return slices.DeleteFunc(all, func(h holding) bool { return h.live*100 < total && 1.96*math.Sqrt(h.variance) >= float64(h.live) })
 }
 
 // threadsOfJAX says how to have lines where JAX allocates on threads of its own, which run no Python.

@@ -98,10 +98,10 @@ func (in *Input) stackSet(peak *mem.HeapUse) StackSet {
 			continue
 		}
 		set.Stacks = append(set.Stacks, StackUse{
-			Node: tree.add(in.Run.Stacks[u.Stack]), Bytes: u.Live, Error: half95(s.variance(u.Live, u.Count)), Count: u.Count, Phase: u.Phase,
+			Node: tree.add(in.Run.Stacks[u.Stack]), Bytes: u.Live, Error: half95(s.variance(u.Live, u.Count), u.Live), Count: u.Count, Phase: u.Phase,
 		})
 	}
-	set.Error = half95(variance)
+	set.Error = half95(variance, set.Total)
 	return *set
 }
 
