@@ -97,3 +97,30 @@ func TestRound(t *testing.T) {
 		}
 	}
 }
+
+// TestFractionOfOne: up to 2.9 a fraction of 1 is a limit, and garbage is collected below it; from 2.15 on it is none.
+// PyTorch 2.6 and 2.15 did so on an A10.
+func TestFractionOfOne(t *testing.T) {
+	for _, test := range []struct {
+		minor int
+		frees int64
+	}{{6, 2}, {9, 2}, {15, 0}} {
+		const memory = 22 * mem.GiB
+		n := NewNative(Settings{GCThreshold: 0.1}, RulesOf(2, test.minor), memory, &Device{Capacity: memory})
+		n.LimitFraction(1)
+		ask := func(size mem.Bytes) Handle { return n.Malloc(Request{Size: size}) }
+		for _, h := range []Handle{ask(mem.GiB), ask(mem.GiB), ask(mem.GiB)} {
+			n.Free(h)
+		}
+		last := ask(200 * mem.MiB)
+		for range 3 {
+			next := ask(200 * mem.MiB)
+			n.Free(last)
+			last = next
+		}
+		ask(1500 * mem.MiB)
+		if got := n.Usage().DeviceFrees; int64(got) != test.frees {
+			t.Errorf("2.%d gives %d segments back, want %d", test.minor, got, test.frees)
+		}
+	}
+}

@@ -64,3 +64,24 @@ func TestPoolSetHolds(t *testing.T) {
 		}
 	}
 }
+
+// TestPoolForOutOfMemory: a MemPool with use_on_oom serves the default pool; from 2.15 on not out of an expandable segment.
+// PyTorch 2.9 and 2.15 did so on an A10.
+func TestPoolForOutOfMemory(t *testing.T) {
+	const memory = 22 * mem.GiB
+	for _, test := range []struct {
+		minor              int
+		expandable, served bool
+	}{{9, true, true}, {9, false, true}, {15, true, false}, {15, false, true}} {
+		n := NewNative(Settings{Expandable: test.expandable}, RulesOf(2, test.minor), memory, &Device{Capacity: memory})
+		mine := mem.PoolID{0, 1}
+		n.KeepPool(mine, PoolOptions{UseOnOOM: true})
+		n.Free(n.Malloc(Request{Size: mem.GiB, Pool: mine}))
+		if n.Malloc(Request{Size: 20*mem.GiB + 512*mem.MiB}) == 0 {
+			t.Fatalf("2.%d has no room for the first request", test.minor)
+		}
+		if served := n.Malloc(Request{Size: mem.GiB}) != 0; served != test.served {
+			t.Errorf("2.%d, expandable %v: served %v, want %v", test.minor, test.expandable, served, test.served)
+		}
+	}
+}
