@@ -66,7 +66,7 @@ MUTANTS = [
     Mutant("the memory limit", "native.go", "n.limited && n.total+a.segment > n.limit", "n.limited && n.total+a.segment >= 2*n.limit"),
     Mutant("the memory limit counts whole segments", "native.go", "n.limited && n.total+a.segment > n.limit", "n.limited && n.total+a.rounded > n.limit"),
     Mutant("throw_on_cudamalloc_oom", "native.go", "if n.settings.ThrowOnCudaMalloc && n.memory > 0", "if false"),
-    Mutant("rejected requests leave no event", "native.go", "\tif rejected {\n\t\treturn 0\n\t}", ""),
+    Mutant("rejected requests leave no event", "native.go", "\tif rejected {\n\t\treturn 0", "\tif rejected && false {\n\t\treturn 0"),
     Mutant("pools marked no_split", "native.go", "a.pool.owner.noSplit {\n\t\treturn false", "a.pool.owner.noSplit {\n\t\treturn true"),
     Mutant("the small pool splits from 512 bytes on", "native.go", "return rest >= minBlock", "return rest >= 2*minBlock"),
     Mutant("the large pool splits above 1 MiB", "native.go", "rest > smallLimit", "rest >= smallLimit"),

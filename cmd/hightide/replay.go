@@ -159,13 +159,13 @@ func (a *app) printBest(files []*engine.ReplayResult) {
 	}
 }
 
-// calls is "12 calls more", "1 call less".
+// calls is "12 more calls", "339 fewer calls".
 func calls(more int64) string {
 	switch {
 	case more == 0:
 		return "as many calls"
 	case more < 0:
-		return analyze.Counted(-more, "call") + " less"
+		return analyze.Counted(-more, "fewer call")
 	}
-	return analyze.Counted(more, "call") + " more"
+	return analyze.Counted(more, "more call")
 }
