@@ -250,8 +250,12 @@ func (o *ImagineOptions) checkImagine() error {
 	if o.GPUs < 0 || o.GPUs > 16 {
 		return UsageError("a machine has 1 to 16; larger worlds are imagined with --world-size", "%d GPUs", o.GPUs)
 	}
-	if o.World < 0 || o.World > 1<<20 || o.World == 0 && o.PlayList != "" {
-		return UsageError("as in --world-size 128 --play 0,1,127", "ranks to play of a world of %d", o.World)
+	const world = "as in --world-size 128 --play 0,1,127"
+	if o.World < 0 || o.World > 1<<20 {
+		return UsageError(world, "--world-size %d: a world has 1 to %d ranks", o.World, 1<<20)
+	}
+	if o.World == 0 && o.PlayList != "" {
+		return UsageError(world, "--play %s without --world-size", o.PlayList)
 	}
 	if o.GPU == allGPUs && (o.Memory > 0 || o.World > 0) {
 		return UsageError("name one GPU", "--gpu all imagines whole catalogue GPUs, without --memory and --world-size")

@@ -169,8 +169,8 @@ func TestPlay(t *testing.T) {
 		}
 	}
 	for _, list := range []string{"128", "-1", "a", "0,,1"} {
-		if got, err := parsePlay(list, 128); err == nil {
-			t.Errorf("%q: %v", list, got)
+		if got, err := parsePlay(list, 128); err == nil || !strings.Contains(err.Error(), "--play "+list+": a world of 128 has no rank") {
+			t.Errorf("%q: %v %v", list, got, err)
 		}
 	}
 	s := &session{o: &ImagineOptions{World: 128, Play: []int{0, 9, 127}}}

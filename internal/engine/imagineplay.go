@@ -65,7 +65,7 @@ func parsePlay(list string, world int) ([]int, error) {
 	for word := range strings.SplitSeq(list, ",") {
 		rank, err := strconv.Atoi(strings.TrimSpace(word))
 		if err != nil || rank < 0 || rank >= world {
-			return nil, UsageError(fmt.Sprintf("ranks run from 0 to %d", world-1), "rank %q of a world of %d", word, world)
+			return nil, UsageError(fmt.Sprintf("ranks run from 0 to %d", world-1), "--play %s: a world of %d has no rank %s", list, world, strings.TrimSpace(word))
 		}
 		if !seen[rank] {
 			seen[rank] = true
