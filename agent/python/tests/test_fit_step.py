@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_inference_asks_for_the_last_logits_where_the_model_knows_how() -> None:
 
 
 def test_a_step_of_ones_own_has_no_forward_pass_of_its_own() -> None:
-    ran = []
+    ran: List[int] = []
     step = training._own_step("own:make", ran.append)
     step(4, False)
     assert ran == [4]
