@@ -25,7 +25,7 @@ function picture(set: StackSet): HTMLElement {
   const figure = (n: Call) => quantity(n.value, measure?.unit ?? "bytes");
   const tell = (n: Call) => {
     const f = frame(n), what = measure?.name === "bytes-time" ? " on average" : measure?.name === "count" ? " allocations" : measure?.name === "churn" ? " freed again" : "";
-    said.textContent = [`${name(n)}`, `${figure(n)}${what}`, percent((n.value / root.value) * 1000), n.blocks > 0 && `${count(n.blocks)} blocks at the moment explained`,
+    said.textContent = [`${name(n)}`, `${figure(n)}${what}`, percent((n.value / root.value) * 1000), n.blocks > 0 && `${count(n.blocks)} block${n.blocks === 1 ? "" : "s"} at the moment explained`,
       f && f.file && (f.line ? `${f.file}:${f.line}` : f.file)].filter(Boolean).join(" · ");
   };
   const draw = (): void => {
