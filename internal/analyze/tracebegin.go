@@ -28,7 +28,7 @@ func (b *traceBooks) initial() {
 	}
 	slices.SortStableFunc(blocks, func(p, q int32) int { return cmp.Compare(b.lives[p].address, b.lives[q].address) })
 	for i := range b.lives {
-		b.before.Set(b.lives[i].address, int32(i))
+		b.live.Set(b.lives[i].address, int32(i))
 	}
 	next := 0
 	for _, s := range segments {
@@ -88,9 +88,9 @@ func (b *traceBooks) segmentsAfter(at int) []stretch {
 			all = append(all, stretch{s.Address, s.Address + uint64(s.Size), s.Large, s.Expandable, s.Stream, s.Pool})
 		}
 	}
-	var known mem.AddressMap
+	known := map[uint64]int{}
 	for i, s := range all {
-		known.Set(s.start, int32(i))
+		known[s.start] = i
 	}
 	t := b.trace
 	for i := t.Len() - 1; i > at; i-- {
@@ -104,18 +104,19 @@ func (b *traceBooks) segmentsAfter(at int) []stretch {
 		}
 		switch t.Action[i] {
 		case mem.ActionSegmentAlloc:
-			if n, ok := known.Take(address); ok {
+			if n, ok := known[address]; ok {
 				all[n].end = all[n].start
+				delete(known, address)
 			}
 		case mem.ActionSegmentFree:
-			known.Set(address, int32(len(all)))
+			known[address] = len(all)
 			all = append(all, was)
 		case mem.ActionSegmentMap:
 			all = cutStretch(all, was.start, was.end)
-			reindex(&known, all)
+			reindex(known, all)
 		case mem.ActionSegmentUnmap:
 			was.large, was.expandable = int64(size)%pageSize(true) == 0, true
-			known.Set(address, int32(len(all)))
+			known[address] = len(all)
 			all = append(all, was)
 		}
 	}
@@ -123,11 +124,11 @@ func (b *traceBooks) segmentsAfter(at int) []stretch {
 	return joinStretches(all)
 }
 
-func reindex(known *mem.AddressMap, all []stretch) {
-	*known = mem.AddressMap{}
+func reindex(known map[uint64]int, all []stretch) {
+	clear(known)
 	for i, s := range all {
 		if s.end > s.start {
-			known.Set(s.start, int32(i))
+			known[s.start] = i
 		}
 	}
 }
@@ -165,21 +166,25 @@ func joinStretches(all []stretch) []stretch {
 // initialBlocks finds the blocks that were in use when the trace began.
 func (b *traceBooks) initialBlocks() {
 	t := b.trace
+	var begun mem.AddressMap // allocated in the trace, not gone since
 	var early mem.AddressMap // freed but not gone, from before
-	for i, allocation := range b.pairs.Of {
-		if allocation >= 0 { // allocated in the trace
-			continue
-		}
-		switch address := t.Address[i]; t.Action[i] {
+	for i, action := range t.Action {
+		address := t.Address[i]
+		switch action {
 		case mem.ActionAlloc:
+			begun.Set(address, 0)
 			early.Take(address)
 		case mem.ActionFreeRequested:
+			if _, ours := begun.Get(address); ours {
+				continue
+			}
 			if _, twice := early.Get(address); !twice {
 				early.Set(address, 0)
 				b.early(i, never)
 			}
 		case mem.ActionFreeCompleted:
-			if _, requested := early.Take(address); !requested {
+			_, ours := begun.Take(address)
+			if _, requested := early.Take(address); !ours && !requested {
 				b.early(i, -1) // its request was before the trace
 			}
 		}
@@ -195,8 +200,8 @@ func (b *traceBooks) initialBlocks() {
 			continue
 		}
 		for _, block := range s.Blocks {
-			_, freeing := early.Get(block.Address)
-			if block.State == mem.BlockInactive || freeing || b.pairs.Open(block.Address) {
+			_, ours := begun.Get(block.Address)
+			if _, freeing := early.Get(block.Address); block.State == mem.BlockInactive || ours || freeing {
 				continue
 			}
 			l := life{address: block.Address, size: block.Size, requested: block.Requested, stack: block.Stack,

@@ -66,11 +66,9 @@ type traceBooks struct {
 	failedAt  int    // the last event that ran out of memory; -1: none
 	atFailure pieces // what was cached then
 
-	runs     []phaseRun // see phaseRuns
-	byStack  []uint8    // see stackPhases
-	pairs    *mem.Pairs
-	begun    int            // lives from before the trace, which come first; one for each allocation follows
-	before   mem.AddressMap // address → life of those, until gone
+	runs     []phaseRun     // see phaseRuns
+	byStack  []uint8        // see stackPhases
+	live     mem.AddressMap // address → life, until gone
 	nodes    []memoryNode
 	spare    int32 // 1 + a node that is nothing any more, first of a list by next
 	byStart  mem.AddressMap
@@ -111,10 +109,14 @@ func newBooksOf(s *mem.AllocatorSnapshot, device int, r EventRange) *traceBooks 
 	b.maxSplit = settingBytes(s.Settings["max_split_size"])
 	b.settings, _ = allocator.SettingsOf(s) // the defaults where the file's own cannot be read
 	b.freeStacks = stacksOfFrees(b.trace)
-	b.pairs = b.trace.Paired()
+	allocations := 0
+	for _, action := range b.trace.Action {
+		if action == mem.ActionAlloc {
+			allocations++
+		}
+	}
 	b.initial()
-	b.begun = len(b.lives)
-	b.lives = append(make([]life, 0, b.begun+b.pairs.Allocations), b.lives...) // hundreds of megabytes: neither copied nor cleared
+	b.lives = append(make([]life, 0, len(b.lives)+allocations), b.lives...) // hundreds of megabytes: neither copied nor cleared
 	b.now(&b.begin)
 	b.most = releasePoint{-1, b.releasable}
 	b.peak, b.maximum = b.begin, b.begin
@@ -202,23 +204,24 @@ func (b *traceBooks) event(i int, at *levels) {
 	switch t.Action[i] {
 	case mem.ActionAlloc:
 		l := life{address: address, size: b.place(address, size), requested: size, stack: t.Stack[i], lane: b.laneAt(i), born: int32(i), freed: never, gone: never}
-		if old, ok := b.lifeAt(i); ok { // the ring has a hole, or the file is made up
+		if old, ok := b.live.Get(address); ok { // the ring has a hole, or the file is made up
 			b.strange++
 			b.forget(old, i, at)
 		}
+		b.live.Set(address, int32(len(b.lives)))
 		b.lives = append(b.lives, l)
 		at.allocated += l.size
 		at.active += l.size
 		at.requested += l.requested
 	case mem.ActionFreeRequested:
-		if n, ok := b.lifeAt(i); ok && b.lives[n].freed == never {
+		if n, ok := b.live.Get(address); ok && b.lives[n].freed == never {
 			b.lives[n].freed = int32(i)
 			at.allocated -= b.lives[n].size
 		} else {
 			b.strange++
 		}
 	case mem.ActionFreeCompleted:
-		if n, ok := b.lifeAt(i); ok {
+		if n, ok := b.live.Get(address); ok {
 			b.forget(n, i, at)
 			b.release(address)
 		} else {
@@ -237,17 +240,8 @@ func (b *traceBooks) event(i int, at *levels) {
 	}
 }
 
-// lifeAt finds the block that lay at the address of an event.
-func (b *traceBooks) lifeAt(i int) (life int, ok bool) {
-	if allocation := b.pairs.Of[i]; allocation >= 0 {
-		return b.begun + int(allocation), true
-	}
-	n, ok := b.before.Get(b.trace.Address[i])
-	return int(n), ok
-}
-
 // forget ends a life.
-func (b *traceBooks) forget(n int, i int, at *levels) {
+func (b *traceBooks) forget(n int32, i int, at *levels) {
 	l := &b.lives[n]
 	if l.freed == never { // traces of 2.0 and made-up ones complete without a request
 		l.freed = int32(i)
@@ -256,9 +250,7 @@ func (b *traceBooks) forget(n int, i int, at *levels) {
 	l.gone = int32(i)
 	at.active -= l.size
 	at.requested -= l.requested
-	if n < b.begun {
-		b.before.Take(l.address)
-	}
+	b.live.Take(l.address)
 }
 
 // laneAt numbers the lane of an event.

@@ -16,7 +16,6 @@ type rows struct {
 	began   int64        // offset in the file where the first row ended
 
 	provider provider
-	pairer   *pairer
 }
 
 // grow makes room for n more at least: where the file's size is known, for half as many more as the
@@ -75,10 +74,6 @@ func (r *rows) cut(device, first, end int) mem.Trace {
 	t.Metadata, t.Context = nonzero(r.Metadata, first, end), nonzero(r.Context, first, end)
 	t.Category, t.Internal = nonzero(r.Category, first, end), nonzero(r.Internal, first, end)
 	t.Forward = nonzero(r.Forward, first, end)
-	if r.pairer.asked > 0 && first == 0 && end == r.n { // the rows are of one device
-		r.pairer.pairs.Extend(t.Action, t.Address, end)
-		t.Pairs = &r.pairer.pairs
-	}
 	return t
 }
 

@@ -14,10 +14,9 @@ import (
 func Torch(r io.Reader) (*mem.AllocatorSnapshot, error) { return torch(r, sizeOf(r), "torch-pickle") }
 
 func torch(r io.Reader, size int64, format string) (*mem.AllocatorSnapshot, error) {
-	b := &torchBuilder{out: &mem.AllocatorSnapshot{Format: format, Label: mem.Measured}, size: size, rows: rows{pairer: &pairer{}}}
+	b := &torchBuilder{out: &mem.AllocatorSnapshot{Format: format, Label: mem.Measured}, size: size}
 	root, d, err := pickle.Decode(r, b, pickle.Limits{})
 	b.rows.provider.end()
-	b.rows.pairer.end()
 	if err != nil {
 		return nil, err
 	}

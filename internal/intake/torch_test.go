@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"hightide/internal/mem"
@@ -83,24 +82,6 @@ func TestTorchReal(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, wanted)
 			}
 		})
-	}
-}
-
-// TestTorchPairs: the pairs that are made beside the decoding of a longer trace are the trace's own.
-func TestTorchPairs(t *testing.T) {
-	file, err := os.Open("../../testdata/real/h100-lm-ctx128-train-step.pickle")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	s, err := Torch(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trace := &s.Traces[0]
-	alone := mem.Trace{Action: trace.Action, Address: trace.Address}
-	if trace.Pairs == nil || trace.Paired() != trace.Pairs || !slices.Equal(trace.Pairs.Of, alone.Paired().Of) {
-		t.Errorf("a trace of %d events was not paired while it was read, or otherwise than alone", trace.Len())
 	}
 }
 

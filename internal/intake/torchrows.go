@@ -89,7 +89,6 @@ func (b *torchBuilder) events(d *pickle.Decoder, l *layout, columns []pickle.Col
 	r.untimed = r.untimed || !timed
 	r.n += n
 	r.provider.reach(r.n)
-	r.pairer.reach(r)
 	if n == 1 {
 		return madeEvent(at), 0, nil
 	}

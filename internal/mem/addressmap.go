@@ -43,28 +43,22 @@ func (m *AddressMap) Get(key uint64) (value int32, ok bool) {
 }
 
 // Set adds an address or gives it another value, which is not negative.
-func (m *AddressMap) Set(key uint64, value int32) { m.Swap(key, value) }
-
-// Swap likewise, and returns the value from before.
-func (m *AddressMap) Swap(key uint64, value int32) (old int32, had bool) {
+func (m *AddressMap) Set(key uint64, value int32) {
 	if key == 0 {
-		old, had = m.zero-1, m.zero > 0
 		m.zero = value + 1
-		return old, had
+		return
 	}
 	if m.used >= len(m.slots)/2 {
 		m.grow()
 	}
 	for i := m.slot(key); ; i = (i + 1) & (len(m.slots) - 1) {
-		switch s := &m.slots[i]; s.key {
-		case key:
-			old, s.value = s.value, value
-			return old, true
-		case 0:
+		if m.slots[i].key == 0 {
 			m.used++
-			*s = addressSlot{key, value}
-			return 0, false
+		} else if m.slots[i].key != key {
+			continue
 		}
+		m.slots[i] = addressSlot{key, value}
+		return
 	}
 }
 

@@ -123,8 +123,6 @@ type Trace struct {
 	Category []uint32 // of traces that the profiler made: "activation"
 	Internal []uint32 // set by the allocator itself
 	Forward  []uint32 // stacks of the forward call that a backward pass allocates for
-
-	Pairs *Pairs // where the reader made them; see Paired
 }
 
 // Len is the number of events.

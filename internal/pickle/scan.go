@@ -314,11 +314,7 @@ func (s *scan) make(items []Value) (Value, bool) {
 // looked up as they are first.
 func (s *scan) references(to *Value) bool {
 	i, b := s.i, s.b[:max(len(s.b)-5, 0)]
-	const one, both = 0xff<<40 | 0xff, 'j'<<40 | 'j'
 	for {
-		for i+8 <= len(b) && binary.LittleEndian.Uint64(b[i:])&one == both { // two at a time
-			i += 10
-		}
 		for i < len(b) && b[i] == 'j' {
 			i += 5
 		}
