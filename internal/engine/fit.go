@@ -318,12 +318,16 @@ func parseHeadroom(text string) (headroom, error) {
 	return headroom{bytes: bytes}, nil
 }
 
-// apply turns a trial that ran but left too little into one that failed.
+// apply takes the headroom off what a trial could have had, and turns one that ran but left too little
+// into one that failed.
 func (h headroom) apply(t *experiment.Trial, total mem.Bytes) {
 	used, ok := t.Used.Get()
 	wanted := max(h.bytes, mem.Bytes(h.percent/100*float64(total)))
 	if !ok || total <= 0 || wanted <= 0 {
 		return
+	}
+	if capacity, ok := t.Capacity.Get(); ok {
+		t.Capacity = mem.Some(capacity - int64(wanted))
 	}
 	if free := total - mem.Bytes(used); free < wanted {
 		t.OK = false

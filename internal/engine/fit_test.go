@@ -72,13 +72,16 @@ func TestServedHeadroom(t *testing.T) {
 					t.Error(err)
 				}
 				used := 10 * ask.Batch
-				fmt.Fprintf(answered, `{"batch": %d, "ok": %v, "peak_allocated_bytes": %d, "device_used_bytes": %d, "total_bytes": 1000}`+"\n", ask.Batch, used <= 1000, used, used)
+				fmt.Fprintf(answered, `{"batch": %d, "ok": %v, "peak_allocated_bytes": %d, "device_used_bytes": %d, "capacity_bytes": 1000, "total_bytes": 1000}`+"\n", ask.Batch, used <= 1000, used, used)
 			}
 		}()
 		result, err := FitServe(FitOptions{Headroom: headroom, Start: 8}, answers, asked, true)
 		_ = asked.Close()
 		if err != nil || result.Largest != want {
 			t.Errorf("headroom %q: %v %+v, want %d", headroom, err, result, want)
+		}
+		if len(result.Trials) > 5 {
+			t.Errorf("headroom %q took %d trials: %+v", headroom, len(result.Trials), result.Trials)
 		}
 	}
 }
