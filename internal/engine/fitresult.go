@@ -60,6 +60,7 @@ type FitCost struct {
 	PerYear float64 `json:"usd_per_year"` // of continuous use
 	PerRun  float64 `json:"usd_per_million_samples,omitempty"`
 	Source  string  `json:"source"`
+	Date    string  `json:"date,omitempty"` // when that price was listed
 }
 
 // Throughput of one batch size.
@@ -212,7 +213,7 @@ func (r *FitResult) rate(batch int) (float64, bool) {
 func (r *FitResult) cost(price float64) {
 	c := &FitCost{PerHour: price, Source: "--price"}
 	if price == 0 && r.GPU != nil {
-		c.PerHour, c.Source = r.GPU.Price, strings.TrimSpace(r.GPU.PriceSource+" "+r.GPU.PriceDate)
+		c.PerHour, c.Source, c.Date = r.GPU.Price, r.GPU.PriceSource, r.GPU.PriceDate
 	}
 	if c.PerHour <= 0 {
 		return

@@ -69,7 +69,11 @@ func (r *FitResult) remarks() []string {
 		add("%.2f times the samples per second of batch %d (measured).", *m.Speedup, r.Current)
 	}
 	if c := r.Cost; c != nil {
-		text := fmt.Sprintf("%.2f USD an hour, %.0f a year of continuous use (%s)", c.PerHour, c.PerYear, c.Source)
+		seller, _, _ := strings.Cut(c.Source, ",") // what follows is where the price was found
+		if c.Date != "" {
+			seller += ", " + c.Date
+		}
+		text := fmt.Sprintf("%.2f USD an hour, %.0f a year of continuous use (%s)", c.PerHour, c.PerYear, seller)
 		if c.PerRun > 0 {
 			text += fmt.Sprintf("; %.3f per million samples at this batch", c.PerRun)
 		}
