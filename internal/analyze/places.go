@@ -38,8 +38,9 @@ const (
 	nowhere // no file: generated code, interpreter start-up
 )
 
-// installed matches the folders where Python keeps what is not the user's own.
-var installed = regexp.MustCompile(`(^|/)(site-packages|dist-packages)/|(^|/)lib(64)?/python\d(\.\d+)?t?/|(^|/)python\d+\.zip/`)
+// installed matches the folders where Python keeps what is not the user's own, and what torch.compile
+// generated, wherever its cache is.
+var installed = regexp.MustCompile(`(^|/)(site-packages|dist-packages)/|(^|/)lib(64)?/python\d(\.\d+)?t?/|(^|/)python\d+\.zip/|(^|/)c[a-z2-7]{51}\.py$`)
 
 func (p *places) kind(file string) fileKind {
 	if k, ok := p.files[file]; ok {

@@ -44,3 +44,17 @@ func TestPassedOn(t *testing.T) {
 		t.Errorf("got %v, want %v", got, library)
 	}
 }
+
+// TestCompiledCodeIsNotTheUsersOwn: what torch.compile generated is told by its name, wherever its cache is.
+func TestCompiledCodeIsNotTheUsersOwn(t *testing.T) {
+	p := newPlaces(nil)
+	for file, want := range map[string]fileKind{
+		"/tmp/torchinductor_me/3h/c3hzbj64elk4unxirtoynpsva2izo7wk3bnj6jslf3uld5vv7pxb.py": libraryFile,
+		"/scratch/xf/cxf3qk3laoswe4vv6uwp63em53frk5z7woin3qhp72adkvx6r4w2.py":              libraryFile,
+		"/home/me/cxf3qk3laoswe4vv6uwp63em53.py":                                           userFile,
+	} {
+		if got := p.kind(file); got != want {
+			t.Errorf("%s is of kind %d, want %d", file, got, want)
+		}
+	}
+}

@@ -213,3 +213,10 @@ main()
 """
     )
     assert result.out.strip() in ("0", "1"), result.out  # locals() itself keeps the last one before 3.13
+
+
+def test_compiled_code_is_not_the_users_own() -> None:
+    from hightide_agent.places import is_library
+
+    assert is_library("/tmp/torchinductor_me/gw/cgwz76v3vs2zwlqypalqtdcgb5tx7y2ytl2tvkwxltzryd5jkjhn.py")
+    assert not is_library("/home/me/cgwz76v3.py")

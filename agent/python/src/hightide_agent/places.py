@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
 from .masking import mask
+
+# What torch.compile writes, wherever its cache is, is named by a hash.
+COMPILED = re.compile(r"/c[a-z2-7]{51}\.py$")
 
 
 def text_of(error: BaseException) -> str:
@@ -29,13 +33,14 @@ def where(error: BaseException) -> tuple[str, int, str]:
 
 
 def is_library(filename: str) -> bool:
-    """Whether a source file belongs to Python or an installed package, not to the user."""
+    """Whether a source file belongs to Python or an installed package, or was generated, and is not the user's."""
     return (
         "site-packages" in filename
         or "dist-packages" in filename
         or filename.startswith("<")
         or filename.startswith((sys.base_prefix + "/lib/python", sys.prefix + "/lib/python"))
         or "/hightide_agent/" in filename
+        or COMPILED.search(filename) is not None
     )
 
 
