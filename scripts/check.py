@@ -104,6 +104,12 @@ def fuzz_targets() -> list[tuple[str, str]]:
     return found
 
 
+def only_time_ran_out(check: Check, output: str) -> bool:
+    """Whether all that failed is the end of the time to fuzz, which Go sometimes takes for a failure: a target that
+    fails or hangs says which input did it."""
+    return check.name.startswith("fuzz-") and "context deadline exceeded" in output and "ailing input" not in output
+
+
 def fuzz_checks() -> list[Check]:
     return [
         Check(
@@ -188,7 +194,7 @@ def run(check: Check) -> Count:
     seconds = time.monotonic() - begin
     output = done.stdout.decode(errors="replace")
     count = check.count(output) if check.count else Count(passed=1)
-    if done.returncode and not count.failed:
+    if done.returncode and not count.failed and not only_time_ran_out(check, output):
         count = Count(count.passed - (check.count is None), 1, count.skipped)
     elif not done.returncode and count.passed == 0:
         count.failed = 1  # a check that ran nothing has not passed
