@@ -40,7 +40,7 @@ def succeed(command: list[str]) -> Done:
     return must(run(command))
 
 
-LOOP_STEPS = 50  # a block of the training: about 0.25 s
+LOOP_STEPS = 10  # a block of the training: about 0.1 s, as neighbours differ by as much over seconds
 MALLOCS = 200_000  # a block of mallocs.py: about 0.2 s
 BARS = {"default": 1.02, "no-stacks": 1.01}
 
