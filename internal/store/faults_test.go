@@ -325,6 +325,25 @@ func TestOlderAndBrokenIndexes(t *testing.T) {
 	}
 }
 
+// TestIndexesBegunAtOnce: engines that start together make one index, and none finds it busy.
+func TestIndexesBegunAtOnce(t *testing.T) {
+	for range 60 {
+		path := filepath.Join(t.TempDir(), "index.sqlite")
+		var group sync.WaitGroup
+		for range 24 {
+			group.Go(func() {
+				db, err := openIndex(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				db.Close()
+			})
+		}
+		group.Wait()
+	}
+}
+
 // TestEnginesAtOnce: several engines record, list and prune in one directory.
 func TestEnginesAtOnce(t *testing.T) {
 	dir := t.TempDir()

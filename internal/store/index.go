@@ -77,19 +77,28 @@ func broken(err error) bool {
 	return strings.Contains(text, "malformed") || strings.Contains(text, "not a database")
 }
 
+// busyTime is how long to wait for another engine.
+const busyTime = 5 * time.Second
+
 func openIndex(path string) (*sql.DB, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite gives its other files the same mode
 	if err != nil {
 		return nil, err
 	}
 	file.Close()
-	options := url.Values{"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)"}, "_txlock": {"immediate"}}
+	options := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTime.Milliseconds()), "journal_mode(WAL)", "synchronous(NORMAL)"}, "_txlock": {"immediate"}}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+options.Encode())
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	if err := migrate(db); err != nil {
+	err = migrate(db)
+	// SQLite's own time-out does not hold for the change to WAL, which engines that start at once all make.
+	for end := time.Now().Add(busyTime); err != nil && strings.Contains(err.Error(), "SQLITE_BUSY") && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+		err = migrate(db)
+	}
+	if err != nil {
 		db.Close()
 		return nil, err
 	}
