@@ -9,6 +9,7 @@ from common import BENCH
 
 SCRIPTS = [
     "overhead",
+    "beside",
     "leaks",
     "maxrss",
     "footprint",
