@@ -44,6 +44,9 @@ func (e *Engine) Replay(refs []string, o ReplayOptions, stdin io.Reader) (*Repla
 	if o.Out != "" && o.Policy != "native" {
 		return nil, UsageError("without --policy", "--out needs the native allocator: the other models have no addresses to record")
 	}
+	if o.Verify && (o.GPU != "" || o.Memory != "" || o.Changed || o.Policy != "native") {
+		return nil, UsageError("leave it out, or leave out --verify", "--verify holds the record against its own settings: --gpu, --memory, --alloc-conf and --policy ask what would be otherwise")
+	}
 	var all []*replaying
 	for _, ref := range refs {
 		found, err := e.openReplays(ref, o, stdin)

@@ -103,8 +103,11 @@ func (o *RunOptions) check() ([]record.Alert, error) {
 	if o.Duration < 0 {
 		return nil, UsageError("as in --duration 90s", "a duration of %v", o.Duration)
 	}
-	for _, copy := range []struct{ what, path string }{{"the recording", o.Out}, {"the result", o.JSONFile}} {
-		if err := checkFolder(copy.path, copy.what); copy.path != "" && err != nil {
+	for _, file := range []struct{ what, path string }{{"the recording", o.Out}, {"the result", o.JSONFile}} {
+		if file.path == "" {
+			continue
+		}
+		if err := checkFolder(file.path, file.what); err != nil {
 			return nil, err
 		}
 	}
