@@ -12,7 +12,7 @@ import (
 // was made of.
 func peak(in *Input, r *Report) {
 	p := Peak{
-		HostRSS: in.hostPeak(), HostPSS: in.maxOf(0, mem.SeriesTreePSS),
+		HostRSS: in.hostPeak(), HostPSS: readNearPeak(in.find(0, mem.SeriesTreePSS), in.find(0, mem.SeriesTreeRSS), in.maxOf(0, mem.SeriesTreeRSS)),
 		DeviceUsed: in.devicePeak(), Allocated: in.sumOfPeaks(mem.SeriesAllocated), Reserved: in.sumOfPeaks(mem.SeriesReserved),
 		Label: in.label(),
 	}

@@ -32,8 +32,9 @@ func processes(in *Input, r *Report) {
 		if h := in.Run.Heap[p.ID]; h != nil {
 			heap = heapPeak(h)
 		}
-		t.Rows = append(t.Rows, []Cell{role(p), itoa(int64(p.PID)), cell(in.processPeak(p)), cell(in.readNearPeak(p, mem.SeriesPSS)),
-			cell(in.readNearPeak(p, mem.SeriesUSS)), cell(heap), cell(nonZero(in.maxOf(p.ID, mem.SeriesSwap))), cell(in.allocatedBy(p.ID)),
+		peak, rss := in.processPeak(p), in.find(p.ID, mem.SeriesRSS)
+		seldom := func(name string) Cell { return cell(readNearPeak(in.find(p.ID, name), rss, peak)) }
+		t.Rows = append(t.Rows, []Cell{role(p), itoa(int64(p.PID)), cell(peak), seldom(mem.SeriesPSS), seldom(mem.SeriesUSS), cell(heap), cell(nonZero(in.maxOf(p.ID, mem.SeriesSwap))), cell(in.allocatedBy(p.ID)),
 			cell(in.lastOf(p.ID, mem.SeriesCPU)), cell(in.maxOf(p.ID, mem.SeriesThreads)), max(p.End.Or(in.end)-p.Start, 0),
 			textCell(ending(p)), textCell(commandLine(p.Command))})
 	}
@@ -76,15 +77,14 @@ func (in *Input) processPeak(p *mem.Process) mem.Optional {
 	return high
 }
 
-// readNearPeak is the highest reading of what is read seldom, absent where the RSS was then so much
-// below its peak that the reading says nothing about it.
-func (in *Input) readNearPeak(p *mem.Process, name string) mem.Optional {
-	readings, rss := in.find(p.ID, name), in.find(p.ID, mem.SeriesRSS)
+// readNearPeak is the highest of readings that are taken seldom, absent where the RSS was then so much
+// below its peak that they say nothing about it.
+func readNearPeak(readings, rss *mem.Series, peak mem.Optional) mem.Optional {
 	if readings == nil || rss == nil {
 		return mem.Optional{}
 	}
 	highest := readings.Peak()
-	if then := rss.At(readings.Times[highest]).Or(0); then < in.processPeak(p).Or(0)/4*3 {
+	if then := rss.At(readings.Times[highest]).Or(0); then < peak.Or(0)/4*3 {
 		return mem.Optional{}
 	}
 	return mem.Some(readings.Values[highest])

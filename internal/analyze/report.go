@@ -50,7 +50,7 @@ type Headline struct {
 // Peak holds the high-water marks; absent where not observed.
 type Peak struct {
 	HostRSS    mem.Optional `json:"host_rss_bytes,omitzero"`         // process tree
-	HostPSS    mem.Optional `json:"host_pss_bytes,omitzero"`         // highest sum of the readings, which are rare
+	HostPSS    mem.Optional `json:"host_pss_bytes,omitzero"`         // highest sum of the readings, which are rare; absent where none was near the peak
 	PSSAtPeak  mem.Optional `json:"host_pss_at_peak_bytes,omitzero"` // estimated: readings carried to the peak of RSS
 	Heap       mem.Optional `json:"heap_bytes,omitzero"`
 	DeviceUsed mem.Optional `json:"device_used_bytes,omitzero"`
