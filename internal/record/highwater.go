@@ -8,13 +8,13 @@ import (
 
 // highWater gives the kernel's high-water mark to the process whose it is. On the command's end the kernel tells
 // the largest one of the command and of all below it that somebody waited for, not which: where it is more than any
-// was seen with, it belongs to one that was killed between two looks. One that ended in an orderly way has told
+// was seen with, it belongs to one that ended between two looks. One that an agent watched to an orderly end has told
 // its own mark, so of the others it is the largest.
 func (r *Recorder) highWater(main *process, kernel int64) {
 	if kernel <= ownMaxRSS() {
 		return // it starts with what we had when the command was made of us, before it became its own program
 	}
-	if r.isLargest(main) {
+	if !main.bye && r.isLargest(main) {
 		main.raise(kernel)
 		return
 	}

@@ -94,13 +94,14 @@ func TestManyShortChildren(t *testing.T) {
 	}
 }
 
-// TestKilledChildKeepsItsPeak: a child that is killed as soon as it has its memory, before anyone looks.
+// TestKilledChildKeepsItsPeak: a child that is killed as soon as it has its memory, before anyone looks. It is larger
+// than its parent from the start, by which it is told from it where no agent watches.
 func TestKilledChildKeepsItsPeak(t *testing.T) {
 	const size = 300 << 20
 	run, _ := record(t, Options{
 		Command: []string{python(t), "-c", `
 import subprocess, sys
-child = "import os, time; time.sleep(1); held = b'x' * (300 << 20); os.kill(os.getpid(), 9)"
+child = "import os, time; early = b'x' * (40 << 20); time.sleep(1); held = b'x' * (260 << 20); os.kill(os.getpid(), 9)"
 sys.exit(subprocess.run([sys.executable, "-c", child]).returncode != -9)`},
 		Interval: 600 * time.Millisecond,
 	})
