@@ -120,26 +120,53 @@ func parts(name string) []string {
 // squeeze leaves out what separates: "rtx-4090" and "rtx4090" are the same.
 func squeeze(canonical string) string { return strings.ReplaceAll(canonical, "-", "") }
 
-// near lists at most four slugs that look like a name.
-func (c *Catalogue) near(wanted string) []string {
-	type guess struct {
-		slug     string
-		distance int
+// guess is a GPU that may have been meant: at what distance, and with how many letters alike at the beginning.
+type guess struct {
+	slug            string
+	distance, alike int
+}
+
+// closer takes a name's distance where it is no further than the best so far. Words without a digit name no model.
+func (g *guess) closer(wanted, name string) {
+	if !strings.ContainsAny(name, "0123456789") {
+		return
 	}
+	alike := 0
+	for alike < min(len(wanted), len(name)) && wanted[alike] == name[alike] {
+		alike++
+	}
+	distance := words.Distance(wanted, name)
+	if distance < g.distance || distance == g.distance && alike > g.alike {
+		g.distance, g.alike = distance, alike
+	}
+}
+
+// near lists at most four slugs of the models whose names look most like what was asked for. A
+// model's number counts as a name of its own, since "h1000" is a slip of "h100", whichever that is;
+// among equals those that begin alike come first.
+func (c *Catalogue) near(wanted string) []string {
+	wanted = squeeze(wanted)
 	var guesses []guess
 	for i := range c.GPUs {
-		best := 1 << 30
+		best := guess{c.GPUs[i].Slug, 1 + len(wanted)/4, -1}
 		for _, n := range c.GPUs[i].names() {
-			best = min(best, words.Distance(squeeze(wanted), squeeze(canonical(n))))
+			own := parts(canonical(n))
+			for k := range own {
+				best.closer(wanted, strings.Join(own[:k+1], ""))
+			}
 		}
-		if best <= 1+len(wanted)/4 {
-			guesses = append(guesses, guess{c.GPUs[i].Slug, best})
+		if best.alike >= 0 {
+			guesses = append(guesses, best)
 		}
 	}
-	slices.SortStableFunc(guesses, func(a, b guess) int { return cmp.Compare(a.distance, b.distance) })
+	slices.SortStableFunc(guesses, func(a, b guess) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.alike, a.alike))
+	})
 	var slugs []string
 	for _, g := range guesses[:min(len(guesses), 4)] {
-		slugs = append(slugs, g.slug)
+		if g.distance == guesses[0].distance {
+			slugs = append(slugs, g.slug)
+		}
 	}
 	return slugs
 }

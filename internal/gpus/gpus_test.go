@@ -60,7 +60,8 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q: %v, want %s", name, err, want)
 		}
 	}
-	for name, want := range map[string]string{"rtx4900": "rtx4090", "h1000-sxm": "h100-sxm", "": "no GPU", "abacus": `no GPU "abacus" in the catalogue`} {
+	for name, want := range map[string]string{"rtx4900": "rtx4090", "h1000-sxm": "did you mean h100-sxm?", "h1000": "did you mean h100-sxm, h100-pcie or h100-nvl?",
+		"v1000": "did you mean v100-16g or v100-32g?", "t5": "did you mean t4", "": "no GPU", "abacus": `no GPU "abacus" in the catalogue`} {
 		if _, err := c.Find(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", name, err, want)
 		}
