@@ -52,14 +52,13 @@ func openFake(t *testing.T, flags ...string) *nvidia {
 // settle asks until an answer has come.
 func settle(t *testing.T, v *nvidia, live []*Process) ([]Reading, error) {
 	t.Helper()
-	for range 5000 {
-		if readings, err := v.Sample(live); len(readings) > 0 || v.problem != nil {
-			return readings, err
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-	t.Fatal("no answer in ten seconds")
-	return nil, nil
+	var readings []Reading
+	var err error
+	until(t, "an answer", func() bool {
+		readings, err = v.Sample(live)
+		return len(readings) > 0 || v.problem != nil
+	})
+	return readings, err
 }
 
 func TestNVIDIA(t *testing.T) {
@@ -98,12 +97,7 @@ func TestNVIDIA(t *testing.T) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
 	v.program.Process.Kill()
-	for range 5000 {
-		if _, err = v.Sample(nil); v.problem != nil {
-			break
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
+	until(t, "the helper's end", func() bool { _, err = v.Sample(nil); return v.problem != nil })
 	if err == nil || !strings.Contains(err.Error(), "helper ended") {
 		t.Errorf("the helper's end is not noticed: %v", err)
 	}
@@ -141,16 +135,10 @@ func TestNVIDIAHangs(t *testing.T) {
 	}
 	pid := v.HelperPid()
 	v.Close()
-	if time.Since(began) > 2*time.Second {
+	if time.Since(began) > 20*time.Second { // one second of waiting for each would make a quarter of an hour
 		t.Errorf("took %v", time.Since(began))
 	}
-	for range 200 {
-		if syscall.Kill(pid, 0) != nil {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("the helper is still there")
+	until(t, "the helper's end", func() bool { return syscall.Kill(pid, 0) != nil })
 }
 
 // TestNVIDIAElsewhere: without the driver nothing is started.

@@ -85,6 +85,16 @@ func start(t testing.TB, name string, args ...string) (*exec.Cmd, func()) {
 	return c, end
 }
 
+// until waits for what must come; how soon is the machine's affair.
+func until(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited a minute in vain: %s", what)
+		}
+	}
+}
+
 // hold is a Python program that touches some MiB and waits.
 const hold = `
 import sys
@@ -173,21 +183,24 @@ sys.stdin.read()`)
 		t.Error("it is said to grow, and was seen once")
 	}
 	begin := rss()
+	const slack = 4 << 20 // the kernel counts pages for each processor, and sums them up now and then
 	syscall.Kill(c.Process.Pid, syscall.SIGUSR1)
-	for now := begin; now < begin+64<<20; time.Sleep(time.Millisecond) {
+	until(t, "64 MiB more", func() bool {
 		figures, err := s.Find(c.Process.Pid).stat()
 		if err != nil {
 			t.Fatal(err)
 		}
-		now = figures.rssPages * pageSize
-	}
+		return figures.rssPages*pageSize >= begin+64<<20-slack
+	})
 	s.Tick(monotonic())
 	if !s.Growing() {
 		t.Error("it grew by 64 MiB between two ticks and is not said to")
 	}
-	for syscall.Kill(c.Process.Pid, syscall.SIGUSR1); rss() < begin+128<<20; time.Sleep(time.Millisecond) {
+	syscall.Kill(c.Process.Pid, syscall.SIGUSR1)
+	until(t, "another 64 MiB, at a glance", func() bool {
 		s.Glance(monotonic())
-	}
+		return rss() >= begin+128<<20-slack
+	})
 	s.Tick(monotonic())
 	if s.Growing() {
 		t.Error("it grows no more")
@@ -197,26 +210,26 @@ sys.stdin.read()`)
 // TestTree: children and grandchildren, one whose parent ended before, exec that changes the name,
 // and none of the machine's other processes.
 func TestTree(t *testing.T) {
-	c, _ := start(t, "sh", "-c", `sleep 60 & (sleep 2.5 & ) ; sh -c 'sleep 62; true' & sleep 0.1; echo ready; cat`)
+	c, _ := start(t, "sh", "-c", `sleep 60 & (sleep 61 & ) ; sh -c 'sleep 62; true' & echo ready; cat`)
 	sink := newSeen()
 	s := New(Options{Leader: c.Process.Pid, WatchLeader: true}, sink)
 	defer s.Close()
-	s.Tick(monotonic())
-	s.Tick(monotonic())
+	// "sleep 61" lost its parent before the first look and we are no subreaper: it is not ours to see.
+	want := []string{"cat", "sh", "sh -c sleep 62; true", "sleep 60", "sleep 62"}
 	var commands []string
-	for _, p := range s.Processes() {
-		commands = append(commands, strings.Join(p.Command, " "))
-	}
-	all := strings.Join(commands, "\n")
-	// "sleep 2.5" lost its parent before the first look and we are no subreaper: it is not ours to see.
-	for _, want := range []string{"sleep 60", "sleep 62; true", "sleep 62", "cat"} {
-		if !strings.Contains(all, want) {
-			t.Errorf("%q is missing in\n%s", want, all)
+	until(t, "the tree", func() bool { // a shell's children take a while to be what they become
+		s.Tick(monotonic())
+		commands = commands[:0]
+		for _, p := range s.Processes() {
+			command := strings.Join(p.Command, " ")
+			if p.PID == c.Process.Pid {
+				command = "sh"
+			}
+			commands = append(commands, command)
 		}
-	}
-	if len(commands) != 5 {
-		t.Errorf("processes:\n%s", all)
-	}
+		slices.Sort(commands)
+		return slices.Equal(commands, want)
+	})
 }
 
 // TestFirstThreadEnded: a program goes on after its first thread, although the kernel calls it a zombie.
@@ -224,7 +237,10 @@ func TestFirstThreadEnded(t *testing.T) {
 	c, end := start(t, "python3", "-c", `
 import ctypes, sys, threading, time
 def stay():
-    time.sleep(0.2)
+    for _ in range(1000):
+        if ") Z " in open("/proc/self/stat").read():
+            break
+        time.sleep(0.01)
     print("ready", flush=True)
     sys.stdin.read()
     import os
@@ -256,19 +272,24 @@ func TestReaper(t *testing.T) {
 	}
 	defer unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 	t.Setenv("SAMPLER_TEST_MARK", "7")
-	c, _ := start(t, "sh", "-c", "(sleep 3 &); (env -u SAMPLER_TEST_MARK sleep 4 &); sleep 0.2; echo ready; cat")
+	t.Setenv("FIFO", filepath.Join(t.TempDir(), "fifo")) // the other tells that it has lost its mark, which it is forked with
+	c, _ := start(t, "sh", "-c", `mkfifo "$FIFO"; (sleep 63 &)
+(env -u SAMPLER_TEST_MARK sh -c 'echo > "$FIFO"; exec sleep 64' &); read -r _ < "$FIFO"; echo ready; cat`)
 	sink := newSeen()
 	s := New(Options{Leader: c.Process.Pid, WatchLeader: true, Reaper: os.Getpid(), Mark: "SAMPLER_TEST_MARK=7"}, sink)
 	defer s.Close()
-	s.Tick(monotonic())
-	s.Tick(monotonic())
 	var last []string
-	for _, p := range s.Processes() {
-		last = append(last, p.Command[len(p.Command)-1])
-	}
-	if slices.Sort(last); len(last) != 3 || last[1] != "3" || last[2] != "cat" {
-		t.Errorf("%q", last)
-	}
+	until(t, "the marked orphan beside the shell and cat", func() bool {
+		s.Tick(monotonic())
+		last = last[:0]
+		for _, p := range s.Processes() {
+			if p.PID != c.Process.Pid {
+				last = append(last, p.Command[len(p.Command)-1])
+			}
+		}
+		slices.Sort(last)
+		return slices.Equal(last, []string{"63", "cat"})
+	})
 	s.Watch(os.Getpid())
 	s.Tick(monotonic())
 	if s.Find(os.Getpid()) == nil || sink.processes[os.Getpid()] == nil {
@@ -278,20 +299,27 @@ func TestReaper(t *testing.T) {
 
 // TestOrphan: a process stays in the tree when its parent ends.
 func TestOrphan(t *testing.T) {
-	c, _ := start(t, "sh", "-c", `sh -c 'sleep 60 & echo $! >&2; sleep 0.3' 2>/dev/null & sleep 0.1; echo ready; cat`)
+	c, _ := start(t, "sh", "-c", `sh -c 'sleep 60 & sleep 61' & echo ready; cat`)
 	sink := newSeen()
 	s := New(Options{Leader: c.Process.Pid, WatchLeader: true}, sink)
 	defer s.Close()
-	s.Tick(monotonic())
-	time.Sleep(400 * time.Millisecond)
-	s.Tick(monotonic())
-	for _, p := range s.Processes() {
-		if len(p.Command) == 2 && p.Command[1] == "60" {
-			syscall.Kill(p.PID, syscall.SIGTERM)
-			return
+	sleeping := func(seconds string) (found *Process) {
+		s.Tick(monotonic())
+		for _, p := range s.Processes() {
+			if len(p.Command) == 2 && p.Command[1] == seconds {
+				found = p
+			}
 		}
+		return found
 	}
-	t.Errorf("the orphan is not seen any more: %v", sink.gone)
+	var child *Process
+	until(t, "the child of a child", func() bool { child = sleeping("60"); return child != nil })
+	parent := child.Parent
+	syscall.Kill(parent, syscall.SIGKILL)
+	until(t, "its parent's end", func() bool { s.Tick(monotonic()); return sink.gone[parent] > 0 })
+	if sleeping("60") != child || sink.gone[child.PID] > 0 {
+		t.Errorf("the orphan is not seen any more: %v", sink.gone)
+	}
 }
 
 // TestManyChildren: 200 processes started and gone within a second cost little and leave nothing open.
@@ -307,9 +335,10 @@ func TestManyChildren(t *testing.T) {
 	}
 	spent := threadCPUAll() - cpu
 	end()
-	for range 50 { // more processes than one tick can pay for
+	until(t, "the end of all", func() bool { // what was killed takes a while to die, and one tick pays for few
 		s.Tick(monotonic())
-	}
+		return len(s.Processes()) == 0
+	})
 	if len(sink.processes) < 2 || len(s.Processes()) != 0 || len(sink.gone) != len(sink.processes) {
 		t.Errorf("saw %d start, %d end, %d live", len(sink.processes), len(sink.gone), len(s.Processes()))
 	}
