@@ -56,11 +56,31 @@ func python(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
+// once makes a file as soon as the recorder's status is as a program waits for; programs wait in untilFile.
+func once(t *testing.T, file string, seen func(Status) bool) func(Status) {
+	return func(s Status) {
+		if seen(s) {
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// untilFile is Python that waits, a minute at most, for the file that its first argument names.
+const untilFile = `
+import os, sys, time
+end = time.monotonic() + 60
+while not os.path.exists(sys.argv[1]) and time.monotonic() < end: time.sleep(0.01)
+`
+
 func TestRunRecordsWhatTheProgramTook(t *testing.T) {
 	const size = 300 << 20
+	seen := filepath.Join(t.TempDir(), "seen")
 	run, outcome := record(t, Options{
-		Command:  []string{python(t), "-c", "import time; x = bytearray(300 << 20); x[::4096] = b'x' * len(x[::4096]); time.sleep(0.5)"},
+		Command:  []string{python(t), "-c", "x = bytearray(300 << 20); x[::4096] = b'x' * len(x[::4096])" + untilFile, seen},
 		Interval: 20 * time.Millisecond,
+		OnStatus: once(t, seen, func(s Status) bool { return s.RSS.Or(0) > size }),
 	})
 	if code, ok := outcome.ExitCode.Get(); !ok || code != 0 {
 		t.Fatalf("outcome %+v, want exit code 0", outcome)
@@ -97,13 +117,15 @@ func TestManyShortChildren(t *testing.T) {
 // TestKilledChildKeepsItsPeak: a child that is killed as soon as it has its memory, before anyone looks. It is larger
 // than its parent from the start, by which it is told from it where no agent watches.
 func TestKilledChildKeepsItsPeak(t *testing.T) {
-	const size = 300 << 20
+	const size, early = 300 << 20, 40 << 20
+	seen := filepath.Join(t.TempDir(), "seen")
+	child := "early = b'x' * (40 << 20)" + untilFile + "held = b'x' * (260 << 20); os.kill(os.getpid(), 9)"
 	run, _ := record(t, Options{
 		Command: []string{python(t), "-c", `
 import subprocess, sys
-child = "import os, time; early = b'x' * (40 << 20); time.sleep(1); held = b'x' * (260 << 20); os.kill(os.getpid(), 9)"
-sys.exit(subprocess.run([sys.executable, "-c", child]).returncode != -9)`},
+sys.exit(subprocess.run([sys.executable, "-c", *sys.argv[1:]]).returncode != -9)`, child, seen},
 		Interval: 600 * time.Millisecond,
+		OnStatus: once(t, seen, func(s Status) bool { return s.Processes == 2 && s.Busiest[0].RSS.Or(0) > early }),
 	})
 	for _, p := range run.Processes {
 		peak := p.MaxRSS.Or(0)
