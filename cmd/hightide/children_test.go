@@ -9,7 +9,7 @@ import (
 )
 
 // kinds makes a child of every kind; each takes 24 MiB in a function of its own name, says its pid,
-// and stays for a moment.
+// and stays until that was seen.
 const kinds = `
 import ctypes, multiprocessing, os, subprocess, sys, time
 
@@ -17,7 +17,9 @@ def take(kind):
     held = bytearray(24 << 20)
     held[::4096] = b"x" * len(held[::4096])
     print(kind, os.getpid(), flush=True)
-    time.sleep(0.4)
+    end = time.monotonic() + 60
+    while not os.path.exists(f"seen-{os.getpid()}") and time.monotonic() < end:
+        time.sleep(0.01)
 
 def fork():
     pid = os.fork()
@@ -57,13 +59,33 @@ if __name__ == "__main__":
 func TestEveryKindOfChild(t *testing.T) {
 	s := newSession(t)
 	script := write(t, s.dir, "kinds.py", kinds)
-	out, err := s.command("run", "-q", "--", pythonPath(t), script).Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
+	c := s.command("run", "-q", "--", pythonPath(t), script)
+	var out output
+	c.Stdout = &out
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	told := 0 // lines of its output whose process was seen
+	waitFor(t, func() bool {
+		lines := strings.Split(out.String(), "\n")
+		if told == len(lines)-1 { // the last is not whole yet
+			return told == 7
+		}
+		_, number, _ := strings.Cut(lines[told], " ")
+		if pid, err := strconv.Atoi(number); err == nil && s.sampled(pid, 24<<20) {
+			write(t, s.dir, "seen-"+number, "")
+			told++
+		}
+		return false
+	})
+	if err := <-ended; err != nil {
+		t.Fatalf("%v: %s", err, out.String())
 	}
 	run := s.last()
 	seen := 0
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out.String()) {
 		kind, number, _ := strings.Cut(strings.TrimSpace(line), " ")
 		pid, err := strconv.Atoi(number)
 		if err != nil {
@@ -83,8 +105,22 @@ func TestEveryKindOfChild(t *testing.T) {
 		}
 	}
 	if seen != 7 {
-		t.Errorf("%d kinds of children spoke: %s", seen, out)
+		t.Errorf("%d kinds of children spoke: %s", seen, out.String())
 	}
+}
+
+// sampled says whether the recording so far has a process with that much resident.
+func (s *session) sampled(pid int, bytes int64) bool {
+	run, err := s.engine().Load("last")
+	if err != nil {
+		return false
+	}
+	p := processOf(run, pid)
+	if p == nil {
+		return false
+	}
+	rss := run.Find(p.ID, mem.SeriesRSS)
+	return rss != nil && rss.Values[rss.Peak()] >= bytes
 }
 
 // processOf is the newest process of that pid.
