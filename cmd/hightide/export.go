@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
 	"hightide/internal/engine"
@@ -14,6 +15,7 @@ import (
 func exportCommand(a *app) *cobra.Command {
 	var o engine.ExportOptions
 	var device int64
+	var filter string
 	chosen := map[string]*bool{}
 	c := &cobra.Command{
 		Use:   "export RUN|FILE --FORMAT [OUT]",
@@ -28,6 +30,7 @@ func exportCommand(a *app) *cobra.Command {
   hightide export oom.pickle --folded churn.folded --measure churn
   hightide export oom.pickle.zst --speedscope peak.json --device 1
   hightide export last --perfetto timeline.json
+  hightide export oom.pickle --torch-pickle attention.pickle --filter attention
   hightide export trace.pickle --parquet tables/`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -49,6 +52,12 @@ func exportCommand(a *app) *cobra.Command {
 			if c.Flags().Changed("device") {
 				o.Device = mem.Some(device)
 			}
+			if filter != "" {
+				var err error
+				if o.Filter, err = regexp.Compile(filter); err != nil {
+					return engine.UsageError("a regular expression as of RE2", "--filter: %w", err)
+				}
+			}
 			o.Format, o.Stdout, o.Stdin = formats[0].Name, a.stdout, os.Stdin
 			if _, terminal := a.terminalWidth(); terminal && formats[0].Binary && (o.Out == "" || o.Out == "-") {
 				return engine.UsageError("name a file: -o run", "%s is not for a terminal", o.Format)
@@ -67,6 +76,7 @@ func exportCommand(a *app) *cobra.Command {
 	c.Flags().StringArrayVar(&o.Tables, "table", nil, "`table` to write; may be given several times")
 	c.Flags().StringVar(&o.Measure, "measure", "", "`what` graphs by call stack show: bytes (at the peak, the default), bytes-time, count, churn, blocks")
 	c.Flags().Int64Var(&device, "device", 0, "of a snapshot, only this device `N`")
+	c.Flags().StringVar(&filter, "filter", "", "of a snapshot, only blocks with a frame (file:function) that matches this `regex`")
 	c.Flags().BoolVar(&o.Redact, "redact", false, "leave out paths, host, arguments, environment and allocator snapshots")
 	return c
 }

@@ -105,9 +105,10 @@ type Allocator struct {
 	Growth        []TraceGrowth  `json:"growth"`
 	Timeline      *TraceTimeline `json:"timeline,omitempty"`
 
-	tree  *stackTree       // the flame graph's
-	nodes map[uint32]int64 // see mapNode
-	alone bool             // in its report
+	tree     *stackTree       // the flame graph's
+	nodes    map[uint32]int64 // see mapNode
+	alone    bool             // in its report
+	filtered bool             // its file holds only some blocks, as export left them
 
 	first, last int // events explained
 }

@@ -31,6 +31,7 @@ func Explain(r *Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions)
 			return err
 		}
 		a.alone = !o.Several && (o.Device.Known() || len(s.AllDevices()) == 1)
+		a.filtered = s.Filter != ""
 		a.tables(r, len(r.Allocators), &o)
 		r.Allocators = append(r.Allocators, a)
 		if a.tree != nil {
@@ -55,6 +56,9 @@ func Explain(r *Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions)
 		r.Notes = append(r.Notes, fmt.Sprintf("Left out: %s.", none))
 	}
 	r.Notes = append(r.Notes, s.Notes...)
+	if s.Filter != "" {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s holds only blocks that match %q, as hightide export --filter wrote it: other memory in use counts as cached.", file, s.Filter))
+	}
 	return nil
 }
 

@@ -69,7 +69,7 @@ func (a *Allocator) levelTable(o *ExplainOptions) Table {
 	if a.At != a.Peak {
 		row("explained", a.At)
 	}
-	if a.Unplaced+a.Strange > 0 {
+	if a.oddText() != "" {
 		t.Note += " " + a.oddText()
 	}
 	return t
@@ -78,7 +78,7 @@ func (a *Allocator) levelTable(o *ExplainOptions) Table {
 // oddText says where the file contradicts itself; "": nowhere.
 func (a *Allocator) oddText() string {
 	var said []string
-	if a.Unplaced > 0 {
+	if a.Unplaced > 0 && !a.filtered { // what was left out held the memory between
 		said = append(said, fmt.Sprintf("%s allocations lie where the file has no free memory, and count with their rounded size.", Count(int64(a.Unplaced))))
 	}
 	if a.Strange > 0 {

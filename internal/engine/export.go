@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +20,8 @@ type ExportOptions struct {
 	Tables []string // names of ExportTables; none: the first, or all of them into a folder
 	Redact bool
 	Device mem.Optional // of a snapshot; unknown: all
+	// Filter lets those blocks of a snapshot through that have a matching frame (file:function); nil: all.
+	Filter *regexp.Regexp
 	// Measure is what graphs by stack show: bytes, bytes-time, count, churn, blocks, or a kind of the profile's own; "": bytes.
 	Measure string
 	Out     string    // file or folder; "" or "-": Stdout
@@ -76,6 +79,11 @@ func (e *Engine) Export(ref string, o ExportOptions) ([]string, error) {
 	if device, ok := o.Device.Get(); ok {
 		if from, err = from.Only(int(device)); err != nil {
 			return nil, UsageError("hightide explain "+ref+" shows what there is", "--device: %w", err)
+		}
+	}
+	if o.Filter != nil {
+		if from, err = from.Matching(o.Filter); err != nil {
+			return nil, UsageError("hightide explain "+ref+" shows what there is", "--filter: %w", err)
 		}
 	}
 	if o.Redact {

@@ -195,6 +195,9 @@ func writeTorch(w io.Writer, from Source, _ *Table) error {
 		if s.Label != mem.Measured && s.Label != "" { // PyTorch has no such key, and no viewer minds
 			p.field("hightide_label", string(s.Label))
 		}
+		if s.Filter != "" {
+			p.field("hightide_filter", s.Filter)
+		}
 		if len(s.HostSegments)+len(s.HostTraces) > 0 {
 			p.text("host_segments")
 			p.list(len(s.HostSegments), func(i int) { p.segment(&s.HostSegments[i]) })

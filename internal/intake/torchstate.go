@@ -142,6 +142,8 @@ func (b *torchBuilder) takeParts(d *pickle.Decoder, pairs []pickle.Value) error 
 			if l := mem.Label(d.String(v)); l == mem.Imagined || l == mem.Replayed {
 				b.out.Label = l
 			}
+		case "hightide_filter":
+			b.out.Filter = d.String(v)
 		default:
 			b.checkKey("", key, nil)
 		}
