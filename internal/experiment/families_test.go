@@ -51,6 +51,21 @@ var families = []struct {
 		need := line(fixed, each)
 		return curve{allocated: need, waste: func(b int) int64 { return min(need(b), max(hole<<20, 22*gib-need(b))) }}
 	}},
+	{"scratch that goes when full", 10.5, 14, func(r *rand.Rand) curve { // as of CNNs: a slower algorithm takes less
+		each, scratch, more := 10<<20+r.Int64N(40<<20), int64(5+r.IntN(30)), r.IntN(30)
+		full := int(22 * gib / (each + each*scratch/100))
+		return curve{waste: func(b int) int64 {
+			if b > full+more {
+				return 22 * gib // what is left lies in pieces
+			}
+			return 0
+		}, allocated: func(b int) int64 {
+			if b <= full {
+				return int64(b) * (each + each*scratch/100)
+			}
+			return int64(b) * each
+		}}
+	}},
 	{"rounded to 20 MiB", 5.5, 9, func(r *rand.Rand) curve {
 		each := 10<<20 + r.Int64N(100<<20)
 		return curve{waste: nothing, allocated: func(b int) int64 { return (gib + int64(b)*each) &^ (20<<20 - 1) }}

@@ -59,7 +59,8 @@ func (r *Result) At(batch int) (Trial, bool) {
 // corrects the prediction, as the memory of real programs is a line in pieces at best. What fails says
 // only that it is too much: next to it is tried whether the prediction was nearly right, then what the
 // allocator's own holdings leave room for; where what fitted confirms the prediction, further below the
-// failed one each time; else the middle. Both ends of the answer were run.
+// failed one each time; else the middle. Where a batch takes less than a smaller one, the end is looked
+// for close above it. Both ends of the answer were run.
 //
 // Where a trial says no bytes it doubles instead of predicting. An error of try ends the search; the
 // result then holds the trials so far.
@@ -128,6 +129,10 @@ func (s *search) next() int {
 	}
 	batch, ok := s.predict(allocated)
 	switch {
+	case s.fell() && s.failed > s.most:
+		return s.above()
+	case s.fell():
+		return s.middle()
 	case !ok && s.failed > s.most:
 		return s.inside(max(4*s.fits, s.step))
 	case !ok:
@@ -143,6 +148,20 @@ func (s *search) next() int {
 		return s.inside(batch)
 	}
 	return s.below()
+}
+
+// fell says whether a batch took clearly less than a smaller one: where memory is short, libraries choose
+// algorithms that need less of it. Then the end is near, and what is allocated does not say where.
+func (s *search) fell() bool {
+	for _, a := range s.trials {
+		for _, b := range s.trials {
+			less, more := a.Allocated.Or(0), b.Allocated.Or(0)
+			if a.OK && b.OK && a.Batch > b.Batch && a.Allocated.Known() && float64(less)*bent < float64(more) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // above is where to go on from a batch that fits though nothing more should: right above it, then
