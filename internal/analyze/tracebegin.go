@@ -16,6 +16,8 @@ type stretch struct {
 	pool       mem.PoolID
 }
 
+func (s stretch) empty() bool { return s.start == s.end }
+
 // initial rebuilds the state before the first event: segments by undoing the events from the last to
 // the first, blocks as those that were freed and never allocated, or are there at the end and were
 // never allocated.
@@ -92,7 +94,7 @@ func (b *traceBooks) segmentsAfter(at int) []stretch {
 	for i, s := range all {
 		known[s.start] = i
 	}
-	t := b.trace
+	t, gone := b.trace, 0
 	for i := t.Len() - 1; i > at; i-- {
 		if action := t.Action[i]; action < mem.ActionSegmentAlloc || action > mem.ActionSegmentUnmap {
 			continue // of most events nothing else is looked at
@@ -107,6 +109,9 @@ func (b *traceBooks) segmentsAfter(at int) []stretch {
 			if n, ok := known[address]; ok {
 				all[n].end = all[n].start
 				delete(known, address)
+				if gone++; gone > 1000 && gone > len(all)/2 { // or they would be millions
+					all, gone = closeUp(known, all), 0
+				}
 			}
 		case mem.ActionSegmentFree:
 			known[address] = len(all)
@@ -120,7 +125,7 @@ func (b *traceBooks) segmentsAfter(at int) []stretch {
 			all = append(all, was)
 		}
 	}
-	all = slices.DeleteFunc(all, func(s stretch) bool { return s.end == s.start })
+	all = slices.DeleteFunc(all, stretch.empty)
 	return joinStretches(all)
 }
 
@@ -131,6 +136,22 @@ func reindex(known map[uint64]int, all []stretch) {
 			known[s.start] = i
 		}
 	}
+}
+
+// closeUp drops what is empty.
+func closeUp(known map[uint64]int, all []stretch) []stretch {
+	kept := 0
+	for i, s := range all {
+		if s.empty() {
+			continue
+		}
+		if n, ok := known[s.start]; ok && n == i {
+			known[s.start] = kept
+		}
+		all[kept] = s
+		kept++
+	}
+	return all[:kept]
 }
 
 // cutStretch removes a range from what lies there.

@@ -136,6 +136,7 @@ func (b *traceBooks) inferredSteps() []TraceStep {
 // forward or an optimizer: then it is layers or tensors that repeat, not steps.
 func (b *traceBooks) insideOneCall(from, to int32) bool {
 	seen := map[uint32]bool{}
+	calls := map[uint32]string{} // by location: the function, "" for any that is neither
 	var common map[string]bool
 	for i := from; i <= to; i++ {
 		stack := b.trace.Stack[i]
@@ -145,8 +146,15 @@ func (b *traceBooks) insideOneCall(from, to int32) bool {
 		seen[stack] = true
 		has := map[string]bool{}
 		for _, n := range b.snapshot.Stacks.Numbers(stack) {
-			l := b.snapshot.Stacks.Locations[n]
-			if name := l.File + ":" + l.Function; (common == nil || common[name]) && (forwardFrame.MatchString(name) || optimizerFrame.MatchString(name)) {
+			name, known := calls[n]
+			if !known {
+				l := b.snapshot.Stacks.Locations[n]
+				if name = l.File + ":" + l.Function; !forwardFrame.MatchString(name) && !optimizerFrame.MatchString(name) {
+					name = ""
+				}
+				calls[n] = name
+			}
+			if name != "" && (common == nil || common[name]) {
 				has[name] = true
 			}
 		}

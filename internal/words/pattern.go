@@ -16,7 +16,13 @@ type Pattern struct {
 	text  string
 	once  sync.Once
 	re    *regexp.Regexp
-	needs []string // every match holds one of them; none: nothing is known
+	needs []need // every match holds one of them; none: nothing is known
+}
+
+// need is a word without which an expression cannot match.
+type need struct {
+	word string
+	fold bool // in letters of either case: then it is of small ASCII letters
 }
 
 // Lazy makes a pattern of a constant; its first use panics if that is no regular expression.
@@ -57,15 +63,38 @@ func (p *Pattern) FindStringSubmatch(s string) []string {
 }
 
 func (p *Pattern) may(s string) bool {
-	return len(p.needs) == 0 || slices.ContainsFunc(p.needs, func(part string) bool { return strings.Contains(s, part) })
+	return len(p.needs) == 0 || slices.ContainsFunc(p.needs, func(n need) bool {
+		return strings.Contains(s, n.word) || n.fold && mayFold(s, n.word)
+	})
+}
+
+// mayFold says whether s holds a small ASCII word in letters of either case. Beyond ASCII, where a letter may
+// have a third form, it cannot tell and says yes.
+func mayFold(s, word string) bool {
+	first := word[0]
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return true
+		}
+		if s[i]|0x20 == first|0x20 && len(s)-i >= len(word) && strings.EqualFold(s[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
 }
 
 // needs lists words of which every match of an expression holds at least one; none where it cannot tell.
-func needs(re *syntax.Regexp) []string {
+func needs(re *syntax.Regexp) []need {
 	switch re.Op {
 	case syntax.OpLiteral:
-		if re.Flags&syntax.FoldCase == 0 && !slices.Contains(re.Rune, utf8.RuneError) { // it stands for any invalid byte
-			return []string{string(re.Rune)}
+		if slices.Contains(re.Rune, utf8.RuneError) { // it stands for any invalid byte
+			return nil
+		}
+		if re.Flags&syntax.FoldCase == 0 {
+			return []need{{word: string(re.Rune)}}
+		}
+		if !slices.ContainsFunc(re.Rune, func(r rune) bool { return r >= utf8.RuneSelf }) {
+			return []need{{strings.ToLower(string(re.Rune)), true}}
 		}
 	case syntax.OpCapture, syntax.OpPlus:
 		return needs(re.Sub[0])
@@ -74,7 +103,7 @@ func needs(re *syntax.Regexp) []string {
 			return needs(re.Sub[0])
 		}
 	case syntax.OpAlternate:
-		var all []string
+		var all []need
 		for _, sub := range re.Sub {
 			some := needs(sub)
 			if len(some) == 0 {
@@ -84,7 +113,7 @@ func needs(re *syntax.Regexp) []string {
 		}
 		return all
 	case syntax.OpConcat:
-		var best []string // whose shortest word is longest
+		var best []need // whose shortest word is longest
 		for _, sub := range re.Sub {
 			if some := needs(sub); shortest(some) > shortest(best) {
 				best = some
@@ -95,11 +124,11 @@ func needs(re *syntax.Regexp) []string {
 	return nil
 }
 
-func shortest(list []string) int {
+func shortest(list []need) int {
 	least := 0
-	for i, word := range list {
-		if i == 0 || len(word) < least {
-			least = len(word)
+	for i, n := range list {
+		if i == 0 || len(n.word) < least {
+			least = len(n.word)
 		}
 	}
 	return least

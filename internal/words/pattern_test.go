@@ -13,7 +13,9 @@ func TestNeeds(t *testing.T) {
 		`(optim|optimizers?)\.py:step`: {".py:step"},
 		`a(bc|de)+x?$`:                 {"bc", "de"},
 		`Backward\d*::apply|Grad`:      {"Backward", "Grad"},
-		`(?i)workspace`:                nil,
+		`(?i)Workspace`:                {"workspace/i"},
+		`(?i)straße`:                   nil,
+		`a?b(?i:cd|x)`:                 {"b"},
 		`x*`:                           nil,
 		`abc|\d`:                       nil,
 		`(ab){2,}`:                     {"ab"},
@@ -22,8 +24,15 @@ func TestNeeds(t *testing.T) {
 	} {
 		p := Lazy(text)
 		p.Regexp()
-		if !slices.Equal(p.needs, want) {
-			t.Errorf("%s needs %q, want %q", text, p.needs, want)
+		var got []string
+		for _, n := range p.needs {
+			if n.fold {
+				n.word += "/i"
+			}
+			got = append(got, n.word)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s needs %q, want %q", text, got, want)
 		}
 	}
 	if _, err := Compile(`a(`); err == nil {
@@ -35,6 +44,8 @@ func TestNeeds(t *testing.T) {
 func FuzzPattern(f *testing.F) {
 	f.Add(`a(bc|de)+x?$`, "abcde")
 	f.Add(`(?i)Work|(é{2,3})k`, "ééWORK")
+	f.Add(`(?i)kiss[0-9]`, "xKI\u017fS7")
+	f.Add(`(?i)mask`, "MAS\u212a")
 	f.Add(`\Aa|b\z|(?:c|)`, "xb")
 	f.Add(`(?s).a|[\x{10000}-\x{10ffff}]`, "\U00010000")
 	f.Add("\ufffd", "\xff")
