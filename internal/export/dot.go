@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"hightide/internal/analyze"
 	"hightide/internal/mem"
@@ -53,8 +55,8 @@ func writeDot(out io.Writer, p *mem.Profile) error {
 		drawn[n.location] = true
 		l := p.Stacks.Locations[n.location]
 		size := 8 + 16*math.Sqrt(float64(n.own)/float64(max(total, 1)))
-		fmt.Fprintf(w, "\tn%d [label=%s, fontsize=%.1f];\n", n.location,
-			strconv.Quote(fmt.Sprintf("%s\n%s here, %s in all", frameName(l), amount(n.own), amount(n.with))), size)
+		fmt.Fprintf(w, "\tn%d [label=%s, tooltip=%s, fontsize=%.1f];\n", n.location,
+			strconv.Quote(fmt.Sprintf("%s\n%s here, %s in all", dotName(l), amount(n.own), amount(n.with))), strconv.Quote(frameName(l)), size)
 	}
 	var between []dotEdge
 	for e := range edges {
@@ -68,6 +70,46 @@ func writeDot(out io.Writer, p *mem.Profile) error {
 	}
 	fmt.Fprintln(w, "}")
 	return w.Flush()
+}
+
+// dotName is a location in the few words that a box has room for: native functions without their arguments, files
+// without their folders.
+func dotName(l mem.Location) string {
+	l.Function = plainFunction(l.Function)
+	if runes := []rune(l.Function); len(runes) > dotWidth {
+		l.Function = string(runes[:dotWidth-1]) + "…"
+	}
+	l.File = path.Base(l.File)
+	if l.File == "." {
+		l.File = ""
+	}
+	return frameName(l)
+}
+
+// dotWidth is how many letters of a function's name are drawn.
+const dotWidth = 60
+
+// plainFunction leaves out what stands in brackets of a function of C++: arguments of templates and calls.
+func plainFunction(name string) string {
+	if !strings.Contains(name, "::") {
+		return name // "<module>" is no template
+	}
+	var kept strings.Builder
+	depth := 0
+	name = strings.ReplaceAll(name, "(anonymous namespace)::", "")
+	for _, c := range name {
+		switch c {
+		case '<', '(':
+			depth++
+		case '>', ')':
+			depth = max(0, depth-1)
+		default:
+			if depth == 0 {
+				kept.WriteRune(c)
+			}
+		}
+	}
+	return strings.TrimSpace(kept.String())
 }
 
 // dotGraph sums a profile by location, and by caller and callee; recursion counts once.
