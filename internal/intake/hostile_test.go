@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -98,9 +99,9 @@ func TestHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			began := time.Now()
+			began := processorTime(t)
 			document, err := Decode(strings.NewReader(test.data), name)
-			took := time.Since(began)
+			took := processorTime(t) - began
 			runtime.ReadMemStats(&after)
 			if err == nil || document != nil {
 				t.Fatalf("accepted: %+v", document)
@@ -112,7 +113,7 @@ func TestHostile(t *testing.T) {
 				t.Errorf("no position in %q", err)
 			}
 			if took > 20*time.Second {
-				t.Errorf("took %v", took)
+				t.Errorf("took %v of processor time", took)
 			}
 			if spent := after.TotalAlloc - before.TotalAlloc; spent > 192<<20+100*uint64(len(test.data)) {
 				t.Errorf("allocated %d MiB for %d bytes", spent>>20, len(test.data))
@@ -120,6 +121,16 @@ func TestHostile(t *testing.T) {
 			checkPosition(t, err, len(test.data))
 		})
 	}
+}
+
+// processorTime is what this process has used so far: on a busy machine a clock on the wall says little.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func checkPosition(t *testing.T, err error, size int) {
