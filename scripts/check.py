@@ -145,7 +145,7 @@ def checks() -> list[Check]:
         Check("heap", ["make", "--no-print-directory", "-C", "heap", "test"], count=count_unittest),
         Check("device", ["make", "--no-print-directory", "-C", "device", "test"], count=count_unittest),
         Check("web", web("check"), count=count_words),
-        Check("go", ["go", "test", "-race", "-json", "-timeout", "15m", "./..."], count=count_go),
+        Check("go", ["go", "test", "-race", "-json", "-timeout", "45m", "./..."], count=count_go),
         Check("agent", [*pytest, "agent/python/tests"], count=count_words),
         Check("web-e2e", web("e2e"), count=count_words),
         Check("examples", [*pytest, "scripts/tests"], count=count_words),
