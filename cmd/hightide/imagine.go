@@ -170,7 +170,7 @@ func (a *app) progress(quiet bool) func(done, all int, text string) {
 
 // end turns the verdict into how we end.
 func (f *imagineFlags) end(result *engine.ImagineResult) error {
-	if signal, ok := result.Outcome.Signal.Get(); ok && !result.Judged() {
+	if signal, ok := result.Outcome.Signal.Get(); ok && !result.Judged() && !result.Outcome.Stopped {
 		engine.Die(int(signal))
 		return exitStatus(128 + signal)
 	}

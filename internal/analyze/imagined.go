@@ -262,7 +262,7 @@ func (in *Input) judge(v *Imagined) {
 		v.Verdict = VerdictUnused
 		switch {
 		case v.StoppedFor == StoppedForDuration:
-			v.How = "was stopped before it touched a GPU"
+			v.How = "was stopped by --duration before it touched a GPU"
 		case !in.usedTorch():
 			v.How = "imported no PyTorch, so it touched no GPU"
 		}

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"hightide/internal/mem"
@@ -60,20 +61,63 @@ func (in *Input) failure() string {
 		if e.Where != nil && e.Where.File != "" {
 			text += " at " + lineName(*e.Where)
 		}
+		if rank, ok := in.rankOf(e.Process); ok {
+			text += fmt.Sprintf(" in rank %d", rank)
+		}
 	} else if s, ok := signals[code-128]; ok {
 		text += ", as shells say of a child that a signal ended, " + s.name + ": " + s.means
 	}
 	return "the program failed for a reason of its own, " + text
 }
 
-// lastException is the one that ended a process, the main one's where it has one.
+// ofChild are exceptions that say no more than that a child failed, as launchers raise them.
+var ofChild = []string{"ChildFailedError", "ProcessRaisedException", "ProcessExitedException", "CalledProcessError"}
+
+// lastException is the one that ended a process, the main one's where it has one. Where that only tells of a
+// child, it is the first of those: the others may have failed for its sake.
 func (in *Input) lastException() (last mem.Event, ok bool) {
+	var first mem.Event
 	for _, e := range in.Run.Events {
-		if e.Kind == "exception" && e.Facts["class"] != "" && (!ok || in.isMain(e.Process) || !in.isMain(last.Process)) {
+		if e.Kind != "exception" || e.Facts["class"] == "" {
+			continue
+		}
+		if first.Kind == "" && !in.isMain(e.Process) {
+			first = e
+		}
+		if !ok || in.isMain(e.Process) || !in.isMain(last.Process) {
 			last, ok = e, true
 		}
 	}
+	if first.Kind != "" && in.isMain(last.Process) && slices.Contains(ofChild, last.Facts["class"]) {
+		last = first
+	}
 	return last, ok
+}
+
+// rankOf is a process's rank where it is one of several.
+func (in *Input) rankOf(process uint32) (int64, bool) {
+	p := in.Run.Process(process)
+	if p == nil || p.WorldSize.Or(1) < 2 {
+		return 0, false
+	}
+	return p.Rank.Get()
+}
+
+// tooManyRanks says so where more ranks were started than there are GPUs, "" where there were not.
+func (in *Input) tooManyRanks(v *Imagined) string {
+	var ranks int64
+	if v.Verdict != VerdictFailed && v.Verdict != VerdictOOM || slices.ContainsFunc(v.Ranks, func(r RankUse) bool { return r.Played }) {
+		return ""
+	}
+	for _, p := range in.Run.Processes {
+		if local, ok := p.LocalRank.Get(); ok && p.WorldSize.Or(1) > 1 {
+			ranks = max(ranks, local+1)
+		}
+	}
+	if ranks <= int64(v.GPUs) {
+		return ""
+	}
+	return fmt.Sprintf("%d ranks had %d GPU%s: --gpus %d gives each its own.", ranks, v.GPUs, strings.Repeat("s", min(1, v.GPUs-1)), ranks)
 }
 
 func (in *Input) isMain(process uint32) bool {

@@ -37,6 +37,25 @@ func TestFailuresAreNamed(t *testing.T) {
 	}
 }
 
+// TestRanksThatFail: of a launcher's exception, which tells only of its children, the first child's is told.
+func TestRanksThatFail(t *testing.T) {
+	fail := func(process uint32, class, text, file string) mem.Event {
+		return mem.Event{Kind: "exception", Time: 3e9, Process: process, Text: text, Facts: map[string]string{"class": class}, Where: &mem.Location{File: file, Line: 12}}
+	}
+	frames := books(1<<30,
+		mem.Process{ID: 2, PID: 42, Parent: 1, Role: "rank", Rank: mem.Some(int64(0)), LocalRank: mem.Some(int64(0)), WorldSize: mem.Some(int64(2))},
+		mem.Process{ID: 3, PID: 43, Parent: 1, Role: "rank", Rank: mem.Some(int64(1)), LocalRank: mem.Some(int64(1)), WorldSize: mem.Some(int64(2))},
+		fail(3, "IndexError", "list index out of range", "/home/me/train.py"), fail(2, "RuntimeError", "connection closed by peer", "/home/me/train.py"),
+		fail(1, "ChildFailedError", "\n====\ntrain.py FAILED", "/env/bin/torchrun"))
+	r := Analyze(imagineRun(1, frames...), Options{})
+	if want := "IndexError: list index out of range at train.py:12 in rank 1"; !strings.Contains(r.Headline.Verdict, want) {
+		t.Errorf("%q, wanted %q", r.Headline.Verdict, want)
+	}
+	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "2 ranks had 1 GPU: --gpus 2") {
+		t.Errorf("the GPUs that lack are not told: %s", notes)
+	}
+}
+
 func TestWhatDurationEndedIsJudged(t *testing.T) {
 	run := imagineRun(0, books(6<<30)...)
 	run.End.ExitCode, run.End.Signal, run.End.Reason = mem.Optional{}, mem.Some(15), "stopped"
@@ -46,7 +65,7 @@ func TestWhatDurationEndedIsJudged(t *testing.T) {
 	}
 	run = imagineRun(0)
 	run.End.ExitCode, run.End.Signal, run.End.Reason = mem.Optional{}, mem.Some(15), "stopped"
-	if r := Analyze(run, Options{}); r.Imagined.Verdict != VerdictUnused || !strings.Contains(r.Headline.Verdict, "stopped before it touched") {
+	if r := Analyze(run, Options{}); r.Imagined.Verdict != VerdictUnused || !strings.Contains(r.Headline.Verdict, "stopped by --duration before it touched") {
 		t.Errorf("%+v %s", r.Imagined, r.Headline.Verdict)
 	}
 }

@@ -267,7 +267,11 @@ func rankTable(ranks []RankUse) Table {
 func linesTable(lines []HeldLine) Table {
 	t := Table{Name: "peak-lines", Title: "Lines that held the peak", Columns: []Column{text("site", "line"), text("function", "function"), bytesColumn("bytes", "held", mem.Imagined), {"blocks", "blocks", mem.UnitCount, mem.Imagined}}}
 	for _, l := range lines {
-		t.Rows = append(t.Rows, []Cell{lineName(mem.Location{File: l.File, Line: l.Line}), textCell(l.Function), int64(l.Bytes), l.Blocks})
+		name := lineName(mem.Location{File: l.File, Line: l.Line})
+		if l.File == unknownPlace {
+			name = noFrames
+		}
+		t.Rows = append(t.Rows, []Cell{name, textCell(l.Function), int64(l.Bytes), l.Blocks})
 	}
 	return t
 }
@@ -292,6 +296,9 @@ func (in *Input) imaginedNotes(r *Report, v *Imagined) {
 	}
 	if v.Verdict == VerdictFailed && len(v.ReadBacks) > 0 {
 		r.note("If it failed over such a value, as a loss of zero: --read-value 1 has it read ones.")
+	}
+	if text := in.tooManyRanks(v); text != "" {
+		r.note(text)
 	}
 	if names := sortedNames(v.Calls); len(names) > 0 {
 		shown := limited(names, 8)
