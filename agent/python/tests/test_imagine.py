@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import SOURCE
-from hightide_agent.imagine import breakdown
+from hightide_agent.imagine import breakdown, settle
 
 pytest.importorskip("torch", reason="needs torch: scripts/setup puts one in place")
 MIB = 1 << 20
@@ -128,7 +131,31 @@ def test_ranks_end_at_the_same_step(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", script, str(SOURCE), str(rank), str(tmp_path)], stdout=subprocess.PIPE)
         for rank in range(4)
     ]
-    assert [int(r.communicate(timeout=60)[0]) for r in ranks] == [12] * 4
+    assert [int(r.communicate(timeout=300)[0]) for r in ranks] == [12] * 4
+
+
+def test_the_end_waits_for_autograds_threads() -> None:
+    """A thread of autograd's name that works on, a little at a time; who ended before it would abort."""
+    done, over = [], threading.Event()
+
+    def work() -> None:
+        ctypes.CDLL(None).prctl(15, b"pt_autograd_7", 0, 0, 0)  # PR_SET_NAME
+        ready.set()
+        for _ in range(30):
+            time.sleep(0.01)
+        done.append(True)
+        over.wait()
+
+    ready = threading.Event()
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        ready.wait()
+        settle()
+        assert done
+    finally:
+        over.set()
+        thread.join()
 
 
 class Seen:

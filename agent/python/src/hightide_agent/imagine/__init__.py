@@ -16,13 +16,13 @@ import atexit
 import os
 import time
 
-SETTLE = 0.1
-"""Seconds at the end of a process. Kernels take no time, so that a script can end while autograd's thread
-still lets go of its last tensors; without the interpreter's lock that thread aborts the process."""
+SETTLE = 0.05
+"""Seconds between two looks at autograd's threads at the end of a process."""
+SETTLE_AT_MOST = 10.0
 
 TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any, Callable, Optional
 
     from ..agent import Agent
 
@@ -72,7 +72,7 @@ def install(agent: Agent, parts: Parts, watch: Callable[[str, Callable[[Any], No
     from .device import Device
     from .ledger import Ledger
 
-    atexit.register(time.sleep, SETTLE)
+    atexit.register(settle)
     _part(agent, "copies", lambda: copies.install(agent, parts.torch))
     ledger = Ledger(agent, parts.torch)
     device = Device()
@@ -93,6 +93,37 @@ def install(agent: Agent, parts: Parts, watch: Callable[[str, Callable[[Any], No
         _part(agent, "the played rank", lambda: ranks.install(ledger, parts.torch, watch))
     if os.environ.get("HIGHTIDE_IMAGINE_SWITCH"):
         _part(agent, "switches", lambda: switches.install(agent, ledger, parts, watch))
+
+
+def settle() -> None:
+    """Wait at the end of a process until autograd's threads rest.
+
+    Kernels take no time, so that a script can end while such a thread still lets go of its last tensors; without
+    the interpreter's lock, which our sleep gives it, that thread aborts the process.
+    """
+    before, end = None, time.monotonic() + SETTLE_AT_MOST
+    while time.monotonic() < end:
+        time.sleep(SETTLE)
+        now = _autograd()
+        if now is not None and now == before:  # none has run in between
+            return
+        before = now
+
+
+def _autograd() -> Optional[list[str]]:
+    """How often each of autograd's threads was switched so far; None while one has something to do."""
+    switches = []
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open("/proc/self/task/%s/status" % task) as file:
+                status = file.read()
+        except OSError:
+            continue  # it has just ended
+        if status.startswith("Name:\tpt_autograd"):
+            if "\nState:\tR" in status:
+                return None
+            switches.append(task + status.partition("\nvoluntary_ctxt_switches:")[2])
+    return switches
 
 
 def _part(agent: Agent, name: str, function: Callable[[], None]) -> None:
