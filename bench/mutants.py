@@ -187,8 +187,8 @@ def main() -> int:
             if options.only in mutant.rule:
                 results[mutant.rule] = noticed(mutant, folder, programs)
                 print(f"{results[mutant.rule]:8} {mutant.rule}", flush=True)
-    row, results = summary(results)
-    publish("mutants", [row], results)
+    row, told = summary(results)
+    publish("mutants", [row], told)
     return exit_code([row])
 
 
