@@ -41,7 +41,7 @@ def run(script: str, version: str = "2.15.0", books: Path | None = None, spec: s
             env=environment(books, spec, **more),
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=600,
         )
     if done.returncode:
         raise AssertionError(f"torch {version}: exit {done.returncode}\n{done.stdout[-1000:]}\n{done.stderr[-3000:]}")

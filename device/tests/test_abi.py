@@ -301,7 +301,7 @@ class EntryPoints(unittest.TestCase):
             script.write_text(CALL_ALL)
             todo = [f"{n} {k}" for n, k in kinds.items() if exported.get(n) == "W" and not alias(n, kinds)]
             done = subprocess.run(
-                [sys.executable, script, str(LIBRARY)], input="\n".join(todo), text=True, capture_output=True, timeout=60,
+                [sys.executable, script, str(LIBRARY)], input="\n".join(todo), text=True, capture_output=True, timeout=600,
                 env={"HIGHTIDE_DEVICE_SPEC": "count=1", "PATH": "/usr/bin"},
             )  # fmt: skip
         self.assertEqual(done.stdout.split(), ["done"], done.stdout[:2000] + done.stderr[-2000:])

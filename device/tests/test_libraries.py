@@ -93,7 +93,7 @@ class Libraries(unittest.TestCase):
             env=environment(Path(folder, "books"), f"count={count};{A10}", OMP_NUM_THREADS="1", **more),
             capture_output=True,
             text=True,
-            timeout=400,
+            timeout=900,
         )
 
     def ranks(self, version: str, count: int, *what: str, **more: str) -> None:

@@ -36,7 +36,7 @@ class Together(unittest.TestCase):
             env=environment(None, A10, LD_PRELOAD=preload, **heap),
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
         )
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
         return json.loads(done.stdout)
@@ -63,7 +63,7 @@ class Outside(unittest.TestCase):
     def test_pynvml_and_nvitop_show_devices_and_processes(self) -> None:
         tools = CACHE / "device" / "bin"
         self.assertTrue((tools / "nvitop").exists(), "no nvitop: scripts/setup device")
-        hold = "import torch, time; x = torch.empty(3 << 30, dtype=torch.uint8, device='cuda:1'); print('held', flush=True); time.sleep(99)"
+        hold = "import torch, time; x = torch.empty(3 << 30, dtype=torch.uint8, device='cuda:1'); print('held', flush=True); time.sleep(999)"
         ask = (
             "import json, pynvml as n; n.nvmlInit(); h = n.nvmlDeviceGetHandleByIndex(1); m = n.nvmlDeviceGetMemoryInfo(h)\n"
             "print(json.dumps([n.nvmlDeviceGetCount(), n.nvmlDeviceGetName(h), m.total, m.used, "
@@ -77,10 +77,10 @@ class Outside(unittest.TestCase):
                     self.assertEqual(process.stdout.readline(), b"held\n")
                     del env["LD_PRELOAD"]
                     told = subprocess.run(
-                        [tools / "python", "-c", ask], env=env, capture_output=True, text=True, timeout=60
+                        [tools / "python", "-c", ask], env=env, capture_output=True, text=True, timeout=300
                     )
                     seen = subprocess.run(
-                        [tools / "nvitop", "--once"], env=env, capture_output=True, text=True, timeout=60
+                        [tools / "nvitop", "--once"], env=env, capture_output=True, text=True, timeout=300
                     )
                 finally:
                     process.kill()

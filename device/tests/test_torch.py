@@ -93,7 +93,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
         self.assertLess(int(run(script, VERSIONS[0], spec=spec)), 200 << 10)  # KiB
 
     def test_the_killed_give_back(self) -> None:
-        hold = "import torch, time; x = torch.empty(4 << 30, dtype=torch.uint8, device='cuda'); print('held', flush=True); time.sleep(99)"
+        hold = "import torch, time; x = torch.empty(4 << 30, dtype=torch.uint8, device='cuda'); print('held', flush=True); time.sleep(999)"
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
             path = Path(folder, "books")
             with subprocess.Popen(

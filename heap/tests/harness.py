@@ -76,7 +76,7 @@ class HeapTest(unittest.TestCase):
     def run_program(self, *command: str, **settings: str) -> subprocess.CompletedProcess[str]:
         """Run to the end; a program that fails fails the test, with what it printed."""
         done = subprocess.run(
-            command, env=self.environment(**settings), cwd=self.scratch, capture_output=True, text=True, timeout=120
+            command, env=self.environment(**settings), cwd=self.scratch, capture_output=True, text=True, timeout=600
         )
         self.assertEqual(done.returncode, 0, f"{command}: {done.stdout}{done.stderr}")
         return done

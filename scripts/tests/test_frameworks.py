@@ -34,7 +34,7 @@ def record(folder: Path, script: str, *command: str, python: Path = Path(sys.exe
     run = [
         str(word) for word in (HIGHTIDE, "run", "--quiet", "--data-dir", folder / "data", "--", python, *command, file)
     ]
-    done = subprocess.run(run, capture_output=True, text=True, cwd=folder, env=env, timeout=300)
+    done = subprocess.run(run, capture_output=True, text=True, cwd=folder, env=env, timeout=900)
     assert done.returncode == 0 and "done" in done.stdout, done.stdout[-2000:] + done.stderr[-4000:]
     shown = subprocess.run(
         [HIGHTIDE, "report", "last", "--json", "--data-dir", folder / "data"],

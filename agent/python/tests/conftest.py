@@ -40,7 +40,7 @@ def observed_environment(folder: Path, **more: str) -> Dict[str, str]:
 
 @pytest.fixture
 def observe(tmp_path: Path) -> Any:
-    """observe(script, *arguments, env={}, options=[], python=None) runs it to its end, at most two minutes."""
+    """observe(script, *arguments, env={}, options=[], python=None) runs it to its end, at most ten minutes."""
 
     def run(
         script: str, *arguments: str, env: Optional[Dict[str, str]] = None, options: Optional[List[str]] = None,
@@ -52,7 +52,7 @@ def observe(tmp_path: Path) -> Any:
         file.write_text(textwrap.dedent(script))
         done = subprocess.run(
             [python, *(options or []), str(file), *arguments], env=observed_environment(folder, **(env or {})),
-            capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False,
+            capture_output=True, text=True, timeout=600, cwd=tmp_path, check=False,
         )  # fmt: skip
         result = Result(done.returncode, done.stdout, done.stderr, rings(folder))
         assert not ok or done.returncode == 0, done.stderr
