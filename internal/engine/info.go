@@ -232,7 +232,7 @@ func preloads(ctx context.Context, library string, p *Python) string {
 	if p != nil {
 		program, args = p.Path, []string{"-I", "-S", "-c", ""}
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
 	c := exec.CommandContext(ctx, program, args...)
 	c.Env = []string{"LD_PRELOAD=" + library, "PATH=" + os.Getenv("PATH"), "LD_LIBRARY_PATH=" + os.Getenv("LD_LIBRARY_PATH")}

@@ -55,7 +55,8 @@ except Exception as error:
 print(json.dumps(out))
 `
 
-const probePatience = 10 * time.Second
+// probePatience is for an interpreter that hangs: a machine that is busy enough takes seconds to start one.
+const probePatience = 30 * time.Second
 
 // FindPythons lists the interpreters a run could mean, in the order of preference: the one named,
 // $VIRTUAL_ENV, those on PATH (one that has torch before one that has not), hightide's own cached
