@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"hightide/internal/engine"
 
@@ -50,6 +52,7 @@ Exit codes: 0 all kept, 1 over budget, 2 wrong usage, 3 a file that cannot be us
 				if err := engine.JUnit(&xml, args[0], checked); err != nil {
 					return err
 				}
+				_ = os.MkdirAll(filepath.Dir(junit), 0o755) // as test runners do; what fails, fails below
 				if err := a.output(junit, xml.Bytes()); err != nil {
 					return err
 				}
@@ -63,7 +66,10 @@ Exit codes: 0 all kept, 1 over budget, 2 wrong usage, 3 a file that cannot be us
 					return err
 				}
 			}
-			over := false
+			over, annotations := false, a.stdout
+			if jsonFile == jsonToStdout { // GitHub reads both
+				annotations = a.stderr
+			}
 			for _, one := range checked {
 				word := "ok  "
 				if one.Over {
@@ -72,8 +78,8 @@ Exit codes: 0 all kept, 1 over budget, 2 wrong usage, 3 a file that cannot be us
 				if jsonFile != jsonToStdout {
 					fmt.Fprintf(a.stdout, "%s  %s\n", word, one.Sentence())
 				}
-				if one.Over && github && jsonFile != jsonToStdout {
-					fmt.Fprintf(a.stdout, "::error file=%s,line=%d,title=Memory over budget::%s\n", budget, one.Line, one.Sentence())
+				if one.Over && github {
+					fmt.Fprintln(annotations, one.Annotation(budget))
 				}
 			}
 			if over {

@@ -67,11 +67,16 @@ func (b *budgets) read(node *yaml.Node, prefix string, keys []string, relative b
 	if node.Kind != yaml.MappingNode {
 		return fmt.Errorf("%d:%d: there must be budgets, one \"name: bytes\" a line", node.Line, node.Column)
 	}
+	seen := map[string]int{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		if !slices.Contains(keys, key.Value) {
 			return fmt.Errorf("%d:%d: there is no budget %q; did you mean %q?", key.Line, key.Column, key.Value, words.Nearest(key.Value, keys))
 		}
+		if line, twice := seen[key.Value]; twice {
+			return fmt.Errorf("%d:%d: %s is there twice, first in line %d", key.Line, key.Column, key.Value, line)
+		}
+		seen[key.Value] = key.Line
 		var err error
 		switch {
 		case prefix == "" && key.Value == "categories":

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"hightide/internal/analyze"
 	"hightide/internal/mem"
@@ -49,6 +50,9 @@ func (e *Engine) Check(file, ref, baseline string, stdin io.Reader) ([]Checked, 
 	}
 	before := map[string]mem.Bytes{}
 	if all.relative() {
+		if baseline == "" && all.baseline == "" {
+			return nil, InputError("file: main.pickle under baseline, or --baseline main.pickle", "%s: the baseline names no file", file)
+		}
 		if baseline == "" {
 			baseline = all.baselineBeside(file)
 		}
@@ -147,10 +151,12 @@ func CheckJSON(checked []Checked) ([]byte, error) {
 func JUnit(w io.Writer, ref string, checked []Checked) error {
 	type failure struct {
 		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr"`
 	}
 	type testcase struct {
 		Name    string   `xml:"name,attr"`
 		Class   string   `xml:"classname,attr"`
+		Time    int      `xml:"time,attr"` // seconds, which some readers demand
 		Failure *failure `xml:"failure,omitempty"`
 	}
 	suite := struct {
@@ -158,13 +164,19 @@ func JUnit(w io.Writer, ref string, checked []Checked) error {
 		Name     string     `xml:"name,attr"`
 		Tests    int        `xml:"tests,attr"`
 		Failures int        `xml:"failures,attr"`
+		Errors   int        `xml:"errors,attr"`
+		Skipped  int        `xml:"skipped,attr"`
+		Time     int        `xml:"time,attr"`
 		Cases    []testcase `xml:"testcase"`
 	}{Name: "hightide check", Tests: len(checked)}
 	for _, c := range checked {
 		one := testcase{Name: c.Name, Class: ref}
+		if c.Baseline.Known() { // there may be a budget of its own for the same
+			one.Name += ", relative to the baseline"
+		}
 		if c.Over {
 			suite.Failures++
-			one.Failure = &failure{c.Sentence()}
+			one.Failure = &failure{c.Sentence(), "over budget"}
 		}
 		suite.Cases = append(suite.Cases, one)
 	}
@@ -174,6 +186,13 @@ func JUnit(w io.Writer, ref string, checked []Checked) error {
 	encoder := xml.NewEncoder(w)
 	encoder.Indent("", " ")
 	return encoder.Encode(suite)
+}
+
+// Annotation is the workflow command that has GitHub show a passed budget at its line.
+func (c Checked) Annotation(budget string) string {
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	return fmt.Sprintf("::error file=%s,line=%d,title=Memory over budget::%s", property.Replace(budget), c.Line, data.Replace(c.Sentence()))
 }
 
 // Sentence says how a budget was kept.
