@@ -102,6 +102,9 @@ func (f *imagineFlags) run(a *app, c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return engine.UsageError("for example: hightide imagine --gpu a10 -- python train.py", "no command to imagine")
 	}
+	if c.Flags().Changed("gpus") && f.gpus < 1 {
+		return engine.UsageError("a machine has 1 to 16", "--gpus %d", f.gpus)
+	}
 	options, err := f.options(args)
 	if err != nil {
 		return err

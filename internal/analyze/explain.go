@@ -66,6 +66,19 @@ func ParseRange(text string) (EventRange, error) {
 	return r, nil
 }
 
+// words is " among events 1,000 to 2,000", "" for the whole trace.
+func (r EventRange) words() string {
+	switch {
+	case r == wholeTrace:
+		return ""
+	case r.From < 0:
+		return fmt.Sprintf(" up to event %s", Count(int64(r.To)))
+	case r.To == never:
+		return fmt.Sprintf(" from event %s on", Count(int64(r.From)))
+	}
+	return fmt.Sprintf(" among events %s to %s", Count(int64(r.From)), Count(int64(r.To)))
+}
+
 // Groupings are what blocks can be grouped by.
 var Groupings = []string{"site", "module", "category", "file", "function", "size", "stream", "pool", "annotation", "age"}
 
@@ -108,6 +121,7 @@ type Allocator struct {
 	tree     *stackTree       // the flame graph's
 	nodes    map[uint32]int64 // see mapNode
 	alone    bool             // in its report
+	among    string           // the range of events that the peak was looked for in, in words
 	filtered bool             // its file holds only some blocks, as export left them
 
 	first, last int // events explained
@@ -169,6 +183,7 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	totals := s.Totals(device)
 	a := &Allocator{Device: device, File: file, Events: b.trace.Len(), Stacks: s.Stacks.Len() - 1, By: cmp.Or(o.By, "site"), Label: s.Label,
 		Peak: b.tracePeak(b.peakAt, b.peak), Segments: totals.Segments, InactiveSplit: totals.InactiveSplit, Unplaced: b.unplaced, Strange: b.strange}
+	a.among = among.words()
 	a.At, a.Highest = a.Peak, Levels{b.maximum.allocated, b.maximum.active, b.maximum.reserved, b.maximum.requested}
 	if at != b.peakAt {
 		a.At = b.tracePeak(at, b.levelsAt(at))

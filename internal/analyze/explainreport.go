@@ -90,7 +90,7 @@ func (r *Report) Lead() {
 	if p.Event >= 0 {
 		when = fmt.Sprintf("after event %s of %s", Count(int64(p.Event)), Count(int64(lead.Events)))
 	}
-	r.Headline.Verdict = fmt.Sprintf("%s held at most %v, %s", upperFirst(lead.inFile()), p.Allocated, when)
+	r.Headline.Verdict = fmt.Sprintf("%s held at most %v%s, %s", upperFirst(lead.inFile()), p.Allocated, lead.among, when)
 	joint := "; "
 	if lead.At != p {
 		r.Headline.Verdict += fmt.Sprintf(". %s, which is explained here, it held %v", upperFirst(afterEvent(lead.At.Event)), lead.At.Allocated)

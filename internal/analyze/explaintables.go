@@ -65,7 +65,7 @@ func (a *Allocator) levelTable(o *ExplainOptions) Table {
 		}
 		t.Rows = append(t.Rows, []Cell{when, event, int64(p.Allocated), int64(p.Active), int64(p.Reserved), int64(p.Requested)})
 	}
-	row("peak", a.Peak)
+	row("peak"+a.among, a.Peak)
 	if a.At != a.Peak {
 		row("explained", a.At)
 	}

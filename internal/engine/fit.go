@@ -279,12 +279,12 @@ func (o *FitOptions) checkModel() error {
 	for _, choice := range fitChoices {
 		if !slices.Contains(choice.known, choice.value(m)) {
 			known := slices.DeleteFunc(slices.Clone(choice.known), func(s string) bool { return s == "" })
-			return UsageError(strings.Join(known, ", "), "%s %s", choice.flag, choice.value(m))
+			return ChoiceError(choice.flag, choice.value(m), known)
 		}
 	}
 	switch {
 	case m.SeqLen < 1 || m.ImageSize < 1:
-		return UsageError("", "a sequence length of %d and an image size of %d", m.SeqLen, m.ImageSize)
+		return UsageError("both are at least 1", "a sequence length of %d and an image size of %d", m.SeqLen, m.ImageSize)
 	case m.Inference && (m.Optimizer != "none" || m.Train):
 		return UsageError("leave --inference or the other out", "--inference trains nothing: it has no optimizer and no training mode")
 	}
@@ -303,7 +303,7 @@ func parseHeadroom(text string) (headroom, error) {
 	if text == "" {
 		return headroom{}, nil
 	}
-	bad := UsageError("as in --headroom 5% or --headroom 1GiB", "--headroom %s", text)
+	bad := UsageError("as in --headroom 5% or --headroom 1GiB", "--headroom %s is neither a part of the memory nor a size", text)
 	if number, ok := strings.CutSuffix(text, "%"); ok {
 		percent, err := strconv.ParseFloat(number, 64)
 		if err != nil || percent < 0 || percent >= 100 {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -252,11 +253,11 @@ func imaginedTrial(done *trialResult, batch int) (experiment.Trial, error) {
 			t.Problem = v.Note
 		}
 	default:
-		text := done.said
-		if text == "" {
-			text = "it said nothing"
+		text := fmt.Sprintf("the command gave no verdict: %s", cmp.Or(v.How, v.Verdict))
+		if done.said != "" && !strings.Contains(text, done.said) {
+			text += "; its last words: " + done.said
 		}
-		return t, &experiment.TrialError{Text: fmt.Sprintf("the command did not run to a verdict (%s): %s", v.Verdict, text)}
+		return t, &experiment.TrialError{Text: text}
 	}
 	return t, nil
 }
