@@ -51,20 +51,16 @@ func TestStoppedTraining(t *testing.T) {
 	}
 }
 
-// clockShim is a preload of the user's: half a second after its start the wall clock steps back by an hour.
+// clockShim is a preload of the user's: once there is a file "stepped", the wall clock is an hour back.
 const clockShim = `
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-static long long first;
 int clock_gettime(clockid_t id, struct timespec *t) {
-	struct timespec mono;
 	long result = syscall(SYS_clock_gettime, id, t);
-	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &mono);
-	long long now = mono.tv_sec * 1000000000ll + mono.tv_nsec;
-	if (!first) first = now;
-	if (id == CLOCK_REALTIME && now - first > 500000000) t->tv_sec -= 3600;
+	if (id == CLOCK_REALTIME && syscall(SYS_faccessat, AT_FDCWD, "stepped", F_OK) == 0) t->tv_sec -= 3600;
 	return (int)result;
 }
 `
@@ -83,6 +79,8 @@ import subprocess, sys, time
 began, held = time.time(), []
 for i in range(8):
     held.append(b"x" * (32 << 20))
+    if i == 2:
+        open("stepped", "w").close()
     subprocess.run([sys.executable, "-c", "pass"])  # a process that begins before its parent, by that clock
     time.sleep(0.1)
 print("back" if time.time() < began - 3000 else "the clock did not step")
