@@ -3,9 +3,9 @@ package intake
 import (
 	"bytes"
 	"io"
-	"regexp"
 
 	"hightide/internal/wire"
+	"hightide/internal/words"
 )
 
 // Formats lists what can be read, in the order of sniffing. Add yours here.
@@ -40,7 +40,7 @@ func decodeRecording(r io.Reader, _ int64) (*Document, error) {
 }
 
 // oldPickle is how pickles of protocols 0 and 1 begin: a container, or an import (to be refused).
-var oldPickle = regexp.MustCompile(`^(?:\([dl](?:p\d|[(.])|\([SVIF][^\n]{1,200}\n|[}\]][q(.]|[ci][A-Za-z_][\w.]*\n[A-Za-z_][\w.]*\n)`)
+var oldPickle = words.Lazy(`^(?:\([dl](?:p\d|[(.])|\([SVIF][^\n]{1,200}\n|[}\]][q(.]|[ci][A-Za-z_][\w.]*\n[A-Za-z_][\w.]*\n)`)
 
 // isPickle knows a pickle of protocol 2 and later by its first opcode and version, older ones by
 // how they begin.
@@ -48,5 +48,5 @@ func isPickle(head []byte) bool {
 	if len(head) >= 2 && head[0] == 0x80 && head[1] >= 2 && head[1] < 16 {
 		return true
 	}
-	return oldPickle.Match(head)
+	return oldPickle.Regexp().Match(head)
 }

@@ -8,12 +8,12 @@ import (
 	"io"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"sort"
 	"strconv"
 
 	"hightide/internal/mem"
+	"hightide/internal/words"
 )
 
 // chromeEvent is what is read of an entry of a Chrome trace as PyTorch's profiler (Kineto) writes it.
@@ -158,7 +158,7 @@ func (t *profilerTrace) entry(e *chromeEvent) error {
 }
 
 // pythonFunction is how the profiler names one: "train.py(5): main".
-var pythonFunction = regexp.MustCompile(`^(.+)\((\d+)\): (.+)$`)
+var pythonFunction = words.Lazy(`^(.+)\((\d+)\): (.+)$`)
 
 func (t *profilerTrace) location(e *chromeEvent) uint32 {
 	l := mem.Location{Function: e.Name, Native: true}
@@ -216,7 +216,8 @@ func (t *profilerTrace) assemble() {
 			t.out.Segments = append(t.out.Segments, mem.Segment{Device: device, Address: address, Size: b.Size, Large: b.Size > mem.MiB, Stack: b.Stack, Blocks: []mem.Block{b}})
 		}
 	}
-	t.out.Notes = append(t.out.Notes, "a profiler's trace says nothing of the allocator's own segments: each allocation that was not freed stands for one")
+	t.out.Bare = true
+	t.out.Notes = append(t.out.Notes, "A profiler's trace says nothing of the allocator's own segments: what is reserved is not known.")
 }
 
 func (t *profilerTrace) name(device int) string {

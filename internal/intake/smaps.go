@@ -4,15 +4,15 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/words"
 )
 
 // mappingLine begins a mapping: 7f0c-7f1c r-xp 00000000 fd:01 1234   /usr/lib/x.so
-var mappingLine = regexp.MustCompile(`^([0-9a-f]+)-([0-9a-f]+) ([r-][w-][x-][ps-]) ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) +(\d+) *(.*)$`)
+var mappingLine = words.Lazy(`^([0-9a-f]+)-([0-9a-f]+) ([r-][w-][x-][ps-]) ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) +(\d+) *(.*)$`)
 
 // smapsFields are the lines of /proc/PID/smaps that are kept, in kB there.
 var smapsFields = map[string]func(*mem.Mapping) *mem.Optional{

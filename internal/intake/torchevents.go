@@ -3,7 +3,6 @@ package intake
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,7 +201,7 @@ func (b *torchBuilder) stackOf(v pickle.Value) uint32 {
 }
 
 // forwardLine is a line of Python's own traceback, which forward_frames hold as text.
-var forwardLine = regexp.MustCompile(`File "([^"]*)", line (\d+), in (\S+)`)
+var forwardLine = words.Lazy(`File "([^"]*)", line (\d+), in (\S+)`)
 
 // forward reads the stack of a forward call. Python prints the outermost first.
 func (b *torchBuilder) forward(d *pickle.Decoder, v pickle.Value) uint32 {
