@@ -85,7 +85,10 @@ func (r *Report) Lead() {
 		return
 	}
 	p := lead.Peak
-	r.Headline.Peak = Peak{Allocated: mem.Some(int64(p.Allocated)), Reserved: mem.Some(int64(p.Reserved)), Label: lead.Label}
+	r.Headline.Peak = Peak{Allocated: mem.Some(int64(p.Allocated)), Label: lead.Label}
+	if !lead.bare {
+		r.Headline.Peak.Reserved = mem.Some(int64(p.Reserved))
+	}
 	when := "at the beginning"
 	if p.Event >= 0 {
 		when = fmt.Sprintf("after event %s of %s", Count(int64(p.Event)), Count(int64(lead.Events)))

@@ -16,8 +16,11 @@ const tableRows = 300
 func (a *Allocator) tables(r *Report, number int, o *ExplainOptions) {
 	tables := []Table{a.levelTable(o), a.blameTable()}
 	if !o.Brief {
-		tables = append(tables, a.flameTable(o.Flame), a.growthTable(), a.reservedTable(), a.pinTable(), a.classTable(), a.roundingTable(),
-			a.turnoverTable(), a.startTable(), a.longTable())
+		tables = append(tables, a.flameTable(o.Flame), a.growthTable())
+		if !a.bare {
+			tables = append(tables, a.reservedTable(), a.pinTable(), a.classTable(), a.roundingTable())
+		}
+		tables = append(tables, a.turnoverTable(), a.startTable(), a.longTable())
 	}
 	for _, t := range tables {
 		if len(t.Rows) > tableRows {
@@ -38,13 +41,13 @@ var filteredTables = []string{"blame", "flame", "growth", "turnover", "start", "
 // of is "device 0", and of which file where there are several.
 func (a *Allocator) of() string {
 	if a.alone {
-		return fmt.Sprintf("device %d", a.Device)
+		return a.name
 	}
 	return a.inFile()
 }
 
 func (a *Allocator) inFile() string {
-	return fmt.Sprintf("device %d of %s", a.Device, baseName(a.File))
+	return fmt.Sprintf("%s of %s", a.name, baseName(a.File))
 }
 
 func baseName(file string) string { return file[strings.LastIndexByte(file, '/')+1:] }
@@ -63,7 +66,11 @@ func (a *Allocator) levelTable(o *ExplainOptions) Table {
 		} else {
 			event = int64(p.Event)
 		}
-		t.Rows = append(t.Rows, []Cell{when, event, int64(p.Allocated), int64(p.Active), int64(p.Reserved), int64(p.Requested)})
+		reserved := Cell(nil)
+		if !a.bare {
+			reserved = int64(p.Reserved)
+		}
+		t.Rows = append(t.Rows, []Cell{when, event, int64(p.Allocated), int64(p.Active), reserved, int64(p.Requested)})
 	}
 	row("peak"+a.among, a.Peak)
 	if a.At != a.Peak {
@@ -84,7 +91,7 @@ func (a *Allocator) oddText() string {
 	if a.Strange > 0 {
 		said = append(said, fmt.Sprintf("%s events contradict those before them.", Count(int64(a.Strange))))
 	}
-	if a.At.Active > a.At.Reserved {
+	if a.At.Active > a.At.Reserved && !a.bare {
 		said = append(said, fmt.Sprintf("More is in use (%v) than is reserved (%v), which no allocator does: trust the blocks, not what is said of segments.", a.At.Active, a.At.Reserved))
 	}
 	return strings.Join(said, " ")

@@ -85,6 +85,9 @@ func (b *traceBooks) fill(s stretch, blocks []int32) {
 // segments with the later events undone.
 func (b *traceBooks) segmentsAfter(at int) []stretch {
 	var all []stretch
+	if b.snapshot.Bare {
+		return nil
+	}
 	for _, s := range b.snapshot.Segments {
 		if s.Device == b.device {
 			all = append(all, stretch{s.Address, s.Address + uint64(s.Size), s.Large, s.Expandable, s.Stream, s.Pool})
@@ -239,7 +242,7 @@ func (b *traceBooks) initialBlocks() {
 // which the size of its block is open.
 func (b *traceBooks) early(i int, freed int32) {
 	t := b.trace
-	l := life{address: t.Address[i], size: b.settings.Round(t.Size[i]), requested: t.Size[i], stack: t.Stack[i], lane: b.laneAt(i),
+	l := life{address: t.Address[i], size: b.rounded(t.Size[i]), requested: t.Size[i], stack: t.Stack[i], lane: b.laneAt(i),
 		born: -1, freed: freed, gone: never - 1}
 	if b.freeStacks {
 		l.stack = 0

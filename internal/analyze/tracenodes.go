@@ -27,7 +27,10 @@ const (
 
 // place cuts a block out of free memory and returns its size.
 func (b *traceBooks) place(address uint64, requested mem.Bytes) mem.Bytes {
-	size := b.settings.Round(requested)
+	size := b.rounded(requested)
+	if b.snapshot.Bare {
+		return size
+	}
 	n, ok := b.byStart.Get(address)
 	if !ok || !b.nodes[n].free || b.nodes[n].size < size {
 		b.unplaced++
@@ -54,6 +57,14 @@ func (b *traceBooks) place(address uint64, requested mem.Bytes) mem.Bytes {
 	}
 	b.nodes[n].next = m
 	return size
+}
+
+// rounded is the least size of a block for a request.
+func (b *traceBooks) rounded(requested mem.Bytes) mem.Bytes {
+	if b.snapshot.Bare {
+		return requested
+	}
+	return b.settings.Round(requested)
 }
 
 // gives is what empty_cache would return of a stretch: all of a free segment, of an expandable one the

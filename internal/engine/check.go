@@ -117,7 +117,10 @@ func (e *Engine) measured(ref string, stdin io.Reader) (map[string]mem.Bytes, er
 	if err != nil {
 		return nil, err
 	}
-	found["peak"], found["reserved"], found["requested"] = a.Peak.Allocated, a.Highest.Reserved, a.Highest.Requested
+	found["peak"], found["requested"] = a.Peak.Allocated, a.Highest.Requested
+	if !s.Bare {
+		found["reserved"] = a.Highest.Reserved
+	}
 	for _, name := range categoryKeys {
 		found["category "+name] = 0
 	}

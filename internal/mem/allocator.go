@@ -23,6 +23,7 @@ type AllocatorSnapshot struct {
 	FX           map[uint32]FXNode // by number of a location: the graph node that generated it
 	Owners       []BlockOwner      // as the program named them; none: nobody asked it
 	Notes        []string          // what a reader should know of the file, a sentence each
+	Bare         bool              // of a trace that knows blocks alone, as a profiler's: sizes are theirs, and segments stand for what is not freed
 	Filter       string            // of a file that holds only blocks whose stacks match this expression
 }
 
