@@ -86,6 +86,7 @@ var Groupings = []string{"site", "module", "category", "file", "function", "size
 type Allocator struct {
 	Device         int          `json:"device"`
 	File           string       `json:"file"`
+	Name           string       `json:"name"` // "device 0", or what it is where it is no GPU
 	Events         int          `json:"events"`
 	Stacks         int          `json:"stacks"`
 	Peak           TracePeak    `json:"peak"`
@@ -122,7 +123,6 @@ type Allocator struct {
 	nodes    map[uint32]int64 // see mapNode
 	alone    bool             // in its report
 	bare     bool             // its file knows nothing of segments
-	name     string           // "device 0", or what it is where it is no GPU
 	among    string           // the range of events that the peak was looked for in, in words
 	filtered bool             // its file holds only some blocks, as export left them
 
@@ -185,9 +185,9 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	totals := s.Totals(device)
 	a := &Allocator{Device: device, File: file, Events: b.trace.Len(), Stacks: s.Stacks.Len() - 1, By: cmp.Or(o.By, "site"), Label: s.Label,
 		Peak: b.tracePeak(b.peakAt, b.peak), Segments: totals.Segments, InactiveSplit: totals.InactiveSplit, Unplaced: b.unplaced, Strange: b.strange}
-	a.among, a.bare, a.name = among.words(), s.Bare, fmt.Sprintf("device %d", device)
+	a.among, a.bare, a.Name = among.words(), s.Bare, fmt.Sprintf("device %d", device)
 	if name, ok := s.DeviceNames[device]; ok {
-		a.name = fmt.Sprintf("the %s (device %d)", strings.Replace(name, "cpu", "CPU", 1), device)
+		a.Name = fmt.Sprintf("the %s (device %d)", strings.Replace(name, "cpu", "CPU", 1), device)
 	}
 	a.At, a.Highest = a.Peak, Levels{b.maximum.allocated, b.maximum.active, b.maximum.reserved, b.maximum.requested}
 	if at != b.peakAt {

@@ -41,13 +41,13 @@ var filteredTables = []string{"blame", "flame", "growth", "turnover", "start", "
 // of is "device 0", and of which file where there are several.
 func (a *Allocator) of() string {
 	if a.alone {
-		return a.name
+		return a.Name
 	}
 	return a.inFile()
 }
 
 func (a *Allocator) inFile() string {
-	return fmt.Sprintf("%s of %s", a.name, baseName(a.File))
+	return fmt.Sprintf("%s of %s", a.Name, baseName(a.File))
 }
 
 func baseName(file string) string { return file[strings.LastIndexByte(file, '/')+1:] }

@@ -267,11 +267,7 @@ func rankTable(ranks []RankUse) Table {
 func linesTable(lines []HeldLine) Table {
 	t := Table{Name: "peak-lines", Title: "Lines that held the peak", Columns: []Column{text("site", "line"), text("function", "function"), bytesColumn("bytes", "held", mem.Imagined), {"blocks", "blocks", mem.UnitCount, mem.Imagined}}}
 	for _, l := range lines {
-		name := lineName(mem.Location{File: l.File, Line: l.Line})
-		if l.File == unknownPlace {
-			name = noFrames
-		}
-		t.Rows = append(t.Rows, []Cell{name, textCell(l.Function), int64(l.Bytes), l.Blocks})
+		t.Rows = append(t.Rows, []Cell{lineName(mem.Location{File: l.File, Line: l.Line}), textCell(l.Function), int64(l.Bytes), l.Blocks})
 	}
 	return t
 }

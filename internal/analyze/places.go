@@ -111,8 +111,11 @@ const unknownPlace = "<no stack>"
 
 // lineName is "train.py:61" for people; the full path stands in the file field.
 func lineName(l mem.Location) string {
-	if l.File == "" {
+	switch l.File {
+	case "":
 		return "an unknown line"
+	case unknownPlace:
+		return noFrames
 	}
 	name := path.Base(l.File)
 	if l.Line == 0 {

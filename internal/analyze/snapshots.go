@@ -118,14 +118,21 @@ func (in *Input) explainOOM(r *Report, process uint32, s *mem.AllocatorSnapshot,
 	}
 	f := &r.Findings[i]
 	asking := in.places.search(s.Stacks.Frames(oom.stack))
-	f.SiteFile, f.SiteLine, f.SiteFunction, f.Stack = asking.File, asking.Line, asking.Function, s.Stacks.Frames(oom.stack)
+	who := "What has " + noFrames
+	if asking.File != unknownPlace {
+		f.SiteFile, f.SiteLine, f.SiteFunction, who = asking.File, asking.Line, asking.Function, lineName(asking.Location)
+	}
+	f.Stack = s.Stacks.Frames(oom.stack)
 	f.Bytes = mem.Some(int64(oom.asked))
 	f.Text = fmt.Sprintf("%s asked for %v; the device had %v free, the allocator held %v of which %v were in use (largest free block %v).",
-		lineName(asking.Location), oom.asked, oom.deviceFree, totals.Reserved, totals.Active, totals.LargestFree)
+		who, oom.asked, oom.deviceFree, totals.Reserved, totals.Active, totals.LargestFree)
 	if len(holders) > 0 {
 		h := holders[0]
-		f.File, f.Line = h.File, h.Line
-		f.Text += fmt.Sprintf(" Most of it is held by %s: %v in %d blocks.", lineName(h.Location), h.bytes, h.blocks)
+		by := "what has " + noFrames
+		if h.File != unknownPlace {
+			f.File, f.Line, by = h.File, h.Line, lineName(h.Location)
+		}
+		f.Text += fmt.Sprintf(" Most of it is held by %s: %v in %d blocks.", by, h.bytes, h.blocks)
 	}
 	cached := totals.Reserved - totals.Active
 	if cached+oom.deviceFree >= oom.asked && totals.LargestFree < oom.asked {

@@ -59,7 +59,7 @@ export interface SegmentMap {
 }
 export interface EventRange { from_event: number; to_event: number }
 export interface Allocator {
-  device: number; file: string; events: number; label: Label; oom_event?: number; filter?: string;
+  device: number; file: string; name?: string; events: number; label: Label; oom_event?: number; filter?: string;
   timeline?: { events: number[]; time_ns?: number[]; reserved_bytes: number[]; releasable_bytes: number[]; by_category: TimelineBand[]; by_site: TimelineBand[] };
   steps?: { source: string; steps: EventRange[]; phases: (EventRange & { phase: string })[] };
   segment_map: SegmentMap[] | null; map_categories?: string[];
