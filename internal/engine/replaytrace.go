@@ -25,6 +25,12 @@ func openTrace(s *mem.AllocatorSnapshot, device int, torch string) (*recordedTra
 	if r.trace == nil {
 		return nil, fmt.Errorf("device %d has no history of allocations", device)
 	}
+	switch {
+	case s.Filter != "":
+		return nil, fmt.Errorf("it holds only blocks that match %q, which no allocator placed so: replay the file that it was filtered from", s.Filter)
+	case s.Bare:
+		return nil, fmt.Errorf("a profiler's trace knows nothing of the allocator's segments")
+	}
 	var err error
 	if r.settings, err = allocator.SettingsOf(s); err != nil {
 		return nil, err
