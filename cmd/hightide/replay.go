@@ -99,6 +99,9 @@ func (a *app) printReplay(r *engine.ReplayResult, verify bool) {
 		if v.First != "" {
 			fmt.Fprintf(a.stdout, "First difference: %s.\n", v.First)
 		}
+		if r.PartUnknown {
+			fmt.Fprintln(a.stdout, engine.PartUnknownText)
+		}
 		return
 	}
 	options := textOptions(a.stdout)

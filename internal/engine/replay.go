@@ -44,8 +44,8 @@ func (e *Engine) Replay(refs []string, o ReplayOptions, stdin io.Reader) (*Repla
 	if o.Out != "" && o.Policy != "native" {
 		return nil, UsageError("without --policy", "--out needs the native allocator: the other models have no addresses to record")
 	}
-	if o.Verify && (o.GPU != "" || o.Memory != "" || o.Changed || o.Policy != "native") {
-		return nil, UsageError("leave it out, or leave out --verify", "--verify holds the record against its own settings: --gpu, --memory, --alloc-conf and --policy ask what would be otherwise")
+	if o.Verify && (o.Changed || o.Policy != "native") {
+		return nil, errVerifyAlone
 	}
 	var all []*replaying
 	for _, ref := range refs {
@@ -70,6 +70,12 @@ func (e *Engine) Replay(refs []string, o ReplayOptions, stdin io.Reader) (*Repla
 	}
 	return together(all), nil
 }
+
+// PartUnknownText says what may be missing where a trace does not verify whose settings reserve a part of the device.
+const PartUnknownText = "The settings reserve a part of the device's memory, which no file holds: --verify --gpu NAME, or --memory SIZE, says whose."
+
+var errVerifyAlone = UsageError("leave it out, or leave out --verify", "--verify holds the record against its own settings: --gpu, --memory, --alloc-conf and --policy ask what would be otherwise; "+
+	"only of a trace whose settings reserve a part of the device's memory do --gpu and --memory say which device it was")
 
 // rankOf finds the rank in the name of a run's snapshot; a later one of a rank replaces the earlier.
 var rankOf = regexp.MustCompile(`rank\d+`)
@@ -117,16 +123,26 @@ func openReplay(s *mem.AllocatorSnapshot, name string, o ReplayOptions) (*replay
 	if o.Device < 0 {
 		o.Device = longestTrace(s)
 	}
-	trace, err := openTrace(s, o.Device, o.Torch)
+	memory, capacity, err := o.capacity()
+	if err != nil {
+		return nil, err
+	}
+	device := memory
+	if !o.Verify { // the limit of a what-if says nothing of the device that was recorded
+		device = 0
+	}
+	trace, err := openTrace(s, o.Device, o.Torch, device)
+	if err == nil && device > 0 && !trace.reservesPart {
+		return nil, errVerifyAlone
+	}
 	if err != nil {
 		return nil, InputError("record it with torch.cuda.memory._record_memory_history", "%s cannot be replayed: %w", name, err)
 	}
 	r := &replaying{recordedTrace: trace, o: o, asked: trace.setup(),
 		result: &ReplayResult{Version: 1, Label: mem.Replayed, File: name, Device: o.Device, Torch: trace.torch, Policy: o.Policy, Notes: []string{}}}
-	if r.asked.Memory, r.asked.Capacity, err = o.capacity(); err != nil {
-		return nil, err
+	if !o.Verify {
+		r.asked.Memory, r.asked.Capacity, r.result.Capacity = memory, capacity, capacity
 	}
-	r.result.Capacity = r.asked.Capacity
 	if o.Changed {
 		if r.asked.Settings, err = trace.rules.Parse(o.AllocConf); err != nil {
 			return nil, UsageError("as in --alloc-conf expandable_segments:True,max_split_size_mb:128", "%w", err)
@@ -164,6 +180,9 @@ func (r *replaying) tellVerified() {
 	case v.Ambiguous > 0:
 		out.Notes = append(out.Notes, fmt.Sprintf("%d placements chose between equal blocks of segments whose age the trace does not hold (from torch 2.11 on the oldest comes first); %d were re-aligned to the record.",
 			v.Ambiguous, v.Realigned))
+	}
+	if !out.Verified.Exact() && r.reservesPart && r.settings.ReserveFraction > 0 {
+		out.PartUnknown, out.Notes = true, append(out.Notes, PartUnknownText)
 	}
 	if n := r.program.Guessed; n > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("Without stacks it is a guess whether the program or the allocator emptied the cache, %d times.", n))

@@ -58,7 +58,7 @@ func AdviseOOM(s *mem.AllocatorSnapshot, device int) (*OOMAdvice, error) {
 	if event < 0 {
 		return nil, nil
 	}
-	t, err := openTrace(s, device, "")
+	t, err := openTrace(s, device, "", 0)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func NewTraceFit(s *mem.AllocatorSnapshot, device int) (fit *TraceFit, exact boo
 	if device < 0 {
 		device = longestTrace(s)
 	}
-	t, err := openTrace(s, device, "")
+	t, err := openTrace(s, device, "", 0)
 	if err != nil {
 		return nil, false, err
 	}

@@ -13,16 +13,18 @@ import (
 
 // ReplayResult is what `replay --json` prints; docs/formats/json.md documents it.
 type ReplayResult struct {
-	Version         int             `json:"version"`
-	Label           mem.Label       `json:"label"`
-	File            string          `json:"file"`
-	Device          int             `json:"device"`
-	Torch           string          `json:"torch"`
-	Policy          string          `json:"policy"`
-	Capacity        mem.Bytes       `json:"capacity_bytes,omitempty"`
-	Verified        *ReplayVerified `json:"verified,omitempty"`
-	*ReplayVerified                 // the same fields at the top
-	Recorded        ReplayFigures   `json:"recorded"`
+	Version  int             `json:"version"`
+	Label    mem.Label       `json:"label"`
+	File     string          `json:"file"`
+	Device   int             `json:"device"`
+	Torch    string          `json:"torch"`
+	Policy   string          `json:"policy"`
+	Capacity mem.Bytes       `json:"capacity_bytes,omitempty"`
+	Verified *ReplayVerified `json:"verified,omitempty"`
+
+	PartUnknown     bool          `json:"-"` // see PartUnknownText
+	*ReplayVerified               // the same fields at the top
+	Recorded        ReplayFigures `json:"recorded"`
 	ReplayFigures
 	Spread   [2]mem.Bytes    `json:"peak_reserved_spread_bytes"` // over what addresses may turn out to be
 	Search   []ReplayFigures `json:"search,omitempty"`           // best first

@@ -16,11 +16,13 @@ type recordedTrace struct {
 	rules    allocator.Rules
 	verified *allocator.Verification
 	program  *allocator.Program
+
+	reservesPart bool // of the device's memory, which is in no file
 }
 
 // openTrace reads a device's history and holds the model against it. Torch is the version of PyTorch
-// it came from, "2.6"; "": what the file tells.
-func openTrace(s *mem.AllocatorSnapshot, device int, torch string) (*recordedTrace, error) {
+// it came from, "2.6"; "": what the file tells. Memory is the device's, of which settings may reserve a part; 0: not known.
+func openTrace(s *mem.AllocatorSnapshot, device int, torch string, memory mem.Bytes) (*recordedTrace, error) {
 	r := &recordedTrace{snapshot: s, trace: allocator.TraceOf(s, device)}
 	if r.trace == nil {
 		return nil, fmt.Errorf("device %d has no history of allocations", device)
@@ -34,6 +36,9 @@ func openTrace(s *mem.AllocatorSnapshot, device int, torch string) (*recordedTra
 	var err error
 	if r.settings, err = allocator.SettingsOf(s); err != nil {
 		return nil, err
+	}
+	if r.reservesPart = r.settings.ReserveFraction > 0; memory > 0 {
+		r.settings = r.settings.On(memory)
 	}
 	if r.verified, err = allocator.Verify(s, r.trace, r.settings); err != nil {
 		return nil, err
