@@ -7,19 +7,14 @@ import { badge, copier, h, rich } from "./dom";
 export function header(report: Report): HTMLElement {
   const { run, headline } = report;
   const command = commandLine(run.command ?? []);
-  const [first, rest] = clauses(headline.verdict); // the peak, then what else there is to say
+  const [first, rest] = clauses(headline.verdict); // the peak, then what else there is to say, with a capital unless it begins with a file
   const tags = Object.entries(run.tags ?? {}).map(([k, v]) => h("span", { class: "tag" }, v ? `${k}=${v}` : k));
   return h("header", { class: "top" },
     h("p", { class: "what" }, h("strong", {}, run.name || run.id || (report.allocators?.length ? "Allocator snapshots" : "A recording without its beginning")), badge(run.label), outcome(report), ...tags),
-    h("h1", {}, ...rich(first), rest && h("span", { class: "unseen" }, "; "), rest && h("span", { class: "more-said" }, ...rich(sentence(rest)))),
+    h("h1", {}, ...rich(first), rest && h("span", { class: "unseen" }, "; "), rest && h("span", { class: /^\S*[._/:]\S*\d/.test(rest) ? "more-said as-written" : "more-said" }, ...rich(rest))),
     command && copier(command, { class: "command" }, h("code", {}, command)),
     h("p", { class: "facts" }, ...facts(report).map((f) => h("span", {}, f))),
     !headline.complete && h("p", { class: "banner", role: "note" }, "This recording has no end: the run was still going on, or its recorder was stopped. Everything up to then is here."));
-}
-
-/** A clause as a sentence of its own; a file's name stays as it is written. */
-function sentence(text: string): string {
-  return /^\S*[._/:]\S*\d/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** How the command ended, as far as it is known. */
