@@ -15,10 +15,11 @@
 
 extern uint8_t ht_filter[1u << HT_FILTER_BITS];
 
-/* Blocks lie at least 32 bytes apart. Neighbours have neighbouring bytes, so that what a program frees
- * over and over stays in the processor's nearest cache; the high bits part what lies 2 MiB apart. */
+/* A byte for 512 bytes of addresses: neighbours share a byte or have neighbouring ones, so that the part of the filter
+ * that a program frees by stays in the processor's nearest cache. Of a heap one block in half a megabyte is tracked, so
+ * hardly ever is it one next to it. The high bits part what lies 32 MiB apart. */
 static inline uint8_t *ht_filter_of(uintptr_t address) {
-    return &ht_filter[(uint16_t)(address >> 5 ^ address >> 21)];
+    return &ht_filter[(uint16_t)(address >> 9 ^ address >> 25)];
 }
 
 /* The only part that every free pays for. */

@@ -200,6 +200,51 @@ def test_short_steps_are_recorded_sparsely_and_counted_all(observe: Any) -> None
     assert ring.outline().count("+evaluation") == 1, "an evaluation is recorded in any step"
 
 
+def test_steps_that_are_only_counted(observe: Any) -> None:
+    """Long after the first steps, when most steps of a short loop are calm: what must be noticed in any of them."""
+    ring = observe(
+        script(
+            """
+            import gc, os
+            class Outer(torch.optim.Optimizer):  # steps through another one
+                def __init__(self, inner):
+                    super().__init__(inner.param_groups, {})
+                    self.inner = inner
+                @torch.no_grad()
+                def step(self, closure=None): self.inner.step()
+            D, G = net(), net()
+            d, g = torch.optim.SGD(D.parameters(), lr=0.01), torch.optim.SGD(G.parameters(), lr=0.01)
+            for i in range(200):
+                loss_of(D).backward(); d.step(); d.zero_grad(); loss_of(G).backward(); g.step(); g.zero_grad()
+            scaler = torch.amp.GradScaler("cpu")
+            for i in range(100):  # 201 to 300; skips 251
+                scaler.scale(loss_of(D) * (float("inf") if i == 50 else 1)).backward()
+                scaler.step(d); scaler.update(); d.zero_grad()
+            if os.fork() == 0:
+                loss_of(D).backward(); d.step(); os._exit(0)
+            os.wait()
+            del d; gc.collect()
+            for i in range(100):  # the second one leads from here on: 301 to 400
+                loss_of(G).backward(); g.step()
+            outer = Outer(torch.optim.SGD(D.parameters(), lr=0.01)); del g; gc.collect()
+            for i in range(100):
+                loss_of(D).backward(); outer.step()
+            for i in range(3):
+                try: loss_of(D).backward(); outer.inner = None; outer.step()
+                except AttributeError: outer.inner = torch.optim.SGD(D.parameters(), lr=0.01)
+            loss_of(D).backward(); outer.step()
+            """
+        )
+    )
+    main, child = ring.main, ring.rings[1]
+    assert [s["step"] for s in main.steps] == list(range(1, 502)) and [s["step"] for s in child.steps] == [1]
+    assert [s["step"] for s in main.steps if s["flags"]] == [251]
+    assert {s["micro"] for s in main.steps[1:200]} == {2} and {s["micro"] for s in main.steps[300:500]} == {1}
+    assert all(s["duration"] > 0 for s in main.steps[1:])
+    recorded = {r["step"] for r in main.edges}
+    assert len(recorded) < 350, "most were calm"
+
+
 def test_short_evaluation_that_calls_the_parts(observe: Any) -> None:
     ring = observe(
         script(
@@ -241,7 +286,8 @@ def test_data_loader_workers(observe: Any) -> None:
         assert holder["items_per_step"] == pytest.approx(2.0, rel=0.05)  # 4 items a batch, every second batch
 
 
-def test_stop_after_steps(observe: Any) -> None:
+@pytest.mark.parametrize("steps", [5, 377])
+def test_stop_after_steps(observe: Any, steps: int) -> None:
     result = observe(
         script(
             """
@@ -252,10 +298,10 @@ def test_stop_after_steps(observe: Any) -> None:
                 loss_of(model).backward(); sgd.step()
             """
         ),
-        env={"HIGHTIDE_STEPS": "5"},
+        env={"HIGHTIDE_STEPS": str(steps)},
     )
-    assert result.code == 0 and result.out == "exit handlers run\n" and len(result.main.steps) == 5
-    assert result.main.one("stop")["step"] == 5 and result.main.one("bye")
+    assert result.code == 0 and result.out == "exit handlers run\n" and len(result.main.steps) == steps
+    assert result.main.one("stop")["step"] == steps and result.main.one("bye")
 
 
 def test_cpu_allocator_out_of_memory(observe: Any) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from _thread import get_ident
-from typing import Callable
+from typing import Callable, Optional
 
 from .agent import Agent
+from .tracker import NEVER
 
 
-def stopper(agent: Agent) -> Callable[[int], None]:
+def stopper(agent: Agent) -> Callable[[int], Optional[int]]:
     """A function to call at each step's end, on the training thread: raises SystemExit(0) when it is time.
 
     In another thread than the main one that would end only the thread: there the `stop` record alone
@@ -20,15 +21,16 @@ def stopper(agent: Agent) -> Callable[[int], None]:
     stop = Stop(agent)
     stopped = False
 
-    def check(step: int) -> None:
+    def check(step: int) -> Optional[int]:
         nonlocal stopped
         channel = agent.channel
         asked = channel.stop_at_step() if channel is not None else 0
         limit = min(n for n in (wanted or asked, asked or wanted)) if wanted or asked else 0
         if not limit or step < limit or stopped:
-            return
+            return limit if limit > step else NEVER
         stopped = True
         stop.now(step, "%d steps were asked for" % limit)
+        return NEVER
 
     return check
 

@@ -52,17 +52,17 @@ class Holders:
         self._asked = 0
         self._spent = 0  # ns of processor time in looks
 
-    def step_ended(self, step: int, per_step: float = 1.0) -> None:
-        """Look, if it is time. `per_step`: how many training steps one of these steps stands for."""
+    def step_ended(self, step: int, per_step: float = 1.0) -> int:
+        """Look, if it is time; when it will be. `per_step`: how many training steps one of these steps stands for."""
         channel = self.agent.channel
         asked = channel.hunt_seq() if channel is not None else 0
         if step < self.next_look and asked == self._asked:
-            return
+            return self.next_look
         began = thread_time_ns()
         accused = any(self.reported.values())  # what has stopped growing is to be taken back
         if asked == self._asked and step >= FREELY and not accused and self._spent > SHARE * began:
             self.next_look = step + 1 + step // 8  # looks are dear, or steps short
-            return
+            return self.next_look
         self._asked = asked
         if step >= self.next_look:
             self.next_look = max(int(LOOK_FACTOR * self.next_look) + 1, step + 1)
@@ -71,6 +71,7 @@ class Holders:
         except Exception as error:
             self.agent.log("could not look for growing containers", error)
         self._spent += thread_time_ns() - began
+        return self.next_look
 
     def look(self, step: int, frame: Any, per_step: float) -> None:
         """Take sizes of all that is in reach; report what has been growing."""

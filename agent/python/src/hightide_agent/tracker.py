@@ -9,7 +9,8 @@ end of the next; step_ended is called by the adapter, which knows the optimizers
 An edge costs about 4 microseconds in a tight loop and up to 12 after a computation that has taken the
 processor's caches; half of it is the reading of the resident set. Where steps are so short that this would
 be more than SHARE of them, only every nth step is recorded in full; the others are counted, and the
-adapter's hooks stay out of their way (`recording` is False). What is recorded is always exact.
+adapter's hooks stay out of their way (`recording` is False). What is recorded is always exact. A step in which
+nothing at all is due is `calm`: it is counted in as few lines as can be, as each costs its misses of the cache.
 """
 
 from __future__ import annotations
@@ -21,17 +22,23 @@ from typing import Any, Callable, Optional
 from . import resident
 from .agent import Agent
 from .channel import heap_word
+from .forks import MARKED
 
 NONE, STEP, DATA, FORWARD, BACKWARD, OPTIMIZER, EVALUATION, CHECKPOINT, MODULE, USER = range(10)
 SKIPPED = 1  # flag of a step: a scaler found inf or nan
-SHARE = 0.0025  # of the time of all steps that edges may take
+SHARE = 0.0025  # of the time of all steps that edges, and putting hooks on for them, may take
 HOOKING_NS = 5000  # what an edge costs outside of its own clock: wrappers, torch's slower call path
 ALWAYS_STEPS = 8  # the first steps are all recorded in full
 MAX_EVERY = 256
+NEVER = 1 << 62  # of what waits for a step: none
 WINDOW = 256  # edges after which a step that does not end is looked at: an evaluation, an inference loop
 WINDOW_SHARE = 0.02  # of its time that edges may take
 
 _Device = Callable[[], "tuple[int, int]"]
+
+# Called at a step's end with the steps completed. The answer is the step at whose end to call again at the latest,
+# NEVER where only the engine's wishes (or nothing) could ask for it, and None for the next one.
+_AtStepEnd = Callable[[int], Optional[int]]
 
 
 class Tracker:
@@ -39,10 +46,11 @@ class Tracker:
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        self.at_step_end: list[Callable[[int], None]] = []  # called with the steps completed
+        self.at_step_end: list[_AtStepEnd] = []
         self.at_recording: list[Callable[[bool], None]] = []  # called when `recording` changes
         self.device: Optional[_Device] = None  # (allocated, reserved) where a device is live
         self.recording = True
+        self.never_calm = False  # every step must be looked at
         self.forget()
         agent.on_renew.append(self.forget)
 
@@ -58,7 +66,11 @@ class Tracker:
         self.rss = -1  # at the end of the last recorded step
         self.typical_step_ns = 0  # an exponential mean; 0: not known yet
         self.every = 1  # one in so many steps is recorded in full
+        self.calm = False  # this step is only to be counted
+        self._due = 0  # the step that is not
+        self._wishes = 0  # of the engine, when they were last looked at
         self._spent = 0  # ns in edges since the step began
+        self._switched = 0  # ns of putting hooks on and taking them off, since the last recorded step
         self._entered = self._window_from = self._window_spent = 0
         self._heap: Optional[Any] = None
         self._heap_asked = False
@@ -74,6 +86,7 @@ class Tracker:
     def resume(self) -> None:
         """Record the rest of this step in full: something rare, as an evaluation, is about to happen."""
         if not self.recording:
+            self.calm = False
             self._record(True)
             self._begin_step()
 
@@ -125,14 +138,31 @@ class Tracker:
             if recorded:
                 channel.edge(STEP, 1, 0, self.tid, self.steps - 1, rss, allocated, reserved, now)
             channel.step(self.steps, duration, rss, self.micro_steps, flags, allocated, now)
+            self._wishes = channel.control()
         self.last_end, self.micro_steps = now, 0
+        if recorded:
+            self._spent += monotonic_ns() - now
         self._pace(duration, recorded)
+        self._due = self.steps + self.every - self.steps % self.every
         for callback in self.at_step_end:
-            callback(self.steps)
+            self._due = min(self._due, callback(self.steps) or 0)
+        self.calm = not self.recording and not self.never_calm
         if self.recording:
             self._begin_step()
         else:
             self._tell(NONE, 0)
+
+    def count(self) -> bool:
+        """Count a calm step; False where step_ended must be called."""
+        agent, steps = self.agent, self.steps + 1
+        channel = agent.channel
+        if steps >= self._due or agent.mark[0] != MARKED or channel is None or channel.control() != self._wishes:
+            return False
+        now = monotonic_ns()
+        channel.step(steps, now - self.last_end, -1, self.micro_steps, 0, -1, now)
+        self.steps, self.last_end, self.micro_steps = steps, now, 0
+        self._tell(NONE, 0)
+        return True
 
     def _begin_step(self) -> None:
         if not self._heap_asked:
@@ -146,7 +176,8 @@ class Tracker:
             before = self.typical_step_ns or duration
             self.typical_step_ns = max(1, before + (min(duration, 8 * before) - before) // 8)
         if recorded and self.steps > 1 and self.typical_step_ns:
-            wanted = self._spent / (self.typical_step_ns * SHARE)
+            wanted = (self._spent + self._switched) / (self.typical_step_ns * SHARE)
+            self._switched = 0
             mean = 0.75 * self.every + 0.25 * wanted if self.steps > ALWAYS_STEPS else wanted
             self.every = min(MAX_EVERY, max(1, int(mean + 0.5)))
         self._spent = self._entered = self._window_spent = 0
@@ -167,9 +198,11 @@ class Tracker:
         return dense
 
     def _record(self, on: bool) -> None:
+        start = monotonic_ns()
         self.recording = on
         for callback in self.at_recording:
             callback(on)
+        self._switched += monotonic_ns() - start
 
     def _tell(self, phase: int, module: int) -> None:
         """Publish the word, in our own channel and in the heap library's."""

@@ -41,7 +41,7 @@ def install(agent: Agent, ledger: Ledger, seen: Coverage, parts: Any) -> None:
     """Watch the peaks, and end the training when that was asked for."""
     steady = Steady(agent, ledger, seen, parts)
     parts.cuda.ring_bytes *= 4
-    parts.cuda.at_step = lambda step: True
+    parts.cuda.each_step = True
     parts.torch.cuda._lazy_call(steady.started)
     parts.tracker.at_step_end.append(steady.step_ended)
     agent.at_end.insert(0, steady.program_ended)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Callable, List, Set, Tuple
+from typing import Any, List, Optional, Set, Tuple
 
 from ..agent import Agent
 from ..places import caller
 from ..sampler import Reading, Sampler
-from ..tracker import Tracker
+from ..tracker import NEVER, Tracker
 from .owners import Owners
 
 RING_BYTES = 32 << 20  # of the allocator's history, for each device
@@ -48,7 +48,7 @@ class Cuda:
         wanted = os.environ.get("HIGHTIDE_SNAPSHOT_ON", "oom").split(",")
         self.never = "never" in wanted
         self.at_exit = "exit" in wanted
-        self.at_step: Callable[[int], bool] = lambda step: step in FIRST  # whether to look for owners at a step's end
+        self.each_step = False  # whether to look for owners at every step's end
         self.ring_bytes = RING_BYTES
         self.at_steps: Set[int] = {int(w[5:]) for w in wanted if w.startswith("step:") and w[5:].isdigit()}
         agent.on_renew.append(self._forget)
@@ -100,15 +100,16 @@ class Cuda:
             self.tracker.device = None
             return -1, -1
 
-    def step_ended(self, step: int) -> None:
-        """Write the snapshots that were asked for at this step."""
+    def step_ended(self, step: int) -> Optional[int]:
+        """Write the snapshots that were asked for at this step; the next step at which there is something to do."""
         channel = self.agent.channel
         asked = channel.snapshot_seq() if channel is not None else 0
-        if self.live and self.at_step(step):
+        if self.live and (self.each_step or step in FIRST):
             self.owners.look()
         if self.live and (step in self.at_steps or asked != self._asked):
             self.snapshot("step-%d" % step if step in self.at_steps else "asked-%d" % asked)
         self._asked = asked
+        return None if self.each_step else min((s for s in (*FIRST, *self.at_steps) if s > step), default=NEVER)
 
     def program_ended(self) -> None:
         """Write the snapshot that was asked for at the end."""

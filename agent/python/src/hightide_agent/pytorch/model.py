@@ -21,16 +21,16 @@ class Model:
         self.tensor = torch.Tensor
         self._next = 10
 
-    def step_ended(self, step: int) -> None:
-        """Count, if it is time."""
-        if step not in FIRST and step < self._next:
-            return
-        if step >= self._next:
-            self._next *= 10
-        try:
-            self.count(step)
-        except Exception as error:
-            self.agent.log("could not count the model's bytes", error)
+    def step_ended(self, step: int) -> int:
+        """Count, if it is time; when it will be."""
+        if step in FIRST or step >= self._next:
+            if step >= self._next:
+                self._next *= 10
+            try:
+                self.count(step)
+            except Exception as error:
+                self.agent.log("could not count the model's bytes", error)
+        return min([first for first in FIRST if first > step] + [self._next])
 
     def count(self, step: int) -> None:
         """Record parameter, gradient and optimizer-state bytes of each device."""

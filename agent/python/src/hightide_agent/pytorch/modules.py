@@ -20,7 +20,7 @@ from contextlib import nullcontext
 from typing import Any, Iterator, Optional
 
 from ..agent import Agent
-from ..tracker import ALWAYS_STEPS, EVALUATION, FORWARD, MODULE, Tracker
+from ..tracker import ALWAYS_STEPS, EVALUATION, FORWARD, MODULE, NEVER, Tracker
 
 MAX_ROOTS = 8
 MAX_CHILDREN = 64  # of one root
@@ -137,6 +137,7 @@ class Roots:
     def compiled(self) -> None:
         """Something is about to be compiled: keep hooks only where no graph can contain them."""
         self.compile_seen = True
+        self.tracker.calm, self.tracker.never_calm = False, True
         for root in self.roots:
             self._unhook(root.child_handles)
             module = root.module()
@@ -259,15 +260,15 @@ class Roots:
                 self._unhook(root.handles)
                 self._unhook(root.child_handles)
 
-    def _pace(self, step: int) -> None:
-        """At the end of a step: decide whether the next one records the children."""
-        if not self.tracker.recording or self.compile_seen:
-            return
-        for root in self.roots:
-            if step < ALWAYS_STEPS or step % self._every(len(root.children)) == 0:
-                self._hook_children(root)
-            elif root.child_handles:
-                self._unhook(root.child_handles)
+    def _pace(self, step: int) -> int:
+        """At the end of a step: decide whether the next one, if it is recorded, records the children."""
+        if self.tracker.recording and not self.compile_seen:
+            for root in self.roots:
+                if step < ALWAYS_STEPS or step % self._every(len(root.children)) == 0:
+                    self._hook_children(root)
+                elif root.child_handles:
+                    self._unhook(root.child_handles)
+        return NEVER
 
     def _every(self, children: int) -> int:
         every, duration = self.tracker.every, self.tracker.typical_step_ns

@@ -65,6 +65,7 @@ class Steps:
         self._compiler = compiler if hasattr(compiler, "is_compiling") else None
         self._known: list[Any] = []  # weak references, in order of first steps
         self._lead: Optional[Any] = None
+        self._lead_id = 0  # while it lives
         self._others = 0  # steps of others since the leader's last
         self._running = 0  # id of the outermost optimizer that is stepping
         self._calls = 0
@@ -74,7 +75,7 @@ class Steps:
 
     def forget(self) -> None:
         """In a forked child: nobody leads yet."""
-        self._lead, self._others, self._running = None, 0, 0
+        self._lead, self._lead_id, self._others, self._running = None, 0, 0, 0
         self._verdicts = None  # a forked child has no device of its parent's
 
     def install(self, module: Any) -> None:
@@ -92,6 +93,7 @@ class Steps:
         @functools.wraps(original)
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             calls = self._calls
+            self.tracker.calm = False  # it may be skipped, or the optimizer handed a verdict
             result = original(scaler, optimizer, *args, **kwargs)
             if self._calls == calls and not self._compiling():
                 self._skipped(optimizer)
@@ -107,6 +109,9 @@ class Steps:
         return self._compiler is not None and self._compiler.is_compiling()
 
     def _before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self.tracker.calm and id(optimizer) == self._lead_id and not self._running:
+            self._running = self._lead_id
+            return
         if self._compiling():
             return
         self._calls += 1
@@ -119,6 +124,9 @@ class Steps:
             self.tracker.enter(OPTIMIZER)
 
     def _after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self.tracker.calm and id(optimizer) == self._lead_id == self._running and self.tracker.count():
+            self._running = self._others = 0
+            return
         if self._compiling() or self._running != id(optimizer):
             return
         self._running = 0
@@ -170,6 +178,10 @@ class Steps:
             return True
         self._others += 1
         if lead is None or self._others > LEAD_PATIENCE:
-            self._lead, self._others = weakref.ref(optimizer), 0
+            self._lead, self._lead_id, self._others = weakref.ref(optimizer, self._lead_gone), id(optimizer), 0
             return True
         return False
+
+    def _lead_gone(self, lead: Any) -> None:
+        if lead is self._lead:
+            self._lead_id = 0
