@@ -10,7 +10,7 @@ An edge costs about 4 microseconds in a tight loop and up to 12 after a computat
 processor's caches; half of it is the reading of the resident set. Where steps are so short that this would
 be more than SHARE of them, only every nth step is recorded in full; the others are counted, and the
 adapter's hooks stay out of their way (`recording` is False). What is recorded is always exact. A step in which
-nothing at all is due is `calm`: it is counted in as few lines as can be, as each costs its misses of the cache.
+nothing at all is due is only counted (calm.py).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any, Callable, Optional
 
 from . import resident
 from .agent import Agent
+from .calm import Calm
 from .channel import heap_word
-from .forks import MARKED
 
 NONE, STEP, DATA, FORWARD, BACKWARD, OPTIMIZER, EVALUATION, CHECKPOINT, MODULE, USER = range(10)
 SKIPPED = 1  # flag of a step: a scaler found inf or nan
-SHARE = 0.0025  # of the time of all steps that edges, and putting hooks on for them, may take
+SHARE = 0.0015  # of the time of all steps that edges, and putting hooks on for them, may take
 HOOKING_NS = 5000  # what an edge costs outside of its own clock: wrappers, torch's slower call path
 ALWAYS_STEPS = 8  # the first steps are all recorded in full
 MAX_EVERY = 256
@@ -50,25 +50,24 @@ class Tracker:
         self.at_recording: list[Callable[[bool], None]] = []  # called when `recording` changes
         self.device: Optional[_Device] = None  # (allocated, reserved) where a device is live
         self.recording = True
-        self.never_calm = False  # every step must be looked at
+        self.calm = Calm()
+        self.never_calm = False  # every step must be seen
         self.forget()
         agent.on_renew.append(self.forget)
+        agent.at_end.append(self._settle)
 
     def forget(self) -> None:
         """Begin at nothing: at the start, and in a forked child, which takes no steps of ours."""
         resident.forget()
+        self.calm.forget()
         self.stack: list[tuple[int, int]] = []
         self.steps = 0
-        self.micro_steps = 0
         self.owner = get_ident()
         self.tid = get_native_id()
         self.last_end = 0
         self.rss = -1  # at the end of the last recorded step
         self.typical_step_ns = 0  # an exponential mean; 0: not known yet
         self.every = 1  # one in so many steps is recorded in full
-        self.calm = False  # this step is only to be counted
-        self._due = 0  # the step that is not
-        self._wishes = 0  # of the engine, when they were last looked at
         self._spent = 0  # ns in edges since the step began
         self._switched = 0  # ns of putting hooks on and taking them off, since the last recorded step
         self._entered = self._window_from = self._window_spent = 0
@@ -86,7 +85,8 @@ class Tracker:
     def resume(self) -> None:
         """Record the rest of this step in full: something rare, as an evaluation, is about to happen."""
         if not self.recording:
-            self.calm = False
+            self.calm.lead = 0
+            self._settle()
             self._record(True)
             self._begin_step()
 
@@ -119,9 +119,16 @@ class Tracker:
         """Whether a phase has been entered and not left."""
         return any(entry[0] == phase for entry in self.stack)
 
-    def step_ended(self, flags: int = 0) -> None:
-        """Count a step; called right after the leading optimizer's own step."""
+    def steps_now(self) -> int:
+        """Steps completed, those included that were only counted."""
+        return self.steps + len(self.calm.ends)
+
+    def step_ended(self, flags: int = 0, lead: int = 0) -> None:
+        """See a step; called right after the leading optimizer's own step. `lead`: its id, where the next steps of
+        it may be only counted."""
         now = monotonic_ns()
+        self.calm.lead = 0
+        self._settle()
         recorded = self.recording
         if recorded:
             while self.stack:  # optimizers step inside no other phase; a closure's phases are left by now
@@ -137,32 +144,29 @@ class Tracker:
             allocated, reserved = self.device() if recorded and self.device is not None else (-1, -1)
             if recorded:
                 channel.edge(STEP, 1, 0, self.tid, self.steps - 1, rss, allocated, reserved, now)
-            channel.step(self.steps, duration, rss, self.micro_steps, flags, allocated, now)
-            self._wishes = channel.control()
-        self.last_end, self.micro_steps = now, 0
+            channel.step(self.steps, duration, rss, self.calm.backwards, flags, allocated, now)
+        self.last_end, self.calm.backwards = now, 0
         if recorded:
             self._spent += monotonic_ns() - now
         self._pace(duration, recorded)
-        self._due = self.steps + self.every - self.steps % self.every
+        due = self.steps + self.every - self.steps % self.every
         for callback in self.at_step_end:
-            self._due = min(self._due, callback(self.steps) or 0)
-        self.calm = not self.recording and not self.never_calm
+            due = min(due, callback(self.steps) or 0)
         if self.recording:
             self._begin_step()
-        else:
-            self._tell(NONE, 0)
-
-    def count(self) -> bool:
-        """Count a calm step; False where step_ended must be called."""
-        agent, steps = self.agent, self.steps + 1
-        channel = agent.channel
-        if steps >= self._due or agent.mark[0] != MARKED or channel is None or channel.control() != self._wishes:
-            return False
-        now = monotonic_ns()
-        channel.step(steps, now - self.last_end, -1, self.micro_steps, 0, -1, now)
-        self.steps, self.last_end, self.micro_steps = steps, now, 0
+            return
         self._tell(NONE, 0)
-        return True
+        if lead and not self.never_calm and due > self.steps + 1:
+            self.calm.begin(lead, due - self.steps - 1, self.steps, self._heap)
+
+    def _settle(self) -> None:
+        """Tell of the steps that were only counted."""
+        channel = self.agent.ready()  # in a forked child it forgets them
+        for now, backwards in self.calm.take():
+            self.steps += 1
+            if channel is not None:
+                channel.step(self.steps, now - self.last_end, -1, backwards, 0, -1, now)
+            self.last_end = now
 
     def _begin_step(self) -> None:
         if not self._heap_asked:

@@ -164,7 +164,7 @@ class Cuda:
             file, line, function = caller(sys._getframe().f_back)  # none in a thread of autograd
             self.agent.record(
                 {"type": "oom", "source": "torch.cuda", "device": "cuda:%d" % device, "bytes": asked, "file": file,
-                 "line": line, "function": function, "step": self.tracker.steps,
+                 "line": line, "function": function, "step": self.tracker.steps_now(),
                  "text": "the allocator asked the device for %d bytes; %d of %d were free" % (asked, free, total)}
             )  # fmt: skip
             if self._ooms <= 2:  # a loop that tries smaller batches would write one file for each try

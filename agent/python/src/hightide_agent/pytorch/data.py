@@ -29,7 +29,7 @@ def loader(agent: Agent, tracker: Tracker) -> Callable[[Any], None]:
             try:
                 return original(self)
             except (MemoryError, RuntimeError) as error:
-                oom.notice(agent, error, tracker.steps)
+                oom.notice(agent, error, tracker.steps_now())
                 raise
             finally:
                 if entered:

@@ -137,7 +137,7 @@ class Roots:
     def compiled(self) -> None:
         """Something is about to be compiled: keep hooks only where no graph can contain them."""
         self.compile_seen = True
-        self.tracker.calm, self.tracker.never_calm = False, True
+        self.tracker.calm.lead, self.tracker.never_calm = 0, True
         for root in self.roots:
             self._unhook(root.child_handles)
             module = root.module()

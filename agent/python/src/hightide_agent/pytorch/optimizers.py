@@ -80,8 +80,18 @@ class Steps:
 
     def install(self, module: Any) -> None:
         """Set the hooks that all optimizers share."""
-        module.register_optimizer_step_pre_hook(self._before)
-        module.register_optimizer_step_post_hook(self._after)
+        calm = self.tracker.calm
+
+        def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if not calm.lead:
+                self._before(optimizer)
+
+        def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if not (calm.lead and calm.lead == id(optimizer) and calm.count()):
+                self._after(optimizer)
+
+        module.register_optimizer_step_pre_hook(before)
+        module.register_optimizer_step_post_hook(after)
 
     def install_scaler(self, module: Any) -> None:
         """Notice steps that a GradScaler skips."""
@@ -93,7 +103,7 @@ class Steps:
         @functools.wraps(original)
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             calls = self._calls
-            self.tracker.calm = False  # it may be skipped, or the optimizer handed a verdict
+            self.tracker.calm.lead = 0  # it may be skipped, or the optimizer handed a verdict
             result = original(scaler, optimizer, *args, **kwargs)
             if self._calls == calls and not self._compiling():
                 self._skipped(optimizer)
@@ -108,10 +118,7 @@ class Steps:
     def _compiling(self) -> bool:
         return self._compiler is not None and self._compiler.is_compiling()
 
-    def _before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if self.tracker.calm and id(optimizer) == self._lead_id and not self._running:
-            self._running = self._lead_id
-            return
+    def _before(self, optimizer: Any) -> None:
         if self._compiling():
             return
         self._calls += 1
@@ -123,17 +130,23 @@ class Steps:
         if self.tracker.recording and not self.tracker.inside(OPTIMIZER):
             self.tracker.enter(OPTIMIZER)
 
-    def _after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if self.tracker.calm and id(optimizer) == self._lead_id == self._running and self.tracker.count():
-            self._running = self._others = 0
+    def _after(self, optimizer: Any) -> None:
+        if self._compiling() or self._running not in (0, id(optimizer)):
             return
-        if self._compiling() or self._running != id(optimizer):
+        if self._running == 0 and id(optimizer) != self._lead_id:
+            self._another_in_calm()
             return
         self._running = 0
         if self._leads(optimizer):
-            self.tracker.step_ended(self._decided(optimizer))
+            self.tracker.step_ended(self._decided(optimizer), self._lead_id)
         else:
             self.tracker.leave(OPTIMIZER)
+
+    def _another_in_calm(self) -> None:
+        """Not the leader's step, nor one that was seen to begin: after many, look whether the leader still steps."""
+        self._others += 1
+        if self._others > LEAD_PATIENCE:
+            self._others = self.tracker.calm.lead = 0
 
     def _decided(self, optimizer: Any) -> int:
         """The flags of a step whose optimizer was handed the scaler's verdict and stepped, or not, by itself."""
@@ -184,4 +197,4 @@ class Steps:
 
     def _lead_gone(self, lead: Any) -> None:
         if lead is self._lead:
-            self._lead_id = 0
+            self._lead_id = self.tracker.calm.lead = 0

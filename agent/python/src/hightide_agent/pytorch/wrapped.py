@@ -30,23 +30,23 @@ def phase(tracker: Tracker, number: int, function: Callable[..., Any]) -> Callab
 def backward(tracker: Tracker, torch: Any) -> None:
     """Mark backward passes and count them. Tensor.backward calls this one, by its name in torch.autograd."""
     original = torch.autograd.backward
+    calm = tracker.calm
 
     @functools.wraps(original)
     def backward(*args: Any, **kwargs: Any) -> Any:
-        if not tracker.recording:
-            tracker.micro_steps += 1
+        if calm.inside:  # one inside another: checkpointing
             return original(*args, **kwargs)
-        if tracker.inside(BACKWARD):  # one inside another: checkpointing
-            return original(*args, **kwargs)
-        entered = tracker.enter(BACKWARD)
+        calm.inside = True
+        entered = not calm.lead and tracker.enter(BACKWARD)
         try:
             return original(*args, **kwargs)
         except (MemoryError, RuntimeError) as error:
-            oom.notice(tracker.agent, error, tracker.steps)
+            oom.notice(tracker.agent, error, tracker.steps_now())
             raise
         finally:
+            calm.inside = False
+            calm.backwards += 1
             if entered:
-                tracker.micro_steps += 1
                 tracker.leave(BACKWARD)
 
     torch.autograd.backward = backward
