@@ -11,6 +11,7 @@ a core here, so what hightide allows itself by the clock (edges, samples of the 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -35,14 +36,15 @@ def per_step(process: subprocess.Popen[str], seconds: float) -> float:
     return spent / steps
 
 
-def together(seconds: float) -> dict[str, float]:
-    """Fresh processes of all variants, all started before any is measured."""
+def together(seconds: float, seed: int) -> dict[str, float]:
+    """Fresh processes of all variants with the same seed of hashes, all started before any is measured."""
     data = Recordings()
     program = ["taskset", "-c", "0", str(PYTHON), str(script("loop.py"))]
     commands = {"plain": program, "plain again": program, "default": [*data.command(), *program],
                 "no-stacks": [*data.command("--no-stacks"), *program]}  # fmt: skip
+    environment = os.environ | {"PYTHONHASHSEED": str(seed)}
     running = {
-        name: subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        name: subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
         for name, command in commands.items()
     }
     for name, process in running.items():
@@ -64,7 +66,7 @@ def main() -> int:
     options = parser.parse_args()
     rounds = []
     for number in range(2 if options.quick else options.rounds):
-        rounds.append(together(options.seconds))
+        rounds.append(together(options.seconds, number))
         print(f"\r  round {number + 1}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     plain = [found["plain"] for found in rounds]

@@ -70,7 +70,7 @@ def trials(plan: Plan, program: str, work: int, prefix: Sequence[str] = ()) -> T
     found: Trials = []
     begin = time.monotonic()
     while len(found) < plan.pairs and time.monotonic() - begin < plan.at_most:
-        found.append(trial(variants, work, plan.turns))
+        found.append(trial(variants, work, plan.turns, len(found)))
         print(f"\r  trial {len(found)} of {plan.pairs}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     return found
@@ -135,7 +135,7 @@ def others(plan: Plan) -> tuple[list[Row], object]:
                 observed = ["timeout", "--kill-after=5", "120", str(PROFILERS), "-m", *words, "-o", f"{folder}/out"]
                 variants = {"plain": (plain, False), name: ([*observed, plain[1]], False)}
                 try:
-                    found = [trial(variants, work, plan.turns) for _ in range(max(3, plan.pairs // 9))]
+                    found = [trial(variants, work, plan.turns, seed) for seed in range(max(3, plan.pairs // 9))]
                 except SystemExit as error:
                     rows.append(Row(f"{program}, {name}", f"no figure: {str(error)[-60:]}"))
                     continue

@@ -48,10 +48,15 @@ class Subject:
 
     command: Sequence[str]
     recorded: bool
+    seed: int  # of Python's hashes: which names meet in its dictionaries makes a percent between processes
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ)
+            self.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONHASHSEED": str(self.seed)},
         )
         if self._answer() != "ready":
             sys.exit(f"{self.command} did not start")
@@ -90,10 +95,12 @@ class Subject:
         return self.process.stdout.readline().strip()
 
 
-def trial(variants: Mapping[str, tuple[Sequence[str], bool]], work: int, turns: int) -> list[dict[str, Spent]]:
+def trial(
+    variants: Mapping[str, tuple[Sequence[str], bool]], work: int, turns: int, seed: int
+) -> list[dict[str, Spent]]:
     """Start every variant (command, whether it is recorded) and let them take turns of two blocks each: what
     they spent in every turn that was not disturbed."""
-    subjects = {name: Subject(command, recorded) for name, (command, recorded) in variants.items()}
+    subjects = {name: Subject(command, recorded, seed) for name, (command, recorded) in variants.items()}
     for subject in subjects.values():
         subject.start()
     order, found = list(subjects), []

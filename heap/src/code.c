@@ -23,7 +23,8 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
     return hash ^ (hash >> 29);
 }
 
-/* A line table up to 64 bytes enters whole, of a longer one eight words spread over it. */
+/* A line table up to 64 bytes enters whole, of a longer one its beginning and its end: each cache line
+ * of it is a miss, for every frame of every sample. */
 static uint64_t mix_lines(uint64_t hash, const char *data, size_t size) {
     uint64_t word = 0;
     hash = mix(hash, size);
@@ -31,8 +32,8 @@ static uint64_t mix_lines(uint64_t hash, const char *data, size_t size) {
         memcpy(&word, data, size);
         return mix(hash, word);
     }
-    size_t step = size <= 64 ? sizeof word : (size - sizeof word) / 7;
-    for (size_t at = 0; at + sizeof word <= size; at += step) {
+    size_t first = size <= 64 ? size - sizeof word : 3 * sizeof word;
+    for (size_t at = 0; at < first; at += sizeof word) {
         memcpy(&word, data + at, sizeof word);
         hash = mix(hash, word);
     }
