@@ -36,12 +36,12 @@ class Agent:
         self._frameworks: list[dict[str, Any]] = []
         self._logged: set[str] = set()
         self._role = ""
-        self._mark: Any = (0,)
+        self.mark: Any = (0,)  # its first item is MARKED in this process, and in no child
 
     def open(self, forked: bool = False) -> None:
         """Open this process's own channel and say hello. Never raises."""
         self.pid = os.getpid()
-        self._mark = forks.mark()
+        self.mark = forks.mark()
         self.channel = None
         try:
             self.channel = channels.create(self.folder)
@@ -54,7 +54,7 @@ class Agent:
 
     def ready(self) -> Optional[channels.Channel]:
         """The channel of the process we are in; None where there is none."""
-        if self._mark[0] != MARKED and os.getpid() != self.pid:
+        if self.mark[0] != MARKED and os.getpid() != self.pid:
             self.renew()
         return self.channel
 

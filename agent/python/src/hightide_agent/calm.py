@@ -1,24 +1,25 @@
-"""Steps in which nothing is due: counted, in as few lines and objects as can be.
+"""Steps in which nothing is due: told with as few lines and objects as can be.
 
-    a backward pass ─▶ backwards += 1        an optimizer's step ─▶ count() ─▶ (time, backwards) on a list
+    a backward pass ─▶ backwards += 1        an optimizer's step ─▶ count() ─▶ a step record
 
 After a computation every function, dictionary and page that Python touches is a miss of the processor's caches: a
-step's end that goes through the tracker takes some 150 microseconds then, count() a tenth of that. The tracker tells
-what is on the list when it next looks, at the latest after WHILE_NS.
+step's end that goes through the tracker takes some 150 microseconds then, count() a tenth of that.
 """
 
 from __future__ import annotations
 
 from time import monotonic_ns
-from typing import Any, List, Tuple
+from typing import Any
 
-WHILE_NS = 200_000_000
+from .forks import MARKED
+
+WHILE_NS = 200_000_000  # after which the tracker sees a step again, and with it the engine's wishes
 
 
 class Calm:
-    """The count since the tracker last looked. With `lead` 0 it is not calm, and the tracker sees every step."""
+    """What was counted since the tracker last saw a step. With `lead` 0 it is not calm: the tracker sees all."""
 
-    __slots__ = ("backwards", "ends", "heap", "inside", "lead", "room", "until", "word")
+    __slots__ = ("backwards", "channel", "counted", "heap", "inside", "last", "lead", "mark", "room", "until", "word")
 
     def __init__(self) -> None:
         self.forget()
@@ -28,29 +29,30 @@ class Calm:
         self.lead = 0  # id of the optimizer whose steps are counted
         self.backwards = 0  # passes in this step
         self.inside = False  # of a backward pass
-        self.ends: List[Tuple[int, int]] = []  # of steps counted: when, and their backward passes
+        self.counted = self.room = 0  # steps, and how many there may be
+        self.last = self.until = 0  # ns: the last step's end, and how long it is calm
+        self.word = 0  # of the last step
+        self.channel: Any = None
+        self.mark: Any = None  # of this process
         self.heap: Any = None  # the heap library's word
-        self.word = self.room = self.until = 0
 
-    def begin(self, lead: int, room: int, steps: int, heap: Any) -> None:
-        """Be calm for `room` steps after `steps`."""
-        self.room, self.until = room, monotonic_ns() + WHILE_NS
-        self.word, self.heap = steps << 24, heap
-        self.lead = lead
+    def begin(self, lead: int, room: int, steps: int, agent: Any, heap: Any) -> None:
+        """Be calm for `room` steps after `steps`, the last of which has just ended."""
+        self.channel, self.mark, self.heap = agent.channel, agent.mark, heap
+        self.room, self.until, self.word = room, self.last + WHILE_NS, steps << 24
+        self.lead = lead if self.channel is not None else 0
 
     def count(self) -> bool:
-        """Count a step that ends now; False where the tracker must see it."""
+        """Tell of a step that ends now; False where the tracker must see it."""
         now = monotonic_ns()
-        if now >= self.until or len(self.ends) >= self.room:
+        if now >= self.until or self.counted >= self.room or self.mark[0] != MARKED:
             return False
-        self.ends.append((now, self.backwards))
-        self.backwards = 0
+        word = self.word + (1 << 24)
+        if not self.channel.quick_step(word >> 24, now - self.last, self.backwards, now):
+            return False
+        self.word = word
+        self.counted += 1
+        self.last, self.backwards = now, 0
         if self.heap is not None:
-            self.word += 1 << 24
-            self.heap[0] = self.word
+            self.heap[0] = word
         return True
-
-    def take(self) -> List[Tuple[int, int]]:
-        """What was counted; the list begins anew."""
-        ends, self.ends = self.ends, []
-        return ends

@@ -55,7 +55,6 @@ class Tracker:
         self.never_calm = False  # every step must be seen
         self.forget()
         agent.on_renew.append(self.forget)
-        agent.at_end.append(self._settle)
 
     def forget(self) -> None:
         """Begin at nothing: at the start, and in a forked child, which takes no steps of ours."""
@@ -65,7 +64,6 @@ class Tracker:
         self.steps = 0
         self.owner = get_ident()
         self.tid = get_native_id()
-        self.last_end = 0
         self.rss = -1  # at the end of the last recorded step
         self.typical_step_ns = 0  # an exponential mean; 0: not known yet
         self.every = 1  # one in so many steps is recorded in full
@@ -122,7 +120,7 @@ class Tracker:
 
     def steps_now(self) -> int:
         """Steps completed, those included that were only counted."""
-        return self.steps + len(self.calm.ends)
+        return self.steps + self.calm.counted
 
     def step_ended(self, flags: int = 0, lead: int = 0) -> None:
         """See a step; called right after the leading optimizer's own step. `lead`: its id, where the next steps of
@@ -138,7 +136,7 @@ class Tracker:
                     self._edge(inner[0], 1, inner[1], now)
             self.rss = resident.rss()
         self.steps += 1
-        duration = now - self.last_end if self.last_end else 0
+        duration = now - self.calm.last if self.calm.last else 0
         channel = self.agent.ready()
         if channel is not None:
             rss = self.rss if recorded else -1
@@ -146,7 +144,7 @@ class Tracker:
             if recorded:
                 channel.edge(STEP, 1, 0, self.tid, self.steps - 1, rss, allocated, reserved, now)
             channel.step(self.steps, duration, rss, self.calm.backwards, flags, allocated, now)
-        self.last_end, self.calm.backwards = now, 0
+        self.calm.last, self.calm.backwards = now, 0
         if recorded:
             self._spent += monotonic_ns() - now
         self._pace(duration, recorded)
@@ -158,16 +156,13 @@ class Tracker:
             return
         self._tell(NONE, 0)
         if lead and not self.never_calm and due > self.steps + 1:
-            self.calm.begin(lead, due - self.steps - 1, self.steps, self._heap)
+            self.calm.begin(lead, due - self.steps - 1, self.steps, self.agent, self._heap)
 
     def _settle(self) -> None:
-        """Tell of the steps that were only counted."""
-        channel = self.agent.ready()  # in a forked child it forgets them
-        for now, backwards in self.calm.take():
-            self.steps += 1
-            if channel is not None:
-                channel.step(self.steps, now - self.last_end, -1, backwards, 0, -1, now)
-            self.last_end = now
+        """Take in the steps that were only counted."""
+        self.agent.ready()  # in a forked child it forgets them
+        self.steps += self.calm.counted
+        self.calm.counted = 0
 
     def _begin_step(self) -> None:
         if not self._heap_asked:
