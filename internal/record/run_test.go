@@ -140,3 +140,30 @@ sys.exit(subprocess.run([sys.executable, "-c", *sys.argv[1:]]).returncode != -9)
 		t.Errorf("%d processes, want a parent and its child", len(run.Processes))
 	}
 }
+
+// TestPeakBeginsWithTheProgram: between fork and exec a child shows its parent's pages, which are not its program's.
+func TestPeakBeginsWithTheProgram(t *testing.T) {
+	const held = 200 << 20
+	run, _ := record(t, Options{
+		Command: []string{python(t), "-c", `
+import os, time
+held = b'x' * (200 << 20)
+child = os.fork()
+if child == 0:
+    time.sleep(0.4)
+    os.execvp("sleep", ["sleep", "1.5"])
+os.waitpid(child, 0)`},
+		Interval: 20 * time.Millisecond,
+	})
+	for _, p := range run.Processes {
+		if peak := p.MaxRSS.Or(0); p.Parent != 0 && (peak == 0 || peak > held/2) {
+			t.Errorf("the peak of %q is %d; its parent held %d when it forked", p.Command, peak, held)
+		}
+		if rss := run.Find(p.ID, mem.SeriesRSS); p.Parent != 0 && (rss == nil || rss.Values[rss.Peak()] > held/2) {
+			t.Errorf("the RSS of %q is its parent's, or was not seen", p.Command)
+		}
+	}
+	if len(run.Processes) != 2 {
+		t.Errorf("%d processes, want a parent and its child", len(run.Processes))
+	}
+}

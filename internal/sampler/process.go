@@ -107,7 +107,10 @@ func (p *Process) read(now int64, slow bool) (renamed bool, err error) {
 	u := &p.Usage
 	u.Time, u.RSS, u.VMS, u.Threads = now, s.rssPages*pageSize, s.vms, s.threads
 	u.MinorFaults, u.MajorFaults = s.minorFaults, s.majorFaults
-	u.CPU = max(u.CPU, p.cpu(s.cpuTicks))             // the two sources differ in the last 10 ms
+	u.CPU = max(u.CPU, p.cpu(s.cpuTicks)) // the two sources differ in the last 10 ms
+	if s.code != p.code {
+		u.MaxRSS = mem.Optional{} // of the program before
+	}
 	if s.code != p.code || string(s.comm) != p.comm { // it called exec, or gave itself a name
 		p.comm, p.code = string(s.comm), s.code
 		renamed = p.readCommand()

@@ -251,7 +251,8 @@ func (s *Sampler) read(p *Process, now int64, slow bool) bool {
 		s.growing = append(s.growing, p)
 	}
 	p.highest = max(p.highest, u.RSS)
-	if u.VMS > 0 && u.RSS > 0 { // else the memory shows under another of its threads only, or exec is making it anew
+	// VMS or RSS 0: the memory shows under another of its threads only, or exec is making it anew.
+	if u.VMS > 0 && u.RSS > 0 && !s.forming(p, now) {
 		s.sink.Sample(p, "", mem.SeriesRSS, now, u.RSS)
 		s.sink.Sample(p, "", mem.SeriesVMS, now, u.VMS)
 	}
@@ -290,7 +291,7 @@ func (s *Sampler) sums(now int64) {
 
 // forming says that p was split off its parent a moment ago and still runs its program: most such
 // are about to become another, and until then every page of theirs is the parent's. Counted, they
-// would double a peak that nobody ever had.
+// would double a peak that nobody ever had, and stand as the peak of a program that never took it.
 func (s *Sampler) forming(p *Process, now int64) bool {
 	if now-p.FirstSeen > int64(time.Second) {
 		return false
