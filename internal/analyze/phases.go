@@ -19,7 +19,7 @@ func phases(in *Input, r *Report) {
 	t := Table{
 		Name: "phases", Title: "Phases",
 		Note:    phasesNote + in.observedSteps(),
-		Columns: append([]Column{text("phase", "phase"), text("process", "process")}, stayColumns()...),
+		Columns: append([]Column{text("phase", "phase"), text("process", "process")}, stayColumns(in.label())...),
 	}
 	for _, s := range in.sortedStats(func(s *mem.PhaseStats) bool { return s.Phase != mem.PhaseModule }) {
 		name := string(s.Phase)
@@ -57,11 +57,12 @@ func (in *Input) observedSteps() string {
 		"\"observed\" and \"time\" count those alone.", Count(int64(observed)), Count(int64(all)))
 }
 
-func stayColumns() []Column {
+// stayColumns: device is the label of what is told of the device.
+func stayColumns(device mem.Label) []Column {
 	return []Column{countColumn("count", "observed"), nsColumn("total", "time"), nsColumn("mean", "mean"), nsColumn("max", "longest"),
 		bytesColumn("rss_peak", "peak RSS", mem.Measured), bytesColumn("rss_rise", "rise", mem.Measured),
-		bytesColumn("rss_net", "net", mem.Measured), bytesColumn("device_peak", "device, edges", mem.Measured),
-		bytesColumn("device_net", "net device", mem.Measured)}
+		bytesColumn("rss_net", "net", mem.Measured), bytesColumn("device_peak", "device, edges", device),
+		bytesColumn("device_net", "net device", device)}
 }
 
 func stayCells(s *mem.PhaseStats) []Cell {
@@ -105,7 +106,7 @@ func modules(in *Input, r *Report) {
 		Name: "modules", Title: "Modules",
 		Note: "The root module's direct children, during their forward pass." + in.observedSteps(),
 		Columns: append([]Column{text("module", "module"), text("class", "class"), text("process", "process"),
-			bytesColumn("parameters", "parameters", mem.Measured), bytesColumn("buffers", "buffers", mem.Measured)}, stayColumns()...),
+			bytesColumn("parameters", "parameters", mem.Measured), bytesColumn("buffers", "buffers", mem.Measured)}, stayColumns(in.label())...),
 	}
 	type key struct {
 		process uint32
@@ -129,7 +130,7 @@ func modules(in *Input, r *Report) {
 		if s := stats[key{m.Process, m.Name}]; s != nil {
 			row = append(row, stayCells(s)...)
 		} else {
-			row = append(row, make([]Cell, len(stayColumns()))...)
+			row = append(row, make([]Cell, len(stayColumns(in.label())))...)
 		}
 		t.Rows = append(t.Rows, row)
 		if len(t.Rows) == 60 {
