@@ -3,7 +3,6 @@ package analyze
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"hightide/internal/mem"
@@ -17,28 +16,17 @@ type grouper struct {
 	by      string
 	names   *traceNames
 	sorter  *sorter
-	matched map[uint32]bool // by stack, where there is a filter
-	regions []openRegion    // see annotation
+	wants   func(stack uint32) bool // whether the filter lets its blocks through
+	regions []openRegion            // see annotation
 }
 
 func newGrouper(b *traceBooks, at int, by string, o *ExplainOptions) *grouper {
-	return &grouper{b: b, o: o, at: at, by: by, names: newTraceNames(&b.snapshot.Stacks), sorter: newSorter(b, o.Rules), matched: map[uint32]bool{}}
-}
-
-// wants says whether the filter lets a block through.
-func (g *grouper) wants(stack uint32) bool {
-	return g.o.Filter == nil || g.matches(stack, g.o.Filter)
-}
-
-func (g *grouper) matches(stack uint32, filter *regexp.Regexp) bool {
-	if known, ok := g.matched[stack]; ok {
-		return known
+	g := &grouper{b: b, o: o, at: at, by: by, names: newTraceNames(&b.snapshot.Stacks), sorter: newSorter(b, o.Rules)}
+	g.wants = func(uint32) bool { return true }
+	if o.Filter != nil {
+		g.wants = b.snapshot.Stacks.Matcher(o.Filter)
 	}
-	match := slices.ContainsFunc(g.b.snapshot.Stacks.Frames(stack), func(l mem.Location) bool {
-		return filter.MatchString(l.File + ":" + l.Function)
-	})
-	g.matched[stack] = match
-	return match
+	return g
 }
 
 // blame groups the blocks in use after an event, largest group first, and says what rounding costs them.

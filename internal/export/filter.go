@@ -16,7 +16,13 @@ func (s Source) Matching(filter *regexp.Regexp) (Source, error) {
 	if s.Snapshot == nil {
 		return s, fmt.Errorf("%s has no blocks to choose from", s.Kind())
 	}
-	f := stackFilter{filter: filter, stacks: &s.Snapshot.Stacks, known: map[uint32]bool{}}
+	f := stackFilter{}
+	matcher := s.Snapshot.Stacks.Matcher(filter)
+	f.matches = func(stack uint32) bool {
+		match := matcher(stack)
+		f.any = f.any || match
+		return match
+	}
 	kept := *s.Snapshot
 	kept.Filter = filter.String()
 	kept.Segments, kept.HostSegments = f.segments(kept.Segments), f.segments(kept.HostSegments)
@@ -29,22 +35,8 @@ func (s Source) Matching(filter *regexp.Regexp) (Source, error) {
 }
 
 type stackFilter struct {
-	filter *regexp.Regexp
-	stacks *mem.StackTable
-	known  map[uint32]bool
-	any    bool
-}
-
-func (f *stackFilter) matches(stack uint32) bool {
-	match, ok := f.known[stack]
-	if !ok {
-		match = slices.ContainsFunc(f.stacks.Frames(stack), func(l mem.Location) bool {
-			return f.filter.MatchString(l.File + ":" + l.Function)
-		})
-		f.known[stack] = match
-	}
-	f.any = f.any || match
-	return match
+	matches func(stack uint32) bool
+	any     bool // matched
 }
 
 // segments gives the memory of blocks that do not match to the cached block before them, as the allocator would.

@@ -1,6 +1,9 @@
 package mem
 
-import "slices"
+import (
+	"regexp"
+	"slices"
+)
 
 // StackTable keeps every distinct call stack once, as numbers of distinct locations. Stack 0 is the
 // empty stack.
@@ -90,6 +93,19 @@ func (t *StackTable) Frames(id uint32) []Location {
 		frames[i] = t.Locations[n]
 	}
 	return frames
+}
+
+// Matcher says of a stack whether one of its frames, as "file:function", matches. It remembers its answers.
+func (t *StackTable) Matcher(filter *regexp.Regexp) func(stack uint32) bool {
+	known := map[uint32]bool{}
+	return func(stack uint32) bool {
+		match, ok := known[stack]
+		if !ok {
+			match = slices.ContainsFunc(t.Frames(stack), func(l Location) bool { return filter.MatchString(l.File + ":" + l.Function) })
+			known[stack] = match
+		}
+		return match
+	}
 }
 
 // Numbers returns a stack as numbers of Locations, innermost first; do not change it.
