@@ -1,9 +1,9 @@
 package mem
 
 import (
-	"regexp"
 	"strings"
-	"sync"
+
+	"hightide/internal/words"
 )
 
 // Masked stands where a secret stood.
@@ -11,34 +11,29 @@ const Masked = "***"
 
 var (
 	// secretName matches names of options and variables whose values are nobody's business.
-	secretName = lazy(`(?i)(^|[-_.])(pass(word|wd|phrase)?|pwd|secret|token|(api|access|private|secret|auth|session|signing|encryption)[-_]?key|auth|authorization|credentials?|cookie|dsn)$`)
+	secretName = words.Lazy(`(?i)(^|[-_.])(pass(word|wd|phrase)?|pwd|secret|token|(api|access|private|secret|auth|session|signing|encryption)[-_]?key|auth|authorization|credentials?|cookie|dsn)$`)
 
 	// innocentName matches what language models call their tokens.
-	innocentName = lazy(`(?i)(^|[-_.])(pad|eos|bos|unk|mask|sep|cls|image|audio|video|special|start|end|stop|max|min|num|next|per|new)[-_]token$`)
+	innocentName = words.Lazy(`(?i)(^|[-_.])(pad|eos|bos|unk|mask|sep|cls|image|audio|video|special|start|end|stop|max|min|num|next|per|new)[-_]token$`)
 
 	// secretText matches what gives itself away as a secret wherever it stands: keys of OpenAI,
 	// Anthropic and Stripe, GitHub, GitLab, Hugging Face, AWS, Slack, Google, and JSON web tokens.
-	secretText = lazy(`\b(?:[spr]k[-_][A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}\b|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)?)`)
+	secretText = words.Lazy(`\b(?:[spr]k[-_][A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}\b|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)?)`)
 
-	privateKey = lazy(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|$)`)
-	urlUser    = lazy(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s@"']+@`) // a token may stand in the user's place
-	bearer     = lazy(`(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{8,}`)
-	assignment = lazy(`([A-Za-z][A-Za-z0-9_.-]*)(["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s"',;&]+)`)
+	privateKey = words.Lazy(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|$)`)
+	urlUser    = words.Lazy(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s@"']+@`) // a token may stand in the user's place
+	bearer     = words.Lazy(`(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{8,}`)
+	assignment = words.Lazy(`([A-Za-z][A-Za-z0-9_.-]*)(["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s"',;&]+)`)
 )
-
-// lazy compiles an expression at its first use: most commands mask nothing.
-func lazy(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
-}
 
 // MaskText hides secrets in a text such as a traceback: what looks like a key, users and
 // passwords in addresses, and the values of names that say what they are. testdata/mask/cases.json has the
 // rules by example; the agent masks by the same ones.
 func MaskText(text string) string {
-	text = secretText().ReplaceAllString(text, Masked)
-	text = privateKey().ReplaceAllString(text, Masked)
-	text = urlUser().ReplaceAllString(text, "${1}"+Masked+"@")
-	text = bearer().ReplaceAllString(text, "$1 "+Masked)
+	text = secretText.Regexp().ReplaceAllString(text, Masked)
+	text = privateKey.Regexp().ReplaceAllString(text, Masked)
+	text = urlUser.Regexp().ReplaceAllString(text, "${1}"+Masked+"@")
+	text = bearer.Regexp().ReplaceAllString(text, "$1 "+Masked)
 	return maskAssignments(text)
 }
 
@@ -47,7 +42,7 @@ func MaskText(text string) string {
 func maskAssignments(text string) string {
 	var out strings.Builder
 	for {
-		at := assignment().FindStringSubmatchIndex(text)
+		at := assignment.Regexp().FindStringSubmatchIndex(text)
 		if at == nil {
 			out.WriteString(text)
 			return out.String()
@@ -89,7 +84,7 @@ func MaskArgs(args []string) []string {
 }
 
 func isSecretName(name string) bool {
-	return secretName().MatchString(name) && !innocentName().MatchString(name)
+	return secretName.MatchString(name) && !innocentName.MatchString(name)
 }
 
 // allowedEnv are the variables that say how a training was set up; names that end in * are
