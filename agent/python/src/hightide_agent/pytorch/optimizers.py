@@ -65,7 +65,6 @@ class Steps:
         self._compiler = compiler if hasattr(compiler, "is_compiling") else None
         self._known: list[Any] = []  # weak references, in order of first steps
         self._lead: Optional[Any] = None
-        self._lead_id = 0  # while it lives
         self._others = 0  # steps of others since the leader's last
         self._running = 0  # id of the outermost optimizer that is stepping
         self._calls = 0
@@ -75,7 +74,7 @@ class Steps:
 
     def forget(self) -> None:
         """In a forked child: nobody leads yet."""
-        self._lead, self._lead_id, self._others, self._running = None, 0, 0, 0
+        self._lead, self._others, self._running = None, 0, 0
         self._verdicts = None  # a forked child has no device of its parent's
 
     def install(self, module: Any) -> None:
@@ -133,12 +132,12 @@ class Steps:
     def _after(self, optimizer: Any) -> None:
         if self._compiling() or self._running not in (0, id(optimizer)):
             return
-        if self._running == 0 and id(optimizer) != self._lead_id:
+        if self._running == 0 and (self._lead is None or self._lead() is not optimizer):
             self._another_in_calm()
             return
         self._running = 0
         if self._leads(optimizer):
-            self.tracker.step_ended(self._decided(optimizer), self._lead_id)
+            self.tracker.step_ended(self._decided(optimizer), id(optimizer))
         else:
             self.tracker.leave(OPTIMIZER)
 
@@ -191,10 +190,10 @@ class Steps:
             return True
         self._others += 1
         if lead is None or self._others > LEAD_PATIENCE:
-            self._lead, self._lead_id, self._others = weakref.ref(optimizer, self._lead_gone), id(optimizer), 0
+            self._lead, self._others = weakref.ref(optimizer, self._lead_gone), 0
             return True
         return False
 
     def _lead_gone(self, lead: Any) -> None:
         if lead is self._lead:
-            self._lead_id = self.tracker.calm.lead = 0
+            self.tracker.calm.lead = 0
