@@ -166,7 +166,7 @@ func (in *Input) totalGrowth() (all []total, tested bool) {
 			}
 			tested = true
 			high := slices.Max(k.y)
-			t := total{trendOf(k, 0, 0, max(leastTotal, leastShare*high)), p.ID, source, c.minutes, k.y[len(k.y)-1]}
+			t := total{trendOf(k, noise{}, max(leastTotal, leastShare*high)), p.ID, source, c.minutes, k.y[len(k.y)-1]}
 			if t.steady {
 				all = append(all, t)
 			}

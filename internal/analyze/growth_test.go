@@ -168,6 +168,15 @@ func innocents() []innocent {
 				alloc(64*mem.KiB, 40)
 			}
 		}},
+		{"cache of 100 that replaces the oldest", func(_ int, _ *rand.Rand, alloc func(mem.Bytes, int)) {
+			alloc(1*mem.MiB, 100)
+		}},
+		{"cache of 150 that replaces the oldest", func(_ int, _ *rand.Rand, alloc func(mem.Bytes, int)) {
+			alloc(1*mem.MiB, 150)
+		}},
+		{"cache of 100 large entries", func(_ int, _ *rand.Rand, alloc func(mem.Bytes, int)) {
+			alloc(3*mem.MiB, 100)
+		}},
 		{"ring buffer of random lives", func(_ int, rng *rand.Rand, alloc func(mem.Bytes, int)) {
 			for range 16 {
 				alloc(64*mem.KiB, rng.IntN(80))
@@ -176,7 +185,7 @@ func innocents() []innocent {
 	}
 }
 
-// TestInnocents: none of them is a finding, with fine heap frames or with only a few.
+// TestInnocents: none of them is a finding, with fine heap frames or with only a few, sampled finely or coarsely.
 func TestInnocents(t *testing.T) {
 	seeds := uint64(60)
 	if testing.Short() {
@@ -186,6 +195,7 @@ func TestInnocents(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			for seed := range seeds {
 				s := training(1000+seed, source{stack: userLine(leakLine), phase: mem.PhaseForward, step: test.step})
+				s.mean = 512 * mem.KiB << (seed / 3 % 4)
 				if seed%3 == 0 {
 					s.pace = 2500 * ms
 				}

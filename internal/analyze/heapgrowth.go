@@ -53,13 +53,12 @@ func (in *Input) gridOf(h *mem.Heap, c *clock, p *mem.Process) grid {
 // lineHistory is what the stacks of one line held, in the bins of a grid.
 type lineHistory struct {
 	low       []float64
-	variance  float64 // of the growth over the window, bytes²
-	stack     uint32  // the one that grew most
+	noise            // of the growth
+	stack     uint32 // the one that grew most
 	stackRise mem.Bytes
 	phase     mem.Phase
 	stacks    int
 	last      mem.Bytes
-	grain     float64 // bytes that one sample of that stack stands for beyond its own size
 }
 
 // growingLines finds the lines of a process whose heap grows steadily, fastest first.
@@ -93,7 +92,7 @@ func (in *Input) growingLines(process uint32, least float64) []growingLine {
 		if l.low[len(l.low)-1]-l.low[0] < least/2 {
 			continue
 		}
-		t := trendOf(curve{g.x, l.low}, l.variance, l.grain, least)
+		t := trendOf(curve{g.x, l.low}, l.noise, least)
 		if t.why == "too short" {
 			t = shareOf(whole, g, l, least)
 		}
@@ -124,8 +123,9 @@ func (in *Input) heapTrend(process uint32, g grid, least float64) trend {
 		}
 		times, values = s.Times, s.Values
 	}
-	variance := in.Run.Heap[process].History[len(in.Run.Heap[process].History)-1].Variance
-	return trendOf(binned(times, values, g.times[0], g.end, growthBins, in.clockOf(process).at), min(variance, float64(values[len(values)-1])*defaultMean), 0, least)
+	history := in.Run.Heap[process].History
+	variance := min(history[len(history)-1].Variance, float64(values[len(values)-1])*defaultMean)
+	return trendOf(binned(times, values, g.times[0], g.end, growthBins, in.clockOf(process).at), noise{variance: variance}, least)
 }
 
 // shareOf judges a line of which there are too few readings to see its course: where the whole heap
@@ -138,6 +138,10 @@ func shareOf(whole trend, g grid, l *lineHistory, least float64) trend {
 	span, rise := g.x[end]-g.x[from], l.low[end]-l.low[from]
 	t := trend{slope: rise / span, half: 1.96 * math.Sqrt(l.variance) / span, growth: rise, why: "too short"}
 	if !whole.steady || rise < least || rise < significance*math.Sqrt(l.variance) || t.slope < 0.15*whole.slope || t.slope > 2*whole.slope {
+		return t
+	}
+	if l.low[end]-l.low[len(g.x)/2] < laterRises*math.Sqrt(l.later) {
+		t.why = "stops"
 		return t
 	}
 	t.steady, t.why = true, ""
@@ -157,7 +161,7 @@ func mapKeys[V any](m map[uint32]V) func(func(uint32) bool) {
 // add sums one site into its line. Between the points of a site it holds what the last one said.
 func (l *lineHistory) add(points []mem.SitePoint, g grid, s sampling) {
 	l.stacks++
-	var held, first, last mem.SiteUse
+	var held, first, middle, last mem.SiteUse
 	k := 0
 	for b, t := range g.times {
 		end := g.end + 1
@@ -172,6 +176,9 @@ func (l *lineHistory) add(points []mem.SitePoint, g grid, s sampling) {
 		if b == 0 {
 			first = held
 		}
+		if b == len(g.times)/2 {
+			middle = held
+		}
 		for k < len(points) && points[k].Time < end {
 			held = points[k].SiteUse
 			low = min(low, held.Live)
@@ -180,29 +187,33 @@ func (l *lineHistory) add(points []mem.SitePoint, g grid, s sampling) {
 		last = held
 		l.low[b] += float64(low)
 	}
-	l.measure(first, last, s)
+	l.measure(first, middle, last, s)
 }
 
-// measure adds to the error of the line's growth. What was allocated and freed in between is noise
-// twice over; but no difference is noisier than its two ends.
-func (l *lineHistory) measure(first, last mem.SiteUse, s sampling) {
-	rise := last.Live - first.Live
-	allocated := max(last.Allocated-first.Allocated, 0)
-	churn := float64(2*allocated - rise)
-	ends := float64(first.Live + last.Live)
+// measure adds to the error of the line's growth, over the window and over the later half of it.
+func (l *lineHistory) measure(first, middle, last mem.SiteUse, s sampling) {
 	excess := s.mean
 	if last.Count > 0 {
 		excess = s.excess(float64(last.Live) / float64(last.Count))
 	} else if first.Count > 0 {
 		excess = s.excess(float64(first.Live) / float64(first.Count))
 	}
-	l.variance += max(min(churn, ends), 0) * max(excess, 0)
+	l.variance += churned(first, last) * max(excess, 0)
+	l.later += churned(middle, last) * max(excess, 0)
 	l.last += last.Live
-	if rise > l.stackRise || l.stack == 0 {
+	if rise := last.Live - first.Live; rise > l.stackRise || l.stack == 0 {
 		l.stack, l.stackRise, l.phase = last.Stack, rise, last.Phase
 		if last.Stack == 0 {
 			l.stack, l.phase = first.Stack, first.Phase
 		}
 		l.grain = excess
 	}
+}
+
+// churned is the bytes whose sampling makes the noise of a difference of two uses. What was
+// allocated and freed in between counts twice over; but no difference is noisier than its two ends.
+func churned(from, to mem.SiteUse) float64 {
+	allocated := max(to.Allocated-from.Allocated, 0)
+	churn := 2*allocated - (to.Live - from.Live)
+	return float64(max(min(churn, from.Live+to.Live), 0))
 }

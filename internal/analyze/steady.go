@@ -22,7 +22,7 @@ type trend struct {
 	why    string  // of what is not steady: "flat", "stops", "jumps", "comes and goes", "too short"
 }
 
-// What it takes to call a growth steady. The figures were set by simulation (steady_test.go): planted
+// What it takes to call a growth steady. The figures were set by simulation (growth_test.go): planted
 // leaks of 64 KiB to 20 MiB a step against warm-up, caches that stop, saw-teeth and data loaded once.
 const (
 	warmUp       = 0.10 // of the window, not looked at
@@ -30,8 +30,18 @@ const (
 	leastBins    = 6
 	mostSegments = 8
 	needRising   = 0.75 // of the segments
-	significance = 4.0  // standard errors
+	significance = 4.0  // standard errors of the growth
+	laterRises   = 3.0  // standard errors of the growth in the later half
 )
+
+// noise is what is known of a curve's error before it is looked at: that of the growth over its
+// window and over the later half of it from sampling (bytes²), and the bytes that one sample stands
+// for. All are 0 where nothing is sampled.
+type noise struct {
+	variance float64
+	later    float64
+	grain    float64
+}
 
 // trendOf looks for steady growth. What counts is the lower envelope from the right, the lowest value
 // that is still to come: what is kept for good. A saw-tooth has a flat one, so has a cache that
@@ -41,10 +51,10 @@ const (
 // and the end no less than the rest, and no single one makes it up; a segment that stands out (one
 // table loaded amidst a leak) counts as the median. The slope is the growth over the window: of a
 // sum of sampled allocations that are never freed the noise is a random walk, for which the
-// difference of its ends is the best estimator. variance is that of the growth from sampling, least
-// the smallest growth that matters, both in bytes; grain is what one sample stands for, 0 where
-// nothing is sampled.
-func trendOf(c curve, variance, grain, least float64) trend {
+// difference of its ends is the best estimator. The later half must rise by more than its noise too:
+// of a full cache that replaces its oldest entries, other samples stand for the same bytes at every
+// step, and the envelope of their noise rises. least is the smallest growth that matters, in bytes.
+func trendOf(c curve, of noise, least float64) trend {
 	x, kept := settle(c)
 	if len(x) < leastBins {
 		return trend{why: "too short"}
@@ -53,14 +63,17 @@ func trendOf(c curve, variance, grain, least float64) trend {
 	if total < least {
 		return trend{why: "flat", growth: total}
 	}
-	rises := segments(x, kept, segmentCount(len(x), total, grain))
+	rises := segments(x, kept, segmentCount(len(x), total, of.grain))
 	rises, total = capped(rises)
-	noise := math.Sqrt(variance + square(roughness(x, kept)))
+	deviation := math.Sqrt(of.variance + square(roughness(x, kept)))
 	span := x[len(x)-1] - x[0]
-	t := trend{slope: total / span, half: 1.96 * noise / span, growth: total}
+	t := trend{slope: total / span, half: 1.96 * deviation / span, growth: total}
 	t.why = shape(rises, total)
-	if t.why == "" && total < significance*noise {
+	if t.why == "" && total < significance*deviation {
 		t.why = "flat"
+	}
+	if t.why == "" && sum(rises[len(rises)/2:]) < laterRises*math.Sqrt(of.later) {
+		t.why = "stops"
 	}
 	if t.why == "" && total < least {
 		t.why = "jumps"
@@ -209,6 +222,13 @@ func patternOf(c curve) string {
 }
 
 func square(v float64) float64 { return v * v }
+
+func sum(values []float64) (total float64) {
+	for _, v := range values {
+		total += v
+	}
+	return total
+}
 
 func medianFloat(values []float64) float64 {
 	if len(values) == 0 {

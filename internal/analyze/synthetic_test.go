@@ -1,8 +1,10 @@
 package analyze
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"strconv"
 
 	"hightide/internal/mem"
 )
@@ -11,10 +13,9 @@ import (
 // the same thinning of frames as a real one.
 
 const (
-	ms         = int64(1e6)
-	sampleMean = float64(512 * mem.KiB)
-	always     = 4 * mem.MiB // blocks that are all recorded
-	forever    = 1 << 30     // steps that a leaked block lives
+	ms      = int64(1e6)
+	always  = 4 * mem.MiB // blocks that are all recorded
+	forever = 1 << 30     // steps that a leaked block lives
 )
 
 // source is something that allocates: called at each step, it adds blocks of a size that live for a
@@ -41,6 +42,7 @@ type synthetic struct {
 	stepTime int64 // ns
 	pace     int64 // of heap frames, ns
 	noHeap   bool
+	mean     mem.Bytes // of the heap's sampling, 512 KiB if 0
 	sources  []source
 	base     mem.Bytes // RSS beside the heap
 	holders  []mem.Holder
@@ -66,6 +68,7 @@ var userLine = func(line int) []mem.Location {
 // run plays the training and returns its recording.
 func (s *synthetic) run() *mem.Run {
 	rng := rand.New(rand.NewPCG(s.seed, 7))
+	s.mean = cmp.Or(s.mean, 512*mem.KiB)
 	run := mem.NewRun()
 	add := func(f mem.Frame) {
 		if err := run.Add(f); err != nil {
@@ -75,7 +78,7 @@ func (s *synthetic) run() *mem.Run {
 	add(mem.RunInfo{ID: "synthetic", Verb: "run", Label: mem.Measured, Command: []string{"python", "train.py"}, Version: "0.1.0",
 		Host: mem.Host{OS: "linux", CPUs: 2, Memory: mem.Some(int64(24 * mem.GiB)), PageSize: 4096}, StartMono: 1e9, StartWall: 1.7e18})
 	add(mem.Process{ID: 1, PID: 4242, Role: "main", Python: "3.12.1", Start: 1e9, Command: []string{"python", "train.py"},
-		Facts: map[string]string{"heap": "sampled", "heap_mean_bytes": "524288"}})
+		Facts: map[string]string{"heap": "sampled", "heap_mean_bytes": strconv.FormatInt(int64(s.mean), 10)}})
 	add(mem.SeriesDef{ID: 1, Process: 1, Name: mem.SeriesRSS, Unit: mem.UnitBytes, Label: mem.Measured})
 	add(mem.SeriesDef{ID: 2, Name: mem.SeriesTreeRSS, Unit: mem.UnitBytes, Label: mem.Measured})
 	add(mem.SeriesDef{ID: 3, Name: mem.SeriesSystemAvailable, Unit: mem.UnitBytes, Label: mem.Measured})
@@ -118,7 +121,7 @@ type syntheticBook struct {
 func (b *syntheticBook) alloc(site int, size mem.Bytes, life int) {
 	b.real += size
 	k := liveBlock{site: site, real: size}
-	p := -math.Expm1(-float64(size) / sampleMean)
+	p := -math.Expm1(-float64(size) / float64(b.s.mean))
 	switch {
 	case size >= always:
 		k.size, k.weight = size, size
