@@ -94,13 +94,13 @@ type Allocator struct {
 	Highest        Levels       `json:"highest"` // each at its own moment
 	By             string       `json:"by"`
 	Blame          []Blame      `json:"blame"`
-	Segments       int          `json:"segments"`
-	InactiveSplit  mem.Bytes    `json:"inactive_split_bytes"`
-	Rounding       mem.Bytes    `json:"rounding_bytes"` // at the moment explained: allocated less requested
+	Segments       mem.Optional `json:"segments,omitzero"` // this and what follows to Map, but for counts of events: absent where the file knows blocks alone
+	InactiveSplit  mem.Optional `json:"inactive_split_bytes,omitzero"`
+	Rounding       mem.Optional `json:"rounding_bytes,omitzero"` // at the moment explained: allocated less requested
 	Unplaced       int          `json:"unplaced_events"`
 	Strange        int          `json:"inconsistent_events"`
-	Pins           []Pin        `json:"pins"`
-	Map            []SegmentMap `json:"segment_map"` // at the moment explained
+	Pins           []Pin        `json:"pins,omitzero"`
+	Map            []SegmentMap `json:"segment_map,omitzero"` // at the moment explained
 	OOM            *TraceOOM    `json:"oom,omitempty"`
 	OOMEvent       *int         `json:"oom_event,omitempty"`
 	Filter         string       `json:"filter,omitempty"` // and what it lets through, of the blocks of the moment explained:
@@ -111,7 +111,7 @@ type Allocator struct {
 	Curve    []CurvePoint `json:"curve"`
 	Label    mem.Label    `json:"label"`
 
-	Fragmentation *Fragmentation `json:"fragmentation"`
+	Fragmentation *Fragmentation `json:"fragmentation,omitempty"`
 	MapCategories []string       `json:"map_categories,omitempty"`
 	Turnover      []Turnover     `json:"turnover"` // most churn first
 	Longest       []LongLife     `json:"longest_lives"`
@@ -131,20 +131,20 @@ type Allocator struct {
 
 // TracePeak is the levels just after an event; -1: before the first.
 type TracePeak struct {
-	Event     int       `json:"event"`
-	Time      int64     `json:"time_ns,omitempty"` // of the wall clock
-	Allocated mem.Bytes `json:"allocated_bytes"`
-	Active    mem.Bytes `json:"active_bytes"`
-	Reserved  mem.Bytes `json:"reserved_bytes"`
-	Requested mem.Bytes `json:"requested_bytes"`
+	Event     int          `json:"event"`
+	Time      int64        `json:"time_ns,omitempty"` // of the wall clock
+	Allocated mem.Bytes    `json:"allocated_bytes"`
+	Active    mem.Bytes    `json:"active_bytes"`
+	Reserved  mem.Optional `json:"reserved_bytes,omitzero"`  // absent where a profiler did not note it
+	Requested mem.Optional `json:"requested_bytes,omitzero"` // absent where the file knows blocks alone
 }
 
 // Levels are highest values over a trace.
 type Levels struct {
-	Allocated mem.Bytes `json:"allocated_bytes"`
-	Active    mem.Bytes `json:"active_bytes"`
-	Reserved  mem.Bytes `json:"reserved_bytes"`
-	Requested mem.Bytes `json:"requested_bytes"`
+	Allocated mem.Bytes    `json:"allocated_bytes"`
+	Active    mem.Bytes    `json:"active_bytes"`
+	Reserved  mem.Optional `json:"reserved_bytes,omitzero"`
+	Requested mem.Optional `json:"requested_bytes,omitzero"`
 }
 
 // Blame is a group of blocks; its frames are those of the stack that holds most of it.
@@ -160,12 +160,12 @@ type Blame struct {
 
 // CurvePoint is the highest of a stretch of events.
 type CurvePoint struct {
-	Event     int       `json:"event"`
-	Time      int64     `json:"time_ns,omitempty"`
-	Allocated mem.Bytes `json:"allocated_bytes"`
-	Reserved  mem.Bytes `json:"reserved_bytes"`
+	Event     int          `json:"event"`
+	Time      int64        `json:"time_ns,omitempty"`
+	Allocated mem.Bytes    `json:"allocated_bytes"`
+	Reserved  mem.Optional `json:"reserved_bytes,omitzero"`
 
-	Releasable mem.Bytes `json:"releasable_bytes"` // the most that empty_cache would have given back
+	Releasable mem.Optional `json:"releasable_bytes,omitzero"` // the most that empty_cache would have given back
 }
 
 // ExplainDevice plays the trace of one device and says who holds its memory.
@@ -182,21 +182,25 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	if err != nil {
 		return nil, err
 	}
-	totals := s.Totals(device)
 	a := &Allocator{Device: device, File: file, Events: b.trace.Len(), Stacks: s.Stacks.Len() - 1, By: cmp.Or(o.By, "site"), Label: s.Label,
-		Peak: b.tracePeak(b.peakAt, b.peak), Segments: totals.Segments, InactiveSplit: totals.InactiveSplit, Unplaced: b.unplaced, Strange: b.strange}
+		Peak: b.tracePeak(b.peakAt, b.peak), Unplaced: b.unplaced, Strange: b.strange}
+	if totals := s.Totals(device); !s.Bare {
+		a.Segments, a.InactiveSplit = mem.Some(int64(totals.Segments)), mem.Some(int64(totals.InactiveSplit))
+	}
 	a.among, a.bare, a.Name = among.words(), s.Bare, fmt.Sprintf("device %d", device)
 	if name, ok := s.DeviceNames[device]; ok {
 		a.Name = fmt.Sprintf("the %s (device %d)", strings.Replace(name, "cpu", "CPU", 1), device)
 	}
-	a.At, a.Highest = a.Peak, Levels{b.maximum.allocated, b.maximum.active, b.maximum.reserved, b.maximum.requested}
+	a.At, a.Highest = a.Peak, Levels{b.maximum.allocated, b.maximum.active, b.reservedAt(b.trace.Len()-1, b.maximum), b.ofRequests(b.maximum.requested)}
 	if at != b.peakAt {
 		a.At = b.tracePeak(at, b.levelsAt(at))
 	}
 	g := newGrouper(b, at, a.By, &o)
-	if a.Blame, a.Rounding, err = g.blame(at); err != nil {
+	var rounding mem.Bytes
+	if a.Blame, rounding, err = g.blame(at); err != nil {
 		return nil, err
 	}
+	a.Rounding = b.ofRequests(rounding)
 	if o.Filter != nil {
 		a.Filter = o.Filter.String()
 		for i := range a.Blame {
@@ -210,7 +214,7 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 		a.Blame = a.Blame[:min(o.Top, len(a.Blame))]
 	}
 	for _, point := range b.curve {
-		a.Curve = append(a.Curve, CurvePoint{point.event, b.time(point.event), point.allocated, point.reserved, point.releasable})
+		a.Curve = append(a.Curve, CurvePoint{point.event, b.time(point.event), point.allocated, b.reservedAt(point.event, point.levels), b.ofRequests(point.releasable)})
 	}
 	if o.Brief {
 		return a, nil
@@ -220,7 +224,9 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 		uses.flames(a)
 	}
 	a.Turnover, a.Longest = uses.turnover(), uses.longest
-	a.fragments(b, at, g, o.Pictures)
+	if !s.Bare {
+		a.fragments(b, at, g, o.Pictures)
+	}
 	a.Steps = b.steps(o.StepEnds)
 	a.Growth = g.growth(a.Steps)
 	if o.Pictures {
@@ -236,7 +242,23 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 }
 
 func (b *traceBooks) tracePeak(event int, l levels) TracePeak {
-	return TracePeak{event, b.time(event), l.allocated, l.active, l.reserved, l.requested}
+	return TracePeak{event, b.time(event), l.allocated, l.active, b.reservedAt(event, l), b.ofRequests(l.requested)}
+}
+
+// reservedAt is what was reserved after an event, absent where the file does not tell.
+func (b *traceBooks) reservedAt(event int, l levels) mem.Optional {
+	if b.snapshot.Bare && (b.trace.Reserved == nil || event < 0) {
+		return mem.Optional{}
+	}
+	return mem.Some(int64(l.reserved))
+}
+
+// ofRequests is a figure that only a file can give which knows what was asked for, and segments.
+func (b *traceBooks) ofRequests(n mem.Bytes) mem.Optional {
+	if b.snapshot.Bare {
+		return mem.Optional{}
+	}
+	return mem.Some(int64(n))
 }
 
 // NoEventError says that a device has none of the events asked for; others may have.

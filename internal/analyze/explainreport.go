@@ -85,10 +85,7 @@ func (r *Report) Lead() {
 		return
 	}
 	p := lead.Peak
-	r.Headline.Peak = Peak{Allocated: mem.Some(int64(p.Allocated)), Label: lead.Label}
-	if !lead.bare {
-		r.Headline.Peak.Reserved = mem.Some(int64(p.Reserved))
-	}
+	r.Headline.Peak = Peak{Allocated: mem.Some(int64(p.Allocated)), Reserved: p.Reserved, Label: lead.Label}
 	when := "at the beginning"
 	if p.Event >= 0 {
 		when = fmt.Sprintf("after event %s of %s", Count(int64(p.Event)), Count(int64(lead.Events)))
@@ -130,9 +127,9 @@ func (a *Allocator) findings(r *Report) {
 	for _, g := range a.Growth[:min(len(a.Growth), growthFindings)] {
 		r.Findings = append(r.Findings, g.finding(a))
 	}
-	if a.InactiveSplit > a.At.Reserved/10 && a.InactiveSplit >= 64*mem.MiB {
-		r.Findings = append(r.Findings, Finding{Kind: KindFragmentation, Severity: Warning, Label: a.Label, Bytes: mem.Some(int64(a.InactiveSplit)),
-			Title: fmt.Sprintf("%v of device %d are cached in segments that are in use", a.InactiveSplit, a.Device),
+	if split := a.InactiveSplit.Or(0); split > a.At.Reserved.Or(0)/10 && split >= int64(64*mem.MiB) {
+		r.Findings = append(r.Findings, Finding{Kind: KindFragmentation, Severity: Warning, Label: a.Label, Bytes: a.InactiveSplit,
+			Title: fmt.Sprintf("%v of device %d are cached in segments that are in use", mem.Bytes(split), a.Device),
 			Text:  a.pinText()})
 	}
 }

@@ -54,8 +54,12 @@ func baseName(file string) string { return file[strings.LastIndexByte(file, '/')
 
 func (a *Allocator) levelTable(o *ExplainOptions) Table {
 	t := Table{Name: "levels", Title: upperFirst(a.inFile()),
-		Note:    fmt.Sprintf("%s events, %s call stacks, %s segments at the end.", Count(int64(a.Events)), Count(int64(a.Stacks)), Count(int64(a.Segments))),
+		Note:    fmt.Sprintf("%s, %s", Counted(int64(a.Events), "event"), Counted(int64(a.Stacks), "call stack")),
 		Columns: []Column{text("when", "When"), countColumn("event", "After event"), a.bytes("allocated", "Allocated"), a.bytes("active", "Active"), a.bytes("reserved", "Reserved"), a.bytes("requested", "Requested")}}
+	if n, ok := a.Segments.Get(); ok {
+		t.Note += ", " + Counted(n, "segment") + " at the end"
+	}
+	t.Note += "."
 	if !o.Brief {
 		t.Note += " " + a.stepsText()
 	}
@@ -66,11 +70,7 @@ func (a *Allocator) levelTable(o *ExplainOptions) Table {
 		} else {
 			event = int64(p.Event)
 		}
-		reserved := Cell(nil)
-		if !a.bare {
-			reserved = int64(p.Reserved)
-		}
-		t.Rows = append(t.Rows, []Cell{when, event, int64(p.Allocated), int64(p.Active), reserved, int64(p.Requested)})
+		t.Rows = append(t.Rows, []Cell{when, event, int64(p.Allocated), int64(p.Active), cell(p.Reserved), cell(p.Requested)})
 	}
 	row("peak"+a.among, a.Peak)
 	if a.At != a.Peak {
@@ -91,8 +91,8 @@ func (a *Allocator) oddText() string {
 	if a.Strange > 0 {
 		said = append(said, fmt.Sprintf("%s events contradict those before them.", Count(int64(a.Strange))))
 	}
-	if a.At.Active > a.At.Reserved && !a.bare {
-		said = append(said, fmt.Sprintf("More is in use (%v) than is reserved (%v), which no allocator does: trust the blocks, not what is said of segments.", a.At.Active, a.At.Reserved))
+	if reserved, ok := a.At.Reserved.Get(); ok && !a.bare && int64(a.At.Active) > reserved {
+		said = append(said, fmt.Sprintf("More is in use (%v) than is reserved (%v), which no allocator does: trust the blocks, not what is said of segments.", a.At.Active, mem.Bytes(reserved)))
 	}
 	return strings.Join(said, " ")
 }

@@ -166,6 +166,9 @@ func (b *traceBooks) play() {
 	}
 	for i := range t.Action {
 		b.event(i, &at)
+		if b.trace.Reserved != nil {
+			at.reserved = b.trace.Reserved[i]
+		}
 		if i == b.failedAt {
 			b.atFailure = b.pieces()
 		}
@@ -316,6 +319,10 @@ func (b *traceBooks) levelsAt(at int) levels {
 			l.active += of.size
 			l.requested += of.requested
 		}
+	}
+	if b.trace.Reserved != nil && at >= 0 {
+		l.reserved = b.trace.Reserved[at]
+		return l
 	}
 	for i := 0; i <= at && i < b.trace.Len(); i++ {
 		switch b.trace.Action[i] {

@@ -114,7 +114,7 @@ func (b *traceBooks) placed(at int) []placedSegment {
 // fragments fills in what the memory looked like at the moment explained, with all its blocks in the map
 // for pictures.
 func (a *Allocator) fragments(b *traceBooks, at int, g *grouper, pictures bool) {
-	f := &Fragmentation{Reserved: a.At.Reserved, InactiveSplit: 0, Classes: []SizeClass{}, ByRounding: []RoundingWaste{},
+	f := &Fragmentation{Reserved: mem.Bytes(a.At.Reserved.Or(0)), InactiveSplit: 0, Classes: []SizeClass{}, ByRounding: []RoundingWaste{},
 		EmptyCache: EmptyCache{b.most.event, b.time(b.most.event), b.most.bytes, b.releasable}}
 	waste, pins := map[string]*RoundingWaste{}, map[string]*Pin{}
 	for _, s := range b.placed(at) {

@@ -11,9 +11,9 @@ import (
 // at which most was allocated, so no peak is lost; the bands of a column add up to what was then.
 type TraceTimeline struct {
 	Events     []int          `json:"events"`
-	Time       []int64        `json:"time_ns,omitempty"` // since the first
-	Reserved   []mem.Bytes    `json:"reserved_bytes"`
-	Releasable []mem.Bytes    `json:"releasable_bytes"` // the most of the stretch
+	Time       []int64        `json:"time_ns,omitempty"`         // since the first
+	Reserved   []mem.Optional `json:"reserved_bytes,omitzero"`   // absent where the file does not tell
+	Releasable []mem.Bytes    `json:"releasable_bytes,omitzero"` // the most of the stretch; likewise
 	Category   []TimelineBand `json:"by_category"`
 	Site       []TimelineBand `json:"by_site"` // the largest, and the rest
 }
@@ -39,8 +39,12 @@ func (g *grouper) timeline(columns int) *TraceTimeline {
 	begin := g.b.time(points[0].event)
 	for _, p := range points {
 		t.Events = append(t.Events, p.event)
-		t.Reserved = append(t.Reserved, p.reserved)
-		t.Releasable = append(t.Releasable, p.releasable)
+		if bare := g.b.snapshot.Bare; !bare || g.b.trace.Reserved != nil {
+			t.Reserved = append(t.Reserved, g.b.reservedAt(p.event, p.levels))
+			if !bare {
+				t.Releasable = append(t.Releasable, p.releasable)
+			}
+		}
 		if len(g.b.trace.Time) > 0 {
 			t.Time = append(t.Time, g.b.time(p.event)-begin)
 		}

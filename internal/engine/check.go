@@ -117,9 +117,11 @@ func (e *Engine) measured(ref string, stdin io.Reader) (map[string]mem.Bytes, er
 	if err != nil {
 		return nil, err
 	}
-	found["peak"], found["requested"] = a.Peak.Allocated, a.Highest.Requested
-	if !s.Bare {
-		found["reserved"] = a.Highest.Reserved
+	found["peak"] = a.Peak.Allocated
+	for name, n := range map[string]mem.Optional{"requested": a.Highest.Requested, "reserved": a.Highest.Reserved} {
+		if value, ok := n.Get(); ok {
+			found[name] = mem.Bytes(value)
+		}
 	}
 	for _, name := range categoryKeys {
 		found["category "+name] = 0

@@ -30,6 +30,8 @@ type chromeEvent struct {
 		Address uint64 `json:"Addr"`
 		Bytes   *int64 `json:"Bytes"`
 		Total   int64  `json:"Total Allocated"`
+
+		Reserved int64 `json:"Total Reserved"` // of caching allocators; 0 elsewhere
 	} `json:"args"`
 }
 
@@ -47,6 +49,8 @@ type memoryEvent struct {
 	address uint64
 	bytes   int64
 	before  int64 // allocated before it
+
+	reserved int64 // after it
 }
 
 type profilerDevice struct{ kind, index int }
@@ -60,6 +64,7 @@ type profilerTrace struct {
 	slices map[string][]slice
 	events []memoryEvent
 	count  int
+	python bool // it has frames of Python
 }
 
 func isProfilerTrace(head []byte) bool { return jsonHas(head, "traceEvents", "ph") }
@@ -147,7 +152,7 @@ func (t *profilerTrace) entry(e *chromeEvent) error {
 		if size > int64(maxSize) || size < -int64(maxSize) {
 			return fmt.Errorf("a memory event of %d bytes", size)
 		}
-		t.events = append(t.events, memoryEvent{e.Start, thread, profilerDevice{kind, max(0, e.Args.Device)}, e.Args.Address, size, e.Args.Total - size})
+		t.events = append(t.events, memoryEvent{e.Start, thread, profilerDevice{kind, max(0, e.Args.Device)}, e.Args.Address, size, e.Args.Total - size, e.Args.Reserved})
 	case e.Phase == "X" && (e.Category == "python_function" || e.Category == "cpu_op"):
 		t.slices[thread] = append(t.slices[thread], slice{e.Start, e.Start + e.Duration, t.location(e)})
 	case e.Phase == "X" && e.Category == "user_annotation":
@@ -164,7 +169,7 @@ func (t *profilerTrace) location(e *chromeEvent) uint32 {
 	l := mem.Location{Function: e.Name, Native: true}
 	if m := pythonFunction.FindStringSubmatch(e.Name); m != nil {
 		line, _ := strconv.Atoi(m[2])
-		l = mem.Location{File: m[1], Line: line, Function: m[3]}
+		l, t.python = mem.Location{File: m[1], Line: line, Function: m[3]}, true
 	}
 	return t.out.Stacks.Location(l)
 }
@@ -185,21 +190,27 @@ func (t *profilerTrace) assemble() {
 	numbers := t.devices()
 	traces := map[int]*mem.Trace{}
 	live := map[int]map[uint64]mem.Block{}
+	before := map[int]int64{} // allocated before the trace, and not freed in it
+	var end uint64            // beyond every address
 	for i, e := range t.events {
 		device := numbers[e.device]
 		trace := traces[device]
 		if trace == nil {
 			trace = &mem.Trace{Device: device}
-			traces[device], live[device] = trace, map[uint64]mem.Block{}
+			traces[device], live[device], before[device] = trace, map[uint64]mem.Block{}, e.before
 			if e.before > 0 {
-				t.out.Notes = append(t.out.Notes, fmt.Sprintf("%v on %s were allocated before this trace began and are not in it", mem.Bytes(e.before), t.name(device)))
+				t.out.Notes = append(t.out.Notes, fmt.Sprintf("%v on %s were allocated before this trace began: of which blocks and where, it does not say.", mem.Bytes(e.before), t.name(device)))
 			}
 		}
 		action, size := mem.ActionAlloc, mem.Bytes(e.bytes)
 		if size >= 0 {
+			end = max(end, e.address+uint64(size))
 			live[device][e.address] = mem.Block{Address: e.address, Size: size, Requested: size, State: mem.BlockAllocated, Stack: stacks[i]}
 		} else {
 			action, size = mem.ActionFreeCompleted, -size
+			if _, ok := live[device][e.address]; !ok {
+				before[device] -= int64(size)
+			}
 			delete(live[device], e.address)
 		}
 		trace.Action = append(trace.Action, action)
@@ -208,16 +219,26 @@ func (t *profilerTrace) assemble() {
 		trace.Stream = append(trace.Stream, 0)
 		trace.Time = append(trace.Time, t.time(e.time))
 		trace.Stack = append(trace.Stack, stacks[i])
+		trace.Reserved = append(trace.Reserved, mem.Bytes(max(0, e.reserved)))
 	}
 	for _, device := range slices.Sorted(maps.Keys(traces)) {
+		if slices.Max(traces[device].Reserved) == 0 { // nothing that caches, or that says what it holds
+			traces[device].Reserved = nil
+		}
 		t.out.Traces = append(t.out.Traces, *traces[device])
+		if size := before[device]; size > 0 && end < 1<<62 {
+			live[device][end] = mem.Block{Address: end, Size: mem.Bytes(size), Requested: mem.Bytes(size), State: mem.BlockAllocated}
+		}
 		for _, address := range slices.Sorted(maps.Keys(live[device])) {
 			b := live[device][address]
 			t.out.Segments = append(t.out.Segments, mem.Segment{Device: device, Address: address, Size: b.Size, Large: b.Size > mem.MiB, Stack: b.Stack, Blocks: []mem.Block{b}})
 		}
 	}
 	t.out.Bare = true
-	t.out.Notes = append(t.out.Notes, "A profiler's trace says nothing of the allocator's own segments: what is reserved is not known.")
+	t.out.Notes = append(t.out.Notes, "A profiler's trace says nothing of the allocator's own segments, so nothing is said of fragmentation.")
+	if t.python {
+		t.out.Notes = append(t.out.Notes, "Its Python frames name where a function begins, not the line that ran in it.")
+	}
 }
 
 func (t *profilerTrace) name(device int) string {

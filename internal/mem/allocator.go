@@ -119,6 +119,9 @@ type Trace struct {
 	Stack   []uint32
 	Pool    []PoolID // empty where all are the default pool
 
+	// Reserved is what the allocator held after each event, of a Bare snapshot where its file says so; else empty.
+	Reserved []Bytes
+
 	// Numbers of AllocatorSnapshot.Texts; each column is empty where no event of the trace has such.
 	Metadata []uint32 // set by the program (user_metadata) or an annotation
 	Context  []uint32 // of compilation: "Torch-Compiled Region: 0/0"

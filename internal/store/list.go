@@ -248,7 +248,16 @@ func (s *Files) load(path string) (*mem.Run, error) {
 }
 
 func noFile(path string) error {
-	return &Error{Kind: ErrNotFound, Text: "there is no recording " + path, Hint: "hightide ls shows the runs that there are"}
+	hint := "is it written as it is called? hightide ls shows the runs that were recorded"
+	if dir := filepath.Dir(path); !isFolder(dir) {
+		hint = "there is no folder " + dir + " either: is it written as it is called?"
+	}
+	return &Error{Kind: ErrNotFound, Text: "there is no file " + path, Hint: hint}
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // Note implements Store.

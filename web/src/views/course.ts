@@ -27,11 +27,10 @@ function course(a: Allocator): HTMLElement {
   const reading = h("p", { class: "reading", role: "status" }), legend = h("div", { class: "legend" }), asked = h("p", { class: "asked" });
   const back = h("button", { type: "button", class: "plain" }, "Show all events");
   const held = a.filter ? " that match," : " allocated";
-  const reserved = t.reserved_bytes.some((n) => n > 0); // a profiler's trace does not know
   const summit = highest(bands, t.events, whole).index;
   const say = (i: number) => {
     const when = t.time_ns ? ` · ${duration(t.time_ns[i]!)} after the first` : "";
-    reading.textContent = `after event ${count(Math.max(0, t.events[i]!))}${when} · ${bytes(total(bands, i))}${held}${reserved ? ` of ${bytes(t.reserved_bytes[i]!)} reserved · empty_cache would give back up to ${bytes(t.releasable_bytes[i]!)}` : ""}`;
+    reading.textContent = `after event ${count(Math.max(0, t.events[i]!))}${when} · ${bytes(total(bands, i))}${held}${reserved(t, i)}`;
     legend.replaceChildren(...bands.map((b, n) => h("span", {}, h("i", { style: `background:var(--${bandInk(b.name, n)})` }), b.name, h("b", {}, bytes(b.bytes[i]!)))));
   };
   const look = (to: Window) => {
@@ -63,6 +62,12 @@ function course(a: Allocator): HTMLElement {
   const phases = lanes(a).length ? ["forward", "backward", "optimizer"].map((n) => h("span", {}, h("i", { style: `background:var(--phase-${n})` }), n)) : [];
   return h("figure", {}, h("figcaption", {}, `${titled(a)} of ${a.file}`, a.filter && h("span", { class: "filtered" }, "only what matches ", h("code", {}, a.filter)), by, back), box, reading, legend, asked,
     h("p", { class: "phases" }, ...phases, phases.length ? h("span", {}, "inferred from the stacks that allocate") : null, steps(a) ? h("span", {}, steps(a)!) : null));
+}
+
+/** What the allocator held beside; a profiler's trace does not know all of it. */
+function reserved(t: NonNullable<Allocator["timeline"]>, i: number): string {
+  const held = t.reserved_bytes?.[i], cached = t.releasable_bytes?.[i];
+  return (typeof held === "number" ? ` of ${bytes(held)} reserved` : "") + (cached === undefined ? "" : ` · empty_cache would give back up to ${bytes(cached)}`);
 }
 
 /** What a device is called at the beginning of a sentence. */
@@ -120,5 +125,5 @@ function made(a: Allocator, bands: TimelineBand[], window: Window, summit: numbe
       setCursor: [(u) => say(u.cursor.idx ?? null)],
     },
   };
-  return { options, data: [t.events, t.reserved_bytes, ...sums.reverse()] as uPlot.AlignedData };
+  return { options, data: [t.events, t.reserved_bytes ?? t.events.map(() => null), ...sums.reverse()] as uPlot.AlignedData };
 }
