@@ -325,15 +325,18 @@ func TestOrphan(t *testing.T) {
 // TestManyChildren: 200 processes started and gone within a second cost little and leave nothing open.
 func TestManyChildren(t *testing.T) {
 	before := openFiles(t)
-	c, end := start(t, "sh", "-c", `echo ready; i=0; while [ $i -lt 200 ]; do sleep 0.05 & i=$((i+1)); done; cat`)
+	// Then one after the other: on a busy machine the sampler's budget lets it look for children seldom.
+	c, end := start(t, "sh", "-c", `echo ready; i=0; while [ $i -lt 200 ]; do sleep 0.05 & i=$((i+1)); done; while sleep 0.1; do :; done & cat`)
 	sink := newSeen()
 	s := New(Options{Leader: c.Process.Pid, WatchLeader: true}, sink)
 	cpu, began := threadCPUAll(), time.Now()
-	for time.Since(began) < 1500*time.Millisecond {
+	ticks := 0
+	until(t, "some of them", func() bool {
 		s.Tick(monotonic())
-		time.Sleep(20 * time.Millisecond)
-	}
-	spent := threadCPUAll() - cpu
+		ticks++
+		return time.Since(began) > 1500*time.Millisecond && len(sink.processes) > 1
+	})
+	spent, took := threadCPUAll()-cpu, time.Since(began)
 	end()
 	until(t, "the end of all", func() bool { // what was killed takes a while to die, and one tick pays for few
 		s.Tick(monotonic())
@@ -347,9 +350,9 @@ func TestManyChildren(t *testing.T) {
 			t.Errorf("process %d ended %d times", pid, times)
 		}
 	}
-	t.Logf("saw %d of 200; %v of processor time for 75 ticks", len(sink.processes), time.Duration(spent))
-	if spent > int64(300*time.Millisecond) {
-		t.Errorf("%v of processor time", time.Duration(spent))
+	t.Logf("saw %d of 200 and more; %v of processor time for %d ticks in %v", len(sink.processes), time.Duration(spent), ticks, took)
+	if spent > int64(took/5) {
+		t.Errorf("%v of processor time in %v", time.Duration(spent), took)
 	}
 	s.Close()
 	if after := openFiles(t); after > before {
