@@ -19,7 +19,7 @@ var tracePhaseNames = [...]string{"other", "forward", "backward", "optimizer"}
 
 var (
 	optimizerFrame = words.Lazy(`torch/optim/.*:|(optim|optimizers?)\w*\.py:(step|_init_group)$`)
-	backwardFrame  = words.Lazy(`autograd::Engine::|_engine_run_backward|Backward\d*::apply|AccumulateGrad|utils/checkpoint\.py:(unpack_hook|recompute_fn|backward)$`)
+	backwardFrame  = words.Lazy(`autograd::[Ee]ngine::|_engine_run_backward|Backward\d*::apply|AccumulateGrad|utils/checkpoint\.py:(unpack_hook|recompute_fn|backward)$`)
 	forwardFrame   = words.Lazy(`module\.py:(_call_impl|_wrapped_call_impl)$|:forward$`)
 )
 
