@@ -95,7 +95,7 @@ static uint32_t text(const struct ht_layout *at, const char *object, char *into)
     uint32_t state = (uint32_t)ht_int_at(object, at->text_state), used = 0;
     size_t length = ht_word_at(object, at->text_length);
     int kind = state >> 2 & 7;
-    const char *data = object + (state & 64 ? at->text_ascii : at->text_compact);
+    const char *data = object + (state & HT_TEXT_ASCII ? at->text_ascii : at->text_compact);
     if (!(state & 32))
         data = at->text_legacy == HT_NO_FIELD ? NULL : (const char *)ht_word_at(object, at->text_legacy);
     if (!data || (kind != 1 && kind != 2 && kind != 4))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define HT_NO_FIELD 0xffffffffu
+#define HT_TEXT_ASCII 64 /* bit of a str object's state */
 
 /* What a frame stores about its position. */
 enum { HT_LASTI_BYTES, HT_LASTI_UNITS, HT_INSTRUCTION_POINTER };

@@ -7,6 +7,7 @@
 #include "code.h"
 #include "late.h"
 #include "maps.h"
+#include "python.h"
 #include "rate.h"
 #include "sample.h"
 #include "sys.h"
@@ -102,6 +103,7 @@ static int open_channel(void) {
     ht_maps_reset();
     ht_late_reset();
     ht_code_reset();
+    ht_python_reset();
     ht_sample_reset();
     return 1;
 }

@@ -9,5 +9,8 @@
 
 /* Innermost first, at most HT_MAX_FRAMES; sets *truncated. 0: this thread runs no Python code.
  * -1: there is no room to tell a code object, so the record must be dropped. */
-int ht_python_frames(struct ht_channel *channel, struct ht_frame *frames, int *truncated);
+int ht_python_frames(struct ht_channel *channel, struct ht_frame *frames, int *truncated, uint64_t now);
+
+/* Numbers of code objects mean others from now on. */
+void ht_python_reset(void);
 #endif

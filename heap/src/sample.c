@@ -131,8 +131,8 @@ static void write_alloc(struct ht_alloc *alloc, const struct ht_frame *frames, u
 }
 
 /* The stack of this thread; -1 if it could not be told. */
-static int stack(struct ht_frame *frames, uint8_t *flags, const void *hook) {
-    int truncated, n = ht_python_frames(&ht_channel, frames, &truncated);
+static int stack(struct ht_frame *frames, uint8_t *flags, const void *hook, uint64_t now) {
+    int truncated, n = ht_python_frames(&ht_channel, frames, &truncated, now);
     *flags = truncated ? HT_ALLOC_TRUNCATED : 0;
     if (n == 0) {
         *flags = HT_ALLOC_OTHER_THREAD;
@@ -203,7 +203,7 @@ static void record(uintptr_t address, size_t bytes, uint64_t weight, int origin,
     struct ht_alloc alloc = {.address = address, .size = bytes, .weight = weight, .tid = thread->tid,
                              .origin = (uint8_t)origin,
                              .word = __atomic_load_n(&ht_channel.header->word, __ATOMIC_RELAXED)};
-    int n = stack(frames, &alloc.flags, hook);
+    int n = stack(frames, &alloc.flags, hook, now);
     if (n >= 0) {
         alloc.frames = (uint16_t)n;
         if (!address)

@@ -88,6 +88,30 @@ class StacksTest(HeapTest):
                 self.assertGreaterEqual(len({alloc.tid for alloc in big}), 8)
                 self.assertLessEqual({alloc.tid for alloc in big}, set(channel.threads))
 
+    def test_code_that_is_thrown_away(self) -> None:
+        """Code made where other code lay, run in the same frame at the same instruction, keeps its own lines."""
+        for python in pythons():
+            with self.subTest(python=python):
+                self.setUp()
+                program = self.scratch / "thrown.py"
+                program.write_text(THROWN)
+                self.run_program(python, str(program))
+                channel = self.read_only()
+                big = [alloc for alloc in channel.allocs if alloc.size > 64 << 20]
+                self.assertEqual(len(big), 100)
+                for alloc in big:
+                    self.assertEqual(channel.stack(alloc)[0][2], (alloc.size - (64 << 20)) // 4096)
+
+
+THROWN = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.free.argtypes = [ctypes.c_void_p]
+for n in range(1, 101):
+    size = (64 << 20) + n * 4096
+    exec("\\n" * (n - 1) + "libc.free(libc.malloc(size))")
+"""
 
 THREADS = """
 import ctypes, threading

@@ -245,6 +245,27 @@ def test_steps_that_are_only_counted(observe: Any) -> None:
     assert len(recorded) < 350, "most were calm"
 
 
+def test_wish_of_the_engine_in_calm_steps(observe: Any) -> None:
+    ring = observe(
+        script(
+            """
+            import glob, mmap, os, struct
+            model = net(); model.train(); sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+            (path,) = glob.glob(os.environ["HIGHTIDE_CHANNELS"] + "/agent-%d-*.ring" % os.getpid())
+            with open(path, "r+b") as file:
+                header = mmap.mmap(file.fileno(), 4096)
+            for i in range(1, 400):
+                loss_of(model).backward()
+                if i == 299:
+                    struct.pack_into("<Q", header, 200, 299)  # stop_at_step, then control_seq
+                    struct.pack_into("<Q", header, 192, 1)
+                sgd.step(); sgd.zero_grad()
+            """
+        )
+    ).main
+    assert [s["step"] for s in ring.steps] == list(range(1, 300))
+
+
 def test_short_evaluation_that_calls_the_parts(observe: Any) -> None:
     ring = observe(
         script(

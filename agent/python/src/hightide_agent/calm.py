@@ -11,15 +11,18 @@ from __future__ import annotations
 from time import monotonic_ns
 from typing import Any
 
+from .channel import CONTROL_SEQ
 from .forks import MARKED
 
-WHILE_NS = 200_000_000  # after which the tracker sees a step again, and with it the engine's wishes
+WHILE_NS = 1_000_000_000  # after which the tracker sees a step again
 
 
 class Calm:
     """What was counted since the tracker last saw a step. With `lead` 0 it is not calm: the tracker sees all."""
 
-    __slots__ = ("backwards", "channel", "counted", "heap", "inside", "last", "lead", "mark", "room", "until", "word")
+    __slots__ = (
+        "backwards", "channel", "counted", "heap", "inside", "last", "lead", "mark", "room", "until", "wishes", "word",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.forget()
@@ -32,6 +35,7 @@ class Calm:
         self.counted = self.room = 0  # steps, and how many there may be
         self.last = self.until = 0  # ns: the last step's end, and how long it is calm
         self.word = 0  # of the last step
+        self.wishes = 0  # the engine's, as they were at the beginning
         self.channel: Any = None
         self.mark: Any = None  # of this process
         self.heap: Any = None  # the heap library's word
@@ -40,15 +44,19 @@ class Calm:
         """Be calm for `room` steps after `steps`, the last of which has just ended."""
         self.channel, self.mark, self.heap = agent.channel, agent.mark, heap
         self.room, self.until, self.word = room, self.last + WHILE_NS, steps << 24
-        self.lead = lead if self.channel is not None else 0
+        if self.channel is not None:
+            self.lead, self.wishes = lead, self.channel.control()
 
     def count(self) -> bool:
         """Tell of a step that ends now; False where the tracker must see it."""
         now = monotonic_ns()
+        channel = self.channel
         if now >= self.until or self.counted >= self.room or self.mark[0] != MARKED:
             return False
+        if channel.words[CONTROL_SEQ] != self.wishes:
+            return False
         word = self.word + (1 << 24)
-        if not self.channel.quick_step(word >> 24, now - self.last, self.backwards, now):
+        if not channel.quick_step(word >> 24, now - self.last, self.backwards, now):
             return False
         self.word = word
         self.counted += 1

@@ -35,7 +35,7 @@ MAX_REENTERED = 1000  # records refused in a row before a lock counts as lost
 
 # Indexes of 8-byte words in the header.
 _RING, _HEAD, _DROPPED, _DROPPED_BYTES, _STATE, _TAIL = 4, 8, 9, 10, 11, 16
-_CONTROL_SEQ, _STOP, _SNAPSHOT, _INTERVAL, _HUNT, _WORD = 24, 25, 26, 27, 29, 32
+CONTROL_SEQ, _STOP, _SNAPSHOT, _INTERVAL, _HUNT, _WORD = 24, 25, 26, 27, 29, 32
 
 _IDENTITY = struct.Struct("=QIIIIQQQQQ")  # magic … flags
 _MAGIC = 0x31304E4148435448
@@ -76,7 +76,7 @@ class Channel:
 
     def control(self) -> int:
         """A number that changes whenever the engine changed one of the wishes below."""
-        return int(self.words[_CONTROL_SEQ])
+        return int(self.words[CONTROL_SEQ])
 
     def stop_at_step(self) -> int:
         """Steps after which to end the training; 0: never."""

@@ -26,7 +26,7 @@ from .channel import heap_word
 
 NONE, STEP, DATA, FORWARD, BACKWARD, OPTIMIZER, EVALUATION, CHECKPOINT, MODULE, USER = range(10)
 SKIPPED = 1  # flag of a step: a scaler found inf or nan
-SHARE = 0.0006  # of the time of all steps that edges, and putting hooks on for them, may see of themselves: side by
+SHARE = 0.0004  # of the time of all steps that edges, and putting hooks on for them, may see of themselves: side by
 # side with a program that is not recorded they cost five times that, as they drive others' data from the caches
 HOOKING_NS = 5000  # what an edge costs outside of its own clock: wrappers, torch's slower call path
 ALWAYS_STEPS = 8  # the first steps are all recorded in full
