@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import subprocess
+import sys
+import textwrap
+from typing import Any, Dict, Tuple
 
 import pytest
 
@@ -31,8 +35,6 @@ class Module(nn.Module):  # its parts are called, itself never
 
 
 def script(text: str) -> str:
-    import textwrap
-
     return HEAD + textwrap.dedent(text)
 
 
@@ -332,52 +334,81 @@ def test_cpu_allocator_out_of_memory(observe: Any) -> None:
     assert told["file"].endswith("script.py") and "DefaultCPUAllocator" in result.err
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "run = torch.compile(model, backend='eager')\n",
-        "run = model; model.compile(backend='eager')\n",
-        "run = torch.compile(lambda x: model(x), backend='eager')\n",
-        "run = nn.DataParallel(torch.compile(model, backend='eager'))\n",
-    ],
-    ids=["module", "in place", "function", "wrapped"],
+COMPILED = script(
+    """
+    import json, torch._dynamo as dynamo
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 1)
+        def forward(self, x):
+            x = self.a(x)
+            dynamo.graph_break()
+            return self.b(x)
+    model = Model(); sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    BEFORE
+    BODY
+    for i in range(40):
+        x, y = batch()
+        ((run(x) - y) ** 2).mean().backward(); sgd.step(); sgd.zero_grad()
+        if i == 30: model.eval(); run(x); model.train()
+    c = dynamo.utils.counters
+    print(json.dumps([c["stats"]["unique_graphs"], c["stats"]["calls_captured"], c["frames"],
+                      sum(c["graph_break"].values()), len(c["recompiles"])]))
+    """
 )
-def test_compiled_graphs_are_the_same(observe: Any, body: str) -> None:
-    text = script(
-        """
-        import json, torch._dynamo as dynamo
-        class Model(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 1)
-            def forward(self, x):
-                x = self.a(x)
-                dynamo.graph_break()
-                return self.b(x)
-        model = Model(); sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-        BEFORE
-        BODY
-        for i in range(40):
-            x, y = batch()
-            ((run(x) - y) ** 2).mean().backward(); sgd.step(); sgd.zero_grad()
-            if i == 30: model.eval(); run(x); model.train()
-        c = dynamo.utils.counters
-        print(json.dumps([c["stats"]["unique_graphs"], c["stats"]["calls_captured"], c["frames"],
-                          sum(c["graph_break"].values()), len(c["recompiles"])]))
-        """
-    ).replace("BODY", body)
-    for before in (
-        "pass",
-        "loss_of(model).backward(); sgd.step(); model.train(); loss_of(model).backward(); sgd.step()",
-    ):
-        source = text.replace("BEFORE", before)
-        seen, plain = observe(source), observe(source, env={"HIGHTIDE_CHANNELS": ""})
-        assert plain.rings == []
-        assert seen.out == plain.out
+BODIES = {
+    "module": "run = torch.compile(model, backend='eager')\n",
+    "in place": "run = model; model.compile(backend='eager')\n",
+    "function": "run = torch.compile(lambda x: model(x), backend='eager')\n",
+    "wrapped": "run = nn.DataParallel(torch.compile(model, backend='eager'))\n",
+}
+BEFORES = {
+    "at once": "pass",
+    "after steps": "loss_of(model).backward(); sgd.step(); model.train(); loss_of(model).backward(); sgd.step()",
+}
+EACH = """
+import runpy, sys, torch._dynamo
+for path in sys.argv[1:]:
+    runpy.run_path(path, run_name="__main__")
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+"""
+
+
+def compiled(body: str, before: str) -> str:
+    return COMPILED.replace("BODY", BODIES[body]).replace("BEFORE", BEFORES[before])
+
+
+@pytest.fixture(scope="module")
+def unobserved_graphs(tmp_path_factory: pytest.TempPathFactory) -> Dict[Tuple[str, str], str]:
+    """What each program prints where nobody observes it: of all of them in one process, as most of their time goes
+    to importing PyTorch."""
+    folder = tmp_path_factory.mktemp("unobserved")
+    cases = [(body, before) for body in BODIES for before in BEFORES]
+    files = [folder / ("%d.py" % number) for number in range(len(cases))]
+    for file, case in zip(files, cases):
+        file.write_text(compiled(*case))
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("HIGHTIDE", "PYTHONPATH"))}
+    command = [sys.executable, "-c", EACH, *map(str, files)]
+    lines = subprocess.run(command, env=env, cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert lines.count("\n") == len(cases)
+    return dict(zip(cases, lines.splitlines(keepends=True)))
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_compiled_graphs_are_the_same(observe: Any, body: str, unobserved_graphs: Dict[Tuple[str, str], str]) -> None:
+    for before in BEFORES:
+        seen = observe(compiled(body, before))
+        assert seen.out == unobserved_graphs[body, before]
         assert ("compile", "yes") in {(f["key"], f["value"]) for f in seen.main.all("fact")}
-        if "lambda" not in body and "in place" not in body and "model.compile" not in body:
+        if body in ("module", "wrapped"):
             # The first eight steps are always recorded, later ones only as often as the pace allows.
             assert seen.main.outline("module").count("+forward") >= 5
+
+
+def test_where_nothing_is_recorded_nothing_is_observed(observe: Any) -> None:
+    assert observe(script("loss_of(net()).backward()"), env={"HIGHTIDE_CHANNELS": ""}).rings == []
 
 
 def test_models_carry_no_trace_of_us(observe: Any) -> None:
