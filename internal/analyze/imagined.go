@@ -27,6 +27,7 @@ type Imagined struct {
 	StoppedFor    string            `json:"stopped,omitempty"`    // steady, steps, duration: ended before the program would
 	Categories    []Category        `json:"categories,omitempty"`
 	CategoryBasis string            `json:"categories_device,omitempty"`
+	ByStack       mem.Bytes         `json:"categories_by_stack_bytes,omitempty"` // of Categories: told by no more than the stack
 	Lines         []HeldLine        `json:"peak_lines,omitempty"`
 	Devices       []ImaginedDevice  `json:"devices,omitempty"`
 	Ranks         []RankUse         `json:"ranks,omitempty"`

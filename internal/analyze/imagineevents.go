@@ -171,7 +171,7 @@ func (in *Input) categories(v *Imagined, e mem.Event) {
 	if sum < most {
 		return
 	}
-	v.Categories = all
+	v.Categories, v.ByStack = all, mem.Bytes(fact(e, "by_stack_bytes").Or(0))
 	v.CategoryBasis = strings.TrimSpace(e.Facts["device"])
 	if p := in.Run.Process(e.Process); p != nil && p.Rank.Known() {
 		v.CategoryBasis = in.processName(e.Process) + " " + v.CategoryBasis

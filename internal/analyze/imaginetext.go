@@ -55,14 +55,25 @@ func (v *Imagined) when() string {
 	return ""
 }
 
-// holder is the program's own line that held most at the peak.
+// holder is what held most at the peak, and if that is none of the program's lines, the first of those.
 func (v *Imagined) holder() string {
-	for _, l := range v.Lines {
-		if l.Line > 0 && !installed.MatchString(l.File) {
-			return fmt.Sprintf("; %s held the most: %v", lineName(mem.Location{File: l.File, Line: l.Line}), l.Bytes)
-		}
+	if len(v.Lines) == 0 {
+		return ""
 	}
-	return ""
+	most := v.Lines[0]
+	text := fmt.Sprintf("; %s held the most: %v", most.name(), most.Bytes)
+	own := slices.IndexFunc(v.Lines, func(l HeldLine) bool { return l.Line > 0 && !installed.MatchString(l.File) })
+	if own > 0 {
+		text += fmt.Sprintf(", and of the program's lines %s: %v", v.Lines[own].name(), v.Lines[own].Bytes)
+	}
+	return text
+}
+
+func (l *HeldLine) name() string {
+	if l.Line > 0 {
+		return lineName(mem.Location{File: l.File, Line: l.Line})
+	}
+	return "what has " + cmp.Or(l.Function, noFrames)
 }
 
 // sentenceAll is the verdict over a catalogue.
@@ -111,6 +122,9 @@ func (in *Input) imaginedTables(r *Report, v *Imagined) {
 		}
 		for _, c := range v.Categories {
 			t.Rows = append(t.Rows, []Cell{c.Name, int64(c.Bytes), int64(c.Bytes * 1000 / max(sum, 1))})
+		}
+		if v.ByStack > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("What %v of the peak is for is told by the stacks that allocated it alone: no step had shown the model's phases yet.", v.ByStack))
 		}
 		r.table(t)
 	}

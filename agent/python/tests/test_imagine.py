@@ -197,6 +197,28 @@ def test_the_peak_is_broken_down() -> None:
     assert {k: record.get(k) for k in want} == want and record["other"] == 32
 
 
+def test_before_any_phase_stacks_tell() -> None:
+    def event(address: int, file: str, name: str) -> Any:
+        frames = [{"filename": f, "line": 1, "name": n} for f, n in (("/home/me/train.py", "f"), (file, name))]
+        return {"action": "alloc", "addr": address, "size": 1024, "time_us": address, "frames": frames}
+
+    module = "/x/torch/nn/modules/module.py"
+    events = [event(0x1000, module, "to"), event(0x2000, module, "_call_impl"),
+              event(0x3000, "/x/torch/optim/adam.py", "step"), event(0x4000, "/home/me/train.py", "main")]  # fmt: skip
+    blocks = [{"address": e["addr"], "size": 1024, "state": "active_allocated"} for e in events]
+    snapshot = {"device_traces": [events], "segments": [{"address": 0x1000, "device": 0, "blocks": blocks}]}
+
+    class Peak:
+        device, allocated, reserved = 0, 4096, 4096
+
+    class Nobody:
+        times, seen = [], {}
+
+    (record,) = breakdown.at_peak(snapshot, Nobody, [Peak], [(0, 0, 0)])
+    want = {"activations": 1024, "temporaries": 1024, "other": 2048, "by_stack_bytes": 2048}
+    assert {k: record[k] for k in want} == want
+
+
 @pytest.mark.parametrize("policy", ["upper", "zero", "0.25", "nonsense"])
 def test_policies(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from hightide_agent.imagine import sizes

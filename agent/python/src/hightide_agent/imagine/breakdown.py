@@ -24,8 +24,9 @@ MAX_EVENTS = 2_000_000
 PHASES = ("", "step", "data", "forward", "backward", "optimizer", "evaluation", "checkpoint", "module", "user")
 
 Edges = List[Tuple[int, int, int]]
-# Address, bytes, allocated us (0: before the history), freed us (0: never), lives for good or for one call only.
-Block = Tuple[int, int, int, int, bool]
+# Address, bytes, allocated us (0: before the history), freed us (0: never), lives for good or for one call only, and
+# the event that allocated it (-1: before the history).
+Block = Tuple[int, int, int, int, bool, int]
 
 
 def at_peak(snapshot: Any, owners: Any, peaks: List[Any], edges: Edges) -> Iterator[Dict[str, Any]]:
@@ -43,10 +44,12 @@ def at_peak(snapshot: Any, owners: Any, peaks: List[Any], edges: Edges) -> Itera
         total, index = _highest(events, sum(size for _, size in live))
         if index is None or abs(total - peak.allocated) > TOLERANCE * peak.allocated:
             continue
-        sums, at = _classify(_blocks(events, live, index), owners, peak.device, events, index, edges)
+        sums, at, by_stack = _classify(_blocks(events, live, index), owners, peak.device, events, index, edges)
         sums["other"] = sums.get("other", 0) + peak.allocated - sum(sums.values())
         record = {"type": "categories", "device": "cuda:%d" % peak.device, "allocated_bytes": peak.allocated,
                   "reserved_bytes": peak.reserved, "step": at[1], **{k: v for k, v in sums.items() if v}}  # fmt: skip
+        if by_stack:
+            record["by_stack_bytes"] = by_stack
         if 0 < at[0] < 8:
             record["phase"] = ("", "step", "data", "forward", "backward", "optimizer", "evaluation", "checkpoint")[
                 at[0]
@@ -97,14 +100,15 @@ def _blocks(events: List[Any], live: List[Tuple[int, int]], index: int) -> List[
             began[event["addr"]] = (event["time_us"], i)
     whole = []
     for address, (size, freed, end) in blocks.items():
-        us, start = began.get(address, (0, 0))
-        whole.append((address, size, us, freed, not freed or end - start <= ONE_CALL))
+        us, start = began.get(address, (0, -1))
+        whole.append((address, size, us, freed, not freed or end - start <= ONE_CALL, start))
     return whole
 
 
 def _classify(
     blocks: List[Block], owners: Any, device: int, events: List[Any], index: int, edges: Edges
-) -> Tuple[Dict[str, int], Tuple[int, int]]:
+) -> Tuple[Dict[str, int], Tuple[int, int], int]:
+    """Bytes of each category, phase and step of the peak, and how many of the bytes only a stack told apart."""
     times = [edge[0] for edge in edges]
 
     def phase(us: int) -> Tuple[int, int]:
@@ -117,13 +121,17 @@ def _classify(
             owned.setdefault(address, []).append((category, [owners.times[n] for n in seen]))
     peak = phase(events[index]["time_us"])
     sums: Dict[str, int] = {}
-    for address, size, began, freed, brief in blocks:
+    by_stack = 0
+    for address, size, began, freed, brief, start in blocks:
         category = next(
             (c for c, seen in owned.get(address, ()) if any(began <= t and (not freed or t <= freed) for t in seen)), ""
         )
         category = category or _unowned(size, phase(began) if began else (NONE, 0), brief, peak)
+        if category == "other" and start >= 0:
+            category = _of_stack(events[start].get("frames") or [])
+            by_stack += size if category != "other" else 0
         sums[category] = sums.get(category, 0) + size
-    return sums, peak
+    return sums, peak, by_stack
 
 
 def _unowned(size: int, born: Tuple[int, int], brief: bool, peak: Tuple[int, int]) -> str:
@@ -138,6 +146,17 @@ def _unowned(size: int, born: Tuple[int, int], brief: bool, peak: Tuple[int, int
         return "inputs"
     if born[0] == STEP:  # between the phases: the loss, batches that were moved by hand
         return "activations" if peak[0] in (BACKWARD, STEP) and born[1] == peak[1] else "other"
+    return "other"
+
+
+def _of_stack(frames: List[Any]) -> str:
+    """What a block is for whose phase nobody saw, as in a first step: the model was not known before it ended."""
+    for frame in frames:
+        file, name = frame["filename"], frame["name"]
+        if "/torch/optim/" in file:
+            return "temporaries"
+        if name == "_call_impl" and file.endswith("/torch/nn/modules/module.py"):
+            return "activations"
     return "other"
 
 

@@ -143,7 +143,7 @@ class Cuda:
 
     def _write_owners(self, path: str) -> None:
         try:
-            self.owners.look()
+            self.owners.look(search=True)
             self.owners.write(path)
         except Exception as error:
             self.agent.log("could not write whose memory a snapshot shows", error)

@@ -124,7 +124,7 @@ class Roots:
                 wanted -= {id(p) for m in _descendants(module) for p in _own(m, "_parameters")}
         if not wanted:
             return
-        for module in self._unowned():
+        for module in self.unowned():
             owned = {id(p) for m in _descendants(module) for p in _own(m, "_parameters")}
             if owned & wanted:
                 self._adopt(module)
@@ -174,7 +174,7 @@ class Roots:
         except Exception as error:
             self.agent.log("could not observe a module", error)
 
-    def _unowned(self) -> list[Any]:
+    def unowned(self) -> list[Any]:
         """All modules that no other module contains, from one look at the collector's list."""
         is_module: dict[type, bool] = {}
         base: type = self.torch.nn.Module

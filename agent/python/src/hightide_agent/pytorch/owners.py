@@ -32,14 +32,15 @@ class Owners:
         self.times: List[int] = []
         self.seen: Dict[Key, List[int]] = {}  # indexes of times
 
-    def look(self) -> None:
-        """Note where everything that belongs to a model or an optimizer lies now."""
+    def look(self, search: bool = False) -> None:
+        """Note where everything that belongs to a model or an optimizer lies now. search: also of models that no step
+        has shown yet, at the cost of a look at all objects."""
         if len(self.times) >= MAX_LOOKS:
             return
         number = len(self.times)
         self.times.append(time_ns() // 1000)
         taken = set()
-        for category, name, tensor in self._all():
+        for category, name, tensor in self._all(search):
             for storage in _storages(tensor):
                 if storage not in taken and len(self.seen) < MAX_OWNERS:
                     taken.add(storage)
@@ -57,11 +58,11 @@ class Owners:
             file.write(text)
         os.rename(path + ".owners.json.new", path + ".owners.json")
 
-    def _all(self) -> Iterator[Tuple[str, str, Any]]:
+    def _all(self, search: bool) -> Iterator[Tuple[str, str, Any]]:
         names: Dict[int, str] = {}
         parameters: List[Tuple[str, Any]] = []
         buffers: List[Tuple[str, Any]] = []
-        for root in self.model.roots.modules():
+        for root in self.model.roots.modules() or (self.model.roots.unowned() if search else ()):
             for path, module in _named(root):
                 for kind, into in (("_parameters", parameters), ("_buffers", buffers)):
                     for name, tensor in module.__dict__.get(kind, {}).items():
