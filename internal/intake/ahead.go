@@ -1,12 +1,13 @@
 package intake
 
 import (
+	"errors"
 	"io"
 )
 
 const (
 	aheadBytes  = 1 << 20
-	aheadChunks = 3
+	aheadChunks = 4        // as many as package pickle holds at once, and one that is being filled
 	aheadKeep   = 64 << 10 // room before a chunk for what is left of the one before it
 )
 
@@ -16,10 +17,14 @@ const (
 type ahead struct {
 	full  chan chunk
 	empty chan []byte
+	lent  chan []byte // in order
 	stop  chan struct{}
 	now   chunk
 	rest  []byte // of now
 }
+
+// errClosed is what comes after the end.
+var errClosed = errors.New("nothing is read any more")
 
 type chunk struct {
 	room []byte // aheadKeep bytes, then the data
@@ -28,7 +33,8 @@ type chunk struct {
 }
 
 func newAhead(r io.Reader) *ahead {
-	a := &ahead{full: make(chan chunk, aheadChunks), empty: make(chan []byte, aheadChunks+1), stop: make(chan struct{})}
+	a := &ahead{full: make(chan chunk, aheadChunks), empty: make(chan []byte, aheadChunks),
+		lent: make(chan []byte, aheadChunks), stop: make(chan struct{})}
 	go a.fill(r)
 	return a
 }
@@ -77,8 +83,11 @@ func (a *ahead) next(keep []byte) ([]byte, error) {
 	if a.now.err != nil {
 		return keep, a.now.err
 	}
-	old := a.now.room
-	a.now = <-a.full
+	select {
+	case a.now = <-a.full:
+	case <-a.stop:
+		return keep, errClosed
+	}
 	var window []byte
 	if len(keep) <= aheadKeep {
 		window = a.now.room[aheadKeep-len(keep) : aheadKeep+a.now.n]
@@ -86,32 +95,36 @@ func (a *ahead) next(keep []byte) ([]byte, error) {
 	} else {
 		window = append(append(make([]byte, 0, 2*len(keep)+a.now.n), keep...), a.now.room[aheadKeep:aheadKeep+a.now.n]...)
 	}
-	if old != nil {
-		a.empty <- old
-	}
 	if a.now.n == 0 {
 		return window, a.now.err
 	}
 	return window, nil
 }
 
-// Lend returns keep followed by more of the file, in memory that stays as it is until the next call.
-func (a *ahead) Lend(keep []byte) ([]byte, error) {
-	if len(a.rest) > 0 {
-		window := a.rest
-		a.rest = nil
-		if len(keep) > 0 {
-			window = append(append([]byte(nil), keep...), window...)
-		}
-		return window, nil
+// Lend returns keep followed by more of the file, in memory that stays as it is until it is given back.
+func (a *ahead) Lend(keep []byte) (window []byte, err error) {
+	if len(a.rest) == 0 {
+		window, err = a.next(keep)
+	} else if window, a.rest = a.rest, nil; len(keep) > 0 {
+		window = append(append([]byte(nil), keep...), window...)
 	}
-	return a.next(keep)
+	if err == nil {
+		a.lent <- a.now.room
+	}
+	return window, err
 }
+
+// Return gives back what was lent longest ago.
+func (a *ahead) Return() { a.empty <- <-a.lent }
 
 func (a *ahead) Read(p []byte) (n int, err error) {
 	for len(a.rest) == 0 {
+		read := a.now.room
 		if a.rest, err = a.next(nil); err != nil {
 			return 0, err
+		}
+		if read != nil {
+			a.empty <- read
 		}
 	}
 	n = copy(p, a.rest)

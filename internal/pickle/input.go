@@ -3,34 +3,50 @@ package pickle
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"io"
 )
 
 // Lender is a reader that lends its own memory, which spares a copy of all there is.
 type Lender interface {
-	// Lend returns keep followed by what comes next, valid until the next call. It returns an
-	// error, io.EOF at the end, only with nothing new.
+	// Lend returns keep followed by what comes next. It returns an error, io.EOF at the end, only with
+	// nothing new.
 	Lend(keep []byte) ([]byte, error)
+
+	// Return gives back the memory that was lent longest ago; what was lent after it stays as it is. It may
+	// be called while another goroutine waits for Lend.
+	Return()
 }
 
 // input is a window over the stream that the machine reads opcodes and operands from.
 type input struct {
 	r     io.Reader
-	lend  Lender // r, if it is one
 	buf   []byte
 	at    int   // next byte
 	end   int   // bytes in buf
 	base  int64 // offset of buf[0] in the stream
 	fault error // what the reader said beside io.EOF
+
+	ahead  *foresight // instead of r, where that is a Lender
+	window *window    // that buf is of
+	next   int        // of its runs, the first that is not behind
+	ended  bool       // there is no window after it
 }
 
 const windowBytes = 256 << 10
 
-func newInput(r io.Reader) *input {
+func newInput(r io.Reader, seed maphash.Seed) *input {
 	if lend, ok := r.(Lender); ok {
-		return &input{lend: lend}
+		return &input{ahead: newForesight(lend, seed)}
 	}
 	return &input{r: r, buf: make([]byte, windowBytes)}
+}
+
+// close ends what goes on beside; nothing more can be read.
+func (in *input) close() {
+	if in.ahead != nil {
+		in.ahead.close()
+	}
 }
 
 func (in *input) offset() int64 { return in.base + int64(in.at) }
@@ -39,7 +55,7 @@ func (in *input) offset() int64 { return in.base + int64(in.at) }
 // that a length that lies costs nothing.
 func (in *input) need(n int) bool {
 	for in.end-in.at < n {
-		if in.lend != nil {
+		if in.ahead != nil {
 			if !in.borrow() {
 				return false
 			}
@@ -66,18 +82,39 @@ func (in *input) need(n int) bool {
 	return true
 }
 
-// borrow moves the window on by what comes next.
+// borrow moves the window on. At the end it stays.
 func (in *input) borrow() bool {
-	window, err := in.lend.Lend(in.buf[in.at:in.end])
-	if err != nil {
-		if err != io.EOF {
-			in.fault = err
+	if in.ended {
+		return false
+	}
+	w := in.ahead.next()
+	if w.err != nil {
+		if in.ended = true; w.err != io.EOF {
+			in.fault = w.err
 		}
 		return false
 	}
-	in.base += int64(in.at)
-	in.buf, in.at, in.end = window, 0, len(window)
+	if behind := w.base - in.offset(); behind <= 0 {
+		in.buf, in.at, in.base = w.b, int(-behind), w.base
+	} else { // more is wanted than what windows have in common
+		rest := in.buf[in.at:][:behind]
+		in.buf, in.at, in.base = append(append(make([]byte, 0, len(rest)+len(w.b)), rest...), w.b...), 0, in.offset()
+	}
+	in.end = len(in.buf)
+	if in.window != nil {
+		in.ahead.back(in.window)
+	}
+	in.window, in.next = w, 0
 	return true
+}
+
+// foreseen returns the run with the row that begins with the next byte, if that was read ahead, and the
+// row's place in it.
+func (in *input) foreseen() (*run, int) {
+	if in.window == nil {
+		return nil, 0
+	}
+	return in.window.at(in.offset(), &in.next)
 }
 
 func (in *input) short() error {

@@ -7,11 +7,10 @@ import (
 )
 
 // lists remembers which bytes stood for which list, so that a stack that occurs a million times is
-// looked up item by item once. Bytes are known by 64 bits of hash under a key that is drawn anew each
+// looked up item by item once. Bytes are known by 64 bits of hash under a seed that is drawn anew each
 // time, and 32 bits more of their length and their ends: that two lists share all of it is less likely
 // than a fault of the memory, and nobody can make it so. It is a cache: full, it starts anew.
 type lists struct {
-	seed  maphash.Seed
 	table []listEntry // open addressing; a power of two
 	used  int
 }
@@ -33,22 +32,29 @@ const (
 	maxListTable = 1 << 20
 )
 
-// find returns what raw stood for, or its key for add.
-func (l *lists) find(raw []byte) (v Value, key listKey, found bool) {
+// keyOf is what bytes are known by.
+func keyOf(seed maphash.Seed, raw []byte) listKey {
+	return listKey{maphash.Bytes(seed, raw), ends(raw)}
+}
+
+// find returns what bytes stood for; 0: not known.
+func (l *lists) find(key listKey) Value {
 	if l.table == nil {
-		l.seed = maphash.MakeSeed()
 		l.table = make([]listEntry, listTable)
 	}
-	key = listKey{maphash.Bytes(l.seed, raw), ends(raw)}
 	mask := uint64(len(l.table) - 1)
 	for i := key.hash & mask; ; i = (i + 1) & mask {
 		e := &l.table[i]
-		if e.hash == key.hash && e.check == key.check && e.v != 0 {
-			return Value(e.v), key, true
+		if e.v == 0 || e.hash == key.hash && e.check == key.check {
+			return Value(e.v)
 		}
-		if e.v == 0 {
-			return 0, key, false
-		}
+	}
+}
+
+// findAll looks many up, so that waiting for memory overlaps.
+func (l *lists) findAll(all []listBytes) {
+	for i := range all {
+		all[i].v = uint32(l.find(all[i].listKey))
 	}
 }
 

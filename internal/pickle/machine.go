@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"math"
 	"strconv"
@@ -37,8 +38,15 @@ type Decoder struct {
 	order   []*shape // those that records takes, the last one met first
 	taken   int
 	lists   lists
-	scan    scan
 	scratch []Value
+
+	scan       scan
+	run        run    // of what is read when it is come upon, not ahead
+	self       uint64 // 1 + the memo entry of a record that is taken alone; 0: none
+	generation uint32 // counts how often bytes changed their meaning
+	news       bool   // of shapes and keys, for those who read ahead
+	columns    [maxKeys]Column
+	values     [maxKeys]Value
 }
 
 // slot holds a container that its parent has not taken yet.
@@ -53,10 +61,12 @@ type slot struct {
 // Decode reads one pickle from r and returns its outermost value, with the Decoder to look into
 // it. Errors are *Error. The value is never an open container: that too went through build.
 func Decode(r io.Reader, build Builder, limits Limits) (Value, *Decoder, error) {
-	d := &Decoder{in: newInput(r), build: build, limits: limits.orDefaults(), index: map[string]uint32{}}
+	seed := maphash.MakeSeed()
+	d := &Decoder{in: newInput(r, seed), build: build, limits: limits.orDefaults(), index: map[string]uint32{}}
+	defer d.in.close()
 	d.records, _ = build.(Records)
 	d.merge, _ = build.(Merger)
-	d.scan.d = d
+	d.scan = scan{seed: seed, learn: d.learn}
 	for {
 		if d.in.at == d.in.end && !d.in.need(1) {
 			return 0, nil, &Error{Offset: d.in.offset(), Err: d.in.short()}

@@ -38,7 +38,8 @@ func (m *memo) set(id uint64, v Value) (replaced bool) {
 		m.chunks[at] = make([]uint32, 1<<chunkBits)
 	}
 	entry := &m.chunks[at][id&chunkMask]
-	replaced = *entry != 0
+	// Memory that is read before it is written costs twice: the kernel lends a page of zeros first.
+	replaced = id < m.count && *entry != 0
 	if v>>32 != 0 {
 		if m.wide == nil {
 			m.wide = map[uint64]Value{}
@@ -97,7 +98,7 @@ func (d *Decoder) mayRemember(id uint64) bool {
 
 // spend makes an entry one that is not set, at no cost where it never was.
 func (d *Decoder) spend(id uint64) {
-	if d.memo.get(id) != unset {
+	if id < d.memo.count && d.memo.get(id) != unset {
 		d.remember(id, unset)
 	}
 	d.memo.count = max(d.memo.count, id+1)

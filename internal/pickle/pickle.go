@@ -149,12 +149,15 @@ func (d *Decoder) Offset() int64 { return d.in.offset() }
 func (d *Decoder) Strings() int { return len(d.strings) }
 
 func (d *Decoder) intValue(i int64) Value {
-	if i>>59 == 0 || i>>59 == -1 {
+	if short(i) {
 		return Value(i<<4) | Value(Int)
 	}
 	d.wide = append(d.wide, i)
 	return tagged(Wide, uint64(len(d.wide)-1))
 }
+
+// short says whether a Value holds an integer.
+func short(i int64) bool { return i>>59 == 0 || i>>59 == -1 }
 
 func (d *Decoder) floatValue(f float64) Value {
 	if math.IsNaN(f) {

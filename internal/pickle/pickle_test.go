@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"reflect"
@@ -209,6 +210,10 @@ func FuzzDecode(f *testing.F) {
 		}
 		if where != nil && (where.Offset < 0 || where.Offset > int64(len(data))) {
 			t.Fatalf("position %d in %d bytes", where.Offset, len(data))
+		}
+		rng := rand.New(rand.NewPCG(uint64(len(data)), 1))
+		if _, _, lent := Decode(lend(data, rng), &tree{}, limits); fmt.Sprint(lent) != fmt.Sprint(err) {
+			t.Fatalf("error %v; lent in parts: %v", err, lent)
 		}
 	})
 }

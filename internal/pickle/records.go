@@ -1,6 +1,9 @@
 package pickle
 
-import "slices"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // Records is a Builder that takes dictionaries of known keys without their keys. Large files are
 // millions of dictionaries of a few shapes, written the same way each; those the Decoder reads in
@@ -46,6 +49,8 @@ type shape struct {
 	raw  []rawKey // how the keys were written the last time
 	id   int      // what Record calls it; -1: the Builder does not take it
 	form Form
+
+	loose []int // the keys whose columns hold Values
 }
 
 // rawKey is a reference to a key as bytes, the first in the lowest byte; a zero size is not known.
@@ -94,9 +99,49 @@ func (d *Decoder) takes(pairs []Value) bool {
 		if s.form.Integers == nil {
 			s.form.Integers = make([]bool, n)
 		}
+		for k, integers := range s.form.Integers {
+			if !integers {
+				s.loose = append(s.loose, k)
+			}
+		}
+		d.news = true
 	}
 	d.shapes = append(d.shapes, s)
 	return s.id >= 0
+}
+
+// learn takes the reference that comes next for how a key is written, if it means that key: until a memo
+// entry is replaced (see forget).
+func (d *Decoder) learn(k int) bool {
+	s := &d.scan
+	at, size := s.i, 5
+	var id uint64
+	switch s.b[at] {
+	case 'h':
+		id, size = uint64(s.b[at+1]), 2
+	case 'j':
+		id = uint64(binary.LittleEndian.Uint32(s.b[at+1:]))
+	default:
+		return false
+	}
+	if d.memo.get(id) != s.r.shape.keys[k] {
+		return false
+	}
+	mask := uint64(1)<<(8*size) - 1
+	s.r.keys[k] = rawKey{binary.LittleEndian.Uint64(s.b[at:]) & mask, mask, size}
+	s.i = at + size
+	d.news = true
+	return true
+}
+
+// forget drops what bytes meant: a memo entry means something else now.
+func (d *Decoder) forget() {
+	d.lists.clear()
+	for _, s := range d.order {
+		clear(s.raw)
+	}
+	d.generation++
+	d.news = true
 }
 
 // record tries to read the dictionaries that follow, of which the first begins with the next byte.
@@ -104,45 +149,61 @@ func (d *Decoder) takes(pairs []Value) bool {
 // are not all there. The error is about the byte that it says.
 func (d *Decoder) record() (done bool, at int64, err error) {
 	in := d.in
+	if in.ahead != nil && d.news {
+		in.ahead.tell(d.order, d.generation)
+		d.news = false
+	}
+	if r, row := in.foreseen(); r != nil && r.generation == d.generation {
+		return d.take(r, row)
+	}
 	if in.end-in.at < recordRoom {
 		in.need(recordRoom)
 	}
-	s := &d.scan
-	s.b = in.buf[in.at:in.end]
+	s, r := &d.scan, &d.run
+	s.b, r.base, r.generation = in.buf[in.at:in.end], in.offset(), d.generation
 	for nth, shape := range d.order {
 		s.i = 0
-		n := s.rows(shape, d.batch(shape))
-		if n == 0 {
+		if s.rows(r, shape, shape.raw, d.batch(shape)); r.n == 0 {
 			continue
 		}
-		if nth > 0 { // next time first
-			copy(d.order[1:nth+1], d.order[:nth])
-			d.order[0] = shape
+		if done, at, err = d.take(r, 0); !done {
+			continue
 		}
-		made, bad, err := d.hand(shape, n)
-		if err != nil {
-			return true, in.offset() + int64(s.starts[bad]), err
-		}
-		in.at += s.i
-		return true, in.offset(), d.push(made)
+		copy(d.order[1:nth+1], d.order[:nth]) // next time first
+		d.order[0] = shape
+		return done, at, err
 	}
 	return false, 0, nil
 }
 
+// take hands the Builder the rows of a run, from one on.
+func (d *Decoder) take(r *run, from int) (done bool, at int64, err error) {
+	n := d.settle(r, from, d.batch(r.shape))
+	if n == 0 {
+		return false, 0, nil
+	}
+	made, bad, err := d.hand(r, from, n)
+	if err != nil {
+		return true, r.base + int64(r.starts[from+bad]), err
+	}
+	d.in.at += int(r.starts[from+n] - r.starts[from])
+	return true, d.in.offset(), d.push(made)
+}
+
 // hand gives the Builder what was understood.
-func (d *Decoder) hand(shape *shape, n int) (made Value, bad int, err error) {
-	s := &d.scan
-	if shape.form.Rows {
-		for k := range shape.keys {
-			s.cols[k] = s.room[k][:n]
+func (d *Decoder) hand(r *run, from, n int) (made Value, bad int, err error) {
+	keys := len(r.shape.keys)
+	if r.shape.form.Rows {
+		for k := range keys {
+			d.columns[k] = r.columns[k][from : from+n]
 		}
-		return d.records.Rows(d, shape.id, s.cols[:len(shape.keys)])
+		return d.records.Rows(d, r.shape.id, d.columns[:keys])
 	}
-	for k := range shape.keys {
-		s.vals[k] = Value(s.room[k][0])
+	for k := range keys {
+		d.values[k] = Value(r.columns[k][from])
 	}
-	if made, err = d.records.Record(d, shape.id, s.vals[:len(shape.keys)]); err == nil && s.self > 0 {
-		d.remember(s.self-1, made)
+	if made, err = d.records.Record(d, r.shape.id, d.values[:keys]); err == nil && d.self > 0 {
+		d.remember(d.self-1, made)
 	}
 	return made, 0, err
 }

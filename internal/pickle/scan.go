@@ -1,91 +1,116 @@
 package pickle
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"hash/maphash"
+)
 
-// pending is a memo entry to be made once a whole record is understood.
-type pending struct {
-	id uint64
-	v  Value
+// run is dictionaries of one shape that follow each other, as their bytes have them: integers are read,
+// and nothing is looked up. What it means, settle says.
+type run struct {
+	shape      *shape
+	keys       []rawKey // how the keys were written
+	generation uint32   // of the memo entries that the keys refer to
+	b          []byte   // that it was read from, from base in the stream
+	base       int64
+
+	n       int
+	starts  [batchRows + 1]int32 // where each row begins in b; the last is the end
+	ops     [batchRows]int32     // values that the machine would have pushed
+	until   [batchRows]int32     // where the puts of each row end
+	puts    []put
+	lists   []listBytes
+	pairs   [][2]int64
+	columns [][batchRows]uint64 // integers where the form says so, else Values, of which some are yet to be looked up
 }
 
-// scan is a look at the bytes ahead that changes nothing until it has understood them.
+// put is a memo entry to be made once a whole row is understood.
+type put struct {
+	id     uint32
+	column uint8
+	next   bool // the entry that MEMOIZE would make, rather than id
+}
+
+const itself = maxKeys // as a put's column: the dictionary
+
+// listBytes is a list that holds nothing but things met before.
+type listBytes struct {
+	listKey
+	v           uint32 // the Value that they stood for before; zero: not known
+	begin, size int32  // its items in b
+}
+
+// Tags of what is to be looked up yet; they occur only in a run.
+const (
+	entry  = elsewhere + 1 + iota // memo entry of that number
+	listed                        // index of lists
+	paired                        // index of pairs
+	spelt                         // a text: where it begins in b, and below that 32 bits of its length
+)
+
+// scan reads rows from bytes. It touches neither memo nor Builder, so that it may run on another core.
 type scan struct {
-	d      *Decoder
-	b      []byte
-	i      int
-	next   uint64 // the memo entry that MEMOIZE would make
-	self   uint64 // 1 + the entry that names the dictionary itself; 0: none
-	puts   [maxPuts]pending
-	nputs  int
-	ops    int64
-	starts [batchRows]int // where each row begins in b
-	room   [maxKeys][batchRows]uint64
-	cols   [maxKeys]Column
-	vals   [maxKeys]Value
+	b    []byte
+	i    int
+	ops  int
+	r    *run
+	seed maphash.Seed
+
+	// learn says whether the bytes at i refer to a key, and remembers them in keys. Where it is nil, a key is
+	// what is written as in keys.
+	learn func(k int) bool
 }
 
-// rows reads up to most dictionaries of a shape that follow each other, and accepts their memo
-// entries. Where it returns, s.i is behind the last.
-func (s *scan) rows(shape *shape, most int) int {
-	for n := range most {
-		s.starts[n] = s.i
-		if s.d.memo.count+maxPuts > uint64(s.d.limits.Memo) {
-			return n
-		}
-		s.nputs, s.self, s.next, s.ops = 0, 0, s.d.memo.count, int64(2*len(shape.keys)+2)
-		if !s.dict(shape, n) {
-			s.i = s.starts[n]
-			return n
-		}
-		d := s.d
-		d.pushed += s.ops
-		if s.self > 0 && shape.form.Rows {
-			d.spend(s.self - 1)
-		}
-		for _, p := range s.puts[:s.nputs] {
-			d.remember(p.id, p.v)
-		}
+// rows reads up to most rows of a shape from i on; afterwards i is behind the last that was understood.
+func (s *scan) rows(r *run, shape *shape, keys []rawKey, most int) {
+	r.shape, r.keys, r.b, r.n = shape, keys, s.b, 0
+	r.puts, r.lists, r.pairs = r.puts[:0], r.lists[:0], r.pairs[:0]
+	for len(r.columns) < len(keys) {
+		r.columns = append(r.columns, [batchRows]uint64{})
 	}
-	return most
+	s.r = r
+	for r.n < most {
+		start, puts, lists, pairs := s.i, len(r.puts), len(r.lists), len(r.pairs)
+		if s.ops = 2*len(keys) + 2; !s.dict(r.n) {
+			s.i, r.puts, r.lists, r.pairs = start, r.puts[:puts], r.lists[:lists], r.pairs[:pairs]
+			break
+		}
+		r.starts[r.n], r.until[r.n], r.ops[r.n] = int32(start), int32(len(r.puts)), int32(s.ops)
+		r.n++
+	}
+	r.starts[r.n] = int32(s.i)
 }
 
 // dict reads: } put? ( (key value)* u
-func (s *scan) dict(shape *shape, n int) bool {
-	b, i := s.b, s.i
+func (s *scan) dict(n int) bool {
+	r, b, i := s.r, s.b, s.i
 	if i+valueRoom > len(b) || b[i] != '}' {
 		return false
 	}
-	if i++; b[i] == 0x94 {
-		s.next++
-		s.self = s.next
-		i++
-	} else if b[i] != '(' {
-		if s.i = i; !s.put(unset) || s.nputs == 0 {
+	if i++; b[i] != '(' {
+		if s.i = i; !s.put(itself) || b[s.i] != '(' {
 			return false
 		}
-		i, s.nputs = s.i, 0
-		s.self = s.puts[0].id + 1
-	}
-	if b[i] != '(' {
-		return false
+		i = s.i
 	}
 	i++
-	for k := range shape.raw {
+	columns, integers := r.columns[:len(r.keys)], r.shape.form.Integers[:len(r.keys)]
+	for k := range r.keys {
 		if i+valueRoom > len(b) {
 			return false
 		}
-		raw := &shape.raw[k]
+		raw := &r.keys[k]
 		if bits := binary.LittleEndian.Uint64(b[i:]); raw.size != 0 && bits&raw.mask == raw.bits {
 			i += raw.size
 		} else {
-			if s.i = i; !s.key(shape.keys[k], raw) {
+			if s.i = i; s.learn == nil || !s.learn(k) {
 				return false
 			}
 			i = s.i
 		}
-		to := &s.room[k][n]
+		to := &columns[k][n]
 		switch op := b[i]; {
-		case shape.form.Integers[k]:
+		case integers[k]:
 			v, size := integer(b[i : i+integerRoom])
 			if size == 0 {
 				return false
@@ -93,15 +118,14 @@ func (s *scan) dict(shape *shape, n int) bool {
 			i += size
 			*to = uint64(v)
 		case op == 'j':
-			v := s.d.memo.get(uint64(binary.LittleEndian.Uint32(b[i+1:])))
-			if tag := v.Tag(); tag == open || tag == mark {
-				return false
-			}
+			*to = uint64(binary.LittleEndian.Uint32(b[i+1:]))<<4 | uint64(entry)
 			i += 5
-			*to = uint64(v)
+		case op == 'h':
+			*to = uint64(b[i+1])<<4 | uint64(entry)
+			i += 2
 		default:
 			s.i = i
-			if !s.value((*Value)(to)) {
+			if !s.value(k, to) {
 				return false
 			}
 			i = s.i
@@ -114,102 +138,48 @@ func (s *scan) dict(shape *shape, n int) bool {
 	return true
 }
 
-// key reads a reference to a key, and remembers its bytes. They mean the key until a memo entry is
-// replaced (see forget).
-func (s *scan) key(key Value, raw *rawKey) bool {
-	at, size := s.i, 5
-	switch s.b[at] {
-	case 'h':
-		size = 2
-	case 'j':
-	default:
-		return false
-	}
-	if s.reference() != key {
-		return false
-	}
-	mask := uint64(1)<<(8*size) - 1
-	*raw = rawKey{binary.LittleEndian.Uint64(s.b[at:]) & mask, mask, size}
-	return true
-}
-
-// forget drops what bytes meant: a memo entry means something else now.
-func (d *Decoder) forget() {
-	d.lists.clear()
-	for _, s := range d.order {
-		clear(s.raw)
-	}
-}
-
-// put reads BINPUT, LONG_BINPUT or MEMOIZE, if one is next, to be done for v at the end.
-func (s *scan) put(v Value) bool {
+// put reads BINPUT, LONG_BINPUT or MEMOIZE, if one is next.
+func (s *scan) put(column int) bool {
 	if s.i+valueRoom > len(s.b) {
 		return false
 	}
-	var id uint64
+	p := put{column: uint8(column)}
 	switch s.b[s.i] {
 	case 0x94:
-		id = s.next
+		p.next = true
 		s.i++
 	case 'r':
-		id = uint64(binary.LittleEndian.Uint32(s.b[s.i+1:]))
+		p.id = binary.LittleEndian.Uint32(s.b[s.i+1:])
 		s.i += 5
 	case 'q':
-		id = uint64(s.b[s.i+1])
+		p.id = uint32(s.b[s.i+1])
 		s.i += 2
 	default:
 		return true
 	}
-	if s.nputs == maxPuts || !s.d.mayRemember(id) {
-		return false
-	}
-	s.next = max(s.next, id+1)
-	s.puts[s.nputs] = pending{id, v}
-	s.nputs++
+	s.r.puts = append(s.r.puts, p)
 	return true
 }
 
-// value reads one value of a record.
-func (s *scan) value(to *Value) bool {
-	if s.i+valueRoom > len(s.b) {
-		return false
-	}
+// value reads a value that is no reference.
+func (s *scan) value(k int, to *uint64) bool {
 	switch s.b[s.i] {
-	case 'h', 'j':
-		*to = s.reference()
-		return *to != unset
+	case ']':
+		return s.list(k, to)
 	case 'K', 'M', 'J', 0x8a:
-		return s.number(to)
+		return s.number(k, to)
 	case 'N':
-		*to = tagged(None, 0)
+		*to = uint64(tagged(None, 0))
 		s.i++
 		return true
 	case 0x88, 0x89:
-		*to = tagged(Bool, uint64(0x89-s.b[s.i]))
+		*to = uint64(tagged(Bool, uint64(0x89-s.b[s.i])))
 		s.i++
 		return true
 	case 0x8c, 'X':
-		return s.text(to)
-	case ']':
-		return s.list(to)
+		return s.text(k, to)
 	}
 	return false
-}
-
-// reference returns unset for what only the machine can resolve.
-func (s *scan) reference() Value {
-	var v Value
-	if s.b[s.i] == 'h' {
-		v = s.d.memo.get(uint64(s.b[s.i+1]))
-		s.i += 2
-	} else {
-		v = s.d.memo.get(uint64(binary.LittleEndian.Uint32(s.b[s.i+1:])))
-		s.i += 5
-	}
-	if v.Tag() == open {
-		return unset
-	}
-	return v
 }
 
 const integerRoom = 16
@@ -239,8 +209,8 @@ func integer(b []byte) (v int64, size int) {
 	return 0, 0
 }
 
-// number reads an integer, or a tuple of two.
-func (s *scan) number(to *Value) bool {
+// number reads an integer that a Value holds, or a tuple of two of any size.
+func (s *scan) number(k int, to *uint64) bool {
 	v, size := integer(s.b[s.i : s.i+integerRoom])
 	if size == 0 {
 		return false
@@ -248,72 +218,68 @@ func (s *scan) number(to *Value) bool {
 	s.i += size
 	second, more := integer(s.b[s.i : s.i+integerRoom])
 	if more == 0 {
-		*to = s.d.intValue(v)
-		return true
+		*to = uint64(v)<<4 | uint64(Int)
+		return short(v)
 	}
 	if s.i += more; s.b[s.i] != 0x86 {
 		return false
 	}
 	s.i++
-	values := [2]Value{s.d.intValue(v), s.d.intValue(second)}
-	made, err := s.d.build.Tuple(s.d, values[:])
-	*to = made
 	s.ops += 2
-	return err == nil && s.put(made)
+	*to = uint64(len(s.r.pairs))<<4 | uint64(paired)
+	s.r.pairs = append(s.r.pairs, [2]int64{v, second})
+	return s.put(k)
 }
 
-func (s *scan) text(to *Value) bool {
+func (s *scan) text(k int, to *uint64) bool {
 	n, at := int(s.b[s.i+1]), s.i+2
 	if s.b[s.i] == 'X' {
 		n, at = int(binary.LittleEndian.Uint32(s.b[s.i+1:])), s.i+5
 	}
-	if n > s.d.limits.StringBytes || at+n > len(s.b) {
+	if at+n > len(s.b) || at >= 1<<28 {
 		return false
 	}
-	v, err := s.d.intern(s.b[at : at+n])
-	*to, s.i = v, at+n
-	return err == nil && s.put(v)
+	*to = (uint64(at)<<32|uint64(n))<<4 | uint64(spelt)
+	s.i = at + n
+	return s.put(k)
 }
 
 // list reads: ] put? ( reference* e, or: ] put? reference a, or: ] put?
-func (s *scan) list(to *Value) bool {
-	s.i++
-	entry := s.nputs
-	if !s.put(unset) || s.i+valueRoom > len(s.b) {
+func (s *scan) list(k int, to *uint64) bool {
+	if s.i++; !s.put(k) || s.i+valueRoom > len(s.b) {
 		return false
 	}
-	var ok bool
-	switch s.b[s.i] {
+	b, i := s.b, s.i
+	begin, end := i, i
+	switch b[i] {
 	case '(':
-		s.i++
-		ok = s.references(to)
-	case 'h', 'j':
-		before := s.i
-		if v := s.reference(); v != unset && s.b[s.i] == 'a' {
-			s.i++
-			*to, ok = s.make([]Value{v})
-			break
+		i++
+		begin, end = i, references(b, i)
+		if end < 0 {
+			return false
 		}
-		s.i = before
-		*to, ok = s.make(nil)
-	default:
-		*to, ok = s.make(nil)
+		i = end + 1
+		s.ops += (end - begin) / 2
+	case 'h', 'j':
+		size := 2
+		if b[i] == 'j' {
+			size = 5
+		}
+		if b[i+size] == 'a' {
+			end = i + size
+			i = end + 1
+		}
 	}
-	if entry < s.nputs {
-		s.puts[entry].v = *to
-	}
-	return ok
+	s.i = i
+	raw := b[begin:end]
+	*to = uint64(len(s.r.lists))<<4 | uint64(listed)
+	s.r.lists = append(s.r.lists, listBytes{keyOf(s.seed, raw), 0, int32(begin), int32(end - begin)})
+	return true
 }
 
-func (s *scan) make(items []Value) (Value, bool) {
-	v, err := s.d.build.List(s.d, items)
-	return v, err == nil && s.d.records.Pure(v)
-}
-
-// references reads the items of a list that holds nothing but things met before. Its bytes are
-// looked up as they are first.
-func (s *scan) references(to *Value) bool {
-	i, b := s.i, s.b[:max(len(s.b)-5, 0)]
+// references returns where those that begin at i end, if APPENDS is there, else -1.
+func references(b []byte, i int) int {
+	b = b[:max(len(b)-5, 0)]
 	for {
 		for i < len(b) && b[i] == 'j' {
 			i += 5
@@ -324,40 +290,7 @@ func (s *scan) references(to *Value) bool {
 		i += 2
 	}
 	if i >= len(b) || b[i] != 'e' {
-		return false
+		return -1
 	}
-	raw := b[s.i:i]
-	s.i = i + 1
-	s.ops += int64(len(raw) / 2)
-	v, key, found := s.d.lists.find(raw)
-	if !found {
-		var ok bool
-		if v, ok = s.resolve(raw); !ok {
-			return false
-		}
-		s.d.lists.add(key, v)
-	}
-	*to = v
-	return true
-}
-
-// resolve makes the list of references that raw holds.
-func (s *scan) resolve(raw []byte) (Value, bool) {
-	items := s.d.scratch[:0]
-	for i := 0; i < len(raw); {
-		var v Value
-		if raw[i] == 'h' {
-			v = s.d.memo.get(uint64(raw[i+1]))
-			i += 2
-		} else {
-			v = s.d.memo.get(uint64(binary.LittleEndian.Uint32(raw[i+1:])))
-			i += 5
-		}
-		if tag := v.Tag(); tag == open || tag == mark {
-			return 0, false
-		}
-		items = append(items, v)
-	}
-	s.d.scratch = items
-	return s.make(items)
+	return i
 }
