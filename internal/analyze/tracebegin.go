@@ -22,7 +22,8 @@ func (s stretch) empty() bool { return s.start == s.end }
 // the first, blocks as those that were freed and never allocated, or are there at the end and were
 // never allocated.
 func (b *traceBooks) initial() {
-	segments := b.segmentsAfter(-1)
+	held := make(chan []stretch, 1)
+	go func() { held <- b.segmentsAfter(-1) }()
 	b.initialBlocks()
 	blocks := make([]int32, len(b.lives))
 	for i := range blocks {
@@ -33,7 +34,7 @@ func (b *traceBooks) initial() {
 		b.live.Set(b.lives[i].address, int32(i))
 	}
 	next := 0
-	for _, s := range segments {
+	for _, s := range <-held {
 		for next < len(blocks) && b.lives[blocks[next]].address < s.start {
 			next++
 		}

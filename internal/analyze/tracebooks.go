@@ -68,7 +68,7 @@ type traceBooks struct {
 
 	runs     []phaseRun     // see phaseRuns
 	byStack  []uint8        // see stackPhases
-	live     mem.AddressMap // address → life, until gone
+	live     mem.AddressMap // address → life, until gone; of pairs once the trace is played
 	nodes    []memoryNode
 	spare    int32 // 1 + a node that is nothing any more, first of a list by next
 	byStart  mem.AddressMap
@@ -115,8 +115,9 @@ func newBooksOf(s *mem.AllocatorSnapshot, device int, r EventRange) *traceBooks 
 			allocations++
 		}
 	}
+	room := roomFor(allocations)
 	b.initial()
-	b.lives = append(make([]life, 0, len(b.lives)+allocations), b.lives...) // hundreds of megabytes: neither copied nor cleared
+	b.lives = append(room(), b.lives...)
 	b.now(&b.begin)
 	b.most = releasePoint{-1, b.releasable}
 	b.peak, b.maximum = b.begin, b.begin
@@ -164,8 +165,9 @@ func (b *traceBooks) play() {
 	if b.from >= 0 {
 		high.reserved = -1
 	}
+	pairs := b.pair()
 	for i := range t.Action {
-		b.event(i, &at)
+		b.event(i, pairs.of(i), &at)
 		if b.trace.Reserved != nil {
 			at.reserved = b.trace.Reserved[i]
 		}
@@ -201,30 +203,30 @@ func (b *traceBooks) play() {
 	b.end = at
 }
 
-func (b *traceBooks) event(i int, at *levels) {
+// event plays one; n is the life at its address, noLife if there is none.
+func (b *traceBooks) event(i int, n int32, at *levels) {
 	t := b.trace
 	address, size := t.Address[i], t.Size[i]
 	switch t.Action[i] {
 	case mem.ActionAlloc:
 		l := life{address: address, size: b.place(address, size), requested: size, stack: t.Stack[i], lane: b.laneAt(i), born: int32(i), freed: never, gone: never}
-		if old, ok := b.live.Get(address); ok { // the ring has a hole, or the file is made up
+		if n != noLife { // the ring has a hole, or the file is made up
 			b.strange++
-			b.forget(old, i, at)
+			b.forget(n, i, at)
 		}
-		b.live.Set(address, int32(len(b.lives)))
 		b.lives = append(b.lives, l)
 		at.allocated += l.size
 		at.active += l.size
 		at.requested += l.requested
 	case mem.ActionFreeRequested:
-		if n, ok := b.live.Get(address); ok && b.lives[n].freed == never {
+		if n != noLife && b.lives[n].freed == never {
 			b.lives[n].freed = int32(i)
 			at.allocated -= b.lives[n].size
 		} else {
 			b.strange++
 		}
 	case mem.ActionFreeCompleted:
-		if n, ok := b.live.Get(address); ok {
+		if n != noLife {
 			b.forget(n, i, at)
 			b.release(address)
 		} else {
@@ -253,7 +255,6 @@ func (b *traceBooks) forget(n int32, i int, at *levels) {
 	l.gone = int32(i)
 	at.active -= l.size
 	at.requested -= l.requested
-	b.live.Take(l.address)
 }
 
 // laneAt numbers the lane of an event.
