@@ -198,6 +198,16 @@ def family(pid: int) -> List[int]:
     return found
 
 
+def free_port() -> str:
+    """Not torchrun's usual one, which may be another test's; nor one of those that the kernel hands out to anybody
+    who asks for any, as it may do so before torchrun takes it."""
+    for port in range(20_000 + os.getpid() % 10_000, 32_768):
+        with socket.socket() as free, contextlib.suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return str(port)
+    raise AssertionError("no port is free")
+
+
 def test_played_ranks_agree_with_started_ones(tmp_path: Path) -> None:
     ranks = int(os.environ.get("HIGHTIDE_TEST_RANKS", "8"))
     (tmp_path / "ranks.py").write_text(RANKS)
@@ -211,10 +221,7 @@ def test_played_ranks_agree_with_started_ones(tmp_path: Path) -> None:
         found = re.findall(r"RANK (\d+) (\d+) (\d+)", out)
         return {int(rank): list(peaks) for rank, *peaks in found}
 
-    with socket.socket() as free:  # torchrun's usual port may be another test's
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    launch = ["-m", "torch.distributed.run", "--master-port", port, "--nproc-per-node", str(ranks), "ranks.py"]
+    launch = ["-m", "torch.distributed.run", "--master-port", free_port(), "--nproc-per-node", str(ranks), "ranks.py"]
     started = run(launch)
     assert sorted(started) == list(range(ranks))
     last = ranks - 1
