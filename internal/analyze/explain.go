@@ -184,10 +184,10 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	}
 	a := &Allocator{Device: device, File: file, Events: b.trace.Len(), Stacks: s.Stacks.Len() - 1, By: cmp.Or(o.By, "site"), Label: s.Label,
 		Peak: b.tracePeak(b.peakAt, b.peak), Unplaced: b.unplaced, Strange: b.strange}
-	if totals := s.Totals(device); !s.Bare {
+	if totals := s.Totals(device); b.knowsSegments() {
 		a.Segments, a.InactiveSplit = mem.Some(int64(totals.Segments)), mem.Some(int64(totals.InactiveSplit))
 	}
-	a.among, a.bare, a.Name = among.words(), s.Bare, fmt.Sprintf("device %d", device)
+	a.among, a.bare, a.Name = among.words(), !b.knowsSegments(), fmt.Sprintf("device %d", device)
 	if name, ok := s.DeviceNames[device]; ok {
 		a.Name = fmt.Sprintf("the %s (device %d)", strings.Replace(name, "cpu", "CPU", 1), device)
 	}
@@ -214,7 +214,7 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 		a.Blame = a.Blame[:min(o.Top, len(a.Blame))]
 	}
 	for _, point := range b.curve {
-		a.Curve = append(a.Curve, CurvePoint{point.event, b.time(point.event), point.allocated, b.reservedAt(point.event, point.levels), b.ofRequests(point.releasable)})
+		a.Curve = append(a.Curve, CurvePoint{point.event, b.time(point.event), point.allocated, b.reservedAt(point.event, point.levels), b.ofSegments(point.releasable)})
 	}
 	if o.Brief {
 		return a, nil
@@ -224,7 +224,7 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 		uses.flames(a)
 	}
 	a.Turnover, a.Longest = uses.turnover(), uses.longest
-	if !s.Bare {
+	if b.knowsSegments() {
 		a.fragments(b, at, g, o.Pictures)
 	}
 	a.Steps = b.steps(o.StepEnds)
@@ -247,13 +247,26 @@ func (b *traceBooks) tracePeak(event int, l levels) TracePeak {
 
 // reservedAt is what was reserved after an event, absent where the file does not tell.
 func (b *traceBooks) reservedAt(event int, l levels) mem.Optional {
-	if b.snapshot.Bare && (b.trace.Reserved == nil || event < 0) {
-		return mem.Optional{}
+	if b.knowsSegments() || b.trace.Reserved != nil && event >= 0 {
+		return mem.Some(int64(l.reserved))
 	}
-	return mem.Some(int64(l.reserved))
+	return mem.Optional{}
 }
 
-// ofRequests is a figure that only a file can give which knows what was asked for, and segments.
+// knowsSegments says whether the file tells of segments: a profiler's trace does not, nor one that was cut down to
+// its events.
+func (b *traceBooks) knowsSegments() bool {
+	return !b.snapshot.Bare && (b.maximum.reserved > 0 || b.peak.allocated == 0)
+}
+
+func (b *traceBooks) ofSegments(n mem.Bytes) mem.Optional {
+	if !b.knowsSegments() {
+		return mem.Optional{}
+	}
+	return mem.Some(int64(n))
+}
+
+// ofRequests is a figure that only a file can give which knows what was asked for.
 func (b *traceBooks) ofRequests(n mem.Bytes) mem.Optional {
 	if b.snapshot.Bare {
 		return mem.Optional{}

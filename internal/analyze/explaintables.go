@@ -86,7 +86,11 @@ func (a *Allocator) levelTable(o *ExplainOptions) Table {
 func (a *Allocator) oddText() string {
 	var said []string
 	if a.Unplaced > 0 && !a.filtered { // what was left out held the memory between
-		said = append(said, fmt.Sprintf("%s allocations lie where the file has no free memory, and count with their rounded size.", Count(int64(a.Unplaced))))
+		where := "lie where the file has no free memory, and"
+		if a.bare {
+			where = "lie in segments that the file does not tell of, so what was reserved is not known; they"
+		}
+		said = append(said, fmt.Sprintf("%s allocations %s count with their rounded size.", Count(int64(a.Unplaced)), where))
 	}
 	if a.Strange > 0 {
 		said = append(said, fmt.Sprintf("%s events contradict those before them.", Count(int64(a.Strange))))

@@ -39,9 +39,9 @@ func (g *grouper) timeline(columns int) *TraceTimeline {
 	begin := g.b.time(points[0].event)
 	for _, p := range points {
 		t.Events = append(t.Events, p.event)
-		if bare := g.b.snapshot.Bare; !bare || g.b.trace.Reserved != nil {
+		if knows := g.b.knowsSegments(); knows || g.b.trace.Reserved != nil {
 			t.Reserved = append(t.Reserved, g.b.reservedAt(p.event, p.levels))
-			if !bare {
+			if knows {
 				t.Releasable = append(t.Releasable, p.releasable)
 			}
 		}
