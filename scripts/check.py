@@ -1,22 +1,24 @@
-"""Run every check of the project, one after the other, and end with what passed and what failed.
+"""Run every check of the project, and end with what passed and what failed.
 
     make test                                   everything, after setting up and building
-    python3 scripts/check.py --only go pytest   some of it; --list names the checks
+    python3 scripts/check.py --only go agent    some of it; --list names the checks
 
-A check's output goes to build/checks/NAME.log; of one that fails, the end is shown. Needs what
-scripts/setup puts in place, and bin/hightide.
+With --lanes 2, those that leave a core idle run two at a time. A check's output goes to build/checks/NAME.log; of one
+that fails, the end is shown. Needs what scripts/setup puts in place, and bin/hightide.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +28,11 @@ TOOLS = CACHE / "tools" / "bin"
 TORCH = CACHE / "torch-2.15.0" / "bin" / "python"
 LOGS = ROOT / "build" / "checks"
 FUZZ_SECONDS = os.environ.get("FUZZ_SECONDS", "4")
+
+# All Go tests run with the race detector, which makes computing 2 to 10 times slower, but for these: long computations,
+# of what runs beside nothing or is met by other tests of the package as well.
+LONG = {"bench": ["TestReplayMemory"], "internal/analyze": ["TestInnocents", "TestPlantedLeaks"],
+        "internal/intake": ["TestBomb", "TestTorchTruncated"]}  # fmt: skip
 
 
 @dataclass
@@ -46,6 +53,7 @@ class Check:
     name: str
     command: Sequence[object]  # words, each turned into text
     lint: bool = False
+    paired: bool = False  # leaves a core idle, measures no time, writes no file that another such reads
     count: Callable[[str], Count] | None = None
     env: dict[str, str] = field(default_factory=dict)
 
@@ -94,29 +102,22 @@ def python_folders() -> list[str]:
     return [f for f in folders if (ROOT / f).exists()]
 
 
-def fuzz_targets() -> list[tuple[str, str]]:
-    """Every fuzz target as (package folder, name)."""
-    found = []
-    for folder in ("internal", "cmd", "heap", "agent"):
-        for file in sorted((ROOT / folder).rglob("*_test.go")):
-            for name in re.findall(r"^func (Fuzz\w+)\(", file.read_text(encoding="utf-8"), re.MULTILINE):
-                found.append(("./" + str(file.parent.relative_to(ROOT)), name))
-    return found
-
-
-def only_time_ran_out(check: Check, output: str) -> bool:
-    """Whether all that failed is the end of the time to fuzz, which Go sometimes takes for a failure: a target that
-    fails or hangs says which input did it."""
-    return check.name.startswith("fuzz-") and "context deadline exceeded" in output and "ailing input" not in output
+def go_checks() -> list[Check]:
+    test = ["go", "test", "-json", "-timeout", "45m"]
+    long = f"^({'|'.join(itertools.chain(*LONG.values()))})$"
+    return [
+        Check("go", [*test, "-race", "-skip", long, "./..."], count=count_go),
+        Check("go-long", [*test, "-run", long, *(f"./{package}" for package in LONG)], count=count_go),
+    ]
 
 
 def fuzz_checks() -> list[Check]:
+    """One for each Go package with fuzz targets."""
+    tests = [file for folder in ("internal", "cmd") for file in sorted((ROOT / folder).rglob("*_test.go"))]
+    packages = dict.fromkeys(f.parent.relative_to(ROOT) for f in tests if "\nfunc Fuzz" in f.read_text("utf-8"))
     return [
-        Check(
-            f"fuzz-{package.rsplit('/', 1)[-1]}-{name.removeprefix('Fuzz').lower()}",
-            ["go", "test", "-run", "^$", "-fuzz", f"^{name}$", "-fuzztime", f"{FUZZ_SECONDS}s", package],
-        )
-        for package, name in fuzz_targets()
+        Check(f"fuzz-{p.name}", [sys.executable, "scripts/fuzz.py", f"./{p}", FUZZ_SECONDS], count=count_words)
+        for p in packages
     ]
 
 
@@ -125,9 +126,10 @@ def web(script: str) -> list[str]:
 
 
 def checks() -> list[Check]:
-    """All checks, cheap ones first. A new one is a line here."""
+    """All checks, linters first; of those that run two at a time the longest first. A new one is a line here."""
     ruff = [TOOLS / "ruff"]
     pytest = [TORCH, "-m", "pytest", "-p", "no:cacheprovider"]
+    make = ["make", "--no-print-directory", "-C"]
     shell = [".ci/run", *(f"scripts/{p.name}" for p in (ROOT / "scripts").iterdir() if p.is_file() and not p.suffix)]
     return [
         Check(
@@ -139,17 +141,17 @@ def checks() -> list[Check]:
         Check("links", [sys.executable, "scripts/links.py"], lint=True),
         Check("ruff", [*ruff, "check", "--output-format", "concise", *python_folders()], lint=True),
         Check("ruff-format", [*ruff, "format", "--check", "--output-format", "concise", *python_folders()], lint=True),
-        Check("mypy", [sys.executable, "scripts/typecheck.py"], lint=True),
-        Check("vet", ["go", "vet", "./..."], lint=True),
-        Check("staticcheck", [CACHE / "tools" / "go" / "staticcheck", "./..."], lint=True),
-        Check("heap", ["make", "--no-print-directory", "-C", "heap", "test"], count=count_unittest),
-        Check("device", ["make", "--no-print-directory", "-C", "device", "test"], count=count_unittest),
+        Check("mypy", [sys.executable, "scripts/typecheck.py"], lint=True, paired=True),
+        Check("vet", ["go", "vet", "./..."], lint=True, paired=True),
+        Check("staticcheck", [CACHE / "tools" / "go" / "staticcheck", "./..."], lint=True, paired=True),
+        Check("agent", [*pytest, "agent/python/tests"], paired=True, count=count_words),
+        Check("device", [*make, "device", "test"], paired=True, count=count_unittest),
+        Check("examples", [*pytest, "scripts/tests"], paired=True, count=count_words),
+        Check("heap", [*make, "heap", "test"], paired=True, count=count_unittest),
+        Check("wheel", [sys.executable, "scripts/wheel_test.py"], paired=True, count=count_words),
         Check("web", web("check"), count=count_words),
-        Check("go", ["go", "test", "-race", "-json", "-timeout", "45m", "./..."], count=count_go),
-        Check("agent", [*pytest, "agent/python/tests"], count=count_words),
         Check("web-e2e", web("e2e"), count=count_words),
-        Check("examples", [*pytest, "scripts/tests"], count=count_words),
-        Check("wheel", [sys.executable, "scripts/wheel_test.py"], count=count_words),
+        *go_checks(),
         *fuzz_checks(),
     ]
 
@@ -179,39 +181,65 @@ def failures_only(text: str) -> str:
     return "\n".join(lines[j] for j in shown[:200])
 
 
-def run(check: Check) -> Count:
-    """Run one check, keep its log, say how it went."""
-    interactive = sys.stdout.isatty()
-    if interactive:
-        print(f"  …   {check.name}", end="\r", flush=True)
-    # No bytecode: Python files are embedded in the binary, and a cache beside them would be too.
-    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HIGHTIDE_TEST_PYTHON": str(TORCH), **check.env}
-    begin = time.monotonic()
-    done = subprocess.run(
-        [str(word) for word in check.command],
-        cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    seconds = time.monotonic() - begin
-    output = done.stdout.decode(errors="replace")
-    count = check.count(output) if check.count else Count(passed=1)
-    if done.returncode and not count.failed and not only_time_ran_out(check, output):
-        count = Count(count.passed - (check.count is None), 1, count.skipped)
-    elif not done.returncode and count.passed == 0:
-        count.failed = 1  # a check that ran nothing has not passed
-        output += "\nno test was run\n"
-    text = readable(output)
-    (LOGS / f"{check.name}.log").write_text(text)
-    word = "FAIL" if count.failed else "ok"
-    tests = f"{count}, " if check.count else ""
-    print(f"{word:4}  {check.name:24} {tests}{seconds:.1f} s", flush=True)
-    if count.failed:
-        print(failures_only(text) + f"\n      all of it: build/checks/{check.name}.log", flush=True)
-    return count
+class Runner:
+    """Runs checks, keeps their logs, says how they went."""
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def run_all(self, chosen: Sequence[Check]) -> Iterator[tuple[Check, Count]]:
+        """Neighbours that are paired two at a time. What ends this ends the commands that run."""
+        for paired, group in itertools.groupby(chosen, key=lambda check: check.paired):
+            with ThreadPoolExecutor(self.lanes if paired else 1) as lanes:
+                results = [(check, lanes.submit(self.run, check)) for check in group]
+                try:
+                    for check, result in results:
+                        yield check, result.result()
+                except BaseException:
+                    lanes.shutdown(wait=False, cancel_futures=True)
+                    for command in list(self.running.values()):
+                        command.terminate()
+                    raise
+
+    def run(self, check: Check) -> Count:
+        # No bytecode: Python files are embedded in the binary, and a cache beside them would be too.
+        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HIGHTIDE_TEST_PYTHON": str(TORCH), **check.env}
+        begin = time.monotonic()
+        command = subprocess.Popen(
+            [str(word) for word in check.command],
+            cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        self.running[check.name] = command
+        self.show_running()
+        output = command.communicate()[0].decode(errors="replace")
+        del self.running[check.name]
+        seconds = time.monotonic() - begin
+        count = check.count(output) if check.count else Count(passed=1)
+        if command.returncode and not count.failed:
+            count = Count(count.passed - (check.count is None), 1, count.skipped)
+        elif not command.returncode and count.passed == 0:
+            count.failed = 1  # a check that ran nothing has not passed
+            output += "\nno test was run\n"
+        text = readable(output)
+        (LOGS / f"{check.name}.log").write_text(text)
+        tests = f"{count}, " if check.count else ""
+        line = f"{'FAIL' if count.failed else 'ok':4}  {check.name:24} {tests}{seconds:.1f} s\n"
+        if count.failed:
+            line += failures_only(text) + f"\n      all of it: build/checks/{check.name}.log\n"
+        print(line, end="", flush=True)
+        self.show_running()
+        return count
+
+    def show_running(self) -> None:
+        if sys.stdout.isatty() and self.running:
+            print(f"  …   {', '.join(self.running)}", end="\r", flush=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these; 'lint' and 'fuzz' name groups")
+    parser.add_argument("--lanes", type=int, default=1, metavar="N", help="how many checks at most run at a time")
     parser.add_argument("--list", action="store_true", help="name the checks and stop")
     options = parser.parse_args()
     chosen = [
@@ -229,8 +257,7 @@ def main() -> int:
         sys.exit(f"no such check: {' '.join(options.only)}")
     LOGS.mkdir(parents=True, exist_ok=True)
     begin, total, broken = time.monotonic(), Count(), []
-    for check in chosen:
-        count = run(check)
+    for check, count in Runner(options.lanes).run_all(chosen):
         total.passed += count.passed
         total.failed += count.failed
         total.skipped += count.skipped

@@ -1,0 +1,59 @@
+"""Fuzz every target of a Go package, each for a while.
+
+    python3 scripts/fuzz.py ./internal/intake [SECONDS]
+
+The package is built once for all of them; `go test -fuzz` takes one target and links the program anew for each. What
+a target finds lies where Go puts it: an input that fails in testdata/fuzz of the package, to be committed with the
+repair; what is interesting in Go's cache, where the next run begins.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def targets(package: Path) -> list[str]:
+    """The names of a package's fuzz targets, file by file."""
+    files = sorted(package.glob("*_test.go"))
+    return [name for file in files for name in re.findall(r"^func (Fuzz\w+)\(", file.read_text("utf-8"), re.MULTILINE)]
+
+
+def answer(*command: str) -> str:
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} ended with {done.returncode}")
+    return done.stdout.strip()
+
+
+def only_time_ran_out(output: str) -> bool:
+    """Whether all that failed is the end of the time to fuzz, which Go sometimes takes for a failure: a target that
+    fails or hangs says which input did it."""
+    return "context deadline exceeded" in output and "ailing input" not in output
+
+
+def fuzz(program: Path, name: str, seconds: str, package: Path, kept: Path) -> bool:
+    flags = [f"-test.fuzz=^{name}$", "-test.run=^$", f"-test.fuzztime={seconds}s", f"-test.fuzzcachedir={kept}"]
+    done = subprocess.run([program, *flags], cwd=package, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(f"{name}\n{done.stdout}", flush=True)
+    return done.returncode == 0 or only_time_ran_out(done.stdout)
+
+
+def main() -> int:
+    package, seconds = sys.argv[1], (sys.argv[2:] or ["4"])[0]
+    folder = ROOT / package
+    program = ROOT / "build" / "fuzz" / f"{folder.name}.test"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    answer("go", "test", "-c", "-fuzz=.", "-o", str(program), package)
+    kept = Path(answer("go", "env", "GOCACHE"), "fuzz", answer("go", "list", package))
+    passed = [fuzz(program, name, seconds, folder, kept) for name in targets(folder)]
+    print(f"{passed.count(True)} passed, {passed.count(False)} failed")
+    return 0 if passed and all(passed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
