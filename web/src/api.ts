@@ -62,6 +62,7 @@ export interface Allocator {
   device: number; file: string; name?: string; events: number; label: Label; oom_event?: number; filter?: string;
   timeline?: { events: number[]; time_ns?: number[]; reserved_bytes?: (number | null)[]; releasable_bytes?: number[]; by_category: TimelineBand[]; by_site: TimelineBand[] };
   steps?: { source: string; steps: EventRange[]; phases: (EventRange & { phase: string })[] };
+  peak: { allocated_bytes: number };
   segment_map?: SegmentMap[] | null; map_categories?: string[];
   fragmentation?: { reserved_bytes: number; requested_bytes: number; rounding_bytes: number; waiting_bytes: number; releasable_bytes: number; stuck_bytes: number;
     inactive_split_bytes: number; empty_cache: { event: number; most_bytes: number; end_bytes: number } };
