@@ -55,6 +55,7 @@ type scan struct {
 	ops  int
 	r    *run
 	seed maphash.Seed
+	echo echoes
 
 	// learn says whether the bytes at i refer to a key, and remembers them in keys. Where it is nil, a key is
 	// what is written as in keys.
@@ -253,13 +254,7 @@ func (s *scan) list(k int, to *uint64) bool {
 	begin, end := i, i
 	switch b[i] {
 	case '(':
-		i++
-		begin, end = i, references(b, i)
-		if end < 0 {
-			return false
-		}
-		i = end + 1
-		s.ops += (end - begin) / 2
+		return s.items(to, i+1)
 	case 'h', 'j':
 		size := 2
 		if b[i] == 'j' {
@@ -271,10 +266,30 @@ func (s *scan) list(k int, to *uint64) bool {
 		}
 	}
 	s.i = i
-	raw := b[begin:end]
-	*to = uint64(len(s.r.lists))<<4 | uint64(listed)
-	s.r.lists = append(s.r.lists, listBytes{keyOf(s.seed, raw), 0, int32(begin), int32(end - begin)})
+	s.listed(to, keyOf(s.seed, b[begin:end]), begin, end)
 	return true
+}
+
+// items reads: reference* e
+func (s *scan) items(to *uint64, begin int) bool {
+	key, end, ok := s.echo.foretold(s.b, begin)
+	if !ok {
+		if end = references(s.b, begin); end < 0 {
+			return false
+		}
+		raw := s.b[begin:end]
+		key = keyOf(s.seed, raw)
+		s.echo.learn(raw, key)
+	}
+	s.i = end + 1
+	s.ops += (end - begin) / 2
+	s.listed(to, key, begin, end)
+	return true
+}
+
+func (s *scan) listed(to *uint64, key listKey, begin, end int) {
+	*to = uint64(len(s.r.lists))<<4 | uint64(listed)
+	s.r.lists = append(s.r.lists, listBytes{key, 0, int32(begin), int32(end - begin)})
 }
 
 // references returns where those that begin at i end, if APPENDS is there, else -1.
