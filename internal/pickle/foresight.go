@@ -44,6 +44,10 @@ type knowledge struct {
 	generation uint32
 }
 
+// maxFutile is how many places of a window may look like the beginning of a row and be none, before the rest
+// of it is left to the machine: where rows are rare, looking for them costs more than it gains.
+const maxFutile = 1 << 10
+
 // windows is how many there are: one at the machine, one that waits for it, and one in the making.
 const windows = 3
 
@@ -140,15 +144,19 @@ func (f *foresight) look(w *window) {
 	s, limit := &f.scan, len(w.b)-recordRoom
 	s.b, s.i = w.b, int(max(f.done-w.base, 0))
 	latest := 0
-	for s.i < limit {
+	for futile := 0; s.i < limit; {
 		skip := bytes.IndexByte(w.b[s.i:limit], '}')
 		if skip < 0 {
 			s.i = limit
 			break
 		}
 		s.i += skip
-		if !f.rows(w, known, &latest) {
-			s.i++
+		if f.rows(w, known, &latest) {
+			continue
+		}
+		s.i++
+		if futile++; futile > maxFutile {
+			s.i = limit
 		}
 	}
 	f.done = w.base + int64(s.i)

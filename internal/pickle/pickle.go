@@ -7,7 +7,9 @@
 // it, and stands from then on for the Value that the Builder returned; its storage is used again.
 // That is what lets a gigabyte of allocator events be read in the memory of their columns alone.
 // Read Decode in machine.go; strings, numbers and limits are in this file. Dictionaries that
-// repeat the keys of earlier ones, which is most of a large file, are read by records.go.
+// repeat the keys of earlier ones, which is most of a large file, go another way (records.go):
+//
+//	bytes ──▶ scan (no memo; foresight has it run ahead on another core) ──▶ run ──▶ settle ──▶ Records
 package pickle
 
 import (

@@ -136,7 +136,7 @@ func (d *Decoder) learn(k int) bool {
 
 // forget drops what bytes meant: a memo entry means something else now.
 func (d *Decoder) forget() {
-	d.lists.clear()
+	d.lists = lists{}
 	for _, s := range d.order {
 		clear(s.raw)
 	}

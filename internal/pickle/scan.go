@@ -292,9 +292,9 @@ func (s *scan) listed(to *uint64, key listKey, begin, end int) {
 	s.r.lists = append(s.r.lists, listBytes{key, 0, int32(begin), int32(end - begin)})
 }
 
-// references returns where those that begin at i end, if APPENDS is there, else -1.
+// references returns where those that begin at i end, if APPENDS is there, and not too far away; else -1.
 func references(b []byte, i int) int {
-	b = b[:max(len(b)-5, 0)]
+	b = b[:max(min(len(b)-5, i+recordRoom), 0)]
 	for {
 		for i < len(b) && b[i] == 'j' {
 			i += 5
