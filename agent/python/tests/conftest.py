@@ -38,21 +38,20 @@ def observed_environment(folder: Path, **more: str) -> Dict[str, str]:
     return env
 
 
-@pytest.fixture
-def observe(tmp_path: Path) -> Any:
+def observer(home: Path) -> Any:
     """observe(script, *arguments, env={}, options=[], python=None) runs it to its end, at most ten minutes."""
 
     def run(
         script: str, *arguments: str, env: Optional[Dict[str, str]] = None, options: Optional[List[str]] = None,
         python: str = sys.executable, ok: bool = True,
     ) -> Result:  # fmt: skip
-        folder = tmp_path / ("channels%d" % len(list(tmp_path.glob("channels*"))))
+        folder = home / ("channels%d" % len(list(home.glob("channels*"))))
         folder.mkdir(mode=0o700)
-        file = tmp_path / "script.py"
+        file = home / "script.py"
         file.write_text(textwrap.dedent(script))
         done = subprocess.run(
             [python, *(options or []), str(file), *arguments], env=observed_environment(folder, **(env or {})),
-            capture_output=True, text=True, timeout=600, cwd=tmp_path, check=False,
+            capture_output=True, text=True, timeout=600, cwd=home, check=False,
         )  # fmt: skip
         result = Result(done.returncode, done.stdout, done.stderr, rings(folder))
         assert not ok or done.returncode == 0, done.stderr
@@ -61,3 +60,8 @@ def observe(tmp_path: Path) -> Any:
         return result
 
     return run
+
+
+@pytest.fixture
+def observe(tmp_path: Path) -> Any:
+    return observer(tmp_path)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any, Dict
 
 import pytest
+
+from conftest import observer
+from ring import Ring
 
 pytest.importorskip("torch", reason="needs PyTorch: run with the project's torch environment")
 
@@ -24,17 +28,12 @@ def fresh():
 """
 
 
-def holders(observe: Any, text: str) -> Dict[str, Dict[str, Any]]:
+def holders(ring: Ring) -> Dict[str, Dict[str, Any]]:
     """The last word on each holder."""
-    import textwrap
-
-    ring = observe(LOOP + textwrap.dedent(text)).main
     return {h["name"]: h for h in ring.all("holder")}
 
 
 def line_of(text: str, mark: str) -> int:
-    import textwrap
-
     lines = (LOOP + textwrap.dedent(text)).splitlines()
     (number,) = [i + 1 for i, line in enumerate(lines) if mark in line]
     return number
@@ -134,10 +133,36 @@ LEAKS = {
 }  # fmt: skip
 
 
+# PyTorch is imported once, with what its optimizers import at their first step; each program then runs in a fork of
+# its own, which has a channel of its own.
+EACH = """
+import os, runpy, sys, torch, torch._dynamo
+for path in sys.argv[1:]:
+    if os.fork() == 0:
+        runpy.run_path(path, run_name="__main__")
+        sys.exit()
+    assert os.wait()[1] == 0, path
+"""
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Ring]:
+    """The channel of each program of LEAKS and INNOCENTS."""
+    home, texts = tmp_path_factory.mktemp("programs"), {}
+    texts.update({case: text for case, (_, _, _, text) in LEAKS.items()}, **INNOCENTS)
+    files = [home / str(number) / "script.py" for number in range(len(texts))]
+    for file, text in zip(files, texts.values()):
+        file.parent.mkdir()
+        file.write_text(LOOP + textwrap.dedent(text))
+    children = observer(home)(EACH, *map(str, files)).rings[1:]
+    assert len(children) == len(texts)
+    return dict(zip(texts, children))
+
+
 @pytest.mark.parametrize("case", LEAKS)
-def test_leak_is_named_with_its_line(observe: Any, case: str) -> None:
+def test_leak_is_named_with_its_line(programs: Dict[str, Ring], case: str) -> None:
     name, kind, graph, text = LEAKS[case]
-    found = holders(observe, text)
+    found = holders(programs[case])
     assert name in found, found
     holder = found.pop(name)
     assert not found, "nothing else grows"
@@ -164,13 +189,14 @@ INNOCENTS = {
 
 
 @pytest.mark.parametrize("case", INNOCENTS)
-def test_innocents_are_not_accused(observe: Any, case: str) -> None:
-    assert holders(observe, INNOCENTS[case]) == {}
+def test_innocents_are_not_accused(programs: Dict[str, Ring], case: str) -> None:
+    assert len(programs[case].steps) == 120
+    assert holders(programs[case]) == {}
 
 
 def test_what_stops_is_taken_back(observe: Any) -> None:
     text = "kept = []\nfor i in range(220):\n    x = fresh(); train(x)\n    if i < 60: kept.append(x)\n"
-    assert holders(observe, text)["kept"]["items_per_step"] == 0.0
+    assert holders(observe(LOOP + text).main)["kept"]["items_per_step"] == 0.0
 
 
 def test_the_programs_code_is_not_run_and_nothing_is_kept(observe: Any) -> None:
