@@ -431,6 +431,19 @@ func TestOpenIsResolveAndLoad(t *testing.T) {
 	}
 }
 
+func TestIndexThatCannotBeWrittenIsNamed(t *testing.T) {
+	dir := finished(t, 1)
+	index := filepath.Join(dir, "index.sqlite")
+	must(t, os.RemoveAll(index))
+	must(t, os.MkdirAll(filepath.Join(index, "in the way"), 0o700))
+	s := OpenFiles(dir)
+	defer s.Close()
+	var where *Error
+	if err := s.Note("x", 1); !errors.As(err, &where) || !strings.Contains(err.Error(), "cannot write the index "+index) || where.Hint == "" {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestPrivate(t *testing.T) {
 	old := syscall.Umask(0)
 	defer syscall.Umask(old)

@@ -36,9 +36,13 @@ func (s *Files) Reindex(progress func(done, total int)) error {
 		return err
 	}
 	if _, err := s.index.open(); err != nil {
-		return &Error{Kind: ErrPlace, Text: "cannot write the index " + s.index.path, Err: err, Hint: "everything works without it, only slower"}
+		return s.noIndex(err)
 	}
 	return nil
+}
+
+func (s *Files) noIndex(err error) error {
+	return &Error{Kind: ErrPlace, Text: "cannot write the index " + s.index.path, Err: err, Hint: "everything works without it, only slower"}
 }
 
 // refresh returns all runs and enters what changed into the index.
@@ -265,7 +269,10 @@ func (s *Files) Note(id string, findings int) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	return s.index.note(id, findings)
+	if err := s.index.note(id, findings); err != nil {
+		return s.noIndex(err)
+	}
+	return nil
 }
 
 // Prune implements Store.
