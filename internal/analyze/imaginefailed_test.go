@@ -84,3 +84,15 @@ func TestHolderIsWhatHeldMost(t *testing.T) {
 		}
 	}
 }
+
+func TestCallsThatFailedAreNotCalledAnswered(t *testing.T) {
+	call := func(name string, refused bool) mem.Event {
+		return EngineEvent(KindImaginedCall, 4e9, 0, "", CallFacts{Name: name, Count: 2, Refused: refused})
+	}
+	notes := strings.Join(Analyze(imagineRun(0, books(1<<30, call("cuptiGetVersion", true), call("cublasNoted", false))...), Options{}).Notes, "\n")
+	for _, want := range []string{"answered without being modelled: cublasNoted (2 times), cusparseSpMM", "not modelled: cuptiGetVersion (2 times)."} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("%q is not in\n%s", want, notes)
+		}
+	}
+}

@@ -76,6 +76,20 @@ func (l *HeldLine) name() string {
 	return "what has " + cmp.Or(l.Function, noFrames)
 }
 
+// callsText is "cusparseSpMM (3 times) and 2 more".
+func (v *Imagined) callsText(names []string) string {
+	const most = 8
+	var shown []string
+	for _, name := range limited(names, most) {
+		shown = append(shown, fmt.Sprintf("%s (%s)", name, Times(int64(v.Calls[name]))))
+	}
+	text := strings.Join(shown, ", ")
+	if left := len(names) - len(shown); left > 0 {
+		text += fmt.Sprintf(" and %d more", left)
+	}
+	return text
+}
+
 // sentenceAll is the verdict over a catalogue.
 func (v *Imagined) sentenceAll() string {
 	fits, judged := 0, 0
@@ -310,19 +324,12 @@ func (in *Input) imaginedNotes(r *Report, v *Imagined) {
 	if text := in.tooManyRanks(v); text != "" {
 		r.note(text)
 	}
-	if names := sortedNames(v.Calls); len(names) > 0 {
-		shown := limited(names, 8)
-		for i, name := range shown {
-			shown[i] = fmt.Sprintf("%s (%s)", name, Times(int64(v.Calls[name])))
-		}
-		more := ""
-		if left := len(names) - len(shown); left > 0 {
-			more = fmt.Sprintf(" and %d more", left)
-		}
-		r.note("Calls that were answered without being modelled: " + strings.Join(shown, ", ") + more + ".")
+	answered := slices.DeleteFunc(sortedNames(v.Calls), func(name string) bool { return slices.Contains(v.Refused, name) })
+	if len(answered) > 0 {
+		r.note("Calls that were answered without being modelled: " + v.callsText(answered) + ".")
 	}
 	if len(v.Refused) > 0 {
-		r.note("Calls that failed by name, because their output is not modelled: " + strings.Join(v.Refused, ", ") + ".")
+		r.note("Calls that failed by name, because their output is not modelled: " + v.callsText(v.Refused) + ".")
 	}
 	for _, f := range limited(v.FakeWeights, 6) {
 		r.note(fmt.Sprintf("Weights made up in the right shapes: %s by %s.", f.Name, f.What))
