@@ -46,7 +46,7 @@ void ht_rate_spend(struct ht_rate *rate, uint64_t began, uint64_t now) {
     if (age < HT_WINDOW_NS)
         return;
     /* The window may be long over: what counts is the cost in each 100 ms of it. */
-    int calm = spent * HT_WINDOW_NS / age < HT_BUDGET_NS / 4;
+    int calm = spent * HT_WINDOW_NS / age < HT_CALM_NS;
     uint32_t windows = calm ? __atomic_add_fetch(&rate->calm, 1, __ATOMIC_RELAXED) : 0;
     if (windows >= HT_CALM_WINDOWS && mean > get(&rate->base)) {
         set(&rate->mean, mean / 2 > get(&rate->base) ? mean / 2 : get(&rate->base));

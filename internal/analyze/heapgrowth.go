@@ -190,7 +190,7 @@ func (l *lineHistory) add(points []mem.SitePoint, g grid, s sampling) {
 	l.measure(first, middle, last, s)
 }
 
-// measure adds to the error of the line's growth, over the window and over the later half of it.
+// measure adds to the error of the line's growth, and to the noise of its later half.
 func (l *lineHistory) measure(first, middle, last mem.SiteUse, s sampling) {
 	excess := s.mean
 	if last.Count > 0 {
@@ -198,10 +198,12 @@ func (l *lineHistory) measure(first, middle, last mem.SiteUse, s sampling) {
 	} else if first.Count > 0 {
 		excess = s.excess(float64(first.Live) / float64(first.Count))
 	}
-	l.variance += churned(first, last) * max(excess, 0)
-	l.later += churned(middle, last) * max(excess, 0)
+	rise, turned := turnover(first, last)
+	l.variance += float64(min(max(rise, 0)+turned, first.Live+last.Live)) * max(excess, 0)
+	_, turned = turnover(middle, last)
+	l.later += float64(turned) * max(excess, 0)
 	l.last += last.Live
-	if rise := last.Live - first.Live; rise > l.stackRise || l.stack == 0 {
+	if rise > l.stackRise || l.stack == 0 {
 		l.stack, l.stackRise, l.phase = last.Stack, rise, last.Phase
 		if last.Stack == 0 {
 			l.stack, l.phase = first.Stack, first.Phase
@@ -210,10 +212,11 @@ func (l *lineHistory) measure(first, middle, last mem.SiteUse, s sampling) {
 	}
 }
 
-// churned is the bytes whose sampling makes the noise of a difference of two uses. What was
-// allocated and freed in between counts twice over; but no difference is noisier than its two ends.
-func churned(from, to mem.SiteUse) float64 {
-	allocated := max(to.Allocated-from.Allocated, 0)
-	churn := 2*allocated - (to.Live - from.Live)
-	return float64(max(min(churn, from.Live+to.Live), 0))
+// turnover is how many bytes more a site holds in its second use than in its first, and the bytes whose
+// sampling makes noise of that even where nothing grows: what was freed and what took its place, but no more than
+// the two ends hold.
+func turnover(from, to mem.SiteUse) (rise, turned mem.Bytes) {
+	rise = to.Live - from.Live
+	freed := max(to.Allocated-from.Allocated, 0) - rise
+	return rise, max(min(2*freed, from.Live+to.Live), 0)
 }

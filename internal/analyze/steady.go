@@ -34,9 +34,9 @@ const (
 	laterRises   = 3.0  // standard errors of the growth in the later half
 )
 
-// noise is what is known of a curve's error before it is looked at: that of the growth over its
-// window and over the later half of it from sampling (bytes²), and the bytes that one sample stands
-// for. All are 0 where nothing is sampled.
+// noise is what sampling does to a curve: the variance of the growth over its window, what it would be over
+// the later half if nothing grew there (bytes²), and the bytes that one sample stands for. All are 0
+// where nothing is sampled.
 type noise struct {
 	variance float64
 	later    float64
