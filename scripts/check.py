@@ -3,8 +3,8 @@
     make test                                   everything, after setting up and building
     python3 scripts/check.py --only go agent    some of it; --list names the checks
 
-With --lanes 2, those that leave a core idle run two at a time. A check's output goes to build/checks/NAME.log; of one
-that fails, the end is shown. Needs what scripts/setup puts in place, and bin/hightide.
+Some that leave a core idle run two at a time; --lanes 1 runs all one after the other. A check's output goes to
+build/checks/NAME.log; of one that fails, the end is shown. Needs what scripts/setup puts in place, and bin/hightide.
 """
 
 from __future__ import annotations
@@ -146,9 +146,9 @@ def checks() -> list[Check]:
         Check("staticcheck", [CACHE / "tools" / "go" / "staticcheck", "./..."], lint=True, paired=True),
         Check("agent", [*pytest, "agent/python/tests"], paired=True, count=count_words),
         Check("device", [*make, "device", "test"], paired=True, count=count_unittest),
-        Check("examples", [*pytest, "scripts/tests"], paired=True, count=count_words),
         Check("heap", [*make, "heap", "test"], paired=True, count=count_unittest),
         Check("wheel", [sys.executable, "scripts/wheel_test.py"], paired=True, count=count_words),
+        Check("examples", [*pytest, "scripts/tests"], count=count_words),
         Check("web", web("check"), count=count_words),
         Check("web-e2e", web("e2e"), count=count_words),
         *go_checks(),
@@ -239,7 +239,7 @@ class Runner:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these; 'lint' and 'fuzz' name groups")
-    parser.add_argument("--lanes", type=int, default=1, metavar="N", help="how many checks at most run at a time")
+    parser.add_argument("--lanes", type=int, default=2, metavar="N", help="how many checks at most run at a time")
     parser.add_argument("--list", action="store_true", help="name the checks and stop")
     options = parser.parse_args()
     chosen = [
