@@ -71,16 +71,20 @@ class StacksTest(HeapTest):
                     code = reader.Code(1, first, 0x300 | minor, "", "", bytes(table))
                     self.assertEqual([code.line(offset) for offset, _ in truth], [line for _, line in truth])
 
+    def marked(self, python: str, text: str) -> tuple[reader.Channel, list[reader.Alloc]]:
+        """What a program told, and its allocations beyond 64 MiB, whose size says who made them."""
+        self.setUp()
+        program = self.scratch / "program.py"
+        program.write_text(text)
+        self.run_program(python, str(program))
+        channel = self.read_only()
+        return channel, [alloc for alloc in channel.allocs if alloc.size > 64 << 20]
+
     def test_threads_are_named_by_their_own_stacks(self) -> None:
         """Eight threads allocate at once; no stack may show another thread's frames."""
         for python in pythons():
             with self.subTest(python=python):
-                self.setUp()
-                program = self.scratch / "threads.py"
-                program.write_text(THREADS)
-                self.run_program(python, str(program))
-                channel = self.read_only()
-                big = [alloc for alloc in channel.allocs if alloc.size > 64 << 20]
+                channel, big = self.marked(python, THREADS)
                 self.assertEqual(len(big), 8 * 50)
                 for alloc in big:
                     names = {name for _, name, _ in channel.stack(alloc) if name.startswith("leaf")}
@@ -92,12 +96,7 @@ class StacksTest(HeapTest):
         """Code made where other code lay, run in the same frame at the same instruction, keeps its own lines."""
         for python in pythons():
             with self.subTest(python=python):
-                self.setUp()
-                program = self.scratch / "thrown.py"
-                program.write_text(THROWN)
-                self.run_program(python, str(program))
-                channel = self.read_only()
-                big = [alloc for alloc in channel.allocs if alloc.size > 64 << 20]
+                channel, big = self.marked(python, THROWN)
                 self.assertEqual(len(big), 100)
                 for alloc in big:
                     self.assertEqual(channel.stack(alloc)[0][2], (alloc.size - (64 << 20)) // 4096)
