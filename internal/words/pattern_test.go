@@ -3,35 +3,47 @@ package words
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
 func TestNeeds(t *testing.T) {
-	for text, want := range map[string][]string{
-		`abc`:                          {"abc"},
-		`torch/optim/.*:`:              {"torch/optim/"},
-		`(optim|optimizers?)\.py:step`: {".py:step"},
-		`a(bc|de)+x?$`:                 {"bc", "de"},
-		`Backward\d*::apply|Grad`:      {"Backward", "Grad"},
-		`(?i)Workspace`:                {"workspace/i"},
-		`(?i)straße`:                   nil,
-		`a?b(?i:cd|x)`:                 {"b"},
-		`x*`:                           nil,
-		`abc|\d`:                       nil,
-		`(ab){2,}`:                     {"ab"},
-		`(ab){0,2}`:                    nil,
-		``:                             nil,
+	for text, want := range map[string]string{ // alternatives by space, words of one by semicolon, choices by comma; ! decides
+		`abc`:                          "abc!",
+		`torch/optim.*:`:               "torch/optim;:",
+		`(optim|optimizers?)\.py:step`: "optim;.py:step",
+		`a(bc|de)+x?$`:                 "a;bc,de",
+		`Backward\d*::apply|Grad`:      "Backward;::apply Grad!",
+		`(?i)Workspace`:                "workspace/i",
+		`(?i)straße`:                   "",
+		`a?b(?i:cd|x)`:                 "b;cd/i,x/i",
+		`x*`:                           "",
+		`abc|\d`:                       "abc! ",
+		`(ab){2,}`:                     "ab",
+		`(ab){0,2}`:                    "",
+		`^(one|two)$`:                  "one,two",
+		``:                             "",
 	} {
-		p := Lazy(text)
-		p.Regexp()
 		var got []string
-		for _, n := range p.needs {
-			if n.fold {
-				n.word += "/i"
+		for _, b := range Lazy(text).split() {
+			var all []string
+			for _, any := range b.needs {
+				var choices []string
+				for _, n := range any {
+					if n.fold {
+						n.word += "/i"
+					}
+					choices = append(choices, n.word)
+				}
+				all = append(all, strings.Join(choices, ","))
 			}
-			got = append(got, n.word)
+			words := strings.Join(all, ";")
+			if b.plain {
+				words += "!"
+			}
+			got = append(got, words)
 		}
-		if !slices.Equal(got, want) {
+		if got := strings.Join(got, " "); got != want {
 			t.Errorf("%s needs %q, want %q", text, got, want)
 		}
 	}
@@ -49,6 +61,8 @@ func FuzzPattern(f *testing.F) {
 	f.Add(`\Aa|b\z|(?:c|)`, "xb")
 	f.Add(`(?s).a|[\x{10000}-\x{10ffff}]`, "\U00010000")
 	f.Add("\ufffd", "\xff")
+	f.Add(`ab.*ba|(?i)k.*(x|yk)`, "abaXyK\u212aba")
+	f.Add(`(?m)^a$|b\b(?s:.)\Bc(?U:d+)`, "x\na\nb.c")
 	f.Fuzz(func(t *testing.T, text, in string) {
 		re, err := regexp.Compile(text)
 		if err != nil {
