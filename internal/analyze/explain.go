@@ -122,6 +122,7 @@ type Allocator struct {
 	tree     *stackTree       // the flame graph's
 	nodes    map[uint32]int64 // see mapNode
 	alone    bool             // in its report
+	most     Blame            // the largest group by name, of whatever category
 	bare     bool             // its file knows nothing of segments
 	among    string           // the range of events that the peak was looked for in, in words
 	filtered bool             // its file holds only some blocks, as export left them
@@ -200,7 +201,7 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	if a.Blame, rounding, err = g.blame(at); err != nil {
 		return nil, err
 	}
-	a.Rounding = b.ofRequests(rounding)
+	a.Rounding, a.most = b.ofRequests(rounding), mostOf(a.Blame)
 	if o.Filter != nil {
 		a.Filter = o.Filter.String()
 		for i := range a.Blame {

@@ -100,7 +100,7 @@ func (r *Report) Lead() {
 		joint = ": "
 	}
 	if len(lead.Blame) > 0 {
-		top := lead.Blame[0]
+		top := lead.most
 		largest := fmt.Sprintf("%sthe largest part, %s", joint, bytesInBlocks(top.Bytes, top.Blocks))
 		part := fmt.Sprintf("%s (%s), ", largest, top.Category)
 		switch {
@@ -122,7 +122,7 @@ func (r *Report) Lead() {
 
 func (a *Allocator) findings(r *Report) {
 	if o := a.OOM; o != nil {
-		r.Findings = append(r.Findings, o.finding(a.Device, a.Label))
+		r.Findings = append(r.Findings, o.finding(a))
 	}
 	for _, g := range a.Growth[:min(len(a.Growth), growthFindings)] {
 		r.Findings = append(r.Findings, g.finding(a))

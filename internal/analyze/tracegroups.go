@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"hightide/internal/mem"
 )
@@ -63,6 +64,40 @@ func (g *grouper) blame(at int) ([]Blame, mem.Bytes, error) {
 		return cmp.Or(cmp.Compare(q.Bytes, p.Bytes), cmp.Compare(p.Name, q.Name), cmp.Compare(p.Category, q.Category))
 	})
 	return all, waste, nil
+}
+
+// mostOf is the largest group by name: those of one name and several categories are one, which is mostly of the category
+// that holds most.
+func mostOf(groups []Blame) (most Blame) {
+	byName := map[string]int{} // place in sums
+	var sums []Blame
+	for _, one := range groups { // largest first
+		at, ok := byName[one.Name]
+		if !ok {
+			byName[one.Name] = len(sums)
+			sums = append(sums, one)
+			continue
+		}
+		of := &sums[at]
+		of.Bytes, of.Blocks, of.Category = of.Bytes+one.Bytes, of.Blocks+one.Blocks, "mostly "+strings.TrimPrefix(of.Category, "mostly ")
+	}
+	for _, one := range sums {
+		if one.Bytes > most.Bytes {
+			most = one
+		}
+	}
+	return most
+}
+
+// who is a group in the middle of a sentence.
+func (b *Blame) who() string {
+	switch b.Name {
+	case noFrames:
+		return "what has " + noFrames
+	case beforeTrace:
+		return "what was there before the trace"
+	}
+	return b.Name
 }
 
 func (g *grouper) name(l *life, category string) string {

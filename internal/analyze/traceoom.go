@@ -11,18 +11,20 @@ import (
 type TraceOOM struct {
 	Event       int            `json:"event"`
 	Asked       mem.Bytes      `json:"asked_bytes"`
-	DeviceFree  mem.Bytes      `json:"device_free_bytes"` // as the device said
+	DeviceFree  mem.Optional   `json:"device_free_bytes,omitzero"`  // as the device said
+	DeviceTotal mem.Optional   `json:"device_total_bytes,omitzero"` // all it has, where the file says
 	Allocated   mem.Bytes      `json:"allocated_bytes"`
-	Reserved    mem.Bytes      `json:"reserved_bytes"`
-	Cached      mem.Bytes      `json:"cached_bytes"`
-	Pieces      int            `json:"cached_pieces"`
-	LargestFree mem.Bytes      `json:"largest_cached_bytes"`
-	WouldFit    bool           `json:"fits_without_fragmentation"` // what is free and cached, if it lay in one piece
-	Contiguous  bool           `json:"contiguous"`                 // one piece alone was large enough
-	Blame       []Blame        `json:"blame"`                      // the largest groups alive then
+	Reserved    mem.Optional   `json:"reserved_bytes,omitzero"`
+	Cached      mem.Optional   `json:"cached_bytes,omitzero"`
+	Pieces      mem.Optional   `json:"cached_pieces,omitzero"` // this and the next: of files that tell of segments
+	LargestFree mem.Optional   `json:"largest_cached_bytes,omitzero"`
+	WouldFit    *bool          `json:"fits_without_fragmentation,omitempty"` // what is free and cached, if it lay in one piece
+	Contiguous  *bool          `json:"contiguous,omitempty"`                 // one piece alone was large enough
+	Blame       []Blame        `json:"blame"`                                // the largest groups alive then
 	Frames      []mem.Location `json:"frames"`
 	Advice      string         `json:"advice,omitempty"`   // verified by replay
 	Replayed    any            `json:"replayed,omitempty"` // the settings tried, and what became of them
+	most        Blame
 }
 
 // oomBlamed is how many groups an out-of-memory names.
@@ -56,44 +58,95 @@ func (b *traceBooks) oom(g *grouper) (*TraceOOM, error) {
 	if err != nil {
 		return nil, err
 	}
-	free, asked := mem.Bytes(t.Address[i]), t.Size[i]
 	oom := &TraceOOM{
-		Event: i, Asked: asked, DeviceFree: free, Allocated: l.allocated, Reserved: l.reserved,
-		Cached: b.atFailure.bytes, Pieces: b.atFailure.count, LargestFree: b.atFailure.largest,
-		WouldFit: free+b.atFailure.bytes >= asked, Contiguous: max(free, b.atFailure.largest) >= asked,
+		Event: i, Asked: t.Size[i], Allocated: l.allocated, Reserved: b.reservedAt(i, l), most: mostOf(held),
 		Blame: held[:min(oomBlamed, len(held))], Frames: b.snapshot.Stacks.Frames(t.Stack[i]),
 	}
+	if t.Address[i] != mem.FreeUnknown {
+		oom.DeviceFree = mem.Some(int64(t.Address[i]))
+	}
+	if total, ok := b.snapshot.DeviceMemory[b.device]; ok {
+		oom.DeviceTotal = mem.Some(int64(total))
+	}
+	oom.judge(b)
 	if g.o.Advise != nil {
 		oom.Advice, oom.Replayed = g.o.Advise(b.snapshot, b.device)
 	}
 	return oom, nil
 }
 
-func (o *TraceOOM) finding(device int, label mem.Label) Finding {
-	f := Finding{Kind: KindOOM, Severity: Critical, Label: label, Title: fmt.Sprintf("Device %d ran out of memory", device), Stack: o.Frames, Bytes: mem.Some(int64(o.Asked)),
-		Text: fmt.Sprintf("%v were asked for at event %s, when %v were allocated. The device had %v free and the allocator %v cached",
-			o.Asked, Count(int64(o.Event)), o.Allocated, o.DeviceFree, o.Cached)}
-	if o.Pieces > 0 {
-		f.Text += fmt.Sprintf(" in %s pieces, the largest of %v", Count(int64(o.Pieces)), o.LargestFree)
+// judge says what was cached, and whether it would have been enough, as far as the file tells.
+func (o *TraceOOM) judge(b *traceBooks) {
+	cached, free := b.atFailure.bytes, mem.Bytes(o.DeviceFree.Or(0))
+	if b.knowsSegments() {
+		o.Pieces, o.LargestFree = mem.Some(int64(b.atFailure.count)), mem.Some(int64(b.atFailure.largest))
+		contiguous := max(free, b.atFailure.largest) >= o.Asked
+		o.Contiguous = &contiguous
+	} else if reserved, ok := o.Reserved.Get(); ok {
+		cached = mem.Bytes(reserved) - o.Allocated
+	} else {
+		return
 	}
-	f.Text += "."
-	if len(o.Blame) > 0 {
-		f.Text += fmt.Sprintf(" Most was held by %s: %v.", o.Blame[0].Name, o.Blame[0].Bytes)
+	o.Cached = mem.Some(int64(cached))
+	total, hasTotal := o.DeviceTotal.Get()
+	fits := free+cached >= o.Asked
+	if fits || o.DeviceFree.Known() || hasTotal && o.Allocated+o.Asked > mem.Bytes(total) {
+		o.WouldFit = &fits
+	}
+}
+
+func (o *TraceOOM) finding(a *Allocator) Finding {
+	f := Finding{Kind: KindOOM, Severity: Critical, Label: a.Label, Title: fmt.Sprintf("%s ran out of memory", upperFirst(a.Name)), Stack: o.Frames,
+		Bytes: mem.Some(int64(o.Asked)), Text: fmt.Sprintf("%v were asked for at event %s", o.Asked, Count(int64(o.Event)))}
+	if !a.alone {
+		f.Text += " of " + a.of()
+	}
+	f.Text += fmt.Sprintf(", when %v were allocated", o.Allocated) + o.room()
+	if o.most.Bytes > 0 {
+		f.Text += fmt.Sprintf(" Most was held by %s: %v.", o.most.who(), o.most.Bytes)
 	}
 	if at := newPlaces(nil).search(o.Frames); !at.Native && at.File != "" {
 		f.File, f.Line, f.SiteFunction = at.File, at.Line, at.Function
 	}
 	switch {
-	case o.Contiguous:
+	case o.WouldFit == nil:
+	case o.Contiguous != nil && *o.Contiguous:
 		f.Text += " One piece alone was large enough: it belonged to another pool or stream, or a limit below the device's memory was set."
-	case o.WouldFit:
+	case *o.WouldFit:
 		f.Text += " Together that is enough, but no piece alone was: fragmentation."
 		f.Advice = "Try `PYTORCH_ALLOC_CONF=expandable_segments:True`, which joins free memory of different sizes (not verified)."
 	default:
 		f.Text += " All of it together was not enough."
 	}
+	if !o.Pieces.Known() && o.Reserved.Known() && f.Advice == "" {
+		f.Advice = "A snapshot of the allocator (`torch.cuda.memory._dump_snapshot`) says more: in which pieces memory was free, and which setting avoids this."
+	}
 	if o.Advice != "" {
 		f.Advice = o.Advice
 	}
 	return f
+}
+
+// room says what was left besides what was allocated.
+func (o *TraceOOM) room() string {
+	free, knowsFree := o.DeviceFree.Get()
+	cached, knowsCached := o.Cached.Get()
+	pieces := ""
+	if n := o.Pieces.Or(0); n > 0 {
+		pieces = fmt.Sprintf(" in %s, the largest of %v", Counted(n, "piece"), mem.Bytes(o.LargestFree.Or(0)))
+	}
+	switch {
+	case knowsFree && knowsCached:
+		return fmt.Sprintf(". The device had %v free and the allocator %v cached%s.", mem.Bytes(free), mem.Bytes(cached), pieces)
+	case knowsFree:
+		return fmt.Sprintf(". The device had %v free.", mem.Bytes(free))
+	}
+	text := ""
+	if total, ok := o.DeviceTotal.Get(); ok {
+		text = fmt.Sprintf(" of the %v that the device has", mem.Bytes(total))
+	}
+	if knowsCached {
+		text += fmt.Sprintf(". The allocator had %v cached; what the device had free is not recorded", mem.Bytes(cached))
+	}
+	return text + "."
 }

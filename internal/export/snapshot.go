@@ -92,8 +92,12 @@ func allocatorEvents(s *mem.AllocatorSnapshot, yield func(...any) error) error {
 			if trace.Time != nil {
 				time = trace.Time[i]
 			}
+			var address any = int64(trace.Address[i])
+			if action == mem.ActionOOM && trace.Address[i] == mem.FreeUnknown {
+				address = nil
+			}
 			place := where.of(trace.Stack[i])
-			err := yield(int64(i), int64(trace.Device), time, mem.ActionNames[action], int64(trace.Address[i]), int64(trace.Size[i]), int64(trace.Stream[i]),
+			err := yield(int64(i), int64(trace.Device), time, mem.ActionNames[action], address, int64(trace.Size[i]), int64(trace.Stream[i]),
 				poolCell(at(trace.Pool, i)), stackCell(trace.Stack[i]), text(s.Text(at(trace.Category, i))), text(s.Text(at(trace.Metadata, i))),
 				text(s.Text(at(trace.Context, i))), place[0], place[1], place[2])
 			if err != nil {

@@ -288,12 +288,14 @@ func (p *pickler) trace(t *mem.Trace) {
 	p.list(t.Len(), func(i int) {
 		p.dict(func() {
 			p.field("action", mem.ActionNames[t.Action[i]])
-			if t.Action[i] == mem.ActionOOM {
-				p.text("device_free")
-			} else {
+			switch {
+			case t.Action[i] != mem.ActionOOM:
 				p.text("addr")
+				p.unsigned(t.Address[i])
+			case t.Address[i] != mem.FreeUnknown:
+				p.text("device_free")
+				p.unsigned(t.Address[i])
 			}
-			p.unsigned(t.Address[i])
 			p.number("size", int64(t.Size[i]))
 			p.text("stream")
 			p.unsigned(t.Stream[i])

@@ -41,7 +41,7 @@ type slice struct {
 	location   uint32
 }
 
-// memoryEvent is an allocation, or with negative bytes a free.
+// memoryEvent is an allocation, or with negative bytes a free, or a request that failed.
 type memoryEvent struct {
 	time    float64
 	thread  string
@@ -51,6 +51,7 @@ type memoryEvent struct {
 	before  int64 // allocated before it
 
 	reserved int64 // after it
+	failed   bool
 }
 
 type profilerDevice struct{ kind, index int }
@@ -107,6 +108,8 @@ func (t *profilerTrace) read(in *json.Decoder) error {
 			err = t.readEvents(in)
 		case "baseTimeNanoseconds":
 			err = in.Decode(&t.base)
+		case "deviceProperties":
+			err = t.readDevices(in)
 		default:
 			var skipped json.RawMessage
 			err = in.Decode(&skipped)
@@ -125,7 +128,7 @@ func (t *profilerTrace) readEvents(in *json.Decoder) error {
 		var wrong *json.UnmarshalTypeError
 		if err := in.Decode(&e); err != nil && !errors.As(err, &wrong) {
 			return err
-		} else if err != nil && e.Name != "[memory]" {
+		} else if err != nil && e.Name != memoryEntry && e.Name != failedEntry {
 			continue // an entry of another tool, with fields of other types
 		} else if err != nil {
 			return err
@@ -138,21 +141,50 @@ func (t *profilerTrace) readEvents(in *json.Decoder) error {
 	return err
 }
 
+// readDevices keeps how much memory the devices have; what it cannot read it leaves.
+func (t *profilerTrace) readDevices(in *json.Decoder) error {
+	var text json.RawMessage
+	if err := in.Decode(&text); err != nil {
+		return err
+	}
+	var devices []struct {
+		ID    int       `json:"id"`
+		Total mem.Bytes `json:"totalGlobalMem"`
+	}
+	if json.Unmarshal(text, &devices) != nil {
+		return nil
+	}
+	t.out.DeviceMemory = map[int]mem.Bytes{}
+	for _, d := range devices {
+		if d.Total > 0 {
+			t.out.DeviceMemory[d.ID] = d.Total
+		}
+	}
+	return nil
+}
+
+// How the profiler names an allocation or free, and a request that failed.
+const memoryEntry, failedEntry = "[memory]", "[OutOfMemory]"
+
 func (t *profilerTrace) entry(e *chromeEvent) error {
 	if t.count++; t.count > maxSlices {
 		return fmt.Errorf("more than %d entries", maxSlices)
 	}
 	thread := fmt.Sprint(e.Thread)
 	switch {
-	case e.Name == "[memory]" && e.Args.Bytes != nil:
-		size, kind := *e.Args.Bytes, 1
+	case (e.Name == memoryEntry || e.Name == failedEntry) && e.Args.Bytes != nil:
+		size, before, kind := *e.Args.Bytes, e.Args.Total, 1
 		if e.Args.Type != nil {
 			kind = *e.Args.Type
 		}
-		if size > int64(maxSize) || size < -int64(maxSize) {
+		failed := e.Name == failedEntry
+		if size > int64(maxSize) || size < -int64(maxSize) || failed && size < 0 {
 			return fmt.Errorf("a memory event of %d bytes", size)
 		}
-		t.events = append(t.events, memoryEvent{e.Start, thread, profilerDevice{kind, max(0, e.Args.Device)}, e.Args.Address, size, e.Args.Total - size, e.Args.Reserved})
+		if !failed {
+			before -= size
+		}
+		t.events = append(t.events, memoryEvent{e.Start, thread, profilerDevice{kind, max(0, e.Args.Device)}, e.Args.Address, size, before, e.Args.Reserved, failed})
 	case e.Phase == "X" && (e.Category == "python_function" || e.Category == "cpu_op"):
 		t.slices[thread] = append(t.slices[thread], slice{e.Start, e.Start + e.Duration, t.location(e)})
 	case e.Phase == "X" && e.Category == "user_annotation":
@@ -202,8 +234,10 @@ func (t *profilerTrace) assemble() {
 				t.out.Notes = append(t.out.Notes, fmt.Sprintf("%v on %s were allocated before this trace began: of which blocks and where, it does not say.", mem.Bytes(e.before), t.name(device)))
 			}
 		}
-		action, size := mem.ActionAlloc, mem.Bytes(e.bytes)
-		if size >= 0 {
+		action, size, address := mem.ActionAlloc, mem.Bytes(e.bytes), e.address
+		if e.failed {
+			action, address = mem.ActionOOM, mem.FreeUnknown
+		} else if size >= 0 {
 			end = max(end, e.address+uint64(size))
 			live[device][e.address] = mem.Block{Address: e.address, Size: size, Requested: size, State: mem.BlockAllocated, Stack: stacks[i]}
 		} else {
@@ -214,7 +248,7 @@ func (t *profilerTrace) assemble() {
 			delete(live[device], e.address)
 		}
 		trace.Action = append(trace.Action, action)
-		trace.Address = append(trace.Address, e.address)
+		trace.Address = append(trace.Address, address)
 		trace.Size = append(trace.Size, size)
 		trace.Stream = append(trace.Stream, 0)
 		trace.Time = append(trace.Time, t.time(e.time))

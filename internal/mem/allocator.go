@@ -1,5 +1,7 @@
 package mem
 
+import "math"
+
 // AllocatorSnapshot is what a framework's caching allocator said of itself: the state of its
 // segments at one moment and, where recording was on, the events that led there.
 //
@@ -23,6 +25,7 @@ type AllocatorSnapshot struct {
 	FX           map[uint32]FXNode // by number of a location: the graph node that generated it
 	Owners       []BlockOwner      // as the program named them; none: nobody asked it
 	Notes        []string          // what a reader should know of the file, a sentence each
+	DeviceMemory map[int]Bytes     // what a device has in all, where the file says
 	Bare         bool              // of a trace that knows blocks alone, as a profiler's: sizes are theirs, and segments stand for what is not freed
 	Filter       string            // of a file that holds only blocks whose stacks match this expression
 }
@@ -112,7 +115,7 @@ var ActionNames = [...]string{"unknown", "alloc", "free_requested", "free_comple
 type Trace struct {
 	Device  int
 	Action  []Action
-	Address []uint64 // of an oom: bytes the device said were free
+	Address []uint64 // of an oom: bytes the device said were free, or FreeUnknown
 	Size    []Bytes  // as asked for; of an oom: rounded
 	Stream  []uint64
 	Time    []int64 // ns of the wall clock; empty where the file has no times
@@ -129,6 +132,9 @@ type Trace struct {
 	Internal []uint32 // set by the allocator itself
 	Forward  []uint32 // stacks of the forward call that a backward pass allocates for
 }
+
+// FreeUnknown is the address of an oom where the file does not say what the device had free.
+const FreeUnknown = math.MaxUint64
 
 // Len is the number of events.
 func (t *Trace) Len() int { return len(t.Action) }
