@@ -61,6 +61,7 @@ type exitStatus int
 func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func main() {
+	engine.CollectLate()
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	os.Exit(a.exitCode(a.run(os.Args[1:])))
 }

@@ -83,21 +83,23 @@ const largeHeap = 128 << 20
 // smallFile is up to where reading takes no more than some 100 MB.
 const smallFile = 16 << 20
 
-func decodeDocument(r io.Reader, name string) (*intake.Document, error) {
-	// A large snapshot becomes columns that hold no pointers: collecting often costs little, and
-	// keeps what has been outgrown from piling up beside them. A small one is read before collecting pays.
-	often := 25
-	if file, ok := r.(*os.File); ok {
-		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() < smallFile {
-			often = 400
+// usualGC is the runtime's own choice: a heap is collected once it has doubled.
+const usualGC = 100
+
+// CollectLate has the first collection come at 32 MiB of heap instead of 4. Most commands are over by then, and
+// collecting on the way there took a tenth of their time. After it all is as usual.
+func CollectLate() {
+	const late = 8 * usualGC
+	debug.SetGCPercent(late)
+	runtime.AddCleanup(&struct{ _ *byte }{}, func(int) {
+		if now := debug.SetGCPercent(usualGC); now != late {
+			debug.SetGCPercent(now)
 		}
-	}
-	defer debug.SetGCPercent(debug.SetGCPercent(often))
-	document, err := intake.Decode(r, name)
-	var heap runtime.MemStats
-	if runtime.ReadMemStats(&heap); heap.HeapInuse > largeHeap {
-		debug.FreeOSMemory() // what only reading needed: analyses take as much again
-	}
+	}, 0)
+}
+
+func decodeDocument(r io.Reader, name string) (*intake.Document, error) {
+	document, err := decode(r, name)
 	switch {
 	case err == nil:
 		return document, nil
@@ -111,4 +113,22 @@ func decodeDocument(r io.Reader, name string) (*intake.Document, error) {
 		return nil, InputError("a genuine snapshot holds plain data only: do not load this file with Python's pickle", "%s: %w", name, err)
 	}
 	return nil, InputError("is the file whole, and of this kind?", "%s: %w", name, err)
+}
+
+// decode reads a file. A large snapshot becomes columns that hold no pointers: collecting often costs little, and keeps
+// what has been outgrown from piling up beside them.
+func decode(r io.Reader, name string) (*intake.Document, error) {
+	if file, ok := r.(*os.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() < smallFile {
+			return intake.Decode(r, name)
+		}
+	}
+	debug.SetGCPercent(25)
+	defer debug.SetGCPercent(usualGC)
+	document, err := intake.Decode(r, name)
+	var heap runtime.MemStats
+	if runtime.ReadMemStats(&heap); heap.HeapInuse > largeHeap {
+		debug.FreeOSMemory() // what only reading needed: analyses take as much again
+	}
+	return document, err
 }

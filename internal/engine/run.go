@@ -136,7 +136,8 @@ const startTime = 300 * time.Millisecond
 // at a time, since there is one loop, and a heap of a few MB is collected rather than doubled twice. Before
 // that, while the command starts, and in a run that is over by then, time counts for more.
 func lean() (restore func()) {
-	threads, percent := runtime.GOMAXPROCS(0), debug.SetGCPercent(200)
+	threads := runtime.GOMAXPROCS(0)
+	debug.SetGCPercent(200)
 	later := time.AfterFunc(startTime, func() {
 		runtime.GOMAXPROCS(1)
 		debug.SetGCPercent(60)
@@ -144,7 +145,7 @@ func lean() (restore func()) {
 	return func() {
 		later.Stop()
 		runtime.GOMAXPROCS(threads)
-		debug.SetGCPercent(percent)
+		debug.SetGCPercent(usualGC)
 	}
 }
 

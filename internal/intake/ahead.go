@@ -7,6 +7,7 @@ import (
 
 const (
 	aheadBytes  = 1 << 20
+	aheadSmall  = 128 << 10 // where the file is small: each page is of use several times
 	aheadChunks = 4        // as many as package pickle holds at once, and one that is being filled
 	aheadKeep   = 64 << 10 // room before a chunk for what is left of the one before it
 )
@@ -32,10 +33,11 @@ type chunk struct {
 	err  error
 }
 
-func newAhead(r io.Reader) *ahead {
+// newAhead begins to read, bytes at a time.
+func newAhead(r io.Reader, bytes int) *ahead {
 	a := &ahead{full: make(chan chunk, aheadChunks), empty: make(chan []byte, aheadChunks),
 		lent: make(chan []byte, aheadChunks), stop: make(chan struct{})}
-	go a.fill(r)
+	go a.fill(r, bytes)
 	return a
 }
 
@@ -43,11 +45,11 @@ func newAhead(r io.Reader) *ahead {
 func (a *ahead) end() { close(a.stop) }
 
 // fill ends at the file's end, at an error, or once nobody wants more.
-func (a *ahead) fill(r io.Reader) {
+func (a *ahead) fill(r io.Reader, bytes int) {
 	for made := 0; ; {
 		var room []byte
 		if made < aheadChunks {
-			room = make([]byte, aheadKeep+aheadBytes)
+			room = make([]byte, aheadKeep+bytes)
 			made++
 		} else {
 			select {

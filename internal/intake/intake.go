@@ -56,6 +56,9 @@ type Format struct {
 // sniffBytes is how much of a file its format is told from.
 const sniffBytes = 64 << 10
 
+// smallFile is the size in bytes up to which a file is decoded on one core: what it takes to begin on several pays only later.
+const smallFile = 8 << 20
+
 // ErrUnknown says that no format recognises a file.
 var ErrUnknown = errors.New("is of no kind that hightide reads")
 
@@ -74,8 +77,12 @@ type plain struct {
 }
 
 // open undoes compression, which it tells from the content, and names the format.
-func open(r io.Reader) (*plain, error) {
-	p := &plain{ahead: newAhead(r)}
+func open(r io.Reader, small bool) (*plain, error) {
+	bytesAhead := aheadBytes
+	if small {
+		bytesAhead = aheadSmall
+	}
+	p := &plain{ahead: newAhead(r, bytesAhead)}
 	for range 3 {
 		p.layers = append(p.layers, p.ahead)
 		head, err := p.peek()
@@ -98,7 +105,7 @@ func open(r io.Reader) (*plain, error) {
 		if err != nil {
 			return p, fmt.Errorf("decompress: %w", err)
 		}
-		p.ahead, p.compressed = newAhead(&bounded{inner, maxExpansion}), true
+		p.ahead, p.compressed = newAhead(&bounded{inner, maxExpansion}, aheadBytes), true
 	}
 	p.layers = append(p.layers, p.ahead)
 	return p, errors.New("decompress: compressed more than twice over")
@@ -124,7 +131,8 @@ func Sniff(head []byte) *Format {
 // Decode reads a file of any format, compressed or not. The name is only for the Document.
 func Decode(r io.Reader, name string) (*Document, error) {
 	size := sizeOf(r)
-	file, err := open(r)
+	small := 0 < size && size < smallFile
+	file, err := open(r, small)
 	defer file.close()
 	if err != nil {
 		return nil, err
@@ -133,10 +141,14 @@ func Decode(r io.Reader, name string) (*Document, error) {
 	if format == nil {
 		return nil, ErrUnknown
 	}
-	if file.compressed {
+	var in io.Reader = file.ahead
+	switch {
+	case file.compressed:
 		size = 0
+	case small:
+		in = struct{ io.Reader }{in} // which lends nothing
 	}
-	document, err := format.Decode(file.ahead, size)
+	document, err := format.Decode(in, size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", format.Name, err)
 	}

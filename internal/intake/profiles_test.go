@@ -52,7 +52,7 @@ func TestProfilerTrace(t *testing.T) {
 
 // chromeTotals are the trace's own Total Allocated, at the end and the highest.
 func chromeTotals(t *testing.T, data []byte) (last, peak mem.Bytes) {
-	plain, err := open(bytes.NewReader(data))
+	plain, err := open(bytes.NewReader(data), true)
 	if err != nil {
 		t.Fatal(err)
 	}
