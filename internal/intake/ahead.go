@@ -8,8 +8,8 @@ import (
 const (
 	aheadBytes  = 1 << 20
 	aheadSmall  = 128 << 10 // where the file is small: each page is of use several times
-	aheadChunks = 4        // as many as package pickle holds at once, and one that is being filled
-	aheadKeep   = 64 << 10 // room before a chunk for what is left of the one before it
+	aheadChunks = 4         // as many as package pickle holds at once, and one that is being filled
+	aheadKeep   = 64 << 10  // room before a chunk for what is left of the one before it
 )
 
 // ahead reads on another core, a few chunks before they are asked for: fetching a large file from
