@@ -149,12 +149,13 @@ func (in *input) uint(n int) (uint64, error) {
 // line returns the text up to the next newline, which is eaten; for the text opcodes.
 func (in *input) line(limit int) ([]byte, error) {
 	for scanned := 0; ; {
-		if i := bytes.IndexByte(in.buf[in.at+scanned:in.end], '\n'); i >= 0 {
+		i := bytes.IndexByte(in.buf[in.at+scanned:in.end], '\n')
+		if i >= 0 && scanned+i <= limit {
 			b, err := in.take(scanned + i + 1)
 			return b[:len(b)-1], err
 		}
 		scanned = in.end - in.at
-		if scanned > limit {
+		if i >= 0 || scanned > limit {
 			return nil, fmt.Errorf("%w: a line of more than %d bytes", ErrLimit, limit)
 		}
 		if !in.need(scanned + 1) {
