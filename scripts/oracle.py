@@ -123,7 +123,7 @@ class Recorder:
             "streams": [s.cuda_stream for s in self.streams],
             "pools": {str(k): list(v) for k, v in self.ids.items()},
             "ops": [x for op, keep in zip(program.ops, done) if keep for x in (op + (0,) * 5)[:5]],
-            "events": self.events(snapshot), "segments": self.segments(snapshot),
+            "events": self.events(snapshot), "event_pools": self.event_pools(snapshot), "segments": self.segments(snapshot),
             "stats": {k: v for k, v in stats.items() if isinstance(v, int) and "private_pools" not in k},
         }  # fmt: skip
         if not program.fresh:
@@ -211,14 +211,21 @@ class Recorder:
             flat += (ACTIONS[e["action"]], e.get("addr", 0), e["size"], e["stream"])
         return flat
 
+    def event_pools(self, snapshot: dict[str, Any]) -> list[int]:
+        """Of each event the two numbers of its pool; empty where this PyTorch does not say."""
+        trace = snapshot["device_traces"][0]
+        return [n for e in trace for n in e["pool_id"]] if trace and "pool_id" in trace[0] else []
+
     def segments(self, snapshot: dict[str, Any]) -> list[int]:
-        """Of each segment: address, size, number of blocks; then size and state of each block."""
+        """Of each segment: address, size, stream, whether it is large, whether it is expandable, its pool, number of
+        blocks; then of each block its size, its state, and what was asked for while it is in use."""
         states = {"inactive": 0, "active_allocated": 1, "active_pending_free": 2}
         flat: list[int] = []
         for s in snapshot["segments"]:
-            flat += (s["address"], s["total_size"], len(s["blocks"]))
+            flat += (s["address"], s["total_size"], s["stream"], int(s["segment_type"] == "large"))
+            flat += (int(s["is_expandable"]), *s["segment_pool_id"], len(s["blocks"]))
             for b in s["blocks"]:
-                flat += (b["size"], states[b["state"]])
+                flat += (b["size"], states[b["state"]], b["requested_size"] if states[b["state"]] else 0)
         return flat
 
     def clean(self, program: Program) -> None:

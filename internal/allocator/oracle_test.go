@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ type oracleProgram struct {
 	Pools    map[string][2]int `json:"pools"`
 	Ops      []int64           `json:"ops"`
 	Events   []uint64          `json:"events"`
+	Owners   []uint64          `json:"event_pools"`
 	Segments []uint64          `json:"segments"`
 	Stats    map[string]int64  `json:"stats"`
 }
@@ -375,16 +377,27 @@ func (p *player) free(name int64) {
 }
 
 func (p *player) compareState() {
-	var got []uint64
-	for _, s := range p.n.State() {
-		got = append(got, s.Address, uint64(s.Size), uint64(len(s.Blocks)))
-		for _, b := range s.Blocks {
-			got = append(got, uint64(b.Size), uint64(b.State))
+	got, want := p.n.State(), p.segments()
+	if !reflect.DeepEqual(got, want) {
+		p.fail("segments at the end: the model has %+v, the record %+v", got, want)
+	}
+}
+
+// segments are those at the end of the record.
+func (o *oracleProgram) segments() (all []mem.Segment) {
+	for n := o.Segments; len(n) > 0; {
+		g := mem.Segment{Address: n[0], Size: mem.Bytes(n[1]), Stream: n[2], Large: n[3] == 1, Expandable: n[4] == 1, Pool: mem.PoolID{n[5], n[6]}}
+		blocks := n[7]
+		n = n[8:]
+		at := g.Address
+		for range blocks {
+			g.Blocks = append(g.Blocks, mem.Block{Address: at, Size: mem.Bytes(n[0]), State: mem.BlockState(n[1]), Requested: mem.Bytes(n[2])})
+			at += n[0]
+			n = n[3:]
 		}
+		all = append(all, g)
 	}
-	if !slices.Equal(got, p.Segments) {
-		p.fail("segments at the end: the model has %v, the record %v", got, p.Segments)
-	}
+	return all
 }
 
 func (p *player) compareStats() {

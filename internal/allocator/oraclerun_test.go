@@ -171,8 +171,8 @@ type verified struct {
 
 // add verifies a program's trace as a snapshot would hold it, and compiles and runs it again.
 func (v *verified) add(o *oracleProgram, t testing.TB) {
-	if len(o.Confs) > 1 || len(o.Pools) > 0 {
-		return // a file holds the last settings only, and up to 2.9 not whose pool an event belongs to
+	if len(o.Confs) > 1 || len(o.Pools) > 0 && len(o.Owners) == 0 || o.poolOptions() {
+		return // a file holds the last settings only, no options of pools, and up to 2.9 not whose pool an event belongs to
 	}
 	settings, err := RulesOf(o.Torch[0], o.Torch[1]).Parse(o.Confs[0])
 	if err != nil {
@@ -201,6 +201,16 @@ func (v *verified) add(o *oracleProgram, t testing.TB) {
 	}
 }
 
+// poolOptions says whether a torch.cuda.MemPool had any.
+func (o *oracleProgram) poolOptions() bool {
+	for i := 0; i+5 <= len(o.Ops); i += 5 {
+		if o.Ops[i] == opPool && o.Ops[i+2] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // check demands that all whole traces come out. Of a lost first half, the sizes of blocks are open.
 func (v *verified) check(t testing.TB) {
 	t.Logf("verified: whole traces %d exact, %d not, %d refused; half ones %d, %d, %d; open %d", v.exact[0], v.differ[0], v.refused[0], v.exact[1], v.differ[1], v.refused[1], v.open)
@@ -211,58 +221,20 @@ func (v *verified) check(t testing.TB) {
 
 // snapshot is what the program would have dumped; with half, its ring lost the first half of the trace.
 func (o *oracleProgram) snapshot(half bool) *mem.AllocatorSnapshot {
-	s := &mem.AllocatorSnapshot{Versions: fmt.Sprintf("%d.%d", o.Torch[0], o.Torch[1]), Traces: make([]mem.Trace, 1)}
+	s := &mem.AllocatorSnapshot{Versions: fmt.Sprintf("%d.%d", o.Torch[0], o.Torch[1]), Traces: make([]mem.Trace, 1), Segments: o.segments()}
 	p := player{oracleProgram: o}
 	first := 0
 	if half {
 		first = p.count() / 2
 	}
 	t := &s.Traces[0]
-	streams := map[uint64]Event{}
-	for i := range p.count() {
+	for i := first; i < p.count(); i++ {
 		e := p.recorded(i)
-		if e.Action == mem.ActionSegmentAlloc || e.Action == mem.ActionSegmentMap {
-			streams[e.Address] = e
-		}
-		if i < first {
-			continue
-		}
 		t.Action, t.Address, t.Size, t.Stream = append(t.Action, e.Action), append(t.Address, e.Address), append(t.Size, e.Size), append(t.Stream, e.Stream)
 		t.Stack = append(t.Stack, 0)
-	}
-	requested := map[uint64]mem.Bytes{}
-	owner := map[uint64]uint64{}
-	for i := range p.count() {
-		if e := p.recorded(i); e.Action == mem.ActionAlloc {
-			requested[e.Address], owner[e.Address] = e.Size, e.Stream
+		if len(o.Owners) > 0 {
+			t.Pool = append(t.Pool, mem.PoolID{o.Owners[2*i], o.Owners[2*i+1]})
 		}
-	}
-	expandable := strings.Contains(o.Confs[0], "expandable_segments:True")
-	for i := 0; i < len(o.Segments); {
-		g := mem.Segment{Address: o.Segments[i], Size: mem.Bytes(o.Segments[i+1]), Expandable: expandable, Large: o.Segments[i+1] != uint64(smallSegment)}
-		n := int(o.Segments[i+2])
-		i += 3
-		at := g.Address
-		small := mem.Bytes(0)
-		for range n {
-			b := mem.Block{Address: at, Size: mem.Bytes(o.Segments[i]), State: mem.BlockState(o.Segments[i+1])}
-			if b.State != mem.BlockInactive {
-				b.Requested = requested[at]
-			}
-			if r, ok := requested[at]; ok {
-				g.Stream, small = owner[at], r
-			}
-			g.Blocks = append(g.Blocks, b)
-			at += uint64(b.Size)
-			i += 2
-		}
-		if expandable {
-			g.Large = small > smallLimit
-		}
-		if e, ok := streams[g.Address]; ok {
-			g.Stream = e.Stream
-		}
-		s.Segments = append(s.Segments, g)
 	}
 	return s
 }

@@ -33,6 +33,7 @@ const (
 	OpFreeCompleted
 	OpEmptyCache
 	OpReleasePool // nobody uses a private pool any more: its memory may be given back
+	OpEmptyPool   // and was given back at once, with none of another pool: a torch.cuda.MemPool was dropped
 )
 
 // Op is one thing that a program did.
@@ -172,28 +173,41 @@ func (c *compiler) alloc(kind OpKind, i int, id int32) {
 	c.p.Ops[len(c.p.Ops)-1].Request = Request{Size: c.t.Size[i], Stream: c.t.Stream[i], Pool: pool, Capturing: pool != (mem.PoolID{})}
 }
 
-// sweep looks at a run of segments given back: the program's empty_cache, or the allocator making room.
+// sweep looks at a run of segments given back: the program's empty_cache, its dropping a private pool, or the
+// allocator making room.
 func (c *compiler) sweep(i int) int {
 	n := sweepLength(c.t, i)
+	private, others := 0, false
 	var released mem.PoolID
 	for j := i; j < i+n; j++ {
-		if pool := c.pool(j); pool != released && pool != (mem.PoolID{}) {
-			c.op(OpReleasePool, i, 0)
-			c.p.Ops[len(c.p.Ops)-1].Pool = pool
+		pool := c.pool(j)
+		if pool == (mem.PoolID{}) {
+			others = true
+		} else if pool != released {
+			c.poolOp(OpReleasePool, i, pool)
 			released = pool
+			private++
 		}
 	}
 	own, sure := c.own(i, i+n)
 	if !sure {
 		c.p.Guessed++
 	}
-	if own {
+	switch {
+	case own:
 		c.p.Sweeps++
-	} else {
+	case private == 1 && !others:
+		c.poolOp(OpEmptyPool, i, released)
+	default:
 		c.p.EmptyCaches++
 		c.op(OpEmptyCache, i, 0)
 	}
 	return n
+}
+
+func (c *compiler) poolOp(kind OpKind, event int, pool mem.PoolID) {
+	c.op(kind, event, 0)
+	c.p.Ops[len(c.p.Ops)-1].Pool = pool
 }
 
 // sweepLength is how many events from i on give memory back.

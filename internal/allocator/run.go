@@ -193,6 +193,10 @@ func (r *runner) do(op *Op) bool {
 		if r.native != nil {
 			r.native.ReleasePool(op.Pool)
 		}
+	case OpEmptyPool:
+		if r.native != nil {
+			r.native.EmptyPool(op.Pool)
+		}
 	}
 	return true
 }

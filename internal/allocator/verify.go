@@ -338,11 +338,12 @@ func (f *follower) force(a *ask, i int) {
 }
 
 // sweep follows memory given back: each piece must be one that the model could give back, and what a
-// full sweep would give back besides is missing in the record.
+// full sweep would give back besides is missing in the record. Sweeps that are not full: garbage collection, oversize
+// blocks, a private pool that was dropped.
 func (f *follower) sweep(i int) int {
 	n := sweepLength(f.t, i)
 	want := f.n.releasable()
-	full := f.n.settings.GCThreshold == 0 && f.n.settings.MaxSplit == 0
+	full := false
 	for j := i; j < i+n; j++ {
 		f.v.SegmentsTotal++
 		e := Event{f.t.Action[j], f.t.Address[j], f.t.Size[j], f.t.Stream[j]}
@@ -353,6 +354,7 @@ func (f *follower) sweep(i int) int {
 		}
 		f.v.SegmentsExact++
 		if at >= 0 {
+			full = f.n.settings.GCThreshold == 0 && f.n.settings.MaxSplit == 0
 			f.n.releaseAt(e)
 			want = slices.Delete(want, at, at+1)
 		}
