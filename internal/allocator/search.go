@@ -115,7 +115,7 @@ func grid(setup Setup, largeSegments bool) []Settings {
 				}
 				s := Settings{MaxSplit: split, LargeSegment: large, Divisions: sameDivisions(divisions), Fraction: setup.Settings.Fraction}
 				list = append(list, s)
-				if split == 0 {
+				if split == 0 && !setup.Rules.NoExpandable {
 					s.Expandable = true
 					list = append(list, s)
 				}
@@ -156,7 +156,9 @@ func neighbours(s Settings, setup Setup, largeSegments bool) []Settings {
 		change(&x)
 		list = append(list, x)
 	}
-	add(func(x *Settings) { x.Expandable = !x.Expandable })
+	if !setup.Rules.NoExpandable {
+		add(func(x *Settings) { x.Expandable = !x.Expandable })
+	}
 	for _, d := range []int{0, 1, 2, 4, 8, 16} {
 		add(func(x *Settings) { x.Divisions = sameDivisions(d) })
 	}
@@ -165,7 +167,9 @@ func neighbours(s Settings, setup Setup, largeSegments bool) []Settings {
 		for _, by := range []mem.Bytes{3, 5, 6, 8} { // times a quarter
 			add(func(x *Settings) { x.MaxSplit = x.MaxSplit * by / 4 / mem.MiB * mem.MiB })
 		}
-		add(func(x *Settings) { x.MaxNonSplitRound = 2 * x.MaxSplit })
+		if !setup.Rules.NoRounding {
+			add(func(x *Settings) { x.MaxNonSplitRound = 2 * x.MaxSplit })
+		}
 	}
 	if largeSegments {
 		for _, large := range []mem.Bytes{0, 12, 16, 24, 32, 48, 64, 96, 128, 256} {

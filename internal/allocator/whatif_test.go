@@ -323,3 +323,17 @@ func TestVerifyLearnsWhatIsReserved(t *testing.T) {
 		t.Errorf("%+v, %v: a gigabyte each is not what the record has", v, err)
 	}
 }
+
+// TestSearchKnowsTheVersion: what is tried is a setting that the version reads.
+func TestSearchKnowsTheVersion(t *testing.T) {
+	for minor, want := range map[int][2]bool{0: {false, false}, 1: {true, false}, 6: {true, true}} {
+		setup := Setup{Rules: RulesOf(2, minor)}
+		var got [2]bool
+		for _, s := range append(grid(setup, false), neighbours(Settings{MaxSplit: 64 * mem.MiB}, setup, false)...) {
+			got[0], got[1] = got[0] || s.Expandable, got[1] || s.MaxNonSplitRound > 0
+		}
+		if got != want {
+			t.Errorf("2.%d: expandable_segments and max_non_split_rounding_mb %v, want %v", minor, got, want)
+		}
+	}
+}

@@ -140,6 +140,6 @@ func (in *Input) explainOOM(r *Report, process uint32, s *mem.AllocatorSnapshot,
 			Title: "Enough memory was free, but not in one piece", Bytes: mem.Some(int64(cached)),
 			Text: fmt.Sprintf("%v were cached and unused and %v free on the device, more than the %v asked for; the largest piece was %v.",
 				cached, oom.deviceFree, oom.asked, totals.LargestFree),
-			Advice: "Try PYTORCH_ALLOC_CONF=expandable_segments:True."})
+			Advice: "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."})
 	}
 }

@@ -114,7 +114,7 @@ func (o *TraceOOM) finding(a *Allocator) Finding {
 		f.Text += " One piece alone was large enough: it belonged to another pool or stream, or a limit below the device's memory was set."
 	case *o.WouldFit:
 		f.Text += " Together that is enough, but no piece alone was: fragmentation."
-		f.Advice = "Try `PYTORCH_ALLOC_CONF=expandable_segments:True`, which joins free memory of different sizes (not verified)."
+		f.Advice = "Try `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, which joins free memory of different sizes (not verified)."
 	default:
 		f.Text += " All of it together was not enough."
 	}

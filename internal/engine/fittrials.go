@@ -291,7 +291,7 @@ func fitDevice(o *FitOptions, result *FitResult) (environment func([]string) []s
 		"HIGHTIDE_DEVICE_BOOKS": filepath.Join(dir, "books"), "HIGHTIDE_DEVICE_SPEC": deviceSpec(result.GPU, 1)})
 	vars := map[string]string{}
 	if o.AllocConf != "" {
-		vars["PYTORCH_ALLOC_CONF"], vars["PYTORCH_CUDA_ALLOC_CONF"] = o.AllocConf, o.AllocConf
+		vars[allocatorVariable] = o.AllocConf
 	}
 	return func(env []string) []string {
 		return record.Environment(withEnv(env, vars), []record.Helper{device})

@@ -228,9 +228,7 @@ func (s *session) prepare(ctx context.Context) (trial, error) {
 		}
 	}
 	if o.AllocConf != "" {
-		for _, name := range allocatorVariables(s.python.Frameworks["torch"]) {
-			t.env[name] = o.AllocConf
-		}
+		t.env[allocatorVariable] = o.AllocConf
 	}
 	return t, s.cluster(&t)
 }

@@ -175,21 +175,9 @@ func (b batchFlag) with(command []string, size int) []string {
 	return changed
 }
 
-// allocatorVariables are the variables that hold the allocator's settings: the name changed with
-// PyTorch 2.9, and where the version is not known both are set.
-func allocatorVariables(torch string) []string {
-	major, rest, _ := strings.Cut(torch, ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	a, err1 := strconv.Atoi(major)
-	b, err2 := strconv.Atoi(minor)
-	switch {
-	case err1 != nil || err2 != nil:
-		return []string{"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}
-	case a > 2 || a == 2 && b >= 9:
-		return []string{"PYTORCH_ALLOC_CONF"}
-	}
-	return []string{"PYTORCH_CUDA_ALLOC_CONF"}
-}
+// allocatorVariable holds the allocator's settings. Every version reads it, and before PYTORCH_ALLOC_CONF, which 2.9
+// already asks for and does not read.
+const allocatorVariable = "PYTORCH_CUDA_ALLOC_CONF"
 
 // allocatorSetting is what the environment says already.
 func allocatorSetting(env []string) string {

@@ -61,11 +61,3 @@ func TestFindBatch(t *testing.T) {
 		}
 	}
 }
-
-func TestAllocatorVariables(t *testing.T) {
-	for version, want := range map[string]string{"2.6.0+cu124": "PYTORCH_CUDA_ALLOC_CONF", "2.9.1": "PYTORCH_ALLOC_CONF", "2.15.0": "PYTORCH_ALLOC_CONF", "": "PYTORCH_CUDA_ALLOC_CONF PYTORCH_ALLOC_CONF"} {
-		if got := strings.Join(allocatorVariables(version), " "); got != want {
-			t.Errorf("%s: %s", version, got)
-		}
-	}
-}

@@ -74,11 +74,7 @@ func (s *session) allocator(t trial, setting string) trial {
 // setting is a trial with other settings of the allocator.
 func (s *session) setting(t trial, value string) trial {
 	again := t
-	set := map[string]string{}
-	for _, name := range allocatorVariables(s.python.Frameworks["torch"]) {
-		set[name] = value
-	}
-	again.env = mergeEnv(t.env, set)
+	again.env = mergeEnv(t.env, map[string]string{allocatorVariable: value})
 	return again
 }
 

@@ -119,7 +119,9 @@ func simpleSettings(setup allocator.Setup) []allocator.Settings {
 			list = append(list, s)
 		}
 	}
-	add(func(s *allocator.Settings) { s.Expandable = true })
+	if !setup.Rules.NoExpandable {
+		add(func(s *allocator.Settings) { s.Expandable = true })
+	}
 	for _, split := range []mem.Bytes{512, 256, 128, 64, 32} {
 		add(func(s *allocator.Settings) { s.MaxSplit = split * mem.MiB })
 	}
@@ -167,8 +169,8 @@ func (a *OOMAdvice) Text() string {
 	case a.Hopeless:
 		fmt.Fprintf(&text, "No allocator setting avoids it (verified by replay): even without any fragmentation, %v are lacking.", a.Lacking)
 	case best != nil:
-		fmt.Fprintf(&text, "PYTORCH_ALLOC_CONF=%s avoids it (verified by replay): up to there it reserves %v of the %v that there were.",
-			best.AllocConf, best.Reserved, a.Capacity)
+		fmt.Fprintf(&text, "%s=%s avoids it (verified by replay): up to there it reserves %v of the %v that there were.",
+			allocatorVariable, best.AllocConf, best.Reserved, a.Capacity)
 	default:
 		fmt.Fprintf(&text, "None of %d settings tried by replay avoids it.", len(a.Tries))
 	}
