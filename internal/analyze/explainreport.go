@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"hightide/internal/mem"
 )
@@ -111,13 +112,26 @@ func (r *Report) Lead() {
 		case lead.By == "site":
 			part += "was allocated by `" + top.Name + "`"
 		case lead.By == "category":
-			part = fmt.Sprintf("%s, is %s", largest, top.Name)
+			part = fmt.Sprintf("%s, is %s", largest, strings.Replace(top.Name, "unknown", "of no known category", 1))
 		default:
-			part += fmt.Sprintf("is that of %s %s", lead.By, top.Name)
+			part += "is " + groupWords(lead.By, top.Name)
 		}
 		r.Headline.Verdict += part
 	}
 	r.Headline.Verdict += "."
+}
+
+// groupWords names a group of blocks as what they are.
+func groupWords(by, name string) string {
+	switch {
+	case strings.HasPrefix(name, "outside of "), by == "age":
+		return name
+	case by == "stream", by == "pool":
+		return "of " + name
+	case by == "size":
+		return "of sizes " + name + " on"
+	}
+	return "of " + by + " " + name
 }
 
 func (a *Allocator) findings(r *Report) {
