@@ -56,11 +56,27 @@ func Explain(r *Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions)
 	for _, none := range without {
 		r.Notes = append(r.Notes, fmt.Sprintf("Left out: %s.", none))
 	}
-	r.Notes = append(r.Notes, s.Notes...)
+	r.noteFile(s, file, o.Several)
 	if s.Filter != "" {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s holds only blocks that match %q, as hightide export --filter wrote it: other memory in use counts as cached.", file, s.Filter))
 	}
 	return nil
+}
+
+// noteFile adds what there is to know of a file. Of several, one is named; what is so of all of them is said once.
+func (r *Report) noteFile(s *mem.AllocatorSnapshot, file string, several bool) {
+	notes := s.Notes
+	if len(s.Unknown) > 0 {
+		notes = append(slices.Clone(notes), fmt.Sprintf("%s unknown to hightide and left out: %s.", Counted(int64(len(s.Unknown)), "key"), strings.Join(s.Unknown, ", ")))
+	}
+	for _, note := range notes {
+		if several && strings.ContainsAny(note, "0123456789") {
+			note = file + ": " + note
+		}
+		if !slices.Contains(r.Notes, note) {
+			r.Notes = append(r.Notes, note)
+		}
+	}
 }
 
 // NewReport is a report of files alone.

@@ -70,8 +70,11 @@ func (e *Engine) Explain(refs []string, o analyze.ExplainOptions, stdin io.Reade
 
 // fileName is how a report calls a file.
 func fileName(ref string) string {
-	if ref == "-" {
+	switch {
+	case ref == "-":
 		return "stdin"
+	case strings.HasPrefix(ref, "/dev/fd/"): // a pipe of the shell's
+		return "pipe " + filepath.Base(ref)
 	}
 	return filepath.Base(ref)
 }
@@ -94,11 +97,16 @@ type namedSnapshot struct {
 	steps    []int64 // ends as recorded, ns of the wall clock
 }
 
+// isFile says whether a reference is something to read as it is, were it a pipe, and not a run.
+func isFile(ref string) bool {
+	info, err := os.Stat(ref)
+	return ref == "-" || err == nil && !info.IsDir()
+}
+
 // snapshotsOf gives the allocator snapshots of a file or run. A file of another kind that says
 // nothing of an allocator is an input error.
 func (e *Engine) snapshotsOf(ref string, stdin io.Reader) ([]namedSnapshot, *mem.Run, error) {
-	info, err := os.Stat(ref)
-	if ref != "-" && (err != nil || !info.Mode().IsRegular()) {
+	if !isFile(ref) {
 		run, err := e.Load(ref)
 		if err != nil {
 			return nil, nil, err

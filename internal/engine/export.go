@@ -130,7 +130,7 @@ func (e *Engine) exportSource(ref string, format *export.Format, stdin io.Reader
 }
 
 func (e *Engine) exportable(ref string, stdin io.Reader) (export.Source, error) {
-	if info, err := os.Stat(ref); ref == "-" || err == nil && info.Mode().IsRegular() {
+	if isFile(ref) {
 		document, err := e.Document(ref, stdin)
 		switch {
 		case err != nil:

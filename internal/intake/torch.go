@@ -24,7 +24,7 @@ func torch(r io.Reader, size int64, format string) (*mem.AllocatorSnapshot, erro
 		return nil, err
 	}
 	if d.Trailing {
-		b.out.Notes = append(b.out.Notes, "data after the end of the snapshot was ignored")
+		b.out.Notes = append(b.out.Notes, "Data after the end of the snapshot was ignored.")
 	}
 	return b.out, nil
 }

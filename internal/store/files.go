@@ -304,6 +304,9 @@ func isLocked(path string) bool {
 }
 
 func notFound(ref string) error {
+	if info, err := os.Stat(ref); err == nil && info.IsDir() {
+		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("%s is a folder that holds no recording", ref), Hint: "name the files in it"}
+	}
 	if isPath(ref) {
 		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is neither a file %q nor a run of that name", ref), Hint: "is it written as it is called?"}
 	}
