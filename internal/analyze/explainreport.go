@@ -197,10 +197,14 @@ func (g *TraceGrowth) finding(a *Allocator) Finding {
 		f.Text = fmt.Sprintf("%v more over the trace, in equal parts of it: no steps are known.", g.Grown)
 	} else {
 		f.BytesPerStep = mem.Some(int64(g.PerStep))
-		f.Text = fmt.Sprintf("%v more in each of %d steps, which are %s; confidence %.0f %%.", g.PerStep, g.Steps, map[string]string{"inferred": "inferred from what repeats"}[g.Source]+map[string]string{"annotations": "as annotated", "recorded": "as recorded"}[g.Source], g.Confidence*100)
+		f.Text = fmt.Sprintf("%v more in each of %d steps, which are %s; confidence %d %%.", g.PerStep, g.Steps, map[string]string{"inferred": "inferred from what repeats"}[g.Source]+map[string]string{"annotations": "as annotated", "recorded": "as recorded"}[g.Source], int(g.Confidence*100))
 	}
 	if g.Confidence >= leakConfidence && g.Source != "stretches" {
 		f.Kind, f.Severity = KindLeak, Critical
+	}
+	f.Advice = "Look for what gains an item in each step and never loses one: a list, a dictionary, an attribute."
+	if slices.ContainsFunc(g.Frames, func(l mem.Location) bool { return !l.Native && (l.Function == "forward" || l.Function == "_call_impl") }) {
+		f.Advice = "A forward call allocated it, so something keeps the graph of each step, most often a list of losses or outputs: keep `loss.item()`, or `.detach()` what must stay a tensor."
 	}
 	at := newPlaces(nil).search(g.Frames)
 	if !at.Native {
