@@ -1,8 +1,9 @@
 """Replay: pairs of allocation and free a second, the time of a search, and the model against PyTorch.
 
-    python bench/replay.py [--quick] [--programs N]
+    python bench/replay.py [--quick] [--oracle] [--programs N]
 
-The Go side is bench/replay_test.go. The oracle plays N programs (10,000) for each PyTorch at hand.
+The Go side is bench/replay_test.go. The oracle plays N programs (10,000) for each PyTorch at hand; how many of them had each
+setting is listed. --oracle leaves the rest out.
 """
 
 from __future__ import annotations
@@ -50,23 +51,36 @@ def memory() -> Row:
 
 
 def oracle(programs: int) -> list[Row]:
+    """The model against every PyTorch at hand, and how many programs had each setting and condition."""
     command = ["go", "test", "-count=1", "-v", "-timeout", "6h", "-run", "^TestOracle$", "./internal/allocator"]
     done = run(command, {"HIGHTIDE_ORACLE_PROGRAMS": str(programs)}, ROOT)
     rows = []
-    for count, events, differ in re.findall(r"(\d+) programs, (\d+) events, (\d+) mismatches", done.stdout):
+    had: dict[str, dict[str, int]] = {}
+    for part in re.split(r"(?=torch-\S+: \d+ programs)", done.stdout)[1:]:
+        torch, count, events, differ = re.match(r"(\S+): (\d+) programs, (\d+) events, (\d+) mismatches", part).groups()
         text = f"{differ} mismatches in {int(count):,} programs, {int(events):,} events"
-        rows.append(Row("the model against a PyTorch", text, "0", differ == "0" and int(count) == programs))
-    return rows or [Row("the model against a PyTorch", "did not run", "0", False)]
+        rows.append(Row(f"the model against {torch}", text, "0", differ == "0" and int(count) == programs))
+        for what, number in re.findall(r"^ +with (.+?) +(\d+)$", part, re.MULTILINE):
+            had.setdefault(what, {})[torch] = int(number)
+    if not rows:
+        return [Row("the model against a PyTorch", "did not run", "0", False)]
+    versions = list(had["own process"])  # which every version has
+    rows.append(Row("programs with each setting and condition", "  ".join(versions)))
+    for what in sorted(had):
+        rows.append(Row(f"  {what}", "  ".join(f"{had[what].get(torch, 0):>{len(torch)},}" for torch in versions)))
+    return rows
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--programs", type=int, help="for each PyTorch")
+    parser.add_argument("--oracle", action="store_true", help="only hold the model against PyTorch")
     options = parser.parse_args()
-    rows, raw = speed(options.quick)
-    rows += [memory(), *oracle(options.programs or (150 if options.quick else 10_000))]
-    publish("replay", rows, raw)
+    rows, raw = ([], {}) if options.oracle else speed(options.quick)
+    rows += [] if options.oracle else [memory()]
+    rows += oracle(options.programs or (150 if options.quick else 10_000))
+    publish("oracle" if options.oracle else "replay", rows, raw)
     return exit_code(rows)
 
 

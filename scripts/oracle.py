@@ -248,6 +248,8 @@ class Recorder:
         self.shim.oracle_capacity(0)
         torch.cuda.empty_cache()  # before the settings change, or counts of oversize segments go wrong
         plain = "expandable_segments:False"
+        if self.version >= (2, 9):
+            plain += ",graph_capture_record_stream_reuse:False"
         if self.version >= (2, 11):
             plain += ",large_segment_size_mb:20"
         if self.version >= (2, 13):

@@ -14,6 +14,25 @@ NO_SPLIT, USE_ON_OOM = 1, 2  # of POOL
 CAPTURE_STREAM = 3
 
 
+# Settings that move no memory of a device, by the version from which on they are known.
+IDLE = {
+    (2, 6): ["release_lock_on_cudamalloc:True", "pinned_use_cuda_host_register:True", "pinned_num_register_threads:8"],
+    (2, 9): [
+        "release_lock_on_hipmalloc:True",
+        "pinned_use_hip_host_register:True",
+        "pinned_use_background_threads:True",
+        "graph_capture_record_stream_reuse:True",
+    ],
+    (2, 15): [
+        "pinned_free_catch_all:True",
+        "pinned_reserve_segment_size_mb:32",
+        "pinned_max_round_threshold_mb:64",
+        "pinned_max_cached_size_mb:128",
+        "expandable_segments_reserve_by_class:[serving:0.01]",
+    ],
+}
+
+
 class Program:
     """A made-up program: what it sets, what it asks for, in which order."""
 
@@ -46,7 +65,8 @@ class Program:
         self.confs = [self.conf(True)]
         self.releases = "expandable_segments:True" not in self.confs[0] or not self.uses_pools
         # A stream that is being captured must not be waited for, as a retry would.
-        if "throw_on_cudamalloc_oom:True" in self.confs[0]:
+        self.rejects = "throw_on_cudamalloc_oom:True" in self.confs[0]
+        if self.rejects:
             self.length *= 2  # what is rejected leaves no event
         self.limited = self.releases and not self.captures
         if self.limited and (self.style == "tight" or r.random() < 0.25):
@@ -57,7 +77,7 @@ class Program:
 
     def reserves_in_vain(self) -> bool:
         """Whether address space may stay reserved for which no memory was left: no way to give it back."""
-        return self.capacity > 0 and any("expandable_segments:True" in conf for conf in self.confs)
+        return (self.capacity > 0 or self.rejects) and any("expandable_segments:True" in conf for conf in self.confs)
 
     def conf(self, first: bool) -> str:
         """One line of settings. The first states all that would survive from an earlier program."""
@@ -71,6 +91,7 @@ class Program:
         parts.append(f"expandable_segments:{self.expandable and not self.odd and r.random() < 0.35}")
         if self.version >= (2, 13):
             parts.append(f"throw_on_cudamalloc_oom:{r.random() < 0.1}")
+        parts += self.idle()
         if not first and r.random() < 0.5:
             return ",".join(parts)
         if self.fresh and first:
@@ -92,6 +113,18 @@ class Program:
             parts.append(f"garbage_collection_threshold:{r.choice([0.2, 0.5, 0.6, 0.8, 0.95])}")
         return ",".join(parts)
 
+    def idle(self) -> list[str]:
+        """Settings that must not move any memory of a device."""
+        r = self.random
+        if r.random() < 0.7:
+            return []
+        known = [setting for since, settings in IDLE.items() if self.version >= since for setting in settings]
+        if self.version < (2, 15) and self.uses_pools:  # 2.9 fails an assertion in a pool's scope
+            known = [setting for setting in known if not setting.startswith("graph_capture")]
+        if self.fresh:
+            known.append("backend:native")
+        return r.sample(known, 2)
+
     def fresh_only(self) -> list[str]:
         """Settings that count from a process's beginning, or cannot be undone."""
         r = self.random
@@ -107,6 +140,8 @@ class Program:
         if self.limited and r.random() < 0.35:
             top = self.capacity or self.total
             self.ops.append((FRACTION, int(1e6 * min(1.0, r.uniform(0.3, 1.1) * min(top, 800 * MIB) / self.total))))
+        elif self.rejects and self.limited:  # it then goes by the setting alone
+            self.ops.append((FRACTION, 1_000_000))
         getattr(self, {"tight": "mixed"}.get(self.style, self.style))()
         if self.capture or self.scope:
             self.pool()
@@ -114,6 +149,8 @@ class Program:
     def size(self) -> int:
         r = self.random
         kind = r.random()
+        if self.rejects and r.random() < 0.02:
+            return r.randrange(self.total // 4, self.total + self.total // 8)
         if self.style == "small":
             return r.choice([r.randrange(1, 4096), r.randrange(1, 200_000), 512, 1024, r.randrange(1, MIB + 2)])
         if kind < 0.25:

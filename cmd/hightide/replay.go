@@ -99,8 +99,8 @@ func (a *app) printReplay(r *engine.ReplayResult, verify bool) {
 		if v.First != "" {
 			fmt.Fprintf(a.stdout, "First difference: %s.\n", v.First)
 		}
-		if r.PartUnknown {
-			fmt.Fprintln(a.stdout, engine.PartUnknownText)
+		if r.DeviceUnknown {
+			fmt.Fprintln(a.stdout, engine.DeviceUnknownText)
 		}
 		return
 	}

@@ -85,7 +85,11 @@ func (s *oracleTally) add(p *player) {
 	}
 }
 
+// String lists all settings that there are, those that no program had as well.
 func (s *oracleTally) String() string {
+	for _, o := range options {
+		s.of[o.name] += 0
+	}
 	text := fmt.Sprintf("%d programs, %d events, %d mismatches", s.programs, s.events, s.failed)
 	for _, what := range slices.Sorted(maps.Keys(s.of)) {
 		text += fmt.Sprintf("\n    with %-38s %d", what, s.of[what])
@@ -141,7 +145,7 @@ func TestOracle(t *testing.T) {
 			if sum.short > 0 {
 				t.Errorf("%d programs have fewer than 200 events", sum.short)
 			}
-			t.Log(sum)
+			t.Logf("%s: %v", filepath.Base(t.Name()), sum)
 			sum.verified.check(t)
 		})
 	}
@@ -166,7 +170,7 @@ func TestOracleFile(t *testing.T) {
 // verified counts what Verify says of recorded traces: whole ones, and such whose first half is lost.
 type verified struct {
 	exact, differ, refused [2]int
-	open                   int // a part of an unknown memory is reserved
+	open                   int // exact only with the device's memory told
 }
 
 // add verifies a program's trace as a snapshot would hold it, and compiles and runs it again.
@@ -180,14 +184,14 @@ func (v *verified) add(o *oracleProgram, t testing.TB) {
 	}
 	for half := range 2 {
 		s := o.snapshot(half == 1)
-		switch got, err := Verify(s, &s.Traces[0], settings); {
+		switch got, err := Verify(s, &s.Traces[0], settings, 0); {
 		case err != nil:
 			v.refused[half]++
 		case got.Exact() && got.First == "":
 			v.exact[half]++
-		case settings.ReserveFraction > 0: // the ends of segments that lie side by side are in no file; the device's memory tells them
+		case settings.Expandable: // where their address space ends goes by the device's memory
 			v.open++
-			if got, err := Verify(s, &s.Traces[0], settings.On(o.Total)); half == 0 && (err != nil || !got.Exact()) {
+			if got, err := Verify(s, &s.Traces[0], settings, o.Total); half == 0 && (err != nil || !got.Exact()) {
 				t.Errorf("program %d %q on a device of %d bytes: %+v, %v", o.Seed, o.Confs, o.Total, got, err)
 			}
 		default:

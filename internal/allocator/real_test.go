@@ -38,7 +38,7 @@ func TestRealTraces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := allocator.Verify(s, allocator.TraceOf(s, 0), settings)
+		v, err := allocator.Verify(s, allocator.TraceOf(s, 0), settings, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestRealTraces(t *testing.T) {
 func TestSynthetic(t *testing.T) {
 	s := open(t, "../../testdata/real/mosaic-synthetic.pickle")
 	settings, _ := allocator.SettingsOf(s)
-	if v, err := allocator.Verify(s, allocator.TraceOf(s, 0), settings); err == nil {
+	if v, err := allocator.Verify(s, allocator.TraceOf(s, 0), settings, 0); err == nil {
 		t.Errorf("verified: %+v", v)
 	} else {
 		t.Log(err)
@@ -92,7 +92,7 @@ func TestRecord(t *testing.T) {
 				if err != nil || again != settings {
 					t.Errorf("%s %q: settings %+v, %v", file, conf, again, err)
 				}
-				v, err := allocator.Verify(snapshot, allocator.TraceOf(snapshot, 0), settings)
+				v, err := allocator.Verify(snapshot, allocator.TraceOf(snapshot, 0), settings, 0)
 				if err != nil || !v.Exact() || v.AddressesTotal == 0 {
 					t.Errorf("%s %q in %v: %+v, %v", file, conf, capacity, v, err)
 				}

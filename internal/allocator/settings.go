@@ -124,14 +124,6 @@ func (s *Settings) page(small bool) mem.Bytes {
 	return s.largeSegment()
 }
 
-// On are the settings with parts of a device's memory as bytes, where that memory is known from elsewhere.
-func (s Settings) On(memory mem.Bytes) Settings {
-	if s.ReserveFraction > 0 && s.ReserveBytes == 0 {
-		s.ReserveBytes, s.ReserveFraction = max(1, mem.Bytes(s.ReserveFraction*float64(memory))), 0
-	}
-	return s
-}
-
 // reservation is the address space of a new expandable segment on a device of so much memory.
 func (s *Settings) reservation(memory, page mem.Bytes) mem.Bytes {
 	if memory <= 0 {

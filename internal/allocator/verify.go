@@ -36,11 +36,12 @@ func (v *Verification) mismatch(event int, format string, args ...any) {
 }
 
 // Verify plays a trace through the model of the native allocator and compares every address and every
-// segment. Where the version that wrote it is not sure, the rules that agree best are taken.
-func Verify(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings) (*Verification, error) {
+// segment. Where the version that wrote it is not sure, the rules that agree best are taken. Memory is the device's, by
+// which expandable segments reserve address space; 0: not known.
+func Verify(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings, memory mem.Bytes) (*Verification, error) {
 	var best *Verification
 	for _, rules := range RulesFor(s) {
-		v, err := verifyReserved(s, t, settings, rules)
+		v, err := verifyReserved(s, t, settings, rules, memory)
 		if err != nil {
 			return nil, err
 		}
@@ -54,23 +55,28 @@ func Verify(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings) (*Verific
 // mostReservations bounds how often verifyReserved looks again.
 const mostReservations = 32
 
-// verifyReserved follows a trace. Where segments reserve a part of the device's memory, which no file tells, the
-// trace does: where it begins a new segment although the model would let the last one grow, that one was full.
-func verifyReserved(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings, rules Rules) (*Verification, error) {
-	for n := 0; ; n++ {
+// verifyReserved follows a trace. If the memory is not known, the trace may tell what segments reserve: where it begins a
+// new one although the model would let the last one grow, that one was full.
+func verifyReserved(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings, rules Rules, memory mem.Bytes) (*Verification, error) {
+	told := memory > 0 || settings.ReserveBytes > 0
+	var best *Verification
+	for range mostReservations {
 		begin, err := Rewind(s, t, settings)
 		if err != nil {
 			return nil, err
 		}
 		f := &follower{t: t, pool: poolsOf(s, t), live: map[uint64]Handle{}}
-		v := f.run(begin, settings, rules)
+		v := f.run(begin, settings, rules, memory)
 		f.final(s)
-		unknown := settings.ReserveFraction > 0 && (settings.ReserveBytes == 0 || n > 0)
-		if v.First == "" || !unknown || f.full <= 0 || n == mostReservations {
-			return v, nil
+		if best == nil || v.score() > best.score() {
+			best = v
+		}
+		if v.First == "" || told || f.full <= 0 {
+			break
 		}
 		settings.ReserveBytes = f.full
 	}
+	return best, nil
 }
 
 func (v *Verification) score() int { return v.AddressesExact + v.SegmentsExact - v.Realigned }
@@ -97,9 +103,9 @@ func (f *follower) Release(uint64, mem.Bytes)             {}
 func (f *follower) Map(uint64, mem.Bytes, mem.Bytes) bool { return true }
 func (f *follower) Unmap(uint64, mem.Bytes)               {}
 
-func (f *follower) run(begin *Beginning, settings Settings, rules Rules) *Verification {
+func (f *follower) run(begin *Beginning, settings Settings, rules Rules, memory mem.Bytes) *Verification {
 	settings.Fraction = 0 // a limit shows only in what the trace has
-	f.n = NewNative(settings, rules, 0, f)
+	f.n = NewNative(settings, rules, memory, f)
 	f.v.OldestFirst = rules.OldestFirst
 	handles := f.n.Load(begin)
 	for _, g := range begin.Segments {

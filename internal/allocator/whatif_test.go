@@ -223,7 +223,7 @@ func TestContradictions(t *testing.T) {
 			return s
 		}(),
 	} {
-		if v, err := Verify(s, &s.Traces[0], Settings{}); err == nil {
+		if v, err := Verify(s, &s.Traces[0], Settings{}, 0); err == nil {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}
@@ -258,7 +258,7 @@ func TestPoolsOfATrace(t *testing.T) {
 	})
 	s.Traces[0].Pool = pools
 	p, settings := compile(t, s)
-	v, err := Verify(s, &s.Traces[0], settings)
+	v, err := Verify(s, &s.Traces[0], settings, 0)
 	if err != nil || !v.Exact() || v.AddressesTotal != 21 {
 		t.Fatalf("%+v, %v", v, err)
 	}
@@ -288,7 +288,7 @@ func TestFailedGrowth(t *testing.T) {
 		n.EmptyCache()
 	})
 	p, settings := compile(t, s)
-	v, err := Verify(s, &s.Traces[0], settings)
+	v, err := Verify(s, &s.Traces[0], settings, 0)
 	if err != nil || !v.Exact() {
 		t.Errorf("%+v, %v", v, err)
 	}
@@ -313,13 +313,13 @@ func TestVerifyLearnsWhatIsReserved(t *testing.T) {
 	if err != nil || settings.ReserveFraction != 0.002 {
 		t.Fatalf("the settings are %v, %v", settings, err)
 	}
-	v, err := Verify(s, &s.Traces[0], settings)
+	v, err := Verify(s, &s.Traces[0], settings, 0)
 	if err != nil || !v.Exact() || v.First != "" || v.SegmentsTotal < 10 {
 		t.Errorf("%+v, %v: want all exact", v, err)
 	}
 	// Nothing excuses a new segment where the memory for the reservation is told.
 	settings.ReserveFraction, settings.ReserveBytes = 0, mem.GiB
-	if v, err := Verify(s, &s.Traces[0], settings); err != nil || v.Exact() {
+	if v, err := Verify(s, &s.Traces[0], settings, 0); err != nil || v.Exact() {
 		t.Errorf("%+v, %v: a gigabyte each is not what the record has", v, err)
 	}
 }

@@ -71,8 +71,8 @@ func (e *Engine) Replay(refs []string, o ReplayOptions, stdin io.Reader) (*Repla
 	return together(all), nil
 }
 
-// PartUnknownText says what may be missing where a trace does not verify whose settings reserve a part of the device.
-const PartUnknownText = "The settings reserve a part of the device's memory, which no file holds: --verify --gpu NAME, or --memory SIZE, says whose."
+// DeviceUnknownText says what may be missing where a trace of expandable segments does not verify.
+const DeviceUnknownText = "Expandable segments reserve address space by the device's memory, which no file holds: --verify --gpu NAME, or --memory SIZE, says which device it was."
 
 var errVerifyAlone = UsageError("leave it out, or leave out --verify", "--verify holds the record against its own settings: --gpu, --memory, --alloc-conf and --policy ask what would be otherwise; "+
 	"only of a trace whose settings reserve a part of the device's memory do --gpu and --memory say which device it was")
@@ -132,7 +132,7 @@ func openReplay(s *mem.AllocatorSnapshot, name string, o ReplayOptions) (*replay
 		device = 0
 	}
 	trace, err := openTrace(s, o.Device, o.Torch, device)
-	if err == nil && device > 0 && !trace.reservesPart {
+	if err == nil && device > 0 && !trace.settings.Expandable {
 		return nil, errVerifyAlone
 	}
 	if err != nil {
@@ -181,8 +181,8 @@ func (r *replaying) tellVerified() {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d placements chose between equal blocks of segments whose age the trace does not hold (from torch 2.11 on the oldest comes first); %d were re-aligned to the record.",
 			v.Ambiguous, v.Realigned))
 	}
-	if !out.Verified.Exact() && r.reservesPart && r.settings.ReserveFraction > 0 {
-		out.PartUnknown, out.Notes = true, append(out.Notes, PartUnknownText)
+	if !out.Verified.Exact() && r.ofDevice {
+		out.DeviceUnknown, out.Notes = true, append(out.Notes, DeviceUnknownText)
 	}
 	if n := r.program.Guessed; n > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("Without stacks it is a guess whether the program or the allocator emptied the cache, %d times.", n))

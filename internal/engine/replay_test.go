@@ -20,7 +20,7 @@ func TestReplayIsExactOnRealTraces(t *testing.T) {
 				t.Fatal(err)
 			}
 			trace := allocator.TraceOf(document.Snapshot, 0)
-			out, err := allocator.Verify(document.Snapshot, trace, allocator.Settings{})
+			out, err := allocator.Verify(document.Snapshot, trace, allocator.Settings{}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,7 @@ type ReplayResult struct {
 	Capacity mem.Bytes       `json:"capacity_bytes,omitempty"`
 	Verified *ReplayVerified `json:"verified,omitempty"`
 
-	PartUnknown     bool          `json:"-"` // see PartUnknownText
+	DeviceUnknown   bool          `json:"-"` // see DeviceUnknownText
 	*ReplayVerified               // the same fields at the top
 	Recorded        ReplayFigures `json:"recorded"`
 	ReplayFigures

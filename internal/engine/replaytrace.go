@@ -17,11 +17,11 @@ type recordedTrace struct {
 	verified *allocator.Verification
 	program  *allocator.Program
 
-	reservesPart bool // of the device's memory, which is in no file
+	ofDevice bool // how much address space its segments reserve goes by the device's memory, and that is not known
 }
 
 // openTrace reads a device's history and holds the model against it. Torch is the version of PyTorch
-// it came from, "2.6"; "": what the file tells. Memory is the device's, of which settings may reserve a part; 0: not known.
+// it came from, "2.6"; "": what the file tells. Memory is the device's, by which expandable segments reserve address space; 0: not known.
 func openTrace(s *mem.AllocatorSnapshot, device int, torch string, memory mem.Bytes) (*recordedTrace, error) {
 	r := &recordedTrace{snapshot: s, trace: allocator.TraceOf(s, device)}
 	if r.trace == nil {
@@ -37,10 +37,8 @@ func openTrace(s *mem.AllocatorSnapshot, device int, torch string, memory mem.By
 	if r.settings, err = allocator.SettingsOf(s); err != nil {
 		return nil, err
 	}
-	if r.reservesPart = r.settings.ReserveFraction > 0; memory > 0 {
-		r.settings = r.settings.On(memory)
-	}
-	if r.verified, err = allocator.Verify(s, r.trace, r.settings); err != nil {
+	r.ofDevice = r.settings.Expandable && memory == 0
+	if r.verified, err = allocator.Verify(s, r.trace, r.settings, memory); err != nil {
 		return nil, err
 	}
 	if r.program, err = allocator.Compile(s, r.trace, r.settings); err != nil {
