@@ -64,7 +64,9 @@ func (w *pprofWriter) location(id uint64, l mem.Location) {
 		var f protobuf
 		f.varint(1, function)
 		f.varint(2, key[0])
-		f.varint(3, key[0])
+		if l.Native { // what has a system name is shortened, which takes Python's <module> for a template's arguments
+			f.varint(3, key[0])
+		}
 		f.varint(4, key[1])
 		w.out.bytes(5, f.data)
 	}

@@ -136,7 +136,7 @@ func TestPprofTool(t *testing.T) {
 	}
 	total := analyze.NewHistory(s, 0).Peak.Allocated
 	text := string(out)
-	if !strings.Contains(text, "Type: space") || !strings.Contains(text, "100% of "+digits(int64(total))+"B total") || !strings.Contains(text, "run_memory_foward_fullstep") || strings.Contains(text, "unwind::unwind") {
+	if !strings.Contains(text, "Type: space") || !strings.Contains(text, "100% of "+digits(int64(total))+"B total") || !strings.Contains(text, "run_memory_foward_fullstep") || !strings.Contains(text, "<module>") || strings.Contains(text, "unwind::unwind") {
 		t.Errorf("want all of %d bytes:\n%.2000s", int64(total), text)
 	}
 	back, err := intake.Decode(bytes.NewReader(written(t, *Find("pprof"), Source{Snapshot: s}, nil)), "peak")
