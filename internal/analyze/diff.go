@@ -162,6 +162,7 @@ func (d *Difference) Report(a, b string) *Report {
 	report.Run.Verb = "diff"
 	report.Run.Name = path.Base(a) + " → " + path.Base(b)
 	report.Headline.Verdict = table.Title + "."
+	table.Title = "Where the difference comes from, by " + d.By
 	report.Tables = append(report.Tables, table)
 	report.Notes = append(report.Notes, "Blocks alive at both peaks are matched by the functions that allocated them, so lines may move.")
 	return report

@@ -169,7 +169,7 @@ func (a *OOMAdvice) Text() string {
 	case a.Hopeless:
 		fmt.Fprintf(&text, "No allocator setting avoids it (verified by replay): even without any fragmentation, %v are lacking.", a.Lacking)
 	case best != nil:
-		fmt.Fprintf(&text, "%s=%s avoids it (verified by replay): up to there it reserves %v of the %v that there were.",
+		fmt.Fprintf(&text, "`%s=%s` avoids it (verified by replay): up to there it reserves %v of the %v that there were.",
 			allocatorVariable, best.AllocConf, best.Reserved, a.Capacity)
 	default:
 		fmt.Fprintf(&text, "None of %d settings tried by replay avoids it.", len(a.Tries))

@@ -26,7 +26,7 @@ func TestOOMAdvice(t *testing.T) {
 	if !a.Exact || !a.Reproduced || a.Hopeless || a.Best() == nil || a.Needed <= a.Capacity {
 		t.Errorf("%+v", a)
 	}
-	if !strings.Contains(a.Text(), "expandable_segments:True avoids it (verified by replay)") {
+	if !strings.Contains(a.Text(), "expandable_segments:True` avoids it (verified by replay)") {
 		t.Error(a.Text())
 	}
 }

@@ -97,5 +97,5 @@ function parts(a: Allocator): HTMLElement {
   return h("div", { class: "parts" },
     h("div", { class: "stack-bar thin", role: "img", "aria-label": some.map(([n, v]) => `${n} ${bytes(v)}`).join(", ") }, ...some.map(([n, v, ink]) => h("span", { style: `flex:${v / sum};--ink:var(--${ink})`, title: `${n}: ${bytes(v)}` }))),
     h("ul", {}, ...some.map(([n, v, ink, note]) => h("li", { title: note }, h("i", { style: `--ink:var(--${ink})` }), h("span", {}, n), h("b", {}, bytes(v)), h("small", {}, percent((v / sum) * 1000)))),
-      h("li", { title: "the most that torch.cuda.empty_cache() would have returned at any event" }, h("i", { style: "--ink:transparent" }), h("span", {}, `at best, ${f.empty_cache.event < 0 ? "at the start" : `event ${count(f.empty_cache.event)}`}`), h("b", {}, bytes(f.empty_cache.most_bytes)), h("small", {}, ""))));
+      h("li", { title: "the most that torch.cuda.empty_cache() would have returned at any event" }, h("i", { style: "--ink:transparent" }), h("span", {}, "empty_cache at best"), h("b", {}, bytes(f.empty_cache.most_bytes)), h("small", {}, f.empty_cache.event < 0 ? "at the start" : `event ${count(f.empty_cache.event)}`))));
 }
