@@ -107,6 +107,8 @@ func holders(m *mem.OOMMessage) string {
 		if rest := mem.Bytes(used) - of(m.Reserved); rest > 0 {
 			line += fmt.Sprintf("; %v of this process were outside PyTorch's allocator: the device's context, kernels, libraries such as NCCL", rest)
 		}
+	} else if rest := of(m.Total) - of(m.Free) - of(m.Reserved); m.Total.Known() && m.Free.Known() && m.Reserved.Known() && len(m.Processes) == 0 && rest > 2*m.Rounding {
+		line += fmt.Sprintf("; the other %v were outside PyTorch's allocator: the device's context, kernels, libraries such as NCCL, other processes", rest)
 	}
 	return line + "."
 }
@@ -143,7 +145,7 @@ func cause(m *mem.OOMMessage) string {
 func unfragment(m *mem.OOMMessage) string {
 	variable := "PYTORCH_CUDA_ALLOC_CONF"
 	for _, advice := range m.Advice {
-		if name, _, _ := strings.Cut(advice, "="); strings.HasPrefix(name, "PYTORCH_") {
+		if name, _, _ := strings.Cut(advice, "="); strings.HasPrefix(name, "PYTORCH_") && name != "PYTORCH_ALLOC_CONF" { // 2.9 names that one, and does not read it
 			variable = name
 		}
 	}
