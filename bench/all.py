@@ -17,6 +17,7 @@ SCRIPTS = [
     "recordings",
     "snapshot",
     "replay",
+    "branches",
     "mutants",
     "imagine_a10",
     "fidelity",

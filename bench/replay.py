@@ -56,8 +56,8 @@ def oracle(programs: int) -> list[Row]:
     done = run(command, {"HIGHTIDE_ORACLE_PROGRAMS": str(programs)}, ROOT)
     rows = []
     had: dict[str, dict[str, int]] = {}
-    for part in re.split(r"(?=torch-\S+: \d+ programs)", done.stdout)[1:]:
-        torch, count, events, differ = re.match(r"(\S+): (\d+) programs, (\d+) events, (\d+) mismatches", part).groups()
+    parts = re.split(r"(torch-\S+): (\d+) programs, (\d+) events, (\d+) mismatches", done.stdout)[1:]
+    for torch, count, events, differ, part in zip(*(parts[i::5] for i in range(5))):
         text = f"{differ} mismatches in {int(count):,} programs, {int(events):,} events"
         rows.append(Row(f"the model against {torch}", text, "0", differ == "0" and int(count) == programs))
         for what, number in re.findall(r"^ +with (.+?) +(\d+)$", part, re.MULTILINE):

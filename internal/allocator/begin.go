@@ -144,6 +144,9 @@ func (r *rewind) undo(t *mem.Trace, i int) error {
 		if !ok {
 			return fmt.Errorf("block %#x of %d bytes is freed, never completely, and not in the final state", address, int64(size))
 		}
+		if b.State != mem.BlockPendingFree {
+			return fmt.Errorf("block %#x of %d bytes is freed, and lives on", address, int64(size))
+		}
 		b.State = mem.BlockAllocated
 		r.live[address] = b
 	case mem.ActionSegmentAlloc:
@@ -188,7 +191,6 @@ func (r *rewind) cut(address uint64, size mem.Bytes) error {
 func (r *rewind) add(t *mem.Trace, i int) {
 	g := mem.Segment{Device: t.Device, Address: t.Address[i], Size: t.Size[i], Stream: t.Stream[i], Expandable: true, Pool: r.poolOf(i)}
 	g.Large = r.large(g)
-	r.seen(&g)
 	for j := 0; j < len(r.ranges); j++ {
 		o := r.ranges[j]
 		if o.Stream != g.Stream || o.Pool != g.Pool || o.Address+uint64(o.Size) != g.Address && g.Address+uint64(g.Size) != o.Address {
@@ -198,6 +200,7 @@ func (r *rewind) add(t *mem.Trace, i int) {
 		r.ranges = slices.Delete(r.ranges, j, j+1)
 		j--
 	}
+	r.seen(&g)
 	r.ranges = append(r.ranges, g)
 }
 
@@ -234,9 +237,14 @@ func (r *rewind) result() (*Beginning, error) {
 		live = append(live, block)
 	}
 	slices.SortFunc(live, func(x, y mem.Block) int { return cmp.Compare(x.Address, y.Address) })
+	before := uint64(0)
 	for i := range b.Segments {
 		g := &b.Segments[i]
 		end := g.Address + uint64(g.Size)
+		if g.Address < before || end <= g.Address {
+			return nil, fmt.Errorf("segment %#x of %d bytes overlaps the one before it, or is empty", g.Address, int64(g.Size))
+		}
+		before = end
 		n := 0
 		for n < len(live) && live[n].Address < end {
 			n++

@@ -152,14 +152,12 @@ func (n *Native) unmap(b int32) bool {
 // keepBefore makes the first bytes of a block a free block of their own.
 func (n *Native) keepBefore(b int32, size mem.Bytes) {
 	front := n.newBlock()
-	block_ := &n.blocks[b]
-	n.blocks[front] = block{address: block_.address, size: size, prev: block_.prev, next: b, segment: block_.segment, state: taken}
-	if block_.prev != 0 {
-		n.blocks[block_.prev].next = front
-	}
-	block_.prev = front
-	block_.address += uint64(size)
-	block_.size -= size
+	whole := &n.blocks[b]
+	n.blocks[front] = block{address: whole.address, size: size, prev: whole.prev, next: b, segment: whole.segment, state: taken}
+	n.blocks[whole.prev].next = front // there is one: segments begin with a page
+	whole.prev = front
+	whole.address += uint64(size)
+	whole.size -= size
 	n.insertFree(front)
 }
 

@@ -60,7 +60,7 @@ func (b *bin) lower(k key) (leaf, at int, ok bool) {
 	return 0, at, at < len(b.few)
 }
 
-func (b *bin) empty() bool { return len(b.few) == 0 && (b.many == nil || len(b.many.all) == 0) }
+func (b *bin) empty() bool { return len(b.few) == 0 && b.many == nil }
 
 func (b *bin) insert(k key, block int32) {
 	if b.many != nil {

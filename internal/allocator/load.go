@@ -1,6 +1,10 @@
 package allocator
 
-import "hightide/internal/mem"
+import (
+	"slices"
+
+	"hightide/internal/mem"
+)
 
 // Load takes over the state in which a trace begins and returns the handles of the live blocks, in the
 // order of their addresses. The segments' mutual age is not known: it is taken to be that of their
@@ -12,7 +16,8 @@ func (n *Native) Load(b *Beginning) []Handle {
 		p := n.poolOf(g.Pool, g.Large)
 		list := p.of(g.Stream)
 		var first int32
-		if r := b.reservationOf(&g); g.Expandable && r >= 0 {
+		if g.Expandable {
+			r := b.reservationOf(&g)
 			index, known := reserved[r]
 			if !known {
 				index = n.loadReservation(&b.Reservations[r], list)
@@ -52,13 +57,11 @@ func (n *Native) poolOf(id mem.PoolID, large bool) *pool {
 	return n.poolFor(id, rounded)
 }
 
+// reservationOf finds where an expandable segment belongs: there is one for each stream and pool.
 func (b *Beginning) reservationOf(g *mem.Segment) int {
-	for i, r := range b.Reservations {
-		if r.Stream == g.Stream && r.Large == g.Large && r.Pool == g.Pool && r.Address <= g.Address && g.Address < r.Address+uint64(r.Size) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(b.Reservations, func(r Reservation) bool {
+		return r.Stream == g.Stream && r.Large == g.Large && r.Pool == g.Pool
+	})
 }
 
 // loadReservation makes an expandable segment, unmapped as a whole, as large as it would be made today.
@@ -76,7 +79,7 @@ func (n *Native) loadReservation(r *Reservation, list *streamBlocks) int32 {
 func (n *Native) occupy(index int32, address uint64, size mem.Bytes) int32 {
 	list := n.segments[index].list
 	at := n.unmappedAt(list, address)
-	if at == len(list.unmapped) || n.blocks[list.unmapped[at]].address > address {
+	if at == len(list.unmapped) { // not at the beginning of the last one: segments come by address
 		at--
 	}
 	b := list.unmapped[at]

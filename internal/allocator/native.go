@@ -128,11 +128,7 @@ func (n *Native) Malloc(r Request) Handle {
 	if r.Size <= 0 || r.Size >= hugeRequest {
 		return 0
 	}
-	a := ask{Request: r, rounded: n.settings.Round(r.Size)}
-	a.segment = n.settings.SegmentSize(a.rounded)
-	a.pool = n.poolFor(r.Pool, a.rounded)
-	a.list = a.pool.of(r.Stream)
-	a.expandable = n.settings.Expandable && (a.pool.owner == nil || !a.pool.owner.ownAllocator)
+	a := n.ask(r)
 	b, rejected := n.takeFree(&a), false
 	if b == 0 {
 		b, rejected = n.takeNew(&a)
@@ -146,6 +142,15 @@ func (n *Native) Malloc(r Request) Handle {
 		return 0
 	}
 	return Handle(n.handOut(&a, b))
+}
+
+// ask works out what the settings make of a request.
+func (n *Native) ask(r Request) ask {
+	a := ask{Request: r, rounded: n.settings.Round(r.Size), expandable: n.settings.Expandable}
+	a.segment = n.settings.SegmentSize(a.rounded)
+	a.pool = n.poolFor(r.Pool, a.rounded)
+	a.list = a.pool.of(r.Stream)
+	return a
 }
 
 // poolFor finds the pool that serves a request.

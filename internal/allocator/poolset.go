@@ -73,7 +73,7 @@ func (s *poolSet) remove(p *privatePool) {
 	if at < 0 {
 		return
 	}
-	for ; at+1 < len(s.slots) && s.slots[at+1].off > 0; at++ {
+	for ; s.slots[at+1].off > 0; at++ { // the last slot is always free
 		s.slots[at] = poolSlot{s.slots[at+1].pool, s.slots[at+1].off - 1}
 	}
 	s.slots[at] = poolSlot{}

@@ -9,15 +9,13 @@ type privatePool struct {
 	held         int // segments, and pages mapped
 	small, large *pool
 
-	noSplit      bool // blocks are handed out whole
-	ownAllocator bool // memory comes from elsewhere; never expandable
+	noSplit bool // blocks are handed out whole
 }
 
-// PoolOptions are those of a torch.cuda.MemPool.
+// PoolOptions are those of a torch.cuda.MemPool, but for an allocator of its own.
 type PoolOptions struct {
-	NoSplit      bool
-	UseOnOOM     bool // serves the default pool before it gives up
-	OwnAllocator bool
+	NoSplit  bool
+	UseOnOOM bool // serves the default pool before it gives up
 }
 
 // KeepPool makes a private pool or adds a user to it; its memory is not given back before ReleasePool
@@ -25,7 +23,7 @@ type PoolOptions struct {
 func (n *Native) KeepPool(id mem.PoolID, options PoolOptions) {
 	p := n.privatePool(id)
 	p.users++
-	p.noSplit, p.ownAllocator = p.noSplit || options.NoSplit, p.ownAllocator || options.OwnAllocator
+	p.noSplit = p.noSplit || options.NoSplit
 	if options.UseOnOOM {
 		n.fallback.add(p)
 	}

@@ -54,7 +54,7 @@ func (c *recorder) beginning(r *runner) {
 func (c *recorder) observe(n *Native, e Event) {
 	t, i := &c.out, c.event
 	if e.Action == mem.ActionOOM {
-		if d, ok := n.driver.(*Device); ok && d.Capacity > 0 {
+		if d := n.driver.(*Device); d.Capacity > 0 {
 			e.Address = uint64(d.Capacity - d.Held)
 		}
 	}

@@ -169,9 +169,10 @@ func (b *bfc) extend(wanted mem.Bytes) bool {
 	if b.limit > 0 {
 		size = min(size, (b.limit-b.u.Reserved)/bfcStep*bfcStep)
 	}
-	if size < wanted || !b.grow(size) {
+	if size < wanted {
 		return false
 	}
+	b.grow(size)
 	if !grown {
 		b.region *= 2
 	}

@@ -125,10 +125,7 @@ func (r *runner) begin() bool {
 
 // takeOver loads the beginning if the device has room for it. New segments then lie beyond it.
 func (r *runner) takeOver() bool {
-	device, ok := r.native.driver.(*Device)
-	if !ok {
-		return false
-	}
+	device := r.native.driver.(*Device) // as NewPolicy makes it
 	var held mem.Bytes
 	for _, g := range r.p.Beginning.Segments {
 		held += roundUp(g.Size, driverPage)

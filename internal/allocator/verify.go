@@ -226,15 +226,11 @@ func (f *follower) reachedEnd(a *ask, b int32, from int, seen []Event) {
 
 func (f *follower) ask(i int) *ask {
 	r := Request{Size: f.t.Size[i], Stream: f.t.Stream[i], Pool: f.pool(i)}
-	a := &ask{Request: r, rounded: f.n.settings.Round(r.Size)}
-	a.segment = f.n.settings.SegmentSize(a.rounded)
-	a.pool = f.n.poolFor(r.Pool, a.rounded)
-	if a.pool.owner != nil {
+	if r.Pool != (mem.PoolID{}) {
 		f.n.usePool(r.Pool)
 	}
-	a.list = a.pool.of(r.Stream)
-	a.expandable = f.n.settings.Expandable && (a.pool.owner == nil || !a.pool.owner.ownAllocator)
-	return a
+	a := f.n.ask(r)
+	return &a
 }
 
 // placed compares where a block came to lie.
