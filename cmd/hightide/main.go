@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"hightide/internal/engine"
@@ -81,6 +82,10 @@ func (a *app) exitCode(err error) int {
 		return 0
 	case errors.As(err, &status):
 		return int(status)
+	}
+	var refused *fs.PathError
+	if errors.As(err, &refused) && refused.Path == os.Stdout.Name() && engine.ExitCode(err) == engine.ExitOwn {
+		err = engine.EnvironmentError("send it where there is room", "write to standard output: %w", refused.Err)
 	}
 	fmt.Fprintf(a.stderr, "hightide: %v\n", err)
 	if hint := engine.Hint(err); hint != "" {

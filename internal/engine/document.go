@@ -107,6 +107,8 @@ func decodeDocument(r io.Reader, name string) (*intake.Document, error) {
 		return nil, InputError("it reads "+intake.Known(), "%s %w", filepath.Base(name), err)
 	case errors.Is(err, intake.ErrEmpty):
 		return nil, InputError("did what wrote it end too early, or was the disk full?", "%s %w", filepath.Base(name), err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, InputError("was it copied whole, and had what wrote it ended?", "%s ends in the middle", name)
 	case errors.Is(err, intake.ErrMemray):
 		return nil, InputError("give memray's captures by name, not through a pipe", "%s: %w", name, err)
 	case errors.Is(err, pickle.ErrUnsafe):
