@@ -110,8 +110,10 @@ func (o *TraceOOM) finding(a *Allocator) Finding {
 	}
 	switch {
 	case o.WouldFit == nil:
+	case mem.Bytes(o.DeviceFree.Or(-1)) >= o.Asked:
+		f.Text += " The device had enough, so a limit below its memory was reached, as `set_per_process_memory_fraction` sets one."
 	case o.Contiguous != nil && *o.Contiguous:
-		f.Text += " One piece alone was large enough: it belonged to another pool or stream, or a limit below the device's memory was set."
+		f.Text += " One cached piece alone was large enough, so it belonged to another pool or stream."
 	case *o.WouldFit:
 		f.Text += " Together that is enough, but no piece alone was: fragmentation."
 		f.Advice = "Try `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, which joins free memory of different sizes (not verified)."

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,29 @@ func TestOOMIsExplainedAtItsOwnMoment(t *testing.T) {
 		t.Errorf("blames %+v", o.Blame)
 	}
 	if text := o.finding(a).Text; !strings.Contains(text, "8 pieces, the largest of 200 MiB") {
+		t.Error(text)
+	}
+}
+
+// Where the device had room, or one cached piece was large enough, that says what stood in the way.
+func TestOOMThatIsNoLackOfMemory(t *testing.T) {
+	s := openSnapshot(t, "../imagined/oom-a10-pieces.pickle")
+	trace := &s.Traces[0]
+	event := slices.Index(trace.Action, mem.ActionOOM)
+	said := func() string {
+		t.Helper()
+		a, err := ExplainDevice(s, 0, "oom", ExplainOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.OOM.finding(a).Text
+	}
+	trace.Address[event] = uint64(2 * mem.GiB)
+	if text := said(); !strings.Contains(text, "a limit below its memory was reached") {
+		t.Error(text)
+	}
+	trace.Address[event], trace.Size[event] = 0, 100*mem.MiB
+	if text := said(); !strings.Contains(text, "it belonged to another pool or stream") {
 		t.Error(text)
 	}
 }
