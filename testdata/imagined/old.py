@@ -1,6 +1,6 @@
 """Trains a small network and runs out of memory, with PyTorch 2.0 or 2.1: writes what their allocator says.
 
-    python old.py OUT.pickle, with the imaginary GPU preloaded as README.md says
+python old.py OUT.pickle, with the imaginary GPU preloaded as README.md says
 """
 
 import pickle
