@@ -101,13 +101,24 @@ func newSorter(b *traceBooks, extra []CategoryRule) *sorter {
 	return s
 }
 
-// of is what a block is for, by the number of its life: as the program said, else by the first rule that fits.
+// of is what a block is for, by the number of its life: as the program said, else the profiler that made the file, else
+// the first rule that fits.
 func (s *sorter) of(n int) string {
-	if owner := s.b.lives[n].owner; owner != 0 {
-		return ownerCategories[owner]
+	l := &s.b.lives[n]
+	if l.owner != 0 {
+		return ownerCategories[l.owner]
+	}
+	if t := s.b.trace; t.Category != nil && l.born >= 0 {
+		if said, ok := profilerCategories[s.b.snapshot.Text(t.Category[l.born])]; ok {
+			return said
+		}
 	}
 	return s.byRules(n)
 }
+
+// profilerCategories are those of the profiler, as hightide calls them. Unknown is none.
+var profilerCategories = map[string]string{"parameter": "parameters", "gradient": "gradients", "optimizer_state": "optimizer state", "activation": "activations",
+	"input": "inputs", "temporary": "temporaries", "autograd_detail": "temporaries"}
 
 func (s *sorter) byRules(n int) string {
 	hits, has := s.fits(s.b.lives[n].stack), s.b.hintsOf(n)

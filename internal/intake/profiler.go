@@ -197,12 +197,17 @@ func (t *profilerTrace) entry(e *chromeEvent) error {
 // pythonFunction is how the profiler names one: "train.py(5): main".
 var pythonFunction = words.Lazy(`^(.+)\((\d+)\): (.+)$`)
 
-func (t *profilerTrace) location(e *chromeEvent) uint32 {
-	l := mem.Location{Function: e.Name, Native: true}
-	if m := pythonFunction.FindStringSubmatch(e.Name); m != nil {
+func profilerLocation(name string) mem.Location {
+	if m := pythonFunction.FindStringSubmatch(name); m != nil {
 		line, _ := strconv.Atoi(m[2])
-		l, t.python = mem.Location{File: m[1], Line: line, Function: m[3]}, true
+		return mem.Location{File: m[1], Line: line, Function: m[3]}
 	}
+	return mem.Location{Function: name, Native: true}
+}
+
+func (t *profilerTrace) location(e *chromeEvent) uint32 {
+	l := profilerLocation(e.Name)
+	t.python = t.python || !l.Native
 	return t.out.Stacks.Location(l)
 }
 

@@ -154,7 +154,9 @@ func (b *torchBuilder) frame(d *pickle.Decoder, l *layout, values []pickle.Value
 	id, ok := b.places[p]
 	if !ok {
 		location := mem.Location{File: d.String(p.file), Line: int(p.line), Function: d.String(p.function)}
-		location.Native = location.Line == 0 || nativeFile(location.File)
+		if location.Native = location.Line == 0 || nativeFile(location.File); location.Line == 0 && location.File == "none" { // _profile_to_snapshot's
+			location = profilerLocation(location.Function)
+		}
 		id = b.out.Stacks.Location(location)
 		if b.places == nil {
 			b.places = map[place]uint32{}
