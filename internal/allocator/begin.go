@@ -302,21 +302,37 @@ func (r *rewind) blockSize(g *mem.Segment, requested, gap mem.Bytes) mem.Bytes {
 	return size
 }
 
-// poolsOf says which pool an event belongs to: as the trace has it, or of the final segment there.
+// poolsOf says which pool an event belongs to: as the trace has it, or of the final segment there, from when on what
+// lay there before was freed.
 func poolsOf(s *mem.AllocatorSnapshot, t *mem.Trace) func(event int) mem.PoolID {
 	if len(t.Pool) > 0 {
 		return func(i int) mem.PoolID { return t.Pool[i] }
 	}
-	var private []mem.Segment
+	type span struct {
+		from, to uint64
+		since    int
+		pool     mem.PoolID
+	}
+	var private []span
 	for _, g := range s.Segments {
 		if g.Device == t.Device && g.Pool != (mem.PoolID{}) {
-			private = append(private, g)
+			private = append(private, span{g.Address, g.Address + uint64(g.Size), 0, g.Pool})
+		}
+	}
+	for i, action := range t.Action {
+		if action != mem.ActionSegmentFree {
+			continue
+		}
+		for j := range private {
+			if p := &private[j]; t.Address[i] < p.to && p.from < t.Address[i]+uint64(t.Size[i]) {
+				p.since = i + 1
+			}
 		}
 	}
 	return func(i int) mem.PoolID {
-		for _, g := range private {
-			if g.Address <= t.Address[i] && t.Address[i] < g.Address+uint64(g.Size) {
-				return g.Pool
+		for _, p := range private {
+			if p.since <= i && p.from <= t.Address[i] && t.Address[i] < p.to {
+				return p.pool
 			}
 		}
 		return mem.PoolID{}

@@ -282,3 +282,20 @@ func TestRoomToBegin(t *testing.T) {
 		t.Errorf("nothing failed, and the program is another: %+v", got.Ops)
 	}
 }
+
+// TestPoolsInTime: what lay at a private segment's addresses before it was another's.
+func TestPoolsInTime(t *testing.T) {
+	mine, at := mem.PoolID{1, 0}, uint64(mem.TiB)
+	trace := &mem.Trace{
+		Action:  []mem.Action{mem.ActionSegmentAlloc, mem.ActionAlloc, mem.ActionSegmentFree, mem.ActionSegmentAlloc, mem.ActionAlloc},
+		Address: []uint64{at, at + uint64(4*mem.MiB), at, at + uint64(4*mem.MiB), at + uint64(4*mem.MiB)},
+		Size:    []mem.Bytes{20 * mem.MiB, 4 * mem.MiB, 20 * mem.MiB, 2 * mem.MiB, 512},
+	}
+	s := &mem.AllocatorSnapshot{Segments: []mem.Segment{{Address: at + uint64(4*mem.MiB), Size: 2 * mem.MiB, Pool: mine}}}
+	pool := poolsOf(s, trace)
+	for i, want := range []mem.PoolID{{}, {}, {}, mine, mine} {
+		if got := pool(i); got != want {
+			t.Errorf("event %d: %v, want %v", i, got, want)
+		}
+	}
+}
