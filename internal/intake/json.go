@@ -21,6 +21,7 @@ type jsonPickle struct {
 	out     bytes.Buffer
 	nesting []jsonContainer
 	done    bool
+	fault   error // why it ended early
 }
 
 type jsonContainer struct {
@@ -44,8 +45,8 @@ func (j *jsonPickle) Read(p []byte) (int, error) {
 		if j.done {
 			return 0, io.EOF
 		}
-		if err := j.token(); err != nil {
-			return 0, err
+		if j.fault = j.token(); j.fault != nil {
+			return 0, j.fault
 		}
 	}
 	return j.out.Read(p)
@@ -132,7 +133,7 @@ func (j *jsonPickle) number(text string) error {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return fmt.Errorf("number %.40s: %w", text, err)
+		return fmt.Errorf("%.40s is no number that there is room for", text)
 	}
 	j.out.WriteByte('G')
 	j.out.Write(binary.BigEndian.AppendUint64(nil, math.Float64bits(f)))
@@ -176,6 +177,9 @@ func isSnapshotJSON(head []byte) bool {
 func decodeSnapshotJSON(r io.Reader, _ int64) (*Document, error) {
 	text := newJSONPickle(r)
 	snapshot, err := torch(text, 0, "torch-json")
+	if text.fault != nil {
+		return nil, text.fault
+	}
 	var where *pickle.Error
 	if errors.As(err, &where) { // its position is in the pickle that nobody sees
 		return nil, fmt.Errorf("JSON, before byte %d: %w", text.in.InputOffset(), where.Err)
