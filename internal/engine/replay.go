@@ -170,6 +170,11 @@ func (r *replaying) run() error {
 func (r *replaying) tellVerified() {
 	v, out := r.verified, r.result
 	out.Recorded = usageFigures(r.settings.String(), &v.Usage)
+	for _, action := range r.trace.Action {
+		if action == mem.ActionOOM {
+			out.Recorded.Refused++
+		}
+	}
 	out.Verified = &ReplayVerified{v.AddressesTotal, v.AddressesExact, v.SegmentsTotal, v.SegmentsExact, v.Ambiguous, v.Realigned, v.First}
 	out.ReplayVerified = out.Verified
 	switch {

@@ -88,7 +88,8 @@ type ReplayFigures struct {
 	Allocated    mem.Bytes `json:"peak_allocated_bytes"`
 	SegmentCalls int64     `json:"segment_calls"`
 	Retries      int64     `json:"alloc_retries"`
-	OOM          *int      `json:"oom"` // the event that found no memory; null: none
+	Refused      int64     `json:"refused,omitempty"` // requests that found no memory, as in the record
+	OOM          *int      `json:"oom"`               // the event that found no memory; null: none
 	OOMBytes     mem.Bytes `json:"oom_bytes,omitempty"`
 	Fragmented   bool      `json:"oom_fragmented,omitempty"` // in one piece, the memory would have been enough
 }
@@ -97,12 +98,13 @@ func figures(conf string, o *allocator.Outcome) ReplayFigures {
 	f := usageFigures(conf, &o.Usage)
 	if o.OOM != nil {
 		f.OOM, f.OOMBytes, f.Fragmented = &o.OOM.Event, o.OOM.Size, o.OOM.Fragmented
+		f.Refused-- // which ended it
 	}
 	return f
 }
 
 func usageFigures(conf string, u *allocator.Usage) ReplayFigures {
-	return ReplayFigures{AllocConf: conf, Reserved: u.PeakReserved, Allocated: u.PeakAllocated, SegmentCalls: u.DeviceAllocs + u.DeviceFrees, Retries: u.Retries}
+	return ReplayFigures{AllocConf: conf, Reserved: u.PeakReserved, Allocated: u.PeakAllocated, SegmentCalls: u.DeviceAllocs + u.DeviceFrees, Retries: u.Retries, Refused: u.OOMs}
 }
 
 // together sums up several replays: counts are added, peaks are the highest, and the first that ran out
@@ -238,24 +240,36 @@ func (r *ReplayResult) name() string {
 	return name
 }
 
+// settingsName is a line of settings as a table has room for it.
 func settingsName(conf string) string {
-	if conf == "" {
+	switch {
+	case conf == "":
 		return "default"
+	case len(conf) > 34:
+		return shortSettings.Replace(conf)
 	}
 	return conf
 }
 
+var shortSettings = strings.NewReplacer("expandable_segments:True", "expandable", "roundup_power2_divisions:", "roundup ", "max_split_size_mb:", "max_split ",
+	"max_non_split_rounding_mb:", "non_split ", "large_segment_size_mb:", "large ", "garbage_collection_threshold:", "gc ",
+	"per_process_memory_fraction:", "fraction ", ",", ", ")
+
 // end says how a run ended.
 func (f *ReplayFigures) end() string {
+	text := "to the end"
 	switch {
 	case f.OOM != nil:
 		return "OOM at event " + analyze.Count(int64(*f.OOM))
 	case f.Retries == 1:
-		return "to the end, 1 retry"
+		text = "to the end, 1 retry"
 	case f.Retries > 1:
-		return fmt.Sprintf("to the end, %d retries", f.Retries)
+		text = fmt.Sprintf("to the end, %d retries", f.Retries)
 	}
-	return "to the end"
+	if f.Refused > 0 {
+		text += fmt.Sprintf(", %d refused", f.Refused)
+	}
+	return text
 }
 
 // Failure says in words how it ran out of memory; "" where it did not.
