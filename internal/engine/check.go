@@ -190,7 +190,11 @@ func JUnit(w io.Writer, ref string, checked []Checked) error {
 	}
 	encoder := xml.NewEncoder(w)
 	encoder.Indent("", " ")
-	return encoder.Encode(suite)
+	if err := encoder.Encode(suite); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
 }
 
 // Annotation is the workflow command that has GitHub show a passed budget at its line.
