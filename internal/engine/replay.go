@@ -44,7 +44,10 @@ func (e *Engine) Replay(refs []string, o ReplayOptions, stdin io.Reader) (*Repla
 	if o.Out != "" && o.Policy != "native" {
 		return nil, UsageError("without --policy", "--out needs the native allocator: the other models have no addresses to record")
 	}
-	if o.Verify && (o.Changed || o.Policy != "native") {
+	if o.Search && o.Policy != "native" {
+		return nil, UsageError("without --policy", "--search tries settings of the native allocator, and of no other")
+	}
+	if o.Verify && (o.Changed || o.Policy != "native" || o.Search || o.Compare || o.AllGPUs || o.Out != "") {
 		return nil, errVerifyAlone
 	}
 	var all []*replaying
@@ -74,8 +77,8 @@ func (e *Engine) Replay(refs []string, o ReplayOptions, stdin io.Reader) (*Repla
 // DeviceUnknownText says what may be missing where a trace of expandable segments does not verify.
 const DeviceUnknownText = "Expandable segments reserve address space by the device's memory, which no file holds: --verify --gpu NAME, or --memory SIZE, says which device it was."
 
-var errVerifyAlone = UsageError("leave it out, or leave out --verify", "--verify holds the record against its own settings: --gpu, --memory, --alloc-conf and --policy ask what would be otherwise; "+
-	"only of a trace whose settings reserve a part of the device's memory do --gpu and --memory say which device it was")
+var errVerifyAlone = UsageError("leave it out, or leave out --verify", "--verify holds the record against its own settings: what else is asked for is about what would be otherwise; "+
+	"only of a trace with expandable segments do --gpu and --memory say which device it was")
 
 // rankOf finds the rank in the name of a run's snapshot; a later one of a rank replaces the earlier.
 var rankOf = regexp.MustCompile(`rank\d+`)
