@@ -141,7 +141,7 @@ def noticed(mutant: Mutant, folder: Path, programs: Path) -> str:
     mutated, overlay = folder / mutant.file, folder / "overlay.json"
     mutated.write_text(source.replace(mutant.old, mutant.new))
     overlay.write_text(json.dumps({"Replace": {str(original): str(mutated)}}))
-    tests = "OracleFile|RealTraces|FractionOfOne|Pool"  # the last two are of what the generator meets too seldom
+    tests = "OracleFile|RealTraces|FractionOfOne|Pool|Oversize|Collection"  # from the third on of what the generator meets too seldom
     command = ["go", "test", "-vet=off", f"-overlay={overlay}", "-run", tests, "./internal/allocator"]
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "HIGHTIDE_ORACLE": str(programs)}, capture_output=True, text=True

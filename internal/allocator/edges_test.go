@@ -285,3 +285,34 @@ func TestPoolSetOverflows(t *testing.T) {
 		}
 	}
 }
+
+// TestDroppedPoolServesNobody: a pool for out of memory without users gives its memory back instead.
+func TestDroppedPoolServesNobody(t *testing.T) {
+	for _, dropped := range []bool{false, true} {
+		n := NewNative(Settings{}, RulesOf(2, 15), 0, &Device{Capacity: 30 * mem.MiB})
+		mine := mem.PoolID{0, 1}
+		n.KeepPool(mine, PoolOptions{UseOnOOM: true})
+		n.Free(n.Malloc(Request{Size: 12 * mem.MiB, Pool: mine}))
+		n.Malloc(Request{Size: 18 * mem.MiB})
+		if dropped {
+			n.ReleasePool(mine)
+		}
+		if h := n.Malloc(Request{Size: 12 * mem.MiB}); h == 0 || (n.Stats.AllocRetries > 0) != dropped || (n.Stats.DeviceFrees > 0) != dropped {
+			t.Errorf("dropped %v: %d, %+v", dropped, h, n.Usage())
+		}
+	}
+}
+
+// TestOversizeReleaseBesideExpandable: expandable blocks, left from before the setting was taken back, do not keep an oversize
+// block from making room.
+func TestOversizeReleaseBesideExpandable(t *testing.T) {
+	settings := Settings{Expandable: true, MaxSplit: 64 * mem.MiB}
+	n := NewNative(settings, RulesOf(2, 15), 0, &Device{Capacity: 104 * mem.MiB})
+	n.Free(n.Malloc(Request{Size: 40 * mem.MiB}))
+	settings.Expandable = false
+	n.Configure(settings)
+	n.Free(n.Malloc(Request{Size: 64 * mem.MiB}))
+	if h := n.Malloc(Request{Size: 25 * mem.MiB}); h == 0 || n.Stats.AllocRetries != 0 || n.Stats.DeviceFrees != 1 {
+		t.Errorf("%d, %+v", h, n.Usage())
+	}
+}
