@@ -71,7 +71,7 @@ type Limits struct {
 	Memo        int   // entries; default 256 Mi
 	StringBytes int   // one string; default 64 MiB
 	TableBytes  int64 // all distinct strings together; default 1 GiB
-	Open        int64 // values waiting in unfinished containers; default 64 Mi
+	Open        int64 // values waiting in unfinished containers; default 16 Mi
 }
 
 func (l Limits) orDefaults() Limits {
@@ -80,7 +80,7 @@ func (l Limits) orDefaults() Limits {
 	fill(&l.Memo, 256<<20)
 	fill(&l.StringBytes, 64<<20)
 	fill(&l.TableBytes, 1<<30)
-	fill(&l.Open, 64<<20)
+	fill(&l.Open, 16<<20)
 	return l
 }
 
