@@ -128,7 +128,8 @@ func (n *Native) Malloc(r Request) Handle {
 	if r.Size <= 0 || r.Size >= hugeRequest {
 		return 0
 	}
-	a := n.ask(r)
+	var a ask
+	n.ask(&a, r)
 	b, rejected := n.takeFree(&a), false
 	if b == 0 {
 		b, rejected = n.takeNew(&a)
@@ -145,12 +146,11 @@ func (n *Native) Malloc(r Request) Handle {
 }
 
 // ask works out what the settings make of a request.
-func (n *Native) ask(r Request) ask {
-	a := ask{Request: r, rounded: n.settings.Round(r.Size), expandable: n.settings.Expandable}
+func (n *Native) ask(a *ask, r Request) {
+	a.Request, a.rounded, a.expandable = r, n.settings.Round(r.Size), n.settings.Expandable
 	a.segment = n.settings.SegmentSize(a.rounded)
 	a.pool = n.poolFor(r.Pool, a.rounded)
 	a.list = a.pool.of(r.Stream)
-	return a
 }
 
 // poolFor finds the pool that serves a request.

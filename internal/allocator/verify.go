@@ -229,8 +229,9 @@ func (f *follower) ask(i int) *ask {
 	if r.Pool != (mem.PoolID{}) {
 		f.n.usePool(r.Pool)
 	}
-	a := f.n.ask(r)
-	return &a
+	a := &ask{}
+	f.n.ask(a, r)
+	return a
 }
 
 // placed compares where a block came to lie.
