@@ -39,9 +39,8 @@ const (
 )
 
 // installed matches the folders where Python keeps what is not the user's own, and what torch.compile
-// generated, wherever its cache is. PyTorch's profiler leaves the folders of sys.path out, so there well-known packages begin a path.
-var installed = regexp.MustCompile(`(^|/)(site-packages|dist-packages)/|(^|/)lib(64)?/python\d(\.\d+)?t?/|(^|/)python\d+\.zip/|(^|/)c[a-z2-7]{51}\.py$|` +
-	`^(torch|torchvision|torchaudio|triton|transformers|accelerate|diffusers|peft|timm|lightning|pytorch_lightning|deepspeed|megatron|numpy)/`)
+// generated, wherever its cache is.
+var installed = regexp.MustCompile(`(^|/)(site-packages|dist-packages)/|(^|/)lib(64)?/python\d(\.\d+)?t?/|(^|/)python\d+\.zip/|(^|/)c[a-z2-7]{51}\.py$`)
 
 func (p *places) kind(file string) fileKind {
 	if k, ok := p.files[file]; ok {

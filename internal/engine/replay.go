@@ -286,6 +286,8 @@ func (o *ReplayOptions) capacity() (memory, capacity mem.Bytes, err error) {
 			return 0, 0, UsageError("as in --memory 24GiB", "--memory %s is no size", o.Memory)
 		}
 		return bytes, bytes, nil
+	case o.GPU == "" && len(o.Catalogue) > 0 && !o.AllGPUs:
+		return 0, 0, UsageError("as in --gpu NAME, or --gpus all", "--catalogue without a GPU to look for in it")
 	case o.GPU == "":
 		return 0, 0, nil
 	}

@@ -197,10 +197,18 @@ func (t *profilerTrace) entry(e *chromeEvent) error {
 // pythonFunction is how the profiler names one: "train.py(5): main".
 var pythonFunction = words.Lazy(`^(.+)\((\d+)\): (.+)$`)
 
+// packaged matches files of well-known packages. The profiler leaves the folders of sys.path out, which would tell them
+// from the program.
+var packaged = words.Lazy(`^(torch|torchvision|torchaudio|triton|transformers|accelerate|diffusers|peft|timm|lightning|pytorch_lightning|deepspeed|megatron|numpy)/`)
+
 func profilerLocation(name string) mem.Location {
 	if m := pythonFunction.FindStringSubmatch(name); m != nil {
+		file := m[1]
+		if packaged.MatchString(file) {
+			file = "site-packages/" + file
+		}
 		line, _ := strconv.Atoi(m[2])
-		return mem.Location{File: m[1], Line: line, Function: m[3]}
+		return mem.Location{File: file, Line: line, Function: m[3]}
 	}
 	return mem.Location{Function: name, Native: true}
 }
