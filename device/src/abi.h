@@ -1,6 +1,7 @@
 /* abi.h: CUDA's structures and numbers as far as they are used here, declared anew so that building
  * needs nothing of CUDA's. tests/abi.c compares them with the headers of the environments. What
- * differs between CUDA 12 and 13 is two structures; which one, the entry point's name says.
+ * differs between CUDA 12 and 13 is two structures; which one, the entry point's name says. CUDA 11 has the beginning of
+ * 12's under 13's name.
  */
 #ifndef HT_ABI_H
 #define HT_ABI_H
@@ -50,6 +51,7 @@ enum {
 #define CUDA_FIELD(type, name, array) type name array;
 #define CUDA_NO_FIELD(type, name, array)
 struct cuda_prop_12 { CUDA_DEVICE_PROP(CUDA_FIELD, CUDA_FIELD, CUDA_NO_FIELD) int reserved[63]; };
+enum { CUDA_11_PROP = offsetof(struct cuda_prop_12, hostRegisterSupported) }; /* bytes */
 struct cuda_prop_13 { CUDA_DEVICE_PROP(CUDA_FIELD, CUDA_NO_FIELD, CUDA_FIELD) int reserved[56]; };
 
 struct cuda_pointer_attributes_12 { int type, device; void *device_pointer, *host_pointer; };

@@ -192,10 +192,17 @@ HT_EXPORT int cudaGetDeviceProperties_v2(struct cuda_prop_12 *p, int ordinal) { 
     p->deviceOverlap = 1;
     return CUDA_OK;
 }
-HT_EXPORT int cudaGetDeviceProperties(struct cuda_prop_13 *p, int ordinal) { /* CUDA 13 */
+/* Up to CUDA 11, and again in 13. Who was built with 11 has room for the first fields of 12's alone. */
+HT_EXPORT int cudaGetDeviceProperties(struct cuda_prop_13 *p, int ordinal) {
     const struct ht_gpu *gpu = ht_device(ordinal);
     if (!gpu)
         return ht_fail(CUDA_INVALID_DEVICE);
+    if (ht_cuda_version() < 12000) {
+        struct cuda_prop_12 newer;
+        int failed = cudaGetDeviceProperties_v2(&newer, ordinal);
+        memcpy((void *)p, &newer, CUDA_11_PROP);
+        return failed;
+    }
     FILL_BOTH(p);
     p->gpuPciDeviceID = gpu->pci_device;
     p->hostNumaId = -1;

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from harness import CACHE, DEVICE, LIBRARY, VERSIONS
+from harness import CACHE, DEVICE, LIBRARY, VERSIONS, environment
 
 sys.path.insert(0, str(DEVICE / "tools"))
 import names
@@ -136,6 +136,28 @@ NUMBERS = {
 }
 
 
+CUDA_11 = "cuda_runtime"  # folder of its headers and its library
+
+PROPERTIES_11 = """
+#include <stdio.h>
+#include <string.h>
+#include <cuda_runtime_api.h>
+struct { struct cudaDeviceProp p; unsigned char after[4096]; } room;
+int main(void) {
+    int version = 0;
+    memset(&room, 0xa5, sizeof room);
+    if (cudaRuntimeGetVersion(&version) || cudaGetDeviceProperties(&room.p, 0))
+        return 1;
+    for (unsigned i = 0; i < sizeof room.after; i++)
+        if (room.after[i] != 0xa5)
+            return 2;
+    printf("%d %s %zu %d.%d %d %zu", version / 1000, room.p.name, room.p.totalGlobalMem, room.p.major, room.p.minor,
+           room.p.multiProcessorCount, room.p.reservedSharedMemPerBlock);
+    return 0;
+}
+"""
+
+
 def text(file: str) -> str:
     return (SOURCE / file).read_text()
 
@@ -159,7 +181,7 @@ def includes(version: str) -> list[str]:
     shared = next(CACHE.glob("torch-*/lib/python3*/site-packages/nvidia/*/include/cccl/nv"), None)  # for nv/target
     return [
         *(f"-I{p}" for p in folders),
-        *(f"-idirafter{p}" for p in (more.glob("nvidia/*/include") if more else [])),
+        *(f"-idirafter{p}" for p in (more.glob("nvidia/*/include") if more else []) if p.parent.name != CUDA_11),
         *([f"-idirafter{shared.parent}"] if shared else []),
     ]
 
@@ -265,6 +287,19 @@ class Declarations(unittest.TestCase):
                     checked += source.count("_Static_assert")
         self.assertGreater(checked, 300 * len(VERSIONS))
         self.assertLessEqual(lacking, {"cufile.h"}, "no header: scripts/setup device")
+
+    def test_cuda_11_has_less_room_for_properties(self) -> None:
+        """Under the name that CUDA 13 has again: a program built with 11 must get no byte more than it has room for."""
+        runtime = next((CACHE / "device").glob(f"lib/python3*/site-packages/nvidia/{CUDA_11}"), None)
+        assert runtime, "no CUDA 11: scripts/setup device"
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder, "properties")
+            headers = [f"-I{runtime}/include", f"-idirafter{runtime.parent}/cu13/include"]  # for crt/host_defines.h
+            library = [f"-L{runtime}/lib", "-l:libcudart.so.11.0", f"-Wl,-rpath,{runtime}/lib"]
+            build = ["gcc", "-xc", "-", "-o", program, *headers, *library]
+            subprocess.run(build, input=PROPERTIES_11, text=True, check=True)
+            done = subprocess.run([program], env=environment(), capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "11 NVIDIA A10 23729274880 8.6 72 1024"), done.stderr)
 
     @staticmethod
     def defines(name: str, flags: list[str]) -> int:

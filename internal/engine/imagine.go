@@ -289,21 +289,33 @@ func (s *session) findPython(ctx context.Context) error {
 	}
 	s.python = Python{Path: path}
 	s.python.ask(ctx)
-	p := &s.python
+	note, err := imaginable(&s.python)
+	if note != "" {
+		s.notes = append(s.notes, note)
+	}
+	return err
+}
+
+// imaginable says why an interpreter's programs cannot use an imaginary GPU, or what of them cannot.
+func imaginable(p *Python) (note string, err error) {
 	torch := p.Frameworks["torch"]
 	switch {
 	case p.Version == "":
-		return nil // it does not answer: let the run say why
+		return "", nil // it does not answer: let the run say why
 	case torch == "" && p.Frameworks["tensorflow"] != "":
-		return EnvironmentError("the host's memory: hightide run -- ...", "imaginary GPUs serve PyTorch; %s has TensorFlow %s, which cannot be imagined", p.Path, p.Frameworks["tensorflow"])
+		return "", EnvironmentError("the host's memory: hightide run -- ...", "imaginary GPUs serve PyTorch; %s has TensorFlow %s, which cannot be imagined", p.Path, p.Frameworks["tensorflow"])
 	case torch == "":
-		return EnvironmentError("name the interpreter of the environment you train in, or install torch into it", "%s has no PyTorch", p.Path)
+		return "", EnvironmentError("name the interpreter of the environment you train in, or install torch into it", "%s has no PyTorch", p.Path)
 	case p.ROCm != "":
-		return EnvironmentError("install a CUDA build of torch into an environment of its own; it needs no GPU", "torch %s of %s is built for ROCm, and imaginary GPUs are NVIDIA's", torch, p.Path)
+		return "", EnvironmentError("install a CUDA build of torch into an environment of its own; it needs no GPU", "torch %s of %s is built for ROCm, and imaginary GPUs are NVIDIA's", torch, p.Path)
 	case p.CUDA == "":
-		return EnvironmentError("install a CUDA build (pip install torch on Linux gives one; it needs no GPU)", "torch %s of %s is built for the CPU alone", torch, p.Path)
+		return "", EnvironmentError("install a CUDA build (pip install torch on Linux gives one; it needs no GPU)", "torch %s of %s is built for the CPU alone", torch, p.Path)
 	}
-	return nil
+	var major, minor int
+	if n, _ := fmt.Sscanf(torch, "%d.%d", &major, &minor); n == 2 && (major < 2 || major == 2 && minor < 4) {
+		note = fmt.Sprintf("PyTorch %s brings cuDNN 8, and imaginary GPUs know 9 alone: convolutions and recurrent layers fail. From 2.4 on they work.", torch)
+	}
+	return note, nil
 }
 
 // usable says why a first run has no verdict, where that lies in the environment.

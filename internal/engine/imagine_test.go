@@ -42,6 +42,38 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+func TestImaginable(t *testing.T) {
+	for _, c := range []struct{ torch, tensorflow, cuda, rocm, note, fails string }{
+		{torch: "2.15.0+cu130", cuda: "13.0"},
+		{torch: "2.4.0", cuda: "12.1"},
+		{torch: "2.3.1", cuda: "12.1", note: "cuDNN 8"},
+		{torch: "2.0.1+cu117", cuda: "11.7", note: "cuDNN 8"},
+		{torch: "1.13.1", cuda: "11.7", note: "cuDNN 8"},
+		{torch: "nightly", cuda: "13.0"},
+		{torch: "2.6.0+cpu", fails: "built for the CPU alone"},
+		{torch: "2.6.0", rocm: "6.2", fails: "built for ROCm"},
+		{tensorflow: "2.20.0", fails: "TensorFlow 2.20.0, which cannot be imagined"},
+		{fails: "has no PyTorch"},
+	} {
+		p := &Python{Path: "python", Version: "3.11.7", Frameworks: map[string]string{}, CUDA: c.cuda, ROCm: c.rocm}
+		for name, version := range map[string]string{"torch": c.torch, "tensorflow": c.tensorflow} {
+			if version != "" {
+				p.Frameworks[name] = version
+			}
+		}
+		note, err := imaginable(p)
+		if (note == "") != (c.note == "") || !strings.Contains(note, c.note) {
+			t.Errorf("%+v: note %q", c, note)
+		}
+		if (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if note, err := imaginable(&Python{Path: "python"}); note != "" || err != nil {
+		t.Errorf("one that does not answer: %q, %v", note, err)
+	}
+}
+
 func TestRunsOn(t *testing.T) {
 	wheel := strings.Fields("sm_75 sm_80 sm_86 sm_90 sm_100 sm_120 compute_120")
 	for capability, want := range map[[2]int]bool{{7, 0}: false, {7, 5}: true, {8, 0}: true, {8, 9}: true, {9, 0}: true, {10, 3}: true, {12, 1}: true, {13, 0}: true, {6, 1}: false} {
