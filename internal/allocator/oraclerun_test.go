@@ -163,6 +163,9 @@ func TestOracleFile(t *testing.T) {
 	}
 	defer in.Close()
 	sum := playAll(in, t)
+	if sum.programs == 0 {
+		t.Error("it holds no program")
+	}
 	t.Log(sum)
 	sum.verified.check(t)
 }
