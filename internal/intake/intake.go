@@ -56,8 +56,8 @@ type Format struct {
 // sniffBytes is how much of a file its format is told from.
 const sniffBytes = 64 << 10
 
-// smallFile is the size in bytes up to which a file is decoded on one core: what it takes to begin on several pays only later.
-const smallFile = 8 << 20
+// oneCoreFile is the size in bytes up to which a file is decoded on one core: what it takes to begin on several pays only later.
+const oneCoreFile = 8 << 20
 
 // ErrUnknown says that no format recognises a file.
 var ErrUnknown = errors.New("is of no kind that hightide reads")
@@ -131,7 +131,7 @@ func Sniff(head []byte) *Format {
 // Decode reads a file of any format, compressed or not. The name is only for the Document.
 func Decode(r io.Reader, name string) (*Document, error) {
 	size := sizeOf(r)
-	small := 0 < size && size < smallFile
+	small := 0 < size && size < oneCoreFile
 	file, err := open(r, small)
 	defer file.close()
 	if err != nil {
