@@ -150,7 +150,7 @@ func (d *Decoder) step(code byte) error {
 		if err != nil {
 			return err
 		}
-		return d.push(d.floatValue(math.Float64frombits(binary.BigEndian.Uint64(b))))
+		return d.pushFloat(math.Float64frombits(binary.BigEndian.Uint64(b)))
 	case 's', 'a': // SETITEM, APPEND
 		return d.one(code == 's')
 	case 0x80: // PROTO
@@ -239,7 +239,7 @@ func (d *Decoder) textual(code byte) error {
 		if err != nil {
 			return fmt.Errorf("%w: %q is not a number", ErrMalformed, clip(line))
 		}
-		return d.push(d.floatValue(f))
+		return d.pushFloat(f)
 	case 'V':
 		text, err := unescape(line)
 		if err != nil {
@@ -264,13 +264,13 @@ func (d *Decoder) textual(code byte) error {
 
 func (d *Decoder) decimal(line []byte) error {
 	if i, err := strconv.ParseInt(string(line), 10, 64); err == nil {
-		return d.push(d.intValue(i))
+		return d.pushInt(i)
 	}
 	u, err := strconv.ParseUint(string(line), 10, 64)
 	if err != nil {
 		return fmt.Errorf("%w: integer %q", ErrMalformed, clip(line))
 	}
-	return d.push(d.intValue(int64(u)))
+	return d.pushInt(int64(u))
 }
 
 // refuse names the instruction that only a program would need.
@@ -328,7 +328,7 @@ func (d *Decoder) number(v uint64, err error) error {
 	if err != nil {
 		return err
 	}
-	return d.push(d.intValue(int64(v)))
+	return d.pushInt(int64(v))
 }
 
 // long reads a little-endian two's complement integer of n bytes; 9 bytes hold what is unsigned
@@ -354,7 +354,7 @@ func (d *Decoder) long(n uint64, err error) error {
 	for i := min(int(n), 8) - 1; i >= 0; i-- {
 		v = v<<8 | uint64(b[i])
 	}
-	return d.push(d.intValue(int64(v)))
+	return d.pushInt(int64(v))
 }
 
 func (d *Decoder) text(n uint64, err error) error {

@@ -72,6 +72,7 @@ type Limits struct {
 	StringBytes int   // one string; default 64 MiB
 	TableBytes  int64 // all distinct strings together; default 1 GiB
 	Open        int64 // values waiting in unfinished containers; default 16 Mi
+	Numbers     int   // floats and integers beyond 60 bits, which are kept to the end; default 16 Mi
 }
 
 func (l Limits) orDefaults() Limits {
@@ -81,6 +82,7 @@ func (l Limits) orDefaults() Limits {
 	fill(&l.StringBytes, 64<<20)
 	fill(&l.TableBytes, 1<<30)
 	fill(&l.Open, 16<<20)
+	fill(&l.Numbers, 16<<20)
 	return l
 }
 
@@ -150,23 +152,47 @@ func (d *Decoder) Offset() int64 { return d.in.offset() }
 // Strings is the number of distinct strings so far; their values have payloads below it.
 func (d *Decoder) Strings() int { return len(d.strings) }
 
-func (d *Decoder) intValue(i int64) Value {
+// intValue fails only for an integer that a Value does not hold.
+func (d *Decoder) intValue(i int64) (Value, error) {
 	if short(i) {
-		return Value(i<<4) | Value(Int)
+		return Value(i<<4) | Value(Int), nil
+	}
+	if err := d.roomForNumber(); err != nil {
+		return 0, err
 	}
 	d.wide = append(d.wide, i)
-	return tagged(Wide, uint64(len(d.wide)-1))
+	return tagged(Wide, uint64(len(d.wide)-1)), nil
+}
+
+// roomForNumber bounds the numbers that are kept beside the Values: a compressed file of a few MiB holds
+// billions of them.
+func (d *Decoder) roomForNumber() error {
+	if len(d.floats)+len(d.wide) >= d.limits.Numbers {
+		return fmt.Errorf("%w: more than %d floats and integers beyond 60 bits", ErrLimit, d.limits.Numbers)
+	}
+	return nil
 }
 
 // short says whether a Value holds an integer.
 func short(i int64) bool { return i>>59 == 0 || i>>59 == -1 }
 
-func (d *Decoder) floatValue(f float64) Value {
+func (d *Decoder) pushInt(i int64) error {
+	v, err := d.intValue(i)
+	if err != nil {
+		return err
+	}
+	return d.push(v)
+}
+
+func (d *Decoder) pushFloat(f float64) error {
+	if err := d.roomForNumber(); err != nil {
+		return err
+	}
 	if math.IsNaN(f) {
 		f = math.NaN()
 	}
 	d.floats = append(d.floats, f)
-	return tagged(Float, uint64(len(d.floats)-1))
+	return d.push(tagged(Float, uint64(len(d.floats)-1)))
 }
 
 // intern returns the one Value for a text, so that equal strings compare equal as Values.

@@ -178,6 +178,23 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	float, wide := "G\x00\x00\x00\x00\x00\x00\x00\x01", "\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x7f"
+	for name, data := range map[string]string{
+		"floats":             "](" + strings.Repeat(float, 501) + "e.",
+		"floats dropped":     strings.Repeat(float+"0", 501) + "N.",
+		"wide integers":      "](" + strings.Repeat(wide, 501) + "e.",
+		"pairs of them":      "](" + strings.Repeat(wide+wide+"\x86", 251) + "e.",
+		"floats as text":     "](" + strings.Repeat("F1.5\n", 501) + "e.",
+		"integers as text":   "](" + strings.Repeat("I8000000000000000000\n", 501) + "e.",
+		"of one kind or two": "](" + strings.Repeat(wide+float, 251) + "e.",
+	} {
+		if _, err := decode([]byte(data), Limits{Numbers: 500}); !errors.Is(err, ErrLimit) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := decode([]byte(data), Limits{Numbers: 502}); err != nil {
+			t.Errorf("%s within the limit: %v", name, err)
+		}
+	}
 	texts := "](\x8c\x02aa\x8c\x02bbe."
 	if _, err := decode([]byte(texts), Limits{TableBytes: 40}); !errors.Is(err, ErrLimit) {
 		t.Errorf("table: %v", err)

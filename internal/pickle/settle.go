@@ -41,8 +41,7 @@ func (d *Decoder) settleRow(r *run, row int) bool {
 				}
 			}
 		case paired:
-			values := [2]Value{d.intValue(r.pairs[payload][0]), d.intValue(r.pairs[payload][1])}
-			made, err := d.build.Tuple(d, values[:])
+			made, err := d.pair(r.pairs[payload])
 			if err != nil {
 				return false
 			}
@@ -63,6 +62,18 @@ func (d *Decoder) settleRow(r *run, row int) bool {
 		*to = uint64(v)
 	}
 	return true
+}
+
+func (d *Decoder) pair(integers [2]int64) (Value, error) {
+	var values [2]Value
+	for i, integer := range integers {
+		v, err := d.intValue(integer)
+		if err != nil {
+			return 0, err
+		}
+		values[i] = v
+	}
+	return d.build.Tuple(d, values[:])
 }
 
 // keep makes the memo entries of a row, if it may make them all. That of a record which is taken alone
