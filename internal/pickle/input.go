@@ -27,7 +27,7 @@ type input struct {
 	base  int64 // offset of buf[0] in the stream
 	fault error // what the reader said beside io.EOF
 
-	ahead  *foresight // instead of r, where that is a Lender
+	ahead  *readAhead // instead of r, where that is a Lender
 	window *window    // that buf is of
 	next   int        // of its runs, the first that is not behind
 	ended  bool       // there is no window after it
@@ -37,7 +37,7 @@ const windowBytes = 256 << 10
 
 func newInput(r io.Reader, seed maphash.Seed) *input {
 	if lend, ok := r.(Lender); ok {
-		return &input{ahead: newForesight(lend, seed)}
+		return &input{ahead: newReadAhead(lend, seed)}
 	}
 	return &input{r: r, buf: make([]byte, windowBytes)}
 }
@@ -108,9 +108,9 @@ func (in *input) borrow() bool {
 	return true
 }
 
-// foreseen returns the run with the row that begins with the next byte, if that was read ahead, and the
+// rowAhead returns the run with the row that begins with the next byte, if that was read ahead, and the
 // row's place in it.
-func (in *input) foreseen() (*run, int) {
+func (in *input) rowAhead() (*run, int) {
 	if in.window == nil {
 		return nil, 0
 	}

@@ -9,7 +9,7 @@
 // Read Decode in machine.go; strings, numbers and limits are in this file. Dictionaries that
 // repeat the keys of earlier ones, which is most of a large file, go another way (records.go):
 //
-//	bytes ──▶ scan (no memo; foresight has it run ahead on another core) ──▶ run ──▶ settle ──▶ Records
+//	bytes ──▶ scan (no memo; readAhead has it run on another core) ──▶ run ──▶ resolve ──▶ Records
 package pickle
 
 import (

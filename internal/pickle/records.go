@@ -50,7 +50,7 @@ type shape struct {
 	id   int      // what Record calls it; -1: the Builder does not take it
 	form Form
 
-	loose []int // the keys whose columns hold Values
+	unresolved []int // the keys whose columns hold Values
 }
 
 // rawKey is a reference to a key as bytes, the first in the lowest byte; a zero size is not known.
@@ -101,7 +101,7 @@ func (d *Decoder) takes(pairs []Value) bool {
 		}
 		for k, integers := range s.form.Integers {
 			if !integers {
-				s.loose = append(s.loose, k)
+				s.unresolved = append(s.unresolved, k)
 			}
 		}
 		d.news = true
@@ -150,10 +150,10 @@ func (d *Decoder) forget() {
 func (d *Decoder) record() (done bool, at int64, err error) {
 	in := d.in
 	if in.ahead != nil && d.news {
-		in.ahead.tell(d.order, d.generation)
+		in.ahead.publish(d.order, d.generation)
 		d.news = false
 	}
-	if r, row := in.foreseen(); r != nil && r.generation == d.generation {
+	if r, row := in.rowAhead(); r != nil && r.generation == d.generation {
 		return d.take(r, row)
 	}
 	if in.end-in.at < recordRoom {
@@ -178,7 +178,7 @@ func (d *Decoder) record() (done bool, at int64, err error) {
 
 // take hands the Builder the rows of a run, from one on.
 func (d *Decoder) take(r *run, from int) (done bool, at int64, err error) {
-	n := d.settle(r, from, d.batch(r.shape))
+	n := d.resolve(r, from, d.batch(r.shape))
 	if n == 0 {
 		return false, 0, nil
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // run is dictionaries of one shape that follow each other, as their bytes have them: integers are read,
-// and nothing is looked up. What it means, settle says.
+// and nothing is looked up. What it means, resolve says.
 type run struct {
 	shape      *shape
 	keys       []rawKey // how the keys were written
@@ -50,12 +50,12 @@ const (
 
 // scan reads rows from bytes. It touches neither memo nor Builder, so that it may run on another core.
 type scan struct {
-	b    []byte
-	i    int
-	ops  int
-	r    *run
-	seed maphash.Seed
-	echo echoes
+	b     []byte
+	i     int
+	ops   int
+	r     *run
+	seed  maphash.Seed
+	lists listPredictor
 
 	// learn says whether the bytes at i refer to a key, and remembers them in keys. Where it is nil, a key is
 	// what is written as in keys.
@@ -272,14 +272,14 @@ func (s *scan) list(k int, to *uint64) bool {
 
 // items reads: reference* e
 func (s *scan) items(to *uint64, begin int) bool {
-	key, end, ok := s.echo.foretold(s.b, begin)
+	key, end, ok := s.lists.predict(s.b, begin)
 	if !ok {
 		if end = references(s.b, begin); end < 0 {
 			return false
 		}
 		raw := s.b[begin:end]
 		key = keyOf(s.seed, raw)
-		s.echo.learn(raw, key)
+		s.lists.learn(raw, key)
 	}
 	s.i = end + 1
 	s.ops += (end - begin) / 2

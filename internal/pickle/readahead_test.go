@@ -284,9 +284,9 @@ func TestForesight(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(ahead, want) {
 			t.Fatalf("ahead: %v, or not the same", err)
 		}
-		f, w := &foresight{scan: scan{seed: d.scan.seed}}, &window{b: data}
+		f, w := &readAhead{scan: scan{seed: d.scan.seed}}, &window{b: data}
 		f.known.Store(d.in.ahead.known.Load())
-		f.look(w)
+		f.findRows(w)
 		found, next := 0, 0
 		for _, r := range w.runs[:w.found] {
 			found += r.n

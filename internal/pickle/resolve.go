@@ -2,15 +2,15 @@ package pickle
 
 import "encoding/binary"
 
-// settle makes of the rows of a run, from one on and at most so many, what they mean: it looks up what
+// resolve makes of the rows of a run, from one on and at most so many, what they mean: it looks up what
 // they refer to, in place, and makes their memo entries. It returns how many it understood; of the next
 // it has changed nothing that counts.
-func (d *Decoder) settle(r *run, from, most int) (n int) {
+func (d *Decoder) resolve(r *run, from, most int) (n int) {
 	if from == 0 {
 		d.lists.findAll(r.lists)
 	}
 	for row := from; row < r.n && row < from+most; row++ {
-		if d.memo.count+maxPuts > uint64(d.limits.Memo) || !d.settleRow(r, row) || !d.keep(r, row) {
+		if d.memo.count+maxPuts > uint64(d.limits.Memo) || !d.resolveRow(r, row) || !d.keep(r, row) {
 			break
 		}
 		d.pushed += int64(r.ops[row])
@@ -21,9 +21,9 @@ func (d *Decoder) settle(r *run, from, most int) (n int) {
 	return n
 }
 
-// settleRow looks up the values of one row.
-func (d *Decoder) settleRow(r *run, row int) bool {
-	for _, k := range r.shape.loose {
+// resolveRow looks up the values of one row.
+func (d *Decoder) resolveRow(r *run, row int) bool {
+	for _, k := range r.shape.unresolved {
 		to := &r.columns[k][row]
 		var v Value
 		switch payload := *to >> 4; Tag(*to & 15) {

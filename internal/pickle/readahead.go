@@ -8,18 +8,18 @@ import (
 	"sync/atomic"
 )
 
-// foresight reads ahead of the machine on another core: it takes windows from a Lender and finds the rows of
+// readAhead reads ahead of the machine on another core: it takes windows from a Lender and finds the rows of
 // known shapes in them. Only what bytes say by themselves is read there; what they refer to, the machine
 // looks up when it comes upon them, in order. So nothing depends on where rows were looked for: a row that
 // was found where the machine never comes is forgotten, one that was not found is read as it comes.
 //
-//	Lender ──▶ windows that overlap ──▶ scan ──▶ runs ──▶ machine: settle ──▶ Builder
+//	Lender ──▶ windows that overlap ──▶ scan ──▶ runs ──▶ machine: resolve ──▶ Builder
 //
 // With one core there is nothing to gain, and windows come as they are.
-type foresight struct {
+type readAhead struct {
 	lend  Lender
 	scan  scan
-	known atomic.Pointer[knowledge]
+	known atomic.Pointer[knownShapes]
 	keep  []byte // the end of the last window
 	end   int64  // its offset
 	done  int64  // where looking for rows ended
@@ -37,22 +37,22 @@ type window struct {
 	err   error // instead of all else: there is nothing more
 }
 
-// knowledge is what those who read ahead need to know of shapes; it never changes.
-type knowledge struct {
+// knownShapes is what those who read ahead need to know of shapes; it never changes.
+type knownShapes struct {
 	shapes     []*shape
 	keys       [][]rawKey // of each
 	generation uint32
 }
 
-// maxFutile is how many places of a window may look like the beginning of a row and be none, before the rest
+// maxMisses is how many places of a window may look like the beginning of a row and be none, before the rest
 // of it is left to the machine: where rows are rare, looking for them costs more than it gains.
-const maxFutile = 1 << 10
+const maxMisses = 1 << 10
 
 // windows is how many there are: one at the machine, one that waits for it, and one in the making.
 const windows = 3
 
-func newForesight(lend Lender, seed maphash.Seed) *foresight {
-	f := &foresight{lend: lend, scan: scan{seed: seed}}
+func newReadAhead(lend Lender, seed maphash.Seed) *readAhead {
+	f := &readAhead{lend: lend, scan: scan{seed: seed}}
 	if runtime.GOMAXPROCS(0) == 1 {
 		return f
 	}
@@ -64,9 +64,9 @@ func newForesight(lend Lender, seed maphash.Seed) *foresight {
 	return f
 }
 
-// tell publishes shapes and keys as they are now.
-func (f *foresight) tell(shapes []*shape, generation uint32) {
-	k := &knowledge{generation: generation}
+// publish shows the reader ahead the shapes and keys as they are now.
+func (f *readAhead) publish(shapes []*shape, generation uint32) {
+	k := &knownShapes{generation: generation}
 	for _, s := range shapes {
 		if s.form.Rows && !slices.ContainsFunc(s.raw, func(key rawKey) bool { return key.size == 0 }) {
 			k.shapes, k.keys = append(k.shapes, s), append(k.keys, slices.Clone(s.raw))
@@ -76,12 +76,12 @@ func (f *foresight) tell(shapes []*shape, generation uint32) {
 }
 
 // run ends with the stream, or once nobody wants more.
-func (f *foresight) run() {
+func (f *readAhead) run() {
 	for {
 		select {
 		case w := <-f.spare:
 			if w.err = f.fetch(w); w.err == nil {
-				f.look(w)
+				f.findRows(w)
 			}
 			select {
 			case f.full <- w:
@@ -98,14 +98,14 @@ func (f *foresight) run() {
 }
 
 // close ends reading ahead.
-func (f *foresight) close() {
+func (f *readAhead) close() {
 	if f.stop != nil {
 		close(f.stop)
 	}
 }
 
 // next gives the next window, which stays as it is until it is given back.
-func (f *foresight) next() *window {
+func (f *readAhead) next() *window {
 	if f.full != nil {
 		return <-f.full
 	}
@@ -115,7 +115,7 @@ func (f *foresight) next() *window {
 }
 
 // back takes back the window given longest ago.
-func (f *foresight) back(w *window) {
+func (f *readAhead) back(w *window) {
 	f.lend.Return()
 	if f.full != nil {
 		f.spare <- w
@@ -124,7 +124,7 @@ func (f *foresight) back(w *window) {
 
 // fetch gets the next window, which begins with the end of the last: there records are tried only once
 // they have room.
-func (f *foresight) fetch(w *window) error {
+func (f *readAhead) fetch(w *window) error {
 	b, err := f.lend.Lend(f.keep)
 	if err != nil {
 		return err
@@ -135,8 +135,8 @@ func (f *foresight) fetch(w *window) error {
 	return nil
 }
 
-// look finds the rows that begin in a window but for its end, which the next begins with.
-func (f *foresight) look(w *window) {
+// findRows finds the rows that begin in a window but for its end, which the next begins with.
+func (f *readAhead) findRows(w *window) {
 	known := f.known.Load()
 	if known == nil || len(known.shapes) == 0 {
 		return
@@ -144,7 +144,7 @@ func (f *foresight) look(w *window) {
 	s, limit := &f.scan, len(w.b)-recordRoom
 	s.b, s.i = w.b, int(max(f.done-w.base, 0))
 	latest := 0
-	for futile := 0; s.i < limit; {
+	for misses := 0; s.i < limit; {
 		skip := bytes.IndexByte(w.b[s.i:limit], '}')
 		if skip < 0 {
 			s.i = limit
@@ -155,7 +155,7 @@ func (f *foresight) look(w *window) {
 			continue
 		}
 		s.i++
-		if futile++; futile > maxFutile {
+		if misses++; misses > maxMisses {
 			s.i = limit
 		}
 	}
@@ -163,7 +163,7 @@ func (f *foresight) look(w *window) {
 }
 
 // rows tries the shapes at a place, that of the rows before it first.
-func (f *foresight) rows(w *window, known *knowledge, latest *int) bool {
+func (f *readAhead) rows(w *window, known *knownShapes, latest *int) bool {
 	if w.found == len(w.runs) {
 		w.runs = append(w.runs, &run{})
 	}
