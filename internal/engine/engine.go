@@ -9,13 +9,11 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"hightide/internal/words"
+	"hightide/internal/fail"
 )
 
 // Version of hightide, set by the build with -ldflags "-X hightide/internal/engine.Version=…".
@@ -27,77 +25,26 @@ type Engine struct {
 	DataDir string
 }
 
-// Exit codes of hightide itself. The code of an observed command passes through unchanged.
+// Exit codes and errors are those of package fail.
 const (
-	ExitUsage       = 2   // the command line makes no sense
-	ExitBadInput    = 3   // a file or name given to us cannot be used
-	ExitEnvironment = 4   // the machine lacks something we need
-	ExitOwn         = 125 // our own failure
-	ExitNotRunnable = 126 // the command was found but cannot be run, as a shell says it
-	ExitNotFound    = 127 // the command was not found, as a shell says it
+	ExitUsage       = fail.ExitUsage
+	ExitBadInput    = fail.ExitBadInput
+	ExitEnvironment = fail.ExitEnvironment
+	ExitOwn         = fail.ExitOwn
 )
 
 // Error is a failure that a person can act on.
-type Error struct {
-	Code int    // one of the exit codes above
-	Err  error  // what happened
-	Hint string // what to do about it; may be empty
-}
+type Error = fail.Error
 
-func (e *Error) Error() string { return e.Err.Error() }
-func (e *Error) Unwrap() error { return e.Err }
-
-// UsageError says that the command line makes no sense (exit code 2).
-func UsageError(hint, format string, args ...any) error {
-	return &Error{ExitUsage, fmt.Errorf(format, args...), hint}
-}
-
-// Near is the choice that a word most likely meant; false: it is near to none.
-func Near(word string, choices []string) (string, bool) {
-	near := words.Nearest(word, choices)
-	return near, near != "" && words.Distance(word, near) <= 2
-}
-
-// ChoiceError is a UsageError of a flag whose value is none of its choices.
-func ChoiceError(flag, value string, choices []string) error {
-	said := fmt.Errorf("%s %s is not known", flag, value)
-	if near, ok := Near(value, choices); ok {
-		said = fmt.Errorf("%w; did you mean %s?", said, near)
-	}
-	return UsageError("one of "+strings.Join(choices, ", "), "%w", said)
-}
-
-// InputError says that a file, run or value given to us cannot be used (exit code 3).
-func InputError(hint, format string, args ...any) error {
-	return &Error{ExitBadInput, fmt.Errorf(format, args...), hint}
-}
-
-// EnvironmentError says that the machine lacks something (exit code 4).
-func EnvironmentError(hint, format string, args ...any) error {
-	return &Error{ExitEnvironment, fmt.Errorf(format, args...), hint}
-}
-
-// ExitCode maps an error to the exit code of the program: 0 for nil, ExitOwn for one that nobody
-// gave a code.
-func ExitCode(err error) int {
-	var typed *Error
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &typed):
-		return typed.Code
-	}
-	return ExitOwn
-}
-
-// Hint is the advice that an error carries, or "".
-func Hint(err error) string {
-	var typed *Error
-	if errors.As(err, &typed) {
-		return typed.Hint
-	}
-	return ""
-}
+var (
+	Near             = fail.Near
+	UsageError       = fail.Usage
+	InputError       = fail.Input
+	EnvironmentError = fail.Environment
+	ChoiceError      = fail.Choice
+	ExitCode         = fail.Code
+	Hint             = fail.Hint
+)
 
 // Dir is the data directory in use.
 func (e *Engine) Dir() string {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"hightide/internal/fail"
 	"hightide/internal/mem"
 	"hightide/internal/store"
 )
@@ -37,9 +38,9 @@ func explain(err error) error {
 		return err
 	}
 	if errors.Is(err, store.ErrPlace) {
-		return &Error{ExitEnvironment, err, typed.Hint}
+		return fail.Environment(typed.Hint, "%w", err)
 	}
-	return &Error{ExitBadInput, err, typed.Hint}
+	return fail.Input(typed.Hint, "%w", err)
 }
 
 // with runs one piece of work on the store.
