@@ -141,7 +141,7 @@ func heldBy(run *mem.Run, process uint32, function string) (held mem.Bytes) {
 		return 0
 	}
 	for _, site := range heap.Peak.Sites {
-		for _, place := range run.Stacks[site.Stack] {
+		for _, place := range run.Stacks.Frames(site.Stack) {
 			if place.Native {
 				continue
 			}

@@ -144,7 +144,7 @@ func checkBytes(t *testing.T, run *mem.Run) {
 		}
 		var held mem.Bytes
 		for _, site := range heap.Peak.Sites {
-			for _, place := range run.Stacks[site.Stack] {
+			for _, place := range run.Stacks.Frames(site.Stack) {
 				if filepath.Base(place.File) == "grow.py" && place.Line == 5 {
 					held += site.Live
 					break
@@ -263,7 +263,7 @@ func TestHeapGoesOnWithoutItsEngine(t *testing.T) {
 func lineAtEnd(run *mem.Run, file string, line int) (held mem.Bytes) {
 	for _, heap := range run.Heap {
 		for stack, points := range heap.Sites {
-			if innermostOf(run.Stacks[stack], file) == line {
+			if innermostOf(run.Stacks.Frames(stack), file) == line {
 				held += points[len(points)-1].Live
 			}
 		}
@@ -274,7 +274,7 @@ func lineAtEnd(run *mem.Run, file string, line int) (held mem.Bytes) {
 func lineAtPeak(run *mem.Run, file string, line int) (held mem.Bytes) {
 	for _, heap := range run.Heap {
 		for _, site := range heap.Peak.Sites {
-			if innermostOf(run.Stacks[site.Stack], file) == line {
+			if innermostOf(run.Stacks.Frames(site.Stack), file) == line {
 				held += site.Live
 			}
 		}

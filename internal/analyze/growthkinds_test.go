@@ -158,7 +158,9 @@ func TestWorkers(t *testing.T) {
 		if err := run.Add(mem.Process{ID: id, PID: int(100 + id), Parent: 1, Role: "dataloader", Start: 3e9}); err != nil {
 			t.Fatal(err)
 		}
-		run.Stacks[50] = worker.Stacks[1]
+		if err := run.Stacks.Define(50, worker.Stacks.Frames(1)); err != nil {
+			t.Fatal(err)
+		}
 		heap.Sites[50], heap.Peak = heap.Sites[1], nil
 		delete(heap.Sites, 1)
 		for i := range heap.Sites[50] {

@@ -33,7 +33,7 @@ func (in *Input) growthFinding(g *growing) Finding {
 	if len(g.lines) > 0 {
 		site := g.lines[0]
 		f.SiteFile, f.SiteLine, f.SiteFunction = site.place.File, site.place.Line, site.place.Function
-		f.Stack, f.Phase = in.Run.Stacks[site.stack], site.phase
+		f.Stack, f.Phase = in.Run.Stacks.Frames(site.stack), site.phase
 	}
 	f.Title = g.title(at)
 	f.Text = in.growthWords(g, at)

@@ -166,7 +166,7 @@ func mayHoldMuch(h mem.Holder) bool {
 
 // sameFunction says whether the line's largest stack goes through the function the holder stands in.
 func (in *Input) sameFunction(l growingLine, where mem.Location) bool {
-	for _, frame := range in.Run.Stacks[l.stack] {
+	for _, frame := range in.Run.Stacks.Frames(l.stack) {
 		if frame.File == where.File && (frame.Line == where.Line || where.Function != "" && frame.Function == where.Function) {
 			return in.places.kind(frame.File) == userFile
 		}

@@ -29,7 +29,7 @@ type seriesKey struct {
 func newInput(run *mem.Run, opts Options) *Input {
 	in := &Input{
 		Run: run, Options: opts, start: run.Start(), steps: map[uint32][]mem.Step{}, clocks: map[uint32]*clock{},
-		series: map[seriesKey]*mem.Series{}, places: newPlaces(run.Stacks),
+		series: map[seriesKey]*mem.Series{}, places: newPlaces(&run.Stacks),
 	}
 	for _, s := range run.Series {
 		if key := (seriesKey{s.Process, s.Name}); in.series[key] == nil && len(s.Times) > 0 {

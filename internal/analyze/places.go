@@ -20,12 +20,12 @@ type place struct {
 
 // places finds the place of each stack, once.
 type places struct {
-	stacks map[uint32][]mem.Location
+	stacks *mem.StackTable
 	known  map[uint32]place
 	files  map[string]fileKind
 }
 
-func newPlaces(stacks map[uint32][]mem.Location) *places {
+func newPlaces(stacks *mem.StackTable) *places {
 	return &places{stacks: stacks, known: map[uint32]place{}, files: map[string]fileKind{}}
 }
 
@@ -66,7 +66,7 @@ func (p *places) of(stack uint32) place {
 	if found, ok := p.known[stack]; ok {
 		return found
 	}
-	found := p.search(p.stacks[stack])
+	found := p.search(p.stacks.Frames(stack))
 	p.known[stack] = found
 	return found
 }

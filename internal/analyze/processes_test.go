@@ -36,7 +36,13 @@ func TestPassedOn(t *testing.T) {
 	redispatch := mem.Location{File: "/env/lib/python3.11/site-packages/torch/_ops.py", Line: 926, Function: "redispatch"}
 	agent := mem.Location{File: "/x/hightide_agent/imagine/sizes.py", Line: 9, Function: "kernel"}
 	library := mem.Location{File: "/env/lib/python3.11/site-packages/torch/autograd/graph.py", Line: 3, Function: "run"}
-	p := newPlaces(map[uint32][]mem.Location{1: {redispatch, agent}, 2: {redispatch, agent, library}})
+	var stacks mem.StackTable
+	for id, stack := range [][]mem.Location{1: {redispatch, agent}, 2: {redispatch, agent, library}} {
+		if err := stacks.Define(uint32(id), stack); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := newPlaces(&stacks)
 	if got := p.of(1).File; got != unknownPlace {
 		t.Errorf("nobody's stack is that of %s", got)
 	}

@@ -98,7 +98,7 @@ func (in *Input) stackSet(peak *mem.HeapUse) StackSet {
 			continue
 		}
 		set.Stacks = append(set.Stacks, StackUse{
-			Node: tree.add(in.Run.Stacks[u.Stack]), Bytes: u.Live, Error: half95(s.variance(u.Live, u.Count), u.Live), Count: u.Count, Phase: u.Phase,
+			Node: tree.add(in.Run.Stacks.Frames(u.Stack)), Bytes: u.Live, Error: half95(s.variance(u.Live, u.Count), u.Live), Count: u.Count, Phase: u.Phase,
 		})
 	}
 	set.Error = half95(variance, set.Total)

@@ -11,8 +11,12 @@ import (
 // nothing of hightide's own is in it.
 func TestStacks(t *testing.T) {
 	run := leakRun()
-	for id, stack := range run.Stacks {
-		run.Stacks[id] = append(stack, mem.Location{File: "/x/hightide_agent/start.py", Line: 3, Function: "start"})
+	for id := range uint32(run.Stacks.Len()) {
+		if stack := run.Stacks.Frames(id); stack != nil {
+			if err := run.Stacks.Define(id, append(stack, mem.Location{File: "/x/hightide_agent/start.py", Line: 3, Function: "start"})); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	report := Analyze(run, Options{})
 	if len(report.Stacks) == 0 {

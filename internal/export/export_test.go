@@ -239,7 +239,7 @@ func TestJSON(t *testing.T) {
 
 func TestRedactKeepsWhatAReportNeeds(t *testing.T) {
 	run := Redact(example(t))
-	stack := run.Stacks[1]
+	stack := run.Stacks.Frames(1)
 	want := []mem.Location{{File: "libc.so.6", Native: true}, {File: "torch/nn/m.py", Line: 3, Function: "f"}, {File: "train.py", Line: 41, Function: "main"}}
 	if !reflect.DeepEqual(stack, want) {
 		t.Errorf("stack %+v", stack)

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
-	"maps"
-	"slices"
 
 	"hightide/internal/mem"
 )
@@ -102,8 +100,8 @@ func (o *jsonOut) run(from Source) {
 		}
 	}
 	o.list("stacks", func(item func(any)) {
-		for _, id := range slices.Sorted(maps.Keys(run.Stacks)) {
-			item(jsonStack{id, run.Stacks[id]})
+		for id, stack := range run.Stacks.Each {
+			item(jsonStack{id, stack})
 		}
 	})
 	o.field("holders", append([]mem.Holder{}, run.Holders...))

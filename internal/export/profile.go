@@ -60,7 +60,7 @@ func HeapAtPeak(run *mem.Run) *mem.Profile {
 		}
 		for _, site := range peak.Sites {
 			var stack []uint32
-			for _, l := range run.Stacks[site.Stack] {
+			for _, l := range run.Stacks.Frames(site.Stack) {
 				stack = append(stack, p.Stacks.Location(l))
 			}
 			labels := map[string]string{"process": name}

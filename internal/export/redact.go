@@ -22,10 +22,8 @@ func Redact(run *mem.Run) *mem.Run {
 	for _, p := range run.Processes {
 		add(r.process(*p))
 	}
-	out.Stacks = make(map[uint32][]mem.Location, len(run.Stacks))
-	for id, stack := range run.Stacks {
-		out.Stacks[id] = r.locations(stack)
-	}
+	out.Stacks = run.Stacks
+	out.Stacks.Locations = r.locations(run.Stacks.Locations)
 	for _, s := range run.Series {
 		add(s.SeriesDef)
 		last := out.Series[len(out.Series)-1]

@@ -160,7 +160,7 @@ func sites(run *mem.Run, yield func(...any) error) error {
 	for _, process := range slices.Sorted(maps.Keys(run.Heap)) {
 		h := run.Heap[process]
 		row := func(time int64, step uint64, s mem.SiteUse, peak bool) error {
-			where := site(run.Stacks[s.Stack])
+			where := site(run.Stacks.Frames(s.Stack))
 			var line any
 			if where.Line > 0 {
 				line = int64(where.Line)

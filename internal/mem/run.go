@@ -16,7 +16,7 @@ type Run struct {
 	Phases    []PhaseStats // latest of each process, phase and name, in order of first sight
 	Steps     []Step
 	Totals    map[uint32]StepTotal
-	Stacks    map[uint32][]Location
+	Stacks    StackTable       // by the recording's own numbers
 	Heap      map[uint32]*Heap // by process
 	Holders   []Holder
 	Modules   []Module
@@ -87,7 +87,7 @@ type phaseKey struct {
 // NewRun is an empty run.
 func NewRun() *Run {
 	return &Run{
-		Totals: map[uint32]StepTotal{}, Stacks: map[uint32][]Location{}, Heap: map[uint32]*Heap{},
+		Totals: map[uint32]StepTotal{}, Heap: map[uint32]*Heap{},
 		processes: map[uint32]*Process{}, series: map[uint32]*Series{}, phases: map[phaseKey]int{},
 	}
 }
@@ -160,7 +160,7 @@ func (r *Run) Add(f Frame) error {
 	case StepTotal:
 		r.Totals[f.Process] = f
 	case StackDef:
-		r.Stacks[f.ID] = f.Locations
+		return r.Stacks.Define(f.ID, f.Locations)
 	case HeapUse:
 		r.addHeap(f)
 	case Holder:

@@ -43,7 +43,7 @@ func (r *Recorder) resume(run *mem.Run) {
 	for _, s := range run.Series {
 		r.columns.resume(s.SeriesDef)
 	}
-	r.stacks.resume(run.Stacks)
+	r.stacks.resume(&run.Stacks)
 	r.resumeSaved()
 }
 

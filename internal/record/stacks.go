@@ -12,6 +12,7 @@ import (
 // whichever process they were seen in.
 type stackTable struct {
 	ids    map[stackKey]uint32
+	last   uint32            // the highest number given
 	texts  map[string]string // one copy of names and line tables that many processes have alike
 	define func(mem.StackDef)
 
@@ -44,18 +45,20 @@ func (t *stackTable) id(locations []mem.Location) uint32 {
 	key := t.key(locations)
 	id, ok := t.ids[key]
 	if !ok {
-		id = uint32(len(t.ids) + 1)
+		t.last++
+		id = t.last
 		t.ids[key] = id
 		t.define(mem.StackDef{ID: id, Locations: locations})
 	}
 	return id
 }
 
-// resume takes over stacks that are numbered already, from 1 and without gaps.
-func (t *stackTable) resume(stacks map[uint32][]mem.Location) {
-	for id, locations := range stacks {
+// resume takes over stacks that are numbered already.
+func (t *stackTable) resume(stacks *mem.StackTable) {
+	for id, locations := range stacks.Each {
 		t.ids[t.key(locations)] = id
 	}
+	t.last = uint32(stacks.Len() - 1)
 }
 
 // stackKey stands for the places of a stack: a hash, since the texts of some thousand stacks with

@@ -47,8 +47,8 @@ func definitions(run *mem.Run, yield func(mem.Frame) bool) bool {
 			return false
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(run.Stacks)) {
-		if !yield(mem.StackDef{ID: id, Locations: run.Stacks[id]}) {
+	for id, stack := range run.Stacks.Each {
+		if !yield(mem.StackDef{ID: id, Locations: stack}) {
 			return false
 		}
 	}
