@@ -25,7 +25,8 @@ var rooms = map[string][]string{
 	"internal/analyze":   {"internal/mem", "internal/allocator", "internal/words"},
 	"internal/intake":    {"internal/mem", "internal/pickle", "internal/wire", "internal/words"},
 
-	"internal/gpus":            {"internal/mem", "internal/words"},
+	"internal/pythons":         {"internal/fail"},
+	"internal/gpus":            {"internal/mem", "internal/words", "internal/fail", "internal/sampler", "internal/pythons"},
 	"internal/experiment":      {"internal/mem"},
 	"internal/export":          {"internal/mem", "internal/wire", "internal/analyze", "web"},
 	"internal/sampler":         {"internal/mem", "internal/sampler/nvml"},
@@ -38,7 +39,7 @@ var rooms = map[string][]string{
 	"device":                   {},
 	"web":                      {},
 	"internal/engine":          {"*"},
-	"cmd/hightide":             {"internal/mem", "internal/analyze", "internal/engine", "internal/experiment"},
+	"cmd/hightide":             {"internal/mem", "internal/analyze", "internal/engine", "internal/experiment", "internal/gpus", "internal/pythons"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"hightide/internal/engine"
+	"hightide/internal/gpus"
 
 	"github.com/spf13/cobra"
 )
@@ -28,17 +29,17 @@ Exit codes: 0 fine, 2 wrong usage, 3 no such GPU (or several of that name), or a
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := strings.Join(args, "")
-			list, err := engine.ListGPUs(catalogue, name)
+			list, err := gpus.Listed(catalogue, name)
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				return a.printJSON(list)
 			}
-			fmt.Fprint(a.stdout, list.Table().Text(textOptions(a.stdout)))
+			fmt.Fprint(a.stdout, engine.GPUTable(list).Text(textOptions(a.stdout)))
 			if name != "" {
 				fmt.Fprintln(a.stdout)
-				for _, line := range engine.Sources(&list.GPUs[0]) {
+				for _, line := range engine.GPUSources(&list.GPUs[0]) {
 					fmt.Fprintln(a.stdout, "  "+printable(line))
 				}
 			}

@@ -10,7 +10,9 @@ import (
 	"unicode/utf8"
 
 	"hightide/internal/engine"
+	"hightide/internal/gpus"
 	"hightide/internal/mem"
+	"hightide/internal/pythons"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -40,7 +42,7 @@ is no card.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if calibrate {
-				found, err := a.engine().Calibrate(c.Context(), python)
+				found, err := gpus.Calibrate(c.Context(), python)
 				if err != nil {
 					return err
 				}
@@ -181,16 +183,16 @@ func gpuLine(gpu mem.GPU) string {
 	return strings.Join(nonempty(gpu.Name, size, prefixed("driver ", gpu.Driver)), " · ")
 }
 
-func printPythons(p *page, pythons []engine.Python) {
-	if len(pythons) == 0 {
+func printPythons(p *page, list []pythons.Interpreter) {
+	if len(list) == 0 {
 		p.entry(" ", "Python", "none found", "2")
 	}
-	for i, python := range pythons {
+	for i, python := range list {
 		text := strings.Join(nonempty(python.Version, frameworkList(python), python.Path, python.Problem), " · ")
 		name, code := []string{"Python", ""}[min(i, 1)], "2"
 		if python.Chosen {
 			code = ""
-			if len(pythons) > 1 {
+			if len(list) > 1 {
 				text += " (the one used where no command names one)"
 			}
 		}
@@ -199,7 +201,7 @@ func printPythons(p *page, pythons []engine.Python) {
 }
 
 // frameworkList names the frameworks, torch first.
-func frameworkList(python engine.Python) string {
+func frameworkList(python pythons.Interpreter) string {
 	var names []string
 	for name := range python.Frameworks {
 		names = append(names, name)

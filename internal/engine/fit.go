@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hightide/internal/experiment"
+	"hightide/internal/gpus"
 	"hightide/internal/mem"
 )
 
@@ -214,11 +215,11 @@ func (o *FitOptions) checkDevice(result *FitResult) error {
 	}
 	result.Device = o.Device
 	if o.GPU != "" {
-		catalogue, err := Catalogue(o.Catalogue...)
+		catalogue, err := gpus.Load(o.Catalogue...)
 		if err != nil {
 			return err
 		}
-		if result.GPU, err = findImaginable(catalogue, o.GPU); err != nil {
+		if result.GPU, err = catalogue.Imaginable(o.GPU); err != nil {
 			return err
 		}
 	}

@@ -19,12 +19,13 @@ import (
 	"hightide/internal/analyze"
 	"hightide/internal/experiment"
 	"hightide/internal/mem"
+	"hightide/internal/pythons"
 	"hightide/internal/record"
 )
 
 // modelTrials starts the worker that builds the model once and forks for each trial.
 func (e *Engine) modelTrials(o *FitOptions, result *FitResult) (*fitRunner, error) {
-	python, err := fitPython(o)
+	python, err := pythons.WithTorch(context.Background(), o.Python, o.Device != "cpu")
 	if err != nil {
 		return nil, err
 	}
@@ -108,41 +109,6 @@ func onInterrupt(leave func()) (cancel func()) {
 		signal.Stop(caught)
 		close(caught)
 	}
-}
-
-// fitPython is the interpreter for a model: the one named, else the best that has torch.
-func fitPython(o *FitOptions) (string, error) {
-	for _, p := range fitPythons(o.Python) {
-		named := p.Source == "--python"
-		switch {
-		case p.Problem != "" && named: // never passed over
-			return "", EnvironmentError("name an interpreter of Python that has torch", "%s: %s", p.Path, p.Problem)
-		case p.Problem != "":
-		case p.Frameworks["torch"] == "" && (named || p.Source == "$VIRTUAL_ENV"):
-			return "", EnvironmentError("install torch there, or name another with --python", "%s has no torch", p.Path)
-		case p.Frameworks["torch"] == "":
-		case o.Device != "cpu" && p.CUDA == "":
-			return "", EnvironmentError("install the CUDA build (it needs no GPU to be imagined), or use --device cpu",
-				"%s has torch %s, which was built without CUDA", p.Path, p.Frameworks["torch"])
-		default:
-			return p.Path, nil
-		}
-	}
-	return "", EnvironmentError("pip install torch, or name an interpreter that has it with --python", "no Python with torch found")
-}
-
-// fitPythons are those to choose from, the best first: the first place to look alone where it has torch, since
-// asking every interpreter of a machine can take longer than a trial; also where it was named.
-func fitPythons(named string) []Python {
-	ctx, cancel := context.WithTimeout(context.Background(), probePatience)
-	defer cancel()
-	if all := pythonCandidates(named); len(all) > 0 {
-		all[0].ask(ctx)
-		if named != "" || all[0].Problem == "" && all[0].Frameworks["torch"] != "" {
-			return all[:1]
-		}
-	}
-	return FindPythons(context.Background(), named)
 }
 
 // fitWorkerPath unpacks the agent's folder, where the worker stands too.

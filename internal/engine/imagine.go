@@ -18,6 +18,7 @@ import (
 	"hightide/internal/analyze"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
+	"hightide/internal/pythons"
 	"hightide/internal/record"
 	"hightide/internal/store"
 )
@@ -59,7 +60,7 @@ type session struct {
 	engine    *Engine
 	o         *ImagineOptions
 	id        string
-	python    Python // zero where the command does not tell
+	python    pythons.Interpreter // zero where the command does not tell
 	catalogue *gpus.Catalogue
 	helpers   *imagineHelpers
 	notes     []string
@@ -205,7 +206,7 @@ func (s *session) prepare(ctx context.Context) (trial, error) {
 		return trial{}, EnvironmentError("imagine on a Linux machine or in a container", "imaginary GPUs need Linux on x86-64; this is %s on %s", runtime.GOOS, runtime.GOARCH)
 	}
 	var err error
-	if s.catalogue, err = Catalogue(o.Catalogue...); err != nil {
+	if s.catalogue, err = gpus.Load(o.Catalogue...); err != nil {
 		return trial{}, err
 	}
 	if err := s.findPython(ctx); err != nil {
@@ -215,7 +216,7 @@ func (s *session) prepare(ctx context.Context) (trial, error) {
 	if o.GPU == allGPUs {
 		t.gpu = s.largest()
 	} else {
-		g, err := findImaginable(s.catalogue, o.GPU)
+		g, err := s.catalogue.Imaginable(o.GPU)
 		if err != nil {
 			return trial{}, err
 		}
@@ -283,12 +284,12 @@ func (s *session) cluster(t *trial) (err error) {
 
 // findPython looks at the interpreter that the command names, and refuses one that cannot be imagined.
 func (s *session) findPython(ctx context.Context) error {
-	path := interpreterOf(s.o.Command)
+	path := pythons.OfCommand(s.o.Command)
 	if path == "" {
 		return nil // a shell script, uv run: it is seen when it runs
 	}
-	s.python = Python{Path: path}
-	s.python.ask(ctx)
+	s.python = pythons.Interpreter{Path: path}
+	s.python.Ask(ctx)
 	note, err := imaginable(&s.python)
 	if note != "" {
 		s.notes = append(s.notes, note)
@@ -297,7 +298,7 @@ func (s *session) findPython(ctx context.Context) error {
 }
 
 // imaginable says why an interpreter's programs cannot use an imaginary GPU, or what of them cannot.
-func imaginable(p *Python) (note string, err error) {
+func imaginable(p *pythons.Interpreter) (note string, err error) {
 	torch := p.Frameworks["torch"]
 	switch {
 	case p.Version == "":

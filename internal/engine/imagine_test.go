@@ -12,6 +12,7 @@ import (
 	"hightide/internal/analyze"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
+	"hightide/internal/pythons"
 )
 
 // TestRefusals: what cannot be imagined is said in one line, with what to do, before anything runs.
@@ -55,7 +56,7 @@ func TestImaginable(t *testing.T) {
 		{tensorflow: "2.20.0", fails: "TensorFlow 2.20.0, which cannot be imagined"},
 		{fails: "has no PyTorch"},
 	} {
-		p := &Python{Path: "python", Version: "3.11.7", Frameworks: map[string]string{}, CUDA: c.cuda, ROCm: c.rocm}
+		p := &pythons.Interpreter{Path: "python", Version: "3.11.7", Frameworks: map[string]string{}, CUDA: c.cuda, ROCm: c.rocm}
 		for name, version := range map[string]string{"torch": c.torch, "tensorflow": c.tensorflow} {
 			if version != "" {
 				p.Frameworks[name] = version
@@ -69,7 +70,7 @@ func TestImaginable(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if note, err := imaginable(&Python{Path: "python"}); note != "" || err != nil {
+	if note, err := imaginable(&pythons.Interpreter{Path: "python"}); note != "" || err != nil {
 		t.Errorf("one that does not answer: %q, %v", note, err)
 	}
 }

@@ -1,61 +1,14 @@
 package engine
 
 import (
-	"bufio"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"hightide/internal/pythons"
 )
-
-// pythonName matches what an interpreter is called.
-var pythonName = regexp.MustCompile(`^(python|pypy)[0-9.]*t?$`)
-
-// interpreterOf is the Python interpreter that a command starts: itself, or the one that a script
-// such as torchrun names in its first line. "" where that cannot be told (a shell script, uv run).
-func interpreterOf(command []string) string {
-	if len(command) == 0 {
-		return ""
-	}
-	path, err := exec.LookPath(command[0])
-	if err != nil {
-		return ""
-	}
-	if filepath.Base(command[0]) == "env" { // env A=1 python train.py
-		for i, word := range command[1:] {
-			if !strings.Contains(word, "=") && !strings.HasPrefix(word, "-") {
-				return interpreterOf(command[1+i:])
-			}
-		}
-		return ""
-	}
-	if pythonName.MatchString(filepath.Base(path)) {
-		return path
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	line, _ := bufio.NewReaderSize(f, 512).ReadString('\n')
-	words := strings.Fields(strings.TrimPrefix(line, "#!"))
-	if !strings.HasPrefix(line, "#!") || len(words) == 0 {
-		return ""
-	}
-	if filepath.Base(words[0]) == "env" && len(words) > 1 {
-		words = words[len(words)-1:]
-		if found, err := exec.LookPath(words[0]); err == nil {
-			words[0] = found
-		}
-	}
-	if !pythonName.MatchString(filepath.Base(words[0])) {
-		return ""
-	}
-	return words[0]
-}
 
 // launch is a command taken apart: what starts the ranks, and what each rank runs.
 type launch struct {
@@ -73,13 +26,13 @@ var (
 // takeApart finds the script behind torchrun, python -m torch.distributed.run, accelerate launch. A
 // command without a launcher is its own rank. ok is false where a launcher's words make no sense.
 func takeApart(command []string) (l launch, ok bool) {
-	name, python := filepath.Base(command[0]), interpreterOf(command)
+	name, python := filepath.Base(command[0]), pythons.OfCommand(command)
 	switch {
 	case name == "torchrun":
 		return unwrap(python, command[1:], torchrunSwitches)
 	case name == "accelerate" && len(command) > 1 && command[1] == "launch":
 		return unwrap(python, command[2:], accelerateSwitches)
-	case pythonName.MatchString(name):
+	case pythons.Named(name):
 		for i, word := range command[1:] {
 			if word == "-m" && i+2 < len(command) {
 				switch command[i+2] {

@@ -11,6 +11,7 @@ import (
 	"hightide/internal/analyze"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
+	"hightide/internal/pythons"
 	"hightide/internal/record"
 	"hightide/internal/sampler"
 )
@@ -35,7 +36,7 @@ type copyWishes struct {
 // process that the command itself starts.
 func (s *session) forks(t *trial) bool {
 	apart, ok := takeApart(t.command)
-	return ok && t.count == 1 && len(s.o.Play) == 0 && pythonName.MatchString(filepath.Base(t.command[0])) && slices.Equal(apart.rank, t.command)
+	return ok && t.count == 1 && len(s.o.Play) == 0 && pythons.Named(t.command[0]) && slices.Equal(apart.rank, t.command)
 }
 
 // single has libraries start no threads of their own: a process with threads cannot be forked.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"hightide/device"
+	"hightide/internal/pythons"
 	"hightide/internal/record"
 )
 
@@ -39,7 +40,7 @@ func CanImagine() bool {
 }
 
 // imagineAbility says whether programs of this interpreter can be imagined.
-func imagineAbility(p *Python) Ability {
+func imagineAbility(p *pythons.Interpreter) Ability {
 	a := Ability{Name: "imaginary GPUs", Can: Yes}
 	switch {
 	case !CanImagine():

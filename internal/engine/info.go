@@ -13,19 +13,20 @@ import (
 
 	"hightide/heap"
 	"hightide/internal/mem"
+	"hightide/internal/pythons"
 	"hightide/internal/sampler"
 )
 
 // Info is what this machine has and what hightide can observe on it. Its JSON form is printed by
 // `hightide info --json`.
 type Info struct {
-	Version   int       `json:"version"` // of this form
-	Hightide  string    `json:"hightide"`
-	Host      mem.Host  `json:"host"`
-	Data      Place     `json:"data"`     // where recordings go
-	Channels  Place     `json:"channels"` // shared memory between programs and engine
-	Pythons   []Python  `json:"pythons"`
-	Abilities []Ability `json:"abilities"`
+	Version   int                   `json:"version"` // of this form
+	Hightide  string                `json:"hightide"`
+	Host      mem.Host              `json:"host"`
+	Data      Place                 `json:"data"`     // where recordings go
+	Channels  Place                 `json:"channels"` // shared memory between programs and engine
+	Pythons   []pythons.Interpreter `json:"pythons"`
+	Abilities []Ability             `json:"abilities"`
 }
 
 // Place is a folder and the room on its file system.
@@ -64,14 +65,14 @@ func (e *Engine) Info(ctx context.Context, python string) *Info {
 			v.Close()
 		}
 	}()
-	pythons := make(chan []Python, 1)
-	go func() { pythons <- FindPythons(ctx, python) }()
+	found := make(chan []pythons.Interpreter, 1)
+	go func() { found <- pythons.Find(ctx, python) }()
 	info := &Info{
 		Version: 1, Hightide: Version, Host: sampler.Host("/", vendors),
 		Data: Place{e.Dir(), freeBytes(e.Dir())}, Channels: Place{shmDir(), freeBytes("/dev/shm")},
 	}
 	devices := deviceAbilities(vendors)
-	info.Pythons = <-pythons
+	info.Pythons = <-found
 	info.Abilities = append([]Ability{
 		processAbility(), pssAbility(), groupAbility(info.Host), channelAbility(info.Channels), dataAbility(info.Data),
 		agentAbility(info.Chosen()), e.heapAbility(ctx, info.Chosen()),
@@ -81,7 +82,7 @@ func (e *Engine) Info(ctx context.Context, python string) *Info {
 }
 
 // Chosen is the interpreter that a verb without a command would use; nil where there is none.
-func (i *Info) Chosen() *Python {
+func (i *Info) Chosen() *pythons.Interpreter {
 	for k := range i.Pythons {
 		if i.Pythons[k].Chosen {
 			return &i.Pythons[k]
@@ -178,7 +179,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-func agentAbility(p *Python) Ability {
+func agentAbility(p *pythons.Interpreter) Ability {
 	a := Ability{Name: "steps and phases", Can: Yes}
 	switch {
 	case p == nil:
@@ -194,7 +195,7 @@ func agentAbility(p *Python) Ability {
 }
 
 // heapAbility preloads the library into a small program, as a run would.
-func (e *Engine) heapAbility(ctx context.Context, p *Python) Ability {
+func (e *Engine) heapAbility(ctx context.Context, p *pythons.Interpreter) Ability {
 	a := Ability{Name: "heap by line", Can: Yes, Text: "sampled allocations with Python stacks"}
 	if _, ok := heap.Library(); !ok {
 		a.Can, a.Text, a.Hint = No, "this hightide was built without its heap library", "make -C heap, then build again"
@@ -227,12 +228,12 @@ func (e *Engine) heapAbility(ctx context.Context, p *Python) Ability {
 }
 
 // preloads starts a program with the library; "" where it loads, else what the loader said.
-func preloads(ctx context.Context, library string, p *Python) string {
+func preloads(ctx context.Context, library string, p *pythons.Interpreter) string {
 	program, args := "/bin/true", []string(nil)
 	if p != nil {
 		program, args = p.Path, []string{"-I", "-S", "-c", ""}
 	}
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	ctx, cancel := context.WithTimeout(ctx, pythons.Patience)
 	defer cancel()
 	c := exec.CommandContext(ctx, program, args...)
 	c.Env = []string{"LD_PRELOAD=" + library, "PATH=" + os.Getenv("PATH"), "LD_LIBRARY_PATH=" + os.Getenv("LD_LIBRARY_PATH")}
@@ -281,7 +282,7 @@ func deviceAbilities(vendors []sampler.Vendor) []Ability {
 }
 
 // historyAbility: the flight recorder needs CUDA in torch and a device.
-func historyAbility(p *Python, host mem.Host) Ability {
+func historyAbility(p *pythons.Interpreter, host mem.Host) Ability {
 	a := Ability{Name: "flight recorder", Can: No}
 	nvidia := false
 	for _, gpu := range host.GPUs {

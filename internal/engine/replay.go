@@ -227,7 +227,7 @@ func (r *replaying) compare() {
 
 // gpus runs the program on every GPU of the catalogue, smallest first.
 func (r *replaying) gpus() error {
-	c, err := Catalogue(r.o.Catalogue...)
+	c, err := gpus.Load(r.o.Catalogue...)
 	if err != nil {
 		return err
 	}
@@ -291,11 +291,11 @@ func (o *ReplayOptions) capacity() (memory, capacity mem.Bytes, err error) {
 	case o.GPU == "":
 		return 0, 0, nil
 	}
-	c, err := Catalogue(o.Catalogue...)
+	c, err := gpus.Load(o.Catalogue...)
 	if err != nil {
 		return 0, 0, err
 	}
-	g, err := FindGPU(c, o.GPU)
+	g, err := c.Named(o.GPU)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -3,8 +3,9 @@
 //
 //	gpus.csv (DATA.md: sources) ──▶ Builtin ──┐
 //	user's TOML or CSV ──▶ Parse ──▶ Add ─────┴─▶ Catalogue ──▶ Find: a name as people write it
+//	         a real card ──▶ Calibrate: a row for the user's own
 //
-// It opens no files; the caller hands over their text. Start reading at GPU.
+// Start reading at GPU; Load reads the user's files.
 package gpus
 
 import (

@@ -1,4 +1,5 @@
-package engine
+// Package pythons finds the Python interpreters that a run could mean, and asks them what they would import.
+package pythons
 
 import (
 	"context"
@@ -15,9 +16,9 @@ import (
 	"time"
 )
 
-// Python is an interpreter that was found, with the frameworks it would import. They are read from
+// Interpreter is a Python that was found, with the frameworks it would import. They are read from
 // the packages' metadata; none is imported.
-type Python struct {
+type Interpreter struct {
 	Path         string            `json:"path"`
 	Source       string            `json:"source"`            // --python, $VIRTUAL_ENV, $CONDA_PREFIX, PATH, cache
 	Chosen       bool              `json:"chosen,omitempty"`  // what a verb without a command would use
@@ -55,28 +56,28 @@ except Exception as error:
 print(json.dumps(out))
 `
 
-// probePatience is for an interpreter that hangs: a machine that is busy enough takes seconds to start one.
-const probePatience = 30 * time.Second
+// Patience is how long an interpreter may take to answer. One can hang, and on a busy machine starting one takes seconds.
+const Patience = 30 * time.Second
 
-// FindPythons lists the interpreters a run could mean, in the order of preference: the one named,
+// Find lists the interpreters a run could mean, in the order of preference: the one named,
 // $VIRTUAL_ENV, those on PATH (one that has torch before one that has not), hightide's own cached
 // environment. The first that answers is chosen.
-func FindPythons(ctx context.Context, named string) []Python {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
+func Find(ctx context.Context, named string) []Interpreter {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
-	all := pythonCandidates(named)
+	all := candidates(named)
 	var group sync.WaitGroup
 	for i := range all {
-		group.Go(func() { all[i].ask(ctx) })
+		group.Go(func() { all[i].Ask(ctx) })
 	}
 	group.Wait()
 	seen := map[string]bool{}
-	all = slices.DeleteFunc(all, func(p Python) bool {
+	all = slices.DeleteFunc(all, func(p Interpreter) bool {
 		again := p.prefix != "" && seen[p.prefix] // python and python3, or a shim and what it stands for
 		seen[p.prefix] = true
 		return again
 	})
-	rank := func(p Python) int {
+	rank := func(p Interpreter) int {
 		switch {
 		case p.Version == "":
 			return 5
@@ -91,24 +92,24 @@ func FindPythons(ctx context.Context, named string) []Python {
 		}
 		return 4
 	}
-	slices.SortStableFunc(all, func(a, b Python) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(all, func(a, b Interpreter) int { return rank(a) - rank(b) })
 	if len(all) > 0 && all[0].Version != "" {
 		all[0].Chosen = true
 	}
 	return all
 }
 
-func pythonCandidates(named string) []Python {
-	var all []Python
+func candidates(named string) []Interpreter {
+	var all []Interpreter
 	add := func(path, source string) {
 		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
-			all = append(all, Python{Path: path, Source: source})
+			all = append(all, Interpreter{Path: path, Source: source})
 		}
 	}
 	if named != "" {
 		path, err := exec.LookPath(named)
 		if err != nil {
-			all = append(all, Python{Path: named, Source: "--python", Problem: "no such program"})
+			all = append(all, Interpreter{Path: named, Source: "--python", Problem: "no such program"})
 		}
 		add(path, "--python")
 	}
@@ -134,8 +135,8 @@ func pythonCandidates(named string) []Python {
 	return all
 }
 
-// ask runs the probe. Nothing of hightide or of an outer run reaches the interpreter.
-func (p *Python) ask(ctx context.Context) {
+// Ask runs the probe. Nothing of hightide or of an outer run reaches the interpreter.
+func (p *Interpreter) Ask(ctx context.Context) {
 	if p.Problem != "" {
 		return
 	}
@@ -162,7 +163,7 @@ func (p *Python) ask(ctx context.Context) {
 		err = json.Unmarshal(text, &answer)
 	}
 	if err != nil {
-		p.Problem = pythonProblem(ctx, err)
+		p.Problem = problemOf(ctx, err)
 		return
 	}
 	if answer.Path != "" {
@@ -172,11 +173,11 @@ func (p *Python) ask(ctx context.Context) {
 	p.CUDA, p.ROCm, p.prefix = answer.CUDA, answer.HIP, answer.Prefix
 }
 
-func pythonProblem(ctx context.Context, err error) string {
+func problemOf(ctx context.Context, err error) string {
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Sprintf("did not answer within %v", probePatience)
+		return fmt.Sprintf("did not answer within %v", Patience)
 	case errors.As(err, &exit):
 		lines := strings.Split(strings.TrimSpace(string(exit.Stderr)), "\n")
 		return strings.TrimSpace(exit.String() + " " + lines[len(lines)-1])

@@ -1,4 +1,4 @@
-package engine
+package gpus
 
 import (
 	"bytes"
@@ -11,8 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"hightide/internal/gpus"
+	"hightide/internal/fail"
 	"hightide/internal/mem"
+	"hightide/internal/pythons"
 	"hightide/internal/sampler"
 )
 
@@ -57,7 +58,7 @@ print(json.dumps({"torch": torch.__version__, "gpus": out}))
 
 // Calibrate measures the cards of this machine with the interpreter that has torch; python names one to
 // prefer. It was written against NVML and PyTorch's documentation and has not run on hardware yet.
-func (e *Engine) Calibrate(ctx context.Context, python string) (*Calibration, error) {
+func Calibrate(ctx context.Context, python string) (*Calibration, error) {
 	vendors := sampler.OpenVendors("/")
 	defer func() {
 		for _, v := range vendors {
@@ -66,12 +67,12 @@ func (e *Engine) Calibrate(ctx context.Context, python string) (*Calibration, er
 	}()
 	i := slices.IndexFunc(vendors, func(v sampler.Vendor) bool { return v.Name() == "NVIDIA" })
 	if i < 0 || len(vendors[i].Devices()) == 0 {
-		return nil, EnvironmentError("run it on the machine that has the card", "there is no NVIDIA GPU here to calibrate")
+		return nil, fail.Environment("run it on the machine that has the card", "there is no NVIDIA GPU here to calibrate")
 	}
-	all := FindPythons(ctx, python)
-	at := slices.IndexFunc(all, func(p Python) bool { return p.Frameworks["torch"] != "" && p.CUDA != "" })
+	all := pythons.Find(ctx, python)
+	at := slices.IndexFunc(all, func(p pythons.Interpreter) bool { return p.Frameworks["torch"] != "" && p.CUDA != "" })
 	if at < 0 {
-		return nil, EnvironmentError("name one with --python", "no Python with a CUDA build of PyTorch was found")
+		return nil, fail.Environment("name one with --python", "no Python with a CUDA build of PyTorch was found")
 	}
 	before := deviceUse(vendors[i])
 	c := exec.CommandContext(ctx, all[at].Path, "-c", calibration)
@@ -80,13 +81,13 @@ func (e *Engine) Calibrate(ctx context.Context, python string) (*Calibration, er
 	text, err := c.Output()
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(problem.String()), "\n")
-		return nil, EnvironmentError("does torch see the card? python -c 'import torch; print(torch.cuda.is_available())'", "calibrate with %s: %w: %s", all[at].Path, err, lines[len(lines)-1])
+		return nil, fail.Environment("does torch see the card? python -c 'import torch; print(torch.cuda.is_available())'", "calibrate with %s: %w: %s", all[at].Path, err, lines[len(lines)-1])
 	}
 	return readCalibration(text, all[at], before, deviceUse(vendors[i]))
 }
 
 // readCalibration joins what torch printed with what the driver said before and after it ran.
-func readCalibration(text []byte, python Python, before, after map[string]int64) (*Calibration, error) {
+func readCalibration(text []byte, python pythons.Interpreter, before, after map[string]int64) (*Calibration, error) {
 	var said struct {
 		Torch string `json:"torch"`
 		GPUs  []struct {
@@ -98,7 +99,7 @@ func readCalibration(text []byte, python Python, before, after map[string]int64)
 	if err := json.Unmarshal(text, &said); err != nil {
 		return nil, fmt.Errorf("read what torch said of the cards: %w", err)
 	}
-	catalogue := gpus.Builtin()
+	catalogue := Builtin()
 	result := &Calibration{Version: 1, Label: mem.Measured, Python: python.Path, Torch: said.Torch}
 	for _, card := range said.GPUs {
 		device := fmt.Sprintf("nvidia:%d", card.Index)
