@@ -27,7 +27,7 @@ const (
 // curves are what the sampler reads of each process each time, with the largest change between two
 // readings in steps of the kernel's own granularity.
 var curves = []struct {
-	name string
+	name mem.Quantity
 	unit mem.Unit
 	unitStep,
 	spread int64

@@ -6,27 +6,28 @@ import (
 	"hightide/internal/mem"
 )
 
-// devices compares what a device has in use with what the framework's allocator holds, and what
-// the allocator holds with what tensors use.
+// devices compares what a device has in use with what each framework's allocator holds, and what
+// the allocator holds with what it has handed out.
 func devices(in *Input, r *Report) {
 	t := Table{
 		Name: "devices", Title: "Devices",
-		Columns: []Column{text("device", "device"), text("process", "process"), bytesColumn("allocated", "peak allocated", in.label()),
+		Columns: []Column{text("device", "device"), text("process", "process"), text("framework", "framework"), bytesColumn("allocated", "peak allocated", in.label()),
 			bytesColumn("reserved", "peak reserved", in.label()), bytesColumn("process_used", "peak of process", in.label()),
 			bytesColumn("used", "peak used", in.label()), bytesColumn("inactive", "peak unusable gaps", in.label()), countColumn("retries", "retries")},
 	}
 	type key struct {
-		process uint32
-		device  string
+		process           uint32
+		device, framework string
 	}
 	index := map[key]int{}
-	column := map[string]int{mem.SeriesAllocated: 2, mem.SeriesReserved: 3, mem.SeriesDeviceProcess: 4, mem.SeriesDeviceUsed: 5, mem.SeriesInactiveSplit: 6, mem.SeriesRetries: 7}
+	column := map[mem.Quantity]int{mem.SeriesAllocated: 3, mem.SeriesReserved: 4, mem.SeriesDeviceProcess: 5, mem.SeriesDeviceUsed: 6,
+		mem.SeriesInactiveSplit: 7, mem.SeriesRetries: 8}
 	for _, s := range in.Run.Series {
 		at, ok := column[s.Name]
 		if !ok || len(s.Values) == 0 {
 			continue
 		}
-		k := key{s.Process, s.Device}
+		k := key{s.Process, s.Device, s.Framework}
 		i, ok := index[k]
 		if !ok {
 			i = len(t.Rows)
@@ -35,7 +36,7 @@ func devices(in *Input, r *Report) {
 			if s.Process != 0 {
 				process = in.processName(s.Process)
 			}
-			t.Rows = append(t.Rows, []Cell{textCell(s.Device), textCell(process), nil, nil, nil, nil, nil, nil})
+			t.Rows = append(t.Rows, []Cell{textCell(s.Device), textCell(process), textCell(s.Framework), nil, nil, nil, nil, nil, nil})
 		}
 		t.Rows[i][at] = s.Values[s.Peak()]
 		if s.Name == mem.SeriesInactiveSplit {
@@ -55,7 +56,7 @@ const (
 
 // fragmentation: memory that the allocator has cached in pieces it cannot give to others.
 func (in *Input) fragmentation(r *Report, s *mem.Series) {
-	reserved := in.sameDevice(s, mem.SeriesReserved)
+	reserved := in.sameAllocator(s, mem.SeriesReserved)
 	if reserved == nil {
 		return
 	}
@@ -69,13 +70,19 @@ func (in *Input) fragmentation(r *Report, s *mem.Series) {
 		Title: fmt.Sprintf("%v on %s is cached in gaps", mem.Bytes(gaps), s.Device),
 		Text: fmt.Sprintf("At the peak of reserved memory, %v of %v (%d %%, %s) lay idle in segments that other tensors pin.",
 			mem.Bytes(gaps), mem.Bytes(whole), gaps*100/whole, s.Label),
-		Advice: "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+		Advice: againstGaps[s.Framework],
 	})
 }
 
-func (in *Input) sameDevice(s *mem.Series, name string) *mem.Series {
+// againstGaps is what to try where a framework's allocator cannot use what it has cached.
+var againstGaps = map[string]string{
+	"torch": "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+}
+
+// sameAllocator is another quantity of the same allocator, or nil.
+func (in *Input) sameAllocator(s *mem.Series, name mem.Quantity) *mem.Series {
 	for _, other := range in.Run.Series {
-		if other.Process == s.Process && other.Device == s.Device && other.Name == name && len(other.Values) > 0 {
+		if other.Process == s.Process && other.Device == s.Device && other.Framework == s.Framework && other.Name == name && len(other.Values) > 0 {
 			return other
 		}
 	}

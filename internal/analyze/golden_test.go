@@ -120,7 +120,7 @@ func addWorkers(run *mem.Run) {
 		}
 	}
 	for id, s := range []struct {
-		name string
+		name mem.Quantity
 		unit mem.Unit
 		per  int64
 	}{{mem.SeriesMinorFaults, mem.UnitCount, 2100}, {mem.SeriesMajorFaults, mem.UnitCount, 0}, {mem.SeriesCPU, mem.UnitNanoseconds, 12 * ms}} {

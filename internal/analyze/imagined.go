@@ -236,7 +236,7 @@ func (in *Input) peakMoment(v *Imagined) {
 }
 
 // largestPeak is the highest value of all series of a name.
-func (in *Input) largestPeak(name string) (high mem.Optional) {
+func (in *Input) largestPeak(name mem.Quantity) (high mem.Optional) {
 	for _, s := range in.Run.Series {
 		if s.Name == name && len(s.Values) > 0 {
 			high.Raise(mem.Some(s.Values[s.Peak()]))
@@ -285,7 +285,7 @@ func (in *Input) deviceOOM(v *Imagined) bool {
 	found := false
 	for _, e := range in.Run.Events {
 		switch {
-		case e.Kind == "oom" && !strings.HasPrefix(e.Facts["source"], "torch.cpu") && e.Facts["source"] != "MemoryError":
+		case e.Kind == "oom" && e.Facts["device"] != "" && e.Facts["device"] != "cpu":
 			if step, ok := e.Step.Get(); ok && !v.FailedStep.Known() {
 				v.FailedStep = mem.Some(step)
 			}

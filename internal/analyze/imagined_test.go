@@ -47,7 +47,7 @@ func books(used int64, more ...mem.Frame) []mem.Frame {
 }
 
 func TestVerdicts(t *testing.T) {
-	oom := mem.Event{Kind: "oom", Time: 3e9, Process: 1, Step: mem.Some(1), Bytes: mem.Some(1 << 30), Facts: map[string]string{"source": "torch.cuda"}}
+	oom := mem.Event{Kind: "oom", Time: 3e9, Process: 1, Step: mem.Some(1), Bytes: mem.Some(1 << 30), Facts: map[string]string{"source": "torch.cuda", "device": "cuda:0"}}
 	for name, c := range map[string]struct {
 		run  *mem.Run
 		want string
@@ -59,7 +59,8 @@ func TestVerdicts(t *testing.T) {
 		"by words": {imagineRun(1, books(1<<30, mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: "CUDA out of memory. Tried"})...), VerdictOOM, "Does not fit"},
 		"caught":   {imagineRun(0, books(6<<30, oom)...), VerdictFits, "Fits"},
 		"failed":   {imagineRun(1, books(1<<30, mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: "no such file"})...), VerdictFailed, "reason of its own"},
-		"host":     {imagineRun(1, books(1<<30, mem.Event{Kind: "oom", Time: 3e9, Process: 1, Facts: map[string]string{"source": "torch.cpu"}})...), VerdictFailed, "No verdict"},
+		"host":     {imagineRun(1, books(1<<30, mem.Event{Kind: "oom", Time: 3e9, Process: 1, Facts: map[string]string{"source": "torch.cpu", "device": "cpu"}})...), VerdictFailed, "No verdict"},
+		"malloc":   {imagineRun(1, books(1<<30, mem.Event{Kind: "oom", Time: 3e9, Process: 1, Facts: map[string]string{"source": "malloc"}})...), VerdictFailed, "No verdict"},
 		"unused":   {imagineRun(0), VerdictUnused, "touched no GPU"},
 	} {
 		r := Analyze(c.run, Options{})

@@ -23,7 +23,7 @@ type Input struct {
 
 type seriesKey struct {
 	process uint32
-	name    string
+	name    mem.Quantity
 }
 
 func newInput(run *mem.Run, opts Options) *Input {
@@ -82,12 +82,12 @@ func (in *Input) findLeader() uint32 {
 }
 
 // find returns a series with samples, or nil.
-func (in *Input) find(process uint32, name string) *mem.Series {
+func (in *Input) find(process uint32, name mem.Quantity) *mem.Series {
 	return in.series[seriesKey{process, name}]
 }
 
 // maxOf is the largest value of a series.
-func (in *Input) maxOf(process uint32, name string) mem.Optional {
+func (in *Input) maxOf(process uint32, name mem.Quantity) mem.Optional {
 	s := in.find(process, name)
 	if s == nil {
 		return mem.Optional{}
@@ -96,7 +96,7 @@ func (in *Input) maxOf(process uint32, name string) mem.Optional {
 }
 
 // lastOf is the newest value of a series.
-func (in *Input) lastOf(process uint32, name string) mem.Optional {
+func (in *Input) lastOf(process uint32, name mem.Quantity) mem.Optional {
 	s := in.find(process, name)
 	if s == nil {
 		return mem.Optional{}

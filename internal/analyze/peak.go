@@ -126,7 +126,7 @@ func (in *Input) devicePeak() mem.Optional {
 }
 
 // sumOfPeaks adds the peaks of all series of a name, over processes and devices.
-func (in *Input) sumOfPeaks(name string) mem.Optional {
+func (in *Input) sumOfPeaks(name mem.Quantity) mem.Optional {
 	var sum mem.Optional
 	for _, s := range in.Run.Series {
 		if s.Name == name && len(s.Values) > 0 {
@@ -138,16 +138,16 @@ func (in *Input) sumOfPeaks(name string) mem.Optional {
 
 // lead is the series that the picture leads with.
 type lead struct {
-	name    string
+	name    mem.Quantity
 	process uint32
 	series  *mem.Series
 }
 
 // leadingSeries: a device where one was used, else the host memory of the tree, else of the leader.
 func (in *Input) leadingSeries() lead {
-	names := []string{mem.SeriesReserved, mem.SeriesAllocated, mem.SeriesDeviceProcess}
+	names := []mem.Quantity{mem.SeriesReserved, mem.SeriesAllocated, mem.SeriesDeviceProcess}
 	if in.label() == mem.Imagined { // the books tell each peak; samples of the allocator are too seldom where kernels take no time
-		names = []string{mem.SeriesDeviceProcess, mem.SeriesReserved, mem.SeriesAllocated}
+		names = []mem.Quantity{mem.SeriesDeviceProcess, mem.SeriesReserved, mem.SeriesAllocated}
 	}
 	for _, name := range names {
 		var best lead

@@ -33,7 +33,7 @@ func processes(in *Input, r *Report) {
 			heap = heapPeak(h)
 		}
 		peak, rss := in.processPeak(p), in.find(p.ID, mem.SeriesRSS)
-		seldom := func(name string) Cell { return cell(readNearPeak(in.find(p.ID, name), rss, peak)) }
+		seldom := func(name mem.Quantity) Cell { return cell(readNearPeak(in.find(p.ID, name), rss, peak)) }
 		t.Rows = append(t.Rows, []Cell{role(p), itoa(int64(p.PID)), cell(peak), seldom(mem.SeriesPSS), seldom(mem.SeriesUSS), cell(heap), cell(nonZero(in.maxOf(p.ID, mem.SeriesSwap))), cell(in.allocatedBy(p.ID)),
 			cell(in.lastOf(p.ID, mem.SeriesCPU)), cell(in.maxOf(p.ID, mem.SeriesThreads)), max(p.End.Or(in.end)-p.Start, 0),
 			textCell(ending(p)), textCell(commandLine(p.Command))})
@@ -55,7 +55,7 @@ func (in *Input) allocatedBy(process uint32) mem.Optional {
 	}
 	for _, s := range in.Run.Series {
 		if s.Process == process && s.Name == mem.SeriesAllocated && len(s.Values) > 0 {
-			raise(s.Device, mem.Some(s.Values[s.Peak()]))
+			peaks[s.Device] = mem.Some(peaks[s.Device].Or(0) + s.Values[s.Peak()]) // each framework's allocator has its own
 		}
 	}
 	for _, e := range in.Run.Events {

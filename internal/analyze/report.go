@@ -44,7 +44,7 @@ type Headline struct {
 	Peak       Peak         `json:"peak"`
 	Growth     mem.Optional `json:"growth_bytes_per_step,omitzero"`
 	StepTime   mem.Optional `json:"step_time_ns,omitzero"` // median
-	MainSource string       `json:"main_source,omitempty"` // which series the picture leads with
+	MainSource mem.Quantity `json:"main_source,omitempty"` // which series the picture leads with
 }
 
 // Peak holds the high-water marks; absent where not observed.
@@ -122,15 +122,16 @@ type Cell any // string | int64 | nil
 
 // Series is a curve for the picture, thinned to what a screen can show without losing its peaks.
 type Series struct {
-	Name    string    `json:"name"`
-	Title   string    `json:"title"`
-	Process uint32    `json:"process"`
-	Device  string    `json:"device,omitempty"`
-	Unit    mem.Unit  `json:"unit"`
-	Label   mem.Label `json:"label"`
-	Error   int64     `json:"error,omitempty"`
-	X       []int64   `json:"x"` // ns since the run began
-	Y       []int64   `json:"y"`
+	Name      mem.Quantity `json:"name"`
+	Title     string       `json:"title"`
+	Process   uint32       `json:"process"`
+	Device    string       `json:"device,omitempty"`
+	Framework string       `json:"framework,omitempty"` // whose allocator it is
+	Unit      mem.Unit     `json:"unit"`
+	Label     mem.Label    `json:"label"`
+	Error     int64        `json:"error,omitempty"`
+	X         []int64      `json:"x"` // ns since the run began
+	Y         []int64      `json:"y"`
 }
 
 // PhaseBar is a coloured stretch of the timeline.

@@ -29,7 +29,10 @@ func timeline(in *Input, r *Report) {
 }
 
 // curveNames are the series that the picture can show, most wanted first.
-var curveNames = []struct{ name, title string }{
+var curveNames = []struct {
+	name  mem.Quantity
+	title string
+}{
 	{mem.SeriesTreeRSS, "RSS, all processes"}, {mem.SeriesTreePSS, "PSS, all processes"}, {mem.SeriesAllocated, "allocated"},
 	{mem.SeriesReserved, "reserved"}, {mem.SeriesDeviceUsed, "device, used"}, {mem.SeriesDeviceProcess, "device, process"},
 	{mem.SeriesRSS, "RSS"}, {mem.SeriesHeapLive, "heap, live"}, {mem.SeriesTreeUSS, "USS, all processes"}, {mem.SeriesCgroupUsed, "control group, used"},
@@ -40,7 +43,7 @@ var curveNames = []struct{ name, title string }{
 
 func (in *Input) curves(r *Report) {
 	large := in.largestProcesses(processesCurved)
-	rank := map[string]int{}
+	rank := map[mem.Quantity]int{}
 	for i, c := range curveNames {
 		rank[c.name] = i
 	}
@@ -53,7 +56,7 @@ func (in *Input) curves(r *Report) {
 		chosen = append(chosen, s)
 	}
 	slices.SortStableFunc(chosen, func(a, b *mem.Series) int {
-		return cmp.Or(cmp.Compare(rank[a.Name], rank[b.Name]), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Device, b.Device))
+		return cmp.Or(cmp.Compare(rank[a.Name], rank[b.Name]), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Framework, b.Framework))
 	})
 	share := leadPoints
 	if len(chosen) > 1 {
@@ -71,7 +74,10 @@ func (in *Input) curves(r *Report) {
 		if s.Device != "" {
 			title += " on " + s.Device
 		}
-		curve := Series{Name: s.Name, Title: title, Process: s.Process, Device: s.Device, Unit: s.Unit, Label: s.Label, Error: s.Error}
+		if s.Framework != "" {
+			title += " (" + s.Framework + ")"
+		}
+		curve := Series{Name: s.Name, Title: title, Process: s.Process, Device: s.Device, Framework: s.Framework, Unit: s.Unit, Label: s.Label, Error: s.Error}
 		curve.X, curve.Y = thin(s.Times, s.Values, points)
 		for i := range curve.X {
 			curve.X[i] = in.since(curve.X[i])

@@ -46,7 +46,7 @@ func hourRun() *mem.Run {
 	const samples = 36000
 	must(mem.RunInfo{ID: "hour", StartMono: 1e9, Host: mem.Host{Memory: mem.Some(int64(256 * mem.GiB))}})
 	id := uint32(0)
-	series := func(process uint32, name string) {
+	series := func(process uint32, name mem.Quantity) {
 		id++
 		must(mem.SeriesDef{ID: id, Process: process, Name: name, Unit: mem.UnitBytes, Label: mem.Measured})
 		times, values := make([]int64, samples), make([]int64, samples)
@@ -59,7 +59,7 @@ func hourRun() *mem.Run {
 	series(0, mem.SeriesSystemAvailable)
 	for p := uint32(1); p <= 8; p++ {
 		must(mem.Process{ID: p, PID: int(p), Role: "rank", Rank: mem.Some(int64(p - 1)), Start: 1e9})
-		for _, name := range []string{mem.SeriesRSS, mem.SeriesVMS, mem.SeriesSwap, mem.SeriesPSS, mem.SeriesUSS, mem.SeriesMinorFaults,
+		for _, name := range []mem.Quantity{mem.SeriesRSS, mem.SeriesVMS, mem.SeriesSwap, mem.SeriesPSS, mem.SeriesUSS, mem.SeriesMinorFaults,
 			mem.SeriesMajorFaults, mem.SeriesCPU, mem.SeriesThreads, mem.SeriesFiles, mem.SeriesHeapLive, mem.SeriesAllocated} {
 			series(p, name)
 		}

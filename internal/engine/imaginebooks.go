@@ -161,8 +161,8 @@ func (v *imaginary) Sample(live []*sampler.Process) ([]sampler.Reading, error) {
 func (b *book) device(index int) string { return b.name + "nvidia:" + strconv.Itoa(index) }
 
 // tell adds a reading, and before it the peak where that is new.
-func (v *imaginary) tell(b *book, device string, p *sampler.Process, name string, now, peak uint64, at int64) {
-	key := device + " " + name
+func (v *imaginary) tell(b *book, device string, p *sampler.Process, name mem.Quantity, now, peak uint64, at int64) {
+	key := device + " " + string(name)
 	if p != nil {
 		key += " " + strconv.Itoa(p.PID)
 	}

@@ -132,7 +132,7 @@ func TestCSV(t *testing.T) {
 			t.Fatalf("%s: %d rows of %d columns", table.Name, len(rows), len(rows[0]))
 		}
 		if table.Name == "samples" {
-			want := []string{"1000", "1", "77", "", "host.rss", "bytes", "measured", "4611686018427387905"}
+			want := []string{"1000", "1", "77", "", "", "host.rss", "bytes", "measured", "4611686018427387905"}
 			if !slices.Equal(rows[2], want) {
 				t.Errorf("got %q, want %q", rows[2], want)
 			}

@@ -84,9 +84,11 @@ func (o *perfettoOut) run(run *mem.Run) {
 		o.process(int(p.ID), fmt.Sprintf("process %d %s", p.PID, p.Role))
 	}
 	for _, s := range run.Series {
-		name := s.Name
-		if s.Device != "" {
-			name += " " + s.Device
+		name := string(s.Name)
+		for _, of := range []string{s.Framework, s.Device} {
+			if of != "" {
+				name += " " + of
+			}
 		}
 		name += fmt.Sprintf(" (%s, %s)", s.Unit, s.Label)
 		for i, t := range s.Times {

@@ -40,7 +40,7 @@ func (t *Table) Rows(from Source, yield func(cells []any) error) error {
 // Tables lists all tables. Times of runs are nanoseconds since the run began, those of snapshots of
 // the wall clock.
 var Tables = []Table{
-	{"samples", "every sample of every series, one a row", columns("time_ns", "process", "pid", "device*", "series*", "unit*", "label*", "value"), Runs, ofRun(samples)},
+	{"samples", "every sample of every series, one a row", columns("time_ns", "process", "pid", "device*", "framework*", "series*", "unit*", "label*", "value"), Runs, ofRun(samples)},
 	{"steps", "the ends of optimizer steps", columns("process", "pid", "step", "time_ns", "duration_ns", "rss_bytes", "heap_bytes", "device_bytes", "micro_steps", "skipped?"), Runs, ofRun(steps)},
 	{"spans", "stays in phases and modules", columns("process", "pid", "thread", "phase*", "name*", "step", "start_ns", "end_ns",
 		"rss_start_bytes", "rss_end_bytes", "rss_peak_bytes", "device_start_bytes", "device_end_bytes"), Runs, ofRun(spans)},
@@ -111,7 +111,7 @@ func samples(run *mem.Run, yield func(...any) error) error {
 	for _, s := range run.Series {
 		of := pid(run, s.Process)
 		for i, t := range s.Times {
-			if err := yield(t-run.Start(), int64(s.Process), of, text(s.Device), s.Name, string(s.Unit), string(s.Label), s.Values[i]); err != nil {
+			if err := yield(t-run.Start(), int64(s.Process), of, text(s.Device), text(s.Framework), string(s.Name), string(s.Unit), string(s.Label), s.Values[i]); err != nil {
 				return err
 			}
 		}

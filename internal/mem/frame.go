@@ -75,15 +75,16 @@ type Process struct {
 	MaxRSS     Optional          `json:"maxrss_bytes,omitzero"` // the kernel's own high-water mark (VmHWM or ru_maxrss)
 }
 
-// SeriesDef names a series of samples. Well-known names are in series.go.
+// SeriesDef says what a series of samples measures, and of what.
 type SeriesDef struct {
-	ID      uint32 `json:"id"` // unique in the recording, from 1
-	Process uint32 `json:"process"`
-	Device  string `json:"device,omitempty"` // cuda:0, nvidia:0 …
-	Name    string `json:"name"`
-	Unit    Unit   `json:"unit"`
-	Label   Label  `json:"label"`
-	Error   int64  `json:"error,omitempty"` // half width of the 95 % interval, in the unit; 0: exact or not known
+	ID        uint32   `json:"id"` // unique in the recording, from 1
+	Process   uint32   `json:"process"`
+	Device    string   `json:"device,omitempty"`    // cuda:0, nvidia:0 …
+	Framework string   `json:"framework,omitempty"` // torch …: whose allocator it is; absent for what belongs to none
+	Name      Quantity `json:"name"`
+	Unit      Unit     `json:"unit"`
+	Label     Label    `json:"label"`
+	Error     int64    `json:"error,omitempty"` // half width of the 95 % interval, in the unit; 0: exact or not known
 }
 
 // Samples is a chunk of one series: Values[i] was read at Times[i]. Times never decrease.

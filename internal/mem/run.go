@@ -95,8 +95,8 @@ func NewRun() *Run {
 // Process returns the process with that ID, or nil.
 func (r *Run) Process(id uint32) *Process { return r.processes[id] }
 
-// Find returns the series of that name and process, or nil. With several devices, the first.
-func (r *Run) Find(process uint32, name string) *Series {
+// Find returns the series of that quantity and process, or nil. With several devices or frameworks, the first.
+func (r *Run) Find(process uint32, name Quantity) *Series {
 	for _, s := range r.Series {
 		if s.Process == process && s.Name == name {
 			return s

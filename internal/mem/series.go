@@ -1,47 +1,58 @@
 package mem
 
-// Names of the series that hightide itself writes. A series belongs to a process, or with process
-// 0 to the whole process tree ("tree.…") or the host; the label says how it was come by.
+import "strings"
+
+// Quantity says what a series measures. Analyses, pictures and tables ask for a quantity, and never for whoever
+// measured it: which framework, process and device a series belongs to are fields of its definition.
+type Quantity string
+
+// The quantities that hightide itself records. A series belongs to a process, or with process 0 to the whole
+// process tree ("tree.…") or the host; the label says how it was come by.
 const (
-	SeriesRSS         = "host.rss"          // bytes resident, of one process
-	SeriesVMS         = "host.vms"          // bytes of address space
-	SeriesSwap        = "host.swap"         // bytes swapped out
-	SeriesPSS         = "host.pss"          // bytes resident, shared pages divided by their users
-	SeriesUSS         = "host.uss"          // bytes resident that no other process shares
-	SeriesMinorFaults = "host.faults.minor" // count since the process began
-	SeriesMajorFaults = "host.faults.major"
-	SeriesCPU         = "host.cpu" // ns of processor time since the process began
-	SeriesThreads     = "host.threads"
-	SeriesFiles       = "host.files"
+	SeriesRSS         Quantity = "host.rss"          // bytes resident, of one process
+	SeriesVMS         Quantity = "host.vms"          // bytes of address space
+	SeriesSwap        Quantity = "host.swap"         // bytes swapped out
+	SeriesPSS         Quantity = "host.pss"          // bytes resident, shared pages divided by their users
+	SeriesUSS         Quantity = "host.uss"          // bytes resident that no other process shares
+	SeriesMinorFaults Quantity = "host.faults.minor" // count since the process began
+	SeriesMajorFaults Quantity = "host.faults.major"
+	SeriesCPU         Quantity = "host.cpu" // ns of processor time since the process began
+	SeriesThreads     Quantity = "host.threads"
+	SeriesFiles       Quantity = "host.files"
 
-	SeriesTreeRSS = "tree.rss" // sum over the process tree: shared pages count once per process
-	SeriesTreePSS = "tree.pss" // sum of PSS: what the tree really takes
-	SeriesTreeUSS = "tree.uss"
+	SeriesTreeRSS Quantity = "tree.rss" // sum over the process tree: shared pages count once per process
+	SeriesTreePSS Quantity = "tree.pss" // sum of PSS: what the tree really takes
+	SeriesTreeUSS Quantity = "tree.uss"
 
-	SeriesSystemAvailable = "system.available"
-	SeriesSystemTotal     = "system.total"
-	SeriesCgroupUsed      = "cgroup.used"
-	SeriesCgroupLimit     = "cgroup.limit"
-	SeriesCgroupOOM       = "cgroup.oom"      // count of times the limit was hit with nothing to reclaim
-	SeriesCgroupOOMKill   = "cgroup.oom_kill" // count of processes killed for it
+	SeriesSystemAvailable Quantity = "system.available"
+	SeriesSystemTotal     Quantity = "system.total"
+	SeriesCgroupUsed      Quantity = "cgroup.used"
+	SeriesCgroupLimit     Quantity = "cgroup.limit"
+	SeriesCgroupOOM       Quantity = "cgroup.oom"      // count of times the limit was hit with nothing to reclaim
+	SeriesCgroupOOMKill   Quantity = "cgroup.oom_kill" // count of processes killed for it
 
-	SeriesHeapLive = "heap.live" // bytes, sampled
+	SeriesHeapLive Quantity = "heap.live" // bytes, sampled
 
-	SeriesAllocated     = "torch.allocated" // bytes handed to tensors by the caching allocator
-	SeriesReserved      = "torch.reserved"  // bytes it holds from the device
-	SeriesActive        = "torch.active"
-	SeriesInactiveSplit = "torch.inactive_split"
-	SeriesRequested     = "torch.requested"
-	SeriesRetries       = "torch.retries"
-	SeriesOOMs          = "torch.ooms"
+	SeriesAllocated     Quantity = "allocator.allocated"      // bytes that the framework's allocator has handed out
+	SeriesReserved      Quantity = "allocator.reserved"       // bytes it holds from the device
+	SeriesActive        Quantity = "allocator.active"         // bytes of blocks in use, with what waits for another stream
+	SeriesInactiveSplit Quantity = "allocator.inactive_split" // bytes of pieces cached beside blocks in use
+	SeriesRequested     Quantity = "allocator.requested"      // bytes asked of it, before it rounds
+	SeriesRetries       Quantity = "allocator.retries"        // count of requests that needed the cache emptied first
+	SeriesOOMs          Quantity = "allocator.ooms"           // count of requests that failed
 
-	SeriesDeviceUsed        = "device.used"    // bytes in use on the device, by anyone
-	SeriesDeviceProcess     = "device.process" // bytes the vendor's interface puts down to one process
-	SeriesDeviceUtilisation = "device.utilisation"
-	SeriesDeviceTemperature = "device.temperature"
-	SeriesDevicePower       = "device.power"
+	SeriesDeviceUsed        Quantity = "device.used"    // bytes in use on the device, by anyone
+	SeriesDeviceProcess     Quantity = "device.process" // bytes the vendor's interface puts down to one process
+	SeriesDeviceUtilisation Quantity = "device.utilisation"
+	SeriesDeviceTemperature Quantity = "device.temperature"
+	SeriesDevicePower       Quantity = "device.power"
 
-	SeriesSampleInterval = "hightide.pss_interval" // ns: the interval at which PSS was being read
-	SeriesOwnCPU         = "hightide.cpu"          // ns of the engine itself
-	SeriesOwnRSS         = "hightide.rss"
+	SeriesSampleInterval Quantity = "hightide.pss_interval" // ns: the interval at which PSS was being read
+	SeriesOwnCPU         Quantity = "hightide.cpu"          // ns of the engine itself
+	SeriesOwnRSS         Quantity = "hightide.rss"
 )
+
+// OfDevice says whether the quantity is of a device's memory, and not of the host's.
+func (q Quantity) OfDevice() bool {
+	return strings.HasPrefix(string(q), "allocator.") || strings.HasPrefix(string(q), "device.")
+}

@@ -13,7 +13,7 @@ import (
 // Alert is a limit that somebody set: on the value of a series, or on its growth per step.
 type Alert struct {
 	Text    string // as it was written
-	Series  string
+	Series  mem.Quantity
 	Above   bool // else below
 	Bytes   float64
 	Percent float64 // of the total that the series belongs to; 0: Bytes counts
@@ -24,7 +24,7 @@ var alertForm = regexp.MustCompile(`^\s*([a-z][a-z0-9._]*)\s*(>=?|<=?)\s*([0-9]+
 
 // alertNames are the short names and what they mean. host.rss is of the whole process tree, as in
 // the report's headline.
-var alertNames = map[string]string{
+var alertNames = map[string]mem.Quantity{
 	"host.rss": mem.SeriesTreeRSS, "rss": mem.SeriesTreeRSS, "host.pss": mem.SeriesTreePSS, "pss": mem.SeriesTreePSS,
 	"growth": mem.SeriesTreeRSS, // per step
 	"heap":   mem.SeriesHeapLive, "device": mem.SeriesDeviceUsed, "gpu": mem.SeriesDeviceUsed,
@@ -38,11 +38,11 @@ func ParseAlert(text string) (Alert, error) {
 	if m == nil {
 		return Alert{}, fmt.Errorf("alert %q is not of the form SERIES > SIZE[/step], as in 'host.rss > 8GiB'", text)
 	}
-	a := Alert{Text: strings.TrimSpace(text), Series: m[1], Above: m[2][0] == '>', PerStep: m[5] != ""}
-	if full, ok := alertNames[a.Series]; ok {
+	a := Alert{Text: strings.TrimSpace(text), Series: mem.Quantity(m[1]), Above: m[2][0] == '>', PerStep: m[5] != ""}
+	if full, ok := alertNames[m[1]]; ok {
 		a.Series = full
-	} else if !strings.Contains(a.Series, ".") {
-		return Alert{}, fmt.Errorf("alert %q: no series is called %s; there are %s, and full names such as host.vms", text, a.Series, strings.Join(sortedKeys(alertNames), ", "))
+	} else if !strings.Contains(m[1], ".") {
+		return Alert{}, fmt.Errorf("alert %q: no series is called %s; there are %s, and full names such as host.vms", text, m[1], strings.Join(sortedKeys(alertNames), ", "))
 	}
 	if m[1] == "growth" && !a.PerStep {
 		return Alert{}, fmt.Errorf("alert %q: growth is per step, as in 'growth > 50MiB/step'", text)

@@ -15,7 +15,7 @@ func TestParseAlert(t *testing.T) {
 		{"rss>50MiB/step", Alert{Series: mem.SeriesTreeRSS, Above: true, Bytes: 50 << 20, PerStep: true}},
 		{"device.used > 90%", Alert{Series: mem.SeriesDeviceUsed, Above: true, Percent: 90}},
 		{"system.available < 1.5 GB", Alert{Series: mem.SeriesSystemAvailable, Bytes: 1.5e9}},
-		{"torch.allocated >= 1024", Alert{Series: mem.SeriesAllocated, Above: true, Bytes: 1024}},
+		{"allocator.allocated >= 1024", Alert{Series: mem.SeriesAllocated, Above: true, Bytes: 1024}},
 	} {
 		got, err := ParseAlert(test.text)
 		test.want.Text = test.text

@@ -10,15 +10,16 @@ type columns struct {
 }
 
 type seriesKey struct {
-	process uint32
-	device  string
-	name    string
+	process   uint32
+	device    string
+	framework string
+	name      mem.Quantity
 }
 
 // resume takes over a series that is defined already. Ids come in order and without gaps.
 func (c *columns) resume(def mem.SeriesDef) {
 	col := &column{def: def}
-	c.byKey[seriesKey{def.Process, def.Device, def.Name}] = col
+	c.byKey[col.key()] = col
 	c.order = append(c.order, col)
 }
 
@@ -33,12 +34,18 @@ func newColumns(emit func(mem.Frame)) *columns {
 	return &columns{byKey: map[seriesKey]*column{}, emit: emit}
 }
 
+// key is what tells the series from others.
+func (c *column) key() seriesKey {
+	return seriesKey{c.def.Process, c.def.Device, c.def.Framework, c.def.Name}
+}
+
 // column returns the series of that key, defining it at first sight.
 func (c *columns) column(key seriesKey, unit mem.Unit, label mem.Label) *column {
 	col := c.byKey[key]
 	if col == nil {
 		col = &column{def: mem.SeriesDef{
-			ID: uint32(len(c.order) + 1), Process: key.process, Device: key.device, Name: key.name, Unit: unit, Label: label,
+			ID: uint32(len(c.order) + 1), Process: key.process, Device: key.device, Framework: key.framework, Name: key.name,
+			Unit: unit, Label: label,
 		}}
 		c.byKey[key] = col
 		c.order = append(c.order, col)

@@ -24,13 +24,14 @@ type message struct {
 	Role       string       `json:"role"`
 
 	// framework, fact, series
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	Key     string `json:"key"`
-	Value   any    `json:"value"`
-	ID      uint32 `json:"id"`
-	Unit    string `json:"unit"`
-	Device  any    `json:"device"`
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	Key       string `json:"key"`
+	Value     any    `json:"value"`
+	ID        uint32 `json:"id"`
+	Unit      string `json:"unit"`
+	Device    any    `json:"device"`
+	Framework string `json:"framework"`
 
 	Modules []struct {
 		ID         uint16 `json:"id"`
@@ -91,8 +92,8 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 	case "fact":
 		r.factMessage(p, &m, at)
 	case "series":
-		key := seriesKey{p.ID, text(m.Device), m.Name}
-		p.series[agentSeries{c, m.ID}] = r.columns.column(key, mem.Unit(m.Unit), r.opts.labelOf(m.Name))
+		key := seriesKey{p.ID, text(m.Device), m.Framework, mem.Quantity(m.Name)}
+		p.series[agentSeries{c, m.ID}] = r.columns.column(key, mem.Unit(m.Unit), r.opts.labelOf(key.name))
 	case "modules":
 		for _, module := range m.Modules {
 			p.spans.modules[module.ID] = module.Name

@@ -30,7 +30,7 @@ func TestMessagesBecomeFrames(t *testing.T) {
 		`{"type":"framework","name":"torch","version":"2.15.0","cuda":"13.2","devices":0}`,
 		`{"type":"fact","key":"amp","value":"bfloat16"}`,
 		`{"type":"fact","key":"unobserved","value":"no optimizer hooks in this version"}`,
-		`{"type":"series","id":4,"name":"torch.allocated","unit":"bytes","device":"cuda:0"}`,
+		`{"type":"series","id":4,"name":"allocator.allocated","framework":"torch","unit":"bytes","device":"cuda:0"}`,
 		`{"type":"modules","modules":[{"id":1,"name":"Net","class":"Net","parameter_bytes":10,"buffer_bytes":2}]}`,
 		`{"type":"model","step":2,"device":"cpu","parameter_bytes":10,"gradient_bytes":20}`,
 		`{"type":"holder","step":9,"kind":"list","name":"history","file":"a.py","line":4,"items":9,"items_per_step":1.5,"graph":true}`,
@@ -48,7 +48,7 @@ func TestMessagesBecomeFrames(t *testing.T) {
 	if p.Command[2] != mem.Masked || p.Facts["amp"] != "bfloat16" || p.Facts["torch.cuda"] != "13.2" || p.MaxRSS.Or(0) != 4096 {
 		t.Errorf("command %q, facts %v", p.Command, p.Facts)
 	}
-	if s := run.Find(p.ID, mem.SeriesAllocated); s == nil || s.Device != "cuda:0" || len(s.Values) != 1 || s.Values[0] != 1234 {
+	if s := run.Find(p.ID, mem.SeriesAllocated); s == nil || s.Device != "cuda:0" || s.Framework != "torch" || len(s.Values) != 1 || s.Values[0] != 1234 {
 		t.Errorf("series %+v: want the one reading that was announced", s)
 	}
 	if len(run.Modules) != 1 || run.Models[0].Optimizer.Known() || run.Models[0].Gradients.Or(0) != 20 || run.Holders[0].Where.Line != 4 || !run.Holders[0].Graph {

@@ -135,7 +135,7 @@ func (r *Recorder) counters(p *process, c *channel, record *shm.Counters) {
 	for _, counter := range record.Counters {
 		if col := p.series[agentSeries{c, counter.Series}]; col != nil {
 			col.add(record.When(), counter.Value)
-			r.latest[seriesKey{p.ID, col.def.Device, col.def.Name}] = counter.Value
+			r.latest[col.key()] = counter.Value
 		}
 	}
 }

@@ -16,7 +16,6 @@ package record
 
 import (
 	"os"
-	"strings"
 	"time"
 
 	"hightide/internal/mem"
@@ -226,7 +225,7 @@ func (r *Recorder) ended(p *process, now int64) {
 }
 
 // Sample implements sampler.Sink.
-func (w watcher) Sample(s *sampler.Process, device, name string, time, value int64) {
+func (w watcher) Sample(s *sampler.Process, device string, name mem.Quantity, time, value int64) {
 	label := mem.Measured
 	if w.opts.Label == mem.Imagined {
 		if name == mem.SeriesVMS {
@@ -267,22 +266,22 @@ func (r *Recorder) sampleHeap(now int64) {
 		if p.heap == nil || len(p.channels) == 0 {
 			continue
 		}
-		r.columns.put(seriesKey{p.ID, "", mem.SeriesHeapLive}, mem.UnitBytes, mem.Sampled, now, int64(p.heap.live))
+		r.columns.put(seriesKey{process: p.ID, name: mem.SeriesHeapLive}, mem.UnitBytes, mem.Sampled, now, int64(p.heap.live))
 		r.useHeap(p, now, false) // a DataLoader worker takes no steps that would ask for it
 	}
 }
 
 // labelOf says how a series was come by: on an imaginary GPU, what concerns the device is imagined and
 // the host's memory is as real as ever.
-func (o *Options) labelOf(name string) mem.Label {
-	if o.Label == mem.Imagined && (strings.HasPrefix(name, "torch.") || strings.HasPrefix(name, "device.")) {
+func (o *Options) labelOf(name mem.Quantity) mem.Label {
+	if o.Label == mem.Imagined && name.OfDevice() {
 		return mem.Imagined
 	}
 	return mem.Measured
 }
 
 // unitOf is the unit of a series of mem/series.go.
-func unitOf(name string) mem.Unit {
+func unitOf(name mem.Quantity) mem.Unit {
 	switch name {
 	case mem.SeriesMinorFaults, mem.SeriesMajorFaults, mem.SeriesThreads, mem.SeriesFiles, mem.SeriesCgroupOOM,
 		mem.SeriesCgroupOOMKill, mem.SeriesRetries, mem.SeriesOOMs:

@@ -101,7 +101,7 @@ func (d *drm) Sample(live []*Process) ([]Reading, error) {
 	return d.readings, nil
 }
 
-func (d *drm) file(c *card, path, series string, times, over int64) {
+func (d *drm) file(c *card, path string, series mem.Quantity, times, over int64) {
 	if path == "" {
 		return
 	}

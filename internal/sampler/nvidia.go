@@ -48,7 +48,7 @@ type nvmlAnswer struct {
 type nvmlValue struct {
 	device int
 	pid    int
-	name   string
+	name   mem.Quantity
 	value  int64
 }
 
@@ -172,7 +172,7 @@ func parseNVML(word string, fields []string) (v nvmlValue, ok bool) {
 		}
 		numbers = append(numbers, n)
 	}
-	name, scale := "", int64(1)
+	name, scale := mem.Quantity(""), int64(1)
 	switch {
 	case word == "process" && len(numbers) == 3:
 		return nvmlValue{int(numbers[0]), int(numbers[1]), mem.SeriesDeviceProcess, numbers[2]}, true

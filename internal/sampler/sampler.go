@@ -27,7 +27,7 @@ type Sink interface {
 	Gone(p *Process, now int64)
 	// Sample is one value of a series of mem/series.go; p is nil for the tree, the host or a whole
 	// device; device is "" or as in "nvidia:0". Times of one series never decrease.
-	Sample(p *Process, device, name string, time, value int64)
+	Sample(p *Process, device string, name mem.Quantity, time, value int64)
 	// Unobserved says once what cannot be seen here and why, in words for people.
 	Unobserved(what, why string)
 }

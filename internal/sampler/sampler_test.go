@@ -31,7 +31,7 @@ func newSeen() *seen {
 	return &seen{map[int]*Process{}, map[int]int{}, map[string]int64{}, map[string]string{}, 0}
 }
 
-func key(p *Process, device, name string) string {
+func key(p *Process, device string, name mem.Quantity) string {
 	pid := 0
 	if p != nil {
 		pid = p.PID
@@ -42,7 +42,7 @@ func key(p *Process, device, name string) string {
 func (s *seen) Process(p *Process)          { s.processes[p.PID] = p }
 func (s *seen) Gone(p *Process, _ int64)    { s.gone[p.PID]++ }
 func (s *seen) Unobserved(what, why string) { s.unobserved[what] = why }
-func (s *seen) Sample(p *Process, device, name string, _, value int64) {
+func (s *seen) Sample(p *Process, device string, name mem.Quantity, _, value int64) {
 	s.last[key(p, device, name)] = value
 	s.samples++
 }
@@ -114,7 +114,7 @@ func TestProcess(t *testing.T) {
 		s.Tick(monotonic())
 	}
 	pid := c.Process.Pid
-	get := func(name string) int64 {
+	get := func(name mem.Quantity) int64 {
 		value, ok := sink.last[fmt.Sprintf("%d  %s", pid, name)]
 		if !ok {
 			t.Errorf("no sample of %s", name)
@@ -150,13 +150,13 @@ func TestProcess(t *testing.T) {
 	if uss < 64<<20 || pss < uss || pss > get(mem.SeriesRSS)+1<<20 {
 		t.Errorf("USS %d, PSS %d, RSS %d", uss, pss, get(mem.SeriesRSS))
 	}
-	if sum := sink.last["0  "+mem.SeriesTreeRSS]; sum != get(mem.SeriesRSS) {
+	if sum := sink.last["0  "+string(mem.SeriesTreeRSS)]; sum != get(mem.SeriesRSS) {
 		t.Errorf("tree RSS %d", sum)
 	}
 	if p := sink.processes[pid]; filepath.Base(p.Command[0]) != "python3" || p.Command[1] != "-c" || p.StartTicks == 0 {
 		t.Errorf("%+v", p)
 	}
-	if sink.last["0  "+mem.SeriesSystemAvailable] <= 0 || sink.last["0  "+mem.SeriesOwnRSS] <= 0 {
+	if sink.last["0  "+string(mem.SeriesSystemAvailable)] <= 0 || sink.last["0  "+string(mem.SeriesOwnRSS)] <= 0 {
 		t.Errorf("host not seen: %v", sink.last)
 	}
 	end()
@@ -388,10 +388,10 @@ func TestTickAllocatesNothing(t *testing.T) {
 // quiet is a Sink that takes no notice.
 type quiet struct{}
 
-func (quiet) Process(*Process)                              {}
-func (quiet) Gone(*Process, int64)                          {}
-func (quiet) Unobserved(string, string)                     {}
-func (quiet) Sample(*Process, string, string, int64, int64) {}
+func (quiet) Process(*Process)                                    {}
+func (quiet) Gone(*Process, int64)                                {}
+func (quiet) Unobserved(string, string)                           {}
+func (quiet) Sample(*Process, string, mem.Quantity, int64, int64) {}
 
 // BenchmarkTick is the cost of a tick with one process; the fixed part (host, group) included.
 func BenchmarkTick(b *testing.B) {

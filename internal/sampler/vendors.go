@@ -20,8 +20,8 @@ type Vendor interface {
 type Reading struct {
 	Device  string // "nvidia:0"
 	Process *Process
-	Name    string // of mem/series.go
-	Time    int64  // ns, CLOCK_MONOTONIC; 0: now
+	Name    mem.Quantity
+	Time    int64 // ns, CLOCK_MONOTONIC; 0: now
 	Value   int64
 }
 

@@ -29,7 +29,7 @@ export interface Column { name: string; title: string; unit?: Unit; label?: Labe
 export interface Table { name: string; title: string; note?: string; columns: Column[]; rows: Cell[][] }
 
 export interface Series {
-  name: string; title: string; process: number; device?: string; unit: Unit; label: Label; error?: number; x: number[]; y: number[];
+  name: string; title: string; process: number; device?: string; framework?: string; unit: Unit; label: Label; error?: number; x: number[]; y: number[];
 }
 export interface PhaseBar { process: number; phase: string; name?: string; step: number; start_ns: number; end_ns: number }
 export interface StepPoint { process: number; step: number; time_ns: number; rss_bytes?: number; heap_bytes?: number; device_bytes?: number }

@@ -16,11 +16,11 @@ export interface Curve extends Columns {
 }
 
 const colours: Record<string, string> = {
-  "tree.rss": "rss", "host.rss": "rss", "tree.pss": "pss", "host.pss": "pss", "tree.uss": "uss", "heap.live": "heap", "torch.allocated": "allocated",
-  "torch.reserved": "reserved", "device.used": "device", "device.process": "device", "cgroup.used": "group", "system.available": "system",
-  "host.swap": "swap", "torch.inactive_split": "gaps",
+  "tree.rss": "rss", "host.rss": "rss", "tree.pss": "pss", "host.pss": "pss", "tree.uss": "uss", "heap.live": "heap", "allocator.allocated": "allocated",
+  "allocator.reserved": "reserved", "device.used": "device", "device.process": "device", "cgroup.used": "group", "system.available": "system",
+  "host.swap": "swap", "allocator.inactive_split": "gaps",
 };
-const leading = ["tree.rss", "tree.pss", "heap.live", "torch.allocated", "torch.reserved", "device.used", "host.rss", "host.pss", "host.swap"];
+const leading = ["tree.rss", "tree.pss", "heap.live", "allocator.allocated", "allocator.reserved", "device.used", "host.rss", "host.pss", "host.swap"];
 const others = ["curve-1", "curve-2", "curve-3", "curve-4", "curve-5", "curve-6", "curve-7", "curve-0"];
 const shared = ["device.used", "cgroup.used", "cgroup.limit", "system.available"];
 const mostCurves = 16;
@@ -39,8 +39,8 @@ export function curves(report: Report, process: number): Curve[] {
   if (first > 0) chosen.unshift(...chosen.splice(first, 1));
   let other = 0;
   const found = chosen.slice(0, mostCurves).map((s): Curve => ({
-    key: `${s.name}/${s.process}/${s.device ?? ""}`, title: process === 0 ? s.title : shorter(s.title), x: s.x, y: s.y,
-    colour: many.has(s.name) && !s.name.startsWith("torch.") || !colours[s.name] ? others[other++ % others.length]! : colours[s.name]!,
+    key: `${s.name}/${s.process}/${[s.device, s.framework].filter(Boolean).join(" ")}`, title: process === 0 ? s.title : shorter(s.title), x: s.x, y: s.y,
+    colour: many.has(s.name) && !s.name.startsWith("allocator.") || !colours[s.name] ? others[other++ % others.length]! : colours[s.name]!,
     dash: s.name === "cgroup.limit" || s.name === "system.available", limit: s.name === "cgroup.limit", note: note(s),
     on: leading.includes(s.name) && (s.name !== "host.swap" || (highest(s)?.y ?? 0) > 0),
   }));
@@ -51,12 +51,12 @@ export function curves(report: Report, process: number): Curve[] {
 const shorter = (title: string) => /^(RSS|PSS|heap, live|swap|allocated|reserved|unusable gaps)\b/.exec(title)?.[0] ?? title;
 
 function note(s: Series): string {
-  return [s.label, s.error ? `± ${bytes(s.error)}` : "", s.device ?? ""].filter(Boolean).join(", ");
+  return [s.label, s.error ? `± ${bytes(s.error)}` : "", s.device ?? "", s.framework ?? ""].filter(Boolean).join(", ");
 }
 
 /** Lines of what there is to use. They are on where memory comes near them: far above, they would flatten the curves. */
 function limits(report: Report, found: Curve[]): Curve[] {
-  const host = found.some((c) => /^(tree|host|cgroup)\./.test(c.key)), device = found.some((c) => /^(device|torch)\./.test(c.key));
+  const host = found.some((c) => /^(tree|host|cgroup)\./.test(c.key)), device = found.some((c) => /^(device|allocator)\./.test(c.key));
   const end = Math.max(report.headline.duration_ns, ...found.map((c) => c.x[c.x.length - 1] ?? 0), 1);
   const line = (key: string, title: string, value: number | undefined): Curve[] => value === undefined || value <= 0 ? []
     : [{ key, title, x: [0, end], y: [value, value], colour: "limit", dash: true, limit: true, on: false, note: "limit" }];

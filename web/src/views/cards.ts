@@ -18,8 +18,8 @@ export function cards(report: Report): HTMLElement | null {
     ...sized("Host peak, RSS", peak.host_rss_bytes, report.processes.length > 1 ? "shared pages once per process" : "resident memory", "measured", "rss", "tree.rss", "host.rss"),
     ...sized("Heap peak", peak.heap_bytes, "live allocations", "sampled", "heap", "heap.live"),
     ...sized("Device peak", peak.device_used_bytes, "in use on the device", peak.label, "device", "device.used", "device.process"),
-    ...sized("Allocated", peak.allocated_bytes, "by tensors, at the peak", peak.label, "allocated", "torch.allocated"),
-    ...sized("Reserved", peak.reserved_bytes, "by the allocator, at the peak", peak.label, "reserved", "torch.reserved"),
+    ...sized("Allocated", peak.allocated_bytes, "by tensors, at the peak", peak.label, "allocated", "allocator.allocated"),
+    ...sized("Reserved", peak.reserved_bytes, "by the allocator, at the peak", peak.label, "reserved", "allocator.reserved"),
     ...ofTrace(report),
     ...(growth === undefined ? [] : [growth === 0 ? { title: "Growth", value: "none", note: "steady after warm-up", tone: "good" }
       : { title: "Growth", value: `${growth > 0 ? "+" : ""}${bytes(growth)}`, note: "per step, after warm-up", tone: growth > 0 ? "bad" : "good" }]),

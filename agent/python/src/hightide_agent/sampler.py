@@ -21,8 +21,9 @@ SHARE = 0.005  # of one processor
 class Sampler:
     """Reads `read` at the interval that the environment or the engine asks for."""
 
-    def __init__(self, agent: Agent, read: Callable[[], List[Reading]]) -> None:
+    def __init__(self, agent: Agent, framework: str, read: Callable[[], List[Reading]]) -> None:
         self.agent = agent
+        self.framework = framework
         self.read = read
         self.cpu_ns = 0
         self._ids: Dict[Tuple[str, str], int] = {}
@@ -46,7 +47,8 @@ class Sampler:
             if key not in self._ids:
                 self._ids[key] = len(self._ids) + 1
                 self.agent.record(
-                    {"type": "series", "id": self._ids[key], "name": name, "unit": unit, "device": device}
+                    {"type": "series", "id": self._ids[key], "name": name, "framework": self.framework, "unit": unit,
+                     "device": device}
                 )
             values.append((self._ids[key], value))
         channel = self.agent.ready()

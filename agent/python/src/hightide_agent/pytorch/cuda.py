@@ -23,13 +23,13 @@ ENTRY_BYTES = 1100  # one event with its share of Python stacks
 
 # Series, and where memory_stats keeps them: (name, unit, path in the nested form).
 SERIES = (
-    ("torch.allocated", "bytes", ("allocated_bytes", "all", "current")),
-    ("torch.reserved", "bytes", ("reserved_bytes", "all", "current")),
-    ("torch.active", "bytes", ("active_bytes", "all", "current")),
-    ("torch.inactive_split", "bytes", ("inactive_split_bytes", "all", "current")),
-    ("torch.requested", "bytes", ("requested_bytes", "all", "current")),
-    ("torch.retries", "count", ("num_alloc_retries",)),
-    ("torch.ooms", "count", ("num_ooms",)),
+    ("allocator.allocated", "bytes", ("allocated_bytes", "all", "current")),
+    ("allocator.reserved", "bytes", ("reserved_bytes", "all", "current")),
+    ("allocator.active", "bytes", ("active_bytes", "all", "current")),
+    ("allocator.inactive_split", "bytes", ("inactive_split_bytes", "all", "current")),
+    ("allocator.requested", "bytes", ("requested_bytes", "all", "current")),
+    ("allocator.retries", "count", ("num_alloc_retries",)),
+    ("allocator.ooms", "count", ("num_ooms",)),
 )
 
 
@@ -42,7 +42,7 @@ class Cuda:
         self.tracker = tracker
         self.torch = torch
         self.live = False
-        self.sampler = Sampler(agent, self.read)
+        self.sampler = Sampler(agent, "torch", self.read)
         self._ooms = 0
         self._asked = 0
         wanted = os.environ.get("HIGHTIDE_SNAPSHOT_ON", "oom").split(",")
