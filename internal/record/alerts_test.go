@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
+	"hightide/internal/shm"
 )
 
 func TestParseAlert(t *testing.T) {
@@ -43,6 +44,24 @@ func TestAlertSoundsOnceUntilWellBack(t *testing.T) {
 	percent := alertState{Alert: Alert{Above: true, Percent: 50}}
 	if percent.check(1e9, 0) || !percent.check(60, 100) {
 		t.Error("a percentage needs a total")
+	}
+}
+
+func TestAlertOnAnAllocatorsCounter(t *testing.T) {
+	limit, err := ParseAlert("allocated > 1KiB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink := memorySink{t, mem.NewRun()}
+	r := newRecorder(&Options{ID: "x", Alerts: []Alert{limit}}, sink)
+	p, c := r.process(procKey{100, 7}), &channel{}
+	r.message(p, c, &shm.JSON{Time: 1, Data: []byte(`{"type":"series","id":1,"name":"allocator.allocated","framework":"toy","unit":"bytes","device":"toy:0"}`)})
+	for i, value := range []int64{1000, 2000} {
+		r.take(p, c, &shm.Counters{Time: shm.Time(i + 2), Counters: []shm.Counter{{Series: 1, Value: value}}})
+	}
+	r.flush(true)
+	if len(sink.run.Events) != 1 || sink.run.Events[0].Kind != "alert" || sink.run.Events[0].Time != 3 || sink.run.Events[0].Bytes.Or(0) != 2000 {
+		t.Errorf("events %+v: want one alert, of the second reading", sink.run.Events)
 	}
 }
 

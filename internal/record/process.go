@@ -136,6 +136,7 @@ func (r *Recorder) counters(p *process, c *channel, record *shm.Counters) {
 		if col := p.series[agentSeries{c, counter.Series}]; col != nil {
 			col.add(record.When(), counter.Value)
 			r.latest[col.key()] = counter.Value
+			r.observe(col.key(), record.When(), counter.Value)
 		}
 	}
 }
