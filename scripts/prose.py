@@ -46,7 +46,7 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
 
 def readable(paragraph: str) -> str:
     paragraph = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", paragraph)  # a link counts as its text
-    return re.sub(r"`[^`]*`", "code", paragraph)  # as does code, as one word
+    return re.sub(r"`[^`]*`", "`code`", paragraph)  # as does code, as one word
 
 
 def sentences(paragraph: str) -> Iterator[str]:

@@ -41,11 +41,11 @@ func imagineCommand(a *app) *cobra.Command {
 	var f imagineFlags
 	c := &cobra.Command{
 		Use:   "imagine [flags] [--] COMMAND...",
-		Short: "Run a PyTorch program on GPUs nobody needs to own, and say whether it fits",
-		Long: `Run a PyTorch program on GPUs nobody needs to own, and say whether it fits.
+		Short: "Run a PyTorch program on GPUs you do not have, and say whether it fits",
+		Long: `Run a PyTorch program on GPUs you do not have, and say whether it fits.
 
 The program runs unmodified, with its own Python and PyTorch and the real caching allocator; calls
-to the GPU are answered by imaginary ones that keep the books of device memory and run no kernel. A
+to the GPU are answered by imaginary ones that account for device memory and run no kernel. A
 training stops by itself once its peak was steady over three optimizer steps. Losses are zero, and
 times say nothing about the GPU. What the answer rests on, and what it leaves open, is named by line.
 

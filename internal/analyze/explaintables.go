@@ -199,7 +199,7 @@ func afterEvent(event int) string {
 
 func (a *Allocator) pinTable() Table {
 	t := Table{Name: "pins", Title: "What keeps mostly empty segments of " + a.of(),
-		Note:    "Segments with at most a quarter in use, each at the door of its largest block.",
+		Note:    "Segments with at most a quarter in use, each attributed to its largest block.",
 		Columns: []Column{text("site", "Site"), a.bytes("pinned", "Keeps cached"), a.bytes("bytes", "With blocks of"), countColumn("blocks", "Blocks")}}
 	for _, p := range a.Pins {
 		t.Rows = append(t.Rows, []Cell{p.Name, int64(p.Pinned), int64(p.Bytes), int64(p.Blocks)})

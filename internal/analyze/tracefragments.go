@@ -235,7 +235,7 @@ func (a *Allocator) mapNode(g *grouper, l *life) int64 {
 // treeNodes is where a tree stops growing by the stacks of the map: a page has to stay light.
 const treeNodes = 20000
 
-// pin lays a mostly empty segment's cached bytes at the door of its largest block, so that the pinned bytes
+// pin attributes a mostly empty segment's cached bytes to its largest block, so that the pinned bytes
 // of all rows add up. Expandable segments give back the pages between their blocks: nothing pins them.
 func (a *Allocator) pin(b *traceBooks, s *placedSegment, at int, g *grouper, pins map[string]*Pin) {
 	var used mem.Bytes

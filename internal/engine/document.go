@@ -104,7 +104,7 @@ func decodeDocument(r io.Reader, name string) (*intake.Document, error) {
 	case err == nil:
 		return document, nil
 	case errors.Is(err, intake.ErrUnknown):
-		return nil, InputError("it reads "+intake.Known(), "%s %w", filepath.Base(name), err)
+		return nil, InputError("hightide reads "+intake.Known(), "%s: %w", filepath.Base(name), err)
 	case errors.Is(err, intake.ErrEmpty):
 		return nil, InputError("did what wrote it end too early, or was the disk full?", "%s %w", filepath.Base(name), err)
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -60,7 +60,7 @@ const sniffBytes = 64 << 10
 const oneCoreFile = 8 << 20
 
 // ErrUnknown says that no format recognises a file.
-var ErrUnknown = errors.New("is of no kind that hightide reads")
+var ErrUnknown = errors.New("unknown file format")
 
 // ErrEmpty says that a file holds nothing.
 var ErrEmpty = errors.New("is empty")
