@@ -26,6 +26,8 @@ def python(version: str) -> str:
 def environment(books: Path | None = None, spec: str = A10, **more: str) -> dict[str, str]:
     found = {k: v for k, v in os.environ.items() if not k.startswith(("HIGHTIDE_", "CUDA_", "PYTORCH_"))}
     found |= {"LD_PRELOAD": str(LIBRARY), "LD_LIBRARY_PATH": str(LIBRARY.parent), "HIGHTIDE_DEVICE_SPEC": spec}
+    # Kernels that PyTorch compiles while it runs would else come from a folder that earlier runs filled.
+    found["USE_PYTORCH_KERNEL_CACHE"] = "0"
     if books:
         found["HIGHTIDE_DEVICE_BOOKS"] = str(books)
     return found | more

@@ -5,6 +5,7 @@ The headers come with the CUDA builds of PyTorch (12.4, 12.8, 13.2) and the pack
 
 from __future__ import annotations
 
+import ctypes
 import re
 import subprocess
 import sys
@@ -342,6 +343,13 @@ class EntryPoints(unittest.TestCase):
         self.assertEqual(done.stdout.split(), ["done"], done.stdout[:2000] + done.stderr[-2000:])
         self.assertGreater(len(todo), 2000)
         self.assertGreater(len(written), 1000)
+
+    def test_no_table_is_handed_out(self) -> None:
+        """NVRTC and CUDA's own runtime follow the pointer they get, unless the call failed."""
+        library = ctypes.CDLL(str(LIBRARY))
+        for ask in (library.cuGetExportTable, library.cudaGetExportTable):
+            table = ctypes.c_void_p()
+            self.assertNotEqual(ask(ctypes.byref(table), bytes(16)), 0)
 
 
 def alias(name: str, kinds: dict[str, str]) -> bool:

@@ -51,12 +51,15 @@ ANSWERS = re.compile(
 )
 # Where what a parameter points to is the host's, unless it is void: libraries whose data lie on the host.
 ON_HOST = {"cudart", "driver", "nccl", "nvrtc", "nvjitlink", "cufile", "cufft", "cublaslt", "nvml"}
-# Parameters that are read, though nothing says const; and commands whose data would be lost if nothing came of them.
+# Parameters that are read, though nothing says const; and what is no command though it looks like one: data would be
+# lost if nothing came of it, or a caller would follow a pointer that nobody set.
 READ = re.compile(
     r"(?i)(params|parameter|args|arguments|attrs?|attributes|sizes|locs|location|dependencies|conn|config|options|values|resources|"
     r"list|indexes|idxs|descs?|descriptor|input|caller_info|routine|whichgpus|workarea|eglframe|_p|ranks|array|stream|d?ptrs)$"
 )
-MOVES = re.compile(r"(Memcpy|Memset|Malloc|MemAlloc|BatchIO)(?!.*Node)|Add\w*Node|GenerateDesc|FreeNodeGetParams")
+MOVES = re.compile(
+    r"(Memcpy|Memset|Malloc|MemAlloc|BatchIO)(?!.*Node)|Add\w*Node|GenerateDesc|FreeNodeGetParams|ExportTable"
+)
 COMMANDS = re.compile(
     r"Destroy|Free|Unregister|Release|Unload|Deregister|Synchronize|Reset|^__cudaRegister|Pop|Unmap|SetStream$"
 )

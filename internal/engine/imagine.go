@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"os/signal"
 	"runtime"
@@ -243,8 +244,9 @@ func (o *ImagineOptions) checkImagine() error {
 	if fraction, err := strconv.ParseFloat(o.Sizes, 64); o.Sizes != "upper" && o.Sizes != "zero" && (err != nil || !(fraction >= 0 && fraction <= 1)) {
 		return UsageError("--data-sizes upper, --data-sizes zero, or a fraction as 0.25", "--data-sizes %s is neither a name nor a fraction", o.Sizes)
 	}
-	if _, err := strconv.ParseFloat(o.ReadValue, 64); o.ReadValue != "" && err != nil {
-		return UsageError("as in --read-value 1", "--read-value %s is no number", o.ReadValue)
+	// The libraries that compute on the host fault on what is not finite.
+	if value, err := strconv.ParseFloat(o.ReadValue, 64); o.ReadValue != "" && (err != nil || !(math.Abs(value) <= math.MaxFloat32)) {
+		return UsageError("as in --read-value 1", "--read-value %s is no finite number", o.ReadValue)
 	}
 	if o.GPUs < 0 || o.GPUs > 16 {
 		return UsageError("a machine has 1 to 16; larger worlds are imagined with --world-size", "%d GPUs", o.GPUs)

@@ -228,3 +228,13 @@ func TestDeviceSpec(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestReadValueIsFinite: LAPACK on the host faults on what is not, and no GPU would have computed it there.
+func TestReadValueIsFinite(t *testing.T) {
+	for value, good := range map[string]bool{"": true, "0": true, "-1.5": true, "1e38": true, "nan": false, "inf": false, "-Inf": false, "1e39": false, "one": false} {
+		o := &ImagineOptions{ReadValue: value}
+		if err := o.checkImagine(); good != (err == nil) {
+			t.Errorf("--read-value %s: %v", value, err)
+		}
+	}
+}
