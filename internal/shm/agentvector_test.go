@@ -71,7 +71,7 @@ func TestAgentVector(t *testing.T) {
 		t.Errorf("%+v", c.Header)
 	}
 	var got []map[string]any
-	if err := c.Drain(func(r Record) error { got = append(got, describe(t, r)); return nil }, true); err != nil {
+	if err := read(c, true, func(r Record) { got = append(got, describe(t, r)) }); err != nil {
 		t.Fatal(err)
 	}
 	if c.Malformed+c.Unknown+c.Holes != 0 || len(got) != len(want.Records) {

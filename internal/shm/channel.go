@@ -1,20 +1,21 @@
 // Package shm reads the shared-memory channel that an observed process writes.
 //
-//	agent (Python), heap (C) ──▶ ring in a mapped file ──▶ Channel.Drain ──▶ Record
-//	        ▲                                                                  │
-//	        └── control line: stop, snapshot, hunt, rates ◀── record (Go) ◀────┘
+//	agent (Python), heap (C) ──▶ ring in a mapped file ──▶ Channel.Next ──▶ Record
+//	        ▲                                                                 │
+//	        └── control line: stop, snapshot, hunt, rates ◀── record (Go) ◀───┘
 //
 // The layout is include/hightide_channel.h, its use docs/formats/channel.md. The other side is
 // somebody else's process: any byte may change at any moment and say anything. So every shared
 // word is loaded once, atomically, and only that copy is judged; a record is copied out before it
 // is parsed; positions the reader needs are its own. Nothing here opens or maps a file: the caller
-// hands over the mapping. Start reading at Drain in ring.go; lines.go turns a code object's line
+// hands over the mapping. Start reading at Next in ring.go; lines.go turns a code object's line
 // table and an instruction into a line.
 package shm
 
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 	"unsafe"
 )
@@ -117,7 +118,7 @@ type Stats struct {
 	Records   uint64 // delivered
 	Holes     uint64 // stretches that a dead writer had reserved and not finished
 	HoleBytes uint64
-	Malformed uint64 // records of a known kind whose lengths contradict each other
+	Malformed uint64 // records of a known kind whose lengths contradict each other, or that this role does not write
 	Unknown   uint64 // records of a kind this version does not know
 }
 
@@ -125,7 +126,7 @@ type Stats struct {
 // mapping must be writable, shared and stay mapped while the Channel is used. Errors: ErrNotReady
 // while the writer is still setting up, ErrCorrupt, or an unknown version.
 func Open(mapping []byte) (c *Channel, err error) {
-	defer onFault(mapping, &err)()
+	defer caught(debug.SetPanicOnFault(true), mapping, &err)
 	if len(mapping) < HeaderBytes {
 		return nil, fmt.Errorf("%w: %d bytes are less than its header", ErrNotReady, len(mapping))
 	}
@@ -165,8 +166,8 @@ func Open(mapping []byte) (c *Channel, err error) {
 		control: [3]uint64{load64(mapping, offControlSeq), load64(mapping, offSnapshotSeq), load64(mapping, offHuntSeq)},
 	}
 	c.released = c.tail
-	if _, err := c.head(); err != nil {
-		return nil, err
+	if _, ok := c.head(); !ok {
+		return nil, c.broken
 	}
 	return c, nil
 }

@@ -1,6 +1,10 @@
 package shm
 
-import "hightide/internal/mem"
+import (
+	"runtime/debug"
+
+	"hightide/internal/mem"
+)
 
 // Word is what the training was doing: HT_WORD(step, phase, module).
 type Word uint64
@@ -43,8 +47,7 @@ const (
 
 // Writer reads the writer's counters; zero once the mapping is gone.
 func (c *Channel) Writer() (s WriterStats) {
-	var gone error
-	defer onFault(c.mapping, &gone)()
+	defer caught(debug.SetPanicOnFault(true), c.mapping, &c.broken)
 	return WriterStats{
 		DroppedRecords: load64(c.mapping, offDroppedRecords),
 		DroppedBytes:   load64(c.mapping, offDroppedBytes),
@@ -57,22 +60,19 @@ func (c *Channel) Writer() (s WriterStats) {
 
 // State is what the writer says of itself.
 func (c *Channel) State() (s State) {
-	var gone error
-	defer onFault(c.mapping, &gone)()
+	defer caught(debug.SetPanicOnFault(true), c.mapping, &c.broken)
 	return State(load64(c.mapping, offState))
 }
 
 // Word is what the training is doing now.
 func (c *Channel) Word() (w Word) {
-	var gone error
-	defer onFault(c.mapping, &gone)()
+	defer caught(debug.SetPanicOnFault(true), c.mapping, &c.broken)
 	return Word(load64(c.mapping, offWord))
 }
 
 // Beat tells the writer that an engine with that pid visited at mono, ns of CLOCK_MONOTONIC.
 func (c *Channel) Beat(pid int, mono int64) {
-	var gone error
-	defer onFault(c.mapping, &gone)()
+	defer caught(debug.SetPanicOnFault(true), c.mapping, &c.broken)
 	store64(c.mapping, offEnginePID, uint64(pid))
 	store64(c.mapping, offEngineBeat, uint64(mono))
 }
@@ -100,8 +100,7 @@ func (c *Channel) Hunt() {
 
 // set stores a control word, then bumps the sequence that the writer watches.
 func (c *Channel) set(off int, value uint64) {
-	var gone error
-	defer onFault(c.mapping, &gone)()
+	defer caught(debug.SetPanicOnFault(true), c.mapping, &c.broken)
 	store64(c.mapping, off, value)
 	c.control[0]++
 	store64(c.mapping, offControlSeq, c.control[0])

@@ -3,6 +3,7 @@ package shm
 import (
 	"bytes"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"unsafe"
 )
@@ -181,7 +182,7 @@ type DeviceOOM struct {
 // are used; it may be read-only. Errors: ErrNotReady while it is being set up, ErrCorrupt, or an
 // unknown version.
 func OpenBooks(mapping []byte) (b *Books, err error) {
-	defer onFault(mapping, &err)()
+	defer caught(debug.SetPanicOnFault(true), mapping, &err)
 	if len(mapping) < gpuHeaderBytes {
 		return nil, fmt.Errorf("%w: %d bytes are less than the header of the books", ErrNotReady, len(mapping))
 	}
@@ -232,7 +233,7 @@ func putU64(to []byte, v uint64) {
 // ones is of one moment.
 func (b *Books) Sequence() uint64 {
 	var gone error
-	defer onFault(b.mapping, &gone)()
+	defer caught(debug.SetPanicOnFault(true), b.mapping, &gone)
 	return load64(b.mapping, offBookSequence)
 }
 
@@ -254,13 +255,13 @@ func (b *Books) Consistent(read func() error) (whole bool, err error) {
 // Lacking is how many processes found no room in the books.
 func (b *Books) Lacking() (n uint64) {
 	var gone error
-	defer onFault(b.mapping, &gone)()
+	defer caught(debug.SetPanicOnFault(true), b.mapping, &gone)
 	return load64(b.mapping, offBookLacking)
 }
 
 // GPUs reads all GPUs.
 func (b *Books) GPUs() (gpus []GPUBook, err error) {
-	defer onFault(b.mapping, &err)()
+	defer caught(debug.SetPanicOnFault(true), b.mapping, &err)
 	for i := range b.devices {
 		p := b.copyOut(b.devAt+i*gpuBytes, gpuBytes)
 		gpus = append(gpus, GPUBook{
@@ -274,7 +275,7 @@ func (b *Books) GPUs() (gpus []GPUBook, err error) {
 
 // Processes reads what each process that touched a GPU has there.
 func (b *Books) Processes() (all []DeviceProcess, err error) {
-	defer onFault(b.mapping, &err)()
+	defer caught(debug.SetPanicOnFault(true), b.mapping, &err)
 	for slot := range b.slots {
 		at := b.slotsAt + slot*slotBytes
 		if load32(b.mapping, at) == uint32(DeviceFree) {
@@ -305,7 +306,7 @@ func decodeUse(p []byte) (u DeviceUse) {
 // Details reads what a process of a slot was answered, what it read, and what it could not get, in
 // the order of its requests.
 func (b *Books) Details(slot int) (calls []DeviceCall, reads []DeviceRead, ooms []DeviceOOM, err error) {
-	defer onFault(b.mapping, &err)()
+	defer caught(debug.SetPanicOnFault(true), b.mapping, &err)
 	if slot < 0 || slot >= b.slots {
 		return nil, nil, nil, nil
 	}

@@ -147,6 +147,15 @@ type records struct {
 	thread   Thread
 }
 
+// writes says whether a writer of this role has records of that kind to write. In a channel of another
+// role they have nothing to refer to: no heap, no code objects, no series.
+func (r Role) writes(kind Kind) bool {
+	if kind >= kindCode {
+		return r == RoleHeap
+	}
+	return r == RoleAgent
+}
+
 // decode parses a private copy of a record's payload, or counts why it cannot and returns nil.
 func (c *Channel) decode(kind Kind, aux uint16, time int64, p []byte) Record {
 	var record Record
@@ -172,7 +181,7 @@ func (c *Channel) decode(kind Kind, aux uint16, time int64, p []byte) Record {
 		c.Unknown++
 		return nil
 	}
-	if record == nil {
+	if record == nil || !c.Role.writes(kind) {
 		c.Malformed++
 		return nil
 	}

@@ -14,44 +14,23 @@ const (
 	padBytes    = 8  // the smallest pad
 )
 
-// Drain hands every record that was complete when it was called to visit, in order, and frees their
-// room in the ring. A record is valid until visit returns. An error of visit ends the drain and is
-// returned; the record it was given counts as consumed. Records that other threads of the writer
-// are still filling end the drain, unless final says that the writer is dead: then they are skipped
-// and counted in Holes. ErrCorrupt means that nothing more can be read from this channel.
-func (c *Channel) Drain(visit func(Record) error, final bool) (err error) {
-	defer onFault(c.mapping, &err)()
-	head, err := c.head()
-	if err != nil {
-		return err
+// Next returns the next complete record, in the order of the ring, or nil where there is none now: a
+// record that a thread of the writer still fills hides those behind it, unless final says that the
+// writer is dead; then it is skipped and counted in Holes. The record is valid until the next call and
+// keeps its room in the ring until Release. ErrCorrupt means that nothing more can be read from this
+// channel.
+func (c *Channel) Next(final bool) (Record, error) {
+	if record := c.next(final); record != nil {
+		return record, nil
 	}
-	for {
-		record, err := c.next(head, final)
-		if record != nil && err == nil {
-			err = visit(record)
-		}
-		c.Release(c.tail)
-		if record == nil || err != nil {
-			return err
-		}
-	}
+	return nil, c.broken
 }
 
-// Next returns the next complete record, or nil where there is none now. See Drain; but what was
-// read keeps its room in the ring until Release.
-func (c *Channel) Next(final bool) (record Record, err error) {
-	defer onFault(c.mapping, &err)()
-	head, err := c.head()
-	if err != nil {
-		return nil, err
-	}
-	return c.next(head, final)
-}
-
-// Pending is how many bytes of the ring have not been read.
+// Pending is how many bytes of the ring have not been read; 0 where nothing more can be.
 func (c *Channel) Pending() int {
-	head, err := c.head()
-	if err != nil {
+	defer caught(debug.SetPanicOnFault(true), c.mapping, &c.broken)
+	head, ok := c.head()
+	if !ok {
 		return 0
 	}
 	return int(head - c.tail)
@@ -68,7 +47,7 @@ func (c *Channel) Release(to uint64) {
 	if to-c.released > c.tail-c.released {
 		return
 	}
-	defer onFault(c.mapping, &c.broken)()
+	defer caught(debug.SetPanicOnFault(true), c.mapping, &c.broken)
 	for c.released != to {
 		at := c.released & uint64(len(c.ring)-1)
 		size := min(to-c.released, uint64(len(c.ring))-at)
@@ -80,27 +59,30 @@ func (c *Channel) Release(to uint64) {
 
 // Skip passes over what another reader had read before it died, though it did not come to release it.
 func (c *Channel) Skip(to uint64) {
-	if head, err := c.head(); err == nil && to%8 == 0 && to-c.tail <= head-c.tail {
+	defer caught(debug.SetPanicOnFault(true), c.mapping, &c.broken)
+	if head, ok := c.head(); ok && to%8 == 0 && to-c.tail <= head-c.tail {
 		c.tail = to
 		c.Release(to)
 	}
 }
 
 // head loads the writer's position, once, and judges it against our own.
-func (c *Channel) head() (uint64, error) {
+func (c *Channel) head() (head uint64, ok bool) {
 	if c.broken != nil {
-		return 0, c.broken
+		return 0, false
 	}
-	head := load64(c.mapping, offHead)
+	head = load64(c.mapping, offHead)
 	if head%8 != 0 || c.tail%8 != 0 || head-c.tail > uint64(len(c.ring)) || head-c.released > uint64(len(c.ring)) {
-		return 0, c.corrupt("head %d, tail %d", head, c.tail)
+		c.corrupt("head %d, tail %d", head, c.tail)
+		return 0, false
 	}
-	return head, nil
+	return head, true
 }
 
 // next walks from the tail towards head until a record of a known kind is decoded.
-func (c *Channel) next(head uint64, final bool) (Record, error) {
-	for c.tail != head {
+func (c *Channel) next(final bool) Record {
+	defer caught(debug.SetPanicOnFault(true), c.mapping, &c.broken)
+	for head, ok := c.head(); ok && c.tail != head; {
 		at := int(c.tail & uint64(len(c.ring)-1))
 		word := load64(c.ring, at) // bytes, kind and aux are one aligned word
 		size := uint64(uint32(word) &^ busy)
@@ -108,14 +90,15 @@ func (c *Channel) next(head uint64, final bool) (Record, error) {
 		room := min(head-c.tail, uint64(len(c.ring)-at))
 		if word == 0 || uint32(word)&busy != 0 || size == 0 {
 			if !final {
-				return nil, nil
+				return nil
 			}
 			c.skipHole(at, size, room)
 			continue
 		}
 		kind := Kind(word >> 32)
 		if size%8 != 0 || size > room || size < recordBytes && kind != kindPad {
-			return nil, c.corrupt("record of %d bytes and kind %d at %d, %d to head", size, kind, c.tail, room)
+			c.corrupt("record of %d bytes and kind %d at %d, %d to head", size, kind, c.tail, room)
+			return nil
 		}
 		if kind == kindPad {
 			c.tail += size
@@ -126,10 +109,10 @@ func (c *Channel) next(head uint64, final bool) (Record, error) {
 		time := int64(binary.LittleEndian.Uint64(c.scratch[8:]))
 		if record := c.decode(kind, uint16(word>>48), time, c.scratch[recordBytes:]); record != nil {
 			c.Records++
-			return record, nil
+			return record
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // skipHole passes over what a dead writer left unfinished. A reservation that was stamped busy says
@@ -147,29 +130,26 @@ func (c *Channel) skipHole(at int, size, room uint64) {
 	c.tail += size
 }
 
-func (c *Channel) corrupt(format string, args ...any) error {
+func (c *Channel) corrupt(format string, args ...any) {
 	c.broken = fmt.Errorf("%w: "+format, append([]any{ErrCorrupt}, args...)...)
-	return c.broken
 }
 
-// onFault turns a fault on the mapping into ErrCorrupt: whoever owns the file can shorten it under
-// us, and the kernel then answers a read with SIGBUS. Other panics pass.
-func onFault(mapping []byte, err *error) func() {
-	old := debug.SetPanicOnFault(true)
-	return func() {
-		debug.SetPanicOnFault(old)
-		caught := recover()
-		if caught == nil {
-			return
-		}
-		fault, ok := caught.(interface {
-			runtime.Error
-			Addr() uintptr
-		})
-		start := uintptr(unsafe.Pointer(unsafe.SliceData(mapping)))
-		if !ok || fault.Addr() < start || fault.Addr() >= start+uintptr(len(mapping)) {
-			panic(caught)
-		}
-		*err = fmt.Errorf("%w: its file was cut short", ErrCorrupt)
+// caught turns a fault on the mapping into ErrCorrupt: whoever owns the file can shorten it under us,
+// and the kernel then answers a read with SIGBUS. Other panics pass. Every function that touches the
+// mapping defers it, whoever calls; `old` is what debug.SetPanicOnFault returned.
+func caught(old bool, mapping []byte, err *error) {
+	debug.SetPanicOnFault(old)
+	value := recover()
+	if value == nil {
+		return
 	}
+	fault, ok := value.(interface {
+		runtime.Error
+		Addr() uintptr
+	})
+	start := uintptr(unsafe.Pointer(unsafe.SliceData(mapping)))
+	if !ok || fault.Addr() < start || fault.Addr() >= start+uintptr(len(mapping)) {
+		panic(value)
+	}
+	*err = fmt.Errorf("%w: its file was cut short", ErrCorrupt)
 }

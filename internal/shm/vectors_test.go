@@ -89,7 +89,7 @@ func TestHeapVector(t *testing.T) {
 	codes := map[uint64]Code{}
 	live := map[uint64]uint64{}
 	threads := 0
-	err = c.Drain(func(r Record) error {
+	err = read(c, true, func(r Record) {
 		switch r := r.(type) {
 		case *Code:
 			got.Codes = append(got.Codes, heapCode{r.ID, r.FirstLine, r.Python, string(r.File), string(r.Name), len(r.Table)})
@@ -112,8 +112,7 @@ func TestHeapVector(t *testing.T) {
 		default:
 			t.Errorf("a %T in a heap channel", r)
 		}
-		return nil
-	}, true)
+	})
 	if err != nil || c.Malformed+c.Unknown+c.Holes != 0 {
 		t.Fatalf("%v, %+v", err, c.Stats)
 	}
