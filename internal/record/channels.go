@@ -25,8 +25,9 @@ type channel struct {
 	names   *nativeNames
 	next    shm.Record // read and not yet taken: see drain
 	taken   uint64     // the position behind the last record that was taken
-	broken  bool
-	told    uint64 // drops last written
+	broken  error      // why nothing more is read from it
+	told    uint64     // drops last written
+	refused bool       // broken was told
 
 	meanings      [][]byte // messages that say what its ids mean
 	savedMeanings int
@@ -71,13 +72,9 @@ func (c *channel) close() {
 
 // peek returns the record that is next in line, without taking it.
 func (c *channel) peek(final bool) shm.Record {
-	if c.next == nil && !c.broken {
+	if c.next == nil && c.broken == nil {
 		c.taken = c.reader.Position()
-		next, err := c.reader.Next(final)
-		if err != nil {
-			c.broken = true
-		}
-		c.next = next
+		c.next, c.broken = c.reader.Next(final)
 	}
 	return c.next
 }
@@ -170,6 +167,10 @@ func (r *Recorder) drain(p *process, final bool) {
 	p.spans.settle(until)
 	for _, c := range p.channels {
 		r.drops(p, c)
+		if c.broken != nil && !c.refused {
+			c.refused = true
+			r.log(p.ID, fmt.Sprintf("the rest of channel %s is not read: %v", filepath.Base(c.path), c.broken))
+		}
 	}
 }
 

@@ -35,6 +35,9 @@ func (g *growth) add(s mem.Step) {
 	if !ok {
 		return
 	}
+	if n := len(g.points); n > 0 && s.Number <= g.points[n-1].step {
+		g.points, g.stride = g.points[:0], 1 // counted from the beginning: another program, by exec
+	}
 	g.stride = max(g.stride, 1)
 	if s.Number%g.stride != 0 {
 		return

@@ -171,6 +171,9 @@ func (r *Recorder) flush(last bool) {
 // letGo gives up in shared memory what the recording has now; until then it would survive us there.
 func (r *Recorder) letGo() {
 	r.crowded = false
+	if r.recovering && r.fail != nil {
+		return // the next recovery finds it there
+	}
 	if !r.recovering && r.fail == nil && r.opts.Channels != "" {
 		r.save()
 	}

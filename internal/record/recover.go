@@ -72,12 +72,22 @@ func channelAlive(dir string) bool {
 // Recover adds what a leftover holds to its recording and closes it; run is the recording so far,
 // outDir its folder. What the channels still hold is taken as the dead engine would have taken it,
 // with what that had saved of its books. The folder is deleted.
+//
+// The channels are a stranger's memory, so they are read once: where that ended this program, the next
+// recovery closes the recording without them. A sink that failed gets them again.
 func Recover(l Leftover, run *mem.Run, outDir string, sink Sink) error {
 	r := newRecorder(&Options{ID: l.ID, Label: run.Info.Label, Channels: l.Dir, OutDir: outDir}, sink)
 	r.recovering = true
 	r.lastKnown = lastSample(run)
 	r.resume(run)
-	r.scan()
+	tried := filepath.Join(l.Dir, triedFile)
+	if first, err := markTried(tried); err != nil {
+		return fmt.Errorf("recover run %s: %w", l.ID, err)
+	} else if first {
+		r.scan()
+	} else {
+		r.log(0, "what the processes wrote after the end of their engine is lost: reading it failed once")
+	}
 	for _, p := range r.order {
 		if len(p.channels) > 0 {
 			r.drain(p, true)
@@ -92,9 +102,24 @@ func Recover(l Leftover, run *mem.Run, outDir string, sink Sink) error {
 		r.fail = sink.Flush()
 	}
 	if r.fail != nil {
-		return fmt.Errorf("recover run %s: %w", l.ID, r.fail)
+		return errors.Join(fmt.Errorf("recover run %s: %w", l.ID, r.fail), os.Remove(tried))
 	}
 	return os.RemoveAll(l.Dir)
+}
+
+// triedFile in a folder of channels says that its channels have been read for a recovery.
+const triedFile = "tried"
+
+// markTried makes that file, and says whether it was not there.
+func markTried(path string) (first bool, err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, file.Close()
 }
 
 func (r *Recorder) byID(id uint32) *process {

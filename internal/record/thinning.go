@@ -15,13 +15,14 @@ type thinning struct {
 // keeps says whether a step belongs to the selection now.
 func (t *thinning) keeps(step uint64) bool { return t.stride <= 1 || step%t.stride == 0 }
 
-// count takes in one item, kept or not, and adapts the selection.
+// count takes in one item, kept or not, and adapts the selection. Times are the observed program's: one
+// that lies before the first item counts as the first's.
 func (t *thinning) count(time int64) {
 	if t.stride == 0 {
 		t.start, t.stride = time, 1
 	}
 	t.seen++
-	for t.seen > float64(t.stride)*(t.burst+t.rate*float64(time-t.start)/1e9) {
+	for t.seen > float64(t.stride)*(t.burst+t.rate*float64(max(time-t.start, 0))/1e9) {
 		t.stride *= 2
 	}
 }
