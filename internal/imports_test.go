@@ -22,13 +22,14 @@ var rooms = map[string][]string{
 	"internal/shm":       {"internal/mem"},
 	"internal/wire":      {"internal/mem"},
 	"internal/allocator": {"internal/mem"},
-	"internal/analyze":   {"internal/mem", "internal/allocator", "internal/words"},
+	"internal/report":    {"internal/mem"},
+	"internal/analyze":   {"internal/mem", "internal/allocator", "internal/report", "internal/words"},
 	"internal/intake":    {"internal/mem", "internal/pickle", "internal/wire", "internal/words"},
 
 	"internal/pythons":         {"internal/fail"},
 	"internal/gpus":            {"internal/mem", "internal/words", "internal/fail", "internal/sampler", "internal/pythons"},
 	"internal/experiment":      {"internal/mem"},
-	"internal/export":          {"internal/mem", "internal/wire", "internal/analyze", "web"},
+	"internal/export":          {"internal/mem", "internal/wire", "internal/report", "internal/analyze", "web"},
 	"internal/sampler":         {"internal/mem", "internal/sampler/nvml"},
 	"internal/sampler/nvml":    {},
 	"internal/store":           {"internal/mem", "internal/wire"},
@@ -39,12 +40,12 @@ var rooms = map[string][]string{
 	"device":                   {},
 	"web":                      {},
 	"internal/engine":          {"*"},
-	"cmd/hightide":             {"internal/mem", "internal/analyze", "internal/engine", "internal/experiment", "internal/gpus", "internal/pythons"},
+	"cmd/hightide":             {"internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/experiment", "internal/gpus", "internal/pythons"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.
 var (
-	pure     = []string{"internal/mem", "internal/words", "internal/fail", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/analyze"}
+	pure     = []string{"internal/mem", "internal/words", "internal/fail", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/report", "internal/analyze"}
 	worldly  = []string{"os", "net", "net/http", "os/exec", "log", "syscall", "path/filepath", "io/ioutil"}
 	external = map[string][]string{"internal/wire": {"github.com/klauspost/compress"}}
 )

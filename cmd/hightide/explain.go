@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"hightide/internal/analyze"
 	"hightide/internal/engine"
 	"hightide/internal/mem"
-
-	"github.com/spf13/cobra"
+	"hightide/internal/report"
 )
 
 type explainFlags struct {
@@ -58,7 +59,7 @@ Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read.`,
 	flags.IntVar(&f.o.Top, "top", 0, "list the `N` largest groups; 0: all")
 	flags.StringVar(&f.filter, "filter", "", "only blocks with a frame (file:function) that matches this `regex`")
 	flags.StringVar(&f.rules, "rules", "", "more category rules from this `file`, before the built-in ones")
-	flags.StringVar(&f.o.Flame, "flame", "", "also the flame graph, by `measure`: "+strings.Join(analyze.Flames, ", "))
+	flags.StringVar(&f.o.Flame, "flame", "", "also the flame graph, by `measure`: "+strings.Join(report.Flames, ", "))
 	flags.BoolVar(&f.o.Brief, "brief", false, "only the peak and who holds it: the shortest way into a file of gigabytes")
 	flags.StringVar(&f.html, "html", "", "write one HTML `file`")
 	flags.StringVar(&f.json, "json", "", "print JSON; with =`FILE` into a file")
@@ -73,7 +74,7 @@ func (f *explainFlags) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	f.o.Pictures = f.html != "" || f.json != ""
-	report, err := a.engine().Explain(args, f.o, a.stdin)
+	r, err := a.engine().Explain(args, f.o, a.stdin)
 	var said engine.Message
 	if errors.As(err, &said) && len(args) == 1 && f.json == "" && f.html == "" && f.markdown == "" {
 		_, err := fmt.Fprintln(a.stdout, strings.Join(said, "\n"))
@@ -83,7 +84,7 @@ func (f *explainFlags) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	if f.json != "" {
-		text, err := engine.ExplainJSON(report)
+		text, err := engine.ExplainJSON(r)
 		if err != nil {
 			return err
 		}
@@ -92,15 +93,15 @@ func (f *explainFlags) run(a *app, c *cobra.Command, args []string) error {
 		}
 	}
 	if f.markdown != "" {
-		if err := a.output(f.markdown, []byte(report.Markdown())); err != nil {
+		if err := a.output(f.markdown, []byte(r.Markdown())); err != nil {
 			return err
 		}
 	}
 	if f.json == "" && f.markdown == "" && f.html == "" {
-		_, err := fmt.Fprint(a.stdout, report.Text(textOptions(a.stdout)))
+		_, err := fmt.Fprint(a.stdout, r.Text(textOptions(a.stdout)))
 		return err
 	}
-	return f.writeHTML(a, report)
+	return f.writeHTML(a, r)
 }
 
 func (f *explainFlags) options(c *cobra.Command) (err error) {
@@ -131,8 +132,8 @@ func (f *explainFlags) options(c *cobra.Command) (err error) {
 	if f.device < 0 {
 		return engine.UsageError("devices are numbered from 0", "there is no device %d", f.device)
 	}
-	if f.o.Flame != "" && !slices.Contains(analyze.Flames, f.o.Flame) {
-		return engine.ChoiceError("--flame", f.o.Flame, analyze.Flames)
+	if f.o.Flame != "" && !slices.Contains(report.Flames, f.o.Flame) {
+		return engine.ChoiceError("--flame", f.o.Flame, report.Flames)
 	}
 	f.o.Rules, err = engine.Rules(f.rules)
 	return err

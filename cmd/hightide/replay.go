@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"hightide/internal/analyze"
-	"hightide/internal/engine"
-
 	"github.com/spf13/cobra"
+
+	"hightide/internal/engine"
+	"hightide/internal/report"
 )
 
 func replayCommand(a *app) *cobra.Command {
@@ -168,7 +168,7 @@ func calls(more int64) string {
 	case more == 0:
 		return "as many calls"
 	case more < 0:
-		return analyze.Counted(-more, "fewer call")
+		return report.Counted(-more, "fewer call")
 	}
-	return analyze.Counted(more, "more call")
+	return report.Counted(more, "more call")
 }

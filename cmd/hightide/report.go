@@ -5,10 +5,10 @@ import (
 	"io"
 	"path/filepath"
 
-	"hightide/internal/analyze"
-	"hightide/internal/engine"
-
 	"github.com/spf13/cobra"
+
+	"hightide/internal/engine"
+	"hightide/internal/report"
 )
 
 // reportFlags are the forms in which a report is wanted.
@@ -47,15 +47,15 @@ Exit codes: 0 fine, 3 no such run, not a recording, or a file that cannot be wri
 }
 
 func (f *reportFlags) run(a *app, args []string) error {
-	report, row, err := a.engine().Report(runRef(args))
+	r, row, err := a.engine().Report(runRef(args))
 	if err != nil {
 		return err
 	}
 	if f.html == "" && (f.open || f.json == "" && f.markdown == "") {
-		f.html = "hightide-" + fileName(report, row) + ".html"
+		f.html = "hightide-" + fileName(r, row) + ".html"
 	}
 	if f.json != "" {
-		text, err := engine.ReportJSON(report)
+		text, err := engine.ReportJSON(r)
 		if err != nil {
 			return err
 		}
@@ -64,18 +64,18 @@ func (f *reportFlags) run(a *app, args []string) error {
 		}
 	}
 	if f.markdown != "" {
-		if err := a.output(f.markdown, []byte(report.Markdown())); err != nil {
+		if err := a.output(f.markdown, []byte(r.Markdown())); err != nil {
 			return err
 		}
 	}
-	return f.writeHTML(a, report)
+	return f.writeHTML(a, r)
 }
 
-func (f *reportFlags) writeHTML(a *app, report *analyze.Report) error {
+func (f *reportFlags) writeHTML(a *app, r *report.Report) error {
 	if f.html == "" {
 		return nil
 	}
-	if err := engine.WriteHTML(f.html, report); err != nil {
+	if err := engine.WriteHTML(f.html, r); err != nil {
 		return err
 	}
 	path, err := filepath.Abs(f.html)
@@ -92,12 +92,12 @@ func (f *reportFlags) writeHTML(a *app, report *analyze.Report) error {
 }
 
 // fileName tells runs apart in a folder of reports.
-func fileName(report *analyze.Report, row engine.Run) string {
+func fileName(r *report.Report, row engine.Run) string {
 	switch {
 	case row.ID != "":
 		return filepath.Base(row.ID)
-	case report.Run.ID != "":
-		return filepath.Base(report.Run.ID)
+	case r.Run.ID != "":
+		return filepath.Base(r.Run.ID)
 	}
 	return "report"
 }

@@ -22,13 +22,13 @@ Exit codes: 0 fine, 3 no such run or not a recording.`,
   hightide show --brief ./run.hightide`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			report, _, err := a.engine().Report(runRef(args))
+			r, _, err := a.engine().Report(runRef(args))
 			if err != nil {
 				return err
 			}
 			options := textOptions(a.stdout)
 			options.Brief = brief
-			_, err = fmt.Fprint(a.stdout, report.Text(options))
+			_, err = fmt.Fprint(a.stdout, r.Text(options))
 			return err
 		},
 	}

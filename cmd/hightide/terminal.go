@@ -6,9 +6,9 @@ import (
 	"os/exec"
 	"strings"
 
-	"hightide/internal/analyze"
-
 	"golang.org/x/sys/unix"
+
+	"hightide/internal/report"
 )
 
 // terminal returns the file behind a writer where it is a terminal, else nil.
@@ -25,8 +25,8 @@ func terminal(w io.Writer) *os.File {
 
 // textOptions fit a report to where it is written: colours only on a terminal that is not told
 // otherwise, plain letters where the locale knows no others.
-func textOptions(w io.Writer) analyze.TextOptions {
-	var o analyze.TextOptions
+func textOptions(w io.Writer) report.TextOptions {
+	var o report.TextOptions
 	locale := firstOf("LC_ALL", "LC_CTYPE", "LANG")
 	o.ASCII = locale != "" && !strings.Contains(strings.ToLower(locale), "utf")
 	file := terminal(w)

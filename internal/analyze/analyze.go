@@ -1,3 +1,10 @@
+// Package analyze turns a recording into a report.Report: what the memory was, who held it, what grows,
+// and what to change.
+//
+//	mem.Run ──▶ Analysis, one file each, listed in All ──▶ report.Report ──▶ terminal, HTML, JSON, CI
+//
+// Analyses are pure functions and know nothing of each other; each adds findings, tables, series.
+// To add one: a file with a func(*Input, *report.Report), and a line in All.
 package analyze
 
 import (
@@ -5,6 +12,7 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // Options of an analysis. The zero value is useful.
@@ -22,7 +30,7 @@ type Options struct {
 type Analysis struct {
 	Name string
 	What string // the question it answers
-	Run  func(*Input, *Report)
+	Run  func(*Input, *report.Report)
 }
 
 // All lists the analyses in the order people read them. Add yours here.
@@ -46,36 +54,29 @@ var All = []Analysis{
 
 // Analyze runs all analyses on a recording. It changes nothing in it, and the same recording gives
 // the same report.
-func Analyze(run *mem.Run, opts Options) *Report {
+func Analyze(run *mem.Run, opts Options) *report.Report {
 	in := newInput(run, opts)
-	report := &Report{
-		Version: ReportVersion, Run: run.Info, Processes: []mem.Process{}, Findings: []Finding{}, Tables: []Table{},
-		Series: []Series{}, Phases: []PhaseBar{}, Steps: []StepPoint{}, Marks: []Mark{}, Stacks: []StackSet{}, Notes: []string{},
+	r := &report.Report{
+		Version: report.Version, Run: run.Info, Processes: []mem.Process{}, Findings: []report.Finding{}, Tables: []report.Table{},
+		Series: []report.Series{}, Phases: []report.PhaseBar{}, Steps: []report.StepPoint{}, Marks: []report.Mark{}, Stacks: []report.StackSet{}, Notes: []string{},
 	}
-	if report.Run.Command == nil {
-		report.Run.Command = []string{}
+	if r.Run.Command == nil {
+		r.Run.Command = []string{}
 	}
 	for _, p := range run.Processes {
-		report.Processes = append(report.Processes, *p)
+		r.Processes = append(r.Processes, *p)
 	}
 	for _, a := range All {
-		a.Run(in, report)
+		a.Run(in, r)
 	}
-	slices.SortStableFunc(report.Findings, func(a, b Finding) int {
+	slices.SortStableFunc(r.Findings, func(a, b report.Finding) int {
 		return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)),
 			cmp.Compare(b.BytesPerStep.Or(0), a.BytesPerStep.Or(0)), cmp.Compare(b.Bytes.Or(0), a.Bytes.Or(0)))
 	})
-	headline(in, report)
-	return report
+	headline(in, r)
+	return r
 }
 
-// Severities, worst first.
-const (
-	Critical = "critical" // memory ran out, or will
-	Warning  = "warning"  // it costs something worth an hour of work
-	Info     = "info"
-)
-
 func severityRank(s string) int {
-	return slices.Index([]string{Critical, Warning, Info}, s)
+	return slices.Index([]string{report.Critical, report.Warning, report.Info}, s)
 }

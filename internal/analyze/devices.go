@@ -4,16 +4,17 @@ import (
 	"fmt"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // devices compares what a device has in use with what each framework's allocator holds, and what
 // the allocator holds with what it has handed out.
-func devices(in *Input, r *Report) {
-	t := Table{
+func devices(in *Input, r *report.Report) {
+	t := report.Table{
 		Name: "devices", Title: "Devices",
-		Columns: []Column{text("device", "device"), text("process", "process"), text("framework", "framework"), bytesColumn("allocated", "peak allocated", in.label()),
-			bytesColumn("reserved", "peak reserved", in.label()), bytesColumn("process_used", "peak of process", in.label()),
-			bytesColumn("used", "peak used", in.label()), bytesColumn("inactive", "peak unusable gaps", in.label()), countColumn("retries", "retries")},
+		Columns: []report.Column{report.TextColumn("device", "device"), report.TextColumn("process", "process"), report.TextColumn("framework", "framework"), report.BytesColumn("allocated", "peak allocated", in.label()),
+			report.BytesColumn("reserved", "peak reserved", in.label()), report.BytesColumn("process_used", "peak of process", in.label()),
+			report.BytesColumn("used", "peak used", in.label()), report.BytesColumn("inactive", "peak unusable gaps", in.label()), report.CountColumn("retries", "retries")},
 	}
 	type key struct {
 		process           uint32
@@ -36,14 +37,14 @@ func devices(in *Input, r *Report) {
 			if s.Process != 0 {
 				process = in.processName(s.Process)
 			}
-			t.Rows = append(t.Rows, []Cell{textCell(s.Device), textCell(process), textCell(s.Framework), nil, nil, nil, nil, nil, nil})
+			t.Rows = append(t.Rows, []report.Cell{report.TextCell(s.Device), report.TextCell(process), report.TextCell(s.Framework), nil, nil, nil, nil, nil, nil})
 		}
 		t.Rows[i][at] = s.Values[s.Peak()]
 		if s.Name == mem.SeriesInactiveSplit {
 			in.fragmentation(r, s)
 		}
 	}
-	r.table(t)
+	r.AddTable(t)
 	if r.Imagined == nil { // else the books say what each byte is for
 		in.gap(r)
 	}
@@ -55,7 +56,7 @@ const (
 )
 
 // fragmentation: memory that the allocator has cached in pieces it cannot give to others.
-func (in *Input) fragmentation(r *Report, s *mem.Series) {
+func (in *Input) fragmentation(r *report.Report, s *mem.Series) {
 	reserved := in.sameAllocator(s, mem.SeriesReserved)
 	if reserved == nil {
 		return
@@ -65,8 +66,8 @@ func (in *Input) fragmentation(r *Report, s *mem.Series) {
 	if mem.Bytes(gaps) < leastFragmented || whole <= 0 || gaps < whole/5 {
 		return
 	}
-	r.Findings = append(r.Findings, Finding{
-		Kind: KindFragmentation, Severity: Warning, Process: s.Process, Bytes: mem.Some(gaps), Label: s.Label,
+	r.Findings = append(r.Findings, report.Finding{
+		Kind: report.KindFragmentation, Severity: report.Warning, Process: s.Process, Bytes: mem.Some(gaps), Label: s.Label,
 		Title: fmt.Sprintf("%v on %s is cached in gaps", mem.Bytes(gaps), s.Device),
 		Text: fmt.Sprintf("At the peak of reserved memory, %v of %v (%d %%, %s) lay idle in segments that other tensors pin.",
 			mem.Bytes(gaps), mem.Bytes(whole), gaps*100/whole, s.Label),
@@ -91,7 +92,7 @@ func (in *Input) sameAllocator(s *mem.Series, name mem.Quantity) *mem.Series {
 
 // gap: what a process takes of a device beyond its framework's allocator: the context, libraries'
 // workspaces, other allocators.
-func (in *Input) gap(r *Report) {
+func (in *Input) gap(r *report.Report) {
 	for _, p := range in.Run.Processes {
 		used, reserved := in.find(p.ID, mem.SeriesDeviceProcess), in.find(p.ID, mem.SeriesReserved)
 		if used == nil || reserved == nil {
@@ -102,8 +103,8 @@ func (in *Input) gap(r *Report) {
 		if beyond < leastGap {
 			continue
 		}
-		r.Findings = append(r.Findings, Finding{
-			Kind: KindGap, Severity: Info, Process: p.ID, Bytes: mem.Some(int64(beyond)), Label: used.Label,
+		r.Findings = append(r.Findings, report.Finding{
+			Kind: report.KindGap, Severity: report.Info, Process: p.ID, Bytes: mem.Some(int64(beyond)), Label: used.Label,
 			Title: fmt.Sprintf("%v on %s is outside the framework's allocator", beyond, used.Device),
 			Text: fmt.Sprintf("The device puts %v down to %s, its allocator holds %v: the difference of %v (%s) is the context, libraries' workspaces and other allocators.",
 				mem.Bytes(used.Values[used.Peak()]), in.processName(p.ID), mem.Bytes(reserved.At(at).Or(0)), beyond, used.Label),

@@ -8,18 +8,19 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // Difference is what changed between the peaks of two devices' histories. Its rows add up to the
 // difference of the peaks.
 type Difference struct {
-	Version int       `json:"version"`
-	A       TracePeak `json:"a"`
-	B       TracePeak `json:"b"`
-	By      string    `json:"by"`
-	Delta   mem.Bytes `json:"delta_bytes"`
-	Rows    []DiffRow `json:"rows"` // largest change first
-	Label   mem.Label `json:"label"`
+	Version int              `json:"version"`
+	A       report.TracePeak `json:"a"`
+	B       report.TracePeak `json:"b"`
+	By      string           `json:"by"`
+	Delta   mem.Bytes        `json:"delta_bytes"`
+	Rows    []DiffRow        `json:"rows"` // largest change first
+	Label   mem.Label        `json:"label"`
 }
 
 // DiffRow is one group of blocks on both sides.
@@ -49,7 +50,7 @@ func Diff(a, b *mem.AllocatorSnapshot, deviceA, deviceB int, by string) (*Differ
 	}
 	tally(before, by, rows, false)
 	tally(after, by, rows, true)
-	d := &Difference{Version: ReportVersion, A: before.tracePeak(before.peakAt, before.peak), B: after.tracePeak(after.peakAt, after.peak), By: by,
+	d := &Difference{Version: report.Version, A: before.tracePeak(before.peakAt, before.peak), B: after.tracePeak(after.peakAt, after.peak), By: by,
 		Delta: after.peak.allocated - before.peak.allocated, Rows: []DiffRow{}, Label: a.Label}
 	if d.Label == mem.Measured { // as weak as the weaker side
 		d.Label = b.Label
@@ -126,7 +127,7 @@ func normalStack(frames []mem.Location, p *places, native func() string) string 
 	}
 	at := p.search(frames)
 	switch {
-	case at.Native || at.File == "" || at.File == "??" || at.File == unknownPlace:
+	case at.Native || at.File == "" || at.File == "??" || at.File == report.UnknownPlace:
 		return native()
 	}
 	return path.Base(at.File) + ":" + at.Function
@@ -144,26 +145,26 @@ func (d *Difference) title() string {
 }
 
 // Table shows the difference: every row is there, and the last one is the sum.
-func (d *Difference) Table() Table {
-	t := Table{Name: "diff", Title: d.title(),
-		Note: fmt.Sprintf("The rows add up to %s bytes exactly.", Count(int64(d.Delta))),
-		Columns: []Column{text("what", upperFirst(d.By)), bytesColumn("delta", "Change", d.Label), bytesColumn("a", "Before", d.Label), bytesColumn("b", "After", d.Label),
-			countColumn("a_blocks", "Blocks before"), countColumn("b_blocks", "Blocks after")}}
+func (d *Difference) Table() report.Table {
+	t := report.Table{Name: "diff", Title: d.title(),
+		Note: fmt.Sprintf("The rows add up to %s bytes exactly.", report.Count(int64(d.Delta))),
+		Columns: []report.Column{report.TextColumn("what", report.UpperFirst(d.By)), report.BytesColumn("delta", "Change", d.Label), report.BytesColumn("a", "Before", d.Label), report.BytesColumn("b", "After", d.Label),
+			report.CountColumn("a_blocks", "Blocks before"), report.CountColumn("b_blocks", "Blocks after")}}
 	for _, r := range d.Rows {
-		t.Rows = append(t.Rows, []Cell{r.Name, int64(r.Delta), int64(r.A), int64(r.B), int64(r.BlocksA), int64(r.BlocksB)})
+		t.Rows = append(t.Rows, []report.Cell{r.Name, int64(r.Delta), int64(r.A), int64(r.B), int64(r.BlocksA), int64(r.BlocksB)})
 	}
 	return t
 }
 
 // Report is the difference as a page.
-func (d *Difference) Report(a, b string) *Report {
-	report := NewReport()
+func (d *Difference) Report(a, b string) *report.Report {
+	r := report.New()
 	table := d.Table()
-	report.Run.Verb = "diff"
-	report.Run.Name = path.Base(a) + " → " + path.Base(b)
-	report.Headline.Verdict = table.Title + "."
+	r.Run.Verb = "diff"
+	r.Run.Name = path.Base(a) + " → " + path.Base(b)
+	r.Headline.Verdict = table.Title + "."
 	table.Title = "Where the difference comes from, by " + d.By
-	report.Tables = append(report.Tables, table)
-	report.Notes = append(report.Notes, "Blocks alive at both peaks are matched by the functions that allocated them, so lines may move.")
-	return report
+	r.Tables = append(r.Tables, table)
+	r.Notes = append(r.Notes, "Blocks alive at both peaks are matched by the functions that allocated them, so lines may move.")
+	return r
 }

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // outOfMemory reports every time memory ran out: raised by a framework, by Python, or the kernel's
 // own killing.
-func outOfMemory(in *Input, r *Report) {
+func outOfMemory(in *Input, r *report.Report) {
 	seen := 0
 	for _, e := range in.Run.Events {
 		if e.Kind == "oom" && seen < 8 {
@@ -33,8 +34,8 @@ func outOfMemory(in *Input, r *Report) {
 	}
 }
 
-func (in *Input) oomFinding(e mem.Event) Finding {
-	f := Finding{Kind: KindOOM, Severity: Critical, Process: e.Process, Bytes: e.Bytes, Label: in.label()}
+func (in *Input) oomFinding(e mem.Event) report.Finding {
+	f := report.Finding{Kind: report.KindOOM, Severity: report.Critical, Process: e.Process, Bytes: e.Bytes, Label: in.label()}
 	source := e.Facts["source"]
 	if source == "" {
 		source = "the program"
@@ -44,7 +45,7 @@ func (in *Input) oomFinding(e mem.Event) Finding {
 		f.Title = fmt.Sprintf("Out of memory: %s could not get %v", source, mem.Bytes(bytes))
 	}
 	if source == "malloc" {
-		f.Severity = Warning // the program went on
+		f.Severity = report.Warning // the program went on
 	}
 	if stack, err := strconv.ParseUint(e.Facts["stack"], 10, 32); err == nil && e.Where == nil {
 		at := in.places.of(uint32(stack)).Location
@@ -54,7 +55,7 @@ func (in *Input) oomFinding(e mem.Event) Finding {
 	text.WriteString(f.Title)
 	if e.Where != nil && e.Where.File != "" {
 		f.File, f.Line, f.SiteFile, f.SiteLine, f.SiteFunction = e.Where.File, e.Where.Line, e.Where.File, e.Where.Line, e.Where.Function
-		fmt.Fprintf(&text, " at %s", lineName(*e.Where))
+		fmt.Fprintf(&text, " at %s", report.LineName(*e.Where))
 		if quoted := in.source(*e.Where); quoted != "" {
 			fmt.Fprintf(&text, " (`%s`)", quoted)
 		}
@@ -66,7 +67,7 @@ func (in *Input) oomFinding(e mem.Event) Finding {
 	if f.Phase != "" {
 		fmt.Fprintf(&text, ", in %s", f.Phase)
 	}
-	fmt.Fprintf(&text, ", %s after the start.", Duration(in.since(e.Time)))
+	fmt.Fprintf(&text, ", %s after the start.", report.Duration(in.since(e.Time)))
 	switch {
 	case source == "malloc":
 		text.WriteString(" The program went on: it caught the error, or asked for less.")
@@ -78,8 +79,8 @@ func (in *Input) oomFinding(e mem.Event) Finding {
 	return f
 }
 
-func (in *Input) killFinding(what string, process uint32, where *mem.Location) Finding {
-	f := Finding{Kind: KindOOM, Severity: Critical, Process: process, Label: mem.Measured, Title: "Killed for memory", Text: firstLine(what, 240) + "."}
+func (in *Input) killFinding(what string, process uint32, where *mem.Location) report.Finding {
+	f := report.Finding{Kind: report.KindOOM, Severity: report.Critical, Process: process, Label: mem.Measured, Title: "Killed for memory", Text: firstLine(what, 240) + "."}
 	if where != nil {
 		f.File, f.Line = where.File, where.Line
 	}
@@ -113,7 +114,7 @@ func firstLine(s string, limit int) string {
 }
 
 // alerts reports the limits that somebody set and that were passed: the first time of each.
-func alerts(in *Input, r *Report) {
+func alerts(in *Input, r *report.Report) {
 	index, times := map[string]int{}, map[string]int{}
 	for _, e := range in.Run.Events {
 		if e.Kind != "alert" {
@@ -129,9 +130,9 @@ func alerts(in *Input, r *Report) {
 		if n, ok := e.Step.Get(); ok {
 			step = fmt.Sprintf(" at step %d", n)
 		}
-		r.Findings = append(r.Findings, Finding{
-			Kind: KindAlert, Severity: Warning, Process: e.Process, Bytes: e.Bytes, Label: mem.Measured, Title: firstLine(e.Text, 120),
-			Text: fmt.Sprintf("%s (measured)%s, %s after the start.", firstLine(e.Text, 200), step, Duration(in.since(e.Time))),
+		r.Findings = append(r.Findings, report.Finding{
+			Kind: report.KindAlert, Severity: report.Warning, Process: e.Process, Bytes: e.Bytes, Label: mem.Measured, Title: firstLine(e.Text, 120),
+			Text: fmt.Sprintf("%s (measured)%s, %s after the start.", firstLine(e.Text, 200), step, report.Duration(in.since(e.Time))),
 		})
 	}
 	for name, i := range index {
@@ -143,7 +144,7 @@ func alerts(in *Input, r *Report) {
 
 // drops says what was lost on the way, what could not be observed, and where the recording is
 // damaged, so that nobody takes a gap for a zero.
-func drops(in *Input, r *Report) {
+func drops(in *Input, r *report.Report) {
 	byPlace := map[string]uint64{}
 	var order []string
 	for _, d := range in.Run.Drops {
@@ -157,11 +158,11 @@ func drops(in *Input, r *Report) {
 		r.Dropped += d.Records
 	}
 	for _, place := range order {
-		r.note(fmt.Sprintf("%d records were lost (%s): figures that count allocations can be low by what they held.", byPlace[place], place))
+		r.AddNote(fmt.Sprintf("%d records were lost (%s): figures that count allocations can be low by what they held.", byPlace[place], place))
 	}
 	if r.Dropped > 0 {
-		r.Findings = append(r.Findings, Finding{
-			Kind: KindDrop, Severity: Info, Label: mem.Measured, Title: fmt.Sprintf("%d records were lost", r.Dropped),
+		r.Findings = append(r.Findings, report.Finding{
+			Kind: report.KindDrop, Severity: report.Info, Label: mem.Measured, Title: fmt.Sprintf("%d records were lost", r.Dropped),
 			Text: fmt.Sprintf("%d records were lost on the way (%s). Host and device samples are not touched by it; sampled heap figures can be low.", r.Dropped, strings.Join(order, ", ")),
 		})
 	}
@@ -169,24 +170,24 @@ func drops(in *Input, r *Report) {
 	for _, e := range in.Run.Events {
 		if (e.Kind == "unobserved" || e.Kind == "gap") && e.Text != "" && !said[e.Text] && len(said) < 20 {
 			said[e.Text] = true
-			r.note("Not observed: " + firstLine(e.Text, 300) + ".")
+			r.AddNote("Not observed: " + firstLine(e.Text, 300) + ".")
 		}
 	}
 	for _, d := range in.Run.Damage {
-		r.note(fmt.Sprintf("The recording is damaged at byte %d (%d bytes): %s. What stood there is missing here.", d.Offset, d.Bytes, d.Text))
+		r.AddNote(fmt.Sprintf("The recording is damaged at byte %d (%d bytes): %s. What stood there is missing here.", d.Offset, d.Bytes, d.Text))
 	}
 	if in.Run.End == nil {
-		r.note("The recording has no end: the run was still going on, or the recorder was killed. Everything up to then is here.")
+		r.AddNote("The recording has no end: the run was still going on, or the recorder was killed. Everything up to then is here.")
 	}
 	in.samplingNote(r)
 }
 
 // samplingNote says how the heap was sampled and how wide its error is.
-func (in *Input) samplingNote(r *Report) {
+func (in *Input) samplingNote(r *report.Report) {
 	h := in.Run.Heap[in.leader]
 	if h == nil || h.Peak == nil {
 		return
 	}
-	r.note(fmt.Sprintf("The heap was sampled by bytes (mean distance %v; blocks of 4 MiB and more all): %v ± %v at its peak (95 %%).",
+	r.AddNote(fmt.Sprintf("The heap was sampled by bytes (mean distance %v; blocks of 4 MiB and more all): %v ± %v at its peak (95 %%).",
 		mem.Bytes(in.samplingOf(in.leader).mean), h.Peak.Live, half95(h.Peak.Variance, h.Peak.Live)))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // ExplainOptions choose what of a snapshot is explained. The zero value: every device, at its peak, by line.
@@ -72,127 +73,57 @@ func (r EventRange) words() string {
 	case r == wholeTrace:
 		return ""
 	case r.From < 0:
-		return fmt.Sprintf(" up to event %s", Count(int64(r.To)))
+		return fmt.Sprintf(" up to event %s", report.Count(int64(r.To)))
 	case r.To == never:
-		return fmt.Sprintf(" from event %s on", Count(int64(r.From)))
+		return fmt.Sprintf(" from event %s on", report.Count(int64(r.From)))
 	}
-	return fmt.Sprintf(" among events %s to %s", Count(int64(r.From)), Count(int64(r.To)))
+	return fmt.Sprintf(" among events %s to %s", report.Count(int64(r.From)), report.Count(int64(r.To)))
 }
 
 // Groupings are what blocks can be grouped by.
 var Groupings = []string{"site", "module", "category", "file", "function", "size", "stream", "pool", "annotation", "age"}
 
-// Allocator is what one device's caching allocator held at one moment.
-type Allocator struct {
-	Device         int          `json:"device"`
-	File           string       `json:"file"`
-	Name           string       `json:"name"` // "device 0", or what it is where it is no GPU
-	Events         int          `json:"events"`
-	Stacks         int          `json:"stacks"`
-	Peak           TracePeak    `json:"peak"`
-	At             TracePeak    `json:"at"`      // the moment explained
-	Highest        Levels       `json:"highest"` // each at its own moment
-	By             string       `json:"by"`
-	Blame          []Blame      `json:"blame"`
-	Segments       mem.Optional `json:"segments,omitzero"` // this and what follows to Map, but for counts of events: absent where the file knows blocks alone
-	InactiveSplit  mem.Optional `json:"inactive_split_bytes,omitzero"`
-	Rounding       mem.Optional `json:"rounding_bytes,omitzero"` // at the moment explained: allocated less requested
-	Unplaced       int          `json:"unplaced_events"`
-	Strange        int          `json:"inconsistent_events"`
-	Pins           []Pin        `json:"pins,omitzero"`
-	Map            []SegmentMap `json:"segment_map,omitzero"` // at the moment explained
-	OOM            *TraceOOM    `json:"oom,omitempty"`
-	OOMEvent       *int         `json:"oom_event,omitempty"`
-	Filter         string       `json:"filter,omitempty"` // and what it lets through, of the blocks of the moment explained:
-	Matching       mem.Bytes    `json:"matching_bytes,omitempty"`
-	MatchingBlocks int          `json:"matching_blocks,omitempty"`
-
-	Accuracy *Accuracy    `json:"category_accuracy,omitempty"`
-	Curve    []CurvePoint `json:"curve"`
-	Label    mem.Label    `json:"label"`
-
-	Fragmentation *Fragmentation `json:"fragmentation,omitempty"`
-	MapCategories []string       `json:"map_categories,omitempty"`
-	Turnover      []Turnover     `json:"turnover"` // most churn first
-	Longest       []LongLife     `json:"longest_lives"`
-	Steps         *TraceSteps    `json:"steps,omitempty"`
-	Growth        []TraceGrowth  `json:"growth"`
-	Timeline      *TraceTimeline `json:"timeline,omitempty"`
-
+// explanation is an Allocator in the making.
+type explanation struct {
+	*report.Allocator
 	tree     *stackTree       // the flame graph's
 	nodes    map[uint32]int64 // see mapNode
-	alone    bool             // in its report
-	most     Blame            // the largest group by name, of whatever category
 	bare     bool             // its file knows nothing of segments
-	among    string           // the range of events that the peak was looked for in, in words
 	filtered bool             // its file holds only some blocks, as export left them
-
-	first, last int // events explained
-}
-
-// TracePeak is the levels just after an event; -1: before the first.
-type TracePeak struct {
-	Event     int          `json:"event"`
-	Time      int64        `json:"time_ns,omitempty"` // of the wall clock
-	Allocated mem.Bytes    `json:"allocated_bytes"`
-	Active    mem.Bytes    `json:"active_bytes"`
-	Reserved  mem.Optional `json:"reserved_bytes,omitzero"`  // absent where a profiler did not note it
-	Requested mem.Optional `json:"requested_bytes,omitzero"` // absent where the file knows blocks alone
-}
-
-// Levels are highest values over a trace.
-type Levels struct {
-	Allocated mem.Bytes    `json:"allocated_bytes"`
-	Active    mem.Bytes    `json:"active_bytes"`
-	Reserved  mem.Optional `json:"reserved_bytes,omitzero"`
-	Requested mem.Optional `json:"requested_bytes,omitzero"`
-}
-
-// Blame is a group of blocks; its frames are those of the stack that holds most of it.
-type Blame struct {
-	Name     string         `json:"name"`
-	Bytes    mem.Bytes      `json:"bytes"`
-	Blocks   int            `json:"blocks"`
-	Category string         `json:"category"`
-	Frames   []mem.Location `json:"frames"`
-	most     mem.Bytes
-	stack    uint32
-}
-
-// CurvePoint is the highest of a stretch of events.
-type CurvePoint struct {
-	Event     int          `json:"event"`
-	Time      int64        `json:"time_ns,omitempty"`
-	Allocated mem.Bytes    `json:"allocated_bytes"`
-	Reserved  mem.Optional `json:"reserved_bytes,omitzero"`
-
-	Releasable mem.Optional `json:"releasable_bytes,omitzero"` // the most that empty_cache would have given back
 }
 
 // ExplainDevice plays the trace of one device and says who holds its memory.
-func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainOptions) (*Allocator, error) {
+func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainOptions) (*report.Allocator, error) {
+	a, err := explainDevice(s, device, file, o)
+	if err != nil {
+		return nil, err
+	}
+	return a.Allocator, nil
+}
+
+func explainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainOptions) (*explanation, error) {
 	among := wholeTrace
 	if o.Range != nil {
 		among = *o.Range
 	}
 	b := newBooksOf(s, device, among)
 	if n := b.trace.Len(); n > 0 && among.From >= n {
-		return nil, b.without(file, fmt.Sprintf("event from %s on", Count(int64(among.From))))
+		return nil, b.without(file, fmt.Sprintf("event from %s on", report.Count(int64(among.From))))
 	}
 	at, err := b.moment(o.At, file)
 	if err != nil {
 		return nil, err
 	}
-	a := &Allocator{Device: device, File: file, Events: b.trace.Len(), Stacks: s.Stacks.Len() - 1, By: cmp.Or(o.By, "site"), Label: s.Label,
-		Peak: b.tracePeak(b.peakAt, b.peak), Unplaced: b.unplaced, Strange: b.strange}
+	a := &explanation{Allocator: &report.Allocator{Device: device, File: file, Events: b.trace.Len(), Stacks: s.Stacks.Len() - 1, By: cmp.Or(o.By, "site"), Label: s.Label,
+		Peak: b.tracePeak(b.peakAt, b.peak), Unplaced: b.unplaced, Strange: b.strange}}
 	if totals := s.Totals(device); b.knowsSegments() {
 		a.Segments, a.InactiveSplit = mem.Some(int64(totals.Segments)), mem.Some(int64(totals.InactiveSplit))
 	}
-	a.among, a.bare, a.Name = among.words(), !b.knowsSegments(), fmt.Sprintf("device %d", device)
+	a.Among, a.bare, a.Name = among.words(), !b.knowsSegments(), fmt.Sprintf("device %d", device)
 	if name, ok := s.DeviceNames[device]; ok {
 		a.Name = fmt.Sprintf("the %s (device %d)", strings.Replace(name, "cpu", "CPU", 1), device)
 	}
-	a.At, a.Highest = a.Peak, Levels{b.maximum.allocated, b.maximum.active, b.reservedAt(b.trace.Len()-1, b.maximum), b.ofRequests(b.maximum.requested)}
+	a.At, a.Highest = a.Peak, report.Levels{Allocated: b.maximum.allocated, Active: b.maximum.active, Reserved: b.reservedAt(b.trace.Len()-1, b.maximum), Requested: b.ofRequests(b.maximum.requested)}
 	if at != b.peakAt {
 		a.At = b.tracePeak(at, b.levelsAt(at))
 	}
@@ -201,7 +132,7 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	if a.Blame, rounding, err = g.blame(at); err != nil {
 		return nil, err
 	}
-	a.Rounding, a.most = b.ofRequests(rounding), mostOf(a.Blame)
+	a.Rounding, a.Most = b.ofRequests(rounding), mostOf(a.Blame)
 	if o.Filter != nil {
 		a.Filter = o.Filter.String()
 		for i := range a.Blame {
@@ -209,13 +140,13 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 			a.MatchingBlocks += a.Blame[i].Blocks
 		}
 	}
-	a.first, a.last = max(b.from, 0), min(b.to, b.trace.Len()-1)
+	a.First, a.Last = max(b.from, 0), min(b.to, b.trace.Len()-1)
 	a.Accuracy = b.accuracy(at, g.sorter)
 	if o.Top > 0 {
 		a.Blame = a.Blame[:min(o.Top, len(a.Blame))]
 	}
 	for _, point := range b.curve {
-		a.Curve = append(a.Curve, CurvePoint{point.event, b.time(point.event), point.allocated, b.reservedAt(point.event, point.levels), b.ofSegments(point.releasable)})
+		a.Curve = append(a.Curve, report.CurvePoint{Event: point.event, Time: b.time(point.event), Allocated: point.allocated, Reserved: b.reservedAt(point.event, point.levels), Releasable: b.ofSegments(point.releasable)})
 	}
 	if o.Brief {
 		return a, nil
@@ -242,8 +173,8 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	return a, nil
 }
 
-func (b *traceBooks) tracePeak(event int, l levels) TracePeak {
-	return TracePeak{event, b.time(event), l.allocated, l.active, b.reservedAt(event, l), b.ofRequests(l.requested)}
+func (b *traceBooks) tracePeak(event int, l levels) report.TracePeak {
+	return report.TracePeak{Event: event, Time: b.time(event), Allocated: l.allocated, Active: l.active, Reserved: b.reservedAt(event, l), Requested: b.ofRequests(l.requested)}
 }
 
 // reservedAt is what was reserved after an event, absent where the file does not tell.
@@ -283,7 +214,7 @@ func (e NoEventError) Error() string { return string(e) }
 func (b *traceBooks) without(file, what string) NoEventError {
 	has := "no trace"
 	if n := b.trace.Len(); n > 0 {
-		has = "events 0 to " + Count(int64(n-1))
+		has = "events 0 to " + report.Count(int64(n-1))
 	}
 	return NoEventError(fmt.Sprintf("device %d of %s has %s, and no %s", b.device, file, has, what))
 }

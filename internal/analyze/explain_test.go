@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 func openImagined(t testing.TB, name string) *mem.AllocatorSnapshot {
@@ -14,9 +15,9 @@ func openImagined(t testing.TB, name string) *mem.AllocatorSnapshot {
 	return openSnapshot(t, "../imagined/"+name)
 }
 
-func explained(t testing.TB, s *mem.AllocatorSnapshot, o ExplainOptions) *Allocator {
+func explained(t testing.TB, s *mem.AllocatorSnapshot, o ExplainOptions) *explanation {
 	t.Helper()
-	a, err := ExplainDevice(s, 0, "a.pickle", o)
+	a, err := explainDevice(s, 0, "a.pickle", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,20 +28,20 @@ var realFiles = []string{"h100-lm-ctx128-train-step.pickle", "h100-lm-ctx256-for
 
 // TestExplainGolden is the report of two files as the page gets it; web/test draws it.
 func TestExplainGolden(t *testing.T) {
-	r := NewReport()
+	r := report.New()
 	for _, name := range []string{"leak-a10.pickle", "oom-a10-pieces.pickle"} {
 		if err := Explain(r, openImagined(t, name), name, ExplainOptions{Pictures: true, Columns: 120, Several: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.Lead()
+	Lead(r)
 	r.Run.Name = "leak-a10.pickle oom-a10-pieces.pickle"
 	text, err := json.Marshal(r.ForPage())
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "explain.report.json", string(text)+"\n")
-	golden(t, "explain.txt", r.Text(TextOptions{Width: 100}))
+	golden(t, "explain.txt", r.Text(report.TextOptions{Width: 100}))
 }
 
 func TestStepsAndTheirLeakAreInferred(t *testing.T) {
@@ -116,7 +117,7 @@ func TestTimelineAddsUpToWhatWasAllocated(t *testing.T) {
 		for i, event := range line.Events {
 			want := b.levelsAt(event).allocated
 			top = max(top, want)
-			for by, bands := range map[string][]TimelineBand{"category": line.Category, "site": line.Site} {
+			for by, bands := range map[string][]report.TimelineBand{"category": line.Category, "site": line.Site} {
 				var sum mem.Bytes
 				for _, band := range bands {
 					sum += band.Bytes[i]
@@ -144,7 +145,7 @@ func TestFlameMeasures(t *testing.T) {
 	for m, measure := range a.tree.set.Measures {
 		sum := measure.Rest
 		for _, use := range a.tree.set.Stacks {
-			sum += use.measure(m)
+			sum += use.Measure(m)
 		}
 		if sum != measure.Total {
 			t.Errorf("%s: stacks have %d of %d", measure.Name, sum, measure.Total)
@@ -153,8 +154,8 @@ func TestFlameMeasures(t *testing.T) {
 	if got := a.tree.set.Measures[2].Total; got != allocations || a.tree.set.Measures[0].Total != int64(a.Peak.Allocated) {
 		t.Errorf("%d allocations, want %d; %d bytes, want %d", got, allocations, a.tree.set.Measures[0].Total, a.Peak.Allocated)
 	}
-	for _, measure := range Flames {
-		if table := a.flameTable(measure); len(table.Rows) < 5 || table.Rows[0][2] != Cell(int64(1000)) {
+	for _, measure := range report.Flames {
+		if table := a.flameTable(measure); len(table.Rows) < 5 || table.Rows[0][2] != report.Cell(int64(1000)) {
 			t.Errorf("%s: %v", measure, table.Rows)
 		}
 	}
@@ -162,12 +163,12 @@ func TestFlameMeasures(t *testing.T) {
 
 // A joined map has the same segments and as many bytes, and fewer blocks.
 func TestPageIsLight(t *testing.T) {
-	r := NewReport()
+	r := report.New()
 	s := openSnapshot(t, realFiles[0])
 	if err := Explain(r, s, "a", ExplainOptions{Pictures: true}); err != nil {
 		t.Fatal(err)
 	}
-	joined := joinedMap(r.Allocators[0].Map, 500)
+	joined := report.JoinedMap(r.Allocators[0].Map, 500)
 	blocks := 0
 	for i, m := range joined {
 		var sum mem.Bytes
@@ -214,7 +215,7 @@ func TestFramesOfTheInterpreterAreNoLinesOfTheProgram(t *testing.T) {
 
 // TestFilteredTablesSaySo, and the others do not.
 func TestFilteredTablesSaySo(t *testing.T) {
-	r := NewReport()
+	r := report.New()
 	if err := Explain(r, openImagined(t, "leak-a10.pickle"), "a.pickle", ExplainOptions{Filter: regexp.MustCompile("leak"), Flame: "churn", Pictures: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -230,12 +231,12 @@ func TestFilteredTablesSaySo(t *testing.T) {
 }
 
 func TestNothingToExplainTakesNoTime(t *testing.T) {
-	r := NewReport()
+	r := report.New()
 	if err := Explain(r, &mem.AllocatorSnapshot{}, "a.pickle", ExplainOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r.Lead()
-	for _, text := range []string{r.Text(TextOptions{}), r.Markdown()} {
+	Lead(r)
+	for _, text := range []string{r.Text(report.TextOptions{}), r.Markdown()} {
 		if strings.Contains(text, "0 ns") || !strings.Contains(text, "hold no device memory") {
 			t.Errorf("a snapshot without memory reads\n%s", text)
 		}
@@ -251,7 +252,7 @@ func TestLongLivesAreGrouped(t *testing.T) {
 	}
 	for i := range a.Longest {
 		for j := range i {
-			if a.Longest[i].same(&a.Longest[j]) {
+			if sameLife(&a.Longest[i], &a.Longest[j]) {
 				t.Errorf("rows %d and %d are both %+v", j, i, a.Longest[i])
 			}
 		}

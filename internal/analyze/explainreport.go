@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // Explain adds what a snapshot says to a report: figures, who holds the memory, a flame graph, and what
 // stands in the way. file is how the snapshot is called. Devices without the events asked for are left out, in a note;
 // a NoEventError says that all are.
-func Explain(r *Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions) error {
+func Explain(r *report.Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions) error {
 	found := false
 	var without []NoEventError
 	before := len(r.Allocators)
@@ -22,7 +23,7 @@ func Explain(r *Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions)
 			continue
 		}
 		found = true
-		a, err := ExplainDevice(s, device, file, o)
+		a, err := explainDevice(s, device, file, o)
 		var none NoEventError
 		if errors.As(err, &none) {
 			without = append(without, none)
@@ -31,20 +32,20 @@ func Explain(r *Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions)
 		if err != nil {
 			return err
 		}
-		a.alone = !o.Several && (o.Device.Known() || len(s.AllDevices()) == 1)
+		a.Alone = !o.Several && (o.Device.Known() || len(s.AllDevices()) == 1)
 		a.filtered = s.Filter != ""
 		a.tables(r, len(r.Allocators), &o)
-		r.Allocators = append(r.Allocators, a)
+		r.Allocators = append(r.Allocators, a.Allocator)
 		if a.tree != nil {
 			a.tree.set.Process, a.tree.set.Device = uint32(len(r.Stacks)), fmt.Sprint(device)
 			r.Stacks = append(r.Stacks, a.tree.set)
 		}
 		a.findings(r)
 		if a.Accuracy != nil {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s: %s", upperFirst(a.of()), a.categoryNote()))
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: %s", report.UpperFirst(a.Where()), a.categoryNote()))
 		}
 		if odd := a.oddText(); odd != "" {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s: %s", upperFirst(a.of()), odd))
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: %s", report.UpperFirst(a.Where()), odd))
 		}
 	}
 	if want, ok := o.Device.Get(); ok && !found {
@@ -56,7 +57,7 @@ func Explain(r *Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions)
 	for _, none := range without {
 		r.Notes = append(r.Notes, fmt.Sprintf("Left out: %s.", none))
 	}
-	r.noteFile(s, file, o.Several)
+	noteFile(r, s, file, o.Several)
 	if s.Filter != "" {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s holds only blocks that match %q, as hightide export --filter wrote it: other memory in use counts as cached.", file, s.Filter))
 	}
@@ -64,10 +65,10 @@ func Explain(r *Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions)
 }
 
 // noteFile adds what there is to know of a file. Of several, one is named; what is so of all of them is said once.
-func (r *Report) noteFile(s *mem.AllocatorSnapshot, file string, several bool) {
+func noteFile(r *report.Report, s *mem.AllocatorSnapshot, file string, several bool) {
 	notes := s.Notes
 	if len(s.Unknown) > 0 {
-		notes = append(slices.Clone(notes), fmt.Sprintf("%s unknown to hightide and left out: %s.", Counted(int64(len(s.Unknown)), "key"), strings.Join(s.Unknown, ", ")))
+		notes = append(slices.Clone(notes), fmt.Sprintf("%s unknown to hightide and left out: %s.", report.Counted(int64(len(s.Unknown)), "key"), strings.Join(s.Unknown, ", ")))
 	}
 	for _, note := range notes {
 		if several && strings.ContainsAny(note, "0123456789") {
@@ -79,19 +80,10 @@ func (r *Report) noteFile(s *mem.AllocatorSnapshot, file string, several bool) {
 	}
 }
 
-// NewReport is a report of files alone.
-func NewReport() *Report {
-	return &Report{
-		Version: ReportVersion, Run: mem.RunInfo{Command: []string{}, Verb: "explain", Label: mem.Measured}, Processes: []mem.Process{},
-		Findings: []Finding{}, Tables: []Table{}, Series: []Series{}, Phases: []PhaseBar{}, Steps: []StepPoint{}, Marks: []Mark{},
-		Stacks: []StackSet{}, Notes: []string{}, Headline: Headline{Complete: true},
-	}
-}
-
 // Lead makes the device that holds most the headline of a report of files.
-func (r *Report) Lead() {
-	slices.SortStableFunc(r.Findings, func(p, q Finding) int { return cmp.Compare(gravity(&p), gravity(&q)) })
-	var lead *Allocator
+func Lead(r *report.Report) {
+	slices.SortStableFunc(r.Findings, func(p, q report.Finding) int { return cmp.Compare(gravity(&p), gravity(&q)) })
+	var lead *report.Allocator
 	for _, a := range r.Allocators {
 		if lead == nil || a.Peak.Allocated > lead.Peak.Allocated {
 			lead = a
@@ -102,27 +94,27 @@ func (r *Report) Lead() {
 		return
 	}
 	p := lead.Peak
-	r.Headline.Peak = Peak{Allocated: mem.Some(int64(p.Allocated)), Reserved: p.Reserved, Label: lead.Label}
+	r.Headline.Peak = report.Peak{Allocated: mem.Some(int64(p.Allocated)), Reserved: p.Reserved, Label: lead.Label}
 	when := "at the beginning"
 	if p.Event >= 0 {
-		when = fmt.Sprintf("after event %s of %s", Count(int64(p.Event)), Count(int64(lead.Events)))
+		when = fmt.Sprintf("after event %s of %s", report.Count(int64(p.Event)), report.Count(int64(lead.Events)))
 	}
-	r.Headline.Verdict = fmt.Sprintf("%s held at most %v%s, %s", upperFirst(lead.inFile()), p.Allocated, lead.among, when)
+	r.Headline.Verdict = fmt.Sprintf("%s held at most %v%s, %s", report.UpperFirst(lead.InFile()), p.Allocated, lead.Among, when)
 	joint := "; "
 	if lead.At != p {
-		r.Headline.Verdict += fmt.Sprintf(". %s, which is explained here, it held %v", upperFirst(afterEvent(lead.At.Event)), lead.At.Allocated)
+		r.Headline.Verdict += fmt.Sprintf(". %s, which is explained here, it held %v", report.UpperFirst(report.AfterEvent(lead.At.Event)), lead.At.Allocated)
 	}
 	if lead.Filter != "" {
 		r.Headline.Verdict += fmt.Sprintf("; of that, %s match `%s`", bytesInBlocks(lead.Matching, lead.MatchingBlocks), lead.Filter)
 		joint = ": "
 	}
 	if len(lead.Blame) > 0 {
-		top := lead.most
+		top := lead.Most
 		largest := fmt.Sprintf("%sthe largest part, %s", joint, bytesInBlocks(top.Bytes, top.Blocks))
 		part := fmt.Sprintf("%s (%s), ", largest, top.Category)
 		switch {
-		case top.Name == noFrames:
-			part += "has " + noFrames
+		case top.Name == report.NoFrames:
+			part += "has " + report.NoFrames
 		case top.Name == beforeTrace:
 			part += "was there before the trace"
 		case lead.By == "site":
@@ -150,37 +142,37 @@ func groupWords(by, name string) string {
 	return "of " + by + " " + name
 }
 
-func (a *Allocator) findings(r *Report) {
+func (a *explanation) findings(r *report.Report) {
 	if o := a.OOM; o != nil {
-		r.Findings = append(r.Findings, o.finding(a))
+		r.Findings = append(r.Findings, oomFinding(o, a.Allocator))
 	}
 	for _, g := range a.Growth[:min(len(a.Growth), growthFindings)] {
-		r.Findings = append(r.Findings, g.finding(a))
+		r.Findings = append(r.Findings, growthFinding(&g, a.Allocator))
 	}
 	if split := a.InactiveSplit.Or(0); split > a.At.Reserved.Or(0)/10 && split >= int64(64*mem.MiB) {
-		r.Findings = append(r.Findings, Finding{Kind: KindFragmentation, Severity: Warning, Label: a.Label, Bytes: a.InactiveSplit,
+		r.Findings = append(r.Findings, report.Finding{Kind: report.KindFragmentation, Severity: report.Warning, Label: a.Label, Bytes: a.InactiveSplit,
 			Title: fmt.Sprintf("%v of device %d are cached in segments that are in use", mem.Bytes(split), a.Device),
 			Text:  a.pinText()})
 	}
 }
 
-func (a *Allocator) pinText() string {
+func (a *explanation) pinText() string {
 	said := "empty_cache cannot give this memory back while blocks beside it live."
 	if len(a.Pins) > 0 {
 		p := a.Pins[0]
-		said += fmt.Sprintf(" Mostly empty segments are kept above all by %s blocks of %s: %v in use keep %v.", Count(int64(p.Blocks)), p.Name, p.Bytes, p.Pinned)
+		said += fmt.Sprintf(" Mostly empty segments are kept above all by %s blocks of %s: %v in use keep %v.", report.Count(int64(p.Blocks)), p.Name, p.Bytes, p.Pinned)
 	}
 	return said
 }
 
 // gravity orders findings of files, the worst first: what stopped the program, then what will, then the rest.
-func gravity(f *Finding) int {
+func gravity(f *report.Finding) int {
 	switch {
-	case f.Kind == KindOOM:
+	case f.Kind == report.KindOOM:
 		return 0
-	case f.Severity == Critical:
+	case f.Severity == report.Critical:
 		return 1
-	case f.Severity == Warning:
+	case f.Severity == report.Warning:
 		return 2
 	}
 	return 3
@@ -189,18 +181,18 @@ func gravity(f *Finding) int {
 // growthFindings is how many lines that grow are findings of their own.
 const growthFindings = 5
 
-func (g *TraceGrowth) finding(a *Allocator) Finding {
-	f := Finding{Kind: KindGrowth, Severity: Warning, Label: a.Label, Stack: g.Frames, Bytes: mem.Some(int64(g.Grown)), Confidence: g.Confidence,
-		Title: fmt.Sprintf("`%s` holds more of %s after each step", g.Name, a.of())}
+func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
+	f := report.Finding{Kind: report.KindGrowth, Severity: report.Warning, Label: a.Label, Stack: g.Frames, Bytes: mem.Some(int64(g.Grown)), Confidence: g.Confidence,
+		Title: fmt.Sprintf("`%s` holds more of %s after each step", g.Name, a.Where())}
 	if g.Source == "stretches" {
-		f.Title = fmt.Sprintf("`%s` holds more and more of %s", g.Name, a.of())
+		f.Title = fmt.Sprintf("`%s` holds more and more of %s", g.Name, a.Where())
 		f.Text = fmt.Sprintf("%v more over the trace, in equal parts of it: no steps are known.", g.Grown)
 	} else {
 		f.BytesPerStep = mem.Some(int64(g.PerStep))
 		f.Text = fmt.Sprintf("%v more in each of %d steps, which are %s; confidence %d %%.", g.PerStep, g.Steps, map[string]string{"inferred": "inferred from what repeats"}[g.Source]+map[string]string{"annotations": "as annotated", "recorded": "as recorded"}[g.Source], int(g.Confidence*100))
 	}
 	if g.Confidence >= leakConfidence && g.Source != "stretches" {
-		f.Kind, f.Severity = KindLeak, Critical
+		f.Kind, f.Severity = report.KindLeak, report.Critical
 	}
 	f.Advice = "Look for what gains an item in each step and never loses one: a list, a dictionary, an attribute."
 	if slices.ContainsFunc(g.Frames, func(l mem.Location) bool { return !l.Native && (l.Function == "forward" || l.Function == "_call_impl") }) {

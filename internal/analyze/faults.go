@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // What a page fault costs, for an estimate: a minor one zeroes a 4 KiB page (0.25 µs to 1 µs on
@@ -15,13 +16,13 @@ const (
 )
 
 // faults tells the story of page faults and swap.
-func faults(in *Input, r *Report) {
-	t := Table{
+func faults(in *Input, r *report.Report) {
+	t := report.Table{
 		Name: "faults", Title: "Page faults and swap",
 		Note: fmt.Sprintf("The time is an estimate: %v a minor fault, %v a major one.", minorFaultCost, majorFaultCost),
-		Columns: []Column{text("process", "process"), countColumn("minor", "minor faults"), countColumn("minor_per_step", "minor / step"),
-			countColumn("major", "major faults"), bytesColumn("swap", "peak swap", mem.Measured),
-			{"cost", "time lost", mem.UnitNanoseconds, mem.Estimated}},
+		Columns: []report.Column{report.TextColumn("process", "process"), report.CountColumn("minor", "minor faults"), report.CountColumn("minor_per_step", "minor / step"),
+			report.CountColumn("major", "major faults"), report.BytesColumn("swap", "peak swap", mem.Measured),
+			{Name: "cost", Title: "time lost", Unit: mem.UnitNanoseconds, Label: mem.Estimated}},
 	}
 	for _, p := range in.Run.Processes {
 		minor, major := in.lastOf(p.ID, mem.SeriesMinorFaults), in.lastOf(p.ID, mem.SeriesMajorFaults)
@@ -35,14 +36,14 @@ func faults(in *Input, r *Report) {
 		}
 		swap := in.maxOf(p.ID, mem.SeriesSwap)
 		cost := minor.Or(0)*int64(minorFaultCost) + major.Or(0)*int64(majorFaultCost)
-		t.Rows = append(t.Rows, []Cell{role(p), cell(minor), cell(rate), cell(major), cell(swap), cost})
+		t.Rows = append(t.Rows, []report.Cell{role(p), report.OptionalCell(minor), report.OptionalCell(rate), report.OptionalCell(major), report.OptionalCell(swap), cost})
 		in.swapFinding(r, p, swap)
 		in.majorFinding(r, p, major)
 		if ok && p.ID == in.leader {
 			in.refaultNote(r, perStep)
 		}
 	}
-	r.table(t)
+	r.AddTable(t)
 }
 
 // faultsPerStep is the rate of minor faults over the later half of the steps, after warm-up.
@@ -63,7 +64,7 @@ func (in *Input) faultsPerStep(process uint32) (float64, bool) {
 }
 
 // refaultNote: memory that is given back and faulted in again every step.
-func (in *Input) refaultNote(r *Report, perStep float64) {
+func (in *Input) refaultNote(r *report.Report, perStep float64) {
 	step, ok := in.stepTime(in.leader).Get()
 	if !ok || perStep < 1000 || step <= 0 {
 		return
@@ -73,14 +74,14 @@ func (in *Input) refaultNote(r *Report, perStep float64) {
 	if cost < 0.03*float64(step) {
 		return
 	}
-	r.note(fmt.Sprintf("Every step touches %v of fresh pages (%d minor faults): memory that is given back to the kernel and faulted in again, about %.0f %% of the step's time (estimated). "+
+	r.AddNote(fmt.Sprintf("Every step touches %v of fresh pages (%d minor faults): memory that is given back to the kernel and faulted in again, about %.0f %% of the step's time (estimated). "+
 		"MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=4294967296 in the environment, or jemalloc, keeps it.",
 		mem.Bytes(perStep*float64(page)), int64(perStep), min(100*cost/float64(step), 99)))
 }
 
 const leastSwap = 64 * mem.MiB
 
-func (in *Input) swapFinding(r *Report, p *mem.Process, swap mem.Optional) {
+func (in *Input) swapFinding(r *report.Report, p *mem.Process, swap mem.Optional) {
 	s := in.find(p.ID, mem.SeriesSwap)
 	if s == nil || mem.Bytes(swap.Or(0)-s.Values[0]) < leastSwap {
 		return
@@ -91,8 +92,8 @@ func (in *Input) swapFinding(r *Report, p *mem.Process, swap mem.Optional) {
 	if n, ok := step.Get(); ok {
 		where = fmt.Sprintf(" at step %d", n)
 	}
-	r.Findings = append(r.Findings, Finding{
-		Kind: KindSwap, Severity: Warning, Process: p.ID, Phase: phase, Bytes: swap, Label: mem.Measured,
+	r.Findings = append(r.Findings, report.Finding{
+		Kind: report.KindSwap, Severity: report.Warning, Process: p.ID, Phase: phase, Bytes: swap, Label: mem.Measured,
 		Title: fmt.Sprintf("%v of %s went to swap", mem.Bytes(swap.Or(0)), in.processName(p.ID)),
 		Text: fmt.Sprintf("%v of %s was swapped out%s (measured): the machine had no room left, and every touch of it waits for the disk.",
 			mem.Bytes(swap.Or(0)), in.processName(p.ID), where),
@@ -101,7 +102,7 @@ func (in *Input) swapFinding(r *Report, p *mem.Process, swap mem.Optional) {
 }
 
 // majorFinding: major faults that go on after the program was loaded from disk.
-func (in *Input) majorFinding(r *Report, p *mem.Process, major mem.Optional) {
+func (in *Input) majorFinding(r *report.Report, p *mem.Process, major mem.Optional) {
 	s := in.find(p.ID, mem.SeriesMajorFaults)
 	if s == nil || len(s.Times) < 20 {
 		return
@@ -112,8 +113,8 @@ func (in *Input) majorFinding(r *Report, p *mem.Process, major mem.Optional) {
 	if late < 500 || span <= 0 || float64(late)*float64(majorFaultCost) < 0.05*float64(span) {
 		return
 	}
-	r.Findings = append(r.Findings, Finding{
-		Kind: KindFaults, Severity: Warning, Process: p.ID, Label: mem.Measured,
+	r.Findings = append(r.Findings, report.Finding{
+		Kind: report.KindFaults, Severity: report.Warning, Process: p.ID, Label: mem.Measured,
 		Title: fmt.Sprintf("%s keeps waiting for pages from disk", in.processName(p.ID)),
 		Text: fmt.Sprintf("%d major page faults (measured), %d of them in the later half of the run: pages are read from disk again and again, as when mapped files or swapped memory do not fit.",
 			major.Or(0), late),

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // held is what a line or a mapping holds.
@@ -15,11 +16,11 @@ type held struct {
 	name  string
 	bytes int64
 	count int64
-	cells []Cell
+	cells []report.Cell
 }
 
 // ExplainProfile adds what a memory profile of another tool says: who holds how much, by line. top bounds the lines; 0: all.
-func ExplainProfile(r *Report, p *mem.Profile, file string, top int) {
+func ExplainProfile(r *report.Report, p *mem.Profile, file string, top int) {
 	if len(p.Kinds) == 0 {
 		r.Headline.Verdict = file + " holds no figures."
 		return
@@ -46,19 +47,19 @@ func ExplainProfile(r *Report, p *mem.Profile, file string, top int) {
 		}
 	}
 	all := largestFirst(by)
-	t := Table{Name: fmt.Sprintf("blame-%d", len(r.Tables)), Title: fmt.Sprintf("Who holds what in %s, by line", file), Note: strings.Join(p.Notes, " "),
-		Columns: []Column{text("site", "Site"), {"bytes", upperFirst(kind.Name), kind.Unit, p.Label}, {"share", "Share", mem.UnitMilli, p.Label}}}
+	t := report.Table{Name: fmt.Sprintf("blame-%d", len(r.Tables)), Title: fmt.Sprintf("Who holds what in %s, by line", file), Note: strings.Join(p.Notes, " "),
+		Columns: []report.Column{report.TextColumn("site", "Site"), {Name: "bytes", Title: report.UpperFirst(kind.Name), Unit: kind.Unit, Label: p.Label}, {Name: "share", Title: "Share", Unit: mem.UnitMilli, Label: p.Label}}}
 	if counts >= 0 {
-		t.Columns = append(t.Columns, Column{"count", upperFirst(p.Kinds[counts].Name), mem.UnitCount, p.Label})
+		t.Columns = append(t.Columns, report.Column{Name: "count", Title: report.UpperFirst(p.Kinds[counts].Name), Unit: mem.UnitCount, Label: p.Label})
 	}
 	for _, of := range all {
-		t.Rows = append(t.Rows, []Cell{of.name, of.bytes, share(mem.Bytes(of.bytes), mem.Bytes(whole)), of.count}[:len(t.Columns)])
+		t.Rows = append(t.Rows, []report.Cell{of.name, of.bytes, report.Share(mem.Bytes(of.bytes), mem.Bytes(whole)), of.count}[:len(t.Columns)])
 	}
-	r.foreign(t, file, "holds", p.Label, whole, all, top)
+	addForeign(r, t, file, "holds", p.Label, whole, all, top)
 }
 
 // ExplainMappings adds what Linux says of a process's address space: what is resident, by file and kind.
-func ExplainMappings(r *Report, m *mem.Mappings, file string, top int) {
+func ExplainMappings(r *report.Report, m *mem.Mappings, file string, top int) {
 	columns := []struct {
 		name, title string
 		of          func(*mem.Mapping) mem.Optional
@@ -68,18 +69,18 @@ func ExplainMappings(r *Report, m *mem.Mappings, file string, top int) {
 		{"dirty", "Private, written", func(m *mem.Mapping) mem.Optional { return m.PrivateDirty }},
 		{"swap", "Swapped", func(m *mem.Mapping) mem.Optional { return m.Swap }},
 	}
-	t := Table{Name: fmt.Sprintf("mappings-%d", len(r.Tables)), Title: "What is resident in " + file,
+	t := report.Table{Name: fmt.Sprintf("mappings-%d", len(r.Tables)), Title: "What is resident in " + file,
 		Note:    "RSS counts pages that other processes share in full, PSS divides them among their users.",
-		Columns: []Column{text("what", "What"), countColumn("mappings", "Mappings")}}
+		Columns: []report.Column{report.TextColumn("what", "What"), report.CountColumn("mappings", "Mappings")}}
 	for _, c := range columns {
-		t.Columns = append(t.Columns, bytesColumn(c.name, c.title, mem.Measured))
+		t.Columns = append(t.Columns, report.BytesColumn(c.name, c.title, mem.Measured))
 	}
 	by, whole := map[string]*held{}, int64(0)
 	for i := range m.List {
 		name := mappingName(&m.List[i], m.Rollup)
 		of := by[name]
 		if of == nil {
-			of = &held{name: name, cells: make([]Cell, len(columns))}
+			of = &held{name: name, cells: make([]report.Cell, len(columns))}
 			by[name] = of
 		}
 		of.count++
@@ -98,9 +99,9 @@ func ExplainMappings(r *Report, m *mem.Mappings, file string, top int) {
 	}
 	all := largestFirst(by)
 	for _, of := range all {
-		t.Rows = append(t.Rows, append([]Cell{of.name, of.count}, of.cells...))
+		t.Rows = append(t.Rows, append([]report.Cell{of.name, of.count}, of.cells...))
 	}
-	r.foreign(t, file, "is resident with", mem.Measured, whole, all, top)
+	addForeign(r, t, file, "is resident with", mem.Measured, whole, all, top)
 }
 
 // mappingName is what a stretch of address space is called: its file, or what the kernel says it is for.
@@ -126,11 +127,11 @@ func largestFirst(by map[string]*held) []*held {
 }
 
 // foreign adds a table of what is held, and a sentence where no other file has given one.
-func (r *Report) foreign(t Table, file, holds string, label mem.Label, whole int64, all []*held, top int) {
+func addForeign(r *report.Report, t report.Table, file, holds string, label mem.Label, whole int64, all []*held, top int) {
 	if top > 0 {
 		t.Rows = t.Rows[:min(top, len(t.Rows))]
 	}
-	r.table(t)
+	r.AddTable(t)
 	if r.Headline.Verdict != "" {
 		return
 	}

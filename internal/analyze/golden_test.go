@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -41,16 +42,16 @@ func golden(t *testing.T, name, got string) {
 // TestGolden: the report of a training that keeps its losses, in every form.
 func TestGolden(t *testing.T) {
 	source := map[int]string{25: "history.append(loss)  # LEAK", 40: "x = self.conv1(x).relu()"}
-	report := Analyze(leakRun(), Options{Source: func(_ string, line int) string { return source[line] }})
-	text, err := json.MarshalIndent(report, "", " ")
+	r := Analyze(leakRun(), Options{Source: func(_ string, line int) string { return source[line] }})
+	text, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "leak.report.json", string(text)+"\n")
-	golden(t, "leak.txt", report.Text(TextOptions{Width: 100}))
-	golden(t, "leak.ascii.txt", report.Text(TextOptions{Width: 72, ASCII: true, Brief: true}))
-	golden(t, "leak.color.txt", report.Text(TextOptions{Width: 100, Color: true, Brief: true}))
-	golden(t, "leak.md", report.Markdown())
+	golden(t, "leak.txt", r.Text(report.TextOptions{Width: 100}))
+	golden(t, "leak.ascii.txt", r.Text(report.TextOptions{Width: 72, ASCII: true, Brief: true}))
+	golden(t, "leak.color.txt", r.Text(report.TextOptions{Width: 100, Color: true, Brief: true}))
+	golden(t, "leak.md", r.Markdown())
 }
 
 const digitsFile = "/home/me/examples/digits_leak.py"
@@ -167,9 +168,9 @@ func TestTextIsClean(t *testing.T) {
 	run := leakRun()
 	run.Info.Command = []string{"python", "\x1b]0;owned\x07", "a\u202eb", "<script>"}
 	run.Events = append(run.Events, mem.Event{Time: 5e9, Process: 1, Kind: "oom", Text: "no\x1b[2J memory", Facts: map[string]string{"source": "torch.cpu"}})
-	report := Analyze(run, Options{})
+	got := Analyze(run, Options{})
 	for _, width := range []int{50, 72, 100, 160} {
-		text := report.Text(TextOptions{Width: width})
+		text := got.Text(report.TextOptions{Width: width})
 		for _, line := range strings.Split(text, "\n") {
 			if n := len([]rune(line)); n > width {
 				t.Errorf("line of %d columns where %d were asked: %s", n, width, line)
@@ -179,10 +180,10 @@ func TestTextIsClean(t *testing.T) {
 			t.Error("a control character came through")
 		}
 	}
-	if md := report.Markdown(); strings.Contains(md, "<script>") || strings.ContainsRune(md, '\x1b') {
+	if md := got.Markdown(); strings.Contains(md, "<script>") || strings.ContainsRune(md, '\x1b') {
 		t.Error("mark-up came through")
 	}
-	for _, r := range report.Text(TextOptions{ASCII: true}) {
+	for _, r := range got.Text(report.TextOptions{ASCII: true}) {
 		if r > 126 {
 			t.Fatalf("%q in plain ASCII", r)
 		}
@@ -196,12 +197,12 @@ func TestEmpty(t *testing.T) {
 		_ = r.Add(mem.Process{ID: 1, PID: 7, Role: "main"})
 		return r
 	}()} {
-		report := Analyze(run, Options{})
-		if report.Headline.Verdict == "" || len(report.Findings) != 0 {
-			t.Errorf("%s: %+v", name, report)
+		got := Analyze(run, Options{})
+		if got.Headline.Verdict == "" || len(got.Findings) != 0 {
+			t.Errorf("%s: %+v", name, got)
 		}
-		_, _ = report.Text(TextOptions{}), report.Markdown()
-		if text, err := json.Marshal(report); err != nil || strings.Contains(string(text), `:null`) {
+		_, _ = got.Text(report.TextOptions{}), got.Markdown()
+		if text, err := json.Marshal(got); err != nil || strings.Contains(string(text), `:null`) {
 			t.Errorf("%s: %v %s", name, err, text)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // growing is one cause of growth: lines whose memory is kept, and the container that keeps it.
@@ -37,7 +38,7 @@ const (
 
 // growth finds what grows steadily, joins it with the containers that keep it, and says what it
 // will come to.
-func growth(in *Input, r *Report) {
+func growth(in *Input, r *report.Report) {
 	var causes []growing
 	for _, p := range in.Run.Processes {
 		causes = append(causes, in.heapCauses(p)...)
@@ -235,7 +236,7 @@ func (in *Input) unexplained(all []total, known []growing) []growing {
 
 // headlineGrowth is the growth per step of the whole run: of the device where that leads, else of
 // the host. Zero means that it was looked for and is not there.
-func (in *Input) headlineGrowth(r *Report, all []total, tested bool) {
+func (in *Input) headlineGrowth(r *report.Report, all []total, tested bool) {
 	lead := "rss"
 	if r.Headline.MainSource != mem.SeriesTreeRSS && r.Headline.MainSource != mem.SeriesRSS {
 		lead = "device"
@@ -260,13 +261,13 @@ func (in *Input) headlineGrowth(r *Report, all []total, tested bool) {
 }
 
 // growthTable has a row for each line of each cause.
-func (in *Input) growthTable(r *Report) {
-	t := Table{
+func (in *Input) growthTable(r *report.Report) {
+	t := report.Table{
 		Name: "growth", Title: "What grows, line by line",
 		Note: "Steady growth after warm-up, from the sampled heap; ± is half the 95 % interval.",
-		Columns: []Column{text("line", "line"), text("function", "function"), bytesColumn("per_step", "per step", mem.Sampled),
-			bytesColumn("error", "±", mem.Sampled), bytesColumn("per_minute", "per minute", mem.Sampled), bytesColumn("kept", "kept at the end", mem.Sampled), text("phase", "phase"),
-			text("holder", "kept by"), text("process", "process"), text("file", "file")},
+		Columns: []report.Column{report.TextColumn("line", "line"), report.TextColumn("function", "function"), report.BytesColumn("per_step", "per step", mem.Sampled),
+			report.BytesColumn("error", "±", mem.Sampled), report.BytesColumn("per_minute", "per minute", mem.Sampled), report.BytesColumn("kept", "kept at the end", mem.Sampled), report.TextColumn("phase", "phase"),
+			report.TextColumn("holder", "kept by"), report.TextColumn("process", "process"), report.TextColumn("file", "file")},
 	}
 	for _, g := range in.growing {
 		holder := ""
@@ -277,19 +278,19 @@ func (in *Input) growthTable(r *Report) {
 			if len(t.Rows) >= 60 {
 				break
 			}
-			step, minute := Cell(int64(bytesPer(l.slope))), Cell(nil)
+			step, minute := report.Cell(int64(bytesPer(l.slope))), report.Cell(nil)
 			if g.minutes {
 				step, minute = nil, step
 			}
-			t.Rows = append(t.Rows, []Cell{l.place.name(), textCell(l.place.Function), step, int64(bytesPer(l.half)), minute,
-				int64(l.kept), textCell(string(l.phase)), textCell(holder), in.processName(l.process), textCell(l.place.File)})
+			t.Rows = append(t.Rows, []report.Cell{l.place.name(), report.TextCell(l.place.Function), step, int64(bytesPer(l.half)), minute,
+				int64(l.kept), report.TextCell(string(l.phase)), report.TextCell(holder), in.processName(l.process), report.TextCell(l.place.File)})
 		}
 	}
-	r.table(t)
+	r.AddTable(t)
 }
 
 // patterns says in words what memory did.
-func (in *Input) patterns(r *Report) {
+func (in *Input) patterns(r *report.Report) {
 	c := in.clockOf(in.leader)
 	p := in.Run.Process(in.leader)
 	from, to := c.window(p, in.end)
@@ -306,6 +307,6 @@ func (in *Input) patterns(r *Report) {
 		if len(in.steps[in.leader]) == 0 {
 			at = "over time"
 		}
-		r.note("Pattern of the RSS of " + in.processName(in.leader) + " " + at + ": " + words[name] + " (measured).")
+		r.AddNote("Pattern of the RSS of " + in.processName(in.leader) + " " + at + ": " + words[name] + " (measured).")
 	}
 }

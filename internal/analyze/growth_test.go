@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // ordinary is what every training does beside: a model that stays, activations that come and go, a
@@ -47,9 +48,9 @@ func training(seed uint64, extra ...source) *synthetic {
 
 const leakLine = 61
 
-func leaks(r *Report) (found []Finding) {
+func leaks(r *report.Report) (found []report.Finding) {
 	for _, f := range r.Findings {
-		if f.Kind == KindLeak || f.Kind == KindGrowth {
+		if f.Kind == report.KindLeak || f.Kind == report.KindGrowth {
 			found = append(found, f)
 		}
 	}
@@ -87,7 +88,7 @@ func TestPlantedLeaks(t *testing.T) {
 				run := training(seed, source{stack: userLine(leakLine), phase: mem.PhaseForward, step: leakOf(test.perStep, test.block)}).run()
 				hit := false
 				for _, f := range leaks(Analyze(run, Options{})) {
-					if f.Line != leakLine || !strings.HasSuffix(f.File, "train.py") || f.Kind != KindLeak {
+					if f.Line != leakLine || !strings.HasSuffix(f.File, "train.py") || f.Kind != report.KindLeak {
 						other++
 						continue
 					}

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // only is the one leak or growth of a report.
-func only(t *testing.T, run *mem.Run) Finding {
+func only(t *testing.T, run *mem.Run) report.Finding {
 	t.Helper()
 	found := leaks(Analyze(run, Options{}))
 	if len(found) != 1 {
@@ -21,7 +22,7 @@ func only(t *testing.T, run *mem.Run) Finding {
 	return found[0]
 }
 
-func near(t *testing.T, f Finding, want mem.Bytes, share float64) {
+func near(t *testing.T, f report.Finding, want mem.Bytes, share float64) {
 	t.Helper()
 	got := f.BytesPerStep.Or(0)
 	if off := float64(got-int64(want)) / float64(want); off > share || off < -share {
@@ -35,7 +36,7 @@ func TestShortSteps(t *testing.T) {
 		s := training(seed, source{stack: userLine(leakLine), step: leakOf(256*mem.KiB, 32*mem.KiB)})
 		s.stepTime, s.pace = 2*ms, 50*ms
 		f := only(t, s.run())
-		if f.Line != leakLine || f.Kind != KindLeak {
+		if f.Line != leakLine || f.Kind != report.KindLeak {
 			t.Errorf("%s %s:%d", f.Kind, f.File, f.Line)
 		}
 	}
@@ -50,7 +51,7 @@ func TestFewFrames(t *testing.T) {
 		s.pace = 2500 * ms
 		f := only(t, s.run())
 		near(t, f, 256*mem.KiB, 0.35)
-		if f.Kind == KindLeak {
+		if f.Kind == report.KindLeak {
 			named++
 			if f.Line != leakLine {
 				t.Errorf("seed %d: line %d", seed, f.Line)
@@ -68,7 +69,7 @@ func TestWithoutHeap(t *testing.T) {
 		s := training(seed, source{stack: userLine(leakLine), step: leakOf(256*mem.KiB, 32*mem.KiB)})
 		s.noHeap, s.rssNoise = true, 1e6
 		f := only(t, s.run())
-		if f.Kind != KindGrowth || f.File != "" || f.Label != mem.Measured {
+		if f.Kind != report.KindGrowth || f.File != "" || f.Label != mem.Measured {
 			t.Errorf("%+v", f)
 		}
 		near(t, f, 256*mem.KiB, 0.1)
@@ -96,7 +97,7 @@ func TestHolderWithoutHeap(t *testing.T) {
 	s.noHeap = true
 	s.holders = []mem.Holder{{Kind: "list", Name: "history", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 300, PerStep: 1, Graph: true}}
 	f := only(t, s.run())
-	if f.Kind != KindLeak || f.Line != 7 || f.Holder != "history" {
+	if f.Kind != report.KindLeak || f.Line != 7 || f.Holder != "history" {
 		t.Errorf("%+v", f)
 	}
 }
@@ -181,20 +182,20 @@ func TestWithoutSteps(t *testing.T) {
 	s.stepTime, s.pace = 500*ms, 500*ms
 	run := s.run()
 	run.Steps, run.Totals = nil, map[uint32]mem.StepTotal{}
-	report := Analyze(run, Options{})
-	found := leaks(report)
+	r := Analyze(run, Options{})
+	found := leaks(r)
 	if len(found) != 1 || found[0].Line != leakLine || found[0].BytesPerStep.Known() || !strings.Contains(found[0].Text, "per minute") {
 		t.Errorf("%+v", found)
 	}
-	if report.Headline.Growth.Known() || !strings.Contains(report.Headline.Verdict, "per minute") {
-		t.Errorf("%+v", report.Headline)
+	if r.Headline.Growth.Known() || !strings.Contains(r.Headline.Verdict, "per minute") {
+		t.Errorf("%+v", r.Headline)
 	}
 }
 
 // TestVerdictWithoutGrowth says that there is none.
 func TestVerdictWithoutGrowth(t *testing.T) {
-	report := Analyze(training(6).run(), Options{})
-	if g, ok := report.Headline.Growth.Get(); !ok || g != 0 || !strings.Contains(report.Headline.Verdict, "does not grow") {
-		t.Errorf("growth %v %v: %s", g, ok, report.Headline.Verdict)
+	r := Analyze(training(6).run(), Options{})
+	if g, ok := r.Headline.Growth.Get(); !ok || g != 0 || !strings.Contains(r.Headline.Verdict, "does not grow") {
+		t.Errorf("growth %v %v: %s", g, ok, r.Headline.Verdict)
 	}
 }

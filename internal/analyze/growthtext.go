@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 	"hightide/internal/words"
 )
 
 // growthFinding puts a cause of growth into words.
-func (in *Input) growthFinding(g *growing) Finding {
+func (in *Input) growthFinding(g *growing) report.Finding {
 	at := g.where()
-	f := Finding{
-		Kind: KindLeak, Process: g.process, File: at.File, Line: at.Line, Bytes: mem.Some(int64(g.kept)),
+	f := report.Finding{
+		Kind: report.KindLeak, Process: g.process, File: at.File, Line: at.Line, Bytes: mem.Some(int64(g.kept)),
 		Error: mem.Some(int64(bytesPer(g.half))), Label: g.label, Severity: in.growthSeverity(g), Confidence: confidence(g),
 	}
 	if !g.minutes {
@@ -25,7 +26,7 @@ func (in *Input) growthFinding(g *growing) Finding {
 		f.Holder = g.holder.Name
 	}
 	if at.File == "" || at.Native {
-		f.Kind = KindGrowth
+		f.Kind = report.KindGrowth
 	}
 	if at.Native {
 		f.File, f.Line = "", 0
@@ -53,9 +54,9 @@ func (g *growing) rate() string {
 func (g *growing) title(at mem.Location) string {
 	switch {
 	case g.holder != nil:
-		return fmt.Sprintf("`%s` (%s) keeps %s", g.holder.Name, lineName(at), g.rate())
+		return fmt.Sprintf("`%s` (%s) keeps %s", g.holder.Name, report.LineName(at), g.rate())
 	case g.graph:
-		return fmt.Sprintf("the graph of every step is kept (%s): %s", lineName(at), g.rate())
+		return fmt.Sprintf("the graph of every step is kept (%s): %s", report.LineName(at), g.rate())
 	case g.source == "rss":
 		return "host memory grows " + g.rate()
 	case g.source == "device":
@@ -63,7 +64,7 @@ func (g *growing) title(at mem.Location) string {
 	case at.Native:
 		return fmt.Sprintf("%s grows %s", at.File, g.rate())
 	}
-	return fmt.Sprintf("%s keeps %s", lineName(at), g.rate())
+	return fmt.Sprintf("%s keeps %s", report.LineName(at), g.rate())
 }
 
 // growthWords says what grows, how fast, by which evidence.
@@ -76,7 +77,7 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 	}
 	switch {
 	case g.holder != nil:
-		fmt.Fprintf(&b, "The %s `%s` (%s%s) gains %s%s%s", g.holder.Kind, g.holder.Name, lineName(at), quoted, items(g.holder), contents(g.holder), ". ")
+		fmt.Fprintf(&b, "The %s `%s` (%s%s) gains %s%s%s", g.holder.Kind, g.holder.Name, report.LineName(at), quoted, items(g.holder), contents(g.holder), ". ")
 		if g.graph {
 			fmt.Fprintf(&b, "Each keeps the autograd graph of its step, and with it the activations saved for backward: %s.", amount)
 		} else {
@@ -93,7 +94,7 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 	case at.Native:
 		fmt.Fprintf(&b, "Memory allocated inside %s%s is never freed: %s.", at.File, during(g.lines[0].phase), amount)
 	default:
-		fmt.Fprintf(&b, "Memory allocated at %s%s%s is never freed: %s.", lineName(at), quoted, during(g.lines[0].phase), amount)
+		fmt.Fprintf(&b, "Memory allocated at %s%s%s is never freed: %s.", report.LineName(at), quoted, during(g.lines[0].phase), amount)
 	}
 	if site := len(g.lines); site > 0 && (g.holder != nil || site > 1) {
 		b.WriteString(in.siteWords(g))
@@ -162,13 +163,13 @@ func (in *Input) growthAdvice(g *growing, at mem.Location) string {
 		if m := appending.FindStringSubmatch(in.source(at)); m != nil {
 			write = fmt.Sprintf("write `%s(%s.item())`", m[1], m[2])
 		}
-		return fmt.Sprintf("Keep the number, not the graph: at %s %s, or use `.detach()` where a tensor is needed. %s", lineName(at), write, saves)
+		return fmt.Sprintf("Keep the number, not the graph: at %s %s, or use `.detach()` where a tensor is needed. %s", report.LineName(at), write, saves)
 	case g.graph:
 		return "Look for a list, dict or attribute that collects losses or outputs, and store `x.item()` or `x.detach()` in it. " + saves
 	case g.holder != nil:
-		return mayFill(g.holder) + fmt.Sprintf("Bound `%s`: drop what is no longer needed, as with collections.deque(maxlen=…), or store less per item at %s. %s", g.holder.Name, lineName(at), saves)
+		return mayFill(g.holder) + fmt.Sprintf("Bound `%s`: drop what is no longer needed, as with collections.deque(maxlen=…), or store less per item at %s. %s", g.holder.Name, report.LineName(at), saves)
 	case len(g.lines) > 0 && !at.Native:
-		return fmt.Sprintf("Find what keeps the result of %s: a global, a cache, a closure, or a C extension that does not free it. %s", lineName(at), saves)
+		return fmt.Sprintf("Find what keeps the result of %s: a global, a cache, a closure, or a C extension that does not free it. %s", report.LineName(at), saves)
 	case in.Run.Heap[g.process] == nil && g.source == "rss":
 		if in.Run.Info.Verb == "imagine" {
 			return "Run again with --stacks to see the lines."
@@ -210,11 +211,11 @@ func (in *Input) growthSeverity(g *growing) string {
 	peak := float64(in.hostPeak().Or(0))
 	switch {
 	case ok && left < 20*done:
-		return Critical
+		return report.Critical
 	case g.kept > 0.01*peak || g.kept > float64(64*mem.MiB):
-		return Warning
+		return report.Warning
 	}
-	return Info
+	return report.Info
 }
 
 // left is how many steps (or minutes) it takes until memory is full, at a rate.

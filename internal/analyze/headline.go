@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // headline gives the answer in one breath. It runs last: the verdict is made of what the others
 // found.
-func headline(in *Input, r *Report) {
+func headline(in *Input, r *report.Report) {
 	h := &r.Headline
 	h.Duration = in.end - in.start
 	h.Steps = in.Run.StepCount()
@@ -20,14 +21,14 @@ func headline(in *Input, r *Report) {
 		h.ExitCode, h.Signal = in.Run.End.ExitCode, in.Run.End.Signal
 	}
 	h.StepTime = in.stepTime(in.leader)
-	r.Imagined.complete(r)
+	completeImagined(r.Imagined, r)
 	h.Verdict = in.verdict(r)
 }
 
-func (in *Input) verdict(r *Report) string {
+func (in *Input) verdict(r *report.Report) string {
 	var b strings.Builder
 	if r.Imagined != nil {
-		return r.Imagined.sentenceAll() + "."
+		return catalogueSentence(r.Imagined) + "."
 	}
 	in.verdictOOM(&b, r)
 	in.verdictPeak(&b, r)
@@ -35,12 +36,12 @@ func (in *Input) verdict(r *Report) string {
 	return strings.TrimSpace(b.String())
 }
 
-func (in *Input) verdictOOM(b *strings.Builder, r *Report) {
+func (in *Input) verdictOOM(b *strings.Builder, r *report.Report) {
 	for _, f := range r.Findings {
-		if f.Kind == KindOOM {
+		if f.Kind == report.KindOOM {
 			b.WriteString(f.Title)
 			if f.File != "" {
-				fmt.Fprintf(b, " at %s", lineName(mem.Location{File: f.File, Line: f.Line}))
+				fmt.Fprintf(b, " at %s", report.LineName(mem.Location{File: f.File, Line: f.Line}))
 			}
 			b.WriteString(". ")
 			return
@@ -49,7 +50,7 @@ func (in *Input) verdictOOM(b *strings.Builder, r *Report) {
 }
 
 // verdictPeak: "Peak 1.34 GiB RSS (measured) in backward of step 212".
-func (in *Input) verdictPeak(b *strings.Builder, r *Report) {
+func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 	p := r.Headline.Peak
 	bytes, what := p.HostRSS, "RSS"
 	switch r.Headline.MainSource {
@@ -86,11 +87,11 @@ func (in *Input) verdictPeak(b *strings.Builder, r *Report) {
 	case p.Phase != "":
 		fmt.Fprintf(b, " in %s", p.Phase)
 	case p.Time.Known():
-		fmt.Fprintf(b, ", %s after the start", Duration(p.Time.Or(0)))
+		fmt.Fprintf(b, ", %s after the start", report.Duration(p.Time.Or(0)))
 	}
 }
 
-func (in *Input) verdictGrowth(b *strings.Builder, r *Report) {
+func (in *Input) verdictGrowth(b *strings.Builder, r *report.Report) {
 	if len(in.growing) == 0 {
 		if g, ok := r.Headline.Growth.Get(); ok && g == 0 {
 			b.WriteString("; it does not grow with the steps")
@@ -114,13 +115,13 @@ func (in *Input) verdictGrowth(b *strings.Builder, r *Report) {
 	case worst.holder != nil:
 		fmt.Fprintf(b, " because %s keeps growing", in.named(worst, at))
 	case worst.graph:
-		fmt.Fprintf(b, " because something keeps the graph of every step (most of it from %s)", lineName(at))
+		fmt.Fprintf(b, " because something keeps the graph of every step (most of it from %s)", report.LineName(at))
 	case at.File != "":
-		fmt.Fprintf(b, ", allocated at %s and never freed", lineName(at))
+		fmt.Fprintf(b, ", allocated at %s and never freed", report.LineName(at))
 	}
 	if left, ok := in.left(rate, source); ok && !oomed(r) {
 		if worst.minutes {
-			fmt.Fprintf(b, ": out of memory in about %s (estimated)", Duration(int64(left*float64(time.Minute))))
+			fmt.Fprintf(b, ": out of memory in about %s (estimated)", report.Duration(int64(left*float64(time.Minute))))
 		} else {
 			fmt.Fprintf(b, ": out of memory in about %s steps (estimated)", round(left))
 		}
@@ -135,12 +136,12 @@ func (in *Input) named(g *growing, at mem.Location) string {
 	if quoted == "" {
 		quoted = g.holder.Name
 	}
-	return fmt.Sprintf("`%s` (%s)", quoted, lineName(at))
+	return fmt.Sprintf("`%s` (%s)", quoted, report.LineName(at))
 }
 
-func oomed(r *Report) bool {
+func oomed(r *report.Report) bool {
 	for _, f := range r.Findings {
-		if f.Kind == KindOOM {
+		if f.Kind == report.KindOOM {
 			return true
 		}
 	}
@@ -153,48 +154,5 @@ func round(v float64) string {
 		return "more than 10^15"
 	}
 	unit := math.Pow(10, max(math.Floor(math.Log10(max(v, 1)))-1, 0))
-	return Count(int64(math.Round(v/unit) * unit))
-}
-
-// Count writes an integer with its thousands apart.
-func Count(n int64) string {
-	digits := itoa(n)
-	sign := ""
-	if n < 0 {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
-}
-
-// Counted is "1 step", "3 steps".
-func Counted(n int64, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return Count(n) + " " + one + "s"
-}
-
-// Duration writes nanoseconds for people, with about three digits: "1.53 s", "4 min 12 s".
-func Duration(ns int64) string {
-	switch d := time.Duration(ns); {
-	case d < 0:
-		return "-" + Duration(-max(ns, -math.MaxInt64))
-	case d < time.Microsecond:
-		return fmt.Sprintf("%d ns", ns)
-	case d < time.Millisecond:
-		return fmt.Sprintf("%.3g µs", float64(ns)/1e3)
-	case d < time.Second:
-		return fmt.Sprintf("%.3g ms", float64(ns)/1e6)
-	case d < 100*time.Second:
-		return fmt.Sprintf("%.3g s", float64(ns)/1e9)
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
-	default:
-		return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
-	}
+	return report.Count(int64(math.Round(v/unit) * unit))
 }

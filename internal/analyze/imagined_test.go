@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // imagineRun is a training imagined on an A10: frames as agent, books and engine write them.
@@ -39,9 +40,9 @@ func imagineRun(code int64, frames ...mem.Frame) *mem.Run {
 // books are the engine's events at the end.
 func books(used int64, more ...mem.Frame) []mem.Frame {
 	return append([]mem.Frame{
-		EngineEvent(KindImaginedDevice, 4e9, 0, "", ImaginedDevice{GPU: "a10", Total: 23609475072, Used: mem.Bytes(used), Context: 360185856}),
+		EngineEvent(KindImaginedDevice, 4e9, 0, "", report.ImaginedDevice{GPU: "a10", Total: 23609475072, Used: mem.Bytes(used), Context: 360185856}),
 		EngineEvent(KindDeviceProcess, 4e9, 1, "", DeviceProcessFacts{Device: "nvidia:0", Used: used, Parts: map[string]int64{"allocated": used - 360185856, "context": 360185856}}),
-		EngineEvent(KindImaginedRead, 4e9, 1, "", ReadBack{File: "/home/me/train.py", Line: 40, Count: 12, Bytes: 96}),
+		EngineEvent(KindImaginedRead, 4e9, 1, "", report.ReadBack{File: "/home/me/train.py", Line: 40, Count: 12, Bytes: 96}),
 		EngineEvent(KindImaginedCall, 4e9, 0, "", CallFacts{Name: "cusparseSpMM", Count: 3}),
 	}, more...)
 }
@@ -53,15 +54,15 @@ func TestVerdicts(t *testing.T) {
 		want string
 		says string
 	}{
-		"fits":     {imagineRun(0, books(6<<30)...), VerdictFits, "Fits on NVIDIA A10: 6.00 GiB of 22.0 GiB"},
-		"tight":    {imagineRun(0, books(23609475072-500<<20)...), VerdictTight, "tightly"},
-		"oom":      {imagineRun(1, books(23609475072, oom)...), VerdictOOM, "out of memory in step 2"},
-		"by words": {imagineRun(1, books(1<<30, mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: "CUDA out of memory. Tried"})...), VerdictOOM, "Does not fit"},
-		"caught":   {imagineRun(0, books(6<<30, oom)...), VerdictFits, "Fits"},
-		"failed":   {imagineRun(1, books(1<<30, mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: "no such file"})...), VerdictFailed, "reason of its own"},
-		"host":     {imagineRun(1, books(1<<30, mem.Event{Kind: "oom", Time: 3e9, Process: 1, Facts: map[string]string{"source": "torch.cpu", "device": "cpu"}})...), VerdictFailed, "No verdict"},
-		"malloc":   {imagineRun(1, books(1<<30, mem.Event{Kind: "oom", Time: 3e9, Process: 1, Facts: map[string]string{"source": "malloc"}})...), VerdictFailed, "No verdict"},
-		"unused":   {imagineRun(0), VerdictUnused, "touched no GPU"},
+		"fits":     {imagineRun(0, books(6<<30)...), report.VerdictFits, "Fits on NVIDIA A10: 6.00 GiB of 22.0 GiB"},
+		"tight":    {imagineRun(0, books(23609475072-500<<20)...), report.VerdictTight, "tightly"},
+		"oom":      {imagineRun(1, books(23609475072, oom)...), report.VerdictOOM, "out of memory in step 2"},
+		"by words": {imagineRun(1, books(1<<30, mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: "CUDA out of memory. Tried"})...), report.VerdictOOM, "Does not fit"},
+		"caught":   {imagineRun(0, books(6<<30, oom)...), report.VerdictFits, "Fits"},
+		"failed":   {imagineRun(1, books(1<<30, mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: "no such file"})...), report.VerdictFailed, "reason of its own"},
+		"host":     {imagineRun(1, books(1<<30, mem.Event{Kind: "oom", Time: 3e9, Process: 1, Facts: map[string]string{"source": "torch.cpu", "device": "cpu"}})...), report.VerdictFailed, "No verdict"},
+		"malloc":   {imagineRun(1, books(1<<30, mem.Event{Kind: "oom", Time: 3e9, Process: 1, Facts: map[string]string{"source": "malloc"}})...), report.VerdictFailed, "No verdict"},
+		"unused":   {imagineRun(0), report.VerdictUnused, "touched no GPU"},
 	} {
 		r := Analyze(c.run, Options{})
 		if r.Imagined == nil || r.Imagined.Verdict != c.want || !strings.Contains(r.Headline.Verdict, c.says) {
@@ -89,18 +90,18 @@ func TestImaginedFigures(t *testing.T) {
 // TestVariations: the run that was asked for heads the table, and what could not be taken changes no verdict.
 func TestVariations(t *testing.T) {
 	vary := func(what, verdict string, used mem.Optional) mem.Frame {
-		v := GPUVerdict{GPU: "a10", Verdict: verdict, Total: 23609475072, Used: used, Label: mem.Imagined}
-		return EngineEvent(KindImaginedVary, 4e9, 0, "", Try{What: what, GPUVerdict: v})
+		v := report.GPUVerdict{GPU: "a10", Verdict: verdict, Total: 23609475072, Used: used, Label: mem.Imagined}
+		return EngineEvent(KindImaginedVary, 4e9, 0, "", report.Try{What: what, GPUVerdict: v})
 	}
-	run := imagineRun(0, books(6<<30, vary("expandable segments", VerdictFits, mem.Some(5<<30)), vary("math attention", VerdictOOM, mem.Optional{}),
-		vary("flash attention", VerdictNone, mem.Optional{}))...)
-	text := Analyze(run, Options{}).Text(TextOptions{Width: 100})
+	run := imagineRun(0, books(6<<30, vary("expandable segments", report.VerdictFits, mem.Some(5<<30)), vary("math attention", report.VerdictOOM, mem.Optional{}),
+		vary("flash attention", report.VerdictNone, mem.Optional{}))...)
+	text := Analyze(run, Options{}).Text(report.TextOptions{Width: 100})
 	for _, want := range []string{"as asked for", "flash attention not usable", "lies between 5.00 GiB and 6.00", "In 1 of 2 variations the verdict is another one"} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if got := Analyze(imagineRun(0, books(6<<30)...), Options{}).Text(TextOptions{}); strings.Contains(got, "With one condition changed") {
+	if got := Analyze(imagineRun(0, books(6<<30)...), Options{}).Text(report.TextOptions{}); strings.Contains(got, "With one condition changed") {
 		t.Error("a run without variations shows a table of them")
 	}
 }
@@ -108,36 +109,36 @@ func TestVariations(t *testing.T) {
 // TestImaginedGolden: the report of a program that does not fit, with what was tried.
 func TestImaginedGolden(t *testing.T) {
 	try := func(kind, what, verdict string, used int64) mem.Frame {
-		v := GPUVerdict{GPU: "a10", GPUName: "NVIDIA A10", Verdict: verdict, Total: 23609475072, Used: mem.Some(used), Label: mem.Imagined}
-		if verdict != VerdictOOM {
+		v := report.GPUVerdict{GPU: "a10", GPUName: "NVIDIA A10", Verdict: verdict, Total: 23609475072, Used: mem.Some(used), Label: mem.Imagined}
+		if verdict != report.VerdictOOM {
 			v.Headroom = mem.Some(23609475072 - used)
 		}
-		return EngineEvent(KindImaginedTry, 4e9, 0, "", Try{Kind: kind, What: what, GPUVerdict: v})
+		return EngineEvent(KindImaginedTry, 4e9, 0, "", report.Try{Kind: kind, What: what, GPUVerdict: v})
 	}
 	run := imagineRun(1, books(23609475072-100<<20,
 		mem.Event{Kind: "oom", Time: 3e9, Process: 1, Step: mem.Some(1), Bytes: mem.Some(1 << 30), Text: "CUDA out of memory. Tried to allocate 1024.00 MiB.",
 			Where: &mem.Location{File: "/home/me/train.py", Line: 52, Function: "step"}, Facts: map[string]string{"source": "torch.cuda", "device": "cuda:0"}},
-		try("batch", "batch 16 instead of 32", VerdictFits, 12<<30), try("allocator", "expandable segments", VerdictTight, 21<<30),
-		try("checkpointing", "activation checkpointing", VerdictOOM, 21<<30), try(TryMemory, "NVIDIA A10 with all the memory it wants", VerdictFits, 26<<30))...)
-	report := Analyze(run, Options{})
-	golden(t, "imagine-oom.txt", report.Text(TextOptions{Width: 100}))
-	text, err := json.MarshalIndent(report.Imagined, "", " ")
+		try("batch", "batch 16 instead of 32", report.VerdictFits, 12<<30), try("allocator", "expandable segments", report.VerdictTight, 21<<30),
+		try("checkpointing", "activation checkpointing", report.VerdictOOM, 21<<30), try(report.TryMemory, "NVIDIA A10 with all the memory it wants", report.VerdictFits, 26<<30))...)
+	r := Analyze(run, Options{})
+	golden(t, "imagine-oom.txt", r.Text(report.TextOptions{Width: 100}))
+	text, err := json.MarshalIndent(r.Imagined, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "imagine-oom.json", string(text)+"\n")
 	all := imagineRun(0, books(6<<30)...)
-	for i, g := range []GPUVerdict{
-		{GPU: "rtx3090", GPUName: "GeForce RTX 3090", Verdict: VerdictFits, Total: 25447170048, Used: mem.Some(6 << 30), Headroom: mem.Some(19 << 30), Price: 0.22, Label: mem.Imagined},
-		{GPU: "t4", GPUName: "Tesla T4", Verdict: VerdictTight, Total: 15642329088, Used: mem.Some(14 << 30), Headroom: mem.Some(600 << 20), Price: 0.53, Label: mem.Imagined},
-		{GPU: "rtx3080", GPUName: "GeForce RTX 3080 10GB", Verdict: VerdictOOM, Total: 10495197184, Label: mem.Imagined, Note: "in step 1"},
-		{GPU: "mi300x", GPUName: "AMD Instinct MI300X", Verdict: VerdictNone, Total: 206141652992, Price: 2.59, Note: "not with a CUDA build"},
+	for i, g := range []report.GPUVerdict{
+		{GPU: "rtx3090", GPUName: "GeForce RTX 3090", Verdict: report.VerdictFits, Total: 25447170048, Used: mem.Some(6 << 30), Headroom: mem.Some(19 << 30), Price: 0.22, Label: mem.Imagined},
+		{GPU: "t4", GPUName: "Tesla T4", Verdict: report.VerdictTight, Total: 15642329088, Used: mem.Some(14 << 30), Headroom: mem.Some(600 << 20), Price: 0.53, Label: mem.Imagined},
+		{GPU: "rtx3080", GPUName: "GeForce RTX 3080 10GB", Verdict: report.VerdictOOM, Total: 10495197184, Label: mem.Imagined, Note: "in step 1"},
+		{GPU: "mi300x", GPUName: "AMD Instinct MI300X", Verdict: report.VerdictNone, Total: 206141652992, Price: 2.59, Note: "not with a CUDA build"},
 	} {
 		if err := all.Add(EngineEvent(KindImaginedGPU, int64(4e9)+int64(i), 0, "", g)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "imagine-all.txt", Analyze(all, Options{}).Text(TextOptions{Width: 100}))
+	golden(t, "imagine-all.txt", Analyze(all, Options{}).Text(report.TextOptions{Width: 100}))
 }
 
 // FuzzImagined: no recording, however it was made, breaks the verdict.
@@ -148,9 +149,9 @@ func FuzzImagined(f *testing.F) {
 	f.Add(KindDeviceProcess, "json", `{"device":"","peak_used_bytes":1}`)
 	f.Fuzz(func(t *testing.T, kind, key, value string) {
 		run := imagineRun(0, books(6<<30, mem.Event{Kind: kind, Time: 3e9, Process: 1, Facts: map[string]string{key: value}})...)
-		report := Analyze(run, Options{})
-		_ = report.Text(TextOptions{Width: 60})
-		if _, err := json.Marshal(report); err != nil {
+		r := Analyze(run, Options{})
+		_ = r.Text(report.TextOptions{Width: 60})
+		if _, err := json.Marshal(r); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // Kinds of the events that the engine adds to an imagined recording after the run; their fact "json"
@@ -50,10 +51,10 @@ func EngineEvent(kind string, time int64, process uint32, text string, value any
 }
 
 // imaginedEvents takes in what agent, books and engine said. Of records with one key the last stands.
-func (in *Input) imaginedEvents(v *Imagined) {
-	policies, reads, agentReads := newLatest[Policy](), newLatest[ReadBack](), newLatest[ReadBack]()
-	missing, fakes, redirected := newLatest[Unreached](), newLatest[FakeWeights](), newLatest[string]()
-	gpus := newLatest[GPUVerdict]()
+func (in *Input) imaginedEvents(v *report.Imagined) {
+	policies, reads, agentReads := newLatest[report.Policy](), newLatest[report.ReadBack](), newLatest[report.ReadBack]()
+	missing, fakes, redirected := newLatest[report.Unreached](), newLatest[report.FakeWeights](), newLatest[string]()
+	gpus := newLatest[report.GPUVerdict]()
 	for _, e := range in.Run.Events {
 		where := mem.Location{}
 		if e.Where != nil {
@@ -63,13 +64,13 @@ func (in *Input) imaginedEvents(v *Imagined) {
 		at := process + " " + where.File + ":" + strconv.Itoa(where.Line)
 		switch e.Kind {
 		case "imagine.policy":
-			policies.put(at+e.Facts["op"], Policy{e.Facts["op"], e.Facts["policy"], where.File, where.Line, fact(e, "count").Or(1), fact(e, "elements").Or(0)})
+			policies.put(at+e.Facts["op"], report.Policy{Op: e.Facts["op"], Policy: e.Facts["policy"], File: where.File, Line: where.Line, Count: fact(e, "count").Or(1), Elements: fact(e, "elements").Or(0)})
 		case "imagine.readback":
-			agentReads.put(at, ReadBack{where.File, where.Line, where.Function, fact(e, "count").Or(1), mem.Bytes(fact(e, "bytes").Or(0))})
+			agentReads.put(at, report.ReadBack{File: where.File, Line: where.Line, Function: where.Function, Count: fact(e, "count").Or(1), Bytes: mem.Bytes(fact(e, "bytes").Or(0))})
 		case "imagine.not_reached":
-			missing.put(e.Facts["what"], Unreached{e.Facts["what"], e.Text, where.File, where.Line})
+			missing.put(e.Facts["what"], report.Unreached{What: e.Facts["what"], Text: e.Text, File: where.File, Line: where.Line})
 		case "imagine.fake":
-			fakes.put(e.Facts["what"]+e.Facts["name"], FakeWeights{e.Facts["what"], e.Facts["name"], mem.Bytes(fact(e, "bytes").Or(0))})
+			fakes.put(e.Facts["what"]+e.Facts["name"], report.FakeWeights{What: e.Facts["what"], Name: e.Facts["name"], Bytes: mem.Bytes(fact(e, "bytes").Or(0))})
 		case "imagine.redirected":
 			redirected.put(e.Facts["path"], e.Facts["path"])
 		case "imagine.condition":
@@ -83,12 +84,12 @@ func (in *Input) imaginedEvents(v *Imagined) {
 		case KindImaginedBroken:
 			v.Broken = e.Text
 		case KindImaginedRead:
-			var read ReadBack
+			var read report.ReadBack
 			if json.Unmarshal([]byte(e.Facts["json"]), &read) == nil {
 				reads.put(process+" "+read.File+":"+strconv.Itoa(read.Line), read)
 			}
 		case KindImaginedDevice:
-			var device ImaginedDevice
+			var device report.ImaginedDevice
 			if json.Unmarshal([]byte(e.Facts["json"]), &device) == nil && device.Total > 0 {
 				v.Devices = append(v.Devices, device)
 			}
@@ -101,7 +102,7 @@ func (in *Input) imaginedEvents(v *Imagined) {
 				}
 			}
 		case KindImaginedTry, KindImaginedVary:
-			var try Try
+			var try report.Try
 			if json.Unmarshal([]byte(e.Facts["json"]), &try) == nil {
 				if e.Kind == KindImaginedTry {
 					v.Tries = append(v.Tries, try)
@@ -110,7 +111,7 @@ func (in *Input) imaginedEvents(v *Imagined) {
 				}
 			}
 		case KindImaginedGPU:
-			var gpu GPUVerdict
+			var gpu report.GPUVerdict
 			if json.Unmarshal([]byte(e.Facts["json"]), &gpu) == nil {
 				gpus.put(gpu.GPU, gpu)
 			}
@@ -129,7 +130,7 @@ func (in *Input) imaginedEvents(v *Imagined) {
 }
 
 // frameworkConditions are those that the process itself told.
-func (in *Input) frameworkConditions(v *Imagined) {
+func (in *Input) frameworkConditions(v *report.Imagined) {
 	for _, p := range in.Run.Processes {
 		for name, version := range p.Frameworks {
 			if version != "" {
@@ -156,15 +157,15 @@ func (in *Input) frameworkConditions(v *Imagined) {
 var categoryNames = []string{"parameters", "gradients", "optimizer", "buffers", "inputs", "activations", "temporaries", "workspaces", "other"}
 
 // categories of the process and device that had most allocated.
-func (in *Input) categories(v *Imagined, e mem.Event) {
+func (in *Input) categories(v *report.Imagined, e mem.Event) {
 	var sum, most mem.Bytes
 	for _, c := range v.Categories {
 		most += c.Bytes
 	}
-	var all []Category
+	var all []report.Category
 	for _, name := range categoryNames {
 		if bytes, ok := fact(e, name).Get(); ok {
-			all = append(all, Category{name, mem.Bytes(bytes)})
+			all = append(all, report.Category{Name: name, Bytes: mem.Bytes(bytes)})
 			sum += mem.Bytes(bytes)
 		}
 	}
@@ -179,10 +180,10 @@ func (in *Input) categories(v *Imagined, e mem.Event) {
 }
 
 // mergePolicies adds up those of several processes at one line.
-func mergePolicies(all []Policy) []Policy {
-	var merged []Policy
+func mergePolicies(all []report.Policy) []report.Policy {
+	var merged []report.Policy
 	for _, p := range all {
-		i := slices.IndexFunc(merged, func(m Policy) bool { return m.Op == p.Op && m.File == p.File && m.Line == p.Line })
+		i := slices.IndexFunc(merged, func(m report.Policy) bool { return m.Op == p.Op && m.File == p.File && m.Line == p.Line })
 		if i < 0 {
 			merged = append(merged, p)
 			continue
@@ -190,14 +191,14 @@ func mergePolicies(all []Policy) []Policy {
 		merged[i].Count += p.Count
 		merged[i].Elements = max(merged[i].Elements, p.Elements)
 	}
-	slices.SortStableFunc(merged, func(a, b Policy) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
+	slices.SortStableFunc(merged, func(a, b report.Policy) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
 	return merged
 }
 
-func mergeReads(all []ReadBack) []ReadBack {
-	var merged []ReadBack
+func mergeReads(all []report.ReadBack) []report.ReadBack {
+	var merged []report.ReadBack
 	for _, r := range all {
-		i := slices.IndexFunc(merged, func(m ReadBack) bool { return m.File == r.File && m.Line == r.Line })
+		i := slices.IndexFunc(merged, func(m report.ReadBack) bool { return m.File == r.File && m.Line == r.Line })
 		if i < 0 {
 			merged = append(merged, r)
 			continue
@@ -205,7 +206,7 @@ func mergeReads(all []ReadBack) []ReadBack {
 		merged[i].Count += r.Count
 		merged[i].Bytes += r.Bytes
 	}
-	slices.SortStableFunc(merged, func(a, b ReadBack) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(merged, func(a, b report.ReadBack) int { return cmp.Compare(b.Count, a.Count) })
 	return merged
 }
 

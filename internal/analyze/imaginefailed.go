@@ -6,41 +6,8 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
-
-// signal is one that ends programs: its name on Linux, and what it most often means.
-type signal struct{ name, means string }
-
-var signals = map[int64]signal{
-	1:  {"SIGHUP", "its terminal went away"},
-	2:  {"SIGINT", "somebody interrupted it, as Ctrl-C does"},
-	3:  {"SIGQUIT", "somebody interrupted it, as Ctrl-\\ does"},
-	4:  {"SIGILL", "an instruction that this machine's processor lacks"},
-	6:  {"SIGABRT", "it ended itself, as C++ does over an exception that nobody catches or a failed assertion; its last words say which"},
-	7:  {"SIGBUS", "a file or a shared memory that it had mapped has no room left, often /dev/shm"},
-	8:  {"SIGFPE", "a division by zero in compiled code"},
-	9:  {"SIGKILL", "most often the kernel, for want of the host's memory, or a batch system over its limit"},
-	11: {"SIGSEGV", "compiled code went to memory that is not its own: a fault in an extension, or a stack that overflowed"},
-	13: {"SIGPIPE", "whoever read its output went away"},
-	15: {"SIGTERM", "somebody asked it to end, as timeout and batch systems do"},
-	24: {"SIGXCPU", "its limit of processor time is used up"},
-	25: {"SIGXFSZ", "a file grew over its limit"},
-}
-
-// SignalText is a signal's name with what it most often means: "SIGKILL: most often the kernel, …".
-func SignalText(number int64) string {
-	s, ok := signals[number]
-	if !ok {
-		return fmt.Sprintf("signal %d", number)
-	}
-	return s.name + ": " + s.means
-}
-
-// signalName is "SIGKILL", "signal 35" for one without a name of its own.
-func signalName(number int64) string {
-	name, _, _ := strings.Cut(SignalText(number), ":")
-	return name
-}
 
 // failure says how a program ended that gave no verdict: by a signal, an exception, an exit code.
 func (in *Input) failure() string {
@@ -49,7 +16,7 @@ func (in *Input) failure() string {
 		return "the recording ends before the program did"
 	}
 	if number, ok := end.Signal.Get(); ok {
-		return "a signal ended the program, " + SignalText(number)
+		return "a signal ended the program, " + report.SignalText(number)
 	}
 	code := end.ExitCode.Or(0)
 	text := fmt.Sprintf("exit code %d", code)
@@ -59,13 +26,13 @@ func (in *Input) failure() string {
 			return "the program was interrupted"
 		}
 		if e.Where != nil && e.Where.File != "" {
-			text += " at " + lineName(*e.Where)
+			text += " at " + report.LineName(*e.Where)
 		}
 		if rank, ok := in.rankOf(e.Process); ok {
 			text += fmt.Sprintf(" in rank %d", rank)
 		}
-	} else if s, ok := signals[code-128]; ok {
-		text += ", as shells say of a child that a signal ended, " + s.name + ": " + s.means
+	} else if report.KnownSignal(code - 128) {
+		text += ", as shells say of a child that a signal ended, " + report.SignalText(code-128)
 	}
 	return "the program failed for a reason of its own, " + text
 }
@@ -104,9 +71,9 @@ func (in *Input) rankOf(process uint32) (int64, bool) {
 }
 
 // tooManyRanks says so where more ranks were started than there are GPUs, "" where there were not.
-func (in *Input) tooManyRanks(v *Imagined) string {
+func (in *Input) tooManyRanks(v *report.Imagined) string {
 	var ranks int64
-	if v.Verdict != VerdictFailed && v.Verdict != VerdictOOM || slices.ContainsFunc(v.Ranks, func(r RankUse) bool { return r.Played }) {
+	if v.Verdict != report.VerdictFailed && v.Verdict != report.VerdictOOM || slices.ContainsFunc(v.Ranks, func(r report.RankUse) bool { return r.Played }) {
 		return ""
 	}
 	for _, p := range in.Run.Processes {

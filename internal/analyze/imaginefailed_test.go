@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 func TestFailuresAreNamed(t *testing.T) {
@@ -28,7 +29,7 @@ func TestFailuresAreNamed(t *testing.T) {
 			run.End.ExitCode, run.End.Signal = mem.Optional{}, mem.Some(c.signal)
 		}
 		r := Analyze(run, Options{})
-		if r.Imagined.Verdict != VerdictFailed || !strings.Contains(r.Headline.Verdict, c.want) {
+		if r.Imagined.Verdict != report.VerdictFailed || !strings.Contains(r.Headline.Verdict, c.want) {
 			t.Errorf("%s: %s: %q, wanted %q", name, r.Imagined.Verdict, r.Headline.Verdict, c.want)
 		}
 		if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "--read-value 1") {
@@ -60,26 +61,26 @@ func TestWhatDurationEndedIsJudged(t *testing.T) {
 	run := imagineRun(0, books(6<<30)...)
 	run.End.ExitCode, run.End.Signal, run.End.Reason = mem.Optional{}, mem.Some(15), "stopped"
 	r := Analyze(run, Options{})
-	if r.Imagined.Verdict != VerdictFits || r.Imagined.StoppedFor != StoppedForDuration || !strings.Contains(strings.Join(r.Notes, " "), "time of --duration") {
+	if r.Imagined.Verdict != report.VerdictFits || r.Imagined.StoppedFor != report.StoppedForDuration || !strings.Contains(strings.Join(r.Notes, " "), "time of --duration") {
 		t.Errorf("%+v %v", r.Imagined, r.Notes)
 	}
 	run = imagineRun(0)
 	run.End.ExitCode, run.End.Signal, run.End.Reason = mem.Optional{}, mem.Some(15), "stopped"
-	if r := Analyze(run, Options{}); r.Imagined.Verdict != VerdictUnused || !strings.Contains(r.Headline.Verdict, "stopped by --duration before it touched") {
+	if r := Analyze(run, Options{}); r.Imagined.Verdict != report.VerdictUnused || !strings.Contains(r.Headline.Verdict, "stopped by --duration before it touched") {
 		t.Errorf("%+v %s", r.Imagined, r.Headline.Verdict)
 	}
 }
 
 func TestHolderIsWhatHeldMost(t *testing.T) {
-	loss := HeldLine{File: "/home/me/train.py", Line: 9, Bytes: 5 << 30}
-	for want, lines := range map[string][]HeldLine{
+	loss := report.HeldLine{File: "/home/me/train.py", Line: 9, Bytes: 5 << 30}
+	for want, lines := range map[string][]report.HeldLine{
 		"":                                     nil,
 		"; train.py:9 held the most: 5.00 GiB": {loss},
-		"; what has no frames (autograd, or a native thread) held the most: 6.00 GiB, and of the program's lines train.py:9: 5.00 GiB": {{Function: noFrames, Bytes: 6 << 30}, loss},
+		"; what has no frames (autograd, or a native thread) held the most: 6.00 GiB, and of the program's lines train.py:9: 5.00 GiB": {{Function: report.NoFrames, Bytes: 6 << 30}, loss},
 		"; adam.py:7 held the most: 6.00 GiB, and of the program's lines train.py:9: 5.00 GiB":                                         {{File: "/usr/lib/python3/site-packages/torch/optim/adam.py", Line: 7, Bytes: 6 << 30}, loss},
 		"; what has no frames (autograd, or a native thread) held the most: 6.00 GiB":                                                  {{Bytes: 6 << 30}},
 	} {
-		if got := (&Imagined{Lines: lines}).holder(); got != want {
+		if got := topHolder(&report.Imagined{Lines: lines}); got != want {
 			t.Errorf("%q, wanted %q", got, want)
 		}
 	}

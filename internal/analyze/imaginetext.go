@@ -7,22 +7,23 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
-// Sentence is the verdict for people.
-func (v *Imagined) Sentence() string {
+// sentence is the verdict for people.
+func sentence(v *report.Imagined) string {
 	on := v.GPUName
 	if v.GPUs > 1 {
 		on = fmt.Sprintf("%d × %s", v.GPUs, on)
 	}
 	used, room := mem.Bytes(v.Used.Or(0)), mem.Bytes(v.Headroom.Or(0))
 	switch v.Verdict {
-	case VerdictFits:
-		return fmt.Sprintf("Fits on %s: %v of %v in use at the peak%s; %v to spare (%s)%s", on, used, v.Total, strings.TrimSuffix(v.when(), ","), room, v.Label, v.holder())
-	case VerdictTight:
+	case report.VerdictFits:
+		return fmt.Sprintf("Fits on %s: %v of %v in use at the peak%s; %v to spare (%s)%s", on, used, v.Total, strings.TrimSuffix(peakWhen(v), ","), room, v.Label, topHolder(v))
+	case report.VerdictTight:
 		return fmt.Sprintf("Fits on %s, but tightly: %v of %v in use at the peak%s leaves %v, less than the %v below which other drivers, settings or versions may not fit (%s)%s",
-			on, used, v.Total, v.when(), room, v.Tight, v.Label, v.holder())
-	case VerdictOOM:
+			on, used, v.Total, peakWhen(v), room, v.Tight, v.Label, topHolder(v))
+	case report.VerdictOOM:
 		text := fmt.Sprintf("Does not fit on %s: out of memory", on)
 		if step, ok := v.FailedStep.Get(); ok {
 			text += fmt.Sprintf(" in step %d", step+1)
@@ -31,8 +32,8 @@ func (v *Imagined) Sentence() string {
 		if asked, ok := v.Asked.Get(); ok {
 			text += fmt.Sprintf(" and %v asked for", mem.Bytes(asked))
 		}
-		return text + fmt.Sprintf(" (%s)", v.Label) + v.holder()
-	case VerdictUnused:
+		return text + fmt.Sprintf(" (%s)", v.Label) + topHolder(v)
+	case report.VerdictUnused:
 		return fmt.Sprintf("No verdict: the program %s, though it could see %s", cmp.Or(v.How, "touched no GPU"), on)
 	}
 	if v.Broken != "" {
@@ -41,8 +42,8 @@ func (v *Imagined) Sentence() string {
 	return fmt.Sprintf("No verdict on %s: %s", on, cmp.Or(v.How, "the program failed for a reason of its own"))
 }
 
-// when is ", in backward of step 2", "" where it is not known.
-func (v *Imagined) when() string {
+// peakWhen is ", in backward of step 2", "" where it is not known.
+func peakWhen(v *report.Imagined) string {
 	step, stepped := v.PeakStep.Get()
 	switch {
 	case v.PeakPhase != "" && v.PeakPhase != mem.PhaseStep && stepped:
@@ -55,33 +56,33 @@ func (v *Imagined) when() string {
 	return ""
 }
 
-// holder is what held most at the peak, and if that is none of the program's lines, the first of those.
-func (v *Imagined) holder() string {
+// topHolder is what held most at the peak, and if that is none of the program's lines, the first of those.
+func topHolder(v *report.Imagined) string {
 	if len(v.Lines) == 0 {
 		return ""
 	}
 	most := v.Lines[0]
-	text := fmt.Sprintf("; %s held the most: %v", most.name(), most.Bytes)
-	own := slices.IndexFunc(v.Lines, func(l HeldLine) bool { return l.Line > 0 && !installed.MatchString(l.File) })
+	text := fmt.Sprintf("; %s held the most: %v", heldName(&most), most.Bytes)
+	own := slices.IndexFunc(v.Lines, func(l report.HeldLine) bool { return l.Line > 0 && !installed.MatchString(l.File) })
 	if own > 0 {
-		text += fmt.Sprintf(", and of the program's lines %s: %v", v.Lines[own].name(), v.Lines[own].Bytes)
+		text += fmt.Sprintf(", and of the program's lines %s: %v", heldName(&v.Lines[own]), v.Lines[own].Bytes)
 	}
 	return text
 }
 
-func (l *HeldLine) name() string {
+func heldName(l *report.HeldLine) string {
 	if l.Line > 0 {
-		return lineName(mem.Location{File: l.File, Line: l.Line})
+		return report.LineName(mem.Location{File: l.File, Line: l.Line})
 	}
-	return "what has " + cmp.Or(l.Function, noFrames)
+	return "what has " + cmp.Or(l.Function, report.NoFrames)
 }
 
 // callsText is "cusparseSpMM (3 times) and 2 more".
-func (v *Imagined) callsText(names []string) string {
+func callsText(v *report.Imagined, names []string) string {
 	const most = 8
 	var shown []string
 	for _, name := range limited(names, most) {
-		shown = append(shown, fmt.Sprintf("%s (%s)", name, Times(int64(v.Calls[name]))))
+		shown = append(shown, fmt.Sprintf("%s (%s)", name, report.Times(int64(v.Calls[name]))))
 	}
 	text := strings.Join(shown, ", ")
 	if left := len(names) - len(shown); left > 0 {
@@ -90,13 +91,13 @@ func (v *Imagined) callsText(names []string) string {
 	return text
 }
 
-// sentenceAll is the verdict over a catalogue.
-func (v *Imagined) sentenceAll() string {
+// catalogueSentence is the verdict over a catalogue.
+func catalogueSentence(v *report.Imagined) string {
 	fits, judged := 0, 0
-	var cheapest, smallest *GPUVerdict
+	var cheapest, smallest *report.GPUVerdict
 	for i := range v.All {
 		g := &v.All[i]
-		if g.Verdict == VerdictNone || g.Verdict == VerdictFailed || g.Verdict == VerdictUnused {
+		if g.Verdict == report.VerdictNone || g.Verdict == report.VerdictFailed || g.Verdict == report.VerdictUnused {
 			continue
 		}
 		judged++
@@ -104,7 +105,7 @@ func (v *Imagined) sentenceAll() string {
 			continue
 		}
 		fits++
-		if g.Verdict == VerdictFits && g.Price > 0 && (cheapest == nil || g.Price < cheapest.Price) {
+		if g.Verdict == report.VerdictFits && g.Price > 0 && (cheapest == nil || g.Price < cheapest.Price) {
 			cheapest = g
 		}
 		if smallest == nil || g.Total < smallest.Total {
@@ -112,7 +113,7 @@ func (v *Imagined) sentenceAll() string {
 		}
 	}
 	if judged == 0 {
-		return v.Sentence()
+		return sentence(v)
 	}
 	text := fmt.Sprintf("Fits on %d of %d GPUs (%s)", fits, judged, v.Label)
 	if cheapest != nil {
@@ -125,30 +126,30 @@ func (v *Imagined) sentenceAll() string {
 }
 
 // imaginedTables puts the verdict into words and tables.
-func (in *Input) imaginedTables(r *Report, v *Imagined) {
-	r.table(gpuVerdictTable("gpus", "On every GPU of the catalogue, cheapest that fits first", v.All))
-	r.table(in.usageTable(v))
+func (in *Input) imaginedTables(r *report.Report, v *report.Imagined) {
+	r.AddTable(gpuVerdictTable("gpus", "On every GPU of the catalogue, cheapest that fits first", v.All))
+	r.AddTable(in.usageTable(v))
 	if len(v.Categories) > 0 {
-		t := Table{Name: "categories", Title: "What the peak of " + v.CategoryBasis + " was made of", Columns: []Column{text("what", "what"), bytesColumn("bytes", "bytes", mem.Imagined), {"share", "share", mem.UnitMilli, ""}}}
+		t := report.Table{Name: "categories", Title: "What the peak of " + v.CategoryBasis + " was made of", Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Imagined), {Name: "share", Title: "share", Unit: mem.UnitMilli, Label: ""}}}
 		var sum mem.Bytes
 		for _, c := range v.Categories {
 			sum += c.Bytes
 		}
 		for _, c := range v.Categories {
-			t.Rows = append(t.Rows, []Cell{c.Name, int64(c.Bytes), int64(c.Bytes * 1000 / max(sum, 1))})
+			t.Rows = append(t.Rows, []report.Cell{c.Name, int64(c.Bytes), int64(c.Bytes * 1000 / max(sum, 1))})
 		}
 		if v.ByStack > 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("What %v of the peak is for is told by the stacks that allocated it alone: no step had shown the model's phases yet.", v.ByStack))
 		}
-		r.table(t)
+		r.AddTable(t)
 	}
-	r.table(linesTable(v.Lines))
-	r.table(tryTable("tries", "What was tried", v.Tries))
+	r.AddTable(linesTable(v.Lines))
+	r.AddTable(tryTable("tries", "What was tried", v.Tries))
 	if len(v.Variations) > 0 {
-		asked := Try{What: "as asked for", GPUVerdict: v.GPUVerdict}
-		r.table(tryTable("variations", "With one condition changed", append([]Try{asked}, v.Variations...)))
+		asked := report.Try{What: "as asked for", GPUVerdict: v.GPUVerdict}
+		r.AddTable(tryTable("variations", "With one condition changed", append([]report.Try{asked}, v.Variations...)))
 	}
-	r.table(rankTable(v.Ranks))
+	r.AddTable(rankTable(v.Ranks))
 	in.imaginedNotes(r, v)
 }
 
@@ -164,11 +165,11 @@ func conditionNames(conditions map[string]string) []string {
 	return names
 }
 
-// spread is what changing the conditions changed, over the variations that ran.
-func (v *Imagined) spread() string {
+// spreadText is what changing the conditions changed, over the variations that ran.
+func spreadText(v *report.Imagined) string {
 	low, high, changed, ran := v.Used.Or(0), v.Used.Or(0), 0, 0
 	for _, try := range v.Variations {
-		if try.Verdict == VerdictNone {
+		if try.Verdict == report.VerdictNone {
 			continue
 		}
 		ran++
@@ -190,11 +191,11 @@ func (v *Imagined) spread() string {
 }
 
 // usageTable is the arithmetic behind the verdict.
-func (in *Input) usageTable(v *Imagined) Table {
-	t := Table{Name: "imagined", Title: fmt.Sprintf("Memory of %s", v.GPUName), Columns: []Column{text("what", "what"), bytesColumn("bytes", "bytes", ""), text("label", "label")}}
+func (in *Input) usageTable(v *report.Imagined) report.Table {
+	t := report.Table{Name: "imagined", Title: fmt.Sprintf("Memory of %s", v.GPUName), Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", ""), report.TextColumn("label", "label")}}
 	row := func(what string, bytes mem.Optional, label mem.Label) {
 		if b, ok := bytes.Get(); ok {
-			t.Rows = append(t.Rows, []Cell{what, b, string(label)})
+			t.Rows = append(t.Rows, []report.Cell{what, b, string(label)})
 		}
 	}
 	if !v.Used.Known() {
@@ -228,49 +229,49 @@ func catalogueLabel(in *Input) mem.Label {
 	return mem.Measured
 }
 
-func gpuVerdictTable(name, title string, all []GPUVerdict) Table {
-	t := Table{Name: name, Title: title, Columns: []Column{text("gpu", "gpu"), text("verdict", "verdict"), bytesColumn("memory", "memory", ""),
-		bytesColumn("used", "peak used", ""), bytesColumn("headroom", "headroom", ""), text("price", "$/h"), text("label", "label"), text("note", "note")}}
+func gpuVerdictTable(name, title string, all []report.GPUVerdict) report.Table {
+	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("gpu", "gpu"), report.TextColumn("verdict", "verdict"), report.BytesColumn("memory", "memory", ""),
+		report.BytesColumn("used", "peak used", ""), report.BytesColumn("headroom", "headroom", ""), report.TextColumn("price", "$/h"), report.TextColumn("label", "label"), report.TextColumn("note", "note")}}
 	for _, g := range all {
-		cost := Cell(nil)
+		cost := report.Cell(nil)
 		if g.Price > 0 {
 			cost = fmt.Sprintf("%.2f", g.Price)
 		}
-		t.Rows = append(t.Rows, []Cell{g.GPU, verdictWord(g.Verdict), int64(g.Total), cell(g.Used), cell(g.Headroom), cost, textCell(string(g.Label)), textCell(g.Note)})
+		t.Rows = append(t.Rows, []report.Cell{g.GPU, verdictWord(g.Verdict), int64(g.Total), report.OptionalCell(g.Used), report.OptionalCell(g.Headroom), cost, report.TextCell(string(g.Label)), report.TextCell(g.Note)})
 	}
 	return t
 }
 
-func tryTable(name, title string, tries []Try) Table {
-	t := Table{Name: name, Title: title, Columns: []Column{text("what", "what"), text("verdict", "verdict"), bytesColumn("allocated", "allocated", ""),
-		bytesColumn("reserved", "reserved", ""), bytesColumn("used", "peak used", ""), bytesColumn("headroom", "headroom", ""), text("label", "label"), text("note", "note")}}
+func tryTable(name, title string, tries []report.Try) report.Table {
+	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("what", "what"), report.TextColumn("verdict", "verdict"), report.BytesColumn("allocated", "allocated", ""),
+		report.BytesColumn("reserved", "reserved", ""), report.BytesColumn("used", "peak used", ""), report.BytesColumn("headroom", "headroom", ""), report.TextColumn("label", "label"), report.TextColumn("note", "note")}}
 	for _, try := range tries {
 		word := verdictWord(try.Verdict)
-		if try.Kind == TryMemory && try.Fits() {
+		if try.Kind == report.TryMemory && try.Fits() {
 			word = "would run"
 		}
-		t.Rows = append(t.Rows, []Cell{try.What, word, cell(try.Allocated), cell(try.Reserved), cell(try.Used), cell(try.Headroom), string(try.Label), textCell(try.Note)})
+		t.Rows = append(t.Rows, []report.Cell{try.What, word, report.OptionalCell(try.Allocated), report.OptionalCell(try.Reserved), report.OptionalCell(try.Used), report.OptionalCell(try.Headroom), string(try.Label), report.TextCell(try.Note)})
 	}
 	return t
 }
 
 func verdictWord(verdict string) string {
 	switch verdict {
-	case VerdictOOM:
+	case report.VerdictOOM:
 		return "out of memory"
-	case VerdictNone:
+	case report.VerdictNone:
 		return "not usable"
-	case VerdictUnused:
+	case report.VerdictUnused:
 		return "no GPU used"
 	}
 	return verdict
 }
 
 // rankTable is what each process took of each device, where there are several of either.
-func rankTable(ranks []RankUse) Table {
-	t := Table{Name: "ranks", Title: "Memory by rank", Columns: []Column{text("rank", "rank"), text("device", "device"), bytesColumn("allocated", "allocated", mem.Imagined),
-		bytesColumn("reserved", "reserved", mem.Imagined), bytesColumn("used", "peak used", mem.Imagined), text("how", "how")}}
-	if !slices.ContainsFunc(ranks, func(r RankUse) bool { return r.Rank.Known() }) {
+func rankTable(ranks []report.RankUse) report.Table {
+	t := report.Table{Name: "ranks", Title: "Memory by rank", Columns: []report.Column{report.TextColumn("rank", "rank"), report.TextColumn("device", "device"), report.BytesColumn("allocated", "allocated", mem.Imagined),
+		report.BytesColumn("reserved", "reserved", mem.Imagined), report.BytesColumn("used", "peak used", mem.Imagined), report.TextColumn("how", "how")}}
+	if !slices.ContainsFunc(ranks, func(r report.RankUse) bool { return r.Rank.Known() }) {
 		t.Title, t.Columns[0].Title = "Memory by device", "process"
 	}
 	if len(ranks) < 2 && (len(ranks) == 0 || !ranks[0].Played) {
@@ -287,74 +288,74 @@ func rankTable(ranks []RankUse) Table {
 		if rank.Played {
 			how = "played alone"
 		}
-		t.Rows = append(t.Rows, []Cell{name, rank.Device, cell(rank.Allocated), cell(rank.Reserved), int64(rank.Used), how})
+		t.Rows = append(t.Rows, []report.Cell{name, rank.Device, report.OptionalCell(rank.Allocated), report.OptionalCell(rank.Reserved), int64(rank.Used), how})
 	}
 	return t
 }
 
-func linesTable(lines []HeldLine) Table {
-	t := Table{Name: "peak-lines", Title: "Lines that held the peak", Columns: []Column{text("site", "line"), text("function", "function"), bytesColumn("bytes", "held", mem.Imagined), {"blocks", "blocks", mem.UnitCount, mem.Imagined}}}
+func linesTable(lines []report.HeldLine) report.Table {
+	t := report.Table{Name: "peak-lines", Title: "Lines that held the peak", Columns: []report.Column{report.TextColumn("site", "line"), report.TextColumn("function", "function"), report.BytesColumn("bytes", "held", mem.Imagined), {Name: "blocks", Title: "blocks", Unit: mem.UnitCount, Label: mem.Imagined}}}
 	for _, l := range lines {
-		t.Rows = append(t.Rows, []Cell{lineName(mem.Location{File: l.File, Line: l.Line}), textCell(l.Function), int64(l.Bytes), l.Blocks})
+		t.Rows = append(t.Rows, []report.Cell{report.LineName(mem.Location{File: l.File, Line: l.Line}), report.TextCell(l.Function), int64(l.Bytes), l.Blocks})
 	}
 	return t
 }
 
 // imaginedNotes names what the answer rests on and what it leaves open.
-func (in *Input) imaginedNotes(r *Report, v *Imagined) {
+func (in *Input) imaginedNotes(r *report.Report, v *report.Imagined) {
 	if len(v.Conditions) > 0 {
 		var parts []string
 		for _, key := range conditionNames(v.Conditions) {
 			parts = append(parts, key+" "+v.Conditions[key])
 		}
-		r.note("Conditions of this answer: " + strings.Join(parts, ", ") + ".")
+		r.AddNote("Conditions of this answer: " + strings.Join(parts, ", ") + ".")
 	}
-	if text := v.spread(); text != "" {
-		r.note(text)
+	if text := spreadText(v); text != "" {
+		r.AddNote(text)
 	}
 	for _, p := range limited(v.Policies, 12) {
-		r.note(fmt.Sprintf("The size of %s at %s depends on data that was never computed: %s was taken, %s.", p.Op, lineName(mem.Location{File: p.File, Line: p.Line}), policyWords(p.Policy), Times(p.Count)))
+		r.AddNote(fmt.Sprintf("The size of %s at %s depends on data that was never computed: %s was taken, %s.", p.Op, report.LineName(mem.Location{File: p.File, Line: p.Line}), policyWords(p.Policy), report.Times(p.Count)))
 	}
 	for _, b := range limited(v.ReadBacks, 8) {
-		r.note(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: shapes that depend on it may differ.", b.Bytes, Times(b.Count), lineName(mem.Location{File: b.File, Line: b.Line})))
+		r.AddNote(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: shapes that depend on it may differ.", b.Bytes, report.Times(b.Count), report.LineName(mem.Location{File: b.File, Line: b.Line})))
 	}
-	if v.Verdict == VerdictFailed && len(v.ReadBacks) > 0 {
-		r.note("If it failed over such a value, as a loss of zero: --read-value 1 has it read ones.")
+	if v.Verdict == report.VerdictFailed && len(v.ReadBacks) > 0 {
+		r.AddNote("If it failed over such a value, as a loss of zero: --read-value 1 has it read ones.")
 	}
 	if text := in.tooManyRanks(v); text != "" {
-		r.note(text)
+		r.AddNote(text)
 	}
 	answered := slices.DeleteFunc(sortedNames(v.Calls), func(name string) bool { return slices.Contains(v.Refused, name) })
 	if len(answered) > 0 {
-		r.note("Calls that were answered without being modelled: " + v.callsText(answered) + ".")
+		r.AddNote("Calls that were answered without being modelled: " + callsText(v, answered) + ".")
 	}
 	if len(v.Refused) > 0 {
-		r.note("Calls that failed by name, because their output is not modelled: " + v.callsText(v.Refused) + ".")
+		r.AddNote("Calls that failed by name, because their output is not modelled: " + callsText(v, v.Refused) + ".")
 	}
 	for _, f := range limited(v.FakeWeights, 6) {
-		r.note(fmt.Sprintf("Weights made up in the right shapes: %s by %s.", f.Name, f.What))
+		r.AddNote(fmt.Sprintf("Weights made up in the right shapes: %s by %s.", f.Name, f.What))
 	}
 	if len(v.Redirected) > 0 {
-		r.note("Writes that went to the sandbox: " + strings.Join(limited(v.Redirected, 5), ", ") + ".")
+		r.AddNote("Writes that went to the sandbox: " + strings.Join(limited(v.Redirected, 5), ", ") + ".")
 	}
 	for _, n := range limited(v.NotReached, 8) {
 		where := ""
 		if n.File != "" {
-			where = " (" + lineName(mem.Location{File: n.File, Line: n.Line}) + ")"
+			where = " (" + report.LineName(mem.Location{File: n.File, Line: n.Line}) + ")"
 		}
 		note := "Not reached: " + n.What + where
 		if n.Text != "" {
-			note += ". " + upperFirst(firstLine(n.Text, 160))
+			note += ". " + report.UpperFirst(firstLine(n.Text, 160))
 		}
-		r.note(note + ".")
+		r.AddNote(note + ".")
 	}
 	switch v.StoppedFor {
 	case "steady":
-		r.note("Stopped early: the peak was steady over three optimizer steps.")
-	case StoppedForDuration:
-		r.note("Stopped early, after the time of --duration: what the program would take later is not in these figures.")
+		r.AddNote("Stopped early: the peak was steady over three optimizer steps.")
+	case report.StoppedForDuration:
+		r.AddNote("Stopped early, after the time of --duration: what the program would take later is not in these figures.")
 	}
-	r.note("Kernels were not run: values are zeros, and times say nothing about the GPU.")
+	r.AddNote("Kernels were not run: values are zeros, and times say nothing about the GPU.")
 }
 
 func policyWords(policy string) string {
@@ -365,14 +366,6 @@ func policyWords(policy string) string {
 		return "nothing"
 	}
 	return policy + " of its upper bound"
-}
-
-// Times is "once", "3 times".
-func Times(n int64) string {
-	if n == 1 {
-		return "once"
-	}
-	return Count(n) + " times"
 }
 
 func limited[T any](all []T, n int) []T { return slices.Clone(all[:min(len(all), n)]) }
@@ -386,16 +379,16 @@ func sortedNames[V any](m map[string]V) []string {
 	return names
 }
 
-// complete puts what was tried into the advice, and the exact high-water marks where the samples have
+// completeImagined puts what was tried into the advice, and the exact high-water marks where the samples have
 // theirs: a peak between two samples is no less one.
-func (v *Imagined) complete(r *Report) {
+func completeImagined(v *report.Imagined, r *report.Report) {
 	if v == nil {
 		return
 	}
 	h := &r.Headline
 	for i := range r.Findings {
-		if f := &r.Findings[i]; f.Kind == KindOOM && f.Label == mem.Imagined {
-			f.Advice = v.advice(f.Advice)
+		if f := &r.Findings[i]; f.Kind == report.KindOOM && f.Label == mem.Imagined {
+			f.Advice = triedAdvice(v, f.Advice)
 		}
 	}
 	var allocated, reserved, used mem.Optional
@@ -413,19 +406,19 @@ func (v *Imagined) complete(r *Report) {
 	}
 }
 
-// advice is what was tried and found to fit; where nothing did, that is said.
-func (v *Imagined) advice(general string) string {
+// triedAdvice is what was tried and found to fit; where nothing did, that is said.
+func triedAdvice(v *report.Imagined, general string) string {
 	var fits, not []string
 	for _, try := range v.Tries {
 		switch {
-		case try.Kind == TryMemory:
+		case try.Kind == report.TryMemory:
 		case try.Fits():
 			text := try.What
 			if room, ok := try.Headroom.Get(); ok {
 				text += fmt.Sprintf(" (%s, %v to spare)", verdictWord(try.Verdict), mem.Bytes(room))
 			}
 			fits = append(fits, text)
-		case try.Verdict == VerdictOOM:
+		case try.Verdict == report.VerdictOOM:
 			not = append(not, try.What)
 		}
 	}

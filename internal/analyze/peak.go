@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // peak finds the high-water marks, when the leading one was, in which phase and step, and what it
 // was made of.
-func peak(in *Input, r *Report) {
-	p := Peak{
+func peak(in *Input, r *report.Report) {
+	p := report.Peak{
 		HostRSS: in.hostPeak(), HostPSS: readNearPeak(in.find(0, mem.SeriesTreePSS), in.find(0, mem.SeriesTreeRSS), in.maxOf(0, mem.SeriesTreeRSS)),
 		DeviceUsed: in.devicePeak(), Allocated: in.sumOfPeaks(mem.SeriesAllocated), Reserved: in.sumOfPeaks(mem.SeriesReserved),
 		Label: in.label(),
@@ -222,7 +223,7 @@ func (in *Input) firstDuration(process uint32) int64 {
 
 // composition says what the peak of the host's memory was made of. The rows add up to the process
 // tree; each figure says how it was come by.
-func (in *Input) composition(r *Report, at int64, l lead) {
+func (in *Input) composition(r *report.Report, at int64, l lead) {
 	process := in.largestAt(at, lead{})
 	if l.process != 0 {
 		process = l.process
@@ -231,9 +232,9 @@ func (in *Input) composition(r *Report, at int64, l lead) {
 	if !ok {
 		return
 	}
-	t := Table{
+	t := report.Table{
 		Name: "composition", Title: fmt.Sprintf("What %s held at the peak", in.processName(process)),
-		Columns: []Column{text("what", "what"), bytesColumn("bytes", "bytes", mem.Measured), bytesColumn("error", "±", mem.Sampled), text("label", "label")},
+		Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Measured), report.BytesColumn("error", "±", mem.Sampled), report.TextColumn("label", "label")},
 	}
 	model := in.modelRows(&t, process)
 	rest, label := rss-model, mem.Measured
@@ -243,34 +244,34 @@ func (in *Input) composition(r *Report, at int64, l lead) {
 		if model > 0 {
 			what = "other allocations (activations, data, optimizer's temporaries)"
 		}
-		t.row(what, other, int64(half95(variance, live)), mem.Sampled)
+		addRow(&t, what, other, int64(half95(variance, live)), mem.Sampled)
 		rest, label = rss-model-other, mem.Estimated
 	}
-	t.row("rest: interpreter, libraries, allocator's own, unexplained", max(rest, 0), -1, label)
+	addRow(&t, "rest: interpreter, libraries, allocator's own, unexplained", max(rest, 0), -1, label)
 	for _, p := range in.Run.Processes {
 		if p.ID == process {
 			continue
 		}
 		if v, ok := in.rssAt(p.ID, at); ok && p.Start <= at && p.End.Or(at) >= at {
-			t.row("process "+processName(p)+" (RSS: pages it shares count again)", v, -1, mem.Measured)
+			addRow(&t, "process "+processName(p)+" (RSS: pages it shares count again)", v, -1, mem.Measured)
 		}
 		if len(t.Rows) > 24 {
 			break
 		}
 	}
-	r.table(t)
+	r.AddTable(t)
 }
 
-func (t *Table) row(what string, bytes, half int64, label mem.Label) {
-	var e Cell
+func addRow(t *report.Table, what string, bytes, half int64, label mem.Label) {
+	var e report.Cell
 	if half >= 0 {
 		e = half
 	}
-	t.Rows = append(t.Rows, []Cell{what, bytes, e, string(label)})
+	t.Rows = append(t.Rows, []report.Cell{what, bytes, e, string(label)})
 }
 
 // modelRows adds the model's own tensors that live in host memory, and returns their sum.
-func (in *Input) modelRows(t *Table, process uint32) int64 {
+func (in *Input) modelRows(t *report.Table, process uint32) int64 {
 	var sum int64
 	for _, m := range in.Run.Models {
 		if m.Process != process || m.Device != "cpu" {
@@ -281,7 +282,7 @@ func (in *Input) modelRows(t *Table, process uint32) int64 {
 			bytes mem.Optional
 		}{{"model parameters", m.Parameters}, {"gradients", m.Gradients}, {"optimizer state", m.Optimizer}} {
 			if v, ok := part.bytes.Get(); ok && v > 0 {
-				t.row(part.name, v, -1, mem.Measured)
+				addRow(t, part.name, v, -1, mem.Measured)
 				sum += v
 			}
 		}

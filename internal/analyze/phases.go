@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 const phasesNote = "RSS of the process, read at the edges of each phase and by sampling within it. A rise is from the " +
@@ -15,11 +16,11 @@ const phasesNote = "RSS of the process, read at the edges of each phase and by s
 const deviceNote = " Device memory is what was allocated at edges alone: within a phase it may have been more."
 
 // phases shows each phase of a step: how long, how high, what it leaves behind.
-func phases(in *Input, r *Report) {
-	t := Table{
+func phases(in *Input, r *report.Report) {
+	t := report.Table{
 		Name: "phases", Title: "Phases",
 		Note:    phasesNote + in.observedSteps(),
-		Columns: append([]Column{text("phase", "phase"), text("process", "process")}, stayColumns(in.label())...),
+		Columns: append([]report.Column{report.TextColumn("phase", "phase"), report.TextColumn("process", "process")}, stayColumns(in.label())...),
 	}
 	for _, s := range in.sortedStats(func(s *mem.PhaseStats) bool { return s.Phase != mem.PhaseModule }) {
 		name := string(s.Phase)
@@ -33,12 +34,12 @@ func phases(in *Input, r *Report) {
 		if in.severalSteppers() {
 			process = in.processName(s.Process)
 		}
-		t.Rows = append(t.Rows, append([]Cell{name, textCell(process)}, stayCells(s)...))
+		t.Rows = append(t.Rows, append([]report.Cell{name, report.TextCell(process)}, stayCells(s)...))
 		if len(t.Rows) == 40 {
 			break
 		}
 	}
-	r.table(t)
+	r.AddTable(t)
 }
 
 // observedSteps says how many of the steps the phases were told of: where steps are short, only every
@@ -54,24 +55,24 @@ func (in *Input) observedSteps() string {
 		return ""
 	}
 	return fmt.Sprintf(" Steps are so short here that %s of the %s were observed in full, an even selection: "+
-		"\"observed\" and \"time\" count those alone.", Count(int64(observed)), Count(int64(all)))
+		"\"observed\" and \"time\" count those alone.", report.Count(int64(observed)), report.Count(int64(all)))
 }
 
 // stayColumns: device is the label of what is told of the device.
-func stayColumns(device mem.Label) []Column {
-	return []Column{countColumn("count", "observed"), nsColumn("total", "time"), nsColumn("mean", "mean"), nsColumn("max", "longest"),
-		bytesColumn("rss_peak", "peak RSS", mem.Measured), bytesColumn("rss_rise", "rise", mem.Measured),
-		bytesColumn("rss_net", "net", mem.Measured), bytesColumn("device_peak", "device, edges", device),
-		bytesColumn("device_net", "net device", device)}
+func stayColumns(device mem.Label) []report.Column {
+	return []report.Column{report.CountColumn("count", "observed"), report.TimeColumn("total", "time"), report.TimeColumn("mean", "mean"), report.TimeColumn("max", "longest"),
+		report.BytesColumn("rss_peak", "peak RSS", mem.Measured), report.BytesColumn("rss_rise", "rise", mem.Measured),
+		report.BytesColumn("rss_net", "net", mem.Measured), report.BytesColumn("device_peak", "device, edges", device),
+		report.BytesColumn("device_net", "net device", device)}
 }
 
-func stayCells(s *mem.PhaseStats) []Cell {
+func stayCells(s *mem.PhaseStats) []report.Cell {
 	mean := int64(0)
 	if s.Count > 0 {
 		mean = s.Total / int64(s.Count)
 	}
-	return []Cell{int64(s.Count), s.Total, mean, s.Max, cell(s.RSSPeak), cell(s.RSSMaxRise), cell(s.RSSNet),
-		cell(s.DevicePeak), cell(s.DeviceNet)}
+	return []report.Cell{int64(s.Count), s.Total, mean, s.Max, report.OptionalCell(s.RSSPeak), report.OptionalCell(s.RSSMaxRise), report.OptionalCell(s.RSSNet),
+		report.OptionalCell(s.DevicePeak), report.OptionalCell(s.DeviceNet)}
 }
 
 // sortedStats is the sums of the spans that the test lets through: by process, then as a step runs.
@@ -101,12 +102,12 @@ func (in *Input) severalSteppers() bool {
 }
 
 // modules shows the root module's children: their parameters, and what memory does while each runs.
-func modules(in *Input, r *Report) {
-	t := Table{
+func modules(in *Input, r *report.Report) {
+	t := report.Table{
 		Name: "modules", Title: "Modules",
 		Note: "The root module's direct children, during their forward pass." + in.observedSteps(),
-		Columns: append([]Column{text("module", "module"), text("class", "class"), text("process", "process"),
-			bytesColumn("parameters", "parameters", mem.Measured), bytesColumn("buffers", "buffers", mem.Measured)}, stayColumns(in.label())...),
+		Columns: append([]report.Column{report.TextColumn("module", "module"), report.TextColumn("class", "class"), report.TextColumn("process", "process"),
+			report.BytesColumn("parameters", "parameters", mem.Measured), report.BytesColumn("buffers", "buffers", mem.Measured)}, stayColumns(in.label())...),
 	}
 	type key struct {
 		process uint32
@@ -126,16 +127,16 @@ func modules(in *Input, r *Report) {
 		if in.severalSteppers() {
 			process = in.processName(m.Process)
 		}
-		row := []Cell{name, textCell(m.Class), textCell(process), int64(m.Parameters), int64(m.Buffers)}
+		row := []report.Cell{name, report.TextCell(m.Class), report.TextCell(process), int64(m.Parameters), int64(m.Buffers)}
 		if s := stats[key{m.Process, m.Name}]; s != nil {
 			row = append(row, stayCells(s)...)
 		} else {
-			row = append(row, make([]Cell, len(stayColumns(in.label())))...)
+			row = append(row, make([]report.Cell, len(stayColumns(in.label())))...)
 		}
 		t.Rows = append(t.Rows, row)
 		if len(t.Rows) == 60 {
 			break
 		}
 	}
-	r.table(t)
+	r.AddTable(t)
 }

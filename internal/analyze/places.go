@@ -1,12 +1,12 @@
 package analyze
 
 import (
-	"path"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
@@ -99,29 +99,12 @@ func (p *places) search(stack []mem.Location) place {
 	case native != nil: // one line a library, not one an address
 		return place{mem.Location{File: native.File, Native: true}, false}
 	}
-	return place{mem.Location{File: unknownPlace, Native: true}, false}
+	return place{mem.Location{File: report.UnknownPlace, Native: true}, false}
 }
 
 // passedOn says whether a frame is PyTorch's way back from an operator that the agent watches.
 func passedOn(l *mem.Location) bool {
 	return l.Function == "redispatch" && strings.HasSuffix(l.File, "/torch/_ops.py")
-}
-
-const unknownPlace = "<no stack>"
-
-// lineName is "train.py:61" for people; the full path stands in the file field.
-func lineName(l mem.Location) string {
-	switch l.File {
-	case "":
-		return "an unknown line"
-	case unknownPlace:
-		return noFrames
-	}
-	name := path.Base(l.File)
-	if l.Line == 0 {
-		return name
-	}
-	return name + ":" + strconv.Itoa(l.Line)
 }
 
 // source is the text of a line, cut to what fits a sentence; "" where it is not known.

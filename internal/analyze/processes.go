@@ -7,25 +7,26 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 const processesShown = 40
 
 // processes shows every process of the tree: its own high-water marks and what it was for.
-func processes(in *Input, r *Report) {
+func processes(in *Input, r *report.Report) {
 	all := slices.Clone(in.Run.Processes)
 	high := map[uint32]int64{}
 	for _, p := range all {
 		high[p.ID] = in.processPeak(p).Or(-1)
 	}
 	slices.SortStableFunc(all, func(a, b *mem.Process) int { return cmp.Compare(high[b.ID], high[a.ID]) })
-	t := Table{
+	t := report.Table{
 		Name: "processes", Title: "Processes",
 		Note: "RSS counts shared pages in every process that maps them; PSS divides them among their users, USS leaves them out; both are read seldom, and not shown where that was far from the peak.",
-		Columns: []Column{text("process", "process"), text("pid", "pid"), bytesColumn("rss", "peak RSS", mem.Measured),
-			bytesColumn("pss", "peak PSS", mem.Measured), bytesColumn("uss", "peak USS", mem.Measured),
-			bytesColumn("heap", "peak heap", mem.Sampled), bytesColumn("swap", "peak swap", mem.Measured), bytesColumn("allocated", "peak allocated", in.label()),
-			nsColumn("cpu", "CPU"), countColumn("threads", "threads"), nsColumn("life", "life"), text("exit", "exit"), text("command", "command")},
+		Columns: []report.Column{report.TextColumn("process", "process"), report.TextColumn("pid", "pid"), report.BytesColumn("rss", "peak RSS", mem.Measured),
+			report.BytesColumn("pss", "peak PSS", mem.Measured), report.BytesColumn("uss", "peak USS", mem.Measured),
+			report.BytesColumn("heap", "peak heap", mem.Sampled), report.BytesColumn("swap", "peak swap", mem.Measured), report.BytesColumn("allocated", "peak allocated", in.label()),
+			report.TimeColumn("cpu", "CPU"), report.CountColumn("threads", "threads"), report.TimeColumn("life", "life"), report.TextColumn("exit", "exit"), report.TextColumn("command", "command")},
 	}
 	for _, p := range all[:min(len(all), processesShown)] {
 		var heap mem.Optional
@@ -33,15 +34,17 @@ func processes(in *Input, r *Report) {
 			heap = heapPeak(h)
 		}
 		peak, rss := in.processPeak(p), in.find(p.ID, mem.SeriesRSS)
-		seldom := func(name mem.Quantity) Cell { return cell(readNearPeak(in.find(p.ID, name), rss, peak)) }
-		t.Rows = append(t.Rows, []Cell{role(p), itoa(int64(p.PID)), cell(peak), seldom(mem.SeriesPSS), seldom(mem.SeriesUSS), cell(heap), cell(nonZero(in.maxOf(p.ID, mem.SeriesSwap))), cell(in.allocatedBy(p.ID)),
-			cell(in.lastOf(p.ID, mem.SeriesCPU)), cell(in.maxOf(p.ID, mem.SeriesThreads)), max(p.End.Or(in.end)-p.Start, 0),
-			textCell(ending(p)), textCell(commandLine(p.Command))})
+		seldom := func(name mem.Quantity) report.Cell {
+			return report.OptionalCell(readNearPeak(in.find(p.ID, name), rss, peak))
+		}
+		t.Rows = append(t.Rows, []report.Cell{role(p), itoa(int64(p.PID)), report.OptionalCell(peak), seldom(mem.SeriesPSS), seldom(mem.SeriesUSS), report.OptionalCell(heap), report.OptionalCell(nonZero(in.maxOf(p.ID, mem.SeriesSwap))), report.OptionalCell(in.allocatedBy(p.ID)),
+			report.OptionalCell(in.lastOf(p.ID, mem.SeriesCPU)), report.OptionalCell(in.maxOf(p.ID, mem.SeriesThreads)), max(p.End.Or(in.end)-p.Start, 0),
+			report.TextCell(ending(p)), report.TextCell(commandLine(p.Command))})
 	}
 	if left := len(all) - processesShown; left > 0 {
 		t.Note += fmt.Sprintf(" The %d that took most; %d more are left out.", processesShown, left)
 	}
-	r.table(t)
+	r.AddTable(t)
 }
 
 // allocatedBy is what a process allocated on its devices, each at its peak: as the process itself said at the end

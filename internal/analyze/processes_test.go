@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // TestAllocatedBy: a process that uses its own GPU of several is given what it took there, and an imagined one the
@@ -43,7 +44,7 @@ func TestPassedOn(t *testing.T) {
 		}
 	}
 	p := newPlaces(&stacks)
-	if got := p.of(1).File; got != unknownPlace {
+	if got := p.of(1).File; got != report.UnknownPlace {
 		t.Errorf("nobody's stack is that of %s", got)
 	}
 	if got := p.of(2).Location; got != library {

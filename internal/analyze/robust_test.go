@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // TestNonsense: a recording may hold anything that its format allows. Whatever it says, there is a
@@ -15,11 +16,11 @@ func TestNonsense(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		run := nonsense(rng)
-		report := Analyze(run, Options{})
-		if _, err := json.Marshal(report); err != nil {
+		r := Analyze(run, Options{})
+		if _, err := json.Marshal(r); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		_, _ = report.Text(TextOptions{Width: rng.IntN(200), Color: seed%2 == 0}), report.Markdown()
+		_, _ = r.Text(report.TextOptions{Width: rng.IntN(200), Color: seed%2 == 0}), r.Markdown()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 const sitesShown = 30
@@ -24,7 +25,7 @@ type holding struct {
 }
 
 // sites lists the lines of the program that held the heap at its highest.
-func sites(in *Input, r *Report) {
+func sites(in *Input, r *report.Report) {
 	var all []holding
 	var total mem.Bytes
 	for _, p := range in.Run.Processes {
@@ -42,12 +43,12 @@ func sites(in *Input, r *Report) {
 		return cmp.Or(cmp.Compare(b.live, a.live), cmp.Compare(a.place.File, b.place.File), cmp.Compare(a.place.Line, b.place.Line))
 	})
 	all = withoutNoise(all, total)
-	t := Table{
+	t := report.Table{
 		Name: "sites", Title: "Lines that held the heap at its highest",
 		Note: "Estimates from a Poisson sample of the allocations; ± is half the 95 % interval. Blocks of 4 MiB and more are all recorded; lines of less than 1 % that are smaller than their error are left out.",
-		Columns: []Column{text("line", "line"), text("function", "function"), bytesColumn("bytes", "bytes", mem.Sampled),
-			bytesColumn("error", "±", mem.Sampled), {"share", "share", mem.UnitMilli, mem.Sampled},
-			countColumn("samples", "samples"), text("phase", "phase"), text("process", "process"), text("file", "file")},
+		Columns: []report.Column{report.TextColumn("line", "line"), report.TextColumn("function", "function"), report.BytesColumn("bytes", "bytes", mem.Sampled),
+			report.BytesColumn("error", "±", mem.Sampled), {Name: "share", Title: "share", Unit: mem.UnitMilli, Label: mem.Sampled},
+			report.CountColumn("samples", "samples"), report.TextColumn("phase", "phase"), report.TextColumn("process", "process"), report.TextColumn("file", "file")},
 	}
 	several := in.severalHeaps()
 	for _, h := range all[:min(len(all), sitesShown)] {
@@ -59,10 +60,10 @@ func sites(in *Input, r *Report) {
 		if total > 0 {
 			share = int64(h.live) * 1000 / int64(total)
 		}
-		t.Rows = append(t.Rows, []Cell{h.place.name(), textCell(h.place.Function), int64(h.live), int64(half95(h.variance, h.live)), share,
-			int64(h.count), textCell(string(h.phase)), textCell(process), textCell(h.place.File)})
+		t.Rows = append(t.Rows, []report.Cell{h.place.name(), report.TextCell(h.place.Function), int64(h.live), int64(half95(h.variance, h.live)), share,
+			int64(h.count), report.TextCell(string(h.phase)), report.TextCell(process), report.TextCell(h.place.File)})
 	}
-	r.table(t)
+	r.AddTable(t)
 	in.threadsOfJAX(r, all, total)
 }
 
@@ -72,7 +73,7 @@ func withoutNoise(all []holding, total mem.Bytes) []holding {
 }
 
 // threadsOfJAX says how to have lines where JAX allocates on threads of its own, which run no Python.
-func (in *Input) threadsOfJAX(r *Report, all []holding, total mem.Bytes) {
+func (in *Input) threadsOfJAX(r *report.Report, all []holding, total mem.Bytes) {
 	var native mem.Bytes
 	for _, h := range all {
 		if p := in.Run.Process(h.process); h.place.Native && p != nil && p.Frameworks["jax"] != "" {
@@ -80,23 +81,23 @@ func (in *Input) threadsOfJAX(r *Report, all []holding, total mem.Bytes) {
 		}
 	}
 	if native > total/10 {
-		r.note(fmt.Sprintf("%v of the heap were allocated by JAX's own threads, which run no Python: with "+
+		r.AddNote(fmt.Sprintf("%v of the heap were allocated by JAX's own threads, which run no Python: with "+
 			"jax.config.update(\"jax_cpu_enable_async_dispatch\", False) before the first computation they are blamed on lines.", native))
 	}
 }
 
 func (p place) name() string {
 	switch {
-	case p.File == unknownPlace:
+	case p.File == report.UnknownPlace:
 		return "(no stack)"
 	case p.Native:
-		return lineName(p.Location) + " (native)"
+		return report.LineName(p.Location) + " (native)"
 	case !p.user: // base.py says little; sklearn/base.py does
 		if at := installed.FindAllStringIndex(p.File, -1); len(at) > 0 {
 			return fmt.Sprintf("%s:%d", p.File[at[len(at)-1][1]:], p.Line)
 		}
 	}
-	return lineName(p.Location)
+	return report.LineName(p.Location)
 }
 
 func (in *Input) severalHeaps() bool {

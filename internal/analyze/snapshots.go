@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // snapshots reads the allocator snapshots that travel in the recording: who held the device's
 // memory at that moment, and, where it had run out, what was asked and what was in the way.
-func snapshots(in *Input, r *Report) {
+func snapshots(in *Input, r *report.Report) {
 	for _, file := range in.Run.Snapshots {
 		s := in.Options.Snapshots[file.Name]
 		if s == nil {
@@ -18,7 +19,7 @@ func snapshots(in *Input, r *Report) {
 		}
 		for _, device := range s.Devices() {
 			holders := in.deviceHolders(s, device)
-			r.table(deviceTable(s, device, file.Name, holders))
+			r.AddTable(deviceTable(s, device, file.Name, holders))
 			if oom, ok := lastOOM(s, device); ok {
 				in.explainOOM(r, file.Process, s, device, oom, holders)
 			}
@@ -74,14 +75,14 @@ func (in *Input) deviceHolders(s *mem.AllocatorSnapshot, device int) []deviceHol
 	return all
 }
 
-func deviceTable(s *mem.AllocatorSnapshot, device int, name string, holders []deviceHolder) Table {
+func deviceTable(s *mem.AllocatorSnapshot, device int, name string, holders []deviceHolder) report.Table {
 	totals := s.Totals(device)
-	t := Table{Name: fmt.Sprintf("device-%d", device), Title: fmt.Sprintf("Who holds device %d (%s)", device, name),
+	t := report.Table{Name: fmt.Sprintf("device-%d", device), Title: fmt.Sprintf("Who holds device %d (%s)", device, name),
 		Note: fmt.Sprintf("Allocated %v in %d blocks; reserved %v in %d segments; cached and split %v; largest free block %v.",
 			totals.Allocated, totals.Blocks, totals.Reserved, totals.Segments, totals.InactiveSplit, totals.LargestFree),
-		Columns: []Column{text("site", "Line"), text("function", "Function"), bytesColumn("bytes", "Holds", s.Label), countColumn("blocks", "Blocks")}}
+		Columns: []report.Column{report.TextColumn("site", "Line"), report.TextColumn("function", "Function"), report.BytesColumn("bytes", "Holds", s.Label), report.CountColumn("blocks", "Blocks")}}
 	for _, h := range holders[:min(len(holders), 20)] {
-		t.Rows = append(t.Rows, []Cell{lineName(h.Location), textCell(h.Function), int64(h.bytes), h.blocks})
+		t.Rows = append(t.Rows, []report.Cell{report.LineName(h.Location), report.TextCell(h.Function), int64(h.bytes), h.blocks})
 	}
 	return t
 }
@@ -108,19 +109,19 @@ func lastOOM(s *mem.AllocatorSnapshot, device int) (oomEvent, bool) {
 
 // explainOOM completes the finding that the event of the same process made, or makes one, and says
 // where the memory would have sufficed had it been in one piece.
-func (in *Input) explainOOM(r *Report, process uint32, s *mem.AllocatorSnapshot, device int, oom oomEvent, holders []deviceHolder) {
+func (in *Input) explainOOM(r *report.Report, process uint32, s *mem.AllocatorSnapshot, device int, oom oomEvent, holders []deviceHolder) {
 	totals := s.Totals(device)
-	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Kind == KindOOM && f.Process == process })
+	i := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return f.Kind == report.KindOOM && f.Process == process })
 	if i < 0 {
 		i = len(r.Findings)
-		r.Findings = append(r.Findings, Finding{Kind: KindOOM, Severity: "critical", Process: process, Label: s.Label,
+		r.Findings = append(r.Findings, report.Finding{Kind: report.KindOOM, Severity: "critical", Process: process, Label: s.Label,
 			Title: fmt.Sprintf("Device %d ran out of memory", device)})
 	}
 	f := &r.Findings[i]
 	asking := in.places.search(s.Stacks.Frames(oom.stack))
-	who := "What has " + noFrames
-	if asking.File != unknownPlace {
-		f.SiteFile, f.SiteLine, f.SiteFunction, who = asking.File, asking.Line, asking.Function, lineName(asking.Location)
+	who := "What has " + report.NoFrames
+	if asking.File != report.UnknownPlace {
+		f.SiteFile, f.SiteLine, f.SiteFunction, who = asking.File, asking.Line, asking.Function, report.LineName(asking.Location)
 	}
 	f.Stack = s.Stacks.Frames(oom.stack)
 	f.Bytes = mem.Some(int64(oom.asked))
@@ -128,15 +129,15 @@ func (in *Input) explainOOM(r *Report, process uint32, s *mem.AllocatorSnapshot,
 		who, oom.asked, oom.deviceFree, totals.Reserved, totals.Active, totals.LargestFree)
 	if len(holders) > 0 {
 		h := holders[0]
-		by := "what has " + noFrames
-		if h.File != unknownPlace {
-			f.File, f.Line, by = h.File, h.Line, lineName(h.Location)
+		by := "what has " + report.NoFrames
+		if h.File != report.UnknownPlace {
+			f.File, f.Line, by = h.File, h.Line, report.LineName(h.Location)
 		}
 		f.Text += fmt.Sprintf(" Most of it is held by %s: %v in %d blocks.", by, h.bytes, h.blocks)
 	}
 	cached := totals.Reserved - totals.Active
 	if cached+oom.deviceFree >= oom.asked && totals.LargestFree < oom.asked {
-		r.Findings = append(r.Findings, Finding{Kind: KindFragmentation, Severity: "warning", Process: process, Label: s.Label,
+		r.Findings = append(r.Findings, report.Finding{Kind: report.KindFragmentation, Severity: "warning", Process: process, Label: s.Label,
 			Title: "Enough memory was free, but not in one piece", Bytes: mem.Some(int64(cached)),
 			Text: fmt.Sprintf("%v were cached and unused and %v free on the device, more than the %v asked for; the largest piece was %v.",
 				cached, oom.deviceFree, oom.asked, totals.LargestFree),

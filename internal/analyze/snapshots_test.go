@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // outOfPieces is a device with two segments of 1 GiB, each half cached, where 768 MiB were asked for.
@@ -35,15 +36,15 @@ func TestSnapshotOfAnOOM(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	report := Analyze(run, Options{Snapshots: map[string]*mem.AllocatorSnapshot{"oom.pickle": outOfPieces()}})
-	found := map[string]Finding{}
-	for _, f := range report.Findings {
+	r := Analyze(run, Options{Snapshots: map[string]*mem.AllocatorSnapshot{"oom.pickle": outOfPieces()}})
+	found := map[string]report.Finding{}
+	for _, f := range r.Findings {
 		if _, twice := found[f.Kind]; twice {
 			t.Errorf("two findings of kind %s", f.Kind)
 		}
 		found[f.Kind] = f
 	}
-	oom := found[KindOOM]
+	oom := found[report.KindOOM]
 	if oom.File != "/home/me/model.py" || oom.Line != 12 || oom.SiteFile != "/home/me/train.py" || oom.SiteLine != 40 || oom.Bytes.Or(0) != 768<<20 {
 		t.Errorf("the finding names the wrong lines or bytes: %+v", oom)
 	}
@@ -52,10 +53,10 @@ func TestSnapshotOfAnOOM(t *testing.T) {
 			t.Errorf("%q is not in %q", want, oom.Text)
 		}
 	}
-	if f := found[KindFragmentation]; f.Bytes.Or(0) != 1<<30 {
+	if f := found[report.KindFragmentation]; f.Bytes.Or(0) != 1<<30 {
 		t.Errorf("fragmentation: %+v", f)
 	}
-	if !strings.Contains(report.Markdown(), "Who holds device 0") {
+	if !strings.Contains(r.Markdown(), "Who holds device 0") {
 		t.Error("the report has no table of who holds the device")
 	}
 }

@@ -5,59 +5,8 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
-
-// StackSet is memory at one moment by call stack: what a flame graph draws. A stack that is not
-// listed for want of room is in Rest, so that bytes and Rest add up to Total.
-type StackSet struct {
-	Name    string       `json:"name"`  // "heap"
-	Title   string       `json:"title"` // for people
-	Process uint32       `json:"process"`
-	Device  string       `json:"device,omitempty"`
-	Time    int64        `json:"time_ns"` // since the run began
-	Step    uint64       `json:"step"`    // steps completed before
-	Label   mem.Label    `json:"label"`
-	Total   mem.Bytes    `json:"total_bytes"`
-	Error   mem.Bytes    `json:"error_bytes,omitempty"` // half the 95 % interval of the total
-	Rest    mem.Bytes    `json:"rest_bytes,omitempty"`
-	Frames  []FramePlace `json:"frames"` // each place once
-
-	// The stacks as a tree: node i lies at place Places[i] of Frames and was called from node
-	// Parents[i], which comes before it; -1: from nowhere, it is an outermost one.
-	Parents []int      `json:"parents"`
-	Places  []int      `json:"places"`
-	Stacks  []StackUse `json:"stacks"` // most bytes first
-
-	Measures []FlameMeasure `json:"measures,omitempty"` // of devices: what the flame graph can show
-}
-
-// FlameMeasure is one figure of each stack: Bytes, Average, Allocations or Churn of StackUse.
-type FlameMeasure struct {
-	Name  string   `json:"name"` // bytes, bytes-time, count, churn
-	Title string   `json:"title"`
-	Unit  mem.Unit `json:"unit"`
-	Total int64    `json:"total"`
-	Rest  int64    `json:"rest,omitempty"` // of stacks that are not listed
-}
-
-// FramePlace is one place that stacks pass through.
-type FramePlace struct {
-	mem.Location
-	User bool `json:"user,omitempty"` // the program's own, not an installed package
-}
-
-// StackUse is what one stack held.
-type StackUse struct {
-	Node  int       `json:"node"` // its innermost frame in the tree; -1: no frame is known
-	Bytes mem.Bytes `json:"bytes"`
-	Error mem.Bytes `json:"error_bytes,omitempty"`
-	Count uint64    `json:"count"`
-	Phase mem.Phase `json:"phase,omitempty"`
-
-	Average     mem.Bytes `json:"average_bytes,omitempty"` // of devices: held, over time
-	Allocations uint64    `json:"allocations,omitempty"`
-	Churn       mem.Bytes `json:"churn_bytes,omitempty"` // allocated and freed again
-}
 
 const (
 	stackSets      = 4    // processes that get one: those that held most
@@ -67,22 +16,22 @@ const (
 )
 
 // stacks gives each process's heap at its highest by whole stack.
-func stacks(in *Input, r *Report) {
-	var all []StackSet
+func stacks(in *Input, r *report.Report) {
+	var all []report.StackSet
 	for _, p := range in.Run.Processes {
 		if h := in.Run.Heap[p.ID]; h != nil && h.Peak != nil && h.Peak.Live > 0 {
 			all = append(all, in.stackSet(h.Peak))
 		}
 	}
-	slices.SortStableFunc(all, func(a, b StackSet) int { return cmp.Compare(b.Total, a.Total) })
+	slices.SortStableFunc(all, func(a, b report.StackSet) int { return cmp.Compare(b.Total, a.Total) })
 	r.Stacks = append(r.Stacks, all[:min(len(all), stackSets)]...)
 }
 
-func (in *Input) stackSet(peak *mem.HeapUse) StackSet {
+func (in *Input) stackSet(peak *mem.HeapUse) report.StackSet {
 	s := in.samplingOf(peak.Process)
-	tree := stackTree{in: in, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}, set: StackSet{
+	tree := stackTree{in: in, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}, set: report.StackSet{
 		Name: "heap", Title: "Heap at its highest, by stack", Process: peak.Process, Time: in.since(peak.Time), Step: peak.Step,
-		Label: mem.Sampled, Frames: []FramePlace{}, Parents: []int{}, Places: []int{}, Stacks: []StackUse{},
+		Label: mem.Sampled, Frames: []report.FramePlace{}, Parents: []int{}, Places: []int{}, Stacks: []report.StackUse{},
 	}}
 	set := &tree.set
 	uses := slices.Clone(peak.Sites)
@@ -97,7 +46,7 @@ func (in *Input) stackSet(peak *mem.HeapUse) StackSet {
 			set.Rest += u.Live
 			continue
 		}
-		set.Stacks = append(set.Stacks, StackUse{
+		set.Stacks = append(set.Stacks, report.StackUse{
 			Node: tree.add(in.Run.Stacks.Frames(u.Stack)), Bytes: u.Live, Error: half95(s.variance(u.Live, u.Count), u.Live), Count: u.Count, Phase: u.Phase,
 		})
 	}
@@ -108,7 +57,7 @@ func (in *Input) stackSet(peak *mem.HeapUse) StackSet {
 // stackTree grows a StackSet's tree.
 type stackTree struct {
 	in     *Input
-	set    StackSet
+	set    report.StackSet
 	frames map[mem.Location]int
 	nodes  map[[2]int]int // (parent, frame)
 }
@@ -142,7 +91,7 @@ func (t *stackTree) frame(l mem.Location) int {
 	if !ok {
 		n = len(t.set.Frames)
 		t.frames[l] = n
-		t.set.Frames = append(t.set.Frames, FramePlace{l, !l.Native && t.in.places.kind(l.File) == userFile})
+		t.set.Frames = append(t.set.Frames, report.FramePlace{Location: l, User: !l.Native && t.in.places.kind(l.File) == userFile})
 	}
 	return n
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // TestStacks: the tree holds every byte of the peak, its stacks are those of the recording, and
@@ -18,11 +19,11 @@ func TestStacks(t *testing.T) {
 			}
 		}
 	}
-	report := Analyze(run, Options{})
-	if len(report.Stacks) == 0 {
+	r := Analyze(run, Options{})
+	if len(r.Stacks) == 0 {
 		t.Fatal("no stacks")
 	}
-	for _, set := range report.Stacks {
+	for _, set := range r.Stacks {
 		sum := set.Rest
 		for _, s := range set.Stacks {
 			sum += s.Bytes
@@ -78,7 +79,7 @@ func TestSparsePhases(t *testing.T) {
 	}
 }
 
-func table(t *testing.T, r *Report, name string) *Table {
+func table(t *testing.T, r *report.Report, name string) *report.Table {
 	t.Helper()
 	for i := range r.Tables {
 		if r.Tables[i].Name == name {

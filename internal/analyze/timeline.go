@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // How much of a run the picture carries: enough for a wide screen, and a report of an hour's run
@@ -21,7 +22,7 @@ const (
 
 // timeline makes the picture: curves thinned without losing their peaks, an even selection of phases
 // and steps, and marks for what happened.
-func timeline(in *Input, r *Report) {
+func timeline(in *Input, r *report.Report) {
 	in.curves(r)
 	in.bars(r)
 	in.stepPoints(r)
@@ -41,7 +42,7 @@ var curveNames = []struct {
 	{mem.SeriesDevicePower, "power"}, {mem.SeriesInactiveSplit, "unusable gaps"}, {mem.SeriesMajorFaults, "major faults"},
 }
 
-func (in *Input) curves(r *Report) {
+func (in *Input) curves(r *report.Report) {
 	large := in.largestProcesses(processesCurved)
 	rank := map[mem.Quantity]int{}
 	for i, c := range curveNames {
@@ -77,7 +78,7 @@ func (in *Input) curves(r *Report) {
 		if s.Framework != "" {
 			title += " (" + s.Framework + ")"
 		}
-		curve := Series{Name: s.Name, Title: title, Process: s.Process, Device: s.Device, Framework: s.Framework, Unit: s.Unit, Label: s.Label, Error: s.Error}
+		curve := report.Series{Name: s.Name, Title: title, Process: s.Process, Device: s.Device, Framework: s.Framework, Unit: s.Unit, Label: s.Label, Error: s.Error}
 		curve.X, curve.Y = thin(s.Times, s.Values, points)
 		for i := range curve.X {
 			curve.X[i] = in.since(curve.X[i])
@@ -146,7 +147,7 @@ func thin(times, values []int64, n int) ([]int64, []int64) {
 
 // bars selects spans for the timeline: all, or those of whole steps at even distances. Modules lie
 // inside forward and are left out where they would crowd out whole steps.
-func (in *Input) bars(r *Report) {
+func (in *Input) bars(r *report.Report) {
 	inSteps, total := in.spansOfSteps()
 	withModules := len(in.Run.Spans)
 	stride := uint64(1)
@@ -176,9 +177,9 @@ func (in *Input) bars(r *Report) {
 				continue
 			}
 		}
-		r.Phases = append(r.Phases, PhaseBar{s.Process, s.Phase, s.Name, s.Step, in.since(s.Start), in.since(s.End)})
+		r.Phases = append(r.Phases, report.PhaseBar{Process: s.Process, Phase: s.Phase, Name: s.Name, Step: s.Step, Start: in.since(s.Start), End: in.since(s.End)})
 	}
-	slices.SortStableFunc(r.Phases, func(a, b PhaseBar) int {
+	slices.SortStableFunc(r.Phases, func(a, b report.PhaseBar) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
 	})
 }
@@ -218,7 +219,7 @@ func (in *Input) spansOfSteps() (steps []stepSpans, total int) {
 	return steps, total
 }
 
-func (in *Input) stepPoints(r *Report) {
+func (in *Input) stepPoints(r *report.Report) {
 	large := in.largestProcesses(processesCurved)
 	total := 0
 	for id, steps := range in.steps {
@@ -234,14 +235,14 @@ func (in *Input) stepPoints(r *Report) {
 		steps := in.steps[p.ID]
 		for i, s := range steps {
 			if i%max(stride, 1) == 0 || i == len(steps)-1 {
-				r.Steps = append(r.Steps, StepPoint{s.Process, s.Number, in.since(s.Time), s.RSS, s.Heap, s.Device})
+				r.Steps = append(r.Steps, report.StepPoint{Process: s.Process, Step: s.Number, Time: in.since(s.Time), RSS: s.RSS, Heap: s.Heap, Device: s.Device})
 			}
 		}
 	}
 }
 
 // marks are the events worth a line on the timeline.
-func (in *Input) marks(r *Report) {
+func (in *Input) marks(r *report.Report) {
 	for _, e := range in.Run.Events {
 		switch e.Kind {
 		case "oom", "kill", "alert", "exception", "stop", "gap":
@@ -249,14 +250,14 @@ func (in *Input) marks(r *Report) {
 			continue
 		}
 		if len(r.Marks) < marksShown {
-			r.Marks = append(r.Marks, Mark{in.since(e.Time), e.Kind, firstLine(e.Text, 160), e.Process})
+			r.Marks = append(r.Marks, report.Mark{Time: in.since(e.Time), Kind: e.Kind, Text: firstLine(e.Text, 160), Process: e.Process})
 		}
 	}
 	if t, ok := r.Headline.Peak.Time.Get(); ok {
-		r.Marks = append(r.Marks, Mark{t, "peak", "peak", r.Headline.Peak.Process})
+		r.Marks = append(r.Marks, report.Mark{Time: t, Kind: "peak", Text: "peak", Process: r.Headline.Peak.Process})
 	}
 	for _, s := range in.Run.Snapshots {
-		r.Marks = append(r.Marks, Mark{in.since(s.Time), "snapshot", s.Name, s.Process})
+		r.Marks = append(r.Marks, report.Mark{Time: in.since(s.Time), Kind: "snapshot", Text: s.Name, Process: s.Process})
 	}
-	slices.SortStableFunc(r.Marks, func(a, b Mark) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(r.Marks, func(a, b report.Mark) int { return cmp.Compare(a.Time, b.Time) })
 }

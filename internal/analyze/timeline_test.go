@@ -96,20 +96,20 @@ func TestHour(t *testing.T) {
 		t.Skip("builds a recording of 3.5 million samples")
 	}
 	run := hourRun()
-	report := Analyze(run, Options{})
-	text, err := json.Marshal(report)
+	r := Analyze(run, Options{})
+	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	points := 0
-	for _, s := range report.Series {
+	for _, s := range r.Series {
 		points += len(s.X)
 	}
-	t.Logf("%d bytes of JSON, %d points, %d bars, %d steps", len(text), points, len(report.Phases), len(report.Steps))
+	t.Logf("%d bytes of JSON, %d points, %d bars, %d steps", len(text), points, len(r.Phases), len(r.Steps))
 	if len(text) > 900_000 {
 		t.Errorf("%d bytes of JSON", len(text))
 	}
-	if len(report.Phases) > 3000 || len(report.Phases) < 500 {
-		t.Errorf("%d bars", len(report.Phases))
+	if len(r.Phases) > 3000 || len(r.Phases) < 500 {
+		t.Errorf("%d bars", len(r.Phases))
 	}
 }

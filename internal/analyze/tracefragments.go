@@ -5,72 +5,8 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
-
-// Fragmentation is where reserved memory goes at the moment explained:
-//
-//	reserved = requested + rounding + waiting + releasable + stuck
-type Fragmentation struct {
-	Reserved      mem.Bytes       `json:"reserved_bytes"`
-	Requested     mem.Bytes       `json:"requested_bytes"`  // of blocks in use
-	Rounding      mem.Bytes       `json:"rounding_bytes"`   // of blocks in use: allocated less requested
-	Waiting       mem.Bytes       `json:"waiting_bytes"`    // freed, another stream still uses them
-	Releasable    mem.Bytes       `json:"releasable_bytes"` // what empty_cache would give back
-	Stuck         mem.Bytes       `json:"stuck_bytes"`      // cached beside blocks in use
-	InactiveSplit mem.Bytes       `json:"inactive_split_bytes"`
-	Segments      int             `json:"segments"`
-	Classes       []SizeClass     `json:"inactive_split_classes"`
-	ByRounding    []RoundingWaste `json:"rounding_by_site"`
-	EmptyCache    EmptyCache      `json:"empty_cache"`
-}
-
-// SizeClass counts cached pieces beside blocks in use from one power of two to the next.
-type SizeClass struct {
-	From   mem.Bytes `json:"from_bytes"`
-	Bytes  mem.Bytes `json:"bytes"`
-	Pieces int       `json:"pieces"`
-}
-
-// RoundingWaste is what rounding costs the blocks of one line.
-type RoundingWaste struct {
-	Name   string    `json:"name"`
-	Waste  mem.Bytes `json:"waste_bytes"`
-	Blocks int       `json:"blocks"`
-}
-
-// EmptyCache is the moment at which torch.cuda.empty_cache would have given back most.
-type EmptyCache struct {
-	Event int       `json:"event"`
-	Time  int64     `json:"time_ns,omitempty"`
-	Most  mem.Bytes `json:"most_bytes"`
-	End   mem.Bytes `json:"end_bytes"`
-}
-
-// SegmentMap is a segment at the moment explained.
-type SegmentMap struct {
-	Address    uint64     `json:"address"`
-	Size       mem.Bytes  `json:"size_bytes"`
-	Active     mem.Bytes  `json:"active_bytes"`
-	Large      bool       `json:"large"`
-	Expandable bool       `json:"expandable,omitempty"`
-	Stream     uint64     `json:"stream"`
-	Pool       string     `json:"pool,omitempty"`
-	Blocks     []MapBlock `json:"blocks"` // by address, no gaps
-}
-
-// MapBlock is size, state (0 cached, 1 in use, 2 waiting for another stream), category (index of
-// map_categories, -1: none) and the innermost node of the stack in the flame graph's tree (-1: none).
-type MapBlock [4]int64
-
-// Pin is a place whose blocks keep mostly empty segments from going back to the device.
-type Pin struct {
-	Name   string         `json:"name"`
-	Bytes  mem.Bytes      `json:"bytes"` // of the blocks
-	Blocks int            `json:"blocks"`
-	Pinned mem.Bytes      `json:"pinned_bytes"` // cached in the segments where these blocks are the largest
-	Frames []mem.Location `json:"frames"`       // of the block that pins most
-	most   mem.Bytes
-}
 
 // pinShare is the part of a segment, as its divisor, that may be in use where it counts as mostly empty.
 const pinShare = 4
@@ -113,10 +49,10 @@ func (b *traceBooks) placed(at int) []placedSegment {
 
 // fragments fills in what the memory looked like at the moment explained, with all its blocks in the map
 // for pictures.
-func (a *Allocator) fragments(b *traceBooks, at int, g *grouper, pictures bool) {
-	f := &Fragmentation{Reserved: mem.Bytes(a.At.Reserved.Or(0)), InactiveSplit: 0, Classes: []SizeClass{}, ByRounding: []RoundingWaste{},
-		EmptyCache: EmptyCache{b.most.event, b.time(b.most.event), b.most.bytes, b.releasable}}
-	waste, pins := map[string]*RoundingWaste{}, map[string]*Pin{}
+func (a *explanation) fragments(b *traceBooks, at int, g *grouper, pictures bool) {
+	f := &report.Fragmentation{Reserved: mem.Bytes(a.At.Reserved.Or(0)), InactiveSplit: 0, Classes: []report.SizeClass{}, ByRounding: []report.RoundingWaste{},
+		EmptyCache: report.EmptyCache{Event: b.most.event, Time: b.time(b.most.event), Most: b.most.bytes, End: b.releasable}}
+	waste, pins := map[string]*report.RoundingWaste{}, map[string]*report.Pin{}
 	for _, s := range b.placed(at) {
 		f.Segments++
 		a.Map = append(a.Map, a.segment(b, &s, at, g, f, pictures))
@@ -132,7 +68,7 @@ func (a *Allocator) fragments(b *traceBooks, at int, g *grouper, pictures bool) 
 		name := g.site(l)
 		w := waste[name]
 		if w == nil {
-			w = &RoundingWaste{Name: name}
+			w = &report.RoundingWaste{Name: name}
 			waste[name] = w
 		}
 		w.Waste += l.size - l.requested
@@ -141,23 +77,23 @@ func (a *Allocator) fragments(b *traceBooks, at int, g *grouper, pictures bool) 
 	for _, w := range waste {
 		f.ByRounding = append(f.ByRounding, *w)
 	}
-	slices.SortFunc(f.ByRounding, func(p, q RoundingWaste) int {
+	slices.SortFunc(f.ByRounding, func(p, q report.RoundingWaste) int {
 		return cmp.Or(cmp.Compare(q.Waste, p.Waste), cmp.Compare(p.Name, q.Name))
 	})
-	slices.SortFunc(f.Classes, func(p, q SizeClass) int { return cmp.Compare(p.From, q.From) })
+	slices.SortFunc(f.Classes, func(p, q report.SizeClass) int { return cmp.Compare(p.From, q.From) })
 	f.Waiting = a.At.Active - a.At.Allocated
 	f.Stuck = max(0, f.Reserved-a.At.Active-f.Releasable) // less than nothing only where a file contradicts itself
 	a.Fragmentation = f
-	a.Pins = make([]Pin, 0, len(pins))
+	a.Pins = make([]report.Pin, 0, len(pins))
 	for _, p := range pins {
 		a.Pins = append(a.Pins, *p)
 	}
-	slices.SortFunc(a.Pins, func(p, q Pin) int { return cmp.Or(cmp.Compare(q.Pinned, p.Pinned), cmp.Compare(p.Name, q.Name)) })
+	slices.SortFunc(a.Pins, func(p, q report.Pin) int { return cmp.Or(cmp.Compare(q.Pinned, p.Pinned), cmp.Compare(p.Name, q.Name)) })
 }
 
 // segment draws one segment and adds its free pieces to the sums.
-func (a *Allocator) segment(b *traceBooks, s *placedSegment, at int, g *grouper, f *Fragmentation, pictures bool) SegmentMap {
-	m := SegmentMap{Address: s.start, Size: mem.Bytes(s.end - s.start), Large: s.large, Expandable: s.expandable, Stream: s.stream, Blocks: []MapBlock{}}
+func (a *explanation) segment(b *traceBooks, s *placedSegment, at int, g *grouper, f *report.Fragmentation, pictures bool) report.SegmentMap {
+	m := report.SegmentMap{Address: s.start, Size: mem.Bytes(s.end - s.start), Large: s.large, Expandable: s.expandable, Stream: s.stream, Blocks: []report.MapBlock{}}
 	if s.pool != (mem.PoolID{}) {
 		m.Pool = poolName(s.pool)
 	}
@@ -167,19 +103,19 @@ func (a *Allocator) segment(b *traceBooks, s *placedSegment, at int, g *grouper,
 		if size == 0 {
 			return
 		}
-		m.Blocks = append(m.Blocks, MapBlock{int64(size), int64(mem.BlockInactive), -1, -1})
+		m.Blocks = append(m.Blocks, report.MapBlock{int64(size), int64(mem.BlockInactive), -1, -1})
 		piece := memoryNode{address: end, size: size, free: true, large: s.large, expandable: s.expandable, private: s.pool != mem.PoolID{},
 			pages: int64(s.start) % pageSize(s.large), prev: -1, next: -1}
 		if len(s.lives) > 0 {
 			piece.prev = 0
-			f.split(size)
+			addPiece(f, size)
 		}
 		f.Releasable += piece.gives()
 	}
 	for _, n := range s.lives {
 		l := &b.lives[n]
 		free(l.address)
-		block := MapBlock{int64(l.size), int64(mem.BlockAllocated), -1, -1}
+		block := report.MapBlock{int64(l.size), int64(mem.BlockAllocated), -1, -1}
 		if int(l.freed) <= at {
 			block[1] = int64(mem.BlockPendingFree)
 		}
@@ -195,19 +131,19 @@ func (a *Allocator) segment(b *traceBooks, s *placedSegment, at int, g *grouper,
 }
 
 // split counts a cached piece of a segment that is in use.
-func (f *Fragmentation) split(size mem.Bytes) {
+func addPiece(f *report.Fragmentation, size mem.Bytes) {
 	f.InactiveSplit += size
 	class := sizeClass(size)
-	i := slices.IndexFunc(f.Classes, func(c SizeClass) bool { return c.From == class })
+	i := slices.IndexFunc(f.Classes, func(c report.SizeClass) bool { return c.From == class })
 	if i < 0 {
 		i = len(f.Classes)
-		f.Classes = append(f.Classes, SizeClass{From: class})
+		f.Classes = append(f.Classes, report.SizeClass{From: class})
 	}
 	f.Classes[i].Bytes += size
 	f.Classes[i].Pieces++
 }
 
-func (a *Allocator) mapCategory(name string) int64 {
+func (a *explanation) mapCategory(name string) int64 {
 	i := slices.Index(a.MapCategories, name)
 	if i < 0 {
 		i = len(a.MapCategories)
@@ -217,7 +153,7 @@ func (a *Allocator) mapCategory(name string) int64 {
 }
 
 // mapNode is the node of a block's stack in the flame graph's tree, which grows by it up to a size.
-func (a *Allocator) mapNode(g *grouper, l *life) int64 {
+func (a *explanation) mapNode(g *grouper, l *life) int64 {
 	node, ok := a.nodes[l.stack]
 	if !ok {
 		node = -1
@@ -237,7 +173,7 @@ const treeNodes = 20000
 
 // pin attributes a mostly empty segment's cached bytes to its largest block, so that the pinned bytes
 // of all rows add up. Expandable segments give back the pages between their blocks: nothing pins them.
-func (a *Allocator) pin(b *traceBooks, s *placedSegment, at int, g *grouper, pins map[string]*Pin) {
+func (a *explanation) pin(b *traceBooks, s *placedSegment, at int, g *grouper, pins map[string]*report.Pin) {
 	var used mem.Bytes
 	var largest *life
 	for _, n := range s.lives {
@@ -254,13 +190,13 @@ func (a *Allocator) pin(b *traceBooks, s *placedSegment, at int, g *grouper, pin
 	name := g.site(largest)
 	p := pins[name]
 	if p == nil {
-		p = &Pin{Name: name}
+		p = &report.Pin{Name: name}
 		pins[name] = p
 	}
 	p.Bytes += largest.size
 	p.Blocks++
 	p.Pinned += size - used
-	if size-used > p.most {
-		p.most, p.Frames = size-used, b.snapshot.Stacks.Frames(largest.stack)
+	if size-used > p.Largest {
+		p.Largest, p.Frames = size-used, b.snapshot.Stacks.Frames(largest.stack)
 	}
 }

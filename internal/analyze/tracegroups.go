@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // grouper names the group of a block.
@@ -31,11 +32,11 @@ func newGrouper(b *traceBooks, at int, by string, o *ExplainOptions) *grouper {
 }
 
 // blame groups the blocks in use after an event, largest group first, and says what rounding costs them.
-func (g *grouper) blame(at int) ([]Blame, mem.Bytes, error) {
+func (g *grouper) blame(at int) ([]report.Blame, mem.Bytes, error) {
 	if !slices.Contains(Groupings, g.by) {
 		return nil, 0, fmt.Errorf("blocks are grouped by one of %q, not by %s", Groupings, g.by)
 	}
-	groups, waste := map[[2]string]*Blame{}, mem.Bytes(0)
+	groups, waste := map[[2]string]*report.Blame{}, mem.Bytes(0)
 	g.b.aliveNumbers(at, func(n int) {
 		l := &g.b.lives[n]
 		if !g.wants(l.stack) {
@@ -45,22 +46,22 @@ func (g *grouper) blame(at int) ([]Blame, mem.Bytes, error) {
 		key := [2]string{g.name(l, category), category}
 		of := groups[key]
 		if of == nil {
-			of = &Blame{Name: key[0], Category: category}
+			of = &report.Blame{Name: key[0], Category: category}
 			groups[key] = of
 		}
 		of.Bytes += l.size
 		of.Blocks++
 		waste += l.size - l.requested
-		if l.size > of.most {
-			of.most, of.stack = l.size, l.stack
+		if l.size > of.Largest {
+			of.Largest, of.Stack = l.size, l.stack
 		}
 	})
-	all := make([]Blame, 0, len(groups))
+	all := make([]report.Blame, 0, len(groups))
 	for _, of := range groups {
-		of.Frames = g.b.snapshot.Stacks.Frames(of.stack)
+		of.Frames = g.b.snapshot.Stacks.Frames(of.Stack)
 		all = append(all, *of)
 	}
-	slices.SortFunc(all, func(p, q Blame) int {
+	slices.SortFunc(all, func(p, q report.Blame) int {
 		return cmp.Or(cmp.Compare(q.Bytes, p.Bytes), cmp.Compare(p.Name, q.Name), cmp.Compare(p.Category, q.Category))
 	})
 	return all, waste, nil
@@ -68,9 +69,9 @@ func (g *grouper) blame(at int) ([]Blame, mem.Bytes, error) {
 
 // mostOf is the largest group by name: those of one name and several categories are one, which is mostly of the category
 // that holds most.
-func mostOf(groups []Blame) (most Blame) {
+func mostOf(groups []report.Blame) (most report.Blame) {
 	byName := map[string]int{} // place in sums
-	var sums []Blame
+	var sums []report.Blame
 	for _, one := range groups { // largest first
 		at, ok := byName[one.Name]
 		if !ok {
@@ -90,10 +91,10 @@ func mostOf(groups []Blame) (most Blame) {
 }
 
 // who is a group in the middle of a sentence.
-func (b *Blame) who() string {
+func who(b *report.Blame) string {
 	switch b.Name {
-	case noFrames:
-		return "what has " + noFrames
+	case report.NoFrames:
+		return "what has " + report.NoFrames
 	case beforeTrace:
 		return "what was there before the trace"
 	}
@@ -168,7 +169,7 @@ func (g *grouper) age(l *life) string {
 	if events == 0 {
 		return "new at this event"
 	}
-	return fmt.Sprintf("%s to %s events old", Count(int64(class)), Count(int64(class*10-1)))
+	return fmt.Sprintf("%s to %s events old", report.Count(int64(class)), report.Count(int64(class*10-1)))
 }
 
 // openRegion is what was the innermost open annotation from a moment on.

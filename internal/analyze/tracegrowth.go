@@ -5,18 +5,8 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
-
-// TraceGrowth is a line that holds more after each step than after the one before.
-type TraceGrowth struct {
-	Name       string         `json:"name"`
-	PerStep    mem.Bytes      `json:"bytes_per_step"` // median
-	Grown      mem.Bytes      `json:"bytes"`          // over the steps looked at
-	Steps      int            `json:"steps"`
-	Confidence float64        `json:"confidence"` // 0 to 1
-	Source     string         `json:"source"`     // annotations, inferred; stretches: no steps are known
-	Frames     []mem.Location `json:"frames"`
-}
 
 const (
 	growthEnds    = 64   // step ends looked at, at most
@@ -30,10 +20,10 @@ const (
 // kept for good, the lowest value still to come: a saw-tooth does not grow. It must rise in most steps,
 // and no single one may make up half of it. The confidence is the share of steps that rise, less the
 // chance that as many rise by luck.
-func (g *grouper) growth(steps *TraceSteps) []TraceGrowth {
+func (g *grouper) growth(steps *report.TraceSteps) []report.TraceGrowth {
 	b := g.b
 	ends, source := b.stepEnds(steps)
-	found := []TraceGrowth{}
+	found := []report.TraceGrowth{}
 	if len(ends) < leastSteps {
 		return found
 	}
@@ -42,7 +32,7 @@ func (g *grouper) growth(steps *TraceSteps) []TraceGrowth {
 		for i := len(held) - 2; i >= 0; i-- {
 			held[i] = min(held[i], held[i+1])
 		}
-		t := TraceGrowth{Name: name, Steps: len(ends) - 1, Source: source, Grown: held[len(held)-1] - held[0]}
+		t := report.TraceGrowth{Name: name, Steps: len(ends) - 1, Source: source, Grown: held[len(held)-1] - held[0]}
 		var rises []mem.Bytes
 		rising := 0
 		for i := 1; i < len(held); i++ {
@@ -64,12 +54,14 @@ func (g *grouper) growth(steps *TraceSteps) []TraceGrowth {
 		t.Frames = b.snapshot.Stacks.Frames(frames[name])
 		found = append(found, t)
 	}
-	slices.SortFunc(found, func(p, q TraceGrowth) int { return cmp.Or(cmp.Compare(q.Grown, p.Grown), cmp.Compare(p.Name, q.Name)) })
+	slices.SortFunc(found, func(p, q report.TraceGrowth) int {
+		return cmp.Or(cmp.Compare(q.Grown, p.Grown), cmp.Compare(p.Name, q.Name))
+	})
 	return found
 }
 
 // stepEnds are the events that end whole steps after the first, or equal stretches where no steps are known.
-func (b *traceBooks) stepEnds(steps *TraceSteps) (ends []int, source string) {
+func (b *traceBooks) stepEnds(steps *report.TraceSteps) (ends []int, source string) {
 	if steps != nil && len(steps.Steps) > leastSteps {
 		source = steps.Source
 		for _, s := range steps.Steps[1 : len(steps.Steps)-1] {

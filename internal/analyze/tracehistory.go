@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // History is what one device's allocator did, rebuilt from its trace, for exporters: the same peak, blocks and
 // flame graphs that a report of it has.
 type History struct {
-	Peak TracePeak
+	Peak report.TracePeak
 	b    *traceBooks
 }
 
@@ -79,7 +80,7 @@ func (h *History) ByStack(yield func(frames []mem.Location, values []int64)) {
 	g := newGrouper(h.b, h.b.peakAt, "site", &ExplainOptions{})
 	for _, use := range g.uses(h.b.peakAt).all {
 		values := []int64{int64(use.blocks)}
-		for m := range Flames {
+		for m := range report.Flames {
 			values = append(values, use.measure(m))
 		}
 		yield(g.pictured(&use), values)
@@ -92,7 +93,7 @@ func (g *grouper) pictured(use *stackUse) []mem.Location {
 	if len(frames) > 0 {
 		return frames
 	}
-	name := noFrames
+	name := report.NoFrames
 	if use.before {
 		name = beforeTrace
 	}

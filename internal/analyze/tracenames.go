@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 	"hightide/internal/words"
 )
 
 // Names of what has no stack of its own.
 const (
 	beforeTrace = "before the trace"
-	noFrames    = "no frames (autograd, or a native thread)"
 )
 
 // traceName is what a stack of a trace is called, by each grouping that goes by stacks.
@@ -58,7 +58,7 @@ func (t *traceNames) of(stack uint32) *traceName {
 
 func (t *traceNames) name(frames []mem.Location, numbers []uint32) *traceName {
 	at := t.places.search(frames)
-	n := &traceName{site: lineName(at.Location), file: at.File, function: path.Base(at.File) + ":" + at.Function, module: moduleOf(frames), location: at.Location}
+	n := &traceName{site: report.LineName(at.Location), file: at.File, function: path.Base(at.File) + ":" + at.Function, module: moduleOf(frames), location: at.Location}
 	if !at.Native {
 		return n
 	}
@@ -96,7 +96,7 @@ func (t *traceNames) nativeName(numbers []uint32) string {
 		}
 		op, function = cmp.Or(op, f.operator), cmp.Or(function, f.function)
 	}
-	return cmp.Or(op, function, noFrames)
+	return cmp.Or(op, function, report.NoFrames)
 }
 
 // fact looks at a location once.
@@ -138,7 +138,7 @@ func (t *traceNames) pictured(stack uint32) []mem.Location {
 func moduleOf(frames []mem.Location) string {
 	for _, f := range frames {
 		if f.Function == "forward" && !f.Native {
-			return lineName(mem.Location{File: f.File}) + ":forward:" + strconv.Itoa(f.Line)
+			return report.LineName(mem.Location{File: f.File}) + ":forward:" + strconv.Itoa(f.Line)
 		}
 	}
 	return "outside of modules"

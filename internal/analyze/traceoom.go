@@ -4,28 +4,8 @@ import (
 	"fmt"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
-
-// TraceOOM is a request that failed, and what the allocator held at that event. Cached memory counts
-// whatever pool or stream it belongs to.
-type TraceOOM struct {
-	Event       int            `json:"event"`
-	Asked       mem.Bytes      `json:"asked_bytes"`
-	DeviceFree  mem.Optional   `json:"device_free_bytes,omitzero"`  // as the device said
-	DeviceTotal mem.Optional   `json:"device_total_bytes,omitzero"` // all it has, where the file says
-	Allocated   mem.Bytes      `json:"allocated_bytes"`
-	Reserved    mem.Optional   `json:"reserved_bytes,omitzero"`
-	Cached      mem.Optional   `json:"cached_bytes,omitzero"`
-	Pieces      mem.Optional   `json:"cached_pieces,omitzero"` // this and the next: of files that tell of segments
-	LargestFree mem.Optional   `json:"largest_cached_bytes,omitzero"`
-	WouldFit    *bool          `json:"fits_without_fragmentation,omitempty"` // what is free and cached, if it lay in one piece
-	Contiguous  *bool          `json:"contiguous,omitempty"`                 // one piece alone was large enough
-	Blame       []Blame        `json:"blame"`                                // the largest groups alive then
-	Frames      []mem.Location `json:"frames"`
-	Advice      string         `json:"advice,omitempty"`   // verified by replay
-	Replayed    any            `json:"replayed,omitempty"` // the settings tried, and what became of them
-	most        Blame
-}
 
 // oomBlamed is how many groups an out-of-memory names.
 const oomBlamed = 5
@@ -49,7 +29,7 @@ func (b *traceBooks) pieces() pieces {
 }
 
 // oom is the last request that failed; nil: none did.
-func (b *traceBooks) oom(g *grouper) (*TraceOOM, error) {
+func (b *traceBooks) oom(g *grouper) (*report.TraceOOM, error) {
 	if b.failedAt < 0 {
 		return nil, nil
 	}
@@ -58,8 +38,8 @@ func (b *traceBooks) oom(g *grouper) (*TraceOOM, error) {
 	if err != nil {
 		return nil, err
 	}
-	oom := &TraceOOM{
-		Event: i, Asked: t.Size[i], Allocated: l.allocated, Reserved: b.reservedAt(i, l), most: mostOf(held),
+	oom := &report.TraceOOM{
+		Event: i, Asked: t.Size[i], Allocated: l.allocated, Reserved: b.reservedAt(i, l), Most: mostOf(held),
 		Blame: held[:min(oomBlamed, len(held))], Frames: b.snapshot.Stacks.Frames(t.Stack[i]),
 	}
 	if t.Address[i] != mem.FreeUnknown {
@@ -68,7 +48,7 @@ func (b *traceBooks) oom(g *grouper) (*TraceOOM, error) {
 	if total, ok := b.snapshot.DeviceMemory[b.device]; ok {
 		oom.DeviceTotal = mem.Some(int64(total))
 	}
-	oom.judge(b)
+	b.judge(oom)
 	if g.o.Advise != nil {
 		oom.Advice, oom.Replayed = g.o.Advise(b.snapshot, b.device)
 	}
@@ -76,7 +56,7 @@ func (b *traceBooks) oom(g *grouper) (*TraceOOM, error) {
 }
 
 // judge says what was cached, and whether it would have been enough, as far as the file tells.
-func (o *TraceOOM) judge(b *traceBooks) {
+func (b *traceBooks) judge(o *report.TraceOOM) {
 	cached, free := b.atFailure.bytes, mem.Bytes(o.DeviceFree.Or(0))
 	if b.knowsSegments() {
 		o.Pieces, o.LargestFree = mem.Some(int64(b.atFailure.count)), mem.Some(int64(b.atFailure.largest))
@@ -95,15 +75,15 @@ func (o *TraceOOM) judge(b *traceBooks) {
 	}
 }
 
-func (o *TraceOOM) finding(a *Allocator) Finding {
-	f := Finding{Kind: KindOOM, Severity: Critical, Label: a.Label, Title: fmt.Sprintf("%s ran out of memory", upperFirst(a.Name)), Stack: o.Frames,
-		Bytes: mem.Some(int64(o.Asked)), Text: fmt.Sprintf("%v were asked for at event %s", o.Asked, Count(int64(o.Event)))}
-	if !a.alone {
-		f.Text += " of " + a.of()
+func oomFinding(o *report.TraceOOM, a *report.Allocator) report.Finding {
+	f := report.Finding{Kind: report.KindOOM, Severity: report.Critical, Label: a.Label, Title: fmt.Sprintf("%s ran out of memory", report.UpperFirst(a.Name)), Stack: o.Frames,
+		Bytes: mem.Some(int64(o.Asked)), Text: fmt.Sprintf("%v were asked for at event %s", o.Asked, report.Count(int64(o.Event)))}
+	if !a.Alone {
+		f.Text += " of " + a.Where()
 	}
-	f.Text += fmt.Sprintf(", when %v were allocated", o.Allocated) + o.room()
-	if o.most.Bytes > 0 {
-		f.Text += fmt.Sprintf(" Most was held by %s: %v.", o.most.who(), o.most.Bytes)
+	f.Text += fmt.Sprintf(", when %v were allocated", o.Allocated) + roomText(o)
+	if o.Most.Bytes > 0 {
+		f.Text += fmt.Sprintf(" Most was held by %s: %v.", who(&o.Most), o.Most.Bytes)
 	}
 	if at := newPlaces(nil).search(o.Frames); !at.Native && at.File != "" {
 		f.File, f.Line, f.SiteFunction = at.File, at.Line, at.Function
@@ -130,12 +110,12 @@ func (o *TraceOOM) finding(a *Allocator) Finding {
 }
 
 // room says what was left besides what was allocated.
-func (o *TraceOOM) room() string {
+func roomText(o *report.TraceOOM) string {
 	free, knowsFree := o.DeviceFree.Get()
 	cached, knowsCached := o.Cached.Get()
 	pieces := ""
 	if n := o.Pieces.Or(0); n > 0 {
-		pieces = fmt.Sprintf(" in %s, the largest of %v", Counted(n, "piece"), mem.Bytes(o.LargestFree.Or(0)))
+		pieces = fmt.Sprintf(" in %s, the largest of %v", report.Counted(n, "piece"), mem.Bytes(o.LargestFree.Or(0)))
 	}
 	switch {
 	case knowsFree && knowsCached:

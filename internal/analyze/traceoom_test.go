@@ -8,6 +8,7 @@ import (
 
 	"hightide/internal/intake"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // What torch's own message said when it ran out (testdata/imagined/oom-a10-pieces.py prints it): 603.81 MiB
@@ -35,7 +36,7 @@ func TestOOMIsExplainedAtItsOwnMoment(t *testing.T) {
 	if len(o.Blame) == 0 || !strings.Contains(o.Blame[0].Name, "oom-a10-pieces.py") {
 		t.Errorf("blames %+v", o.Blame)
 	}
-	if text := o.finding(a).Text; !strings.Contains(text, "8 pieces, the largest of 200 MiB") {
+	if text := oomFinding(o, a).Text; !strings.Contains(text, "8 pieces, the largest of 200 MiB") {
 		t.Error(text)
 	}
 }
@@ -51,7 +52,7 @@ func TestOOMThatIsNoLackOfMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return a.OOM.finding(a).Text
+		return oomFinding(a.OOM, a).Text
 	}
 	trace.Address[event] = uint64(2 * mem.GiB)
 	if text := said(); !strings.Contains(text, "a limit below its memory was reached") {
@@ -75,7 +76,7 @@ func TestOOMOfTheProfiler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := NewReport()
+	r := report.New()
 	if err := Explain(r, d.Snapshot, "trace.json", ExplainOptions{}); err != nil {
 		t.Fatal(err)
 	}

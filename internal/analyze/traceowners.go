@@ -4,28 +4,11 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // ownerCategories are what the program itself can say a tensor is: indexes of life.owner, 0 is nothing.
 var ownerCategories = []string{"", "parameters", "gradients", "optimizer state", "buffers"}
-
-// Accuracy compares what the rules say with what the program said, for the blocks whose owner it named
-// among those alive at the moment explained. Buffers are left out: no rule tells them.
-type Accuracy struct {
-	Owned        mem.Bytes `json:"owned_bytes"`
-	Agreed       mem.Bytes `json:"agreed_bytes"`
-	OwnedBlocks  int       `json:"owned_blocks"`
-	AgreedBlocks int       `json:"agreed_blocks"`
-
-	By []CategoryAccuracy `json:"by"`
-}
-
-// CategoryAccuracy is the same for what the program called by one name.
-type CategoryAccuracy struct {
-	Category string    `json:"category"`
-	Owned    mem.Bytes `json:"owned_bytes"`
-	Agreed   mem.Bytes `json:"agreed_bytes"`
-}
 
 // own gives blocks their owners: a block is its owner's if one of the moments at which the owner was
 // seen lies in the block's life.
@@ -65,11 +48,11 @@ func (b *traceBooks) covers(l *life, t int64) bool {
 }
 
 // accuracy of the rules; nil where the program named no owner.
-func (b *traceBooks) accuracy(at int, s *sorter) *Accuracy {
+func (b *traceBooks) accuracy(at int, s *sorter) *report.Accuracy {
 	if len(b.snapshot.Owners) == 0 {
 		return nil
 	}
-	a := Accuracy{By: make([]CategoryAccuracy, 3)}
+	a := report.Accuracy{By: make([]report.CategoryAccuracy, 3)}
 	b.aliveNumbers(at, func(n int) {
 		l := &b.lives[n]
 		if l.owner == 0 || ownerCategories[l.owner] == "buffers" {
@@ -86,6 +69,6 @@ func (b *traceBooks) accuracy(at int, s *sorter) *Accuracy {
 			a.AgreedBlocks++
 		}
 	})
-	a.By = slices.DeleteFunc(a.By, func(c CategoryAccuracy) bool { return c.Owned == 0 })
+	a.By = slices.DeleteFunc(a.By, func(c report.CategoryAccuracy) bool { return c.Owned == 0 })
 	return &a
 }

@@ -6,6 +6,7 @@ import (
 
 	"hightide/internal/intake"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // The parameters of testdata/imagined/owned-a10.py by hand, each tensor in blocks of 512 bytes.
@@ -48,7 +49,7 @@ func TestOwnersComeBeforeRules(t *testing.T) {
 	t.Logf("rules agree on %d of %d bytes, %d of %d blocks", c.Agreed, c.Owned, c.AgreedBlocks, c.OwnedBlocks)
 }
 
-func byCategory(t *testing.T, s *mem.AllocatorSnapshot) *Allocator {
+func byCategory(t *testing.T, s *mem.AllocatorSnapshot) *report.Allocator {
 	t.Helper()
 	a, err := ExplainDevice(s, 0, "owned", ExplainOptions{By: "category"})
 	if err != nil {

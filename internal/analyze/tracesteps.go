@@ -5,27 +5,9 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 	"hightide/internal/words"
 )
-
-// TraceSteps are the steps and phases of a trace.
-type TraceSteps struct {
-	Source string       `json:"source"` // recorded, annotations, or inferred: from what repeats
-	Steps  []TraceStep  `json:"steps"`
-	Phases []TracePhase `json:"phases"` // always inferred, from the stacks that allocate
-}
-
-// TraceStep is a stretch of events, both ends in it.
-type TraceStep struct {
-	From int `json:"from_event"`
-	To   int `json:"to_event"`
-}
-
-// TracePhase is forward, backward or optimizer.
-type TracePhase struct {
-	Phase string `json:"phase"`
-	TraceStep
-}
 
 const (
 	leastSteps   = 3
@@ -37,13 +19,13 @@ const (
 
 // steps tells steps by their recorded ends, the program's own annotations, else by what repeats; nil: no steps
 // and no phases are seen.
-func (b *traceBooks) steps(ends []int64) *TraceSteps {
-	s := &TraceSteps{Source: "recorded", Steps: b.recordedSteps(ends), Phases: b.phases()}
+func (b *traceBooks) steps(ends []int64) *report.TraceSteps {
+	s := &report.TraceSteps{Source: "recorded", Steps: b.recordedSteps(ends), Phases: b.phases()}
 	if len(s.Steps) < leastSteps {
 		s.Source, s.Steps = "annotations", b.annotatedSteps()
 	}
 	if len(s.Steps) < leastSteps {
-		s.Source, s.Steps = "inferred", append([]TraceStep{}, b.inferredSteps()...)
+		s.Source, s.Steps = "inferred", append([]report.TraceStep{}, b.inferredSteps()...)
 	}
 	if len(s.Steps)+len(s.Phases) == 0 {
 		return nil
@@ -51,12 +33,12 @@ func (b *traceBooks) steps(ends []int64) *TraceSteps {
 	return s
 }
 
-func (b *traceBooks) recordedSteps(ends []int64) []TraceStep {
-	steps := []TraceStep{}
+func (b *traceBooks) recordedSteps(ends []int64) []report.TraceStep {
+	steps := []report.TraceStep{}
 	from := 0
 	for _, end := range ends {
 		if to := b.eventAt(end); to >= from {
-			steps = append(steps, TraceStep{from, to})
+			steps = append(steps, report.TraceStep{From: from, To: to})
 			from = to + 1
 		}
 	}
@@ -65,21 +47,21 @@ func (b *traceBooks) recordedSteps(ends []int64) []TraceStep {
 
 var stepName = words.Lazy(`(?i)^(ProfilerStep#|step[ #_:]*)\d+`)
 
-func (b *traceBooks) annotatedSteps() []TraceStep {
-	steps := []TraceStep{}
+func (b *traceBooks) annotatedSteps() []report.TraceStep {
+	steps := []report.TraceStep{}
 	for _, note := range b.snapshot.Annotations {
 		if note.End || !stepName.MatchString(note.Name) {
 			continue
 		}
 		if at := b.eventAt(note.Time) + 1; at < b.trace.Len() && (len(steps) == 0 || at > steps[len(steps)-1].From) {
-			steps = append(steps, TraceStep{From: at})
+			steps = append(steps, report.TraceStep{From: at})
 		}
 	}
 	return b.close(steps)
 }
 
 // close ends each step where the next begins.
-func (b *traceBooks) close(steps []TraceStep) []TraceStep {
+func (b *traceBooks) close(steps []report.TraceStep) []report.TraceStep {
 	for i := range steps {
 		if steps[i].To = b.trace.Len() - 1; i+1 < len(steps) {
 			steps[i].To = steps[i+1].From - 1
@@ -96,7 +78,7 @@ type anchor struct {
 // inferredSteps looks for what happens at even distances all along the trace. Things that happen
 // equally often, once in each step, tell the steps; layers and micro-batches come in bunches. A step
 // begins at the one of them at which least is allocated.
-func (b *traceBooks) inferredSteps() []TraceStep {
+func (b *traceBooks) inferredSteps() []report.TraceStep {
 	byCount, optimizing := map[int][]anchor{}, b.stackPhases()
 	for _, a := range b.anchors() {
 		byCount[len(a.events)] = append(byCount[len(a.events)], a)
@@ -125,9 +107,9 @@ func (b *traceBooks) inferredSteps() []TraceStep {
 	if b.insideOneCall(first.events[0], first.events[len(first.events)-1]) {
 		return nil
 	}
-	var steps []TraceStep
+	var steps []report.TraceStep
 	for _, at := range first.events {
-		steps = append(steps, TraceStep{From: int(at)})
+		steps = append(steps, report.TraceStep{From: int(at)})
 	}
 	return b.close(steps)
 }
@@ -211,8 +193,8 @@ func (b *traceBooks) levelAround(events []int32) float64 {
 
 // phases are the runs of allocations by forward, backward and optimizer; short ones inside another are
 // its own.
-func (b *traceBooks) phases() []TracePhase {
-	phases := []TracePhase{}
+func (b *traceBooks) phases() []report.TracePhase {
+	phases := []report.TracePhase{}
 	count := 0
 	b.phaseRuns()
 	for i, run := range b.runs {
@@ -231,10 +213,10 @@ func (b *traceBooks) phases() []TracePhase {
 		case last >= 0 && (count < leastPhase || phases[last].Phase == name):
 			phases[last].To = end
 		case count >= leastPhase || run.phase != phaseOther:
-			phases = append(phases, TracePhase{name, TraceStep{max(int(run.from), 0), end}})
+			phases = append(phases, report.TracePhase{Phase: name, TraceStep: report.TraceStep{From: max(int(run.from), 0), To: end}})
 		}
 	}
-	phases = slices.DeleteFunc(phases, func(p TracePhase) bool { return p.Phase == tracePhaseNames[phaseOther] })
+	phases = slices.DeleteFunc(phases, func(p report.TracePhase) bool { return p.Phase == tracePhaseNames[phaseOther] })
 	if len(phases) > phasesShown {
 		phases = phases[:0]
 	}

@@ -5,24 +5,8 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
-
-// TraceTimeline is the course of the memory in columns of events. Each column is the moment in its stretch
-// at which most was allocated, so no peak is lost; the bands of a column add up to what was then.
-type TraceTimeline struct {
-	Events     []int          `json:"events"`
-	Time       []int64        `json:"time_ns,omitempty"`         // since the first
-	Reserved   []mem.Optional `json:"reserved_bytes,omitzero"`   // absent where the file does not tell
-	Releasable []mem.Bytes    `json:"releasable_bytes,omitzero"` // the most of the stretch; likewise
-	Category   []TimelineBand `json:"by_category"`
-	Site       []TimelineBand `json:"by_site"` // the largest, and the rest
-}
-
-// TimelineBand is one group over the columns.
-type TimelineBand struct {
-	Name  string      `json:"name"`
-	Bytes []mem.Bytes `json:"bytes"`
-}
 
 const (
 	siteBands = 11
@@ -30,12 +14,12 @@ const (
 )
 
 // timeline samples the lives at the highest moment of each column.
-func (g *grouper) timeline(columns int) *TraceTimeline {
+func (g *grouper) timeline(columns int) *report.TraceTimeline {
 	points := thinCurve(g.b.curve, columns)
 	if len(points) < 2 {
 		return nil
 	}
-	t := &TraceTimeline{}
+	t := &report.TraceTimeline{}
 	begin := g.b.time(points[0].event)
 	for _, p := range points {
 		t.Events = append(t.Events, p.event)
@@ -145,18 +129,18 @@ func (c *changes) top() (top mem.Bytes) {
 }
 
 // bands keeps the highest groups and joins the rest. The changes are used up.
-func bands(of changesOf, columns, most int) []TimelineBand {
+func bands(of changesOf, columns, most int) []report.TimelineBand {
 	names, top := []string{}, map[string]mem.Bytes{}
 	for name, c := range of {
 		names, top[name] = append(names, name), c.top()
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(top[b], top[a]), cmp.Compare(a, b)) })
-	all := []TimelineBand{}
+	all := []report.TimelineBand{}
 	if len(names) <= most {
 		most = len(names) + 1
 	}
 	for _, name := range names[:most-1] {
-		all = append(all, TimelineBand{name, of[name].levels(columns)})
+		all = append(all, report.TimelineBand{Name: name, Bytes: of[name].levels(columns)})
 	}
 	if rest := names[most-1:]; len(rest) > 0 {
 		sum := &changes{dense: make([]mem.Bytes, columns+1)}
@@ -167,7 +151,7 @@ func bands(of changesOf, columns, most int) []TimelineBand {
 			sum.few = of[name].few
 			sum.dense, sum.few = sum.spread(columns), nil
 		}
-		all = append(all, TimelineBand{otherBand, sum.levels(columns)})
+		all = append(all, report.TimelineBand{Name: otherBand, Bytes: sum.levels(columns)})
 	}
 	return all
 }

@@ -6,32 +6,8 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
-
-// Turnover is what one line allocated among the events explained.
-type Turnover struct {
-	Name        string         `json:"name"`
-	Allocations int            `json:"allocations"`
-	Churn       mem.Bytes      `json:"churn_bytes"`       // allocated and freed again
-	Average     mem.Bytes      `json:"average_bytes"`     // held, over time
-	SinceStart  mem.Bytes      `json:"since_start_bytes"` // alive from before the trace to its end
-	StartBlocks int            `json:"since_start_blocks"`
-	Frames      []mem.Location `json:"frames"`
-	heaviest    mem.Bytes
-}
-
-// LongLife is blocks that occupied much for long: bytes times life-span of one rank them. Blocks are in one if nothing
-// here tells them apart.
-type LongLife struct {
-	Name      string    `json:"name"`
-	Category  string    `json:"category"`
-	Bytes     mem.Bytes `json:"bytes"` // of each block
-	Blocks    int       `json:"blocks"`
-	Allocated int       `json:"allocated_event"` // -1: before the trace
-	Freed     *int      `json:"freed_event"`     // null: alive at the end
-	Span      int64     `json:"life_ns,omitempty"`
-	Events    int       `json:"life_events"`
-}
 
 const longLives = 20
 
@@ -52,7 +28,7 @@ type stackUse struct {
 type stackUses struct {
 	g       *grouper
 	all     []stackUse
-	longest []LongLife
+	longest []report.LongLife
 }
 
 // uses goes through all lives once.
@@ -112,7 +88,7 @@ type longest []weighedLife
 
 type weighedLife struct {
 	held float64
-	life LongLife
+	life report.LongLife
 }
 
 // may says whether a life that held so much could have a place.
@@ -120,9 +96,9 @@ func (l longest) may(held float64) bool { return len(l) < longLives || held >= l
 
 // add counts a life with the one that is the same in all, or gives it a place of its own. What lost its place does not
 // come again: those that are the same held as much.
-func (l *longest) add(held float64, life LongLife) {
+func (l *longest) add(held float64, life report.LongLife) {
 	for i := range *l {
-		if of := &(*l)[i]; of.held == held && of.life.same(&life) {
+		if of := &(*l)[i]; of.held == held && sameLife(&of.life, &life) {
 			of.life.Blocks++
 			return
 		}
@@ -134,7 +110,7 @@ func (l *longest) add(held float64, life LongLife) {
 	}
 }
 
-func (l *LongLife) same(as *LongLife) bool {
+func sameLife(l, as *report.LongLife) bool {
 	if l.Name != as.Name || l.Category != as.Category || l.Bytes != as.Bytes || l.Allocated != as.Allocated {
 		return false
 	}
@@ -151,9 +127,9 @@ func (b *traceBooks) clock() func(event int) float64 {
 	return func(event int) float64 { return float64(b.trace.Time[min(max(event, 0), n-1)] - begin) }
 }
 
-func (g *grouper) longLife(n int) LongLife {
+func (g *grouper) longLife(n int) report.LongLife {
 	l, last := &g.b.lives[n], g.b.trace.Len()-1
-	long := LongLife{Name: g.site(l), Category: g.sorter.of(n), Bytes: l.size, Blocks: 1, Allocated: int(l.born)}
+	long := report.LongLife{Name: g.site(l), Category: g.sorter.of(n), Bytes: l.size, Blocks: 1, Allocated: int(l.born)}
 	end := min(int(l.freed), last)
 	if int(l.freed) <= last {
 		freed := int(l.freed)
@@ -164,8 +140,8 @@ func (g *grouper) longLife(n int) LongLife {
 }
 
 // turnover groups stacks by line, most churn first.
-func (u *stackUses) turnover() []Turnover {
-	byName := map[string]*Turnover{}
+func (u *stackUses) turnover() []report.Turnover {
+	byName := map[string]*report.Turnover{}
 	for i := range u.all {
 		use := &u.all[i]
 		name := u.g.names.of(use.stack).site
@@ -174,7 +150,7 @@ func (u *stackUses) turnover() []Turnover {
 		}
 		t := byName[name]
 		if t == nil {
-			t = &Turnover{Name: name, heaviest: -1}
+			t = &report.Turnover{Name: name, Heaviest: -1}
 			byName[name] = t
 		}
 		t.Allocations += int(use.allocations)
@@ -182,31 +158,31 @@ func (u *stackUses) turnover() []Turnover {
 		t.Average += mem.Bytes(use.average)
 		t.SinceStart += use.start
 		t.StartBlocks += use.startBlocks
-		if use.churn > t.heaviest {
-			t.heaviest, t.Frames = use.churn, u.g.b.snapshot.Stacks.Frames(use.stack)
+		if use.churn > t.Heaviest {
+			t.Heaviest, t.Frames = use.churn, u.g.b.snapshot.Stacks.Frames(use.stack)
 		}
 	}
-	all := make([]Turnover, 0, len(byName))
+	all := make([]report.Turnover, 0, len(byName))
 	for _, t := range byName {
 		all = append(all, *t)
 	}
-	slices.SortFunc(all, func(p, q Turnover) int {
+	slices.SortFunc(all, func(p, q report.Turnover) int {
 		return cmp.Or(cmp.Compare(q.Churn, p.Churn), cmp.Compare(q.Average, p.Average), cmp.Compare(p.Name, q.Name))
 	})
 	return all
 }
 
 // flames is what each stack did as a tree. Each measure's largest stacks are in it.
-func (u *stackUses) flames(a *Allocator) *StackSet {
+func (u *stackUses) flames(a *explanation) *report.StackSet {
 	in := &Input{places: newPlaces(nil)}
-	tree := stackTree{in: in, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}, set: StackSet{
-		Name: "device", Title: upperFirst(a.inFile()), Label: a.Label, Total: a.At.Allocated,
-		Frames: []FramePlace{}, Parents: []int{}, Places: []int{}, Stacks: []StackUse{},
+	tree := stackTree{in: in, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}, set: report.StackSet{
+		Name: "device", Title: report.UpperFirst(a.InFile()), Label: a.Label, Total: a.At.Allocated,
+		Frames: []report.FramePlace{}, Parents: []int{}, Places: []int{}, Stacks: []report.StackUse{},
 	}}
 	if a.Filter != "" {
 		tree.set.Title += fmt.Sprintf(", only what matches %q", a.Filter)
 	}
-	measures := []FlameMeasure{
+	measures := []report.FlameMeasure{
 		{Name: "bytes", Title: "bytes at the moment explained", Unit: mem.UnitBytes},
 		{Name: "bytes-time", Title: "bytes × time, as the average held", Unit: mem.UnitBytes},
 		{Name: "count", Title: "number of allocations", Unit: mem.UnitCount},
@@ -236,10 +212,10 @@ func (u *stackUses) flames(a *Allocator) *StackSet {
 		}
 		use := &u.all[i]
 		node := tree.add(u.g.pictured(use))
-		tree.set.Stacks = append(tree.set.Stacks, StackUse{Node: node, Bytes: use.bytes, Count: use.blocks,
+		tree.set.Stacks = append(tree.set.Stacks, report.StackUse{Node: node, Bytes: use.bytes, Count: use.blocks,
 			Average: mem.Bytes(use.average), Allocations: use.allocations, Churn: use.churn})
 	}
-	slices.SortStableFunc(tree.set.Stacks, func(p, q StackUse) int { return cmp.Compare(q.Bytes, p.Bytes) })
+	slices.SortStableFunc(tree.set.Stacks, func(p, q report.StackUse) int { return cmp.Compare(q.Bytes, p.Bytes) })
 	tree.set.Measures, tree.set.Rest = measures, mem.Bytes(measures[0].Rest)
 	a.tree = &tree
 	return &tree.set

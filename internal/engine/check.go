@@ -11,6 +11,7 @@ import (
 
 	"hightide/internal/analyze"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // ExitOverBudget is the exit code of check where a budget is passed.
@@ -145,7 +146,7 @@ func CheckJSON(checked []Checked) ([]byte, error) {
 		Version int       `json:"version"`
 		OK      bool      `json:"ok"`
 		Budgets []Checked `json:"budgets"`
-	}{analyze.ReportVersion, !over, append([]Checked{}, checked...)})
+	}{report.Version, !over, append([]Checked{}, checked...)})
 	if err != nil {
 		return nil, fmt.Errorf("write result as JSON: %w", err)
 	}

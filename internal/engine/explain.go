@@ -15,57 +15,58 @@ import (
 	"hightide/internal/analyze"
 	"hightide/internal/intake"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // Explain reads files and runs and says who holds the device memory, in one report. A run also gets
 // its own analyses where it is the only reference.
-func (e *Engine) Explain(refs []string, o analyze.ExplainOptions, stdin io.Reader) (*analyze.Report, error) {
-	report := analyze.NewReport()
+func (e *Engine) Explain(refs []string, o analyze.ExplainOptions, stdin io.Reader) (*report.Report, error) {
+	r := report.New()
 	var without error // the events asked for
 	o.Advise = adviseOOM
 	for _, ref := range refs {
 		snapshots, run, err := e.snapshotsOf(ref, stdin)
 		var other *foreign
 		if errors.As(err, &other) {
-			other.explain(report, fileName(ref), o.Top)
+			other.explain(r, fileName(ref), o.Top)
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
 		if run != nil && len(refs) == 1 {
-			report = Analyze(run)
+			r = Analyze(run)
 			if len(snapshots) == 0 {
-				report.Notes = append(report.Notes, "The run recorded no allocator snapshot, so there is nothing of a device to explain: hightide run --snapshot-on exit records one.")
+				r.Notes = append(r.Notes, "The run recorded no allocator snapshot, so there is nothing of a device to explain: hightide run --snapshot-on exit records one.")
 			}
 		}
 		o.Columns = pictureColumns / max(1, len(refs), len(snapshots))
 		o.Several = len(refs) > 1 || len(snapshots) > 1
 		for _, s := range snapshots {
 			o.StepEnds = s.steps
-			err := analyze.Explain(report, s.snapshot, s.name, o)
+			err := analyze.Explain(r, s.snapshot, s.name, o)
 			if errors.As(err, new(analyze.NoEventError)) && o.Several {
 				without = errors.Join(without, err)
-				report.Notes = append(report.Notes, fmt.Sprintf("Left out: %v.", err))
+				r.Notes = append(r.Notes, fmt.Sprintf("Left out: %v.", err))
 			} else if err != nil {
 				return nil, InputError("hightide explain --help says what can be chosen", "%w", err)
 			}
 		}
 	}
-	if without != nil && len(report.Allocators) == 0 {
+	if without != nil && len(r.Allocators) == 0 {
 		return nil, InputError("name events that there are", "%w", without)
 	}
-	if p := report.Headline.Peak; report.Headline.Verdict == "" || len(report.Allocators) > 0 && !p.HostRSS.Known() && !p.Allocated.Known() && !p.Reserved.Known() {
-		report.Lead() // a replay's recording has nothing but its snapshot
+	if p := r.Headline.Peak; r.Headline.Verdict == "" || len(r.Allocators) > 0 && !p.HostRSS.Known() && !p.Allocated.Known() && !p.Reserved.Known() {
+		analyze.Lead(r) // a replay's recording has nothing but its snapshot
 	}
-	if report.Run.Name == "" {
+	if r.Run.Name == "" {
 		var names []string
 		for _, ref := range refs {
 			names = append(names, fileName(ref))
 		}
-		report.Run.Name = strings.Join(names, " ")
+		r.Run.Name = strings.Join(names, " ")
 	}
-	return report, nil
+	return r, nil
 }
 
 // fileName is how a report calls a file.
@@ -150,7 +151,7 @@ func (f *foreign) Error() string {
 	return fmt.Sprintf("%s is %s, which holds no allocator snapshot", f.ref, f.Format)
 }
 
-func (f *foreign) explain(r *analyze.Report, name string, top int) {
+func (f *foreign) explain(r *report.Report, name string, top int) {
 	if f.Profile != nil {
 		analyze.ExplainProfile(r, f.Profile, name, top)
 	} else if f.Mappings != nil {
@@ -229,20 +230,20 @@ func (m Message) Error() string { return strings.Join(m, " ") }
 // explanation is the JSON form of explain: the fields of the device that holds most, then everything.
 type explanation struct {
 	Version int `json:"version"`
-	*analyze.Allocator
-	Devices  []*analyze.Allocator `json:"devices"`
-	Flames   []analyze.StackSet   `json:"flames"` // of each device
-	Verdict  string               `json:"verdict"`
-	Findings []analyze.Finding    `json:"findings"`
-	Notes    []string             `json:"notes"`
+	*report.Allocator
+	Devices  []*report.Allocator `json:"devices"`
+	Flames   []report.StackSet   `json:"flames"` // of each device
+	Verdict  string              `json:"verdict"`
+	Findings []report.Finding    `json:"findings"`
+	Notes    []string            `json:"notes"`
 }
 
 // ExplainJSON is what explain --json prints (docs/formats/json.md), on one line. A report without
 // allocator snapshots is an input error.
-func ExplainJSON(report *analyze.Report) ([]byte, error) {
-	flames := slices.DeleteFunc(slices.Clone(report.Stacks), func(s analyze.StackSet) bool { return s.Name != "device" })
-	out := explanation{report.Version, nil, report.Allocators, flames, report.Headline.Verdict, report.Findings, report.Notes}
-	for _, a := range report.Allocators {
+func ExplainJSON(r *report.Report) ([]byte, error) {
+	flames := slices.DeleteFunc(slices.Clone(r.Stacks), func(s report.StackSet) bool { return s.Name != "device" })
+	out := explanation{report.Version, nil, r.Allocators, flames, r.Headline.Verdict, r.Findings, r.Notes}
+	for _, a := range r.Allocators {
 		if out.Allocator == nil || a.Peak.Allocated > out.Allocator.Peak.Allocated {
 			out.Allocator = a
 		}

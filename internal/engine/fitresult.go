@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"hightide/internal/analyze"
 	"hightide/internal/experiment"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // FitResult is what `fit --json` prints; docs/formats/json.md documents it.
@@ -269,24 +269,24 @@ func (r *FitResult) memoryMark() *MemoryMark {
 }
 
 // Table lists the trials by batch, with a bar of what each takes of the device.
-func (r *FitResult) Table() *analyze.Table {
-	bytes := func(name, title string) analyze.Column {
-		return analyze.Column{Name: name, Title: title, Unit: mem.UnitBytes, Label: r.Label}
+func (r *FitResult) Table() *report.Table {
+	bytes := func(name, title string) report.Column {
+		return report.Column{Name: name, Title: title, Unit: mem.UnitBytes, Label: r.Label}
 	}
-	t := &analyze.Table{Name: "fit", Title: "Memory against batch",
-		Columns: []analyze.Column{{Name: "batch", Title: "Batch", Unit: mem.UnitCount}, bytes("allocated", "Peak allocated"),
+	t := &report.Table{Name: "fit", Title: "Memory against batch",
+		Columns: []report.Column{{Name: "batch", Title: "Batch", Unit: mem.UnitCount}, bytes("allocated", "Peak allocated"),
 			bytes("reserved", "Peak reserved"), bytes("used", "Device used")}}
 	timed := len(r.Throughput) > 0
 	if timed {
-		t.Columns = append(t.Columns, analyze.Column{Name: "rate", Title: "Samples/s", Unit: mem.UnitCount, Label: mem.Measured})
+		t.Columns = append(t.Columns, report.Column{Name: "rate", Title: "Samples/s", Unit: mem.UnitCount, Label: mem.Measured})
 	}
-	t.Columns = append(t.Columns, analyze.Column{Name: "picture", Title: "of the device"})
+	t.Columns = append(t.Columns, report.Column{Name: "picture", Title: "of the device"})
 	sorted := slices.SortedFunc(slices.Values(r.Trials), func(a, b experiment.Trial) int { return cmp.Compare(a.Batch, b.Batch) })
 	for _, trial := range sorted {
-		row := []analyze.Cell{int64(trial.Batch), optionalCell(trial.Allocated), optionalCell(trial.Reserved), optionalCell(trial.Used)}
+		row := []report.Cell{int64(trial.Batch), optionalCell(trial.Allocated), optionalCell(trial.Reserved), optionalCell(trial.Used)}
 		if timed {
 			rate, ok := r.rate(trial.Batch)
-			cell := analyze.Cell(nil)
+			cell := report.Cell(nil)
 			if ok {
 				cell = int64(rate + 0.5)
 			}
@@ -297,7 +297,7 @@ func (r *FitResult) Table() *analyze.Table {
 	return t
 }
 
-func optionalCell(o mem.Optional) analyze.Cell {
+func optionalCell(o mem.Optional) report.Cell {
 	if v, ok := o.Get(); ok {
 		return v
 	}

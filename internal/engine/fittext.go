@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"hightide/internal/analyze"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // Text is the result for a terminal: the answer, the table of trials with its picture, and what
 // follows from them.
-func (r *FitResult) Text(o analyze.TextOptions) string {
+func (r *FitResult) Text(o report.TextOptions) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("%s", r.answer())
@@ -36,11 +36,11 @@ func (r *FitResult) answer() string {
 	if r.Largest == 0 {
 		return fmt.Sprintf("Not even a batch of %d fits on %s (%s).", max(r.Fails, r.Granularity), where, r.Label)
 	}
-	answer := fmt.Sprintf("The largest batch that fits on %s is %s", where, analyze.Count(int64(r.Largest)))
+	answer := fmt.Sprintf("The largest batch that fits on %s is %s", where, report.Count(int64(r.Largest)))
 	if r.Fails == 0 {
 		return answer + fmt.Sprintf(", the most that was tried; nothing failed (%s).", r.Label)
 	}
-	return answer + fmt.Sprintf("; %s does not (%s).", analyze.Count(int64(r.Fails)), r.Label)
+	return answer + fmt.Sprintf("; %s does not (%s).", report.Count(int64(r.Fails)), r.Label)
 }
 
 // remarks are what people would work out next.
@@ -83,7 +83,7 @@ func (r *FitResult) remarks() []string {
 		add("Memory is the framework's own on an imaginary device; time is not measured there, so no speed-up is stated.")
 	}
 	if v := r.Worker.Versions["torch"]; v != "" {
-		add("%s in %s; torch %s of %s.", analyze.Counted(int64(len(r.Trials)), "trial"), analyze.Duration(r.Duration), v, r.Worker.Python)
+		add("%s in %s; torch %s of %s.", report.Counted(int64(len(r.Trials)), "trial"), report.Duration(r.Duration), v, r.Worker.Python)
 	}
 	return append(all, r.Notes...)
 }

@@ -16,11 +16,11 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"hightide/internal/analyze"
 	"hightide/internal/experiment"
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
 	"hightide/internal/record"
+	"hightide/internal/report"
 )
 
 // modelTrials starts the worker that builds the model once and forks for each trial.
@@ -164,7 +164,7 @@ func measuredTrial(run *RunResult, batch int) (experiment.Trial, error) {
 	peak := run.Report.Headline.Peak
 	t.Allocated, t.Reserved, t.Used, t.StepTime = peak.Allocated, peak.Reserved, peak.DeviceUsed, run.Report.Headline.StepTime
 	for _, f := range run.Report.Findings {
-		if f.Kind == analyze.KindOOM {
+		if f.Kind == report.KindOOM {
 			t.Problem = f.Title
 			return t, nil
 		}
@@ -213,7 +213,7 @@ func imaginedTrial(done *trialResult, batch int) (experiment.Trial, error) {
 		if used, ok := v.Used.Get(); ok && v.Reserved.Known() {
 			t.Capacity = mem.Some(int64(v.Total) - used + v.Reserved.Or(0))
 		}
-	case v.Verdict == analyze.VerdictOOM:
+	case v.Verdict == report.VerdictOOM:
 		t.Problem = "out of memory"
 		if v.Note != "" {
 			t.Problem = v.Note

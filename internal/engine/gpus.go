@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"hightide/internal/analyze"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // GPUTable shows the list for people.
-func GPUTable(l *gpus.List) *analyze.Table {
-	t := &analyze.Table{Name: "gpus", Title: "GPUs that can be imagined", Columns: []analyze.Column{
+func GPUTable(l *gpus.List) *report.Table {
+	t := &report.Table{Name: "gpus", Title: "GPUs that can be imagined", Columns: []report.Column{
 		{Name: "gpu", Title: "gpu"}, {Name: "name", Title: "name"}, {Name: "memory", Title: "memory", Unit: mem.UnitBytes},
 		{Name: "overhead", Title: "context", Unit: mem.UnitBytes}, {Name: "uncertainty", Title: "uncertain", Unit: mem.UnitBytes},
 		{Name: "compute", Title: "cc"}, {Name: "sms", Title: "SMs", Unit: mem.UnitCount}, {Name: "price", Title: "$/h"}, {Name: "known", Title: "known"},
@@ -26,7 +26,7 @@ func GPUTable(l *gpus.List) *analyze.Table {
 		if !g.CUDA() {
 			known = strings.TrimSpace(known + ", not with CUDA builds")
 		}
-		t.Rows = append(t.Rows, []analyze.Cell{g.Slug, g.Name, int64(g.Total), int64(g.Overhead), int64(g.Uncertainty()), g.Compute, int64(g.SMs), price(g.Price), known})
+		t.Rows = append(t.Rows, []report.Cell{g.Slug, g.Name, int64(g.Total), int64(g.Overhead), int64(g.Uncertainty()), g.Compute, int64(g.SMs), price(g.Price), known})
 	}
 	return t
 }

@@ -21,6 +21,7 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
 	"hightide/internal/record"
+	"hightide/internal/report"
 	"hightide/internal/store"
 )
 
@@ -50,7 +51,7 @@ type ImagineOptions struct {
 // ImagineResult is what came of it. Verdict is nil where the recording could not be read back.
 type ImagineResult struct {
 	RunResult
-	Verdict *analyze.Imagined
+	Verdict *report.Imagined
 }
 
 // ExitProgram: the imagined program failed for a reason of its own, so there is no verdict.
@@ -168,16 +169,16 @@ func (s *session) further(t trial, main *trialResult) []mem.Event {
 		events = append(events, analyze.EngineEvent(kind, at, 0, "", value))
 	}
 	switch {
-	case s.o.GPU == allGPUs && main.Verdict != analyze.VerdictFailed:
+	case s.o.GPU == allGPUs && main.Verdict != report.VerdictFailed:
 		for _, v := range s.everyGPU(t, main) {
 			add(analyze.KindImaginedGPU, v)
 		}
-	case main.Verdict == analyze.VerdictOOM && !s.o.NoSuggest:
+	case main.Verdict == report.VerdictOOM && !s.o.NoSuggest:
 		for _, try := range s.suggest(t, main) {
 			add(analyze.KindImaginedTry, try)
 		}
 	}
-	if s.o.Vary && main.Verdict != analyze.VerdictFailed {
+	if s.o.Vary && main.Verdict != report.VerdictFailed {
 		for _, try := range s.vary(t, main) {
 			add(analyze.KindImaginedVary, try)
 		}
@@ -323,7 +324,7 @@ func imaginable(p *pythons.Interpreter) (note string, err error) {
 
 // usable says why a first run has no verdict, where that lies in the environment.
 func (s *session) usable(main *trialResult) error {
-	if main.Verdict != analyze.VerdictUnused && main.Verdict != analyze.VerdictFailed || len(main.Devices) > 0 {
+	if main.Verdict != report.VerdictUnused && main.Verdict != report.VerdictFailed || len(main.Devices) > 0 {
 		return nil
 	}
 	torch, other := "", ""
@@ -340,7 +341,7 @@ func (s *session) usable(main *trialResult) error {
 			return EnvironmentError("use a glibc build of Python, as of python.org images, conda or uv", "imaginary GPUs cannot be preloaded into %s", strings.TrimPrefix(e.Text, "device of "))
 		}
 	}
-	if main.Verdict == analyze.VerdictUnused && torch == "" && other != "" {
+	if main.Verdict == report.VerdictUnused && torch == "" && other != "" {
 		return EnvironmentError("imaginary GPUs serve PyTorch", "the program used %s and no PyTorch", other)
 	}
 	return nil
@@ -417,7 +418,7 @@ func (s *session) advance(format string, args ...any) {
 // ImagineSummary is what `imagine --json` prints: that of a run, and the verdict.
 type ImagineSummary struct {
 	Summary
-	*analyze.Imagined
+	*report.Imagined
 }
 
 // ImagineSummary of a run that ended.
@@ -432,7 +433,7 @@ func (r *ImagineResult) Judged() bool {
 	if r.Verdict == nil {
 		return false
 	}
-	return r.Verdict.Fits() || r.Verdict.Verdict == analyze.VerdictOOM
+	return r.Verdict.Fits() || r.Verdict.Verdict == report.VerdictOOM
 }
 
 // ExitCode is 0 for a program that fits (over a catalogue: on one of its GPUs), 1 for one that does not.
@@ -440,15 +441,15 @@ func (r *ImagineResult) ExitCode() int {
 	if r.Verdict == nil {
 		return ExitOwn
 	}
-	if slices.ContainsFunc(r.Verdict.All, func(v analyze.GPUVerdict) bool { return v.Fits() }) {
+	if slices.ContainsFunc(r.Verdict.All, func(v report.GPUVerdict) bool { return v.Fits() }) {
 		return 0
 	}
 	switch r.Verdict.Verdict {
-	case analyze.VerdictFits, analyze.VerdictTight:
+	case report.VerdictFits, report.VerdictTight:
 		return 0
-	case analyze.VerdictOOM:
+	case report.VerdictOOM:
 		return 1
-	case analyze.VerdictUnused:
+	case report.VerdictUnused:
 		return ExitEnvironment
 	}
 	return ExitProgram

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"hightide/internal/analyze"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
+	"hightide/internal/report"
 )
 
 // TestRefusals: what cannot be imagined is said in one line, with what to do, before anything runs.
@@ -103,27 +103,27 @@ func TestFollows(t *testing.T) {
 	h200, _ := c.Find("h200")
 	h100, _ := c.Find("h100-sxm")
 	larger := func(verdict string, used mem.Bytes, failed uint64) *trialResult {
-		v := &analyze.Imagined{GPUVerdict: analyze.GPUVerdict{GPU: "h200", Verdict: verdict, Total: h200.Total, Context: h200.Overhead, Used: mem.Some(int64(used)), Label: mem.Imagined},
-			Devices: []analyze.ImaginedDevice{{Used: used, Total: h200.Total, Failed: failed}}}
+		v := &report.Imagined{GPUVerdict: report.GPUVerdict{GPU: "h200", Verdict: verdict, Total: h200.Total, Context: h200.Overhead, Used: mem.Some(int64(used)), Label: mem.Imagined},
+			Devices: []report.ImaginedDevice{{Used: used, Total: h200.Total, Failed: failed}}}
 		return &trialResult{Imagined: v, run: mem.NewRun()}
 	}
-	v, ok := follows(larger(analyze.VerdictFits, 40*mem.GiB, 0), h100)
-	if !ok || v.Verdict != analyze.VerdictFits || v.Used != mem.Some(int64(40*mem.GiB-h200.Overhead+h100.Overhead)) || v.Label != mem.Imagined || v.GPU != "h100-sxm" {
+	v, ok := follows(larger(report.VerdictFits, 40*mem.GiB, 0), h100)
+	if !ok || v.Verdict != report.VerdictFits || v.Used != mem.Some(int64(40*mem.GiB-h200.Overhead+h100.Overhead)) || v.Label != mem.Imagined || v.GPU != "h100-sxm" {
 		t.Errorf("%+v %v", v, ok)
 	}
-	if v, ok = follows(larger(analyze.VerdictFits, 78*mem.GiB, 0), h100); !ok || v.Verdict != analyze.VerdictTight {
+	if v, ok = follows(larger(report.VerdictFits, 78*mem.GiB, 0), h100); !ok || v.Verdict != report.VerdictTight {
 		t.Errorf("%+v %v", v, ok)
 	}
-	if _, ok = follows(larger(analyze.VerdictFits, 90*mem.GiB, 0), h100); ok {
+	if _, ok = follows(larger(report.VerdictFits, 90*mem.GiB, 0), h100); ok {
 		t.Error("a GPU that is too small was judged without a run")
 	}
-	if _, ok = follows(larger(analyze.VerdictFits, 40*mem.GiB, 1), h100); ok {
+	if _, ok = follows(larger(report.VerdictFits, 40*mem.GiB, 1), h100); ok {
 		t.Error("a run that was short of memory stands for another GPU")
 	}
-	if v, ok = follows(larger(analyze.VerdictOOM, 139*mem.GiB, 1), h100); !ok || v.Verdict != analyze.VerdictOOM || v.Label != mem.Estimated || v.Used.Known() {
+	if v, ok = follows(larger(report.VerdictOOM, 139*mem.GiB, 1), h100); !ok || v.Verdict != report.VerdictOOM || v.Label != mem.Estimated || v.Used.Known() {
 		t.Errorf("%+v %v", v, ok)
 	}
-	if _, ok = follows(larger(analyze.VerdictFailed, 0, 0), h100); ok {
+	if _, ok = follows(larger(report.VerdictFailed, 0, 0), h100); ok {
 		t.Error("a failure was passed on")
 	}
 }
@@ -152,9 +152,9 @@ func TestFollowsByReplay(t *testing.T) {
 	larger := func(data []byte) *trialResult {
 		run := mem.NewRun()
 		run.Snapshots = []*mem.SnapshotFile{{Name: "exit.pickle", Format: "torch-pickle", Data: data, Complete: true}}
-		return &trialResult{run: run, Imagined: &analyze.Imagined{GPUVerdict: analyze.GPUVerdict{GPU: g.Slug, Verdict: analyze.VerdictFits, Total: g.Total,
+		return &trialResult{run: run, Imagined: &report.Imagined{GPUVerdict: report.GPUVerdict{GPU: g.Slug, Verdict: report.VerdictFits, Total: g.Total,
 			Context: g.Overhead, Used: mem.Some(int64(used)), Allocated: mem.Some(int64(roomy.Allocated)), Reserved: mem.Some(int64(roomy.Reserved)), Label: mem.Imagined},
-			Devices: []analyze.ImaginedDevice{{Used: used, Total: g.Total}}}}
+			Devices: []report.ImaginedDevice{{Used: used, Total: g.Total}}}}
 	}
 	small, least, enough := *g, fit.Least(), mem.Bytes(0)
 	for enough = least; ; enough += 64 * mem.MiB {
@@ -167,11 +167,11 @@ func TestFollowsByReplay(t *testing.T) {
 	}
 	small.Total = g.Overhead + libraries + enough
 	v, ok := follows(larger(data), &small)
-	if !ok || v.Verdict != analyze.VerdictTight || v.Label != mem.Replayed || v.Used.Or(0) > int64(small.Total) || v.Reserved.Or(0) > int64(enough) {
+	if !ok || v.Verdict != report.VerdictTight || v.Label != mem.Replayed || v.Used.Or(0) > int64(small.Total) || v.Reserved.Or(0) > int64(enough) {
 		t.Errorf("just enough: %+v %v", v, ok)
 	}
 	small.Total = g.Overhead + libraries + (least+roomy.Allocated)/2
-	if v, ok = follows(larger(data), &small); !ok || v.Verdict != analyze.VerdictOOM || v.Label != mem.Replayed || v.Used.Known() {
+	if v, ok = follows(larger(data), &small); !ok || v.Verdict != report.VerdictOOM || v.Label != mem.Replayed || v.Used.Known() {
 		t.Errorf("too little: %+v %v", v, ok)
 	}
 	if v, ok = follows(larger(data[:len(data)/2]), &small); ok {
@@ -180,11 +180,11 @@ func TestFollowsByReplay(t *testing.T) {
 }
 
 func TestOrder(t *testing.T) {
-	v := func(gpu, verdict string, total mem.Bytes, price float64) analyze.GPUVerdict {
-		return analyze.GPUVerdict{GPU: gpu, Verdict: verdict, Total: total, Price: price}
+	v := func(gpu, verdict string, total mem.Bytes, price float64) report.GPUVerdict {
+		return report.GPUVerdict{GPU: gpu, Verdict: verdict, Total: total, Price: price}
 	}
-	list := []analyze.GPUVerdict{v("amd", analyze.VerdictNone, 192, 2), v("small", analyze.VerdictOOM, 8, 0.1), v("larger", analyze.VerdictOOM, 12, 0.1),
-		v("tight", analyze.VerdictTight, 16, 0.1), v("unpriced", analyze.VerdictFits, 24, 0), v("dear", analyze.VerdictFits, 80, 4), v("cheap", analyze.VerdictFits, 48, 0.5)}
+	list := []report.GPUVerdict{v("amd", report.VerdictNone, 192, 2), v("small", report.VerdictOOM, 8, 0.1), v("larger", report.VerdictOOM, 12, 0.1),
+		v("tight", report.VerdictTight, 16, 0.1), v("unpriced", report.VerdictFits, 24, 0), v("dear", report.VerdictFits, 80, 4), v("cheap", report.VerdictFits, 48, 0.5)}
 	slices.SortStableFunc(list, compareVerdicts)
 	var names []string
 	for _, v := range list {

@@ -9,6 +9,7 @@ import (
 
 	"hightide/internal/analyze"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 	"hightide/internal/sampler"
 	"hightide/internal/shm"
 )
@@ -22,7 +23,7 @@ type imaginary struct {
 	closed   bool
 
 	// what was found at the end
-	devices   []analyze.ImaginedDevice
+	devices   []report.ImaginedDevice
 	processes []deviceProcess
 	calls     map[string]analyze.CallFacts
 	reads     []processRead
@@ -49,7 +50,7 @@ type deviceProcess struct {
 type processRead struct {
 	pid   int
 	start uint64
-	read  analyze.ReadBack
+	read  report.ReadBack
 }
 
 // newImaginary is the vendor of these books; they need not be there yet. gpus are those of the spec.
@@ -232,13 +233,13 @@ func (v *imaginary) conclude(b *book, gpus []shm.GPUBook, processes []shm.Device
 			v.calls[call.Name] = analyze.CallFacts{Name: call.Name, Count: total.Count + call.Count, Refused: total.Refused || call.Kind == shm.CallRefused}
 		}
 		for _, r := range reads {
-			v.reads = append(v.reads, processRead{p.PID, p.Start, analyze.ReadBack{
+			v.reads = append(v.reads, processRead{p.PID, p.Start, report.ReadBack{
 				File: r.File, Line: r.Line, Function: r.Function, Count: int64(min(r.Count, 1<<62)), Bytes: mem.Bytes(min(r.Bytes, 1<<62))}})
 		}
 	}
 	for _, g := range gpus {
 		if used[g.Index] {
-			v.devices = append(v.devices, analyze.ImaginedDevice{
+			v.devices = append(v.devices, report.ImaginedDevice{
 				Book: b.name, Index: g.Index, GPU: g.Slug, Total: mem.Bytes(g.Total), Used: mem.Bytes(g.Peak), Context: mem.Bytes(g.Context), Failed: g.Failed})
 		}
 	}

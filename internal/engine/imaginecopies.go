@@ -13,6 +13,7 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
 	"hightide/internal/record"
+	"hightide/internal/report"
 	"hightide/internal/sampler"
 )
 
@@ -100,7 +101,7 @@ func (s *session) copies(t trial, list []gpus.GPU) map[string]*trialResult {
 			result.said = lastWords(f)
 			f.Close()
 		}
-		if result.Fits() || result.Verdict == analyze.VerdictOOM {
+		if result.Fits() || result.Verdict == report.VerdictOOM {
 			found[list[i].Slug] = result
 			s.advance("%s: %s", list[i].Slug, result.Verdict)
 		}

@@ -3,9 +3,9 @@ package engine
 import (
 	"testing"
 
-	"hightide/internal/analyze"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 func TestApartTakesOneCopy(t *testing.T) {
@@ -44,16 +44,16 @@ func TestWalkAsksForARunOnlyWhereNothingElseTells(t *testing.T) {
 		t.Fatalf("first of all the largest, not %v", next)
 	}
 	// 18 GiB of tensors in 20.5 GiB of the allocator: whether that fits into 20 only a run can tell.
-	known["large"] = &trialResult{Imagined: &analyze.Imagined{GPUVerdict: analyze.GPUVerdict{GPU: "large", Verdict: analyze.VerdictFits, Label: mem.Imagined, Context: 1 << 30,
+	known["large"] = &trialResult{Imagined: &report.Imagined{GPUVerdict: report.GPUVerdict{GPU: "large", Verdict: report.VerdictFits, Label: mem.Imagined, Context: 1 << 30,
 		Allocated: mem.Some(int64(18 << 30)), Reserved: mem.Some(int64(41 << 29)), Used: mem.Some(int64(43 << 29))}}}
 	verdicts, next := walk(group, known)
-	if len(verdicts) != 2 || verdicts[1].Verdict != analyze.VerdictFits || next == nil || next.Slug != "close" {
+	if len(verdicts) != 2 || verdicts[1].Verdict != report.VerdictFits || next == nil || next.Slug != "close" {
 		t.Fatalf("%+v, then %v", verdicts, next)
 	}
-	known["close"] = &trialResult{Imagined: &analyze.Imagined{GPUVerdict: analyze.GPUVerdict{GPU: "close", Verdict: analyze.VerdictTight, Label: mem.Imagined, Context: 1 << 30,
+	known["close"] = &trialResult{Imagined: &report.Imagined{GPUVerdict: report.GPUVerdict{GPU: "close", Verdict: report.VerdictTight, Label: mem.Imagined, Context: 1 << 30,
 		Allocated: mem.Some(int64(18 << 30)), Used: mem.Some(int64(19 << 30))}}}
 	verdicts, next = walk(group, known)
-	if next != nil || len(verdicts) != 4 || verdicts[3].Verdict != analyze.VerdictOOM || verdicts[3].Label != mem.Estimated {
+	if next != nil || len(verdicts) != 4 || verdicts[3].Verdict != report.VerdictOOM || verdicts[3].Label != mem.Estimated {
 		t.Errorf("less memory than the tensors take: %+v, then %v", verdicts, next)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/record"
+	"hightide/internal/report"
 )
 
 // trial is one imagined run: the program, the GPUs, and what differs from the run that was asked for.
@@ -31,7 +32,7 @@ type trial struct {
 
 // trialResult is what came of it.
 type trialResult struct {
-	*analyze.Imagined
+	*report.Imagined
 	run     *mem.Run
 	outcome record.Outcome
 	said    string // the last words of its output, where it was quiet
@@ -248,7 +249,7 @@ func imaginaryGPUs(g *gpus.GPU, count int) []mem.GPU {
 }
 
 // price fills in what the catalogue knows beyond the run.
-func priced(v analyze.GPUVerdict, g *gpus.GPU) analyze.GPUVerdict {
+func priced(v report.GPUVerdict, g *gpus.GPU) report.GPUVerdict {
 	v.GPU, v.GPUName, v.Compute, v.SMs, v.Price = g.Slug, g.Name, g.Compute, g.SMs, g.Price
 	return v
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"hightide/internal/allocator"
-	"hightide/internal/analyze"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // ReplayResult is what `replay --json` prints; docs/formats/json.md documents it.
@@ -147,21 +147,21 @@ func (f *ReplayFigures) atMost(o ReplayFigures) {
 }
 
 // Table compares the record with the replay, and lists what else was tried.
-func (r *ReplayResult) Table() *analyze.Table {
-	bytes := func(name, title string) analyze.Column {
-		return analyze.Column{Name: name, Title: title, Unit: mem.UnitBytes, Label: r.Label}
+func (r *ReplayResult) Table() *report.Table {
+	bytes := func(name, title string) report.Column {
+		return report.Column{Name: name, Title: title, Unit: mem.UnitBytes, Label: r.Label}
 	}
-	t := &analyze.Table{Name: "replay", Title: "The same requests under other settings",
-		Columns: []analyze.Column{{Name: "settings", Title: "Settings"}, bytes("reserved", "Peak reserved"), bytes("allocated", "Peak allocated"),
+	t := &report.Table{Name: "replay", Title: "The same requests under other settings",
+		Columns: []report.Column{{Name: "settings", Title: "Settings"}, bytes("reserved", "Peak reserved"), bytes("allocated", "Peak allocated"),
 			bytes("waste", "Beside it"), {Name: "calls", Title: "Segment calls", Unit: mem.UnitCount, Label: r.Label}, {Name: "end", Title: "End"}}}
 	if len(r.Files) == 0 {
-		r.rows(func(cells ...analyze.Cell) { t.Rows = append(t.Rows, cells) })
+		r.rows(func(cells ...report.Cell) { t.Rows = append(t.Rows, cells) })
 		return t
 	}
 	names := shortNames(r.Files)
 	for i, f := range r.Files {
 		f.Search = nil // of the one that was searched; the best is shown for all
-		f.rows(func(cells ...analyze.Cell) {
+		f.rows(func(cells ...report.Cell) {
 			cells[0] = fmt.Sprintf("%s: %s", names[i], cells[0])
 			t.Rows = append(t.Rows, cells)
 		})
@@ -201,7 +201,7 @@ func shortNames(files []*ReplayResult) []string {
 // searchShown is how many settings of a search the table has.
 const searchShown = 8
 
-func (r *ReplayResult) rows(add func(cells ...analyze.Cell)) {
+func (r *ReplayResult) rows(add func(cells ...report.Cell)) {
 	row := func(name string, f ReplayFigures) {
 		add(name, int64(f.Reserved), int64(f.Allocated), int64(f.Reserved-f.Allocated), f.SegmentCalls, f.end())
 	}
@@ -260,7 +260,7 @@ func (f *ReplayFigures) end() string {
 	text := "to the end"
 	switch {
 	case f.OOM != nil:
-		return "OOM at event " + analyze.Count(int64(*f.OOM))
+		return "OOM at event " + report.Count(int64(*f.OOM))
 	case f.Retries == 1:
 		text = "to the end, 1 retry"
 	case f.Retries > 1:

@@ -13,12 +13,13 @@ import (
 	"hightide/internal/analyze"
 	"hightide/internal/intake"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 	"hightide/web"
 )
 
 // Analyze explains a recording: every analysis, with the lines of the program quoted where its
 // files are still here, and allocator snapshots decoded.
-func Analyze(run *mem.Run) *analyze.Report {
+func Analyze(run *mem.Run) *report.Report {
 	options := analyze.Options{Source: sourcesOf(run).line, Snapshots: map[string]*mem.AllocatorSnapshot{}}
 	var notes []string
 	for _, file := range run.Snapshots {
@@ -32,13 +33,13 @@ func Analyze(run *mem.Run) *analyze.Report {
 		}
 		options.Snapshots[file.Name] = snapshot
 	}
-	report := analyze.Analyze(run, options)
-	report.Notes = append(report.Notes, notes...)
-	return report
+	r := analyze.Analyze(run, options)
+	r.Notes = append(r.Notes, notes...)
+	return r
 }
 
 // Report explains the run that a reference means (see Resolve), from its recording alone.
-func (e *Engine) Report(ref string) (*analyze.Report, Run, error) {
+func (e *Engine) Report(ref string) (*report.Report, Run, error) {
 	row, run, err := e.Open(ref)
 	if err != nil {
 		return nil, row, err
@@ -47,8 +48,8 @@ func (e *Engine) Report(ref string) (*analyze.Report, Run, error) {
 }
 
 // ReportJSON is the report for programs (docs/formats/json.md), on one line.
-func ReportJSON(report *analyze.Report) ([]byte, error) {
-	text, err := json.Marshal(report)
+func ReportJSON(r *report.Report) ([]byte, error) {
+	text, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("write report as JSON: %w", err)
 	}
@@ -56,8 +57,8 @@ func ReportJSON(report *analyze.Report) ([]byte, error) {
 }
 
 // WriteHTML writes a report as one HTML file that needs nothing else. It appears whole or not at all.
-func WriteHTML(path string, report *analyze.Report) error {
-	text, err := json.Marshal(report.ForPage())
+func WriteHTML(path string, r *report.Report) error {
+	text, err := json.Marshal(r.ForPage())
 	if err != nil {
 		return fmt.Errorf("write HTML report: %w", err)
 	}

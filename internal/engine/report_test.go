@@ -39,8 +39,8 @@ func TestSnapshotInARecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := Analyze(run)
-	for _, table := range report.Tables {
+	r := Analyze(run)
+	for _, table := range r.Tables {
 		if table.Name != "device-0" {
 			continue
 		}
@@ -54,5 +54,5 @@ func TestSnapshotInARecording(t *testing.T) {
 		}
 		return
 	}
-	t.Fatalf("the report has no table of the device: notes %q", report.Notes)
+	t.Fatalf("the report has no table of the device: notes %q", r.Notes)
 }

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"hightide/internal/analyze"
 	"hightide/internal/mem"
 	"hightide/internal/record"
+	"hightide/internal/report"
 	"hightide/internal/store"
 )
 
@@ -51,8 +51,8 @@ type RunResult struct {
 	File    string // the recording
 	HTML    string // the HTML report; "" where none was written
 	Outcome record.Outcome
-	Report  *analyze.Report // nil where the recording could not be read back
-	Notes   []string        // what went wrong or could not be observed, for people
+	Report  *report.Report // nil where the recording could not be read back
+	Notes   []string       // what went wrong or could not be observed, for people
 }
 
 // Run runs a command, records it and explains the recording. An error means that the command did

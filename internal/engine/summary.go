@@ -1,30 +1,30 @@
 package engine
 
 import (
-	"hightide/internal/analyze"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // Summary is what `run --json` prints; docs/formats/json.md documents it. What was not observed is
 // absent, never 0.
 type Summary struct {
-	Version   int               `json:"version"`
-	RunID     string            `json:"run_id"`
-	Name      string            `json:"name,omitempty"`
-	ExitCode  mem.Optional      `json:"exit_code"` // null where a signal ended it
-	Signal    mem.Optional      `json:"signal,omitzero"`
-	Duration  int64             `json:"duration_ns"`
-	Steps     uint64            `json:"steps"`
-	Peak      SummaryPeak       `json:"peak"`
-	PerStep   mem.Optional      `json:"growth_bytes_per_step,omitzero"`
-	StepTime  mem.Optional      `json:"step_time_ns,omitzero"`
-	Findings  []analyze.Finding `json:"findings"`
-	Dropped   uint64            `json:"dropped"`
-	Label     mem.Label         `json:"label"`
-	Complete  bool              `json:"complete"`
-	Recording string            `json:"recording,omitempty"`
-	HTML      string            `json:"html,omitempty"`
-	Notes     []string          `json:"notes,omitempty"`
+	Version   int              `json:"version"`
+	RunID     string           `json:"run_id"`
+	Name      string           `json:"name,omitempty"`
+	ExitCode  mem.Optional     `json:"exit_code"` // null where a signal ended it
+	Signal    mem.Optional     `json:"signal,omitzero"`
+	Duration  int64            `json:"duration_ns"`
+	Steps     uint64           `json:"steps"`
+	Peak      SummaryPeak      `json:"peak"`
+	PerStep   mem.Optional     `json:"growth_bytes_per_step,omitzero"`
+	StepTime  mem.Optional     `json:"step_time_ns,omitzero"`
+	Findings  []report.Finding `json:"findings"`
+	Dropped   uint64           `json:"dropped"`
+	Label     mem.Label        `json:"label"`
+	Complete  bool             `json:"complete"`
+	Recording string           `json:"recording,omitempty"`
+	HTML      string           `json:"html,omitempty"`
+	Notes     []string         `json:"notes,omitempty"`
 }
 
 // SummaryPeak holds the high-water marks.
@@ -40,8 +40,8 @@ type SummaryPeak struct {
 // Summary of a run that ended.
 func (r *RunResult) Summary() Summary {
 	s := Summary{
-		Version: analyze.ReportVersion, RunID: r.ID, ExitCode: r.Outcome.ExitCode, Signal: r.Outcome.Signal,
-		Findings: []analyze.Finding{}, Label: mem.Measured, Recording: r.File, HTML: r.HTML, Notes: r.Notes,
+		Version: report.Version, RunID: r.ID, ExitCode: r.Outcome.ExitCode, Signal: r.Outcome.Signal,
+		Findings: []report.Finding{}, Label: mem.Measured, Recording: r.File, HTML: r.HTML, Notes: r.Notes,
 	}
 	if r.Report == nil {
 		return s

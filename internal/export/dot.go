@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"hightide/internal/analyze"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // dotNodes bounds the drawing: more nobody reads.
@@ -40,7 +40,7 @@ func writeDot(out io.Writer, p *mem.Profile) error {
 		if kind.Unit == mem.UnitBytes {
 			return mem.Bytes(n).String()
 		}
-		return analyze.Count(n)
+		return report.Count(n)
 	}
 	slices.SortFunc(nodes, func(a, b dotNode) int {
 		return cmp.Or(cmp.Compare(b.with, a.with), cmp.Compare(a.location, b.location))

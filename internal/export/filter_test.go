@@ -8,6 +8,7 @@ import (
 
 	"hightide/internal/analyze"
 	"hightide/internal/intake"
+	"hightide/internal/report"
 )
 
 // TestMatching: a filtered snapshot that is written and read again holds, at the moment of the whole one's peak,
@@ -24,7 +25,7 @@ func TestMatching(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, some := analyze.NewReport(), analyze.NewReport()
+		all, some := report.New(), report.New()
 		o := analyze.ExplainOptions{By: "site", At: "peak"}
 		if err := analyze.Explain(some, again, "some", o); err != nil {
 			t.Fatal(err)

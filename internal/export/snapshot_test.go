@@ -18,6 +18,7 @@ import (
 	"hightide/internal/analyze"
 	"hightide/internal/intake"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -199,13 +200,13 @@ func TestPeakWays(t *testing.T) {
 // TestMeasures: each measure of the folded stacks sums to that of the report's flame graph, to the byte.
 func TestMeasures(t *testing.T) {
 	for _, file := range []string{"real/h100-lm-ctx128-train-step.pickle", "imagined/every-field-2.15.pickle"} {
-		s, report := snapshotFile(t, "../../testdata/"+file), analyze.NewReport()
-		if err := analyze.Explain(report, s, file, analyze.ExplainOptions{Pictures: true}); err != nil {
+		s, r := snapshotFile(t, "../../testdata/"+file), report.New()
+		if err := analyze.Explain(r, s, file, analyze.ExplainOptions{Pictures: true}); err != nil {
 			t.Fatal(err)
 		}
-		for m, measure := range analyze.Flames {
+		for m, measure := range report.Flames {
 			var want, got int64
-			for _, flames := range report.Stacks {
+			for _, flames := range r.Stacks {
 				want += flames.Measures[m].Total
 			}
 			for line := range strings.Lines(string(written(t, *Find("folded"), Source{Snapshot: s, Measure: measure}, nil))) {

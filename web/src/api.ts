@@ -1,4 +1,4 @@
-// The report's JSON as internal/analyze/report.go writes it. Bytes and nanoseconds are integers; a
+// The report's JSON as internal/report/report.go writes it. Bytes and nanoseconds are integers; a
 // key that is missing was not observed.
 
 export type Unit = "bytes" | "ns" | "count" | "milli" | "celsius" | "mW" | "";

@@ -1,4 +1,4 @@
-package analyze
+package report
 
 import (
 	"fmt"
@@ -23,8 +23,8 @@ func (p *printer) course(a *Allocator) {
 	if len(a.Curve) < 3 {
 		return
 	}
-	columns, first := p.Width-chartMargin-2, a.first
-	span := max(1, a.last-first)
+	columns, first := p.Width-chartMargin-2, a.First
+	span := max(1, a.Last-first)
 	heights := make([]int64, columns)
 	var high int64
 	for i, c := range a.Curve {
@@ -38,7 +38,7 @@ func (p *printer) course(a *Allocator) {
 		}
 		high = max(high, int64(c.Allocated))
 	}
-	p.title("Allocated on " + a.of() + ", event by event" + p.paint(dim, fmt.Sprintf(" (%s)", a.Label)))
+	p.title("Allocated on " + a.Where() + ", event by event" + p.paint(dim, fmt.Sprintf(" (%s)", a.Label)))
 	for row := chartHeight - 1; row >= 0; row-- {
 		scale := ""
 		switch row {
@@ -73,6 +73,7 @@ func (p *printer) phaseStrip(a *Allocator, first, span, columns int) {
 const tapeRows = 3
 
 var fills = []rune(" ░▒▓█")
+
 var asciiFills = []rune(" .:+#")
 
 // tape draws the segments one after the other, by address: each character is an equal part of the memory
@@ -107,7 +108,7 @@ func (p *printer) tape(a *Allocator) {
 			at = end
 		}
 	}
-	p.title(fmt.Sprintf("Segments of %s %s", a.of(), momentText(a)) +
+	p.title(fmt.Sprintf("Segments of %s %s", a.Where(), momentText(a)) +
 		p.paint(dim, fmt.Sprintf(" (each character %v; dark is in use, light is cached)", mem.Bytes(part))))
 	for row := range tapeRows {
 		line := make([]rune, width)
@@ -129,7 +130,7 @@ func momentText(a *Allocator) string {
 	if a.At == a.Peak {
 		return "at the peak"
 	}
-	return afterEvent(a.At.Event)
+	return AfterEvent(a.At.Event)
 }
 
 // traceFacts is what there was to read, of a report of files.

@@ -1,4 +1,4 @@
-package analyze
+package report
 
 import (
 	"cmp"
@@ -27,15 +27,14 @@ type flameNode struct {
 
 // flameTable draws the flame graph as a tree of rows: calls through which nothing branches off are left out,
 // but for the innermost line of the program's own.
-func (a *Allocator) flameTable(measure string) Table {
+func (set *StackSet) FlameTable(measure, of string) Table {
 	m := slices.Index(Flames, measure)
 	if m < 0 {
 		return Table{}
 	}
-	set := &a.tree.set
 	what := set.Measures[m]
-	t := Table{Name: "flame", Title: "Flame graph of " + a.of() + ": " + what.Title, Note: fmt.Sprintf("Calls of at least 1 in %d; the outermost call first.", flameLeast),
-		Columns: []Column{text("call", "Call"), {"value", upperFirst(what.Name), what.Unit, a.Label}, a.share()}}
+	t := Table{Name: "flame", Title: "Flame graph of " + of + ": " + what.Title, Note: fmt.Sprintf("Calls of at least 1 in %d; the outermost call first.", flameLeast),
+		Columns: []Column{TextColumn("call", "Call"), {"value", UpperFirst(what.Name), what.Unit, set.Label}, {"share", "Share", mem.UnitMilli, set.Label}}}
 	root := set.grow(m)
 	var walk func(n *flameNode, lead, branch string)
 	walk = func(n *flameNode, lead, branch string) {
@@ -49,7 +48,7 @@ func (a *Allocator) flameTable(measure string) Table {
 		if n.place >= 0 {
 			name = frameName(&set.Frames[n.place])
 		}
-		t.Rows = append(t.Rows, []Cell{lead + branch + name, n.value, share(mem.Bytes(n.value), mem.Bytes(root.value))})
+		t.Rows = append(t.Rows, []Cell{lead + branch + name, n.value, Share(mem.Bytes(n.value), mem.Bytes(root.value))})
 		switch branch {
 		case "├ ":
 			lead += "│ "
@@ -90,7 +89,7 @@ func (s *StackSet) grow(measure int) *flameNode {
 		parent.children = append(parent.children, nodes[i])
 	}
 	for _, use := range s.Stacks {
-		value := use.measure(measure)
+		value := use.Measure(measure)
 		root.value += value
 		for n := use.Node; n >= 0; n = s.Parents[n] {
 			nodes[n].value += value

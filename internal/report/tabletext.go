@@ -1,4 +1,4 @@
-package analyze
+package report
 
 // Text writes one table alone, every row of it.
 func (t *Table) Text(o TextOptions) string {

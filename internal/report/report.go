@@ -1,16 +1,20 @@
-// Package analyze turns a recording into a Report: what the memory was, who held it, what grows,
-// and what to change.
+// Package report is what hightide has to say, as one value, and how it is written for people: as text for
+// terminals, as Markdown, as a page.
 //
-//	mem.Run ──▶ Analysis, one file each, listed in All ──▶ Report ──▶ terminal, HTML, JSON, CI
+//	analyze ──▶ Report (report.go, imagined.go, allocator.go, stacks.go) ──▶ JSON
+//	                │
+//	                ├──▶ text.go: order, headline, findings ──▶ chart.go, device.go: pictures ──▶ texttable.go
+//	                ├──▶ markdown.go
+//	                └──▶ page.go: what the HTML page gets
 //
-// Analyses are pure functions and know nothing of each other; each adds findings, tables, series.
-// Read analyze.go next. To add one: a file with a func(*Input, *Report), and a line in All.
-package analyze
+// A Report holds plain values: bytes and nanoseconds are integers, an absent figure is absent. words.go has the
+// forms in which figures are written everywhere. Read report.go next.
+package report
 
 import "hightide/internal/mem"
 
-// ReportVersion is the version of the report's JSON form; it grows when a field changes meaning.
-const ReportVersion = 1
+// Version is that of the report's JSON form; it grows when a field changes meaning.
+const Version = 1
 
 // Report is one result that every front door can show. Its JSON form is documented in
 // docs/formats/json.md and is what web/ draws.
@@ -31,6 +35,15 @@ type Report struct {
 	Imagined  *Imagined     `json:"imagined,omitempty"` // of a run on imaginary GPUs: whether it fits
 
 	Allocators []*Allocator `json:"allocators,omitempty"` // what explain says of each device of each snapshot
+}
+
+// New is a report of files alone, without anything in it yet.
+func New() *Report {
+	return &Report{
+		Version: Version, Run: mem.RunInfo{Command: []string{}, Verb: "explain", Label: mem.Measured}, Processes: []mem.Process{},
+		Findings: []Finding{}, Tables: []Table{}, Series: []Series{}, Phases: []PhaseBar{}, Steps: []StepPoint{}, Marks: []Mark{},
+		Stacks: []StackSet{}, Notes: []string{}, Headline: Headline{Complete: true},
+	}
 }
 
 // Headline is the answer in one breath.
@@ -62,6 +75,13 @@ type Peak struct {
 	Process    uint32       `json:"process,omitempty"`
 	Label      mem.Label    `json:"label"`
 }
+
+// Severities, worst first.
+const (
+	Critical = "critical" // memory ran out, or will
+	Warning  = "warning"  // it costs something worth an hour of work
+	Info     = "info"
+)
 
 // Finding kinds.
 const (

@@ -1,4 +1,4 @@
-package analyze
+package report
 
 import "hightide/internal/mem"
 
@@ -19,7 +19,7 @@ func (r *Report) ForPage() *Report {
 	for _, a := range r.Allocators {
 		slim := *a
 		slim.Curve, slim.Blame, slim.Turnover, slim.Longest, slim.Growth, slim.Pins, slim.OOM = nil, nil, nil, nil, nil, nil, nil
-		slim.Map = joinedMap(a.Map, pageBlocks/devices)
+		slim.Map = JoinedMap(a.Map, pageBlocks/devices)
 		page.Allocators = append(page.Allocators, &slim)
 	}
 	device := 0
@@ -35,7 +35,7 @@ func (r *Report) ForPage() *Report {
 
 // joinedMap joins neighbours of a segment that are smaller than what the blocks may be on average, and keeps
 // of each row the category and stack of its largest block.
-func joinedMap(segments []SegmentMap, most int) []SegmentMap {
+func JoinedMap(segments []SegmentMap, most int) []SegmentMap {
 	var whole mem.Bytes
 	blocks := 0
 	for i := range segments {
@@ -88,11 +88,11 @@ func (s StackSet) pruned(most int, a *Allocator) StackSet {
 	for _, use := range s.Stacks {
 		wanted := false
 		for m := range s.Measures {
-			wanted = wanted || use.measure(m) > least[m]
+			wanted = wanted || use.Measure(m) > least[m]
 		}
 		if !wanted {
 			for m := range rest {
-				rest[m] += use.measure(m)
+				rest[m] += use.Measure(m)
 			}
 			continue
 		}
@@ -148,6 +148,6 @@ func (s StackSet) pruned(most int, a *Allocator) StackSet {
 }
 
 // measure is one of Flames.
-func (u *StackUse) measure(m int) int64 {
+func (u *StackUse) Measure(m int) int64 {
 	return [...]int64{int64(u.Bytes), int64(u.Average), int64(u.Allocations), int64(u.Churn)}[m]
 }

@@ -1,4 +1,4 @@
-package analyze
+package report
 
 import (
 	"fmt"
@@ -34,7 +34,7 @@ func (p *printer) chart(r *Report) {
 	for _, v := range s.Y {
 		high = max(high, v)
 	}
-	p.title(shorten(upperFirst(clean(s.Title)), p.Width-20) + " over time" + p.paint(dim, fmt.Sprintf(" (%s)", s.Label)))
+	p.title(shorten(UpperFirst(clean(s.Title)), p.Width-20) + " over time" + p.paint(dim, fmt.Sprintf(" (%s)", s.Label)))
 	for row := chartHeight - 1; row >= 0; row-- {
 		scale := ""
 		switch row {
@@ -90,6 +90,7 @@ func perColumn(s *Series, end int64, columns int) []int64 {
 }
 
 var eighths = []rune(" ▁▂▃▄▅▆▇█")
+
 var asciiEighths = []rune("  ..::+##")
 
 // chartRow is one line of the picture; each character cell has eight levels.
@@ -184,11 +185,4 @@ func dominantPhases(r *Report, end int64, columns int) ([]mem.Phase, map[mem.Pha
 
 func column(t, end int64, columns int) int {
 	return min(max(int(float64(t)/float64(max(end, 1))*float64(columns)), 0), columns-1)
-}
-
-func upperFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }

@@ -1,0 +1,55 @@
+package report
+
+import "hightide/internal/mem"
+
+// StackSet is memory at one moment by call stack: what a flame graph draws. A stack that is not
+// listed for want of room is in Rest, so that bytes and Rest add up to Total.
+type StackSet struct {
+	Name    string       `json:"name"`  // "heap"
+	Title   string       `json:"title"` // for people
+	Process uint32       `json:"process"`
+	Device  string       `json:"device,omitempty"`
+	Time    int64        `json:"time_ns"` // since the run began
+	Step    uint64       `json:"step"`    // steps completed before
+	Label   mem.Label    `json:"label"`
+	Total   mem.Bytes    `json:"total_bytes"`
+	Error   mem.Bytes    `json:"error_bytes,omitempty"` // half the 95 % interval of the total
+	Rest    mem.Bytes    `json:"rest_bytes,omitempty"`
+	Frames  []FramePlace `json:"frames"` // each place once
+
+	// The stacks as a tree: node i lies at place Places[i] of Frames and was called from node
+	// Parents[i], which comes before it; -1: from nowhere, it is an outermost one.
+	Parents []int      `json:"parents"`
+	Places  []int      `json:"places"`
+	Stacks  []StackUse `json:"stacks"` // most bytes first
+
+	Measures []FlameMeasure `json:"measures,omitempty"` // of devices: what the flame graph can show
+}
+
+// FlameMeasure is one figure of each stack: Bytes, Average, Allocations or Churn of StackUse.
+type FlameMeasure struct {
+	Name  string   `json:"name"` // bytes, bytes-time, count, churn
+	Title string   `json:"title"`
+	Unit  mem.Unit `json:"unit"`
+	Total int64    `json:"total"`
+	Rest  int64    `json:"rest,omitempty"` // of stacks that are not listed
+}
+
+// FramePlace is one place that stacks pass through.
+type FramePlace struct {
+	mem.Location
+	User bool `json:"user,omitempty"` // the program's own, not an installed package
+}
+
+// StackUse is what one stack held.
+type StackUse struct {
+	Node  int       `json:"node"` // its innermost frame in the tree; -1: no frame is known
+	Bytes mem.Bytes `json:"bytes"`
+	Error mem.Bytes `json:"error_bytes,omitempty"`
+	Count uint64    `json:"count"`
+	Phase mem.Phase `json:"phase,omitempty"`
+
+	Average     mem.Bytes `json:"average_bytes,omitempty"` // of devices: held, over time
+	Allocations uint64    `json:"allocations,omitempty"`
+	Churn       mem.Bytes `json:"churn_bytes,omitempty"` // allocated and freed again
+}
