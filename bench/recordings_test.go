@@ -169,7 +169,7 @@ func TestHour(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Println("recording", w.File())
+	fmt.Println("recording", w.Run().File)
 }
 
 // stacks of the heap, as deep as a transformer's are: the library's frames, then the program's.

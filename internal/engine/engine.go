@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"hightide/internal/fail"
+	"hightide/internal/store"
 )
 
 // Version of hightide, set by the build with -ldflags "-X hightide/internal/engine.Version=…".
@@ -21,8 +22,12 @@ var Version = "0.1.0-dev"
 
 // Engine is where hightide keeps its recordings and how it calls itself.
 type Engine struct {
-	// DataDir holds the recordings and their index. Empty: DefaultDataDir().
+	// DataDir holds the recordings and their index, and what running programs need for a time. Empty:
+	// DefaultDataDir().
 	DataDir string
+
+	// Store keeps the recordings instead of DataDir; nil: it does not.
+	Store store.Store
 }
 
 // Exit codes and errors are those of package fail.

@@ -16,6 +16,7 @@ import (
 	"hightide/internal/intake"
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/store"
 )
 
 // Explain reads files and runs and says who holds the device memory, in one report. A run also gets
@@ -107,38 +108,42 @@ func isFile(ref string) bool {
 // snapshotsOf gives the allocator snapshots of a file or run. A file of another kind that says
 // nothing of an allocator is an input error.
 func (e *Engine) snapshotsOf(ref string, stdin io.Reader) ([]namedSnapshot, *mem.Run, error) {
+	if inside := filepath.Join(ref, store.Recording); isFile(inside) {
+		ref = inside
+	}
 	if !isFile(ref) {
-		run, err := e.Load(ref)
-		if err != nil {
-			return nil, nil, err
-		}
-		dir := ""
-		if row, err := e.Resolve(ref); err == nil {
-			dir = row.Dir
-		}
-		named, err := runSnapshots(run, dir)
-		return named, run, err
+		return e.snapshotsOfRun(ref)
 	}
 	document, err := e.Document(ref, stdin)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case document.Snapshot != nil:
-		if err := addOwners(document.Snapshot, ref); err != nil {
+		if err := addOwners(document.Snapshot, fileName(ref), beside(ref)); err != nil {
 			return nil, nil, err
 		}
 		return []namedSnapshot{{name: fileName(ref), snapshot: document.Snapshot}}, nil, nil
 	case document.Recording != nil:
-		dir := ""
-		if ref != "-" {
-			dir = filepath.Dir(ref)
-		}
-		named, err := runSnapshots(document.Recording, dir)
+		named, err := runSnapshots(document.Recording, beside(ref))
 		return named, document.Recording, err
 	case len(document.Words) > 0:
 		return nil, nil, InputError("explain it alone", "%s is a message: %w", fileName(ref), Message(document.Words))
 	}
 	return nil, nil, InputError("hightide explain "+ref+" shows it", "%w", &foreign{ref, document})
+}
+
+// snapshotsOfRun reads a run, and what was attached to it, from the store.
+func (e *Engine) snapshotsOfRun(ref string) (named []namedSnapshot, run *mem.Run, err error) {
+	err = e.with(func(s store.Store) error {
+		row, loaded, err := store.Load(s, ref)
+		if err != nil {
+			return err
+		}
+		run = loaded
+		named, err = runSnapshots(run, func(name string) (io.ReadCloser, error) { return s.Open(row.ID, name) })
+		return err
+	})
+	return named, run, err
 }
 
 // foreign is a file that says who holds memory without being an allocator's snapshot; where one is needed, an error.
@@ -159,10 +164,24 @@ func (f *foreign) explain(r *report.Report, name string, top int) {
 	}
 }
 
+// opener opens a file by name, where files of a snapshot or run are.
+type opener func(name string) (io.ReadCloser, error)
+
+// beside opens what lies in the folder of a file.
+func beside(path string) opener {
+	if path == "-" {
+		return nothing
+	}
+	return func(name string) (io.ReadCloser, error) { return os.Open(filepath.Join(filepath.Dir(path), name)) }
+}
+
+func nothing(string) (io.ReadCloser, error) { return nil, fs.ErrNotExist }
+
 // addOwners adds what the agent wrote beside a snapshot (docs/formats/imagined.md), if it did.
-func addOwners(s *mem.AllocatorSnapshot, path string) error {
-	file, err := os.Open(path + ".owners.json")
-	if path == "-" || errors.Is(err, fs.ErrNotExist) {
+func addOwners(s *mem.AllocatorSnapshot, name string, open opener) error {
+	name += ".owners.json"
+	file, err := open(name)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -170,13 +189,13 @@ func addOwners(s *mem.AllocatorSnapshot, path string) error {
 	}
 	defer file.Close()
 	if s.Owners, err = intake.Owners(file); err != nil {
-		return InputError("move it away to do without", "%s: %w", file.Name(), err)
+		return InputError("move it away to do without", "%s: %w", name, err)
 	}
 	return nil
 }
 
-// runSnapshots are those of a recording, with their owners where the run's folder, "" if it has none, holds them.
-func runSnapshots(run *mem.Run, dir string) ([]namedSnapshot, error) {
+// runSnapshots are those of a recording, with their owners where there are some.
+func runSnapshots(run *mem.Run, open opener) ([]namedSnapshot, error) {
 	var all []namedSnapshot
 	for _, file := range run.Snapshots {
 		s, err := intake.Torch(bytes.NewReader(file.Data))
@@ -186,10 +205,8 @@ func runSnapshots(run *mem.Run, dir string) ([]namedSnapshot, error) {
 		if l := run.Info.Label; l == mem.Imagined || l == mem.Replayed {
 			s.Label = l
 		}
-		if dir != "" {
-			if err := addOwners(s, filepath.Join(dir, file.Name)); err != nil {
-				return nil, err
-			}
+		if err := addOwners(s, file.Name, open); err != nil {
+			return nil, err
 		}
 		all = append(all, namedSnapshot{file.Name, s, stepEnds(run, file.Process)})
 	}

@@ -144,7 +144,7 @@ func (e *Engine) exportable(ref string, stdin io.Reader) (export.Source, error) 
 		}
 		return export.Source{}, InputError("hightide explain shows it", "%s is %s, which there is nothing to export of", ref, document.Format)
 	}
-	run, err := e.Load(ref)
+	_, run, err := e.Load(ref)
 	return export.Source{Run: run}, err
 }
 

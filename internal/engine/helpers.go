@@ -40,7 +40,7 @@ func helpers(fallback string, stacks bool) ([]record.Helper, []string) {
 }
 
 // helperParents are the places where helpers may live: the cache, which later runs find filled, else
-// the run's own folder, else shared memory.
+// hightide's own folder, else shared memory.
 func helperParents(fallback string) []string {
 	var parents []string
 	if cache, err := os.UserCacheDir(); err == nil {

@@ -94,24 +94,26 @@ func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult,
 		return nil, explain(err)
 	}
 	defer files.Close()
-	result.ID, result.Dir, result.File = writer.ID(), writer.Dir(), writer.File()
+	result.ID = writer.ID()
 	s.id = writer.ID()
-	if s.helpers, err = prepareHelpers(result.Dir); err != nil {
+	if s.helpers, err = prepareHelpers(place.helpersDir()); err != nil {
 		_ = writer.Close()
-		_ = files.Remove(result.ID)
+		_ = place.remove(files, result.ID)
 		return nil, err
 	}
-	err = s.record(t, writer, result)
+	err = s.record(t, place.scratch(s.id), writer, result)
 	if closing := writer.Close(); closing != nil {
 		result.Notes = append(result.Notes, closing.Error())
 	}
+	if kept := place.keep(files, s.id); kept != nil {
+		result.Notes = append(result.Notes, kept.Error())
+	}
 	if err != nil {
-		_ = files.Remove(result.ID)
+		_ = place.remove(files, result.ID)
 		return nil, err
 	}
-	if o.HTML || o.Out != "" || result.File != "" {
-		place.conclude(&o.RunOptions, files, &result.RunResult)
-	}
+	result.File = writer.Run().File
+	place.conclude(&o.RunOptions, files, &result.RunResult)
 	if result.Report != nil && result.Report.Imagined != nil {
 		result.Verdict = result.Report.Imagined
 	}
@@ -119,7 +121,7 @@ func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult,
 }
 
 // record runs the program, then whatever else is to be tried, and writes all of it into one recording.
-func (s *session) record(t trial, writer store.Writer, result *ImagineResult) error {
+func (s *session) record(t trial, scratch string, writer store.Writer, result *ImagineResult) error {
 	sandbox := ""
 	if s.o.Sandbox {
 		dir, err := os.MkdirTemp("", "hightide-sandbox-")
@@ -129,7 +131,7 @@ func (s *session) record(t trial, writer store.Writer, result *ImagineResult) er
 		defer os.RemoveAll(dir)
 		sandbox = dir
 	}
-	options, vendor := s.recordOptions(&t, s.id, result.Dir, sandbox)
+	options, vendor := s.recordOptions(&t, s.id, scratch, sandbox)
 	options.JSONOut, options.Alerts, options.OnStatus, options.OnAlert, options.OnPause = s.o.JSONOnStdout, nil, s.o.OnStatus, s.o.OnAlert, s.o.OnPause
 	if s.o.SnapshotOn != "" {
 		options.SnapshotOn = s.o.SnapshotOn

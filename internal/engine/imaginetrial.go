@@ -134,7 +134,7 @@ func (r *trialResult) trace() *TraceFit {
 		if len(r.Ranks) > 1 || len(r.Devices) != 1 {
 			return
 		}
-		all, err := runSnapshots(r.run, "")
+		all, err := runSnapshots(r.run, nothing)
 		r.run.Snapshots = nil
 		if err != nil || len(all) == 0 {
 			return

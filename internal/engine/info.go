@@ -201,7 +201,7 @@ func (e *Engine) heapAbility(ctx context.Context, p *pythons.Interpreter) Abilit
 		a.Can, a.Text, a.Hint = No, "this hightide was built without its heap library", "make -C heap, then build again"
 		return a
 	}
-	list, notes := helpers(filepath.Join(e.Dir(), "helpers"), true)
+	list, notes := helpers(e.helpersDir(), true)
 	var library string
 	for _, h := range list {
 		if h.Preload != "" {

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"path/filepath"
-
 	"hightide/internal/record"
 	"hightide/internal/store"
 )
@@ -11,19 +9,17 @@ import (
 // this store. Best effort: what fails is tried again by the next command.
 func (e *Engine) recover(s store.Store) {
 	for _, left := range record.Leftovers(shmDir()) {
-		run, err := s.Resolve(left.ID)
+		run, recording, err := store.Load(s, left.ID)
 		if err != nil || run.ID != left.ID || run.State == store.Running {
 			continue // of another data directory
-		}
-		recording, err := s.Load(left.ID)
-		if err != nil {
-			continue
 		}
 		writer, err := s.Reopen(left.ID)
 		if err != nil {
 			continue
 		}
-		_ = record.Recover(left, recording, filepath.Dir(run.File), writer)
+		_ = record.Recover(left, recording, e.scratch(left.ID), writer)
 		_ = writer.Close()
+		_ = e.keep(s, left.ID)
 	}
+	e.keepAbandoned(s)
 }

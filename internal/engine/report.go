@@ -40,7 +40,7 @@ func Analyze(run *mem.Run) *report.Report {
 
 // Report explains the run that a reference means (see Resolve), from its recording alone.
 func (e *Engine) Report(ref string) (*report.Report, Run, error) {
-	row, run, err := e.Open(ref)
+	row, run, err := e.Load(ref)
 	if err != nil {
 		return nil, row, err
 	}
@@ -58,11 +58,15 @@ func ReportJSON(r *report.Report) ([]byte, error) {
 
 // WriteHTML writes a report as one HTML file that needs nothing else. It appears whole or not at all.
 func WriteHTML(path string, r *report.Report) error {
+	return WriteFile(path, "HTML report", func(w io.Writer) error { return writePage(w, r) })
+}
+
+func writePage(w io.Writer, r *report.Report) error {
 	text, err := json.Marshal(r.ForPage())
 	if err != nil {
 		return fmt.Errorf("write HTML report: %w", err)
 	}
-	return WriteFile(path, "HTML report", func(w io.Writer) error { return web.Report(w, text) })
+	return web.Report(w, text)
 }
 
 // sources quotes lines of Python files, each read once. A file that changed after the run began

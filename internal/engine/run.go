@@ -47,8 +47,7 @@ type RunOptions struct {
 // RunResult is what came of a run.
 type RunResult struct {
 	ID      string
-	Dir     string // of the run
-	File    string // the recording
+	File    string // the recording; "" where it is in no file
 	HTML    string // the HTML report; "" where none was written
 	Outcome record.Outcome
 	Report  *report.Report // nil where the recording could not be read back
@@ -70,20 +69,25 @@ func (e *Engine) Run(o RunOptions) (*RunResult, error) {
 		return nil, explain(err)
 	}
 	defer files.Close()
-	result.ID, result.Dir, result.File = writer.ID(), writer.Dir(), writer.File()
-	result.Outcome, err = record.Run(o.record(result, alerts), writer)
+	result.ID = writer.ID()
+	result.Outcome, err = record.Run(engine.record(&o, result, alerts), writer)
 	if closing := writer.Close(); closing != nil {
 		result.Notes = append(result.Notes, closing.Error())
 	}
+	if kept := engine.keep(files, result.ID); kept != nil {
+		result.Notes = append(result.Notes, kept.Error())
+	}
 	if err != nil {
-		_ = files.Remove(result.ID) // there is nothing in it
+		_ = engine.remove(files, result.ID) // there is nothing in it
 		return nil, launchError(err)
 	}
 	if lost := writer.Lost(); lost.Frames > 0 {
 		result.Notes = append(result.Notes, fmt.Sprintf("the recording lacks %d records: %v", lost.Frames, lost.Err))
 	}
 	restore()
-	if info, err := os.Stat(result.File); err == nil && info.Size() > smallRecording {
+	row := writer.Run()
+	result.File = row.File
+	if row.Size > smallRecording {
 		// The books are closed and the report is made from the file: do not hold both, nor twice the report.
 		debug.FreeOSMemory()
 		defer debug.SetGCPercent(debug.SetGCPercent(25))
@@ -151,31 +155,41 @@ func lean() (restore func()) {
 
 // place opens a recording. Where the data directory cannot be written, it goes to a folder that can:
 // a run of hours is not to fail for that.
-func (e *Engine) place(info mem.RunInfo, result *RunResult) (*Engine, *store.Files, store.Writer, error) {
-	files := e.store()
+func (e *Engine) place(info mem.RunInfo, result *RunResult) (*Engine, store.Store, store.Writer, error) {
+	files, err := e.store()
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	writer, err := files.Create(info)
+	if err == nil {
+		e.makeScratch(writer.ID(), result)
+	}
 	if err == nil || !errors.Is(err, store.ErrPlace) {
 		return e, files, writer, err
 	}
 	files.Close()
 	other := &Engine{DataDir: filepath.Join(os.TempDir(), fmt.Sprintf("hightide-%d", os.Getuid()))}
-	files = other.store()
-	writer, second := files.Create(info)
+	files, second := other.store()
+	if second != nil {
+		return nil, nil, nil, err
+	}
+	writer, second = files.Create(info)
 	if second != nil {
 		return nil, nil, nil, err
 	}
 	result.Notes = append(result.Notes, fmt.Sprintf("%v; recording into %s instead", err, other.DataDir))
+	other.makeScratch(writer.ID(), result)
 	return other, files, writer, nil
 }
 
 // record translates the options for package record.
-func (o *RunOptions) record(result *RunResult, alerts []record.Alert) *record.Options {
-	helpers, notes := helpers(result.Dir, !o.NoStacks)
+func (e *Engine) record(o *RunOptions, result *RunResult, alerts []record.Alert) *record.Options {
+	helpers, notes := helpers(e.helpersDir(), !o.NoStacks)
 	result.Notes = append(result.Notes, notes...)
 	return &record.Options{
 		ID: result.ID, Name: o.Name, Tags: maps.Clone(o.Tags), Version: Version, Verb: "run", Label: mem.Measured,
 		Command: o.Command, Env: o.Env, Helpers: helpers, JSONOut: o.JSONOnStdout,
-		Channels: channelDir(result), OutDir: result.Dir, Interval: o.Interval, Steps: o.Steps, Duration: o.Duration,
+		Channels: e.channelDir(result.ID), OutDir: e.scratch(result.ID), Interval: o.Interval, Steps: o.Steps, Duration: o.Duration,
 		SnapshotOn: o.SnapshotOn, NoStacks: o.NoStacks, Alerts: alerts, Settings: o.settings(),
 		OnStatus: o.OnStatus, OnAlert: o.OnAlert, OnPause: o.OnPause,
 	}
@@ -196,14 +210,14 @@ func (o *RunOptions) settings() map[string]string {
 	return settings
 }
 
-// channelDir is the folder for channels: in shared memory, else beside the recording, where the
-// system then writes it to disk for nothing but still works.
-func channelDir(result *RunResult) string {
+// channelDir is the folder for channels: in shared memory, else on disk, where the system then
+// writes it for nothing but still works.
+func (e *Engine) channelDir(id string) string {
 	dir := shmDir()
 	if err := os.Mkdir(dir, 0o700); err == nil || errors.Is(err, os.ErrExist) {
-		return filepath.Join(dir, result.ID)
+		return filepath.Join(dir, id)
 	}
-	return filepath.Join(result.Dir, "channels")
+	return filepath.Join(e.scratch(id), "channels")
 }
 
 func launchError(err error) error {
@@ -216,16 +230,16 @@ func launchError(err error) error {
 
 // conclude explains the recording and leaves its copies where they were asked for. The report is
 // made from the file, not from memory: what it says is what anyone will read later.
-func (e *Engine) conclude(o *RunOptions, files *store.Files, result *RunResult) {
+func (e *Engine) conclude(o *RunOptions, files store.Store, result *RunResult) {
 	note := func(err error) {
 		if err != nil {
 			result.Notes = append(result.Notes, err.Error())
 		}
 	}
 	if o.Out != "" {
-		note(copyFile(o.Out, result.File))
+		note(copyRecording(o.Out, files, result.ID))
 	}
-	run, err := files.Load(result.ID)
+	_, run, err := store.Load(files, result.ID)
 	if err != nil {
 		note(err)
 		return
@@ -233,17 +247,13 @@ func (e *Engine) conclude(o *RunOptions, files *store.Files, result *RunResult) 
 	result.Report = Analyze(run)
 	note(files.Note(result.ID, len(result.Report.Findings)))
 	if o.HTML {
-		path := filepath.Join(result.Dir, "report.html")
-		if err := WriteHTML(path, result.Report); err != nil {
-			note(err)
-			return
-		}
-		result.HTML = path
+		result.HTML, err = files.Attach(result.ID, "report.html", func(w io.Writer) error { return writePage(w, result.Report) })
+		note(err)
 	}
 }
 
-func copyFile(to, from string) error {
-	in, err := os.Open(from)
+func copyRecording(to string, s store.Store, id string) error {
+	in, err := s.Open(id, store.Recording)
 	if err != nil {
 		return fmt.Errorf("copy recording: %w", err)
 	}

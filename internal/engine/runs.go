@@ -29,7 +29,17 @@ const (
 const KeepTag = store.KeepTag
 
 // store is the place of the recordings; close it after use.
-func (e *Engine) store() *store.Files { return store.OpenFiles(e.Dir()) }
+func (e *Engine) store() (store.Store, error) {
+	if e.Store != nil {
+		return lent{e.Store}, nil
+	}
+	return store.Open(e.Dir())
+}
+
+// lent is a store that stays open: others use it too.
+type lent struct{ store.Store }
+
+func (lent) Close() error { return nil }
 
 // explain gives a failure of the store its exit code and hint.
 func explain(err error) error {
@@ -45,9 +55,12 @@ func explain(err error) error {
 
 // with runs one piece of work on the store.
 func (e *Engine) with(work func(store.Store) error) error {
-	s := e.store()
+	s, err := e.store()
+	if err != nil {
+		return explain(err)
+	}
 	e.recover(s)
-	err := work(s)
+	err = work(s)
 	if closing := s.Close(); err == nil && closing != nil {
 		err = fmt.Errorf("close index: %w", closing)
 	}
@@ -66,27 +79,19 @@ func (e *Engine) Runs(filter RunFilter) (runs []Run, err error) {
 // Resolve finds a run by id, unique prefix, name, "last", or file.
 func (e *Engine) Resolve(ref string) (run Run, err error) {
 	err = e.with(func(s store.Store) error {
-		run, err = s.Resolve(ref)
+		run, err = store.Resolve(s, ref)
 		return err
 	})
 	return run, err
 }
 
 // Load reads the recording of what Resolve understands.
-func (e *Engine) Load(ref string) (run *mem.Run, err error) {
+func (e *Engine) Load(ref string) (row Run, run *mem.Run, err error) {
 	err = e.with(func(s store.Store) error {
-		run, err = s.Load(ref)
+		row, run, err = store.Load(s, ref)
 		return err
 	})
-	return run, err
-}
-
-// Open is Resolve and Load in one.
-func (e *Engine) Open(ref string) (row Run, run *mem.Run, err error) {
-	s := e.store()
-	defer s.Close()
-	row, run, err = s.Open(ref)
-	return row, run, explain(err)
+	return row, run, err
 }
 
 // Remove deletes runs and returns those that it did. All are looked up before the first is deleted.
@@ -97,7 +102,7 @@ func (e *Engine) Remove(refs ...string) (removed []Run, err error) {
 			return err
 		}
 		for _, run := range runs {
-			if err := s.Remove(run.ID); err != nil {
+			if err := e.remove(s, run.ID); err != nil {
 				return err
 			}
 			removed = append(removed, run)
@@ -112,11 +117,11 @@ func (e *Engine) own(s store.Store, refs []string) ([]Run, error) {
 	var runs []Run
 	seen := map[string]bool{}
 	for _, ref := range refs {
-		run, err := s.Resolve(ref)
+		run, err := store.Resolve(s, ref)
 		if err != nil {
 			return nil, err
 		}
-		kept, err := s.Resolve(run.ID)
+		kept, err := store.Resolve(s, run.ID)
 		if err != nil || !sameFile(kept.File, run.File) {
 			return nil, InputError("delete or copy the file itself", "%s is a file outside the data directory %s", run.File, e.Dir())
 		}
@@ -141,10 +146,10 @@ func (e *Engine) Tag(ref string, set map[string]string, remove []string, name *s
 		if err != nil {
 			return err
 		}
-		if err := s.Tag(runs[0].ID, set, remove, name); err != nil {
+		if err := store.Tag(s, runs[0].ID, set, remove, name); err != nil {
 			return err
 		}
-		run, err = s.Resolve(runs[0].ID)
+		run, err = store.Resolve(s, runs[0].ID)
 		return err
 	})
 	return run, err
@@ -156,7 +161,7 @@ func (e *Engine) Prune(limits PruneLimits) (runs []Run, err error) {
 		limits.Now = time.Now()
 	}
 	err = e.with(func(s store.Store) error {
-		runs, err = s.Prune(limits)
+		runs, err = store.Prune(s, limits)
 		return err
 	})
 	return runs, err

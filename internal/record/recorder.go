@@ -49,14 +49,14 @@ type Options struct {
 	Devices []sampler.Vendor
 
 	Channels string // folder for channels; made by Run, removed at the end
-	OutDir   string // folder for large files of the helpers: the run's own
+	OutDir   string // folder for large files of the helpers while the run lasts
 
 	Interval   time.Duration // of sampling; 0: 100 ms
 	Steps      uint64        // stop after that many optimizer steps; 0: never
 	Duration   time.Duration // stop after that time; 0: never
 	Grace      time.Duration // between asking the training to stop and SIGTERM; 0: 10 s
 	SnapshotOn string
-	// KeepSnapshots leaves allocator snapshots in OutDir as well, where other tools open them.
+	// KeepSnapshots leaves allocator snapshots in OutDir as well, for other tools.
 	KeepSnapshots bool
 	NoStacks      bool
 	Alerts        []Alert

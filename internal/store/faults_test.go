@@ -85,7 +85,7 @@ func TestKilledEngine(t *testing.T) {
 		}
 	}
 	_ = child.Wait()
-	run, err := s.Load("last")
+	_, run, err := Load(s, "last")
 	must(t, err)
 	values := run.Series[0].Values
 	for i, v := range values {
@@ -96,7 +96,7 @@ func TestKilledEngine(t *testing.T) {
 	if int64(len(values)) < flushed {
 		t.Errorf("%d samples are there, %d were flushed", len(values), flushed)
 	}
-	row, err := s.Resolve("last")
+	row, err := Resolve(s, "last")
 	must(t, err)
 	if row.State != CutOff || row.HostRSS != mem.Some(int64(len(values))) {
 		t.Errorf("row %+v", row)
@@ -105,7 +105,7 @@ func TestKilledEngine(t *testing.T) {
 	must(t, err)
 	must(t, w.Write(mem.End{Time: 5, Reason: "recovered"}))
 	must(t, w.Close())
-	if row, err = s.Resolve("last"); err != nil || row.State != Finished {
+	if row, err = Resolve(s, "last"); err != nil || row.State != Finished {
 		t.Errorf("after the recovery: %+v %v", row, err)
 	}
 }
@@ -165,7 +165,7 @@ func TestDiskFull(t *testing.T) {
 	if lost.Frames == 0 || !errors.Is(lost.Err, syscall.ENOSPC) {
 		t.Fatalf("nothing was lost: %+v", lost)
 	}
-	run, err := s.Load(w.ID())
+	_, run, err := Load(s, w.ID())
 	must(t, err)
 	if got := uint64(len(run.Find(0, mem.SeriesTreeRSS).Values)); got == 0 || got+lost.Frames != n {
 		t.Errorf("%d samples are there and %d lost, together not %d", got, lost.Frames, n)
@@ -176,7 +176,7 @@ func TestDiskFull(t *testing.T) {
 	if len(run.Drops) != 1 || run.Drops[0].Place != "disk" || run.Drops[0].Records != lost.Frames {
 		t.Errorf("the recording says %+v of %+v", run.Drops, lost)
 	}
-	row, err := s.Resolve("last")
+	row, err := Resolve(s, "last")
 	must(t, err)
 	if row.State != Finished || row.Dropped != lost.Frames {
 		t.Errorf("row %+v", row)
@@ -190,8 +190,8 @@ func TestDiskFullForAWhile(t *testing.T) {
 	w, err := m.Create(example)
 	must(t, err)
 	id := w.ID()
-	rec := &w.(*memoryWriter).rec
-	header := append([]byte(nil), m.runs[id].data.Bytes()...)
+	rec := &w.(*memoryWriter).recording
+	header := append([]byte(nil), m.runs[id].data.bytes()...)
 	disk.data = header
 	rec.out.file, rec.out.size = disk, int64(len(header))
 	samples := func(from, to int64) {
@@ -214,9 +214,8 @@ func TestDiskFullForAWhile(t *testing.T) {
 	}
 	disk.room = 1 << 20
 	samples(250, 300)
-	m.runs[id].data.Reset()
-	m.runs[id].data.Write(disk.data)
-	run, err := m.Load(id)
+	m.runs[id].data.data = disk.data
+	_, run, err := Load(m, id)
 	must(t, err)
 	if got := len(run.Find(0, mem.SeriesTreeRSS).Values); got != 150 {
 		t.Errorf("%d samples, want 150", got)
@@ -247,9 +246,9 @@ func TestDataDirectoryOfANewerVersion(t *testing.T) {
 	s := OpenFiles(dir)
 	_, create := s.Create(example)
 	_, list := s.List(Filter{})
-	_, load := s.Load("last")
-	_, prune := s.Prune(Limits{Age: 1})
-	for i, err := range []error{create, list, load, prune, s.Remove("x"), s.Tag("x", nil, nil, nil), s.Reindex(nil), s.Note("x", 1)} {
+	_, _, load := Load(s, "last")
+	_, prune := Prune(s, Limits{Age: 1})
+	for i, err := range []error{create, list, load, prune, s.Remove("x"), Tag(s, "x", nil, nil, nil), s.Reindex(nil), s.Note("x", 1)} {
 		if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "99") {
 			t.Errorf("%d: %v", i, err)
 		}
@@ -389,20 +388,20 @@ func TestDamagedRecording(t *testing.T) {
 	dir := finished(t, 1)
 	s := OpenFiles(dir)
 	defer s.Close()
-	row, err := s.Resolve("last")
+	row, err := Resolve(s, "last")
 	must(t, err)
 	data, err := os.ReadFile(row.File)
 	must(t, err)
 	data[len(data)-3] ^= 16
 	must(t, os.WriteFile(row.File, data, 0o600))
 	must(t, os.Chtimes(row.File, time.Time{}, time.Now().Add(time.Second)))
-	row, err = s.Resolve("last")
+	row, err = Resolve(s, "last")
 	must(t, err)
 	if !row.Damaged || row.State != CutOff {
 		t.Errorf("row %+v", row)
 	}
 	must(t, os.WriteFile(row.File, []byte("not a recording at all, but long enough"), 0o600))
-	if _, err := s.Load("last"); !errors.Is(err, ErrUnreadable) {
+	if _, _, err := Load(s, "last"); !errors.Is(err, ErrUnreadable) {
 		t.Errorf("load: %v", err)
 	}
 	runs, err := s.List(Filter{})
@@ -412,21 +411,21 @@ func TestDamagedRecording(t *testing.T) {
 	}
 }
 
-// TestOpenIsResolveAndLoad: a file alone gives the same row as the store's own reading of it.
-func TestOpenIsResolveAndLoad(t *testing.T) {
+// TestFilesOutsideTheStore: a file alone gives the same row as the store's own reading of it.
+func TestFilesOutsideTheStore(t *testing.T) {
 	dir := finished(t, 1)
 	s := OpenFiles(dir)
 	defer s.Close()
-	kept, err := s.Resolve("last")
+	kept, err := Resolve(s, "last")
 	must(t, err)
-	alone, err := s.Resolve(kept.File)
+	alone, err := Resolve(s, kept.File)
 	must(t, err)
-	opened, run, err := s.Open(kept.File)
+	opened, run, err := Load(s, kept.File)
 	must(t, err)
 	if !reflect.DeepEqual(alone, opened) || run.End == nil || opened.ID != kept.ID || opened.State != Finished {
 		t.Errorf("opened %+v\nresolved %+v", opened, alone)
 	}
-	if _, _, err := s.Open(filepath.Join(dir, "nothing.hightide")); !errors.Is(err, ErrNotFound) {
+	if _, _, err := Load(s, filepath.Join(dir, "nothing.hightide")); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
@@ -497,7 +496,7 @@ func BenchmarkIngest(b *testing.B) {
 	if err := w.Close(); err != nil {
 		b.Fatal(err)
 	}
-	if info, err := os.Stat(w.File()); err == nil {
+	if info, err := os.Stat(w.Run().File); err == nil {
 		b.ReportMetric(float64(info.Size())/float64(n), "B/sample")
 	}
 }

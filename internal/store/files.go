@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,8 +34,6 @@ type Files struct {
 // layout and is taken over by writing the file.
 const layoutVersion = 1
 
-const recordingName = "run.hightide"
-
 // OpenFiles is the store in a data directory. Nothing is touched until it is used: then it is made
 // if a run is created, and refused if a newer hightide made it.
 func OpenFiles(dir string) *Files {
@@ -43,7 +42,7 @@ func OpenFiles(dir string) *Files {
 
 func (s *Files) runsDir() string            { return filepath.Join(s.dir, "runs") }
 func (s *Files) runDir(id string) string    { return filepath.Join(s.runsDir(), id) }
-func (s *Files) recording(id string) string { return filepath.Join(s.runDir(id), recordingName) }
+func (s *Files) recording(id string) string { return filepath.Join(s.runDir(id), Recording) }
 
 // Close implements Store.
 func (s *Files) Close() error { return s.index.close() }
@@ -128,15 +127,16 @@ func (s *Files) Create(info mem.RunInfo) (Writer, error) {
 		return nil, s.badPlace("write to", err)
 	}
 	s.holdReserve(id)
-	w := &fileWriter{store: s, id: id, file: file, index: s.index.begin(), rec: recording{out: out, wire: encoder, roll: newRollup()}}
+	w := &fileWriter{store: s, file: file, index: s.index.begin()}
+	w.id, w.out, w.wire, w.roll = id, out, encoder, newRollup()
 	if len(info.Command) > 0 {
-		w.rec.write(info)
-		w.rec.flush() // whoever looks sees what runs, also where we die at once
+		w.write(info)
+		w.flush() // whoever looks sees what runs, also where we die at once
 	}
 	if info.StartWall == 0 { // known with the first RunInfo
 		info.StartWall = time.Now().UnixNano()
 	}
-	w.rec.roll.info = info
+	w.roll.info = info
 	w.index.put(w.row(), "")
 	w.next = time.Now().Add(indexEvery)
 	return w, nil
@@ -190,7 +190,7 @@ func (s *Files) Reopen(id string) (Writer, error) {
 
 func (s *Files) reopen(id string, file *os.File) (Writer, error) {
 	if err := lock(file); err != nil {
-		return nil, &Error{Kind: ErrRunning, Text: fmt.Sprintf("run %s is still being recorded", id), Hint: "wait until it has ended"}
+		return nil, stillRunning(id)
 	}
 	size, err := file.Seek(0, 2)
 	if err != nil {
@@ -213,8 +213,9 @@ func (s *Files) reopen(id string, file *os.File) (Writer, error) {
 		return nil, unreadable(s.recording(id), err)
 	}
 	s.holdReserve(id)
-	return &fileWriter{store: s, id: id, file: file, index: s.index.begin(),
-		rec: recording{out: out, wire: wire.Append(out, sequence), roll: roll}}, nil
+	w := &fileWriter{store: s, file: file, index: s.index.begin()}
+	w.id, w.out, w.wire, w.roll = id, out, wire.Append(out, sequence), roll
+	return w, nil
 }
 
 // Remove implements Store.
@@ -226,7 +227,7 @@ func (s *Files) Remove(id string) error {
 		return notFound(id)
 	}
 	if isLocked(s.recording(id)) {
-		return &Error{Kind: ErrRunning, Text: fmt.Sprintf("run %s is still being recorded", id), Hint: "end it first, or wait until it has ended"}
+		return stillRunning(id)
 	}
 	if err := os.RemoveAll(s.runDir(id)); err != nil {
 		return s.badPlace("write to", err)
@@ -235,46 +236,39 @@ func (s *Files) Remove(id string) error {
 	return nil
 }
 
-// Tag implements Store.
-func (s *Files) Tag(id string, set map[string]string, remove []string, name *string) error {
-	w, err := s.Reopen(id)
+// Attach implements Store.
+func (s *Files) Attach(id, name string, write func(io.Writer) error) (string, error) {
+	if err := s.check(); err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(s.recording(id)); err != nil || !validID(id) || !validName(name) {
+		return "", notFound(id + "/" + name)
+	}
+	file, err := os.CreateTemp(s.runDir(id), ".attach-*")
 	if err != nil {
-		return err
+		return "", s.badPlace("write to", err)
 	}
-	writer := w.(*fileWriter)
-	info := writer.rec.roll.info
-	info.ID = id
-	info.Tags = retag(info.Tags, set, remove)
-	if name != nil {
-		info.Name = *name
+	path := filepath.Join(s.runDir(id), name)
+	err = errors.Join(write(file), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
 	}
-	if err := w.Write(info); err != nil {
-		return err
+	if err != nil {
+		_ = os.Remove(file.Name())
+		return "", fmt.Errorf("write %s: %w", path, cause(err))
 	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	if lost := w.Lost(); lost.Err != nil {
-		return s.badPlace("write to", lost.Err)
-	}
-	return nil
+	return path, nil
 }
 
-func retag(old, set map[string]string, remove []string) map[string]string {
-	tags := map[string]string{}
-	for key, value := range old {
-		tags[key] = value
+// Open implements Store.
+func (s *Files) Open(id, name string) (io.ReadCloser, error) {
+	if err := s.check(); err != nil {
+		return nil, err
 	}
-	for _, key := range remove {
-		delete(tags, key)
+	if !validID(id) || name != Recording && !validName(name) {
+		return nil, fs.ErrNotExist
 	}
-	for key, value := range set {
-		tags[key] = value
-	}
-	if len(tags) == 0 {
-		return nil
-	}
-	return tags
+	return os.Open(filepath.Join(s.runDir(id), name))
 }
 
 // lock takes a recording for writing. A moment is given to those who only look whether it is taken.
@@ -301,29 +295,4 @@ func isLocked(path string) bool {
 	defer file.Close() // gives the lock back
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	return errors.Is(err, syscall.EWOULDBLOCK)
-}
-
-func notFound(ref string) error {
-	if info, err := os.Stat(ref); err == nil && info.IsDir() {
-		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("%s is a folder that holds no recording", ref), Hint: "name the files in it"}
-	}
-	if isPath(ref) {
-		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is neither a file %q nor a run of that name", ref), Hint: "is it written as it is called?"}
-	}
-	return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is no run %q", ref), Hint: "hightide ls shows the runs that there are"}
-}
-
-// isPath says whether a reference looks like the name of a file.
-func isPath(ref string) bool { return strings.ContainsAny(ref, "/.") }
-
-// unreadable explains why a file gives no run.
-func unreadable(path string, err error) error {
-	var newer wire.ErrNewer
-	if errors.As(err, &newer) {
-		return &Error{Kind: ErrNewer, Text: path, Err: err, Hint: "install a newer hightide"}
-	}
-	if errors.Is(err, syscall.EISDIR) {
-		return &Error{Kind: ErrUnreadable, Text: path + " is a folder without a recording", Hint: "name a file in it, or a run"}
-	}
-	return &Error{Kind: ErrUnreadable, Text: path, Err: err, Hint: "is it a recording, as hightide run leaves it?"}
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"crypto/rand"
+	"strings"
 	"time"
 )
 
@@ -37,4 +38,9 @@ func validID(id string) bool {
 		}
 	}
 	return true
+}
+
+// validName keeps the names of attached files from leaving the folder of their run, and from its own files.
+func validName(name string) bool {
+	return name != "" && len(name) <= 200 && name[0] != '.' && name != Recording && !strings.ContainsAny(name, "/\x00")
 }

@@ -9,9 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"hightide/internal/mem"
-	"hightide/internal/wire"
 )
 
 // List implements Store. It believes the index only where the recording has not changed since, and
@@ -146,124 +143,6 @@ func (s *Files) place(row *Run) {
 	})
 }
 
-// Resolve implements Store.
-func (s *Files) Resolve(ref string) (Run, error) {
-	if path := recordingPath(ref); path != "" {
-		return s.resolveFile(path)
-	}
-	runs, err := s.List(Filter{})
-	if err != nil {
-		return Run{}, err
-	}
-	return pick(runs, ref)
-}
-
-// recordingPath says whether a reference is meant as a file: it has a slash, ends like one, or is
-// there. A folder means the recording in it.
-func recordingPath(ref string) string {
-	info, err := os.Stat(ref)
-	if err == nil && info.IsDir() {
-		inside := filepath.Join(ref, recordingName)
-		if _, err := os.Stat(inside); err == nil {
-			return inside
-		}
-	}
-	if strings.ContainsRune(ref, filepath.Separator) || strings.HasSuffix(ref, ".hightide") || err == nil && info.Mode().IsRegular() {
-		return ref
-	}
-	return ""
-}
-
-func (s *Files) resolveFile(path string) (Run, error) {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Run{}, noFile(path)
-	}
-	if err != nil {
-		return Run{}, &Error{Kind: ErrUnreadable, Text: "cannot read " + path, Err: cause(err), Hint: "make it readable"}
-	}
-	defer file.Close()
-	roll, _, err := sumUp(file)
-	if err != nil {
-		return Run{}, unreadable(path, err)
-	}
-	return rowOfFile(roll, path), nil
-}
-
-func rowOfFile(roll *rollup, path string) Run {
-	row := roll.row()
-	row.File, row.Dir = path, filepath.Dir(path)
-	if info, err := os.Stat(path); err == nil {
-		row.Size = info.Size()
-	}
-	if row.State == CutOff && isLocked(path) {
-		row.State = Running
-	}
-	return row
-}
-
-// Open is Resolve and Load, with a recording that stands alone read only once.
-func (s *Files) Open(ref string) (row Run, run *mem.Run, err error) {
-	path := recordingPath(ref)
-	if path == "" {
-		if row, err = s.Resolve(ref); err != nil {
-			return row, nil, err
-		}
-		path = row.File
-	}
-	if run, err = s.load(path); err != nil || row.File != "" {
-		return row, run, err
-	}
-	roll := newRollup()
-	for f := range wire.Frames(run) {
-		roll.add(f)
-	}
-	roll.damaged = len(run.Damage) > 0
-	return rowOfFile(roll, path), run, nil
-}
-
-// Load implements Store.
-func (s *Files) Load(ref string) (*mem.Run, error) {
-	path := recordingPath(ref)
-	if path == "" {
-		run, err := s.Resolve(ref)
-		if err != nil {
-			return nil, err
-		}
-		path = run.File
-	}
-	return s.load(path)
-}
-
-func (s *Files) load(path string) (*mem.Run, error) {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, noFile(path)
-	}
-	if err != nil {
-		return nil, &Error{Kind: ErrUnreadable, Text: "cannot read " + path, Err: cause(err), Hint: "make it readable"}
-	}
-	defer file.Close()
-	run, err := wire.Load(file)
-	if err != nil {
-		return nil, unreadable(path, err)
-	}
-	return run, nil
-}
-
-func noFile(path string) error {
-	hint := "is it written as it is called? hightide ls shows the runs that were recorded"
-	if dir := filepath.Dir(path); !isFolder(dir) {
-		hint = "there is no folder " + dir + " either: is it written as it is called?"
-	}
-	return &Error{Kind: ErrNotFound, Text: "there is no file " + path, Hint: hint}
-}
-
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
 // Note implements Store.
 func (s *Files) Note(id string, findings int) error {
 	if err := s.check(); err != nil {
@@ -273,13 +152,4 @@ func (s *Files) Note(id string, findings int) error {
 		return s.noIndex(err)
 	}
 	return nil
-}
-
-// Prune implements Store.
-func (s *Files) Prune(limits Limits) ([]Run, error) {
-	runs, err := s.List(Filter{})
-	if err != nil {
-		return nil, err
-	}
-	return prune(runs, limits, s.Remove)
 }

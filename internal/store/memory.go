@@ -3,6 +3,9 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -11,19 +14,40 @@ import (
 	"hightide/internal/wire"
 )
 
-// Memory is a store for tests: recordings are encoded as on disk, and kept in memory. Its zero
-// value works.
+// Memory is a store that ends with the process: recordings are encoded as on disk, and kept in
+// memory. Its zero value works.
 type Memory struct {
 	mu   sync.Mutex
 	runs map[string]*memoryRun
 }
 
 type memoryRun struct {
-	data     bytes.Buffer
-	roll     *rollup
-	writing  bool
-	findings mem.Optional
+	data     buffer
+	writer   *memoryWriter // the newest
 	created  int64
+	findings mem.Optional
+	attached map[string][]byte
+}
+
+// buffer is a recording in memory, to be appended to and read at once.
+type buffer struct {
+	mu   sync.Mutex
+	data []byte // only appended to: what was read of it stays
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.data = append(b.data, p...)
+	return len(p), nil
+}
+
+func (b *buffer) Truncate(size int64) error { return nil } // it never takes half a block
+
+func (b *buffer) bytes() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data
 }
 
 // Create implements Store.
@@ -36,32 +60,27 @@ func (m *Memory) Create(info mem.RunInfo) (Writer, error) {
 	for info.ID == "" || m.runs[info.ID] != nil {
 		info.ID = NewID(time.Now())
 	}
-	run := &memoryRun{roll: newRollup(), created: time.Now().UnixNano()}
+	run := &memoryRun{created: time.Now().UnixNano(), attached: map[string][]byte{}}
 	m.runs[info.ID] = run
-	out := &blockFile{file: noTruncate{&run.data}}
+	out := &blockFile{file: &run.data}
 	encoder, err := wire.NewWriter(out)
 	if err != nil {
 		return nil, err
 	}
-	w := m.writer(info.ID, run, out, encoder)
+	w := run.begin(info.ID, out, encoder, newRollup())
 	if len(info.Command) > 0 {
-		w.rec.write(info)
+		w.write(info)
 	}
-	run.roll.info = info
+	w.roll.info = info
 	return w, nil
 }
 
-func (m *Memory) writer(id string, run *memoryRun, out *blockFile, encoder *wire.Writer) *memoryWriter {
-	run.writing = true
-	w := &memoryWriter{store: m, id: id, run: run}
-	w.rec = recording{out: out, wire: encoder, roll: run.roll}
+func (r *memoryRun) begin(id string, out *blockFile, encoder *wire.Writer, roll *rollup) *memoryWriter {
+	w := &memoryWriter{run: r}
+	w.id, w.out, w.wire, w.roll = id, out, encoder, roll
+	r.writer = w
 	return w
 }
-
-// noTruncate: a buffer never takes half a block.
-type noTruncate struct{ *bytes.Buffer }
-
-func (noTruncate) Truncate(int64) error { return nil }
 
 // Reopen implements Store.
 func (m *Memory) Reopen(id string) (Writer, error) {
@@ -71,28 +90,20 @@ func (m *Memory) Reopen(id string) (Writer, error) {
 	if run == nil {
 		return nil, notFound(id)
 	}
-	if run.writing {
-		return nil, &Error{Kind: ErrRunning, Text: fmt.Sprintf("run %s is still being recorded", id)}
+	if run.writer.Run().State == Running {
+		return nil, stillRunning(id)
 	}
-	roll, sequence, err := sumUp(bytes.NewReader(run.data.Bytes()))
+	data := run.data.bytes()
+	roll, sequence, err := sumUp(bytes.NewReader(data))
 	if err != nil {
 		return nil, unreadable(id, err)
 	}
-	run.roll = roll
-	out := &blockFile{file: noTruncate{&run.data}}
-	return m.writer(id, run, out, wire.Append(out, sequence)), nil
+	out := &blockFile{file: &run.data, size: int64(len(data))}
+	return run.begin(id, out, wire.Append(out, sequence), roll), nil
 }
 
-func (m *Memory) row(id string, run *memoryRun) Run {
-	row := run.roll.row()
-	row.ID, row.Size, row.Findings = id, int64(run.data.Len()), run.findings
-	if run.writing {
-		row.State = Running
-	}
-	if row.Start == 0 {
-		row.Start = run.created
-	}
-	return row
+func stillRunning(id string) error {
+	return &Error{Kind: ErrRunning, Text: fmt.Sprintf("run %s is still being recorded", id), Hint: "end it first, or wait until it has ended"}
 }
 
 // List implements Store.
@@ -100,31 +111,16 @@ func (m *Memory) List(filter Filter) ([]Run, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var runs []Run
-	for id, run := range m.runs {
-		runs = append(runs, m.row(id, run))
+	for _, run := range m.runs {
+		row := run.writer.Run()
+		row.Findings = run.findings
+		for _, data := range run.attached {
+			row.Size += int64(len(data))
+		}
+		runs = append(runs, row)
 	}
 	slices.SortFunc(runs, newestFirst)
 	return filter.apply(runs), nil
-}
-
-// Resolve implements Store.
-func (m *Memory) Resolve(ref string) (Run, error) {
-	runs, err := m.List(Filter{})
-	if err != nil {
-		return Run{}, err
-	}
-	return pick(runs, ref)
-}
-
-// Load implements Store.
-func (m *Memory) Load(ref string) (*mem.Run, error) {
-	row, err := m.Resolve(ref)
-	if err != nil {
-		return nil, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return wire.Load(bytes.NewReader(m.runs[row.ID].data.Bytes()))
 }
 
 // Remove implements Store.
@@ -135,28 +131,11 @@ func (m *Memory) Remove(id string) error {
 	if run == nil {
 		return notFound(id)
 	}
-	if run.writing {
-		return &Error{Kind: ErrRunning, Text: fmt.Sprintf("run %s is still being recorded", id)}
+	if run.writer.Run().State == Running {
+		return stillRunning(id)
 	}
 	delete(m.runs, id)
 	return nil
-}
-
-// Tag implements Store.
-func (m *Memory) Tag(id string, set map[string]string, remove []string, name *string) error {
-	w, err := m.Reopen(id)
-	if err != nil {
-		return err
-	}
-	info := m.runs[id].roll.info
-	info.Tags = retag(info.Tags, set, remove)
-	if name != nil {
-		info.Name = *name
-	}
-	if err := w.Write(info); err != nil {
-		return err
-	}
-	return w.Close()
 }
 
 // Note implements Store.
@@ -169,13 +148,38 @@ func (m *Memory) Note(id string, findings int) error {
 	return nil
 }
 
-// Prune implements Store.
-func (m *Memory) Prune(limits Limits) ([]Run, error) {
-	runs, err := m.List(Filter{})
-	if err != nil {
-		return nil, err
+// Attach implements Store.
+func (m *Memory) Attach(id, name string, write func(io.Writer) error) (string, error) {
+	var data bytes.Buffer
+	if err := write(&data); err != nil {
+		return "", fmt.Errorf("write %s: %w", name, err)
 	}
-	return prune(runs, limits, m.Remove)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	run := m.runs[id]
+	if run == nil || !validName(name) {
+		return "", notFound(id + "/" + name)
+	}
+	run.attached[name] = data.Bytes()
+	return "", nil
+}
+
+// Open implements Store.
+func (m *Memory) Open(id, name string) (io.ReadCloser, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	run := m.runs[id]
+	if run == nil {
+		return nil, fs.ErrNotExist
+	}
+	data, ok := run.attached[name]
+	if name == Recording {
+		data, ok = run.data.bytes(), true
+	}
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return io.NopCloser(bytes.NewReader(data)), nil
 }
 
 // Reindex implements Store: there is no index.
@@ -190,35 +194,44 @@ func (m *Memory) Reindex(progress func(done, total int)) error {
 func (m *Memory) Close() error { return nil }
 
 type memoryWriter struct {
-	store *Memory
-	id    string
-	run   *memoryRun
-	rec   recording
+	recording
+	run *memoryRun
 }
 
-func (w *memoryWriter) ID() string   { return w.id }
-func (w *memoryWriter) Dir() string  { return "" }
-func (w *memoryWriter) File() string { return "" }
-func (w *memoryWriter) Lost() Loss   { return w.rec.loss }
-
-func (w *memoryWriter) Write(f mem.Frame) error {
-	w.store.mu.Lock()
-	defer w.store.mu.Unlock()
-	w.rec.write(f)
-	return nil
+// Run implements Writer.
+func (w *memoryWriter) Run() Run {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	row := w.roll.row()
+	row.ID, row.Size = w.id, w.out.size
+	if row.Start == 0 {
+		row.Start = w.run.created
+	}
+	if !w.closed {
+		row.State = Running
+	}
+	return row
 }
 
+// Flush implements Writer.
 func (w *memoryWriter) Flush() error {
-	w.store.mu.Lock()
-	defer w.store.mu.Unlock()
-	w.rec.flush()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return os.ErrClosed
+	}
+	w.flush()
 	return nil
 }
 
+// Close implements Writer.
 func (w *memoryWriter) Close() error {
-	w.store.mu.Lock()
-	defer w.store.mu.Unlock()
-	w.rec.flush()
-	w.run.writing = false
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return os.ErrClosed
+	}
+	w.flush()
+	w.closed = true
 	return nil
 }

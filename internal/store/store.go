@@ -4,6 +4,8 @@
 //	                          └────▶ index.sqlite             roll-ups for List, best effort
 //	engine ◀── Load ◀── Resolve ◀── "last", an id, a prefix, a name, a file
 //
+// A kind of store is one file and one line in open.go.
+//
 // The recording is the truth: the index is rebuilt from the recordings by Reindex, and losing it, or
 // failing to write it, never loses a run. Two engines may work on one data directory at once; the
 // one that records holds a lock on its recording, by which the others see that it still runs.
@@ -14,12 +16,14 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"hightide/internal/mem"
 )
 
-// Store is a place for runs. All methods may be called by several goroutines.
+// Store is what a kind of store must do; Resolve, Load, Tag and Prune are built on it. All methods may
+// be called by several goroutines.
 type Store interface {
 	// Create begins a run. Where info has no ID, the store gives it one: Writer.ID.
 	Create(info mem.RunInfo) (Writer, error)
@@ -28,34 +32,32 @@ type Store interface {
 	// another engine writes it.
 	Reopen(id string) (Writer, error)
 
-	// Resolve finds a run by id, unique prefix of an id, name (the newest of that name), "last" (the
-	// newest of all), or path of a recording.
-	Resolve(ref string) (Run, error)
-
-	// Load reads the whole recording of what Resolve understands. Damage is in Run.Damage, not an error.
-	Load(ref string) (*mem.Run, error)
-
 	// List returns the runs that the filter lets through, newest first.
 	List(filter Filter) ([]Run, error)
 
-	// Remove deletes runs by id; ErrRunning for one that still runs.
+	// Remove deletes a run by id; ErrRunning while it still runs.
 	Remove(id string) error
 
-	// Tag sets tags and removes those named; a name other than nil replaces the run's name. It is
-	// written into the recording, so that it travels with the file.
-	Tag(id string, set map[string]string, remove []string, name *string) error
-
-	// Note keeps what the report found, for List. Best effort.
+	// Note keeps the number of findings of a run's report, for List. Best effort.
 	Note(id string, findings int) error
 
-	// Prune removes what the limits no longer cover, oldest first, and returns it.
-	Prune(limits Limits) ([]Run, error)
+	// Attach keeps a file with a run, such as its report, under a name; it replaces an older one of that
+	// name, whole or not at all. It returns the path where people find the file, "" where there is none.
+	Attach(id, name string, write func(io.Writer) error) (path string, err error)
+
+	// Open reads what was attached to a run, or with the name Recording its recording as it stands. The
+	// error is fs.ErrNotExist where there is nothing of that name.
+	Open(id, name string) (io.ReadCloser, error)
 
 	// Reindex rebuilds the index from the recordings.
 	Reindex(progress func(done, total int)) error
 
+	// Close gives back what the store holds open.
 	Close() error
 }
+
+// Recording is the name by which Store.Open knows the recording itself.
+const Recording = "run.hightide"
 
 // Writer takes the frames of one recording.
 //
@@ -63,8 +65,8 @@ type Store interface {
 // written once there is room again, and the recording says what it lost.
 type Writer interface {
 	ID() string
-	Dir() string  // the run's own folder, for reports and snapshots; "" where the store has no files
-	File() string // the recording; "" where the store has no files
+	Info() mem.RunInfo // the newest that was written
+	Run() Run          // the row of the run as it stands
 
 	Write(mem.Frame) error
 	Flush() error // what was written so far survives the death of the process
@@ -115,8 +117,8 @@ type Run struct {
 	Findings  mem.Optional      `json:"findings,omitzero"` // absent: no report was made yet
 	Size      int64             `json:"size_bytes"`        // on disk, everything in the run's folder
 	Damaged   bool              `json:"damaged,omitempty"`
-	Dir       string            `json:"dir,omitempty"`
-	File      string            `json:"file,omitempty"`
+	Dir       string            `json:"dir,omitempty"`  // where people find what was attached; "": no folder
+	File      string            `json:"file,omitempty"` // the recording, for people; "": no file
 }
 
 // Filter selects runs; the zero value lets all through.

@@ -43,13 +43,16 @@ func (b *blockFile) Write(p []byte) (int, error) {
 
 // recording is the part of a Writer that does not know where the bytes go.
 type recording struct {
+	id      string
+	mu      sync.Mutex // of all below
+	closed  bool
 	out     *blockFile
 	wire    *wire.Writer
 	roll    *rollup
-	pending owed   // in the block in the making
-	debt    owed   // lost with a block: begins the next one
-	waits   bool   // the debt alone is more than a block, and was refused: nothing more before the next flush
-	many    uint64 // frames of the block in the making that would be lost with it
+	current pending // in the block in the making
+	lost    pending // lost with a block: begins the next one
+	waits   bool    // what was lost is more than a block, and was refused: nothing more before the next flush
+	many    uint64  // frames of the block in the making that would be lost with it
 	bytes   uint64
 	loss    Loss
 	told    uint64 // frames of the loss that the recording knows of
@@ -58,12 +61,12 @@ type recording struct {
 // write takes one frame. A frame that cannot be written for its own sake is counted as lost.
 func (r *recording) write(f mem.Frame) {
 	r.roll.add(f)
-	r.repay()
+	r.rewrite()
 	if !r.waits {
 		r.put(f)
 		return
 	}
-	if !r.debt.put(f) {
+	if !r.lost.put(f) {
 		r.loss.Frames++
 	}
 }
@@ -72,7 +75,7 @@ func (r *recording) write(f mem.Frame) {
 func (r *recording) put(f mem.Frame) {
 	before, writes := r.wire.Buffered(), r.out.writes
 	err := r.wire.Write(f)
-	if !r.pending.put(f) {
+	if !r.current.put(f) {
 		r.many++
 		r.bytes += uint64(max(0, r.wire.Buffered()-before))
 	}
@@ -87,31 +90,31 @@ func (r *recording) settle(err error, writes uint64) {
 		r.loss.Bytes += r.bytes
 		r.loss.Err = err
 		r.told = 0 // what was said of it is lost too, and will be said anew
-		for _, f := range r.pending.frames {
-			if !ofLoss(f) && !r.debt.put(f) {
+		for _, f := range r.current.frames {
+			if !ofLoss(f) && !r.lost.put(f) {
 				r.loss.Frames++
 			}
 		}
 	case r.out.writes == writes:
 		return
 	}
-	r.pending.clear()
+	r.current.clear()
 	r.many, r.bytes = 0, 0
 }
 
-// repay begins a block with what was lost with an earlier one and can be written again, so that
+// rewrite begins a block with what was lost with an earlier one and can be written again, so that
 // later frames find their definitions and newer facts follow older ones.
-func (r *recording) repay() {
-	if len(r.debt.frames) == 0 || r.wire.Buffered() > 0 || r.waits {
+func (r *recording) rewrite() {
+	if len(r.lost.frames) == 0 || r.wire.Buffered() > 0 || r.waits {
 		return
 	}
-	debt := r.debt
-	r.debt = owed{}
-	for i, f := range debt.frames {
+	lost := r.lost
+	r.lost = pending{}
+	for i, f := range lost.frames {
 		r.put(f)
-		if len(r.debt.frames) > 0 { // a block was full, and refused
-			for _, f := range debt.frames[i+1:] {
-				r.debt.put(f)
+		if len(r.lost.frames) > 0 { // a block was full, and refused
+			for _, f := range lost.frames[i+1:] {
+				r.lost.put(f)
 			}
 			r.waits = true
 			return
@@ -121,7 +124,7 @@ func (r *recording) repay() {
 
 func (r *recording) flush() {
 	r.waits = false
-	r.repay()
+	r.rewrite()
 	if r.waits {
 		return
 	}
@@ -147,7 +150,7 @@ func ofLoss(f mem.Frame) bool {
 }
 
 // settled says whether all is written, or said to be lost.
-func (r *recording) settled() bool { return len(r.debt.frames) == 0 && r.told == r.loss.Frames }
+func (r *recording) settled() bool { return len(r.lost.frames) == 0 && r.told == r.loss.Frames }
 
 // cause is what the system said, without our own words and paths.
 func cause(err error) error {
@@ -158,43 +161,54 @@ func cause(err error) error {
 	return err
 }
 
-// fileWriter is the Writer of Files.
-type fileWriter struct {
-	store *Files
-	id    string
-	file  *os.File
+// ID implements Writer.
+func (r *recording) ID() string { return r.id }
 
-	mu     sync.Mutex
-	rec    recording
-	index  *indexer
-	closed bool
-	next   time.Time // of the index
+// Info implements Writer.
+func (r *recording) Info() mem.RunInfo {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.roll.info
 }
 
-func (w *fileWriter) ID() string   { return w.id }
-func (w *fileWriter) Dir() string  { return w.store.runDir(w.id) }
-func (w *fileWriter) File() string { return w.store.recording(w.id) }
-
-func (w *fileWriter) Write(f mem.Frame) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
+// Write implements Writer.
+func (r *recording) Write(f mem.Frame) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
 		return os.ErrClosed
 	}
-	w.rec.write(f)
+	r.write(f)
 	return nil
+}
+
+// Lost implements Writer.
+func (r *recording) Lost() Loss {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.loss
+}
+
+// fileWriter is the Writer of Files.
+type fileWriter struct {
+	recording
+	store *Files
+	file  *os.File
+	index *indexer
+	next  time.Time // of the index
 }
 
 // indexEvery is the time between two entries of a running run into the index.
 const indexEvery = 2 * time.Second
 
+// Flush implements Writer.
 func (w *fileWriter) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return os.ErrClosed
 	}
-	w.rec.flush()
+	w.flush()
 	if now := time.Now(); now.After(w.next) {
 		w.next = now.Add(indexEvery)
 		w.index.put(w.row(), "") // no stamp: were we to die, the row would be an old one
@@ -202,15 +216,21 @@ func (w *fileWriter) Flush() error {
 	return nil
 }
 
-func (w *fileWriter) Lost() Loss {
+// Run implements Writer.
+func (w *fileWriter) Run() Run {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.rec.loss
+	row := w.row()
+	w.store.place(&row)
+	return row
 }
 
 func (w *fileWriter) row() Run {
-	row := w.rec.roll.row()
-	row.ID, row.State, row.Size = w.id, Running, w.rec.out.size
+	row := w.roll.row()
+	row.ID, row.Size = w.id, w.out.size
+	if !w.closed {
+		row.State = Running
+	}
 	return row
 }
 
@@ -223,14 +243,13 @@ func (w *fileWriter) Close() error {
 		return os.ErrClosed
 	}
 	w.closed = true
-	w.rec.flush()
+	w.flush()
 	_ = os.Remove(w.store.reserve(w.id))
-	if !w.rec.settled() {
-		w.rec.flush()
+	if !w.settled() {
+		w.flush()
 	}
 	syncErr := w.file.Sync()
-	row := w.rec.roll.row()
-	row.ID = w.id
+	row := w.row()
 	w.store.place(&row)
 	if info, err := w.file.Stat(); err == nil {
 		w.index.put(row, stampOf(info))

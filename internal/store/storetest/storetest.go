@@ -3,12 +3,17 @@ package storetest
 
 import (
 	"errors"
+	"io"
+	"io/fs"
+	"os"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"hightide/internal/mem"
 	"hightide/internal/store"
+	"hightide/internal/wire"
 )
 
 // Run checks a kind of store; open gives an empty one.
@@ -26,6 +31,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"filters", filters},
 		{"pruning", pruning},
 		{"removing", removing},
+		{"files beside a recording", attach},
 		{"the index can be made again", reindex},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -88,7 +94,7 @@ func Frames(info mem.RunInfo) []mem.Frame {
 
 func comesBack(t *testing.T, s store.Store) {
 	id := record(t, s, info(1, "first"), false)
-	run, err := s.Load(id)
+	_, run, err := store.Load(s, id)
 	must(t, err)
 	want := mem.NewRun()
 	i := info(1, "first")
@@ -145,7 +151,7 @@ func inTheMaking(t *testing.T, s store.Store) {
 	}
 	must(t, w.Write(mem.Event{Time: 2e9, Kind: "log"}))
 	must(t, w.Flush())
-	run, err := s.Load("last")
+	_, run, err := store.Load(s, "last")
 	must(t, err)
 	if len(run.Events) != 1 {
 		t.Errorf("%d events after a flush, want 1", len(run.Events))
@@ -157,7 +163,7 @@ func inTheMaking(t *testing.T, s store.Store) {
 }
 
 func resolve(t *testing.T, s store.Store) {
-	if _, err := s.Resolve("last"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := store.Resolve(s, "last"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("last of none: %v", err)
 	}
 	i := info(1, "same")
@@ -170,13 +176,13 @@ func resolve(t *testing.T, s store.Store) {
 	i.ID = "0acc3"
 	record(t, s, i, false)
 	for ref, want := range map[string]string{"last": "0acc3", "0aaa1": "0aaa1", "0aaa": "0aaa1", "same": "0aab2", "other": "0acc3", "0ACC": "0acc3"} {
-		run, err := s.Resolve(ref)
+		run, err := store.Resolve(s, ref)
 		if err != nil || run.ID != want {
 			t.Errorf("%s: %s %v, want %s", ref, run.ID, err, want)
 		}
 	}
 	for ref, want := range map[string]error{"0a": store.ErrAmbiguous, "zz": store.ErrNotFound, "": store.ErrNotFound} {
-		if _, err := s.Resolve(ref); !errors.Is(err, want) {
+		if _, err := store.Resolve(s, ref); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", ref, err, want)
 		}
 	}
@@ -187,19 +193,19 @@ func tag(t *testing.T, s store.Store) {
 	first.Tags = map[string]string{"old": "1", "gone": "2"}
 	id := record(t, s, first, false)
 	name := "renamed"
-	must(t, s.Tag(id, map[string]string{"model": "bert", "old": "3"}, []string{"gone"}, &name))
+	must(t, store.Tag(s, id, map[string]string{"model": "bert", "old": "3"}, []string{"gone"}, &name))
 	want := map[string]string{"model": "bert", "old": "3"}
-	run, err := s.Load("renamed")
+	_, run, err := store.Load(s, "renamed")
 	must(t, err)
 	if !reflect.DeepEqual(run.Info.Tags, want) || len(run.Damage) > 0 {
 		t.Errorf("tags in the recording %v, damage %v", run.Info.Tags, run.Damage)
 	}
-	got, err := s.Resolve(id)
+	got, err := store.Resolve(s, id)
 	must(t, err)
 	if !reflect.DeepEqual(got.Tags, want) || got.Name != name || got.State != store.Finished || got.Duration != 2e9 {
 		t.Errorf("row %+v", got)
 	}
-	if err := s.Tag("nope", want, nil, nil); !errors.Is(err, store.ErrNotFound) {
+	if err := store.Tag(s, "nope", want, nil, nil); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("tag of a run that is not: %v", err)
 	}
 }
@@ -211,12 +217,12 @@ func reopen(t *testing.T, s store.Store) {
 	must(t, w.Write(mem.Event{Time: 3e9, Kind: "log", Text: "recovered"}))
 	must(t, w.Write(mem.End{Time: 4e9, Reason: "recovered"}))
 	must(t, w.Close())
-	run, err := s.Load(id)
+	_, run, err := store.Load(s, id)
 	must(t, err)
 	if len(run.Events) != 2 || run.End == nil || run.End.Reason != "recovered" || len(run.Damage) > 0 {
 		t.Errorf("events %v, end %v, damage %v", run.Events, run.End, run.Damage)
 	}
-	row, err := s.Resolve(id)
+	row, err := store.Resolve(s, id)
 	must(t, err)
 	if row.State != store.Finished || row.OOMs != 1 || row.HostRSS != mem.Some(1000) {
 		t.Errorf("row %+v", row)
@@ -270,7 +276,7 @@ func pruning(t *testing.T, s store.Store) {
 	limits := store.Limits{Now: now, Age: 2500 * time.Millisecond, Preview: true}
 	for _, preview := range []bool{true, false} {
 		limits.Preview = preview
-		gone, err := s.Prune(limits)
+		gone, err := store.Prune(s, limits)
 		must(t, err)
 		if len(gone) != 1 || gone[0].ID != ids[0] {
 			t.Errorf("preview %v: %d pruned, want the first alone", preview, len(gone))
@@ -281,7 +287,7 @@ func pruning(t *testing.T, s store.Store) {
 	if len(runs) != 4 {
 		t.Fatalf("%d runs are left, want 4", len(runs))
 	}
-	gone, err := s.Prune(store.Limits{Now: now, Bytes: runs[0].Size + 1})
+	gone, err := store.Prune(s, store.Limits{Now: now, Bytes: runs[0].Size + 1})
 	must(t, err)
 	if len(gone) != 1 || gone[0].ID != ids[2] {
 		t.Errorf("%d pruned for size, want the third alone", len(gone))
@@ -325,5 +331,65 @@ func reindex(t *testing.T, s store.Store) {
 	must(t, err)
 	if !reflect.DeepEqual(before, after) {
 		t.Errorf("before %+v\nafter %+v", before, after)
+	}
+}
+
+func attach(t *testing.T, s store.Store) {
+	id := record(t, s, info(1, ""), false)
+	write := func(text string) func(io.Writer) error {
+		return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
+	}
+	read := func(name string) string {
+		file, err := s.Open(id, name)
+		must(t, err)
+		defer file.Close()
+		data, err := io.ReadAll(file)
+		must(t, err)
+		return string(data)
+	}
+	before, err := store.Resolve(s, id)
+	must(t, err)
+	for _, text := range []string{"first", "second"} {
+		path, err := s.Attach(id, "report.html", write(text))
+		must(t, err)
+		if got := read("report.html"); got != text {
+			t.Errorf("got %q, want %q", got, text)
+		}
+		if path != "" {
+			if data, err := os.ReadFile(path); err != nil || string(data) != text {
+				t.Errorf("%s holds %q %v", path, data, err)
+			}
+		}
+	}
+	broken := errors.New("broken")
+	if _, err := s.Attach(id, "report.html", func(w io.Writer) error { _ = write("half")(w); return broken }); !errors.Is(err, broken) {
+		t.Errorf("a writer that fails: %v", err)
+	}
+	if got := read("report.html"); got != "second" {
+		t.Errorf("after a failure %q, want what was there", got)
+	}
+	after, err := store.Resolve(s, id)
+	must(t, err)
+	if after.Size != before.Size+int64(len("second")) {
+		t.Errorf("size %d after %d", after.Size, before.Size)
+	}
+	run, err := wire.Load(strings.NewReader(read(store.Recording)))
+	must(t, err)
+	if run.Info.ID != id || run.End == nil {
+		t.Errorf("the recording as a file: %+v", run.Info)
+	}
+	if _, err := s.Open(id, "nothing"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if _, err := s.Open("nope", store.Recording); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a run that is not there: %v", err)
+	}
+	for _, name := range []string{"", "../x", "a/b", ".hidden", store.Recording} {
+		if _, err := s.Attach(id, name, write("x")); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("attached as %q: %v", name, err)
+		}
+	}
+	if _, err := s.Attach("nope", "x", write("x")); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("attached to a run that is not there: %v", err)
 	}
 }

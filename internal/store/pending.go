@@ -2,16 +2,16 @@ package store
 
 import "hightide/internal/mem"
 
-// owed keeps the frames that later ones cannot do without (definitions, and facts of which only the
+// pending keeps the frames that later ones cannot do without (definitions, and facts of which only the
 // newest counts) while they wait to be written: for the next block, or on a full disk for as long
 // as it is full. One frame is kept for each thing it is about.
-type owed struct {
+type pending struct {
 	frames []mem.Frame
 	at     map[any]int
 }
 
-// maxOwed bounds the list on a disk that stays full.
-const maxOwed = 50_000
+// maxPending bounds the list on a disk that stays full.
+const maxPending = 50_000
 
 // about names the thing a frame is about; nil for the frames of which there are many.
 func about(f mem.Frame) any {
@@ -55,28 +55,28 @@ func about(f mem.Frame) any {
 }
 
 // put keeps a frame and says whether it did.
-func (o *owed) put(f mem.Frame) bool {
+func (p *pending) put(f mem.Frame) bool {
 	thing := about(f)
 	if thing == nil {
 		return false
 	}
-	if at, ok := o.at[thing]; ok {
-		o.frames[at] = f
+	if at, ok := p.at[thing]; ok {
+		p.frames[at] = f
 		return true
 	}
-	if len(o.frames) >= maxOwed {
+	if len(p.frames) >= maxPending {
 		return false
 	}
-	if o.at == nil {
-		o.at = map[any]int{}
+	if p.at == nil {
+		p.at = map[any]int{}
 	}
-	o.at[thing] = len(o.frames)
-	o.frames = append(o.frames, f)
+	p.at[thing] = len(p.frames)
+	p.frames = append(p.frames, f)
 	return true
 }
 
-func (o *owed) clear() {
-	clear(o.frames)
-	clear(o.at)
-	o.frames = o.frames[:0]
+func (p *pending) clear() {
+	clear(p.frames)
+	clear(p.at)
+	p.frames = p.frames[:0]
 }

@@ -1,0 +1,202 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"hightide/internal/mem"
+	"hightide/internal/wire"
+)
+
+// What people call a run, in every kind of store.
+
+// Resolve finds a run by id, unique prefix of an id, name (the newest of that name), "last" (the
+// newest of all), or path of a recording, which need not be in the store.
+func Resolve(s Store, ref string) (Run, error) {
+	if path := recordingPath(ref); path != "" {
+		return resolveFile(path)
+	}
+	runs, err := s.List(Filter{})
+	if err != nil {
+		return Run{}, err
+	}
+	return pick(runs, ref)
+}
+
+// Load reads the whole recording of what Resolve understands. Damage is in mem.Run.Damage, not an error.
+func Load(s Store, ref string) (Run, *mem.Run, error) {
+	if path := recordingPath(ref); path != "" {
+		return loadFile(path)
+	}
+	row, err := Resolve(s, ref)
+	if err != nil {
+		return row, nil, err
+	}
+	file, err := s.Open(row.ID, Recording)
+	if err != nil {
+		return row, nil, unreadable(row.where(), err)
+	}
+	defer file.Close()
+	run, err := wire.Load(file)
+	if err != nil {
+		return row, nil, unreadable(row.where(), err)
+	}
+	return row, run, nil
+}
+
+// where is what an error calls the recording.
+func (r *Run) where() string {
+	if r.File != "" {
+		return r.File
+	}
+	return "run " + r.ID
+}
+
+// pick finds the run that a reference means among all, newest first.
+func pick(runs []Run, ref string) (Run, error) {
+	if len(runs) == 0 && !isPath(ref) {
+		return Run{}, &Error{Kind: ErrNotFound, Text: "there is no run yet", Hint: "hightide run -- python train.py records one"}
+	}
+	if ref == "last" { // and there is one
+		return runs[0], nil
+	}
+	for _, r := range runs {
+		if r.ID == ref {
+			return r, nil
+		}
+	}
+	for _, r := range runs {
+		if r.Name == ref && ref != "" {
+			return r, nil
+		}
+	}
+	var found []Run
+	for _, r := range runs {
+		if ref != "" && strings.HasPrefix(r.ID, strings.ToLower(ref)) {
+			found = append(found, r)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return Run{}, notFound(ref)
+	case 1:
+		return found[0], nil
+	}
+	var names []string
+	for _, r := range found[:min(len(found), 5)] {
+		names = append(names, r.ID)
+	}
+	if len(found) > len(names) {
+		names = append(names, fmt.Sprintf("and %d more", len(found)-len(names)))
+	}
+	return Run{}, &Error{Kind: ErrAmbiguous, Text: fmt.Sprintf("%q could be %d runs", ref, len(found)), Hint: "write more of it: " + strings.Join(names, ", ")}
+}
+
+func notFound(ref string) error {
+	if info, err := os.Stat(ref); err == nil && info.IsDir() {
+		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("%s is a folder that holds no recording", ref), Hint: "name the files in it"}
+	}
+	if isPath(ref) {
+		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is neither a file %q nor a run of that name", ref), Hint: "is it written as it is called?"}
+	}
+	return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is no run %q", ref), Hint: "hightide ls shows the runs that there are"}
+}
+
+// isPath says whether a reference looks like the name of a file.
+func isPath(ref string) bool { return strings.ContainsAny(ref, "/.") }
+
+// recordingPath says whether a reference is meant as a file: it has a slash, ends like one, or is
+// there. A folder means the recording in it.
+func recordingPath(ref string) string {
+	info, err := os.Stat(ref)
+	if err == nil && info.IsDir() {
+		inside := filepath.Join(ref, Recording)
+		if _, err := os.Stat(inside); err == nil {
+			return inside
+		}
+	}
+	if strings.ContainsRune(ref, filepath.Separator) || strings.HasSuffix(ref, ".hightide") || err == nil && info.Mode().IsRegular() {
+		return ref
+	}
+	return ""
+}
+
+func resolveFile(path string) (Run, error) {
+	file, err := openFile(path)
+	if err != nil {
+		return Run{}, err
+	}
+	defer file.Close()
+	roll, _, err := sumUp(file)
+	if err != nil {
+		return Run{}, unreadable(path, err)
+	}
+	return rowOfFile(roll, path), nil
+}
+
+func loadFile(path string) (Run, *mem.Run, error) {
+	file, err := openFile(path)
+	if err != nil {
+		return Run{}, nil, err
+	}
+	defer file.Close()
+	run, err := wire.Load(file)
+	if err != nil {
+		return Run{}, nil, unreadable(path, err)
+	}
+	roll := newRollup()
+	for f := range wire.Frames(run) {
+		roll.add(f)
+	}
+	roll.damaged = len(run.Damage) > 0
+	return rowOfFile(roll, path), run, nil
+}
+
+func openFile(path string) (*os.File, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, noFile(path)
+	}
+	if err != nil {
+		return nil, &Error{Kind: ErrUnreadable, Text: "cannot read " + path, Err: cause(err), Hint: "make it readable"}
+	}
+	return file, nil
+}
+
+func noFile(path string) error {
+	hint := "is it written as it is called? hightide ls shows the runs that were recorded"
+	dir := filepath.Dir(path)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		hint = "there is no folder " + dir + " either: is it written as it is called?"
+	}
+	return &Error{Kind: ErrNotFound, Text: "there is no file " + path, Hint: hint}
+}
+
+func rowOfFile(roll *rollup, path string) Run {
+	row := roll.row()
+	row.File, row.Dir = path, filepath.Dir(path)
+	if info, err := os.Stat(path); err == nil {
+		row.Size = info.Size()
+	}
+	if row.State == CutOff && isLocked(path) {
+		row.State = Running
+	}
+	return row
+}
+
+// unreadable explains why a file gives no run.
+func unreadable(path string, err error) error {
+	var newer wire.ErrNewer
+	if errors.As(err, &newer) {
+		return &Error{Kind: ErrNewer, Text: path, Err: err, Hint: "install a newer hightide"}
+	}
+	if errors.Is(err, syscall.EISDIR) {
+		return &Error{Kind: ErrUnreadable, Text: path + " is a folder without a recording", Hint: "name a file in it, or a run"}
+	}
+	return &Error{Kind: ErrUnreadable, Text: path, Err: err, Hint: "is it a recording, as hightide run leaves it?"}
+}
