@@ -34,13 +34,14 @@ var rooms = map[string][]string{
 	"internal/sampler/nvml":    {},
 	"internal/store":           {"internal/mem", "internal/wire"},
 	"internal/store/storetest": {"internal/mem", "internal/store", "internal/wire"},
-	"internal/record":          {"internal/mem", "internal/wire", "internal/shm", "internal/sampler", "agent", "heap"},
+	"internal/launch":          {},
+	"internal/record":          {"internal/launch", "internal/mem", "internal/shm", "internal/sampler"},
 	"agent":                    {},
 	"heap":                     {},
 	"device":                   {},
 	"web":                      {},
 	"internal/engine":          {"*"},
-	"cmd/hightide":             {"internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/experiment", "internal/gpus", "internal/pythons"},
+	"cmd/hightide":             {"internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/experiment", "internal/gpus", "internal/launch", "internal/pythons"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

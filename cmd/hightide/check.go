@@ -39,11 +39,11 @@ Exit codes: 0 all kept, 1 over budget, 2 wrong usage, 3 a file that cannot be us
   hightide check --budget memory.yaml pr.pickle --baseline main.pickle
   hightide check --budget memory.yaml last --junit build/memory.xml --github`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if budget == "" {
 				return engine.UsageError("hightide check --budget memory.yaml "+args[0], "there is no budget to check against")
 			}
-			checked, err := a.engine().Check(budget, args[0], baseline, a.stdin)
+			checked, err := a.engine().Check(c.Context(), budget, args[0], baseline)
 			if err != nil {
 				return err
 			}

@@ -111,7 +111,7 @@ func TestEveryKindOfChild(t *testing.T) {
 
 // sampled says whether the recording so far has a process with that much resident.
 func (s *session) sampled(pid int, bytes int64) bool {
-	_, run, err := s.engine().Load("last")
+	_, run, err := s.engine().Load(s.t.Context(), "last")
 	if err != nil {
 		return false
 	}

@@ -26,11 +26,11 @@ Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read or compared.`,
   hightide diff before.pickle after.pickle --html change.html
   hightide diff baseline last --by category --json`,
 		Args: cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(analyze.Differences, by) {
 				return engine.ChoiceError("--by", by, analyze.Differences)
 			}
-			d, err := a.engine().Diff(args[0], args[1], by, a.stdin)
+			d, err := a.engine().Diff(c.Context(), args[0], args[1], by)
 			if err != nil {
 				return err
 			}

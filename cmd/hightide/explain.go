@@ -74,7 +74,7 @@ func (f *explainFlags) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	f.o.Pictures = f.html != "" || f.json != ""
-	r, err := a.engine().Explain(args, f.o, a.stdin)
+	r, err := a.engine().Explain(c.Context(), args, f.o)
 	var said engine.Message
 	if errors.As(err, &said) && len(args) == 1 && f.json == "" && f.html == "" && f.markdown == "" {
 		_, err := fmt.Fprintln(a.stdout, strings.Join(said, "\n"))

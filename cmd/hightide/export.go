@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 
@@ -58,11 +57,11 @@ func exportCommand(a *app) *cobra.Command {
 					return engine.UsageError("a regular expression as of RE2", "--filter: %w", err)
 				}
 			}
-			o.Format, o.Stdout, o.Stdin = formats[0].Name, a.stdout, os.Stdin
+			o.Format, o.Stdout = formats[0].Name, a.stdout
 			if _, terminal := a.terminalWidth(); terminal && formats[0].Binary && (o.Out == "" || o.Out == "-") {
 				return engine.UsageError("name a file: -o run", "%s is not for a terminal", o.Format)
 			}
-			files, err := a.engine().Export(args[0], o)
+			files, err := a.engine().Export(c.Context(), args[0], o)
 			for _, file := range files {
 				fmt.Fprintln(a.stderr, file)
 			}

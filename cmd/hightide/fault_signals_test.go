@@ -144,6 +144,78 @@ func TestSignalsReachTheCommand(t *testing.T) {
 	}
 }
 
+// TestInterruptedReport: a signal during the report ends hightide; nobody waits for a report that nobody reads.
+func TestInterruptedReport(t *testing.T) {
+	s := newSession(t)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	fill(t, writer) // so that the report waits for a reader
+	c := s.command("run", "--", "/bin/true")
+	c.Stderr = writer
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	writer.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	waitFor(t, func() bool { // its report is made, and then shown
+		found, _ := filepath.Glob(filepath.Join(s.dir, "data", "runs", "*", "report.html"))
+		return len(found) > 0
+	})
+	_ = c.Process.Signal(syscall.SIGINT)
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		_ = c.Process.Kill()
+		t.Fatal("a minute after SIGINT it still waits to print its report")
+	}
+	if status := c.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGINT {
+		t.Errorf("it ended with %v, want SIGINT", c.ProcessState)
+	}
+	if run := s.last(); run.End == nil || run.End.Reason != "exit" {
+		t.Errorf("end %+v; the recording was complete by then", run.End)
+	}
+}
+
+// TestReportNobodyReads: hightide ends as the command did, also where its report cannot be printed.
+func TestReportNobodyReads(t *testing.T) {
+	s := newSession(t)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader.Close()
+	defer writer.Close()
+	c := s.command("run", "--", "sh", "-c", "exit 3")
+	c.Stderr = writer
+	err = c.Run()
+	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 3 {
+		t.Errorf("%v, want exit status 3", err)
+	}
+}
+
+// fill writes to a pipe until it holds no more.
+func fill(t *testing.T, pipe *os.File) {
+	t.Helper()
+	conn, err := pipe.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := make([]byte, 4096)
+	err = conn.Write(func(fd uintptr) bool { // Go's own pipes do not block
+		for _, err := syscall.Write(int(fd), block); err == nil; {
+			_, err = syscall.Write(int(fd), block)
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestManyChildren: 200 Python children that come and go within a second leave their agents' words
 // in the recording, and nothing in shared memory.
 func TestManyChildren(t *testing.T) {

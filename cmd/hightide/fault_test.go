@@ -73,7 +73,7 @@ func (s *session) engine() *engine.Engine {
 
 func (s *session) last() *mem.Run {
 	s.t.Helper()
-	_, run, err := s.engine().Load("last")
+	_, run, err := s.engine().Load(s.t.Context(), "last")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func (s *session) recovered() (run *mem.Run) {
 func (s *session) written(enough func(*mem.Run) bool) (until int64) {
 	s.t.Helper()
 	waitFor(s.t, func() bool {
-		_, run, err := s.engine().Load("last")
+		_, run, err := s.engine().Load(s.t.Context(), "last")
 		if err != nil || !enough(run) {
 			return false
 		}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -91,7 +93,7 @@ or the step fails by itself, 4 the environment lacks something.`,
 
 func (f *fitFlags) run(a *app, c *cobra.Command, args []string) error {
 	if f.serve {
-		return f.plan(a)
+		return f.plan(c.Context(), a)
 	}
 	f.Command, f.Env = args, os.Environ()
 	if c.ArgsLenAtDash() < 0 && len(args) > 0 && f.FitOptions.Model.Model != "" {
@@ -108,8 +110,14 @@ func (f *fitFlags) run(a *app, c *cobra.Command, args []string) error {
 		f.OnReady = func(r experiment.Ready) { view.say(readyLine(r)) }
 		f.OnTrial = func(t experiment.Trial) { view.say(trialLine(t)) }
 	}
-	result, err := a.engine().Fit(f.FitOptions)
+	ctx, cancel := interruptible(c.Context())
+	defer cancel()
+	result, err := a.engine().Fit(ctx, f.FitOptions)
 	view.hide()
+	var signal interrupted
+	if errors.As(context.Cause(ctx), &signal) {
+		engine.Die(int(signal)) // as it would have ended without us catching it
+	}
 	if err != nil {
 		return err
 	}
@@ -139,8 +147,8 @@ func (f *fitFlags) commandSays(c *cobra.Command) error {
 }
 
 // plan speaks with hightide.fit: asks on stdout, answers on stdin, the result as the last line.
-func (f *fitFlags) plan(a *app) error {
-	result, err := engine.FitServe(f.FitOptions, a.stdin, a.stdout, f.imagined)
+func (f *fitFlags) plan(ctx context.Context, a *app) error {
+	result, err := engine.FitServe(ctx, f.FitOptions, a.stdin, a.stdout, f.imagined)
 	var last any = result
 	if err != nil {
 		last = map[string]string{"error": err.Error()}

@@ -109,6 +109,7 @@ func (f *imagineFlags) run(a *app, c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	outliveReader()
 	view := newView(a.stderr, f.quiet, false)
 	options.OnStatus, options.OnAlert, options.OnPause = view.status, view.say, view.hide
 	progress := a.progress(f.quiet)
@@ -116,7 +117,9 @@ func (f *imagineFlags) run(a *app, c *cobra.Command, args []string) error {
 		view.hide()
 		progress(done, all, text)
 	}
-	result, err := a.engine().Imagine(c.Context(), options)
+	ctx, cancel := interruptible(c.Context())
+	defer cancel()
+	result, err := a.engine().Imagine(ctx, options)
 	view.hide()
 	if err != nil {
 		return err

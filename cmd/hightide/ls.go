@@ -31,7 +31,7 @@ A run whose engine went away before the end is "cut off": what it recorded until
   hightide ls --tag model=bert --tag keep
   hightide ls --json | jq '.runs[].peak_host_rss_bytes'`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				filter.Text = args[0]
 			}
@@ -46,7 +46,7 @@ A run whose engine went away before the end is "cut off": what it recorded until
 			if filter.Limit < 0 {
 				return engine.UsageError("--limit 0 lists all", "--limit %d is less than 0", filter.Limit)
 			}
-			runs, err := a.engine().Runs(filter)
+			runs, err := a.engine().Runs(c.Context(), filter)
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -50,11 +51,14 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 
-	dataDir string // --data-dir; empty: the default
+	runtime engine.Runtime // of this process
+	dataDir string         // --data-dir; empty: the default
 }
 
 // engine is the product behind the flags.
-func (a *app) engine() *engine.Engine { return &engine.Engine{DataDir: a.dataDir} }
+func (a *app) engine() *engine.Engine {
+	return &engine.Engine{DataDir: a.dataDir, Runtime: a.runtime}
+}
 
 // exitStatus ends the program with the code of an observed command, without a message.
 type exitStatus int
@@ -62,8 +66,9 @@ type exitStatus int
 func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func main() {
-	engine.CollectLate()
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, runtime: engine.Runtime{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, PassSignals: true, Tune: newTuning().tune,
+	}}
 	os.Exit(a.exitCode(a.run(os.Args[1:])))
 }
 
@@ -71,7 +76,7 @@ func main() {
 func (a *app) run(args []string) error {
 	root := a.root()
 	root.SetArgs(args)
-	return root.Execute()
+	return root.ExecuteContext(context.Background())
 }
 
 // exitCode is the one place where an error becomes a message and an exit code.

@@ -117,7 +117,7 @@ func TestTwoEnginesAtOnce(t *testing.T) {
 	}
 	both.Wait()
 	for _, name := range []string{"a", "b"} {
-		_, run, err := s.engine().Load(name)
+		_, run, err := s.engine().Load(s.t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestReadOnlyHome(t *testing.T) {
 	if text, err := c.CombinedOutput(); err != nil || !strings.Contains(string(text), "instead") {
 		t.Fatalf("%v: %s", err, text)
 	}
-	_, run, err := s.engine().Load(out)
+	_, run, err := s.engine().Load(s.t.Context(), out)
 	if err != nil {
 		t.Fatal(err)
 	}

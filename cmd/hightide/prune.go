@@ -24,7 +24,7 @@ run, and runs with the tag "keep", stay.`,
   hightide prune --max-size 10GiB --dry-run
   hightide tag last keep && hightide prune --older-than 1w`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			limits := engine.PruneLimits{Preview: preview}
 			var err error
 			if limits.Age, err = parseAge(older); err != nil {
@@ -36,7 +36,7 @@ run, and runs with the tag "keep", stay.`,
 			if limits.Age == 0 && limits.Bytes == 0 {
 				return engine.UsageError("for example: hightide prune --older-than 30d", "say what may go: --older-than or --max-size")
 			}
-			gone, err := a.engine().Prune(limits)
+			gone, err := a.engine().Prune(c.Context(), limits)
 			if err != nil {
 				return err
 			}

@@ -15,14 +15,14 @@ func reindexCommand(a *app) *cobra.Command {
 there to be fast; it is repaired by itself where it is missing or old.`,
 		Example: "  hightide reindex",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			var progress func(done, total int)
 			if !asJSON {
 				if _, terminal := a.terminalWidth(); terminal {
 					progress = func(done, total int) { fmt.Fprintf(a.stderr, "\rreading recordings: %d of %d", done, total) }
 				}
 			}
-			count, err := a.engine().Reindex(progress)
+			count, err := a.engine().Reindex(c.Context(), progress)
 			if progress != nil {
 				fmt.Fprint(a.stderr, "\r\x1b[K")
 			}

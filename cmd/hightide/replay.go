@@ -53,7 +53,7 @@ that cannot be replayed.`,
 			if o.AllGPUs = all == "all"; all != "" && !o.AllGPUs {
 				return engine.UsageError("for one GPU: --gpu "+all, "--gpus takes nothing but all, not %s", all)
 			}
-			result, err := a.engine().Replay(args, o, a.stdin)
+			result, err := a.engine().Replay(c.Context(), args, o)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -34,7 +35,7 @@ Exit codes: 0 fine, 3 no such run, not a recording, or a file that cannot be wri
   hightide report last --json | jq .headline
   hightide report bigger-batch --html report.html --markdown=comment.md`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return f.run(a, args) },
+		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), a, args) },
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.html, "html", "", "write one HTML `file`")
@@ -46,8 +47,8 @@ Exit codes: 0 fine, 3 no such run, not a recording, or a file that cannot be wri
 	return c
 }
 
-func (f *reportFlags) run(a *app, args []string) error {
-	r, row, err := a.engine().Report(runRef(args))
+func (f *reportFlags) run(ctx context.Context, a *app, args []string) error {
+	r, row, err := a.engine().Report(ctx, runRef(args))
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ func rmCommand(a *app) *cobra.Command {
 		Example: `  hightide rm last
   hightide rm 06k3a 06k3b`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			removed, err := a.engine().Remove(args...)
+		RunE: func(c *cobra.Command, args []string) error {
+			removed, err := a.engine().Remove(c.Context(), args...)
 			if asJSON {
 				if err != nil {
 					return err

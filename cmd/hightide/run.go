@@ -90,9 +90,10 @@ func (f *runFlags) run(a *app, c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	outliveReader()
 	view := newView(a.stderr, f.quiet, f.live)
 	options.OnStatus, options.OnAlert, options.OnPause = view.status, view.say, view.hide
-	result, err := a.engine().Run(options)
+	result, err := a.engine().Run(c.Context(), options)
 	view.hide()
 	if err != nil {
 		return err

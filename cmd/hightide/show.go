@@ -21,8 +21,8 @@ Exit codes: 0 fine, 3 no such run or not a recording.`,
   hightide show bigger-batch
   hightide show --brief ./run.hightide`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			r, _, err := a.engine().Report(runRef(args))
+		RunE: func(c *cobra.Command, args []string) error {
+			r, _, err := a.engine().Report(c.Context(), runRef(args))
 			if err != nil {
 				return err
 			}

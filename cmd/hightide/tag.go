@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -35,7 +36,7 @@ the file. The tag "keep" protects a run from prune. With a RUN alone its tags ar
 			if c.Flags().Changed("name") {
 				rename = &name
 			}
-			run, err := a.tag(args[0], set, remove, rename)
+			run, err := a.tag(c.Context(), args[0], set, remove, rename)
 			if err != nil {
 				return err
 			}
@@ -52,9 +53,9 @@ the file. The tag "keep" protects a run from prune. With a RUN alone its tags ar
 	return c
 }
 
-func (a *app) tag(ref string, set map[string]string, remove []string, name *string) (engine.Run, error) {
+func (a *app) tag(ctx context.Context, ref string, set map[string]string, remove []string, name *string) (engine.Run, error) {
 	if len(set) == 0 && len(remove) == 0 && name == nil {
-		return a.engine().Resolve(ref)
+		return a.engine().Resolve(ctx, ref)
 	}
-	return a.engine().Tag(ref, set, remove, name)
+	return a.engine().Tag(ctx, ref, set, remove, name)
 }

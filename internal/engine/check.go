@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -36,7 +37,7 @@ type Checked struct {
 // file. baseline, where not empty, stands for the one that the file names. A wrong key or value is an
 // input error that names its position and the nearest valid key; so is a budget for something of which
 // the file or run says nothing.
-func (e *Engine) Check(file, ref, baseline string, stdin io.Reader) ([]Checked, error) {
+func (e *Engine) Check(ctx context.Context, file, ref, baseline string) ([]Checked, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, InputError("name a YAML file of budgets", "%w", err)
@@ -45,7 +46,7 @@ func (e *Engine) Check(file, ref, baseline string, stdin io.Reader) ([]Checked, 
 	if err != nil {
 		return nil, InputError("hightide check --help shows such a file", "%s:%w", file, err)
 	}
-	found, err := e.measured(ref, stdin)
+	found, err := e.measured(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (e *Engine) Check(file, ref, baseline string, stdin io.Reader) ([]Checked, 
 		if baseline == "" {
 			baseline = all.baselineBeside(file)
 		}
-		if before, err = e.measured(baseline, stdin); err != nil {
+		if before, err = e.measured(ctx, baseline); err != nil {
 			return nil, err
 		}
 	}
@@ -95,8 +96,8 @@ func missing(name string) string {
 }
 
 // measured is what can be held against budgets; what is not known is not there.
-func (e *Engine) measured(ref string, stdin io.Reader) (map[string]mem.Bytes, error) {
-	all, run, err := e.snapshotsOf(ref, stdin)
+func (e *Engine) measured(ctx context.Context, ref string) (map[string]mem.Bytes, error) {
+	all, run, err := e.snapshotsOf(ctx, ref)
 	if err != nil {
 		return nil, err
 	}

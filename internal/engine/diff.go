@@ -1,9 +1,9 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"hightide/internal/analyze"
 	"hightide/internal/mem"
@@ -11,15 +11,15 @@ import (
 
 // Diff compares the peaks of two files or runs on the device that holds most in each. Of a run with
 // several snapshots it takes the one that holds most.
-func (e *Engine) Diff(a, b, by string, stdin io.Reader) (*analyze.Difference, error) {
+func (e *Engine) Diff(ctx context.Context, a, b, by string) (*analyze.Difference, error) {
 	if a == "-" && b == "-" {
 		return nil, UsageError("name one of them", "stdin cannot be both sides")
 	}
-	before, deviceA, err := e.fullest(a, stdin)
+	before, deviceA, err := e.fullest(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	after, deviceB, err := e.fullest(b, stdin)
+	after, deviceB, err := e.fullest(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -30,8 +30,8 @@ func (e *Engine) Diff(a, b, by string, stdin io.Reader) (*analyze.Difference, er
 	return d, nil
 }
 
-func (e *Engine) fullest(ref string, stdin io.Reader) (*mem.AllocatorSnapshot, int, error) {
-	all, _, err := e.snapshotsOf(ref, stdin)
+func (e *Engine) fullest(ctx context.Context, ref string) (*mem.AllocatorSnapshot, int, error) {
+	all, _, err := e.snapshotsOf(ctx, ref)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -1,14 +1,13 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"hightide/internal/intake"
@@ -18,9 +17,9 @@ import (
 // Document reads a file of any kind that intake knows, compressed or not, with its kind told from
 // its content; "-" is stdin. A file that is not there, or of no known kind, is an input error (exit
 // code 3) with a hint.
-func (e *Engine) Document(path string, stdin io.Reader) (*intake.Document, error) {
+func (e *Engine) Document(ctx context.Context, path string) (*intake.Document, error) {
 	if path == "-" {
-		return decodeDocument(stdin, "stdin")
+		return e.decodeDocument(ctx, e.stdin(), "stdin")
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -30,15 +29,16 @@ func (e *Engine) Document(path string, stdin io.Reader) (*intake.Document, error
 	if info, err := file.Stat(); err == nil && info.IsDir() {
 		return nil, InputError("name a file in it", "%s is a folder", path)
 	}
-	document, err := decodeDocument(file, path)
+	defer context.AfterFunc(ctx, func() { file.Close() })() // what still reads it fails
+	document, err := e.decodeDocument(ctx, file, path)
 	if errors.Is(err, intake.ErrMemray) {
-		return memrayDocument(path)
+		return e.memrayDocument(ctx, path)
 	}
 	return document, err
 }
 
 // memrayDocument has memray itself make a table of its capture.
-func memrayDocument(path string) (*intake.Document, error) {
+func (e *Engine) memrayDocument(ctx context.Context, path string) (*intake.Document, error) {
 	const hint = "pip install memray, in the environment that recorded it or any other on PATH"
 	memray, err := exec.LookPath("memray")
 	if err != nil {
@@ -54,7 +54,7 @@ func memrayDocument(path string) (*intake.Document, error) {
 		return nil, EnvironmentError("name the file from the root", "read %s: %w", path, err)
 	}
 	table := filepath.Join(dir, "table.csv")
-	if said, err := exec.Command(memray, "transform", "csv", "--force", "-o", table, whole).CombinedOutput(); err != nil {
+	if said, err := exec.CommandContext(ctx, memray, "transform", "csv", "--force", "-o", table, whole).CombinedOutput(); err != nil {
 		return nil, InputError("was it recorded by a newer memray?", "memray cannot read %s: %s", path, lastLine(said))
 	}
 	file, err := os.Open(table)
@@ -62,7 +62,7 @@ func memrayDocument(path string) (*intake.Document, error) {
 		return nil, EnvironmentError("is memray whole?", "memray made no table of %s: %w", path, err)
 	}
 	defer file.Close()
-	return decodeDocument(file, path)
+	return e.decodeDocument(ctx, file, path)
 }
 
 func lastLine(text []byte) string {
@@ -77,32 +77,16 @@ func missingHint(err error) string {
 	return "name a file that can be read"
 }
 
-// largeHeap is from where on memory that is no longer needed is given back at once.
-const largeHeap = 128 << 20
-
 // smallFile is up to where reading takes no more than some 100 MB.
 const smallFile = 16 << 20
 
-// usualGC is the runtime's own choice: a heap is collected once it has doubled.
-const usualGC = 100
-
-// CollectLate has the first collection come at 32 MiB of heap instead of 4. Most commands are over by then, and
-// collecting on the way there took a tenth of their time. After it all is as usual.
-func CollectLate() {
-	const late = 8 * usualGC
-	debug.SetGCPercent(late)
-	runtime.AddCleanup(&struct{ _ *byte }{}, func(int) {
-		if now := debug.SetGCPercent(usualGC); now != late {
-			debug.SetGCPercent(now)
-		}
-	}, 0)
-}
-
-func decodeDocument(r io.Reader, name string) (*intake.Document, error) {
-	document, err := decode(r, name)
+func (e *Engine) decodeDocument(ctx context.Context, r io.Reader, name string) (*intake.Document, error) {
+	document, err := e.decode(ctx, r, name)
 	switch {
 	case err == nil:
 		return document, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
 	case errors.Is(err, intake.ErrUnknown):
 		return nil, InputError("hightide reads "+intake.Known(), "%s: %w", filepath.Base(name), err)
 	case errors.Is(err, intake.ErrEmpty):
@@ -119,18 +103,28 @@ func decodeDocument(r io.Reader, name string) (*intake.Document, error) {
 
 // decode reads a file. A large snapshot becomes columns that hold no pointers: collecting often costs little, and keeps
 // what has been outgrown from piling up beside them.
-func decode(r io.Reader, name string) (*intake.Document, error) {
+func (e *Engine) decode(ctx context.Context, r io.Reader, name string) (*intake.Document, error) {
 	if file, ok := r.(*os.File); ok {
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() < smallFile {
 			return intake.Decode(r, name)
 		}
 	}
-	debug.SetGCPercent(25)
-	defer debug.SetGCPercent(usualGC)
-	document, err := intake.Decode(r, name)
-	var heap runtime.MemStats
-	if runtime.ReadMemStats(&heap); heap.HeapInuse > largeHeap {
-		debug.FreeOSMemory() // what only reading needed: analyses take as much again
+	defer e.Runtime.TuneTo(Reading)()
+	return intake.Decode(r, name)
+}
+
+// stdin is what "-" reads.
+func (e *Engine) stdin() io.Reader {
+	if e.Runtime.Stdin == nil {
+		return strings.NewReader("")
 	}
-	return document, err
+	return e.Runtime.Stdin
+}
+
+// stderr takes what a helper program of ours has to say.
+func (e *Engine) stderr() io.Writer {
+	if e.Runtime.Stderr == nil {
+		return io.Discard
+	}
+	return e.Runtime.Stderr
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"hightide/internal/fail"
+	"hightide/internal/launch"
 	"hightide/internal/store"
 )
 
@@ -28,7 +29,24 @@ type Engine struct {
 
 	// Store keeps the recordings instead of DataDir; nil: it does not.
 	Store store.Store
+
+	// Runtime is what the use cases may use of this process. The zero value touches nothing.
+	Runtime Runtime
 }
+
+// What a front door hands in, so that it needs only this package.
+type (
+	Runtime = launch.Runtime
+	Work    = launch.Work
+)
+
+// Kinds of work that Runtime.Tune is told of.
+const (
+	Recording = launch.Recording
+	Reading   = launch.Reading
+	Reporting = launch.Reporting
+	Trials    = launch.Trials
+)
 
 // Exit codes and errors are those of package fail.
 const (

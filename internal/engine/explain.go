@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,12 +22,12 @@ import (
 
 // Explain reads files and runs and says who holds the device memory, in one report. A run also gets
 // its own analyses where it is the only reference.
-func (e *Engine) Explain(refs []string, o analyze.ExplainOptions, stdin io.Reader) (*report.Report, error) {
+func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOptions) (*report.Report, error) {
 	r := report.New()
 	var without error // the events asked for
 	o.Advise = adviseOOM
 	for _, ref := range refs {
-		snapshots, run, err := e.snapshotsOf(ref, stdin)
+		snapshots, run, err := e.snapshotsOf(ctx, ref)
 		var other *foreign
 		if errors.As(err, &other) {
 			other.explain(r, fileName(ref), o.Top)
@@ -107,14 +108,14 @@ func isFile(ref string) bool {
 
 // snapshotsOf gives the allocator snapshots of a file or run. A file of another kind that says
 // nothing of an allocator is an input error.
-func (e *Engine) snapshotsOf(ref string, stdin io.Reader) ([]namedSnapshot, *mem.Run, error) {
+func (e *Engine) snapshotsOf(ctx context.Context, ref string) ([]namedSnapshot, *mem.Run, error) {
 	if inside := filepath.Join(ref, store.Recording); isFile(inside) {
 		ref = inside
 	}
 	if !isFile(ref) {
-		return e.snapshotsOfRun(ref)
+		return e.snapshotsOfRun(ctx, ref)
 	}
-	document, err := e.Document(ref, stdin)
+	document, err := e.Document(ctx, ref)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -133,8 +134,8 @@ func (e *Engine) snapshotsOf(ref string, stdin io.Reader) ([]namedSnapshot, *mem
 }
 
 // snapshotsOfRun reads a run, and what was attached to it, from the store.
-func (e *Engine) snapshotsOfRun(ref string) (named []namedSnapshot, run *mem.Run, err error) {
-	err = e.with(func(s store.Store) error {
+func (e *Engine) snapshotsOfRun(ctx context.Context, ref string) (named []namedSnapshot, run *mem.Run, err error) {
+	err = e.with(ctx, func(s store.Store) error {
 		row, loaded, err := store.Load(s, ref)
 		if err != nil {
 			return err

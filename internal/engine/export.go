@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -26,7 +27,6 @@ type ExportOptions struct {
 	Measure string
 	Out     string    // file or folder; "" or "-": Stdout
 	Stdout  io.Writer // not a terminal, for binary formats
-	Stdin   io.Reader // for the reference "-"
 }
 
 // ExportName is something to choose from, with a line of help.
@@ -57,7 +57,7 @@ func ExportTables() (runs, snapshots []ExportName) {
 
 // Export writes a run, or a file of any kind that Document reads, in another format and returns the
 // files it made.
-func (e *Engine) Export(ref string, o ExportOptions) ([]string, error) {
+func (e *Engine) Export(ctx context.Context, ref string, o ExportOptions) ([]string, error) {
 	format := export.Find(o.Format)
 	if format == nil {
 		return nil, UsageError("see hightide export --help", "there is no export format %q", o.Format)
@@ -68,7 +68,7 @@ func (e *Engine) Export(ref string, o ExportOptions) ([]string, error) {
 	if o.Measure != "" && !format.Measures {
 		return nil, UsageError("--measure goes with --folded, --dot, --pprof and --speedscope", "%s has no measure to choose", format.Name)
 	}
-	from, err := e.exportSource(ref, format, o.Stdin)
+	from, err := e.exportSource(ctx, ref, format)
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +113,8 @@ func (e *Engine) Export(ref string, o ExportOptions) ([]string, error) {
 
 // exportSource finds what a reference means and whether the format can hold it. Of a run, a format
 // for snapshots takes the last whole one that the run recorded.
-func (e *Engine) exportSource(ref string, format *export.Format, stdin io.Reader) (export.Source, error) {
-	from, err := e.exportable(ref, stdin)
+func (e *Engine) exportSource(ctx context.Context, ref string, format *export.Format) (export.Source, error) {
+	from, err := e.exportable(ctx, ref)
 	if err != nil {
 		return from, err
 	}
@@ -129,9 +129,9 @@ func (e *Engine) exportSource(ref string, format *export.Format, stdin io.Reader
 	return from, nil
 }
 
-func (e *Engine) exportable(ref string, stdin io.Reader) (export.Source, error) {
+func (e *Engine) exportable(ctx context.Context, ref string) (export.Source, error) {
 	if isFile(ref) {
-		document, err := e.Document(ref, stdin)
+		document, err := e.Document(ctx, ref)
 		switch {
 		case err != nil:
 			return export.Source{}, err
@@ -144,7 +144,7 @@ func (e *Engine) exportable(ref string, stdin io.Reader) (export.Source, error) 
 		}
 		return export.Source{}, InputError("hightide explain shows it", "%s is %s, which there is nothing to export of", ref, document.Format)
 	}
-	_, run, err := e.Load(ref)
+	_, run, err := e.Load(ctx, ref)
 	return export.Source{Run: run}, err
 }
 

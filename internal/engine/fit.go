@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"hightide/internal/experiment"
 	"hightide/internal/gpus"
@@ -64,13 +64,13 @@ const defaultCurrentBatch = 16 // MemoryMark's
 
 // Fit searches the largest batch that fits. Trials that ran before an error are in the result, which
 // is then not nil.
-func (e *Engine) Fit(o FitOptions) (*FitResult, error) {
+func (e *Engine) Fit(ctx context.Context, o FitOptions) (*FitResult, error) {
 	result, headroom, err := o.check()
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	runner, err := e.fitRunner(&o, result)
+	began := e.Runtime.Time()
+	runner, err := e.fitRunner(ctx, &o, result)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +78,8 @@ func (e *Engine) Fit(o FitOptions) (*FitResult, error) {
 	if o.OnReady != nil {
 		o.OnReady(result.Worker)
 	}
-	err = o.search(runner, result, headroom)
-	result.Duration = time.Since(began).Nanoseconds()
+	err = o.search(ctx, runner, result, headroom)
+	result.Duration = e.Runtime.Time().Sub(began).Nanoseconds()
 	result.conclude(&o)
 	return result, err
 }
@@ -90,16 +90,19 @@ type fitRunner struct {
 	close func()
 }
 
-func (e *Engine) fitRunner(o *FitOptions, result *FitResult) (*fitRunner, error) {
+func (e *Engine) fitRunner(ctx context.Context, o *FitOptions, result *FitResult) (*fitRunner, error) {
 	if len(o.Command) > 0 {
-		return e.scriptTrials(o, result)
+		return e.scriptTrials(ctx, o, result)
 	}
-	return e.modelTrials(o, result)
+	return e.modelTrials(ctx, o, result)
 }
 
 // search runs the trials. One that leaves less than the headroom free counts as one that fails.
-func (o *FitOptions) search(runner *fitRunner, result *FitResult, headroom headroom) error {
+func (o *FitOptions) search(ctx context.Context, runner *fitRunner, result *FitResult, headroom headroom) error {
 	try := func(batch int) (experiment.Trial, error) {
+		if err := ctx.Err(); err != nil {
+			return experiment.Trial{}, err
+		}
 		trial, err := runner.try(experiment.Ask{Batch: batch})
 		if err == nil && trial.OK {
 			headroom.apply(&trial, cmp.Or(mem.Bytes(trial.Total.Or(0)), result.total()))
@@ -117,6 +120,9 @@ func (o *FitOptions) search(runner *fitRunner, result *FitResult, headroom headr
 	result.Largest, result.Fails, result.Trials = found.Largest, found.Fails, found.Trials
 	if err == nil && o.Backward {
 		err = o.compareBackward(runner, result)
+	}
+	if ctx.Err() != nil { // what failed failed by that
+		return ctx.Err()
 	}
 	return fitError(err)
 }
@@ -337,7 +343,7 @@ func (h headroom) apply(t *experiment.Trial, total mem.Bytes) {
 }
 
 // FitServe plans for a program that runs the trials itself: it asks on out, and reads answers on in.
-func FitServe(o FitOptions, in io.Reader, out io.Writer, imagined bool) (*FitResult, error) {
+func FitServe(ctx context.Context, o FitOptions, in io.Reader, out io.Writer, imagined bool) (*FitResult, error) {
 	room, err := parseHeadroom(o.Headroom)
 	if err != nil {
 		return nil, err
@@ -352,7 +358,7 @@ func FitServe(o FitOptions, in io.Reader, out io.Writer, imagined bool) (*FitRes
 		result.Label = mem.Imagined
 	}
 	runner := &fitRunner{try: func(ask experiment.Ask) (experiment.Trial, error) { return worker.Try(ask, result.Label) }}
-	err = o.search(runner, result, room)
+	err = o.search(ctx, runner, result, room)
 	result.conclude(&o)
 	return result, err
 }

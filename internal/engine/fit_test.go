@@ -75,7 +75,7 @@ func TestServedHeadroom(t *testing.T) {
 				fmt.Fprintf(answered, `{"batch": %d, "ok": %v, "peak_allocated_bytes": %d, "device_used_bytes": %d, "capacity_bytes": 1000, "total_bytes": 1000}`+"\n", ask.Batch, used <= 1000, used, used)
 			}
 		}()
-		result, err := FitServe(FitOptions{Headroom: headroom, Start: 8}, answers, asked, true)
+		result, err := FitServe(t.Context(), FitOptions{Headroom: headroom, Start: 8}, answers, asked, true)
 		_ = asked.Close()
 		if err != nil || result.Largest != want {
 			t.Errorf("headroom %q: %v %+v, want %d", headroom, err, result, want)

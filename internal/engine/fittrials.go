@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 
 	"hightide/internal/experiment"
@@ -24,8 +22,8 @@ import (
 )
 
 // modelTrials starts the worker that builds the model once and forks for each trial.
-func (e *Engine) modelTrials(o *FitOptions, result *FitResult) (*fitRunner, error) {
-	python, err := pythons.WithTorch(context.Background(), o.Python, o.Device != "cpu")
+func (e *Engine) modelTrials(ctx context.Context, o *FitOptions, result *FitResult) (*fitRunner, error) {
+	python, err := pythons.WithTorch(ctx, o.Python, o.Device != "cpu")
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +40,8 @@ func (e *Engine) modelTrials(o *FitOptions, result *FitResult) (*fitRunner, erro
 	if err != nil {
 		return nil, err
 	}
-	c := exec.Command(python, worker, string(options))
-	c.Stderr = os.Stderr
+	c := exec.CommandContext(ctx, python, worker, string(options))
+	c.Stderr = e.stderr()
 	c.Env = append(slices.Clone(o.Env), "PYTHONDONTWRITEBYTECODE=1")
 	cleanup := func() {}
 	if m.Imagined {
@@ -63,13 +61,7 @@ func (e *Engine) modelTrials(o *FitOptions, result *FitResult) (*fitRunner, erro
 		cleanup()
 		return nil, EnvironmentError("name another with --python", "start %s: %w", python, err)
 	}
-	interrupted := onInterrupt(func() {
-		_ = c.Process.Kill()
-		_ = c.Wait()
-		cleanup()
-	})
 	end := func() {
-		interrupted()
 		_ = in.Close()
 		_ = c.Wait()
 		cleanup()
@@ -87,28 +79,6 @@ func (e *Engine) modelTrials(o *FitOptions, result *FitResult) (*fitRunner, erro
 		try:   func(ask experiment.Ask) (experiment.Trial, error) { return answers.Try(ask, result.Label) },
 		close: end,
 	}, nil
-}
-
-// onInterrupt runs a function before a signal from outside ends us, so that nothing stays in shared
-// memory; what it returns takes that back.
-func onInterrupt(leave func()) (cancel func()) {
-	caught := make(chan os.Signal, 1)
-	var leaving atomic.Bool
-	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		if s, ok := <-caught; ok {
-			leaving.Store(true)
-			leave()
-			record.Die(s.(syscall.Signal))
-		}
-	}()
-	return func() {
-		if leaving.Load() {
-			select {} // what failed failed by that signal, and its end is ours
-		}
-		signal.Stop(caught)
-		close(caught)
-	}
 }
 
 // fitWorkerPath unpacks the agent's folder, where the worker stands too.
@@ -135,13 +105,13 @@ func withBatch(command []string, batch int) []string {
 
 // scriptTrials runs the command once a trial: on an imaginary GPU until its memory is steady, on this
 // machine's for a few steps.
-func (e *Engine) scriptTrials(o *FitOptions, result *FitResult) (*fitRunner, error) {
+func (e *Engine) scriptTrials(ctx context.Context, o *FitOptions, result *FitResult) (*fitRunner, error) {
 	if o.Device == "imaginary" {
-		return e.imaginedScripts(o, result)
+		return e.imaginedScripts(ctx, o, result)
 	}
 	return &fitRunner{
 		try: func(ask experiment.Ask) (experiment.Trial, error) {
-			run, err := e.Run(RunOptions{Command: withBatch(o.Command, ask.Batch), Env: o.Env, Steps: measuredSteps, NoStacks: true,
+			run, err := e.Run(ctx, RunOptions{Command: withBatch(o.Command, ask.Batch), Env: o.Env, Steps: measuredSteps, NoStacks: true,
 				Name: fmt.Sprintf("fit batch %d", ask.Batch), JSONOnStdout: true, SnapshotOn: "never"})
 			if err != nil {
 				return experiment.Trial{}, err
@@ -177,11 +147,11 @@ func measuredTrial(run *RunResult, batch int) (experiment.Trial, error) {
 }
 
 // imaginedScripts runs the command on the imaginary GPU.
-func (e *Engine) imaginedScripts(o *FitOptions, result *FitResult) (*fitRunner, error) {
+func (e *Engine) imaginedScripts(ctx context.Context, o *FitOptions, result *FitResult) (*fitRunner, error) {
 	options := ImagineOptions{RunOptions: RunOptions{Command: withBatch(o.Command, 1), Env: o.Env}, GPU: o.GPU,
 		Catalogue: o.Catalogue, Memory: result.GPU.Total, AllocConf: o.AllocConf}
-	s := &session{engine: e, o: &options, id: fmt.Sprintf("fit-%d", os.Getpid())}
-	t, err := s.prepare(context.Background())
+	s := &session{engine: e, ctx: ctx, o: &options, id: fmt.Sprintf("fit-%d", os.Getpid())}
+	t, err := s.prepare(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -7,14 +7,12 @@ import (
 	"maps"
 	"math"
 	"os"
-	"os/signal"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"hightide/internal/analyze"
 	"hightide/internal/gpus"
@@ -81,11 +79,8 @@ func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult,
 	if err != nil {
 		return nil, err
 	}
-	var stop context.CancelFunc
-	s.ctx, stop = signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	restore := lean()
-	defer restore()
+	s.ctx = ctx
+	defer e.Runtime.TuneTo(Recording)()
 	result := &ImagineResult{}
 	result.Notes = append(result.Notes, s.notes...)
 	info := mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: "imagine", Label: mem.Imagined, StartMono: 1}
@@ -132,11 +127,16 @@ func (s *session) record(t trial, scratch string, writer store.Writer, result *I
 		sandbox = dir
 	}
 	options, vendor := s.recordOptions(&t, s.id, scratch, sandbox)
-	options.JSONOut, options.Alerts, options.OnStatus, options.OnAlert, options.OnPause = s.o.JSONOnStdout, nil, s.o.OnStatus, s.o.OnAlert, s.o.OnPause
+	options.Alerts, options.OnStatus, options.OnAlert, options.OnPause = nil, s.o.OnStatus, s.o.OnAlert, s.o.OnPause
 	if s.o.SnapshotOn != "" {
 		options.SnapshotOn = s.o.SnapshotOn
 	}
-	main, err := s.observe(options, vendor, writer)
+	options.Runtime = s.o.sharing(s.engine.Runtime)
+	ctx := s.ctx
+	if options.Runtime.PassSignals {
+		ctx = context.WithoutCancel(ctx) // what cancels it is a signal, which the program gets itself
+	}
+	main, err := s.observe(ctx, options, vendor, writer)
 	if err != nil {
 		return err
 	}

@@ -278,8 +278,7 @@ func cudaKnows(cuda string, major, minor int) bool {
 // the run is interrupted do not begin.
 func (s *session) atOnce(jobs []func()) {
 	workers := s.workers(len(jobs))
-	restore := runtime.GOMAXPROCS(min(workers, runtime.NumCPU()))
-	defer runtime.GOMAXPROCS(restore)
+	defer s.engine.Runtime.TuneTo(Trials)()
 	next := make(chan func())
 	var group sync.WaitGroup
 	for range workers {

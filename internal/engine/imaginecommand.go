@@ -10,8 +10,8 @@ import (
 	"hightide/internal/pythons"
 )
 
-// launch is a command taken apart: what starts the ranks, and what each rank runs.
-type launch struct {
+// rankCommand is a command taken apart: what starts the ranks, and what each rank runs.
+type rankCommand struct {
 	rank    []string // the command of one rank
 	perNode int      // ranks a node, as the launcher was told; 0: it was not, or there is no launcher
 }
@@ -25,7 +25,7 @@ var (
 
 // takeApart finds the script behind torchrun, python -m torch.distributed.run, accelerate launch. A
 // command without a launcher is its own rank. ok is false where a launcher's words make no sense.
-func takeApart(command []string) (l launch, ok bool) {
+func takeApart(command []string) (l rankCommand, ok bool) {
 	name, python := filepath.Base(command[0]), pythons.OfCommand(command)
 	switch {
 	case name == "torchrun":
@@ -47,10 +47,10 @@ func takeApart(command []string) (l launch, ok bool) {
 			}
 		}
 	}
-	return launch{rank: command}, true
+	return rankCommand{rank: command}, true
 }
 
-func unwrap(python string, words, switches []string) (l launch, ok bool) {
+func unwrap(python string, words, switches []string) (l rankCommand, ok bool) {
 	var module, noPython bool
 	for i := 0; i < len(words); i++ {
 		word := words[i]

@@ -82,7 +82,7 @@ func (s *session) copies(t trial, list []gpus.GPU) map[string]*trialResult {
 		}
 	}
 	sink := &tee{mem.NewRun(), nil, len(list) * s.room()}
-	if _, err := record.Run(o, sink); err != nil {
+	if _, err := record.Run(s.ctx, o, sink); err != nil {
 		return nil
 	}
 	found := map[string]*trialResult{}

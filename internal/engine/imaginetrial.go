@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -81,7 +82,7 @@ func (s *session) attempt(t trial) (*trialResult, error) {
 		return nil, err
 	}
 	defer out.Close()
-	result, err := s.observe(o, vendor, nil)
+	result, err := s.observe(s.ctx, o, vendor, nil)
 	if err == nil {
 		result.said = lastWords(out)
 	}
@@ -95,7 +96,8 @@ func (s *session) quiet(t *trial, id, dir string) (*record.Options, *imaginary, 
 		return nil, nil, nil, EnvironmentError("is the temporary folder full?", "keep a trial's output: %w", err)
 	}
 	o, vendor := s.recordOptions(t, id, "", filepath.Join(dir, "sandbox"))
-	o.Output, o.SnapshotOn, o.NoStacks, o.KeepSnapshots = out, "never", true, false
+	o.Runtime = Runtime{Stdout: out, Stderr: out, PassSignals: s.engine.Runtime.PassSignals}
+	o.SnapshotOn, o.NoStacks, o.KeepSnapshots = "never", true, false
 	if t.traced {
 		o.OutDir, o.SnapshotOn = dir, "exit"
 	}
@@ -103,9 +105,9 @@ func (s *session) quiet(t *trial, id, dir string) (*record.Options, *imaginary, 
 }
 
 // observe runs the command and judges what it did.
-func (s *session) observe(o *record.Options, vendor *imaginary, to record.Sink) (*trialResult, error) {
+func (s *session) observe(ctx context.Context, o *record.Options, vendor *imaginary, to record.Sink) (*trialResult, error) {
 	sink := &tee{mem.NewRun(), to, s.room()}
-	outcome, err := record.Run(o, sink)
+	outcome, err := record.Run(ctx, o, sink)
 	if err != nil {
 		return nil, launchError(err)
 	}

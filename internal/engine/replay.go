@@ -2,8 +2,8 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -34,7 +34,7 @@ type ReplayOptions struct {
 
 // Replay runs recorded traces of allocations again under other settings or on a smaller device. Of
 // several files, as of the ranks of one job, each is replayed for itself; the result sums them up.
-func (e *Engine) Replay(refs []string, o ReplayOptions, stdin io.Reader) (*ReplayResult, error) {
+func (e *Engine) Replay(ctx context.Context, refs []string, o ReplayOptions) (*ReplayResult, error) {
 	if o.Policy == "" {
 		o.Policy = "native"
 	}
@@ -52,7 +52,7 @@ func (e *Engine) Replay(refs []string, o ReplayOptions, stdin io.Reader) (*Repla
 	}
 	var all []*replaying
 	for _, ref := range refs {
-		found, err := e.openReplays(ref, o, stdin)
+		found, err := e.openReplays(ctx, ref, o)
 		if err != nil {
 			return nil, err
 		}
@@ -84,8 +84,8 @@ var errVerifyAlone = UsageError("leave it out, or leave out --verify", "--verify
 var rankOf = regexp.MustCompile(`rank\d+`)
 
 // openReplays opens a file, or the last snapshot of each rank of a run.
-func (e *Engine) openReplays(ref string, o ReplayOptions, stdin io.Reader) ([]*replaying, error) {
-	named, _, err := e.snapshotsOf(ref, stdin)
+func (e *Engine) openReplays(ctx context.Context, ref string, o ReplayOptions) ([]*replaying, error) {
+	named, _, err := e.snapshotsOf(ctx, ref)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
@@ -15,7 +16,7 @@ func TestReplayIsExactOnRealTraces(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			document, err := (&Engine{}).Document(file, nil)
+			document, err := (&Engine{}).Document(context.Background(), file)
 			if err != nil {
 				t.Fatal(err)
 			}

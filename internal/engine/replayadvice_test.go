@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -9,7 +10,7 @@ import (
 
 func snapshotFile(t *testing.T, name string) *mem.AllocatorSnapshot {
 	t.Helper()
-	document, err := (&Engine{}).Document("../../testdata/"+name, nil)
+	document, err := (&Engine{}).Document(context.Background(), "../../testdata/"+name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -39,8 +40,8 @@ func Analyze(run *mem.Run) *report.Report {
 }
 
 // Report explains the run that a reference means (see Resolve), from its recording alone.
-func (e *Engine) Report(ref string) (*report.Report, Run, error) {
-	row, run, err := e.Load(ref)
+func (e *Engine) Report(ctx context.Context, ref string) (*report.Report, Run, error) {
+	row, run, err := e.Load(ctx, ref)
 	if err != nil {
 		return nil, row, err
 	}

@@ -1,14 +1,13 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -56,12 +55,14 @@ type RunResult struct {
 
 // Run runs a command, records it and explains the recording. An error means that the command did
 // not run; what goes wrong later is in Notes.
-func (e *Engine) Run(o RunOptions) (*RunResult, error) {
+func (e *Engine) Run(ctx context.Context, o RunOptions) (*RunResult, error) {
 	alerts, err := o.check()
 	if err != nil {
 		return nil, err
 	}
-	restore := lean()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	result := &RunResult{}
 	info := mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: "run", Label: mem.Measured, StartMono: 1}
 	engine, files, writer, err := e.place(info, result)
@@ -70,7 +71,7 @@ func (e *Engine) Run(o RunOptions) (*RunResult, error) {
 	}
 	defer files.Close()
 	result.ID = writer.ID()
-	result.Outcome, err = record.Run(engine.record(&o, result, alerts), writer)
+	result.Outcome, err = e.record(ctx, engine.recordOptions(&o, result, alerts), writer)
 	if closing := writer.Close(); closing != nil {
 		result.Notes = append(result.Notes, closing.Error())
 	}
@@ -84,16 +85,19 @@ func (e *Engine) Run(o RunOptions) (*RunResult, error) {
 	if lost := writer.Lost(); lost.Frames > 0 {
 		result.Notes = append(result.Notes, fmt.Sprintf("the recording lacks %d records: %v", lost.Frames, lost.Err))
 	}
-	restore()
 	row := writer.Run()
 	result.File = row.File
 	if row.Size > smallRecording {
-		// The books are closed and the report is made from the file: do not hold both, nor twice the report.
-		debug.FreeOSMemory()
-		defer debug.SetGCPercent(debug.SetGCPercent(25))
+		defer e.Runtime.TuneTo(Reporting)() // it is made from the file: do not hold both, nor twice the report
 	}
 	engine.conclude(&o, files, result)
 	return result, nil
+}
+
+// record runs and records a command.
+func (e *Engine) record(ctx context.Context, o *record.Options, sink record.Sink) (record.Outcome, error) {
+	defer e.Runtime.TuneTo(Recording)()
+	return record.Run(ctx, o, sink)
 }
 
 // check refuses what cannot be before anything is made or started.
@@ -133,26 +137,6 @@ func (o *RunOptions) check() ([]record.Alert, error) {
 // worth, and someone waits for the report.
 const smallRecording = 256 << 10
 
-// startTime is how long a run is taken for a short one.
-const startTime = 300 * time.Millisecond
-
-// lean keeps the engine small: it shares the machine with what it measures. One thread runs Go code
-// at a time, since there is one loop, and a heap of a few MB is collected rather than doubled twice. Before
-// that, while the command starts, and in a run that is over by then, time counts for more.
-func lean() (restore func()) {
-	threads := runtime.GOMAXPROCS(0)
-	debug.SetGCPercent(200)
-	later := time.AfterFunc(startTime, func() {
-		runtime.GOMAXPROCS(1)
-		debug.SetGCPercent(60)
-	})
-	return func() {
-		later.Stop()
-		runtime.GOMAXPROCS(threads)
-		debug.SetGCPercent(usualGC)
-	}
-}
-
 // place opens a recording. Where the data directory cannot be written, it goes to a folder that can:
 // a run of hours is not to fail for that.
 func (e *Engine) place(info mem.RunInfo, result *RunResult) (*Engine, store.Store, store.Writer, error) {
@@ -168,7 +152,7 @@ func (e *Engine) place(info mem.RunInfo, result *RunResult) (*Engine, store.Stor
 		return e, files, writer, err
 	}
 	files.Close()
-	other := &Engine{DataDir: filepath.Join(os.TempDir(), fmt.Sprintf("hightide-%d", os.Getuid()))}
+	other := &Engine{DataDir: filepath.Join(os.TempDir(), fmt.Sprintf("hightide-%d", os.Getuid())), Runtime: e.Runtime}
 	files, second := other.store()
 	if second != nil {
 		return nil, nil, nil, err
@@ -182,17 +166,25 @@ func (e *Engine) place(info mem.RunInfo, result *RunResult) (*Engine, store.Stor
 	return other, files, writer, nil
 }
 
-// record translates the options for package record.
-func (e *Engine) record(o *RunOptions, result *RunResult, alerts []record.Alert) *record.Options {
+// recordOptions translates the options for package record.
+func (e *Engine) recordOptions(o *RunOptions, result *RunResult, alerts []record.Alert) *record.Options {
 	helpers, notes := helpers(e.helpersDir(), !o.NoStacks)
 	result.Notes = append(result.Notes, notes...)
 	return &record.Options{
 		ID: result.ID, Name: o.Name, Tags: maps.Clone(o.Tags), Version: Version, Verb: "run", Label: mem.Measured,
-		Command: o.Command, Env: o.Env, Helpers: helpers, JSONOut: o.JSONOnStdout,
+		Command: o.Command, Env: o.Env, Helpers: helpers, Runtime: o.sharing(e.Runtime),
 		Channels: e.channelDir(result.ID), OutDir: e.scratch(result.ID), Interval: o.Interval, Steps: o.Steps, Duration: o.Duration,
 		SnapshotOn: o.SnapshotOn, NoStacks: o.NoStacks, Alerts: alerts, Settings: o.settings(),
 		OnStatus: o.OnStatus, OnAlert: o.OnAlert, OnPause: o.OnPause,
 	}
+}
+
+// sharing is what the program gets of this process. Where stdout is wanted for the result, the program's goes to stderr.
+func (o *RunOptions) sharing(r Runtime) Runtime {
+	if o.JSONOnStdout {
+		r.Stdout = r.Stderr
+	}
+	return r
 }
 
 // settings are what a reader of the report wants to know of how the run was made.

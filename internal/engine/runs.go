@@ -1,10 +1,10 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"hightide/internal/fail"
 	"hightide/internal/mem"
@@ -54,7 +54,10 @@ func explain(err error) error {
 }
 
 // with runs one piece of work on the store.
-func (e *Engine) with(work func(store.Store) error) error {
+func (e *Engine) with(ctx context.Context, work func(store.Store) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	s, err := e.store()
 	if err != nil {
 		return explain(err)
@@ -68,8 +71,8 @@ func (e *Engine) with(work func(store.Store) error) error {
 }
 
 // Runs lists the runs that a filter lets through, newest first.
-func (e *Engine) Runs(filter RunFilter) (runs []Run, err error) {
-	err = e.with(func(s store.Store) error {
+func (e *Engine) Runs(ctx context.Context, filter RunFilter) (runs []Run, err error) {
+	err = e.with(ctx, func(s store.Store) error {
 		runs, err = s.List(filter)
 		return err
 	})
@@ -77,8 +80,8 @@ func (e *Engine) Runs(filter RunFilter) (runs []Run, err error) {
 }
 
 // Resolve finds a run by id, unique prefix, name, "last", or file.
-func (e *Engine) Resolve(ref string) (run Run, err error) {
-	err = e.with(func(s store.Store) error {
+func (e *Engine) Resolve(ctx context.Context, ref string) (run Run, err error) {
+	err = e.with(ctx, func(s store.Store) error {
 		run, err = store.Resolve(s, ref)
 		return err
 	})
@@ -86,8 +89,8 @@ func (e *Engine) Resolve(ref string) (run Run, err error) {
 }
 
 // Load reads the recording of what Resolve understands.
-func (e *Engine) Load(ref string) (row Run, run *mem.Run, err error) {
-	err = e.with(func(s store.Store) error {
+func (e *Engine) Load(ctx context.Context, ref string) (row Run, run *mem.Run, err error) {
+	err = e.with(ctx, func(s store.Store) error {
 		row, run, err = store.Load(s, ref)
 		return err
 	})
@@ -95,8 +98,8 @@ func (e *Engine) Load(ref string) (row Run, run *mem.Run, err error) {
 }
 
 // Remove deletes runs and returns those that it did. All are looked up before the first is deleted.
-func (e *Engine) Remove(refs ...string) (removed []Run, err error) {
-	err = e.with(func(s store.Store) error {
+func (e *Engine) Remove(ctx context.Context, refs ...string) (removed []Run, err error) {
+	err = e.with(ctx, func(s store.Store) error {
 		runs, err := e.own(s, refs)
 		if err != nil {
 			return err
@@ -140,8 +143,8 @@ func sameFile(a, b string) bool {
 }
 
 // Tag changes the tags of a run, and its name where one is given.
-func (e *Engine) Tag(ref string, set map[string]string, remove []string, name *string) (run Run, err error) {
-	err = e.with(func(s store.Store) error {
+func (e *Engine) Tag(ctx context.Context, ref string, set map[string]string, remove []string, name *string) (run Run, err error) {
+	err = e.with(ctx, func(s store.Store) error {
 		runs, err := e.own(s, []string{ref})
 		if err != nil {
 			return err
@@ -156,11 +159,11 @@ func (e *Engine) Tag(ref string, set map[string]string, remove []string, name *s
 }
 
 // Prune removes runs that are too old, or too much, and returns them.
-func (e *Engine) Prune(limits PruneLimits) (runs []Run, err error) {
+func (e *Engine) Prune(ctx context.Context, limits PruneLimits) (runs []Run, err error) {
 	if limits.Now.IsZero() {
-		limits.Now = time.Now()
+		limits.Now = e.Runtime.Time()
 	}
-	err = e.with(func(s store.Store) error {
+	err = e.with(ctx, func(s store.Store) error {
 		runs, err = store.Prune(s, limits)
 		return err
 	})
@@ -168,8 +171,8 @@ func (e *Engine) Prune(limits PruneLimits) (runs []Run, err error) {
 }
 
 // Reindex rebuilds the index from the recordings and returns how many runs there are.
-func (e *Engine) Reindex(progress func(done, total int)) (count int, err error) {
-	err = e.with(func(s store.Store) error {
+func (e *Engine) Reindex(ctx context.Context, progress func(done, total int)) (count int, err error) {
+	err = e.with(ctx, func(s store.Store) error {
 		if err := s.Reindex(progress); err != nil {
 			return err
 		}

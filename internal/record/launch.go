@@ -1,12 +1,15 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"hightide/internal/launch"
 
 	"golang.org/x/sys/unix"
 )
@@ -79,21 +82,30 @@ type wait struct {
 	usage  syscall.Rusage
 }
 
-// streams are the command's descriptors: ours; with 1 as our 2 where stdout is wanted for ourselves;
-// or a file and no input.
-func (o *Options) streams() (files []uintptr, done func(), err error) {
-	files = []uintptr{0, 1, 2}
-	if o.JSONOut {
-		files[1] = 2
-	}
-	if o.Output == nil {
-		return files, func() {}, nil
-	}
-	null, err := os.Open(os.DevNull)
+// streams are the command's descriptors; done closes what was opened for it.
+func streams(r *launch.Runtime) (files []uintptr, done func(), err error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	return []uintptr{null.Fd(), o.Output.Fd(), o.Output.Fd()}, func() { null.Close() }, nil
+	for _, f := range []*os.File{r.Stdin, r.Stdout, r.Stderr} {
+		fd, err := descriptor(cmp.Or(f, null))
+		if err != nil {
+			null.Close()
+			return nil, nil, fmt.Errorf("a stream of the command: %w", err)
+		}
+		files = append(files, fd)
+	}
+	return files, func() { null.Close() }, nil
+}
+
+// descriptor of a file. Unlike Fd it leaves the file's flags alone, which others may share.
+func descriptor(f *os.File) (fd uintptr, err error) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	return fd, conn.Control(func(number uintptr) { fd = number })
 }
 
 // start runs the program with these descriptors.

@@ -18,6 +18,7 @@ import (
 	"os"
 	"time"
 
+	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/sampler"
 )
@@ -41,10 +42,8 @@ type Options struct {
 	Shown   []string // what the recording calls the command; nil: as it is
 	Env     []string // of the command, before the helpers are put in front
 	Helpers []Helper
-	JSONOut bool // the command's stdout goes to stderr, ours is wanted for JSON
+	Runtime launch.Runtime // what the command gets of this process
 
-	// Output takes the command's stdout and stderr, and its stdin is empty; nil: it has ours.
-	Output *os.File
 	// Devices are asked instead of the machine's own; nil: the machine's. They are closed at the end.
 	Devices []sampler.Vendor
 

@@ -25,36 +25,68 @@ type Outcome struct {
 // Run starts the command, records it until it ends and returns how it did. Errors are those of
 // starting: *LaunchError, or that the channel folder cannot be made. A failing sink is no error:
 // the command goes on, unrecorded.
-func Run(opts *Options, sink Sink) (Outcome, error) {
-	program, err := findProgram(opts.Command[0], lookup(opts.Env, "PATH"))
-	if err != nil {
+//
+// Once ctx is cancelled the command is asked to stop, as after --duration: by its agent, and with SIGTERM
+// once the grace period is over.
+func Run(ctx context.Context, opts *Options, sink Sink) (Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		closeAll(opts.Devices)
 		return Outcome{}, err
 	}
-	if err := makeChannels(opts.Channels, opts.OutDir); err != nil {
+	program, err := findProgram(opts.Command[0], lookup(opts.Env, "PATH"))
+	if err == nil {
+		err = makeChannels(opts.Channels, opts.OutDir)
+	}
+	if err != nil {
+		closeAll(opts.Devices)
 		return Outcome{}, err
 	}
 	defer os.RemoveAll(opts.Channels)
+	l, err := begin(opts, sink, program)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer l.signals.stop()
+	return l.run(ctx), nil
+}
+
+// begin starts the command.
+func begin(opts *Options, sink Sink, program string) (l *loop, err error) {
 	vendors := opts.Devices
 	if vendors == nil {
 		vendors = sampler.OpenVendors("/")
 	}
+	defer func() {
+		if err != nil {
+			closeAll(vendors)
+		}
+	}()
 	r := newRecorder(opts, sink)
 	r.info = identify(opts, vendors)
 	r.emit(r.info)
 	helpers := r.fitting(examine(program, lookup(opts.Env, "PATH")))
-	signals := catchSignals()
-	files, done, err := opts.streams()
+	files, done, err := streams(&opts.Runtime)
 	if err != nil {
-		return Outcome{}, err
+		return nil, err
 	}
 	defer done()
+	var signals signals
+	if opts.Runtime.PassSignals {
+		signals = catchSignals()
+	}
 	child, err := start(program, opts.Command, compose(opts.Env, helpers, opts.channelVars(opts.Channels)), files)
 	if err != nil {
-		return Outcome{}, err
+		signals.stop()
+		return nil, err
 	}
 	r.emit(mem.Event{Time: r.now(), Kind: "start", Text: strings.Join(r.info.Command, " ")})
-	l := &loop{Recorder: r, child: child, signals: signals, git: make(chan *mem.Git, 1), vendors: vendors}
-	return l.run(), nil
+	return &loop{Recorder: r, child: child, signals: signals, git: make(chan *mem.Git, 1), vendors: vendors}, nil
+}
+
+func closeAll(vendors []sampler.Vendor) {
+	for _, v := range vendors {
+		v.Close()
+	}
 }
 
 // fitting leaves out the libraries that cannot be preloaded into the command, and says so.
@@ -92,7 +124,7 @@ const engineFile = "engine"
 type loop struct {
 	*Recorder
 	child   *child
-	signals chan os.Signal
+	signals signals
 	git     chan *mem.Git
 	sampler *sampler.Sampler
 	vendors []sampler.Vendor
@@ -112,12 +144,13 @@ const (
 	glanceEvery    = int64(10 * time.Millisecond) // at a process that grows fast: it may be killed for that
 )
 
-func (l *loop) run() Outcome {
+func (l *loop) run(ctx context.Context) Outcome {
 	l.sampler = sampler.New(sampler.Options{Leader: l.child.pid, WatchLeader: true, Interval: l.opts.interval(), Vendors: l.vendors}, watcher{l.Recorder})
 	defer l.sampler.Close()
-	ctx, cancel := context.WithCancel(context.Background())
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	go func() { l.git <- sampler.ReadGit(ctx, l.info.Cwd) }()
+	go func() { l.git <- sampler.ReadGit(running, l.info.Cwd) }()
+	cancelled := ctx.Done()
 	if l.opts.Duration > 0 {
 		l.deadline = l.info.StartMono + int64(l.opts.Duration)
 	}
@@ -131,8 +164,13 @@ func (l *loop) run() Outcome {
 				return l.finish(w, ok)
 			}
 			l.paused(w.status.StopSignal())
-		case s := <-l.signals:
+		case s := <-l.signals.endings:
 			l.child.pass(s.(syscall.Signal))
+		case s := <-l.signals.others:
+			l.child.pass(s.(syscall.Signal))
+		case <-cancelled:
+			cancelled = nil
+			l.askToStop()
 		case git := <-l.git:
 			if git != nil {
 				l.info.Git = git
@@ -150,7 +188,9 @@ func (l *loop) paused(s syscall.Signal) {
 	if l.opts.OnPause != nil {
 		l.opts.OnPause()
 	}
-	followStop(s)
+	if l.signals.caught() {
+		followStop(s)
+	}
 }
 
 // visit does what is due.
@@ -282,6 +322,7 @@ func (r *Recorder) steps() uint64 {
 // finish records the end. Processes that the command leaves behind are given a moment: workers end
 // when they notice.
 func (l *loop) finish(w wait, ok bool) Outcome {
+	l.signals.ended()
 	end := l.now()
 	outcome := Outcome{Stopped: l.stopping}
 	if ok {

@@ -1,14 +1,17 @@
 package record
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/sampler"
 )
 
 // memorySink adds every frame to a Run, as a reader of the recording would.
@@ -36,7 +39,7 @@ func record(t *testing.T, opts Options) (*mem.Run, Outcome) {
 		opts.Env = os.Environ()
 	}
 	sink := memorySink{t, mem.NewRun()}
-	outcome, err := Run(&opts, sink)
+	outcome, err := Run(t.Context(), &opts, sink)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +102,61 @@ func TestRunRecordsWhatTheProgramTook(t *testing.T) {
 	}
 	if run.End == nil || run.End.Reason != "exit" {
 		t.Errorf("end %+v", run.End)
+	}
+}
+
+// closing counts how often it is closed.
+type closing struct {
+	sampler.Vendor
+	closed int
+}
+
+func (c *closing) Devices() []mem.GPU { return nil }
+func (c *closing) Close()             { c.closed++ }
+
+// TestNothingStaysOpenWhereTheStartFails: whatever stands in the way, the devices are closed, once.
+func TestNothingStaysOpenWhereTheStartFails(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("#!/nonexistent/interpreter\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, test := range map[string]struct {
+		ctx               context.Context
+		command, channels string
+	}{
+		"no such program":     {t.Context(), "/nonexistent/program", t.TempDir()},
+		"no such interpreter": {t.Context(), script, t.TempDir()},
+		"no channels":         {t.Context(), "/bin/true", "/dev/null/channels"},
+		"cancelled":           {cancelled, "/bin/true", t.TempDir()},
+	} {
+		device := &closing{}
+		_, err := Run(test.ctx, &Options{ID: "x", Command: []string{test.command}, Channels: test.channels, Env: os.Environ(),
+			Devices: []sampler.Vendor{device}}, memorySink{t, mem.NewRun()})
+		if err == nil || device.closed != 1 {
+			t.Errorf("%s: %v, and closed %d times", name, err, device.closed)
+		}
+	}
+}
+
+// TestCancelled: the command is told to end, and the recording is complete.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	sink := memorySink{t, mem.NewRun()}
+	dir := t.TempDir()
+	outcome, err := Run(ctx, &Options{ID: "x", Command: []string{"/bin/sleep", "60"}, Channels: filepath.Join(dir, "channels"), Env: os.Environ(),
+		OnStatus: func(s Status) {
+			if s.Processes == 1 {
+				cancel()
+			}
+		}}, sink)
+	if err != nil || !outcome.Stopped || outcome.Signal.Or(0) != int64(syscall.SIGTERM) {
+		t.Errorf("%+v, %v; want it stopped, by SIGTERM", outcome, err)
+	}
+	if run := sink.run; run.End == nil || run.End.Reason != "stopped" || len(run.Processes) != 1 || !run.Processes[0].End.Known() {
+		t.Errorf("end %+v of %d processes", run.End, len(run.Processes))
 	}
 }
 

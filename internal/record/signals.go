@@ -14,21 +14,50 @@ import (
 // sends to us alone we pass on. SIGTSTP is only caught: we stop when the command does (followStop),
 // and go on when it goes on.
 var (
-	passedOn = []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGUSR1,
-		syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGCONT}
-	swallowed = []os.Signal{syscall.SIGTSTP, syscall.SIGPIPE}
+	endings = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT}
+	others  = []os.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGCONT,
+		syscall.SIGTSTP, syscall.SIGPIPE}
 )
+
+// signals are those that are caught; the zero value catches none.
+type signals struct {
+	endings chan os.Signal // only while the command runs: after it they are meant for us
+	others  chan os.Signal
+}
 
 // catchSignals must come before the command starts, so that no signal ends us and leaves it alone.
 // A signal that was ignored when we were started (nohup) stays ignored, in us and in the command.
-func catchSignals() chan os.Signal {
-	caught := make(chan os.Signal, 32)
-	for _, s := range append(append([]os.Signal(nil), passedOn...), swallowed...) {
-		if !signal.Ignored(s) {
-			signal.Notify(caught, s)
+func catchSignals() signals {
+	s := signals{make(chan os.Signal, 8), make(chan os.Signal, 32)}
+	catch := func(into chan os.Signal, list []os.Signal) {
+		for _, one := range list {
+			if !signal.Ignored(one) {
+				signal.Notify(into, one)
+			}
 		}
 	}
-	return caught
+	catch(s.endings, endings)
+	catch(s.others, others)
+	return s
+}
+
+// caught says whether signals are caught at all.
+func (s signals) caught() bool { return s.others != nil }
+
+// ended: the command has. What would end us does so again; a terminal that hangs up leaves us time to
+// complete the recording.
+func (s signals) ended() {
+	if s.caught() {
+		signal.Stop(s.endings)
+	}
+}
+
+// stop gives all of them back.
+func (s signals) stop() {
+	if s.caught() {
+		signal.Stop(s.endings)
+		signal.Stop(s.others)
+	}
 }
 
 // pass decides what becomes of a signal that reached us.

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// interrupted is why a context was cancelled: somebody wants this process to end.
+type interrupted syscall.Signal
+
+func (i interrupted) Error() string { return syscall.Signal(i).String() }
+
+// interruptible returns a context that the first signal to end cancels, so that work of several parts
+// leaves nothing behind. The second one ends this process.
+func interruptible(parent context.Context) (ctx context.Context, cancel func()) {
+	ctx, because := context.WithCancelCause(parent)
+	caught := make(chan os.Signal, 1)
+	for _, ending := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(ending) { // as under nohup
+			signal.Notify(caught, ending)
+		}
+	}
+	go func() {
+		select {
+		case s := <-caught:
+			because(interrupted(s.(syscall.Signal)))
+		case <-ctx.Done():
+		}
+		signal.Stop(caught)
+	}()
+	return ctx, func() { because(context.Canceled) }
+}
+
+// outliveReader has a report that nobody reads fail as other writing does, and not end this process by
+// SIGPIPE: it ends as the program ended that it ran.
+func outliveReader() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

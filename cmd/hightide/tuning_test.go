@@ -1,0 +1,75 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"hightide/internal/engine"
+)
+
+// nowSet are the settings of Go's runtime.
+func nowSet() settings {
+	percent := debug.SetGCPercent(usualPercent)
+	debug.SetGCPercent(percent)
+	return settings{percent, runtime.GOMAXPROCS(0)}
+}
+
+// TestTuningIsTakenBack: after a recording, however short, and whatever came between, all is as it was.
+func TestTuningIsTakenBack(t *testing.T) {
+	before := nowSet()
+	defer func() {
+		debug.SetGCPercent(before.percent)
+		runtime.GOMAXPROCS(before.threads)
+	}()
+	tune := newTuning()
+	runtime.GC() // the first collection is over
+	for nowSet().percent != usualPercent {
+		runtime.Gosched() // its cleanup runs on a goroutine of the runtime's
+	}
+	usual := nowSet()
+
+	tune.start = time.Hour
+	short := tune.tune(engine.Recording)
+	if got := nowSet(); got.percent != 200 || got.threads != usual.threads {
+		t.Errorf("a recording that begins has %+v", got)
+	}
+	short()
+	if got := nowSet(); got != usual {
+		t.Errorf("after a short recording %+v, before it %+v", got, usual)
+	}
+
+	tune.start = 0
+	long := tune.tune(engine.Recording)
+	for nowSet().threads != 1 {
+		runtime.Gosched()
+	}
+	trials := tune.tune(engine.Trials)
+	if got := nowSet(); got.threads != usual.threads {
+		t.Errorf("trials beside a recording have %+v", got)
+	}
+	long() // ends before what began within it
+	trials()
+	if got := nowSet(); got != usual {
+		t.Errorf("after all %+v, before it %+v", got, usual)
+	}
+}
+
+// TestLateTimerChangesNothing: a timer that fires as a recording ends finds nothing to change.
+func TestLateTimerChangesNothing(t *testing.T) {
+	before := nowSet()
+	defer func() {
+		debug.SetGCPercent(before.percent)
+		runtime.GOMAXPROCS(before.threads)
+	}()
+	tune := newTuning()
+	ended := &settings{200, tune.cores}
+	tune.begin(ended)
+	tune.end(ended)
+	was := nowSet()
+	tune.change(ended, settings{60, 1})
+	if got := nowSet(); got != was {
+		t.Errorf("%+v after a late timer, %+v before it", got, was)
+	}
+}

@@ -1,0 +1,54 @@
+// Package launch starts the programs that hightide observes, and says what of its own process they
+// and the use cases may use.
+package launch
+
+import (
+	"os"
+	"time"
+)
+
+// Runtime is what hightide may use of the process it runs in. A front door that owns its process, as
+// the command line does, hands in what it has. The zero value touches nothing: programs have no input
+// and their output is dropped, no signal is caught, and the settings of Go's runtime stay as they are.
+type Runtime struct {
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+
+	// Stdin, Stdout and Stderr are the streams of a program that is run; nil: /dev/null. A use case
+	// that reads "-" reads Stdin.
+	Stdin, Stdout, Stderr *os.File
+
+	// PassSignals passes what this process is sent on to the program that runs, and stops and
+	// continues with it as one job of a shell.
+	PassSignals bool
+
+	// Tune adapts this process to a kind of work until done is called; nil: nothing is adapted.
+	Tune func(Work) (done func())
+}
+
+// Work is what a process can adapt its collector and threads to.
+type Work int
+
+// Kinds of work.
+const (
+	Recording Work = iota // beside the program that is measured, for hours: small, on one thread
+	Reading               // of a large file: what is outgrown on the way is collected early
+	Reporting             // on a recording that was just closed: give back what recording took
+	Trials                // several programs beside each other
+)
+
+// Time is the time by the runtime's clock.
+func (r *Runtime) Time() time.Time {
+	if r.Now == nil {
+		return time.Now()
+	}
+	return r.Now()
+}
+
+// TuneTo is Tune where there is one.
+func (r *Runtime) TuneTo(w Work) (done func()) {
+	if r.Tune == nil {
+		return func() {}
+	}
+	return r.Tune(w)
+}
