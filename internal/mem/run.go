@@ -26,10 +26,11 @@ type Run struct {
 	Drops     []Drop
 	End       *End
 	Damage    []Damage
+	Imagined  ImaginedFacts // of a run on imaginary GPUs
 
 	processes map[uint32]*Process
 	series    map[uint32]*Series
-	phases    map[phaseKey]int
+	places    map[frameKey]int // of frames that a later one of the same key replaces
 }
 
 // Series is one SeriesDef with all its samples.
@@ -78,17 +79,20 @@ type Damage struct {
 	Text   string `json:"text"`
 }
 
-type phaseKey struct {
+// frameKey is what a frame is about, where a later one about the same replaces it.
+type frameKey struct {
+	kind    string
 	process uint32
-	phase   Phase
 	name    string
+	file    string
+	line    int
 }
 
 // NewRun is an empty run.
 func NewRun() *Run {
 	return &Run{
 		Totals: map[uint32]StepTotal{}, Heap: map[uint32]*Heap{},
-		processes: map[uint32]*Process{}, series: map[uint32]*Series{}, phases: map[phaseKey]int{},
+		processes: map[uint32]*Process{}, series: map[uint32]*Series{}, places: map[frameKey]int{},
 	}
 }
 
@@ -148,13 +152,7 @@ func (r *Run) Add(f Frame) error {
 	case Spans:
 		r.Spans = append(room(r.Spans, len(f)), f...)
 	case PhaseStats:
-		key := phaseKey{f.Process, f.Phase, f.Name}
-		if i, ok := r.phases[key]; ok {
-			r.Phases[i] = f
-			return nil
-		}
-		r.phases[key] = len(r.Phases)
-		r.Phases = append(r.Phases, f)
+		keep(r, &r.Phases, f, frameKey{kind: "phase", process: f.Process, name: f.Name, file: string(f.Phase)})
 	case Steps:
 		r.Steps = append(room(r.Steps, len(f)), f...)
 	case StepTotal:
@@ -166,39 +164,33 @@ func (r *Run) Add(f Frame) error {
 	case Holder:
 		r.Holders = append(r.Holders, f)
 	case Module:
-		for i, m := range r.Modules {
-			if m.Process == f.Process && m.Name == f.Name {
-				r.Modules[i] = f
-				return nil
-			}
-		}
-		r.Modules = append(r.Modules, f)
+		keep(r, &r.Modules, f, frameKey{kind: "module", process: f.Process, name: f.Name})
 	case ModelUse:
-		for i, m := range r.Models {
-			if m.Process == f.Process && m.Device == f.Device {
-				r.Models[i] = f
-				return nil
-			}
-		}
-		r.Models = append(r.Models, f)
+		keep(r, &r.Models, f, frameKey{kind: "model", process: f.Process, name: f.Device})
 	case Event:
 		r.Events = append(r.Events, f)
 	case Snapshot:
 		r.addSnapshot(f)
 	case Drop:
-		for i, d := range r.Drops {
-			if d.Process == f.Process && d.Place == f.Place {
-				r.Drops[i] = f
-				return nil
-			}
-		}
-		r.Drops = append(r.Drops, f)
+		keep(r, &r.Drops, f, frameKey{kind: "drop", process: f.Process, name: f.Place})
 	case End:
 		r.End = &f
 	default:
-		return fmt.Errorf("frame of unknown type %T", f)
+		if !r.addImagined(f) {
+			return fmt.Errorf("frame of unknown type %T", f)
+		}
 	}
 	return nil
+}
+
+// keep puts a frame in the place of the earlier one of the same key, or appends it.
+func keep[F Frame](r *Run, list *[]F, f F, key frameKey) {
+	if i, ok := r.places[key]; ok {
+		(*list)[i] = f
+		return
+	}
+	r.places[key] = len(*list)
+	*list = append(*list, f)
 }
 
 // room makes place for n more, doubling: an hour's columns grow to many megabytes, and append alone

@@ -15,6 +15,7 @@ func crcOf(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
 // the limits; and what was read can be written and read again unchanged.
 func FuzzReader(f *testing.F) {
 	f.Add(encode(f, false, everyKind()...))
+	f.Add(encode(f, false, imagined()...))
 	f.Add(encode(f, true, everyKind()...))
 	f.Add(blocks(f, 4)[:100])
 	f.Add([]byte(Magic))
@@ -33,7 +34,7 @@ func FuzzReader(f *testing.F) {
 
 // FuzzFrames looks behind the checksum, where random changes of a file never come.
 func FuzzFrames(f *testing.F) {
-	for _, frame := range everyKind() {
+	for _, frame := range append(everyKind(), imagined()...) {
 		k, payload, err := appendPayload(nil, frame)
 		if err != nil {
 			f.Fatal(err)

@@ -21,6 +21,7 @@ const vectors = "../../testdata/recording"
 func TestVectors(t *testing.T) {
 	for name, make := range map[string]func() []byte{
 		"v1-every-kind": func() []byte { return encode(t, false, everyKind()...) },
+		"v1-imagined":   func() []byte { return encode(t, false, imagined()...) },
 		"v1-blocks":     func() []byte { return encode(t, true, everyKind()...) },
 		"v1-cut-off":    func() []byte { data := blocks(t, 6); return data[:len(data)-9] },
 		"v1-damaged": func() []byte {

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"hightide/internal/mem"
 )
@@ -12,18 +13,6 @@ import (
 type kind uint64
 
 const (
-	kindRunInfo   kind = 1
-	kindProcess   kind = 2
-	kindSeriesDef kind = 3
-	kindStepTotal kind = 4
-	kindHolder    kind = 5
-	kindModule    kind = 6
-	kindModelUse  kind = 7
-	kindEvent     kind = 8
-	kindDrop      kind = 9
-	kindEnd       kind = 10
-	// 11 findings, 12 logs, 13 device books: reserved
-
 	kindSamples    kind = 64
 	kindSpans      kind = 65
 	kindSteps      kind = 66
@@ -34,29 +23,65 @@ const (
 	// 71 allocator events, 72 device samples by kernel: reserved
 )
 
+// jsonFrames lists the frames that are written as JSON. Add yours here.
+var jsonFrames = []jsonFrame{
+	asJSON[mem.RunInfo](1),
+	asJSON[mem.Process](2),
+	asJSON[mem.SeriesDef](3),
+	asJSON[mem.StepTotal](4),
+	asJSON[mem.Holder](5),
+	asJSON[mem.Module](6),
+	asJSON[mem.ModelUse](7),
+	asJSON[mem.Event](8),
+	asJSON[mem.Drop](9),
+	asJSON[mem.End](10),
+	// 11 findings, 12 logs: reserved
+	asJSON[mem.ImaginedDevice](13),
+	asJSON[mem.ImaginedSetup](14),
+	asJSON[mem.DeviceUse](15),
+	asJSON[mem.LibraryCall](16),
+	asJSON[mem.ReadBack](17),
+	asJSON[mem.DevicePeak](18),
+	asJSON[mem.PeakParts](19),
+	asJSON[mem.DataSize](20),
+	asJSON[mem.Unreached](21),
+	asJSON[mem.FakeWeights](22),
+	asJSON[mem.Redirected](23),
+	asJSON[mem.Switch](24),
+	asJSON[mem.Condition](25),
+	asJSON[mem.Trial](26),
+}
+
+// jsonFrame is a type of frame that is written as JSON, with its number.
+type jsonFrame struct {
+	kind   kind
+	frame  reflect.Type
+	decode codec
+}
+
+func asJSON[F mem.Frame](k kind) jsonFrame { return jsonFrame{k, reflect.TypeFor[F](), fromJSON[F]} }
+
 // codec turns the payload of one kind into a frame.
 type codec func(*decoder) (mem.Frame, error)
 
-// decoders lists every kind that this version reads.
-var decoders = map[kind]codec{
-	kindRunInfo:   fromJSON[mem.RunInfo],
-	kindProcess:   fromJSON[mem.Process],
-	kindSeriesDef: fromJSON[mem.SeriesDef],
-	kindStepTotal: fromJSON[mem.StepTotal],
-	kindHolder:    fromJSON[mem.Holder],
-	kindModule:    fromJSON[mem.Module],
-	kindModelUse:  fromJSON[mem.ModelUse],
-	kindEvent:     fromJSON[mem.Event],
-	kindDrop:      fromJSON[mem.Drop],
-	kindEnd:       fromJSON[mem.End],
+// decoders has every kind that this version reads; jsonKinds those that are written as JSON.
+var decoders, jsonKinds = tables()
 
-	kindSamples:    decodeSamples,
-	kindSpans:      decodeSpans,
-	kindSteps:      decodeSteps,
-	kindPhaseStats: decodePhaseStats,
-	kindStackDef:   decodeStackDef,
-	kindHeapUse:    decodeHeapUse,
-	kindSnapshot:   decodeSnapshot,
+func tables() (map[kind]codec, map[reflect.Type]kind) {
+	decoders := map[kind]codec{
+		kindSamples:    decodeSamples,
+		kindSpans:      decodeSpans,
+		kindSteps:      decodeSteps,
+		kindPhaseStats: decodePhaseStats,
+		kindStackDef:   decodeStackDef,
+		kindHeapUse:    decodeHeapUse,
+		kindSnapshot:   decodeSnapshot,
+	}
+	kinds := map[reflect.Type]kind{}
+	for _, f := range jsonFrames {
+		decoders[f.kind], kinds[f.frame] = f.decode, f.kind
+	}
+	return decoders, kinds
 }
 
 func fromJSON[F mem.Frame](d *decoder) (mem.Frame, error) {
@@ -88,36 +113,10 @@ func appendPayload(dst []byte, f mem.Frame) (kind, []byte, error) {
 	case mem.Snapshot:
 		return kindSnapshot, appendSnapshot(dst, f), nil
 	}
-	k := jsonKind(f)
-	if k == 0 {
+	k, ok := jsonKinds[reflect.TypeOf(f)]
+	if !ok {
 		return 0, dst, fmt.Errorf("frame of unknown type %T", f)
 	}
 	text, err := json.Marshal(f)
 	return k, append(dst, text...), err
-}
-
-func jsonKind(f mem.Frame) kind {
-	switch f.(type) {
-	case mem.RunInfo:
-		return kindRunInfo
-	case mem.Process:
-		return kindProcess
-	case mem.SeriesDef:
-		return kindSeriesDef
-	case mem.StepTotal:
-		return kindStepTotal
-	case mem.Holder:
-		return kindHolder
-	case mem.Module:
-		return kindModule
-	case mem.ModelUse:
-		return kindModelUse
-	case mem.Event:
-		return kindEvent
-	case mem.Drop:
-		return kindDrop
-	case mem.End:
-		return kindEnd
-	}
-	return 0
 }

@@ -127,6 +127,11 @@ func facts(run *mem.Run, yield func(mem.Frame) bool) bool {
 			}
 		}
 	}
+	for f := range run.Imagined.Frames {
+		if !yield(f) {
+			return false
+		}
+	}
 	return each(run.Drops, yield) && (run.End == nil || yield(*run.End))
 }
 

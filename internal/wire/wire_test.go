@@ -54,6 +54,32 @@ func everyKind() []mem.Frame {
 	}
 }
 
+// imagined is a frame of each kind that only a run on imaginary GPUs has, with each field set.
+func imagined() []mem.Frame {
+	line := mem.Location{File: "train.py", Line: 41, Function: "main"}
+	verdict := mem.GPUVerdict{GPU: "a10", GPUName: "NVIDIA A10", Compute: "8.6", SMs: 72, Verdict: mem.VerdictTight, Total: 1 << 34, Context: 1 << 28, Allocated: mem.Some(1),
+		Reserved: mem.Some(2), Used: mem.Some(3), Headroom: mem.Some(-4), Price: 1.29, Label: mem.Imagined, Note: "in step 1"}
+	return []mem.Frame{
+		mem.ImaginedSetup{GPU: "a10", Name: "NVIDIA A10", Compute: "8.6", SMs: 72, Count: 2, Total: 1 << 34, TotalLabel: mem.Measured, Context: 1 << 28, Tight: 1 << 30,
+			Price: 1.29, Steps: "auto", Sizes: "upper", AllocConf: "default", ReadValue: "1", World: 128},
+		mem.ImaginedDevice{Rank: mem.Some(127), Index: 7, GPU: "a10", Total: 1 << 34, Used: math.MaxInt64, Context: 1 << 28, Failed: math.MaxUint64},
+		mem.DeviceUse{Process: 1, Device: "rank 127 nvidia:7", Index: 7, Used: 5, Parts: map[string]mem.Bytes{"context": 3, "allocated": 2}, Played: true},
+		mem.LibraryCall{Name: "cusparseSpMM", Count: 3, Refused: true},
+		mem.ReadBack{Process: 1, Agent: true, Location: line, Count: 12, Bytes: 96},
+		mem.DevicePeak{Process: 1, Time: 70, Device: "cuda:0", Allocated: mem.Some(0), Reserved: mem.Some(1), Phase: mem.PhaseBackward, Step: mem.Some(0)},
+		mem.PeakParts{Process: 1, Device: "cuda:0", Parameters: mem.Some(1), Gradients: mem.Some(2), Optimizer: mem.Some(3), Buffers: mem.Some(4), Inputs: mem.Some(5),
+			Activations: mem.Some(6), Temporaries: mem.Some(7), Workspaces: mem.Some(8), Other: mem.Some(9), ByStack: 10},
+		mem.DataSize{Process: 1, Op: "nonzero", Policy: "upper", Location: line, Count: 6, Elements: 1 << 40},
+		mem.Unreached{Process: 1, What: "evaluation", Text: "no call of eval() was seen", Location: line},
+		mem.FakeWeights{Process: 1, What: "torch.load", Name: "w.pt", Bytes: 11},
+		mem.Redirected{Process: 1, Path: "out/last.pt", Count: 2},
+		mem.Switch{Process: 1, Name: "bf16", Applied: true, Text: "autocast"},
+		mem.Condition{Process: 1, Name: "attention", Value: "flash"},
+		mem.Trial{Set: mem.TrialTry, Try: mem.Try{Kind: "batch", What: "batch 16", Command: "python train.py", GPUVerdict: verdict}},
+		mem.Trial{Set: mem.TrialCatalogue, Try: mem.Try{GPUVerdict: verdict}},
+	}
+}
+
 func encode(t testing.TB, flushEach bool, frames ...mem.Frame) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -97,7 +123,7 @@ func readAll(t testing.TB, data []byte) ([]mem.Frame, *Reader) {
 }
 
 func TestEveryKindComesBack(t *testing.T) {
-	want := everyKind()
+	want := append(everyKind(), imagined()...)
 	kinds := map[reflect.Type]bool{}
 	for _, f := range want {
 		kinds[reflect.TypeOf(f)] = true
@@ -360,7 +386,7 @@ func TestWriterGoesOnAfterAFailure(t *testing.T) {
 }
 
 func TestSaveIsTheCounterpartOfLoad(t *testing.T) {
-	frames := append(everyKind(),
+	frames := append(append(everyKind(), imagined()...),
 		mem.HeapUse{Process: 1, Time: 51, Step: 2, Live: 5, Sites: []mem.SiteUse{{Stack: 3, Live: 1}, {Stack: 7, Live: 4}}},
 		mem.HeapUse{Process: 1, Time: 52, Step: 2, Live: 6, Sites: []mem.SiteUse{{Stack: 7, Live: 5}}},
 		mem.Snapshot{Process: 1, Time: 80, Name: "big.pickle", Piece: bytes.Repeat([]byte("x"), 3<<20)})

@@ -1,0 +1,293 @@
+package mem
+
+// The frames of a run on imaginary GPUs. The engine says which GPUs there were and how other trials of the program
+// ended; the device library's state at the end says what each device and process took; the agent says the rest
+// (docs/formats/imagined.md).
+
+// ImaginedSetup is the GPUs that the program was given, and the settings that the answer rests on. A later one replaces it.
+type ImaginedSetup struct {
+	GPU        string  `json:"gpu"` // slug of the catalogue
+	Name       string  `json:"gpu_name"`
+	Compute    string  `json:"compute_capability"`
+	SMs        int     `json:"multiprocessors"`
+	Count      int     `json:"gpu_count"`
+	Total      Bytes   `json:"total_bytes"`
+	TotalLabel Label   `json:"total_label,omitempty"` // how the total was come by
+	Context    Bytes   `json:"context_overhead_bytes"`
+	Tight      Bytes   `json:"tight_below_bytes"`
+	Price      float64 `json:"price_usd_per_hour,omitempty"`
+	Steps      string  `json:"steps"`      // auto, or a number
+	Sizes      string  `json:"data_sizes"` // upper, zero or a fraction
+	AllocConf  string  `json:"alloc_conf"` // "default" where none is set
+	ReadValue  string  `json:"read_value,omitempty"`
+	World      int     `json:"world_size,omitempty"` // ranks of a larger cluster, of which some are played; 0: none
+}
+
+// ImaginedDevice is one imaginary GPU at the end.
+type ImaginedDevice struct {
+	Rank    Optional `json:"rank,omitzero"` // that it belonged to, where ranks are played alone
+	Index   int      `json:"index"`
+	GPU     string   `json:"gpu"`
+	Total   Bytes    `json:"total_bytes"`
+	Used    Bytes    `json:"peak_used_bytes"`
+	Context Bytes    `json:"context_overhead_bytes"`
+	Failed  uint64   `json:"failed_requests"`
+}
+
+// DeviceUse is what one process took of one imaginary GPU, at its peak there.
+type DeviceUse struct {
+	Process uint32           `json:"process"`
+	Device  string           `json:"device"` // as its series are called: "nvidia:0", of a played rank "rank 127 nvidia:7"
+	Index   int              `json:"index"`
+	Used    Bytes            `json:"peak_used_bytes"`
+	Parts   map[string]Bytes `json:"parts_bytes,omitempty"` // of Used: allocated, context, cublas, cudnn, nccl, pools, other
+	Played  bool             `json:"played,omitempty"`      // alone, without the other ranks
+}
+
+// LibraryCall counts calls of a library function that is not modelled.
+type LibraryCall struct {
+	Name    string `json:"name"`
+	Count   uint64 `json:"count"`
+	Refused bool   `json:"refused,omitempty"` // it returned an error
+}
+
+// ReadBack counts reads by the host of what a kernel would have computed, at one line.
+type ReadBack struct {
+	Process uint32 `json:"process"`
+	Agent   bool   `json:"agent,omitempty"` // told by the agent, not by the device
+	Location
+	Count int64 `json:"count"`
+	Bytes Bytes `json:"bytes"`
+}
+
+// DevicePeak is the exact high-water marks of a process's allocator on a device.
+type DevicePeak struct {
+	Process   uint32   `json:"process"`
+	Time      int64    `json:"time_ns"`
+	Device    string   `json:"device"` // cuda:0
+	Allocated Optional `json:"allocated_bytes,omitzero"`
+	Reserved  Optional `json:"reserved_bytes,omitzero"`
+	Phase     Phase    `json:"phase,omitempty"`
+	Step      Optional `json:"step,omitzero"` // completed before
+}
+
+// PeakParts is what the allocated bytes at a DevicePeak were for; a part that was not told apart is absent.
+type PeakParts struct {
+	Process     uint32   `json:"process"`
+	Device      string   `json:"device"`
+	Parameters  Optional `json:"parameters,omitzero"`
+	Gradients   Optional `json:"gradients,omitzero"`
+	Optimizer   Optional `json:"optimizer,omitzero"`
+	Buffers     Optional `json:"buffers,omitzero"`
+	Inputs      Optional `json:"inputs,omitzero"`
+	Activations Optional `json:"activations,omitzero"`
+	Temporaries Optional `json:"temporaries,omitzero"`
+	Workspaces  Optional `json:"workspaces,omitzero"`
+	Other       Optional `json:"other,omitzero"`
+	ByStack     Bytes    `json:"by_stack_bytes,omitempty"` // how many of these bytes only the stacks told apart
+}
+
+// DataSize is a size that depends on data that was never computed, and how it was chosen.
+type DataSize struct {
+	Process uint32 `json:"process"`
+	Op      string `json:"op"`
+	Policy  string `json:"policy"` // upper, zero, or the fraction taken
+	Location
+	Count    int64 `json:"count"`
+	Elements int64 `json:"elements,omitempty"` // the largest size given
+}
+
+// Unreached is what an early stop left out.
+type Unreached struct {
+	Process uint32 `json:"process"`
+	What    string `json:"what"`
+	Text    string `json:"text,omitempty"`
+	Location
+}
+
+// FakeWeights are weights that were made up.
+type FakeWeights struct {
+	Process uint32 `json:"process"`
+	What    string `json:"what"` // from_pretrained, torch.load, safetensors
+	Name    string `json:"name"`
+	Bytes   Bytes  `json:"bytes,omitempty"`
+}
+
+// Redirected counts writes to a path that went to the sandbox.
+type Redirected struct {
+	Process uint32 `json:"process"`
+	Path    string `json:"path"`
+	Count   int64  `json:"count"`
+}
+
+// Switch answers what the engine asked the agent to switch on in the training.
+type Switch struct {
+	Process uint32 `json:"process"`
+	Name    string `json:"name"`
+	Applied bool   `json:"applied"`
+	Text    string `json:"text,omitempty"` // why not, or how
+}
+
+// Condition is something that changes the answer: the kernel of attention, the compiler's cache.
+type Condition struct {
+	Process uint32 `json:"process"`
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+}
+
+// Verdict says whether a program fits.
+type Verdict string
+
+const (
+	VerdictFits   Verdict = "fits"
+	VerdictTight  Verdict = "tight"  // fits, with less room than the figures are sure of
+	VerdictOOM    Verdict = "oom"    // out of memory
+	VerdictFailed Verdict = "failed" // the program failed for a reason of its own
+	VerdictUnused Verdict = "unused" // it touched no GPU
+	VerdictNone   Verdict = "none"   // what the program or its framework cannot use: a GPU, a kernel
+)
+
+// GPUVerdict is whether a program fits on one model of GPU.
+type GPUVerdict struct {
+	GPU       string   `json:"gpu"`
+	GPUName   string   `json:"gpu_name"`
+	Compute   string   `json:"compute_capability,omitempty"`
+	SMs       int      `json:"multiprocessors,omitempty"`
+	Verdict   Verdict  `json:"verdict"`
+	Total     Bytes    `json:"total_bytes"`
+	Context   Bytes    `json:"context_overhead_bytes"`
+	Allocated Optional `json:"peak_allocated_bytes,omitzero"` // of the fullest device
+	Reserved  Optional `json:"peak_reserved_bytes,omitzero"`
+	Used      Optional `json:"peak_device_used_bytes,omitzero"`
+	Headroom  Optional `json:"headroom_bytes,omitzero"` // total less used; negative: what is missing, where it is known
+	Price     float64  `json:"price_usd_per_hour,omitempty"`
+	Label     Label    `json:"label"`
+	Note      string   `json:"note,omitempty"`
+}
+
+// Fits says whether the program ran.
+func (v *GPUVerdict) Fits() bool { return v.Verdict == VerdictFits || v.Verdict == VerdictTight }
+
+// Try is another imagined run of the same program, with one thing changed.
+type Try struct {
+	Kind    string `json:"kind"` // allocator, gpu, batch, bf16, checkpointing, memory …
+	What    string `json:"what"` // for people: "expandable segments"
+	Command string `json:"command,omitempty"`
+	GPUVerdict
+}
+
+// TryMemory is the kind of the try that has all the memory it wants: what the program needs.
+const TryMemory = "memory"
+
+// TrialSet is why the engine ran a program again.
+type TrialSet string
+
+const (
+	TrialCatalogue TrialSet = "catalogue" // on each GPU of the catalogue
+	TrialTry       TrialSet = "try"       // with what could make it fit
+	TrialVariation TrialSet = "variation" // with one condition changed
+)
+
+// Trial is how another run of the same program ended. Of one GPU of the catalogue the later one stands.
+type Trial struct {
+	Set TrialSet `json:"set"`
+	Try
+}
+
+func (ImaginedSetup) frame()  {}
+func (ImaginedDevice) frame() {}
+func (DeviceUse) frame()      {}
+func (LibraryCall) frame()    {}
+func (ReadBack) frame()       {}
+func (DevicePeak) frame()     {}
+func (PeakParts) frame()      {}
+func (DataSize) frame()       {}
+func (Unreached) frame()      {}
+func (FakeWeights) frame()    {}
+func (Redirected) frame()     {}
+func (Switch) frame()         {}
+func (Condition) frame()      {}
+func (Trial) frame()          {}
+
+// ImaginedFacts is what a recording holds of imaginary GPUs beside what every recording has.
+type ImaginedFacts struct {
+	Setup      ImaginedSetup    `json:"setup"`
+	Devices    []ImaginedDevice `json:"devices,omitempty"`
+	Uses       []DeviceUse      `json:"uses,omitempty"`
+	Calls      []LibraryCall    `json:"calls,omitempty"`
+	Reads      []ReadBack       `json:"read_backs,omitempty"`
+	Peaks      []DevicePeak     `json:"peaks,omitempty"`
+	Parts      []PeakParts      `json:"parts,omitempty"`
+	Sizes      []DataSize       `json:"data_sizes,omitempty"`
+	Unreached  []Unreached      `json:"not_reached,omitempty"`
+	Weights    []FakeWeights    `json:"fake_weights,omitempty"`
+	Redirected []Redirected     `json:"redirected,omitempty"`
+	Switches   []Switch         `json:"switches,omitempty"`
+	Conditions []Condition      `json:"conditions,omitempty"`
+	Trials     []Trial          `json:"trials,omitempty"`
+}
+
+// addImagined takes in a frame of a run on imaginary GPUs; false: it is none.
+func (r *Run) addImagined(f Frame) bool {
+	all := &r.Imagined
+	switch f := f.(type) {
+	case ImaginedSetup:
+		all.Setup = f
+	case ImaginedDevice:
+		all.Devices = append(all.Devices, f)
+	case DeviceUse:
+		keep(r, &all.Uses, f, frameKey{kind: "use", process: f.Process, name: f.Device})
+	case LibraryCall:
+		keep(r, &all.Calls, f, frameKey{kind: "call", name: f.Name})
+	case ReadBack:
+		by := "device"
+		if f.Agent {
+			by = "agent"
+		}
+		keep(r, &all.Reads, f, frameKey{"read", f.Process, by, f.File, f.Line})
+	case DevicePeak:
+		keep(r, &all.Peaks, f, frameKey{kind: "peak", process: f.Process, name: f.Device})
+	case PeakParts:
+		keep(r, &all.Parts, f, frameKey{kind: "parts", process: f.Process, name: f.Device})
+	case DataSize:
+		keep(r, &all.Sizes, f, frameKey{"size", f.Process, f.Op, f.File, f.Line})
+	case Unreached:
+		keep(r, &all.Unreached, f, frameKey{kind: "unreached", name: f.What})
+	case FakeWeights:
+		keep(r, &all.Weights, f, frameKey{kind: "weights", name: f.Name, file: f.What})
+	case Redirected:
+		keep(r, &all.Redirected, f, frameKey{kind: "redirected", name: f.Path})
+	case Switch:
+		keep(r, &all.Switches, f, frameKey{kind: "switch", process: f.Process, name: f.Name})
+	case Condition:
+		keep(r, &all.Conditions, f, frameKey{kind: "condition", process: f.Process, name: f.Name})
+	case Trial:
+		if f.Set != TrialCatalogue {
+			all.Trials = append(all.Trials, f)
+			break
+		}
+		keep(r, &all.Trials, f, frameKey{kind: "trial", name: f.GPU})
+	default:
+		return false
+	}
+	return true
+}
+
+// Frames takes the facts apart again.
+func (all *ImaginedFacts) Frames(yield func(Frame) bool) {
+	if all.Setup.GPU != "" && !yield(all.Setup) {
+		return
+	}
+	_ = each(all.Devices, yield) && each(all.Uses, yield) && each(all.Calls, yield) && each(all.Reads, yield) && each(all.Peaks, yield) &&
+		each(all.Parts, yield) && each(all.Sizes, yield) && each(all.Unreached, yield) && each(all.Weights, yield) &&
+		each(all.Redirected, yield) && each(all.Switches, yield) && each(all.Conditions, yield) && each(all.Trials, yield)
+}
+
+func each[F Frame](frames []F, yield func(Frame) bool) bool {
+	for _, f := range frames {
+		if !yield(f) {
+			return false
+		}
+	}
+	return true
+}
