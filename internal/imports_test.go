@@ -26,6 +26,8 @@ var rooms = map[string][]string{
 	"internal/analyze":   {"internal/mem", "internal/allocator", "internal/report", "internal/words"},
 	"internal/intake":    {"internal/mem", "internal/pickle", "internal/wire", "internal/words"},
 
+	"internal/files":           {"internal/fail"},
+	"internal/replay":          {"internal/mem", "internal/allocator", "internal/export", "internal/fail", "internal/files", "internal/gpus", "internal/wire"},
 	"internal/pythons":         {"internal/fail"},
 	"internal/gpus":            {"internal/mem", "internal/words", "internal/fail", "internal/sampler", "internal/pythons"},
 	"internal/experiment":      {"internal/mem"},
@@ -41,7 +43,7 @@ var rooms = map[string][]string{
 	"device":                   {},
 	"web":                      {},
 	"internal/engine":          {"*"},
-	"cmd/hightide":             {"internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/experiment", "internal/gpus", "internal/launch", "internal/pythons"},
+	"cmd/hightide":             {"internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/experiment", "internal/files", "internal/gpus", "internal/launch", "internal/pythons", "internal/replay"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

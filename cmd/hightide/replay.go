@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"hightide/internal/engine"
+	"hightide/internal/replay"
 	"hightide/internal/report"
 )
 
 func replayCommand(a *app) *cobra.Command {
-	var o engine.ReplayOptions
+	var o replay.Options
 	var asJSON, all string
 	c := &cobra.Command{
 		Use:   "replay [flags] FILE|RUN...",
@@ -87,7 +88,7 @@ that cannot be replayed.`,
 	return c
 }
 
-func (a *app) printReplay(r *engine.ReplayResult, verify bool) {
+func (a *app) printReplay(r *replay.Result, verify bool) {
 	v := r.Verified
 	if verify {
 		fmt.Fprintf(a.stdout, "%d of %d addresses and %d of %d segments are as recorded (rules of torch %s).\n",
@@ -100,14 +101,14 @@ func (a *app) printReplay(r *engine.ReplayResult, verify bool) {
 			fmt.Fprintf(a.stdout, "First difference: %s.\n", v.First)
 		}
 		if r.DeviceUnknown {
-			fmt.Fprintln(a.stdout, engine.DeviceUnknownText)
+			fmt.Fprintln(a.stdout, replay.DeviceUnknownText)
 		}
 		return
 	}
 	options := textOptions(a.stdout)
-	fmt.Fprint(a.stdout, r.Table().Text(options))
-	fmt.Fprint(a.stdout, "\n"+r.Picture(80))
-	if text := r.Failure(); text != "" && len(r.Files) == 0 {
+	fmt.Fprint(a.stdout, engine.ReplayTable(r).Text(options))
+	fmt.Fprint(a.stdout, "\n"+engine.ReplayPicture(r, 80))
+	if text := engine.ReplayFailure(r); text != "" && len(r.Files) == 0 {
 		fmt.Fprintln(a.stdout, "\n  "+text)
 	}
 	if r.Spread[0] != r.Spread[1] {
@@ -115,7 +116,7 @@ func (a *app) printReplay(r *engine.ReplayResult, verify bool) {
 	}
 	files := r.Files
 	if files == nil {
-		files = []*engine.ReplayResult{r}
+		files = []*replay.Result{r}
 	}
 	a.printBest(files)
 	for _, f := range files {
@@ -131,7 +132,7 @@ func (a *app) printReplay(r *engine.ReplayResult, verify bool) {
 }
 
 // printBest prints the line to paste, with what it gains and costs on each trace.
-func (a *app) printBest(files []*engine.ReplayResult) {
+func (a *app) printBest(files []*replay.Result) {
 	for _, r := range files {
 		if n := r.Searched; n.Settings > 0 {
 			fmt.Fprintf(a.stdout, "\n  %d settings tried in %.1f s.\n", n.Settings, float64(n.Nanoseconds)/1e9)

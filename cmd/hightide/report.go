@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hightide/internal/engine"
+	"hightide/internal/files"
 	"hightide/internal/report"
 )
 
@@ -109,5 +110,5 @@ func (a *app) output(file string, text []byte) error {
 		_, err := a.stdout.Write(text)
 		return err
 	}
-	return engine.WriteFile(file, "report", func(w io.Writer) error { _, err := w.Write(text); return err })
+	return files.Write(file, "report", func(w io.Writer) error { _, err := w.Write(text); return err })
 }

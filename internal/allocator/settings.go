@@ -18,6 +18,10 @@ const (
 	hugeRequest  = 1 << 60      // refused before the allocator is entered
 )
 
+// Variable is the environment variable that holds the settings. Every version of PyTorch reads it, and before
+// PYTORCH_ALLOC_CONF, which 2.9 already asks for and does not read.
+const Variable = "PYTORCH_CUDA_ALLOC_CONF"
+
 // Settings are the knobs of PYTORCH_CUDA_ALLOC_CONF that move memory. The zero value is the default.
 type Settings struct {
 	MaxSplit          mem.Bytes // max_split_size_mb; 0: unlimited

@@ -16,6 +16,7 @@ import (
 	"hightide/internal/analyze"
 	"hightide/internal/intake"
 	"hightide/internal/mem"
+	"hightide/internal/replay"
 	"hightide/internal/report"
 	"hightide/internal/store"
 )
@@ -87,7 +88,7 @@ const pictureColumns = 1200
 
 // adviseOOM says which settings would have avoided an out-of-memory, in words and for programs.
 func adviseOOM(s *mem.AllocatorSnapshot, device int) (string, any) {
-	advice, err := AdviseOOM(s, device)
+	advice, err := replay.Advise(s, device)
 	if err != nil || advice == nil {
 		return "", nil // such a trace cannot be replayed
 	}

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"hightide/internal/export"
+	"hightide/internal/files"
 	"hightide/internal/intake"
 	"hightide/internal/mem"
 )
@@ -99,7 +99,7 @@ func (e *Engine) Export(ctx context.Context, ref string, o ExportOptions) ([]str
 		}
 		return nil, format.Write(o.Stdout, from, tables[0])
 	}
-	if !isFolder(o.Out) {
+	if !files.IsFolder(o.Out) {
 		if len(tables) > 1 {
 			return nil, UsageError("name a folder: -o FOLDER/", "several tables do not fit into the file %s", o.Out)
 		}
@@ -177,11 +177,6 @@ func chooseTables(format *export.Format, kind export.Kinds, names []string) ([]*
 	return tables, nil
 }
 
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return strings.HasSuffix(path, "/") || err == nil && info.IsDir()
-}
-
 func exportFolder(dir string, format *export.Format, from export.Source, tables []*export.Table) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, InputError("name a folder that can be written", "export: %w", err)
@@ -202,7 +197,7 @@ func exportFolder(dir string, format *export.Format, from export.Source, tables 
 }
 
 func exportFile(path string, format *export.Format, from export.Source, table *export.Table) ([]string, error) {
-	if err := WriteFile(path, "export", func(w io.Writer) error { return format.Write(w, from, table) }); err != nil {
+	if err := files.Write(path, "export", func(w io.Writer) error { return format.Write(w, from, table) }); err != nil {
 		return nil, err
 	}
 	return []string{path}, nil

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"hightide/internal/allocator"
 	"hightide/internal/experiment"
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
@@ -227,7 +228,7 @@ func fitDevice(o *FitOptions, result *FitResult) (environment func([]string) []s
 		"HIGHTIDE_DEVICE_BOOKS": filepath.Join(dir, "books"), "HIGHTIDE_DEVICE_SPEC": deviceSpec(result.GPU, 1)})
 	vars := map[string]string{}
 	if o.AllocConf != "" {
-		vars[allocatorVariable] = o.AllocConf
+		vars[allocator.Variable] = o.AllocConf
 	}
 	return func(env []string) []string {
 		return record.Environment(withEnv(env, vars), []record.Helper{device})

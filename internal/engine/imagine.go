@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"hightide/internal/allocator"
 	"hightide/internal/analyze"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
@@ -233,7 +234,7 @@ func (s *session) prepare(ctx context.Context) (trial, error) {
 		}
 	}
 	if o.AllocConf != "" {
-		t.env[allocatorVariable] = o.AllocConf
+		t.env[allocator.Variable] = o.AllocConf
 	}
 	return t, s.cluster(&t)
 }

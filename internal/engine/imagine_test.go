@@ -12,6 +12,7 @@ import (
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
+	"hightide/internal/replay"
 	"hightide/internal/report"
 )
 
@@ -139,7 +140,7 @@ func TestFollowsByReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fit, exact, err := NewTraceFit(snapshotFile(t, "real/h100-lm-ctx128-train-step.pickle"), -1)
+	fit, exact, err := replay.NewFit(snapshotFile(t, "real/h100-lm-ctx128-train-step.pickle"), -1)
 	if err != nil || !exact {
 		t.Fatal(exact, err)
 	}
@@ -237,4 +238,13 @@ func TestReadValueIsFinite(t *testing.T) {
 			t.Errorf("--read-value %s: %v", value, err)
 		}
 	}
+}
+
+func snapshotFile(t *testing.T, name string) *mem.AllocatorSnapshot {
+	t.Helper()
+	document, err := (&Engine{}).Document(context.Background(), "../../testdata/"+name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document.Snapshot
 }

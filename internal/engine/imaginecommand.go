@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hightide/internal/allocator"
 	"hightide/internal/pythons"
 )
 
@@ -128,13 +129,9 @@ func (b batchFlag) with(command []string, size int) []string {
 	return changed
 }
 
-// allocatorVariable holds the allocator's settings. Every version reads it, and before PYTORCH_ALLOC_CONF, which 2.9
-// already asks for and does not read.
-const allocatorVariable = "PYTORCH_CUDA_ALLOC_CONF"
-
 // allocatorSetting is what the environment says already.
 func allocatorSetting(env []string) string {
-	for _, name := range []string{"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"} {
+	for _, name := range []string{"PYTORCH_ALLOC_CONF", allocator.Variable} {
 		for _, entry := range env {
 			if value, ok := strings.CutPrefix(entry, name+"="); ok && value != "" {
 				return value

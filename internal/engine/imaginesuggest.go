@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/allocator"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -74,7 +75,7 @@ func (s *session) allocator(t trial, setting string) trial {
 // setting is a trial with other settings of the allocator.
 func (s *session) setting(t trial, value string) trial {
 	again := t
-	again.env = mergeEnv(t.env, map[string]string{allocatorVariable: value})
+	again.env = mergeEnv(t.env, map[string]string{allocator.Variable: value})
 	return again
 }
 

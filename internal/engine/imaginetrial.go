@@ -17,6 +17,7 @@ import (
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/record"
+	"hightide/internal/replay"
 	"hightide/internal/report"
 )
 
@@ -38,7 +39,7 @@ type trialResult struct {
 	outcome record.Outcome
 	said    string // the last words of its output, where it was quiet
 	once    sync.Once
-	exact   *TraceFit // see trace
+	exact   *replay.Fit // see trace
 }
 
 // tee writes frames into a run in memory and, where there is one, into a recording. The run gets snapshots,
@@ -131,7 +132,7 @@ func (s *session) room() int {
 
 // trace is the history of a run on one device by one process, if the model of the allocator repeats it
 // exactly and it is the whole of it; else nil.
-func (r *trialResult) trace() *TraceFit {
+func (r *trialResult) trace() *replay.Fit {
 	r.once.Do(func() {
 		if len(r.Ranks) > 1 || len(r.Devices) != 1 {
 			return
@@ -141,7 +142,7 @@ func (r *trialResult) trace() *TraceFit {
 		if err != nil || len(all) == 0 {
 			return
 		}
-		fit, exact, err := NewTraceFit(all[len(all)-1].snapshot, -1)
+		fit, exact, err := replay.NewFit(all[len(all)-1].snapshot, -1)
 		if err != nil || !exact {
 			return
 		}

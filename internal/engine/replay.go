@@ -1,90 +1,31 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"path/filepath"
 	"regexp"
-	"runtime"
-	"slices"
-	"time"
 
-	"hightide/internal/allocator"
-	"hightide/internal/gpus"
-	"hightide/internal/mem"
+	"hightide/internal/replay"
 )
 
-// ReplayOptions of Replay. The zero value replays device 0 under the settings of the file.
-type ReplayOptions struct {
-	Device    int    // -1: the one with the longest history
-	AllocConf string // as PYTORCH_ALLOC_CONF
-	Changed   bool   // AllocConf counts; else the settings of the file
-	GPU       string // whose memory is the limit
-	Catalogue []string
-	Memory    string // that limit in bytes instead
-	Torch     string // version that the allocator follows, "2.6"; "": what the file tells
-	Policy    string // of allocator.Policies; "": native
-	Compare   bool   // all of them beside each other
-	AllGPUs   bool   // on every GPU of the catalogue
-	Verify    bool   // hold every address against the record
-	Search    bool   // try many settings
-	Out       string // file for the recording of the replay, folder for those of several
-}
-
-// Replay runs recorded traces of allocations again under other settings or on a smaller device. Of
-// several files, as of the ranks of one job, each is replayed for itself; the result sums them up.
-func (e *Engine) Replay(ctx context.Context, refs []string, o ReplayOptions) (*ReplayResult, error) {
-	if o.Policy == "" {
-		o.Policy = "native"
-	}
-	if _, ok := allocator.FindPolicy(o.Policy); !ok {
-		return nil, ChoiceError("--policy", o.Policy, []string{"native", "async", "bfc", "ideal"})
-	}
-	if o.Out != "" && o.Policy != "native" {
-		return nil, UsageError("without --policy", "--out needs the native allocator: the other models have no addresses to record")
-	}
-	if o.Search && o.Policy != "native" {
-		return nil, UsageError("without --policy", "--search tries settings of the native allocator, and of no other")
-	}
-	if o.Verify && (o.Changed || o.Policy != "native" || o.Search || o.Compare || o.AllGPUs || o.Out != "") {
-		return nil, errVerifyAlone
-	}
-	var all []*replaying
+// Replay runs recorded traces of allocations again under other settings or on a smaller device.
+func (e *Engine) Replay(ctx context.Context, refs []string, o replay.Options) (*replay.Result, error) {
+	o.Version = Version
+	var sources []replay.Source
 	for _, ref := range refs {
-		found, err := e.openReplays(ctx, ref, o)
+		found, err := e.histories(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		sources = append(sources, found...)
 	}
-	for _, r := range all {
-		if err := r.run(); err != nil {
-			return nil, err
-		}
-	}
-	if o.Search {
-		search(all)
-	}
-	if o.Out != "" {
-		if err := saveReplays(all, o.Out); err != nil {
-			return nil, err
-		}
-	}
-	return together(all), nil
+	return replay.Run(ctx, sources, o)
 }
-
-// DeviceUnknownText says what may be missing where a trace of expandable segments does not verify.
-const DeviceUnknownText = "Expandable segments reserve address space by the device's memory, which no file holds: --verify --gpu NAME, or --memory SIZE, says which device it was."
-
-var errVerifyAlone = UsageError("leave it out, or leave out --verify", "--verify holds the record against its own settings: what else is asked for is about what would be otherwise; "+
-	"only of a trace with expandable segments do --gpu and --memory say which device it was")
 
 // rankOf finds the rank in the name of a run's snapshot; a later one of a rank replaces the earlier.
 var rankOf = regexp.MustCompile(`rank\d+`)
 
-// openReplays opens a file, or the last snapshot of each rank of a run.
-func (e *Engine) openReplays(ctx context.Context, ref string, o ReplayOptions) ([]*replaying, error) {
+// histories are the snapshots of a file, or the last of each rank of a run, that hold an allocator's history.
+func (e *Engine) histories(ctx context.Context, ref string) ([]replay.Source, error) {
 	named, _, err := e.snapshotsOf(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -99,208 +40,13 @@ func (e *Engine) openReplays(ctx context.Context, ref string, o ReplayOptions) (
 		return nil, InputError("hightide run --snapshot-on exit records one; torch.cuda.memory._record_memory_history must be on",
 			"%s cannot be replayed: it holds no history of an allocator", ref)
 	}
-	var all []*replaying
+	var sources []replay.Source
 	for _, rank := range sortedKeys(last) {
 		name := ref
 		if len(last) > 1 {
 			name = ref + " " + last[rank].name
 		}
-		r, err := openReplay(last[rank].snapshot, name, o)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, r)
+		sources = append(sources, replay.Source{Name: name, Snapshot: last[rank].snapshot})
 	}
-	return all, nil
+	return sources, nil
 }
-
-// replaying is the replay of one trace.
-type replaying struct {
-	*recordedTrace
-	o      ReplayOptions
-	result *ReplayResult
-	asked  allocator.Setup // what the trace is to be run under
-}
-
-func openReplay(s *mem.AllocatorSnapshot, name string, o ReplayOptions) (*replaying, error) {
-	if o.Device < 0 {
-		o.Device = longestTrace(s)
-	}
-	memory, capacity, err := o.capacity()
-	if err != nil {
-		return nil, err
-	}
-	device := memory
-	if !o.Verify { // the limit of a what-if says nothing of the device that was recorded
-		device = 0
-	}
-	trace, err := openTrace(s, o.Device, o.Torch, device)
-	if err == nil && device > 0 && !trace.settings.Expandable {
-		return nil, errVerifyAlone
-	}
-	if err != nil {
-		return nil, InputError("record it with torch.cuda.memory._record_memory_history", "%s cannot be replayed: %w", name, err)
-	}
-	r := &replaying{recordedTrace: trace, o: o, asked: trace.setup(),
-		result: &ReplayResult{Version: 1, Label: mem.Replayed, File: name, Device: o.Device, Torch: trace.torch, Policy: o.Policy, Notes: []string{}}}
-	if !o.Verify {
-		r.asked.Memory, r.asked.Capacity, r.result.Capacity = memory, capacity, capacity
-	}
-	if o.Changed {
-		if r.asked.Settings, err = trace.rules.Parse(o.AllocConf); err != nil {
-			return nil, UsageError("as in --alloc-conf expandable_segments:True,max_split_size_mb:128", "%w", err)
-		}
-	}
-	if r.asked.Settings.Backend == "cudaMallocAsync" && o.Policy == "native" {
-		r.result.Policy, r.o.Policy = "async", "async"
-	}
-	return r, nil
-}
-
-func (r *replaying) run() error {
-	r.tellVerified()
-	r.whatIf()
-	if r.o.Compare {
-		r.compare()
-	}
-	if r.o.AllGPUs {
-		return r.gpus()
-	}
-	return nil
-}
-
-// tellVerified says how far the model agrees with the record.
-func (r *replaying) tellVerified() {
-	v, out := r.verified, r.result
-	out.Recorded = usageFigures(r.settings.String(), &v.Usage)
-	for _, action := range r.trace.Action {
-		if action == mem.ActionOOM {
-			out.Recorded.Refused++
-		}
-	}
-	out.Verified = &ReplayVerified{v.AddressesTotal, v.AddressesExact, v.SegmentsTotal, v.SegmentsExact, v.Ambiguous, v.Realigned, v.First}
-	out.ReplayVerified = out.Verified
-	switch {
-	case !out.Verified.Exact() && !r.o.Verify:
-		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d addresses and %d of %d segments are as recorded, so what follows is an estimate. First: %s.",
-			v.AddressesExact, v.AddressesTotal, v.SegmentsExact, v.SegmentsTotal, v.First))
-		out.Label = mem.Estimated
-	case v.Ambiguous > 0:
-		out.Notes = append(out.Notes, fmt.Sprintf("%d placements chose between equal blocks of segments whose age the trace does not hold (from torch 2.11 on the oldest comes first); %d were re-aligned to the record.",
-			v.Ambiguous, v.Realigned))
-	}
-	if !out.Verified.Exact() && r.ofDevice {
-		out.DeviceUnknown, out.Notes = true, append(out.Notes, DeviceUnknownText)
-	}
-	if n := r.program.Guessed; n > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("Without stacks it is a guess whether the program or the allocator emptied the cache, %d times.", n))
-	}
-}
-
-// whatIf runs the program under the settings asked for.
-func (r *replaying) whatIf() {
-	conf, out := r.asked.Settings.String(), r.result
-	if r.o.Policy != "native" {
-		o := allocator.RunOn(r.program, allocator.NewPolicy(r.o.Policy, r.asked), r.asked)
-		out.ReplayFigures, out.curve = figures(conf, o), o.Curve
-		out.Spread = [2]mem.Bytes{o.Usage.PeakReserved, o.Usage.PeakReserved}
-		out.ReplayFigures.Policy = r.o.Policy
-		if p, _ := allocator.FindPolicy(r.o.Policy); !p.Exact {
-			out.Label = mem.Estimated
-		}
-	} else {
-		all, spread := allocator.Variants(r.program, r.asked)
-		out.ReplayFigures, out.curve = figures(conf, all[0]), all[0].Curve
-		out.Spread = [2]mem.Bytes{spread.Low, spread.High}
-	}
-	out.recordedCurve = allocator.Run(r.program, r.setup()).Curve
-}
-
-// compare runs every model.
-func (r *replaying) compare() {
-	for _, p := range allocator.Policies {
-		f := figures(r.asked.Settings.String(), allocator.RunOn(r.program, allocator.NewPolicy(p.Name, r.asked), r.asked))
-		f.Policy = p.Name
-		r.result.Policies = append(r.result.Policies, f)
-	}
-}
-
-// gpus runs the program on every GPU of the catalogue, smallest first.
-func (r *replaying) gpus() error {
-	c, err := gpus.Load(r.o.Catalogue...)
-	if err != nil {
-		return err
-	}
-	slices.SortStableFunc(c.GPUs, func(a, b gpus.GPU) int { return cmp.Compare(a.Total-a.Overhead, b.Total-b.Overhead) })
-	for _, g := range c.GPUs {
-		if !g.CUDA() {
-			continue
-		}
-		setup := r.asked
-		setup.Memory, setup.Capacity = g.Total, g.Total-g.Overhead
-		o := allocator.Run(r.program, setup)
-		if o.OOM == nil && o.Usage.PeakReserved > setup.Capacity/10*9 { // where it is tight, it may depend on addresses
-			all, _ := allocator.Variants(r.program, setup)
-			if i := slices.IndexFunc(all, func(o *allocator.Outcome) bool { return o.OOM != nil }); i >= 0 {
-				o = all[i]
-			}
-		}
-		r.result.GPUs = append(r.result.GPUs, ReplayGPU{g.Slug, o.OOM == nil, setup.Capacity, g.Price, figures(setup.Settings.String(), o)})
-	}
-	return nil
-}
-
-// searchTime bounds a search.
-const searchTime = time.Minute
-
-// search tries settings on all cores on the trace that reserves most, and the best of them on the
-// others.
-func search(all []*replaying) {
-	worst := slices.MaxFunc(all, func(a, b *replaying) int { return cmp.Compare(a.result.Recorded.Reserved, b.result.Recorded.Reserved) })
-	start := time.Now()
-	found := allocator.Search(worst.program, worst.asked, runtime.GOMAXPROCS(0), func() bool { return time.Since(start) > searchTime })
-	for _, c := range found {
-		worst.result.Search = append(worst.result.Search, figures(c.Settings.String(), c.Outcome))
-	}
-	worst.result.Searched = ReplaySearched{Settings: len(found), Nanoseconds: time.Since(start).Nanoseconds()}
-	for _, r := range all {
-		setup := r.asked
-		setup.Settings = found[0].Settings
-		outcomes, spread := allocator.Variants(r.program, setup)
-		best := &ReplayBest{ReplayFigures: figures(setup.Settings.String(), outcomes[0]), Spread: [2]mem.Bytes{spread.Low, spread.High}, curve: outcomes[0].Curve}
-		best.Gain = r.result.Recorded.Reserved - best.Reserved
-		best.MoreCalls = best.SegmentCalls - r.result.Recorded.SegmentCalls
-		r.result.Best = best
-	}
-}
-
-// capacity is what the device has and what of it the allocator may take: less a process's context. 0:
-// no end.
-func (o *ReplayOptions) capacity() (memory, capacity mem.Bytes, err error) {
-	switch {
-	case o.GPU != "" && o.Memory != "":
-		return 0, 0, UsageError("one of them", "both --gpu and --memory")
-	case o.Memory != "":
-		bytes, err := mem.ParseBytes(o.Memory)
-		if err != nil || bytes <= 0 {
-			return 0, 0, UsageError("as in --memory 24GiB", "--memory %s is no size", o.Memory)
-		}
-		return bytes, bytes, nil
-	case o.GPU == "" && len(o.Catalogue) > 0 && !o.AllGPUs:
-		return 0, 0, UsageError("as in --gpu NAME, or --gpus all", "--catalogue without a GPU to look for in it")
-	case o.GPU == "":
-		return 0, 0, nil
-	}
-	c, err := gpus.Load(o.Catalogue...)
-	if err != nil {
-		return 0, 0, err
-	}
-	g, err := c.Named(o.GPU)
-	if err != nil {
-		return 0, 0, err
-	}
-	return g.Total, g.Total - g.Overhead, nil
-}
-
-// base is a short name for a trace.
-func (r *ReplayResult) base() string { return filepath.Base(r.File) }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hightide/internal/analyze"
+	"hightide/internal/files"
 	"hightide/internal/intake"
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -59,7 +60,7 @@ func ReportJSON(r *report.Report) ([]byte, error) {
 
 // WriteHTML writes a report as one HTML file that needs nothing else. It appears whole or not at all.
 func WriteHTML(path string, r *report.Report) error {
-	return WriteFile(path, "HTML report", func(w io.Writer) error { return writePage(w, r) })
+	return files.Write(path, "HTML report", func(w io.Writer) error { return writePage(w, r) })
 }
 
 func writePage(w io.Writer, r *report.Report) error {

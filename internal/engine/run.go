@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"hightide/internal/files"
 	"hightide/internal/mem"
 	"hightide/internal/record"
 	"hightide/internal/report"
@@ -115,7 +116,7 @@ func (o *RunOptions) check() ([]record.Alert, error) {
 		if file.path == "" {
 			continue
 		}
-		if err := checkFolder(file.path, file.what); err != nil {
+		if err := files.CheckFolder(file.path, file.what); err != nil {
 			return nil, err
 		}
 	}

@@ -1,4 +1,4 @@
-package engine
+package replay
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"hightide/internal/mem"
 )
 
-// OOMAdvice says which allocator settings would have served a request that ran out of memory, each
+// Advice says which allocator settings would have served a request that ran out of memory, each
 // verified by replaying the trace up to it. Figures are replayed.
-type OOMAdvice struct {
+type Advice struct {
 	Event    int       `json:"event"`
 	Asked    mem.Bytes `json:"asked_bytes"`
 	Capacity mem.Bytes `json:"capacity_bytes"` // that the allocator had on the device then
@@ -30,12 +30,12 @@ type OOMAdvice struct {
 	Hopeless bool      `json:"hopeless"`
 	Lacking  mem.Bytes `json:"lacking_bytes,omitempty"`
 	// Needed is the least capacity that serves the request under the recorded settings.
-	Needed mem.Bytes `json:"needed_bytes"`
-	Tries  []OOMTry  `json:"tries"` // those that avoid it first, the simplest first
+	Needed mem.Bytes   `json:"needed_bytes"`
+	Tries  []AdviceTry `json:"tries"` // those that avoid it first, the simplest first
 }
 
-// OOMTry is one line of settings and what it led to.
-type OOMTry struct {
+// AdviceTry is one line of settings and what it led to.
+type AdviceTry struct {
 	AllocConf string `json:"alloc_conf"`
 	Avoids    bool   `json:"avoids"` // in every order in which addresses may turn out
 	// Depends says that it avoids it in some of those orders only.
@@ -45,9 +45,9 @@ type OOMTry struct {
 	Retries  int64     `json:"alloc_retries"`
 }
 
-// AdviseOOM replays the last failed request of a device under other settings; nil where no request
+// Advise replays the last failed request of a device under other settings; nil where no request
 // failed. An error says why the trace cannot be replayed.
-func AdviseOOM(s *mem.AllocatorSnapshot, device int) (*OOMAdvice, error) {
+func Advise(s *mem.AllocatorSnapshot, device int) (*Advice, error) {
 	trace := allocator.TraceOf(s, device)
 	event := -1
 	for i := 0; trace != nil && i < trace.Len(); i++ {
@@ -62,15 +62,15 @@ func AdviseOOM(s *mem.AllocatorSnapshot, device int) (*OOMAdvice, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.adviseOOM(event), nil
+	return t.advise(event), nil
 }
 
 // adviseSeconds bounds the search for settings.
 const adviseSeconds = 5
 
-func (r *recordedTrace) adviseOOM(event int) *OOMAdvice {
+func (r *recorded) advise(event int) *Advice {
 	p := r.program.Through(event)
-	a := &OOMAdvice{Event: event, Asked: r.trace.Size[event], Exact: r.verified.Exact(), Tries: []OOMTry{}}
+	a := &Advice{Event: event, Asked: r.trace.Size[event], Exact: r.verified.Exact(), Tries: []AdviceTry{}}
 	setup := r.setup()
 	a.Capacity, a.Limited = p.RoomAt(r.trace, event)
 	setup.Capacity = a.Capacity
@@ -84,19 +84,19 @@ func (r *recordedTrace) adviseOOM(event int) *OOMAdvice {
 		return a
 	}
 	for _, settings := range simpleSettings(setup) {
-		a.Tries = append(a.Tries, tryOOM(p, setup, settings))
+		a.Tries = append(a.Tries, tryOn(p, setup, settings))
 	}
-	if !slices.ContainsFunc(a.Tries, func(t OOMTry) bool { return t.Avoids }) {
+	if !slices.ContainsFunc(a.Tries, func(t AdviceTry) bool { return t.Avoids }) {
 		start := time.Now()
 		found := allocator.Search(p, setup, runtime.GOMAXPROCS(0), func() bool { return time.Since(start) > adviseSeconds*time.Second })
 		for _, c := range found[:min(3, len(found))] {
 			if c.Outcome.OOM == nil {
-				a.Tries = append(a.Tries, tryOOM(p, setup, c.Settings))
+				a.Tries = append(a.Tries, tryOn(p, setup, c.Settings))
 			}
 		}
 	}
-	slices.SortStableFunc(a.Tries, func(x, y OOMTry) int {
-		rank := func(t OOMTry) int {
+	slices.SortStableFunc(a.Tries, func(x, y AdviceTry) int {
+		rank := func(t AdviceTry) int {
 			switch {
 			case t.Avoids:
 				return 0
@@ -140,7 +140,7 @@ func simpleSettings(setup allocator.Setup) []allocator.Settings {
 	return list
 }
 
-func tryOOM(p *allocator.Program, setup allocator.Setup, settings allocator.Settings) OOMTry {
+func tryOn(p *allocator.Program, setup allocator.Setup, settings allocator.Settings) AdviceTry {
 	setup.Settings = settings
 	all, _ := allocator.Variants(p, setup)
 	served := 0
@@ -150,12 +150,12 @@ func tryOOM(p *allocator.Program, setup allocator.Setup, settings allocator.Sett
 		}
 	}
 	u := &all[0].Usage
-	return OOMTry{AllocConf: settings.String(), Avoids: served == len(all), Depends: served > 0 && served < len(all),
+	return AdviceTry{AllocConf: settings.String(), Avoids: served == len(all), Depends: served > 0 && served < len(all),
 		Reserved: u.PeakReserved, Calls: u.DeviceAllocs + u.DeviceFrees, Retries: u.Retries}
 }
 
 // Best is the simplest settings that avoid it; nil: none do.
-func (a *OOMAdvice) Best() *OOMTry {
+func (a *Advice) Best() *AdviceTry {
 	if len(a.Tries) > 0 && a.Tries[0].Avoids {
 		return &a.Tries[0]
 	}
@@ -163,14 +163,14 @@ func (a *OOMAdvice) Best() *OOMTry {
 }
 
 // Text is the advice in words.
-func (a *OOMAdvice) Text() string {
+func (a *Advice) Text() string {
 	var text strings.Builder
 	switch best := a.Best(); {
 	case a.Hopeless:
 		fmt.Fprintf(&text, "No allocator setting avoids it (verified by replay): even without any fragmentation, %v are lacking.", a.Lacking)
 	case best != nil:
 		fmt.Fprintf(&text, "`%s=%s` avoids it (verified by replay): up to there it reserves %v of the %v that there were.",
-			allocatorVariable, best.AllocConf, best.Reserved, a.Capacity)
+			allocator.Variable, best.AllocConf, best.Reserved, a.Capacity)
 	default:
 		fmt.Fprintf(&text, "None of %d settings tried by replay avoids it.", len(a.Tries))
 	}

@@ -1,4 +1,4 @@
-package engine
+package replay
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// recordedTrace is the history of one device, made ready to run again.
-type recordedTrace struct {
+// recorded is the history of one device, made ready to run again.
+type recorded struct {
 	snapshot *mem.AllocatorSnapshot
 	trace    *mem.Trace
 	settings allocator.Settings // it was recorded under
@@ -22,8 +22,8 @@ type recordedTrace struct {
 
 // openTrace reads a device's history and holds the model against it. Torch is the version of PyTorch
 // it came from, "2.6"; "": what the file tells. Memory is the device's, by which expandable segments reserve address space; 0: not known.
-func openTrace(s *mem.AllocatorSnapshot, device int, torch string, memory mem.Bytes) (*recordedTrace, error) {
-	r := &recordedTrace{snapshot: s, trace: allocator.TraceOf(s, device)}
+func openTrace(s *mem.AllocatorSnapshot, device int, torch string, memory mem.Bytes) (*recorded, error) {
+	r := &recorded{snapshot: s, trace: allocator.TraceOf(s, device)}
 	if r.trace == nil {
 		return nil, fmt.Errorf("device %d has no history of allocations", device)
 	}
@@ -63,7 +63,7 @@ func torchVersion(texts ...string) (major, minor int) {
 }
 
 // setup is what the trace was recorded under, on a device without an end.
-func (r *recordedTrace) setup() allocator.Setup {
+func (r *recorded) setup() allocator.Setup {
 	return allocator.Setup{Settings: r.settings, Rules: r.rules}
 }
 

@@ -1,7 +1,6 @@
-package engine
+package replay
 
 import (
-	"context"
 	"path/filepath"
 	"testing"
 
@@ -16,12 +15,9 @@ func TestReplayIsExactOnRealTraces(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			document, err := (&Engine{}).Document(context.Background(), file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			trace := allocator.TraceOf(document.Snapshot, 0)
-			out, err := allocator.Verify(document.Snapshot, trace, allocator.Settings{}, 0)
+			snapshot := snapshotFile(t, "real/"+filepath.Base(file))
+			trace := allocator.TraceOf(snapshot, 0)
+			out, err := allocator.Verify(snapshot, trace, allocator.Settings{}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -29,7 +25,7 @@ func TestReplayIsExactOnRealTraces(t *testing.T) {
 			if out.AddressesTotal == 0 || !out.Exact() || out.First != "" {
 				t.Errorf("%d of %d addresses and %d of %d segments are exact: %s", out.AddressesExact, out.AddressesTotal, out.SegmentsExact, out.SegmentsTotal, out.First)
 			}
-			p, err := allocator.Compile(document.Snapshot, trace, allocator.Settings{})
+			p, err := allocator.Compile(snapshot, trace, allocator.Settings{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,18 +1,19 @@
-package engine
+package replay
 
 import (
 	"hightide/internal/allocator"
+	"hightide/internal/fail"
 	"hightide/internal/mem"
 )
 
-// TraceFit answers from one recorded or imagined trace whether the same requests fit into any amount of
+// Fit answers from one recorded or imagined trace whether the same requests fit into any amount of
 // memory. It may be asked from several goroutines at once.
-type TraceFit struct {
-	trace *recordedTrace
+type Fit struct {
+	trace *recorded
 }
 
-// TraceVerdict is what became of a trace's requests in so much memory. Figures are replayed.
-type TraceVerdict struct {
+// Answer is what became of a trace's requests in so much memory. Figures are replayed.
+type Answer struct {
 	Capacity mem.Bytes // that the allocator could take
 	Fits     bool      // in every order in which addresses may turn out
 	Depends  bool      // it fits in some of those orders only
@@ -25,10 +26,10 @@ type TraceVerdict struct {
 	Time                int64          // of that event, ns of the wall clock; 0: none, or the trace has no times
 }
 
-// NewTraceFit prepares a device's trace; -1 is the device with the longest one. Exact says that the
+// NewFit prepares a device's trace; -1 is the device with the longest one. Exact says that the
 // model places every block of the trace where the record has it, so that what follows is no estimate.
 // An error says why the trace cannot be replayed.
-func NewTraceFit(s *mem.AllocatorSnapshot, device int) (fit *TraceFit, exact bool, err error) {
+func NewFit(s *mem.AllocatorSnapshot, device int) (fit *Fit, exact bool, err error) {
 	if device < 0 {
 		device = longestTrace(s)
 	}
@@ -36,28 +37,28 @@ func NewTraceFit(s *mem.AllocatorSnapshot, device int) (fit *TraceFit, exact boo
 	if err != nil {
 		return nil, false, err
 	}
-	return &TraceFit{t}, t.verified.Exact(), nil
+	return &Fit{t}, t.verified.Exact(), nil
 }
 
 // Verdict runs the trace on a device of so much memory, of which the allocator can take capacity: what is
 // left after the context and what others hold. AllocConf are other settings than those of the record,
 // as PYTORCH_ALLOC_CONF has them; "" keeps them. The error is one of those settings.
-func (f *TraceFit) Verdict(memory, capacity mem.Bytes, allocConf string) (TraceVerdict, error) {
+func (f *Fit) Verdict(memory, capacity mem.Bytes, allocConf string) (Answer, error) {
 	setup := f.trace.setup()
 	setup.Memory, setup.Capacity = memory, capacity
 	if allocConf != "" {
 		settings, err := f.trace.rules.Parse(allocConf)
 		if err != nil {
-			return TraceVerdict{}, UsageError("as in expandable_segments:True,max_split_size_mb:128", "%w", err)
+			return Answer{}, fail.Usage("as in expandable_segments:True,max_split_size_mb:128", "%w", err)
 		}
 		setup.Settings = settings
 	}
 	return f.verdict(setup), nil
 }
 
-func (f *TraceFit) verdict(setup allocator.Setup) TraceVerdict {
+func (f *Fit) verdict(setup allocator.Setup) Answer {
 	all, spread := allocator.Variants(f.trace.program, setup)
-	v := TraceVerdict{Capacity: setup.Capacity, Allocated: all[0].Usage.PeakAllocated, Reserved: all[0].Usage.PeakReserved,
+	v := Answer{Capacity: setup.Capacity, Allocated: all[0].Usage.PeakAllocated, Reserved: all[0].Usage.PeakReserved,
 		Spread: [2]mem.Bytes{spread.Low, spread.High}, Retries: all[0].Usage.Retries}
 	served := 0
 	for _, o := range all {
@@ -77,7 +78,7 @@ func (f *TraceFit) verdict(setup allocator.Setup) TraceVerdict {
 // Least is the least capacity that the trace's requests fit into under the recorded settings, to the
 // 2 MiB in which devices give memory, by bisection. More than that may in rare cases not do, as less
 // cached memory at a retry can lead to a better layout.
-func (f *TraceFit) Least() mem.Bytes { return leastCapacity(f.trace.program, f.trace.setup(), 0) }
+func (f *Fit) Least() mem.Bytes { return leastCapacity(f.trace.program, f.trace.setup(), 0) }
 
 // leastCapacity bisects between what is known to be too little and what is taken without an end.
 func leastCapacity(p *allocator.Program, setup allocator.Setup, tooLittle mem.Bytes) mem.Bytes {

@@ -1,4 +1,4 @@
-package engine
+package replay
 
 import (
 	"bytes"
@@ -10,22 +10,24 @@ import (
 
 	"hightide/internal/allocator"
 	"hightide/internal/export"
+	"hightide/internal/fail"
+	"hightide/internal/files"
 	"hightide/internal/mem"
 	"hightide/internal/wire"
 )
 
-// saveReplays writes what was replayed: a snapshot as PyTorch dumps them (.pickle), which explain, diff,
+// save writes what was replayed: a snapshot as PyTorch dumps them (.pickle), which explain, diff,
 // export and memory_viz open, or a recording (.hightide) of it, which says that it was replayed. Several
 // go into a folder.
-func saveReplays(all []*replaying, out string) error {
-	if len(all) == 1 && !isFolder(out) {
+func save(all []*replaying, out string) error {
+	if len(all) == 1 && !files.IsFolder(out) {
 		return all[0].save(out)
 	}
 	if strings.Contains(filepath.Base(out), ".") {
-		return UsageError("name a folder: --out replayed/", "%d replays do not fit into the file %s", len(all), out)
+		return fail.Usage("name a folder: --out replayed/", "%d replays do not fit into the file %s", len(all), out)
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
-		return InputError("name a folder that can be written", "%w", err)
+		return fail.Input("name a folder that can be written", "%w", err)
 	}
 	for i, r := range all {
 		name, _, _ := strings.Cut(filepath.Base(r.result.File), ".")
@@ -53,9 +55,9 @@ func (r *replaying) save(path string) error {
 		run := r.recording(data.Bytes())
 		write = func(w io.Writer) error { return wire.Save(w, run) }
 	default:
-		return UsageError("--out replayed.pickle, or replayed.hightide", "--out %s ends with neither .pickle nor .hightide", path)
+		return fail.Usage("--out replayed.pickle, or replayed.hightide", "--out %s ends with neither .pickle nor .hightide", path)
 	}
-	return WriteFile(path, "replay", write)
+	return files.Write(path, "replay", write)
 }
 
 // recording is a run that holds nothing but the replayed snapshot.
@@ -64,14 +66,14 @@ func (r *replaying) recording(pickle []byte) *mem.Run {
 	if n := len(r.trace.Time); n > 0 {
 		start, end = r.trace.Time[0], r.trace.Time[n-1]
 	}
-	options := map[string]string{"replayed": r.result.base(), "alloc_conf": r.asked.Settings.String()}
+	options := map[string]string{"replayed": r.result.Base(), "alloc_conf": r.asked.Settings.String()}
 	if r.result.Capacity > 0 {
 		options["capacity"] = r.result.Capacity.String()
 	}
 	run := mem.NewRun()
-	name, _, _ := strings.Cut(r.result.base(), ".")
-	_ = run.Add(mem.RunInfo{ID: "replay-" + name, Name: "replay of " + r.result.base(), Verb: "replay", Label: mem.Replayed,
-		Command: []string{"hightide", "replay", r.result.base()}, Version: Version, StartWall: start, Options: options})
+	name, _, _ := strings.Cut(r.result.Base(), ".")
+	_ = run.Add(mem.RunInfo{ID: "replay-" + name, Name: "replay of " + r.result.Base(), Verb: "replay", Label: mem.Replayed,
+		Command: []string{"hightide", "replay", r.result.Base()}, Version: r.o.Version, StartWall: start, Options: options})
 	_ = run.Add(mem.Process{ID: 1, Role: "main", Start: 0, End: mem.Some(end - start)})
 	_ = run.Add(mem.Snapshot{Process: 1, Time: end - start, Name: name + ".pickle", Format: "torch-pickle", Piece: pickle, Last: true})
 	_ = run.Add(mem.End{Time: end - start})

@@ -1,4 +1,5 @@
-package engine
+// Package files writes files whole or not at all, with errors that say what to do.
+package files
 
 import (
 	"bufio"
@@ -9,18 +10,21 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
+
+	"hightide/internal/fail"
 )
 
-// WriteFile makes a file of what write writes, whole or not at all: what was there stays until all is written.
-// A device or pipe, such as /dev/stdout, is written to as it is. What is called what, in errors: "report".
-func WriteFile(path, what string, write func(io.Writer) error) error {
+// Write makes a file of what write writes, whole or not at all: what was there stays until all is written.
+// A device or pipe, such as /dev/stdout, is written to as it is. what names the content in errors: "report".
+func Write(path, what string, write func(io.Writer) error) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
-		return InputError("name a file in it", "write %s: %s is a folder", what, path)
+		return fail.Input("name a file in it", "write %s: %s is a folder", what, path)
 	}
 	var file *os.File
 	whole := err != nil || info.Mode().IsRegular()
@@ -54,7 +58,7 @@ func WriteFile(path, what string, write func(io.Writer) error) error {
 // while it is written.
 func cannotWrite(path, what string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := checkFolder(path, what); err != nil {
+		if err := CheckFolder(path, what); err != nil {
 			return err
 		}
 	}
@@ -65,16 +69,22 @@ func cannotWrite(path, what string, err error) error {
 	}
 	err = fmt.Errorf("write %s to %s: %w", what, path, err)
 	if full {
-		return EnvironmentError("make room there, or name a file elsewhere", "%w", err)
+		return fail.Environment("make room there, or name a file elsewhere", "%w", err)
 	}
-	return InputError("name a file that can be written", "%w", err)
+	return fail.Input("name a file that can be written", "%w", err)
 }
 
-// checkFolder says whether there is a folder for a file that is to be written, before hours of work that it is for.
-func checkFolder(path, what string) error {
+// IsFolder says whether a path names a folder, or is written as if it did.
+func IsFolder(path string) bool {
+	info, err := os.Stat(path)
+	return strings.HasSuffix(path, "/") || err == nil && info.IsDir()
+}
+
+// CheckFolder says whether there is a folder for a file that is to be written, before hours of work that it is for.
+func CheckFolder(path, what string) error {
 	folder := filepath.Dir(path)
 	if info, err := os.Stat(folder); err == nil && info.IsDir() {
 		return nil
 	}
-	return InputError("mkdir -p "+folder, "write %s: there is no folder %s", what, folder)
+	return fail.Input("mkdir -p "+folder, "write %s: there is no folder %s", what, folder)
 }

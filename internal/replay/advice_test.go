@@ -1,25 +1,31 @@
-package engine
+package replay
 
 import (
-	"context"
+	"os"
 	"strings"
 	"testing"
 
+	"hightide/internal/intake"
 	"hightide/internal/mem"
 )
 
 func snapshotFile(t *testing.T, name string) *mem.AllocatorSnapshot {
 	t.Helper()
-	document, err := (&Engine{}).Document(context.Background(), "../../testdata/"+name)
+	file, err := os.Open("../../testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return document.Snapshot
+	defer file.Close()
+	snapshot, err := intake.Torch(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snapshot
 }
 
-// TestOOMAdvice: free memory in pieces is what expandable segments are for, and a replay shows it.
-func TestOOMAdvice(t *testing.T) {
-	a, err := AdviseOOM(snapshotFile(t, "imagined/oom-a10-pieces.pickle"), 0)
+// TestAdvice: free memory in pieces is what expandable segments are for, and a replay shows it.
+func TestAdvice(t *testing.T) {
+	a, err := Advise(snapshotFile(t, "imagined/oom-a10-pieces.pickle"), 0)
 	if err != nil || a == nil {
 		t.Fatal(a, err)
 	}
@@ -34,15 +40,15 @@ func TestOOMAdvice(t *testing.T) {
 
 // TestNoOOMNoAdvice: a trace without a failed request.
 func TestNoOOMNoAdvice(t *testing.T) {
-	if a, err := AdviseOOM(snapshotFile(t, "real/h100-lm-ctx256-forward-bf16.pickle"), 0); a != nil || err != nil {
+	if a, err := Advise(snapshotFile(t, "real/h100-lm-ctx256-forward-bf16.pickle"), 0); a != nil || err != nil {
 		t.Error(a, err)
 	}
 }
 
-// TestTraceFit: the least memory fits, 2 MiB less does not, and what allocates more than there is never
+// TestFit: the least memory fits, 2 MiB less does not, and what allocates more than there is never
 // does.
-func TestTraceFit(t *testing.T) {
-	fit, exact, err := NewTraceFit(snapshotFile(t, "real/h100-lm-ctx256-forward-bf16.pickle"), -1)
+func TestFit(t *testing.T) {
+	fit, exact, err := NewFit(snapshotFile(t, "real/h100-lm-ctx256-forward-bf16.pickle"), -1)
 	if err != nil || !exact {
 		t.Fatal(exact, err)
 	}

@@ -1,0 +1,235 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hightide/internal/allocator"
+	"hightide/internal/mem"
+	"hightide/internal/replay"
+	"hightide/internal/report"
+)
+
+const (
+	pictureHeight = 6
+	pictureMargin = 11 // for the scale
+)
+
+// ReplayPicture draws memory in use and reserved over the events, as recorded and replayed, to one scale. ""
+// for several files.
+func ReplayPicture(r *replay.Result, width int) string {
+	if len(r.RecordedCurve) == 0 {
+		return ""
+	}
+	name, curve, failed := replayName(r), r.Curve, r.OOM != nil
+	if asRecorded(r) && r.Best != nil {
+		name, curve, failed = settingsName(r.Best.AllocConf), r.Best.Curve, r.Best.OOM != nil
+	}
+	top := highest(r.RecordedCurve).Reserved
+	top = max(top, highest(curve).Reserved, 1)
+	var out strings.Builder
+	parts := len(r.RecordedCurve)
+	columns := min(max(width-pictureMargin-3, 20), parts)
+	panel(&out, "as recorded", r.RecordedCurve, parts, top, columns, false)
+	if !asRecorded(r) || r.Best != nil {
+		panel(&out, name, curve, parts, top, columns, failed)
+	}
+	fmt.Fprintf(&out, "%*s   █ in use  ░ reserved beside it", pictureMargin-3, "")
+	if failed {
+		out.WriteString("  ✗ out of memory")
+	}
+	out.WriteString("\n")
+	return out.String()
+}
+
+// panel draws one curve. A curve that ended early leaves the rest of its columns empty.
+func panel(out *strings.Builder, title string, curve []allocator.Point, parts int, top mem.Bytes, columns int, failed bool) {
+	fmt.Fprintf(out, "%*s   %s\n", pictureMargin-3, "", title)
+	for row := pictureHeight - 1; row >= 0; row-- {
+		scale := ""
+		switch row {
+		case pictureHeight - 1:
+			scale = top.String()
+		case 0:
+			scale = "0"
+		}
+		fmt.Fprintf(out, "%*s │", pictureMargin-2, scale)
+		line := make([]rune, columns)
+		ended := false
+		for i := range line {
+			from, to := i*parts/columns, (i+1)*parts/columns
+			switch {
+			case from < len(curve):
+				line[i] = ink(highest(curve[from:min(to, len(curve))]), row, top)
+			case failed && !ended && row == 0:
+				line[i] = '✗'
+			default:
+				line[i] = ' '
+			}
+			ended = ended || from >= len(curve)
+		}
+		if failed && !ended && row == 0 {
+			line[columns-1] = '✗'
+		}
+		out.WriteString(strings.TrimRight(string(line), " ") + "\n")
+	}
+}
+
+func highest(points []allocator.Point) (p allocator.Point) {
+	for _, q := range points {
+		p.Active, p.Reserved = max(p.Active, q.Active), max(p.Reserved, q.Reserved)
+	}
+	return p
+}
+
+// ink fills a cell where the middle of its row lies below a level.
+func ink(p allocator.Point, row int, top mem.Bytes) rune {
+	middle := top * mem.Bytes(2*row+1) / (2 * pictureHeight)
+	switch {
+	case p.Active > middle:
+		return '█'
+	case p.Reserved > middle:
+		return '░'
+	}
+	return ' '
+}
+
+// ReplayTable compares the record with the replay, and lists what else was tried.
+func ReplayTable(r *replay.Result) *report.Table {
+	bytes := func(name, title string) report.Column {
+		return report.Column{Name: name, Title: title, Unit: mem.UnitBytes, Label: r.Label}
+	}
+	t := &report.Table{Name: "replay", Title: "The same requests under other settings",
+		Columns: []report.Column{{Name: "settings", Title: "Settings"}, bytes("reserved", "Peak reserved"), bytes("allocated", "Peak allocated"),
+			bytes("waste", "Beside it"), {Name: "calls", Title: "Segment calls", Unit: mem.UnitCount, Label: r.Label}, {Name: "end", Title: "End"}}}
+	if len(r.Files) == 0 {
+		replayRows(r, func(cells ...report.Cell) { t.Rows = append(t.Rows, cells) })
+		return t
+	}
+	names := shortNames(r.Files)
+	for i, f := range r.Files {
+		f := *f
+		f.Search = nil // of the one that was searched; the best is shown for all
+		replayRows(&f, func(cells ...report.Cell) {
+			cells[0] = fmt.Sprintf("%s: %s", names[i], cells[0])
+			t.Rows = append(t.Rows, cells)
+		})
+	}
+	return t
+}
+
+// aroundSmallest are the GPUs of interest: the last that are too small and the first that the trace fits.
+func aroundSmallest(r *replay.Result) []replay.GPU {
+	first := slices.IndexFunc(r.GPUs, func(g replay.GPU) bool { return g.Fits })
+	if first < 0 {
+		first = len(r.GPUs)
+	}
+	return r.GPUs[max(first-3, 0):min(first+5, len(r.GPUs))]
+}
+
+// shortNames are the files' names without what all of them begin with.
+func shortNames(files []*replay.Result) []string {
+	var names []string
+	for _, f := range files {
+		name, _, _ := strings.Cut(f.Base(), ".")
+		names = append(names, name)
+	}
+	shared := names[0]
+	for _, name := range names {
+		for !strings.HasPrefix(name, shared) {
+			shared = shared[:len(shared)-1]
+		}
+	}
+	shared = shared[:strings.LastIndexAny(shared, "-_.")+1]
+	for i := range names {
+		names[i] = strings.TrimPrefix(names[i], shared)
+	}
+	return names
+}
+
+// searchShown is how many settings of a search the table has.
+const searchShown = 8
+
+func replayRows(r *replay.Result, add func(cells ...report.Cell)) {
+	row := func(name string, f replay.Figures) {
+		add(name, int64(f.Reserved), int64(f.Allocated), int64(f.Reserved-f.Allocated), f.SegmentCalls, replayEnd(&f))
+	}
+	row("as recorded", r.Recorded)
+	if !asRecorded(r) {
+		row(replayName(r), r.Figures)
+	}
+	for _, f := range r.Search[:min(len(r.Search), searchShown)] {
+		row(settingsName(f.AllocConf), f)
+	}
+	if r.Best != nil && len(r.Search) == 0 {
+		row(settingsName(r.Best.AllocConf), r.Best.Figures)
+	}
+	for _, f := range r.Policies {
+		row("allocator: "+f.Policy, f)
+	}
+	for _, g := range aroundSmallest(r) {
+		row(fmt.Sprintf("%s, %v", g.GPU, g.Capacity), g.Figures)
+	}
+}
+
+// asRecorded says that nothing else was asked for than what the record has.
+func asRecorded(r *replay.Result) bool {
+	return r.AllocConf == r.Recorded.AllocConf && r.Capacity == 0 && r.Policy == "native"
+}
+
+// replayName is what was asked for.
+func replayName(r *replay.Result) string {
+	name := settingsName(r.AllocConf)
+	if r.Policy != "native" {
+		name = r.Policy
+	}
+	if r.Capacity > 0 {
+		name += fmt.Sprintf(" on %v", r.Capacity)
+	}
+	return name
+}
+
+// settingsName is a line of settings as a table has room for it.
+func settingsName(conf string) string {
+	switch {
+	case conf == "":
+		return "default"
+	case len(conf) > 34:
+		return shortSettings.Replace(conf)
+	}
+	return conf
+}
+
+var shortSettings = strings.NewReplacer("expandable_segments:True", "expandable", "roundup_power2_divisions:", "roundup ", "max_split_size_mb:", "max_split ",
+	"max_non_split_rounding_mb:", "non_split ", "large_segment_size_mb:", "large ", "garbage_collection_threshold:", "gc ",
+	"per_process_memory_fraction:", "fraction ", ",", ", ")
+
+// replayEnd says how a run ended.
+func replayEnd(f *replay.Figures) string {
+	text := "to the end"
+	switch {
+	case f.OOM != nil:
+		return "OOM at event " + report.Count(int64(*f.OOM))
+	case f.Retries == 1:
+		text = "to the end, 1 retry"
+	case f.Retries > 1:
+		text = fmt.Sprintf("to the end, %d retries", f.Retries)
+	}
+	if f.Refused > 0 {
+		text += fmt.Sprintf(", %d refused", f.Refused)
+	}
+	return text
+}
+
+// ReplayFailure says in words how it ran out of memory; "" where it did not.
+func ReplayFailure(r *replay.Result) string {
+	if r.OOM == nil {
+		return ""
+	}
+	text := fmt.Sprintf("Event %d asks for %v, which %v do not hold", *r.OOM, r.OOMBytes, r.Capacity)
+	if r.Fragmented {
+		text += ", though in one piece what is free would be enough: fragmentation"
+	}
+	return text + "."
+}
