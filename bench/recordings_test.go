@@ -134,7 +134,7 @@ func BenchmarkIngest(b *testing.B) {
 }
 
 // TestHour records an hour of eight training processes at 100 ms, with what the recorder's own
-// limits let through of spans, steps and heap (internal/record: spanRate, stepRate, useHeap).
+// limits let through of spans, steps and heap (internal/observe: spanRate, stepRate, useHeap).
 func TestHour(t *testing.T) {
 	dir := os.Getenv("HIGHTIDE_HOUR")
 	if dir == "" {

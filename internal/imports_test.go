@@ -37,7 +37,7 @@ var rooms = map[string][]string{
 	"internal/store":           {"internal/mem", "internal/wire"},
 	"internal/store/storetest": {"internal/mem", "internal/store", "internal/wire"},
 	"internal/launch":          {},
-	"internal/record":          {"internal/launch", "internal/mem", "internal/shm", "internal/sampler"},
+	"internal/observe":         {"internal/launch", "internal/mem", "internal/sampler", "internal/shm"},
 	"agent":                    {},
 	"heap":                     {},
 	"device":                   {},

@@ -16,9 +16,9 @@ import (
 
 	"hightide/internal/allocator"
 	"hightide/internal/experiment"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
-	"hightide/internal/record"
 	"hightide/internal/report"
 )
 
@@ -88,7 +88,7 @@ func fitWorkerPath() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("no agent in this build: %w", err)
 	}
-	dir, err := record.Extract(files, helperParents(filepath.Join(os.TempDir(), fmt.Sprintf("hightide-%d", os.Getuid())))...)
+	dir, err := launch.Extract(files, helperParents(filepath.Join(os.TempDir(), fmt.Sprintf("hightide-%d", os.Getuid())))...)
 	if err != nil {
 		return "", EnvironmentError("is there room, and may it be written to?", "unpack the worker: %w", err)
 	}
@@ -231,6 +231,6 @@ func fitDevice(o *FitOptions, result *FitResult) (environment func([]string) []s
 		vars[allocator.Variable] = o.AllocConf
 	}
 	return func(env []string) []string {
-		return record.Environment(withEnv(env, vars), []record.Helper{device})
+		return launch.Environment(withEnv(env, vars), []launch.Helper{device}, nil)
 	}, remove, nil
 }

@@ -8,12 +8,12 @@ import (
 
 	"hightide/agent"
 	"hightide/heap"
-	"hightide/internal/record"
+	"hightide/internal/launch"
 )
 
 // helpers extracts what rides along in the observed processes. What cannot be had is left out, with
 // a note: the run goes on with what is there.
-func helpers(fallback string, stacks bool) ([]record.Helper, []string) {
+func helpers(fallback string, stacks bool) ([]launch.Helper, []string) {
 	files, err := agentFiles()
 	if err != nil {
 		return nil, []string{fmt.Sprintf("no agent in this build: %v", err)}
@@ -26,15 +26,15 @@ func helpers(fallback string, stacks bool) ([]record.Helper, []string) {
 	if haveHeap {
 		files["heap/"+heap.LibraryName] = library
 	}
-	dir, err := record.Extract(files, helperParents(fallback)...)
+	dir, err := launch.Extract(files, helperParents(fallback)...)
 	if err != nil {
 		return nil, append(notes, fmt.Sprintf("programs are watched from outside only: %v", err))
 	}
 	hook := filepath.Join(dir, "agent", "hook")
-	list := []record.Helper{{Name: "agent", PythonPath: hook, Env: map[string]string{"HIGHTIDE_AGENT_PATH": hook}}}
+	list := []launch.Helper{{Name: "agent", PythonPath: hook, Env: map[string]string{"HIGHTIDE_AGENT_PATH": hook}}}
 	if stacks && haveHeap {
 		path := filepath.Join(dir, "heap", heap.LibraryName)
-		list = append(list, record.Helper{Name: "heap", Preload: path, Env: map[string]string{"HIGHTIDE_HEAP": path}})
+		list = append(list, launch.Helper{Name: "heap", Preload: path, Env: map[string]string{"HIGHTIDE_HEAP": path}})
 	}
 	return list, notes
 }

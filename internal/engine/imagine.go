@@ -17,9 +17,9 @@ import (
 	"hightide/internal/allocator"
 	"hightide/internal/analyze"
 	"hightide/internal/gpus"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
-	"hightide/internal/record"
 	"hightide/internal/report"
 	"hightide/internal/store"
 )
@@ -352,17 +352,17 @@ func (s *session) usable(main *trialResult) error {
 
 // imagineHelpers are the files that ride along.
 type imagineHelpers struct {
-	agent  record.Helper
-	heap   *record.Helper
-	device record.Helper
+	agent  launch.Helper
+	heap   *launch.Helper
+	device launch.Helper
 }
 
 // with is the list for one run.
-func (h *imagineHelpers) with(agent, device map[string]string, heap bool) []record.Helper {
+func (h *imagineHelpers) with(agent, device map[string]string, heap bool) []launch.Helper {
 	a, d := h.agent, h.device
 	a.Env = mergeEnv(a.Env, agent)
 	d.Env = mergeEnv(d.Env, device)
-	list := []record.Helper{a}
+	list := []launch.Helper{a}
 	if heap && h.heap != nil {
 		list = append(list, *h.heap) // before the device: what it interposes on is the host's alone
 	}
@@ -388,7 +388,7 @@ func prepareHelpers(fallback string) (*imagineHelpers, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := record.Extract(files, helperParents(fallback)...)
+	dir, err := launch.Extract(files, helperParents(fallback)...)
 	if err != nil {
 		return nil, EnvironmentError("is there a folder that hightide can write to?", "%w", err)
 	}

@@ -11,8 +11,8 @@ import (
 	"hightide/internal/analyze"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
+	"hightide/internal/observe"
 	"hightide/internal/pythons"
-	"hightide/internal/record"
 	"hightide/internal/report"
 	"hightide/internal/sampler"
 )
@@ -82,7 +82,7 @@ func (s *session) copies(t trial, list []gpus.GPU) map[string]*trialResult {
 		}
 	}
 	sink := &tee{mem.NewRun(), nil, len(list) * s.room()}
-	if _, err := record.Run(s.ctx, o, sink); err != nil {
+	if _, err := observe.Run(s.ctx, o, sink); err != nil {
 		return nil
 	}
 	found := map[string]*trialResult{}
@@ -96,7 +96,7 @@ func (s *session) copies(t trial, list []gpus.GPU) map[string]*trialResult {
 		for _, e := range vendors.list[i].events(run, run.End.Time) {
 			_ = run.Add(e)
 		}
-		result := &trialResult{Imagined: analyze.Judge(run), run: run, outcome: record.Outcome{ExitCode: run.End.ExitCode, Signal: run.End.Signal}}
+		result := &trialResult{Imagined: analyze.Judge(run), run: run, outcome: observe.Outcome{ExitCode: run.End.ExitCode, Signal: run.End.Signal}}
 		if f, err := os.Open(wishes.Copies[i].Output); err == nil {
 			result.said = lastWords(f)
 			f.Close()

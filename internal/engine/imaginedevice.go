@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 
 	"hightide/device"
+	"hightide/internal/launch"
 	"hightide/internal/pythons"
-	"hightide/internal/record"
 )
 
 // deviceFiles are the libraries of the imaginary GPUs, by their path in the helpers' folder. The driver's
@@ -28,9 +28,9 @@ func deviceFiles() (map[string][]byte, error) {
 }
 
 // deviceHelper is the device as it rides along.
-func deviceHelper(dir string) record.Helper {
+func deviceHelper(dir string) launch.Helper {
 	lib := filepath.Join(dir, "device")
-	return record.Helper{Name: "device", Preload: filepath.Join(lib, device.LibraryName), Libraries: lib}
+	return launch.Helper{Name: "device", Preload: filepath.Join(lib, device.LibraryName), Libraries: lib}
 }
 
 // CanImagine says whether this build has the imaginary GPU.

@@ -16,7 +16,7 @@ import (
 	"hightide/internal/analyze"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
-	"hightide/internal/record"
+	"hightide/internal/observe"
 	"hightide/internal/replay"
 	"hightide/internal/report"
 )
@@ -36,7 +36,7 @@ type trial struct {
 type trialResult struct {
 	*report.Imagined
 	run     *mem.Run
-	outcome record.Outcome
+	outcome observe.Outcome
 	said    string // the last words of its output, where it was quiet
 	once    sync.Once
 	exact   *replay.Fit // see trace
@@ -46,7 +46,7 @@ type trialResult struct {
 // which are megabytes, as far as there is room for them.
 type tee struct {
 	run  *mem.Run
-	to   record.Sink
+	to   observe.Sink
 	room int
 }
 
@@ -91,7 +91,7 @@ func (s *session) attempt(t trial) (*trialResult, error) {
 }
 
 // quiet translates a trial of which nothing is to be seen or kept: all that it writes goes into a folder.
-func (s *session) quiet(t *trial, id, dir string) (*record.Options, *imaginary, *os.File, error) {
+func (s *session) quiet(t *trial, id, dir string) (*observe.Options, *imaginary, *os.File, error) {
 	out, err := os.Create(filepath.Join(dir, "output"))
 	if err != nil {
 		return nil, nil, nil, EnvironmentError("is the temporary folder full?", "keep a trial's output: %w", err)
@@ -106,9 +106,9 @@ func (s *session) quiet(t *trial, id, dir string) (*record.Options, *imaginary, 
 }
 
 // observe runs the command and judges what it did.
-func (s *session) observe(ctx context.Context, o *record.Options, vendor *imaginary, to record.Sink) (*trialResult, error) {
+func (s *session) observe(ctx context.Context, o *observe.Options, vendor *imaginary, to observe.Sink) (*trialResult, error) {
 	sink := &tee{mem.NewRun(), to, s.room()}
-	outcome, err := record.Run(ctx, o, sink)
+	outcome, err := observe.Run(ctx, o, sink)
 	if err != nil {
 		return nil, launchError(err)
 	}
@@ -173,9 +173,9 @@ func lastWords(out *os.File) string {
 	return ""
 }
 
-// recordOptions translates a trial for package record. sandbox: folder for the program's writes; "":
+// recordOptions translates a trial for package observe. sandbox: folder for the program's writes; "":
 // they go where the program says.
-func (s *session) recordOptions(t *trial, id, outDir, sandbox string) (*record.Options, *imaginary) {
+func (s *session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.Options, *imaginary) {
 	channels := filepath.Join(shmDir(), id)
 	books := []*book{{path: filepath.Join(channels, "gpu-books")}}
 	command := t.command
@@ -198,7 +198,7 @@ func (s *session) recordOptions(t *trial, id, outDir, sandbox string) (*record.O
 		agent["HIGHTIDE_IMAGINE_PLAYED"] = strings.Trim(strings.ReplaceAll(fmt.Sprint(s.o.Play), " ", ","), "[]")
 		device["HIGHTIDE_DEVICE_PLAY"] = "1"
 	}
-	o := &record.Options{
+	o := &observe.Options{
 		ID: id, Name: s.o.Name, Tags: s.o.Tags, Version: Version, Verb: "imagine", Label: mem.Imagined, Command: command, Shown: s.o.Command, Env: withEnv(s.o.Env, t.env),
 		Channels: channels, OutDir: outDir, Interval: s.o.Interval, Duration: s.o.Duration, Grace: time.Minute, SnapshotOn: "oom,exit", KeepSnapshots: true, Settings: s.settings(t),
 	}

@@ -1,14 +1,14 @@
 package engine
 
 import (
-	"hightide/internal/record"
+	"hightide/internal/observe"
 	"hightide/internal/store"
 )
 
 // recover brings what dead engines left in shared memory into their recordings, where those are in
 // this store. Best effort: what fails is tried again by the next command.
 func (e *Engine) recover(s store.Store) {
-	for _, left := range record.Leftovers(shmDir()) {
+	for _, left := range observe.Leftovers(shmDir()) {
 		run, recording, err := store.Load(s, left.ID)
 		if err != nil || run.ID != left.ID || run.State == store.Running {
 			continue // of another data directory
@@ -17,7 +17,7 @@ func (e *Engine) recover(s store.Store) {
 		if err != nil {
 			continue
 		}
-		_ = record.Recover(left, recording, e.scratch(left.ID), writer)
+		_ = observe.Recover(left, recording, e.scratch(left.ID), writer)
 		_ = writer.Close()
 		_ = e.keep(s, left.ID)
 	}

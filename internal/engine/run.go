@@ -12,14 +12,15 @@ import (
 	"time"
 
 	"hightide/internal/files"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
-	"hightide/internal/record"
+	"hightide/internal/observe"
 	"hightide/internal/report"
 	"hightide/internal/store"
 )
 
 // Status is the run at a glance, several times a second.
-type Status = record.Status
+type Status = observe.Status
 
 // RunOptions of Run; only Command and Env are needed.
 type RunOptions struct {
@@ -33,7 +34,7 @@ type RunOptions struct {
 	Duration     time.Duration // stop after that time; 0: never
 	SnapshotOn   string        // comma list of oom, exit, step:N, or never
 	NoStacks     bool
-	Alerts       []string // as record.ParseAlert reads them
+	Alerts       []string // as observe.ParseAlert reads them
 	Out          string   // also leave the recording in this file
 	JSONOnStdout bool     // stdout is ours: the command's goes to stderr
 	JSONFile     string   // where the caller will write the result; looked at before the command starts
@@ -49,7 +50,7 @@ type RunResult struct {
 	ID      string
 	File    string // the recording; "" where it is in no file
 	HTML    string // the HTML report; "" where none was written
-	Outcome record.Outcome
+	Outcome observe.Outcome
 	Report  *report.Report // nil where the recording could not be read back
 	Notes   []string       // what went wrong or could not be observed, for people
 }
@@ -96,13 +97,13 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (*RunResult, error) {
 }
 
 // record runs and records a command.
-func (e *Engine) record(ctx context.Context, o *record.Options, sink record.Sink) (record.Outcome, error) {
+func (e *Engine) record(ctx context.Context, o *observe.Options, sink observe.Sink) (observe.Outcome, error) {
 	defer e.Runtime.TuneTo(Recording)()
-	return record.Run(ctx, o, sink)
+	return observe.Run(ctx, o, sink)
 }
 
 // check refuses what cannot be before anything is made or started.
-func (o *RunOptions) check() ([]record.Alert, error) {
+func (o *RunOptions) check() ([]observe.Alert, error) {
 	if len(o.Command) == 0 {
 		return nil, UsageError("", "no command to run")
 	}
@@ -120,12 +121,12 @@ func (o *RunOptions) check() ([]record.Alert, error) {
 			return nil, err
 		}
 	}
-	if err := record.CheckSnapshotOn(o.SnapshotOn); err != nil {
+	if err := observe.CheckSnapshotOn(o.SnapshotOn); err != nil {
 		return nil, UsageError("as in --snapshot-on oom,step:10", "%w", err)
 	}
-	var alerts []record.Alert
+	var alerts []observe.Alert
 	for _, text := range o.Alerts {
-		alert, err := record.ParseAlert(text)
+		alert, err := observe.ParseAlert(text)
 		if err != nil {
 			return nil, UsageError("as in --alert 'host.rss > 8GiB'", "%w", err)
 		}
@@ -167,11 +168,11 @@ func (e *Engine) place(info mem.RunInfo, result *RunResult) (*Engine, store.Stor
 	return other, files, writer, nil
 }
 
-// recordOptions translates the options for package record.
-func (e *Engine) recordOptions(o *RunOptions, result *RunResult, alerts []record.Alert) *record.Options {
+// recordOptions translates the options for package observe.
+func (e *Engine) recordOptions(o *RunOptions, result *RunResult, alerts []observe.Alert) *observe.Options {
 	helpers, notes := helpers(e.helpersDir(), !o.NoStacks)
 	result.Notes = append(result.Notes, notes...)
-	return &record.Options{
+	return &observe.Options{
 		ID: result.ID, Name: o.Name, Tags: maps.Clone(o.Tags), Version: Version, Verb: "run", Label: mem.Measured,
 		Command: o.Command, Env: o.Env, Helpers: helpers, Runtime: o.sharing(e.Runtime),
 		Channels: e.channelDir(result.ID), OutDir: e.scratch(result.ID), Interval: o.Interval, Steps: o.Steps, Duration: o.Duration,
@@ -214,9 +215,9 @@ func (e *Engine) channelDir(id string) string {
 }
 
 func launchError(err error) error {
-	var launch *record.LaunchError
-	if errors.As(err, &launch) {
-		return &Error{Code: launch.Code, Err: err}
+	var refused *launch.Error
+	if errors.As(err, &refused) {
+		return &Error{Code: refused.Code, Err: err}
 	}
 	return EnvironmentError("is there room in shared memory? see df /dev/shm", "start: %w", err)
 }
@@ -263,4 +264,4 @@ func copyRecording(to string, s store.Store, id string) error {
 }
 
 // Die ends this process by a signal, as the command ended; it returns only where it cannot.
-func Die(signal int) { record.Die(syscall.Signal(signal)) }
+func Die(signal int) { launch.Die(syscall.Signal(signal)) }

@@ -1,0 +1,132 @@
+package launch
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Error says that a command could not be started, with the code a shell would end with: 127 not
+// found, 126 found but not runnable.
+type Error struct {
+	Code int
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Child is a command that runs. It stays in our process group, so the terminal and the shell see it as
+// they would without us; nothing ties its life to ours.
+type Child struct {
+	PID     int
+	Changes <-chan Change // closed after its end
+
+	// What this process was sent, where the runtime passes that on; hand it to Pass. Ending are the
+	// signals that end a process, Others the rest.
+	Ending, Others chan os.Signal
+
+	hadTerminal bool
+}
+
+// Change is one of a command's state: stopped by a signal, or ended.
+type Change struct {
+	Status syscall.WaitStatus
+	Usage  syscall.Rusage
+}
+
+// Start runs the program with a command's words and environment, which is complete. Errors are an
+// *Error, or that it cannot have the runtime's streams.
+func (p Program) Start(argv, env []string, r *Runtime) (*Child, error) {
+	files, done, err := streams(r)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	c := &Child{}
+	if r.PassSignals {
+		c.catchSignals()
+		c.hadTerminal = hasTerminal()
+	}
+	attr := &syscall.ProcAttr{Env: env, Files: files}
+	c.PID, err = syscall.ForkExec(p.Path, argv, attr)
+	if errors.Is(err, syscall.ENOEXEC) { // a script without #!: what a shell would do
+		c.PID, err = syscall.ForkExec("/bin/sh", append([]string{"sh", p.Path}, argv[1:]...), attr)
+	}
+	if err != nil {
+		c.Close()
+		if errors.Is(err, syscall.ENOENT) { // of the interpreter that the script names
+			return nil, &Error{127, fmt.Errorf("%s: its interpreter does not exist", p.Path)}
+		}
+		return nil, &Error{126, fmt.Errorf("%s: %w", p.Path, err)}
+	}
+	changes := make(chan Change, 8)
+	c.Changes = changes
+	go c.watch(changes)
+	return c, nil
+}
+
+// watch reports every stop, and at last the end. It waits for this child alone: others of this process
+// are not ours.
+func (c *Child) watch(changes chan<- Change) {
+	defer close(changes)
+	for {
+		var change Change
+		_, err := syscall.Wait4(c.PID, &change.Status, syscall.WUNTRACED, &change.Usage)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil { // somebody else took the status: as good as an end without one
+			return
+		}
+		changes <- change
+		if !change.Status.Stopped() {
+			return
+		}
+	}
+}
+
+// Ended gives back the signals that end a process: they are meant for us now. A terminal that hangs up
+// still leaves us time to complete a recording.
+func (c *Child) Ended() {
+	if c.Ending != nil {
+		signal.Stop(c.Ending)
+	}
+}
+
+// Close gives back all signals.
+func (c *Child) Close() {
+	if c.Ending != nil {
+		signal.Stop(c.Ending)
+		signal.Stop(c.Others)
+	}
+}
+
+// streams are a command's descriptors; done closes what was opened for it.
+func streams(r *Runtime) (files []uintptr, done func(), err error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range []*os.File{r.Stdin, r.Stdout, r.Stderr} {
+		fd, err := descriptor(cmp.Or(f, null))
+		if err != nil {
+			null.Close()
+			return nil, nil, fmt.Errorf("a stream of the command: %w", err)
+		}
+		files = append(files, fd)
+	}
+	return files, func() { null.Close() }, nil
+}
+
+// descriptor of a file. Unlike Fd it leaves the file's flags alone, which others may share.
+func descriptor(f *os.File) (fd uintptr, err error) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	return fd, conn.Control(func(number uintptr) { fd = number })
+}

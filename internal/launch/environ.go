@@ -1,0 +1,82 @@
+package launch
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Helper is something that rides along in the observed processes: a folder on PYTHONPATH, a
+// library in LD_PRELOAD, and the variables that tell it what to do.
+type Helper struct {
+	Name       string
+	PythonPath string            // folder to put first on PYTHONPATH; may be empty
+	Preload    string            // library to put in LD_PRELOAD, before the user's; in the order of the list
+	Libraries  string            // folder to put first on LD_LIBRARY_PATH; may be empty
+	Env        map[string]string // further variables
+}
+
+// Environment returns the environment of the observed command: the user's own, with the helpers in
+// front of what it says and the variables of docs/formats/channel.md set anew. It keeps the order
+// and anything it does not know, also entries that are no assignment.
+func Environment(env []string, helpers []Helper, vars map[string]string) []string {
+	set := map[string]string{}
+	maps.Copy(set, vars)
+	var paths, preloads, libraries []string
+	for _, h := range helpers {
+		if h.PythonPath != "" {
+			paths = append(paths, h.PythonPath)
+		}
+		if h.Preload != "" {
+			preloads = append(preloads, h.Preload)
+		}
+		if h.Libraries != "" {
+			libraries = append(libraries, h.Libraries)
+		}
+		maps.Copy(set, h.Env)
+	}
+	if len(libraries) > 0 {
+		set["LD_LIBRARY_PATH"] = prepend(libraries, Lookup(env, "LD_LIBRARY_PATH"))
+	}
+	if len(paths) > 0 {
+		set["PYTHONPATH"] = prepend(paths, Lookup(env, "PYTHONPATH"))
+	}
+	if len(preloads) > 0 {
+		set["LD_PRELOAD"] = prepend(preloads, Lookup(env, "LD_PRELOAD"))
+	}
+	var out []string
+	for _, entry := range env {
+		key, _, _ := strings.Cut(entry, "=")
+		if _, ours := set[key]; !ours && !strings.HasPrefix(key, ownPrefix) {
+			out = append(out, entry)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		out = append(out, key+"="+set[key])
+	}
+	return out
+}
+
+// ownPrefix of the variables between engine and helpers: those of an outer run do not reach an
+// inner one. HIGHTIDE_DATA is the user's and stays.
+const ownPrefix = "HIGHTIDE_"
+
+// prepend joins with colons, and leaves none at the end: to Python an empty entry of PYTHONPATH is
+// the current folder.
+func prepend(ours []string, theirs string) string {
+	joined := strings.Join(ours, ":")
+	if theirs == "" {
+		return joined
+	}
+	return joined + ":" + theirs
+}
+
+// Lookup is the value of a variable in an environment; the last one counts.
+func Lookup(env []string, key string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(env[i], key+"="); ok {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,57 @@
+package launch
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestComposeKeepsWhatTheUserSet(t *testing.T) {
+	helpers := []Helper{{Name: "agent", PythonPath: "/h/hook"}, {Name: "heap", Preload: "/h/heap.so", Env: map[string]string{"HIGHTIDE_HEAP": "/h/heap.so"}}}
+	got := Environment([]string{"A=1", "PYTHONPATH=/mine:/other", "LD_PRELOAD=/usr/lib/jemalloc.so", "HIGHTIDE_RUN_ID=outer", "A B", "PATH=/bin"},
+		helpers, map[string]string{"HIGHTIDE_RUN_ID": "inner"})
+	want := []string{"A=1", "A B", "PATH=/bin", "HIGHTIDE_HEAP=/h/heap.so", "HIGHTIDE_RUN_ID=inner",
+		"LD_PRELOAD=/h/heap.so:/usr/lib/jemalloc.so", "PYTHONPATH=/h/hook:/mine:/other"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	got = Environment([]string{"PYTHONPATH="}, helpers, nil)
+	if !slices.Contains(got, "PYTHONPATH=/h/hook") {
+		t.Errorf("%q: an empty PYTHONPATH must not leave a colon behind", got)
+	}
+	if got := Environment([]string{"X=1"}, nil, nil); !slices.Equal(got, []string{"X=1"}) {
+		t.Errorf("without helpers %q", got)
+	}
+}
+
+func TestExtractOnceAndOnlyWhereItIsSafe(t *testing.T) {
+	files := map[string][]byte{"agent/hook/sitecustomize.py": []byte("pass\n"), "heap/lib.so": {1, 2, 3}}
+	base := t.TempDir()
+	open := filepath.Join(base, "open")
+	if err := os.Mkdir(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	good := filepath.Join(base, "good")
+	dir, err := Extract(files, filepath.Join(base, "with space"), open, good)
+	if err != nil || filepath.Dir(dir) != good {
+		t.Fatalf("extracted to %q, %v; want a folder in %q", dir, err, good)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "agent/hook/sitecustomize.py"))
+	if err != nil || string(data) != "pass\n" {
+		t.Errorf("file holds %q, %v", data, err)
+	}
+	if again, err := Extract(files, good); err != nil || again != dir {
+		t.Errorf("second time: %q, %v", again, err)
+	}
+	files["heap/lib.so"] = []byte{4}
+	if other, err := Extract(files, good); err != nil || other == dir {
+		t.Errorf("other content: %q, %v", other, err)
+	}
+	if _, err := Extract(files, filepath.Join(base, "a:b")); err == nil {
+		t.Error("a path with a colon cannot stand in PYTHONPATH")
+	}
+}

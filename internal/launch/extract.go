@@ -1,0 +1,89 @@
+package launch
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Extract writes files (by slash-separated path) that are embedded in the program into a folder
+// named after their content, and returns it. A folder that is there already is complete: it appears
+// by a rename. Tried in order are the given parents; one that cannot be written, that others can
+// write, or whose path cannot stand in a variable that separates by colons or spaces, is passed over.
+func Extract(files map[string][]byte, parents ...string) (string, error) {
+	sum := contentSum(files)
+	var failed error
+	for _, parent := range parents {
+		if parent == "" || strings.ContainsAny(parent, ": \t\n;") {
+			continue
+		}
+		dir := filepath.Join(parent, sum)
+		if ours(dir) {
+			return dir, nil
+		}
+		if failed = extractTo(files, dir); failed == nil {
+			return dir, nil
+		}
+	}
+	if failed == nil {
+		failed = fmt.Errorf("every folder has a space or colon in its path: %q", parents)
+	}
+	return "", fmt.Errorf("extract helpers: %w", failed)
+}
+
+// ours says whether a folder exists and nobody else can have written it.
+func ours(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir() && private(info)
+}
+
+// private says whether a file is ours and nobody else can write it.
+func private(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid() && info.Mode().Perm()&0o022 == 0
+}
+
+func extractTo(files map[string][]byte, dir string) error {
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return err
+	}
+	if !ours(parent) {
+		return fmt.Errorf("%s can be written by others", parent)
+	}
+	temporary, err := os.MkdirTemp(parent, ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temporary)
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		to := filepath.Join(temporary, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, files[path], 0o644); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(temporary, dir); err != nil && !ours(dir) { // two of us at once: either will do
+		return err
+	}
+	return nil
+}
+
+// contentSum names the content: paths and bytes.
+func contentSum(files map[string][]byte) string {
+	h := sha256.New()
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(h, "%s %d\n", path, len(files[path]))
+		h.Write(files[path])
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}

@@ -1,0 +1,140 @@
+package launch
+
+import (
+	"bufio"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Program is a program that can be started.
+type Program struct {
+	Path   string // of its file
+	Image  string // the file the kernel will run: of a script, its interpreter
+	Refuse string // why no library can be preloaded; empty where it can
+}
+
+// Find looks a command up as a shell does, on the path of its environment. Errors are an *Error.
+func Find(command string, env []string) (Program, error) {
+	path := Lookup(env, "PATH")
+	file, err := findProgram(command, path)
+	if err != nil {
+		return Program{}, err
+	}
+	image := imageOf(file, path)
+	return Program{file, image, refusal(image)}, nil
+}
+
+// findProgram looks a command up as a shell does: as it stands where it has a slash, else on PATH.
+func findProgram(name, path string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, runnable(name)
+	}
+	denied := error(nil)
+	for _, dir := range filepath.SplitList(path) {
+		if dir == "" {
+			dir = "."
+		}
+		candidate := filepath.Join(dir, name)
+		if !strings.Contains(candidate, "/") {
+			candidate = "./" + candidate
+		}
+		err := runnable(candidate)
+		if err == nil {
+			return candidate, nil
+		}
+		var launch *Error
+		if errors.As(err, &launch) && launch.Code == 126 && denied == nil {
+			denied = err
+		}
+	}
+	if denied != nil {
+		return "", denied
+	}
+	return "", &Error{127, fmt.Errorf("%s: command not found", name)}
+}
+
+func runnable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return &Error{127, fmt.Errorf("%s: no such file", path)}
+	case err != nil:
+		return &Error{126, fmt.Errorf("%s: cannot be looked at: %w", path, err)}
+	case info.IsDir():
+		return &Error{126, fmt.Errorf("%s: is a folder", path)}
+	case unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) != nil:
+		return &Error{126, fmt.Errorf("%s: no permission to run it", path)}
+	}
+	return nil
+}
+
+// imageOf looks at the program's file, through #! lines and /usr/bin/env. A program it cannot read
+// gets the benefit of the doubt: the loader skips what does not fit it.
+func imageOf(program, path string) string {
+	for range 4 {
+		interpreter, argument := shebang(program)
+		if interpreter == "" {
+			break
+		}
+		program = interpreter
+		if filepath.Base(interpreter) == "env" && argument != "" {
+			if found, err := findProgram(argument, path); err == nil {
+				program = found
+			}
+		}
+	}
+	return program
+}
+
+// shebang returns the interpreter of a script and the first argument that is not an option or an
+// assignment.
+func shebang(program string) (interpreter, argument string) {
+	f, err := os.Open(program)
+	if err != nil {
+		return "", ""
+	}
+	defer f.Close()
+	line, _ := bufio.NewReaderSize(f, 512).ReadString('\n')
+	rest, ok := strings.CutPrefix(line, "#!")
+	if !ok {
+		return "", ""
+	}
+	words := strings.Fields(rest)
+	if len(words) == 0 {
+		return "", ""
+	}
+	for _, word := range words[1:] {
+		if !strings.HasPrefix(word, "-") && !strings.Contains(word, "=") {
+			return words[0], word
+		}
+	}
+	return words[0], ""
+}
+
+func refusal(program string) string {
+	f, err := elf.Open(program)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if f.Class != elf.ELFCLASS64 || f.Machine != elf.EM_X86_64 {
+		return "it is not an x86-64 program"
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			name := make([]byte, p.Filesz)
+			if _, err := p.ReadAt(name, 0); err == nil && strings.Contains(string(name), "musl") {
+				return "it is linked with musl, the library with glibc"
+			}
+			return ""
+		}
+	}
+	return "it is linked statically"
+}

@@ -1,0 +1,128 @@
+package launch
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// What the terminal sends to the whole process group the command has already got; what somebody
+// sends to us alone we pass on. SIGTSTP is only caught: we stop when the command does (FollowStop),
+// and go on when it goes on.
+var (
+	ending = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT}
+	others = []os.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGCONT,
+		syscall.SIGTSTP, syscall.SIGPIPE}
+)
+
+// catchSignals must come before the command starts, so that no signal ends us and leaves it alone.
+// A signal that was ignored when we were started (nohup) stays ignored, in us and in the command.
+func (c *Child) catchSignals() {
+	c.Ending, c.Others = make(chan os.Signal, 8), make(chan os.Signal, 32)
+	catch := func(into chan os.Signal, list []os.Signal) {
+		for _, one := range list {
+			if !signal.Ignored(one) {
+				signal.Notify(into, one)
+			}
+		}
+	}
+	catch(c.Ending, ending)
+	catch(c.Others, others)
+}
+
+// Pass decides what becomes of a signal that reached us.
+func (c *Child) Pass(got os.Signal) {
+	s, ok := got.(syscall.Signal)
+	if !ok {
+		return
+	}
+	switch s {
+	case syscall.SIGTSTP, syscall.SIGPIPE:
+	case syscall.SIGINT, syscall.SIGQUIT:
+		if !foreground() { // else the terminal sent it, to both of us
+			c.signalUnlessSeen(s)
+		}
+	case syscall.SIGHUP:
+		if !c.hadTerminal || hasTerminal() { // else the terminal hung up, on both of us
+			c.signalUnlessSeen(s)
+		}
+	case syscall.SIGCONT:
+		if processState(c.PID) == 'T' {
+			_ = syscall.Kill(c.PID, s)
+		}
+	default:
+		c.signalUnlessSeen(s)
+	}
+}
+
+// signalUnlessSeen passes a signal on, unless the command is about to end: then the sender meant
+// the whole group, and a second one would hit its cleaning up. Nothing tells the two apart while
+// the command lives; then it gets a second one, which pending signals of the same kind merge with.
+func (c *Child) signalUnlessSeen(s syscall.Signal) {
+	go func() {
+		time.Sleep(20 * time.Millisecond)
+		if state := processState(c.PID); state != 'Z' && state != 0 {
+			_ = syscall.Kill(c.PID, s)
+		}
+	}()
+}
+
+// FollowStop stops us as the command was stopped, so that a shell sees one job. Only for the
+// signals of job control, and only where there is a terminal: a command stopped by SIGSTOP, or
+// where nobody can type fg, is watched while it stands still.
+func (c *Child) FollowStop(s syscall.Signal) {
+	switch s {
+	case syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU:
+		if c.Ending != nil && hasTerminal() {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		}
+	}
+}
+
+// processState is the state letter of a process, 0 where it is gone.
+func processState(pid int) byte {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	end := bytes.LastIndexByte(data, ')') // the program's name may hold anything
+	if err != nil || end < 0 || end+2 >= len(data) {
+		return 0
+	}
+	return data[end+2]
+}
+
+// hasTerminal says whether the process has a controlling terminal that is still there.
+func hasTerminal() bool {
+	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	_ = unix.Close(fd)
+	return true
+}
+
+// foreground says whether our process group is the one the terminal talks to.
+func foreground() bool {
+	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+// Die ends this process by a signal, as the command ended. It returns only where the signal cannot
+// kill; then the caller ends with 128 + signal. No core is written: it would be ours.
+func Die(s syscall.Signal) {
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	// Go's own handlers print a traceback for some signals, so the default is set behind its back.
+	var standard [4]uint64 // struct kernel_sigaction: handler SIG_DFL, flags, restorer, mask
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&standard)), 0, 8, 0, 0)
+	_ = syscall.Kill(os.Getpid(), s)
+	time.Sleep(50 * time.Millisecond)
+}

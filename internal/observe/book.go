@@ -1,0 +1,250 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+
+	"hightide/internal/mem"
+	"hightide/internal/shm"
+)
+
+// book keeps what the heap sampler saw of one process: every recorded block that is still live,
+// summed by site. A block counts with its weight, the bytes its sample stands for, so Live is an
+// unbiased estimate; its variance is the Horvitz–Thompson one for Poisson sampling, the sum of
+// weight·(weight − size), zero for blocks that are always recorded.
+type book struct {
+	process  uint32
+	sites    map[uint32]*site
+	blocks   map[uint64]block
+	regions  []region // blocks that came from mmap, by address: munmap can free a part
+	live     mem.Bytes
+	variance float64
+
+	peak        mem.Bytes // highest live so far
+	peakTime    int64
+	peakStep    uint64
+	peakVar     float64
+	peakGen     uint64 // bumped at every new peak; see touch
+	peakWritten mem.Bytes
+
+	changed []*site // since the last use
+
+	// What changed since it was last saved (saved.go), kept only where it is.
+	saving          bool
+	fresh, gone     []uint64 // addresses of blocks
+	reset, remapped bool
+}
+
+// site is the sum of one stack.
+type site struct {
+	mem.SiteUse
+	told      mem.Bytes // Live as last written
+	toldAlloc mem.Bytes
+	listed    bool // in book.changed
+
+	// The site as it was at the peak, saved at its first change after it.
+	savedGen uint64
+	saved    mem.SiteUse
+}
+
+type block struct {
+	size, weight uint64
+	site         *site
+	saved        bool
+}
+
+type region struct {
+	start, end uint64
+	block
+}
+
+func newBook(process uint32) *book {
+	return &book{process: process, sites: map[uint32]*site{}, blocks: map[uint64]block{}}
+}
+
+// alloc takes in a recorded allocation whose stack has the given number.
+func (b *book) alloc(a *shm.Alloc, stack uint32) {
+	b.forget(a.Address) // the free was lost on the way, or is still in another thread's record
+	s := b.sites[stack]
+	if s == nil {
+		s = b.site(stack)
+		s.Phase = a.Word.Phase()
+	}
+	weight := max(a.Weight, a.Size)
+	fresh := block{size: a.Size, weight: weight, site: s}
+	b.add(fresh, +1)
+	s.Allocated += mem.Bytes(weight)
+	if a.Origin == shm.OriginMmap {
+		at, _ := slices.BinarySearchFunc(b.regions, a.Address, byStart)
+		b.regions = slices.Insert(b.regions, at, region{a.Address, a.Address + a.Size, fresh})
+		b.remapped = true
+	} else {
+		b.blocks[a.Address] = fresh
+		if b.saving {
+			b.fresh = append(b.fresh, a.Address)
+		}
+	}
+	if b.live > b.peak {
+		b.rose(a.When(), a.Word.Step())
+	}
+}
+
+// site returns the sum of a stack, opening it at first sight.
+func (b *book) site(stack uint32) *site {
+	s := b.sites[stack]
+	if s == nil {
+		s = &site{SiteUse: mem.SiteUse{Stack: stack}}
+		b.sites[stack] = s
+	}
+	return s
+}
+
+// rose notes a new peak.
+func (b *book) rose(time int64, step uint64) {
+	b.peak, b.peakTime, b.peakStep, b.peakVar = b.live, time, step, b.variance
+	b.peakGen++
+}
+
+// free takes in the end of a block, or of a part of a mapping.
+func (b *book) free(f *shm.Free) {
+	if f.Size == 0 {
+		b.forget(f.Address)
+		return
+	}
+	b.unmap(f.Address, f.Address+f.Size)
+}
+
+func (b *book) forget(address uint64) {
+	if old, ok := b.blocks[address]; ok {
+		delete(b.blocks, address)
+		b.add(old, -1)
+		if old.saved {
+			b.gone = append(b.gone, address)
+		}
+		return
+	}
+	if at, ok := slices.BinarySearchFunc(b.regions, address, byStart); ok {
+		b.add(b.regions[at].block, -1)
+		b.regions = slices.Delete(b.regions, at, at+1)
+		b.remapped = true
+	}
+}
+
+// unmap takes [from, to) out of the mappings it touches; what is left of one keeps its share.
+func (b *book) unmap(from, to uint64) {
+	at, _ := slices.BinarySearchFunc(b.regions, from, byStart)
+	if at > 0 && b.regions[at-1].end > from {
+		at--
+	}
+	for at < len(b.regions) && b.regions[at].start < to {
+		r := b.regions[at]
+		b.remapped = true
+		b.add(r.block, -1)
+		b.regions = slices.Delete(b.regions, at, at+1)
+		for _, left := range []region{{start: r.start, end: from}, {start: to, end: r.end}} {
+			if left.start < left.end && left.start >= r.start && left.end <= r.end {
+				share := float64(left.end-left.start) / float64(r.end-r.start)
+				left.block = block{size: left.end - left.start, weight: uint64(share * float64(r.weight)), site: r.site}
+				b.add(left.block, +1)
+				b.regions = slices.Insert(b.regions, at, left)
+				at++
+			}
+		}
+	}
+}
+
+func byStart(r region, address uint64) int { return cmp.Compare(r.start, address) }
+
+// add counts a block in (+1) or out (-1).
+func (b *book) add(k block, sign int64) {
+	s := k.site
+	b.touch(s)
+	weight := mem.Bytes(sign) * mem.Bytes(k.weight)
+	s.Live += weight
+	s.Count += uint64(sign)
+	b.live += weight
+	b.variance += float64(sign) * float64(k.weight) * float64(k.weight-min(k.size, k.weight))
+}
+
+// touch lists a site as changed, and saves how it stood at the last peak before it changes.
+func (b *book) touch(s *site) {
+	if s.savedGen != b.peakGen {
+		s.savedGen, s.saved = b.peakGen, s.SiteUse
+	}
+	if !s.listed {
+		s.listed = true
+		b.changed = append(b.changed, s)
+	}
+}
+
+// restart forgets every block: the process has a new address space.
+func (b *book) restart() {
+	for _, s := range b.sites {
+		b.touch(s)
+		s.Live, s.Count = 0, 0
+	}
+	clear(b.blocks)
+	b.regions, b.live, b.variance = nil, 0, 0
+	b.reset, b.remapped, b.fresh, b.gone = true, true, nil, nil
+}
+
+// small is how far a site may move before it is written again: less than what any sampled block
+// stands for, and 1 %. The last use of a run is written with everything.
+func small(s *site) bool {
+	moved := max(s.Live-s.told, s.told-s.Live)
+	return moved < 32*mem.KiB || moved*100 < s.told
+}
+
+// use is the heap now: the sites that changed since the last one. With all, also those that hardly
+// did.
+func (b *book) use(time int64, step uint64, all bool) mem.HeapUse {
+	use := b.total(time, step)
+	kept := b.changed[:0]
+	for _, s := range b.changed {
+		if !all && small(s) {
+			kept = append(kept, s)
+			continue
+		}
+		s.listed = false
+		if s.Live == s.told && s.Allocated == s.toldAlloc {
+			continue
+		}
+		s.told, s.toldAlloc = s.Live, s.Allocated
+		use.Sites = append(use.Sites, s.SiteUse)
+	}
+	b.changed = kept
+	sortSites(use.Sites)
+	return use
+}
+
+func (b *book) total(time int64, step uint64) mem.HeapUse {
+	return mem.HeapUse{Process: b.process, Time: time, Step: step, Live: b.live, Variance: max(b.variance, 0)}
+}
+
+// peakUse is the complete picture at the highest live heap, and whether it is worth writing: the
+// peak has risen by more than the given share since it was written last.
+func (b *book) peakUse(share float64) (mem.HeapUse, bool) {
+	if b.peak == 0 || float64(b.peak-b.peakWritten) <= share*float64(b.peakWritten) {
+		return mem.HeapUse{}, false
+	}
+	b.peakWritten = b.peak
+	use := mem.HeapUse{Process: b.process, Time: b.peakTime, Step: b.peakStep, Live: b.peak, Variance: max(b.peakVar, 0), Peak: true}
+	for _, s := range b.sites {
+		at := s.SiteUse
+		if s.savedGen == b.peakGen {
+			at = s.saved
+		}
+		if at.Live != 0 {
+			use.Sites = append(use.Sites, at)
+		}
+	}
+	sortSites(use.Sites)
+	return use, true
+}
+
+// sortSites puts the largest first, so that the same run writes the same bytes.
+func sortSites(sites []mem.SiteUse) {
+	slices.SortFunc(sites, func(a, b mem.SiteUse) int {
+		return cmp.Or(cmp.Compare(b.Live, a.Live), cmp.Compare(a.Stack, b.Stack))
+	})
+}

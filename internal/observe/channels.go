@@ -1,0 +1,261 @@
+package observe
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"hightide/internal/mem"
+	"hightide/internal/shm"
+)
+
+// channel is one mapped channel of an observed process, drained by one goroutine.
+type channel struct {
+	path    string
+	key     procKey
+	role    shm.Role
+	mapping []byte
+	reader  *shm.Channel
+	stacks  *stackReader
+	names   *nativeNames
+	next    shm.Record // read and not yet taken: see drain
+	taken   uint64     // the position behind the last record that was taken
+	broken  error      // why nothing more is read from it
+	told    uint64     // drops last written
+	refused bool       // broken was told
+
+	meanings      [][]byte // messages that say what its ids mean
+	savedMeanings int
+}
+
+// openChannel maps a file of the channel folder. Errors: shm.ErrNotReady, or why it is no channel.
+func openChannel(path string) (*channel, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxChannel {
+		return nil, fmt.Errorf("%s is no channel", path)
+	}
+	if info.Size() < shm.HeaderBytes {
+		return nil, shm.ErrNotReady
+	}
+	mapping, err := syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map %s: %w", path, err)
+	}
+	reader, err := shm.Open(mapping)
+	if err != nil {
+		_ = syscall.Munmap(mapping)
+		return nil, err
+	}
+	return &channel{path: path, key: procKey{reader.PID, reader.ProcessStart}, role: reader.Role, mapping: mapping, reader: reader}, nil
+}
+
+const maxChannel = 1<<30 + shm.HeaderBytes
+
+// close unmaps the channel.
+func (c *channel) close() {
+	_ = syscall.Munmap(c.mapping)
+	c.mapping, c.next = nil, nil
+}
+
+// peek returns the record that is next in line, without taking it.
+func (c *channel) peek(final bool) shm.Record {
+	if c.next == nil && c.broken == nil {
+		c.taken = c.reader.Position()
+		c.next, c.broken = c.reader.Next(final)
+	}
+	return c.next
+}
+
+// scan opens the channels that have appeared in the folder. It lists it only where its time says
+// that it changed, or that it changed so lately that the clock's grain could hide another change.
+func (r *Recorder) scan() {
+	changed, err := changedAt(r.opts.Channels)
+	if err != nil {
+		return
+	}
+	if changed == r.scanned && wallClock()-changed > int64(50*time.Millisecond) {
+		return
+	}
+	r.scanned = changed
+	entries, err := os.ReadDir(r.opts.Channels)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		if r.files[name] || !strings.HasSuffix(name, ".ring") {
+			continue
+		}
+		c, err := openChannel(filepath.Join(r.opts.Channels, name))
+		if errors.Is(err, shm.ErrNotReady) || errors.Is(err, os.ErrNotExist) {
+			r.scanned = 0 // look again
+			continue
+		}
+		r.files[name] = true
+		if err != nil {
+			r.log(0, fmt.Sprintf("cannot use channel %s: %v", name, err))
+			continue
+		}
+		r.adopt(c)
+	}
+}
+
+// adopt gives a channel to its process. A second one of the same role is a new program image in
+// the same process (exec): what was known of the old address space is over.
+func (r *Recorder) adopt(c *channel) {
+	p := r.process(c.key)
+	for _, old := range p.channels {
+		if old.role != c.role || r.recovering {
+			continue
+		}
+		r.drain(p, true)
+		if c.role == shm.RoleAgent {
+			p.spans.restart()
+		} else if p.heap != nil {
+			p.heap.restart()
+		}
+	}
+	if c.role == shm.RoleHeap {
+		if p.heap == nil {
+			p.heap = newBook(p.ID)
+		}
+		c.names = &nativeNames{pid: c.key.pid}
+		c.stacks = newStackReader(r.stacks, c.names.location)
+	}
+	if p.heap != nil {
+		p.heap.saving = !r.recovering
+	}
+	p.channels = append(p.channels, c)
+	r.continues(p, c)
+	c.reader.Beat(os.Getpid(), r.now())
+	if r.stopAt > 0 {
+		c.reader.StopAtStep(r.stopAt)
+	}
+}
+
+// drain takes what is in a process's channels, merged by time, so that the heap at the end of a
+// step is the heap of that moment. final: the process is dead.
+func (r *Recorder) drain(p *process, final bool) {
+	until := r.now()
+	for {
+		var first *channel
+		for _, c := range p.channels {
+			if next := c.peek(final); next != nil && (first == nil || next.When() < first.next.When()) {
+				first = c
+			}
+		}
+		if first == nil || (!final && first.next.When() > until) {
+			break
+		}
+		record := first.next
+		first.next = nil
+		r.take(p, first, record)
+	}
+	p.spans.settle(until)
+	for _, c := range p.channels {
+		r.drops(p, c)
+		if c.broken != nil && !c.refused {
+			c.refused = true
+			r.log(p.ID, fmt.Sprintf("the rest of channel %s is not read: %v", filepath.Base(c.path), c.broken))
+		}
+	}
+}
+
+// drainAll drains every process and gives up the channels of those that are gone.
+func (r *Recorder) drainAll() {
+	now := r.now()
+	r.busy = false
+	for _, p := range r.order {
+		if len(p.channels) == 0 {
+			continue
+		}
+		for _, c := range p.channels {
+			r.busy = r.busy || c.reader.Pending() > c.reader.RingBytes/16
+		}
+		dead := p.gone || !p.alive()
+		r.drain(p, dead)
+		if dead {
+			r.release(p, now)
+			continue
+		}
+		for _, c := range p.channels {
+			c.reader.Beat(r.pid, now)
+			r.crowded = r.crowded || c.reader.Held() > c.reader.RingBytes/4
+		}
+	}
+}
+
+// release writes what the heap of a dead process was. Its channels are deleted once what they held
+// is in the recording; that is hurried where there are many, each takes room in memory.
+func (r *Recorder) release(p *process, now int64) {
+	r.useHeap(p, now, true)
+	for _, c := range p.channels {
+		c.close()
+		r.finished = append(r.finished, c.path)
+	}
+	p.channels = nil
+	r.crowded = r.crowded || len(r.finished) > mostFinished
+}
+
+const mostFinished = 16
+
+// drops accounts for what a channel lost, by where.
+func (r *Recorder) drops(p *process, c *channel) {
+	w := c.reader.Writer()
+	if c.role == shm.RoleHeap {
+		p.heapFacts(w)
+	}
+	lost := w.DroppedRecords + c.reader.Holes + c.reader.Malformed + c.reader.Unknown
+	if lost == c.told {
+		return
+	}
+	drop := p.dropped["ring"]
+	drop.Process, drop.Place = p.ID, "ring"
+	drop.Records += lost - c.told
+	drop.Bytes = w.DroppedBytes + c.reader.HoleBytes
+	c.told = lost
+	p.dropped["ring"] = drop
+	r.emit(drop)
+}
+
+// heapFacts says what the heap library sees of this process, and how.
+func (p *process) heapFacts(w shm.WriterStats) {
+	switch {
+	case w.HeapFlags&shm.HeapForeignMalloc != 0:
+		p.fact("heap", "not seen: another allocator is preloaded")
+	case w.HeapFlags&shm.HeapUnknownPython != 0:
+		p.fact("heap", "sampled without Python lines: this Python version's frames cannot be read")
+	case w.HeapFlags&shm.HeapNoPython != 0:
+		p.fact("heap", "sampled, native stacks: no Python in it")
+	default:
+		p.fact("heap", "sampled")
+	}
+	if w.HeapFlags&shm.HeapFreeThreaded != 0 {
+		p.fact("python_build", "free-threaded")
+	}
+	if w.HeapMean > 0 && w.HeapMean != p.heapMean {
+		p.heapMean = w.HeapMean
+		p.fact("heap_mean_bytes", strconv.FormatUint(w.HeapMean, 10))
+	}
+	if w.HeapUntracked > 0 {
+		p.fact("heap_untracked", strconv.FormatUint(w.HeapUntracked, 10))
+	}
+}
+
+// log notes something about hightide itself.
+func (r *Recorder) log(process uint32, text string) {
+	r.emit(mem.Event{Time: r.now(), Process: process, Kind: "log", Text: text})
+}

@@ -1,0 +1,91 @@
+package observe
+
+import (
+	"slices"
+
+	"hightide/internal/mem"
+)
+
+// growth is a running look at whether a process grows with its steps: just good enough to ask the
+// agent to look for the container that grows, and for the status line. The verdict of a report is
+// analyze's, from the whole recording.
+type growth struct {
+	points   []growthPoint // thinned: at most growthPoints
+	stride   uint64
+	lastHunt int64
+	hunts    int
+}
+
+type growthPoint struct {
+	step  uint64
+	bytes float64
+}
+
+const growthPoints = 128
+
+// add takes in the end of a step.
+func (g *growth) add(s mem.Step) {
+	bytes, ok := s.RSS.Get()
+	if device, known := s.Device.Get(); known && device > 0 {
+		bytes, ok = device, true
+	}
+	if heap, known := s.Heap.Get(); known && !s.Device.Known() {
+		bytes, ok = heap, true
+	}
+	if !ok {
+		return
+	}
+	if n := len(g.points); n > 0 && s.Number <= g.points[n-1].step {
+		g.points, g.stride = g.points[:0], 1 // counted from the beginning: another program, by exec
+	}
+	g.stride = max(g.stride, 1)
+	if s.Number%g.stride != 0 {
+		return
+	}
+	g.points = append(g.points, growthPoint{s.Number, float64(bytes)})
+	if len(g.points) >= growthPoints {
+		g.stride *= 2
+		g.points = slices.DeleteFunc(g.points, func(p growthPoint) bool { return p.step%g.stride != 0 })
+	}
+}
+
+// perStep is the slope over the later two thirds of the steps, a median of the slopes between
+// points half of that apart, so that warm-up and spikes do not count. ok: enough steps were seen,
+// and the points rise more often than not by a clear margin.
+func (g *growth) perStep() (slope float64, ok bool) {
+	points := g.points[len(g.points)/3:]
+	half := len(points) / 2
+	if half < 4 {
+		return 0, false
+	}
+	var slopes []float64
+	rising := 0
+	for i := 0; i+half < len(points); i++ {
+		a, b := points[i], points[i+half]
+		s := (b.bytes - a.bytes) / float64(b.step-a.step)
+		if s > 0 {
+			rising++
+		}
+		slopes = append(slopes, s)
+	}
+	slices.Sort(slopes)
+	return slopes[len(slopes)/2], rising*4 > len(slopes)*3
+}
+
+// worthHunting says whether the agent should look for growing containers now. It takes several
+// looks to see a container grow; they become rare as the run goes on, and are only asked for while
+// memory rises by more than noise.
+func (g *growth) worthHunting(now int64) bool {
+	const least = 16 << 10 // bytes a step
+	slope, ok := g.perStep()
+	if !ok || slope < least {
+		return false
+	}
+	pause := int64(1e9) << min(g.hunts, 5)
+	if now-g.lastHunt < pause {
+		return false
+	}
+	g.lastHunt = now
+	g.hunts++
+	return true
+}

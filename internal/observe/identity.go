@@ -1,0 +1,69 @@
+package observe
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+	"hightide/internal/sampler"
+)
+
+// identify says which run this is, on which machine. The state of git comes later: it
+// can take long.
+func identify(o *Options, vendors []sampler.Vendor) mem.RunInfo {
+	cwd, _ := os.Getwd()
+	command := o.Command
+	if o.Shown != nil {
+		command = o.Shown
+	}
+	return mem.RunInfo{
+		ID: o.ID, Name: o.Name, Tags: o.Tags, Verb: o.Verb, Label: o.Label, Command: mem.MaskArgs(command), Cwd: cwd,
+		Env: mem.AllowedEnv(o.Env), Version: o.Version, Host: sampler.Host("/", vendors), Options: o.Settings,
+		StartMono: monotonic(), StartWall: wallClock(),
+	}
+}
+
+// blind notes what cannot be seen of a process from inside, going by its command line: Python that
+// was told to leave out the hook.
+func (r *Recorder) blind(p *process, command []string) {
+	if len(command) < 2 || !strings.HasPrefix(filepath.Base(command[0]), "python") {
+		return
+	}
+	for _, arg := range command[1:] {
+		if !strings.HasPrefix(arg, "-") || arg == "-" || strings.HasPrefix(arg, "--") {
+			return
+		}
+		for i, flag := range arg[1:] {
+			if strings.ContainsRune("cmWX", flag) {
+				return // the rest is its argument, or the program's
+			}
+			if strings.ContainsRune("ISE", flag) {
+				why := "python -" + string(arg[i+1]) + ": it leaves out start-up hooks, so there are no steps, phases and frameworks"
+				if p.facts["unobserved"] != why {
+					p.fact("unobserved", why)
+					r.emit(mem.Event{Time: r.now(), Process: p.ID, Kind: "unobserved", Text: fmt.Sprintf("process %d, %s", p.PID, why)})
+				}
+				return
+			}
+		}
+	}
+}
+
+// sortBy sorts by a number, keeping the order of equals.
+func sortBy[T any](items []T, key func(T) int64) {
+	slices.SortStableFunc(items, func(a, b T) int { return cmp.Compare(key(a), key(b)) })
+}
+
+// sortedKeys of a map, so that output does not depend on the map's order.
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

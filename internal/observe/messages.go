@@ -1,0 +1,233 @@
+package observe
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"hightide/internal/mem"
+	"hightide/internal/shm"
+)
+
+// message is a JSON record of the agent (docs/formats/channel.md); keys that a type does not have
+// are absent.
+type message struct {
+	Type string `json:"type"`
+
+	// hello
+	Argv       []string     `json:"argv"`
+	Cwd        string       `json:"cwd"`
+	Python     string       `json:"python"`
+	Executable string       `json:"executable"`
+	Rank       mem.Optional `json:"rank"`
+	LocalRank  mem.Optional `json:"local_rank"`
+	WorldSize  mem.Optional `json:"world_size"`
+	Role       string       `json:"role"`
+
+	// framework, fact, series
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	Key       string `json:"key"`
+	Value     any    `json:"value"`
+	ID        uint32 `json:"id"`
+	Unit      string `json:"unit"`
+	Device    any    `json:"device"`
+	Framework string `json:"framework"`
+
+	Modules []struct {
+		ID         uint16 `json:"id"`
+		Name       string `json:"name"`
+		Class      string `json:"class"`
+		Parameters int64  `json:"parameter_bytes"`
+		Buffers    int64  `json:"buffer_bytes"`
+	} `json:"modules"`
+
+	// model
+	Step       uint64       `json:"step"`
+	Parameters mem.Optional `json:"parameter_bytes"`
+	Gradients  mem.Optional `json:"gradient_bytes"`
+	Optimizer  mem.Optional `json:"optimizer_bytes"`
+
+	// holder, oom, exception
+	Kind     string       `json:"kind"`
+	File     string       `json:"file"`
+	Line     int          `json:"line"`
+	Function string       `json:"function"`
+	Items    int64        `json:"items"`
+	PerStep  float64      `json:"items_per_step"`
+	Contains string       `json:"contains"`
+	Tensors  mem.Optional `json:"tensor_bytes"`
+	Graph    bool         `json:"graph"`
+	Text     string       `json:"text"`
+	Bytes    mem.Optional `json:"bytes"`
+	Source   string       `json:"source"`
+	Class    string       `json:"class"`
+
+	// snapshot, log, dropped, stop, bye
+	Path   string       `json:"path"`
+	Format string       `json:"format"`
+	Reason string       `json:"reason"`
+	Level  string       `json:"level"`
+	Count  uint64       `json:"count"`
+	MaxRSS mem.Optional `json:"maxrss_bytes"`
+	CPU    mem.Optional `json:"cpu_ns"`
+}
+
+// message takes in one JSON record. One that cannot be read is counted, not an error: the other
+// side may be newer than we are.
+func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
+	var m message
+	if err := json.Unmarshal(record.Data, &m); err != nil {
+		r.drop(p, "message", 1)
+		return
+	}
+	at := record.When()
+	if m.Type == "series" || m.Type == "modules" {
+		c.meanings = append(c.meanings, bytes.Clone(record.Data))
+	}
+	switch m.Type {
+	case "hello":
+		r.hello(p, &m)
+	case "framework":
+		r.framework(p, record.Data, &m)
+	case "fact":
+		r.factMessage(p, &m, at)
+	case "series":
+		key := seriesKey{p.ID, text(m.Device), m.Framework, mem.Quantity(m.Name)}
+		p.series[agentSeries{c, m.ID}] = r.columns.column(key, mem.Unit(m.Unit), r.opts.labelOf(key.name))
+	case "modules":
+		for _, module := range m.Modules {
+			p.spans.modules[module.ID] = module.Name
+			r.emit(mem.Module{Process: p.ID, Name: module.Name, Class: module.Class,
+				Parameters: mem.Bytes(module.Parameters), Buffers: mem.Bytes(module.Buffers)})
+		}
+	case "model":
+		r.emit(mem.ModelUse{Process: p.ID, Step: m.Step, Device: text(m.Device),
+			Parameters: m.Parameters, Gradients: m.Gradients, Optimizer: m.Optimizer})
+	case "holder":
+		r.emit(mem.Holder{Process: p.ID, Time: at, Step: m.Step, Kind: m.Kind, Name: m.Name,
+			Where: mem.Location{File: m.File, Line: m.Line, Function: m.Function},
+			Items: m.Items, PerStep: m.PerStep, Contains: m.Contains, Tensors: m.Tensors, Graph: m.Graph})
+	case "bye":
+		p.MaxRSS.Raise(m.MaxRSS)
+		p.bye = m.MaxRSS.Known()
+		if cpu, ok := m.CPU.Get(); ok {
+			p.fact("agent_cpu_ns", text(cpu))
+		}
+		p.dirty = true
+	case "skipped":
+		p.steps.total.Skipped += m.Count
+		p.steps.changed = true
+	case "dropped":
+		r.dropTotal(p, "agent", m.Count)
+	default:
+		if !r.imagined(p, record.Data, &m, at) {
+			r.eventMessage(p, &m, at)
+		}
+	}
+}
+
+// eventMessage takes in what becomes an event.
+func (r *Recorder) eventMessage(p *process, m *message, at int64) {
+	event := mem.Event{Time: at, Process: p.ID, Kind: m.Type, Text: mem.MaskText(m.Text)}
+	if m.File != "" {
+		event.Where = &mem.Location{File: m.File, Line: m.Line, Function: m.Function}
+	}
+	switch m.Type {
+	case "oom":
+		p.explained(m.Bytes)
+		event.Step, event.Bytes = mem.Some(int64(m.Step)), m.Bytes
+		event.Facts = facts("source", m.Source, "device", text(m.Device))
+	case "exception":
+		event.Facts = facts("class", m.Class)
+	case "stop":
+		r.stopping = true
+		event.Step, event.Text = mem.Some(int64(m.Step)), m.Reason
+	case "log":
+		event.Facts = facts("level", m.Level)
+	case "snapshot":
+		r.snapshots.add(p.ID, at, m)
+		return
+	default:
+		return
+	}
+	r.emit(event)
+}
+
+func (r *Recorder) hello(p *process, m *message) {
+	p.hello, p.dirty = true, true
+	p.Python = m.Python
+	p.Rank, p.LocalRank, p.WorldSize = m.Rank, m.LocalRank, m.WorldSize
+	if m.Role != "" {
+		p.Role = m.Role
+	}
+	if len(m.Argv) > 0 && len(p.Command) == 0 {
+		p.Command = mem.MaskArgs(m.Argv)
+	}
+	if m.Executable != "" {
+		p.fact("executable", m.Executable)
+	}
+}
+
+// framework notes the version, and every further key as a fact under the framework's name.
+func (r *Recorder) framework(p *process, data []byte, m *message) {
+	if p.Frameworks == nil {
+		p.Frameworks = map[string]string{}
+	}
+	p.Frameworks[m.Name] = m.Version
+	p.dirty = true
+	var all map[string]any
+	_ = json.Unmarshal(data, &all)
+	for _, key := range sortedKeys(all) {
+		if key != "type" && key != "name" && key != "version" && all[key] != nil {
+			p.fact(m.Name+"."+key, text(all[key]))
+		}
+	}
+}
+
+func (r *Recorder) factMessage(p *process, m *message, at int64) {
+	value := text(m.Value)
+	if m.Key == "unobserved" {
+		r.emit(mem.Event{Time: at, Process: p.ID, Kind: "unobserved", Text: value})
+	}
+	p.fact(m.Key, value)
+}
+
+// text writes a JSON value as a person would.
+func text(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return value
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// facts builds a map from pairs, without the empty ones.
+func facts(pairs ...string) map[string]string {
+	var m map[string]string
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			if m == nil {
+				m = map[string]string{}
+			}
+			m[pairs[i]] = pairs[i+1]
+		}
+	}
+	return m
+}
+
+// drop counts what was lost at a place of our own.
+func (r *Recorder) drop(p *process, place string, records uint64) {
+	r.dropTotal(p, place, p.dropped[place].Records+records)
+}
+
+func (r *Recorder) dropTotal(p *process, place string, records uint64) {
+	drop := mem.Drop{Process: p.ID, Place: place, Records: records}
+	p.dropped[place] = drop
+	r.emit(drop)
+}

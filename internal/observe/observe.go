@@ -1,0 +1,301 @@
+// Package observe watches a command that it has started, from outside and from inside, and turns what it sees
+// into frames of a recording.
+//
+//	launch: the command, its environment ──▶ process tree
+//	                                             │      │
+//	           sampler (procfs, devices) ◀───────┘      ▼
+//	               │                       shared-memory channels (agent, heap)
+//	               ▼                                    │
+//	  Recorder: one goroutine, books per process  ◀─────┘
+//	  (book.go heap, spans.go, steps.go, messages.go) ──▶ mem.Frame ──▶ Sink
+//
+// The books are plain values that a test feeds by hand; the loop around them (run.go) is the only
+// part that knows the clock. The observed processes never wait for us: they write into rings that
+// we visit. Start reading at Run in run.go.
+package observe
+
+import (
+	"os"
+	"time"
+
+	"hightide/internal/launch"
+	"hightide/internal/mem"
+	"hightide/internal/sampler"
+)
+
+// Sink takes the frames of one recording. Flush makes what was written so far survive our death.
+type Sink interface {
+	Write(mem.Frame) error
+	Flush() error
+}
+
+// Options of one run. ID, Command and Channels are needed.
+type Options struct {
+	ID      string
+	Name    string
+	Tags    map[string]string
+	Version string
+	Verb    string // "run"
+	Label   mem.Label
+
+	Command []string
+	Shown   []string // what the recording calls the command; nil: as it is
+	Env     []string // of the command, before the helpers are put in front
+	Helpers []launch.Helper
+	Runtime launch.Runtime // what the command gets of this process
+
+	// Devices are asked instead of the machine's own; nil: the machine's. They are closed at the end.
+	Devices []sampler.Vendor
+
+	Channels string // folder for channels; made by Run, removed at the end
+	OutDir   string // folder for large files of the helpers while the run lasts
+
+	Interval   time.Duration // of sampling; 0: 100 ms
+	Steps      uint64        // stop after that many optimizer steps; 0: never
+	Duration   time.Duration // stop after that time; 0: never
+	Grace      time.Duration // between asking the training to stop and SIGTERM; 0: 10 s
+	SnapshotOn string
+	// KeepSnapshots leaves allocator snapshots in OutDir as well, for other tools.
+	KeepSnapshots bool
+	NoStacks      bool
+	Alerts        []Alert
+	Settings      map[string]string // written into RunInfo.Options
+
+	OnStatus func(Status) // several times a second, from the recording goroutine
+	OnAlert  func(text string)
+	OnPause  func() // the command was stopped by job control, and we stop with it
+}
+
+func (o *Options) interval() time.Duration {
+	if o.Interval <= 0 {
+		return 100 * time.Millisecond
+	}
+	return o.Interval
+}
+
+// Recorder holds the books of one run. It is for one goroutine.
+type Recorder struct {
+	opts *Options
+	sink Sink
+	fail error // the first failure of the sink; after it nothing more is written
+	pid  int
+
+	info      mem.RunInfo
+	procs     map[procKey]*process
+	byPID     map[int]*process // the newest of each pid
+	order     []*process       // by id
+	columns   *columns
+	stacks    *stackTable
+	files     map[string]bool // names of channels that were looked at
+	scanned   int64           // when their folder last changed, by its own clock
+	snapshots snapshots
+	latest    map[seriesKey]int64
+	peaks     peaks
+	alerts    []*alertState
+
+	recovering bool // the processes and the engine before us are dead
+
+	saved    savedFile
+	busy     bool     // a channel was found filling up
+	crowded  bool     // channels hold much that waits for the recording to be flushed
+	finished []string // channels to delete once it is
+
+	left      map[string]*savedChannel // by the engine before us, by name of the channel's file
+	leftCodes map[string][]savedCode
+	lastKnown int64 // when the recording of that engine ends
+
+	stopAt   uint64
+	stopping bool
+	killed   int64 // cgroup.oom_kill when last seen, -1: never
+	kills    int64 // how far it has risen in the run
+}
+
+// now is the clock of the recording.
+func (r *Recorder) now() int64 { return monotonic() }
+
+func newRecorder(opts *Options, sink Sink) *Recorder {
+	r := &Recorder{
+		opts: opts, sink: sink, pid: os.Getpid(), procs: map[procKey]*process{}, byPID: map[int]*process{},
+		files: map[string]bool{}, latest: map[seriesKey]int64{}, killed: -1,
+	}
+	r.columns = newColumns(r.emit)
+	r.stacks = newStackTable(func(s mem.StackDef) { r.emit(s) })
+	for _, a := range opts.Alerts {
+		r.alerts = append(r.alerts, &alertState{Alert: a})
+	}
+	return r
+}
+
+// emit writes a frame. The first failure (a full disk) ends the writing, never the watching.
+func (r *Recorder) emit(f mem.Frame) {
+	if r.fail == nil {
+		r.fail = r.sink.Write(f)
+	}
+}
+
+// flush writes what has gathered since the last one.
+func (r *Recorder) flush(last bool) {
+	for _, p := range r.order {
+		if len(p.channels) > 0 {
+			r.useHeap(p, r.now(), false)
+		}
+		r.tellShortages(p, r.now(), last || p.gone)
+		spans, stats := p.spans.take()
+		if len(spans) > 0 {
+			r.emit(spans)
+		}
+		for _, s := range stats {
+			r.emit(s)
+		}
+		if changed := p.steps.changed; changed {
+			total := p.steps.total
+			if steps := p.steps.take(); len(steps) > 0 {
+				r.emit(steps)
+			}
+			r.emit(total)
+		}
+		if p.dirty {
+			p.dirty = false
+			r.emit(p.frame())
+		}
+	}
+	r.columns.flush()
+	r.snapshots.copy(r, last)
+	if r.fail == nil {
+		r.fail = r.sink.Flush()
+	}
+	r.letGo()
+}
+
+// letGo gives up in shared memory what the recording has now; until then it would survive us there.
+func (r *Recorder) letGo() {
+	r.crowded = false
+	if r.recovering && r.fail != nil {
+		return // the next recovery finds it there
+	}
+	if !r.recovering && r.fail == nil && r.opts.Channels != "" {
+		r.save()
+	}
+	for _, p := range r.order {
+		for _, c := range p.channels {
+			c.peek(false) // so that `taken` is up to date
+			c.reader.Release(c.taken)
+		}
+	}
+	for _, path := range r.finished {
+		_ = os.Remove(path)
+	}
+	r.finished = r.finished[:0]
+}
+
+// watcher is the Recorder as the sampler sees it.
+type watcher struct{ *Recorder }
+
+// Process implements sampler.Sink.
+func (w watcher) Process(s *sampler.Process) {
+	p := w.process(procKey{s.PID, s.StartTicks})
+	p.watched = true
+	if len(s.Command) > 0 {
+		p.Command = mem.MaskArgs(s.Command)
+	}
+	if parent := w.byPID[s.Parent]; parent != nil && parent != p {
+		p.Parent = parent.ID
+	}
+	if p.Role == "" {
+		p.Role = "child"
+		if p.Parent == 0 {
+			p.Role = "main"
+		}
+	}
+	w.blind(p, s.Command)
+	p.dirty = true
+}
+
+// Gone implements sampler.Sink.
+func (w watcher) Gone(s *sampler.Process, now int64) {
+	p := w.process(procKey{s.PID, s.StartTicks})
+	p.MaxRSS.Raise(s.Usage.MaxRSS)
+	w.ended(p, now)
+}
+
+// ended notes the end of a process; its channels are drained at the next visit.
+func (r *Recorder) ended(p *process, now int64) {
+	p.gone, p.dirty = true, true
+	if !p.End.Known() {
+		p.End = mem.Some(now)
+	}
+}
+
+// Sample implements sampler.Sink.
+func (w watcher) Sample(s *sampler.Process, device string, name mem.Quantity, time, value int64) {
+	label := mem.Measured
+	if w.opts.Label == mem.Imagined {
+		if name == mem.SeriesVMS {
+			return // the device's memory is reserved in it, and none of that is the program's
+		}
+		label = w.opts.labelOf(name)
+	}
+	key := seriesKey{device: device, name: name}
+	if s != nil {
+		p := w.process(procKey{s.PID, s.StartTicks})
+		key.process = p.ID
+		if name == mem.SeriesRSS {
+			p.rss = mem.Some(value)
+			p.spans.sample(time, value)
+			p.MaxRSS.Raise(mem.Some(value)) // the kernel's mark, read once a second, is no less
+			p.MaxRSS.Raise(s.Usage.MaxRSS)
+		}
+	}
+	w.columns.put(key, unitOf(name), label, time, value)
+	w.latest[key] = value
+	w.observe(key, time, value)
+}
+
+// Unobserved implements sampler.Sink.
+func (w watcher) Unobserved(what, why string) {
+	w.emit(mem.Event{Time: w.now(), Kind: "unobserved", Text: what + ": " + why})
+}
+
+// alive says whether a process still runs: the sampler tells of those it watches, of the others
+// (gone before it looked) the kernel is asked.
+func (p *process) alive() bool {
+	return p.watched || procAlive(p.key.pid, p.key.start)
+}
+
+// sampleHeap adds the live heap to the picture.
+func (r *Recorder) sampleHeap(now int64) {
+	for _, p := range r.order {
+		if p.heap == nil || len(p.channels) == 0 {
+			continue
+		}
+		r.columns.put(seriesKey{process: p.ID, name: mem.SeriesHeapLive}, mem.UnitBytes, mem.Sampled, now, int64(p.heap.live))
+		r.useHeap(p, now, false) // a DataLoader worker takes no steps that would ask for it
+	}
+}
+
+// labelOf says how a series was come by: on an imaginary GPU, what concerns the device is imagined and
+// the host's memory is as real as ever.
+func (o *Options) labelOf(name mem.Quantity) mem.Label {
+	if o.Label == mem.Imagined && name.OfDevice() {
+		return mem.Imagined
+	}
+	return mem.Measured
+}
+
+// unitOf is the unit of a series of mem/series.go.
+func unitOf(name mem.Quantity) mem.Unit {
+	switch name {
+	case mem.SeriesMinorFaults, mem.SeriesMajorFaults, mem.SeriesThreads, mem.SeriesFiles, mem.SeriesCgroupOOM,
+		mem.SeriesCgroupOOMKill, mem.SeriesRetries, mem.SeriesOOMs:
+		return mem.UnitCount
+	case mem.SeriesCPU, mem.SeriesOwnCPU, mem.SeriesSampleInterval:
+		return mem.UnitNanoseconds
+	case mem.SeriesDeviceUtilisation:
+		return mem.UnitMilli
+	case mem.SeriesDeviceTemperature:
+		return mem.UnitCelsius
+	case mem.SeriesDevicePower:
+		return mem.UnitMilliwatts
+	}
+	return mem.UnitBytes
+}

@@ -1,0 +1,166 @@
+package observe
+
+import (
+	"maps"
+
+	"hightide/internal/mem"
+	"hightide/internal/shm"
+)
+
+// procKey identifies a process for as long as the machine runs: pids are used again, with the
+// start time they are not.
+type procKey struct {
+	pid   int
+	start uint64 // clock ticks since boot
+}
+
+// process is one observed process and the books kept for it: what the sampler saw of it from
+// outside and what its helpers say from inside come together here.
+type process struct {
+	mem.Process
+	key   procKey
+	dirty bool // the frame must be written again
+	hello bool // an agent has spoken
+	bye   bool // and has told the high-water mark at the end
+
+	spans *spanBook
+	steps stepBook
+	heap  *book // nil until a heap channel opens
+
+	rss       mem.Optional // newest
+	channels  []*channel
+	series    map[agentSeries]*column
+	facts     map[string]string
+	dropped   map[string]mem.Drop // by place
+	growth    growth
+	shortages []shortage        // that the agent may still tell of
+	shortAt   map[shortKey]bool // that were told
+	heapMean  uint64
+	lastUse   int64 // when HeapUse was last written
+	lastPeak  int64
+	lastStep  uint64
+	watched   bool // the sampler sees it, and will say when it is gone
+	gone      bool // its channels are drained once more and then given up
+	saved     bool // what the engine after us would need of it lies beside its channels
+}
+
+// agentSeries is the id that an agent's channel gave to a series.
+type agentSeries struct {
+	channel *channel
+	id      uint32
+}
+
+// process returns the books of a process, opening them at first sight.
+func (r *Recorder) process(key procKey) *process {
+	if p := r.procs[key]; p != nil {
+		return p
+	}
+	id := uint32(len(r.order) + 1)
+	p := &process{
+		Process: mem.Process{ID: id, PID: key.pid, StartTicks: key.start, Start: r.now()},
+		key:     key, dirty: true, spans: newSpanBook(id), steps: newStepBook(id),
+		series: map[agentSeries]*column{}, facts: map[string]string{}, dropped: map[string]mem.Drop{},
+	}
+	if start := ticksToMono(key.start); start > 0 {
+		p.Start = max(start, r.info.StartMono)
+	}
+	r.procs[key] = p
+	r.byPID[key.pid] = p
+	r.order = append(r.order, p)
+	return p
+}
+
+// fact notes something about a process; the last one said of a key stands.
+func (p *process) fact(key, value string) {
+	if old, ok := p.facts[key]; !ok || old != value {
+		p.facts[key] = value
+		p.dirty = true
+	}
+}
+
+// frame is the process as it is now. Its maps are copies.
+func (p *process) frame() mem.Process {
+	f := p.Process
+	if len(p.facts) > 0 {
+		f.Facts = maps.Clone(p.facts)
+	}
+	f.Frameworks = maps.Clone(p.Frameworks)
+	return f
+}
+
+// take hands one record of a channel to the books. It returns an error only for what must end the
+// drain.
+func (r *Recorder) take(p *process, c *channel, record shm.Record) error {
+	if r.recovering {
+		r.lastKnown = max(r.lastKnown, record.When())
+	}
+	switch record := record.(type) {
+	case *shm.Edge:
+		p.spans.edge(record)
+	case *shm.Step:
+		r.step(p, record)
+	case *shm.Counters:
+		r.counters(p, c, record)
+	case *shm.JSON:
+		r.message(p, c, record)
+	case *shm.Code:
+		c.stacks.learn(record)
+	case *shm.Alloc:
+		if record.Failed {
+			p.ranShort(record, c.stacks.id(record.Frames))
+		} else {
+			p.heap.alloc(record, c.stacks.id(record.Frames))
+		}
+	case *shm.Free:
+		p.heap.free(record)
+	}
+	return nil
+}
+
+func (r *Recorder) step(p *process, s *shm.Step) {
+	step := mem.Step{
+		Process: p.ID, Number: s.Step, Time: s.When(), Duration: s.Duration, RSS: s.RSS,
+		Device: s.DeviceAllocated, Micro: s.MicroSteps, Skipped: s.Skipped,
+	}
+	if p.heap != nil {
+		step.Heap = mem.Some(int64(p.heap.live))
+	}
+	p.steps.add(step)
+	p.lastStep = s.Step
+	p.growth.add(step)
+	r.useHeap(p, s.When(), false)
+}
+
+func (r *Recorder) counters(p *process, c *channel, record *shm.Counters) {
+	for _, counter := range record.Counters {
+		if col := p.series[agentSeries{c, counter.Series}]; col != nil {
+			col.add(record.When(), counter.Value)
+			r.latest[col.key()] = counter.Value
+			r.observe(col.key(), record.When(), counter.Value)
+		}
+	}
+}
+
+// useHeap writes the heap of a process if that is due. Its pace slackens with the length of the
+// run, so that an hour of it stays small and a minute is fine enough to see steps: every 50 ms at
+// first, every 6 s after an hour.
+func (r *Recorder) useHeap(p *process, now int64, last bool) {
+	if p.heap == nil {
+		return
+	}
+	pace := max(int64(50e6), (now-r.info.StartMono)/600)
+	if last || now-p.lastUse >= pace {
+		p.lastUse = now
+		r.emit(p.heap.use(now, p.lastStep, last))
+	}
+	share := 0.02
+	if last {
+		share = 0
+	}
+	if last || now-p.lastPeak >= 5*pace {
+		if peak, ok := p.heap.peakUse(share); ok {
+			p.lastPeak = now
+			r.emit(peak)
+		}
+	}
+}

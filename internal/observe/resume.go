@@ -1,0 +1,185 @@
+package observe
+
+import (
+	"encoding/gob"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"hightide/internal/mem"
+	"hightide/internal/shm"
+)
+
+// resume opens the books of a recording where they were left: by what it says, then by what its
+// engine had saved beside the channels.
+func (r *Recorder) resume(run *mem.Run) {
+	r.info = run.Info
+	for _, old := range run.Processes {
+		p := r.process(procKey{old.PID, old.StartTicks})
+		p.Process, p.dirty = *old, false
+		for key, value := range old.Facts {
+			p.facts[key] = value
+		}
+		p.steps.total = run.Totals[old.ID]
+		p.steps.total.Process = old.ID
+		p.lastStep = p.steps.total.Steps
+		if heap := run.Heap[old.ID]; heap != nil {
+			p.heap = newBook(p.ID)
+			p.heap.resume(heap)
+		}
+	}
+	for _, stats := range run.Phases {
+		if p := r.byID(stats.Process); p != nil {
+			key := statKey{stats.Phase, stats.Name}
+			p.spans.stats[key] = &stats
+			p.spans.order = append(p.spans.order, key)
+		}
+	}
+	for _, drop := range run.Drops {
+		if p := r.byID(drop.Process); p != nil {
+			p.dropped[drop.Place] = drop
+		}
+	}
+	for _, s := range run.Series {
+		r.columns.resume(s.SeriesDef)
+	}
+	r.stacks.resume(&run.Stacks)
+	r.resumeSaved()
+}
+
+// resume takes over what the recording says of a heap. What is live comes from the saved blocks.
+func (b *book) resume(heap *mem.Heap) {
+	for stack, points := range heap.Sites {
+		last := points[len(points)-1].SiteUse
+		s := &site{SiteUse: last, told: last.Live, toldAlloc: last.Allocated}
+		s.Live, s.Count = 0, 0
+		b.sites[stack] = s
+		b.touch(s)
+	}
+	if p := heap.Peak; p != nil {
+		b.peak, b.peakTime, b.peakStep, b.peakVar, b.peakWritten = p.Live, p.Time, p.Step, p.Variance, p.Live
+	}
+}
+
+// resumeSaved reads the entries of the saved file up to the last one that is whole.
+func (r *Recorder) resumeSaved() {
+	file, err := os.Open(filepath.Join(r.opts.Channels, savedName))
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	r.left, r.leftCodes = map[string]*savedChannel{}, map[string][]savedCode{}
+	decoder := gob.NewDecoder(file)
+	for {
+		var books savedBooks
+		if decoder.Decode(&books) != nil {
+			break
+		}
+		r.apply(&books)
+	}
+	for _, p := range r.order {
+		if p.heap != nil && p.heap.live > p.heap.peak {
+			p.heap.rose(r.lastKnown, p.lastStep)
+		}
+	}
+}
+
+// apply takes over one entry.
+func (r *Recorder) apply(books *savedBooks) {
+	if books.Process == 0 {
+		r.leftCodes[books.File] = append(r.leftCodes[books.File], books.Codes...)
+		return
+	}
+	for _, s := range books.Channels {
+		r.left[s.File] = r.left[s.File].join(s)
+	}
+	p := r.byID(books.Process)
+	if p == nil {
+		return
+	}
+	if books.Heap != nil && p.heap != nil {
+		p.heap.apply(books.Heap)
+	}
+	clear(p.spans.threads)
+	p.spans.resume(books.Open)
+}
+
+// join adds a later entry of the same channel.
+func (s *savedChannel) join(later savedChannel) *savedChannel {
+	if s != nil {
+		later.Messages = append(s.Messages, later.Messages...)
+		if later.Maps == nil {
+			later.Maps = s.Maps
+		}
+	}
+	return &later
+}
+
+// apply takes over the blocks that were saved.
+func (b *book) apply(s *savedHeap) {
+	if s.Reset {
+		b.restart()
+	}
+	for _, address := range s.Gone {
+		b.forget(address)
+	}
+	for _, k := range s.Blocks {
+		b.forget(k.Address)
+		fresh := block{size: k.Size, weight: k.Weight, site: b.site(k.Stack)}
+		b.add(fresh, +1)
+		b.blocks[k.Address] = fresh
+	}
+	if s.Mapped {
+		for _, g := range b.regions {
+			b.add(g.block, -1)
+		}
+		b.regions = b.regions[:0]
+		for _, k := range s.Regions {
+			fresh := block{size: k.Size, weight: k.Weight, site: b.site(k.Stack)}
+			b.add(fresh, +1)
+			b.regions = append(b.regions, region{k.Address, k.Address + k.Size, fresh})
+		}
+	}
+	for _, site := range s.Sites {
+		at := b.site(site.Stack)
+		at.Phase, at.Allocated = site.Phase, max(at.Allocated, site.Allocated)
+	}
+}
+
+func (b *spanBook) resume(open []byte) {
+	var threads map[uint32][]savedSpan
+	if json.Unmarshal(open, &threads) != nil {
+		return
+	}
+	for thread, spans := range threads {
+		for _, s := range spans {
+			b.threads[thread] = append(b.threads[thread], openSpan{s.Span, s.Module, s.Keep, s.Span.DeviceStart})
+		}
+	}
+}
+
+// continues gives a channel what the engine before us knew of it.
+func (r *Recorder) continues(p *process, c *channel) {
+	s := r.left[filepath.Base(c.path)]
+	if s == nil {
+		return
+	}
+	c.reader.Skip(s.Position)
+	c.told = s.Drops
+	for _, message := range s.Messages {
+		r.message(p, c, &shm.JSON{Data: message})
+	}
+	if c.stacks == nil {
+		return
+	}
+	for _, code := range r.leftCodes[filepath.Base(c.path)] {
+		c.stacks.codes[code.ID] = codeOf(code)
+	}
+	for _, m := range s.Maps {
+		c.names.maps = append(c.names.maps, mapped{m.Start, m.End, m.Offset, m.File})
+	}
+}
+
+func codeOf(s savedCode) code {
+	return code{file: s.File, name: s.Name, firstLine: s.FirstLine, python: s.Python, table: s.Table}
+}

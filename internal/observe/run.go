@@ -1,0 +1,393 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"hightide/internal/launch"
+	"hightide/internal/mem"
+	"hightide/internal/sampler"
+
+	"golang.org/x/sys/unix"
+)
+
+// Outcome is how the command ended.
+type Outcome struct {
+	ExitCode mem.Optional
+	Signal   mem.Optional
+	Stopped  bool  // because it was asked to: --steps or --duration
+	Sink     error // why the recording is incomplete, where it is
+}
+
+// Run starts the command, records it until it ends and returns how it did. Errors are those of
+// starting: *launch.Error, or that the channel folder cannot be made. A failing sink is no error:
+// the command goes on, unrecorded.
+//
+// Once ctx is cancelled the command is asked to stop, as after --duration: by its agent, and with SIGTERM
+// once the grace period is over.
+func Run(ctx context.Context, opts *Options, sink Sink) (Outcome, error) {
+	l, err := begin(ctx, opts, sink)
+	if err != nil {
+		closeAll(opts.Devices)
+		return Outcome{}, err
+	}
+	defer os.RemoveAll(opts.Channels)
+	defer l.child.Close()
+	return l.run(ctx), nil
+}
+
+// begin starts the command. Where that fails it leaves nothing behind.
+func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	program, err := launch.Find(opts.Command[0], opts.Env)
+	if err != nil {
+		return nil, err
+	}
+	if err := makeChannels(opts.Channels, opts.OutDir); err != nil {
+		return nil, err
+	}
+	vendors := opts.Devices
+	if vendors == nil {
+		vendors = sampler.OpenVendors("/")
+	}
+	r := newRecorder(opts, sink)
+	r.info = identify(opts, vendors)
+	r.emit(r.info)
+	env := launch.Environment(opts.Env, r.fitting(program), opts.channelVars(opts.Channels))
+	child, err := program.Start(opts.Command, env, &opts.Runtime)
+	if err != nil {
+		if opts.Devices == nil {
+			closeAll(vendors)
+		}
+		_ = os.RemoveAll(opts.Channels)
+		return nil, err
+	}
+	r.emit(mem.Event{Time: r.now(), Kind: "start", Text: strings.Join(r.info.Command, " ")})
+	return &loop{Recorder: r, child: child, git: make(chan *mem.Git, 1), vendors: vendors}, nil
+}
+
+func closeAll(vendors []sampler.Vendor) {
+	for _, v := range vendors {
+		v.Close()
+	}
+}
+
+// fitting leaves out the libraries that cannot be preloaded into the command, and says so.
+func (r *Recorder) fitting(program launch.Program) []launch.Helper {
+	helpers := make([]launch.Helper, 0, len(r.opts.Helpers))
+	for _, h := range r.opts.Helpers {
+		if h.Preload != "" && program.Refuse != "" {
+			r.emit(mem.Event{Time: r.now(), Kind: "unobserved", Text: fmt.Sprintf("%s of %s: %s", h.Name, program.Image, program.Refuse)})
+			h.Preload, h.Env = "", nil
+		}
+		helpers = append(helpers, h)
+	}
+	return helpers
+}
+
+// makeChannels makes the folder for channels, for this user alone.
+func makeChannels(dir, runDir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make folder for channels: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() || !ownedAndPrivate(info) {
+		return fmt.Errorf("make folder for channels: %s can be written by others", dir)
+	}
+	self := os.Getpid()
+	mark := fmt.Sprintf("%d %d\n%s", self, procStart(self), runDir)
+	return os.WriteFile(dir+"/"+engineFile, []byte(mark), 0o600)
+}
+
+// engineFile in a folder of channels names the engine by pid and start time, and on a second line
+// the folder of the run; Leftovers looks at it.
+const engineFile = "engine"
+
+// loop is the part of a Recorder that knows the clock.
+type loop struct {
+	*Recorder
+	child   *launch.Child
+	git     chan *mem.Git
+	sampler *sampler.Sampler
+	vendors []sampler.Vendor
+
+	nextSample, nextFlush, nextStatus, nextSlow int64
+	nextVisit                                   int64 // before it there is no more to do than a glance
+	deadline                                    int64 // when to ask for the stop; 0: never
+	killAt                                      int64 // when to end the training harder; 0: never
+	hard                                        int   // how hard the last attempt was
+}
+
+// The time between two visits of the channels. Every waking up costs, most of it in the kernel, and a
+// full ring drops records (the agent's holds a few thousand edges): where one fills up, visits come closer.
+const (
+	visitEvery     = int64(100 * time.Millisecond)
+	visitBusyEvery = int64(25 * time.Millisecond)
+	glanceEvery    = int64(10 * time.Millisecond) // at a process that grows fast: it may be killed for that
+)
+
+func (l *loop) run(ctx context.Context) Outcome {
+	l.sampler = sampler.New(sampler.Options{Leader: l.child.PID, WatchLeader: true, Interval: l.opts.interval(), Vendors: l.vendors}, watcher{l.Recorder})
+	defer l.sampler.Close()
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	go func() { l.git <- sampler.ReadGit(running, l.info.Cwd) }()
+	cancelled := ctx.Done()
+	if l.opts.Duration > 0 {
+		l.deadline = l.info.StartMono + int64(l.opts.Duration)
+	}
+	wake := newTimer()
+	defer wake.close()
+	wake.set(0)
+	for {
+		select {
+		case change, ok := <-l.child.Changes:
+			if !ok || !change.Status.Stopped() {
+				return l.finish(change, ok)
+			}
+			l.paused(change.Status.StopSignal())
+		case s := <-l.child.Ending:
+			l.child.Pass(s)
+		case s := <-l.child.Others:
+			l.child.Pass(s)
+		case <-cancelled:
+			cancelled = nil
+			l.askToStop()
+		case git := <-l.git:
+			if git != nil {
+				l.info.Git = git
+				l.emit(l.info)
+			}
+		case <-wake.C:
+			l.visit()
+			wake.set(l.pause())
+		}
+	}
+}
+
+func (l *loop) paused(s syscall.Signal) {
+	l.flush(false)
+	if l.opts.OnPause != nil {
+		l.opts.OnPause()
+	}
+	l.child.FollowStop(s)
+}
+
+// visit does what is due.
+func (l *loop) visit() {
+	now := l.now()
+	if now < l.nextVisit {
+		l.sampler.Glance(now)
+		return
+	}
+	if due(&l.nextSample, now, int64(l.opts.interval())) {
+		l.sampler.Tick(now)
+		l.sampleHeap(now)
+	}
+	l.scan()
+	l.drainAll()
+	if due(&l.nextSlow, now, int64(time.Second/4)) {
+		l.slow(now)
+	}
+	if due(&l.nextFlush, now, int64(time.Second/2)) || l.crowded {
+		l.flush(false)
+	}
+	if due(&l.nextStatus, now, int64(time.Second/4)) && l.opts.OnStatus != nil {
+		l.opts.OnStatus(l.status(now))
+	}
+}
+
+// due says whether it is time, and sets the next one. After a standstill (SIGSTOP, a laptop asleep)
+// it goes on from now.
+func due(next *int64, now, every int64) bool {
+	if now < *next {
+		return false
+	}
+	*next += every
+	if *next <= now {
+		*next = now + every
+	}
+	return true
+}
+
+func (l *loop) pause() time.Duration {
+	now := l.now()
+	every := visitEvery
+	if l.busy {
+		every = visitBusyEvery
+	}
+	next := min(l.nextSample, now+every)
+	if gap := l.nextSample - next; gap > 0 && gap < every/4 {
+		next = l.nextSample // one waking up instead of two
+	}
+	l.nextVisit = next
+	if l.sampler.Growing() {
+		next = min(next, now+glanceEvery)
+	}
+	return time.Duration(max(next-now, int64(time.Millisecond)))
+}
+
+// slow does what a few times a second is enough for: growth, stopping, the kernel's kills.
+func (l *loop) slow(now int64) {
+	for _, p := range l.order {
+		if p.steps.total.Steps == 0 || len(p.channels) == 0 {
+			continue
+		}
+		if p.growth.worthHunting(now) {
+			for _, c := range p.channels {
+				c.reader.Hunt()
+			}
+		}
+		l.alertGrowth(p, now)
+	}
+	l.stopping = l.stopping || l.opts.Steps > 0 && l.steps() >= l.opts.Steps
+	if l.deadline > 0 && now >= l.deadline && !l.stopping {
+		l.askToStop()
+	}
+	if l.stopping && l.killAt == 0 {
+		l.killAt = now + int64(l.grace())
+	}
+	if l.killAt > 0 && now >= l.killAt {
+		l.stopHarder(now)
+	}
+}
+
+// grace between asking and SIGTERM. Nobody listens in a program without an agent.
+func (l *loop) grace() time.Duration {
+	agent := false
+	for _, p := range l.order {
+		agent = agent || p.hello && p.steps.total.Steps > 0
+	}
+	switch {
+	case !agent:
+		return 0
+	case l.opts.Grace > 0:
+		return l.opts.Grace
+	}
+	return 10 * time.Second
+}
+
+// askToStop asks every agent to end its training after the step that all of them can still reach.
+func (l *loop) askToStop() {
+	l.stopping = true
+	l.stopAt = l.steps() + 1
+	for _, p := range l.order {
+		for _, c := range p.channels {
+			c.reader.StopAtStep(l.stopAt)
+		}
+	}
+}
+
+// stopHarder sends SIGTERM, and SIGKILL to what is still there half a minute later.
+func (l *loop) stopHarder(now int64) {
+	signal := syscall.SIGTERM
+	if l.hard > 0 {
+		signal = syscall.SIGKILL
+	}
+	l.hard++
+	l.killAt = now + int64(30*time.Second)
+	l.log(0, fmt.Sprintf("the command did not stop when asked; sending %v", signal))
+	_ = syscall.Kill(l.child.PID, signal)
+}
+
+// steps is how many the process has taken that took the most.
+func (r *Recorder) steps() uint64 {
+	var most uint64
+	for _, p := range r.order {
+		most = max(most, p.steps.total.Steps)
+	}
+	return most
+}
+
+// finish records the end. Processes that the command leaves behind are given a moment: workers end
+// when they notice.
+func (l *loop) finish(last launch.Change, ok bool) Outcome {
+	l.child.Ended()
+	end := l.now()
+	outcome := Outcome{Stopped: l.stopping}
+	if ok {
+		outcome.ExitCode, outcome.Signal = status(last.Status)
+	}
+	for wait := 0; wait < 8; wait++ {
+		if wait == 0 {
+			l.sampler.Last(l.now())
+		} else {
+			l.sampler.Tick(l.now())
+		}
+		l.scan()
+		l.drainAll()
+		if len(l.sampler.Processes()) == 0 {
+			break
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	l.mainEnded(last, ok, end, outcome)
+	for _, p := range l.order {
+		if len(p.channels) > 0 { // it lives on, unobserved from here
+			l.drain(p, false)
+			l.release(p, l.now())
+		}
+	}
+	l.flush(true)
+	l.emit(mem.End{Time: end, ExitCode: outcome.ExitCode, Signal: outcome.Signal, Reason: reason(outcome)})
+	if l.fail == nil {
+		l.fail = l.sink.Flush()
+	}
+	outcome.Sink = l.fail
+	return outcome
+}
+
+// mainEnded notes how the command's own process ended.
+func (l *loop) mainEnded(last launch.Change, ok bool, end int64, outcome Outcome) {
+	p := l.byPID[l.child.PID]
+	if p == nil { // gone before the first look
+		p = l.process(procKey{l.child.PID, 0})
+		p.Command, p.Role = l.info.Command, "main"
+	}
+	l.ended(p, end)
+	p.End, p.ExitCode, p.Signal = mem.Some(end), outcome.ExitCode, outcome.Signal
+	if ok {
+		l.highWater(p, last.Usage.Maxrss<<10)
+	}
+	event := mem.Event{Time: end, Process: p.ID, Kind: "exit", Text: "exit code " + text(outcome.ExitCode)}
+	if signal, ok := outcome.Signal.Get(); ok {
+		event.Text = "ended by " + unix.SignalName(syscall.Signal(signal))
+	}
+	l.emit(event)
+	if code, _ := outcome.ExitCode.Get(); outcome.Signal.Or(0) == int64(syscall.SIGKILL) || code == 137 {
+		l.killedByKernel(p, end)
+	}
+}
+
+// killedByKernel tells an OOM kill from any other SIGKILL: the control group counted one.
+func (l *loop) killedByKernel(p *process, end int64) {
+	if l.kills == 0 {
+		return
+	}
+	event := mem.Event{Time: end, Process: p.ID, Kind: "kill", Bytes: p.rss, Facts: facts("source", "kernel"),
+		Text: fmt.Sprintf("killed by the kernel: the control group ran out of memory (its count of such kills rose by %d)", l.kills)}
+	l.emit(event)
+}
+
+func status(s syscall.WaitStatus) (code, signal mem.Optional) {
+	if s.Signaled() {
+		return mem.Optional{}, mem.Some(int64(s.Signal()))
+	}
+	return mem.Some(int64(s.ExitStatus())), mem.Optional{}
+}
+
+func reason(o Outcome) string {
+	switch {
+	case o.Stopped:
+		return "stopped"
+	case o.Signal.Known():
+		return "signal"
+	}
+	return "exit"
+}

@@ -1,0 +1,39 @@
+package observe
+
+import "hightide/internal/mem"
+
+// stepBook keeps an even selection of a process's steps and counts all of them.
+type stepBook struct {
+	total   mem.StepTotal
+	changed bool
+	out     mem.Steps
+	budget  thinning
+}
+
+const (
+	stepBurst = 2000
+	stepRate  = 5 // a second
+)
+
+func newStepBook(process uint32) stepBook {
+	return stepBook{total: mem.StepTotal{Process: process}, budget: thinning{burst: stepBurst, rate: stepRate}}
+}
+
+func (b *stepBook) add(s mem.Step) {
+	b.total.Steps = max(b.total.Steps+1, s.Number)
+	if s.Skipped {
+		b.total.Skipped++
+	}
+	b.changed = true
+	b.budget.count(s.Time)
+	if b.budget.keeps(s.Number) {
+		b.out = append(b.out, s)
+	}
+}
+
+// take returns the kept steps since the last call.
+func (b *stepBook) take() mem.Steps {
+	steps := b.out
+	b.out, b.changed = nil, false
+	return steps
+}
