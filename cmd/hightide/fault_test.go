@@ -196,7 +196,7 @@ func TestKilledEngineLeavesTheTrainingAlone(t *testing.T) {
 	if lost := written - endsAt(run); lost > 0 {
 		t.Errorf("%v of the recording were lost with the engine", time.Duration(lost))
 	}
-	if left, _ := filepath.Glob("/dev/shm/hightide-*/" + run.Info.ID); len(left) > 0 {
+	if left, _ := filepath.Glob("/dev/shm/hightide-*/" + run.Info.ID + "*"); len(left) > 0 {
 		t.Errorf("left in shared memory: %q", left)
 	}
 }

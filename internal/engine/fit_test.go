@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"hightide/internal/experiment"
+	"hightide/internal/gpus"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
 )
 
@@ -86,22 +87,32 @@ func TestServedHeadroom(t *testing.T) {
 	}
 }
 
-func TestBooksOfTheDeadAreRemoved(t *testing.T) {
-	parent := t.TempDir()
-	dead := exec.Command("true")
-	if err := dead.Run(); err != nil {
+// TestSearchLeavesNothing: two searches at once have device state of their own, a third removes what a
+// killed one left, and none that of another that lives.
+func TestSearchLeavesNothing(t *testing.T) {
+	e := &Engine{DataDir: t.TempDir(), Runtime: Runtime{Shared: filepath.Join(t.TempDir(), "shared")}}
+	killed := filepath.Join(e.Runtime.Shared, "fit-killed")
+	if err := os.MkdirAll(killed, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	names := []string{fmt.Sprintf("fit-%d", dead.Process.Pid), fmt.Sprintf("fit-%d", os.Getpid()), "fit-of-mine"}
-	for _, name := range names {
-		if err := os.Mkdir(filepath.Join(parent, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(filepath.Join(killed, "owner"), []byte("\n\nelsewhere\nelsewhere"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	removeDeadBooks(parent)
-	for i, name := range names {
-		if _, err := os.Stat(filepath.Join(parent, name)); (err == nil) != (i > 0) {
-			t.Errorf("%s: %v", name, err)
+	var states []string
+	for range 2 {
+		environment, remove, err := e.fitDevice(&FitOptions{}, &FitResult{GPU: &gpus.GPU{Slug: "a10"}})
+		if err != nil {
+			t.Skip(err) // a build without the device
+		}
+		defer remove()
+		states = append(states, filepath.Dir(launch.Lookup(environment(nil), "HIGHTIDE_DEVICE_BOOKS")))
+	}
+	if _, err := os.Stat(killed); err == nil {
+		t.Error("what a killed search left stays")
+	}
+	for _, dir := range states {
+		if _, err := os.Stat(dir); err != nil || states[0] == states[1] {
+			t.Errorf("device states in %q: %v", states, err)
 		}
 	}
 }

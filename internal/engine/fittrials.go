@@ -4,20 +4,18 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 
 	"hightide/internal/allocator"
 	"hightide/internal/experiment"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
+	"hightide/internal/observe"
 	"hightide/internal/pythons"
 	"hightide/internal/report"
 )
@@ -46,7 +44,7 @@ func (e *Engine) modelTrials(ctx context.Context, o *FitOptions, result *FitResu
 	c.Env = append(slices.Clone(o.Env), "PYTHONDONTWRITEBYTECODE=1")
 	cleanup := func() {}
 	if m.Imagined {
-		environment, remove, err := fitDevice(o, result)
+		environment, remove, err := e.fitDevice(o, result)
 		if err != nil {
 			return nil, err
 		}
@@ -151,12 +149,12 @@ func measuredTrial(run *RunResult, batch int) (experiment.Trial, error) {
 func (e *Engine) imaginedScripts(ctx context.Context, o *FitOptions, result *FitResult) (*fitRunner, error) {
 	options := ImagineOptions{RunOptions: RunOptions{Command: withBatch(o.Command, 1), Env: o.Env}, GPU: o.GPU,
 		Catalogue: o.Catalogue, Memory: result.GPU.Total, AllocConf: o.AllocConf}
-	s := &session{engine: e, ctx: ctx, o: &options, id: fmt.Sprintf("fit-%d", os.Getpid())}
+	s := &session{engine: e, ctx: ctx, o: &options, id: "fit"}
 	t, err := s.prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if s.helpers, err = prepareHelpers(filepath.Join(shmDir(), s.id)); err != nil {
+	if s.helpers, err = prepareHelpers(e.helpersDir()); err != nil {
 		return nil, err
 	}
 	result.Worker.Versions = map[string]string{"torch": s.python.Frameworks["torch"]}
@@ -199,38 +197,26 @@ func imaginedTrial(done *trialResult, batch int) (experiment.Trial, error) {
 	return t, nil
 }
 
-// removeDeadBooks removes the books of searches whose process is gone: a kill -9 left them.
-func removeDeadBooks(parent string) {
-	dirs, _ := filepath.Glob(filepath.Join(parent, "fit-*"))
-	for _, dir := range dirs {
-		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), "fit-"))
-		if err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-			_ = os.RemoveAll(dir)
-		}
-	}
-}
-
 // fitDevice prepares the imaginary GPU for the worker; environment puts it into an environment.
-func fitDevice(o *FitOptions, result *FitResult) (environment func([]string) []string, remove func(), err error) {
-	removeDeadBooks(shmDir())
-	dir := filepath.Join(shmDir(), fmt.Sprintf("fit-%d", os.Getpid()))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, EnvironmentError("is there room in shared memory? see df /dev/shm", "make a folder for the books: %w", err)
-	}
-	remove = func() { _ = os.RemoveAll(dir) }
-	helpers, err := prepareHelpers(dir)
+func (e *Engine) fitDevice(o *FitOptions, result *FitResult) (environment func([]string) []string, remove func(), err error) {
+	observe.Leftovers(e.Runtime.SharedDir(), func(observe.Leftover) {}) // what a killed search left goes
+	shared, err := observe.Hold(observe.SharedPath(e.Runtime.SharedDir(), "fit"), "", "")
 	if err != nil {
-		remove()
+		return nil, nil, EnvironmentError("is there room in shared memory? see df /dev/shm", "%w", err)
+	}
+	helpers, err := prepareHelpers(e.helpersDir())
+	if err != nil {
+		shared.Close()
 		return nil, nil, err
 	}
 	device := helpers.device
 	device.Env = mergeEnv(device.Env, map[string]string{
-		"HIGHTIDE_DEVICE_BOOKS": filepath.Join(dir, "books"), "HIGHTIDE_DEVICE_SPEC": deviceSpec(result.GPU, 1)})
+		"HIGHTIDE_DEVICE_BOOKS": filepath.Join(shared.Dir, "books"), "HIGHTIDE_DEVICE_SPEC": deviceSpec(result.GPU, 1)})
 	vars := map[string]string{}
 	if o.AllocConf != "" {
 		vars[allocator.Variable] = o.AllocConf
 	}
 	return func(env []string) []string {
 		return launch.Environment(withEnv(env, vars), []launch.Helper{device}, nil)
-	}, remove, nil
+	}, shared.Close, nil
 }

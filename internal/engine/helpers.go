@@ -46,11 +46,13 @@ func helperParents(fallback string) []string {
 	if cache, err := os.UserCacheDir(); err == nil {
 		parents = append(parents, filepath.Join(cache, "hightide", "helpers"))
 	}
-	return append(parents, fallback, filepath.Join(shmDir(), "helpers"))
+	parents = append(parents, fallback)
+	shared := (&Runtime{}).SharedDir()
+	if launch.MakePrivate(shared) == nil {
+		parents = append(parents, filepath.Join(shared, "helpers"))
+	}
+	return parents
 }
-
-// shmDir is this user's folder in shared memory.
-func shmDir() string { return filepath.Join("/dev/shm", fmt.Sprintf("hightide-%d", os.Getuid())) }
 
 func agentFiles() (map[string][]byte, error) {
 	files := map[string][]byte{}

@@ -176,7 +176,7 @@ func lastWords(out *os.File) string {
 // recordOptions translates a trial for package observe. sandbox: folder for the program's writes; "":
 // they go where the program says.
 func (s *session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.Options, *imaginary) {
-	channels := filepath.Join(shmDir(), id)
+	channels := observe.SharedPath(s.engine.Runtime.SharedDir(), id)
 	books := []*book{{path: filepath.Join(channels, "gpu-books")}}
 	command := t.command
 	agent := map[string]string{"HIGHTIDE_IMAGINE": "1", "HIGHTIDE_IMAGINE_STEPS": s.o.Steps, "HIGHTIDE_IMAGINE_SIZES": cmp.Or(t.sizes, s.o.Sizes)}

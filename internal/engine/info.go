@@ -69,7 +69,7 @@ func (e *Engine) Info(ctx context.Context, python string) *Info {
 	go func() { found <- pythons.Find(ctx, python) }()
 	info := &Info{
 		Version: 1, Hightide: Version, Host: sampler.Host("/", vendors),
-		Data: Place{e.Dir(), freeBytes(e.Dir())}, Channels: Place{shmDir(), freeBytes("/dev/shm")},
+		Data: Place{e.Dir(), freeBytes(e.Dir())}, Channels: Place{e.Runtime.SharedDir(), freeBytes("/dev/shm")},
 	}
 	devices := deviceAbilities(vendors)
 	info.Pythons = <-found

@@ -155,6 +155,9 @@ func (e *Engine) place(info mem.RunInfo, result *RunResult) (*Engine, store.Stor
 	}
 	files.Close()
 	other := &Engine{DataDir: filepath.Join(os.TempDir(), fmt.Sprintf("hightide-%d", os.Getuid())), Runtime: e.Runtime}
+	if launch.MakePrivate(other.DataDir) != nil {
+		return nil, nil, nil, err
+	}
 	files, second := other.store()
 	if second != nil {
 		return nil, nil, nil, err
@@ -175,7 +178,7 @@ func (e *Engine) recordOptions(o *RunOptions, result *RunResult, alerts []observ
 	return &observe.Options{
 		ID: result.ID, Name: o.Name, Tags: maps.Clone(o.Tags), Version: Version, Verb: "run", Label: mem.Measured,
 		Command: o.Command, Env: o.Env, Helpers: helpers, Runtime: o.sharing(e.Runtime),
-		Channels: e.channelDir(result.ID), OutDir: e.scratch(result.ID), Interval: o.Interval, Steps: o.Steps, Duration: o.Duration,
+		Channels: e.channelDir(result), OutDir: e.scratch(result.ID), Interval: o.Interval, Steps: o.Steps, Duration: o.Duration,
 		SnapshotOn: o.SnapshotOn, NoStacks: o.NoStacks, Alerts: alerts, Settings: o.settings(),
 		OnStatus: o.OnStatus, OnAlert: o.OnAlert, OnPause: o.OnPause,
 	}
@@ -204,14 +207,15 @@ func (o *RunOptions) settings() map[string]string {
 	return settings
 }
 
-// channelDir is the folder for channels: in shared memory, else on disk, where the system then
-// writes it for nothing but still works.
-func (e *Engine) channelDir(id string) string {
-	dir := shmDir()
-	if err := os.Mkdir(dir, 0o700); err == nil || errors.Is(err, os.ErrExist) {
-		return filepath.Join(dir, id)
+// channelDir is a new folder for channels: in shared memory, else on disk, where the system then writes
+// it for nothing but still works.
+func (e *Engine) channelDir(result *RunResult) string {
+	root := e.Runtime.SharedDir()
+	if err := launch.MakePrivate(root); err != nil {
+		result.Notes = append(result.Notes, fmt.Sprintf("what programs tell goes over the disk: %v", err))
+		root = e.scratch(result.ID)
 	}
-	return filepath.Join(e.scratch(id), "channels")
+	return observe.SharedPath(root, result.ID)
 }
 
 func launchError(err error) error {

@@ -3,6 +3,7 @@ package launch
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -42,6 +43,31 @@ func Extract(files map[string][]byte, parents ...string) (string, error) {
 func ours(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.IsDir() && private(info)
+}
+
+// MakePrivate makes a folder for this user alone where there is none, and says as Private does whether it
+// can be used.
+func MakePrivate(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return Private(dir)
+}
+
+// Private says in one line why a folder cannot be used for what nobody else may change; nil: it can.
+func Private(dir string) error {
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("%s is a link, and hightide uses only a folder of its own there: remove it", dir)
+	case !info.IsDir():
+		return fmt.Errorf("%s is no folder: remove it", dir)
+	case !private(info):
+		return fmt.Errorf("%s can be written by others, or is not this user's: remove it, or chmod 700 it", dir)
+	}
+	return nil
 }
 
 // private says whether a file is ours and nobody else can write it.

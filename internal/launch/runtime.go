@@ -3,7 +3,9 @@
 package launch
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -21,6 +23,9 @@ type Runtime struct {
 	// PassSignals passes what this process is sent on to the program that runs, and stops and
 	// continues with it as one job of a shell.
 	PassSignals bool
+
+	// Shared is this user's folder in shared memory; "": /dev/shm/hightide-UID.
+	Shared string
 
 	// Tune adapts this process to a kind of work until done is called; nil: nothing is adapted.
 	Tune func(Work) (done func())
@@ -43,6 +48,14 @@ func (r *Runtime) Time() time.Time {
 		return time.Now()
 	}
 	return r.Now()
+}
+
+// SharedDir is Shared, or its default.
+func (r *Runtime) SharedDir() string {
+	if r.Shared != "" {
+		return r.Shared
+	}
+	return filepath.Join("/dev/shm", fmt.Sprintf("hightide-%d", os.Getuid()))
 }
 
 // TuneTo is Tune where there is one.

@@ -47,7 +47,7 @@ type Options struct {
 	// Devices are asked instead of the machine's own; nil: the machine's. They are closed at the end.
 	Devices []sampler.Vendor
 
-	Channels string // folder for channels; made by Run, removed at the end
+	Channels string // folder for channels, as SharedPath names it; made by Run, removed at the end
 	OutDir   string // folder for large files of the helpers while the run lasts
 
 	Interval   time.Duration // of sampling; 0: 100 ms

@@ -5,69 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"hightide/internal/mem"
 )
-
-// Leftover is the folder of channels of a run whose engine went away: killed, or out of memory
-// together with the training. What the processes wrote after that is still in it.
-type Leftover struct {
-	ID  string // of the run
-	Dir string
-}
-
-// forgotten is the age at which a leftover is deleted whose recording nobody comes for.
-const forgotten = 7 * 24 * time.Hour
-
-// Leftovers lists the folders in root whose engine is dead, and whose processes are too: one that
-// still trains would go on writing. Those whose run was deleted, and very old ones, are deleted.
-func Leftovers(root string) []Leftover {
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		return nil
-	}
-	var found []Leftover
-	for _, entry := range entries {
-		dir := filepath.Join(root, entry.Name())
-		mark, err := os.ReadFile(filepath.Join(dir, engineFile))
-		if err != nil {
-			continue // the helpers' folder, or nothing of ours
-		}
-		engine, runDir, _ := strings.Cut(string(mark), "\n")
-		var pid int
-		var start uint64
-		if n, _ := fmt.Sscan(engine, &pid, &start); n == 2 && procAlive(pid, start) || channelAlive(dir) {
-			continue
-		}
-		_, gone := os.Stat(runDir)
-		if info, err := entry.Info(); errors.Is(gone, os.ErrNotExist) || err == nil && time.Since(info.ModTime()) > forgotten {
-			_ = os.RemoveAll(dir) // its recording was deleted, or nobody comes for it
-			continue
-		}
-		found = append(found, Leftover{entry.Name(), dir})
-	}
-	return found
-}
-
-// channelAlive says whether a process still holds a channel of the folder, going by its name:
-// ROLE-PID-START[-N].ring.
-func channelAlive(dir string) bool {
-	entries, _ := os.ReadDir(dir)
-	for _, entry := range entries {
-		words := strings.Split(strings.TrimSuffix(entry.Name(), ".ring"), "-")
-		var pid int
-		var start uint64
-		if len(words) < 3 {
-			continue
-		}
-		if n, _ := fmt.Sscan(words[1]+" "+words[2], &pid, &start); n == 2 && procAlive(pid, start) {
-			return true
-		}
-	}
-	return false
-}
 
 // Recover adds what a leftover holds to its recording and closes it; run is the recording so far,
 // outDir its folder. What the channels still hold is taken as the dead engine would have taken it,

@@ -3,7 +3,6 @@ package observe
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -35,7 +34,7 @@ func Run(ctx context.Context, opts *Options, sink Sink) (Outcome, error) {
 		closeAll(opts.Devices)
 		return Outcome{}, err
 	}
-	defer os.RemoveAll(opts.Channels)
+	defer l.shared.Close()
 	defer l.child.Close()
 	return l.run(ctx), nil
 }
@@ -49,7 +48,8 @@ func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := makeChannels(opts.Channels, opts.OutDir); err != nil {
+	shared, err := Hold(opts.Channels, opts.ID, opts.OutDir)
+	if err != nil {
 		return nil, err
 	}
 	vendors := opts.Devices
@@ -65,11 +65,11 @@ func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
 		if opts.Devices == nil {
 			closeAll(vendors)
 		}
-		_ = os.RemoveAll(opts.Channels)
+		shared.Close()
 		return nil, err
 	}
 	r.emit(mem.Event{Time: r.now(), Kind: "start", Text: strings.Join(r.info.Command, " ")})
-	return &loop{Recorder: r, child: child, git: make(chan *mem.Git, 1), vendors: vendors}, nil
+	return &loop{Recorder: r, shared: shared, child: child, git: make(chan *mem.Git, 1), vendors: vendors}, nil
 }
 
 func closeAll(vendors []sampler.Vendor) {
@@ -91,27 +91,10 @@ func (r *Recorder) fitting(program launch.Program) []launch.Helper {
 	return helpers
 }
 
-// makeChannels makes the folder for channels, for this user alone.
-func makeChannels(dir, runDir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make folder for channels: %w", err)
-	}
-	info, err := os.Lstat(dir)
-	if err != nil || !info.IsDir() || !ownedAndPrivate(info) {
-		return fmt.Errorf("make folder for channels: %s can be written by others", dir)
-	}
-	self := os.Getpid()
-	mark := fmt.Sprintf("%d %d\n%s", self, procStart(self), runDir)
-	return os.WriteFile(dir+"/"+engineFile, []byte(mark), 0o600)
-}
-
-// engineFile in a folder of channels names the engine by pid and start time, and on a second line
-// the folder of the run; Leftovers looks at it.
-const engineFile = "engine"
-
 // loop is the part of a Recorder that knows the clock.
 type loop struct {
 	*Recorder
+	shared  *Shared
 	child   *launch.Child
 	git     chan *mem.Git
 	sampler *sampler.Sampler

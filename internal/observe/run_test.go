@@ -128,11 +128,11 @@ func TestNothingStaysOpenWhereTheStartFails(t *testing.T) {
 	}{
 		"no such program":     {t.Context(), "/nonexistent/program", t.TempDir()},
 		"no such interpreter": {t.Context(), script, t.TempDir()},
-		"no channels":         {t.Context(), "/bin/true", "/dev/null/channels"},
+		"no channels":         {t.Context(), "/bin/true", "/dev/null"},
 		"cancelled":           {cancelled, "/bin/true", t.TempDir()},
 	} {
 		device := &closing{}
-		_, err := Run(test.ctx, &Options{ID: "x", Command: []string{test.command}, Channels: test.channels, Env: os.Environ(),
+		_, err := Run(test.ctx, &Options{ID: "x", Command: []string{test.command}, Channels: filepath.Join(test.channels, "channels"), Env: os.Environ(),
 			Devices: []sampler.Vendor{device}}, memorySink{t, mem.NewRun()})
 		if err == nil || device.closed != 1 {
 			t.Errorf("%s: %v, and closed %d times", name, err, device.closed)

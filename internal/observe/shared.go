@@ -1,0 +1,163 @@
+package observe
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"hightide/internal/launch"
+)
+
+// Shared is a folder in shared memory through which an engine and the programs it runs work together.
+// The engine holds a lock on it for as long as it lives. By that lock alone others see that it does:
+// containers that share /dev/shm count their processes each from 1, and do not see each other's files.
+type Shared struct {
+	Dir  string
+	lock *os.File
+}
+
+// SharedPath is a new path for such a folder. Part of its name is random: names and pids of other
+// containers may be the same.
+func SharedPath(root, name string) string {
+	return filepath.Join(root, name+"-"+strings.ToLower(rand.Text()[:10]))
+}
+
+// Hold makes a folder and locks it. Its parent must be this user's own, and nobody else's to write; it is
+// made where there is none. The folder belongs to a run; out is where the run's files go, "" where nothing of it is to be kept.
+func Hold(path, run, out string) (*Shared, error) {
+	if err := launch.MakePrivate(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return nil, fmt.Errorf("make a folder for what programs tell: %w", err)
+	}
+	s := &Shared{Dir: path}
+	var err error
+	if s.lock, err = lockFolder(path); err == nil {
+		text := strings.Join([]string{run, out, namespace("pid"), namespace("mnt")}, "\n")
+		err = os.WriteFile(filepath.Join(path, ownerFile), []byte(text), 0o600)
+	}
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("hold %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// Close removes the folder.
+func (s *Shared) Close() {
+	_ = os.RemoveAll(s.Dir)
+	if s.lock != nil {
+		_ = s.lock.Close()
+	}
+}
+
+// ownerFile in a folder says whose it is: the run, where its files go, and the namespaces of processes
+// and files that its engine lives in, a line each. It appears once the folder is locked.
+const ownerFile = "owner"
+
+// errHeld says that an engine lives that holds a folder.
+var errHeld = errors.New("held by an engine that lives")
+
+// lockFolder takes the lock, which ends with the process.
+func lockFolder(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		file.Close()
+		return nil, errHeld
+	case err != nil && !errors.Is(err, syscall.ENOLCK) && !errors.Is(err, syscall.ENOTSUP): // a disk without locks, where nobody looks
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// namespace names one of this process; two processes with the same one count pids, or see files, alike.
+func namespace(kind string) string {
+	name, _ := os.Readlink("/proc/self/ns/" + kind)
+	return name
+}
+
+// Leftover is a folder whose engine went away: killed, or out of memory together with the training.
+// What the processes wrote after that is still in it. It is locked until it is closed.
+type Leftover struct {
+	ID   string // of the run
+	Dir  string
+	lock *os.File
+}
+
+// forgotten is the age at which a leftover is deleted whose recording nobody comes for.
+const forgotten = 7 * 24 * time.Hour
+
+// Leftovers shows visit the folders in root whose engine is dead, and whose processes are too: one that
+// still trains would go on writing. Those that nobody will come for are deleted.
+func Leftovers(root string, visit func(Leftover)) {
+	if launch.Private(root) != nil {
+		return
+	}
+	entries, _ := os.ReadDir(root)
+	for _, entry := range entries {
+		dir := filepath.Join(root, entry.Name())
+		if _, err := os.Lstat(filepath.Join(dir, ownerFile)); err != nil {
+			continue // the helpers' folder, or one that is being made
+		}
+		lock, err := lockFolder(dir)
+		if err != nil {
+			continue
+		}
+		if info, err := entry.Info(); err == nil {
+			look(dir, lock, time.Since(info.ModTime()), visit)
+		}
+		lock.Close()
+	}
+}
+
+// look decides what becomes of a folder that no engine holds.
+func look(dir string, lock *os.File, age time.Duration, visit func(Leftover)) {
+	text, err := os.ReadFile(filepath.Join(dir, ownerFile)) // again: somebody may have just come for it
+	owner := strings.Split(string(text), "\n")
+	if err != nil || len(owner) != 4 {
+		return
+	}
+	run, out, pids, files := owner[0], owner[1], owner[2], owner[3]
+	if pids == namespace("pid") && channelAlive(dir) {
+		return
+	}
+	unwanted := out == "" || age > forgotten
+	if files == namespace("mnt") && !unwanted {
+		_, err := os.Stat(out)
+		unwanted = errors.Is(err, os.ErrNotExist) // its recording was deleted
+	}
+	if unwanted {
+		_ = os.RemoveAll(dir)
+		return
+	}
+	visit(Leftover{run, dir, lock})
+}
+
+// channelAlive says whether a process still holds a channel of the folder, going by its name:
+// ROLE-PID-START[-N].ring.
+func channelAlive(dir string) bool {
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		words := strings.Split(strings.TrimSuffix(entry.Name(), ".ring"), "-")
+		var pid int
+		var start uint64
+		if len(words) < 3 {
+			continue
+		}
+		if n, _ := fmt.Sscan(words[1]+" "+words[2], &pid, &start); n == 2 && procAlive(pid, start) {
+			return true
+		}
+	}
+	return false
+}
