@@ -118,7 +118,7 @@ func (b *book) forget(address uint64) {
 	if old, ok := b.blocks[address]; ok {
 		delete(b.blocks, address)
 		b.add(old, -1)
-		if old.saved {
+		if old.saved && b.saving {
 			b.gone = append(b.gone, address)
 		}
 		return

@@ -135,10 +135,8 @@ func (r *Recorder) adopt(c *channel) {
 		c.names = &nativeNames{pid: c.key.pid}
 		c.stacks = newStackReader(r.stacks, c.names.location)
 	}
-	if p.heap != nil {
-		p.heap.saving = !r.recovering
-	}
 	p.channels = append(p.channels, c)
+	p.keepChanges(!r.recovering && !r.saved.broken)
 	r.continues(p, c)
 	c.reader.Beat(os.Getpid(), r.now())
 	if r.stopAt > 0 {

@@ -174,7 +174,7 @@ func (r *Recorder) letGo() {
 		return // the next recovery finds it there
 	}
 	if !r.recovering && r.fail == nil && r.opts.Channels != "" {
-		r.save()
+		r.save(r.now())
 	}
 	for _, p := range r.order {
 		for _, c := range p.channels {

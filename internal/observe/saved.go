@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"encoding/gob"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,8 +33,13 @@ type savedFile struct {
 	encoder *gob.Encoder
 	whole   int // bytes when it was last written anew
 	size    int
-	broken  bool // no room, or the folder is gone: nothing can be resumed then
+	broken  bool // no room, or the folder is gone: nothing can be resumed until it is written anew
+	told    bool // that it was broken
+	retry   int64
 }
+
+// retryEvery is the time between two attempts to write a file for which there was no room.
+const retryEvery = int64(10e9)
 
 // Write implements io.Writer for the encoder.
 func (f *savedFile) Write(b []byte) (int, error) {
@@ -96,16 +104,53 @@ type savedSpan struct {
 	Keep   bool     `json:"keep"`
 }
 
-// save writes what changed. A failure ends the saving, never the recording.
-func (r *Recorder) save() {
+// save writes what changed. Where that fails, what changes is no longer kept for it, which could be without
+// end; now and then all of it is tried anew.
+func (r *Recorder) save(now int64) {
 	f := &r.saved
-	if f.broken {
+	if f.broken && now < f.retry {
 		return
 	}
 	path := filepath.Join(r.opts.Channels, savedName)
-	if err := f.save(r.order, path, f.encoder == nil || f.size > max(leastRewrite, 3*f.whole)); err != nil {
-		f.broken = true
-		_ = os.Remove(path) // half of it would mislead
+	err := f.save(r.order, path, f.broken || f.encoder == nil || f.size > max(leastRewrite, 3*f.whole))
+	f.broken, f.retry = err != nil, now+retryEvery
+	for _, p := range r.order {
+		p.keepChanges(err == nil)
+	}
+	if err == nil {
+		return
+	}
+	_ = os.Remove(path) // half of it would mislead
+	_ = os.Remove(path + ".new")
+	if !f.told {
+		f.told = true
+		r.log(0, fmt.Sprintf("the checkpoint in shared memory cannot be written (%v): should hightide be killed, the recording ends there, "+
+			"and what lines hold after that is lost", cause(err)))
+	}
+}
+
+// cause is an error without the path that it is about.
+func cause(err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}
+
+// keepChanges says whether the process notes what changes for the next save.
+func (p *process) keepChanges(keep bool) {
+	if p.heap != nil {
+		if p.heap.saving = keep; !keep {
+			p.heap.fresh, p.heap.gone = nil, nil
+		}
+	}
+	for _, c := range p.channels {
+		if c.stacks != nil {
+			if c.stacks.saving = keep; !keep {
+				c.stacks.fresh = nil
+			}
+		}
 	}
 }
 

@@ -84,7 +84,8 @@ type stackReader struct {
 	table  *stackTable
 	native func(address uint64) mem.Location
 	codes  map[uint32]code
-	fresh  []uint32                   // codes learnt since they were last saved
+	saving bool
+	fresh  []uint32                   // codes learnt since they were last saved, where they are
 	places map[shm.Frame]mem.Location // decoding a line table costs more than all else
 	seen   map[uint64]uint32          // hash of the raw frames → stack id
 	seed   maphash.Seed
@@ -108,7 +109,9 @@ func newStackReader(table *stackTable, native func(uint64) mem.Location) *stackR
 // learn remembers a code object.
 func (r *stackReader) learn(c *shm.Code) {
 	r.codes[c.ID] = code{r.table.text(c.File), r.table.text(c.Name), c.FirstLine, c.Python, r.table.text(c.Table)}
-	r.fresh = append(r.fresh, c.ID)
+	if r.saving {
+		r.fresh = append(r.fresh, c.ID)
+	}
 }
 
 // id returns the number of a raw stack.
