@@ -58,7 +58,7 @@ func Analyze(run *mem.Run, opts Options) *report.Report {
 	in := newInput(run, opts)
 	r := &report.Report{
 		Version: report.Version, Run: run.Info, Processes: []mem.Process{}, Findings: []report.Finding{}, Tables: []report.Table{},
-		Series: []report.Series{}, Phases: []report.PhaseBar{}, Steps: []report.StepPoint{}, Marks: []report.Mark{}, Stacks: []report.StackSet{}, Notes: []string{},
+		Series: []report.Series{}, Phases: []report.PhaseBar{}, Steps: []report.StepPoint{}, Marks: []report.Mark{}, Stacks: []report.StackSet{}, Notes: []string{}, Headline: report.Headline{Clauses: []string{}},
 	}
 	if r.Run.Command == nil {
 		r.Run.Command = []string{}

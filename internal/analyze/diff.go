@@ -105,7 +105,7 @@ func diffName(b *traceBooks, l *life, by string, p *places, known *traceNames) s
 				return path.Base(f.File) + ":forward"
 			}
 		}
-		return "outside of modules"
+		return noModule
 	}
 	if l.stack == 0 && l.born < 0 {
 		return beforeTrace
@@ -162,7 +162,7 @@ func (d *Difference) Report(a, b string) *report.Report {
 	table := d.Table()
 	r.Run.Verb = "diff"
 	r.Run.Name = path.Base(a) + " → " + path.Base(b)
-	r.Headline.Verdict = table.Title + "."
+	r.Headline.Say(table.Title)
 	table.Title = "Where the difference comes from, by " + d.By
 	r.Tables = append(r.Tables, table)
 	r.Notes = append(r.Notes, "Blocks alive at both peaks are matched by the functions that allocated them, so lines may move.")

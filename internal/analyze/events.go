@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -120,7 +121,7 @@ func alerts(in *Input, r *report.Report) {
 		if e.Kind != "alert" {
 			continue
 		}
-		name, _, _ := strings.Cut(e.Text, ": ")
+		name := cmp.Or(e.Facts["alert"], e.Text)
 		times[name]++
 		if _, ok := index[name]; ok {
 			continue

@@ -30,9 +30,10 @@ type ExplainOptions struct {
 	// take longer than the file does to read.
 	Brief bool
 
-	Several  bool    // other files are in the report
-	Flame    string  // of Flames: also as a table; "": none
-	StepEnds []int64 // as recorded, ns of the wall clock
+	Several  bool       // other files are in the report
+	Notes    *FileNotes // gets what is known of each file; nil: nobody asks
+	Flame    string     // of Flames: also as a table; "": none
+	StepEnds []int64    // as recorded, ns of the wall clock
 
 	// Advise says which settings would have avoided the failed request of a device, in words and for programs.
 	Advise func(s *mem.AllocatorSnapshot, device int) (words string, all any)

@@ -34,10 +34,9 @@ func Explain(r *report.Report, s *mem.AllocatorSnapshot, file string, o ExplainO
 		}
 		a.Alone = !o.Several && (o.Device.Known() || len(s.AllDevices()) == 1)
 		a.filtered = s.Filter != ""
-		a.tables(r, len(r.Allocators), &o)
+		a.tables(r, &o)
 		r.Allocators = append(r.Allocators, a.Allocator)
 		if a.tree != nil {
-			a.tree.set.Process, a.tree.set.Device = uint32(len(r.Stacks)), fmt.Sprint(device)
 			r.Stacks = append(r.Stacks, a.tree.set)
 		}
 		a.findings(r)
@@ -57,26 +56,49 @@ func Explain(r *report.Report, s *mem.AllocatorSnapshot, file string, o ExplainO
 	for _, none := range without {
 		r.Notes = append(r.Notes, fmt.Sprintf("Left out: %s.", none))
 	}
-	noteFile(r, s, file, o.Several)
+	o.Notes.add(s, file)
 	if s.Filter != "" {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s holds only blocks that match %q, as hightide export --filter wrote it: other memory in use counts as cached.", file, s.Filter))
 	}
 	return nil
 }
 
-// noteFile adds what there is to know of a file. Of several, one is named; what is so of all of them is said once.
-func noteFile(r *report.Report, s *mem.AllocatorSnapshot, file string, several bool) {
+// FileNotes gathers what there is to know of several files, so that what is so of all of them is said once.
+type FileNotes struct {
+	files int
+	texts []string
+	of    map[string][]string // the files of a text
+}
+
+func (n *FileNotes) add(s *mem.AllocatorSnapshot, file string) {
+	if n == nil {
+		return
+	}
 	notes := s.Notes
 	if len(s.Unknown) > 0 {
 		notes = append(slices.Clone(notes), fmt.Sprintf("%s unknown to hightide and left out: %s.", report.Counted(int64(len(s.Unknown)), "key"), strings.Join(s.Unknown, ", ")))
 	}
+	n.files++
 	for _, note := range notes {
-		if several && strings.ContainsAny(note, "0123456789") {
-			note = file + ": " + note
+		if n.of == nil {
+			n.of = map[string][]string{}
 		}
-		if !slices.Contains(r.Notes, note) {
-			r.Notes = append(r.Notes, note)
+		if n.of[note] == nil {
+			n.texts = append(n.texts, note)
 		}
+		if !slices.Contains(n.of[note], file) {
+			n.of[note] = append(n.of[note], file)
+		}
+	}
+}
+
+// AddTo puts the notes into a report, each with the files that it is of unless that is all of them.
+func (n *FileNotes) AddTo(r *report.Report) {
+	for _, text := range n.texts {
+		if of := n.of[text]; len(of) < n.files {
+			text = strings.Join(of, ", ") + ": " + text
+		}
+		r.AddNote(text)
 	}
 }
 
@@ -90,7 +112,7 @@ func Lead(r *report.Report) {
 		}
 	}
 	if lead == nil {
-		r.Headline.Verdict = "The files hold no device memory."
+		r.Headline.Say("The files hold no device memory")
 		return
 	}
 	p := lead.Peak
@@ -99,40 +121,54 @@ func Lead(r *report.Report) {
 	if p.Event >= 0 {
 		when = fmt.Sprintf("after event %s of %s", report.Count(int64(p.Event)), report.Count(int64(lead.Events)))
 	}
-	r.Headline.Verdict = fmt.Sprintf("%s held at most %v%s, %s", report.UpperFirst(lead.InFile()), p.Allocated, lead.Among, when)
-	joint := "; "
+	verdict := fmt.Sprintf("%s held at most %v%s, %s", report.UpperFirst(lead.InFile()), p.Allocated, lead.Among, when)
 	if lead.At != p {
-		r.Headline.Verdict += fmt.Sprintf(". %s, which is explained here, it held %v", report.UpperFirst(report.AfterEvent(lead.At.Event)), lead.At.Allocated)
+		verdict += fmt.Sprintf(". %s, which is explained here, it held %v", report.UpperFirst(report.AfterEvent(lead.At.Event)), lead.At.Allocated)
+	}
+	largest := ""
+	if len(lead.Blame) > 0 {
+		largest = largestPart(lead)
 	}
 	if lead.Filter != "" {
-		r.Headline.Verdict += fmt.Sprintf("; of that, %s match `%s`", bytesInBlocks(lead.Matching, lead.MatchingBlocks), lead.Filter)
-		joint = ": "
-	}
-	if len(lead.Blame) > 0 {
-		top := lead.Most
-		largest := fmt.Sprintf("%sthe largest part, %s", joint, bytesInBlocks(top.Bytes, top.Blocks))
-		part := fmt.Sprintf("%s (%s), ", largest, top.Category)
-		switch {
-		case top.Name == report.NoFrames:
-			part += "has " + report.NoFrames
-		case top.Name == beforeTrace:
-			part += "was there before the trace"
-		case lead.By == "site":
-			part += "was allocated by `" + top.Name + "`"
-		case lead.By == "category":
-			part = fmt.Sprintf("%s, is %s", largest, strings.Replace(top.Name, "unknown", "of no known category", 1))
-		default:
-			part += "is " + groupWords(lead.By, top.Name)
+		of := fmt.Sprintf("of that, %s match `%s`", bytesInBlocks(lead.Matching, lead.MatchingBlocks), lead.Filter)
+		if largest != "" {
+			of += ": " + largest
 		}
-		r.Headline.Verdict += part
+		largest = of
 	}
-	r.Headline.Verdict += "."
+	r.Headline.Say(verdict, largest)
+}
+
+// largestPart names the group that holds most.
+func largestPart(a *report.Allocator) string {
+	top := &a.Most
+	largest := "the largest part, " + bytesInBlocks(top.Bytes, top.Blocks)
+	if a.By == "category" {
+		if top.Name == "unknown" {
+			return largest + ", is of no known category"
+		}
+		return largest + ", is " + top.Name
+	}
+	category := top.Category
+	if top.Mixed {
+		category = "mostly " + category
+	}
+	part := fmt.Sprintf("%s (%s), ", largest, category)
+	switch {
+	case top.Name == report.NoFrames:
+		return part + "has " + report.NoFrames
+	case top.Name == beforeTrace:
+		return part + "was there before the trace"
+	case a.By == "site":
+		return part + "was allocated by `" + top.Name + "`"
+	}
+	return part + "is " + groupWords(a.By, top.Name)
 }
 
 // groupWords names a group of blocks as what they are.
 func groupWords(by, name string) string {
 	switch {
-	case strings.HasPrefix(name, "outside of "), by == "age":
+	case name == noRegion, name == noModule, by == "age":
 		return name
 	case by == "stream", by == "pool":
 		return "of " + name

@@ -12,8 +12,8 @@ import (
 // tableRows is how many rows a table of a snapshot has, at most: the JSON has all.
 const tableRows = 300
 
-// tables adds what there is to read of a device; number tells devices of several files apart.
-func (a *explanation) tables(r *report.Report, number int, o *ExplainOptions) {
+// tables adds what there is to read of a device.
+func (a *explanation) tables(r *report.Report, o *ExplainOptions) {
 	tables := []report.Table{a.levelTable(o), a.blameTable()}
 	if !o.Brief {
 		tables = append(tables, a.flameTable(o.Flame), a.growthTable())
@@ -30,7 +30,7 @@ func (a *explanation) tables(r *report.Report, number int, o *ExplainOptions) {
 		if a.Filter != "" && slices.Contains(filteredTables, t.Name) {
 			t.Title += fmt.Sprintf(", of what matches %q", a.Filter)
 		}
-		t.Name = fmt.Sprintf("%s-%d", t.Name, number)
+		t.Subject = a.Subject()
 		r.AddTable(t)
 	}
 }

@@ -22,7 +22,7 @@ type held struct {
 // ExplainProfile adds what a memory profile of another tool says: who holds how much, by line. top bounds the lines; 0: all.
 func ExplainProfile(r *report.Report, p *mem.Profile, file string, top int) {
 	if len(p.Kinds) == 0 {
-		r.Headline.Verdict = file + " holds no figures."
+		r.Headline.Say(file + " holds no figures")
 		return
 	}
 	kind, counts := p.Kinds[p.Default], -1
@@ -47,7 +47,7 @@ func ExplainProfile(r *report.Report, p *mem.Profile, file string, top int) {
 		}
 	}
 	all := largestFirst(by)
-	t := report.Table{Name: fmt.Sprintf("blame-%d", len(r.Tables)), Title: fmt.Sprintf("Who holds what in %s, by line", file), Note: strings.Join(p.Notes, " "),
+	t := report.Table{Name: "blame", Subject: report.Subject{File: file, Of: file}, Title: fmt.Sprintf("Who holds what in %s, by line", file), Note: strings.Join(p.Notes, " "),
 		Columns: []report.Column{report.TextColumn("site", "Site"), {Name: "bytes", Title: report.UpperFirst(kind.Name), Unit: kind.Unit, Label: p.Label}, {Name: "share", Title: "Share", Unit: mem.UnitMilli, Label: p.Label}}}
 	if counts >= 0 {
 		t.Columns = append(t.Columns, report.Column{Name: "count", Title: report.UpperFirst(p.Kinds[counts].Name), Unit: mem.UnitCount, Label: p.Label})
@@ -135,9 +135,9 @@ func addForeign(r *report.Report, t report.Table, file, holds string, label mem.
 	if r.Headline.Verdict != "" {
 		return
 	}
-	r.Headline.Verdict = fmt.Sprintf("%s %s %v (%s)", file, holds, mem.Bytes(whole), label)
+	largest := ""
 	if len(all) > 0 && all[0].bytes > 0 {
-		r.Headline.Verdict += fmt.Sprintf("; the largest part, %v, is of `%s`", mem.Bytes(all[0].bytes), all[0].name)
+		largest = fmt.Sprintf("the largest part, %v, is of `%s`", mem.Bytes(all[0].bytes), all[0].name)
 	}
-	r.Headline.Verdict += "."
+	r.Headline.Say(fmt.Sprintf("%s %s %v (%s)", file, holds, mem.Bytes(whole), label), largest)
 }

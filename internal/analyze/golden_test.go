@@ -138,7 +138,7 @@ func addModel(run *mem.Run) {
 		mem.Module{Process: 1, Name: "", Class: "Net", Parameters: 424 << 10},
 		mem.Module{Process: 1, Name: "conv1", Class: "Conv2d", Parameters: 40 << 10},
 		mem.Module{Process: 1, Name: "head", Class: "Linear", Parameters: 384 << 10},
-		mem.Event{Time: 9e9, Process: 1, Kind: "alert", Text: "alert host.rss > 1GiB: it is 1.01 GiB", Step: mem.Some(240), Bytes: mem.Some(1084479242)},
+		mem.Event{Time: 9e9, Process: 1, Kind: "alert", Text: "alert host.rss > 1GiB: it is 1.01 GiB", Facts: map[string]string{"alert": "host.rss > 1GiB"}, Step: mem.Some(240), Bytes: mem.Some(1084479242)},
 	}
 	for _, p := range []struct {
 		phase      mem.Phase

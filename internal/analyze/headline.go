@@ -22,18 +22,14 @@ func headline(in *Input, r *report.Report) {
 	}
 	h.StepTime = in.stepTime(in.leader)
 	completeImagined(r.Imagined, r)
-	h.Verdict = in.verdict(r)
-}
-
-func (in *Input) verdict(r *report.Report) string {
-	var b strings.Builder
 	if r.Imagined != nil {
-		return catalogueSentence(r.Imagined) + "."
+		h.Say(catalogueSentence(r.Imagined)...)
+		return
 	}
+	var b strings.Builder
 	in.verdictOOM(&b, r)
 	in.verdictPeak(&b, r)
-	in.verdictGrowth(&b, r)
-	return strings.TrimSpace(b.String())
+	h.Say(b.String(), in.growthClause(r))
 }
 
 func (in *Input) verdictOOM(b *strings.Builder, r *report.Report) {
@@ -91,13 +87,14 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 	}
 }
 
-func (in *Input) verdictGrowth(b *strings.Builder, r *report.Report) {
+// growthClause says whether memory grows with the steps, and why; "" where that is not known.
+func (in *Input) growthClause(r *report.Report) string {
+	var b strings.Builder
 	if len(in.growing) == 0 {
 		if g, ok := r.Headline.Growth.Get(); ok && g == 0 {
-			b.WriteString("; it does not grow with the steps")
+			return "it does not grow with the steps"
 		}
-		b.WriteString(".")
-		return
+		return ""
 	}
 	worst := &in.growing[0]
 	at := worst.where()
@@ -105,28 +102,28 @@ func (in *Input) verdictGrowth(b *strings.Builder, r *report.Report) {
 	whole, ok := r.Headline.Growth.Get()
 	if ok && !worst.minutes && float64(whole) > 1.02*worst.slope {
 		rate = float64(whole)
-		fmt.Fprintf(b, "; grows %v per step (%s), %v of it (%s)", mem.Bytes(whole), in.label(), bytesPer(worst.slope), worst.label)
+		fmt.Fprintf(&b, "grows %v per step (%s), %v of it (%s)", mem.Bytes(whole), in.label(), bytesPer(worst.slope), worst.label)
 	} else {
-		fmt.Fprintf(b, "; grows %s (%s)", worst.rate(), worst.label)
+		fmt.Fprintf(&b, "grows %s (%s)", worst.rate(), worst.label)
 	}
 	switch {
 	case worst.holder != nil && worst.graph:
-		fmt.Fprintf(b, " because %s keeps the graph of every step", in.named(worst, at))
+		fmt.Fprintf(&b, " because %s keeps the graph of every step", in.named(worst, at))
 	case worst.holder != nil:
-		fmt.Fprintf(b, " because %s keeps growing", in.named(worst, at))
+		fmt.Fprintf(&b, " because %s keeps growing", in.named(worst, at))
 	case worst.graph:
-		fmt.Fprintf(b, " because something keeps the graph of every step (most of it from %s)", report.LineName(at))
+		fmt.Fprintf(&b, " because something keeps the graph of every step (most of it from %s)", report.LineName(at))
 	case at.File != "":
-		fmt.Fprintf(b, ", allocated at %s and never freed", report.LineName(at))
+		fmt.Fprintf(&b, ", allocated at %s and never freed", report.LineName(at))
 	}
 	if left, ok := in.left(rate, source); ok && !oomed(r) {
 		if worst.minutes {
-			fmt.Fprintf(b, ": out of memory in about %s (estimated)", report.Duration(int64(left*float64(time.Minute))))
+			fmt.Fprintf(&b, ": out of memory in about %s (estimated)", report.Duration(int64(left*float64(time.Minute))))
 		} else {
-			fmt.Fprintf(b, ": out of memory in about %s steps (estimated)", round(left))
+			fmt.Fprintf(&b, ": out of memory in about %s steps (estimated)", round(left))
 		}
 	}
-	b.WriteString(".")
+	return b.String()
 }
 
 // named is "`history.append(loss)` (train.py:61)", or the container's name where the line's text is

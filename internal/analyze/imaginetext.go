@@ -11,7 +11,7 @@ import (
 )
 
 // sentence is the verdict for people.
-func sentence(v *report.Imagined) string {
+func sentence(v *report.Imagined) []string {
 	on := v.GPUName
 	if v.GPUs > 1 {
 		on = fmt.Sprintf("%d × %s", v.GPUs, on)
@@ -19,10 +19,10 @@ func sentence(v *report.Imagined) string {
 	used, room := mem.Bytes(v.Used.Or(0)), mem.Bytes(v.Headroom.Or(0))
 	switch v.Verdict {
 	case report.VerdictFits:
-		return fmt.Sprintf("Fits on %s: %v of %v in use at the peak%s; %v to spare (%s)%s", on, used, v.Total, strings.TrimSuffix(peakWhen(v), ","), room, v.Label, topHolder(v))
+		return []string{fmt.Sprintf("Fits on %s: %v of %v in use at the peak%s; %v to spare (%s)", on, used, v.Total, strings.TrimSuffix(peakWhen(v), ","), room, v.Label), topHolder(v)}
 	case report.VerdictTight:
-		return fmt.Sprintf("Fits on %s, but tightly: %v of %v in use at the peak%s leaves %v, less than the %v below which other drivers, settings or versions may not fit (%s)%s",
-			on, used, v.Total, peakWhen(v), room, v.Tight, v.Label, topHolder(v))
+		return []string{fmt.Sprintf("Fits on %s, but tightly: %v of %v in use at the peak%s leaves %v, less than the %v below which other drivers, settings or versions may not fit (%s)",
+			on, used, v.Total, peakWhen(v), room, v.Tight, v.Label), topHolder(v)}
 	case report.VerdictOOM:
 		text := fmt.Sprintf("Does not fit on %s: out of memory", on)
 		if step, ok := v.FailedStep.Get(); ok {
@@ -32,14 +32,14 @@ func sentence(v *report.Imagined) string {
 		if asked, ok := v.Asked.Get(); ok {
 			text += fmt.Sprintf(" and %v asked for", mem.Bytes(asked))
 		}
-		return text + fmt.Sprintf(" (%s)", v.Label) + topHolder(v)
+		return []string{text + fmt.Sprintf(" (%s)", v.Label), topHolder(v)}
 	case report.VerdictUnused:
-		return fmt.Sprintf("No verdict: the program %s, though it could see %s", cmp.Or(v.How, "touched no GPU"), on)
+		return []string{fmt.Sprintf("No verdict: the program %s, though it could see %s", cmp.Or(v.How, "touched no GPU"), on)}
 	}
 	if v.Broken != "" {
-		return fmt.Sprintf("No verdict on %s: the books of the imaginary GPUs cannot be read (%s)", on, v.Broken)
+		return []string{fmt.Sprintf("No verdict on %s: the books of the imaginary GPUs cannot be read (%s)", on, v.Broken)}
 	}
-	return fmt.Sprintf("No verdict on %s: %s", on, cmp.Or(v.How, "the program failed for a reason of its own"))
+	return []string{fmt.Sprintf("No verdict on %s: %s", on, cmp.Or(v.How, "the program failed for a reason of its own"))}
 }
 
 // peakWhen is ", in backward of step 2", "" where it is not known.
@@ -62,7 +62,7 @@ func topHolder(v *report.Imagined) string {
 		return ""
 	}
 	most := v.Lines[0]
-	text := fmt.Sprintf("; %s held the most: %v", heldName(&most), most.Bytes)
+	text := fmt.Sprintf("%s held the most: %v", heldName(&most), most.Bytes)
 	own := slices.IndexFunc(v.Lines, func(l report.HeldLine) bool { return l.Line > 0 && !installed.MatchString(l.File) })
 	if own > 0 {
 		text += fmt.Sprintf(", and of the program's lines %s: %v", heldName(&v.Lines[own]), v.Lines[own].Bytes)
@@ -92,7 +92,7 @@ func callsText(v *report.Imagined, names []string) string {
 }
 
 // catalogueSentence is the verdict over a catalogue.
-func catalogueSentence(v *report.Imagined) string {
+func catalogueSentence(v *report.Imagined) []string {
 	fits, judged := 0, 0
 	var cheapest, smallest *report.GPUVerdict
 	for i := range v.All {
@@ -115,14 +115,14 @@ func catalogueSentence(v *report.Imagined) string {
 	if judged == 0 {
 		return sentence(v)
 	}
-	text := fmt.Sprintf("Fits on %d of %d GPUs (%s)", fits, judged, v.Label)
+	clauses := []string{fmt.Sprintf("Fits on %d of %d GPUs (%s)", fits, judged, v.Label)}
 	if cheapest != nil {
-		text += fmt.Sprintf("; the cheapest with room to spare is %s at $%.2f an hour", cheapest.GPU, cheapest.Price)
+		clauses = append(clauses, fmt.Sprintf("the cheapest with room to spare is %s at $%.2f an hour", cheapest.GPU, cheapest.Price))
 	}
 	if smallest != nil && (cheapest == nil || smallest.GPU != cheapest.GPU) {
-		text += fmt.Sprintf("; the smallest is %s with %v", smallest.GPU, smallest.Total)
+		clauses = append(clauses, fmt.Sprintf("the smallest is %s with %v", smallest.GPU, smallest.Total))
 	}
-	return text
+	return clauses
 }
 
 // imaginedTables puts the verdict into words and tables.

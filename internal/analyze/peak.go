@@ -234,7 +234,7 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 	}
 	t := report.Table{
 		Name: "composition", Title: fmt.Sprintf("What %s held at the peak", in.processName(process)),
-		Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Measured), report.BytesColumn("error", "±", mem.Sampled), report.TextColumn("label", "label")},
+		Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Measured), report.BytesColumn("error", "±", mem.Sampled), report.TextColumn("label", "label"), report.TextColumn("kind", "")},
 	}
 	model := in.modelRows(&t, process)
 	rest, label := rss-model, mem.Measured
@@ -244,16 +244,16 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 		if model > 0 {
 			what = "other allocations (activations, data, optimizer's temporaries)"
 		}
-		addRow(&t, what, other, int64(half95(variance, live)), mem.Sampled)
+		addRow(&t, "allocations", what, other, int64(half95(variance, live)), mem.Sampled)
 		rest, label = rss-model-other, mem.Estimated
 	}
-	addRow(&t, "rest: interpreter, libraries, allocator's own, unexplained", max(rest, 0), -1, label)
+	addRow(&t, "rest", "rest: interpreter, libraries, allocator's own, unexplained", max(rest, 0), -1, label)
 	for _, p := range in.Run.Processes {
 		if p.ID == process {
 			continue
 		}
 		if v, ok := in.rssAt(p.ID, at); ok && p.Start <= at && p.End.Or(at) >= at {
-			addRow(&t, "process "+processName(p)+" (RSS: pages it shares count again)", v, -1, mem.Measured)
+			addRow(&t, "process", "process "+processName(p)+" (RSS: pages it shares count again)", v, -1, mem.Measured)
 		}
 		if len(t.Rows) > 24 {
 			break
@@ -262,12 +262,12 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 	r.AddTable(t)
 }
 
-func addRow(t *report.Table, what string, bytes, half int64, label mem.Label) {
+func addRow(t *report.Table, kind, what string, bytes, half int64, label mem.Label) {
 	var e report.Cell
 	if half >= 0 {
 		e = half
 	}
-	t.Rows = append(t.Rows, []report.Cell{what, bytes, e, string(label)})
+	t.Rows = append(t.Rows, []report.Cell{what, bytes, e, string(label), kind})
 }
 
 // modelRows adds the model's own tensors that live in host memory, and returns their sum.
@@ -278,11 +278,11 @@ func (in *Input) modelRows(t *report.Table, process uint32) int64 {
 			continue
 		}
 		for _, part := range []struct {
-			name  string
-			bytes mem.Optional
-		}{{"model parameters", m.Parameters}, {"gradients", m.Gradients}, {"optimizer state", m.Optimizer}} {
+			kind, name string
+			bytes      mem.Optional
+		}{{"parameters", "model parameters", m.Parameters}, {"gradients", "gradients", m.Gradients}, {"optimizer", "optimizer state", m.Optimizer}} {
 			if v, ok := part.bytes.Get(); ok && v > 0 {
-				addRow(t, part.name, v, -1, mem.Measured)
+				addRow(t, part.kind, part.name, v, -1, mem.Measured)
 				sum += v
 			}
 		}

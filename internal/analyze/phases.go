@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -22,13 +21,14 @@ func phases(in *Input, r *report.Report) {
 		Note:    phasesNote + in.observedSteps(),
 		Columns: append([]report.Column{report.TextColumn("phase", "phase"), report.TextColumn("process", "process")}, stayColumns(in.label())...),
 	}
+	ofDevice := ""
 	for _, s := range in.sortedStats(func(s *mem.PhaseStats) bool { return s.Phase != mem.PhaseModule }) {
 		name := string(s.Phase)
 		if s.Name != "" {
 			name += " " + s.Name
 		}
-		if s.DevicePeak.Known() && !strings.HasSuffix(t.Note, deviceNote) {
-			t.Note += deviceNote
+		if s.DevicePeak.Known() {
+			ofDevice = deviceNote
 		}
 		process := ""
 		if in.severalSteppers() {
@@ -39,6 +39,7 @@ func phases(in *Input, r *report.Report) {
 			break
 		}
 	}
+	t.Note += ofDevice
 	r.AddTable(t)
 }
 

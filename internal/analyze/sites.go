@@ -44,7 +44,7 @@ func sites(in *Input, r *report.Report) {
 	})
 	all = withoutNoise(all, total)
 	t := report.Table{
-		Name: "sites", Title: "Lines that held the heap at its highest",
+		Name: "sites", Title: "Lines that held the heap at its highest", Total: mem.Some(int64(total)),
 		Note: "Estimates from a Poisson sample of the allocations; ± is half the 95 % interval. Blocks of 4 MiB and more are all recorded; lines of less than 1 % that are smaller than their error are left out.",
 		Columns: []report.Column{report.TextColumn("line", "line"), report.TextColumn("function", "function"), report.BytesColumn("bytes", "bytes", mem.Sampled),
 			report.BytesColumn("error", "±", mem.Sampled), {Name: "share", Title: "share", Unit: mem.UnitMilli, Label: mem.Sampled},

@@ -77,7 +77,7 @@ func (in *Input) deviceHolders(s *mem.AllocatorSnapshot, device int) []deviceHol
 
 func deviceTable(s *mem.AllocatorSnapshot, device int, name string, holders []deviceHolder) report.Table {
 	totals := s.Totals(device)
-	t := report.Table{Name: fmt.Sprintf("device-%d", device), Title: fmt.Sprintf("Who holds device %d (%s)", device, name),
+	t := report.Table{Name: "device", Subject: report.Subject{File: name, Number: mem.Some(int64(device)), Of: fmt.Sprintf("device %d of %s", device, name)}, Title: fmt.Sprintf("Who holds device %d (%s)", device, name),
 		Note: fmt.Sprintf("Allocated %v in %d blocks; reserved %v in %d segments; cached and split %v; largest free block %v.",
 			totals.Allocated, totals.Blocks, totals.Reserved, totals.Segments, totals.InactiveSplit, totals.LargestFree),
 		Columns: []report.Column{report.TextColumn("site", "Line"), report.TextColumn("function", "Function"), report.BytesColumn("bytes", "Holds", s.Label), report.CountColumn("blocks", "Blocks")}}

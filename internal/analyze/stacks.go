@@ -30,7 +30,8 @@ func stacks(in *Input, r *report.Report) {
 func (in *Input) stackSet(peak *mem.HeapUse) report.StackSet {
 	s := in.samplingOf(peak.Process)
 	tree := stackTree{in: in, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}, set: report.StackSet{
-		Name: "heap", Title: "Heap at its highest, by stack", Process: peak.Process, Time: in.since(peak.Time), Step: peak.Step,
+		Name: "heap", Subject: report.Subject{Process: peak.Process, Of: in.processName(peak.Process)}, Title: "Heap at its highest, by stack",
+		Time: mem.Some(in.since(peak.Time)), Step: mem.Some(int64(peak.Step)),
 		Label: mem.Sampled, Frames: []report.FramePlace{}, Parents: []int{}, Places: []int{}, Stacks: []report.StackUse{},
 	}}
 	set := &tree.set

@@ -3,6 +3,7 @@ package analyze
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -68,23 +69,28 @@ func (in *Input) curves(r *report.Report) {
 		if i == 0 {
 			points = leadPoints
 		}
-		title := curveNames[rank[s.Name]].title
-		if s.Process != 0 {
-			title += ", " + in.processName(s.Process)
-		}
-		if s.Device != "" {
-			title += " on " + s.Device
-		}
-		if s.Framework != "" {
-			title += " (" + s.Framework + ")"
-		}
-		curve := report.Series{Name: s.Name, Title: title, Process: s.Process, Device: s.Device, Framework: s.Framework, Unit: s.Unit, Label: s.Label, Error: s.Error}
+		curve := report.Series{Name: s.Name, Subject: in.subjectOf(s), Title: curveNames[rank[s.Name]].title, Unit: s.Unit, XUnit: mem.UnitNanoseconds, Label: s.Label, Error: s.Error}
 		curve.X, curve.Y = thin(s.Times, s.Values, points)
 		for i := range curve.X {
 			curve.X[i] = in.since(curve.X[i])
 		}
 		r.Series = append(r.Series, curve)
 	}
+}
+
+// subjectOf is whose curve a series is.
+func (in *Input) subjectOf(s *mem.Series) report.Subject {
+	of := s.Device
+	if s.Process != 0 {
+		of = in.processName(s.Process)
+		if s.Device != "" {
+			of += " on " + s.Device
+		}
+	}
+	if s.Framework != "" {
+		of = strings.TrimSpace(of + " (" + s.Framework + ")")
+	}
+	return report.Subject{Process: s.Process, Device: s.Device, Framework: s.Framework, Of: of}
 }
 
 // quiet series have nothing to show: all zero, where zero is the ordinary case.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -80,7 +79,7 @@ func mostOf(groups []report.Blame) (most report.Blame) {
 			continue
 		}
 		of := &sums[at]
-		of.Bytes, of.Blocks, of.Category = of.Bytes+one.Bytes, of.Blocks+one.Blocks, "mostly "+strings.TrimPrefix(of.Category, "mostly ")
+		of.Bytes, of.Blocks, of.Mixed = of.Bytes+one.Bytes, of.Blocks+one.Blocks, true
 	}
 	for _, one := range sums {
 		if one.Bytes > most.Bytes {

@@ -15,6 +15,7 @@ import (
 // Names of what has no stack of its own.
 const (
 	beforeTrace = "before the trace"
+	noModule    = "outside of modules"
 )
 
 // traceName is what a stack of a trace is called, by each grouping that goes by stacks.
@@ -141,5 +142,5 @@ func moduleOf(frames []mem.Location) string {
 			return report.LineName(mem.Location{File: f.File}) + ":forward:" + strconv.Itoa(f.Line)
 		}
 	}
-	return "outside of modules"
+	return noModule
 }

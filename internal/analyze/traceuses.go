@@ -176,7 +176,7 @@ func (u *stackUses) turnover() []report.Turnover {
 func (u *stackUses) flames(a *explanation) *report.StackSet {
 	in := &Input{places: newPlaces(nil)}
 	tree := stackTree{in: in, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}, set: report.StackSet{
-		Name: "device", Title: report.UpperFirst(a.InFile()), Label: a.Label, Total: a.At.Allocated,
+		Name: "device", Subject: a.Subject(), Title: report.UpperFirst(a.InFile()), Event: mem.Some(int64(a.At.Event)), Label: a.Label, Total: a.At.Allocated,
 		Frames: []report.FramePlace{}, Parents: []int{}, Places: []int{}, Stacks: []report.StackUse{},
 	}}
 	if a.Filter != "" {

@@ -26,7 +26,7 @@ import (
 func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOptions) (*report.Report, error) {
 	r := report.New()
 	var without error // the events asked for
-	o.Advise = adviseOOM
+	o.Advise, o.Notes = adviseOOM, &analyze.FileNotes{}
 	for _, ref := range refs {
 		snapshots, run, err := e.snapshotsOf(ctx, ref)
 		var other *foreign
@@ -56,6 +56,7 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 			}
 		}
 	}
+	o.Notes.AddTo(r)
 	if without != nil && len(r.Allocators) == 0 {
 		return nil, InputError("name events that there are", "%w", without)
 	}

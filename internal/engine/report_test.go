@@ -41,7 +41,7 @@ func TestSnapshotInARecording(t *testing.T) {
 	}
 	r := Analyze(run)
 	for _, table := range r.Tables {
-		if table.Name != "device-0" {
+		if table.Name != "device" || table.Number.Or(-1) != 0 {
 			continue
 		}
 		for _, want := range []string{mem.Bytes(54873829888).String(), mem.Bytes(61111009280).String(), "1010 segments"} {

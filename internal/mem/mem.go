@@ -68,6 +68,7 @@ const (
 	UnitMilli       Unit = "milli"   // thousandths, as in milli-percent-free ratios: 1000 is one whole
 	UnitCelsius     Unit = "celsius" // degrees
 	UnitMilliwatts  Unit = "mW"
+	UnitEvents      Unit = "event" // the number of an event in an allocator's trace: an axis, not a size
 )
 
 // Phase names what a training is doing. Frameworks map their own words to these; a user's own

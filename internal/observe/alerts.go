@@ -142,7 +142,7 @@ func (r *Recorder) alertGrowth(p *process, now int64) {
 
 func (r *Recorder) sound(a *alertState, process uint32, time int64, value mem.Bytes, per string) {
 	text := fmt.Sprintf("alert %s: it is %s%s", a.Text, value, per)
-	event := mem.Event{Time: time, Process: process, Kind: "alert", Text: text, Bytes: mem.Some(int64(value))}
+	event := mem.Event{Time: time, Process: process, Kind: "alert", Text: text, Bytes: mem.Some(int64(value)), Facts: map[string]string{"alert": a.Text}}
 	if steps := r.steps(); steps > 0 {
 		event.Step = mem.Some(int64(steps))
 	}

@@ -80,6 +80,7 @@ type Blame struct {
 
 	Largest mem.Bytes `json:"-"` // block
 	Stack   uint32    `json:"-"` // its stack
+	Mixed   bool      `json:"-"` // of several categories: Category is that of the most
 }
 
 // CurvePoint is the highest of a stretch of events.
@@ -90,6 +91,11 @@ type CurvePoint struct {
 	Reserved  mem.Optional `json:"reserved_bytes,omitzero"`
 
 	Releasable mem.Optional `json:"releasable_bytes,omitzero"` // the most that empty_cache would have given back
+}
+
+// Subject is what names this device in tables and flame graphs.
+func (a *Allocator) Subject() Subject {
+	return Subject{File: a.File, Number: mem.Some(int64(a.Device)), Of: a.InFile()}
 }
 
 // Where is "device 0", and of which file where there are several.

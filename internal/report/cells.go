@@ -33,7 +33,8 @@ func (r *Report) AddTable(t Table) {
 			used[i] = used[i] || c != nil
 		}
 	}
-	slim := Table{Name: t.Name, Title: t.Title, Note: t.Note}
+	slim := t
+	slim.Columns, slim.Rows = nil, nil
 	for i, c := range t.Columns {
 		if used[i] {
 			slim.Columns = append(slim.Columns, c)

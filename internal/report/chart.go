@@ -34,7 +34,7 @@ func (p *printer) chart(r *Report) {
 	for _, v := range s.Y {
 		high = max(high, v)
 	}
-	p.title(shorten(UpperFirst(clean(s.Title)), p.Width-20) + " over time" + p.paint(dim, fmt.Sprintf(" (%s)", s.Label)))
+	p.title(shorten(UpperFirst(clean(s.FullTitle())), p.Width-20) + " over time" + p.paint(dim, fmt.Sprintf(" (%s)", s.Label)))
 	for row := chartHeight - 1; row >= 0; row-- {
 		scale := ""
 		switch row {

@@ -54,6 +54,9 @@ func (t *Table) markdown(b *strings.Builder) {
 	fmt.Fprintf(b, "\n<details><summary>%s</summary>\n\n|", markdown(t.Title))
 	var rule strings.Builder
 	for _, c := range t.Columns {
+		if c.Title == "" {
+			continue
+		}
 		title := c.Title
 		if c.Label != "" && c.Label != mem.Measured {
 			title += " (" + string(c.Label) + ")"
@@ -69,6 +72,9 @@ func (t *Table) markdown(b *strings.Builder) {
 	for _, row := range t.Rows[:min(len(t.Rows), 20)] {
 		b.WriteString("|")
 		for i, c := range row {
+			if t.Columns[i].Title == "" {
+				continue
+			}
 			fmt.Fprintf(b, " %s |", markdown(FormatCell(c, t.Columns[i].Unit)))
 		}
 		b.WriteString("\n")

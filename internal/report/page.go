@@ -15,18 +15,18 @@ func (r *Report) ForPage() *Report {
 		return r
 	}
 	page, devices := *r, len(r.Allocators)
+	slimmed := map[Subject]*Allocator{}
 	page.Allocators, page.Stacks = nil, nil
 	for _, a := range r.Allocators {
 		slim := *a
 		slim.Curve, slim.Blame, slim.Turnover, slim.Longest, slim.Growth, slim.Pins, slim.OOM = nil, nil, nil, nil, nil, nil, nil
 		slim.Map = JoinedMap(a.Map, pageBlocks/devices)
 		page.Allocators = append(page.Allocators, &slim)
+		slimmed[a.Subject()] = &slim
 	}
-	device := 0
 	for _, s := range r.Stacks {
-		if s.Name == "device" && device < devices {
-			s = s.pruned(pageStacks/devices, page.Allocators[device])
-			device++
+		if a := slimmed[s.Subject]; a != nil {
+			s = s.pruned(pageStacks/devices, a)
 		}
 		page.Stacks = append(page.Stacks, s)
 	}

@@ -11,10 +11,15 @@
 // forms in which figures are written everywhere. Read report.go next.
 package report
 
-import "hightide/internal/mem"
+import (
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+)
 
 // Version is that of the report's JSON form; it grows when a field changes meaning.
-const Version = 1
+const Version = 2
 
 // Report is one result that every front door can show. Its JSON form is documented in
 // docs/formats/json.md and is what web/ draws.
@@ -42,13 +47,14 @@ func New() *Report {
 	return &Report{
 		Version: Version, Run: mem.RunInfo{Command: []string{}, Verb: "explain", Label: mem.Measured}, Processes: []mem.Process{},
 		Findings: []Finding{}, Tables: []Table{}, Series: []Series{}, Phases: []PhaseBar{}, Steps: []StepPoint{}, Marks: []Mark{},
-		Stacks: []StackSet{}, Notes: []string{}, Headline: Headline{Complete: true},
+		Stacks: []StackSet{}, Notes: []string{}, Headline: Headline{Complete: true, Clauses: []string{}},
 	}
 }
 
 // Headline is the answer in one breath.
 type Headline struct {
 	Verdict    string       `json:"verdict"` // one sentence, for people
+	Clauses    []string     `json:"clauses"` // its parts: the peak, then what else there is to say
 	Duration   int64        `json:"duration_ns"`
 	Steps      uint64       `json:"steps"`
 	ExitCode   mem.Optional `json:"exit_code,omitzero"`
@@ -120,19 +126,31 @@ type Finding struct {
 	Label        mem.Label      `json:"label"`
 }
 
+// Subject is whose memory a table, a curve or a flame graph shows. Zero: the whole run's, or the machine's.
+type Subject struct {
+	Process   uint32       `json:"process,omitempty"`      // id in the run
+	Device    string       `json:"device,omitempty"`       // as the driver or the framework calls it: nvidia:0, cuda:0
+	Framework string       `json:"framework,omitempty"`    // whose allocator it is
+	File      string       `json:"file,omitempty"`         // a snapshot, and
+	Number    mem.Optional `json:"device_number,omitzero"` // which of its devices
+	Of        string       `json:"of,omitempty"`           // all that in words: "main on cuda:0 (torch)"
+}
+
 // Table is rows of plain cells under columns that carry the unit.
 type Table struct {
-	Name    string   `json:"name"` // "phases", "modules", "sites", "processes", …
-	Title   string   `json:"title"`
-	Note    string   `json:"note,omitempty"`
-	Columns []Column `json:"columns"`
-	Rows    [][]Cell `json:"rows"`
+	Name string `json:"name"` // what it tells: "phases", "modules", "sites", "blame", …
+	Subject
+	Title   string       `json:"title"`
+	Note    string       `json:"note,omitempty"`
+	Total   mem.Optional `json:"total_bytes,omitzero"` // what the shares in it are of, where rows are missing
+	Columns []Column     `json:"columns"`
+	Rows    [][]Cell     `json:"rows"`
 }
 
 // Column says what the cells below it are.
 type Column struct {
 	Name  string    `json:"name"`
-	Title string    `json:"title"`
+	Title string    `json:"title"`          // empty: for programs alone
 	Unit  mem.Unit  `json:"unit,omitempty"` // empty: text
 	Label mem.Label `json:"label,omitempty"`
 }
@@ -142,16 +160,32 @@ type Cell any // string | int64 | nil
 
 // Series is a curve for the picture, thinned to what a screen can show without losing its peaks.
 type Series struct {
-	Name      mem.Quantity `json:"name"`
-	Title     string       `json:"title"`
-	Process   uint32       `json:"process"`
-	Device    string       `json:"device,omitempty"`
-	Framework string       `json:"framework,omitempty"` // whose allocator it is
-	Unit      mem.Unit     `json:"unit"`
-	Label     mem.Label    `json:"label"`
-	Error     int64        `json:"error,omitempty"`
-	X         []int64      `json:"x"` // ns since the run began
-	Y         []int64      `json:"y"`
+	Name mem.Quantity `json:"name"`
+	Subject
+	Title string    `json:"title"` // of the quantity alone, see FullTitle
+	Unit  mem.Unit  `json:"unit"`
+	XUnit mem.Unit  `json:"x_unit"` // ns: since the run began; event: of a trace
+	Label mem.Label `json:"label"`
+	Error int64     `json:"error,omitempty"`
+	X     []int64   `json:"x"`
+	Y     []int64   `json:"y"`
+}
+
+// FullTitle is the title with whose curve it is: "allocated, main on cuda:0 (torch)".
+func (s *Series) FullTitle() string {
+	switch {
+	case s.Of == "":
+		return s.Title
+	case s.Process == 0:
+		return s.Title + " on " + s.Of
+	}
+	return s.Title + ", " + s.Of
+}
+
+// Say makes a verdict of clauses; empty ones are left out.
+func (h *Headline) Say(clauses ...string) {
+	h.Clauses = slices.DeleteFunc(clauses, func(c string) bool { return c == "" })
+	h.Verdict = strings.Join(h.Clauses, "; ") + "."
 }
 
 // PhaseBar is a coloured stretch of the timeline.

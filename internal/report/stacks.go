@@ -5,17 +5,17 @@ import "hightide/internal/mem"
 // StackSet is memory at one moment by call stack: what a flame graph draws. A stack that is not
 // listed for want of room is in Rest, so that bytes and Rest add up to Total.
 type StackSet struct {
-	Name    string       `json:"name"`  // "heap"
-	Title   string       `json:"title"` // for people
-	Process uint32       `json:"process"`
-	Device  string       `json:"device,omitempty"`
-	Time    int64        `json:"time_ns"` // since the run began
-	Step    uint64       `json:"step"`    // steps completed before
-	Label   mem.Label    `json:"label"`
-	Total   mem.Bytes    `json:"total_bytes"`
-	Error   mem.Bytes    `json:"error_bytes,omitempty"` // half the 95 % interval of the total
-	Rest    mem.Bytes    `json:"rest_bytes,omitempty"`
-	Frames  []FramePlace `json:"frames"` // each place once
+	Name string `json:"name"` // "heap" of a process, "device" of a snapshot
+	Subject
+	Title  string       `json:"title"`            // for people
+	Time   mem.Optional `json:"time_ns,omitzero"` // since the run began
+	Step   mem.Optional `json:"step,omitzero"`    // steps completed before
+	Event  mem.Optional `json:"event,omitzero"`   // of a trace: the last one before
+	Label  mem.Label    `json:"label"`
+	Total  mem.Bytes    `json:"total_bytes"`
+	Error  mem.Bytes    `json:"error_bytes,omitempty"` // half the 95 % interval of the total
+	Rest   mem.Bytes    `json:"rest_bytes,omitempty"`
+	Frames []FramePlace `json:"frames"` // each place once
 
 	// The stacks as a tree: node i lies at place Places[i] of Frames and was called from node
 	// Parents[i], which comes before it; -1: from nowhere, it is an outermost one.

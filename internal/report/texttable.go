@@ -11,13 +11,19 @@ import (
 // rowsShown is how many rows of a table the terminal gets; the HTML report and the JSON have all.
 var rowsShown = map[string]int{"sites": 10, "growth": 10, "phases": 14, "modules": 12, "processes": 8, "composition": 12, "devices": 16, "faults": 6, "gpus": 200}
 
-// deviceRows likewise, of the tables that each device of a snapshot has.
+// deviceRows likewise, of the tables that a device of a snapshot has.
 var deviceRows = map[string]int{"flame": flameRows, "growth": 6, "pins": 5, "classes": 6, "rounding": 4, "turnover": 6, "start": 4, "longest": 5}
+
+// inVerdict are tables whose figures an imagined run's own tables have.
+var inVerdict = []string{"composition", "devices", "modules", "device"}
 
 // wants leaves out tables that say nothing a person does not know from the headline.
 func (p *printer) wants(r *Report, t *Table) bool {
-	if r.Imagined != nil && (t.Name == "composition" || t.Name == "devices" || t.Name == "modules" || strings.HasPrefix(t.Name, "device-")) {
+	if r.Imagined != nil && slices.Contains(inVerdict, t.Name) {
 		return false // said in the verdict's own tables
+	}
+	if t.Number.Known() {
+		return true
 	}
 	switch t.Name {
 	case "processes":
@@ -64,16 +70,17 @@ func FormatCell(c Cell, unit mem.Unit) string {
 // table prints a table within the width: columns that do not fit are left out, from the right,
 // after the texts were shortened as far as they stay readable.
 func (p *printer) table(t *Table) {
-	limit, ok := rowsShown[t.Name]
-	if kind, number, numbered := strings.Cut(t.Name, "-"); !ok && numbered && strings.Trim(number, "0123456789") == "" {
-		limit, ok = deviceRows[kind] // of the device with that number
+	shown := rowsShown
+	if t.Number.Known() {
+		shown = deviceRows
 	}
+	limit, ok := shown[t.Name]
 	if !ok {
 		limit = 12
 	}
 	var columns []int
 	for i, c := range t.Columns {
-		if i == 0 || !hidden[c.Name] { // the first is what the rows are of
+		if i == 0 || !hidden[c.Name] && c.Title != "" { // the first is what the rows are of
 			columns = append(columns, i)
 		}
 	}

@@ -91,11 +91,10 @@ var signals = map[int64]signal{
 
 // SignalText is a signal's name with what it most often means: "SIGKILL: most often the kernel, …".
 func SignalText(number int64) string {
-	s, ok := signals[number]
-	if !ok {
-		return fmt.Sprintf("signal %d", number)
+	if s, ok := signals[number]; ok {
+		return s.name + ": " + s.means
 	}
-	return s.name + ": " + s.means
+	return fmt.Sprintf("signal %d", number)
 }
 
 // KnownSignal says whether SignalText has more than the number to say.
@@ -106,8 +105,10 @@ func KnownSignal(number int64) bool {
 
 // signalName is "SIGKILL", "signal 35" for one without a name of its own.
 func signalName(number int64) string {
-	name, _, _ := strings.Cut(SignalText(number), ":")
-	return name
+	if s, ok := signals[number]; ok {
+		return s.name
+	}
+	return fmt.Sprintf("signal %d", number)
 }
 
 // Times is "once", "3 times".

@@ -1,7 +1,7 @@
 // The report's JSON as internal/report/report.go writes it. Bytes and nanoseconds are integers; a
 // key that is missing was not observed.
 
-export type Unit = "bytes" | "ns" | "count" | "milli" | "celsius" | "mW" | "";
+export type Unit = "bytes" | "ns" | "count" | "milli" | "celsius" | "mW" | "event" | "";
 export type Label = "measured" | "sampled" | "imagined" | "replayed" | "estimated" | "";
 
 export interface Location { file: string; line?: number; function?: string; native?: boolean }
@@ -13,7 +13,7 @@ export interface Peak {
 }
 
 export interface Headline {
-  verdict: string; duration_ns: number; steps: number; exit_code?: number; signal?: number; complete: boolean;
+  verdict: string; clauses: string[]; duration_ns: number; steps: number; exit_code?: number; signal?: number; complete: boolean;
   peak: Peak; growth_bytes_per_step?: number; step_time_ns?: number; main_source?: string;
 }
 
@@ -26,10 +26,12 @@ export interface Finding {
 
 export type Cell = string | number | null;
 export interface Column { name: string; title: string; unit?: Unit; label?: Label }
-export interface Table { name: string; title: string; note?: string; columns: Column[]; rows: Cell[][] }
+/** Whose memory something shows; empty: the whole run's, or the machine's. */
+export interface Subject { process?: number; device?: string; framework?: string; file?: string; device_number?: number; of?: string }
+export interface Table extends Subject { name: string; title: string; note?: string; total_bytes?: number; columns: Column[]; rows: Cell[][] }
 
-export interface Series {
-  name: string; title: string; process: number; device?: string; framework?: string; unit: Unit; label: Label; error?: number; x: number[]; y: number[];
+export interface Series extends Subject {
+  name: string; title: string; unit: Unit; x_unit: Unit; label: Label; error?: number; x: number[]; y: number[];
 }
 export interface PhaseBar { process: number; phase: string; name?: string; step: number; start_ns: number; end_ns: number }
 export interface StepPoint { process: number; step: number; time_ns: number; rss_bytes?: number; heap_bytes?: number; device_bytes?: number }
@@ -46,7 +48,7 @@ export interface Run {
   git?: { commit: string; branch?: string; dirty: boolean }; start_wall_ns: number; tags?: Record<string, string>;
 }
 
-export interface StackSet {
+export interface StackSet extends Subject {
   name: string; title: string; total_bytes: number; rest_bytes?: number; frames: (Location & { user?: boolean })[]; parents: number[]; places: number[];
   stacks: { node: number; bytes: number; count: number; average_bytes?: number; allocations?: number; churn_bytes?: number }[];
   measures?: { name: string; title: string; unit: Unit; total: number; rest?: number }[];

@@ -1,13 +1,15 @@
 // A uPlot plugin: a line for each event, and a dot where the memory was highest.
 
 import type uPlot from "uplot";
-import type { Mark } from "../api";
 import { theme } from "./theme";
+
+/** A line at a place of the x axis, in the units of the plot. */
+export interface Line { x: number; kind: string }
 
 /** Kinds of marks that mean that memory ran out. */
 export const severe = ["oom", "kill", "exception"];
 
-export function marks(events: Mark[], summit: { x: number; y: number; text: string; colour: string } | null): uPlot.Plugin {
+export function marks(events: Line[], summit: { x: number; y: number; text: string; colour: string } | null): uPlot.Plugin {
   return { hooks: { draw: (u) => {
     const colour = theme(), { ctx } = u, ratio = devicePixelRatio;
     const { left, top, width, height } = u.bbox;
@@ -15,7 +17,7 @@ export function marks(events: Mark[], summit: { x: number; y: number; text: stri
     ctx.font = `600 ${11 * ratio}px system-ui, sans-serif`;
     const ends: number[] = []; // where the last label of each row ends
     for (const event of events) {
-      const x = u.valToPos(event.time_ns / 1e9, "x", true);
+      const x = u.valToPos(event.x, "x", true);
       if (x < left || x > left + width) continue;
       ctx.strokeStyle = ctx.fillStyle = colour(severe.includes(event.kind) ? "critical" : "warning");
       ctx.lineWidth = ratio;
@@ -35,7 +37,7 @@ export function marks(events: Mark[], summit: { x: number; y: number; text: stri
 
 function dot(u: uPlot, summit: { x: number; y: number; text: string; colour: string }, colour: (name: string) => string): void {
   const { ctx } = u, ratio = devicePixelRatio, { left, top, width, height } = u.bbox;
-  const x = u.valToPos(summit.x / 1e9, "x", true), y = u.valToPos(summit.y, "y", true);
+  const x = u.valToPos(summit.x, "x", true), y = u.valToPos(summit.y, "y", true);
   if (x < left || x > left + width || y < top || y > top + height) return;
   ctx.setLineDash([]);
   ctx.beginPath(); ctx.arc(x, y, 4.5 * ratio, 0, 7);

@@ -1,5 +1,5 @@
-// A uPlot plugin: lanes of phases between the plot and the figures of its time axis. Zoomed out, a
-// column shows the shares of the phases in its time; zoomed in, the phases themselves.
+// A uPlot plugin: lanes of phases between the plot and the figures of its x axis, in the units of the plot. Zoomed
+// out, a column shows the shares of the phases in it; zoomed in, the phases themselves.
 
 import type uPlot from "uplot";
 import { phaseNames, shares, type Stay } from "../lib/phases";
@@ -18,10 +18,10 @@ export const stripHeight = (lanes: Lane[]) => lanes.length === 0 ? 0 : above + l
  * as many as reach from one kept step of a long run to the next.
  */
 function column(stays: Stay[], from: number, to: number, width: number, ratio: number): number {
-  const pixel = (to - from) / width, seen = stays.filter((s) => s.end_ns >= from && s.start_ns <= to);
+  const pixel = (to - from) / width, seen = stays.filter((s) => s.to >= from && s.from <= to);
   const median = (v: number[]) => v.sort((a, b) => a - b)[v.length >> 1] ?? 0;
-  if (median(seen.map((s) => s.end_ns - s.start_ns)) >= 3 * pixel) return 1;
-  const gaps = seen.slice(1).map((s, i) => s.start_ns - seen[i]!.end_ns).filter((g) => g > 2 * pixel);
+  if (median(seen.map((s) => s.to - s.from)) >= 3 * pixel) return 1;
+  const gaps = seen.slice(1).map((s, i) => s.from - seen[i]!.to).filter((g) => g > 2 * pixel);
   const apart = gaps.length > seen.length / 12 ? (1.25 * median(gaps)) / pixel : 0;
   return Math.round(Math.min(Math.max(4 * ratio, apart), 32 * ratio));
 }
@@ -31,7 +31,7 @@ export function strip(lanes: Lane[]): uPlot.Plugin {
     const colour = theme(), { ctx } = u, ratio = devicePixelRatio;
     const colours = phaseNames.map((n) => colour(`phase-${n}`));
     const { left, top, width, height } = u.bbox;
-    const from = u.posToVal(0, "x") * 1e9, to = u.posToVal(width / ratio, "x") * 1e9;
+    const from = u.posToVal(0, "x"), to = u.posToVal(width / ratio, "x");
     ctx.save();
     lanes.forEach(({ name, stays }, i) => {
       const tall = lane(lanes) * ratio, y = top + height + (above + i * (lane(lanes) + gap)) * ratio;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { byteTick, bytes, clauses, commandLine, count, duration, percent, place, quantity, signalName, wallClock } from "./format";
+import { byteTick, bytes, commandLine, count, duration, percent, place, quantity, signalName, wallClock } from "./format";
 
 describe("format", () => {
   test.each([[0, "0 B"], [1023, "1023 B"], [1024, "1.00 KiB"], [1536, "1.50 KiB"], [-3 * 2 ** 20, "−3.00 MiB"],
@@ -25,8 +25,6 @@ describe("format", () => {
     expect(place("/a/b/train.py", 61)).toBe("train.py:61");
     expect(place("libc.so.6")).toBe("libc.so.6");
     expect(place("/a/")).toBe("/a/");
-    expect(clauses("Peak 1 GiB (measured; 728 MiB PSS) in step 2; grows.")).toEqual(["Peak 1 GiB (measured; 728 MiB PSS) in step 2", "grows."]);
-    expect(clauses("No memory was observed.")).toEqual(["No memory was observed.", ""]);
     expect(commandLine(["python", "a b.py", "it's", "--lr=0.1"])).toBe("python 'a b.py' 'it'\\''s' --lr=0.1");
   });
 });

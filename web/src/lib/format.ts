@@ -70,17 +70,6 @@ const signals: Record<number, string> = { 1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT"
 /** A signal of Linux by its name, where it has one. */
 export const signalName = (n: number) => signals[n] ?? `signal ${n}`;
 
-/** A verdict's first clause, and the rest: cut at the first "; " that is not in brackets. */
-export function clauses(verdict: string): [first: string, rest: string] {
-  let depth = 0;
-  for (let i = 0; i < verdict.length; i++) {
-    if (verdict[i] === "(") depth++;
-    else if (verdict[i] === ")") depth--;
-    else if (depth === 0 && verdict.startsWith("; ", i)) return [verdict.slice(0, i), verdict.slice(i + 2)];
-  }
-  return [verdict, ""];
-}
-
 /** The last part of a path, for reading; the whole stays in a title. */
 export const basename = (path: string) => path.slice(path.lastIndexOf("/") + 1) || path;
 

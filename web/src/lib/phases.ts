@@ -1,6 +1,7 @@
 // The strip of phases below the timeline: what the program was doing, at any zoom.
 
-export interface Stay { phase: string; start_ns: number; end_ns: number }
+/** A stretch of an x axis, in whatever unit it has. */
+export interface Stay { phase: string; from: number; to: number }
 
 /** Phases that the strip shows, in the order of its legend. Modules and whole steps lie around or inside these. */
 export const phaseNames = ["data", "forward", "backward", "optimizer", "evaluation", "checkpoint", "user"] as const;
@@ -9,7 +10,7 @@ export const phaseNames = ["data", "forward", "backward", "optimizer", "evaluati
 export type Shares = Float64Array;
 
 /**
- * How much of each of n equal columns between from and to (ns) went to which phase; the stays do not
+ * How much of each of n equal columns between from and to went to which phase; the stays do not
  * overlap (see exclusive). A report has an even selection of the steps of a long run: a column that
  * is partly known shows what is known, one that is not at all stays empty.
  */
@@ -19,10 +20,10 @@ export function shares(stays: Stay[], from: number, to: number, n: number): Shar
   if (!(width > 0)) return columns;
   for (const part of stays) {
     const kind = phaseNames.indexOf(part.phase as (typeof phaseNames)[number]);
-    if (kind < 0 || part.end_ns < from || part.start_ns > to) continue;
-    const first = Math.max(0, Math.floor((part.start_ns - from) / width)), last = Math.min(n - 1, Math.floor((part.end_ns - from) / width));
+    if (kind < 0 || part.to < from || part.from > to) continue;
+    const first = Math.max(0, Math.floor((part.from - from) / width)), last = Math.min(n - 1, Math.floor((part.to - from) / width));
     for (let i = first; i <= last; i++) {
-      const left = Math.max(part.start_ns, from + i * width), right = Math.min(part.end_ns, from + (i + 1) * width);
+      const left = Math.max(part.from, from + i * width), right = Math.min(part.to, from + (i + 1) * width);
       columns[i]![kind]! += Math.max(right - left, 0);
     }
   }
@@ -34,7 +35,7 @@ export function shares(stays: Stay[], from: number, to: number, n: number): Shar
 }
 
 /** Phases of the strip alone, for exclusive and shares: a step or a module would hide the phases it lies around or in. */
-export const stripped = <T extends Stay>(stays: T[]): T[] => stays.filter((s) => (phaseNames as readonly string[]).includes(s.phase));
+export const stripped = <T extends { phase: string }>(stays: T[]): T[] => stays.filter((s) => (phaseNames as readonly string[]).includes(s.phase));
 
 /** Cuts nested stays into pieces that do not overlap: an outer one loses what lies inside it. */
 export function exclusive(stays: Stay[]): Stay[] {
@@ -42,15 +43,15 @@ export function exclusive(stays: Stay[]): Stay[] {
   let at = -Infinity;
   const until = (time: number) => { // what was open from `at` to `time` goes to the innermost
     while (open.length > 0) {
-      const inner = open[open.length - 1]!, end = Math.min(inner.end_ns, time);
-      if (end > at) { pieces.push({ phase: inner.phase, start_ns: at, end_ns: end }); at = end; }
-      if (inner.end_ns > time) return;
+      const inner = open[open.length - 1]!, end = Math.min(inner.to, time);
+      if (end > at) { pieces.push({ phase: inner.phase, from: at, to: end }); at = end; }
+      if (inner.to > time) return;
       open.pop();
     }
   };
-  for (const stay of [...stays].sort((a, b) => a.start_ns - b.start_ns || b.end_ns - a.end_ns)) {
-    until(stay.start_ns);
-    at = stay.start_ns;
+  for (const stay of [...stays].sort((a, b) => a.from - b.from || b.to - a.to)) {
+    until(stay.from);
+    at = stay.from;
     open.push(stay);
   }
   until(Infinity);

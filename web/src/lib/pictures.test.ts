@@ -3,7 +3,7 @@ import { exclusive, phaseNames, shares, stripped } from "./phases";
 import { fromZero, inside, moment, secondSteps } from "./scales";
 import { treemap } from "./treemap";
 
-const stay = (phase: string, start_ns: number, end_ns: number) => ({ phase, start_ns, end_ns });
+const stay = (phase: string, from: number, to: number) => ({ phase, from, to });
 const of = (phase: string) => phaseNames.indexOf(phase as "data");
 
 describe("phases", () => {
@@ -16,9 +16,9 @@ describe("phases", () => {
     const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
     const stays = Array.from({ length: 300 }, () => { const a = Math.floor(random() * 1000); return stay(phaseNames[Math.floor(random() * 7)]!, a, a + Math.floor(random() * 80)); });
     const pieces = exclusive(stays);
-    pieces.slice(1).forEach((p, i) => expect(p.start_ns).toBeGreaterThanOrEqual(pieces[i]!.end_ns));
-    const covered = new Set(stays.flatMap((s) => Array.from({ length: s.end_ns - s.start_ns }, (_, i) => s.start_ns + i)));
-    expect(pieces.reduce((n, p) => n + p.end_ns - p.start_ns, 0)).toBe(covered.size);
+    pieces.slice(1).forEach((p, i) => expect(p.from).toBeGreaterThanOrEqual(pieces[i]!.to));
+    const covered = new Set(stays.flatMap((s) => Array.from({ length: s.to - s.from }, (_, i) => s.from + i)));
+    expect(pieces.reduce((n, p) => n + p.to - p.from, 0)).toBe(covered.size);
   });
   test("shares of a column add up to one, or to nothing where nothing is known", () => {
     const columns = shares([stay("data", 0, 25), stay("forward", 25, 100), stay("backward", 200, 210)], 0, 400, 4);

@@ -1,21 +1,25 @@
 // A report as the views want it: no lists missing, and the questions that several views ask.
 
-import type { Process, Report } from "../api";
+import type { Process, Report, Series } from "../api";
 
 /** Fills what an empty run leaves out, so that views need not ask. */
 export function complete(raw: Report): Report {
   return {
     ...raw, processes: raw.processes ?? [], findings: raw.findings ?? [], series: raw.series ?? [], phases: raw.phases ?? [],
     steps: raw.steps ?? [], marks: raw.marks ?? [], notes: raw.notes ?? [], dropped: raw.dropped ?? 0,
+    headline: { ...raw.headline, clauses: raw.headline.clauses ?? [] },
     tables: (raw.tables ?? []).map((t) => ({ ...t, columns: t.columns ?? [], rows: t.rows ?? [] })),
   };
 }
 
 /** The whole of the timeline, ns since the run began: never empty, and no curve ends outside it. */
 export function span(report: Report): [number, number] {
-  const ends = report.series.map((s) => s.x[s.x.length - 1] ?? 0);
+  const ends = report.series.filter((s) => s.x_unit === "ns").map((s) => s.x[s.x.length - 1] ?? 0);
   return [0, Math.max(report.headline.duration_ns, ...ends, 1)];
 }
+
+/** A curve's title with whose it is: "allocated, main on cuda:0 (torch)". */
+export const fullTitle = (s: Series) => !s.of ? s.title : `${s.title}${s.process ? ", " : " on "}${s.of}`;
 
 /** A process by the name that people know it by. */
 export function processName(p: Process, all: Process[]): string {
@@ -26,7 +30,7 @@ export function processName(p: Process, all: Process[]): string {
 
 /** Processes that have curves or steps of their own, the one at the peak first. */
 export function choices(report: Report): Process[] {
-  const seen = new Set([...report.series.map((s) => s.process), ...report.steps.map((s) => s.process)]);
+  const seen = new Set([...report.series.map((s) => s.process ?? 0), ...report.steps.map((s) => s.process)]);
   const main = report.headline.peak.process;
   return report.processes.filter((p) => seen.has(p.id)).sort((a, b) => Number(b.id === main) - Number(a.id === main) || a.id - b.id);
 }

@@ -7,7 +7,7 @@ import { store } from "./store";
 
 const leak = complete(JSON.parse(text) as Report);
 const series = (name: string, process: number, peak: number, more: Partial<Series> = {}): Series =>
-  ({ name, title: name, process, unit: "bytes", label: "measured", x: [0, 1e9], y: [peak / 2, peak], ...more });
+  ({ name, title: name, process, unit: "bytes", label: "measured", x_unit: "ns", x: [0, 1e9], y: [peak / 2, peak], ...more });
 const empty = complete({ version: 1, run: { host: { cpus: 0 } }, headline: { verdict: "", duration_ns: 0, steps: 0, complete: false, peak: { label: "" } } } as unknown as Report);
 const keys = (report: Report, process: number, on = true) => curves(report, process).filter((c) => c.on === on).map((c) => c.key);
 

@@ -1,7 +1,7 @@
 import uPlot from "uplot";
-import type { Allocator, Mark, Report, TimelineBand } from "../api";
+import type { Allocator, Report, TimelineBand } from "../api";
 import { axis, byteAxis, chart, type Chart } from "../draw/chart";
-import { marks } from "../draw/marks";
+import { marks, type Line } from "../draw/marks";
 import { strip, stripHeight, type Lane } from "../draw/strip";
 import { theme } from "../draw/theme";
 import { bandInk, categories } from "../lib/categories";
@@ -94,9 +94,9 @@ function highest(bands: TimelineBand[], events: number[], [from, to]: Window): {
   return best;
 }
 
-/** Events take the place of seconds in the strip: its stays are in thousand millionths of one. */
+/** The phases along the events. */
 function lanes(a: Allocator): Lane[] {
-  const stays = (a.steps?.phases ?? []).map((p) => ({ phase: p.phase, start_ns: p.from_event * 1e9, end_ns: (p.to_event + 1) * 1e9 }));
+  const stays = (a.steps?.phases ?? []).map((p) => ({ phase: p.phase, from: p.from_event, to: p.to_event + 1 }));
   return stays.length ? [{ name: "phases", stays }] : [];
 }
 
@@ -105,7 +105,7 @@ function made(a: Allocator, bands: TimelineBand[], window: Window, summit: numbe
   const sums: number[][] = [];
   bands.forEach((b, n) => sums.push(b.bytes.map((v, i) => v + (sums[n - 1]?.[i] ?? 0))));
   const peak = total(bands, summit);
-  const oom: Mark[] = a.oom_event !== undefined ? [{ time_ns: a.oom_event * 1e9, kind: "oom", text: "out of memory" }] : [];
+  const oom: Line[] = a.oom_event !== undefined ? [{ x: a.oom_event, kind: "oom" }] : [];
   const options: Omit<uPlot.Options, "width" | "height"> = {
     padding: [16, 26, 0, 0],
     cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false }, y: false, bind: { dblclick: () => () => { look(whole); return null; } } },
@@ -114,7 +114,7 @@ function made(a: Allocator, bands: TimelineBand[], window: Window, summit: numbe
     series: [{}, { label: "reserved", stroke: colour("muted"), width: 1.25, dash: [5, 4] },
       ...bands.map((b, n): uPlot.Series => ({ label: b.name, stroke: colour("panel"), width: 0.5, fill: colour(bandInk(b.name, n)), points: { show: false } })).reverse()],
     legend: { show: false },
-    plugins: [strip(lanes(a)), marks(oom, { x: t.events[summit]! * 1e9, y: peak, text: a.filter ? `at most ${bytes(peak)} that match` : `peak ${bytes(peak)}`, colour: colour("text") })],
+    plugins: [strip(lanes(a)), marks(oom, { x: t.events[summit]!, y: peak, text: a.filter ? `at most ${bytes(peak)} that match` : `peak ${bytes(peak)}`, colour: colour("text") })],
     hooks: {
       setSelect: [(u) => {
         if (u.select.width < 4) return;

@@ -5,7 +5,7 @@ import { theme } from "../draw/theme";
 import { align, rate, type Columns } from "../lib/columns";
 import { quantity } from "../lib/format";
 import { fromZero } from "../lib/scales";
-import { span } from "../state/report";
+import { fullTitle, span } from "../state/report";
 import type { PageStore } from "../state/store";
 import { h, section } from "./dom";
 
@@ -13,7 +13,7 @@ const mostCurves = 8, height = 120;
 
 /** Everything over time that is not memory: use of the device, temperature, power, faults. Same time, same cursor. */
 export function others(report: Report, page: PageStore): HTMLElement | null {
-  const all = report.series.filter((s) => s.unit !== "bytes" && s.x.length > 2 && s.y.some((v) => v !== s.y[0]));
+  const all = report.series.filter((s) => s.unit !== "bytes" && s.x_unit === "ns" && s.x.length > 2 && s.y.some((v) => v !== s.y[0]));
   const names = [...new Set(all.map((s) => s.name))];
   if (names.length === 0) return null;
   return section("others", "Beside the memory", ...names.map((name) => small(all.filter((s) => s.name === name).slice(0, mostCurves), report, page)));
@@ -25,7 +25,7 @@ function small(series: Series[], report: Report, page: PageStore): HTMLElement {
   const counter = series.every(isCounter), unit = series[0]!.unit, whole = span(report);
   const columns: Columns[] = series.map((s) => counter ? rate(s) : s);
   const show = (v: number) => counter ? `${Number(v.toPrecision(3))} /s` : quantity(Math.round(v), unit);
-  const box = h("div", { class: "chart", role: "img", "aria-label": series.map((s) => s.title).join(", ") });
+  const box = h("div", { class: "chart", role: "img", "aria-label": series.map(fullTitle).join(", ") });
   const make = () => {
     const colour = theme(), { x, ys } = align(columns);
     const window = page.get().window ?? whole;

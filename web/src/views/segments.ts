@@ -9,8 +9,8 @@ const row = 17, gap = 3, mostRows = 44, fewestRows = 6, stackShown = 14;
 
 /** The allocator's segments one after the other, by address, with what lies in them. */
 export function segments(report: Report): HTMLElement | null {
-  const sets = (report.stacks ?? []).filter((s) => s.name === "device");
-  const shown = (report.allocators ?? []).map((a, i): [Allocator, StackSet | undefined] => [a, sets[i]]).filter(([a]) => a.fragmentation && (a.segment_map ?? []).length > 0);
+  const of = (a: Allocator) => report.stacks?.find((s) => s.name === "device" && s.file === a.file && s.device_number === a.device);
+  const shown = (report.allocators ?? []).map((a): [Allocator, StackSet | undefined] => [a, of(a)]).filter(([a]) => a.fragmentation && (a.segment_map ?? []).length > 0);
   return shown.length ? section("segments", "Where the reserved memory lies", ...shown.map(([a, set]) => map(a, set))) : null;
 }
 

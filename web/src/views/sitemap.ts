@@ -13,13 +13,12 @@ export function sitemap(report: Report): HTMLElement | null {
   const table = report.tables.find((t) => t.name === "sites");
   if (!table) return null;
   const at = (name: string) => table.columns.findIndex((c) => c.name === name);
-  const [line, fn, size, share, phase, file] = ["line", "function", "bytes", "share", "phase", "file"].map(at) as [number, number, number, number, number, number];
+  const [line, fn, size, phase, file] = ["line", "function", "bytes", "phase", "file"].map(at) as [number, number, number, number, number];
   const text = (v: unknown) => typeof v === "string" ? v : "";
   const sites = table.rows.flatMap((r): Site[] => typeof r[size] === "number" && r[size] > 0
     ? [{ line: text(r[line]), function: text(r[fn]), bytes: r[size], phase: text(r[phase]), file: text(r[file]) }] : []);
   if (sites.length < 3) return null;
-  const first = table.rows.find((r) => typeof r[share] === "number" && (r[share] as number) >= 20); // the whole, from a part and its share
-  const whole = first ? ((first[size] as number) * 1000) / (first[share] as number) : 0;
+  const whole = table.total_bytes ?? 0;
   const kept = sites.slice(0, mostBoxes), missing = whole - kept.reduce((n, s) => n + s.bytes, 0);
   if (missing > whole * 0.01) kept.push({ line: "all other lines", function: "", bytes: missing, phase: "", file: "" });
   const total = kept.reduce((n, s) => n + s.bytes, 0);

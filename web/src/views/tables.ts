@@ -9,7 +9,7 @@ const rowsAtFirst = 12, worthFiltering = 25;
 /** Every table of the report, in its order. The composition of the peak has a view of its own. */
 export function tables(report: Report): HTMLElement | null {
   const shown = report.tables.filter((t) => t.rows.length > 0 && t.name !== "composition");
-  return shown.length ? h("div", { id: "tables" }, ...shown.map((t) => section(`table-${t.name}`, t.title,
+  return shown.length ? h("div", { id: "tables" }, ...shown.map((t) => section(`table-${[t.name, t.file, t.device_number].filter((p) => p !== undefined).join("-")}`, t.title,
     t.note && h("p", { class: "hint" }, t.note), t.name === "sites" && sitemap(report), tableBody(t)))) : null;
 }
 
@@ -28,8 +28,9 @@ export function tableBody(t: Table): HTMLElement {
     more.textContent = `Show all ${count(kept.length)} rows`;
   };
   more.addEventListener("click", () => { all = true; fill(); });
-  const heads = t.columns.map((c, i) => {
-    const sort = h("button", { type: "button", title: "Sort by this column" }, c.title || c.name);
+  const heads = t.columns.flatMap((c, i) => {
+    if (!c.title) return []; // for programs
+    const sort = h("button", { type: "button", title: "Sort by this column" }, c.title);
     const head = h("th", { scope: "col", class: c.unit ? "number" : "text" }, sort, c.label && c.label !== "measured" ? h("small", {}, c.label) : null);
     sort.addEventListener("click", () => {
       down = by === i ? !down : Boolean(c.unit);
@@ -39,7 +40,7 @@ export function tableBody(t: Table): HTMLElement {
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
       fill();
     });
-    return head;
+    return [head];
   });
   const filter = t.rows.length > worthFiltering && h("input", { type: "search", placeholder: `Filter ${count(t.rows.length)} rows`, "aria-label": `Filter ${t.title}` });
   if (filter) filter.addEventListener("input", () => { words = filter.value.trim().toLowerCase(); fill(); });
@@ -57,7 +58,8 @@ function tells(column: Cell[]): boolean {
 const labels = ["measured", "sampled", "estimated", "imagined", "replayed"];
 
 function row(columns: Column[], cells: Cell[], bar: number, largest: number): HTMLElement {
-  return h("tr", {}, ...columns.map((c, i) => {
+  return h("tr", {}, ...columns.flatMap((c, i) => {
+    if (!c.title) return [];
     const value = cells[i] ?? null, text = quantity(value, c.unit);
     const share = i === bar && largest > 0 && typeof value === "number" && value > 0 ? (value / largest) * 100 : 0;
     const kind = c.unit ? "number" : c.name === "file" ? "text path" : "text";

@@ -6,7 +6,7 @@ import { strip, stripHeight, type Lane } from "../draw/strip";
 import { theme } from "../draw/theme";
 import { align, highest, valueAt } from "../lib/columns";
 import { bytes, count, duration } from "../lib/format";
-import { exclusive, phaseNames, stripped } from "../lib/phases";
+import { exclusive, phaseNames, stripped, type Stay } from "../lib/phases";
 import { fromZero, inside } from "../lib/scales";
 import { curves, type Curve } from "../state/curves";
 import { choices, leader, processName, span } from "../state/report";
@@ -17,7 +17,7 @@ const mostLanes = 8, height = 330;
 
 /** Memory over time, the phases below it; drag to zoom, click a name to show or hide it. */
 export function timeline(report: Report, page: PageStore): HTMLElement | null {
-  if (!report.series.some((s) => s.unit === "bytes" && s.x.length > 0)) return null;
+  if (!report.series.some((s) => s.unit === "bytes" && s.x_unit === "ns" && s.x.length > 0)) return null;
   const whole = span(report);
   const box = h("div", { class: "chart", tabindex: "0", role: "img", "aria-keyshortcuts": "ArrowLeft ArrowRight + - 0",
     "aria-label": `Memory over ${duration(whole[1])}. Arrow keys move, plus and minus zoom, 0 shows everything.` });
@@ -46,6 +46,8 @@ export function timeline(report: Report, page: PageStore): HTMLElement | null {
 
 interface Picture { curves: Curve[]; lanes: Lane[]; present: string[]; bars: PhaseBar[]; summit: { x: number; y: number; curve: Curve } | null; even: boolean }
 
+const inSeconds = ({ phase, start_ns, end_ns }: PhaseBar): Stay => ({ phase, from: start_ns / 1e9, to: end_ns / 1e9 });
+
 /** What the chosen process has to show. */
 function picture(report: Report, page: PageStore): Picture {
   const { process } = page.get(), lead = leader(report, process);
@@ -54,12 +56,12 @@ function picture(report: Report, page: PageStore): Picture {
   const bars = stripped(report.phases);
   const owners = [...new Set(bars.map((b) => b.process))].sort((a, b) => a - b);
   const lanes = (process === 0 ? owners.slice(0, mostLanes) : [process]).flatMap((id): Lane[] => {
-    const stays = exclusive(bars.filter((b) => b.process === id)), p = report.processes.find((o) => o.id === id);
+    const stays = exclusive(bars.filter((b) => b.process === id).map(inSeconds)), p = report.processes.find((o) => o.id === id);
     return stays.length ? [{ name: process === 0 && owners.length > 1 ? (p?.rank !== undefined ? `rank ${p.rank}` : p ? `pid ${p.pid}` : "–") : "phases", stays }] : [];
   });
   const present = phaseNames.filter((n) => lanes.some((l) => l.stays.some((s) => s.phase === n)));
   return { curves: found, lanes, present, bars: bars.filter((b) => b.process === lead), summit: first && top ? { ...top, curve: first } : null,
-    even: found.length > 1 && found[0]!.key.split("/")[0] === found[1]!.key.split("/")[0] }; // many of a kind: none of them leads
+    even: found.length > 1 && found[0]!.name === found[1]!.name }; // many of a kind: none of them leads
 }
 
 export const isShown = (curve: Curve, page: PageStore) => page.get().shown[curve.key] ?? curve.on;
@@ -68,9 +70,9 @@ function made(now: Picture, report: Report, page: PageStore, whole: [number, num
   const colour = theme();
   const { x, ys } = align(now.curves);
   const window = page.get().window ?? whole;
-  const events = report.marks.filter((m) => m.kind !== "peak");
+  const events = report.marks.filter((m) => m.kind !== "peak").map((m) => ({ x: m.time_ns / 1e9, kind: m.kind }));
   const summit = now.summit && isShown(now.summit.curve, page)
-    ? { x: now.summit.x, y: now.summit.y, text: `peak ${bytes(now.summit.y)}`, colour: colour(now.summit.curve.colour) } : null;
+    ? { x: now.summit.x / 1e9, y: now.summit.y, text: `peak ${bytes(now.summit.y)}`, colour: colour(now.summit.curve.colour) } : null;
   const options: Omit<uPlot.Options, "width" | "height"> = {
     padding: [14, 26, 0, 0],
     cursor: { drag: { x: true, y: false, setScale: false }, sync: { key: "time", setSeries: false }, points: { size: 7 }, y: false,
