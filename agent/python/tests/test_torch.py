@@ -203,7 +203,7 @@ def test_short_steps_are_recorded_sparsely_and_counted_all(observe: Any) -> None
 
 
 def test_steps_that_are_only_counted(observe: Any) -> None:
-    """Long after the first steps, when most steps of a short loop are calm: what must be noticed in any of them."""
+    """When most steps of a short loop are only counted: what must be noticed in any of them."""
     ring = observe(
         script(
             """
@@ -244,10 +244,10 @@ def test_steps_that_are_only_counted(observe: Any) -> None:
     assert {s["micro"] for s in main.steps[1:200]} == {2} and {s["micro"] for s in main.steps[300:500]} == {1}
     assert all(s["duration"] > 0 for s in main.steps[1:])
     recorded = {r["step"] for r in main.edges}
-    assert len(recorded) < 350, "most were calm"
+    assert len(recorded) < 350, "most were only counted"
 
 
-def test_wish_of_the_engine_in_calm_steps(observe: Any) -> None:
+def test_request_of_the_engine_in_steps_that_are_only_counted(observe: Any) -> None:
     ring = observe(
         script(
             """
@@ -266,6 +266,28 @@ def test_wish_of_the_engine_in_calm_steps(observe: Any) -> None:
         )
     ).main
     assert [s["step"] for s in ring.steps] == list(range(1, 300))
+
+
+def test_a_forked_child_knows_the_modules(observe: Any) -> None:
+    result = observe(
+        script(
+            """
+            import os
+            model = net(); model.train(); sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+            def train():
+                for i in range(3):
+                    loss_of(model).backward(); sgd.step()
+            train()
+            if os.fork() == 0:
+                train()
+                os._exit(0)
+            os.wait()
+            """
+        )
+    )
+    main, child = result.rings
+    assert any(e["module"] == 2 for e in child.edges)
+    assert child.one("modules") == main.all("modules")[-1]
 
 
 def test_short_evaluation_that_calls_the_parts(observe: Any) -> None:

@@ -35,7 +35,7 @@ MAX_REENTERED = 1000  # records refused in a row before a lock counts as lost
 
 # Indexes of 8-byte words in the header.
 _RING, _HEAD, _DROPPED, _DROPPED_BYTES, _STATE, _TAIL = 4, 8, 9, 10, 11, 16
-CONTROL_SEQ, _STOP, _SNAPSHOT, _INTERVAL, _HUNT, _WORD = 24, 25, 26, 27, 29, 32
+CONTROL_SEQ, _STOP, _SNAPSHOT, _INTERVAL, _SCAN, _WORD = 24, 25, 26, 27, 29, 32
 
 _IDENTITY = struct.Struct("=QIIIIQQQQQ")  # magic … flags
 _MAGIC = 0x31304E4148435448
@@ -75,7 +75,7 @@ class Channel:
     # What the engine wants of us.
 
     def control(self) -> int:
-        """A number that changes whenever the engine changed one of the wishes below."""
+        """A number that changes whenever the engine changed one of the requests below."""
         return int(self.words[CONTROL_SEQ])
 
     def stop_at_step(self) -> int:
@@ -86,9 +86,9 @@ class Channel:
         """Bumped to ask for an allocator snapshot."""
         return int(self.words[_SNAPSHOT])
 
-    def hunt_seq(self) -> int:
-        """Bumped to ask for a look at growing containers."""
-        return int(self.words[_HUNT])
+    def scan_seq(self) -> int:
+        """Bumped to ask for a scan for growing containers."""
+        return int(self.words[_SCAN])
 
     def interval_ns(self) -> int:
         """Sampling interval wanted; 0: the writer's default."""

@@ -1,8 +1,8 @@
 """Containers that keep growing: what holds a leak's bytes, by name and line.
 
-A look walks what the program's names reach (reach.py) and notes sizes by object number; looks are at steps
-ever further apart, and whenever the engine asks. What has grown at a steady rate over LOOKS looks and
-holds more than small change becomes a `holder` record. No object is kept between looks.
+A scan walks what the program's names reach (reach.py) and notes sizes by object number; scans are at steps
+ever further apart, and whenever the engine asks. What has grown at a steady rate over SCANS scans and
+holds more than SMALL becomes a `holder` record. No object is kept between scans.
 """
 
 from __future__ import annotations
@@ -10,23 +10,44 @@ from __future__ import annotations
 import sys
 from collections import deque
 from time import thread_time_ns
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from .agent import Agent
 from .reach import Found, instance_dict, walk
 
-BUDGET_NS = 15_000_000  # of processor time, of one look
-FIRST_LOOK = 6  # steps; then 10, 16, 26, 42 …: not multiples, so that a saw-tooth does not look straight
-LOOK_FACTOR = 1.6
-FREELY = 30  # steps; later looks wait until they are no more than
+BUDGET_NS = 15_000_000  # of processor time, of one scan
+FIRST_SCAN = 6  # steps; then 10, 16, 26, 42 …: not multiples, so that a saw-tooth does not seem straight
+SCAN_FACTOR = 1.6
+FREELY = 30  # steps; later scans wait until they are no more than
 SHARE = 0.002  # of the thread's processor time, unless the engine asks for one because memory grows
-LOOKS = 4  # readings that must agree
-EVENNESS = 1.3  # largest ratio between the growth rates of successive looks
-SMALL = 512  # bytes a step below which growth is not worth a word
+SCANS = 4  # readings that must agree
+EVENNESS = 1.3  # largest ratio between the growth rates of successive scans
+SMALL = 512  # bytes a step below which growth is not told
 MAX_REPORTED = 32
 NEWEST = 4  # items whose size stands for all
 DEEP = 4  # levels of containers inside an item that are measured
-MAX_GRAPH = 4000  # nodes of an autograd graph that are counted
+
+
+class Tensors:
+    """What a scan must know of a framework's tensors.
+
+    Args:
+        types: exact types; their subclasses are opened as any other object is.
+        storage: (something equal for tensors that share their memory, its bytes) of a tensor; may raise for one
+            that has no storage.
+    """
+
+    def __init__(self, types: Iterable[type], storage: Callable[[Any], Tuple[Any, int]]) -> None:
+        self.types = frozenset(types)
+        self.storage = storage
+
+    def has_graph(self, tensor: Any) -> bool:
+        """Whether it keeps the graph of a computation alive, for derivatives."""
+        return False
+
+    def graph_nodes(self, tensor: Any) -> int:
+        """Nodes of that graph; -1 of none, and where there are too many to count."""
+        return -1
 
 
 class _Trail(NamedTuple):
@@ -35,61 +56,64 @@ class _Trail(NamedTuple):
 
 
 class Holders:
-    """The growth watch of one process. `torch` may be None: then tensors are not known as such."""
+    """The scans of one process."""
 
-    def __init__(self, agent: Agent, torch: Any = None) -> None:
+    def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        self.torch = torch
-        self.tensor_types = frozenset((torch.Tensor, torch.nn.Parameter) if torch is not None else ())
+        self.tensors: Dict[type, Tensors] = {}
         agent.on_renew.append(self.forget)
         self.forget()
+
+    def know(self, tensors: Tensors) -> None:
+        """Know a framework's tensors as such."""
+        self.tensors.update(dict.fromkeys(tensors.types, tensors))
 
     def forget(self) -> None:
         """Begin anew in a forked child."""
         self.trails: Dict[int, _Trail] = {}
-        self.next_look = FIRST_LOOK
+        self.next_scan = FIRST_SCAN
         self.reported: Dict[str, float] = {}
         self._asked = 0
-        self._spent = 0  # ns of processor time in looks
+        self._spent = 0  # ns of processor time in scans
 
     def step_ended(self, step: int, per_step: float = 1.0) -> int:
-        """Look, if it is time; when it will be. `per_step`: how many training steps one of these steps stands for."""
+        """Scan, if it is time; when it will be. `per_step`: how many training steps one of these steps stands for."""
         channel = self.agent.channel
-        asked = channel.hunt_seq() if channel is not None else 0
-        if step < self.next_look and asked == self._asked:
-            return self.next_look
+        asked = channel.scan_seq() if channel is not None else 0
+        if step < self.next_scan and asked == self._asked:
+            return self.next_scan
         began = thread_time_ns()
-        accused = any(self.reported.values())  # what has stopped growing is to be taken back
-        if asked == self._asked and step >= FREELY and not accused and self._spent > SHARE * began:
-            self.next_look = step + 1 + step // 8  # looks are dear, or steps short
-            return self.next_look
+        told = any(self.reported.values())  # what has stopped growing is to be taken back
+        if asked == self._asked and step >= FREELY and not told and self._spent > SHARE * began:
+            self.next_scan = step + 1 + step // 8  # scans are dear, or steps short
+            return self.next_scan
         self._asked = asked
-        if step >= self.next_look:
-            self.next_look = max(int(LOOK_FACTOR * self.next_look) + 1, step + 1)
+        if step >= self.next_scan:
+            self.next_scan = max(int(SCAN_FACTOR * self.next_scan) + 1, step + 1)
         try:
-            self.look(step, sys._getframe(1), per_step)
+            self.scan(step, sys._getframe(1), per_step)
         except Exception as error:
             self.agent.log("could not look for growing containers", error)
         self._spent += thread_time_ns() - began
-        return self.next_look
+        return self.next_scan
 
-    def look(self, step: int, frame: Any, per_step: float) -> None:
+    def scan(self, step: int, frame: Any, per_step: float) -> None:
         """Take sizes of all that is in reach; report what has been growing."""
         trails: Dict[int, _Trail] = {}
         changed: List[Tuple[Found, float]] = []
-        for found in walk(frame, self.tensor_types, thread_time_ns() + BUDGET_NS):
+        for found in walk(frame, self.tensors, thread_time_ns() + BUDGET_NS):
             size = self._size(found.thing)
             if size < 0:
                 continue
             # A tensor that accumulates is a new object at each step: there the name is the trail.
-            key = hash(found.name) if type(found.thing) in self.tensor_types else id(found.thing)
+            key = hash(found.name) if type(found.thing) in self.tensors else id(found.thing)
             trails[key] = trail = self._continued(self.trails.get(key), found.name, step, size)
             rate = steady_rate(trail.sizes)
             if rate > 0:
                 changed.append((found, rate))
             elif self.reported.get(found.name, 0) > 0 and all(old == size for _, old in trail.sizes[-2:]):
                 changed.append((found, 0.0))  # it was cleared, or has stopped
-        for key, trail in self.trails.items():  # what a look that ran out of time did not come to
+        for key, trail in self.trails.items():  # what a scan that ran out of time did not come to
             if key not in trails and 4 * trail.sizes[-1][0] >= step:
                 trails[key] = trail
         self.trails = trails
@@ -102,12 +126,12 @@ class Holders:
             return _Trail(name, [(step, size)])
         if old.sizes[-1][0] == step:
             return old
-        return _Trail(name, old.sizes[-LOOKS:] + [(step, size)])
+        return _Trail(name, old.sizes[-SCANS:] + [(step, size)])
 
     def _size(self, thing: Any) -> int:
-        if type(thing) in self.tensor_types:
-            node = thing.grad_fn
-            return -1 if node is None else graph_nodes(node)
+        tensors = self.tensors.get(type(thing))
+        if tensors is not None:
+            return tensors.graph_nodes(thing)
         if type(thing) is deque and thing.maxlen is not None:
             return -1  # bounded
         return len(thing)
@@ -116,7 +140,7 @@ class Holders:
         if len(self.reported) >= MAX_REPORTED and found.name not in self.reported:
             return
         thing = found.thing
-        if type(thing) in self.tensor_types:
+        if type(thing) in self.tensors:
             kind, items, contains, held, graph = "autograd graph", self._size(thing), "graph node", 0, True
         else:
             kind, items = type(thing).__name__, len(thing)
@@ -180,7 +204,7 @@ class _Measure:
     """Adds up what a few items hold, shared storage once, to a small depth."""
 
     def __init__(self, holders: Holders) -> None:
-        self.types = holders.tensor_types
+        self.known = holders.tensors
         numpy = sys.modules.get("numpy")
         self.array = getattr(numpy, "ndarray", None) if numpy is not None else None
         self.total = self.tensors = 0.0
@@ -195,8 +219,9 @@ class _Measure:
         if id(thing) in self.seen or self.visits > 2000:
             return
         self.seen.add(id(thing))
-        if kind in self.types:
-            self._tensor(thing)
+        tensors = self.known.get(kind)
+        if tensors is not None:
+            self._tensor(tensors, thing)
             return
         if self.array is not None and kind is self.array:
             base = thing.base if type(thing.base) is self.array else thing
@@ -223,42 +248,27 @@ class _Measure:
             for value in (instance_dict(thing) or {}).copy().values():
                 self.add(value, depth + 1)
 
-    def _tensor(self, tensor: Any) -> None:
-        if tensor.grad_fn is not None:
-            self.graph = True
+    def _tensor(self, tensors: Tensors, tensor: Any) -> None:
+        self.graph = self.graph or tensors.has_graph(tensor)
         try:
-            storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
-            key = ("storage", storage.data_ptr())
-            if key not in self.seen:
-                self.seen.add(key)
-                self.total += storage.nbytes()
-                self.tensors += storage.nbytes()
-        except Exception:  # no storage: meta, sparse
+            storage, size = tensors.storage(tensor)
+        except Exception:  # it has none
             return
+        if ("storage", storage) not in self.seen:
+            self.seen.add(("storage", storage))
+            self.total += size
+            self.tensors += size
 
 
 def steady_rate(sizes: List[Tuple[int, int]]) -> float:
-    """Items a step, if the last LOOKS readings (step, items) grew at an even rate; else 0."""
-    if len(sizes) < LOOKS:
+    """Items a step, if the last SCANS readings (step, items) grew at an even rate; else 0."""
+    if len(sizes) < SCANS:
         return 0.0
-    last = sizes[-LOOKS:]
+    last = sizes[-SCANS:]
     rates = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(last, last[1:])]
     if min(rates) <= 0 or max(rates) > EVENNESS * min(rates):
         return 0.0
     return (last[-1][1] - last[0][1]) / (last[-1][0] - last[0][0])
-
-
-def graph_nodes(node: Any) -> int:
-    """Nodes of the autograd graph above a tensor; -1 where there are more than MAX_GRAPH."""
-    seen, pending = {node}, [node]
-    while pending:
-        for inner, _ in pending.pop().next_functions:
-            if inner is not None and inner not in seen:
-                if len(seen) >= MAX_GRAPH:
-                    return -1
-                seen.add(inner)
-                pending.append(inner)
-    return len(seen)
 
 
 def _user_files() -> List[str]:

@@ -15,6 +15,8 @@ TYPE_CHECKING = False  # for type checkers only: importing typing takes longer t
 if TYPE_CHECKING:
     from typing import Any, Callable, Optional
 
+    from .training import Training
+
     Callback = Callable[[Any], None]
 
 
@@ -24,6 +26,15 @@ class _Finder:
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self.waiting: dict[str, list[Callback]] = {}
+        self._training: Optional[Training] = None
+
+    def training(self) -> Training:
+        """The one that all adapters of this process share."""
+        if self._training is None:
+            from .training import Training
+
+            self._training = Training(self.agent)
+        return self._training
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Find a watched module through the other finders, and watch its loader."""
@@ -91,7 +102,7 @@ def watch(agent: Agent, frameworks: dict[str, Optional[str]]) -> None:
             agent.framework(framework, str(module.__dict__.get("__version__", "")))
             if adapter is not None:
                 __import__("%s.adapters.%s" % (__package__, adapter))
-                sys.modules["%s.adapters.%s" % (__package__, adapter)].install(agent, module, wait)
+                sys.modules["%s.adapters.%s" % (__package__, adapter)].install(finder.training(), module, wait)
 
         return loaded
 

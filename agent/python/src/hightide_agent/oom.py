@@ -1,15 +1,23 @@
-"""Out of memory, as exceptions tell of it: PyTorch's CPU allocator, NumPy, MemoryError.
+"""Out of memory, as exceptions tell of it.
 
-The CUDA allocator's is told by pytorch/cuda.py, before the exception exists.
+    MemoryError, NumPy's and each framework's own ─▶ classify ─▶ an `oom` record, once for each exception
+
+An adapter adds its framework's errors to `known`. A device's that a framework tells of before it makes an exception
+is recorded by its adapter instead.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .agent import Agent
 from .places import text_of, where
 
+# Who ran out ("MemoryError"), of which device's memory ("cpu"), and the bytes asked for, where known.
+Shortage = Tuple[str, str, Optional[int]]
+Classify = Callable[[BaseException], Optional[Shortage]]  # None: it is another error
+
+known: List[Classify] = []
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "PiB": 1 << 50, "EiB": 1 << 60}
 _last = 0  # id of the exception that was recorded last: it may pass several places
 
@@ -22,10 +30,10 @@ def notice(agent: Agent, error: BaseException, step: int = -1) -> None:
         if found is None or _last == id(error):
             return
         _last = id(error)
-        source, size = found
+        source, device, size = found
         file, line, function = where(error)
         record: Dict[str, Any] = {"type": "oom", "text": text_of(error), "source": source, "file": file, "line": line,
-                                  "function": function, "device": "cpu"}  # fmt: skip
+                                  "function": function, "device": device}  # fmt: skip
         if size is not None:
             record["bytes"] = size
         if step >= 0:
@@ -35,18 +43,15 @@ def notice(agent: Agent, error: BaseException, step: int = -1) -> None:
         agent.log("could not record an out-of-memory error", trouble)
 
 
-def classify(error: BaseException) -> Optional[Tuple[str, Optional[int]]]:
-    """The source of an out-of-memory error of the host, and the bytes asked for where it says; None: another one."""
+def classify(error: BaseException) -> Optional[Shortage]:
+    """What ran out, if the exception says that memory did."""
     if isinstance(error, MemoryError):
-        return "MemoryError", _asked(text_of(error))
-    if isinstance(error, RuntimeError):
-        text = text_of(error)
-        if "DefaultCPUAllocator" in text or ("can't allocate memory" in text and "alloc" in text):
-            return "torch.cpu", _asked(text)
-    return None
+        return "MemoryError", "cpu", asked_bytes(text_of(error))
+    return next(filter(None, (one(error) for one in known)), None)
 
 
-def _asked(text: str) -> Optional[int]:
+def asked_bytes(text: str) -> Optional[int]:
+    """How much was asked for, where NumPy or PyTorch says so."""
     import re
 
     exact = re.search(r"tried to allocate (\d+) bytes", text)

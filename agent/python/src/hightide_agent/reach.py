@@ -5,7 +5,7 @@
 
 Nothing here calls the program's code: only exact built-in types are measured and opened, instance dictionaries
 are read past properties and __getattr__, and no module is imported. The walk is bounded in time and
-depth; what it yields must not be kept beyond the look.
+depth; what it yields must not be kept beyond the scan.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import OrderedDict, defaultdict, deque
 from itertools import islice
 from time import thread_time_ns
 from types import CellType, FrameType, FunctionType, GetSetDescriptorType, MethodType, ModuleType
-from typing import Any, Iterator, NamedTuple, Optional, Tuple
+from typing import Any, Container, Iterator, NamedTuple, Optional, Tuple
 
 from .places import is_library
 
@@ -45,7 +45,7 @@ class Found(NamedTuple):
     thing: Any
 
 
-def walk(frame: Optional[FrameType], tensor_types: frozenset[type], deadline_ns: int) -> Iterator[Found]:
+def walk(frame: Optional[FrameType], tensor_types: Container[type], deadline_ns: int) -> Iterator[Found]:
     """Yield every container and tensor within reach, nearest first, until the deadline in processor time."""
     queue: deque[Tuple[Found, int]] = deque()
     seen: set[int] = set()

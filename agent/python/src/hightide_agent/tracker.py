@@ -4,13 +4,13 @@
 
 Phases nest, the innermost is in the word. Only one thread is followed: the one that trains (the main
 thread until another one steps an optimizer). A step spans from the end of one optimizer step to the
-end of the next; step_ended is called by the adapter, which knows the optimizers.
+end of the next; steps.py knows the optimizers and calls step_ended.
 
 An edge costs about 4 microseconds in a tight loop and up to 12 after a computation that has taken the
 processor's caches; half of it is the reading of the resident set. Where steps are so short that this would
 be more than SHARE of them, only every nth step is recorded in full; the others are counted, and the
 adapter's hooks stay out of their way (`recording` is False). What is recorded is always exact. A step in which
-nothing at all is due is only counted (calm.py).
+nothing at all is due is only counted (quick.py).
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from typing import Any, Callable, Optional
 
 from . import resident
 from .agent import Agent
-from .calm import Calm
 from .channel import heap_word
+from .modules import Modules
+from .quick import QuickSteps
 
 NONE, STEP, DATA, FORWARD, BACKWARD, OPTIMIZER, EVALUATION, CHECKPOINT, MODULE, USER = range(10)
 SKIPPED = 1  # flag of a step: a scaler found inf or nan
@@ -38,8 +39,8 @@ WINDOW_SHARE = 0.02  # of its time that edges may take
 _Device = Callable[[], "tuple[int, int]"]
 
 # Called at a step's end with the steps completed. The answer is the step at whose end to call again at the latest,
-# NEVER where only the engine's wishes (or nothing) could ask for it, and None for the next one.
-_AtStepEnd = Callable[[int], Optional[int]]
+# NEVER where only the engine's requests (or nothing) could ask for it, and None for the next one.
+AtStepEnd = Callable[[int], Optional[int]]
 
 
 class Tracker:
@@ -47,19 +48,20 @@ class Tracker:
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        self.at_step_end: list[_AtStepEnd] = []
+        self.at_step_end: list[AtStepEnd] = []
         self.at_recording: list[Callable[[bool], None]] = []  # called when `recording` changes
         self.device: Optional[_Device] = None  # (allocated, reserved) where a device is live
         self.recording = True
-        self.calm = Calm()
-        self.never_calm = False  # every step must be seen
+        self.modules = Modules(agent)
+        self.quick = QuickSteps()
+        self.always_see = False  # every step must be seen
         self.forget()
         agent.on_renew.append(self.forget)
 
     def forget(self) -> None:
         """Begin at nothing: at the start, and in a forked child, which takes no steps of ours."""
         resident.forget()
-        self.calm.forget()
+        self.quick.forget()
         self.stack: list[tuple[int, int]] = []
         self.steps = 0
         self.owner = get_ident()
@@ -84,7 +86,7 @@ class Tracker:
     def resume(self) -> None:
         """Record the rest of this step in full: something rare, as an evaluation, is about to happen."""
         if not self.recording:
-            self.calm.lead = 0
+            self.quick.lead = 0
             self._settle()
             self._record(True)
             self._begin_step()
@@ -96,6 +98,8 @@ class Tracker:
         start = monotonic_ns()
         if not self.stack:
             self._begin_step()
+        if module:
+            self.modules.tell()
         self.stack.append((phase, module))
         self._edge(phase, 0, module, start)
         self._spent += monotonic_ns() - start + HOOKING_NS
@@ -120,13 +124,13 @@ class Tracker:
 
     def steps_now(self) -> int:
         """Steps completed, those included that were only counted."""
-        return self.steps + self.calm.counted
+        return self.steps + self.quick.counted
 
     def step_ended(self, flags: int = 0, lead: int = 0) -> None:
         """See a step; called right after the leading optimizer's own step. `lead`: its id, where the next steps of
         it may be only counted."""
         now = monotonic_ns()
-        self.calm.lead = 0
+        self.quick.lead = 0
         self._settle()
         recorded = self.recording
         if recorded:
@@ -136,33 +140,36 @@ class Tracker:
                     self._edge(inner[0], 1, inner[1], now)
             self.rss = resident.rss()
         self.steps += 1
-        duration = now - self.calm.last if self.calm.last else 0
+        duration = now - self.quick.last if self.quick.last else 0
         channel = self.agent.ready()
         if channel is not None:
             rss = self.rss if recorded else -1
             allocated, reserved = self.device() if recorded and self.device is not None else (-1, -1)
             if recorded:
                 channel.edge(STEP, 1, 0, self.tid, self.steps - 1, rss, allocated, reserved, now)
-            channel.step(self.steps, duration, rss, self.calm.backwards, flags, allocated, now)
-        self.calm.last, self.calm.backwards = now, 0
+            channel.step(self.steps, duration, rss, self.quick.backwards, flags, allocated, now)
+        self.quick.last, self.quick.backwards = now, 0
         if recorded:
             self._spent += monotonic_ns() - now
         self._pace(duration, recorded)
         due = self.steps + self.every - self.steps % self.every
         for callback in self.at_step_end:
-            due = min(due, callback(self.steps) or 0)
+            try:
+                due = min(due, callback(self.steps) or 0)
+            except Exception as error:  # what ends the program in good order is none
+                self.agent.log("could not look at the end of a step", error)
         if self.recording:
             self._begin_step()
             return
         self._tell(NONE, 0)
-        if lead and not self.never_calm and due > self.steps + 1:
-            self.calm.begin(lead, due - self.steps - 1, self.steps, self.agent, self._heap)
+        if lead and not self.always_see and due > self.steps + 1:
+            self.quick.begin(lead, due - self.steps - 1, self.steps, self.agent, self._heap)
 
     def _settle(self) -> None:
         """Take in the steps that were only counted."""
         self.agent.ready()  # in a forked child it forgets them
-        self.steps += self.calm.counted
-        self.calm.counted = 0
+        self.steps += self.quick.counted
+        self.quick.counted = 0
 
     def _begin_step(self) -> None:
         if not self._heap_asked:

@@ -2,6 +2,7 @@
 
 usage: terminal.py CASE, with hightide on PATH; prints what was seen, exits 1 with the reason.
 """
+
 import os
 import pty
 import select
@@ -59,8 +60,11 @@ def shell():
 def interrupt():
     """Ctrl-C reaches the program once; its handler decides."""
     t = shell()
-    t.type("hightide run -q -- %s -c \"\nimport signal, time\nn = []\nsignal.signal(signal.SIGINT, lambda *a: n.append(1))\n"
-           "print('re'+'ady', flush=True)\nwhile not n: time.sleep(0.05)\ntime.sleep(0.3)\nprint('seen', len(n))\nraise SystemExit(6)\"\n" % PYTHON)
+    t.type(
+        'hightide run -q -- %s -c "\nimport signal, time\nn = []\nsignal.signal(signal.SIGINT, lambda *a: n.append(1))\n'
+        "print('re'+'ady', flush=True)\nwhile not n: time.sleep(0.05)\ntime.sleep(0.3)\nprint('seen', len(n))\nraise SystemExit(6)\"\n"
+        % PYTHON
+    )
     t.until("ready")
     t.type("\x03")
     t.until("seen 1")
@@ -81,7 +85,10 @@ def interrupt_default():
 def stop():
     """Ctrl-Z stops the job, fg goes on with it, in the foreground as before."""
     t = shell()
-    t.type("hightide run -q -- %s -c \"import time\nprint('re'+'ady', flush=True)\nfor i in range(20): time.sleep(0.1)\nprint('en'+'ded', input())\"\n" % PYTHON)
+    t.type(
+        "hightide run -q -- %s -c \"import time\nprint('re'+'ady', flush=True)\nfor i in range(20): time.sleep(0.1)\nprint('en'+'ded', input())\"\n"
+        % PYTHON
+    )
     t.until("ready")
     t.type("\x1a")
     t.until("Stopped", 5)
@@ -98,7 +105,10 @@ def stop():
 def ignores_stop():
     """A program that ignores Ctrl-Z is not stopped by our stopping."""
     t = shell()
-    t.type("hightide run -q -- %s -c \"import signal, time\nsignal.signal(signal.SIGTSTP, signal.SIG_IGN)\nprint('re'+'ady', flush=True)\ntime.sleep(1.5)\nprint('en'+'ded')\"\n" % PYTHON)
+    t.type(
+        "hightide run -q -- %s -c \"import signal, time\nsignal.signal(signal.SIGTSTP, signal.SIG_IGN)\nprint('re'+'ady', flush=True)\ntime.sleep(1.5)\nprint('en'+'ded')\"\n"
+        % PYTHON
+    )
     t.until("ready")
     t.type("\x1a")
     seen = t.until("ended")
@@ -131,11 +141,25 @@ def status_line_in_background():
 def terminal_is_the_programs():
     """The program sees the terminal: isatty, its size, the foreground process group."""
     t = shell()
-    t.type("hightide run -q -- %s -c \"import os, sys; print('tty', *[os.isatty(n) for n in (0, 1, 2)], os.tcgetpgrp(0) == os.getpgrp(), os.get_terminal_size().columns)\"\n" % PYTHON)
+    t.type(
+        "hightide run -q -- %s -c \"import os, sys; print('tty', *[os.isatty(n) for n in (0, 1, 2)], os.tcgetpgrp(0) == os.getpgrp(), os.get_terminal_size().columns)\"\n"
+        % PYTHON
+    )
     t.until("tty True True True True 100")
 
 
-CASES = {f.__name__: f for f in (interrupt, interrupt_default, stop, ignores_stop, status_line, status_line_in_background, terminal_is_the_programs)}
+CASES = {
+    f.__name__: f
+    for f in (
+        interrupt,
+        interrupt_default,
+        stop,
+        ignores_stop,
+        status_line,
+        status_line_in_background,
+        terminal_is_the_programs,
+    )
+}
 
 if __name__ == "__main__":
     signal.alarm(60)

@@ -1,8 +1,9 @@
 """The frameworks that are recognised, and the adapter of each.
 
-An adapter is a module of this package with `install(agent, module, watch)`: `module` is the framework,
-fully imported; `watch(name, function)` calls function(module) once that module, too, has been imported.
-To add one: write the file, put its name in this list. None: imports are noted, nothing more.
+An adapter is a module of this package with `install(training, module, watch)`: `training` takes what it tells
+(training.py), `module` is the framework, fully imported, and `watch(name, function)` calls function(module) once that
+module, too, has been imported. To add one: write the file, and put the name that programs import in this list.
+None: the import is noted, nothing more. docs/adapters.md has an example.
 """
 
 from __future__ import annotations

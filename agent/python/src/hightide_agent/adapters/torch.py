@@ -1,49 +1,51 @@
-"""PyTorch: wires its hooks to the tracker. The parts are in hightide_agent/pytorch.
+"""PyTorch. The parts are in hightide_agent/pytorch.
 
     DataLoader.__next__ ─▶ data          root module's hooks ─▶ forward, evaluation, its children ─▶ module
     autograd.backward ─▶ backward        optimizers' global hooks ─▶ optimizer, and the end of a step
     torch.save ─▶ checkpoint             torch.compile ─▶ hooks inside what is compiled are taken away
+    torch's own start of CUDA ─▶ the caching allocator's counters, its history, the flight recorder
 
-Named functions are wrapped where PyTorch has no hook. What a version lacks is left out; each part
-is installed for itself, so that trouble with one costs only that one.
+Functions are wrapped where PyTorch has no hook. What a version lacks is left out; each part is installed for itself,
+so that trouble with one costs only that one.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
-from .. import control
-from ..agent import Agent
-from ..holders import Holders
-from ..pytorch import cuda, data, model, modules, optimizers, owners, wrapped
-from ..tracker import Tracker
+from .. import oom
+from ..places import text_of
+from ..pytorch import compiled, cuda, data, model, modules, optimizers, owners
+from ..pytorch.tensors import TorchTensors
+from ..tracker import BACKWARD, CHECKPOINT
+from ..training import Training
 
 Watch = Callable[[str, Callable[[Any], None]], None]
 
 
-def install(agent: Agent, torch: Any, watch: Watch) -> None:
+def install(training: Training, torch: Any, watch: Watch) -> None:
     """Observe this process's use of torch, which has just been imported."""
-    built_for = getattr(torch.version, "cuda", None)
-    agent.framework("torch", str(torch.__version__), cuda=built_for or "none")
-    tracker = Tracker(agent)
-    roots = modules.Roots(agent, tracker, torch)
-    steps = optimizers.Steps(agent, tracker, roots, torch)
-    holders = Holders(agent, torch)
-    models = model.Model(agent, roots, steps, torch)
-    tracker.at_step_end += [models.step_ended, holders.step_ended]
-    device = cuda.Cuda(agent, tracker, torch, owners.Owners(models, torch))
+    agent = training.agent
+    agent.framework("torch", str(torch.__version__), cuda=getattr(torch.version, "cuda", None) or "none")
+    training.tensors(TorchTensors(torch))
+    training.out_of_memory(_out_of_memory)
+    roots = modules.Roots(training, torch)
+    steps = optimizers.Optimizers(training, torch)
+    models = model.Model(training, roots, torch)
+    training.at_step_end(models.step_ended)
+    device = cuda.Cuda(training, torch, owners.Owners(models, torch))
     parts: list[tuple[str, Callable[[], None]]] = [
-        ("backward passes", lambda: wrapped.backward(tracker, torch)),
-        ("checkpoints", lambda: wrapped.save(tracker, torch)),
-        ("compilation", lambda: wrapped.compile(agent, roots, torch)),
+        ("backward passes", lambda: _backward(training, torch)),
+        ("checkpoints", lambda: _save(training, torch)),
+        ("compilation", lambda: compiled.install(agent, roots, torch)),
         ("modules", roots.install),
         ("optimizers", lambda: watch("torch.optim.optimizer", steps.install)),
         ("gradient scalers", lambda: watch("torch.amp.grad_scaler", steps.install_scaler)),
         ("gradient scalers", lambda: watch("torch.cuda.amp.grad_scaler", steps.install_scaler)),
         ("devices", device.install),
-        ("data loaders", lambda: watch("torch.utils.data.dataloader", data.loader(agent, tracker))),
-        ("data workers", lambda: watch("torch.utils.data._utils.worker", data.worker(agent, holders))),
+        ("data loaders", lambda: watch("torch.utils.data.dataloader", data.loader(training))),
+        ("data workers", lambda: watch("torch.utils.data._utils.worker", data.worker(training))),
     ]
     for name, part in parts:
         try:
@@ -53,5 +55,22 @@ def install(agent: Agent, torch: Any, watch: Watch) -> None:
     if os.environ.get("HIGHTIDE_IMAGINE") == "1":
         from .. import imagine
 
-        imagine.install(agent, imagine.Parts(torch, tracker, roots, steps, models, device), watch)
-    tracker.at_step_end.append(control.stopper(agent))  # the last one: it may end the program
+        imagine.install(training, imagine.Parts(torch, roots, models, device), watch)
+
+
+def _backward(training: Training, torch: Any) -> None:
+    """Tensor.backward calls this one, by its name in torch.autograd."""
+    torch.autograd.backward = training.phase(BACKWARD, torch.autograd.backward)
+
+
+def _save(training: Training, torch: Any) -> None:
+    torch.save = torch.serialization.save = training.phase(CHECKPOINT, torch.save)
+
+
+def _out_of_memory(error: BaseException) -> Optional[oom.Shortage]:
+    """The allocator of the host's memory. CUDA's is told by pytorch/cuda.py, before the exception exists."""
+    if isinstance(error, RuntimeError):
+        text = text_of(error)
+        if "DefaultCPUAllocator" in text or ("can't allocate memory" in text and "alloc" in text):
+            return "torch.cpu", "cpu", oom.asked_bytes(text)
+    return None

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Optional
 
     from ..agent import Agent
+    from ..training import Training
 
 
 class Parts:
     """The parts of the PyTorch adapter that are used here."""
 
-    def __init__(self, torch: Any, tracker: Any, roots: Any, steps: Any, models: Any, cuda: Any) -> None:
-        self.torch, self.tracker, self.roots, self.steps = torch, tracker, roots, steps
-        self.models, self.cuda = models, cuda
+    def __init__(self, torch: Any, roots: Any, models: Any, cuda: Any) -> None:
+        self.torch, self.roots, self.models, self.cuda = torch, roots, models, cuda
 
 
 def wanted() -> bool:
@@ -52,7 +52,7 @@ def begin(agent: Agent) -> None:
         _part(agent, "list of written files", lambda: sandbox.list_writes(agent))
 
 
-def install(agent: Agent, parts: Parts, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
+def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
     """With torch just imported."""
     from . import (
         conditions,
@@ -72,13 +72,14 @@ def install(agent: Agent, parts: Parts, watch: Callable[[str, Callable[[Any], No
     from .device import Device
     from .ledger import Ledger
 
+    agent = training.agent
     atexit.register(settle)
     _part(agent, "copies", lambda: copies.install(agent, parts.torch))
     ledger = Ledger(agent, parts.torch)
     device = Device()
-    seen = coverage.Coverage(agent, parts)
+    seen = coverage.Coverage(training, parts.torch)
     _part(agent, "coverage", lambda: watch("torch.utils.data.dataloader", seen.loaders))
-    _part(agent, "peak and end", lambda: steady.install(agent, ledger, seen, parts))
+    _part(agent, "peak and end", lambda: steady.install(training, ledger, seen, parts))
     _part(agent, "data-dependent sizes", lambda: sizes.install(ledger, device, parts.torch))
     _part(agent, "known numbers", lambda: known.install(device, parts.torch, watch))
     _part(agent, "initialisation on the host", lambda: lazy.install(ledger, parts.torch))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any, Dict, Iterator, List
 
-from ..agent import Agent
 from ..tracker import CHECKPOINT, EVALUATION
+from ..training import Training
 
 MAX_DEPTH = 4
 MAX_SHAPES = 64
@@ -15,12 +15,12 @@ MAX_SHAPES = 64
 class Coverage:
     """Which phases were seen, and what the loaders gave."""
 
-    def __init__(self, agent: Agent, parts: Any) -> None:
-        self.agent = agent
-        self.tensor = parts.torch.Tensor
+    def __init__(self, training: Training, torch: Any) -> None:
+        self.agent = training.agent
+        self.tensor = torch.Tensor
         self.seen = {EVALUATION: 0, CHECKPOINT: 0}
         self.loader: Dict[int, List[Any]] = {}  # id → [batches seen, batches in all, shapes, batch size]
-        tracker = parts.tracker
+        tracker: Any = training.tracker
         enter = tracker.enter
 
         def entered(phase: int, module: int = 0) -> bool:

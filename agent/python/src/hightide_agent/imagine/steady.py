@@ -12,9 +12,9 @@ from time import monotonic_ns, time_ns
 from typing import Any, Dict, List, Tuple
 
 from .. import control
-from ..agent import Agent
 from ..places import caller
 from ..tracker import BACKWARD, NONE, STEP
+from ..training import Training
 from . import breakdown
 from .breakdown import PHASES
 from .coverage import Coverage
@@ -37,25 +37,25 @@ class Peak:
         self.told = (0, 0)
 
 
-def install(agent: Agent, ledger: Ledger, seen: Coverage, parts: Any) -> None:
+def install(training: Training, ledger: Ledger, seen: Coverage, parts: Any) -> None:
     """Watch the peaks, and end the training when that was asked for."""
-    steady = Steady(agent, ledger, seen, parts)
+    steady = Steady(training, ledger, seen, parts)
     parts.cuda.ring_bytes *= 4
     parts.cuda.each_step = True
     parts.torch.cuda._lazy_call(steady.started)
-    parts.tracker.at_step_end.append(steady.step_ended)
-    agent.at_end.insert(0, steady.program_ended)
+    training.at_step_end(steady.step_ended)
+    training.agent.at_end.insert(0, steady.program_ended)
 
 
 class Steady:
     """The peaks of all devices of the process and the decision to end."""
 
-    def __init__(self, agent: Agent, ledger: Ledger, seen: Coverage, parts: Any) -> None:
-        self.agent = agent
+    def __init__(self, training: Training, ledger: Ledger, seen: Coverage, parts: Any) -> None:
+        self.agent = agent = training.agent
         self.seen = seen
         self.ledger = ledger
         self.parts = parts
-        self.tracker = parts.tracker
+        self.tracker = training.tracker
         self.cuda = parts.cuda
         self.peaks: Dict[int, Peak] = {}
         self.edges: List[Tuple[int, int, int]] = [(time_ns() // 1000, NONE, 0)]  # (us, phase from then on, step)

@@ -11,38 +11,38 @@ import os
 import sys
 from typing import Any, List, Optional, Set, Tuple
 
-from ..agent import Agent
+from ..allocators import ACTIVE, ALLOCATED, INACTIVE_SPLIT, OOMS, REQUESTED, RESERVED, RETRIES, Reading
 from ..places import caller
-from ..sampler import Reading, Sampler
-from ..tracker import NEVER, Tracker
+from ..tracker import NEVER
+from ..training import Training
 from .owners import Owners
 
 RING_BYTES = 32 << 20  # of the allocator's history, for each device
 FIRST = (1, 2, 3, 10, 100, 1000)  # steps at whose ends gradients and optimizer state are looked for
 ENTRY_BYTES = 1100  # one event with its share of Python stacks
 
-# Series, and where memory_stats keeps them: (name, unit, path in the nested form).
-SERIES = (
-    ("allocator.allocated", "bytes", ("allocated_bytes", "all", "current")),
-    ("allocator.reserved", "bytes", ("reserved_bytes", "all", "current")),
-    ("allocator.active", "bytes", ("active_bytes", "all", "current")),
-    ("allocator.inactive_split", "bytes", ("inactive_split_bytes", "all", "current")),
-    ("allocator.requested", "bytes", ("requested_bytes", "all", "current")),
-    ("allocator.retries", "count", ("num_alloc_retries",)),
-    ("allocator.ooms", "count", ("num_ooms",)),
+# Where memory_stats keeps each quantity, in its nested form.
+COUNTERS = (
+    (ALLOCATED, ("allocated_bytes", "all", "current")),
+    (RESERVED, ("reserved_bytes", "all", "current")),
+    (ACTIVE, ("active_bytes", "all", "current")),
+    (INACTIVE_SPLIT, ("inactive_split_bytes", "all", "current")),
+    (REQUESTED, ("requested_bytes", "all", "current")),
+    (RETRIES, ("num_alloc_retries",)),
+    (OOMS, ("num_ooms",)),
 )
 
 
 class Cuda:
     """The devices of this process, from the moment torch has started CUDA."""
 
-    def __init__(self, agent: Agent, tracker: Tracker, torch: Any, owners: Owners) -> None:
-        self.agent = agent
+    def __init__(self, training: Training, torch: Any, owners: Owners) -> None:
+        self.agent = training.agent
         self.owners = owners
-        self.tracker = tracker
+        self.training = training
+        self.tracker = training.tracker
         self.torch = torch
         self.live = False
-        self.sampler = Sampler(agent, "torch", self.read)
         self._ooms = 0
         self._asked = 0
         wanted = os.environ.get("HIGHTIDE_SNAPSHOT_ON", "oom").split(",")
@@ -51,13 +51,13 @@ class Cuda:
         self.each_step = False  # whether to look for owners at every step's end
         self.ring_bytes = RING_BYTES
         self.at_steps: Set[int] = {int(w[5:]) for w in wanted if w.startswith("step:") and w[5:].isdigit()}
-        agent.on_renew.append(self._forget)
+        self.agent.on_renew.append(self._forget)
 
     def install(self) -> None:
         """Wait for torch to start CUDA."""
         if getattr(self.torch.version, "cuda", None) is None and getattr(self.torch.version, "hip", None) is None:
             return
-        self.tracker.at_step_end.append(self.step_ended)
+        self.training.at_step_end(self.step_ended)
         self.agent.at_end.append(self.program_ended)
         self.torch.cuda._lazy_call(self.started)
 
@@ -71,8 +71,7 @@ class Cuda:
                 "torch", str(self.torch.__version__), cuda=getattr(self.torch.version, "cuda", None) or "none",
                 devices=self.torch._C._cuda_getDeviceCount(),
             )  # fmt: skip
-            self.tracker.device = self.current
-            self.sampler.start()
+            self.training.allocator("torch", self.read, self.current)
         except Exception as error:
             self.agent.log("could not observe CUDA", error)
 
@@ -83,22 +82,18 @@ class Cuda:
         readings = []
         for device in range(self.torch._C._cuda_getDeviceCount()):
             stats = self.torch._C._cuda_memoryStats(device)
-            for name, unit, path in SERIES:
+            for quantity, path in COUNTERS:
                 value: Any = stats
                 for key in path:
                     value = value.get(key, {}) if isinstance(value, dict) else None
                 if isinstance(value, int):
-                    readings.append((name, unit, "cuda:%d" % device, value))
+                    readings.append(("cuda:%d" % device, quantity, value))
         return readings
 
     def current(self) -> Tuple[int, int]:
-        """Allocated and reserved bytes of the current device; -1 where they cannot be had."""
-        try:
-            stats = self.torch._C._cuda_memoryStats(self.torch._C._cuda_getDevice())
-            return stats["allocated_bytes"]["all"]["current"], stats["reserved_bytes"]["all"]["current"]
-        except Exception:
-            self.tracker.device = None
-            return -1, -1
+        """Allocated and reserved bytes of the current device."""
+        stats = self.torch._C._cuda_memoryStats(self.torch._C._cuda_getDevice())
+        return stats["allocated_bytes"]["all"]["current"], stats["reserved_bytes"]["all"]["current"]
 
     def step_ended(self, step: int) -> Optional[int]:
         """Write the snapshots that were asked for at this step; the next step at which there is something to do."""
@@ -175,4 +170,3 @@ class Cuda:
     def _forget(self) -> None:
         """In a forked child CUDA cannot be used."""
         self.live = False
-        self.tracker.device = None

@@ -6,41 +6,24 @@ import functools
 import sys
 from typing import Any, Callable
 
-from .. import oom
-from ..agent import Agent
 from ..holders import Holders
-from ..tracker import DATA, Tracker
+from ..tracker import DATA
+from ..training import Training
 
 FETCH = "torch.utils.data._utils.fetch"
 
 
-def loader(agent: Agent, tracker: Tracker) -> Callable[[Any], None]:
+def loader(training: Training) -> Callable[[Any], None]:
     """Mark the waiting for each batch."""
 
     def install(dataloader: Any) -> None:
         iterator = dataloader._BaseDataLoaderIter
-        original = iterator.__next__
-
-        @functools.wraps(original)
-        def __next__(self: Any) -> Any:
-            if not tracker.recording:
-                return original(self)
-            entered = tracker.enter(DATA)
-            try:
-                return original(self)
-            except (MemoryError, RuntimeError) as error:
-                oom.notice(agent, error, tracker.steps_now())
-                raise
-            finally:
-                if entered:
-                    tracker.leave(DATA)
-
-        iterator.__next__ = __next__
+        iterator.__next__ = training.phase(DATA, iterator.__next__)
 
     return install
 
 
-def worker(agent: Agent, holders: Holders) -> Callable[[Any], None]:
+def worker(training: Training) -> Callable[[Any], None]:
     """Let a worker process say that it is one, and look for what grows in it with each batch.
 
     One batch of one worker stands for as many training steps as there are workers.
@@ -51,12 +34,12 @@ def worker(agent: Agent, holders: Holders) -> Callable[[Any], None]:
 
         @functools.wraps(original)
         def _worker_loop(*args: Any, **kwargs: Any) -> Any:
-            agent.set_role("dataloader")
+            training.agent.set_role("dataloader")
             fetch = module._utils.fetch if hasattr(module, "_utils") else sys.modules.get(FETCH)
             for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
                 kind = getattr(fetch, name, None)
                 if kind is not None:
-                    kind.fetch = _counted(kind.fetch, holders, module)
+                    kind.fetch = _counted(kind.fetch, training.holders, module)
             return original(*args, **kwargs)
 
         module._worker_loop = _worker_loop

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator
 
-from ..agent import Agent
+from ..training import Training
 from .modules import Roots, _descendants, _own, storages
-from .optimizers import Steps
 
 FIRST = (1, 3)  # steps whose end is looked at; then every tenfold of 10
 
@@ -14,10 +13,10 @@ FIRST = (1, 3)  # steps whose end is looked at; then every tenfold of 10
 class Model:
     """Counts at few steps, right after the optimizer's own step, when gradients are still there."""
 
-    def __init__(self, agent: Agent, roots: Roots, steps: Steps, torch: Any) -> None:
-        self.agent = agent
+    def __init__(self, training: Training, roots: Roots, torch: Any) -> None:
+        self.agent = training.agent
         self.roots = roots
-        self.steps = steps
+        self.steps = training.steps
         self.tensor = torch.Tensor
         self._next = 10
 

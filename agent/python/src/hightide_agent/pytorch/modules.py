@@ -19,8 +19,8 @@ import weakref
 from contextlib import nullcontext
 from typing import Any, Iterator, Optional
 
-from ..agent import Agent
-from ..tracker import ALWAYS_STEPS, EVALUATION, FORWARD, MODULE, NEVER, Tracker
+from ..tracker import ALWAYS_STEPS, EVALUATION, FORWARD, MODULE, NEVER
+from ..training import Training
 
 MAX_ROOTS = 8
 MAX_CHILDREN = 64  # of one root
@@ -72,12 +72,11 @@ class Root:
 class Roots:
     """All roots of this process."""
 
-    def __init__(self, agent: Agent, tracker: Tracker, torch: Any) -> None:
-        self.agent = agent
-        self.tracker = tracker
+    def __init__(self, training: Training, torch: Any) -> None:
+        self.agent = training.agent
+        self.tracker = tracker = training.tracker
         self.torch = torch
         self.roots: list[Root] = []
-        self.described: list[dict[str, Any]] = []  # of the modules record, in order of their ids
         self.compile_seen = False
         self.released = False
         self._active: Optional[Root] = None
@@ -87,7 +86,8 @@ class Roots:
         compiler = getattr(torch, "compiler", None)
         self._compiler = compiler if hasattr(compiler, "is_compiling") else None
         tracker.at_recording.append(self._record)
-        tracker.at_step_end.append(self._pace)
+        training.at_step_end(self._pace)
+        training.steps.at_first.append(self._adopt_owner)
 
     def install(self) -> None:
         """Learn roots from train() and eval()."""
@@ -115,7 +115,7 @@ class Roots:
         for root in self.roots:
             self._hook_children(root)
 
-    def adopt_owner(self, optimizer: Any) -> None:
+    def _adopt_owner(self, optimizer: Any) -> None:
         """Make sure that the modules that own an optimizer's parameters are known."""
         wanted = {id(group["params"][0]) for group in optimizer.param_groups if group["params"]}
         for root in self.roots:
@@ -137,7 +137,7 @@ class Roots:
     def compiled(self) -> None:
         """Something is about to be compiled: keep hooks only where no graph can contain them."""
         self.compile_seen = True
-        self.tracker.calm.lead, self.tracker.never_calm = 0, True
+        self.tracker.quick.lead, self.tracker.always_see = 0, True
         for root in self.roots:
             self._unhook(root.child_handles)
             module = root.module()
@@ -194,30 +194,28 @@ class Roots:
         self.roots = [r for r in self.roots if r.module() is not None]
         if len(self.roots) >= MAX_ROOTS:
             return
-        root = Root(module, len(self.described) + 1)
+        inner = _unwrapped(module)
+        root = Root(module, self._describe(inner, type(inner).__name__))
         for old in [r for r in self.roots if id(r.module()) in root.ids]:  # it was wrapped since
             self._unhook(old.handles)
             self._unhook(old.child_handles)
             self.roots.remove(old)
         self.roots.append(root)
-        inner = _unwrapped(module)
-        self._describe(inner, type(inner).__name__)
         for name, child in _children(inner):
-            if len(root.children) == MAX_CHILDREN or len(self.described) >= 4 * MAX_CHILDREN:
+            if len(root.children) == MAX_CHILDREN or self.tracker.modules.full():
                 break
-            self._describe(child, name)
-            root.children.append((len(self.described), name, weakref.ref(child)))
-        self.agent.record({"type": "modules", "modules": self.described})
+            root.children.append((self._describe(child, name), name, weakref.ref(child)))
+        self.tracker.modules.tell()
         if self.tracker.recording:
             self._hook(root)
             self._hook_children(root)
 
-    def _describe(self, module: Any, name: str) -> None:
-        sizes = {}
-        for key, kind in (("parameter_bytes", "_parameters"), ("buffer_bytes", "_buffers")):
-            sizes[key] = storage_bytes(t for m in _descendants(module) for t in _own(m, kind))
-        number = len(self.described) + 1
-        self.described.append({"id": number, "name": name, "class": type(module).__name__, **sizes})
+    def _describe(self, module: Any, name: str) -> int:
+        parameters, buffers = (
+            storage_bytes(t for m in _descendants(module) for t in _own(m, kind))
+            for kind in ("_parameters", "_buffers")
+        )
+        return self.tracker.modules.describe(name, type(module).__name__, parameters, buffers)
 
     def _is_compiled_wrapper(self, module: Any) -> bool:
         """Whether the module's own call happens outside of what torch.compile makes of it."""

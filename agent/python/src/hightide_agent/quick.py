@@ -17,11 +17,12 @@ from .forks import MARKED
 WHILE_NS = 1_000_000_000  # after which the tracker sees a step again
 
 
-class Calm:
-    """What was counted since the tracker last saw a step. With `lead` 0 it is not calm: the tracker sees all."""
+class QuickSteps:
+    """What was counted since the tracker last saw a step. With `lead` 0 none is: the tracker sees all."""
 
     __slots__ = (
-        "backwards", "channel", "counted", "heap", "inside", "last", "lead", "mark", "room", "until", "wishes", "word",
+        "backwards", "channel", "counted", "heap", "inside", "last", "lead", "mark", "requests", "room", "until",
+        "word",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -33,19 +34,19 @@ class Calm:
         self.backwards = 0  # passes in this step
         self.inside = False  # of a backward pass
         self.counted = self.room = 0  # steps, and how many there may be
-        self.last = self.until = 0  # ns: the last step's end, and how long it is calm
+        self.last = self.until = 0  # ns: the last step's end, and how long steps may be only counted
         self.word = 0  # of the last step
-        self.wishes = 0  # the engine's, as they were at the beginning
+        self.requests = 0  # number of the engine's requests at the beginning
         self.channel: Any = None
         self.mark: Any = None  # of this process
         self.heap: Any = None  # the heap library's word
 
     def begin(self, lead: int, room: int, steps: int, agent: Any, heap: Any) -> None:
-        """Be calm for `room` steps after `steps`, the last of which has just ended."""
+        """Only count `room` steps after `steps`, the last of which has just ended."""
         self.channel, self.mark, self.heap = agent.channel, agent.mark, heap
         self.room, self.until, self.word = room, self.last + WHILE_NS, steps << 24
         if self.channel is not None:
-            self.lead, self.wishes = lead, self.channel.control()
+            self.lead, self.requests = lead, self.channel.control()
 
     def count(self) -> bool:
         """Tell of a step that ends now; False where the tracker must see it."""
@@ -53,7 +54,7 @@ class Calm:
         channel = self.channel
         if now >= self.until or self.counted >= self.room or self.mark[0] != MARKED:
             return False
-        if channel.words[CONTROL_SEQ] != self.wishes:
+        if channel.words[CONTROL_SEQ] != self.requests:
             return False
         word = self.word + (1 << 24)
         if not channel.quick_step(word >> 24, now - self.last, self.backwards, now):

@@ -1,0 +1,37 @@
+"""Functions of torch.compile and torch.jit that are wrapped, since hooks of ours must not be inside what they make."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ..agent import Agent
+from .modules import Roots
+
+
+def install(agent: Agent, roots: Roots, torch: Any) -> None:
+    """Notice that something is compiled: from then on no hook of ours may be inside of it.
+
+    Scripting, too, would compile our hooks along with the module that carries them.
+    """
+    if hasattr(torch, "compile"):
+        compiling = torch.compile
+
+        @functools.wraps(compiling)
+        def compile(*args: Any, **kwargs: Any) -> Any:
+            agent.fact("compile", "yes")
+            roots.compiled()
+            made = compiling(*args, **kwargs)
+            roots.wrapped(made)
+            return made
+
+        torch.compile = compile
+    scripting = torch.jit.script
+
+    @functools.wraps(scripting)
+    def script(*args: Any, **kwargs: Any) -> Any:
+        agent.fact("jit", "script")
+        roots.let_go()
+        return scripting(*args, **kwargs)
+
+    torch.jit.script = script
