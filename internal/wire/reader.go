@@ -36,31 +36,36 @@ type Reader struct {
 // NewReader reads the header. Errors are ErrFormat, ErrNewer, or that of src.
 func NewReader(src io.Reader) (*Reader, error) {
 	r := &Reader{src: src, decoder: decoder{strings: map[string]string{}}, unknown: map[kind]int{}}
+	if err := r.start(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// start reads the file header.
+func (r *Reader) start() error {
 	r.fill(fileHeaderSize)
 	if r.srcErr != nil && r.srcErr != io.EOF {
-		return nil, fmt.Errorf("read recording: %w", r.srcErr)
+		return fmt.Errorf("read recording: %w", r.srcErr)
 	}
 	if len(r.buf) < fileHeaderSize {
 		if len(r.buf) == 0 || bytes.HasPrefix([]byte(Magic), r.buf[:min(len(r.buf), len(Magic))]) {
-			return nil, fmt.Errorf("%w: it ends before it begins (%d bytes)", ErrFormat, len(r.buf))
+			return fmt.Errorf("%w: it ends before it begins (%d bytes)", ErrFormat, len(r.buf))
 		}
-		return nil, ErrFormat
+		return ErrFormat
 	}
 	start := r.buf[:fileHeaderSize]
 	if binary.LittleEndian.Uint32(start[12:]) != crc32.Checksum(start[:12], castagnoli) {
-		if err := r.findFirst(); err != nil {
-			return nil, err
-		}
-		return r, nil
+		return r.findFirst()
 	}
 	if string(start[:len(Magic)]) != Magic {
-		return nil, ErrFormat
+		return ErrFormat
 	}
 	if major := int(binary.LittleEndian.Uint16(start[8:])); major > Major {
-		return nil, ErrNewer{major, int(binary.LittleEndian.Uint16(start[10:]))}
+		return ErrNewer{major, int(binary.LittleEndian.Uint16(start[10:]))}
 	}
 	r.skip(fileHeaderSize)
-	return r, nil
+	return nil
 }
 
 // firstWithin is how far a damaged start may reach before the input is taken for something else.
