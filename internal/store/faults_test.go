@@ -31,6 +31,12 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("HIGHTIDE_TEST_WRITER"); dir != "" {
 		writeForEver(dir)
 	}
+	if dir := os.Getenv("HIGHTIDE_TEST_LIVE"); dir != "" {
+		writeLive(dir)
+	}
+	if dir := os.Getenv("HIGHTIDE_TEST_FOLLOWER"); dir != "" {
+		followForEver(dir, os.Getenv("HIGHTIDE_TEST_RUN"))
+	}
 	os.Exit(m.Run())
 }
 

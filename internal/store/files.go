@@ -292,7 +292,6 @@ func isLocked(path string) bool {
 	if err != nil {
 		return false
 	}
-	defer file.Close() // gives the lock back
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
-	return errors.Is(err, syscall.EWOULDBLOCK)
+	defer file.Close()
+	return fileSource{file}.locked()
 }

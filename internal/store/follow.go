@@ -11,6 +11,10 @@ import (
 	"hightide/internal/wire"
 )
 
+//	Follow ──▶ wire.Tail ──▶ Batch, Batch, …        engine ──▶ Writer ──▶ Flush, more often while Followed
+//	              ▲                                              │
+//	              └──────────────── run.hightide ◀───────────────┘
+//
 // A follower reads the recording itself, behind the writer's back: the recording is its queue, so one
 // that is slow or stops reading holds up nobody and takes no memory. It lets the writer know that it is
 // there (Writer.Followed), and looks whether the recording has grown.

@@ -2,12 +2,15 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"hightide/internal/mem"
@@ -22,23 +25,25 @@ type Memory struct {
 }
 
 type memoryRun struct {
-	data     buffer
-	writer   *memoryWriter // the newest
-	created  int64
-	findings mem.Optional
-	attached map[string][]byte
+	data      buffer
+	followers atomic.Int32
+	writer    *memoryWriter // the newest
+	created   int64
+	findings  mem.Optional
+	attached  map[string][]byte
 }
 
 // buffer is a recording in memory, to be appended to and read at once.
 type buffer struct {
-	mu   sync.Mutex
-	data []byte // only appended to: what was read of it stays
+	mu    sync.Mutex
+	data  []byte // only appended to: what was read of it stays
+	grown time.Time
 }
 
 func (b *buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.data = append(b.data, p...)
+	b.data, b.grown = append(b.data, p...), time.Now()
 	return len(p), nil
 }
 
@@ -70,6 +75,7 @@ func (m *Memory) Create(info mem.RunInfo) (Writer, error) {
 	w := run.begin(info.ID, out, encoder, newRollup())
 	if len(info.Command) > 0 {
 		w.write(info)
+		w.flush()
 	}
 	w.roll.info = info
 	return w, nil
@@ -182,6 +188,43 @@ func (m *Memory) Open(id, name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(data)), nil
 }
 
+// Follow implements Store.
+func (m *Memory) Follow(ctx context.Context, id string, from int64) iter.Seq2[Batch, error] {
+	return func(yield func(Batch, error) bool) {
+		m.mu.Lock()
+		run := m.runs[id]
+		m.mu.Unlock()
+		if run == nil {
+			yield(Batch{}, notFound(id))
+			return
+		}
+		run.followers.Add(1)
+		defer run.followers.Add(-1)
+		follow(ctx, id, memorySource{m, id, run}, from)(yield)
+	}
+}
+
+type memorySource struct {
+	store *Memory
+	id    string
+	run   *memoryRun
+}
+
+func (s memorySource) look() (look, error) {
+	s.store.mu.Lock()
+	writer, removed := s.run.writer, s.store.runs[s.id] != s.run
+	s.store.mu.Unlock()
+	writing := writer.Run().State == Running
+	data := &s.run.data
+	data.mu.Lock()
+	defer data.mu.Unlock()
+	return look{size: int64(len(data.data)), writing: writing, removed: removed, silent: time.Since(data.grown)}, nil
+}
+
+func (s memorySource) ReadAt(p []byte, at int64) (int, error) {
+	return bytes.NewReader(s.run.data.bytes()).ReadAt(p, at)
+}
+
 // Reindex implements Store: there is no index.
 func (m *Memory) Reindex(progress func(done, total int)) error {
 	if progress != nil {
@@ -212,6 +255,9 @@ func (w *memoryWriter) Run() Run {
 	}
 	return row
 }
+
+// Followed implements Writer.
+func (w *memoryWriter) Followed() bool { return w.run.followers.Load() > 0 }
 
 // Flush implements Writer.
 func (w *memoryWriter) Flush() error {

@@ -14,9 +14,11 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"time"
 
 	"hightide/internal/mem"
@@ -49,6 +51,13 @@ type Store interface {
 	// error is fs.ErrNotExist where there is nothing of that name.
 	Open(id, name string) (io.ReadCloser, error)
 
+	// Follow streams a recording, from its start for 0 or from where a Batch.Next points, while it is written
+	// and until it has ended; it may have ended long ago. Any number of followers read at their own pace:
+	// none holds up the writer, and what one has not read yet waits in the store. The stream also ends
+	// where the recording was cut off. An error is the last thing it gives: ErrNotFound where the run is not
+	// there or was removed, that of ctx, or that it cannot be read. Damage is in the batches.
+	Follow(ctx context.Context, id string, from int64) iter.Seq2[Batch, error]
+
 	// Reindex rebuilds the index from the recordings.
 	Reindex(progress func(done, total int)) error
 
@@ -69,7 +78,8 @@ type Writer interface {
 	Run() Run          // the row of the run as it stands
 
 	Write(mem.Frame) error
-	Flush() error // what was written so far survives the death of the process
+	Flush() error   // what was written so far survives the death of the process, and followers see it
+	Followed() bool // somebody follows the run: flush within 100 ms of each frame. Costs a system call
 	Lost() Loss
 	Close() error // flushes, enters the roll-up into the index, gives the lock back
 }

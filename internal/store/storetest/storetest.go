@@ -16,12 +16,15 @@ import (
 	"hightide/internal/wire"
 )
 
+// contract is one promise of a store.
+type contract struct {
+	name string
+	run  func(*testing.T, store.Store)
+}
+
 // Run checks a kind of store; open gives an empty one.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, store.Store)
-	}{
+	tests := []contract{
 		{"what is written comes back", comesBack},
 		{"the row of a run", row},
 		{"a run in the making", inTheMaking},
@@ -33,7 +36,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"removing", removing},
 		{"files beside a recording", attach},
 		{"the index can be made again", reindex},
-	} {
+	}
+	for _, test := range append(tests, followTests...) {
 		t.Run(test.name, func(t *testing.T) {
 			s := open(t)
 			t.Cleanup(func() { must(t, s.Close()) })
