@@ -35,7 +35,7 @@ type Analysis struct {
 
 // All lists the analyses in the order people read them. Add yours here.
 var All = []Analysis{
-	{"imagined", "whether a run on imaginary GPUs fits, and what that rests on", imagined},
+	{"imagined", "whether a run on imaginary GPUs fits, and what that rests on", imaginedRun},
 	{"peak", "how high memory rose, when, and who held it", peak},
 	{"growth", "what only ever grows, and which line keeps it", growth},
 	{"sites", "which lines of the program held the heap at its highest", sites},

@@ -45,7 +45,7 @@ func devices(in *Input, r *report.Report) {
 		}
 	}
 	r.AddTable(t)
-	if r.Imagined == nil { // else the books say what each byte is for
+	if r.Imagined == nil { // else the devices say what each byte is for
 		in.gap(r)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"hightide/internal/analyze/imagined"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -21,9 +22,9 @@ func headline(in *Input, r *report.Report) {
 		h.ExitCode, h.Signal = in.Run.End.ExitCode, in.Run.End.Signal
 	}
 	h.StepTime = in.stepTime(in.leader)
-	completeImagined(r.Imagined, r)
 	if r.Imagined != nil {
-		h.Say(catalogueSentence(r.Imagined)...)
+		imagined.Complete(r.Imagined, r)
+		h.Say(imagined.Sentence(r.Imagined)...)
 		return
 	}
 	var b strings.Builder

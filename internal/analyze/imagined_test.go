@@ -2,9 +2,11 @@ package analyze
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
+	"hightide/internal/analyze/imagined"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -13,18 +15,18 @@ import (
 func imagineRun(code int64, frames ...mem.Frame) *mem.Run {
 	run := mem.NewRun()
 	all := []mem.Frame{
-		mem.RunInfo{ID: "01k8h2m4xq7v", Verb: "imagine", Label: mem.Imagined, Command: []string{"python", "train.py", "--batch-size", "32"}, Version: "1", StartMono: 1, StartWall: 1,
-			Options: map[string]string{"gpu": "a10", "gpu_name": "NVIDIA A10", "compute_capability": "8.6", "multiprocessors": "72", "gpus": "1", "total_bytes": "23609475072",
-				"context_overhead_bytes": "360185856", "tight_below_bytes": "1180473753", "price_usd_per_hour": "1.29", "alloc_conf": "default", "sizes": "upper", "steps": "auto"}},
+		mem.RunInfo{ID: "01k8h2m4xq7v", Verb: "imagine", Label: mem.Imagined, Command: []string{"python", "train.py", "--batch-size", "32"}, Version: "1", StartMono: 1, StartWall: 1},
+		mem.ImaginedSetup{GPU: "a10", Name: "NVIDIA A10", Compute: "8.6", SMs: 72, Count: 1, Total: 23609475072, Context: 360185856, Tight: 1180473753, Price: 1.29,
+			AllocConf: "default", Sizes: "upper", Steps: "auto"},
 		mem.Process{ID: 1, PID: 41, Role: "main", Python: "3.13.1", Frameworks: map[string]string{"torch": "2.15.0"}, Facts: map[string]string{"torch.cuda": "13.0"}, Start: 1},
 		mem.SeriesDef{ID: 1, Process: 1, Device: "cuda:0", Name: mem.SeriesReserved, Unit: mem.UnitBytes, Label: mem.Imagined},
 		mem.Samples{Series: 1, Times: []int64{1e9, 2e9}, Values: []int64{2 << 30, 5 << 30}},
-		mem.Event{Kind: "imagine.peak", Time: 2e9, Process: 1, Facts: map[string]string{"device": "cuda:0", "allocated_bytes": "5000000000", "reserved_bytes": "5600000000", "phase": "backward", "step": "1"}},
-		mem.Event{Kind: "imagine.policy", Time: 2e9, Process: 1, Where: &mem.Location{File: "/home/me/train.py", Line: 31}, Facts: map[string]string{"op": "nonzero", "policy": "upper", "count": "2"}},
-		mem.Event{Kind: "imagine.policy", Time: 3e9, Process: 1, Where: &mem.Location{File: "/home/me/train.py", Line: 31}, Facts: map[string]string{"op": "nonzero", "policy": "upper", "count": "6"}},
-		mem.Event{Kind: "imagine.categories", Time: 3e9, Process: 1, Facts: map[string]string{"device": "cuda:0", "parameters": "1000000000", "gradients": "1000000000", "optimizer": "2000000000", "activations": "1000000000"}},
-		mem.Event{Kind: "imagine.not_reached", Time: 3e9, Process: 1, Text: "no call of eval() was seen", Facts: map[string]string{"what": "evaluation"}},
-		mem.Event{Kind: "imagine.condition", Time: 3e9, Process: 1, Facts: map[string]string{"name": "attention", "value": "flash"}},
+		mem.DevicePeak{Time: 2e9, Process: 1, Device: "cuda:0", Allocated: mem.Some(5000000000), Reserved: mem.Some(5600000000), Phase: mem.PhaseBackward, Step: mem.Some(1)},
+		mem.DataSize{Process: 1, Location: mem.Location{File: "/home/me/train.py", Line: 31}, Op: "nonzero", Policy: "upper", Count: 2},
+		mem.DataSize{Process: 1, Location: mem.Location{File: "/home/me/train.py", Line: 31}, Op: "nonzero", Policy: "upper", Count: 6},
+		mem.PeakParts{Process: 1, Device: "cuda:0", Parameters: mem.Some(1000000000), Gradients: mem.Some(1000000000), Optimizer: mem.Some(2000000000), Activations: mem.Some(1000000000)},
+		mem.Unreached{Process: 1, What: "evaluation", Text: "no call of eval() was seen"},
+		mem.Condition{Process: 1, Name: "attention", Value: "flash"},
 	}
 	for _, f := range append(all, frames...) {
 		if err := run.Add(f); err != nil {
@@ -37,13 +39,13 @@ func imagineRun(code int64, frames ...mem.Frame) *mem.Run {
 	return run
 }
 
-// books are the engine's events at the end.
-func books(used int64, more ...mem.Frame) []mem.Frame {
+// atTheEnd are the engine's frames at the end.
+func atTheEnd(used int64, more ...mem.Frame) []mem.Frame {
 	return append([]mem.Frame{
-		EngineEvent(KindImaginedDevice, 4e9, 0, "", report.ImaginedDevice{GPU: "a10", Total: 23609475072, Used: mem.Bytes(used), Context: 360185856}),
-		EngineEvent(KindDeviceProcess, 4e9, 1, "", DeviceProcessFacts{Device: "nvidia:0", Used: used, Parts: map[string]int64{"allocated": used - 360185856, "context": 360185856}}),
-		EngineEvent(KindImaginedRead, 4e9, 1, "", report.ReadBack{File: "/home/me/train.py", Line: 40, Count: 12, Bytes: 96}),
-		EngineEvent(KindImaginedCall, 4e9, 0, "", CallFacts{Name: "cusparseSpMM", Count: 3}),
+		mem.ImaginedDevice{GPU: "a10", Total: 23609475072, Used: mem.Bytes(used), Context: 360185856},
+		mem.DeviceUse{Process: 1, Device: "nvidia:0", Used: mem.Bytes(used), Parts: map[string]mem.Bytes{"allocated": mem.Bytes(used - 360185856), "context": 360185856}},
+		mem.ReadBack{Process: 1, Location: mem.Location{File: "/home/me/train.py", Line: 40}, Count: 12, Bytes: 96},
+		mem.LibraryCall{Name: "cusparseSpMM", Count: 3},
 	}, more...)
 }
 
@@ -51,31 +53,31 @@ func TestVerdicts(t *testing.T) {
 	oom := mem.Event{Kind: "oom", Time: 3e9, Process: 1, Step: mem.Some(1), Bytes: mem.Some(1 << 30), Facts: map[string]string{"source": "torch.cuda", "device": "cuda:0"}}
 	for name, c := range map[string]struct {
 		run  *mem.Run
-		want string
+		want mem.Verdict
 		says string
 	}{
-		"fits":     {imagineRun(0, books(6<<30)...), report.VerdictFits, "Fits on NVIDIA A10: 6.00 GiB of 22.0 GiB"},
-		"tight":    {imagineRun(0, books(23609475072-500<<20)...), report.VerdictTight, "tightly"},
-		"oom":      {imagineRun(1, books(23609475072, oom)...), report.VerdictOOM, "out of memory in step 2"},
-		"by words": {imagineRun(1, books(1<<30, mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: "CUDA out of memory. Tried"})...), report.VerdictOOM, "Does not fit"},
-		"caught":   {imagineRun(0, books(6<<30, oom)...), report.VerdictFits, "Fits"},
-		"failed":   {imagineRun(1, books(1<<30, mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: "no such file"})...), report.VerdictFailed, "reason of its own"},
-		"host":     {imagineRun(1, books(1<<30, mem.Event{Kind: "oom", Time: 3e9, Process: 1, Facts: map[string]string{"source": "torch.cpu", "device": "cpu"}})...), report.VerdictFailed, "No verdict"},
-		"malloc":   {imagineRun(1, books(1<<30, mem.Event{Kind: "oom", Time: 3e9, Process: 1, Facts: map[string]string{"source": "malloc"}})...), report.VerdictFailed, "No verdict"},
-		"unused":   {imagineRun(0), report.VerdictUnused, "touched no GPU"},
+		"fits":     {imagineRun(0, atTheEnd(6<<30)...), mem.VerdictFits, "Fits on NVIDIA A10: 6.00 GiB of 22.0 GiB"},
+		"tight":    {imagineRun(0, atTheEnd(23609475072-500<<20)...), mem.VerdictTight, "tightly"},
+		"oom":      {imagineRun(1, atTheEnd(23609475072, oom)...), mem.VerdictOOM, "out of memory in step 2"},
+		"by words": {imagineRun(1, atTheEnd(1<<30, mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: "CUDA out of memory. Tried"})...), mem.VerdictOOM, "Does not fit"},
+		"caught":   {imagineRun(0, atTheEnd(6<<30, oom)...), mem.VerdictFits, "Fits"},
+		"failed":   {imagineRun(1, atTheEnd(1<<30, mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: "no such file"})...), mem.VerdictFailed, "reason of its own"},
+		"host":     {imagineRun(1, atTheEnd(1<<30, mem.Event{Kind: "oom", Time: 3e9, Process: 1, Facts: map[string]string{"source": "torch.cpu", "device": "cpu"}})...), mem.VerdictFailed, "No verdict"},
+		"malloc":   {imagineRun(1, atTheEnd(1<<30, mem.Event{Kind: "oom", Time: 3e9, Process: 1, Facts: map[string]string{"source": "malloc"}})...), mem.VerdictFailed, "No verdict"},
+		"unused":   {imagineRun(0), mem.VerdictUnused, "touched no GPU"},
 	} {
 		r := Analyze(c.run, Options{})
 		if r.Imagined == nil || r.Imagined.Verdict != c.want || !strings.Contains(r.Headline.Verdict, c.says) {
 			t.Errorf("%s: %+v %s", name, r.Imagined, r.Headline.Verdict)
 		}
-		if v := Judge(c.run); v.Verdict != c.want {
+		if v := imagined.Judge(c.run); v.Verdict != c.want {
 			t.Errorf("%s: judged %s", name, v.Verdict)
 		}
 	}
 }
 
 func TestImaginedFigures(t *testing.T) {
-	v := Analyze(imagineRun(0, books(6<<30)...), Options{}).Imagined
+	v := Analyze(imagineRun(0, atTheEnd(6<<30)...), Options{}).Imagined
 	if v.Allocated != mem.Some(5000000000) || v.Reserved != mem.Some(5600000000) || v.Headroom != mem.Some(23609475072-6<<30) {
 		t.Errorf("%+v", v.GPUVerdict)
 	}
@@ -89,37 +91,37 @@ func TestImaginedFigures(t *testing.T) {
 
 // TestVariations: the run that was asked for heads the table, and what could not be taken changes no verdict.
 func TestVariations(t *testing.T) {
-	vary := func(what, verdict string, used mem.Optional) mem.Frame {
-		v := report.GPUVerdict{GPU: "a10", Verdict: verdict, Total: 23609475072, Used: used, Label: mem.Imagined}
-		return EngineEvent(KindImaginedVary, 4e9, 0, "", report.Try{What: what, GPUVerdict: v})
+	vary := func(what string, verdict mem.Verdict, used mem.Optional) mem.Frame {
+		v := mem.GPUVerdict{GPU: "a10", Verdict: verdict, Total: 23609475072, Used: used, Label: mem.Imagined}
+		return mem.Trial{Set: mem.TrialVariation, Try: mem.Try{What: what, GPUVerdict: v}}
 	}
-	run := imagineRun(0, books(6<<30, vary("expandable segments", report.VerdictFits, mem.Some(5<<30)), vary("math attention", report.VerdictOOM, mem.Optional{}),
-		vary("flash attention", report.VerdictNone, mem.Optional{}))...)
+	run := imagineRun(0, atTheEnd(6<<30, vary("expandable segments", mem.VerdictFits, mem.Some(5<<30)), vary("math attention", mem.VerdictOOM, mem.Optional{}),
+		vary("flash attention", mem.VerdictNone, mem.Optional{}))...)
 	text := Analyze(run, Options{}).Text(report.TextOptions{Width: 100})
 	for _, want := range []string{"as asked for", "flash attention not usable", "lies between 5.00 GiB and 6.00", "In 1 of 2 variations the verdict is another one"} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if got := Analyze(imagineRun(0, books(6<<30)...), Options{}).Text(report.TextOptions{}); strings.Contains(got, "With one condition changed") {
+	if got := Analyze(imagineRun(0, atTheEnd(6<<30)...), Options{}).Text(report.TextOptions{}); strings.Contains(got, "With one condition changed") {
 		t.Error("a run without variations shows a table of them")
 	}
 }
 
 // TestImaginedGolden: the report of a program that does not fit, with what was tried.
 func TestImaginedGolden(t *testing.T) {
-	try := func(kind, what, verdict string, used int64) mem.Frame {
-		v := report.GPUVerdict{GPU: "a10", GPUName: "NVIDIA A10", Verdict: verdict, Total: 23609475072, Used: mem.Some(used), Label: mem.Imagined}
-		if verdict != report.VerdictOOM {
+	try := func(kind, what string, verdict mem.Verdict, used int64) mem.Frame {
+		v := mem.GPUVerdict{GPU: "a10", GPUName: "NVIDIA A10", Verdict: verdict, Total: 23609475072, Used: mem.Some(used), Label: mem.Imagined}
+		if verdict != mem.VerdictOOM {
 			v.Headroom = mem.Some(23609475072 - used)
 		}
-		return EngineEvent(KindImaginedTry, 4e9, 0, "", report.Try{Kind: kind, What: what, GPUVerdict: v})
+		return mem.Trial{Set: mem.TrialTry, Try: mem.Try{Kind: kind, What: what, GPUVerdict: v}}
 	}
-	run := imagineRun(1, books(23609475072-100<<20,
+	run := imagineRun(1, atTheEnd(23609475072-100<<20,
 		mem.Event{Kind: "oom", Time: 3e9, Process: 1, Step: mem.Some(1), Bytes: mem.Some(1 << 30), Text: "CUDA out of memory. Tried to allocate 1024.00 MiB.",
 			Where: &mem.Location{File: "/home/me/train.py", Line: 52, Function: "step"}, Facts: map[string]string{"source": "torch.cuda", "device": "cuda:0"}},
-		try("batch", "batch 16 instead of 32", report.VerdictFits, 12<<30), try("allocator", "expandable segments", report.VerdictTight, 21<<30),
-		try("checkpointing", "activation checkpointing", report.VerdictOOM, 21<<30), try(report.TryMemory, "NVIDIA A10 with all the memory it wants", report.VerdictFits, 26<<30))...)
+		try("batch", "batch 16 instead of 32", mem.VerdictFits, 12<<30), try("allocator", "expandable segments", mem.VerdictTight, 21<<30),
+		try("checkpointing", "activation checkpointing", mem.VerdictOOM, 21<<30), try(mem.TryMemory, "NVIDIA A10 with all the memory it wants", mem.VerdictFits, 26<<30))...)
 	r := Analyze(run, Options{})
 	golden(t, "imagine-oom.txt", r.Text(report.TextOptions{Width: 100}))
 	text, err := json.MarshalIndent(r.Imagined, "", " ")
@@ -127,14 +129,14 @@ func TestImaginedGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "imagine-oom.json", string(text)+"\n")
-	all := imagineRun(0, books(6<<30)...)
-	for i, g := range []report.GPUVerdict{
-		{GPU: "rtx3090", GPUName: "GeForce RTX 3090", Verdict: report.VerdictFits, Total: 25447170048, Used: mem.Some(6 << 30), Headroom: mem.Some(19 << 30), Price: 0.22, Label: mem.Imagined},
-		{GPU: "t4", GPUName: "Tesla T4", Verdict: report.VerdictTight, Total: 15642329088, Used: mem.Some(14 << 30), Headroom: mem.Some(600 << 20), Price: 0.53, Label: mem.Imagined},
-		{GPU: "rtx3080", GPUName: "GeForce RTX 3080 10GB", Verdict: report.VerdictOOM, Total: 10495197184, Label: mem.Imagined, Note: "in step 1"},
-		{GPU: "mi300x", GPUName: "AMD Instinct MI300X", Verdict: report.VerdictNone, Total: 206141652992, Price: 2.59, Note: "not with a CUDA build"},
+	all := imagineRun(0, atTheEnd(6<<30)...)
+	for _, g := range []mem.GPUVerdict{
+		{GPU: "rtx3090", GPUName: "GeForce RTX 3090", Verdict: mem.VerdictFits, Total: 25447170048, Used: mem.Some(6 << 30), Headroom: mem.Some(19 << 30), Price: 0.22, Label: mem.Imagined},
+		{GPU: "t4", GPUName: "Tesla T4", Verdict: mem.VerdictTight, Total: 15642329088, Used: mem.Some(14 << 30), Headroom: mem.Some(600 << 20), Price: 0.53, Label: mem.Imagined},
+		{GPU: "rtx3080", GPUName: "GeForce RTX 3080 10GB", Verdict: mem.VerdictOOM, Total: 10495197184, Label: mem.Imagined, Note: "in step 1"},
+		{GPU: "mi300x", GPUName: "AMD Instinct MI300X", Verdict: mem.VerdictNone, Total: 206141652992, Price: 2.59, Note: "not with a CUDA build"},
 	} {
-		if err := all.Add(EngineEvent(KindImaginedGPU, int64(4e9)+int64(i), 0, "", g)); err != nil {
+		if err := all.Add(mem.Trial{Set: mem.TrialCatalogue, Try: mem.Try{GPUVerdict: g}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,12 +145,19 @@ func TestImaginedGolden(t *testing.T) {
 
 // FuzzImagined: no recording, however it was made, breaks the verdict.
 func FuzzImagined(f *testing.F) {
-	f.Add("imagine.gpu", "json", `{"gpu":"x","verdict":"fits","peak_device_used_bytes":-1}`)
-	f.Add("imagine.categories", "parameters", "-9223372036854775808")
-	f.Add(KindImaginedDevice, "json", `{"total_bytes":1,"peak_used_bytes":9223372036854775807}`)
-	f.Add(KindDeviceProcess, "json", `{"device":"","peak_used_bytes":1}`)
-	f.Fuzz(func(t *testing.T, kind, key, value string) {
-		run := imagineRun(0, books(6<<30, mem.Event{Kind: kind, Time: 3e9, Process: 1, Facts: map[string]string{key: value}})...)
+	f.Add(int64(-1), int64(math.MinInt64), "cuda:0", "fits")
+	f.Add(int64(math.MaxInt64), int64(1), "", "oom")
+	f.Add(int64(1), int64(math.MaxInt64), "nvidia:0", "")
+	f.Fuzz(func(t *testing.T, a, b int64, text, verdict string) {
+		run := imagineRun(0, atTheEnd(6<<30,
+			mem.ImaginedSetup{GPU: text, Name: text, Count: int(a), Total: mem.Bytes(a), Context: mem.Bytes(b), Tight: mem.Bytes(b), Price: float64(a)},
+			mem.ImaginedDevice{Index: int(b), GPU: text, Total: mem.Bytes(a), Used: mem.Bytes(b)},
+			mem.DeviceUse{Process: uint32(a), Device: text, Index: int(b), Used: mem.Bytes(a), Parts: map[string]mem.Bytes{text: mem.Bytes(b)}},
+			mem.PeakParts{Process: 1, Device: text, Parameters: mem.Some(a), Other: mem.Some(b), ByStack: mem.Bytes(b)},
+			mem.DevicePeak{Process: 1, Device: text, Allocated: mem.Some(a), Reserved: mem.Some(b), Phase: mem.Phase(text), Step: mem.Some(a)},
+			mem.DataSize{Op: text, Count: a, Elements: b}, mem.ReadBack{Location: mem.Location{File: text, Line: int(a)}, Count: a, Bytes: mem.Bytes(b)},
+			mem.Trial{Set: mem.TrialSet(text), Try: mem.Try{What: text, GPUVerdict: mem.GPUVerdict{Verdict: mem.Verdict(verdict), Used: mem.Some(a), Total: mem.Bytes(b)}}},
+			mem.Trial{Set: mem.TrialCatalogue, Try: mem.Try{GPUVerdict: mem.GPUVerdict{GPU: text, Verdict: mem.Verdict(verdict), Headroom: mem.Some(b), Price: float64(b)}}})...)
 		r := Analyze(run, Options{})
 		_ = r.Text(report.TextOptions{Width: 60})
 		if _, err := json.Marshal(r); err != nil {

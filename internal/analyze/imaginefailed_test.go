@@ -24,12 +24,12 @@ func TestFailuresAreNamed(t *testing.T) {
 		"fault":          {0, 11, nil, "SIGSEGV: compiled code went to memory that is not its own"},
 		"nameless":       {0, 40, nil, "a signal ended the program, signal 40"},
 	} {
-		run := imagineRun(c.code, books(1<<30, c.event...)...)
+		run := imagineRun(c.code, atTheEnd(1<<30, c.event...)...)
 		if c.signal != 0 {
 			run.End.ExitCode, run.End.Signal = mem.Optional{}, mem.Some(c.signal)
 		}
 		r := Analyze(run, Options{})
-		if r.Imagined.Verdict != report.VerdictFailed || !strings.Contains(r.Headline.Verdict, c.want) {
+		if r.Imagined.Verdict != mem.VerdictFailed || !strings.Contains(r.Headline.Verdict, c.want) {
 			t.Errorf("%s: %s: %q, wanted %q", name, r.Imagined.Verdict, r.Headline.Verdict, c.want)
 		}
 		if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "--read-value 1") {
@@ -43,7 +43,7 @@ func TestRanksThatFail(t *testing.T) {
 	fail := func(process uint32, class, text, file string) mem.Event {
 		return mem.Event{Kind: "exception", Time: 3e9, Process: process, Text: text, Facts: map[string]string{"class": class}, Where: &mem.Location{File: file, Line: 12}}
 	}
-	frames := books(1<<30,
+	frames := atTheEnd(1<<30,
 		mem.Process{ID: 2, PID: 42, Parent: 1, Role: "rank", Rank: mem.Some(int64(0)), LocalRank: mem.Some(int64(0)), WorldSize: mem.Some(int64(2))},
 		mem.Process{ID: 3, PID: 43, Parent: 1, Role: "rank", Rank: mem.Some(int64(1)), LocalRank: mem.Some(int64(1)), WorldSize: mem.Some(int64(2))},
 		fail(3, "IndexError", "list index out of range", "/home/me/train.py"), fail(2, "RuntimeError", "connection closed by peer", "/home/me/train.py"),
@@ -58,39 +58,24 @@ func TestRanksThatFail(t *testing.T) {
 }
 
 func TestWhatDurationEndedIsJudged(t *testing.T) {
-	run := imagineRun(0, books(6<<30)...)
+	run := imagineRun(0, atTheEnd(6<<30)...)
 	run.End.ExitCode, run.End.Signal, run.End.Reason = mem.Optional{}, mem.Some(15), "stopped"
 	r := Analyze(run, Options{})
-	if r.Imagined.Verdict != report.VerdictFits || r.Imagined.StoppedFor != report.StoppedForDuration || !strings.Contains(strings.Join(r.Notes, " "), "time of --duration") {
+	if r.Imagined.Verdict != mem.VerdictFits || r.Imagined.StoppedFor != report.StoppedForDuration || !strings.Contains(strings.Join(r.Notes, " "), "time of --duration") {
 		t.Errorf("%+v %v", r.Imagined, r.Notes)
 	}
 	run = imagineRun(0)
 	run.End.ExitCode, run.End.Signal, run.End.Reason = mem.Optional{}, mem.Some(15), "stopped"
-	if r := Analyze(run, Options{}); r.Imagined.Verdict != report.VerdictUnused || !strings.Contains(r.Headline.Verdict, "stopped by --duration before it touched") {
+	if r := Analyze(run, Options{}); r.Imagined.Verdict != mem.VerdictUnused || !strings.Contains(r.Headline.Verdict, "stopped by --duration before it touched") {
 		t.Errorf("%+v %s", r.Imagined, r.Headline.Verdict)
 	}
 }
 
-func TestHolderIsWhatHeldMost(t *testing.T) {
-	loss := report.HeldLine{File: "/home/me/train.py", Line: 9, Bytes: 5 << 30}
-	for want, lines := range map[string][]report.HeldLine{
-		"":                                   nil,
-		"train.py:9 held the most: 5.00 GiB": {loss},
-		"what has no frames (autograd, or a native thread) held the most: 6.00 GiB, and of the program's lines train.py:9: 5.00 GiB": {{Function: report.NoFrames, Bytes: 6 << 30}, loss},
-		"adam.py:7 held the most: 6.00 GiB, and of the program's lines train.py:9: 5.00 GiB":                                         {{File: "/usr/lib/python3/site-packages/torch/optim/adam.py", Line: 7, Bytes: 6 << 30}, loss},
-		"what has no frames (autograd, or a native thread) held the most: 6.00 GiB":                                                  {{Bytes: 6 << 30}},
-	} {
-		if got := topHolder(&report.Imagined{Lines: lines}); got != want {
-			t.Errorf("%q, wanted %q", got, want)
-		}
-	}
-}
-
 func TestCallsThatFailedAreNotCalledAnswered(t *testing.T) {
-	call := func(name string, refused bool) mem.Event {
-		return EngineEvent(KindImaginedCall, 4e9, 0, "", CallFacts{Name: name, Count: 2, Refused: refused})
+	call := func(name string, refused bool) mem.Frame {
+		return mem.LibraryCall{Name: name, Count: 2, Refused: refused}
 	}
-	notes := strings.Join(Analyze(imagineRun(0, books(1<<30, call("cuptiGetVersion", true), call("cublasNoted", false))...), Options{}).Notes, "\n")
+	notes := strings.Join(Analyze(imagineRun(0, atTheEnd(1<<30, call("cuptiGetVersion", true), call("cublasNoted", false))...), Options{}).Notes, "\n")
 	for _, want := range []string{"answered without being modelled: cublasNoted (2 times), cusparseSpMM", "not modelled: cuptiGetVersion (2 times)."} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("%q is not in\n%s", want, notes)

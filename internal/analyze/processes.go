@@ -61,9 +61,9 @@ func (in *Input) allocatedBy(process uint32) mem.Optional {
 			peaks[s.Device] = mem.Some(peaks[s.Device].Or(0) + s.Values[s.Peak()]) // each framework's allocator has its own
 		}
 	}
-	for _, e := range in.Run.Events {
-		if e.Process == process && e.Kind == KindImaginedPeak {
-			raise(e.Facts["device"], fact(e, "allocated_bytes"))
+	for _, p := range in.Run.Imagined.Peaks {
+		if p.Process == process {
+			raise(p.Device, p.Allocated)
 		}
 	}
 	var sum mem.Optional

@@ -17,7 +17,7 @@ func TestAllocatedBy(t *testing.T) {
 		mem.SeriesDef{ID: 2, Process: 2, Device: "cuda:1", Name: mem.SeriesAllocated, Unit: mem.UnitBytes, Label: mem.Imagined},
 		mem.Samples{Series: 1, Times: []int64{5}, Values: []int64{0}},
 		mem.Samples{Series: 2, Times: []int64{5}, Values: []int64{70}},
-		mem.Event{Kind: KindImaginedPeak, Time: 9, Process: 2, Facts: map[string]string{"device": "cuda:1", "allocated_bytes": "100"}},
+		mem.DevicePeak{Time: 9, Process: 2, Device: "cuda:1", Allocated: mem.Some(100)},
 	} {
 		if err := run.Add(f); err != nil {
 			t.Fatal(err)

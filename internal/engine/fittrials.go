@@ -182,13 +182,13 @@ func imaginedTrial(done *trialResult, batch int) (experiment.Trial, error) {
 		if used, ok := v.Used.Get(); ok && v.Reserved.Known() {
 			t.Capacity = mem.Some(int64(v.Total) - used + v.Reserved.Or(0))
 		}
-	case v.Verdict == report.VerdictOOM:
+	case v.Verdict == mem.VerdictOOM:
 		t.Problem = "out of memory"
 		if v.Note != "" {
 			t.Problem = v.Note
 		}
 	default:
-		text := fmt.Sprintf("the command gave no verdict: %s", cmp.Or(v.How, v.Verdict))
+		text := fmt.Sprintf("the command gave no verdict: %s", cmp.Or(v.How, string(v.Verdict)))
 		if done.said != "" && !strings.Contains(text, done.said) {
 			text += "; its last words: " + done.said
 		}

@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 
 	"hightide/internal/allocator"
-	"hightide/internal/analyze"
 	"hightide/internal/gpus"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
@@ -137,7 +136,7 @@ func (s *session) record(t trial, scratch string, writer store.Writer, result *I
 	if options.Runtime.PassSignals {
 		ctx = context.WithoutCancel(ctx) // what cancels it is a signal, which the program gets itself
 	}
-	main, err := s.observe(ctx, options, vendor, writer)
+	main, err := s.observe(ctx, &t, options, vendor, writer)
 	if err != nil {
 		return err
 	}
@@ -145,12 +144,12 @@ func (s *session) record(t trial, scratch string, writer store.Writer, result *I
 	if err := s.usable(main); err != nil {
 		return err
 	}
-	events := s.further(t, main)
+	trials := s.further(t, main)
 	if s.ctx.Err() != nil && !main.outcome.Signal.Known() {
 		result.Notes = append(result.Notes, "interrupted: not everything was tried")
 	}
-	for _, event := range events {
-		if err := writer.Write(event); err != nil {
+	for _, trial := range trials {
+		if err := writer.Write(trial); err != nil {
 			result.Notes = append(result.Notes, err.Error())
 			break
 		}
@@ -158,35 +157,28 @@ func (s *session) record(t trial, scratch string, writer store.Writer, result *I
 	return nil
 }
 
-// further makes the runs beside the first one and returns what the recording is to hold of them.
-func (s *session) further(t trial, main *trialResult) []mem.Event {
+// further makes the runs beside the first one.
+func (s *session) further(t trial, main *trialResult) (trials []mem.Trial) {
 	if main.outcome.Signal.Known() && !main.outcome.Stopped {
 		return nil
 	}
-	at := main.run.Start()
-	if main.run.End != nil {
-		at = main.run.End.Time
-	}
-	var events []mem.Event
-	add := func(kind string, value any) {
-		events = append(events, analyze.EngineEvent(kind, at, 0, "", value))
+	add := func(set mem.TrialSet, tries ...mem.Try) {
+		for _, try := range tries {
+			trials = append(trials, mem.Trial{Set: set, Try: try})
+		}
 	}
 	switch {
-	case s.o.GPU == allGPUs && main.Verdict != report.VerdictFailed:
+	case s.o.GPU == allGPUs && main.Verdict != mem.VerdictFailed:
 		for _, v := range s.everyGPU(t, main) {
-			add(analyze.KindImaginedGPU, v)
+			add(mem.TrialCatalogue, mem.Try{GPUVerdict: v})
 		}
-	case main.Verdict == report.VerdictOOM && !s.o.NoSuggest:
-		for _, try := range s.suggest(t, main) {
-			add(analyze.KindImaginedTry, try)
-		}
+	case main.Verdict == mem.VerdictOOM && !s.o.NoSuggest:
+		add(mem.TrialTry, s.suggest(t, main)...)
 	}
-	if s.o.Vary && main.Verdict != report.VerdictFailed {
-		for _, try := range s.vary(t, main) {
-			add(analyze.KindImaginedVary, try)
-		}
+	if s.o.Vary && main.Verdict != mem.VerdictFailed {
+		add(mem.TrialVariation, s.vary(t, main)...)
 	}
-	return events
+	return trials
 }
 
 const (
@@ -327,7 +319,7 @@ func imaginable(p *pythons.Interpreter) (note string, err error) {
 
 // usable says why a first run has no verdict, where that lies in the environment.
 func (s *session) usable(main *trialResult) error {
-	if main.Verdict != report.VerdictUnused && main.Verdict != report.VerdictFailed || len(main.Devices) > 0 {
+	if main.Verdict != mem.VerdictUnused && main.Verdict != mem.VerdictFailed || len(main.Devices) > 0 {
 		return nil
 	}
 	torch, other := "", ""
@@ -340,11 +332,11 @@ func (s *session) usable(main *trialResult) error {
 		}
 	}
 	for _, e := range main.run.Events {
-		if e.Kind == "unobserved" && strings.HasPrefix(e.Text, "device of ") {
-			return EnvironmentError("use a glibc build of Python, as of python.org images, conda or uv", "imaginary GPUs cannot be preloaded into %s", strings.TrimPrefix(e.Text, "device of "))
+		if e.Kind == "unobserved" && e.Facts["helper"] == "device" {
+			return EnvironmentError("use a glibc build of Python, as of python.org images, conda or uv", "imaginary GPUs cannot be preloaded into %s: %s", e.Facts["program"], e.Facts["why"])
 		}
 	}
-	if main.Verdict == report.VerdictUnused && torch == "" && other != "" {
+	if main.Verdict == mem.VerdictUnused && torch == "" && other != "" {
 		return EnvironmentError("imaginary GPUs serve PyTorch", "the program used %s and no PyTorch", other)
 	}
 	return nil
@@ -436,7 +428,7 @@ func (r *ImagineResult) Judged() bool {
 	if r.Verdict == nil {
 		return false
 	}
-	return r.Verdict.Fits() || r.Verdict.Verdict == report.VerdictOOM
+	return r.Verdict.Fits() || r.Verdict.Verdict == mem.VerdictOOM
 }
 
 // ExitCode is 0 for a program that fits (over a catalogue: on one of its GPUs), 1 for one that does not.
@@ -444,15 +436,15 @@ func (r *ImagineResult) ExitCode() int {
 	if r.Verdict == nil {
 		return ExitOwn
 	}
-	if slices.ContainsFunc(r.Verdict.All, func(v report.GPUVerdict) bool { return v.Fits() }) {
+	if slices.ContainsFunc(r.Verdict.All, func(v mem.GPUVerdict) bool { return v.Fits() }) {
 		return 0
 	}
 	switch r.Verdict.Verdict {
-	case report.VerdictFits, report.VerdictTight:
+	case mem.VerdictFits, mem.VerdictTight:
 		return 0
-	case report.VerdictOOM:
+	case mem.VerdictOOM:
 		return 1
-	case report.VerdictUnused:
+	case mem.VerdictUnused:
 		return ExitEnvironment
 	}
 	return ExitProgram

@@ -103,28 +103,28 @@ func TestFollows(t *testing.T) {
 	c := gpus.Builtin()
 	h200, _ := c.Find("h200")
 	h100, _ := c.Find("h100-sxm")
-	larger := func(verdict string, used mem.Bytes, failed uint64) *trialResult {
-		v := &report.Imagined{GPUVerdict: report.GPUVerdict{GPU: "h200", Verdict: verdict, Total: h200.Total, Context: h200.Overhead, Used: mem.Some(int64(used)), Label: mem.Imagined},
-			Devices: []report.ImaginedDevice{{Used: used, Total: h200.Total, Failed: failed}}}
+	larger := func(verdict mem.Verdict, used mem.Bytes, failed uint64) *trialResult {
+		v := &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: "h200", Verdict: verdict, Total: h200.Total, Context: h200.Overhead, Used: mem.Some(int64(used)), Label: mem.Imagined},
+			Devices: []mem.ImaginedDevice{{Used: used, Total: h200.Total, Failed: failed}}}
 		return &trialResult{Imagined: v, run: mem.NewRun()}
 	}
-	v, ok := follows(larger(report.VerdictFits, 40*mem.GiB, 0), h100)
-	if !ok || v.Verdict != report.VerdictFits || v.Used != mem.Some(int64(40*mem.GiB-h200.Overhead+h100.Overhead)) || v.Label != mem.Imagined || v.GPU != "h100-sxm" {
+	v, ok := follows(larger(mem.VerdictFits, 40*mem.GiB, 0), h100)
+	if !ok || v.Verdict != mem.VerdictFits || v.Used != mem.Some(int64(40*mem.GiB-h200.Overhead+h100.Overhead)) || v.Label != mem.Imagined || v.GPU != "h100-sxm" {
 		t.Errorf("%+v %v", v, ok)
 	}
-	if v, ok = follows(larger(report.VerdictFits, 78*mem.GiB, 0), h100); !ok || v.Verdict != report.VerdictTight {
+	if v, ok = follows(larger(mem.VerdictFits, 78*mem.GiB, 0), h100); !ok || v.Verdict != mem.VerdictTight {
 		t.Errorf("%+v %v", v, ok)
 	}
-	if _, ok = follows(larger(report.VerdictFits, 90*mem.GiB, 0), h100); ok {
+	if _, ok = follows(larger(mem.VerdictFits, 90*mem.GiB, 0), h100); ok {
 		t.Error("a GPU that is too small was judged without a run")
 	}
-	if _, ok = follows(larger(report.VerdictFits, 40*mem.GiB, 1), h100); ok {
+	if _, ok = follows(larger(mem.VerdictFits, 40*mem.GiB, 1), h100); ok {
 		t.Error("a run that was short of memory stands for another GPU")
 	}
-	if v, ok = follows(larger(report.VerdictOOM, 139*mem.GiB, 1), h100); !ok || v.Verdict != report.VerdictOOM || v.Label != mem.Estimated || v.Used.Known() {
+	if v, ok = follows(larger(mem.VerdictOOM, 139*mem.GiB, 1), h100); !ok || v.Verdict != mem.VerdictOOM || v.Label != mem.Estimated || v.Used.Known() {
 		t.Errorf("%+v %v", v, ok)
 	}
-	if _, ok = follows(larger(report.VerdictFailed, 0, 0), h100); ok {
+	if _, ok = follows(larger(mem.VerdictFailed, 0, 0), h100); ok {
 		t.Error("a failure was passed on")
 	}
 }
@@ -153,9 +153,9 @@ func TestFollowsByReplay(t *testing.T) {
 	larger := func(data []byte) *trialResult {
 		run := mem.NewRun()
 		run.Snapshots = []*mem.SnapshotFile{{Name: "exit.pickle", Format: "torch-pickle", Data: data, Complete: true}}
-		return &trialResult{run: run, Imagined: &report.Imagined{GPUVerdict: report.GPUVerdict{GPU: g.Slug, Verdict: report.VerdictFits, Total: g.Total,
+		return &trialResult{run: run, Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: g.Slug, Verdict: mem.VerdictFits, Total: g.Total,
 			Context: g.Overhead, Used: mem.Some(int64(used)), Allocated: mem.Some(int64(roomy.Allocated)), Reserved: mem.Some(int64(roomy.Reserved)), Label: mem.Imagined},
-			Devices: []report.ImaginedDevice{{Used: used, Total: g.Total}}}}
+			Devices: []mem.ImaginedDevice{{Used: used, Total: g.Total}}}}
 	}
 	small, least, enough := *g, fit.Least(), mem.Bytes(0)
 	for enough = least; ; enough += 64 * mem.MiB {
@@ -168,11 +168,11 @@ func TestFollowsByReplay(t *testing.T) {
 	}
 	small.Total = g.Overhead + libraries + enough
 	v, ok := follows(larger(data), &small)
-	if !ok || v.Verdict != report.VerdictTight || v.Label != mem.Replayed || v.Used.Or(0) > int64(small.Total) || v.Reserved.Or(0) > int64(enough) {
+	if !ok || v.Verdict != mem.VerdictTight || v.Label != mem.Replayed || v.Used.Or(0) > int64(small.Total) || v.Reserved.Or(0) > int64(enough) {
 		t.Errorf("just enough: %+v %v", v, ok)
 	}
 	small.Total = g.Overhead + libraries + (least+roomy.Allocated)/2
-	if v, ok = follows(larger(data), &small); !ok || v.Verdict != report.VerdictOOM || v.Label != mem.Replayed || v.Used.Known() {
+	if v, ok = follows(larger(data), &small); !ok || v.Verdict != mem.VerdictOOM || v.Label != mem.Replayed || v.Used.Known() {
 		t.Errorf("too little: %+v %v", v, ok)
 	}
 	if v, ok = follows(larger(data[:len(data)/2]), &small); ok {
@@ -181,11 +181,11 @@ func TestFollowsByReplay(t *testing.T) {
 }
 
 func TestOrder(t *testing.T) {
-	v := func(gpu, verdict string, total mem.Bytes, price float64) report.GPUVerdict {
-		return report.GPUVerdict{GPU: gpu, Verdict: verdict, Total: total, Price: price}
+	v := func(gpu string, verdict mem.Verdict, total mem.Bytes, price float64) mem.GPUVerdict {
+		return mem.GPUVerdict{GPU: gpu, Verdict: verdict, Total: total, Price: price}
 	}
-	list := []report.GPUVerdict{v("amd", report.VerdictNone, 192, 2), v("small", report.VerdictOOM, 8, 0.1), v("larger", report.VerdictOOM, 12, 0.1),
-		v("tight", report.VerdictTight, 16, 0.1), v("unpriced", report.VerdictFits, 24, 0), v("dear", report.VerdictFits, 80, 4), v("cheap", report.VerdictFits, 48, 0.5)}
+	list := []mem.GPUVerdict{v("amd", mem.VerdictNone, 192, 2), v("small", mem.VerdictOOM, 8, 0.1), v("larger", mem.VerdictOOM, 12, 0.1),
+		v("tight", mem.VerdictTight, 16, 0.1), v("unpriced", mem.VerdictFits, 24, 0), v("dear", mem.VerdictFits, 80, 4), v("cheap", mem.VerdictFits, 48, 0.5)}
 	slices.SortStableFunc(list, compareVerdicts)
 	var names []string
 	for _, v := range list {
@@ -209,9 +209,9 @@ func TestPlay(t *testing.T) {
 	}
 	s := &session{o: &ImagineOptions{World: 128, Play: []int{0, 9, 127}}}
 	tr := trial{command: []string{"python", "it's.py"}, count: 8}
-	command, books := s.played(&tr, "/dev/shm/x y")
-	if len(books) != 3 || books[1].name != "rank 9 " || command[0] != "/bin/sh" || command[len(command)-1] != "it's.py" {
-		t.Errorf("%q %+v", command, books)
+	command, states := s.played(&tr, "/dev/shm/x y")
+	if len(states) != 3 || states[1].device(7) != "rank 9 nvidia:7" || command[0] != "/bin/sh" || command[len(command)-1] != "it's.py" {
+		t.Errorf("%q %+v", command, states)
 	}
 	for _, want := range []string{"RANK=9 LOCAL_RANK=1 GROUP_RANK=1", "HIGHTIDE_IMAGINE_PLAY=127/128 HIGHTIDE_DEVICE_BOOKS='/dev/shm/x y/books-rank127'", "wait $p2 ||"} {
 		if !strings.Contains(command[2], want) {

@@ -23,15 +23,15 @@ import (
 // it with most memory; the smaller ones take the same steps as long as those fit into their memory. Where
 // they are short of it, the allocator's history of that run is replayed with less; where it cannot be
 // replayed exactly, they get a run of their own.
-func (s *session) everyGPU(t trial, main *trialResult) []report.GPUVerdict {
+func (s *session) everyGPU(t trial, main *trialResult) []mem.GPUVerdict {
 	t.traced = true
 	usable := s.usableBy(main)
 	groups := map[string][]gpus.GPU{}
-	var verdicts []report.GPUVerdict
+	var verdicts []mem.GPUVerdict
 	for i := range s.catalogue.GPUs {
 		g := s.catalogue.GPUs[i]
 		if why := usable(&g); why != "" {
-			verdicts = append(verdicts, report.GPUVerdict{GPU: g.Slug, GPUName: g.Name, Compute: g.Compute, SMs: g.SMs, Verdict: report.VerdictNone,
+			verdicts = append(verdicts, mem.GPUVerdict{GPU: g.Slug, GPUName: g.Name, Compute: g.Compute, SMs: g.SMs, Verdict: mem.VerdictNone,
 				Total: g.Total, Context: g.Overhead, Price: g.Price, Note: why})
 			continue
 		}
@@ -65,7 +65,7 @@ func (s *session) everyGPU(t trial, main *trialResult) []report.GPUVerdict {
 
 // walk judges GPUs that differ in their memory only, largest first, by the runs that there are; next is
 // the first that needs one of its own.
-func walk(group []gpus.GPU, known map[string]*trialResult) (verdicts []report.GPUVerdict, next *gpus.GPU) {
+func walk(group []gpus.GPU, known map[string]*trialResult) (verdicts []mem.GPUVerdict, next *gpus.GPU) {
 	var last *trialResult // the run on the next larger one
 	for i := range group {
 		g := &group[i]
@@ -107,7 +107,7 @@ func (s *session) runOn(t trial, list []gpus.GPU, known map[string]*trialResult)
 			again.gpu = g
 			result, err := s.attempt(again)
 			if err != nil {
-				result = &trialResult{Imagined: &report.Imagined{GPUVerdict: report.GPUVerdict{Verdict: report.VerdictFailed, Total: g.Total, Label: mem.Imagined}}, said: "not run: " + err.Error()}
+				result = &trialResult{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{Verdict: mem.VerdictFailed, Total: g.Total, Label: mem.Imagined}}, said: "not run: " + err.Error()}
 			}
 			if s.ctx.Err() != nil {
 				return // interrupted: that says nothing about the GPU
@@ -122,10 +122,10 @@ func (s *session) runOn(t trial, list []gpus.GPU, known map[string]*trialResult)
 }
 
 // noted is the verdict with, for a failure, what the program said last.
-func (r *trialResult) noted() report.GPUVerdict {
+func (r *trialResult) noted() mem.GPUVerdict {
 	v := r.GPUVerdict
 	switch {
-	case v.Verdict == report.VerdictFailed:
+	case v.Verdict == mem.VerdictFailed:
 		v.Note = fmt.Sprintf("exit code %d", r.outcome.ExitCode.Or(0))
 		if signal, ok := r.outcome.Signal.Get(); ok {
 			v.Note = "ended by " + unix.SignalName(syscall.Signal(signal))
@@ -133,7 +133,7 @@ func (r *trialResult) noted() report.GPUVerdict {
 		if r.said != "" {
 			v.Note += ", last said: " + shortened(r.said, 120)
 		}
-	case v.Verdict == report.VerdictOOM:
+	case v.Verdict == mem.VerdictOOM:
 		if step, ok := r.FailedStep.Get(); ok {
 			v.Note = fmt.Sprintf("in step %d", step+1)
 		}
@@ -151,18 +151,18 @@ func shortened(text string, n int) string {
 // follows says what a run on a larger GPU of the same kind tells about a smaller one: the same where
 // it never came near the smaller one's memory; what its history comes to with so much where it did; out of
 // memory where the larger one ran out. ok is false where only a run can tell.
-func follows(larger *trialResult, g *gpus.GPU) (v report.GPUVerdict, ok bool) {
+func follows(larger *trialResult, g *gpus.GPU) (v mem.GPUVerdict, ok bool) {
 	v = priced(larger.GPUVerdict, g)
 	v.Total, v.Context, v.Note = g.Total, g.Overhead, ""
-	without := func(label mem.Label, headroom mem.Optional, note string, args ...any) (report.GPUVerdict, bool) {
-		v.Verdict, v.Label, v.Headroom, v.Note = report.VerdictOOM, label, headroom, "not run: "+fmt.Sprintf(note, args...)
+	without := func(label mem.Label, headroom mem.Optional, note string, args ...any) (mem.GPUVerdict, bool) {
+		v.Verdict, v.Label, v.Headroom, v.Note = mem.VerdictOOM, label, headroom, "not run: "+fmt.Sprintf(note, args...)
 		v.Used, v.Allocated, v.Reserved = mem.Optional{}, mem.Optional{}, mem.Optional{}
 		return v, true
 	}
-	if larger.Verdict == report.VerdictOOM {
+	if larger.Verdict == mem.VerdictOOM {
 		return without(mem.Estimated, v.Headroom, "%s has more and ran out", larger.GPU)
 	}
-	if !larger.Fits() || slices.ContainsFunc(larger.Devices, func(d report.ImaginedDevice) bool { return d.Failed > 0 }) {
+	if !larger.Fits() || slices.ContainsFunc(larger.Devices, func(d mem.ImaginedDevice) bool { return d.Failed > 0 }) {
 		return v, false // it was short of memory already, and went on with less
 	}
 	processes := mem.Bytes(max(1, len(larger.Ranks)/max(1, len(larger.Devices))))
@@ -187,18 +187,18 @@ func follows(larger *trialResult, g *gpus.GPU) (v report.GPUVerdict, ok bool) {
 		v.Label, v.Reserved, v.Note = mem.Replayed, mem.Some(int64(replayed.Reserved)), fmt.Sprintf("not run: the steps on %s fit, but the cache is emptied %s", larger.GPU, report.Times(replayed.Retries))
 	}
 	v.Used, v.Headroom = mem.Some(int64(used)), mem.Some(int64(g.Total-used))
-	v.Verdict = report.VerdictFits
+	v.Verdict = mem.VerdictFits
 	if g.Total-used < g.Tight() {
-		v.Verdict = report.VerdictTight
+		v.Verdict = mem.VerdictTight
 	}
 	return v, true
 }
 
 // compareVerdicts: what fits, cheapest first; then what is tight; then the others by memory; then what
 // cannot be used.
-func compareVerdicts(a, b report.GPUVerdict) int {
-	order := []string{report.VerdictFits, report.VerdictTight, report.VerdictOOM, report.VerdictFailed, report.VerdictUnused, report.VerdictNone}
-	cost := func(v report.GPUVerdict) float64 {
+func compareVerdicts(a, b mem.GPUVerdict) int {
+	order := []mem.Verdict{mem.VerdictFits, mem.VerdictTight, mem.VerdictOOM, mem.VerdictFailed, mem.VerdictUnused, mem.VerdictNone}
+	cost := func(v mem.GPUVerdict) float64 {
 		if v.Price <= 0 {
 			return 1e9
 		}

@@ -7,58 +7,50 @@ import (
 	"strconv"
 	"syscall"
 
-	"hightide/internal/analyze"
 	"hightide/internal/mem"
-	"hightide/internal/report"
 	"hightide/internal/sampler"
 	"hightide/internal/shm"
 )
 
-// imaginary is the vendor of a run's imaginary GPUs: it reads the books that the preloaded library
-// keeps, so that sampler and views serve real and imaginary devices alike.
+// imaginary is the vendor of a run's imaginary GPUs: it reads the state that the preloaded library
+// keeps in shared memory, so that sampler and views serve real and imaginary devices alike.
 type imaginary struct {
 	spec     []mem.GPU
-	books    []*book
+	states   []*deviceState
 	readings []sampler.Reading
 	closed   bool
 
 	// what was found at the end
-	devices   []report.ImaginedDevice
-	processes []deviceProcess
-	calls     map[string]analyze.CallFacts
-	reads     []processRead
-	problem   error
+	devices []mem.ImaginedDevice
+	uses    []found[mem.DeviceUse]
+	calls   map[string]mem.LibraryCall
+	reads   []found[mem.ReadBack]
+	problem error
 }
 
-// book is one file of books: that of the run, or of a played rank.
-type book struct {
+// deviceState is one file of state: that of the run, or of a played rank.
+type deviceState struct {
 	path    string
-	name    string // "" or "rank 127 ", before the names of its devices
+	rank    mem.Optional // of a played rank: its number
 	mapping []byte
 	books   *shm.Books
 	peaks   map[string]uint64 // highest told so far, by series
 	mixed   int               // looks in a row that no moment was whole
 }
 
-// deviceProcess is a process in the books, by its identity.
-type deviceProcess struct {
+// found is what was found of a process, which is known by pid and start until the run has ended.
+type found[F mem.Frame] struct {
 	pid   int
 	start uint64
-	facts analyze.DeviceProcessFacts
+	frame F
 }
 
-type processRead struct {
-	pid   int
-	start uint64
-	read  report.ReadBack
-}
-
-// newImaginary is the vendor of these books; they need not be there yet. gpus are those of the spec.
-func newImaginary(gpus []mem.GPU, books ...*book) *imaginary {
-	for _, b := range books {
+// newImaginary is the vendor of these files; they need not be there yet. gpus are those of the spec.
+func newImaginary(gpus []mem.GPU, states ...*deviceState) *imaginary {
+	for _, b := range states {
 		b.peaks = map[string]uint64{}
 	}
-	return &imaginary{spec: gpus, books: books, calls: map[string]analyze.CallFacts{}}
+	return &imaginary{spec: gpus, states: states, calls: map[string]mem.LibraryCall{}}
 }
 
 // Name implements sampler.Vendor.
@@ -69,7 +61,7 @@ func (v *imaginary) Devices() []mem.GPU { return v.spec }
 
 // open maps the books once they are there. The file is the observed program's: only a regular one of
 // a sensible size is mapped, and read-only.
-func (b *book) open() error {
+func (b *deviceState) open() error {
 	if b.books != nil {
 		return nil
 	}
@@ -104,7 +96,7 @@ const maxBooks = 1 << 30 // bytes
 
 // look reads GPUs and processes as they were at one moment. ok is false where there is nothing to
 // tell yet.
-func (b *book) look() (gpus []shm.GPUBook, processes []shm.DeviceProcess, ok bool, err error) {
+func (b *deviceState) look() (gpus []shm.GPUBook, processes []shm.DeviceProcess, ok bool, err error) {
 	if err := b.open(); err != nil {
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, shm.ErrNotReady) {
 			err = nil // no process has touched a GPU
@@ -131,7 +123,7 @@ func (b *book) look() (gpus []shm.GPUBook, processes []shm.DeviceProcess, ok boo
 func (v *imaginary) Sample(live []*sampler.Process) ([]sampler.Reading, error) {
 	v.readings = v.readings[:0]
 	var problem error
-	for _, b := range v.books {
+	for _, b := range v.states {
 		gpus, processes, ok, err := b.look()
 		if err != nil {
 			problem = err
@@ -159,19 +151,26 @@ func (v *imaginary) Sample(live []*sampler.Process) ([]sampler.Reading, error) {
 	return v.readings, problem
 }
 
-func (b *book) device(index int) string { return b.name + "nvidia:" + strconv.Itoa(index) }
+// device is what the series of a GPU are called: "nvidia:0", of a played rank "rank 127 nvidia:7".
+func (b *deviceState) device(index int) string {
+	name := "nvidia:" + strconv.Itoa(index)
+	if rank, ok := b.rank.Get(); ok {
+		name = fmt.Sprintf("rank %d %s", rank, name)
+	}
+	return name
+}
 
 // tell adds a reading, and before it the peak where that is new.
-func (v *imaginary) tell(b *book, device string, p *sampler.Process, name mem.Quantity, now, peak uint64, at int64) {
+func (v *imaginary) tell(b *deviceState, device string, p *sampler.Process, name mem.Quantity, now, peak uint64, at int64) {
 	key := device + " " + string(name)
 	if p != nil {
 		key += " " + strconv.Itoa(p.PID)
 	}
-	if peak > b.peaks[key] && peak > now && peak < 1<<62 {
+	if peak > b.peaks[key] && peak > now && peak < tooMuch {
 		v.readings = append(v.readings, sampler.Reading{Device: device, Process: p, Name: name, Time: at, Value: int64(peak)})
 	}
 	b.peaks[key] = max(b.peaks[key], peak)
-	if now < 1<<62 {
+	if now < tooMuch {
 		v.readings = append(v.readings, sampler.Reading{Device: device, Process: p, Name: name, Value: int64(now)})
 	}
 }
@@ -183,7 +182,7 @@ func (v *imaginary) Close() {
 		return
 	}
 	v.closed = true
-	for _, b := range v.books {
+	for _, b := range v.states {
 		b.mixed = 99 // nobody writes any more
 		gpus, processes, ok, err := b.look()
 		if err != nil {
@@ -202,52 +201,62 @@ func (v *imaginary) Close() {
 	}
 }
 
-// conclude notes what the books say at the end.
-func (v *imaginary) conclude(b *book, gpus []shm.GPUBook, processes []shm.DeviceProcess) {
+// conclude notes what the library's state says at the end.
+func (v *imaginary) conclude(b *deviceState, gpus []shm.GPUBook, processes []shm.DeviceProcess) {
 	used := map[int]bool{}
-	for _, p := range processes {
+	for i := range processes {
+		p := &processes[i]
 		for device := range p.Devices {
 			use := &p.Devices[device]
 			if use.Peak == 0 && use.Failed == 0 {
 				continue
 			}
 			used[device] = true
-			facts := analyze.DeviceProcessFacts{Device: b.device(device), Index: device, Used: int64(min(use.Peak, 1<<62)), Parts: map[string]int64{}, Played: b.name != ""}
+			frame := mem.DeviceUse{Device: b.device(device), Index: device, Used: bounded(use.Peak), Parts: map[string]mem.Bytes{}, Played: b.rank.Known()}
 			for kind, bytes := range use.AtPeak {
-				if bytes > 0 && bytes < 1<<62 {
-					facts.Parts[shm.DeviceKindNames[kind]] = int64(bytes)
+				if bytes > 0 && bytes < tooMuch {
+					frame.Parts[shm.DeviceKindNames[kind]] = mem.Bytes(bytes)
 				}
 			}
-			v.processes = append(v.processes, deviceProcess{p.PID, p.Start, facts})
+			v.uses = append(v.uses, found[mem.DeviceUse]{p.PID, p.Start, frame})
 		}
-		calls, reads, _, err := b.books.Details(p.Slot)
-		if err != nil {
-			v.problem = err
-			continue
-		}
-		for _, call := range calls {
-			if call.Kind == shm.CallModelled {
-				continue
-			}
-			total := v.calls[call.Name]
-			v.calls[call.Name] = analyze.CallFacts{Name: call.Name, Count: total.Count + call.Count, Refused: total.Refused || call.Kind == shm.CallRefused}
-		}
-		for _, r := range reads {
-			v.reads = append(v.reads, processRead{p.PID, p.Start, report.ReadBack{
-				File: r.File, Line: r.Line, Function: r.Function, Count: int64(min(r.Count, 1<<62)), Bytes: mem.Bytes(min(r.Bytes, 1<<62))}})
-		}
+		v.details(b, p)
 	}
 	for _, g := range gpus {
 		if used[g.Index] {
-			v.devices = append(v.devices, report.ImaginedDevice{
-				Book: b.name, Index: g.Index, GPU: g.Slug, Total: mem.Bytes(g.Total), Used: mem.Bytes(g.Peak), Context: mem.Bytes(g.Context), Failed: g.Failed})
+			v.devices = append(v.devices, mem.ImaginedDevice{
+				Rank: b.rank, Index: g.Index, GPU: g.Slug, Total: mem.Bytes(g.Total), Used: mem.Bytes(g.Peak), Context: mem.Bytes(g.Context), Failed: g.Failed})
 		}
 	}
 }
 
-// events are what the recording is to hold of the books: written after the run.
-func (v *imaginary) events(run *mem.Run, now int64) []mem.Event {
-	var events []mem.Event
+// details are the calls that are not modelled, and the reads of what no kernel computed.
+func (v *imaginary) details(b *deviceState, p *shm.DeviceProcess) {
+	calls, reads, _, err := b.books.Details(p.Slot)
+	if err != nil {
+		v.problem = err
+		return
+	}
+	for _, call := range calls {
+		if call.Kind != shm.CallModelled {
+			total := v.calls[call.Name]
+			v.calls[call.Name] = mem.LibraryCall{Name: call.Name, Count: total.Count + call.Count, Refused: total.Refused || call.Kind == shm.CallRefused}
+		}
+	}
+	for _, r := range reads {
+		v.reads = append(v.reads, found[mem.ReadBack]{p.PID, p.Start, mem.ReadBack{
+			Location: mem.Location{File: r.File, Line: r.Line, Function: r.Function}, Count: int64(bounded(r.Count)), Bytes: bounded(r.Bytes)}})
+	}
+}
+
+// tooMuch is beyond what can be: the state is the observed program's.
+const tooMuch = 1 << 62
+
+func bounded(n uint64) mem.Bytes { return mem.Bytes(min(n, tooMuch)) }
+
+// frames are what the recording is to hold of the devices: written after the run.
+func (v *imaginary) frames(run *mem.Run, now int64) []mem.Frame {
+	var all []mem.Frame
 	id := func(pid int, start uint64) uint32 {
 		for _, p := range run.Processes {
 			if p.PID == pid && (p.StartTicks == start || p.StartTicks == 0) {
@@ -257,19 +266,21 @@ func (v *imaginary) events(run *mem.Run, now int64) []mem.Event {
 		return 0
 	}
 	for _, d := range v.devices {
-		events = append(events, analyze.EngineEvent(analyze.KindImaginedDevice, now, 0, "", d))
+		all = append(all, d)
 	}
-	for _, p := range v.processes {
-		events = append(events, analyze.EngineEvent(analyze.KindDeviceProcess, now, id(p.pid, p.start), "", p.facts))
+	for _, u := range v.uses {
+		u.frame.Process = id(u.pid, u.start)
+		all = append(all, u.frame)
 	}
 	for _, r := range v.reads {
-		events = append(events, analyze.EngineEvent(analyze.KindImaginedRead, now, id(r.pid, r.start), "", r.read))
+		r.frame.Process = id(r.pid, r.start)
+		all = append(all, r.frame)
 	}
 	for _, name := range sortedKeys(v.calls) {
-		events = append(events, analyze.EngineEvent(analyze.KindImaginedCall, now, 0, "", v.calls[name]))
+		all = append(all, v.calls[name])
 	}
 	if v.problem != nil {
-		events = append(events, mem.Event{Kind: analyze.KindImaginedBroken, Time: now, Text: v.problem.Error()})
+		all = append(all, mem.Event{Kind: mem.EventDeviceUnread, Time: now, Text: v.problem.Error()})
 	}
-	return events
+	return all
 }

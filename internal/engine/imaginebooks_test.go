@@ -34,14 +34,14 @@ func TestHostileBooks(t *testing.T) {
 		if err := c.make(path); err != nil {
 			t.Fatal(name, err)
 		}
-		v := newImaginary([]mem.GPU{{Name: "A10"}}, &book{path: path})
+		v := newImaginary([]mem.GPU{{Name: "A10"}}, &deviceState{path: path})
 		readings, err := v.Sample(nil)
 		if len(readings) != 0 || (err != nil) != c.problem {
 			t.Errorf("%s: %v %v", name, readings, err)
 		}
 		v.Close()
 		v.Close()
-		events := v.events(mem.NewRun(), 7)
+		events := v.frames(mem.NewRun(), 7)
 		if (len(events) > 0) != (name != "nothing") || len(v.Devices()) != 1 {
 			t.Errorf("%s: %v", name, events)
 		}

@@ -8,12 +8,11 @@ import (
 	"strconv"
 	"strings"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/imagined"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/pythons"
-	"hightide/internal/report"
 	"hightide/internal/sampler"
 )
 
@@ -69,7 +68,7 @@ func (s *session) copies(t trial, list []gpus.GPU) map[string]*trialResult {
 		g := &list[i]
 		wish := copyWish{Name: g.Slug, Books: filepath.Join(o.Channels, "books-"+g.Slug), Spec: deviceSpec(g, 1), Output: filepath.Join(dir, "output-"+g.Slug)}
 		wishes.Copies = append(wishes.Copies, wish)
-		vendors.list = append(vendors.list, newImaginary(imaginaryGPUs(g, 1), &book{path: wish.Books}))
+		vendors.list = append(vendors.list, newImaginary(imaginaryGPUs(g, 1), &deviceState{path: wish.Books}))
 	}
 	text, err := json.Marshal(wishes)
 	if err != nil {
@@ -89,19 +88,19 @@ func (s *session) copies(t trial, list []gpus.GPU) map[string]*trialResult {
 	for i := range list {
 		alone := again
 		alone.gpu = list[i]
-		run := apart(sink.run, list[i].Slug, s.settings(&alone))
+		run := apart(sink.run, list[i].Slug, s.setup(&alone))
 		if run == nil {
 			continue
 		}
-		for _, e := range vendors.list[i].events(run, run.End.Time) {
-			_ = run.Add(e)
+		for _, f := range vendors.list[i].frames(run, run.End.Time) {
+			_ = run.Add(f)
 		}
-		result := &trialResult{Imagined: analyze.Judge(run), run: run, outcome: observe.Outcome{ExitCode: run.End.ExitCode, Signal: run.End.Signal}}
+		result := &trialResult{Imagined: imagined.Judge(run), run: run, outcome: observe.Outcome{ExitCode: run.End.ExitCode, Signal: run.End.Signal}}
 		if f, err := os.Open(wishes.Copies[i].Output); err == nil {
 			result.said = lastWords(f)
 			f.Close()
 		}
-		if result.Fits() || result.Verdict == report.VerdictOOM {
+		if result.Fits() || result.Verdict == mem.VerdictOOM {
 			found[list[i].Slug] = result
 			s.advance("%s: %s", list[i].Slug, result.Verdict)
 		}
@@ -111,13 +110,12 @@ func (s *session) copies(t trial, list []gpus.GPU) map[string]*trialResult {
 
 // apart is the part of a run that one copy made, as if it had been a run of its own; nil where there is
 // no such copy or nobody saw its end.
-func apart(whole *mem.Run, name string, settings map[string]string) *mem.Run {
+func apart(whole *mem.Run, name string, setup mem.ImaginedSetup) *mem.Run {
 	mine := map[uint32]bool{}
 	status := mem.Optional{}
 	run := mem.NewRun()
-	info := whole.Info
-	info.Options = settings
-	_ = run.Add(info)
+	_ = run.Add(whole.Info)
+	_ = run.Add(setup)
 	for _, p := range whole.Processes { // parents come first
 		if code, err := strconv.ParseInt(p.Facts["copy "+name], 10, 64); err == nil {
 			status = mem.Some(code)
@@ -145,6 +143,11 @@ func apart(whole *mem.Run, name string, settings map[string]string) *mem.Run {
 	for _, e := range whole.Events {
 		if mine[e.Process] {
 			_ = run.Add(e)
+		}
+	}
+	for f := range whole.Imagined.Frames {
+		if p, ok := f.(interface{ Of() uint32 }); ok && mine[p.Of()] {
+			_ = run.Add(f)
 		}
 	}
 	end := mem.End{Time: whole.Start(), ExitCode: mem.Some(code), Reason: "exit"}

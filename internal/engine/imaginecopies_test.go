@@ -18,20 +18,22 @@ func TestApartTakesOneCopy(t *testing.T) {
 		mem.Process{ID: 4, PID: 13, Parent: 2, Role: "dataloader", Start: 1},
 		mem.Event{Kind: "oom", Time: 2, Process: 3},
 		mem.Event{Kind: "stop", Time: 2, Process: 2},
+		mem.Switch{Process: 2, Name: "bf16", Applied: true},
+		mem.Switch{Process: 3, Name: "bf16"},
 		mem.End{Time: 3, ExitCode: mem.Some(int64(0)), Reason: "exit"},
 	} {
 		if err := whole.Add(f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	run := apart(whole, "a10", map[string]string{"gpu": "a10"})
-	if run == nil || len(run.Processes) != 2 || len(run.Events) != 1 || run.Events[0].Kind != "stop" || run.End.ExitCode.Or(-1) != 0 || run.Info.Options["gpu"] != "a10" {
+	run := apart(whole, "a10", mem.ImaginedSetup{GPU: "a10"})
+	if run == nil || len(run.Processes) != 2 || len(run.Events) != 1 || run.Events[0].Kind != "stop" || run.End.ExitCode.Or(-1) != 0 || run.Imagined.Setup.GPU != "a10" || len(run.Imagined.Switches) != 1 {
 		t.Errorf("the A10's copy: %+v", run)
 	}
-	if run := apart(whole, "t4", nil); run == nil || run.End.Signal.Or(0) != 9 || run.End.ExitCode.Known() || len(run.Events) != 1 {
+	if run := apart(whole, "t4", mem.ImaginedSetup{}); run == nil || run.End.Signal.Or(0) != 9 || run.End.ExitCode.Known() || len(run.Events) != 1 {
 		t.Errorf("the killed copy: %+v", run)
 	}
-	if run := apart(whole, "l4", nil); run != nil {
+	if run := apart(whole, "l4", mem.ImaginedSetup{}); run != nil {
 		t.Errorf("there was no such copy: %+v", run)
 	}
 }
@@ -44,16 +46,16 @@ func TestWalkAsksForARunOnlyWhereNothingElseTells(t *testing.T) {
 		t.Fatalf("first of all the largest, not %v", next)
 	}
 	// 18 GiB of tensors in 20.5 GiB of the allocator: whether that fits into 20 only a run can tell.
-	known["large"] = &trialResult{Imagined: &report.Imagined{GPUVerdict: report.GPUVerdict{GPU: "large", Verdict: report.VerdictFits, Label: mem.Imagined, Context: 1 << 30,
+	known["large"] = &trialResult{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: "large", Verdict: mem.VerdictFits, Label: mem.Imagined, Context: 1 << 30,
 		Allocated: mem.Some(int64(18 << 30)), Reserved: mem.Some(int64(41 << 29)), Used: mem.Some(int64(43 << 29))}}}
 	verdicts, next := walk(group, known)
-	if len(verdicts) != 2 || verdicts[1].Verdict != report.VerdictFits || next == nil || next.Slug != "close" {
+	if len(verdicts) != 2 || verdicts[1].Verdict != mem.VerdictFits || next == nil || next.Slug != "close" {
 		t.Fatalf("%+v, then %v", verdicts, next)
 	}
-	known["close"] = &trialResult{Imagined: &report.Imagined{GPUVerdict: report.GPUVerdict{GPU: "close", Verdict: report.VerdictTight, Label: mem.Imagined, Context: 1 << 30,
+	known["close"] = &trialResult{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: "close", Verdict: mem.VerdictTight, Label: mem.Imagined, Context: 1 << 30,
 		Allocated: mem.Some(int64(18 << 30)), Used: mem.Some(int64(19 << 30))}}}
 	verdicts, next = walk(group, known)
-	if next != nil || len(verdicts) != 4 || verdicts[3].Verdict != report.VerdictOOM || verdicts[3].Label != mem.Estimated {
+	if next != nil || len(verdicts) != 4 || verdicts[3].Verdict != mem.VerdictOOM || verdicts[3].Label != mem.Estimated {
 		t.Errorf("less memory than the tensors take: %+v, then %v", verdicts, next)
 	}
 }

@@ -5,20 +5,22 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"hightide/internal/mem"
 )
 
 // played is the command that plays some ranks of a larger world, each alone in a process with GPUs and
 // books of its own: ranks of several nodes would share one device otherwise. A shell starts them with what
 // torchrun would have told each, as many at a time as the host's memory allows: one may wait for what
 // another one tells it.
-func (s *session) played(t *trial, channels string) (command []string, books []*book) {
+func (s *session) played(t *trial, channels string) (command []string, states []*deviceState) {
 	perNode := max(t.count, 1)
 	var script strings.Builder
 	script.WriteString("status=0\n")
 	atOnce := max(2, min(len(s.o.Play), 8, int(availableMemory()/trialMemory)))
 	for i, rank := range s.o.Play {
-		b := &book{path: filepath.Join(channels, fmt.Sprintf("books-rank%d", rank)), name: fmt.Sprintf("rank %d ", rank)}
-		books = append(books, b)
+		b := &deviceState{path: filepath.Join(channels, fmt.Sprintf("books-rank%d", rank)), rank: mem.Some(int64(rank))}
+		states = append(states, b)
 		fmt.Fprintf(&script, "RANK=%d LOCAL_RANK=%d GROUP_RANK=%d ROLE_RANK=%d HIGHTIDE_IMAGINE_PLAY=%d/%d HIGHTIDE_DEVICE_BOOKS=%s \"$@\" &\np%d=$!\n",
 			rank, rank%perNode, rank/perNode, rank, rank, s.o.World, quoteShell(b.path), i)
 		if i%atOnce == atOnce-1 || i == len(s.o.Play)-1 {
@@ -33,7 +35,7 @@ func (s *session) played(t *trial, channels string) (command []string, books []*
 		"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500", "TORCHELASTIC_RUN_ID": "hightide", "TORCHELASTIC_RESTART_COUNT": "0",
 		"TORCHELASTIC_MAX_RESTARTS": "0", "OMP_NUM_THREADS": "1",
 	})
-	return append([]string{"/bin/sh", "-c", script.String(), "hightide-play"}, t.command...), books
+	return append([]string{"/bin/sh", "-c", script.String(), "hightide-play"}, t.command...), states
 }
 
 func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

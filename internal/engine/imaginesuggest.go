@@ -10,7 +10,6 @@ import (
 	"hightide/internal/allocator"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
-	"hightide/internal/report"
 )
 
 // expandable is the allocator setting that most often helps.
@@ -20,11 +19,11 @@ const expandable = "expandable_segments:True"
 const plenty = 1 * mem.TiB
 
 // suggest tries what could make a program fit that does not, and returns what came of each.
-func (s *session) suggest(t trial, main *trialResult) []report.Try {
+func (s *session) suggest(t trial, main *trialResult) []mem.Try {
 	var first []attempt
 	roomy := t
 	roomy.gpu.Total, roomy.gpu.Lowest = plenty, 0
-	first = append(first, attempt{report.TryMemory, t.gpu.Name + " with all the memory it wants", roomy})
+	first = append(first, attempt{mem.TryMemory, t.gpu.Name + " with all the memory it wants", roomy})
 	if setting := allocatorSetting(withEnv(s.o.Env, t.env)); !strings.Contains(setting, expandable) {
 		first = append(first, attempt{"allocator", "expandable segments", s.allocator(t, setting)})
 	}
@@ -35,7 +34,7 @@ func (s *session) suggest(t trial, main *trialResult) []report.Try {
 	}
 	tries := s.tryAll(first)
 	var second []attempt
-	if i := slices.IndexFunc(tries, func(t report.Try) bool { return t.Kind == report.TryMemory && t.Fits() }); i >= 0 {
+	if i := slices.IndexFunc(tries, func(t mem.Try) bool { return t.Kind == mem.TryMemory && t.Fits() }); i >= 0 {
 		need := &tries[i]
 		second = s.otherGPUs(t, mem.Bytes(need.Used.Or(0)))
 		need.Total = t.gpu.Total
@@ -43,10 +42,10 @@ func (s *session) suggest(t trial, main *trialResult) []report.Try {
 	}
 	tries = append(tries, s.tryAll(second)...)
 	tries = append(tries, s.smallerBatch(t)...)
-	slices.SortStableFunc(tries, func(a, b report.Try) int {
-		rank := func(t report.Try) int {
+	slices.SortStableFunc(tries, func(a, b mem.Try) int {
+		rank := func(t mem.Try) int {
 			switch {
-			case t.Kind == report.TryMemory:
+			case t.Kind == mem.TryMemory:
 				return 2 // what it would take: no advice
 			case t.Fits():
 				return 0
@@ -81,8 +80,8 @@ func (s *session) setting(t trial, value string) trial {
 
 // tryAll runs attempts side by side and returns them in order. One whose switch the program does not offer is
 // left out.
-func (s *session) tryAll(list []attempt) []report.Try {
-	results := make([]*report.Try, len(list))
+func (s *session) tryAll(list []attempt) []mem.Try {
+	results := make([]*mem.Try, len(list))
 	s.lock.Lock()
 	s.all += len(list)
 	s.lock.Unlock()
@@ -101,7 +100,7 @@ func (s *session) tryAll(list []attempt) []report.Try {
 				results[i] = a.notTaken(result)
 				return
 			}
-			try := report.Try{Kind: a.kind, What: a.what, GPUVerdict: priced(result.noted(), &a.trial.gpu)}
+			try := mem.Try{Kind: a.kind, What: a.what, GPUVerdict: priced(result.noted(), &a.trial.gpu)}
 			if !slices.Equal(a.trial.command, s.o.Command) && len(s.o.Play) == 0 {
 				try.Command = strings.Join(mem.MaskArgs(a.trial.command), " ")
 			}
@@ -110,7 +109,7 @@ func (s *session) tryAll(list []attempt) []report.Try {
 		}
 	}
 	s.atOnce(jobs)
-	var tries []report.Try
+	var tries []mem.Try
 	for _, try := range results {
 		if try != nil {
 			tries = append(tries, *try)
@@ -121,13 +120,13 @@ func (s *session) tryAll(list []attempt) []report.Try {
 
 // notTaken tells of a kernel of attention that PyTorch passed over although the others were switched off. nil for
 // what the agent could not switch on: the program does not offer it, and nobody asked for it.
-func (a attempt) notTaken(result *trialResult) *report.Try {
+func (a attempt) notTaken(result *trialResult) *mem.Try {
 	if !strings.HasPrefix(a.kind, attentionSwitch) {
 		return nil
 	}
-	v := report.GPUVerdict{Verdict: report.VerdictNone, Total: result.Total, Label: mem.Imagined}
+	v := mem.GPUVerdict{Verdict: mem.VerdictNone, Total: result.Total, Label: mem.Imagined}
 	taken := cmp.Or(result.Conditions["attention"], "another kernel")
-	return &report.Try{Kind: a.kind, What: a.what + " (PyTorch takes " + taken + ")", GPUVerdict: priced(v, &a.trial.gpu)}
+	return &mem.Try{Kind: a.kind, What: a.what + " (PyTorch takes " + taken + ")", GPUVerdict: priced(v, &a.trial.gpu)}
 }
 
 // attentionSwitch begins the name of a switch that asks for a kernel of attention.
@@ -146,12 +145,7 @@ func (r *trialResult) switched(name string) bool {
 	if kernel, ok := strings.CutPrefix(name, attentionSwitch); ok && !strings.Contains(r.Conditions["attention"], kernel) {
 		return false
 	}
-	for _, e := range r.run.Events {
-		if e.Kind == "imagine.switch" && e.Facts["name"] == name && e.Facts["applied"] == "true" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.run.Imagined.Switches, func(s mem.Switch) bool { return s.Name == name && s.Applied })
 }
 
 // otherGPUs are the cheapest GPU and the smallest one that have what the program takes.
@@ -192,18 +186,18 @@ func (s *session) otherGPUs(t trial, need mem.Bytes) []attempt {
 }
 
 // smallerBatch halves the batch until it fits, where the command says it.
-func (s *session) smallerBatch(t trial) []report.Try {
+func (s *session) smallerBatch(t trial) []mem.Try {
 	flag, ok := findBatch(t.command)
 	if !ok {
 		return nil
 	}
-	var tries []report.Try
+	var tries []mem.Try
 	for size := flag.size / 2; size >= 1 && len(tries) < 8 && s.ctx.Err() == nil; size /= 2 {
 		again := t
 		again.command = flag.with(t.command, size)
 		found := s.tryAll([]attempt{{"batch", fmt.Sprintf("batch %d instead of %d", size, flag.size), again}})
 		tries = append(tries, found...)
-		if len(found) == 0 || found[0].Verdict != report.VerdictOOM {
+		if len(found) == 0 || found[0].Verdict != mem.VerdictOOM {
 			break
 		}
 	}
@@ -211,7 +205,7 @@ func (s *session) smallerBatch(t trial) []report.Try {
 }
 
 // vary runs the program under the conditions that change the answer most.
-func (s *session) vary(t trial, main *trialResult) []report.Try {
+func (s *session) vary(t trial, main *trialResult) []mem.Try {
 	var list []attempt
 	setting := allocatorSetting(withEnv(s.o.Env, t.env))
 	if strings.Contains(setting, expandable) {
@@ -248,7 +242,7 @@ func (s *session) vary(t trial, main *trialResult) []report.Try {
 
 // compileCaches runs a compiled program with empty caches of the compiler, and again with what that
 // run left in them.
-func (s *session) compileCaches(t trial, main *trialResult) []report.Try {
+func (s *session) compileCaches(t trial, main *trialResult) []mem.Try {
 	if main.Conditions["compile cache"] == "" {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/imagined"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
@@ -83,7 +83,7 @@ func (s *session) attempt(t trial) (*trialResult, error) {
 		return nil, err
 	}
 	defer out.Close()
-	result, err := s.observe(s.ctx, o, vendor, nil)
+	result, err := s.observe(s.ctx, &t, o, vendor, nil)
 	if err == nil {
 		result.said = lastWords(out)
 	}
@@ -106,8 +106,9 @@ func (s *session) quiet(t *trial, id, dir string) (*observe.Options, *imaginary,
 }
 
 // observe runs the command and judges what it did.
-func (s *session) observe(ctx context.Context, o *observe.Options, vendor *imaginary, to observe.Sink) (*trialResult, error) {
+func (s *session) observe(ctx context.Context, t *trial, o *observe.Options, vendor *imaginary, to observe.Sink) (*trialResult, error) {
 	sink := &tee{mem.NewRun(), to, s.room()}
+	_ = sink.Write(s.setup(t)) // a sink that fails says so in the outcome
 	outcome, err := observe.Run(ctx, o, sink)
 	if err != nil {
 		return nil, launchError(err)
@@ -116,10 +117,10 @@ func (s *session) observe(ctx context.Context, o *observe.Options, vendor *imagi
 	if sink.run.End != nil {
 		now = sink.run.End.Time
 	}
-	for _, e := range vendor.events(sink.run, now) {
-		_ = sink.Write(e)
+	for _, f := range vendor.frames(sink.run, now) {
+		_ = sink.Write(f)
 	}
-	return &trialResult{Imagined: analyze.Judge(sink.run), run: sink.run, outcome: outcome}, nil
+	return &trialResult{Imagined: imagined.Judge(sink.run), run: sink.run, outcome: outcome}, nil
 }
 
 // room is for the histories that a run keeps in memory: only the question about every GPU needs them.
@@ -177,10 +178,10 @@ func lastWords(out *os.File) string {
 // they go where the program says.
 func (s *session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.Options, *imaginary) {
 	channels := observe.SharedPath(s.engine.Runtime.SharedDir(), id)
-	books := []*book{{path: filepath.Join(channels, "gpu-books")}}
+	states := []*deviceState{{path: filepath.Join(channels, "gpu-books")}}
 	command := t.command
 	agent := map[string]string{"HIGHTIDE_IMAGINE": "1", "HIGHTIDE_IMAGINE_STEPS": s.o.Steps, "HIGHTIDE_IMAGINE_SIZES": cmp.Or(t.sizes, s.o.Sizes)}
-	device := map[string]string{"HIGHTIDE_DEVICE_BOOKS": books[0].path, "HIGHTIDE_DEVICE_SPEC": deviceSpec(&t.gpu, t.count)}
+	device := map[string]string{"HIGHTIDE_DEVICE_BOOKS": states[0].path, "HIGHTIDE_DEVICE_SPEC": deviceSpec(&t.gpu, t.count)}
 	if s.o.FakeWeights {
 		agent["HIGHTIDE_IMAGINE_FAKE_WEIGHTS"] = "1"
 	}
@@ -194,42 +195,28 @@ func (s *session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 		device["HIGHTIDE_DEVICE_READ_VALUE"] = s.o.ReadValue
 	}
 	if len(s.o.Play) > 0 {
-		command, books = s.played(t, channels)
+		command, states = s.played(t, channels)
 		agent["HIGHTIDE_IMAGINE_PLAYED"] = strings.Trim(strings.ReplaceAll(fmt.Sprint(s.o.Play), " ", ","), "[]")
 		device["HIGHTIDE_DEVICE_PLAY"] = "1"
 	}
 	o := &observe.Options{
 		ID: id, Name: s.o.Name, Tags: s.o.Tags, Version: Version, Verb: "imagine", Label: mem.Imagined, Command: command, Shown: s.o.Command, Env: withEnv(s.o.Env, t.env),
-		Channels: channels, OutDir: outDir, Interval: s.o.Interval, Duration: s.o.Duration, Grace: time.Minute, SnapshotOn: "oom,exit", KeepSnapshots: true, Settings: s.settings(t),
+		Channels: channels, OutDir: outDir, Interval: s.o.Interval, Duration: s.o.Duration, Grace: time.Minute, SnapshotOn: "oom,exit", KeepSnapshots: true,
 	}
 	if n, err := strconv.ParseUint(s.o.Steps, 10, 64); err == nil {
 		o.Steps = n
 	}
 	o.Helpers = s.helpers.with(agent, device, outDir != "" && !s.o.NoStacks)
-	vendor := newImaginary(imaginaryGPUs(&t.gpu, t.count), books...)
+	vendor := newImaginary(imaginaryGPUs(&t.gpu, t.count), states...)
 	o.Devices = append(o.Devices, vendor)
 	return o, vendor
 }
 
-// settings is what the verdict needs to know, and a reader of the report wants to.
-func (s *session) settings(t *trial) map[string]string {
+// setup is what the verdict needs to know of a trial.
+func (s *session) setup(t *trial) mem.ImaginedSetup {
 	g := &t.gpu
-	set := map[string]string{
-		"gpu": g.Slug, "gpu_name": g.Name, "compute_capability": g.Compute, "multiprocessors": strconv.Itoa(g.SMs), "gpus": strconv.Itoa(t.count),
-		"total_bytes": strconv.FormatInt(int64(g.Total), 10), "context_overhead_bytes": strconv.FormatInt(int64(g.Overhead), 10),
-		"tight_below_bytes": strconv.FormatInt(int64(g.Tight()), 10), "total_label": string(g.Label()), "steps": s.o.Steps, "sizes": cmp.Or(t.sizes, s.o.Sizes),
-		"alloc_conf": cmp.Or(allocatorSetting(withEnv(s.o.Env, t.env)), "default"),
-	}
-	if g.Price > 0 {
-		set["price_usd_per_hour"] = strconv.FormatFloat(g.Price, 'f', -1, 64)
-	}
-	if s.o.ReadValue != "" {
-		set["read_value"] = s.o.ReadValue
-	}
-	if s.o.World > 0 {
-		set["world_size"] = strconv.Itoa(s.o.World)
-	}
-	return set
+	return mem.ImaginedSetup{GPU: g.Slug, Name: g.Name, Compute: g.Compute, SMs: g.SMs, Count: t.count, Total: g.Total, TotalLabel: g.Label(), Context: g.Overhead, Tight: g.Tight(),
+		Price: g.Price, Steps: s.o.Steps, Sizes: cmp.Or(t.sizes, s.o.Sizes), AllocConf: cmp.Or(allocatorSetting(withEnv(s.o.Env, t.env)), "default"), ReadValue: s.o.ReadValue, World: s.o.World}
 }
 
 // deviceSpec is the text that the device library makes its GPUs of (docs/formats/device.md).
@@ -252,7 +239,7 @@ func imaginaryGPUs(g *gpus.GPU, count int) []mem.GPU {
 }
 
 // price fills in what the catalogue knows beyond the run.
-func priced(v report.GPUVerdict, g *gpus.GPU) report.GPUVerdict {
+func priced(v mem.GPUVerdict, g *gpus.GPU) mem.GPUVerdict {
 	v.GPU, v.GPUName, v.Compute, v.SMs, v.Price = g.Slug, g.Name, g.Compute, g.SMs, g.Price
 	return v
 }

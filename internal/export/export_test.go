@@ -250,6 +250,17 @@ func TestRedactKeepsWhatAReportNeeds(t *testing.T) {
 	if got := run.Events[1].Text; got != "at train.py:41 on (host)" {
 		t.Errorf("event %q", got)
 	}
+	whole := mem.NewRun()
+	for _, f := range []mem.Frame{mem.RunInfo{Host: mem.Host{Name: "box"}}, mem.ReadBack{Location: mem.Location{File: "/home/me/train.py"}}, mem.Redirected{Path: "/home/me/out/last.pt"},
+		mem.FakeWeights{Name: "/data/w.pt"}, mem.Condition{Name: "interpreter", Value: "/home/me/python"}, mem.Unreached{Text: "at /home/me/x.py"},
+		mem.Trial{Set: mem.TrialTry, Try: mem.Try{Command: "python /home/me/train.py --key 1", GPUVerdict: mem.GPUVerdict{Note: "on box"}}}} {
+		if err := whole.Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err := json.Marshal(Redact(whole).Imagined); err != nil || bytes.Contains(text, []byte("/home")) || bytes.Contains(text, []byte("/data")) || bytes.Contains(text, []byte("box")) || !bytes.Contains(text, []byte("train.py")) {
+		t.Errorf("%v %s", err, text)
+	}
 	var file bytes.Buffer
 	if err := wire.Save(&file, run); err != nil {
 		t.Fatal(err)

@@ -108,6 +108,9 @@ func (o *jsonOut) run(from Source) {
 	o.field("modules", append([]mem.Module{}, run.Modules...))
 	o.field("models", append([]mem.ModelUse{}, run.Models...))
 	o.field("drops", append([]mem.Drop{}, run.Drops...))
+	if run.Info.Verb == "imagine" {
+		o.field("imagined", run.Imagined)
+	}
 }
 
 // table writes a table as a list of objects without their absent cells.

@@ -39,6 +39,9 @@ func Redact(run *mem.Run) *mem.Run {
 	for _, e := range run.Events {
 		out.Events = append(out.Events, r.event(e))
 	}
+	for f := range run.Imagined.Frames {
+		add(r.imagined(f))
+	}
 	if len(run.Snapshots) > 0 {
 		out.Events = append(out.Events, mem.Event{Time: run.Start(), Kind: "unobserved", Text: "allocator snapshots were left out of this copy"})
 	}
@@ -118,6 +121,36 @@ func (r redactor) event(e mem.Event) mem.Event {
 		e.Where = &where
 	}
 	return e
+}
+
+func (r redactor) imagined(f mem.Frame) mem.Frame {
+	switch f := f.(type) {
+	case mem.ReadBack:
+		f.Location = r.location(f.Location)
+		return f
+	case mem.DataSize:
+		f.Location = r.location(f.Location)
+		return f
+	case mem.Unreached:
+		f.Text, f.Location = r.text(f.Text), r.location(f.Location)
+		return f
+	case mem.FakeWeights:
+		f.Name = r.text(f.Name)
+		return f
+	case mem.Redirected:
+		f.Path = r.text(f.Path)
+		return f
+	case mem.Switch:
+		f.Text = r.text(f.Text)
+		return f
+	case mem.Condition:
+		f.Value = r.text(f.Value)
+		return f
+	case mem.Trial:
+		f.Command, f.Note = "", r.text(f.Note)
+		return f
+	}
+	return f
 }
 
 // paths are runs of name/name or /name in a text.

@@ -135,6 +135,9 @@ type Condition struct {
 	Value   string `json:"value"`
 }
 
+// EventDeviceUnread is the kind of the event that says why the imaginary GPUs' state cannot be read.
+const EventDeviceUnread = "device-unread"
+
 // Verdict says whether a program fits.
 type Verdict string
 
@@ -208,6 +211,18 @@ func (Redirected) frame()     {}
 func (Switch) frame()         {}
 func (Condition) frame()      {}
 func (Trial) frame()          {}
+
+// Of is the process that a frame tells of.
+func (f DeviceUse) Of() uint32   { return f.Process }
+func (f ReadBack) Of() uint32    { return f.Process }
+func (f DevicePeak) Of() uint32  { return f.Process }
+func (f PeakParts) Of() uint32   { return f.Process }
+func (f DataSize) Of() uint32    { return f.Process }
+func (f Unreached) Of() uint32   { return f.Process }
+func (f FakeWeights) Of() uint32 { return f.Process }
+func (f Redirected) Of() uint32  { return f.Process }
+func (f Switch) Of() uint32      { return f.Process }
+func (f Condition) Of() uint32   { return f.Process }
 
 // ImaginedFacts is what a recording holds of imaginary GPUs beside what every recording has.
 type ImaginedFacts struct {

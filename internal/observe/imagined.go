@@ -3,43 +3,66 @@ package observe
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 
 	"hightide/internal/mem"
 )
 
-// imaginedTypes are the messages of an imagined process that become events as they are
-// (docs/formats/imagined.md). Package analyze puts them together: of those with one key the last one counts.
-var imaginedTypes = []string{"peak", "categories", "policy", "readback", "not_reached", "fake", "redirected", "switch", "condition"}
+// imaginedFrames are the messages of an imagined process (docs/formats/imagined.md) with the frames that they
+// become. Their keys are those of the frames.
+var imaginedFrames = map[string]func([]byte) (mem.Frame, error){
+	"peak":        frameOf[mem.DevicePeak],
+	"categories":  frameOf[mem.PeakParts],
+	"policy":      frameOf[mem.DataSize],
+	"readback":    frameOf[mem.ReadBack],
+	"not_reached": frameOf[mem.Unreached],
+	"fake":        frameOf[mem.FakeWeights],
+	"redirected":  frameOf[mem.Redirected],
+	"switch":      frameOf[mem.Switch],
+	"condition":   frameOf[mem.Condition],
+}
 
-// ImaginedKind is the kind of the event that a message of an imagined process becomes.
-func ImaginedKind(messageType string) string { return "imagine." + messageType }
+func frameOf[F mem.Frame](data []byte) (mem.Frame, error) {
+	var f F
+	err := json.Unmarshal(data, &f)
+	return f, err
+}
 
 // imagined takes in such a message, and says whether it was one.
 func (r *Recorder) imagined(p *process, data []byte, m *message, at int64) bool {
-	if r.opts.Label != mem.Imagined || !slices.Contains(imaginedTypes, m.Type) {
+	frame := imaginedFrames[m.Type]
+	if r.opts.Label != mem.Imagined || frame == nil {
 		return false
 	}
+	f, err := frame(masked(data, map[string]any{"process": p.ID, "time_ns": at, "agent": true}))
+	if err != nil {
+		r.drop(p, "message", 1)
+		return true
+	}
+	r.emit(f)
+	return true
+}
+
+// masked is a JSON object with what looks like a secret masked in its texts, and with the keys that are ours.
+func masked(data []byte, ours map[string]any) []byte {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber() // a size is to stay an integer
 	var all map[string]any
 	if decoder.Decode(&all) != nil {
-		r.drop(p, "message", 1)
-		return true
-	}
-	event := mem.Event{Time: at, Process: p.ID, Kind: ImaginedKind(m.Type), Text: mem.MaskText(m.Text), Facts: map[string]string{}}
-	if m.File != "" {
-		event.Where = &mem.Location{File: m.File, Line: m.Line, Function: m.Function}
+		return nil
 	}
 	for key, value := range all {
-		switch key {
-		case "type", "file", "line", "function", "text":
-		default:
-			if written := text(value); written != "" && len(event.Facts) < 32 {
-				event.Facts[key] = mem.MaskText(written)
-			}
+		if text, ok := value.(string); ok {
+			all[key] = mem.MaskText(text)
 		}
 	}
-	r.emit(event)
-	return true
+	for key, value := range ours {
+		if _, told := all[key]; !told || key != "time_ns" { // a peak tells when it was
+			all[key] = value
+		}
+	}
+	out, err := json.Marshal(all)
+	if err != nil {
+		return nil
+	}
+	return out
 }

@@ -83,7 +83,8 @@ func (r *Recorder) fitting(program launch.Program) []launch.Helper {
 	helpers := make([]launch.Helper, 0, len(r.opts.Helpers))
 	for _, h := range r.opts.Helpers {
 		if h.Preload != "" && program.Refuse != "" {
-			r.emit(mem.Event{Time: r.now(), Kind: "unobserved", Text: fmt.Sprintf("%s of %s: %s", h.Name, program.Image, program.Refuse)})
+			r.emit(mem.Event{Time: r.now(), Kind: "unobserved", Text: fmt.Sprintf("%s of %s: %s", h.Name, program.Image, program.Refuse),
+				Facts: facts("helper", h.Name, "program", program.Image, "why", program.Refuse)})
 			h.Preload, h.Env = "", nil
 		}
 		helpers = append(helpers, h)

@@ -19,6 +19,15 @@ func UpperFirst(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
+// FirstLine is the first line of a text, without its full stop and not longer than limit.
+func FirstLine(s string, limit int) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	if runes := []rune(s); len(runes) > limit {
+		s = string(runes[:limit-1]) + "…"
+	}
+	return strings.TrimSuffix(s, ".")
+}
+
 // AfterEvent is "after event 1,000", "at the beginning" before the first.
 func AfterEvent(event int) string {
 	if event < 0 {

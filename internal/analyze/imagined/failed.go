@@ -1,4 +1,4 @@
-package analyze
+package imagined
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 )
 
 // failure says how a program ended that gave no verdict: by a signal, an exception, an exit code.
-func (in *Input) failure() string {
-	end := in.Run.End
+func failure(run *mem.Run) string {
+	end := run.End
 	if end == nil {
 		return "the recording ends before the program did"
 	}
@@ -20,15 +20,15 @@ func (in *Input) failure() string {
 	}
 	code := end.ExitCode.Or(0)
 	text := fmt.Sprintf("exit code %d", code)
-	if e, ok := in.lastException(); ok {
-		text = strings.TrimSuffix(e.Facts["class"]+": "+firstLine(e.Text, 160), ": ")
+	if e, ok := lastException(run); ok {
+		text = strings.TrimSuffix(e.Facts["class"]+": "+report.FirstLine(e.Text, 160), ": ")
 		if e.Facts["class"] == "KeyboardInterrupt" {
 			return "the program was interrupted"
 		}
 		if e.Where != nil && e.Where.File != "" {
 			text += " at " + report.LineName(*e.Where)
 		}
-		if rank, ok := in.rankOf(e.Process); ok {
+		if rank, ok := rankOf(run, e.Process); ok {
 			text += fmt.Sprintf(" in rank %d", rank)
 		}
 	} else if report.KnownSignal(code - 128) {
@@ -42,28 +42,28 @@ var ofChild = []string{"ChildFailedError", "ProcessRaisedException", "ProcessExi
 
 // lastException is the one that ended a process, the main one's where it has one. Where that only tells of a
 // child, it is the first of those: the others may have failed for its sake.
-func (in *Input) lastException() (last mem.Event, ok bool) {
+func lastException(run *mem.Run) (last mem.Event, ok bool) {
 	var first mem.Event
-	for _, e := range in.Run.Events {
+	for _, e := range run.Events {
 		if e.Kind != "exception" || e.Facts["class"] == "" {
 			continue
 		}
-		if first.Kind == "" && !in.isMain(e.Process) {
+		if first.Kind == "" && !isMain(run, e.Process) {
 			first = e
 		}
-		if !ok || in.isMain(e.Process) || !in.isMain(last.Process) {
+		if !ok || isMain(run, e.Process) || !isMain(run, last.Process) {
 			last, ok = e, true
 		}
 	}
-	if first.Kind != "" && in.isMain(last.Process) && slices.Contains(ofChild, last.Facts["class"]) {
+	if first.Kind != "" && isMain(run, last.Process) && slices.Contains(ofChild, last.Facts["class"]) {
 		last = first
 	}
 	return last, ok
 }
 
 // rankOf is a process's rank where it is one of several.
-func (in *Input) rankOf(process uint32) (int64, bool) {
-	p := in.Run.Process(process)
+func rankOf(run *mem.Run, process uint32) (int64, bool) {
+	p := run.Process(process)
 	if p == nil || p.WorldSize.Or(1) < 2 {
 		return 0, false
 	}
@@ -71,12 +71,12 @@ func (in *Input) rankOf(process uint32) (int64, bool) {
 }
 
 // tooManyRanks says so where more ranks were started than there are GPUs, "" where there were not.
-func (in *Input) tooManyRanks(v *report.Imagined) string {
+func tooManyRanks(run *mem.Run, v *report.Imagined) string {
 	var ranks int64
-	if v.Verdict != report.VerdictFailed && v.Verdict != report.VerdictOOM || slices.ContainsFunc(v.Ranks, func(r report.RankUse) bool { return r.Played }) {
+	if v.Verdict != mem.VerdictFailed && v.Verdict != mem.VerdictOOM || slices.ContainsFunc(v.Ranks, func(r report.RankUse) bool { return r.Played }) {
 		return ""
 	}
-	for _, p := range in.Run.Processes {
+	for _, p := range run.Processes {
 		if local, ok := p.LocalRank.Get(); ok && p.WorldSize.Or(1) > 1 {
 			ranks = max(ranks, local+1)
 		}
@@ -87,14 +87,14 @@ func (in *Input) tooManyRanks(v *report.Imagined) string {
 	return fmt.Sprintf("%d ranks had %d GPU%s: --gpus %d gives each its own.", ranks, v.GPUs, strings.Repeat("s", min(1, v.GPUs-1)), ranks)
 }
 
-func (in *Input) isMain(process uint32) bool {
-	p := in.Run.Process(process)
+func isMain(run *mem.Run, process uint32) bool {
+	p := run.Process(process)
 	return p != nil && p.Role == "main"
 }
 
 // usedTorch says whether any process imported PyTorch.
-func (in *Input) usedTorch() bool {
-	for _, p := range in.Run.Processes {
+func usedTorch(run *mem.Run) bool {
+	for _, p := range run.Processes {
 		if p.Frameworks["torch"] != "" {
 			return true
 		}

@@ -1,8 +1,9 @@
-package analyze
+package imagined
 
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,12 +19,12 @@ func sentence(v *report.Imagined) []string {
 	}
 	used, room := mem.Bytes(v.Used.Or(0)), mem.Bytes(v.Headroom.Or(0))
 	switch v.Verdict {
-	case report.VerdictFits:
+	case mem.VerdictFits:
 		return []string{fmt.Sprintf("Fits on %s: %v of %v in use at the peak%s; %v to spare (%s)", on, used, v.Total, strings.TrimSuffix(peakWhen(v), ","), room, v.Label), topHolder(v)}
-	case report.VerdictTight:
+	case mem.VerdictTight:
 		return []string{fmt.Sprintf("Fits on %s, but tightly: %v of %v in use at the peak%s leaves %v, less than the %v below which other drivers, settings or versions may not fit (%s)",
 			on, used, v.Total, peakWhen(v), room, v.Tight, v.Label), topHolder(v)}
-	case report.VerdictOOM:
+	case mem.VerdictOOM:
 		text := fmt.Sprintf("Does not fit on %s: out of memory", on)
 		if step, ok := v.FailedStep.Get(); ok {
 			text += fmt.Sprintf(" in step %d", step+1)
@@ -33,11 +34,11 @@ func sentence(v *report.Imagined) []string {
 			text += fmt.Sprintf(" and %v asked for", mem.Bytes(asked))
 		}
 		return []string{text + fmt.Sprintf(" (%s)", v.Label), topHolder(v)}
-	case report.VerdictUnused:
+	case mem.VerdictUnused:
 		return []string{fmt.Sprintf("No verdict: the program %s, though it could see %s", cmp.Or(v.How, "touched no GPU"), on)}
 	}
 	if v.Broken != "" {
-		return []string{fmt.Sprintf("No verdict on %s: the books of the imaginary GPUs cannot be read (%s)", on, v.Broken)}
+		return []string{fmt.Sprintf("No verdict on %s: what the imaginary GPUs recorded cannot be read (%s)", on, v.Broken)}
 	}
 	return []string{fmt.Sprintf("No verdict on %s: %s", on, cmp.Or(v.How, "the program failed for a reason of its own"))}
 }
@@ -63,7 +64,7 @@ func topHolder(v *report.Imagined) string {
 	}
 	most := v.Lines[0]
 	text := fmt.Sprintf("%s held the most: %v", heldName(&most), most.Bytes)
-	own := slices.IndexFunc(v.Lines, func(l report.HeldLine) bool { return l.Line > 0 && !installed.MatchString(l.File) })
+	own := slices.IndexFunc(v.Lines, func(l report.HeldLine) bool { return l.User })
 	if own > 0 {
 		text += fmt.Sprintf(", and of the program's lines %s: %v", heldName(&v.Lines[own]), v.Lines[own].Bytes)
 	}
@@ -91,13 +92,13 @@ func callsText(v *report.Imagined, names []string) string {
 	return text
 }
 
-// catalogueSentence is the verdict over a catalogue.
-func catalogueSentence(v *report.Imagined) []string {
+// Sentence is the verdict in clauses, over a catalogue where there is one.
+func Sentence(v *report.Imagined) []string {
 	fits, judged := 0, 0
-	var cheapest, smallest *report.GPUVerdict
+	var cheapest, smallest *mem.GPUVerdict
 	for i := range v.All {
 		g := &v.All[i]
-		if g.Verdict == report.VerdictNone || g.Verdict == report.VerdictFailed || g.Verdict == report.VerdictUnused {
+		if g.Verdict == mem.VerdictNone || g.Verdict == mem.VerdictFailed || g.Verdict == mem.VerdictUnused {
 			continue
 		}
 		judged++
@@ -105,7 +106,7 @@ func catalogueSentence(v *report.Imagined) []string {
 			continue
 		}
 		fits++
-		if g.Verdict == report.VerdictFits && g.Price > 0 && (cheapest == nil || g.Price < cheapest.Price) {
+		if g.Verdict == mem.VerdictFits && g.Price > 0 && (cheapest == nil || g.Price < cheapest.Price) {
 			cheapest = g
 		}
 		if smallest == nil || g.Total < smallest.Total {
@@ -125,10 +126,10 @@ func catalogueSentence(v *report.Imagined) []string {
 	return clauses
 }
 
-// imaginedTables puts the verdict into words and tables.
-func (in *Input) imaginedTables(r *report.Report, v *report.Imagined) {
+// Tell puts the verdict into tables and notes.
+func Tell(run *mem.Run, v *report.Imagined, r *report.Report) {
 	r.AddTable(gpuVerdictTable("gpus", "On every GPU of the catalogue, cheapest that fits first", v.All))
-	r.AddTable(in.usageTable(v))
+	r.AddTable(usageTable(v))
 	if len(v.Categories) > 0 {
 		t := report.Table{Name: "categories", Title: "What the peak of " + v.CategoryBasis + " was made of", Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Imagined), {Name: "share", Title: "share", Unit: mem.UnitMilli, Label: ""}}}
 		var sum mem.Bytes
@@ -146,18 +147,18 @@ func (in *Input) imaginedTables(r *report.Report, v *report.Imagined) {
 	r.AddTable(linesTable(v.Lines))
 	r.AddTable(tryTable("tries", "What was tried", v.Tries))
 	if len(v.Variations) > 0 {
-		asked := report.Try{What: "as asked for", GPUVerdict: v.GPUVerdict}
-		r.AddTable(tryTable("variations", "With one condition changed", append([]report.Try{asked}, v.Variations...)))
+		asked := mem.Try{What: "as asked for", GPUVerdict: v.GPUVerdict}
+		r.AddTable(tryTable("variations", "With one condition changed", append([]mem.Try{asked}, v.Variations...)))
 	}
 	r.AddTable(rankTable(v.Ranks))
-	in.imaginedNotes(r, v)
+	notes(run, v, r)
 }
 
 // conditionNames are in the order people read them: what most often changes the answer first.
 func conditionNames(conditions map[string]string) []string {
 	first := []string{"torch", "allocator setting", "attention", "compile cache", "data-dependent sizes", "values read back", "matmul precision"}
 	names := slices.DeleteFunc(slices.Clone(first), func(name string) bool { return conditions[name] == "" })
-	for _, name := range sortedNames(conditions) {
+	for _, name := range slices.Sorted(maps.Keys(conditions)) {
 		if !slices.Contains(first, name) {
 			names = append(names, name)
 		}
@@ -169,7 +170,7 @@ func conditionNames(conditions map[string]string) []string {
 func spreadText(v *report.Imagined) string {
 	low, high, changed, ran := v.Used.Or(0), v.Used.Or(0), 0, 0
 	for _, try := range v.Variations {
-		if try.Verdict == report.VerdictNone {
+		if try.Verdict == mem.VerdictNone {
 			continue
 		}
 		ran++
@@ -191,7 +192,7 @@ func spreadText(v *report.Imagined) string {
 }
 
 // usageTable is the arithmetic behind the verdict.
-func (in *Input) usageTable(v *report.Imagined) report.Table {
+func usageTable(v *report.Imagined) report.Table {
 	t := report.Table{Name: "imagined", Title: fmt.Sprintf("Memory of %s", v.GPUName), Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", ""), report.TextColumn("label", "label")}}
 	row := func(what string, bytes mem.Optional, label mem.Label) {
 		if b, ok := bytes.Get(); ok {
@@ -204,16 +205,16 @@ func (in *Input) usageTable(v *report.Imagined) report.Table {
 	row("peak allocated by tensors", v.Allocated, mem.Imagined)
 	row("peak reserved by the allocator", v.Reserved, mem.Imagined)
 	for _, name := range []string{"context", "cublas", "cudnn", "nccl", "pools", "other"} {
-		var most int64
+		var most mem.Bytes
 		for _, rank := range v.Ranks {
 			most = max(most, rank.Parts[name])
 		}
 		if most > 0 {
-			row(partNames[name], mem.Some(most), mem.Estimated)
+			row(partNames[name], mem.Some(int64(most)), mem.Estimated)
 		}
 	}
 	row("peak in use on the device", v.Used, mem.Imagined)
-	row("the device has", mem.Some(int64(v.Total)), catalogueLabel(in))
+	row("the device has", mem.Some(int64(v.Total)), v.TotalLabel)
 	row("headroom", v.Headroom, mem.Imagined)
 	return t
 }
@@ -221,15 +222,7 @@ func (in *Input) usageTable(v *report.Imagined) report.Table {
 var partNames = map[string]string{"context": "context and libraries, beside the allocator", "cublas": "cuBLAS, beside the allocator",
 	"cudnn": "cuDNN, beside the allocator", "nccl": "NCCL buffers", "pools": "stream-ordered pools", "other": "other device memory"}
 
-// catalogueLabel is how the size of the GPU was come by.
-func catalogueLabel(in *Input) mem.Label {
-	if label := mem.Label(in.Run.Info.Options["total_label"]); label != "" {
-		return label
-	}
-	return mem.Measured
-}
-
-func gpuVerdictTable(name, title string, all []report.GPUVerdict) report.Table {
+func gpuVerdictTable(name, title string, all []mem.GPUVerdict) report.Table {
 	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("gpu", "gpu"), report.TextColumn("verdict", "verdict"), report.BytesColumn("memory", "memory", ""),
 		report.BytesColumn("used", "peak used", ""), report.BytesColumn("headroom", "headroom", ""), report.TextColumn("price", "$/h"), report.TextColumn("label", "label"), report.TextColumn("note", "note")}}
 	for _, g := range all {
@@ -242,12 +235,12 @@ func gpuVerdictTable(name, title string, all []report.GPUVerdict) report.Table {
 	return t
 }
 
-func tryTable(name, title string, tries []report.Try) report.Table {
+func tryTable(name, title string, tries []mem.Try) report.Table {
 	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("what", "what"), report.TextColumn("verdict", "verdict"), report.BytesColumn("allocated", "allocated", ""),
 		report.BytesColumn("reserved", "reserved", ""), report.BytesColumn("used", "peak used", ""), report.BytesColumn("headroom", "headroom", ""), report.TextColumn("label", "label"), report.TextColumn("note", "note")}}
 	for _, try := range tries {
 		word := verdictWord(try.Verdict)
-		if try.Kind == report.TryMemory && try.Fits() {
+		if try.Kind == mem.TryMemory && try.Fits() {
 			word = "would run"
 		}
 		t.Rows = append(t.Rows, []report.Cell{try.What, word, report.OptionalCell(try.Allocated), report.OptionalCell(try.Reserved), report.OptionalCell(try.Used), report.OptionalCell(try.Headroom), string(try.Label), report.TextCell(try.Note)})
@@ -255,16 +248,16 @@ func tryTable(name, title string, tries []report.Try) report.Table {
 	return t
 }
 
-func verdictWord(verdict string) string {
+func verdictWord(verdict mem.Verdict) string {
 	switch verdict {
-	case report.VerdictOOM:
+	case mem.VerdictOOM:
 		return "out of memory"
-	case report.VerdictNone:
+	case mem.VerdictNone:
 		return "not usable"
-	case report.VerdictUnused:
+	case mem.VerdictUnused:
 		return "no GPU used"
 	}
-	return verdict
+	return string(verdict)
 }
 
 // rankTable is what each process took of each device, where there are several of either.
@@ -278,11 +271,11 @@ func rankTable(ranks []report.RankUse) report.Table {
 		return t
 	}
 	for _, rank := range ranks {
-		name, how := "process "+itoa(int64(rank.Process)), "started"
+		name, how := "process "+fmt.Sprint(rank.Process), "started"
 		if n, ok := rank.Rank.Get(); ok {
-			name = itoa(n)
+			name = fmt.Sprint(n)
 			if world, ok := rank.World.Get(); ok {
-				name += " of " + itoa(world)
+				name += " of " + fmt.Sprint(world)
 			}
 		}
 		if rank.Played {
@@ -301,8 +294,8 @@ func linesTable(lines []report.HeldLine) report.Table {
 	return t
 }
 
-// imaginedNotes names what the answer rests on and what it leaves open.
-func (in *Input) imaginedNotes(r *report.Report, v *report.Imagined) {
+// notes name what the answer rests on and what it leaves open.
+func notes(run *mem.Run, v *report.Imagined, r *report.Report) {
 	if len(v.Conditions) > 0 {
 		var parts []string
 		for _, key := range conditionNames(v.Conditions) {
@@ -319,13 +312,13 @@ func (in *Input) imaginedNotes(r *report.Report, v *report.Imagined) {
 	for _, b := range limited(v.ReadBacks, 8) {
 		r.AddNote(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: shapes that depend on it may differ.", b.Bytes, report.Times(b.Count), report.LineName(mem.Location{File: b.File, Line: b.Line})))
 	}
-	if v.Verdict == report.VerdictFailed && len(v.ReadBacks) > 0 {
+	if v.Verdict == mem.VerdictFailed && len(v.ReadBacks) > 0 {
 		r.AddNote("If it failed over such a value, as a loss of zero: --read-value 1 has it read ones.")
 	}
-	if text := in.tooManyRanks(v); text != "" {
+	if text := tooManyRanks(run, v); text != "" {
 		r.AddNote(text)
 	}
-	answered := slices.DeleteFunc(sortedNames(v.Calls), func(name string) bool { return slices.Contains(v.Refused, name) })
+	answered := slices.DeleteFunc(slices.Sorted(maps.Keys(v.Calls)), func(name string) bool { return slices.Contains(v.Refused, name) })
 	if len(answered) > 0 {
 		r.AddNote("Calls that were answered without being modelled: " + callsText(v, answered) + ".")
 	}
@@ -345,7 +338,7 @@ func (in *Input) imaginedNotes(r *report.Report, v *report.Imagined) {
 		}
 		note := "Not reached: " + n.What + where
 		if n.Text != "" {
-			note += ". " + report.UpperFirst(firstLine(n.Text, 160))
+			note += ". " + report.UpperFirst(report.FirstLine(n.Text, 160))
 		}
 		r.AddNote(note + ".")
 	}
@@ -370,21 +363,9 @@ func policyWords(policy string) string {
 
 func limited[T any](all []T, n int) []T { return slices.Clone(all[:min(len(all), n)]) }
 
-func sortedNames[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// completeImagined puts what was tried into the advice, and the exact high-water marks where the samples have
+// Complete puts what was tried into the advice, and the exact high-water marks where the samples have
 // theirs: a peak between two samples is no less one.
-func completeImagined(v *report.Imagined, r *report.Report) {
-	if v == nil {
-		return
-	}
+func Complete(v *report.Imagined, r *report.Report) {
 	h := &r.Headline
 	for i := range r.Findings {
 		if f := &r.Findings[i]; f.Kind == report.KindOOM && f.Label == mem.Imagined {
@@ -393,10 +374,10 @@ func completeImagined(v *report.Imagined, r *report.Report) {
 	}
 	var allocated, reserved, used mem.Optional
 	for _, rank := range v.Ranks {
-		allocated, reserved = addKnown(allocated, rank.Allocated), addKnown(reserved, rank.Reserved)
+		allocated, reserved = sum(allocated, rank.Allocated), sum(reserved, rank.Reserved)
 	}
 	for _, d := range v.Devices {
-		used = addKnown(used, mem.Some(int64(d.Used)))
+		used = sum(used, mem.Some(int64(d.Used)))
 	}
 	h.Peak.Allocated.Raise(allocated)
 	h.Peak.Reserved.Raise(reserved)
@@ -406,19 +387,27 @@ func completeImagined(v *report.Imagined, r *report.Report) {
 	}
 }
 
+// sum adds what is known.
+func sum(a, b mem.Optional) mem.Optional {
+	if v, ok := b.Get(); ok {
+		return mem.Some(a.Or(0) + v)
+	}
+	return a
+}
+
 // triedAdvice is what was tried and found to fit; where nothing did, that is said.
 func triedAdvice(v *report.Imagined, general string) string {
 	var fits, not []string
 	for _, try := range v.Tries {
 		switch {
-		case try.Kind == report.TryMemory:
+		case try.Kind == mem.TryMemory:
 		case try.Fits():
 			text := try.What
 			if room, ok := try.Headroom.Get(); ok {
 				text += fmt.Sprintf(" (%s, %v to spare)", verdictWord(try.Verdict), mem.Bytes(room))
 			}
 			fits = append(fits, text)
-		case try.Verdict == report.VerdictOOM:
+		case try.Verdict == mem.VerdictOOM:
 			not = append(not, try.What)
 		}
 	}

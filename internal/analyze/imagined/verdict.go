@@ -1,0 +1,342 @@
+// Package imagined is the analysis of a run on imaginary GPUs: whether the program fits, and what that rests on.
+//
+//	mem.Run (frames of mem/imagined.go) ──▶ Judge ──▶ report.Imagined ──▶ Tell: tables and notes, Sentence: the headline
+//
+// Start reading at Judge.
+package imagined
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// Judge is the verdict on a run. Which lines held the peak is not in it: that takes a snapshot.
+func Judge(run *mem.Run) *report.Imagined {
+	v := &report.Imagined{Calls: map[string]uint64{}, Conditions: map[string]string{}}
+	s := &run.Imagined.Setup
+	v.GPU, v.GPUName, v.Compute, v.SMs, v.GPUs = s.GPU, s.Name, s.Compute, s.SMs, s.Count
+	v.Total, v.Context, v.Tight, v.Price, v.TotalLabel = s.Total, s.Context, s.Tight, s.Price, cmp.Or(s.TotalLabel, mem.Measured)
+	v.Label = mem.Imagined
+	takeIn(run, v)
+	conditions(run, v)
+	ranks(run, v)
+	peaks(run, v)
+	peakMoment(run, v)
+	judge(run, v)
+	return v
+}
+
+// takeIn copies what needs no reckoning, and adds up what several processes did at one line.
+func takeIn(run *mem.Run, v *report.Imagined) {
+	facts := &run.Imagined
+	for _, d := range facts.Devices {
+		if d.Total > 0 {
+			v.Devices = append(v.Devices, d)
+		}
+	}
+	for _, c := range facts.Calls {
+		v.Calls[c.Name] += c.Count
+		if c.Refused {
+			v.Refused = append(v.Refused, c.Name)
+		}
+	}
+	for _, u := range facts.Unreached {
+		v.NotReached = append(v.NotReached, report.Unreached{What: u.What, Text: u.Text, File: u.File, Line: u.Line})
+	}
+	for _, w := range facts.Weights {
+		v.FakeWeights = append(v.FakeWeights, report.FakeWeights{What: w.What, Name: w.Name, Bytes: w.Bytes})
+	}
+	for _, r := range facts.Redirected {
+		v.Redirected = append(v.Redirected, r.Path)
+	}
+	for _, t := range facts.Trials {
+		switch t.Set {
+		case mem.TrialTry:
+			v.Tries = append(v.Tries, t.Try)
+		case mem.TrialVariation:
+			v.Variations = append(v.Variations, t.Try)
+		case mem.TrialCatalogue:
+			v.All = append(v.All, t.GPUVerdict)
+		}
+	}
+	for _, p := range facts.Parts {
+		categories(run, v, &p)
+	}
+	for _, e := range run.Events {
+		switch e.Kind {
+		case "stop":
+			v.StoppedFor = e.Text
+		case mem.EventDeviceUnread:
+			v.Broken = e.Text
+		}
+	}
+	v.Policies = policies(facts.Sizes)
+	if v.ReadBacks = readBacks(facts.Reads, false); len(v.ReadBacks) == 0 {
+		v.ReadBacks = readBacks(facts.Reads, true)
+	}
+	for _, read := range v.ReadBacks {
+		v.ReadBack += read.Bytes
+	}
+}
+
+// policies are the sizes that depend on data, those of several processes at one line added up.
+func policies(sizes []mem.DataSize) []report.Policy {
+	index := map[report.Policy]int{}
+	var all []report.Policy
+	for _, s := range sizes {
+		at := report.Policy{Op: s.Op, File: s.File, Line: s.Line}
+		i, known := index[at]
+		if !known {
+			i = len(all)
+			index[at] = i
+			at.Policy = s.Policy
+			all = append(all, at)
+		}
+		all[i].Count += max(s.Count, 1)
+		all[i].Elements = max(all[i].Elements, s.Elements)
+	}
+	slices.SortStableFunc(all, func(a, b report.Policy) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
+	return all
+}
+
+// readBacks are the reads that one side told, the device or the agent, added up by line.
+func readBacks(reads []mem.ReadBack, agent bool) []report.ReadBack {
+	index := map[mem.Location]int{}
+	var all []report.ReadBack
+	for _, r := range reads {
+		if r.Agent != agent {
+			continue
+		}
+		at := mem.Location{File: r.File, Line: r.Line}
+		i, known := index[at]
+		if !known {
+			i = len(all)
+			index[at] = i
+			all = append(all, report.ReadBack{File: r.File, Line: r.Line, Function: r.Function})
+		}
+		all[i].Count += max(r.Count, 1)
+		all[i].Bytes += r.Bytes
+	}
+	slices.SortStableFunc(all, func(a, b report.ReadBack) int { return cmp.Compare(b.Count, a.Count) })
+	return all
+}
+
+// conditions are what the answer rests on: versions, settings, and what the agent saw.
+func conditions(run *mem.Run, v *report.Imagined) {
+	set := func(name, value string) {
+		if value != "" {
+			v.Conditions[name] = value
+		}
+	}
+	for _, c := range run.Imagined.Conditions {
+		v.Conditions[c.Name] = c.Value
+	}
+	for _, s := range run.Imagined.Switches {
+		text := s.Text
+		if s.Applied {
+			text = strings.TrimSpace("applied " + text)
+		}
+		v.Conditions["switch "+s.Name] = text
+	}
+	for _, p := range run.Processes {
+		for name, version := range p.Frameworks {
+			set(name, version)
+		}
+		set("python", p.Python)
+		set("CUDA of torch", p.Facts["torch.cuda"])
+		set("amp", p.Facts["amp"])
+		if p.Frameworks["torch"] != "" {
+			set("interpreter", p.Facts["executable"])
+		}
+	}
+	s := &run.Imagined.Setup
+	set("allocator setting", s.AllocConf)
+	set("data-dependent sizes", s.Sizes)
+	set("values read back", s.ReadValue)
+}
+
+// categories of the process and device that had most allocated.
+func categories(run *mem.Run, v *report.Imagined, p *mem.PeakParts) {
+	var sum, most mem.Bytes
+	for _, c := range v.Categories {
+		most += c.Bytes
+	}
+	var all []report.Category
+	for _, part := range []struct { // in the order people read them
+		name  string
+		bytes mem.Optional
+	}{{"parameters", p.Parameters}, {"gradients", p.Gradients}, {"optimizer", p.Optimizer}, {"buffers", p.Buffers}, {"inputs", p.Inputs},
+		{"activations", p.Activations}, {"temporaries", p.Temporaries}, {"workspaces", p.Workspaces}, {"other", p.Other}} {
+		if bytes, ok := part.bytes.Get(); ok {
+			all = append(all, report.Category{Name: part.name, Bytes: mem.Bytes(bytes)})
+			sum += mem.Bytes(bytes)
+		}
+	}
+	if sum < most {
+		return
+	}
+	v.Categories, v.ByStack, v.CategoryBasis = all, p.ByStack, p.Device
+	if process := run.Process(p.Process); process != nil && process.Rank.Known() {
+		v.CategoryBasis = fmt.Sprintf("rank %d %s", process.Rank.Or(0), p.Device)
+	}
+}
+
+// ranks lists each process that used a device.
+func ranks(run *mem.Run, v *report.Imagined) {
+	for _, use := range run.Imagined.Uses {
+		if use.Used <= 0 {
+			continue
+		}
+		rank := report.RankUse{Process: use.Process, Device: use.Device, Index: use.Index, Used: use.Used, Parts: use.Parts, Played: use.Played}
+		if p := run.Process(use.Process); p != nil {
+			rank.Rank, rank.World = p.Rank, p.WorldSize
+		}
+		rank.Allocated, rank.Reserved = peakOf(run, use.Process, cuda(use.Index))
+		v.Ranks = append(v.Ranks, rank)
+	}
+	slices.SortStableFunc(v.Ranks, func(a, b report.RankUse) int {
+		return cmp.Or(cmp.Compare(a.Rank.Or(-1), b.Rank.Or(-1)), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Device, b.Device))
+	})
+}
+
+// cuda is what PyTorch calls a device.
+func cuda(index int) string { return fmt.Sprintf("cuda:%d", index) }
+
+// peakOf is the allocator's high-water mark of a process on a device: what it said itself, else the
+// highest sample.
+func peakOf(run *mem.Run, process uint32, device string) (allocated, reserved mem.Optional) {
+	for _, s := range run.Series {
+		if s.Process == process && s.Device == device && len(s.Values) > 0 {
+			switch s.Name {
+			case mem.SeriesAllocated:
+				allocated.Raise(mem.Some(s.Values[s.Peak()]))
+			case mem.SeriesReserved:
+				reserved.Raise(mem.Some(s.Values[s.Peak()]))
+			}
+		}
+	}
+	for _, p := range run.Imagined.Peaks {
+		if p.Process == process && p.Device == device {
+			allocated.Raise(p.Allocated)
+			reserved.Raise(p.Reserved)
+		}
+	}
+	return allocated, reserved
+}
+
+// peaks takes the figures of the fullest device, of the process that had most of it.
+func peaks(run *mem.Run, v *report.Imagined) {
+	fullest, most := -1, -1.0
+	for i, d := range v.Devices {
+		if share := float64(d.Used) / float64(d.Total); share > most {
+			fullest, most = i, share
+		}
+	}
+	if fullest >= 0 {
+		d := v.Devices[fullest]
+		v.Used, v.Total, v.Context = mem.Some(int64(d.Used)), d.Total, d.Context
+		v.Headroom = mem.Some(int64(d.Total - d.Used))
+	}
+	for _, rank := range v.Ranks {
+		v.Allocated.Raise(rank.Allocated)
+		v.Reserved.Raise(rank.Reserved)
+	}
+	if len(v.Ranks) == 0 {
+		v.Allocated, v.Reserved = largestPeak(run, mem.SeriesAllocated), largestPeak(run, mem.SeriesReserved)
+	}
+}
+
+// peakMoment is when the fullest process had its peak, as it said itself.
+func peakMoment(run *mem.Run, v *report.Imagined) {
+	process, index := Fullest(v)
+	for _, p := range run.Imagined.Peaks {
+		if p.Process == process && p.Device == cuda(index) {
+			v.PeakStep = p.Step
+			if slices.Contains(mem.Phases, p.Phase) {
+				v.PeakPhase = p.Phase
+			}
+		}
+	}
+}
+
+// Fullest is the process that had most of a device, and the index of that device.
+func Fullest(v *report.Imagined) (process uint32, device int) {
+	var most mem.Bytes = -1
+	for _, rank := range v.Ranks {
+		if rank.Used > most {
+			most, process, device = rank.Used, rank.Process, rank.Index
+		}
+	}
+	return process, device
+}
+
+// largestPeak is the highest value of all series of a name.
+func largestPeak(run *mem.Run, name mem.Quantity) (high mem.Optional) {
+	for _, s := range run.Series {
+		if s.Name == name && len(s.Values) > 0 {
+			high.Raise(mem.Some(s.Values[s.Peak()]))
+		}
+	}
+	return high
+}
+
+// judge says whether it fits. A program that caught its errors and went on to its end fits, with
+// what it changed; one that failed without lack of memory has no verdict.
+func judge(run *mem.Run, v *report.Imagined) {
+	code, ended := int64(0), run.End != nil
+	switch {
+	case ended && run.End.Reason == "stopped" && run.End.Signal.Known(): // by us: nobody in it listened
+		v.StoppedFor = cmp.Or(v.StoppedFor, report.StoppedForDuration)
+	case ended:
+		code = run.End.ExitCode.Or(255)
+	}
+	oom := deviceOOM(run, v)
+	switch {
+	case v.Broken != "" && !v.Used.Known():
+		v.Verdict = mem.VerdictFailed
+	case ended && code == 0 && !v.Used.Known():
+		v.Verdict = mem.VerdictUnused
+		switch {
+		case v.StoppedFor == report.StoppedForDuration:
+			v.How = "was stopped by --duration before it touched a GPU"
+		case !usedTorch(run):
+			v.How = "imported no PyTorch, so it touched no GPU"
+		}
+	case ended && code == 0 && v.Headroom.Or(0) < int64(v.Tight):
+		v.Verdict = mem.VerdictTight
+	case ended && code == 0:
+		v.Verdict = mem.VerdictFits
+	case oom:
+		v.Verdict = mem.VerdictOOM
+		v.Headroom = mem.Optional{}
+	default:
+		v.Verdict, v.How = mem.VerdictFailed, failure(run)
+		v.Headroom = mem.Optional{}
+	}
+}
+
+// deviceOOM says whether a device ran out, and notes the first step that failed.
+func deviceOOM(run *mem.Run, v *report.Imagined) bool {
+	found := false
+	for _, e := range run.Events {
+		switch {
+		case e.Kind == "oom" && e.Facts["device"] != "" && e.Facts["device"] != "cpu":
+			if step, ok := e.Step.Get(); ok && !v.FailedStep.Known() {
+				v.FailedStep = mem.Some(step)
+			}
+			if e.Bytes.Known() {
+				v.Asked = e.Bytes
+			}
+			found = true
+		case e.Kind == "exception":
+			text := strings.ToLower(e.Text + " " + e.Facts["class"])
+			found = found || strings.Contains(text, "out of memory") || strings.Contains(text, "outofmemory") || strings.Contains(text, "alloc_failed")
+		}
+	}
+	return found
+}
