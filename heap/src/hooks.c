@@ -142,20 +142,25 @@ static int holds_memory(int protection, int flags) {
 }
 
 EXPORT void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset) {
+    struct ht_told told = {.count = 0};
     if (flags & MAP_FIXED)
-        ht_sample_unmapping(at, n, HOOK);
+        ht_sample_unmapping(at, n, &told, HOOK);
     void *p = result_of(sys_mmap(at, n, protection, flags, fd, offset));
-    if (p != MAP_FAILED && holds_memory(protection, flags) && !ht_real_is_allocator(__builtin_return_address(0)))
+    if (p == MAP_FAILED)
+        ht_sample_refused(&told, HOOK);
+    else if (holds_memory(protection, flags) && !ht_real_is_allocator(__builtin_return_address(0)))
         ht_sample(p, n, HT_MMAP, HOOK);
     return p;
 }
 EXPORT void *mmap64(void *, size_t, int, int, int, off_t) __attribute__((alias("mmap")));
 
 EXPORT int munmap(void *p, size_t n) {
-    ht_sample_unmapping(p, n, HOOK);
+    struct ht_told told;
+    ht_sample_unmapping(p, n, &told, HOOK);
     long result = sys_munmap(p, n);
     if (result == 0)
         return 0;
+    ht_sample_refused(&told, HOOK);
     errno = (int)-result;
     return -1;
 }
@@ -165,14 +170,15 @@ EXPORT void *mremap(void *old, size_t old_n, size_t n, int flags, ...) {
     va_start(more, flags);
     void *at = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
     va_end(more);
+    struct ht_told target = {.count = 0}, source;
     if (flags & MREMAP_FIXED)
-        ht_sample_unmapping(at, n, HOOK);
-    int tracked = ht_sample_unmapping(old, old_n, HOOK);
+        ht_sample_unmapping(at, n, &target, HOOK);
+    ht_sample_unmapping(old, old_n, &source, HOOK);
     void *p = result_of(sys6(SYS_mremap, (long)old, (long)old_n, (long)n, flags, (long)at, 0));
     if (p == MAP_FAILED) {
-        if (tracked) /* it lives on as it was */
-            ht_sample(old, old_n, HT_MMAP, HOOK);
-    } else if ((tracked || old_n < HT_ALWAYS) && !ht_real_is_allocator(__builtin_return_address(0))) {
+        ht_sample_refused(&target, HOOK);
+        ht_sample_refused(&source, HOOK);
+    } else if ((source.count || old_n < HT_ALWAYS) && !ht_real_is_allocator(__builtin_return_address(0))) {
         ht_sample(p, n, HT_MMAP, HOOK); /* a large one that is not tracked holds no memory of its own */
     }
     return p;

@@ -269,24 +269,41 @@ void ht_sample_remember(void *p, const void *hook) {
     errno = saved;
 }
 
-int ht_sample_unmapping(void *p, size_t bytes, const void *hook) {
-    struct ht_thread *thread = &ht_thread;
+/* Records a mapping under its own address, with the stack at hand. */
+static void record_map(const struct ht_map *map, const void *hook) {
+    int saved = errno;
+    ht_thread.busy = 1;
+    record(map->start, map->bytes, map->weight, HT_MMAP, hook);
+    ht_thread.busy = 0;
+    errno = saved;
+}
+
+static void note_piece(struct ht_told *told, const struct ht_cut *cut) {
+    if (told->count < HT_TOLD)
+        told->pieces[told->count] = (struct ht_map){cut->map.start + cut->left.bytes, cut->freed,
+                                                    cut->map.weight - cut->left.weight - cut->right.weight};
+    told->count++;
+}
+
+void ht_sample_unmapping(void *p, size_t bytes, struct ht_told *told, const void *hook) {
     struct ht_cut cut;
-    int any = 0;
+    told->count = 0;
     if (!ht_maps_any() || !bytes || (uintptr_t)p % 4096 || !ht_process_ready(0))
-        return 0;
+        return;
     bytes = (bytes + 4095) & ~(size_t)4095;
     while (ht_maps_cut((uintptr_t)p, bytes, &cut)) {
-        any = 1;
+        note_piece(told, &cut);
         tell_free(cut.map.start, cut.left.bytes ? cut.map.bytes - cut.left.bytes : 0);
-        if (!cut.right.bytes || thread->busy)
-            continue;
-        /* What remains behind the hole is told under its own address, with the stack at hand. */
-        int saved = errno;
-        thread->busy = 1;
-        record(cut.right.start, cut.right.bytes, cut.right.weight, HT_MMAP, hook);
-        thread->busy = 0;
-        errno = saved;
+        if (cut.right.bytes && !ht_thread.busy) /* what remains behind the hole */
+            record_map(&cut.right, hook);
     }
-    return any;
+}
+
+void ht_sample_refused(const struct ht_told *told, const void *hook) {
+    uint32_t known = told->count < HT_TOLD ? told->count : HT_TOLD;
+    if (!told->count || ht_thread.busy)
+        return;
+    for (uint32_t i = 0; i < known; i++)
+        record_map(&told->pieces[i], hook);
+    __atomic_fetch_add(&ht_channel.header->heap_untracked, told->count - known, __ATOMIC_RELAXED);
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "../../include/hightide_channel.h"
+#include "maps.h"
 #include "table.h"
 
 #define HT_ALWAYS (4u << 20)
@@ -37,8 +38,12 @@ int ht_sample_forget(void *p);
 /* Takes back ht_sample_forget: the reallocation failed and the block lives on. */
 void ht_sample_remember(void *p, const void *hook);
 
-/* Tells what [p, p+bytes) frees of tracked mappings; 1 if there was any. Before the unmapping. */
-int ht_sample_unmapping(void *p, size_t bytes, const void *hook);
+/* Tells what [p, p+bytes) frees of tracked mappings, before the unmapping, and says in `told` what that was:
+ * where the kernel refuses to unmap, ht_sample_refused tells it all again. */
+#define HT_TOLD 8 /* more pieces than that at once are counted as untracked */
+struct ht_told { uint32_t count; struct ht_map pieces[HT_TOLD]; };
+void ht_sample_unmapping(void *p, size_t bytes, struct ht_told *told, const void *hook);
+void ht_sample_refused(const struct ht_told *told, const void *hook);
 
 /* A new channel begins; and the process is about to end. */
 void ht_sample_reset(void);

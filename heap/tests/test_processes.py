@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import subprocess
 import unittest
@@ -157,6 +158,13 @@ class FaultTest(HeapTest):
         code = "import os, shutil\nb = bytearray(60 << 20)\nshutil.rmtree(os.environ['HIGHTIDE_CHANNELS'])\nc = bytearray(61 << 20)"
         self.run_program(pythons()[-1], "-c", code)
         self.assertFalse(self.channels.exists())
+
+    def test_what_the_kernel_refuses_to_unmap_lives_on(self) -> None:
+        self.run_program(compiled("refused"))
+        live = collections.Counter[int]()
+        for alloc, left in self.read_only().live():
+            live[alloc.size // MIB] += left // MIB
+        self.assertEqual(live, {20: 20, 24: 8, 4: 4, 12: 12, 28: 28}, "24 in three pieces, 32 gone")
 
     def test_no_room(self) -> None:
         """Nowhere to write: no channel is left behind, and no signal ends the program."""
