@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define HT_GPU_MAGIC 0x314b425645445448ull /* "HTDEVBK1" in memory */
-#define HT_GPU_ABI 1u
+#define HT_GPU_ABI 2u
 #define HT_GPU_DEVICES 16
 #define HT_GPU_SLOTS 256    /* processes of one run that ever touched a GPU; ended ones are reused last */
 #define HT_GPU_CALLS 512    /* distinct names counted per process */
@@ -57,11 +57,13 @@ struct ht_gpu_header {
     uint64_t created_mono_ns; /*  56 CLOCK_MONOTONIC */
     uint64_t created_wall_ns; /*  64 CLOCK_REALTIME */
     uint64_t sequence;        /*  72 odd while something changes under the lock */
-    uint64_t slots_lacking;   /*  80 processes that found no slot: not in the books */
+    uint64_t slots_lacking;   /*  80 processes that found no slot, or no memory for one: not in the books */
     uint64_t reaped;          /*  88 processes that died without saying so */
     uint64_t lock[8];         /*  96 the writers' own */
     char spec[2048];          /* 160 the text the book was made from */
-    uint64_t pad[236];        /* 2208 .. 4096 */
+    uint64_t slots_used;      /* 2208 slots from the first one on that were ever taken. Those behind have no memory
+                                      yet: where the file system is full, a look at one would be a SIGBUS */
+    uint64_t pad[235];        /* 2216 .. 4096 */
 };
 
 struct ht_gpu {

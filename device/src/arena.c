@@ -12,7 +12,7 @@
 struct node { struct node *next; };
 static struct node *lists[LARGEST + 1];
 static char *chunk, *chunk_end;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t ht_arena_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static unsigned size_class(size_t bytes) {
     unsigned order = SMALLEST;
@@ -44,13 +44,13 @@ void *ht_new(size_t bytes) {
     unsigned order = size_class(bytes);
     if (order > LARGEST)
         return map(bytes);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_arena_lock);
     struct node *block = lists[order];
     if (block)
         lists[order] = block->next;
     else
         block = carve(order);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_arena_lock);
     if (block)
         memset(block, 0, bytes);
     return block;
@@ -66,12 +66,8 @@ void ht_drop(void *memory, size_t bytes) {
     }
     struct node *block = memory;
     *(volatile uint64_t *)memory = 0; /* a handle's magic dies with it */
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_arena_lock);
     block->next = lists[order];
     lists[order] = block;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_arena_lock);
 }
-
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-__attribute__((constructor)) static void start(void) { pthread_atfork(before_fork, after_fork, after_fork); }

@@ -44,24 +44,31 @@ static void *map(int fd, int flags) {
     return sys_failed(at) ? NULL : (void *)at;
 }
 
-/* A finished book under another name, then renamed where none is: who comes second uses the first's. */
-static void make_file(const char *path, const char *spec) {
+/* A finished book under another name, then renamed where none is: who comes second uses the first's. Where there is
+ * no room for one it stays empty, which tells the engine. 0, or -errno. */
+static long make_file(const char *path, const char *spec) {
     char draft[512];
     snprintf(draft, sizeof draft, "%s.%ld", path, sys_getpid());
     long fd = sys_open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
-        return;
+        return fd;
     uint64_t front = sizeof(struct ht_gpu_header) + HT_GPU_DEVICES * sizeof(struct ht_gpu);
     struct ht_gpu_header *header = NULL;
-    if (sys6(SYS_ftruncate, fd, (long)file_bytes(), 0, 0, 0, 0) == 0 && sys_allocate((int)fd, front) == 0)
+    long failed = sys_truncate((int)fd, file_bytes());
+    if (!failed)
+        failed = sys_allocate((int)fd, front);
+    if (!failed)
         header = map((int)fd, 0);
-    sys_close((int)fd);
     if (header) {
         write_header(header, spec);
         sys_munmap(header, file_bytes());
-        sys_rename_new(draft, path);
+    } else {
+        sys_truncate((int)fd, 0);
     }
+    sys_close((int)fd);
+    sys_rename_new(draft, path);
     sys_unlink(draft);
+    return failed;
 }
 
 static int fits(const struct ht_gpu_header *header) {
@@ -98,13 +105,15 @@ struct ht_gpu_header *ht_book_open(char *folder, size_t room) {
     struct ht_gpu_header *header = NULL;
     if (path && *path) {
         folder_of(path, folder, room);
+        long failed = 0;
         header = open_file(path);
         if (!header) {
-            make_file(path, spec);
+            failed = make_file(path, spec);
             header = open_file(path);
         }
         if (!header)
-            fprintf(stderr, "hightide: the books of the imaginary GPUs (%s) cannot be used; this process keeps its own\n", path);
+            fprintf(stderr, "hightide: the books of the imaginary GPUs (%s) cannot be used%s%s; this process keeps its own\n",
+                    path, failed ? ": " : "", failed ? strerror((int)-failed) : "");
     }
     if (!header && (header = map(-1, MAP_ANONYMOUS | MAP_NORESERVE)))
         write_header(header, spec);

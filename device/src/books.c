@@ -22,8 +22,7 @@ static struct {
     int inherited;                   /* the parent had a context: as CUDA does, this child gets none */
     uint64_t generation;
 } book = {.generation = 1};
-static pthread_mutex_t local = PTHREAD_MUTEX_INITIALIZER; /* state, slot, names of counters */
-static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER; /* a context; taken before `local` */
+pthread_mutex_t ht_books_lock = PTHREAD_MUTEX_INITIALIZER, ht_context_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread int current;
 
 static uint64_t sum(const struct ht_gpu_use *use) {
@@ -33,11 +32,18 @@ static uint64_t sum(const struct ht_gpu_use *use) {
     return bytes;
 }
 
+/* How many slots have memory: none behind them may be looked at. */
+static uint64_t slots_used(void) {
+    uint64_t used = __atomic_load_n(&book.header->slots_used, __ATOMIC_ACQUIRE);
+    return used < HT_GPU_SLOTS ? used : HT_GPU_SLOTS;
+}
+
 /* A holder was killed in the middle: what the processes have is the truth. */
 static void recount(void) {
+    uint64_t used = slots_used();
     for (uint32_t i = 0; i < book.header->device_count; i++) {
         uint64_t bytes = book.gpus[i].reserved;
-        for (int slot = 0; slot < HT_GPU_SLOTS; slot++)
+        for (uint64_t slot = 0; slot < used; slot++)
             bytes += sum(&book.slots[slot].devices[i]);
         book.gpus[i].used = bytes;
     }
@@ -91,7 +97,7 @@ static void find_visible(void) {
 static int open_once(void) {
     if (__atomic_load_n(&book.state, __ATOMIC_ACQUIRE) == OPENED)
         return book.header != NULL;
-    pthread_mutex_lock(&local);
+    pthread_mutex_lock(&ht_books_lock);
     if (book.state == UNOPENED) {
         book.header = ht_book_open(book.folder, sizeof book.folder);
         if (book.header) {
@@ -101,7 +107,7 @@ static int open_once(void) {
         }
         __atomic_store_n(&book.state, OPENED, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&local);
+    pthread_mutex_unlock(&ht_books_lock);
     return book.header != NULL;
 }
 
@@ -122,7 +128,8 @@ static void give_back(struct ht_gpu_process *slot, enum ht_gpu_state state) {
 /* Under the lock: processes that were killed hold nothing any more. */
 static int reap(void) {
     int found = 0;
-    for (int i = 0; i < HT_GPU_SLOTS; i++) {
+    uint64_t used = slots_used();
+    for (uint64_t i = 0; i < used; i++) {
         struct ht_gpu_process *slot = &book.slots[i];
         if (slot->state != HT_GPU_LIVE || ht_lives(slot->pid, (uint32_t)slot->process_start))
             continue;
@@ -133,17 +140,27 @@ static int reap(void) {
     return found;
 }
 
+/* A slot that was never used, if there is memory for it; once all have been, the one that ended first. */
 static struct ht_gpu_process *free_slot(void) {
-    struct ht_gpu_process *oldest = NULL;
-    for (int i = 0; i < HT_GPU_SLOTS; i++) {
+    uint64_t used = slots_used();
+    struct ht_gpu_process *fresh = used < HT_GPU_SLOTS ? &book.slots[used] : NULL, *oldest = NULL;
+    if (fresh && sys_populate(fresh, sizeof *fresh) != 0)
+        return NULL;
+    if (fresh) {
+        __atomic_store_n(&book.header->slots_used, used + 1, __ATOMIC_RELEASE);
+        return fresh;
+    }
+    for (uint64_t i = 0; i < used; i++) {
         struct ht_gpu_process *slot = &book.slots[i];
-        if (slot->state == HT_GPU_FREE)
-            return slot;
         if (slot->state != HT_GPU_LIVE && (!oldest || slot->sequence < oldest->sequence))
             oldest = slot;
     }
     return oldest;
 }
+
+/* What a slot says of its process. Asks the loader, so none of our locks may be held: a thread in a library's
+ * constructor has the loader's, and may wait for ours. */
+struct facts { uint32_t cuda, rank; uint64_t start; char command[sizeof((struct ht_gpu_process *)0)->command]; };
 
 static void read_command(char *into, size_t room) {
     long fd = sys_open("/proc/self/comm", O_RDONLY | O_CLOEXEC, 0);
@@ -154,36 +171,47 @@ static void read_command(char *into, size_t room) {
         into[into[n - 1] == '\n' ? n - 1 : n] = 0;
 }
 
-static void introduce(struct ht_gpu_process *slot, uint64_t sequence) {
+static struct facts own_facts(void) {
     const char *rank = getenv("RANK");
+    struct facts facts = {.cuda = (uint32_t)ht_cuda_version(), .start = ht_process_start()};
+    facts.rank = rank && *rank ? (uint32_t)strtoul(rank, NULL, 10) : UINT32_MAX;
+    read_command(facts.command, sizeof facts.command);
+    return facts;
+}
+
+static void introduce(struct ht_gpu_process *slot, uint64_t sequence, const struct facts *facts) {
     memset(slot, 0, sizeof *slot);
     slot->pid = (uint32_t)sys_getpid();
-    slot->process_start = ht_process_start();
+    slot->process_start = facts->start;
     slot->sequence = sequence;
     slot->began_mono_ns = ht_now_ns();
-    slot->cuda = (uint32_t)ht_cuda_version();
-    slot->rank = rank && *rank ? (uint32_t)strtoul(rank, NULL, 10) : UINT32_MAX;
+    slot->cuda = facts->cuda;
+    slot->rank = facts->rank;
     for (int i = 0; i < book.visible_count; i++)
         slot->visible |= 1ull << book.visible[i];
-    read_command(slot->command, sizeof slot->command);
+    memcpy(slot->command, facts->command, sizeof slot->command);
     __atomic_store_n(&slot->state, HT_GPU_LIVE, __ATOMIC_RELEASE);
 }
 
-static struct ht_gpu_process *take_slot(void) {
+static struct ht_gpu_process *take_slot(const struct facts *facts) {
     enter();
     reap();
-    struct ht_gpu_process *slot = free_slot();
-    uint64_t sequence = 0;
-    for (int i = 0; i < HT_GPU_SLOTS; i++)
+    uint64_t sequence = 0, used = slots_used();
+    for (uint64_t i = 0; i < used; i++)
         if (book.slots[i].state != HT_GPU_FREE && book.slots[i].sequence >= sequence)
             sequence = book.slots[i].sequence + 1;
+    struct ht_gpu_process *slot = free_slot();
     if (slot)
-        introduce(slot, sequence);
+        introduce(slot, sequence, facts);
     else
         book.header->slots_lacking++;
     leave();
-    if (!slot && (slot = ht_new(sizeof *slot)))
-        introduce(slot, 0);
+    if (slot)
+        return slot;
+    fprintf(stderr, "hightide: %s: no room for another process: what this one has on the imaginary GPUs is not seen\n",
+            *book.folder ? book.folder : "shared memory");
+    if ((slot = ht_new(sizeof *slot)))
+        introduce(slot, 0, facts);
     return slot;
 }
 
@@ -191,10 +219,11 @@ struct ht_gpu_process *ht_slot(void) {
     struct ht_gpu_process *slot = __atomic_load_n(&book.slot, __ATOMIC_ACQUIRE);
     if (slot || !open_once())
         return slot;
-    pthread_mutex_lock(&local);
+    struct facts facts = own_facts();
+    pthread_mutex_lock(&ht_books_lock);
     if (!book.slot)
-        __atomic_store_n(&book.slot, take_slot(), __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&local);
+        __atomic_store_n(&book.slot, take_slot(&facts), __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&ht_books_lock);
     return book.slot;
 }
 
@@ -255,8 +284,7 @@ static int room(int index, uint64_t bytes) {
     return bytes <= gpu->total && gpu->used <= gpu->total - bytes;
 }
 
-static int charge(int index, enum ht_gpu_kind kind, uint64_t bytes) {
-    struct ht_gpu_process *slot = ht_slot();
+static int take(struct ht_gpu_process *slot, int index, enum ht_gpu_kind kind, uint64_t bytes) {
     if (!slot)
         return 0;
     enter();
@@ -264,25 +292,43 @@ static int charge(int index, enum ht_gpu_kind kind, uint64_t bytes) {
     if (done)
         add(slot, index, kind, bytes);
     leave();
-    if (done)
-        return 1;
+    return done;
+}
+
+static void refuse(struct ht_gpu_process *slot, int index, enum ht_gpu_kind kind, uint64_t bytes) {
     struct ht_line line;
-    ht_python_line(&line); /* outside the lock: it reads a lot */
+    if (!slot)
+        return;
+    ht_python_line(&line);
     enter();
     note_oom(slot, index, kind, bytes, &line);
     leave();
-    return 0;
+}
+
+int ht_charge_quietly(int ordinal, enum ht_gpu_kind kind, uint64_t bytes) {
+    int index = ht_device_index(ordinal);
+    return index >= 0 && take(__atomic_load_n(&book.slot, __ATOMIC_ACQUIRE), index, kind, bytes);
+}
+
+void ht_refused(int ordinal, enum ht_gpu_kind kind, uint64_t bytes) {
+    int index = ht_device_index(ordinal);
+    if (index >= 0)
+        refuse(ht_slot(), index, kind, bytes);
 }
 
 int ht_charge(int ordinal, enum ht_gpu_kind kind, uint64_t bytes) {
-    int index = ht_device_index(ordinal);
-    return index >= 0 && ht_context(ordinal) && charge(index, kind, bytes);
+    if (!ht_context(ordinal))
+        return 0;
+    if (ht_charge_quietly(ordinal, kind, bytes))
+        return 1;
+    ht_refused(ordinal, kind, bytes);
+    return 0;
 }
 
 void ht_refund(int ordinal, enum ht_gpu_kind kind, uint64_t bytes) {
     int index = ht_device_index(ordinal);
-    struct ht_gpu_process *slot = index < 0 ? NULL : ht_slot();
-    if (!slot)
+    struct ht_gpu_process *slot = index < 0 ? NULL : __atomic_load_n(&book.slot, __ATOMIC_ACQUIRE);
+    if (!slot) /* it was charged nothing: a forked child */
         return;
     enter();
     uint64_t *used = &slot->devices[index].used[kind];
@@ -320,11 +366,15 @@ int ht_use(int ordinal) {
         return 0;
     if (book.inherited)
         return 3;
-    pthread_mutex_lock(&making);
-    int done = book.context[index] || charge(index, HT_KIND_CONTEXT, book.gpus[index].context);
+    struct ht_gpu_process *slot = ht_slot();
+    uint64_t bytes = book.gpus[index].context;
+    pthread_mutex_lock(&ht_context_lock);
+    int done = book.context[index] || take(slot, index, HT_KIND_CONTEXT, bytes);
     if (done)
         __atomic_store_n(&book.context[index], 1, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&making);
+    pthread_mutex_unlock(&ht_context_lock);
+    if (!done)
+        refuse(slot, index, HT_KIND_CONTEXT, bytes);
     return done ? 0 : 2;
 }
 
@@ -346,27 +396,14 @@ void ht_launched(int ordinal) {
 
 /* ---- the process's end and its children */
 
-static void before_fork(void) {
-    pthread_mutex_lock(&making);
-    pthread_mutex_lock(&local);
-    ht_lock_before_fork();
-}
-static void after_fork(void) {
-    ht_lock_after_fork();
-    pthread_mutex_unlock(&local);
-    pthread_mutex_unlock(&making);
-}
-static void in_child(void) {
+void ht_books_in_child(void) {
     for (int i = 0; i < HT_GPU_DEVICES; i++) {
         book.inherited |= book.context[i];
         book.context[i] = 0;
     }
     book.slot = NULL;
     book.generation++;
-    after_fork();
 }
-
-__attribute__((constructor)) static void begin(void) { pthread_atfork(before_fork, after_fork, in_child); }
 
 __attribute__((destructor)) static void end(void) {
     struct ht_gpu_process *slot = book.slot;
@@ -374,7 +411,6 @@ __attribute__((destructor)) static void end(void) {
         return;
     enter();
     slot->ended_mono_ns = ht_now_ns();
-    if (slot >= book.slots && slot < book.slots + HT_GPU_SLOTS)
-        give_back(slot, HT_GPU_ENDED);
+    give_back(slot, HT_GPU_ENDED);
     leave();
 }

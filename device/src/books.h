@@ -10,8 +10,6 @@ int ht_lives(uint32_t pid, uint32_t start);
 /* Between processes and threads. 1: taken from a holder that was killed, whose work may be half done. */
 int ht_lock(struct ht_gpu_header *header);
 void ht_unlock(struct ht_gpu_header *header);
-void ht_lock_before_fork(void);
-void ht_lock_after_fork(void);
 
 /* ---- bookfile.c */
 /* The book at $HIGHTIDE_DEVICE_BOOKS, made from $HIGHTIDE_DEVICE_SPEC where there is none; private without a path.

@@ -5,7 +5,7 @@
 
 #include "raw.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t ht_counters_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- counters by name */
 
@@ -41,10 +41,10 @@ void ht_count(struct ht_call_site *site) {
     if (__atomic_load_n(&site->generation, __ATOMIC_ACQUIRE) != generation) {
         if (site->kind == HT_CALL_REFUSED)
             ht_say("%s is not modelled and fails", site->name);
-        pthread_mutex_lock(&lock);
+        pthread_mutex_lock(&ht_counters_lock);
         site->slot = entry_of(slot, site->name, site->kind);
         __atomic_store_n(&site->generation, generation, __ATOMIC_RELEASE);
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&ht_counters_lock);
     }
     if (site->slot)
         __atomic_fetch_add(&slot->calls[site->slot - 1].count, 1, __ATOMIC_RELAXED);
@@ -76,7 +76,7 @@ void ht_count_read(uint64_t bytes) {
     if (!slot)
         return;
     ht_python_line(&line);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_counters_lock);
     struct ht_gpu_read *read = read_of(slot, &line);
     if (read) {
         if (bytes < read->smallest)
@@ -86,7 +86,7 @@ void ht_count_read(uint64_t bytes) {
     }
     slot->reads_count++;
     slot->reads_bytes += bytes;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_counters_lock);
 }
 
 void ht_count_shadow(int64_t kept, uint64_t dropped) {
@@ -96,7 +96,3 @@ void ht_count_shadow(int64_t kept, uint64_t dropped) {
     __atomic_fetch_add(&slot->shadow_bytes, (uint64_t)kept, __ATOMIC_RELAXED);
     __atomic_fetch_add(&slot->shadow_dropped, dropped, __ATOMIC_RELAXED);
 }
-
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-__attribute__((constructor)) static void begin(void) { pthread_atfork(before_fork, after_fork, after_fork); }

@@ -52,18 +52,18 @@ static void *make_properties(int ordinal) {
 }
 
 void *ht_cudnn_properties(int ordinal) {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static char none; /* stands for: cannot be made */
     static void *made[HT_GPU_DEVICES];
-    static char tried[HT_GPU_DEVICES];
     if (ordinal < 0 || ordinal >= HT_GPU_DEVICES)
         return NULL;
-    pthread_mutex_lock(&lock);
-    if (!tried[ordinal]) {
-        made[ordinal] = make_properties(ordinal);
-        tried[ordinal] = 1;
+    void *properties = __atomic_load_n(&made[ordinal], __ATOMIC_ACQUIRE);
+    if (!properties) { /* two threads may both make it: no lock is held over a call into the real library */
+        void *fresh = make_properties(ordinal);
+        fresh = fresh ? fresh : &none;
+        if (__atomic_compare_exchange_n(&made[ordinal], &properties, fresh, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            properties = fresh;
     }
-    pthread_mutex_unlock(&lock);
-    return made[ordinal];
+    return properties == &none ? NULL : properties;
 }
 
 /* The properties at the beginning of a handle: (oldest, whether `oversized` and threads per block, whether

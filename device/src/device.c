@@ -274,7 +274,6 @@ HT_EXPORT int cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 
 /* ---- peers: every device reaches every other, unless the SPEC says peers=0 */
 static int reaches(int from, int to) { return from != to && ht_figure(from, "peers", 1) && ht_figure(to, "peers", 1); }
-int ht_peer_enabled(int from, int to) { return peers[from % HT_GPU_DEVICES][to % HT_GPU_DEVICES]; }
 int ht_peer_set(int from, int to, int on) {
     if (ht_device_index(from) < 0 || ht_device_index(to) < 0 || from == to)
         return CUDA_INVALID_DEVICE;

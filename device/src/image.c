@@ -16,7 +16,7 @@
 struct library { uintptr_t low, high; int looked, count; uint16_t version[VERSIONS]; uint8_t is_text[VERSIONS]; };
 static struct library libraries[LIBRARIES];
 static int known;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t ht_images_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int see(struct dl_phdr_info *info, size_t size, void *data) {
     struct library *wanted = data; /* low: the address asked about */
@@ -34,7 +34,7 @@ static int see(struct dl_phdr_info *info, size_t size, void *data) {
     return 1;
 }
 
-static struct library *find(const void *address, int add) { /* under the lock */
+static struct library *find(const void *address) { /* under the lock */
     static int last;
     uintptr_t at = (uintptr_t)address;
     if (last < known && at >= libraries[last].low && at < libraries[last].high)
@@ -42,11 +42,22 @@ static struct library *find(const void *address, int add) { /* under the lock */
     for (int i = 0; i < known; i++)
         if (at >= libraries[i].low && at < libraries[i].high)
             return &libraries[last = i];
-    struct library fresh = {.low = at};
-    if (!add || known == LIBRARIES || !dl_iterate_phdr(see, &fresh))
-        return NULL;
-    libraries[known] = fresh;
-    return &libraries[last = known++];
+    return NULL;
+}
+
+/* Returns with the lock held. The loader is asked without it. */
+static struct library *find_or_add(const void *address) {
+    pthread_mutex_lock(&ht_images_lock);
+    struct library *library = find(address), fresh = {.low = (uintptr_t)address};
+    if (library)
+        return library;
+    pthread_mutex_unlock(&ht_images_lock);
+    int found = dl_iterate_phdr(see, &fresh);
+    pthread_mutex_lock(&ht_images_lock);
+    library = find(address); /* another thread may have been here */
+    if (!library && found && known < LIBRARIES)
+        *(library = &libraries[known++]) = fresh;
+    return library;
 }
 
 struct wrapper { uint32_t magic, version; const char *image; };
@@ -69,8 +80,7 @@ void ht_image_seen(const void *address) {
     const struct wrapper *wrapper = address;
     if (!wrapper || wrapper->magic != WRAPPER_MAGIC || !wrapper->image)
         return;
-    pthread_mutex_lock(&lock);
-    struct library *library = find(wrapper, 1);
+    struct library *library = find_or_add(wrapper);
     const struct header *header = (const void *)wrapper->image;
     if (library && library->looked++ < LOOKED_AT && header->magic == HEADER_MAGIC) {
         const char *at = wrapper->image + header->bytes, *end = at + header->size;
@@ -83,15 +93,15 @@ void ht_image_seen(const void *address) {
             at += entry->bytes + entry->size;
         }
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_images_lock);
 }
 
 /* Code of the same major version and no newer minor one runs as it is; else the newest text that is no
  * newer is compiled. A library that brings neither is taken to be made for the device. */
 int ht_image_version(const void *f, int major, int minor) {
     int wanted = major * 10 + minor, code = 0, text = 0;
-    pthread_mutex_lock(&lock);
-    const struct library *library = find(f, 0);
+    pthread_mutex_lock(&ht_images_lock);
+    const struct library *library = find(f);
     for (int i = 0; library && i < library->count; i++) {
         int version = library->version[i];
         if (version > wanted)
@@ -101,10 +111,6 @@ int ht_image_version(const void *f, int major, int minor) {
         else if (version / 10 == major)
             code = version > code ? version : code;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_images_lock);
     return code ? code : text ? text : wanted;
 }
-
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-__attribute__((constructor)) static void begin(void) { pthread_atfork(before_fork, after_fork, after_fork); }

@@ -66,12 +66,12 @@ static void pause_a_little(int spins) {
         nanosleep(&wait, NULL);
 }
 
-static pthread_mutex_t threads = PTHREAD_MUTEX_INITIALIZER; /* of this process, in front of the shared word */
+pthread_mutex_t ht_threads_lock = PTHREAD_MUTEX_INITIALIZER; /* of this process, in front of the shared word */
 
 int ht_lock(struct ht_gpu_header *header) {
     uint64_t *word = &header->lock[0], own = own_word();
     int stolen = 0;
-    pthread_mutex_lock(&threads);
+    pthread_mutex_lock(&ht_threads_lock);
     for (int spins = 0;; spins++) {
         uint64_t holder = 0;
         if (__atomic_compare_exchange_n(word, &holder, own, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -92,8 +92,5 @@ int ht_lock(struct ht_gpu_header *header) {
 void ht_unlock(struct ht_gpu_header *header) {
     __atomic_store_n(&header->sequence, header->sequence + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&header->lock[0], 0, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&threads);
+    pthread_mutex_unlock(&ht_threads_lock);
 }
-
-void ht_lock_before_fork(void) { pthread_mutex_lock(&threads); }
-void ht_lock_after_fork(void) { pthread_mutex_unlock(&threads); }

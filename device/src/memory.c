@@ -31,7 +31,7 @@ struct page { /* that small requests share; the owner of their ranges */
     struct page *next;
 };
 static struct page *pages[HT_GPU_DEVICES];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t ht_memory_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- the sorted list of ranges; all under the lock */
 
@@ -87,13 +87,13 @@ static void tell(const struct range *range, struct ht_place *place) {
 }
 
 int ht_range_owner(uint64_t address, struct ht_place *place, void **owner) {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_memory_lock);
     struct range *range = find(address);
     if (range) {
         tell(range, place);
         *owner = range->owner;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_memory_lock);
     return range != NULL;
 }
 
@@ -110,17 +110,17 @@ int ht_on_device(const void *address) {
 }
 
 int ht_range_add(uint64_t base, uint64_t size, int device, enum ht_place_kind kind, void *owner) {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_memory_lock);
     size_t i = lower(base);
     int free_below = i == 0 || ranges[i - 1].base + ranges[i - 1].size <= base;
     int free_above = i == count || base + size <= ranges[i].base;
     int done = free_below && free_above && insert((struct range){base, size, owner, device, (uint8_t)kind, 0});
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_memory_lock);
     return done;
 }
 
 int ht_range_take(uint64_t base, struct ht_place *place, void **owner) {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_memory_lock);
     struct range *range = find(base);
     int found = range && range->base == base;
     if (found) {
@@ -128,7 +128,7 @@ int ht_range_take(uint64_t base, struct ht_place *place, void **owner) {
         *owner = range->owner;
         erase(range);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_memory_lock);
     return found;
 }
 
@@ -219,7 +219,7 @@ static struct page *new_page(int index, int ordinal) {
     uint64_t base = 0;
     struct page *page = ht_new(sizeof *page);
     if (page && ht_charge(ordinal, HT_KIND_ALLOCATION, HT_GRANULE)) {
-        pthread_mutex_lock(&lock);
+        pthread_mutex_lock(&ht_memory_lock);
         base = gap(index, HT_GRANULE);
         if (base)
             *page = (struct page){.base = base, .device = ordinal, .next = pages[index]};
@@ -231,29 +231,10 @@ static struct page *new_page(int index, int ordinal) {
         pages[index] = page;
         return page;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_memory_lock);
     ht_refund(ordinal, HT_KIND_ALLOCATION, HT_GRANULE);
     ht_drop(page, sizeof *page);
     return NULL;
-}
-
-static uint64_t small(int index, int ordinal, enum ht_gpu_kind kind, uint64_t bytes) {
-    uint32_t units = (uint32_t)((bytes + UNIT - 1) / UNIT);
-    uint64_t at = 0;
-    struct page *page;
-    pthread_mutex_lock(&lock);
-    for (page = pages[index]; page && !(at = place_small(page, units));)
-        page = page->next;
-    if (!at) {
-        pthread_mutex_unlock(&lock);
-        page = new_page(index, ordinal);
-        if (!page)
-            return 0;
-        at = place_small(page, units);
-    }
-    insert((struct range){at, (uint64_t)units * UNIT, page, ordinal, HT_PLACE_DEVICE, (uint8_t)kind});
-    pthread_mutex_unlock(&lock);
-    return at;
 }
 
 static void free_small(struct page *page, uint64_t base, uint64_t size) {
@@ -270,15 +251,37 @@ static void free_small(struct page *page, uint64_t base, uint64_t size) {
     ht_drop(page, sizeof *page);
 }
 
+static uint64_t small(int index, int ordinal, enum ht_gpu_kind kind, uint64_t bytes) {
+    uint32_t units = (uint32_t)((bytes + UNIT - 1) / UNIT);
+    uint64_t at = 0;
+    struct page *page;
+    pthread_mutex_lock(&ht_memory_lock);
+    for (page = pages[index]; page && !(at = place_small(page, units));)
+        page = page->next;
+    if (!at) {
+        pthread_mutex_unlock(&ht_memory_lock);
+        page = new_page(index, ordinal);
+        if (!page)
+            return 0;
+        at = place_small(page, units);
+    }
+    if (!insert((struct range){at, (uint64_t)units * UNIT, page, ordinal, HT_PLACE_DEVICE, (uint8_t)kind})) {
+        free_small(page, at, (uint64_t)units * UNIT);
+        at = 0;
+    }
+    pthread_mutex_unlock(&ht_memory_lock);
+    return at;
+}
+
 /* ---- device memory */
 
 uint64_t ht_device_alloc(int ordinal, enum ht_gpu_kind kind, uint64_t bytes) {
     int index = ht_device_index(ordinal);
     if (index < 0 || !bytes || !ht_context(ordinal))
         return 0;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_memory_lock);
     int ready = open_arena(index, ht_device(ordinal)->total);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_memory_lock);
     if (!ready)
         return 0;
     if (bytes <= SMALL && kind == HT_KIND_ALLOCATION)
@@ -286,13 +289,33 @@ uint64_t ht_device_alloc(int ordinal, enum ht_gpu_kind kind, uint64_t bytes) {
     uint64_t size = ht_round(bytes, HT_GRANULE);
     if (size < bytes || !ht_charge(ordinal, kind, size))
         return 0;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_memory_lock);
     uint64_t at = gap(index, size);
     int done = at && insert((struct range){at, size, NULL, ordinal, HT_PLACE_DEVICE, (uint8_t)kind});
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_memory_lock);
     if (!done)
         ht_refund(ordinal, kind, size);
     return done ? at : 0;
+}
+
+/* Real memory, which takes the machine's where it is touched. */
+static uint64_t map_host(uint64_t size, int ordinal, enum ht_place_kind place, enum ht_gpu_kind kind) {
+    long at = sys_mmap(NULL, size, PROT_READ | PROT_WRITE, NO_RESERVE, -1, 0);
+    if (sys_failed(at))
+        return 0;
+    pthread_mutex_lock(&ht_memory_lock);
+    int done = insert((struct range){(uint64_t)at, size, NULL, ordinal, (uint8_t)place, (uint8_t)kind});
+    pthread_mutex_unlock(&ht_memory_lock);
+    if (!done)
+        sys_munmap((void *)at, size);
+    return done ? (uint64_t)at : 0;
+}
+
+/* The kernel refuses to unmap where that would split one mapping into more than it allows; then the memory goes back
+ * all the same, and only its addresses are lost. */
+static void unmap_host(uint64_t at, uint64_t size) {
+    if (sys_munmap((void *)at, size) != 0)
+        sys_madvise((void *)at, size, MADV_DONTNEED);
 }
 
 /* Managed memory can be followed by the host: it is real, and takes the machine's memory where touched. */
@@ -300,34 +323,29 @@ uint64_t ht_managed_alloc(int ordinal, uint64_t bytes) {
     uint64_t size = ht_round(bytes, HT_GRANULE);
     if (size < bytes || !ht_charge(ordinal, HT_KIND_OTHER, size))
         return 0;
-    long at = sys_mmap(NULL, size, PROT_READ | PROT_WRITE, NO_RESERVE, -1, 0);
-    if (!sys_failed(at)) {
-        pthread_mutex_lock(&lock);
-        insert((struct range){(uint64_t)at, size, NULL, ordinal, HT_PLACE_MANAGED, HT_KIND_OTHER});
-        pthread_mutex_unlock(&lock);
-        return (uint64_t)at;
-    }
-    ht_refund(ordinal, HT_KIND_OTHER, size);
-    return 0;
+    uint64_t at = map_host(size, ordinal, HT_PLACE_MANAGED, HT_KIND_OTHER);
+    if (!at)
+        ht_refund(ordinal, HT_KIND_OTHER, size);
+    return at;
 }
 
 int ht_device_free(uint64_t address) {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_memory_lock);
     struct range *range = find(address);
     if (!range || range->base != address || (range->kind != HT_PLACE_DEVICE && range->kind != HT_PLACE_MANAGED)) {
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&ht_memory_lock);
         return 0;
     }
     struct range gone = *range;
     erase(range);
     if (gone.owner)
         free_small(gone.owner, gone.base, gone.size);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_memory_lock);
     ht_written(gone.base, gone.size);
     if (!gone.owner)
         ht_refund(gone.device, gone.book, gone.size);
     if (gone.kind == HT_PLACE_MANAGED)
-        sys_munmap((void *)gone.base, gone.size);
+        unmap_host(gone.base, gone.size);
     return 1;
 }
 
@@ -335,11 +353,11 @@ int ht_device_free(uint64_t address) {
 int ht_memory_reset(int ordinal) {
     for (;;) {
         uint64_t at = 0;
-        pthread_mutex_lock(&lock);
+        pthread_mutex_lock(&ht_memory_lock);
         for (size_t i = 0; i < count && !at; i++)
             if (ranges[i].device == ordinal && (ranges[i].kind == HT_PLACE_DEVICE || ranges[i].kind == HT_PLACE_MANAGED))
                 at = ranges[i].base;
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&ht_memory_lock);
         if (!at)
             return 1;
         ht_device_free(at);
@@ -350,34 +368,26 @@ int ht_memory_reset(int ordinal) {
 
 uint64_t ht_host_alloc(uint64_t bytes) {
     uint64_t size = ht_round(bytes, 4096);
-    long at = size ? sys_mmap(NULL, size, PROT_READ | PROT_WRITE, NO_RESERVE, -1, 0) : 0;
-    if (!size || sys_failed(at))
+    int ordinal = ht_device_current();
+    if (!size || !ht_charge(ordinal, HT_KIND_PINNED, size))
         return 0;
-    if (!ht_charge(ht_device_current(), HT_KIND_PINNED, size)) {
-        sys_munmap((void *)at, size);
-        return 0;
-    }
-    pthread_mutex_lock(&lock);
-    int done = insert((struct range){(uint64_t)at, size, NULL, ht_device_current(), HT_PLACE_PINNED, HT_KIND_PINNED});
-    pthread_mutex_unlock(&lock);
-    return done ? (uint64_t)at : 0;
+    uint64_t at = map_host(size, ordinal, HT_PLACE_PINNED, HT_KIND_PINNED);
+    if (!at)
+        ht_refund(ordinal, HT_KIND_PINNED, size);
+    return at;
 }
 
 int ht_host_free(uint64_t address) {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_memory_lock);
     struct range *range = find(address);
     if (!range || range->base != address || range->kind != HT_PLACE_PINNED) {
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&ht_memory_lock);
         return 0;
     }
     struct range gone = *range;
     erase(range);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_memory_lock);
     ht_refund(gone.device, HT_KIND_PINNED, gone.size);
-    sys_munmap((void *)gone.base, gone.size);
+    unmap_host(gone.base, gone.size);
     return 1;
 }
-
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-__attribute__((constructor)) static void begin(void) { pthread_atfork(before_fork, after_fork, after_fork); }

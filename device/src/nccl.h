@@ -32,6 +32,8 @@ struct comm {
 };
 static inline struct comm *ht_nccl_comm(void *handle) { return ht_is(handle, NCCL_COMM_MAGIC) ? handle : NULL; }
 int ht_nccl_charge(struct comm *comm, uint64_t bytes);
+/* What ncclGetLastError tells the calling thread: an errno at a file of shared memory. */
+void ht_nccl_trouble(const char *path, int error);
 
 /* ---- nccl_group.c: gathers `n` bytes of every rank, host to host; for splitting. A played rank's own only. */
 int ht_nccl_meet(struct comm *comm, const void *mine, void *all, size_t n);
@@ -44,11 +46,12 @@ int ht_nccl_drop_op(int op);
 struct wire *ht_wire_open(const uint64_t name[2], int n, int rank);
 void ht_wire_leave(struct wire *wire); /* nobody waits for this rank any more; the mapping stays */
 void ht_wire_close(struct wire *wire); /* leaves, if it has not */
-/* Puts up this rank's part of a round; known 0: the bytes are not known. */
-void ht_wire_put(struct wire *wire, uint64_t round, const void *bytes, size_t n, int known);
-/* Waits for a rank's part: 1 known and copied, 0 not known, -1 that rank is gone or *stop is set. */
+/* Puts up this rank's part of a round; known 0: the bytes are not known. WIRE_FULL: no room for them. */
+enum { WIRE_GONE = -1, WIRE_FULL = -2 };
+int ht_wire_put(struct wire *wire, uint64_t round, const void *bytes, size_t n, int known);
+/* Waits for a rank's part: 1 known and copied, 0 not known, WIRE_GONE: that rank is gone or *stop is set. */
 int ht_wire_get(struct wire *wire, uint64_t round, int rank, void *into, size_t n, const int *stop);
-/* One value from a rank to another, in order; as above. */
+/* One value from a rank to another, in order; as above, or WIRE_FULL: shared memory has no room for it. */
 int ht_wire_send(struct wire *wire, int to, const void *bytes, size_t n, int known, const int *stop);
 int ht_wire_receive(struct wire *wire, int from, void *into, size_t n, const int *stop);
 

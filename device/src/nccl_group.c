@@ -219,27 +219,34 @@ static int single(struct operation *o) { /* the only rank: a copy */
     return NCCL_OK;
 }
 
-static void put(struct operation *o) {
+/* The other ranks wait for a part that finds no room; they are told, as of a rank that has ended. */
+static int leave(struct comm *comm) {
+    ht_wire_leave(comm->wire);
+    return comm->error = NCCL_SYSTEM_ERROR;
+}
+
+static int put(struct operation *o) {
     struct comm *comm = o->comm;
     size_t in = sides(o).in;
-    int known = in && own_part(o, part_buffer, in);
+    int known = in && own_part(o, part_buffer, in), failed = 0;
     o->put = 1;
     if (o->kind == SEND)
-        ht_wire_send(comm->wire, o->root, part_buffer, in, known, &comm->stop);
+        failed = ht_wire_send(comm->wire, o->root, part_buffer, in, known, &comm->stop) == WIRE_FULL;
     else if (o->kind != RECEIVE) {
         o->round = comm->round++;
-        ht_wire_put(comm->wire, o->round, part_buffer, in, known);
+        failed = ht_wire_put(comm->wire, o->round, part_buffer, in, known) == WIRE_FULL;
     }
+    return failed ? leave(comm) : NCCL_OK;
 }
 
 static int receive(struct operation *o) {
     struct comm *comm = o->comm;
     size_t n = sides(o).out;
     int got = ht_wire_receive(comm->wire, o->root, part_buffer, n, &comm->stop);
-    if (got < 0)
-        comm->error = NCCL_REMOTE_ERROR;
     write_result(o, part_buffer, n, got > 0);
-    return got < 0 ? NCCL_REMOTE_ERROR : NCCL_OK;
+    if (got == WIRE_FULL)
+        return leave(comm);
+    return got < 0 ? comm->error = NCCL_REMOTE_ERROR : NCCL_OK;
 }
 
 /* Two collectives of one communicator in a group: the second is put up once the first is done, since
@@ -255,11 +262,11 @@ static int perform(struct operation *all, size_t count) {
     int status = have_buffers() ? NCCL_OK : NCCL_SYSTEM_ERROR;
     for (size_t i = 0; i < count && !status; i++) {
         struct operation *o = &all[i];
-        int failed = connect_buffers(o);
-        status = status ? status : failed;
+        int failed = status = connect_buffers(o);
         o->small = is_small(o) && !ht_capturing(o->stream, NULL);
         if (o->small && o->comm->wire && !o->comm->stop && (o->kind >= SEND || is_ready(o, all, i)))
-            put(o);
+            failed = put(o);
+        status = status ? status : failed;
     }
     for (size_t i = 0; i < count && !status; i++) {
         struct operation *o = &all[i];
@@ -272,9 +279,8 @@ static int perform(struct operation *all, size_t count) {
         else if (o->kind == RECEIVE)
             status = receive(o);
         else if (o->kind < SEND) {
-            if (!o->put)
-                put(o);
-            status = finish(o);
+            status = o->put ? NCCL_OK : put(o);
+            status = status ? status : finish(o);
         }
     }
     return status;
@@ -286,7 +292,8 @@ int ht_nccl_meet(struct comm *comm, const void *mine, void *all, size_t n) {
     if (!comm->wire)
         return NCCL_OK;
     uint64_t round = comm->round++;
-    ht_wire_put(comm->wire, round, mine, n, 1);
+    if (ht_wire_put(comm->wire, round, mine, n, 1) == WIRE_FULL)
+        return leave(comm);
     for (int rank = 0; rank < comm->n; rank++)
         if (ht_wire_get(comm->wire, round, rank, (char *)all + (size_t)rank * n, n, &comm->stop) < 1)
             return comm->error = NCCL_REMOTE_ERROR;

@@ -2,8 +2,10 @@
  *
  * One file in the run's folder of shared memory per communicator, sparse:
  *
- *     [ head ][ rank 0: 2 parts ][ rank 1: 2 parts ] ... [ 0→0 ][ 0→1 ] ... mailboxes
+ *     [ head ][ seat 0 ][ seat 1 ] ... [ rank 0: 2 parts ][ rank 1: 2 parts ] ... [ 0→0 ][ 0→1 ] ... mailboxes
  *
+ * A page that has no memory yet is never touched: where shared memory is full that would be a SIGBUS. Head and seats
+ * get theirs when a rank comes, a part or a letter when its writer needs it, a mailbox's first page by either side.
  * Zeros are its beginning, so whoever comes first makes it and nobody waits at opening; the last to
  * leave removes it, once all have come. A round's part goes to the buffer of the round's parity: who is at round r+2 has
  * seen every rank at r+1, and so nobody reads round r any more. Of ranks that were killed the file remains; the next
@@ -27,39 +29,42 @@
 
 #define PAGE 4096ull
 #define LETTERS 64 /* of one mailbox */
+#define RANKS 256
 #define PATIENCE_NS 50000000ll
 
-struct part { uint64_t round_plus_one; uint32_t bytes, known; }; /* data follows at the next page */
+struct part { uint64_t round_plus_one; uint32_t bytes, known; };
 struct who { uint32_t pid, start; }; /* with the start of the process, as pids are given again */
-struct seat {
+struct seat { /* a page each */
     uint32_t changed, left; /* changed: a futex, counts what this rank put up */
     struct who who;         /* pid 0: has not come yet */
     struct part parts[2];
 };
 struct head { uint32_t users, joined, n, magic; };
 #define HEAD_MAGIC 0x6c63636eu
-struct letter { uint32_t bytes, known; };
-struct box {
+struct letter { uint32_t bytes, known, room; }; /* room: its writer's, bytes that have memory */
+struct box { /* a page; letters follow */
     uint32_t written, read; /* futexes; letters so far */
     struct letter letters[LETTERS];
 };
 
-#define SEAT_BYTES (PAGE + 2 * (uint64_t)NCCL_SMALL)
+#define PARTS_BYTES (2 * (uint64_t)NCCL_SMALL)
 #define BOX_BYTES (PAGE + LETTERS * (uint64_t)NCCL_SMALL)
 
 struct wire {
     char *map;
     uint64_t bytes;
     int n, rank, file, left;
+    size_t room[2];                       /* bytes of this rank's parts that have memory */
+    uint8_t in[RANKS / 8], out[RANKS / 8]; /* mailboxes from and to a rank whose first page has */
     char path[300];
 };
 
-static struct seat *seat(struct wire *wire, int rank) { return (struct seat *)(wire->map + PAGE + (uint64_t)rank * SEAT_BYTES); }
-static char *seat_data(struct wire *wire, int rank, uint64_t round) {
-    return (char *)seat(wire, rank) + PAGE + (round & 1) * NCCL_SMALL;
+static struct seat *seat(struct wire *wire, int rank) { return (struct seat *)(wire->map + PAGE + (uint64_t)rank * PAGE); }
+static char *part_data(struct wire *wire, int rank, uint64_t round) {
+    return wire->map + PAGE + (uint64_t)wire->n * PAGE + (uint64_t)rank * PARTS_BYTES + (round & 1) * NCCL_SMALL;
 }
 static struct box *box(struct wire *wire, int from, int to) {
-    uint64_t first = PAGE + (uint64_t)wire->n * SEAT_BYTES;
+    uint64_t first = PAGE + (uint64_t)wire->n * (PAGE + PARTS_BYTES);
     return (struct box *)(wire->map + first + ((uint64_t)from * (uint64_t)wire->n + (uint64_t)to) * BOX_BYTES);
 }
 static char *box_data(struct box *box, uint32_t letter) { return (char *)box + PAGE + (uint64_t)(letter % LETTERS) * NCCL_SMALL; }
@@ -109,9 +114,9 @@ static int open_shared(const char *path) {
 static int abandoned(int file) {
     struct head head = {0};
     struct who who;
-    int alive = 0, ours = pread(file, &head, sizeof head, 0) == sizeof head && head.magic == HEAD_MAGIC && head.joined && head.n <= 256;
+    int alive = 0, ours = pread(file, &head, sizeof head, 0) == sizeof head && head.magic == HEAD_MAGIC && head.joined && head.n <= RANKS;
     for (uint32_t i = 0; ours && i < head.n && !alive; i++) {
-        off_t at = (off_t)(PAGE + i * SEAT_BYTES + offsetof(struct seat, who));
+        off_t at = (off_t)(PAGE + i * PAGE + offsetof(struct seat, who));
         alive = pread(file, &who, sizeof who, at) == sizeof who && who.pid && ht_lives(who.pid, who.start);
     }
     return ours && !alive;
@@ -139,9 +144,22 @@ static void reap(const char *folder, const char *prefix) {
         closedir(files);
 }
 
+static void *map_file(struct wire *wire) {
+    if (wire->file < 0 || ftruncate(wire->file, (off_t)wire->bytes) != 0)
+        return NULL;
+    void *map = mmap(NULL, wire->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, wire->file, 0);
+    if (map == MAP_FAILED)
+        return NULL;
+    if (sys_populate(map, PAGE + (uint64_t)wire->n * PAGE) == 0)
+        return map;
+    munmap(map, wire->bytes);
+    errno = ENOSPC;
+    return NULL;
+}
+
 struct wire *ht_wire_open(const uint64_t name[2], int n, int rank) {
     const char *folder = ht_shared_folder();
-    struct wire *wire = n > 0 && n <= 256 && rank >= 0 && rank < n ? ht_new(sizeof *wire) : NULL;
+    struct wire *wire = n > 0 && n <= RANKS && rank >= 0 && rank < n ? ht_new(sizeof *wire) : NULL;
     if (!wire)
         return NULL;
     const char *prefix = *folder ? "nccl-" : "hightide-nccl-"; /* NCCL itself has nccl-* there */
@@ -152,13 +170,11 @@ struct wire *ht_wire_open(const uint64_t name[2], int n, int rank) {
              (unsigned long long)name[0], (unsigned long long)name[1]);
     wire->n = n;
     wire->rank = rank;
-    wire->bytes = PAGE + (uint64_t)n * SEAT_BYTES + (uint64_t)n * (uint64_t)n * BOX_BYTES;
+    wire->bytes = PAGE + (uint64_t)n * (PAGE + PARTS_BYTES) + (uint64_t)n * (uint64_t)n * BOX_BYTES;
     wire->file = open_shared(wire->path);
-    void *map = MAP_FAILED;
-    if (wire->file >= 0 && ftruncate(wire->file, (off_t)wire->bytes) == 0)
-        map = mmap(NULL, wire->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, wire->file, 0);
-    if (map == MAP_FAILED) {
-        ht_say("nccl: %s: %s", wire->path, strerror(errno));
+    void *map = map_file(wire);
+    if (!map) {
+        ht_nccl_trouble(wire->path, errno);
         if (wire->file >= 0)
             close(wire->file);
         ht_drop(wire, sizeof *wire);
@@ -197,16 +213,29 @@ void ht_wire_close(struct wire *wire) {
     ht_drop(wire, sizeof *wire);
 }
 
-void ht_wire_put(struct wire *wire, uint64_t round, const void *bytes, size_t n, int known) {
+static int no_room(const struct wire *wire) {
+    ht_nccl_trouble(wire->path, ENOSPC);
+    return WIRE_FULL;
+}
+
+int ht_wire_put(struct wire *wire, uint64_t round, const void *bytes, size_t n, int known) {
     struct seat *mine = seat(wire, wire->rank);
     struct part *part = &mine->parts[round & 1];
+    char *data = part_data(wire, wire->rank, round);
+    size_t *room = &wire->room[round & 1];
+    if (known && n > *room) {
+        if (sys_populate(data, n) != 0)
+            return no_room(wire);
+        *room = n;
+    }
     if (known && n)
-        memcpy(seat_data(wire, wire->rank, round), bytes, n);
+        memcpy(data, bytes, n);
     part->bytes = (uint32_t)n;
     part->known = (uint32_t)known;
     __atomic_store_n(&part->round_plus_one, round + 1, __ATOMIC_RELEASE);
     __atomic_add_fetch(&mine->changed, 1, __ATOMIC_RELEASE);
     wake(&mine->changed);
+    return 0;
 }
 
 int ht_wire_get(struct wire *wire, uint64_t round, int rank, void *into, size_t n, const int *stop) {
@@ -220,35 +249,60 @@ int ht_wire_get(struct wire *wire, uint64_t round, int rank, void *into, size_t 
         if (__atomic_load_n(&part->round_plus_one, __ATOMIC_ACQUIRE) == round + 1)
             break; /* put up, then left */
         if (dead || __atomic_load_n(stop, __ATOMIC_ACQUIRE))
-            return -1;
+            return WIRE_GONE;
         sleep_on(&theirs->changed, seen);
     }
     if (!part->known || part->bytes < n)
         return 0;
-    memcpy(into, seat_data(wire, rank, round), n);
+    memcpy(into, part_data(wire, rank, round), n);
     return 1;
 }
 
+/* The mailbox, once its first page has memory; NULL: there is none left. */
+static struct box *ready_box(struct wire *wire, int from, int to, uint8_t *ready, int peer) {
+    struct box *found = box(wire, from, to);
+    if (ready[peer / 8] >> peer % 8 & 1)
+        return found;
+    if (sys_populate(found, sizeof *found) != 0) {
+        no_room(wire);
+        return NULL;
+    }
+    ready[peer / 8] |= (uint8_t)(1 << peer % 8);
+    return found;
+}
+
 int ht_wire_send(struct wire *wire, int to, const void *bytes, size_t n, int known, const int *stop) {
-    struct box *out = box(wire, wire->rank, to);
+    struct box *out = ready_box(wire, wire->rank, to, wire->out, to);
+    if (!out)
+        return WIRE_FULL;
     for (;;) { /* a full box: as a send waits for its receive */
         uint32_t read = __atomic_load_n(&out->read, __ATOMIC_ACQUIRE);
         if (out->written - read < LETTERS)
             break;
         if (gone(wire, to) || __atomic_load_n(stop, __ATOMIC_ACQUIRE))
-            return -1;
+            return WIRE_GONE;
         sleep_on(&out->read, read);
     }
+    struct letter *letter = &out->letters[out->written % LETTERS];
+    char *data = box_data(out, out->written);
+    if (known && n > letter->room) {
+        if (sys_populate(data, n) != 0)
+            return no_room(wire);
+        letter->room = (uint32_t)n;
+    }
     if (known && n)
-        memcpy(box_data(out, out->written), bytes, n);
-    out->letters[out->written % LETTERS] = (struct letter){(uint32_t)n, (uint32_t)known};
+        memcpy(data, bytes, n);
+    letter->bytes = (uint32_t)n;
+    letter->known = (uint32_t)known;
     __atomic_add_fetch(&out->written, 1, __ATOMIC_RELEASE);
     wake(&out->written);
     return known;
 }
 
 int ht_wire_receive(struct wire *wire, int from, void *into, size_t n, const int *stop) {
-    struct box *in = box(wire, from, wire->rank);
+    struct box *in = ready_box(wire, from, wire->rank, wire->in, from);
+    if (!in)
+        return WIRE_FULL;
     for (;;) {
         uint32_t written = __atomic_load_n(&in->written, __ATOMIC_ACQUIRE);
         if (written != in->read)
@@ -257,7 +311,7 @@ int ht_wire_receive(struct wire *wire, int from, void *into, size_t n, const int
         if (__atomic_load_n(&in->written, __ATOMIC_ACQUIRE) != in->read)
             break;
         if (dead || __atomic_load_n(stop, __ATOMIC_ACQUIRE))
-            return -1;
+            return WIRE_GONE;
         sleep_on(&in->written, written);
     }
     struct letter *letter = &in->letters[in->read % LETTERS];

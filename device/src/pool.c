@@ -22,7 +22,7 @@ struct pool {
 };
 static struct pool defaults[HT_GPU_DEVICES], *made;
 static struct pool *current[HT_GPU_DEVICES];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t ht_pools_lock = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((constructor)) static void make_defaults(void) {
     for (int i = 0; i < HT_GPU_DEVICES; i++)
@@ -37,7 +37,7 @@ static struct chunk *new_chunk(struct pool *pool, uint64_t bytes) {
     struct chunk *chunk = ht_new(sizeof *chunk);
     struct part *part = ht_new(sizeof *part);
     uint64_t base = 0;
-    if (chunk && part && ht_charge(pool->device, HT_KIND_POOL, size) && !(base = ht_reserve(size, HT_GRANULE)))
+    if (chunk && part && ht_charge_quietly(pool->device, HT_KIND_POOL, size) && !(base = ht_reserve(size, HT_GRANULE)))
         ht_refund(pool->device, HT_KIND_POOL, size);
     if (!base) {
         ht_drop(chunk, sizeof *chunk);
@@ -103,15 +103,21 @@ static int allocate(uint64_t *at, uint64_t bytes, struct pool *pool) {
         return CUDA_INVALID_VALUE;
     if (!bytes)
         return CUDA_OK;
-    pthread_mutex_lock(&lock);
+    if (!ht_context(pool->device))
+        return CUDA_OUT_OF_MEMORY;
+    pthread_mutex_lock(&ht_pools_lock);
     struct part *part = find(pool, ht_round(bytes, 512));
     if (part && ht_range_add(part->at, part->size, pool->device, HT_PLACE_POOL, part)) {
         *at = part->at;
         pool->used += part->size;
         if (pool->used > pool->used_high)
             pool->used_high = pool->used;
+    } else if (part) {
+        part->taken = 0;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_pools_lock);
+    if (!*at)
+        ht_refused(pool->device, HT_KIND_POOL, ht_round(bytes, CHUNK));
     return *at ? CUDA_OK : CUDA_OUT_OF_MEMORY;
 }
 
@@ -131,7 +137,7 @@ int ht_pool_free(uint64_t address) {
         return 0;
     struct part *part = owner;
     ht_written(part->at, part->size);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_pools_lock);
     struct chunk *chunk = part->chunk;
     chunk->pool->used -= part->size;
     part->taken = 0;
@@ -141,18 +147,18 @@ int ht_pool_free(uint64_t address) {
             join_next(before);
             break;
         }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_pools_lock);
     return 1;
 }
 
 void ht_pool_trim_all(int ordinal) {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_pools_lock);
     if (defaults[ordinal % HT_GPU_DEVICES].chunks)
         trim(default_of(ordinal), default_of(ordinal)->threshold);
     for (struct pool *pool = made; pool; pool = pool->next)
         if (pool->device == ordinal)
             trim(pool, pool->threshold);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_pools_lock);
 }
 
 static struct pool *current_of(int ordinal) {
@@ -165,10 +171,10 @@ static int create(void **out, const struct cuda_pool_props *props) {
     if (!pool)
         return CUDA_OUT_OF_MEMORY;
     *pool = (struct pool){.magic = POOL_MAGIC, .device = props ? props->location.id : ht_device_current(), .flags = {0, 1, 1, 1}};
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_pools_lock);
     pool->next = made;
     made = pool;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_pools_lock);
     *out = pool;
     return CUDA_OK;
 }
@@ -177,7 +183,7 @@ static int destroy(void *handle) {
     struct pool *pool = pool_of(handle);
     if (!pool)
         return CUDA_INVALID_VALUE;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_pools_lock);
     trim(pool, 0);
     for (struct pool **link = &made; *link; link = &(*link)->next)
         if (*link == pool) {
@@ -189,7 +195,7 @@ static int destroy(void *handle) {
             current[i] = NULL;
     int busy = pool->chunks != NULL; /* parts are still out: it stays in memory, unreachable by name */
     pool->magic = 0;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_pools_lock);
     if (!busy)
         ht_drop(pool, sizeof *pool);
     return CUDA_OK;
@@ -223,9 +229,9 @@ static int attribute(void *handle, int which, void *value, int set) {
 static int trim_to(void *handle, size_t keep) {
     if (!pool_of(handle))
         return CUDA_INVALID_VALUE;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_pools_lock);
     trim(pool_of(handle), keep);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_pools_lock);
     return CUDA_OK;
 }
 
@@ -250,7 +256,3 @@ BOTH(cudaMemPoolGetAttribute, cuMemPoolGetAttribute, (void *pool, int which, voi
 BOTH(cudaMemPoolTrimTo, cuMemPoolTrimTo, (void *pool, size_t keep), trim_to(pool, keep))
 BOTH(cudaMemPoolSetAccess, cuMemPoolSetAccess, (void *pool, const void *list, size_t n), ((void)list, (void)n, pool_of(pool) ? CUDA_OK : CUDA_INVALID_VALUE))
 BOTH(cudaMemPoolGetAccess, cuMemPoolGetAccess, (int *flags, void *pool, void *location), ((void)location, *flags = 3, pool_of(pool) ? CUDA_OK : CUDA_INVALID_VALUE))
-
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-__attribute__((constructor)) static void begin(void) { pthread_atfork(before_fork, after_fork, after_fork); }

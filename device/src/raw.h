@@ -11,6 +11,11 @@
 
 static inline uint64_t ht_round(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
+/* ---- fork.c: each file's own lock, and in which order they are taken */
+extern pthread_mutex_t ht_mappings_lock, ht_streams_lock, ht_pools_lock, ht_shadows_lock, ht_memory_lock, ht_images_lock,
+    ht_counters_lock, ht_context_lock, ht_books_lock, ht_threads_lock, ht_arena_lock;
+void ht_books_in_child(void);
+
 /* ---- spec.c */
 /* Fills header->device_count and the devices from the text; 0 and a line on stderr: it says nothing usable. */
 int ht_spec_read(const char *text, struct ht_gpu_header *header, struct ht_gpu *gpus);
@@ -26,6 +31,10 @@ uint64_t ht_generation(void);      /* changes after a fork */
 void ht_device_set(int ordinal);   /* the calling thread's */
 void ht_launched(int ordinal);
 void ht_context_gone(int ordinal); /* cudaDeviceReset */
+/* ht_charge in two halves, for who holds a lock in between: the second looks for the Python line, and for that may
+ * ask the loader. The device has its context. */
+int ht_charge_quietly(int ordinal, enum ht_gpu_kind kind, uint64_t bytes);
+void ht_refused(int ordinal, enum ht_gpu_kind kind, uint64_t bytes);
 uint64_t ht_now_ns(void);
 
 /* ---- counters.c */

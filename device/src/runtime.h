@@ -7,7 +7,6 @@
 
 /* Remembers an error of the calling thread for cudaGetLastError; gives it back. */
 int ht_fail(int error);
-const char *ht_error_name(int error);
 const char *ht_error_text(int error);
 
 /* The current device's context, made at first use; each call that needs a device begins with it. */
@@ -18,7 +17,6 @@ const char *ht_error_text(int error);
 int ht_attribute(int *value, int attribute, int ordinal);
 int ht_uuid(int ordinal, unsigned char into[16]);
 int ht_memory_info(int ordinal, uint64_t *free_bytes, uint64_t *total);
-int ht_peer_enabled(int from, int to);
 int ht_peer_set(int from, int to, int on); /* CUDA_OK, CUDA_PEER_ENABLED, CUDA_PEER_NOT_ENABLED */
 int ht_peer_can(int *can, int from, int to);
 int ht_peer_attribute(int *value, int attribute, int from, int to);

@@ -25,7 +25,19 @@ static struct piece *pieces; /* by address; they do not overlap */
 static size_t count;
 static uint64_t stamps, kept_bytes;
 static uint64_t lowest = UINT64_MAX, highest; /* no piece lies outside; read without the lock */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t ht_shadows_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock(void) { pthread_mutex_lock(&ht_shadows_lock); }
+
+/* What is kept now is told behind the lock: the first to tell anything opens the books. */
+static void unlock(void) {
+    static uint64_t told;
+    int64_t change = (int64_t)(kept_bytes - told);
+    told = kept_bytes;
+    pthread_mutex_unlock(&ht_shadows_lock);
+    if (change)
+        ht_count_shadow(change, 0);
+}
 
 static size_t lower(uint64_t address) { /* the first piece that ends above */
     size_t low = 0, high = count;
@@ -44,7 +56,6 @@ static void release(struct piece *piece) {
         return;
     ht_drop(piece->bytes, piece->size);
     kept_bytes -= piece->size;
-    ht_count_shadow(-(int64_t)piece->size, 0);
 }
 
 static void erase(size_t i) {
@@ -53,19 +64,30 @@ static void erase(size_t i) {
     count--;
 }
 
-/* No room: the older half goes. */
+/* No room: the older half goes, and of what is left the lowest until it is half as much as may be. One pass from
+ * the highest address down, since all who copy wait meanwhile. */
 static void make_room(void) {
-    uint64_t middle = stamps - count / 2;
-    for (size_t i = count; i-- > 0;)
-        if (pieces[i].stamp < middle)
-            erase(i);
-    while (count > PIECES / 2 || kept_bytes > MOST / 2)
-        erase(0);
+    uint64_t middle = stamps - count / 2, left = MOST / 2;
+    size_t first = count;
+    for (size_t i = count; i-- > 0;) {
+        uint64_t size = pieces[i].bytes ? pieces[i].size : 0;
+        if (pieces[i].stamp < middle || size > left) {
+            release(&pieces[i]);
+            continue;
+        }
+        left -= size;
+        pieces[--first] = pieces[i];
+    }
+    count -= first;
+    memmove(pieces, pieces + first, count * sizeof *pieces);
 }
 
+/* Takes over the piece's bytes. */
 static void insert(struct piece piece) {
-    if (!pieces && !(pieces = ht_new(PIECES * sizeof *pieces)))
+    if (!pieces && !(pieces = ht_new(PIECES * sizeof *pieces))) {
+        ht_drop(piece.bytes, piece.size); /* as if it had been forgotten: a read of it is zeros, and counted */
         return;
+    }
     if (count == PIECES || kept_bytes > MOST)
         make_room();
     size_t i = lower(piece.at);
@@ -73,10 +95,8 @@ static void insert(struct piece piece) {
     piece.stamp = stamps++;
     pieces[i] = piece;
     count++;
-    if (piece.bytes) {
+    if (piece.bytes)
         kept_bytes += piece.size;
-        ht_count_shadow((int64_t)piece.size, 0);
-    }
     if (piece.at < lowest)
         __atomic_store_n(&lowest, piece.at, __ATOMIC_RELAXED);
     if (piece.at + piece.size > highest)
@@ -150,12 +170,12 @@ static int none_near(uint64_t at, uint64_t n) {
 void ht_host_wrote(uint64_t address, const void *bytes, size_t n) {
     if (!n)
         return;
-    pthread_mutex_lock(&lock);
+    lock();
     if (n <= LARGEST)
         keep(address, bytes, n);
     else
         forget(address, n);
-    pthread_mutex_unlock(&lock);
+    unlock();
     if (n > LARGEST)
         ht_count_shadow(0, n);
 }
@@ -163,18 +183,18 @@ void ht_host_wrote(uint64_t address, const void *bytes, size_t n) {
 void ht_host_set(uint64_t address, uint8_t value, size_t n) {
     if (!n)
         return;
-    pthread_mutex_lock(&lock);
+    lock();
     forget(address, n);
     insert((struct piece){.at = address, .size = n, .fill = value});
-    pthread_mutex_unlock(&lock);
+    unlock();
 }
 
 int ht_kept(uint64_t address, void *into, size_t n) {
     int known = 0;
     if (!none_near(address, n)) {
-        pthread_mutex_lock(&lock);
+        lock();
         known = look(address, into, n);
-        pthread_mutex_unlock(&lock);
+        unlock();
     }
     if (!known)
         memset(into, 0, n);
@@ -266,22 +286,22 @@ void ht_written(uint64_t address, size_t n) {
     }
     if (none_near(address, n))
         return;
-    pthread_mutex_lock(&lock);
+    lock();
     forget(address, n);
-    pthread_mutex_unlock(&lock);
+    unlock();
 }
 
 void ht_copied(uint64_t to, uint64_t from, size_t n) {
     if (!n || to == from)
         return;
-    pthread_mutex_lock(&lock);
+    lock();
     uint8_t *bytes = n <= LARGEST ? ht_new(n) : NULL;
     if (bytes && look(from, bytes, n))
         keep(to, bytes, n);
     else
         forget(to, n);
     ht_drop(bytes, n);
-    pthread_mutex_unlock(&lock);
+    unlock();
 }
 
 static int unreachable(const void *address) { return ht_on_device(address); }
@@ -310,11 +330,11 @@ FOREIGN void ht_scan(const void *from, size_t bytes) {
         uint64_t word = *(const any_word *)(at + i);
         if (word < low || word >= high)
             continue;
-        pthread_mutex_lock(&lock);
+        lock();
         size_t found = lower(word);
         if (found < count && pieces[found].at <= word)
             erase(found);
-        pthread_mutex_unlock(&lock);
+        unlock();
     }
 }
 
@@ -361,7 +381,3 @@ FOREIGN void ht_scan_arguments(void **arguments) {
     size_t bytes = (size_t)(end - low);
     ht_scan(low, bytes < PARAMETERS ? bytes : PARAMETERS);
 }
-
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-__attribute__((constructor)) static void begin(void) { pthread_atfork(before_fork, after_fork, after_fork); }

@@ -39,7 +39,7 @@ struct ht_event {
     uint64_t dangling;          /* of the stream at that moment */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t ht_streams_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ht_stream *streams;
 static uint64_t ticks;
 static uint64_t last_stream = 2, last_capture, last_work;
@@ -61,11 +61,11 @@ int ht_stream_new(void **out, unsigned flags, int priority) {
     stream->device = ht_device_current();
     stream->priority = priority > 0 ? 0 : priority < greatest ? greatest : priority;
     stream->flags = flags;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_streams_lock);
     stream->id = ++last_stream;
     stream->next = streams;
     streams = stream;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_streams_lock);
     *out = stream;
     return CUDA_OK;
 }
@@ -74,7 +74,7 @@ int ht_stream_delete(void *handle) {
     struct ht_stream *stream = stream_of(handle);
     if (!stream)
         return CUDA_INVALID_HANDLE;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_streams_lock);
     for (struct ht_stream **link = &streams; *link; link = &(*link)->next)
         if (*link == stream) {
             *link = stream->next;
@@ -82,7 +82,7 @@ int ht_stream_delete(void *handle) {
         }
     if (stream->capture)
         __atomic_fetch_sub(&capturing_streams, 1, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_streams_lock);
     ht_drop(stream, sizeof *stream);
     return CUDA_OK;
 }
@@ -133,11 +133,11 @@ int ht_capture_allows(void) {
         return 1;
     if (!(thread_mode == GLOBAL_MODE && __atomic_load_n(&global_captures, __ATOMIC_RELAXED)) && !thread_captures)
         return 1;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_streams_lock);
     for (struct ht_stream *stream = streams; stream; stream = stream->next)
         if (stream->capture && stream->capture->mode != RELAXED_MODE)
             invalidate(stream->capture);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_streams_lock);
     return 0;
 }
 
@@ -152,12 +152,12 @@ static int work(void *handle, int node_type, ht_host_call call, void *data) {
     struct ht_capture *capture = capture_of(handle);
     if (!capture)
         return 0;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_streams_lock);
     if (capture->status == HT_CAPTURE_ACTIVE) {
         stream_of(handle)->last = ht_graph_add(capture->graph, node_type, call, data);
         stream_of(handle)->dangling = ++last_work;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_streams_lock);
     return 1;
 }
 int ht_stream_work(void *stream, int node_type) { return work(stream, node_type, NULL, NULL); }
@@ -193,12 +193,12 @@ int ht_capture_begin(void *handle, void *graph, int mode) {
     struct ht_capture *capture = stream->capture ? NULL : ht_new(sizeof *capture);
     if (!capture)
         return CUDA_ILLEGAL_STATE;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_streams_lock);
     *capture = (struct ht_capture){++last_capture, graph ? graph : ht_graph_new(), stream, HT_CAPTURE_ACTIVE, mode};
     join(stream, capture);
     __atomic_fetch_add(&global_captures, mode == GLOBAL_MODE, __ATOMIC_RELAXED);
     thread_captures += mode != RELAXED_MODE;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_streams_lock);
     return CUDA_OK;
 }
 
@@ -208,7 +208,7 @@ int ht_capture_end(void *handle, void **graph) {
     *graph = NULL;
     if (!capture || capture->origin != stream)
         return stream ? (capture ? CUDA_CAPTURE_UNMATCHED : CUDA_ILLEGAL_STATE) : CUDA_INVALID_HANDLE;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_streams_lock);
     int joined = 1;
     for (struct ht_stream *other = streams; other; other = other->next)
         if (other->capture == capture) {
@@ -227,7 +227,7 @@ int ht_capture_end(void *handle, void **graph) {
     else
         ht_graph_delete(capture->graph);
     ht_drop(capture, sizeof *capture);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_streams_lock);
     return !valid ? CUDA_CAPTURE_INVALIDATED : joined ? CUDA_OK : CUDA_CAPTURE_UNJOINED;
 }
 
@@ -331,14 +331,14 @@ int ht_stream_wait(void *handle, void *event) {
         return CUDA_INVALID_HANDLE;
     if (!event_of(event)->capture_id)
         return CUDA_OK;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_streams_lock);
     struct ht_capture *capture = running(event_of(event));
     int joins = capture && stream && !stream->capture;
     if (joins)
         join(stream, capture);
     if (capture && stream && stream->capture == capture && stream != event_of(event)->stream)
         joined_by(stream, event_of(event));
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_streams_lock);
     return capture && !stream ? CUDA_CAPTURE_IMPLICIT : CUDA_OK;
 }
 
@@ -411,7 +411,3 @@ HT_EXPORT int cudaStreamAddCallback(void *s, void (*function)(void *, int, void 
     function(s, CUDA_OK, data);
     return flags ? ht_fail(CUDA_INVALID_VALUE) : CUDA_OK;
 }
-
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-__attribute__((constructor)) static void begin(void) { pthread_atfork(before_fork, after_fork, after_fork); }

@@ -16,7 +16,7 @@
 struct physical { HT_HANDLE; uint64_t size; int device, handles, maps, imported; struct cu_alloc_prop prop; };
 struct reservation { uint64_t base, size; struct reservation *next; };
 static struct reservation *reservations;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t ht_mappings_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct reservation **reservation_of(uint64_t at, uint64_t size) { /* under the lock; a link to NULL: none holds all of it */
     struct reservation **link = &reservations;
@@ -74,10 +74,10 @@ HT_EXPORT int cuMemAddressReserve(uint64_t *at, size_t size, size_t align, uint6
         ht_drop(made, sizeof *made);
         return CUDA_OUT_OF_MEMORY;
     }
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_mappings_lock);
     *made = (struct reservation){*at, size, reservations};
     reservations = made;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_mappings_lock);
     return CUDA_OK;
 }
 
@@ -89,12 +89,12 @@ static int any_mapped(uint64_t at, uint64_t size) {
     return 0;
 }
 HT_EXPORT int cuMemAddressFree(uint64_t at, size_t size) {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_mappings_lock);
     struct reservation **link = reservation_of(at, size), *gone = *link;
     int whole = gone && gone->base == at && gone->size == size && !any_mapped(at, size);
     if (whole)
         *link = gone->next;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_mappings_lock);
     if (!whole)
         return CUDA_INVALID_VALUE;
     ht_unreserve(at, size);
@@ -125,28 +125,28 @@ HT_EXPORT int cuMemRelease(uint64_t handle) {
     struct physical *memory = physical_of(handle);
     if (!memory)
         return CUDA_INVALID_VALUE;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_mappings_lock);
     int held = memory->handles > 0;
     memory->handles -= held;
     if (held)
         settle(memory);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_mappings_lock);
     return held ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 HT_EXPORT int cuMemMap(uint64_t at, size_t size, size_t offset, uint64_t handle, unsigned long long flags) {
     struct physical *memory = physical_of(handle);
     if (!memory || !size || (at | size) % HT_GRANULE || offset || size > memory->size || flags) /* no driver takes an offset yet */
         return CUDA_INVALID_VALUE;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_mappings_lock);
     int done = *reservation_of(at, size) && ht_range_add(at, size, memory->device, HT_PLACE_MAPPED, memory);
     memory->maps += done;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_mappings_lock);
     return done ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 HT_EXPORT int cuMemUnmap(uint64_t at, size_t size) {
     struct ht_place place;
     void *owner;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_mappings_lock);
     int whole = size && size % HT_GRANULE == 0 && all_mapped(at, size, 1);
     for (uint64_t end = at + size; whole && at < end; at = place.base + place.size) {
         ht_range_take(at, &place, &owner);
@@ -154,7 +154,7 @@ HT_EXPORT int cuMemUnmap(uint64_t at, size_t size) {
         ((struct physical *)owner)->maps--;
         settle(owner);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_mappings_lock);
     return whole ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 HT_EXPORT int cuMemSetAccess(uint64_t at, size_t size, const struct cuda_access *list, size_t n) {
@@ -163,9 +163,9 @@ HT_EXPORT int cuMemSetAccess(uint64_t at, size_t size, const struct cuda_access 
     for (size_t i = 0; i < n; i++)
         if (list[i].location.type == 1 && ht_device_index(list[i].location.id) < 0)
             return CUDA_INVALID_DEVICE;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_mappings_lock);
     int mapped = all_mapped(at, size, 0);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_mappings_lock);
     return mapped ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 HT_EXPORT int cuMemGetAccess(unsigned long long *flags, const struct cuda_location *location, uint64_t at) {
@@ -186,9 +186,9 @@ HT_EXPORT int cuMemRetainAllocationHandle(uint64_t *handle, uint64_t at) {
     void *owner;
     if (!ht_range_owner(at, &place, &owner) || place.kind != HT_PLACE_MAPPED)
         return CUDA_INVALID_VALUE;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&ht_mappings_lock);
     ((struct physical *)owner)->handles++;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&ht_mappings_lock);
     *handle = (uint64_t)owner;
     return CUDA_OK;
 }
@@ -215,7 +215,3 @@ HT_EXPORT int cuMemImportFromShareableHandle(uint64_t *handle, void *in, int kin
         return CUDA_INVALID_VALUE;
     return create(handle, what.size, &what.prop, 1);
 }
-
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-__attribute__((constructor)) static void begin(void) { pthread_atfork(before_fork, after_fork, after_fork); }

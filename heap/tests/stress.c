@@ -35,8 +35,11 @@ static void *worker(void *argument) {
         if (i % 64 == 0) {
             uintptr_t fake = ((uintptr_t)argument << 36) + ((uintptr_t)i << 13);
             ht_sample((void *)fake, 8192, HT_MMAP, __builtin_frame_address(0));
-            ht_sample_unmapping((void *)fake, 4096, __builtin_frame_address(0));
-            ht_sample_unmapping((void *)(fake + 4096), 4096, __builtin_frame_address(0));
+            struct ht_told told;
+            ht_sample_unmapping((void *)fake, 4096, &told, __builtin_frame_address(0));
+            ht_sample_refused(&told, __builtin_frame_address(0));
+            ht_sample_unmapping((void *)fake, 4096, &told, __builtin_frame_address(0));
+            ht_sample_unmapping((void *)(fake + 4096), 4096, &told, __builtin_frame_address(0));
         }
     }
     __atomic_fetch_sub(&running, 1, __ATOMIC_RELEASE);

@@ -11,7 +11,7 @@ import (
 // The layout of include/hightide_device.h; device_test.go compares it with the C compiler's.
 const (
 	BooksMagic = 0x314b425645445448 // "HTDEVBK1" in memory
-	BooksABI   = 1
+	BooksABI   = 2
 
 	gpuHeaderBytes = 4096
 	gpuBytes       = 1024
@@ -33,9 +33,7 @@ const (
 
 	offBookSequence = 72
 	offBookLacking  = 80
-	offBookReaped   = 88
-	offBookSpec     = 160
-	specBytes       = 2048
+	offBookUsed     = 2208
 )
 
 // DeviceKind is what device memory is used for, enum ht_gpu_kind.
@@ -252,7 +250,7 @@ func (b *Books) Consistent(read func() error) (whole bool, err error) {
 	return false, nil
 }
 
-// Lacking is how many processes found no room in the books.
+// Lacking is how many processes found no slot, or no memory for one: nothing here tells of them.
 func (b *Books) Lacking() (n uint64) {
 	var gone error
 	defer caught(debug.SetPanicOnFault(true), b.mapping, &gone)
@@ -276,7 +274,9 @@ func (b *Books) GPUs() (gpus []GPUBook, err error) {
 // Processes reads what each process that touched a GPU has there.
 func (b *Books) Processes() (all []DeviceProcess, err error) {
 	defer caught(debug.SetPanicOnFault(true), b.mapping, &err)
-	for slot := range b.slots {
+	// Slots behind have no memory yet, and where the file system is full there is none for them.
+	used := int(min(load64(b.mapping, offBookUsed), uint64(b.slots)))
+	for slot := range used {
 		at := b.slotsAt + slot*slotBytes
 		if load32(b.mapping, at) == uint32(DeviceFree) {
 			continue

@@ -32,7 +32,7 @@ func TestDeviceLayout(t *testing.T) {
 		{"HT_KIND_CONTEXT", uint64(DeviceContext)}, {"HT_KIND_NCCL", uint64(DeviceNCCL)}, {"HT_CALL_REFUSED", uint64(CallRefused)}, {"HT_GPU_REAPED", uint64(DeviceReaped)},
 		{"offsetof(struct ht_gpu_header, device_count)", 16}, {"offsetof(struct ht_gpu_header, device_bytes)", 20}, {"offsetof(struct ht_gpu_header, slot_count)", 24},
 		{"offsetof(struct ht_gpu_header, slot_bytes)", 28}, {"offsetof(struct ht_gpu_header, devices_at)", 32}, {"offsetof(struct ht_gpu_header, slots_at)", 40},
-		{"offsetof(struct ht_gpu_header, sequence)", offBookSequence}, {"offsetof(struct ht_gpu_header, slots_lacking)", offBookLacking},
+		{"offsetof(struct ht_gpu_header, sequence)", offBookSequence}, {"offsetof(struct ht_gpu_header, slots_lacking)", offBookLacking}, {"offsetof(struct ht_gpu_header, slots_used)", offBookUsed},
 		{"offsetof(struct ht_gpu, total)", 192}, {"offsetof(struct ht_gpu, peak_mono_ns)", 232}, {"offsetof(struct ht_gpu, failed)", 240},
 		{"offsetof(struct ht_gpu, cc_major)", 252}, {"offsetof(struct ht_gpu, sm_count)", 260},
 		{"offsetof(struct ht_gpu_use, peak)", 72}, {"offsetof(struct ht_gpu_use, at_peak)", 88}, {"offsetof(struct ht_gpu_use, failed)", 160},
@@ -77,6 +77,7 @@ func newBooks() []byte {
 	put.PutUint64(b[32:], gpuHeaderBytes)
 	put.PutUint64(b[40:], gpuHeaderBytes+2*gpuBytes)
 	put.PutUint64(b[48:], uint64(len(b)))
+	put.PutUint64(b[offBookUsed:], 2)
 	for i := range 2 {
 		g := b[gpuHeaderBytes+i*gpuBytes:]
 		copy(g, "NVIDIA A10")
@@ -280,5 +281,50 @@ func TestBooksCutShort(t *testing.T) {
 	}
 	if _, err := OpenBooks(mapping); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("open: %v", err)
+	}
+}
+
+// TestBooksOfAFullFileSystem: of slots that were never taken the file has no page, and where its file system is full
+// there is none to be had.
+func TestBooksOfAFullFileSystem(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skipf("this user may not mount a file system of 256 KiB: %v", err)
+	}
+	defer syscall.Unmount(dir, syscall.MNT_DETACH)
+	file, err := os.Create(filepath.Join(dir, "books"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	books := newBooks()
+	binary.LittleEndian.PutUint32(books[24:], 256)
+	written := gpuHeaderBytes + 2*gpuBytes + 2*slotBytes
+	size := gpuHeaderBytes + 2*gpuBytes + 256*slotBytes
+	if _, err := file.Write(books[:written]); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Truncate(int64(size)); err != nil {
+		t.Fatal(err)
+	}
+	filler, err := os.Create(filepath.Join(dir, "filler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer filler.Close()
+	for page := make([]byte, 4096); err == nil; {
+		_, err = filler.Write(page)
+	}
+	mapping, err := syscall.Mmap(int(file.Fd()), 0, size, syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Munmap(mapping)
+	b, err := OpenBooks(mapping)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if processes, err := b.Processes(); err != nil || len(processes) != 1 {
+		t.Errorf("%d processes, %v: want the one that was written", len(processes), err)
 	}
 }
