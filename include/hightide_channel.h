@@ -18,7 +18,7 @@
 #define HT_CHANNEL_ABI 1u
 #define HT_HEADER_BYTES 4096u
 
-enum ht_role { HT_ROLE_AGENT = 1, HT_ROLE_HEAP = 2, HT_ROLE_DEVICE = 3 };
+enum ht_role { HT_ROLE_AGENT = 1, HT_ROLE_HEAP = 2 };
 enum ht_state { HT_STATE_OPEN = 1, HT_STATE_CLOSED = 2, HT_STATE_GAVE_UP = 3 };
 
 struct ht_header {

@@ -232,8 +232,8 @@ func (r *Recorder) drops(p *process, c *channel) {
 // heapFacts says what the heap library sees of this process, and how.
 func (p *process) heapFacts(w shm.WriterStats) {
 	switch {
-	case w.HeapFlags&shm.HeapForeignMalloc != 0:
-		p.fact("heap", "not seen: another allocator is preloaded")
+	case w.HeapFlags&shm.HeapBypassed != 0:
+		p.fact("heap", "only mappings are seen: another allocator takes the other calls")
 	case w.HeapFlags&shm.HeapUnknownPython != 0:
 		p.fact("heap", "sampled without Python lines: this Python version's frames cannot be read")
 	case w.HeapFlags&shm.HeapNoPython != 0:

@@ -94,6 +94,21 @@ func TestHeapRecordsOfAnAgent(t *testing.T) {
 	}
 }
 
+// TestWhatTheHeapLibrarySees: an allocator behind the library hides nothing, one before it all but mappings.
+func TestWhatTheHeapLibrarySees(t *testing.T) {
+	r := newRecorder(&Options{ID: "x"}, memorySink{t, mem.NewRun()})
+	for flags, want := range map[shm.HeapFlags]string{
+		0: "sampled", shm.HeapForeignMalloc: "sampled",
+		shm.HeapBypassed | shm.HeapForeignMalloc: "only mappings are seen: another allocator takes the other calls",
+		shm.HeapNoPython:                         "sampled, native stacks: no Python in it",
+	} {
+		p := r.process(procKey{noProcess, 7})
+		if p.heapFacts(shm.WriterStats{HeapFlags: flags}); p.facts["heap"] != want {
+			t.Errorf("flags %d: %q", flags, p.facts["heap"])
+		}
+	}
+}
+
 // TestStepsOutOfOrder: a stranger's steps may come at any time and with any number.
 func TestStepsOutOfOrder(t *testing.T) {
 	sink := memorySink{t, mem.NewRun()}

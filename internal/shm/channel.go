@@ -2,7 +2,7 @@
 //
 //	agent (Python), heap (C) ──▶ ring in a mapped file ──▶ Channel.Next ──▶ Record
 //	        ▲                                                                 │
-//	        └── control line: stop, snapshot, hunt, rates ◀── record (Go) ◀───┘
+//	        └── control line: stop, look at containers ◀── observe (Go) ◀─────┘
 //
 // The layout is include/hightide_channel.h, its use docs/formats/channel.md. The other side is
 // somebody else's process: any byte may change at any moment and say anything. So every shared
@@ -42,17 +42,12 @@ const (
 	offHead           = 64
 	offDroppedRecords = 72
 	offDroppedBytes   = 80
-	offState          = 88
 	offTail           = 128
 	offEnginePID      = 136
 	offEngineBeat     = 144
 	offControlSeq     = 192
 	offStopAtStep     = 200
-	offSnapshotSeq    = 208
-	offInterval       = 216
-	offHeapMean       = 224
 	offHuntSeq        = 232
-	offWord           = 256
 	offHeapSampled    = 320
 	offHeapMeanNow    = 328
 	offHeapUntracked  = 336
@@ -63,18 +58,8 @@ const (
 type Role uint32
 
 const (
-	RoleAgent  Role = 1
-	RoleHeap   Role = 2
-	RoleDevice Role = 3
-)
-
-// State is what the writer says of itself. A killed writer leaves StateOpen behind.
-type State uint64
-
-const (
-	StateOpen   State = 1
-	StateClosed State = 2 // ended in order: nothing more will come
-	StateGaveUp State = 3 // the writer stopped writing, the process goes on
+	RoleAgent Role = 1
+	RoleHeap  Role = 2
 )
 
 var (
@@ -108,7 +93,7 @@ type Channel struct {
 	released uint64
 	broken   error // once corrupt, always
 
-	control [3]uint64 // control_seq, snapshot_seq, hunt_seq: ours
+	control [2]uint64 // control_seq, hunt_seq: ours
 	scratch []byte    // the record being parsed
 	decoded records
 }
@@ -163,7 +148,7 @@ func Open(mapping []byte) (c *Channel, err error) {
 		mapping: mapping[:HeaderBytes+ring],
 		ring:    mapping[HeaderBytes : HeaderBytes+ring],
 		tail:    load64(mapping, offTail),
-		control: [3]uint64{load64(mapping, offControlSeq), load64(mapping, offSnapshotSeq), load64(mapping, offHuntSeq)},
+		control: [2]uint64{load64(mapping, offControlSeq), load64(mapping, offHuntSeq)},
 	}
 	c.released = c.tail
 	if _, ok := c.head(); !ok {

@@ -257,22 +257,19 @@ func TestControl(t *testing.T) {
 	w := newWriter(RoleAgent, minRing)
 	c := open(t, w)
 	c.StopAtStep(10)
-	c.Interval(5)
-	c.HeapMean(6)
-	c.Snapshot()
 	c.Hunt()
 	c.Beat(99, 100)
-	for off, want := range map[int]uint64{offStopAtStep: 10, offInterval: 5, offHeapMean: 6, offSnapshotSeq: 1,
-		offHuntSeq: 1, offEnginePID: 99, offEngineBeat: 100, offControlSeq: 5} {
+	for off, want := range map[int]uint64{offStopAtStep: 10,
+		offHuntSeq: 1, offEnginePID: 99, offEngineBeat: 100, offControlSeq: 2} {
 		if got := load64(w.mapping, off); got != want {
 			t.Errorf("offset %d holds %d, want %d", off, got, want)
 		}
 	}
 	c = open(t, w)
-	if c.Snapshot(); load64(w.mapping, offSnapshotSeq) != 2 || load64(w.mapping, offControlSeq) != 6 {
+	if c.Hunt(); load64(w.mapping, offHuntSeq) != 2 || load64(w.mapping, offControlSeq) != 3 {
 		t.Error("a second engine does not continue the sequences")
 	}
-	if c.State() != StateOpen || c.PID != 4242 || c.Role != RoleAgent || c.ProcessStart != 77 {
+	if c.PID != 4242 || c.Role != RoleAgent || c.ProcessStart != 77 {
 		t.Errorf("%+v", c.Header)
 	}
 }
@@ -308,10 +305,8 @@ func TestTruncatedFile(t *testing.T) {
 	c.Skip(8)
 	c.Release(8)
 	c.Beat(1, 1)
-	c.Snapshot()
+	c.Hunt()
 	c.Writer()
-	c.State()
-	c.Word()
 	if _, err := Open(mapping); !errors.Is(err, ErrCorrupt) {
 		t.Fatal(err)
 	}

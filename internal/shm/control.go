@@ -40,7 +40,7 @@ type HeapFlags uint64
 const (
 	HeapNoPython      HeapFlags = 1 // no interpreter in the process
 	HeapUnknownPython HeapFlags = 2 // a version whose frames it cannot read
-	HeapForeignMalloc HeapFlags = 4 // the allocator behind the library is not the C library's
+	HeapForeignMalloc HeapFlags = 4 // the allocator behind the library is not the C library's; all is seen
 	HeapFreeThreaded  HeapFlags = 8
 	HeapBypassed      HeapFlags = 16 // another allocator stands before the library: only mappings are seen
 )
@@ -58,18 +58,6 @@ func (c *Channel) Writer() (s WriterStats) {
 	}
 }
 
-// State is what the writer says of itself.
-func (c *Channel) State() (s State) {
-	defer caught(debug.SetPanicOnFault(true), c.mapping, &c.broken)
-	return State(load64(c.mapping, offState))
-}
-
-// Word is what the training is doing now.
-func (c *Channel) Word() (w Word) {
-	defer caught(debug.SetPanicOnFault(true), c.mapping, &c.broken)
-	return Word(load64(c.mapping, offWord))
-}
-
 // Beat tells the writer that an engine with that pid visited at mono, ns of CLOCK_MONOTONIC.
 func (c *Channel) Beat(pid int, mono int64) {
 	defer caught(debug.SetPanicOnFault(true), c.mapping, &c.broken)
@@ -80,22 +68,10 @@ func (c *Channel) Beat(pid int, mono int64) {
 // StopAtStep asks the agent to end the training after that many steps; 0 takes it back.
 func (c *Channel) StopAtStep(step uint64) { c.set(offStopAtStep, step) }
 
-// Interval asks for a sampling interval in ns; 0 is the writer's default.
-func (c *Channel) Interval(ns int64) { c.set(offInterval, uint64(max(0, ns))) }
-
-// HeapMean asks for a mean of the Poisson sample in bytes; 0 is the default.
-func (c *Channel) HeapMean(bytes uint64) { c.set(offHeapMean, bytes) }
-
-// Snapshot asks the agent for an allocator snapshot now.
-func (c *Channel) Snapshot() {
-	c.control[1]++
-	c.set(offSnapshotSeq, c.control[1])
-}
-
 // Hunt asks the agent to look for containers that grow.
 func (c *Channel) Hunt() {
-	c.control[2]++
-	c.set(offHuntSeq, c.control[2])
+	c.control[1]++
+	c.set(offHuntSeq, c.control[1])
 }
 
 // set stores a control word, then bumps the sequence that the writer watches.

@@ -27,10 +27,9 @@ func TestLayout(t *testing.T) {
 		"magic": offMagic, "abi": offABI, "role": offRole, "pid": offPID, "header_bytes": offHeaderBytes,
 		"process_start": offProcessStart, "ring_bytes": offRingBytes, "created_mono_ns": offCreatedMono,
 		"created_wall_ns": offCreatedWall, "head": offHead, "dropped_records": offDroppedRecords,
-		"dropped_bytes": offDroppedBytes, "state": offState, "tail": offTail, "engine_pid": offEnginePID,
+		"dropped_bytes": offDroppedBytes, "tail": offTail, "engine_pid": offEnginePID,
 		"engine_beat_ns": offEngineBeat, "control_seq": offControlSeq, "stop_at_step": offStopAtStep,
-		"snapshot_seq": offSnapshotSeq, "interval_ns": offInterval, "heap_mean_bytes": offHeapMean,
-		"hunt_seq": offHuntSeq, "word": offWord, "heap_sampled": offHeapSampled, "heap_mean_now": offHeapMeanNow,
+		"hunt_seq": offHuntSeq, "heap_sampled": offHeapSampled, "heap_mean_now": offHeapMeanNow,
 		"heap_untracked": offHeapUntracked, "heap_flags": offHeapFlags,
 	} {
 		check("offsetof(struct ht_header, "+name+")", uint64(off))
@@ -40,8 +39,7 @@ func TestLayout(t *testing.T) {
 		"HT_MAX_FRAMES": MaxFrames, "HT_PAD": uint64(kindPad), "HT_JSON": uint64(kindJSON), "HT_EDGE": uint64(kindEdge),
 		"HT_COUNTERS": uint64(kindCounters), "HT_STEP": uint64(kindStep), "HT_HEAP_CODE": uint64(kindCode),
 		"HT_HEAP_ALLOC": uint64(kindAlloc), "HT_HEAP_FREE": uint64(kindFree), "HT_HEAP_THREAD": uint64(kindThread),
-		"HT_ROLE_AGENT": uint64(RoleAgent), "HT_ROLE_HEAP": uint64(RoleHeap), "HT_ROLE_DEVICE": uint64(RoleDevice),
-		"HT_STATE_OPEN": uint64(StateOpen), "HT_STATE_CLOSED": uint64(StateClosed), "HT_STATE_GAVE_UP": uint64(StateGaveUp),
+		"HT_ROLE_AGENT": uint64(RoleAgent), "HT_ROLE_HEAP": uint64(RoleHeap),
 		"HT_MALLOC": uint64(OriginMalloc), "HT_MMAP": uint64(OriginMmap),
 		"HT_HEAP_FREE_THREADED": uint64(HeapFreeThreaded), "HT_HEAP_BYPASSED": uint64(HeapBypassed), "sizeof(struct ht_counter)": counterBytes,
 		"sizeof(struct ht_frame)": frameBytes, "sizeof(struct ht_record)": recordBytes,

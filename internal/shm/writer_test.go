@@ -30,7 +30,6 @@ func initWriter(mapping []byte, role Role, ring int) *writer {
 	put.PutUint64(mapping[offRingBytes:], uint64(ring))
 	put.PutUint64(mapping[offCreatedMono:], 1000)
 	put.PutUint64(mapping[offCreatedWall:], 2000)
-	put.PutUint64(mapping[offState:], uint64(StateOpen))
 	store64(mapping, offMagic, Magic)
 	return &writer{mapping, mapping[HeaderBytes : HeaderBytes+ring]}
 }
