@@ -189,12 +189,12 @@ func (in *Input) totalCurve(process uint32, source string, from, to int64) curve
 			times, values = append(times, s.Time), append(values, v)
 		}
 	}
-	if len(times) == 0 {
-		name := mem.SeriesRSS
-		if source == "device" {
-			name = mem.SeriesAllocated
-		}
-		if s := in.find(process, name); s != nil {
+	name, enough := mem.SeriesRSS, 1
+	if source == "device" {
+		name, enough = mem.SeriesAllocated, 16 // steps that are short are seldom recorded with what the device holds
+	}
+	if len(times) < enough {
+		if s := in.find(process, name); s != nil && len(s.Times) > len(times) {
 			times, values = s.Times, s.Values
 		}
 	}

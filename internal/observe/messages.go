@@ -42,7 +42,7 @@ type message struct {
 	} `json:"modules"`
 
 	// model
-	Step       uint64       `json:"step"`
+	Step       mem.Optional `json:"step"`
 	Parameters mem.Optional `json:"parameter_bytes"`
 	Gradients  mem.Optional `json:"gradient_bytes"`
 	Optimizer  mem.Optional `json:"optimizer_bytes"`
@@ -101,10 +101,10 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 				Parameters: mem.Bytes(module.Parameters), Buffers: mem.Bytes(module.Buffers)})
 		}
 	case "model":
-		r.emit(mem.ModelUse{Process: p.ID, Step: m.Step, Device: text(m.Device),
+		r.emit(mem.ModelUse{Process: p.ID, Step: uint64(m.Step.Or(0)), Device: text(m.Device),
 			Parameters: m.Parameters, Gradients: m.Gradients, Optimizer: m.Optimizer})
 	case "holder":
-		r.emit(mem.Holder{Process: p.ID, Time: at, Step: m.Step, Kind: m.Kind, Name: m.Name,
+		r.emit(mem.Holder{Process: p.ID, Time: at, Step: uint64(m.Step.Or(0)), Kind: m.Kind, Name: m.Name,
 			Where: mem.Location{File: m.File, Line: m.Line, Function: m.Function},
 			Items: m.Items, PerStep: m.PerStep, Contains: m.Contains, Tensors: m.Tensors, Graph: m.Graph})
 	case "bye":
@@ -135,13 +135,13 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 	switch m.Type {
 	case "oom":
 		p.explained(m.Bytes)
-		event.Step, event.Bytes = mem.Some(int64(m.Step)), m.Bytes
+		event.Step, event.Bytes = m.Step, m.Bytes
 		event.Facts = facts("source", m.Source, "device", text(m.Device))
 	case "exception":
 		event.Facts = facts("class", m.Class)
 	case "stop":
 		r.stopping = true
-		event.Step, event.Text = mem.Some(int64(m.Step)), m.Reason
+		event.Step, event.Text = m.Step, m.Reason
 	case "log":
 		event.Facts = facts("level", m.Level)
 	case "snapshot":

@@ -35,6 +35,7 @@ func TestMessagesBecomeFrames(t *testing.T) {
 		`{"type":"model","step":2,"device":"cpu","parameter_bytes":10,"gradient_bytes":20}`,
 		`{"type":"holder","step":9,"kind":"list","name":"history","file":"a.py","line":4,"items":9,"items_per_step":1.5,"graph":true}`,
 		`{"type":"oom","text":"CUDA out of memory, token=abcdef","bytes":77,"device":"cuda:0","file":"a.py","line":5,"step":9,"source":"torch.cuda"}`,
+		`{"type":"oom","bytes":78,"device":"cpu","source":"MemoryError"}`,
 		`{"type":"exception","class":"ValueError","text":"no","file":"a.py","line":6}`,
 		`{"type":"dropped","count":3}`,
 		`{"type":"something-new","x":1}`,
@@ -56,9 +57,12 @@ func TestMessagesBecomeFrames(t *testing.T) {
 	}
 	kinds := map[string]mem.Event{}
 	for _, e := range run.Events {
-		kinds[e.Kind] = e
+		kinds[e.Kind+e.Facts["source"]] = e
 	}
-	if oom := kinds["oom"]; oom.Bytes.Or(0) != 77 || oom.Where.Line != 5 || oom.Facts["source"] != "torch.cuda" || oom.Text != "CUDA out of memory, token="+mem.Masked {
+	if oom := kinds["oomMemoryError"]; oom.Bytes.Or(0) != 78 || oom.Step.Known() {
+		t.Errorf("oom outside any step %+v", oom)
+	}
+	if oom := kinds["oomtorch.cuda"]; oom.Bytes.Or(0) != 77 || oom.Step.Or(0) != 9 || oom.Where.Line != 5 || oom.Facts["source"] != "torch.cuda" || oom.Text != "CUDA out of memory, token="+mem.Masked {
 		t.Errorf("oom %+v", oom)
 	}
 	if kinds["exception"].Facts["class"] != "ValueError" || kinds["unobserved"].Text == "" {

@@ -15,7 +15,7 @@ from typing import Callable, Dict, Iterable, Tuple
 
 from .agent import Agent
 
-# Quantities of an allocator on one device: docs/formats/channel.md.
+# Quantities of an allocator on one device, as in internal/mem/series.go.
 ALLOCATED = "allocator.allocated"  # bytes that it has handed out
 RESERVED = "allocator.reserved"  # bytes that it holds from the device
 ACTIVE = "allocator.active"  # bytes in use, with what waits for another stream

@@ -1,4 +1,3 @@
-import sys
 import time
 
 import toy
@@ -6,10 +5,10 @@ import toy
 model = toy.Model(toy.Layer("encoder", 1 << 30), toy.Layer("head", 1 << 28))
 optimizer = toy.Optimizer(model)
 history = []
-for step in range(int(sys.argv[1])):
+while True:  # until the device is full
     batch = toy.load(1 << 28)
     loss = model(batch)
-    time.sleep(0.01)
+    time.sleep(0.02)
     toy.backward(loss)
     optimizer.step()
     history.append(loss)  # LEAK
