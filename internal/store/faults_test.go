@@ -306,7 +306,7 @@ func TestOlderAndBrokenIndexes(t *testing.T) {
 		},
 		"a row too many": func(t *testing.T, dir string) {
 			x := newIndex(filepath.Join(dir, "index.sqlite"))
-			must(t, x.put(entry{Run{ID: "gone"}, ""}))
+			must(t, x.put(entry{run: Run{ID: "gone"}}))
 			must(t, x.close())
 		},
 	} {
@@ -382,7 +382,7 @@ func TestEnginesAtOnce(t *testing.T) {
 	if len(runs) != engines*each {
 		t.Errorf("%d runs, want %d", len(runs), engines*each)
 	}
-	entries, err := s.index.all()
+	entries, err := s.index.states()
 	must(t, err)
 	if len(entries) != engines*each {
 		t.Errorf("%d in the index, want %d", len(entries), engines*each)

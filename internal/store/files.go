@@ -137,7 +137,7 @@ func (s *Files) Create(info mem.RunInfo) (Writer, error) {
 		info.StartWall = time.Now().UnixNano()
 	}
 	w.roll.info = info
-	w.index.put(w.row(), "")
+	w.index.put(entry{run: w.row()}) // no stamp: were we to die, the row would be an old one
 	w.next = time.Now().Add(indexEvery)
 	return w, nil
 }

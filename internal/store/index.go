@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -16,32 +15,7 @@ import (
 
 // indexVersion is the version of the schema. An index of an older one is dropped and filled again
 // from the recordings; one of a newer hightide is left alone, and not used.
-const indexVersion = 1
-
-// schema keeps a run as JSON, as `hightide ls --json` prints it, and shows its figures as columns,
-// so that the index can be asked with SQL. stamp is the size and time of the recording that the
-// row was made from.
-const schema = `
-CREATE TABLE runs (
-	id TEXT PRIMARY KEY,
-	body TEXT NOT NULL,
-	stamp TEXT NOT NULL,
-	name TEXT AS (body ->> 'name'),
-	state TEXT AS (body ->> 'state'),
-	start_wall_ns INTEGER AS (body ->> 'start_wall_ns'),
-	duration_ns INTEGER AS (body ->> 'duration_ns'),
-	exit_code INTEGER AS (body ->> 'exit_code'),
-	steps INTEGER AS (body ->> 'steps'),
-	peak_host_rss_bytes INTEGER AS (body ->> 'peak_host_rss_bytes'),
-	peak_host_pss_bytes INTEGER AS (body ->> 'peak_host_pss_bytes'),
-	peak_device_used_bytes INTEGER AS (body ->> 'peak_device_used_bytes'),
-	peak_allocated_bytes INTEGER AS (body ->> 'peak_allocated_bytes'),
-	peak_reserved_bytes INTEGER AS (body ->> 'peak_reserved_bytes'),
-	findings INTEGER AS (body ->> 'findings'),
-	size_bytes INTEGER AS (body ->> 'size_bytes')
-);
-CREATE INDEX runs_start ON runs (start_wall_ns);
-`
+const indexVersion = 2
 
 // index is the SQLite file, opened when it is first used. Every error of it can be ignored: the
 // recordings are the truth.
@@ -86,7 +60,7 @@ func openIndex(path string) (*sql.DB, error) {
 		return nil, err
 	}
 	file.Close()
-	options := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTime.Milliseconds()), "journal_mode(WAL)", "synchronous(NORMAL)"}, "_txlock": {"immediate"}}
+	options := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTime.Milliseconds()), "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)"}, "_txlock": {"immediate"}}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+options.Encode())
 	if err != nil {
 		return nil, err
@@ -125,94 +99,10 @@ func migrate(db *sql.DB) error {
 	if err := tx.QueryRow("PRAGMA user_version").Scan(&version); err != nil || version == indexVersion {
 		return err
 	}
-	if _, err := tx.Exec("DROP TABLE IF EXISTS runs;" + schema + fmt.Sprintf("PRAGMA user_version = %d", indexVersion)); err != nil {
+	if _, err := tx.Exec("DROP TABLE IF EXISTS tags; DROP TABLE IF EXISTS runs;" + schema() + fmt.Sprintf("PRAGMA user_version = %d", indexVersion)); err != nil {
 		return err
 	}
 	return tx.Commit()
-}
-
-// entry is a row with the state of the recording it was made from.
-type entry struct {
-	run   Run
-	stamp string
-}
-
-func (x *index) all() (map[string]entry, error) {
-	db, err := x.open()
-	if err != nil {
-		return nil, err
-	}
-	rows, err := db.Query("SELECT id, body, stamp FROM runs")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	entries := map[string]entry{}
-	for rows.Next() {
-		var id, body string
-		var e entry
-		if err := rows.Scan(&id, &body, &e.stamp); err != nil {
-			return nil, err
-		}
-		if json.Unmarshal([]byte(body), &e.run) == nil {
-			entries[id] = e
-		}
-	}
-	return entries, rows.Err()
-}
-
-func (x *index) put(entries ...entry) error {
-	if len(entries) == 0 {
-		return nil
-	}
-	db, err := x.open()
-	if err != nil {
-		return err
-	}
-	tx, err := db.Begin()
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	for _, e := range entries {
-		body, err := json.Marshal(e.run)
-		if err != nil {
-			return err
-		}
-		// What a report found is not in the recording: it stays until there is a newer report.
-		_, err = tx.Exec(`INSERT INTO runs (id, body, stamp) VALUES (?1, ?2, ?3)
-			ON CONFLICT (id) DO UPDATE SET stamp = ?3, body = CASE
-				WHEN json_type(?2, '$.findings') IS NULL AND json_type(runs.body, '$.findings') IS NOT NULL
-				THEN json_set(?2, '$.findings', runs.body -> '$.findings') ELSE ?2 END`, e.run.ID, string(body), e.stamp)
-		if err != nil {
-			return err
-		}
-	}
-	return tx.Commit()
-}
-
-func (x *index) remove(ids ...string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	db, err := x.open()
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if _, err := db.Exec("DELETE FROM runs WHERE id = ?", id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (x *index) note(id string, findings int) error {
-	db, err := x.open()
-	if err == nil {
-		_, err = db.Exec("UPDATE runs SET body = json_set(body, '$.findings', ?) WHERE id = ?", findings, id)
-	}
-	return err
 }
 
 func (x *index) close() error {
@@ -249,10 +139,10 @@ func (x *index) begin() *indexer {
 	return i
 }
 
-func (i *indexer) put(row Run, stamp string) {
+func (i *indexer) put(e entry) {
 	for {
 		select {
-		case i.rows <- entry{row, stamp}:
+		case i.rows <- e:
 			return
 		default:
 		}

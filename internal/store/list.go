@@ -3,25 +3,36 @@ package store
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// List implements Store. It believes the index only where the recording has not changed since, and
-// brings it up to date: a lost index only costs time.
+// List implements Store. The index answers, after every recording was looked at and those that have changed
+// since were read again: a lost index only costs time.
 func (s *Files) List(filter Filter) ([]Run, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	runs, err := s.refresh(false, nil)
-	if err != nil {
+	found, err := s.compare(false, nil)
+	if err != nil || found.runs == 0 {
 		return nil, err
 	}
-	return filter.apply(runs), nil
+	runs, err := found.answer(s.index, filter)
+	if err != nil {
+		if found.fault == nil { // what was current is only in the index
+			found, _ = s.compare(true, nil)
+		}
+		runs = filter.apply(found.rows())
+	}
+	for i := range runs {
+		s.place(&runs[i])
+	}
+	return runs, nil
 }
 
 // Reindex implements Store.
@@ -29,10 +40,11 @@ func (s *Files) Reindex(progress func(done, total int)) error {
 	if err := s.prepare(); err != nil {
 		return err
 	}
-	if _, err := s.refresh(true, progress); err != nil {
+	found, err := s.compare(true, progress)
+	if err != nil {
 		return err
 	}
-	if _, err := s.index.open(); err != nil {
+	if err := found.enter(s.index); err != nil {
 		return s.noIndex(err)
 	}
 	return nil
@@ -42,74 +54,110 @@ func (s *Files) noIndex(err error) error {
 	return &Error{Kind: ErrPlace, Text: "cannot write the index " + s.index.path, Err: err, Hint: "everything works without it, only slower"}
 }
 
-// refresh returns all runs and enters what changed into the index.
-func (s *Files) refresh(all bool, progress func(done, total int)) ([]Run, error) {
+// comparison is how the index and the folder of runs differ.
+type comparison struct {
+	runs    int     // in the folder
+	changed []entry // rows to be entered
+	resized []entry // rows of which only size and folder stamp are to be entered
+	gone    []string
+	fault   error // of reading the index; all runs have changed then
+}
+
+// enter brings the index up to date.
+func (c *comparison) enter(x *index) error {
+	if c.fault != nil {
+		return c.fault
+	}
+	return errors.Join(x.put(c.changed...), x.resize(c.resized...), x.remove(c.gone...))
+}
+
+func (c *comparison) answer(x *index, filter Filter) ([]Run, error) {
+	if err := c.enter(x); err != nil {
+		return nil, err
+	}
+	return x.list(filter)
+}
+
+// rows are what was read, newest first.
+func (c *comparison) rows() (runs []Run) {
+	for _, e := range c.changed {
+		runs = append(runs, e.run)
+	}
+	slices.SortFunc(runs, newestFirst)
+	return runs
+}
+
+// compare looks at every run; with all it reads every recording.
+func (s *Files) compare(all bool, progress func(done, total int)) (c comparison, err error) {
 	folders, err := os.ReadDir(s.runsDir())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if errors.Is(err, fs.ErrNotExist) || len(folders) == 0 {
+		return c, nil
 	}
 	if err != nil {
-		return nil, s.badPlace("read", err)
+		return c, s.badPlace("read", err)
 	}
-	known, _ := s.index.all() // without it, everything is read
-	var runs []Run
-	var changed []entry
+	known, fault := s.index.states()
+	c.fault = fault
 	for i, folder := range folders {
-		id := folder.Name()
-		if e, isNew, ok := s.look(id, known[id], all); ok {
-			runs = append(runs, e.run)
-			if isNew {
-				changed = append(changed, e)
-			}
+		if id := folder.Name(); s.look(&c, id, known[id], all) {
+			c.runs++
+			delete(known, id)
 		}
-		delete(known, id)
 		if progress != nil {
 			progress(i+1, len(folders))
 		}
 	}
-	_ = s.index.put(changed...)
-	for id := range known {
-		_ = s.index.remove(id)
-	}
-	slices.SortStableFunc(runs, newestFirst)
-	return runs, nil
+	c.gone = slices.Collect(maps.Keys(known))
+	return c, nil
 }
 
 func newestFirst(a, b Run) int {
 	return cmp.Or(cmp.Compare(b.Start, a.Start), strings.Compare(b.ID, a.ID))
 }
 
-// look returns the row of one run, from the index if that is still true.
-func (s *Files) look(id string, known entry, all bool) (e entry, isNew, ok bool) {
+// look compares one run with its row, and makes the row anew where it is not right any more; false: it is
+// no run.
+func (s *Files) look(c *comparison, id string, known entry, all bool) bool {
 	path := s.recording(id)
-	info, err := os.Stat(path)
+	file, err := os.Stat(path)
 	if err != nil || !validID(id) {
-		return e, false, false
+		return false
+	}
+	now := entry{recording: stampOf(file), folder: s.folderStamp(id)}
+	if !all && known.recording == now.recording && known.run.State != Running {
+		if known.folder != now.folder {
+			now.run.ID, now.run.Size = id, s.size(id)
+			c.resized = append(c.resized, now)
+		}
+		return true
 	}
 	running := isLocked(path)
-	stamp := stampOf(info)
-	switch {
-	case running && known.run.ID != "" && !all: // its engine keeps the row
-		e = known
-	case known.stamp == stamp && known.run.State != Running && !all:
-		e = known
-	default:
-		isNew = true
-		e = entry{s.sumUpFile(id, path), stamp}
-		e.run.Findings = known.run.Findings
+	if running && known.run.State == Running && !all {
+		return true // its engine keeps the row
 	}
+	now.run = s.sumUpFile(id, path)
+	now.run.Size = s.size(id)
 	if running {
-		e.run.State = Running
-	} else if isNew {
+		now.run.State, now.recording = Running, ""
+	} else {
 		_ = os.Remove(s.reserve(id)) // of an engine that was killed
 	}
-	s.place(&e.run)
-	return e, isNew, true
+	c.changed = append(c.changed, now)
+	return true
+}
+
+// folderStamp changes when files of a run come or go.
+func (s *Files) folderStamp(id string) string {
+	info, err := os.Stat(s.runDir(id))
+	if err != nil {
+		return ""
+	}
+	return strconv.FormatInt(info.ModTime().UnixNano(), 10)
 }
 
 // stampOf changes whenever a recording does.
 func stampOf(info fs.FileInfo) string {
-	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
+	return strconv.FormatInt(info.Size(), 10) + " " + strconv.FormatInt(info.ModTime().UnixNano(), 10)
 }
 
 // sumUpFile makes a row from a recording; of one that cannot be read it knows the name and place.
@@ -130,17 +178,20 @@ func (s *Files) sumUpFile(id, path string) Run {
 	return row
 }
 
-// place fills in where a run is and how large.
-func (s *Files) place(row *Run) {
-	row.Dir, row.File, row.Size = s.runDir(row.ID), s.recording(row.ID), 0
-	_ = filepath.WalkDir(row.Dir, func(_ string, d fs.DirEntry, err error) error {
+// place fills in where people find a run.
+func (s *Files) place(row *Run) { row.Dir, row.File = s.runDir(row.ID), s.recording(row.ID) }
+
+// size is that of everything in a run's folder.
+func (s *Files) size(id string) (sum int64) {
+	_ = filepath.WalkDir(s.runDir(id), func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if info, err := d.Info(); err == nil {
-				row.Size += info.Size()
+				sum += info.Size()
 			}
 		}
 		return nil
 	})
+	return sum
 }
 
 // Note implements Store.

@@ -21,9 +21,18 @@ func Resolve(s Store, ref string) (Run, error) {
 	if path := recordingPath(ref); path != "" {
 		return resolveFile(path)
 	}
-	runs, err := s.List(Filter{})
+	filter := Filter{Ref: ref}
+	if ref == "last" {
+		filter = Filter{Limit: 1}
+	}
+	runs, err := s.List(filter)
 	if err != nil {
 		return Run{}, err
+	}
+	if len(runs) == 0 && !isPath(ref) {
+		if any, err := s.List(Filter{Limit: 1}); err == nil && len(any) == 0 {
+			return Run{}, &Error{Kind: ErrNotFound, Text: "there is no run yet", Hint: "hightide run -- python train.py records one"}
+		}
 	}
 	return pick(runs, ref)
 }
@@ -57,12 +66,9 @@ func (r *Run) where() string {
 	return "run " + r.ID
 }
 
-// pick finds the run that a reference means among all, newest first.
+// pick finds the run that a reference means among those that fit it, newest first.
 func pick(runs []Run, ref string) (Run, error) {
-	if len(runs) == 0 && !isPath(ref) {
-		return Run{}, &Error{Kind: ErrNotFound, Text: "there is no run yet", Hint: "hightide run -- python train.py records one"}
-	}
-	if ref == "last" { // and there is one
+	if ref == "last" && len(runs) > 0 {
 		return runs[0], nil
 	}
 	for _, r := range runs {

@@ -137,6 +137,7 @@ type Filter struct {
 	Name  string
 	State State
 	Text  string // contained in the name, id or command
+	Ref   string // the id, the beginning of the id, or the name
 	Limit int    // 0: no limit
 }
 

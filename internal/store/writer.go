@@ -211,7 +211,7 @@ func (w *fileWriter) Flush() error {
 	w.flush()
 	if now := time.Now(); now.After(w.next) {
 		w.next = now.Add(indexEvery)
-		w.index.put(w.row(), "") // no stamp: were we to die, the row would be an old one
+		w.index.put(entry{run: w.row()})
 	}
 	return nil
 }
@@ -250,9 +250,9 @@ func (w *fileWriter) Close() error {
 	}
 	syncErr := w.file.Sync()
 	row := w.row()
-	w.store.place(&row)
+	row.Size = w.store.size(w.id)
 	if info, err := w.file.Stat(); err == nil {
-		w.index.put(row, stampOf(info))
+		w.index.put(entry{row, stampOf(info), w.store.folderStamp(w.id)})
 	}
 	w.index.close()
 	if err := w.file.Close(); err != nil {

@@ -1,0 +1,304 @@
+package store
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// entry is a row of the index with the state of the files that it was made from: size and time of the
+// recording, time of its folder. Where one is "", that part of the row is not to be believed.
+type entry struct {
+	run       Run
+	recording string
+	folder    string
+}
+
+// column is a column of the index and where an entry keeps its value, to be read and written there.
+type column struct {
+	name, kind string
+	value      func(*entry) any
+}
+
+// columns are all but the tags, which have a table of their own. Names are those of `hightide ls --json`.
+var columns = []column{
+	{"id", "TEXT PRIMARY KEY", func(e *entry) any { return &e.run.ID }},
+	{"name", "TEXT NOT NULL", func(e *entry) any { return &e.run.Name }},
+	{"verb", "TEXT NOT NULL", func(e *entry) any { return &e.run.Verb }},
+	{"label", "TEXT NOT NULL", func(e *entry) any { return &e.run.Label }},
+	{"command", "TEXT NOT NULL", func(e *entry) any { return words{&e.run.Command} }},
+	{"host", "TEXT NOT NULL", func(e *entry) any { return &e.run.Host }},
+	{"state", "TEXT NOT NULL", func(e *entry) any { return &e.run.State }},
+	{"start_wall_ns", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Start }},
+	{"duration_ns", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Duration }},
+	{"exit_code", "INTEGER", func(e *entry) any { return optional{&e.run.ExitCode} }},
+	{"signal", "INTEGER", func(e *entry) any { return optional{&e.run.Signal} }},
+	{"steps", "INTEGER NOT NULL", func(e *entry) any { return count{&e.run.Steps} }},
+	{"processes", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Processes }},
+	{"peak_host_rss_bytes", "INTEGER", func(e *entry) any { return optional{&e.run.HostRSS} }},
+	{"peak_host_pss_bytes", "INTEGER", func(e *entry) any { return optional{&e.run.HostPSS} }},
+	{"peak_device_used_bytes", "INTEGER", func(e *entry) any { return optional{&e.run.Device} }},
+	{"peak_allocated_bytes", "INTEGER", func(e *entry) any { return optional{&e.run.Allocated} }},
+	{"peak_reserved_bytes", "INTEGER", func(e *entry) any { return optional{&e.run.Reserved} }},
+	{"ooms", "INTEGER NOT NULL", func(e *entry) any { return &e.run.OOMs }},
+	{"dropped", "INTEGER NOT NULL", func(e *entry) any { return count{&e.run.Dropped} }},
+	{"findings", "INTEGER", func(e *entry) any { return optional{&e.run.Findings} }},
+	{"size_bytes", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Size }},
+	{"damaged", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Damaged }},
+	{"recording_stamp", "TEXT NOT NULL", func(e *entry) any { return &e.recording }},
+	{"folder_stamp", "TEXT NOT NULL", func(e *entry) any { return &e.folder }},
+}
+
+// schema has one row for each run, in the order in which people list them, and one for each tag. text is
+// what a search looks in.
+func schema() string {
+	var all []string
+	for _, c := range columns {
+		all = append(all, c.name+" "+c.kind)
+	}
+	return "CREATE TABLE runs (" + strings.Join(all, ", ") + `, text TEXT NOT NULL);
+CREATE INDEX runs_start ON runs (start_wall_ns DESC, id DESC);
+CREATE INDEX runs_name ON runs (name, start_wall_ns DESC);
+CREATE TABLE tags (
+	run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+	key TEXT NOT NULL,
+	value TEXT NOT NULL,
+	PRIMARY KEY (run, key)
+) WITHOUT ROWID;
+CREATE INDEX tags_key ON tags (key, value);
+`
+}
+
+// names of the columns, each as format has it, as in "%s = excluded.%[1]s".
+func names(format string) string {
+	var all []string
+	for _, c := range columns {
+		all = append(all, fmt.Sprintf(format, c.name))
+	}
+	return strings.Join(all, ", ")
+}
+
+// values are the places of an entry's columns.
+func (e *entry) values() []any {
+	all := make([]any, len(columns), len(columns)+1)
+	for i, c := range columns {
+		all[i] = c.value(e)
+	}
+	return all
+}
+
+// insert enters a row. What a report found is not in the recording: it stays until there is a newer report.
+var insert = "INSERT INTO runs (" + names("%s") + ", text) VALUES (" + strings.Repeat("?, ", len(columns)) + "?) ON CONFLICT (id) DO UPDATE SET " +
+	strings.Replace(names("%s = excluded.%[1]s"), "findings = excluded.findings", "findings = coalesce(excluded.findings, findings)", 1) + ", text = excluded.text"
+
+// put enters runs, or replaces them.
+func (x *index) put(entries ...entry) error {
+	return x.change(len(entries), func(tx *sql.Tx) error {
+		for _, e := range entries {
+			if err := putRun(tx, &e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func putRun(tx *sql.Tx, e *entry) error {
+	if _, err := tx.Exec(insert, append(e.values(), searched(&e.run))...); err != nil {
+		return err
+	}
+	if _, err := tx.Exec("DELETE FROM tags WHERE run = ?", e.run.ID); err != nil {
+		return err
+	}
+	for key, value := range e.run.Tags {
+		if _, err := tx.Exec("INSERT INTO tags (run, key, value) VALUES (?, ?, ?)", e.run.ID, key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resize enters that files of runs came or went.
+func (x *index) resize(entries ...entry) error {
+	return x.change(len(entries), func(tx *sql.Tx) error {
+		for _, e := range entries {
+			if _, err := tx.Exec("UPDATE runs SET size_bytes = ?, folder_stamp = ? WHERE id = ?", e.run.Size, e.folder, e.run.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (x *index) remove(ids ...string) error {
+	return x.change(len(ids), func(tx *sql.Tx) error {
+		for _, id := range ids {
+			if _, err := tx.Exec("DELETE FROM runs WHERE id = ?", id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (x *index) note(id string, findings int) error {
+	return x.change(1, func(tx *sql.Tx) error {
+		_, err := tx.Exec("UPDATE runs SET findings = ? WHERE id = ?", findings, id)
+		return err
+	})
+}
+
+// change makes all of the changes, or none.
+func (x *index) change(changes int, work func(*sql.Tx) error) error {
+	if changes == 0 {
+		return nil
+	}
+	db, err := x.open()
+	if err != nil {
+		return err
+	}
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := work(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// states returns, for every run, what tells whether its row is up to date.
+func (x *index) states() (map[string]entry, error) {
+	known := map[string]entry{}
+	err := x.query("SELECT id, state, recording_stamp, folder_stamp FROM runs", nil, func(rows *sql.Rows) error {
+		var e entry
+		err := rows.Scan(&e.run.ID, &e.run.State, &e.recording, &e.folder)
+		known[e.run.ID] = e
+		return err
+	})
+	return known, err
+}
+
+// list returns the rows that a filter lets through, newest first.
+func (x *index) list(filter Filter) ([]Run, error) {
+	where, args := filter.sql()
+	var runs []Run
+	err := x.query("SELECT "+names("%s")+", (SELECT json_group_object(key, value) FROM tags WHERE run = id) FROM runs"+where, args, func(rows *sql.Rows) error {
+		var e entry
+		var tags []byte
+		if err := rows.Scan(append(e.values(), &tags)...); err != nil {
+			return err
+		}
+		if len(tags) > len("{}") {
+			if err := json.Unmarshal(tags, &e.run.Tags); err != nil {
+				return err
+			}
+		}
+		runs = append(runs, e.run)
+		return nil
+	})
+	return runs, err
+}
+
+func (x *index) query(text string, args []any, take func(*sql.Rows) error) error {
+	db, err := x.open()
+	if err != nil {
+		return err
+	}
+	rows, err := db.Query(text, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := take(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// sql is the filter as the end of a query.
+func (f Filter) sql() (text string, args []any) {
+	var all []string
+	add := func(condition string, values ...any) {
+		all, args = append(all, condition), append(args, values...)
+	}
+	for key, value := range f.Tags {
+		if value == "" {
+			add("EXISTS (SELECT 1 FROM tags WHERE run = id AND key = ?)", key)
+		} else {
+			add("EXISTS (SELECT 1 FROM tags WHERE run = id AND key = ? AND value = ?)", key, value)
+		}
+	}
+	if f.Name != "" {
+		add("name = ?", f.Name)
+	}
+	if f.State != "" {
+		add("state = ?", f.State)
+	}
+	if f.Ref != "" {
+		add("(id = ? OR name = ? OR substr(id, 1, length(?)) = ?)", f.Ref, f.Ref, strings.ToLower(f.Ref), strings.ToLower(f.Ref))
+	}
+	if f.Text != "" {
+		add("instr(text, ?) > 0", strings.ToLower(f.Text))
+	}
+	if len(all) > 0 {
+		text = " WHERE " + strings.Join(all, " AND ")
+	}
+	text += " ORDER BY start_wall_ns DESC, id DESC"
+	if f.Limit > 0 {
+		text, args = text+" LIMIT ?", append(args, f.Limit)
+	}
+	return text, args
+}
+
+// optional is a column that may be absent.
+type optional struct{ *mem.Optional }
+
+func (o optional) Value() (driver.Value, error) {
+	if v, ok := o.Get(); ok {
+		return v, nil
+	}
+	return nil, nil
+}
+
+func (o optional) Scan(src any) error {
+	var v sql.NullInt64
+	err := v.Scan(src)
+	if *o.Optional = (mem.Optional{}); v.Valid {
+		*o.Optional = mem.Some(v.Int64)
+	}
+	return err
+}
+
+// count is a column of a number that SQLite, whose integers have a sign, may not hold.
+type count struct{ of *uint64 }
+
+func (c count) Value() (driver.Value, error) { return int64(min(*c.of, math.MaxInt64)), nil }
+
+func (c count) Scan(src any) error {
+	var v sql.NullInt64
+	err := v.Scan(src)
+	*c.of = uint64(v.Int64)
+	return err
+}
+
+// words is a column of a list of words, as JSON.
+type words struct{ of *[]string }
+
+func (w words) Value() (driver.Value, error) {
+	text, err := json.Marshal(*w.of)
+	return string(text), err
+}
+
+func (w words) Scan(src any) error {
+	text, _ := src.(string)
+	return json.Unmarshal([]byte(text), w.of)
+}
