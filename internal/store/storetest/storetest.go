@@ -235,7 +235,8 @@ func reopen(t *testing.T, s store.Store) {
 
 func filters(t *testing.T, s store.Store) {
 	for n := range 4 {
-		i := info(n, "")
+		i := info(n, []string{"one", "Größe", "one", "it's"}[n])
+		i.ID = []string{"0aaa", "0aab", "0abb", "0bbb"}[n]
 		i.Tags = map[string]string{"n": string(rune('0' + n%2))}
 		record(t, s, i, n == 3)
 	}
@@ -251,6 +252,18 @@ func filters(t *testing.T, s store.Store) {
 		{store.Filter{State: store.CutOff}, 1},
 		{store.Filter{Text: "TRAIN"}, 4},
 		{store.Filter{Text: "nothing"}, 0},
+		{store.Filter{Text: "größE"}, 1},
+		{store.Filter{Text: "0AB"}, 1},
+		{store.Filter{Text: "%"}, 0},
+		{store.Filter{Name: "one"}, 2},
+		{store.Filter{Name: "it's"}, 1},
+		{store.Filter{Name: "one", Limit: 1, State: store.Finished}, 1},
+		{store.Filter{Ref: "0aa"}, 2},
+		{store.Filter{Ref: "0AAB"}, 1},
+		{store.Filter{Ref: "one"}, 2},
+		{store.Filter{Ref: "on"}, 0},
+		{store.Filter{Tags: map[string]string{"n": "0"}, Name: "one", Text: "train"}, 2},
+		{store.Filter{Tags: map[string]string{"n": "0", "m": ""}}, 0},
 	} {
 		runs, err := s.List(test.filter)
 		must(t, err)
