@@ -6,9 +6,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"hightide/internal/engine"
-
 	"github.com/spf13/cobra"
+
+	"hightide/internal/engine"
+	"hightide/internal/report"
 )
 
 func checkCommand(a *app) *cobra.Command {
@@ -49,7 +50,7 @@ Exit codes: 0 all kept, 1 over budget, 2 wrong usage, 3 a file that cannot be us
 			}
 			if junit != "" {
 				var xml bytes.Buffer
-				if err := engine.JUnit(&xml, args[0], checked); err != nil {
+				if err := report.JUnit(&xml, args[0], checked); err != nil {
 					return err
 				}
 				_ = os.MkdirAll(filepath.Dir(junit), 0o755) // as test runners do; what fails, fails below
@@ -58,7 +59,7 @@ Exit codes: 0 all kept, 1 over budget, 2 wrong usage, 3 a file that cannot be us
 				}
 			}
 			if jsonFile != "" {
-				text, err := engine.CheckJSON(checked)
+				text, err := report.CheckJSON(checked)
 				if err != nil {
 					return err
 				}

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"hightide/internal/analyze"
 	"hightide/internal/engine"
-
-	"github.com/spf13/cobra"
+	"hightide/internal/report"
 )
 
 func diffCommand(a *app) *cobra.Command {
@@ -35,7 +36,7 @@ Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read or compared.`,
 				return err
 			}
 			if json != "" {
-				text, err := engine.DiffJSON(d)
+				text, err := report.Line(d)
 				if err != nil {
 					return err
 				}

@@ -84,9 +84,9 @@ func (f *explainFlags) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	if f.json != "" {
-		text, err := engine.ExplainJSON(r)
+		text, err := r.ExplainJSON()
 		if err != nil {
-			return err
+			return engine.InputError("without --json there are tables; hightide report RUN --json has what was recorded", "%w", err)
 		}
 		if err := a.output(f.json, text); err != nil {
 			return err

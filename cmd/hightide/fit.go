@@ -8,11 +8,12 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"hightide/internal/engine"
 	"hightide/internal/experiment"
 	"hightide/internal/mem"
-
-	"github.com/spf13/cobra"
+	"hightide/internal/report"
 )
 
 // fitFlags are the flags of fit as they are written.
@@ -167,12 +168,12 @@ func readyLine(r experiment.Ready) string {
 	if v := r.Versions["torch"]; v != "" {
 		line += ", torch " + v
 	}
-	return printable(strings.TrimPrefix(line, ", ")) // a command has no description
+	return report.Clean(strings.TrimPrefix(line, ", ")) // a command has no description
 }
 
 func trialLine(t experiment.Trial) string {
 	if !t.OK {
-		return fmt.Sprintf("batch %d does not fit: %s", t.Batch, printable(strings.SplitN(t.Problem, ". ", 2)[0]))
+		return fmt.Sprintf("batch %d does not fit: %s", t.Batch, report.Clean(strings.SplitN(t.Problem, ". ", 2)[0]))
 	}
 	line := fmt.Sprintf("batch %d fits", t.Batch)
 	if bytes, ok := t.Allocated.Get(); ok {

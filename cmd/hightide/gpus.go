@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"hightide/internal/engine"
-	"hightide/internal/gpus"
-
 	"github.com/spf13/cobra"
+
+	"hightide/internal/gpus"
+	"hightide/internal/report"
 )
 
 func gpusCommand(a *app) *cobra.Command {
@@ -36,11 +36,11 @@ Exit codes: 0 fine, 2 wrong usage, 3 no such GPU (or several of that name), or a
 			if asJSON {
 				return a.printJSON(list)
 			}
-			fmt.Fprint(a.stdout, engine.GPUTable(list).Text(textOptions(a.stdout)))
+			fmt.Fprint(a.stdout, list.Table().Text(textOptions(a.stdout)))
 			if name != "" {
 				fmt.Fprintln(a.stdout)
-				for _, line := range engine.GPUSources(&list.GPUs[0]) {
-					fmt.Fprintln(a.stdout, "  "+printable(line))
+				for _, line := range list.GPUs[0].Sources() {
+					fmt.Fprintln(a.stdout, "  "+report.Clean(line))
 				}
 			}
 			return nil

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"hightide/internal/engine"
-
 	"github.com/spf13/cobra"
+
+	"hightide/internal/engine"
+	"hightide/internal/report"
 )
 
 // imagineFlags are the flags of imagine as they are written.
@@ -165,11 +166,11 @@ func (a *app) progress(quiet bool) func(done, all int, text string) {
 		switch {
 		case quiet:
 		case onTerminal && done < all:
-			fmt.Fprintf(a.stderr, "\r\x1b[2Khightide: %d of %d  %s", done, all, printable(text))
+			fmt.Fprintf(a.stderr, "\r\x1b[2Khightide: %d of %d  %s", done, all, report.Clean(text))
 		case onTerminal:
 			fmt.Fprint(a.stderr, "\r\x1b[2K")
 		case done == all || done%8 == 0:
-			fmt.Fprintf(a.stderr, "hightide: %d of %d imagined, %s\n", done, all, printable(text))
+			fmt.Fprintf(a.stderr, "hightide: %d of %d imagined, %s\n", done, all, report.Clean(text))
 		}
 	}
 }

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
 	"hightide/internal/engine"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
-
-	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
+	"hightide/internal/report"
 )
 
 func infoCommand(a *app) *cobra.Command {
@@ -92,10 +93,7 @@ func newPage(out io.Writer) *page {
 }
 
 func (p *page) paint(code, text string) string {
-	if !p.colour || text == "" || code == "" {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return report.TextOptions{Color: p.colour}.Paint(code, text)
 }
 
 func (p *page) printf(format string, args ...any) {
@@ -107,7 +105,11 @@ func (p *page) printf(format string, args ...any) {
 // entry writes a mark, a name and a text that continues under itself.
 func (p *page) entry(mark, name, text, code string) {
 	indent := strings.Repeat(" ", infoLabel+2)
-	for i, line := range wrap(text, p.width-infoLabel-2) {
+	lines := report.Wrap(text, p.width-infoLabel-2)
+	if len(lines) == 0 {
+		lines = []string{""}
+	}
+	for i, line := range lines {
 		if i == 0 {
 			pad := strings.Repeat(" ", max(1, infoLabel-utf8.RuneCountInString(name)))
 			p.printf("%s %s%s%s\n", mark, p.paint("1", name), pad, p.paint(code, line))
@@ -115,25 +117,6 @@ func (p *page) entry(mark, name, text, code string) {
 		}
 		p.printf("%s%s\n", indent, p.paint(code, line))
 	}
-}
-
-// wrap breaks a text at spaces; width 0 or less: not at all.
-func wrap(text string, width int) []string {
-	if width <= 0 {
-		return []string{text}
-	}
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }
 
 func printInfo(out io.Writer, info *engine.Info) error {

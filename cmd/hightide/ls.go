@@ -5,13 +5,13 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"hightide/internal/engine"
 	"hightide/internal/mem"
-
-	"github.com/spf13/cobra"
+	"hightide/internal/report"
 )
 
 func lsCommand(a *app) *cobra.Command {
@@ -74,27 +74,26 @@ type runList struct {
 	Runs    []engine.Run `json:"runs"`
 }
 
-// lsColumn is a column of the list; one that is empty in every row is left out.
+// lsColumn is a column of the list and what stands in it.
 type lsColumn struct {
-	title string
-	right bool
-	cell  func(engine.Run) string
+	report.ListColumn
+	cell func(engine.Run) string
 }
 
 func lsColumns(now time.Time) []lsColumn {
 	return []lsColumn{
-		{"RUN", false, func(r engine.Run) string { return r.ID }},
-		{"NAME", false, func(r engine.Run) string { return r.Name }},
-		{"STARTED", false, func(r engine.Run) string { return ago(now, time.Unix(0, r.Start)) }},
-		{"TIME", true, func(r engine.Run) string { return shortDuration(time.Duration(r.Duration)) }},
-		{"STEPS", true, func(r engine.Run) string { return nonZero(int64(r.Steps)) }},
-		{"PEAK HOST", true, hostPeak},
-		{"PEAK DEVICE", true, devicePeak},
-		{"RESULT", false, result},
-		{"FINDINGS", true, func(r engine.Run) string { return nonZero(r.Findings.Or(0)) }},
-		{"SIZE", true, func(r engine.Run) string { return mem.Bytes(r.Size).String() }},
-		{"TAGS", false, tagsText},
-		{"COMMAND", false, func(r engine.Run) string { return strings.Join(r.Command, " ") }},
+		{report.ListColumn{Title: "RUN"}, func(r engine.Run) string { return r.ID }},
+		{report.ListColumn{Title: "NAME"}, func(r engine.Run) string { return r.Name }},
+		{report.ListColumn{Title: "STARTED"}, func(r engine.Run) string { return ago(now, time.Unix(0, r.Start)) }},
+		{report.ListColumn{Title: "TIME", Right: true}, func(r engine.Run) string { return shortDuration(time.Duration(r.Duration)) }},
+		{report.ListColumn{Title: "STEPS", Right: true}, func(r engine.Run) string { return nonZero(int64(r.Steps)) }},
+		{report.ListColumn{Title: "PEAK HOST", Right: true}, hostPeak},
+		{report.ListColumn{Title: "PEAK DEVICE", Right: true}, devicePeak},
+		{report.ListColumn{Title: "RESULT"}, result},
+		{report.ListColumn{Title: "FINDINGS", Right: true}, func(r engine.Run) string { return nonZero(r.Findings.Or(0)) }},
+		{report.ListColumn{Title: "SIZE", Right: true}, func(r engine.Run) string { return mem.Bytes(r.Size).String() }},
+		{report.ListColumn{Title: "TAGS"}, tagsText},
+		{report.ListColumn{Title: "COMMAND"}, func(r engine.Run) string { return strings.Join(r.Command, " ") }},
 	}
 }
 
@@ -121,7 +120,7 @@ func result(r engine.Run) string {
 	case r.State != engine.Finished:
 		text = string(r.State)
 	case r.Signal.Known():
-		text = signalName(r.Signal.Or(0))
+		text = report.SignalName(r.Signal.Or(0))
 	case exited && code != 0:
 		text = fmt.Sprintf("exit %d", code)
 	case !exited:
@@ -139,15 +138,6 @@ func result(r engine.Run) string {
 		text += ", damaged"
 	}
 	return text
-}
-
-func signalName(number int64) string {
-	names := map[syscall.Signal]string{syscall.SIGKILL: "SIGKILL", syscall.SIGTERM: "SIGTERM", syscall.SIGINT: "SIGINT",
-		syscall.SIGSEGV: "SIGSEGV", syscall.SIGABRT: "SIGABRT", syscall.SIGHUP: "SIGHUP", syscall.SIGBUS: "SIGBUS"}
-	if name, ok := names[syscall.Signal(number)]; ok {
-		return name
-	}
-	return fmt.Sprintf("signal %d", number)
 }
 
 func tagsText(r engine.Run) string {
@@ -168,7 +158,15 @@ func (a *app) printRuns(runs []engine.Run, now time.Time) error {
 		return err
 	}
 	width, terminal := a.terminalWidth()
-	if err := writeColumns(a.stdout, lsColumns(now), runs, width, terminal && os.Getenv("NO_COLOR") == ""); err != nil {
+	var columns []report.ListColumn
+	rows := make([][]string, len(runs))
+	for _, c := range lsColumns(now) {
+		columns = append(columns, c.ListColumn)
+		for i, r := range runs {
+			rows[i] = append(rows[i], c.cell(r))
+		}
+	}
+	if err := report.WriteList(a.stdout, columns, rows, width, terminal && os.Getenv("NO_COLOR") == ""); err != nil {
 		return err
 	}
 	var size int64
@@ -178,6 +176,6 @@ func (a *app) printRuns(runs []engine.Run, now time.Time) error {
 	if !terminal {
 		return nil
 	}
-	_, err := fmt.Fprintf(a.stdout, "\n%s, %v in %s\n", plural(len(runs), "run"), mem.Bytes(size), a.engine().Dir())
+	_, err := fmt.Fprintf(a.stdout, "\n%s, %v in %s\n", report.Counted(int64(len(runs)), "run"), mem.Bytes(size), a.engine().Dir())
 	return err
 }

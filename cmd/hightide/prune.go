@@ -6,10 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"hightide/internal/engine"
 	"hightide/internal/mem"
-
-	"github.com/spf13/cobra"
+	"hightide/internal/report"
 )
 
 func pruneCommand(a *app) *cobra.Command {
@@ -62,7 +63,7 @@ func (a *app) printPruned(gone []engine.Run, preview bool) error {
 		total += run.Size
 		fmt.Fprintf(a.stdout, "%s %s, %s, %v\n", verb, describe(run), ago(time.Now(), time.Unix(0, run.Start)), mem.Bytes(run.Size))
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s %s, %v\n", verb, plural(len(gone), "run"), mem.Bytes(total))
+	_, err := fmt.Fprintf(a.stdout, "%s %s, %v\n", verb, report.Counted(int64(len(gone)), "run"), mem.Bytes(total))
 	return err
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"hightide/internal/report"
 )
 
 func reindexCommand(a *app) *cobra.Command {
@@ -32,7 +34,7 @@ there to be fast; it is repaired by itself where it is missing or old.`,
 			if asJSON {
 				return a.printJSON(map[string]int{"version": 1, "runs": count})
 			}
-			_, err = fmt.Fprintf(a.stdout, "%s in the index\n", plural(count, "run"))
+			_, err = fmt.Fprintf(a.stdout, "%s in the index\n", report.Counted(int64(count), "run"))
 			return err
 		},
 	}

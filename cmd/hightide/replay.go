@@ -126,7 +126,7 @@ func (a *app) printReplay(r *replay.Result, verify bool) {
 			fmt.Fprintln(a.stdout, "  It fits no GPU of the catalogue.")
 		}
 		for _, note := range f.Notes {
-			fmt.Fprintln(a.stdout, "  "+printable(note))
+			fmt.Fprintln(a.stdout, "  "+report.Clean(note))
 		}
 	}
 }

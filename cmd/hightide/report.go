@@ -57,7 +57,7 @@ func (f *reportFlags) run(ctx context.Context, a *app, args []string) error {
 		f.html = "hightide-" + fileName(r, row) + ".html"
 	}
 	if f.json != "" {
-		text, err := engine.ReportJSON(r)
+		text, err := r.JSON()
 		if err != nil {
 			return err
 		}

@@ -3,10 +3,11 @@ package main
 import (
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"hightide/internal/engine"
 	"hightide/internal/mem"
-
-	"github.com/spf13/cobra"
+	"hightide/internal/report"
 )
 
 func rmCommand(a *app) *cobra.Command {
@@ -40,7 +41,7 @@ func rmCommand(a *app) *cobra.Command {
 // describe names a run in a sentence.
 func describe(run engine.Run) string {
 	if run.Name != "" {
-		return fmt.Sprintf("%s (%s)", run.ID, printable(run.Name))
+		return fmt.Sprintf("%s (%s)", run.ID, report.Clean(run.Name))
 	}
 	return run.ID
 }

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"hightide/internal/engine"
 	"hightide/internal/mem"
-
-	"golang.org/x/sys/unix"
+	"hightide/internal/report"
 )
 
 // view shows a run at a glance at the foot of the terminal, and nothing where standard error is no
@@ -78,7 +79,7 @@ func (v *view) status(s engine.Status) {
 		if i < len(lines) {
 			line = lines[i]
 		}
-		fmt.Fprintf(&b, "\x1b[%d;1H%s%s%s%s", v.rows-v.height+1+i, clearLine, dim, cut(line, int(size.Col)), plainText)
+		fmt.Fprintf(&b, "\x1b[%d;1H%s%s%s%s", v.rows-v.height+1+i, clearLine, dim, report.Shorten(line, int(size.Col)), plainText)
 	}
 	b.WriteString(restoreCursor)
 	_, _ = v.out.WriteString(b.String())
@@ -142,7 +143,7 @@ func statusLine(s engine.Status) string {
 
 // liveLines is the fuller view: the line, a curve of RSS, and the largest processes.
 func (v *view) liveLines(s engine.Status, width int) []string {
-	lines := []string{strings.Repeat("─", width), statusLine(s), sparkline(v.curve, width)}
+	lines := []string{strings.Repeat("─", width), statusLine(s), report.Sparkline(v.curve, width)}
 	for i, p := range s.Busiest {
 		if i == liveProcesses {
 			break
@@ -157,29 +158,4 @@ func (v *view) liveLines(s engine.Status, width int) []string {
 		lines = append(lines, line+"  "+strings.Join(p.Process.Command, " "))
 	}
 	return lines
-}
-
-// sparkline draws values from 0 to their maximum, the newest at the right.
-func sparkline(values []int64, width int) string {
-	if len(values) > width {
-		values = values[len(values)-width:]
-	}
-	var most int64 = 1
-	for _, v := range values {
-		most = max(most, v)
-	}
-	var b strings.Builder
-	for _, v := range values {
-		b.WriteRune([]rune("▁▂▃▄▅▆▇█")[min(7, v*8/most)])
-	}
-	return b.String()
-}
-
-// cut shortens a line to the width of the terminal, in characters.
-func cut(line string, width int) string {
-	runes := []rune(line)
-	if len(runes) > width {
-		return string(runes[:width-1]) + "…"
-	}
-	return line
 }

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"hightide/internal/engine"
-
 	"github.com/spf13/cobra"
+
+	"hightide/internal/engine"
+	"hightide/internal/report"
 )
 
 func tagCommand(a *app) *cobra.Command {
@@ -43,7 +44,7 @@ the file. The tag "keep" protects a run from prune. With a RUN alone its tags ar
 			if asJSON {
 				return a.printJSON(run)
 			}
-			_, err = fmt.Fprintln(a.stdout, strings.TrimSpace(describe(run)+"  "+printable(tagsText(run))))
+			_, err = fmt.Fprintln(a.stdout, strings.TrimSpace(describe(run)+"  "+report.Clean(tagsText(run))))
 			return err
 		},
 	}

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"hightide/internal/analyze"
 	"hightide/internal/mem"
@@ -56,13 +54,4 @@ func fullestOf(all []namedSnapshot) (best *mem.AllocatorSnapshot, device int) {
 		}
 	}
 	return best, device
-}
-
-// DiffJSON is what diff --json prints (docs/formats/json.md).
-func DiffJSON(d *analyze.Difference) ([]byte, error) {
-	text, err := json.Marshal(d)
-	if err != nil {
-		return nil, fmt.Errorf("write difference as JSON: %w", err)
-	}
-	return append(text, '\n'), nil
 }

@@ -3,14 +3,12 @@ package engine
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"hightide/internal/analyze"
@@ -246,34 +244,3 @@ func Rules(path string) ([]analyze.CategoryRule, error) {
 type Message []string
 
 func (m Message) Error() string { return strings.Join(m, " ") }
-
-// explanation is the JSON form of explain: the fields of the device that holds most, then everything.
-type explanation struct {
-	Version int `json:"version"`
-	*report.Allocator
-	Devices  []*report.Allocator `json:"devices"`
-	Flames   []report.StackSet   `json:"flames"` // of each device
-	Verdict  string              `json:"verdict"`
-	Findings []report.Finding    `json:"findings"`
-	Notes    []string            `json:"notes"`
-}
-
-// ExplainJSON is what explain --json prints (docs/formats/json.md), on one line. A report without
-// allocator snapshots is an input error.
-func ExplainJSON(r *report.Report) ([]byte, error) {
-	flames := slices.DeleteFunc(slices.Clone(r.Stacks), func(s report.StackSet) bool { return s.Name != "device" })
-	out := explanation{report.Version, nil, r.Allocators, flames, r.Headline.Verdict, r.Findings, r.Notes}
-	for _, a := range r.Allocators {
-		if out.Allocator == nil || a.Peak.Allocated > out.Allocator.Peak.Allocated {
-			out.Allocator = a
-		}
-	}
-	if out.Allocator == nil {
-		return nil, InputError("without --json there are tables; hightide report RUN --json has what was recorded", "there is no allocator snapshot to explain")
-	}
-	text, err := json.Marshal(out)
-	if err != nil {
-		return nil, fmt.Errorf("write explanation as JSON: %w", err)
-	}
-	return append(text, '\n'), nil
-}

@@ -3,9 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +14,6 @@ import (
 	"hightide/internal/intake"
 	"hightide/internal/mem"
 	"hightide/internal/report"
-	"hightide/web"
 )
 
 // Analyze explains a recording: every analysis, with the lines of the program quoted where its
@@ -49,26 +46,9 @@ func (e *Engine) Report(ctx context.Context, ref string) (*report.Report, Run, e
 	return Analyze(run), row, nil
 }
 
-// ReportJSON is the report for programs (docs/formats/json.md), on one line.
-func ReportJSON(r *report.Report) ([]byte, error) {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("write report as JSON: %w", err)
-	}
-	return append(text, '\n'), nil
-}
-
 // WriteHTML writes a report as one HTML file that needs nothing else. It appears whole or not at all.
 func WriteHTML(path string, r *report.Report) error {
-	return files.Write(path, "HTML report", func(w io.Writer) error { return writePage(w, r) })
-}
-
-func writePage(w io.Writer, r *report.Report) error {
-	text, err := json.Marshal(r.ForPage())
-	if err != nil {
-		return fmt.Errorf("write HTML report: %w", err)
-	}
-	return web.Report(w, text)
+	return files.Write(path, "HTML report", r.HTML)
 }
 
 // sources quotes lines of Python files, each read once. A file that changed after the run began

@@ -245,7 +245,7 @@ func (e *Engine) conclude(o *RunOptions, files store.Store, result *RunResult) {
 	result.Report = Analyze(run)
 	note(files.Note(result.ID, len(result.Report.Findings)))
 	if o.HTML {
-		result.HTML, err = files.Attach(result.ID, "report.html", func(w io.Writer) error { return writePage(w, result.Report) })
+		result.HTML, err = files.Attach(result.ID, "report.html", result.Report.HTML)
 		note(err)
 	}
 }

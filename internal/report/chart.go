@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"hightide/internal/mem"
@@ -30,27 +31,28 @@ func (p *printer) chart(r *Report) {
 	columns := p.Width - chartMargin - 2
 	end := max(r.Headline.Duration, s.X[len(s.X)-1])
 	heights := perColumn(s, end, columns)
-	low, high := int64(0), s.Y[0]
-	for _, v := range s.Y {
-		high = max(high, v)
-	}
-	p.title(shorten(UpperFirst(clean(s.FullTitle())), p.Width-20) + " over time" + p.paint(dim, fmt.Sprintf(" (%s)", s.Label)))
-	for row := chartHeight - 1; row >= 0; row-- {
-		scale := ""
-		switch row {
-		case chartHeight - 1:
-			scale = FormatCell(high, s.Unit)
-		case 0:
-			scale = FormatCell(low, s.Unit)
-		}
-		p.line(fmt.Sprintf("  %*s │", chartMargin-3, scale) + p.paint(cyan, p.chartRow(heights, high, row)))
-	}
+	high := slices.Max(s.Y)
+	p.title(Shorten(UpperFirst(Clean(s.FullTitle())), p.Width-20) + " over time" + p.paint(dim, fmt.Sprintf(" (%s)", s.Label)))
+	p.rows(heights, high, FormatCell(high, s.Unit), FormatCell(int64(0), s.Unit))
 	p.strip(r, end, columns)
 	half := Duration(end / 2)
 	axis := "0 s" + strings.Repeat(" ", max(columns/2-3-len([]rune(half))/2, 1)) + half
 	last := Duration(end)
 	axis += strings.Repeat(" ", max(columns-len([]rune(axis))-len([]rune(last)), 1)) + last
 	p.line(strings.Repeat(" ", chartMargin) + p.paint(dim, axis))
+}
+
+// rows draws heights, with what the highest and the lowest are at the left.
+func (p *printer) rows(heights []int64, high int64, top, bottom string) {
+	for row := chartHeight - 1; row >= 0; row-- {
+		scale := map[int]string{chartHeight - 1: top, 0: bottom}[row]
+		p.line(fmt.Sprintf("  %*s │", chartMargin-3, scale) + p.paint(cyan, p.chartRow(heights, high, row)))
+	}
+}
+
+// baseline ends a picture without phases.
+func (p *printer) baseline(columns int) {
+	p.line(strings.Repeat(" ", chartMargin-1) + "└" + strings.Repeat("─", columns))
 }
 
 // leading is the curve that the picture leads with.
@@ -114,7 +116,7 @@ func (p *printer) chartRow(heights []int64, high int64, row int) string {
 func (p *printer) strip(r *Report, end int64, columns int) {
 	phases, seen := dominantPhases(r, end, columns)
 	if len(seen) == 0 {
-		p.line(strings.Repeat(" ", chartMargin-1) + "└" + strings.Repeat("─", columns))
+		p.baseline(columns)
 		return
 	}
 	var b strings.Builder

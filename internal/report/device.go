@@ -39,16 +39,7 @@ func (p *printer) course(a *Allocator) {
 		high = max(high, int64(c.Allocated))
 	}
 	p.title("Allocated on " + a.Where() + ", event by event" + p.paint(dim, fmt.Sprintf(" (%s)", a.Label)))
-	for row := chartHeight - 1; row >= 0; row-- {
-		scale := ""
-		switch row {
-		case chartHeight - 1:
-			scale = mem.Bytes(high).String()
-		case 0:
-			scale = "0"
-		}
-		p.line(fmt.Sprintf("  %*s │", chartMargin-3, scale) + p.paint(cyan, p.chartRow(heights, high, row)))
-	}
+	p.rows(heights, high, mem.Bytes(high).String(), "0")
 	p.phaseStrip(a, first, span, columns)
 	left, right := "event "+Count(int64(max(first, 0))), Count(int64(first+span))
 	p.line(strings.Repeat(" ", chartMargin) + p.paint(dim, left+strings.Repeat(" ", max(1, columns-len(left)-len(right)))+right))
@@ -56,7 +47,7 @@ func (p *printer) course(a *Allocator) {
 
 func (p *printer) phaseStrip(a *Allocator, first, span, columns int) {
 	if a.Steps == nil || len(a.Steps.Phases) == 0 {
-		p.line(strings.Repeat(" ", chartMargin-1) + "└" + strings.Repeat("─", columns))
+		p.baseline(columns)
 		return
 	}
 	strip := []rune(strings.Repeat(" ", columns))

@@ -90,7 +90,7 @@ func (t *Table) markdown(b *strings.Builder) {
 var markdownSpecial = strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "[", "\\[", "]", "\\]", "*", "\\*", "_", "\\_", "@", "@\u200b")
 
 func markdown(s string) string {
-	parts := strings.Split(clean(s), "`")
+	parts := strings.Split(Clean(s), "`")
 	for i := range parts {
 		if i%2 == 0 || i == len(parts)-1 { // outside of code
 			parts[i] = markdownSpecial.Replace(parts[i])

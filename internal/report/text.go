@@ -57,8 +57,8 @@ func (p *printer) finish() string {
 
 var asciiOnly = strings.NewReplacer("±", "+-", "…", "...", "→", "->", "·", "-", "µ", "u", "°", " deg ", "–", "-", "×", "x", "│", "|", "┤", "+", "└", "+", "─", "-", "●", "*", "■", "*", "○", "o")
 
-// clean makes text safe to print: no control characters, no escape sequences.
-func clean(s string) string {
+// Clean makes text safe to print: no control characters, no escape sequences.
+func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n', r == '\t':
@@ -80,8 +80,13 @@ const (
 	cyan   = "36"
 )
 
-func (p *printer) paint(code, s string) string {
-	if !p.Color || s == "" {
+// Paint puts text into a colour, an SGR code, where the terminal wants any.
+func (o TextOptions) Paint(code, s string) string { return paint(o.Color, code, s) }
+
+func (p *printer) paint(code, s string) string { return paint(p.Color, code, s) }
+
+func paint(wanted bool, code, s string) string {
+	if !wanted || s == "" || code == "" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
@@ -98,11 +103,11 @@ func (p *printer) title(s string) {
 }
 
 func (p *printer) headline(r *Report) {
-	command := clean(strings.Join(r.Run.Command, " "))
+	command := Clean(strings.Join(r.Run.Command, " "))
 	if r.Run.Name != "" {
-		command = strings.TrimSuffix(clean(r.Run.Name)+": "+command, ": ")
+		command = strings.TrimSuffix(Clean(r.Run.Name)+": "+command, ": ")
 	}
-	p.line(p.paint(bold, "hightide") + "  " + shorten(command, p.Width-10))
+	p.line(p.paint(bold, "hightide") + "  " + Shorten(command, p.Width-10))
 	h := &r.Headline
 	facts := []string{}
 	if h.Duration > 0 || r.Run.Verb != "explain" {
@@ -120,16 +125,16 @@ func (p *printer) headline(r *Report) {
 		facts = append(facts, fmt.Sprintf("exit code %d", code))
 	}
 	if signal, ok := h.Signal.Get(); ok {
-		facts = append(facts, "ended by "+signalName(signal))
+		facts = append(facts, "ended by "+SignalName(signal))
 	}
 	if !h.Complete {
 		facts = append(facts, "recording without an end")
 	}
-	for _, l := range wrap(strings.Join(facts, " · "), p.Width-10) {
+	for _, l := range Wrap(strings.Join(facts, " · "), p.Width-10) {
 		p.line("          " + p.paint(dim, l))
 	}
 	p.line("")
-	for _, l := range wrap(clean(h.Verdict), p.Width-2) {
+	for _, l := range Wrap(Clean(h.Verdict), p.Width-2) {
 		p.line("  " + p.paint(bold, l))
 	}
 }
@@ -153,17 +158,17 @@ func (p *printer) findings(findings []Finding) {
 		}
 		where := ""
 		if f.File != "" {
-			where = p.paint(bold, clean(LineName(mem.Location{File: f.File, Line: f.Line}))) + "  "
+			where = p.paint(bold, Clean(LineName(mem.Location{File: f.File, Line: f.Line}))) + "  "
 		}
 		numbers := figures(f)
 		if 4+len([]rune(LineName(mem.Location{File: f.File, Line: f.Line})))+2+len(f.Kind)+len([]rune(numbers)) > p.Width {
 			numbers = "" // they are in the text as well
 		}
 		p.line("  " + p.paint(code, mark) + " " + where + p.paint(code, f.Kind) + numbers)
-		for _, l := range wrap(clean(f.Text), p.Width-4) {
+		for _, l := range Wrap(Clean(f.Text), p.Width-4) {
 			p.line("    " + l)
 		}
-		for i, l := range wrap(clean(f.Advice), p.Width-6) {
+		for i, l := range Wrap(Clean(f.Advice), p.Width-6) {
 			lead := "  "
 			if i == 0 {
 				lead = "→ "
@@ -171,7 +176,7 @@ func (p *printer) findings(findings []Finding) {
 			p.line("    " + p.paint(blue, lead+l))
 		}
 		if f.File != "" && !strings.HasPrefix(f.File, "<") {
-			p.line("    " + p.paint(dim, shorten(clean(fmt.Sprintf("%s:%d", f.File, f.Line)), p.Width-4)))
+			p.line("    " + p.paint(dim, Shorten(Clean(fmt.Sprintf("%s:%d", f.File, f.Line)), p.Width-4)))
 		}
 	}
 }
@@ -197,7 +202,7 @@ func (p *printer) notes(notes []string) {
 	}
 	p.title("Notes")
 	for _, n := range notes {
-		for i, l := range wrap(clean(n), p.Width-4) {
+		for i, l := range Wrap(Clean(n), p.Width-4) {
 			lead := "    "
 			if i == 0 {
 				lead = "  · "
@@ -207,8 +212,11 @@ func (p *printer) notes(notes []string) {
 	}
 }
 
-// wrap breaks text at spaces; a word longer than the width stands alone.
-func wrap(s string, width int) []string {
+// Wrap breaks text at spaces; a word longer than the width stands alone. A width of 0 or less breaks nothing.
+func Wrap(s string, width int) []string {
+	if width <= 0 {
+		return []string{s}
+	}
 	var lines []string
 	line, length := "", 0
 	for _, word := range strings.Fields(s) {
@@ -230,8 +238,8 @@ func wrap(s string, width int) []string {
 	return lines
 }
 
-// shorten cuts text to a width, at the end.
-func shorten(s string, width int) string {
+// Shorten cuts text to a width, at the end.
+func Shorten(s string, width int) string {
 	runes := []rune(s)
 	if len(runes) <= width {
 		return s

@@ -89,13 +89,13 @@ func (p *printer) table(t *Table) {
 	for i, row := range rows {
 		cells[i] = make([]string, len(t.Columns))
 		for _, c := range columns {
-			cells[i][c] = clean(FormatCell(row[c], t.Columns[c].Unit))
+			cells[i][c] = Clean(FormatCell(row[c], t.Columns[c].Unit))
 		}
 	}
 	widths, columns := p.fit(t, columns, cells)
-	title := shorten(clean(t.Title), p.Width)
+	title := Shorten(Clean(t.Title), p.Width)
 	if labels := columnLabels(t, columns); labels != "" {
-		title = shorten(title, p.Width-len(labels)-3) + p.paint(dim, " ("+labels+")")
+		title = Shorten(title, p.Width-len(labels)-3) + p.paint(dim, " ("+labels+")")
 	}
 	p.title(title)
 	p.row(t, columns, widths, func(c int) string { return t.Columns[c].Title }, dim)
@@ -159,7 +159,7 @@ func (p *printer) fit(t *Table, columns []int, cells [][]string) (map[int]int, [
 func (p *printer) row(t *Table, columns []int, widths map[int]int, get func(int) string, code string) {
 	var b strings.Builder
 	for _, c := range columns {
-		s := shorten(get(c), widths[c])
+		s := Shorten(get(c), widths[c])
 		pad := strings.Repeat(" ", widths[c]-len([]rune(s)))
 		b.WriteString("  ")
 		if t.Columns[c].Unit == "" {

@@ -112,8 +112,8 @@ func KnownSignal(number int64) bool {
 	return ok
 }
 
-// signalName is "SIGKILL", "signal 35" for one without a name of its own.
-func signalName(number int64) string {
+// SignalName is "SIGKILL", "signal 35" for one without a name of its own.
+func SignalName(number int64) string {
 	if s, ok := signals[number]; ok {
 		return s.name
 	}

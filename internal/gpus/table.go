@@ -1,17 +1,16 @@
-package engine
+package gpus
 
 import (
 	"fmt"
 	"path/filepath"
 	"strings"
 
-	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
 
-// GPUTable shows the list for people.
-func GPUTable(l *gpus.List) *report.Table {
+// Table shows the list for people.
+func (l *List) Table() *report.Table {
 	t := &report.Table{Name: "gpus", Title: "GPUs that can be imagined", Columns: []report.Column{
 		{Name: "gpu", Title: "gpu"}, {Name: "name", Title: "name"}, {Name: "memory", Title: "memory", Unit: mem.UnitBytes},
 		{Name: "overhead", Title: "context", Unit: mem.UnitBytes}, {Name: "uncertainty", Title: "uncertain", Unit: mem.UnitBytes},
@@ -31,8 +30,8 @@ func GPUTable(l *gpus.List) *report.Table {
 	return t
 }
 
-// GPUSources says where each figure of a GPU comes from, a line each.
-func GPUSources(g *gpus.GPU) []string {
+// Sources says where each figure of a GPU comes from, a line each.
+func (g *GPU) Sources() []string {
 	lines := []string{
 		fmt.Sprintf("memory      %v: %s", g.Total, g.TotalBasis),
 		fmt.Sprintf("context     %v: %s", g.Overhead, g.OverheadBasis),

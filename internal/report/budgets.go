@@ -1,0 +1,100 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// Checked is one budget and what was found.
+type Checked struct {
+	Name  string    `json:"name"` // "peak", "category activations", …
+	Limit mem.Bytes `json:"limit_bytes"`
+	Found mem.Bytes `json:"found_bytes"`
+	Over  bool      `json:"over"`
+	Line  int       `json:"line"` // of the budget's file
+
+	// Baseline is what Limit is relative to.
+	Baseline mem.Optional `json:"baseline_bytes,omitzero"`
+}
+
+// CheckJSON is what check --json prints (docs/formats/json.md).
+func CheckJSON(checked []Checked) ([]byte, error) {
+	over := slices.ContainsFunc(checked, func(c Checked) bool { return c.Over })
+	return Line(struct {
+		Version int       `json:"version"`
+		OK      bool      `json:"ok"`
+		Budgets []Checked `json:"budgets"`
+	}{Version, !over, append([]Checked{}, checked...)})
+}
+
+// JUnit writes the result as a test suite.
+func JUnit(w io.Writer, ref string, checked []Checked) error {
+	type failure struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr"`
+	}
+	type testcase struct {
+		Name    string   `xml:"name,attr"`
+		Class   string   `xml:"classname,attr"`
+		Time    int      `xml:"time,attr"` // seconds, which some readers demand
+		Failure *failure `xml:"failure,omitempty"`
+	}
+	suite := struct {
+		XMLName  xml.Name   `xml:"testsuite"`
+		Name     string     `xml:"name,attr"`
+		Tests    int        `xml:"tests,attr"`
+		Failures int        `xml:"failures,attr"`
+		Errors   int        `xml:"errors,attr"`
+		Skipped  int        `xml:"skipped,attr"`
+		Time     int        `xml:"time,attr"`
+		Cases    []testcase `xml:"testcase"`
+	}{Name: "hightide check", Tests: len(checked)}
+	for _, c := range checked {
+		one := testcase{Name: c.Name, Class: ref}
+		if c.Baseline.Known() { // there may be a budget of its own for the same
+			one.Name += ", relative to the baseline"
+		}
+		if c.Over {
+			suite.Failures++
+			one.Failure = &failure{c.Sentence(), "over budget"}
+		}
+		suite.Cases = append(suite.Cases, one)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	encoder := xml.NewEncoder(w)
+	encoder.Indent("", " ")
+	if err := encoder.Encode(suite); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// Annotation is the workflow command that has GitHub show a passed budget at its line.
+func (c Checked) Annotation(budget string) string {
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	return fmt.Sprintf("::error file=%s,line=%d,title=Memory over budget::%s", property.Replace(budget), c.Line, data.Replace(c.Sentence()))
+}
+
+// Sentence says how a budget was kept.
+func (c Checked) Sentence() string {
+	what, than := c.Name, ""
+	if c.Name == "growth" {
+		what = "growth per step"
+	}
+	if was, ok := c.Baseline.Get(); ok {
+		than = fmt.Sprintf(" (the baseline has %v)", mem.Bytes(was))
+	}
+	if c.Over {
+		return fmt.Sprintf("%s is %v, %v over its budget of %v%s", what, c.Found, c.Found-c.Limit, c.Limit, than)
+	}
+	return fmt.Sprintf("%s is %v of %v%s", what, c.Found, c.Limit, than)
+}

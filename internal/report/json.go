@@ -1,0 +1,59 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"hightide/web"
+)
+
+// Line is a value as every --json prints it: one line of JSON.
+func Line(value any) ([]byte, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("write as JSON: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+// JSON is the report for programs (docs/formats/json.md), on one line.
+func (r *Report) JSON() ([]byte, error) { return Line(r) }
+
+// HTML writes the report as one file that needs nothing else.
+func (r *Report) HTML(w io.Writer) error {
+	text, err := json.Marshal(r.ForPage())
+	if err != nil {
+		return fmt.Errorf("write HTML report: %w", err)
+	}
+	return web.Report(w, text)
+}
+
+// ErrNoSnapshot says that a report has no allocator snapshot to explain.
+var ErrNoSnapshot = errors.New("there is no allocator snapshot to explain")
+
+// ExplainJSON is what explain --json prints (docs/formats/json.md), on one line: the fields of the device that
+// holds most, then everything.
+func (r *Report) ExplainJSON() ([]byte, error) {
+	out := struct {
+		Version int `json:"version"`
+		*Allocator
+		Devices  []*Allocator `json:"devices"`
+		Flames   []StackSet   `json:"flames"` // of each device
+		Verdict  string       `json:"verdict"`
+		Findings []Finding    `json:"findings"`
+		Notes    []string     `json:"notes"`
+	}{Version, nil, r.Allocators, nil, r.Headline.Verdict, r.Findings, r.Notes}
+	out.Flames = slices.DeleteFunc(slices.Clone(r.Stacks), func(s StackSet) bool { return s.Name != "device" })
+	for _, a := range r.Allocators {
+		if out.Allocator == nil || a.Peak.Allocated > out.Allocator.Peak.Allocated {
+			out.Allocator = a
+		}
+	}
+	if out.Allocator == nil {
+		return nil, ErrNoSnapshot
+	}
+	return Line(out)
+}
