@@ -43,8 +43,9 @@ var rooms = map[string][]string{
 	"heap":                     {},
 	"device":                   {},
 	"web":                      {},
+	"internal/imagine":         {"internal/mem", "internal/allocator", "internal/analyze/imagined", "internal/fail", "internal/gpus", "internal/intake", "internal/launch", "internal/observe", "internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm"},
 	"internal/engine":          {"*"},
-	"cmd/hightide":             {"internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/experiment", "internal/files", "internal/gpus", "internal/launch", "internal/pythons", "internal/replay"},
+	"cmd/hightide":             {"internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/experiment", "internal/files", "internal/gpus", "internal/imagine", "internal/launch", "internal/pythons", "internal/replay"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

@@ -2,40 +2,20 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"hightide/internal/engine"
+	"hightide/internal/imagine"
 	"hightide/internal/report"
 )
 
 // imagineFlags are the flags of imagine as they are written.
 type imagineFlags struct {
-	gpu         string
-	catalogue   []string
-	gpus        int
-	memory      string
-	steps       string
-	allocConf   string
-	sandbox     bool
-	fakeWeights bool
-	sizes       string
-	readValue   string
-	world       int
-	play        string
-	vary        bool
-	suggest     bool
-	noSuggest   bool
-
-	name     string
-	tags     []string
-	out      string
-	duration time.Duration
-	stacks   bool
-	json     string
-	quiet    bool
-	open     bool
+	runFlags // those that run has too
+	imagine.Options
+	memory  string
+	suggest bool
 }
 
 func imagineCommand(a *app) *cobra.Command {
@@ -66,21 +46,21 @@ code is in the JSON), 2 wrong usage, 3 no such GPU, 4 this machine or this PyTor
 	}
 	flags := c.Flags()
 	flags.SetInterspersed(false) // what follows the command belongs to it
-	flags.StringVar(&f.gpu, "gpu", "", "`name` of a GPU as in hightide gpus, or all (default h100-sxm)")
-	flags.StringArrayVar(&f.catalogue, "catalogue", nil, "a `file` with more GPUs, TOML or CSV; may be given several times")
-	flags.IntVar(&f.gpus, "gpus", 0, "how many of them the machine has (default 1)")
+	flags.StringVar(&f.GPU, "gpu", "", "`name` of a GPU as in hightide gpus, or all (default h100-sxm)")
+	flags.StringArrayVar(&f.Catalogue, "catalogue", nil, "a `file` with more GPUs, TOML or CSV; may be given several times")
+	flags.IntVar(&f.GPUs, "gpus", 0, "how many of them the machine has (default 1)")
 	flags.StringVar(&f.memory, "memory", "", "another `size` of their memory, as 24GiB")
-	flags.StringVar(&f.steps, "steps", "auto", "stop after that many optimizer steps; auto: once the peak is steady; 0: run to the end")
-	flags.StringVar(&f.allocConf, "alloc-conf", "", "`setting` of PyTorch's allocator, as expandable_segments:True")
-	flags.BoolVar(&f.sandbox, "sandbox", false, "what the program writes goes to a folder that is deleted")
-	flags.BoolVar(&f.fakeWeights, "fake-weights", false, "weights that are not on this machine are made up in the right shapes")
-	flags.StringVar(&f.sizes, "data-sizes", "upper", "sizes that depend on data: upper (their bound), zero, or a `fraction`")
-	flags.StringVar(&f.readValue, "read-value", "", "`number` that the program reads where a GPU would have computed one (default 0)")
-	flags.IntVar(&f.world, "world-size", 0, "imagine a cluster of that many ranks and play some of them, a process each")
-	flags.StringVar(&f.play, "play", "", "which `ranks` to play (default the first two and the last)")
-	flags.BoolVar(&f.vary, "vary", false, "also run with conditions changed that matter: allocator, attention, compile caches, data-dependent sizes")
+	flags.StringVar(&f.Until, "steps", "auto", "stop after that many optimizer steps; auto: once the peak is steady; 0: run to the end")
+	flags.StringVar(&f.AllocConf, "alloc-conf", "", "`setting` of PyTorch's allocator, as expandable_segments:True")
+	flags.BoolVar(&f.Sandbox, "sandbox", false, "what the program writes goes to a folder that is deleted")
+	flags.BoolVar(&f.FakeWeights, "fake-weights", false, "weights that are not on this machine are made up in the right shapes")
+	flags.StringVar(&f.Sizes, "data-sizes", "upper", "sizes that depend on data: upper (their bound), zero, or a `fraction`")
+	flags.StringVar(&f.ReadValue, "read-value", "", "`number` that the program reads where a GPU would have computed one (default 0)")
+	flags.IntVar(&f.World, "world-size", 0, "imagine a cluster of that many ranks and play some of them, a process each")
+	flags.StringVar(&f.PlayList, "play", "", "which `ranks` to play (default the first two and the last)")
+	flags.BoolVar(&f.Vary, "vary", false, "also run with conditions changed that matter: allocator, attention, compile caches, data-dependent sizes")
 	flags.BoolVar(&f.suggest, "suggest", true, "where it does not fit, try what would make it fit")
-	flags.BoolVar(&f.noSuggest, "no-suggest", false, "do not try what would make it fit")
+	flags.BoolVar(&f.NoSuggest, "no-suggest", false, "do not try what would make it fit")
 	flags.StringVar(&f.name, "name", "", "name of the run, for later commands")
 	flags.StringArrayVar(&f.tags, "tag", nil, "tag as `key=value`; may be given several times")
 	flags.StringVar(&f.out, "out", "", "also leave the recording in this `file`")
@@ -94,17 +74,15 @@ code is in the JSON), 2 wrong usage, 3 no such GPU, 4 this machine or this PyTor
 }
 
 func (f *imagineFlags) run(a *app, c *cobra.Command, args []string) error {
-	shared := &runFlags{json: f.json}
-	args, err := shared.jsonFile(c, args)
+	args, err := f.jsonFile(c, args)
 	if err != nil {
 		return err
 	}
-	f.json = shared.json
 	if len(args) == 0 {
 		return engine.UsageError("for example: hightide imagine --gpu a10 -- python train.py", "no command to imagine")
 	}
-	if c.Flags().Changed("gpus") && f.gpus < 1 {
-		return engine.UsageError("a machine has 1 to 16", "--gpus %d", f.gpus)
+	if c.Flags().Changed("gpus") && f.GPUs < 1 {
+		return engine.UsageError("a machine has 1 to 16", "--gpus %d", f.GPUs)
 	}
 	options, err := f.options(args)
 	if err != nil {
@@ -131,15 +109,15 @@ func (f *imagineFlags) run(a *app, c *cobra.Command, args []string) error {
 	return f.end(result)
 }
 
-func (f *imagineFlags) options(args []string) (engine.ImagineOptions, error) {
-	run, err := (&runFlags{name: f.name, tags: f.tags, out: f.out, duration: f.duration, stacks: f.stacks, interval: 100 * time.Millisecond, json: f.json}).options(args)
-	o := engine.ImagineOptions{
-		RunOptions: run, GPU: f.gpu, Catalogue: f.catalogue, GPUs: f.gpus, Steps: f.steps, AllocConf: f.allocConf, Sandbox: f.sandbox,
-		FakeWeights: f.fakeWeights, Sizes: f.sizes, ReadValue: f.readValue, World: f.world, PlayList: f.play, Vary: f.vary, NoSuggest: f.noSuggest || !f.suggest,
+func (f *imagineFlags) options(args []string) (o engine.ImagineOptions, err error) {
+	f.NoSuggest = f.NoSuggest || !f.suggest
+	if f.memory != "" {
+		if f.Memory, err = engine.ParseSize(f.memory); err != nil {
+			return o, err
+		}
 	}
-	if err == nil && f.memory != "" {
-		o.Memory, err = engine.ParseSize(f.memory)
-	}
+	o.Options = f.Options
+	o.RunOptions, err = f.runFlags.options(args)
 	return o, err
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"hightide/internal/experiment"
 	"hightide/internal/gpus"
+	"hightide/internal/imagine"
 	"hightide/internal/mem"
 )
 
@@ -204,7 +205,7 @@ func (o *FitOptions) checkDevice(result *FitResult) error {
 		if o.GPU == "" {
 			return UsageError("as in --gpu a10; hightide gpus lists them", "an imaginary device needs a GPU's name")
 		}
-		if strings.EqualFold(o.GPU, allGPUs) {
+		if strings.EqualFold(o.GPU, imagine.AllGPUs) {
 			return UsageError("name one, as in --gpu a10; hightide imagine --gpu all says which of them take a batch that you name",
 				"the largest batch is searched on one GPU at a time")
 		}

@@ -13,6 +13,7 @@ import (
 
 	"hightide/internal/allocator"
 	"hightide/internal/experiment"
+	"hightide/internal/imagine"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
@@ -147,22 +148,17 @@ func measuredTrial(run *RunResult, batch int) (experiment.Trial, error) {
 
 // imaginedScripts runs the command on the imaginary GPU.
 func (e *Engine) imaginedScripts(ctx context.Context, o *FitOptions, result *FitResult) (*fitRunner, error) {
-	options := ImagineOptions{RunOptions: RunOptions{Command: withBatch(o.Command, 1), Env: o.Env}, GPU: o.GPU,
-		Catalogue: o.Catalogue, Memory: result.GPU.Total, AllocConf: o.AllocConf}
-	s := &session{engine: e, ctx: ctx, o: &options, id: "fit"}
-	t, err := s.prepare(ctx)
+	s, err := e.imagineSession(ctx, &ImagineOptions{RunOptions: RunOptions{Command: withBatch(o.Command, 1), Env: o.Env},
+		Options: imagine.Options{GPU: o.GPU, Catalogue: o.Catalogue, Memory: result.GPU.Total, AllocConf: o.AllocConf}})
 	if err != nil {
 		return nil, err
 	}
-	if s.helpers, err = prepareHelpers(e.helpersDir()); err != nil {
-		return nil, err
-	}
-	result.Worker.Versions = map[string]string{"torch": s.python.Frameworks["torch"]}
-	result.Worker.Python = s.python.Path
+	s.Base.ID = "fit"
+	result.Worker.Versions = map[string]string{"torch": s.Python.Frameworks["torch"]}
+	result.Worker.Python = s.Python.Path
 	return &fitRunner{
 		try: func(ask experiment.Ask) (experiment.Trial, error) {
-			t.command = withBatch(o.Command, ask.Batch)
-			done, err := s.attempt(t)
+			done, err := s.Try(ctx, withBatch(o.Command, ask.Batch))
 			if err != nil {
 				return experiment.Trial{}, err
 			}
@@ -173,7 +169,7 @@ func (e *Engine) imaginedScripts(ctx context.Context, o *FitOptions, result *Fit
 }
 
 // imaginedTrial reads a trial off an imagined run.
-func imaginedTrial(done *trialResult, batch int) (experiment.Trial, error) {
+func imaginedTrial(done *imagine.Result, batch int) (experiment.Trial, error) {
 	v := done.Imagined
 	t := experiment.Trial{Batch: batch, OK: v.Fits(), Allocated: v.Allocated, Reserved: v.Reserved, Used: v.Used,
 		Total: mem.Some(int64(v.Total)), Label: mem.Imagined}
@@ -189,8 +185,8 @@ func imaginedTrial(done *trialResult, batch int) (experiment.Trial, error) {
 		}
 	default:
 		text := fmt.Sprintf("the command gave no verdict: %s", cmp.Or(v.How, string(v.Verdict)))
-		if done.said != "" && !strings.Contains(text, done.said) {
-			text += "; its last words: " + done.said
+		if done.Said != "" && !strings.Contains(text, done.Said) {
+			text += "; its last words: " + done.Said
 		}
 		return t, &experiment.TrialError{Text: text}
 	}
@@ -204,19 +200,18 @@ func (e *Engine) fitDevice(o *FitOptions, result *FitResult) (environment func([
 	if err != nil {
 		return nil, nil, EnvironmentError("is there room in shared memory? see df /dev/shm", "%w", err)
 	}
-	helpers, err := prepareHelpers(e.helpersDir())
+	helpers, err := imagineHelpers(e.helpersDir())
 	if err != nil {
 		shared.Close()
 		return nil, nil, err
 	}
-	device := helpers.device
-	device.Env = mergeEnv(device.Env, map[string]string{
-		"HIGHTIDE_DEVICE_BOOKS": filepath.Join(shared.Dir, "books"), "HIGHTIDE_DEVICE_SPEC": deviceSpec(result.GPU, 1)})
+	device := helpers.Device
+	device.Env = map[string]string{"HIGHTIDE_DEVICE_BOOKS": filepath.Join(shared.Dir, "books"), "HIGHTIDE_DEVICE_SPEC": imagine.DeviceSpec(result.GPU, 1)}
 	vars := map[string]string{}
 	if o.AllocConf != "" {
 		vars[allocator.Variable] = o.AllocConf
 	}
 	return func(env []string) []string {
-		return launch.Environment(withEnv(env, vars), []launch.Helper{device}, nil)
+		return launch.Environment(launch.With(env, vars), []launch.Helper{device}, nil)
 	}, shared.Close, nil
 }

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"regexp"
+	"slices"
 
 	"hightide/internal/replay"
 )
@@ -41,7 +43,7 @@ func (e *Engine) histories(ctx context.Context, ref string) ([]replay.Source, er
 			"%s cannot be replayed: it holds no history of an allocator", ref)
 	}
 	var sources []replay.Source
-	for _, rank := range sortedKeys(last) {
+	for _, rank := range slices.Sorted(maps.Keys(last)) {
 		name := ref
 		if len(last) > 1 {
 			name = ref + " " + last[rank].name

@@ -80,3 +80,16 @@ func Lookup(env []string, key string) string {
 	}
 	return ""
 }
+
+// With is an environment with some variables set anew.
+func With(env []string, set map[string]string) []string {
+	out := slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		_, ours := set[name]
+		return ours
+	})
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		out = append(out, name+"="+set[name])
+	}
+	return out
+}

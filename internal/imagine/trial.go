@@ -1,6 +1,7 @@
-package engine
+package imagine
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -14,7 +15,10 @@ import (
 	"time"
 
 	"hightide/internal/analyze/imagined"
+	"hightide/internal/fail"
 	"hightide/internal/gpus"
+	"hightide/internal/intake"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/replay"
@@ -32,12 +36,12 @@ type trial struct {
 	traced   bool              // keep the allocator's history, to replay it with less memory
 }
 
-// trialResult is what came of it.
-type trialResult struct {
+// Result is what came of it.
+type Result struct {
 	*report.Imagined
 	run     *mem.Run
-	outcome observe.Outcome
-	said    string // the last words of its output, where it was quiet
+	Outcome observe.Outcome
+	Said    string // the last words of its output, where it was quiet
 	once    sync.Once
 	exact   *replay.Fit // see trace
 }
@@ -72,32 +76,32 @@ func (t *tee) Flush() error {
 }
 
 // attempt runs a trial quietly and keeps nothing but its figures.
-func (s *session) attempt(t trial) (*trialResult, error) {
+func (s *Session) attempt(ctx context.Context, t trial) (*Result, error) {
 	dir, err := os.MkdirTemp("", "hightide-trial-")
 	if err != nil {
-		return nil, EnvironmentError("is the temporary folder full?", "keep what a trial writes: %w", err)
+		return nil, fail.Environment("is the temporary folder full?", "keep what a trial writes: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	o, vendor, out, err := s.quiet(&t, fmt.Sprintf("%s-%d", s.id, s.trials.Add(1)), dir)
+	o, vendor, out, err := s.quiet(&t, fmt.Sprintf("%s-%d", s.Base.ID, s.trials.Add(1)), dir)
 	if err != nil {
 		return nil, err
 	}
 	defer out.Close()
-	result, err := s.observe(s.ctx, &t, o, vendor, nil)
+	result, err := s.observe(ctx, &t, o, vendor, nil)
 	if err == nil {
-		result.said = lastWords(out)
+		result.Said = lastWords(out)
 	}
 	return result, err
 }
 
 // quiet translates a trial of which nothing is to be seen or kept: all that it writes goes into a folder.
-func (s *session) quiet(t *trial, id, dir string) (*observe.Options, *imaginary, *os.File, error) {
+func (s *Session) quiet(t *trial, id, dir string) (*observe.Options, *imaginary, *os.File, error) {
 	out, err := os.Create(filepath.Join(dir, "output"))
 	if err != nil {
-		return nil, nil, nil, EnvironmentError("is the temporary folder full?", "keep a trial's output: %w", err)
+		return nil, nil, nil, fail.Environment("is the temporary folder full?", "keep a trial's output: %w", err)
 	}
 	o, vendor := s.recordOptions(t, id, "", filepath.Join(dir, "sandbox"))
-	o.Runtime = Runtime{Stdout: out, Stderr: out, PassSignals: s.engine.Runtime.PassSignals}
+	o.Runtime = launch.Runtime{Stdout: out, Stderr: out, PassSignals: s.Base.Runtime.PassSignals}
 	o.SnapshotOn, o.NoStacks, o.KeepSnapshots = "never", true, false
 	if t.traced {
 		o.OutDir, o.SnapshotOn = dir, "exit"
@@ -106,12 +110,12 @@ func (s *session) quiet(t *trial, id, dir string) (*observe.Options, *imaginary,
 }
 
 // observe runs the command and judges what it did.
-func (s *session) observe(ctx context.Context, t *trial, o *observe.Options, vendor *imaginary, to observe.Sink) (*trialResult, error) {
+func (s *Session) observe(ctx context.Context, t *trial, o *observe.Options, vendor *imaginary, to observe.Sink) (*Result, error) {
 	sink := &tee{mem.NewRun(), to, s.room()}
 	_ = sink.Write(s.setup(t)) // a sink that fails says so in the outcome
-	outcome, err := observe.Run(ctx, o, sink)
+	outcome, err := s.Record(ctx, o, sink)
 	if err != nil {
-		return nil, launchError(err)
+		return nil, err
 	}
 	now := sink.run.Start()
 	if sink.run.End != nil {
@@ -120,12 +124,12 @@ func (s *session) observe(ctx context.Context, t *trial, o *observe.Options, ven
 	for _, f := range vendor.frames(sink.run, now) {
 		_ = sink.Write(f)
 	}
-	return &trialResult{Imagined: imagined.Judge(sink.run), run: sink.run, outcome: outcome}, nil
+	return &Result{Imagined: imagined.Judge(sink.run), run: sink.run, Outcome: outcome}, nil
 }
 
 // room is for the histories that a run keeps in memory: only the question about every GPU needs them.
-func (s *session) room() int {
-	if s.o.GPU == allGPUs {
+func (s *Session) room() int {
+	if s.GPU == AllGPUs {
 		return snapshotRoom
 	}
 	return 0
@@ -133,17 +137,21 @@ func (s *session) room() int {
 
 // trace is the history of a run on one device by one process, if the model of the allocator repeats it
 // exactly and it is the whole of it; else nil.
-func (r *trialResult) trace() *replay.Fit {
+func (r *Result) trace() *replay.Fit {
 	r.once.Do(func() {
 		if len(r.Ranks) > 1 || len(r.Devices) != 1 {
 			return
 		}
-		all, err := runSnapshots(r.run, nothing)
+		files := r.run.Snapshots
 		r.run.Snapshots = nil
-		if err != nil || len(all) == 0 {
+		if len(files) == 0 {
 			return
 		}
-		fit, exact, err := replay.NewFit(all[len(all)-1].snapshot, -1)
+		snapshot, err := intake.Torch(bytes.NewReader(files[len(files)-1].Data))
+		if err != nil {
+			return
+		}
+		fit, exact, err := replay.NewFit(snapshot, -1)
 		if err != nil || !exact {
 			return
 		}
@@ -176,13 +184,13 @@ func lastWords(out *os.File) string {
 
 // recordOptions translates a trial for package observe. sandbox: folder for the program's writes; "":
 // they go where the program says.
-func (s *session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.Options, *imaginary) {
-	channels := observe.SharedPath(s.engine.Runtime.SharedDir(), id)
+func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.Options, *imaginary) {
+	channels := observe.SharedPath(s.Base.Runtime.SharedDir(), id)
 	states := []*deviceState{{path: filepath.Join(channels, "gpu-books")}}
 	command := t.command
-	agent := map[string]string{"HIGHTIDE_IMAGINE": "1", "HIGHTIDE_IMAGINE_STEPS": s.o.Steps, "HIGHTIDE_IMAGINE_SIZES": cmp.Or(t.sizes, s.o.Sizes)}
-	device := map[string]string{"HIGHTIDE_DEVICE_BOOKS": states[0].path, "HIGHTIDE_DEVICE_SPEC": deviceSpec(&t.gpu, t.count)}
-	if s.o.FakeWeights {
+	agent := map[string]string{"HIGHTIDE_IMAGINE": "1", "HIGHTIDE_IMAGINE_STEPS": s.Until, "HIGHTIDE_IMAGINE_SIZES": cmp.Or(t.sizes, s.Sizes)}
+	device := map[string]string{"HIGHTIDE_DEVICE_BOOKS": states[0].path, "HIGHTIDE_DEVICE_SPEC": DeviceSpec(&t.gpu, t.count)}
+	if s.FakeWeights {
 		agent["HIGHTIDE_IMAGINE_FAKE_WEIGHTS"] = "1"
 	}
 	if sandbox != "" {
@@ -191,36 +199,36 @@ func (s *session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 	if len(t.switches) > 0 {
 		agent["HIGHTIDE_IMAGINE_SWITCH"] = strings.Join(t.switches, ",")
 	}
-	if s.o.ReadValue != "" {
-		device["HIGHTIDE_DEVICE_READ_VALUE"] = s.o.ReadValue
+	if s.ReadValue != "" {
+		device["HIGHTIDE_DEVICE_READ_VALUE"] = s.ReadValue
 	}
-	if len(s.o.Play) > 0 {
+	if len(s.play) > 0 {
 		command, states = s.played(t, channels)
-		agent["HIGHTIDE_IMAGINE_PLAYED"] = strings.Trim(strings.ReplaceAll(fmt.Sprint(s.o.Play), " ", ","), "[]")
+		agent["HIGHTIDE_IMAGINE_PLAYED"] = strings.Trim(strings.ReplaceAll(fmt.Sprint(s.play), " ", ","), "[]")
 		device["HIGHTIDE_DEVICE_PLAY"] = "1"
 	}
 	o := &observe.Options{
-		ID: id, Name: s.o.Name, Tags: s.o.Tags, Version: Version, Verb: "imagine", Label: mem.Imagined, Command: command, Shown: s.o.Command, Env: withEnv(s.o.Env, t.env),
-		Channels: channels, OutDir: outDir, Interval: s.o.Interval, Duration: s.o.Duration, Grace: time.Minute, SnapshotOn: "oom,exit", KeepSnapshots: true,
+		ID: id, Name: s.Base.Name, Tags: s.Base.Tags, Version: s.Base.Version, Verb: "imagine", Label: mem.Imagined, Command: command, Shown: s.Base.Command, Env: launch.With(s.Base.Env, t.env),
+		Channels: channels, OutDir: outDir, Interval: s.Base.Interval, Duration: s.Base.Duration, Grace: time.Minute, SnapshotOn: "oom,exit", KeepSnapshots: true,
 	}
-	if n, err := strconv.ParseUint(s.o.Steps, 10, 64); err == nil {
+	if n, err := strconv.ParseUint(s.Until, 10, 64); err == nil {
 		o.Steps = n
 	}
-	o.Helpers = s.helpers.with(agent, device, outDir != "" && !s.o.NoStacks)
+	o.Helpers = s.Helpers.with(agent, device, outDir != "" && !s.Base.NoStacks)
 	vendor := newImaginary(imaginaryGPUs(&t.gpu, t.count), states...)
 	o.Devices = append(o.Devices, vendor)
 	return o, vendor
 }
 
 // setup is what the verdict needs to know of a trial.
-func (s *session) setup(t *trial) mem.ImaginedSetup {
+func (s *Session) setup(t *trial) mem.ImaginedSetup {
 	g := &t.gpu
 	return mem.ImaginedSetup{GPU: g.Slug, Name: g.Name, Compute: g.Compute, SMs: g.SMs, Count: t.count, Total: g.Total, TotalLabel: g.Label(), Context: g.Overhead, Tight: g.Tight(),
-		Price: g.Price, Steps: s.o.Steps, Sizes: cmp.Or(t.sizes, s.o.Sizes), AllocConf: cmp.Or(allocatorSetting(withEnv(s.o.Env, t.env)), "default"), ReadValue: s.o.ReadValue, World: s.o.World}
+		Price: g.Price, Steps: s.Until, Sizes: cmp.Or(t.sizes, s.Sizes), AllocConf: cmp.Or(allocatorSetting(launch.With(s.Base.Env, t.env)), "default"), ReadValue: s.ReadValue, World: s.World}
 }
 
-// deviceSpec is the text that the device library makes its GPUs of (docs/formats/device.md).
-func deviceSpec(g *gpus.GPU, count int) string {
+// DeviceSpec is the text that the device library makes its GPUs of (docs/formats/device.md).
+func DeviceSpec(g *gpus.GPU, count int) string {
 	name := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || strings.ContainsRune(";|=", r) {
 			return -1

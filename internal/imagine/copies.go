@@ -1,6 +1,7 @@
-package engine
+package imagine
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -16,27 +17,27 @@ import (
 	"hightide/internal/sampler"
 )
 
-// copyWish is one GPU on which a forked copy of the program is to run; its JSON form is read by the
+// copyRequest is one GPU on which a forked copy of the program is to run; its JSON form is read by the
 // agent (docs/formats/imagined.md).
-type copyWish struct {
+type copyRequest struct {
 	Name   string `json:"name"`
 	Books  string `json:"books"`
 	Spec   string `json:"spec"`
 	Output string `json:"output"`
 }
 
-// copyWishes is all that the agent is told.
-type copyWishes struct {
-	GPUs   int        `json:"gpus"`
-	AtOnce int        `json:"at_once"`
-	Copies []copyWish `json:"copies"`
+// copyRequests is all that the agent is told.
+type copyRequests struct {
+	GPUs   int           `json:"gpus"`
+	AtOnce int           `json:"at_once"`
+	Copies []copyRequest `json:"copies"`
 }
 
 // forks says whether the program can be started once and forked for each GPU: it must be one Python
 // process that the command itself starts.
-func (s *session) forks(t *trial) bool {
+func (s *Session) forks(t *trial) bool {
 	apart, ok := takeApart(t.command)
-	return ok && t.count == 1 && len(s.o.Play) == 0 && pythons.Named(t.command[0]) && slices.Equal(apart.rank, t.command)
+	return ok && t.count == 1 && len(s.play) == 0 && pythons.Named(t.command[0]) && slices.Equal(apart.rank, t.command)
 }
 
 // single has libraries start no threads of their own: a process with threads cannot be forked.
@@ -44,11 +45,11 @@ var single = map[string]string{"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "
 
 // copies starts the program once, has it fork at its first use of CUDA for each of the GPUs, and returns
 // what came of those that ran. What failed for a reason of its own is left out, as forking may be the reason.
-func (s *session) copies(t trial, list []gpus.GPU) map[string]*trialResult {
+func (s *Session) copies(ctx context.Context, t trial, list []gpus.GPU) map[string]*Result {
 	again := t
 	again.env = mergeEnv(t.env)
 	for name, value := range single {
-		if !slices.ContainsFunc(s.o.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }) {
+		if !slices.ContainsFunc(s.Base.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }) {
 			again.env[name] = value
 		}
 	}
@@ -57,20 +58,20 @@ func (s *session) copies(t trial, list []gpus.GPU) map[string]*trialResult {
 		return nil
 	}
 	defer os.RemoveAll(dir)
-	o, _, out, err := s.quiet(&again, s.id+"-copies"+strconv.Itoa(int(s.trials.Add(1))), dir)
+	o, _, out, err := s.quiet(&again, s.Base.ID+"-copies"+strconv.Itoa(int(s.trials.Add(1))), dir)
 	if err != nil {
 		return nil
 	}
 	defer out.Close()
-	wishes := copyWishes{GPUs: 1, AtOnce: s.workers(len(list))}
+	requests := copyRequests{GPUs: 1, AtOnce: s.workers(len(list))}
 	vendors := &copyVendors{}
 	for i := range list {
 		g := &list[i]
-		wish := copyWish{Name: g.Slug, Books: filepath.Join(o.Channels, "books-"+g.Slug), Spec: deviceSpec(g, 1), Output: filepath.Join(dir, "output-"+g.Slug)}
-		wishes.Copies = append(wishes.Copies, wish)
-		vendors.list = append(vendors.list, newImaginary(imaginaryGPUs(g, 1), &deviceState{path: wish.Books}))
+		request := copyRequest{Name: g.Slug, Books: filepath.Join(o.Channels, "books-"+g.Slug), Spec: DeviceSpec(g, 1), Output: filepath.Join(dir, "output-"+g.Slug)}
+		requests.Copies = append(requests.Copies, request)
+		vendors.list = append(vendors.list, newImaginary(imaginaryGPUs(g, 1), &deviceState{path: request.Books}))
 	}
-	text, err := json.Marshal(wishes)
+	text, err := json.Marshal(requests)
 	if err != nil {
 		return nil
 	}
@@ -81,10 +82,10 @@ func (s *session) copies(t trial, list []gpus.GPU) map[string]*trialResult {
 		}
 	}
 	sink := &tee{mem.NewRun(), nil, len(list) * s.room()}
-	if _, err := observe.Run(s.ctx, o, sink); err != nil {
+	if _, err := s.Record(ctx, o, sink); err != nil {
 		return nil
 	}
-	found := map[string]*trialResult{}
+	found := map[string]*Result{}
 	for i := range list {
 		alone := again
 		alone.gpu = list[i]
@@ -95,9 +96,9 @@ func (s *session) copies(t trial, list []gpus.GPU) map[string]*trialResult {
 		for _, f := range vendors.list[i].frames(run, run.End.Time) {
 			_ = run.Add(f)
 		}
-		result := &trialResult{Imagined: imagined.Judge(run), run: run, outcome: observe.Outcome{ExitCode: run.End.ExitCode, Signal: run.End.Signal}}
-		if f, err := os.Open(wishes.Copies[i].Output); err == nil {
-			result.said = lastWords(f)
+		result := &Result{Imagined: imagined.Judge(run), run: run, Outcome: observe.Outcome{ExitCode: run.End.ExitCode, Signal: run.End.Signal}}
+		if f, err := os.Open(requests.Copies[i].Output); err == nil {
+			result.Said = lastWords(f)
 			f.Close()
 		}
 		if result.Fits() || result.Verdict == mem.VerdictOOM {

@@ -1,7 +1,8 @@
-package engine
+package imagine
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"hightide/internal/allocator"
 	"hightide/internal/gpus"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
 )
 
@@ -19,12 +21,12 @@ const expandable = "expandable_segments:True"
 const plenty = 1 * mem.TiB
 
 // suggest tries what could make a program fit that does not, and returns what came of each.
-func (s *session) suggest(t trial, main *trialResult) []mem.Try {
+func (s *Session) suggest(ctx context.Context, t trial, main *Result) []mem.Try {
 	var first []attempt
 	roomy := t
 	roomy.gpu.Total, roomy.gpu.Lowest = plenty, 0
 	first = append(first, attempt{mem.TryMemory, t.gpu.Name + " with all the memory it wants", roomy})
-	if setting := allocatorSetting(withEnv(s.o.Env, t.env)); !strings.Contains(setting, expandable) {
+	if setting := allocatorSetting(launch.With(s.Base.Env, t.env)); !strings.Contains(setting, expandable) {
 		first = append(first, attempt{"allocator", "expandable segments", s.allocator(t, setting)})
 	}
 	for _, change := range []struct{ name, what string }{{"bf16", "bf16 autocast"}, {"checkpointing", "activation checkpointing"}} {
@@ -32,7 +34,7 @@ func (s *session) suggest(t trial, main *trialResult) []mem.Try {
 		again.switches = append(slices.Clone(t.switches), change.name)
 		first = append(first, attempt{change.name, change.what, again})
 	}
-	tries := s.tryAll(first)
+	tries := s.tryAll(ctx, first)
 	var second []attempt
 	if i := slices.IndexFunc(tries, func(t mem.Try) bool { return t.Kind == mem.TryMemory && t.Fits() }); i >= 0 {
 		need := &tries[i]
@@ -40,8 +42,8 @@ func (s *session) suggest(t trial, main *trialResult) []mem.Try {
 		need.Total = t.gpu.Total
 		need.Headroom = mem.Some(int64(need.Total) - need.Used.Or(0)) // negative: what lacks
 	}
-	tries = append(tries, s.tryAll(second)...)
-	tries = append(tries, s.smallerBatch(t)...)
+	tries = append(tries, s.tryAll(ctx, second)...)
+	tries = append(tries, s.smallerBatch(ctx, t)...)
 	slices.SortStableFunc(tries, func(a, b mem.Try) int {
 		rank := func(t mem.Try) int {
 			switch {
@@ -64,7 +66,7 @@ type attempt struct {
 }
 
 // allocator is a trial with expandable segments beside what is set.
-func (s *session) allocator(t trial, setting string) trial {
+func (s *Session) allocator(t trial, setting string) trial {
 	if setting != "" {
 		return s.setting(t, setting+","+expandable)
 	}
@@ -72,7 +74,7 @@ func (s *session) allocator(t trial, setting string) trial {
 }
 
 // setting is a trial with other settings of the allocator.
-func (s *session) setting(t trial, value string) trial {
+func (s *Session) setting(t trial, value string) trial {
 	again := t
 	again.env = mergeEnv(t.env, map[string]string{allocator.Variable: value})
 	return again
@@ -80,7 +82,7 @@ func (s *session) setting(t trial, value string) trial {
 
 // tryAll runs attempts side by side and returns them in order. One whose switch the program does not offer is
 // left out.
-func (s *session) tryAll(list []attempt) []mem.Try {
+func (s *Session) tryAll(ctx context.Context, list []attempt) []mem.Try {
 	results := make([]*mem.Try, len(list))
 	s.lock.Lock()
 	s.all += len(list)
@@ -88,11 +90,11 @@ func (s *session) tryAll(list []attempt) []mem.Try {
 	jobs := make([]func(), len(list))
 	for i, a := range list {
 		jobs[i] = func() {
-			if s.ctx.Err() != nil {
+			if ctx.Err() != nil {
 				return
 			}
-			result, err := s.attempt(a.trial)
-			if err != nil || s.ctx.Err() != nil {
+			result, err := s.attempt(ctx, a.trial)
+			if err != nil || ctx.Err() != nil {
 				return
 			}
 			if len(a.trial.switches) > 0 && !result.switched(a.kind) {
@@ -101,7 +103,7 @@ func (s *session) tryAll(list []attempt) []mem.Try {
 				return
 			}
 			try := mem.Try{Kind: a.kind, What: a.what, GPUVerdict: priced(result.noted(), &a.trial.gpu)}
-			if !slices.Equal(a.trial.command, s.o.Command) && len(s.o.Play) == 0 {
+			if !slices.Equal(a.trial.command, s.Base.Command) && len(s.play) == 0 {
 				try.Command = strings.Join(mem.MaskArgs(a.trial.command), " ")
 			}
 			s.advance("%s: %s", a.what, try.Verdict)
@@ -120,7 +122,7 @@ func (s *session) tryAll(list []attempt) []mem.Try {
 
 // notTaken tells of a kernel of attention that PyTorch passed over although the others were switched off. nil for
 // what the agent could not switch on: the program does not offer it, and nobody asked for it.
-func (a attempt) notTaken(result *trialResult) *mem.Try {
+func (a attempt) notTaken(result *Result) *mem.Try {
 	if !strings.HasPrefix(a.kind, attentionSwitch) {
 		return nil
 	}
@@ -136,12 +138,12 @@ const attentionSwitch = "attention:"
 var attentionKernels = []string{"math", "efficient", "flash", "cudnn"}
 
 // attends says whether the program computed attention in one of these ways.
-func (r *trialResult) attends() bool {
+func (r *Result) attends() bool {
 	return slices.ContainsFunc(attentionKernels, func(kernel string) bool { return strings.Contains(r.Conditions["attention"], kernel) })
 }
 
 // switched says whether the agent could throw a switch, and a kernel of attention was really taken.
-func (r *trialResult) switched(name string) bool {
+func (r *Result) switched(name string) bool {
 	if kernel, ok := strings.CutPrefix(name, attentionSwitch); ok && !strings.Contains(r.Conditions["attention"], kernel) {
 		return false
 	}
@@ -149,10 +151,10 @@ func (r *trialResult) switched(name string) bool {
 }
 
 // otherGPUs are the cheapest GPU and the smallest one that have what the program takes.
-func (s *session) otherGPUs(t trial, need mem.Bytes) []attempt {
+func (s *Session) otherGPUs(t trial, need mem.Bytes) []attempt {
 	var fitting []gpus.GPU
 	for _, g := range s.catalogue.GPUs {
-		if major, _, ok := g.Capability(); ok && major >= 7 && g.CUDA() && g.Total > t.gpu.Total && need-t.gpu.Overhead+g.Overhead <= g.Total-g.Tight() && cudaKnows(s.python.CUDA, major, 5) {
+		if major, _, ok := g.Capability(); ok && major >= 7 && g.CUDA() && g.Total > t.gpu.Total && need-t.gpu.Overhead+g.Overhead <= g.Total-g.Tight() && cudaKnows(s.Python.CUDA, major, 5) {
 			fitting = append(fitting, g)
 		}
 	}
@@ -186,16 +188,16 @@ func (s *session) otherGPUs(t trial, need mem.Bytes) []attempt {
 }
 
 // smallerBatch halves the batch until it fits, where the command says it.
-func (s *session) smallerBatch(t trial) []mem.Try {
+func (s *Session) smallerBatch(ctx context.Context, t trial) []mem.Try {
 	flag, ok := findBatch(t.command)
 	if !ok {
 		return nil
 	}
 	var tries []mem.Try
-	for size := flag.size / 2; size >= 1 && len(tries) < 8 && s.ctx.Err() == nil; size /= 2 {
+	for size := flag.size / 2; size >= 1 && len(tries) < 8 && ctx.Err() == nil; size /= 2 {
 		again := t
 		again.command = flag.with(t.command, size)
-		found := s.tryAll([]attempt{{"batch", fmt.Sprintf("batch %d instead of %d", size, flag.size), again}})
+		found := s.tryAll(ctx, []attempt{{"batch", fmt.Sprintf("batch %d instead of %d", size, flag.size), again}})
 		tries = append(tries, found...)
 		if len(found) == 0 || found[0].Verdict != mem.VerdictOOM {
 			break
@@ -205,9 +207,9 @@ func (s *session) smallerBatch(t trial) []mem.Try {
 }
 
 // vary runs the program under the conditions that change the answer most.
-func (s *session) vary(t trial, main *trialResult) []mem.Try {
+func (s *Session) vary(ctx context.Context, t trial, main *Result) []mem.Try {
 	var list []attempt
-	setting := allocatorSetting(withEnv(s.o.Env, t.env))
+	setting := allocatorSetting(launch.With(s.Base.Env, t.env))
 	if strings.Contains(setting, expandable) {
 		without := s.setting(t, strings.ReplaceAll(setting, expandable, "expandable_segments:False"))
 		list = append(list, attempt{"allocator", "without expandable segments", without})
@@ -216,7 +218,7 @@ func (s *session) vary(t trial, main *trialResult) []mem.Try {
 	}
 	if len(main.Policies) > 0 {
 		for _, size := range []string{"upper", "0.5", "zero"} {
-			if size != s.o.Sizes {
+			if size != s.Sizes {
 				again := t
 				again.sizes = size
 				list = append(list, attempt{"sizes", "data-dependent sizes: " + size, again})
@@ -236,13 +238,13 @@ func (s *session) vary(t trial, main *trialResult) []mem.Try {
 		again.switches = append(slices.Clone(t.switches), attentionSwitch+backend)
 		list = append(list, attempt{attentionSwitch + backend, backend + " attention", again})
 	}
-	tries := s.tryAll(list)
-	return append(tries, s.compileCaches(t, main)...)
+	tries := s.tryAll(ctx, list)
+	return append(tries, s.compileCaches(ctx, t, main)...)
 }
 
 // compileCaches runs a compiled program with empty caches of the compiler, and again with what that
 // run left in them.
-func (s *session) compileCaches(t trial, main *trialResult) []mem.Try {
+func (s *Session) compileCaches(ctx context.Context, t trial, main *Result) []mem.Try {
 	if main.Conditions["compile cache"] == "" {
 		return nil
 	}
@@ -253,6 +255,6 @@ func (s *session) compileCaches(t trial, main *trialResult) []mem.Try {
 	defer os.RemoveAll(dir)
 	again := t
 	again.env = mergeEnv(t.env, map[string]string{"TORCHINDUCTOR_CACHE_DIR": dir, "TRITON_CACHE_DIR": dir + "/triton"})
-	tries := s.tryAll([]attempt{{"compile", "cold compile caches", again}})
-	return append(tries, s.tryAll([]attempt{{"compile", "warm compile caches", again}})...)
+	tries := s.tryAll(ctx, []attempt{{"compile", "cold compile caches", again}})
+	return append(tries, s.tryAll(ctx, []attempt{{"compile", "warm compile caches", again}})...)
 }

@@ -1,4 +1,4 @@
-package engine
+package imagine
 
 import (
 	"testing"
@@ -41,18 +41,18 @@ func TestApartTakesOneCopy(t *testing.T) {
 func TestWalkAsksForARunOnlyWhereNothingElseTells(t *testing.T) {
 	group := []gpus.GPU{{Slug: "large", Total: 40 << 30, Overhead: 1 << 30}, {Slug: "middle", Total: 24 << 30, Overhead: 1 << 30},
 		{Slug: "close", Total: 20 << 30, Overhead: 1 << 30}, {Slug: "small", Total: 8 << 30, Overhead: 1 << 30}}
-	known := map[string]*trialResult{}
+	known := map[string]*Result{}
 	if _, next := walk(group, known); next == nil || next.Slug != "large" {
 		t.Fatalf("first of all the largest, not %v", next)
 	}
 	// 18 GiB of tensors in 20.5 GiB of the allocator: whether that fits into 20 only a run can tell.
-	known["large"] = &trialResult{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: "large", Verdict: mem.VerdictFits, Label: mem.Imagined, Context: 1 << 30,
+	known["large"] = &Result{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: "large", Verdict: mem.VerdictFits, Label: mem.Imagined, Context: 1 << 30,
 		Allocated: mem.Some(int64(18 << 30)), Reserved: mem.Some(int64(41 << 29)), Used: mem.Some(int64(43 << 29))}}}
 	verdicts, next := walk(group, known)
 	if len(verdicts) != 2 || verdicts[1].Verdict != mem.VerdictFits || next == nil || next.Slug != "close" {
 		t.Fatalf("%+v, then %v", verdicts, next)
 	}
-	known["close"] = &trialResult{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: "close", Verdict: mem.VerdictTight, Label: mem.Imagined, Context: 1 << 30,
+	known["close"] = &Result{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: "close", Verdict: mem.VerdictTight, Label: mem.Imagined, Context: 1 << 30,
 		Allocated: mem.Some(int64(18 << 30)), Used: mem.Some(int64(19 << 30))}}}
 	verdicts, next = walk(group, known)
 	if next != nil || len(verdicts) != 4 || verdicts[3].Verdict != mem.VerdictOOM || verdicts[3].Label != mem.Estimated {

@@ -1,7 +1,8 @@
-package engine
+package imagine
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hightide/internal/gpus"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -23,7 +25,7 @@ import (
 // it with most memory; the smaller ones take the same steps as long as those fit into their memory. Where
 // they are short of it, the allocator's history of that run is replayed with less; where it cannot be
 // replayed exactly, they get a run of their own.
-func (s *session) everyGPU(t trial, main *trialResult) []mem.GPUVerdict {
+func (s *Session) everyGPU(ctx context.Context, t trial, main *Result) []mem.GPUVerdict {
 	t.traced = true
 	usable := s.usableBy(main)
 	groups := map[string][]gpus.GPU{}
@@ -41,9 +43,9 @@ func (s *session) everyGPU(t trial, main *trialResult) []mem.GPUVerdict {
 	for _, group := range groups {
 		slices.SortStableFunc(group, func(a, b gpus.GPU) int { return cmp.Compare(b.Total, a.Total) })
 	}
-	known := map[string]*trialResult{t.gpu.Slug: main}
+	known := map[string]*Result{t.gpu.Slug: main}
 	s.done, s.all = 0, 0
-	for s.ctx.Err() == nil {
+	for ctx.Err() == nil {
 		var open []gpus.GPU
 		for _, key := range sortedKeys(groups) {
 			if _, next := walk(groups[key], known); next != nil {
@@ -53,7 +55,7 @@ func (s *session) everyGPU(t trial, main *trialResult) []mem.GPUVerdict {
 		if len(open) == 0 {
 			break
 		}
-		s.runOn(t, open, known)
+		s.runOn(ctx, t, open, known)
 	}
 	for _, key := range sortedKeys(groups) {
 		found, _ := walk(groups[key], known)
@@ -65,8 +67,8 @@ func (s *session) everyGPU(t trial, main *trialResult) []mem.GPUVerdict {
 
 // walk judges GPUs that differ in their memory only, largest first, by the runs that there are; next is
 // the first that needs one of its own.
-func walk(group []gpus.GPU, known map[string]*trialResult) (verdicts []mem.GPUVerdict, next *gpus.GPU) {
-	var last *trialResult // the run on the next larger one
+func walk(group []gpus.GPU, known map[string]*Result) (verdicts []mem.GPUVerdict, next *gpus.GPU) {
+	var last *Result // the run on the next larger one
 	for i := range group {
 		g := &group[i]
 		if result := known[g.Slug]; result != nil {
@@ -87,12 +89,12 @@ func walk(group []gpus.GPU, known map[string]*trialResult) (verdicts []mem.GPUVe
 }
 
 // runOn runs the program on each of these GPUs: from one start where it can be forked, else one by one.
-func (s *session) runOn(t trial, list []gpus.GPU, known map[string]*trialResult) {
+func (s *Session) runOn(ctx context.Context, t trial, list []gpus.GPU, known map[string]*Result) {
 	s.lock.Lock()
 	s.all += len(list)
 	s.lock.Unlock()
 	if len(list) > 1 && s.forks(&t) {
-		for slug, result := range s.copies(t, list) {
+		for slug, result := range s.copies(ctx, t, list) {
 			known[slug] = result
 		}
 	}
@@ -105,11 +107,11 @@ func (s *session) runOn(t trial, list []gpus.GPU, known map[string]*trialResult)
 		jobs = append(jobs, func() {
 			again := t
 			again.gpu = g
-			result, err := s.attempt(again)
+			result, err := s.attempt(ctx, again)
 			if err != nil {
-				result = &trialResult{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{Verdict: mem.VerdictFailed, Total: g.Total, Label: mem.Imagined}}, said: "not run: " + err.Error()}
+				result = &Result{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{Verdict: mem.VerdictFailed, Total: g.Total, Label: mem.Imagined}}, Said: "not run: " + err.Error()}
 			}
-			if s.ctx.Err() != nil {
+			if ctx.Err() != nil {
 				return // interrupted: that says nothing about the GPU
 			}
 			s.advance("%s: %s", g.Slug, result.Verdict)
@@ -122,16 +124,16 @@ func (s *session) runOn(t trial, list []gpus.GPU, known map[string]*trialResult)
 }
 
 // noted is the verdict with, for a failure, what the program said last.
-func (r *trialResult) noted() mem.GPUVerdict {
+func (r *Result) noted() mem.GPUVerdict {
 	v := r.GPUVerdict
 	switch {
 	case v.Verdict == mem.VerdictFailed:
-		v.Note = fmt.Sprintf("exit code %d", r.outcome.ExitCode.Or(0))
-		if signal, ok := r.outcome.Signal.Get(); ok {
+		v.Note = fmt.Sprintf("exit code %d", r.Outcome.ExitCode.Or(0))
+		if signal, ok := r.Outcome.Signal.Get(); ok {
 			v.Note = "ended by " + unix.SignalName(syscall.Signal(signal))
 		}
-		if r.said != "" {
-			v.Note += ", last said: " + shortened(r.said, 120)
+		if r.Said != "" {
+			v.Note += ", last Said: " + shortened(r.Said, 120)
 		}
 	case v.Verdict == mem.VerdictOOM:
 		if step, ok := r.FailedStep.Get(); ok {
@@ -151,7 +153,7 @@ func shortened(text string, n int) string {
 // follows says what a run on a larger GPU of the same kind tells about a smaller one: the same where
 // it never came near the smaller one's memory; what its history comes to with so much where it did; out of
 // memory where the larger one ran out. ok is false where only a run can tell.
-func follows(larger *trialResult, g *gpus.GPU) (v mem.GPUVerdict, ok bool) {
+func follows(larger *Result, g *gpus.GPU) (v mem.GPUVerdict, ok bool) {
 	v = priced(larger.GPUVerdict, g)
 	v.Total, v.Context, v.Note = g.Total, g.Overhead, ""
 	without := func(label mem.Label, headroom mem.Optional, note string, args ...any) (mem.GPUVerdict, bool) {
@@ -215,8 +217,8 @@ func compareVerdicts(a, b mem.GPUVerdict) int {
 
 // usableBy says of a GPU why the program's framework cannot use it, "" where it can: by the
 // architectures torch was built for where the run told them, else by those of its CUDA version.
-func (s *session) usableBy(main *trialResult) func(*gpus.GPU) string {
-	cuda, archs := s.python.CUDA, ""
+func (s *Session) usableBy(main *Result) func(*gpus.GPU) string {
+	cuda, archs := s.Python.CUDA, ""
 	for _, p := range main.run.Processes {
 		archs = cmp.Or(archs, p.Facts["torch.arch_list"])
 		cuda = cmp.Or(cuda, p.Facts["torch.cuda"])
@@ -276,9 +278,9 @@ func cudaKnows(cuda string, major, minor int) bool {
 
 // atOnce runs jobs side by side, as many as processors and memory allow. Jobs that have not begun when
 // the run is interrupted do not begin.
-func (s *session) atOnce(jobs []func()) {
+func (s *Session) atOnce(jobs []func()) {
 	workers := s.workers(len(jobs))
-	defer s.engine.Runtime.TuneTo(Trials)()
+	defer s.Base.Runtime.TuneTo(launch.Trials)()
 	next := make(chan func())
 	var group sync.WaitGroup
 	for range workers {
@@ -296,7 +298,7 @@ func (s *session) atOnce(jobs []func()) {
 }
 
 // workers is how many processes run side by side.
-func (s *session) workers(jobs int) int {
+func (s *Session) workers(jobs int) int {
 	return max(1, min(runtime.NumCPU(), 8, int(availableMemory()/trialMemory), jobs))
 }
 

@@ -1,4 +1,4 @@
-package engine
+package imagine
 
 import (
 	"path/filepath"
@@ -139,17 +139,4 @@ func allocatorSetting(env []string) string {
 		}
 	}
 	return ""
-}
-
-// withEnv is an environment with some variables set anew.
-func withEnv(env []string, set map[string]string) []string {
-	out := slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		_, ours := set[name]
-		return ours
-	})
-	for _, name := range sortedKeys(set) {
-		out = append(out, name+"="+set[name])
-	}
-	return out
 }

@@ -1,4 +1,4 @@
-package engine
+package imagine
 
 import (
 	"context"
@@ -9,8 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"hightide/internal/fail"
 	"hightide/internal/gpus"
+	"hightide/internal/intake"
 	"hightide/internal/mem"
+	"hightide/internal/observe"
 	"hightide/internal/pythons"
 	"hightide/internal/replay"
 	"hightide/internal/report"
@@ -29,7 +32,7 @@ func TestRefusals(t *testing.T) {
 		if err := os.WriteFile(python, []byte("#!/bin/sh\necho '"+c.answer+"'\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		s := &session{o: &ImagineOptions{RunOptions: RunOptions{Command: []string{python, "train.py"}}}}
+		s := &Session{Base: observe.Options{Command: []string{python, "train.py"}}}
 		err := s.findPython(context.Background())
 		if c.want == "" {
 			if err != nil {
@@ -37,8 +40,8 @@ func TestRefusals(t *testing.T) {
 			}
 			continue
 		}
-		var typed *Error
-		if !errors.As(err, &typed) || typed.Code != ExitEnvironment || typed.Hint == "" || !strings.Contains(err.Error(), c.want) {
+		var typed *fail.Error
+		if !errors.As(err, &typed) || typed.Code != fail.ExitEnvironment || typed.Hint == "" || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -103,10 +106,10 @@ func TestFollows(t *testing.T) {
 	c := gpus.Builtin()
 	h200, _ := c.Find("h200")
 	h100, _ := c.Find("h100-sxm")
-	larger := func(verdict mem.Verdict, used mem.Bytes, failed uint64) *trialResult {
+	larger := func(verdict mem.Verdict, used mem.Bytes, failed uint64) *Result {
 		v := &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: "h200", Verdict: verdict, Total: h200.Total, Context: h200.Overhead, Used: mem.Some(int64(used)), Label: mem.Imagined},
 			Devices: []mem.ImaginedDevice{{Used: used, Total: h200.Total, Failed: failed}}}
-		return &trialResult{Imagined: v, run: mem.NewRun()}
+		return &Result{Imagined: v, run: mem.NewRun()}
 	}
 	v, ok := follows(larger(mem.VerdictFits, 40*mem.GiB, 0), h100)
 	if !ok || v.Verdict != mem.VerdictFits || v.Used != mem.Some(int64(40*mem.GiB-h200.Overhead+h100.Overhead)) || v.Label != mem.Imagined || v.GPU != "h100-sxm" {
@@ -150,10 +153,10 @@ func TestFollowsByReplay(t *testing.T) {
 	}
 	const libraries = 10 * mem.MiB
 	used := g.Overhead + libraries + roomy.Reserved
-	larger := func(data []byte) *trialResult {
+	larger := func(data []byte) *Result {
 		run := mem.NewRun()
 		run.Snapshots = []*mem.SnapshotFile{{Name: "exit.pickle", Format: "torch-pickle", Data: data, Complete: true}}
-		return &trialResult{run: run, Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: g.Slug, Verdict: mem.VerdictFits, Total: g.Total,
+		return &Result{run: run, Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: g.Slug, Verdict: mem.VerdictFits, Total: g.Total,
 			Context: g.Overhead, Used: mem.Some(int64(used)), Allocated: mem.Some(int64(roomy.Allocated)), Reserved: mem.Some(int64(roomy.Reserved)), Label: mem.Imagined},
 			Devices: []mem.ImaginedDevice{{Used: used, Total: g.Total}}}}
 	}
@@ -207,7 +210,7 @@ func TestPlay(t *testing.T) {
 			t.Errorf("%q: %v %v", list, got, err)
 		}
 	}
-	s := &session{o: &ImagineOptions{World: 128, Play: []int{0, 9, 127}}}
+	s := &Session{Options: Options{World: 128}, play: []int{0, 9, 127}}
 	tr := trial{command: []string{"python", "it's.py"}, count: 8}
 	command, states := s.played(&tr, "/dev/shm/x y")
 	if len(states) != 3 || states[1].device(7) != "rank 9 nvidia:7" || command[0] != "/bin/sh" || command[len(command)-1] != "it's.py" {
@@ -225,7 +228,7 @@ func TestPlay(t *testing.T) {
 
 func TestDeviceSpec(t *testing.T) {
 	g := gpus.GPU{Slug: "x", Name: "A|B; C=\nD", Total: 5 << 30, Overhead: 7, Compute: "8.6", SMs: 72}
-	if got, want := deviceSpec(&g, 2), "count=2;name=AB CD;slug=x;memory=5368709120;context=7;cc=8.6;sms=72"; got != want {
+	if got, want := DeviceSpec(&g, 2), "count=2;name=AB CD;slug=x;memory=5368709120;context=7;cc=8.6;sms=72"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -233,8 +236,8 @@ func TestDeviceSpec(t *testing.T) {
 // TestReadValueIsFinite: LAPACK on the host faults on what is not, and no GPU would have computed it there.
 func TestReadValueIsFinite(t *testing.T) {
 	for value, good := range map[string]bool{"": true, "0": true, "-1.5": true, "1e38": true, "nan": false, "inf": false, "-Inf": false, "1e39": false, "one": false} {
-		o := &ImagineOptions{ReadValue: value}
-		if err := o.checkImagine(); good != (err == nil) {
+		o := &Options{ReadValue: value}
+		if err := o.check(); good != (err == nil) {
 			t.Errorf("--read-value %s: %v", value, err)
 		}
 	}
@@ -242,9 +245,14 @@ func TestReadValueIsFinite(t *testing.T) {
 
 func snapshotFile(t *testing.T, name string) *mem.AllocatorSnapshot {
 	t.Helper()
-	document, err := (&Engine{}).Document(context.Background(), "../../testdata/"+name)
+	file, err := os.Open("../../testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return document.Snapshot
+	defer file.Close()
+	snapshot, err := intake.Torch(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snapshot
 }

@@ -1,4 +1,4 @@
-package engine
+package imagine
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hightide/internal/fail"
 	"hightide/internal/mem"
 )
 
@@ -13,17 +14,17 @@ import (
 // books of its own: ranks of several nodes would share one device otherwise. A shell starts them with what
 // torchrun would have told each, as many at a time as the host's memory allows: one may wait for what
 // another one tells it.
-func (s *session) played(t *trial, channels string) (command []string, states []*deviceState) {
+func (s *Session) played(t *trial, channels string) (command []string, states []*deviceState) {
 	perNode := max(t.count, 1)
 	var script strings.Builder
 	script.WriteString("status=0\n")
-	atOnce := max(2, min(len(s.o.Play), 8, int(availableMemory()/trialMemory)))
-	for i, rank := range s.o.Play {
+	atOnce := max(2, min(len(s.play), 8, int(availableMemory()/trialMemory)))
+	for i, rank := range s.play {
 		b := &deviceState{path: filepath.Join(channels, fmt.Sprintf("books-rank%d", rank)), rank: mem.Some(int64(rank))}
 		states = append(states, b)
 		fmt.Fprintf(&script, "RANK=%d LOCAL_RANK=%d GROUP_RANK=%d ROLE_RANK=%d HIGHTIDE_IMAGINE_PLAY=%d/%d HIGHTIDE_DEVICE_BOOKS=%s \"$@\" &\np%d=$!\n",
-			rank, rank%perNode, rank/perNode, rank, rank, s.o.World, quoteShell(b.path), i)
-		if i%atOnce == atOnce-1 || i == len(s.o.Play)-1 {
+			rank, rank%perNode, rank/perNode, rank, rank, s.World, quoteShell(b.path), i)
+		if i%atOnce == atOnce-1 || i == len(s.play)-1 {
 			for j := i - i%atOnce; j <= i; j++ {
 				fmt.Fprintf(&script, "wait $p%d || status=$?\n", j)
 			}
@@ -31,7 +32,7 @@ func (s *session) played(t *trial, channels string) (command []string, states []
 	}
 	script.WriteString("exit $status\n")
 	t.env = mergeEnv(t.env, map[string]string{
-		"WORLD_SIZE": strconv.Itoa(s.o.World), "LOCAL_WORLD_SIZE": strconv.Itoa(min(perNode, s.o.World)), "ROLE_WORLD_SIZE": strconv.Itoa(s.o.World),
+		"WORLD_SIZE": strconv.Itoa(s.World), "LOCAL_WORLD_SIZE": strconv.Itoa(min(perNode, s.World)), "ROLE_WORLD_SIZE": strconv.Itoa(s.World),
 		"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500", "TORCHELASTIC_RUN_ID": "hightide", "TORCHELASTIC_RESTART_COUNT": "0",
 		"TORCHELASTIC_MAX_RESTARTS": "0", "OMP_NUM_THREADS": "1",
 	})
@@ -67,7 +68,7 @@ func parsePlay(list string, world int) ([]int, error) {
 	for word := range strings.SplitSeq(list, ",") {
 		rank, err := strconv.Atoi(strings.TrimSpace(word))
 		if err != nil || rank < 0 || rank >= world {
-			return nil, UsageError(fmt.Sprintf("ranks run from 0 to %d", world-1), "--play %s: a world of %d has no rank %s", list, world, strings.TrimSpace(word))
+			return nil, fail.Usage(fmt.Sprintf("ranks run from 0 to %d", world-1), "--play %s: a world of %d has no rank %s", list, world, strings.TrimSpace(word))
 		}
 		if !seen[rank] {
 			seen[rank] = true
@@ -75,7 +76,7 @@ func parsePlay(list string, world int) ([]int, error) {
 		}
 	}
 	if len(ranks) > 64 {
-		return nil, UsageError("ranks that do the same take the same: play one of each kind", "%d ranks to play", len(ranks))
+		return nil, fail.Usage("ranks that do the same take the same: play one of each kind", "%d ranks to play", len(ranks))
 	}
 	return ranks, nil
 }

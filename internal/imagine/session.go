@@ -1,0 +1,351 @@
+// Package imagine runs a PyTorch program on GPUs that are not there, and on as many of them and in as many ways as it
+// takes to answer a question.
+//
+//	Options ──▶ New: GPU, interpreter, ranks ──▶ Session.Run ──▶ the program once, recorded ──▶ Result
+//	                                                   │
+//	                                                   └──▶ trials: other GPUs (catalogue.go, copies.go), what could make
+//	                                                        it fit, other conditions (suggest.go) ──▶ mem.Trial
+//
+// A trial is one run of the command with the device library preloaded (trial.go); devices.go reads what that library keeps
+// in shared memory. A Session owns nothing of the process, and sessions share nothing. Start reading at Session.
+package imagine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"hightide/internal/allocator"
+	"hightide/internal/fail"
+	"hightide/internal/gpus"
+	"hightide/internal/launch"
+	"hightide/internal/mem"
+	"hightide/internal/observe"
+	"hightide/internal/pythons"
+)
+
+// Options are what a user can say of an imagined run beside what any run has; the zero value is a run on the default GPU.
+type Options struct {
+	GPU         string    // slug or name, or "all"
+	Catalogue   []string  // files with more GPUs
+	GPUs        int       // of that model on this machine; 0: one, with World as many as a node has
+	Memory      mem.Bytes // instead of the catalogue's; 0: the catalogue's
+	Until       string    // "auto": once the peak is steady; a number of steps; "0": to the end
+	AllocConf   string    // as PYTORCH_ALLOC_CONF
+	Sandbox     bool      // the program's writes go to a folder that is deleted
+	FakeWeights bool
+	Sizes       string // upper, zero or a fraction
+	ReadValue   string // a number: what the host reads where a kernel would have written
+	World       int    // ranks of the imagined cluster; 0: what the command starts
+	PlayList    string // of World, which ranks to play: "0,1,127"
+	Vary        bool
+	NoSuggest   bool
+}
+
+// Session is one program on imaginary GPUs. Its exported fields are set before Run or Try.
+type Session struct {
+	Options
+	Base     observe.Options // what all its runs share: command, environment, name, runtime; and the id of the recording
+	Helpers  Helpers
+	Record   func(context.Context, *observe.Options, observe.Sink) (observe.Outcome, error) // runs and records one command
+	Progress func(done, all int, text string)                                               // nil: nobody wants to know
+
+	Notes  []string            // what New chose for the user, for people
+	Python pythons.Interpreter // zero where the command does not tell
+
+	play      []int // PlayList, read
+	first     trial
+	catalogue *gpus.Catalogue
+	trials    atomic.Int32
+
+	lock      sync.Mutex // of the two below
+	done, all int
+}
+
+// New refuses what cannot be imagined, before anything is started.
+func New(ctx context.Context, o Options, base observe.Options) (*Session, error) {
+	s := &Session{Options: o, Base: base}
+	var err error
+	s.first, err = s.prepare(ctx)
+	return s, err
+}
+
+// Run runs the program, then whatever else is to be tried, and writes all of it into one recording. An error means
+// that there is no verdict to be had here; what came of the program's own run is then in the result, if it ran.
+func (s *Session) Run(ctx context.Context, to observe.Sink) (*Result, error) {
+	sandbox := ""
+	if s.Sandbox {
+		dir, err := os.MkdirTemp("", "hightide-sandbox-")
+		if err != nil {
+			return nil, fail.Environment("is the temporary folder full?", "make a sandbox: %w", err)
+		}
+		defer os.RemoveAll(dir)
+		sandbox = dir
+	}
+	options, vendor := s.recordOptions(&s.first, s.Base.ID, s.Base.OutDir, sandbox)
+	options.OnStatus, options.OnAlert, options.OnPause = s.Base.OnStatus, s.Base.OnAlert, s.Base.OnPause
+	options.Runtime = s.Base.Runtime
+	if s.Base.SnapshotOn != "" {
+		options.SnapshotOn = s.Base.SnapshotOn
+	}
+	alone := ctx
+	if options.Runtime.PassSignals {
+		alone = context.WithoutCancel(ctx) // what cancels it is a signal, which the program gets itself
+	}
+	main, err := s.observe(alone, &s.first, options, vendor, to)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.usable(main); err != nil {
+		return main, err
+	}
+	for _, trial := range s.further(ctx, s.first, main) {
+		if err := to.Write(trial); err != nil {
+			s.Notes = append(s.Notes, err.Error())
+			break
+		}
+	}
+	if ctx.Err() != nil && !main.Outcome.Signal.Known() {
+		s.Notes = append(s.Notes, "interrupted: not everything was tried")
+	}
+	return main, nil
+}
+
+// Try runs another command in the place of the program, of which nothing is to be seen or kept but its figures.
+func (s *Session) Try(ctx context.Context, command []string) (*Result, error) {
+	t := s.first
+	t.command = command
+	return s.attempt(ctx, t)
+}
+
+// further makes the runs beside the first one.
+func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []mem.Trial) {
+	if main.Outcome.Signal.Known() && !main.Outcome.Stopped {
+		return nil
+	}
+	add := func(set mem.TrialSet, tries ...mem.Try) {
+		for _, try := range tries {
+			trials = append(trials, mem.Trial{Set: set, Try: try})
+		}
+	}
+	switch {
+	case s.GPU == AllGPUs && main.Verdict != mem.VerdictFailed:
+		for _, v := range s.everyGPU(ctx, t, main) {
+			add(mem.TrialCatalogue, mem.Try{GPUVerdict: v})
+		}
+	case main.Verdict == mem.VerdictOOM && !s.NoSuggest:
+		add(mem.TrialTry, s.suggest(ctx, t, main)...)
+	}
+	if s.Vary && main.Verdict != mem.VerdictFailed {
+		add(mem.TrialVariation, s.vary(ctx, t, main)...)
+	}
+	return trials
+}
+
+const (
+	AllGPUs    = "all"
+	defaultGPU = "h100-sxm"
+)
+
+// prepare refuses what cannot be before anything is started, and makes the first trial.
+func (s *Session) prepare(ctx context.Context) (trial, error) {
+	o := &s.Options
+	if o.GPU == "" {
+		o.GPU = defaultGPU
+		s.Notes = append(s.Notes, "no GPU was named, so it is a "+defaultGPU+"; name one with --gpu, or --gpu all")
+	}
+	if err := o.check(); err != nil {
+		return trial{}, err
+	}
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return trial{}, fail.Environment("imagine on a Linux machine or in a container", "imaginary GPUs need Linux on x86-64; this is %s on %s", runtime.GOOS, runtime.GOARCH)
+	}
+	var err error
+	if s.catalogue, err = gpus.Load(o.Catalogue...); err != nil {
+		return trial{}, err
+	}
+	if err := s.findPython(ctx); err != nil {
+		return trial{}, err
+	}
+	t := trial{command: s.Base.Command, count: max(o.GPUs, 1), env: map[string]string{}}
+	if o.GPU == AllGPUs {
+		t.gpu = s.largest()
+	} else {
+		g, err := s.catalogue.Imaginable(o.GPU)
+		if err != nil {
+			return trial{}, err
+		}
+		t.gpu = *g
+	}
+	if o.Memory > 0 {
+		t.gpu.Total, t.gpu.Lowest, t.gpu.TotalBasis = o.Memory, 0, "--memory"
+		if t.gpu.Overhead >= t.gpu.Total {
+			return trial{}, fail.Usage("as in --memory 24GiB", "--memory %v is less than a process takes on %s before its first tensor, %v", o.Memory, t.gpu.Slug, t.gpu.Overhead)
+		}
+	}
+	if o.AllocConf != "" {
+		t.env[allocator.Variable] = o.AllocConf
+	}
+	return t, s.cluster(&t)
+}
+
+// check refuses flags that make no sense, and fills in defaults.
+func (o *Options) check() error {
+	o.Until, o.Sizes = cmp.Or(o.Until, "auto"), cmp.Or(o.Sizes, "upper")
+	if _, err := strconv.ParseUint(o.Until, 10, 32); err != nil && o.Until != "auto" {
+		return fail.Usage("--steps auto, --steps 20, or --steps 0 for all of them", "--steps %s is no number of steps", o.Until)
+	}
+	if fraction, err := strconv.ParseFloat(o.Sizes, 64); o.Sizes != "upper" && o.Sizes != "zero" && (err != nil || !(fraction >= 0 && fraction <= 1)) {
+		return fail.Usage("--data-sizes upper, --data-sizes zero, or a fraction as 0.25", "--data-sizes %s is neither a name nor a fraction", o.Sizes)
+	}
+	// The libraries that compute on the host fault on what is not finite.
+	if value, err := strconv.ParseFloat(o.ReadValue, 64); o.ReadValue != "" && (err != nil || !(math.Abs(value) <= math.MaxFloat32)) {
+		return fail.Usage("as in --read-value 1", "--read-value %s is no finite number", o.ReadValue)
+	}
+	if o.GPUs < 0 || o.GPUs > 16 {
+		return fail.Usage("a machine has 1 to 16; larger worlds are imagined with --world-size", "%d GPUs", o.GPUs)
+	}
+	const world = "as in --world-size 128 --play 0,1,127"
+	if o.World < 0 || o.World > 1<<20 {
+		return fail.Usage(world, "--world-size %d: a world has 1 to %d ranks", o.World, 1<<20)
+	}
+	if o.World == 0 && o.PlayList != "" {
+		return fail.Usage(world, "--play %s without --world-size", o.PlayList)
+	}
+	if o.GPU == AllGPUs && (o.Memory > 0 || o.World > 0) {
+		return fail.Usage("name one GPU", "--gpu all imagines whole catalogue GPUs, without --memory and --world-size")
+	}
+	return nil
+}
+
+// cluster prepares a trial of a world larger than this machine.
+func (s *Session) cluster(t *trial) (err error) {
+	o := &s.Options
+	if o.World == 0 {
+		return nil
+	}
+	if s.play, err = parsePlay(o.PlayList, o.World); err != nil {
+		return err
+	}
+	apart, ok := takeApart(t.command)
+	if !ok {
+		return fail.Usage("give the command as torchrun takes it: torchrun [flags] train.py", "no script in %s", strings.Join(t.command, " "))
+	}
+	t.command = apart.rank
+	if o.GPUs == 0 {
+		t.count = min(cmp.Or(apart.perNode, 8), o.World, 16)
+	}
+	return nil
+}
+
+// findPython looks at the interpreter that the command names, and refuses one that cannot be imagined.
+func (s *Session) findPython(ctx context.Context) error {
+	path := pythons.OfCommand(s.Base.Command)
+	if path == "" {
+		return nil // a shell script, uv run: it is seen when it runs
+	}
+	s.Python = pythons.Interpreter{Path: path}
+	s.Python.Ask(ctx)
+	note, err := imaginable(&s.Python)
+	if note != "" {
+		s.Notes = append(s.Notes, note)
+	}
+	return err
+}
+
+// imaginable says why an interpreter's programs cannot use an imaginary GPU, or what of them cannot.
+func imaginable(p *pythons.Interpreter) (note string, err error) {
+	torch := p.Frameworks["torch"]
+	switch {
+	case p.Version == "":
+		return "", nil // it does not answer: let the run say why
+	case torch == "" && p.Frameworks["tensorflow"] != "":
+		return "", fail.Environment("the host's memory: hightide run -- ...", "imaginary GPUs serve PyTorch; %s has TensorFlow %s, which cannot be imagined", p.Path, p.Frameworks["tensorflow"])
+	case torch == "":
+		return "", fail.Environment("name the interpreter of the environment you train in, or install torch into it", "%s has no PyTorch", p.Path)
+	case p.ROCm != "":
+		return "", fail.Environment("install a CUDA build of torch into an environment of its own; it needs no GPU", "torch %s of %s is built for ROCm, and imaginary GPUs are NVIDIA's", torch, p.Path)
+	case p.CUDA == "":
+		return "", fail.Environment("install a CUDA build (pip install torch on Linux gives one; it needs no GPU)", "torch %s of %s is built for the CPU alone", torch, p.Path)
+	}
+	var major, minor int
+	if n, _ := fmt.Sscanf(torch, "%d.%d", &major, &minor); n == 2 && (major < 2 || major == 2 && minor < 4) {
+		note = fmt.Sprintf("PyTorch %s brings cuDNN 8, and imaginary GPUs know 9 alone: convolutions and recurrent layers fail. From 2.4 on they work.", torch)
+	}
+	return note, nil
+}
+
+// usable says why a first run has no verdict, where that lies in the environment.
+func (s *Session) usable(main *Result) error {
+	if main.Verdict != mem.VerdictUnused && main.Verdict != mem.VerdictFailed || len(main.Devices) > 0 {
+		return nil
+	}
+	torch, other := "", ""
+	for _, p := range main.run.Processes {
+		torch = cmp.Or(torch, p.Frameworks["torch"])
+		for name := range p.Frameworks {
+			if name != "torch" {
+				other = name
+			}
+		}
+	}
+	for _, e := range main.run.Events {
+		if e.Kind == "unobserved" && e.Facts["helper"] == "device" {
+			return fail.Environment("use a glibc build of Python, as of python.org images, conda or uv", "imaginary GPUs cannot be preloaded into %s: %s", e.Facts["program"], e.Facts["why"])
+		}
+	}
+	if main.Verdict == mem.VerdictUnused && torch == "" && other != "" {
+		return fail.Environment("imaginary GPUs serve PyTorch", "the program used %s and no PyTorch", other)
+	}
+	return nil
+}
+
+// Helpers are the files that ride along.
+type Helpers struct {
+	Agent  launch.Helper
+	Heap   *launch.Helper // nil: there is none in this build
+	Device launch.Helper
+}
+
+// with is the list for one run.
+func (h *Helpers) with(agent, device map[string]string, heap bool) []launch.Helper {
+	a, d := h.Agent, h.Device
+	a.Env = mergeEnv(a.Env, agent)
+	d.Env = mergeEnv(d.Env, device)
+	list := []launch.Helper{a}
+	if heap && h.Heap != nil {
+		list = append(list, *h.Heap) // before the device: what it interposes on is the host's alone
+	}
+	return append(list, d)
+}
+
+// largest is the GPU to begin with where all are wanted: the one with most memory of a generation that
+// every PyTorch of the last years knows.
+func (s *Session) largest() gpus.GPU {
+	list := slices.DeleteFunc(slices.Clone(s.catalogue.GPUs), func(g gpus.GPU) bool {
+		major, _, ok := g.Capability()
+		return !ok || !g.CUDA() || major < 8 || major > 9
+	})
+	return slices.MaxFunc(list, func(a, b gpus.GPU) int { return cmp.Compare(a.Total, b.Total) })
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// advance tells that one more of the runs beside the first one is done.
+func (s *Session) advance(format string, args ...any) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.done++
+	if s.Progress != nil {
+		s.Progress(s.done, s.all, fmt.Sprintf(format, args...))
+	}
+}

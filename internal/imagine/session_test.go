@@ -1,0 +1,78 @@
+package imagine
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"hightide/internal/launch"
+	"hightide/internal/mem"
+	"hightide/internal/observe"
+)
+
+// kept is a sink that keeps what it gets.
+type kept struct {
+	lock sync.Mutex
+	run  *mem.Run
+}
+
+func (k *kept) Write(f mem.Frame) error {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	return k.run.Add(f)
+}
+
+func (k *kept) Flush() error { return nil }
+
+// TestTwoSessionsAtOnce: sessions side by side in one process share nothing: each records its own GPU, in folders of its
+// own, and the trials of one that is cancelled end while the other's go on.
+func TestTwoSessionsAtOnce(t *testing.T) {
+	python := filepath.Join(t.TempDir(), "python3")
+	if err := os.WriteFile(python, []byte("#!/bin/sh\necho '{\"version\":\"3.12.1\",\"frameworks\":{\"torch\":\"2.15.0\"},\"cuda\":\"13.0\"}'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	shared := t.TempDir()
+	var lock sync.Mutex
+	folders := map[string]string{}
+	var group sync.WaitGroup
+	for _, gpu := range []string{"a10", "t4"} {
+		group.Go(func() {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			s, err := New(ctx, Options{GPU: gpu, Vary: true}, observe.Options{ID: "same", Command: []string{python, "train.py"}, Runtime: launch.Runtime{Shared: shared}})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			s.Record = func(ctx context.Context, o *observe.Options, sink observe.Sink) (observe.Outcome, error) {
+				lock.Lock()
+				if other, taken := folders[o.Channels]; taken {
+					t.Errorf("%s and %s record in one folder, %s", gpu, other, o.Channels)
+				}
+				folders[o.Channels] = gpu
+				lock.Unlock()
+				if ctx.Err() != nil {
+					return observe.Outcome{}, ctx.Err()
+				}
+				if gpu == "t4" {
+					cancel() // during its first run: nothing beside it is tried
+				}
+				_ = sink.Write(mem.DeviceUse{Process: 1, Device: "nvidia:0", Used: 1 << 30})
+				_ = sink.Write(mem.ImaginedDevice{GPU: gpu, Total: 16 << 30, Used: 1 << 30})
+				end := mem.End{Time: 1, ExitCode: mem.Some(0), Reason: "exit"}
+				return observe.Outcome{ExitCode: end.ExitCode}, sink.Write(end)
+			}
+			to := &kept{run: mem.NewRun()}
+			result, err := s.Run(ctx, to)
+			if err != nil || !result.Fits() || result.GPU != gpu || to.run.Imagined.Setup.GPU != gpu {
+				t.Errorf("%s: %+v %v", gpu, result, err)
+			}
+			if tried := len(to.run.Imagined.Trials); (tried == 0) != (gpu == "t4") {
+				t.Errorf("%s: %d variations", gpu, tried)
+			}
+		})
+	}
+	group.Wait()
+}
