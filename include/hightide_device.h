@@ -1,4 +1,4 @@
-/* hightide_device.h: the books of the imaginary GPUs, in shared memory.
+/* hightide_device.h: the device table, in shared memory.
  *
  * One file, created by the first process that touches a GPU, at the path in $HIGHTIDE_DEVICE_BOOKS,
  * from the text in $HIGHTIDE_DEVICE_SPEC; mapped MAP_SHARED by every process of the run:
@@ -57,10 +57,10 @@ struct ht_gpu_header {
     uint64_t created_mono_ns; /*  56 CLOCK_MONOTONIC */
     uint64_t created_wall_ns; /*  64 CLOCK_REALTIME */
     uint64_t sequence;        /*  72 odd while something changes under the lock */
-    uint64_t slots_lacking;   /*  80 processes that found no slot, or no memory for one: not in the books */
+    uint64_t slots_lacking;   /*  80 processes that found no slot, or no memory for one: not in the device table */
     uint64_t reaped;          /*  88 processes that died without saying so */
     uint64_t lock[8];         /*  96 the writers' own */
-    char spec[2048];          /* 160 the text the book was made from */
+    char spec[2048];          /* 160 the text the table was made from */
     uint64_t slots_used;      /* 2208 slots from the first one on that were ever taken. Those behind have no memory
                                       yet: where the file system is full, a look at one would be a SIGBUS */
     uint64_t pad[235];        /* 2216 .. 4096 */

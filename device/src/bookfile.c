@@ -4,17 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "books.h"
 
 #define DEFAULT_SPEC "count=1;name=Imaginary GPU"
-
-static uint64_t wall_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t file_bytes(void) {
     return sizeof(struct ht_gpu_header) + HT_GPU_DEVICES * sizeof(struct ht_gpu) +
@@ -33,8 +26,8 @@ static void write_header(struct ht_gpu_header *header, const char *spec) {
     header->devices_at = sizeof *header;
     header->slots_at = sizeof *header + HT_GPU_DEVICES * sizeof(struct ht_gpu);
     header->total_bytes = file_bytes();
-    header->created_mono_ns = ht_now_ns();
-    header->created_wall_ns = wall_ns();
+    header->created_mono_ns = ht_now();
+    header->created_wall_ns = ht_clock(CLOCK_REALTIME);
     snprintf(header->spec, sizeof header->spec, "%s", spec);
     __atomic_store_n(&header->magic, HT_GPU_MAGIC, __ATOMIC_RELEASE);
 }

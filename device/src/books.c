@@ -184,7 +184,7 @@ static void introduce(struct ht_gpu_process *slot, uint64_t sequence, const stru
     slot->pid = (uint32_t)sys_getpid();
     slot->process_start = facts->start;
     slot->sequence = sequence;
-    slot->began_mono_ns = ht_now_ns();
+    slot->began_mono_ns = ht_now();
     slot->cuda = facts->cuda;
     slot->rank = facts->rank;
     for (int i = 0; i < book.visible_count; i++)
@@ -246,7 +246,7 @@ static void note_oom(struct ht_gpu_process *slot, int index, enum ht_gpu_kind ki
     struct ht_gpu *gpu = &book.gpus[index];
     struct ht_gpu_oom *oom = &slot->ooms[slot->ooms_count % HT_GPU_OOMS];
     memset(oom, 0, sizeof *oom);
-    oom->mono_ns = ht_now_ns();
+    oom->mono_ns = ht_now();
     oom->asked = bytes;
     oom->free = gpu->used < gpu->total ? gpu->total - gpu->used : 0;
     oom->own = sum(&slot->devices[index]);
@@ -262,7 +262,7 @@ static void note_oom(struct ht_gpu_process *slot, int index, enum ht_gpu_kind ki
 static void add(struct ht_gpu_process *slot, int index, enum ht_gpu_kind kind, uint64_t bytes) {
     struct ht_gpu *gpu = &book.gpus[index];
     struct ht_gpu_use *use = &slot->devices[index];
-    uint64_t now = ht_now_ns();
+    uint64_t now = ht_now();
     use->used[kind] += bytes;
     if (kind == HT_KIND_PINNED)
         return;
@@ -410,7 +410,7 @@ __attribute__((destructor)) static void end(void) {
     if (!slot || slot->pid != (uint32_t)sys_getpid())
         return;
     enter();
-    slot->ended_mono_ns = ht_now_ns();
+    slot->ended_mono_ns = ht_now();
     give_back(slot, HT_GPU_ENDED);
     leave();
 }

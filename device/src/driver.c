@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../common/loader.h"
 #include "runtime.h"
 
 int ht_launch(const unsigned grid[3], const unsigned block[3], void **arguments, size_t shared, void *stream);
@@ -439,16 +440,11 @@ HT_EXPORT int cuLogsDumpToMemory(unsigned *iterator, char *text, size_t *bytes, 
 
 /* ---- entry points by name. Callers ask for "cuMemAlloc" and mean the newest form of it. */
 
-__asm__(".symver old_dlsym, dlsym@GLIBC_2.2.5");
-extern void *old_dlsym(void *, const char *);
-__asm__(".symver old_dlopen, dlopen@GLIBC_2.2.5");
-extern void *old_dlopen(const char *, int);
-
 static void *self(void) {
     static void *handle;
     Dl_info info;
     if (!handle && old_dladdr((void *)(uintptr_t)cuInit, &info))
-        handle = old_dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+        handle = ht_dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     return handle;
 }
 
@@ -463,11 +459,11 @@ void *ht_driver_symbol(const char *name) {
         if (strcmp(name, newest[i][0]) == 0) {
             int old = i < 2 && ht_cuda_version() < 13000;
             snprintf(versioned, sizeof versioned, "%s_v2", name);
-            return old_dlsym(self(), old ? versioned : newest[i][1]);
+            return ht_dlsym(self(), old ? versioned : newest[i][1]);
         }
     snprintf(versioned, sizeof versioned, "%s_v2", name);
-    void *found = old_dlsym(self(), versioned);
-    return found ? found : old_dlsym(self(), name);
+    void *found = ht_dlsym(self(), versioned);
+    return found ? found : ht_dlsym(self(), name);
 }
 HT_EXPORT int cuGetProcAddress(const char *name, void **entry, int version, uint64_t flags) {
     (void)version, (void)flags;

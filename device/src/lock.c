@@ -1,57 +1,24 @@
 /* lock.c: who a process is, and the lock between processes. Its word in the book names the holder by pid and
  * start time, so that the lock of one that was killed can be taken over. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "books.h"
-
-uint64_t ht_now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
-
-#define UNREADABLE UINT64_MAX /* no file to be had, no /proc: that says nothing of the process */
-
-/* Field 22 of /proc/PID/stat; 0: no such process, or a zombie, whose device memory is gone too. */
-static uint64_t started(uint32_t pid) {
-    char path[32], text[1024];
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    long fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0)
-        return sys6(SYS_kill, pid, 0, 0, 0, 0, 0) == -ESRCH ? 0 : UNREADABLE;
-    long n = sys_read((int)fd, text, sizeof text - 1);
-    sys_close((int)fd);
-    if (n <= 0)
-        return 0;
-    text[n] = 0;
-    const char *at = strrchr(text, ')'); /* the name in front may hold anything */
-    if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
-        return 0;
-    at++;
-    for (int field = 3; field < 22 && at; field++)
-        at = strchr(at + 1, ' ');
-    return at ? strtoull(at, NULL, 10) : 0;
-}
 
 uint64_t ht_process_start(void) {
     static uint64_t start;
     static long of;
     long pid = sys_getpid();
     if (__atomic_load_n(&of, __ATOMIC_ACQUIRE) != pid) {
-        uint64_t found = started((uint32_t)pid);
-        __atomic_store_n(&start, found == UNREADABLE ? 0 : found, __ATOMIC_RELAXED);
+        uint64_t found = ht_started(0);
+        __atomic_store_n(&start, found == HT_START_UNKNOWN ? 0 : found, __ATOMIC_RELAXED);
         __atomic_store_n(&of, pid, __ATOMIC_RELEASE);
     }
     return start;
 }
 
 int ht_lives(uint32_t pid, uint32_t start) {
-    uint64_t found = started(pid);
-    return found && (found == UNREADABLE || !start || (uint32_t)found == start);
+    uint64_t found = ht_started(pid);
+    return found && (found == HT_START_UNKNOWN || !start || (uint32_t)found == start);
 }
 
 /* ---- the lock between processes: its word names the holder, so that a killed one's can be taken */

@@ -7,12 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../common/loader.h"
 #include "raw.h"
-
-__asm__(".symver old_dlsym, dlsym@GLIBC_2.2.5");
-__asm__(".symver old_dlopen, dlopen@GLIBC_2.2.5");
-extern void *old_dlsym(void *, const char *);
-extern void *old_dlopen(const char *, int);
 
 static int see_runtime(struct dl_phdr_info *info, size_t size, void *found) {
     const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
@@ -62,8 +58,8 @@ void *ht_real_symbol(const char *library, const char *symbol) {
     struct search search = {library, ""};
     if (!dl_iterate_phdr(see_library, &search))
         return NULL;
-    void *handle = old_dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
-    return handle ? old_dlsym(handle, symbol) : NULL;
+    void *handle = ht_dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
+    return handle ? ht_dlsym(handle, symbol) : NULL;
 }
 
 static __thread int forwarding;

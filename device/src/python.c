@@ -1,23 +1,13 @@
 /* python.c: the line of the user's script that the calling thread is at, read from the interpreter's
- * frames as plain memory (heap/src/interpreter.c, compiled in): no Python API, no reference, no lock.
+ * frames as plain memory (common/interpreter.c): no Python API, no reference, no lock.
  */
-#include <dlfcn.h>
 #include <string.h>
 
-#include "../../heap/src/interpreter.h"
-#include "../../heap/src/real.h"
+#include "../../common/interpreter.h"
 #include "raw.h"
 
 #define DEEPEST 2000
 #define LONGEST 65536 /* bytes of a line table */
-
-__asm__(".symver old_dlsym, dlsym@GLIBC_2.2.5");
-__asm__(".symver old_getspecific, pthread_getspecific@GLIBC_2.2.5");
-extern void *old_dlsym(void *, const char *) __attribute__((weak));
-extern void *old_getspecific(pthread_key_t) __attribute__((weak));
-
-struct ht_real ht_real; /* what interpreter.c asks of the heap sampler: this one entry */
-void *ht_symbol(const char *name) { return old_dlsym ? old_dlsym(NULL /* RTLD_DEFAULT */, name) : NULL; }
 
 /* ---- text: a str's characters, those above one byte as '?'; the end of it where it is too long */
 static void text(const struct ht_layout *at, const char *object, char *into, size_t room) {
@@ -105,17 +95,6 @@ static int line_of(const struct ht_layout *at, const char *code, int lasti) {
     return line_of_pairs(table, size, first, lasti, at->python == 0x030a);
 }
 
-static int position(const struct ht_layout *at, const char *frame, const char *code) {
-    switch (at->instruction) {
-    case HT_LASTI_BYTES:
-        return ht_int_at(frame, at->frame_instruction);
-    case HT_LASTI_UNITS:
-        return ht_int_at(frame, at->frame_instruction) * 2;
-    default:
-        return (int)(ht_word_at(frame, at->frame_instruction) - (uintptr_t)(code + at->code_start));
-    }
-}
-
 /* Of what is installed, or generated, the user's script is not. */
 static int foreign(const char *file) {
     static const char *const marks[] = {"/site-packages/", "/dist-packages/", "/lib/python3", "hightide_agent", "<"};
@@ -128,7 +107,7 @@ static int foreign(const char *file) {
 static void read_frame(const struct ht_layout *at, const char *frame, const char *code, struct ht_line *line) {
     text(at, (const char *)ht_word_at(code, at->code_filename), line->file, sizeof line->file);
     text(at, (const char *)ht_word_at(code, at->code_name), line->function, sizeof line->function);
-    line->line = line_of(at, code, position(at, frame, code));
+    line->line = line_of(at, code, ht_position(at, frame, code));
 }
 
 /* The innermost frame of the user's own files; of a script that is installed itself, the innermost of all. */
@@ -151,5 +130,3 @@ void ht_python_line(struct ht_line *line) {
             return;
     }
 }
-
-__attribute__((constructor)) static void begin(void) { ht_real.pthread_getspecific = old_getspecific; }

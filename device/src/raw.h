@@ -3,7 +3,8 @@
 #define HT_RAW_H
 #include <pthread.h>
 
-#include "../../heap/src/sys.h"
+#include "../../common/identity.h"
+#include "../../common/sys.h"
 #include "core.h"
 
 #define HT_MIB (1ull << 20)
@@ -35,7 +36,6 @@ void ht_context_gone(int ordinal); /* cudaDeviceReset */
  * ask the loader. The device has its context. */
 int ht_charge_quietly(int ordinal, enum ht_gpu_kind kind, uint64_t bytes);
 void ht_refused(int ordinal, enum ht_gpu_kind kind, uint64_t bytes);
-uint64_t ht_now_ns(void);
 
 /* ---- counters.c */
 void ht_count_read(uint64_t bytes);                       /* of memory nobody wrote, by the host */

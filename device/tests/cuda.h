@@ -1,7 +1,7 @@
 /* cuda.h: what the C tests call, declared as CUDA declares it (tests/abi.py compares ours with the headers). */
 #ifndef HT_TEST_CUDA_H
 #define HT_TEST_CUDA_H
-#include "../../heap/tests/check.h"
+#include "../../common/check.h"
 #include "../src/abi.h"
 #include "../src/core.h"
 

@@ -2,65 +2,17 @@
 #include "channel.h"
 
 #include <sys/mman.h>
-#include <time.h>
 
-#include "sys.h"
-
-static uint64_t clock_ns(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-uint64_t ht_now(void) { return clock_ns(CLOCK_MONOTONIC); }
-
-/* Field 22 of /proc/self/stat: counted from the last ')', since a program's name may hold anything. */
-static uint64_t process_start(void) {
-    char text[1024];
-    long fd = sys_open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0)
-        return 0;
-    long n = sys_read((int)fd, text, sizeof text - 1);
-    sys_close((int)fd);
-    if (n <= 0)
-        return 0;
-    text[n] = 0;
-    char *at = text + n;
-    while (at > text && *at != ')')
-        at--;
-    for (int field = 2; field < 22 && *at; at++)
-        field += *at == ' ';
-    uint64_t start = 0;
-    for (; *at >= '0' && *at <= '9'; at++)
-        start = start * 10 + (uint64_t)(*at - '0');
-    return start;
-}
-
-static char *put_text(char *to, char *end, const char *from) {
-    while (*from && to < end)
-        *to++ = *from++;
-    return to;
-}
-
-static char *put_number(char *to, char *end, uint64_t value) {
-    char digits[20];
-    int n = 0;
-    do
-        digits[n++] = (char)('0' + value % 10);
-    while ((value /= 10) != 0);
-    while (n && to < end)
-        *to++ = digits[--n];
-    return to;
-}
+#include "../../common/sys.h"
 
 /* folder/heap-PID-START[-N].ring[.new]; 0 if it did not fit. */
 static int name(char *into, size_t size, const char *folder, uint64_t start, unsigned n, const char *ending) {
-    char *end = into + size - 1, *at = put_text(into, end, folder);
-    at = put_number(put_text(at, end, "/heap-"), end, (uint64_t)sys_getpid());
-    at = put_number(put_text(at, end, "-"), end, start);
+    char *end = into + size - 1, *at = ht_put_text(into, end, folder);
+    at = ht_put_number(ht_put_text(at, end, "/heap-"), end, (uint64_t)sys_getpid());
+    at = ht_put_number(ht_put_text(at, end, "-"), end, start);
     if (n > 1)
-        at = put_number(put_text(at, end, "-"), end, n);
-    at = put_text(at, end, ending);
+        at = ht_put_number(ht_put_text(at, end, "-"), end, n);
+    at = ht_put_text(at, end, ending);
     *at = 0;
     return at < end;
 }
@@ -90,15 +42,17 @@ static void fill(struct ht_header *header, uint64_t start, uint32_t ring_bytes) 
     header->header_bytes = HT_HEADER_BYTES;
     header->process_start = start;
     header->ring_bytes = ring_bytes;
-    header->created_mono_ns = clock_ns(CLOCK_MONOTONIC);
-    header->created_wall_ns = clock_ns(CLOCK_REALTIME);
+    header->created_mono_ns = ht_clock(CLOCK_MONOTONIC);
+    header->created_wall_ns = ht_clock(CLOCK_REALTIME);
     header->state = HT_STATE_OPEN;
     __atomic_store_n(&header->magic, HT_CHANNEL_MAGIC, __ATOMIC_RELEASE);
 }
 
 long ht_channel_open(struct ht_channel *channel, const char *folder, uint32_t ring_bytes, void *at) {
     char fresh[512], final[512];
-    uint64_t start = process_start();
+    uint64_t start = ht_started(0);
+    if (start == HT_START_UNKNOWN)
+        start = 0;
     for (unsigned n = 1; n <= 1000; n++) { /* every exec of this process took a name */
         if (!name(final, sizeof final, folder, start, n, ".ring") ||
             !name(fresh, sizeof fresh, folder, start, n, ".ring.new"))

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../common/identity.h"
 #include "../../include/hightide_channel.h"
 
 #define HT_HEAP_RING (1u << 20)
@@ -30,6 +31,4 @@ void ht_channel_drop(struct ht_channel *channel, uint32_t bytes);
 
 /* Whether `bytes` would fit now, with `spare` behind them. */
 int ht_channel_room(const struct ht_channel *channel, uint32_t bytes, uint32_t spare);
-
-uint64_t ht_now(void); /* CLOCK_MONOTONIC, nanoseconds */
 #endif

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "channel.h"
-#include "layout.h"
+#include "../../common/layout.h"
 
 void ht_code_reset(void);
 

@@ -11,10 +11,10 @@
 #include <sys/mman.h>
 
 #include "process.h"
-#include "interpreter.h"
+#include "../../common/interpreter.h"
 #include "real.h"
 #include "sample.h"
-#include "sys.h"
+#include "../../common/sys.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define HOOK __builtin_frame_address(0)

@@ -1,6 +1,6 @@
 #include "native.h"
 
-#include "sys.h"
+#include "../../common/sys.h"
 
 #define DEEPEST (1u << 20) /* bytes of stack to look at */
 

@@ -10,7 +10,7 @@
 #include "python.h"
 #include "rate.h"
 #include "sample.h"
-#include "sys.h"
+#include "../../common/sys.h"
 #include "table.h"
 
 #ifndef MADV_WIPEONFORK

@@ -3,22 +3,10 @@
 #include <string.h>
 
 #include "code.h"
-#include "interpreter.h"
+#include "../../common/interpreter.h"
 
 #define OWNED_BY_GENERATOR 1
 #define DEEPEST 100000 /* frames to look at, shims and all: a bound, not a limit one meets */
-
-/* Byte offset of the running instruction in co_code, for every version. 3.10 counts code units. */
-static int32_t position(const struct ht_layout *at, const char *frame, const char *code) {
-    switch (at->instruction) {
-    case HT_LASTI_BYTES:
-        return ht_int_at(frame, at->frame_instruction);
-    case HT_LASTI_UNITS:
-        return ht_int_at(frame, at->frame_instruction) * 2;
-    default:
-        return (int32_t)(ht_word_at(frame, at->frame_instruction) - (uintptr_t)(code + at->code_start));
-    }
-}
 
 /* Frames that Python's own tracebacks do not show: entries from C, and what is still being set up. */
 static int hidden(const struct ht_layout *at, const char *frame, const char *code, int32_t lasti) {
@@ -83,7 +71,7 @@ static int walk(struct ht_channel *channel, const char *frame, struct ht_frame *
         const char *code = ht_code_of(at, frame);
         if (!ht_sane(code))
             continue;
-        int32_t lasti = position(at, frame, code);
+        int32_t lasti = ht_position(at, frame, code);
         struct recent *seen = recent_of(frame);
         uint32_t number;
         if (mine && still(at, seen, frame, code, lasti, now)) {

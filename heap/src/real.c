@@ -6,15 +6,10 @@
 #include <link.h>
 #include <string.h>
 
+#include "../../common/loader.h"
 #include "../../include/hightide_channel.h"
 
-/* dlsym moved from libdl to libc in 2.34 and took a new version there; this one exists in both.
- * Weak: a program that has none of it still starts, on glibc's own allocator. */
-__asm__(".symver old_dlsym, dlsym@GLIBC_2.2.5");
-__asm__(".symver old_getspecific, pthread_getspecific@GLIBC_2.2.5");
-extern void *old_dlsym(void *, const char *) __attribute__((weak));
-extern void *old_getspecific(pthread_key_t) __attribute__((weak));
-
+/* Weak: a program that has none of them still starts. */
 extern void *__libc_malloc(size_t) __attribute__((weak));
 extern void __libc_free(void *) __attribute__((weak));
 extern void *__libc_calloc(size_t, size_t) __attribute__((weak));
@@ -95,9 +90,7 @@ static void first_free(void *p) {
 
 struct ht_real ht_real = {first_malloc,        first_free,     first_calloc, first_realloc, first_posix_memalign,
                           first_aligned_alloc, first_memalign, first_valloc, first_pvalloc,
-                          NULL,                NULL};
-
-void *ht_symbol(const char *name) { return old_dlsym ? old_dlsym(RTLD_DEFAULT, name) : NULL; }
+                          NULL};
 
 struct range { uintptr_t from, to, holds; };
 
@@ -141,7 +134,7 @@ static void use_libc(struct ht_real *real) {
 
 #define NEXT(name) \
     do { \
-        void *next = old_dlsym(RTLD_NEXT, #name); \
+        void *next = ht_dlsym(RTLD_NEXT, #name); \
         if (next) \
             memcpy(&real->name, &next, sizeof next); \
     } while (0)
@@ -172,12 +165,12 @@ static void set_foreign(struct range object) {
 /* Runs at the first allocation, when there is one thread. An allocator may stand in for __libc_malloc
  * too (tcmalloc and mimalloc do), so whose malloc it is, its address says. */
 static void resolve(void) {
-    struct ht_real found = {.pthread_getspecific = old_getspecific};
+    struct ht_real found = {0};
     ht_real.malloc = early_malloc;
     ht_real.calloc = early_calloc;
     ht_real.free = early_free;
     ht_real.realloc = checked_realloc;
-    void *next = old_dlsym ? old_dlsym(RTLD_NEXT, "malloc") : NULL;
+    void *next = ht_dlsym(RTLD_NEXT, "malloc");
     struct range object = object_of(next), libc = object_of(ht_symbol("gnu_get_libc_version"));
     use_libc(&found);
     if (next)
@@ -186,7 +179,7 @@ static void resolve(void) {
         flags |= HT_HEAP_FOREIGN_MALLOC;
         set_foreign(object);
     }
-    void *usable = old_dlsym ? old_dlsym(RTLD_NEXT, "malloc_usable_size") : NULL;
+    void *usable = ht_dlsym(RTLD_NEXT, "malloc_usable_size");
     memcpy(&found.malloc_usable_size, &usable, sizeof usable);
     real_free = found.free;
     real_realloc = found.realloc;

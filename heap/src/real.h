@@ -1,7 +1,6 @@
 /* real.h: the allocator behind us, glibc's or one that the user preloaded or linked. */
 #ifndef HT_REAL_H
 #define HT_REAL_H
-#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,7 +16,6 @@ struct ht_real {
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
     size_t (*malloc_usable_size)(void *);
-    void *(*pthread_getspecific)(pthread_key_t);
 };
 
 /* Usable from the first instruction of the process: the entries begin as functions that find the
@@ -32,5 +30,4 @@ void ht_real_bypassed(void);
 
 /* Whether a call came out of a foreign allocator: its mappings are told as its allocations are. */
 int ht_real_is_allocator(const void *return_address);
-void *ht_symbol(const char *name);                 /* a symbol of this process, or NULL */
 #endif

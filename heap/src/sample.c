@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 
 #include "channel.h"
-#include "interpreter.h"
+#include "../../common/interpreter.h"
 #include "late.h"
 #include "maps.h"
 #include "native.h"
@@ -14,7 +14,7 @@
 #include "python.h"
 #include "rate.h"
 #include "real.h"
-#include "sys.h"
+#include "../../common/sys.h"
 
 #define RECORD(payload) (uint32_t)((sizeof(struct ht_record) + (payload) + 7) & ~7ull)
 #define LARGEST RECORD(sizeof(struct ht_alloc) + HT_MAX_FRAMES * sizeof(struct ht_frame))

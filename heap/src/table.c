@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#include "sys.h"
+#include "../../common/sys.h"
 
 #define SLOTS (1u << HT_TABLE_BITS)
 #define TAKEN 1u /* a slot that was used: a probe goes on over it, an add may fill it again */

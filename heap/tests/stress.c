@@ -10,7 +10,7 @@
 #include "../src/process.h"
 #include "../src/rate.h"
 #include "../src/sample.h"
-#include "check.h"
+#include "../../common/check.h"
 
 enum { THREADS = 6, ROUNDS = 30000, SLOTS = 512 };
 static char folder[] = "/tmp/hightide-stress-XXXXXX";

@@ -14,9 +14,9 @@
 #include "../src/maps.h"
 #include "../src/numbers.h"
 #include "../src/rate.h"
-#include "../src/sys.h"
+#include "../../common/sys.h"
 #include "../src/table.h"
-#include "check.h"
+#include "../../common/check.h"
 
 static char folder[] = "/tmp/hightide-unit-XXXXXX";
 

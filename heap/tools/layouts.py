@@ -1,10 +1,10 @@
-"""Derive the interpreter layouts that heap/src/layouts.h holds, from CPython's own headers.
+"""Derive the interpreter layouts that common/layouts.h holds, from CPython's own headers.
 
 For each Python named on the command line (or found in pyenv) a C program is compiled against its
 internal headers with Py_BUILD_CORE; what offsetof says is written as one row of the table. The
 table is committed, so building the library needs no Python. Run again to add a version:
 
-    python3 heap/tools/layouts.py [PYTHON or INCLUDE-FOLDER]... > heap/src/layouts.h
+    python3 heap/tools/layouts.py [PYTHON or INCLUDE-FOLDER]... > common/layouts.h
 
 The committed table holds 3.8 to 3.14; 3.14's row comes from Debian's libpython3.14-dev.
 """

@@ -3,8 +3,8 @@
 
 #include <pthread.h>
 
-#include "../../include/hightide_channel.h"
-#include "real.h"
+#include "../include/hightide_channel.h"
+#include "loader.h"
 #include "sys.h"
 
 static const struct ht_layout layouts[] = {
@@ -100,7 +100,7 @@ static const char *value_of_key(uint32_t offset) {
     const char *key = ht_interpreter.runtime + offset;
     if (ht_int_at(key, 0) != 1 || (uint32_t)ht_int_at(key, 4) >= MAX_KEY)
         return NULL;
-    return ht_real.pthread_getspecific((pthread_key_t)ht_int_at(key, 4));
+    return ht_getspecific((pthread_key_t)ht_int_at(key, 4));
 }
 
 /* The key's place is in no _Py_DebugOffsets and may move with a patch release, but only its value
@@ -162,7 +162,7 @@ static int passes(const char *tstate) {
 const char *ht_thread_state(void) {
     const struct ht_layout *at = &ht_interpreter.layout;
     int state = __atomic_load_n(&checked, __ATOMIC_RELAXED);
-    if (state == BAD || !__atomic_load_n(&ht_interpreter.runtime, __ATOMIC_ACQUIRE) || !ht_real.pthread_getspecific)
+    if (state == BAD || !__atomic_load_n(&ht_interpreter.runtime, __ATOMIC_ACQUIRE))
         return NULL;
     /* While the interpreter is torn down it frees the states of threads that still run. */
     if (ht_word_at(ht_interpreter.runtime, at->runtime_finalizing))

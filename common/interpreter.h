@@ -31,6 +31,18 @@ static inline const char *ht_code_of(const struct ht_layout *at, const char *fra
     return (const char *)(ht_word_at(frame, at->frame_code) & ~(uintptr_t)at->code_tags);
 }
 
+/* Byte offset of the running instruction in co_code, for every version. 3.10 counts code units. */
+static inline int32_t ht_position(const struct ht_layout *at, const char *frame, const char *code) {
+    switch (at->instruction) {
+    case HT_LASTI_BYTES:
+        return ht_int_at(frame, at->frame_instruction);
+    case HT_LASTI_UNITS:
+        return ht_int_at(frame, at->frame_instruction) * 2;
+    default:
+        return (int32_t)(ht_word_at(frame, at->frame_instruction) - (uintptr_t)(code + at->code_start));
+    }
+}
+
 /* Whether this can be a pointer to an object at all. */
 static inline int ht_sane(const char *pointer) {
     uintptr_t value = (uintptr_t)pointer;

@@ -1,4 +1,4 @@
-/* sys.h: the system calls the sampler makes, without libc in between.
+/* sys.h: the system calls that both libraries make, without libc in between.
  *
  * libc's wrappers write errno, some are newer than GLIBC_2.17 (fstat, gettid), and mmap is one of
  * the functions we stand in for. Every call here returns what the kernel returned: a value >= 0,

@@ -1,0 +1,51 @@
+#define _GNU_SOURCE
+#include "identity.h"
+
+#include "sys.h"
+
+char *ht_put_text(char *to, char *end, const char *from) {
+    while (*from && to < end)
+        *to++ = *from++;
+    return to;
+}
+
+char *ht_put_number(char *to, char *end, uint64_t value) {
+    char digits[20];
+    int n = 0;
+    do
+        digits[n++] = (char)('0' + value % 10);
+    while ((value /= 10) != 0);
+    while (n && to < end)
+        *to++ = digits[--n];
+    return to;
+}
+
+static long open_stat(uint32_t pid) {
+    char path[32], *end = path + sizeof path - 1, *at = ht_put_text(path, end, "/proc/");
+    at = pid ? ht_put_number(at, end, pid) : ht_put_text(at, end, "self");
+    *ht_put_text(at, end, "/stat") = 0;
+    return sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+}
+
+uint64_t ht_started(uint32_t pid) {
+    char text[1024];
+    long fd = open_stat(pid);
+    if (fd < 0)
+        return pid && sys6(SYS_kill, pid, 0, 0, 0, 0, 0) == -ESRCH ? 0 : HT_START_UNKNOWN;
+    long n = sys_read((int)fd, text, sizeof text - 1);
+    sys_close((int)fd);
+    if (n <= 0)
+        return 0;
+    text[n] = 0;
+    char *at = text + n;
+    while (at > text && *at != ')') /* the name in front may hold anything */
+        at--;
+    if (at[0] != ')' || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
+        return 0;
+    for (int field = 2; field < 22 && *at; at++)
+        field += *at == ' ';
+    uint64_t start = 0;
+    for (; *at >= '0' && *at <= '9'; at++)
+        start = start * 10 + (uint64_t)(*at - '0');
+    return start;
+}
