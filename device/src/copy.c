@@ -1,6 +1,6 @@
 /* copy.c: the runtime's memory calls: allocation, copies, pinned and managed memory, what a pointer is.
  *
- *     cudaMalloc ─▶ memory.c: addresses ─▶ books.c: does it fit
+ *     cudaMalloc ─▶ memory.c: addresses ─▶ table.c: does it fit
  *     cudaMemcpy ─▶ shadow.c: whose bytes are known
  */
 #include <string.h>
@@ -200,7 +200,7 @@ HT_EXPORT int cudaMemset2D(uint64_t to, size_t pitch, int value, size_t width, s
     return cudaMemset2DAsync(to, pitch, value, width, height, NULL);
 }
 
-/* Hints about managed memory change nothing in the books. */
+/* Hints about managed memory change nothing in the device table. */
 HT_EXPORT int cudaMemPrefetchAsync(const void *at, size_t n) { (void)at, (void)n; return CUDA_OK; }
 HT_EXPORT int cudaMemAdvise(const void *at, size_t n) { (void)at, (void)n; return CUDA_OK; }
 
@@ -286,7 +286,7 @@ HT_EXPORT int cudaPointerGetAttributes(struct cuda_pointer_attributes_12 *into, 
 }
 
 /* ---- memory of other processes. A handle names the allocation; its bytes are the owner's in the
- * books, and are not followed. */
+ * device table, and are not followed. */
 struct ipc { uint64_t magic, base, size; int64_t index; char rest[32]; };
 _Static_assert(sizeof(struct ipc) == 64, "cudaIpcMemHandle_t");
 #define IPC_MAGIC 0x6970636d65686974ull

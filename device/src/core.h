@@ -1,6 +1,6 @@
 /* core.h: what a file that answers for a library (cublas.c, cudnn.c, nccl.c ...) may use.
  *
- *     a library's file ──▶ core: devices, books, memory, shadows, streams, counters
+ *     a library's file ──▶ core: the device table, memory, shadows, streams, counters
  *                              └──▶ hightide_device.h, shared memory
  *
  * Rules for such a file:
@@ -22,11 +22,11 @@
 
 #define HT_EXPORT __attribute__((visibility("default")))
 
-/* ---- devices: an ordinal counts visible devices (CUDA_VISIBLE_DEVICES), a book index all of them */
+/* ---- devices: an ordinal counts visible devices (CUDA_VISIBLE_DEVICES), a table index all of them */
 int ht_device_count(void);
 int ht_device_current(void);                 /* the calling thread's ordinal */
 const struct ht_gpu *ht_device(int ordinal); /* NULL: no such ordinal */
-int ht_device_index(int ordinal);            /* index in the books, -1: no such ordinal */
+int ht_device_index(int ordinal);            /* index in the device table, -1: no such ordinal */
 
 /* A figure of the device's part of the SPEC: ht_figure(0, "nccl_bytes", 0). Decimal, or `absent`. */
 uint64_t ht_figure(int ordinal, const char *key, uint64_t absent);
@@ -35,7 +35,7 @@ uint64_t ht_figure(int ordinal, const char *key, uint64_t absent);
  * runtime library that is loaded. */
 int ht_cuda_version(void);
 
-/* ---- the books. All return 1 for done; 0: it does not fit (an event is kept in the books). */
+/* ---- the device table. All return 1 for done; 0: it does not fit (an event is kept there). */
 
 /* The process's context on the device, charged once. 0: it does not fit. */
 int ht_context(int ordinal);
@@ -75,7 +75,7 @@ void ht_copied(uint64_t to, uint64_t from, size_t n);
 /* Any copy, by where the addresses point; what cudaMemcpyDefault does. */
 void ht_copy(void *to, const void *from, size_t n);
 
-/* ---- calls, counted by name in the books; each call site keeps its slot, so it is cheap */
+/* ---- calls, counted by name in the device table; each call site keeps its slot, so it is cheap */
 struct ht_call_site { const char *name; enum ht_gpu_call_kind kind; uint32_t slot, generation; };
 void ht_count(struct ht_call_site *site);
 #define HT_COUNT(k) \
@@ -110,9 +110,9 @@ void ht_forward_enter(void);
 void ht_forward_leave(void);
 /* HIGHTIDE_DEVICE_VERBOSE=1: one line to stderr. */
 void ht_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Field 22 of /proc/self/stat, our pid, our process's slot in the books; after a fork the child's. */
+/* Field 22 of /proc/self/stat, our pid, our process's slot in the device table; after a fork the child's. */
 uint64_t ht_process_start(void);
 struct ht_gpu_process *ht_slot(void);
-/* The folder in shared memory for what the processes of a run share (where the books are); "" without. */
+/* The folder in shared memory for what the processes of a run share (where the device table is); "" without. */
 const char *ht_shared_folder(void);
 #endif

@@ -1,5 +1,5 @@
 /* counters.c: what a process's slot says beyond bytes: calls by name, reads of what nobody wrote by
- * line of the script. Written by this process alone, so nothing here takes the lock of the books. */
+ * line of the script. Written by this process alone, so nothing here takes the lock of the device table. */
 #include <stdio.h>
 #include <string.h>
 

@@ -3,20 +3,20 @@
  * further down. The loader (dlopen, dlsym, dl_iterate_phdr) is asked with none of them held: a thread in a library's
  * constructor has the loader's own lock, and calls us.
  *
- * What a process has of its own beyond locks begins anew in the child (ht_books_in_child). The heap sampler's library
+ * What a process has of its own beyond locks begins anew in the child (ht_table_in_child). The heap sampler's library
  * needs no place in this order: its locks are only tried, and its child's part (heap/src/process.c) touches none. */
 #include "raw.h"
 
 static pthread_mutex_t *const order[] = {
-    &ht_mappings_lock, /* virtual.c: over ranges, shadows and the books */
+    &ht_mappings_lock, /* virtual.c: over ranges, shadows and the device table */
     &ht_streams_lock,  /* stream.c: over graphs */
-    &ht_pools_lock,    /* pool.c: over ranges and the books */
+    &ht_pools_lock,    /* pool.c: over ranges and the device table */
     &ht_shadows_lock,
-    &ht_memory_lock, /* ranges: over the books */
+    &ht_memory_lock, /* ranges: over the device table */
     &ht_images_lock,
     &ht_counters_lock,
-    &ht_context_lock, /* books.c: making one */
-    &ht_books_lock,
+    &ht_context_lock, /* table.c: making one */
+    &ht_table_lock,
     &ht_threads_lock, /* lock.c: in front of the lock between processes */
     &ht_arena_lock,
 };
@@ -33,7 +33,7 @@ static void in_parent(void) {
 }
 
 static void in_child(void) {
-    ht_books_in_child();
+    ht_table_in_child();
     in_parent();
 }
 

@@ -1,5 +1,5 @@
 /* launch.c: kernels: registered, asked about, launched; none runs. A launch tells the shadows what the
- * kernel was given, the stream's capture that there is a node, and the books that there was one.
+ * kernel was given, the stream's capture that there is a node, and the device table that there was one.
  */
 #include <string.h>
 

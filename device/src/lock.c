@@ -1,8 +1,8 @@
-/* lock.c: who a process is, and the lock between processes. Its word in the book names the holder by pid and
+/* lock.c: who a process is, and the lock between processes. Its word in the table names the holder by pid and
  * start time, so that the lock of one that was killed can be taken over. */
 #include <time.h>
 
-#include "books.h"
+#include "table.h"
 
 uint64_t ht_process_start(void) {
     static uint64_t start;

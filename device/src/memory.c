@@ -18,7 +18,7 @@
 #define RESERVATIONS 0x300000000000ull /* for cuMemAddressReserve and pools */
 #define NO_RESERVE (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-struct range { uint64_t base, size; void *owner; int32_t device; uint8_t kind, book; };
+struct range { uint64_t base, size; void *owner; int32_t device; uint8_t kind, account; };
 static struct range *ranges; /* by base; they do not overlap */
 static size_t count, room;
 static struct { uint64_t base, size; } arenas[HT_GPU_DEVICES];
@@ -343,7 +343,7 @@ int ht_device_free(uint64_t address) {
     pthread_mutex_unlock(&ht_memory_lock);
     ht_written(gone.base, gone.size);
     if (!gone.owner)
-        ht_refund(gone.device, gone.book, gone.size);
+        ht_refund(gone.device, gone.account, gone.size);
     if (gone.kind == HT_PLACE_MANAGED)
         unmap_host(gone.base, gone.size);
     return 1;

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "books.h"
+#include "table.h"
 #include "nccl.h"
 
 #define PAGE 4096ull

@@ -1,5 +1,5 @@
 /* nvml.c: the management library, for torch's out-of-memory message, pynvml, nvitop and our own sampler.
- * It reads the books and changes nothing; a process that never touches a GPU takes no slot for it.
+ * It reads the device table and changes nothing; a process that never touches a GPU takes no slot for it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +11,9 @@ enum { NVML_OK = 0, NVML_INVALID_ARGUMENT = 2, NVML_NOT_SUPPORTED = 3, NVML_NOT_
        NVML_VERSION_MISMATCH = 25 };
 enum { GPU_ALL = HT_GPU_DEVICES };
 
-/* A device's handle is its entry in the books, so that CUDA_VISIBLE_DEVICES does not matter, as with NVML. */
+/* A device's handle is its entry in the device table, so that CUDA_VISIBLE_DEVICES does not matter, as with NVML. */
 static const struct ht_gpu *gpu_at(unsigned index) {
-    const struct ht_gpu_header *header = ht_books();
+    const struct ht_gpu_header *header = ht_table();
     if (!header || index >= header->device_count)
         return NULL;
     return (const struct ht_gpu *)((const char *)header + header->devices_at) + index;
@@ -26,7 +26,7 @@ static const struct ht_gpu *gpu_of(const void *handle) {
     const struct ht_gpu *gpu = gpu_of(handle); \
     if (!gpu) return NVML_INVALID_ARGUMENT
 
-HT_EXPORT int nvmlInit_v2(void) { return ht_books() ? NVML_OK : 9 /* driver not loaded */; }
+HT_EXPORT int nvmlInit_v2(void) { return ht_table() ? NVML_OK : 9 /* driver not loaded */; }
 HT_EXPORT int nvmlInit(void) { return nvmlInit_v2(); }
 HT_EXPORT int nvmlInitWithFlags(unsigned flags) { (void)flags; return nvmlInit_v2(); }
 HT_EXPORT int nvmlShutdown(void) { return NVML_OK; }
@@ -52,7 +52,7 @@ HT_EXPORT int nvmlSystemGetNVMLVersion(char *into, unsigned room) { return text(
 HT_EXPORT int nvmlSystemGetCudaDriverVersion(int *version) { *version = gpu_at(0) ? (int)gpu_at(0)->driver : 0; return NVML_OK; }
 HT_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version) { return nvmlSystemGetCudaDriverVersion(version); }
 HT_EXPORT int nvmlSystemGetProcessName(unsigned pid, char *into, unsigned room) {
-    const struct ht_gpu_header *header = ht_books();
+    const struct ht_gpu_header *header = ht_table();
     for (unsigned i = 0; header && i < header->slot_count; i++) {
         const struct ht_gpu_process *slot = (const void *)((const char *)header + header->slots_at + (size_t)i * header->slot_bytes);
         if (slot->state == HT_GPU_LIVE && slot->pid == pid)
@@ -62,7 +62,7 @@ HT_EXPORT int nvmlSystemGetProcessName(unsigned pid, char *into, unsigned room) 
 }
 
 /* ---- devices */
-HT_EXPORT int nvmlDeviceGetCount_v2(unsigned *count) { *count = ht_books() ? ht_books()->device_count : 0; return NVML_OK; }
+HT_EXPORT int nvmlDeviceGetCount_v2(unsigned *count) { *count = ht_table() ? ht_table()->device_count : 0; return NVML_OK; }
 HT_EXPORT int nvmlDeviceGetCount(unsigned *count) { return nvmlDeviceGetCount_v2(count); }
 HT_EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, const void **handle) {
     *handle = gpu_at(index);
@@ -137,11 +137,11 @@ HT_EXPORT int nvmlDeviceGetBAR1MemoryInfo(const void *handle, struct memory *int
     return NVML_OK;
 }
 
-/* ---- processes: those of the books that hold memory of the device */
+/* ---- processes: those of the device table that hold memory of the device */
 struct process { unsigned pid; unsigned long long used; unsigned gpu_instance, compute_instance; };
 HT_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(const void *handle, unsigned *count, struct process *into) {
     GPU(handle);
-    const struct ht_gpu_header *header = ht_books();
+    const struct ht_gpu_header *header = ht_table();
     unsigned room = *count, found = 0;
     for (unsigned i = 0; i < header->slot_count; i++) {
         const struct ht_gpu_process *slot = (const void *)((const char *)header + header->slots_at + (size_t)i * header->slot_bytes);

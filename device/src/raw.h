@@ -14,15 +14,15 @@ static inline uint64_t ht_round(uint64_t n, uint64_t to) { return (n + to - 1) /
 
 /* ---- fork.c: each file's own lock, and in which order they are taken */
 extern pthread_mutex_t ht_mappings_lock, ht_streams_lock, ht_pools_lock, ht_shadows_lock, ht_memory_lock, ht_images_lock,
-    ht_counters_lock, ht_context_lock, ht_books_lock, ht_threads_lock, ht_arena_lock;
-void ht_books_in_child(void);
+    ht_counters_lock, ht_context_lock, ht_table_lock, ht_threads_lock, ht_arena_lock;
+void ht_table_in_child(void);
 
 /* ---- spec.c */
 /* Fills header->device_count and the devices from the text; 0 and a line on stderr: it says nothing usable. */
 int ht_spec_read(const char *text, struct ht_gpu_header *header, struct ht_gpu *gpus);
 
-/* ---- books.c */
-const struct ht_gpu_header *ht_books(void); /* opened if need be; NULL: there are none */
+/* ---- table.c */
+const struct ht_gpu_header *ht_table(void); /* opened if need be; NULL: there are none */
 /* CUDA's error for using the device: 0, 2 no room for a context, 3 after a fork, 100 no device, 101 bad ordinal. */
 int ht_use(int ordinal);
 int ht_has_context(int ordinal);

@@ -29,7 +29,7 @@ pthread_mutex_t ht_shadows_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void lock(void) { pthread_mutex_lock(&ht_shadows_lock); }
 
-/* What is kept now is told behind the lock: the first to tell anything opens the books. */
+/* What is kept now is told behind the lock: the first to tell anything opens the device table. */
 static void unlock(void) {
     static uint64_t told;
     int64_t change = (int64_t)(kept_bytes - told);

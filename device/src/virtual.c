@@ -1,6 +1,6 @@
 /* virtual.c: the driver's virtual memory management, on which expandable segments stand.
  *
- *     cuMemAddressReserve ─▶ address space      cuMemCreate ─▶ physical memory, in the books
+ *     cuMemAddressReserve ─▶ address space      cuMemCreate ─▶ physical memory, in the device table
  *                    └────────── cuMemMap ──────────┘ a range; the memory goes back when it is
  *                                                     released and mapped nowhere
  *

@@ -84,9 +84,9 @@ int cudaDeviceCanAccessPeer(int *, int, int);
 int cudaDeviceEnablePeerAccess(int, unsigned);
 int cudaDeviceDisablePeerAccess(int);
 
-/* The test's own look into the books, as the engine has it: the current process's part and the device. */
-const struct ht_gpu_header *ht_books(void);
-static inline const struct ht_gpu *gpu_of(int index) { return (const struct ht_gpu *)(ht_books() + 1) + index; }
+/* The test's own look into the device table, as the engine has it: the current process's part and the device. */
+const struct ht_gpu_header *ht_table(void);
+static inline const struct ht_gpu *gpu_of(int index) { return (const struct ht_gpu *)(ht_table() + 1) + index; }
 static inline uint64_t own(int index, enum ht_gpu_kind kind) { return ht_slot()->devices[index].used[kind]; }
 
 #define OK(call) do { int got_ = (call); if (got_) CHECK(!got_, "%s: error %d", #call, got_); } while (0)

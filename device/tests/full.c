@@ -89,15 +89,15 @@ static int without_a_file(int number) {
 static int without_a_slot(int number) {
     (void)number;
     trains();
-    CHECK(ht_books()->slots_lacking == 1 && ht_books()->slots_used == 0, "%llu processes lack a slot",
-          (unsigned long long)ht_books()->slots_lacking);
+    CHECK(ht_table()->slots_lacking == 1 && ht_table()->slots_used == 0, "%llu processes lack a slot",
+          (unsigned long long)ht_table()->slots_lacking);
     return 0;
 }
 
 static int with_a_slot(int number) {
     (void)number;
     trains();
-    CHECK(ht_books()->slots_lacking == 0 && ht_books()->slots_used == 1, "it has one");
+    CHECK(ht_table()->slots_lacking == 0 && ht_table()->slots_used == 1, "it has one");
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* processes.c: several processes in one file of books: who has what, memory of others, ends of every kind. */
+/* processes.c: several processes in one device table: who has what, memory of others, ends of every kind. */
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -82,7 +82,7 @@ static int sees_room(int number) {
 }
 static void the_next_one_reaps(void) {
     CHECK(ended(child(sees_room, 3)) == 0, "it finds the killed one's memory free");
-    CHECK(gpu_of(3)->used == 0 && ht_books()->reaped == 1, "reaped %llu", (unsigned long long)ht_books()->reaped);
+    CHECK(gpu_of(3)->used == 0 && ht_table()->reaped == 1, "reaped %llu", (unsigned long long)ht_table()->reaped);
 }
 
 /* Who cannot open another file cannot look whether the others live; it must not take them for dead. */
@@ -149,7 +149,7 @@ static int borrows(int number) {
     OK(cudaSetDevice(0));
     before = gpu_of(0)->used;
     OK(cudaIpcOpenMemHandle(&at, page->handle, 1));
-    CHECK(gpu_of(0)->used == before, "it is the owner's in the books");
+    CHECK(gpu_of(0)->used == before, "it is the owner's in the device table");
     CHECK(ht_on_device((void *)(at + MIB)), "and can be pointed into");
     FAILS(cudaFree((void *)at), CUDA_INVALID_VALUE);
     OK(cudaIpcCloseMemHandle((void *)at));
@@ -197,7 +197,7 @@ static int forks(int number) {
     return 0;
 }
 
-/* Killed at any moment, the lock's holder too: the next one finds books that add up. */
+/* Killed at any moment, the lock's holder too: the next one finds a table that adds up. */
 __attribute__((noreturn)) static int churns(int number) {
     uint64_t at;
     OK(cudaSetDevice(number % DEVICES));

@@ -1,13 +1,13 @@
-/* books.c: who uses how much of which device, in shared memory (include/hightide_device.h).
+/* table.c: who uses how much of which device, in shared memory (include/hightide_device.h).
  *
- *     first use ─▶ open the book (or make it) ─▶ first context ─▶ take a slot ─▶ charge, refund
+ *     first use ─▶ open the table (or make it) ─▶ first context ─▶ take a slot ─▶ charge, refund
  *     fork: the child has no slot and, where its parent had a context, no use of its devices
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "books.h"
+#include "table.h"
 
 enum { UNOPENED, OPENED };
 
@@ -18,11 +18,11 @@ static struct {
     struct ht_gpu_process *slots, *slot;
     char folder[400];
     int visible[HT_GPU_DEVICES], visible_count;
-    uint8_t context[HT_GPU_DEVICES]; /* by book index: this process has one */
+    uint8_t context[HT_GPU_DEVICES]; /* by table index: this process has one */
     int inherited;                   /* the parent had a context: as CUDA does, this child gets none */
     uint64_t generation;
-} book = {.generation = 1};
-pthread_mutex_t ht_books_lock = PTHREAD_MUTEX_INITIALIZER, ht_context_lock = PTHREAD_MUTEX_INITIALIZER;
+} table = {.generation = 1};
+pthread_mutex_t ht_table_lock = PTHREAD_MUTEX_INITIALIZER, ht_context_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread int current;
 
 static uint64_t sum(const struct ht_gpu_use *use) {
@@ -34,92 +34,92 @@ static uint64_t sum(const struct ht_gpu_use *use) {
 
 /* How many slots have memory: none behind them may be looked at. */
 static uint64_t slots_used(void) {
-    uint64_t used = __atomic_load_n(&book.header->slots_used, __ATOMIC_ACQUIRE);
+    uint64_t used = __atomic_load_n(&table.header->slots_used, __ATOMIC_ACQUIRE);
     return used < HT_GPU_SLOTS ? used : HT_GPU_SLOTS;
 }
 
 /* A holder was killed in the middle: what the processes have is the truth. */
 static void recount(void) {
     uint64_t used = slots_used();
-    for (uint32_t i = 0; i < book.header->device_count; i++) {
-        uint64_t bytes = book.gpus[i].reserved;
+    for (uint32_t i = 0; i < table.header->device_count; i++) {
+        uint64_t bytes = table.gpus[i].reserved;
         for (uint64_t slot = 0; slot < used; slot++)
-            bytes += sum(&book.slots[slot].devices[i]);
-        book.gpus[i].used = bytes;
+            bytes += sum(&table.slots[slot].devices[i]);
+        table.gpus[i].used = bytes;
     }
 }
 
 static void enter(void) {
-    if (ht_lock(book.header))
+    if (ht_lock(table.header))
         recount();
 }
-static void leave(void) { ht_unlock(book.header); }
+static void leave(void) { ht_unlock(table.header); }
 
 /* ---- opening */
 
 /* CUDA_VISIBLE_DEVICES: numbers or the beginnings of UUIDs; the first that is none ends the list. */
 static int visible_one(const char *word, size_t n) {
     if (n > 4 && memcmp(word, "GPU-", 4) == 0) {
-        for (uint32_t i = 0; i < book.header->device_count; i++)
-            if (strncmp(book.gpus[i].uuid, word, n) == 0)
+        for (uint32_t i = 0; i < table.header->device_count; i++)
+            if (strncmp(table.gpus[i].uuid, word, n) == 0)
                 return (int)i;
         return -1;
     }
     char *end;
     long index = strtol(word, &end, 10);
-    return end != word && index >= 0 && index < (long)book.header->device_count ? (int)index : -1;
+    return end != word && index >= 0 && index < (long)table.header->device_count ? (int)index : -1;
 }
 
 static void see_all(void) {
-    for (uint32_t i = 0; i < book.header->device_count; i++)
-        book.visible[i] = (int)i;
-    book.visible_count = (int)book.header->device_count;
+    for (uint32_t i = 0; i < table.header->device_count; i++)
+        table.visible[i] = (int)i;
+    table.visible_count = (int)table.header->device_count;
 }
 
 static void find_visible(void) {
     const char *at = getenv("CUDA_VISIBLE_DEVICES");
-    book.visible_count = 0;
+    table.visible_count = 0;
     if (!at) {
         see_all();
         return;
     }
-    while (*at && book.visible_count < HT_GPU_DEVICES) {
+    while (*at && table.visible_count < HT_GPU_DEVICES) {
         at += strspn(at, " ");
         size_t n = strcspn(at, ",");
         int index = n ? visible_one(at, n) : -1;
         if (index < 0)
             return;
-        book.visible[book.visible_count++] = index;
+        table.visible[table.visible_count++] = index;
         at += n + (at[n] == ',');
     }
 }
 
 static int open_once(void) {
-    if (__atomic_load_n(&book.state, __ATOMIC_ACQUIRE) == OPENED)
-        return book.header != NULL;
-    pthread_mutex_lock(&ht_books_lock);
-    if (book.state == UNOPENED) {
-        book.header = ht_book_open(book.folder, sizeof book.folder);
-        if (book.header) {
-            book.gpus = (struct ht_gpu *)(book.header + 1);
-            book.slots = (struct ht_gpu_process *)(book.gpus + HT_GPU_DEVICES);
+    if (__atomic_load_n(&table.state, __ATOMIC_ACQUIRE) == OPENED)
+        return table.header != NULL;
+    pthread_mutex_lock(&ht_table_lock);
+    if (table.state == UNOPENED) {
+        table.header = ht_table_open(table.folder, sizeof table.folder);
+        if (table.header) {
+            table.gpus = (struct ht_gpu *)(table.header + 1);
+            table.slots = (struct ht_gpu_process *)(table.gpus + HT_GPU_DEVICES);
             find_visible();
         }
-        __atomic_store_n(&book.state, OPENED, __ATOMIC_RELEASE);
+        __atomic_store_n(&table.state, OPENED, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&ht_books_lock);
-    return book.header != NULL;
+    pthread_mutex_unlock(&ht_table_lock);
+    return table.header != NULL;
 }
 
-const struct ht_gpu_header *ht_books(void) { return open_once() ? book.header : NULL; }
-const char *ht_shared_folder(void) { return open_once() ? book.folder : ""; }
-uint64_t ht_generation(void) { return __atomic_load_n(&book.generation, __ATOMIC_RELAXED); }
+const struct ht_gpu_header *ht_table(void) { return open_once() ? table.header : NULL; }
+const char *ht_shared_folder(void) { return open_once() ? table.folder : ""; }
+uint64_t ht_generation(void) { return __atomic_load_n(&table.generation, __ATOMIC_RELAXED); }
 
 /* ---- slots */
 
 static void give_back(struct ht_gpu_process *slot, enum ht_gpu_state state) {
-    for (uint32_t i = 0; i < book.header->device_count; i++) {
-        book.gpus[i].used -= sum(&slot->devices[i]);
+    for (uint32_t i = 0; i < table.header->device_count; i++) {
+        table.gpus[i].used -= sum(&slot->devices[i]);
         memset(slot->devices[i].used, 0, sizeof slot->devices[i].used);
     }
     __atomic_store_n(&slot->state, state, __ATOMIC_RELEASE);
@@ -130,11 +130,11 @@ static int reap(void) {
     int found = 0;
     uint64_t used = slots_used();
     for (uint64_t i = 0; i < used; i++) {
-        struct ht_gpu_process *slot = &book.slots[i];
+        struct ht_gpu_process *slot = &table.slots[i];
         if (slot->state != HT_GPU_LIVE || ht_lives(slot->pid, (uint32_t)slot->process_start))
             continue;
         give_back(slot, HT_GPU_REAPED);
-        book.header->reaped++;
+        table.header->reaped++;
         found++;
     }
     return found;
@@ -143,15 +143,15 @@ static int reap(void) {
 /* A slot that was never used, if there is memory for it; once all have been, the one that ended first. */
 static struct ht_gpu_process *free_slot(void) {
     uint64_t used = slots_used();
-    struct ht_gpu_process *fresh = used < HT_GPU_SLOTS ? &book.slots[used] : NULL, *oldest = NULL;
+    struct ht_gpu_process *fresh = used < HT_GPU_SLOTS ? &table.slots[used] : NULL, *oldest = NULL;
     if (fresh && sys_populate(fresh, sizeof *fresh) != 0)
         return NULL;
     if (fresh) {
-        __atomic_store_n(&book.header->slots_used, used + 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&table.header->slots_used, used + 1, __ATOMIC_RELEASE);
         return fresh;
     }
     for (uint64_t i = 0; i < used; i++) {
-        struct ht_gpu_process *slot = &book.slots[i];
+        struct ht_gpu_process *slot = &table.slots[i];
         if (slot->state != HT_GPU_LIVE && (!oldest || slot->sequence < oldest->sequence))
             oldest = slot;
     }
@@ -187,8 +187,8 @@ static void introduce(struct ht_gpu_process *slot, uint64_t sequence, const stru
     slot->began_mono_ns = ht_now();
     slot->cuda = facts->cuda;
     slot->rank = facts->rank;
-    for (int i = 0; i < book.visible_count; i++)
-        slot->visible |= 1ull << book.visible[i];
+    for (int i = 0; i < table.visible_count; i++)
+        slot->visible |= 1ull << table.visible[i];
     memcpy(slot->command, facts->command, sizeof slot->command);
     __atomic_store_n(&slot->state, HT_GPU_LIVE, __ATOMIC_RELEASE);
 }
@@ -198,52 +198,52 @@ static struct ht_gpu_process *take_slot(const struct facts *facts) {
     reap();
     uint64_t sequence = 0, used = slots_used();
     for (uint64_t i = 0; i < used; i++)
-        if (book.slots[i].state != HT_GPU_FREE && book.slots[i].sequence >= sequence)
-            sequence = book.slots[i].sequence + 1;
+        if (table.slots[i].state != HT_GPU_FREE && table.slots[i].sequence >= sequence)
+            sequence = table.slots[i].sequence + 1;
     struct ht_gpu_process *slot = free_slot();
     if (slot)
         introduce(slot, sequence, facts);
     else
-        book.header->slots_lacking++;
+        table.header->slots_lacking++;
     leave();
     if (slot)
         return slot;
     fprintf(stderr, "hightide: %s: no room for another process: what this one has on the imaginary GPUs is not seen\n",
-            *book.folder ? book.folder : "shared memory");
+            *table.folder ? table.folder : "shared memory");
     if ((slot = ht_new(sizeof *slot)))
         introduce(slot, 0, facts);
     return slot;
 }
 
 struct ht_gpu_process *ht_slot(void) {
-    struct ht_gpu_process *slot = __atomic_load_n(&book.slot, __ATOMIC_ACQUIRE);
+    struct ht_gpu_process *slot = __atomic_load_n(&table.slot, __ATOMIC_ACQUIRE);
     if (slot || !open_once())
         return slot;
     struct facts facts = own_facts();
-    pthread_mutex_lock(&ht_books_lock);
-    if (!book.slot)
-        __atomic_store_n(&book.slot, take_slot(&facts), __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&ht_books_lock);
-    return book.slot;
+    pthread_mutex_lock(&ht_table_lock);
+    if (!table.slot)
+        __atomic_store_n(&table.slot, take_slot(&facts), __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&ht_table_lock);
+    return table.slot;
 }
 
 /* ---- devices */
 
-int ht_device_count(void) { return open_once() ? book.visible_count : 0; }
+int ht_device_count(void) { return open_once() ? table.visible_count : 0; }
 int ht_device_current(void) { return current; }
 void ht_device_set(int ordinal) { current = ordinal; }
 int ht_device_index(int ordinal) {
-    return open_once() && ordinal >= 0 && ordinal < book.visible_count ? book.visible[ordinal] : -1;
+    return open_once() && ordinal >= 0 && ordinal < table.visible_count ? table.visible[ordinal] : -1;
 }
 const struct ht_gpu *ht_device(int ordinal) {
     int index = ht_device_index(ordinal);
-    return index < 0 ? NULL : &book.gpus[index];
+    return index < 0 ? NULL : &table.gpus[index];
 }
 
 /* ---- charging */
 
 static void note_oom(struct ht_gpu_process *slot, int index, enum ht_gpu_kind kind, uint64_t bytes, const struct ht_line *line) {
-    struct ht_gpu *gpu = &book.gpus[index];
+    struct ht_gpu *gpu = &table.gpus[index];
     struct ht_gpu_oom *oom = &slot->ooms[slot->ooms_count % HT_GPU_OOMS];
     memset(oom, 0, sizeof *oom);
     oom->mono_ns = ht_now();
@@ -260,7 +260,7 @@ static void note_oom(struct ht_gpu_process *slot, int index, enum ht_gpu_kind ki
 }
 
 static void add(struct ht_gpu_process *slot, int index, enum ht_gpu_kind kind, uint64_t bytes) {
-    struct ht_gpu *gpu = &book.gpus[index];
+    struct ht_gpu *gpu = &table.gpus[index];
     struct ht_gpu_use *use = &slot->devices[index];
     uint64_t now = ht_now();
     use->used[kind] += bytes;
@@ -280,7 +280,7 @@ static void add(struct ht_gpu_process *slot, int index, enum ht_gpu_kind kind, u
 }
 
 static int room(int index, uint64_t bytes) {
-    const struct ht_gpu *gpu = &book.gpus[index];
+    const struct ht_gpu *gpu = &table.gpus[index];
     return bytes <= gpu->total && gpu->used <= gpu->total - bytes;
 }
 
@@ -307,7 +307,7 @@ static void refuse(struct ht_gpu_process *slot, int index, enum ht_gpu_kind kind
 
 int ht_charge_quietly(int ordinal, enum ht_gpu_kind kind, uint64_t bytes) {
     int index = ht_device_index(ordinal);
-    return index >= 0 && take(__atomic_load_n(&book.slot, __ATOMIC_ACQUIRE), index, kind, bytes);
+    return index >= 0 && take(__atomic_load_n(&table.slot, __ATOMIC_ACQUIRE), index, kind, bytes);
 }
 
 void ht_refused(int ordinal, enum ht_gpu_kind kind, uint64_t bytes) {
@@ -327,7 +327,7 @@ int ht_charge(int ordinal, enum ht_gpu_kind kind, uint64_t bytes) {
 
 void ht_refund(int ordinal, enum ht_gpu_kind kind, uint64_t bytes) {
     int index = ht_device_index(ordinal);
-    struct ht_gpu_process *slot = index < 0 ? NULL : __atomic_load_n(&book.slot, __ATOMIC_ACQUIRE);
+    struct ht_gpu_process *slot = index < 0 ? NULL : __atomic_load_n(&table.slot, __ATOMIC_ACQUIRE);
     if (!slot) /* it was charged nothing: a forked child */
         return;
     enter();
@@ -336,7 +336,7 @@ void ht_refund(int ordinal, enum ht_gpu_kind kind, uint64_t bytes) {
         bytes = *used;
     *used -= bytes;
     if (kind != HT_KIND_PINNED)
-        book.gpus[index].used -= bytes;
+        table.gpus[index].used -= bytes;
     leave();
 }
 
@@ -346,32 +346,32 @@ uint64_t ht_in_use(int ordinal) {
         return 0;
     enter();
     reap();
-    uint64_t used = book.gpus[index].used;
+    uint64_t used = table.gpus[index].used;
     leave();
     return used;
 }
 
 int ht_has_context(int ordinal) {
     int index = ht_device_index(ordinal);
-    return index >= 0 && __atomic_load_n(&book.context[index], __ATOMIC_ACQUIRE);
+    return index >= 0 && __atomic_load_n(&table.context[index], __ATOMIC_ACQUIRE);
 }
 
 int ht_use(int ordinal) {
-    if (!open_once() || book.visible_count == 0)
+    if (!open_once() || table.visible_count == 0)
         return 100;
     int index = ht_device_index(ordinal);
     if (index < 0)
         return 101;
-    if (__atomic_load_n(&book.context[index], __ATOMIC_ACQUIRE))
+    if (__atomic_load_n(&table.context[index], __ATOMIC_ACQUIRE))
         return 0;
-    if (book.inherited)
+    if (table.inherited)
         return 3;
     struct ht_gpu_process *slot = ht_slot();
-    uint64_t bytes = book.gpus[index].context;
+    uint64_t bytes = table.gpus[index].context;
     pthread_mutex_lock(&ht_context_lock);
-    int done = book.context[index] || take(slot, index, HT_KIND_CONTEXT, bytes);
+    int done = table.context[index] || take(slot, index, HT_KIND_CONTEXT, bytes);
     if (done)
-        __atomic_store_n(&book.context[index], 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&table.context[index], 1, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&ht_context_lock);
     if (!done)
         refuse(slot, index, HT_KIND_CONTEXT, bytes);
@@ -382,31 +382,31 @@ int ht_context(int ordinal) { return ht_use(ordinal) == 0; }
 
 void ht_context_gone(int ordinal) {
     int index = ht_device_index(ordinal);
-    if (index < 0 || !book.context[index])
+    if (index < 0 || !table.context[index])
         return;
-    ht_refund(ordinal, HT_KIND_CONTEXT, book.gpus[index].context);
-    __atomic_store_n(&book.context[index], 0, __ATOMIC_RELEASE);
+    ht_refund(ordinal, HT_KIND_CONTEXT, table.gpus[index].context);
+    __atomic_store_n(&table.context[index], 0, __ATOMIC_RELEASE);
 }
 
 void ht_launched(int ordinal) {
     int index = ht_device_index(ordinal);
-    if (index >= 0 && book.slot)
-        __atomic_fetch_add(&book.slot->devices[index].launches, 1, __ATOMIC_RELAXED);
+    if (index >= 0 && table.slot)
+        __atomic_fetch_add(&table.slot->devices[index].launches, 1, __ATOMIC_RELAXED);
 }
 
 /* ---- the process's end and its children */
 
-void ht_books_in_child(void) {
+void ht_table_in_child(void) {
     for (int i = 0; i < HT_GPU_DEVICES; i++) {
-        book.inherited |= book.context[i];
-        book.context[i] = 0;
+        table.inherited |= table.context[i];
+        table.context[i] = 0;
     }
-    book.slot = NULL;
-    book.generation++;
+    table.slot = NULL;
+    table.generation++;
 }
 
 __attribute__((destructor)) static void end(void) {
-    struct ht_gpu_process *slot = book.slot;
+    struct ht_gpu_process *slot = table.slot;
     if (!slot || slot->pid != (uint32_t)sys_getpid())
         return;
     enter();

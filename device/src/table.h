@@ -1,6 +1,6 @@
-/* books.h: between the files that keep the books: the file, the lock on it, what is written there. */
-#ifndef HT_BOOKS_H
-#define HT_BOOKS_H
+/* table.h: between the files that keep the device table: the file, the lock on it, what is written there. */
+#ifndef HT_TABLE_H
+#define HT_TABLE_H
 #include "raw.h"
 
 /* ---- lock.c */
@@ -11,8 +11,8 @@ int ht_lives(uint32_t pid, uint32_t start);
 int ht_lock(struct ht_gpu_header *header);
 void ht_unlock(struct ht_gpu_header *header);
 
-/* ---- bookfile.c */
-/* The book at $HIGHTIDE_DEVICE_BOOKS, made from $HIGHTIDE_DEVICE_SPEC where there is none; private without a path.
+/* ---- tablefile.c */
+/* The table at $HIGHTIDE_DEVICE_BOOKS, made from $HIGHTIDE_DEVICE_SPEC where there is none; private without a path.
  * `folder` gets the file's folder, "" without. NULL: no memory. */
-struct ht_gpu_header *ht_book_open(char *folder, size_t room);
+struct ht_gpu_header *ht_table_open(char *folder, size_t room);
 #endif

@@ -1,11 +1,11 @@
-/* bookfile.c: the file that holds the books: made whole under another name, then renamed to where none is, so
- * that nobody sees half of it. Without a path, or where it cannot be used, a process keeps books of its own. */
+/* tablefile.c: the file that is the device table: made whole under another name, then renamed to where none is, so
+ * that nobody sees half of it. Without a path, or where it cannot be used, a process keeps a table of its own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "books.h"
+#include "table.h"
 
 #define DEFAULT_SPEC "count=1;name=Imaginary GPU"
 
@@ -37,7 +37,7 @@ static void *map(int fd, int flags) {
     return sys_failed(at) ? NULL : (void *)at;
 }
 
-/* A finished book under another name, then renamed where none is: who comes second uses the first's. Where there is
+/* A finished table under another name, then renamed where none is: who comes second uses the first's. Where there is
  * no room for one it stays empty, which tells the engine. 0, or -errno. */
 static long make_file(const char *path, const char *spec) {
     char draft[512];
@@ -91,7 +91,7 @@ static void folder_of(const char *path, char *into, size_t room) {
         memcpy(into, path, n);
 }
 
-struct ht_gpu_header *ht_book_open(char *folder, size_t room) {
+struct ht_gpu_header *ht_table_open(char *folder, size_t room) {
     const char *path = getenv("HIGHTIDE_DEVICE_BOOKS"), *spec = getenv("HIGHTIDE_DEVICE_SPEC");
     if (!spec || !*spec)
         spec = DEFAULT_SPEC;
@@ -105,7 +105,7 @@ struct ht_gpu_header *ht_book_open(char *folder, size_t room) {
             header = open_file(path);
         }
         if (!header)
-            fprintf(stderr, "hightide: the books of the imaginary GPUs (%s) cannot be used%s%s; this process keeps its own\n",
+            fprintf(stderr, "hightide: the device table (%s) cannot be used%s%s; this process keeps its own\n",
                     path, failed ? ": " : "", failed ? strerror((int)-failed) : "");
     }
     if (!header && (header = map(-1, MAP_ANONYMOUS | MAP_NORESERVE)))
