@@ -23,10 +23,17 @@ import (
 	"hightide/internal/sampler"
 )
 
-// Sink takes the frames of one recording. Flush makes what was written so far survive our death.
+// Sink takes the frames of one recording. Flush makes what was written so far survive our death. One that
+// somebody reads while it is written has a method Followed() bool and says so: then frames are made, and
+// flushed, more often.
 type Sink interface {
 	Write(mem.Frame) error
 	Flush() error
+}
+
+func followed(s Sink) bool {
+	f, ok := s.(interface{ Followed() bool })
+	return ok && f.Followed()
 }
 
 // Options of one run. ID, Command and Channels are needed.

@@ -102,6 +102,7 @@ type loop struct {
 	vendors []sampler.Vendor
 
 	nextSample, nextFlush, nextStatus, nextSlow int64
+	flushed                                     int64 // when it was last done
 	nextVisit                                   int64 // before it there is no more to do than a glance
 	deadline                                    int64 // when to ask for the stop; 0: never
 	killAt                                      int64 // when to end the training harder; 0: never
@@ -163,6 +164,13 @@ func (l *loop) paused(s syscall.Signal) {
 	l.child.FollowStop(s)
 }
 
+// The time between two flushes: kept as long as what a crash may lose allows, for each makes the recording
+// larger; as short as people notice where somebody looks on.
+const (
+	flushEvery         = int64(time.Second / 2)
+	flushFollowedEvery = int64(50 * time.Millisecond)
+)
+
 // visit does what is due.
 func (l *loop) visit() {
 	now := l.now()
@@ -179,8 +187,9 @@ func (l *loop) visit() {
 	if due(&l.nextSlow, now, int64(time.Second/4)) {
 		l.slow(now)
 	}
-	if due(&l.nextFlush, now, int64(time.Second/2)) || l.crowded {
+	if due(&l.nextFlush, now, flushEvery) || l.crowded || now >= l.flushed+flushFollowedEvery && followed(l.sink) {
 		l.flush(false)
+		l.flushed = now
 	}
 	if due(&l.nextStatus, now, int64(time.Second/4)) && l.opts.OnStatus != nil {
 		l.opts.OnStatus(l.status(now))
