@@ -360,11 +360,7 @@ func (n *Native) shouldSplit(a *ask, size mem.Bytes) bool {
 	if a.pool.owner != nil && a.pool.owner.noSplit {
 		return false
 	}
-	rest := size - a.rounded
-	if a.pool.small || a.expandable {
-		return rest >= minBlock
-	}
-	return a.rounded < n.maxSplit && rest > smallLimit
+	return n.settings.splits(a.rounded, size-a.rounded, a.pool.small || a.expandable)
 }
 
 // handOut gives the front of a block to the program and puts the rest back.

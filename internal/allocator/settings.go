@@ -106,6 +106,15 @@ func (s *Settings) largeSegment() mem.Bytes {
 	return largeSegment
 }
 
+// splits says whether what a request leaves of a free block is worth keeping apart. Small and expandable segments are divided
+// finely.
+func (s *Settings) splits(rounded, rest mem.Bytes, fine bool) bool {
+	if fine {
+		return rest >= minBlock
+	}
+	return rest > smallLimit && (s.MaxSplit <= 0 || rounded < s.MaxSplit)
+}
+
 func (s *Settings) maxSplit() mem.Bytes {
 	if s.MaxSplit > 0 {
 		return s.MaxSplit
