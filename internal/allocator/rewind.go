@@ -138,9 +138,12 @@ type freesOf struct {
 	pool   func(event int) mem.PoolID
 }
 
+// unknownSize is that of a block which the trace freed: what lies beside it will tell.
+const unknownSize = -1
+
 // block is what an event of freeing says of the block.
 func (f *freesOf) block(t *mem.Trace, i int, state mem.BlockState) LooseBlock {
-	b := LooseBlock{mem.Block{Address: t.Address[i], Requested: t.Size[i], State: state}, t.Stream[i], f.pool(i)}
+	b := LooseBlock{mem.Block{Address: t.Address[i], Size: unknownSize, Requested: t.Size[i], State: state}, t.Stream[i], f.pool(i)}
 	if f.stacks {
 		b.Stack = t.Stack[i]
 	}
@@ -227,7 +230,7 @@ func (r *rewind) refuse(format string, args ...any) {
 }
 
 func (r *rewind) loosen(b *Beginning, block LooseBlock) {
-	if block.Size == 0 {
+	if block.Size == unknownSize {
 		block.Size = r.settings.Round(block.Requested)
 		if r.s.Bare {
 			block.Size = block.Requested
@@ -245,7 +248,7 @@ func (r *rewind) fill(b *Beginning, g *mem.Segment, live []LooseBlock) {
 			next = live[i+1].Address
 		}
 		size := block.Size
-		if size == 0 {
+		if size == unknownSize {
 			size = r.blockSize(g, block.Requested, mem.Bytes(next-block.Address))
 		}
 		if block.Address+uint64(size) > next {

@@ -57,22 +57,17 @@ type traceBooks struct {
 	strange     int // events for blocks or segments that were not there
 	curve       []levelPoint
 
-	settings   allocator.Settings
-	freeStacks bool      // frees have stacks of their own, which say nothing of who allocated
-	releasable mem.Bytes // what empty_cache would give back now
-	most       releasePoint
+	settings allocator.Settings
+	layout   *allocator.Layout
+	most     releasePoint
 
 	from, to  int    // events among which the peak is looked for; from -1: the beginning too
 	failedAt  int    // the last event that ran out of memory; -1: none
 	atFailure pieces // what was cached then
 
-	runs     []phaseRun     // see phaseRuns
-	byStack  []uint8        // see stackPhases
-	live     mem.AddressMap // address → life, until gone; of pairs once the trace is played
-	nodes    []memoryNode
-	spare    int32 // 1 + a node that is nothing any more, first of a list by next
-	byStart  mem.AddressMap
-	maxSplit mem.Bytes
+	runs    []phaseRun     // see phaseRuns
+	byStack []uint8        // see stackPhases
+	live    mem.AddressMap // address → life, until gone; of pairs once the trace is played
 }
 
 // releasePoint is the event after which empty_cache would have given back most.
@@ -106,9 +101,7 @@ func newBooksOf(s *mem.AllocatorSnapshot, device int, r EventRange) *traceBooks 
 	}
 	for b.failedAt = b.trace.Len() - 1; b.failedAt >= 0 && b.trace.Action[b.failedAt] != mem.ActionOOM; b.failedAt-- {
 	}
-	b.maxSplit = settingBytes(s.Settings["max_split_size"])
 	b.settings, _ = allocator.SettingsOf(s) // the defaults where the file's own cannot be read
-	b.freeStacks = stacksOfFrees(b.trace)
 	allocations := 0
 	for _, action := range b.trace.Action {
 		if action == mem.ActionAlloc {
@@ -119,38 +112,51 @@ func newBooksOf(s *mem.AllocatorSnapshot, device int, r EventRange) *traceBooks 
 	b.initial()
 	b.lives = append(room(), b.lives...)
 	b.now(&b.begin)
-	b.most = releasePoint{-1, b.releasable}
+	b.most = releasePoint{-1, b.layout.Releasable}
 	b.peak, b.maximum = b.begin, b.begin
 	b.play()
 	b.own()
 	return b
 }
 
-func settingBytes(text string) mem.Bytes {
-	var n int64
-	for _, c := range text {
-		if c < '0' || c > '9' || n > 1<<50 {
-			return 0
+// initial takes over the state before the first event.
+func (b *traceBooks) initial() {
+	begin := allocator.RewindAnyway(b.snapshot, b.trace, b.settings)
+	for i := range begin.Segments {
+		g := &begin.Segments[i]
+		b.begin.reserved += g.Size
+		of := b.laneOf(lane{g.Stream, g.Pool})
+		for _, block := range g.Blocks {
+			if block.State != mem.BlockInactive {
+				b.before(block, of)
+			}
 		}
-		n = n*10 + int64(c-'0')
 	}
-	return mem.Bytes(n)
+	for _, block := range begin.Loose {
+		b.before(block.Block, b.laneOf(lane{block.Stream, block.Pool}))
+	}
+	b.strange += begin.Overlaps
+	b.layout = allocator.NewLayout(begin, b.settings)
+}
+
+// before adds a block that was in use when the trace began.
+func (b *traceBooks) before(block mem.Block, of uint32) {
+	l := life{address: block.Address, size: block.Size, requested: block.Requested, stack: block.Stack, lane: of, born: -1, freed: never, gone: never}
+	if block.State == mem.BlockPendingFree { // waiting for another stream already
+		l.freed = -2
+	}
+	b.live.Set(l.address, int32(len(b.lives)))
+	b.lives = append(b.lives, l)
 }
 
 // now sums what is alive at the beginning.
 func (b *traceBooks) now(l *levels) {
 	for i := range b.lives {
-		if b.lives[i].freed == -1 { // waiting for another stream already
-			b.lives[i].freed = -2
-		} else {
+		if b.lives[i].freed != -2 {
 			l.allocated += b.lives[i].size
 		}
 		l.active += b.lives[i].size
 		l.requested += b.lives[i].requested
-	}
-	for i := range b.nodes {
-		l.reserved += b.nodes[i].size
-		b.releasable += b.nodes[i].gives()
 	}
 }
 
@@ -159,7 +165,7 @@ func (b *traceBooks) play() {
 	t, at := b.trace, b.begin
 	width := max(1, (t.Len()+curveWidth-1)/curveWidth)
 	if b.from < 0 {
-		b.curve = append(b.curve, levelPoint{-1, at, b.releasable})
+		b.curve = append(b.curve, levelPoint{-1, at, b.layout.Releasable})
 	}
 	high := levelPoint{-1, at, 0}
 	if b.from >= 0 {
@@ -172,7 +178,7 @@ func (b *traceBooks) play() {
 			at.reserved = b.trace.Reserved[i]
 		}
 		if i == b.failedAt {
-			b.atFailure = b.pieces()
+			b.atFailure.bytes, b.atFailure.largest, b.atFailure.count = b.layout.Free()
 		}
 		if i > b.to {
 			continue
@@ -188,13 +194,13 @@ func (b *traceBooks) play() {
 		}
 		b.maximum = levels{max(b.maximum.allocated, at.allocated), max(b.maximum.active, at.active),
 			max(b.maximum.reserved, at.reserved), max(b.maximum.requested, at.requested)}
-		if b.releasable > b.most.bytes {
-			b.most = releasePoint{i, b.releasable}
+		if b.layout.Releasable > b.most.bytes {
+			b.most = releasePoint{i, b.layout.Releasable}
 		}
 		if i%width == 0 || at.reserved > high.reserved || at.reserved == high.reserved && at.allocated > high.allocated {
 			high.event, high.levels = i, at
 		}
-		high.releasable = max(high.releasable, b.releasable)
+		high.releasable = max(high.releasable, b.layout.Releasable)
 		if i%width == width-1 || i == min(t.Len()-1, b.to) {
 			b.curve = append(b.curve, high)
 			high = levelPoint{-1, levels{reserved: -1}, 0}
@@ -209,7 +215,7 @@ func (b *traceBooks) event(i int, n int32, at *levels) {
 	address, size := t.Address[i], t.Size[i]
 	switch t.Action[i] {
 	case mem.ActionAlloc:
-		l := life{address: address, size: b.place(address, size), requested: size, stack: t.Stack[i], lane: b.laneAt(i), born: int32(i), freed: never, gone: never}
+		l := life{address: address, size: b.sizeOf(address, size), requested: size, stack: t.Stack[i], lane: b.laneAt(i), born: int32(i), freed: never, gone: never}
 		if n != noLife { // the ring has a hole, or the file is made up
 			b.strange++
 			b.forget(n, i, at)
@@ -228,21 +234,34 @@ func (b *traceBooks) event(i int, n int32, at *levels) {
 	case mem.ActionFreeCompleted:
 		if n != noLife {
 			b.forget(n, i, at)
-			b.release(address)
+			b.layout.Release(address)
 		} else {
 			b.strange++
 		}
 	case mem.ActionSegmentAlloc:
-		n := b.addNode(memoryNode{address: address, size: size, free: true, large: size > 2*mem.MiB, private: b.privateAt(i), prev: -1, next: -1})
-		b.releasable += b.nodes[n].gives()
+		b.layout.Add(address, size, b.privateAt(i))
 		at.reserved += size
 	case mem.ActionSegmentMap:
-		b.mapped(address, size, b.privateAt(i))
+		b.layout.Map(address, size, b.privateAt(i))
 		at.reserved += size
 	case mem.ActionSegmentFree, mem.ActionSegmentUnmap:
-		b.unmapped(address, size)
+		if !b.layout.Remove(address, size) {
+			b.strange++
+		}
 		at.reserved -= size
 	}
+}
+
+// sizeOf is the size of the block that serves a request.
+func (b *traceBooks) sizeOf(address uint64, requested mem.Bytes) mem.Bytes {
+	if b.snapshot.Bare {
+		return requested
+	}
+	size, placed := b.layout.Place(address, requested)
+	if !placed {
+		b.unplaced++
+	}
+	return size
 }
 
 // forget ends a life.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"hightide/internal/allocator"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -13,7 +14,7 @@ const pinShare = 4
 
 // placedSegment is a segment with the lives whose blocks lie in it, by address.
 type placedSegment struct {
-	stretch
+	mem.Segment
 	lives []int
 }
 
@@ -32,13 +33,13 @@ func (b *traceBooks) placed(at int) []placedSegment {
 	slices.SortFunc(blocks, func(p, q int) int { return cmp.Compare(b.lives[p].address, b.lives[q].address) })
 	var all []placedSegment
 	next := 0
-	for _, s := range b.segmentsAfter(at) {
-		for next < len(blocks) && b.lives[blocks[next]].address < s.start {
+	for _, s := range allocator.SegmentsAfter(b.snapshot, b.trace, b.settings, at) {
+		for next < len(blocks) && b.lives[blocks[next]].address < s.Address {
 			next++
 		}
-		p, end := placedSegment{stretch: s}, s.start
-		for ; next < len(blocks) && b.lives[blocks[next]].address < s.end; next++ {
-			if l := &b.lives[blocks[next]]; l.address >= end && l.address+uint64(l.size) <= s.end { // else it contradicts another
+		p, end, until := placedSegment{Segment: s}, s.Address, s.Address+uint64(s.Size)
+		for ; next < len(blocks) && b.lives[blocks[next]].address < until; next++ {
+			if l := &b.lives[blocks[next]]; l.address >= end && l.address+uint64(l.size) <= until { // else it contradicts another
 				p.lives, end = append(p.lives, blocks[next]), l.address+uint64(l.size)
 			}
 		}
@@ -51,7 +52,7 @@ func (b *traceBooks) placed(at int) []placedSegment {
 // for pictures.
 func (a *explanation) fragments(b *traceBooks, at int, g *grouper, pictures bool) {
 	f := &report.Fragmentation{Reserved: mem.Bytes(a.At.Reserved.Or(0)), InactiveSplit: 0, Classes: []report.SizeClass{}, ByRounding: []report.RoundingWaste{},
-		EmptyCache: report.EmptyCache{Event: b.most.event, Time: b.time(b.most.event), Most: b.most.bytes, End: b.releasable}}
+		EmptyCache: report.EmptyCache{Event: b.most.event, Time: b.time(b.most.event), Most: b.most.bytes, End: b.layout.Releasable}}
 	waste, pins := map[string]*report.RoundingWaste{}, map[string]*report.Pin{}
 	for _, s := range b.placed(at) {
 		f.Segments++
@@ -93,24 +94,21 @@ func (a *explanation) fragments(b *traceBooks, at int, g *grouper, pictures bool
 
 // segment draws one segment and adds its free pieces to the sums.
 func (a *explanation) segment(b *traceBooks, s *placedSegment, at int, g *grouper, f *report.Fragmentation, pictures bool) report.SegmentMap {
-	m := report.SegmentMap{Address: s.start, Size: mem.Bytes(s.end - s.start), Large: s.large, Expandable: s.expandable, Stream: s.stream, Blocks: []report.MapBlock{}}
-	if s.pool != (mem.PoolID{}) {
-		m.Pool = poolName(s.pool)
+	m := report.SegmentMap{Address: s.Address, Size: s.Size, Large: s.Large, Expandable: s.Expandable, Stream: s.Stream, Blocks: []report.MapBlock{}}
+	if s.Pool != (mem.PoolID{}) {
+		m.Pool = poolName(s.Pool)
 	}
-	end := s.start
+	end := s.Address
 	free := func(until uint64) {
 		size := mem.Bytes(until - end)
 		if size == 0 {
 			return
 		}
 		m.Blocks = append(m.Blocks, report.MapBlock{int64(size), int64(mem.BlockInactive), -1, -1})
-		piece := memoryNode{address: end, size: size, free: true, large: s.large, expandable: s.expandable, private: s.pool != mem.PoolID{},
-			pages: int64(s.start) % pageSize(s.large), prev: -1, next: -1}
 		if len(s.lives) > 0 {
-			piece.prev = 0
 			addPiece(f, size)
 		}
-		f.Releasable += piece.gives()
+		f.Releasable += b.settings.Releasable(&s.Segment, end, size, len(s.lives) > 0)
 	}
 	for _, n := range s.lives {
 		l := &b.lives[n]
@@ -126,7 +124,7 @@ func (a *explanation) segment(b *traceBooks, s *placedSegment, at int, g *groupe
 		m.Active += l.size
 		end = l.address + uint64(l.size)
 	}
-	free(s.end)
+	free(s.Address + uint64(s.Size))
 	return m
 }
 
@@ -183,8 +181,7 @@ func (a *explanation) pin(b *traceBooks, s *placedSegment, at int, g *grouper, p
 			largest = l
 		}
 	}
-	size := mem.Bytes(s.end - s.start)
-	if used == 0 || s.expandable || used > size/pinShare {
+	if used == 0 || s.Expandable || used > s.Size/pinShare {
 		return
 	}
 	name := g.site(largest)
@@ -195,8 +192,8 @@ func (a *explanation) pin(b *traceBooks, s *placedSegment, at int, g *grouper, p
 	}
 	p.Bytes += largest.size
 	p.Blocks++
-	p.Pinned += size - used
-	if size-used > p.Largest {
-		p.Largest, p.Frames = size-used, b.snapshot.Stacks.Frames(largest.stack)
+	p.Pinned += s.Size - used
+	if s.Size-used > p.Largest {
+		p.Largest, p.Frames = s.Size-used, b.snapshot.Stacks.Frames(largest.stack)
 	}
 }

@@ -16,18 +16,6 @@ type pieces struct {
 	count          int
 }
 
-func (b *traceBooks) pieces() pieces {
-	var p pieces
-	for _, n := range b.nodes {
-		if n.free && n.size > 0 {
-			p.bytes += n.size
-			p.largest = max(p.largest, n.size)
-			p.count++
-		}
-	}
-	return p
-}
-
 // oom is the last request that failed; nil: none did.
 func (b *traceBooks) oom(g *grouper) (*report.TraceOOM, error) {
 	if b.failedAt < 0 {
