@@ -23,8 +23,9 @@ var rooms = map[string][]string{
 	"internal/wire":             {"internal/mem"},
 	"internal/allocator":        {"internal/mem"},
 	"internal/report":           {"internal/mem", "web"},
+	"internal/usage":            {"internal/mem", "internal/allocator", "internal/words"},
 	"internal/analyze/imagined": {"internal/mem", "internal/report"},
-	"internal/analyze":          {"internal/analyze/imagined", "internal/mem", "internal/allocator", "internal/report", "internal/words"},
+	"internal/analyze":          {"internal/analyze/imagined", "internal/mem", "internal/usage", "internal/report", "internal/words"},
 	"internal/intake":           {"internal/mem", "internal/pickle", "internal/wire", "internal/words"},
 
 	"internal/files":           {"internal/fail"},
@@ -32,7 +33,7 @@ var rooms = map[string][]string{
 	"internal/pythons":         {"internal/fail"},
 	"internal/gpus":            {"internal/mem", "internal/report", "internal/words", "internal/fail", "internal/sampler", "internal/pythons"},
 	"internal/experiment":      {"internal/mem"},
-	"internal/export":          {"internal/mem", "internal/wire", "internal/report", "internal/analyze", "web"},
+	"internal/export":          {"internal/mem", "internal/wire", "internal/report", "internal/usage", "web"},
 	"internal/sampler":         {"internal/mem", "internal/sampler/nvml"},
 	"internal/sampler/nvml":    {},
 	"internal/store":           {"internal/mem", "internal/wire"},
@@ -50,7 +51,7 @@ var rooms = map[string][]string{
 
 // pure rooms may not touch the world, whatever the standard library offers.
 var (
-	pure     = []string{"internal/mem", "internal/words", "internal/fail", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/report", "internal/analyze", "internal/analyze/imagined"}
+	pure     = []string{"internal/mem", "internal/words", "internal/fail", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage", "internal/report", "internal/analyze", "internal/analyze/imagined"}
 	worldly  = []string{"os", "net", "net/http", "os/exec", "log", "syscall", "path/filepath", "io/ioutil"}
 	external = map[string][]string{"internal/wire": {"github.com/klauspost/compress"}}
 )

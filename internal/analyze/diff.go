@@ -9,6 +9,7 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 // Difference is what changed between the peaks of two devices' histories. Its rows add up to the
@@ -44,14 +45,14 @@ func Diff(a, b *mem.AllocatorSnapshot, deviceA, deviceB int, by string) (*Differ
 		return nil, fmt.Errorf("a difference is by %s, not by %s", strings.Join(Differences, ", "), by)
 	}
 	rows := map[string]*DiffRow{}
-	before, after := newBooks(a, deviceA), newBooks(b, deviceB)
-	if before.trace.Len() == 0 != (after.trace.Len() == 0) {
+	before, after := usage.FromTrace(a, deviceA, usage.Whole), usage.FromTrace(b, deviceB, usage.Whole)
+	if (before.Moments == 0) != (after.Moments == 0) {
 		return nil, fmt.Errorf("one of the snapshots has a history and the other only its final state: their peaks cannot be compared")
 	}
 	tally(before, by, rows, false)
 	tally(after, by, rows, true)
-	d := &Difference{Version: report.Version, A: before.tracePeak(before.peakAt, before.peak), B: after.tracePeak(after.peakAt, after.peak), By: by,
-		Delta: after.peak.allocated - before.peak.allocated, Rows: []DiffRow{}, Label: a.Label}
+	d := &Difference{Version: report.Version, A: tracePeak(before, before.Peak.Moment, before.PeakLevels), B: tracePeak(after, after.Peak.Moment, after.PeakLevels), By: by,
+		Delta: after.PeakLevels.Allocated - before.PeakLevels.Allocated, Rows: []DiffRow{}, Label: a.Label}
 	if d.Label == mem.Measured { // as weak as the weaker side
 		d.Label = b.Label
 	}
@@ -67,20 +68,19 @@ func Diff(a, b *mem.AllocatorSnapshot, deviceA, deviceB int, by string) (*Differ
 
 func magnitude(n mem.Bytes) mem.Bytes { return max(n, -n) }
 
-func tally(b *traceBooks, by string, rows map[string]*DiffRow, second bool) {
-	s := newSorter(b, nil)
-	places, names, known := newPlaces(nil), map[uint32]string{}, newTraceNames(&b.snapshot.Stacks)
-	b.aliveNumbers(b.peakAt, func(n int) {
-		l := &b.lives[n]
-		name, ok := names[l.stack]
+func tally(d *usage.Device, by string, rows map[string]*DiffRow, second bool) {
+	categories, names, known := usage.NewCategories(d, nil), usage.NewNames(d.Stacks), map[uint32]string{}
+	d.Each(d.Peak.Moment, func(n int) {
+		stack := d.Stack[n]
+		name, ok := known[stack]
 		switch {
 		case by == "category":
-			name = s.of(n)
-		case l.stack == 0 && by == "site": // from before the trace or not, by block
-			name = diffName(b, l, by, places, known)
+			name = categories.Of(n)
+		case by == "site" && stack == 0 && d.From[n] < 0:
+			name = usage.BeforeTrace
 		case !ok:
-			name = diffName(b, l, by, places, known)
-			names[l.stack] = name
+			name = diffName(names, d.Stacks.Frames(stack), stack, by)
+			known[stack] = name
 		}
 		row := rows[name]
 		if row == nil {
@@ -88,49 +88,43 @@ func tally(b *traceBooks, by string, rows map[string]*DiffRow, second bool) {
 			rows[name] = row
 		}
 		if second {
-			row.B += l.size
+			row.B += d.Bytes[n]
 			row.BlocksB++
 		} else {
-			row.A += l.size
+			row.A += d.Bytes[n]
 			row.BlocksA++
 		}
 	})
 }
 
-func diffName(b *traceBooks, l *life, by string, p *places, known *traceNames) string {
-	frames := b.snapshot.Stacks.Frames(l.stack)
+func diffName(names *usage.Names, frames []mem.Location, stack uint32, by string) string {
 	if by == "module" {
 		for _, f := range frames {
 			if f.Function == "forward" && !f.Native {
 				return path.Base(f.File) + ":forward"
 			}
 		}
-		return noModule
+		return usage.NoModule
 	}
-	if l.stack == 0 && l.born < 0 {
-		return beforeTrace
-	}
-	return normalStack(frames, p, func() string { return known.of(l.stack).site })
+	return normalStack(names, frames, names.Of(stack))
 }
 
 // normalStack names a stack by the functions of the program's own files that it passes through,
 // innermost first; where there are none, by the place it has, or what native calls it by.
-func normalStack(frames []mem.Location, p *places, native func() string) string {
+func normalStack(known *usage.Names, frames []mem.Location, at *usage.Site) string {
 	var names []string
 	for _, f := range frames {
-		if !f.Native && p.kind(f.File) == userFile && !strings.HasPrefix(f.File, "<") {
+		if !f.Native && known.Kind(f.File) == usage.UserFile && !strings.HasPrefix(f.File, "<") {
 			names = append(names, path.Base(f.File)+":"+f.Function)
 		}
 	}
-	if len(names) > 0 {
-		return strings.Join(names, " ← ")
-	}
-	at := p.search(frames)
 	switch {
-	case at.Native || at.File == "" || at.File == "??" || at.File == report.UnknownPlace:
-		return native()
+	case len(names) > 0:
+		return strings.Join(names, " ← ")
+	case at.Native || at.File == "" || at.File == "??":
+		return at.Name
 	}
-	return path.Base(at.File) + ":" + at.Function
+	return at.Innermost
 }
 
 func (d *Difference) title() string {

@@ -8,6 +8,7 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 // outOfMemory reports every time memory ran out: raised by a framework, by Python, or the kernel's
@@ -49,14 +50,14 @@ func (in *Input) oomFinding(e mem.Event) report.Finding {
 		f.Severity = report.Warning // the program went on
 	}
 	if stack, err := strconv.ParseUint(e.Facts["stack"], 10, 32); err == nil && e.Where == nil {
-		at := in.places.of(uint32(stack)).Location
+		at := in.names.Of(uint32(stack)).Location
 		e.Where = &at
 	}
 	var text strings.Builder
 	text.WriteString(f.Title)
 	if e.Where != nil && e.Where.File != "" {
 		f.File, f.Line, f.SiteFile, f.SiteLine, f.SiteFunction = e.Where.File, e.Where.Line, e.Where.File, e.Where.Line, e.Where.Function
-		fmt.Fprintf(&text, " at %s", report.LineName(*e.Where))
+		fmt.Fprintf(&text, " at %s", mem.LineName(*e.Where))
 		if quoted := in.source(*e.Where); quoted != "" {
 			fmt.Fprintf(&text, " (`%s`)", quoted)
 		}
@@ -190,5 +191,5 @@ func (in *Input) samplingNote(r *report.Report) {
 		return
 	}
 	r.AddNote(fmt.Sprintf("The heap was sampled by bytes (mean distance %v; blocks of 4 MiB and more all): %v ± %v at its peak (95 %%).",
-		mem.Bytes(in.samplingOf(in.leader).mean), h.Peak.Live, half95(h.Peak.Variance, h.Peak.Live)))
+		mem.Bytes(usage.SamplingOf(in.Run, in.leader).Mean), h.Peak.Live, usage.Half95(h.Peak.Variance, h.Peak.Live)))
 }

@@ -9,17 +9,18 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 // ExplainOptions choose what of a snapshot is explained. The zero value: every device, at its peak, by line.
 type ExplainOptions struct {
 	Device mem.Optional
-	Range  *EventRange // nil: the whole trace
-	At     string      // "", "peak", "end", "event N" or ns of the wall clock
-	By     string      // one of Groupings; "": site
-	Top    int         // groups listed; 0: all
+	Range  *usage.Stretch // of events; nil: the whole trace
+	At     string         // "", "peak", "end", "event N" or ns of the wall clock
+	By     string         // one of Groupings; "": site
+	Top    int            // groups listed; 0: all
 	Filter *regexp.Regexp
-	Rules  []CategoryRule
+	Rules  []usage.CategoryRule
 
 	// Pictures adds what only pictures and programs need: the course of the memory by category and site, and
 	// every block of the segment map. Columns is how many parts that course has, at most; 0: 600.
@@ -39,15 +40,9 @@ type ExplainOptions struct {
 	Advise func(s *mem.AllocatorSnapshot, device int) (words string, all any)
 }
 
-// EventRange is a stretch of a trace, both ends in it. From is -1 where the state before the first event
-// belongs to it.
-type EventRange struct{ From, To int }
-
-var wholeTrace = EventRange{-1, never}
-
 // ParseRange reads "a:b", "a:" or ":b".
-func ParseRange(text string) (EventRange, error) {
-	r := wholeTrace
+func ParseRange(text string) (usage.Stretch, error) {
+	r := usage.Whole
 	from, to, ok := strings.Cut(text, ":")
 	for _, end := range []struct {
 		text string
@@ -68,14 +63,14 @@ func ParseRange(text string) (EventRange, error) {
 	return r, nil
 }
 
-// words is " among events 1,000 to 2,000", "" for the whole trace.
-func (r EventRange) words() string {
+// rangeWords is " among events 1,000 to 2,000", "" for the whole trace.
+func rangeWords(r usage.Stretch) string {
 	switch {
-	case r == wholeTrace:
+	case r == usage.Whole:
 		return ""
 	case r.From < 0:
 		return fmt.Sprintf(" up to event %s", report.Count(int64(r.To)))
-	case r.To == never:
+	case r.To == usage.Never:
 		return fmt.Sprintf(" from event %s on", report.Count(int64(r.From)))
 	}
 	return fmt.Sprintf(" among events %s to %s", report.Count(int64(r.From)), report.Count(int64(r.To)))
@@ -103,37 +98,25 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 }
 
 func explainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainOptions) (*explanation, error) {
-	among := wholeTrace
+	among := usage.Whole
 	if o.Range != nil {
 		among = *o.Range
 	}
-	b := newBooksOf(s, device, among)
-	if n := b.trace.Len(); n > 0 && among.From >= n {
-		return nil, b.without(file, fmt.Sprintf("event from %s on", report.Count(int64(among.From))))
+	d := usage.FromTrace(s, device, among)
+	if n := d.Moments; n > 0 && among.From >= n {
+		return nil, without(d, file, fmt.Sprintf("event from %s on", report.Count(int64(among.From))))
 	}
-	at, err := b.moment(o.At, file)
+	at, err := momentOf(d, o.At, file)
 	if err != nil {
 		return nil, err
 	}
-	a := &explanation{Allocator: &report.Allocator{Device: device, File: file, Events: b.trace.Len(), Stacks: s.Stacks.Len() - 1, By: cmp.Or(o.By, "site"), Label: s.Label,
-		Peak: b.tracePeak(b.peakAt, b.peak), Unplaced: b.unplaced, Strange: b.strange}}
-	if totals := s.Totals(device); b.knowsSegments() {
-		a.Segments, a.InactiveSplit = mem.Some(int64(totals.Segments)), mem.Some(int64(totals.InactiveSplit))
-	}
-	a.Among, a.bare, a.Name = among.words(), !b.knowsSegments(), fmt.Sprintf("device %d", device)
-	if name, ok := s.DeviceNames[device]; ok {
-		a.Name = fmt.Sprintf("the %s (device %d)", strings.Replace(name, "cpu", "CPU", 1), device)
-	}
-	a.At, a.Highest = a.Peak, report.Levels{Allocated: b.maximum.allocated, Active: b.maximum.active, Reserved: b.reservedAt(b.trace.Len()-1, b.maximum), Requested: b.ofRequests(b.maximum.requested)}
-	if at != b.peakAt {
-		a.At = b.tracePeak(at, b.levelsAt(at))
-	}
-	g := newGrouper(b, at, a.By, &o)
+	a := newExplanation(d, file, at, &o)
+	g := newGrouper(d, at, a.By, &o)
 	var rounding mem.Bytes
 	if a.Blame, rounding, err = g.blame(at); err != nil {
 		return nil, err
 	}
-	a.Rounding, a.Most = b.ofRequests(rounding), mostOf(a.Blame)
+	a.Rounding, a.Most = ofRequests(d, rounding), mostOf(a.Blame)
 	if o.Filter != nil {
 		a.Filter = o.Filter.String()
 		for i := range a.Blame {
@@ -141,13 +124,9 @@ func explainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 			a.MatchingBlocks += a.Blame[i].Blocks
 		}
 	}
-	a.First, a.Last = max(b.from, 0), min(b.to, b.trace.Len()-1)
-	a.Accuracy = b.accuracy(at, g.sorter)
+	a.Accuracy = g.accuracy(at)
 	if o.Top > 0 {
 		a.Blame = a.Blame[:min(o.Top, len(a.Blame))]
-	}
-	for _, point := range b.curve {
-		a.Curve = append(a.Curve, report.CurvePoint{Event: point.event, Time: b.time(point.event), Allocated: point.allocated, Reserved: b.reservedAt(point.event, point.levels), Releasable: b.ofSegments(point.releasable)})
 	}
 	if o.Brief {
 		return a, nil
@@ -157,54 +136,73 @@ func explainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 		uses.flames(a)
 	}
 	a.Turnover, a.Longest = uses.turnover(), uses.longest
-	if b.knowsSegments() {
-		a.fragments(b, at, g, o.Pictures)
+	if d.KnowsSegments() {
+		a.fragments(d, at, g, o.Pictures)
 	}
-	a.Steps = b.steps(o.StepEnds)
-	a.Growth = g.growth(a.Steps)
+	steps := d.Steps(o.StepEnds)
+	a.Steps = stepsOf(steps)
+	a.Growth = g.growth(steps)
 	if o.Pictures {
 		a.Timeline = g.timeline(cmp.Or(o.Columns, 600))
 	}
-	if a.OOM, err = b.oom(g); err != nil {
-		return nil, err
-	}
-	if a.OOM != nil {
+	if a.OOM = outOfDeviceMemory(d, g); a.OOM != nil {
 		a.OOMEvent = &a.OOM.Event
 	}
 	return a, nil
 }
 
-func (b *traceBooks) tracePeak(event int, l levels) report.TracePeak {
-	return report.TracePeak{Event: event, Time: b.time(event), Allocated: l.allocated, Active: l.active, Reserved: b.reservedAt(event, l), Requested: b.ofRequests(l.requested)}
-}
-
-// reservedAt is what was reserved after an event, absent where the file does not tell.
-func (b *traceBooks) reservedAt(event int, l levels) mem.Optional {
-	if b.knowsSegments() || b.trace.Reserved != nil && event >= 0 {
-		return mem.Some(int64(l.reserved))
+// newExplanation is what a history itself says.
+func newExplanation(d *usage.Device, file string, at usage.Moment, o *ExplainOptions) *explanation {
+	s := d.Snapshot
+	a := &explanation{Allocator: &report.Allocator{Device: d.Number, File: file, Events: d.Moments, Stacks: s.Stacks.Len() - 1, By: cmp.Or(o.By, "site"), Label: s.Label,
+		Peak: tracePeak(d, d.Peak.Moment, d.PeakLevels), Unplaced: d.Unplaced, Strange: d.Contradictions}}
+	if totals := s.Totals(d.Number); d.KnowsSegments() {
+		a.Segments, a.InactiveSplit = mem.Some(int64(totals.Segments)), mem.Some(int64(totals.InactiveSplit))
 	}
-	return mem.Optional{}
-}
-
-// knowsSegments says whether the file tells of segments: a profiler's trace does not, nor one that was cut down to
-// its events.
-func (b *traceBooks) knowsSegments() bool {
-	return !b.snapshot.Bare && (b.maximum.reserved > 0 || b.peak.allocated == 0)
-}
-
-func (b *traceBooks) ofSegments(n mem.Bytes) mem.Optional {
-	if !b.knowsSegments() {
-		return mem.Optional{}
+	a.Among, a.bare, a.Name = rangeWords(d.Among), !d.KnowsSegments(), fmt.Sprintf("device %d", d.Number)
+	if name, ok := s.DeviceNames[d.Number]; ok {
+		a.Name = fmt.Sprintf("the %s (device %d)", strings.Replace(name, "cpu", "CPU", 1), d.Number)
 	}
-	return mem.Some(int64(n))
+	a.At, a.Highest = a.Peak, report.Levels{Allocated: d.Most.Allocated, Active: d.Most.Active, Reserved: d.ReservedAt(d.Moments-1, d.Most), Requested: ofRequests(d, d.Most.Requested)}
+	if at != d.Peak.Moment {
+		a.At = tracePeak(d, at, d.LevelsAt(at))
+	}
+	a.First, a.Last = max(d.Among.From, 0), min(d.Among.To, d.Moments-1)
+	for _, p := range d.Curve {
+		point := report.CurvePoint{Event: p.Moment, Time: d.TimeOf(p.Moment), Allocated: p.Allocated, Reserved: d.ReservedAt(p.Moment, p.Levels)}
+		if d.KnowsSegments() {
+			point.Releasable = mem.Some(int64(p.Releasable))
+		}
+		a.Curve = append(a.Curve, point)
+	}
+	return a
+}
+
+func tracePeak(d *usage.Device, event usage.Moment, l usage.Levels) report.TracePeak {
+	return report.TracePeak{Event: event, Time: d.TimeOf(event), Allocated: l.Allocated, Active: l.Active, Reserved: d.ReservedAt(event, l), Requested: ofRequests(d, l.Requested)}
 }
 
 // ofRequests is a figure that only a file can give which knows what was asked for.
-func (b *traceBooks) ofRequests(n mem.Bytes) mem.Optional {
-	if b.snapshot.Bare {
+func ofRequests(d *usage.Device, n mem.Bytes) mem.Optional {
+	if d.Snapshot.Bare {
 		return mem.Optional{}
 	}
 	return mem.Some(int64(n))
+}
+
+// stepsOf are the steps and phases for a report.
+func stepsOf(s *usage.Steps) *report.TraceSteps {
+	if s == nil {
+		return nil
+	}
+	out := &report.TraceSteps{Source: s.Source, Steps: []report.TraceStep{}, Phases: []report.TracePhase{}}
+	for _, step := range s.Steps {
+		out.Steps = append(out.Steps, report.TraceStep(step))
+	}
+	for _, p := range s.Phases {
+		out.Phases = append(out.Phases, report.TracePhase{Phase: p.Name, TraceStep: report.TraceStep(p.Stretch)})
+	}
+	return out
 }
 
 // NoEventError says that a device has none of the events asked for; others may have.
@@ -212,12 +210,12 @@ type NoEventError string
 
 func (e NoEventError) Error() string { return string(e) }
 
-func (b *traceBooks) without(file, what string) NoEventError {
+func without(d *usage.Device, file, what string) NoEventError {
 	has := "no trace"
-	if n := b.trace.Len(); n > 0 {
+	if n := d.Moments; n > 0 {
 		has = "events 0 to " + report.Count(int64(n-1))
 	}
-	return NoEventError(fmt.Sprintf("device %d of %s has %s, and no %s", b.device, file, has, what))
+	return NoEventError(fmt.Sprintf("device %d of %s has %s, and no %s", d.Number, file, has, what))
 }
 
 // CheckMoment says whether a moment is written as ExplainOptions.At is.
@@ -228,17 +226,17 @@ func CheckMoment(at string) error {
 	return nil
 }
 
-// moment is the event after which the memory is looked at.
-func (b *traceBooks) moment(at, file string) (int, error) {
+// momentOf is the event after which the memory is looked at.
+func momentOf(d *usage.Device, at, file string) (usage.Moment, error) {
 	switch {
 	case at == "" || at == "peak":
-		return b.peakAt, nil
+		return d.Peak.Moment, nil
 	case at == "end":
-		return min(b.trace.Len()-1, b.to), nil
+		return min(d.Moments-1, d.Among.To), nil
 	case strings.HasPrefix(at, "event "):
 		n, err := strconv.ParseInt(at[6:], 10, 32)
-		if err != nil || n < -1 || int(n) >= b.trace.Len() {
-			return 0, b.without(file, at)
+		if err != nil || n < -1 || int(n) >= d.Moments {
+			return 0, without(d, file, at)
 		}
 		return int(n), nil
 	}
@@ -246,11 +244,11 @@ func (b *traceBooks) moment(at, file string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%q is none of peak, end, event N, and no time in ns", at)
 	}
-	switch t := b.trace.Time; {
+	switch t := d.Times; {
 	case len(t) == 0:
-		return 0, fmt.Errorf("device %d has no times: name an event, as in --at \"event 12\"", b.device)
+		return 0, fmt.Errorf("device %d has no times: name an event, as in --at \"event 12\"", d.Number)
 	case n < t[0]/2: // a number of an event, most likely
-		return 0, fmt.Errorf("%d ns is long before device %d's trace, which has the times %d to %d; an event is meant by --at \"event %d\"", n, b.device, t[0], t[len(t)-1], n)
+		return 0, fmt.Errorf("%d ns is long before device %d's trace, which has the times %d to %d; an event is meant by --at \"event %d\"", n, d.Number, t[0], t[len(t)-1], n)
 	}
-	return b.eventAt(n), nil
+	return d.MomentAt(n), nil
 }

@@ -2,12 +2,15 @@ package analyze
 
 import (
 	"encoding/json"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 
+	"hightide/internal/intake"
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 func openImagined(t testing.TB, name string) *mem.AllocatorSnapshot {
@@ -111,11 +114,11 @@ func TestReservedMemoryAddsUp(t *testing.T) {
 func TestTimelineAddsUpToWhatWasAllocated(t *testing.T) {
 	for _, name := range realFiles {
 		s := openSnapshot(t, name)
-		b := newBooks(s, 0)
+		d := usage.FromTrace(s, 0, usage.Whole)
 		line := explained(t, s, ExplainOptions{Pictures: true, Columns: 50}).Timeline
 		top := mem.Bytes(0)
 		for i, event := range line.Events {
-			want := b.levelsAt(event).allocated
+			want := d.LevelsAt(event).Allocated
 			top = max(top, want)
 			for by, bands := range map[string][]report.TimelineBand{"category": line.Category, "site": line.Site} {
 				var sum mem.Bytes
@@ -127,8 +130,8 @@ func TestTimelineAddsUpToWhatWasAllocated(t *testing.T) {
 				}
 			}
 		}
-		if top != b.peak.allocated {
-			t.Errorf("%s: the highest column has %d, the peak %d", name, top, b.peak.allocated)
+		if top != d.PeakLevels.Allocated {
+			t.Errorf("%s: the highest column has %d, the peak %d", name, top, d.PeakLevels.Allocated)
 		}
 	}
 }
@@ -260,4 +263,42 @@ func TestLongLivesAreGrouped(t *testing.T) {
 	if len(a.Longest) != longLives {
 		t.Errorf("%d rows, want %d", len(a.Longest), longLives)
 	}
+}
+
+func TestBlameAddsUpToThePeak(t *testing.T) {
+	for _, name := range []string{"h100-lm-ctx128-train-step.pickle", "h100-lm-ctx256-forward-bf16.pickle", "mosaic-synthetic.pickle"} {
+		s := openSnapshot(t, name)
+		for _, by := range Groupings {
+			a, err := ExplainDevice(s, 0, name, ExplainOptions{By: by})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var sum mem.Bytes
+			for _, g := range a.Blame {
+				sum += g.Bytes
+			}
+			if sum != a.Peak.Allocated {
+				t.Errorf("%s by %s: groups have %d bytes, the peak %d", name, by, sum, a.Peak.Allocated)
+			}
+			if by == "category" {
+				for _, g := range a.Blame {
+					t.Log(name, g.Name, g.Bytes, g.Blocks)
+				}
+			}
+		}
+	}
+}
+
+func openSnapshot(t testing.TB, name string) *mem.AllocatorSnapshot {
+	t.Helper()
+	file, err := os.Open("../../testdata/real/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	s, err := intake.Torch(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

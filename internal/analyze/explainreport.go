@@ -9,6 +9,7 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 // Explain adds what a snapshot says to a report: figures, who holds the memory, a flame graph, and what
@@ -155,9 +156,9 @@ func largestPart(a *report.Allocator) string {
 	}
 	part := fmt.Sprintf("%s (%s), ", largest, category)
 	switch {
-	case top.Name == report.NoFrames:
-		return part + "has " + report.NoFrames
-	case top.Name == beforeTrace:
+	case top.Name == mem.NoFrames:
+		return part + "has " + mem.NoFrames
+	case top.Name == usage.BeforeTrace:
 		return part + "was there before the trace"
 	case a.By == "site":
 		return part + "was allocated by `" + top.Name + "`"
@@ -168,7 +169,7 @@ func largestPart(a *report.Allocator) string {
 // groupWords names a group of blocks as what they are.
 func groupWords(by, name string) string {
 	switch {
-	case name == noRegion, name == noModule, by == "age":
+	case name == noRegion, name == usage.NoModule, by == "age":
 		return name
 	case by == "stream", by == "pool":
 		return "of " + name
@@ -220,21 +221,21 @@ const growthFindings = 5
 func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
 	f := report.Finding{Kind: report.KindGrowth, Severity: report.Warning, Label: a.Label, Stack: g.Frames, Bytes: mem.Some(int64(g.Grown)), Confidence: g.Confidence,
 		Title: fmt.Sprintf("`%s` holds more of %s after each step", g.Name, a.Where())}
-	if g.Source == "stretches" {
+	if g.Source == usage.Stretches {
 		f.Title = fmt.Sprintf("`%s` holds more and more of %s", g.Name, a.Where())
 		f.Text = fmt.Sprintf("%v more over the trace, in equal parts of it: no steps are known.", g.Grown)
 	} else {
 		f.BytesPerStep = mem.Some(int64(g.PerStep))
 		f.Text = fmt.Sprintf("%v more in each of %d steps, which are %s; confidence %d %%.", g.PerStep, g.Steps, map[string]string{"inferred": "inferred from what repeats"}[g.Source]+map[string]string{"annotations": "as annotated", "recorded": "as recorded"}[g.Source], int(g.Confidence*100))
 	}
-	if g.Confidence >= leakConfidence && g.Source != "stretches" {
+	if g.Confidence >= leakConfidence && g.Source != usage.Stretches {
 		f.Kind, f.Severity = report.KindLeak, report.Critical
 	}
 	f.Advice = "Look for what gains an item in each step and never loses one: a list, a dictionary, an attribute."
 	if slices.ContainsFunc(g.Frames, func(l mem.Location) bool { return !l.Native && (l.Function == "forward" || l.Function == "_call_impl") }) {
 		f.Advice = "A forward call allocated it, so something keeps the graph of each step, most often a list of losses or outputs: keep `loss.item()`, or `.detach()` what must stay a tensor."
 	}
-	at := newPlaces(nil).search(g.Frames)
+	at := usage.NewNames(new(mem.StackTable)).Search(g.Frames)
 	if !at.Native {
 		f.File, f.Line, f.SiteFunction = at.File, at.Line, at.Function
 	}

@@ -7,6 +7,7 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 // tableRows is how many rows a table of a snapshot has, at most: the JSON has all.
@@ -160,7 +161,7 @@ func (a *explanation) growthTable() report.Table {
 		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("per_step", "Per step"), a.bytes("bytes", "In all"), report.CountColumn("steps", "Steps"), {Name: "confidence", Title: "Confidence", Unit: mem.UnitMilli, Label: mem.Estimated}, report.TextColumn("source", "Steps are")}}
 	for _, g := range a.Growth {
 		perStep := report.Cell(int64(g.PerStep))
-		if g.Source == "stretches" {
+		if g.Source == usage.Stretches {
 			perStep = nil
 		}
 		t.Rows = append(t.Rows, []report.Cell{g.Name, perStep, int64(g.Grown), int64(g.Steps), int64(g.Confidence * 1000), g.Source})

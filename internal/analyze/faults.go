@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"hightide/internal/mem"
@@ -133,5 +134,6 @@ func (in *Input) stepTime(process uint32) mem.Optional {
 	if len(durations) == 0 {
 		return mem.Optional{}
 	}
-	return mem.Some(medianInt(durations))
+	slices.Sort(durations)
+	return mem.Some(durations[len(durations)/2])
 }

@@ -9,6 +9,7 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 // held is what a line or a mapping holds.
@@ -32,21 +33,20 @@ func ExplainProfile(r *report.Report, p *mem.Profile, file string, top int) {
 			break
 		}
 	}
-	names, by, whole := newTraceNames(&p.Stacks), map[string]*held{}, int64(0)
+	var uses []usage.Use
+	whole := int64(0)
 	for _, s := range p.Samples {
-		name := names.of(s.Stack).site
-		of := by[name]
-		if of == nil {
-			of = &held{name: name}
-			by[name] = of
-		}
-		of.bytes += s.Values[p.Default]
-		whole += s.Values[p.Default]
+		use := usage.Use{Stack: s.Stack, Bytes: mem.Bytes(s.Values[p.Default])}
 		if counts >= 0 {
-			of.count += s.Values[counts]
+			use.Blocks = uint64(s.Values[counts])
 		}
+		whole += s.Values[p.Default]
+		uses = append(uses, use)
 	}
-	all := largestFirst(by)
+	var all []*held
+	for _, g := range usage.Groups(usage.NewNames(&p.Stacks), uses) {
+		all = append(all, &held{name: g.Site.Name, bytes: int64(g.Bytes), count: int64(g.Blocks)})
+	}
 	t := report.Table{Name: "blame", Subject: report.Subject{File: file, Of: file}, Title: fmt.Sprintf("Who holds what in %s, by line", file), Note: strings.Join(p.Notes, " "),
 		Columns: []report.Column{report.TextColumn("site", "Site"), {Name: "bytes", Title: report.UpperFirst(kind.Name), Unit: kind.Unit, Label: p.Label}, {Name: "share", Title: "Share", Unit: mem.UnitMilli, Label: p.Label}}}
 	if counts >= 0 {

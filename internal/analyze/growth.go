@@ -8,6 +8,7 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 // growing is one cause of growth: lines whose memory is kept, and the container that keeps it.
@@ -19,6 +20,7 @@ type growing struct {
 	lines     []growingLine
 	slope     float64 // bytes per step (or minute)
 	half      float64
+	points    int     // that tell so, see usage.Trend
 	kept      float64 // by the end
 	source    string  // "heap", "rss", "device"
 	label     mem.Label
@@ -84,9 +86,10 @@ func (g *growing) sum() {
 	var variance float64
 	g.slope, g.kept = 0, 0
 	for _, l := range g.lines {
-		g.slope += l.slope
-		g.kept += float64(l.kept)
-		variance += square(l.half)
+		g.slope += l.Slope
+		g.kept += float64(l.Held)
+		g.points = max(g.points, l.Points)
+		variance += l.Half * l.Half
 	}
 	g.half = math.Sqrt(variance)
 }
@@ -95,7 +98,7 @@ func (g *growing) sum() {
 func (g *growing) growth() float64 {
 	var sum float64
 	for _, l := range g.lines {
-		sum += l.growth
+		sum += l.Growth
 	}
 	return sum
 }
@@ -126,7 +129,7 @@ func merged(causes []growing) []growing {
 		o.slope, o.kept, o.half = o.slope+g.slope, o.kept+g.kept, math.Hypot(o.half, g.half)
 		o.processes++
 		o.lines = append(o.lines, g.lines...)
-		slices.SortStableFunc(o.lines, func(a, b growingLine) int { return cmp.Compare(b.slope, a.slope) })
+		slices.SortStableFunc(o.lines, func(a, b growingLine) int { return cmp.Compare(b.Slope, a.Slope) })
 	}
 	return out
 }
@@ -137,14 +140,14 @@ func (g *growing) where() mem.Location {
 		return g.holder.Where
 	}
 	if len(g.lines) > 0 {
-		return g.lines[0].place.Location
+		return g.lines[0].Site.Location
 	}
 	return mem.Location{}
 }
 
 // total is the growth of one process as a whole.
 type total struct {
-	trend
+	usage.Trend
 	process uint32
 	source  string // "rss", "device"
 	minutes bool
@@ -162,13 +165,13 @@ func (in *Input) totalGrowth() (all []total, tested bool) {
 		}
 		for _, source := range []string{"rss", "device"} {
 			k := in.totalCurve(p.ID, source, from, to)
-			if len(k.x) < 16 || !c.minutes && k.x[len(k.x)-1]-k.x[0] < 16 {
+			if len(k.X) < 16 || !c.minutes && k.X[len(k.X)-1]-k.X[0] < 16 {
 				continue
 			}
 			tested = true
-			high := slices.Max(k.y)
-			t := total{trendOf(k, noise{}, max(leastTotal, leastShare*high)), p.ID, source, c.minutes, k.y[len(k.y)-1]}
-			if t.steady {
+			high := slices.Max(k.Y)
+			t := total{usage.TrendOf(k, usage.Noise{}, max(leastTotal, leastShare*high)), p.ID, source, c.minutes, k.Y[len(k.Y)-1]}
+			if t.Steady {
 				all = append(all, t)
 			}
 		}
@@ -178,7 +181,7 @@ func (in *Input) totalGrowth() (all []total, tested bool) {
 
 // totalCurve is a process's RSS or device memory over its clock: at the ends of its own steps, or
 // else as sampled.
-func (in *Input) totalCurve(process uint32, source string, from, to int64) curve {
+func (in *Input) totalCurve(process uint32, source string, from, to int64) usage.Curve {
 	var times, values []int64
 	for _, s := range in.steps[process] {
 		v, ok := s.RSS.Get()
@@ -198,7 +201,7 @@ func (in *Input) totalCurve(process uint32, source string, from, to int64) curve
 			times, values = s.Times, s.Values
 		}
 	}
-	return binned(times, values, from, to, growthBins, in.clockOf(process).at)
+	return usage.Binned(times, values, from, to, usage.MostBins, in.clockOf(process).at)
 }
 
 // labelOf is how sure a growth is: host memory is measured where only the GPU is imagined.
@@ -215,15 +218,15 @@ func (in *Input) unexplained(all []total, known []growing) []growing {
 	explained := map[uint32]float64{}
 	for _, g := range known {
 		for _, l := range g.lines {
-			explained[l.process] += l.slope
+			explained[l.process] += l.Slope
 		}
 	}
 	var out []growing
 	for _, t := range all {
-		if t.source == "rss" && explained[t.process] > 0.4*t.slope {
+		if t.source == "rss" && explained[t.process] > 0.4*t.Slope {
 			continue
 		}
-		g := growing{process: t.process, processes: 1, slope: t.slope, half: t.half, kept: t.growth, source: t.source, label: in.labelOf(t.source), minutes: t.minutes}
+		g := growing{process: t.process, processes: 1, slope: t.Slope, half: t.Half, points: t.Points, kept: t.Growth, source: t.source, label: in.labelOf(t.source), minutes: t.minutes}
 		if t.source == "rss" {
 			g.slope -= explained[t.process]
 		}
@@ -245,7 +248,7 @@ func (in *Input) headlineGrowth(r *report.Report, all []total, tested bool) {
 	seen := false
 	for _, t := range all {
 		if t.source == lead && !t.minutes {
-			whole += t.slope
+			whole += t.Slope
 			seen = true
 		}
 	}
@@ -278,12 +281,12 @@ func (in *Input) growthTable(r *report.Report) {
 			if len(t.Rows) >= 60 {
 				break
 			}
-			step, minute := report.Cell(int64(bytesPer(l.slope))), report.Cell(nil)
+			step, minute := report.Cell(int64(bytesPer(l.Slope))), report.Cell(nil)
 			if g.minutes {
 				step, minute = nil, step
 			}
-			t.Rows = append(t.Rows, []report.Cell{l.place.name(), report.TextCell(l.place.Function), step, int64(bytesPer(l.half)), minute,
-				int64(l.kept), report.TextCell(string(l.phase)), report.TextCell(holder), in.processName(l.process), report.TextCell(l.place.File)})
+			t.Rows = append(t.Rows, []report.Cell{l.Site.Name, report.TextCell(l.Site.Function), step, int64(bytesPer(l.Half)), minute,
+				int64(l.Held), report.TextCell(string(l.Phase)), report.TextCell(holder), in.processName(l.process), report.TextCell(l.Site.File)})
 		}
 	}
 	r.AddTable(t)
@@ -302,7 +305,7 @@ func (in *Input) patterns(r *report.Report) {
 		"drift":     "a drift upwards",
 		"uneven":    "uneven",
 	}
-	if name := patternOf(k); name != "" {
+	if name := usage.PatternOf(k); name != "" {
 		at := "at the end of each step"
 		if len(in.steps[in.leader]) == 0 {
 			at = "over time"
@@ -310,3 +313,6 @@ func (in *Input) patterns(r *report.Report) {
 		r.AddNote("Pattern of the RSS of " + in.processName(in.leader) + " " + at + ": " + words[name] + " (measured).")
 	}
 }
+
+// bytesPer rounds a rate to whole bytes.
+func bytesPer(rate float64) mem.Bytes { return mem.Bytes(math.Round(rate)) }

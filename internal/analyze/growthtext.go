@@ -7,6 +7,7 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 	"hightide/internal/words"
 )
 
@@ -15,7 +16,7 @@ func (in *Input) growthFinding(g *growing) report.Finding {
 	at := g.where()
 	f := report.Finding{
 		Kind: report.KindLeak, Process: g.process, File: at.File, Line: at.Line, Bytes: mem.Some(int64(g.kept)),
-		Error: mem.Some(int64(bytesPer(g.half))), Label: g.label, Severity: in.growthSeverity(g), Confidence: confidence(g),
+		Error: mem.Some(int64(bytesPer(g.half))), Label: g.label, Severity: in.growthSeverity(g), Confidence: (&usage.Trend{Slope: g.slope, Half: g.half, Points: g.points}).Confidence(),
 	}
 	if !g.minutes {
 		f.BytesPerStep = mem.Some(int64(bytesPer(g.slope)))
@@ -33,8 +34,8 @@ func (in *Input) growthFinding(g *growing) report.Finding {
 	}
 	if len(g.lines) > 0 {
 		site := g.lines[0]
-		f.SiteFile, f.SiteLine, f.SiteFunction = site.place.File, site.place.Line, site.place.Function
-		f.Stack, f.Phase = in.Run.Stacks.Frames(site.stack), site.phase
+		f.SiteFile, f.SiteLine, f.SiteFunction = site.Site.File, site.Site.Line, site.Site.Function
+		f.Stack, f.Phase = in.Run.Stacks.Frames(site.Stack), site.Phase
 	}
 	f.Title = g.title(at)
 	f.Text = in.growthWords(g, at)
@@ -54,9 +55,9 @@ func (g *growing) rate() string {
 func (g *growing) title(at mem.Location) string {
 	switch {
 	case g.holder != nil:
-		return fmt.Sprintf("`%s` (%s) keeps %s", g.holder.Name, report.LineName(at), g.rate())
+		return fmt.Sprintf("`%s` (%s) keeps %s", g.holder.Name, mem.LineName(at), g.rate())
 	case g.graph:
-		return fmt.Sprintf("the graph of every step is kept (%s): %s", report.LineName(at), g.rate())
+		return fmt.Sprintf("the graph of every step is kept (%s): %s", mem.LineName(at), g.rate())
 	case g.source == "rss":
 		return "host memory grows " + g.rate()
 	case g.source == "device":
@@ -64,7 +65,7 @@ func (g *growing) title(at mem.Location) string {
 	case at.Native:
 		return fmt.Sprintf("%s grows %s", at.File, g.rate())
 	}
-	return fmt.Sprintf("%s keeps %s", report.LineName(at), g.rate())
+	return fmt.Sprintf("%s keeps %s", mem.LineName(at), g.rate())
 }
 
 // growthWords says what grows, how fast, by which evidence.
@@ -77,7 +78,7 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 	}
 	switch {
 	case g.holder != nil:
-		fmt.Fprintf(&b, "The %s `%s` (%s%s) gains %s%s%s", g.holder.Kind, g.holder.Name, report.LineName(at), quoted, items(g.holder), contents(g.holder), ". ")
+		fmt.Fprintf(&b, "The %s `%s` (%s%s) gains %s%s%s", g.holder.Kind, g.holder.Name, mem.LineName(at), quoted, items(g.holder), contents(g.holder), ". ")
 		if g.graph {
 			fmt.Fprintf(&b, "Each keeps the autograd graph of its step, and with it the activations saved for backward: %s.", amount)
 		} else {
@@ -92,9 +93,9 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 		}
 		fmt.Fprintf(&b, "%s of %s grows steadily after warm-up: %s. %s", what, in.processName(g.process), amount, in.whyNoLine(g))
 	case at.Native:
-		fmt.Fprintf(&b, "Memory allocated inside %s%s is never freed: %s.", at.File, during(g.lines[0].phase), amount)
+		fmt.Fprintf(&b, "Memory allocated inside %s%s is never freed: %s.", at.File, during(g.lines[0].Phase), amount)
 	default:
-		fmt.Fprintf(&b, "Memory allocated at %s%s%s is never freed: %s.", report.LineName(at), quoted, during(g.lines[0].phase), amount)
+		fmt.Fprintf(&b, "Memory allocated at %s%s%s is never freed: %s.", mem.LineName(at), quoted, during(g.lines[0].Phase), amount)
 	}
 	if site := len(g.lines); site > 0 && (g.holder != nil || site > 1) {
 		b.WriteString(in.siteWords(g))
@@ -110,12 +111,12 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 func (in *Input) siteWords(g *growing) string {
 	names := map[string]bool{}
 	for _, l := range g.lines {
-		names[l.place.name()] = true
+		names[l.Site.Name] = true
 	}
 	if len(names) == 1 {
-		return fmt.Sprintf(" The bytes are allocated at %s.", g.lines[0].place.name())
+		return fmt.Sprintf(" The bytes are allocated at %s.", g.lines[0].Site.Name)
 	}
-	return fmt.Sprintf(" The bytes are allocated at %d lines, most of them at %s.", len(names), g.lines[0].place.name())
+	return fmt.Sprintf(" The bytes are allocated at %d lines, most of them at %s.", len(names), g.lines[0].Site.Name)
 }
 
 func (in *Input) whyNoLine(g *growing) string {
@@ -163,13 +164,13 @@ func (in *Input) growthAdvice(g *growing, at mem.Location) string {
 		if m := appending.FindStringSubmatch(in.source(at)); m != nil {
 			write = fmt.Sprintf("write `%s(%s.item())`", m[1], m[2])
 		}
-		return fmt.Sprintf("Keep the number, not the graph: at %s %s, or use `.detach()` where a tensor is needed. %s", report.LineName(at), write, saves)
+		return fmt.Sprintf("Keep the number, not the graph: at %s %s, or use `.detach()` where a tensor is needed. %s", mem.LineName(at), write, saves)
 	case g.graph:
 		return "Look for a list, dict or attribute that collects losses or outputs, and store `x.item()` or `x.detach()` in it. " + saves
 	case g.holder != nil:
-		return mayFill(g.holder) + fmt.Sprintf("Bound `%s`: drop what is no longer needed, as with collections.deque(maxlen=…), or store less per item at %s. %s", g.holder.Name, report.LineName(at), saves)
+		return mayFill(g.holder) + fmt.Sprintf("Bound `%s`: drop what is no longer needed, as with collections.deque(maxlen=…), or store less per item at %s. %s", g.holder.Name, mem.LineName(at), saves)
 	case len(g.lines) > 0 && !at.Native:
-		return fmt.Sprintf("Find what keeps the result of %s: a global, a cache, a closure, or a C extension that does not free it. %s", report.LineName(at), saves)
+		return fmt.Sprintf("Find what keeps the result of %s: a global, a cache, a closure, or a C extension that does not free it. %s", mem.LineName(at), saves)
 	case in.Run.Heap[g.process] == nil && g.source == "rss":
 		if in.Run.Info.Verb == "imagine" {
 			return "Run again with --stacks to see the lines."
@@ -186,19 +187,6 @@ func mayFill(h *mem.Holder) string {
 		return ""
 	}
 	return fmt.Sprintf("If `%s` is a cache with a bound, it had not reached it by the end: a longer run would tell. Otherwise: ", h.Name)
-}
-
-// confidence is the chance that the growth is more than noise, as far as its error tells.
-func confidence(g *growing) float64 {
-	if g.half <= 0 {
-		return 0.999
-	}
-	z := g.slope / (g.half / 1.96)
-	c := 0.5 * (1 + math.Erf(z/math.Sqrt2))
-	if !(c > 0) { // also where it is no number
-		return 0
-	}
-	return math.Round(min(c, 0.999)*1000) / 1000
 }
 
 // growthSeverity: critical where memory runs out within twenty times what was run.

@@ -38,7 +38,7 @@ func (in *Input) verdictOOM(b *strings.Builder, r *report.Report) {
 		if f.Kind == report.KindOOM {
 			b.WriteString(f.Title)
 			if f.File != "" {
-				fmt.Fprintf(b, " at %s", report.LineName(mem.Location{File: f.File, Line: f.Line}))
+				fmt.Fprintf(b, " at %s", mem.LineName(mem.Location{File: f.File, Line: f.Line}))
 			}
 			b.WriteString(". ")
 			return
@@ -113,9 +113,9 @@ func (in *Input) growthClause(r *report.Report) string {
 	case worst.holder != nil:
 		fmt.Fprintf(&b, " because %s keeps growing", in.named(worst, at))
 	case worst.graph:
-		fmt.Fprintf(&b, " because something keeps the graph of every step (most of it from %s)", report.LineName(at))
+		fmt.Fprintf(&b, " because something keeps the graph of every step (most of it from %s)", mem.LineName(at))
 	case at.File != "":
-		fmt.Fprintf(&b, ", allocated at %s and never freed", report.LineName(at))
+		fmt.Fprintf(&b, ", allocated at %s and never freed", mem.LineName(at))
 	}
 	if left, ok := in.left(rate, source); ok && !oomed(r) {
 		if worst.minutes {
@@ -134,7 +134,7 @@ func (in *Input) named(g *growing, at mem.Location) string {
 	if quoted == "" {
 		quoted = g.holder.Name
 	}
-	return fmt.Sprintf("`%s` (%s)", quoted, report.LineName(at))
+	return fmt.Sprintf("`%s` (%s)", quoted, mem.LineName(at))
 }
 
 func oomed(r *report.Report) bool {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/usage"
 )
 
 // A holder is the container that keeps growing, a line is where the bytes were allocated; the two
@@ -80,7 +81,7 @@ func (in *Input) join(process uint32, lines []growingLine) []growing {
 			continue
 		}
 		if best := closest(free, holderRate(*h)); best != nil {
-			cause(h, take(func(l growingLine) bool { return l.place == best.place }))
+			cause(h, take(func(l growingLine) bool { return l.Site == best.Site }))
 		}
 	}
 	if graph != nil {
@@ -102,8 +103,8 @@ func (in *Input) join(process uint32, lines []growingLine) []growing {
 		causes = append(causes, growing{graph: true, lines: take(keptByGraph)})
 	}
 	for len(free) > 0 {
-		first := free[0].place
-		cause(nil, take(func(l growingLine) bool { return l.place == first }))
+		first := free[0].Site
+		cause(nil, take(func(l growingLine) bool { return l.Site == first }))
 	}
 	return causes
 }
@@ -136,7 +137,7 @@ func count(lines []growingLine, want func(growingLine) bool) (n int) {
 }
 
 func keptByGraph(l growingLine) bool {
-	return l.phase == mem.PhaseForward || l.phase == mem.PhaseModule
+	return l.Phase == mem.PhaseForward || l.Phase == mem.PhaseModule
 }
 
 // closest is the line whose growth fits a rate: within a third, or within its own error.
@@ -144,11 +145,11 @@ func closest(lines []growingLine, rate float64) *growingLine {
 	var best *growingLine
 	for i := range lines {
 		l := &lines[i]
-		off := math.Abs(l.slope - rate)
-		if off > max(rate/3, 1.5*l.half) {
+		off := math.Abs(l.Slope - rate)
+		if off > max(rate/3, 1.5*l.Half) {
 			continue
 		}
-		if best == nil || off < math.Abs(best.slope-rate) {
+		if best == nil || off < math.Abs(best.Slope-rate) {
 			best = l
 		}
 	}
@@ -166,9 +167,9 @@ func mayHoldMuch(h mem.Holder) bool {
 
 // sameFunction says whether the line's largest stack goes through the function the holder stands in.
 func (in *Input) sameFunction(l growingLine, where mem.Location) bool {
-	for _, frame := range in.Run.Stacks.Frames(l.stack) {
+	for _, frame := range in.Run.Stacks.Frames(l.Stack) {
 		if frame.File == where.File && (frame.Line == where.Line || where.Function != "" && frame.Function == where.Function) {
-			return in.places.kind(frame.File) == userFile
+			return in.names.Kind(frame.File) == usage.UserFile
 		}
 	}
 	return false
@@ -180,7 +181,7 @@ func (in *Input) holderOfTotal(t total) *mem.Holder {
 	holders := in.holdersOf(t.process)
 	if h := firstHolder(holders, func(h mem.Holder) bool {
 		rate := holderRate(h)
-		return !h.Graph && rate > t.slope/2 && rate < t.slope*1.5
+		return !h.Graph && rate > t.Slope/2 && rate < t.Slope*1.5
 	}); h != nil {
 		return h
 	}

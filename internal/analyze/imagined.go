@@ -7,6 +7,7 @@ import (
 	"hightide/internal/analyze/imagined"
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 // imaginedRun judges a run on imaginary GPUs; other runs it leaves alone.
@@ -28,24 +29,10 @@ func (in *Input) peakLines(v *report.Imagined) {
 		if s == nil || file.Process != process {
 			continue
 		}
-		held := map[place]*report.HeldLine{}
-		byStack := map[uint32]place{}
-		for _, block := range NewHistory(s, device).Held() {
-			where, ok := byStack[block.Stack]
-			if !ok {
-				where = in.places.search(s.Stacks.Frames(block.Stack))
-				byStack[block.Stack] = where
-			}
-			line := held[where]
-			if line == nil {
-				line = &report.HeldLine{File: where.File, Line: where.Line, Function: where.Function, User: where.user && where.Line > 0}
-				held[where] = line
-			}
-			line.Bytes += block.Size
-			line.Blocks++
-		}
-		for _, line := range held {
-			v.Lines = append(v.Lines, *line)
+		d := usage.FromTrace(s, device, usage.Whole)
+		for _, g := range usage.Groups(usage.NewNames(d.Stacks), d.AtPeak()) {
+			v.Lines = append(v.Lines, report.HeldLine{File: g.Site.File, Line: g.Site.Line, Function: g.Site.Function, User: g.Site.User && g.Site.Line > 0,
+				Bytes: g.Bytes, Blocks: int64(g.Blocks)})
 		}
 		slices.SortFunc(v.Lines, func(a, b report.HeldLine) int {
 			return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))

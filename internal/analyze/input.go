@@ -2,9 +2,12 @@ package analyze
 
 import (
 	"sort"
+	"strconv"
+	"strings"
 	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/usage"
 )
 
 // Input is a run with what several analyses look up in it.
@@ -17,8 +20,9 @@ type Input struct {
 	steps      map[uint32][]mem.Step // by process, in order of time
 	clocks     map[uint32]*clock
 	series     map[seriesKey]*mem.Series // the first device of each
-	places     *places
-	growing    []growing // what growth found, for the headline
+	names      *usage.Names
+	histories  map[uint32]*usage.History // of sampled heaps, by process
+	growing    []growing                 // what growth found, for the headline
 }
 
 type seriesKey struct {
@@ -29,7 +33,10 @@ type seriesKey struct {
 func newInput(run *mem.Run, opts Options) *Input {
 	in := &Input{
 		Run: run, Options: opts, start: run.Start(), steps: map[uint32][]mem.Step{}, clocks: map[uint32]*clock{},
-		series: map[seriesKey]*mem.Series{}, places: newPlaces(&run.Stacks),
+		series: map[seriesKey]*mem.Series{}, names: usage.NewNames(&run.Stacks), histories: map[uint32]*usage.History{},
+	}
+	for process := range run.Heap {
+		in.histories[process] = usage.FromHeap(run, process)
 	}
 	for _, s := range run.Series {
 		if key := (seriesKey{s.Process, s.Name}); in.series[key] == nil && len(s.Times) > 0 {
@@ -200,4 +207,21 @@ func (c *clock) window(p *mem.Process, end int64) (from, to int64) {
 		to = min(to, p.End.Or(end))
 	}
 	return from, to
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// source is the text of a line, cut to what fits a sentence; "" where it is not known.
+func (in *Input) source(l mem.Location) string {
+	if in.Options.Source == nil || l.Native || l.Line == 0 {
+		return ""
+	}
+	text := strings.TrimSpace(in.Options.Source(l.File, l.Line))
+	if at := strings.Index(text, "  #"); at > 0 {
+		text = strings.TrimSpace(text[:at])
+	}
+	if runes := []rune(text); len(runes) > 60 {
+		text = string(runes[:59]) + "…"
+	}
+	return strings.ReplaceAll(text, "`", "'")
 }

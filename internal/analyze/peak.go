@@ -7,6 +7,7 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 // peak finds the high-water marks, when the leading one was, in which phase and step, and what it
@@ -17,8 +18,8 @@ func peak(in *Input, r *report.Report) {
 		DeviceUsed: in.devicePeak(), Allocated: in.sumOfPeaks(mem.SeriesAllocated), Reserved: in.sumOfPeaks(mem.SeriesReserved),
 		Label: in.label(),
 	}
-	for _, heap := range in.Run.Heap {
-		p.Heap = addKnown(p.Heap, heapPeak(heap))
+	for process := range in.histories {
+		p.Heap = addKnown(p.Heap, in.heapPeak(process))
 	}
 	lead := in.leadingSeries()
 	r.Headline.MainSource = lead.name
@@ -45,13 +46,15 @@ func (in *Input) label() mem.Label {
 	return mem.Measured
 }
 
-func heapPeak(h *mem.Heap) mem.Optional {
-	var high mem.Optional
-	if h.Peak != nil {
-		high = mem.Some(int64(h.Peak.Live))
+// heapPeak is the highest of a process's sampled heap, absent where it was not sampled.
+func (in *Input) heapPeak(process uint32) mem.Optional {
+	h := in.histories[process]
+	if h == nil {
+		return mem.Optional{}
 	}
-	for _, point := range h.History {
-		high.Raise(mem.Some(int64(point.Live)))
+	high := mem.Some(int64(h.Peak.Bytes))
+	for _, at := range in.Run.Heap[process].History { // the picture of the peak is not made anew for a little more
+		high.Raise(mem.Some(int64(at.Live)))
 	}
 	return high
 }
@@ -244,7 +247,7 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 		if model > 0 {
 			what = "other allocations (activations, data, optimizer's temporaries)"
 		}
-		addRow(&t, "allocations", what, other, int64(half95(variance, live)), mem.Sampled)
+		addRow(&t, "allocations", what, other, int64(usage.Half95(variance, live)), mem.Sampled)
 		rest, label = rss-model-other, mem.Estimated
 	}
 	addRow(&t, "rest", "rest: interpreter, libraries, allocator's own, unexplained", max(rest, 0), -1, label)

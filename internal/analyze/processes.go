@@ -29,15 +29,11 @@ func processes(in *Input, r *report.Report) {
 			report.TimeColumn("cpu", "CPU"), report.CountColumn("threads", "threads"), report.TimeColumn("life", "life"), report.TextColumn("exit", "exit"), report.TextColumn("command", "command")},
 	}
 	for _, p := range all[:min(len(all), processesShown)] {
-		var heap mem.Optional
-		if h := in.Run.Heap[p.ID]; h != nil {
-			heap = heapPeak(h)
-		}
 		peak, rss := in.processPeak(p), in.find(p.ID, mem.SeriesRSS)
 		seldom := func(name mem.Quantity) report.Cell {
 			return report.OptionalCell(readNearPeak(in.find(p.ID, name), rss, peak))
 		}
-		t.Rows = append(t.Rows, []report.Cell{role(p), itoa(int64(p.PID)), report.OptionalCell(peak), seldom(mem.SeriesPSS), seldom(mem.SeriesUSS), report.OptionalCell(heap), report.OptionalCell(nonZero(in.maxOf(p.ID, mem.SeriesSwap))), report.OptionalCell(in.allocatedBy(p.ID)),
+		t.Rows = append(t.Rows, []report.Cell{role(p), itoa(int64(p.PID)), report.OptionalCell(peak), seldom(mem.SeriesPSS), seldom(mem.SeriesUSS), report.OptionalCell(in.heapPeak(p.ID)), report.OptionalCell(nonZero(in.maxOf(p.ID, mem.SeriesSwap))), report.OptionalCell(in.allocatedBy(p.ID)),
 			report.OptionalCell(in.lastOf(p.ID, mem.SeriesCPU)), report.OptionalCell(in.maxOf(p.ID, mem.SeriesThreads)), max(p.End.Or(in.end)-p.Start, 0),
 			report.TextCell(ending(p)), report.TextCell(commandLine(p.Command))})
 	}

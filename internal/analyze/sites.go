@@ -8,20 +8,15 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 const sitesShown = 30
 
-// holding is what the stacks that lead to one line of one process held.
+// holding is what one line of one process held.
 type holding struct {
-	place    place
-	process  uint32
-	stack    uint32 // the largest
-	largest  mem.Bytes
-	live     mem.Bytes
-	count    uint64
-	variance float64
-	phase    mem.Phase
+	usage.Group
+	process uint32
 }
 
 // sites lists the lines of the program that held the heap at its highest.
@@ -29,18 +24,20 @@ func sites(in *Input, r *report.Report) {
 	var all []holding
 	var total mem.Bytes
 	for _, p := range in.Run.Processes {
-		h := in.Run.Heap[p.ID]
-		if h == nil || h.Peak == nil {
+		h := in.histories[p.ID]
+		if h == nil {
 			continue
 		}
-		total += h.Peak.Live
-		all = append(all, in.holdings(p.ID, h.Peak.Sites)...)
+		total += h.Peak.Bytes
+		for _, g := range usage.Groups(in.names, h.AtPeak()) {
+			all = append(all, holding{g, p.ID})
+		}
 	}
 	if len(all) == 0 {
 		return
 	}
 	slices.SortStableFunc(all, func(a, b holding) int {
-		return cmp.Or(cmp.Compare(b.live, a.live), cmp.Compare(a.place.File, b.place.File), cmp.Compare(a.place.Line, b.place.Line))
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Site.File, b.Site.File), cmp.Compare(a.Site.Line, b.Site.Line))
 	})
 	all = withoutNoise(all, total)
 	t := report.Table{
@@ -58,10 +55,10 @@ func sites(in *Input, r *report.Report) {
 		}
 		share := int64(0)
 		if total > 0 {
-			share = int64(h.live) * 1000 / int64(total)
+			share = int64(h.Bytes) * 1000 / int64(total)
 		}
-		t.Rows = append(t.Rows, []report.Cell{h.place.name(), report.TextCell(h.place.Function), int64(h.live), int64(half95(h.variance, h.live)), share,
-			int64(h.count), report.TextCell(string(h.phase)), report.TextCell(process), report.TextCell(h.place.File)})
+		t.Rows = append(t.Rows, []report.Cell{h.Site.Name, report.TextCell(h.Site.Function), int64(h.Bytes), int64(usage.Half95(h.Variance, h.Bytes)), share,
+			int64(h.Blocks), report.TextCell(string(h.Phase)), report.TextCell(process), report.TextCell(h.Site.File)})
 	}
 	r.AddTable(t)
 	in.threadsOfJAX(r, all, total)
@@ -69,35 +66,21 @@ func sites(in *Input, r *report.Report) {
 
 // withoutNoise leaves out lines of little weight that are less than their error: another run would show others.
 func withoutNoise(all []holding, total mem.Bytes) []holding {
-	return slices.DeleteFunc(all, func(h holding) bool { return h.live*100 < total && 1.96*math.Sqrt(h.variance) >= float64(h.live) })
+	return slices.DeleteFunc(all, func(h holding) bool { return h.Bytes*100 < total && 1.96*math.Sqrt(h.Variance) >= float64(h.Bytes) })
 }
 
 // threadsOfJAX says how to have lines where JAX allocates on threads of its own, which run no Python.
 func (in *Input) threadsOfJAX(r *report.Report, all []holding, total mem.Bytes) {
 	var native mem.Bytes
 	for _, h := range all {
-		if p := in.Run.Process(h.process); h.place.Native && p != nil && p.Frameworks["jax"] != "" {
-			native += h.live
+		if p := in.Run.Process(h.process); h.Site.Native && p != nil && p.Frameworks["jax"] != "" {
+			native += h.Bytes
 		}
 	}
 	if native > total/10 {
 		r.AddNote(fmt.Sprintf("%v of the heap were allocated by JAX's own threads, which run no Python: with "+
 			"jax.config.update(\"jax_cpu_enable_async_dispatch\", False) before the first computation they are blamed on lines.", native))
 	}
-}
-
-func (p place) name() string {
-	switch {
-	case p.File == report.UnknownPlace:
-		return "(no stack)"
-	case p.Native:
-		return report.LineName(p.Location) + " (native)"
-	case !p.user: // base.py says little; sklearn/base.py does
-		if at := installed.FindAllStringIndex(p.File, -1); len(at) > 0 {
-			return fmt.Sprintf("%s:%d", p.File[at[len(at)-1][1]:], p.Line)
-		}
-	}
-	return report.LineName(p.Location)
 }
 
 func (in *Input) severalHeaps() bool {
@@ -108,28 +91,4 @@ func (in *Input) severalHeaps() bool {
 		}
 	}
 	return n > 1
-}
-
-// holdings sums a complete picture of a heap by line.
-func (in *Input) holdings(process uint32, uses []mem.SiteUse) []holding {
-	s := in.samplingOf(process)
-	index := map[place]int{}
-	var all []holding
-	for _, u := range uses {
-		at := in.places.of(u.Stack)
-		i, ok := index[at]
-		if !ok {
-			i = len(all)
-			index[at] = i
-			all = append(all, holding{place: at, process: process})
-		}
-		h := &all[i]
-		h.live += u.Live
-		h.count += u.Count
-		h.variance += s.variance(u.Live, u.Count)
-		if u.Live > h.largest {
-			h.stack, h.largest, h.phase = u.Stack, u.Live, u.Phase
-		}
-	}
-	return all
 }

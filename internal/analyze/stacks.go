@@ -6,6 +6,7 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 const (
@@ -19,55 +20,56 @@ const (
 func stacks(in *Input, r *report.Report) {
 	var all []report.StackSet
 	for _, p := range in.Run.Processes {
-		if h := in.Run.Heap[p.ID]; h != nil && h.Peak != nil && h.Peak.Live > 0 {
-			all = append(all, in.stackSet(h.Peak))
+		if h := in.histories[p.ID]; h != nil && h.Peak.Bytes > 0 {
+			all = append(all, in.stackSet(p.ID, h))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b report.StackSet) int { return cmp.Compare(b.Total, a.Total) })
 	r.Stacks = append(r.Stacks, all[:min(len(all), stackSets)]...)
 }
 
-func (in *Input) stackSet(peak *mem.HeapUse) report.StackSet {
-	s := in.samplingOf(peak.Process)
-	tree := stackTree{in: in, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}, set: report.StackSet{
-		Name: "heap", Subject: report.Subject{Process: peak.Process, Of: in.processName(peak.Process)}, Title: "Heap at its highest, by stack",
-		Time: mem.Some(in.since(peak.Time)), Step: mem.Some(int64(peak.Step)),
-		Label: mem.Sampled, Frames: []report.FramePlace{}, Parents: []int{}, Places: []int{}, Stacks: []report.StackUse{},
-	}}
+func (in *Input) stackSet(process uint32, h *usage.History) report.StackSet {
+	tree := newStackTree(in.names, report.StackSet{Name: "heap", Subject: report.Subject{Process: process, Of: in.processName(process)}, Title: "Heap at its highest, by stack",
+		Time: mem.Some(in.since(h.Peak.Time)), Step: mem.Some(int64(h.Peak.Step)), Label: h.Label})
 	set := &tree.set
-	uses := slices.Clone(peak.Sites)
-	slices.SortStableFunc(uses, func(a, b mem.SiteUse) int {
-		return cmp.Or(cmp.Compare(b.Live, a.Live), cmp.Compare(a.Stack, b.Stack))
+	uses := slices.Clone(h.AtPeak())
+	slices.SortStableFunc(uses, func(a, b usage.Use) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Stack, b.Stack))
 	})
 	var variance float64
 	for i, u := range uses {
-		set.Total += u.Live
-		variance += s.variance(u.Live, u.Count)
-		if i >= stacksShown || u.Live <= 0 || u.Live < peak.Live/leastOfStacks {
-			set.Rest += u.Live
+		set.Total += u.Bytes
+		variance += u.Variance
+		if i >= stacksShown || u.Bytes <= 0 || u.Bytes < h.Peak.Bytes/leastOfStacks {
+			set.Rest += u.Bytes
 			continue
 		}
 		set.Stacks = append(set.Stacks, report.StackUse{
-			Node: tree.add(in.Run.Stacks.Frames(u.Stack)), Bytes: u.Live, Error: half95(s.variance(u.Live, u.Count), u.Live), Count: u.Count, Phase: u.Phase,
+			Node: tree.add(h.Stacks.Frames(u.Stack)), Bytes: u.Bytes, Error: usage.Half95(u.Variance, u.Bytes), Count: u.Blocks, Phase: u.Phase,
 		})
 	}
-	set.Error = half95(variance, set.Total)
+	set.Error = usage.Half95(variance, set.Total)
 	return *set
 }
 
 // stackTree grows a StackSet's tree.
 type stackTree struct {
-	in     *Input
+	names  *usage.Names
 	set    report.StackSet
 	frames map[mem.Location]int
 	nodes  map[[2]int]int // (parent, frame)
+}
+
+func newStackTree(names *usage.Names, set report.StackSet) *stackTree {
+	set.Frames, set.Parents, set.Places, set.Stacks = []report.FramePlace{}, []int{}, []int{}, []report.StackUse{}
+	return &stackTree{names: names, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}, set: set}
 }
 
 // add puts a stack into the tree and returns its innermost node. Frames of our own are left out.
 func (t *stackTree) add(stack []mem.Location) int {
 	node, depth := -1, 0
 	for _, l := range slices.Backward(stack) {
-		if !l.Native && t.in.places.kind(l.File) == ownFile {
+		if !l.Native && t.names.Kind(l.File) == usage.OwnFile {
 			continue
 		}
 		depth++
@@ -92,7 +94,7 @@ func (t *stackTree) frame(l mem.Location) int {
 	if !ok {
 		n = len(t.set.Frames)
 		t.frames[l] = n
-		t.set.Frames = append(t.set.Frames, report.FramePlace{Location: l, User: !l.Native && t.in.places.kind(l.File) == userFile})
+		t.set.Frames = append(t.set.Frames, report.FramePlace{Location: l, User: !l.Native && t.names.Kind(l.File) == usage.UserFile})
 	}
 	return n
 }

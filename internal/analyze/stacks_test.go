@@ -6,6 +6,7 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 // TestStacks: the tree holds every byte of the peak, its stacks are those of the recording, and
@@ -48,8 +49,7 @@ func TestStacks(t *testing.T) {
 
 // TestDeepStack: of a recursion the ends stay.
 func TestDeepStack(t *testing.T) {
-	in := newInput(leakRun(), Options{})
-	tree := stackTree{in: in, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}}
+	tree := newStackTree(usage.NewNames(new(mem.StackTable)), report.StackSet{})
 	var stack []mem.Location
 	for i := range 500 {
 		stack = append(stack, mem.Location{File: "deep.py", Line: i + 1})

@@ -4,75 +4,39 @@ import (
 	"cmp"
 	"slices"
 
-	"hightide/internal/allocator"
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 // pinShare is the part of a segment, as its divisor, that may be in use where it counts as mostly empty.
 const pinShare = 4
 
-// placedSegment is a segment with the lives whose blocks lie in it, by address.
-type placedSegment struct {
-	mem.Segment
-	lives []int
-}
-
-// placed is the memory after an event.
-func (b *traceBooks) placed(at int) []placedSegment {
-	var blocks []int
-	for i := range b.lives {
-		l := &b.lives[i]
-		if int(l.born) > at {
-			break
-		}
-		if int(l.gone) > at {
-			blocks = append(blocks, i)
-		}
-	}
-	slices.SortFunc(blocks, func(p, q int) int { return cmp.Compare(b.lives[p].address, b.lives[q].address) })
-	var all []placedSegment
-	next := 0
-	for _, s := range allocator.SegmentsAfter(b.snapshot, b.trace, b.settings, at) {
-		for next < len(blocks) && b.lives[blocks[next]].address < s.Address {
-			next++
-		}
-		p, end, until := placedSegment{Segment: s}, s.Address, s.Address+uint64(s.Size)
-		for ; next < len(blocks) && b.lives[blocks[next]].address < until; next++ {
-			if l := &b.lives[blocks[next]]; l.address >= end && l.address+uint64(l.size) <= until { // else it contradicts another
-				p.lives, end = append(p.lives, blocks[next]), l.address+uint64(l.size)
-			}
-		}
-		all = append(all, p)
-	}
-	return all
-}
-
 // fragments fills in what the memory looked like at the moment explained, with all its blocks in the map
 // for pictures.
-func (a *explanation) fragments(b *traceBooks, at int, g *grouper, pictures bool) {
+func (a *explanation) fragments(d *usage.Device, at int, g *grouper, pictures bool) {
 	f := &report.Fragmentation{Reserved: mem.Bytes(a.At.Reserved.Or(0)), InactiveSplit: 0, Classes: []report.SizeClass{}, ByRounding: []report.RoundingWaste{},
-		EmptyCache: report.EmptyCache{Event: b.most.event, Time: b.time(b.most.event), Most: b.most.bytes, End: b.layout.Releasable}}
+		EmptyCache: report.EmptyCache{Event: d.Releasable.Moment, Time: d.TimeOf(d.Releasable.Moment), Most: d.Releasable.Bytes, End: d.AtEnd}}
 	waste, pins := map[string]*report.RoundingWaste{}, map[string]*report.Pin{}
-	for _, s := range b.placed(at) {
+	for _, s := range d.SegmentsAfter(at) {
 		f.Segments++
-		a.Map = append(a.Map, a.segment(b, &s, at, g, f, pictures))
-		a.pin(b, &s, at, g, pins)
+		a.Map = append(a.Map, a.segment(d, &s, at, g, f, pictures))
+		a.pin(d, &s, at, g, pins)
 	}
-	b.aliveNumbers(at, func(n int) {
-		l := &b.lives[n]
-		f.Requested += l.requested
-		f.Rounding += l.size - l.requested
-		if l.size == l.requested {
+	d.Each(at, func(n int) {
+		lost := d.Bytes[n] - d.Block.Requested[n]
+		f.Requested += d.Block.Requested[n]
+		f.Rounding += lost
+		if lost == 0 {
 			return
 		}
-		name := g.site(l)
+		name := g.site(n)
 		w := waste[name]
 		if w == nil {
 			w = &report.RoundingWaste{Name: name}
 			waste[name] = w
 		}
-		w.Waste += l.size - l.requested
+		w.Waste += lost
 		w.Blocks++
 	})
 	for _, w := range waste {
@@ -93,7 +57,7 @@ func (a *explanation) fragments(b *traceBooks, at int, g *grouper, pictures bool
 }
 
 // segment draws one segment and adds its free pieces to the sums.
-func (a *explanation) segment(b *traceBooks, s *placedSegment, at int, g *grouper, f *report.Fragmentation, pictures bool) report.SegmentMap {
+func (a *explanation) segment(d *usage.Device, s *usage.HeldSegment, at int, g *grouper, f *report.Fragmentation, pictures bool) report.SegmentMap {
 	m := report.SegmentMap{Address: s.Address, Size: s.Size, Large: s.Large, Expandable: s.Expandable, Stream: s.Stream, Blocks: []report.MapBlock{}}
 	if s.Pool != (mem.PoolID{}) {
 		m.Pool = poolName(s.Pool)
@@ -105,24 +69,24 @@ func (a *explanation) segment(b *traceBooks, s *placedSegment, at int, g *groupe
 			return
 		}
 		m.Blocks = append(m.Blocks, report.MapBlock{int64(size), int64(mem.BlockInactive), -1, -1})
-		if len(s.lives) > 0 {
+		if len(s.Spans) > 0 {
 			addPiece(f, size)
 		}
-		f.Releasable += b.settings.Releasable(&s.Segment, end, size, len(s.lives) > 0)
+		f.Releasable += d.Settings.Releasable(&s.Segment, end, size, len(s.Spans) > 0)
 	}
-	for _, n := range s.lives {
-		l := &b.lives[n]
-		free(l.address)
-		block := report.MapBlock{int64(l.size), int64(mem.BlockAllocated), -1, -1}
-		if int(l.freed) <= at {
+	for _, n := range s.Spans {
+		address, size := d.Block.Address[n], d.Bytes[n]
+		free(address)
+		block := report.MapBlock{int64(size), int64(mem.BlockAllocated), -1, -1}
+		if !d.HeldAt(n, at) {
 			block[1] = int64(mem.BlockPendingFree)
 		}
 		if pictures {
-			block[2], block[3] = a.mapCategory(g.sorter.of(n)), a.mapNode(g, l)
+			block[2], block[3] = a.mapCategory(g.sorter.Of(n)), a.mapNode(g, d.Stack[n])
 		}
 		m.Blocks = append(m.Blocks, block)
-		m.Active += l.size
-		end = l.address + uint64(l.size)
+		m.Active += size
+		end = address + uint64(size)
 	}
 	free(s.Address + uint64(s.Size))
 	return m
@@ -151,17 +115,17 @@ func (a *explanation) mapCategory(name string) int64 {
 }
 
 // mapNode is the node of a block's stack in the flame graph's tree, which grows by it up to a size.
-func (a *explanation) mapNode(g *grouper, l *life) int64 {
-	node, ok := a.nodes[l.stack]
+func (a *explanation) mapNode(g *grouper, stack uint32) int64 {
+	node, ok := a.nodes[stack]
 	if !ok {
 		node = -1
-		if frames := g.names.pictured(l.stack); len(frames) > 0 && len(a.tree.set.Parents) < treeNodes {
+		if frames := g.names.Pictured(stack); len(frames) > 0 && len(a.tree.set.Parents) < treeNodes {
 			node = int64(a.tree.add(frames))
 		}
 		if a.nodes == nil {
 			a.nodes = map[uint32]int64{}
 		}
-		a.nodes[l.stack] = node
+		a.nodes[stack] = node
 	}
 	return node
 }
@@ -171,14 +135,13 @@ const treeNodes = 20000
 
 // pin attributes a mostly empty segment's cached bytes to its largest block, so that the pinned bytes
 // of all rows add up. Expandable segments give back the pages between their blocks: nothing pins them.
-func (a *explanation) pin(b *traceBooks, s *placedSegment, at int, g *grouper, pins map[string]*report.Pin) {
+func (a *explanation) pin(d *usage.Device, s *usage.HeldSegment, at int, g *grouper, pins map[string]*report.Pin) {
 	var used mem.Bytes
-	var largest *life
-	for _, n := range s.lives {
-		l := &b.lives[n]
-		used += l.size
-		if largest == nil || l.size > largest.size {
-			largest = l
+	largest := -1
+	for _, n := range s.Spans {
+		used += d.Bytes[n]
+		if largest < 0 || d.Bytes[n] > d.Bytes[largest] {
+			largest = n
 		}
 	}
 	if used == 0 || s.Expandable || used > s.Size/pinShare {
@@ -190,10 +153,10 @@ func (a *explanation) pin(b *traceBooks, s *placedSegment, at int, g *grouper, p
 		p = &report.Pin{Name: name}
 		pins[name] = p
 	}
-	p.Bytes += largest.size
+	p.Bytes += d.Bytes[largest]
 	p.Blocks++
 	p.Pinned += s.Size - used
 	if s.Size-used > p.Largest {
-		p.Largest, p.Frames = s.Size-used, b.snapshot.Stacks.Frames(largest.stack)
+		p.Largest, p.Frames = s.Size-used, d.Stacks.Frames(d.Stack[largest])
 	}
 }

@@ -7,27 +7,34 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 // grouper names the group of a block.
 type grouper struct {
-	b       *traceBooks
+	d       *usage.Device
 	o       *ExplainOptions
 	at      int
 	by      string
-	names   *traceNames
-	sorter  *sorter
+	names   *usage.Names
+	sorter  *usage.Categories
 	wants   func(stack uint32) bool // whether the filter lets its blocks through
 	regions []openRegion            // see annotation
 }
 
-func newGrouper(b *traceBooks, at int, by string, o *ExplainOptions) *grouper {
-	g := &grouper{b: b, o: o, at: at, by: by, names: newTraceNames(&b.snapshot.Stacks), sorter: newSorter(b, o.Rules)}
+func newGrouper(d *usage.Device, at int, by string, o *ExplainOptions) *grouper {
+	g := &grouper{d: d, o: o, at: at, by: by, names: usage.NewNames(d.Stacks), sorter: usage.NewCategories(d, o.Rules)}
 	g.wants = func(uint32) bool { return true }
 	if o.Filter != nil {
-		g.wants = b.snapshot.Stacks.Matcher(o.Filter)
+		g.wants = d.Stacks.Matcher(o.Filter)
 	}
 	return g
+}
+
+// groupKey is a group of blocks: lines of different files may have one name.
+type groupKey struct {
+	name, category string
+	at             mem.Location
 }
 
 // blame groups the blocks in use after an event, largest group first, and says what rounding costs them.
@@ -35,29 +42,32 @@ func (g *grouper) blame(at int) ([]report.Blame, mem.Bytes, error) {
 	if !slices.Contains(Groupings, g.by) {
 		return nil, 0, fmt.Errorf("blocks are grouped by one of %q, not by %s", Groupings, g.by)
 	}
-	groups, waste := map[[2]string]*report.Blame{}, mem.Bytes(0)
-	g.b.aliveNumbers(at, func(n int) {
-		l := &g.b.lives[n]
-		if !g.wants(l.stack) {
+	groups, waste := map[groupKey]*report.Blame{}, mem.Bytes(0)
+	d := g.d
+	d.Each(at, func(n int) {
+		if !g.wants(d.Stack[n]) {
 			return
 		}
-		category := g.sorter.of(n)
-		key := [2]string{g.name(l, category), category}
+		category := g.sorter.Of(n)
+		key := groupKey{name: g.name(n, category), category: category}
+		if g.by == "site" {
+			key.at = g.names.Of(d.Stack[n]).Location
+		}
 		of := groups[key]
 		if of == nil {
-			of = &report.Blame{Name: key[0], Category: category}
+			of = &report.Blame{Name: key.name, Category: category}
 			groups[key] = of
 		}
-		of.Bytes += l.size
+		of.Bytes += d.Bytes[n]
 		of.Blocks++
-		waste += l.size - l.requested
-		if l.size > of.Largest {
-			of.Largest, of.Stack = l.size, l.stack
+		waste += d.Bytes[n] - d.Block.Requested[n]
+		if d.Bytes[n] > of.Largest {
+			of.Largest, of.Stack = d.Bytes[n], d.Stack[n]
 		}
 	})
 	all := make([]report.Blame, 0, len(groups))
 	for _, of := range groups {
-		of.Frames = g.b.snapshot.Stacks.Frames(of.Stack)
+		of.Frames = d.Stacks.Frames(of.Stack)
 		all = append(all, *of)
 	}
 	slices.SortFunc(all, func(p, q report.Blame) int {
@@ -92,50 +102,58 @@ func mostOf(groups []report.Blame) (most report.Blame) {
 // who is a group in the middle of a sentence.
 func who(b *report.Blame) string {
 	switch b.Name {
-	case report.NoFrames:
-		return "what has " + report.NoFrames
-	case beforeTrace:
+	case mem.NoFrames:
+		return "what has " + mem.NoFrames
+	case usage.BeforeTrace:
 		return "what was there before the trace"
 	}
 	return b.Name
 }
 
-func (g *grouper) name(l *life, category string) string {
+func (g *grouper) name(n int, category string) string {
 	switch g.by {
 	case "category":
 		return category
 	case "size":
-		return "from " + sizeClass(l.requested).String()
+		return "from " + sizeClass(g.d.Block.Requested[n]).String()
 	case "stream":
-		return fmt.Sprintf("stream %d", g.b.lanes[l.lane].stream)
+		return fmt.Sprintf("stream %d", g.lane(n).Stream)
 	case "pool":
-		return poolName(g.b.lanes[l.lane].pool)
+		return poolName(g.lane(n).Pool)
 	case "age":
-		return g.age(l)
+		return g.age(n)
 	case "annotation":
-		return g.annotation(l)
+		return g.annotation(n)
+	case "site":
+		return g.site(n)
 	}
-	if l.stack == 0 && l.born < 0 {
-		return beforeTrace
+	if g.fromBefore(n) {
+		return usage.BeforeTrace
 	}
-	n := g.names.of(l.stack)
+	at := g.names.Of(g.d.Stack[n])
 	switch g.by {
 	case "file":
-		return n.file
+		if at.Native && (at.File == "" || at.File == "??" || at.File == mem.UnknownPlace) {
+			return at.Name
+		}
+		return at.File
 	case "function":
-		return n.function
-	case "module":
-		return n.module
+		return at.Innermost
 	}
-	return n.site
+	return at.Module
 }
 
+func (g *grouper) lane(n int) usage.Lane { return g.d.Lanes[g.d.Block.Lane[n]] }
+
+// fromBefore says whether a block is from before the trace and has no stack.
+func (g *grouper) fromBefore(n int) bool { return g.d.Stack[n] == 0 && g.d.From[n] < 0 }
+
 // site is the name of the line that allocated a block.
-func (g *grouper) site(l *life) string {
-	if l.stack == 0 && l.born < 0 {
-		return beforeTrace
+func (g *grouper) site(n int) string {
+	if g.fromBefore(n) {
+		return usage.BeforeTrace
 	}
-	return g.names.of(l.stack).site
+	return g.names.Of(g.d.Stack[n]).Name
 }
 
 func poolName(id mem.PoolID) string {
@@ -157,11 +175,11 @@ func sizeClass(n mem.Bytes) mem.Bytes {
 	return class
 }
 
-func (g *grouper) age(l *life) string {
-	if l.born < 0 {
-		return beforeTrace
+func (g *grouper) age(n int) string {
+	if g.d.From[n] < 0 {
+		return usage.BeforeTrace
 	}
-	events, class := g.at-int(l.born), 1
+	events, class := g.at-int(g.d.From[n]), 1
 	for class*10 <= events {
 		class *= 10
 	}
@@ -178,16 +196,16 @@ type openRegion struct {
 }
 
 // annotation is the innermost named region that was open when the block was allocated.
-func (g *grouper) annotation(l *life) string {
-	if l.born < 0 {
-		return beforeTrace
+func (g *grouper) annotation(n int) string {
+	if g.d.From[n] < 0 {
+		return usage.BeforeTrace
 	}
 	if g.regions == nil {
-		g.regions = openRegions(g.b.snapshot.Annotations)
+		g.regions = openRegions(g.d.Snapshot.Annotations)
 	}
-	at := g.b.time(int(l.born))
-	n, _ := slices.BinarySearchFunc(g.regions, at+1, func(r openRegion, t int64) int { return cmp.Compare(r.from, t) })
-	return g.regions[max(n-1, 0)].name
+	at := g.d.TimeOf(int(g.d.From[n]))
+	i, _ := slices.BinarySearchFunc(g.regions, at+1, func(r openRegion, t int64) int { return cmp.Compare(r.from, t) })
+	return g.regions[max(i-1, 0)].name
 }
 
 const noRegion = "outside of annotations"
@@ -212,4 +230,60 @@ func openRegions(notes []mem.Annotation) []openRegion {
 		regions = append(regions, openRegion{note.Time, name})
 	}
 	return regions
+}
+
+// accuracy of the rules; nil where the program named no owner.
+func (g *grouper) accuracy(at usage.Moment) *report.Accuracy {
+	if len(g.d.Snapshot.Owners) == 0 {
+		return nil
+	}
+	a := &report.Accuracy{By: []report.CategoryAccuracy{{Category: "parameters"}, {Category: "gradients"}, {Category: "optimizer state"}}}
+	g.d.Each(at, func(n int) {
+		owner, bytes := g.d.Owner(n), g.d.Bytes[n]
+		i := slices.IndexFunc(a.By, func(c report.CategoryAccuracy) bool { return c.Category == owner })
+		if i < 0 {
+			return
+		}
+		a.By[i].Owned += bytes
+		a.Owned += bytes
+		a.OwnedBlocks++
+		if g.sorter.ByRules(n) == owner {
+			a.By[i].Agreed += bytes
+			a.Agreed += bytes
+			a.AgreedBlocks++
+		}
+	})
+	a.By = slices.DeleteFunc(a.By, func(c report.CategoryAccuracy) bool { return c.Owned == 0 })
+	return a
+}
+
+const siteBands = 11 // and one of all others
+
+// timeline is the course of the memory at the highest moment of each column.
+func (g *grouper) timeline(columns int) *report.TraceTimeline {
+	d, points := g.d, g.d.Highest(columns)
+	if len(points) < 2 {
+		return nil
+	}
+	t := &report.TraceTimeline{Category: []report.TimelineBand{}, Site: []report.TimelineBand{}}
+	begin := d.TimeOf(points[0].Moment)
+	for _, p := range points {
+		t.Events = append(t.Events, p.Moment)
+		if knows := d.KnowsSegments(); knows || d.Trace.Reserved != nil {
+			t.Reserved = append(t.Reserved, d.ReservedAt(p.Moment, p.Levels))
+			if knows {
+				t.Releasable = append(t.Releasable, p.Releasable)
+			}
+		}
+		if len(d.Times) > 0 {
+			t.Time = append(t.Time, d.TimeOf(p.Moment)-begin)
+		}
+	}
+	for _, b := range d.Bands(t.Events, len(usage.CategoryNames)+1, g.sorter.Of, g.wants) {
+		t.Category = append(t.Category, report.TimelineBand(b))
+	}
+	for _, b := range d.Bands(t.Events, siteBands, g.site, g.wants) {
+		t.Site = append(t.Site, report.TimelineBand(b))
+	}
+	return t
 }

@@ -5,50 +5,46 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 // oomBlamed is how many groups an out-of-memory names.
 const oomBlamed = 5
 
-// pieces is the free memory that an allocator held.
-type pieces struct {
-	bytes, largest mem.Bytes
-	count          int
-}
-
-// oom is the last request that failed; nil: none did.
-func (b *traceBooks) oom(g *grouper) (*report.TraceOOM, error) {
-	if b.failedAt < 0 {
-		return nil, nil
+// outOfDeviceMemory is the last request that failed; nil: none did.
+func outOfDeviceMemory(d *usage.Device, g *grouper) *report.TraceOOM {
+	i, t := d.FailedAt, d.Trace
+	if i < 0 {
+		return nil
 	}
-	i, t, l := b.failedAt, b.trace, b.levelsAt(b.failedAt)
+	l := d.LevelsAt(i)
 	held, _, err := g.blame(i)
-	if err != nil {
-		return nil, err
+	if err != nil { // no such grouping, of which blame told already
+		return nil
 	}
 	oom := &report.TraceOOM{
-		Event: i, Asked: t.Size[i], Allocated: l.allocated, Reserved: b.reservedAt(i, l), Most: mostOf(held),
-		Blame: held[:min(oomBlamed, len(held))], Frames: b.snapshot.Stacks.Frames(t.Stack[i]),
+		Event: i, Asked: t.Size[i], Allocated: l.Allocated, Reserved: d.ReservedAt(i, l), Most: mostOf(held),
+		Blame: held[:min(oomBlamed, len(held))], Frames: d.Snapshot.Stacks.Frames(t.Stack[i]),
 	}
 	if t.Address[i] != mem.FreeUnknown {
 		oom.DeviceFree = mem.Some(int64(t.Address[i]))
 	}
-	if total, ok := b.snapshot.DeviceMemory[b.device]; ok {
+	if total, ok := d.Snapshot.DeviceMemory[d.Number]; ok {
 		oom.DeviceTotal = mem.Some(int64(total))
 	}
-	b.judge(oom)
+	judge(oom, d)
 	if g.o.Advise != nil {
-		oom.Advice, oom.Replayed = g.o.Advise(b.snapshot, b.device)
+		oom.Advice, oom.Replayed = g.o.Advise(d.Snapshot, d.Number)
 	}
-	return oom, nil
+	return oom
 }
 
 // judge says what was cached, and whether it would have been enough, as far as the file tells.
-func (b *traceBooks) judge(o *report.TraceOOM) {
-	cached, free := b.atFailure.bytes, mem.Bytes(o.DeviceFree.Or(0))
-	if b.knowsSegments() {
-		o.Pieces, o.LargestFree = mem.Some(int64(b.atFailure.count)), mem.Some(int64(b.atFailure.largest))
-		contiguous := max(free, b.atFailure.largest) >= o.Asked
+func judge(o *report.TraceOOM, d *usage.Device) {
+	cached, free := d.FreeAtThat.Bytes, mem.Bytes(o.DeviceFree.Or(0))
+	if d.KnowsSegments() {
+		o.Pieces, o.LargestFree = mem.Some(int64(d.FreeAtThat.Count)), mem.Some(int64(d.FreeAtThat.Largest))
+		contiguous := max(free, d.FreeAtThat.Largest) >= o.Asked
 		o.Contiguous = &contiguous
 	} else if reserved, ok := o.Reserved.Get(); ok {
 		cached = mem.Bytes(reserved) - o.Allocated
@@ -65,16 +61,23 @@ func (b *traceBooks) judge(o *report.TraceOOM) {
 
 func oomFinding(o *report.TraceOOM, a *report.Allocator) report.Finding {
 	f := report.Finding{Kind: report.KindOOM, Severity: report.Critical, Label: a.Label, Title: fmt.Sprintf("%s ran out of memory", report.UpperFirst(a.Name)), Stack: o.Frames,
-		Bytes: mem.Some(int64(o.Asked)), Text: fmt.Sprintf("%v were asked for at event %s", o.Asked, report.Count(int64(o.Event)))}
+		Bytes: mem.Some(int64(o.Asked))}
+	names := usage.NewNames(new(mem.StackTable))
+	f.Text = fmt.Sprintf("%v were asked for at event %s", o.Asked, report.Count(int64(o.Event)))
+	if asking := names.Search(o.Frames); !asking.Native && asking.File != "" {
+		f.File, f.Line = asking.File, asking.Line
+		f.SiteFile, f.SiteLine, f.SiteFunction = asking.File, asking.Line, asking.Function
+		f.Text = fmt.Sprintf("%s asked for %v at event %s", asking.Name, o.Asked, report.Count(int64(o.Event)))
+	}
 	if !a.Alone {
 		f.Text += " of " + a.Where()
 	}
 	f.Text += fmt.Sprintf(", when %v were allocated", o.Allocated) + roomText(o)
 	if o.Most.Bytes > 0 {
-		f.Text += fmt.Sprintf(" Most was held by %s: %v.", who(&o.Most), o.Most.Bytes)
-	}
-	if at := newPlaces(nil).search(o.Frames); !at.Native && at.File != "" {
-		f.File, f.Line, f.SiteFunction = at.File, at.Line, at.Function
+		f.Text += fmt.Sprintf(" Most was held by %s: %s.", who(&o.Most), bytesInBlocks(o.Most.Bytes, o.Most.Blocks))
+		if holder := names.Search(o.Most.Frames); !holder.Native && holder.File != "" {
+			f.File, f.Line = holder.File, holder.Line
+		}
 	}
 	switch {
 	case o.WouldFit == nil:

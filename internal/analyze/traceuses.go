@@ -7,76 +7,27 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 const longLives = 20
 
-// stackUse is what one stack did among the events explained.
-type stackUse struct {
-	stack       uint32
-	bytes       mem.Bytes // held at the moment explained
-	blocks      uint64
-	average     float64 // bytes held, over the time of the events
-	allocations uint64
-	churn       mem.Bytes
-	start       mem.Bytes // of blocks from before the trace that outlive it
-	startBlocks int
-	before      bool // blocks of before the trace that have no stack
-}
-
-// stackUses are those of all stacks, and the blocks that occupied most for longest.
+// stackUses are what all stacks did, and the blocks that occupied most for longest.
 type stackUses struct {
 	g       *grouper
-	all     []stackUse
+	all     []usage.Activity
 	longest []report.LongLife
 }
 
-// uses goes through all lives once.
-func (g *grouper) uses(at int) *stackUses {
-	b := g.b
-	byStack := make([]stackUse, b.snapshot.Stacks.Len()+1) // the last is of blocks from before that have no stack
-	clock := b.clock()
-	low, high := max(b.from, -1), min(b.to, b.trace.Len()-1)
-	whole := max(clock(high)-clock(low), 1)
+// uses goes through all blocks once.
+func (g *grouper) uses(at usage.Moment) *stackUses {
 	var top longest
-	for i := range b.lives {
-		l := &b.lives[i]
-		if int(l.born) > high || int(l.freed) <= low && l.freed >= 0 || l.freed == -2 || !g.wants(l.stack) {
-			continue
-		}
-		n := l.stack
-		if n == 0 && l.born < 0 {
-			n = uint32(len(byStack) - 1)
-		}
-		u := &byStack[n]
-		u.stack, u.before = l.stack, int(n) == len(byStack)-1
-		first, last := max(int(l.born), low), min(int(l.freed), high)
-		held := float64(l.size) * (clock(last) - clock(first))
-		u.average += held / whole
-		if int(l.born) >= low && l.born >= 0 {
-			u.allocations++
-			if int(l.freed) <= high {
-				u.churn += l.size
-			}
-		}
-		if l.born < 0 && int(l.freed) > b.trace.Len()-1 {
-			u.start += l.size
-			u.startBlocks++
-		}
-		if int(l.born) <= at && int(l.freed) > at {
-			u.bytes += l.size
-			u.blocks++
-		}
-		if top.may(held) {
-			top.add(held, g.longLife(i))
-		}
-	}
 	u := &stackUses{g: g}
-	for _, use := range byStack {
-		if use.allocations+use.blocks > 0 || use.average > 0 {
-			u.all = append(u.all, use)
+	u.all = g.d.Activity(at, g.wants, func(span int, held float64) {
+		if top.may(held) {
+			top.add(held, g.longLife(span))
 		}
-	}
+	})
 	for _, of := range top {
 		u.longest = append(u.longest, of.life)
 	}
@@ -117,49 +68,40 @@ func sameLife(l, as *report.LongLife) bool {
 	return l.Freed == as.Freed || l.Freed != nil && as.Freed != nil && *l.Freed == *as.Freed
 }
 
-// clock gives the time of an event: of the wall where the trace has it and it moves, else its number.
-func (b *traceBooks) clock() func(event int) float64 {
-	n := len(b.trace.Time)
-	if n == 0 || b.trace.Time[n-1] <= b.trace.Time[0] {
-		return func(event int) float64 { return float64(event) }
-	}
-	begin := b.trace.Time[0]
-	return func(event int) float64 { return float64(b.trace.Time[min(max(event, 0), n-1)] - begin) }
-}
-
 func (g *grouper) longLife(n int) report.LongLife {
-	l, last := &g.b.lives[n], g.b.trace.Len()-1
-	long := report.LongLife{Name: g.site(l), Category: g.sorter.of(n), Bytes: l.size, Blocks: 1, Allocated: int(l.born)}
-	end := min(int(l.freed), last)
-	if int(l.freed) <= last {
-		freed := int(l.freed)
-		long.Freed = &freed
+	d, last := g.d, g.d.Moments-1
+	from, to := int(d.From[n]), int(d.To[n])
+	long := report.LongLife{Name: g.site(n), Category: g.sorter.Of(n), Bytes: d.Bytes[n], Blocks: 1, Allocated: from}
+	if to <= last {
+		long.Freed = &to
 	}
-	long.Events, long.Span = end-int(l.born), g.b.time(end)-g.b.time(int(l.born))
+	end := min(to, last)
+	long.Events, long.Span = end-from, d.TimeOf(end)-d.TimeOf(from)
 	return long
 }
 
 // turnover groups stacks by line, most churn first.
 func (u *stackUses) turnover() []report.Turnover {
-	byName := map[string]*report.Turnover{}
+	byName := map[groupKey]*report.Turnover{}
 	for i := range u.all {
 		use := &u.all[i]
-		name := u.g.names.of(use.stack).site
-		if use.before {
-			name = beforeTrace
+		at := u.g.names.Of(use.Stack)
+		key := groupKey{name: at.Name, at: at.Location}
+		if use.Before {
+			key = groupKey{name: usage.BeforeTrace}
 		}
-		t := byName[name]
+		t := byName[key]
 		if t == nil {
-			t = &report.Turnover{Name: name, Heaviest: -1}
-			byName[name] = t
+			t = &report.Turnover{Name: key.name, Heaviest: -1}
+			byName[key] = t
 		}
-		t.Allocations += int(use.allocations)
-		t.Churn += use.churn
-		t.Average += mem.Bytes(use.average)
-		t.SinceStart += use.start
-		t.StartBlocks += use.startBlocks
-		if use.churn > t.Heaviest {
-			t.Heaviest, t.Frames = use.churn, u.g.b.snapshot.Stacks.Frames(use.stack)
+		t.Allocations += int(use.Allocations)
+		t.Churn += use.Churn
+		t.Average += mem.Bytes(use.Average)
+		t.SinceStart += use.Start
+		t.StartBlocks += use.StartBlocks
+		if use.Churn > t.Heaviest {
+			t.Heaviest, t.Frames = use.Churn, u.g.d.Stacks.Frames(use.Stack)
 		}
 	}
 	all := make([]report.Turnover, 0, len(byName))
@@ -174,11 +116,8 @@ func (u *stackUses) turnover() []report.Turnover {
 
 // flames is what each stack did as a tree. Each measure's largest stacks are in it.
 func (u *stackUses) flames(a *explanation) *report.StackSet {
-	in := &Input{places: newPlaces(nil)}
-	tree := stackTree{in: in, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}, set: report.StackSet{
-		Name: "device", Subject: a.Subject(), Title: report.UpperFirst(a.InFile()), Event: mem.Some(int64(a.At.Event)), Label: a.Label, Total: a.At.Allocated,
-		Frames: []report.FramePlace{}, Parents: []int{}, Places: []int{}, Stacks: []report.StackUse{},
-	}}
+	tree := newStackTree(u.g.names, report.StackSet{Name: "device", Subject: a.Subject(), Title: report.UpperFirst(a.InFile()), Event: mem.Some(int64(a.At.Event)),
+		Label: a.Label, Total: a.At.Allocated})
 	if a.Filter != "" {
 		tree.set.Title += fmt.Sprintf(", only what matches %q", a.Filter)
 	}
@@ -190,7 +129,7 @@ func (u *stackUses) flames(a *explanation) *report.StackSet {
 	}
 	chosen := map[int]bool{}
 	for m := range measures {
-		value := func(i int) int64 { return u.all[i].measure(m) }
+		value := func(i int) int64 { return u.all[i].Measure(m) }
 		order := make([]int, len(u.all))
 		for i := range order {
 			order[i] = i
@@ -206,21 +145,17 @@ func (u *stackUses) flames(a *explanation) *report.StackSet {
 	for i := range u.all {
 		if !chosen[i] {
 			for m := range measures {
-				measures[m].Rest += u.all[i].measure(m)
+				measures[m].Rest += u.all[i].Measure(m)
 			}
 			continue
 		}
 		use := &u.all[i]
-		node := tree.add(u.g.pictured(use))
-		tree.set.Stacks = append(tree.set.Stacks, report.StackUse{Node: node, Bytes: use.bytes, Count: use.blocks,
-			Average: mem.Bytes(use.average), Allocations: use.allocations, Churn: use.churn})
+		node := tree.add(use.Pictured(u.g.names))
+		tree.set.Stacks = append(tree.set.Stacks, report.StackUse{Node: node, Bytes: use.Bytes, Count: use.Blocks,
+			Average: mem.Bytes(use.Average), Allocations: use.Allocations, Churn: use.Churn})
 	}
 	slices.SortStableFunc(tree.set.Stacks, func(p, q report.StackUse) int { return cmp.Compare(q.Bytes, p.Bytes) })
 	tree.set.Measures, tree.set.Rest = measures, mem.Bytes(measures[0].Rest)
-	a.tree = &tree
+	a.tree = tree
 	return &tree.set
-}
-
-func (u *stackUse) measure(m int) int64 {
-	return [...]int64{int64(u.bytes), int64(u.average), int64(u.allocations), int64(u.churn)}[m]
 }

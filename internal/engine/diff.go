@@ -5,6 +5,7 @@ import (
 
 	"hightide/internal/analyze"
 	"hightide/internal/mem"
+	"hightide/internal/usage"
 )
 
 // Diff compares the peaks of two files or runs on the device that holds most in each. Of a run with
@@ -48,7 +49,7 @@ func fullestOf(all []namedSnapshot) (best *mem.AllocatorSnapshot, device int) {
 			if len(all) == 1 && len(s.snapshot.AllDevices()) == 1 {
 				return s.snapshot, d // nothing to choose from: not worth playing its trace
 			}
-			if peak := analyze.NewHistory(s.snapshot, d).Peak.Allocated; peak > most {
+			if peak := usage.FromTrace(s.snapshot, d, usage.Whole).Peak.Bytes; peak > most {
 				best, device, most = s.snapshot, d, peak
 			}
 		}

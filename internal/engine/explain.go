@@ -17,6 +17,7 @@ import (
 	"hightide/internal/replay"
 	"hightide/internal/report"
 	"hightide/internal/store"
+	"hightide/internal/usage"
 )
 
 // Explain reads files and runs and says who holds the device memory, in one report. A run also gets
@@ -225,7 +226,7 @@ func stepEnds(run *mem.Run, process uint32) (ends []int64) {
 }
 
 // Rules reads a file of category rules; "" is none.
-func Rules(path string) ([]analyze.CategoryRule, error) {
+func Rules(path string) ([]usage.CategoryRule, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -233,7 +234,7 @@ func Rules(path string) ([]analyze.CategoryRule, error) {
 	if err != nil {
 		return nil, InputError("name a file of rules", "%w", err)
 	}
-	rules, err := analyze.ParseRules(string(text))
+	rules, err := usage.ParseRules(string(text))
 	if err != nil {
 		return nil, InputError("docs/explain.md describes the rules", "%s: %w", path, err)
 	}

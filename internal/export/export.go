@@ -15,8 +15,8 @@ import (
 	"io"
 	"strings"
 
-	"hightide/internal/analyze"
 	"hightide/internal/mem"
+	"hightide/internal/usage"
 )
 
 // Source is what is exported; exactly one of its fields is set.
@@ -94,7 +94,7 @@ func (s Source) CheckMeasure() error {
 	kinds := spaceKinds()
 	switch {
 	case s.Snapshot != nil:
-		kinds = analyze.StackKinds
+		kinds = usage.Kinds
 	case s.Profile != nil:
 		kinds = s.Profile.Kinds
 	}

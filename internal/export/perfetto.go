@@ -8,8 +8,8 @@ import (
 	"io"
 	"slices"
 
-	"hightide/internal/analyze"
 	"hightide/internal/mem"
+	"hightide/internal/usage"
 )
 
 // traceEvent is an entry of the Chrome trace format, which ui.perfetto.dev opens. Times are µs.
@@ -153,7 +153,7 @@ func timeOf(t *mem.Trace, i int, began int64) int64 {
 
 // levels writes what was allocated and reserved after each event, one value a time.
 func (o *perfettoOut) levels(s *mem.AllocatorSnapshot, t *mem.Trace, number int, began int64) {
-	allocated, reserved := analyze.NewHistory(s, t.Device).Levels()
+	allocated, reserved := usage.FromTrace(s, t.Device, usage.Whole).Course()
 	for i, a := range t.Action {
 		now := timeOf(t, i, began)
 		if i == 0 || allocated[i+1] != allocated[i] {

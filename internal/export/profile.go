@@ -5,31 +5,32 @@ import (
 	"maps"
 	"slices"
 
-	"hightide/internal/analyze"
 	"hightide/internal/mem"
+	"hightide/internal/usage"
 )
 
 // OfSnapshot is a snapshot as a profile, by stack and device: what was in use when most bytes were (on each
 // device at its own peak), and what the whole trace did. The sizes are those of blocks, as in a report.
 func OfSnapshot(s *mem.AllocatorSnapshot) *mem.Profile {
-	p := &mem.Profile{Label: s.Label, Default: 1, Kinds: slices.Clone(analyze.StackKinds)}
+	p := &mem.Profile{Label: s.Label, Default: 1, Kinds: slices.Clone(usage.Kinds)}
 	devices := s.AllDevices()
 	for _, device := range devices {
-		history, name := analyze.NewHistory(s, device), deviceName(s, device)
+		history, name := usage.FromTrace(s, device, usage.Whole), deviceName(s, device)
 		if history.Peak.Time > 0 {
 			p.Time = history.Peak.Time
 		}
-		p.Notes = append(p.Notes, fmt.Sprintf("%s: %d bytes allocated at the peak", name, int64(history.Peak.Allocated)))
-		history.ByStack(func(frames []mem.Location, values []int64) {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s: %d bytes allocated at the peak", name, int64(history.Peak.Bytes)))
+		names := usage.NewNames(history.Stacks)
+		for _, did := range history.Activity(history.Peak.Moment, nil, nil) {
 			var stack []uint32
-			for _, l := range frames {
+			for _, l := range did.Pictured(names) {
 				stack = append(stack, p.Stacks.Location(l))
 			}
 			if len(devices) > 1 { // else graphs would add them up unseen
 				stack = append(stack, p.Stacks.Location(mem.Location{Function: name, Native: true}))
 			}
-			p.Samples = append(p.Samples, mem.ProfileSample{Stack: p.Stacks.Add(stack), Values: values, Labels: map[string]string{"device": name}})
-		})
+			p.Samples = append(p.Samples, mem.ProfileSample{Stack: p.Stacks.Add(stack), Values: did.Values(), Labels: map[string]string{"device": name}})
+		}
 	}
 	return p
 }

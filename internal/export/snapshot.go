@@ -1,10 +1,12 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
-	"hightide/internal/analyze"
 	"hightide/internal/mem"
+	"hightide/internal/usage"
 )
 
 // aboutSnapshot is what a snapshot says of itself.
@@ -146,21 +148,24 @@ func allocatorSegments(s *mem.AllocatorSnapshot, yield func(...any) error) error
 func allocatorPeak(s *mem.AllocatorSnapshot, yield func(...any) error) error {
 	where := placesOf(s)
 	for _, device := range s.AllDevices() {
-		history := analyze.NewHistory(s, device)
+		d := usage.FromTrace(s, device, usage.Whole)
 		var event, time any
-		if history.Peak.Event >= 0 {
-			event = int64(history.Peak.Event)
+		if d.Peak.Moment >= 0 {
+			event = int64(d.Peak.Moment)
 		}
-		if history.Peak.Time > 0 {
-			time = history.Peak.Time
+		if d.Peak.Time > 0 {
+			time = d.Peak.Time
 		}
-		for _, b := range history.Held() {
+		var held []int
+		d.Each(d.Peak.Moment, func(span int) { held = append(held, span) })
+		slices.SortStableFunc(held, func(a, b int) int { return cmp.Compare(d.Block.Address[a], d.Block.Address[b]) })
+		for _, n := range held {
 			var since any
-			if b.Since >= 0 {
-				since = int64(b.Since)
+			if from := d.From[n]; from >= 0 {
+				since = int64(from)
 			}
-			place := where.of(b.Stack)
-			if err := yield(int64(device), event, time, int64(b.Address), int64(b.Size), int64(b.Requested), since, stackCell(b.Stack), place[0], place[1], place[2]); err != nil {
+			place := where.of(d.Stack[n])
+			if err := yield(int64(device), event, time, int64(d.Block.Address[n]), int64(d.Bytes[n]), int64(d.Block.Requested[n]), since, stackCell(d.Stack[n]), place[0], place[1], place[2]); err != nil {
 				return err
 			}
 		}

@@ -19,6 +19,7 @@ import (
 	"hightide/internal/intake"
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -135,7 +136,7 @@ func TestPprofTool(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	total := analyze.NewHistory(s, 0).Peak.Allocated
+	total := usage.FromTrace(s, 0, usage.Whole).Peak.Bytes
 	text := string(out)
 	if !strings.Contains(text, "Type: space") || !strings.Contains(text, "100% of "+digits(int64(total))+"B total") || !strings.Contains(text, "run_memory_foward_fullstep") || !strings.Contains(text, "<module>") || strings.Contains(text, "unwind::unwind") {
 		t.Errorf("want all of %d bytes:\n%.2000s", int64(total), text)
@@ -158,7 +159,7 @@ func digits(n int64) string { text, _ := json.Marshal(n); return string(text) }
 // TestPeakWays: every format that sums the peak sums it to the same bytes.
 func TestPeakWays(t *testing.T) {
 	s := snapshotFile(t, "../../testdata/real/h100-lm-ctx256-forward-bf16.pickle")
-	want := int64(analyze.NewHistory(s, 0).Peak.Allocated)
+	want := int64(usage.FromTrace(s, 0, usage.Whole).Peak.Bytes)
 	var folded int64
 	for line := range strings.Lines(string(written(t, *Find("folded"), Source{Snapshot: s}, nil))) {
 		var n int64
@@ -235,7 +236,7 @@ func TestSpeedscopeSchema(t *testing.T) {
 	if err := decoder.Decode(&file); err != nil {
 		t.Fatal(err)
 	}
-	if file.Schema != "https://www.speedscope.app/file-format-schema.json" || len(file.Profiles) != len(analyze.StackKinds) || file.Profiles[1].Unit != "bytes" || file.Active != 1 {
+	if file.Schema != "https://www.speedscope.app/file-format-schema.json" || len(file.Profiles) != len(usage.Kinds) || file.Profiles[1].Unit != "bytes" || file.Active != 1 {
 		t.Errorf("%s, %d profiles", file.Schema, len(file.Profiles))
 	}
 	for _, p := range file.Profiles {

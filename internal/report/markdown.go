@@ -27,7 +27,7 @@ func (r *Report) Markdown() string {
 	for _, f := range r.Findings {
 		where := ""
 		if f.File != "" {
-			where = "`" + LineName(mem.Location{File: f.File, Line: f.Line}) + "` "
+			where = "`" + mem.LineName(mem.Location{File: f.File, Line: f.Line}) + "` "
 		}
 		fmt.Fprintf(&b, "- **%s** %s(%s)%s: %s\n", f.Severity, where, f.Kind, figures(f), markdown(f.Text))
 		if f.Advice != "" {

@@ -158,10 +158,10 @@ func (p *printer) findings(findings []Finding) {
 		}
 		where := ""
 		if f.File != "" {
-			where = p.paint(bold, Clean(LineName(mem.Location{File: f.File, Line: f.Line}))) + "  "
+			where = p.paint(bold, Clean(mem.LineName(mem.Location{File: f.File, Line: f.Line}))) + "  "
 		}
 		numbers := figures(f)
-		if 4+len([]rune(LineName(mem.Location{File: f.File, Line: f.Line})))+2+len(f.Kind)+len([]rune(numbers)) > p.Width {
+		if 4+len([]rune(mem.LineName(mem.Location{File: f.File, Line: f.Line})))+2+len(f.Kind)+len([]rune(numbers)) > p.Width {
 			numbers = "" // they are in the text as well
 		}
 		p.line("  " + p.paint(code, mark) + " " + where + p.paint(code, f.Kind) + numbers)

@@ -3,12 +3,9 @@ package report
 import (
 	"fmt"
 	"math"
-	"path"
 	"strconv"
 	"strings"
 	"time"
-
-	"hightide/internal/mem"
 )
 
 // UpperFirst begins a sentence.
@@ -126,25 +123,4 @@ func Times(n int64) string {
 		return "once"
 	}
 	return Count(n) + " times"
-}
-
-// What stands for a line where none is known.
-const (
-	UnknownPlace = "<no stack>" // a file's name
-	NoFrames     = "no frames (autograd, or a native thread)"
-)
-
-// LineName is "train.py:61" for people; the full path stands in the file field.
-func LineName(l mem.Location) string {
-	switch l.File {
-	case "":
-		return "an unknown line"
-	case UnknownPlace:
-		return NoFrames
-	}
-	name := path.Base(l.File)
-	if l.Line == 0 {
-		return name
-	}
-	return name + ":" + strconv.Itoa(l.Line)
 }

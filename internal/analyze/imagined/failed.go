@@ -26,7 +26,7 @@ func failure(run *mem.Run) string {
 			return "the program was interrupted"
 		}
 		if e.Where != nil && e.Where.File != "" {
-			text += " at " + report.LineName(*e.Where)
+			text += " at " + mem.LineName(*e.Where)
 		}
 		if rank, ok := rankOf(run, e.Process); ok {
 			text += fmt.Sprintf(" in rank %d", rank)

@@ -73,9 +73,9 @@ func topHolder(v *report.Imagined) string {
 
 func heldName(l *report.HeldLine) string {
 	if l.Line > 0 {
-		return report.LineName(mem.Location{File: l.File, Line: l.Line})
+		return mem.LineName(mem.Location{File: l.File, Line: l.Line})
 	}
-	return "what has " + cmp.Or(l.Function, report.NoFrames)
+	return "what has " + cmp.Or(l.Function, mem.NoFrames)
 }
 
 // callsText is "cusparseSpMM (3 times) and 2 more".
@@ -289,7 +289,7 @@ func rankTable(ranks []report.RankUse) report.Table {
 func linesTable(lines []report.HeldLine) report.Table {
 	t := report.Table{Name: "peak-lines", Title: "Lines that held the peak", Columns: []report.Column{report.TextColumn("site", "line"), report.TextColumn("function", "function"), report.BytesColumn("bytes", "held", mem.Imagined), {Name: "blocks", Title: "blocks", Unit: mem.UnitCount, Label: mem.Imagined}}}
 	for _, l := range lines {
-		t.Rows = append(t.Rows, []report.Cell{report.LineName(mem.Location{File: l.File, Line: l.Line}), report.TextCell(l.Function), int64(l.Bytes), l.Blocks})
+		t.Rows = append(t.Rows, []report.Cell{mem.LineName(mem.Location{File: l.File, Line: l.Line}), report.TextCell(l.Function), int64(l.Bytes), l.Blocks})
 	}
 	return t
 }
@@ -307,10 +307,10 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Report) {
 		r.AddNote(text)
 	}
 	for _, p := range limited(v.Policies, 12) {
-		r.AddNote(fmt.Sprintf("The size of %s at %s depends on data that was never computed: %s was taken, %s.", p.Op, report.LineName(mem.Location{File: p.File, Line: p.Line}), policyWords(p.Policy), report.Times(p.Count)))
+		r.AddNote(fmt.Sprintf("The size of %s at %s depends on data that was never computed: %s was taken, %s.", p.Op, mem.LineName(mem.Location{File: p.File, Line: p.Line}), policyWords(p.Policy), report.Times(p.Count)))
 	}
 	for _, b := range limited(v.ReadBacks, 8) {
-		r.AddNote(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: shapes that depend on it may differ.", b.Bytes, report.Times(b.Count), report.LineName(mem.Location{File: b.File, Line: b.Line})))
+		r.AddNote(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: shapes that depend on it may differ.", b.Bytes, report.Times(b.Count), mem.LineName(mem.Location{File: b.File, Line: b.Line})))
 	}
 	if v.Verdict == mem.VerdictFailed && len(v.ReadBacks) > 0 {
 		r.AddNote("If it failed over such a value, as a loss of zero: --read-value 1 has it read ones.")
@@ -334,7 +334,7 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Report) {
 	for _, n := range limited(v.NotReached, 8) {
 		where := ""
 		if n.File != "" {
-			where = " (" + report.LineName(mem.Location{File: n.File, Line: n.Line}) + ")"
+			where = " (" + mem.LineName(mem.Location{File: n.File, Line: n.Line}) + ")"
 		}
 		note := "Not reached: " + n.What + where
 		if n.Text != "" {

@@ -1,13 +1,25 @@
-package analyze
+package usage
 
 import (
 	"cmp"
 	"slices"
 
 	"hightide/internal/mem"
-	"hightide/internal/report"
 	"hightide/internal/words"
 )
+
+// Steps are the steps and phases of a device's history.
+type Steps struct {
+	Source string    // recorded, annotations, or inferred: from what repeats
+	Steps  []Stretch // of moments
+	Phases []Phase   // always inferred, from the stacks that allocate
+}
+
+// Phase is a stretch of forward, backward or optimizer.
+type Phase struct {
+	Name string
+	Stretch
+}
 
 const (
 	leastSteps   = 3
@@ -17,15 +29,15 @@ const (
 	leastPhase   = 3 // allocations; shorter ones belong to what is around them
 )
 
-// steps tells steps by their recorded ends, the program's own annotations, else by what repeats; nil: no steps
+// Steps tells steps by their recorded ends, the program's own annotations, else by what repeats; nil: no steps
 // and no phases are seen.
-func (b *traceBooks) steps(ends []int64) *report.TraceSteps {
-	s := &report.TraceSteps{Source: "recorded", Steps: b.recordedSteps(ends), Phases: b.phases()}
+func (d *Device) Steps(ends []int64) *Steps {
+	s := &Steps{Source: "recorded", Steps: d.recordedSteps(ends), Phases: d.phases()}
 	if len(s.Steps) < leastSteps {
-		s.Source, s.Steps = "annotations", b.annotatedSteps()
+		s.Source, s.Steps = "annotations", d.annotatedSteps()
 	}
 	if len(s.Steps) < leastSteps {
-		s.Source, s.Steps = "inferred", append([]report.TraceStep{}, b.inferredSteps()...)
+		s.Source, s.Steps = "inferred", append([]Stretch{}, d.inferredSteps()...)
 	}
 	if len(s.Steps)+len(s.Phases) == 0 {
 		return nil
@@ -33,12 +45,12 @@ func (b *traceBooks) steps(ends []int64) *report.TraceSteps {
 	return s
 }
 
-func (b *traceBooks) recordedSteps(ends []int64) []report.TraceStep {
-	steps := []report.TraceStep{}
+func (d *Device) recordedSteps(ends []int64) []Stretch {
+	steps := []Stretch{}
 	from := 0
 	for _, end := range ends {
-		if to := b.eventAt(end); to >= from {
-			steps = append(steps, report.TraceStep{From: from, To: to})
+		if to := d.MomentAt(end); to >= from {
+			steps = append(steps, Stretch{From: from, To: to})
 			from = to + 1
 		}
 	}
@@ -47,23 +59,23 @@ func (b *traceBooks) recordedSteps(ends []int64) []report.TraceStep {
 
 var stepName = words.Lazy(`(?i)^(ProfilerStep#|step[ #_:]*)\d+`)
 
-func (b *traceBooks) annotatedSteps() []report.TraceStep {
-	steps := []report.TraceStep{}
-	for _, note := range b.snapshot.Annotations {
+func (d *Device) annotatedSteps() []Stretch {
+	steps := []Stretch{}
+	for _, note := range d.Snapshot.Annotations {
 		if note.End || !stepName.MatchString(note.Name) {
 			continue
 		}
-		if at := b.eventAt(note.Time) + 1; at < b.trace.Len() && (len(steps) == 0 || at > steps[len(steps)-1].From) {
-			steps = append(steps, report.TraceStep{From: at})
+		if at := d.MomentAt(note.Time) + 1; at < d.Moments && (len(steps) == 0 || at > steps[len(steps)-1].From) {
+			steps = append(steps, Stretch{From: at})
 		}
 	}
-	return b.close(steps)
+	return d.close(steps)
 }
 
 // close ends each step where the next begins.
-func (b *traceBooks) close(steps []report.TraceStep) []report.TraceStep {
+func (d *Device) close(steps []Stretch) []Stretch {
 	for i := range steps {
-		if steps[i].To = b.trace.Len() - 1; i+1 < len(steps) {
+		if steps[i].To = d.Moments - 1; i+1 < len(steps) {
 			steps[i].To = steps[i+1].From - 1
 		}
 	}
@@ -78,16 +90,16 @@ type anchor struct {
 // inferredSteps looks for what happens at even distances all along the trace. Things that happen
 // equally often, once in each step, tell the steps; layers and micro-batches come in bunches. A step
 // begins at the one of them at which least is allocated.
-func (b *traceBooks) inferredSteps() []report.TraceStep {
-	byCount, optimizing := map[int][]anchor{}, b.stackPhases()
-	for _, a := range b.anchors() {
+func (d *Device) inferredSteps() []Stretch {
+	byCount, optimizing := map[int][]anchor{}, d.stackPhases()
+	for _, a := range d.anchors() {
 		byCount[len(a.events)] = append(byCount[len(a.events)], a)
 	}
 	best, score := 0, 0
 	for n, of := range byCount {
 		weight := len(of) + len(byCount[n-1]) // the first step does without some, and the ring may cut one
 		for _, a := range of {
-			if optimizing[b.trace.Stack[a.events[0]]] == phaseOptimizer {
+			if optimizing[d.Trace.Stack[a.events[0]]] == phaseOptimizer {
 				weight += 4 // micro-batches repeat too, but a step ends with the optimizer
 			}
 		}
@@ -100,37 +112,37 @@ func (b *traceBooks) inferredSteps() []report.TraceStep {
 	}
 	first, least := byCount[best][0], 0.0
 	for i, a := range byCount[best] {
-		if level := b.levelAround(a.events); i == 0 || level < least || level == least && a.events[0] < first.events[0] {
+		if level := d.levelAround(a.events); i == 0 || level < least || level == least && a.events[0] < first.events[0] {
 			first, least = a, level
 		}
 	}
-	if b.insideOneCall(first.events[0], first.events[len(first.events)-1]) {
+	if d.insideOneCall(first.events[0], first.events[len(first.events)-1]) {
 		return nil
 	}
-	var steps []report.TraceStep
+	var steps []Stretch
 	for _, at := range first.events {
-		steps = append(steps, report.TraceStep{From: int(at)})
+		steps = append(steps, Stretch{From: int(at)})
 	}
-	return b.close(steps)
+	return d.close(steps)
 }
 
 // insideOneCall says whether all that is allocated between two events passes through one function of a
 // forward or an optimizer: then it is layers or tensors that repeat, not steps.
-func (b *traceBooks) insideOneCall(from, to int32) bool {
+func (d *Device) insideOneCall(from, to int32) bool {
 	seen := map[uint32]bool{}
 	calls := map[uint32]string{} // by location: the function, "" for any that is neither
 	var common map[string]bool
 	for i := from; i <= to; i++ {
-		stack := b.trace.Stack[i]
-		if b.trace.Action[i] != mem.ActionAlloc || seen[stack] {
+		stack := d.Trace.Stack[i]
+		if d.Trace.Action[i] != mem.ActionAlloc || seen[stack] {
 			continue
 		}
 		seen[stack] = true
 		has := map[string]bool{}
-		for _, n := range b.snapshot.Stacks.Numbers(stack) {
+		for _, n := range d.Snapshot.Stacks.Numbers(stack) {
 			name, known := calls[n]
 			if !known {
-				l := b.snapshot.Stacks.Locations[n]
+				l := d.Snapshot.Stacks.Locations[n]
 				if name = l.File + ":" + l.Function; !forwardFrame.MatchString(name) && !optimizerFrame.MatchString(name) {
 					name = ""
 				}
@@ -148,21 +160,21 @@ func (b *traceBooks) insideOneCall(from, to int32) bool {
 }
 
 // anchors are the allocations that happen at even distances from one end of the trace to the other.
-func (b *traceBooks) anchors() []anchor {
+func (d *Device) anchors() []anchor {
 	type kind struct {
 		stack uint32
 		size  mem.Bytes
 	}
 	kinds := map[kind][]int32{}
-	for i, action := range b.trace.Action {
+	for i, action := range d.Trace.Action {
 		if action == mem.ActionAlloc {
-			k := kind{b.trace.Stack[i], b.trace.Size[i]}
+			k := kind{d.Trace.Stack[i], d.Trace.Size[i]}
 			kinds[k] = append(kinds[k], int32(i))
 		}
 	}
 	var all []anchor
 	for _, events := range kinds {
-		if len(events) >= leastSteps && b.even(events) {
+		if len(events) >= leastSteps && d.even(events) {
 			all = append(all, anchor{events})
 		}
 	}
@@ -170,7 +182,7 @@ func (b *traceBooks) anchors() []anchor {
 	return all
 }
 
-func (b *traceBooks) even(events []int32) bool {
+func (d *Device) even(events []int32) bool {
 	gaps := make([]int32, len(events)-1)
 	for i := range gaps {
 		gaps[i] = events[i+1] - events[i]
@@ -178,45 +190,45 @@ func (b *traceBooks) even(events []int32) bool {
 	slices.Sort(gaps)
 	most := int32(evenGaps * float64(gaps[len(gaps)/2]))
 	return gaps[len(gaps)-1] <= most && gaps[0] >= gaps[len(gaps)/2]/2 && gaps[0] >= 8 &&
-		events[len(events)-1]+2*most >= int32(b.trace.Len())
+		events[len(events)-1]+2*most >= int32(d.Moments)
 }
 
 // levelAround is what is allocated at some events, on average, by the thinned curve.
-func (b *traceBooks) levelAround(events []int32) float64 {
+func (d *Device) levelAround(events []int32) float64 {
 	var sum float64
 	for _, at := range events {
-		i, _ := slices.BinarySearchFunc(b.curve, int(at), func(p levelPoint, at int) int { return cmp.Compare(p.event, at) })
-		sum += float64(b.curve[min(i, len(b.curve)-1)].allocated)
+		i, _ := slices.BinarySearchFunc(d.Curve, int(at), func(p LevelPoint, at int) int { return cmp.Compare(p.Moment, at) })
+		sum += float64(d.Curve[min(i, len(d.Curve)-1)].Allocated)
 	}
 	return sum / float64(len(events))
 }
 
 // phases are the runs of allocations by forward, backward and optimizer; short ones inside another are
 // its own.
-func (b *traceBooks) phases() []report.TracePhase {
-	phases := []report.TracePhase{}
+func (d *Device) phases() []Phase {
+	phases := []Phase{}
 	count := 0
-	b.phaseRuns()
-	for i, run := range b.runs {
-		end := b.trace.Len() - 1
-		if i+1 < len(b.runs) {
-			end = int(b.runs[i+1].from) - 1
+	d.phaseRuns()
+	for i, run := range d.runs {
+		end := d.Moments - 1
+		if i+1 < len(d.runs) {
+			end = int(d.runs[i+1].from) - 1
 		}
 		count = 0
 		for e := max(int(run.from), 0); e <= end && count < leastPhase; e++ {
-			if b.trace.Action[e] == mem.ActionAlloc {
+			if d.Trace.Action[e] == mem.ActionAlloc {
 				count++
 			}
 		}
 		last := len(phases) - 1
 		switch name := tracePhaseNames[run.phase]; {
-		case last >= 0 && (count < leastPhase || phases[last].Phase == name):
+		case last >= 0 && (count < leastPhase || phases[last].Name == name):
 			phases[last].To = end
 		case count >= leastPhase || run.phase != phaseOther:
-			phases = append(phases, report.TracePhase{Phase: name, TraceStep: report.TraceStep{From: max(int(run.from), 0), To: end}})
+			phases = append(phases, Phase{name, Stretch{max(int(run.from), 0), end}})
 		}
 	}
-	phases = slices.DeleteFunc(phases, func(p report.TracePhase) bool { return p.Phase == tracePhaseNames[phaseOther] })
+	phases = slices.DeleteFunc(phases, func(p Phase) bool { return p.Name == tracePhaseNames[phaseOther] })
 	if len(phases) > phasesShown {
 		phases = phases[:0]
 	}

@@ -1,25 +1,27 @@
-package analyze
+package usage
 
 import (
 	"math"
 	"slices"
-
-	"hightide/internal/mem"
 )
 
-// curve is memory over steps (or minutes), in bins of time: of each bin the lowest value.
-type curve struct {
-	x []float64
-	y []float64
+// Curve is memory over steps (or minutes), in bins of time: of each bin the lowest value.
+type Curve struct {
+	X []float64
+	Y []float64
+
+	// Whole says that the bins are steps as they were, warm-up left out, and the values exact: then three of them are enough.
+	Whole bool
 }
 
-// trend is what a curve does once warm-up is over.
-type trend struct {
-	steady bool
-	slope  float64 // bytes per x
-	half   float64 // half width of its 95 % interval
-	growth float64 // bytes kept over the window
-	why    string  // of what is not steady: "flat", "stops", "jumps", "comes and goes", "too short"
+// Trend is what a curve does once warm-up is over.
+type Trend struct {
+	Steady bool
+	Slope  float64 // bytes per x
+	Half   float64 // half width of its 95 % interval
+	Growth float64 // bytes kept over the window
+	Points int     // of the curve that were looked at
+	Why    string  // of what is not steady: "flat", "stops", "jumps", "comes and goes", "too short"
 }
 
 // What it takes to call a growth steady. The figures were set by simulation (growth_test.go): planted
@@ -34,16 +36,16 @@ const (
 	laterRises   = 3.0  // standard errors of the growth in the later half
 )
 
-// noise is what sampling does to a curve: the variance of the growth over its window, what it would be over
+// Noise is what sampling does to a curve: the variance of the growth over its window, what it would be over
 // the later half if nothing grew there (bytes²), and the bytes that one sample stands for. All are 0
 // where nothing is sampled.
-type noise struct {
-	variance float64
-	later    float64
-	grain    float64
+type Noise struct {
+	Variance float64
+	Later    float64
+	Grain    float64
 }
 
-// trendOf looks for steady growth. What counts is the lower envelope from the right, the lowest value
+// TrendOf looks for steady growth. What counts is the lower envelope from the right, the lowest value
 // that is still to come: what is kept for good. A saw-tooth has a flat one, so has a cache that
 // stopped, while a leak's rises all the way.
 //
@@ -54,53 +56,56 @@ type noise struct {
 // difference of its ends is the best estimator. The later half must rise by more than its noise too:
 // of a full cache that replaces its oldest entries, other samples stand for the same bytes at every
 // step, and the envelope of their noise rises. least is the smallest growth that matters, in bytes.
-func trendOf(c curve, of noise, least float64) trend {
+func TrendOf(c Curve, of Noise, least float64) Trend {
 	x, kept := settle(c)
-	if len(x) < leastBins {
-		return trend{why: "too short"}
+	if len(x) < leastBins && !(c.Whole && len(x) >= leastSteps) {
+		return Trend{Why: "too short"}
 	}
 	total := kept[len(kept)-1] - kept[0]
 	if total < least {
-		return trend{why: "flat", growth: total}
+		return Trend{Why: "flat", Growth: total}
 	}
-	rises := segments(x, kept, segmentCount(len(x), total, of.grain))
+	rises := segments(x, kept, segmentCount(len(x), total, of.Grain))
 	rises, total = capped(rises)
-	deviation := math.Sqrt(of.variance + square(roughness(x, kept)))
+	deviation := math.Sqrt(of.Variance + square(roughness(x, kept)))
 	span := x[len(x)-1] - x[0]
-	t := trend{slope: total / span, half: 1.96 * deviation / span, growth: total}
-	t.why = shape(rises, total)
-	if t.why == "" && total < significance*deviation {
-		t.why = "flat"
+	t := Trend{Slope: total / span, Half: 1.96 * deviation / span, Growth: total, Points: len(x)}
+	t.Why = shape(rises, total)
+	if t.Why == "" && total < significance*deviation {
+		t.Why = "flat"
 	}
-	if t.why == "" && sum(rises[len(rises)/2:]) < laterRises*math.Sqrt(of.later) {
-		t.why = "stops"
+	if t.Why == "" && sum(rises[len(rises)/2:]) < laterRises*math.Sqrt(of.Later) {
+		t.Why = "stops"
 	}
-	if t.why == "" && total < least {
-		t.why = "jumps"
+	if t.Why == "" && total < least {
+		t.Why = "jumps"
 	}
-	t.steady = t.why == ""
+	t.Steady = t.Why == ""
 	return t
 }
 
 // settle cuts the warm-up and the unsettled tail off a curve and turns it into what is kept.
-func settle(c curve) (x, kept []float64) {
-	n := len(c.x)
-	if n < leastBins {
+func settle(c Curve) (x, kept []float64) {
+	n := len(c.X)
+	if n < leastBins && !c.Whole {
 		return nil, nil
 	}
-	kept = slices.Clone(c.y)
+	kept = slices.Clone(c.Y)
 	for i := n - 2; i >= 0; i-- {
 		kept[i] = min(kept[i], kept[i+1])
 	}
-	span := c.x[n-1] - c.x[0]
+	if c.Whole {
+		return c.X, kept
+	}
+	span := c.X[n-1] - c.X[0]
 	from, to := 0, n-max(1, int(math.Ceil(tail*float64(n))))
-	for from < n && c.x[from] < c.x[0]+warmUp*span {
+	for from < n && c.X[from] < c.X[0]+warmUp*span {
 		from++
 	}
 	if to-from < leastBins-1 {
 		return nil, nil
 	}
-	return c.x[from:to], kept[from:to]
+	return c.X[from:to], kept[from:to]
 }
 
 // segmentCount is how many segments the bins and the samples can fill: a leak of few samples would
@@ -110,7 +115,7 @@ func segmentCount(bins int, total, grain float64) int {
 	if grain > 0 {
 		n = min(n, int(total/grain/4))
 	}
-	return max(n, 4)
+	return max(n, min(4, bins-1))
 }
 
 // segments is the rise in each of n stretches of equal length.
@@ -186,18 +191,18 @@ func roughness(x, kept []float64) float64 {
 	return 1.4826 * medianFloat(strays)
 }
 
-// patternOf names what a curve does as a whole, for people.
-func patternOf(c curve) string {
-	n := len(c.y)
+// PatternOf names what a curve does as a whole, for people.
+func PatternOf(c Curve) string {
+	n := len(c.Y)
 	if n < 16 {
 		return ""
 	}
-	sorted := slices.Sorted(slices.Values(c.y[n/10:]))
+	sorted := slices.Sorted(slices.Values(c.Y[n/10:]))
 	low, mid, high := sorted[len(sorted)/20], sorted[len(sorted)/2], sorted[len(sorted)-1]
 	drops, rise := 0, 0.0
-	top := c.y[n/10]
+	top := c.Y[n/10]
 	bottom := top
-	for _, v := range c.y[n/10:] {
+	for _, v := range c.Y[n/10:] {
 		switch {
 		case v > top:
 			top = v
@@ -215,7 +220,7 @@ func patternOf(c curve) string {
 		return "saw-tooth"
 	case high-sorted[len(sorted)*95/100] > 0.5*(high-low) && drops >= 1:
 		return "spike"
-	case c.y[n-1]-c.y[n/10] > 0.5*(high-low):
+	case c.Y[n-1]-c.Y[n/10] > 0.5*(high-low):
 		return "drift"
 	}
 	return "uneven"
@@ -242,19 +247,14 @@ func medianFloat(values []float64) float64 {
 	return (sorted[mid-1] + sorted[mid]) / 2
 }
 
-func medianInt(values []int64) int64 {
-	slices.Sort(values)
-	return values[len(values)/2]
-}
-
-// binned turns samples into a curve of at most n bins between two moments, each with the lowest
+// Binned turns samples into a curve of at most n bins between two moments, each with the lowest
 // value in it. at maps a moment to steps.
-func binned(times, values []int64, from, to int64, n int, at func(int64) float64) curve {
+func Binned(times, values []int64, from, to int64, n int, at func(int64) float64) Curve {
 	i, _ := slices.BinarySearch(times, from)
 	end, _ := slices.BinarySearch(times, to+1)
 	count := end - i
 	n = min(n, count)
-	c := curve{}
+	c := Curve{}
 	for b := range n {
 		first, last := i+b*count/n, i+(b+1)*count/n
 		low := values[first]
@@ -262,14 +262,27 @@ func binned(times, values []int64, from, to int64, n int, at func(int64) float64
 			low = min(low, v)
 		}
 		x := at(times[first])
-		if len(c.x) > 0 && x <= c.x[len(c.x)-1] {
-			c.y[len(c.y)-1] = min(c.y[len(c.y)-1], float64(low))
+		if len(c.X) > 0 && x <= c.X[len(c.X)-1] {
+			c.Y[len(c.Y)-1] = min(c.Y[len(c.Y)-1], float64(low))
 			continue
 		}
-		c.x, c.y = append(c.x, x), append(c.y, float64(low))
+		c.X, c.Y = append(c.X, x), append(c.Y, float64(low))
 	}
 	return c
 }
 
-// bytesPer rounds a rate to whole bytes.
-func bytesPer(rate float64) mem.Bytes { return mem.Bytes(math.Round(rate)) }
+// Confidence is the chance that a growth is more than noise: as far as its error tells, and as far as so few points could
+// rise by luck.
+func (t *Trend) Confidence() float64 {
+	c := 1.0
+	if t.Half > 0 {
+		c = 0.5 * (1 + math.Erf(t.Slope/(t.Half/1.96)/math.Sqrt2))
+	}
+	if t.Points > 1 {
+		c *= 1 - 1/float64(uint64(1)<<min(t.Points-1, 20))
+	}
+	if !(c > 0) { // also where it is no number
+		return 0
+	}
+	return math.Round(min(c, 0.999)*1000) / 1000
+}

@@ -1,4 +1,4 @@
-package analyze
+package usage
 
 import (
 	"sort"
@@ -31,28 +31,28 @@ type phaseRun struct {
 
 // phaseRuns tells each allocation's phase by its stack. Memory for which a trace of Python's stacks has
 // none is autograd's, whose threads run no Python.
-func (b *traceBooks) phaseRuns() []phaseRun {
-	if b.runs != nil {
-		return b.runs
+func (d *Device) phaseRuns() []phaseRun {
+	if d.runs != nil {
+		return d.runs
 	}
-	of := b.stackPhases()
-	b.runs = []phaseRun{{-1, phaseOther}}
-	for i, action := range b.trace.Action {
+	of := d.stackPhases()
+	d.runs = []phaseRun{{-1, phaseOther}}
+	for i, action := range d.Trace.Action {
 		if action != mem.ActionAlloc {
 			continue
 		}
-		if p := of[b.trace.Stack[i]]; p != b.runs[len(b.runs)-1].phase {
-			b.runs = append(b.runs, phaseRun{int32(i), p})
+		if p := of[d.Trace.Stack[i]]; p != d.runs[len(d.runs)-1].phase {
+			d.runs = append(d.runs, phaseRun{int32(i), p})
 		}
 	}
-	return b.runs
+	return d.runs
 }
 
-func (b *traceBooks) stackPhases() []uint8 {
-	if b.byStack != nil {
-		return b.byStack
+func (d *Device) stackPhases() []uint8 {
+	if d.byStack != nil {
+		return d.byStack
 	}
-	stacks := &b.snapshot.Stacks
+	stacks := &d.Snapshot.Stacks
 	places := make([]uint8, len(stacks.Locations))
 	for i, l := range stacks.Locations {
 		name := l.File + ":" + l.Function
@@ -77,32 +77,19 @@ func (b *traceBooks) stackPhases() []uint8 {
 			of[n] = phaseBackward
 		}
 	}
-	b.byStack = of
+	d.byStack = of
 	return of
 }
 
-// ownFrame matches what stands in for a kernel that no GPU runs.
-var ownFrame = words.Lazy(`/hightide_agent/imagine/|/torch/_ops\.py$`)
-
-// bareStack says whether a stack has no frames of the program or the framework.
-func bareStack(stacks *mem.StackTable, n uint32) bool {
-	for _, l := range stacks.Numbers(n) {
-		if !ownFrame.MatchString(stacks.Locations[l].File) {
-			return false
-		}
-	}
-	return true
-}
-
 // phaseAt is the phase of the last allocation up to an event, and the event that begins the next one.
-func (b *traceBooks) phaseAt(event int32) (phase uint8, end int32) {
-	runs := b.phaseRuns()
+func (d *Device) phaseAt(event int32) (phase uint8, end int32) {
+	runs := d.phaseRuns()
 	n := sort.Search(len(runs), func(i int) bool { return runs[i].from > event }) - 1
 	if n < 0 {
 		return phaseOther, runs[0].from
 	}
 	if n+1 == len(runs) {
-		return runs[n].phase, never - 2
+		return runs[n].phase, int32(Never) - 2
 	}
 	return runs[n].phase, runs[n+1].from
 }
@@ -120,29 +107,29 @@ const (
 
 var hintNames = map[string]hints{"any": 0, "kept": hintKept, "start": hintStart, "short": hintShort, "outlasts": hintOutlasts, "saved": hintSaved}
 
-// hintsOf looks at one life, by its number.
-func (b *traceBooks) hintsOf(n int) hints {
-	l := &b.lives[n]
+// hintsOf looks at one block.
+func (d *Device) hintsOf(span int) hints {
+	from, to := d.From[span], d.To[span]
 	var h hints
-	if int(l.freed) >= b.trace.Len() {
+	if int(to) >= d.Moments {
 		h |= hintKept
 	}
-	if l.born < 0 {
+	if from < 0 {
 		return h | hintStart
 	}
-	next := int32(never - 2)
-	if n+8 < len(b.lives) {
-		next = b.lives[n+8].born // lives are in the order of their births
+	next := int32(Never - 2)
+	if span+8 < d.Len() {
+		next = d.From[span+8]
 	}
-	if l.freed < next {
+	if to < next {
 		h |= hintShort
 	}
-	phase, end := b.phaseAt(l.born)
-	if l.freed >= end {
+	phase, end := d.phaseAt(from)
+	if to >= end {
 		h |= hintOutlasts
 	}
-	if phase != phaseBackward && phase != phaseOptimizer && int(l.freed) < b.trace.Len() {
-		if freeing, _ := b.phaseAt(l.freed); freeing == phaseBackward {
+	if phase != phaseBackward && phase != phaseOptimizer && int(to) < d.Moments {
+		if freeing, _ := d.phaseAt(to); freeing == phaseBackward {
 			h |= hintSaved
 		}
 	}

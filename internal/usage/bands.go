@@ -1,68 +1,36 @@
-package analyze
+package usage
 
 import (
 	"cmp"
 	"slices"
 
 	"hightide/internal/mem"
-	"hightide/internal/report"
 )
 
-const (
-	siteBands = 11
-	otherBand = "all other lines"
-)
-
-// timeline samples the lives at the highest moment of each column.
-func (g *grouper) timeline(columns int) *report.TraceTimeline {
-	points := thinCurve(g.b.curve, columns)
-	if len(points) < 2 {
-		return nil
-	}
-	t := &report.TraceTimeline{}
-	begin := g.b.time(points[0].event)
-	for _, p := range points {
-		t.Events = append(t.Events, p.event)
-		if knows := g.b.knowsSegments(); knows || g.b.trace.Reserved != nil {
-			t.Reserved = append(t.Reserved, g.b.reservedAt(p.event, p.levels))
-			if knows {
-				t.Releasable = append(t.Releasable, p.releasable)
-			}
-		}
-		if len(g.b.trace.Time) > 0 {
-			t.Time = append(t.Time, g.b.time(p.event)-begin)
-		}
-	}
-	category, site := changesOf{}, changesOf{}
-	for i := range g.b.lives {
-		l := &g.b.lives[i]
-		if l.freed == -2 || !g.wants(l.stack) {
-			continue
-		}
-		from, _ := slices.BinarySearch(t.Events, int(l.born))
-		to, _ := slices.BinarySearch(t.Events, int(l.freed))
-		if from < to {
-			category.add(g.sorter.of(i), from, to, l.size, len(points))
-			site.add(g.site(l), from, to, l.size, len(points))
-		}
-	}
-	t.Category, t.Site = bands(category, len(points), len(traceCategories)+1), bands(site, len(points), siteBands)
-	return t
+// Band is what one group held at some moments.
+type Band struct {
+	Name  string
+	Bytes []mem.Bytes
 }
 
-// thinCurve joins points of a curve until there are few enough, keeping the highest of those joined.
-func thinCurve(points []levelPoint, columns int) []levelPoint {
-	width := (len(points) + columns - 1) / max(columns, 1)
-	var out []levelPoint
-	for from := 0; from < len(points); from += width {
-		part := points[from:min(from+width, len(points))]
-		high := slices.MaxFunc(part, func(p, q levelPoint) int { return cmp.Compare(p.allocated, q.allocated) })
-		for _, p := range part {
-			high.releasable = max(high.releasable, p.releasable)
+// Other is the band of all groups that have none of their own.
+const Other = "all other lines"
+
+// Bands is the course of a history by group: what each held at some moments, which are in order. Those that held most have a band, at
+// most so many; the last is of the others together, so that a moment's bands add up to what was held.
+func (h *History) Bands(at []Moment, most int, group func(span int) string, wants func(stack uint32) bool) []Band {
+	changes := changesOf{}
+	for i, stack := range h.Stack {
+		if h.From[i] >= h.To[i] || wants != nil && !wants(stack) {
+			continue
 		}
-		out = append(out, high)
+		from, _ := slices.BinarySearch(at, int(h.From[i]))
+		to, _ := slices.BinarySearch(at, int(h.To[i]))
+		if from < to {
+			changes.add(group(i), from, to, h.Bytes[i], len(at))
+		}
 	}
-	return out
+	return changes.bands(len(at), most)
 }
 
 // changesOf holds what each group gains and loses in which column. There may be many groups of few blocks each,
@@ -129,18 +97,18 @@ func (c *changes) top() (top mem.Bytes) {
 }
 
 // bands keeps the highest groups and joins the rest. The changes are used up.
-func bands(of changesOf, columns, most int) []report.TimelineBand {
+func (of changesOf) bands(columns, most int) []Band {
 	names, top := []string{}, map[string]mem.Bytes{}
 	for name, c := range of {
 		names, top[name] = append(names, name), c.top()
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(top[b], top[a]), cmp.Compare(a, b)) })
-	all := []report.TimelineBand{}
+	all := []Band{}
 	if len(names) <= most {
 		most = len(names) + 1
 	}
 	for _, name := range names[:most-1] {
-		all = append(all, report.TimelineBand{Name: name, Bytes: of[name].levels(columns)})
+		all = append(all, Band{name, of[name].levels(columns)})
 	}
 	if rest := names[most-1:]; len(rest) > 0 {
 		sum := &changes{dense: make([]mem.Bytes, columns+1)}
@@ -151,7 +119,22 @@ func bands(of changesOf, columns, most int) []report.TimelineBand {
 			sum.few = of[name].few
 			sum.dense, sum.few = sum.spread(columns), nil
 		}
-		all = append(all, report.TimelineBand{Name: otherBand, Bytes: sum.levels(columns)})
+		all = append(all, Band{Other, sum.levels(columns)})
 	}
 	return all
+}
+
+// Highest thins the curve of a device to so many points, each the highest of those it stands for.
+func (d *Device) Highest(points int) []LevelPoint {
+	width := (len(d.Curve) + points - 1) / max(points, 1)
+	var out []LevelPoint
+	for from := 0; from < len(d.Curve); from += width {
+		part := d.Curve[from:min(from+width, len(d.Curve))]
+		high := slices.MaxFunc(part, func(p, q LevelPoint) int { return cmp.Compare(p.Allocated, q.Allocated) })
+		for _, p := range part {
+			high.Releasable = max(high.Releasable, p.Releasable)
+		}
+		out = append(out, high)
+	}
+	return out
 }

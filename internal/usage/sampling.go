@@ -1,4 +1,4 @@
-package analyze
+package usage
 
 import (
 	"math"
@@ -7,37 +7,37 @@ import (
 	"hightide/internal/mem"
 )
 
-// defaultMean is the heap library's mean distance between samples, in bytes.
-const defaultMean = float64(512 * mem.KiB)
+// DefaultMean is the heap library's mean distance between samples, in bytes.
+const DefaultMean = float64(512 * mem.KiB)
 
-// sampling says how a process's heap was sampled, and so how far its figures can be off.
+// Sampling says how a process's heap was sampled, and so how far its figures can be off.
 //
 // A block of size s is recorded with probability 1-exp(-s/mean) and then stands for
 // w = s/(1-exp(-s/mean)) bytes; its share of the variance is w(w-s). A site's blocks are taken to be
 // of like size, so its average weight gives s, and s the variance.
-type sampling struct{ mean float64 }
+type Sampling struct{ Mean float64 }
 
-func (in *Input) samplingOf(process uint32) sampling {
-	mean := defaultMean
-	if p := in.Run.Process(process); p != nil {
+// SamplingOf is how a process's heap was sampled.
+func SamplingOf(run *mem.Run, process uint32) Sampling {
+	mean := DefaultMean
+	if p := run.Process(process); p != nil {
 		if v, err := strconv.ParseFloat(p.Facts["heap_mean_bytes"], 64); err == nil && v > 0 {
 			mean = v
 		}
 	}
-	return sampling{in.calibrate(process, mean)}
+	return Sampling{calibrate(run.Heap[process], mean)}
 }
 
 // calibrate raises the mean where the recorder's own variance at the peak says that it was larger:
 // it adapts to the load, and the fact holds only its last value.
-func (in *Input) calibrate(process uint32, mean float64) float64 {
-	heap := in.Run.Heap[process]
+func calibrate(heap *mem.Heap, mean float64) float64 {
 	if heap == nil || heap.Peak == nil || heap.Peak.Variance <= 0 {
 		return mean
 	}
 	for range 8 {
 		var sum float64
 		for _, u := range heap.Peak.Sites[:min(len(heap.Peak.Sites), 2000)] {
-			sum += sampling{mean}.variance(u.Live, u.Count)
+			sum += Sampling{mean}.Variance(u.Live, u.Count)
 		}
 		if sum >= 0.7*heap.Peak.Variance {
 			break
@@ -48,32 +48,32 @@ func (in *Input) calibrate(process uint32, mean float64) float64 {
 }
 
 // excess is w-s for a site whose blocks stand for w bytes each: the variance a byte of it carries.
-func (s sampling) excess(w float64) float64 {
-	if w <= s.mean*1.0005 {
+func (s Sampling) excess(w float64) float64 {
+	if w <= s.Mean*1.0005 {
 		return w // blocks much smaller than the mean: each stands for the mean alone
 	}
-	if w > 12*s.mean {
+	if w > 12*s.Mean {
 		return 0
 	}
 	size := w
 	for range 24 {
-		size = w * -math.Expm1(-size/s.mean)
+		size = w * -math.Expm1(-size/s.Mean)
 	}
 	return w - size
 }
 
-// variance of what a site holds, in bytes².
-func (s sampling) variance(live mem.Bytes, count uint64) float64 {
+// Variance of what a site holds, in bytes².
+func (s Sampling) Variance(live mem.Bytes, count uint64) float64 {
 	if live <= 0 || count == 0 {
 		return 0
 	}
 	return float64(live) * s.excess(float64(live)/float64(count))
 }
 
-// half95 is the half width of the 95 % interval around what an estimate says. The variance is estimated with it, too small
+// Half95 is the half width of the 95 % interval around what an estimate says. The variance is estimated with it, too small
 // where the estimate is: so both ends of the score interval are inside, that of the counts for which the estimate would
 // be within 1.96 of their own standard deviations. Of a few samples only, it is no wider than the estimate.
-func half95(variance float64, estimate mem.Bytes) mem.Bytes {
+func Half95(variance float64, estimate mem.Bytes) mem.Bytes {
 	if variance <= 0 {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package analyze
+package usage
 
 import (
 	_ "embed"
@@ -12,10 +12,11 @@ import (
 //go:embed categories.rules
 var builtinRules string
 
-// unknownCategory is what no rule fits.
-const unknownCategory = "unknown"
+// UnknownCategory is what no rule fits.
+const UnknownCategory = "unknown"
 
-var traceCategories = []string{"parameters", "gradients", "optimizer state", "activations", "temporaries", "workspaces", "collectives", unknownCategory}
+// CategoryNames are what memory is for, as rules say it.
+var CategoryNames = []string{"parameters", "gradients", "optimizer state", "activations", "temporaries", "workspaces", "collectives", UnknownCategory}
 
 // CategoryRule says what memory is for.
 type CategoryRule struct {
@@ -52,7 +53,7 @@ func ParseRules(text string) ([]CategoryRule, error) {
 }
 
 func parseRule(line string) (CategoryRule, error) {
-	for _, name := range traceCategories {
+	for _, name := range CategoryNames {
 		rest, ok := strings.CutPrefix(line, name)
 		if !ok {
 			continue
@@ -79,12 +80,12 @@ func parseRule(line string) (CategoryRule, error) {
 		}
 		return rule, nil
 	}
-	return CategoryRule{}, fmt.Errorf("%q begins with none of the categories %s", line, strings.Join(traceCategories, ", "))
+	return CategoryRule{}, fmt.Errorf("%q begins with none of the categories %s", line, strings.Join(CategoryNames, ", "))
 }
 
-// sorter applies rules to the blocks of a trace; each stack is looked at once.
-type sorter struct {
-	b      *traceBooks
+// Categories says what the blocks of a device are for; each stack is looked at once.
+type Categories struct {
+	d      *Device
 	rules  []CategoryRule
 	hits   []uint64          // by stack: rules that it fits, as bits; noHits: not looked at yet
 	frames map[uint32]uint64 // location → likewise
@@ -92,52 +93,52 @@ type sorter struct {
 
 const noHits = 1 << 63
 
-func newSorter(b *traceBooks, extra []CategoryRule) *sorter {
+// NewCategories goes by rules of the caller's, before the built-in ones.
+func NewCategories(d *Device, extra []CategoryRule) *Categories {
 	rules := append(slices.Clone(extra), BuiltinRules()...)
-	s := &sorter{b, rules[:min(len(rules), 63)], make([]uint64, b.snapshot.Stacks.Len()), map[uint32]uint64{}}
+	s := &Categories{d, rules[:min(len(rules), 63)], make([]uint64, d.Snapshot.Stacks.Len()), map[uint32]uint64{}}
 	for i := range s.hits {
 		s.hits[i] = noHits
 	}
 	return s
 }
 
-// of is what a block is for, by the number of its life: as the program said, else the profiler that made the file, else
-// the first rule that fits.
-func (s *sorter) of(n int) string {
-	l := &s.b.lives[n]
-	if l.owner != 0 {
-		return ownerCategories[l.owner]
+// Of is what the block of a span is for: as the program said, else the profiler that made the file, else the first rule that fits.
+func (s *Categories) Of(span int) string {
+	if owner := s.d.Owner(span); owner != "" {
+		return owner
 	}
-	if t := s.b.trace; t.Category != nil && l.born >= 0 {
-		if said, ok := profilerCategories[s.b.snapshot.Text(t.Category[l.born])]; ok {
+	if t, from := s.d.Trace, s.d.From[span]; t.Category != nil && from >= 0 {
+		if said, ok := profilerCategories[s.d.Snapshot.Text(t.Category[from])]; ok {
 			return said
 		}
 	}
-	return s.byRules(n)
+	return s.ByRules(span)
 }
 
 // profilerCategories are those of the profiler, as hightide calls them. Unknown is none.
 var profilerCategories = map[string]string{"parameter": "parameters", "gradient": "gradients", "optimizer_state": "optimizer state", "activation": "activations",
 	"input": "inputs", "temporary": "temporaries", "autograd_detail": "temporaries"}
 
-func (s *sorter) byRules(n int) string {
-	hits, has := s.fits(s.b.lives[n].stack), s.b.hintsOf(n)
+// ByRules is what the rules alone say.
+func (s *Categories) ByRules(span int) string {
+	hits, has := s.fits(s.d.Stack[span]), s.d.hintsOf(span)
 	for i := range s.rules {
 		if want := hintNames[s.rules[i].Life]; hits&(1<<i) != 0 && has&want == want {
 			return s.rules[i].Category
 		}
 	}
-	return unknownCategory
+	return UnknownCategory
 }
 
-func (s *sorter) fits(stack uint32) uint64 {
+func (s *Categories) fits(stack uint32) uint64 {
 	if hits := s.hits[stack]; hits != noHits {
 		return hits
 	}
-	numbers := s.b.snapshot.Stacks.Numbers(stack)
+	numbers := s.d.Snapshot.Stacks.Numbers(stack)
 	var hits uint64
 	for i, rule := range s.rules {
-		if rule.Frame == nil && (!rule.Bare || bareStack(&s.b.snapshot.Stacks, stack)) {
+		if rule.Frame == nil && (!rule.Bare || bareStack(&s.d.Snapshot.Stacks, stack)) {
 			hits |= 1 << i
 		}
 	}
@@ -149,12 +150,12 @@ func (s *sorter) fits(stack uint32) uint64 {
 }
 
 // frame is the rules that one location fits.
-func (s *sorter) frame(n uint32) uint64 {
+func (s *Categories) frame(n uint32) uint64 {
 	if hits, ok := s.frames[n]; ok {
 		return hits
 	}
 	var hits uint64
-	l := s.b.snapshot.Stacks.Locations[n]
+	l := s.d.Snapshot.Stacks.Locations[n]
 	name := l.File + ":" + l.Function
 	for i, rule := range s.rules {
 		if rule.Frame != nil && rule.Frame.MatchString(name) {

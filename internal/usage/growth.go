@@ -1,0 +1,185 @@
+package usage
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"hightide/internal/mem"
+)
+
+// Bins are the stretches of a History in which growth is looked at, and where each lies on the clock of the program: steps,
+// minutes or events.
+type Bins struct {
+	Stretches []Stretch
+	X         []float64
+	Whole     bool // whole steps of an exact history, see Curve
+}
+
+// Stretches is the source of bins that are no steps.
+const Stretches = "stretches"
+
+const growthStretch = 12 // equal parts of a trace without steps
+
+// GrowthBins are the steps of a trace in which growth is looked at, but for the first and the last, several in one where there are
+// many; equal stretches where no steps are known. source is that of the steps, or Stretches.
+func (d *Device) GrowthBins(steps *Steps) (bins Bins, source string) {
+	var all []Stretch
+	if steps != nil && len(steps.Steps) > leastSteps {
+		source = steps.Source
+		all = steps.Steps[1 : len(steps.Steps)-1]
+	} else if steps == nil && d.Moments >= 1000 { // a single step grows and shrinks by itself
+		source = Stretches
+		for i := 1; i < growthStretch; i++ {
+			all = append(all, Stretch{d.Moments * i / growthStretch, d.Moments*(i+1)/growthStretch - 1})
+		}
+	}
+	if len(all) < leastSteps {
+		return Bins{}, source
+	}
+	n := min(len(all), MostBins)
+	for b := range n {
+		first, last := b*len(all)/n, (b+1)*len(all)/n-1
+		bins.Stretches = append(bins.Stretches, Stretch{all[first].From, all[last].To})
+		bins.X = append(bins.X, float64(first))
+	}
+	bins.Whole = true
+	return bins, source
+}
+
+// MostBins is how finely growth is looked at.
+const MostBins = 64
+
+// Growing is a site that holds ever more for good.
+type Growing struct {
+	Trend
+	Site   *Site
+	Stack  uint32    // the one that grew most
+	Rise   mem.Bytes // of that
+	Stacks int
+	Held   mem.Bytes // at the end of the last bin
+	Phase  mem.Phase
+}
+
+// Growing finds the sites that hold more and more, fastest first. least is the smallest growth that matters, in bytes. Of a sampled
+// heap that was read too seldom to see the course of a site, whole is that of all of it. What an exact history held at its
+// beginning only ever goes, and does not count; wants lets stacks through, nil: all.
+func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend, wants func(stack uint32) bool) []Growing {
+	if len(bins.Stretches) < 2 {
+		return nil
+	}
+	sites := groupSites(h, names, wants)
+	first, middle := bins.Stretches[0].From, bins.Stretches[len(bins.Stretches)/2].From
+	last := bins.Stretches[len(bins.Stretches)-1].To
+	kept := h.Kept(bins.Stretches, len(sites.list), sites.of)
+	rises := map[uint32][2]mem.Bytes{}
+	for k, at := range [2]Moment{first, last} {
+		h.Each(at, func(i int) {
+			r := rises[h.Stack[i]]
+			r[k] += h.Bytes[i]
+			rises[h.Stack[i]] = r
+		})
+	}
+	var found []Growing
+	for n, low := range kept {
+		if low == nil || float64(low[len(low)-1]-low[0]) < least/2 {
+			continue
+		}
+		g := Growing{Site: sites.list[n], Stacks: len(sites.stacks[n])}
+		var noise Noise
+		for k, stack := range sites.stacks[n] {
+			variance, later, excess := h.noise(stack, first, middle, last)
+			noise.Variance += variance
+			noise.Later += later
+			r := rises[stack]
+			g.Held += r[1]
+			if rise := r[1] - r[0]; k == 0 || rise > g.Rise {
+				g.Stack, g.Rise, noise.Grain = stack, max(rise, 0), excess
+			}
+		}
+		if h.errs != nil {
+			g.Phase = h.errs.at(g.Stack, last).Phase
+		}
+		c := Curve{X: bins.X, Whole: bins.Whole}
+		for _, bytes := range low {
+			c.Y = append(c.Y, float64(bytes))
+		}
+		if g.Trend = TrendOf(c, noise, least); g.Why == "too short" {
+			g.Trend = shareOf(whole, c, noise, least)
+		}
+		if g.Steady {
+			found = append(found, g)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Growing) int {
+		return cmp.Or(cmp.Compare(b.Slope, a.Slope), cmp.Compare(a.Site.File, b.Site.File), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Name, b.Site.Name))
+	})
+	return found
+}
+
+// shareOf judges a site of which there are too few readings to see its course: where the whole heap
+// grows steadily, a line that rose by a good part of that is what grows.
+func shareOf(whole Trend, c Curve, of Noise, least float64) Trend {
+	from, end := 0, len(c.X)-1
+	for end-from > 1 && c.X[from] < c.X[0]+warmUp*(c.X[end]-c.X[0]) {
+		from++
+	}
+	span, rise := c.X[end]-c.X[from], c.Y[end]-c.Y[from]
+	t := Trend{Slope: rise / span, Half: 1.96 * math.Sqrt(of.Variance) / span, Growth: rise, Points: whole.Points, Why: "too short"}
+	if !whole.Steady || rise < least || rise < significance*math.Sqrt(of.Variance) || t.Slope < 0.15*whole.Slope || t.Slope > 2*whole.Slope {
+		return t
+	}
+	if c.Y[end]-c.Y[len(c.X)/2] < laterRises*math.Sqrt(of.Later) {
+		t.Why = "stops"
+		return t
+	}
+	t.Steady, t.Why = true, ""
+	return t
+}
+
+// siteGroups number the sites of a history's spans.
+type siteGroups struct {
+	h       *History
+	byStack []int32 // 1 + number of the site; 0: not looked at, negative: does not count
+	list    []*Site
+	stacks  [][]uint32 // by site
+}
+
+func groupSites(h *History, names *Names, wants func(uint32) bool) *siteGroups {
+	s := &siteGroups{h: h, byStack: make([]int32, h.Stacks.Len())}
+	index := map[siteKey]int32{}
+	var seen []uint32
+	for _, stack := range h.Stack {
+		if int(stack) >= len(s.byStack) {
+			s.byStack = append(s.byStack, make([]int32, int(stack)+1-len(s.byStack))...)
+		}
+		if s.byStack[stack] == 0 {
+			s.byStack[stack] = -1
+			seen = append(seen, stack)
+		}
+	}
+	slices.Sort(seen)
+	for _, stack := range seen {
+		if wants != nil && !wants(stack) {
+			continue
+		}
+		site := names.Of(stack)
+		n, ok := index[site.key()]
+		if !ok {
+			n = int32(len(s.list))
+			index[site.key()] = n
+			s.list, s.stacks = append(s.list, site), append(s.stacks, nil)
+		}
+		s.byStack[stack] = n + 1
+		s.stacks[n] = append(s.stacks[n], stack)
+	}
+	return s
+}
+
+// of is the number of the site of a span.
+func (s *siteGroups) of(span int) int {
+	if s.h.Exact() && s.h.From[span] < 0 {
+		return -1
+	}
+	return int(s.byStack[s.h.Stack[span]]) - 1
+}

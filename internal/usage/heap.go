@@ -1,0 +1,155 @@
+package usage
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sort"
+
+	"hightide/internal/mem"
+)
+
+// sampled is what a heap's figures are known by: the readings of each stack, and how they were sampled.
+type sampled struct {
+	Sampling
+	points map[uint32][]mem.SitePoint
+	times  []int64
+}
+
+// FromHeap is the history of one process's heap; nil where it was not sampled. A moment is a reading.
+func FromHeap(run *mem.Run, process uint32) *History {
+	heap := run.Heap[process]
+	if heap == nil {
+		return nil
+	}
+	h := &History{Stacks: &run.Stacks, Label: mem.Sampled, Moments: len(heap.History)}
+	for _, p := range heap.History {
+		h.Times = append(h.Times, p.Time)
+	}
+	s := SamplingOf(run, process)
+	h.errs = &sampled{s, heap.Sites, h.Times}
+	h.layers(heap)
+	h.Peak = heapPeak(heap, s)
+	h.Peak.Moment = h.MomentAt(h.Peak.Time)
+	return h
+}
+
+// heapPeak is the picture that the recorder made at the highest live heap, else the highest reading.
+func heapPeak(heap *mem.Heap, s Sampling) Peak {
+	var p Peak
+	for _, at := range heap.History {
+		if at.Live > p.Bytes {
+			p = Peak{Time: at.Time, Step: at.Step, Bytes: at.Live, Variance: at.Variance}
+		}
+	}
+	if at := heap.Peak; at != nil {
+		p = Peak{Time: at.Time, Step: at.Step, Bytes: at.Live, Variance: at.Variance, uses: []Use{}}
+		for _, site := range at.Sites {
+			p.uses = append(p.uses, Use{site.Stack, site.Live, site.Count, s.Variance(site.Live, site.Count), site.Phase})
+		}
+	}
+	return p
+}
+
+// layers turns the readings of each stack into spans. What a stack rises by is a layer upon what it held; what it falls by
+// is taken from the top. So a layer lasts as long as the stack holds no less.
+func (h *History) layers(heap *mem.Heap) {
+	type layer struct {
+		bytes mem.Bytes
+		from  int32
+	}
+	type span struct {
+		layer
+		stack uint32
+		to    int32
+	}
+	var all []span
+	var open []layer
+	for _, stack := range slices.Sorted(maps.Keys(heap.Sites)) {
+		held := mem.Bytes(0)
+		for _, p := range heap.Sites[stack] {
+			at := int32(h.reading(p.Time))
+			for held > max(p.Live, 0) {
+				top := &open[len(open)-1]
+				cut := min(held-max(p.Live, 0), top.bytes)
+				if top.from < at {
+					all = append(all, span{layer{cut, top.from}, stack, at})
+				}
+				held -= cut
+				if top.bytes -= cut; top.bytes == 0 {
+					open = open[:len(open)-1]
+				}
+			}
+			if p.Live > held {
+				open = append(open, layer{p.Live - held, at})
+				held = p.Live
+			}
+		}
+		for _, l := range open {
+			all = append(all, span{l, stack, int32(Never)})
+		}
+		open = open[:0]
+	}
+	slices.SortStableFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	for _, s := range all {
+		if int(s.stack) >= h.Stacks.Len() { // what defined it was lost
+			s.stack = 0
+		}
+		h.Stack, h.Bytes = append(h.Stack, s.stack), append(h.Bytes, s.bytes)
+		h.From, h.To = append(h.From, s.from), append(h.To, s.to)
+	}
+}
+
+// reading is the moment of a time at which something was read.
+func (h *History) reading(time int64) Moment {
+	return sort.Search(len(h.Times), func(i int) bool { return h.Times[i] >= time })
+}
+
+// at is what a stack held at a moment, as it was read.
+func (s *sampled) at(stack uint32, at Moment) (use mem.SiteUse) {
+	if at < 0 || len(s.times) == 0 {
+		return use
+	}
+	points, time := s.points[stack], s.times[min(at, len(s.times)-1)]
+	n := sort.Search(len(points), func(i int) bool { return points[i].Time > time })
+	if n == 0 {
+		return use
+	}
+	return points[n-1].SiteUse
+}
+
+// measure adds what is known of how sure a use is.
+func (s *sampled) measure(use *Use, at Moment) {
+	site := s.at(use.Stack, at)
+	use.Blocks, use.Phase = site.Count, site.Phase
+	use.Variance = s.Variance(use.Bytes, site.Count)
+}
+
+// Noise is what sampling adds to the growth of a stack over three moments: to that between the first and the last, and to that
+// of the later half. An exact history has none. excess is what one of its samples stands for beyond its own size.
+func (h *History) noise(stack uint32, first, middle, last Moment) (whole, later, excess float64) {
+	if h.errs == nil {
+		return 0, 0, 0
+	}
+	s := h.errs
+	a, b, c := s.at(stack, first), s.at(stack, middle), s.at(stack, last)
+	excess = s.Mean
+	if c.Count > 0 {
+		excess = s.excess(float64(c.Live) / float64(c.Count))
+	} else if a.Count > 0 {
+		excess = s.excess(float64(a.Live) / float64(a.Count))
+	}
+	rise, turned := turnover(a, c)
+	whole = float64(min(max(rise, 0)+turned, a.Live+c.Live)) * max(excess, 0)
+	_, turned = turnover(b, c)
+	return whole, float64(turned) * max(excess, 0), excess
+}
+
+// turnover is how many bytes more a site holds in its second use than in its first, and the bytes whose
+// sampling makes noise of that even where nothing grows: what was freed and what took its place, but no more than
+// the two ends hold.
+func turnover(from, to mem.SiteUse) (rise, turned mem.Bytes) {
+	rise = to.Live - from.Live
+	freed := max(to.Allocated-from.Allocated, 0) - rise
+	return rise, max(min(2*freed, from.Live+to.Live), 0)
+}

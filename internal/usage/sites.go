@@ -1,0 +1,268 @@
+package usage
+
+import (
+	"cmp"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hightide/internal/mem"
+	"hightide/internal/words"
+)
+
+// Names of what has no stack of its own.
+const (
+	BeforeTrace = "before the trace"
+	NoFrames    = mem.NoFrames
+	NoModule    = "outside of modules"
+)
+
+// Site is where a person would look for what a stack allocates: a line of their own program, else the innermost line of a
+// library, else native code.
+type Site struct {
+	mem.Location        // of native code: the library, and File alone; UnknownPlace: no frame is known
+	User         bool   // the program's own
+	Name         string // for people: "train.py:61", "torch/nn/modules/conv.py:543", "AddmmBackward0 (autograd)"
+	Innermost    string // the function as "train.py:forward", or the native name
+	Module       string // the innermost forward method, by its line: a class has no name on a stack
+}
+
+// Names gives the stacks of a table their sites, each once.
+type Names struct {
+	stacks *mem.StackTable
+	known  []*Site // by stack
+	files  map[string]FileKind
+	facts  []*nativeFacts // by location
+}
+
+// NewNames names the stacks of a table, which may still grow.
+func NewNames(stacks *mem.StackTable) *Names {
+	return &Names{stacks: stacks, files: map[string]FileKind{}}
+}
+
+// FileKind is whose a file is.
+type FileKind uint8
+
+// Kinds of files.
+const (
+	UserFile FileKind = iota + 1
+	LibraryFile
+	OwnFile // hightide's agent
+	Nowhere // no file: generated code, interpreter start-up
+)
+
+// installed matches the folders where Python keeps what is not the user's own, and what torch.compile
+// generated, wherever its cache is.
+var installed = regexp.MustCompile(`(^|/)(site-packages|dist-packages)/|(^|/)lib(64)?/python\d(\.\d+)?t?/|(^|/)python\d+\.zip/|(^|/)c[a-z2-7]{51}\.py$`)
+
+// Installed says whether a file is where Python keeps what is not the user's own.
+func Installed(file string) bool { return installed.MatchString(file) }
+
+// Kind says whose a file is.
+func (t *Names) Kind(file string) FileKind {
+	if k, ok := t.files[file]; ok {
+		return k
+	}
+	k := UserFile
+	switch {
+	case strings.Contains(file, "/hightide_agent/"), strings.HasSuffix(file, "/hook/sitecustomize.py"):
+		k = OwnFile
+	case file == "<stdin>", strings.HasPrefix(file, "<ipython"), strings.HasPrefix(file, "/tmp/ipykernel"):
+		k = UserFile
+	case file == "", strings.HasPrefix(file, "<"):
+		k = Nowhere
+	case installed.MatchString(file):
+		k = LibraryFile
+	}
+	t.files[file] = k
+	return k
+}
+
+// Of is the site of a stack.
+func (t *Names) Of(stack uint32) *Site {
+	for int(stack) >= len(t.known) {
+		t.known = append(t.known, make([]*Site, t.stacks.Len()-len(t.known)+1)...)
+		if int(stack) > t.stacks.Len() { // of no table: like the empty one
+			stack = 0
+		}
+	}
+	if s := t.known[stack]; s != nil {
+		return s
+	}
+	frames := t.stacks.Frames(stack)
+	if bareStack(t.stacks, stack) {
+		frames = nil
+	}
+	s := t.Search(frames)
+	if s.Native {
+		s.Name = t.nativeName(t.stacks.Numbers(stack), len(frames) == 0, s)
+		s.Innermost = s.Name
+	}
+	t.known[stack] = &s
+	return &s
+}
+
+// Search finds the site of frames that are in no table.
+func (t *Names) Search(frames []mem.Location) Site {
+	at, user := t.place(frames)
+	s := Site{Location: at, User: user, Name: t.lineName(at, user), Innermost: path.Base(at.File) + ":" + at.Function, Module: moduleOf(frames)}
+	if at.Native && at.File != mem.UnknownPlace {
+		s.Name = mem.LineName(at) + " (native)"
+	}
+	return s
+}
+
+func (t *Names) place(frames []mem.Location) (at mem.Location, user bool) {
+	var library, native *mem.Location
+	for i := range frames {
+		l := &frames[i]
+		if l.Native {
+			if native == nil {
+				native = l
+			}
+			continue
+		}
+		if l.File == "<string>" && i == len(frames)-1 { // python -c; elsewhere it is generated code
+			return *l, true
+		}
+		switch t.Kind(l.File) {
+		case UserFile:
+			return *l, true
+		case LibraryFile:
+			if library == nil && !passedOn(l) {
+				library = l
+			}
+		}
+	}
+	switch {
+	case library != nil:
+		return *library, false
+	case native != nil: // one line a library, not one an address
+		return mem.Location{File: native.File, Native: true}, false
+	}
+	return mem.Location{File: mem.UnknownPlace, Native: true}, false
+}
+
+// passedOn says whether a frame is PyTorch's way back from an operator that the agent watches.
+func passedOn(l *mem.Location) bool {
+	return l.Function == "redispatch" && strings.HasSuffix(l.File, "/torch/_ops.py")
+}
+
+// lineName is a line in a few words: base.py says little, sklearn/base.py does.
+func (t *Names) lineName(l mem.Location, user bool) string {
+	if !user && !l.Native {
+		if at := installed.FindAllStringIndex(l.File, -1); len(at) > 0 && at[len(at)-1][1] < len(l.File) {
+			return l.File[at[len(at)-1][1]:] + ":" + strconv.Itoa(l.Line)
+		}
+	}
+	return mem.LineName(l)
+}
+
+// moduleOf is the innermost forward method of frames.
+func moduleOf(frames []mem.Location) string {
+	for _, f := range frames {
+		if f.Function == "forward" && !f.Native {
+			return mem.LineName(mem.Location{File: f.File}) + ":forward:" + strconv.Itoa(f.Line)
+		}
+	}
+	return NoModule
+}
+
+// nativeFacts is what a location tells of native code.
+type nativeFacts struct {
+	beneath  bool   // no one looks for it in a picture
+	node     string // of the autograd graph
+	operator string
+	function string // "": the interpreter's or the allocator's, or not known
+}
+
+var (
+	backwardNode = words.Lazy(`(\w+Backward\d*)::apply|(AccumulateGrad)`)
+	innards      = words.Lazy(`CachingAllocator|^at::detail::empty|empty_(strided_)?generic|empty_(strided_)?cuda|^pthread_|^start_thread|^clone|^__`)
+)
+
+// plumbing are native frames of the interpreter and the unwinder, which every stack has: what they begin with.
+var plumbing = []string{"torch::unwind::unwind", "torch::CapturedTraceback::gather", "_start", "__libc_", "Py", "_Py", "pymain_", "pyrun_", "run_mod", "run_eval",
+	"method_vectorcall", "cfunction_", "slot_tp_", "partial_"}
+
+func machinery(l mem.Location) bool {
+	return l.File == "" && l.Function == "" || l.Native && (l.Function == "??" || strings.Contains(l.Function, "gather_with_cpp") ||
+		slices.ContainsFunc(plumbing, func(begin string) bool { return strings.HasPrefix(l.Function, begin) }))
+}
+
+// nativeName is how people know native code: by the node of the autograd graph, else by the operator, else by
+// the innermost function that is not the allocator's, else by its library.
+func (t *Names) nativeName(numbers []uint32, bare bool, at Site) string {
+	if bare {
+		return NoFrames
+	}
+	op, function := "", ""
+	for _, n := range numbers {
+		f := t.fact(n)
+		if f.node != "" {
+			return f.node
+		}
+		op, function = cmp.Or(op, f.operator), cmp.Or(function, f.function)
+	}
+	library := NoFrames
+	if at.File != "" && at.File != "??" && at.File != mem.UnknownPlace {
+		library = at.Name
+	}
+	return cmp.Or(op, function, library)
+}
+
+// fact looks at a location once.
+func (t *Names) fact(n uint32) *nativeFacts {
+	for int(n) >= len(t.facts) {
+		t.facts = append(t.facts, make([]*nativeFacts, len(t.stacks.Locations)-len(t.facts))...)
+	}
+	if t.facts[n] != nil {
+		return t.facts[n]
+	}
+	l, f := t.stacks.Locations[n], &nativeFacts{}
+	if m := backwardNode.FindStringSubmatch(l.Function); m != nil {
+		f.node = m[1] + m[2] + " (autograd)"
+	}
+	if op, ok := strings.CutPrefix(l.Function, "at::_ops::"); ok {
+		op, _, _ = strings.Cut(op, "::")
+		f.operator = "at::" + op
+	}
+	offset := strings.HasPrefix(l.Function, "+0x") // the heap library knows no more of most native code
+	inner := innards.MatchString(l.Function)
+	if plumber := machinery(l); l.Function != "" && !plumber && !inner {
+		if f.function, _, _ = strings.Cut(l.Function, "("); offset {
+			f.function = ""
+		}
+		f.function = strings.TrimSpace(f.function)
+	} else {
+		f.beneath = plumber || l.Native && inner
+	}
+	t.facts[n] = f
+	return f
+}
+
+// Pictured is a stack without the frames that no one looks for in a picture, innermost first.
+func (t *Names) Pictured(stack uint32) []mem.Location {
+	var frames []mem.Location
+	for _, n := range t.stacks.Numbers(stack) {
+		if !t.fact(n).beneath {
+			frames = append(frames, t.stacks.Locations[n])
+		}
+	}
+	return frames
+}
+
+// ownFrame matches what stands in for a kernel that no GPU runs.
+var ownFrame = words.Lazy(`/hightide_agent/imagine/|/torch/_ops\.py$`)
+
+// bareStack says whether a stack has no frames of the program or the framework.
+func bareStack(stacks *mem.StackTable, n uint32) bool {
+	for _, l := range stacks.Numbers(n) {
+		if !ownFrame.MatchString(stacks.Locations[l].File) {
+			return false
+		}
+	}
+	return true
+}
