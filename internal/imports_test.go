@@ -32,7 +32,6 @@ var rooms = map[string][]string{
 	"internal/replay":          {"internal/mem", "internal/allocator", "internal/export", "internal/fail", "internal/files", "internal/gpus", "internal/wire"},
 	"internal/pythons":         {"internal/fail"},
 	"internal/gpus":            {"internal/mem", "internal/report", "internal/words", "internal/fail", "internal/sampler", "internal/pythons"},
-	"internal/experiment":      {"internal/mem"},
 	"internal/export":          {"internal/mem", "internal/wire", "internal/report", "internal/usage", "web"},
 	"internal/sampler":         {"internal/mem", "internal/sampler/nvml"},
 	"internal/sampler/nvml":    {},
@@ -44,9 +43,10 @@ var rooms = map[string][]string{
 	"heap":                     {},
 	"device":                   {},
 	"web":                      {},
+	"internal/fit":             {"internal/mem", "internal/fail", "internal/gpus", "internal/pythons", "internal/report"},
 	"internal/imagine":         {"internal/mem", "internal/allocator", "internal/analyze/imagined", "internal/fail", "internal/gpus", "internal/intake", "internal/launch", "internal/observe", "internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm"},
 	"internal/engine":          {"*"},
-	"cmd/hightide":             {"internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/experiment", "internal/files", "internal/gpus", "internal/imagine", "internal/launch", "internal/pythons", "internal/replay"},
+	"cmd/hightide":             {"internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/fit", "internal/files", "internal/gpus", "internal/imagine", "internal/launch", "internal/pythons", "internal/replay"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

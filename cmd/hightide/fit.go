@@ -11,14 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"hightide/internal/engine"
-	"hightide/internal/experiment"
+	"hightide/internal/fit"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
 
 // fitFlags are the flags of fit as they are written.
 type fitFlags struct {
-	engine.FitOptions
+	fit.Options
 	json     string
 	quiet    bool
 	serve    bool
@@ -55,7 +55,7 @@ or the step fails by itself, 4 the environment lacks something.`,
 	}
 	flags := c.Flags()
 	flags.SetInterspersed(false) // what follows the command belongs to it
-	m := &f.FitOptions.Model
+	m := &f.Options.Model
 	flags.StringVar(&m.Model, "model", "", "model to build, by `name`; or a config file, or module:function")
 	flags.StringVar(&m.Size, "size", "", "preset of a model type, as 8b of llama")
 	flags.StringVar(&f.GPU, "gpu", "", "`name` of the GPU to imagine, as hightide gpus lists them")
@@ -97,23 +97,23 @@ func (f *fitFlags) run(a *app, c *cobra.Command, args []string) error {
 		return f.plan(c.Context(), a)
 	}
 	f.Command, f.Env = args, os.Environ()
-	if c.ArgsLenAtDash() < 0 && len(args) > 0 && f.FitOptions.Model.Model != "" {
+	if c.ArgsLenAtDash() < 0 && len(args) > 0 && f.Options.Model.Model != "" {
 		return engine.UsageError("flags go before it; a command stands after --", "unexpected %q", args[0])
 	}
 	if err := f.commandSays(c); err != nil {
 		return err
 	}
-	if f.eval && f.FitOptions.Model.Train {
+	if f.eval && f.Options.Model.Train {
 		return engine.UsageError("leave one of them out", "--train and --eval are opposites")
 	}
 	view := newView(a.stderr, f.quiet, false)
 	if !f.quiet {
-		f.OnReady = func(r experiment.Ready) { view.say(readyLine(r)) }
-		f.OnTrial = func(t experiment.Trial) { view.say(trialLine(t)) }
+		f.OnReady = func(r fit.Ready) { view.say(readyLine(r)) }
+		f.OnTrial = func(t fit.Trial) { view.say(trialLine(t)) }
 	}
 	ctx, cancel := interruptible(c.Context())
 	defer cancel()
-	result, err := a.engine().Fit(ctx, f.FitOptions)
+	result, err := a.engine().Fit(ctx, f.Options)
 	view.hide()
 	var signal interrupted
 	if errors.As(context.Cause(ctx), &signal) {
@@ -140,7 +140,7 @@ var ofModels = []string{"size", "dtype", "amp", "optimizer", "train", "eval", "i
 // commandSays refuses flags that a command would not hear of.
 func (f *fitFlags) commandSays(c *cobra.Command) error {
 	for _, name := range ofModels {
-		if len(f.Command) > 0 && f.FitOptions.Model.Model == "" && c.Flags().Changed(name) {
+		if len(f.Command) > 0 && f.Options.Model.Model == "" && c.Flags().Changed(name) {
 			return engine.UsageError("tell the command itself, after --", "--%s is for --model: a command would not hear of it", name)
 		}
 	}
@@ -149,7 +149,7 @@ func (f *fitFlags) commandSays(c *cobra.Command) error {
 
 // plan speaks with hightide.fit: asks on stdout, answers on stdin, the result as the last line.
 func (f *fitFlags) plan(ctx context.Context, a *app) error {
-	result, err := engine.FitServe(ctx, f.FitOptions, a.stdin, a.stdout, f.imagined)
+	result, err := fit.Serve(ctx, f.Options, a.stdin, a.stdout, f.imagined)
 	var last any = result
 	if err != nil {
 		last = map[string]string{"error": err.Error()}
@@ -157,7 +157,7 @@ func (f *fitFlags) plan(ctx context.Context, a *app) error {
 	return json.NewEncoder(a.stdout).Encode(last)
 }
 
-func readyLine(r experiment.Ready) string {
+func readyLine(r fit.Ready) string {
 	line := r.Description
 	if line == "" {
 		line = r.Model
@@ -171,7 +171,7 @@ func readyLine(r experiment.Ready) string {
 	return report.Clean(strings.TrimPrefix(line, ", ")) // a command has no description
 }
 
-func trialLine(t experiment.Trial) string {
+func trialLine(t fit.Trial) string {
 	if !t.OK {
 		return fmt.Sprintf("batch %d does not fit: %s", t.Batch, report.Clean(strings.SplitN(t.Problem, ". ", 2)[0]))
 	}

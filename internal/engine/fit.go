@@ -3,376 +3,143 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"slices"
-	"strconv"
+	"path/filepath"
 	"strings"
 
-	"hightide/internal/experiment"
+	"hightide/internal/allocator"
+	"hightide/internal/fit"
 	"hightide/internal/gpus"
 	"hightide/internal/imagine"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
+	"hightide/internal/observe"
+	"hightide/internal/report"
 )
-
-// FitOptions of Fit: a model that hightide builds, or a command with {batch} in it.
-type FitOptions struct {
-	Model   FitModel
-	Command []string // holds "{batch}" in one of its words; empty: Model is built
-	Env     []string
-
-	GPU       string   // name in the catalogue; empty with Device "cuda"
-	Catalogue []string // files with more GPUs
-	Memory    string   // of the device instead of the catalogue's, as "24GiB"; of the host with Device "cpu"
-	Device    string   // "imaginary", "cuda" or "cpu"; empty: imaginary where a GPU is named, else cuda
-	Python    string   // for Model; empty: as FindPythons chooses
-	AllocConf string
-
-	Granularity int // only multiples are tried; 0: 1
-	Start       int // 0: Current, else 8
-	Most        int
-	Current     int    // the batch in use now; 0: 16, as MemoryMark takes it
-	Headroom    string // share of the device to leave free, "5%"; or bytes, "1GiB"
-	TargetBatch int    // plan gradient accumulation towards it; 0: no
-	Backward    bool   // compare forward alone with forward and backward
-	Price       float64
-
-	OnTrial func(experiment.Trial) // as they come
-	OnReady func(experiment.Ready)
-}
-
-// FitModel is what the worker builds and runs; its JSON form is agent/python/src/hightide/_fit/options.py.
-type FitModel struct {
-	Model         string       `json:"model"`
-	Size          string       `json:"size"`
-	Device        string       `json:"device"` // as torch calls it
-	Imagined      bool         `json:"imagined"`
-	DType         string       `json:"dtype"`
-	AMP           string       `json:"amp"`
-	Optimizer     string       `json:"optimizer"`
-	Train         bool         `json:"train"`
-	Inference     bool         `json:"inference"`
-	SeqLen        int          `json:"seq_len"`
-	ImageSize     int          `json:"image_size"`
-	Checkpointing bool         `json:"checkpointing"`
-	Compile       bool         `json:"compile"`
-	Limit         mem.Optional `json:"limit_bytes"`
-}
-
-const defaultCurrentBatch = 16 // MemoryMark's
 
 // Fit searches the largest batch that fits. Trials that ran before an error are in the result, which
 // is then not nil.
-func (e *Engine) Fit(ctx context.Context, o FitOptions) (*FitResult, error) {
-	result, headroom, err := o.check()
+func (e *Engine) Fit(ctx context.Context, o fit.Options) (*fit.Result, error) {
+	return fit.Run(ctx, o, fit.Host{Stderr: e.stderr(), Worker: fitWorkerPath, Device: e.fitDevice, Script: e.fitScript})
+}
+
+// fitWorkerPath unpacks the agent's folder, where the worker stands too.
+func fitWorkerPath() (string, error) {
+	files, err := agentFiles()
 	if err != nil {
-		return nil, err
+		return "", fmt.Errorf("no agent in this build: %w", err)
 	}
-	began := e.Runtime.Time()
-	runner, err := e.fitRunner(ctx, &o, result)
+	dir, err := launch.Extract(files, helperParents(filepath.Join(os.TempDir(), fmt.Sprintf("hightide-%d", os.Getuid())))...)
 	if err != nil {
-		return nil, err
+		return "", EnvironmentError("is there room, and may it be written to?", "unpack the worker: %w", err)
 	}
-	defer runner.close()
-	if o.OnReady != nil {
-		o.OnReady(result.Worker)
-	}
-	err = o.search(ctx, runner, result, headroom)
-	result.Duration = e.Runtime.Time().Sub(began).Nanoseconds()
-	result.conclude(&o)
-	return result, err
+	return filepath.Join(dir, "agent", "hightide", "_fit", "worker.py"), nil
 }
 
-// fitRunner runs single trials.
-type fitRunner struct {
-	try   func(experiment.Ask) (experiment.Trial, error)
-	close func()
-}
-
-func (e *Engine) fitRunner(ctx context.Context, o *FitOptions, result *FitResult) (*fitRunner, error) {
-	if len(o.Command) > 0 {
-		return e.scriptTrials(ctx, o, result)
+// fitScript runs the command once a trial: on an imaginary GPU until its memory is steady, on this
+// machine's for a few steps.
+func (e *Engine) fitScript(ctx context.Context, o *fit.Options, result *fit.Result) (fit.Try, error) {
+	if o.Device == "imaginary" {
+		return e.imaginedScripts(ctx, o, result)
 	}
-	return e.modelTrials(ctx, o, result)
-}
-
-// search runs the trials. One that leaves less than the headroom free counts as one that fails.
-func (o *FitOptions) search(ctx context.Context, runner *fitRunner, result *FitResult, headroom headroom) error {
-	try := func(batch int) (experiment.Trial, error) {
-		if err := ctx.Err(); err != nil {
-			return experiment.Trial{}, err
-		}
-		trial, err := runner.try(experiment.Ask{Batch: batch})
-		if err == nil && trial.OK {
-			headroom.apply(&trial, cmp.Or(mem.Bytes(trial.Total.Or(0)), result.total()))
-		}
-		if err == nil && o.OnTrial != nil {
-			o.OnTrial(trial)
-		}
-		return trial, err
-	}
-	plan := experiment.Plan{Step: o.Granularity, First: o.Start, Most: o.Most}
-	if plan.First == 0 {
-		plan.First = result.Current
-	}
-	found, err := experiment.Search(plan, try)
-	result.Largest, result.Fails, result.Trials = found.Largest, found.Fails, found.Trials
-	if err == nil && o.Backward {
-		err = o.compareBackward(runner, result)
-	}
-	if ctx.Err() != nil { // what failed failed by that
-		return ctx.Err()
-	}
-	return fitError(err)
-}
-
-// compareBackward runs one batch that is known to fit without its backward pass.
-func (o *FitOptions) compareBackward(runner *fitRunner, result *FitResult) error {
-	whole, ok := result.smallest()
-	if !ok {
-		return nil
-	}
-	forward, err := runner.try(experiment.Ask{Batch: whole.Batch, Forward: true})
-	var failed *experiment.TrialError
-	if errors.As(err, &failed) {
-		result.Notes = append(result.Notes, fmt.Sprintf("The forward pass alone was not run: %s.", failed.Text))
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	result.Backward = &BackwardCheck{Batch: whole.Batch, Forward: forward.Allocated, Both: whole.Allocated}
-	return nil
-}
-
-func fitError(err error) error {
-	var trial *experiment.TrialError
-	switch {
-	case errors.As(err, &trial):
-		return InputError("this is not a lack of memory: the step itself fails", "%w", err)
-	case errors.Is(err, experiment.ErrWorker):
-		return EnvironmentError("its last words are above", "%w", err)
-	}
-	return err
-}
-
-// check refuses what cannot be and resolves names before anything is started.
-func (o *FitOptions) check() (*FitResult, headroom, error) {
-	var room headroom
-	result := &FitResult{Version: 1, Label: mem.Measured, Granularity: max(o.Granularity, 1), Current: o.Current,
-		Trials: []experiment.Trial{}, Notes: []string{}}
-	if result.Current <= 0 {
-		result.Current = defaultCurrentBatch
-	}
-	if err := o.checkDevice(result); err != nil {
-		return nil, room, err
-	}
-	if err := o.checkModel(); err != nil {
-		return nil, room, err
-	}
-	if o.Device == "cuda" && !hasGPU(o.Env) {
-		return nil, room, EnvironmentError("--gpu a10 imagines one (hightide gpus lists them); --device cpu measures on the host", "this machine has no GPU")
-	}
-	room, err := parseHeadroom(o.Headroom)
-	if err != nil {
-		return nil, room, err
-	}
-	switch {
-	case o.Most > 0 && o.Most < o.Granularity:
-		return nil, room, UsageError("raise --most or lower --step", "--most %d leaves no multiple of --step %d", o.Most, o.Granularity)
-	case o.Price < 0:
-		return nil, room, UsageError("as in --price 0.75", "a price of %v USD an hour", o.Price)
-	}
-	for name, n := range map[string]int{"--step": o.Granularity, "--start": o.Start, "--most": o.Most, "--current": o.Current, "--grad-accum": o.TargetBatch} {
-		if n < 0 {
-			return nil, room, UsageError("", "%s %d: a batch cannot be negative", name, n)
-		}
-	}
-	return result, room, nil
-}
-
-func (o *FitOptions) checkDevice(result *FitResult) error {
-	if o.Device == "" {
-		o.Device = "cuda"
-		if o.GPU != "" {
-			o.Device = "imaginary"
-		}
-	}
-	switch o.Device {
-	case "imaginary":
-		if o.GPU == "" {
-			return UsageError("as in --gpu a10; hightide gpus lists them", "an imaginary device needs a GPU's name")
-		}
-		if strings.EqualFold(o.GPU, imagine.AllGPUs) {
-			return UsageError("name one, as in --gpu a10; hightide imagine --gpu all says which of them take a batch that you name",
-				"the largest batch is searched on one GPU at a time")
-		}
-		result.Label = mem.Imagined
-	case "cuda", "cpu":
-		if o.GPU != "" {
-			return UsageError("leave --gpu out to use this machine's, or --device out to imagine it",
-				"--gpu %s with --device %s", o.GPU, o.Device)
-		}
-	case "mps":
-		return EnvironmentError("use --device cpu, or --gpu NAME to imagine a GPU", "mps is Apple's, and this build of hightide is for Linux")
-	default:
-		return UsageError("imaginary, cuda or cpu", "no device %q", o.Device)
-	}
-	result.Device = o.Device
-	if o.GPU != "" {
-		catalogue, err := gpus.Load(o.Catalogue...)
+	return func(ask fit.Ask) (fit.Trial, error) {
+		run, err := e.Run(ctx, RunOptions{Command: fit.WithBatch(o.Command, ask.Batch), Env: o.Env, Steps: measuredSteps, NoStacks: true,
+			Name: fmt.Sprintf("fit batch %d", ask.Batch), JSONOnStdout: true, SnapshotOn: "never"})
 		if err != nil {
-			return err
+			return fit.Trial{}, err
 		}
-		if result.GPU, err = catalogue.Imaginable(o.GPU); err != nil {
-			return err
-		}
-	}
-	if o.Memory != "" {
-		bytes, err := mem.ParseBytes(o.Memory)
-		if err != nil || bytes <= 0 {
-			return UsageError("as in --memory 24GiB", "--memory %s is no size", o.Memory)
-		}
-		if result.GPU != nil {
-			gpu := *result.GPU
-			gpu.Total = bytes
-			result.GPU = &gpu
-		}
-		o.Model.Limit = mem.Some(int64(bytes))
-	}
-	return nil
+		return measuredTrial(run, ask.Batch)
+	}, nil
 }
 
-// hasGPU says whether a driver shows its device files, or the environment brings an imaginary GPU.
-func hasGPU(env []string) bool {
-	if slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "HIGHTIDE_DEVICE_BOOKS=") }) {
-		return true
+// measuredSteps are enough for the optimizer's state and a median of the time.
+const measuredSteps = 8
+
+// measuredTrial reads a trial off a recording of this machine.
+func measuredTrial(run *RunResult, batch int) (fit.Trial, error) {
+	t := fit.Trial{Batch: batch, Label: mem.Measured}
+	if run.Report == nil {
+		return t, &fit.TrialError{Text: "the trial's recording could not be read"}
 	}
-	for _, file := range []string{"nvidiactl", "dxg", "nvhost-gpu", "nvgpu", "kfd"} { // servers, WSL, two Jetsons, AMD
-		if _, err := os.Stat("/dev/" + file); err == nil {
-			return true
+	peak := run.Report.Headline.Peak
+	t.Allocated, t.Reserved, t.Used, t.StepTime = peak.Allocated, peak.Reserved, peak.DeviceUsed, run.Report.Headline.StepTime
+	for _, f := range run.Report.Findings {
+		if f.Kind == report.KindOOM {
+			t.Problem = f.Title
+			return t, nil
 		}
 	}
-	return false
+	if code := run.Outcome.ExitCode.Or(1); code != 0 {
+		return t, &fit.TrialError{Text: fmt.Sprintf("the command ended with exit code %d and not for want of memory; hightide show %s", code, run.ID)}
+	}
+	t.OK = true
+	return t, nil
 }
 
-var fitChoices = []struct {
-	flag  string
-	value func(*FitModel) string
-	known []string
-}{
-	{"--dtype", func(m *FitModel) string { return m.DType }, []string{"fp32", "tf32", "bf16", "fp16"}},
-	{"--amp", func(m *FitModel) string { return m.AMP }, []string{"", "bf16", "fp16"}},
-	{"--optimizer", func(m *FitModel) string { return m.Optimizer }, []string{"none", "sgd", "adam", "adamw", "adafactor"}},
-}
-
-func (o *FitOptions) checkModel() error {
-	if len(o.Command) > 0 {
-		if o.Model.Model != "" {
-			return UsageError("one or the other", "both --model and a command")
-		}
-		if !slices.ContainsFunc(o.Command, func(word string) bool { return strings.Contains(word, batchPlace) }) {
-			return UsageError("as in hightide fit --gpu a10 -- python train.py --batch-size {batch}",
-				"the command has no %s, where the batch size goes", batchPlace)
-		}
-		return nil
-	}
-	if o.Model.Model == "" {
-		return UsageError("as in hightide fit --gpu a10 --model bert, or -- python train.py --batch-size {batch}",
-			"nothing to fit: name a model or a command")
-	}
-	m := &o.Model
-	for _, choice := range fitChoices {
-		if !slices.Contains(choice.known, choice.value(m)) {
-			known := slices.DeleteFunc(slices.Clone(choice.known), func(s string) bool { return s == "" })
-			return ChoiceError(choice.flag, choice.value(m), known)
-		}
-	}
-	switch {
-	case m.SeqLen < 1 || m.ImageSize < 1:
-		return UsageError("both are at least 1", "a sequence length of %d and an image size of %d", m.SeqLen, m.ImageSize)
-	case m.Inference && (m.Optimizer != "none" || m.Train):
-		return UsageError("leave --inference or the other out", "--inference trains nothing: it has no optimizer and no training mode")
-	}
-	return nil
-}
-
-const batchPlace = "{batch}"
-
-// headroom is what to leave free of the device.
-type headroom struct {
-	percent float64
-	bytes   mem.Bytes
-}
-
-func parseHeadroom(text string) (headroom, error) {
-	if text == "" {
-		return headroom{}, nil
-	}
-	bad := UsageError("as in --headroom 5% or --headroom 1GiB", "--headroom %s is neither a part of the memory nor a size", text)
-	if number, ok := strings.CutSuffix(text, "%"); ok {
-		percent, err := strconv.ParseFloat(number, 64)
-		if err != nil || percent < 0 || percent >= 100 {
-			return headroom{}, bad
-		}
-		return headroom{percent: percent}, nil
-	}
-	bytes, err := mem.ParseBytes(text)
-	if err != nil || bytes < 0 {
-		return headroom{}, bad
-	}
-	return headroom{bytes: bytes}, nil
-}
-
-// apply takes the headroom off what a trial could have had, and turns one that ran but left too little
-// into one that failed.
-func (h headroom) apply(t *experiment.Trial, total mem.Bytes) {
-	used, ok := t.Used.Get()
-	wanted := max(h.bytes, mem.Bytes(h.percent/100*float64(total)))
-	if !ok || total <= 0 || wanted <= 0 {
-		return
-	}
-	if capacity, ok := t.Capacity.Get(); ok {
-		t.Capacity = mem.Some(capacity - int64(wanted))
-	}
-	if free := total - mem.Bytes(used); free < wanted {
-		t.OK = false
-		t.Problem = fmt.Sprintf("it ran, but left %v free of the %v asked for", free, wanted)
-	}
-}
-
-// FitServe plans for a program that runs the trials itself: it asks on out, and reads answers on in.
-func FitServe(ctx context.Context, o FitOptions, in io.Reader, out io.Writer, imagined bool) (*FitResult, error) {
-	room, err := parseHeadroom(o.Headroom)
+// imaginedScripts runs the command on the imaginary GPU.
+func (e *Engine) imaginedScripts(ctx context.Context, o *fit.Options, result *fit.Result) (fit.Try, error) {
+	s, err := e.imagineSession(ctx, &ImagineOptions{RunOptions: RunOptions{Command: fit.WithBatch(o.Command, 1), Env: o.Env},
+		Options: imagine.Options{GPU: o.GPU, Catalogue: o.Catalogue, Memory: result.GPU.Total, AllocConf: o.AllocConf}})
 	if err != nil {
 		return nil, err
 	}
-	worker, err := experiment.NewWorker(out, in)
-	if err != nil {
-		return nil, InputError("hightide.fit of the Python package speaks with it", "%w", err)
-	}
-	result := &FitResult{Version: 1, Label: mem.Measured, Granularity: max(o.Granularity, 1), Current: defaultCurrentBatch,
-		Device: worker.Ready.Device, Worker: worker.Ready, Trials: []experiment.Trial{}, Notes: []string{}}
-	if imagined {
-		result.Label = mem.Imagined
-	}
-	runner := &fitRunner{try: func(ask experiment.Ask) (experiment.Trial, error) { return worker.Try(ask, result.Label) }}
-	err = o.search(ctx, runner, result, room)
-	result.conclude(&o)
-	return result, err
+	s.Base.ID = "fit"
+	result.Worker.Versions = map[string]string{"torch": s.Python.Frameworks["torch"]}
+	result.Worker.Python = s.Python.Path
+	return func(ask fit.Ask) (fit.Trial, error) {
+		done, err := s.Try(ctx, fit.WithBatch(o.Command, ask.Batch))
+		if err != nil {
+			return fit.Trial{}, err
+		}
+		return imaginedTrial(done, ask.Batch)
+	}, nil
 }
 
-// total is the device's memory, as far as it is known.
-func (r *FitResult) total() mem.Bytes {
-	if r.GPU != nil {
-		return r.GPU.Total
-	}
-	for _, t := range r.Trials {
-		if t.Total.Known() {
-			return mem.Bytes(t.Total.Or(0))
+// imaginedTrial reads a trial off an imagined run.
+func imaginedTrial(done *imagine.Result, batch int) (fit.Trial, error) {
+	v := done.Imagined
+	t := fit.Trial{Batch: batch, OK: v.Fits(), Allocated: v.Allocated, Reserved: v.Reserved, Used: v.Used,
+		Total: mem.Some(int64(v.Total)), Label: mem.Imagined}
+	switch {
+	case t.OK:
+		if used, ok := v.Used.Get(); ok && v.Reserved.Known() {
+			t.Capacity = mem.Some(int64(v.Total) - used + v.Reserved.Or(0))
 		}
+	case v.Verdict == mem.VerdictOOM:
+		t.Problem = "out of memory"
+		if v.Note != "" {
+			t.Problem = v.Note
+		}
+	default:
+		text := fmt.Sprintf("the command gave no verdict: %s", cmp.Or(v.How, string(v.Verdict)))
+		if done.Said != "" && !strings.Contains(text, done.Said) {
+			text += "; its last words: " + done.Said
+		}
+		return t, &fit.TrialError{Text: text}
 	}
-	return 0
+	return t, nil
+}
+
+// fitDevice prepares the imaginary GPU for the worker; environment puts it into an environment.
+func (e *Engine) fitDevice(gpu *gpus.GPU, allocConf string) (environment func([]string) []string, remove func(), err error) {
+	observe.Leftovers(e.Runtime.SharedDir(), func(observe.Leftover) {}) // what a killed search left goes
+	shared, err := observe.Hold(observe.SharedPath(e.Runtime.SharedDir(), "fit"), "", "")
+	if err != nil {
+		return nil, nil, EnvironmentError("is there room in shared memory? see df /dev/shm", "%w", err)
+	}
+	helpers, err := imagineHelpers(e.helpersDir())
+	if err != nil {
+		shared.Close()
+		return nil, nil, err
+	}
+	device := helpers.Device
+	device.Env = map[string]string{"HIGHTIDE_DEVICE_BOOKS": filepath.Join(shared.Dir, "books"), "HIGHTIDE_DEVICE_SPEC": imagine.DeviceSpec(gpu, 1)}
+	vars := map[string]string{}
+	if allocConf != "" {
+		vars[allocator.Variable] = allocConf
+	}
+	return func(env []string) []string {
+		return launch.Environment(launch.With(env, vars), []launch.Helper{device}, nil)
+	}, shared.Close, nil
 }

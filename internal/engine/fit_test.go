@@ -1,91 +1,13 @@
 package engine
 
 import (
-	"bufio"
-	"encoding/json"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"hightide/internal/experiment"
 	"hightide/internal/gpus"
 	"hightide/internal/launch"
-	"hightide/internal/mem"
 )
-
-func TestAccumulate(t *testing.T) {
-	for _, c := range []struct{ target, largest, granularity, micro, steps, batch int }{
-		{1024, 152, 8, 128, 8, 1024}, // exact beats fewest
-		{1024, 288, 1, 256, 4, 1024},
-		{100, 288, 1, 100, 1, 100},
-		{1000, 7, 1, 5, 200, 1000},
-		{997, 10, 1, 10, 100, 1000}, // a prime: at least it
-		{1000, 48, 16, 48, 21, 1008},
-	} {
-		got := *accumulate(c.target, c.largest, c.granularity)
-		want := Accumulation{c.target, c.micro, c.steps, c.batch}
-		if got != want {
-			t.Errorf("accumulate(%d, %d, %d) = %+v, want %+v", c.target, c.largest, c.granularity, got, want)
-		}
-		if got.Micro > c.largest || got.Micro%c.granularity != 0 || got.Batch < c.target {
-			t.Errorf("%+v cannot be run", got)
-		}
-	}
-}
-
-func TestFitResultSaysWhatIsNotRun(t *testing.T) {
-	trial := func(batch int, used int64) experiment.Trial {
-		return experiment.Trial{Batch: batch, OK: true, Label: mem.Imagined, Allocated: mem.Some(used - 10), Used: mem.Some(used), Total: mem.Some(1000)}
-	}
-	r := &FitResult{Label: mem.Imagined, Largest: 64, Current: 32, Trials: []experiment.Trial{trial(16, 250), trial(64, 850), {Batch: 65, Label: mem.Imagined}}}
-	r.conclude(&FitOptions{Price: 2})
-	if got := r.Unused.Or(-1); got != 550 || r.UnusedLabel != mem.Estimated {
-		t.Errorf("unused at 32: %d (%s), want 550 on the line between 16 and 64, estimated", got, r.UnusedLabel)
-	}
-	if m := r.MemoryMark; m == nil || m.Speedup != nil || m.SavingsPerYear != nil || m.OptimalBatch != 64 || len(m.Results) != 3 || m.Results[2].Success {
-		t.Errorf("MemoryMark's fields: %+v; a speed-up needs measured times", r.MemoryMark)
-	}
-	if r.Cost.PerYear != 2*8760 || r.Cost.PerRun != 0 {
-		t.Errorf("cost %+v", r.Cost)
-	}
-	for i := range r.Trials[:2] {
-		r.Trials[i].StepTime = mem.Some(int64(1e9))
-	}
-	r.Current, r.Throughput = 16, nil
-	r.conclude(&FitOptions{Price: 2})
-	if m := r.MemoryMark; m.Speedup == nil || *m.Speedup != 4 || r.Knee != 64 {
-		t.Errorf("measured: %+v, knee %d; want four times the speed", r.MemoryMark, r.Knee)
-	}
-}
-
-// TestServedHeadroom: a program that runs its own trials is the only one that knows the device, and says it with each.
-func TestServedHeadroom(t *testing.T) {
-	for headroom, want := range map[string]int{"": 100, "5%": 95, "100B": 90} {
-		asks, asked := io.Pipe()
-		answers, answered := io.Pipe()
-		go func() {
-			fmt.Fprintln(answered, `{"model": "step"}`)
-			for lines := bufio.NewScanner(asks); lines.Scan(); {
-				var ask struct{ Batch int64 }
-				if err := json.Unmarshal(lines.Bytes(), &ask); err != nil {
-					t.Error(err)
-				}
-				used := 10 * ask.Batch
-				fmt.Fprintf(answered, `{"batch": %d, "ok": %v, "peak_allocated_bytes": %d, "device_used_bytes": %d, "capacity_bytes": 1000, "total_bytes": 1000}`+"\n", ask.Batch, used <= 1000, used, used)
-			}
-		}()
-		result, err := FitServe(t.Context(), FitOptions{Headroom: headroom, Start: 8}, answers, asked, true)
-		_ = asked.Close()
-		if err != nil || result.Largest != want {
-			t.Errorf("headroom %q: %v %+v, want %d", headroom, err, result, want)
-		}
-		if len(result.Trials) > 5 {
-			t.Errorf("headroom %q took %d trials: %+v", headroom, len(result.Trials), result.Trials)
-		}
-	}
-}
 
 // TestSearchLeavesNothing: two searches at once have device state of their own, a third removes what a
 // killed one left, and none that of another that lives.
@@ -100,7 +22,7 @@ func TestSearchLeavesNothing(t *testing.T) {
 	}
 	var states []string
 	for range 2 {
-		environment, remove, err := e.fitDevice(&FitOptions{}, &FitResult{GPU: &gpus.GPU{Slug: "a10"}})
+		environment, remove, err := e.fitDevice(&gpus.GPU{Slug: "a10"}, "")
 		if err != nil {
 			t.Skip(err) // a build without the device
 		}

@@ -1,4 +1,4 @@
-package engine
+package fit
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 // Text is the result for a terminal: the answer, the table of trials with its picture, and what
 // follows from them.
-func (r *FitResult) Text(o report.TextOptions) string {
+func (r *Result) Text(o report.TextOptions) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("%s", r.answer())
@@ -23,7 +23,7 @@ func (r *FitResult) Text(o report.TextOptions) string {
 }
 
 // answer is the result in one sentence.
-func (r *FitResult) answer() string {
+func (r *Result) answer() string {
 	where := "this machine's GPU"
 	switch {
 	case r.GPU != nil:
@@ -44,7 +44,7 @@ func (r *FitResult) answer() string {
 }
 
 // remarks are what people would work out next.
-func (r *FitResult) remarks() []string {
+func (r *Result) remarks() []string {
 	var all []string
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if unused, ok := r.Unused.Get(); ok && r.Largest > 0 {

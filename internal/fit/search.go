@@ -1,12 +1,4 @@
-// Package experiment runs something again with other knobs until a question is answered: here, what
-// is the largest batch that fits.
-//
-//	Search ──▶ try(batch) ──▶ Trial ──▶ predict, gallop, bisect ──▶ Result
-//
-// The search is a pure function of its trials: whoever runs them (a worker process with the model
-// already built, a whole script under hightide) is behind the function it is given. Worker speaks
-// with such a process. Read Search first.
-package experiment
+package fit
 
 import (
 	"cmp"
@@ -38,15 +30,15 @@ type Plan struct {
 	Most  int // never beyond; 0: 1<<20
 }
 
-// Result of a search: the largest batch that fits, and its neighbour that does not.
-type Result struct {
+// Found is what a search found: the largest batch that fits, and its neighbour that does not.
+type Found struct {
 	Largest int     // 0: not even Step fits
 	Fails   int     // the smallest batch above Largest that was seen to fail; 0: Most fits
 	Trials  []Trial // in the order they were run
 }
 
 // At returns the trial of a batch.
-func (r *Result) At(batch int) (Trial, bool) {
+func (r *Found) At(batch int) (Trial, bool) {
 	i := slices.IndexFunc(r.Trials, func(t Trial) bool { return t.Batch == batch })
 	if i < 0 {
 		return Trial{}, false
@@ -64,14 +56,14 @@ func (r *Result) At(batch int) (Trial, bool) {
 //
 // Where a trial says no bytes it doubles instead of predicting. An error of try ends the search; the
 // result then holds the trials so far.
-func Search(plan Plan, try func(batch int) (Trial, error)) (Result, error) {
+func Search(plan Plan, try func(batch int) (Trial, error)) (Found, error) {
 	s := search{step: max(plan.Step, 1), most: plan.Most}
 	if s.most == 0 {
 		s.most = 1 << 20
 	}
 	s.most -= s.most % s.step
 	if s.most == 0 {
-		return Result{}, fmt.Errorf("no multiple of %d is within %d", s.step, plan.Most)
+		return Found{}, fmt.Errorf("no multiple of %d is within %d", s.step, plan.Most)
 	}
 	first := plan.First
 	if first == 0 {
@@ -99,8 +91,8 @@ type search struct {
 	trials       []Trial
 }
 
-func (s *search) result() Result {
-	r := Result{Largest: s.fits, Fails: s.failed, Trials: s.trials}
+func (s *search) result() Found {
+	r := Found{Largest: s.fits, Fails: s.failed, Trials: s.trials}
 	if s.failed > s.most {
 		r.Fails = 0
 	}

@@ -1,4 +1,4 @@
-package engine
+package fit
 
 import (
 	"cmp"
@@ -6,37 +6,36 @@ import (
 	"slices"
 	"strings"
 
-	"hightide/internal/experiment"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
 
-// FitResult is what `fit --json` prints; docs/formats/json.md documents it.
-type FitResult struct {
-	Version     int                `json:"version"`
-	Label       mem.Label          `json:"label"`
-	Device      string             `json:"device"`
-	GPU         *gpus.GPU          `json:"gpu_facts,omitempty"`
-	Slug        string             `json:"gpu,omitempty"`
-	Total       mem.Optional       `json:"total_bytes,omitzero"`
-	Worker      experiment.Ready   `json:"model"`
-	Command     []string           `json:"command,omitempty"`
-	Granularity int                `json:"granularity"`
-	Largest     int                `json:"largest_batch"`      // 0: not even the smallest fits
-	Fails       int                `json:"fails_at,omitempty"` // absent: nothing was seen to fail
-	Trials      []experiment.Trial `json:"trials"`
-	Current     int                `json:"current_batch"`
-	Unused      mem.Optional       `json:"unused_at_current_bytes,omitzero"`
-	UnusedLabel mem.Label          `json:"unused_at_current_label,omitempty"`
-	Plan        *Accumulation      `json:"accumulation,omitempty"`
-	Backward    *BackwardCheck     `json:"validate_backward,omitempty"`
-	Cost        *FitCost           `json:"cost,omitempty"`
-	Throughput  []Throughput       `json:"throughput,omitempty"` // measured devices only
-	Knee        int                `json:"knee_batch,omitempty"` // beyond it a larger batch gains little speed
-	MemoryMark  *MemoryMark        `json:"memorymark,omitempty"`
-	Duration    int64              `json:"duration_ns"`
-	Notes       []string           `json:"notes"`
+// Result is what `fit --json` prints; docs/formats/json.md documents it.
+type Result struct {
+	Version     int            `json:"version"`
+	Label       mem.Label      `json:"label"`
+	Device      string         `json:"device"`
+	GPU         *gpus.GPU      `json:"gpu_facts,omitempty"`
+	Slug        string         `json:"gpu,omitempty"`
+	Total       mem.Optional   `json:"total_bytes,omitzero"`
+	Worker      Ready          `json:"model"`
+	Command     []string       `json:"command,omitempty"`
+	Granularity int            `json:"granularity"`
+	Largest     int            `json:"largest_batch"`      // 0: not even the smallest fits
+	Fails       int            `json:"fails_at,omitempty"` // absent: nothing was seen to fail
+	Trials      []Trial        `json:"trials"`
+	Current     int            `json:"current_batch"`
+	Unused      mem.Optional   `json:"unused_at_current_bytes,omitzero"`
+	UnusedLabel mem.Label      `json:"unused_at_current_label,omitempty"`
+	Plan        *Accumulation  `json:"accumulation,omitempty"`
+	Backward    *BackwardCheck `json:"validate_backward,omitempty"`
+	Cost        *Cost          `json:"cost,omitempty"`
+	Throughput  []Throughput   `json:"throughput,omitempty"` // measured devices only
+	Knee        int            `json:"knee_batch,omitempty"` // beyond it a larger batch gains little speed
+	MemoryMark  *MemoryMark    `json:"memorymark,omitempty"`
+	Duration    int64          `json:"duration_ns"`
+	Notes       []string       `json:"notes"`
 }
 
 // Accumulation is how to reach a batch that does not fit at once.
@@ -54,8 +53,8 @@ type BackwardCheck struct {
 	Both    mem.Optional `json:"peak_allocated_bytes,omitzero"`
 }
 
-// FitCost is what the GPU costs while it is rented.
-type FitCost struct {
+// Cost is what the GPU costs while it is rented.
+type Cost struct {
 	PerHour float64 `json:"usd_per_hour"`
 	PerYear float64 `json:"usd_per_year"` // of continuous use
 	PerRun  float64 `json:"usd_per_million_samples,omitempty"`
@@ -100,7 +99,7 @@ const hoursPerYear = 365 * 24
 const memoryMarkHours = 200
 
 // conclude computes what follows from the trials.
-func (r *FitResult) conclude(o *FitOptions) {
+func (r *Result) conclude(o *Options) {
 	r.Command = o.Command
 	if r.GPU != nil {
 		r.Slug = r.GPU.Slug
@@ -135,42 +134,42 @@ func accumulate(target, largest, granularity int) *Accumulation {
 }
 
 // fitting are the trials that ran, by batch.
-func (r *FitResult) fitting() []experiment.Trial {
-	var all []experiment.Trial
+func (r *Result) fitting() []Trial {
+	var all []Trial
 	for _, t := range r.Trials {
 		if t.OK {
 			all = append(all, t)
 		}
 	}
-	slices.SortFunc(all, func(a, b experiment.Trial) int { return cmp.Compare(a.Batch, b.Batch) })
+	slices.SortFunc(all, func(a, b Trial) int { return cmp.Compare(a.Batch, b.Batch) })
 	return all
 }
 
-func (r *FitResult) smallest() (experiment.Trial, bool) {
+func (r *Result) smallest() (Trial, bool) {
 	all := r.fitting()
 	if len(all) == 0 {
-		return experiment.Trial{}, false
+		return Trial{}, false
 	}
 	return all[0], true
 }
 
-func (r *FitResult) best() (experiment.Trial, bool) {
+func (r *Result) best() (Trial, bool) {
 	all := r.fitting()
 	if len(all) == 0 {
-		return experiment.Trial{}, false
+		return Trial{}, false
 	}
 	return all[len(all)-1], true
 }
 
 // usedAt is the device memory in use at a batch: as it was run, else on the line between the trials
 // around it.
-func (r *FitResult) usedAt(batch int) (int64, mem.Label, bool) {
-	return r.between(batch, func(t experiment.Trial) mem.Optional { return t.Used })
+func (r *Result) usedAt(batch int) (int64, mem.Label, bool) {
+	return r.between(batch, func(t Trial) mem.Optional { return t.Used })
 }
 
-func (r *FitResult) between(batch int, of func(experiment.Trial) mem.Optional) (int64, mem.Label, bool) {
-	all := slices.DeleteFunc(r.fitting(), func(t experiment.Trial) bool { return !of(t).Known() })
-	i := slices.IndexFunc(all, func(t experiment.Trial) bool { return t.Batch >= batch })
+func (r *Result) between(batch int, of func(Trial) mem.Optional) (int64, mem.Label, bool) {
+	all := slices.DeleteFunc(r.fitting(), func(t Trial) bool { return !of(t).Known() })
+	i := slices.IndexFunc(all, func(t Trial) bool { return t.Batch >= batch })
 	switch {
 	case i >= 0 && all[i].Batch == batch:
 		return of(all[i]).Or(0), all[i].Label, true
@@ -185,7 +184,7 @@ func (r *FitResult) between(batch int, of func(experiment.Trial) mem.Optional) (
 }
 
 // throughput fills what measured times say; the knee is the smallest batch within 5 % of the fastest.
-func (r *FitResult) throughput() {
+func (r *Result) throughput() {
 	best := 0.0
 	for _, t := range r.fitting() {
 		if ns, ok := t.StepTime.Get(); ok && ns > 0 {
@@ -202,7 +201,7 @@ func (r *FitResult) throughput() {
 	}
 }
 
-func (r *FitResult) rate(batch int) (float64, bool) {
+func (r *Result) rate(batch int) (float64, bool) {
 	i := slices.IndexFunc(r.Throughput, func(t Throughput) bool { return t.Batch == batch })
 	if i < 0 {
 		return 0, false
@@ -210,8 +209,8 @@ func (r *FitResult) rate(batch int) (float64, bool) {
 	return r.Throughput[i].PerSecond, true
 }
 
-func (r *FitResult) cost(price float64) {
-	c := &FitCost{PerHour: price, Source: "--price"}
+func (r *Result) cost(price float64) {
+	c := &Cost{PerHour: price, Source: "--price"}
 	if price == 0 && r.GPU != nil {
 		c.PerHour, c.Source, c.Date = r.GPU.Price, r.GPU.PriceSource, r.GPU.PriceDate
 	}
@@ -229,7 +228,7 @@ const gibibyte = 1 << 30 // MemoryMark's "GB"
 
 func gigabytes(bytes int64) float64 { return float64((bytes*100+gibibyte/2)/gibibyte) / 100 }
 
-func (r *FitResult) memoryMark() *MemoryMark {
+func (r *Result) memoryMark() *MemoryMark {
 	best, ok := r.best()
 	total, known := r.Total.Get()
 	if !ok || !known || !best.Allocated.Known() {
@@ -243,7 +242,7 @@ func (r *FitResult) memoryMark() *MemoryMark {
 	if m.Device == "imaginary" {
 		m.Device = "cuda"
 	}
-	if current, _, ok := r.between(r.Current, func(t experiment.Trial) mem.Optional { return t.Allocated }); ok {
+	if current, _, ok := r.between(r.Current, func(t Trial) mem.Optional { return t.Allocated }); ok {
 		m.CurrentGB = gigabytes(current)
 	}
 	now, ok1 := r.rate(r.Current)
@@ -256,7 +255,7 @@ func (r *FitResult) memoryMark() *MemoryMark {
 			m.SavingsPerYear = &saved
 		}
 	}
-	sorted := slices.SortedFunc(slices.Values(r.Trials), func(a, b experiment.Trial) int { return cmp.Compare(a.Batch, b.Batch) })
+	sorted := slices.SortedFunc(slices.Values(r.Trials), func(a, b Trial) int { return cmp.Compare(a.Batch, b.Batch) })
 	for _, t := range sorted {
 		size := MemoryMarkSize{Batch: t.Batch, Success: t.OK}
 		if bytes, ok := t.Allocated.Get(); ok && t.OK {
@@ -269,7 +268,7 @@ func (r *FitResult) memoryMark() *MemoryMark {
 }
 
 // Table lists the trials by batch, with a bar of what each takes of the device.
-func (r *FitResult) Table() *report.Table {
+func (r *Result) Table() *report.Table {
 	bytes := func(name, title string) report.Column {
 		return report.Column{Name: name, Title: title, Unit: mem.UnitBytes, Label: r.Label}
 	}
@@ -281,7 +280,7 @@ func (r *FitResult) Table() *report.Table {
 		t.Columns = append(t.Columns, report.Column{Name: "rate", Title: "Samples/s", Unit: mem.UnitCount, Label: mem.Measured})
 	}
 	t.Columns = append(t.Columns, report.Column{Name: "picture", Title: "of the device"})
-	sorted := slices.SortedFunc(slices.Values(r.Trials), func(a, b experiment.Trial) int { return cmp.Compare(a.Batch, b.Batch) })
+	sorted := slices.SortedFunc(slices.Values(r.Trials), func(a, b Trial) int { return cmp.Compare(a.Batch, b.Batch) })
 	for _, trial := range sorted {
 		row := []report.Cell{int64(trial.Batch), optionalCell(trial.Allocated), optionalCell(trial.Reserved), optionalCell(trial.Used)}
 		if timed {
@@ -307,7 +306,7 @@ func optionalCell(o mem.Optional) report.Cell {
 const pictureWidth = 24
 
 // picture is a bar of the device's memory with the share in use filled.
-func (r *FitResult) picture(t experiment.Trial) string {
+func (r *Result) picture(t Trial) string {
 	if !t.OK {
 		return "✗ " + firstWords(t.Problem)
 	}

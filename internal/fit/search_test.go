@@ -1,4 +1,4 @@
-package experiment
+package fit
 
 import (
 	"errors"
@@ -75,7 +75,7 @@ func TestSearchFindsTheLimit(t *testing.T) {
 }
 
 // checkAnswer demands that both ends of the answer were run, one step apart.
-func checkAnswer(t *testing.T, c curve, r Result) {
+func checkAnswer(t *testing.T, c curve, r Found) {
 	t.Helper()
 	step := max(c.plan.Step, 1)
 	if r.Largest > 0 {
@@ -101,7 +101,7 @@ func checkAnswer(t *testing.T, c curve, r Result) {
 	}
 }
 
-func batches(r Result) []int {
+func batches(r Found) []int {
 	var all []int
 	for _, t := range r.Trials {
 		all = append(all, t.Batch)
