@@ -83,8 +83,8 @@ func (s *Spans) HeldAt(span int, at Moment) bool {
 	return int(s.From[span]) <= at && at < int(s.To[span])
 }
 
-// Each calls with every span that was held at a moment, in the order in which they began. It looks through the two columns
-// of moments, which takes 15 ms for the spans of ten million events.
+// Each calls with every span that was held at a moment, in the order in which they began. It looks through two columns, with no
+// index: of ten million events, what was held at any moment takes 16 ms (BenchmarkHeld).
 func (s *Spans) Each(at Moment, with func(span int)) {
 	m := int32(min(at, Never))
 	to := s.To
@@ -161,9 +161,16 @@ func (h *History) Kept(stretches []Stretch, groups int, group func(span int) int
 	if len(stretches) == 0 {
 		return kept
 	}
-	for i := range h.Len() {
-		first := sort.Search(len(stretches), func(k int) bool { return stretches[k].From >= int(h.From[i]) })
-		last := sort.Search(len(stretches), func(k int) bool { return stretches[k].To >= int(h.To[i]) }) // not wholly
+	ends := make([]int, len(stretches))
+	for k, s := range stretches {
+		ends[k] = s.To
+	}
+	first := 0 // stretch that begins when a span does, or later
+	for i, from := range h.From {
+		for first < len(stretches) && stretches[first].From < int(from) {
+			first++
+		}
+		last, _ := slices.BinarySearch(ends, int(h.To[i])) // of which it does not see the end
 		if first >= last {
 			continue
 		}
