@@ -172,5 +172,7 @@ func printReport(w io.Writer, result *engine.RunResult) {
 	if result.HTML != "" {
 		fmt.Fprintf(w, "Report:    %s\n", result.HTML)
 	}
-	fmt.Fprintf(w, "Recording: %s\nAgain:     hightide show %s\n", result.File, result.ID)
+	if result.File != "" {
+		fmt.Fprintf(w, "Recording: %s\nAgain:     hightide show %s\n", result.File, result.ID)
+	}
 }

@@ -9,7 +9,6 @@
 package engine
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -89,5 +88,5 @@ func DefaultDataDir() string {
 	if home, err := os.UserHomeDir(); err == nil && home != "" {
 		return filepath.Join(home, ".local", "share", "hightide")
 	}
-	return filepath.Join(os.TempDir(), fmt.Sprintf("hightide-%d", os.Getuid()))
+	return temporaryDir()
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -154,7 +153,7 @@ func (e *Engine) place(info mem.RunInfo, result *RunResult) (*Engine, store.Stor
 		return e, files, writer, err
 	}
 	files.Close()
-	other := &Engine{DataDir: filepath.Join(os.TempDir(), fmt.Sprintf("hightide-%d", os.Getuid())), Runtime: e.Runtime}
+	other := &Engine{DataDir: temporaryDir(), Runtime: e.Runtime}
 	if launch.MakePrivate(other.DataDir) != nil {
 		return nil, nil, nil, err
 	}

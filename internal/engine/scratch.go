@@ -19,11 +19,24 @@ import (
 func (e *Engine) scratch(id string) string { return filepath.Join(e.scratchDir(), id) }
 
 func (e *Engine) scratchDir() string {
-	dir := filepath.Join(e.Dir(), "scratch")
+	dir := filepath.Join(e.folder(), "scratch")
 	if whole, err := filepath.Abs(dir); err == nil {
 		return whole // the program may change its folder
 	}
 	return dir
+}
+
+// folder is the data directory, or where recordings are kept in none, one of this user's for what only
+// lasts for a time.
+func (e *Engine) folder() string {
+	if store.IsFolder(e.Dir()) {
+		return e.Dir()
+	}
+	return temporaryDir()
+}
+
+func temporaryDir() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("hightide-%d", os.Getuid()))
 }
 
 // makeScratch makes that folder, for this user alone.
@@ -34,7 +47,7 @@ func (e *Engine) makeScratch(id string, result *RunResult) {
 }
 
 // helpersDir is where helpers live if the cache cannot hold them.
-func (e *Engine) helpersDir() string { return filepath.Join(e.Dir(), "helpers") }
+func (e *Engine) helpersDir() string { return filepath.Join(e.folder(), "helpers") }
 
 // keep attaches to a run what is left in its scratch folder, for other tools, and removes the folder.
 func (e *Engine) keep(s store.Store, id string) error {

@@ -208,6 +208,20 @@ func (c *stored) leftNothing() {
 	}
 }
 
+// TestNothingIsKept: a run in a store that ends with it leaves a report, and nothing on disk.
+func TestNothingIsKept(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("TMPDIR", t.TempDir())
+	e := &Engine{DataDir: "memory:"}
+	result, err := e.Run(t.Context(), RunOptions{Command: []string{"/bin/true"}, Env: os.Environ(), NoStacks: true})
+	if err != nil || result.Report == nil || result.File != "" || len(result.Notes) > 0 {
+		t.Errorf("%+v %v", result, err)
+	}
+	if left, _ := os.ReadDir("."); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
 // TestARunIsFollowed: while a program runs, half of its samples are seen within 200 ms of the reading, and
 // whoever looks on sees all that the recording holds.
 func TestARunIsFollowed(t *testing.T) {

@@ -12,6 +12,9 @@ var kinds = []struct {
 	{"", func(dir string) (Store, error) { return OpenFiles(dir), nil }},
 }
 
+// IsFolder says whether a location is a folder, which can hold other things too.
+func IsFolder(location string) bool { return !strings.HasPrefix(location, "memory:") }
+
 // Open is the store at a location: a folder, or "memory:" for one that is empty and ends with the
 // process. Nothing is made before a run is.
 func Open(location string) (Store, error) {
