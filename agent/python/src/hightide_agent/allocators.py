@@ -11,9 +11,15 @@ from __future__ import annotations
 import _thread
 import os
 from time import monotonic_ns, sleep, thread_time_ns
-from typing import Callable, Dict, Iterable, Tuple
+from typing import TYPE_CHECKING, Dict, Tuple
 
 from .agent import Agent
+
+if TYPE_CHECKING:
+    from typing import Callable, Iterable
+
+    Reading = Tuple[str, str, int]  # device, quantity, value
+    Read = Callable[[], Iterable[Reading]]
 
 # Quantities of an allocator on one device, as in internal/mem/series.go.
 ALLOCATED = "allocator.allocated"  # bytes that it has handed out
@@ -24,9 +30,6 @@ REQUESTED = "allocator.requested"  # bytes asked of it, before it rounds
 RETRIES = "allocator.retries"  # count of requests that needed the cache emptied first
 OOMS = "allocator.ooms"  # count of requests that failed
 _COUNTS = frozenset((RETRIES, OOMS))
-
-Reading = Tuple[str, str, int]  # device, quantity, value
-Read = Callable[[], Iterable[Reading]]
 
 DEFAULT_NS = 100_000_000
 SHARE = 0.005  # of one processor

@@ -10,10 +10,12 @@ from __future__ import annotations
 import sys
 from collections import deque
 from time import thread_time_ns
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from .agent import Agent
-from .reach import Found, instance_dict, walk
+
+if TYPE_CHECKING:  # most programs are over before the first scan
+    from .reach import Found
 
 BUDGET_NS = 15_000_000  # of processor time, of one scan
 FIRST_SCAN = 6  # steps; then 10, 16, 26, 42 …: not multiples, so that a saw-tooth does not seem straight
@@ -99,6 +101,8 @@ class Holders:
 
     def scan(self, step: int, frame: Any, per_step: float) -> None:
         """Take sizes of all that is in reach; report what has been growing."""
+        from .reach import walk
+
         trails: Dict[int, _Trail] = {}
         changed: List[Tuple[Found, float]] = []
         for found in walk(frame, self.tensors, thread_time_ns() + BUDGET_NS):
@@ -204,7 +208,10 @@ class _Measure:
     """Adds up what a few items hold, shared storage once, to a small depth."""
 
     def __init__(self, holders: Holders) -> None:
+        from .reach import instance_dict
+
         self.known = holders.tensors
+        self.instance_dict = instance_dict
         numpy = sys.modules.get("numpy")
         self.array = getattr(numpy, "ndarray", None) if numpy is not None else None
         self.total = self.tensors = 0.0
@@ -245,7 +252,7 @@ class _Measure:
                 self.add(item, depth + 1)
             self.total += 64 * len(thing)
         elif kind not in (int, float, bool, type(None), type):
-            for value in (instance_dict(thing) or {}).copy().values():
+            for value in (self.instance_dict(thing) or {}).copy().values():
                 self.add(value, depth + 1)
 
     def _tensor(self, tensors: Tensors, tensor: Any) -> None:

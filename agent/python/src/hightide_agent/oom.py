@@ -8,14 +8,17 @@ is recorded by its adapter instead.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from .agent import Agent
 from .places import text_of, where
 
-# Who ran out ("MemoryError"), of which device's memory ("cpu"), and the bytes asked for, where known.
-Shortage = Tuple[str, str, Optional[int]]
-Classify = Callable[[BaseException], Optional[Shortage]]  # None: it is another error
+if TYPE_CHECKING:
+    from typing import Callable, Tuple
+
+    # Who ran out ("MemoryError"), of which device's memory ("cpu"), and the bytes asked for, where known.
+    Shortage = Tuple[str, str, Optional[int]]
+    Classify = Callable[[BaseException], Optional[Shortage]]  # None: it is another error
 
 known: List[Classify] = []
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "PiB": 1 << 50, "EiB": 1 << 60}

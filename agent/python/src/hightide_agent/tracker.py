@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from _thread import get_ident, get_native_id
 from time import monotonic_ns
-from typing import Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import resident
 from .agent import Agent
@@ -36,11 +36,13 @@ NEVER = 1 << 62  # of what waits for a step: none
 WINDOW = 256  # edges after which a step that does not end is looked at: an evaluation, an inference loop
 WINDOW_SHARE = 0.02  # of its time that edges may take
 
-_Device = Callable[[], "tuple[int, int]"]
 
-# Called at a step's end with the steps completed. The answer is the step at whose end to call again at the latest,
-# NEVER where only the engine's requests (or nothing) could ask for it, and None for the next one.
-AtStepEnd = Callable[[int], Optional[int]]
+if TYPE_CHECKING:
+    _Device = Callable[[], "tuple[int, int]"]
+
+    # Called at a step's end with the steps completed. The answer is the step at whose end to call again at the
+    # latest, NEVER where only the engine's requests (or nothing) could ask for it, and None for the next one.
+    AtStepEnd = Callable[[int], Optional[int]]
 
 
 class Tracker:

@@ -14,20 +14,24 @@ from __future__ import annotations
 
 import functools
 import weakref
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple
 
 from . import control, oom
 from .agent import Agent
-from .allocators import ALLOCATED, RESERVED, Allocators, Read
+from .allocators import ALLOCATED, RESERVED, Allocators
 from .holders import Holders, Tensors
 from .steps import Steps
-from .tracker import BACKWARD, CHECKPOINT, EVALUATION, MODULE, AtStepEnd, Tracker
+from .tracker import BACKWARD, CHECKPOINT, EVALUATION, MODULE, Tracker
+
+if TYPE_CHECKING:
+    from .allocators import Read
+    from .tracker import AtStepEnd
+
+    Held = Callable[[], Tuple[int, int]]  # bytes allocated and reserved now; -1 where not known
+    Described = Tuple[str, str, int, int]  # name, class, bytes of parameters and of buffers
+    Function = Callable[..., Any]
 
 RARE = (EVALUATION, CHECKPOINT)  # phases that are recorded in steps of which nothing else is
-
-Held = Callable[[], Tuple[int, int]]  # bytes allocated and reserved now; -1 where not known
-Described = Tuple[str, str, int, int]  # name, class, bytes of parameters and of buffers
-_Function = Callable[..., Any]
 
 
 class Training:
@@ -47,7 +51,7 @@ class Training:
         """Call back at the ends of steps, before the program may be ended there."""
         self.tracker.at_step_end.insert(-1, callback)
 
-    def phase(self, number: int, function: _Function) -> _Function:
+    def phase(self, number: int, function: Function) -> Function:
         """Wrap a function: its calls are stays in a phase of tracker.py. Backward passes are counted besides."""
         if number == BACKWARD:
             return self._backward(function)
@@ -69,7 +73,7 @@ class Training:
 
         return in_phase
 
-    def _backward(self, function: _Function) -> _Function:
+    def _backward(self, function: Function) -> Function:
         tracker, quick = self.tracker, self.tracker.quick
 
         @functools.wraps(function)
@@ -91,7 +95,7 @@ class Training:
 
         return backward
 
-    def step(self, function: _Function) -> _Function:
+    def step(self, function: Function) -> Function:
         """Wrap an optimizer's method that takes a step: its calls are the optimizer phase, and end a step."""
         tracker, quick, steps = self.tracker, self.tracker.quick, self.steps
 
@@ -111,7 +115,7 @@ class Training:
 
         return step
 
-    def module(self, function: _Function, describe: Callable[[Any], Described]) -> _Function:
+    def module(self, function: Function, describe: Callable[[Any], Described]) -> Function:
         """Wrap the method by which modules are called: its calls are stays in a module, which `describe` names
         when it is called first."""
         tracker = self.tracker

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, List, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, List, Optional, Set, Tuple
 
-from ..allocators import ACTIVE, ALLOCATED, INACTIVE_SPLIT, OOMS, REQUESTED, RESERVED, RETRIES, Reading
+from ..allocators import ACTIVE, ALLOCATED, INACTIVE_SPLIT, OOMS, REQUESTED, RESERVED, RETRIES
 from ..places import caller
 from ..tracker import NEVER
 from ..training import Training
 from .owners import Owners
+
+if TYPE_CHECKING:
+    from ..allocators import Reading
 
 RING_BYTES = 32 << 20  # of the allocator's history, for each device
 FIRST = (1, 2, 3, 10, 100, 1000)  # steps at whose ends gradients and optimizer state are looked for
