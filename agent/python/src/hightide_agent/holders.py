@@ -87,7 +87,7 @@ class Holders:
         began = thread_time_ns()
         told = any(self.reported.values())  # what has stopped growing is to be taken back
         if asked == self._asked and step >= FREELY and not told and self._spent > SHARE * began:
-            self.next_scan = step + 1 + step // 8  # scans are dear, or steps short
+            self.next_scan = step + 1 + step // 8  # scans are costly, or steps short
             return self.next_scan
         self._asked = asked
         if step >= self.next_scan:

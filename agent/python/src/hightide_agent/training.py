@@ -119,7 +119,7 @@ class Training:
         """Wrap the method by which modules are called: its calls are stays in a module, which `describe` names
         when it is called first."""
         tracker = self.tracker
-        numbers: Any = weakref.WeakKeyDictionary()
+        numbers: Dict[int, Tuple[int, Any]] = {}
 
         @functools.wraps(function)
         def in_module(module: Any, *args: Any, **kwargs: Any) -> Any:
@@ -135,18 +135,20 @@ class Training:
 
         return in_module
 
-    def _number(self, numbers: Any, module: Any, describe: Callable[[Any], Described]) -> int:
-        """The module's number; 0 for one that cannot be described, or is one too many."""
-        try:
-            number = numbers.get(module)
-            if number is None:
-                all_modules = self.tracker.modules
-                number = 0 if all_modules.full() else all_modules.describe(*describe(module))
-                numbers[module] = number
-            return int(number)
-        except Exception as error:
-            self.agent.log("could not describe a module", error)
-            return 0
+    def _number(self, numbers: Dict[int, Tuple[int, Any]], module: Any, describe: Callable[[Any], Described]) -> int:
+        """The module's number, by its id while it lives; 0 for one that cannot be described, or is one too many."""
+        key = id(module)
+        known = numbers.get(key)
+        if known is None:
+            try:
+                modules = self.tracker.modules
+                number = 0 if modules.full() else modules.describe(*describe(module))
+                known = number, weakref.ref(module, lambda _: numbers.pop(key, None))
+            except Exception as error:
+                self.agent.log("could not describe a module", error)
+                return 0
+            numbers[key] = known
+        return known[0]
 
     def allocator(self, framework: str, read: Read, held: Optional[Held] = None) -> None:
         """Record what an allocator counts, from now on.

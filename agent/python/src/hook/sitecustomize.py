@@ -13,16 +13,17 @@ from _frozen_importlib_external import FileFinder, SourceFileLoader
 class _Cached(SourceFileLoader):
     """Keeps our bytecode beside our source, where nobody else looks, also where the user wants none of theirs.
 
-    Compiling the agent anew would cost each process 50 ms. Wishes are set aside only while our own file is read.
+    Compiling the agent anew would cost each process 50 ms. The user's settings are set aside only while our own file
+    is read.
     """
 
     def get_code(self, fullname):  # type: ignore[no-untyped-def]
-        wishes = sys.dont_write_bytecode, sys.pycache_prefix
+        settings = sys.dont_write_bytecode, sys.pycache_prefix
         sys.dont_write_bytecode, sys.pycache_prefix = False, None
         try:
             return super().get_code(fullname)
         finally:
-            sys.dont_write_bytecode, sys.pycache_prefix = wishes
+            sys.dont_write_bytecode, sys.pycache_prefix = settings
 
 
 def _start() -> None:

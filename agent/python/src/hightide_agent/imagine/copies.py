@@ -20,7 +20,7 @@ _wanted: Optional[Dict[str, Any]] = None
 
 
 def begin() -> None:
-    """At the start of the process: take the wish, so that no child of the program has it too."""
+    """At the start of the process: take the request, so that no child of the program has it too."""
     global _wanted
     text = os.environ.pop("HIGHTIDE_IMAGINE_COPIES", "")
     _wanted = json.loads(text) if text else None

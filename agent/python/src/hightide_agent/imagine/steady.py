@@ -109,8 +109,8 @@ class Steady:
         if not self.limit:
             return
         rose = max([p.rose for p in self.peaks.values()] or [0])
-        calm = bool(self.peaks) and step - rose >= STEADY - 1 and step >= STEADY
-        if self.auto and self.together.all_of_us(step, calm):
+        steady = bool(self.peaks) and step - rose >= STEADY - 1 and step >= STEADY
+        if self.auto and self.together.all_of_us(step, steady):
             self._end(step, "steady")
         elif step >= self.limit:
             self._end(step, "steps")

@@ -14,8 +14,8 @@ from ..tracker import SKIPPED
 from ..training import Training
 
 
-class Verdicts:
-    """The scaler's verdicts on their way from the device: no wait, and no memory of the device's."""
+class Answers:
+    """Whether the scaler found inf or nan, on its way from the device: no wait, and no memory of the device's."""
 
     ROOM = 64  # steps that the host may be ahead; those beyond are not asked about
 
@@ -55,13 +55,13 @@ class Optimizers:
         self.quick = training.tracker.quick
         compiler = getattr(torch, "compiler", None)
         self._compiler = compiler if hasattr(compiler, "is_compiling") else None
-        self._verdicts: Optional[Verdicts] = Verdicts(torch)
+        self._answers: Optional[Answers] = Answers(torch)
         self.agent.on_renew.append(self.forget)
         self.agent.at_end.append(self._tell_skipped)
 
     def forget(self) -> None:
         """In a forked child, which has no device of its parent's."""
-        self._verdicts = None
+        self._answers = None
 
     def install(self, module: Any) -> None:
         """Set the hooks that all optimizers share."""
@@ -88,7 +88,7 @@ class Optimizers:
         @functools.wraps(original)
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             begun = steps.begun
-            self.quick.lead = 0  # it may be skipped, or the optimizer handed a verdict
+            self.quick.lead = 0  # it may be skipped, or the optimizer told whether to step
             result = original(scaler, optimizer, *args, **kwargs)
             if steps.begun == begun and not self._compiling():
                 steps.skipped(optimizer)
@@ -100,22 +100,22 @@ class Optimizers:
         return self._compiler is not None and self._compiler.is_compiling()
 
     def _flags(self, optimizer: Any) -> int:
-        """The flags of a step whose optimizer was handed the scaler's verdict and stepped, or not, by itself."""
+        """The flags of a step whose optimizer was told what the scaler found and stepped, or not, by itself."""
         found = getattr(optimizer, "found_inf", None)
         if found is None:
             return 0
         try:
             if found.device.type == "cpu":
                 return SKIPPED if found.item() else 0
-            if found.device.type == "cuda" and self._verdicts is not None:
-                self._verdicts.ask(found)
+            if found.device.type == "cuda" and self._answers is not None:
+                self._answers.ask(found)
                 self._tell_skipped()
         except Exception as error:
-            self._verdicts = None
+            self._answers = None
             self.agent.log("could not see which steps the scaler skips", error)
         return 0
 
     def _tell_skipped(self) -> None:
-        skipped = 0 if self._verdicts is None else self._verdicts.answered()
+        skipped = 0 if self._answers is None else self._answers.answered()
         if skipped:
             self.agent.record({"type": "skipped", "count": skipped})
