@@ -1,5 +1,5 @@
 // Package device carries the imaginary GPU: C libraries that are preloaded into the observed process
-// and answer for CUDA, and keep the books of device memory in shared memory.
+// and answer for CUDA, and keep in shared memory who uses how much of which device.
 //
 //	device/src/*.c ──make──▶ lib/*.so ──embed──▶ Libraries ──▶ extracted, LD_PRELOAD, LD_LIBRARY_PATH
 //

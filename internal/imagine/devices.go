@@ -1,6 +1,7 @@
 package imagine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -33,7 +34,7 @@ type deviceState struct {
 	path    string
 	rank    mem.Optional // of a played rank: its number
 	mapping []byte
-	books   *shm.Books
+	table   *shm.DeviceTable
 	peaks   map[string]uint64 // highest told so far, by series
 	mixed   int               // looks in a row that no moment was whole
 }
@@ -59,10 +60,10 @@ func (v *imaginary) Name() string { return "imaginary" }
 // Devices implements sampler.Vendor.
 func (v *imaginary) Devices() []mem.GPU { return v.spec }
 
-// open maps the books once they are there. The file is the observed program's: only a regular one of
+// open maps the table once it is there. The file is the observed program's: only a regular one of
 // a sensible size is mapped, and read-only.
 func (b *deviceState) open() error {
-	if b.books != nil {
+	if b.table != nil {
 		return nil
 	}
 	f, err := os.OpenFile(b.path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
@@ -74,17 +75,17 @@ func (b *deviceState) open() error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxBooks {
-		return fmt.Errorf("%s holds no device books", b.path)
+	if !info.Mode().IsRegular() || info.Size() > maxTable {
+		return fmt.Errorf("%s holds no device table", b.path)
 	}
 	if info.Size() == 0 {
 		return shm.ErrNotReady
 	}
 	mapping, err := syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
 	if err != nil {
-		return fmt.Errorf("map device books: %w", err)
+		return fmt.Errorf("map device table: %w", err)
 	}
-	if b.books, err = shm.OpenBooks(mapping); err != nil {
+	if b.table, err = shm.OpenDeviceTable(mapping); err != nil {
 		_ = syscall.Munmap(mapping)
 		return err
 	}
@@ -92,20 +93,20 @@ func (b *deviceState) open() error {
 	return nil
 }
 
-const maxBooks = 1 << 30 // bytes
+const maxTable = 1 << 30 // bytes
 
 // look reads GPUs and processes as they were at one moment. ok is false where there is nothing to
 // tell yet.
-func (b *deviceState) look() (gpus []shm.GPUBook, processes []shm.DeviceProcess, ok bool, err error) {
+func (b *deviceState) look() (gpus []shm.GPU, processes []shm.DeviceProcess, ok bool, err error) {
 	if err := b.open(); err != nil {
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, shm.ErrNotReady) {
 			err = nil // no process has touched a GPU
 		}
 		return nil, nil, false, err
 	}
-	whole, err := b.books.Consistent(func() (err error) {
-		if gpus, err = b.books.GPUs(); err == nil {
-			processes, err = b.books.Processes()
+	whole, err := b.table.Consistent(func() (err error) {
+		if gpus, err = b.table.GPUs(); err == nil {
+			processes, err = b.table.Processes()
 		}
 		return err
 	})
@@ -114,7 +115,7 @@ func (b *deviceState) look() (gpus []shm.GPUBook, processes []shm.DeviceProcess,
 	} else {
 		b.mixed = 0
 	}
-	// A writer that was killed leaves the books as between two moments: then they are taken as they are.
+	// A writer that was killed leaves the table as between two moments: then they are taken as they are.
 	return gpus, processes, err == nil && (whole || b.mixed > 2), err
 }
 
@@ -175,7 +176,7 @@ func (v *imaginary) tell(b *deviceState, device string, p *sampler.Process, name
 	}
 }
 
-// Close implements sampler.Vendor: the last look, when the command has ended, and the books are
+// Close implements sampler.Vendor: the last look, when the command has ended, and the table are
 // given back.
 func (v *imaginary) Close() {
 	if v.closed {
@@ -188,21 +189,35 @@ func (v *imaginary) Close() {
 		if err != nil {
 			v.problem = err
 		}
-		if info, gone := os.Lstat(b.path); b.books == nil && err == nil && gone == nil {
-			v.problem = fmt.Errorf("%d bytes that were never finished", info.Size())
+		if b.table == nil && err == nil {
+			v.problem = cmp.Or(b.unfinished(), v.problem)
+		} else if b.table != nil && b.table.Lacking() > 0 {
+			v.problem = fmt.Errorf("the device table has no room for %d more of the processes: what they used is not known", b.table.Lacking())
 		}
 		if ok {
 			v.conclude(b, gpus, processes)
 		}
 		if b.mapping != nil {
 			_ = syscall.Munmap(b.mapping)
-			b.books, b.mapping = nil, nil
+			b.table, b.mapping = nil, nil
 		}
 	}
 }
 
+// unfinished says what is in the way of a table that nobody finished; nil: no process touched a GPU.
+func (b *deviceState) unfinished() error {
+	info, err := os.Lstat(b.path)
+	switch {
+	case err != nil:
+		return nil
+	case info.Size() == 0: // the library leaves it so
+		return errors.New("there was no room for the device table: shared memory is full")
+	}
+	return fmt.Errorf("%d bytes that were never finished", info.Size())
+}
+
 // conclude notes what the library's state says at the end.
-func (v *imaginary) conclude(b *deviceState, gpus []shm.GPUBook, processes []shm.DeviceProcess) {
+func (v *imaginary) conclude(b *deviceState, gpus []shm.GPU, processes []shm.DeviceProcess) {
 	used := map[int]bool{}
 	for i := range processes {
 		p := &processes[i]
@@ -232,7 +247,7 @@ func (v *imaginary) conclude(b *deviceState, gpus []shm.GPUBook, processes []shm
 
 // details are the calls that are not modelled, and the reads of what no kernel computed.
 func (v *imaginary) details(b *deviceState, p *shm.DeviceProcess) {
-	calls, reads, _, err := b.books.Details(p.Slot)
+	calls, reads, _, err := b.table.Details(p.Slot)
 	if err != nil {
 		v.problem = err
 		return

@@ -10,8 +10,8 @@ import (
 
 // The layout of include/hightide_device.h; device_test.go compares it with the C compiler's.
 const (
-	BooksMagic = 0x314b425645445448 // "HTDEVBK1" in memory
-	BooksABI   = 2
+	DeviceMagic = 0x314b425645445448 // "HTDEVBK1" in memory
+	DeviceABI   = 2
 
 	gpuHeaderBytes = 4096
 	gpuBytes       = 1024
@@ -31,9 +31,9 @@ const (
 	slotBytes      = callsAt + callCount*callBytes
 	maxSlots       = 4096
 
-	offBookSequence = 72
-	offBookLacking  = 80
-	offBookUsed     = 2208
+	offTableSequence = 72
+	offTableLacking  = 80
+	offTableUsed     = 2208
 )
 
 // DeviceKind is what device memory is used for, enum ht_gpu_kind.
@@ -56,9 +56,9 @@ const (
 // DeviceKindNames are indexed by DeviceKind.
 var DeviceKindNames = [DeviceKinds]string{"allocated", "mapped", "pools", "context", "cublas", "cudnn", "nccl", "other", "pinned"}
 
-// Books are the books of a run's imaginary GPUs, mapped from shared memory. Every value they give is
+// DeviceTable tells of a run's imaginary GPUs and who uses them, mapped from shared memory. Every value it gives is
 // as the library wrote it: unjudged, and from a process that may be anyone's.
-type Books struct {
+type DeviceTable struct {
 	mapping []byte
 	devices int
 	slots   int
@@ -67,8 +67,8 @@ type Books struct {
 	scratch []byte
 }
 
-// GPUBook is one imaginary GPU.
-type GPUBook struct {
+// GPU is one imaginary GPU.
+type GPU struct {
 	Index    int
 	Name     string
 	Slug     string
@@ -125,7 +125,7 @@ type DeviceProcess struct {
 	ShadowDropped uint64
 }
 
-// DeviceState is the life of a process in the books, enum ht_gpu_state.
+// DeviceState is the life of a process in the table, enum ht_gpu_state.
 type DeviceState uint32
 
 // States of a process; one that was killed stays live until another process notices.
@@ -176,26 +176,26 @@ type DeviceOOM struct {
 	File   string
 }
 
-// OpenBooks checks the header of mapped books. The mapping must be shared and stay mapped while they
-// are used; it may be read-only. Errors: ErrNotReady while it is being set up, ErrCorrupt, or an
+// OpenDeviceTable checks the header of a mapped table. The mapping must be shared and stay mapped while it
+// is used; it may be read-only. Errors: ErrNotReady while it is being set up, ErrCorrupt, or an
 // unknown version.
-func OpenBooks(mapping []byte) (b *Books, err error) {
+func OpenDeviceTable(mapping []byte) (b *DeviceTable, err error) {
 	defer caught(debug.SetPanicOnFault(true), mapping, &err)
 	if len(mapping) < gpuHeaderBytes {
-		return nil, fmt.Errorf("%w: %d bytes are less than the header of the books", ErrNotReady, len(mapping))
+		return nil, fmt.Errorf("%w: %d bytes are less than the header of the device table", ErrNotReady, len(mapping))
 	}
 	if uintptr(unsafe.Pointer(&mapping[0]))%8 != 0 {
 		return nil, fmt.Errorf("%w: mapping is not aligned", ErrCorrupt)
 	}
 	switch magic := load64(mapping, 0); magic {
-	case BooksMagic:
+	case DeviceMagic:
 	case 0:
 		return nil, ErrNotReady
 	default:
 		return nil, fmt.Errorf("%w: magic %#x", ErrCorrupt, magic)
 	}
-	if abi := load32(mapping, 8); abi != BooksABI {
-		return nil, fmt.Errorf("device books of version %d: this hightide reads version %d", abi, BooksABI)
+	if abi := load32(mapping, 8); abi != DeviceABI {
+		return nil, fmt.Errorf("device table of version %d: this hightide reads version %d", abi, DeviceABI)
 	}
 	devices, slots := load32(mapping, 16), load32(mapping, 24)
 	if load32(mapping, 20) != gpuBytes || load32(mapping, 28) != slotBytes || devices == 0 || devices > maxGPUs || slots > maxSlots {
@@ -203,16 +203,16 @@ func OpenBooks(mapping []byte) (b *Books, err error) {
 	}
 	devAt, slotsAt, size := load64(mapping, 32), load64(mapping, 40), uint64(len(mapping))
 	if devAt%8 != 0 || slotsAt%8 != 0 || !inside(devAt, uint64(devices)*gpuBytes, size) || !inside(slotsAt, uint64(slots)*slotBytes, size) {
-		return nil, fmt.Errorf("%w: books of %d bytes with GPUs at %d and processes at %d", ErrCorrupt, size, devAt, slotsAt)
+		return nil, fmt.Errorf("%w: table of %d bytes with GPUs at %d and processes at %d", ErrCorrupt, size, devAt, slotsAt)
 	}
-	return &Books{mapping: mapping, devices: int(devices), slots: int(slots), devAt: int(devAt), slotsAt: int(slotsAt), scratch: make([]byte, slotBytes)}, nil
+	return &DeviceTable{mapping: mapping, devices: int(devices), slots: int(slots), devAt: int(devAt), slotsAt: int(slotsAt), scratch: make([]byte, slotBytes)}, nil
 }
 
 // inside says whether n bytes at off end within size.
 func inside(off, n, size uint64) bool { return off >= gpuHeaderBytes && off <= size && n <= size-off }
 
 // copyOut copies a stretch of the mapping, each word at once.
-func (b *Books) copyOut(off, n int) []byte {
+func (b *DeviceTable) copyOut(off, n int) []byte {
 	to := b.scratch[:n]
 	for i := 0; i < n; i += 8 {
 		putU64(to[i:], load64(b.mapping, off+i))
@@ -229,15 +229,15 @@ func putU64(to []byte, v uint64) {
 
 // Sequence is odd while something changes under the writers' lock. A copy between two equal even
 // ones is of one moment.
-func (b *Books) Sequence() uint64 {
+func (b *DeviceTable) Sequence() uint64 {
 	var gone error
 	defer caught(debug.SetPanicOnFault(true), b.mapping, &gone)
-	return load64(b.mapping, offBookSequence)
+	return load64(b.mapping, offTableSequence)
 }
 
 // Consistent calls read until nothing changed meanwhile, at most 8 times; false: the last copy may
 // mix two moments, or its writer was killed.
-func (b *Books) Consistent(read func() error) (whole bool, err error) {
+func (b *DeviceTable) Consistent(read func() error) (whole bool, err error) {
 	for range 8 {
 		before := b.Sequence()
 		if err := read(); err != nil {
@@ -251,18 +251,18 @@ func (b *Books) Consistent(read func() error) (whole bool, err error) {
 }
 
 // Lacking is how many processes found no slot, or no memory for one: nothing here tells of them.
-func (b *Books) Lacking() (n uint64) {
+func (b *DeviceTable) Lacking() (n uint64) {
 	var gone error
 	defer caught(debug.SetPanicOnFault(true), b.mapping, &gone)
-	return load64(b.mapping, offBookLacking)
+	return load64(b.mapping, offTableLacking)
 }
 
 // GPUs reads all GPUs.
-func (b *Books) GPUs() (gpus []GPUBook, err error) {
+func (b *DeviceTable) GPUs() (gpus []GPU, err error) {
 	defer caught(debug.SetPanicOnFault(true), b.mapping, &err)
 	for i := range b.devices {
 		p := b.copyOut(b.devAt+i*gpuBytes, gpuBytes)
-		gpus = append(gpus, GPUBook{
+		gpus = append(gpus, GPU{
 			Index: i, Name: zeroEnded(p[:96]), Slug: zeroEnded(p[96:128]), UUID: zeroEnded(p[128:176]),
 			Total: u64(p, 192), Reserved: u64(p, 200), Context: u64(p, 208), Used: u64(p, 216), Peak: u64(p, 224), PeakTime: int64(u64(p, 232)),
 			Failed: u64(p, 240), Major: int(u32(p, 252)), Minor: int(u32(p, 256)), SMs: int(u32(p, 260)),
@@ -272,10 +272,10 @@ func (b *Books) GPUs() (gpus []GPUBook, err error) {
 }
 
 // Processes reads what each process that touched a GPU has there.
-func (b *Books) Processes() (all []DeviceProcess, err error) {
+func (b *DeviceTable) Processes() (all []DeviceProcess, err error) {
 	defer caught(debug.SetPanicOnFault(true), b.mapping, &err)
 	// Slots behind have no memory yet, and where the file system is full there is none for them.
-	used := int(min(load64(b.mapping, offBookUsed), uint64(b.slots)))
+	used := int(min(load64(b.mapping, offTableUsed), uint64(b.slots)))
 	for slot := range used {
 		at := b.slotsAt + slot*slotBytes
 		if load32(b.mapping, at) == uint32(DeviceFree) {
@@ -305,7 +305,7 @@ func decodeUse(p []byte) (u DeviceUse) {
 
 // Details reads what a process of a slot was answered, what it read, and what it could not get, in
 // the order of its requests.
-func (b *Books) Details(slot int) (calls []DeviceCall, reads []DeviceRead, ooms []DeviceOOM, err error) {
+func (b *DeviceTable) Details(slot int) (calls []DeviceCall, reads []DeviceRead, ooms []DeviceOOM, err error) {
 	defer caught(debug.SetPanicOnFault(true), b.mapping, &err)
 	if slot < 0 || slot >= b.slots {
 		return nil, nil, nil, nil

@@ -13,7 +13,7 @@ import (
 	"unsafe"
 )
 
-// TestDeviceLayout compares our constants of the books with what the C compiler makes of the header.
+// TestDeviceLayout compares our constants of the table with what the C compiler makes of the header.
 func TestDeviceLayout(t *testing.T) {
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
@@ -25,14 +25,14 @@ func TestDeviceLayout(t *testing.T) {
 		expression string
 		value      uint64
 	}{
-		{"HT_GPU_MAGIC", BooksMagic}, {"HT_GPU_ABI", BooksABI}, {"sizeof(struct ht_gpu_header)", gpuHeaderBytes}, {"sizeof(struct ht_gpu)", gpuBytes},
+		{"HT_GPU_MAGIC", DeviceMagic}, {"HT_GPU_ABI", DeviceABI}, {"sizeof(struct ht_gpu_header)", gpuHeaderBytes}, {"sizeof(struct ht_gpu)", gpuBytes},
 		{"sizeof(struct ht_gpu_use)", useBytes}, {"sizeof(struct ht_gpu_oom)", oomBytes}, {"sizeof(struct ht_gpu_read)", readBytes},
 		{"sizeof(struct ht_gpu_call)", callBytes}, {"sizeof(struct ht_gpu_process)", slotBytes}, {"HT_GPU_DEVICES", maxGPUs}, {"HT_GPU_OOMS", oomCount},
 		{"HT_GPU_READS", readCount}, {"HT_GPU_CALLS", callCount}, {"HT_KINDS", uint64(DeviceKinds)}, {"HT_KIND_PINNED", uint64(DevicePinned)},
 		{"HT_KIND_CONTEXT", uint64(DeviceContext)}, {"HT_KIND_NCCL", uint64(DeviceNCCL)}, {"HT_CALL_REFUSED", uint64(CallRefused)}, {"HT_GPU_REAPED", uint64(DeviceReaped)},
 		{"offsetof(struct ht_gpu_header, device_count)", 16}, {"offsetof(struct ht_gpu_header, device_bytes)", 20}, {"offsetof(struct ht_gpu_header, slot_count)", 24},
 		{"offsetof(struct ht_gpu_header, slot_bytes)", 28}, {"offsetof(struct ht_gpu_header, devices_at)", 32}, {"offsetof(struct ht_gpu_header, slots_at)", 40},
-		{"offsetof(struct ht_gpu_header, sequence)", offBookSequence}, {"offsetof(struct ht_gpu_header, slots_lacking)", offBookLacking}, {"offsetof(struct ht_gpu_header, slots_used)", offBookUsed},
+		{"offsetof(struct ht_gpu_header, sequence)", offTableSequence}, {"offsetof(struct ht_gpu_header, slots_lacking)", offTableLacking}, {"offsetof(struct ht_gpu_header, slots_used)", offTableUsed},
 		{"offsetof(struct ht_gpu, total)", 192}, {"offsetof(struct ht_gpu, peak_mono_ns)", 232}, {"offsetof(struct ht_gpu, failed)", 240},
 		{"offsetof(struct ht_gpu, cc_major)", 252}, {"offsetof(struct ht_gpu, sm_count)", 260},
 		{"offsetof(struct ht_gpu_use, peak)", 72}, {"offsetof(struct ht_gpu_use, at_peak)", 88}, {"offsetof(struct ht_gpu_use, failed)", 160},
@@ -63,12 +63,12 @@ func TestDeviceLayout(t *testing.T) {
 	}
 }
 
-// newBooks is what the library would have made: two GPUs, room for three processes.
-func newBooks() []byte {
+// newTable is what the library would have made: two GPUs, room for three processes.
+func newTable() []byte {
 	b := aligned(gpuHeaderBytes + 2*gpuBytes + 3*slotBytes)
 	put := binary.LittleEndian
-	put.PutUint64(b, BooksMagic)
-	put.PutUint32(b[8:], BooksABI)
+	put.PutUint64(b, DeviceMagic)
+	put.PutUint32(b[8:], DeviceABI)
 	put.PutUint32(b[12:], gpuHeaderBytes)
 	put.PutUint32(b[16:], 2)
 	put.PutUint32(b[20:], gpuBytes)
@@ -77,7 +77,7 @@ func newBooks() []byte {
 	put.PutUint64(b[32:], gpuHeaderBytes)
 	put.PutUint64(b[40:], gpuHeaderBytes+2*gpuBytes)
 	put.PutUint64(b[48:], uint64(len(b)))
-	put.PutUint64(b[offBookUsed:], 2)
+	put.PutUint64(b[offTableUsed:], 2)
 	for i := range 2 {
 		g := b[gpuHeaderBytes+i*gpuBytes:]
 		copy(g, "NVIDIA A10")
@@ -125,8 +125,8 @@ func aligned(n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*8)[:n]
 }
 
-func TestBooks(t *testing.T) {
-	b, err := OpenBooks(newBooks())
+func TestDeviceTable(t *testing.T) {
+	b, err := OpenDeviceTable(newTable())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,10 +160,10 @@ func TestBooks(t *testing.T) {
 	}
 }
 
-// TestBooksHalfWritten: an odd sequence is never taken for a whole moment, and never waited for.
-func TestBooksHalfWritten(t *testing.T) {
-	mapping := newBooks()
-	b, err := OpenBooks(mapping)
+// TestDeviceTableHalfWritten: an odd sequence is never taken for a whole moment, and never waited for.
+func TestDeviceTableHalfWritten(t *testing.T) {
+	mapping := newTable()
+	b, err := OpenDeviceTable(mapping)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,17 +171,17 @@ func TestBooksHalfWritten(t *testing.T) {
 	if whole, err := b.Consistent(read); !whole || err != nil {
 		t.Errorf("%v %v", whole, err)
 	}
-	store64(mapping, offBookSequence, 7)
+	store64(mapping, offTableSequence, 7)
 	if whole, err := b.Consistent(read); whole || err != nil {
 		t.Errorf("%v %v", whole, err)
 	}
 	n := uint64(8)
-	if whole, _ := b.Consistent(func() error { n += 2; store64(mapping, offBookSequence, n); return nil }); whole {
+	if whole, _ := b.Consistent(func() error { n += 2; store64(mapping, offTableSequence, n); return nil }); whole {
 		t.Error("a copy over a change was taken for whole")
 	}
 }
 
-func TestBooksRefused(t *testing.T) {
+func TestDeviceTableRefused(t *testing.T) {
 	for name, spoil := range map[string]func([]byte){
 		"magic":   func(b []byte) { b[0]++ },
 		"version": func(b []byte) { b[8] = 9 },
@@ -193,31 +193,31 @@ func TestBooksRefused(t *testing.T) {
 		"slots":   func(b []byte) { binary.LittleEndian.PutUint32(b[24:], 4) },
 		"header":  func(b []byte) { binary.LittleEndian.PutUint64(b[32:], 8) },
 	} {
-		b := newBooks()
+		b := newTable()
 		spoil(b)
-		if _, err := OpenBooks(b); err == nil {
+		if _, err := OpenDeviceTable(b); err == nil {
 			t.Errorf("%s: taken", name)
 		}
 	}
-	if _, err := OpenBooks(newBooks()[:100]); !errors.Is(err, ErrNotReady) {
+	if _, err := OpenDeviceTable(newTable()[:100]); !errors.Is(err, ErrNotReady) {
 		t.Error(err)
 	}
-	if _, err := OpenBooks(aligned(gpuHeaderBytes)); !errors.Is(err, ErrNotReady) {
+	if _, err := OpenDeviceTable(aligned(gpuHeaderBytes)); !errors.Is(err, ErrNotReady) {
 		t.Error(err)
 	}
 }
 
-// FuzzBooks: whatever the other side writes, reading stays inside the mapping and ends.
-func FuzzBooks(f *testing.F) {
+// FuzzDeviceTable: whatever the other side writes, reading stays inside the mapping and ends.
+func FuzzDeviceTable(f *testing.F) {
 	f.Add([]byte{2, 0, 0, 0, 0, 4, 0, 0}, uint16(16), uint16(200))
 	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255}, uint16(32), uint16(4097))
 	f.Fuzz(func(t *testing.T, content []byte, header, body uint16) {
-		mapping := newBooks()
+		mapping := newTable()
 		for i, v := range content {
 			mapping[(int(header)+i)%gpuHeaderBytes] = v
 			mapping[gpuHeaderBytes+(int(body)*8+i)%(len(mapping)-gpuHeaderBytes)] = v
 		}
-		b, err := OpenBooks(mapping)
+		b, err := OpenDeviceTable(mapping)
 		if err != nil {
 			return
 		}
@@ -244,14 +244,14 @@ func FuzzBooks(f *testing.F) {
 	})
 }
 
-// TestBooksCutShort: a program that truncates the file under us ends the reading, not the engine.
-func TestBooksCutShort(t *testing.T) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "books"))
+// TestDeviceTableCutShort: a program that truncates the file under us ends the reading, not the engine.
+func TestDeviceTableCutShort(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "devices"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	content := newBooks()
+	content := newTable()
 	if _, err := f.Write(content); err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestBooksCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = syscall.Munmap(mapping) }()
-	b, err := OpenBooks(mapping)
+	b, err := OpenDeviceTable(mapping)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,29 +279,29 @@ func TestBooksCutShort(t *testing.T) {
 	if b.Sequence() != 0 || b.Lacking() != 0 {
 		t.Error("words of a file that is gone")
 	}
-	if _, err := OpenBooks(mapping); !errors.Is(err, ErrCorrupt) {
+	if _, err := OpenDeviceTable(mapping); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("open: %v", err)
 	}
 }
 
-// TestBooksOfAFullFileSystem: of slots that were never taken the file has no page, and where its file system is full
+// TestTableOfAFullFileSystem: of slots that were never taken the file has no page, and where its file system is full
 // there is none to be had.
-func TestBooksOfAFullFileSystem(t *testing.T) {
+func TestTableOfAFullFileSystem(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
 		t.Skipf("this user may not mount a file system of 256 KiB: %v", err)
 	}
 	defer syscall.Unmount(dir, syscall.MNT_DETACH)
-	file, err := os.Create(filepath.Join(dir, "books"))
+	file, err := os.Create(filepath.Join(dir, "devices"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	books := newBooks()
-	binary.LittleEndian.PutUint32(books[24:], 256)
+	table := newTable()
+	binary.LittleEndian.PutUint32(table[24:], 256)
 	written := gpuHeaderBytes + 2*gpuBytes + 2*slotBytes
 	size := gpuHeaderBytes + 2*gpuBytes + 256*slotBytes
-	if _, err := file.Write(books[:written]); err != nil {
+	if _, err := file.Write(table[:written]); err != nil {
 		t.Fatal(err)
 	}
 	if err := file.Truncate(int64(size)); err != nil {
@@ -320,7 +320,7 @@ func TestBooksOfAFullFileSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer syscall.Munmap(mapping)
-	b, err := OpenBooks(mapping)
+	b, err := OpenDeviceTable(mapping)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -297,8 +297,8 @@ func judge(run *mem.Run, v *report.Imagined) {
 	}
 	oom := deviceOOM(run, v)
 	switch {
-	case v.Broken != "" && !v.Used.Known():
-		v.Verdict = mem.VerdictFailed
+	case v.Broken != "" && !oom: // what was not read may have used more
+		v.Verdict, v.Headroom = mem.VerdictFailed, mem.Optional{}
 	case ended && code == 0 && !v.Used.Known():
 		v.Verdict = mem.VerdictUnused
 		switch {
