@@ -32,6 +32,9 @@ test: ## run every test of the project
 	@$(MAKE) --no-print-directory build
 	@$(TOOLS)/python scripts/check.py
 
+fuzz: ## fuzz every decoder, two minutes each; FUZZ_SECONDS=600: longer
+	@python3 scripts/fuzz.py $(or $(FUZZ_SECONDS),120)
+
 lint: ## run the linters alone
 	@scripts/setup torch tools node staticcheck
 	@$(TOOLS)/python scripts/check.py --only lint
@@ -79,4 +82,4 @@ clean: ## remove what was built here; the environments in ~/.cache/hightide stay
 	rm -rf bin dist build web/node_modules bench/results
 	find web/dist -mindepth 1 -not -name PLACEHOLDER -delete
 
-.PHONY: help build demo test lint bench bench-fidelity wheel heap device web binary clean
+.PHONY: help build demo test fuzz lint bench bench-fidelity wheel heap device web binary clean

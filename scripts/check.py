@@ -27,12 +27,18 @@ CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide
 TOOLS = CACHE / "tools" / "bin"
 TORCH = CACHE / "torch-2.15.0" / "bin" / "python"
 LOGS = ROOT / "build" / "checks"
-FUZZ_SECONDS = os.environ.get("FUZZ_SECONDS", "4")
 
-# All Go tests run with the race detector, which makes computing 2 to 10 times slower, but for these: long computations,
-# of what runs beside nothing or is met by other tests of the package as well.
-LONG = {"bench": ["TestReplayMemory"], "internal/analyze": ["TestInnocents", "TestPlantedLeaks"],
-        "internal/intake": ["TestBomb", "TestTorchTruncated"]}  # fmt: skip
+# Go packages that start goroutines or share memory between them are tested with the race detector, which makes
+# computing 2 to 10 times slower; but for these tests: long computations, of what runs beside nothing or is met by
+# other tests of the package as well. A slash names subtests.
+LONG = [
+    "TestReplayMemory", "TestInnocents", "TestPlantedLeaks", "TestBomb", "TestTorchTruncated",
+    "TestScripts/check", "TestScripts/diff", "TestScripts/explain", "TestScripts/export-snapshot", "TestScripts/fit",
+    "TestScripts/gpus", "TestScripts/replay",
+]  # fmt: skip
+CONCURRENT = re.compile(
+    r"^\s*go (func\b|[\w.]+\()|\.Go\(|\bsync\.(Mutex|RWMutex|WaitGroup|Cond|Map)\b|\batomic\.", re.MULTILINE
+)
 
 
 @dataclass
@@ -102,22 +108,36 @@ def python_folders() -> list[str]:
     return [f for f in folders if (ROOT / f).exists()]
 
 
+def go_sources(folder: Path, tests: bool) -> list[str]:
+    """The texts of a package's files, comments left out: its tests', or all others'."""
+    files = [file for file in sorted(folder.glob("*.go")) if file.name.endswith("_test.go") == tests]
+    return [re.sub(r"//.*", "", file.read_text("utf-8")) for file in files]
+
+
+def go_packages() -> dict[str, bool]:
+    """The Go packages with tests, as `go test` names them, and whether each is tested with the race detector."""
+    tests = itertools.chain(
+        *((ROOT / top).rglob("*_test.go") for top in ("cmd", "internal", "bench", "web", "agent", "heap", "device"))
+    )
+    folders = sorted({file.parent for file in tests if "node_modules" not in file.parts})
+    return {
+        f"./{folder.relative_to(ROOT)}": any(CONCURRENT.search(text) for text in go_sources(folder, tests=False))
+        for folder in folders
+    }
+
+
 def go_checks() -> list[Check]:
     test = ["go", "test", "-json", "-timeout", "45m"]
-    long = f"^({'|'.join(itertools.chain(*LONG.values()))})$"
-    return [
-        Check("go", [*test, "-race", "-skip", long, "./..."], count=count_go),
-        Check("go-long", [*test, "-run", long, *(f"./{package}" for package in LONG)], count=count_go),
+    packages = go_packages()
+    long = "|".join("/".join(f"^{part}$" for part in name.split("/")) for name in LONG)
+    tops = {name.split("/")[0] for name in LONG}
+    with_long = [
+        p for p in packages if any(f"func {top}(" in text for top in tops for text in go_sources(ROOT / p, tests=True))
     ]
-
-
-def fuzz_checks() -> list[Check]:
-    """One for each Go package with fuzz targets."""
-    tests = [file for folder in ("internal", "cmd") for file in sorted((ROOT / folder).rglob("*_test.go"))]
-    packages = dict.fromkeys(f.parent.relative_to(ROOT) for f in tests if "\nfunc Fuzz" in f.read_text("utf-8"))
     return [
-        Check(f"fuzz-{p.name}", [sys.executable, "scripts/fuzz.py", f"./{p}", FUZZ_SECONDS], count=count_words)
-        for p in packages
+        Check("go-race", [*test, "-race", "-skip", long, *(p for p in packages if packages[p])], count=count_go),
+        Check("go", [*test, "-skip", long, *(p for p in packages if not packages[p])], count=count_go),
+        Check("go-long", [*test, "-run", long, *with_long], count=count_go),
     ]
 
 
@@ -128,7 +148,7 @@ def web(script: str) -> list[str]:
 def checks() -> list[Check]:
     """All checks, linters first; of those that run two at a time the longest first. A new one is a line here."""
     ruff = [TOOLS / "ruff"]
-    pytest = [TORCH, "-m", "pytest", "-p", "no:cacheprovider"]
+    pytest = [TORCH, "-m", "pytest", "-p", "no:cacheprovider", "--durations=0"]
     make = ["make", "--no-print-directory", "-C"]
     shell = [".ci/run", *(f"scripts/{p.name}" for p in (ROOT / "scripts").iterdir() if p.is_file() and not p.suffix)]
     return [
@@ -152,7 +172,6 @@ def checks() -> list[Check]:
         Check("web", web("check"), count=count_words),
         Check("web-e2e", web("e2e"), count=count_words),
         *go_checks(),
-        *fuzz_checks(),
     ]
 
 
@@ -187,6 +206,7 @@ class Runner:
     def __init__(self, lanes: int) -> None:
         self.lanes = lanes
         self.running: dict[str, subprocess.Popen[bytes]] = {}
+        self.cpu = 0.0  # seconds, of all that ended
 
     def run_all(self, chosen: Sequence[Check]) -> Iterator[tuple[Check, Count]]:
         """Neighbours that are paired two at a time. What ends this ends the commands that run."""
@@ -212,9 +232,13 @@ class Runner:
         )  # fmt: skip
         self.running[check.name] = command
         self.show_running()
-        output = command.communicate()[0].decode(errors="replace")
+        assert command.stdout
+        output = command.stdout.read().decode(errors="replace")
+        _, status, used = os.wait4(command.pid, 0)
+        command.returncode = os.waitstatus_to_exitcode(status)
         del self.running[check.name]
-        seconds = time.monotonic() - begin
+        seconds, cpu = time.monotonic() - begin, used.ru_utime + used.ru_stime
+        self.cpu += cpu
         count = check.count(output) if check.count else Count(passed=1)
         if command.returncode and not count.failed:
             count = Count(count.passed - (check.count is None), 1, count.skipped)
@@ -224,7 +248,7 @@ class Runner:
         text = readable(output)
         (LOGS / f"{check.name}.log").write_text(text)
         tests = f"{count}, " if check.count else ""
-        line = f"{'FAIL' if count.failed else 'ok':4}  {check.name:24} {tests}{seconds:.1f} s\n"
+        line = f"{'FAIL' if count.failed else 'ok':4}  {check.name:24} {tests}{seconds:.1f} s, {cpu:.1f} s of CPU\n"
         if count.failed:
             line += failures_only(text) + f"\n      all of it: build/checks/{check.name}.log\n"
         print(line, end="", flush=True)
@@ -238,17 +262,14 @@ class Runner:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these; 'lint' and 'fuzz' name groups")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these; 'lint' names the linters")
     parser.add_argument("--lanes", type=int, default=2, metavar="N", help="how many checks at most run at a time")
     parser.add_argument("--list", action="store_true", help="name the checks and stop")
     options = parser.parse_args()
     chosen = [
         check
         for check in checks()
-        if not options.only
-        or check.name in options.only
-        or (check.lint and "lint" in options.only)
-        or (check.name.startswith("fuzz-") and "fuzz" in options.only)
+        if not options.only or check.name in options.only or (check.lint and "lint" in options.only)
     ]
     if options.list:
         print("\n".join(check.name for check in chosen))
@@ -257,14 +278,17 @@ def main() -> int:
         sys.exit(f"no such check: {' '.join(options.only)}")
     LOGS.mkdir(parents=True, exist_ok=True)
     begin, total, broken = time.monotonic(), Count(), []
-    for check, count in Runner(options.lanes).run_all(chosen):
+    runner = Runner(options.lanes)
+    for check, count in runner.run_all(chosen):
         total.passed += count.passed
         total.failed += count.failed
         total.skipped += count.skipped
         if count.failed:
             broken.append(check.name)
     minutes = (time.monotonic() - begin) / 60
-    print(f"\n{len(chosen)} checks in {minutes:.1f} minutes" + ("; failed: " if broken else "") + ", ".join(broken))
+    print(f"\n{len(chosen)} checks in {minutes:.1f} minutes, {runner.cpu / 60:.1f} minutes of CPU")
+    if broken:
+        print(f"failed: {', '.join(broken)}")
     print(total)
     return 1 if broken else 0
 

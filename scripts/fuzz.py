@@ -1,8 +1,9 @@
-"""Fuzz every target of a Go package, each for a while.
+"""Fuzz every target, each for a while. `go test` itself runs only what was found before and the seeds.
 
-    python3 scripts/fuzz.py ./internal/intake [SECONDS]
+    make fuzz                                      every target, two minutes each
+    python3 scripts/fuzz.py 600 ./internal/pickle  the targets of one package, ten minutes each
 
-The package is built once for all of them; `go test -fuzz` takes one target and links the program anew for each. What
+A package is built once for all of them; `go test -fuzz` takes one target and links the program anew for each. What
 a target finds lies where Go puts it: an input that fails in testdata/fuzz of the package, to be committed with the
 repair; what is interesting in Go's cache, where the next run begins.
 """
@@ -43,14 +44,25 @@ def fuzz(program: Path, name: str, seconds: str, package: Path, kept: Path) -> b
     return done.returncode == 0 or only_time_ran_out(done.stdout)
 
 
-def main() -> int:
-    package, seconds = sys.argv[1], (sys.argv[2:] or ["4"])[0]
+def fuzz_all(package: str, seconds: str) -> list[bool]:
+    """Whether each target of the package passed."""
     folder = ROOT / package
     program = ROOT / "build" / "fuzz" / f"{folder.name}.test"
     program.parent.mkdir(parents=True, exist_ok=True)
     answer("go", "test", "-c", "-fuzz=.", "-o", str(program), package)
     kept = Path(answer("go", "env", "GOCACHE"), "fuzz", answer("go", "list", package))
-    passed = [fuzz(program, name, seconds, folder, kept) for name in targets(folder)]
+    return [fuzz(program, name, seconds, folder, kept) for name in targets(folder)]
+
+
+def packages() -> list[str]:
+    """Those with fuzz targets."""
+    folders = sorted({file.parent for top in ("internal", "cmd") for file in (ROOT / top).rglob("*_test.go")})
+    return [f"./{folder.relative_to(ROOT)}" for folder in folders if targets(folder)]
+
+
+def main() -> int:
+    seconds, chosen = (sys.argv[1:] or ["120"])[0], sys.argv[2:] or packages()
+    passed = [result for package in chosen for result in fuzz_all(package, seconds)]
     print(f"{passed.count(True)} passed, {passed.count(False)} failed")
     return 0 if passed and all(passed) else 1
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+import forkserver
 
 DEVICE = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
@@ -33,18 +37,20 @@ def environment(books: Path | None = None, spec: str = A10, **more: str) -> dict
     return found | more
 
 
-def run(script: str, version: str = "2.15.0", books: Path | None = None, spec: str = A10, **more: str) -> str:
-    """What the script printed. A script that fails fails the test, with its last words."""
+def run(
+    script: str, version: str = "2.15.0", books: Path | None = None, spec: str = A10, fresh: bool = False, **more: str
+) -> str:
+    """What the script printed. A script that fails fails the test, with its last words.
+
+    Fresh: in a process of its own from the start, for what PyTorch decides when it is loaded."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "script.py")
         path.write_text(script + END if "backward" in script else script)
-        done = subprocess.run(
-            [python(version), str(path)],
-            env=environment(books, spec, **more),
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
+        command, env = [python(version), str(path)], environment(books, spec, **more)
+        if fresh:
+            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
+        else:
+            done = forkserver.run(command, env)
     if done.returncode:
         raise AssertionError(f"torch {version}: exit {done.returncode}\n{done.stdout[-1000:]}\n{done.stderr[-3000:]}")
     return done.stdout

@@ -14,9 +14,9 @@ GIB = 1 << 30
 
 
 class Torch(unittest.TestCase):
-    def each(self, script: str, **more: str) -> dict[str, list[str]]:
+    def each(self, script: str, fresh: bool = False, **more: str) -> dict[str, list[str]]:
         self.assertTrue(VERSIONS, "no PyTorch environment: scripts/setup torch")
-        return {version: run(script, version, **more).split("\n") for version in VERSIONS}
+        return {version: run(script, version, fresh=fresh, **more).split("\n") for version in VERSIONS}
 
     def test_training_step_kept_bytes_and_graphs(self) -> None:
         script = """
@@ -70,7 +70,7 @@ del xs; torch.cuda.synchronize(); torch.cuda.empty_cache(); torch.cuda.synchroni
 print(torch.cuda.memory_reserved())
 """
         for conf in ("expandable_segments:True", "backend:cudaMallocAsync"):
-            for version, lines in self.each(script, PYTORCH_CUDA_ALLOC_CONF=conf).items():
+            for version, lines in self.each(script, fresh="backend" in conf, PYTORCH_CUDA_ALLOC_CONF=conf).items():
                 with self.subTest(f"{version} {conf}"):
                     self.assertEqual(lines[:2], ["True", "0"])
 
@@ -95,7 +95,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
                 self.assertEqual(process.stdout.readline(), b"held\n")
                 self.assertGreater(Books(path).used(0), 4 * GIB)
                 process.send_signal(signal.SIGKILL)
-            used = run("import torch; f, t = torch.cuda.mem_get_info(); print(t - f)", VERSIONS[0], books=path)
+            used = run("import torch; f, t = torch.cuda.mem_get_info(); print(t - f)", VERSIONS[0], path, fresh=True)
             self.assertLess(int(used), GIB)
             books = Books(path)
             self.assertEqual((books.used(0), books.reaped, sorted(books.states())), (0, 1, [2, 3]))

@@ -1,6 +1,7 @@
 """The project's own tools: setting up again installs nothing, broken links are found, counts are right."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -66,3 +67,32 @@ def test_closing_lines_are_counted() -> None:
     assert counts(check.count_words("5 passed, 0 failed\n")) == (5, 0, 0)
     events = '{"Action":"pass","Test":"A"}\n{"Action":"fail","Test":"B"}\n{"Action":"pass","Test":"A/sub"}\n'
     assert counts(check.count_go(events + '{"Action":"fail","Package":"p"}\n')) == (1, 1, 0)
+
+
+def test_long_tests_exist() -> None:
+    """A name that matches nothing would have `go test` skip nothing, and run nothing."""
+    texts = [text for package in check.go_packages() for text in check.go_sources(ROOT / package, tests=True)]
+    for name in check.LONG:
+        top, _, script = name.partition("/")
+        assert any(f"func {top}(" in text for text in texts), name
+        assert not script or (ROOT / "cmd" / "hightide" / "testdata" / "script" / f"{script}.txtar").is_file(), name
+
+
+def test_goroutines_are_raced() -> None:
+    packages = check.go_packages()
+    assert packages["./internal/observe"] and packages["./internal/store"] and not packages["./internal/mem"]
+
+
+def test_seeds_and_corpora_match_something() -> None:
+    """What a test globs for in the repository is there, and each corpus belongs to a fuzz target."""
+    missing = []
+    for file in [f for top in ("internal", "cmd", "bench") for f in (ROOT / top).rglob("*_test.go")]:
+        text = file.read_text("utf-8")
+        for pattern in re.findall(r'filepath\.Glob\("((?:\.\./|testdata)[^"]*)"\)', text):
+            if not list(file.parent.glob(pattern)):
+                missing.append(f"{file.relative_to(ROOT)}: {pattern}")
+    for corpus in (ROOT / "internal").rglob("testdata/fuzz/*"):
+        tests = check.go_sources(corpus.parents[2], tests=True)
+        if not any(f"func {corpus.name}(" in text for text in tests) or not list(corpus.iterdir()):
+            missing.append(str(corpus.relative_to(ROOT)))
+    assert not missing

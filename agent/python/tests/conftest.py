@@ -1,4 +1,4 @@
-"""Runs scripts in fresh interpreters as hightide run would, and hands back their channels."""
+"""Runs scripts as hightide run would, and hands back their channels."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ import pytest
 from ring import Ring, rings
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
+sys.path.append(str(SOURCE.parents[2] / "scripts"))
+import forkserver  # noqa: E402
+
 HOOK = SOURCE / "hook"
 
 
@@ -39,20 +42,26 @@ def observed_environment(folder: Path, **more: str) -> Dict[str, str]:
 
 
 def observer(home: Path) -> Any:
-    """observe(script, *arguments, env={}, options=[], python=None) runs it to its end, at most ten minutes."""
+    """observe(script, *arguments, env={}, options=[], python=None) runs it to its end, at most ten minutes.
+
+    One that uses PyTorch runs in a fork of a process that has imported it already, unless it is to be fresh.
+    """
 
     def run(
         script: str, *arguments: str, env: Optional[Dict[str, str]] = None, options: Optional[List[str]] = None,
-        python: str = sys.executable, ok: bool = True,
+        python: str = sys.executable, ok: bool = True, fresh: bool = False,
     ) -> Result:  # fmt: skip
         folder = home / ("channels%d" % len(list(home.glob("channels*"))))
         folder.mkdir(mode=0o700)
         file = home / "script.py"
         file.write_text(textwrap.dedent(script))
-        done = subprocess.run(
-            [python, *(options or []), str(file), *arguments], env=observed_environment(folder, **(env or {})),
-            capture_output=True, text=True, timeout=600, cwd=home, check=False,
-        )  # fmt: skip
+        command, start = [python, *(options or []), str(file), *arguments], observed_environment(folder, **(env or {}))
+        if "import torch" in script and python == sys.executable and not (options or fresh):
+            done = forkserver.run(command, start, home)
+        else:
+            done = subprocess.run(
+                command, env=start, capture_output=True, text=True, timeout=600, cwd=home, check=False
+            )
         result = Result(done.returncode, done.stdout, done.stderr, rings(folder))
         assert not ok or done.returncode == 0, done.stderr
         logs = [log for ring in result.rings for log in ring.all("log")]
