@@ -76,3 +76,20 @@ func TestTwoSessionsAtOnce(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// watched is a sink that is read while it is written.
+type watched struct{ kept }
+
+func (*watched) Followed() bool { return true }
+
+// TestATrialIsFollowedWhereItsRecordingIs: the engine looks more often only where somebody reads what it writes.
+func TestATrialIsFollowedWhereItsRecordingIs(t *testing.T) {
+	for _, test := range []struct {
+		to   observe.Sink
+		want bool
+	}{{nil, false}, {&kept{}, false}, {&watched{}, true}} {
+		if got := observe.Followed(&tee{to: test.to}); got != test.want {
+			t.Errorf("%T: %v", test.to, got)
+		}
+	}
+}

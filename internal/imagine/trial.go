@@ -68,6 +68,8 @@ func (t *tee) Write(f mem.Frame) error {
 	return t.to.Write(f)
 }
 
+func (t *tee) Followed() bool { return t.to != nil && observe.Followed(t.to) }
+
 func (t *tee) Flush() error {
 	if t.to == nil {
 		return nil

@@ -31,7 +31,8 @@ type Sink interface {
 	Flush() error
 }
 
-func followed(s Sink) bool {
+// Followed asks a sink for that.
+func Followed(s Sink) bool {
 	f, ok := s.(interface{ Followed() bool })
 	return ok && f.Followed()
 }

@@ -187,7 +187,7 @@ func (l *loop) visit() {
 	if due(&l.nextSlow, now, int64(time.Second/4)) {
 		l.slow(now)
 	}
-	if due(&l.nextFlush, now, flushEvery) || l.crowded || now >= l.flushed+flushFollowedEvery && followed(l.sink) {
+	if due(&l.nextFlush, now, flushEvery) || l.crowded || now >= l.flushed+flushFollowedEvery && Followed(l.sink) {
 		l.flush(false)
 		l.flushed = now
 	}
