@@ -29,7 +29,7 @@ var rooms = map[string][]string{
 	"internal/intake":           {"internal/mem", "internal/pickle", "internal/wire", "internal/words"},
 
 	"internal/files":           {"internal/fail"},
-	"internal/replay":          {"internal/mem", "internal/allocator", "internal/export", "internal/fail", "internal/files", "internal/gpus", "internal/wire"},
+	"internal/replay":          {"internal/mem", "internal/allocator", "internal/export", "internal/fail", "internal/files", "internal/gpus", "internal/report", "internal/wire"},
 	"internal/pythons":         {"internal/fail"},
 	"internal/gpus":            {"internal/mem", "internal/report", "internal/words", "internal/fail", "internal/sampler", "internal/pythons"},
 	"internal/export":          {"internal/mem", "internal/wire", "internal/report", "internal/usage", "web"},

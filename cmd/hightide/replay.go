@@ -106,9 +106,9 @@ func (a *app) printReplay(r *replay.Result, verify bool) {
 		return
 	}
 	options := textOptions(a.stdout)
-	fmt.Fprint(a.stdout, engine.ReplayTable(r).Text(options))
-	fmt.Fprint(a.stdout, "\n"+engine.ReplayPicture(r, 80))
-	if text := engine.ReplayFailure(r); text != "" && len(r.Files) == 0 {
+	fmt.Fprint(a.stdout, r.Table().Text(options))
+	fmt.Fprint(a.stdout, "\n"+r.Picture(80))
+	if text := r.Failure(); text != "" && len(r.Files) == 0 {
 		fmt.Fprintln(a.stdout, "\n  "+text)
 	}
 	if r.Spread[0] != r.Spread[1] {

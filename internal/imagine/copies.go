@@ -21,7 +21,7 @@ import (
 // agent (docs/formats/imagined.md).
 type copyRequest struct {
 	Name   string `json:"name"`
-	Books  string `json:"books"`
+	State  string `json:"books"`
 	Spec   string `json:"spec"`
 	Output string `json:"output"`
 }
@@ -67,9 +67,9 @@ func (s *Session) copies(ctx context.Context, t trial, list []gpus.GPU) map[stri
 	vendors := &copyVendors{}
 	for i := range list {
 		g := &list[i]
-		request := copyRequest{Name: g.Slug, Books: filepath.Join(o.Channels, "books-"+g.Slug), Spec: DeviceSpec(g, 1), Output: filepath.Join(dir, "output-"+g.Slug)}
+		request := copyRequest{Name: g.Slug, State: filepath.Join(o.Channels, "books-"+g.Slug), Spec: DeviceSpec(g, 1), Output: filepath.Join(dir, "output-"+g.Slug)}
 		requests.Copies = append(requests.Copies, request)
-		vendors.list = append(vendors.list, newImaginary(imaginaryGPUs(g, 1), &deviceState{path: request.Books}))
+		vendors.list = append(vendors.list, newImaginary(imaginaryGPUs(g, 1), &deviceState{path: request.State}))
 	}
 	text, err := json.Marshal(requests)
 	if err != nil {
@@ -162,7 +162,7 @@ func apart(whole *mem.Run, name string, setup mem.ImaginedSetup) *mem.Run {
 	return run
 }
 
-// copyVendors look at the copies' books once, when all have ended.
+// copyVendors look at the copies' devices once, when all have ended.
 type copyVendors struct{ list []*imaginary }
 
 // Name implements sampler.Vendor.

@@ -115,7 +115,7 @@ func (b *deviceState) look() (gpus []shm.GPU, processes []shm.DeviceProcess, ok 
 	} else {
 		b.mixed = 0
 	}
-	// A writer that was killed leaves the table as between two moments: then they are taken as they are.
+	// A writer that was killed leaves the table as between two moments: then it is taken as it is.
 	return gpus, processes, err == nil && (whole || b.mixed > 2), err
 }
 
@@ -176,7 +176,7 @@ func (v *imaginary) tell(b *deviceState, device string, p *sampler.Process, name
 	}
 }
 
-// Close implements sampler.Vendor: the last look, when the command has ended, and the table are
+// Close implements sampler.Vendor: the last look, when the command has ended, and the tables are
 // given back.
 func (v *imaginary) Close() {
 	if v.closed {

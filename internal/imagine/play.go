@@ -11,7 +11,7 @@ import (
 )
 
 // played is the command that plays some ranks of a larger world, each alone in a process with GPUs and
-// books of its own: ranks of several nodes would share one device otherwise. A shell starts them with what
+// device state of its own: ranks of several nodes would share one device otherwise. A shell starts them with what
 // torchrun would have told each, as many at a time as the host's memory allows: one may wait for what
 // another one tells it.
 func (s *Session) played(t *trial, channels string) (command []string, states []*deviceState) {

@@ -31,7 +31,7 @@ def run(
     """Run a batch size on a device, `steps` times and then TIMED times where time means something.
 
     Returns:
-        The fields of a trial line (internal/experiment): batch, ok, and bytes where they were seen;
+        The fields of a trial line (internal/fit): batch, ok, and bytes where they were seen;
         `problem` where it ran out of memory, `error` where it failed otherwise.
     """
     meter = CudaMeter() if device == "cuda" else HostMeter()

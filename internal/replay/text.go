@@ -1,4 +1,4 @@
-package engine
+package replay
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 
 	"hightide/internal/allocator"
 	"hightide/internal/mem"
-	"hightide/internal/replay"
 	"hightide/internal/report"
 )
 
@@ -16,14 +15,14 @@ const (
 	pictureMargin = 11 // for the scale
 )
 
-// ReplayPicture draws memory in use and reserved over the events, as recorded and replayed, to one scale. ""
+// Picture draws memory in use and reserved over the events, as recorded and replayed, to one scale. ""
 // for several files.
-func ReplayPicture(r *replay.Result, width int) string {
+func (r *Result) Picture(width int) string {
 	if len(r.RecordedCurve) == 0 {
 		return ""
 	}
-	name, curve, failed := replayName(r), r.Curve, r.OOM != nil
-	if asRecorded(r) && r.Best != nil {
+	name, curve, failed := r.name(), r.Curve, r.OOM != nil
+	if r.asRecorded() && r.Best != nil {
 		name, curve, failed = settingsName(r.Best.AllocConf), r.Best.Curve, r.Best.OOM != nil
 	}
 	top := highest(r.RecordedCurve).Reserved
@@ -32,7 +31,7 @@ func ReplayPicture(r *replay.Result, width int) string {
 	parts := len(r.RecordedCurve)
 	columns := min(max(width-pictureMargin-3, 20), parts)
 	panel(&out, "as recorded", r.RecordedCurve, parts, top, columns, false)
-	if !asRecorded(r) || r.Best != nil {
+	if !r.asRecorded() || r.Best != nil {
 		panel(&out, name, curve, parts, top, columns, failed)
 	}
 	fmt.Fprintf(&out, "%*s   █ in use  ░ reserved beside it", pictureMargin-3, "")
@@ -95,8 +94,8 @@ func ink(p allocator.Point, row int, top mem.Bytes) rune {
 	return ' '
 }
 
-// ReplayTable compares the record with the replay, and lists what else was tried.
-func ReplayTable(r *replay.Result) *report.Table {
+// Table compares the record with the replay, and lists what else was tried.
+func (r *Result) Table() *report.Table {
 	bytes := func(name, title string) report.Column {
 		return report.Column{Name: name, Title: title, Unit: mem.UnitBytes, Label: r.Label}
 	}
@@ -104,14 +103,14 @@ func ReplayTable(r *replay.Result) *report.Table {
 		Columns: []report.Column{{Name: "settings", Title: "Settings"}, bytes("reserved", "Peak reserved"), bytes("allocated", "Peak allocated"),
 			bytes("waste", "Beside it"), {Name: "calls", Title: "Segment calls", Unit: mem.UnitCount, Label: r.Label}, {Name: "end", Title: "End"}}}
 	if len(r.Files) == 0 {
-		replayRows(r, func(cells ...report.Cell) { t.Rows = append(t.Rows, cells) })
+		r.rows(func(cells ...report.Cell) { t.Rows = append(t.Rows, cells) })
 		return t
 	}
 	names := shortNames(r.Files)
 	for i, f := range r.Files {
 		f := *f
 		f.Search = nil // of the one that was searched; the best is shown for all
-		replayRows(&f, func(cells ...report.Cell) {
+		f.rows(func(cells ...report.Cell) {
 			cells[0] = fmt.Sprintf("%s: %s", names[i], cells[0])
 			t.Rows = append(t.Rows, cells)
 		})
@@ -120,8 +119,8 @@ func ReplayTable(r *replay.Result) *report.Table {
 }
 
 // aroundSmallest are the GPUs of interest: the last that are too small and the first that the trace fits.
-func aroundSmallest(r *replay.Result) []replay.GPU {
-	first := slices.IndexFunc(r.GPUs, func(g replay.GPU) bool { return g.Fits })
+func (r *Result) aroundSmallest() []GPU {
+	first := slices.IndexFunc(r.GPUs, func(g GPU) bool { return g.Fits })
 	if first < 0 {
 		first = len(r.GPUs)
 	}
@@ -129,7 +128,7 @@ func aroundSmallest(r *replay.Result) []replay.GPU {
 }
 
 // shortNames are the files' names without what all of them begin with.
-func shortNames(files []*replay.Result) []string {
+func shortNames(files []*Result) []string {
 	var names []string
 	for _, f := range files {
 		name, _, _ := strings.Cut(f.Base(), ".")
@@ -151,13 +150,13 @@ func shortNames(files []*replay.Result) []string {
 // searchShown is how many settings of a search the table has.
 const searchShown = 8
 
-func replayRows(r *replay.Result, add func(cells ...report.Cell)) {
-	row := func(name string, f replay.Figures) {
-		add(name, int64(f.Reserved), int64(f.Allocated), int64(f.Reserved-f.Allocated), f.SegmentCalls, replayEnd(&f))
+func (r *Result) rows(add func(cells ...report.Cell)) {
+	row := func(name string, f Figures) {
+		add(name, int64(f.Reserved), int64(f.Allocated), int64(f.Reserved-f.Allocated), f.SegmentCalls, f.end())
 	}
 	row("as recorded", r.Recorded)
-	if !asRecorded(r) {
-		row(replayName(r), r.Figures)
+	if !r.asRecorded() {
+		row(r.name(), r.Figures)
 	}
 	for _, f := range r.Search[:min(len(r.Search), searchShown)] {
 		row(settingsName(f.AllocConf), f)
@@ -168,18 +167,18 @@ func replayRows(r *replay.Result, add func(cells ...report.Cell)) {
 	for _, f := range r.Policies {
 		row("allocator: "+f.Policy, f)
 	}
-	for _, g := range aroundSmallest(r) {
+	for _, g := range r.aroundSmallest() {
 		row(fmt.Sprintf("%s, %v", g.GPU, g.Capacity), g.Figures)
 	}
 }
 
 // asRecorded says that nothing else was asked for than what the record has.
-func asRecorded(r *replay.Result) bool {
+func (r *Result) asRecorded() bool {
 	return r.AllocConf == r.Recorded.AllocConf && r.Capacity == 0 && r.Policy == "native"
 }
 
-// replayName is what was asked for.
-func replayName(r *replay.Result) string {
+// name is what was asked for.
+func (r *Result) name() string {
 	name := settingsName(r.AllocConf)
 	if r.Policy != "native" {
 		name = r.Policy
@@ -205,8 +204,8 @@ var shortSettings = strings.NewReplacer("expandable_segments:True", "expandable"
 	"max_non_split_rounding_mb:", "non_split ", "large_segment_size_mb:", "large ", "garbage_collection_threshold:", "gc ",
 	"per_process_memory_fraction:", "fraction ", ",", ", ")
 
-// replayEnd says how a run ended.
-func replayEnd(f *replay.Figures) string {
+// end says how a run ended.
+func (f *Figures) end() string {
 	text := "to the end"
 	switch {
 	case f.OOM != nil:
@@ -222,8 +221,8 @@ func replayEnd(f *replay.Figures) string {
 	return text
 }
 
-// ReplayFailure says in words how it ran out of memory; "" where it did not.
-func ReplayFailure(r *replay.Result) string {
+// Failure says in words how it ran out of memory; "" where it did not.
+func (r *Result) Failure() string {
 	if r.OOM == nil {
 		return ""
 	}
