@@ -105,7 +105,7 @@ func (n *FileNotes) AddTo(r *report.Report) {
 
 // Lead makes the device that holds most the headline of a report of files.
 func Lead(r *report.Report) {
-	slices.SortStableFunc(r.Findings, func(p, q report.Finding) int { return cmp.Compare(gravity(&p), gravity(&q)) })
+	slices.SortStableFunc(r.Findings, compareFindings)
 	var lead *report.Allocator
 	for _, a := range r.Allocators {
 		if lead == nil || a.Peak.Allocated > lead.Peak.Allocated {
@@ -202,17 +202,15 @@ func (a *explanation) pinText() string {
 	return said
 }
 
-// gravity orders findings of files, the worst first: what stopped the program, then what will, then the rest.
-func gravity(f *report.Finding) int {
-	switch {
-	case f.Kind == report.KindOOM:
-		return 0
-	case f.Severity == report.Critical:
-		return 1
-	case f.Severity == report.Warning:
-		return 2
+// compareFindings orders findings of files, the worst first: what stopped the program, then what will, then the rest.
+func compareFindings(a, b report.Finding) int {
+	order := func(f *report.Finding) int {
+		if f.Kind == report.KindOOM {
+			return -1
+		}
+		return severityRank(f.Severity)
 	}
-	return 3
+	return cmp.Compare(order(&a), order(&b))
 }
 
 // growthFindings is how many lines that grow are findings of their own.

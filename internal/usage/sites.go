@@ -57,9 +57,6 @@ const (
 // generated, wherever its cache is.
 var installed = regexp.MustCompile(`(^|/)(site-packages|dist-packages)/|(^|/)lib(64)?/python\d(\.\d+)?t?/|(^|/)python\d+\.zip/|(^|/)c[a-z2-7]{51}\.py$`)
 
-// Installed says whether a file is where Python keeps what is not the user's own.
-func Installed(file string) bool { return installed.MatchString(file) }
-
 // Kind says whose a file is.
 func (t *Names) Kind(file string) FileKind {
 	if k, ok := t.files[file]; ok {
