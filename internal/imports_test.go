@@ -37,16 +37,17 @@ var rooms = map[string][]string{
 	"internal/sampler/nvml":    {},
 	"internal/store":           {"internal/mem", "internal/wire"},
 	"internal/store/storetest": {"internal/mem", "internal/store", "internal/wire"},
+	"internal/event":           {},
 	"internal/launch":          {},
-	"internal/observe":         {"internal/launch", "internal/mem", "internal/sampler", "internal/shm"},
+	"internal/observe":         {"internal/event", "internal/launch", "internal/mem", "internal/sampler", "internal/shm"},
 	"agent":                    {},
 	"heap":                     {},
 	"device":                   {},
 	"web":                      {},
-	"internal/fit":             {"internal/mem", "internal/fail", "internal/gpus", "internal/pythons", "internal/report"},
-	"internal/imagine":         {"internal/mem", "internal/allocator", "internal/analyze/imagined", "internal/fail", "internal/gpus", "internal/intake", "internal/launch", "internal/observe", "internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm"},
+	"internal/fit":             {"internal/event", "internal/mem", "internal/fail", "internal/gpus", "internal/pythons", "internal/report"},
+	"internal/imagine":         {"internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined", "internal/fail", "internal/gpus", "internal/intake", "internal/launch", "internal/observe", "internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm"},
 	"internal/engine":          {"*"},
-	"cmd/hightide":             {"internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/fit", "internal/files", "internal/gpus", "internal/imagine", "internal/launch", "internal/pythons", "internal/replay"},
+	"cmd/hightide":             {"internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/fit", "internal/files", "internal/gpus", "internal/imagine", "internal/launch", "internal/pythons", "internal/replay"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

@@ -108,10 +108,9 @@ func (f *fitFlags) run(a *app, c *cobra.Command, args []string) error {
 	}
 	view := newView(a.stderr, f.quiet, false)
 	if !f.quiet {
-		f.OnReady = func(r fit.Ready) { view.say(readyLine(r)) }
-		f.OnTrial = func(t fit.Trial) { view.say(trialLine(t)) }
+		f.Events = view.tell
 	}
-	ctx, cancel := interruptible(c.Context())
+	ctx, _, cancel := interruptible(c.Context())
 	defer cancel()
 	result, err := a.engine().Fit(ctx, f.Options)
 	view.hide()

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"hightide/internal/engine"
+	"hightide/internal/event"
 	"hightide/internal/imagine"
-	"hightide/internal/report"
 )
 
 // imagineFlags are the flags of imagine as they are written.
@@ -90,14 +90,14 @@ func (f *imagineFlags) run(a *app, c *cobra.Command, args []string) error {
 	}
 	outliveReader()
 	view := newView(a.stderr, f.quiet, false)
-	options.OnStatus, options.OnAlert, options.OnPause = view.status, view.say, view.hide
-	progress := a.progress(f.quiet)
-	options.OnProgress = func(done, all int, text string) {
-		view.hide()
-		progress(done, all, text)
-	}
-	ctx, cancel := interruptible(c.Context())
+	ctx, release, cancel := interruptible(c.Context())
 	defer cancel()
+	options.Events = func(e event.Event) {
+		if _, ok := e.(event.Reporting); ok {
+			release() // there is nothing left to clean up
+		}
+		view.tell(e)
+	}
 	result, err := a.engine().Imagine(ctx, options)
 	view.hide()
 	if err != nil {
@@ -135,22 +135,6 @@ func (f *imagineFlags) print(a *app, result *engine.ImagineResult) error {
 		}
 	}
 	return a.writeJSON(f.json, result.ImagineSummary())
-}
-
-// progress shows how far a long work is: on a terminal in one line, elsewhere now and then.
-func (a *app) progress(quiet bool) func(done, all int, text string) {
-	onTerminal := terminal(a.stderr) != nil
-	return func(done, all int, text string) {
-		switch {
-		case quiet:
-		case onTerminal && done < all:
-			fmt.Fprintf(a.stderr, "\r\x1b[2Khightide: %d of %d  %s", done, all, report.Clean(text))
-		case onTerminal:
-			fmt.Fprint(a.stderr, "\r\x1b[2K")
-		case done == all || done%8 == 0:
-			fmt.Fprintf(a.stderr, "hightide: %d of %d imagined, %s\n", done, all, report.Clean(text))
-		}
-	}
 }
 
 // end turns the verdict into how we end.

@@ -13,8 +13,8 @@ type interrupted syscall.Signal
 func (i interrupted) Error() string { return syscall.Signal(i).String() }
 
 // interruptible returns a context that the first signal to end cancels, so that work of several parts
-// leaves nothing behind. The second one ends this process.
-func interruptible(parent context.Context) (ctx context.Context, cancel func()) {
+// leaves nothing behind. The second one ends this process, as does the first one after release.
+func interruptible(parent context.Context) (ctx context.Context, release, cancel func()) {
 	ctx, because := context.WithCancelCause(parent)
 	caught := make(chan os.Signal, 1)
 	for _, ending := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
@@ -30,7 +30,7 @@ func interruptible(parent context.Context) (ctx context.Context, cancel func()) 
 		}
 		signal.Stop(caught)
 	}()
-	return ctx, func() { because(context.Canceled) }
+	return ctx, func() { signal.Stop(caught) }, func() { because(context.Canceled) }
 }
 
 // outliveReader has a report that nobody reads fail as other writing does, and not end this process by

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"hightide/internal/event"
+
 	"github.com/spf13/cobra"
 
 	"hightide/internal/report"
@@ -18,14 +20,18 @@ there to be fast; it is repaired by itself where it is missing or old.`,
 		Example: "  hightide reindex",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			var progress func(done, total int)
+			var events event.Sink
 			if !asJSON {
 				if _, terminal := a.terminalWidth(); terminal {
-					progress = func(done, total int) { fmt.Fprintf(a.stderr, "\rreading recordings: %d of %d", done, total) }
+					events = func(e event.Event) {
+						if p, ok := e.(event.Progress); ok {
+							fmt.Fprintf(a.stderr, "\rreading recordings: %d of %d", p.Done, p.All)
+						}
+					}
 				}
 			}
-			count, err := a.engine().Reindex(c.Context(), progress)
-			if progress != nil {
+			count, err := a.engine().Reindex(c.Context(), events)
+			if events != nil {
 				fmt.Fprint(a.stderr, "\r\x1b[K")
 			}
 			if err != nil {

@@ -92,7 +92,7 @@ func (f *runFlags) run(a *app, c *cobra.Command, args []string) error {
 	}
 	outliveReader()
 	view := newView(a.stderr, f.quiet, f.live)
-	options.OnStatus, options.OnAlert, options.OnPause = view.status, view.say, view.hide
+	options.Events = view.tell
 	result, err := a.engine().Run(c.Context(), options)
 	view.hide()
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hightide/internal/engine"
+	"hightide/internal/event"
+	"hightide/internal/fit"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -23,6 +25,7 @@ type view struct {
 	height int // lines of the foot
 	rows   int // of the terminal while the foot is set up; 0: it is not
 	live   bool
+	quiet  bool
 	curve  []int64 // RSS of the tree, one a status, for the live view
 }
 
@@ -37,7 +40,7 @@ const (
 )
 
 func newView(stderr io.Writer, quiet, live bool) *view {
-	v := &view{plain: stderr, live: live, height: 1}
+	v := &view{plain: stderr, live: live, quiet: quiet, height: 1}
 	if live {
 		v.height = 3 + liveProcesses
 	}
@@ -45,6 +48,39 @@ func newView(stderr io.Writer, quiet, live bool) *view {
 		v.out = terminal(stderr)
 	}
 	return v
+}
+
+// tell shows what happens.
+func (v *view) tell(e event.Event) {
+	switch e := e.(type) {
+	case engine.Status:
+		v.status(e)
+	case event.Alert:
+		v.say(e.Text)
+	case event.Paused, event.Reporting:
+		v.hide()
+	case event.Progress:
+		v.hide()
+		v.progress(e)
+	case fit.Ready:
+		v.say(readyLine(e))
+	case fit.Trial:
+		v.say(trialLine(e))
+	}
+}
+
+// progress shows how far a long work is: on a terminal in one line, elsewhere now and then.
+func (v *view) progress(p event.Progress) {
+	onTerminal := terminal(v.plain) != nil
+	switch {
+	case v.quiet:
+	case onTerminal && p.Done < p.All:
+		fmt.Fprintf(v.plain, "\r\x1b[2Khightide: %d of %d  %s", p.Done, p.All, report.Clean(p.Text))
+	case onTerminal:
+		fmt.Fprint(v.plain, "\r\x1b[2K")
+	case p.Done == p.All || p.Done%8 == 0:
+		fmt.Fprintf(v.plain, "hightide: %d of %d imagined, %s\n", p.Done, p.All, report.Clean(p.Text))
+	}
 }
 
 // status draws the foot. In the background it must not: the terminal would stop the whole job.

@@ -21,8 +21,6 @@ import (
 type ImagineOptions struct {
 	RunOptions
 	imagine.Options
-
-	OnProgress func(done, all int, text string)
 }
 
 // ImagineResult is what came of it. Verdict is nil where the recording could not be read back.
@@ -81,7 +79,7 @@ func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult,
 func (e *Engine) imagineSession(ctx context.Context, o *ImagineOptions) (*imagine.Session, error) {
 	s, err := imagine.New(ctx, o.Options, observe.Options{
 		Command: o.Command, Env: o.Env, Name: o.Name, Tags: o.Tags, Version: Version, Interval: o.Interval, Duration: o.Duration,
-		SnapshotOn: o.SnapshotOn, NoStacks: o.NoStacks, Runtime: o.sharing(e.Runtime), OnStatus: o.OnStatus, OnAlert: o.OnAlert, OnPause: o.OnPause,
+		SnapshotOn: o.SnapshotOn, NoStacks: o.NoStacks, Runtime: o.sharing(e.Runtime), Events: o.Events,
 	})
 	if err != nil {
 		return nil, err
@@ -90,7 +88,7 @@ func (e *Engine) imagineSession(ctx context.Context, o *ImagineOptions) (*imagin
 	if err != nil {
 		return nil, err
 	}
-	s.Helpers, s.Progress = *helpers, o.OnProgress
+	s.Helpers = *helpers
 	s.Record = func(ctx context.Context, o *observe.Options, sink observe.Sink) (observe.Outcome, error) {
 		outcome, err := observe.Run(ctx, o, sink)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"hightide/internal/event"
 	"hightide/internal/files"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
@@ -39,9 +40,7 @@ type RunOptions struct {
 	JSONFile     string   // where the caller will write the result; looked at before the command starts
 	HTML         bool     // write the HTML report into the run's folder
 
-	OnStatus func(Status)
-	OnAlert  func(string)
-	OnPause  func()
+	Events event.Sink // what happens meanwhile; nil: nobody listens
 }
 
 // RunResult is what came of a run.
@@ -179,7 +178,7 @@ func (e *Engine) recordOptions(o *RunOptions, result *RunResult, alerts []observ
 		Command: o.Command, Env: o.Env, Helpers: helpers, Runtime: o.sharing(e.Runtime),
 		Channels: e.channelDir(result), OutDir: e.scratch(result.ID), Interval: o.Interval, Steps: o.Steps, Duration: o.Duration,
 		SnapshotOn: o.SnapshotOn, NoStacks: o.NoStacks, Alerts: alerts, Settings: o.settings(),
-		OnStatus: o.OnStatus, OnAlert: o.OnAlert, OnPause: o.OnPause,
+		Events: o.Events,
 	}
 }
 
@@ -228,6 +227,7 @@ func launchError(err error) error {
 // conclude explains the recording and leaves its copies where they were asked for. The report is
 // made from the file, not from memory: what it says is what anyone will read later.
 func (e *Engine) conclude(o *RunOptions, files store.Store, result *RunResult) {
+	o.Events.Tell(event.Reporting{})
 	note := func(err error) {
 		if err != nil {
 			result.Notes = append(result.Notes, err.Error())

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+
+	"hightide/internal/event"
 )
 
 // settingsNow are those of Go's runtime that a run may change.
@@ -20,7 +22,7 @@ func TestRunTouchesNothingOfTheProcess(t *testing.T) {
 	before := settingsNow()
 	for _, command := range [][]string{{"/nonexistent/program"}, {"/bin/sh", "-c", "read line; echo $line"}} {
 		e := &Engine{DataDir: t.TempDir()}
-		result, err := e.Run(t.Context(), RunOptions{Command: command, Env: os.Environ(), OnStatus: func(Status) {
+		result, err := e.Run(t.Context(), RunOptions{Command: command, Env: os.Environ(), Events: func(event.Event) {
 			if settingsNow() != before {
 				t.Errorf("settings %v while it runs, %v before", settingsNow(), before)
 			}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 
+	"hightide/internal/event"
 	"hightide/internal/fail"
 	"hightide/internal/mem"
 	"hightide/internal/store"
@@ -97,6 +99,37 @@ func (e *Engine) Load(ctx context.Context, ref string) (row Run, run *mem.Run, e
 	return row, run, err
 }
 
+// Batch is what one block of a recording holds.
+type Batch = store.Batch
+
+// Follow gives the frames of a run as they are written, from a position of the recording on, 0 for all,
+// until the run ends or the context does. A reader that is slow holds up nobody.
+func (e *Engine) Follow(ctx context.Context, ref string, from int64) iter.Seq2[Batch, error] {
+	return func(yield func(Batch, error) bool) {
+		err := e.with(ctx, func(s store.Store) error {
+			run, err := store.Resolve(s, ref)
+			if err != nil {
+				return err
+			}
+			for batch, err := range s.Follow(ctx, run.ID, from) {
+				if err != nil {
+					return err
+				}
+				if !yield(batch, nil) {
+					return errStopped
+				}
+			}
+			return nil
+		})
+		if err != nil && err != errStopped {
+			yield(Batch{}, err)
+		}
+	}
+}
+
+// errStopped: the reader has had enough.
+var errStopped = errors.New("stopped reading")
+
 // Remove deletes runs and returns those that it did. All are looked up before the first is deleted.
 func (e *Engine) Remove(ctx context.Context, refs ...string) (removed []Run, err error) {
 	err = e.with(ctx, func(s store.Store) error {
@@ -171,9 +204,9 @@ func (e *Engine) Prune(ctx context.Context, limits PruneLimits) (runs []Run, err
 }
 
 // Reindex rebuilds the index from the recordings and returns how many runs there are.
-func (e *Engine) Reindex(ctx context.Context, progress func(done, total int)) (count int, err error) {
+func (e *Engine) Reindex(ctx context.Context, events event.Sink) (count int, err error) {
 	err = e.with(ctx, func(s store.Store) error {
-		if err := s.Reindex(progress); err != nil {
+		if err := s.Reindex(func(done, all int) { events.Tell(event.Progress{Done: done, All: all}) }); err != nil {
 			return err
 		}
 		runs, err := s.List(RunFilter{})

@@ -6,9 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +15,6 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/replay"
 	"hightide/internal/store"
-
-	"golang.org/x/sys/unix"
 )
 
 // TestEveryUseCaseOnEveryStore: what records, reads or changes runs does the same whatever keeps them. What
@@ -220,64 +216,4 @@ func TestNothingIsKept(t *testing.T) {
 	if left, _ := os.ReadDir("."); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-}
-
-// TestARunIsFollowed: while a program runs, half of its samples are seen within 200 ms of the reading, and
-// whoever looks on sees all that the recording holds.
-func TestARunIsFollowed(t *testing.T) {
-	for kind, s := range map[string]store.Store{"files": store.OpenFiles(t.TempDir()), "memory": &store.Memory{}} {
-		t.Run(kind, func(t *testing.T) {
-			e := &Engine{DataDir: t.TempDir(), Store: s}
-			begun, seen := make(chan string), mem.NewRun()
-			var delays []int64
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				for batch, err := range s.Follow(t.Context(), <-begun, 0) {
-					if err != nil {
-						t.Error(err)
-					}
-					for _, f := range batch.Frames {
-						if f, ok := f.(mem.Samples); ok {
-							delays = append(delays, monotonicNow(t)-f.Times[len(f.Times)-1])
-						}
-						if err := seen.Add(f); err != nil {
-							t.Error(err)
-						}
-					}
-				}
-			}()
-			told := false
-			result, err := e.Run(t.Context(), RunOptions{Command: []string{"/bin/sleep", "1.5"}, Env: os.Environ(), NoStacks: true, OnStatus: func(Status) {
-				if runs, err := s.List(store.Filter{State: store.Running}); err == nil && len(runs) == 1 && !told {
-					told = true
-					begun <- runs[0].ID
-				}
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			<-done
-			_, run, err := e.Load(t.Context(), result.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !reflect.DeepEqual(seen, run) {
-				t.Error("the recording is not what was seen")
-			}
-			slices.Sort(delays)
-			if median := delays[len(delays)/2]; median > int64(200*time.Millisecond) {
-				t.Errorf("delays of samples: %v", delays)
-			}
-			t.Logf("%d frames of samples, median %v, longest %v", len(delays), time.Duration(delays[len(delays)/2]), time.Duration(delays[len(delays)-1]))
-		})
-	}
-}
-
-func monotonicNow(t *testing.T) int64 {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		t.Fatal(err)
-	}
-	return now.Nano()
 }

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"hightide/internal/event"
 	"hightide/internal/fail"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
@@ -47,8 +48,7 @@ type Options struct {
 	Backward    bool   // compare forward alone with forward and backward
 	Price       float64
 
-	OnTrial func(Trial) // as they come
-	OnReady func(Ready)
+	Events event.Sink // Ready, then each Trial
 }
 
 // Model is what the worker builds and runs; its JSON form is agent/python/src/hightide/_fit/options.py.
@@ -104,9 +104,7 @@ func Run(ctx context.Context, o Options, host Host) (*Result, error) {
 		return nil, err
 	}
 	defer end()
-	if o.OnReady != nil {
-		o.OnReady(result.Worker)
-	}
+	o.Events.Tell(result.Worker)
 	err = o.search(ctx, try, result, headroom)
 	result.Duration = time.Since(began).Nanoseconds()
 	result.conclude(&o)
@@ -123,8 +121,8 @@ func (o *Options) search(ctx context.Context, run Try, result *Result, headroom 
 		if err == nil && trial.OK {
 			headroom.apply(&trial, cmp.Or(mem.Bytes(trial.Total.Or(0)), result.total()))
 		}
-		if err == nil && o.OnTrial != nil {
-			o.OnTrial(trial)
+		if err == nil {
+			o.Events.Tell(trial)
 		}
 		return trial, err
 	}

@@ -23,6 +23,9 @@ type Trial struct {
 	Label     mem.Label    `json:"label"`
 }
 
+// EventName implements event.Event.
+func (Trial) EventName() string { return "trial" }
+
 // Plan bounds a search. Only multiples of Step are tried.
 type Plan struct {
 	Step  int // granularity; 0: 1

@@ -23,6 +23,9 @@ type Ready struct {
 	Hint        string            `json:"hint,omitempty"`
 }
 
+// EventName implements event.Event.
+func (Ready) EventName() string { return "ready" }
+
 // Worker is the other end of a line protocol: it writes a Ready line, then answers each Ask with one
 // Trial line, until its input ends. All lines are JSON.
 type Worker struct {

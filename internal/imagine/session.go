@@ -25,6 +25,7 @@ import (
 	"sync/atomic"
 
 	"hightide/internal/allocator"
+	"hightide/internal/event"
 	"hightide/internal/fail"
 	"hightide/internal/gpus"
 	"hightide/internal/launch"
@@ -54,10 +55,9 @@ type Options struct {
 // Session is one program on imaginary GPUs. Its exported fields are set before Run or Try.
 type Session struct {
 	Options
-	Base     observe.Options // what all its runs share: command, environment, name, runtime; and the id of the recording
-	Helpers  Helpers
-	Record   func(context.Context, *observe.Options, observe.Sink) (observe.Outcome, error) // runs and records one command
-	Progress func(done, all int, text string)                                               // nil: nobody wants to know
+	Base    observe.Options // what all its runs share: command, environment, name, runtime; and the id of the recording
+	Helpers Helpers
+	Record  func(context.Context, *observe.Options, observe.Sink) (observe.Outcome, error) // runs and records one command
 
 	Notes  []string            // what New chose for the user, for people
 	Python pythons.Interpreter // zero where the command does not tell
@@ -92,7 +92,7 @@ func (s *Session) Run(ctx context.Context, to observe.Sink) (*Result, error) {
 		sandbox = dir
 	}
 	options, vendor := s.recordOptions(&s.first, s.Base.ID, s.Base.OutDir, sandbox)
-	options.OnStatus, options.OnAlert, options.OnPause = s.Base.OnStatus, s.Base.OnAlert, s.Base.OnPause
+	options.Events = s.Base.Events
 	options.Runtime = s.Base.Runtime
 	if s.Base.SnapshotOn != "" {
 		options.SnapshotOn = s.Base.SnapshotOn
@@ -345,7 +345,5 @@ func (s *Session) advance(format string, args ...any) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	s.done++
-	if s.Progress != nil {
-		s.Progress(s.done, s.all, fmt.Sprintf(format, args...))
-	}
+	s.Base.Events.Tell(event.Progress{Done: s.done, All: s.all, Text: fmt.Sprintf(format, args...)})
 }

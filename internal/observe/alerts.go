@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hightide/internal/event"
 	"hightide/internal/mem"
 )
 
@@ -142,12 +143,10 @@ func (r *Recorder) alertGrowth(p *process, now int64) {
 
 func (r *Recorder) sound(a *alertState, process uint32, time int64, value mem.Bytes, per string) {
 	text := fmt.Sprintf("alert %s: it is %s%s", a.Text, value, per)
-	event := mem.Event{Time: time, Process: process, Kind: "alert", Text: text, Bytes: mem.Some(int64(value)), Facts: map[string]string{"alert": a.Text}}
+	frame := mem.Event{Time: time, Process: process, Kind: "alert", Text: text, Bytes: mem.Some(int64(value)), Facts: map[string]string{"alert": a.Text}}
 	if steps := r.steps(); steps > 0 {
-		event.Step = mem.Some(int64(steps))
+		frame.Step = mem.Some(int64(steps))
 	}
-	r.emit(event)
-	if r.opts.OnAlert != nil {
-		r.opts.OnAlert(text)
-	}
+	r.emit(frame)
+	r.opts.Events.Tell(event.Alert{Text: text})
 }

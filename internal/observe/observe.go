@@ -18,6 +18,7 @@ import (
 	"os"
 	"time"
 
+	"hightide/internal/event"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/sampler"
@@ -69,9 +70,7 @@ type Options struct {
 	Alerts        []Alert
 	Settings      map[string]string // written into RunInfo.Options
 
-	OnStatus func(Status) // several times a second, from the recording goroutine
-	OnAlert  func(text string)
-	OnPause  func() // the command was stopped by job control, and we stop with it
+	Events event.Sink // Status several times a second, Alert, Paused; from the recording goroutine
 }
 
 func (o *Options) interval() time.Duration {

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"hightide/internal/event"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/sampler"
@@ -158,9 +159,7 @@ func (l *loop) run(ctx context.Context) Outcome {
 
 func (l *loop) paused(s syscall.Signal) {
 	l.flush(false)
-	if l.opts.OnPause != nil {
-		l.opts.OnPause()
-	}
+	l.opts.Events.Tell(event.Paused{})
 	l.child.FollowStop(s)
 }
 
@@ -191,8 +190,8 @@ func (l *loop) visit() {
 		l.flush(false)
 		l.flushed = now
 	}
-	if due(&l.nextStatus, now, int64(time.Second/4)) && l.opts.OnStatus != nil {
-		l.opts.OnStatus(l.status(now))
+	if due(&l.nextStatus, now, int64(time.Second/4)) && l.opts.Events != nil {
+		l.opts.Events.Tell(l.status(now))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"hightide/internal/event"
 	"hightide/internal/mem"
 	"hightide/internal/sampler"
 )
@@ -60,9 +61,9 @@ func python(t *testing.T) string {
 }
 
 // once makes a file as soon as the recorder's status is as a program waits for; programs wait in untilFile.
-func once(t *testing.T, file string, seen func(Status) bool) func(Status) {
-	return func(s Status) {
-		if seen(s) {
+func once(t *testing.T, file string, seen func(Status) bool) event.Sink {
+	return func(e event.Event) {
+		if s, ok := e.(Status); ok && seen(s) {
 			if err := os.WriteFile(file, nil, 0o600); err != nil {
 				t.Error(err)
 			}
@@ -83,7 +84,7 @@ func TestRunRecordsWhatTheProgramTook(t *testing.T) {
 	run, outcome := record(t, Options{
 		Command:  []string{python(t), "-c", "x = bytearray(300 << 20); x[::4096] = b'x' * len(x[::4096])" + untilFile, seen},
 		Interval: 20 * time.Millisecond,
-		OnStatus: once(t, seen, func(s Status) bool { return s.RSS.Or(0) > size }),
+		Events:   once(t, seen, func(s Status) bool { return s.RSS.Or(0) > size }),
 	})
 	if code, ok := outcome.ExitCode.Get(); !ok || code != 0 {
 		t.Fatalf("outcome %+v, want exit code 0", outcome)
@@ -147,8 +148,8 @@ func TestCancelled(t *testing.T) {
 	sink := memorySink{t, mem.NewRun()}
 	dir := t.TempDir()
 	outcome, err := Run(ctx, &Options{ID: "x", Command: []string{"/bin/sleep", "60"}, Channels: filepath.Join(dir, "channels"), Env: os.Environ(),
-		OnStatus: func(s Status) {
-			if s.Processes == 1 {
+		Events: func(e event.Event) {
+			if s, ok := e.(Status); ok && s.Processes == 1 {
 				cancel()
 			}
 		}}, sink)
@@ -183,7 +184,7 @@ func TestKilledChildKeepsItsPeak(t *testing.T) {
 import subprocess, sys
 sys.exit(subprocess.run([sys.executable, "-c", *sys.argv[1:]]).returncode != -9)`, child, seen},
 		Interval: 600 * time.Millisecond,
-		OnStatus: once(t, seen, func(s Status) bool { return s.Processes == 2 && s.Busiest[0].RSS.Or(0) > early }),
+		Events:   once(t, seen, func(s Status) bool { return s.Processes == 2 && s.Busiest[0].RSS.Or(0) > early }),
 	})
 	for _, p := range run.Processes {
 		peak := p.MaxRSS.Or(0)

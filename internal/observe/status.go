@@ -17,6 +17,9 @@ type Status struct {
 	Busiest   []ProcessStatus // largest first, at most 8
 }
 
+// EventName implements event.Event.
+func (Status) EventName() string { return "status" }
+
 // ProcessStatus is one line of the live view.
 type ProcessStatus struct {
 	Process mem.Process

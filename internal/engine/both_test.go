@@ -1,0 +1,205 @@
+package engine
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hightide/internal/event"
+	"hightide/internal/mem"
+	"hightide/internal/store"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestTwoEnginesAtOnce: two engines of one process, as a server's, record a program each. Each takes its
+// own events, and a context ends its own run and not the other's.
+func TestTwoEnginesAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	python, err := exec.Command("python3", "-c", "import sys; print(sys.executable, end='')").Output()
+	if err != nil {
+		t.Skip("no python3 here")
+	}
+	ready, done := filepath.Join(dir, "ready"), filepath.Join(dir, "done")
+	small := "held = b's' * (40 << 20)\nopen('" + ready + "', 'w').close()\nimport time\nwhile True: time.sleep(0.01)"
+	large := "held = b'l' * (90 << 20)\nimport os, time\nwhile not os.path.exists('" + done + "'): time.sleep(0.01)\nprint('ended by itself')"
+	var group sync.WaitGroup
+	over := make(chan struct{}) // the cancelled run is
+	run := func(script string, tell func(Status, context.CancelFunc), then func()) (result **RunResult, output *string) {
+		ctx, cancel := context.WithCancel(t.Context())
+		result, output = new(*RunResult), new(string)
+		group.Go(func() {
+			defer then()
+			defer cancel()
+			out, err := os.CreateTemp(dir, "output-")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer out.Close()
+			e := &Engine{DataDir: filepath.Join(dir, "data"), Runtime: Runtime{Stdout: out, Shared: filepath.Join(dir, "shared")}}
+			*result, err = e.Run(ctx, RunOptions{Command: []string{string(python), "-c", script}, Env: os.Environ(), Events: func(e event.Event) {
+				if s, ok := e.(Status); ok {
+					tell(s, cancel)
+				}
+			}})
+			if err != nil {
+				t.Error(err)
+			}
+			text, _ := os.ReadFile(out.Name())
+			*output = string(text)
+		})
+		return result, output
+	}
+	cancelled, _ := run(small, func(s Status, cancel context.CancelFunc) {
+		if _, err := os.Stat(ready); err == nil && s.RSS.Or(0) > 40<<20 {
+			cancel()
+		}
+	}, func() { close(over) })
+	whole, output := run(large, func(s Status, _ context.CancelFunc) {
+		select {
+		case <-over:
+			if s.RSS.Or(0) > 90<<20 {
+				_ = os.WriteFile(done, nil, 0o600)
+			}
+		default:
+		}
+	}, func() {})
+	group.Wait()
+	if t.Failed() {
+		return
+	}
+	if o := (*cancelled).Outcome; !o.Stopped || o.ExitCode.Or(-1) == 0 {
+		t.Errorf("the cancelled run ended with %+v", o)
+	}
+	if o := (*whole).Outcome; o.Stopped || o.ExitCode.Or(-1) != 0 || strings.TrimSpace(*output) != "ended by itself" {
+		t.Errorf("the other one ended with %+v and said %q", o, *output)
+	}
+	checkRecording(t, dir, (*cancelled).ID, "stopped", 40<<20, 80<<20)
+	checkRecording(t, dir, (*whole).ID, "exit", 90<<20, 150<<20)
+	if left, _ := os.ReadDir(filepath.Join(dir, "shared")); len(left) > 0 {
+		t.Errorf("left in shared memory: %v", left)
+	}
+}
+
+// checkRecording holds a recording against what its program did: it ended so, its peak lies between
+// these, and it knows of its own process alone.
+func checkRecording(t *testing.T, dir, id, reason string, least, most int64) {
+	t.Helper()
+	_, run, err := (&Engine{DataDir: filepath.Join(dir, "data")}).Load(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.End == nil || run.End.Reason != reason || len(run.Damage) > 0 || len(run.Drops) > 0 {
+		t.Errorf("%s run: end %+v, damage %v, drops %v", reason, run.End, run.Damage, run.Drops)
+	}
+	if len(run.Processes) != 1 || !run.Processes[0].End.Known() {
+		t.Errorf("%s run: %d processes", reason, len(run.Processes))
+	}
+	rss := run.Find(0, mem.SeriesTreeRSS)
+	if rss == nil {
+		t.Fatalf("%s run: no RSS", reason)
+	}
+	if peak := rss.Values[rss.Peak()]; peak < least || peak > most {
+		t.Errorf("%s run: peak %v, want it between %v and %v", reason, mem.Bytes(peak), mem.Bytes(least), mem.Bytes(most))
+	}
+}
+
+// TestFollowARun: who follows a run sees what was sampled within 200 ms, and has all of it in the end; one
+// who stops reading for the length of the run slows nobody, and has all of it too.
+func TestFollowARun(t *testing.T) {
+	for name, e := range map[string]*Engine{"files": {DataDir: t.TempDir()}, "memory": {DataDir: t.TempDir(), Store: &store.Memory{}}} {
+		t.Run(name, func(t *testing.T) {
+			e.Runtime.Shared = filepath.Join(t.TempDir(), "shared")
+			stop := filepath.Join(t.TempDir(), "stop")
+			command := []string{"/bin/sh", "-c", "until [ -e " + stop + " ]; do sleep 0.05; done"}
+			var result *RunResult
+			var group sync.WaitGroup
+			started, over := make(chan struct{}), make(chan struct{})
+			begun := sync.OnceFunc(func() { close(started) })
+			group.Go(func() {
+				defer close(over)
+				var err error
+				result, err = e.Run(t.Context(), RunOptions{Command: command, Env: os.Environ(), Interval: 50 * time.Millisecond, Events: func(ev event.Event) {
+					if s, ok := ev.(Status); ok && s.RSS.Known() {
+						begun()
+					}
+				}})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			<-started
+			sleeper := mem.NewRun()
+			group.Go(func() {
+				for batch, err := range e.Follow(t.Context(), "last", 0) {
+					if err != nil {
+						t.Error(err)
+					}
+					<-over // reads nothing while the run goes on
+					addAll(t, sleeper, batch)
+				}
+			})
+			reader, ages := mem.NewRun(), []int64(nil)
+			for batch, err := range e.Follow(t.Context(), "last", 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				addAll(t, reader, batch)
+				if age, ok := oldest(batch); ok {
+					ages = append(ages, age)
+				}
+				if len(ages) == 50 {
+					_ = os.WriteFile(stop, nil, 0o600)
+				}
+			}
+			group.Wait()
+			slices.Sort(ages)
+			if median := time.Duration(ages[len(ages)/2]); median > 200*time.Millisecond {
+				t.Errorf("half of what was sampled was seen after %v or later", median)
+			}
+			_, whole, err := e.Load(t.Context(), result.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := whole.Find(0, mem.SeriesTreeRSS)
+			for who, run := range map[string]*mem.Run{"reader": reader, "sleeper": sleeper} {
+				got := run.Find(0, mem.SeriesTreeRSS)
+				if run.End == nil || got == nil || !slices.Equal(got.Times, want.Times) || !slices.Equal(got.Values, want.Values) {
+					t.Errorf("the %s does not have what was recorded", who)
+				}
+			}
+		})
+	}
+}
+
+func addAll(t *testing.T, run *mem.Run, batch Batch) {
+	for _, f := range batch.Frames {
+		if err := run.Add(f); err != nil {
+			t.Errorf("frame %T: %v", f, err)
+		}
+	}
+}
+
+// oldest is the age in ns of the oldest sample in a batch.
+func oldest(batch Batch) (age int64, ok bool) {
+	for _, f := range batch.Frames {
+		if s, is := f.(mem.Samples); is && len(s.Times) > 0 {
+			age, ok = max(age, monotonic()-s.Times[0]), true
+		}
+	}
+	return age, ok
+}
+
+// monotonic is the clock of recordings.
+func monotonic() int64 {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	return now.Nano()
+}
