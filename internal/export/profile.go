@@ -51,25 +51,21 @@ func deviceName(s *mem.AllocatorSnapshot, device int) string {
 func HeapAtPeak(run *mem.Run) *mem.Profile {
 	p := &mem.Profile{Label: mem.Sampled, Default: 1, Kinds: spaceKinds(), Time: run.Info.StartWall}
 	for _, process := range slices.Sorted(maps.Keys(run.Heap)) {
-		peak := run.Heap[process].Peak
-		if peak == nil {
-			continue
-		}
 		name := "process"
 		if of := run.Process(process); of != nil {
 			name = fmt.Sprintf("process %d", of.PID)
 		}
-		for _, site := range peak.Sites {
+		for _, use := range usage.FromHeap(run, process).AtPeak() {
 			var stack []uint32
-			for _, l := range run.Stacks.Frames(site.Stack) {
+			for _, l := range run.Stacks.Frames(use.Stack) {
 				stack = append(stack, p.Stacks.Location(l))
 			}
 			labels := map[string]string{"process": name}
-			if site.Phase != "" {
-				labels["phase"] = string(site.Phase)
+			if use.Phase != "" {
+				labels["phase"] = string(use.Phase)
 			}
 			p.Samples = append(p.Samples, mem.ProfileSample{Stack: p.Stacks.Add(stack), Labels: labels,
-				Values: []int64{int64(site.Count), int64(site.Live)}})
+				Values: []int64{int64(use.Blocks), int64(use.Bytes)}})
 		}
 	}
 	return p

@@ -15,6 +15,11 @@
 // (segments, pools, what was asked for before rounding, free memory in pieces) is in Device, and has no host counterpart:
 // no heap tells how malloc divides its memory.
 //
+// Three things are told twice, for a reason. Steps and phases of a run are what the agent saw, with the memory of the process
+// at their edges; of a trace they are inferred from its stacks (Device.Steps). The picture of a run is its series, which are
+// readings of processes and machines and belong to no stack; only a trace has its course by group. And a growth in a run is
+// joined with the container that was seen to gain items, and held against the room that is left, of which no file tells.
+//
 // Everything is a pure function. Read History here, then FromTrace in trace.go and FromHeap in heap.go.
 package usage
 
