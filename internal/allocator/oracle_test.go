@@ -273,9 +273,9 @@ func (p *player) step(op []int64) {
 	case opCaptured:
 		p.capture = mem.PoolID{}
 	case opPeaks:
-		p.n.Stats.ResetPeaks()
+		p.n.Stats.resetPeaks()
 	case opSums:
-		p.n.Stats.ResetAccumulated()
+		p.n.Stats.resetAccumulated()
 	case opPool:
 		p.n.KeepPool(p.pool(op[1]), PoolOptions{NoSplit: op[2]&1 != 0, UseOnOOM: op[2]&2 != 0})
 	case opDestroy:

@@ -76,29 +76,6 @@ func move(s *Stat, by int64) {
 	}
 }
 
-// ResetPeaks makes the present values the peaks.
-func (s *Stats) ResetPeaks() {
-	s.each(func(stat *Stat) { stat.Peak = stat.Current })
-}
-
-// ResetAccumulated zeroes sums and counters.
-func (s *Stats) ResetAccumulated() {
-	s.each(func(stat *Stat) { stat.Allocated, stat.Freed = 0, 0 })
-	s.AllocRetries, s.OOMs, s.SyncAllStreams, s.DeviceAllocs, s.DeviceFrees, s.OOMRejected = 0, 0, 0, 0, 0, 0
-}
-
-func (s *Stats) each(do func(*Stat)) {
-	for i := range s.By {
-		f := &s.By[i]
-		for _, stat := range []*Stat{&f.Allocation, &f.Segment, &f.Active, &f.InactiveSplit, &f.AllocatedBytes,
-			&f.ReservedBytes, &f.ActiveBytes, &f.InactiveBytes, &f.RequestedBytes} {
-			do(stat)
-		}
-	}
-	do(&s.OversizeAllocations)
-	do(&s.OversizeSegments)
-}
-
 // Map is the statistics by PyTorch's names.
 func (s *Stats) Map() map[string]int64 {
 	out := map[string]int64{
