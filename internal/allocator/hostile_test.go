@@ -39,7 +39,7 @@ func FuzzTrace(f *testing.F) {
 	})
 }
 
-// bytesSnapshot makes a snapshot of bytes, as consistent as package intake demands: no size is negative, segments and
+// bytesSnapshot makes a snapshot of bytes, as consistent as package format demands: no size is negative, segments and
 // blocks are in order and apart. The high bits of an action are its stream.
 func bytesSnapshot(events, state []byte, version string) *mem.AllocatorSnapshot {
 	s := &mem.AllocatorSnapshot{Versions: version, Traces: make([]mem.Trace, 1)}

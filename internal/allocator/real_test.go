@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"hightide/internal/allocator"
-	"hightide/internal/intake"
+	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 )
 
@@ -17,7 +17,7 @@ func open(t testing.TB, name string) *mem.AllocatorSnapshot {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	s, err := intake.Torch(in)
+	s, err := torch.Read(in)
 	if err != nil {
 		t.Fatal(err)
 	}

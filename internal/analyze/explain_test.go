@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"hightide/internal/intake"
+	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -296,7 +296,7 @@ func openSnapshot(t testing.TB, name string) *mem.AllocatorSnapshot {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	s, err := intake.Torch(file)
+	s, err := torch.Read(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,13 @@
 package analyze
 
 import (
+	"compress/gzip"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"hightide/internal/intake"
+	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -67,17 +68,21 @@ func TestOOMThatIsNoLackOfMemory(t *testing.T) {
 // What torch's own message said of the same failures: 21.01 GiB allocated, 12.00 MiB cached, 3.00 GiB asked for. A trace of the
 // profiler does not say what was free, but that of 22.05 GiB.
 func TestOOMOfTheProfiler(t *testing.T) {
-	file, err := os.Open("../intake/testdata/profiler-oom.json.gz")
+	file, err := os.Open("../format/testdata/profiler-oom.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	d, err := intake.Decode(file, "trace.json")
+	plain, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := torch.ReadTrace(plain)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := report.New()
-	if err := Explain(r, d.Snapshot, "trace.json", ExplainOptions{}); err != nil {
+	if err := Explain(r, snapshot, "trace.json", ExplainOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	o := r.Allocators[0].OOM

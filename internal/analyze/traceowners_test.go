@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"hightide/internal/intake"
+	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -26,7 +26,7 @@ func TestOwnersComeBeforeRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if s.Owners, err = intake.Owners(file); err != nil {
+	if s.Owners, err = torch.Owners(file); err != nil {
 		t.Fatal(err)
 	}
 	a := byCategory(t, s)

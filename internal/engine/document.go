@@ -10,14 +10,15 @@ import (
 	"path/filepath"
 	"strings"
 
-	"hightide/internal/intake"
+	"hightide/internal/format"
+	"hightide/internal/format/stacks"
 	"hightide/internal/pickle"
 )
 
-// Document reads a file of any kind that intake knows, compressed or not, with its kind told from
+// Document reads a file of any kind that package format knows, compressed or not, with its kind told from
 // its content; "-" is stdin. A file that is not there, or of no known kind, is an input error (exit
 // code 3) with a hint.
-func (e *Engine) Document(ctx context.Context, path string) (*intake.Document, error) {
+func (e *Engine) Document(ctx context.Context, path string) (*format.Document, error) {
 	if path == "-" {
 		return e.decodeDocument(ctx, e.stdin(), "stdin")
 	}
@@ -31,14 +32,14 @@ func (e *Engine) Document(ctx context.Context, path string) (*intake.Document, e
 	}
 	defer context.AfterFunc(ctx, func() { file.Close() })() // what still reads it fails
 	document, err := e.decodeDocument(ctx, file, path)
-	if errors.Is(err, intake.ErrMemray) {
+	if errors.Is(err, stacks.ErrMemray) {
 		return e.memrayDocument(ctx, path)
 	}
 	return document, err
 }
 
 // memrayDocument has memray itself make a table of its capture.
-func (e *Engine) memrayDocument(ctx context.Context, path string) (*intake.Document, error) {
+func (e *Engine) memrayDocument(ctx context.Context, path string) (*format.Document, error) {
 	const hint = "pip install memray, in the environment that recorded it or any other on PATH"
 	memray, err := exec.LookPath("memray")
 	if err != nil {
@@ -80,20 +81,20 @@ func missingHint(err error) string {
 // smallFile is up to where reading takes no more than some 100 MB.
 const smallFile = 16 << 20
 
-func (e *Engine) decodeDocument(ctx context.Context, r io.Reader, name string) (*intake.Document, error) {
+func (e *Engine) decodeDocument(ctx context.Context, r io.Reader, name string) (*format.Document, error) {
 	document, err := e.decode(ctx, r, name)
 	switch {
 	case err == nil:
 		return document, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.Is(err, intake.ErrUnknown):
-		return nil, InputError("hightide reads "+intake.Known(), "%s: %w", filepath.Base(name), err)
-	case errors.Is(err, intake.ErrEmpty):
+	case errors.Is(err, format.ErrUnknown):
+		return nil, InputError("hightide reads "+format.Known(), "%s: %w", filepath.Base(name), err)
+	case errors.Is(err, format.ErrEmpty):
 		return nil, InputError("did what wrote it end too early, or was the disk full?", "%s %w", filepath.Base(name), err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, InputError("was it copied whole, and had what wrote it ended?", "%s ends in the middle", name)
-	case errors.Is(err, intake.ErrMemray):
+	case errors.Is(err, stacks.ErrMemray):
 		return nil, InputError("give memray's captures by name, not through a pipe", "%s: %w", name, err)
 	case errors.Is(err, pickle.ErrUnsafe):
 		return nil, InputError("a genuine snapshot holds plain data only: do not load this file with Python's pickle", "%s: %w", name, err)
@@ -103,14 +104,14 @@ func (e *Engine) decodeDocument(ctx context.Context, r io.Reader, name string) (
 
 // decode reads a file. A large snapshot becomes columns that hold no pointers: collecting often costs little, and keeps
 // what has been outgrown from piling up beside them.
-func (e *Engine) decode(ctx context.Context, r io.Reader, name string) (*intake.Document, error) {
+func (e *Engine) decode(ctx context.Context, r io.Reader, name string) (*format.Document, error) {
 	if file, ok := r.(*os.File); ok {
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() < smallFile {
-			return intake.Decode(r, name)
+			return format.Decode(r, name)
 		}
 	}
 	defer e.Runtime.TuneTo(Reading)()
-	return intake.Decode(r, name)
+	return format.Decode(r, name)
 }
 
 // stdin is what "-" reads.

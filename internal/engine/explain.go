@@ -12,7 +12,8 @@ import (
 	"strings"
 
 	"hightide/internal/analyze"
-	"hightide/internal/intake"
+	"hightide/internal/format"
+	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 	"hightide/internal/replay"
 	"hightide/internal/report"
@@ -151,7 +152,7 @@ func (e *Engine) snapshotsOfRun(ctx context.Context, ref string) (named []namedS
 // foreign is a file that says who holds memory without being an allocator's snapshot; where one is needed, an error.
 type foreign struct {
 	ref string
-	*intake.Document
+	*format.Document
 }
 
 func (f *foreign) Error() string {
@@ -190,7 +191,7 @@ func addOwners(s *mem.AllocatorSnapshot, name string, open opener) error {
 		return InputError("make it readable, or move it away", "%w", err)
 	}
 	defer file.Close()
-	if s.Owners, err = intake.Owners(file); err != nil {
+	if s.Owners, err = torch.Owners(file); err != nil {
 		return InputError("move it away to do without", "%s: %w", name, err)
 	}
 	return nil
@@ -200,7 +201,7 @@ func addOwners(s *mem.AllocatorSnapshot, name string, open opener) error {
 func runSnapshots(run *mem.Run, open opener) ([]namedSnapshot, error) {
 	var all []namedSnapshot
 	for _, file := range run.Snapshots {
-		s, err := intake.Torch(bytes.NewReader(file.Data))
+		s, err := torch.Read(bytes.NewReader(file.Data))
 		if err != nil {
 			continue
 		}

@@ -9,9 +9,9 @@ import (
 	"regexp"
 	"slices"
 
-	"hightide/internal/export"
 	"hightide/internal/files"
-	"hightide/internal/intake"
+	"hightide/internal/format"
+	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 )
 
@@ -38,18 +38,18 @@ type ExportName struct {
 // ExportFormats lists the formats.
 func ExportFormats() []ExportName {
 	var names []ExportName
-	for _, f := range export.Formats {
-		names = append(names, ExportName{f.Name, f.Short, f.Binary})
+	for _, f := range format.Written() {
+		names = append(names, ExportName{f.Name, f.Writes, f.Binary})
 	}
 	return names
 }
 
 // ExportTables lists the tables of runs, and those of snapshots.
 func ExportTables() (runs, snapshots []ExportName) {
-	for _, t := range export.TablesOf(export.Runs) {
+	for _, t := range format.TablesOf(format.Runs) {
 		runs = append(runs, ExportName{t.Name, t.Short, false})
 	}
-	for _, t := range export.TablesOf(export.Snapshots) {
+	for _, t := range format.TablesOf(format.Snapshots) {
 		snapshots = append(snapshots, ExportName{t.Name, t.Short, false})
 	}
 	return runs, snapshots
@@ -58,21 +58,21 @@ func ExportTables() (runs, snapshots []ExportName) {
 // Export writes a run, or a file of any kind that Document reads, in another format and returns the
 // files it made.
 func (e *Engine) Export(ctx context.Context, ref string, o ExportOptions) ([]string, error) {
-	format := export.Find(o.Format)
-	if format == nil {
+	to := format.Find(o.Format)
+	if to == nil {
 		return nil, UsageError("see hightide export --help", "there is no export format %q", o.Format)
 	}
-	if len(o.Tables) > 0 && !format.Tables {
-		return nil, UsageError("--table goes with --csv and --parquet", "%s has no tables to choose from", format.Name)
+	if len(o.Tables) > 0 && !to.Tables {
+		return nil, UsageError("--table goes with --csv and --parquet", "%s has no tables to choose from", to.Name)
 	}
-	if o.Measure != "" && !format.Measures {
-		return nil, UsageError("--measure goes with --folded, --dot, --pprof and --speedscope", "%s has no measure to choose", format.Name)
+	if o.Measure != "" && !to.Measures {
+		return nil, UsageError("--measure goes with --folded, --dot, --pprof and --speedscope", "%s has no measure to choose", to.Name)
 	}
-	from, err := e.exportSource(ctx, ref, format)
+	from, err := e.exportSource(ctx, ref, to)
 	if err != nil {
 		return nil, err
 	}
-	tables, err := chooseTables(format, from.Kind(), o.Tables)
+	tables, err := chooseTables(to, from.Kind(), o.Tables)
 	if err != nil {
 		return nil, err
 	}
@@ -97,78 +97,78 @@ func (e *Engine) Export(ctx context.Context, ref string, o ExportOptions) ([]str
 		if len(tables) > 1 {
 			return nil, UsageError("name a folder: -o FOLDER/", "several tables do not fit into one stream")
 		}
-		return nil, format.Write(o.Stdout, from, tables[0])
+		return nil, to.Write(o.Stdout, from, tables[0])
 	}
 	if !files.IsFolder(o.Out) {
 		if len(tables) > 1 {
 			return nil, UsageError("name a folder: -o FOLDER/", "several tables do not fit into the file %s", o.Out)
 		}
-		return exportFile(o.Out, format, from, tables[0])
+		return exportFile(o.Out, to, from, tables[0])
 	}
-	if format.Tables && len(o.Tables) == 0 {
-		tables = export.TablesOf(from.Kind())
+	if to.Tables && len(o.Tables) == 0 {
+		tables = format.TablesOf(from.Kind())
 	}
-	return exportFolder(o.Out, format, from, tables)
+	return exportFolder(o.Out, to, from, tables)
 }
 
 // exportSource finds what a reference means and whether the format can hold it. Of a run, a format
 // for snapshots takes the last whole one that the run recorded.
-func (e *Engine) exportSource(ctx context.Context, ref string, format *export.Format) (export.Source, error) {
+func (e *Engine) exportSource(ctx context.Context, ref string, to *format.Format) (format.Source, error) {
 	from, err := e.exportable(ctx, ref)
 	if err != nil {
 		return from, err
 	}
-	if from.Kind() == export.Runs && format.Takes&export.Runs == 0 {
-		if from, err = lastSnapshot(from.Run, format); err != nil {
+	if from.Kind() == format.Runs && to.Takes&format.Runs == 0 {
+		if from, err = lastSnapshot(from.Run, to); err != nil {
 			return from, err
 		}
 	}
-	if format.Takes&from.Kind() == 0 {
-		return from, UsageError("hightide export --help says which formats take what", "%s cannot hold %s", format.Name, from.Kind())
+	if to.Takes&from.Kind() == 0 {
+		return from, UsageError("hightide export --help says which formats take what", "%s cannot hold %s", to.Name, from.Kind())
 	}
 	return from, nil
 }
 
-func (e *Engine) exportable(ctx context.Context, ref string) (export.Source, error) {
+func (e *Engine) exportable(ctx context.Context, ref string) (format.Source, error) {
 	if isFile(ref) {
 		document, err := e.Document(ctx, ref)
 		switch {
 		case err != nil:
-			return export.Source{}, err
+			return format.Source{}, err
 		case document.Snapshot != nil:
-			return export.Source{Snapshot: document.Snapshot}, nil
+			return format.Source{Snapshot: document.Snapshot}, nil
 		case document.Profile != nil:
-			return export.Source{Profile: document.Profile}, nil
+			return format.Source{Profile: document.Profile}, nil
 		case document.Recording != nil:
-			return export.Source{Run: document.Recording}, nil
+			return format.Source{Run: document.Recording}, nil
 		}
-		return export.Source{}, InputError("hightide explain shows it", "%s is %s, which there is nothing to export of", ref, document.Format)
+		return format.Source{}, InputError("hightide explain shows it", "%s is %s, which there is nothing to export of", ref, document.Format)
 	}
 	_, run, err := e.Load(ctx, ref)
-	return export.Source{Run: run}, err
+	return format.Source{Run: run}, err
 }
 
-func lastSnapshot(run *mem.Run, format *export.Format) (export.Source, error) {
+func lastSnapshot(run *mem.Run, to *format.Format) (format.Source, error) {
 	for _, file := range slices.Backward(run.Snapshots) {
-		if snapshot, err := intake.Torch(bytes.NewReader(file.Data)); err == nil && file.Complete {
-			return export.Source{Snapshot: snapshot}, nil
+		if snapshot, err := torch.Read(bytes.NewReader(file.Data)); err == nil && file.Complete {
+			return format.Source{Snapshot: snapshot}, nil
 		}
 	}
-	return export.Source{}, InputError("name a snapshot's file, or a run that recorded one",
-		"%s needs an allocator snapshot, and this run holds none that is whole", format.Name)
+	return format.Source{}, InputError("name a snapshot's file, or a run that recorded one",
+		"%s needs an allocator snapshot, and this run holds none that is whole", to.Name)
 }
 
 // chooseTables gives formats without tables the single table nil.
-func chooseTables(format *export.Format, kind export.Kinds, names []string) ([]*export.Table, error) {
-	if !format.Tables {
-		return []*export.Table{nil}, nil
+func chooseTables(to *format.Format, kind format.Kinds, names []string) ([]*format.Table, error) {
+	if !to.Tables {
+		return []*format.Table{nil}, nil
 	}
 	if len(names) == 0 {
-		return export.TablesOf(kind)[:1], nil
+		return format.TablesOf(kind)[:1], nil
 	}
-	var tables []*export.Table
+	var tables []*format.Table
 	for _, name := range names {
-		table := export.FindTable(kind, name)
+		table := format.FindTable(kind, name)
 		if table == nil {
 			return nil, UsageError("see hightide export --help for the tables", "%s has no table %q", kind, name)
 		}
@@ -177,7 +177,7 @@ func chooseTables(format *export.Format, kind export.Kinds, names []string) ([]*
 	return tables, nil
 }
 
-func exportFolder(dir string, format *export.Format, from export.Source, tables []*export.Table) ([]string, error) {
+func exportFolder(dir string, to *format.Format, from format.Source, tables []*format.Table) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, InputError("name a folder that can be written", "export: %w", err)
 	}
@@ -187,7 +187,7 @@ func exportFolder(dir string, format *export.Format, from export.Source, tables 
 		if table != nil {
 			name = table.Name
 		}
-		made, err := exportFile(filepath.Join(dir, name+format.Extension), format, from, table)
+		made, err := exportFile(filepath.Join(dir, name+to.Extension), to, from, table)
 		files = append(files, made...)
 		if err != nil {
 			return files, err
@@ -196,8 +196,8 @@ func exportFolder(dir string, format *export.Format, from export.Source, tables 
 	return files, nil
 }
 
-func exportFile(path string, format *export.Format, from export.Source, table *export.Table) ([]string, error) {
-	if err := files.Write(path, "export", func(w io.Writer) error { return format.Write(w, from, table) }); err != nil {
+func exportFile(path string, to *format.Format, from format.Source, table *format.Table) ([]string, error) {
+	if err := files.Write(path, "export", func(w io.Writer) error { return to.Write(w, from, table) }); err != nil {
 		return nil, err
 	}
 	return []string{path}, nil

@@ -11,7 +11,7 @@ import (
 
 	"hightide/internal/analyze"
 	"hightide/internal/files"
-	"hightide/internal/intake"
+	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -22,7 +22,7 @@ func Analyze(run *mem.Run) *report.Report {
 	options := analyze.Options{Source: sourcesOf(run).line, Snapshots: map[string]*mem.AllocatorSnapshot{}}
 	var notes []string
 	for _, file := range run.Snapshots {
-		snapshot, err := intake.Torch(bytes.NewReader(file.Data))
+		snapshot, err := torch.Read(bytes.NewReader(file.Data))
 		if err != nil {
 			notes = append(notes, fmt.Sprintf("allocator snapshot %s cannot be read: %v", file.Name, err))
 			continue

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"hightide/internal/fail"
+	"hightide/internal/format/torch"
 	"hightide/internal/gpus"
-	"hightide/internal/intake"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/pythons"
@@ -250,7 +250,7 @@ func snapshotFile(t *testing.T, name string) *mem.AllocatorSnapshot {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	snapshot, err := intake.Torch(file)
+	snapshot, err := torch.Read(file)
 	if err != nil {
 		t.Fatal(err)
 	}

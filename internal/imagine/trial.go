@@ -16,8 +16,8 @@ import (
 
 	"hightide/internal/analyze/imagined"
 	"hightide/internal/fail"
+	"hightide/internal/format/torch"
 	"hightide/internal/gpus"
-	"hightide/internal/intake"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
@@ -149,7 +149,7 @@ func (r *Result) trace() *replay.Fit {
 		if len(files) == 0 {
 			return
 		}
-		snapshot, err := intake.Torch(bytes.NewReader(files[len(files)-1].Data))
+		snapshot, err := torch.Read(bytes.NewReader(files[len(files)-1].Data))
 		if err != nil {
 			return
 		}

@@ -8,7 +8,7 @@ import "math"
 // The events of a trace end at (or slightly before) the state, so that the state minus the events
 // backwards is how it began.
 type AllocatorSnapshot struct {
-	Format      string // "torch-pickle"; intake's formats.go lists them
+	Format      string // "torch-pickle"; format's formats.go lists them
 	Label       Label
 	Segments    []Segment // by device, then address
 	Traces      []Trace   // one a device that has events

@@ -58,7 +58,7 @@ type Mapping struct {
 type OOMMessage struct {
 	Framework string // "pytorch", "jax", "tensorflow"
 	Backend   string // "cuda", "hip", "xpu", "mps", "cpu", "xla"
-	Wording   string // "torch2-sentence" and so on: one of the wordings that intake knows
+	Wording   string // "torch2-sentence" and so on: one of the wordings that package format knows
 	Versions  string // of the framework, as far as the wording tells; may be empty
 	Device    Optional
 	Requested Optional

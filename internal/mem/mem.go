@@ -1,6 +1,6 @@
 // Package mem holds the nouns of hightide: what a recording of a run says about memory.
 //
-//	wire, shm, intake ──▶ Frame ──▶ Run ──▶ analyze, export, tui, web
+//	wire, shm, format ──▶ Frame ──▶ Run ──▶ usage, analyze, format, report, web
 //	  (decoders)        (one fact)  (all of them, in columns)
 //
 // A recording is a sequence of Frames, each a fact that stands on its own once the definitions

@@ -11,6 +11,9 @@ var units = map[string]float64{"": 1, "b": 1, "bytes": 1,
 	"k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20, "g": 1 << 30, "gib": 1 << 30, "t": 1 << 40, "tib": 1 << 40,
 	"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 
+// MaxSize is more than any machine has: 64 PiB. A file that says more is wrong.
+const MaxSize = Bytes(1) << 56
+
 // ParseBytes reads "24GiB", "23.5 GiB", "80G" (binary), "80GB" (decimal) or bytes, in letters of any case.
 func ParseBytes(text string) (Bytes, error) {
 	s := strings.TrimSpace(strings.ToLower(text))

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"hightide/internal/intake"
+	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 )
 
@@ -16,7 +16,7 @@ func snapshotFile(t *testing.T, name string) *mem.AllocatorSnapshot {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	snapshot, err := intake.Torch(file)
+	snapshot, err := torch.Read(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"hightide/internal/allocator"
-	"hightide/internal/export"
 	"hightide/internal/fail"
 	"hightide/internal/files"
+	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 	"hightide/internal/wire"
 )
@@ -42,7 +42,7 @@ func (r *replaying) save(path string) error {
 	_, snapshot := allocator.Record(r.program, r.asked, r.snapshot, r.trace)
 	var write func(io.Writer) error
 	pickle := func(w io.Writer) error {
-		return export.Find("torch-pickle").Write(w, export.Source{Snapshot: snapshot}, nil)
+		return torch.Write(w, snapshot)
 	}
 	switch filepath.Ext(path) {
 	case ".pickle", ".pkl":

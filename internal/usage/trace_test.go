@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"hightide/internal/intake"
+	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 )
 
@@ -54,7 +54,7 @@ func openSnapshot(t testing.TB, name string) *mem.AllocatorSnapshot {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	s, err := intake.Torch(file)
+	s, err := torch.Read(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,196 @@
+// Package format is the one list of files that hightide reads and writes, and what tells them apart.
+//
+//	bytes ──▶ [gzip, zstd] ──▶ Formats, sniffed by content ──▶ Document ──▶ engine
+//	                             │ torch/    PyTorch's snapshots and profiler ◀──▶ mem.AllocatorSnapshot
+//	                             │ stacks/   pprof, speedscope, memray …      ◀──▶ mem.Profile
+//	                             │ smaps/    Linux                             ──▶ mem.Mappings
+//	                             │ oomtext/  a pasted message                  ──▶ mem.OOMMessage
+//	                             └ recording                                  ◀──▶ mem.Run
+//	Source ──▶ [Matching, Redacted] ──▶ tables (csv.go, parquet.go), the whole (json.go, perfetto.go), or a format of the above
+//
+// Nothing a file contains is executed; sizes and depths are bounded; keys that are not known are
+// kept by name and counted as nothing worse. What writes is a pure function that never changes its Source: units are in
+// the names of columns (…_bytes, …_ns) or in a column "unit"; what was not observed is empty, never zero.
+// To add a format: one file, in the package of its family, and one entry in formats.go. Read formats.go, then Decode.
+package format
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"hightide/internal/mem"
+	"hightide/internal/pickle"
+)
+
+// Document is what a file turned out to hold. Exactly one of the pointers is set.
+type Document struct {
+	Name   string // as given
+	Format string // name of the entry of Formats
+	Notes  []string
+
+	Snapshot  *mem.AllocatorSnapshot
+	Profile   *mem.Profile
+	Mappings  *mem.Mappings
+	OOM       *mem.OOMMessage
+	Recording *mem.Run
+
+	// Words explains a message in sentences with its figures; only with OOM.
+	Words []string
+}
+
+// Format is a kind of file that can be read, written, or both.
+type Format struct {
+	Name string
+
+	// Reads says what it is that can be read, for help; "": it is only written.
+	Reads string
+	// Sniff says whether the first bytes (up to sniffBytes of them) look like this format.
+	Sniff func(head []byte) bool
+	// Decode reads the whole file, of size bytes; 0: not known.
+	Decode func(r io.Reader, size int64) (*Document, error)
+
+	// Writes says what is written, for help; "": it is only read.
+	Writes    string
+	Extension string
+	Tables    bool // writes one table at a time
+	Binary    bool // not for a terminal
+	Measures  bool // shows one measure first; see Source.Measure
+	// Takes says which kinds of Source it can write.
+	Takes Kinds
+	// Write writes a Source of such a kind, or one table of it where Tables is set.
+	Write func(w io.Writer, from Source, table *Table) error
+}
+
+// sniffBytes is how much of a file its format is told from.
+const sniffBytes = 64 << 10
+
+// oneCoreFile is the size in bytes up to which a file is decoded on one core: what it takes to begin on several pays only later.
+const oneCoreFile = 8 << 20
+
+// ErrUnknown says that no format recognises a file.
+var ErrUnknown = errors.New("unknown file format")
+
+// ErrEmpty says that a file holds nothing.
+var ErrEmpty = errors.New("is empty")
+
+// maxExpansion bounds what a compressed file may become, in bytes.
+const maxExpansion = 64 << 30
+
+// plain is a whole file from its beginning, decompressed.
+type plain struct {
+	*ahead
+	format     *Format
+	compressed bool
+	layers     []*ahead
+}
+
+// open undoes compression, which it tells from the content, and names the format.
+func open(r io.Reader, small bool) (*plain, error) {
+	bytesAhead := aheadBytes
+	if small {
+		bytesAhead = aheadSmall
+	}
+	p := &plain{ahead: newAhead(r, bytesAhead)}
+	for range 3 {
+		p.layers = append(p.layers, p.ahead)
+		head, err := p.peek()
+		if err != nil {
+			return p, fmt.Errorf("read: %w", err)
+		}
+		var inner io.Reader
+		switch {
+		case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+			inner, err = gzip.NewReader(p.ahead)
+		case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+			inner, err = zstd.NewReader(p.ahead, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
+		default:
+			if len(head) == 0 {
+				return p, ErrEmpty
+			}
+			p.format = Sniff(head)
+			return p, nil
+		}
+		if err != nil {
+			return p, fmt.Errorf("decompress: %w", err)
+		}
+		p.ahead, p.compressed = newAhead(&bounded{inner, maxExpansion}, aheadBytes), true
+	}
+	p.layers = append(p.layers, p.ahead)
+	return p, errors.New("decompress: compressed more than twice over")
+}
+
+// close stops reading.
+func (p *plain) close() {
+	for _, layer := range p.layers {
+		layer.end()
+	}
+}
+
+// Sniff names the format of a file that begins with head and is not compressed; nil if none fits.
+func Sniff(head []byte) *Format {
+	for i := range Formats {
+		if f := &Formats[i]; f.Sniff != nil && f.Sniff(head) {
+			return &Formats[i]
+		}
+	}
+	return nil
+}
+
+// Decode reads a file of any format, compressed or not. The name is only for the Document.
+func Decode(r io.Reader, name string) (*Document, error) {
+	size := pickle.SizeOf(r)
+	small := 0 < size && size < oneCoreFile
+	file, err := open(r, small)
+	defer file.close()
+	if err != nil {
+		return nil, err
+	}
+	format := file.format
+	if format == nil {
+		return nil, ErrUnknown
+	}
+	var in io.Reader = file.ahead
+	switch {
+	case file.compressed:
+		size = 0
+	case small:
+		in = struct{ io.Reader }{in} // which lends nothing
+	}
+	document, err := format.Decode(in, size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", format.Name, err)
+	}
+	document.Name, document.Format = name, format.Name
+	return document, nil
+}
+
+// bounded fails where more than left bytes come.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, fmt.Errorf("decompress: more than %d bytes", int64(maxExpansion))
+	}
+	return n, err
+}
+
+// Known names all formats that can be read in one line, for a person.
+func Known() string {
+	var names []string
+	for _, f := range Formats {
+		if f.Reads != "" {
+			names = append(names, f.Reads)
+		}
+	}
+	return strings.Join(names, ", ") + "; each also as .gz or .zst"
+}

@@ -1,0 +1,124 @@
+package format
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"hightide/internal/format/stacks"
+	"hightide/internal/mem"
+)
+
+// TestProfilerTrace reads a trace that PyTorch 2.15 exported on a CPU and compares its sums with the
+// trace's own running totals.
+func TestProfilerTrace(t *testing.T) {
+	data, err := os.ReadFile("testdata/profiler-cpu.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Decode(bytes.NewReader(data), "trace.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := d.Snapshot
+	if d.Format != "profiler-trace" || len(s.Traces) != 1 || s.DeviceNames[s.Traces[0].Device] != "cpu" || s.Traces[0].Len() != 87 {
+		t.Fatalf("%s, %d traces of %d events on %v", d.Format, len(s.Traces), s.Traces[0].Len(), s.DeviceNames)
+	}
+	held, peak := mem.Bytes(0), mem.Bytes(0)
+	for i, a := range s.Traces[0].Action {
+		if a == mem.ActionAlloc {
+			held += s.Traces[0].Size[i]
+		} else {
+			held -= s.Traces[0].Size[i]
+		}
+		peak = max(peak, held)
+	}
+	wantHeld, wantPeak := chromeTotals(t, data)
+	if held != wantHeld || peak != wantPeak {
+		t.Errorf("holds %v of at most %v, want %v of %v", held, peak, wantHeld, wantPeak)
+	}
+	found := slices.ContainsFunc(s.Traces[0].Stack, func(id uint32) bool {
+		frames := s.Stacks.Frames(id)
+		return len(frames) > 3 && frames[0].Native && slices.ContainsFunc(frames, func(l mem.Location) bool {
+			return strings.HasSuffix(l.File, "kineto.py") && l.Line > 0
+		})
+	})
+	if !found || len(s.Annotations) < 8 {
+		t.Errorf("no stack from the operator to the script, or %d annotations", len(s.Annotations))
+	}
+}
+
+// chromeTotals are the trace's own Total Allocated, at the end and the highest.
+func chromeTotals(t *testing.T, data []byte) (last, peak mem.Bytes) {
+	plain, err := open(bytes.NewReader(data), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.close()
+	var trace struct {
+		TraceEvents []struct {
+			Name string
+			Args map[string]any
+		}
+	}
+	if err := json.NewDecoder(plain).Decode(&trace); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range trace.TraceEvents {
+		if e.Name == "[memory]" {
+			last = mem.Bytes(e.Args["Total Allocated"].(float64))
+			peak = max(peak, last)
+		}
+	}
+	return last, peak
+}
+
+func TestMemrayTable(t *testing.T) {
+	text := stacks.MemrayHeader + "\nMALLOC,3,3145728,1,0x1,leak;/home/a/t.py;2|main;/home/a/t.py;4\nMMAP,1,5,1,0x1,malloc;arena.c;7|main;/home/a/t.py;4\n"
+	d, err := Decode(strings.NewReader(text), "x.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := d.Profile
+	frames := p.Stacks.Frames(p.Samples[0].Stack)
+	if len(p.Samples) != 2 || p.Samples[0].Values[p.Default] != 3145728 || p.Kinds[p.Default].Unit != mem.UnitBytes ||
+		len(frames) != 2 || frames[0] != (mem.Location{File: "/home/a/t.py", Line: 2, Function: "leak"}) || p.Samples[1].Labels["allocator"] != "MMAP" {
+		t.Errorf("%+v, %v", p.Samples, frames)
+	}
+	if _, err := Decode(strings.NewReader(stacks.MemrayHeader+"\nMALLOC,x,1,1,0x1,a;b;1\n"), "x.csv"); err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("a count that is none: %v", err)
+	}
+}
+
+// TestJAX reads a profile that JAX wrote: three arrays of 1 MiB from make() and a product of 4 MiB.
+func TestJAX(t *testing.T) {
+	data, err := os.ReadFile("testdata/jax-device-memory.pb.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Decode(bytes.NewReader(data), "memory.prof")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := d.Profile
+	bySite := map[string]int64{}
+	for _, s := range p.Samples {
+		for _, l := range p.Stacks.Frames(s.Stack) {
+			if strings.HasSuffix(l.File, "/jp.py") {
+				bySite[l.Function] += s.Values[p.Default]
+			}
+		}
+		if kind := s.Labels["kind"]; kind != "buffer" && kind != "executable" {
+			t.Errorf("labels %v", s.Labels)
+		}
+	}
+	if bySite["make"] != 3<<20 || bySite["<module>"] != 7<<20 {
+		t.Errorf("bytes by function %v, want make 3 MiB of 7", bySite)
+	}
+	if p.Kinds[p.Default] != (mem.ProfileKind{Name: "space", Unit: mem.UnitBytes}) || p.Kinds[0].Name != "allocations" {
+		t.Errorf("kinds %+v, shown first %d", p.Kinds, p.Default)
+	}
+}

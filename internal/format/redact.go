@@ -1,0 +1,190 @@
+package format
+
+import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// Redact returns a copy of a run without what is private: folders of paths, the host, arguments,
+// environment, working copy, ids of GPUs, and allocator snapshots (they are full of paths). File
+// names, functions, lines, names of modules and the run's own name and tags stay: a report of the
+// copy finds the same as one of the original.
+func Redact(run *mem.Run) *mem.Run {
+	r := redactor{host: run.Info.Host.Name, cwd: run.Info.Cwd}
+	out := mem.NewRun()
+	add := func(f mem.Frame) { _ = out.Add(f) } // every frame comes from a Run that took it
+	add(r.info(run.Info))
+	for _, p := range run.Processes {
+		add(r.process(*p))
+	}
+	out.Stacks = run.Stacks
+	out.Stacks.Locations = r.locations(run.Stacks.Locations)
+	for _, s := range run.Series {
+		add(s.SeriesDef)
+		last := out.Series[len(out.Series)-1]
+		last.Times, last.Values = s.Times, s.Values // shared: neither run changes them
+	}
+	out.Spans, out.Steps, out.Phases = run.Spans, run.Steps, run.Phases
+	out.Totals, out.Heap, out.Modules, out.Models = run.Totals, run.Heap, run.Modules, run.Models
+	out.Drops, out.End, out.Damage = run.Drops, run.End, run.Damage
+	for _, h := range run.Holders {
+		h.Where = r.location(h.Where)
+		out.Holders = append(out.Holders, h)
+	}
+	for _, e := range run.Events {
+		out.Events = append(out.Events, r.event(e))
+	}
+	for f := range run.Imagined.Frames {
+		add(r.imagined(f))
+	}
+	if len(run.Snapshots) > 0 {
+		out.Events = append(out.Events, mem.Event{Time: run.Start(), Kind: "unobserved", Text: "allocator snapshots were left out of this copy"})
+	}
+	return out
+}
+
+// Redact returns a copy of a Source without what is private; see the function of the same name. Of
+// snapshots and profiles: folders of paths, and texts that the program attached.
+func (s Source) Redact() Source {
+	r := redactor{}
+	switch {
+	case s.Run != nil:
+		return Source{Run: Redact(s.Run)}
+	case s.Profile != nil:
+		p := *s.Profile
+		p.Stacks.Locations = r.locations(p.Stacks.Locations)
+		return Source{Profile: &p}
+	}
+	copied := *s.Snapshot
+	copied.Stacks.Locations = r.locations(copied.Stacks.Locations)
+	copied.Texts = make([]string, len(s.Snapshot.Texts))
+	for i, text := range s.Snapshot.Texts {
+		copied.Texts[i] = r.text(text)
+	}
+	copied.FX = nil // source lines of the program
+	copied.Annotations = slices.Clone(copied.Annotations)
+	for i := range copied.Annotations {
+		copied.Annotations[i].Name = r.text(copied.Annotations[i].Name)
+	}
+	return Source{Snapshot: &copied}
+}
+
+type redactor struct{ host, cwd string }
+
+func (r redactor) info(i mem.RunInfo) mem.RunInfo {
+	i.Command, i.Cwd, i.Env, i.Git = program(i.Command), "", nil, nil
+	i.Host.Name = ""
+	gpus := append([]mem.GPU(nil), i.Host.GPUs...)
+	for n := range gpus {
+		gpus[n].UUID = ""
+	}
+	i.Host.GPUs = gpus
+	i.Options = r.facts(i.Options)
+	return i
+}
+
+func (r redactor) process(p mem.Process) mem.Process {
+	p.Command = program(p.Command)
+	p.Facts = r.facts(p.Facts)
+	return p
+}
+
+// program keeps the name of what was run, and leaves out how.
+func program(command []string) []string {
+	if len(command) == 0 {
+		return nil
+	}
+	return []string{path.Base(command[0])}
+}
+
+func (r redactor) facts(old map[string]string) map[string]string {
+	out := maps.Clone(old)
+	for key, value := range out {
+		out[key] = r.text(value)
+	}
+	return out
+}
+
+func (r redactor) event(e mem.Event) mem.Event {
+	if e.Kind == "start" || e.Kind == "process-start" {
+		e.Text = "" // the command line
+	}
+	e.Text = r.text(e.Text)
+	e.Facts = r.facts(e.Facts)
+	if e.Where != nil {
+		where := r.location(*e.Where)
+		e.Where = &where
+	}
+	return e
+}
+
+func (r redactor) imagined(f mem.Frame) mem.Frame {
+	switch f := f.(type) {
+	case mem.ReadBack:
+		f.Location = r.location(f.Location)
+		return f
+	case mem.DataSize:
+		f.Location = r.location(f.Location)
+		return f
+	case mem.Unreached:
+		f.Text, f.Location = r.text(f.Text), r.location(f.Location)
+		return f
+	case mem.FakeWeights:
+		f.Name = r.text(f.Name)
+		return f
+	case mem.Redirected:
+		f.Path = r.text(f.Path)
+		return f
+	case mem.Switch:
+		f.Text = r.text(f.Text)
+		return f
+	case mem.Condition:
+		f.Value = r.text(f.Value)
+		return f
+	case mem.Trial:
+		f.Command, f.Note = "", r.text(f.Note)
+		return f
+	}
+	return f
+}
+
+// paths are runs of name/name or /name in a text.
+var paths = regexp.MustCompile(`(?:~|[A-Za-z]:)?[\w.@+%=~-]*(?:[/\\][\w.@+%=~-]+)+[/\\]?`)
+
+func (r redactor) text(s string) string {
+	if r.host != "" {
+		s = strings.ReplaceAll(s, r.host, "(host)")
+	}
+	return paths.ReplaceAllStringFunc(s, func(found string) string { return shorten(found) })
+}
+
+func (r redactor) locations(stack []mem.Location) []mem.Location {
+	out := make([]mem.Location, len(stack))
+	for i, l := range stack {
+		out[i] = r.location(l)
+	}
+	return out
+}
+
+func (r redactor) location(l mem.Location) mem.Location {
+	if strings.ContainsAny(l.File, `/\`) {
+		l.File = shorten(l.File)
+	}
+	return l
+}
+
+// shorten keeps of a path what is public: from the folder of installed packages on, else the name.
+func shorten(file string) string {
+	file = strings.ReplaceAll(file, `\`, "/")
+	for _, packages := range []string{"/site-packages/", "/dist-packages/"} {
+		if _, inside, ok := strings.Cut(file, packages); ok {
+			return inside
+		}
+	}
+	return path.Base(file)
+}

@@ -1,0 +1,69 @@
+package stacks
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// errProtobuf says that bytes are no protocol buffer.
+var errProtobuf = errors.New("is no well-formed protocol buffer")
+
+// fields calls yield with every field of a message: its number, and its varint or its bytes.
+// Fixed-width fields, which no profile has, are skipped.
+func fields(message []byte, yield func(number int, value uint64, data []byte) error) error {
+	whole := len(message)
+	malformed := func() error {
+		return fmt.Errorf("%w: byte %d of a message of %d", errProtobuf, whole-len(message), whole)
+	}
+	for len(message) > 0 {
+		key, n := binary.Uvarint(message)
+		if n <= 0 || key>>3 == 0 || key>>3 > 1<<20 {
+			return malformed()
+		}
+		message = message[n:]
+		var value uint64
+		var data []byte
+		switch key & 7 {
+		case 0:
+			if value, n = binary.Uvarint(message); n <= 0 {
+				return malformed()
+			}
+			message = message[n:]
+		case 1, 5:
+			size := map[uint64]int{1: 8, 5: 4}[key&7]
+			if len(message) < size {
+				return malformed()
+			}
+			message = message[size:]
+			continue
+		case 2:
+			size, n := binary.Uvarint(message)
+			if n <= 0 || size > uint64(len(message)-n) {
+				return malformed()
+			}
+			data, message = message[n:n+int(size)], message[n+int(size):]
+		default:
+			return malformed()
+		}
+		if err := yield(int(key>>3), value, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// varints reads a repeated number, packed or not.
+func varints(to []uint64, value uint64, data []byte) ([]uint64, error) {
+	if data == nil {
+		return append(to, value), nil
+	}
+	for len(data) > 0 {
+		v, n := binary.Uvarint(data)
+		if n <= 0 {
+			return nil, fmt.Errorf("%w: a list of numbers", errProtobuf)
+		}
+		to, data = append(to, v), data[n:]
+	}
+	return to, nil
+}

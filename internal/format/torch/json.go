@@ -1,0 +1,194 @@
+package torch
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"hightide/internal/mem"
+	"hightide/internal/pickle"
+)
+
+// jsonPickle is a JSON text as a pickle that says the same, made while it is read: snapshots that
+// were saved as JSON go through the same builder as all others.
+type jsonPickle struct {
+	in      *json.Decoder
+	out     bytes.Buffer
+	nesting []jsonContainer
+	done    bool
+	fault   error // why it ended early
+}
+
+type jsonContainer struct {
+	dict  bool
+	count int // values since the last batch
+}
+
+const (
+	jsonBatch = 1000 // values a batch, as Python's pickler has it
+	jsonDepth = 64
+)
+
+func newJSONPickle(r io.Reader) *jsonPickle {
+	in := json.NewDecoder(bufio.NewReaderSize(r, 256<<10))
+	in.UseNumber()
+	return &jsonPickle{in: in}
+}
+
+func (j *jsonPickle) Read(p []byte) (int, error) {
+	for j.out.Len() == 0 {
+		if j.done {
+			return 0, io.EOF
+		}
+		if j.fault = j.token(); j.fault != nil {
+			return 0, j.fault
+		}
+	}
+	return j.out.Read(p)
+}
+
+func (j *jsonPickle) token() error {
+	for n := 0; n < 256 && !j.done; n++ {
+		token, err := j.in.Token()
+		if err != nil {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return fmt.Errorf("JSON at byte %d: %w", j.in.InputOffset(), err)
+		}
+		if err := j.write(token); err != nil {
+			return fmt.Errorf("JSON at byte %d: %w", j.in.InputOffset(), err)
+		}
+		if len(j.nesting) == 0 {
+			j.out.WriteByte('.')
+			j.done = true
+		}
+	}
+	return nil
+}
+
+func (j *jsonPickle) write(token json.Token) error {
+	if delim, ok := token.(json.Delim); ok && (delim == '}' || delim == ']') {
+		last := j.nesting[len(j.nesting)-1]
+		j.nesting = j.nesting[:len(j.nesting)-1]
+		j.out.WriteByte(j.batch(last))
+		return nil
+	}
+	j.room()
+	switch token := token.(type) {
+	case json.Delim:
+		if len(j.nesting) == jsonDepth {
+			return fmt.Errorf("more than %d containers inside each other", jsonDepth)
+		}
+		open := map[json.Delim]string{'{': "}(", '[': "]("}[token]
+		j.out.WriteString(open)
+		j.nesting = append(j.nesting, jsonContainer{dict: token == '{'})
+	case string:
+		j.out.WriteByte('X')
+		j.little(uint64(len(token)), 4)
+		j.out.WriteString(token)
+	case json.Number:
+		return j.number(token.String())
+	case bool:
+		j.out.WriteByte(map[bool]byte{true: 0x88, false: 0x89}[token])
+	case nil:
+		j.out.WriteByte('N')
+	}
+	return nil
+}
+
+// room ends a batch that is full, so that no list waits as a whole.
+func (j *jsonPickle) room() {
+	if len(j.nesting) == 0 {
+		return
+	}
+	last := &j.nesting[len(j.nesting)-1]
+	if last.count++; !last.dict && last.count > jsonBatch {
+		j.out.WriteByte(j.batch(*last))
+		j.out.WriteByte('(')
+		last.count = 1
+	}
+}
+
+func (j *jsonPickle) batch(c jsonContainer) byte {
+	if c.dict {
+		return 'u'
+	}
+	return 'e'
+}
+
+func (j *jsonPickle) number(text string) error {
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		j.long(uint64(i), 8)
+		return nil
+	}
+	if u, err := strconv.ParseUint(text, 10, 64); err == nil {
+		j.long(u, 9)
+		return nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return fmt.Errorf("%.40s is no number that there is room for", text)
+	}
+	j.out.WriteByte('G')
+	j.out.Write(binary.BigEndian.AppendUint64(nil, math.Float64bits(f)))
+	return nil
+}
+
+// long writes LONG1 of n bytes.
+func (j *jsonPickle) long(v uint64, n int) {
+	j.out.Write([]byte{0x8a, byte(n)})
+	j.little(v, min(n, 8))
+	if n == 9 {
+		j.out.WriteByte(0)
+	}
+}
+
+func (j *jsonPickle) little(v uint64, n int) {
+	for range n {
+		j.out.WriteByte(byte(v))
+		v >>= 8
+	}
+}
+
+// jsonHas says whether the first bytes of a JSON text have one of these keys.
+func jsonHas(head []byte, keys ...string) bool {
+	head = bytes.TrimLeft(head, " \t\r\n\ufeff")
+	if len(head) == 0 || head[0] != '{' && head[0] != '[' {
+		return false
+	}
+	for _, key := range keys {
+		if bytes.Contains(head, []byte(`"`+key+`"`)) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsJSON knows a snapshot that was saved as JSON by its keys.
+func IsJSON(head []byte) bool {
+	return jsonHas(head, "device_traces", "total_size", "segment_type", "segments", "action") && !jsonHas(head, "traceEvents", "ph")
+}
+
+// ReadJSON reads a snapshot that was saved as JSON. Positions in errors are of the JSON.
+func ReadJSON(r io.Reader) (*mem.AllocatorSnapshot, error) {
+	text := newJSONPickle(r)
+	snapshot, err := read(text, 0, "torch-json")
+	if text.fault != nil {
+		return nil, text.fault
+	}
+	var where *pickle.Error
+	if errors.As(err, &where) { // its position is in the pickle that nobody sees
+		return nil, fmt.Errorf("JSON, before byte %d: %w", text.in.InputOffset(), where.Err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return snapshot, nil
+}

@@ -1,0 +1,120 @@
+package torch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"hightide/internal/mem"
+	"hightide/internal/pickle"
+)
+
+type expected struct {
+	Segments, Blocks, Events, Frames, Lines, Annotations int
+	Reserved, Allocated, Requested                       mem.Bytes
+	Actions                                              map[string]int
+	EventBytes                                           mem.Bytes `json:"event_bytes"`
+	AddressSum                                           uint64    `json:"address_sum"`
+	LastTime                                             int64     `json:"last_time_us"`
+	DistinctStacks                                       int       `json:"distinct_stacks"`
+}
+
+func describe(s *mem.AllocatorSnapshot) expected {
+	e := expected{Segments: len(s.Segments), Annotations: len(s.Annotations), Actions: map[string]int{}}
+	totals := s.Totals(-1)
+	e.Reserved, e.Allocated, e.Requested = totals.Reserved, totals.Allocated, totals.Requested
+	for _, segment := range s.Segments {
+		e.Blocks += len(segment.Blocks)
+	}
+	distinct := map[uint32]bool{}
+	for _, t := range s.Traces {
+		e.Events += t.Len()
+		for i := range t.Action {
+			e.Actions[mem.ActionNames[t.Action[i]]]++
+			e.EventBytes += t.Size[i]
+			if t.Action[i] != mem.ActionOOM {
+				e.AddressSum += t.Address[i]
+			}
+			if t.Time != nil {
+				e.LastTime = max(e.LastTime, t.Time[i]/1000)
+			}
+			distinct[t.Stack[i]] = true
+			for _, frame := range s.Stacks.Frames(t.Stack[i]) {
+				e.Frames++
+				e.Lines += frame.Line
+			}
+		}
+	}
+	e.DistinctStacks = len(distinct)
+	return e
+}
+
+// TestTorchReal compares with what Python's own pickle says of the same files.
+func TestTorchReal(t *testing.T) {
+	files, _ := filepath.Glob("../../../testdata/real/*.pickle")
+	if len(files) < 3 {
+		t.Fatalf("found %d real snapshots, want at least 3", len(files))
+	}
+	for _, path := range files {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(path + ".expected.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want expected
+			if err := json.Unmarshal(text, &want); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Read(bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _ := json.Marshal(describe(s))
+			wanted, _ := json.Marshal(want)
+			if !bytes.Equal(got, wanted) {
+				t.Errorf("got  %s\nwant %s", got, wanted)
+			}
+		})
+	}
+}
+
+// TestTorchTruncated: every cut of a real file is an error with a position, never a snapshot.
+func TestTorchTruncated(t *testing.T) {
+	data, err := os.ReadFile("../../../testdata/real/mosaic-synthetic.pickle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := 0; cut < len(data)-1; cut += 997 {
+		s, err := Read(bytes.NewReader(data[:cut]))
+		var where *pickle.Error
+		if s != nil || !errors.As(err, &where) || !errors.Is(err, pickle.ErrTruncated) {
+			t.Fatalf("cut at %d: %v, %v", cut, s, err)
+		}
+	}
+}
+
+// FuzzTorch: a snapshot or an error, never both, and what it says is consistent.
+func FuzzTorch(f *testing.F) {
+	f.Add([]byte("\x80\x04}\x94(\x8c\x08segments\x94]\x94\x8c\x0ddevice_traces\x94]\x94u."))
+	data, err := os.ReadFile("../../../testdata/real/mosaic-synthetic.pickle")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data[:20000])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := Read(bytes.NewReader(data))
+		if (s == nil) == (err == nil) {
+			t.Fatalf("%v, %v: want one of them", s, err)
+		}
+		if s != nil {
+			describe(s)
+		}
+	})
+}

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package intake
-
-func populate[T any](column []T, from, to int) {}
