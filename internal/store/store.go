@@ -3,14 +3,15 @@
 //	engine ──▶ Create ──▶ Writer ──▶ runs/<id>/run.hightide   the truth
 //	                          └────▶ index.sqlite             roll-ups for List, best effort
 //	engine ◀── Load ◀── Resolve ◀── "last", an id, a prefix, a name, a file
+//	engine ◀── Batch, Batch, … ◀── Follow, while it is written, in any process
 //
 // A kind of store is one file and one line in open.go.
 //
 // The recording is the truth: the index is rebuilt from the recordings by Reindex, and losing it, or
 // failing to write it, never loses a run. Two engines may work on one data directory at once; the
 // one that records holds a lock on its recording, by which the others see that it still runs.
-// Start reading here, then files.go (the data directory), writer.go (a recording in the making) and
-// index.go. The contract that every store keeps is the test suite in storetest.
+// Start reading here, then files.go (the data directory), writer.go (a recording in the making), follow.go
+// (who reads it meanwhile), list.go and rows.go (the index). The contract that every store keeps is the test suite in storetest.
 package store
 
 import (
