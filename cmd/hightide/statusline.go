@@ -16,7 +16,7 @@ import (
 	"hightide/internal/report"
 )
 
-// view shows a run at a glance at the foot of the terminal, and nothing where standard error is no
+// view shows a run in brief at the foot of the terminal, and nothing where standard error is no
 // terminal. The foot is kept out of the scrolling region, so the program's own output, progress
 // bars included, runs above it undisturbed.
 type view struct {

@@ -19,7 +19,7 @@ import (
 	"hightide/internal/store"
 )
 
-// Status is the run at a glance, several times a second.
+// Status is the run in brief, several times a second.
 type Status = observe.Status
 
 // RunOptions of Run; only Command and Env are needed.

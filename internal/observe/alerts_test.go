@@ -77,8 +77,8 @@ func TestGrowthTellsALeakFromNoise(t *testing.T) {
 	if slope, ok := leak.perStep(); !ok || slope < 200<<10 || slope > 300<<10 {
 		t.Errorf("leak of 256 KiB a step: %g, %v", slope, ok)
 	}
-	if !leak.worthHunting(5e9) || leak.worthHunting(5e9+1) {
-		t.Error("a leak is worth hunting, but not twice at once")
+	if !leak.worthScanning(5e9) || leak.worthScanning(5e9+1) {
+		t.Error("a leak is worth a scan, but not twice at once")
 	}
 	for name, bytes := range map[string]func(int) int64{
 		"steady":  func(i int) int64 { return 1<<30 + int64(i%5)<<20 },
@@ -91,9 +91,9 @@ func TestGrowthTellsALeakFromNoise(t *testing.T) {
 		if name == "too few" {
 			steps = 6
 		}
-		if g := feed(bytes, steps); g.worthHunting(5e9) {
+		if g := feed(bytes, steps); g.worthScanning(5e9) {
 			slope, _ := g.perStep()
-			t.Errorf("%s: hunted at %g bytes a step", name, slope)
+			t.Errorf("%s: scanned for at %g bytes a step", name, slope)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func (r *Recorder) adopt(c *channel) {
 	}
 	if c.role == shm.RoleHeap {
 		if p.heap == nil {
-			p.heap = newBook(p.ID)
+			p.heap = newLiveHeap(p.ID)
 		}
 		c.names = &nativeNames{pid: c.key.pid}
 		c.stacks = newStackReader(r.stacks, c.names.location)

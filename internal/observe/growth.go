@@ -12,8 +12,8 @@ import (
 type growth struct {
 	points   []growthPoint // thinned: at most growthPoints
 	stride   uint64
-	lastHunt int64
-	hunts    int
+	lastScan int64
+	scans    int
 }
 
 type growthPoint struct {
@@ -72,20 +72,20 @@ func (g *growth) perStep() (slope float64, ok bool) {
 	return slopes[len(slopes)/2], rising*4 > len(slopes)*3
 }
 
-// worthHunting says whether the agent should look for growing containers now. It takes several
+// worthScanning says whether the agent should look for growing containers now. It takes several
 // looks to see a container grow; they become rare as the run goes on, and are only asked for while
 // memory rises by more than noise.
-func (g *growth) worthHunting(now int64) bool {
+func (g *growth) worthScanning(now int64) bool {
 	const least = 16 << 10 // bytes a step
 	slope, ok := g.perStep()
 	if !ok || slope < least {
 		return false
 	}
-	pause := int64(1e9) << min(g.hunts, 5)
-	if now-g.lastHunt < pause {
+	pause := int64(1e9) << min(g.scans, 5)
+	if now-g.lastScan < pause {
 		return false
 	}
-	g.lastHunt = now
-	g.hunts++
+	g.lastScan = now
+	g.scans++
 	return true
 }

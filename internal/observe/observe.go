@@ -6,10 +6,10 @@
 //	           sampler (procfs, devices) ◀───────┘      ▼
 //	               │                       shared-memory channels (agent, heap)
 //	               ▼                                    │
-//	  Recorder: one goroutine, books per process  ◀─────┘
-//	  (book.go heap, spans.go, steps.go, messages.go) ──▶ mem.Frame ──▶ Sink
+//	  Recorder: one goroutine, state per process  ◀─────┘
+//	  (liveheap.go, spans.go, steps.go, messages.go) ──▶ mem.Frame ──▶ Sink
 //
-// The books are plain values that a test feeds by hand; the loop around them (run.go) is the only
+// The state is plain values that a test feeds by hand; the loop around them (run.go) is the only
 // part that knows the clock. The observed processes never wait for us: they write into rings that
 // we visit. Start reading at Run in run.go.
 package observe
@@ -80,7 +80,7 @@ func (o *Options) interval() time.Duration {
 	return o.Interval
 }
 
-// Recorder holds the books of one run. It is for one goroutine.
+// Recorder holds the state of one run. It is for one goroutine.
 type Recorder struct {
 	opts *Options
 	sink Sink

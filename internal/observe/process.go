@@ -14,7 +14,7 @@ type procKey struct {
 	start uint64 // clock ticks since boot
 }
 
-// process is one observed process and the books kept for it: what the sampler saw of it from
+// process is one observed process and the state kept for it: what the sampler saw of it from
 // outside and what its helpers say from inside come together here.
 type process struct {
 	mem.Process
@@ -23,9 +23,9 @@ type process struct {
 	hello bool // an agent has spoken
 	bye   bool // and has told the high-water mark at the end
 
-	spans *spanBook
-	steps stepBook
-	heap  *book // nil until a heap channel opens
+	spans *openSpans
+	steps stepSelection
+	heap  *liveHeap // nil until a heap channel opens
 
 	rss       mem.Optional // newest
 	channels  []*channel
@@ -50,7 +50,7 @@ type agentSeries struct {
 	id      uint32
 }
 
-// process returns the books of a process, opening them at first sight.
+// process returns the state of a process, made at first sight.
 func (r *Recorder) process(key procKey) *process {
 	if p := r.procs[key]; p != nil {
 		return p
@@ -58,7 +58,7 @@ func (r *Recorder) process(key procKey) *process {
 	id := uint32(len(r.order) + 1)
 	p := &process{
 		Process: mem.Process{ID: id, PID: key.pid, StartTicks: key.start, Start: r.now()},
-		key:     key, dirty: true, spans: newSpanBook(id), steps: newStepBook(id),
+		key:     key, dirty: true, spans: newOpenSpans(id), steps: newStepSelection(id),
 		series: map[agentSeries]*column{}, facts: map[string]string{}, dropped: map[string]mem.Drop{},
 	}
 	if start := ticksToMono(key.start); start > 0 {
@@ -88,7 +88,7 @@ func (p *process) frame() mem.Process {
 	return f
 }
 
-// take hands one record of a channel to the books. It returns an error only for what must end the
+// take hands one record of a channel to that state. It returns an error only for what must end the
 // drain.
 func (r *Recorder) take(p *process, c *channel, record shm.Record) error {
 	if r.recovering {

@@ -11,7 +11,7 @@ import (
 
 // Recover adds what a leftover holds to its recording and closes it; run is the recording so far,
 // outDir its folder. What the channels still hold is taken as the dead engine would have taken it,
-// with what that had saved of its books. The folder is deleted.
+// with what that had saved of its state. The folder is deleted.
 //
 // The channels are a stranger's memory, so they are read once: where that ended this program, the next
 // recovery closes the recording without them. A sink that failed gets them again.

@@ -10,7 +10,7 @@ import (
 	"hightide/internal/shm"
 )
 
-// resume opens the books of a recording where they were left: by what it says, then by what its
+// resume takes up the state of a recording where it was left: by what it says, then by what its
 // engine had saved beside the channels.
 func (r *Recorder) resume(run *mem.Run) {
 	r.info = run.Info
@@ -24,7 +24,7 @@ func (r *Recorder) resume(run *mem.Run) {
 		p.steps.total.Process = old.ID
 		p.lastStep = p.steps.total.Steps
 		if heap := run.Heap[old.ID]; heap != nil {
-			p.heap = newBook(p.ID)
+			p.heap = newLiveHeap(p.ID)
 			p.heap.resume(heap)
 		}
 	}
@@ -48,7 +48,7 @@ func (r *Recorder) resume(run *mem.Run) {
 }
 
 // resume takes over what the recording says of a heap. What is live comes from the saved blocks.
-func (b *book) resume(heap *mem.Heap) {
+func (b *liveHeap) resume(heap *mem.Heap) {
 	for stack, points := range heap.Sites {
 		last := points[len(points)-1].SiteUse
 		s := &site{SiteUse: last, told: last.Live, toldAlloc: last.Allocated}
@@ -71,11 +71,11 @@ func (r *Recorder) resumeSaved() {
 	r.left, r.leftCodes = map[string]*savedChannel{}, map[string][]savedCode{}
 	decoder := gob.NewDecoder(file)
 	for {
-		var books savedBooks
-		if decoder.Decode(&books) != nil {
+		var entry checkpoint
+		if decoder.Decode(&entry) != nil {
 			break
 		}
-		r.apply(&books)
+		r.apply(&entry)
 	}
 	for _, p := range r.order {
 		if p.heap != nil && p.heap.live > p.heap.peak {
@@ -85,23 +85,23 @@ func (r *Recorder) resumeSaved() {
 }
 
 // apply takes over one entry.
-func (r *Recorder) apply(books *savedBooks) {
-	if books.Process == 0 {
-		r.leftCodes[books.File] = append(r.leftCodes[books.File], books.Codes...)
+func (r *Recorder) apply(entry *checkpoint) {
+	if entry.Process == 0 {
+		r.leftCodes[entry.File] = append(r.leftCodes[entry.File], entry.Codes...)
 		return
 	}
-	for _, s := range books.Channels {
+	for _, s := range entry.Channels {
 		r.left[s.File] = r.left[s.File].join(s)
 	}
-	p := r.byID(books.Process)
+	p := r.byID(entry.Process)
 	if p == nil {
 		return
 	}
-	if books.Heap != nil && p.heap != nil {
-		p.heap.apply(books.Heap)
+	if entry.Heap != nil && p.heap != nil {
+		p.heap.apply(entry.Heap)
 	}
 	clear(p.spans.threads)
-	p.spans.resume(books.Open)
+	p.spans.resume(entry.Open)
 }
 
 // join adds a later entry of the same channel.
@@ -116,7 +116,7 @@ func (s *savedChannel) join(later savedChannel) *savedChannel {
 }
 
 // apply takes over the blocks that were saved.
-func (b *book) apply(s *savedHeap) {
+func (b *liveHeap) apply(s *savedHeap) {
 	if s.Reset {
 		b.restart()
 	}
@@ -146,7 +146,7 @@ func (b *book) apply(s *savedHeap) {
 	}
 }
 
-func (b *spanBook) resume(open []byte) {
+func (b *openSpans) resume(open []byte) {
 	var threads map[uint32][]savedSpan
 	if json.Unmarshal(open, &threads) != nil {
 		return

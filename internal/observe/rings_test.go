@@ -118,7 +118,7 @@ func TestStepsOutOfOrder(t *testing.T) {
 	for i := range uint64(steps) {
 		r.step(p, &shm.Step{Time: shm.Time(1<<62 - i<<50), Step: i % 3, RSS: mem.Some(int64(i) << 20)})
 	}
-	p.growth.worthHunting(1 << 62)
+	p.growth.worthScanning(1 << 62)
 	r.flush(true)
 	if total := sink.run.Totals[p.ID].Steps; total != steps {
 		t.Errorf("%d steps counted, %d told", total, steps)

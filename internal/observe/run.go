@@ -104,7 +104,7 @@ type loop struct {
 
 	nextSample, nextFlush, nextStatus, nextSlow int64
 	flushed                                     int64 // when it was last done
-	nextVisit                                   int64 // before it there is no more to do than a glance
+	nextVisit                                   int64 // before it there is no more to do than a look at what grows
 	deadline                                    int64 // when to ask for the stop; 0: never
 	killAt                                      int64 // when to end the training harder; 0: never
 	hard                                        int   // how hard the last attempt was
@@ -115,7 +115,7 @@ type loop struct {
 const (
 	visitEvery     = int64(100 * time.Millisecond)
 	visitBusyEvery = int64(25 * time.Millisecond)
-	glanceEvery    = int64(10 * time.Millisecond) // at a process that grows fast: it may be killed for that
+	lookEvery      = int64(10 * time.Millisecond) // at a process that grows fast: it may be killed for that
 )
 
 func (l *loop) run(ctx context.Context) Outcome {
@@ -174,7 +174,7 @@ const (
 func (l *loop) visit() {
 	now := l.now()
 	if now < l.nextVisit {
-		l.sampler.Glance(now)
+		l.sampler.SampleGrowing(now)
 		return
 	}
 	if due(&l.nextSample, now, int64(l.opts.interval())) {
@@ -220,7 +220,7 @@ func (l *loop) pause() time.Duration {
 	}
 	l.nextVisit = next
 	if l.sampler.Growing() {
-		next = min(next, now+glanceEvery)
+		next = min(next, now+lookEvery)
 	}
 	return time.Duration(max(next-now, int64(time.Millisecond)))
 }
@@ -231,7 +231,7 @@ func (l *loop) slow(now int64) {
 		if p.steps.total.Steps == 0 || len(p.channels) == 0 {
 			continue
 		}
-		if p.growth.worthHunting(now) {
+		if p.growth.worthScanning(now) {
 			for _, c := range p.channels {
 				c.reader.Hunt()
 			}

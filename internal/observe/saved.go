@@ -21,7 +21,7 @@ import (
 // moment. Recover reads recording, file and rings, and goes on as if nothing had happened.
 
 // savedName is the file in the folder of channels.
-const savedName = "books"
+const savedName = "checkpoint"
 
 // leastRewrite is the size up to which the file only grows.
 const leastRewrite = 1 << 20
@@ -47,9 +47,9 @@ func (f *savedFile) Write(b []byte) (int, error) {
 	return f.file.Write(b)
 }
 
-// savedBooks is one entry: what changed in one process since the one before it. Code objects may come ahead of it,
+// checkpoint is one entry: what changed in one process since the one before it. Code objects may come ahead of it,
 // in entries without a process.
-type savedBooks struct {
+type checkpoint struct {
 	Process  uint32
 	Channels []savedChannel
 	Heap     *savedHeap
@@ -190,26 +190,26 @@ func (f *savedFile) save(processes []*process, path string, anew bool) error {
 
 // process writes the entries of one process. Its code objects come first: alone they change nothing.
 func (f *savedFile) process(p *process, all bool) error {
-	books := savedBooks{Process: p.ID}
+	entry := checkpoint{Process: p.ID}
 	if !p.saved {
-		return f.encoder.Encode(books)
+		return f.encoder.Encode(entry)
 	}
-	books.Open = p.spans.save()
+	entry.Open = p.spans.save()
 	for _, c := range p.channels {
-		books.Channels = append(books.Channels, c.save(all))
+		entry.Channels = append(entry.Channels, c.save(all))
 		if c.stacks == nil {
 			continue
 		}
 		for ids := range slices.Chunk(c.stacks.unsaved(all), 500) {
-			if err := f.encoder.Encode(savedBooks{File: filepath.Base(c.path), Codes: c.stacks.save(ids)}); err != nil {
+			if err := f.encoder.Encode(checkpoint{File: filepath.Base(c.path), Codes: c.stacks.save(ids)}); err != nil {
 				return err
 			}
 		}
 	}
 	if p.heap != nil {
-		books.Heap = p.heap.save(all)
+		entry.Heap = p.heap.save(all)
 	}
-	return f.encoder.Encode(books)
+	return f.encoder.Encode(entry)
 }
 
 func (c *channel) save(all bool) savedChannel {
@@ -256,7 +256,7 @@ func (n *nativeNames) save(all bool) []savedMap {
 	return maps
 }
 
-func (b *book) save(all bool) *savedHeap {
+func (b *liveHeap) save(all bool) *savedHeap {
 	s := &savedHeap{Reset: b.reset || all, Gone: b.gone}
 	if all {
 		s.Gone = nil
@@ -282,13 +282,13 @@ func (b *book) save(all bool) *savedHeap {
 	return s
 }
 
-func (b *book) saveBlock(address uint64, k block) savedBlock {
+func (b *liveHeap) saveBlock(address uint64, k block) savedBlock {
 	k.saved = true
 	b.blocks[address] = k
 	return savedBlock{address, k.size, k.weight, k.site.Stack}
 }
 
-func (b *spanBook) save() []byte {
+func (b *openSpans) save() []byte {
 	open := map[uint32][]savedSpan{}
 	for thread, spans := range b.threads {
 		for _, s := range spans {

@@ -58,7 +58,7 @@ func TestCheckpointWithoutRoom(t *testing.T) {
 	}
 	turn(2*retryEvery + 1)
 	again := newRecorder(&Options{ID: "x", Channels: l.Dir}, memorySink{t, mem.NewRun()})
-	again.process(procKey{noProcess, 77}).heap = newBook(1)
+	again.process(procKey{noProcess, 77}).heap = newLiveHeap(1)
 	again.resumeSaved()
 	if got := len(again.order[0].heap.blocks); got != 1 {
 		t.Errorf("%d blocks are read from the checkpoint, want the one that is live", got)

@@ -5,9 +5,9 @@ import (
 	"hightide/internal/shm"
 )
 
-// spanBook turns the edges of one process into spans and into sums over all of them. The sums are
+// openSpans turns the edges of one process into spans and into sums over all of them. The sums are
 // exact; of the spans an even selection of steps is kept, so that a long run stays small.
-type spanBook struct {
+type openSpans struct {
 	process uint32
 	modules map[uint16]string
 	threads map[uint32][]openSpan
@@ -48,8 +48,8 @@ const (
 	outermostKept = 64
 )
 
-func newSpanBook(process uint32) *spanBook {
-	return &spanBook{
+func newOpenSpans(process uint32) *openSpans {
+	return &openSpans{
 		process: process, modules: map[uint16]string{}, threads: map[uint32][]openSpan{},
 		stats: map[statKey]*mem.PhaseStats{}, changed: map[statKey]bool{},
 		budget: thinning{burst: spanBurst, rate: spanRate},
@@ -57,13 +57,13 @@ func newSpanBook(process uint32) *spanBook {
 }
 
 // sample takes in a reading of RSS; times never decrease.
-func (b *spanBook) sample(time, rss int64) {
+func (b *openSpans) sample(time, rss int64) {
 	b.pending = append(b.pending, reading{time, rss})
 }
 
 // settle applies the samples up to a time to the spans that were open then. Call it once all edges
 // before that time are in.
-func (b *spanBook) settle(time int64) {
+func (b *openSpans) settle(time int64) {
 	n := 0
 	for ; n < len(b.pending) && b.pending[n].time <= time; n++ {
 		for _, open := range b.threads {
@@ -76,7 +76,7 @@ func (b *spanBook) settle(time int64) {
 }
 
 // edge takes in one edge. Edges of a thread come in order.
-func (b *spanBook) edge(e *shm.Edge) {
+func (b *openSpans) edge(e *shm.Edge) {
 	b.settle(e.When())
 	open := b.threads[e.Thread]
 	for i := range open {
@@ -97,7 +97,7 @@ func (b *spanBook) edge(e *shm.Edge) {
 	b.threads[e.Thread] = open[:at] // what was left open inside has no edge of its own
 }
 
-func (b *spanBook) enter(e *shm.Edge) mem.Span {
+func (b *openSpans) enter(e *shm.Edge) mem.Span {
 	s := mem.Span{
 		Process: b.process, Thread: e.Thread, Phase: e.Phase, Step: e.Step, Start: e.When(),
 		RSSStart: e.RSS, RSSPeak: e.RSS, DeviceStart: e.DeviceAllocated,
@@ -109,7 +109,7 @@ func (b *spanBook) enter(e *shm.Edge) mem.Span {
 }
 
 // keeps decides for an outermost span, and with it for all inside it.
-func (b *spanBook) keeps(open []openSpan, e *shm.Edge) bool {
+func (b *openSpans) keeps(open []openSpan, e *shm.Edge) bool {
 	if len(open) > 0 {
 		return open[0].keep
 	}
@@ -120,7 +120,7 @@ func (b *spanBook) keeps(open []openSpan, e *shm.Edge) bool {
 	return b.nth <= outermostKept && b.budget.keeps(e.Step)
 }
 
-func (b *spanBook) leave(open *openSpan, e *shm.Edge) {
+func (b *openSpans) leave(open *openSpan, e *shm.Edge) {
 	s := &open.Span
 	s.End, s.RSSEnd, s.DeviceEnd = e.When(), e.RSS, e.DeviceAllocated
 	s.RSSPeak.Raise(e.RSS)
@@ -132,7 +132,7 @@ func (b *spanBook) leave(open *openSpan, e *shm.Edge) {
 }
 
 // count adds a span to the sums of its phase.
-func (b *spanBook) count(open *openSpan) {
+func (b *openSpans) count(open *openSpan) {
 	s := &open.Span
 	key := statKey{s.Phase, s.Name}
 	stats := b.stats[key]
@@ -157,7 +157,7 @@ func (b *spanBook) count(open *openSpan) {
 }
 
 // take returns the kept spans and the sums that changed since the last call.
-func (b *spanBook) take() (mem.Spans, []mem.PhaseStats) {
+func (b *openSpans) take() (mem.Spans, []mem.PhaseStats) {
 	spans := b.out
 	b.out = nil
 	var stats []mem.PhaseStats
@@ -171,7 +171,7 @@ func (b *spanBook) take() (mem.Spans, []mem.PhaseStats) {
 }
 
 // phase is what the process is in now: the innermost open span of any thread.
-func (b *spanBook) phase() mem.Phase {
+func (b *openSpans) phase() mem.Phase {
 	var newest *openSpan
 	for _, open := range b.threads {
 		if n := len(open); n > 0 && (newest == nil || open[n-1].Start > newest.Start) {
@@ -185,7 +185,7 @@ func (b *spanBook) phase() mem.Phase {
 }
 
 // restart forgets open spans: the program was replaced by exec.
-func (b *spanBook) restart() {
+func (b *openSpans) restart() {
 	clear(b.threads)
 	clear(b.modules)
 }

@@ -18,7 +18,7 @@ func leave(at int64, phase mem.Phase, step uint64, rss int64) *shm.Edge {
 }
 
 func TestSpansNestAndCarryTheirPeak(t *testing.T) {
-	b := newSpanBook(7)
+	b := newOpenSpans(7)
 	b.edge(enter(100, mem.PhaseForward, 0, 10))
 	b.sample(150, 30) // inside forward, before the module
 	module := enter(200, mem.PhaseModule, 0, 20)
@@ -49,7 +49,7 @@ func TestSpansNestAndCarryTheirPeak(t *testing.T) {
 }
 
 func TestSpansForgiveMissingEdges(t *testing.T) {
-	b := newSpanBook(1)
+	b := newOpenSpans(1)
 	b.edge(leave(50, mem.PhaseBackward, 0, 1)) // entered before we looked
 	b.edge(enter(100, mem.PhaseForward, 0, 1))
 	b.edge(enter(110, mem.PhaseModule, 0, 1)) // its end was dropped
@@ -62,7 +62,7 @@ func TestSpansForgiveMissingEdges(t *testing.T) {
 
 // TestLongRunsStaySmall: a million steps of a millisecond keep an even selection and exact sums.
 func TestLongRunsStaySmall(t *testing.T) {
-	spans, steps := newSpanBook(1), newStepBook(1)
+	spans, steps := newOpenSpans(1), newStepSelection(1)
 	var keptSteps []uint64
 	kept := 0
 	const n = 1_000_000

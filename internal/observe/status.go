@@ -2,7 +2,7 @@ package observe
 
 import "hightide/internal/mem"
 
-// Status is the run at a glance, for a status line.
+// Status is the run in brief, for a status line.
 type Status struct {
 	Elapsed   int64 // ns
 	Processes int

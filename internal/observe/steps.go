@@ -2,8 +2,8 @@ package observe
 
 import "hightide/internal/mem"
 
-// stepBook keeps an even selection of a process's steps and counts all of them.
-type stepBook struct {
+// stepSelection keeps an even selection of a process's steps and counts all of them.
+type stepSelection struct {
 	total   mem.StepTotal
 	changed bool
 	out     mem.Steps
@@ -15,11 +15,11 @@ const (
 	stepRate  = 5 // a second
 )
 
-func newStepBook(process uint32) stepBook {
-	return stepBook{total: mem.StepTotal{Process: process}, budget: thinning{burst: stepBurst, rate: stepRate}}
+func newStepSelection(process uint32) stepSelection {
+	return stepSelection{total: mem.StepTotal{Process: process}, budget: thinning{burst: stepBurst, rate: stepRate}}
 }
 
-func (b *stepBook) add(s mem.Step) {
+func (b *stepSelection) add(s mem.Step) {
 	b.total.Steps = max(b.total.Steps+1, s.Number)
 	if s.Skipped {
 		b.total.Skipped++
@@ -32,7 +32,7 @@ func (b *stepBook) add(s mem.Step) {
 }
 
 // take returns the kept steps since the last call.
-func (b *stepBook) take() mem.Steps {
+func (b *stepSelection) take() mem.Steps {
 	steps := b.out
 	b.out, b.changed = nil, false
 	return steps

@@ -179,8 +179,8 @@ func (s *Sampler) Last(now int64) {
 // Growing says that a process gains memory so fast that what it takes right before it is killed would be missed.
 func (s *Sampler) Growing() bool { return len(s.growing) > 0 }
 
-// Glance reads the resident set of those alone.
-func (s *Sampler) Glance(now int64) {
+// SampleGrowing reads the resident set of those alone.
+func (s *Sampler) SampleGrowing(now int64) {
 	for _, p := range s.growing {
 		if figures, err := p.stat(); err == nil && figures.vms > 0 {
 			p.highest = max(p.highest, figures.rssPages*pageSize)

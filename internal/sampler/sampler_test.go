@@ -166,8 +166,8 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// TestGlance: what a process takes fast is seen between two ticks, too.
-func TestGlance(t *testing.T) {
+// TestSampleGrowing: what a process takes fast is seen between two ticks, too.
+func TestSampleGrowing(t *testing.T) {
 	c, _ := start(t, "python3", "-c", `
 import signal, sys
 held = []
@@ -197,8 +197,8 @@ sys.stdin.read()`)
 		t.Error("it grew by 64 MiB between two ticks and is not said to")
 	}
 	syscall.Kill(c.Process.Pid, syscall.SIGUSR1)
-	until(t, "another 64 MiB, at a glance", func() bool {
-		s.Glance(monotonic())
+	until(t, "another 64 MiB, between two ticks", func() bool {
+		s.SampleGrowing(monotonic())
 		return rss() >= begin+128<<20-slack
 	})
 	s.Tick(monotonic())

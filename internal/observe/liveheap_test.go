@@ -13,8 +13,8 @@ func alloc(address, size, weight uint64) *shm.Alloc {
 	return &shm.Alloc{Address: address, Size: size, Weight: weight, Origin: shm.OriginMalloc}
 }
 
-func TestBookCountsWhatLives(t *testing.T) {
-	b := newBook(1)
+func TestLiveHeapCountsWhatLives(t *testing.T) {
+	b := newLiveHeap(1)
 	b.alloc(alloc(0x1000, 100, 1000), 1)
 	b.alloc(alloc(0x2000, 50, 500), 2)
 	b.alloc(alloc(0x3000, 8<<20, 8<<20), 1)
@@ -40,8 +40,8 @@ func TestBookCountsWhatLives(t *testing.T) {
 	}
 }
 
-func TestBookPeakIsTheWholePicture(t *testing.T) {
-	b := newBook(1)
+func TestLiveHeapPeakIsTheWholePicture(t *testing.T) {
+	b := newLiveHeap(1)
 	b.alloc(alloc(1, 1000, 1000), 1)
 	b.alloc(alloc(2, 2000, 2000), 2) // the peak: 3000
 	b.free(&shm.Free{Address: 2})
@@ -64,9 +64,9 @@ func TestBookPeakIsTheWholePicture(t *testing.T) {
 	}
 }
 
-func TestBookPartsOfAMapping(t *testing.T) {
+func TestLiveHeapPartsOfAMapping(t *testing.T) {
 	const page = 4096
-	b := newBook(1)
+	b := newLiveHeap(1)
 	a := alloc(10*page, 10*page, 10*page)
 	a.Origin = shm.OriginMmap
 	b.alloc(a, 1)
@@ -84,8 +84,8 @@ func TestBookPartsOfAMapping(t *testing.T) {
 	}
 }
 
-func TestBookReusedAddress(t *testing.T) {
-	b := newBook(1)
+func TestLiveHeapReusedAddress(t *testing.T) {
+	b := newLiveHeap(1)
 	b.alloc(alloc(1, 100, 100), 1)
 	b.alloc(alloc(1, 300, 300), 2) // the free between them was dropped
 	if b.live != 300 || b.sites[1].Live != 0 {
@@ -97,14 +97,14 @@ func TestBookReusedAddress(t *testing.T) {
 	}
 }
 
-// TestBookErrorIsHonest: over many seeds, the true live bytes lie within 1.96 standard errors of
+// TestLiveHeapErrorIsHonest: over many seeds, the true live bytes lie within 1.96 standard errors of
 // the estimate about as often as they should.
-func TestBookErrorIsHonest(t *testing.T) {
+func TestLiveHeapErrorIsHonest(t *testing.T) {
 	const mean, seeds = 512 << 10, 200
 	inside := 0
 	for seed := range uint64(seeds) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		b := newBook(1)
+		b := newLiveHeap(1)
 		truth := 0.0
 		for i := range uint64(4000) {
 			size := uint64(random.ExpFloat64()*40_000) + 1

@@ -8,11 +8,11 @@ import (
 	"hightide/internal/shm"
 )
 
-// book keeps what the heap sampler saw of one process: every recorded block that is still live,
+// liveHeap keeps what the heap sampler saw of one process: every recorded block that is still live,
 // summed by site. A block counts with its weight, the bytes its sample stands for, so Live is an
 // unbiased estimate; its variance is the Horvitz–Thompson one for Poisson sampling, the sum of
 // weight·(weight − size), zero for blocks that are always recorded.
-type book struct {
+type liveHeap struct {
 	process  uint32
 	sites    map[uint32]*site
 	blocks   map[uint64]block
@@ -40,7 +40,7 @@ type site struct {
 	mem.SiteUse
 	told      mem.Bytes // Live as last written
 	toldAlloc mem.Bytes
-	listed    bool // in book.changed
+	listed    bool // in liveHeap.changed
 
 	// The site as it was at the peak, saved at its first change after it.
 	savedGen uint64
@@ -58,12 +58,12 @@ type region struct {
 	block
 }
 
-func newBook(process uint32) *book {
-	return &book{process: process, sites: map[uint32]*site{}, blocks: map[uint64]block{}}
+func newLiveHeap(process uint32) *liveHeap {
+	return &liveHeap{process: process, sites: map[uint32]*site{}, blocks: map[uint64]block{}}
 }
 
 // alloc takes in a recorded allocation whose stack has the given number.
-func (b *book) alloc(a *shm.Alloc, stack uint32) {
+func (b *liveHeap) alloc(a *shm.Alloc, stack uint32) {
 	b.forget(a.Address) // the free was lost on the way, or is still in another thread's record
 	s := b.sites[stack]
 	if s == nil {
@@ -90,7 +90,7 @@ func (b *book) alloc(a *shm.Alloc, stack uint32) {
 }
 
 // site returns the sum of a stack, opening it at first sight.
-func (b *book) site(stack uint32) *site {
+func (b *liveHeap) site(stack uint32) *site {
 	s := b.sites[stack]
 	if s == nil {
 		s = &site{SiteUse: mem.SiteUse{Stack: stack}}
@@ -100,13 +100,13 @@ func (b *book) site(stack uint32) *site {
 }
 
 // rose notes a new peak.
-func (b *book) rose(time int64, step uint64) {
+func (b *liveHeap) rose(time int64, step uint64) {
 	b.peak, b.peakTime, b.peakStep, b.peakVar = b.live, time, step, b.variance
 	b.peakGen++
 }
 
 // free takes in the end of a block, or of a part of a mapping.
-func (b *book) free(f *shm.Free) {
+func (b *liveHeap) free(f *shm.Free) {
 	if f.Size == 0 {
 		b.forget(f.Address)
 		return
@@ -114,7 +114,7 @@ func (b *book) free(f *shm.Free) {
 	b.unmap(f.Address, f.Address+f.Size)
 }
 
-func (b *book) forget(address uint64) {
+func (b *liveHeap) forget(address uint64) {
 	if old, ok := b.blocks[address]; ok {
 		delete(b.blocks, address)
 		b.add(old, -1)
@@ -131,7 +131,7 @@ func (b *book) forget(address uint64) {
 }
 
 // unmap takes [from, to) out of the mappings it touches; what is left of one keeps its share.
-func (b *book) unmap(from, to uint64) {
+func (b *liveHeap) unmap(from, to uint64) {
 	at, _ := slices.BinarySearchFunc(b.regions, from, byStart)
 	if at > 0 && b.regions[at-1].end > from {
 		at--
@@ -156,7 +156,7 @@ func (b *book) unmap(from, to uint64) {
 func byStart(r region, address uint64) int { return cmp.Compare(r.start, address) }
 
 // add counts a block in (+1) or out (-1).
-func (b *book) add(k block, sign int64) {
+func (b *liveHeap) add(k block, sign int64) {
 	s := k.site
 	b.touch(s)
 	weight := mem.Bytes(sign) * mem.Bytes(k.weight)
@@ -167,7 +167,7 @@ func (b *book) add(k block, sign int64) {
 }
 
 // touch lists a site as changed, and saves how it stood at the last peak before it changes.
-func (b *book) touch(s *site) {
+func (b *liveHeap) touch(s *site) {
 	if s.savedGen != b.peakGen {
 		s.savedGen, s.saved = b.peakGen, s.SiteUse
 	}
@@ -178,7 +178,7 @@ func (b *book) touch(s *site) {
 }
 
 // restart forgets every block: the process has a new address space.
-func (b *book) restart() {
+func (b *liveHeap) restart() {
 	for _, s := range b.sites {
 		b.touch(s)
 		s.Live, s.Count = 0, 0
@@ -197,7 +197,7 @@ func small(s *site) bool {
 
 // use is the heap now: the sites that changed since the last one. With all, also those that hardly
 // did.
-func (b *book) use(time int64, step uint64, all bool) mem.HeapUse {
+func (b *liveHeap) use(time int64, step uint64, all bool) mem.HeapUse {
 	use := b.total(time, step)
 	kept := b.changed[:0]
 	for _, s := range b.changed {
@@ -217,13 +217,13 @@ func (b *book) use(time int64, step uint64, all bool) mem.HeapUse {
 	return use
 }
 
-func (b *book) total(time int64, step uint64) mem.HeapUse {
+func (b *liveHeap) total(time int64, step uint64) mem.HeapUse {
 	return mem.HeapUse{Process: b.process, Time: time, Step: step, Live: b.live, Variance: max(b.variance, 0)}
 }
 
 // peakUse is the complete picture at the highest live heap, and whether it is worth writing: the
 // peak has risen by more than the given share since it was written last.
-func (b *book) peakUse(share float64) (mem.HeapUse, bool) {
+func (b *liveHeap) peakUse(share float64) (mem.HeapUse, bool) {
 	if b.peak == 0 || float64(b.peak-b.peakWritten) <= share*float64(b.peakWritten) {
 		return mem.HeapUse{}, false
 	}
