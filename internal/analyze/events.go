@@ -74,7 +74,7 @@ func (in *Input) oomFinding(e mem.Event) report.Finding {
 	case source == "malloc":
 		text.WriteString(" The program went on: it caught the error, or asked for less.")
 	case e.Text != "":
-		fmt.Fprintf(&text, " It said: %s", firstLine(e.Text, 240))
+		fmt.Fprintf(&text, " It said: %s", report.FirstLine(e.Text, 240))
 	}
 	f.Text = text.String()
 	f.Advice = "What held the memory then is in the tables below; a smaller batch, gradient checkpointing or a lower precision takes less."
@@ -82,7 +82,7 @@ func (in *Input) oomFinding(e mem.Event) report.Finding {
 }
 
 func (in *Input) killFinding(what string, process uint32, where *mem.Location) report.Finding {
-	f := report.Finding{Kind: report.KindOOM, Severity: report.Critical, Process: process, Label: mem.Measured, Title: "Killed for memory", Text: firstLine(what, 240) + "."}
+	f := report.Finding{Kind: report.KindOOM, Severity: report.Critical, Process: process, Label: mem.Measured, Title: "Killed for memory", Text: report.FirstLine(what, 240) + "."}
 	if where != nil {
 		f.File, f.Line = where.File, where.Line
 	}
@@ -107,14 +107,6 @@ func (in *Input) hostLimit() mem.Optional {
 	return limit
 }
 
-func firstLine(s string, limit int) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	if runes := []rune(s); len(runes) > limit {
-		s = string(runes[:limit-1]) + "…"
-	}
-	return strings.TrimSuffix(s, ".")
-}
-
 // alerts reports the limits that somebody set and that were passed: the first time of each.
 func alerts(in *Input, r *report.Report) {
 	index, times := map[string]int{}, map[string]int{}
@@ -133,8 +125,8 @@ func alerts(in *Input, r *report.Report) {
 			step = fmt.Sprintf(" at step %d", n)
 		}
 		r.Findings = append(r.Findings, report.Finding{
-			Kind: report.KindAlert, Severity: report.Warning, Process: e.Process, Bytes: e.Bytes, Label: mem.Measured, Title: firstLine(e.Text, 120),
-			Text: fmt.Sprintf("%s (measured)%s, %s after the start.", firstLine(e.Text, 200), step, report.Duration(in.since(e.Time))),
+			Kind: report.KindAlert, Severity: report.Warning, Process: e.Process, Bytes: e.Bytes, Label: mem.Measured, Title: report.FirstLine(e.Text, 120),
+			Text: fmt.Sprintf("%s (measured)%s, %s after the start.", report.FirstLine(e.Text, 200), step, report.Duration(in.since(e.Time))),
 		})
 	}
 	for name, i := range index {
@@ -172,7 +164,7 @@ func drops(in *Input, r *report.Report) {
 	for _, e := range in.Run.Events {
 		if (e.Kind == "unobserved" || e.Kind == "gap") && e.Text != "" && !said[e.Text] && len(said) < 20 {
 			said[e.Text] = true
-			r.AddNote("Not observed: " + firstLine(e.Text, 300) + ".")
+			r.AddNote("Not observed: " + report.FirstLine(e.Text, 300) + ".")
 		}
 	}
 	for _, d := range in.Run.Damage {

@@ -256,7 +256,7 @@ func (in *Input) marks(r *report.Report) {
 			continue
 		}
 		if len(r.Marks) < marksShown {
-			r.Marks = append(r.Marks, report.Mark{Time: in.since(e.Time), Kind: e.Kind, Text: firstLine(e.Text, 160), Process: e.Process})
+			r.Marks = append(r.Marks, report.Mark{Time: in.since(e.Time), Kind: e.Kind, Text: report.FirstLine(e.Text, 160), Process: e.Process})
 		}
 	}
 	if t, ok := r.Headline.Peak.Time.Get(); ok {
