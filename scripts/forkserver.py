@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import array
 import atexit
+import contextlib
 import importlib
 import json
 import os
@@ -80,9 +81,12 @@ class Program:
                     for file in (self.out, self.err))  # fmt: skip
         return out, err
 
-    def close(self) -> None:
+    def completed(self, status: int) -> subprocess.CompletedProcess[str]:
+        """Its result, of which nothing more is to be asked."""
+        result = subprocess.CompletedProcess(self.command, status, *self.printed())
         for file in (self.out, self.err):
             file.close()
+        return result
 
 
 _servers: dict[tuple[str, ...], tuple[socket.socket, subprocess.Popen[bytes]]] = {}
@@ -134,11 +138,42 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """As subprocess.run with its output captured as text."""
     program = start(command, env, cwd)
-    try:
-        status = program.wait(timeout)
-        return subprocess.CompletedProcess(program.command, status, *program.printed())
-    finally:
-        program.close()
+    return program.completed(program.wait(timeout))
+
+
+def run_ranks(
+    count: int, command: Sequence[str | Path], env: Mapping[str, str], cwd: Path | None = None, timeout: float = 600
+) -> list[subprocess.CompletedProcess[str]]:
+    """As torchrun on one machine: ranks 0 to count, all at once. Where one fails, the others are killed."""
+    world = {
+        "WORLD_SIZE": str(count),
+        "LOCAL_WORLD_SIZE": str(count),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": free_port(),
+    }
+    programs = [
+        start(command, {**env, **world, "RANK": str(rank), "LOCAL_RANK": str(rank)}, cwd) for rank in range(count)
+    ]
+    running, statuses = {program.done: program for program in programs}, {}
+    while running:
+        ready = select.select(list(running), [], [], timeout)[0]
+        for done in ready:
+            program = running.pop(done)
+            statuses[program.pid] = program.wait()
+        if not ready or any(statuses[program.pid] for program in programs if program.pid in statuses):
+            for program in running.values():
+                os.kill(program.pid, signal.SIGKILL)
+    return [program.completed(statuses[program.pid]) for program in programs]
+
+
+def free_port() -> str:
+    """Not torchrun's usual one, which may be another test's; nor one of those that the kernel hands out to anybody
+    who asks for any, as it may do so before it is taken."""
+    for port in range(20_000 + os.getpid() % 10_000, 32_768):
+        with socket.socket() as free, contextlib.suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return str(port)
+    raise AssertionError("no port is free")
 
 
 # ---- the server
@@ -216,7 +251,7 @@ def become(request: dict[str, Any]) -> None:
     sys.path[:1] = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place]
     sys.path_importer_cache.clear()
     try:
-        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
+        import sitecustomize  # noqa: F401
     except ImportError as error:
         if error.name != "sitecustomize":
             raise

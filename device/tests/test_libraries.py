@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from harness import A10, VERSIONS, Books, environment, python, run
+from harness import A10, VERSIONS, Books, environment, forkserver, python, run
 
 H100 = "name=NVIDIA H100 80GB HBM3;slug=h100-sxm;memory=84929347584;cc=9.0;sms=132"
 EXTRA = """
@@ -71,27 +71,12 @@ class Libraries(unittest.TestCase):
             with self.subTest(version):
                 self.assertIn("done", run(script, version))
 
-    def torchrun(
-        self, version: str, count: int, folder: str, *what: str, **more: str
-    ) -> subprocess.CompletedProcess[str]:
-        script = Path(__file__).with_name("libraries_ranks.py")
-        return subprocess.run(
-            [
-                python(version),
-                *("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"),
-                str(script),
-                *what,
-            ],
-            env=environment(Path(folder, "books"), f"count={count};{A10}", OMP_NUM_THREADS="1", **more),
-            capture_output=True,
-            text=True,
-            timeout=900,
-        )
-
     def ranks(self, version: str, count: int, *what: str, **more: str) -> None:
+        script = Path(__file__).with_name("libraries_ranks.py")
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-            done = self.torchrun(version, count, folder, *what, **more)
-            self.assertEqual(done.stdout.count("done"), count, done.stderr[-3000:])
+            env = environment(Path(folder, "books"), f"count={count};{A10}", **more)
+            for rank in forkserver.run_ranks(count, [python(version), script, *what], env):
+                self.assertEqual((rank.returncode, rank.stdout.count("done")), (0, 1), rank.stderr[-3000:])
             self.assertEqual(list(Path(folder).glob("nccl-*")), [], "what ranks share goes with them")
 
     def test_values_travel_between_ranks(self) -> None:
@@ -102,6 +87,13 @@ class Libraries(unittest.TestCase):
 
     def test_ways_to_be_parallel(self) -> None:
         self.ranks(VERSIONS[0], 4, "ddp", "fsdp1", "fsdp2", "hsdp", "tp", "2d")
+
+    def torchrun(self, version: str, count: int, folder: str, *what: str) -> subprocess.CompletedProcess[str]:
+        script = Path(__file__).with_name("libraries_ranks.py")
+        launcher = ("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}")
+        env = environment(Path(folder, "books"), f"count={count};{A10}", OMP_NUM_THREADS="1")
+        command = [python(version), *launcher, str(script), *what]
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
 
     def test_out_of_memory_in_one_rank_ends_all(self) -> None:
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:

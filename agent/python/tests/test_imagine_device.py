@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pickle
 import re
-import signal
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List
 
 import pytest
 
-from conftest import SOURCE, observed_environment
+from conftest import SOURCE, forkserver, observed_environment
 
 LIBRARY = Path(os.environ.get("HIGHTIDE_TEST_DEVICE", str(SOURCE.parents[2] / "device" / "lib")))
 torch = pytest.importorskip("torch", reason="needs torch: scripts/setup puts one in place")
@@ -169,64 +165,32 @@ dist.destroy_process_group()
 """
 
 
-def finish(command: List[str], seconds: float, env: Dict[str, str], cwd: Path) -> Tuple[int, str, str]:
-    """Exit code and output. What takes too long ends with all it started, and every thread says where it was."""
-    process = subprocess.Popen(command, env={**env, "PYTHONFAULTHANDLER": "1"}, cwd=cwd, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
-    late = False
-    try:
-        out, err = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        late, all_of_them = True, family(process.pid)
-        for end in (signal.SIGABRT, signal.SIGKILL):  # the first has Python write down where it is
-            for pid in all_of_them:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, end)
-                time.sleep(0.5)  # one after the other, or their lines mingle
-        out, err = process.communicate(timeout=seconds)
-    assert not late, "not done after %d s\n%s" % (seconds, err[-40_000:])
-    return process.returncode, out, err
-
-
-def family(pid: int) -> List[int]:
-    """The process and all that descend from it, which torchrun starts in sessions of their own."""
-    found = [pid]
-    for parent in found:
-        for children in Path("/proc/%d/task" % parent).glob("*/children"):
-            with contextlib.suppress(OSError):  # it has just ended
-                found += map(int, children.read_text().split())
-    return found
-
-
-def free_port() -> str:
-    """Not torchrun's usual one, which may be another test's; nor one of those that the kernel hands out to anybody
-    who asks for any, as it may do so before torchrun takes it."""
-    for port in range(20_000 + os.getpid() % 10_000, 32_768):
-        with socket.socket() as free, contextlib.suppress(OSError):
-            free.bind(("127.0.0.1", port))
-            return str(port)
-    raise AssertionError("no port is free")
-
-
 def test_played_ranks_agree_with_started_ones(tmp_path: Path) -> None:
     ranks = int(os.environ.get("HIGHTIDE_TEST_RANKS", "8"))
     (tmp_path / "ranks.py").write_text(RANKS)
 
-    def run(command: List[str], **variables: str) -> Dict[int, List[str]]:
+    def environment(**variables: str) -> Dict[str, str]:
         folder = tmp_path / ("channels%d" % len(list(tmp_path.glob("channels*"))))
         folder.mkdir(mode=0o700)
-        env = observed_environment(folder, **device(tmp_path, ranks), HIGHTIDE_IMAGINE_STEPS="0", **variables)
-        code, out, err = finish([sys.executable, *command], seconds=600, env=env, cwd=tmp_path)
-        assert code == 0, err[-3000:]
-        found = re.findall(r"RANK (\d+) (\d+) (\d+)", out)
-        return {int(rank): list(peaks) for rank, *peaks in found}
+        return observed_environment(folder, **device(tmp_path, ranks), HIGHTIDE_IMAGINE_STEPS="0", **variables)
 
-    launch = ["-m", "torch.distributed.run", "--master-port", free_port(), "--nproc-per-node", str(ranks), "ranks.py"]
-    started = run(launch)
+    def peaks(*done: Any) -> Dict[int, List[str]]:
+        assert not any(each.returncode for each in done), [each.stderr[-3000:] for each in done]
+        found = re.findall(r"RANK (\d+) (\d+) (\d+)", "".join(each.stdout for each in done))
+        return {int(rank): list(peak) for rank, *peak in found}
+
+    program = [sys.executable, "ranks.py"]
+    started = peaks(*forkserver.run_ranks(ranks, program, environment(), tmp_path))
     assert sorted(started) == list(range(ranks))
     last = ranks - 1
-    played = run(["ranks.py"], HIGHTIDE_IMAGINE_PLAY="%d/%d" % (last, ranks), HIGHTIDE_DEVICE_PLAY="1",
-                 LOCAL_WORLD_SIZE=str(ranks))  # fmt: skip
-    assert played == {last: started[last]}
-    launched = run(launch, HIGHTIDE_IMAGINE_PLAY="0/%d" % ranks, HIGHTIDE_DEVICE_PLAY="1")
-    assert launched == {0: started[0]}, "torchrun itself becomes the rank"
+    env = environment(
+        HIGHTIDE_IMAGINE_PLAY="%d/%d" % (last, ranks), HIGHTIDE_DEVICE_PLAY="1", LOCAL_WORLD_SIZE=str(ranks)
+    )
+    assert peaks(forkserver.run(program, env, tmp_path)) == {last: started[last]}
+    launch = ["-m", "torch.distributed.run", "--master-port", forkserver.free_port(), "--nproc-per-node", str(ranks)]
+    env = environment(HIGHTIDE_IMAGINE_PLAY="0/%d" % ranks, HIGHTIDE_DEVICE_PLAY="1")
+    launched = subprocess.run(
+        [sys.executable, *launch, "ranks.py"], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=600,
+        check=False,
+    )  # fmt: skip
+    assert peaks(launched) == {0: started[0]}, "torchrun itself becomes the rank"
