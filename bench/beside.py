@@ -17,8 +17,9 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from common import PYTHON, Recordings, Row, exit_code, publish, ratios
 from subject import script
+
+from common import PYTHON, Recordings, Row, exit_code, publish, ratios
 
 BLOCK = 5  # steps between two looks at the clock
 BARS = {"plain again": None, "default": 1.02, "no-stacks": 1.01}

@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from subject import Spent, script, total, trial
+
 from common import (
     HIGHTIDE,
     PROFILERS,
@@ -33,7 +35,6 @@ from common import (
     ratios,
     run,
 )
-from subject import Spent, script, total, trial
 
 
 def succeed(command: list[str]) -> Done:

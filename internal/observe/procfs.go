@@ -3,7 +3,6 @@ package observe
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -57,34 +56,10 @@ func statFields(pid int) []string {
 	return strings.Fields(string(data[end+1:]))
 }
 
-// procState is the state letter of a process, 0 where it is gone.
-func procState(pid int) byte {
-	if fields := statFields(pid); len(fields) > 0 {
-		return fields[0][0]
-	}
-	return 0
-}
-
-// procStart is field 22 of /proc/PID/stat, clock ticks since boot: with the pid an identity. 0
-// where the process is gone.
-func procStart(pid int) uint64 {
-	fields := statFields(pid)
-	if len(fields) < 20 {
-		return 0
-	}
-	start, _ := strconv.ParseUint(fields[19], 10, 64)
-	return start
-}
-
 // procAlive says whether the process of that identity still runs; a zombie does not.
 func procAlive(pid int, start uint64) bool {
 	fields := statFields(pid)
 	return len(fields) >= 20 && fields[0] != "Z" && fields[0] != "X" && fields[19] == strconv.FormatUint(start, 10)
-}
-
-func ownedAndPrivate(info fs.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Getuid() && info.Mode().Perm()&0o022 == 0
 }
 
 // ticksToMono turns clock ticks since boot into CLOCK_MONOTONIC ns. The ticks count time asleep
