@@ -1,12 +1,14 @@
 package observe
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"hightide/internal/mem"
+
+	"golang.org/x/sys/unix"
 )
 
 // snapshots copies allocator snapshots, which the agent leaves as files in the run's folder, into
@@ -48,11 +50,7 @@ func (s *snapshots) copy(r *Recorder, last bool) {
 // is to be kept.
 func (f *snapshotFile) next(r *Recorder) (done bool, err error) {
 	if f.file == nil {
-		// The path comes from another process: only a file in the run's own folder is meant.
-		if dir, err := filepath.Rel(r.opts.OutDir, f.path); err != nil || strings.HasPrefix(dir, "..") {
-			return true, os.ErrPermission
-		}
-		if f.file, err = os.Open(f.path); err != nil {
+		if f.file, err = openSnapshot(r.opts.OutDir, f.path); err != nil {
 			return true, err
 		}
 	}
@@ -73,4 +71,21 @@ func (f *snapshotFile) next(r *Recorder) (done bool, err error) {
 		}
 	}
 	return done, nil
+}
+
+// openSnapshot opens a path that comes from another process: only a file in the run's own folder is meant, no
+// link, and no pipe, which would hold the engine until somebody writes.
+func openSnapshot(folder, path string) (*os.File, error) {
+	if inside, err := filepath.Rel(folder, path); err != nil || !filepath.IsLocal(inside) {
+		return nil, os.ErrPermission
+	}
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		file.Close()
+		return nil, fmt.Errorf("%s is no regular file", filepath.Base(path))
+	}
+	return file, nil
 }
