@@ -3,17 +3,29 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 	"time"
 
 	"hightide/internal/engine"
 )
 
-// nowSet are the settings of Go's runtime.
+// nowSet are the settings of Go's runtime. They are only read: setting a percentage to learn the one before would
+// undo what another goroutine sets in between.
 func nowSet() settings {
-	percent := debug.SetGCPercent(usualPercent)
-	debug.SetGCPercent(percent)
-	return settings{percent, runtime.GOMAXPROCS(0)}
+	percent := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(percent)
+	return settings{int(percent[0].Value.Uint64()), runtime.GOMAXPROCS(0)}
+}
+
+// settledTuning is one whose first collection is over.
+func settledTuning() *tuning {
+	tune := newTuning()
+	for nowSet().percent != usualPercent {
+		runtime.GC() // or the next one, if a stale pointer kept what it waits for
+		runtime.Gosched()
+	}
+	return tune
 }
 
 // TestTuningIsTakenBack: after a recording, however short, and whatever came between, all is as it was.
@@ -23,11 +35,7 @@ func TestTuningIsTakenBack(t *testing.T) {
 		debug.SetGCPercent(before.percent)
 		runtime.GOMAXPROCS(before.threads)
 	}()
-	tune := newTuning()
-	runtime.GC() // the first collection is over
-	for nowSet().percent != usualPercent {
-		runtime.Gosched() // its cleanup runs on a goroutine of the runtime's
-	}
+	tune := settledTuning()
 	usual := nowSet()
 
 	tune.start = time.Hour
@@ -63,7 +71,7 @@ func TestLateTimerChangesNothing(t *testing.T) {
 		debug.SetGCPercent(before.percent)
 		runtime.GOMAXPROCS(before.threads)
 	}()
-	tune := newTuning()
+	tune := settledTuning()
 	ended := &settings{200, tune.cores}
 	tune.begin(ended)
 	tune.end(ended)
