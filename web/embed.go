@@ -3,8 +3,9 @@ package web
 
 import (
 	"bytes"
+	"compress/gzip"
 	"embed"
-	"encoding/json"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -16,10 +17,10 @@ var dist embed.FS
 // ErrNotBuilt says that this binary was made without its web pages.
 var ErrNotBuilt = errors.New("the web pages are not built into this binary: run `make web`, then `make build`")
 
-var slot = []byte(`id="hightide-report">null</script>`)
+var slot = []byte(`id="hightide-report"></script>`)
 
 // Report writes a report as one HTML file that needs nothing else. reportJSON is the JSON form of
-// analyze.Report; nothing in it can end the script element that it is put into.
+// report.Report; the page holds it compressed (gzip, base64), so that an hour of training can be mailed.
 func Report(w io.Writer, reportJSON []byte) error {
 	page, err := dist.ReadFile("dist/report.html")
 	if err != nil {
@@ -29,10 +30,15 @@ func Report(w io.Writer, reportJSON []byte) error {
 	if at < 0 {
 		return fmt.Errorf("the report page has no place for a report")
 	}
-	var safe bytes.Buffer
-	json.HTMLEscape(&safe, reportJSON) // <, >, & and U+2028, U+2029 become escapes
-	at += len(`id="hightide-report">`)
-	for _, part := range [][]byte{page[:at], safe.Bytes(), page[at+len("null"):]} {
+	at += bytes.IndexByte(slot, '>') + 1
+	var data bytes.Buffer
+	text := base64.NewEncoder(base64.StdEncoding, &data)
+	packed := gzip.NewWriter(text)
+	_, err = packed.Write(reportJSON)
+	if err = errors.Join(err, packed.Close(), text.Close()); err != nil {
+		return fmt.Errorf("compress report: %w", err)
+	}
+	for _, part := range [][]byte{page[:at], data.Bytes(), page[at:]} {
 		if _, err := w.Write(part); err != nil {
 			return fmt.Errorf("write report: %w", err)
 		}

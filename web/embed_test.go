@@ -2,6 +2,8 @@ package web
 
 import (
 	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -28,8 +30,12 @@ func TestReport(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(text, `id="hightide-report">`)
 	inside, _, _ := strings.Cut(rest, "</script>")
+	packed, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(inside)))
+	if err != nil {
+		t.Fatalf("the report in the page: %v", err)
+	}
 	var got, want any
-	if err := errors.Join(json.Unmarshal([]byte(inside), &got), json.Unmarshal([]byte(report), &want)); err != nil {
+	if err := errors.Join(json.NewDecoder(packed).Decode(&got), json.Unmarshal([]byte(report), &want)); err != nil {
 		t.Fatalf("the report in the page: %v", err)
 	}
 	if !reflect.DeepEqual(got, want) {

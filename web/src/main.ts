@@ -12,9 +12,16 @@ import { bar } from "./views/header";
 import { parts, views } from "./views";
 
 const app = document.getElementById("app")!;
-const raw = JSON.parse(document.getElementById("hightide-report")?.textContent ?? "null") as Report | null;
+const raw = await embedded(document.getElementById("hightide-report")?.textContent?.trim() ?? "");
 const wantsDark = matchMedia("(prefers-color-scheme: dark)");
 const page = store<Page>({ dark: wantsDark.matches, process: 0, window: null, cursor: null, shown: {} });
+
+/** The report that the page holds: JSON, compressed with gzip, in base64. */
+async function embedded(text: string): Promise<Report | null> {
+  if (!text) return null;
+  const packed = new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]);
+  return (await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).json()) as Report;
+}
 
 function paint(dark: boolean): void {
   document.documentElement.dataset.theme = dark ? "dark" : "light";

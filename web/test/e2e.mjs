@@ -5,18 +5,20 @@ import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
 import { empty, hostile, hour, imagined, parts, real, single, snapshots } from "./reports.mjs";
 
 const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-e2e-"));
 mkdirSync(folder, { recursive: true });
 const page = readFileSync(new URL("../dist/report.html", import.meta.url), "utf8");
-assert.ok(page.includes('id="hightide-report">null<'), "the page has a place for a report: npm run build");
+const slot = 'id="hightide-report"><';
+assert.ok(page.includes(slot), "the page has a place for a report: npm run build");
 
 function file(name, report) {
   const path = join(folder, `${name}.html`);
-  const json = JSON.stringify(report).replaceAll("<", "\\u003c");
-  writeFileSync(path, page.replace('id="hightide-report">null<', () => `id="hightide-report">${json}<`));
+  const data = report === null ? "" : gzipSync(JSON.stringify(report)).toString("base64");
+  writeFileSync(path, page.replace(slot, `${slot.slice(0, -1)}${data}<`));
   return path;
 }
 
@@ -33,6 +35,7 @@ async function look(name, report, { width = 1280, scheme = "light", motion = "no
   tab.on("dialog", (d) => { complaints.push("a dialog"); void d.dismiss(); });
   tab.on("request", (r) => r.url().startsWith("file:") || r.url().startsWith("data:") || complaints.push(`asks for ${r.url()}`));
   await tab.goto(`file://${file(name, report)}`);
+  await tab.waitForSelector("#app > *"); // the report is unpacked
   await drawn(tab);
   await check(tab, name);
   assert.deepEqual(complaints, [], `${name}: the page complains`);
