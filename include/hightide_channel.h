@@ -49,7 +49,7 @@ struct ht_header {
     uint64_t snapshot_seq;    /* 208 bumped to ask for an allocator snapshot now */
     uint64_t interval_ns;     /* 216 sampling interval wanted; 0: the writer's default */
     uint64_t heap_mean_bytes; /* 224 mean of the Poisson sample wanted; 0: the default */
-    uint64_t hunt_seq;        /* 232 bumped to ask the agent to look for growing containers */
+    uint64_t scan_seq;        /* 232 bumped to ask the agent to look for growing containers */
     uint64_t pad2[2];         /* 240 */
     /* the word: what the training is doing now. The agent writes it into its own header and, where
      * the heap library is loaded, into the heap's as well: libhightide_heap.so exports

@@ -1,6 +1,6 @@
 /* hightide_device.h: the device table, in shared memory.
  *
- * One file, created by the first process that touches a GPU, at the path in $HIGHTIDE_DEVICE_BOOKS,
+ * One file, created by the first process that touches a GPU, at the path in $HIGHTIDE_DEVICE_TABLE,
  * from the text in $HIGHTIDE_DEVICE_SPEC; mapped MAP_SHARED by every process of the run:
  *
  *     [ header, 4096 ][ devices x ht_gpu ][ slots x ht_gpu_process ]
@@ -18,7 +18,7 @@
 #define HIGHTIDE_DEVICE_H
 #include <stdint.h>
 
-#define HT_GPU_MAGIC 0x314b425645445448ull /* "HTDEVBK1" in memory */
+#define HT_GPU_MAGIC 0x3142545645445448ull /* "HTDEVTB1" in memory */
 #define HT_GPU_ABI 2u
 #define HT_GPU_DEVICES 16
 #define HT_GPU_SLOTS 256    /* processes of one run that ever touched a GPU; ended ones are reused last */

@@ -159,6 +159,7 @@ def checks() -> list[Check]:
         ),
         Check("shell", ["bash", "-c", f"for f in {' '.join(shell)}; do bash -n $f || exit 1; done"], lint=True),
         Check("links", [sys.executable, "scripts/links.py"], lint=True),
+        Check("prose", [sys.executable, "scripts/prose.py"], lint=True),
         Check("ruff", [*ruff, "check", "--output-format", "concise", *python_folders()], lint=True),
         Check("ruff-format", [*ruff, "format", "--check", "--output-format", "concise", *python_folders()], lint=True),
         Check("mypy", [sys.executable, "scripts/typecheck.py"], lint=True, paired=True),

@@ -1,9 +1,9 @@
-"""Check that sentences of the project's Markdown stay short and use no private words.
+"""Check that sentences of the project's Markdown stay short, and that nothing uses private words.
 
     python3 scripts/prose.py [FILE...]
 
 Prints each sentence of more than 30 words, and each word that only insiders would know, as FILE:LINE, and exits 1.
-Code, tables, headings and links' targets are not counted.
+Code, tables, headings and links' targets are not counted in Markdown; all other text is only searched for the words.
 """
 
 from __future__ import annotations
@@ -18,12 +18,17 @@ MOST_WORDS = 30
 
 # Words that were once used here with a meaning of their own, and what to say instead.
 PRIVATE = {
-    r"\bbooks?\b": "live heap, device state, accounts: whatever it is",
+    r"\bbooks?\b": "live heap, device table, to count: whatever it is",
+    r"\bowed\b": "pending",
+    r"\bhunts?\b": "scan",
+    r"\bwish(es)?\b": "request",
     r"\bnobody needs to own\b": "GPUs you do not have",
     r"\blaid at the door of\b": "attributed to",
     r"\bof no kind that hightide reads\b": "unknown file format",
     r"\b(foresight|echoes|gravity|glances?)\b": "a plain word",
 }
+ANY_PRIVATE = re.compile("|".join(PRIVATE), re.IGNORECASE)
+CODE = ("*.go", "*.c", "*.h", "*.py", "*.ts", "*.svelte", "*.txtar", "*.toml", "Makefile", "scripts/*")
 
 SENTENCE_END = re.compile(r"(?<=[.!?;:])[\"')*`]*\s+(?=[A-Z`*\"(\[0-9])")
 
@@ -53,21 +58,42 @@ def sentences(paragraph: str) -> Iterator[str]:
     yield from SENTENCE_END.split(readable(paragraph))
 
 
+def private(line: int, text: str) -> Iterator[tuple[int, str]]:
+    for pattern, instead in PRIVATE.items():
+        for found in re.finditer(pattern, text, re.IGNORECASE):
+            yield line, f'"{found[0]}" is a word of our own; say: {instead}'
+
+
 def faults(text: str) -> Iterator[tuple[int, str]]:
+    """Of Markdown, by line: its long sentences and private words."""
     for line, paragraph in paragraphs(text):
         for sentence in sentences(paragraph):
             count = sum(bool(re.search(r"\w", word)) for word in sentence.split())
             if count > MOST_WORDS:
                 yield line, f"a sentence of {count} words: {sentence[:70]}…"
-        for pattern, instead in PRIVATE.items():
-            for found in re.finditer(pattern, readable(paragraph), re.IGNORECASE):
-                yield line, f'"{found[0]}" is a word of our own; say: {instead}'
+        yield from private(line, readable(paragraph))
+
+
+def words(text: str) -> Iterator[tuple[int, str]]:
+    """Of code, by line: its private words."""
+    if ANY_PRIVATE.search(text):
+        for number, line in enumerate(text.splitlines(), 1):
+            yield from private(number, line)
+
+
+def ours(file: str) -> bool:
+    """Neither a sample of what others write, nor this list of words."""
+    return ("testdata" not in Path(file).parts or file.endswith(".txtar")) and not file.endswith("scripts/prose.py")
 
 
 def main() -> int:
-    listed = subprocess.run(["git", "ls-files", "*.md"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
-    files = sys.argv[1:] or [f for f in listed if "testdata" not in f]
-    found = [(file, *fault) for file in files for fault in faults(Path(file).read_text("utf-8"))]
+    listed = subprocess.run(["git", "ls-files", "*.md", *CODE], stdout=subprocess.PIPE, text=True, check=True).stdout
+    files = sys.argv[1:] or [f for f in listed.split() if ours(f)]
+    found = [
+        (file, *fault)
+        for file in files
+        for fault in (faults if file.endswith(".md") else words)(Path(file).read_text("utf-8"))
+    ]
     for file, line, fault in found:
         print(f"{file}:{line}: {fault}")
     print(f"{len(files)} files, {len(found)} faults")

@@ -12,7 +12,7 @@ int ht_lock(struct ht_gpu_header *header);
 void ht_unlock(struct ht_gpu_header *header);
 
 /* ---- tablefile.c */
-/* The table at $HIGHTIDE_DEVICE_BOOKS, made from $HIGHTIDE_DEVICE_SPEC where there is none; private without a path.
+/* The table at $HIGHTIDE_DEVICE_TABLE, made from $HIGHTIDE_DEVICE_SPEC where there is none; private without a path.
  * `folder` gets the file's folder, "" without. NULL: no memory. */
 struct ht_gpu_header *ht_table_open(char *folder, size_t room);
 #endif

@@ -92,7 +92,7 @@ static void folder_of(const char *path, char *into, size_t room) {
 }
 
 struct ht_gpu_header *ht_table_open(char *folder, size_t room) {
-    const char *path = getenv("HIGHTIDE_DEVICE_BOOKS"), *spec = getenv("HIGHTIDE_DEVICE_SPEC");
+    const char *path = getenv("HIGHTIDE_DEVICE_TABLE"), *spec = getenv("HIGHTIDE_DEVICE_SPEC");
     if (!spec || !*spec)
         spec = DEFAULT_SPEC;
     struct ht_gpu_header *header = NULL;

@@ -63,7 +63,7 @@ static int in_child(uint64_t at) {
 int main(void) {
     pthread_t threads[THREADS];
     uint64_t at;
-    unsetenv("HIGHTIDE_DEVICE_BOOKS");
+    unsetenv("HIGHTIDE_DEVICE_TABLE");
     unsetenv("CUDA_VISIBLE_DEVICES");
     unsetenv("HIGHTIDE_DEVICE_SPEC");
     OK(cudaMalloc(&at, 4096));

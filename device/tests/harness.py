@@ -1,4 +1,4 @@
-"""Runs real scripts on imaginary GPUs, and reads the books that remain."""
+"""Runs real scripts on imaginary GPUs, and reads the device tables that remain."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def python(version: str) -> str:
     return str(CACHE / f"torch-{version}" / "bin" / "python")
 
 
-def environment(books: Path | None = None, spec: str = A10, **more: str) -> dict[str, str]:
+def environment(table: Path | None = None, spec: str = A10, **more: str) -> dict[str, str]:
     found = {k: v for k, v in os.environ.items() if not k.startswith(("HIGHTIDE_", "CUDA_", "PYTORCH_"))}
     found |= {"LD_PRELOAD": str(LIBRARY), "LD_LIBRARY_PATH": str(LIBRARY.parent), "HIGHTIDE_DEVICE_SPEC": spec}
     # Kernels that PyTorch compiles while it runs would else come from a folder that earlier runs filled.
     found["USE_PYTORCH_KERNEL_CACHE"] = "0"
-    if books:
-        found["HIGHTIDE_DEVICE_BOOKS"] = str(books)
+    if table:
+        found["HIGHTIDE_DEVICE_TABLE"] = str(table)
     return found | more
 
 
 def run(
-    script: str, version: str = "2.15.0", books: Path | None = None, spec: str = A10, fresh: bool = False, **more: str
+    script: str, version: str = "2.15.0", table: Path | None = None, spec: str = A10, fresh: bool = False, **more: str
 ) -> str:
     """What the script printed. A script that fails fails the test, with its last words.
 
@@ -46,7 +46,7 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "script.py")
         path.write_text(script + END if "backward" in script else script)
-        command, env = [python(version), str(path)], environment(books, spec, **more)
+        command, env = [python(version), str(path)], environment(table, spec, **more)
         if fresh:
             done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
         else:
@@ -56,12 +56,12 @@ def run(
     return done.stdout
 
 
-class Books:
-    """The few words of a book that tests look at; offsets as in include/hightide_device.h."""
+class DeviceTable:
+    """The few words of a device table that tests look at; offsets as in include/hightide_device.h."""
 
     def __init__(self, path: Path) -> None:
         self.data = path.read_bytes()
-        assert self.data[:8] == b"HTDEVBK1", "no book"
+        assert self.data[:8] == b"HTDEVTB1", "no device table"
         self.slot_bytes = struct.unpack_from("<I", self.data, 28)[0]
         self.slots_at = struct.unpack_from("<Q", self.data, 40)[0]
         self.reaped = struct.unpack_from("<Q", self.data, 88)[0]

@@ -97,7 +97,7 @@ static void in_child(const char *what, void (*body)(void)) {
 }
 
 int main(void) {
-    unsetenv("HIGHTIDE_DEVICE_BOOKS");
+    unsetenv("HIGHTIDE_DEVICE_TABLE");
     unsetenv("CUDA_VISIBLE_DEVICES");
     setenv("HIGHTIDE_DEVICE_SPEC", "name=Test;memory=17179869184;context=104857600|name=Small;memory=1048576;context=104857600", 1);
     in_child("the first call", first_call);

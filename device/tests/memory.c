@@ -170,7 +170,7 @@ static void counted_by_name(void) {
 }
 
 int main(void) {
-    unsetenv("HIGHTIDE_DEVICE_BOOKS");
+    unsetenv("HIGHTIDE_DEVICE_TABLE");
     unsetenv("CUDA_VISIBLE_DEVICES");
     setenv("HIGHTIDE_DEVICE_SPEC", spec, 1);
     contexts();

@@ -142,8 +142,8 @@ static int comes_and_goes(int rank, int ranks) {
 
 int main(void) {
     CHECK(mkdtemp(folder), "no shared memory");
-    snprintf(path, sizeof path, "%s/books", folder);
-    setenv("HIGHTIDE_DEVICE_BOOKS", path, 1);
+    snprintf(path, sizeof path, "%s/device-table", folder);
+    setenv("HIGHTIDE_DEVICE_TABLE", path, 1);
     setenv("HIGHTIDE_DEVICE_SPEC", spec, 1);
     unsetenv("CUDA_VISIBLE_DEVICES");
     unsetenv("HIGHTIDE_DEVICE_PLAY");

@@ -220,8 +220,8 @@ static void killed_at_any_moment(void) {
 
 int main(void) {
     CHECK(mkdtemp(folder), "no shared memory");
-    snprintf(path, sizeof path, "%s/books", folder);
-    setenv("HIGHTIDE_DEVICE_BOOKS", path, 1);
+    snprintf(path, sizeof path, "%s/device-table", folder);
+    setenv("HIGHTIDE_DEVICE_TABLE", path, 1);
     setenv("HIGHTIDE_DEVICE_SPEC", spec, 1);
     unsetenv("CUDA_VISIBLE_DEVICES");
     page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

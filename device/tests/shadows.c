@@ -21,7 +21,7 @@ static int known(uint64_t at, int number) {
 
 int main(void) {
     uint64_t at, none;
-    unsetenv("HIGHTIDE_DEVICE_BOOKS");
+    unsetenv("HIGHTIDE_DEVICE_TABLE");
     unsetenv("CUDA_VISIBLE_DEVICES");
     unsetenv("HIGHTIDE_DEVICE_SPEC");
     OK(cudaMalloc(&at, GIB));

@@ -144,7 +144,7 @@ static void what_a_capture_forbids(void) {
 }
 
 int main(void) {
-    unsetenv("HIGHTIDE_DEVICE_BOOKS");
+    unsetenv("HIGHTIDE_DEVICE_TABLE");
     setenv("HIGHTIDE_DEVICE_SPEC", spec, 1);
     events();
     capture_and_replay();

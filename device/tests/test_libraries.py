@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from harness import A10, VERSIONS, Books, environment, forkserver, python, run
+from harness import A10, VERSIONS, DeviceTable, environment, forkserver, python, run
 
 H100 = "name=NVIDIA H100 80GB HBM3;slug=h100-sxm;memory=84929347584;cc=9.0;sms=132"
 EXTRA = """
@@ -74,7 +74,7 @@ class Libraries(unittest.TestCase):
     def ranks(self, version: str, count: int, *what: str, **more: str) -> None:
         script = Path(__file__).with_name("libraries_ranks.py")
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-            env = environment(Path(folder, "books"), f"count={count};{A10}", **more)
+            env = environment(Path(folder, "device-table"), f"count={count};{A10}", **more)
             for rank in forkserver.run_ranks(count, [python(version), script, *what], env):
                 self.assertEqual((rank.returncode, rank.stdout.count("done")), (0, 1), rank.stderr[-3000:])
             self.assertEqual(list(Path(folder).glob("nccl-*")), [], "what ranks share goes with them")
@@ -91,7 +91,7 @@ class Libraries(unittest.TestCase):
     def torchrun(self, version: str, count: int, folder: str, *what: str) -> subprocess.CompletedProcess[str]:
         script = Path(__file__).with_name("libraries_ranks.py")
         launcher = ("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}")
-        env = environment(Path(folder, "books"), f"count={count};{A10}", OMP_NUM_THREADS="1")
+        env = environment(Path(folder, "device-table"), f"count={count};{A10}", OMP_NUM_THREADS="1")
         command = [python(version), *launcher, str(script), *what]
         return subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
 
@@ -104,7 +104,7 @@ class Libraries(unittest.TestCase):
             again = self.torchrun(VERSIONS[0], 2, folder, "pp")
             self.assertEqual(again.stdout.count("done"), 2, again.stderr[-3000:])
             self.assertEqual(list(Path(folder).glob("nccl-*")), [], "what ended ranks left is removed by the next")
-            self.assertEqual(Books(Path(folder, "books")).used(1), 0)
+            self.assertEqual(DeviceTable(Path(folder, "device-table")).used(1), 0)
 
 
 if __name__ == "__main__":

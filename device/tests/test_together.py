@@ -70,7 +70,7 @@ class Outside(unittest.TestCase):
             "[[p.pid, p.usedGpuMemory] for p in n.nvmlDeviceGetComputeRunningProcesses(h)]]))"
         )
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-            env = environment(Path(folder, "books"), f"count=2;{A10}")
+            env = environment(Path(folder, "device-table"), f"count=2;{A10}")
             with subprocess.Popen([python(VERSIONS[0]), "-c", hold], env=env, stdout=subprocess.PIPE) as process:
                 assert process.stdout
                 try:

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from harness import A10, VERSIONS, Books, environment, python, run
+from harness import A10, VERSIONS, DeviceTable, environment, python, run
 
 GIB = 1 << 30
 
@@ -87,19 +87,19 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     def test_the_killed_give_back(self) -> None:
         hold = "import torch, time; x = torch.empty(4 << 30, dtype=torch.uint8, device='cuda'); print('held', flush=True); time.sleep(999)"
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-            path = Path(folder, "books")
+            path = Path(folder, "device-table")
             with subprocess.Popen(
                 [python(VERSIONS[0]), "-c", hold], env=environment(path, A10), stdout=subprocess.PIPE
             ) as process:
                 assert process.stdout
                 self.assertEqual(process.stdout.readline(), b"held\n")
-                self.assertGreater(Books(path).used(0), 4 * GIB)
+                self.assertGreater(DeviceTable(path).used(0), 4 * GIB)
                 process.send_signal(signal.SIGKILL)
             used = run("import torch; f, t = torch.cuda.mem_get_info(); print(t - f)", VERSIONS[0], path, fresh=True)
             self.assertLess(int(used), GIB)
-            books = Books(path)
-            self.assertEqual((books.used(0), books.reaped, sorted(books.states())), (0, 1, [2, 3]))
-            self.assertGreater(books.peak(0), 4 * GIB)
+            table = DeviceTable(path)
+            self.assertEqual((table.used(0), table.reaped, sorted(table.states())), (0, 1, [2, 3]))
+            self.assertGreater(table.peak(0), 4 * GIB)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ static void *work(void *number) {
 
 int main(void) {
     pthread_t threads[THREADS];
-    unsetenv("HIGHTIDE_DEVICE_BOOKS");
+    unsetenv("HIGHTIDE_DEVICE_TABLE");
     unsetenv("CUDA_VISIBLE_DEVICES");
     setenv("HIGHTIDE_DEVICE_SPEC", spec, 1);
     for (intptr_t i = 0; i < THREADS; i++)

@@ -134,7 +134,7 @@ static void pools(void) {
 }
 
 int main(void) {
-    unsetenv("HIGHTIDE_DEVICE_BOOKS");
+    unsetenv("HIGHTIDE_DEVICE_TABLE");
     unsetenv("CUDA_VISIBLE_DEVICES");
     setenv("HIGHTIDE_DEVICE_SPEC", spec, 1);
     reservations();

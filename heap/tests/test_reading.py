@@ -1,4 +1,4 @@
-"""The word, the engine's wishes, the budget; and interpreters that cannot be read."""
+"""The word, the engine's requests, the budget; and interpreters that cannot be read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ os.wait()
 last = bytearray(32 << 20)
 """
 
-WISH = """
+REQUEST = """
 import ctypes
 library = ctypes.CDLL(None)
 library.hightide_heap_word.restype = ctypes.c_void_p
@@ -63,7 +63,7 @@ class WordTest(HeapTest):
         self.run_program(pythons()[-1], "-c", code, HIGHTIDE_CHANNELS=str(self.scratch / "missing"))
 
     def test_the_engine_sets_the_mean(self) -> None:
-        self.run_program(pythons()[-1], "-c", WISH)
+        self.run_program(pythons()[-1], "-c", REQUEST)
         channel = self.read_only()
         second = [alloc for alloc in channel.allocs if alloc.size == 3001 + 33]
         self.assertAlmostEqual(len(second), 20000 * 3034 / 65536, delta=200)

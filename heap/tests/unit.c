@@ -70,7 +70,7 @@ static void rate_follows_the_budget(void) {
     ht_rate_spend(&rate, now, now + 1000000000); /* stopped for a second inside a sample */
     CHECK(rate.spent - before <= HT_SAMPLE_CAP_NS || rate.spent == 0, "an interruption is not our cost");
     ht_rate_want(&rate, 1 << 20);
-    CHECK(rate.mean == 1 << 20, "the engine's wish");
+    CHECK(rate.mean == 1 << 20, "what the engine asked for");
     ht_rate_want(&rate, 1);
     CHECK(rate.mean == 4096, "clamped");
 }

@@ -11,7 +11,7 @@ import (
 	"hightide/internal/report"
 )
 
-// imagineRun is a training imagined on an A10: frames as agent, books and engine write them.
+// imagineRun is a training imagined on an A10: frames as agent, device table and engine write them.
 func imagineRun(code int64, frames ...mem.Frame) *mem.Run {
 	run := mem.NewRun()
 	all := []mem.Frame{

@@ -150,7 +150,7 @@ type lead struct {
 // leadingSeries: a device where one was used, else the host memory of the tree, else of the leader.
 func (in *Input) leadingSeries() lead {
 	names := []mem.Quantity{mem.SeriesReserved, mem.SeriesAllocated, mem.SeriesDeviceProcess}
-	if in.label() == mem.Imagined { // the books tell each peak; samples of the allocator are too seldom where kernels take no time
+	if in.label() == mem.Imagined { // the device table tells each peak; samples of the allocator are too seldom where kernels take no time
 		names = []mem.Quantity{mem.SeriesDeviceProcess, mem.SeriesReserved, mem.SeriesAllocated}
 	}
 	for _, name := range names {

@@ -28,9 +28,9 @@ type source struct {
 
 // leakOf keeps bytes at every step, in blocks of a size.
 func leakOf(perStep, block mem.Bytes) func(int, *rand.Rand, func(mem.Bytes, int)) {
-	var owed mem.Bytes
+	var due mem.Bytes
 	return func(_ int, _ *rand.Rand, alloc func(mem.Bytes, int)) {
-		for owed += perStep; owed >= block; owed -= block {
+		for due += perStep; due >= block; due -= block {
 			alloc(block, forever)
 		}
 	}
@@ -85,7 +85,7 @@ func (s *synthetic) run() *mem.Run {
 	for i, src := range s.sources {
 		add(mem.StackDef{ID: uint32(i + 1), Locations: src.stack})
 	}
-	b := &syntheticBook{s: s, rng: rng, add: add, sites: make([]mem.SiteUse, len(s.sources)), told: make([]mem.SiteUse, len(s.sources)), ends: map[int][]liveBlock{}}
+	b := &syntheticHeap{s: s, rng: rng, add: add, sites: make([]mem.SiteUse, len(s.sources)), told: make([]mem.SiteUse, len(s.sources)), ends: map[int][]liveBlock{}}
 	for i, src := range s.sources {
 		b.sites[i] = mem.SiteUse{Stack: uint32(i + 1), Phase: src.phase}
 	}
@@ -100,8 +100,8 @@ func (s *synthetic) run() *mem.Run {
 	return run
 }
 
-// syntheticBook does what the recorder does, with the truth beside it.
-type syntheticBook struct {
+// syntheticHeap does what the recorder does, with the truth beside it.
+type syntheticHeap struct {
 	s        *synthetic
 	rng      *rand.Rand
 	add      func(mem.Frame)
@@ -118,7 +118,7 @@ type syntheticBook struct {
 	peakUse  mem.HeapUse
 }
 
-func (b *syntheticBook) alloc(site int, size mem.Bytes, life int) {
+func (b *syntheticHeap) alloc(site int, size mem.Bytes, life int) {
 	b.real += size
 	k := liveBlock{site: site, real: size}
 	p := -math.Expm1(-float64(size) / float64(b.s.mean))
@@ -134,7 +134,7 @@ func (b *syntheticBook) alloc(site int, size mem.Bytes, life int) {
 	b.count(k, +1)
 }
 
-func (b *syntheticBook) count(k liveBlock, sign mem.Bytes) {
+func (b *syntheticHeap) count(k liveBlock, sign mem.Bytes) {
 	if k.weight == 0 {
 		return
 	}
@@ -148,7 +148,7 @@ func (b *syntheticBook) count(k liveBlock, sign mem.Bytes) {
 	b.variance += float64(sign) * float64(k.weight) * float64(k.weight-k.size)
 }
 
-func (b *syntheticBook) play() {
+func (b *syntheticHeap) play() {
 	s := b.s
 	b.now = 3e9 // imports took two seconds
 	rss := func() int64 { return int64(s.base+b.real) + int64(b.rng.NormFloat64()*s.rssNoise) }
@@ -197,7 +197,7 @@ func (b *syntheticBook) play() {
 }
 
 // use writes a heap frame when one is due, with the sites that moved enough to be told.
-func (b *syntheticBook) use() {
+func (b *syntheticHeap) use() {
 	if b.now-b.lastUse < b.s.pace {
 		return
 	}
@@ -214,7 +214,7 @@ func (b *syntheticBook) use() {
 	b.add(use)
 }
 
-func (b *syntheticBook) spans(start, high int64) {
+func (b *syntheticHeap) spans(start, high int64) {
 	at := start
 	part := b.s.stepTime / 10
 	for _, p := range []struct {

@@ -134,7 +134,7 @@ func (e *Engine) fitDevice(gpu *gpus.GPU, allocConf string) (environment func([]
 		return nil, nil, err
 	}
 	device := helpers.Device
-	device.Env = map[string]string{"HIGHTIDE_DEVICE_BOOKS": filepath.Join(shared.Dir, "books"), "HIGHTIDE_DEVICE_SPEC": imagine.DeviceSpec(gpu, 1)}
+	device.Env = map[string]string{"HIGHTIDE_DEVICE_TABLE": filepath.Join(shared.Dir, "device-table"), "HIGHTIDE_DEVICE_SPEC": imagine.DeviceSpec(gpu, 1)}
 	vars := map[string]string{}
 	if allocConf != "" {
 		vars[allocator.Variable] = allocConf

@@ -27,7 +27,7 @@ func TestSearchLeavesNothing(t *testing.T) {
 			t.Skip(err) // a build without the device
 		}
 		defer remove()
-		states = append(states, filepath.Dir(launch.Lookup(environment(nil), "HIGHTIDE_DEVICE_BOOKS")))
+		states = append(states, filepath.Dir(launch.Lookup(environment(nil), "HIGHTIDE_DEVICE_TABLE")))
 	}
 	if _, err := os.Stat(killed); err == nil {
 		t.Error("what a killed search left stays")

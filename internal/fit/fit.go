@@ -260,7 +260,7 @@ func (o *Options) checkDevice(result *Result) error {
 
 // hasGPU says whether a driver shows its device files, or the environment brings an imaginary GPU.
 func hasGPU(env []string) bool {
-	if slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "HIGHTIDE_DEVICE_BOOKS=") }) {
+	if slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "HIGHTIDE_DEVICE_TABLE=") }) {
 		return true
 	}
 	for _, file := range []string{"nvidiactl", "dxg", "nvhost-gpu", "nvgpu", "kfd"} { // servers, WSL, two Jetsons, AMD

@@ -86,7 +86,7 @@ func (g *GPU) Label() mem.Label {
 	switch {
 	case strings.HasPrefix(g.TotalBasis, "estimated"):
 		return mem.Estimated
-	case strings.HasPrefix(g.TotalBasis, "--"): // somebody's wish, from a flag of that name
+	case strings.HasPrefix(g.TotalBasis, "--"): // what somebody asked for, by a flag of that name
 		return mem.Imagined
 	}
 	return mem.Measured

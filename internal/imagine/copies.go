@@ -21,7 +21,7 @@ import (
 // agent (docs/formats/imagined.md).
 type copyRequest struct {
 	Name   string `json:"name"`
-	State  string `json:"books"`
+	State  string `json:"table"`
 	Spec   string `json:"spec"`
 	Output string `json:"output"`
 }
@@ -67,7 +67,7 @@ func (s *Session) copies(ctx context.Context, t trial, list []gpus.GPU) map[stri
 	vendors := &copyVendors{}
 	for i := range list {
 		g := &list[i]
-		request := copyRequest{Name: g.Slug, State: filepath.Join(o.Channels, "books-"+g.Slug), Spec: DeviceSpec(g, 1), Output: filepath.Join(dir, "output-"+g.Slug)}
+		request := copyRequest{Name: g.Slug, State: filepath.Join(o.Channels, "device-table-"+g.Slug), Spec: DeviceSpec(g, 1), Output: filepath.Join(dir, "output-"+g.Slug)}
 		requests.Copies = append(requests.Copies, request)
 		vendors.list = append(vendors.list, newImaginary(imaginaryGPUs(g, 1), &deviceState{path: request.State}))
 	}

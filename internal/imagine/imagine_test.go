@@ -216,7 +216,7 @@ func TestPlay(t *testing.T) {
 	if len(states) != 3 || states[1].device(7) != "rank 9 nvidia:7" || command[0] != "/bin/sh" || command[len(command)-1] != "it's.py" {
 		t.Errorf("%q %+v", command, states)
 	}
-	for _, want := range []string{"RANK=9 LOCAL_RANK=1 GROUP_RANK=1", "HIGHTIDE_IMAGINE_PLAY=127/128 HIGHTIDE_DEVICE_BOOKS='/dev/shm/x y/books-rank127'", "wait $p2 ||"} {
+	for _, want := range []string{"RANK=9 LOCAL_RANK=1 GROUP_RANK=1", "HIGHTIDE_IMAGINE_PLAY=127/128 HIGHTIDE_DEVICE_TABLE='/dev/shm/x y/device-table-rank127'", "wait $p2 ||"} {
 		if !strings.Contains(command[2], want) {
 			t.Errorf("no %q in\n%s", want, command[2])
 		}

@@ -20,9 +20,9 @@ func (s *Session) played(t *trial, channels string) (command []string, states []
 	script.WriteString("status=0\n")
 	atOnce := max(2, min(len(s.play), 8, int(availableMemory()/trialMemory)))
 	for i, rank := range s.play {
-		b := &deviceState{path: filepath.Join(channels, fmt.Sprintf("books-rank%d", rank)), rank: mem.Some(int64(rank))}
+		b := &deviceState{path: filepath.Join(channels, fmt.Sprintf("device-table-rank%d", rank)), rank: mem.Some(int64(rank))}
 		states = append(states, b)
-		fmt.Fprintf(&script, "RANK=%d LOCAL_RANK=%d GROUP_RANK=%d ROLE_RANK=%d HIGHTIDE_IMAGINE_PLAY=%d/%d HIGHTIDE_DEVICE_BOOKS=%s \"$@\" &\np%d=$!\n",
+		fmt.Fprintf(&script, "RANK=%d LOCAL_RANK=%d GROUP_RANK=%d ROLE_RANK=%d HIGHTIDE_IMAGINE_PLAY=%d/%d HIGHTIDE_DEVICE_TABLE=%s \"$@\" &\np%d=$!\n",
 			rank, rank%perNode, rank/perNode, rank, rank, s.World, quoteShell(b.path), i)
 		if i%atOnce == atOnce-1 || i == len(s.play)-1 {
 			for j := i - i%atOnce; j <= i; j++ {

@@ -188,10 +188,10 @@ func lastWords(out *os.File) string {
 // they go where the program says.
 func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.Options, *imaginary) {
 	channels := observe.SharedPath(s.Base.Runtime.SharedDir(), id)
-	states := []*deviceState{{path: filepath.Join(channels, "gpu-books")}}
+	states := []*deviceState{{path: filepath.Join(channels, "device-table")}}
 	command := t.command
 	agent := map[string]string{"HIGHTIDE_IMAGINE": "1", "HIGHTIDE_IMAGINE_STEPS": s.Until, "HIGHTIDE_IMAGINE_SIZES": cmp.Or(t.sizes, s.Sizes)}
-	device := map[string]string{"HIGHTIDE_DEVICE_BOOKS": states[0].path, "HIGHTIDE_DEVICE_SPEC": DeviceSpec(&t.gpu, t.count)}
+	device := map[string]string{"HIGHTIDE_DEVICE_TABLE": states[0].path, "HIGHTIDE_DEVICE_SPEC": DeviceSpec(&t.gpu, t.count)}
 	if s.FakeWeights {
 		agent["HIGHTIDE_IMAGINE_FAKE_WEIGHTS"] = "1"
 	}

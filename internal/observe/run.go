@@ -233,7 +233,7 @@ func (l *loop) slow(now int64) {
 		}
 		if p.growth.worthScanning(now) {
 			for _, c := range p.channels {
-				c.reader.Hunt()
+				c.reader.ScanContainers()
 			}
 		}
 		l.alertGrowth(p, now)

@@ -41,7 +41,7 @@ func (b *Budget) Processes(n int) int {
 	return b.reading
 }
 
-// Ticked books the cost of a tick and what the time since the last one earned.
+// Ticked counts the cost of a tick and what the time since the last one earned.
 func (b *Budget) Ticked(now, cost int64) {
 	b.perProcess += smoothing * (float64(cost)/float64(max(b.reading, 1)) - b.perProcess)
 	if b.last > 0 && now > b.last {
@@ -85,7 +85,7 @@ func price(p *Process) float64 {
 	return max(float64(p.pssCost), readingBase+slope*float64(p.Usage.RSS))
 }
 
-// Paid books a reading of p.
+// Paid counts a reading of p.
 func (b *Budget) Paid(p *Process, now, cost int64) {
 	b.tokens -= float64(cost)
 	if p.pssLast > 0 {

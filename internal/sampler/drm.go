@@ -162,7 +162,7 @@ func (d *drm) processes(live []*Process) {
 	}
 }
 
-// process books bytes of p, or more of them: the compute driver may have counted some already.
+// process counts bytes of p, or more of them: the compute driver may have counted some already.
 func (d *drm) process(c *card, p *Process, bytes int64) {
 	for i, r := range d.readings {
 		if r.Process == p && r.Device == c.device && r.Name == mem.SeriesDeviceProcess {

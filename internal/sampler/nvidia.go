@@ -233,7 +233,7 @@ func (v *nvidia) Sample(live []*Process) ([]Reading, error) {
 			return nil, v.problem
 		}
 		v.asked = false
-		note = v.book(answer, live)
+		note = v.attribute(answer, live)
 	default:
 	}
 	if !v.asked {
@@ -246,8 +246,8 @@ func (v *nvidia) Sample(live []*Process) ([]Reading, error) {
 	return v.readings, note
 }
 
-// book turns an answer into readings; processes that are none of ours are left out.
-func (v *nvidia) book(answer nvmlAnswer, live []*Process) error {
+// attribute turns an answer into readings; processes that are none of ours are left out.
+func (v *nvidia) attribute(answer nvmlAnswer, live []*Process) error {
 	strangers := 0
 	for _, value := range answer.values {
 		r := Reading{Device: "nvidia:" + strconv.Itoa(value.device), Name: value.name, Time: answer.time, Value: value.value}

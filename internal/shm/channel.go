@@ -47,7 +47,7 @@ const (
 	offEngineBeat     = 144
 	offControlSeq     = 192
 	offStopAtStep     = 200
-	offHuntSeq        = 232
+	offScanSeq        = 232
 	offHeapSampled    = 320
 	offHeapMeanNow    = 328
 	offHeapUntracked  = 336
@@ -93,7 +93,7 @@ type Channel struct {
 	released uint64
 	broken   error // once corrupt, always
 
-	control [2]uint64 // control_seq, hunt_seq: ours
+	control [2]uint64 // control_seq, scan_seq: ours
 	scratch []byte    // the record being parsed
 	decoded records
 }
@@ -148,7 +148,7 @@ func Open(mapping []byte) (c *Channel, err error) {
 		mapping: mapping[:HeaderBytes+ring],
 		ring:    mapping[HeaderBytes : HeaderBytes+ring],
 		tail:    load64(mapping, offTail),
-		control: [2]uint64{load64(mapping, offControlSeq), load64(mapping, offHuntSeq)},
+		control: [2]uint64{load64(mapping, offControlSeq), load64(mapping, offScanSeq)},
 	}
 	c.released = c.tail
 	if _, ok := c.head(); !ok {

@@ -257,16 +257,16 @@ func TestControl(t *testing.T) {
 	w := newWriter(RoleAgent, minRing)
 	c := open(t, w)
 	c.StopAtStep(10)
-	c.Hunt()
+	c.ScanContainers()
 	c.Beat(99, 100)
 	for off, want := range map[int]uint64{offStopAtStep: 10,
-		offHuntSeq: 1, offEnginePID: 99, offEngineBeat: 100, offControlSeq: 2} {
+		offScanSeq: 1, offEnginePID: 99, offEngineBeat: 100, offControlSeq: 2} {
 		if got := load64(w.mapping, off); got != want {
 			t.Errorf("offset %d holds %d, want %d", off, got, want)
 		}
 	}
 	c = open(t, w)
-	if c.Hunt(); load64(w.mapping, offHuntSeq) != 2 || load64(w.mapping, offControlSeq) != 3 {
+	if c.ScanContainers(); load64(w.mapping, offScanSeq) != 2 || load64(w.mapping, offControlSeq) != 3 {
 		t.Error("a second engine does not continue the sequences")
 	}
 	if c.PID != 4242 || c.Role != RoleAgent || c.ProcessStart != 77 {
@@ -305,7 +305,7 @@ func TestTruncatedFile(t *testing.T) {
 	c.Skip(8)
 	c.Release(8)
 	c.Beat(1, 1)
-	c.Hunt()
+	c.ScanContainers()
 	c.Writer()
 	if _, err := Open(mapping); !errors.Is(err, ErrCorrupt) {
 		t.Fatal(err)

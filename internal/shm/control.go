@@ -68,10 +68,10 @@ func (c *Channel) Beat(pid int, mono int64) {
 // StopAtStep asks the agent to end the training after that many steps; 0 takes it back.
 func (c *Channel) StopAtStep(step uint64) { c.set(offStopAtStep, step) }
 
-// Hunt asks the agent to look for containers that grow.
-func (c *Channel) Hunt() {
+// ScanContainers asks the agent to look for containers that grow.
+func (c *Channel) ScanContainers() {
 	c.control[1]++
-	c.set(offHuntSeq, c.control[1])
+	c.set(offScanSeq, c.control[1])
 }
 
 // set stores a control word, then bumps the sequence that the writer watches.

@@ -10,7 +10,7 @@ import (
 
 // The layout of include/hightide_device.h; device_test.go compares it with the C compiler's.
 const (
-	DeviceMagic = 0x314b425645445448 // "HTDEVBK1" in memory
+	DeviceMagic = 0x3142545645445448 // "HTDEVTB1" in memory
 	DeviceABI   = 2
 
 	gpuHeaderBytes = 4096

@@ -29,7 +29,7 @@ func TestLayout(t *testing.T) {
 		"created_wall_ns": offCreatedWall, "head": offHead, "dropped_records": offDroppedRecords,
 		"dropped_bytes": offDroppedBytes, "tail": offTail, "engine_pid": offEnginePID,
 		"engine_beat_ns": offEngineBeat, "control_seq": offControlSeq, "stop_at_step": offStopAtStep,
-		"hunt_seq": offHuntSeq, "heap_sampled": offHeapSampled, "heap_mean_now": offHeapMeanNow,
+		"scan_seq": offScanSeq, "heap_sampled": offHeapSampled, "heap_mean_now": offHeapMeanNow,
 		"heap_untracked": offHeapUntracked, "heap_flags": offHeapFlags,
 	} {
 		check("offsetof(struct ht_header, "+name+")", uint64(off))

@@ -11,7 +11,7 @@ import (
 
 // Real traces end exactly in the state that was recorded beside them, block by block, and their peak
 // is what adding up every moment gives.
-func TestBooksEndInTheFinalState(t *testing.T) {
+func TestHistoryEndsInTheFinalState(t *testing.T) {
 	for _, name := range []string{"h100-lm-ctx128-train-step.pickle", "h100-lm-ctx256-forward-bf16.pickle"} {
 		s := openSnapshot(t, name)
 		d := FromTrace(s, 0, Whole)

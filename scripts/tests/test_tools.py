@@ -57,6 +57,23 @@ def test_broken_links_are_found(tmp_path: Path) -> None:
     ]
 
 
+def test_long_sentences_and_private_words_are_found(tmp_path: Path) -> None:
+    text, code, word = tmp_path / "page.md", tmp_path / "code.go", "glan" + "ces"  # else it is found here, too
+    text.write_text(
+        f"# A heading {'word ' * 40}\n\nShort. {'Word ' * 31}end. {'Word ' * 29}end.\n\n"
+        f"- The `{word}` are code, the {word} are not.\n\n```\n{'word ' * 40}\n```\n"
+    )
+    code.write_text(f"// {'word ' * 40}\nvar {word}, {word}s int\n")
+    done = run(sys.executable, "scripts/prose.py", text, code)
+    assert done.returncode == 1
+    assert re.findall(r"(\w+\.\w+:\d+): (\S+ \S+ \S+)", done.stdout) == [
+        ("page.md:3", "a sentence of"),
+        ("page.md:5", f'"{word}" is a'),
+        ("code.go:2", f'"{word}" is a'),
+    ]
+    assert done.stdout.splitlines()[-1] == "2 files, 3 faults"
+
+
 def test_closing_lines_are_counted() -> None:
     def counts(count: Any) -> "tuple[int, int, int]":
         return (count.passed, count.failed, count.skipped)

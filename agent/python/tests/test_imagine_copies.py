@@ -38,15 +38,15 @@ def test_what_is_known_stays_known_and_attention_is_named(imagine: Any) -> None:
 def test_a_start_is_forked_for_each_gpu(imagine: Any, tmp_path: Path) -> None:  # noqa: F811
     spec = "count=1;name=%s;slug=%s;memory=%d;context=300000000;cc=8.6;sms=72"
     copies = [
-        {"name": name, "books": str(tmp_path / ("books-" + name)), "spec": spec % (name, name, size),
+        {"name": name, "table": str(tmp_path / ("table-" + name)), "spec": spec % (name, name, size),
          "output": str(tmp_path / ("out-" + name))}
         for name, size in (("large", 24 << 30), ("small", 400 << 20))
     ]  # fmt: skip
-    wish = json.dumps({"gpus": 1, "at_once": 2, "copies": copies})
+    request = json.dumps({"gpus": 1, "at_once": 2, "copies": copies})
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     script = "import torch\nassert torch.cuda.is_available()\n" + TRAIN + "raise SystemExit(3)"
-    result = imagine(script, HIGHTIDE_IMAGINE_COPIES=wish, **threads)
+    result = imagine(script, HIGHTIDE_IMAGINE_COPIES=request, **threads)
     facts = {r["key"]: r["value"] for r in result.main.all("fact")}
     assert facts["copy large"] == 0, "it ended as it was steady"
     assert facts["copy small"] == 1 and "OutOfMemoryError" in (tmp_path / "out-small").read_text()
-    assert "no copies" not in facts and result.out == "" and (tmp_path / "books-large").exists()
+    assert "no copies" not in facts and result.out == "" and (tmp_path / "table-large").exists()

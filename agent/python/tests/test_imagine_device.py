@@ -35,9 +35,9 @@ def imagine(observe: Any, tmp_path: Path) -> Any:
 
 
 def device(folder: Path, gpus: int) -> Dict[str, str]:
-    books = folder / ("books%d" % len(list(folder.glob("books*"))))
+    table = folder / ("table%d" % len(list(folder.glob("table*"))))
     spec = "count=%d;name=NVIDIA H100;slug=h100;memory=85029158912;context=500000000;cc=9.0;sms=132" % gpus
-    return {"HIGHTIDE_IMAGINE": "1", "HIGHTIDE_DEVICE_BOOKS": str(books), "HIGHTIDE_DEVICE_SPEC": spec,
+    return {"HIGHTIDE_IMAGINE": "1", "HIGHTIDE_DEVICE_TABLE": str(table), "HIGHTIDE_DEVICE_SPEC": spec,
             "LD_PRELOAD": str(LIBRARY / "libhightide_device.so"), "LD_LIBRARY_PATH": str(LIBRARY)}  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import (
 
 // populate has the kernel provide the memory of rows [from, to) of a column, which otherwise happens
 // page by page as they are written, and takes a third as long as decoding what is written. It is a
-// wish: kernels before 5.14 know nothing of it.
+// request: kernels before 5.14 know nothing of it.
 func populate[T any](column []T, from, to int) {
 	const page = 4096
 	if to = min(to, len(column)); from >= to {

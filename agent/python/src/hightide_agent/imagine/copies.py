@@ -1,7 +1,7 @@
 """One start for many GPUs: up to its first use of CUDA a program does the same whatever the GPU. There this process
 forks once for each GPU that was asked for, and ends itself when all copies have.
 
-    start, imports, model on the host ─▶ torch's start of CUDA ─▶ fork ─▶ copy: its own GPU, books, sandbox, output
+    start, imports, model on the host ─▶ torch's start of CUDA ─▶ fork ─▶ copy: its own GPU, table, sandbox, output
                                                                └─ … two at a time, each status a fact of this process
 
 What cannot be forked (other threads, CUDA already touched from C) is not: this process then ends there, and says why.
@@ -79,7 +79,7 @@ class Copies:
         threads = os.listdir("/proc/self/task")
         if len(threads) > 1:
             return "%d threads were running at the start of CUDA" % len(threads)
-        if os.path.exists(os.environ.get("HIGHTIDE_DEVICE_BOOKS", "")):
+        if os.path.exists(os.environ.get("HIGHTIDE_DEVICE_TABLE", "")):
             return "the device was used before torch started CUDA"
         return ""
 
@@ -99,7 +99,7 @@ class Copies:
         os.dup2(output, 1)
         os.dup2(output, 2)
         os.close(output)
-        os.environ["HIGHTIDE_DEVICE_BOOKS"] = copy["books"]
+        os.environ["HIGHTIDE_DEVICE_TABLE"] = copy["table"]
         os.environ["HIGHTIDE_DEVICE_SPEC"] = copy["spec"]
         if sandbox.active is not None:
             os.environ["HIGHTIDE_IMAGINE_SANDBOX"] = "%s-%d" % (sandbox.active.folder, number)
