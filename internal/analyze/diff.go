@@ -44,21 +44,27 @@ func Diff(a, b *mem.AllocatorSnapshot, deviceA, deviceB int, by string) (*Differ
 	if !slices.Contains(Differences, by) {
 		return nil, fmt.Errorf("a difference is by %s, not by %s", strings.Join(Differences, ", "), by)
 	}
-	rows := map[string]*DiffRow{}
+	var rows mem.Tally[string, DiffRow]
 	before, after := usage.FromTrace(a, deviceA, usage.Whole), usage.FromTrace(b, deviceB, usage.Whole)
 	if (before.Moments == 0) != (after.Moments == 0) {
 		return nil, fmt.Errorf("one of the snapshots has a history and the other only its final state: their peaks cannot be compared")
 	}
-	tally(before, by, rows, false)
-	tally(after, by, rows, true)
+	tally(before, by, func(name string, bytes mem.Bytes) {
+		row := rows.At(name)
+		row.Name, row.A, row.BlocksA = name, row.A+bytes, row.BlocksA+1
+	})
+	tally(after, by, func(name string, bytes mem.Bytes) {
+		row := rows.At(name)
+		row.Name, row.B, row.BlocksB = name, row.B+bytes, row.BlocksB+1
+	})
 	d := &Difference{Version: report.Version, A: tracePeak(before, before.Peak.Moment, before.PeakLevels), B: tracePeak(after, after.Peak.Moment, after.PeakLevels), By: by,
 		Delta: after.PeakLevels.Allocated - before.PeakLevels.Allocated, Rows: []DiffRow{}, Label: a.Label}
 	if d.Label == mem.Measured { // as weak as the weaker side
 		d.Label = b.Label
 	}
-	for _, row := range rows {
+	for _, row := range rows.All {
 		row.Delta = row.B - row.A
-		d.Rows = append(d.Rows, *row)
+		d.Rows = append(d.Rows, row)
 	}
 	slices.SortFunc(d.Rows, func(p, q DiffRow) int {
 		return cmp.Or(cmp.Compare(magnitude(q.Delta), magnitude(p.Delta)), cmp.Compare(q.A, p.A), cmp.Compare(p.Name, q.Name))
@@ -68,7 +74,8 @@ func Diff(a, b *mem.AllocatorSnapshot, deviceA, deviceB int, by string) (*Differ
 
 func magnitude(n mem.Bytes) mem.Bytes { return max(n, -n) }
 
-func tally(d *usage.Device, by string, rows map[string]*DiffRow, second bool) {
+// tally names what was held at the peak, block by block.
+func tally(d *usage.Device, by string, add func(name string, bytes mem.Bytes)) {
 	categories, names, known := usage.NewCategories(d, nil), usage.NewNames(d.Stacks), map[uint32]string{}
 	d.Each(d.Peak.Moment, func(n int) {
 		stack := d.Stack[n]
@@ -82,18 +89,7 @@ func tally(d *usage.Device, by string, rows map[string]*DiffRow, second bool) {
 			name = diffName(names, d.Stacks.Frames(stack), stack, by)
 			known[stack] = name
 		}
-		row := rows[name]
-		if row == nil {
-			row = &DiffRow{Name: name}
-			rows[name] = row
-		}
-		if second {
-			row.B += d.Bytes[n]
-			row.BlocksB++
-		} else {
-			row.A += d.Bytes[n]
-			row.BlocksA++
-		}
+		add(name, d.Bytes[n])
 	})
 }
 

@@ -31,10 +31,8 @@ type ExplainOptions struct {
 	// take longer than the file does to read.
 	Brief bool
 
-	Several  bool       // other files are in the report
-	Notes    *FileNotes // gets what is known of each file; nil: nobody asks
-	Flame    string     // of Flames: also as a table; "": none
-	StepEnds []int64    // as recorded, ns of the wall clock
+	Several bool   // other files are in the report
+	Flame   string // of Flames: also as a table; "": none
 
 	// Advise says which settings would have avoided the failed request of a device, in words and for programs.
 	Advise func(s *mem.AllocatorSnapshot, device int) (words string, all any)
@@ -84,20 +82,23 @@ type explanation struct {
 	*report.Allocator
 	tree     *stackTree       // the flame graph's
 	nodes    map[uint32]int64 // see mapNode
+	among    string           // the range of events that the peak was looked for in, in words
+	most     group            // the largest group by name, of whatever category
+	failed   group            // likewise, when memory ran out
 	bare     bool             // its file knows nothing of segments
 	filtered bool             // its file holds only some blocks, as export left them
 }
 
 // ExplainDevice plays the trace of one device and says who holds its memory.
 func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainOptions) (*report.Allocator, error) {
-	a, err := explainDevice(s, device, file, o)
+	a, err := explainDevice(s, device, file, nil, &o)
 	if err != nil {
 		return nil, err
 	}
 	return a.Allocator, nil
 }
 
-func explainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainOptions) (*explanation, error) {
+func explainDevice(s *mem.AllocatorSnapshot, device int, file string, stepEnds []int64, o *ExplainOptions) (*explanation, error) {
 	among := usage.Whole
 	if o.Range != nil {
 		among = *o.Range
@@ -110,13 +111,13 @@ func explainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	if err != nil {
 		return nil, err
 	}
-	a := newExplanation(d, file, at, &o)
-	g := newGrouper(d, at, a.By, &o)
-	var rounding mem.Bytes
-	if a.Blame, rounding, err = g.blame(at); err != nil {
+	a := newExplanation(d, file, at, o)
+	g := newGrouper(d, at, a.By, o)
+	groups, rounding, err := g.blame(at)
+	if err != nil {
 		return nil, err
 	}
-	a.Rounding, a.Most = ofRequests(d, rounding), mostOf(a.Blame)
+	a.Blame, a.Rounding, a.most = blames(groups), ofRequests(d, rounding), mostOf(groups)
 	if o.Filter != nil {
 		a.Filter = o.Filter.String()
 		for i := range a.Blame {
@@ -139,13 +140,13 @@ func explainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	if d.KnowsSegments() {
 		a.fragments(d, at, g, o.Pictures)
 	}
-	steps := d.Steps(o.StepEnds)
+	steps := d.Steps(stepEnds)
 	a.Steps = stepsOf(steps)
 	a.Growth = g.growth(steps)
 	if o.Pictures {
 		a.Timeline = g.timeline(cmp.Or(o.Columns, 600))
 	}
-	if a.OOM = outOfDeviceMemory(d, g); a.OOM != nil {
+	if a.OOM, a.failed = outOfDeviceMemory(d, g); a.OOM != nil {
 		a.OOMEvent = &a.OOM.Event
 	}
 	return a, nil
@@ -159,11 +160,11 @@ func newExplanation(d *usage.Device, file string, at usage.Moment, o *ExplainOpt
 	if totals := s.Totals(d.Number); d.KnowsSegments() {
 		a.Segments, a.InactiveSplit = mem.Some(int64(totals.Segments)), mem.Some(int64(totals.InactiveSplit))
 	}
-	a.Among, a.bare, a.Name = rangeWords(d.Among), !d.KnowsSegments(), fmt.Sprintf("device %d", d.Number)
+	a.among, a.bare, a.filtered, a.Name = rangeWords(d.Among), !d.KnowsSegments(), s.Filter != "", fmt.Sprintf("device %d", d.Number)
 	if name, ok := s.DeviceNames[d.Number]; ok {
 		a.Name = fmt.Sprintf("the %s (device %d)", strings.Replace(name, "cpu", "CPU", 1), d.Number)
 	}
-	a.At, a.Highest = a.Peak, report.Levels{Allocated: d.Most.Allocated, Active: d.Most.Active, Reserved: d.ReservedAt(d.Moments-1, d.Most), Requested: ofRequests(d, d.Most.Requested)}
+	a.Title, a.At, a.Highest = a.InFile(), a.Peak, report.Levels{Allocated: d.Most.Allocated, Active: d.Most.Active, Reserved: d.ReservedAt(d.Moments-1, d.Most), Requested: ofRequests(d, d.Most.Requested)}
 	if at != d.Peak.Moment {
 		a.At = tracePeak(d, at, d.LevelsAt(at))
 	}

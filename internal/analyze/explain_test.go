@@ -20,24 +20,40 @@ func openImagined(t testing.TB, name string) *mem.AllocatorSnapshot {
 
 func explained(t testing.TB, s *mem.AllocatorSnapshot, o ExplainOptions) *explanation {
 	t.Helper()
-	a, err := explainDevice(s, 0, "a.pickle", o)
+	a, err := explainDevice(s, 0, "a.pickle", nil, &o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
+// reported is the report of one file.
+func reported(t testing.TB, s *mem.AllocatorSnapshot, file string, o ExplainOptions) *report.Report {
+	t.Helper()
+	x := Explaining{Report: report.New(), Options: o}
+	if err := x.Add(s, file, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	return x.Report
+}
+
 var realFiles = []string{"h100-lm-ctx128-train-step.pickle", "h100-lm-ctx256-forward-bf16.pickle"}
 
 // TestExplainGolden is the report of two files as the page gets it; web/test draws it.
 func TestExplainGolden(t *testing.T) {
-	r := report.New()
+	x := Explaining{Report: report.New(), Options: ExplainOptions{Pictures: true, Columns: 120, Several: true}}
 	for _, name := range []string{"leak-a10.pickle", "oom-a10-pieces.pickle"} {
-		if err := Explain(r, openImagined(t, name), name, ExplainOptions{Pictures: true, Columns: 120, Several: true}); err != nil {
+		if err := x.Add(openImagined(t, name), name, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	Lead(r)
+	if err := x.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	r := x.Report
 	r.Run.Name = "leak-a10.pickle oom-a10-pieces.pickle"
 	text, err := json.Marshal(r.ForPage())
 	if err != nil {
@@ -166,11 +182,7 @@ func TestFlameMeasures(t *testing.T) {
 
 // A joined map has the same segments and as many bytes, and fewer blocks.
 func TestPageIsLight(t *testing.T) {
-	r := report.New()
-	s := openSnapshot(t, realFiles[0])
-	if err := Explain(r, s, "a", ExplainOptions{Pictures: true}); err != nil {
-		t.Fatal(err)
-	}
+	r := reported(t, openSnapshot(t, realFiles[0]), "a", ExplainOptions{Pictures: true})
 	joined := report.JoinedMap(r.Allocators[0].Map, 500)
 	blocks := 0
 	for i, m := range joined {
@@ -218,10 +230,7 @@ func TestFramesOfTheInterpreterAreNoLinesOfTheProgram(t *testing.T) {
 
 // TestFilteredTablesSaySo, and the others do not.
 func TestFilteredTablesSaySo(t *testing.T) {
-	r := report.New()
-	if err := Explain(r, openImagined(t, "leak-a10.pickle"), "a.pickle", ExplainOptions{Filter: regexp.MustCompile("leak"), Flame: "churn", Pictures: true}); err != nil {
-		t.Fatal(err)
-	}
+	r := reported(t, openImagined(t, "leak-a10.pickle"), "a.pickle", ExplainOptions{Filter: regexp.MustCompile("leak"), Flame: "churn", Pictures: true})
 	said := 0
 	for _, table := range r.Tables {
 		if strings.Contains(table.Title, `of what matches "leak"`) {
@@ -234,11 +243,7 @@ func TestFilteredTablesSaySo(t *testing.T) {
 }
 
 func TestNothingToExplainTakesNoTime(t *testing.T) {
-	r := report.New()
-	if err := Explain(r, &mem.AllocatorSnapshot{}, "a.pickle", ExplainOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	Lead(r)
+	r := reported(t, &mem.AllocatorSnapshot{}, "a.pickle", ExplainOptions{})
 	for _, text := range []string{r.Text(report.TextOptions{}), r.Markdown()} {
 		if strings.Contains(text, "0 ns") || !strings.Contains(text, "hold no device memory") {
 			t.Errorf("a snapshot without memory reads\n%s", text)

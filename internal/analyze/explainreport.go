@@ -12,109 +12,119 @@ import (
 	"hightide/internal/usage"
 )
 
-// Explain adds what a snapshot says to a report: figures, who holds the memory, a flame graph, and what
-// stands in the way. file is how the snapshot is called. Devices without the events asked for are left out, in a note;
-// a NoEventError says that all are.
-func Explain(r *report.Report, s *mem.AllocatorSnapshot, file string, o ExplainOptions) error {
-	found := false
-	var without []NoEventError
-	before := len(r.Allocators)
+// Explaining puts into a report what snapshots of allocators say of devices: figures, who holds the memory, flame graphs, and
+// what stands in the way. Add each file, then Finish.
+type Explaining struct {
+	Report  *report.Report
+	Options ExplainOptions
+	devices []*explanation
+	without []error // a NoEventError of each device that was left out
+	files   int
+	notes   mem.Tally[string, fileNote]
+}
+
+// fileNote is what there is to know of some files: what is so of all of them is said once.
+type fileNote struct {
+	text string
+	of   []string
+}
+
+// Add explains the devices of a file that the options choose. stepEnds are those that were recorded, ns of the wall clock.
+func (x *Explaining) Add(s *mem.AllocatorSnapshot, file string, stepEnds []int64) error {
+	r, o, found := x.Report, &x.Options, false
 	for _, device := range s.AllDevices() {
 		if want, ok := o.Device.Get(); ok && int(want) != device {
 			continue
 		}
 		found = true
-		a, err := explainDevice(s, device, file, o)
-		var none NoEventError
-		if errors.As(err, &none) {
-			without = append(without, none)
+		a, err := explainDevice(s, device, file, stepEnds, o)
+		if errors.As(err, new(NoEventError)) {
+			x.without = append(x.without, err)
+			r.AddNote(fmt.Sprintf("Left out: %v.", err))
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		a.Alone = !o.Several && (o.Device.Known() || len(s.AllDevices()) == 1)
-		a.filtered = s.Filter != ""
-		a.tables(r, &o)
-		r.Allocators = append(r.Allocators, a.Allocator)
-		if a.tree != nil {
-			r.Stacks = append(r.Stacks, a.tree.set)
+		if !o.Several && (o.Device.Known() || len(s.AllDevices()) == 1) {
+			a.Title = a.Name
 		}
-		a.findings(r)
-		if a.Accuracy != nil {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s: %s", report.UpperFirst(a.Where()), a.categoryNote()))
-		}
-		if odd := a.oddText(); odd != "" {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s: %s", report.UpperFirst(a.Where()), odd))
-		}
+		x.devices = append(x.devices, a)
+		a.addTo(r, o)
 	}
 	if want, ok := o.Device.Get(); ok && !found {
 		return fmt.Errorf("%s has devices %v, and no device %d", file, s.AllDevices(), want)
 	}
-	if len(without) > 0 && len(r.Allocators) == before {
-		return without[0]
-	}
-	for _, none := range without {
-		r.Notes = append(r.Notes, fmt.Sprintf("Left out: %s.", none))
-	}
-	o.Notes.add(s, file)
-	if s.Filter != "" {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s holds only blocks that match %q, as hightide export --filter wrote it: other memory in use counts as cached.", file, s.Filter))
-	}
+	x.noteFile(s, file)
 	return nil
 }
 
-// FileNotes gathers what there is to know of several files, so that what is so of all of them is said once.
-type FileNotes struct {
-	files int
-	texts []string
-	of    map[string][]string // the files of a text
+// addTo puts what was found of a device into a report.
+func (a *explanation) addTo(r *report.Report, o *ExplainOptions) {
+	a.tables(r, o)
+	r.Allocators = append(r.Allocators, a.Allocator)
+	if a.tree != nil {
+		r.Stacks = append(r.Stacks, a.tree.set)
+	}
+	a.findings(r)
+	if a.Accuracy != nil {
+		r.AddNote(report.UpperFirst(a.Title) + ": " + a.categoryNote())
+	}
+	if odd := a.oddText(); odd != "" {
+		r.AddNote(report.UpperFirst(a.Title) + ": " + odd)
+	}
 }
 
-func (n *FileNotes) add(s *mem.AllocatorSnapshot, file string) {
-	if n == nil {
-		return
+// noteFile keeps what there is to know of a file until all are there.
+func (x *Explaining) noteFile(s *mem.AllocatorSnapshot, file string) {
+	if s.Filter != "" {
+		x.Report.AddNote(fmt.Sprintf("%s holds only blocks that match %q, as hightide export --filter wrote it: other memory in use counts as cached.", file, s.Filter))
 	}
 	notes := s.Notes
 	if len(s.Unknown) > 0 {
 		notes = append(slices.Clone(notes), fmt.Sprintf("%s unknown to hightide and left out: %s.", report.Counted(int64(len(s.Unknown)), "key"), strings.Join(s.Unknown, ", ")))
 	}
-	n.files++
-	for _, note := range notes {
-		if n.of == nil {
-			n.of = map[string][]string{}
-		}
-		if n.of[note] == nil {
-			n.texts = append(n.texts, note)
-		}
-		if !slices.Contains(n.of[note], file) {
-			n.of[note] = append(n.of[note], file)
+	x.files++
+	for _, text := range notes {
+		note := x.notes.At(text)
+		if note.text = text; !slices.Contains(note.of, file) {
+			note.of = append(note.of, file)
 		}
 	}
 }
 
-// AddTo puts the notes into a report, each with the files that it is of unless that is all of them.
-func (n *FileNotes) AddTo(r *report.Report) {
-	for _, text := range n.texts {
-		if of := n.of[text]; len(of) < n.files {
-			text = strings.Join(of, ", ") + ": " + text
-		}
-		r.AddNote(text)
+// Finish says what the files come to. A report that is none of a run's gets the device that holds most as its headline. The error is a
+// NoEventError of each device, where none has the events asked for.
+func (x *Explaining) Finish() error {
+	r := x.Report
+	if len(x.devices) == 0 && len(x.without) > 0 {
+		return errors.Join(x.without...)
 	}
+	for _, note := range x.notes.All {
+		if len(note.of) < x.files {
+			note.text = strings.Join(note.of, ", ") + ": " + note.text
+		}
+		r.AddNote(note.text)
+	}
+	if p := r.Headline.Peak; r.Headline.Verdict == "" || len(x.devices) > 0 && !p.HostRSS.Known() && !p.Allocated.Known() && !p.Reserved.Known() {
+		x.lead() // a replay's recording has nothing but its snapshot
+	}
+	return nil
 }
 
-// Lead makes the device that holds most the headline of a report of files.
-func Lead(r *report.Report) {
+// lead makes the device that holds most the headline.
+func (x *Explaining) lead() {
+	r := x.Report
 	slices.SortStableFunc(r.Findings, compareFindings)
-	var lead *report.Allocator
-	for _, a := range r.Allocators {
-		if lead == nil || a.Peak.Allocated > lead.Peak.Allocated {
-			lead = a
-		}
-	}
-	if lead == nil {
+	if len(x.devices) == 0 {
 		r.Headline.Say("The files hold no device memory")
 		return
+	}
+	lead := x.devices[0]
+	for _, a := range x.devices {
+		if a.Peak.Allocated > lead.Peak.Allocated {
+			lead = a
+		}
 	}
 	p := lead.Peak
 	r.Headline.Peak = report.Peak{Allocated: mem.Some(int64(p.Allocated)), Reserved: p.Reserved, Label: lead.Label}
@@ -122,7 +132,7 @@ func Lead(r *report.Report) {
 	if p.Event >= 0 {
 		when = fmt.Sprintf("after event %s of %s", report.Count(int64(p.Event)), report.Count(int64(lead.Events)))
 	}
-	verdict := fmt.Sprintf("%s held at most %v%s, %s", report.UpperFirst(lead.InFile()), p.Allocated, lead.Among, when)
+	verdict := fmt.Sprintf("%s held at most %v%s, %s", report.UpperFirst(lead.InFile()), p.Allocated, lead.among, when)
 	if lead.At != p {
 		verdict += fmt.Sprintf(". %s, which is explained here, it held %v", report.UpperFirst(report.AfterEvent(lead.At.Event)), lead.At.Allocated)
 	}
@@ -141,8 +151,8 @@ func Lead(r *report.Report) {
 }
 
 // largestPart names the group that holds most.
-func largestPart(a *report.Allocator) string {
-	top := &a.Most
+func largestPart(a *explanation) string {
+	top := &a.most
 	largest := "the largest part, " + bytesInBlocks(top.Bytes, top.Blocks)
 	if a.By == "category" {
 		if top.Name == "unknown" {
@@ -151,7 +161,7 @@ func largestPart(a *report.Allocator) string {
 		return largest + ", is " + top.Name
 	}
 	category := top.Category
-	if top.Mixed {
+	if top.mixed {
 		category = "mostly " + category
 	}
 	part := fmt.Sprintf("%s (%s), ", largest, category)
@@ -181,7 +191,7 @@ func groupWords(by, name string) string {
 
 func (a *explanation) findings(r *report.Report) {
 	if o := a.OOM; o != nil {
-		r.Findings = append(r.Findings, oomFinding(o, a.Allocator))
+		r.Findings = append(r.Findings, recorded(o, a.failed, a.Label, a.Name, a.Title).finding())
 	}
 	for _, g := range a.Growth[:min(len(a.Growth), growthFindings)] {
 		r.Findings = append(r.Findings, growthFinding(&g, a.Allocator))
@@ -218,9 +228,9 @@ const growthFindings = 5
 
 func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
 	f := report.Finding{Kind: report.KindGrowth, Severity: report.Warning, Label: a.Label, Stack: g.Frames, Bytes: mem.Some(int64(g.Grown)), Confidence: g.Confidence,
-		Title: fmt.Sprintf("`%s` holds more of %s after each step", g.Name, a.Where())}
+		Title: fmt.Sprintf("`%s` holds more of %s after each step", g.Name, a.Title)}
 	if g.Source == usage.Stretches {
-		f.Title = fmt.Sprintf("`%s` holds more and more of %s", g.Name, a.Where())
+		f.Title = fmt.Sprintf("`%s` holds more and more of %s", g.Name, a.Title)
 		f.Text = fmt.Sprintf("%v more over the trace, in equal parts of it: no steps are known.", g.Grown)
 	} else {
 		f.BytesPerStep = mem.Some(int64(g.PerStep))

@@ -59,7 +59,7 @@ func (a *explanation) levelTable(o *ExplainOptions) report.Table {
 		}
 		t.Rows = append(t.Rows, []report.Cell{when, event, int64(p.Allocated), int64(p.Active), report.OptionalCell(p.Reserved), report.OptionalCell(p.Requested)})
 	}
-	row("peak"+a.Among, a.Peak)
+	row("peak"+a.among, a.Peak)
 	if a.At != a.Peak {
 		row("explained", a.At)
 	}
@@ -112,7 +112,7 @@ func (a *explanation) share() report.Column {
 }
 
 func (a *explanation) blameTable() report.Table {
-	t := report.Table{Name: "blame", Title: fmt.Sprintf("Who holds %s, by %s", a.Where(), a.By), Note: a.categoryNote() + a.filterNote(),
+	t := report.Table{Name: "blame", Title: fmt.Sprintf("Who holds %s, by %s", a.Title, a.By), Note: a.categoryNote() + a.filterNote(),
 		Columns: []report.Column{report.TextColumn(a.By, report.UpperFirst(a.By)), a.bytes("bytes", "Holds"), a.share(), report.CountColumn("blocks", "Blocks"), report.TextColumn("category", "Category")}}
 	if a.By == "category" {
 		t.Columns = t.Columns[:4]
@@ -152,11 +152,11 @@ func (a *explanation) flameTable(measure string) report.Table {
 	if measure == "" {
 		return report.Table{}
 	}
-	return a.tree.set.FlameTable(measure, a.Where())
+	return a.tree.set.FlameTable(measure, a.Title)
 }
 
 func (a *explanation) growthTable() report.Table {
-	t := report.Table{Name: "growth", Title: "What grows from step to step on " + a.Where(),
+	t := report.Table{Name: "growth", Title: "What grows from step to step on " + a.Title,
 		Note:    "What each line holds at the ends of steps, the first and the last left out; the lowest value still to come counts.",
 		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("per_step", "Per step"), a.bytes("bytes", "In all"), report.CountColumn("steps", "Steps"), {Name: "confidence", Title: "Confidence", Unit: mem.UnitMilli, Label: mem.Estimated}, report.TextColumn("source", "Steps are")}}
 	for _, g := range a.Growth {
@@ -171,7 +171,7 @@ func (a *explanation) growthTable() report.Table {
 
 func (a *explanation) reservedTable() report.Table {
 	f := a.Fragmentation
-	t := report.Table{Name: "reserved", Title: "Where the reserved memory of " + a.Where() + " goes",
+	t := report.Table{Name: "reserved", Title: "Where the reserved memory of " + a.Title + " goes",
 		Note:    fmt.Sprintf("empty_cache would have given back most, %v, %s.", f.EmptyCache.Most, report.AfterEvent(f.EmptyCache.Event)),
 		Columns: []report.Column{report.TextColumn("part", "Part"), a.bytes("bytes", "Bytes"), a.share()}}
 	for _, part := range []struct {
@@ -185,7 +185,7 @@ func (a *explanation) reservedTable() report.Table {
 }
 
 func (a *explanation) pinTable() report.Table {
-	t := report.Table{Name: "pins", Title: "What keeps mostly empty segments of " + a.Where(),
+	t := report.Table{Name: "pins", Title: "What keeps mostly empty segments of " + a.Title,
 		Note:    "Segments with at most a quarter in use, each attributed to its largest block.",
 		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("pinned", "Keeps cached"), a.bytes("bytes", "With blocks of"), report.CountColumn("blocks", "Blocks")}}
 	for _, p := range a.Pins {
@@ -195,7 +195,7 @@ func (a *explanation) pinTable() report.Table {
 }
 
 func (a *explanation) classTable() report.Table {
-	t := report.Table{Name: "classes", Title: "Cached pieces beside blocks in use (inactive split) of " + a.Where() + ", by size",
+	t := report.Table{Name: "classes", Title: "Cached pieces beside blocks in use (inactive split) of " + a.Title + ", by size",
 		Columns: []report.Column{report.TextColumn("from", "Pieces from"), a.bytes("bytes", "Bytes"), report.CountColumn("pieces", "Pieces")}}
 	for _, c := range slices.Backward(a.Fragmentation.Classes) {
 		t.Rows = append(t.Rows, []report.Cell{fmt.Sprintf("%v to %v", c.From, 2*c.From), int64(c.Bytes), int64(c.Pieces)})
@@ -204,7 +204,7 @@ func (a *explanation) classTable() report.Table {
 }
 
 func (a *explanation) roundingTable() report.Table {
-	t := report.Table{Name: "rounding", Title: "What rounding costs " + a.Where() + ", by site",
+	t := report.Table{Name: "rounding", Title: "What rounding costs " + a.Title + ", by site",
 		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("bytes", "Lost"), report.CountColumn("blocks", "Blocks")}}
 	for _, w := range a.Fragmentation.ByRounding {
 		t.Rows = append(t.Rows, []report.Cell{w.Name, int64(w.Waste), int64(w.Blocks)})
@@ -213,7 +213,7 @@ func (a *explanation) roundingTable() report.Table {
 }
 
 func (a *explanation) turnoverTable() report.Table {
-	t := report.Table{Name: "turnover", Title: "What comes and goes on " + a.Where() + ", by site",
+	t := report.Table{Name: "turnover", Title: "What comes and goes on " + a.Title + ", by site",
 		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("churn", "Freed again"), report.CountColumn("allocations", "Allocations"), a.bytes("average", "Held on average")}}
 	for _, u := range a.Turnover {
 		if u.Allocations > 0 {
@@ -224,7 +224,7 @@ func (a *explanation) turnoverTable() report.Table {
 }
 
 func (a *explanation) startTable() report.Table {
-	t := report.Table{Name: "start", Title: "Alive on " + a.Where() + " from before the trace to its end, by site",
+	t := report.Table{Name: "start", Title: "Alive on " + a.Title + " from before the trace to its end, by site",
 		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("bytes", "Bytes"), report.CountColumn("blocks", "Blocks")}}
 	for _, u := range a.Turnover {
 		if u.SinceStart > 0 {
@@ -236,7 +236,7 @@ func (a *explanation) startTable() report.Table {
 }
 
 func (a *explanation) longTable() report.Table {
-	t := report.Table{Name: "longest", Title: "Largest life-spans (bytes × time) on " + a.Where(),
+	t := report.Table{Name: "longest", Title: "Largest life-spans (bytes × time) on " + a.Title,
 		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("bytes", "Each"), report.CountColumn("blocks", "Blocks"), report.CountColumn("from", "From event"), report.TextColumn("to", "To event"), report.TimeColumn("life", "Life"), report.TextColumn("category", "Category")}}
 	for _, l := range a.Longest {
 		to, life := "the end", report.Cell(nil)

@@ -43,9 +43,9 @@ func ExplainProfile(r *report.Report, p *mem.Profile, file string, top int) {
 		whole += s.Values[p.Default]
 		uses = append(uses, use)
 	}
-	var all []*held
+	var all []held
 	for _, g := range usage.Groups(usage.NewNames(&p.Stacks), uses) {
-		all = append(all, &held{name: g.Site.Name, bytes: int64(g.Bytes), count: int64(g.Blocks)})
+		all = append(all, held{name: g.Site.Name, bytes: int64(g.Bytes), count: int64(g.Blocks)})
 	}
 	t := report.Table{Name: "blame", Subject: report.Subject{File: file, Of: file}, Title: fmt.Sprintf("Who holds what in %s, by line", file), Note: strings.Join(p.Notes, " "),
 		Columns: []report.Column{report.TextColumn("site", "Site"), {Name: "bytes", Title: report.UpperFirst(kind.Name), Unit: kind.Unit, Label: p.Label}, {Name: "share", Title: "Share", Unit: mem.UnitMilli, Label: p.Label}}}
@@ -75,13 +75,13 @@ func ExplainMappings(r *report.Report, m *mem.Mappings, file string, top int) {
 	for _, c := range columns {
 		t.Columns = append(t.Columns, report.BytesColumn(c.name, c.title, mem.Measured))
 	}
-	by, whole := map[string]*held{}, int64(0)
+	var by mem.Tally[string, held]
+	whole := int64(0)
 	for i := range m.List {
 		name := mappingName(&m.List[i], m.Rollup)
-		of := by[name]
-		if of == nil {
-			of = &held{name: name, cells: make([]report.Cell, len(columns))}
-			by[name] = of
+		of := by.At(name)
+		if of.name = name; of.cells == nil {
+			of.cells = make([]report.Cell, len(columns))
 		}
 		of.count++
 		for j, c := range columns {
@@ -97,7 +97,8 @@ func ExplainMappings(r *report.Report, m *mem.Mappings, file string, top int) {
 			of.cells[j] = sum + n
 		}
 	}
-	all := largestFirst(by)
+	all := by.All
+	slices.SortFunc(all, func(p, q held) int { return cmp.Or(cmp.Compare(q.bytes, p.bytes), cmp.Compare(p.name, q.name)) })
 	for _, of := range all {
 		t.Rows = append(t.Rows, append([]report.Cell{of.name, of.count}, of.cells...))
 	}
@@ -117,17 +118,8 @@ func mappingName(m *mem.Mapping, rollup bool) string {
 	return path.Base(m.Path)
 }
 
-func largestFirst(by map[string]*held) []*held {
-	all := make([]*held, 0, len(by))
-	for _, of := range by {
-		all = append(all, of)
-	}
-	slices.SortFunc(all, func(p, q *held) int { return cmp.Or(cmp.Compare(q.bytes, p.bytes), cmp.Compare(p.name, q.name)) })
-	return all
-}
-
-// foreign adds a table of what is held, and a sentence where no other file has given one.
-func addForeign(r *report.Report, t report.Table, file, holds string, label mem.Label, whole int64, all []*held, top int) {
+// addForeign adds a table of what is held, and a sentence where no other file has given one.
+func addForeign(r *report.Report, t report.Table, file, holds string, label mem.Label, whole int64, all []held, top int) {
 	if top > 0 {
 		t.Rows = t.Rows[:min(top, len(t.Rows))]
 	}

@@ -23,6 +23,7 @@ type Input struct {
 	names      *usage.Names
 	histories  map[uint32]*usage.History // of sampled heaps, by process
 	growing    []growing                 // what growth found, for the headline
+	failed     map[uint32]*shortage      // by process: the last request that failed, as an allocator recorded it
 }
 
 type seriesKey struct {
@@ -33,7 +34,7 @@ type seriesKey struct {
 func newInput(run *mem.Run, opts Options) *Input {
 	in := &Input{
 		Run: run, Options: opts, start: run.Start(), steps: map[uint32][]mem.Step{}, clocks: map[uint32]*clock{},
-		series: map[seriesKey]*mem.Series{}, names: usage.NewNames(&run.Stacks), histories: map[uint32]*usage.History{},
+		series: map[seriesKey]*mem.Series{}, names: usage.NewNames(&run.Stacks), histories: map[uint32]*usage.History{}, failed: map[uint32]*shortage{},
 	}
 	for process := range run.Heap {
 		in.histories[process] = usage.FromHeap(run, process)

@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"fmt"
-	"slices"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -23,8 +22,12 @@ func snapshots(in *Input, r *report.Report) {
 			d := usage.FromTrace(s, device, usage.Whole)
 			g := newGrouper(d, d.Moments-1, "site", &ExplainOptions{})
 			r.AddTable(deviceTable(d, g.names, file.Name))
-			if oom := outOfDeviceMemory(d, g); oom != nil {
-				in.completeOOM(r, file.Process, d, oom)
+			if oom, most := outOfDeviceMemory(d, g); oom != nil {
+				name := fmt.Sprintf("device %d", device)
+				told := recorded(oom, most, d.Label, name, name)
+				told.Process = file.Process
+				in.failed[file.Process] = told
+				scattered(r, told)
 			}
 		}
 	}
@@ -44,27 +47,15 @@ func deviceTable(d *usage.Device, names *usage.Names, name string) report.Table 
 	return t
 }
 
-// completeOOM completes the finding that the event of the same process made, or makes one, with what the allocator
-// recorded of the last request that failed.
-func (in *Input) completeOOM(r *report.Report, process uint32, d *usage.Device, oom *report.TraceOOM) {
-	told := oomFinding(oom, &report.Allocator{Name: fmt.Sprintf("device %d", d.Number), Alone: true, Label: d.Label})
-	told.Process = process
-	i := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return f.Kind == report.KindOOM && f.Process == process })
-	if i < 0 {
-		r.Findings = append(r.Findings, told)
-	} else {
-		f := &r.Findings[i]
-		told.Title, told.Label, told.Severity, told.Phase = f.Title, f.Label, f.Severity, f.Phase
-		if told.Advice == "" {
-			told.Advice = f.Advice
-		}
-		*f = told
+// scattered says so where a request failed though there was enough memory, in pieces.
+func scattered(r *report.Report, told *shortage) {
+	o := told.record
+	if o.WouldFit == nil || !*o.WouldFit || o.Contiguous == nil || *o.Contiguous || mem.Bytes(o.DeviceFree.Or(0)) >= o.Asked {
+		return
 	}
-	if oom.WouldFit != nil && *oom.WouldFit && !*oom.Contiguous && mem.Bytes(oom.DeviceFree.Or(0)) < oom.Asked {
-		r.Findings = append(r.Findings, report.Finding{Kind: report.KindFragmentation, Severity: report.Warning, Process: process, Label: d.Label,
-			Title: "Enough memory was free, but not in one piece", Bytes: oom.Cached,
-			Text: fmt.Sprintf("%v were cached and unused and %v free on the device, more than the %v asked for; the largest piece was %v.",
-				mem.Bytes(oom.Cached.Or(0)), mem.Bytes(oom.DeviceFree.Or(0)), oom.Asked, mem.Bytes(oom.LargestFree.Or(0))),
-			Advice: "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."})
-	}
+	r.Findings = append(r.Findings, report.Finding{Kind: report.KindFragmentation, Severity: report.Warning, Process: told.Process, Label: told.Label,
+		Title: "Enough memory was free, but not in one piece", Bytes: o.Cached,
+		Text: fmt.Sprintf("%v were cached and unused and %v free on the device, more than the %v asked for; the largest piece was %v.",
+			mem.Bytes(o.Cached.Or(0)), mem.Bytes(o.DeviceFree.Or(0)), o.Asked, mem.Bytes(o.LargestFree.Or(0))),
+		Advice: "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."})
 }

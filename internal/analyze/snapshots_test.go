@@ -48,7 +48,7 @@ func TestSnapshotOfAnOOM(t *testing.T) {
 	if oom.File != "/home/me/model.py" || oom.Line != 12 || oom.SiteFile != "/home/me/train.py" || oom.SiteLine != 40 || oom.Bytes.Or(0) != 768<<20 {
 		t.Errorf("the finding names the wrong lines or bytes: %+v", oom)
 	}
-	for _, want := range []string{"train.py:40 asked for 768 MiB", "100 MiB free", "model.py:12: 1.00 GiB in 2 blocks", "the largest of 512 MiB"} {
+	for _, want := range []string{"torch.cuda could not get 768 MiB at train.py:40", "100 MiB free", "model.py:12: 1.00 GiB in 2 blocks", "the largest of 512 MiB"} {
 		if !strings.Contains(oom.Text, want) {
 			t.Errorf("%q is not in %q", want, oom.Text)
 		}

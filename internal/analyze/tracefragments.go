@@ -17,11 +17,12 @@ const pinShare = 4
 func (a *explanation) fragments(d *usage.Device, at int, g *grouper, pictures bool) {
 	f := &report.Fragmentation{Reserved: mem.Bytes(a.At.Reserved.Or(0)), InactiveSplit: 0, Classes: []report.SizeClass{}, ByRounding: []report.RoundingWaste{},
 		EmptyCache: report.EmptyCache{Event: d.Releasable.Moment, Time: d.TimeOf(d.Releasable.Moment), Most: d.Releasable.Bytes, End: d.AtEnd}}
-	waste, pins := map[string]*report.RoundingWaste{}, map[string]*report.Pin{}
+	var waste mem.Tally[string, report.RoundingWaste]
+	var pins mem.Tally[string, pinning]
 	for _, s := range d.SegmentsAfter(at) {
 		f.Segments++
 		a.Map = append(a.Map, a.segment(d, &s, at, g, f, pictures))
-		a.pin(d, &s, at, g, pins)
+		g.pin(&s, &pins)
 	}
 	d.Each(at, func(n int) {
 		lost := d.Bytes[n] - d.Block.Requested[n]
@@ -31,17 +32,10 @@ func (a *explanation) fragments(d *usage.Device, at int, g *grouper, pictures bo
 			return
 		}
 		name := g.site(n)
-		w := waste[name]
-		if w == nil {
-			w = &report.RoundingWaste{Name: name}
-			waste[name] = w
-		}
-		w.Waste += lost
-		w.Blocks++
+		w := waste.At(name)
+		w.Name, w.Waste, w.Blocks = name, w.Waste+lost, w.Blocks+1
 	})
-	for _, w := range waste {
-		f.ByRounding = append(f.ByRounding, *w)
-	}
+	f.ByRounding = append(f.ByRounding, waste.All...)
 	slices.SortFunc(f.ByRounding, func(p, q report.RoundingWaste) int {
 		return cmp.Or(cmp.Compare(q.Waste, p.Waste), cmp.Compare(p.Name, q.Name))
 	})
@@ -49,9 +43,9 @@ func (a *explanation) fragments(d *usage.Device, at int, g *grouper, pictures bo
 	f.Waiting = a.At.Active - a.At.Allocated
 	f.Stuck = max(0, f.Reserved-a.At.Active-f.Releasable) // less than nothing only where a file contradicts itself
 	a.Fragmentation = f
-	a.Pins = make([]report.Pin, 0, len(pins))
-	for _, p := range pins {
-		a.Pins = append(a.Pins, *p)
+	a.Pins = make([]report.Pin, 0, len(pins.All))
+	for _, p := range pins.All {
+		a.Pins = append(a.Pins, p.Pin)
 	}
 	slices.SortFunc(a.Pins, func(p, q report.Pin) int { return cmp.Or(cmp.Compare(q.Pinned, p.Pinned), cmp.Compare(p.Name, q.Name)) })
 }
@@ -92,7 +86,7 @@ func (a *explanation) segment(d *usage.Device, s *usage.HeldSegment, at int, g *
 	return m
 }
 
-// split counts a cached piece of a segment that is in use.
+// addPiece counts a cached piece of a segment that is in use.
 func addPiece(f *report.Fragmentation, size mem.Bytes) {
 	f.InactiveSplit += size
 	class := sizeClass(size)
@@ -133,11 +127,17 @@ func (a *explanation) mapNode(g *grouper, stack uint32) int64 {
 // treeNodes is where a tree stops growing by the stacks of the map: a page has to stay light.
 const treeNodes = 20000
 
+// pinning is a pin, and what one of its segments keeps at most.
+type pinning struct {
+	report.Pin
+	largest mem.Bytes
+}
+
 // pin attributes a mostly empty segment's cached bytes to its largest block, so that the pinned bytes
 // of all rows add up. Expandable segments give back the pages between their blocks: nothing pins them.
-func (a *explanation) pin(d *usage.Device, s *usage.HeldSegment, at int, g *grouper, pins map[string]*report.Pin) {
+func (g *grouper) pin(s *usage.HeldSegment, pins *mem.Tally[string, pinning]) {
 	var used mem.Bytes
-	largest := -1
+	d, largest := g.d, -1
 	for _, n := range s.Spans {
 		used += d.Bytes[n]
 		if largest < 0 || d.Bytes[n] > d.Bytes[largest] {
@@ -148,15 +148,9 @@ func (a *explanation) pin(d *usage.Device, s *usage.HeldSegment, at int, g *grou
 		return
 	}
 	name := g.site(largest)
-	p := pins[name]
-	if p == nil {
-		p = &report.Pin{Name: name}
-		pins[name] = p
-	}
-	p.Bytes += d.Bytes[largest]
-	p.Blocks++
-	p.Pinned += s.Size - used
-	if s.Size-used > p.Largest {
-		p.Largest, p.Frames = s.Size-used, d.Stacks.Frames(d.Stack[largest])
+	p := pins.At(name)
+	p.Name, p.Bytes, p.Blocks, p.Pinned = name, p.Bytes+d.Bytes[largest], p.Blocks+1, p.Pinned+s.Size-used
+	if s.Size-used > p.largest {
+		p.largest, p.Frames = s.Size-used, d.Stacks.Frames(d.Stack[largest])
 	}
 }

@@ -37,13 +37,30 @@ type groupKey struct {
 	at             mem.Location
 }
 
+// group is blocks of one group, as they add up.
+type group struct {
+	report.Blame
+	largest mem.Bytes // block
+	stack   uint32    // its stack
+	mixed   bool      // of several categories: Category is that of the most
+}
+
+// blames are groups as a report has them.
+func blames(groups []group) []report.Blame {
+	all := make([]report.Blame, len(groups))
+	for i := range groups {
+		all[i] = groups[i].Blame
+	}
+	return all
+}
+
 // blame groups the blocks in use after an event, largest group first, and says what rounding costs them.
-func (g *grouper) blame(at int) ([]report.Blame, mem.Bytes, error) {
+func (g *grouper) blame(at int) ([]group, mem.Bytes, error) {
 	if !slices.Contains(Groupings, g.by) {
 		return nil, 0, fmt.Errorf("blocks are grouped by one of %q, not by %s", Groupings, g.by)
 	}
-	groups, waste := map[groupKey]*report.Blame{}, mem.Bytes(0)
-	d := g.d
+	var groups mem.Tally[groupKey, group]
+	d, waste := g.d, mem.Bytes(0)
 	d.Each(at, func(n int) {
 		if !g.wants(d.Stack[n]) {
 			return
@@ -53,24 +70,20 @@ func (g *grouper) blame(at int) ([]report.Blame, mem.Bytes, error) {
 		if g.by == "site" {
 			key.at = g.names.Of(d.Stack[n]).Location
 		}
-		of := groups[key]
-		if of == nil {
-			of = &report.Blame{Name: key.name, Category: category}
-			groups[key] = of
-		}
+		of := groups.At(key)
+		of.Name, of.Category = key.name, category
 		of.Bytes += d.Bytes[n]
 		of.Blocks++
 		waste += d.Bytes[n] - d.Block.Requested[n]
-		if d.Bytes[n] > of.Largest {
-			of.Largest, of.Stack = d.Bytes[n], d.Stack[n]
+		if d.Bytes[n] > of.largest {
+			of.largest, of.stack = d.Bytes[n], d.Stack[n]
 		}
 	})
-	all := make([]report.Blame, 0, len(groups))
-	for _, of := range groups {
-		of.Frames = d.Stacks.Frames(of.Stack)
-		all = append(all, *of)
+	all := groups.All
+	for i := range all {
+		all[i].Frames = d.Stacks.Frames(all[i].stack)
 	}
-	slices.SortFunc(all, func(p, q report.Blame) int {
+	slices.SortFunc(all, func(p, q group) int {
 		return cmp.Or(cmp.Compare(q.Bytes, p.Bytes), cmp.Compare(p.Name, q.Name), cmp.Compare(p.Category, q.Category))
 	})
 	return all, waste, nil
@@ -78,20 +91,17 @@ func (g *grouper) blame(at int) ([]report.Blame, mem.Bytes, error) {
 
 // mostOf is the largest group by name: those of one name and several categories are one, which is mostly of the category
 // that holds most.
-func mostOf(groups []report.Blame) (most report.Blame) {
-	byName := map[string]int{} // place in sums
-	var sums []report.Blame
+func mostOf(groups []group) (most group) {
+	var sums mem.Tally[string, group]
 	for _, one := range groups { // largest first
-		at, ok := byName[one.Name]
-		if !ok {
-			byName[one.Name] = len(sums)
-			sums = append(sums, one)
-			continue
+		of := sums.At(one.Name)
+		if of.Blocks == 0 {
+			*of = one
+		} else {
+			of.Bytes, of.Blocks, of.mixed = of.Bytes+one.Bytes, of.Blocks+one.Blocks, true
 		}
-		of := &sums[at]
-		of.Bytes, of.Blocks, of.Mixed = of.Bytes+one.Bytes, of.Blocks+one.Blocks, true
 	}
-	for _, one := range sums {
+	for _, one := range sums.All {
 		if one.Bytes > most.Bytes {
 			most = one
 		}
@@ -100,7 +110,7 @@ func mostOf(groups []report.Blame) (most report.Blame) {
 }
 
 // who is a group in the middle of a sentence.
-func who(b *report.Blame) string {
+func who(b *group) string {
 	switch b.Name {
 	case mem.NoFrames:
 		return "what has " + mem.NoFrames

@@ -9,7 +9,6 @@ import (
 
 	"hightide/internal/format/torch"
 	"hightide/internal/mem"
-	"hightide/internal/report"
 )
 
 // What torch's own message said when it ran out (testdata/imagined/oom-a10-pieces.py prints it): 603.81 MiB
@@ -19,10 +18,7 @@ func TestOOMIsExplainedAtItsOwnMoment(t *testing.T) {
 	if end := s.Totals(0); end.Allocated != 0 || end.Reserved != 0 {
 		t.Fatalf("the trace is to end empty, and has %+v", end)
 	}
-	a, err := ExplainDevice(s, 0, "oom", ExplainOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := explained(t, s, ExplainOptions{})
 	o := a.OOM
 	if o == nil {
 		t.Fatal("no out-of-memory was found")
@@ -37,9 +33,13 @@ func TestOOMIsExplainedAtItsOwnMoment(t *testing.T) {
 	if len(o.Blame) == 0 || !strings.Contains(o.Blame[0].Name, "oom-a10-pieces.py") {
 		t.Errorf("blames %+v", o.Blame)
 	}
-	if text := oomFinding(o, a).Text; !strings.Contains(text, "8 pieces, the largest of 200 MiB") {
+	if text := said(a); !strings.Contains(text, "8 pieces, the largest of 200 MiB") {
 		t.Error(text)
 	}
+}
+
+func said(a *explanation) string {
+	return recorded(a.OOM, a.failed, a.Label, a.Name, a.Title).finding().Text
 }
 
 // Where the device had room, or one cached piece was large enough, that says what stood in the way.
@@ -47,20 +47,12 @@ func TestOOMThatIsNoLackOfMemory(t *testing.T) {
 	s := openSnapshot(t, "../imagined/oom-a10-pieces.pickle")
 	trace := &s.Traces[0]
 	event := slices.Index(trace.Action, mem.ActionOOM)
-	said := func() string {
-		t.Helper()
-		a, err := ExplainDevice(s, 0, "oom", ExplainOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return oomFinding(a.OOM, a).Text
-	}
 	trace.Address[event] = uint64(2 * mem.GiB)
-	if text := said(); !strings.Contains(text, "a limit below its memory was reached") {
+	if text := said(explained(t, s, ExplainOptions{})); !strings.Contains(text, "a limit below its memory was reached") {
 		t.Error(text)
 	}
 	trace.Address[event], trace.Size[event] = 0, 100*mem.MiB
-	if text := said(); !strings.Contains(text, "it belonged to another pool or stream") {
+	if text := said(explained(t, s, ExplainOptions{})); !strings.Contains(text, "it belonged to another pool or stream") {
 		t.Error(text)
 	}
 }
@@ -81,10 +73,7 @@ func TestOOMOfTheProfiler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := report.New()
-	if err := Explain(r, snapshot, "trace.json", ExplainOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	r := reported(t, snapshot, "trace.json", ExplainOptions{})
 	o := r.Allocators[0].OOM
 	if o == nil || o.Asked != 3*mem.GiB || o.Allocated != 22556966912 || o.Reserved != mem.Some(22569549824) || o.Cached != mem.Some(int64(12*mem.MiB)) ||
 		o.DeviceTotal != mem.Some(23676649472) || o.WouldFit == nil || *o.WouldFit || o.DeviceFree.Known() || o.Contiguous != nil || o.Pieces.Known() {

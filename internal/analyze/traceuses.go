@@ -82,7 +82,11 @@ func (g *grouper) longLife(n int) report.LongLife {
 
 // turnover groups stacks by line, most churn first.
 func (u *stackUses) turnover() []report.Turnover {
-	byName := map[groupKey]*report.Turnover{}
+	type turnover struct {
+		report.Turnover
+		heaviest mem.Bytes // freed again by one stack
+	}
+	var sums mem.Tally[groupKey, turnover]
 	for i := range u.all {
 		use := &u.all[i]
 		at := u.g.names.Of(use.Stack)
@@ -90,23 +94,20 @@ func (u *stackUses) turnover() []report.Turnover {
 		if use.Before {
 			key = groupKey{name: usage.BeforeTrace}
 		}
-		t := byName[key]
-		if t == nil {
-			t = &report.Turnover{Name: key.name, Heaviest: -1}
-			byName[key] = t
+		t := sums.At(key)
+		if use.Churn > t.heaviest || t.Name == "" {
+			t.heaviest, t.Frames = use.Churn, u.g.d.Stacks.Frames(use.Stack)
 		}
+		t.Name = key.name
 		t.Allocations += int(use.Allocations)
 		t.Churn += use.Churn
 		t.Average += mem.Bytes(use.Average)
 		t.SinceStart += use.Start
 		t.StartBlocks += use.StartBlocks
-		if use.Churn > t.Heaviest {
-			t.Heaviest, t.Frames = use.Churn, u.g.d.Stacks.Frames(use.Stack)
-		}
 	}
-	all := make([]report.Turnover, 0, len(byName))
-	for _, t := range byName {
-		all = append(all, *t)
+	all := make([]report.Turnover, 0, len(sums.All))
+	for _, t := range sums.All {
+		all = append(all, t.Turnover)
 	}
 	slices.SortFunc(all, func(p, q report.Turnover) int {
 		return cmp.Or(cmp.Compare(q.Churn, p.Churn), cmp.Compare(q.Average, p.Average), cmp.Compare(p.Name, q.Name))

@@ -24,45 +24,37 @@ import (
 // Explain reads files and runs and says who holds the device memory, in one report. A run also gets
 // its own analyses where it is the only reference.
 func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOptions) (*report.Report, error) {
-	r := report.New()
-	var without error // the events asked for
-	o.Advise, o.Notes = adviseOOM, &analyze.FileNotes{}
+	o.Advise = adviseOOM
+	x := analyze.Explaining{Report: report.New()}
 	for _, ref := range refs {
 		snapshots, run, err := e.snapshotsOf(ctx, ref)
 		var other *foreign
 		if errors.As(err, &other) {
-			other.explain(r, fileName(ref), o.Top)
+			other.explain(x.Report, fileName(ref), o.Top)
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
 		if run != nil && len(refs) == 1 {
-			r = Analyze(run)
+			x.Report = Analyze(run)
 			if len(snapshots) == 0 {
-				r.Notes = append(r.Notes, "The run recorded no allocator snapshot, so there is nothing of a device to explain: hightide run --snapshot-on exit records one.")
+				x.Report.AddNote("The run recorded no allocator snapshot, so there is nothing of a device to explain: hightide run --snapshot-on exit records one.")
 			}
 		}
 		o.Columns = pictureColumns / max(1, len(refs), len(snapshots))
 		o.Several = len(refs) > 1 || len(snapshots) > 1
+		x.Options = o
 		for _, s := range snapshots {
-			o.StepEnds = s.steps
-			err := analyze.Explain(r, s.snapshot, s.name, o)
-			if errors.As(err, new(analyze.NoEventError)) && o.Several {
-				without = errors.Join(without, err)
-				r.Notes = append(r.Notes, fmt.Sprintf("Left out: %v.", err))
-			} else if err != nil {
+			if err := x.Add(s.snapshot, s.name, s.steps); err != nil {
 				return nil, InputError("hightide explain --help says what can be chosen", "%w", err)
 			}
 		}
 	}
-	o.Notes.AddTo(r)
-	if without != nil && len(r.Allocators) == 0 {
-		return nil, InputError("name events that there are", "%w", without)
+	if err := x.Finish(); err != nil {
+		return nil, InputError("name events that there are", "%w", err)
 	}
-	if p := r.Headline.Peak; r.Headline.Verdict == "" || len(r.Allocators) > 0 && !p.HostRSS.Known() && !p.Allocated.Known() && !p.Reserved.Known() {
-		analyze.Lead(r) // a replay's recording has nothing but its snapshot
-	}
+	r := x.Report
 	if r.Run.Name == "" {
 		var names []string
 		for _, ref := range refs {

@@ -232,7 +232,7 @@ func TestJSON(t *testing.T) {
 	if _, there := got.Spans[0]["rss_start_bytes"]; there || got.Spans[0]["rss_end_bytes"] != 0.0 {
 		t.Errorf("absent and zero: %v", got.Spans[0])
 	}
-	if len(got.Sites) != 2 || got.Sites[0]["line"] != 3.0 {
+	if len(got.Sites) != 2 || got.Sites[0]["line"] != 41.0 {
 		t.Errorf("sites %v", got.Sites)
 	}
 }

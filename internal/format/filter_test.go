@@ -8,7 +8,6 @@ import (
 
 	"hightide/internal/analyze"
 	"hightide/internal/format/torch"
-	"hightide/internal/report"
 )
 
 // TestMatching: a filtered snapshot that is written and read again holds, at the moment of the whole one's peak,
@@ -25,15 +24,10 @@ func TestMatching(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, some := report.New(), report.New()
 		o := analyze.ExplainOptions{By: "site", At: "peak"}
-		if err := analyze.Explain(some, again, "some", o); err != nil {
-			t.Fatal(err)
-		}
+		some := explained(t, again, "some", o)
 		o.Filter = filter
-		if err := analyze.Explain(all, whole, "all", o); err != nil {
-			t.Fatal(err)
-		}
+		all := explained(t, whole, "all", o)
 		if a, b := all.Allocators[0].Matching, some.Allocators[0].Peak.Allocated; a != b || a == 0 {
 			t.Errorf("%s: %d bytes match %q at the peak, %d are left in the filtered file", path, a, want, b)
 		}

@@ -111,8 +111,9 @@ func (o *perfettoOut) snapshot(s *mem.AllocatorSnapshot) {
 		t := &s.Traces[i]
 		number := t.Device + 1
 		o.process(number, deviceName(s, t.Device))
-		o.levels(s, t, number, began)
-		o.blocks(s, t, number, began)
+		d := usage.FromTrace(s, t.Device, usage.Whole)
+		o.levels(d, number, began)
+		o.blocks(d, number, began)
 	}
 	for i := range s.Segments { // devices without a trace: their state alone
 		if g := &s.Segments[i]; i == 0 || s.Segments[i-1].Device != g.Device {
@@ -152,8 +153,9 @@ func timeOf(t *mem.Trace, i int, began int64) int64 {
 }
 
 // levels writes what was allocated and reserved after each event, one value a time.
-func (o *perfettoOut) levels(s *mem.AllocatorSnapshot, t *mem.Trace, number int, began int64) {
-	allocated, reserved := usage.FromTrace(s, t.Device, usage.Whole).Course()
+func (o *perfettoOut) levels(d *usage.Device, number int, began int64) {
+	t := d.Trace
+	allocated, reserved := d.Course()
 	for i, a := range t.Action {
 		now := timeOf(t, i, began)
 		if i == 0 || allocated[i+1] != allocated[i] {
@@ -171,39 +173,27 @@ func (o *perfettoOut) levels(s *mem.AllocatorSnapshot, t *mem.Trace, number int,
 // perfettoBlocks bounds the blocks drawn as slices: the largest.
 const perfettoBlocks = 2000
 
-type lifetime struct{ begin, end int }
-
-// blocks draws the lives of the largest blocks.
-func (o *perfettoOut) blocks(s *mem.AllocatorSnapshot, t *mem.Trace, number int, began int64) {
-	open := map[uint64]int{}
-	var lives []lifetime
-	for i, a := range t.Action {
-		switch a {
-		case mem.ActionAlloc:
-			open[t.Address[i]] = i
-		case mem.ActionFreeCompleted:
-			if begin, ok := open[t.Address[i]]; ok {
-				delete(open, t.Address[i])
-				lives = append(lives, lifetime{begin, i})
-			}
+// blocks draws the lives of the largest blocks, until their memory could be used again.
+func (o *perfettoOut) blocks(d *usage.Device, number int, began int64) {
+	var blocks []int
+	for n, from := range d.From {
+		if from >= 0 {
+			blocks = append(blocks, n)
 		}
 	}
-	for _, begin := range open {
-		lives = append(lives, lifetime{begin, t.Len() - 1})
-	}
-	slices.SortFunc(lives, func(a, b lifetime) int {
-		return cmp.Or(cmp.Compare(t.Size[b.begin], t.Size[a.begin]), cmp.Compare(a.begin, b.begin))
-	})
-	where := placesOf(s)
-	for id, life := range lives[:min(len(lives), perfettoBlocks)] {
-		place := where.of(t.Stack[life.begin])
-		name := t.Size[life.begin].String()
+	requested := d.Block.Requested
+	slices.SortStableFunc(blocks, func(a, b int) int { return cmp.Compare(requested[b], requested[a]) })
+	where := placesIn(d.Stacks)
+	for id, n := range blocks[:min(len(blocks), perfettoBlocks)] {
+		place, size := where.of(d.Stack[n]), requested[n]
+		name := size.String()
 		if function, ok := place[2].(string); ok {
 			name += " " + function
 		}
-		args := map[string]any{"size_bytes": t.Size[life.begin], "address": fmt.Sprintf("%#x", t.Address[life.begin]), "file": place[0], "line": place[1]}
-		o.write(traceEvent{Name: name, Phase: "b", Category: "block", ID: number<<20 + id + 1, Process: number, Time: micro(timeOf(t, life.begin, began)), Args: args})
-		o.write(traceEvent{Name: name, Phase: "e", Category: "block", ID: number<<20 + id + 1, Process: number, Time: micro(timeOf(t, life.end, began))})
+		args := map[string]any{"size_bytes": size, "address": fmt.Sprintf("%#x", d.Block.Address[n]), "file": place[0], "line": place[1]}
+		end := min(int(d.Block.Gone[n]), d.Moments-1)
+		o.write(traceEvent{Name: name, Phase: "b", Category: "block", ID: number<<20 + id + 1, Process: number, Time: micro(timeOf(d.Trace, int(d.From[n]), began)), Args: args})
+		o.write(traceEvent{Name: name, Phase: "e", Category: "block", ID: number<<20 + id + 1, Process: number, Time: micro(timeOf(d.Trace, end, began))})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/wire"
 )
 
 // Redact returns a copy of a run without what is private: folders of paths, the host, arguments,
@@ -15,35 +16,15 @@ import (
 // names, functions, lines, names of modules and the run's own name and tags stay: a report of the
 // copy finds the same as one of the original.
 func Redact(run *mem.Run) *mem.Run {
-	r := redactor{host: run.Info.Host.Name, cwd: run.Info.Cwd}
-	out := mem.NewRun()
-	add := func(f mem.Frame) { _ = out.Add(f) } // every frame comes from a Run that took it
-	add(r.info(run.Info))
-	for _, p := range run.Processes {
-		add(r.process(*p))
+	r, out := redactor{host: run.Info.Host.Name}, mem.NewRun()
+	for f := range wire.Frames(run) {
+		if f = r.frame(f); f != nil {
+			_ = out.Add(f) // every frame comes from a Run that took it
+		}
 	}
-	out.Stacks = run.Stacks
-	out.Stacks.Locations = r.locations(run.Stacks.Locations)
-	for _, s := range run.Series {
-		add(s.SeriesDef)
-		last := out.Series[len(out.Series)-1]
-		last.Times, last.Values = s.Times, s.Values // shared: neither run changes them
-	}
-	out.Spans, out.Steps, out.Phases = run.Spans, run.Steps, run.Phases
-	out.Totals, out.Heap, out.Modules, out.Models = run.Totals, run.Heap, run.Modules, run.Models
-	out.Drops, out.End, out.Damage = run.Drops, run.End, run.Damage
-	for _, h := range run.Holders {
-		h.Where = r.location(h.Where)
-		out.Holders = append(out.Holders, h)
-	}
-	for _, e := range run.Events {
-		out.Events = append(out.Events, r.event(e))
-	}
-	for f := range run.Imagined.Frames {
-		add(r.imagined(f))
-	}
+	out.Damage = run.Damage
 	if len(run.Snapshots) > 0 {
-		out.Events = append(out.Events, mem.Event{Time: run.Start(), Kind: "unobserved", Text: "allocator snapshots were left out of this copy"})
+		_ = out.Add(mem.Event{Time: run.Start(), Kind: "unobserved", Text: "allocator snapshots were left out of this copy"})
 	}
 	return out
 }
@@ -74,24 +55,59 @@ func (s Source) Redact() Source {
 	return Source{Snapshot: &copied}
 }
 
-type redactor struct{ host, cwd string }
+type redactor struct{ host string }
 
-func (r redactor) info(i mem.RunInfo) mem.RunInfo {
-	i.Command, i.Cwd, i.Env, i.Git = program(i.Command), "", nil, nil
-	i.Host.Name = ""
-	gpus := append([]mem.GPU(nil), i.Host.GPUs...)
-	for n := range gpus {
-		gpus[n].UUID = ""
+// frame is a fact without what is private in it; nil: all of it is.
+func (r redactor) frame(f mem.Frame) mem.Frame {
+	switch f := f.(type) {
+	case mem.RunInfo:
+		f.Command, f.Cwd, f.Env, f.Git = program(f.Command), "", nil, nil
+		f.Host.Name = ""
+		f.Host.GPUs = slices.Clone(f.Host.GPUs)
+		for n := range f.Host.GPUs {
+			f.Host.GPUs[n].UUID = ""
+		}
+		f.Options = r.facts(f.Options)
+		return f
+	case mem.Process:
+		f.Command, f.Facts = program(f.Command), r.facts(f.Facts)
+		return f
+	case mem.StackDef:
+		f.Locations = r.locations(f.Locations)
+		return f
+	case mem.Holder:
+		f.Where = r.location(f.Where)
+		return f
+	case mem.Event:
+		return r.event(f)
+	case mem.Snapshot:
+		return nil
+	case mem.ReadBack:
+		f.Location = r.location(f.Location)
+		return f
+	case mem.DataSize:
+		f.Location = r.location(f.Location)
+		return f
+	case mem.Unreached:
+		f.Text, f.Location = r.text(f.Text), r.location(f.Location)
+		return f
+	case mem.FakeWeights:
+		f.Name = r.text(f.Name)
+		return f
+	case mem.Redirected:
+		f.Path = r.text(f.Path)
+		return f
+	case mem.Switch:
+		f.Text = r.text(f.Text)
+		return f
+	case mem.Condition:
+		f.Value = r.text(f.Value)
+		return f
+	case mem.Trial:
+		f.Command, f.Note = "", r.text(f.Note)
+		return f
 	}
-	i.Host.GPUs = gpus
-	i.Options = r.facts(i.Options)
-	return i
-}
-
-func (r redactor) process(p mem.Process) mem.Process {
-	p.Command = program(p.Command)
-	p.Facts = r.facts(p.Facts)
-	return p
+	return f
 }
 
 // program keeps the name of what was run, and leaves out how.
@@ -123,36 +139,6 @@ func (r redactor) event(e mem.Event) mem.Event {
 	return e
 }
 
-func (r redactor) imagined(f mem.Frame) mem.Frame {
-	switch f := f.(type) {
-	case mem.ReadBack:
-		f.Location = r.location(f.Location)
-		return f
-	case mem.DataSize:
-		f.Location = r.location(f.Location)
-		return f
-	case mem.Unreached:
-		f.Text, f.Location = r.text(f.Text), r.location(f.Location)
-		return f
-	case mem.FakeWeights:
-		f.Name = r.text(f.Name)
-		return f
-	case mem.Redirected:
-		f.Path = r.text(f.Path)
-		return f
-	case mem.Switch:
-		f.Text = r.text(f.Text)
-		return f
-	case mem.Condition:
-		f.Value = r.text(f.Value)
-		return f
-	case mem.Trial:
-		f.Command, f.Note = "", r.text(f.Note)
-		return f
-	}
-	return f
-}
-
 // paths are runs of name/name or /name in a text.
 var paths = regexp.MustCompile(`(?:~|[A-Za-z]:)?[\w.@+%=~-]*(?:[/\\][\w.@+%=~-]+)+[/\\]?`)
 
@@ -160,7 +146,7 @@ func (r redactor) text(s string) string {
 	if r.host != "" {
 		s = strings.ReplaceAll(s, r.host, "(host)")
 	}
-	return paths.ReplaceAllStringFunc(s, func(found string) string { return shorten(found) })
+	return paths.ReplaceAllStringFunc(s, shorten)
 }
 
 func (r redactor) locations(stack []mem.Location) []mem.Location {

@@ -38,36 +38,6 @@ func (s Source) about() any {
 	return aboutSnapshot{t.Format, t.Label, t.Versions, t.Settings, t.Unknown, t.Notes, t.DeviceNames}
 }
 
-// places remembers the site of each stack: tables ask for few of them very often.
-type places struct {
-	stacks *mem.StackTable
-	known  map[uint32][3]any
-}
-
-// of is the innermost line of Python of a stack, as three cells.
-func (p *places) of(stack uint32) [3]any {
-	cells, ok := p.known[stack]
-	if !ok {
-		where := site(p.stacks.Frames(stack))
-		cells = [3]any{text(where.File), nil, text(where.Function)}
-		if where.Line > 0 {
-			cells[1] = int64(where.Line)
-		}
-		p.known[stack] = cells
-	}
-	return cells
-}
-
-func placesOf(s *mem.AllocatorSnapshot) *places { return &places{&s.Stacks, map[uint32][3]any{}} }
-
-// stackCell is absent where no stack was recorded.
-func stackCell(stack uint32) any {
-	if stack == 0 {
-		return nil
-	}
-	return int64(stack)
-}
-
 func poolCell(pool mem.PoolID) any {
 	if pool == (mem.PoolID{}) {
 		return nil
@@ -75,16 +45,8 @@ func poolCell(pool mem.PoolID) any {
 	return fmt.Sprintf("(%d, %d)", pool[0], pool[1])
 }
 
-// at is a column's value, or zero where the trace has no such column.
-func at[T any](column []T, i int) (v T) {
-	if i < len(column) {
-		v = column[i]
-	}
-	return v
-}
-
-func allocatorEvents(s *mem.AllocatorSnapshot, yield func(...any) error) error {
-	where := placesOf(s)
+func allocatorEvents(s *mem.AllocatorSnapshot, add func(...any)) {
+	where := placesIn(&s.Stacks)
 	for t := range s.Traces {
 		trace := &s.Traces[t]
 		for i, action := range trace.Action {
@@ -97,19 +59,15 @@ func allocatorEvents(s *mem.AllocatorSnapshot, yield func(...any) error) error {
 				address = nil
 			}
 			place := where.of(trace.Stack[i])
-			err := yield(int64(i), int64(trace.Device), time, mem.ActionNames[action], address, int64(trace.Size[i]), int64(trace.Stream[i]),
-				poolCell(at(trace.Pool, i)), stackCell(trace.Stack[i]), text(s.Text(at(trace.Category, i))), text(s.Text(at(trace.Metadata, i))),
-				text(s.Text(at(trace.Context, i))), place[0], place[1], place[2])
-			if err != nil {
-				return err
-			}
+			add(int64(i), int64(trace.Device), time, mem.ActionNames[action], address, int64(trace.Size[i]), int64(trace.Stream[i]),
+				poolCell(mem.At(trace.Pool, i)), positive(trace.Stack[i]), text(s.Text(mem.At(trace.Category, i))), text(s.Text(mem.At(trace.Metadata, i))),
+				text(s.Text(mem.At(trace.Context, i))), place[0], place[1], place[2])
 		}
 	}
-	return nil
 }
 
-func allocatorBlocks(s *mem.AllocatorSnapshot, yield func(...any) error) error {
-	where := placesOf(s)
+func allocatorBlocks(s *mem.AllocatorSnapshot, add func(...any)) {
+	where := placesIn(&s.Stacks)
 	for i := range s.Segments {
 		for _, b := range s.Segments[i].Blocks {
 			var requested any
@@ -117,17 +75,13 @@ func allocatorBlocks(s *mem.AllocatorSnapshot, yield func(...any) error) error {
 				requested = int64(b.Requested)
 			}
 			place := where.of(b.Stack)
-			err := yield(int64(s.Segments[i].Device), int64(s.Segments[i].Address), int64(b.Address), int64(b.Size), requested, torch.StateNames[b.State],
-				stackCell(b.Stack), place[0], place[1], place[2])
-			if err != nil {
-				return err
-			}
+			add(int64(s.Segments[i].Device), int64(s.Segments[i].Address), int64(b.Address), int64(b.Size), requested, torch.StateNames[b.State],
+				positive(b.Stack), place[0], place[1], place[2])
 		}
 	}
-	return nil
 }
 
-func allocatorSegments(s *mem.AllocatorSnapshot, yield func(...any) error) error {
+func allocatorSegments(s *mem.AllocatorSnapshot, add func(...any)) {
 	for i := range s.Segments {
 		g := &s.Segments[i]
 		var used mem.Bytes
@@ -136,43 +90,36 @@ func allocatorSegments(s *mem.AllocatorSnapshot, yield func(...any) error) error
 				used += b.Size
 			}
 		}
-		if err := yield(int64(g.Device), int64(g.Address), int64(g.Size), int64(used), int64(g.Stream), g.Large, g.Expandable, poolCell(g.Pool), stackCell(g.Stack)); err != nil {
-			return err
-		}
+		add(int64(g.Device), int64(g.Address), int64(g.Size), int64(used), int64(g.Stream), g.Large, g.Expandable, poolCell(g.Pool), positive(g.Stack))
 	}
-	return nil
 }
 
-func allocatorPeak(s *mem.AllocatorSnapshot, yield func(...any) error) error {
-	where := placesOf(s)
+func allocatorPeak(s *mem.AllocatorSnapshot, add func(...any)) {
+	where := placesIn(&s.Stacks)
 	for _, device := range s.AllDevices() {
 		d := usage.FromTrace(s, device, usage.Whole)
-		var event, time any
-		if d.Peak.Moment >= 0 {
-			event = int64(d.Peak.Moment)
-		}
-		if d.Peak.Time > 0 {
-			time = d.Peak.Time
-		}
+		event, time := eventCell(int64(d.Peak.Moment)), positive(d.Peak.Time)
 		var held []int
 		d.Each(d.Peak.Moment, func(span int) { held = append(held, span) })
 		slices.SortStableFunc(held, func(a, b int) int { return cmp.Compare(d.Block.Address[a], d.Block.Address[b]) })
 		for _, n := range held {
-			var since any
-			if from := d.From[n]; from >= 0 {
-				since = int64(from)
-			}
 			place := where.of(d.Stack[n])
-			if err := yield(int64(device), event, time, int64(d.Block.Address[n]), int64(d.Bytes[n]), int64(d.Block.Requested[n]), since, stackCell(d.Stack[n]), place[0], place[1], place[2]); err != nil {
-				return err
-			}
+			add(int64(device), event, time, int64(d.Block.Address[n]), int64(d.Bytes[n]), int64(d.Block.Requested[n]), eventCell(int64(d.From[n])),
+				positive(d.Stack[n]), place[0], place[1], place[2])
 		}
 	}
-	return nil
+}
+
+// eventCell is the number of an event, absent before the first.
+func eventCell(moment int64) any {
+	if moment < 0 {
+		return nil
+	}
+	return moment
 }
 
 // allocatorStacks lists the stacks that something refers to.
-func allocatorStacks(s *mem.AllocatorSnapshot, yield func(...any) error) error {
+func allocatorStacks(s *mem.AllocatorSnapshot, add func(...any)) {
 	used := make([]bool, max(s.Stacks.Len(), 1))
 	for i := range s.Traces {
 		for _, stack := range s.Traces[i].Stack {
@@ -190,14 +137,7 @@ func allocatorStacks(s *mem.AllocatorSnapshot, yield func(...any) error) error {
 			continue
 		}
 		for depth, l := range s.Stacks.Frames(uint32(stack)) {
-			var line any
-			if l.Line > 0 {
-				line = int64(l.Line)
-			}
-			if err := yield(int64(stack), int64(depth), text(l.File), line, text(l.Function), l.Native); err != nil {
-				return err
-			}
+			add(int64(stack), int64(depth), text(l.File), positive(l.Line), text(l.Function), l.Native)
 		}
 	}
-	return nil
 }

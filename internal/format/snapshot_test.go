@@ -198,13 +198,20 @@ func TestPeakWays(t *testing.T) {
 	}
 }
 
+func explained(t *testing.T, s *mem.AllocatorSnapshot, file string, o analyze.ExplainOptions) *report.Report {
+	t.Helper()
+	x := analyze.Explaining{Report: report.New(), Options: o}
+	if err := x.Add(s, file, nil); err != nil {
+		t.Fatal(err)
+	}
+	return x.Report
+}
+
 // TestMeasures: each measure of the folded stacks sums to that of the report's flame graph, to the byte.
 func TestMeasures(t *testing.T) {
 	for _, file := range []string{"real/h100-lm-ctx128-train-step.pickle", "imagined/every-field-2.15.pickle"} {
-		s, r := snapshotFile(t, "../../testdata/"+file), report.New()
-		if err := analyze.Explain(r, s, file, analyze.ExplainOptions{Pictures: true}); err != nil {
-			t.Fatal(err)
-		}
+		s := snapshotFile(t, "../../testdata/"+file)
+		r := explained(t, s, file, analyze.ExplainOptions{Pictures: true})
 		for m, measure := range report.Flames {
 			var want, got int64
 			for _, flames := range r.Stacks {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
+	"hightide/internal/usage"
 )
 
 // Table is one kind of row of a Source. Cells are string, int64, bool, or nil where absent.
@@ -13,7 +14,7 @@ type Table struct {
 	Short   string
 	Columns []Column
 	of      Kinds
-	rows    func(from Source, yield func(cells ...any) error) error
+	rows    func(from Source, add func(cells ...any))
 }
 
 // Column of a table.
@@ -32,9 +33,14 @@ const (
 	Boolean
 )
 
-// Rows calls yield with one row after the other; the slice is used again. An error of yield ends it.
-func (t *Table) Rows(from Source, yield func(cells []any) error) error {
-	return t.rows(from, func(cells ...any) error { return yield(cells) })
+// Rows calls yield with one row after the other; the slice is used again. After an error of yield there are no more.
+func (t *Table) Rows(from Source, yield func(cells []any) error) (err error) {
+	t.rows(from, func(cells ...any) {
+		if err == nil {
+			err = yield(cells)
+		}
+	})
+	return err
 }
 
 // Tables lists all tables. Times of runs are nanoseconds since the run began, those of snapshots of
@@ -61,12 +67,12 @@ var Tables = []Table{
 	{"stacks", "the frames of stacks, innermost first", columns("stack", "depth", "file*", "line", "function*", "native?"), Snapshots, ofSnapshot(allocatorStacks)},
 }
 
-func ofRun(rows func(*mem.Run, func(...any) error) error) func(Source, func(...any) error) error {
-	return func(from Source, yield func(...any) error) error { return rows(from.Run, yield) }
+func ofRun(rows func(*mem.Run, func(...any))) func(Source, func(...any)) {
+	return func(from Source, add func(...any)) { rows(from.Run, add) }
 }
 
-func ofSnapshot(rows func(*mem.AllocatorSnapshot, func(...any) error) error) func(Source, func(...any) error) error {
-	return func(from Source, yield func(...any) error) error { return rows(from.Snapshot, yield) }
+func ofSnapshot(rows func(*mem.AllocatorSnapshot, func(...any))) func(Source, func(...any)) {
+	return func(from Source, add func(...any)) { rows(from.Snapshot, add) }
 }
 
 // columns: a star marks text, a question mark yes or no; the others are integers.
@@ -99,6 +105,42 @@ func text[S ~string](s S) any {
 	return string(s)
 }
 
+// positive is absent where the number is not above zero.
+func positive[N int | int64 | uint32](n N) any {
+	if n <= 0 {
+		return nil
+	}
+	return int64(n)
+}
+
+// places remembers the site of each stack, as reports name it: tables ask for few of them very often.
+type places struct {
+	names *usage.Names
+	known map[uint32][3]any
+}
+
+func placesIn(stacks *mem.StackTable) *places {
+	return &places{usage.NewNames(stacks), map[uint32][3]any{}}
+}
+
+// of is a site's file, line and function; of native code its library and how it is known.
+func (p *places) of(stack uint32) [3]any {
+	cells, ok := p.known[stack]
+	if ok || stack == 0 {
+		return cells
+	}
+	at := p.names.Of(stack)
+	cells = [3]any{text(at.File), positive(at.Line), text(at.Function)}
+	if at.Native {
+		cells[2] = at.Name
+	}
+	if at.File == mem.UnknownPlace {
+		cells[0] = nil
+	}
+	p.known[stack] = cells
+	return cells
+}
+
 // pid of a process; absent for the run or host as a whole.
 func pid(run *mem.Run, process uint32) any {
 	if p := run.Process(process); p != nil {
@@ -107,124 +149,76 @@ func pid(run *mem.Run, process uint32) any {
 	return nil
 }
 
-func samples(run *mem.Run, yield func(...any) error) error {
+func samples(run *mem.Run, add func(...any)) {
 	for _, s := range run.Series {
 		of := pid(run, s.Process)
 		for i, t := range s.Times {
-			if err := yield(t-run.Start(), int64(s.Process), of, text(s.Device), text(s.Framework), string(s.Name), string(s.Unit), string(s.Label), s.Values[i]); err != nil {
-				return err
-			}
+			add(t-run.Start(), int64(s.Process), of, text(s.Device), text(s.Framework), string(s.Name), string(s.Unit), string(s.Label), s.Values[i])
 		}
 	}
-	return nil
 }
 
-func steps(run *mem.Run, yield func(...any) error) error {
+func steps(run *mem.Run, add func(...any)) {
 	for _, s := range run.Steps {
-		var duration any
-		if s.Duration > 0 {
-			duration = s.Duration
-		}
-		err := yield(int64(s.Process), pid(run, s.Process), int64(s.Number), s.Time-run.Start(), duration,
+		add(int64(s.Process), pid(run, s.Process), int64(s.Number), s.Time-run.Start(), positive(s.Duration),
 			cell(s.RSS), cell(s.Heap), cell(s.Device), int64(s.Micro), s.Skipped)
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
-func spans(run *mem.Run, yield func(...any) error) error {
+func spans(run *mem.Run, add func(...any)) {
 	for _, s := range run.Spans {
-		err := yield(int64(s.Process), pid(run, s.Process), int64(s.Thread), string(s.Phase), text(s.Name), int64(s.Step),
+		add(int64(s.Process), pid(run, s.Process), int64(s.Thread), string(s.Phase), text(s.Name), int64(s.Step),
 			s.Start-run.Start(), s.End-run.Start(), cell(s.RSSStart), cell(s.RSSEnd), cell(s.RSSPeak), cell(s.DeviceStart), cell(s.DeviceEnd))
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
-func phases(run *mem.Run, yield func(...any) error) error {
+func phases(run *mem.Run, add func(...any)) {
 	for _, p := range run.Phases {
-		err := yield(int64(p.Process), pid(run, p.Process), string(p.Phase), text(p.Name), int64(p.Count), p.Total, p.Max,
+		add(int64(p.Process), pid(run, p.Process), string(p.Phase), text(p.Name), int64(p.Count), p.Total, p.Max,
 			cell(p.RSSPeak), cell(p.RSSNet), cell(p.RSSMaxRise), cell(p.DevicePeak), cell(p.DeviceNet))
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
-func sites(run *mem.Run, yield func(...any) error) error {
+func sites(run *mem.Run, add func(...any)) {
+	where := placesIn(&run.Stacks)
 	for _, process := range slices.Sorted(maps.Keys(run.Heap)) {
 		h := run.Heap[process]
-		row := func(time int64, step uint64, s mem.SiteUse, peak bool) error {
-			where := site(run.Stacks.Frames(s.Stack))
-			var line any
-			if where.Line > 0 {
-				line = int64(where.Line)
-			}
-			return yield(time-run.Start(), int64(process), pid(run, process), int64(step), int64(s.Stack), text(s.Phase), int64(s.Live),
-				int64(s.Count), int64(s.Allocated), text(where.File), line, text(where.Function), peak)
+		row := func(time int64, step uint64, s mem.SiteUse, peak bool) {
+			place := where.of(s.Stack)
+			add(time-run.Start(), int64(process), pid(run, process), int64(step), int64(s.Stack), text(s.Phase), int64(s.Live),
+				int64(s.Count), int64(s.Allocated), place[0], place[1], place[2], peak)
 		}
 		for _, stack := range slices.Sorted(maps.Keys(h.Sites)) {
 			for _, p := range h.Sites[stack] {
-				if err := row(p.Time, p.Step, p.SiteUse, false); err != nil {
-					return err
-				}
+				row(p.Time, p.Step, p.SiteUse, false)
 			}
 		}
 		if h.Peak == nil {
 			continue
 		}
 		for _, s := range h.Peak.Sites {
-			if err := row(h.Peak.Time, h.Peak.Step, s, true); err != nil {
-				return err
-			}
+			row(h.Peak.Time, h.Peak.Step, s, true)
 		}
 	}
-	return nil
 }
 
-// site is the innermost line of Python, or else the innermost location.
-func site(stack []mem.Location) mem.Location {
-	for _, l := range stack {
-		if !l.Native {
-			return l
-		}
-	}
-	if len(stack) > 0 {
-		return stack[0]
-	}
-	return mem.Location{}
-}
-
-func events(run *mem.Run, yield func(...any) error) error {
+func events(run *mem.Run, add func(...any)) {
 	for _, e := range run.Events {
 		var file, line any
 		if e.Where != nil {
 			file, line = text(e.Where.File), int64(e.Where.Line)
 		}
-		err := yield(e.Time-run.Start(), int64(e.Process), pid(run, e.Process), e.Kind, text(e.Text), cell(e.Step), cell(e.Bytes), file, line)
-		if err != nil {
-			return err
-		}
+		add(e.Time-run.Start(), int64(e.Process), pid(run, e.Process), e.Kind, text(e.Text), cell(e.Step), cell(e.Bytes), file, line)
 	}
-	return nil
 }
 
-func processes(run *mem.Run, yield func(...any) error) error {
+func processes(run *mem.Run, add func(...any)) {
 	for _, p := range run.Processes {
 		end := cell(p.End)
 		if value, ok := p.End.Get(); ok {
 			end = value - run.Start()
 		}
-		err := yield(int64(p.ID), int64(p.PID), int64(p.Parent), text(p.Role), cell(p.Rank), cell(p.LocalRank), cell(p.WorldSize), text(p.Python),
+		add(int64(p.ID), int64(p.PID), int64(p.Parent), text(p.Role), cell(p.Rank), cell(p.LocalRank), cell(p.WorldSize), text(p.Python),
 			p.Start-run.Start(), end, cell(p.ExitCode), cell(p.Signal), cell(p.MaxRSS))
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }

@@ -136,6 +136,14 @@ type Trace struct {
 // FreeUnknown is the address of an oom where the file does not say what the device had free.
 const FreeUnknown = math.MaxUint64
 
+// At is a value of a column, zero where the trace has no such column.
+func At[T any](column []T, event int) (v T) {
+	if event < len(column) {
+		v = column[event]
+	}
+	return v
+}
+
 // Len is the number of events.
 func (t *Trace) Len() int { return len(t.Action) }
 

@@ -2,7 +2,7 @@ package report
 
 import (
 	"fmt"
-	"strings"
+	"path"
 
 	"hightide/internal/mem"
 )
@@ -11,8 +11,11 @@ import (
 type Allocator struct {
 	Device         int          `json:"device"`
 	File           string       `json:"file"`
-	Name           string       `json:"name"` // "device 0", or what it is where it is no GPU
+	Name           string       `json:"name"`  // "device 0", or what it is where it is no GPU
+	Title          string       `json:"title"` // the same, with its file where there are several
 	Events         int          `json:"events"`
+	First          int          `json:"first_event"` // of those explained
+	Last           int          `json:"last_event"`
 	Stacks         int          `json:"stacks"`
 	Peak           TracePeak    `json:"peak"`
 	At             TracePeak    `json:"at"`      // the moment explained
@@ -43,13 +46,6 @@ type Allocator struct {
 	Steps         *TraceSteps    `json:"steps,omitempty"`
 	Growth        []TraceGrowth  `json:"growth"`
 	Timeline      *TraceTimeline `json:"timeline,omitempty"`
-
-	// What the sentences and the pictures of a terminal need besides.
-	Alone bool   `json:"-"` // in its report
-	Most  Blame  `json:"-"` // the largest group by name, of whatever category
-	Among string `json:"-"` // the range of events that the peak was looked for in, in words
-	First int    `json:"-"` // the first event explained
-	Last  int    `json:"-"`
 }
 
 // TracePeak is the levels just after an event; -1: before the first.
@@ -77,10 +73,6 @@ type Blame struct {
 	Blocks   int            `json:"blocks"`
 	Category string         `json:"category"`
 	Frames   []mem.Location `json:"frames"`
-
-	Largest mem.Bytes `json:"-"` // block
-	Stack   uint32    `json:"-"` // its stack
-	Mixed   bool      `json:"-"` // of several categories: Category is that of the most
 }
 
 // CurvePoint is the highest of a stretch of events.
@@ -98,20 +90,8 @@ func (a *Allocator) Subject() Subject {
 	return Subject{File: a.File, Number: mem.Some(int64(a.Device)), Of: a.InFile()}
 }
 
-// Where is "device 0", and of which file where there are several.
-func (a *Allocator) Where() string {
-	if a.Alone {
-		return a.Name
-	}
-	return a.InFile()
-}
-
-// InFile is Where with the file, however many there are.
-func (a *Allocator) InFile() string {
-	return fmt.Sprintf("%s of %s", a.Name, baseName(a.File))
-}
-
-func baseName(file string) string { return file[strings.LastIndexByte(file, '/')+1:] }
+// InFile is the name with the file, however many there are.
+func (a *Allocator) InFile() string { return fmt.Sprintf("%s of %s", a.Name, path.Base(a.File)) }
 
 // Fragmentation is where reserved memory goes at the moment explained:
 //
@@ -175,8 +155,6 @@ type Pin struct {
 	Blocks int            `json:"blocks"`
 	Pinned mem.Bytes      `json:"pinned_bytes"` // cached in the segments where these blocks are the largest
 	Frames []mem.Location `json:"frames"`       // of the block that pins most
-
-	Largest mem.Bytes `json:"-"` // cached in one of the segments
 }
 
 // TraceGrowth is a line that holds more after each step than after the one before.
@@ -208,8 +186,6 @@ type TraceOOM struct {
 	Frames      []mem.Location `json:"frames"`
 	Advice      string         `json:"advice,omitempty"`   // verified by replay
 	Replayed    any            `json:"replayed,omitempty"` // the settings tried, and what became of them
-
-	Most Blame `json:"-"` // the largest group by name
 }
 
 // Accuracy compares what the rules say with what the program said, for the blocks whose owner it named
@@ -274,9 +250,7 @@ type Turnover struct {
 	Average     mem.Bytes      `json:"average_bytes"`     // held, over time
 	SinceStart  mem.Bytes      `json:"since_start_bytes"` // alive from before the trace to its end
 	StartBlocks int            `json:"since_start_blocks"`
-	Frames      []mem.Location `json:"frames"`
-
-	Heaviest mem.Bytes `json:"-"` // freed again by one stack
+	Frames      []mem.Location `json:"frames"` // of the stack that freed most again
 }
 
 // LongLife is blocks that occupied much for long: bytes times life-span of one rank them. Blocks are in one if nothing

@@ -38,7 +38,7 @@ func (p *printer) course(a *Allocator) {
 		}
 		high = max(high, int64(c.Allocated))
 	}
-	p.title("Allocated on " + a.Where() + ", event by event" + p.paint(dim, fmt.Sprintf(" (%s)", a.Label)))
+	p.title("Allocated on " + a.Title + ", event by event" + p.paint(dim, fmt.Sprintf(" (%s)", a.Label)))
 	p.rows(heights, high, mem.Bytes(high).String(), "0")
 	p.phaseStrip(a, first, span, columns)
 	left, right := "event "+Count(int64(max(first, 0))), Count(int64(first+span))
@@ -99,7 +99,7 @@ func (p *printer) tape(a *Allocator) {
 			at = end
 		}
 	}
-	p.title(fmt.Sprintf("Segments of %s %s", a.Where(), momentText(a)) +
+	p.title(fmt.Sprintf("Segments of %s %s", a.Title, momentText(a)) +
 		p.paint(dim, fmt.Sprintf(" (each character %v; dark is in use, light is cached)", mem.Bytes(part))))
 	for row := range tapeRows {
 		line := make([]rune, width)

@@ -28,17 +28,13 @@ func (s *Site) key() siteKey { return siteKey{s.Location, s.Name} }
 
 // Groups sums uses by site, most bytes first.
 func Groups(names *Names, uses []Use) []Group {
-	index := map[siteKey]int{}
-	var all []Group
+	var groups mem.Tally[siteKey, Group]
 	for _, u := range uses {
 		site := names.Of(u.Stack)
-		i, ok := index[site.key()]
-		if !ok {
-			i = len(all)
-			index[site.key()] = i
-			all = append(all, Group{Site: site})
+		g := groups.At(site.key())
+		if g.Site == nil {
+			g.Site = site
 		}
-		g := &all[i]
 		g.Bytes += u.Bytes
 		g.Blocks += u.Blocks
 		g.Variance += u.Variance
@@ -46,8 +42,8 @@ func Groups(names *Names, uses []Use) []Group {
 			g.Stack, g.Largest, g.Phase = u.Stack, u.Bytes, u.Phase
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Group) int {
+	slices.SortStableFunc(groups.All, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Site.File, b.Site.File), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Name, b.Site.Name))
 	})
-	return all
+	return groups.All
 }

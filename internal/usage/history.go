@@ -24,6 +24,7 @@
 package usage
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -111,25 +112,20 @@ func (h *History) Total(at Moment) (sum mem.Bytes) {
 
 // Held is what each stack held at a moment, by stack.
 func (h *History) Held(at Moment) []Use {
-	byStack := map[uint32]*Use{}
+	var uses mem.Tally[uint32, Use]
 	h.Each(at, func(i int) {
-		use := byStack[h.Stack[i]]
-		if use == nil {
-			use = &Use{Stack: h.Stack[i]}
-			byStack[h.Stack[i]] = use
-		}
+		use := uses.At(h.Stack[i])
+		use.Stack = h.Stack[i]
 		use.Bytes += h.Bytes[i]
 		use.Blocks++
 	})
-	uses := make([]Use, 0, len(byStack))
-	for _, use := range byStack {
-		if h.errs != nil {
-			h.errs.measure(use, at)
+	if h.errs != nil {
+		for i := range uses.All {
+			h.errs.measure(&uses.All[i], at)
 		}
-		uses = append(uses, *use)
 	}
-	slices.SortFunc(uses, func(a, b Use) int { return int(int64(a.Stack) - int64(b.Stack)) })
-	return uses
+	slices.SortFunc(uses.All, func(a, b Use) int { return cmp.Compare(a.Stack, b.Stack) })
+	return uses.All
 }
 
 // AtPeak is what each stack held at the highest moment.

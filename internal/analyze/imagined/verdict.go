@@ -86,44 +86,28 @@ func takeIn(run *mem.Run, v *report.Imagined) {
 
 // policies are the sizes that depend on data, those of several processes at one line added up.
 func policies(sizes []mem.DataSize) []report.Policy {
-	index := map[report.Policy]int{}
-	var all []report.Policy
+	var all mem.Tally[report.Policy, report.Policy]
 	for _, s := range sizes {
 		at := report.Policy{Op: s.Op, File: s.File, Line: s.Line}
-		i, known := index[at]
-		if !known {
-			i = len(all)
-			index[at] = i
-			at.Policy = s.Policy
-			all = append(all, at)
-		}
-		all[i].Count += max(s.Count, 1)
-		all[i].Elements = max(all[i].Elements, s.Elements)
+		p := all.At(at)
+		at.Policy, at.Count, at.Elements = cmp.Or(p.Policy, s.Policy), p.Count+max(s.Count, 1), max(p.Elements, s.Elements)
+		*p = at
 	}
-	slices.SortStableFunc(all, func(a, b report.Policy) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
-	return all
+	slices.SortStableFunc(all.All, func(a, b report.Policy) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
+	return all.All
 }
 
 // readBacks are the reads that one side told, the device or the agent, added up by line.
 func readBacks(reads []mem.ReadBack, agent bool) []report.ReadBack {
-	index := map[mem.Location]int{}
-	var all []report.ReadBack
+	var all mem.Tally[mem.Location, report.ReadBack]
 	for _, r := range reads {
-		if r.Agent != agent {
-			continue
+		if r.Agent == agent {
+			sum := all.At(mem.Location{File: r.File, Line: r.Line})
+			*sum = report.ReadBack{File: r.File, Line: r.Line, Function: cmp.Or(sum.Function, r.Function), Count: sum.Count + max(r.Count, 1), Bytes: sum.Bytes + r.Bytes}
 		}
-		at := mem.Location{File: r.File, Line: r.Line}
-		i, known := index[at]
-		if !known {
-			i = len(all)
-			index[at] = i
-			all = append(all, report.ReadBack{File: r.File, Line: r.Line, Function: r.Function})
-		}
-		all[i].Count += max(r.Count, 1)
-		all[i].Bytes += r.Bytes
 	}
-	slices.SortStableFunc(all, func(a, b report.ReadBack) int { return cmp.Compare(b.Count, a.Count) })
-	return all
+	slices.SortStableFunc(all.All, func(a, b report.ReadBack) int { return cmp.Compare(b.Count, a.Count) })
+	return all.All
 }
 
 // conditions are what the answer rests on: versions, settings, and what the agent saw.

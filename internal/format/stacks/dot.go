@@ -114,7 +114,7 @@ func plainFunction(name string) string {
 
 // dotGraph sums a profile by location, and by caller and callee; recursion counts once.
 func dotGraph(p *mem.Profile) (nodes []dotNode, edges map[dotEdge]int64, total int64) {
-	byLocation := map[uint32]*dotNode{}
+	var byLocation mem.Tally[uint32, dotNode]
 	edges = map[dotEdge]int64{}
 	for _, s := range p.Samples {
 		value := s.Values[p.Default]
@@ -122,11 +122,8 @@ func dotGraph(p *mem.Profile) (nodes []dotNode, edges map[dotEdge]int64, total i
 		seen, seenEdge := map[uint32]bool{}, map[dotEdge]bool{}
 		callee := uint32(0)
 		for depth, l := range p.Stacks.Numbers(s.Stack) {
-			n := byLocation[l]
-			if n == nil {
-				n = &dotNode{location: l}
-				byLocation[l] = n
-			}
+			n := byLocation.At(l)
+			n.location = l
 			if depth == 0 {
 				n.own += value
 			} else if e := (dotEdge{l, callee}); !seenEdge[e] {
@@ -140,8 +137,5 @@ func dotGraph(p *mem.Profile) (nodes []dotNode, edges map[dotEdge]int64, total i
 			callee = l
 		}
 	}
-	for _, n := range byLocation {
-		nodes = append(nodes, *n)
-	}
-	return nodes, edges, total
+	return byLocation.All, edges, total
 }

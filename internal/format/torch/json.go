@@ -3,12 +3,10 @@ package torch
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 
 	"hightide/internal/mem"
@@ -18,6 +16,7 @@ import (
 // jsonPickle is a JSON text as a pickle that says the same, made while it is read: snapshots that
 // were saved as JSON go through the same builder as all others.
 type jsonPickle struct {
+	pickler
 	in      *json.Decoder
 	out     bytes.Buffer
 	nesting []jsonContainer
@@ -38,7 +37,9 @@ const (
 func newJSONPickle(r io.Reader) *jsonPickle {
 	in := json.NewDecoder(bufio.NewReaderSize(r, 256<<10))
 	in.UseNumber()
-	return &jsonPickle{in: in}
+	j := &jsonPickle{in: in}
+	j.w = bufio.NewWriter(&j.out)
+	return j
 }
 
 func (j *jsonPickle) Read(p []byte) (int, error) {
@@ -66,18 +67,18 @@ func (j *jsonPickle) token() error {
 			return fmt.Errorf("JSON at byte %d: %w", j.in.InputOffset(), err)
 		}
 		if len(j.nesting) == 0 {
-			j.out.WriteByte('.')
+			j.op('.')
 			j.done = true
 		}
 	}
-	return nil
+	return j.w.Flush()
 }
 
 func (j *jsonPickle) write(token json.Token) error {
 	if delim, ok := token.(json.Delim); ok && (delim == '}' || delim == ']') {
 		last := j.nesting[len(j.nesting)-1]
 		j.nesting = j.nesting[:len(j.nesting)-1]
-		j.out.WriteByte(j.batch(last))
+		j.op(j.batch(last))
 		return nil
 	}
 	j.room()
@@ -86,19 +87,16 @@ func (j *jsonPickle) write(token json.Token) error {
 		if len(j.nesting) == jsonDepth {
 			return fmt.Errorf("more than %d containers inside each other", jsonDepth)
 		}
-		open := map[json.Delim]string{'{': "}(", '[': "]("}[token]
-		j.out.WriteString(open)
+		j.op(map[json.Delim]byte{'{': '}', '[': ']'}[token], '(')
 		j.nesting = append(j.nesting, jsonContainer{dict: token == '{'})
 	case string:
-		j.out.WriteByte('X')
-		j.little(uint64(len(token)), 4)
-		j.out.WriteString(token)
+		j.string(token)
 	case json.Number:
 		return j.number(token.String())
 	case bool:
-		j.out.WriteByte(map[bool]byte{true: 0x88, false: 0x89}[token])
+		j.bool(token)
 	case nil:
-		j.out.WriteByte('N')
+		j.op('N')
 	}
 	return nil
 }
@@ -110,8 +108,7 @@ func (j *jsonPickle) room() {
 	}
 	last := &j.nesting[len(j.nesting)-1]
 	if last.count++; !last.dict && last.count > jsonBatch {
-		j.out.WriteByte(j.batch(*last))
-		j.out.WriteByte('(')
+		j.op(j.batch(*last), '(')
 		last.count = 1
 	}
 }
@@ -125,36 +122,15 @@ func (j *jsonPickle) batch(c jsonContainer) byte {
 
 func (j *jsonPickle) number(text string) error {
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-		j.long(uint64(i), 8)
-		return nil
-	}
-	if u, err := strconv.ParseUint(text, 10, 64); err == nil {
-		j.long(u, 9)
-		return nil
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
+		j.int(i)
+	} else if u, err := strconv.ParseUint(text, 10, 64); err == nil {
+		j.unsigned(u)
+	} else if f, err := strconv.ParseFloat(text, 64); err == nil {
+		j.float(f)
+	} else {
 		return fmt.Errorf("%.40s is no number that there is room for", text)
 	}
-	j.out.WriteByte('G')
-	j.out.Write(binary.BigEndian.AppendUint64(nil, math.Float64bits(f)))
 	return nil
-}
-
-// long writes LONG1 of n bytes.
-func (j *jsonPickle) long(v uint64, n int) {
-	j.out.Write([]byte{0x8a, byte(n)})
-	j.little(v, min(n, 8))
-	if n == 9 {
-		j.out.WriteByte(0)
-	}
-}
-
-func (j *jsonPickle) little(v uint64, n int) {
-	for range n {
-		j.out.WriteByte(byte(v))
-		v >>= 8
-	}
 }
 
 // jsonHas says whether the first bytes of a JSON text have one of these keys.

@@ -59,9 +59,14 @@ func (p *pickler) text(s string) {
 		p.get(id)
 		return
 	}
+	p.string(s)
+	p.strings[s] = p.put()
+}
+
+// string writes a text that is not to be remembered.
+func (p *pickler) string(s string) {
 	p.little('X', uint32(len(s)))
 	_, _ = p.w.WriteString(s)
-	p.strings[s] = p.put()
 }
 
 func (p *pickler) int(v int64) {
@@ -96,6 +101,10 @@ func (p *pickler) long(v uint64, negative bool) {
 		b = append(b, 0)
 	}
 	p.op(b...)
+}
+
+func (p *pickler) float(v float64) {
+	p.op(binary.BigEndian.AppendUint64([]byte{'G'}, math.Float64bits(v))...)
 }
 
 func (p *pickler) bool(v bool) {
@@ -308,21 +317,21 @@ func (p *pickler) trace(t *mem.Trace) {
 			}
 			if newest || t.Pool != nil {
 				p.text("pool_id")
-				p.pair(at(t.Pool, i))
+				p.pair(mem.At(t.Pool, i))
 			}
 			if context || t.Context != nil {
 				none := "N/A"
 				if t.Device < 0 { // the host's events have none
 					none = ""
 				}
-				p.field("compile_context", cmp.Or(p.s.Text(at(t.Context, i)), none))
+				p.field("compile_context", cmp.Or(p.s.Text(mem.At(t.Context, i)), none))
 			}
 			if metadata || t.Metadata != nil {
-				p.field("user_metadata", p.s.Text(at(t.Metadata, i)))
+				p.field("user_metadata", p.s.Text(mem.At(t.Metadata, i)))
 			}
-			p.optional("category", at(t.Category, i))
-			p.optional("internal_metadata", at(t.Internal, i))
-			p.forward(at(t.Forward, i))
+			p.optional("category", mem.At(t.Category, i))
+			p.optional("internal_metadata", mem.At(t.Internal, i))
+			p.forward(mem.At(t.Forward, i))
 		})
 	})
 }
@@ -395,8 +404,7 @@ func (p *pickler) scalar(value string) {
 	if i, err := strconv.ParseInt(value, 10, 64); err == nil {
 		p.int(i)
 	} else if f, err := strconv.ParseFloat(value, 64); err == nil {
-		p.op('G')
-		p.op(binary.BigEndian.AppendUint64(nil, math.Float64bits(f))...)
+		p.float(f)
 	} else if value == "true" || value == "false" {
 		p.bool(value == "true")
 	} else {
@@ -407,11 +415,3 @@ func (p *pickler) scalar(value string) {
 // StateNames are the states of blocks, as PyTorch calls them.
 var StateNames = map[mem.BlockState]string{mem.BlockInactive: "inactive", mem.BlockAllocated: "active_allocated",
 	mem.BlockPendingFree: "active_pending_free"}
-
-// at is a cell of a column that may be shorter than the trace, or absent.
-func at[T any](column []T, i int) (v T) {
-	if i < len(column) {
-		v = column[i]
-	}
-	return v
-}

@@ -1,0 +1,258 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+	"hightide/internal/usage"
+)
+
+// outOfMemory reports every time memory ran out: raised by a framework, by Python, recorded by an allocator, or the kernel's
+// own killing. A framework's error and the record of its allocator are one finding.
+func outOfMemory(in *Input, r *report.Report) {
+	seen := 0
+	for _, e := range in.Run.Events {
+		if e.Kind != "oom" || seen == 8 {
+			continue
+		}
+		seen++
+		told := in.failed[e.Process]
+		if told == nil || e.Facts["source"] == "malloc" {
+			r.Findings = append(r.Findings, in.raised(e).finding())
+			continue
+		}
+		delete(in.failed, e.Process)
+		if e.Bytes = told.Bytes; told.at.File != "" {
+			e.Where = &told.at
+		}
+		s := in.raised(e)
+		s.record, s.most, s.Stack = told.record, told.most, told.Stack
+		r.Findings = append(r.Findings, s.finding())
+	}
+	for _, process := range slices.Sorted(maps.Keys(in.failed)) {
+		r.Findings = append(r.Findings, in.failed[process].finding())
+	}
+	kills := in.lastOf(0, mem.SeriesCgroupOOMKill).Or(0)
+	if s := in.find(0, mem.SeriesCgroupOOMKill); s != nil {
+		kills -= s.Values[0]
+	}
+	for _, e := range in.Run.Events {
+		if e.Kind == "kill" {
+			r.Findings = append(r.Findings, in.killFinding(e.Text, e.Process, e.Where))
+			return
+		}
+	}
+	if kills > 0 {
+		r.Findings = append(r.Findings, in.killFinding(fmt.Sprintf("the kernel killed %d process(es) of the control group for memory", kills), 0, nil))
+	}
+}
+
+// raised is a shortage as the program's own error told of it.
+func (in *Input) raised(e mem.Event) *shortage {
+	source, s := cmp.Or(e.Facts["source"], "the program"), &shortage{}
+	s.Severity, s.Process, s.Bytes, s.Label, s.Title = report.Critical, e.Process, e.Bytes, in.label(), "Out of memory: "+source
+	if bytes, ok := e.Bytes.Get(); ok {
+		s.Title = fmt.Sprintf("Out of memory: %s could not get %v", source, mem.Bytes(bytes))
+	}
+	if stack, err := strconv.ParseUint(e.Facts["stack"], 10, 32); err == nil && e.Where == nil {
+		e.Where = &in.names.Of(uint32(stack)).Location
+	}
+	s.Advice = "What held the memory then is in the tables below; a smaller batch, gradient checkpointing or a lower precision takes less."
+	s.told = s.Title
+	if e.Where != nil && e.Where.File != "" {
+		s.at = *e.Where
+		s.told += " at " + mem.LineName(s.at)
+		if quoted := in.source(s.at); quoted != "" {
+			s.told += fmt.Sprintf(" (`%s`)", quoted)
+		}
+	}
+	if step, ok := e.Step.Get(); ok {
+		s.told += fmt.Sprintf(", step %d", step)
+	}
+	if s.Phase, _ = in.phaseAt(e.Process, e.Time); s.Phase != "" {
+		s.told += ", in " + string(s.Phase)
+	}
+	s.told += fmt.Sprintf(", %s after the start", report.Duration(in.since(e.Time)))
+	switch {
+	case source == "malloc":
+		s.Severity, s.after = report.Warning, " The program went on: it caught the error, or asked for less."
+	case e.Text != "":
+		s.after = " It said: " + report.FirstLine(e.Text, 240)
+	}
+	return s
+}
+
+func (in *Input) killFinding(what string, process uint32, where *mem.Location) report.Finding {
+	f := report.Finding{Kind: report.KindOOM, Severity: report.Critical, Process: process, Label: mem.Measured, Title: "Killed for memory", Text: report.FirstLine(what, 240) + "."}
+	if where != nil {
+		f.File, f.Line = where.File, where.Line
+	}
+	if limit, ok := in.hostLimit().Get(); ok {
+		f.Text += fmt.Sprintf(" The limit is %v (measured).", mem.Bytes(limit))
+		f.Bytes = mem.Some(limit)
+	}
+	f.Advice = "Raise the limit, or take less: the lines that held the memory are in the tables below."
+	return f
+}
+
+// hostLimit is how much the job may take: the control group's limit, else the machine's memory.
+func (in *Input) hostLimit() mem.Optional {
+	limit := in.lastOf(0, mem.SeriesCgroupLimit)
+	if !limit.Known() {
+		limit = in.Run.Info.Host.Limit
+	}
+	total := in.Run.Info.Host.Memory
+	if v, ok := total.Get(); ok && (!limit.Known() || v < limit.Or(0)) {
+		return mem.Some(v)
+	}
+	return limit
+}
+
+// oomBlamed is how many groups an out-of-memory names.
+const oomBlamed = 5
+
+// outOfDeviceMemory is the last request that failed, and what held most then; nil: none did.
+func outOfDeviceMemory(d *usage.Device, g *grouper) (*report.TraceOOM, group) {
+	i, t := d.FailedAt, d.Trace
+	if i < 0 {
+		return nil, group{}
+	}
+	l := d.LevelsAt(i)
+	held, _, err := g.blame(i)
+	if err != nil { // no such grouping, of which blame told already
+		return nil, group{}
+	}
+	oom := &report.TraceOOM{
+		Event: i, Asked: t.Size[i], Allocated: l.Allocated, Reserved: d.ReservedAt(i, l),
+		Blame: blames(held[:min(oomBlamed, len(held))]), Frames: d.Snapshot.Stacks.Frames(t.Stack[i]),
+	}
+	if t.Address[i] != mem.FreeUnknown {
+		oom.DeviceFree = mem.Some(int64(t.Address[i]))
+	}
+	if total, ok := d.Snapshot.DeviceMemory[d.Number]; ok {
+		oom.DeviceTotal = mem.Some(int64(total))
+	}
+	judge(oom, d)
+	if g.o.Advise != nil {
+		oom.Advice, oom.Replayed = g.o.Advise(d.Snapshot, d.Number)
+	}
+	return oom, mostOf(held)
+}
+
+// judge says what was cached, and whether it would have been enough, as far as the file tells.
+func judge(o *report.TraceOOM, d *usage.Device) {
+	cached, free := d.FreeAtThat.Bytes, mem.Bytes(o.DeviceFree.Or(0))
+	if d.KnowsSegments() {
+		o.Pieces, o.LargestFree = mem.Some(int64(d.FreeAtThat.Count)), mem.Some(int64(d.FreeAtThat.Largest))
+		contiguous := max(free, d.FreeAtThat.Largest) >= o.Asked
+		o.Contiguous = &contiguous
+	} else if reserved, ok := o.Reserved.Get(); ok {
+		cached = mem.Bytes(reserved) - o.Allocated
+	} else {
+		return
+	}
+	o.Cached = mem.Some(int64(cached))
+	total, hasTotal := o.DeviceTotal.Get()
+	fits := free+cached >= o.Asked
+	if fits || o.DeviceFree.Known() || hasTotal && o.Allocated+o.Asked > mem.Bytes(total) {
+		o.WouldFit = &fits
+	}
+}
+
+// shortage is a request that found no memory: as the program's error told of it, as the allocator recorded it, or both.
+type shortage struct {
+	report.Finding                  // what is set of it stays
+	told           string           // who asked, for how much, when
+	after          string           // what else the program said
+	at             mem.Location     // the line that asked
+	record         *report.TraceOOM // nil: no allocator told
+	most           group            // of the record
+}
+
+// finding puts a shortage into words.
+func (s *shortage) finding() report.Finding {
+	f, o := s.Finding, s.record
+	f.Kind = report.KindOOM
+	if s.at.File != "" && !s.at.Native {
+		f.File, f.Line = s.at.File, s.at.Line
+		f.SiteFile, f.SiteLine, f.SiteFunction = s.at.File, s.at.Line, s.at.Function
+	}
+	if o == nil {
+		f.Text = s.told + "." + s.after
+		return f
+	}
+	f.Text = fmt.Sprintf("%s, when %v were allocated", s.told, o.Allocated) + roomText(o)
+	if s.most.Bytes > 0 {
+		f.Text += fmt.Sprintf(" Most was held by %s: %s.", who(&s.most), bytesInBlocks(s.most.Bytes, s.most.Blocks))
+		if holder := usage.NewNames(new(mem.StackTable)).Search(s.most.Frames); !holder.Native && holder.File != "" {
+			f.File, f.Line = holder.File, holder.Line
+		}
+	}
+	why, advice := cause(o)
+	f.Text += why
+	f.Advice = cmp.Or(o.Advice, advice, f.Advice)
+	return f
+}
+
+// cause says why a request failed that an allocator recorded, as far as it tells, and what may help.
+func cause(o *report.TraceOOM) (why, advice string) {
+	if !o.Pieces.Known() && o.Reserved.Known() {
+		advice = "A snapshot of the allocator (`torch.cuda.memory._dump_snapshot`) says more: in which pieces memory was free, and which setting avoids this."
+	}
+	switch {
+	case o.WouldFit == nil:
+	case mem.Bytes(o.DeviceFree.Or(-1)) >= o.Asked:
+		why = " The device had enough, so a limit below its memory was reached, as `set_per_process_memory_fraction` sets one."
+	case o.Contiguous != nil && *o.Contiguous:
+		why = " One cached piece alone was large enough, so it belonged to another pool or stream."
+	case *o.WouldFit:
+		return " Together that is enough, but no piece alone was: fragmentation.",
+			"Try `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, which joins free memory of different sizes (not verified)."
+	default:
+		why = " All of it together was not enough."
+	}
+	return why, advice
+}
+
+// recorded is a request that failed as the allocator of a device tells of it.
+func recorded(o *report.TraceOOM, most group, label mem.Label, device, of string) *shortage {
+	s := &shortage{record: o, most: most, told: fmt.Sprintf("%v were asked for at event %s", o.Asked, report.Count(int64(o.Event)))}
+	s.Severity, s.Label, s.Stack, s.Bytes = report.Critical, label, o.Frames, mem.Some(int64(o.Asked))
+	s.Title = fmt.Sprintf("%s ran out of memory", report.UpperFirst(device))
+	if site := usage.NewNames(new(mem.StackTable)).Search(o.Frames); !site.Native && site.File != "" {
+		s.at, s.told = site.Location, fmt.Sprintf("%s asked for %v at event %s", site.Name, o.Asked, report.Count(int64(o.Event)))
+	}
+	if of != device {
+		s.told += " of " + of
+	}
+	return s
+}
+
+// roomText says what was left besides what was allocated.
+func roomText(o *report.TraceOOM) string {
+	free, knowsFree := o.DeviceFree.Get()
+	cached, knowsCached := o.Cached.Get()
+	pieces := ""
+	if n := o.Pieces.Or(0); n > 0 {
+		pieces = fmt.Sprintf(" in %s, the largest of %v", report.Counted(n, "piece"), mem.Bytes(o.LargestFree.Or(0)))
+	}
+	switch {
+	case knowsFree && knowsCached:
+		return fmt.Sprintf(". The device had %v free and the allocator %v cached%s.", mem.Bytes(free), mem.Bytes(cached), pieces)
+	case knowsFree:
+		return fmt.Sprintf(". The device had %v free.", mem.Bytes(free))
+	}
+	text := ""
+	if total, ok := o.DeviceTotal.Get(); ok {
+		text = fmt.Sprintf(" of the %v that the device has", mem.Bytes(total))
+	}
+	if knowsCached {
+		text += fmt.Sprintf(". The allocator had %v cached; what the device had free is not recorded", mem.Bytes(cached))
+	}
+	return text + "."
+}
