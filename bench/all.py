@@ -21,6 +21,7 @@ SCRIPTS = [
     "mutants",
     "imagine_a10",
     "fidelity",
+    "interrupts",
 ]
 
 

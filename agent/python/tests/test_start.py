@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,59 @@ def test_own_sitecustomize_that_fails_is_reported_as_ever(tmp_path: Path) -> Non
     done = subprocess.run([sys.executable, "-c", "print(1)"], env=env, capture_output=True, text=True, check=False)
     assert "Error in sitecustomize" in done.stderr and "ZeroDivisionError" in done.stderr
     assert done.stdout == "1\n" and done.returncode == 0 and len(rings(folder)) == 1
+
+
+INTERRUPTED = """
+    import os, sys, time
+
+    def heard(event, arguments):
+        if event == "compile" and arguments[1] in ("<string>", None):  # evaluated: for Python that undoes the interrupt
+            os.write(1, b"compiled %r" % (arguments[0],))
+
+    sys.addaudithook(heard)
+    os.kill(os.getpid(), 2)
+    time.sleep(60)
+    """
+
+
+@pytest.mark.parametrize("python", [p for p in PYTHONS if usable(p)], ids=lambda p: p.parts[-3])
+def test_interrupted_program_ends_by_the_signal(observe: Any, python: Path, tmp_path: Path) -> None:
+    result = observe(INTERRUPTED, python=str(python), ok=False)
+    assert result.code == -signal.SIGINT and "hightide" not in result.err, result.err
+    assert result.main.one("exception")["class"] == "KeyboardInterrupt" and result.main.one("bye")
+    plain = subprocess.run([str(python), str(tmp_path / "script.py")], capture_output=True, text=True, check=False)
+    assert (plain.returncode, plain.stdout) == (result.code, result.out)  # a traceback may compile text of its own
+
+
+def test_interrupt_before_the_first_line(tmp_path: Path) -> None:
+    """While the agent starts, Python itself would call an interrupt a fatal error, and exit with 1."""
+    package = tmp_path / "hightide_agent"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "start.py").write_text(
+        "import os, time\n\ndef start():\n    os.kill(os.getpid(), 2)\n    os.write(1, b'on')\n"
+    )
+    (tmp_path / "hook").mkdir()
+    shutil.copy(HOOK / "sitecustomize.py", tmp_path / "hook")
+    env = {**observed_environment(tmp_path), "PYTHONPATH": str(tmp_path / "hook"), "HIGHTIDE_AGENT_PATH": ""}
+    for code in ("raise AssertionError", "try: import time; time.sleep(60)\nexcept KeyboardInterrupt: pass"):
+        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "on", "")
+
+
+OLD = sorted(Path.home().glob(".pyenv/versions/2.*/bin/python2")) + [p for p in PYTHONS if not usable(p)]
+
+
+@pytest.mark.parametrize("python", OLD, ids=lambda p: p.parts[-3])
+def test_python_that_is_too_old_runs_as_ever(tmp_path: Path, python: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.mine = __name__\n")
+    env = observed_environment(tmp_path)
+    code = "import sys; sys.stdout.write(repr([p for p in sys.path if 'hook' in p]) + getattr(sys, 'mine', 'none'))"
+    for path, mine in ((env["PYTHONPATH"], "none"), (env["PYTHONPATH"] + os.pathsep + str(tmp_path), "sitecustomize")):
+        done = subprocess.run([str(python), "-B", "-c", code], env={**env, "PYTHONPATH": path}, capture_output=True,
+                              text=True, check=True)  # fmt: skip
+        assert (done.stdout, done.stderr) == ("[]" + mine, "")
+    assert rings(tmp_path) == []
 
 
 @pytest.mark.parametrize("options", [["-I"], ["-S"], ["-E"]])

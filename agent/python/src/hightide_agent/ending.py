@@ -2,16 +2,22 @@
 
 Python keeps it in sys.last_value before it calls sys.excepthook, whichever hook that is: so the
 script's own hook needs no company of ours, and the exception passes by unchanged.
+
+A KeyboardInterrupt that nobody caught ends Python by SIGINT, if nothing is evaluated from text after it: CPython
+then forgets it and exits with 1. namedtuple evaluates text, so neither typing nor re is imported at the end.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Optional
 
 from . import oom
 from .agent import Agent
 from .places import text_of, where
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
 
 
 def report(agent: Agent) -> None:

@@ -8,13 +8,12 @@ is recorded by its adapter instead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
-
 from .agent import Agent
 from .places import text_of, where
 
+TYPE_CHECKING = False  # for type checkers only: see ending.py
 if TYPE_CHECKING:
-    from typing import Callable, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Tuple
 
     # Who ran out ("MemoryError"), of which device's memory ("cpu"), and the bytes asked for, where known.
     Shortage = Tuple[str, str, Optional[int]]

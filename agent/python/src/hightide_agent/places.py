@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from typing import Any
 
 from .masking import mask
 
-# What torch.compile writes, wherever its cache is, is named by a hash.
-COMPILED = re.compile(r"/c[a-z2-7]{51}\.py$")
+TYPE_CHECKING = False  # for type checkers only: see ending.py
+if TYPE_CHECKING:
+    from typing import Any
+
+_HASH = frozenset("abcdefghijklmnopqrstuvwxyz234567")
 
 
 def text_of(error: BaseException) -> str:
@@ -40,8 +41,14 @@ def is_library(filename: str) -> bool:
         or filename.startswith("<")
         or filename.startswith((sys.base_prefix + "/lib/python", sys.prefix + "/lib/python"))
         or "/hightide_agent/" in filename
-        or COMPILED.search(filename) is not None
+        or is_compiled(filename)
     )
+
+
+def is_compiled(filename: str) -> bool:
+    """Whether torch.compile wrote the file: wherever its cache is, it is named by a hash."""
+    name = filename.rpartition("/")[2]
+    return len(name) == 55 and name[0] == "c" and name[52:] == ".py" and _HASH.issuperset(name[1:52])
 
 
 def caller(frame: Any) -> tuple[str, int, str]:
