@@ -56,8 +56,8 @@ type Mapping struct {
 // OOMMessage is what a framework said when it ran out of memory, in figures. A figure that the
 // message does not state is absent.
 type OOMMessage struct {
-	Framework string // "pytorch", "jax", "tensorflow"
-	Backend   string // "cuda", "hip", "xpu", "mps", "cpu", "xla"
+	Framework string // who says so: "pytorch", "jax", "tensorflow", "kernel", "slurm"; "" is nobody in particular
+	Backend   string // whose memory: "cuda", "hip", "xpu", "mps", "cpu", "xla", "tpu"; "host", "cgroup", "shm" and so on
 	Wording   string // "torch2-sentence" and so on: one of the wordings that package format knows
 	Versions  string // of the framework, as far as the wording tells; may be empty
 	Device    Optional
@@ -72,9 +72,11 @@ type OOMMessage struct {
 	Private   Optional // allocated in private pools (CUDA graphs)
 	Other     Optional // MPS: allocations that are not PyTorch's
 	Processes []OOMProcess
-	Shape     []int64 // TensorFlow: of the tensor
-	Type      string  // TensorFlow: its type
-	Allocator string  // TensorFlow: such as "GPU_0_bfc"
+	PID       Optional // the process that was killed
+	Name      string   // of what was killed, or of the memory that ran out
+	Shape     []int64  // TensorFlow: of the tensor
+	Type      string   // TensorFlow: its type
+	Allocator string   // TensorFlow: such as "GPU_0_bfc"
 	Parts     []OOMPart
 	Rounding  Bytes    // largest error of a figure that was printed with two decimals
 	Advice    []string // settings that the message itself names

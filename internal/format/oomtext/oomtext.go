@@ -3,6 +3,7 @@
 package oomtext
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,30 +15,48 @@ import (
 	"hightide/internal/words"
 )
 
-// wording is one way in which a framework says that it is out of memory. Parts are looked for one by
+// wording is one way in which something says that it is out of memory. Parts are looked for one by
 // one, since messages are pasted with pieces missing.
 type wording struct {
 	name, framework, versions string
+	backend                   string // whose memory; "": of a GPU by CUDA, unless the message says otherwise
 	match                     *words.Pattern
 	parts                     []part
+	says                      []string // what it means (others.go); nil: the figures are explained (words.go)
 }
 
-// part is a figure of a message: the first group of pattern is a size, or a number where plain.
+// part is a figure of a message: the first group of its pattern, and where that goes unless it is known.
 type part struct {
 	pattern *words.Pattern
-	to      func(*mem.OOMMessage) *mem.Optional
-	plain   bool
+	set     func(m *mem.OOMMessage, text string)
 }
 
-// size is how every framework prints one; "GB" is PyTorch's older word for GiB.
-const size = `(\d+(?:\.\d+)? ?(?:bytes|[KMGTP]?i?B)\b)`
+// size is how they print one; "GB" is PyTorch's older word for GiB, "Gi" is Kubernetes', "G" XLA's.
+const size = `(\d[\d,]*(?:\.\d+)? ?(?:bytes|[kKMGTP]i?[bB]?|B)\b)`
 
 func find(pattern string, to func(*mem.OOMMessage) *mem.Optional) part {
-	return part{words.Lazy(strings.ReplaceAll(pattern, "SIZE", size)), to, false}
+	return part{words.Lazy(strings.ReplaceAll(pattern, "SIZE", size)), setter(to, parseSize)}
 }
 
 func findNumber(pattern string, to func(*mem.OOMMessage) *mem.Optional) part {
-	return part{words.Lazy(pattern), to, true}
+	return part{words.Lazy(pattern), setter(to, parseNumber)}
+}
+
+// findKilobytes is for a number of KiB without a unit.
+func findKilobytes(pattern string, to func(*mem.OOMMessage) *mem.Optional) part {
+	return part{words.Lazy(pattern), setter(to, func(text string) mem.Optional { return parseSize(text + "K") })}
+}
+
+func findText(pattern string, to func(*mem.OOMMessage) *string) part {
+	return part{words.Lazy(pattern), func(m *mem.OOMMessage, text string) { *to(m) = text }}
+}
+
+func setter(to func(*mem.OOMMessage) *mem.Optional, read func(string) mem.Optional) func(*mem.OOMMessage, string) {
+	return func(m *mem.OOMMessage, text string) {
+		if figure := to(m); !figure.Known() {
+			*figure = read(text)
+		}
+	}
 }
 
 func requested(m *mem.OOMMessage) *mem.Optional { return &m.Requested }
@@ -51,32 +70,41 @@ func reserved(m *mem.OOMMessage) *mem.Optional  { return &m.Reserved }
 func unused(m *mem.OOMMessage) *mem.Optional    { return &m.Unused }
 func private(m *mem.OOMMessage) *mem.Optional   { return &m.Private }
 func other(m *mem.OOMMessage) *mem.Optional     { return &m.Other }
+func pid(m *mem.OOMMessage) *mem.Optional       { return &m.PID }
+func name(m *mem.OOMMessage) *string            { return &m.Name }
 
-// wordings lists what can be read, the more particular first. Add yours here.
+// wordings are those of the frameworks that print figures, the more particular first.
 var wordings = []wording{
-	{"mps", "pytorch", "1.12 or later", words.Lazy(`MPS backend out of memory`), []part{
+	{name: "mps", framework: "pytorch", versions: "1.12 or later", match: words.Lazy(`MPS backend out of memory`), parts: []part{
 		find(`Tried to allocate SIZE`, requested), find(`MPS allocated: SIZE`, allocated),
 		find(`other allocations: SIZE`, other), find(`max allowed: SIZE`, allowed)}},
-	{"torch1-cached", "pytorch", "0.4 to 1.3", words.Lazy(`out of memory\.\s+Tried to allocate [^(]*\([^)]* cached`), parenthesis},
-	{"torch1-parenthesis", "pytorch", "1.4 to 2.0", words.Lazy(`out of memory\.\s+Tried to allocate [^(.]*[\d.]+ ?\w+ \(GPU`), parenthesis},
-	{"torch2-sentence", "pytorch", "2.1 or later", words.Lazy(`(?:CUDA|HIP|XPU|GPU|MTIA|PrivateUse1|\w+)\s+out of memory\.\s+Tried to allocate`), []part{
+	{name: "torch1-cached", framework: "pytorch", versions: "0.4 to 1.3", match: words.Lazy(`out of memory\.\s+Tried to allocate [^(]*\([^)]* cached`), parts: parenthesis},
+	{name: "torch1-parenthesis", framework: "pytorch", versions: "1.4 to 2.0", match: words.Lazy(`out of memory\.\s+Tried to allocate [^(.]*[\d.]+ ?\w+ \(GPU`), parts: parenthesis},
+	{name: "torch2-sentence", framework: "pytorch", versions: "2.1 or later", match: words.Lazy(`(?:CUDA|HIP|XPU|GPU|MTIA|PrivateUse1|\w+)\s+out of memory\.\s+Tried to allocate`), parts: []part{
 		find(`Tried to allocate SIZE`, requested), findNumber(`GPU (\d+) has`, device),
 		find(`total capaci?ty of SIZE`, total), find(`of which SIZE is free`, free),
 		find(`SIZE allowed;`, allowed), find(`[Tt]his process has SIZE`, inUse),
 		find(`Of the allocated memory SIZE is allocated`, allocated),
 		find(`with SIZE allocated in private pools`, private),
 		find(`and SIZE is reserved by PyTorch but`, unused)}},
-	{"torch-cpu", "pytorch", "", words.Lazy(`DefaultCPUAllocator: (?:can't|not enough memory)`), []part{
+	{name: "torch-cpu", framework: "pytorch", backend: "cpu", match: words.Lazy(`DefaultCPUAllocator: (?:can't|not enough memory)`), parts: []part{
 		find(`you tried to allocate SIZE`, requested), find(`tried to allocate SIZE`, requested)}},
-	{"torch0-thc", "pytorch", "0.3 or older", words.Lazy(`cuda runtime error \(2\) : out of memory`), nil},
-	{"jax-xla", "jax", "", words.Lazy(`(?i)(?:out of memory (?:while )?trying to allocate|Failed to allocate request for|ran out of memory trying to allocate)`), []part{
-		find(`trying to allocate SIZE`, requested),
+	{name: "torch0-thc", framework: "pytorch", versions: "0.3 or older", match: words.Lazy(`cuda runtime error \(2\) : out of memory`)},
+	{name: "bfc-attempt", framework: "bfc", match: words.Lazy(`Allocator \(\w+\) ran out of memory trying to allocate[^\n]*not a failure`), parts: bfc, says: []string{
+		"TensorFlow or JAX (they share this allocator) tried to get {asked} on the GPU and could not.",
+		"The caller had another way, so this is no failure: it says that more memory might make it faster."}},
+	{name: "bfc", framework: "bfc", match: words.Lazy(`Allocator \(\w+\) ran out of memory trying to allocate`), parts: bfc, says: []string{
+		"TensorFlow or JAX (they share this allocator) asked for {asked} on the GPU and could not get it. | TensorFlow or JAX (they share this allocator) could not allocate on the GPU.",
+		"The lines after it in the log list the chunks in use by size: their sum tells full from fragmented."}},
+	{name: "jax-xla", framework: "jax", backend: "xla", match: words.Lazy(`(?i)(?:out of memory (?:while )?trying to allocate|RESOURCE_EXHAUSTED: Out of memory allocating|Failed to allocate request for)`), parts: []part{
+		find(`(?:trying to allocate|allocating) SIZE`, requested),
 		find(`Failed to allocate request for [\d.]+ ?\w+ \((\d+B)\)`, requested), find(`Failed to allocate request for SIZE`, requested),
 		findNumber(`device ordinal (\d+)`, device)}},
-	{"tensorflow-bfc", "tensorflow", "", words.Lazy(`OOM when allocating tensor`), []part{
+	{name: "tensorflow-bfc", framework: "tensorflow", match: words.Lazy(`OOM when allocating tensor`), parts: []part{
 		findNumber(`device:GPU:(\d+)`, device)}},
-	{"cuda-driver", "cuda", "", words.Lazy(`(?i)CUDA(?:_ERROR_OUT_OF_MEMORY| error: out of memory|Malloc failed[^\n]*out of memory)|cudaErrorMemoryAllocation`), nil},
 }
+
+var bfc = []part{find(`trying to allocate SIZE`, requested)}
 
 var parenthesis = []part{
 	find(`Tried to allocate SIZE`, requested), findNumber(`\(GPU (\d+);`, device),
@@ -110,9 +138,11 @@ func IsMessage(head []byte) bool {
 }
 
 func wordingOf(text string) *wording {
-	for i := range wordings {
-		if wordings[i].match.MatchString(text) {
-			return &wordings[i]
+	for _, list := range [][]wording{wordings, others} {
+		for i := range list {
+			if list[i].match.MatchString(text) {
+				return &list[i]
+			}
 		}
 	}
 	return nil
@@ -142,38 +172,35 @@ func Parse(text string) (*mem.OOMMessage, error) {
 		begin := strings.LastIndexByte(text[:all[len(all)-1][0]], '\n') + 1
 		text = text[begin:]
 	}
-	m := &mem.OOMMessage{Framework: w.framework, Wording: w.name, Versions: w.versions, Backend: "cuda",
+	m := &mem.OOMMessage{Framework: w.framework, Wording: w.name, Versions: w.versions, Backend: cmp.Or(w.backend, "cuda"),
 		Text: strings.TrimSpace(text)}
 	if found := backend.FindStringSubmatch(text); found != nil {
 		m.Backend = strings.ToLower(found[1])
 	}
 	line := strings.Join(strings.Fields(text), " ")
 	for _, p := range w.parts {
-		to := p.to(m)
-		if found := p.pattern.FindStringSubmatch(line); found != nil && !to.Known() {
-			*to = p.read(found[1])
+		if found := p.pattern.FindStringSubmatch(line); found != nil {
+			p.set(m, found[1])
 		}
 	}
 	finishMessage(m, w, line, text)
 	return m, nil
 }
 
-func (p part) read(text string) mem.Optional {
-	if p.plain {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return mem.Optional{}
-		}
-		return mem.Some(n)
+func parseNumber(text string) mem.Optional {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return mem.Optional{}
 	}
-	return parseSize(text)
+	return mem.Some(n)
 }
 
 // units in bytes; in every message known the decimal words mean binary units.
-var units = map[byte]float64{'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30, 'T': 1 << 40, 'P': 1 << 50}
+var units = map[byte]float64{'k': 1 << 10, 'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30, 'T': 1 << 40, 'P': 1 << 50}
 
-// parseSize reads "15.61 GiB", "0 bytes", "48.5KiB", "184549376B".
+// parseSize reads "15.61 GiB", "0 bytes", "48.5KiB", "184549376B", "17.44G", "8,589,934,592 bytes".
 func parseSize(text string) mem.Optional {
+	text = strings.ReplaceAll(text, ",", "")
 	end := strings.IndexFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	if end < 0 {
 		return mem.Optional{}

@@ -89,7 +89,7 @@ func TestWords(t *testing.T) {
 		want          []string
 	}{
 		{"fragmentation", "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of 23.69 GiB of which 1.00 GiB is free. Including non-PyTorch memory, this process has 22.60 GiB memory in use. Of the allocated memory 17.00 GiB is allocated by PyTorch, and 5.00 GiB is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting PYTORCH_ALLOC_CONF=expandable_segments:True to avoid fragmentation.",
-			[]string{"asked for 2.00 GiB on GPU 1", "1.00 GiB short", "Tensors held 17.0 GiB", "kept 5.00 GiB more", "614 MiB of this process were outside", "this is fragmentation. Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"}},
+			[]string{"asked for 2.00 GiB on GPU 1", "1.00 GiB short", "Tensors held 17.0 GiB", "kept 5.00 GiB more", "614 MiB of this process were outside", "this is fragmentation, unless they belong to other streams or pools. Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"}},
 		{"larger than the device", "RuntimeError: CUDA out of memory. Tried to allocate 166.42 GiB (GPU 0; 23.69 GiB total capacity; 11.34 GiB already allocated; 10.20 GiB free; 12.25 GiB reserved in total by PyTorch)",
 			[]string{"1.4 to 2.0", "alone is larger than the device", "kept 932 MiB more", "the other 1.24 GiB were outside"}},
 		{"others", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 148.00 MiB. GPU 0 has a total capacity of 79.25 GiB of which 11.19 MiB is free. Process 2635308 has 62.69 GiB memory in use. Including non-PyTorch memory, this process has 16.54 GiB memory in use. Of the allocated memory 15.94 GiB is allocated by PyTorch, and 25.65 MiB is reserved by PyTorch but unallocated.",

@@ -11,12 +11,6 @@ import (
 
 // finishMessage takes what is not a single figure: processes, settings, XLA's table, the tensor.
 func finishMessage(m *mem.OOMMessage, w *wording, line, text string) {
-	switch {
-	case w.framework == "jax":
-		m.Backend = "xla"
-	case w.name == "torch-cpu":
-		m.Backend = "cpu"
-	}
 	for _, p := range otherProcess.Regexp().FindAllStringSubmatch(line, -1) {
 		pid, _ := strconv.ParseInt(p[1], 10, 64)
 		if used, ok := parseSize(p[2]).Get(); ok {

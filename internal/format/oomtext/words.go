@@ -11,7 +11,14 @@ import (
 // and what that points to. Every figure is the message's own or a difference of two of them.
 func Words(m *mem.OOMMessage) []string {
 	var out []string
-	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if w := wordingOf(m.Text); w != nil && w.says != nil {
+		for _, sentence := range w.says {
+			if text := say(sentence, m); text != "" {
+				out = append(out, text)
+			}
+		}
+		return out
+	}
 	out = append(out, asked(m))
 	out = append(out, deviceWords(m)...)
 	if line := holders(m); line != "" {
@@ -21,19 +28,19 @@ func Words(m *mem.OOMMessage) []string {
 		out = append(out, line)
 	}
 	for _, p := range m.Parts {
-		say("XLA counts %v of %s.", p.Size, p.Name)
+		out = append(out, fmt.Sprintf("XLA counts %v of %s.", p.Size, p.Name))
 	}
 	if m.Cut {
-		say("The message is cut short: paste all of it to learn what PyTorch itself held.")
+		out = append(out, "The message is cut short: paste all of it to learn what PyTorch itself held.")
 	}
 	if m.Rounding > 0 {
-		say("Figures are as printed, exact to %v.", m.Rounding)
+		out = append(out, fmt.Sprintf("Figures are as printed, exact to %v.", m.Rounding))
 	}
 	return out
 }
 
 func names(m *mem.OOMMessage) string {
-	return map[string]string{"pytorch": "PyTorch", "jax": "JAX (XLA)", "tensorflow": "TensorFlow", "cuda": "The CUDA driver"}[m.Framework]
+	return map[string]string{"pytorch": "PyTorch", "jax": "JAX (XLA)", "tensorflow": "TensorFlow"}[m.Framework]
 }
 
 func of(o mem.Optional) mem.Bytes { return mem.Bytes(o.Or(0)) }
@@ -78,10 +85,65 @@ func deviceWords(m *mem.OOMMessage) []string {
 	if m.Allowed.Known() && m.Backend != "mps" {
 		out = append(out, fmt.Sprintf("A limit is set: this process may take %v (set_per_process_memory_fraction).", of(m.Allowed)))
 	}
-	for _, p := range m.Processes {
-		out = append(out, fmt.Sprintf("Process %d held %v of the device.", p.PID, p.Used))
+	own := self(m)
+	for i, p := range m.Processes {
+		line := fmt.Sprintf("Process %d held %v of the device.", p.PID, p.Used)
+		if i == own {
+			line = fmt.Sprintf("Process %d held %v of the device: probably this one, as no other held what PyTorch had reserved.", p.PID, p.Used)
+		}
+		out = append(out, line)
+	}
+	if len(m.Processes) > 0 && own == unclear {
+		out = append(out, "One of these processes may be this one: the message does not name its own.")
 	}
 	return out
+}
+
+const (
+	nobody  = -1 // of the processes named
+	unclear = -2
+)
+
+// self is which of the processes named is this one. A message without the sentence on "this process" names it by
+// its number outside the container, which the program does not know for its own.
+func self(m *mem.OOMMessage) int {
+	if m.InUse.Known() || len(m.Processes) == 0 {
+		return nobody
+	}
+	at := unclear
+	for i, p := range m.Processes {
+		if reserved, ok := m.Reserved.Get(); ok && p.Used >= mem.Bytes(reserved) {
+			if at != unclear {
+				return unclear
+			}
+			at = i
+		}
+	}
+	return at
+}
+
+// beside is what lay outside PyTorch's allocator: in this process, and in others; unknown where the message does not tell
+// them apart, and then both are in rest.
+func beside(m *mem.OOMMessage) (own, others, rest mem.Optional) {
+	at := self(m)
+	if used, ok := m.InUse.Get(); ok && m.Reserved.Known() {
+		own = mem.Some(max(0, used-m.Reserved.Or(0)))
+	} else if at >= 0 {
+		own = mem.Some(max(0, int64(m.Processes[at].Used)-m.Reserved.Or(0)))
+	}
+	if len(m.Processes) > 0 && at != unclear {
+		var sum mem.Bytes
+		for i, p := range m.Processes {
+			if i != at {
+				sum += p.Used
+			}
+		}
+		others = mem.Some(int64(sum))
+	}
+	if m.Total.Known() && m.Free.Known() && m.Reserved.Known() {
+		rest = mem.Some(max(0, m.Total.Or(0)-m.Free.Or(0)-m.Reserved.Or(0)))
+	}
+	return own, others, rest
 }
 
 // holders splits what this process held.
@@ -115,31 +177,78 @@ func holders(m *mem.OOMMessage) string {
 
 // cause says what the figures point to, where they point somewhere.
 func cause(m *mem.OOMMessage) string {
-	asked, limit := of(m.Requested), of(m.Total)
-	if m.Allowed.Known() {
-		limit = of(m.Allowed)
-	}
-	var others mem.Bytes
-	for _, p := range m.Processes {
-		others += p.Used
-	}
-	switch {
-	case !m.Requested.Known():
+	if !m.Requested.Known() {
 		return ""
+	}
+	asked, limit, whole := of(m.Requested), of(m.Total), "the device"
+	if m.Allowed.Known() {
+		limit, whole = of(m.Allowed), "what the process may take"
+	}
+	_, others, _ := beside(m)
+	switch {
 	case limit > 0 && asked > limit:
-		return fmt.Sprintf("The request alone is larger than the device: no setting helps; %v must become smaller (batch, sequence, resolution) or be split.", asked)
+		return fmt.Sprintf("The request alone is larger than %s: no setting of the allocator helps; %v must become smaller (batch, sequence, resolution) or be split.", whole, asked)
 	case m.Allocated.Known() && limit > 0 && of(m.Allocated) > limit:
-		return "More is allocated than the device has: on Windows the driver spills to host memory, and some engines (vLLM's sleep mode) map memory themselves."
+		return fmt.Sprintf("More is allocated than %s: on Windows the driver spills to host memory, and some engines (vLLM's sleep mode) map memory themselves.", whole)
+	case !m.Allowed.Known() && m.Free.Known() && of(m.Free) >= segment(m):
+		return "The device had enough free for that. Perhaps a limit is set that this wording does not show, or memory was freed before the message was made: it does not tell."
 	case m.Unused.Known() && of(m.Unused) >= asked:
-		return fmt.Sprintf("The unused %v would have held the request if they lay in one piece: this is fragmentation. Try %s.", of(m.Unused), unfragment(m))
-	case others > 0 && m.Free.Known() && others+of(m.Free) >= asked && others > of(m.Reserved)/4:
-		return fmt.Sprintf("Other processes held %v: without them the request would have fit.", others)
+		line := fmt.Sprintf("The unused %v would have held the request if they lay in one piece: this is fragmentation, unless they belong to other streams or pools. Try %s.", of(m.Unused), unfragment(m))
+		if outside(m) > of(m.Allocated) {
+			line += " " + fullness(m)
+		}
+		return line
+	case !m.Allowed.Known() && m.Free.Known() && of(m.Free) >= asked:
+		return fmt.Sprintf("PyTorch takes a segment of %v for a request of this size, and only %v were free. %s", segment(m), of(m.Free), fullness(m))
+	case others.Or(0) > 0 && m.Free.Known() && of(others)+of(m.Free) >= asked && of(others) > of(m.Reserved)/4:
+		return fmt.Sprintf("Other processes held %v: without them the request would have fit.", of(others))
 	case m.Total.Known() && m.Allocated.Known():
-		return fmt.Sprintf("Tensors alone took %s of the device: it is full, not fragmented. Hold less at once (a smaller batch, checkpointed activations, a lighter optimizer state), or use a larger device.", percent(of(m.Allocated), of(m.Total)))
+		return fullness(m)
 	case m.Backend == "mps" && m.Allowed.Known():
 		return "The limit is PyTorch's own share of the unified memory: hold less at once, or raise PYTORCH_MPS_HIGH_WATERMARK_RATIO with care."
 	}
 	return ""
+}
+
+// segment is what PyTorch asks the driver for to serve the request, with default settings.
+func segment(m *mem.OOMMessage) mem.Bytes {
+	switch asked := of(m.Requested); {
+	case m.Framework != "pytorch" || m.Backend == "mps" || m.Backend == "cpu":
+		return asked
+	case asked <= mem.MiB:
+		return 2 * mem.MiB
+	case asked < 10*mem.MiB:
+		return 20 * mem.MiB
+	default:
+		return (asked + 2*mem.MiB - 1) / (2 * mem.MiB) * (2 * mem.MiB)
+	}
+}
+
+// outside is what of the device is known to be in use by others than PyTorch's allocator.
+func outside(m *mem.OOMMessage) mem.Bytes {
+	own, others, rest := beside(m)
+	return max(of(rest), of(own)+of(others))
+}
+
+// fullness says who holds the device, where nothing but its size is in the way.
+func fullness(m *mem.OOMMessage) string {
+	const less = "Hold less at once (a smaller batch, checkpointed activations, a lighter optimizer state), or use a larger device."
+	allocated, total := of(m.Allocated), of(m.Total)
+	own, others, _ := beside(m)
+	outside := outside(m)
+	switch {
+	case total <= 0:
+		return ""
+	case outside > allocated && of(own) > of(others):
+		return fmt.Sprintf("%v of the %v were this process's, but not in PyTorch's allocator: a context, libraries, another framework in the process. A smaller batch alone frees little.", of(own), total)
+	case outside > allocated && own.Known() && others.Known():
+		return fmt.Sprintf("%v of the %v were held by other processes: `nvidia-smi` names them. A smaller batch alone frees little.", of(others), total)
+	case outside > allocated:
+		return fmt.Sprintf("%v of the %v were not in PyTorch's allocator: other processes (`nvidia-smi` names them), the context, libraries. A smaller batch alone frees little.", outside, total)
+	case allocated > total/2:
+		return fmt.Sprintf("Tensors alone took %s of the device: it is full, not fragmented. %s", percent(allocated, total), less)
+	}
+	return fmt.Sprintf("Tensors took %s of the device. %s", percent(allocated, total), less)
 }
 
 func unfragment(m *mem.OOMMessage) string {

@@ -1,0 +1,125 @@
+package oomtext
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// kinds are messages as they are printed, one of each kind: what must be said, and after a "!" what must not.
+var kinds = []struct {
+	wording, message string
+	says             []string
+}{
+	{"torch2-sentence", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.00 MiB. GPU 0 has a total capacity of 7.79 GiB of which 14.31 MiB is free. Including non-PyTorch memory, this process has 7.75 GiB memory in use. Of the allocated memory 7.51 GiB is allocated by PyTorch, and 1.02 MiB is reserved by PyTorch but unallocated.",
+		[]string{"a segment of 20.0 MiB for a request of this size, and only 14.3 MiB were free", "Tensors alone took 96 %", "! limit"}},
+	{"torch2-sentence", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 10.76 GiB of which 13.06 MiB is free. Including non-PyTorch memory, this process has 10.74 GiB memory in use. Of the allocated memory 930.14 MiB is allocated by PyTorch, and 65.86 MiB is reserved by PyTorch but unallocated.",
+		[]string{"9.77 GiB of the 10.8 GiB were this process's, but not in PyTorch's allocator", "A smaller batch alone frees little", "! Hold less at once"}},
+	{"torch2-sentence", "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 593.25 MiB is free. Process 3456 has 78.56 GiB memory in use. Of the allocated memory 77.90 GiB is allocated by PyTorch, and 127.50 MiB is reserved by PyTorch but unallocated.",
+		[]string{"probably this one", "Tensors alone took 98 %", "! Other processes held"}},
+	{"torch2-sentence", "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 593.25 MiB is free. Process 1 has 39.00 GiB memory in use. Process 2 has 39.50 GiB memory in use. Of the allocated memory 17.90 GiB is allocated by PyTorch, and 127.50 MiB is reserved by PyTorch but unallocated.",
+		[]string{"the message does not name its own", "60.5 GiB of the 79.2 GiB were not in PyTorch's allocator: other processes", "! probably this one"}},
+	{"torch2-sentence", "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which 8.00 MiB is free. Process 77 has 23.30 GiB memory in use. Including non-PyTorch memory, this process has 388.00 MiB memory in use. Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.",
+		[]string{"Other processes held 23.3 GiB: without them the request would have fit", "! 0 %"}},
+	{"torch2-sentence", "CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which 12.00 GiB is free. Including non-PyTorch memory, this process has 11.00 GiB memory in use. Of the allocated memory 10.20 GiB is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.",
+		[]string{"had enough free", "it does not tell", "! full"}},
+	{"torch2-sentence", "CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which 12.00 GiB is free. 8.00 GiB allowed; Including non-PyTorch memory, this process has 8.30 GiB memory in use. Of the allocated memory 7.60 GiB is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.",
+		[]string{"A limit is set: this process may take 8.00 GiB", "! had enough free"}},
+	{"torch1-parenthesis", "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.76 GiB total capacity; 0 bytes already allocated; 12.00 MiB free; 0 bytes reserved in total by PyTorch)",
+		[]string{"10.7 GiB of the 10.8 GiB were not in PyTorch's allocator", "! 0 %"}},
+	{"torch1-parenthesis", "RuntimeError: HIP out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.98 GiB total capacity; 14.10 GiB already allocated; 1.20 GiB free; 14.40 GiB reserved in total by PyTorch)",
+		[]string{"Tensors alone took 88 %"}},
+	{"mps", "RuntimeError: MPS backend out of memory (MPS allocated: 8.80 GB, other allocations: 128.00 MB, max allowed: 9.07 GB). Tried to allocate 256.00 MB on private pool.", []string{"PyTorch held 8.80 GiB", "PYTORCH_MPS_HIGH_WATERMARK_RATIO"}},
+	{"torch-cpu", "RuntimeError: [enforce fail at alloc_cpu.cpp:114] data. DefaultCPUAllocator: can't allocate memory: you tried to allocate 1000000000000 bytes. Error code 12 (Cannot allocate memory)", []string{"931 GiB of host memory"}},
+	{"cuda-driver", "RuntimeError: CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported at some other API call", []string{"does not say how much", "past the framework's allocator"}},
+	{"cublas", "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", []string{"outside the framework's allocator"}},
+	{"cudnn", "RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", []string{"cuDNN could not allocate"}},
+	{"cudnn-unclear", "RuntimeError: FIND was unable to find an engine to execute this computation", []string{"a common cause, and not the only one"}},
+	{"cudnn-unclear", "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED", []string{"the message does not tell"}},
+	{"nccl", "ncclUnhandledCudaError: Call to CUDA function failed.\nLast error:\nCuda failure 'out of memory'", []string{"NCCL could not allocate its buffers"}},
+	{"nccl-shm", "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-a1B2c3 (size 9637888)", []string{"segment of 9.19 MiB in /dev/shm", "--shm-size"}},
+	{"torch-bus-error", "RuntimeError: DataLoader worker (pid 12345) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory. Please try to raise your shared memory limit.", []string{"worker 12345 died of a bus error", "usual cause", "--shm-size"}},
+	{"torch-worker-killed", "RuntimeError: DataLoader worker (pid 991) is killed by signal: Killed.", []string{"worker 991", "the message does not say"}},
+	{"torch-worker-killed", "RuntimeError: DataLoader worker (pid(s) 991, 992) exited unexpectedly", []string{"worker 991", "one cause of several"}},
+	{"torch-shm", "RuntimeError: unable to write to file </torch_29_1234_0>: No space left on device (28)", []string{"shared memory (/dev/shm): it is full", "! asked"}},
+	{"torch-shm", "RuntimeError: unable to mmap 1073741824 bytes from file </torch_1_2_3>: Cannot allocate memory (12)", []string{"a tensor of 1.00 GiB into shared memory"}},
+	{"jax-xla", "jaxlib._jax.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 68719476736 bytes.", []string{"asked for 64.0 GiB"}},
+	{"xla-tpu", "RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 17.44G of 15.48G hbm. Exceeded hbm capacity by 1.96G.", []string{"needs 17.4 GiB of the TPU's hbm, which has 15.5 GiB", "1.96 GiB are too much", "Nothing was run yet"}},
+	{"tpu-runtime", "RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 2.00G. That was not possible. There are 1.38G free.; (0x0x0_HBM0)", []string{"2.00 GiB of HBM", "1.38 GiB were free"}},
+	{"tensorflow-bfc", "ResourceExhaustedError: OOM when allocating tensor with shape[64,2016,9,9] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc", []string{"39.9 MiB for a tensor"}},
+	{"bfc", "2026-01-01 W tensorflow/core/common_runtime/bfc_allocator.cc:497] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.20GiB (rounded to 2362232064)requested by op X", []string{"TensorFlow or JAX", "2.20 GiB"}},
+	{"bfc-attempt", "Allocator (GPU_0_bfc) ran out of memory trying to allocate 3.37GiB with freed_by_count=0. The caller indicates that this is not a failure, but this may mean that there could be performance gains if more memory were available.", []string{"this is no failure"}},
+	{"tensorflow-driver", "failed to allocate 10.91G (11713970176 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory", []string{"asked the driver for 10.9 GiB", "alone this line is no failure"}},
+	{"tensorflow-dst", "InternalError: Dst tensor is not initialized.", []string{"its way to say out of memory"}},
+	{"tensorflow-warning", "W external/local_tsl/tsl/framework/cpu_allocator_impl.cc:83] Allocation of 1207959552 exceeds 10% of free system memory.", []string{"a warning, no failure", "1.12 GiB"}},
+	{"cupy", "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 8,589,934,592 bytes (allocated so far: 4,294,967,296 bytes, limit set to: 10,737,418,240 bytes).", []string{"asked for 8.00 GiB", "taken 4.00 GiB", "limit of 10.0 GiB"}},
+	{"rmm", "MemoryError: std::bad_alloc: out_of_memory: CUDA error (failed to allocate 8589934592 bytes) at: cuda_memory_resource.hpp:60: cudaErrorMemoryAllocation out of memory", []string{"RMM (RAPIDS) asked for 8.00 GiB"}},
+	{"xgboost", "xgboost.core.XGBoostError: Memory allocation error on worker 0: std::bad_alloc: cudaErrorMemoryAllocation: out of memory\n- Free memory: 1.2GB\n- Requested memory: 9.155GB", []string{"XGBoost asked for 9.16 GiB", "1.20 GiB were free"}},
+	{"tensorrt", "[TRT] [E] 2: [virtualMemoryBuffer.cpp::resizePhysical::145] Error Code 2: OutOfMemory (no further information)\nRequested amount of GPU memory (8589934592 bytes) could not be allocated. There may not be enough free memory for allocation to succeed.", []string{"TensorRT asked for 8.00 GiB"}},
+	{"onnxruntime", "onnxruntime/core/framework/bfc_arena.cc:376 void* onnxruntime::BFCArena::AllocateRawInternal(size_t, bool) Available memory of 1048576 is smaller than requested bytes of 2097152", []string{"asked for 2.00 MiB", "1.00 MiB were left"}},
+	{"paddle", "ResourceExhaustedError: \n\nOut of memory error on GPU 0. Cannot allocate 1.125000GB memory on GPU 0, 10.200000GB memory has been allocated and available memory is only 512.000000MB.", []string{"asked for 1.12 GiB", "10.2 GiB were allocated and 512 MiB free"}},
+	{"julia", "ERROR: Out of GPU memory trying to allocate 7.451 GiB\nEffective GPU memory usage: 98.29% (23.292 GiB/23.697 GiB)", []string{"7.45 GiB", "23.3 GiB of the device's 23.7 GiB"}},
+	{"mlx", "libc++abi: terminating due to uncaught exception of type std::runtime_error: [metal::malloc] Attempting to allocate 17179869184 bytes which is greater than the maximum allowed buffer size of 9663676416 bytes.", []string{"one buffer of 16.0 GiB", "at most 9.00 GiB", "not of all memory"}},
+	{"metal", "[METAL] Command buffer execution failed: Insufficient Memory (00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)", []string{"command buffer"}},
+	{"sycl", "RuntimeError: Native API failed. Native API returns: -5 (PI_ERROR_OUT_OF_RESOURCES)", []string{"the message does not tell which"}},
+	{"hip", "RuntimeError: HIP error: out of memory", []string{"The HIP driver"}},
+	{"triton", "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376. Reducing block sizes or `num_stages` may help.", []string{"needs 128 KiB", "has 99.0 KiB", "not the device's memory"}},
+	{"llama.cpp", "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 8712.00 MiB on device 0: cudaMalloc failed: out of memory", []string{"one buffer of 8.51 GiB"}},
+	{"ollama", "Error: model requires more system memory (8.4 GiB) than is available (6.1 GiB)", []string{"needs 8.40 GiB of host memory; 6.10 GiB are available"}},
+	{"vllm-startup", "ValueError: Free memory on device (5.31/23.68 GiB) on startup is less than desired GPU memory utilization (0.9, 21.31 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.", []string{"wants 21.3 GiB of the GPU's 23.7 GiB"}},
+	{"vllm-kv", "ValueError: To serve at least one request with the models's max seq len (32768), (4.00 GiB KV cache is needed, which is larger than the available KV cache memory (2.31 GiB). Based on the available memory, the estimated maximum model length is 18944.", []string{"needs 4.00 GiB of KV cache; 2.31 GiB are left"}},
+	{"vllm-kv-tokens", "ValueError: The model's max seq len (4096) is larger than the maximum number of tokens that can be stored in KV cache (3664).", []string{"The longest request allowed does not fit"}},
+	{"vllm-no-blocks", "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.", []string{"no memory left for the KV cache"}},
+	{"sglang", "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.", []string{"SGLang"}},
+	{"accelerate", "ValueError: Some modules are dispatched on the CPU or the disk. Make sure you have enough GPU RAM to fit the quantized model.", []string{"Nothing ran out yet"}},
+	{"numpy", "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 7.45 GiB for an array with shape (1000000000,) and data type float64", []string{"asked for 7.45 GiB of host memory"}},
+	{"arrow", "pyarrow.lib.ArrowMemoryError: malloc of size 17179869184 failed", []string{"Arrow asked for 16.0 GiB"}},
+	{"rust", "memory allocation of 8589934592 bytes failed", []string{"8.00 GiB of host memory"}},
+	{"java", "java.lang.OutOfMemoryError: Java heap space", []string{"-Xmx"}},
+	{"windows-commit", "OSError: [WinError 1455] The paging file is too small for this operation to complete. Error loading \"cublas64_12.dll\"", []string{"need not mean that they are used"}},
+	{"yarn", "Container killed by YARN for exceeding memory limits. 9.1 GB of 9 GB physical memory used. Consider boosting spark.yarn.executor.memoryOverhead.", []string{"used 9.10 GiB of 9.00 GiB"}},
+	{"dask", "distributed.nanny.memory - WARNING - Worker tcp://10.0.0.1:1 (pid=12) exceeded 95% memory budget. Restarting...", []string{"the machine may have had room"}},
+	{"kernel", "Out of memory: Killed process 12345 (python3) total-vm:52428800kB, anon-rss:25165824kB, file-rss:1024kB, shmem-rss:0kB, UID:1000 pgtables:50000kB oom_score_adj:0", []string{"killed process 12345 (python3), as the machine had no memory left", "24.0 GiB of anonymous", "! cgroup"}},
+	{"kernel-cgroup", "memory: usage 8388608kB, limit 8388608kB, failcnt 12\nMemory cgroup out of memory: Killed process 77 (python) total-vm:20000000kB, anon-rss:8300000kB, file-rss:0kB", []string{"process 77 (python)", "its cgroup", "7.92 GiB", "The machine itself may have had room"}},
+	{"systemd-oomd", "python.service: systemd-oomd killed 12 process(es) in this unit.", []string{"memory pressure"}},
+	{"slurm-limit", "slurmstepd: error: Job 123 exceeded memory limit (10485760 > 4194304), being killed", []string{"used 10.0 GiB, and had asked for 4.00 GiB"}},
+	{"slurm", "slurmstepd: error: Detected 1 oom_kill event in StepId=123.0. Some of the step tasks have been OOM Killed.", []string{"does not say which process", "not the GPU's", "--mem"}},
+	{"lsf", "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.", []string{"bsub -M"}},
+	{"pbs", "=>> PBS: job killed: mem 8389000kb exceeded limit 8388608kb", []string{"its limit was 8.00 GiB"}},
+	{"kubernetes", "    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137", []string{"in most cases", "not the GPU's"}},
+	{"kubernetes-evicted", "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. Container main was using 12Gi, request is 4Gi, has larger consumption of memory.", []string{"not the pod's limit", "12.0 GiB and had requested 4.00 GiB"}},
+	{"ray-node", "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\nMemory on the node (IP: 10.0.0.1, ID: 01) where the task (task ID: 2, name=f) was running was 30.05GB / 31.30GB (0.960064), which exceeds the memory usage threshold of 0.95.", []string{"the node had 30.0 GiB of 31.3 GiB in use", "before the kernel does"}},
+	{"ray-store", "ray.exceptions.ObjectStoreFullError: Failed to put object", []string{"/dev/shm"}},
+	{"killed", "exitcode  : -9 (pid: 4242)\n  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID 4242", []string{"the message does not say who"}},
+	{"colab", "Your session crashed after using all available RAM.", []string{"not of the GPU's"}},
+	{"bad-alloc", "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc", []string{"does not say how much"}},
+	{"enomem", "OSError: [Errno 12] Cannot allocate memory", []string{"ENOMEM"}},
+	{"python", "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nMemoryError", []string{"merely full kills instead"}},
+}
+
+// TestKindsOfMessages holds what is said of each kind of message, and that no wording is without an example.
+func TestKindsOfMessages(t *testing.T) {
+	met := map[string]bool{"torch1-cached": true, "torch0-thc": true} // in the collection of TestMessages
+	for _, kind := range kinds {
+		met[kind.wording] = true
+		m, err := Parse("epoch 3 loss 0.1\n" + kind.message)
+		if err != nil || m.Wording != kind.wording {
+			t.Errorf("%.60q: read as %+v %v, want %s", kind.message, m, err, kind.wording)
+			continue
+		}
+		said := strings.Join(Words(m), "\n")
+		for _, want := range kind.says {
+			if text, forbidden := strings.CutPrefix(want, "! "); forbidden == strings.Contains(said, text) {
+				t.Errorf("%s: %q, in:\n%s", kind.wording, want, said)
+			}
+		}
+		if strings.ContainsAny(said, "{}|") {
+			t.Errorf("%s: a figure is not filled in:\n%s", kind.wording, said)
+		}
+	}
+	for _, w := range slices.Concat(wordings, others) {
+		if !met[w.name] {
+			t.Errorf("no example of %s", w.name)
+		}
+	}
+}
