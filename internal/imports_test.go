@@ -50,7 +50,7 @@ var rooms = map[string][]string{
 	"internal/fit":             {"internal/event", "internal/mem", "internal/fail", "internal/gpus", "internal/pythons", "internal/report"},
 	"internal/imagine":         {"internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined", "internal/fail", "internal/gpus", "internal/format/torch", "internal/launch", "internal/observe", "internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm"},
 	"internal/engine":          {"*"},
-	"cmd/hightide":             {"internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/fit", "internal/files", "internal/gpus", "internal/imagine", "internal/launch", "internal/pythons", "internal/replay"},
+	"cmd/hightide":             {"internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/observe", "internal/pythons", "internal/replay", "internal/store"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

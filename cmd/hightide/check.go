@@ -3,19 +3,29 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"hightide/internal/engine"
+	"hightide/internal/fail"
 	"hightide/internal/report"
 )
 
+// exitOverBudget is the exit code of check where a budget is passed.
+const exitOverBudget = 1
+
+// checkOptions of check.
+type checkOptions struct {
+	budget, baseline string
+	junit, json      string
+	github           bool
+}
+
 func checkCommand(a *app) *cobra.Command {
-	var budget, baseline, junit, jsonFile string
-	var github bool
-	c := &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "check --budget FILE SNAPSHOT|RUN [--baseline SNAPSHOT|RUN] [--junit FILE] [--github] [--json[=FILE]]",
 		Short: "Fail where memory is over a budget, for CI",
 		Long: `Fail where memory is over a budget. The budget is a YAML file; sizes have units KiB to TiB:
@@ -40,60 +50,64 @@ Exit codes: 0 all kept, 1 over budget, 2 wrong usage, 3 a file that cannot be us
   hightide check --budget memory.yaml pr.pickle --baseline main.pickle
   hightide check --budget memory.yaml last --junit build/memory.xml --github`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if budget == "" {
-				return engine.UsageError("hightide check --budget memory.yaml "+args[0], "there is no budget to check against")
-			}
-			checked, err := a.engine().Check(c.Context(), budget, args[0], baseline)
-			if err != nil {
-				return err
-			}
-			if junit != "" {
-				var xml bytes.Buffer
-				if err := report.JUnit(&xml, args[0], checked); err != nil {
-					return err
-				}
-				_ = os.MkdirAll(filepath.Dir(junit), 0o755) // as test runners do; what fails, fails below
-				if err := a.output(junit, xml.Bytes()); err != nil {
-					return err
-				}
-			}
-			if jsonFile != "" {
-				text, err := report.CheckJSON(checked)
-				if err != nil {
-					return err
-				}
-				if err := a.output(jsonFile, text); err != nil {
-					return err
-				}
-			}
-			over, annotations := false, a.stdout
-			if jsonFile == jsonToStdout { // GitHub reads both
-				annotations = a.stderr
-			}
-			for _, one := range checked {
-				word := "ok  "
-				if one.Over {
-					word, over = "OVER", true
-				}
-				if jsonFile != jsonToStdout {
-					fmt.Fprintf(a.stdout, "%s  %s\n", word, one.Sentence())
-				}
-				if one.Over && github {
-					fmt.Fprintln(annotations, one.Annotation(budget))
-				}
-			}
-			if over {
-				return exitStatus(engine.ExitOverBudget)
-			}
-			return nil
-		},
+	}, &checkOptions{})
+}
+
+func (o *checkOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.budget, "budget", "", "YAML `file` of budgets")
+	flags.StringVar(&o.baseline, "baseline", "", "snapshot or run that budgets under baseline are relative to")
+	flags.StringVar(&o.junit, "junit", "", "write the result as JUnit XML into this `file`")
+	flags.BoolVar(&o.github, "github", false, "annotate a change on GitHub")
+	jsonFlag(flags, &o.json)
+}
+
+func (o *checkOptions) run(a *app, c *cobra.Command, args []string) error {
+	if o.budget == "" {
+		return fail.Usage("hightide check --budget memory.yaml "+args[0], "there is no budget to check against")
 	}
-	c.Flags().StringVar(&budget, "budget", "", "YAML `file` of budgets")
-	c.Flags().StringVar(&baseline, "baseline", "", "snapshot or run that budgets under baseline are relative to")
-	c.Flags().StringVar(&junit, "junit", "", "write the result as JUnit XML into this `file`")
-	c.Flags().BoolVar(&github, "github", false, "annotate a change on GitHub")
-	c.Flags().StringVar(&jsonFile, "json", "", "print JSON; with =`FILE` into a file")
-	c.Flags().Lookup("json").NoOptDefVal = jsonToStdout
-	return c
+	checked, err := a.engine().Check(c.Context(), o.budget, args[0], o.baseline)
+	if err != nil {
+		return err
+	}
+	if err := o.write(a, args[0], checked); err != nil {
+		return err
+	}
+	lines, annotations := a.stdout, a.stdout
+	if o.json == toStdout { // GitHub reads both
+		lines, annotations = io.Discard, a.stderr
+	}
+	code := 0
+	for _, one := range checked {
+		word := "ok  "
+		if one.Over {
+			word, code = "OVER", exitOverBudget
+		}
+		fmt.Fprintf(lines, "%s  %s\n", word, one.Sentence())
+		if one.Over && o.github {
+			fmt.Fprintln(annotations, one.Annotation(o.budget))
+		}
+	}
+	return status(code)
+}
+
+// write writes the result where it was asked for besides the terminal.
+func (o *checkOptions) write(a *app, ref string, checked []report.Checked) error {
+	if o.junit != "" {
+		var xml bytes.Buffer
+		if err := report.JUnit(&xml, ref, checked); err != nil {
+			return err
+		}
+		_ = os.MkdirAll(filepath.Dir(o.junit), 0o755) // as test runners do; what fails, fails below
+		if err := a.output(o.junit, xml.Bytes()); err != nil {
+			return err
+		}
+	}
+	if o.json == "" {
+		return nil
+	}
+	text, err := report.CheckJSON(checked)
+	if err != nil {
+		return err
+	}
+	return a.output(o.json, text)
 }

@@ -2,21 +2,24 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"hightide/internal/engine"
-	"hightide/internal/mem"
+	"hightide/internal/fail"
+	"hightide/internal/format"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
+// exportOptions of export.
+type exportOptions struct {
+	engine.ExportOptions
+	chosen map[string]*bool // formats
+}
+
 func exportCommand(a *app) *cobra.Command {
-	var o engine.ExportOptions
-	var device int64
-	var filter string
-	chosen := map[string]*bool{}
-	c := &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "export RUN|FILE --FORMAT [OUT]",
 		Short: "Write a run or a snapshot for other tools, or to give away",
 		Long:  exportHelp(),
@@ -32,60 +35,48 @@ func exportCommand(a *app) *cobra.Command {
   hightide export oom.pickle --torch-pickle attention.pickle --filter attention
   hightide export trace.pickle --parquet tables/`,
 		Args: cobra.RangeArgs(1, 2),
-		RunE: func(c *cobra.Command, args []string) error {
-			var formats []engine.ExportName
-			for _, f := range engine.ExportFormats() {
-				if *chosen[f.Name] {
-					formats = append(formats, f)
-				}
-			}
-			if len(formats) != 1 {
-				return engine.UsageError("for example: hightide export last --csv", "choose one of %s", formatFlags())
-			}
-			if len(args) == 2 {
-				if o.Out != "" {
-					return engine.UsageError("name it once", "the output is named twice: %s and %s", o.Out, args[1])
-				}
-				o.Out = args[1]
-			}
-			if c.Flags().Changed("device") {
-				o.Device = mem.Some(device)
-			}
-			if filter != "" {
-				var err error
-				if o.Filter, err = regexp.Compile(filter); err != nil {
-					return engine.UsageError("a regular expression as of RE2", "--filter: %w", err)
-				}
-			}
-			o.Format, o.Stdout = formats[0].Name, a.stdout
-			if _, terminal := a.terminalWidth(); terminal && formats[0].Binary && (o.Out == "" || o.Out == "-") {
-				return engine.UsageError("name a file: -o run", "%s is not for a terminal", o.Format)
-			}
-			files, err := a.engine().Export(c.Context(), args[0], o)
-			for _, file := range files {
-				fmt.Fprintln(a.stderr, file)
-			}
-			return err
-		},
-	}
-	for _, f := range engine.ExportFormats() {
-		chosen[f.Name] = c.Flags().Bool(f.Name, false, f.Short)
-	}
-	c.Flags().StringVarP(&o.Out, "output", "o", "", "file, or folder for several tables; - or none: standard output")
-	c.Flags().StringArrayVar(&o.Tables, "table", nil, "`table` to write; may be given several times")
-	c.Flags().StringVar(&o.Measure, "measure", "", "`what` graphs by call stack show: bytes (at the peak, the default), bytes-time, count, churn, blocks")
-	c.Flags().Int64Var(&device, "device", 0, "of a snapshot, only this device `N`")
-	c.Flags().StringVar(&filter, "filter", "", "of a snapshot, only blocks with a frame (file:function) that matches this `regex`")
-	c.Flags().BoolVar(&o.Redact, "redact", false, "leave out paths, host, arguments, environment and allocator snapshots")
-	return c
+	}, &exportOptions{chosen: map[string]*bool{}})
 }
 
-func formatFlags() string {
-	var flags []string
-	for _, f := range engine.ExportFormats() {
-		flags = append(flags, "--"+f.Name)
+func (o *exportOptions) AddFlags(flags *pflag.FlagSet) {
+	for _, f := range format.Written() {
+		o.chosen[f.Name] = flags.Bool(f.Name, false, f.Writes)
 	}
-	return strings.Join(flags, ", ")
+	flags.StringVarP(&o.Out, "output", "o", "", "file, or folder for several tables; - or none: standard output")
+	flags.StringArrayVar(&o.Tables, "table", nil, "`table` to write; may be given several times")
+	flags.StringVar(&o.Measure, "measure", "", "`what` graphs by call stack show: bytes (at the peak, the default), bytes-time, count, churn, blocks")
+	flags.Func("device", "of a snapshot, only this device `N`", device(&o.Device))
+	flags.Func("filter", "of a snapshot, only blocks with a frame (file:function) that matches this `regex`", frames(&o.Filter))
+	flags.BoolVar(&o.Redact, "redact", false, "leave out paths, host, arguments, environment and allocator snapshots")
+}
+
+func (o *exportOptions) run(a *app, c *cobra.Command, args []string) error {
+	binary := false
+	var chosen, all []string
+	for _, f := range format.Written() {
+		all = append(all, "--"+f.Name)
+		if *o.chosen[f.Name] {
+			chosen, binary = append(chosen, f.Name), f.Binary
+		}
+	}
+	if len(chosen) != 1 {
+		return fail.Usage("for example: hightide export last --csv", "choose one of %s", strings.Join(all, ", "))
+	}
+	if len(args) == 2 {
+		if o.Out != "" {
+			return fail.Usage("name it once", "the output is named twice: %s and %s", o.Out, args[1])
+		}
+		o.Out = args[1]
+	}
+	o.Format, o.Stdout = chosen[0], a.stdout
+	if binary && terminal(a.stdout) != nil && (o.Out == "" || o.Out == "-") {
+		return fail.Usage("name a file: -o run", "%s is not for a terminal", o.Format)
+	}
+	files, err := a.engine().Export(c.Context(), args[0], o.ExportOptions)
+	for _, file := range files {
+		fmt.Fprintln(a.stderr, file)
+	}
+	return err
 }
 
 func exportHelp() string {
@@ -96,12 +87,11 @@ times are nanoseconds since the run began; what was not observed is empty.
 CSV and Parquet hold one table: the samples, unless --table names another. Into a folder (-o FOLDER/)
 go all of them. Tables:
 `)
-	runs, snapshots := engine.ExportTables()
-	for _, t := range runs {
+	for _, t := range format.TablesOf(format.Runs) {
 		fmt.Fprintf(&b, "  %-10s %s\n", t.Name, t.Short)
 	}
 	b.WriteString("Of an allocator snapshot:\n")
-	for _, t := range snapshots {
+	for _, t := range format.TablesOf(format.Snapshots) {
 		fmt.Fprintf(&b, "  %-10s %s\n", t.Name, t.Short)
 	}
 	b.WriteString(`

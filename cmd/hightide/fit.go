@@ -7,28 +7,28 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"hightide/internal/engine"
+	"hightide/internal/fail"
 	"hightide/internal/fit"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
 
-// fitFlags are the flags of fit as they are written.
-type fitFlags struct {
+// fitOptions of fit.
+type fitOptions struct {
 	fit.Options
-	json     string
-	quiet    bool
-	serve    bool
-	imagined bool
-	eval     bool
+	json            string
+	quiet, eval     bool
+	serve, imagined bool
 }
 
 func fitCommand(a *app) *cobra.Command {
-	var f fitFlags
-	c := &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "fit [flags] (--model NAME | -- COMMAND... {batch} ...)",
 		Short: "Find the largest batch that fits, on an imaginary GPU or this machine's",
 		Long: `Find the largest batch that fits, on an imaginary GPU or on this machine's.
@@ -51,84 +51,85 @@ or the step fails by itself, 4 the environment lacks something.`,
   hightide fit --gpu h100-sxm --model llama --size 8b --dtype bf16 --seq-len 4096 --optimizer adamw --checkpointing --train
   hightide fit --gpu l4 --model mistral --size 7b --dtype bf16 --inference --seq-len 8192
   hightide fit --device cuda --model resnet50 --train --optimizer sgd --amp bf16 --headroom 5%`,
-		RunE: func(c *cobra.Command, args []string) error { return f.run(a, c, args) },
-	}
-	flags := c.Flags()
+	}, &fitOptions{})
+}
+
+func (o *fitOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.SetInterspersed(false) // what follows the command belongs to it
-	m := &f.Options.Model
+	m := &o.Options.Model
 	flags.StringVar(&m.Model, "model", "", "model to build, by `name`; or a config file, or module:function")
 	flags.StringVar(&m.Size, "size", "", "preset of a model type, as 8b of llama")
-	flags.StringVar(&f.GPU, "gpu", "", "`name` of the GPU to imagine, as hightide gpus lists them")
-	flags.StringArrayVar(&f.Catalogue, "catalogue", nil, "a `file` with more GPUs; may be given several times")
-	flags.StringVar(&f.Memory, "memory", "", "memory of the device instead of the catalogue's, as 24GiB; with --device cpu the limit")
-	flags.StringVar(&f.Device, "device", "", "imaginary, cuda or cpu (default imaginary with --gpu, else cuda)")
-	flags.StringVar(&f.Python, "python", "", "interpreter for --model (default $VIRTUAL_ENV, else the first with torch)")
-	flags.StringVar(&f.AllocConf, "alloc-conf", "", "allocator settings, as expandable_segments:True")
+	flags.StringVar(&o.GPU, "gpu", "", "`name` of the GPU to imagine, as hightide gpus lists them")
+	catalogueFlag(flags, &o.Catalogue)
+	flags.StringVar(&o.Memory, "memory", "", "memory of the device instead of the catalogue's, as 24GiB; with --device cpu the limit")
+	flags.StringVar(&o.Device, "device", "", "imaginary, cuda or cpu (default imaginary with --gpu, else cuda)")
+	flags.StringVar(&o.Python, "python", "", "interpreter for --model (default $VIRTUAL_ENV, else the first with torch)")
+	flags.StringVar(&o.AllocConf, "alloc-conf", "", "allocator settings, as expandable_segments:True")
 	flags.StringVar(&m.DType, "dtype", "fp32", "fp32, tf32, bf16 or fp16: of weights and activations")
 	flags.StringVar(&m.AMP, "amp", "", "autocast to bf16 or fp16")
 	flags.StringVar(&m.Optimizer, "optimizer", "none", "none, sgd, adam, adamw or adafactor")
 	flags.BoolVar(&m.Train, "train", false, "training mode (dropout, batch statistics)")
-	flags.BoolVar(&f.eval, "eval", false, "eval mode, the default; gradients flow in both")
+	flags.BoolVar(&o.eval, "eval", false, "eval mode, the default; gradients flow in both")
 	flags.BoolVar(&m.Inference, "inference", false, "no gradients; a language model fills its KV cache to --seq-len")
 	flags.IntVar(&m.SeqLen, "seq-len", 128, "tokens of a sequence")
 	flags.IntVar(&m.ImageSize, "image-size", 224, "pixels of an image's side")
 	flags.BoolVar(&m.Checkpointing, "checkpointing", false, "gradient checkpointing, where the model offers it")
 	flags.BoolVar(&m.Compile, "compile", false, "torch.compile the model")
-	flags.BoolVar(&f.Backward, "validate-backward", false, "compare the peak with that of the forward pass alone")
-	flags.IntVar(&f.Granularity, "step", 1, "try multiples of this only")
-	flags.IntVar(&f.Start, "start", 0, "batch to begin with (default --current)")
-	flags.IntVar(&f.Most, "most", 0, "never try more than this")
-	flags.IntVar(&f.Current, "current", 0, "batch in use now, to say what it leaves unused (default 16)")
-	flags.StringVar(&f.Headroom, "headroom", "", "leave this much of the device free, as 5% or 1GiB")
-	flags.IntVar(&f.TargetBatch, "grad-accum", 0, "plan gradient accumulation to this `batch`")
-	flags.Float64Var(&f.Price, "price", 0, "USD an hour (default the catalogue's)")
-	flags.StringVar(&f.json, "json", "", "print the result as JSON; with =`FILE` into a file")
-	flags.Lookup("json").NoOptDefVal = jsonToStdout
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no table")
-	flags.BoolVar(&f.serve, "serve", false, "plan for a program that runs the trials: hightide.fit of the Python package")
-	flags.BoolVar(&f.imagined, "imagined", false, "with --serve: its device is imaginary")
+	flags.BoolVar(&o.Backward, "validate-backward", false, "compare the peak with that of the forward pass alone")
+	flags.IntVar(&o.Granularity, "step", 1, "try multiples of this only")
+	flags.IntVar(&o.Start, "start", 0, "batch to begin with (default --current)")
+	flags.IntVar(&o.Most, "most", 0, "never try more than this")
+	flags.IntVar(&o.Current, "current", 0, "batch in use now, to say what it leaves unused (default 16)")
+	flags.StringVar(&o.Headroom, "headroom", "", "leave this much of the device free, as 5% or 1GiB")
+	flags.IntVar(&o.TargetBatch, "grad-accum", 0, "plan gradient accumulation to this `batch`")
+	flags.Float64Var(&o.Price, "price", 0, "USD an hour (default the catalogue's)")
+	jsonFlag(flags, &o.json)
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no table")
+	flags.BoolVar(&o.serve, "serve", false, "plan for a program that runs the trials: hightide.fit of the Python package")
+	flags.BoolVar(&o.imagined, "imagined", false, "with --serve: its device is imaginary")
 	_ = flags.MarkHidden("serve")
 	_ = flags.MarkHidden("imagined")
-	return c
 }
 
-func (f *fitFlags) run(a *app, c *cobra.Command, args []string) error {
-	if f.serve {
-		return f.plan(c.Context(), a)
+func (o *fitOptions) run(a *app, c *cobra.Command, args []string) error {
+	if o.serve {
+		return o.plan(c.Context(), a)
 	}
-	f.Command, f.Env = args, os.Environ()
-	if c.ArgsLenAtDash() < 0 && len(args) > 0 && f.Options.Model.Model != "" {
-		return engine.UsageError("flags go before it; a command stands after --", "unexpected %q", args[0])
+	o.Command, o.Env = args, os.Environ()
+	if c.ArgsLenAtDash() < 0 && len(args) > 0 && o.Options.Model.Model != "" {
+		return fail.Usage("flags go before it; a command stands after --", "unexpected %q", args[0])
 	}
-	if err := f.commandSays(c); err != nil {
+	if err := o.commandSays(c); err != nil {
 		return err
 	}
-	if f.eval && f.Options.Model.Train {
-		return engine.UsageError("leave one of them out", "--train and --eval are opposites")
+	if o.eval && o.Options.Model.Train {
+		return fail.Usage("leave one of them out", "--train and --eval are opposites")
 	}
-	view := newView(a.stderr, f.quiet, false)
-	if !f.quiet {
-		f.Events = view.tell
+	view := newView(a.stderr, o.quiet, false)
+	if !o.quiet {
+		o.Events = view.tell
 	}
 	ctx, _, cancel := interruptible(c.Context())
 	defer cancel()
-	result, err := a.engine().Fit(ctx, f.Options)
+	result, err := a.engine().Fit(ctx, o.Options)
 	view.hide()
 	var signal interrupted
 	if errors.As(context.Cause(ctx), &signal) {
-		engine.Die(int(signal)) // as it would have ended without us catching it
+		launch.Die(syscall.Signal(signal)) // as it would have ended without us catching it
 	}
 	if err != nil {
 		return err
 	}
-	if !f.quiet {
+	if !o.quiet {
 		fmt.Fprint(a.stderr, "\n", result.Text(textOptions(a.stderr)))
 	}
-	if err := a.writeJSON(f.json, result); err != nil {
-		return err
+	if o.json != "" {
+		if err := a.writeJSON(o.json, result); err != nil {
+			return err
+		}
 	}
 	if result.Largest == 0 {
-		return exitStatus(1)
+		return exitStatus(exitDoesNotFit)
 	}
 	return nil
 }
@@ -137,18 +138,18 @@ func (f *fitFlags) run(a *app, c *cobra.Command, args []string) error {
 var ofModels = []string{"size", "dtype", "amp", "optimizer", "train", "eval", "inference", "seq-len", "image-size", "checkpointing", "compile", "validate-backward", "python"}
 
 // commandSays refuses flags that a command would not hear of.
-func (f *fitFlags) commandSays(c *cobra.Command) error {
+func (o *fitOptions) commandSays(c *cobra.Command) error {
 	for _, name := range ofModels {
-		if len(f.Command) > 0 && f.Options.Model.Model == "" && c.Flags().Changed(name) {
-			return engine.UsageError("tell the command itself, after --", "--%s is for --model: a command would not hear of it", name)
+		if len(o.Command) > 0 && o.Options.Model.Model == "" && c.Flags().Changed(name) {
+			return fail.Usage("tell the command itself, after --", "--%s is for --model: a command would not hear of it", name)
 		}
 	}
 	return nil
 }
 
 // plan speaks with hightide.fit: asks on stdout, answers on stdin, the result as the last line.
-func (f *fitFlags) plan(ctx context.Context, a *app) error {
-	result, err := fit.Serve(ctx, f.Options, a.stdin, a.stdout, f.imagined)
+func (o *fitOptions) plan(ctx context.Context, a *app) error {
+	result, err := fit.Serve(ctx, o.Options, a.stdin, a.stdout, o.imagined)
 	var last any = result
 	if err != nil {
 		last = map[string]string{"error": err.Error()}

@@ -5,15 +5,20 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"hightide/internal/gpus"
 	"hightide/internal/report"
 )
 
+// gpusOptions of gpus.
+type gpusOptions struct {
+	catalogue []string
+	json      string
+}
+
 func gpusCommand(a *app) *cobra.Command {
-	var catalogue []string
-	var asJSON bool
-	c := &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "gpus [NAME]",
 		Short: "List the GPUs that can be imagined: memory, capability, price, how sure that is",
 		Long: `List the GPUs that can be imagined: memory as a framework sees it, what a process takes beside
@@ -27,26 +32,29 @@ Exit codes: 0 fine, 2 wrong usage, 3 no such GPU (or several of that name), or a
   hightide gpus a100-40g
   hightide gpus --json | jq '.gpus[] | select(.price_usd_per_hour < 1) | .gpu'`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			name := strings.Join(args, "")
-			list, err := gpus.Listed(catalogue, name)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return a.printJSON(list)
-			}
-			fmt.Fprint(a.stdout, list.Table().Text(textOptions(a.stdout)))
-			if name != "" {
-				fmt.Fprintln(a.stdout)
-				for _, line := range list.GPUs[0].Sources() {
-					fmt.Fprintln(a.stdout, "  "+report.Clean(line))
-				}
-			}
-			return nil
-		},
+	}, &gpusOptions{})
+}
+
+func (o *gpusOptions) AddFlags(flags *pflag.FlagSet) {
+	catalogueFlag(flags, &o.catalogue)
+	jsonFlag(flags, &o.json)
+}
+
+func (o *gpusOptions) run(a *app, _ *cobra.Command, args []string) error {
+	name := strings.Join(args, "")
+	list, err := gpus.Listed(o.catalogue, name)
+	if err != nil {
+		return err
 	}
-	c.Flags().StringArrayVar(&catalogue, "catalogue", nil, "a `file` with more GPUs, TOML or CSV; may be given several times")
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return c
+	return a.show(o.json, list, func() error {
+		fmt.Fprint(a.stdout, list.Table().Text(textOptions(a.stdout)))
+		if name == "" {
+			return nil
+		}
+		fmt.Fprintln(a.stdout)
+		for _, line := range list.GPUs[0].Sources() {
+			fmt.Fprintln(a.stdout, "  "+report.Clean(line))
+		}
+		return nil
+	})
 }

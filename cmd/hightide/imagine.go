@@ -1,26 +1,27 @@
 package main
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"hightide/internal/engine"
 	"hightide/internal/event"
+	"hightide/internal/fail"
 	"hightide/internal/imagine"
+	"hightide/internal/mem"
 )
 
-// imagineFlags are the flags of imagine as they are written.
-type imagineFlags struct {
-	runFlags // those that run has too
+// imagineOptions of imagine.
+type imagineOptions struct {
+	recording
 	imagine.Options
-	memory  string
-	suggest bool
+	stacks, suggest bool
 }
 
 func imagineCommand(a *app) *cobra.Command {
-	var f imagineFlags
-	c := &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "imagine [flags] [--] COMMAND...",
 		Short: "Run a PyTorch program on GPUs you do not have, and say whether it fits",
 		Long: `Run a PyTorch program on GPUs you do not have, and say whether it fits.
@@ -42,109 +43,79 @@ code is in the JSON), 2 wrong usage, 3 no such GPU, 4 this machine or this PyTor
   hightide imagine --gpu h100-sxm --gpus 8 -- torchrun --nproc-per-node 8 train.py
   hightide imagine --gpu h100-sxm --world-size 1024 --play 0,1,1023 -- torchrun train.py
   hightide imagine --memory 24GiB --json=verdict.json --quiet -- python train.py --batch-size 32`,
-		RunE: func(c *cobra.Command, args []string) error { return f.run(a, c, args) },
-	}
-	flags := c.Flags()
-	flags.SetInterspersed(false) // what follows the command belongs to it
-	flags.StringVar(&f.GPU, "gpu", "", "`name` of a GPU as in hightide gpus, or all (default h100-sxm)")
-	flags.StringArrayVar(&f.Catalogue, "catalogue", nil, "a `file` with more GPUs, TOML or CSV; may be given several times")
-	flags.IntVar(&f.GPUs, "gpus", 0, "how many of them the machine has (default 1)")
-	flags.StringVar(&f.memory, "memory", "", "another `size` of their memory, as 24GiB")
-	flags.StringVar(&f.Until, "steps", "auto", "stop after that many optimizer steps; auto: once the peak is steady; 0: run to the end")
-	flags.StringVar(&f.AllocConf, "alloc-conf", "", "`setting` of PyTorch's allocator, as expandable_segments:True")
-	flags.BoolVar(&f.Sandbox, "sandbox", false, "what the program writes goes to a folder that is deleted")
-	flags.BoolVar(&f.FakeWeights, "fake-weights", false, "weights that are not on this machine are made up in the right shapes")
-	flags.StringVar(&f.Sizes, "data-sizes", "upper", "sizes that depend on data: upper (their bound), zero, or a `fraction`")
-	flags.StringVar(&f.ReadValue, "read-value", "", "`number` that the program reads where a GPU would have computed one (default 0)")
-	flags.IntVar(&f.World, "world-size", 0, "imagine a cluster of that many ranks and play some of them, a process each")
-	flags.StringVar(&f.PlayList, "play", "", "which `ranks` to play (default the first two and the last)")
-	flags.BoolVar(&f.Vary, "vary", false, "also run with conditions changed that matter: allocator, attention, compile caches, data-dependent sizes")
-	flags.BoolVar(&f.suggest, "suggest", true, "where it does not fit, try what would make it fit")
-	flags.BoolVar(&f.NoSuggest, "no-suggest", false, "do not try what would make it fit")
-	flags.StringVar(&f.name, "name", "", "name of the run, for later commands")
-	flags.StringArrayVar(&f.tags, "tag", nil, "tag as `key=value`; may be given several times")
-	flags.StringVar(&f.out, "out", "", "also leave the recording in this `file`")
-	flags.DurationVar(&f.duration, "duration", 0, "stop after that time, as in 90s")
-	flags.BoolVar(&f.stacks, "stacks", false, "also sample the host heap with Python stacks")
-	flags.StringVar(&f.json, "json", "", "print the result as JSON; with =`FILE` into a file (alone, the program's standard output goes to standard error)")
-	flags.Lookup("json").NoOptDefVal = jsonToStdout
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no status line and no report on the terminal")
-	flags.BoolVar(&f.open, "open", false, "open the HTML report in a browser")
-	return c
+	}, &imagineOptions{})
 }
 
-func (f *imagineFlags) run(a *app, c *cobra.Command, args []string) error {
-	args, err := f.jsonFile(c, args)
-	if err != nil {
+func (o *imagineOptions) AddFlags(flags *pflag.FlagSet) {
+	o.recording.AddFlags(flags)
+	catalogueFlag(flags, &o.Catalogue)
+	flags.StringVar(&o.GPU, "gpu", "", "`name` of a GPU as in hightide gpus, or all (default h100-sxm)")
+	flags.IntVar(&o.GPUs, "gpus", 0, "how many of them the machine has (default 1)")
+	flags.Func("memory", "another `size` of their memory, as 24GiB", size(&o.Memory, "--memory 24GiB"))
+	flags.StringVar(&o.Until, "steps", "auto", "stop after that many optimizer steps; auto: once the peak is steady; 0: run to the end")
+	flags.StringVar(&o.AllocConf, "alloc-conf", "", "`setting` of PyTorch's allocator, as expandable_segments:True")
+	flags.BoolVar(&o.Sandbox, "sandbox", false, "what the program writes goes to a folder that is deleted")
+	flags.BoolVar(&o.FakeWeights, "fake-weights", false, "weights that are not on this machine are made up in the right shapes")
+	flags.StringVar(&o.Sizes, "data-sizes", "upper", "sizes that depend on data: upper (their bound), zero, or a `fraction`")
+	flags.StringVar(&o.ReadValue, "read-value", "", "`number` that the program reads where a GPU would have computed one (default 0)")
+	flags.IntVar(&o.World, "world-size", 0, "imagine a cluster of that many ranks and play some of them, a process each")
+	flags.StringVar(&o.PlayList, "play", "", "which `ranks` to play (default the first two and the last)")
+	flags.BoolVar(&o.Vary, "vary", false, "also run with conditions changed that matter: allocator, attention, compile caches, data-dependent sizes")
+	flags.BoolVar(&o.suggest, "suggest", true, "where it does not fit, try what would make it fit")
+	flags.BoolVar(&o.NoSuggest, "no-suggest", false, "do not try what would make it fit")
+	flags.BoolVar(&o.stacks, "stacks", false, "also sample the host heap with Python stacks")
+}
+
+func (o *imagineOptions) run(a *app, c *cobra.Command, args []string) error {
+	if c.Flags().Changed("gpus") && o.GPUs < 1 {
+		return fail.Usage("a machine has 1 to 16", "--gpus %d", o.GPUs)
+	}
+	if err := o.of(c, args); err != nil {
 		return err
 	}
-	if len(args) == 0 {
-		return engine.UsageError("for example: hightide imagine --gpu a10 -- python train.py", "no command to imagine")
-	}
-	if c.Flags().Changed("gpus") && f.GPUs < 1 {
-		return engine.UsageError("a machine has 1 to 16", "--gpus %d", f.GPUs)
-	}
-	options, err := f.options(args)
-	if err != nil {
-		return err
-	}
-	outliveReader()
-	view := newView(a.stderr, f.quiet, false)
+	o.NoSuggest, o.NoStacks = o.NoSuggest || !o.suggest, !o.stacks
+	view := newView(a.stderr, o.quiet, false)
 	ctx, release, cancel := interruptible(c.Context())
 	defer cancel()
-	options.Events = func(e event.Event) {
+	o.Events = func(e event.Event) {
 		if _, ok := e.(event.Reporting); ok {
 			release() // there is nothing left to clean up
 		}
 		view.tell(e)
 	}
-	result, err := a.engine().Imagine(ctx, options)
+	result, err := a.engine().Imagine(ctx, engine.ImagineOptions{RunOptions: o.RunOptions, Options: o.Options})
 	view.hide()
 	if err != nil {
 		return err
 	}
-	if err := f.print(a, result); err != nil {
+	if err := o.print(a, &result.RunResult, result.Summary()); err != nil {
 		return err
 	}
-	return f.end(result)
+	code := imagineCode(result)
+	judged := code == 0 || code == exitDoesNotFit
+	if signal, ok := result.Outcome.Signal.Get(); ok && !judged && !result.Outcome.Stopped {
+		return dieBy(signal)
+	}
+	return status(code)
 }
 
-func (f *imagineFlags) options(args []string) (o engine.ImagineOptions, err error) {
-	f.NoSuggest = f.NoSuggest || !f.suggest
-	if f.memory != "" {
-		if f.Memory, err = engine.ParseSize(f.memory); err != nil {
-			return o, err
-		}
-	}
-	o.Options = f.Options
-	o.RunOptions, err = f.runFlags.options(args)
-	return o, err
-}
+// Exit codes of imagine, beside those of package fail.
+const (
+	exitDoesNotFit = 1
+	exitProgram    = 5 // the imagined program failed for a reason of its own, so there is no verdict
+)
 
-// print shows the verdict on stderr and JSON where it was asked for.
-func (f *imagineFlags) print(a *app, result *engine.ImagineResult) error {
-	for _, note := range result.Notes {
-		fmt.Fprintf(a.stderr, "hightide: %s\n", note)
+// imagineCode is 0 for a program that fits; over a catalogue, on one of its GPUs.
+func imagineCode(r *engine.ImagineResult) int {
+	switch v := r.Verdict; {
+	case v == nil:
+		return fail.ExitOwn
+	case v.Fits() || slices.ContainsFunc(v.All, func(v mem.GPUVerdict) bool { return v.Fits() }):
+		return 0
+	case v.Verdict == mem.VerdictOOM:
+		return exitDoesNotFit
+	case v.Verdict == mem.VerdictUnused:
+		return fail.ExitEnvironment
 	}
-	if !f.quiet && result.Report != nil {
-		printReport(a.stderr, &result.RunResult)
-	}
-	if f.open && result.HTML != "" {
-		if err := openInBrowser(result.HTML); err != nil {
-			fmt.Fprintf(a.stderr, "hightide: cannot open a browser: %v\n", err)
-		}
-	}
-	return a.writeJSON(f.json, result.ImagineSummary())
-}
-
-// end turns the verdict into how we end.
-func (f *imagineFlags) end(result *engine.ImagineResult) error {
-	if signal, ok := result.Outcome.Signal.Get(); ok && !result.Judged() && !result.Outcome.Stopped {
-		engine.Die(int(signal))
-		return exitStatus(128 + signal)
-	}
-	if code := result.ExitCode(); code != 0 {
-		return exitStatus(code)
-	}
-	return nil
+	return exitProgram
 }

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
+	"github.com/spf13/pflag"
 
 	"hightide/internal/engine"
 	"hightide/internal/gpus"
@@ -19,10 +17,14 @@ import (
 	"hightide/internal/report"
 )
 
+// infoOptions of info.
+type infoOptions struct {
+	python, json string
+	calibrate    bool
+}
+
 func infoCommand(a *app) *cobra.Command {
-	var python string
-	var asJSON, calibrate bool
-	c := &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "info",
 		Short: "What this machine has and what hightide can observe on it",
 		Long: `What this machine has (host, limits, GPUs, Pythons and their frameworks) and what hightide can
@@ -41,32 +43,28 @@ is no card.`,
   hightide info --python ~/venvs/train/bin/python
   hightide info --calibrate >> ~/.config/hightide/gpus.toml`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if calibrate {
-				found, err := gpus.Calibrate(c.Context(), python)
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return a.printJSON(found)
-				}
-				_, err = fmt.Fprint(a.stdout, found.TOML())
-				return err
-			}
-			info := a.engine().Info(c.Context(), python)
-			if asJSON {
-				out := json.NewEncoder(a.stdout)
-				out.SetIndent("", "  ")
-				out.SetEscapeHTML(false)
-				return out.Encode(info)
-			}
-			return printInfo(a.stdout, info)
-		},
+	}, &infoOptions{})
+}
+
+func (o *infoOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.python, "python", "", "`interpreter` to prefer over those found")
+	flags.BoolVar(&o.calibrate, "calibrate", false, "measure the cards of this machine")
+	jsonFlag(flags, &o.json)
+}
+
+func (o *infoOptions) run(a *app, c *cobra.Command, _ []string) error {
+	if !o.calibrate {
+		info := a.engine().Info(c.Context(), o.python)
+		return a.show(o.json, info, func() error { return printInfo(a.stdout, info) })
 	}
-	c.Flags().StringVar(&python, "python", "", "`interpreter` to prefer over those found")
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	c.Flags().BoolVar(&calibrate, "calibrate", false, "measure the cards of this machine")
-	return c
+	found, err := gpus.Calibrate(c.Context(), o.python)
+	if err != nil {
+		return err
+	}
+	return a.show(o.json, found, func() error {
+		_, err := fmt.Fprint(a.stdout, found.TOML())
+		return err
+	})
 }
 
 // page writes aligned lines, in colour on a terminal.
@@ -77,19 +75,18 @@ type page struct {
 	err    error
 }
 
-const infoLabel = 18 // columns of the names on the left
+const (
+	infoLabel   = 18 // columns of the names on the left
+	narrowest   = 60
+	widestLines = 110
+)
 
 func newPage(out io.Writer) *page {
-	p := &page{out: out}
-	file, ok := out.(*os.File)
-	if !ok {
-		return p
+	o := textOptions(out)
+	if o.Width < narrowest {
+		return &page{out: out}
 	}
-	if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil && size.Col >= 60 {
-		p.width = min(int(size.Col), 110)
-		p.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	}
-	return p
+	return &page{out: out, colour: o.Color, width: min(o.Width, widestLines)}
 }
 
 func (p *page) paint(code, text string) string {

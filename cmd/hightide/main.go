@@ -1,9 +1,10 @@
 // Command hightide tells how much memory a machine-learning job takes.
 //
-//	main.go: the table of commands, the exit codes ──▶ one file per command: flags, one engine
-//	call, print ──▶ internal/engine
+//	main.go: the table of commands, the exit codes ──▶ one file per command: options that add their
+//	flags, one engine call, print ──▶ internal/engine
 //
-// To add a command: a file with a func(*app) *cobra.Command, and a line in commands below.
+// flags.go and output.go have what commands share. To add a command: a file with a
+// func(*app) *cobra.Command, and a line in commands below.
 package main
 
 import (
@@ -15,6 +16,8 @@ import (
 	"os"
 
 	"hightide/internal/engine"
+	"hightide/internal/fail"
+	"hightide/internal/launch"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -51,7 +54,7 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 
-	runtime engine.Runtime // of this process
+	runtime launch.Runtime // of this process
 	dataDir string         // --data-dir; empty: the default
 }
 
@@ -66,7 +69,7 @@ type exitStatus int
 func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func main() {
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, runtime: engine.Runtime{
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, runtime: launch.Runtime{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, PassSignals: true, Tune: newTuning().tune,
 	}}
 	os.Exit(a.exitCode(a.run(os.Args[1:])))
@@ -89,14 +92,14 @@ func (a *app) exitCode(err error) int {
 		return int(status)
 	}
 	var refused *fs.PathError
-	if errors.As(err, &refused) && refused.Path == os.Stdout.Name() && engine.ExitCode(err) == engine.ExitOwn {
-		err = engine.EnvironmentError("send it where there is room", "write to standard output: %w", refused.Err)
+	if errors.As(err, &refused) && refused.Path == os.Stdout.Name() && fail.Code(err) == fail.ExitOwn {
+		err = fail.Environment("send it where there is room", "write to standard output: %w", refused.Err)
 	}
 	fmt.Fprintf(a.stderr, "hightide: %v\n", err)
-	if hint := engine.Hint(err); hint != "" {
+	if hint := fail.Hint(err); hint != "" {
 		fmt.Fprintf(a.stderr, "  hint: %s\n", hint)
 	}
-	return engine.ExitCode(err)
+	return fail.Code(err)
 }
 
 func (a *app) root() *cobra.Command {
@@ -129,9 +132,7 @@ failed. run ends with the exit code of the command it ran.`,
 	root.SetErr(a.stderr)
 	root.PersistentFlags().StringVar(&a.dataDir, "data-dir", "",
 		"folder of the recordings (default $HIGHTIDE_DATA, else ~/.local/share/hightide)")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return flagError(c, err)
-	})
+	root.SetFlagErrorFunc(flagError)
 	cobra.EnableCommandSorting = false // the table's order is the one people need
 	root.AddCommand(commands(a)...)
 	for _, c := range root.Commands() {
@@ -143,20 +144,24 @@ failed. run ends with the exit code of the command it ran.`,
 // flagError says which flag was meant, where one is near.
 func flagError(c *cobra.Command, err error) error {
 	help := "see hightide " + helpName(c) + "--help"
+	var checked *fail.Error
+	if errors.As(err, &checked) {
+		return checked
+	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
 		return badValue(help, invalid)
 	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
-		return engine.UsageError(help, "%w", err)
+		return fail.Usage(help, "%w", err)
 	}
 	var flags []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
-	if near, ok := engine.Near(unknown.GetSpecifiedName(), flags); ok {
-		return engine.UsageError(help, "%w; did you mean --%s?", err, near)
+	if near, ok := fail.Near(unknown.GetSpecifiedName(), flags); ok {
+		return fail.Usage(help, "%w; did you mean --%s?", err, near)
 	}
-	return engine.UsageError(help, "%w", err)
+	return fail.Usage(help, "%w", err)
 }
 
 // badValue says what a flag takes, in words of people and not of the parser.
@@ -164,9 +169,9 @@ func badValue(help string, err *pflag.InvalidValueError) error {
 	flag := err.GetFlag()
 	takes := map[string]string{"bool": "is a switch and takes no value", "int": "takes a whole number", "uint64": "takes a whole number, as 200", "float64": "takes a number", "duration": "takes a time, as 90s"}[flag.Value.Type()]
 	if takes == "" {
-		return engine.UsageError(help, "%w", err)
+		return fail.Usage(help, "%w", err)
 	}
-	return engine.UsageError(help, "--%s %s: it %s", flag.Name, err.GetValue(), takes)
+	return fail.Usage(help, "--%s %s: it %s", flag.Name, err.GetValue(), takes)
 }
 
 func helpName(c *cobra.Command) string {
@@ -184,7 +189,7 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "did you mean " + near[0] + "? To run a program: hightide run -- " + args[0]
 	}
-	return engine.UsageError(hint, "unknown command %q", args[0])
+	return fail.Usage(hint, "unknown command %q", args[0])
 }
 
 // usageArgs turns a complaint about the number of a command's arguments into exit code 2 and the way
@@ -201,6 +206,6 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		if len(args) == 0 {
 			given = "must be told what"
 		}
-		return engine.UsageError("write hightide "+c.Use+"; hightide "+c.Name()+" --help has examples", "%s %s", c.Name(), given)
+		return fail.Usage("write hightide "+c.Use+"; hightide "+c.Name()+" --help has examples", "%s %s", c.Name(), given)
 	}
 }

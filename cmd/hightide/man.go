@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"hightide/internal/engine"
+	"hightide/internal/fail"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -19,7 +20,7 @@ func manCommand(a *app) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return engine.InputError("name a folder that can be written", "create folder for manual pages: %w", err)
+				return fail.Input("name a folder that can be written", "create folder for manual pages: %w", err)
 			}
 			root := c.Root()
 			root.DisableAutoGenTag = true

@@ -7,16 +7,22 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"hightide/internal/engine"
+	"hightide/internal/fail"
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/store"
 )
 
+// pruneOptions of prune.
+type pruneOptions struct {
+	store.Limits
+	json string
+}
+
 func pruneCommand(a *app) *cobra.Command {
-	var older, size string
-	var preview, asJSON bool
-	c := &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "prune [--older-than TIME] [--max-size SIZE]",
 		Short: "Delete old runs, or the oldest beyond a size",
 		Long: `Delete runs that began longer ago than a time, and the oldest beyond a size on disk. Runs that still
@@ -25,73 +31,54 @@ run, and runs with the tag "keep", stay.`,
   hightide prune --max-size 10GiB --dry-run
   hightide tag last keep && hightide prune --older-than 1w`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			limits := engine.PruneLimits{Preview: preview}
-			var err error
-			if limits.Age, err = parseAge(older); err != nil {
-				return err
-			}
-			if limits.Bytes, err = parseSize(size); err != nil {
-				return err
-			}
-			if limits.Age == 0 && limits.Bytes == 0 {
-				return engine.UsageError("for example: hightide prune --older-than 30d", "say what may go: --older-than or --max-size")
-			}
-			gone, err := a.engine().Prune(c.Context(), limits)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return a.printJSON(runList{1, append([]engine.Run{}, gone...)})
-			}
-			return a.printPruned(gone, preview)
-		},
-	}
-	c.Flags().StringVar(&older, "older-than", "", "delete runs that began longer ago, as in 12h, 30d, 8w")
-	c.Flags().StringVar(&size, "max-size", "", "delete the oldest until the rest takes no more, as in 500MiB, 10GiB")
-	c.Flags().BoolVar(&preview, "dry-run", false, "only say what would be deleted")
-	c.Flags().BoolVar(&asJSON, "json", false, "print what was deleted as JSON")
-	return c
+	}, &pruneOptions{})
 }
 
-func (a *app) printPruned(gone []engine.Run, preview bool) error {
-	verb, total := "deleted", int64(0)
-	if preview {
-		verb = "would delete"
-	}
-	for _, run := range gone {
-		total += run.Size
-		fmt.Fprintf(a.stdout, "%s %s, %s, %v\n", verb, describe(run), ago(time.Now(), time.Unix(0, run.Start)), mem.Bytes(run.Size))
-	}
-	_, err := fmt.Fprintf(a.stdout, "%s %s, %v\n", verb, report.Counted(int64(len(gone)), "run"), mem.Bytes(total))
-	return err
+func (o *pruneOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.Func("older-than", "delete runs that began longer ago than a `time`, as in 12h, 30d, 8w", o.setAge)
+	flags.Func("max-size", "delete the oldest until the rest takes no more than a `size`, as in 500MiB, 10GiB", size(&o.Bytes, "500MiB or 10GiB"))
+	flags.BoolVar(&o.Preview, "dry-run", false, "only say what would be deleted")
+	jsonFlag(flags, &o.json)
 }
 
-// parseAge reads 90m, 12h, 30d or 8w; empty is no limit.
-func parseAge(text string) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
+// setAge reads 90m, 12h, 30d or 8w.
+func (o *pruneOptions) setAge(text string) error {
 	for suffix, unit := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
 		if number, ok := strings.CutSuffix(text, suffix); ok {
 			if value, err := strconv.ParseFloat(number, 64); err == nil && value > 0 && value < 1e5 {
-				return time.Duration(value * float64(unit)), nil
+				o.Age = time.Duration(value * float64(unit))
+				return nil
 			}
 		}
 	}
 	if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return d, nil
+		o.Age = d
+		return nil
 	}
-	return 0, engine.UsageError("write it as 12h, 30d or 8w", "%q is not a time", text)
+	return fail.Usage("write it as 12h, 30d or 8w", "%q is not a time", text)
 }
 
-// parseSize reads 500MiB, 10GiB, 1.5TB or a number of bytes; empty is no limit.
-func parseSize(text string) (int64, error) {
-	if text == "" {
-		return 0, nil
+func (o *pruneOptions) run(a *app, c *cobra.Command, _ []string) error {
+	if o.Age == 0 && o.Bytes == 0 {
+		return fail.Usage("for example: hightide prune --older-than 30d", "say what may go: --older-than or --max-size")
 	}
-	if bytes, err := mem.ParseBytes(text); err == nil && bytes >= 1 {
-		return int64(bytes), nil
+	gone, err := a.engine().Prune(c.Context(), o.Limits)
+	if err != nil {
+		return err
 	}
-	return 0, engine.UsageError("write it as 500MiB or 10GiB", "%q is not a size", text)
+	return a.show(o.json, runsJSON(gone), func() error { return o.print(a, gone) })
+}
+
+func (o *pruneOptions) print(a *app, gone []store.Run) error {
+	verb, total := "deleted", int64(0)
+	if o.Preview {
+		verb = "would delete"
+	}
+	now := a.runtime.Time()
+	for _, run := range gone {
+		total += run.Size
+		fmt.Fprintf(a.stdout, "%s %s, %s, %v\n", verb, describe(run), ago(now, time.Unix(0, run.Start)), mem.Bytes(run.Size))
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s %s, %v\n", verb, report.Counted(int64(len(gone)), "run"), mem.Bytes(total))
+	return err
 }

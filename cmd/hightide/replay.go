@@ -5,16 +5,21 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"hightide/internal/engine"
+	"hightide/internal/fail"
 	"hightide/internal/replay"
 	"hightide/internal/report"
 )
 
+// replayOptions of replay.
+type replayOptions struct {
+	replay.Options
+	json string
+}
+
 func replayCommand(a *app) *cobra.Command {
-	var o replay.Options
-	var asJSON, all string
-	c := &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "replay [flags] FILE|RUN...",
 		Short: "Run a recorded trace of allocations again under other settings, or on a smaller GPU",
 		Long: `Run a recorded trace of allocations again, in a model of PyTorch's CUDA caching allocator that is
@@ -42,50 +47,71 @@ that cannot be replayed.`,
   hightide replay snapshot.pickle --alloc-conf expandable_segments:True --out replayed.pickle
   hightide replay snapshot.pickle --verify`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.Changed = c.Flags().Changed("alloc-conf")
-			if o.GPU == "all" {
-				o.GPU, all = "", "all"
-			}
-			var major, minor int
-			if n, _ := fmt.Sscanf(o.Torch, "%d.%d", &major, &minor); o.Torch != "" && (n < 2 || major != 2) {
-				return engine.UsageError("as in --torch 2.9", "--torch %s is no version 2.x", o.Torch)
-			}
-			if o.AllGPUs = all == "all"; all != "" && !o.AllGPUs {
-				return engine.UsageError("for one GPU: --gpu "+all, "--gpus takes nothing but all, not %s", all)
-			}
-			result, err := a.engine().Replay(c.Context(), args, o)
-			if err != nil {
-				return err
-			}
-			if asJSON != jsonToStdout {
-				a.printReplay(result, o.Verify)
-			}
-			if err := a.writeJSON(asJSON, result); err != nil {
-				return err
-			}
-			if o.Verify && !result.Verified.Exact() || !o.Verify && result.OOM != nil {
-				return exitStatus(1)
-			}
-			return nil
-		},
-	}
-	flags := c.Flags()
-	flags.StringVar(&o.AllocConf, "alloc-conf", "", "allocator `settings`, as PYTORCH_ALLOC_CONF has them (default as recorded)")
-	flags.StringVar(&o.GPU, "gpu", "", "GPU whose memory, less a process's context, is the limit")
-	flags.StringArrayVar(&o.Catalogue, "catalogue", nil, "a `file` with more GPUs; may be given several times")
+	}, &replayOptions{})
+}
+
+func (o *replayOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.Func("alloc-conf", "allocator `settings`, as PYTORCH_ALLOC_CONF has them (default as recorded)", o.setSettings)
+	flags.Func("gpu", "`name` of the GPU whose memory, less a process's context, is the limit; or all", o.setGPU)
+	flags.Func("gpus", "`all`: the smallest GPU of the catalogue that the trace fits", o.setGPUs)
+	catalogueFlag(flags, &o.Catalogue)
 	flags.StringVar(&o.Memory, "memory", "", "the limit for the allocator, as 24GiB")
 	flags.IntVar(&o.Device, "device", -1, "device of the file (default the one with the longest history)")
-	flags.StringVar(&o.Torch, "torch", "", "`version` of PyTorch whose rules apply (default as the file tells)")
+	flags.Var(text{&o.Torch, checkTorch}, "torch", "`version` of PyTorch whose rules apply (default as the file tells)")
 	flags.BoolVar(&o.Verify, "verify", false, "hold every address and segment against the record")
 	flags.BoolVar(&o.Search, "search", false, "try a grid of settings and list the best")
 	flags.StringVar(&o.Policy, "policy", "native", "`model` of the allocator: native, async, bfc, ideal")
 	flags.BoolVar(&o.Compare, "compare", false, "run all models and show them beside each other")
-	flags.StringVar(&all, "gpus", "", "`all`: the smallest GPU of the catalogue that the trace fits")
 	flags.StringVarP(&o.Out, "out", "o", "", "keep the replay in this `file`, .pickle or .hightide; of several, in this folder")
-	flags.StringVar(&asJSON, "json", "", "print as JSON; with =`FILE` into a file")
-	flags.Lookup("json").NoOptDefVal = jsonToStdout
-	return c
+	jsonFlag(flags, &o.json)
+}
+
+func (o *replayOptions) setSettings(line string) error {
+	o.AllocConf, o.Changed = line, true
+	return nil
+}
+
+func (o *replayOptions) setGPU(name string) error {
+	if name == "all" {
+		return o.setGPUs(name)
+	}
+	o.GPU = name
+	return nil
+}
+
+func (o *replayOptions) setGPUs(all string) error {
+	if all != "all" {
+		return fail.Usage("for one GPU: --gpu "+all, "--gpus takes nothing but all, not %s", all)
+	}
+	o.AllGPUs = true
+	return nil
+}
+
+func checkTorch(version string) error {
+	var major, minor int
+	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n < 2 || major != 2 {
+		return fail.Usage("as in --torch 2.9", "--torch %s is no version 2.x", version)
+	}
+	return nil
+}
+
+func (o *replayOptions) run(a *app, c *cobra.Command, args []string) error {
+	result, err := a.engine().Replay(c.Context(), args, o.Options)
+	if err != nil {
+		return err
+	}
+	if o.json != toStdout {
+		a.printReplay(result, o.Verify)
+	}
+	if o.json != "" {
+		if err := a.writeJSON(o.json, result); err != nil {
+			return err
+		}
+	}
+	if o.Verify && !result.Verified.Exact() || !o.Verify && result.OOM != nil {
+		return exitStatus(1)
+	}
+	return nil
 }
 
 func (a *app) printReplay(r *replay.Result, verify bool) {

@@ -1,27 +1,25 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"hightide/internal/engine"
 	"hightide/internal/files"
 	"hightide/internal/report"
+	"hightide/internal/store"
 )
 
-// reportFlags are the forms in which a report is wanted.
-type reportFlags struct {
+// reportOptions are the forms in which a report is wanted.
+type reportOptions struct {
 	html, json, markdown string
 	open                 bool
 }
 
 func reportCommand(a *app) *cobra.Command {
-	var f reportFlags
-	c := &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "report RUN [--html FILE | --json[=FILE] | --markdown[=FILE]] [--open]",
 		Short: "Write the report of a run as HTML, JSON or Markdown",
 		Long: `Write the report of a run as one HTML file that needs nothing else, as JSON for programs, or as
@@ -36,65 +34,73 @@ Exit codes: 0 fine, 3 no such run, not a recording, or a file that cannot be wri
   hightide report last --json | jq .headline
   hightide report bigger-batch --html report.html --markdown=comment.md`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), a, args) },
-	}
-	flags := c.Flags()
-	flags.StringVar(&f.html, "html", "", "write one HTML `file`")
-	flags.StringVar(&f.json, "json", "", "print JSON; with =`FILE` into a file")
-	flags.StringVar(&f.markdown, "markdown", "", "print Markdown; with =`FILE` into a file")
-	flags.Lookup("json").NoOptDefVal = jsonToStdout
-	flags.Lookup("markdown").NoOptDefVal = jsonToStdout
-	flags.BoolVar(&f.open, "open", false, "open the HTML report in a browser")
-	return c
+	}, &reportOptions{})
 }
 
-func (f *reportFlags) run(ctx context.Context, a *app, args []string) error {
-	r, row, err := a.engine().Report(ctx, runRef(args))
+func (o *reportOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.html, "html", "", "write one HTML `file`")
+	jsonFlag(flags, &o.json)
+	fileFlag(flags, &o.markdown, "markdown", "print as Markdown")
+	flags.BoolVar(&o.open, "open", false, "open the HTML report in a browser")
+}
+
+func (o *reportOptions) run(a *app, c *cobra.Command, args []string) error {
+	r, row, err := a.engine().Report(c.Context(), runRef(args))
 	if err != nil {
 		return err
 	}
-	if f.html == "" && (f.open || f.json == "" && f.markdown == "") {
-		f.html = "hightide-" + fileName(r, row) + ".html"
+	name := fileName(r, row)
+	if !o.asked() {
+		o.html = pageName(name)
 	}
-	if f.json != "" {
-		text, err := r.JSON()
+	return o.write(a, r, name, r.JSON)
+}
+
+// asked says whether any form was asked for.
+func (o *reportOptions) asked() bool {
+	return o.html != "" || o.json != "" || o.markdown != "" || o.open
+}
+
+// write writes a report in all forms asked for; name is for a page that was given none.
+func (o *reportOptions) write(a *app, r *report.Report, name string, asJSON func() ([]byte, error)) error {
+	if o.json != "" {
+		text, err := asJSON()
 		if err != nil {
 			return err
 		}
-		if err := a.output(f.json, text); err != nil {
+		if err := a.output(o.json, text); err != nil {
 			return err
 		}
 	}
-	if f.markdown != "" {
-		if err := a.output(f.markdown, []byte(r.Markdown())); err != nil {
+	if o.markdown != "" {
+		if err := a.output(o.markdown, []byte(r.Markdown())); err != nil {
 			return err
 		}
 	}
-	return f.writeHTML(a, r)
-}
-
-func (f *reportFlags) writeHTML(a *app, r *report.Report) error {
-	if f.html == "" {
+	if o.html == "" && o.open {
+		o.html = pageName(name)
+	}
+	if o.html == "" {
 		return nil
 	}
-	if err := engine.WriteHTML(f.html, r); err != nil {
+	if err := files.Write(o.html, "HTML report", r.HTML); err != nil {
 		return err
 	}
-	path, err := filepath.Abs(f.html)
+	path, err := filepath.Abs(o.html)
 	if err != nil {
-		path = f.html
+		path = o.html
 	}
 	fmt.Fprintf(a.stderr, "Report: %s\n", path)
-	if f.open {
-		if err := openInBrowser(path); err != nil {
-			fmt.Fprintf(a.stderr, "hightide: cannot open a browser: %v\n", err)
-		}
+	if o.open {
+		a.openInBrowser(path)
 	}
 	return nil
 }
 
+func pageName(name string) string { return "hightide-" + name + ".html" }
+
 // fileName tells runs apart in a folder of reports.
-func fileName(r *report.Report, row engine.Run) string {
+func fileName(r *report.Report, row store.Run) string {
 	switch {
 	case row.ID != "":
 		return filepath.Base(row.ID)
@@ -102,13 +108,4 @@ func fileName(r *report.Report, row engine.Run) string {
 		return filepath.Base(r.Run.ID)
 	}
 	return "report"
-}
-
-// output writes to a file, or to standard output for "-".
-func (a *app) output(file string, text []byte) error {
-	if file == jsonToStdout {
-		_, err := a.stdout.Write(text)
-		return err
-	}
-	return files.Write(file, "report", func(w io.Writer) error { _, err := w.Write(text); return err })
 }

@@ -4,15 +4,18 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"hightide/internal/engine"
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/store"
 )
 
+// rmOptions of rm.
+type rmOptions struct{ json string }
+
 func rmCommand(a *app) *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "rm RUN...",
 		Short: "Delete runs",
 		Long: `Delete runs with everything that belongs to them. RUN is an id, the unique beginning of one, a name
@@ -20,26 +23,26 @@ func rmCommand(a *app) *cobra.Command {
 		Example: `  hightide rm last
   hightide rm 06k3a 06k3b`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			removed, err := a.engine().Remove(c.Context(), args...)
-			if asJSON {
-				if err != nil {
-					return err
-				}
-				return a.printJSON(runList{1, append([]engine.Run{}, removed...)})
-			}
-			for _, run := range removed {
-				fmt.Fprintf(a.stdout, "deleted %s, %v\n", describe(run), mem.Bytes(run.Size))
-			}
-			return err
-		},
+	}, &rmOptions{})
+}
+
+func (o *rmOptions) AddFlags(flags *pflag.FlagSet) { jsonFlag(flags, &o.json) }
+
+func (o *rmOptions) run(a *app, c *cobra.Command, args []string) error {
+	removed, err := a.engine().Remove(c.Context(), args...)
+	if err != nil && o.json != "" {
+		return err
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print what was deleted as JSON")
-	return c
+	return a.show(o.json, runsJSON(removed), func() error {
+		for _, run := range removed {
+			fmt.Fprintf(a.stdout, "deleted %s, %v\n", describe(run), mem.Bytes(run.Size))
+		}
+		return err
+	})
 }
 
 // describe names a run in a sentence.
-func describe(run engine.Run) string {
+func describe(run store.Run) string {
 	if run.Name != "" {
 		return fmt.Sprintf("%s (%s)", run.ID, report.Clean(run.Name))
 	}

@@ -4,37 +4,33 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"syscall"
 	"time"
 
 	"hightide/internal/engine"
+	"hightide/internal/fail"
+	"hightide/internal/launch"
+	"hightide/internal/observe"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// runFlags are the flags of run as they are written.
-type runFlags struct {
-	name       string
-	tags       []string
-	interval   time.Duration
-	out        string
-	steps      uint64
-	duration   time.Duration
-	snapshotOn string
-	stacks     bool
-	noStacks   bool
-	alerts     []string
-	json       string
-	quiet      bool
-	live       bool
-	open       bool
+// recording is what run and imagine have in common: what is recorded, and what is shown of it.
+type recording struct {
+	engine.RunOptions
+	json        string
+	quiet, open bool
 }
 
-const jsonToStdout = "-"
+// runOptions of run.
+type runOptions struct {
+	recording
+	stacks, live bool
+}
 
 func runCommand(a *app) *cobra.Command {
-	var f runFlags
-	c := &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "run [flags] [--] COMMAND...",
 		Short: "Run a program, record its memory, and report",
 		Long: `Run a program, record its memory, and report.
@@ -53,117 +49,98 @@ written, 4 no place to record to, 125 hightide itself failed.`,
   hightide run --name bigger-batch --tag model=bert -- torchrun --nproc-per-node 2 train.py
   hightide run --steps 200 --alert 'host.rss > 8GiB' --alert 'rss > 50MiB/step' -- python train.py
   hightide run --json=result.json --quiet -- python train.py`,
-		RunE: func(c *cobra.Command, args []string) error { return f.run(a, c, args) },
-	}
-	flags := c.Flags()
-	flags.SetInterspersed(false) // what follows the command belongs to it
-	flags.StringVar(&f.name, "name", "", "name of the run, for later commands")
-	flags.StringArrayVar(&f.tags, "tag", nil, "tag as `key=value`; may be given several times")
-	flags.DurationVar(&f.interval, "interval", 100*time.Millisecond, "sampling interval")
-	flags.StringVar(&f.out, "out", "", "also leave the recording in this `file`")
-	flags.Uint64Var(&f.steps, "steps", 0, "stop after that many optimizer steps")
-	flags.DurationVar(&f.duration, "duration", 0, "stop after that time, as in 90s or 2h")
-	flags.StringVar(&f.snapshotOn, "snapshot-on", "oom", "when to take an allocator snapshot: oom, exit, step:N, never; several with commas")
-	flags.BoolVar(&f.stacks, "stacks", true, "sample the host heap with Python stacks")
-	flags.BoolVar(&f.noStacks, "no-stacks", false, "do not")
-	flags.StringArrayVar(&f.alerts, "alert", nil, "say when a `limit` is passed, as 'host.rss > 8GiB', 'host.rss > 80%', 'host.rss > 50MiB/step'; may be given several times")
-	flags.StringVar(&f.json, "json", "", "print the result as JSON; with =`FILE` into a file (alone, the program's standard output goes to standard error)")
-	flags.Lookup("json").NoOptDefVal = jsonToStdout
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no status line and no report on the terminal")
-	flags.BoolVar(&f.live, "live", false, "a fuller live view instead of the status line")
-	flags.BoolVar(&f.open, "open", false, "open the HTML report in a browser")
-	return c
+	}, &runOptions{})
 }
 
-func (f *runFlags) run(a *app, c *cobra.Command, args []string) error {
-	args, err := f.jsonFile(c, args)
+// AddFlags adds those that run and imagine share.
+func (o *recording) AddFlags(flags *pflag.FlagSet) {
+	flags.SetInterspersed(false) // what follows the command belongs to it
+	flags.StringVar(&o.Name, "name", "", "name of the run, for later commands")
+	flags.Func("tag", "tag as `key=value`; may be given several times", tag(&o.Tags, false))
+	flags.StringVar(&o.Out, "out", "", "also leave the recording in this `file`")
+	flags.DurationVar(&o.Duration, "duration", 0, "stop after that time, as in 90s or 2h")
+	fileFlag(flags, &o.json, "json", "print the result as JSON")
+	flags.Lookup("json").Usage += " (alone, the program's standard output goes to standard error)"
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no status line and no report on the terminal")
+	flags.BoolVar(&o.open, "open", false, "open the HTML report in a browser")
+}
+
+func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
+	o.recording.AddFlags(flags)
+	flags.DurationVar(&o.Interval, "interval", 100*time.Millisecond, "sampling interval")
+	flags.Uint64Var(&o.Steps, "steps", 0, "stop after that many optimizer steps")
+	flags.StringVar(&o.SnapshotOn, "snapshot-on", "oom", "when to take an allocator snapshot: oom, exit, step:N, never; several with commas")
+	flags.BoolVar(&o.stacks, "stacks", true, "sample the host heap with Python stacks")
+	flags.BoolVar(&o.NoStacks, "no-stacks", false, "do not")
+	flags.Func("alert", "say when a `limit` is passed, as 'host.rss > 8GiB', 'host.rss > 80%', 'host.rss > 50MiB/step'; may be given several times", o.addAlert)
+	flags.BoolVar(&o.live, "live", false, "a fuller live view instead of the status line")
+}
+
+func (o *runOptions) addAlert(text string) error {
+	alert, err := observe.ParseAlert(text)
 	if err != nil {
+		return fail.Usage("as in --alert 'host.rss > 8GiB'", "%w", err)
+	}
+	o.Alerts = append(o.Alerts, alert)
+	return nil
+}
+
+// of takes in the command, and what its recording needs besides.
+func (o *recording) of(c *cobra.Command, args []string) (err error) {
+	if o.Command, err = jsonFile(c, &o.json, args); err != nil {
 		return err
 	}
-	if len(args) == 0 {
-		return engine.UsageError("for example: hightide run -- python train.py", "no command to run")
+	if len(o.Command) == 0 {
+		return fail.Usage("for example: hightide "+c.Name()+" -- python train.py", "no command to %s", c.Name())
 	}
-	if f.quiet && f.live && c.Flags().Changed("live") && c.Flags().Changed("quiet") {
-		return engine.UsageError("choose one", "--quiet shows nothing and --live shows more")
-	}
-	options, err := f.options(args)
-	if err != nil {
-		return err
+	o.Env, o.HTML, o.JSONOnStdout = os.Environ(), true, o.json == toStdout
+	if !o.JSONOnStdout {
+		o.JSONFile = o.json
 	}
 	outliveReader()
-	view := newView(a.stderr, f.quiet, f.live)
-	options.Events = view.tell
-	result, err := a.engine().Run(c.Context(), options)
+	return nil
+}
+
+func (o *runOptions) run(a *app, c *cobra.Command, args []string) error {
+	if o.quiet && o.live && c.Flags().Changed("live") && c.Flags().Changed("quiet") {
+		return fail.Usage("choose one", "--quiet shows nothing and --live shows more")
+	}
+	if err := o.of(c, args); err != nil {
+		return err
+	}
+	o.NoStacks = o.NoStacks || !o.stacks
+	view := newView(a.stderr, o.quiet, o.live)
+	o.Events = view.tell
+	result, err := a.engine().Run(c.Context(), o.RunOptions)
 	view.hide()
 	if err != nil {
 		return err
 	}
-	if err := f.print(a, result); err != nil {
+	if err := o.print(a, result, result.Summary()); err != nil {
 		return err
 	}
-	return f.end(result)
-}
-
-// jsonFile lets --json take its file as the next word too, where that word ends in .json: a flag
-// whose value is optional cannot, and the word looks like the command.
-func (f *runFlags) jsonFile(c *cobra.Command, args []string) ([]string, error) {
-	if f.json != jsonToStdout || len(args) == 0 || !strings.HasSuffix(args[0], ".json") || c.ArgsLenAtDash() == 0 {
-		return args, nil
+	if signal, ok := result.Outcome.Signal.Get(); ok {
+		return dieBy(signal)
 	}
-	file := args[0]
-	if err := c.Flags().Parse(args[1:]); err != nil {
-		return nil, engine.UsageError("see hightide run --help", "%w", err)
-	}
-	f.json = file
-	return c.Flags().Args(), nil
-}
-
-func (f *runFlags) options(args []string) (engine.RunOptions, error) {
-	o := engine.RunOptions{
-		Command: args, Env: os.Environ(), Name: f.name, Tags: map[string]string{}, Interval: f.interval, Out: f.out,
-		Steps: f.steps, Duration: f.duration, SnapshotOn: f.snapshotOn, NoStacks: f.noStacks || !f.stacks,
-		Alerts: f.alerts, JSONOnStdout: f.json == jsonToStdout, HTML: true,
-	}
-	if f.json != jsonToStdout {
-		o.JSONFile = f.json
-	}
-	for _, tag := range f.tags {
-		key, value, ok := strings.Cut(tag, "=")
-		if !ok || key == "" {
-			return o, engine.UsageError("write it as --tag model=bert", "tag %q is not of the form key=value", tag)
-		}
-		o.Tags[key] = value
-	}
-	return o, nil
+	return status(int(result.Outcome.ExitCode.Or(fail.ExitOwn)))
 }
 
 // print shows the result: the report on stderr, which is not the program's, and JSON where it was
 // asked for.
-func (f *runFlags) print(a *app, result *engine.RunResult) error {
+func (o *recording) print(a *app, result *engine.RunResult, summary any) error {
 	for _, note := range result.Notes {
 		fmt.Fprintf(a.stderr, "hightide: %s\n", note)
 	}
-	if !f.quiet && result.Report != nil {
+	if !o.quiet && result.Report != nil {
 		printReport(a.stderr, result)
 	}
-	if f.open && result.HTML != "" {
-		if err := openInBrowser(result.HTML); err != nil {
-			fmt.Fprintf(a.stderr, "hightide: cannot open a browser: %v\n", err)
-		}
+	if o.open && result.HTML != "" {
+		a.openInBrowser(result.HTML)
 	}
-	return a.writeJSON(f.json, result.Summary())
-}
-
-// end turns how the command ended into how we end.
-func (f *runFlags) end(result *engine.RunResult) error {
-	if signal, ok := result.Outcome.Signal.Get(); ok {
-		engine.Die(int(signal))
-		return exitStatus(128 + signal)
+	if o.json == "" {
+		return nil
 	}
-	if code := result.Outcome.ExitCode.Or(engine.ExitOwn); code != 0 {
-		return exitStatus(code)
-	}
-	return nil
+	return a.writeJSON(o.json, summary)
 }
 
 // printReport shows the report, as wide and colourful as the terminal is.
@@ -175,4 +152,18 @@ func printReport(w io.Writer, result *engine.RunResult) {
 	if result.File != "" {
 		fmt.Fprintf(w, "Recording: %s\nAgain:     hightide show %s\n", result.File, result.ID)
 	}
+}
+
+// dieBy ends this process as a signal ended the command; where it cannot, with the code that a shell gives that.
+func dieBy(signal int64) error {
+	launch.Die(syscall.Signal(signal))
+	return exitStatus(128 + signal)
+}
+
+// status ends the program with a code.
+func status(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return exitStatus(code)
 }

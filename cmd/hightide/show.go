@@ -4,11 +4,14 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
+// showOptions of show.
+type showOptions struct{ brief bool }
+
 func showCommand(a *app) *cobra.Command {
-	var brief bool
-	c := &cobra.Command{
+	return a.command(&cobra.Command{
 		Use:   "show RUN",
 		Short: "Show the report of a run in the terminal",
 		Long: `Show the report of a run in the terminal: verdict, findings with their lines, the picture, tables.
@@ -21,19 +24,22 @@ Exit codes: 0 fine, 3 no such run or not a recording.`,
   hightide show bigger-batch
   hightide show --brief ./run.hightide`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			r, _, err := a.engine().Report(c.Context(), runRef(args))
-			if err != nil {
-				return err
-			}
-			options := textOptions(a.stdout)
-			options.Brief = brief
-			_, err = fmt.Fprint(a.stdout, r.Text(options))
-			return err
-		},
+	}, &showOptions{})
+}
+
+func (o *showOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.brief, "brief", false, "verdict, findings and picture only")
+}
+
+func (o *showOptions) run(a *app, c *cobra.Command, args []string) error {
+	r, _, err := a.engine().Report(c.Context(), runRef(args))
+	if err != nil {
+		return err
 	}
-	c.Flags().BoolVar(&brief, "brief", false, "verdict, findings and picture only")
-	return c
+	options := textOptions(a.stdout)
+	options.Brief = o.brief
+	_, err = fmt.Fprint(a.stdout, r.Text(options))
+	return err
 }
 
 // runRef is the run that the arguments name.

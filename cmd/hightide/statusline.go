@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hightide/internal/engine"
 	"hightide/internal/event"
 	"hightide/internal/fit"
 	"hightide/internal/mem"
+	"hightide/internal/observe"
 	"hightide/internal/report"
 )
 
@@ -53,7 +53,7 @@ func newView(stderr io.Writer, quiet, live bool) *view {
 // tell shows what happens.
 func (v *view) tell(e event.Event) {
 	switch e := e.(type) {
-	case engine.Status:
+	case observe.Status:
 		v.status(e)
 	case event.Alert:
 		v.say(e.Text)
@@ -84,7 +84,7 @@ func (v *view) progress(p event.Progress) {
 }
 
 // status draws the foot. In the background it must not: the terminal would stop the whole job.
-func (v *view) status(s engine.Status) {
+func (v *view) status(s observe.Status) {
 	if v.out == nil || !v.foreground() {
 		return
 	}
@@ -147,7 +147,7 @@ func (v *view) foreground() bool {
 }
 
 // statusLine is the run in one line.
-func statusLine(s engine.Status) string {
+func statusLine(s observe.Status) string {
 	parts := []string{"hightide " + time.Duration(s.Elapsed).Round(time.Second).String()}
 	if s.Steps > 0 {
 		parts = append(parts, fmt.Sprintf("step %d", s.Steps))
@@ -178,7 +178,7 @@ func statusLine(s engine.Status) string {
 }
 
 // liveLines is the fuller view: the line, a curve of RSS, and the largest processes.
-func (v *view) liveLines(s engine.Status, width int) []string {
+func (v *view) liveLines(s observe.Status, width int) []string {
 	lines := []string{strings.Repeat("─", width), statusLine(s), report.Sparkline(v.curve, width)}
 	for i, p := range s.Busiest {
 		if i == liveProcesses {

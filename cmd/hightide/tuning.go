@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"hightide/internal/engine"
+	"hightide/internal/launch"
 )
 
 // tuning sets Go's collector and threads to what a command is at. Several kinds of work may be under
@@ -42,10 +42,10 @@ func newTuning() *tuning {
 	return t
 }
 
-// tune implements engine.Runtime.
-func (t *tuning) tune(w engine.Work) (done func()) {
+// tune is launch.Runtime.Tune.
+func (t *tuning) tune(w launch.Work) (done func()) {
 	switch w {
-	case engine.Recording:
+	case launch.Recording:
 		// It shares the machine with what it measures: one thread, since there is one loop, and a heap of
 		// a few MB that is collected rather than doubled twice. While the command starts, and in a
 		// run that is over by then, time counts for more.
@@ -53,7 +53,7 @@ func (t *tuning) tune(w engine.Work) (done func()) {
 		t.begin(s)
 		later := time.AfterFunc(t.start, func() { t.change(s, settings{60, 1}) })
 		return func() { later.Stop(); t.end(s) }
-	case engine.Reading:
+	case launch.Reading:
 		s := &settings{25, t.cores}
 		t.begin(s)
 		return func() {
@@ -63,7 +63,7 @@ func (t *tuning) tune(w engine.Work) (done func()) {
 			}
 			t.end(s)
 		}
-	case engine.Reporting:
+	case launch.Reporting:
 		debug.FreeOSMemory()
 		s := &settings{25, t.cores}
 		t.begin(s)

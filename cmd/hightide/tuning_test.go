@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"hightide/internal/engine"
+	"hightide/internal/launch"
 )
 
 // nowSet are the settings of Go's runtime. They are only read: setting a percentage to learn the one before would
@@ -39,7 +39,7 @@ func TestTuningIsTakenBack(t *testing.T) {
 	usual := nowSet()
 
 	tune.start = time.Hour
-	short := tune.tune(engine.Recording)
+	short := tune.tune(launch.Recording)
 	if got := nowSet(); got.percent != 200 || got.threads != usual.threads {
 		t.Errorf("a recording that begins has %+v", got)
 	}
@@ -49,11 +49,11 @@ func TestTuningIsTakenBack(t *testing.T) {
 	}
 
 	tune.start = 0
-	long := tune.tune(engine.Recording)
+	long := tune.tune(launch.Recording)
 	for nowSet().threads != 1 {
 		runtime.Gosched()
 	}
-	trials := tune.tune(engine.Trials)
+	trials := tune.tune(launch.Trials)
 	if got := nowSet(); got.threads != usual.threads {
 		t.Errorf("trials beside a recording have %+v", got)
 	}

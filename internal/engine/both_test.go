@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"hightide/internal/event"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
+	"hightide/internal/observe"
 	"hightide/internal/store"
 
 	"golang.org/x/sys/unix"
@@ -31,7 +33,7 @@ func TestTwoEnginesAtOnce(t *testing.T) {
 	large := "held = b'l' * (90 << 20)\nimport os, time\nwhile not os.path.exists('" + done + "'): time.sleep(0.01)\nprint('ended by itself')"
 	var group sync.WaitGroup
 	over := make(chan struct{}) // the cancelled run is
-	run := func(script string, tell func(Status, context.CancelFunc), then func()) (result **RunResult, output *string) {
+	run := func(script string, tell func(observe.Status, context.CancelFunc), then func()) (result **RunResult, output *string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		result, output = new(*RunResult), new(string)
 		group.Go(func() {
@@ -43,12 +45,12 @@ func TestTwoEnginesAtOnce(t *testing.T) {
 				return
 			}
 			defer out.Close()
-			e := &Engine{DataDir: filepath.Join(dir, "data"), Runtime: Runtime{Stdout: out, Shared: filepath.Join(dir, "shared")}}
-			*result, err = e.Run(ctx, RunOptions{Command: []string{string(python), "-c", script}, Env: os.Environ(), Events: func(e event.Event) {
-				if s, ok := e.(Status); ok {
+			e := &Engine{DataDir: filepath.Join(dir, "data"), Runtime: launch.Runtime{Stdout: out, Shared: filepath.Join(dir, "shared")}}
+			*result, err = e.Run(ctx, RunOptions{Options: observe.Options{Command: []string{string(python), "-c", script}, Env: os.Environ(), Events: func(e event.Event) {
+				if s, ok := e.(observe.Status); ok {
 					tell(s, cancel)
 				}
-			}})
+			}}})
 			if err != nil {
 				t.Error(err)
 			}
@@ -57,12 +59,12 @@ func TestTwoEnginesAtOnce(t *testing.T) {
 		})
 		return result, output
 	}
-	cancelled, _ := run(small, func(s Status, cancel context.CancelFunc) {
+	cancelled, _ := run(small, func(s observe.Status, cancel context.CancelFunc) {
 		if _, err := os.Stat(ready); err == nil && s.RSS.Or(0) > 40<<20 {
 			cancel()
 		}
 	}, func() { close(over) })
-	whole, output := run(large, func(s Status, _ context.CancelFunc) {
+	whole, output := run(large, func(s observe.Status, _ context.CancelFunc) {
 		select {
 		case <-over:
 			if s.RSS.Or(0) > 90<<20 {
@@ -126,11 +128,11 @@ func TestFollowARun(t *testing.T) {
 			group.Go(func() {
 				defer close(over)
 				var err error
-				result, err = e.Run(t.Context(), RunOptions{Command: command, Env: os.Environ(), Interval: 50 * time.Millisecond, Events: func(ev event.Event) {
-					if s, ok := ev.(Status); ok && s.RSS.Known() {
+				result, err = e.Run(t.Context(), RunOptions{Options: observe.Options{Command: command, Env: os.Environ(), Interval: 50 * time.Millisecond, Events: func(ev event.Event) {
+					if s, ok := ev.(observe.Status); ok && s.RSS.Known() {
 						begun()
 					}
-				}})
+				}}})
 				if err != nil {
 					t.Error(err)
 				}
@@ -179,7 +181,7 @@ func TestFollowARun(t *testing.T) {
 	}
 }
 
-func addAll(t *testing.T, run *mem.Run, batch Batch) {
+func addAll(t *testing.T, run *mem.Run, batch store.Batch) {
 	for _, f := range batch.Frames {
 		if err := run.Add(f); err != nil {
 			t.Errorf("frame %T: %v", f, err)
@@ -188,7 +190,7 @@ func addAll(t *testing.T, run *mem.Run, batch Batch) {
 }
 
 // oldest is the age in ns of the oldest sample in a batch.
-func oldest(batch Batch) (age int64, ok bool) {
+func oldest(batch store.Batch) (age int64, ok bool) {
 	for _, f := range batch.Frames {
 		if s, is := f.(mem.Samples); is && len(s.Times) > 0 {
 			age, ok = max(age, monotonic()-s.Times[0]), true

@@ -1,18 +1,23 @@
-// Package engine is the product as Go methods: one file per use case, so that the command line and
-// any later front door only translate.
+// Package engine is the product as Go methods, so that the command line and any later front door only
+// translate.
 //
-//	cmd/hightide ──▶ Engine.Run, List, Report … ──▶ record, store, analyze, export
+//	cmd/hightide ──▶ Run, Imagine, Fit    (run.go, imagine.go)          ──▶ observe, imagine, fit ──▶ store
+//	             ──▶ Runs, Tag, Prune …   (runs.go)                     ──▶ store
+//	             ──▶ Explain, Export …    (reading.go, sources.go)      ──▶ format, analyze, replay
+//	             ──▶ Check, Info          (check.go, info.go)
 //
-// An Engine holds what every use case needs to know and nothing else; its zero value works. Errors
-// that a person can do something about are an *Error: they carry the exit code and a hint.
-// Start reading at run.go.
+// An Engine holds what every use case needs to know and nothing else; its zero value works. Every use
+// case takes a context and owns nothing of the process. Errors that a person can do something about are
+// *fail.Error: they carry the exit code and a hint. Start reading at run.go.
 package engine
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
-	"hightide/internal/fail"
 	"hightide/internal/launch"
 	"hightide/internal/store"
 )
@@ -20,65 +25,30 @@ import (
 // Version of hightide, set by the build with -ldflags "-X hightide/internal/engine.Version=…".
 var Version = "0.1.0-dev"
 
-// Engine is where hightide keeps its recordings and how it calls itself.
+// Engine is where hightide keeps its recordings and what it may use of its process.
 type Engine struct {
 	// DataDir holds the recordings and their index, and what running programs need for a time. Empty:
-	// DefaultDataDir().
+	// that of defaultDataDir.
 	DataDir string
 
 	// Store keeps the recordings instead of DataDir; nil: it does not.
 	Store store.Store
 
 	// Runtime is what the use cases may use of this process. The zero value touches nothing.
-	Runtime Runtime
+	Runtime launch.Runtime
 }
-
-// What a front door hands in, so that it needs only this package.
-type (
-	Runtime = launch.Runtime
-	Work    = launch.Work
-)
-
-// Kinds of work that Runtime.Tune is told of.
-const (
-	Recording = launch.Recording
-	Reading   = launch.Reading
-	Reporting = launch.Reporting
-	Trials    = launch.Trials
-)
-
-// Exit codes and errors are those of package fail.
-const (
-	ExitUsage       = fail.ExitUsage
-	ExitBadInput    = fail.ExitBadInput
-	ExitEnvironment = fail.ExitEnvironment
-	ExitOwn         = fail.ExitOwn
-)
-
-// Error is a failure that a person can act on.
-type Error = fail.Error
-
-var (
-	Near             = fail.Near
-	UsageError       = fail.Usage
-	InputError       = fail.Input
-	EnvironmentError = fail.Environment
-	ChoiceError      = fail.Choice
-	ExitCode         = fail.Code
-	Hint             = fail.Hint
-)
 
 // Dir is the data directory in use.
 func (e *Engine) Dir() string {
 	if e.DataDir != "" {
 		return e.DataDir
 	}
-	return DefaultDataDir()
+	return defaultDataDir()
 }
 
-// DefaultDataDir is $HIGHTIDE_DATA, else hightide under the XDG data home, else a folder of this
+// defaultDataDir is $HIGHTIDE_DATA, else hightide under the XDG data home, else a folder of this
 // user's under the temporary directory where there is no home.
-func DefaultDataDir() string {
+func defaultDataDir() string {
 	if dir := os.Getenv("HIGHTIDE_DATA"); dir != "" {
 		return dir
 	}
@@ -89,4 +59,25 @@ func DefaultDataDir() string {
 		return filepath.Join(home, ".local", "share", "hightide")
 	}
 	return temporaryDir()
+}
+
+// folder is the data directory, or where recordings are kept in none, one of this user's for what only
+// lasts for a time.
+func (e *Engine) folder() string {
+	if store.IsFolder(e.Dir()) {
+		return e.Dir()
+	}
+	return temporaryDir()
+}
+
+func temporaryDir() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("hightide-%d", os.Getuid()))
+}
+
+// stdin is what "-" reads.
+func (e *Engine) stdin() io.Reader {
+	if e.Runtime.Stdin == nil {
+		return strings.NewReader("")
+	}
+	return e.Runtime.Stdin
 }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 
+	"hightide/internal/fail"
 	"hightide/internal/files"
 	"hightide/internal/format"
 	"hightide/internal/format/torch"
@@ -17,8 +18,8 @@ import (
 
 // ExportOptions say what becomes of a run, a snapshot or a profile.
 type ExportOptions struct {
-	Format string   // name of one of ExportFormats
-	Tables []string // names of ExportTables; none: the first, or all of them into a folder
+	Format string   // name of one of format.Written
+	Tables []string // names of format.TablesOf; none: the first, or all of them into a folder
 	Redact bool
 	Device mem.Optional // of a snapshot; unknown: all
 	// Filter lets those blocks of a snapshot through that have a matching frame (file:function); nil: all.
@@ -29,123 +30,74 @@ type ExportOptions struct {
 	Stdout  io.Writer // not a terminal, for binary formats
 }
 
-// ExportName is something to choose from, with a line of help.
-type ExportName struct {
-	Name, Short string
-	Binary      bool
-}
-
-// ExportFormats lists the formats.
-func ExportFormats() []ExportName {
-	var names []ExportName
-	for _, f := range format.Written() {
-		names = append(names, ExportName{f.Name, f.Writes, f.Binary})
-	}
-	return names
-}
-
-// ExportTables lists the tables of runs, and those of snapshots.
-func ExportTables() (runs, snapshots []ExportName) {
-	for _, t := range format.TablesOf(format.Runs) {
-		runs = append(runs, ExportName{t.Name, t.Short, false})
-	}
-	for _, t := range format.TablesOf(format.Snapshots) {
-		snapshots = append(snapshots, ExportName{t.Name, t.Short, false})
-	}
-	return runs, snapshots
-}
-
-// Export writes a run, or a file of any kind that Document reads, in another format and returns the
-// files it made.
+// Export writes a run, or a file of any kind, in another format and returns the files it made.
 func (e *Engine) Export(ctx context.Context, ref string, o ExportOptions) ([]string, error) {
-	to := format.Find(o.Format)
-	if to == nil {
-		return nil, UsageError("see hightide export --help", "there is no export format %q", o.Format)
-	}
-	if len(o.Tables) > 0 && !to.Tables {
-		return nil, UsageError("--table goes with --csv and --parquet", "%s has no tables to choose from", to.Name)
-	}
-	if o.Measure != "" && !to.Measures {
-		return nil, UsageError("--measure goes with --folded, --dot, --pprof and --speedscope", "%s has no measure to choose", to.Name)
-	}
-	from, err := e.exportSource(ctx, ref, to)
+	to, err := o.format()
 	if err != nil {
 		return nil, err
 	}
-	tables, err := chooseTables(to, from.Kind(), o.Tables)
+	from, err := e.exportable(ctx, ref, to)
 	if err != nil {
 		return nil, err
 	}
-	if device, ok := o.Device.Get(); ok {
-		if from, err = from.Only(int(device)); err != nil {
-			return nil, UsageError("hightide explain "+ref+" shows what there is", "--device: %w", err)
-		}
+	tables, err := o.tables(to, from.Kind())
+	if err != nil {
+		return nil, err
 	}
-	if o.Filter != nil {
-		if from, err = from.Matching(o.Filter); err != nil {
-			return nil, UsageError("hightide explain "+ref+" shows what there is", "--filter: %w", err)
-		}
+	if from, err = o.part(from, ref); err != nil {
+		return nil, err
 	}
-	if o.Redact {
-		from = from.Redact()
-	}
-	from.Measure = o.Measure
-	if err := from.CheckMeasure(); err != nil {
-		return nil, UsageError("hightide export --help says what each measure is", "%w", err)
-	}
-	if o.Out == "" || o.Out == "-" {
-		if len(tables) > 1 {
-			return nil, UsageError("name a folder: -o FOLDER/", "several tables do not fit into one stream")
-		}
+	stream := o.Out == "" || o.Out == "-"
+	switch folder := !stream && files.IsFolder(o.Out); {
+	case folder && to.Tables && len(o.Tables) == 0:
+		return exportFolder(o.Out, to, from, format.TablesOf(from.Kind()))
+	case folder:
+		return exportFolder(o.Out, to, from, tables)
+	case len(tables) > 1:
+		return nil, fail.Usage("name a folder: -o FOLDER/", "several tables do not fit into one file")
+	case stream:
 		return nil, to.Write(o.Stdout, from, tables[0])
 	}
-	if !files.IsFolder(o.Out) {
-		if len(tables) > 1 {
-			return nil, UsageError("name a folder: -o FOLDER/", "several tables do not fit into the file %s", o.Out)
-		}
-		return exportFile(o.Out, to, from, tables[0])
+	if err := exportFile(o.Out, to, from, tables[0]); err != nil {
+		return nil, err
 	}
-	if to.Tables && len(o.Tables) == 0 {
-		tables = format.TablesOf(from.Kind())
-	}
-	return exportFolder(o.Out, to, from, tables)
+	return []string{o.Out}, nil
 }
 
-// exportSource finds what a reference means and whether the format can hold it. Of a run, a format
+// format is the one to write, which must have what was chosen of it.
+func (o *ExportOptions) format() (*format.Format, error) {
+	to := format.Find(o.Format)
+	switch {
+	case to == nil:
+		return nil, fail.Usage("see hightide export --help", "there is no export format %q", o.Format)
+	case len(o.Tables) > 0 && !to.Tables:
+		return nil, fail.Usage("--table goes with --csv and --parquet", "%s has no tables to choose from", to.Name)
+	case o.Measure != "" && !to.Measures:
+		return nil, fail.Usage("--measure goes with --folded, --dot, --pprof and --speedscope", "%s has no measure to choose", to.Name)
+	}
+	return to, nil
+}
+
+// exportable finds what a reference means and whether the format can hold it. Of a run, a format
 // for snapshots takes the last whole one that the run recorded.
-func (e *Engine) exportSource(ctx context.Context, ref string, to *format.Format) (format.Source, error) {
-	from, err := e.exportable(ctx, ref)
+func (e *Engine) exportable(ctx context.Context, ref string, to *format.Format) (from format.Source, err error) {
+	s, err := e.source(ctx, ref)
 	if err != nil {
 		return from, err
 	}
-	if from.Kind() == format.Runs && to.Takes&format.Runs == 0 {
+	from = format.Source{Run: s.Recording, Snapshot: s.Snapshot, Profile: s.Profile}
+	switch {
+	case from == format.Source{}:
+		return from, fail.Input("hightide explain shows it", "%s is %s, which there is nothing to export of", ref, s.Format)
+	case from.Run != nil && to.Takes&format.Runs == 0:
 		if from, err = lastSnapshot(from.Run, to); err != nil {
 			return from, err
 		}
 	}
 	if to.Takes&from.Kind() == 0 {
-		return from, UsageError("hightide export --help says which formats take what", "%s cannot hold %s", to.Name, from.Kind())
+		return from, fail.Usage("hightide export --help says which formats take what", "%s cannot hold %s", to.Name, from.Kind())
 	}
 	return from, nil
-}
-
-func (e *Engine) exportable(ctx context.Context, ref string) (format.Source, error) {
-	if isFile(ref) {
-		document, err := e.Document(ctx, ref)
-		switch {
-		case err != nil:
-			return format.Source{}, err
-		case document.Snapshot != nil:
-			return format.Source{Snapshot: document.Snapshot}, nil
-		case document.Profile != nil:
-			return format.Source{Profile: document.Profile}, nil
-		case document.Recording != nil:
-			return format.Source{Run: document.Recording}, nil
-		}
-		return format.Source{}, InputError("hightide explain shows it", "%s is %s, which there is nothing to export of", ref, document.Format)
-	}
-	_, run, err := e.Load(ctx, ref)
-	return format.Source{Run: run}, err
 }
 
 func lastSnapshot(run *mem.Run, to *format.Format) (format.Source, error) {
@@ -154,51 +106,70 @@ func lastSnapshot(run *mem.Run, to *format.Format) (format.Source, error) {
 			return format.Source{Snapshot: snapshot}, nil
 		}
 	}
-	return format.Source{}, InputError("name a snapshot's file, or a run that recorded one",
+	return format.Source{}, fail.Input("name a snapshot's file, or a run that recorded one",
 		"%s needs an allocator snapshot, and this run holds none that is whole", to.Name)
 }
 
-// chooseTables gives formats without tables the single table nil.
-func chooseTables(to *format.Format, kind format.Kinds, names []string) ([]*format.Table, error) {
-	if !to.Tables {
+// tables are those to write. Formats without tables have the single table nil.
+func (o *ExportOptions) tables(to *format.Format, kind format.Kinds) ([]*format.Table, error) {
+	switch {
+	case !to.Tables:
 		return []*format.Table{nil}, nil
-	}
-	if len(names) == 0 {
+	case len(o.Tables) == 0:
 		return format.TablesOf(kind)[:1], nil
 	}
 	var tables []*format.Table
-	for _, name := range names {
+	for _, name := range o.Tables {
 		table := format.FindTable(kind, name)
 		if table == nil {
-			return nil, UsageError("see hightide export --help for the tables", "%s has no table %q", kind, name)
+			return nil, fail.Usage("see hightide export --help for the tables", "%s has no table %q", kind, name)
 		}
 		tables = append(tables, table)
 	}
 	return tables, nil
 }
 
-func exportFolder(dir string, to *format.Format, from format.Source, tables []*format.Table) ([]string, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, InputError("name a folder that can be written", "export: %w", err)
+// part is what is wanted of a source.
+func (o *ExportOptions) part(from format.Source, ref string) (format.Source, error) {
+	var err error
+	if device, ok := o.Device.Get(); ok {
+		if from, err = from.Only(int(device)); err != nil {
+			return from, fail.Usage("hightide explain "+ref+" shows what there is", "--device: %w", err)
+		}
 	}
-	var files []string
+	if o.Filter != nil {
+		if from, err = from.Matching(o.Filter); err != nil {
+			return from, fail.Usage("hightide explain "+ref+" shows what there is", "--filter: %w", err)
+		}
+	}
+	if o.Redact {
+		from = from.Redact()
+	}
+	from.Measure = o.Measure
+	if err := from.CheckMeasure(); err != nil {
+		return from, fail.Usage("hightide export --help says what each measure is", "%w", err)
+	}
+	return from, nil
+}
+
+func exportFolder(dir string, to *format.Format, from format.Source, tables []*format.Table) (made []string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fail.Input("name a folder that can be written", "export: %w", err)
+	}
 	for _, table := range tables {
 		name := "run"
 		if table != nil {
 			name = table.Name
 		}
-		made, err := exportFile(filepath.Join(dir, name+to.Extension), to, from, table)
-		files = append(files, made...)
-		if err != nil {
-			return files, err
+		path := filepath.Join(dir, name+to.Extension)
+		if err := exportFile(path, to, from, table); err != nil {
+			return made, err
 		}
+		made = append(made, path)
 	}
-	return files, nil
+	return made, nil
 }
 
-func exportFile(path string, to *format.Format, from format.Source, table *format.Table) ([]string, error) {
-	if err := files.Write(path, "export", func(w io.Writer) error { return to.Write(w, from, table) }); err != nil {
-		return nil, err
-	}
-	return []string{path}, nil
+func exportFile(path string, to *format.Format, from format.Source, table *format.Table) error {
+	return files.Write(path, "export", func(w io.Writer) error { return to.Write(w, from, table) })
 }

@@ -12,7 +12,7 @@ import (
 // TestSearchLeavesNothing: two searches at once have device state of their own, a third removes what a
 // killed one left, and none that of another that lives.
 func TestSearchLeavesNothing(t *testing.T) {
-	e := &Engine{DataDir: t.TempDir(), Runtime: Runtime{Shared: filepath.Join(t.TempDir(), "shared")}}
+	e := &Engine{DataDir: t.TempDir(), Runtime: launch.Runtime{Shared: filepath.Join(t.TempDir(), "shared")}}
 	killed := filepath.Join(e.Runtime.Shared, "fit-killed")
 	if err := os.MkdirAll(killed, 0o700); err != nil {
 		t.Fatal(err)

@@ -7,68 +7,127 @@ import (
 	"path/filepath"
 
 	"hightide/agent"
+	"hightide/device"
 	"hightide/heap"
+	"hightide/internal/fail"
+	"hightide/internal/imagine"
 	"hightide/internal/launch"
 )
 
-// helpers extracts what rides along in the observed processes. What cannot be had is left out, with
-// a note: the run goes on with what is there.
-func helpers(fallback string, stacks bool) ([]launch.Helper, []string) {
-	files, err := agentFiles()
-	if err != nil {
-		return nil, []string{fmt.Sprintf("no agent in this build: %v", err)}
-	}
-	var notes []string
-	library, haveHeap := heap.Library()
-	if stacks && !haveHeap {
-		notes = append(notes, "no heap library in this build: allocations are not blamed on lines")
-	}
-	if haveHeap {
-		files["heap/"+heap.LibraryName] = library
-	}
-	dir, err := launch.Extract(files, helperParents(fallback)...)
-	if err != nil {
-		return nil, append(notes, fmt.Sprintf("programs are watched from outside only: %v", err))
-	}
-	hook := filepath.Join(dir, "agent", "hook")
-	list := []launch.Helper{{Name: "agent", PythonPath: hook, Env: map[string]string{"HIGHTIDE_AGENT_PATH": hook}}}
-	if stacks && haveHeap {
-		path := filepath.Join(dir, "heap", heap.LibraryName)
-		list = append(list, launch.Helper{Name: "heap", Preload: path, Env: map[string]string{"HIGHTIDE_HEAP": path}})
-	}
-	return list, notes
-}
+// What rides along in observed processes is embedded in this program, and unpacked where it can be read from.
 
-// helperParents are the places where helpers may live: the cache, which later runs find filled, else
-// hightide's own folder, else shared memory.
-func helperParents(fallback string) []string {
+// unpack writes files to the first place that can hold them: the cache, which later runs find filled,
+// else hightide's own folder, else shared memory.
+func (e *Engine) unpack(files map[string][]byte) (dir string, err error) {
 	var parents []string
 	if cache, err := os.UserCacheDir(); err == nil {
 		parents = append(parents, filepath.Join(cache, "hightide", "helpers"))
 	}
-	parents = append(parents, fallback)
-	shared := (&Runtime{}).SharedDir()
-	if launch.MakePrivate(shared) == nil {
+	parents = append(parents, filepath.Join(e.folder(), "helpers"))
+	if shared := e.Runtime.SharedDir(); launch.MakePrivate(shared) == nil {
 		parents = append(parents, filepath.Join(shared, "helpers"))
 	}
-	return parents
+	return launch.Extract(files, parents...)
+}
+
+// unpackAgent unpacks the agent and, in a build that has one, the heap sampler; heapLibrary is "" in one
+// that has not.
+func (e *Engine) unpackAgent() (agentDir, heapLibrary string, err error) {
+	files, err := agentFiles()
+	if err != nil {
+		return "", "", fmt.Errorf("no agent in this build: %w", err)
+	}
+	library, haveHeap := heap.Library()
+	if haveHeap {
+		files["heap/"+heap.LibraryName] = library
+	}
+	dir, err := e.unpack(files)
+	if err == nil && haveHeap {
+		heapLibrary = filepath.Join(dir, "heap", heap.LibraryName)
+	}
+	return filepath.Join(dir, "agent"), heapLibrary, err
+}
+
+// helpers are what rides along in any run: the agent first, and with stacks the heap sampler. What cannot
+// be had is left out, with a note: the run goes on with what is there.
+func (e *Engine) helpers(stacks bool) (list []launch.Helper, notes []string) {
+	dir, library, err := e.unpackAgent()
+	if err != nil {
+		return nil, []string{fmt.Sprintf("programs are watched from outside only: %v", err)}
+	}
+	hook := filepath.Join(dir, "hook")
+	list = append(list, launch.Helper{Name: "agent", PythonPath: hook, Env: map[string]string{"HIGHTIDE_AGENT_PATH": hook}})
+	switch {
+	case stacks && library == "":
+		notes = append(notes, "no heap library in this build: allocations are not blamed on lines")
+	case stacks:
+		list = append(list, launch.Helper{Name: "heap", Preload: library, Env: map[string]string{"HIGHTIDE_HEAP": library}})
+	}
+	return list, notes
 }
 
 func agentFiles() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	tree := agent.Source()
 	err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if d.IsDir() {
-			if d.Name() == "__pycache__" {
-				return fs.SkipDir
-			}
+		case d.IsDir() && d.Name() == "__pycache__":
+			return fs.SkipDir
+		case d.IsDir():
 			return nil
 		}
 		files["agent/"+path], err = fs.ReadFile(tree, path)
 		return err
 	})
 	return files, err
+}
+
+// imagineHelpers are what rides along in an imagined run: the device too.
+func (e *Engine) imagineHelpers() (*imagine.Helpers, error) {
+	const hint = "is there a folder that hightide can write to?"
+	list, notes := e.helpers(true)
+	if len(list) == 0 {
+		return nil, fail.Environment(hint, "%s", notes[0])
+	}
+	h := &imagine.Helpers{Agent: list[0]}
+	if len(list) > 1 {
+		h.Heap = &list[1]
+	}
+	files, err := deviceFiles()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := e.unpack(files)
+	if err != nil {
+		return nil, fail.Environment(hint, "%w", err)
+	}
+	libraries := filepath.Join(dir, "device")
+	h.Device = launch.Helper{Name: "device", Preload: filepath.Join(libraries, device.LibraryName), Libraries: libraries}
+	return h, nil
+}
+
+// deviceFiles are the libraries of the imaginary GPUs, by their path in the helpers' folder. The driver's
+// own names stand beside the one that is preloaded: Triton links against libcuda.so, and pynvml opens
+// libnvidia-ml.so.1 in processes of its own.
+func deviceFiles() (map[string][]byte, error) {
+	libraries, ok := device.Libraries()
+	if !ok {
+		return nil, fail.Environment("build it with make", "this hightide was built without its device library")
+	}
+	files := map[string][]byte{}
+	for name, image := range libraries {
+		files["device/"+name] = image
+	}
+	for _, name := range []string{"libcuda.so.1", "libcuda.so"} {
+		files["device/"+name] = libraries[device.LibraryName]
+	}
+	return files, nil
+}
+
+// CanImagine says whether this build has the imaginary GPU.
+func CanImagine() bool {
+	_, ok := device.Libraries()
+	return ok
 }

@@ -3,16 +3,17 @@ package engine
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
-	"slices"
-	"strings"
 
-	"hightide/device"
+	"hightide/internal/allocator"
+	"hightide/internal/fail"
+	"hightide/internal/fit"
+	"hightide/internal/gpus"
 	"hightide/internal/imagine"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
-	"hightide/internal/pythons"
 	"hightide/internal/report"
 )
 
@@ -29,46 +30,32 @@ type ImagineResult struct {
 	Verdict *report.Imagined
 }
 
-// ExitProgram: the imagined program failed for a reason of its own, so there is no verdict.
-const ExitProgram = 5
-
 // Imagine runs a program on GPUs that are not there, records it and says whether it fits. An
 // error means that there is no run; what came of a run that there was is in the result.
 func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult, error) {
-	if _, err := o.check(); err != nil {
+	if err := o.RunOptions.check(); err != nil {
 		return nil, err
 	}
 	s, err := e.imagineSession(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
-	defer e.Runtime.TuneTo(Recording)()
+	defer e.Runtime.TuneTo(launch.Recording)()
 	result := &ImagineResult{}
-	info := mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: "imagine", Label: mem.Imagined, StartMono: 1}
-	place, files, writer, err := e.place(info, &result.RunResult)
+	p, err := e.place(mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: "imagine", Label: mem.Imagined, StartMono: 1}, &result.RunResult)
 	if err != nil {
-		return nil, explain(err)
-	}
-	defer files.Close()
-	result.ID = writer.ID()
-	s.Base.ID, s.Base.OutDir = result.ID, place.scratch(result.ID)
-	main, err := s.Run(ctx, writer)
-	result.Notes = append(result.Notes, s.Notes...)
-	if main != nil {
-		result.Outcome, result.Verdict = main.Outcome, main.Imagined
-	}
-	if closing := writer.Close(); closing != nil {
-		result.Notes = append(result.Notes, closing.Error())
-	}
-	if kept := place.keep(files, result.ID); kept != nil {
-		result.Notes = append(result.Notes, kept.Error())
-	}
-	if err != nil {
-		_ = place.remove(files, result.ID)
 		return nil, err
 	}
-	result.File = writer.Run().File
-	place.conclude(&o.RunOptions, files, &result.RunResult)
+	defer p.store.Close()
+	s.Base.ID, s.Base.OutDir = result.ID, p.engine.scratch(result.ID)
+	main, err := s.Run(ctx, p.writer)
+	result.Notes = append(result.Notes, s.Notes...)
+	p.close(&result.RunResult, err == nil)
+	if err != nil {
+		return nil, err
+	}
+	result.Outcome, result.Verdict = main.Outcome, main.Imagined
+	p.conclude(&o.RunOptions, &result.RunResult)
 	if result.Report != nil && result.Report.Imagined != nil {
 		result.Verdict = result.Report.Imagined
 	}
@@ -77,14 +64,13 @@ func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult,
 
 // imagineSession prepares a session of package imagine that records by this engine.
 func (e *Engine) imagineSession(ctx context.Context, o *ImagineOptions) (*imagine.Session, error) {
-	s, err := imagine.New(ctx, o.Options, observe.Options{
-		Command: o.Command, Env: o.Env, Name: o.Name, Tags: o.Tags, Version: Version, Interval: o.Interval, Duration: o.Duration,
-		SnapshotOn: o.SnapshotOn, NoStacks: o.NoStacks, Runtime: o.sharing(e.Runtime), Events: o.Events,
-	})
+	base := o.RunOptions.Options
+	base.Version, base.Runtime = Version, o.sharing(e.Runtime)
+	s, err := imagine.New(ctx, o.Options, base)
 	if err != nil {
 		return nil, err
 	}
-	helpers, err := imagineHelpers(e.helpersDir())
+	helpers, err := e.imagineHelpers()
 	if err != nil {
 		return nil, err
 	}
@@ -99,77 +85,83 @@ func (e *Engine) imagineSession(ctx context.Context, o *ImagineOptions) (*imagin
 	return s, nil
 }
 
-// imagineHelpers extracts agent, heap sampler and device.
-func imagineHelpers(fallback string) (*imagine.Helpers, error) {
-	h := &imagine.Helpers{}
-	list, notes := helpers(fallback, true)
-	for _, helper := range list {
-		switch helper.Name {
-		case "agent":
-			h.Agent = helper
-		case "heap":
-			h.Heap = &helper
+// Fit searches the largest batch that fits. Trials that ran before an error are in the result, which
+// is then not nil.
+func (e *Engine) Fit(ctx context.Context, o fit.Options) (*fit.Result, error) {
+	stderr := io.Discard
+	if e.Runtime.Stderr != nil {
+		stderr = e.Runtime.Stderr
+	}
+	return fit.Run(ctx, o, fit.Host{Stderr: stderr, Worker: e.fitWorker, Device: e.fitDevice, Script: e.fitScript})
+}
+
+// fitWorker is where the worker stands: beside the agent.
+func (e *Engine) fitWorker() (string, error) {
+	dir, _, err := e.unpackAgent()
+	if err != nil {
+		return "", fail.Environment("is there room, and may it be written to?", "unpack the worker: %w", err)
+	}
+	return filepath.Join(dir, "hightide", "_fit", "worker.py"), nil
+}
+
+// measuredSteps are enough for the optimizer's state and a median of the time.
+const measuredSteps = 8
+
+// fitScript runs the command once a trial: on an imaginary GPU until its memory is steady, on this
+// machine's for a few steps.
+func (e *Engine) fitScript(ctx context.Context, o *fit.Options, result *fit.Result) (fit.Try, error) {
+	if o.Device == "imaginary" {
+		return e.fitImagined(ctx, o, result)
+	}
+	return func(ask fit.Ask) (fit.Trial, error) {
+		run, err := e.Run(ctx, RunOptions{JSONOnStdout: true, Options: observe.Options{Command: fit.WithBatch(o.Command, ask.Batch), Env: o.Env,
+			Name: fmt.Sprintf("fit batch %d", ask.Batch), Steps: measuredSteps, NoStacks: true, SnapshotOn: "never"}})
+		if err != nil {
+			return fit.Trial{}, err
 		}
-	}
-	if h.Agent.Name == "" {
-		return nil, EnvironmentError("is there a folder that hightide can write to?", "%s", strings.Join(notes, "; "))
-	}
-	files, err := deviceFiles()
+		return fit.MeasuredTrial(ask.Batch, run.ID, run.Report, run.Outcome.ExitCode)
+	}, nil
+}
+
+// fitImagined runs the command on the imaginary GPU.
+func (e *Engine) fitImagined(ctx context.Context, o *fit.Options, result *fit.Result) (fit.Try, error) {
+	s, err := e.imagineSession(ctx, &ImagineOptions{RunOptions: RunOptions{Options: observe.Options{Command: fit.WithBatch(o.Command, 1), Env: o.Env}},
+		Options: imagine.Options{GPU: o.GPU, Catalogue: o.Catalogue, Memory: result.GPU.Total, AllocConf: o.AllocConf}})
 	if err != nil {
 		return nil, err
 	}
-	dir, err := launch.Extract(files, helperParents(fallback)...)
+	s.Base.ID = "fit"
+	result.Worker.Versions = map[string]string{"torch": s.Python.Frameworks["torch"]}
+	result.Worker.Python = s.Python.Path
+	return func(ask fit.Ask) (fit.Trial, error) {
+		done, err := s.Try(ctx, fit.WithBatch(o.Command, ask.Batch))
+		if err != nil {
+			return fit.Trial{}, err
+		}
+		return fit.ImaginedTrial(ask.Batch, done.Imagined, done.Said)
+	}, nil
+}
+
+// fitDevice prepares the imaginary GPU for the worker; environment puts it into an environment.
+func (e *Engine) fitDevice(gpu *gpus.GPU, allocConf string) (environment func([]string) []string, remove func(), err error) {
+	observe.Leftovers(e.Runtime.SharedDir(), func(observe.Leftover) {}) // what a killed search left goes
+	helpers, err := e.imagineHelpers()
 	if err != nil {
-		return nil, EnvironmentError("is there a folder that hightide can write to?", "%w", err)
+		return nil, nil, err
 	}
-	h.Device = deviceHelper(dir)
-	return h, nil
-}
-
-// deviceFiles are the libraries of the imaginary GPUs, by their path in the helpers' folder. The driver's
-// own names stand beside the one that is preloaded: Triton links against libcuda.so, and pynvml opens
-// libnvidia-ml.so.1 in processes of its own.
-func deviceFiles() (map[string][]byte, error) {
-	libraries, ok := device.Libraries()
-	if !ok {
-		return nil, EnvironmentError("build it with make", "this hightide was built without its device library")
+	shared, err := observe.Hold(observe.SharedPath(e.Runtime.SharedDir(), "fit"), "", "")
+	if err != nil {
+		return nil, nil, fail.Environment("is there room in shared memory? see df /dev/shm", "%w", err)
 	}
-	files := map[string][]byte{}
-	for name, image := range libraries {
-		files["device/"+name] = image
+	device := helpers.Device
+	device.Env = map[string]string{"HIGHTIDE_DEVICE_TABLE": filepath.Join(shared.Dir, "device-table"), "HIGHTIDE_DEVICE_SPEC": imagine.DeviceSpec(gpu, 1)}
+	vars := map[string]string{}
+	if allocConf != "" {
+		vars[allocator.Variable] = allocConf
 	}
-	for _, name := range []string{"libcuda.so.1", "libcuda.so"} {
-		files["device/"+name] = libraries[device.LibraryName]
-	}
-	return files, nil
-}
-
-// deviceHelper is the device as it rides along.
-func deviceHelper(dir string) launch.Helper {
-	lib := filepath.Join(dir, "device")
-	return launch.Helper{Name: "device", Preload: filepath.Join(lib, device.LibraryName), Libraries: lib}
-}
-
-// CanImagine says whether this build has the imaginary GPU.
-func CanImagine() bool {
-	_, err := deviceFiles()
-	return err == nil
-}
-
-// imagineAbility says whether programs of this interpreter can be imagined.
-func imagineAbility(p *pythons.Interpreter) Ability {
-	a := Ability{Name: "imaginary GPUs", Can: Yes}
-	switch {
-	case !CanImagine():
-		a.Can, a.Text, a.Hint = No, "this hightide was built without its device library", "build it with make"
-	case p == nil || p.Version == "":
-		a.Can, a.Text = Partly, "no Python was found; a command names its own"
-	case p.Frameworks["torch"] == "" || p.CUDA == "":
-		a.Can, a.Text, a.Hint = Partly, "this Python has no CUDA build of PyTorch; a command names its own", "pip install torch; it needs no GPU"
-	default:
-		a.Text = fmt.Sprintf("hightide imagine runs torch %s on any GPU of the catalogue", p.Frameworks["torch"])
-	}
-	return a
+	return func(env []string) []string {
+		return launch.Environment(launch.With(env, vars), []launch.Helper{device}, nil)
+	}, shared.Close, nil
 }
 
 // ImagineSummary is what `imagine --json` prints: that of a run, and the verdict.
@@ -178,45 +170,9 @@ type ImagineSummary struct {
 	*report.Imagined
 }
 
-// ImagineSummary of a run that ended.
-func (r *ImagineResult) ImagineSummary() ImagineSummary {
-	s := ImagineSummary{r.Summary(), r.Verdict}
+// Summary of a run that ended.
+func (r *ImagineResult) Summary() ImagineSummary {
+	s := ImagineSummary{r.RunResult.Summary(), r.Verdict}
 	s.Label = mem.Imagined
 	return s
-}
-
-// Judged says whether there is a verdict.
-func (r *ImagineResult) Judged() bool {
-	if r.Verdict == nil {
-		return false
-	}
-	return r.Verdict.Fits() || r.Verdict.Verdict == mem.VerdictOOM
-}
-
-// ExitCode is 0 for a program that fits (over a catalogue: on one of its GPUs), 1 for one that does not.
-func (r *ImagineResult) ExitCode() int {
-	if r.Verdict == nil {
-		return ExitOwn
-	}
-	if slices.ContainsFunc(r.Verdict.All, func(v mem.GPUVerdict) bool { return v.Fits() }) {
-		return 0
-	}
-	switch r.Verdict.Verdict {
-	case mem.VerdictFits, mem.VerdictTight:
-		return 0
-	case mem.VerdictOOM:
-		return 1
-	case mem.VerdictUnused:
-		return ExitEnvironment
-	}
-	return ExitProgram
-}
-
-// ParseSize reads a size as people write it: 24GiB.
-func ParseSize(text string) (mem.Bytes, error) {
-	size, err := mem.ParseBytes(text)
-	if err != nil {
-		return 0, UsageError("as in --memory 24GiB", "%w", err)
-	}
-	return size, nil
 }

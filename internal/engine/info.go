@@ -2,10 +2,13 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -52,6 +55,10 @@ const (
 	No     Can = "no"
 )
 
+func yes(text string) Ability          { return Ability{Can: Yes, Text: text} }
+func partly(text, hint string) Ability { return Ability{Can: Partly, Text: text, Hint: hint} }
+func no(text, hint string) Ability     { return Ability{Can: No, Text: text, Hint: hint} }
+
 // channelBytes is what the channels of one observed Python process take: agent and heap.
 const channelBytes = 1280 << 10
 
@@ -69,162 +76,150 @@ func (e *Engine) Info(ctx context.Context, python string) *Info {
 	go func() { found <- pythons.Find(ctx, python) }()
 	info := &Info{
 		Version: 1, Hightide: Version, Host: sampler.Host("/", vendors),
-		Data: Place{e.Dir(), freeBytes(e.Dir())}, Channels: Place{e.Runtime.SharedDir(), freeBytes("/dev/shm")},
+		Data: Place{e.Dir(), freeBytes(existing(e.Dir()))}, Channels: Place{e.Runtime.SharedDir(), freeBytes("/dev/shm")},
 	}
-	devices := deviceAbilities(vendors)
+	add := func(name string, a Ability) {
+		a.Name = name
+		info.Abilities = append(info.Abilities, a)
+	}
+	add("processes", processAbility())
+	add("PSS and USS", pssAbility())
+	add("control group", groupAbility(info.Host))
+	add("channels", channelAbility(info.Channels))
+	add("recordings", dataAbility(info.Data))
 	info.Pythons = <-found
-	info.Abilities = append([]Ability{
-		processAbility(), pssAbility(), groupAbility(info.Host), channelAbility(info.Channels), dataAbility(info.Data),
-		agentAbility(info.Chosen()), e.heapAbility(ctx, info.Chosen()),
-	}, devices...)
-	info.Abilities = append(info.Abilities, historyAbility(info.Chosen(), info.Host), imagineAbility(info.Chosen()), gitAbility())
+	chosen := info.Chosen()
+	add("steps and phases", agentAbility(chosen))
+	add("heap by line", e.heapAbility(ctx, chosen))
+	for _, name := range []string{"NVIDIA", "AMD", "Intel"} {
+		add(name+" GPUs", deviceAbility(name, vendors))
+	}
+	add("flight recorder", historyAbility(chosen, info.Host))
+	add("imaginary GPUs", imagineAbility(chosen))
+	add("git", gitAbility())
 	return info
 }
 
 // Chosen is the interpreter that a verb without a command would use; nil where there is none.
 func (i *Info) Chosen() *pythons.Interpreter {
-	for k := range i.Pythons {
-		if i.Pythons[k].Chosen {
-			return &i.Pythons[k]
-		}
+	if n := slices.IndexFunc(i.Pythons, func(p pythons.Interpreter) bool { return p.Chosen }); n >= 0 {
+		return &i.Pythons[n]
 	}
 	return nil
 }
 
-// freeBytes is the room for this user on the file system of a folder, or of the first one above it
-// that exists.
+// freeBytes is the room for this user on the file system of a folder; unknown where there is no folder.
 func freeBytes(dir string) mem.Optional {
+	var s syscall.Statfs_t
+	if syscall.Statfs(dir, &s) != nil {
+		return mem.Optional{}
+	}
+	return mem.Some(int64(s.Bavail) * s.Bsize)
+}
+
+// existing is a folder, or the first one above it that exists.
+func existing(dir string) string {
 	for {
-		var s syscall.Statfs_t
-		if syscall.Statfs(dir, &s) == nil {
-			return mem.Some(int64(s.Bavail) * s.Bsize)
-		}
+		info, err := os.Stat(dir)
 		parent := filepath.Dir(dir)
-		if parent == dir {
-			return mem.Optional{}
+		if err == nil && info.IsDir() || parent == dir {
+			return dir
 		}
 		dir = parent
 	}
 }
 
 func processAbility() Ability {
-	a := Ability{"processes", Yes, "RSS, VMS, swap, faults, CPU, threads and files of the process tree; no ptrace needed", ""}
 	if _, err := os.ReadFile("/proc/self/stat"); err != nil {
-		a.Can, a.Text, a.Hint = No, "/proc: "+reason(err), "mount proc"
+		return no("/proc: "+reason(err), "mount proc")
 	}
-	return a
+	return yes("RSS, VMS, swap, faults, CPU, threads and files of the process tree; no ptrace needed")
 }
 
 func pssAbility() Ability {
-	a := Ability{"PSS and USS", Yes, "smaps_rollup, as often as half a percent of one core allows", ""}
 	if _, err := os.ReadFile("/proc/self/smaps_rollup"); err != nil {
-		a.Can, a.Text, a.Hint = No, "/proc/PID/smaps_rollup: "+reason(err), "it needs Linux 4.14"
+		return no("/proc/PID/smaps_rollup: "+reason(err), "it needs Linux 4.14")
 	}
-	return a
+	return yes("smaps_rollup, as often as half a percent of one core allows")
 }
 
 func groupAbility(host mem.Host) Ability {
 	group := sampler.OpenCgroup("/")
 	defer group.Close()
-	a := Ability{Name: "control group", Can: Yes}
 	if group.Version == 0 {
-		a.Can, a.Text = No, "no memory controller is mounted: its use, limit and OOM kills are not seen"
-		return a
+		return no("no memory controller is mounted: its use, limit and OOM kills are not seen", "")
 	}
-	a.Text = "version " + strconv.Itoa(group.Version) + ", no limit set"
+	text := "version " + strconv.Itoa(group.Version) + ", no limit set"
 	if limit, ok := host.Limit.Get(); ok {
-		a.Text = "version " + strconv.Itoa(group.Version) + ", limit " + mem.Bytes(limit).String()
+		text = "version " + strconv.Itoa(group.Version) + ", limit " + mem.Bytes(limit).String()
 	}
 	if _, kills := group.Events(); !kills.Known() {
-		a.Can, a.Text = Partly, a.Text+"; the kernel does not count OOM kills"
+		return partly(text+"; the kernel does not count OOM kills", "")
 	}
-	return a
+	return yes(text)
 }
 
 func channelAbility(p Place) Ability {
-	a := Ability{Name: "channels", Can: Yes}
+	const larger = "start the container with --shm-size=1g"
 	free, known := p.Free.Get()
 	room := free / channelBytes
-	a.Text = fmt.Sprintf("/dev/shm has room for %d Python processes", room)
+	text := fmt.Sprintf("/dev/shm has room for %d Python processes", room)
 	switch {
 	case !known:
-		a.Can, a.Text, a.Hint = No, "there is no /dev/shm: programs are watched from outside only", "mount a tmpfs at /dev/shm"
+		return no("there is no /dev/shm: programs are watched from outside only", "mount a tmpfs at /dev/shm")
 	case room < 1:
-		a.Can, a.Text, a.Hint = No, "/dev/shm is full: programs are watched from outside only", "make room in /dev/shm, or start the container with --shm-size=1g"
+		return no("/dev/shm is full: programs are watched from outside only", "make room in /dev/shm, or "+larger)
 	case room < 16:
-		a.Can, a.Hint = Partly, "start the container with --shm-size=1g"
+		return partly(text, larger)
 	case room > 1000:
-		a.Text = "/dev/shm has room for more than 1000 Python processes"
+		return yes("/dev/shm has room for more than 1000 Python processes")
 	}
-	return a
+	return yes(text)
 }
 
 func dataAbility(p Place) Ability {
-	a := Ability{"recordings", Yes, p.Path, ""}
-	dir := p.Path
-	for !isDir(dir) && dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
+	if err := syscall.Access(existing(p.Path), 2); err != nil { // W_OK
+		return no(p.Path+" cannot be written: "+reason(err), "name another folder with --data-dir or $HIGHTIDE_DATA")
 	}
-	if err := syscall.Access(dir, 2); err != nil { // W_OK
-		a.Can, a.Text, a.Hint = No, p.Path+" cannot be written: "+reason(err), "name another folder with --data-dir or $HIGHTIDE_DATA"
-	} else if free, ok := p.Free.Get(); ok && free < 256<<20 {
-		a.Can, a.Text = Partly, fmt.Sprintf("%s has only %v left", p.Path, mem.Bytes(free))
-		a.Hint = "hightide prune makes room"
+	if free, ok := p.Free.Get(); ok && free < 256<<20 {
+		return partly(fmt.Sprintf("%s has only %v left", p.Path, mem.Bytes(free)), "hightide prune makes room")
 	}
-	return a
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+	return yes(p.Path)
 }
 
 func agentAbility(p *pythons.Interpreter) Ability {
-	a := Ability{Name: "steps and phases", Can: Yes}
 	switch {
 	case p == nil:
-		a.Can, a.Text, a.Hint = No, "no Python found: programs are watched from outside only", "install Python 3.8 or newer, or name one with --python"
+		return no("no Python found: programs are watched from outside only", "install Python 3.8 or newer, or name one with --python")
 	case minor(p.Version) < 8:
-		a.Can, a.Text = No, "Python "+p.Version+" is older than 3.8: watched from outside only"
+		return no("Python "+p.Version+" is older than 3.8: watched from outside only", "")
 	case p.Frameworks["torch"] == "":
-		a.Can, a.Text, a.Hint = Partly, "the agent runs, but without PyTorch there are no steps to mark", "install torch, or activate the environment that has it"
-	default:
-		a.Text = "PyTorch " + p.Frameworks["torch"] + " in Python " + p.Version
+		return partly("the agent runs, but without PyTorch there are no steps to mark", "install torch, or activate the environment that has it")
 	}
-	return a
+	return yes("PyTorch " + p.Frameworks["torch"] + " in Python " + p.Version)
 }
 
 // heapAbility preloads the library into a small program, as a run would.
 func (e *Engine) heapAbility(ctx context.Context, p *pythons.Interpreter) Ability {
-	a := Ability{Name: "heap by line", Can: Yes, Text: "sampled allocations with Python stacks"}
 	if _, ok := heap.Library(); !ok {
-		a.Can, a.Text, a.Hint = No, "this hightide was built without its heap library", "make -C heap, then build again"
-		return a
+		return no("this hightide was built without its heap library", "make -C heap, then build again")
 	}
-	list, notes := helpers(e.helpersDir(), true)
-	var library string
-	for _, h := range list {
-		if h.Preload != "" {
-			library = h.Preload
-		}
-	}
-	if library == "" {
-		a.Can, a.Text = No, "the heap library cannot be put anywhere: "+strings.Join(notes, "; ")
-		return a
+	_, library, err := e.unpackAgent()
+	if err != nil {
+		return no("the heap library cannot be put anywhere: "+err.Error(), "")
 	}
 	if why := preloads(ctx, library, p); why != "" {
-		a.Can, a.Text = No, "the heap library does not load: "+why
-		return a
+		return no("the heap library does not load: "+why, "")
 	}
 	switch {
 	case p == nil:
-		a.Can, a.Text = Partly, "sampled allocations; no Python whose lines they could be blamed on"
+		return partly("sampled allocations; no Python whose lines they could be blamed on", "")
 	case p.FreeThreaded:
-		a.Can, a.Text = Partly, "Python "+p.Version+" is free-threaded: allocations are seen, its lines not always"
+		return partly("Python "+p.Version+" is free-threaded: allocations are seen, its lines not always", "")
 	case minor(p.Version) < 8 || minor(p.Version) > 13:
-		a.Can, a.Text = Partly, "allocations are seen; lines are known for Python 3.8 to 3.13, this is "+p.Version
+		return partly("allocations are seen; lines are known for Python 3.8 to 3.13, this is "+p.Version, "")
 	}
-	return a
+	return yes("sampled allocations with Python stacks")
 }
 
 // preloads starts a program with the library; "" where it loads, else what the loader said.
@@ -249,63 +244,60 @@ func preloads(ctx context.Context, library string, p *pythons.Interpreter) strin
 	return ""
 }
 
-// deviceAbilities has a line for each vendor, also for one that is not there.
-func deviceAbilities(vendors []sampler.Vendor) []Ability {
-	open := map[string]sampler.Vendor{}
-	for _, v := range vendors {
-		open[v.Name()] = v
+// deviceAbility is that of a vendor, also of one that is not there.
+func deviceAbility(vendor string, open []sampler.Vendor) Ability {
+	n := slices.IndexFunc(open, func(v sampler.Vendor) bool { return v.Name() == vendor })
+	switch {
+	case n < 0 && vendor == "NVIDIA":
+		return no("no driver is loaded (no /dev/nvidiactl)", "")
+	case n < 0:
+		return no("no card in /sys/class/drm", "")
 	}
-	var all []Ability
-	for _, vendor := range []struct{ name, absent string }{
-		{"NVIDIA", "no driver is loaded (no /dev/nvidiactl)"},
-		{"AMD", "no card in /sys/class/drm"},
-		{"Intel", "no card in /sys/class/drm"},
-	} {
-		a := Ability{Name: vendor.name + " GPUs", Can: No, Text: vendor.absent}
-		if v := open[vendor.name]; v != nil {
-			gpus := v.Devices()
-			_, err := v.Sample(nil)
-			switch {
-			case len(gpus) == 0 && err != nil:
-				a.Text = err.Error()
-			case len(gpus) == 0:
-				a.Text = "the driver does not answer"
-			case vendor.name == "Intel":
-				a.Can, a.Text = Partly, fmt.Sprintf("%d: what our processes hold; the driver does not publish what the whole device has in use", len(gpus))
-			default:
-				a.Can, a.Text = Yes, fmt.Sprintf("%d: memory of device and processes, utilisation, temperature, power", len(gpus))
-			}
-		}
-		all = append(all, a)
+	gpus := len(open[n].Devices())
+	_, err := open[n].Sample(nil)
+	switch {
+	case gpus == 0 && err != nil:
+		return no(err.Error(), "")
+	case gpus == 0:
+		return no("the driver does not answer", "")
+	case vendor == "Intel":
+		return partly(fmt.Sprintf("%d: what our processes hold; the driver does not publish what the whole device has in use", gpus), "")
 	}
-	return all
+	return yes(fmt.Sprintf("%d: memory of device and processes, utilisation, temperature, power", gpus))
 }
 
 // historyAbility: the flight recorder needs CUDA in torch and a device.
 func historyAbility(p *pythons.Interpreter, host mem.Host) Ability {
-	a := Ability{Name: "flight recorder", Can: No}
-	nvidia := false
-	for _, gpu := range host.GPUs {
-		nvidia = nvidia || gpu.Vendor == "NVIDIA"
-	}
+	nvidia := slices.ContainsFunc(host.GPUs, func(gpu mem.GPU) bool { return gpu.Vendor == "NVIDIA" })
 	switch {
 	case p == nil || p.Frameworks["torch"] == "":
-		a.Text = "PyTorch's allocator history needs PyTorch"
+		return no("PyTorch's allocator history needs PyTorch", "")
 	case p.CUDA == "" && p.ROCm == "":
-		a.Text = "this PyTorch is built for the CPU only: there is no caching allocator to follow"
+		return no("this PyTorch is built for the CPU only: there is no caching allocator to follow", "")
 	case !nvidia && p.ROCm == "":
-		a.Text = "this PyTorch is built for CUDA " + p.CUDA + ", but there is no NVIDIA GPU"
-	default:
-		a.Can, a.Text = Yes, "the allocator's history is kept, and written out on an out-of-memory"
+		return no("this PyTorch is built for CUDA "+p.CUDA+", but there is no NVIDIA GPU", "")
 	}
-	return a
+	return yes("the allocator's history is kept, and written out on an out-of-memory")
+}
+
+// imagineAbility says whether programs of this interpreter can be imagined.
+func imagineAbility(p *pythons.Interpreter) Ability {
+	switch {
+	case !CanImagine():
+		return no("this hightide was built without its device library", "build it with make")
+	case p == nil || p.Version == "":
+		return partly("no Python was found; a command names its own", "")
+	case p.Frameworks["torch"] == "" || p.CUDA == "":
+		return partly("this Python has no CUDA build of PyTorch; a command names its own", "pip install torch; it needs no GPU")
+	}
+	return yes(fmt.Sprintf("hightide imagine runs torch %s on any GPU of the catalogue", p.Frameworks["torch"]))
 }
 
 func gitAbility() Ability {
 	if _, err := exec.LookPath("git"); err != nil {
-		return Ability{"git", No, "not installed: recordings do not say which commit they ran", "install git"}
+		return no("not installed: recordings do not say which commit they ran", "install git")
 	}
-	return Ability{"git", Yes, "commit, branch and whether the files were changed", ""}
+	return yes("commit, branch and whether the files were changed")
 }
 
 // minor is 11 for "3.11.7"; 0 for what is no Python 3.
@@ -320,8 +312,9 @@ func minor(version string) int {
 
 // reason is an error without its path.
 func reason(err error) string {
-	if path, ok := err.(*os.PathError); ok {
-		return path.Err.Error()
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		return of.Err.Error()
 	}
 	return err.Error()
 }

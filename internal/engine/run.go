@@ -7,10 +7,10 @@ import (
 	"io"
 	"maps"
 	"os"
-	"syscall"
 	"time"
 
 	"hightide/internal/event"
+	"hightide/internal/fail"
 	"hightide/internal/files"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
@@ -19,28 +19,14 @@ import (
 	"hightide/internal/store"
 )
 
-// Status is the run in brief, several times a second.
-type Status = observe.Status
-
-// RunOptions of Run; only Command and Env are needed.
+// RunOptions of Run; only Command and Env are needed. Of observe.Options the engine itself sets who and where
+// the run is: ID, Version, Verb, Label, Helpers, Runtime, Channels, OutDir and Settings.
 type RunOptions struct {
-	Command []string
-	Env     []string
-	Name    string
-	Tags    map[string]string
-
-	Interval     time.Duration
-	Steps        uint64        // stop after that many optimizer steps; 0: never
-	Duration     time.Duration // stop after that time; 0: never
-	SnapshotOn   string        // comma list of oom, exit, step:N, or never
-	NoStacks     bool
-	Alerts       []string // as observe.ParseAlert reads them
-	Out          string   // also leave the recording in this file
-	JSONOnStdout bool     // stdout is ours: the command's goes to stderr
-	JSONFile     string   // where the caller will write the result; looked at before the command starts
-	HTML         bool     // write the HTML report into the run's folder
-
-	Events event.Sink // what happens meanwhile; nil: nobody listens
+	observe.Options
+	Out          string // also leave the recording in this file
+	JSONOnStdout bool   // stdout is ours: the command's goes to stderr
+	JSONFile     string // where the caller will write the result; looked at before the command starts
+	HTML         bool   // write the HTML report into the run's folder
 }
 
 // RunResult is what came of a run.
@@ -53,137 +39,88 @@ type RunResult struct {
 	Notes   []string       // what went wrong or could not be observed, for people
 }
 
+// note keeps what went wrong, for people.
+func (r *RunResult) note(err error) {
+	if err != nil {
+		r.Notes = append(r.Notes, err.Error())
+	}
+}
+
 // Run runs a command, records it and explains the recording. An error means that the command did
 // not run; what goes wrong later is in Notes.
 func (e *Engine) Run(ctx context.Context, o RunOptions) (*RunResult, error) {
-	alerts, err := o.check()
-	if err != nil {
+	if err := o.check(); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	result := &RunResult{}
-	info := mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: "run", Label: mem.Measured, StartMono: 1}
-	engine, files, writer, err := e.place(info, result)
+	p, err := e.place(mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: "run", Label: mem.Measured, StartMono: 1}, result)
 	if err != nil {
-		return nil, explain(err)
+		return nil, err
 	}
-	defer files.Close()
-	result.ID = writer.ID()
-	result.Outcome, err = e.record(ctx, engine.recordOptions(&o, result, alerts), writer)
-	if closing := writer.Close(); closing != nil {
-		result.Notes = append(result.Notes, closing.Error())
-	}
-	if kept := engine.keep(files, result.ID); kept != nil {
-		result.Notes = append(result.Notes, kept.Error())
-	}
+	defer p.store.Close()
+	options := p.engine.observed(&o, result)
+	done := e.Runtime.TuneTo(launch.Recording)
+	result.Outcome, err = observe.Run(ctx, options, p.writer)
+	done()
+	p.close(result, err == nil)
 	if err != nil {
-		_ = engine.remove(files, result.ID) // there is nothing in it
 		return nil, launchError(err)
 	}
-	if lost := writer.Lost(); lost.Frames > 0 {
+	if lost := p.writer.Lost(); lost.Frames > 0 {
 		result.Notes = append(result.Notes, fmt.Sprintf("the recording lacks %d records: %v", lost.Frames, lost.Err))
 	}
-	row := writer.Run()
-	result.File = row.File
-	if row.Size > smallRecording {
-		defer e.Runtime.TuneTo(Reporting)() // it is made from the file: do not hold both, nor twice the report
+	if p.writer.Run().Size > smallRecording {
+		defer e.Runtime.TuneTo(launch.Reporting)() // it is made from the file: do not hold both, nor twice the report
 	}
-	engine.conclude(&o, files, result)
+	p.conclude(&o, result)
 	return result, nil
-}
-
-// record runs and records a command.
-func (e *Engine) record(ctx context.Context, o *observe.Options, sink observe.Sink) (observe.Outcome, error) {
-	defer e.Runtime.TuneTo(Recording)()
-	return observe.Run(ctx, o, sink)
-}
-
-// check refuses what cannot be before anything is made or started.
-func (o *RunOptions) check() ([]observe.Alert, error) {
-	if len(o.Command) == 0 {
-		return nil, UsageError("", "no command to run")
-	}
-	if o.Interval < 0 || o.Interval > 0 && o.Interval < time.Millisecond {
-		return nil, UsageError("as in --interval 100ms", "a sampling interval of %v is too short", o.Interval)
-	}
-	if o.Duration < 0 {
-		return nil, UsageError("as in --duration 90s", "a duration of %v", o.Duration)
-	}
-	for _, file := range []struct{ what, path string }{{"the recording", o.Out}, {"the result", o.JSONFile}} {
-		if file.path == "" {
-			continue
-		}
-		if err := files.CheckFolder(file.path, file.what); err != nil {
-			return nil, err
-		}
-	}
-	if err := observe.CheckSnapshotOn(o.SnapshotOn); err != nil {
-		return nil, UsageError("as in --snapshot-on oom,step:10", "%w", err)
-	}
-	var alerts []observe.Alert
-	for _, text := range o.Alerts {
-		alert, err := observe.ParseAlert(text)
-		if err != nil {
-			return nil, UsageError("as in --alert 'host.rss > 8GiB'", "%w", err)
-		}
-		alerts = append(alerts, alert)
-	}
-	return alerts, nil
 }
 
 // smallRecording is up to where the report of a recording takes a few MiB: then saving memory costs more time than it is
 // worth, and someone waits for the report.
 const smallRecording = 256 << 10
 
-// place opens a recording. Where the data directory cannot be written, it goes to a folder that can:
-// a run of hours is not to fail for that.
-func (e *Engine) place(info mem.RunInfo, result *RunResult) (*Engine, store.Store, store.Writer, error) {
-	files, err := e.store()
-	if err != nil {
-		return nil, nil, nil, err
+// check refuses what cannot be before anything is made or started.
+func (o *RunOptions) check() error {
+	switch {
+	case len(o.Command) == 0:
+		return fail.Usage("", "no command to run")
+	case o.Interval < 0 || o.Interval > 0 && o.Interval < time.Millisecond:
+		return fail.Usage("as in --interval 100ms", "a sampling interval of %v is too short", o.Interval)
+	case o.Duration < 0:
+		return fail.Usage("as in --duration 90s", "a duration of %v", o.Duration)
 	}
-	writer, err := files.Create(info)
-	if err == nil {
-		e.makeScratch(writer.ID(), result)
+	for _, file := range []struct{ what, path string }{{"the recording", o.Out}, {"the result", o.JSONFile}} {
+		if file.path == "" {
+			continue
+		}
+		if err := files.CheckFolder(file.path, file.what); err != nil {
+			return err
+		}
 	}
-	if err == nil || !errors.Is(err, store.ErrPlace) {
-		return e, files, writer, err
+	if err := observe.CheckSnapshotOn(o.SnapshotOn); err != nil {
+		return fail.Usage("as in --snapshot-on oom,step:10", "%w", err)
 	}
-	files.Close()
-	other := &Engine{DataDir: temporaryDir(), Runtime: e.Runtime}
-	if launch.MakePrivate(other.DataDir) != nil {
-		return nil, nil, nil, err
-	}
-	files, second := other.store()
-	if second != nil {
-		return nil, nil, nil, err
-	}
-	writer, second = files.Create(info)
-	if second != nil {
-		return nil, nil, nil, err
-	}
-	result.Notes = append(result.Notes, fmt.Sprintf("%v; recording into %s instead", err, other.DataDir))
-	other.makeScratch(writer.ID(), result)
-	return other, files, writer, nil
+	return nil
 }
 
-// recordOptions translates the options for package observe.
-func (e *Engine) recordOptions(o *RunOptions, result *RunResult, alerts []observe.Alert) *observe.Options {
-	helpers, notes := helpers(e.helpersDir(), !o.NoStacks)
+// observed are the options as package observe takes them.
+func (e *Engine) observed(o *RunOptions, result *RunResult) *observe.Options {
+	to := o.Options
+	to.ID, to.Version, to.Verb, to.Label = result.ID, Version, "run", mem.Measured
+	to.Tags, to.Runtime, to.Settings = maps.Clone(o.Tags), o.sharing(e.Runtime), o.settings()
+	to.Channels, to.OutDir = e.channelDir(result), e.scratch(result.ID)
+	var notes []string
+	to.Helpers, notes = e.helpers(!o.NoStacks)
 	result.Notes = append(result.Notes, notes...)
-	return &observe.Options{
-		ID: result.ID, Name: o.Name, Tags: maps.Clone(o.Tags), Version: Version, Verb: "run", Label: mem.Measured,
-		Command: o.Command, Env: o.Env, Helpers: helpers, Runtime: o.sharing(e.Runtime),
-		Channels: e.channelDir(result), OutDir: e.scratch(result.ID), Interval: o.Interval, Steps: o.Steps, Duration: o.Duration,
-		SnapshotOn: o.SnapshotOn, NoStacks: o.NoStacks, Alerts: alerts, Settings: o.settings(),
-		Events: o.Events,
-	}
+	return &to
 }
 
 // sharing is what the program gets of this process. Where stdout is wanted for the result, the program's goes to stderr.
-func (o *RunOptions) sharing(r Runtime) Runtime {
+func (o *RunOptions) sharing(r launch.Runtime) launch.Runtime {
 	if o.JSONOnStdout {
 		r.Stdout = r.Stderr
 	}
@@ -219,33 +156,81 @@ func (e *Engine) channelDir(result *RunResult) string {
 func launchError(err error) error {
 	var refused *launch.Error
 	if errors.As(err, &refused) {
-		return &Error{Code: refused.Code, Err: err}
+		return &fail.Error{Code: refused.Code, Err: err}
 	}
-	return EnvironmentError("is there room in shared memory? see df /dev/shm", "start: %w", err)
+	return fail.Environment("is there room in shared memory? see df /dev/shm", "start: %w", err)
+}
+
+// place is where a run is recorded, and the engine of that place.
+type place struct {
+	engine *Engine
+	store  store.Store
+	writer store.Writer
+}
+
+// place opens a recording. Where the data directory cannot be written, it goes to a folder that can:
+// a run of hours is not to fail for that.
+func (e *Engine) place(info mem.RunInfo, result *RunResult) (*place, error) {
+	p, err := e.create(info)
+	if errors.Is(err, store.ErrPlace) {
+		other := &Engine{DataDir: temporaryDir(), Runtime: e.Runtime}
+		if launch.MakePrivate(other.DataDir) == nil {
+			if second, failed := other.create(info); failed == nil {
+				result.Notes = append(result.Notes, fmt.Sprintf("%v; recording into %s instead", err, other.DataDir))
+				p, err = second, nil
+			}
+		}
+	}
+	if err != nil {
+		return nil, advised(err)
+	}
+	result.ID = p.writer.ID()
+	if err := os.MkdirAll(p.engine.scratch(result.ID), 0o700); err != nil {
+		result.Notes = append(result.Notes, fmt.Sprintf("allocator snapshots cannot be taken: %v", err))
+	}
+	return p, nil
+}
+
+func (e *Engine) create(info mem.RunInfo) (*place, error) {
+	s, err := e.store()
+	if err != nil {
+		return nil, err
+	}
+	writer, err := s.Create(info)
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return &place{e, s, writer}, nil
+}
+
+// close ends the recording; of a command that did not run nothing is kept.
+func (p *place) close(result *RunResult, ran bool) {
+	result.note(p.writer.Close())
+	result.note(p.engine.keep(p.store, result.ID))
+	if !ran {
+		_ = p.engine.remove(p.store, result.ID) // there is nothing in it
+	}
+	result.File = p.writer.Run().File
 }
 
 // conclude explains the recording and leaves its copies where they were asked for. The report is
 // made from the file, not from memory: what it says is what anyone will read later.
-func (e *Engine) conclude(o *RunOptions, files store.Store, result *RunResult) {
+func (p *place) conclude(o *RunOptions, result *RunResult) {
 	o.Events.Tell(event.Reporting{})
-	note := func(err error) {
-		if err != nil {
-			result.Notes = append(result.Notes, err.Error())
-		}
-	}
 	if o.Out != "" {
-		note(copyRecording(o.Out, files, result.ID))
+		result.note(copyRecording(o.Out, p.store, result.ID))
 	}
-	_, run, err := store.Load(files, result.ID)
+	_, run, err := store.Load(p.store, result.ID)
 	if err != nil {
-		note(err)
+		result.note(err)
 		return
 	}
 	result.Report = Analyze(run)
-	note(files.Note(result.ID, len(result.Report.Findings)))
+	result.note(p.store.Note(result.ID, len(result.Report.Findings)))
 	if o.HTML {
-		result.HTML, err = files.Attach(result.ID, "report.html", result.Report.HTML)
-		note(err)
+		result.HTML, err = p.store.Attach(result.ID, "report.html", result.Report.HTML)
+		result.note(err)
 	}
 }
 
@@ -266,5 +251,42 @@ func copyRecording(to string, s store.Store, id string) error {
 	return nil
 }
 
-// Die ends this process by a signal, as the command ended; it returns only where it cannot.
-func Die(signal int) { launch.Die(syscall.Signal(signal)) }
+// Summary is what `run --json` prints; docs/formats/json.md documents it. What was not observed is
+// absent, never 0.
+type Summary struct {
+	Version   int              `json:"version"`
+	RunID     string           `json:"run_id"`
+	Name      string           `json:"name,omitempty"`
+	ExitCode  mem.Optional     `json:"exit_code"` // null where a signal ended it
+	Signal    mem.Optional     `json:"signal,omitzero"`
+	Duration  int64            `json:"duration_ns"`
+	Steps     uint64           `json:"steps"`
+	Peak      report.Peak      `json:"peak"`
+	PerStep   mem.Optional     `json:"growth_bytes_per_step,omitzero"`
+	StepTime  mem.Optional     `json:"step_time_ns,omitzero"`
+	Findings  []report.Finding `json:"findings"`
+	Dropped   uint64           `json:"dropped"`
+	Label     mem.Label        `json:"label"`
+	Complete  bool             `json:"complete"`
+	Recording string           `json:"recording,omitempty"`
+	HTML      string           `json:"html,omitempty"`
+	Notes     []string         `json:"notes,omitempty"`
+}
+
+// Summary of a run that ended.
+func (r *RunResult) Summary() Summary {
+	s := Summary{
+		Version: report.Version, RunID: r.ID, ExitCode: r.Outcome.ExitCode, Signal: r.Outcome.Signal, Peak: report.Peak{Label: mem.Measured},
+		Findings: []report.Finding{}, Label: mem.Measured, Recording: r.File, HTML: r.HTML, Notes: r.Notes,
+	}
+	if r.Report == nil {
+		return s
+	}
+	head := &r.Report.Headline
+	s.Name, s.Duration, s.Steps, s.Complete = r.Report.Run.Name, head.Duration, head.Steps, head.Complete
+	s.Peak, s.PerStep, s.StepTime = head.Peak, head.Growth, head.StepTime
+	s.Findings = append(s.Findings, r.Report.Findings...)
+	s.Dropped, s.Label = r.Report.Dropped, head.Peak.Label
+	s.Notes = append(s.Notes, r.Report.Notes...)
+	return s
+}

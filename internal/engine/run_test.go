@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"hightide/internal/event"
+	"hightide/internal/launch"
+	"hightide/internal/observe"
 )
 
 // settingsNow are those of Go's runtime that a run may change.
@@ -22,11 +24,11 @@ func TestRunTouchesNothingOfTheProcess(t *testing.T) {
 	before := settingsNow()
 	for _, command := range [][]string{{"/nonexistent/program"}, {"/bin/sh", "-c", "read line; echo $line"}} {
 		e := &Engine{DataDir: t.TempDir()}
-		result, err := e.Run(t.Context(), RunOptions{Command: command, Env: os.Environ(), Events: func(event.Event) {
+		result, err := e.Run(t.Context(), RunOptions{Options: observe.Options{Command: command, Env: os.Environ(), Events: func(event.Event) {
 			if settingsNow() != before {
 				t.Errorf("settings %v while it runs, %v before", settingsNow(), before)
 			}
-		}})
+		}}})
 		if err == nil && result.Outcome.ExitCode.Or(-1) != 0 {
 			t.Errorf("%+v", result.Outcome)
 		}
@@ -40,11 +42,11 @@ func TestRunTouchesNothingOfTheProcess(t *testing.T) {
 func TestTuningEndsWithTheWork(t *testing.T) {
 	for _, command := range [][]string{{"/nonexistent/program"}, {"/bin/true"}} {
 		depth, begun := 0, 0
-		e := &Engine{DataDir: t.TempDir(), Runtime: Runtime{Tune: func(Work) func() {
+		e := &Engine{DataDir: t.TempDir(), Runtime: launch.Runtime{Tune: func(launch.Work) func() {
 			depth, begun = depth+1, begun+1
 			return func() { depth-- }
 		}}}
-		_, _ = e.Run(t.Context(), RunOptions{Command: command, Env: os.Environ()})
+		_, _ = e.Run(t.Context(), RunOptions{Options: observe.Options{Command: command, Env: os.Environ()}})
 		if depth != 0 || begun == 0 {
 			t.Errorf("%q: tuned %d times, of which %d did not end", command, begun, depth)
 		}

@@ -4,31 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"hightide/internal/event"
 	"hightide/internal/fail"
 	"hightide/internal/mem"
+	"hightide/internal/observe"
 	"hightide/internal/store"
 )
-
-// What List and its neighbours speak of, so that front doors need only this package.
-type (
-	Run         = store.Run    // one row of the list
-	RunFilter   = store.Filter // which rows
-	PruneLimits = store.Limits
-)
-
-// States of a run.
-const (
-	Running  = store.Running
-	Finished = store.Finished
-	CutOff   = store.CutOff
-)
-
-// KeepTag protects a run from Prune.
-const KeepTag = store.KeepTag
 
 // store is the place of the recordings; close it after use.
 func (e *Engine) store() (store.Store, error) {
@@ -43,8 +31,8 @@ type lent struct{ store.Store }
 
 func (lent) Close() error { return nil }
 
-// explain gives a failure of the store its exit code and hint.
-func explain(err error) error {
+// advised gives a failure of the store its exit code and hint.
+func advised(err error) error {
 	var typed *store.Error
 	if err == nil || !errors.As(err, &typed) {
 		return err
@@ -55,102 +43,87 @@ func explain(err error) error {
 	return fail.Input(typed.Hint, "%w", err)
 }
 
-// with runs one piece of work on the store.
-func (e *Engine) with(ctx context.Context, work func(store.Store) error) error {
+// inStore does one piece of work on the store.
+func inStore[T any](ctx context.Context, e *Engine, work func(store.Store) (T, error)) (result T, err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return result, err
 	}
 	s, err := e.store()
 	if err != nil {
-		return explain(err)
+		return result, advised(err)
 	}
 	e.recover(s)
-	err = work(s)
+	result, err = work(s)
 	if closing := s.Close(); err == nil && closing != nil {
 		err = fmt.Errorf("close index: %w", closing)
 	}
-	return explain(err)
+	return result, advised(err)
 }
 
 // Runs lists the runs that a filter lets through, newest first.
-func (e *Engine) Runs(ctx context.Context, filter RunFilter) (runs []Run, err error) {
-	err = e.with(ctx, func(s store.Store) error {
-		runs, err = s.List(filter)
-		return err
-	})
-	return runs, err
+func (e *Engine) Runs(ctx context.Context, filter store.Filter) ([]store.Run, error) {
+	return inStore(ctx, e, func(s store.Store) ([]store.Run, error) { return s.List(filter) })
 }
 
 // Resolve finds a run by id, unique prefix, name, "last", or file.
-func (e *Engine) Resolve(ctx context.Context, ref string) (run Run, err error) {
-	err = e.with(ctx, func(s store.Store) error {
-		run, err = store.Resolve(s, ref)
-		return err
-	})
-	return run, err
+func (e *Engine) Resolve(ctx context.Context, ref string) (store.Run, error) {
+	return inStore(ctx, e, func(s store.Store) (store.Run, error) { return store.Resolve(s, ref) })
 }
 
 // Load reads the recording of what Resolve understands.
-func (e *Engine) Load(ctx context.Context, ref string) (row Run, run *mem.Run, err error) {
-	err = e.with(ctx, func(s store.Store) error {
+func (e *Engine) Load(ctx context.Context, ref string) (row store.Run, run *mem.Run, err error) {
+	row, err = inStore(ctx, e, func(s store.Store) (store.Run, error) {
 		row, run, err = store.Load(s, ref)
-		return err
+		return row, err
 	})
 	return row, run, err
 }
 
-// Batch is what one block of a recording holds.
-type Batch = store.Batch
-
 // Follow gives the frames of a run as they are written, from a position of the recording on, 0 for all,
 // until the run ends or the context does. A reader that is slow holds up nobody.
-func (e *Engine) Follow(ctx context.Context, ref string, from int64) iter.Seq2[Batch, error] {
-	return func(yield func(Batch, error) bool) {
-		err := e.with(ctx, func(s store.Store) error {
+func (e *Engine) Follow(ctx context.Context, ref string, from int64) iter.Seq2[store.Batch, error] {
+	return func(yield func(store.Batch, error) bool) {
+		wanted, err := inStore(ctx, e, func(s store.Store) (bool, error) {
 			run, err := store.Resolve(s, ref)
 			if err != nil {
-				return err
+				return true, err
 			}
 			for batch, err := range s.Follow(ctx, run.ID, from) {
 				if err != nil {
-					return err
+					return true, err
 				}
 				if !yield(batch, nil) {
-					return errStopped
+					return false, nil
 				}
 			}
-			return nil
+			return true, nil
 		})
-		if err != nil && err != errStopped {
-			yield(Batch{}, err)
+		if err != nil && wanted {
+			yield(store.Batch{}, err)
 		}
 	}
 }
 
-// errStopped: the reader has had enough.
-var errStopped = errors.New("stopped reading")
-
 // Remove deletes runs and returns those that it did. All are looked up before the first is deleted.
-func (e *Engine) Remove(ctx context.Context, refs ...string) (removed []Run, err error) {
-	err = e.with(ctx, func(s store.Store) error {
+func (e *Engine) Remove(ctx context.Context, refs ...string) ([]store.Run, error) {
+	return inStore(ctx, e, func(s store.Store) (removed []store.Run, err error) {
 		runs, err := e.own(s, refs)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, run := range runs {
 			if err := e.remove(s, run.ID); err != nil {
-				return err
+				return removed, err
 			}
 			removed = append(removed, run)
 		}
-		return nil
+		return removed, nil
 	})
-	return removed, err
 }
 
 // own finds runs that are kept in the data directory, each once.
-func (e *Engine) own(s store.Store, refs []string) ([]Run, error) {
-	var runs []Run
+func (e *Engine) own(s store.Store, refs []string) ([]store.Run, error) {
+	var runs []store.Run
 	seen := map[string]bool{}
 	for _, ref := range refs {
 		run, err := store.Resolve(s, ref)
@@ -159,7 +132,7 @@ func (e *Engine) own(s store.Store, refs []string) ([]Run, error) {
 		}
 		kept, err := store.Resolve(s, run.ID)
 		if err != nil || !sameFile(kept.File, run.File) {
-			return nil, InputError("delete or copy the file itself", "%s is a file outside the data directory %s", run.File, e.Dir())
+			return nil, fail.Input("delete or copy the file itself", "%s is a file outside the data directory %s", run.File, e.Dir())
 		}
 		if !seen[kept.ID] {
 			seen[kept.ID] = true
@@ -176,42 +149,126 @@ func sameFile(a, b string) bool {
 }
 
 // Tag changes the tags of a run, and its name where one is given.
-func (e *Engine) Tag(ctx context.Context, ref string, set map[string]string, remove []string, name *string) (run Run, err error) {
-	err = e.with(ctx, func(s store.Store) error {
+func (e *Engine) Tag(ctx context.Context, ref string, set map[string]string, remove []string, name *string) (store.Run, error) {
+	return inStore(ctx, e, func(s store.Store) (run store.Run, err error) {
 		runs, err := e.own(s, []string{ref})
 		if err != nil {
-			return err
+			return run, err
 		}
 		if err := store.Tag(s, runs[0].ID, set, remove, name); err != nil {
-			return err
+			return run, err
 		}
-		run, err = store.Resolve(s, runs[0].ID)
-		return err
+		return store.Resolve(s, runs[0].ID)
 	})
-	return run, err
 }
 
 // Prune removes runs that are too old, or too much, and returns them.
-func (e *Engine) Prune(ctx context.Context, limits PruneLimits) (runs []Run, err error) {
+func (e *Engine) Prune(ctx context.Context, limits store.Limits) ([]store.Run, error) {
 	if limits.Now.IsZero() {
 		limits.Now = e.Runtime.Time()
 	}
-	err = e.with(ctx, func(s store.Store) error {
-		runs, err = store.Prune(s, limits)
-		return err
-	})
-	return runs, err
+	return inStore(ctx, e, func(s store.Store) ([]store.Run, error) { return store.Prune(s, limits) })
 }
 
 // Reindex rebuilds the index from the recordings and returns how many runs there are.
 func (e *Engine) Reindex(ctx context.Context, events event.Sink) (count int, err error) {
-	err = e.with(ctx, func(s store.Store) error {
+	return inStore(ctx, e, func(s store.Store) (int, error) {
 		if err := s.Reindex(func(done, all int) { events.Tell(event.Progress{Done: done, All: all}) }); err != nil {
+			return 0, err
+		}
+		runs, err := s.List(store.Filter{})
+		return len(runs), err
+	})
+}
+
+// What programs leave on disk while they run lies in a scratch folder of their run, which is not the
+// store's: allocator snapshots on their way into the recording, and what else they put there.
+
+// scratch is that folder.
+func (e *Engine) scratch(id string) string { return filepath.Join(e.scratchDir(), id) }
+
+func (e *Engine) scratchDir() string {
+	dir := filepath.Join(e.folder(), "scratch")
+	if whole, err := filepath.Abs(dir); err == nil {
+		return whole // the program may change its folder
+	}
+	return dir
+}
+
+// keep attaches to a run what is left in its scratch folder, for other tools, and removes the folder.
+func (e *Engine) keep(s store.Store, id string) error {
+	dir := e.scratch(id)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		if entry.Type().IsRegular() && !strings.HasPrefix(entry.Name(), ".") {
+			err = errors.Join(err, attachFile(s, id, filepath.Join(dir, entry.Name())))
+		}
+	}
+	if err != nil {
+		return err // the files stay
+	}
+	return os.RemoveAll(dir)
+}
+
+func attachFile(s store.Store, id, path string) error {
+	_, err := s.Attach(id, filepath.Base(path), func(w io.Writer) error {
+		file, err := os.Open(path)
+		if err != nil {
 			return err
 		}
-		runs, err := s.List(RunFilter{})
-		count = len(runs)
+		defer file.Close()
+		_, err = io.Copy(w, file)
 		return err
 	})
-	return count, err
+	return err
+}
+
+// remove deletes a run that does not run any more, and what it left.
+func (e *Engine) remove(s store.Store, id string) error {
+	if err := s.Remove(id); err != nil {
+		return err
+	}
+	return os.RemoveAll(e.scratch(id))
+}
+
+// recover brings what dead engines left, in shared memory and in scratch folders, into their recordings,
+// where those are in this store. Best effort: what fails is tried again by the next command.
+func (e *Engine) recover(s store.Store) {
+	observe.Leftovers(e.Runtime.SharedDir(), func(left observe.Leftover) {
+		run, recording, err := store.Load(s, left.ID)
+		if err != nil || run.ID != left.ID || run.State == store.Running {
+			return // of another data directory
+		}
+		writer, err := s.Reopen(left.ID)
+		if err != nil {
+			return
+		}
+		_ = observe.Recover(left, recording, e.scratch(left.ID), writer)
+		_ = writer.Close()
+		_ = e.keep(s, left.ID)
+	})
+	e.keepAbandoned(s)
+}
+
+// abandoned is the age at which a scratch folder is taken for that of an engine that was killed, if its
+// run does not run. Where locks do not work, as on some network file systems, a run looks as if it did not.
+const abandoned = 24 * time.Hour
+
+// keepAbandoned attaches what killed engines left in their scratch folders.
+func (e *Engine) keepAbandoned(s store.Store) {
+	entries, _ := os.ReadDir(e.scratchDir())
+	for _, entry := range entries {
+		if info, err := entry.Info(); err != nil || e.Runtime.Time().Sub(info.ModTime()) < abandoned {
+			continue
+		}
+		switch run, err := store.Resolve(s, entry.Name()); {
+		case errors.Is(err, store.ErrNotFound) || err == nil && run.ID != entry.Name():
+			_ = os.RemoveAll(e.scratch(entry.Name()))
+		case err == nil && run.State != store.Running:
+			_ = e.keep(s, run.ID)
+		}
+	}
 }

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"hightide/internal/analyze"
+	"hightide/internal/fail"
 	"hightide/internal/mem"
+	"hightide/internal/observe"
 	"hightide/internal/replay"
 	"hightide/internal/store"
 )
@@ -67,10 +69,10 @@ func (c *stored) say(value any) {
 func (c *stored) record() {
 	c.Helper()
 	out := filepath.Join(c.TempDir(), "copy.hightide")
-	result, err := c.Engine.Run(c.Context(), RunOptions{
+	result, err := c.Engine.Run(c.Context(), RunOptions{Out: out, HTML: true, Options: observe.Options{
 		Command: []string{"/bin/sh", "-c", "test -d \"$HIGHTIDE_OUT\" && echo kept > \"$HIGHTIDE_OUT/for-tools.txt\"; exit 3"}, Env: os.Environ(),
-		Name: "first", Tags: map[string]string{"model": "none"}, Out: out, HTML: true, NoStacks: true,
-	})
+		Name: "first", Tags: map[string]string{"model": "none"}, NoStacks: true,
+	}})
 	c.must(err)
 	if code := result.Outcome.ExitCode.Or(-1); code != 3 || result.Report == nil || len(result.Notes) > 0 {
 		c.Fatalf("exit code %d, notes %q", code, result.Notes)
@@ -121,7 +123,7 @@ func (c *stored) keepSnapshots(id, file string) {
 // read is what only reads.
 func (c *stored) read() {
 	ctx := c.Context()
-	for _, filter := range []RunFilter{{}, {Name: "snapshots"}, {Tags: map[string]string{"model": ""}}, {Text: "PYTHON"}, {State: Finished, Limit: 1}} {
+	for _, filter := range []store.Filter{{}, {Name: "snapshots"}, {Tags: map[string]string{"model": ""}}, {Text: "PYTHON"}, {State: store.Finished, Limit: 1}} {
 		runs, err := c.Runs(ctx, filter)
 		c.must(err)
 		for _, run := range runs {
@@ -161,13 +163,13 @@ func (c *stored) read() {
 func (c *stored) change() {
 	ctx := c.Context()
 	name := "renamed"
-	run, err := c.Tag(ctx, "after", map[string]string{KeepTag: ""}, nil, &name)
+	run, err := c.Tag(ctx, "after", map[string]string{store.KeepTag: ""}, nil, &name)
 	c.must(err)
 	c.say([]any{run.Name, run.Tags})
 	count, err := c.Reindex(ctx, nil)
 	c.must(err)
 	c.say(count)
-	limits := PruneLimits{Age: time.Hour, Preview: true}
+	limits := store.Limits{Age: time.Hour, Preview: true}
 	for _, limits.Preview = range []bool{true, false} {
 		pruned, err := c.Prune(ctx, limits) // "after" is kept, and the first run is new
 		c.must(err)
@@ -175,7 +177,7 @@ func (c *stored) change() {
 			c.say(run.ID)
 		}
 	}
-	if _, err := c.Remove(ctx, "before"); ExitCode(err) != ExitBadInput {
+	if _, err := c.Remove(ctx, "before"); fail.Code(err) != fail.ExitBadInput {
 		c.Errorf("removed what was pruned: %v", err)
 	}
 	removed, err := c.Remove(ctx, "renamed", "first")
@@ -183,7 +185,7 @@ func (c *stored) change() {
 	for _, run := range removed {
 		c.say(run.Name)
 	}
-	left, err := c.Runs(ctx, RunFilter{})
+	left, err := c.Runs(ctx, store.Filter{})
 	c.must(err)
 	if len(left) > 0 {
 		c.Errorf("left: %+v", left)
@@ -209,7 +211,7 @@ func TestNothingIsKept(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("TMPDIR", t.TempDir())
 	e := &Engine{DataDir: "memory:"}
-	result, err := e.Run(t.Context(), RunOptions{Command: []string{"/bin/true"}, Env: os.Environ(), NoStacks: true})
+	result, err := e.Run(t.Context(), RunOptions{Options: observe.Options{Command: []string{"/bin/true"}, Env: os.Environ(), NoStacks: true}})
 	if err != nil || result.Report == nil || result.File != "" || len(result.Notes) > 0 {
 		t.Errorf("%+v %v", result, err)
 	}

@@ -77,7 +77,7 @@ func (l Limits) exceeded(runs []Run) []Run {
 			continue
 		}
 		old := l.Age > 0 && l.Now.UnixNano()-r.Start > int64(l.Age)
-		if old || l.Bytes > 0 && kept > l.Bytes {
+		if old || l.Bytes > 0 && kept > int64(l.Bytes) {
 			kept -= r.Size
 			out = append(out, r)
 		}

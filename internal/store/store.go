@@ -146,7 +146,7 @@ type Filter struct {
 type Limits struct {
 	Now     time.Time
 	Age     time.Duration // remove what began longer ago; 0: no limit
-	Bytes   int64         // keep the newest that fit; 0: no limit
+	Bytes   mem.Bytes     // keep the newest that fit; 0: no limit
 	Preview bool          // only say what would be removed
 }
 

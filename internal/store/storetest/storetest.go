@@ -304,7 +304,7 @@ func pruning(t *testing.T, s store.Store) {
 	if len(runs) != 4 {
 		t.Fatalf("%d runs are left, want 4", len(runs))
 	}
-	gone, err := store.Prune(s, store.Limits{Now: now, Bytes: runs[0].Size + 1})
+	gone, err := store.Prune(s, store.Limits{Now: now, Bytes: mem.Bytes(runs[0].Size + 1)})
 	must(t, err)
 	if len(gone) != 1 || gone[0].ID != ids[2] {
 		t.Errorf("%d pruned for size, want the third alone", len(gone))

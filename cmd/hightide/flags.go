@@ -1,0 +1,136 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hightide/internal/fail"
+	"hightide/internal/mem"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Flags that take more than a plain value check it as they read it, so that a command begins with what it can
+// use, wherever a value comes from. Their errors are those of package fail.
+
+// options are what the flags of a command set, and what it does with them.
+type options interface {
+	AddFlags(*pflag.FlagSet)
+	run(a *app, c *cobra.Command, args []string) error
+}
+
+// command gives a command its flags and its work.
+func (a *app) command(c *cobra.Command, o options) *cobra.Command {
+	o.AddFlags(c.Flags())
+	c.RunE = func(c *cobra.Command, args []string) error { return o.run(a, c, args) }
+	return c
+}
+
+// toStdout is where --json and --markdown go without a file.
+const toStdout = "-"
+
+// fileFlag adds a flag that writes something to standard output, and with =FILE into a file.
+func fileFlag(flags *pflag.FlagSet, to *string, name, does string) {
+	flags.StringVar(to, name, "", does+"; with =`FILE` into a file")
+	flags.Lookup(name).NoOptDefVal = toStdout
+}
+
+func jsonFlag(flags *pflag.FlagSet, to *string) { fileFlag(flags, to, "json", "print as JSON") }
+
+func catalogueFlag(flags *pflag.FlagSet, to *[]string) {
+	flags.StringArrayVar(to, "catalogue", nil, "a `file` with more GPUs, TOML or CSV; may be given several times")
+}
+
+// text is a flag of a word that must pass a check.
+type text struct {
+	to    *string
+	check func(string) error
+}
+
+func (t text) String() string { return *t.to }
+func (t text) Type() string   { return "string" }
+
+func (t text) Set(word string) error {
+	if err := t.check(word); err != nil {
+		return err
+	}
+	*t.to = word
+	return nil
+}
+
+// choice is a flag that takes one of some words; otherwise is what it is where it is not given.
+func choice(to *string, flag, otherwise string, among []string) text {
+	*to = otherwise
+	return text{to, func(word string) error {
+		if !slices.Contains(among, word) {
+			return fail.Choice(flag, word, among)
+		}
+		return nil
+	}}
+}
+
+// size takes a number of bytes as people write it.
+func size(to *mem.Bytes, such string) func(string) error {
+	return func(text string) error {
+		bytes, err := mem.ParseBytes(text)
+		if err != nil || bytes < 1 {
+			return fail.Usage("write it as "+such, "%q is not a size", text)
+		}
+		*to = bytes
+		return nil
+	}
+}
+
+// tag takes key=value, and where bare keys will do, key.
+func tag(to *map[string]string, bare bool) func(string) error {
+	return func(text string) error {
+		key, value, ok := strings.Cut(text, "=")
+		if key == "" || !ok && !bare {
+			return fail.Usage("write it as --tag model=bert", "tag %q is not of the form key=value", text)
+		}
+		if *to == nil {
+			*to = map[string]string{}
+		}
+		(*to)[key] = value
+		return nil
+	}
+}
+
+// device takes the number of one.
+func device(to *mem.Optional) func(string) error {
+	return func(text string) error {
+		n, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return fail.Usage("devices are numbered from 0", "there is no device %s", text)
+		}
+		*to = mem.Some(int64(n))
+		return nil
+	}
+}
+
+// frames takes an expression for file:function.
+func frames(to **regexp.Regexp) func(string) error {
+	return func(text string) (err error) {
+		if *to, err = regexp.Compile(text); err != nil {
+			return fail.Usage("a regular expression as of RE2", "--filter: %w", err)
+		}
+		return nil
+	}
+}
+
+// jsonFile lets --json take its file as the next word too, where that word ends in .json: a flag
+// whose value is optional cannot, and the word looks like the command.
+func jsonFile(c *cobra.Command, json *string, args []string) ([]string, error) {
+	if *json != toStdout || len(args) == 0 || !strings.HasSuffix(args[0], ".json") || c.ArgsLenAtDash() == 0 {
+		return args, nil
+	}
+	file := args[0]
+	if err := c.Flags().Parse(args[1:]); err != nil {
+		return nil, flagError(c, err)
+	}
+	*json = file
+	return c.Flags().Args(), nil
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hightide/internal/files"
+	"hightide/internal/report"
+)
+
+// output writes to a file, or to standard output for "-".
+func (a *app) output(file string, text []byte) error {
+	if file == toStdout {
+		_, err := a.stdout.Write(text)
+		return err
+	}
+	return files.Write(file, "report", func(w io.Writer) error { _, err := w.Write(text); return err })
+}
+
+// writeJSON writes a result for programs, to a file or to standard output for "-".
+func (a *app) writeJSON(file string, value any) error {
+	var text bytes.Buffer
+	out := json.NewEncoder(&text)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	if err := out.Encode(value); err != nil {
+		return fmt.Errorf("write result as JSON: %w", err)
+	}
+	return a.output(file, text.Bytes())
+}
+
+// show writes a result where --json asked for it, and else for people.
+func (a *app) show(jsonFile string, value any, people func() error) error {
+	if jsonFile != "" {
+		return a.writeJSON(jsonFile, value)
+	}
+	return people()
+}
+
+// terminal returns the file behind a writer where it is a terminal, else nil.
+func terminal(w io.Writer) *os.File {
+	file, ok := w.(*os.File)
+	if !ok {
+		return nil
+	}
+	if _, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS); err != nil {
+		return nil
+	}
+	return file
+}
+
+// textOptions fit a report to where it is written: colours only on a terminal that is not told
+// otherwise, plain letters where the locale knows no others.
+func textOptions(w io.Writer) report.TextOptions {
+	var o report.TextOptions
+	locale := firstOf("LC_ALL", "LC_CTYPE", "LANG")
+	o.ASCII = locale != "" && !strings.Contains(strings.ToLower(locale), "utf")
+	file := terminal(w)
+	if file == nil {
+		return o
+	}
+	o.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil {
+		o.Width = int(size.Col)
+	}
+	return o
+}
+
+func firstOf(names ...string) string {
+	for _, name := range names {
+		if value := os.Getenv(name); value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+// openInBrowser shows a file to the user; it does not wait.
+func (a *app) openInBrowser(path string) {
+	c := exec.Command("xdg-open", path)
+	c.SysProcAttr = &unix.SysProcAttr{Setsid: true}
+	if err := c.Start(); err != nil {
+		fmt.Fprintf(a.stderr, "hightide: cannot open a browser: %v\n", err)
+	}
+}
+
+// ago says how long ago something was, the date where that is long.
+func ago(now, then time.Time) string {
+	d := now.Sub(then)
+	some := func(unit time.Duration, name string) string { return report.Counted(int64(d/unit), name) + " ago" }
+	switch {
+	case d < 0 || d > 30*24*time.Hour:
+		return then.Format("2 Jan 2006")
+	case d < 10*time.Second:
+		return "just now"
+	case d < time.Minute:
+		return some(time.Second, "second")
+	case d < time.Hour:
+		return some(time.Minute, "minute")
+	case d < 24*time.Hour:
+		return some(time.Hour, "hour")
+	}
+	return some(24*time.Hour, "day")
+}
+
+// shortDuration writes a duration with two units at most: 850ms, 12.3s, 4m05s, 3h20m, 2d04h.
+func shortDuration(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return ""
+	case d < time.Second:
+		return fmt.Sprintf("%dms", max(1, d.Milliseconds()))
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", float64(d/(100*time.Millisecond))/10)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
+}
