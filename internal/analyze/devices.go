@@ -37,7 +37,7 @@ func devices(in *Input, r *report.Report) {
 			if s.Process != 0 {
 				process = in.processName(s.Process)
 			}
-			t.Rows = append(t.Rows, []report.Cell{report.TextCell(s.Device), report.TextCell(process), report.TextCell(s.Framework), nil, nil, nil, nil, nil, nil})
+			t.Add(s.Device, process, s.Framework)
 		}
 		t.Rows[i][at] = s.Values[s.Peak()]
 		if s.Name == mem.SeriesInactiveSplit {

@@ -141,7 +141,7 @@ func (d *Difference) Table() report.Table {
 		Columns: []report.Column{report.TextColumn("what", report.UpperFirst(d.By)), report.BytesColumn("delta", "Change", d.Label), report.BytesColumn("a", "Before", d.Label), report.BytesColumn("b", "After", d.Label),
 			report.CountColumn("a_blocks", "Blocks before"), report.CountColumn("b_blocks", "Blocks after")}}
 	for _, r := range d.Rows {
-		t.Rows = append(t.Rows, []report.Cell{r.Name, int64(r.Delta), int64(r.A), int64(r.B), int64(r.BlocksA), int64(r.BlocksB)})
+		t.Add(r.Name, r.Delta, r.A, r.B, r.BlocksA, r.BlocksB)
 	}
 	return t
 }

@@ -51,13 +51,13 @@ func (a *explanation) levelTable(o *ExplainOptions) report.Table {
 		t.Note += " " + a.stepsText()
 	}
 	row := func(when string, p report.TracePeak) {
-		event := report.Cell(nil)
+		var event mem.Optional
 		if p.Event < 0 {
 			when += ", at the beginning"
 		} else {
-			event = int64(p.Event)
+			event = mem.Some(int64(p.Event))
 		}
-		t.Rows = append(t.Rows, []report.Cell{when, event, int64(p.Allocated), int64(p.Active), report.OptionalCell(p.Reserved), report.OptionalCell(p.Requested)})
+		t.Add(when, event, p.Allocated, p.Active, p.Reserved, p.Requested)
 	}
 	row("peak"+a.among, a.Peak)
 	if a.At != a.Peak {
@@ -114,11 +114,11 @@ func (a *explanation) share() report.Column {
 func (a *explanation) blameTable() report.Table {
 	t := report.Table{Name: "blame", Title: fmt.Sprintf("Who holds %s, by %s", a.Title, a.By), Note: a.categoryNote() + a.filterNote(),
 		Columns: []report.Column{report.TextColumn(a.By, report.UpperFirst(a.By)), a.bytes("bytes", "Holds"), a.share(), report.CountColumn("blocks", "Blocks"), report.TextColumn("category", "Category")}}
-	if a.By == "category" {
-		t.Columns = t.Columns[:4]
-	}
 	for _, g := range a.Blame {
-		t.Rows = append(t.Rows, []report.Cell{g.Name, int64(g.Bytes), report.Share(g.Bytes, a.At.Allocated), int64(g.Blocks), g.Category}[:len(t.Columns)])
+		if a.By == "category" {
+			g.Category = ""
+		}
+		t.Add(g.Name, g.Bytes, report.Share(g.Bytes, a.At.Allocated), g.Blocks, g.Category)
 	}
 	return t
 }
@@ -160,11 +160,11 @@ func (a *explanation) growthTable() report.Table {
 		Note:    "What each line holds at the ends of steps, the first and the last left out; the lowest value still to come counts.",
 		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("per_step", "Per step"), a.bytes("bytes", "In all"), report.CountColumn("steps", "Steps"), {Name: "confidence", Title: "Confidence", Unit: mem.UnitMilli, Label: mem.Estimated}, report.TextColumn("source", "Steps are")}}
 	for _, g := range a.Growth {
-		perStep := report.Cell(int64(g.PerStep))
-		if g.Source == usage.Stretches {
-			perStep = nil
+		var perStep mem.Optional
+		if g.Source != usage.Stretches {
+			perStep = mem.Some(int64(g.PerStep))
 		}
-		t.Rows = append(t.Rows, []report.Cell{g.Name, perStep, int64(g.Grown), int64(g.Steps), int64(g.Confidence * 1000), g.Source})
+		t.Add(g.Name, perStep, g.Grown, g.Steps, int64(g.Confidence*1000), g.Source)
 	}
 	return t
 }
@@ -179,7 +179,7 @@ func (a *explanation) reservedTable() report.Table {
 		bytes mem.Bytes
 	}{{"asked for by blocks in use", f.Requested}, {"lost to rounding in them", f.Rounding}, {"freed, but another stream uses it", f.Waiting},
 		{"cached, empty_cache returns it", f.Releasable}, {"cached beside blocks in use", f.Stuck}} {
-		t.Rows = append(t.Rows, []report.Cell{part.name, int64(part.bytes), report.Share(part.bytes, f.Reserved)})
+		t.Add(part.name, part.bytes, report.Share(part.bytes, f.Reserved))
 	}
 	return t
 }
@@ -189,7 +189,7 @@ func (a *explanation) pinTable() report.Table {
 		Note:    "Segments with at most a quarter in use, each attributed to its largest block.",
 		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("pinned", "Keeps cached"), a.bytes("bytes", "With blocks of"), report.CountColumn("blocks", "Blocks")}}
 	for _, p := range a.Pins {
-		t.Rows = append(t.Rows, []report.Cell{p.Name, int64(p.Pinned), int64(p.Bytes), int64(p.Blocks)})
+		t.Add(p.Name, p.Pinned, p.Bytes, p.Blocks)
 	}
 	return t
 }
@@ -198,7 +198,7 @@ func (a *explanation) classTable() report.Table {
 	t := report.Table{Name: "classes", Title: "Cached pieces beside blocks in use (inactive split) of " + a.Title + ", by size",
 		Columns: []report.Column{report.TextColumn("from", "Pieces from"), a.bytes("bytes", "Bytes"), report.CountColumn("pieces", "Pieces")}}
 	for _, c := range slices.Backward(a.Fragmentation.Classes) {
-		t.Rows = append(t.Rows, []report.Cell{fmt.Sprintf("%v to %v", c.From, 2*c.From), int64(c.Bytes), int64(c.Pieces)})
+		t.Add(fmt.Sprintf("%v to %v", c.From, 2*c.From), c.Bytes, c.Pieces)
 	}
 	return t
 }
@@ -207,7 +207,7 @@ func (a *explanation) roundingTable() report.Table {
 	t := report.Table{Name: "rounding", Title: "What rounding costs " + a.Title + ", by site",
 		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("bytes", "Lost"), report.CountColumn("blocks", "Blocks")}}
 	for _, w := range a.Fragmentation.ByRounding {
-		t.Rows = append(t.Rows, []report.Cell{w.Name, int64(w.Waste), int64(w.Blocks)})
+		t.Add(w.Name, w.Waste, w.Blocks)
 	}
 	return t
 }
@@ -217,7 +217,7 @@ func (a *explanation) turnoverTable() report.Table {
 		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("churn", "Freed again"), report.CountColumn("allocations", "Allocations"), a.bytes("average", "Held on average")}}
 	for _, u := range a.Turnover {
 		if u.Allocations > 0 {
-			t.Rows = append(t.Rows, []report.Cell{u.Name, int64(u.Churn), int64(u.Allocations), int64(u.Average)})
+			t.Add(u.Name, u.Churn, u.Allocations, u.Average)
 		}
 	}
 	return t
@@ -228,7 +228,7 @@ func (a *explanation) startTable() report.Table {
 		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("bytes", "Bytes"), report.CountColumn("blocks", "Blocks")}}
 	for _, u := range a.Turnover {
 		if u.SinceStart > 0 {
-			t.Rows = append(t.Rows, []report.Cell{u.Name, int64(u.SinceStart), int64(u.StartBlocks)})
+			t.Add(u.Name, u.SinceStart, u.StartBlocks)
 		}
 	}
 	slices.SortStableFunc(t.Rows, func(p, q []report.Cell) int { return int(q[1].(int64)>>20) - int(p[1].(int64)>>20) })
@@ -239,18 +239,18 @@ func (a *explanation) longTable() report.Table {
 	t := report.Table{Name: "longest", Title: "Largest life-spans (bytes × time) on " + a.Title,
 		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("bytes", "Each"), report.CountColumn("blocks", "Blocks"), report.CountColumn("from", "From event"), report.TextColumn("to", "To event"), report.TimeColumn("life", "Life"), report.TextColumn("category", "Category")}}
 	for _, l := range a.Longest {
-		to, life := "the end", report.Cell(nil)
+		var from, life mem.Optional
+		to := "the end"
+		if l.Allocated >= 0 {
+			from = mem.Some(int64(l.Allocated))
+		}
 		if l.Freed != nil {
 			to = report.Count(int64(*l.Freed))
 		}
 		if l.Span > 0 {
-			life = l.Span
+			life = mem.Some(l.Span)
 		}
-		from := report.Cell(nil)
-		if l.Allocated >= 0 {
-			from = int64(l.Allocated)
-		}
-		t.Rows = append(t.Rows, []report.Cell{l.Name, int64(l.Bytes), int64(l.Blocks), from, to, life, l.Category})
+		t.Add(l.Name, l.Bytes, l.Blocks, from, to, life, l.Category)
 	}
 	return t
 }

@@ -30,14 +30,14 @@ func faults(in *Input, r *report.Report) {
 		if !minor.Known() && !major.Known() || len(t.Rows) >= processesShown {
 			continue
 		}
-		perStep, ok := in.faultsPerStep(p.ID)
 		var rate mem.Optional
+		perStep, ok := in.faultsPerStep(p.ID)
 		if ok {
 			rate = mem.Some(int64(perStep))
 		}
 		swap := in.maxOf(p.ID, mem.SeriesSwap)
 		cost := minor.Or(0)*int64(minorFaultCost) + major.Or(0)*int64(majorFaultCost)
-		t.Rows = append(t.Rows, []report.Cell{role(p), report.OptionalCell(minor), report.OptionalCell(rate), report.OptionalCell(major), report.OptionalCell(swap), cost})
+		t.Add(role(p), minor, rate, major, swap, cost)
 		in.swapFinding(r, p, swap)
 		in.majorFinding(r, p, major)
 		if ok && p.ID == in.leader {

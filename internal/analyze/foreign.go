@@ -17,7 +17,7 @@ type held struct {
 	name  string
 	bytes int64
 	count int64
-	cells []report.Cell
+	cells []any
 }
 
 // ExplainProfile adds what a memory profile of another tool says: who holds how much, by line. top bounds the lines; 0: all.
@@ -53,7 +53,7 @@ func ExplainProfile(r *report.Report, p *mem.Profile, file string, top int) {
 		t.Columns = append(t.Columns, report.Column{Name: "count", Title: report.UpperFirst(p.Kinds[counts].Name), Unit: mem.UnitCount, Label: p.Label})
 	}
 	for _, of := range all {
-		t.Rows = append(t.Rows, []report.Cell{of.name, of.bytes, report.Share(mem.Bytes(of.bytes), mem.Bytes(whole)), of.count}[:len(t.Columns)])
+		t.Add([]any{of.name, of.bytes, report.Share(mem.Bytes(of.bytes), mem.Bytes(whole)), of.count}[:len(t.Columns)]...)
 	}
 	addForeign(r, t, file, "holds", p.Label, whole, all, top)
 }
@@ -81,7 +81,7 @@ func ExplainMappings(r *report.Report, m *mem.Mappings, file string, top int) {
 		name := mappingName(&m.List[i], m.Rollup)
 		of := by.At(name)
 		if of.name = name; of.cells == nil {
-			of.cells = make([]report.Cell, len(columns))
+			of.cells = make([]any, len(columns))
 		}
 		of.count++
 		for j, c := range columns {
@@ -100,7 +100,7 @@ func ExplainMappings(r *report.Report, m *mem.Mappings, file string, top int) {
 	all := by.All
 	slices.SortFunc(all, func(p, q held) int { return cmp.Or(cmp.Compare(q.bytes, p.bytes), cmp.Compare(p.name, q.name)) })
 	for _, of := range all {
-		t.Rows = append(t.Rows, append([]report.Cell{of.name, of.count}, of.cells...))
+		t.Add(append([]any{of.name, of.count}, of.cells...)...)
 	}
 	addForeign(r, t, file, "is resident with", mem.Measured, whole, all, top)
 }

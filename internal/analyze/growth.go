@@ -281,12 +281,12 @@ func (in *Input) growthTable(r *report.Report) {
 			if len(t.Rows) >= 60 {
 				break
 			}
-			step, minute := report.Cell(int64(bytesPer(l.Slope))), report.Cell(nil)
+			step, minute := any(bytesPer(l.Slope)), any(nil)
 			if g.minutes {
 				step, minute = nil, step
 			}
-			t.Rows = append(t.Rows, []report.Cell{l.Site.Name, report.TextCell(l.Site.Function), step, int64(bytesPer(l.Half)), minute,
-				int64(l.Held), report.TextCell(string(l.Phase)), report.TextCell(holder), in.processName(l.process), report.TextCell(l.Site.File)})
+			t.Add(l.Site.Name, l.Site.Function, step, bytesPer(l.Half), minute,
+				l.Held, l.Phase, holder, in.processName(l.process), l.Site.File)
 		}
 	}
 	r.AddTable(t)

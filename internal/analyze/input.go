@@ -118,6 +118,14 @@ func (in *Input) since(t int64) int64 { return max(t-in.start, 0) }
 // processName is what a process is called in a sentence.
 func (in *Input) processName(id uint32) string { return processName(in.Run.Process(id)) }
 
+// whose is a process's name for a table of several; "" where there is only one.
+func (in *Input) whose(id uint32, several bool) string {
+	if !several {
+		return ""
+	}
+	return in.processName(id)
+}
+
 func processName(p *mem.Process) string {
 	switch {
 	case p == nil:

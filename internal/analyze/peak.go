@@ -266,11 +266,11 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 }
 
 func addRow(t *report.Table, kind, what string, bytes, half int64, label mem.Label) {
-	var e report.Cell
+	var e mem.Optional
 	if half >= 0 {
-		e = half
+		e = mem.Some(half)
 	}
-	t.Rows = append(t.Rows, []report.Cell{what, bytes, e, string(label), kind})
+	t.Add(what, bytes, e, label, kind)
 }
 
 // modelRows adds the model's own tensors that live in host memory, and returns their sum.

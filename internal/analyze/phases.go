@@ -21,7 +21,7 @@ func phases(in *Input, r *report.Report) {
 		Note:    phasesNote + in.observedSteps(),
 		Columns: append([]report.Column{report.TextColumn("phase", "phase"), report.TextColumn("process", "process")}, stayColumns(in.label())...),
 	}
-	ofDevice := ""
+	ofDevice, several := "", in.severalSteppers()
 	for _, s := range in.sortedStats(func(s *mem.PhaseStats) bool { return s.Phase != mem.PhaseModule }) {
 		name := string(s.Phase)
 		if s.Name != "" {
@@ -30,11 +30,7 @@ func phases(in *Input, r *report.Report) {
 		if s.DevicePeak.Known() {
 			ofDevice = deviceNote
 		}
-		process := ""
-		if in.severalSteppers() {
-			process = in.processName(s.Process)
-		}
-		t.Rows = append(t.Rows, append([]report.Cell{name, report.TextCell(process)}, stayCells(s)...))
+		t.Add(append([]any{name, in.whose(s.Process, several)}, stayCells(s)...)...)
 		if len(t.Rows) == 40 {
 			break
 		}
@@ -67,13 +63,12 @@ func stayColumns(device mem.Label) []report.Column {
 		report.BytesColumn("device_net", "net device", device)}
 }
 
-func stayCells(s *mem.PhaseStats) []report.Cell {
+func stayCells(s *mem.PhaseStats) []any {
 	mean := int64(0)
 	if s.Count > 0 {
 		mean = s.Total / int64(s.Count)
 	}
-	return []report.Cell{int64(s.Count), s.Total, mean, s.Max, report.OptionalCell(s.RSSPeak), report.OptionalCell(s.RSSMaxRise), report.OptionalCell(s.RSSNet),
-		report.OptionalCell(s.DevicePeak), report.OptionalCell(s.DeviceNet)}
+	return []any{s.Count, s.Total, mean, s.Max, s.RSSPeak, s.RSSMaxRise, s.RSSNet, s.DevicePeak, s.DeviceNet}
 }
 
 // sortedStats is the sums of the spans that the test lets through: by process, then as a step runs.
@@ -114,27 +109,18 @@ func modules(in *Input, r *report.Report) {
 		process uint32
 		name    string
 	}
-	stats := map[key]*mem.PhaseStats{}
+	stats, several := map[key]*mem.PhaseStats{}, in.severalSteppers()
 	for i := range in.Run.Phases {
 		if s := &in.Run.Phases[i]; s.Phase == mem.PhaseModule {
 			stats[key{s.Process, s.Name}] = s
 		}
 	}
 	for _, m := range in.Run.Modules {
-		name, process := m.Name, ""
-		if name == "" {
-			name = "(root)"
-		}
-		if in.severalSteppers() {
-			process = in.processName(m.Process)
-		}
-		row := []report.Cell{name, report.TextCell(m.Class), report.TextCell(process), int64(m.Parameters), int64(m.Buffers)}
+		row := []any{cmp.Or(m.Name, "(root)"), m.Class, in.whose(m.Process, several), m.Parameters, m.Buffers}
 		if s := stats[key{m.Process, m.Name}]; s != nil {
 			row = append(row, stayCells(s)...)
-		} else {
-			row = append(row, make([]report.Cell, len(stayColumns(in.label())))...)
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(row...)
 		if len(t.Rows) == 60 {
 			break
 		}

@@ -30,12 +30,10 @@ func processes(in *Input, r *report.Report) {
 	}
 	for _, p := range all[:min(len(all), processesShown)] {
 		peak, rss := in.processPeak(p), in.find(p.ID, mem.SeriesRSS)
-		seldom := func(name mem.Quantity) report.Cell {
-			return report.OptionalCell(readNearPeak(in.find(p.ID, name), rss, peak))
-		}
-		t.Rows = append(t.Rows, []report.Cell{role(p), itoa(int64(p.PID)), report.OptionalCell(peak), seldom(mem.SeriesPSS), seldom(mem.SeriesUSS), report.OptionalCell(in.heapPeak(p.ID)), report.OptionalCell(nonZero(in.maxOf(p.ID, mem.SeriesSwap))), report.OptionalCell(in.allocatedBy(p.ID)),
-			report.OptionalCell(in.lastOf(p.ID, mem.SeriesCPU)), report.OptionalCell(in.maxOf(p.ID, mem.SeriesThreads)), max(p.End.Or(in.end)-p.Start, 0),
-			report.TextCell(ending(p)), report.TextCell(commandLine(p.Command))})
+		seldom := func(name mem.Quantity) mem.Optional { return readNearPeak(in.find(p.ID, name), rss, peak) }
+		t.Add(role(p), itoa(int64(p.PID)), peak, seldom(mem.SeriesPSS), seldom(mem.SeriesUSS), in.heapPeak(p.ID), nonZero(in.maxOf(p.ID, mem.SeriesSwap)), in.allocatedBy(p.ID),
+			in.lastOf(p.ID, mem.SeriesCPU), in.maxOf(p.ID, mem.SeriesThreads), max(p.End.Or(in.end)-p.Start, 0),
+			ending(p), commandLine(p.Command))
 	}
 	if left := len(all) - processesShown; left > 0 {
 		t.Note += fmt.Sprintf(" The %d that took most; %d more are left out.", processesShown, left)

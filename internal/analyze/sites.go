@@ -49,16 +49,12 @@ func sites(in *Input, r *report.Report) {
 	}
 	several := in.severalHeaps()
 	for _, h := range all[:min(len(all), sitesShown)] {
-		process := ""
-		if several {
-			process = in.processName(h.process)
-		}
 		share := int64(0)
 		if total > 0 {
 			share = int64(h.Bytes) * 1000 / int64(total)
 		}
-		t.Rows = append(t.Rows, []report.Cell{h.Site.Name, report.TextCell(h.Site.Function), int64(h.Bytes), int64(usage.Half95(h.Variance, h.Bytes)), share,
-			int64(h.Blocks), report.TextCell(string(h.Phase)), report.TextCell(process), report.TextCell(h.Site.File)})
+		t.Add(h.Site.Name, h.Site.Function, h.Bytes, usage.Half95(h.Variance, h.Bytes), share,
+			h.Blocks, h.Phase, in.whose(h.process, several), h.Site.File)
 	}
 	r.AddTable(t)
 	in.threadsOfJAX(r, all, total)

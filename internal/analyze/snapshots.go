@@ -42,7 +42,7 @@ func deviceTable(d *usage.Device, names *usage.Names, name string) report.Table 
 		Columns: []report.Column{report.TextColumn("site", "Line"), report.TextColumn("function", "Function"), report.BytesColumn("bytes", "Holds", d.Label), report.CountColumn("blocks", "Blocks")}}
 	held := usage.Groups(names, d.Held(d.Moments-1))
 	for _, h := range held[:min(len(held), deviceLines)] {
-		t.Rows = append(t.Rows, []report.Cell{h.Site.Name, report.TextCell(h.Site.Function), int64(h.Bytes), int64(h.Blocks)})
+		t.Add(h.Site.Name, h.Site.Function, h.Bytes, h.Blocks)
 	}
 	return t
 }

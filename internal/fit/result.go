@@ -282,25 +282,17 @@ func (r *Result) Table() *report.Table {
 	t.Columns = append(t.Columns, report.Column{Name: "picture", Title: "of the device"})
 	sorted := slices.SortedFunc(slices.Values(r.Trials), func(a, b Trial) int { return cmp.Compare(a.Batch, b.Batch) })
 	for _, trial := range sorted {
-		row := []report.Cell{int64(trial.Batch), optionalCell(trial.Allocated), optionalCell(trial.Reserved), optionalCell(trial.Used)}
+		row := []any{trial.Batch, trial.Allocated, trial.Reserved, trial.Used}
 		if timed {
-			rate, ok := r.rate(trial.Batch)
-			cell := report.Cell(nil)
-			if ok {
-				cell = int64(rate + 0.5)
+			var cell mem.Optional
+			if rate, ok := r.rate(trial.Batch); ok {
+				cell = mem.Some(int64(rate + 0.5))
 			}
 			row = append(row, cell)
 		}
-		t.Rows = append(t.Rows, append(row, r.picture(trial)))
+		t.Add(append(row, r.picture(trial))...)
 	}
 	return t
-}
-
-func optionalCell(o mem.Optional) report.Cell {
-	if v, ok := o.Get(); ok {
-		return v
-	}
-	return nil
 }
 
 const pictureWidth = 24

@@ -25,7 +25,7 @@ func (l *List) Table() *report.Table {
 		if !g.CUDA() {
 			known = strings.TrimSpace(known + ", not with CUDA builds")
 		}
-		t.Rows = append(t.Rows, []report.Cell{g.Slug, g.Name, int64(g.Total), int64(g.Overhead), int64(g.Uncertainty()), g.Compute, int64(g.SMs), price(g.Price), known})
+		t.Add(g.Slug, g.Name, g.Total, g.Overhead, g.Uncertainty(), g.Compute, g.SMs, price(g.Price), known)
 	}
 	return t
 }

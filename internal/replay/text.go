@@ -103,17 +103,14 @@ func (r *Result) Table() *report.Table {
 		Columns: []report.Column{{Name: "settings", Title: "Settings"}, bytes("reserved", "Peak reserved"), bytes("allocated", "Peak allocated"),
 			bytes("waste", "Beside it"), {Name: "calls", Title: "Segment calls", Unit: mem.UnitCount, Label: r.Label}, {Name: "end", Title: "End"}}}
 	if len(r.Files) == 0 {
-		r.rows(func(cells ...report.Cell) { t.Rows = append(t.Rows, cells) })
+		r.rows(t, "")
 		return t
 	}
 	names := shortNames(r.Files)
 	for i, f := range r.Files {
 		f := *f
 		f.Search = nil // of the one that was searched; the best is shown for all
-		f.rows(func(cells ...report.Cell) {
-			cells[0] = fmt.Sprintf("%s: %s", names[i], cells[0])
-			t.Rows = append(t.Rows, cells)
-		})
+		f.rows(t, names[i]+": ")
 	}
 	return t
 }
@@ -150,9 +147,9 @@ func shortNames(files []*Result) []string {
 // searchShown is how many settings of a search the table has.
 const searchShown = 8
 
-func (r *Result) rows(add func(cells ...report.Cell)) {
+func (r *Result) rows(t *report.Table, of string) {
 	row := func(name string, f Figures) {
-		add(name, int64(f.Reserved), int64(f.Allocated), int64(f.Reserved-f.Allocated), f.SegmentCalls, f.end())
+		t.Add(of+name, f.Reserved, f.Allocated, f.Reserved-f.Allocated, f.SegmentCalls, f.end())
 	}
 	row("as recorded", r.Recorded)
 	if !r.asRecorded() {

@@ -2,24 +2,37 @@ package report
 
 import (
 	"math"
+	"reflect"
 
 	"hightide/internal/mem"
 )
 
-// OptionalCell is an optional integer as a table has it: nil where absent.
-func OptionalCell(o mem.Optional) Cell {
-	if v, ok := o.Get(); ok {
-		return v
+// Add puts a row into a table: integers, optional ones, and texts of any type. An empty text and what is missing at the end are
+// absent.
+func (t *Table) Add(values ...any) {
+	row := make([]Cell, len(t.Columns))
+	for i, value := range values {
+		row[i] = cellOf(value)
 	}
-	return nil
+	t.Rows = append(t.Rows, row)
 }
 
-// TextCell is nil for an empty text.
-func TextCell(s string) Cell {
-	if s == "" {
+func cellOf(value any) Cell {
+	if o, ok := value.(mem.Optional); ok {
+		if n, known := o.Get(); known {
+			return n
+		}
 		return nil
 	}
-	return s
+	switch v := reflect.ValueOf(value); {
+	case v.CanInt():
+		return v.Int()
+	case v.CanUint():
+		return int64(v.Uint())
+	case v.Kind() == reflect.String && v.Len() > 0:
+		return v.String()
+	}
+	return nil
 }
 
 // AddTable adds a table unless it is empty; columns in which no row has anything are left out.

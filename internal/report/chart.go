@@ -22,37 +22,51 @@ var phaseInk = map[mem.Phase]struct {
 	mem.PhaseEvaluation: {'e', "36"}, mem.PhaseCheckpoint: {'c', "31"}, mem.PhaseUser: {'u', "37"}, mem.PhaseStep: {'s', "37"},
 }
 
-// chart draws the leading curve with the phases below it.
+// picture is a curve with the phases below it. Its x runs from begin to end, in ns or events.
+type picture struct {
+	title      string
+	label      mem.Label
+	x, y       []int64
+	begin, end int64
+	unit       mem.Unit // of y
+	bars       []bar
+	inferred   bool // the bars
+	axis       []string
+}
+
+// bar is a stay in a phase.
+type bar struct {
+	phase    mem.Phase
+	from, to int64
+}
+
+// chart draws the leading curve over the time of a run.
 func (p *printer) chart(r *Report) {
 	s := r.leading()
 	if s == nil || len(s.X) < 2 || r.Headline.Duration <= 0 {
 		return
 	}
-	columns := p.Width - chartMargin - 2
 	end := max(r.Headline.Duration, s.X[len(s.X)-1])
-	heights := perColumn(s, end, columns)
-	high := slices.Max(s.Y)
-	p.title(Shorten(UpperFirst(Clean(s.FullTitle())), p.Width-20) + " over time" + p.paint(dim, fmt.Sprintf(" (%s)", s.Label)))
-	p.rows(heights, high, FormatCell(high, s.Unit), FormatCell(int64(0), s.Unit))
-	p.strip(r, end, columns)
-	half := Duration(end / 2)
-	axis := "0 s" + strings.Repeat(" ", max(columns/2-3-len([]rune(half))/2, 1)) + half
-	last := Duration(end)
-	axis += strings.Repeat(" ", max(columns-len([]rune(axis))-len([]rune(last)), 1)) + last
-	p.line(strings.Repeat(" ", chartMargin) + p.paint(dim, axis))
+	p.picture(&picture{title: Shorten(UpperFirst(Clean(s.FullTitle())), p.Width-20) + " over time", label: s.Label, x: s.X, y: s.Y, end: end, unit: s.Unit,
+		bars: r.barsOfPeak(), axis: []string{"0 s", Duration(end / 2), Duration(end)}})
 }
 
-// rows draws heights, with what the highest and the lowest are at the left.
-func (p *printer) rows(heights []int64, high int64, top, bottom string) {
+// picture draws a curve, with what its highest point is at the left.
+func (p *printer) picture(c *picture) {
+	columns, high := p.Width-chartMargin-2, slices.Max(c.y)
+	p.title(c.title + p.paint(dim, fmt.Sprintf(" (%s)", c.label)))
+	heights := c.perColumn(columns)
 	for row := chartHeight - 1; row >= 0; row-- {
-		scale := map[int]string{chartHeight - 1: top, 0: bottom}[row]
+		scale := map[int]string{chartHeight - 1: FormatCell(high, c.unit), 0: FormatCell(int64(0), c.unit)}[row]
 		p.line(fmt.Sprintf("  %*s │", chartMargin-3, scale) + p.paint(cyan, p.chartRow(heights, high, row)))
 	}
-}
-
-// baseline ends a picture without phases.
-func (p *printer) baseline(columns int) {
-	p.line(strings.Repeat(" ", chartMargin-1) + "└" + strings.Repeat("─", columns))
+	p.strip(c, columns)
+	axis, last := c.axis[0], c.axis[len(c.axis)-1]
+	if len(c.axis) > 2 {
+		axis += strings.Repeat(" ", max(columns/2-len(axis)-len([]rune(c.axis[1]))/2, 1)) + c.axis[1]
+	}
+	axis += strings.Repeat(" ", max(columns-len([]rune(axis))-len([]rune(last)), 1)) + last
+	p.line(strings.Repeat(" ", chartMargin) + p.paint(dim, axis))
 }
 
 // leading is the curve that the picture leads with.
@@ -71,24 +85,22 @@ func (r *Report) leading() *Series {
 }
 
 // perColumn is the highest value in each column, -1 where nothing was seen yet; gaps hold the last.
-func perColumn(s *Series, end int64, columns int) []int64 {
-	out := make([]int64, columns)
-	for i := range out {
-		out[i] = -1
+func (c *picture) perColumn(columns int) []int64 {
+	out := slices.Repeat([]int64{-1}, columns)
+	for i, x := range c.x {
+		at := c.column(x, columns)
+		out[at] = max(out[at], c.y[i])
 	}
-	for i, x := range s.X {
-		c := column(x, end, columns)
-		out[c] = max(out[c], s.Y[i])
-	}
-	last := int64(-1)
-	final := column(s.X[len(s.X)-1], end, columns)
-	for i := range out[:final+1] {
+	for i := 1; i <= c.column(c.x[len(c.x)-1], columns); i++ {
 		if out[i] < 0 {
-			out[i] = last
+			out[i] = out[i-1]
 		}
-		last = out[i]
 	}
 	return out
+}
+
+func (c *picture) column(x int64, columns int) int {
+	return min(max(int(float64(x-c.begin)/float64(max(c.end-c.begin, 1))*float64(columns)), 0), columns-1)
 }
 
 var eighths = []rune(" ▁▂▃▄▅▆▇█")
@@ -112,40 +124,62 @@ func (p *printer) chartRow(heights []int64, high int64, row int) string {
 	return string(out)
 }
 
-// strip draws which phase took most of the time of each column.
-func (p *printer) strip(r *Report, end int64, columns int) {
-	phases, seen := dominantPhases(r, end, columns)
-	if len(seen) == 0 {
-		p.baseline(columns)
+// strip draws which phase took most of each column.
+func (p *printer) strip(c *picture, columns int) {
+	phases := c.dominantPhases(columns)
+	if !slices.ContainsFunc(phases, func(phase mem.Phase) bool { return phase != mem.PhaseNone }) {
+		p.line(strings.Repeat(" ", chartMargin-1) + "└" + strings.Repeat("─", columns))
 		return
 	}
 	var b strings.Builder
 	for _, phase := range phases {
-		ink, ok := phaseInk[phase]
-		switch {
-		case !ok:
-			b.WriteByte(' ')
-		case p.Color:
+		if ink, ok := phaseInk[phase]; ok {
 			b.WriteString(p.paint(ink.code, string(ink.letter)))
-		default:
-			b.WriteRune(ink.letter)
+		} else {
+			b.WriteByte(' ')
 		}
 	}
 	p.line(fmt.Sprintf("  %*s └", chartMargin-3, "phase") + b.String())
 	var legend []string
 	for _, phase := range mem.Phases {
-		if ink, ok := phaseInk[phase]; ok && seen[phase] {
+		if ink, ok := phaseInk[phase]; ok && slices.Contains(phases, phase) {
 			legend = append(legend, p.paint(ink.code, string(ink.letter))+" "+string(phase))
 		}
+	}
+	if c.inferred {
+		legend = append(legend, p.paint(dim, "(inferred)"))
 	}
 	p.line(strings.Repeat(" ", chartMargin) + strings.Join(legend, "  "))
 }
 
-// dominantPhases is the phase that took most of each column's time, of the process at the peak or
-// the one whose steps count. Where steps were thinned the column between two kept ones repeats.
-func dominantPhases(r *Report, end int64, columns int) ([]mem.Phase, map[mem.Phase]bool) {
-	process := r.Headline.Peak.Process
-	of := map[uint32]int{}
+// dominantPhases is the phase that took most of each column. Where steps were thinned the column between two kept ones repeats.
+func (c *picture) dominantPhases(columns int) []mem.Phase {
+	taken, phases := make([]map[mem.Phase]int64, columns), make([]mem.Phase, columns)
+	edge := func(column int) int64 {
+		return c.begin + int64(float64(column)/float64(columns)*float64(c.end-c.begin))
+	}
+	for _, b := range c.bars {
+		for at := c.column(b.from, columns); at <= c.column(b.to, columns); at++ {
+			if taken[at] == nil {
+				taken[at] = map[mem.Phase]int64{}
+			}
+			taken[at][b.phase] += max(min(b.to, edge(at+1))-max(b.from, edge(at)), 0)
+		}
+	}
+	for at := range phases {
+		var most int64
+		for _, phase := range mem.Phases {
+			if n := taken[at][phase]; n > most {
+				most, phases[at] = n, phase
+			}
+		}
+	}
+	return phases
+}
+
+// barsOfPeak are the phases of the process at the peak, or of the one that has most of them.
+func (r *Report) barsOfPeak() (bars []bar) {
+	process, of := r.Headline.Peak.Process, map[uint32]int{}
 	for _, b := range r.Phases {
 		of[b.Process]++
 	}
@@ -156,35 +190,10 @@ func dominantPhases(r *Report, end int64, columns int) ([]mem.Phase, map[mem.Pha
 			}
 		}
 	}
-	time := make([]map[mem.Phase]int64, columns)
 	for _, b := range r.Phases {
-		if b.Process != process || b.Phase == mem.PhaseModule || b.Phase == mem.PhaseStep || b.Phase == mem.PhaseUser {
-			continue
-		}
-		first, last := column(b.Start, end, columns), column(b.End, end, columns)
-		for c := first; c <= last; c++ {
-			from, to := int64(float64(c)/float64(columns)*float64(end)), int64(float64(c+1)/float64(columns)*float64(end))
-			if time[c] == nil {
-				time[c] = map[mem.Phase]int64{}
-			}
-			time[c][b.Phase] += max(min(b.End, to)-max(b.Start, from), 0)
+		if b.Process == process && b.Phase != mem.PhaseModule && b.Phase != mem.PhaseStep && b.Phase != mem.PhaseUser {
+			bars = append(bars, bar{b.Phase, b.Start, b.End})
 		}
 	}
-	phases, seen := make([]mem.Phase, columns), map[mem.Phase]bool{}
-	for c := range phases {
-		var most int64
-		for _, phase := range mem.Phases {
-			if t := time[c][phase]; t > most {
-				most, phases[c] = t, phase
-			}
-		}
-		if phases[c] != mem.PhaseNone {
-			seen[phases[c]] = true
-		}
-	}
-	return phases, seen
-}
-
-func column(t, end int64, columns int) int {
-	return min(max(int(float64(t)/float64(max(end, 1))*float64(columns)), 0), columns-1)
+	return bars
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strings"
 
 	"hightide/internal/mem"
 )
@@ -23,42 +22,17 @@ func (p *printer) course(a *Allocator) {
 	if len(a.Curve) < 3 {
 		return
 	}
-	columns, first := p.Width-chartMargin-2, a.First
-	span := max(1, a.Last-first)
-	heights := make([]int64, columns)
-	var high int64
-	for i, c := range a.Curve {
-		at := max(0, c.Event-first) * (columns - 1) / span
-		until := columns - 1
-		if i+1 < len(a.Curve) {
-			until = max(at, (a.Curve[i+1].Event-first)*(columns-1)/span-1)
-		}
-		for ; at <= until; at++ {
-			heights[at] = max(heights[at], int64(c.Allocated))
-		}
-		high = max(high, int64(c.Allocated))
+	c := &picture{title: "Allocated on " + a.Title + ", event by event", label: a.Label, begin: int64(a.First), end: int64(a.Last), unit: mem.UnitBytes, inferred: true,
+		axis: []string{"event " + Count(int64(a.First)), Count(int64(a.Last))}}
+	for _, point := range a.Curve {
+		c.x, c.y = append(c.x, int64(point.Event)), append(c.y, int64(point.Allocated))
 	}
-	p.title("Allocated on " + a.Title + ", event by event" + p.paint(dim, fmt.Sprintf(" (%s)", a.Label)))
-	p.rows(heights, high, mem.Bytes(high).String(), "0")
-	p.phaseStrip(a, first, span, columns)
-	left, right := "event "+Count(int64(max(first, 0))), Count(int64(first+span))
-	p.line(strings.Repeat(" ", chartMargin) + p.paint(dim, left+strings.Repeat(" ", max(1, columns-len(left)-len(right)))+right))
-}
-
-func (p *printer) phaseStrip(a *Allocator, first, span, columns int) {
-	if a.Steps == nil || len(a.Steps.Phases) == 0 {
-		p.baseline(columns)
-		return
-	}
-	strip := []rune(strings.Repeat(" ", columns))
-	for _, phase := range a.Steps.Phases {
-		from, to := (phase.From-first)*(columns-1)/span, (phase.To-first)*(columns-1)/span
-		for at := max(from, 0); at <= to && at < columns; at++ {
-			strip[at] = rune(phase.Phase[0])
+	if a.Steps != nil {
+		for _, phase := range a.Steps.Phases {
+			c.bars = append(c.bars, bar{mem.Phase(phase.Phase), int64(phase.From), int64(phase.To) + 1})
 		}
 	}
-	p.line(fmt.Sprintf("  %*s └", chartMargin-3, "phase") + p.paint(blue, string(strip)))
-	p.line(strings.Repeat(" ", chartMargin) + p.paint(dim, "f forward  b backward  o optimizer  (inferred)"))
+	p.picture(c)
 }
 
 const tapeRows = 3
@@ -99,8 +73,8 @@ func (p *printer) tape(a *Allocator) {
 			at = end
 		}
 	}
-	p.title(fmt.Sprintf("Segments of %s %s", a.Title, momentText(a)) +
-		p.paint(dim, fmt.Sprintf(" (each character %v; dark is in use, light is cached)", mem.Bytes(part))))
+	title := Shorten(fmt.Sprintf("Segments of %s %s", a.Title, momentText(a)), p.Width)
+	p.title(title + p.paint(dim, Shorten(fmt.Sprintf(" (each character %v; dark is in use, light is cached)", mem.Bytes(part)), p.Width-len([]rune(title)))))
 	for row := range tapeRows {
 		line := make([]rune, width)
 		for i := range line {

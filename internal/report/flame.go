@@ -48,7 +48,7 @@ func (set *StackSet) FlameTable(measure, of string) Table {
 		if n.place >= 0 {
 			name = frameName(&set.Frames[n.place])
 		}
-		t.Rows = append(t.Rows, []Cell{lead + branch + name, n.value, Share(mem.Bytes(n.value), mem.Bytes(root.value))})
+		t.Add(lead+branch+name, n.value, Share(mem.Bytes(n.value), mem.Bytes(root.value)))
 		switch branch {
 		case "├ ":
 			lead += "│ "

@@ -12,7 +12,7 @@ type Imagined struct {
 	PeakPhase     mem.Phase            `json:"peak_phase,omitempty"`
 	PeakStep      mem.Optional         `json:"peak_step,omitzero"` // completed before it
 	Tight         mem.Bytes            `json:"tight_below_bytes"`
-	TotalLabel    mem.Label            `json:"-"` // how the total was come by
+	TotalLabel    mem.Label            `json:"total_label,omitempty"` // how the total was come by
 	FailedStep    mem.Optional         `json:"first_failed_step,omitzero"`
 	Broken        string               `json:"problem,omitempty"`    // why there is no verdict, where that is not the program's own doing
 	How           string               `json:"failure,omitempty"`    // verdicts failed and unused: how it ended
@@ -54,7 +54,7 @@ type HeldLine struct {
 	Function string    `json:"function,omitempty"`
 	Bytes    mem.Bytes `json:"bytes"`
 	Blocks   int64     `json:"blocks"`
-	User     bool      `json:"-"` // of the program, not of a library
+	User     bool      `json:"user,omitempty"` // of the program, not of a library
 }
 
 // RankUse is the memory of one process on its device.
@@ -63,7 +63,7 @@ type RankUse struct {
 	World     mem.Optional         `json:"world_size,omitzero"`
 	Process   uint32               `json:"process"`
 	Device    string               `json:"device"`
-	Index     int                  `json:"-"` // of the device
+	Index     int                  `json:"index"` // of the device
 	Allocated mem.Optional         `json:"peak_allocated_bytes,omitzero"`
 	Reserved  mem.Optional         `json:"peak_reserved_bytes,omitzero"`
 	Used      mem.Bytes            `json:"peak_used_bytes"` // of the process

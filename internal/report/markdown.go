@@ -13,17 +13,7 @@ func (r *Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### hightide: %s\n\n", markdown(cmp.Or(strings.Join(r.Run.Command, " "), r.Run.Name)))
 	fmt.Fprintf(&b, "**%s**\n\n", markdown(r.Headline.Verdict))
-	facts := r.traceFacts()
-	if r.Headline.Duration > 0 || r.Run.Verb != "explain" {
-		facts = append(facts, Duration(r.Headline.Duration))
-	}
-	if r.Headline.Steps > 0 {
-		facts = append(facts, Counted(int64(r.Headline.Steps), "step"))
-	}
-	if code, ok := r.Headline.ExitCode.Get(); ok {
-		facts = append(facts, fmt.Sprintf("exit code %d", code))
-	}
-	fmt.Fprintf(&b, "%s\n\n", strings.Join(facts, " · "))
+	fmt.Fprintf(&b, "%s\n\n", strings.Join(r.facts(), " · "))
 	for _, f := range r.Findings {
 		where := ""
 		if f.File != "" {

@@ -108,8 +108,18 @@ func (p *printer) headline(r *Report) {
 		command = strings.TrimSuffix(Clean(r.Run.Name)+": "+command, ": ")
 	}
 	p.line(p.paint(bold, "hightide") + "  " + Shorten(command, p.Width-10))
+	for _, l := range Wrap(strings.Join(r.facts(), " · "), p.Width-10) {
+		p.line("          " + p.paint(dim, l))
+	}
+	p.line("")
+	for _, l := range Wrap(Clean(r.Headline.Verdict), p.Width-2) {
+		p.line("  " + p.paint(bold, l))
+	}
+}
+
+// facts are what stands below the command: how long it ran, how many steps, how it ended.
+func (r *Report) facts() (facts []string) {
 	h := &r.Headline
-	facts := []string{}
 	if h.Duration > 0 || r.Run.Verb != "explain" {
 		facts = append(facts, Duration(h.Duration))
 	}
@@ -130,22 +140,14 @@ func (p *printer) headline(r *Report) {
 	if !h.Complete {
 		facts = append(facts, "recording without an end")
 	}
-	for _, l := range Wrap(strings.Join(facts, " · "), p.Width-10) {
-		p.line("          " + p.paint(dim, l))
-	}
-	p.line("")
-	for _, l := range Wrap(Clean(h.Verdict), p.Width-2) {
-		p.line("  " + p.paint(bold, l))
-	}
+	return facts
 }
 
 func (p *printer) findings(findings []Finding) {
-	if len(findings) == 0 {
-		p.title("Findings")
-		p.line("  none")
-		return
-	}
 	p.title("Findings")
+	if len(findings) == 0 {
+		p.line("  none")
+	}
 	for _, f := range findings {
 		mark, code := "●", cyan
 		switch f.Severity {

@@ -137,7 +137,7 @@ func Tell(run *mem.Run, v *report.Imagined, r *report.Report) {
 			sum += c.Bytes
 		}
 		for _, c := range v.Categories {
-			t.Rows = append(t.Rows, []report.Cell{c.Name, int64(c.Bytes), int64(c.Bytes * 1000 / max(sum, 1))})
+			t.Add(c.Name, c.Bytes, c.Bytes*1000/max(sum, 1))
 		}
 		if v.ByStack > 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("What %v of the peak is for is told by the stacks that allocated it alone: no step had shown the model's phases yet.", v.ByStack))
@@ -196,7 +196,7 @@ func usageTable(v *report.Imagined) report.Table {
 	t := report.Table{Name: "imagined", Title: fmt.Sprintf("Memory of %s", v.GPUName), Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", ""), report.TextColumn("label", "label")}}
 	row := func(what string, bytes mem.Optional, label mem.Label) {
 		if b, ok := bytes.Get(); ok {
-			t.Rows = append(t.Rows, []report.Cell{what, b, string(label)})
+			t.Add(what, b, label)
 		}
 	}
 	if !v.Used.Known() {
@@ -226,11 +226,11 @@ func gpuVerdictTable(name, title string, all []mem.GPUVerdict) report.Table {
 	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("gpu", "gpu"), report.TextColumn("verdict", "verdict"), report.BytesColumn("memory", "memory", ""),
 		report.BytesColumn("used", "peak used", ""), report.BytesColumn("headroom", "headroom", ""), report.TextColumn("price", "$/h"), report.TextColumn("label", "label"), report.TextColumn("note", "note")}}
 	for _, g := range all {
-		cost := report.Cell(nil)
+		cost := ""
 		if g.Price > 0 {
 			cost = fmt.Sprintf("%.2f", g.Price)
 		}
-		t.Rows = append(t.Rows, []report.Cell{g.GPU, verdictWord(g.Verdict), int64(g.Total), report.OptionalCell(g.Used), report.OptionalCell(g.Headroom), cost, report.TextCell(string(g.Label)), report.TextCell(g.Note)})
+		t.Add(g.GPU, verdictWord(g.Verdict), g.Total, g.Used, g.Headroom, cost, g.Label, g.Note)
 	}
 	return t
 }
@@ -243,7 +243,7 @@ func tryTable(name, title string, tries []mem.Try) report.Table {
 		if try.Kind == mem.TryMemory && try.Fits() {
 			word = "would run"
 		}
-		t.Rows = append(t.Rows, []report.Cell{try.What, word, report.OptionalCell(try.Allocated), report.OptionalCell(try.Reserved), report.OptionalCell(try.Used), report.OptionalCell(try.Headroom), string(try.Label), report.TextCell(try.Note)})
+		t.Add(try.What, word, try.Allocated, try.Reserved, try.Used, try.Headroom, try.Label, try.Note)
 	}
 	return t
 }
@@ -281,7 +281,7 @@ func rankTable(ranks []report.RankUse) report.Table {
 		if rank.Played {
 			how = "played alone"
 		}
-		t.Rows = append(t.Rows, []report.Cell{name, rank.Device, report.OptionalCell(rank.Allocated), report.OptionalCell(rank.Reserved), int64(rank.Used), how})
+		t.Add(name, rank.Device, rank.Allocated, rank.Reserved, rank.Used, how)
 	}
 	return t
 }
@@ -289,7 +289,7 @@ func rankTable(ranks []report.RankUse) report.Table {
 func linesTable(lines []report.HeldLine) report.Table {
 	t := report.Table{Name: "peak-lines", Title: "Lines that held the peak", Columns: []report.Column{report.TextColumn("site", "line"), report.TextColumn("function", "function"), report.BytesColumn("bytes", "held", mem.Imagined), {Name: "blocks", Title: "blocks", Unit: mem.UnitCount, Label: mem.Imagined}}}
 	for _, l := range lines {
-		t.Rows = append(t.Rows, []report.Cell{mem.LineName(mem.Location{File: l.File, Line: l.Line}), report.TextCell(l.Function), int64(l.Bytes), l.Blocks})
+		t.Add(mem.LineName(mem.Location{File: l.File, Line: l.Line}), l.Function, l.Bytes, l.Blocks)
 	}
 	return t
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { byteTick, bytes, commandLine, count, duration, percent, place, quantity, signalName, wallClock } from "./format";
+import { byteTick, bytes, commandLine, count, duration, percent, place, quantity, sentence, signalName, wallClock } from "./format";
 
 describe("format", () => {
   test.each([[0, "0 B"], [1023, "1023 B"], [1024, "1.00 KiB"], [1536, "1.50 KiB"], [-3 * 2 ** 20, "−3.00 MiB"],
@@ -25,6 +25,7 @@ describe("format", () => {
     expect(place("/a/b/train.py", 61)).toBe("train.py:61");
     expect(place("libc.so.6")).toBe("libc.so.6");
     expect(place("/a/")).toBe("/a/");
+    expect(["grows 2.68 MiB", "train.py:9 held the most", "`x = f()` keeps growing", ""].map(sentence)).toEqual(["Grows 2.68 MiB", "train.py:9 held the most", "`x = f()` keeps growing", ""]);
     expect(commandLine(["python", "a b.py", "it's", "--lr=0.1"])).toBe("python 'a b.py' 'it'\\''s' --lr=0.1");
   });
 });

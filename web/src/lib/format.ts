@@ -81,3 +81,6 @@ export const wallClock = (ns: number) => `${new Date(ns / 1e6).toISOString().rep
 
 /** A command line as a shell takes it. */
 export const commandLine = (words: string[]) => words.map((w) => /^[\w@%+=:,./~-]+$/.test(w) ? w : `'${w.replaceAll("'", `'\\''`)}'`).join(" ");
+
+/** A clause as a sentence of its own: what begins with a word gets a capital, code such as train.py:61 stays as it is. */
+export const sentence = (clause: string) => /^[a-z]+[ ,]/.test(clause) ? clause[0]!.toUpperCase() + clause.slice(1) : clause;

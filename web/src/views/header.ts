@@ -1,5 +1,5 @@
 import type { Allocator, Report } from "../api";
-import { bytes, commandLine, count, duration, signalName } from "../lib/format";
+import { bytes, commandLine, count, duration, sentence, signalName } from "../lib/format";
 import type { PageStore } from "../state/store";
 import { badge, copier, h, rich } from "./dom";
 
@@ -7,12 +7,12 @@ import { badge, copier, h, rich } from "./dom";
 export function header(report: Report): HTMLElement {
   const { run, headline } = report;
   const command = commandLine(run.command ?? []);
-  const [first = headline.verdict, ...more] = headline.clauses, rest = more.join("; "); // the peak, then what else there is to say
+  const [first = headline.verdict, ...more] = headline.clauses, rest = sentence(more.join("; ")); // the peak, then what else there is to say
   const stop = headline.clauses.length > 0 ? "." : "";
   const tags = Object.entries(run.tags ?? {}).map(([k, v]) => h("span", { class: "tag" }, v ? `${k}=${v}` : k));
   return h("header", { class: "top" },
     h("p", { class: "what" }, h("strong", {}, run.name || run.id || (report.allocators?.length ? "Allocator snapshots" : "A recording without its beginning")), badge(run.label), outcome(report), ...tags),
-    h("h1", {}, ...rich(rest ? first : first + stop), rest && h("span", { class: "unseen" }, "; "), rest && h("span", { class: "more-said" }, ...rich(rest + stop))),
+    h("h1", {}, ...rich(rest ? first : first + stop), rest && h("span", { class: "unseen" }, ". "), rest && h("span", { class: "more-said" }, ...rich(rest + stop))),
     command && copier(command, { class: "command" }, h("code", {}, command)),
     h("p", { class: "facts" }, ...facts(report).map((f) => h("span", {}, f))),
     !headline.complete && h("p", { class: "banner", role: "note" }, "This recording has no end: the run was still going on, or its recorder was stopped. Everything up to then is here."));
