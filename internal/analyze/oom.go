@@ -147,9 +147,13 @@ func outOfDeviceMemory(d *usage.Device, g *grouper) (*report.TraceOOM, group) {
 // judge says what was cached, and whether it would have been enough, as far as the file tells.
 func judge(o *report.TraceOOM, d *usage.Device) {
 	cached, free := d.FreeAtThat.Bytes, mem.Bytes(o.DeviceFree.Or(0))
+	o.Segment, o.Limited = o.Asked, d.Settings.Fraction > 0 && d.Settings.Fraction < 1
+	if !d.Settings.Expandable { // an expandable one grows by what is missing, which the file does not tell
+		o.Segment = d.Settings.SegmentSize(d.Settings.Round(o.Asked))
+	}
 	if d.KnowsSegments() {
 		o.Pieces, o.LargestFree = mem.Some(int64(d.FreeAtThat.Count)), mem.Some(int64(d.FreeAtThat.Largest))
-		contiguous := max(free, d.FreeAtThat.Largest) >= o.Asked
+		contiguous := free >= o.Segment || d.FreeAtThat.Largest >= o.Asked
 		o.Contiguous = &contiguous
 	} else if reserved, ok := o.Reserved.Get(); ok {
 		cached = mem.Bytes(reserved) - o.Allocated
@@ -204,10 +208,15 @@ func cause(o *report.TraceOOM) (why, advice string) {
 	if !o.Pieces.Known() && o.Reserved.Known() {
 		advice = "A snapshot of the allocator (`torch.cuda.memory._dump_snapshot`) says more: in which pieces memory was free, and which setting avoids this."
 	}
+	free := mem.Bytes(o.DeviceFree.Or(-1))
 	switch {
 	case o.WouldFit == nil:
-	case mem.Bytes(o.DeviceFree.Or(-1)) >= o.Asked:
-		why = " The device had enough, so a limit below its memory was reached, as `set_per_process_memory_fraction` sets one."
+	case free >= o.Segment && o.Limited:
+		why = " The device had enough, so the limit of per_process_memory_fraction was reached."
+	case free >= o.Segment:
+		why = " The device had enough. A limit below its memory (`set_per_process_memory_fraction`) is one cause, memory that came free meanwhile another: the file does not tell."
+	case free >= o.Asked && (o.Contiguous == nil || !*o.Contiguous):
+		why = fmt.Sprintf(" That is less than the segment of %v that PyTorch takes for a request of this size.", o.Segment)
 	case o.Contiguous != nil && *o.Contiguous:
 		why = " One cached piece alone was large enough, so it belonged to another pool or stream."
 	case *o.WouldFit:

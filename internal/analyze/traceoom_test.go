@@ -9,6 +9,7 @@ import (
 
 	"hightide/internal/format/torch"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // What torch's own message said when it ran out (testdata/imagined/oom-a10-pieces.py prints it): 603.81 MiB
@@ -48,12 +49,23 @@ func TestOOMThatIsNoLackOfMemory(t *testing.T) {
 	trace := &s.Traces[0]
 	event := slices.Index(trace.Action, mem.ActionOOM)
 	trace.Address[event] = uint64(2 * mem.GiB)
-	if text := said(explained(t, s, ExplainOptions{})); !strings.Contains(text, "a limit below its memory was reached") {
+	if text := said(explained(t, s, ExplainOptions{})); !strings.Contains(text, "one cause") || !strings.Contains(text, "the file does not tell") {
 		t.Error(text)
 	}
+	before := s.Settings
+	s.Settings = map[string]string{"PYTORCH_CUDA_ALLOC_CONF": "per_process_memory_fraction:0.9"}
+	if text := said(explained(t, s, ExplainOptions{})); !strings.Contains(text, "the limit of per_process_memory_fraction was reached") {
+		t.Error(text)
+	}
+	s.Settings = before
 	trace.Address[event], trace.Size[event] = 0, 100*mem.MiB
 	if text := said(explained(t, s, ExplainOptions{})); !strings.Contains(text, "it belonged to another pool or stream") {
 		t.Error(text)
+	}
+	// 6 MiB are taken from the device as a segment of 20 MiB, and no piece of the cache is free.
+	o := &report.TraceOOM{Asked: 6 * mem.MiB, DeviceFree: mem.Some(int64(15 * mem.MiB)), Segment: 20 * mem.MiB, WouldFit: new(true), Contiguous: new(false)}
+	if why, _ := cause(o); !strings.Contains(why, "less than the segment of 20.0 MiB") {
+		t.Error(why)
 	}
 }
 

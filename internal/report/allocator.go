@@ -173,6 +173,8 @@ type TraceGrowth struct {
 type TraceOOM struct {
 	Event       int            `json:"event"`
 	Asked       mem.Bytes      `json:"asked_bytes"`
+	Segment     mem.Bytes      `json:"segment_bytes"`               // what the allocator asks the device for to serve it; Asked where that is not known
+	Limited     bool           `json:"limited,omitempty"`           // the file's settings limit the process to a part of the device
 	DeviceFree  mem.Optional   `json:"device_free_bytes,omitzero"`  // as the device said
 	DeviceTotal mem.Optional   `json:"device_total_bytes,omitzero"` // all it has, where the file says
 	Allocated   mem.Bytes      `json:"allocated_bytes"`
