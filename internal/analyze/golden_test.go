@@ -111,14 +111,14 @@ func addWorkers(run *mem.Run) {
 	must(mem.SeriesDef{ID: 50, Process: 1, Name: mem.SeriesPSS, Unit: mem.UnitBytes, Label: mem.Measured})
 	must(mem.Samples{Series: 50, Times: []int64{5e9}, Values: []int64{main.At(5e9).Or(0) - int64(120*mem.MiB)}})
 	tree := run.Find(0, mem.SeriesTreeRSS)
-	must(mem.SeriesDef{ID: 20, Name: mem.SeriesTreePSS, Unit: mem.UnitBytes, Label: mem.Measured})
+	must(mem.SeriesDef{ID: 20, Name: mem.SeriesTreePSS, Unit: mem.UnitBytes, Label: mem.Estimated})
+	must(mem.SeriesDef{ID: 21, Name: mem.SeriesTreePSSError, Unit: mem.UnitBytes, Label: mem.Estimated})
 	for i, v := range tree.Values {
 		if i > 0 {
 			tree.Values[i] += int64(420 * mem.MiB)
 		}
-		if i%60 == 0 {
-			must(mem.Samples{Series: 20, Times: []int64{tree.Times[i]}, Values: []int64{v + int64(90*mem.MiB)}})
-		}
+		must(mem.Samples{Series: 20, Times: []int64{tree.Times[i]}, Values: []int64{v + int64(90*mem.MiB)}})
+		must(mem.Samples{Series: 21, Times: []int64{tree.Times[i]}, Values: []int64{int64(i%60) * int64(100*mem.KiB)}})
 	}
 	for id, s := range []struct {
 		name mem.Quantity

@@ -241,7 +241,7 @@ func (in *Input) unexplained(all []total, known []growing) []growing {
 // the host. Zero means that it was looked for and is not there.
 func (in *Input) headlineGrowth(r *report.Report, all []total, tested bool) {
 	lead := "rss"
-	if r.Headline.MainSource != mem.SeriesTreeRSS && r.Headline.MainSource != mem.SeriesRSS {
+	if r.Headline.MainSource.OfDevice() {
 		lead = "device"
 	}
 	var whole, heap float64

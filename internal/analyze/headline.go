@@ -57,22 +57,50 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 		bytes, what = p.Allocated, "allocated on the device"
 	case mem.SeriesDeviceProcess:
 		bytes, what = in.sumOfPeaks(mem.SeriesDeviceProcess), "on the device"
+	case mem.SeriesTreePSS:
+		bytes, what = p.HostPSS, "PSS"
 	}
 	value, ok := bytes.Get()
 	if !ok {
 		b.WriteString("No memory was observed")
 		return
 	}
-	fmt.Fprintf(b, "Peak %v %s", mem.Bytes(value), what)
-	if n := len(in.Run.Processes); n > 1 && what == "RSS" {
-		fmt.Fprintf(b, " of %d processes", n)
+	processes := fmt.Sprintf("%d processes", len(in.Run.Processes))
+	switch n := len(in.Run.Processes); {
+	case what == "PSS":
+		fmt.Fprintf(b, "Peak %s of %s (%s", pssText(value, p.PSSError.Or(0)), processes, mem.Estimated)
+		if rss, ok := p.HostRSS.Get(); ok {
+			fmt.Fprintf(b, "; %v RSS, where shared pages count in each", mem.Bytes(rss))
+		}
+		b.WriteString(")")
+	case what == "RSS" && n > 1:
+		fmt.Fprintf(b, "Peak %v RSS of %s (%s; how much of it they share is not known here)", mem.Bytes(value), processes, p.Label)
+	default:
+		fmt.Fprintf(b, "Peak %v %s (%s)", mem.Bytes(value), what, p.Label)
 	}
-	pss, ok := p.PSSAtPeak.Get()
-	if ok && what == "RSS" && len(in.Run.Processes) > 1 && pss < value/100*95 {
-		fmt.Fprintf(b, " (%s; %v counting shared pages once: PSS, estimated)", p.Label, mem.Bytes(pss))
-	} else {
-		fmt.Fprintf(b, " (%s)", p.Label)
+	in.peakMoment(b, &p)
+}
+
+// Of a PSS, an error up to tellError is not told, one above asRange is told as the range that it means.
+const (
+	tellError = 0.005
+	asRange   = 0.075
+)
+
+// pssText: "1.21 GiB PSS ± 14.0 MiB".
+func pssText(value, half int64) string {
+	share := float64(half) / float64(max(value, 1))
+	switch {
+	case share > asRange:
+		return fmt.Sprintf("between %v and %v PSS", mem.Bytes(value-half), mem.Bytes(value+half))
+	case share > tellError:
+		return fmt.Sprintf("%v PSS ± %v", mem.Bytes(value), mem.Bytes(half))
 	}
+	return fmt.Sprintf("%v PSS", mem.Bytes(value))
+}
+
+// peakMoment: " in backward of step 212".
+func (in *Input) peakMoment(b *strings.Builder, p *report.Peak) {
 	step, stepped := p.Step.Get()
 	switch {
 	case p.Phase == mem.PhaseEvaluation && stepped && step > 0:

@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"hightide/internal/mem"
@@ -14,10 +13,10 @@ import (
 // was made of.
 func peak(in *Input, r *report.Report) {
 	p := report.Peak{
-		HostRSS: in.hostPeak(), HostPSS: readNearPeak(in.find(0, mem.SeriesTreePSS), in.find(0, mem.SeriesTreeRSS), in.maxOf(0, mem.SeriesTreeRSS)),
-		DeviceUsed: in.devicePeak(), Allocated: in.sumOfPeaks(mem.SeriesAllocated), Reserved: in.sumOfPeaks(mem.SeriesReserved),
+		HostRSS: in.hostPeak(), DeviceUsed: in.devicePeak(), Allocated: in.sumOfPeaks(mem.SeriesAllocated), Reserved: in.sumOfPeaks(mem.SeriesReserved),
 		Label: in.label(),
 	}
+	p.HostPSS, p.PSSError = in.sharedPeak()
 	for process := range in.histories {
 		p.Heap = addKnown(p.Heap, in.heapPeak(process))
 	}
@@ -29,9 +28,6 @@ func peak(in *Input, r *report.Report) {
 		p.Time = mem.Some(in.since(at))
 		p.Process = in.largestAt(at, lead)
 		p.Phase, p.Step = in.phaseAt(p.Process, at)
-		if at := in.hostPeakTime(); at > 0 {
-			p.PSSAtPeak = in.pssAt(at)
-		}
 		r.Headline.Peak = p
 		in.composition(r, at, lead)
 		return
@@ -78,47 +74,18 @@ func (in *Input) hostPeak() mem.Optional {
 	return high
 }
 
-// hostPeakTime is when the process tree's RSS was highest; 0 where it was not sampled.
-func (in *Input) hostPeakTime() int64 {
-	s := in.find(0, mem.SeriesTreeRSS)
+// sharedPeak is the highest of what the processes took together, pages that several shared counted once, and how far
+// that may be off.
+func (in *Input) sharedPeak() (peak, half mem.Optional) {
+	s := in.find(0, mem.SeriesTreePSS)
 	if s == nil {
-		return 0
+		return peak, half
 	}
-	return s.Times[s.Peak()]
-}
-
-// pssAt estimates the PSS of the process tree at a moment. PSS is dear and read seldom, so each
-// process's nearest reading is carried there by what its RSS has changed since, which is memory of
-// its own far more often than shared.
-func (in *Input) pssAt(at int64) mem.Optional {
-	var sum mem.Optional
-	for _, p := range in.Run.Processes {
-		rss := in.find(p.ID, mem.SeriesRSS)
-		if rss == nil || p.Start > at || p.End.Or(at) < at {
-			continue
-		}
-		now, ok := rss.At(at).Get()
-		if !ok {
-			continue
-		}
-		pss := in.find(p.ID, mem.SeriesPSS)
-		if pss == nil {
-			return mem.Optional{} // nothing is known of what it shares
-		}
-		i := nearest(pss.Times, at)
-		value := pss.Values[i] + now - rss.At(pss.Times[i]).Or(now)
-		sum = addKnown(sum, mem.Some(min(max(value, 0), now)))
+	i := s.Peak()
+	if e := in.find(0, mem.SeriesTreePSSError); e != nil {
+		half = e.At(s.Times[i])
 	}
-	return sum
-}
-
-// nearest is the index of the time closest to a moment; times are not empty.
-func nearest(times []int64, at int64) int {
-	i, _ := slices.BinarySearch(times, at)
-	if i == len(times) || i > 0 && at-times[i-1] < times[i]-at {
-		i--
-	}
-	return i
+	return mem.Some(s.Values[i]), half
 }
 
 // devicePeak adds up the peaks of the devices' own figures; where only processes were seen, theirs.
@@ -166,6 +133,9 @@ func (in *Input) leadingSeries() lead {
 		if best.series != nil {
 			return best
 		}
+	}
+	if s := in.find(0, mem.SeriesTreePSS); s != nil && len(in.Run.Processes) > 1 { // of one alone it says less than RSS
+		return lead{s.Name, 0, s}
 	}
 	if s := in.find(0, mem.SeriesTreeRSS); s != nil {
 		return lead{s.Name, 0, s}

@@ -20,9 +20,10 @@ const (
 	SeriesThreads     Quantity = "host.threads"
 	SeriesFiles       Quantity = "host.files"
 
-	SeriesTreeRSS Quantity = "tree.rss" // sum over the process tree: shared pages count once per process
-	SeriesTreePSS Quantity = "tree.pss" // sum of PSS: what the tree really takes
-	SeriesTreeUSS Quantity = "tree.uss"
+	SeriesTreeRSS      Quantity = "tree.rss"       // sum over the process tree: shared pages count once per process
+	SeriesTreePSS      Quantity = "tree.pss"       // sum of PSS, what the tree really takes: estimated between its readings
+	SeriesTreePSSError Quantity = "tree.pss_error" // how far it may be off, to either side
+	SeriesTreeUSS      Quantity = "tree.uss"
 
 	SeriesSystemAvailable Quantity = "system.available"
 	SeriesSystemTotal     Quantity = "system.total"

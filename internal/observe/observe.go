@@ -236,11 +236,16 @@ func (r *Recorder) ended(p *process, now int64) {
 // Sample implements sampler.Sink.
 func (w watcher) Sample(s *sampler.Process, device string, name mem.Quantity, time, value int64) {
 	label := mem.Measured
+	if name == mem.SeriesTreePSS || name == mem.SeriesTreePSSError {
+		label = mem.Estimated
+	}
 	if w.opts.Label == mem.Imagined {
 		if name == mem.SeriesVMS {
 			return // the device's memory is reserved in it, and none of that is the program's
 		}
-		label = w.opts.labelOf(name)
+		if name.OfDevice() {
+			label = mem.Imagined
+		}
 	}
 	key := seriesKey{device: device, name: name}
 	if s != nil {

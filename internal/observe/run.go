@@ -115,6 +115,7 @@ type loop struct {
 const (
 	visitEvery     = int64(100 * time.Millisecond)
 	visitBusyEvery = int64(25 * time.Millisecond)
+	hurriedEvery   = int64(25 * time.Millisecond) // between samples while processes appear, or the tree grows fast
 	lookEvery      = int64(10 * time.Millisecond) // at a process that grows fast: it may be killed for that
 )
 
@@ -180,6 +181,9 @@ func (l *loop) visit() {
 	if due(&l.nextSample, now, int64(l.opts.interval())) {
 		l.sampler.Tick(now)
 		l.sampleHeap(now)
+		if l.sampler.Hurried() {
+			l.nextSample = min(l.nextSample, now+hurriedEvery)
+		}
 	}
 	l.scan()
 	l.drainAll()

@@ -68,9 +68,9 @@ type Headline struct {
 
 // Peak holds the high-water marks; absent where not observed.
 type Peak struct {
-	HostRSS    mem.Optional `json:"host_rss_bytes,omitzero"`         // process tree
-	HostPSS    mem.Optional `json:"host_pss_bytes,omitzero"`         // highest sum of the readings, which are rare; absent where none was near the peak
-	PSSAtPeak  mem.Optional `json:"host_pss_at_peak_bytes,omitzero"` // estimated: readings carried to the peak of RSS
+	HostRSS    mem.Optional `json:"host_rss_bytes,omitzero"`       // process tree
+	HostPSS    mem.Optional `json:"host_pss_bytes,omitzero"`       // of the tree, shared pages once: estimated between readings
+	PSSError   mem.Optional `json:"host_pss_error_bytes,omitzero"` // how far HostPSS may be off, to either side
 	Heap       mem.Optional `json:"heap_bytes,omitzero"`
 	DeviceUsed mem.Optional `json:"device_used_bytes,omitzero"`
 	Allocated  mem.Optional `json:"allocated_bytes,omitzero"`

@@ -4,9 +4,8 @@ import "time"
 
 // Budget keeps all sampling under a share of one core. Ticks are paid from at most 60 % of it, PSS from
 // the rest. It costs far more (about 50 ms for each GiB of 4 KiB pages, a tenth of that with huge
-// pages, and the process cannot map memory meanwhile), so its interval follows from its measured price: at
-// 0.2 % a training of 1 GiB is read about every 25 s, one of 12 GiB every five minutes. Each process is
-// read once soon after it appears where that is affordable. Pure: times are arguments, ns.
+// pages, and the process cannot map memory meanwhile), so all are read together where footprint.go wants it and
+// there is enough for it, else once there is enough for two. Pure: times are arguments, ns.
 type Budget struct {
 	share    float64
 	interval float64
@@ -14,6 +13,7 @@ type Budget struct {
 	perProcess float64 // smoothed cost of a tick divided by the processes it read
 	reading    int     // processes that this tick reads
 	tokens     float64 // ns of processor time that PSS may still take
+	bought     bool    // and it reads more than its part of the share pays for
 	last       int64
 }
 
@@ -25,8 +25,8 @@ const (
 	tellingRSS   = 64 << 20
 	readingBase  = 100e3 // ns: opening the file, walking the list of maps
 	tickShare    = 0.6
-	startTokens  = 20e6 // in advance, so that a short run has a reading too: ten seconds' worth
-	tokensAtMost = 40e6
+	startTokens  = 100e6 // in advance, so that a short run has readings too: fifty seconds' worth
+	tokensAtMost = 100e6
 	smoothing    = 0.05
 )
 
@@ -35,45 +35,49 @@ func NewBudget(share float64, interval time.Duration) *Budget {
 	return &Budget{share: share, interval: float64(interval), perProcess: 25e3, tokens: startTokens}
 }
 
-// Processes says how many of n processes to read in this tick: all, as a rule.
-func (b *Budget) Processes(n int) int {
+// Processes says how many of n processes to read in this tick: all, as a rule. In a tree that changes all is worth
+// tokens: sums of what was read at different moments are then of no moment.
+func (b *Budget) Processes(n int, changing bool) int {
 	b.reading = min(n, max(1, int(tickShare*b.share*b.interval/b.perProcess)))
+	b.bought = changing && n > b.reading && 2*float64(n-b.reading)*b.perProcess < b.tokens
+	if b.bought {
+		b.reading = n
+	}
 	return b.reading
 }
 
-// Ticked counts the cost of a tick and what the time since the last one earned.
-func (b *Budget) Ticked(now, cost int64) {
-	b.perProcess += smoothing * (float64(cost)/float64(max(b.reading, 1)) - b.perProcess)
+// Full says that there is about as much as is kept for what may come, so that a reading nobody waits for is free.
+func (b *Budget) Full() bool { return b.tokens > 0.8*startTokens }
+
+// Rich says that there is enough for ticks that nobody waits for.
+func (b *Budget) Rich() bool { return b.tokens > startTokens/4 }
+
+// Ticked counts the cost of a tick, that of its readings of processes within it, and what the time since the last one
+// earned.
+func (b *Budget) Ticked(now, cost, readings int64) {
+	b.perProcess += smoothing * (float64(readings)/float64(max(b.reading, 1)) - b.perProcess)
 	if b.last > 0 && now > b.last {
 		passed := float64(now - b.last)
 		over := max(0, float64(cost)-tickShare*b.share*passed) // one that was dearer than its part
-		b.tokens += max((1-tickShare)*b.share*passed-over, 0.1*b.share*passed)
+		earned := (1-tickShare)*b.share*passed - over
+		if !b.bought {
+			earned = max(earned, 0.1*b.share*passed)
+		}
+		b.tokens = max(b.tokens+earned, 0)
 	}
 	b.last = now
 }
 
-// Next is the process whose PSS is to be read now: the one whose reading is oldest, once the budget
-// can pay for it. nil: none.
-func (b *Budget) Next(now int64, live []*Process) *Process {
-	var oldest *Process
-	dearest := float64(tokensAtMost)
+// Affords says whether the budget can pay for that many readings of all processes.
+func (b *Budget) Affords(live []*Process, times float64) bool {
+	all := 0.0
 	for _, p := range live {
-		if p.pssDenied || p.Usage.RSS == 0 {
-			continue
-		}
-		dearest = max(dearest, price(p))
-		if p.pssLast > 0 && now-p.pssLast < minPSSEvery {
-			continue
-		}
-		if oldest == nil || p.pssLast < oldest.pssLast {
-			oldest = p
+		if !p.pssDenied && p.Usage.RSS > 0 {
+			all += price(p)
 		}
 	}
-	b.tokens = min(b.tokens, dearest) // a long pause is no licence for a burst
-	if oldest == nil || price(oldest) > b.tokens {
-		return nil
-	}
-	return oldest
+	b.tokens = min(b.tokens, max(tokensAtMost, 2*all)) // a long pause is no licence for a burst
+	return all > 0 && times*all <= b.tokens
 }
 
 // price predicts what reading p costs, ns: no less than the last time.

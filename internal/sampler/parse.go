@@ -21,7 +21,7 @@ type stat struct {
 	start       int64 // ticks since boot
 	vms         int64 // bytes
 	rssPages    int64
-	code        int64  // where the program's code begins: another after exec; 0 where we may not know
+	image       int64  // where its stack begins, at random: another after exec, a forked child's is its parent's; 0 where we may not know
 	comm        []byte // aliases the input
 }
 
@@ -59,12 +59,55 @@ func parseStat(text []byte) (s stat, err error) {
 			s.vms = number(word)
 		case 24:
 			s.rssPages = number(word)
-		case 26:
-			s.code = number(word)
+		case 28:
+			s.image = number(word)
 			return s, nil
 		}
 	}
-	return s, errFormat
+	if field < 24 {
+		return s, errFormat
+	}
+	return s, nil
+}
+
+// status is what we use of /proc/PID/status, in bytes; see proc_pid_status(5). 0: not there.
+type status struct {
+	rss, peak  int64
+	parts      parts // from Linux 4.5
+	partsKnown bool
+	swap       int64
+	swapKnown  bool
+}
+
+func parseStatus(text []byte) (s status) {
+	for len(text) > 0 {
+		line := text
+		if i := bytes.IndexByte(text, '\n'); i >= 0 {
+			line, text = text[:i], text[i+1:]
+		} else {
+			text = nil
+		}
+		colon := bytes.IndexByte(line, ':')
+		if colon < 0 || line[0] != 'V' && line[0] != 'R' {
+			continue
+		}
+		switch string(line[:colon]) {
+		case "VmHWM":
+			s.peak, _ = quantity(line[colon+1:])
+		case "VmRSS":
+			s.rss, _ = quantity(line[colon+1:])
+		case "RssAnon":
+			s.parts.anon, s.partsKnown = quantity(line[colon+1:])
+		case "RssFile":
+			s.parts.file, _ = quantity(line[colon+1:])
+		case "RssShmem":
+			s.parts.shared, _ = quantity(line[colon+1:])
+		case "VmSwap":
+			s.swap, s.swapKnown = quantity(line[colon+1:])
+			return s
+		}
+	}
+	return s
 }
 
 // number reads leading decimal digits; what is none or overflows is 0.

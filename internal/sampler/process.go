@@ -26,13 +26,22 @@ type Process struct {
 	dir       string
 	page      []byte // to read into, shared by the tree
 	comm      string
-	code      int64 // as in stat
+	image     int64 // as in stat
 	statFile  int   // kept open: a read costs a third of open, read, close
 	status    int
 	filesDir  int
 	listFiles bool  // the kernel is too old to count them for us
 	real      bool  // the root is the real one: system calls about the pid make sense
 	highest   int64 // RSS of all readings
+	statRSS   int64 // as stat had it at the last reading of status
+	peaked    int64 // the kernel's mark, where it rose above all readings since the last one; else 0
+
+	parts      parts
+	partsKnown bool
+	sharing    sharing
+	kin        *family
+	forks      family             // what is known of its children that run its program
+	spawns     map[string]*family // and of those that run others, by the programs' names
 
 	pssLast   int64 // when PSS was read
 	pssCost   int64 // what that cost
@@ -54,7 +63,7 @@ type Usage struct {
 	SwapRead    bool         // Swap is of Time, not older
 	FilesRead   bool
 	PSS, USS    mem.Optional
-	MaxRSS      mem.Optional // the kernel's high-water mark (VmHWM), read once a second
+	MaxRSS      mem.Optional // the kernel's high-water mark (VmHWM)
 }
 
 var (
@@ -77,7 +86,7 @@ func openProcess(root string, pid int, page []byte) (*Process, error) {
 		p.close()
 		return nil, err
 	}
-	p.Parent, p.StartTicks, p.comm, p.code = int(s.parent), uint64(s.start), string(s.comm), s.code
+	p.Parent, p.StartTicks, p.comm, p.image = int(s.parent), uint64(s.start), string(s.comm), s.image
 	p.readCommand()
 	return p, nil
 }
@@ -105,18 +114,22 @@ func (p *Process) read(now int64, slow bool) (renamed bool, err error) {
 		return false, err
 	}
 	u := &p.Usage
-	u.Time, u.RSS, u.VMS, u.Threads = now, s.rssPages*pageSize, s.vms, s.threads
+	rss := s.rssPages * pageSize
+	moved := rss != p.statRSS || s.minorFaults != u.MinorFaults || s.majorFaults != u.MajorFaults
+	u.Time, u.RSS, u.VMS, u.Threads = now, rss, s.vms, s.threads
 	u.MinorFaults, u.MajorFaults = s.minorFaults, s.majorFaults
 	u.CPU = max(u.CPU, p.cpu(s.cpuTicks)) // the two sources differ in the last 10 ms
-	if s.code != p.code {
-		u.MaxRSS = mem.Optional{} // of the program before
+	if s.image != p.image {
+		u.MaxRSS, p.sharing, p.highest = mem.Optional{}, sharing{}, 0 // of the program before
 	}
-	if s.code != p.code || string(s.comm) != p.comm { // it called exec, or gave itself a name
-		p.comm, p.code = string(s.comm), s.code
+	if s.image != p.image || string(s.comm) != p.comm { // it called exec, or gave itself a name
+		p.comm, p.image = string(s.comm), s.image
 		renamed = p.readCommand()
 	}
-	u.SwapRead = slow || !u.MaxRSS.Known() || u.Swap.Or(0) > 0
+	p.peaked = 0
+	u.SwapRead = slow || moved || !u.MaxRSS.Known() || u.Swap.Or(0) > 0
 	if u.SwapRead {
+		p.statRSS = rss
 		p.readStatus()
 	}
 	if u.FilesRead = slow || !p.listFiles; u.FilesRead {
@@ -135,6 +148,8 @@ func (p *Process) cpu(ticks int64) int64 {
 	return ticks * clockTick
 }
 
+// readStatus reads the kinds of resident memory and the kernel's high-water mark. One that has risen above all that was
+// read before belongs between this reading and the last.
 func (p *Process) readStatus() {
 	if p.status < 0 {
 		p.status, _ = openFile(p.dir+"/status", 0)
@@ -143,12 +158,22 @@ func (p *Process) readStatus() {
 	if err != nil {
 		return
 	}
-	if peak, ok := field(p.page[:n], "VmHWM"); ok {
-		p.Usage.MaxRSS = mem.Some(max(peak, p.Usage.MaxRSS.Or(0)))
+	s := parseStatus(p.page[:n])
+	u := &p.Usage
+	if s.rss > 0 {
+		u.RSS = s.rss // summed over all processors; stat has it rounded
 	}
-	if swap, ok := field(p.page[:n], "VmSwap"); ok {
-		p.Usage.Swap = mem.Some(swap)
+	if s.peak > 0 {
+		if before, ok := u.MaxRSS.Get(); ok && s.peak > max(before, p.highest, u.RSS) {
+			p.peaked = s.peak
+		}
+		u.MaxRSS = mem.Some(max(s.peak, u.MaxRSS.Or(0)))
 	}
+	if s.swapKnown {
+		u.Swap = mem.Some(s.swap)
+	}
+	p.parts = s.parts
+	p.partsKnown = s.partsKnown || p.partsKnown && s.rss == 0 // of one that just ended there is nothing to tell
 }
 
 // countFiles counts open descriptors: from Linux 6.2 the folder's size says it.
@@ -216,22 +241,29 @@ func (p *Process) sameCommand(text []byte) bool {
 	return len(p.Command) > 0 && len(text) == 0
 }
 
-// proportional reads PSS and USS in bytes. It walks the process' page tables: tens of milliseconds
-// for a gigabyte of small pages.
-func (p *Process) proportional() (pss, uss int64, err error) {
+// proportional reads PSS, by kind where the kernel tells it (from Linux 5.4), and USS in bytes. It walks the process'
+// page tables: tens of milliseconds for a gigabyte of small pages.
+func (p *Process) proportional() (pss parts, uss int64, err error) {
 	// Opened anew each time: the file belongs to one address space, and exec makes another.
 	n, err := readSlowly(p.dir+"/smaps_rollup", p.page)
 	if err != nil {
-		return 0, 0, err
+		return pss, 0, err
 	}
 	text := p.page[:n]
-	pss, ok := field(text, "Pss")
+	sum, ok := field(text, "Pss")
 	clean, ok1 := field(text, "Private_Clean")
 	dirty, ok2 := field(text, "Private_Dirty")
 	if !ok || !ok1 || !ok2 {
-		return 0, 0, errFormat
+		return pss, 0, errFormat
 	}
 	huge, _ := field(text, "Private_Hugetlb")
+	var kinds bool
+	if pss.anon, kinds = field(text, "Pss_Anon"); kinds {
+		pss.shared, _ = field(text, "Pss_Shmem")
+	} else {
+		pss.anon = min(sum, p.parts.anon)
+	}
+	pss.file = max(sum-pss.anon-pss.shared, 0) // with what the kernel rounded off the others
 	return pss, clean + dirty + huge, nil
 }
 

@@ -12,8 +12,10 @@
 package sampler
 
 import (
+	"errors"
 	"os"
 	"runtime"
+	"syscall"
 	"time"
 
 	"hightide/internal/mem"
@@ -67,6 +69,10 @@ type Sampler struct {
 	ticks   uint64
 	live    []*Process // copy of the tree's, so that the cursor stays valid within a tick
 	summed  bool       // some process was seen with memory
+	shared  footprint
+	before  int64      // the tick before
+	hurried bool       // the tree changes
+	rss     int64      // of the tree, at the tick before
 	growing []*Process // that gained so much since the tick before
 }
 
@@ -146,35 +152,42 @@ func (s *Sampler) Tick(now int64) {
 	defer runtime.UnlockOSThread()
 	start := threadCPU()
 	s.ticks++
+	s.hurried = false
 	s.growing = s.growing[:0]
 	slow := s.slow == 0 || now-s.slow >= slowEvery
 	if slow {
 		s.slow = now
 	}
 	s.discover(now)
+	found := threadCPU()
 	s.readProcesses(now, slow)
+	readings := threadCPU() - found
 	s.host.sample(s.sink, now, slow)
 	s.sampleDevices(now)
 	cost := threadCPU() - start
-	s.budget.Ticked(now, cost)
-	s.readPSS(now)
+	s.budget.Ticked(now, cost, readings)
+	s.footprint(now, false)
+	s.before = now
+	s.hurried = s.hurried && s.budget.Rich()
 	if slow {
 		s.sampleSelf(now)
 	}
 }
 
-// Last reads every process once more, PSS included, whatever it costs: for the end of a run or when
+// Last reads every process once more, PSS included where it matters, whatever it costs: for the end of a run or when
 // someone asks for exact figures now.
 func (s *Sampler) Last(now int64) {
 	s.discover(now)
 	for _, p := range s.live {
-		if s.read(p, now, true) {
-			s.pss(p, now)
-		}
+		s.read(p, now, true)
 	}
 	s.sums(now)
+	s.footprint(now, true)
 	s.host.sample(s.sink, now, true) // did the kernel kill one of them for memory?
 }
+
+// Hurried says that processes appear or grow so fast that the next tick should come sooner than others, and may.
+func (s *Sampler) Hurried() bool { return s.hurried }
 
 // Growing says that a process gains memory so fast that what it takes right before it is killed would be missed.
 func (s *Sampler) Growing() bool { return len(s.growing) > 0 }
@@ -199,10 +212,15 @@ func (s *Sampler) discover(now int64) {
 		}
 		return false
 	})
+	s.hurried = s.hurried || len(born) > 0
 	for _, p := range born {
 		p.FirstSeen = now
 		s.sink.Process(p)
 		s.read(p, now, true) // it may be gone when its turn comes
+		if parent := s.parentOf(p); parent != nil && p.partsKnown {
+			p.forked(parent)
+		}
+		s.relate(p)
 	}
 	for _, p := range s.tree.ended {
 		s.end(p, now)
@@ -214,7 +232,7 @@ func (s *Sampler) discover(now int64) {
 // readProcesses reads as many processes as the budget allows: all of them as a rule, else the
 // largest at every tick and the others in turn.
 func (s *Sampler) readProcesses(now int64, slow bool) {
-	n := s.budget.Processes(len(s.live))
+	n := s.budget.Processes(len(s.live), s.hurried)
 	if n < len(s.live) {
 		largest := s.live[0]
 		for _, p := range s.live {
@@ -245,6 +263,7 @@ func (s *Sampler) read(p *Process, now int64, slow bool) bool {
 	}
 	if renamed {
 		s.sink.Process(p)
+		s.relate(p)
 	}
 	u := &p.Usage
 	if p.highest > 0 && u.RSS > p.highest+growsFast {
@@ -253,6 +272,9 @@ func (s *Sampler) read(p *Process, now int64, slow bool) bool {
 	p.highest = max(p.highest, u.RSS)
 	// VMS or RSS 0: the memory shows under another of its threads only, or exec is making it anew.
 	if u.VMS > 0 && u.RSS > 0 && !s.forming(p, now) {
+		if p.peaked > 0 {
+			s.sink.Sample(p, "", mem.SeriesRSS, s.between(now), p.peaked)
+		}
 		s.sink.Sample(p, "", mem.SeriesRSS, now, u.RSS)
 		s.sink.Sample(p, "", mem.SeriesVMS, now, u.VMS)
 	}
@@ -269,83 +291,96 @@ func (s *Sampler) read(p *Process, now int64, slow bool) bool {
 	return true
 }
 
+// between is a moment after the last tick, where what is known to have been since then is put.
+func (s *Sampler) between(now int64) int64 {
+	if s.before <= 0 || s.before >= now {
+		return now
+	}
+	return s.before + (now-s.before)/2
+}
+
 // end forgets p, once.
 func (s *Sampler) end(p *Process, now int64) {
 	if s.tree.Find(p.PID) == p {
+		s.shared.ended(p, s.tree.live)
 		s.tree.remove(p)
 		s.sink.Gone(p, now)
 	}
 }
 
+// sums records what all have together. Where marks rose since the last tick, the largest rise makes a sample of its
+// own: of several nobody knows whether they were at one moment.
 func (s *Sampler) sums(now int64) {
-	var rss int64
+	var rss, rise int64
 	for _, p := range s.tree.live {
 		if !s.forming(p, now) {
 			rss += p.Usage.RSS
+			rise = max(rise, p.peaked-p.Usage.RSS)
 		}
 	}
-	if s.summed = s.summed || rss > 0; s.summed { // nothing was seen is not the same as nothing was there
-		s.sink.Sample(nil, "", mem.SeriesTreeRSS, now, rss)
+	if s.summed = s.summed || rss > 0; !s.summed { // nothing was seen is not the same as nothing was there
+		return
 	}
+	if rise > 0 {
+		s.sink.Sample(nil, "", mem.SeriesTreeRSS, s.between(now), rss+rise)
+		if sum, ok := s.shared.of(s.tree.live); ok {
+			s.treePSS(s.between(now), bounds{sum.least + rise, sum.most + rise})
+		}
+	}
+	s.sink.Sample(nil, "", mem.SeriesTreeRSS, now, rss)
+	s.hurried = s.hurried || len(s.tree.live) > 1 && rss > s.rss+max(s.rss/20, growsFast)
+	s.rss = rss
 }
+
+// parentOf is the process that p is still a copy of; nil where it runs a program of its own.
+func (s *Sampler) parentOf(p *Process) *Process {
+	parent := s.tree.Find(p.Parent)
+	if parent == nil || parent == p || parent.image != p.image {
+		return nil
+	}
+	return parent
+}
+
+// busyFaults is how many page faults a child makes that has begun to work; one that is about to become another
+// program makes fewer.
+const busyFaults = 2000
 
 // forming says that p was split off its parent a moment ago and still runs its program: most such
 // are about to become another, and until then every page of theirs is the parent's. Counted, they
 // would double a peak that nobody ever had, and stand as the peak of a program that never took it.
 func (s *Sampler) forming(p *Process, now int64) bool {
-	if now-p.FirstSeen > int64(time.Second) {
-		return false
-	}
-	parent := s.tree.Find(p.Parent)
-	return parent != nil && parent != p && parent.code == p.code
+	return now-p.FirstSeen <= int64(time.Second) && s.parentOf(p) != nil && p.faults() < busyFaults
 }
 
-// readPSS reads the proportional sizes that the budget has paid for, the oldest first.
-func (s *Sampler) readPSS(now int64) {
-	read := false
-	for {
-		p := s.budget.Next(now, s.tree.live)
-		if p == nil {
-			break
-		}
-		read = s.pss(p, now) || read
-	}
-	if read {
-		s.treePSS(now)
-	}
-}
-
+// pss reads the PSS of a process among all.
 func (s *Sampler) pss(p *Process, now int64) bool {
+	pss, ok := s.proportional(p, now)
+	if ok {
+		p.wasRead(pss)
+	}
+	return ok
+}
+
+// proportional reads and records PSS and USS of a process.
+func (s *Sampler) proportional(p *Process, now int64) (parts, bool) {
 	start := threadCPU()
+	p.readStatus() // the kinds of RSS of that moment
 	pss, uss, err := p.proportional()
 	s.budget.Paid(p, now, threadCPU()-start)
 	if err != nil {
 		p.pssDenied = true
-		s.unobserved("PSS and USS of some processes", "smaps_rollup: "+plain(err))
-		return false
+		if !errors.Is(err, syscall.ESRCH) { // it ended meanwhile
+			s.unobserved("PSS and USS of some processes", "smaps_rollup: "+plain(err))
+		}
+		return pss, false
 	}
-	p.Usage.PSS, p.Usage.USS = mem.Some(pss), mem.Some(uss)
-	s.sink.Sample(p, "", mem.SeriesPSS, now, pss)
+	p.Usage.PSS, p.Usage.USS = mem.Some(pss.sum()), mem.Some(uss)
+	s.sink.Sample(p, "", mem.SeriesPSS, now, pss.sum())
 	s.sink.Sample(p, "", mem.SeriesUSS, now, uss)
 	if p.pssEvery > 0 {
 		s.sink.Sample(p, "", mem.SeriesSampleInterval, now, p.pssEvery)
 	}
-	return true
-}
-
-// treePSS sums the latest readings once every process has one.
-func (s *Sampler) treePSS(now int64) {
-	var pss, uss int64
-	for _, p := range s.tree.live {
-		value, ok := p.Usage.PSS.Get()
-		if !ok {
-			return
-		}
-		pss += value
-		uss += p.Usage.USS.Or(0)
-	}
-	s.sink.Sample(nil, "", mem.SeriesTreePSS, now, pss)
-	s.sink.Sample(nil, "", mem.SeriesTreeUSS, now, uss)
+	return pss, true
 }
 
 func (s *Sampler) sampleDevices(now int64) {

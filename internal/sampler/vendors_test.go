@@ -126,7 +126,7 @@ func FuzzFdinfo(f *testing.F) {
 }
 
 func FuzzStat(f *testing.F) {
-	f.Add([]byte("1 (a) b) (c) S 2 1 1 0 -1 4194304 900 0 3 0 150 50 0 0 20 0 9 0 123456 9000000000 250000 1 4096 5"))
+	f.Add([]byte("1 (a) b) (c) S 2 1 1 0 -1 4194304 900 0 3 0 150 50 0 0 20 0 9 0 123456 9000000000 250000 1 4096 5000 140721000 0"))
 	f.Add([]byte("1 ()"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := parseStat(text)
@@ -137,8 +137,8 @@ func FuzzStat(f *testing.F) {
 }
 
 func TestParseStat(t *testing.T) {
-	s, err := parseStat([]byte("77 (a) b) (c) S 2 1 1 0 -1 4194304 900 0 3 0 150 50 0 0 20 0 9 0 123456 9000000000 250000 1 4096 5"))
-	want := stat{'S', 2, 900, 3, 200, 9, 123456, 9000000000, 250000, 4096, []byte("a) b) (c")}
+	s, err := parseStat([]byte("77 (a) b) (c) S 2 1 1 0 -1 4194304 900 0 3 0 150 50 0 0 20 0 9 0 123456 9000000000 250000 1 4096 5000 140721000 0"))
+	want := stat{'S', 2, 900, 3, 200, 9, 123456, 9000000000, 250000, 140721000, []byte("a) b) (c")}
 	if err != nil || !reflect.DeepEqual(s, want) {
 		t.Errorf("%+v, %v", s, err)
 	}

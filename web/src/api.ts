@@ -7,7 +7,7 @@ export type Label = "measured" | "sampled" | "imagined" | "replayed" | "estimate
 export interface Location { file: string; line?: number; function?: string; native?: boolean }
 
 export interface Peak {
-  host_rss_bytes?: number; host_pss_bytes?: number; host_pss_at_peak_bytes?: number; heap_bytes?: number; device_used_bytes?: number;
+  host_rss_bytes?: number; host_pss_bytes?: number; host_pss_error_bytes?: number; heap_bytes?: number; device_used_bytes?: number;
   allocated_bytes?: number; reserved_bytes?: number; time_ns?: number; phase?: string; step?: number;
   process?: number; label: Label;
 }

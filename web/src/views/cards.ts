@@ -13,8 +13,7 @@ export function cards(report: Report): HTMLElement | null {
   const sized = (title: string, value: number | undefined, note: string, label: Label, colour: string, ...names: string[]): Card[] =>
     value === undefined ? [] : [{ title, value: bytes(value), note, label, series: find(...names), colour }];
   const all: Card[] = [
-    ...(peak.host_pss_at_peak_bytes === undefined ? sized("Host peak, PSS", peak.host_pss_bytes, "shared pages once, as read", "measured", "pss", "tree.pss")
-      : sized("Host peak, PSS", peak.host_pss_at_peak_bytes, `shared pages once, at the peak of RSS${peak.host_pss_bytes === undefined ? "" : `; ${bytes(peak.host_pss_bytes)} at most where it was read`}`, "estimated", "pss", "tree.pss")),
+    ...sized("Host peak, PSS", peak.host_pss_bytes, `shared pages once${peak.host_pss_error_bytes ? `, ± ${bytes(peak.host_pss_error_bytes)}` : ""}`, "estimated", "pss", "tree.pss"),
     ...sized("Host peak, RSS", peak.host_rss_bytes, report.processes.length > 1 ? "shared pages once per process" : "resident memory", "measured", "rss", "tree.rss", "host.rss"),
     ...sized("Heap peak", peak.heap_bytes, "live allocations", "sampled", "heap", "heap.live"),
     ...sized("Device peak", peak.device_used_bytes, "in use on the device", peak.label, "device", "device.used", "device.process"),
