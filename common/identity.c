@@ -27,6 +27,31 @@ static long open_stat(uint32_t pid) {
     return sys_open(path, O_RDONLY | O_CLOEXEC, 0);
 }
 
+uint64_t ht_high_water(void) {
+    static const char key[] = "\nVmHWM:";
+    char text[2048];
+    long fd = sys_open("/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    long n = sys_read((int)fd, text, sizeof text - 1);
+    sys_close((int)fd);
+    text[n > 0 ? n : 0] = 0;
+    uint64_t kilobytes = 0;
+    for (const char *at = text; *at; at++) {
+        unsigned same = 0;
+        while (same < sizeof key - 1 && at[same] == key[same])
+            same++;
+        if (same < sizeof key - 1)
+            continue;
+        for (at += same; *at == ' ' || *at == '\t'; at++)
+            ;
+        for (; *at >= '0' && *at <= '9'; at++)
+            kilobytes = kilobytes * 10 + (uint64_t)(*at - '0');
+        break;
+    }
+    return kilobytes << 10;
+}
+
 uint64_t ht_started(uint32_t pid) {
     char text[1024];
     long fd = open_stat(pid);

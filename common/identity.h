@@ -17,6 +17,9 @@ static inline uint64_t ht_now(void) { return ht_clock(CLOCK_MONOTONIC); }
 #define HT_START_UNKNOWN UINT64_MAX
 uint64_t ht_started(uint32_t pid);
 
+/* The most that the calling process has had resident since it runs its program, VmHWM in bytes; 0: it cannot be read. */
+uint64_t ht_high_water(void);
+
 /* Writes a number in decimal behind `to`, as far as it fits in front of `end`; gives the place behind it. */
 char *ht_put_number(char *to, char *end, uint64_t value);
 char *ht_put_text(char *to, char *end, const char *from);

@@ -62,7 +62,8 @@ struct ht_header {
     uint64_t heap_mean_now;   /* 328 bytes: mean in force */
     uint64_t heap_untracked;  /* 336 sampled allocations that found no room in the table of tracked pointers */
     uint64_t heap_flags;      /* 344 HT_HEAP_* */
-    uint64_t pad4[468];       /* 352 .. 4096 */
+    uint64_t heap_peak_rss;   /* 352 bytes: the kernel's high-water mark, written as the process ends; 0: it has not */
+    uint64_t pad4[467];       /* 360 .. 4096 */
 };
 
 #define HT_WORD(step, phase, module) \

@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 
 #include "channel.h"
+#include "../../common/identity.h"
 #include "../../common/interpreter.h"
 #include "late.h"
 #include "maps.h"
@@ -182,6 +183,7 @@ static void tell_free(uintptr_t address, size_t bytes) {
 void ht_sample_finish(void) {
     if (ht_late_any())
         ht_late_flush(tell_free_now);
+    __atomic_store_n(&ht_channel.header->heap_peak_rss, ht_high_water(), __ATOMIC_RELAXED);
     __atomic_store_n(&ht_channel.header->state, HT_STATE_CLOSED, __ATOMIC_RELEASE);
 }
 

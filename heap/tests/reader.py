@@ -100,7 +100,7 @@ HEADER_FIELDS = {
     "created_wall_ns": (48, "Q"), "flags": (56, "Q"), "head": (64, "Q"), "dropped_records": (72, "Q"),
     "dropped_bytes": (80, "Q"), "state": (88, "Q"), "tail": (128, "Q"), "word": (256, "Q"),
     "heap_sampled": (320, "Q"), "heap_mean_now": (328, "Q"), "heap_untracked": (336, "Q"),
-    "heap_flags": (344, "Q"),
+    "heap_flags": (344, "Q"), "heap_peak_rss": (352, "Q"),
 }  # fmt: skip
 
 

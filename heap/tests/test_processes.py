@@ -17,6 +17,24 @@ def big(channel: reader.Channel) -> list[int]:
     return [alloc.size // MIB for alloc in channel.allocs if alloc.size >= 4 * MIB]
 
 
+class EndTest(HeapTest):
+    def test_the_high_water_mark_is_told_at_the_very_end(self) -> None:
+        """Of a program that grows while its interpreter ends, of one that leaves by _exit, and not of a killed one."""
+        grow = "x = bytearray(b'x' * %d)\n" % (60 * MIB)
+        late = "import sys\nclass Late:\n    def __del__(self):\n        x = b'x' * %d\nlate = Late()\n" % (60 * MIB)
+        for ending, code in (
+            ("late", late),
+            ("_exit", grow + "import os; os._exit(0)"),
+            ("killed", grow + "import os; os.kill(os.getpid(), 9)"),
+        ):
+            with self.subTest(ending=ending):
+                self.setUp()
+                subprocess.run([pythons()[0], "-c", code], env=self.environment(), cwd=self.scratch, timeout=600)
+                (channel,) = self.read_all()
+                mark = channel.header["heap_peak_rss"]
+                self.assertEqual(mark > 60 * MIB and mark < 200 * MIB, ending != "killed", mark)
+
+
 class ForkTest(HeapTest):
     def after(self, how: str) -> list[reader.Channel]:
         self.setUp()

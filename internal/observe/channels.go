@@ -215,6 +215,10 @@ func (r *Recorder) drops(p *process, c *channel) {
 	w := c.reader.Writer()
 	if c.role == shm.RoleHeap {
 		p.heapFacts(w)
+		if mark := min(w.PeakRSS, 1<<62); mark > 0 && !p.final {
+			p.final = true
+			r.reached(p, int64(mark))
+		}
 	}
 	lost := w.DroppedRecords + c.reader.Holes + c.reader.Malformed + c.reader.Unknown
 	if lost == c.told {

@@ -6,36 +6,70 @@ import (
 	"hightide/internal/mem"
 )
 
+// reached notes that a process had so much resident, after it was last looked at. What the tree had together then was
+// at least that much with what the others had.
+func (r *Recorder) reached(p *process, mark int64) {
+	known := p.MaxRSS.Or(0)
+	p.MaxRSS.Raise(mem.Some(mark))
+	p.dirty = p.dirty || mark > known
+	last, seen := p.rss.Get()
+	if !seen || mark <= known || mark <= last {
+		return
+	}
+	now := r.now()
+	put := func(key seriesKey, label mem.Label, value int64) {
+		r.columns.put(key, mem.UnitBytes, label, now, value)
+		r.observe(key, now, value)
+	}
+	put(seriesKey{process: p.ID, name: mem.SeriesRSS}, mem.Measured, mark)
+	if together := p.together[0]; together >= last {
+		put(seriesKey{name: mem.SeriesTreeRSS}, mem.Measured, together+mark-last)
+	}
+	if together := p.together[1]; together > 0 {
+		put(seriesKey{name: mem.SeriesTreePSS}, mem.Estimated, together+mark-last)
+	}
+}
+
+// partOf notes what the tree has together with each process that lives.
+func (r *Recorder) partOf(kind int, together int64) {
+	for _, p := range r.order {
+		if !p.gone {
+			p.together[kind] = together
+		}
+	}
+}
+
+// afterBye is how much more than at its interpreter's end a process may take until its own.
+const afterBye = 1.25
+
 // highWater gives the kernel's high-water mark to the process whose it is. On the command's end the kernel tells
 // the largest one of the command and of all below it that somebody waited for, not which: where it is more than any
-// was seen with, it belongs to one that ended between two looks. One that an agent watched to an orderly end has told
-// its own mark, so of the others it is the largest.
-func (r *Recorder) highWater(main *process, kernel int64) {
+// was seen with, it belongs to one that took more after it was last looked at. One whose end the heap library saw has told
+// all it took, and one whose agent saw its interpreter end most of it. Of the others it is the largest.
+func (r *Recorder) highWater(kernel int64) {
 	if kernel <= ownMaxRSS() {
 		return // it starts with what we had when the command was made of us, before it became its own program
 	}
-	if !main.bye && r.isLargest(main) {
-		main.raise(kernel)
-		return
-	}
 	var owner *process
 	for _, p := range r.order {
-		if p.MaxRSS.Or(0) >= kernel {
+		known := p.MaxRSS.Or(0)
+		if known >= kernel-kernel/markError {
 			return
 		}
-		if p.gone && !p.bye && (owner == nil || p.MaxRSS.Or(0) > owner.MaxRSS.Or(0)) {
+		if !p.gone || p.final || p.bye && float64(kernel) > afterBye*float64(known) {
+			continue
+		}
+		if owner == nil || known > owner.MaxRSS.Or(0) {
 			owner = p
 		}
 	}
 	if owner != nil {
-		owner.raise(kernel)
+		r.reached(owner, kernel)
 	}
 }
 
-func (p *process) raise(mark int64) {
-	p.MaxRSS.Raise(mem.Some(mark))
-	p.dirty = true
-}
+// markError: the kernel counts pages for each processor, and its two marks of one process differ by up to this part.
+const markError = 500
 
 // ownMaxRSS is the most that hightide itself has had resident, in bytes.
 func ownMaxRSS() int64 {
@@ -44,14 +78,4 @@ func ownMaxRSS() int64 {
 		return 0
 	}
 	return usage.Maxrss << 10
-}
-
-// isLargest says whether no other process was seen to take more.
-func (r *Recorder) isLargest(p *process) bool {
-	for _, other := range r.order {
-		if other != p && other.MaxRSS.Or(0) >= p.MaxRSS.Or(0) {
-			return false
-		}
-	}
-	return true
 }

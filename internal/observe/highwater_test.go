@@ -9,6 +9,7 @@ import (
 // TestHighWater: whose the mark is that the kernel tells for the command and all below it.
 func TestHighWater(t *testing.T) {
 	const small, large, mark = 10 << 30, 12 << 30, 20 << 30 // all above what the test itself has resident
+	const nearly = mark - 1<<30
 	for _, c := range []struct {
 		name                string
 		main, child         int64 // as last seen
@@ -18,16 +19,19 @@ func TestHighWater(t *testing.T) {
 		{"the largest is the command", large, small, false, false, mark, small},
 		{"the child was killed, and is the larger", small, large, false, false, small, mark},
 		{"the command has told its own mark", large, small, true, false, large, mark},
-		{"the child has told its own mark", small, large, false, true, small, large},
+		{"the child has told its own mark", small, large, false, true, mark, large},
 		{"both have", small, large, true, true, small, large},
+		{"the command grew while its interpreter ended, a worker was killed", nearly, small, true, false, mark, small},
+		{"a wrapper of a command that grew while its interpreter ended", 1 << 20, nearly, false, true, 1 << 20, mark},
 		{"the mark was seen", mark, small, false, false, mark, small},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			main := &process{bye: c.mainBye}
+			main := &process{bye: c.mainBye, gone: true}
 			child := &process{bye: c.childBye, gone: true}
 			main.MaxRSS, child.MaxRSS = mem.Some(c.main), mem.Some(c.child)
-			r := &Recorder{order: []*process{main, child}}
-			r.highWater(main, mark)
+			r := newRecorder(&Options{}, memorySink{t, mem.NewRun()})
+			r.order = []*process{main, child}
+			r.highWater(mark)
 			if got := [2]int64{main.MaxRSS.Or(0), child.MaxRSS.Or(0)}; got != [2]int64{c.wantMain, c.wantChild} {
 				t.Errorf("command and child have %d, want %d and %d", got, c.wantMain, c.wantChild)
 			}

@@ -108,8 +108,10 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 			Where: mem.Location{File: m.File, Line: m.Line, Function: m.Function},
 			Items: m.Items, PerStep: m.PerStep, Contains: m.Contains, Tensors: m.Tensors, Graph: m.Graph})
 	case "bye":
-		p.MaxRSS.Raise(m.MaxRSS)
-		p.bye = m.MaxRSS.Known()
+		if mark, ok := m.MaxRSS.Get(); ok {
+			p.bye = true
+			r.reached(p, mark)
+		}
 		if cpu, ok := m.CPU.Get(); ok {
 			p.fact("agent_cpu_ns", text(cpu))
 		}

@@ -221,7 +221,9 @@ func (w watcher) Process(s *sampler.Process) {
 // Gone implements sampler.Sink.
 func (w watcher) Gone(s *sampler.Process, now int64) {
 	p := w.process(procKey{s.PID, s.StartTicks})
-	p.MaxRSS.Raise(s.Usage.MaxRSS)
+	if p.rss.Known() { // else it was never its own program's: a child about to become another
+		p.MaxRSS.Raise(s.Usage.MaxRSS)
+	}
 	w.ended(p, now)
 }
 
@@ -257,6 +259,12 @@ func (w watcher) Sample(s *sampler.Process, device string, name mem.Quantity, ti
 			p.MaxRSS.Raise(mem.Some(value)) // the kernel's mark, read once a second, is no less
 			p.MaxRSS.Raise(s.Usage.MaxRSS)
 		}
+	}
+	switch name {
+	case mem.SeriesTreeRSS:
+		w.partOf(0, value)
+	case mem.SeriesTreePSS:
+		w.partOf(1, value)
 	}
 	w.columns.put(key, unitOf(name), label, time, value)
 	w.latest[key] = value

@@ -21,13 +21,15 @@ type process struct {
 	key   procKey
 	dirty bool // the frame must be written again
 	hello bool // an agent has spoken
-	bye   bool // and has told the high-water mark at the end
+	bye   bool // and has told the high-water mark when the interpreter began to end
+	final bool // the heap library has told it at the very end
 
 	spans *openSpans
 	steps stepSelection
 	heap  *liveHeap // nil until a heap channel opens
 
 	rss       mem.Optional // newest
+	together  [2]int64     // RSS and PSS of the tree when it was last a part of it; 0: not known
 	channels  []*channel
 	series    map[agentSeries]*column
 	facts     map[string]string

@@ -349,7 +349,7 @@ func (l *loop) mainEnded(last launch.Change, ok bool, end int64, outcome Outcome
 	l.ended(p, end)
 	p.End, p.ExitCode, p.Signal = mem.Some(end), outcome.ExitCode, outcome.Signal
 	if ok {
-		l.highWater(p, last.Usage.Maxrss<<10)
+		l.highWater(last.Usage.Maxrss << 10)
 	}
 	event := mem.Event{Time: end, Process: p.ID, Kind: "exit", Text: "exit code " + text(outcome.ExitCode)}
 	if signal, ok := outcome.Signal.Get(); ok {

@@ -52,6 +52,7 @@ const (
 	offHeapMeanNow    = 328
 	offHeapUntracked  = 336
 	offHeapFlags      = 344
+	offHeapPeakRSS    = 352
 )
 
 // Role says which helper writes a channel.

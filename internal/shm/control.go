@@ -32,6 +32,7 @@ type WriterStats struct {
 	HeapMean       uint64 // bytes: mean of the Poisson sample in force; 0: not a heap channel
 	HeapUntracked  uint64 // sampled allocations whose free will not be seen
 	HeapFlags      HeapFlags
+	PeakRSS        uint64 // bytes: the kernel's mark, once the process has ended in order
 }
 
 // HeapFlags says what the heap library cannot see here.
@@ -55,6 +56,7 @@ func (c *Channel) Writer() (s WriterStats) {
 		HeapMean:       load64(c.mapping, offHeapMeanNow),
 		HeapUntracked:  load64(c.mapping, offHeapUntracked),
 		HeapFlags:      HeapFlags(load64(c.mapping, offHeapFlags)),
+		PeakRSS:        load64(c.mapping, offHeapPeakRSS),
 	}
 }
 

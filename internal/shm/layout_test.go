@@ -30,7 +30,7 @@ func TestLayout(t *testing.T) {
 		"dropped_bytes": offDroppedBytes, "tail": offTail, "engine_pid": offEnginePID,
 		"engine_beat_ns": offEngineBeat, "control_seq": offControlSeq, "stop_at_step": offStopAtStep,
 		"scan_seq": offScanSeq, "heap_sampled": offHeapSampled, "heap_mean_now": offHeapMeanNow,
-		"heap_untracked": offHeapUntracked, "heap_flags": offHeapFlags,
+		"heap_untracked": offHeapUntracked, "heap_flags": offHeapFlags, "heap_peak_rss": offHeapPeakRSS,
 	} {
 		check("offsetof(struct ht_header, "+name+")", uint64(off))
 	}
