@@ -167,7 +167,25 @@ func Decode(r io.Reader, name string) (*Document, error) {
 		return nil, fmt.Errorf("%s: %w", format.Name, err)
 	}
 	document.Name, document.Format = name, format.Name
+	if file.compressed {
+		return document, file.drain(document)
+	}
 	return document, nil
+}
+
+// maxAfter is how much of a compressed file may follow what was decoded, in bytes, for its checksum to be looked at.
+const maxAfter = 16 << 20
+
+// drain reads a compressed file to its end, where its checksum lies.
+func (p *plain) drain(document *Document) error {
+	n, err := io.Copy(io.Discard, io.LimitReader(p.ahead, maxAfter))
+	switch {
+	case err != nil:
+		return fmt.Errorf("the compressed file is damaged, so its figures may be wrong: %w", err)
+	case n == maxAfter:
+		document.Notes = append(document.Notes, "The compressed file goes on after its end; its checksum was not looked at.")
+	}
+	return nil
 }
 
 // bounded fails where more than left bytes come.

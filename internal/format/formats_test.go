@@ -114,6 +114,25 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// TestDamagedCompression: what was decompressed is held against the checksum at the end, which no decoder reads.
+func TestDamagedCompression(t *testing.T) {
+	file, err := os.ReadFile("../../testdata/imagined/old-2.0.pickle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := gzipped(file)
+	for at := len(whole) - 8; at < len(whole); at++ {
+		damaged := bytes.Clone(whole)
+		damaged[at] ^= 1
+		if _, err := Decode(bytes.NewReader(damaged), "x"); err == nil || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("byte %d changed: %v", at, err)
+		}
+	}
+	if _, err := Decode(bytes.NewReader(whole[:len(whole)-4]), "x"); err == nil {
+		t.Error("a file without all of its checksum is read")
+	}
+}
+
 // TestSmaps compares this process's own smaps with the sums that the kernel gives.
 func TestSmaps(t *testing.T) {
 	data, err := os.ReadFile("/proc/self/smaps")

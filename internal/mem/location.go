@@ -3,6 +3,7 @@ package mem
 import (
 	"path"
 	"strconv"
+	"strings"
 )
 
 // What stands for a line where none is known.
@@ -24,4 +25,12 @@ func LineName(l Location) string {
 		return name
 	}
 	return name + ":" + strconv.Itoa(l.Line)
+}
+
+// slashes writes a path of Windows with slashes, so that it is taken apart as any other: C:/env/Lib/site-packages/torch/a.py.
+func slashes(file string) string {
+	if drive := len(file) > 2 && file[1] == ':' && file[2] == '\\'; drive || strings.HasPrefix(file, `\\`) {
+		return strings.ReplaceAll(file, `\`, "/")
+	}
+	return file
 }

@@ -26,6 +26,7 @@ type stretch struct{ begin, end uint32 }
 
 // Location returns the number of a location, adding it at first sight.
 func (t *StackTable) Location(l Location) uint32 {
+	l.File = slashes(l.File)
 	if id, ok := t.known[l]; ok {
 		return id
 	}

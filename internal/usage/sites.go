@@ -55,7 +55,7 @@ const (
 
 // installed matches the folders where Python keeps what is not the user's own, and what torch.compile
 // generated, wherever its cache is.
-var installed = regexp.MustCompile(`(^|/)(site-packages|dist-packages)/|(^|/)lib(64)?/python\d(\.\d+)?t?/|(^|/)python\d+\.zip/|(^|/)c[a-z2-7]{51}\.py$`)
+var installed = regexp.MustCompile(`(^|/)(site-packages|dist-packages)/|(^|/)lib(64)?/python\d(\.\d+)?t?/|(^|/)python\d+\.zip/|^[A-Za-z]:/.*(?i:python\d*|conda\d*|envs/[^/]+|venv)/Lib/(site-packages/)?|(^|/)c[a-z2-7]{51}\.py$`)
 
 // Kind says whose a file is.
 func (t *Names) Kind(file string) FileKind {

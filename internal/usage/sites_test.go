@@ -39,3 +39,33 @@ func TestCompiledCodeIsNotTheUsersOwn(t *testing.T) {
 		}
 	}
 }
+
+// TestPathsOfWindows: libraries lie in other folders there, and names end after another mark.
+func TestPathsOfWindows(t *testing.T) {
+	stacks := new(mem.StackTable)
+	at := func(file string, line int) uint32 {
+		return stacks.Location(mem.Location{File: file, Line: line, Function: "f"})
+	}
+	library := at(`C:\Users\me\AppData\Local\Programs\Python\Python311\Lib\site-packages\torch\nn\modules\linear.py`, 125)
+	standard := at(`D:\miniconda3\envs\ai\Lib\contextlib.py`, 81)
+	user := at(`D:\work\train.py`, 61)
+	shared := at(`\\server\home\Lib\train.py`, 7)
+	names := NewNames(stacks)
+	for _, test := range []struct {
+		stack []uint32
+		name  string
+		user  bool
+	}{
+		{[]uint32{library, standard, user}, "train.py:61", true},
+		{[]uint32{library, standard}, "torch/nn/modules/linear.py:125", false},
+		{[]uint32{standard}, "contextlib.py:81", false},
+		{[]uint32{library, shared}, "train.py:7", true},
+	} {
+		if s := names.Of(stacks.Add(test.stack)); s.Name != test.name || s.User != test.user {
+			t.Errorf("%q, of the user %v; want %q, %v", s.Name, s.User, test.name, test.user)
+		}
+	}
+	if l := stacks.Locations[stacks.Location(mem.Location{File: `odd\name.py`})]; l.File != `odd\name.py` {
+		t.Errorf("a file of Linux became %q", l.File)
+	}
+}

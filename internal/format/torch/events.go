@@ -57,6 +57,7 @@ type layout struct {
 	keys    []pickle.Value
 	columns []column
 	event   bool
+	lacks   string // a key that every event has, and these do not
 }
 
 // place is a frame before its texts are looked at.
@@ -85,6 +86,11 @@ func (b *torchBuilder) layoutOf(d *pickle.Decoder, keys []pickle.Value) (layout,
 			b.checkKey(part, d.String(k), nil)
 		}
 		l.columns = append(l.columns, c)
+	}
+	for _, c := range []column{colSize, colAddress} {
+		if l.event && !slices.Contains(l.columns, c) {
+			l.lacks = c.integer()
+		}
 	}
 	return l, true
 }
@@ -173,7 +179,7 @@ func (b *torchBuilder) frame(d *pickle.Decoder, l *layout, values []pickle.Value
 }
 
 // compiled is how files of machine code and its sources end. PyTorch may write the place in a library as a line.
-var compiled = map[string]bool{".so": true, ".S": true, ".c": true, ".cc": true, ".cpp": true, ".cxx": true, ".cu": true, ".cuh": true, ".h": true, ".hpp": true}
+var compiled = map[string]bool{".so": true, ".dll": true, ".pyd": true, ".S": true, ".c": true, ".cc": true, ".cpp": true, ".cxx": true, ".cu": true, ".cuh": true, ".h": true, ".hpp": true}
 
 // interpreter is Python's own program.
 var interpreter = words.Lazy(`(^|/)python\d*(\.\d+)?t?$`)

@@ -47,6 +47,9 @@ func (c column) integer() string {
 func (b *torchBuilder) events(d *pickle.Decoder, l *layout, columns []pickle.Column) (made pickle.Value, bad int, err error) {
 	r := &b.rows
 	n, at := len(columns[0]), b.rows.n
+	if l.lacks != "" {
+		return 0, 0, fmt.Errorf("an event without %s", l.lacks)
+	}
 	if at+n > maxEvents {
 		return 0, 0, fmt.Errorf("more than %d events", maxEvents)
 	}

@@ -57,13 +57,14 @@ const (
 	isPair                // two integers, index in pairs
 	isDict                // index in dicts: settings and the outermost dictionary
 	isHistory             // index in histories (2.0)
-	isEmpty               // an empty list or dictionary
+	isEmpty               // an empty list, or with emptyDict a dictionary
 )
 
 const (
 	maxEvents = 1 << 27
 	maxKept   = 1 << 24 // values in lists and dictionaries that are waiting to be understood
 	rowBits   = 28
+	emptyDict = 1
 )
 
 func made(k kind, n int) pickle.Value { return pickle.MakeValue(uint64(n)<<4 | uint64(k)) }
@@ -196,7 +197,7 @@ func (b *torchBuilder) keep(values []pickle.Value) ([]pickle.Value, error) {
 func (b *torchBuilder) Dict(d *pickle.Decoder, pairs []pickle.Value) (pickle.Value, error) {
 	switch {
 	case len(pairs) == 0:
-		return made(isEmpty, 0), nil
+		return made(isEmpty, emptyDict), nil
 	case has(d, pairs, "action"), has(d, pairs, "filename"):
 		return b.slowRecord(d, pairs)
 	case has(d, pairs, "total_size"):

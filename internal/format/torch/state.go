@@ -107,7 +107,7 @@ const noSnapshot = "this holds no memory snapshot: it has neither segments nor d
 // or the bare list of segments of memory_snapshot.
 func (b *torchBuilder) finish(d *pickle.Decoder, root pickle.Value) error {
 	switch k, n := unmade(root); {
-	case k == isEmpty:
+	case k == isEmpty && n != emptyDict:
 		return nil // a bare list of no segments
 	case k == isList:
 		return b.takeSegments(&b.out.Segments, root)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"hightide/internal/mem"
@@ -117,4 +118,25 @@ func FuzzTorch(f *testing.F) {
 			describe(s)
 		}
 	})
+}
+
+// TestEventsWithoutAKey: an event that does not say how much or where would move the peak.
+func TestEventsWithoutAKey(t *testing.T) {
+	const event = `{"action": "alloc", "addr": 512, "size": 1024, "stream": 0, "frames": []}`
+	for _, test := range []struct{ event, fault string }{
+		{event, ""},
+		{strings.Replace(event, `"size": 1024, `, "", 1), "an event without size"},
+		{strings.Replace(event, `"addr": 512, `, "", 1), "an event without addr"},
+		{strings.Replace(event, `"addr"`, `"device_free"`, 1), ""},
+	} {
+		_, err := ReadJSON(strings.NewReader(`{"segments": [], "device_traces": [[` + test.event + `]]}`))
+		if (err == nil) != (test.fault == "") || err != nil && !strings.Contains(err.Error(), test.fault) {
+			t.Errorf("%s: %v, want %q", test.event, err, test.fault)
+		}
+	}
+	for _, empty := range []string{"\x80\x04}.", "\x80\x04]."} { // {}, []
+		if _, err := Read(strings.NewReader(empty)); (err == nil) != (empty[2] == ']') {
+			t.Errorf("%q: %v", empty, err)
+		}
+	}
 }
