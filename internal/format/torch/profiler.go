@@ -25,11 +25,11 @@ type chromeEvent struct {
 	Start    float64 `json:"ts"`  // µs
 	Duration float64 `json:"dur"` // µs
 	Args     struct {
-		Type    *int   `json:"Device Type"` // c10::DeviceType
-		Device  int    `json:"Device Id"`
-		Address uint64 `json:"Addr"`
-		Bytes   *int64 `json:"Bytes"`
-		Total   int64  `json:"Total Allocated"`
+		Type    *int    `json:"Device Type"` // c10::DeviceType
+		Device  int     `json:"Device Id"`
+		Address *uint64 `json:"Addr"` // nil: versions before 1.12
+		Bytes   *int64  `json:"Bytes"`
+		Total   *int64  `json:"Total Allocated"` // nil: the same
 
 		Reserved int64 `json:"Total Reserved"` // of caching allocators; 0 elsewhere
 	} `json:"args"`
@@ -48,7 +48,7 @@ type memoryEvent struct {
 	device  profilerDevice
 	address uint64
 	bytes   int64
-	before  int64 // allocated before it
+	before  int64 // allocated before it; 0 where the trace does not say
 
 	reserved int64 // after it
 	failed   bool
@@ -66,6 +66,8 @@ type profilerTrace struct {
 	events []memoryEvent
 	count  int
 	python bool // it has frames of Python
+
+	noAddresses, noTotals bool // some events do not say where, or how much was allocated then
 }
 
 func IsTrace(head []byte) bool { return jsonHas(head, "traceEvents", "ph") }
@@ -173,7 +175,7 @@ func (t *profilerTrace) entry(e *chromeEvent) error {
 	thread := fmt.Sprint(e.Thread)
 	switch {
 	case (e.Name == memoryEntry || e.Name == failedEntry) && e.Args.Bytes != nil:
-		size, before, kind := *e.Args.Bytes, e.Args.Total, 1
+		size, before, kind := *e.Args.Bytes, int64(0), 1
 		if e.Args.Type != nil {
 			kind = *e.Args.Type
 		}
@@ -181,10 +183,18 @@ func (t *profilerTrace) entry(e *chromeEvent) error {
 		if size > int64(mem.MaxSize) || size < -int64(mem.MaxSize) || failed && size < 0 {
 			return fmt.Errorf("a memory event of %d bytes", size)
 		}
-		if !failed {
+		if e.Args.Total == nil {
+			t.noTotals = true
+		} else if before = *e.Args.Total; !failed {
 			before -= size
 		}
-		t.events = append(t.events, memoryEvent{e.Start, thread, profilerDevice{kind, max(0, e.Args.Device)}, e.Args.Address, size, before, e.Args.Reserved, failed})
+		var address uint64
+		if e.Args.Address != nil {
+			address = *e.Args.Address
+		} else if !failed {
+			t.noAddresses = true
+		}
+		t.events = append(t.events, memoryEvent{e.Start, thread, profilerDevice{kind, max(0, e.Args.Device)}, address, size, before, e.Args.Reserved, failed})
 	case e.Phase == "X" && (e.Category == "python_function" || e.Category == "cpu_op"):
 		t.slices[thread] = append(t.slices[thread], slice{e.Start, e.Start + e.Duration, t.location(e)})
 	case e.Phase == "X" && e.Category == "user_annotation":
@@ -231,6 +241,12 @@ func (t *profilerTrace) time(us float64) int64 {
 func (t *profilerTrace) assemble() {
 	sort.SliceStable(t.events, func(i, j int) bool { return t.events[i].time < t.events[j].time })
 	sort.SliceStable(t.out.Annotations, func(i, j int) bool { return t.out.Annotations[i].Time < t.out.Annotations[j].Time })
+	if t.noAddresses {
+		t.address()
+	}
+	if t.noTotals {
+		t.out.Notes = append(t.out.Notes, "Its events do not tell totals: what was allocated before the trace began is not known, and in no figure here.")
+	}
 	stacks := t.stacks()
 	numbers := t.devices()
 	traces := map[int]*mem.Trace{}
@@ -286,6 +302,32 @@ func (t *profilerTrace) assemble() {
 	if t.python {
 		t.out.Notes = append(t.out.Notes, "Its Python frames name where a function begins, not the line that ran in it.")
 	}
+}
+
+// address gives events addresses where the trace has none: a free is taken for that of the newest allocation of its size.
+func (t *profilerTrace) address() {
+	type kind struct {
+		device profilerDevice
+		size   int64
+	}
+	live, next := map[kind][]uint64{}, uint64(1)
+	for i := range t.events {
+		e := &t.events[i]
+		of := kind{e.device, max(e.bytes, -e.bytes)}
+		held := live[of]
+		switch {
+		case e.failed:
+		case e.bytes < 0 && len(held) > 0:
+			e.address, live[of] = held[len(held)-1], held[:len(held)-1]
+		default:
+			e.address, next = next, next+uint64(max(of.size, 1))
+			if e.bytes >= 0 {
+				live[of] = append(held, e.address)
+			}
+		}
+	}
+	t.out.Label = mem.Estimated
+	t.out.Notes = append(t.out.Notes, "Its events have no addresses, as those of old versions: a free is taken for that of the newest allocation of its size. Sums are right; whose memory it is, is estimated.")
 }
 
 func (t *profilerTrace) name(device int) string {
