@@ -60,10 +60,10 @@ var hostile = map[string]struct {
 	"itself":            {"\x80\x04]\x94(h\x00e.", pickle.ErrMalformed, "itself"},
 
 	// lies
-	"size NaN":             {snapshotWith("}(X\x06\x00\x00\x00actionX\x05\x00\x00\x00allocX\x04\x00\x00\x00sizeG\x7f\xf8\x00\x00\x00\x00\x00\x00u"), nil, "NaN"},
-	"size negative":        {snapshotWith("}(X\x06\x00\x00\x00actionX\x05\x00\x00\x00allocX\x04\x00\x00\x00sizeJ\xff\xff\xff\xffu"), nil, "-1 bytes"},
-	"size of 2^62":         {snapshotWith("}(X\x06\x00\x00\x00actionX\x05\x00\x00\x00allocX\x04\x00\x00\x00size\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x40u"), nil, "bytes"},
-	"size a text":          {snapshotWith("}(X\x06\x00\x00\x00actionX\x05\x00\x00\x00allocX\x04\x00\x00\x00sizeX\x03\x00\x00\x00bigu"), nil, "no integer"},
+	"size NaN":             {snapshotWith("}(X\x06\x00\x00\x00actionX\x05\x00\x00\x00allocX\x04\x00\x00\x00addrK\x01X\x04\x00\x00\x00sizeG\x7f\xf8\x00\x00\x00\x00\x00\x00u"), nil, "NaN"},
+	"size negative":        {snapshotWith("}(X\x06\x00\x00\x00actionX\x05\x00\x00\x00allocX\x04\x00\x00\x00addrK\x01X\x04\x00\x00\x00sizeJ\xff\xff\xff\xffu"), nil, "-1 bytes"},
+	"size of 2^62":         {snapshotWith("}(X\x06\x00\x00\x00actionX\x05\x00\x00\x00allocX\x04\x00\x00\x00addrK\x01X\x04\x00\x00\x00size\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x40u"), nil, "bytes"},
+	"size a text":          {snapshotWith("}(X\x06\x00\x00\x00actionX\x05\x00\x00\x00allocX\x04\x00\x00\x00addrK\x01X\x04\x00\x00\x00sizeX\x03\x00\x00\x00bigu"), nil, "no integer"},
 	"an event twice":       {snapshotWith("}q\x10(X\x06\x00\x00\x00actionX\x05\x00\x00\x00alloc" + "uh\x10"), nil, ""},
 	"a trace of numbers":   {snapshotWith("K\x01"), nil, "no event"},
 	"blocks overlap":       {`{"segments": [{"device": 0, "address": 4096, "total_size": 1024, "blocks": [{"address": 4096, "size": 600, "state": "inactive"}, {"address": 4600, "size": 512, "state": "inactive"}]}], "device_traces": []}`, nil, "overlaps"},
