@@ -22,7 +22,7 @@ var rooms = map[string][]string{
 	"internal/shm":              {"internal/mem"},
 	"internal/wire":             {"internal/mem"},
 	"internal/allocator":        {"internal/mem"},
-	"internal/report":           {"internal/mem", "web"},
+	"internal/report":           {"internal/mem", "internal/usage", "web"},
 	"internal/usage":            {"internal/mem", "internal/allocator", "internal/words"},
 	"internal/analyze/imagined": {"internal/mem", "internal/report"},
 	"internal/analyze":          {"internal/analyze/imagined", "internal/mem", "internal/usage", "internal/report", "internal/words"},

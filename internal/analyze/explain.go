@@ -141,8 +141,7 @@ func explainDevice(s *mem.AllocatorSnapshot, device int, file string, stepEnds [
 		a.fragments(d, at, g, o.Pictures)
 	}
 	steps := d.Steps(stepEnds)
-	a.Steps = stepsOf(steps)
-	a.Growth = g.growth(steps)
+	a.Steps, a.Growth = steps, g.growth(steps)
 	if o.Pictures {
 		a.Timeline = g.timeline(cmp.Or(o.Columns, 600))
 	}
@@ -189,21 +188,6 @@ func ofRequests(d *usage.Device, n mem.Bytes) mem.Optional {
 		return mem.Optional{}
 	}
 	return mem.Some(int64(n))
-}
-
-// stepsOf are the steps and phases for a report.
-func stepsOf(s *usage.Steps) *report.TraceSteps {
-	if s == nil {
-		return nil
-	}
-	out := &report.TraceSteps{Source: s.Source, Steps: []report.TraceStep{}, Phases: []report.TracePhase{}}
-	for _, step := range s.Steps {
-		out.Steps = append(out.Steps, report.TraceStep(step))
-	}
-	for _, p := range s.Phases {
-		out.Phases = append(out.Phases, report.TracePhase{Phase: p.Name, TraceStep: report.TraceStep(p.Stretch)})
-	}
-	return out
 }
 
 // NoEventError says that a device has none of the events asked for; others may have.

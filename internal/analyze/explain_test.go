@@ -79,7 +79,7 @@ func TestStepsAndTheirLeakAreInferred(t *testing.T) {
 		}
 		var seen []string
 		for _, p := range a.Steps.Phases {
-			seen = append(seen, p.Phase)
+			seen = append(seen, string(p.Phase))
 		}
 		if got := strings.Join(seen, " "); got != "forward backward optimizer" && got != "forward" {
 			t.Errorf("%s: phases %s", name, got)
@@ -136,7 +136,7 @@ func TestTimelineAddsUpToWhatWasAllocated(t *testing.T) {
 		for i, event := range line.Events {
 			want := d.LevelsAt(event).Allocated
 			top = max(top, want)
-			for by, bands := range map[string][]report.TimelineBand{"category": line.Category, "site": line.Site} {
+			for by, bands := range map[string][]usage.Band{"category": line.Category, "site": line.Site} {
 				var sum mem.Bytes
 				for _, band := range bands {
 					sum += band.Bytes[i]

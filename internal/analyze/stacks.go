@@ -31,25 +31,17 @@ func stacks(in *Input, r *report.Report) {
 func (in *Input) stackSet(process uint32, h *usage.History) report.StackSet {
 	tree := newStackTree(in.names, report.StackSet{Name: "heap", Subject: report.Subject{Process: process, Of: in.processName(process)}, Title: "Heap at its highest, by stack",
 		Time: mem.Some(in.since(h.Peak.Time)), Step: mem.Some(int64(h.Peak.Step)), Label: h.Label})
-	set := &tree.set
-	uses := slices.Clone(h.AtPeak())
-	slices.SortStableFunc(uses, func(a, b usage.Use) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Stack, b.Stack))
-	})
-	var variance float64
-	for i, u := range uses {
-		set.Total += u.Bytes
+	held, variance := slices.Clone(h.AtPeak()), 0.0
+	slices.SortStableFunc(held, func(a, b usage.Use) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Stack, b.Stack)) })
+	uses := make([]report.StackUse, len(held))
+	for i, u := range held {
 		variance += u.Variance
-		if i >= stacksShown || u.Bytes <= 0 || u.Bytes < h.Peak.Bytes/leastOfStacks {
-			set.Rest += u.Bytes
-			continue
-		}
-		set.Stacks = append(set.Stacks, report.StackUse{
-			Node: tree.add(h.Stacks.Frames(u.Stack)), Bytes: u.Bytes, Error: usage.Half95(u.Variance, u.Bytes), Count: u.Blocks, Phase: u.Phase,
-		})
+		uses[i] = report.StackUse{Bytes: u.Bytes, Error: usage.Half95(u.Variance, u.Bytes), Count: u.Blocks, Phase: u.Phase}
 	}
-	set.Error = usage.Half95(variance, set.Total)
-	return *set
+	whole := tree.fill(uses, 1, int64(h.Peak.Bytes/leastOfStacks), func(i int) []mem.Location { return h.Stacks.Frames(held[i].Stack) })
+	tree.set.Total, tree.set.Rest = mem.Bytes(whole[0].Total), mem.Bytes(whole[0].Rest)
+	tree.set.Error = usage.Half95(variance, tree.set.Total)
+	return tree.set
 }
 
 // stackTree grows a StackSet's tree.
@@ -63,6 +55,35 @@ type stackTree struct {
 func newStackTree(names *usage.Names, set report.StackSet) *stackTree {
 	set.Frames, set.Parents, set.Places, set.Stacks = []report.FramePlace{}, []int{}, []int{}, []report.StackUse{}
 	return &stackTree{names: names, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}, set: set}
+}
+
+// fill puts the largest stacks by each measure into the tree, those of at least so much, and says what all of them and those left out
+// come to.
+func (t *stackTree) fill(uses []report.StackUse, measures int, least int64, frames func(use int) []mem.Location) []report.FlameMeasure {
+	chosen, whole := make([]bool, len(uses)), make([]report.FlameMeasure, measures)
+	order := make([]int, len(uses))
+	for m := range whole {
+		for i := range order {
+			order[i] = i
+			whole[m].Total += uses[i].Measure(m)
+		}
+		slices.SortStableFunc(order, func(p, q int) int { return cmp.Compare(uses[q].Measure(m), uses[p].Measure(m)) })
+		for _, i := range order[:min(len(order), stacksShown)] {
+			chosen[i] = chosen[i] || uses[i].Measure(m) >= max(least, 1)
+		}
+	}
+	for i, use := range uses {
+		if !chosen[i] {
+			for m := range whole {
+				whole[m].Rest += use.Measure(m)
+			}
+			continue
+		}
+		use.Node = t.add(frames(i))
+		t.set.Stacks = append(t.set.Stacks, use)
+	}
+	slices.SortStableFunc(t.set.Stacks, func(p, q report.StackUse) int { return cmp.Compare(q.Bytes, p.Bytes) })
+	return whole
 }
 
 // add puts a stack into the tree and returns its innermost node. Frames of our own are left out.

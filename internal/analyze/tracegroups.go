@@ -275,7 +275,7 @@ func (g *grouper) timeline(columns int) *report.TraceTimeline {
 	if len(points) < 2 {
 		return nil
 	}
-	t := &report.TraceTimeline{Category: []report.TimelineBand{}, Site: []report.TimelineBand{}}
+	t := &report.TraceTimeline{}
 	begin := d.TimeOf(points[0].Moment)
 	for _, p := range points {
 		t.Events = append(t.Events, p.Moment)
@@ -289,11 +289,7 @@ func (g *grouper) timeline(columns int) *report.TraceTimeline {
 			t.Time = append(t.Time, d.TimeOf(p.Moment)-begin)
 		}
 	}
-	for _, b := range d.Bands(t.Events, len(usage.CategoryNames)+1, g.sorter.Of, g.wants) {
-		t.Category = append(t.Category, report.TimelineBand(b))
-	}
-	for _, b := range d.Bands(t.Events, siteBands, g.site, g.wants) {
-		t.Site = append(t.Site, report.TimelineBand(b))
-	}
+	t.Category = d.Bands(t.Events, len(usage.CategoryNames)+1, g.sorter.Of, g.wants)
+	t.Site = d.Bands(t.Events, siteBands, g.site, g.wants)
 	return t
 }

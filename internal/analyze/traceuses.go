@@ -116,47 +116,24 @@ func (u *stackUses) turnover() []report.Turnover {
 }
 
 // flames is what each stack did as a tree. Each measure's largest stacks are in it.
-func (u *stackUses) flames(a *explanation) *report.StackSet {
+func (u *stackUses) flames(a *explanation) {
 	tree := newStackTree(u.g.names, report.StackSet{Name: "device", Subject: a.Subject(), Title: report.UpperFirst(a.InFile()), Event: mem.Some(int64(a.At.Event)),
 		Label: a.Label, Total: a.At.Allocated})
 	if a.Filter != "" {
 		tree.set.Title += fmt.Sprintf(", only what matches %q", a.Filter)
 	}
-	measures := []report.FlameMeasure{
-		{Name: "bytes", Title: "bytes at the moment explained", Unit: mem.UnitBytes},
-		{Name: "bytes-time", Title: "bytes × time, as the average held", Unit: mem.UnitBytes},
-		{Name: "count", Title: "number of allocations", Unit: mem.UnitCount},
-		{Name: "churn", Title: "bytes allocated and freed again", Unit: mem.UnitBytes},
+	uses := make([]report.StackUse, len(u.all))
+	for i, did := range u.all {
+		uses[i] = report.StackUse{Bytes: did.Bytes, Count: did.Blocks, Average: mem.Bytes(did.Average), Allocations: did.Allocations, Churn: did.Churn}
 	}
-	chosen := map[int]bool{}
-	for m := range measures {
-		value := func(i int) int64 { return u.all[i].Measure(m) }
-		order := make([]int, len(u.all))
-		for i := range order {
-			order[i] = i
-			measures[m].Total += value(i)
-		}
-		slices.SortStableFunc(order, func(p, q int) int { return cmp.Compare(value(q), value(p)) })
-		for _, i := range order[:min(len(order), stacksShown)] {
-			if value(i) > 0 {
-				chosen[i] = true
-			}
-		}
+	set := &tree.set
+	set.Measures = tree.fill(uses, len(report.Flames), 0, func(i int) []mem.Location { return u.all[i].Pictured(u.g.names) })
+	for m, what := range []report.FlameMeasure{
+		{Title: "bytes at the moment explained", Unit: mem.UnitBytes}, {Title: "bytes × time, as the average held", Unit: mem.UnitBytes},
+		{Title: "number of allocations", Unit: mem.UnitCount}, {Title: "bytes allocated and freed again", Unit: mem.UnitBytes},
+	} {
+		set.Measures[m].Name, set.Measures[m].Title, set.Measures[m].Unit = report.Flames[m], what.Title, what.Unit
 	}
-	for i := range u.all {
-		if !chosen[i] {
-			for m := range measures {
-				measures[m].Rest += u.all[i].Measure(m)
-			}
-			continue
-		}
-		use := &u.all[i]
-		node := tree.add(use.Pictured(u.g.names))
-		tree.set.Stacks = append(tree.set.Stacks, report.StackUse{Node: node, Bytes: use.Bytes, Count: use.Blocks,
-			Average: mem.Bytes(use.Average), Allocations: use.Allocations, Churn: use.Churn})
-	}
-	slices.SortStableFunc(tree.set.Stacks, func(p, q report.StackUse) int { return cmp.Compare(q.Bytes, p.Bytes) })
-	tree.set.Measures, tree.set.Rest = measures, mem.Bytes(measures[0].Rest)
+	set.Rest = mem.Bytes(set.Measures[0].Rest)
 	a.tree = tree
-	return &tree.set
 }

@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"hightide/internal/mem"
+	"hightide/internal/usage"
 )
 
 // Allocator is what one device's caching allocator held at one moment.
@@ -43,7 +44,7 @@ type Allocator struct {
 	MapCategories []string       `json:"map_categories,omitempty"`
 	Turnover      []Turnover     `json:"turnover"` // most churn first
 	Longest       []LongLife     `json:"longest_lives"`
-	Steps         *TraceSteps    `json:"steps,omitempty"`
+	Steps         *usage.Steps   `json:"steps,omitempty"`
 	Growth        []TraceGrowth  `json:"growth"`
 	Timeline      *TraceTimeline `json:"timeline,omitempty"`
 }
@@ -208,25 +209,6 @@ type CategoryAccuracy struct {
 	Agreed   mem.Bytes `json:"agreed_bytes"`
 }
 
-// TraceSteps are the steps and phases of a trace.
-type TraceSteps struct {
-	Source string       `json:"source"` // recorded, annotations, or inferred: from what repeats
-	Steps  []TraceStep  `json:"steps"`
-	Phases []TracePhase `json:"phases"` // always inferred, from the stacks that allocate
-}
-
-// TraceStep is a stretch of events, both ends in it.
-type TraceStep struct {
-	From int `json:"from_event"`
-	To   int `json:"to_event"`
-}
-
-// TracePhase is forward, backward or optimizer.
-type TracePhase struct {
-	Phase string `json:"phase"`
-	TraceStep
-}
-
 // TraceTimeline is the course of the memory in columns of events. Each column is the moment in its stretch
 // at which most was allocated, so no peak is lost; the bands of a column add up to what was then.
 type TraceTimeline struct {
@@ -234,14 +216,8 @@ type TraceTimeline struct {
 	Time       []int64        `json:"time_ns,omitempty"`         // since the first
 	Reserved   []mem.Optional `json:"reserved_bytes,omitzero"`   // absent where the file does not tell
 	Releasable []mem.Bytes    `json:"releasable_bytes,omitzero"` // the most of the stretch; likewise
-	Category   []TimelineBand `json:"by_category"`
-	Site       []TimelineBand `json:"by_site"` // the largest, and the rest
-}
-
-// TimelineBand is one group over the columns.
-type TimelineBand struct {
-	Name  string      `json:"name"`
-	Bytes []mem.Bytes `json:"bytes"`
+	Category   []usage.Band   `json:"by_category"`
+	Site       []usage.Band   `json:"by_site"` // the largest, and the rest
 }
 
 // Turnover is what one line allocated among the events explained.

@@ -29,7 +29,7 @@ func (p *printer) course(a *Allocator) {
 	}
 	if a.Steps != nil {
 		for _, phase := range a.Steps.Phases {
-			c.bars = append(c.bars, bar{mem.Phase(phase.Phase), int64(phase.From), int64(phase.To) + 1})
+			c.bars = append(c.bars, bar{phase.Phase, int64(phase.From), int64(phase.To) + 1})
 		}
 	}
 	p.picture(c)

@@ -8,10 +8,11 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/usage"
 )
 
 // Flames are the measures by which a flame graph can be drawn.
-var Flames = []string{"bytes", "bytes-time", "count", "churn"}
+var Flames = usage.Measures
 
 const (
 	flameLeast = 100 // one in so many of the whole is drawn as a row

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
+	"hightide/internal/usage"
 )
 
 // example is a run and a device of a snapshot in one report, with what a stranger could have put into their names.
@@ -34,7 +35,7 @@ func device() *Allocator {
 	return &Allocator{Device: 0, File: "/tmp/a.pickle", Name: "device 0", Title: "device 0", Events: 5, Last: 4, Label: mem.Measured, By: "site",
 		Peak: TracePeak{Event: 3, Allocated: 3 << 20}, At: TracePeak{Event: 3, Allocated: 3 << 20},
 		Curve: []CurvePoint{{Event: -1}, {Event: 1, Allocated: 1 << 20}, {Event: 3, Allocated: 3 << 20}, {Event: 4, Allocated: 1 << 20}},
-		Steps: &TraceSteps{Source: "inferred", Steps: []TraceStep{{From: 0, To: 4}}, Phases: []TracePhase{{Phase: "optimizer", TraceStep: TraceStep{From: 0, To: 4}}}},
+		Steps: &usage.Steps{Source: "inferred", Steps: []usage.Stretch{{From: 0, To: 4}}, Phases: []usage.Phase{{Phase: mem.PhaseOptimizer, Stretch: usage.Stretch{From: 0, To: 4}}}},
 		Blame: []Blame{{Name: "train.py:61", Bytes: 3 << 20, Blocks: 2}},
 		Map:   []SegmentMap{{Size: 4 << 20, Active: 2 << 20, Blocks: []MapBlock{{1 << 20, 1, 0, 0}, {1 << 20, 0, -1, -1}, {1 << 20, 1, 0, 0}, {1 << 20, 0, -1, -1}}}}}
 }

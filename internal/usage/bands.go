@@ -9,8 +9,8 @@ import (
 
 // Band is what one group held at some moments.
 type Band struct {
-	Name  string
-	Bytes []mem.Bytes
+	Name  string      `json:"name"`
+	Bytes []mem.Bytes `json:"bytes"`
 }
 
 // Other is the band of all groups that have none of their own.

@@ -153,7 +153,10 @@ func (h *History) MomentAt(time int64) Moment {
 }
 
 // Stretch is a range of moments, both ends in it.
-type Stretch struct{ From, To Moment }
+type Stretch struct {
+	From Moment `json:"from_event"`
+	To   Moment `json:"to_event"`
+}
 
 // Kept is what each group held all through each of some stretches, which are in order and apart: what was there at the
 // beginning of one and not given back before its end. group numbers the groups of spans from 0; negative ones do not count.

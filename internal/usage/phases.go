@@ -15,7 +15,7 @@ const (
 	phaseOptimizer
 )
 
-var tracePhaseNames = [...]string{"other", "forward", "backward", "optimizer"}
+var tracePhaseNames = [...]mem.Phase{mem.PhaseNone, mem.PhaseForward, mem.PhaseBackward, mem.PhaseOptimizer}
 
 var (
 	optimizerFrame = words.Lazy(`torch/optim/.*:|(optim|optimizers?)\w*\.py:(step|_init_group)$`)

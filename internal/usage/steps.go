@@ -10,14 +10,14 @@ import (
 
 // Steps are the steps and phases of a device's history.
 type Steps struct {
-	Source string    // recorded, annotations, or inferred: from what repeats
-	Steps  []Stretch // of moments
-	Phases []Phase   // always inferred, from the stacks that allocate
+	Source string    `json:"source"` // recorded, annotations, or inferred: from what repeats
+	Steps  []Stretch `json:"steps"`
+	Phases []Phase   `json:"phases"` // always inferred, from the stacks that allocate
 }
 
 // Phase is a stretch of forward, backward or optimizer.
 type Phase struct {
-	Name string
+	Phase mem.Phase `json:"phase"`
 	Stretch
 }
 
@@ -222,13 +222,13 @@ func (d *Device) phases() []Phase {
 		}
 		last := len(phases) - 1
 		switch name := tracePhaseNames[run.phase]; {
-		case last >= 0 && (count < leastPhase || phases[last].Name == name):
+		case last >= 0 && (count < leastPhase || phases[last].Phase == name):
 			phases[last].To = end
 		case count >= leastPhase || run.phase != phaseOther:
 			phases = append(phases, Phase{name, Stretch{max(int(run.from), 0), end}})
 		}
 	}
-	phases = slices.DeleteFunc(phases, func(p Phase) bool { return p.Name == tracePhaseNames[phaseOther] })
+	phases = slices.DeleteFunc(phases, func(p Phase) bool { return p.Phase == mem.PhaseNone })
 	if len(phases) > phasesShown {
 		phases = phases[:0]
 	}
