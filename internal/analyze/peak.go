@@ -18,7 +18,7 @@ func peak(in *Input, r *report.Report) {
 	}
 	p.HostPSS, p.PSSError = in.sharedPeak()
 	for process := range in.histories {
-		p.Heap = addKnown(p.Heap, in.heapPeak(process))
+		p.Heap = p.Heap.Plus(in.heapPeak(process))
 	}
 	lead := in.leadingSeries()
 	r.Headline.MainSource = lead.name
@@ -53,14 +53,6 @@ func (in *Input) heapPeak(process uint32) mem.Optional {
 		high.Raise(mem.Some(int64(at.Live)))
 	}
 	return high
-}
-
-// addKnown adds what is known; absent plus absent is absent.
-func addKnown(a, b mem.Optional) mem.Optional {
-	if v, ok := b.Get(); ok {
-		return mem.Some(a.Or(0) + v)
-	}
-	return a
 }
 
 // hostPeak is the highest RSS of the process tree. The kernel's own high-water mark of one process
@@ -101,7 +93,7 @@ func (in *Input) sumOfPeaks(name mem.Quantity) mem.Optional {
 	var sum mem.Optional
 	for _, s := range in.Run.Series {
 		if s.Name == name && len(s.Values) > 0 {
-			sum = addKnown(sum, mem.Some(s.Values[s.Peak()]))
+			sum = sum.Plus(mem.Some(s.Values[s.Peak()]))
 		}
 	}
 	return sum

@@ -62,7 +62,7 @@ func (in *Input) allocatedBy(process uint32) mem.Optional {
 	}
 	var sum mem.Optional
 	for _, peak := range peaks {
-		sum = addKnown(sum, peak)
+		sum = sum.Plus(peak)
 	}
 	return nonZero(sum)
 }

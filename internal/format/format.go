@@ -32,7 +32,6 @@ import (
 type Document struct {
 	Name   string // as given
 	Format string // name of the entry of Formats
-	Notes  []string
 
 	Snapshot  *mem.AllocatorSnapshot
 	Profile   *mem.Profile

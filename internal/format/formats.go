@@ -17,78 +17,53 @@ var Formats = []Format{
 	{Name: "csv", Extension: ".csv", Writes: "a table as comma-separated values", Tables: true, Takes: Runs | Snapshots, Write: writeCSV},
 	{Name: "json", Extension: ".json", Writes: "everything as one JSON object", Takes: Runs | Snapshots, Write: writeJSON},
 	{Name: "parquet", Extension: ".parquet", Writes: "a table as Apache Parquet", Tables: true, Binary: true, Takes: Runs | Snapshots, Write: writeParquet},
-	{Name: "recording", Extension: ".hightide", Reads: "a recording of hightide", Sniff: isRecording, Decode: decodeRecording,
+	{Name: "recording", Extension: ".hightide", Reads: "a recording of hightide", Sniff: isRecording, Decode: reads(wire.Load, func(d *Document, run *mem.Run) { d.Recording = run }),
 		Writes: "a recording, without its damage and, with --redact, without what is private", Binary: true, Takes: Runs, Write: writeRecording},
 	{Name: "torch-pickle", Extension: ".pickle", Reads: "a memory snapshot of PyTorch", Sniff: torch.IsPickle, Decode: decodeTorch,
 		Writes: "a snapshot that PyTorch's memory_viz opens", Binary: true, Takes: Snapshots, Write: writeTorch},
-	{Name: "torch-json", Reads: "the same as JSON", Sniff: torch.IsJSON, Decode: ofSnapshotIn(torch.ReadJSON)},
-	{Name: "profiler-trace", Reads: "a trace of PyTorch's profiler with memory events", Sniff: torch.IsTrace, Decode: ofSnapshotIn(torch.ReadTrace)},
-	{Name: "pprof", Extension: ".pb.gz", Reads: "a memory profile of pprof, as JAX saves them", Sniff: stacks.IsPprof, Decode: ofProfileIn(stacks.ReadPprof),
+	{Name: "torch-json", Reads: "the same as JSON", Sniff: torch.IsJSON, Decode: reads(torch.ReadJSON, asSnapshot)},
+	{Name: "profiler-trace", Reads: "a trace of PyTorch's profiler with memory events", Sniff: torch.IsTrace, Decode: reads(torch.ReadTrace, asSnapshot)},
+	{Name: "pprof", Extension: ".pb.gz", Reads: "a memory profile of pprof, as JAX saves them", Sniff: stacks.IsPprof, Decode: reads(stacks.ReadPprof, asProfile),
 		Writes: "memory by call stack, for go tool pprof", Binary: true, Takes: Runs | Snapshots | Profiles, Measures: true, Write: ofProfile(stacks.WritePprof)},
 	{Name: "speedscope", Extension: ".speedscope.json", Writes: "the same for speedscope", Takes: Runs | Snapshots | Profiles, Measures: true, Write: ofProfile(stacks.WriteSpeedscope)},
 	{Name: "folded", Extension: ".folded", Writes: "the same as folded stacks, for flamegraph.pl", Takes: Runs | Snapshots | Profiles, Measures: true, Write: ofProfile(stacks.WriteFolded)},
 	{Name: "dot", Extension: ".dot", Writes: "the same as a call graph for Graphviz", Takes: Runs | Snapshots | Profiles, Measures: true, Write: ofProfile(stacks.WriteDot)},
 	{Name: "perfetto", Extension: ".perfetto.json", Writes: "curves and spans over time, for ui.perfetto.dev", Takes: Runs | Snapshots, Write: writePerfetto},
 	{Name: "memray", Reads: "a capture of memray (where memray is installed)", Sniff: stacks.IsMemray, Decode: refuseMemray},
-	{Name: "memray-table", Reads: "what memray transform csv makes of it", Sniff: stacks.IsMemrayTable, Decode: ofProfileIn(stacks.ReadMemrayTable)},
-	{Name: "smaps", Reads: "smaps of Linux (/proc/PID/smaps)", Sniff: smaps.Is, Decode: decodeSmaps},
-	{Name: "oom-message", Reads: "a pasted out-of-memory message", Sniff: oomtext.IsMessage, Decode: decodeMessage},
+	{Name: "memray-table", Reads: "what memray transform csv makes of it", Sniff: stacks.IsMemrayTable, Decode: reads(stacks.ReadMemrayTable, asProfile)},
+	{Name: "smaps", Reads: "smaps of Linux (/proc/PID/smaps)", Sniff: smaps.Is, Decode: reads(smaps.Read, func(d *Document, m *mem.Mappings) { d.Mappings = m })},
+	{Name: "oom-message", Reads: "a pasted out-of-memory message", Sniff: oomtext.IsMessage, Decode: reads(oomtext.Read, func(d *Document, m *mem.OOMMessage) { d.OOM, d.Words = m, oomtext.Words(m) })},
 }
 
 func isRecording(head []byte) bool { return bytes.HasPrefix(head, []byte(wire.Magic)) }
 
-func decodeRecording(r io.Reader, _ int64) (*Document, error) {
-	run, err := wire.Load(r)
-	if err != nil {
-		return nil, err
-	}
-	return &Document{Recording: run}, nil
-}
-
 func writeRecording(w io.Writer, from Source, _ *Table) error { return wire.Save(w, from.Run) }
-
-func decodeTorch(r io.Reader, size int64) (*Document, error) {
-	return ofSnapshotIn(func(r io.Reader) (*mem.AllocatorSnapshot, error) { return torch.ReadSized(r, size) })(r, size)
-}
 
 func writeTorch(w io.Writer, from Source, _ *Table) error { return torch.Write(w, from.Snapshot) }
 
-// ofSnapshotIn is the Decode of a format that holds an allocator snapshot.
-func ofSnapshotIn(read func(io.Reader) (*mem.AllocatorSnapshot, error)) func(io.Reader, int64) (*Document, error) {
+// reads is the Decode of a format: a function that reads it, and where that belongs in a Document.
+func reads[T any](read func(io.Reader) (T, error), put func(*Document, T)) func(io.Reader, int64) (*Document, error) {
 	return func(r io.Reader, _ int64) (*Document, error) {
-		snapshot, err := read(r)
+		value, err := read(r)
 		if err != nil {
 			return nil, err
 		}
-		return &Document{Snapshot: snapshot, Notes: snapshot.Notes}, nil
+		var d Document
+		put(&d, value)
+		return &d, nil
 	}
 }
 
-// ofProfileIn is the Decode of a format that holds memory by stack.
-func ofProfileIn(read func(io.Reader) (*mem.Profile, error)) func(io.Reader, int64) (*Document, error) {
-	return func(r io.Reader, _ int64) (*Document, error) {
-		profile, err := read(r)
-		if err != nil {
-			return nil, err
-		}
-		return &Document{Profile: profile, Notes: profile.Notes}, nil
+func asSnapshot(d *Document, s *mem.AllocatorSnapshot) { d.Snapshot = s }
+func asProfile(d *Document, p *mem.Profile)            { d.Profile = p }
+
+// decodeTorch reads a pickle, for whose rows there is room at once where the file's size is known.
+func decodeTorch(r io.Reader, size int64) (*Document, error) {
+	snapshot, err := torch.ReadSized(r, size)
+	if err != nil {
+		return nil, err
 	}
+	return &Document{Snapshot: snapshot}, nil
 }
 
 func refuseMemray(io.Reader, int64) (*Document, error) { return nil, stacks.ErrMemray }
-
-func decodeSmaps(r io.Reader, _ int64) (*Document, error) {
-	mappings, err := smaps.Read(r)
-	if err != nil {
-		return nil, err
-	}
-	return &Document{Mappings: mappings}, nil
-}
-
-func decodeMessage(r io.Reader, _ int64) (*Document, error) {
-	message, err := oomtext.Read(r)
-	if err != nil {
-		return nil, err
-	}
-	return &Document{OOM: message, Words: oomtext.Words(message)}, nil
-}

@@ -147,7 +147,7 @@ func apart(whole *mem.Run, name string, setup mem.ImaginedSetup) *mem.Run {
 		}
 	}
 	for f := range whole.Imagined.Frames {
-		if p, ok := f.(interface{ Of() uint32 }); ok && mine[p.Of()] {
+		if mine[mem.ProcessOf(f)] {
 			_ = run.Add(f)
 		}
 	}

@@ -1,5 +1,7 @@
 package mem
 
+import "reflect"
+
 // The frames of a run on imaginary GPUs. The engine says which GPUs there were and how other trials of the program
 // ended; the device library's state at the end says what each device and process took; the agent says the rest
 // (docs/formats/imagined.md).
@@ -212,17 +214,13 @@ func (Switch) frame()         {}
 func (Condition) frame()      {}
 func (Trial) frame()          {}
 
-// Of is the process that a frame tells of.
-func (f DeviceUse) Of() uint32   { return f.Process }
-func (f ReadBack) Of() uint32    { return f.Process }
-func (f DevicePeak) Of() uint32  { return f.Process }
-func (f PeakParts) Of() uint32   { return f.Process }
-func (f DataSize) Of() uint32    { return f.Process }
-func (f Unreached) Of() uint32   { return f.Process }
-func (f FakeWeights) Of() uint32 { return f.Process }
-func (f Redirected) Of() uint32  { return f.Process }
-func (f Switch) Of() uint32      { return f.Process }
-func (f Condition) Of() uint32   { return f.Process }
+// ProcessOf is the process that a frame of an imagined run tells of; 0: of all.
+func ProcessOf(f Frame) uint32 {
+	if process := reflect.ValueOf(f).FieldByName("Process"); process.IsValid() {
+		return uint32(process.Uint())
+	}
+	return 0
+}
 
 // ImaginedFacts is what a recording holds of imaginary GPUs beside what every recording has.
 type ImaginedFacts struct {

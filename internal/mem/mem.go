@@ -122,6 +122,14 @@ func (o *Optional) Raise(value Optional) {
 	}
 }
 
+// Plus adds what is known; absent plus absent is absent.
+func (o Optional) Plus(value Optional) Optional {
+	if v, ok := value.Get(); ok {
+		return Some(o.Or(0) + v)
+	}
+	return o
+}
+
 // MarshalJSON writes null for an absent value; with `omitzero` the field is left out.
 func (o Optional) MarshalJSON() ([]byte, error) {
 	if !o.known {

@@ -143,14 +143,9 @@ func simpleSettings(setup allocator.Setup) []allocator.Settings {
 func tryOn(p *allocator.Program, setup allocator.Setup, settings allocator.Settings) AdviceTry {
 	setup.Settings = settings
 	all, _ := allocator.Variants(p, setup)
-	served := 0
-	for _, o := range all {
-		if o.OOM == nil {
-			served++
-		}
-	}
 	u := &all[0].Usage
-	return AdviceTry{AllocConf: settings.String(), Avoids: served == len(all), Depends: served > 0 && served < len(all),
+	avoids, depends := served(all)
+	return AdviceTry{AllocConf: settings.String(), Avoids: avoids, Depends: depends,
 		Reserved: u.PeakReserved, Calls: u.DeviceAllocs + u.DeviceFrees, Retries: u.Retries}
 }
 

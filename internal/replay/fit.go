@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"slices"
+
 	"hightide/internal/allocator"
 	"hightide/internal/fail"
 	"hightide/internal/mem"
@@ -60,19 +62,25 @@ func (f *Fit) verdict(setup allocator.Setup) Answer {
 	all, spread := allocator.Variants(f.trace.program, setup)
 	v := Answer{Capacity: setup.Capacity, Allocated: all[0].Usage.PeakAllocated, Reserved: all[0].Usage.PeakReserved,
 		Spread: [2]mem.Bytes{spread.Low, spread.High}, Retries: all[0].Usage.Retries}
-	served := 0
-	for _, o := range all {
-		if o.OOM == nil {
-			served++
-		} else if v.OOM == nil {
-			v.OOM = o.OOM
-		}
+	v.Fits, v.Depends = served(all)
+	if i := slices.IndexFunc(all, func(o *allocator.Outcome) bool { return o.OOM != nil }); i >= 0 {
+		v.OOM = all[i].OOM
 	}
-	v.Fits, v.Depends = served == len(all), served > 0 && served < len(all)
 	if t := f.trace.trace; v.OOM != nil && v.OOM.Event < len(t.Time) {
 		v.Time = t.Time[v.OOM.Event]
 	}
 	return v
+}
+
+// served says whether a request was served in every order of addresses, and whether only in some.
+func served(all []*allocator.Outcome) (every, some bool) {
+	failed := 0
+	for _, o := range all {
+		if o.OOM != nil {
+			failed++
+		}
+	}
+	return failed == 0, failed > 0 && failed < len(all)
 }
 
 // Least is the least capacity that the trace's requests fit into under the recorded settings, to the

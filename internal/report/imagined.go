@@ -30,7 +30,7 @@ type Imagined struct {
 	Refused       []string             `json:"refused_calls,omitempty"` // of those, the ones that failed by name
 	Policies      []Policy             `json:"policies,omitempty"`
 	NotReached    []Unreached          `json:"not_reached,omitempty"`
-	FakeWeights   []FakeWeights        `json:"fake_weights,omitempty"`
+	FakeWeights   []mem.FakeWeights    `json:"fake_weights,omitempty"`
 	Redirected    []string             `json:"redirected_writes,omitempty"`
 	Conditions    map[string]string    `json:"conditions,omitempty"`
 	Tries         []mem.Try            `json:"tries,omitempty"`
@@ -96,11 +96,4 @@ type Unreached struct {
 	Text string `json:"text,omitempty"`
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
-}
-
-// FakeWeights are weights that were made up.
-type FakeWeights struct {
-	What  string    `json:"what"`
-	Name  string    `json:"name"`
-	Bytes mem.Bytes `json:"bytes,omitempty"`
 }

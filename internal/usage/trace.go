@@ -327,14 +327,20 @@ func (d *Device) LevelsAt(at Moment) Levels {
 		return l
 	}
 	for i := 0; i <= at && i < d.Trace.Len(); i++ {
-		switch d.Trace.Action[i] {
-		case mem.ActionSegmentAlloc, mem.ActionSegmentMap:
-			l.Reserved += d.Trace.Size[i]
-		case mem.ActionSegmentFree, mem.ActionSegmentUnmap:
-			l.Reserved -= d.Trace.Size[i]
-		}
+		l.Reserved += d.taken(i)
 	}
 	return l
+}
+
+// taken is what an event took from the device, or gave back.
+func (d *Device) taken(i Moment) mem.Bytes {
+	switch d.Trace.Action[i] {
+	case mem.ActionSegmentAlloc, mem.ActionSegmentMap:
+		return d.Trace.Size[i]
+	case mem.ActionSegmentFree, mem.ActionSegmentUnmap:
+		return -d.Trace.Size[i]
+	}
+	return 0
 }
 
 // KnowsSegments says whether the file tells of segments: a profiler's trace does not, nor one that was cut down to
@@ -362,17 +368,9 @@ func (d *Device) Course() (allocated, reserved []mem.Bytes) {
 		}
 	}
 	reserved[0] = d.Begin.Reserved
-	for i, action := range t.Action {
-		switch action {
-		case mem.ActionSegmentAlloc, mem.ActionSegmentMap:
-			reserved[i+1] = t.Size[i]
-		case mem.ActionSegmentFree, mem.ActionSegmentUnmap:
-			reserved[i+1] = -t.Size[i]
-		}
-	}
 	for i := range t.Len() {
 		allocated[i+1] += allocated[i]
-		reserved[i+1] += reserved[i]
+		reserved[i+1] = reserved[i] + d.taken(i)
 	}
 	return allocated, reserved
 }

@@ -374,10 +374,10 @@ func Complete(v *report.Imagined, r *report.Report) {
 	}
 	var allocated, reserved, used mem.Optional
 	for _, rank := range v.Ranks {
-		allocated, reserved = sum(allocated, rank.Allocated), sum(reserved, rank.Reserved)
+		allocated, reserved = allocated.Plus(rank.Allocated), reserved.Plus(rank.Reserved)
 	}
 	for _, d := range v.Devices {
-		used = sum(used, mem.Some(int64(d.Used)))
+		used = used.Plus(mem.Some(int64(d.Used)))
 	}
 	h.Peak.Allocated.Raise(allocated)
 	h.Peak.Reserved.Raise(reserved)
@@ -385,14 +385,6 @@ func Complete(v *report.Imagined, r *report.Report) {
 	if v.PeakPhase == "" {
 		v.PeakPhase, v.PeakStep = h.Peak.Phase, h.Peak.Step
 	}
-}
-
-// sum adds what is known.
-func sum(a, b mem.Optional) mem.Optional {
-	if v, ok := b.Get(); ok {
-		return mem.Some(a.Or(0) + v)
-	}
-	return a
 }
 
 // triedAdvice is what was tried and found to fit; where nothing did, that is said.

@@ -45,11 +45,9 @@ func takeIn(run *mem.Run, v *report.Imagined) {
 			v.Refused = append(v.Refused, c.Name)
 		}
 	}
+	v.FakeWeights = facts.Weights
 	for _, u := range facts.Unreached {
 		v.NotReached = append(v.NotReached, report.Unreached{What: u.What, Text: u.Text, File: u.File, Line: u.Line})
-	}
-	for _, w := range facts.Weights {
-		v.FakeWeights = append(v.FakeWeights, report.FakeWeights{What: w.What, Name: w.Name, Bytes: w.Bytes})
 	}
 	for _, r := range facts.Redirected {
 		v.Redirected = append(v.Redirected, r.Path)
