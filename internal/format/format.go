@@ -182,9 +182,19 @@ func (p *plain) drain(document *Document) error {
 	case err != nil:
 		return fmt.Errorf("the compressed file is damaged, so its figures may be wrong: %w", err)
 	case n == maxAfter:
-		document.Notes = append(document.Notes, "The compressed file goes on after its end; its checksum was not looked at.")
+		document.note("The compressed file goes on after its end; its checksum was not looked at.")
 	}
 	return nil
+}
+
+// note adds what readers of snapshots and profiles are to know, who show their notes.
+func (d *Document) note(text string) {
+	if d.Snapshot != nil {
+		d.Snapshot.Notes = append(d.Snapshot.Notes, text)
+	}
+	if d.Profile != nil {
+		d.Profile.Notes = append(d.Profile.Notes, text)
+	}
 }
 
 // bounded fails where more than left bytes come.
