@@ -117,6 +117,8 @@ func result(r store.Run) string {
 	switch code, exited := r.ExitCode.Get(); {
 	case r.State != store.Finished:
 		text = string(r.State)
+	case r.Stopped:
+		text = "stopped"
 	case r.Signal.Known():
 		text = report.SignalName(r.Signal.Or(0))
 	case exited && code != 0:

@@ -119,6 +119,15 @@ func (o *runOptions) run(a *app, c *cobra.Command, args []string) error {
 	if err := o.print(a, result, result.Summary()); err != nil {
 		return err
 	}
+	return o.end(result)
+}
+
+// end turns how the command ended into how we end. A stop that was asked for is a result of its own, the same however
+// hard the command had to be told.
+func (o *recording) end(result *engine.RunResult) error {
+	if result.Outcome.Stopped {
+		return nil
+	}
 	if signal, ok := result.Outcome.Signal.Get(); ok {
 		return dieBy(signal)
 	}

@@ -19,7 +19,7 @@ func headline(in *Input, r *report.Report) {
 	h.Steps = in.Run.StepCount()
 	h.Complete = in.Run.End != nil
 	if in.Run.End != nil {
-		h.ExitCode, h.Signal = in.Run.End.ExitCode, in.Run.End.Signal
+		h.ExitCode, h.Signal, h.Stopped = in.Run.End.ExitCode, in.Run.End.Signal, in.Run.End.Reason == "stopped"
 	}
 	h.StepTime = in.stepTime(in.leader)
 	if r.Imagined != nil {

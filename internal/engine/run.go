@@ -259,6 +259,7 @@ type Summary struct {
 	Name      string           `json:"name,omitempty"`
 	ExitCode  mem.Optional     `json:"exit_code"` // null where a signal ended it
 	Signal    mem.Optional     `json:"signal,omitzero"`
+	Stopped   bool             `json:"stopped,omitempty"`
 	Duration  int64            `json:"duration_ns"`
 	Steps     uint64           `json:"steps"`
 	Peak      report.Peak      `json:"peak"`
@@ -276,7 +277,7 @@ type Summary struct {
 // Summary of a run that ended.
 func (r *RunResult) Summary() Summary {
 	s := Summary{
-		Version: report.Version, RunID: r.ID, ExitCode: r.Outcome.ExitCode, Signal: r.Outcome.Signal, Peak: report.Peak{Label: mem.Measured},
+		Version: report.Version, RunID: r.ID, ExitCode: r.Outcome.ExitCode, Signal: r.Outcome.Signal, Stopped: r.Outcome.Stopped, Peak: report.Peak{Label: mem.Measured},
 		Findings: []report.Finding{}, Label: mem.Measured, Recording: r.File, HTML: r.HTML, Notes: r.Notes,
 	}
 	if r.Report == nil {

@@ -263,7 +263,7 @@ type End struct {
 	Time     int64    `json:"time_ns"`
 	ExitCode Optional `json:"exit_code,omitzero"`
 	Signal   Optional `json:"signal,omitzero"`
-	Reason   string   `json:"reason,omitempty"` // exit, signal, stopped, recovered
+	Reason   string   `json:"reason,omitempty"` // exit, signal, recovered; stopped: as asked, in good order or by the signal that followed
 }
 
 func (RunInfo) frame()    {}

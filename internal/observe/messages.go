@@ -142,7 +142,7 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 	case "exception":
 		event.Facts = facts("class", m.Class)
 	case "stop":
-		r.stopping = true
+		r.stopping, r.endsAfter = true, max(r.endsAfter, uint64(m.Step.Or(0)))
 		event.Step, event.Text = m.Step, m.Reason
 	case "log":
 		event.Facts = facts("level", m.Level)

@@ -62,7 +62,7 @@ type Options struct {
 	Interval   time.Duration // of sampling; 0: 100 ms
 	Steps      uint64        // stop after that many optimizer steps; 0: never
 	Duration   time.Duration // stop after that time; 0: never
-	Grace      time.Duration // between asking the training to stop and SIGTERM; 0: 10 s
+	Grace      time.Duration // between asking the training to stop and SIGTERM; 0: 10 s, three steps, or 2 min once it ends
 	SnapshotOn string
 	// KeepSnapshots leaves allocator snapshots in OutDir as well, for other tools.
 	KeepSnapshots bool
@@ -112,9 +112,11 @@ type Recorder struct {
 	lastKnown int64 // when the recording of that engine ends
 
 	stopAt   uint64
-	stopping bool
-	killed   int64 // cgroup.oom_kill when last seen, -1: never
-	kills    int64 // how far it has risen in the run
+	stopping bool // it was asked to
+
+	endsAfter uint64 // step with which a training said that it ends; 0: none did
+	killed    int64  // cgroup.oom_kill when last seen, -1: never
+	kills     int64  // how far it has risen in the run
 }
 
 // now is the clock of the recording.

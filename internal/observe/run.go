@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -19,7 +20,7 @@ import (
 type Outcome struct {
 	ExitCode mem.Optional
 	Signal   mem.Optional
-	Stopped  bool  // because it was asked to: --steps or --duration
+	Stopped  bool  // as it was asked to, by Steps, Duration or the context: in good order, or by the signal that followed
 	Sink     error // why the recording is incomplete, where it is
 }
 
@@ -106,8 +107,8 @@ type loop struct {
 	flushed                                     int64 // when it was last done
 	nextVisit                                   int64 // before it there is no more to do than a look at what grows
 	deadline                                    int64 // when to ask for the stop; 0: never
-	killAt                                      int64 // when to end the training harder; 0: never
-	hard                                        int   // how hard the last attempt was
+	asked                                       int64 // when it was last told to stop; 0: never
+	hard                                        int   // how hard: 0 its agents were asked, 1 SIGTERM, 2 SIGKILL
 }
 
 // The time between two visits of the channels. Every waking up costs, most of it in the kernel, and a
@@ -246,27 +247,33 @@ func (l *loop) slow(now int64) {
 	if l.deadline > 0 && now >= l.deadline && !l.stopping {
 		l.askToStop()
 	}
-	if l.stopping && l.killAt == 0 {
-		l.killAt = now + int64(l.grace())
-	}
-	if l.killAt > 0 && now >= l.killAt {
-		l.stopHarder(now)
+	if l.stopping {
+		l.asked = cmp.Or(l.asked, now)
+		if now >= l.asked+int64(l.grace()) {
+			l.stopHarder(now)
+		}
 	}
 }
 
-// grace between asking and SIGTERM. Nobody listens in a program without an agent.
+// grace between one attempt to stop the command and the next. Nobody listens in a program without an agent. An agent
+// ends the training after a step; what then follows may be writing a checkpoint.
 func (l *loop) grace() time.Duration {
-	agent := false
+	listens, step := false, int64(0)
 	for _, p := range l.order {
-		agent = agent || p.hello && p.steps.total.Steps > 0
+		listens = listens || p.hello && p.steps.total.Steps > 0
+		step = max(step, p.steps.took)
 	}
 	switch {
-	case !agent:
+	case l.hard > 0:
+		return 30 * time.Second
+	case !listens:
 		return 0
 	case l.opts.Grace > 0:
 		return l.opts.Grace
+	case l.steps() <= l.endsAfter: // else it caught SystemExit and goes on
+		return 2 * time.Minute
 	}
-	return 10 * time.Second
+	return max(10*time.Second, min(3*time.Duration(step), 5*time.Minute))
 }
 
 // askToStop asks every agent to end its training after the step that all of them can still reach.
@@ -286,10 +293,18 @@ func (l *loop) stopHarder(now int64) {
 	if l.hard > 0 {
 		signal = syscall.SIGKILL
 	}
-	l.hard++
-	l.killAt = now + int64(30*time.Second)
+	l.hard, l.asked = l.hard+1, now
 	l.log(0, fmt.Sprintf("the command did not stop when asked; sending %v", signal))
 	_ = syscall.Kill(l.child.PID, signal)
+}
+
+// stopRest tells what the command left behind to end too: a shell that SIGTERM ended leaves its programs.
+func (l *loop) stopRest() {
+	for _, p := range l.sampler.Processes() {
+		if procAlive(p.PID, p.StartTicks) {
+			_ = syscall.Kill(p.PID, syscall.SIGTERM)
+		}
+	}
 }
 
 // steps is how many the process has taken that took the most.
@@ -306,13 +321,17 @@ func (r *Recorder) steps() uint64 {
 func (l *loop) finish(last launch.Change, ok bool) Outcome {
 	l.child.Ended()
 	end := l.now()
-	outcome := Outcome{Stopped: l.stopping}
+	var outcome Outcome
 	if ok {
 		outcome.ExitCode, outcome.Signal = status(last.Status)
 	}
+	outcome.Stopped = l.hard > 0 || l.stopping && outcome.ExitCode == mem.Some(0)
 	for wait := 0; wait < 8; wait++ {
 		if wait == 0 {
 			l.sampler.Last(l.now())
+			if l.hard > 0 {
+				l.stopRest()
+			}
 		} else {
 			l.sampler.Tick(l.now())
 		}

@@ -2,9 +2,11 @@ package observe
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -225,4 +227,53 @@ os.waitpid(child, 0)`},
 	if len(run.Processes) != 2 {
 		t.Errorf("%d processes, want a parent and its child", len(run.Processes))
 	}
+}
+
+// TestStopIsTheSameEachTime: a stop that was asked for is one, whatever the command makes of the signal, and takes with
+// it what a shell started. A command that fails by itself has failed.
+func TestStopIsTheSameEachTime(t *testing.T) {
+	for name, script := range map[string]string{
+		"dies of it":        `exec sleep 60`,
+		"ends with a code":  `trap 'kill $!; exit 7' TERM; touch "$1"; sleep 60 & wait`,
+		"ends well":         `trap 'kill $!; exit 0' TERM; touch "$1"; sleep 60 & wait`,
+		"leaves a child":    `sleep 60 & echo $! > "$1"; wait`,
+		"has failed before": `exit 7`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			dir := t.TempDir()
+			ready := filepath.Join(dir, "ready")
+			sink := memorySink{t, mem.NewRun()}
+			outcome, err := Run(ctx, &Options{ID: "x", Command: []string{"/bin/sh", "-c", script, "sh", ready}, Channels: filepath.Join(dir, "channels"), Env: os.Environ(),
+				Events: func(e event.Event) {
+					_, err := os.Stat(ready)
+					if s, ok := e.(Status); ok && (err == nil || name == "dies of it" && s.Processes == 1) {
+						cancel()
+					}
+				}}, sink)
+			failed := name == "has failed before"
+			if err != nil || outcome.Stopped == failed || (sink.run.End.Reason == "stopped") == failed {
+				t.Errorf("%+v, %v, end %+v", outcome, err, sink.run.End)
+			}
+			if text, err := os.ReadFile(ready); err == nil && len(text) > 0 {
+				child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for end := time.Now().Add(time.Minute); lives(child); time.Sleep(10 * time.Millisecond) {
+					if time.Now().After(end) {
+						t.Fatalf("process %d lives on, unobserved", child)
+					}
+				}
+			}
+		})
+	}
+}
+
+// lives says whether a process runs; one that nobody waits for does not.
+func lives(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(stat), ") Z ")
 }

@@ -8,6 +8,7 @@ type stepSelection struct {
 	changed bool
 	out     mem.Steps
 	budget  thinning
+	took    int64 // ns of the last one
 }
 
 const (
@@ -24,7 +25,7 @@ func (b *stepSelection) add(s mem.Step) {
 	if s.Skipped {
 		b.total.Skipped++
 	}
-	b.changed = true
+	b.changed, b.took = true, s.Duration
 	b.budget.count(s.Time)
 	if b.budget.keeps(s.Number) {
 		b.out = append(b.out, s)

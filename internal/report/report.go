@@ -59,7 +59,8 @@ type Headline struct {
 	Steps      uint64       `json:"steps"`
 	ExitCode   mem.Optional `json:"exit_code,omitzero"`
 	Signal     mem.Optional `json:"signal,omitzero"`
-	Complete   bool         `json:"complete"` // the recording has its end
+	Stopped    bool         `json:"stopped,omitempty"` // it ended as it was asked to, in good order or by the signal that followed
+	Complete   bool         `json:"complete"`          // the recording has its end
 	Peak       Peak         `json:"peak"`
 	Growth     mem.Optional `json:"growth_bytes_per_step,omitzero"`
 	StepTime   mem.Optional `json:"step_time_ns,omitzero"` // median

@@ -131,6 +131,9 @@ func (r *Report) facts() (facts []string) {
 		}
 		facts = append(facts, steps)
 	}
+	if h.Stopped {
+		facts = append(facts, "stopped as asked")
+	}
 	if code, ok := h.ExitCode.Get(); ok {
 		facts = append(facts, fmt.Sprintf("exit code %d", code))
 	}

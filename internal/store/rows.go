@@ -38,6 +38,7 @@ var columns = []column{
 	{"duration_ns", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Duration }},
 	{"exit_code", "INTEGER", func(e *entry) any { return optional{&e.run.ExitCode} }},
 	{"signal", "INTEGER", func(e *entry) any { return optional{&e.run.Signal} }},
+	{"stopped", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Stopped }},
 	{"steps", "INTEGER NOT NULL", func(e *entry) any { return count{&e.run.Steps} }},
 	{"processes", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Processes }},
 	{"peak_host_rss_bytes", "INTEGER", func(e *entry) any { return optional{&e.run.HostRSS} }},

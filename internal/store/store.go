@@ -116,6 +116,7 @@ type Run struct {
 	Duration  int64             `json:"duration_ns"`   // up to the last thing seen
 	ExitCode  mem.Optional      `json:"exit_code,omitzero"`
 	Signal    mem.Optional      `json:"signal,omitzero"`
+	Stopped   bool              `json:"stopped,omitempty"` // it ended as it was asked to
 	Steps     uint64            `json:"steps"`
 	Processes int               `json:"processes"`
 	HostRSS   mem.Optional      `json:"peak_host_rss_bytes,omitzero"` // of the process tree

@@ -272,7 +272,7 @@ func largestPeak(run *mem.Run, name mem.Quantity) (high mem.Optional) {
 func judge(run *mem.Run, v *report.Imagined) {
 	code, ended := int64(0), run.End != nil
 	switch {
-	case ended && run.End.Reason == "stopped" && run.End.Signal.Known(): // by us: nobody in it listened
+	case ended && run.End.Reason == "stopped" && run.End.ExitCode != mem.Some(0): // by us: nobody in it listened
 		v.StoppedFor = cmp.Or(v.StoppedFor, report.StoppedForDuration)
 	case ended:
 		code = run.End.ExitCode.Or(255)

@@ -20,7 +20,8 @@ export function header(report: Report): HTMLElement {
 
 /** How the command ended, as far as it is known. */
 function outcome(report: Report): HTMLElement | null {
-  const { signal, exit_code, complete } = report.headline;
+  const { signal, exit_code, stopped, complete } = report.headline;
+  if (stopped) return h("span", { class: "outcome good" }, "stopped as asked");
   if (signal !== undefined) return h("span", { class: "outcome bad" }, `ended by ${signalName(signal)}`);
   if (exit_code !== undefined) return h("span", { class: `outcome ${exit_code === 0 ? "good" : "bad"}` }, exit_code === 0 ? "exit 0" : `exit ${exit_code}`);
   return complete ? null : h("span", { class: "outcome unsure" }, "no end recorded");
