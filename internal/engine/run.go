@@ -104,6 +104,11 @@ func (o *RunOptions) check() error {
 	if err := observe.CheckSnapshotOn(o.SnapshotOn); err != nil {
 		return fail.Usage("as in --snapshot-on oom,step:10", "%w", err)
 	}
+	for _, a := range o.Alerts {
+		if o.NoStacks && a.Series == mem.SeriesHeapLive {
+			return fail.Usage("leave one of them out", "alert %q needs the heap to be sampled, and --no-stacks switches that off", a.Text)
+		}
+	}
 	return nil
 }
 

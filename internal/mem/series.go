@@ -53,6 +53,16 @@ const (
 	SeriesOwnRSS         Quantity = "hightide.rss"
 )
 
+// Quantities lists all of them.
+var Quantities = []Quantity{
+	SeriesRSS, SeriesVMS, SeriesSwap, SeriesPSS, SeriesUSS, SeriesMinorFaults, SeriesMajorFaults, SeriesCPU, SeriesThreads, SeriesFiles,
+	SeriesTreeRSS, SeriesTreePSS, SeriesTreeUSS, SeriesSystemAvailable, SeriesSystemTotal,
+	SeriesCgroupUsed, SeriesCgroupLimit, SeriesCgroupOOM, SeriesCgroupOOMKill, SeriesHeapLive,
+	SeriesAllocated, SeriesReserved, SeriesActive, SeriesInactiveSplit, SeriesRequested, SeriesRetries, SeriesOOMs,
+	SeriesDeviceUsed, SeriesDeviceProcess, SeriesDeviceUtilisation, SeriesDeviceTemperature, SeriesDevicePower,
+	SeriesSampleInterval, SeriesOwnCPU, SeriesOwnRSS,
+}
+
 // OfDevice says whether the quantity is of a device's memory, and not of the host's.
 func (q Quantity) OfDevice() bool {
 	return strings.HasPrefix(string(q), "allocator.") || strings.HasPrefix(string(q), "device.")

@@ -1,107 +1,92 @@
 package observe
 
 import (
+	"cmp"
 	"fmt"
-	"math"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"hightide/internal/event"
 	"hightide/internal/mem"
+	"hightide/internal/sampler"
 )
 
-// Alert is a limit that somebody set: on the value of a series, or on its growth per step.
-type Alert struct {
-	Text    string // as it was written
-	Series  mem.Quantity
-	Above   bool // else below
-	Bytes   float64
-	Percent float64 // of the total that the series belongs to; 0: Bytes counts
-	PerStep bool
-}
-
-var alertForm = regexp.MustCompile(`^\s*([a-z][a-z0-9._]*)\s*(>=?|<=?)\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*|%)\s*(/\s*step)?\s*$`)
-
-// alertNames are the short names and what they mean. host.rss is of the whole process tree, as in
-// the report's headline.
-var alertNames = map[string]mem.Quantity{
-	"host.rss": mem.SeriesTreeRSS, "rss": mem.SeriesTreeRSS, "host.pss": mem.SeriesTreePSS, "pss": mem.SeriesTreePSS,
-	"growth": mem.SeriesTreeRSS, // per step
-	"heap":   mem.SeriesHeapLive, "device": mem.SeriesDeviceUsed, "gpu": mem.SeriesDeviceUsed,
-	"allocated": mem.SeriesAllocated, "reserved": mem.SeriesReserved, "available": mem.SeriesSystemAvailable,
-}
-
-// ParseAlert reads a limit such as "host.rss > 8GiB", "rss > 50MiB/step", "device.used > 90%" or
-// "system.available < 1GiB".
-func ParseAlert(text string) (Alert, error) {
-	m := alertForm.FindStringSubmatch(text)
-	if m == nil {
-		return Alert{}, fmt.Errorf("alert %q is not of the form SERIES > SIZE[/step], as in 'host.rss > 8GiB'", text)
-	}
-	a := Alert{Text: strings.TrimSpace(text), Series: mem.Quantity(m[1]), Above: m[2][0] == '>', PerStep: m[5] != ""}
-	if full, ok := alertNames[m[1]]; ok {
-		a.Series = full
-	} else if !strings.Contains(m[1], ".") {
-		return Alert{}, fmt.Errorf("alert %q: no series is called %s; there are %s, and full names such as host.vms", text, m[1], strings.Join(sortedKeys(alertNames), ", "))
-	}
-	if m[1] == "growth" && !a.PerStep {
-		return Alert{}, fmt.Errorf("alert %q: growth is per step, as in 'growth > 50MiB/step'", text)
-	}
-	value, err := strconv.ParseFloat(m[3], 64)
-	if err != nil || math.IsInf(value, 0) {
-		return Alert{}, fmt.Errorf("alert %q: %s is no number", text, m[3])
-	}
-	if m[4] == "%" {
-		a.Percent = value
-		if a.PerStep {
-			return Alert{}, fmt.Errorf("alert %q: a growth per step is given in bytes", text)
-		}
-		return a, nil
-	}
-	bytes, err := mem.ParseBytes(m[3] + m[4])
-	if err != nil {
-		return Alert{}, fmt.Errorf("alert %q: %w", text, err)
-	}
-	a.Bytes = float64(bytes)
-	return a, nil
-}
-
-// alertState is an alert and whether it has sounded: once, until the value is well back.
+// alertState is an alert and what it has been compared with.
 type alertState struct {
 	Alert
-	sounded bool
+	sounding map[seriesKey]bool // sounded, and not well back since
+	growths  map[uint32]*growth // of PerStep, by process
+	compared bool               // with anything
+	noTotal  string             // a device whose memory is not known, though its series are
+	sounded  bool
 }
 
-// check returns true where the alert sounds now. total is what a percentage is of; 0: not known.
-func (a *alertState) check(value, total float64) bool {
-	limit := a.Bytes
-	if a.Percent > 0 {
+func newAlertState(a Alert) *alertState {
+	return &alertState{Alert: a, sounding: map[seriesKey]bool{}, growths: map[uint32]*growth{}}
+}
+
+// check returns true where the alert sounds now: once for each series, until its value is well back. total is what a
+// percentage is of; 0: not known.
+func (a *alertState) check(key seriesKey, value, total float64) bool {
+	limit := a.Limit
+	if a.OfTotal {
 		if total <= 0 {
+			a.noTotal = key.device
 			return false
 		}
-		limit = total * a.Percent / 100
+		limit = total * a.Limit / 100
 	}
+	a.compared = true
 	over := value > limit
 	back := value < 0.9*limit
 	if !a.Above {
 		over, back = value < limit, value > 1.1*limit
 	}
 	switch {
-	case over && !a.sounded:
-		a.sounded = true
+	case over && !a.sounding[key]:
+		a.sounding[key], a.sounded = true, true
 		return true
 	case back:
-		a.sounded = false
+		delete(a.sounding, key)
 	}
 	return false
 }
 
-// alert compares a new sample with the limits on its series.
+// alert compares a new value of a series with the limits on it.
 func (r *Recorder) alert(key seriesKey, time, value int64) {
 	for _, a := range r.alerts {
-		if !a.PerStep && a.Series == key.name && a.check(float64(value), r.total(key)) {
-			r.sound(a, key.process, time, mem.Bytes(value), "")
+		if !a.PerStep && a.Series == key.name && a.check(key, float64(value), r.total(key)) {
+			r.sound(a, key, time, value)
+		}
+	}
+}
+
+// alertHeap compares the live heap, which is that of all processes together.
+func (r *Recorder) alertHeap(now int64) {
+	if len(r.alerts) == 0 {
+		return
+	}
+	sum, known := int64(0), false
+	for _, p := range r.order {
+		if p.heap != nil && len(p.channels) > 0 {
+			sum, known = sum+int64(p.heap.live), true
+		}
+	}
+	if known {
+		r.alert(seriesKey{name: mem.SeriesHeapLive}, now, sum)
+	}
+}
+
+// alertMarks compares, at the end of a process, the marks that say more than any reading did: the kernel's, and the
+// peak of the heap. Each is no more than what all processes held together at that moment.
+func (r *Recorder) alertMarks(p *process, now int64) {
+	marks := map[mem.Quantity]mem.Optional{mem.SeriesTreeRSS: p.MaxRSS}
+	if p.heap != nil {
+		marks[mem.SeriesHeapLive] = mem.Some(int64(p.heap.peak))
+	}
+	for _, a := range r.alerts {
+		key := seriesKey{name: a.Series}
+		if mark, ok := marks[a.Series].Get(); ok && a.Above && !a.PerStep && !a.sounded && a.check(key, float64(mark), r.total(key)) {
+			r.sound(a, key, now, mark)
 		}
 	}
 }
@@ -110,7 +95,7 @@ func (r *Recorder) alert(key seriesKey, time, value int64) {
 // memory, of the device for the device's.
 func (r *Recorder) total(key seriesKey) float64 {
 	if key.device != "" {
-		return float64(r.deviceTotal(key.device))
+		return float64(r.deviceTotal(key))
 	}
 	total := r.latest[seriesKey{name: mem.SeriesSystemTotal}]
 	if limit := r.latest[seriesKey{name: mem.SeriesCgroupLimit}]; limit > 0 && (limit < total || total == 0) {
@@ -119,34 +104,108 @@ func (r *Recorder) total(key seriesKey) float64 {
 	return float64(total)
 }
 
-func (r *Recorder) deviceTotal(device string) int64 {
+// deviceTotal is the memory of a device, as its vendor's driver or the process's framework calls it.
+func (r *Recorder) deviceTotal(key seriesKey) int64 {
+	for _, p := range r.order {
+		if p.ID == key.process && p.deviceMemory[key.device] > 0 {
+			return p.deviceMemory[key.device]
+		}
+	}
 	for _, gpu := range r.info.Host.GPUs {
-		if fmt.Sprintf("%s:%d", gpu.Vendor, gpu.Index) == device {
+		if fmt.Sprintf("%s:%d", strings.ToLower(gpu.Vendor), gpu.Index) == key.device {
 			return gpu.Memory.Or(0)
 		}
 	}
 	return 0
 }
 
-// alertGrowth compares the growth per step with the limits on growth.
-func (r *Recorder) alertGrowth(p *process, now int64) {
-	slope, ok := p.growth.perStep()
-	if !ok {
-		return
-	}
+// alertStep takes in the end of a step where its growth is watched.
+func (r *Recorder) alertStep(p *process, s mem.Step) {
 	for _, a := range r.alerts {
-		if a.PerStep && a.check(slope, 0) {
-			r.sound(a, p.ID, now, mem.Bytes(slope), " per step")
+		held := map[mem.Quantity]mem.Optional{mem.SeriesTreeRSS: s.RSS, mem.SeriesHeapLive: s.Heap, mem.SeriesAllocated: s.Device}[a.Series]
+		if bytes, ok := held.Get(); ok && a.PerStep {
+			if a.growths[p.ID] == nil {
+				a.growths[p.ID] = &growth{}
+			}
+			a.growths[p.ID].point(s.Number, bytes)
 		}
 	}
 }
 
-func (r *Recorder) sound(a *alertState, process uint32, time int64, value mem.Bytes, per string) {
-	text := fmt.Sprintf("alert %s: it is %s%s", a.Text, value, per)
-	frame := mem.Event{Time: time, Process: process, Kind: "alert", Text: text, Bytes: mem.Some(int64(value)), Facts: map[string]string{"alert": a.Text}}
+// alertGrowth compares the growth per step with the limits on growth.
+func (r *Recorder) alertGrowth(p *process, now int64) {
+	for _, a := range r.alerts {
+		g := a.growths[p.ID]
+		if a.Series == "" {
+			g = &p.growth
+		}
+		if !a.PerStep || g == nil || !g.enough() {
+			continue
+		}
+		slope, grows := g.perStep()
+		if !grows {
+			slope = min(slope, 0)
+		}
+		if key := (seriesKey{process: p.ID}); a.check(key, slope, 0) {
+			r.sound(a, key, now, int64(slope))
+		}
+	}
+}
+
+func (r *Recorder) sound(a *alertState, key seriesKey, time, value int64) {
+	text := fmt.Sprintf("alert %s: it is %s", a.Text, amount(unitOf(a.Series), value))
+	if a.PerStep {
+		text += " per step"
+	}
+	frame := mem.Event{Time: time, Process: key.process, Kind: "alert", Text: text, Facts: map[string]string{"alert": a.Text}}
+	if unitOf(a.Series) == mem.UnitBytes {
+		frame.Bytes = mem.Some(value)
+	}
 	if steps := r.steps(); steps > 0 {
 		frame.Step = mem.Some(int64(steps))
 	}
 	r.emit(frame)
 	r.opts.Events.Tell(event.Alert{Text: text})
+}
+
+// alertsWithout says at the start which alerts this machine can never compare.
+func (r *Recorder) alertsWithout(vendors []sampler.Vendor) {
+	for _, a := range r.alerts {
+		if len(vendors) == 0 && strings.HasPrefix(string(a.Series), "device.") {
+			r.opts.Events.Tell(event.Alert{Text: fmt.Sprintf("alert %s is never compared here: %s", a.Text, noDevice)})
+		}
+	}
+}
+
+// alertsNever says at the end which alerts were never compared, and why: silence would pass for a limit that was kept.
+func (r *Recorder) alertsNever() {
+	for _, a := range r.alerts {
+		if !a.compared {
+			r.emit(mem.Event{Time: r.now(), Kind: "unobserved", Text: fmt.Sprintf("alert %s was never compared: %s", a.Text, r.never(a)),
+				Facts: facts("alert", a.Text)})
+		}
+	}
+}
+
+const noDevice = "there is no GPU whose driver tells of its memory"
+
+func (r *Recorder) never(a *alertState) string {
+	steps := r.steps()
+	switch {
+	case a.PerStep && steps == 0:
+		return "no step of an optimizer was seen"
+	case a.PerStep:
+		return fmt.Sprintf("growth cannot be told from %d steps", steps)
+	case a.noTotal != "":
+		return "how much memory " + a.noTotal + " has is not known"
+	case a.OfTotal && !a.Series.OfDevice():
+		return "how much memory there is is not known"
+	case a.Series == mem.SeriesHeapLive:
+		return "no process's heap was sampled"
+	case strings.HasPrefix(string(a.Series), "allocator."):
+		return "no framework told of an allocator, as PyTorch does once it uses a GPU"
+	case a.Series.OfDevice():
+		return noDevice
+	}
+	return "nothing told of " + cmp.Or(string(a.Series), "it")
 }

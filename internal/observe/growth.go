@@ -32,17 +32,21 @@ func (g *growth) add(s mem.Step) {
 	if heap, known := s.Heap.Get(); known && !s.Device.Known() {
 		bytes, ok = heap, true
 	}
-	if !ok {
-		return
+	if ok {
+		g.point(s.Number, bytes)
 	}
-	if n := len(g.points); n > 0 && s.Number <= g.points[n-1].step {
+}
+
+// point takes in what was held at the end of a step.
+func (g *growth) point(step uint64, bytes int64) {
+	if n := len(g.points); n > 0 && step <= g.points[n-1].step {
 		g.points, g.stride = g.points[:0], 1 // counted from the beginning: another program, by exec
 	}
 	g.stride = max(g.stride, 1)
-	if s.Number%g.stride != 0 {
+	if step%g.stride != 0 {
 		return
 	}
-	g.points = append(g.points, growthPoint{s.Number, float64(bytes)})
+	g.points = append(g.points, growthPoint{step, float64(bytes)})
 	if len(g.points) >= growthPoints {
 		g.stride *= 2
 		g.points = slices.DeleteFunc(g.points, func(p growthPoint) bool { return p.step%g.stride != 0 })
@@ -53,11 +57,11 @@ func (g *growth) add(s mem.Step) {
 // points half of that apart, so that warm-up and spikes do not count. ok: enough steps were seen,
 // and the points rise more often than not by a clear margin.
 func (g *growth) perStep() (slope float64, ok bool) {
-	points := g.points[len(g.points)/3:]
-	half := len(points) / 2
-	if half < 4 {
+	if !g.enough() {
 		return 0, false
 	}
+	points := g.points[len(g.points)/3:]
+	half := len(points) / 2
 	var slopes []float64
 	rising := 0
 	for i := 0; i+half < len(points); i++ {
@@ -71,6 +75,9 @@ func (g *growth) perStep() (slope float64, ok bool) {
 	slices.Sort(slopes)
 	return slopes[len(slopes)/2], rising*4 > len(slopes)*3
 }
+
+// enough says whether there are steps enough to tell a slope.
+func (g *growth) enough() bool { return len(g.points)-len(g.points)/3 >= 8 }
 
 // worthScanning says whether the agent should look for growing containers now. It takes several
 // looks to see a container grow; they become rare as the run goes on, and are only asked for while

@@ -33,6 +33,8 @@ type message struct {
 	Device    any    `json:"device"`
 	Framework string `json:"framework"`
 
+	DeviceMemory map[string]int64 `json:"device_memory"` // framework: bytes of each device
+
 	Modules []struct {
 		ID         uint16 `json:"id"`
 		Name       string `json:"name"`
@@ -176,6 +178,9 @@ func (r *Recorder) framework(p *process, data []byte, m *message) {
 		p.Frameworks = map[string]string{}
 	}
 	p.Frameworks[m.Name] = m.Version
+	if len(m.DeviceMemory) > 0 {
+		p.deviceMemory = m.DeviceMemory
+	}
 	p.dirty = true
 	var all map[string]any
 	_ = json.Unmarshal(data, &all)

@@ -130,7 +130,7 @@ func newRecorder(opts *Options, sink Sink) *Recorder {
 	r.columns = newColumns(r.emit)
 	r.stacks = newStackTable(func(s mem.StackDef) { r.emit(s) })
 	for _, a := range opts.Alerts {
-		r.alerts = append(r.alerts, &alertState{Alert: a})
+		r.alerts = append(r.alerts, newAlertState(a))
 	}
 	return r
 }
@@ -231,6 +231,9 @@ func (w watcher) Gone(s *sampler.Process, now int64) {
 
 // ended notes the end of a process; its channels are drained at the next visit.
 func (r *Recorder) ended(p *process, now int64) {
+	if !p.gone {
+		r.alertMarks(p, now)
+	}
 	p.gone, p.dirty = true, true
 	if !p.End.Known() {
 		p.End = mem.Some(now)
@@ -293,6 +296,7 @@ func (r *Recorder) sampleHeap(now int64) {
 		r.columns.put(seriesKey{process: p.ID, name: mem.SeriesHeapLive}, mem.UnitBytes, mem.Sampled, now, int64(p.heap.live))
 		r.useHeap(p, now, false) // a DataLoader worker takes no steps that would ask for it
 	}
+	r.alertHeap(now)
 }
 
 // labelOf says how a series was come by: on an imaginary GPU, what concerns the device is imagined and

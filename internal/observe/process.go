@@ -28,22 +28,23 @@ type process struct {
 	steps stepSelection
 	heap  *liveHeap // nil until a heap channel opens
 
-	rss       mem.Optional // newest
-	together  [2]int64     // RSS and PSS of the tree when it was last a part of it; 0: not known
-	channels  []*channel
-	series    map[agentSeries]*column
-	facts     map[string]string
-	dropped   map[string]mem.Drop // by place
-	growth    growth
-	shortages []shortage        // that the agent may still tell of
-	shortAt   map[shortKey]bool // that were told
-	heapMean  uint64
-	lastUse   int64 // when HeapUse was last written
-	lastPeak  int64
-	lastStep  uint64
-	watched   bool // the sampler sees it, and will say when it is gone
-	gone      bool // its channels are drained once more and then given up
-	saved     bool // what the engine after us would need of it lies beside its channels
+	rss          mem.Optional // newest
+	together     [2]int64     // RSS and PSS of the tree when it was last a part of it; 0: not known
+	channels     []*channel
+	series       map[agentSeries]*column
+	facts        map[string]string
+	dropped      map[string]mem.Drop // by place
+	growth       growth
+	shortages    []shortage        // that the agent may still tell of
+	shortAt      map[shortKey]bool // that were told
+	heapMean     uint64
+	lastUse      int64 // when HeapUse was last written
+	lastPeak     int64
+	lastStep     uint64
+	deviceMemory map[string]int64 // bytes of each device, as its framework calls it
+	watched      bool             // the sampler sees it, and will say when it is gone
+	gone         bool             // its channels are drained once more and then given up
+	saved        bool             // what the engine after us would need of it lies beside its channels
 }
 
 // agentSeries is the id that an agent's channel gave to a series.
@@ -130,6 +131,7 @@ func (r *Recorder) step(p *process, s *shm.Step) {
 	p.steps.add(step)
 	p.lastStep = s.Step
 	p.growth.add(step)
+	r.alertStep(p, step)
 	r.useHeap(p, s.When(), false)
 }
 

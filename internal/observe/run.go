@@ -70,6 +70,7 @@ func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
 		shared.Close()
 		return nil, err
 	}
+	r.alertsWithout(vendors)
 	r.emit(mem.Event{Time: r.now(), Kind: "start", Text: strings.Join(r.info.Command, " ")})
 	return &loop{Recorder: r, shared: shared, child: child, git: make(chan *mem.Git, 1), vendors: vendors}, nil
 }
@@ -349,6 +350,7 @@ func (l *loop) finish(last launch.Change, ok bool) Outcome {
 			l.release(p, l.now())
 		}
 	}
+	l.alertsNever()
 	l.flush(true)
 	l.emit(mem.End{Time: end, ExitCode: outcome.ExitCode, Signal: outcome.Signal, Reason: reason(outcome)})
 	if l.fail == nil {
@@ -370,6 +372,7 @@ func (l *loop) mainEnded(last launch.Change, ok bool, end int64, outcome Outcome
 	if ok {
 		l.highWater(last.Usage.Maxrss << 10)
 	}
+	l.alertMarks(p, end)
 	event := mem.Event{Time: end, Process: p.ID, Kind: "exit", Text: "exit code " + text(outcome.ExitCode)}
 	if signal, ok := outcome.Signal.Get(); ok {
 		event.Text = "ended by " + unix.SignalName(syscall.Signal(signal))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, List, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set, Tuple
 
 from ..allocators import ACTIVE, ALLOCATED, INACTIVE_SPLIT, OOMS, REQUESTED, RESERVED, RETRIES
 from ..places import caller
@@ -72,11 +72,20 @@ class Cuda:
                 self._record_history()
             self.agent.framework(
                 "torch", str(self.torch.__version__), cuda=getattr(self.torch.version, "cuda", None) or "none",
-                devices=self.torch._C._cuda_getDeviceCount(),
+                devices=self.torch._C._cuda_getDeviceCount(), device_memory=self._memory(),
             )  # fmt: skip
             self.training.allocator("torch", self.read, self.current)
         except Exception as error:
             self.agent.log("could not observe CUDA", error)
+
+    def _memory(self) -> Optional[Dict[str, int]]:
+        """Bytes of each device, as far as this process may use it: None where torch does not say."""
+        try:
+            of = self.torch.cuda.get_device_properties
+            return {"cuda:%d" % n: int(of(n).total_memory) for n in range(self.torch._C._cuda_getDeviceCount())}
+        except Exception as error:
+            self.agent.log("could not ask how much memory the devices have", error)
+            return None
 
     def read(self) -> List[Reading]:
         """Allocator counters of every device."""
