@@ -168,12 +168,7 @@ class Recorder:
             torch.cuda.set_per_process_memory_fraction(op[1] / 1e6)
             self.fraction_set = self.version < (2, 15)
         elif kind == do.POOL:
-            options = {}
-            if op[2] & do.NO_SPLIT:
-                options["no_split"] = True
-            if op[2] & do.USE_ON_OOM:
-                options["use_on_oom"] = True
-            self.pools[op[1]] = torch.cuda.MemPool(**options)
+            self.pools[op[1]] = torch.cuda.MemPool()
             self.ids[op[1]] = self.pools[op[1]].id
         elif kind == do.DESTROY:
             del self.pools[op[1]]

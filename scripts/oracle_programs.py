@@ -10,7 +10,6 @@ MIB = 1 << 20
 (ALLOC, FREE, RECORD, EMPTY, GATE, CONFIGURE, FRACTION, BEGIN, END, RELEASE, PEAKS, SUMS, POOL, DESTROY, CAPTURE,
  CAPTURED) = range(16)  # fmt: skip
 
-NO_SPLIT, USE_ON_OOM = 1, 2  # of POOL
 CAPTURE_STREAM = 3
 
 
@@ -229,11 +228,8 @@ class Program:
         """Make, use or drop a torch.cuda.MemPool."""
         r = self.random
         if not self.pools or r.random() < 0.3:
-            flags = r.choice([0, USE_ON_OOM, NO_SPLIT, NO_SPLIT | USE_ON_OOM])
-            if self.version < (2, 10):  # 2.9 fails an assertion once such a pool was dropped
-                flags = flags & USE_ON_OOM if self.fresh else 0
             self.pools.append(len(self.ops) + 1)
-            self.ops.append((POOL, self.pools[-1], flags))
+            self.ops.append((POOL, self.pools[-1]))
         elif r.random() < 0.7 or not self.releases:
             self.scope = r.choice(self.pools)
             self.ops.append((BEGIN, self.scope))

@@ -46,7 +46,6 @@ type Policy interface {
 type Usage struct {
 	Requested, Allocated, Active, Reserved                 mem.Bytes
 	PeakRequested, PeakAllocated, PeakActive, PeakReserved mem.Bytes
-	InactiveSplit                                          mem.Bytes // cached, in segments that are in use elsewhere
 
 	DeviceAllocs, DeviceFrees int64 // calls of the driver: segments, or pages mapped
 	Retries                   int64 // times it emptied its cache because the device had no more

@@ -3,6 +3,7 @@ package allocator
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -59,10 +60,8 @@ var options = []option{
 	{"pinned_max_cached_size_mb", count},
 }
 
-// Parse reads a line as PYTORCH_CUDA_ALLOC_CONF has it: key:value,key:value. Errors are *ConfError.
-func Parse(line string) (Settings, error) { return Rules{}.Parse(line) }
-
-// Parse reads a line as a version with these rules does.
+// Parse reads a line as PYTORCH_CUDA_ALLOC_CONF has it, key:value,key:value, and as a version with these rules
+// reads it. Errors are *ConfError.
 func (r Rules) Parse(line string) (Settings, error) {
 	var s Settings
 	line = strings.Map(func(r rune) rune {
@@ -79,14 +78,14 @@ func (r Rules) Parse(line string) (Settings, error) {
 		if value == "" {
 			return Settings{}, &ConfError{name, "", "has no value"}
 		}
-		o := find(name)
-		if o == nil {
+		o := slices.IndexFunc(options, func(o option) bool { return o.name == name })
+		if o < 0 {
 			return Settings{}, &ConfError{"", name, "is no option that PyTorch knows" + nearest(name)}
 		}
 		if r.RestFromLast {
 			value = restFromLast(value)
 		}
-		if reason := o.set(&s, value); reason != "" {
+		if reason := options[o].set(&s, value); reason != "" {
 			return Settings{}, &ConfError{name, value, reason}
 		}
 	}
@@ -134,15 +133,6 @@ func pairs(line string) []string {
 		}
 	}
 	return out
-}
-
-func find(name string) *option {
-	for i := range options {
-		if options[i].name == name {
-			return &options[i]
-		}
-	}
-	return nil
 }
 
 // nearest suggests an option that begins alike.

@@ -32,12 +32,12 @@ func TestParse(t *testing.T) {
 		{"roundup_power2_divisions:[>:8]", Settings{Divisions: [16]int{0, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}}},
 		{"roundup_power2_divisions:[65536:0]", Settings{}},
 	} {
-		got, err := Parse(test.line)
+		got, err := Rules{}.Parse(test.line)
 		if err != nil || got != test.want {
 			t.Errorf("%q: %+v, %v; want %+v", test.line, got, err, test.want)
 			continue
 		}
-		if again, err := Parse(got.String()); err != nil || again.String() != got.String() || again.Divisions != got.Divisions {
+		if again, err := (Rules{}).Parse(got.String()); err != nil || again.String() != got.String() || again.Divisions != got.Divisions {
 			t.Errorf("%q: written as %q and read as %+v, %v", test.line, got.String(), again, err)
 		}
 	}
@@ -85,7 +85,7 @@ func TestParseRefuses(t *testing.T) {
 		"release_lock_on_cudamalloc:1":                  "neither True nor False",
 		"large_segment_size_mb:64,max_split_size_mb:32": "must be at least 64",
 	} {
-		_, err := Parse(line)
+		_, err := Rules{}.Parse(line)
 		var conf *ConfError
 		if !errors.As(err, &conf) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", line, err, says)

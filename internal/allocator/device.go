@@ -1,6 +1,10 @@
 package allocator
 
-import "hightide/internal/mem"
+import (
+	"cmp"
+
+	"hightide/internal/mem"
+)
 
 // Device is a Driver with so much memory and nobody else on it. Addresses are made up: a real
 // driver's cannot be known, so they grow in one direction from a base and are never used twice.
@@ -27,15 +31,10 @@ const (
 func (d *Device) place(size mem.Bytes) uint64 {
 	size = roundUp(size, driverPage)
 	d.used += size
-	switch {
-	case d.Down && d.Base == 0:
-		return highestAddress - uint64(d.used)
-	case d.Down:
-		return d.Base - uint64(d.used)
-	case d.Base == 0:
-		return firstAddress + uint64(d.used-size)
+	if d.Down {
+		return cmp.Or(d.Base, highestAddress) - uint64(d.used)
 	}
-	return d.Base + uint64(d.used-size)
+	return cmp.Or(d.Base, firstAddress) + uint64(d.used-size)
 }
 
 func (d *Device) take(size mem.Bytes) bool {

@@ -94,8 +94,8 @@ func TestRejectedAfterARetry(t *testing.T) {
 func TestExpandablePool(t *testing.T) {
 	mine, other := mem.PoolID{0, 1}, mem.PoolID{0, 2}
 	n := NewNative(Settings{Expandable: true}, RulesOf(2, 15), mem.GiB, &Device{})
-	n.KeepPool(mine, PoolOptions{})
-	n.KeepPool(other, PoolOptions{})
+	n.UsePool(mine)
+	n.UsePool(other)
 	a, b := n.Malloc(Request{Size: 30 * mem.MiB, Pool: mine}), n.Malloc(Request{Size: 30 * mem.MiB, Pool: other})
 	n.Free(a)
 	n.FreeRequested(b)
@@ -114,23 +114,6 @@ func TestExpandablePool(t *testing.T) {
 	n.FreeCompleted(b)
 	if got := n.Usage(); got.Reserved != 0 || got.Active != 0 || len(n.private) != 0 {
 		t.Errorf("at the end: %+v, %d pools", got, len(n.private))
-	}
-}
-
-// TestFallbackServesSmallOnes: a pool for out of memory has small blocks and large ones.
-func TestFallbackServesSmallOnes(t *testing.T) {
-	n := NewNative(Settings{}, RulesOf(2, 15), 40*mem.MiB, &Device{Capacity: 24 * mem.MiB})
-	mine := mem.PoolID{0, 1}
-	n.KeepPool(mine, PoolOptions{UseOnOOM: true})
-	small, large := n.Malloc(Request{Size: mem.KiB, Pool: mine}), n.Malloc(Request{Size: 5 * mem.MiB, Pool: mine})
-	n.Malloc(Request{Size: mem.MiB})
-	n.Free(small)
-	n.Free(large)
-	for _, size := range []mem.Bytes{mem.KiB, 5 * mem.MiB, 600 * mem.KiB, 600 * mem.KiB} {
-		n.Malloc(Request{Size: size})
-	}
-	if n.Malloc(Request{Size: mem.KiB}) == 0 || n.Malloc(Request{Size: 3 * mem.MiB}) == 0 || n.Stats.OOMs != 0 {
-		t.Errorf("%+v", n.Usage())
 	}
 }
 
@@ -257,48 +240,6 @@ func TestEmptyRequestsOfAFile(t *testing.T) {
 	for _, policy := range Policies {
 		if o := RunOn(p, NewPolicy(policy.Name, Setup{}), Setup{}); o.OOM != nil || o.Usage.PeakActive != 0 {
 			t.Errorf("%s: %+v", policy.Name, o)
-		}
-	}
-}
-
-// TestPoolSetOverflows: where more pools mean one place than may lie behind it, the table grows until all have room.
-func TestPoolSetOverflows(t *testing.T) {
-	var s poolSet
-	var all []*privatePool
-	for id := uint64(1); len(all) < 6; id++ {
-		p := &privatePool{id: mem.PoolID{0, id}}
-		if (&poolSet{buckets: 64}).bucket(p) == 5 {
-			all = append(all, p)
-			s.add(p)
-		}
-	}
-	if s.buckets <= 16 || s.count != len(all) {
-		t.Errorf("%d of %d pools in %d buckets", s.count, len(all), s.buckets)
-	}
-	for i, p := range all {
-		if s.find(p) < 0 {
-			t.Errorf("pool %v is lost", p.id)
-		}
-		s.remove(p)
-		if s.count != len(all)-1-i || s.find(p) >= 0 {
-			t.Errorf("after removing %v there are %d", p.id, s.count)
-		}
-	}
-}
-
-// TestDroppedPoolServesNobody: a pool for out of memory without users gives its memory back instead.
-func TestDroppedPoolServesNobody(t *testing.T) {
-	for _, dropped := range []bool{false, true} {
-		n := NewNative(Settings{}, RulesOf(2, 15), 0, &Device{Capacity: 30 * mem.MiB})
-		mine := mem.PoolID{0, 1}
-		n.KeepPool(mine, PoolOptions{UseOnOOM: true})
-		n.Free(n.Malloc(Request{Size: 12 * mem.MiB, Pool: mine}))
-		n.Malloc(Request{Size: 18 * mem.MiB})
-		if dropped {
-			n.ReleasePool(mine)
-		}
-		if h := n.Malloc(Request{Size: 12 * mem.MiB}); h == 0 || (n.Stats.AllocRetries > 0) != dropped || (n.Stats.DeviceFrees > 0) != dropped {
-			t.Errorf("dropped %v: %d, %+v", dropped, h, n.Usage())
 		}
 	}
 }

@@ -191,14 +191,6 @@ func (l *Layout) Free() (bytes, largest mem.Bytes, pieces int) {
 	return bytes, largest, pieces
 }
 
-// Reserved sums all memory.
-func (l *Layout) Reserved() (bytes mem.Bytes) {
-	for i := range l.pieces {
-		bytes += l.pieces[i].size
-	}
-	return bytes
-}
-
 func (l *Layout) add(p piece) int32 {
 	n := l.spare - 1
 	if n < 0 {

@@ -52,7 +52,7 @@ func (n *Native) poolOf(id mem.PoolID, large bool) *pool {
 		rounded++
 	}
 	if id != (mem.PoolID{}) {
-		n.usePool(id) // nobody said yet that it is not needed
+		n.UsePool(id) // nobody said yet that it is not needed
 	}
 	return n.poolFor(id, rounded)
 }

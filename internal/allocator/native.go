@@ -32,7 +32,6 @@ type Native struct {
 
 	small, large *pool
 	private      []*privatePool // by creation
-	fallback     poolSet        // those to look into before giving up
 	pending      []int32        // blocks that other streams still use, in the order of their frees
 	unordered    bool           // private pools are giving back: PyTorch visits them in the order of a hash table
 }
@@ -248,11 +247,6 @@ func (n *Native) takeNew(a *ask) (b int32, rejected bool) {
 	if b, rejected = n.allocBlock(a, false); b != 0 || rejected {
 		return b, rejected
 	}
-	if !n.rules.FallbackLast {
-		if b = n.takeFallback(a); b != 0 {
-			return b, false
-		}
-	}
 	if n.releaseOversize(a) {
 		if b, rejected = n.allocBlock(a, false); b != 0 || rejected {
 			return b, rejected
@@ -260,14 +254,9 @@ func (n *Native) takeNew(a *ask) (b int32, rejected bool) {
 	}
 	if !a.Capturing {
 		n.releaseCached()
-		if b, rejected = n.allocBlock(a, true); b != 0 || rejected {
-			return b, rejected
-		}
+		b, rejected = n.allocBlock(a, true)
 	}
-	if n.rules.FallbackLast {
-		b = n.takeFallback(a)
-	}
-	return b, false
+	return b, rejected
 }
 
 // allocBlock takes memory from the device. Rejected means that retries are pointless.
@@ -357,9 +346,6 @@ func (n *Native) dropBlock(b int32) {
 
 // shouldSplit says whether the rest of a block is worth keeping apart.
 func (n *Native) shouldSplit(a *ask, size mem.Bytes) bool {
-	if a.pool.owner != nil && a.pool.owner.noSplit {
-		return false
-	}
 	return n.settings.splits(a.rounded, size-a.rounded, a.pool.small || a.expandable)
 }
 

@@ -116,7 +116,7 @@ func (n *Native) releaseCached() {
 // EmptyPool gives back what one private pool without users caches, after waiting for its pending frees.
 func (n *Native) EmptyPool(id mem.PoolID) {
 	n.private = slices.DeleteFunc(n.private, func(p *privatePool) bool {
-		if p.id != id || p.users > 0 {
+		if p.id != id || p.used {
 			return false
 		}
 		n.completeAll(p)
@@ -126,7 +126,7 @@ func (n *Native) EmptyPool(id mem.PoolID) {
 
 // releasePrivate gives back what a pool without users caches, and says whether nothing is left of it.
 func (n *Native) releasePrivate(p *privatePool) bool {
-	if p.users > 0 {
+	if p.used {
 		return false
 	}
 	n.unordered = true

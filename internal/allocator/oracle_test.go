@@ -58,6 +58,7 @@ type player struct {
 	live     map[int64]*oracleBlock
 	pending  []*oracleBlock
 	closed   map[int64]bool // gates of streams
+	users    map[mem.PoolID]int
 	scope    mem.PoolID
 	capture  mem.PoolID // of the graph that is being captured
 	captures int64      // on this stream
@@ -221,7 +222,7 @@ func (p *player) play() {
 	p.n.Stats.OversizeAllocations = Stat{Current: p.Oversize[0], Peak: p.Oversize[0]}
 	p.n.Stats.OversizeSegments = Stat{Current: p.Oversize[1], Peak: p.Oversize[1]}
 	p.n.Observe = p.observe
-	p.live, p.closed = map[int64]*oracleBlock{}, map[int64]bool{}
+	p.live, p.closed, p.users = map[int64]*oracleBlock{}, map[int64]bool{}, map[mem.PoolID]int{}
 	for i := 0; i+5 <= len(p.Ops) && len(p.failures) == 0; i += 5 {
 		p.step(p.Ops[i : i+5])
 		p.settle()
@@ -262,14 +263,14 @@ func (p *player) step(op []int64) {
 		p.n.LimitFraction(float64(op[1]) / 1e6)
 	case opBegin:
 		p.scope = p.pool(op[1])
-		p.n.KeepPool(p.scope, PoolOptions{})
+		p.use(p.scope)
 	case opEnd:
 		p.scope = mem.PoolID{}
 	case opRelease:
-		p.n.ReleasePool(p.pool(op[1]))
+		p.release(p.pool(op[1]))
 	case opCapture:
 		p.capture, p.captures, p.captured = p.pool(op[1]), op[2], true
-		p.n.KeepPool(p.capture, PoolOptions{})
+		p.use(p.capture)
 	case opCaptured:
 		p.capture = mem.PoolID{}
 	case opPeaks:
@@ -277,10 +278,23 @@ func (p *player) step(op []int64) {
 	case opSums:
 		p.n.Stats.resetAccumulated()
 	case opPool:
-		p.n.KeepPool(p.pool(op[1]), PoolOptions{NoSplit: op[2]&1 != 0, UseOnOOM: op[2]&2 != 0})
+		p.use(p.pool(op[1]))
 	case opDestroy:
-		p.n.ReleasePool(p.pool(op[1]))
+		p.release(p.pool(op[1]))
 		p.n.EmptyPool(p.pool(op[1]))
+	}
+}
+
+// use adds a user to a pool, of which there may be several: a scope, a graph, a torch.cuda.MemPool.
+func (p *player) use(id mem.PoolID) {
+	p.users[id]++
+	p.n.UsePool(id)
+}
+
+// release removes one. PyTorch counts them, traces do not show them.
+func (p *player) release(id mem.PoolID) {
+	if p.users[id]--; p.users[id] == 0 {
+		p.n.ReleasePool(id)
 	}
 }
 
@@ -401,7 +415,7 @@ func (o *oracleProgram) segments() (all []mem.Segment) {
 }
 
 func (p *player) compareStats() {
-	for name, value := range p.n.Stats.Map() {
+	for name, value := range statsMap(&p.n.Stats) {
 		want, ok := p.Stats[name]
 		if !ok && p.Torch[1] >= 15 {
 			p.fail("torch has no statistic %s", name)
@@ -413,4 +427,31 @@ func (p *player) compareStats() {
 	if p.Torch[1] >= 6 && len(p.Stats) < 100 {
 		p.fail("only %d statistics in the record", len(p.Stats))
 	}
+}
+
+// statsMap is the statistics by PyTorch's names, as torch.cuda.memory_stats has them.
+func statsMap(s *Stats) map[string]int64 {
+	out := map[string]int64{
+		"num_alloc_retries": s.AllocRetries, "num_ooms": s.OOMs, "num_sync_all_streams": s.SyncAllStreams,
+		"num_device_alloc": s.DeviceAllocs, "num_device_free": s.DeviceFrees, "num_oom_rejections": s.OOMRejected,
+	}
+	put := func(name string, stat *Stat) {
+		out[name+".current"], out[name+".peak"] = stat.Current, stat.Peak
+		out[name+".allocated"], out[name+".freed"] = stat.Allocated, stat.Freed
+	}
+	for i, kind := range [kinds]string{"all", "small_pool", "large_pool"} {
+		f := &s.By[i]
+		put("allocation."+kind, &f.Allocation)
+		put("segment."+kind, &f.Segment)
+		put("active."+kind, &f.Active)
+		put("inactive_split."+kind, &f.InactiveSplit)
+		put("allocated_bytes."+kind, &f.AllocatedBytes)
+		put("reserved_bytes."+kind, &f.ReservedBytes)
+		put("active_bytes."+kind, &f.ActiveBytes)
+		put("inactive_split_bytes."+kind, &f.InactiveBytes)
+		put("requested_bytes."+kind, &f.RequestedBytes)
+	}
+	put("oversize_allocations", &s.OversizeAllocations)
+	put("oversize_segments", &s.OversizeSegments)
+	return out
 }

@@ -178,8 +178,8 @@ type verified struct {
 
 // add verifies a program's trace as a snapshot would hold it, and compiles and runs it again.
 func (v *verified) add(o *oracleProgram, t testing.TB) {
-	if len(o.Confs) > 1 || len(o.Pools) > 0 && len(o.Owners) == 0 || o.poolOptions() {
-		return // a file holds the last settings only, no options of pools, and up to 2.9 not whose pool an event belongs to
+	if len(o.Confs) > 1 || len(o.Pools) > 0 && len(o.Owners) == 0 {
+		return // a file holds the last settings only, and up to 2.9 not whose pool an event belongs to
 	}
 	settings, err := RulesOf(o.Torch[0], o.Torch[1]).Parse(o.Confs[0])
 	if err != nil {
@@ -206,16 +206,6 @@ func (v *verified) add(o *oracleProgram, t testing.TB) {
 			Variants(p, Setup{Settings: settings, Rules: RulesOf(o.Torch[0], o.Torch[1]), Memory: o.Total})
 		}
 	}
-}
-
-// poolOptions says whether a torch.cuda.MemPool had any.
-func (o *oracleProgram) poolOptions() bool {
-	for i := 0; i+5 <= len(o.Ops); i += 5 {
-		if o.Ops[i] == opPool && o.Ops[i+2] != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // check demands that all whole traces come out. Of a lost first half, the sizes of blocks are open.

@@ -75,7 +75,7 @@ func TestRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, conf := range []string{"", "expandable_segments:True", "max_split_size_mb:64,roundup_power2_divisions:4"} {
-			settings, err := allocator.Parse(conf)
+			settings, err := allocator.Rules{}.Parse(conf)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -159,7 +159,7 @@ func (r *runner) do(op *Op) bool {
 	switch op.Kind {
 	case OpAlloc:
 		if r.native != nil && op.Pool != (mem.PoolID{}) {
-			r.native.usePool(op.Pool)
+			r.native.UsePool(op.Pool)
 		}
 		h := r.policy.Malloc(op.Request)
 		if h == 0 && op.Size > 0 {

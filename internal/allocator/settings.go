@@ -48,9 +48,6 @@ type Rules struct {
 	// RestFromLast makes ">" in roundup_power2_divisions begin at the last size named, not after it
 	// (up to 2.9).
 	RestFromLast bool
-	// FallbackLast looks into the pools that may serve the default one after the cache was emptied, not
-	// before (up to 2.9).
-	FallbackLast bool
 	// NoExpandable says that expandable_segments is no setting yet (2.0).
 	NoExpandable bool
 	// NoRounding says so of max_non_split_rounding_mb (before 2.6, perhaps 2.4).
@@ -60,7 +57,7 @@ type Rules struct {
 // RulesOf gives the rules of a version such as 2, 6.
 func RulesOf(major, minor int) Rules {
 	at := major*1000 + minor
-	return Rules{OldestFirst: at >= 2011, FractionAlwaysLimits: at < 2015, RestFromLast: at < 2010, FallbackLast: at < 2010, NoExpandable: at < 2001, NoRounding: at < 2006}
+	return Rules{OldestFirst: at >= 2011, FractionAlwaysLimits: at < 2015, RestFromLast: at < 2010, NoExpandable: at < 2001, NoRounding: at < 2006}
 }
 
 // Round is the size of the block that a request of n bytes gets, before any surplus of an unsplit

@@ -49,8 +49,7 @@ func (n *Native) stretch(first int32) mem.Segment {
 // Usage is what is held now and was held at most.
 func (n *Native) Usage() Usage {
 	f := &n.Stats.By[AllPools]
-	u := Usage{DeviceAllocs: n.Stats.DeviceAllocs, DeviceFrees: n.Stats.DeviceFrees, Retries: n.Stats.AllocRetries, OOMs: n.Stats.OOMs,
-		InactiveSplit: mem.Bytes(f.InactiveBytes.Current)}
+	u := Usage{DeviceAllocs: n.Stats.DeviceAllocs, DeviceFrees: n.Stats.DeviceFrees, Retries: n.Stats.AllocRetries, OOMs: n.Stats.OOMs}
 	u.Requested, u.PeakRequested = mem.Bytes(f.RequestedBytes.Current), mem.Bytes(f.RequestedBytes.Peak)
 	u.Allocated, u.PeakAllocated = mem.Bytes(f.AllocatedBytes.Current), mem.Bytes(f.AllocatedBytes.Peak)
 	u.Active, u.PeakActive = mem.Bytes(f.ActiveBytes.Current), mem.Bytes(f.ActiveBytes.Peak)

@@ -75,30 +75,3 @@ func move(s *Stat, by int64) {
 		s.down(-by)
 	}
 }
-
-// Map is the statistics by PyTorch's names.
-func (s *Stats) Map() map[string]int64 {
-	out := map[string]int64{
-		"num_alloc_retries": s.AllocRetries, "num_ooms": s.OOMs, "num_sync_all_streams": s.SyncAllStreams,
-		"num_device_alloc": s.DeviceAllocs, "num_device_free": s.DeviceFrees, "num_oom_rejections": s.OOMRejected,
-	}
-	put := func(name string, stat *Stat) {
-		out[name+".current"], out[name+".peak"] = stat.Current, stat.Peak
-		out[name+".allocated"], out[name+".freed"] = stat.Allocated, stat.Freed
-	}
-	for i, kind := range [kinds]string{"all", "small_pool", "large_pool"} {
-		f := &s.By[i]
-		put("allocation."+kind, &f.Allocation)
-		put("segment."+kind, &f.Segment)
-		put("active."+kind, &f.Active)
-		put("inactive_split."+kind, &f.InactiveSplit)
-		put("allocated_bytes."+kind, &f.AllocatedBytes)
-		put("reserved_bytes."+kind, &f.ReservedBytes)
-		put("active_bytes."+kind, &f.ActiveBytes)
-		put("inactive_split_bytes."+kind, &f.InactiveBytes)
-		put("requested_bytes."+kind, &f.RequestedBytes)
-	}
-	put("oversize_allocations", &s.OversizeAllocations)
-	put("oversize_segments", &s.OversizeSegments)
-	return out
-}

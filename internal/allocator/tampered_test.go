@@ -237,7 +237,7 @@ func TestOtherDevices(t *testing.T) {
 func TestPoolsByTheirSegments(t *testing.T) {
 	mine := mem.PoolID{0, 1}
 	s := recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) {
-		n.KeepPool(mine, PoolOptions{})
+		n.UsePool(mine)
 		for i := range mem.Bytes(10) {
 			n.Free(n.Malloc(Request{Size: (1 + i) * 300 * mem.KiB, Pool: mem.PoolID{0, uint64(i % 2)}}))
 		}

@@ -227,7 +227,7 @@ func (f *follower) reachedEnd(a *ask, b int32, from int, seen []Event) {
 func (f *follower) ask(i int) *ask {
 	r := Request{Size: f.t.Size[i], Stream: f.t.Stream[i], Pool: f.pool(i)}
 	if r.Pool != (mem.PoolID{}) {
-		f.n.usePool(r.Pool)
+		f.n.UsePool(r.Pool)
 	}
 	a := &ask{}
 	f.n.ask(a, r)

@@ -234,7 +234,7 @@ func TestPoolsOfATrace(t *testing.T) {
 	mine := mem.PoolID{0, 1}
 	var pools []mem.PoolID
 	s := recordProgram(Settings{}, RulesOf(2, 15), "2.14 or later", 0, func(n *Native) {
-		n.KeepPool(mine, PoolOptions{})
+		n.UsePool(mine)
 		observe := n.Observe
 		n.Observe = func(e Event) {
 			observe(e)
