@@ -14,6 +14,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 
 	"hightide/internal/engine"
 	"hightide/internal/fail"
@@ -70,7 +71,7 @@ func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)
 
 func main() {
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, runtime: launch.Runtime{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, PassSignals: true, Tune: newTuning().tune,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, PassSignals: true, Cores: runtime.GOMAXPROCS(0), Tune: newTuning().tune,
 	}}
 	os.Exit(a.exitCode(a.run(os.Args[1:])))
 }

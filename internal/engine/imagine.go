@@ -92,7 +92,7 @@ func (e *Engine) Fit(ctx context.Context, o fit.Options) (*fit.Result, error) {
 	if e.Runtime.Stderr != nil {
 		stderr = e.Runtime.Stderr
 	}
-	return fit.Run(ctx, o, fit.Host{Stderr: stderr, Worker: e.fitWorker, Device: e.fitDevice, Script: e.fitScript})
+	return fit.Run(ctx, o, fit.Host{Now: e.Runtime.Time, Stderr: stderr, Worker: e.fitWorker, Device: e.fitDevice, Script: e.fitScript})
 }
 
 // fitWorker is where the worker stands: beside the agent.
@@ -144,7 +144,7 @@ func (e *Engine) fitImagined(ctx context.Context, o *fit.Options, result *fit.Re
 
 // fitDevice prepares the imaginary GPU for the worker; environment puts it into an environment.
 func (e *Engine) fitDevice(gpu *gpus.GPU, allocConf string) (environment func([]string) []string, remove func(), err error) {
-	observe.Leftovers(e.Runtime.SharedDir(), func(observe.Leftover) {}) // what a killed search left goes
+	observe.Leftovers(&e.Runtime, func(observe.Leftover) {}) // what a killed search left goes
 	helpers, err := e.imagineHelpers()
 	if err != nil {
 		return nil, nil, err

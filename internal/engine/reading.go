@@ -86,7 +86,7 @@ const pictureColumns = 1200
 // Explain reads files and runs and says who holds the device memory, in one report. A run also gets
 // its own analyses where it is the only reference.
 func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOptions) (*report.Report, error) {
-	o.Advise = adviseOOM
+	o.Advise = e.adviseOOM
 	x := analyze.Explaining{Report: report.New()}
 	var names []string
 	for _, ref := range refs {
@@ -133,8 +133,8 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 }
 
 // adviseOOM says which settings would have avoided an out-of-memory, in words and for programs.
-func adviseOOM(s *mem.AllocatorSnapshot, device int) (string, any) {
-	advice, err := replay.Advise(s, device)
+func (e *Engine) adviseOOM(s *mem.AllocatorSnapshot, device int) (string, any) {
+	advice, err := replay.Advise(s, device, e.Runtime.Cores)
 	if err != nil || advice == nil {
 		return "", nil // such a trace cannot be replayed
 	}
@@ -212,7 +212,7 @@ func fullestOf(all []snapshot) (best *mem.AllocatorSnapshot, device int) {
 
 // Replay runs recorded traces of allocations again under other settings or on a smaller device.
 func (e *Engine) Replay(ctx context.Context, refs []string, o replay.Options) (*replay.Result, error) {
-	o.Version = Version
+	o.Version, o.Workers = Version, e.Runtime.Cores
 	var sources []replay.Source
 	for _, ref := range refs {
 		found, err := e.histories(ctx, ref)

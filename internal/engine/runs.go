@@ -237,7 +237,7 @@ func (e *Engine) remove(s store.Store, id string) error {
 // recover brings what dead engines left, in shared memory and in scratch folders, into their recordings,
 // where those are in this store. Best effort: what fails is tried again by the next command.
 func (e *Engine) recover(s store.Store) {
-	observe.Leftovers(e.Runtime.SharedDir(), func(left observe.Leftover) {
+	observe.Leftovers(&e.Runtime, func(left observe.Leftover) {
 		run, recording, err := store.Load(s, left.ID)
 		if err != nil || run.ID != left.ID || run.State == store.Running {
 			return // of another data directory

@@ -73,6 +73,7 @@ const defaultCurrentBatch = 16 // MemoryMark's
 
 // Host is what a fit needs of the engine that it works for.
 type Host struct {
+	Now    func() time.Time
 	Stderr io.Writer // of the worker
 	// Worker is where the worker's script stands.
 	Worker func() (path string, err error)
@@ -92,7 +93,7 @@ func Run(ctx context.Context, o Options, host Host) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
+	began := host.Now()
 	end := func() {}
 	var try Try
 	if len(o.Command) > 0 {
@@ -106,7 +107,7 @@ func Run(ctx context.Context, o Options, host Host) (*Result, error) {
 	defer end()
 	o.Events.Tell(result.Worker)
 	err = o.search(ctx, try, result, headroom)
-	result.Duration = time.Since(began).Nanoseconds()
+	result.Duration = host.Now().Sub(began).Nanoseconds()
 	result.conclude(&o)
 	return result, err
 }

@@ -24,6 +24,9 @@ type Runtime struct {
 	// continues with it as one job of a shell.
 	PassSignals bool
 
+	// Cores is how many threads may search at once; 0: one.
+	Cores int
+
 	// Shared is this user's folder in shared memory; "": /dev/shm/hightide-UID.
 	Shared string
 

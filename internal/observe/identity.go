@@ -23,7 +23,7 @@ func identify(o *Options, vendors []sampler.Vendor) mem.RunInfo {
 	return mem.RunInfo{
 		ID: o.ID, Name: o.Name, Tags: o.Tags, Verb: o.Verb, Label: o.Label, Command: mem.MaskArgs(command), Cwd: cwd,
 		Env: mem.AllowedEnv(o.Env), Version: o.Version, Host: sampler.Host("/", vendors), Options: o.Settings,
-		StartMono: monotonic(), StartWall: wallClock(),
+		StartMono: monotonic(), StartWall: o.Runtime.Time().UnixNano(),
 	}
 }
 

@@ -119,7 +119,8 @@ type Recorder struct {
 	kills     int64  // how far it has risen in the run
 }
 
-// now is the clock of the recording.
+// now is the clock of the recording. It is the kernel's and no one's to choose: what is observed stamps what it
+// tells by the same one.
 func (r *Recorder) now() int64 { return monotonic() }
 
 func newRecorder(opts *Options, sink Sink) *Recorder {

@@ -98,9 +98,10 @@ type Leftover struct {
 // forgotten is the age at which a leftover is deleted whose recording nobody comes for.
 const forgotten = 7 * 24 * time.Hour
 
-// Leftovers shows visit the folders in root whose engine is dead, and whose processes are too: one that
-// still trains would go on writing. Those that nobody will come for are deleted.
-func Leftovers(root string, visit func(Leftover)) {
+// Leftovers shows visit the folders in shared memory whose engine is dead, and whose processes are too: one
+// that still trains would go on writing. Those that nobody will come for are deleted.
+func Leftovers(r *launch.Runtime, visit func(Leftover)) {
+	root := r.SharedDir()
 	if launch.Private(root) != nil {
 		return
 	}
@@ -115,7 +116,7 @@ func Leftovers(root string, visit func(Leftover)) {
 			continue
 		}
 		if info, err := entry.Info(); err == nil {
-			look(dir, lock, time.Since(info.ModTime()), visit)
+			look(dir, lock, r.Time().Sub(info.ModTime()), visit)
 		}
 		lock.Close()
 	}

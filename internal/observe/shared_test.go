@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hightide/internal/launch"
 )
 
 // left are the names of the runs whose leftovers a look finds.
 func left(root string) (runs []string) {
-	Leftovers(root, func(l Leftover) { runs = append(runs, l.ID) })
+	Leftovers(&launch.Runtime{Shared: root}, func(l Leftover) { runs = append(runs, l.ID) })
 	return runs
 }
 
@@ -50,7 +52,7 @@ func TestHeldFolderIsLeftAlone(t *testing.T) {
 		}
 	}
 	again := 0
-	Leftovers(root, func(Leftover) { again = len(left(root)) })
+	Leftovers(&launch.Runtime{Shared: root}, func(Leftover) { again = len(left(root)) })
 	if again != 0 {
 		t.Error("a leftover that is being recovered was given to another one too")
 	}

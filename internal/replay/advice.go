@@ -3,7 +3,6 @@ package replay
 import (
 	"cmp"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -46,8 +45,8 @@ type AdviceTry struct {
 }
 
 // Advise replays the last failed request of a device under other settings; nil where no request
-// failed. An error says why the trace cannot be replayed.
-func Advise(s *mem.AllocatorSnapshot, device int) (*Advice, error) {
+// failed. That many workers search at once. An error says why the trace cannot be replayed.
+func Advise(s *mem.AllocatorSnapshot, device, workers int) (*Advice, error) {
 	trace := allocator.TraceOf(s, device)
 	event := -1
 	for i := 0; trace != nil && i < trace.Len(); i++ {
@@ -62,13 +61,13 @@ func Advise(s *mem.AllocatorSnapshot, device int) (*Advice, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.advise(event), nil
+	return t.advise(event, workers), nil
 }
 
 // adviseSeconds bounds the search for settings.
 const adviseSeconds = 5
 
-func (r *recorded) advise(event int) *Advice {
+func (r *recorded) advise(event, workers int) *Advice {
 	p := r.program.Through(event)
 	a := &Advice{Event: event, Asked: r.trace.Size[event], Exact: r.verified.Exact(), Tries: []AdviceTry{}}
 	setup := r.setup()
@@ -88,7 +87,7 @@ func (r *recorded) advise(event int) *Advice {
 	}
 	if !slices.ContainsFunc(a.Tries, func(t AdviceTry) bool { return t.Avoids }) {
 		start := time.Now()
-		found := allocator.Search(p, setup, runtime.GOMAXPROCS(0), func() bool { return time.Since(start) > adviseSeconds*time.Second })
+		found := allocator.Search(p, setup, workers, func() bool { return time.Since(start) > adviseSeconds*time.Second })
 		for _, c := range found[:min(3, len(found))] {
 			if c.Outcome.OOM == nil {
 				a.Tries = append(a.Tries, tryOn(p, setup, c.Settings))

@@ -25,7 +25,7 @@ func snapshotFile(t *testing.T, name string) *mem.AllocatorSnapshot {
 
 // TestAdvice: free memory in pieces is what expandable segments are for, and a replay shows it.
 func TestAdvice(t *testing.T) {
-	a, err := Advise(snapshotFile(t, "imagined/oom-a10-pieces.pickle"), 0)
+	a, err := Advise(snapshotFile(t, "imagined/oom-a10-pieces.pickle"), 0, 2)
 	if err != nil || a == nil {
 		t.Fatal(a, err)
 	}
@@ -40,7 +40,7 @@ func TestAdvice(t *testing.T) {
 
 // TestNoOOMNoAdvice: a trace without a failed request.
 func TestNoOOMNoAdvice(t *testing.T) {
-	if a, err := Advise(snapshotFile(t, "real/h100-lm-ctx256-forward-bf16.pickle"), 0); a != nil || err != nil {
+	if a, err := Advise(snapshotFile(t, "real/h100-lm-ctx256-forward-bf16.pickle"), 0, 2); a != nil || err != nil {
 		t.Error(a, err)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
@@ -38,6 +37,7 @@ type Options struct {
 	Search    bool   // try many settings
 	Out       string // file for the recording of the replay, folder for those of several
 	Version   string // of hightide, for that recording
+	Workers   int    // searches at once; 0: one
 }
 
 // Source is a snapshot to replay.
@@ -250,7 +250,7 @@ func search(ctx context.Context, all []*replaying) {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
-	found := allocator.Search(worst.program, worst.asked, runtime.GOMAXPROCS(0), func() bool { return ctx.Err() != nil })
+	found := allocator.Search(worst.program, worst.asked, worst.o.Workers, func() bool { return ctx.Err() != nil })
 	for _, c := range found {
 		worst.result.Search = append(worst.result.Search, figures(c.Settings.String(), c.Outcome))
 	}
