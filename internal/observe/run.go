@@ -106,6 +106,7 @@ type loop struct {
 
 	nextSample, nextFlush, nextStatus, nextSlow int64
 	flushed                                     int64 // when it was last done
+	followed                                    bool  // by a reader, at the last visit
 	nextVisit                                   int64 // before it there is no more to do than a look at what grows
 	deadline                                    int64 // when to ask for the stop; 0: never
 	asked                                       int64 // when it was last told to stop; 0: never
@@ -119,6 +120,9 @@ const (
 	visitBusyEvery = int64(25 * time.Millisecond)
 	hurriedEvery   = int64(25 * time.Millisecond) // between samples while processes appear, or the tree grows fast
 	lookEvery      = int64(10 * time.Millisecond) // at a process that grows fast: it may be killed for that
+
+	// Somebody reads along: what a program told is to be there within 200 ms, of which a follower takes up to 40.
+	visitFollowedEvery = int64(50 * time.Millisecond)
 )
 
 func (l *loop) run(ctx context.Context) Outcome {
@@ -166,12 +170,9 @@ func (l *loop) paused(s syscall.Signal) {
 	l.child.FollowStop(s)
 }
 
-// The time between two flushes: kept as long as what a crash may lose allows, for each makes the recording
-// larger; as short as people notice where somebody looks on.
-const (
-	flushEvery         = int64(time.Second / 2)
-	flushFollowedEvery = int64(50 * time.Millisecond)
-)
+// flushEvery is as long as what a crash may lose allows, for each flush makes the recording larger. Where
+// somebody reads along, there is one at each visit.
+const flushEvery = int64(time.Second / 2)
 
 // visit does what is due.
 func (l *loop) visit() {
@@ -192,7 +193,8 @@ func (l *loop) visit() {
 	if due(&l.nextSlow, now, int64(time.Second/4)) {
 		l.slow(now)
 	}
-	if due(&l.nextFlush, now, flushEvery) || l.crowded || now >= l.flushed+flushFollowedEvery && Followed(l.sink) {
+	l.followed = Followed(l.sink)
+	if due(&l.nextFlush, now, flushEvery) || l.crowded || l.followed && now >= l.flushed+visitBusyEvery {
 		l.flush(false)
 		l.flushed = now
 	}
@@ -217,8 +219,11 @@ func due(next *int64, now, every int64) bool {
 func (l *loop) pause() time.Duration {
 	now := l.now()
 	every := visitEvery
-	if l.busy {
+	switch {
+	case l.busy:
 		every = visitBusyEvery
+	case l.followed:
+		every = visitFollowedEvery
 	}
 	next := min(l.nextSample, now+every)
 	if gap := l.nextSample - next; gap > 0 && gap < every/4 {
@@ -340,6 +345,9 @@ func (l *loop) finish(last launch.Change, ok bool) Outcome {
 		l.drainAll()
 		if len(l.sampler.Processes()) == 0 {
 			break
+		}
+		if Followed(l.sink) {
+			l.flush(false)
 		}
 		time.Sleep(25 * time.Millisecond)
 	}
