@@ -49,6 +49,7 @@ var rooms = map[string][]string{
 	"web":                      {},
 	"internal/fit":             {"internal/event", "internal/mem", "internal/fail", "internal/gpus", "internal/pythons", "internal/report"},
 	"internal/imagine":         {"internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined", "internal/fail", "internal/gpus", "internal/format/torch", "internal/launch", "internal/observe", "internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm"},
+	"internal/testkit":         {"internal/mem", "internal/format/torch"}, // for tests alone: checkFile lets nothing import it
 	"internal/engine":          {"*"},
 	"cmd/hightide":             {"internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/observe", "internal/pythons", "internal/replay", "internal/store"},
 }
@@ -97,6 +98,8 @@ func checkFile(t *testing.T, path string) {
 		name, _ := strconv.Unquote(spec.Path.Value)
 		inner, ours := strings.CutPrefix(name, "hightide/")
 		switch {
+		case inner == "internal/testkit":
+			t.Errorf("%s imports %s, which is for tests", path, name)
 		case ours && !slices.Contains(allowed, inner) && !slices.Contains(allowed, "*"):
 			t.Errorf("%s imports %s: %s may import only %q", path, name, room, allowed)
 		case slices.Contains(pure, room) && slices.Contains(worldly, name):

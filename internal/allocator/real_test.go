@@ -1,28 +1,12 @@
 package allocator_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"hightide/internal/allocator"
-	"hightide/internal/format/torch"
 	"hightide/internal/mem"
+	"hightide/internal/testkit"
 )
-
-func open(t testing.TB, name string) *mem.AllocatorSnapshot {
-	t.Helper()
-	in, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	s, err := torch.Read(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 // TestRealTraces: what ran on H100s must come out to the address.
 func TestRealTraces(t *testing.T) {
@@ -33,7 +17,7 @@ func TestRealTraces(t *testing.T) {
 		{"h100-lm-ctx128-train-step.pickle", 6770, 782 + 430},
 		{"h100-lm-ctx256-forward-bf16.pickle", 2702, 598 + 459},
 	} {
-		s := open(t, filepath.Join("../../testdata/real", test.file))
+		s := testkit.Snapshot(t, "real/"+test.file)
 		settings, err := allocator.SettingsOf(s)
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +35,7 @@ func TestRealTraces(t *testing.T) {
 
 // TestSynthetic: a made-up file is refused, and says where it contradicts itself.
 func TestSynthetic(t *testing.T) {
-	s := open(t, "../../testdata/real/mosaic-synthetic.pickle")
+	s := testkit.Snapshot(t, "real/mosaic-synthetic.pickle")
 	settings, _ := allocator.SettingsOf(s)
 	if v, err := allocator.Verify(s, allocator.TraceOf(s, 0), settings, 0); err == nil {
 		t.Errorf("verified: %+v", v)
@@ -64,7 +48,7 @@ func TestSynthetic(t *testing.T) {
 // address, and under the settings of the record its peaks are the record's.
 func TestRecord(t *testing.T) {
 	for _, file := range []string{"real/h100-lm-ctx128-train-step.pickle", "real/h100-lm-ctx256-forward-bf16.pickle", "imagined/oom-a10-pieces.pickle"} {
-		s := open(t, filepath.Join("../../testdata", file))
+		s := testkit.Snapshot(t, file)
 		trace := allocator.TraceOf(s, 0)
 		recorded, err := allocator.SettingsOf(s)
 		if err != nil {

@@ -2,21 +2,15 @@ package analyze
 
 import (
 	"encoding/json"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
-	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/testkit"
 	"hightide/internal/usage"
 )
-
-func openImagined(t testing.TB, name string) *mem.AllocatorSnapshot {
-	t.Helper()
-	return openSnapshot(t, "../imagined/"+name)
-}
 
 func explained(t testing.TB, s *mem.AllocatorSnapshot, o ExplainOptions) *explanation {
 	t.Helper()
@@ -46,7 +40,7 @@ var realFiles = []string{"h100-lm-ctx128-train-step.pickle", "h100-lm-ctx256-for
 func TestExplainGolden(t *testing.T) {
 	x := Explaining{Report: report.New(), Options: ExplainOptions{Pictures: true, Columns: 120, Several: true}}
 	for _, name := range []string{"leak-a10.pickle", "oom-a10-pieces.pickle"} {
-		if err := x.Add(openImagined(t, name), name, nil); err != nil {
+		if err := x.Add(testkit.Snapshot(t, "imagined/"+name), name, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,7 +58,7 @@ func TestExplainGolden(t *testing.T) {
 }
 
 func TestStepsAndTheirLeakAreInferred(t *testing.T) {
-	a := explained(t, openImagined(t, "leak-a10.pickle"), ExplainOptions{})
+	a := explained(t, testkit.Snapshot(t, "imagined/leak-a10.pickle"), ExplainOptions{})
 	if a.Steps == nil || a.Steps.Source != "inferred" || len(a.Steps.Steps) != 8 {
 		t.Fatalf("steps %+v, want 8", a.Steps)
 	}
@@ -73,7 +67,7 @@ func TestStepsAndTheirLeakAreInferred(t *testing.T) {
 	}
 	// Layers and tensors of one step repeat as well, and are no steps.
 	for _, name := range realFiles {
-		a := explained(t, openSnapshot(t, name), ExplainOptions{})
+		a := explained(t, testkit.Snapshot(t, "real/"+name), ExplainOptions{})
 		if len(a.Steps.Steps) != 0 || len(a.Growth) != 0 {
 			t.Errorf("%s: %d steps and %d that grow in one step", name, len(a.Steps.Steps), len(a.Growth))
 		}
@@ -91,7 +85,7 @@ func TestStepsAndTheirLeakAreInferred(t *testing.T) {
 // without a block, counted anew.
 func TestReservedMemoryAddsUp(t *testing.T) {
 	for _, name := range realFiles {
-		s := openSnapshot(t, name)
+		s := testkit.Snapshot(t, "real/"+name)
 		for _, at := range []string{"peak", "end", "event 0", "event 3000"} {
 			a := explained(t, s, ExplainOptions{At: at})
 			f := a.Fragmentation
@@ -129,7 +123,7 @@ func TestReservedMemoryAddsUp(t *testing.T) {
 
 func TestTimelineAddsUpToWhatWasAllocated(t *testing.T) {
 	for _, name := range realFiles {
-		s := openSnapshot(t, name)
+		s := testkit.Snapshot(t, "real/"+name)
 		d := usage.FromTrace(s, 0, usage.Whole)
 		line := explained(t, s, ExplainOptions{Pictures: true, Columns: 50}).Timeline
 		top := mem.Bytes(0)
@@ -153,7 +147,7 @@ func TestTimelineAddsUpToWhatWasAllocated(t *testing.T) {
 }
 
 func TestFlameMeasures(t *testing.T) {
-	s := openSnapshot(t, realFiles[0])
+	s := testkit.Snapshot(t, "real/"+realFiles[0])
 	a := explained(t, s, ExplainOptions{Flame: "bytes"})
 	allocations := int64(0)
 	for _, action := range s.Traces[0].Action {
@@ -182,7 +176,7 @@ func TestFlameMeasures(t *testing.T) {
 
 // A joined map has the same segments and as many bytes, and fewer blocks.
 func TestPageIsLight(t *testing.T) {
-	r := reported(t, openSnapshot(t, realFiles[0]), "a", ExplainOptions{Pictures: true})
+	r := reported(t, testkit.Snapshot(t, "real/"+realFiles[0]), "a", ExplainOptions{Pictures: true})
 	joined := report.JoinedMap(r.Allocators[0].Map, 500)
 	blocks := 0
 	for i, m := range joined {
@@ -216,7 +210,7 @@ func TestRoundingToPartsOfPowersOfTwo(t *testing.T) {
 // TestFramesOfTheInterpreterAreNoLinesOfTheProgram: PyTorch 2.15 writes the place in a library as a line, earlier ones that of its source.
 func TestFramesOfTheInterpreterAreNoLinesOfTheProgram(t *testing.T) {
 	for _, version := range []string{"2.6", "2.9", "2.15"} {
-		a := explained(t, openImagined(t, "every-field-"+version+".pickle"), ExplainOptions{})
+		a := explained(t, testkit.Snapshot(t, "imagined/every-field-"+version+".pickle"), ExplainOptions{})
 		if a.Blame[0].Name != "every-field.py:35" || a.Blame[0].Bytes != 20*mem.MiB {
 			t.Errorf("torch %s: %v by %q, want 20 MiB by the line of the pool", version, a.Blame[0].Bytes, a.Blame[0].Name)
 		}
@@ -230,7 +224,7 @@ func TestFramesOfTheInterpreterAreNoLinesOfTheProgram(t *testing.T) {
 
 // TestFilteredTablesSaySo, and the others do not.
 func TestFilteredTablesSaySo(t *testing.T) {
-	r := reported(t, openImagined(t, "leak-a10.pickle"), "a.pickle", ExplainOptions{Filter: regexp.MustCompile("leak"), Flame: "churn", Pictures: true})
+	r := reported(t, testkit.Snapshot(t, "imagined/leak-a10.pickle"), "a.pickle", ExplainOptions{Filter: regexp.MustCompile("leak"), Flame: "churn", Pictures: true})
 	said := 0
 	for _, table := range r.Tables {
 		if strings.Contains(table.Title, `of what matches "leak"`) {
@@ -253,7 +247,7 @@ func TestNothingToExplainTakesNoTime(t *testing.T) {
 
 // TestLongLivesAreGrouped: the 100 MiB weights of the model are one row, not the whole table.
 func TestLongLivesAreGrouped(t *testing.T) {
-	a := explained(t, openSnapshot(t, realFiles[0]), ExplainOptions{})
+	a := explained(t, testkit.Snapshot(t, "real/"+realFiles[0]), ExplainOptions{})
 	first := a.Longest[0]
 	if first.Blocks != 96 || first.Bytes != 100*mem.MiB || first.Allocated != -1 || first.Freed != nil {
 		t.Errorf("the longest lives are %+v, want 96 blocks of 100 MiB alive throughout", first)
@@ -272,7 +266,7 @@ func TestLongLivesAreGrouped(t *testing.T) {
 
 func TestBlameAddsUpToThePeak(t *testing.T) {
 	for _, name := range []string{"h100-lm-ctx128-train-step.pickle", "h100-lm-ctx256-forward-bf16.pickle", "mosaic-synthetic.pickle"} {
-		s := openSnapshot(t, name)
+		s := testkit.Snapshot(t, "real/"+name)
 		for _, by := range Groupings {
 			a, err := ExplainDevice(s, 0, name, ExplainOptions{By: by})
 			if err != nil {
@@ -292,18 +286,4 @@ func TestBlameAddsUpToThePeak(t *testing.T) {
 			}
 		}
 	}
-}
-
-func openSnapshot(t testing.TB, name string) *mem.AllocatorSnapshot {
-	t.Helper()
-	file, err := os.Open("../../testdata/real/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	s, err := torch.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }

@@ -10,12 +10,13 @@ import (
 	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/testkit"
 )
 
 // What torch's own message said when it ran out (testdata/imagined/oom-a10-pieces.py prints it): 603.81 MiB
 // free, 1.56 GiB reserved and unallocated, in eight pieces of 200 MiB. The final state holds nothing.
 func TestOOMIsExplainedAtItsOwnMoment(t *testing.T) {
-	s := openSnapshot(t, "../imagined/oom-a10-pieces.pickle")
+	s := testkit.Snapshot(t, "imagined/oom-a10-pieces.pickle")
 	if end := s.Totals(0); end.Allocated != 0 || end.Reserved != 0 {
 		t.Fatalf("the trace is to end empty, and has %+v", end)
 	}
@@ -45,7 +46,7 @@ func said(a *explanation) string {
 
 // Where the device had room, or one cached piece was large enough, that says what stood in the way.
 func TestOOMThatIsNoLackOfMemory(t *testing.T) {
-	s := openSnapshot(t, "../imagined/oom-a10-pieces.pickle")
+	s := testkit.Snapshot(t, "imagined/oom-a10-pieces.pickle")
 	trace := &s.Traces[0]
 	event := slices.Index(trace.Action, mem.ActionOOM)
 	trace.Address[event] = uint64(2 * mem.GiB)

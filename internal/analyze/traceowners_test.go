@@ -1,12 +1,11 @@
 package analyze
 
 import (
-	"os"
 	"testing"
 
-	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/testkit"
 )
 
 // The parameters of testdata/imagined/owned-a10.py by hand, each tensor in blocks of 512 bytes.
@@ -16,20 +15,12 @@ const (
 )
 
 func TestOwnersComeBeforeRules(t *testing.T) {
-	s := openSnapshot(t, "../imagined/owned-a10.pickle")
+	s := testkit.Snapshot(t, "imagined/owned-a10.pickle")
 	without := byCategory(t, s)
 	if without.Accuracy != nil {
 		t.Error("there is an accuracy where nobody named owners")
 	}
-	file, err := os.Open("../../testdata/imagined/owned-a10.pickle.owners.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if s.Owners, err = torch.Owners(file); err != nil {
-		t.Fatal(err)
-	}
-	a := byCategory(t, s)
+	a := byCategory(t, testkit.Owned(t, "imagined/owned-a10.pickle"))
 	got := map[string]mem.Bytes{}
 	var sum mem.Bytes
 	for _, g := range a.Blame {

@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"hightide/internal/fail"
-	"hightide/internal/format/torch"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/pythons"
 	"hightide/internal/replay"
 	"hightide/internal/report"
+	"hightide/internal/testkit"
 )
 
 // TestRefusals: what cannot be imagined is said in one line, with what to do, before anything runs.
@@ -143,7 +143,7 @@ func TestFollowsByReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fit, exact, err := replay.NewFit(snapshotFile(t, "real/h100-lm-ctx128-train-step.pickle"), -1)
+	fit, exact, err := replay.NewFit(testkit.Snapshot(t, "real/h100-lm-ctx128-train-step.pickle"), -1)
 	if err != nil || !exact {
 		t.Fatal(exact, err)
 	}
@@ -241,18 +241,4 @@ func TestReadValueIsFinite(t *testing.T) {
 			t.Errorf("--read-value %s: %v", value, err)
 		}
 	}
-}
-
-func snapshotFile(t *testing.T, name string) *mem.AllocatorSnapshot {
-	t.Helper()
-	file, err := os.Open("../../testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	snapshot, err := torch.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return snapshot
 }

@@ -1,31 +1,16 @@
 package replay
 
 import (
-	"os"
 	"strings"
 	"testing"
 
-	"hightide/internal/format/torch"
 	"hightide/internal/mem"
+	"hightide/internal/testkit"
 )
-
-func snapshotFile(t *testing.T, name string) *mem.AllocatorSnapshot {
-	t.Helper()
-	file, err := os.Open("../../testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	snapshot, err := torch.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return snapshot
-}
 
 // TestAdvice: free memory in pieces is what expandable segments are for, and a replay shows it.
 func TestAdvice(t *testing.T) {
-	a, err := Advise(snapshotFile(t, "imagined/oom-a10-pieces.pickle"), 0, 2)
+	a, err := Advise(testkit.Snapshot(t, "imagined/oom-a10-pieces.pickle"), 0, 2)
 	if err != nil || a == nil {
 		t.Fatal(a, err)
 	}
@@ -40,7 +25,7 @@ func TestAdvice(t *testing.T) {
 
 // TestNoOOMNoAdvice: a trace without a failed request.
 func TestNoOOMNoAdvice(t *testing.T) {
-	if a, err := Advise(snapshotFile(t, "real/h100-lm-ctx256-forward-bf16.pickle"), 0, 2); a != nil || err != nil {
+	if a, err := Advise(testkit.Snapshot(t, "real/h100-lm-ctx256-forward-bf16.pickle"), 0, 2); a != nil || err != nil {
 		t.Error(a, err)
 	}
 }
@@ -48,7 +33,7 @@ func TestNoOOMNoAdvice(t *testing.T) {
 // TestFit: the least memory fits, 2 MiB less does not, and what allocates more than there is never
 // does.
 func TestFit(t *testing.T) {
-	fit, exact, err := NewFit(snapshotFile(t, "real/h100-lm-ctx256-forward-bf16.pickle"), -1)
+	fit, exact, err := NewFit(testkit.Snapshot(t, "real/h100-lm-ctx256-forward-bf16.pickle"), -1)
 	if err != nil || !exact {
 		t.Fatal(exact, err)
 	}

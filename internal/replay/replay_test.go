@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hightide/internal/allocator"
+	"hightide/internal/testkit"
 )
 
 // TestReplayIsExactOnRealTraces: every address and every segment of the traces of real H100s.
@@ -15,7 +16,7 @@ func TestReplayIsExactOnRealTraces(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			snapshot := snapshotFile(t, "real/"+filepath.Base(file))
+			snapshot := testkit.Snapshot(t, "real/"+filepath.Base(file))
 			trace := allocator.TraceOf(snapshot, 0)
 			out, err := allocator.Verify(snapshot, trace, allocator.Settings{}, 0)
 			if err != nil {

@@ -2,18 +2,17 @@ package usage
 
 import (
 	"math/rand/v2"
-	"os"
 	"testing"
 
-	"hightide/internal/format/torch"
 	"hightide/internal/mem"
+	"hightide/internal/testkit"
 )
 
 // Real traces end exactly in the state that was recorded beside them, block by block, and their peak
 // is what adding up every moment gives.
 func TestHistoryEndsInTheFinalState(t *testing.T) {
 	for _, name := range []string{"h100-lm-ctx128-train-step.pickle", "h100-lm-ctx256-forward-bf16.pickle"} {
-		s := openSnapshot(t, name)
+		s := testkit.Snapshot(t, "real/"+name)
 		d := FromTrace(s, 0, Whole)
 		totals := s.Totals(0)
 		want := Levels{totals.Allocated, totals.Active, totals.Reserved, totals.Requested}
@@ -45,18 +44,4 @@ func TestHistoryEndsInTheFinalState(t *testing.T) {
 			t.Errorf("%s: peak %+v %+v, levels there %+v, random moments up to %d", name, d.Peak, d.PeakLevels, at, high)
 		}
 	}
-}
-
-func openSnapshot(t testing.TB, name string) *mem.AllocatorSnapshot {
-	t.Helper()
-	file, err := os.Open("../../testdata/real/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	s, err := torch.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }

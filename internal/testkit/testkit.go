@@ -1,0 +1,76 @@
+// Package testkit has what the tests of several packages need. Nothing but tests imports it.
+package testkit
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"hightide/internal/format/torch"
+	"hightide/internal/mem"
+)
+
+// Path is a file of testdata, by its path there: "real/h100-lm-ctx128-train-step.pickle".
+func Path(t testing.TB, name string) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(dir, "testdata", name)
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no module above the working folder")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// Data is the content of a file of testdata.
+func Data(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(Path(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Snapshot is an allocator snapshot of testdata, without what may lie beside it.
+func Snapshot(t testing.TB, name string) *mem.AllocatorSnapshot {
+	t.Helper()
+	s, err := torch.Read(bytes.NewReader(Data(t, name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Owned is a snapshot with its owners (docs/formats/imagined.md), which lie beside it.
+func Owned(t testing.TB, name string) *mem.AllocatorSnapshot {
+	t.Helper()
+	s := Snapshot(t, name)
+	var err error
+	if s.Owners, err = torch.Owners(bytes.NewReader(Data(t, name+".owners.json"))); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Torch is the interpreter of the cached environment with PyTorch (scripts/setup torch); where there is none,
+// the test is skipped.
+func Torch(t testing.TB) string {
+	t.Helper()
+	cache := os.Getenv("HIGHTIDE_CACHE")
+	if home, err := os.UserHomeDir(); cache == "" && err == nil {
+		cache = filepath.Join(home, ".cache", "hightide")
+	}
+	path := filepath.Join(cache, "torch-2.15.0", "bin", "python")
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("no environment with PyTorch: scripts/setup torch makes one")
+	}
+	return path
+}
