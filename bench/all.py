@@ -11,6 +11,7 @@ SCRIPTS = [
     "overhead",
     "beside",
     "leaks",
+    "truth",
     "maxrss",
     "footprint",
     "pss",

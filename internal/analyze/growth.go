@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -34,16 +35,22 @@ const (
 	leastTotal = float64(16 * mem.MiB) // of a process's RSS or a device, whose lines are not known
 	leastShare = 0.01                  // of the peak, of RSS and devices
 
-	leastLifeHeap = 20 * time.Second // where there are no steps
+	leastLifeHeap = 4 * time.Second // where there are no steps
 	leastLifeRSS  = 2 * time.Minute
+	doubtOverTime = 0.8 // how sure a growth is where there are no steps
 )
 
 // growth finds what grows steadily, joins it with the containers that keep it, and says what it
 // will come to.
 func growth(in *Input, r *report.Report) {
 	var causes []growing
+	heaps := 0 // that were looked at
 	for _, p := range in.Run.Processes {
-		causes = append(causes, in.heapCauses(p)...)
+		found, looked := in.heapCauses(p)
+		causes = append(causes, found...)
+		if looked {
+			heaps++
+		}
 	}
 	causes = merged(causes)
 	in.growing = causes
@@ -55,30 +62,49 @@ func growth(in *Input, r *report.Report) {
 	}
 	in.growthTable(r)
 	in.headlineGrowth(r, tree, tested)
+	if heaps == 0 && !tested {
+		r.Headline.NotLooked = in.whyNotLooked()
+	}
+	in.largerNotes(r)
 	in.patterns(r)
 }
 
-// heapCauses finds the causes that the sampled heap of one process shows.
-func (in *Input) heapCauses(p *mem.Process) []growing {
+// heapCauses finds the causes that the sampled heap of one process shows; looked says whether there was enough of it to tell.
+func (in *Input) heapCauses(p *mem.Process) (causes []growing, looked bool) {
 	c := in.clockOf(p.ID)
 	from, to := c.window(p, in.end)
 	if c.minutes && time.Duration(to-from) < leastLifeHeap {
-		return nil
+		return nil, false
 	}
-	lines := in.growingLines(p.ID, leastLine)
-	if len(lines) == 0 {
-		return nil
-	}
-	causes := in.join(p.ID, lines)
-	kept := causes[:0]
-	for _, g := range causes {
+	lines, looked := in.growingLines(p.ID, leastLine)
+	for _, g := range in.join(p.ID, lines) {
 		g.process, g.processes, g.source, g.label, g.minutes = p.ID, 1, "heap", mem.Sampled, c.minutes
 		g.sum()
 		if g.growth() >= leastHeap {
-			kept = append(kept, g)
+			causes = append(causes, g)
 		}
 	}
-	return kept
+	return causes, looked
+}
+
+// whyNotLooked says why nothing was looked at that could tell a leak.
+func (in *Input) whyNotLooked() string {
+	p := in.Run.Process(in.leader)
+	c := in.clockOf(in.leader)
+	from, to := c.window(p, in.end)
+	life := report.Duration(max(to-from, 0))
+	heap := in.Run.Heap[in.leader] != nil
+	switch {
+	case in.label() == mem.Imagined:
+		return "Leaks were not looked for: too few steps were imagined to tell a growth from a warm-up."
+	case !c.minutes:
+		return "Leaks were not looked for: too few steps were observed to tell a growth from a warm-up."
+	case heap && time.Duration(to-from) < leastLifeHeap:
+		return fmt.Sprintf("Leaks were not looked for: no steps were seen, and %s are too short to tell growth over time (it takes %s).", life, report.Duration(int64(leastLifeHeap)))
+	case heap:
+		return "Leaks were not looked for: no steps were seen, and the heap was read too seldom to tell growth over time."
+	}
+	return fmt.Sprintf("Leaks were not looked for: no steps were seen and the heap was not sampled, so it takes a run of %s.", report.Duration(int64(leastLifeRSS)))
 }
 
 // sum adds up the lines of a cause.
@@ -136,7 +162,7 @@ func merged(causes []growing) []growing {
 
 // where is the line a person should look at: the holder's, else where the bytes come from.
 func (g *growing) where() mem.Location {
-	if g.holder != nil && g.holder.Where.File != "" {
+	if g.holder != nil && g.holder.Where.File != "" && g.holder.Where.Line > 0 {
 		return g.holder.Where
 	}
 	if len(g.lines) > 0 {
@@ -223,7 +249,7 @@ func (in *Input) unexplained(all []total, known []growing) []growing {
 	}
 	var out []growing
 	for _, t := range all {
-		if t.source == "rss" && explained[t.process] > 0.4*t.Slope {
+		if t.source == "rss" && (explained[t.process] > 0.4*t.Slope || in.largerRate(t.process) > 0.4*t.Slope) {
 			continue
 		}
 		g := growing{process: t.process, processes: 1, slope: t.Slope, half: t.Half, points: t.Points, kept: t.Growth, source: t.source, label: in.labelOf(t.source), minutes: t.minutes}
@@ -305,13 +331,19 @@ func (in *Input) patterns(r *report.Report) {
 		"drift":     "a drift upwards",
 		"uneven":    "uneven",
 	}
-	if name := usage.PatternOf(k); name != "" {
-		at := "at the end of each step"
-		if len(in.steps[in.leader]) == 0 {
-			at = "over time"
-		}
-		r.AddNote("Pattern of the RSS of " + in.processName(in.leader) + " " + at + ": " + words[name] + " (measured).")
+	name := usage.PatternOf(k)
+	if name == "" {
+		return
 	}
+	text := words[name]
+	if name == "drift" && len(in.growing) == 0 {
+		text = "higher at its end than at its beginning, without a growth that went on evenly"
+	}
+	at := "at the end of each step"
+	if len(in.steps[in.leader]) == 0 {
+		at = "over time"
+	}
+	r.AddNote("Pattern of the RSS of " + in.processName(in.leader) + " " + at + ": " + text + " (measured).")
 }
 
 // bytesPer rounds a rate to whole bytes.

@@ -22,6 +22,7 @@ func (in *Input) growthFinding(g *growing) report.Finding {
 		f.BytesPerStep = mem.Some(int64(bytesPer(g.slope)))
 	} else {
 		f.Error = mem.Optional{}
+		f.Confidence = math.Round(f.Confidence*doubtOverTime*1000) / 1000
 	}
 	if g.holder != nil {
 		f.Holder = g.holder.Name
@@ -78,7 +79,7 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 	}
 	switch {
 	case g.holder != nil:
-		fmt.Fprintf(&b, "The %s `%s` (%s%s) gains %s%s%s", g.holder.Kind, g.holder.Name, mem.LineName(at), quoted, items(g.holder), contents(g.holder), ". ")
+		b.WriteString(in.holderWords(g, at, quoted))
 		if g.graph {
 			fmt.Fprintf(&b, "Each keeps the autograd graph of its step, and with it the activations saved for backward: %s.", amount)
 		} else {
@@ -97,6 +98,9 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 	default:
 		fmt.Fprintf(&b, "Memory allocated at %s%s%s is never freed: %s.", mem.LineName(at), quoted, during(g.lines[0].Phase), amount)
 	}
+	if g.minutes && len(g.lines) > 0 {
+		b.WriteString(" No steps were seen, so this is growth over time, which went on to the end: a program that only loads what it needs looks the same.")
+	}
 	if site := len(g.lines); site > 0 && (g.holder != nil || site > 1) {
 		b.WriteString(in.siteWords(g))
 	}
@@ -106,6 +110,18 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 		fmt.Fprintf(&b, " It is in %s.", in.processName(g.process))
 	}
 	return b.String()
+}
+
+// holderWords says which container grows, and by how much.
+func (in *Input) holderWords(g *growing, at mem.Location, quoted string) string {
+	where := ""
+	if at.File != "" && g.holder.Where.Line > 0 {
+		where = fmt.Sprintf(" (%s%s)", mem.LineName(at), quoted)
+	}
+	if g.holder.Kind == kindArray {
+		return fmt.Sprintf("The array `%s`%s is replaced again and again by a larger one that is made of it. ", g.holder.Name, where)
+	}
+	return fmt.Sprintf("The %s `%s`%s gains %s%s. ", g.holder.Kind, g.holder.Name, where, g.items(), contents(g.holder))
 }
 
 func (in *Input) siteWords(g *growing) string {
@@ -137,12 +153,19 @@ func during(p mem.Phase) string {
 }
 
 // items is "1 item per step".
-func items(h *mem.Holder) string {
-	n := math.Round(h.PerStep*100) / 100
-	if n == 1 {
-		return "1 item per step"
+func (g *growing) items() string {
+	per := "step"
+	if g.minutes {
+		per = "minute"
 	}
-	return fmt.Sprintf("%g items per step", n)
+	n := math.Round(g.holder.PerStep*100) / 100
+	if n >= 100 {
+		n = math.Round(n)
+	}
+	if n == 1 {
+		return "1 item per " + per
+	}
+	return fmt.Sprintf("%g items per %s", n, per)
 }
 
 func contents(h *mem.Holder) string {
@@ -167,6 +190,8 @@ func (in *Input) growthAdvice(g *growing, at mem.Location) string {
 		return fmt.Sprintf("Keep the number, not the graph: at %s %s, or use `.detach()` where a tensor is needed. %s", mem.LineName(at), write, saves)
 	case g.graph:
 		return "Look for a list, dict or attribute that collects losses or outputs, and store `x.item()` or `x.detach()` in it. " + saves
+	case g.holder != nil && howTo[g.holder.Kind] != "":
+		return fmt.Sprintf(howTo[g.holder.Kind], "`"+g.holder.Name+"`") + " " + saves
 	case g.holder != nil:
 		return mayFill(g.holder) + fmt.Sprintf("Bound `%s`: drop what is no longer needed, as with collections.deque(maxlen=…), or store less per item at %s. %s", g.holder.Name, mem.LineName(at), saves)
 	case len(g.lines) > 0 && !at.Native:
@@ -178,6 +203,18 @@ func (in *Input) growthAdvice(g *growing, at mem.Location) string {
 		return "Run again with stacks (without --no-stacks) to see the lines."
 	}
 	return ""
+}
+
+// howTo is what helps, by the kind of the holder.
+var howTo = map[string]string{
+	kindArray:           "Collect the parts in a list and join them once at the end, or write them into an array made for all; drop of %s what is no longer needed.",
+	"lru_cache":         "Give the cache of %s a maxsize that fits, or call its cache_clear(). It keeps the arguments of its calls, too.",
+	"hooks":             "Keep the handle that registering returns and call its remove(), or register once, before the loop: %s.",
+	"open figures":      "Close each figure when it is drawn: plt.close(fig). pyplot keeps all others in %s.",
+	"traced graphs":     "Pass tensors to %s where Python numbers differ from call to call, or give it an input_signature: each new number is traced anew.",
+	"compiled programs": "Call %s with few shapes and dtypes, as by padding, and without static arguments that differ: each is compiled anew. jax.clear_caches() drops them.",
+	"compiled graphs":   "Call %s with few shapes and without Python numbers that differ from call to call, or with dynamic=True: each is compiled anew. torch.compiler.reset() drops them.",
+	"chain":             "Each object of %s keeps the one before it: store what is needed of that, not the object.",
 }
 
 // mayFill says what no recording can tell: whether a table that still grows at its end is a cache that has

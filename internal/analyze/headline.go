@@ -120,7 +120,7 @@ func (in *Input) peakMoment(b *strings.Builder, p *report.Peak) {
 func (in *Input) growthClause(r *report.Report) string {
 	var b strings.Builder
 	if len(in.growing) == 0 {
-		if g, ok := r.Headline.Growth.Get(); ok && g == 0 {
+		if g, ok := r.Headline.Growth.Get(); ok && g == 0 && len(in.larger) == 0 {
 			return "it does not grow with the steps"
 		}
 		return ""

@@ -1,9 +1,11 @@
 package analyze
 
 import (
+	"fmt"
 	"sort"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 	"hightide/internal/usage"
 )
 
@@ -13,21 +15,60 @@ type growingLine struct {
 	process uint32
 }
 
-// growingLines finds the lines of a process whose heap grows steadily, fastest first.
-func (in *Input) growingLines(process uint32, least float64) (lines []growingLine) {
+// growingLines finds the lines of a process whose heap grows steadily, or whose blocks get ever larger, fastest first. looked says
+// whether there are readings enough to tell. What is allocated while modules are imported is left out, which happens once.
+func (in *Input) growingLines(process uint32, least float64) (lines []growingLine, looked bool) {
 	h := in.histories[process]
 	if h == nil {
-		return nil
+		return nil, false
 	}
 	c, p := in.clockOf(process), in.Run.Process(process)
 	bins := heapBins(h, c, p, in.end)
-	if len(bins.X) < 2 {
-		return nil
+	if len(bins.X) < leastReadings {
+		return nil, false
 	}
-	for _, g := range h.Growing(in.names, bins, least, in.heapTrend(process, h, bins, least), nil) {
+	for _, g := range h.Growing(in.names, bins, least, in.heapTrend(process, h, bins, least), in.notImporting) {
 		lines = append(lines, growingLine{g, process})
 	}
-	return lines
+	return lines, true
+}
+
+// leastReadings of a heap that a growth is told from.
+const leastReadings = 4
+
+// notImporting says that a stack is not of the import of a module.
+func (in *Input) notImporting(stack uint32) bool {
+	for _, n := range in.Run.Stacks.Numbers(stack) {
+		if in.Run.Stacks.Locations[n].File == "<frozen importlib._bootstrap>" {
+			return false
+		}
+	}
+	return true
+}
+
+// largerRate is how fast lines of a process grow that keep nothing.
+func (in *Input) largerRate(process uint32) (rate float64) {
+	for _, l := range in.larger {
+		if l.process == process {
+			rate += l.Slope
+		}
+	}
+	return rate
+}
+
+// largerNotes says of what each step needs more and more. That is no leak, but may run out of memory all the same.
+func (in *Input) largerNotes(r *report.Report) {
+	for _, l := range in.larger[:min(len(in.larger), 3)] {
+		if l.Growth < leastHeap {
+			continue
+		}
+		unit := "step"
+		if in.clockOf(l.process).minutes {
+			unit = "minute"
+		}
+		r.AddNote(fmt.Sprintf("What %s allocates gets larger, by %v per %s (%s) to %v at the end. What it allocated before was freed: nothing is kept of it.",
+			l.Site.Name, bytesPer(l.Slope), unit, mem.Sampled, l.Held))
+	}
 }
 
 // heapBins cuts the readings of a heap into bins, inside the window of the clock.
@@ -45,6 +86,7 @@ func heapBins(h *usage.History, c *clock, p *mem.Process, end int64) (bins usage
 			}
 			bins.Stretches[last].To = at - 1
 		}
+		bins.ToTheEnd = c.minutes
 		bins.Stretches, bins.X = append(bins.Stretches, usage.Stretch{From: at, To: beyond - 1}), append(bins.X, x)
 	}
 	return bins
@@ -69,6 +111,9 @@ func (in *Input) heapTrend(process uint32, h *usage.History, bins usage.Bins, le
 	from := h.Times[bins.Stretches[0].From]
 	_, to := in.clockOf(process).window(in.Run.Process(process), in.end)
 	history := in.Run.Heap[process].History
+	if len(history) == 0 || len(values) == 0 {
+		return usage.Trend{Why: "too short"}
+	}
 	variance := min(history[len(history)-1].Variance, float64(values[len(values)-1])*usage.DefaultMean)
 	return usage.TrendOf(usage.Binned(times, values, from, to, usage.MostBins, in.clockOf(process).at), usage.Noise{Variance: variance}, least)
 }

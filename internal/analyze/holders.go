@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"hightide/internal/mem"
 	"hightide/internal/usage"
@@ -16,8 +17,9 @@ import (
 // are known must keep about as much as the line grows; any other must be the only candidate, or
 // stand in the function that allocates.
 
-// holdersOf is the containers of a process that kept growing, each as it was seen last.
+// holdersOf is the containers of a process that kept growing, each as it was seen last, at the pace of its clock.
 func (in *Input) holdersOf(process uint32) []mem.Holder {
+	c := in.clockOf(process)
 	type key struct {
 		kind, name, file string
 		line             int
@@ -25,9 +27,10 @@ func (in *Input) holdersOf(process uint32) []mem.Holder {
 	index := map[key]int{}
 	var out []mem.Holder
 	for _, h := range in.Run.Holders {
-		if h.Process != process || h.PerStep <= 0 {
+		if h.Process != process || h.PerStep <= 0 && h.PerMin <= 0 {
 			continue
 		}
+		c.pace(&h)
 		k := key{h.Kind, h.Name, h.Where.File, h.Where.Line}
 		if i, ok := index[k]; ok {
 			h.Graph = h.Graph || out[i].Graph
@@ -43,6 +46,17 @@ func (in *Input) holdersOf(process uint32) []mem.Holder {
 	return out
 }
 
+// pace brings the rate of a holder to the unit of the clock.
+func (c *clock) pace(h *mem.Holder) {
+	n := len(c.times)
+	switch {
+	case c.minutes && h.PerMin > 0:
+		h.PerStep = h.PerMin
+	case !c.minutes && h.PerStep <= 0 && c.times[n-1] > c.times[0]:
+		h.PerStep = h.PerMin * float64(c.times[n-1]-c.times[0]) / float64(time.Minute) / (c.steps[n-1] - c.steps[0])
+	}
+}
+
 // holderRate is what a container's items add per step, as far as they are tensors.
 func holderRate(h mem.Holder) float64 {
 	bytes, ok := h.Tensors.Get()
@@ -55,7 +69,15 @@ func holderRate(h mem.Holder) float64 {
 // join makes causes of a process's growing lines.
 func (in *Input) join(process uint32, lines []growingLine) []growing {
 	holders := in.holdersOf(process)
-	free := slices.Clone(lines)
+	loose := in.clockOf(process).minutes
+	var free, larger []growingLine
+	for _, l := range lines {
+		if l.Larger {
+			larger = append(larger, l)
+		} else {
+			free = append(free, l)
+		}
+	}
 	take := func(pick func(growingLine) bool) (taken []growingLine) {
 		rest := free[:0:0]
 		for _, l := range free {
@@ -74,13 +96,26 @@ func (in *Input) join(process uint32, lines []growingLine) []growing {
 			causes = append(causes, growing{holder: h, graph: h != nil && h.Graph, lines: taken})
 		}
 	}
+	for i := range holders {
+		if h := &holders[i]; h.Kind == kindArray {
+			larger = in.joinArray(h, larger, loose, &causes)
+		}
+	}
+	in.larger = append(in.larger, larger...)
+	holders = slices.DeleteFunc(slices.Clone(holders), func(h mem.Holder) bool { return h.Kind == kindArray })
+	for i := range holders {
+		h := &holders[i]
+		if through := cacheOf[h.Kind]; through != "" {
+			cause(h, take(func(l growingLine) bool { return in.passes(l, through) }))
+		}
+	}
 	graph := firstHolder(holders, func(h mem.Holder) bool { return h.Graph })
 	for i := range holders {
 		h := &holders[i]
 		if h.Graph || holderRate(*h) == 0 {
 			continue
 		}
-		if best := closest(free, holderRate(*h)); best != nil {
+		if best := in.closest(free, *h, loose); best != nil {
 			cause(h, take(func(l growingLine) bool { return l.Site == best.Site }))
 		}
 	}
@@ -140,16 +175,50 @@ func keptByGraph(l growingLine) bool {
 	return l.Phase == mem.PhaseForward || l.Phase == mem.PhaseModule
 }
 
-// closest is the line whose growth fits a rate: within a third, or within its own error.
-func closest(lines []growingLine, rate float64) *growingLine {
+// kindArray is a variable whose array is replaced by a larger one that is made of it.
+const kindArray = "array"
+
+// cacheOf says by which library's code the memory of a cache is allocated, where that is not the program's own.
+var cacheOf = map[string]string{"traced graphs": "/tensorflow/", "compiled programs": "/jax/", "compiled graphs": "/torch/_"}
+
+// joinArray makes a cause of an array that grows and the line that makes it anew; it returns the other lines.
+func (in *Input) joinArray(h *mem.Holder, larger []growingLine, loose bool, causes *[]growing) []growingLine {
+	at := slices.IndexFunc(larger, func(l growingLine) bool { return l.Site.File == h.Where.File && l.Site.Line == h.Where.Line })
+	if best := in.closest(larger, *h, loose); at < 0 && best != nil {
+		at = slices.IndexFunc(larger, func(l growingLine) bool { return l.Site == best.Site })
+	}
+	if at < 0 {
+		return larger
+	}
+	*causes = append(*causes, growing{holder: h, lines: []growingLine{larger[at]}})
+	return slices.Delete(slices.Clone(larger), at, at+1)
+}
+
+// passes says whether the line's largest stack goes through the code of a library.
+func (in *Input) passes(l growingLine, library string) bool {
+	return slices.ContainsFunc(in.Run.Stacks.Frames(l.Stack), func(at mem.Location) bool { return strings.Contains(at.File, library) })
+}
+
+// closest is the line whose growth fits the rate of a holder: within a third, or within its own error, and within twice that
+// where there are no steps, since the two were seen over other stretches of time. Of lines that fit, one in the holder's own
+// function comes first.
+func (in *Input) closest(lines []growingLine, h mem.Holder, loose bool) *growingLine {
+	rate := holderRate(h)
 	var best *growingLine
+	fits := func(l *growingLine) float64 {
+		off := math.Abs(l.Slope - rate)
+		if near := in.sameFunction(*l, h.Where); near {
+			off /= 3
+		}
+		return off
+	}
 	for i := range lines {
 		l := &lines[i]
-		off := math.Abs(l.Slope - rate)
-		if off > max(rate/3, 1.5*l.Half) {
-			continue
+		allowed := max(rate/3, 1.5*l.Half)
+		if loose {
+			allowed *= 2
 		}
-		if best == nil || off < math.Abs(best.Slope-rate) {
+		if fits(l) <= allowed && (best == nil || fits(l) < fits(best)) {
 			best = l
 		}
 	}
@@ -178,7 +247,7 @@ func (in *Input) sameFunction(l growingLine, where mem.Location) bool {
 // holderOfTotal is the container behind the growth of a whole process where lines are not known: a
 // container of graphs, or one whose tensors account for the growth.
 func (in *Input) holderOfTotal(t total) *mem.Holder {
-	holders := in.holdersOf(t.process)
+	holders := slices.DeleteFunc(in.holdersOf(t.process), func(h mem.Holder) bool { return h.Kind == kindArray })
 	if h := firstHolder(holders, func(h mem.Holder) bool {
 		rate := holderRate(h)
 		return !h.Graph && rate > t.Slope/2 && rate < t.Slope*1.5

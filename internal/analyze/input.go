@@ -24,6 +24,7 @@ type Input struct {
 	histories  map[uint32]*usage.History // of sampled heaps, by process
 	growing    []growing                 // what growth found, for the headline
 	failed     map[uint32]*shortage      // by process: the last request that failed, as an allocator recorded it
+	larger     []growingLine             // lines that hold more and more and keep nothing
 }
 
 type seriesKey struct {
@@ -213,7 +214,7 @@ func (c *clock) window(p *mem.Process, end int64) (from, to int64) {
 	}
 	if p != nil {
 		from = max(from, p.Start)
-		to = min(to, p.End.Or(end))
+		to = min(to, p.Bye.Or(p.End.Or(end)))
 	}
 	return from, to
 }

@@ -1,5 +1,7 @@
 package mem
 
+import "cmp"
+
 // Frame is one fact of a recording. The concrete types are all in this file; wire gives each a
 // number that is never reused. Frames may repeat: a later RunInfo, Process or PhaseStats replaces
 // the earlier one with the same key, so a recording cut off anywhere is still true.
@@ -73,6 +75,7 @@ type Process struct {
 	ExitCode   Optional          `json:"exit_code,omitzero"`
 	Signal     Optional          `json:"signal,omitzero"`
 	MaxRSS     Optional          `json:"maxrss_bytes,omitzero"` // the kernel's own high-water mark (VmHWM or ru_maxrss)
+	Bye        Optional          `json:"bye_mono_ns,omitzero"`  // when its interpreter began to end in good order: then it frees all
 }
 
 // SeriesDef says what a series of samples measures, and of what.
@@ -191,6 +194,38 @@ type HeapUse struct {
 	Sites    []SiteUse `json:"sites"`
 }
 
+// HeapAges says when what a process's heap held was allocated, of the sites that held most: at a moment, or at the highest
+// live heap so far.
+type HeapAges struct {
+	Process uint32     `json:"process"`
+	Time    int64      `json:"time_ns"`
+	From    int64      `json:"from_ns"`  // where the first bin begins
+	Width   int64      `json:"width_ns"` // of a bin
+	Peak    bool       `json:"peak,omitempty"`
+	Sites   []SiteAges `json:"sites"`
+}
+
+// SiteAges is what one site held, in bins of when it was allocated. What was freed when it was old, that is older than an eighth
+// of the process's life up to then, was not kept for good.
+type SiteAges struct {
+	Stack    uint32  `json:"stack"`
+	Born     []Bytes `json:"born_bytes"`
+	Outlived Bytes   `json:"freed_old_bytes,omitempty"` // so far
+}
+
+// MoreAged orders sites by what they hold, most first.
+func MoreAged(a, b SiteAges) int {
+	return cmp.Or(cmp.Compare(b.Held(), a.Held()), cmp.Compare(a.Stack, b.Stack))
+}
+
+// Held is the sum of the bins.
+func (s *SiteAges) Held() (sum Bytes) {
+	for _, bytes := range s.Born {
+		sum += bytes
+	}
+	return sum
+}
+
 // Holder is a container that was seen to grow: what keeps a leak's bytes alive.
 type Holder struct {
 	Process  uint32   `json:"process"`
@@ -201,9 +236,10 @@ type Holder struct {
 	Where    Location `json:"where"`
 	Items    int64    `json:"items"`
 	PerStep  float64  `json:"items_per_step"`
-	Contains string   `json:"contains,omitempty"`    // type of the newest item
-	Tensors  Optional `json:"tensor_bytes,omitzero"` // held by its items, where they are tensors
-	Graph    bool     `json:"graph,omitempty"`       // items hold an autograd graph
+	PerMin   float64  `json:"items_per_minute,omitempty"` // in place of PerStep where the process takes no steps
+	Contains string   `json:"contains,omitempty"`         // type of the newest item
+	Tensors  Optional `json:"tensor_bytes,omitzero"`      // held by its items, where they are tensors
+	Graph    bool     `json:"graph,omitempty"`            // items hold an autograd graph
 }
 
 // Module is a direct child of the root module, or the root itself.
@@ -276,6 +312,7 @@ func (Steps) frame()      {}
 func (StepTotal) frame()  {}
 func (StackDef) frame()   {}
 func (HeapUse) frame()    {}
+func (HeapAges) frame()   {}
 func (Holder) frame()     {}
 func (Module) frame()     {}
 func (ModelUse) frame()   {}

@@ -45,6 +45,7 @@ type Heap struct {
 	History []HeapPoint
 	Sites   map[uint32][]SitePoint // by stack, only where they changed
 	Peak    *HeapUse               // complete picture at the highest live heap
+	Ages    []HeapAges             // by time; one of them at the peak
 }
 
 // HeapPoint is the total at a moment.
@@ -161,6 +162,8 @@ func (r *Run) Add(f Frame) error {
 		return r.Stacks.Define(f.ID, f.Locations)
 	case HeapUse:
 		r.addHeap(f)
+	case HeapAges:
+		r.addAges(f)
 	case Holder:
 		r.Holders = append(r.Holders, f)
 	case Module:
@@ -200,6 +203,19 @@ func room[T any](s []T, n int) []T {
 		return slices.Grow(s, max(n, len(s)))
 	}
 	return s
+}
+
+// addAges keeps all readings of a heap, but of those at the peak only the newest.
+func (r *Run) addAges(f HeapAges) {
+	h := r.Heap[f.Process]
+	if h == nil {
+		return
+	}
+	if f.Peak {
+		h.Ages = slices.DeleteFunc(h.Ages, func(a HeapAges) bool { return a.Peak })
+	}
+	at := sort.Search(len(h.Ages), func(i int) bool { return h.Ages[i].Time > f.Time })
+	h.Ages = slices.Insert(h.Ages, at, f)
 }
 
 func (r *Run) addHeap(f HeapUse) {

@@ -13,7 +13,16 @@ type growth struct {
 	points   []growthPoint // thinned: at most growthPoints
 	stride   uint64
 	lastScan int64
+	overTime bool
 	scans    int
+}
+
+// pause between two looks. Over time they are less even than at steps, so it takes more of them.
+func (g *growth) pause() int64 {
+	if g.overTime {
+		return int64(5e8) << min(g.scans/4, 6)
+	}
+	return int64(1e9) << min(g.scans, 5)
 }
 
 type growthPoint struct {
@@ -22,6 +31,12 @@ type growthPoint struct {
 }
 
 const growthPoints = 128
+
+// tickOver is the unit of a growth over time, where there are no steps.
+const tickOver = int64(100e6)
+
+// addOver takes in what a process held at a moment.
+func (g *growth) addOver(now, bytes int64) { g.point(uint64(now/tickOver), bytes) }
 
 // add takes in the end of a step.
 func (g *growth) add(s mem.Step) {
@@ -37,16 +52,16 @@ func (g *growth) add(s mem.Step) {
 	}
 }
 
-// point takes in what was held at the end of a step.
-func (g *growth) point(step uint64, bytes int64) {
-	if n := len(g.points); n > 0 && step <= g.points[n-1].step {
+// point takes in what was held at a step, or a tick of the clock.
+func (g *growth) point(at uint64, bytes int64) {
+	if n := len(g.points); n > 0 && at <= g.points[n-1].step {
 		g.points, g.stride = g.points[:0], 1 // counted from the beginning: another program, by exec
 	}
 	g.stride = max(g.stride, 1)
-	if step%g.stride != 0 {
+	if at%g.stride != 0 {
 		return
 	}
-	g.points = append(g.points, growthPoint{step, float64(bytes)})
+	g.points = append(g.points, growthPoint{at, float64(bytes)})
 	if len(g.points) >= growthPoints {
 		g.stride *= 2
 		g.points = slices.DeleteFunc(g.points, func(p growthPoint) bool { return p.step%g.stride != 0 })
@@ -83,13 +98,12 @@ func (g *growth) enough() bool { return len(g.points)-len(g.points)/3 >= 8 }
 // looks to see a container grow; they become rare as the run goes on, and are only asked for while
 // memory rises by more than noise.
 func (g *growth) worthScanning(now int64) bool {
-	const least = 16 << 10 // bytes a step
+	const least = 16 << 10 // bytes a step, or a tick
 	slope, ok := g.perStep()
 	if !ok || slope < least {
 		return false
 	}
-	pause := int64(1e9) << min(g.scans, 5)
-	if now-g.lastScan < pause {
+	if now-g.lastScan < g.pause() {
 		return false
 	}
 	g.lastScan = now

@@ -28,6 +28,7 @@ type liveHeap struct {
 	peakWritten mem.Bytes
 
 	changed []*site // since the last use
+	ages    heapAges
 
 	// What changed since it was last saved (saved.go), kept only where it is.
 	saving          bool
@@ -42,14 +43,20 @@ type site struct {
 	toldAlloc mem.Bytes
 	listed    bool // in liveHeap.changed
 
+	born     []mem.Bytes // Live by when it was allocated, see heapAges
+	outlived mem.Bytes   // freed when it was old
+
 	// The site as it was at the peak, saved at its first change after it.
-	savedGen uint64
-	saved    mem.SiteUse
+	savedGen      uint64
+	saved         mem.SiteUse
+	savedBorn     []mem.Bytes
+	savedOutlived mem.Bytes
 }
 
 type block struct {
 	size, weight uint64
 	site         *site
+	born         tick
 	saved        bool
 }
 
@@ -64,14 +71,14 @@ func newLiveHeap(process uint32) *liveHeap {
 
 // alloc takes in a recorded allocation whose stack has the given number.
 func (b *liveHeap) alloc(a *shm.Alloc, stack uint32) {
-	b.forget(a.Address) // the free was lost on the way, or is still in another thread's record
+	b.forget(a.Address, a.When()) // the free was lost on the way, or is still in another thread's record
 	s := b.sites[stack]
 	if s == nil {
 		s = b.site(stack)
 		s.Phase = a.Word.Phase()
 	}
 	weight := max(a.Weight, a.Size)
-	fresh := block{size: a.Size, weight: weight, site: s}
+	fresh := block{size: a.Size, weight: weight, site: s, born: tickOf(a.When())}
 	b.add(fresh, +1)
 	s.Allocated += mem.Bytes(weight)
 	if a.Origin == shm.OriginMmap {
@@ -108,16 +115,17 @@ func (b *liveHeap) rose(time int64, step uint64) {
 // free takes in the end of a block, or of a part of a mapping.
 func (b *liveHeap) free(f *shm.Free) {
 	if f.Size == 0 {
-		b.forget(f.Address)
+		b.forget(f.Address, f.When())
 		return
 	}
-	b.unmap(f.Address, f.Address+f.Size)
+	b.unmap(f.Address, f.Address+f.Size, f.When())
 }
 
-func (b *liveHeap) forget(address uint64) {
+func (b *liveHeap) forget(address uint64, now int64) {
 	if old, ok := b.blocks[address]; ok {
 		delete(b.blocks, address)
 		b.add(old, -1)
+		b.outlived(old, now)
 		if old.saved && b.saving {
 			b.gone = append(b.gone, address)
 		}
@@ -125,13 +133,14 @@ func (b *liveHeap) forget(address uint64) {
 	}
 	if at, ok := slices.BinarySearchFunc(b.regions, address, byStart); ok {
 		b.add(b.regions[at].block, -1)
+		b.outlived(b.regions[at].block, now)
 		b.regions = slices.Delete(b.regions, at, at+1)
 		b.remapped = true
 	}
 }
 
 // unmap takes [from, to) out of the mappings it touches; what is left of one keeps its share.
-func (b *liveHeap) unmap(from, to uint64) {
+func (b *liveHeap) unmap(from, to uint64, now int64) {
 	at, _ := slices.BinarySearchFunc(b.regions, from, byStart)
 	if at > 0 && b.regions[at-1].end > from {
 		at--
@@ -141,15 +150,18 @@ func (b *liveHeap) unmap(from, to uint64) {
 		b.remapped = true
 		b.add(r.block, -1)
 		b.regions = slices.Delete(b.regions, at, at+1)
+		gone := r.block
 		for _, left := range []region{{start: r.start, end: from}, {start: to, end: r.end}} {
 			if left.start < left.end && left.start >= r.start && left.end <= r.end {
 				share := float64(left.end-left.start) / float64(r.end-r.start)
-				left.block = block{size: left.end - left.start, weight: uint64(share * float64(r.weight)), site: r.site}
+				left.block = block{size: left.end - left.start, weight: uint64(share * float64(r.weight)), site: r.site, born: r.born}
+				gone.weight -= min(left.weight, gone.weight)
 				b.add(left.block, +1)
 				b.regions = slices.Insert(b.regions, at, left)
 				at++
 			}
 		}
+		b.outlived(gone, now)
 	}
 }
 
@@ -163,6 +175,7 @@ func (b *liveHeap) add(k block, sign int64) {
 	s.Live += weight
 	s.Count += uint64(sign)
 	b.live += weight
+	b.born(s, k.born, weight)
 	b.variance += float64(sign) * float64(k.weight) * float64(k.weight-min(k.size, k.weight))
 }
 
@@ -170,6 +183,7 @@ func (b *liveHeap) add(k block, sign int64) {
 func (b *liveHeap) touch(s *site) {
 	if s.savedGen != b.peakGen {
 		s.savedGen, s.saved = b.peakGen, s.SiteUse
+		s.savedBorn, s.savedOutlived = append(s.savedBorn[:0], s.born...), s.outlived
 	}
 	if !s.listed {
 		s.listed = true
@@ -181,7 +195,8 @@ func (b *liveHeap) touch(s *site) {
 func (b *liveHeap) restart() {
 	for _, s := range b.sites {
 		b.touch(s)
-		s.Live, s.Count = 0, 0
+		s.Live, s.Count, s.outlived = 0, 0, 0
+		clear(s.born)
 	}
 	clear(b.blocks)
 	b.regions, b.live, b.variance = nil, 0, 0

@@ -56,6 +56,7 @@ type message struct {
 	Function string       `json:"function"`
 	Items    int64        `json:"items"`
 	PerStep  float64      `json:"items_per_step"`
+	PerMin   float64      `json:"items_per_minute"`
 	Contains string       `json:"contains"`
 	Tensors  mem.Optional `json:"tensor_bytes"`
 	Graph    bool         `json:"graph"`
@@ -108,11 +109,16 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 	case "holder":
 		r.emit(mem.Holder{Process: p.ID, Time: at, Step: uint64(m.Step.Or(0)), Kind: m.Kind, Name: m.Name,
 			Where: mem.Location{File: m.File, Line: m.Line, Function: m.Function},
-			Items: m.Items, PerStep: m.PerStep, Contains: m.Contains, Tensors: m.Tensors, Graph: m.Graph})
+			Items: m.Items, PerStep: m.PerStep, PerMin: m.PerMin, Contains: m.Contains, Tensors: m.Tensors, Graph: m.Graph})
 	case "bye":
 		if mark, ok := m.MaxRSS.Get(); ok {
 			p.bye = true
 			r.reached(p, mark)
+		}
+		p.Bye = mem.Some(at)
+		if p.heap != nil { // what the interpreter frees from here on says nothing of the program
+			r.emit(p.heap.use(at, p.lastStep, true))
+			r.useAges(p, at)
 		}
 		if cpu, ok := m.CPU.Get(); ok {
 			p.fact("agent_cpu_ns", text(cpu))

@@ -295,6 +295,7 @@ func (r *Recorder) sampleHeap(now int64) {
 			continue
 		}
 		r.columns.put(seriesKey{process: p.ID, name: mem.SeriesHeapLive}, mem.UnitBytes, mem.Sampled, now, int64(p.heap.live))
+		p.overTime.addOver(now, int64(p.heap.live))
 		r.useHeap(p, now, false) // a DataLoader worker takes no steps that would ask for it
 	}
 	r.alertHeap(now)

@@ -35,12 +35,15 @@ type process struct {
 	facts        map[string]string
 	dropped      map[string]mem.Drop // by place
 	growth       growth
+	overTime     growth            // where no steps are taken
 	shortages    []shortage        // that the agent may still tell of
 	shortAt      map[shortKey]bool // that were told
 	heapMean     uint64
 	lastUse      int64 // when HeapUse was last written
 	lastPeak     int64
+	lastAges     int64
 	lastStep     uint64
+	stepped      int64            // when that was
 	deviceMemory map[string]int64 // bytes of each device, as its framework calls it
 	watched      bool             // the sampler sees it, and will say when it is gone
 	gone         bool             // its channels are drained once more and then given up
@@ -62,7 +65,7 @@ func (r *Recorder) process(key procKey) *process {
 	p := &process{
 		Process: mem.Process{ID: id, PID: key.pid, StartTicks: key.start, Start: r.now()},
 		key:     key, dirty: true, spans: newOpenSpans(id), steps: newStepSelection(id),
-		series: map[agentSeries]*column{}, facts: map[string]string{}, dropped: map[string]mem.Drop{},
+		overTime: growth{overTime: true}, series: map[agentSeries]*column{}, facts: map[string]string{}, dropped: map[string]mem.Drop{},
 	}
 	if start := ticksToMono(key.start); start > 0 {
 		p.Start = max(start, r.info.StartMono)
@@ -129,10 +132,16 @@ func (r *Recorder) step(p *process, s *shm.Step) {
 		step.Heap = mem.Some(int64(p.heap.live))
 	}
 	p.steps.add(step)
-	p.lastStep = s.Step
+	p.lastStep, p.stepped = s.Step, s.When()
 	p.growth.add(step)
 	r.alertStep(p, step)
 	r.useHeap(p, s.When(), false)
+}
+
+// growsOverTime says whether the agent should look for growing containers in a process that takes no steps, or none any more.
+func (p *process) growsOverTime(now int64) bool {
+	const stepping = int64(5e9)
+	return (p.stepped == 0 || now-p.stepped > stepping) && p.overTime.worthScanning(now)
 }
 
 func (r *Recorder) counters(p *process, c *channel, record *shm.Counters) {
@@ -165,6 +174,28 @@ func (r *Recorder) useHeap(p *process, now int64, last bool) {
 		if peak, ok := p.heap.peakUse(share); ok {
 			p.lastPeak = now
 			r.emit(peak)
+			if ages, ok := p.heap.ageUse(peak.Time, true); ok {
+				r.emit(ages)
+			}
 		}
+	}
+	if now-p.lastAges >= max(agesEvery, (now-p.Start)/agesShare) && !last {
+		r.useAges(p, now)
+	}
+}
+
+// Ages of what is held are written this often, and no more often than this part of the process's life.
+const (
+	agesEvery = int64(5e8)
+	agesShare = 12
+)
+
+func (r *Recorder) useAges(p *process, now int64) {
+	if p.heap == nil {
+		return
+	}
+	p.lastAges = now
+	if ages, ok := p.heap.ageUse(now, false); ok {
+		r.emit(ages)
 	}
 }

@@ -121,11 +121,11 @@ func (b *liveHeap) apply(s *savedHeap) {
 		b.restart()
 	}
 	for _, address := range s.Gone {
-		b.forget(address)
+		b.forget(address, 0)
 	}
 	for _, k := range s.Blocks {
-		b.forget(k.Address)
-		fresh := block{size: k.Size, weight: k.Weight, site: b.site(k.Stack)}
+		b.forget(k.Address, 0)
+		fresh := block{size: k.Size, weight: k.Weight, site: b.site(k.Stack), born: k.Born}
 		b.add(fresh, +1)
 		b.blocks[k.Address] = fresh
 	}
@@ -135,7 +135,7 @@ func (b *liveHeap) apply(s *savedHeap) {
 		}
 		b.regions = b.regions[:0]
 		for _, k := range s.Regions {
-			fresh := block{size: k.Size, weight: k.Weight, site: b.site(k.Stack)}
+			fresh := block{size: k.Size, weight: k.Weight, site: b.site(k.Stack), born: k.Born}
 			b.add(fresh, +1)
 			b.regions = append(b.regions, region{k.Address, k.Address + k.Size, fresh})
 		}

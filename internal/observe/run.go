@@ -239,15 +239,17 @@ func (l *loop) pause() time.Duration {
 // slow does what a few times a second is enough for: growth, stopping, the kernel's kills.
 func (l *loop) slow(now int64) {
 	for _, p := range l.order {
-		if p.steps.total.Steps == 0 || len(p.channels) == 0 {
+		if len(p.channels) == 0 {
 			continue
 		}
-		if p.growth.worthScanning(now) {
+		if p.growth.worthScanning(now) || p.growsOverTime(now) {
 			for _, c := range p.channels {
 				c.reader.ScanContainers()
 			}
 		}
-		l.alertGrowth(p, now)
+		if p.steps.total.Steps > 0 {
+			l.alertGrowth(p, now)
+		}
 	}
 	l.stopping = l.stopping || l.opts.Steps > 0 && l.steps() >= l.opts.Steps
 	if l.deadline > 0 && now >= l.deadline && !l.stopping {

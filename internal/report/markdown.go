@@ -24,7 +24,10 @@ func (r *Report) Markdown() string {
 			fmt.Fprintf(&b, "  - %s\n", markdown(f.Advice))
 		}
 	}
-	if len(r.Findings) == 0 {
+	switch {
+	case r.Headline.NotLooked != "":
+		fmt.Fprintf(&b, "%s\n", markdown(r.Headline.NotLooked))
+	case len(r.Findings) == 0:
 		b.WriteString("No findings.\n")
 	}
 	for i := range r.Tables {

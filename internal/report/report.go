@@ -63,8 +63,9 @@ type Headline struct {
 	Complete   bool         `json:"complete"`          // the recording has its end
 	Peak       Peak         `json:"peak"`
 	Growth     mem.Optional `json:"growth_bytes_per_step,omitzero"`
-	StepTime   mem.Optional `json:"step_time_ns,omitzero"` // median
-	MainSource mem.Quantity `json:"main_source,omitempty"` // which series the picture leads with
+	NotLooked  string       `json:"not_looked_for,omitempty"` // what was not looked for, and why: a sentence
+	StepTime   mem.Optional `json:"step_time_ns,omitzero"`    // median
+	MainSource mem.Quantity `json:"main_source,omitempty"`    // which series the picture leads with
 }
 
 // Peak holds the high-water marks; absent where not observed.

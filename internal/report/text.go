@@ -27,7 +27,7 @@ func (r *Report) Text(o TextOptions) string {
 	o.Width = min(max(o.Width, 50), 160)
 	p := &printer{TextOptions: o}
 	p.headline(r)
-	p.findings(r.Findings)
+	p.findings(r)
 	p.chart(r)
 	p.devices(r)
 	if !o.Brief {
@@ -146,12 +146,15 @@ func (r *Report) facts() (facts []string) {
 	return facts
 }
 
-func (p *printer) findings(findings []Finding) {
+func (p *printer) findings(r *Report) {
 	p.title("Findings")
-	if len(findings) == 0 {
+	if len(r.Findings) == 0 && r.Headline.NotLooked == "" {
 		p.line("  none")
 	}
-	for _, f := range findings {
+	for _, l := range Wrap(Clean(r.Headline.NotLooked), p.Width-2) {
+		p.line("  " + l)
+	}
+	for _, f := range r.Findings {
 		mark, code := "●", cyan
 		switch f.Severity {
 		case Critical:

@@ -14,6 +14,7 @@ type Bins struct {
 	Stretches []Stretch
 	X         []float64
 	Whole     bool // whole steps of an exact history, see Curve
+	ToTheEnd  bool // they last to the end of a process, which gives back what it holds
 }
 
 // Stretches is the source of bins that are no steps.
@@ -59,55 +60,44 @@ type Growing struct {
 	Stacks int
 	Held   mem.Bytes // at the end of the last bin
 	Phase  mem.Phase
+
+	// Larger says that nothing is kept for good: what is freed is followed by something larger, as where each step works on
+	// more, or a whole table is copied to be extended. Then it is not Steady.
+	Larger bool
 }
 
-// Growing finds the sites that hold more and more, fastest first. least is the smallest growth that matters, in bytes. Of a sampled
-// heap that was read too seldom to see the course of a site, whole is that of all of it. What an exact history held at its
-// beginning only ever goes, and does not count; wants lets stacks through, nil: all.
+// Growing finds the sites that hold more and more, fastest first, and those whose blocks only get larger. least is the smallest
+// growth that matters, in bytes. Of a sampled heap that was read too seldom to see the course of a site, whole is that of all
+// of it. What an exact history held at its beginning only ever goes, and does not count; wants lets stacks through, nil: all.
 func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend, wants func(stack uint32) bool) []Growing {
 	if len(bins.Stretches) < 2 {
 		return nil
 	}
 	sites := groupSites(h, names, wants)
-	first, middle := bins.Stretches[0].From, bins.Stretches[len(bins.Stretches)/2].From
-	last := bins.Stretches[len(bins.Stretches)-1].To
 	kept := h.Kept(bins.Stretches, len(sites.list), sites.of)
-	rises := map[uint32][2]mem.Bytes{}
-	for k, at := range [2]Moment{first, last} {
-		h.Each(at, func(i int) {
-			r := rises[h.Stack[i]]
-			r[k] += h.Bytes[i]
-			rises[h.Stack[i]] = r
-		})
-	}
 	var found []Growing
 	for n, low := range kept {
-		if low == nil || float64(low[len(low)-1]-low[0]) < least/2 {
+		if low == nil {
+			continue
+		}
+		part := bins.part(low)
+		first, last := low[part.from], low[part.to]
+		if float64(last-first) < least/2 {
 			continue
 		}
 		g := Growing{Site: sites.list[n], Stacks: len(sites.stacks[n])}
-		var noise Noise
-		for k, stack := range sites.stacks[n] {
-			variance, later, excess := h.noise(stack, first, middle, last)
-			noise.Variance += variance
-			noise.Later += later
-			r := rises[stack]
-			g.Held += r[1]
-			if rise := r[1] - r[0]; k == 0 || rise > g.Rise {
-				g.Stack, g.Rise, noise.Grain = stack, max(rise, 0), excess
-			}
-		}
-		if h.errs != nil {
-			g.Phase = h.errs.at(g.Stack, last).Phase
-		}
-		c := Curve{X: bins.X, Whole: bins.Whole}
-		for _, bytes := range low {
+		noise := h.noiseOf(&g, sites.stacks[n], bins, part)
+		c := Curve{X: bins.X[part.from : part.to+1], Whole: bins.Whole}
+		for _, bytes := range low[part.from : part.to+1] {
 			c.Y = append(c.Y, float64(bytes))
 		}
 		if g.Trend = TrendOf(c, noise, least); g.Why == "too short" {
 			g.Trend = shareOf(whole, c, noise, least)
 		}
 		if g.Steady {
+			h.lasting(&g, sites.stacks[n], h.TimeOf(bins.Stretches[part.from].From), h.TimeOf(bins.Stretches[part.to].From), c)
+		}
+		if g.Steady || g.Larger {
 			found = append(found, g)
 		}
 	}
@@ -115,6 +105,80 @@ func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend, w
 		return cmp.Or(cmp.Compare(b.Slope, a.Slope), cmp.Compare(a.Site.File, b.Site.File), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Name, b.Site.Name))
 	})
 	return found
+}
+
+// noiseOf is what sampling adds to the growth of a site in a part of the bins; it also finds the stack of the site that grew most.
+func (h *History) noiseOf(g *Growing, stacks []uint32, bins Bins, part part) (noise Noise) {
+	first, middle := bins.Stretches[part.from].From, bins.Stretches[(part.from+part.to+1)/2].From
+	last := bins.Stretches[part.to].To
+	if part.to+1 < len(bins.Stretches) {
+		last = bins.Stretches[part.to].From
+	}
+	rises := map[uint32]mem.Bytes{}
+	for _, stack := range stacks {
+		rises[stack] = 0
+	}
+	for k, at := range [2]Moment{first, last} {
+		h.Each(at, func(i int) {
+			if _, ours := rises[h.Stack[i]]; !ours {
+				return
+			}
+			if k == 0 {
+				rises[h.Stack[i]] -= h.Bytes[i]
+				return
+			}
+			rises[h.Stack[i]] += h.Bytes[i]
+			g.Held += h.Bytes[i]
+		})
+	}
+	for k, stack := range stacks {
+		variance, later, excess := h.noise(stack, first, middle, last)
+		noise.Variance += variance
+		noise.Later += later
+		if k == 0 || rises[stack] > g.Rise {
+			g.Stack, g.Rise, noise.Grain = stack, max(rises[stack], 0), excess
+		}
+	}
+	if h.errs != nil {
+		g.Phase = h.errs.at(g.Stack, last).Phase
+	}
+	return noise
+}
+
+// part is a range of bins, both ends in it.
+type part struct{ from, to int }
+
+const (
+	onset     = 0.02 // of what a site holds in the end: before that it has not begun
+	lateOnset = 0.15 // of the bins, after which it has begun late
+	leastPart = 0.4  // of the bins, in which a site must be seen to grow
+	endPart   = 8    // one in so many bins may be the end of the process
+)
+
+// part is where a site's growth is looked at: from when it begins to hold anything, if that leaves enough, and without the end
+// of a process, in which it gives back what it held.
+func (b *Bins) part(low []mem.Bytes) part {
+	p := part{0, len(low) - 1}
+	if b.Whole {
+		return p
+	}
+	if b.ToTheEnd {
+		last := len(low) - 1 - len(low)/endPart
+		for i := last; i < len(low); i++ {
+			if low[i] >= low[last] {
+				last = i
+			}
+		}
+		p.to = last
+	}
+	begun := p.from
+	for begun < p.to && float64(low[begun+1]) < onset*float64(low[p.to]) {
+		begun++
+	}
+	if begun > int(lateOnset*float64(len(low))) && p.to-begun >= max(int(leastPart*float64(len(low))), leastBins) {
+		p.from = begun
+	}
+	return p
 }
 
 // shareOf judges a site of which there are too few readings to see its course: where the whole heap

@@ -14,6 +14,7 @@ type sampled struct {
 	Sampling
 	points map[uint32][]mem.SitePoint
 	times  []int64
+	ages   []mem.HeapAges
 }
 
 // FromHeap is the history of one process's heap; nil where it was not sampled. A moment is a reading.
@@ -27,7 +28,7 @@ func FromHeap(run *mem.Run, process uint32) *History {
 		h.Times = append(h.Times, p.Time)
 	}
 	s := SamplingOf(run, process)
-	h.errs = &sampled{s, heap.Sites, h.Times}
+	h.errs = &sampled{s, heap.Sites, h.Times, heap.Ages}
 	h.layers(heap)
 	h.Peak = heapPeak(heap, s)
 	h.Peak.Moment = h.MomentAt(h.Peak.Time)

@@ -34,6 +34,8 @@ const (
 	needRising   = 0.75 // of the segments
 	significance = 4.0  // standard errors of the growth
 	laterRises   = 3.0  // standard errors of the growth in the later half
+	leastRises   = 6    // that tell how long a curve rests between two
+	leastRest    = 0.06 // of the window
 )
 
 // Noise is what sampling does to a curve: the variance of the growth over its window, what it would be over
@@ -80,8 +82,31 @@ func TrendOf(c Curve, of Noise, least float64) Trend {
 	if t.Why == "" && total < least {
 		t.Why = "jumps"
 	}
+	if t.Why == "" && restsAtEnd(x, kept, 2.5*math.Sqrt(of.Later)) {
+		t.Why = "stops"
+	}
 	t.Steady = t.Why == ""
 	return t
+}
+
+// restsAtEnd says whether a curve has not risen for far longer at its end than ever before: a buffer that became full late. A
+// rise is by more than a fiftieth of the growth, and than its noise.
+func restsAtEnd(x, kept []float64, noise float64) bool {
+	step := max((kept[len(kept)-1]-kept[0])/50, noise)
+	level, at := kept[0], x[0]
+	longest, rises := 0.0, 0
+	for i, v := range kept {
+		if v < level+step || v == level {
+			continue
+		}
+		if rises > 0 {
+			longest = max(longest, x[i]-at)
+		}
+		rises++
+		level, at = v, x[i]
+	}
+	rest, span := x[len(x)-1]-at, x[len(x)-1]-x[0]
+	return rises >= leastRises && rest > max(2*longest, leastRest*span)
 }
 
 // settle cuts the warm-up and the unsettled tail off a curve and turns it into what is kept.

@@ -50,6 +50,7 @@ var jsonFrames = []jsonFrame{
 	asJSON[mem.Switch](24),
 	asJSON[mem.Condition](25),
 	asJSON[mem.Trial](26),
+	asJSON[mem.HeapAges](27),
 }
 
 // jsonFrame is a type of frame that is written as JSON, with its number.

@@ -78,6 +78,8 @@ func weigh(f mem.Frame, payload int) int64 {
 		return 104 * int64(len(f))
 	case mem.StackDef:
 		return 64*int64(len(f.Locations)) + 128
+	case mem.HeapAges:
+		return 8*int64(payload) + 128
 	case mem.HeapUse:
 		return 96*int64(len(f.Sites)) + 128
 	}

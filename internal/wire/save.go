@@ -107,6 +107,9 @@ func heaps(run *mem.Run, yield func(mem.Frame) bool) bool {
 		if h.Peak != nil && !yield(*h.Peak) {
 			return false
 		}
+		if !each(h.Ages, yield) {
+			return false
+		}
 	}
 	return true
 }

@@ -12,6 +12,23 @@ from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 GROWERS = frozenset(
     ("append", "appendleft", "extend", "extendleft", "add", "insert", "update", "setdefault", "__setitem__", "push")
 )
+# What a program calls to make a library's container grow, by the container's name.
+CALLED = {
+    "_forward_hooks": ("register_forward_hook", "register_module_forward_hook"),
+    "_forward_pre_hooks": ("register_forward_pre_hook", "register_module_forward_pre_hook"),
+    "_backward_hooks": ("register_hook", "register_full_backward_hook", "register_backward_hook"),
+    "_optimizer_step_post_hooks": ("register_step_post_hook",),
+    "_optimizer_step_pre_hooks": ("register_step_pre_hook",),
+    "_post_accumulate_grad_hooks": ("register_post_accumulate_grad_hook",),
+    "param_groups": ("add_param_group",),
+    "handlers": ("addHandler",),
+    "filters": ("addFilter",),
+    "queue": ("put", "put_nowait"),
+    "_queue": ("put_nowait", "put"),
+    "figs": ("figure", "subplots", "subplot_mosaic"),
+    "_children": ("plot", "scatter", "imshow", "bar", "hist", "fill_between", "add_line", "add_artist", "add_patch"),
+    "_axstack": ("add_subplot", "add_axes", "subplots"),
+}
 MAX_SOURCE = 1 << 20  # bytes of a file that is parsed
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -24,6 +41,7 @@ class Place(NamedTuple):
     line: int
     function: str
     score: int
+    again: bool = False  # it is assigned what is made of itself
 
 
 def find(file: str, name: str, attribute: bool, inside: Optional[Tuple[int, str]] = None) -> Optional[Place]:
@@ -49,8 +67,33 @@ def find(file: str, name: str, attribute: bool, inside: Optional[Tuple[int, str]
             continue  # a local of the same name
         score = score * 4 + 2 * bool(function) + in_loop
         if best is None or score > best.score:
-            best = Place(file, getattr(node, "lineno", 0), function, score)
+            best = Place(file, getattr(node, "lineno", 0), function, score, _made_of_itself(node, name, attribute))
     return best
+
+
+def called(file: str, name: str) -> Optional[Place]:
+    """Find where a file calls what makes a library's container of that name grow."""
+    methods = CALLED.get(name, ())
+    tree = _parsed(file) if methods else None
+    best: Optional[Place] = None
+    for node, function, in_loop, _ in _walk(tree) if tree is not None else ():
+        if not isinstance(node, ast.Call):
+            continue
+        to = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        score = 8 + 2 * bool(function) + in_loop
+        if to in methods and (best is None or score > best.score):
+            best = Place(file, node.lineno, function, score)
+    return best
+
+
+def defined(file: str, name: str) -> Optional[Place]:
+    """Find where a file defines a function: its first line, decorators included."""
+    tree = _parsed(file)
+    for node, qualified, _, _ in _walk(tree) if tree is not None else ():
+        if isinstance(node, _FUNCTIONS) and node.name == name:
+            first = min([node.lineno] + [d.lineno for d in node.decorator_list])
+            return Place(file, first, (qualified + "." if qualified else "") + name, 12)
+    return None
 
 
 _trees: dict[str, Any] = {}
@@ -96,13 +139,26 @@ def _score(node: Any, name: str, attribute: bool) -> int:
         for target in targets:
             if isinstance(target, ast.Subscript) and _is(target.value, name, attribute):
                 return 3
-            if _is(target, name, attribute):
-                value = node.value
-                again = value is not None and any(
-                    _is(part, name, attribute) for part in ast.walk(value) if part is not value
-                )
-                return 3 if again else 1
+            if any(_is(part, name, attribute) for part in _assigned(target)):
+                return 3 if _made_of_itself(node, name, attribute) else 1
     return 0
+
+
+def _assigned(target: Any) -> List[Any]:
+    """What an assignment's target names, alone or in a tuple."""
+    return list(target.elts) if isinstance(target, (ast.Tuple, ast.List)) else [target]
+
+
+def _made_of_itself(node: Any, name: str, attribute: bool) -> bool:
+    """Whether node is `name = f(name)` or `name += …`."""
+    if isinstance(node, ast.AugAssign):
+        return _is(node.target, name, attribute)
+    if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
+        return False
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    if not any(_is(part, name, attribute) for target in targets for part in _assigned(target)):
+        return False
+    return any(_is(part, name, attribute) for part in ast.walk(node.value) if part is not node.value)
 
 
 def _is(node: Any, name: str, attribute: bool) -> bool:

@@ -7,14 +7,21 @@ holds more than SMALL becomes a `holder` record. No object is kept between scans
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
+from itertools import islice
 from time import thread_time_ns
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
+from . import sizes
 from .agent import Agent
+from .places import is_library
+from .sizes import Reading
 
 if TYPE_CHECKING:  # most programs are over before the first scan
+    from . import growth_lines
+    from .measure import Measure
     from .reach import Found
 
 BUDGET_NS = 15_000_000  # of processor time, of one scan
@@ -24,10 +31,11 @@ FREELY = 30  # steps; later scans wait until they are no more than
 SHARE = 0.002  # of the thread's processor time, unless the engine asks for one because memory grows
 SCANS = 4  # readings that must agree
 EVENNESS = 1.3  # largest ratio between the growth rates of successive scans
+UNEVEN = 3.0  # the same by the clock, since turns of a program are no steps
 SMALL = 512  # bytes a step below which growth is not told
+SMALL_MINUTE = 1 << 20  # and a minute
 MAX_REPORTED = 32
 NEWEST = 4  # items whose size stands for all
-DEEP = 4  # levels of containers inside an item that are measured
 
 
 class Tensors:
@@ -54,7 +62,7 @@ class Tensors:
 
 class _Trail(NamedTuple):
     name: str
-    sizes: List[Tuple[int, int]]  # (step, items)
+    sizes: List[Tuple[int, int]]  # (step or ns, items)
 
 
 class Holders:
@@ -63,6 +71,7 @@ class Holders:
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self.tensors: Dict[type, Tensors] = {}
+        self.over_time = False  # scans are by the clock
         agent.on_renew.append(self.forget)
         self.forget()
 
@@ -72,9 +81,9 @@ class Holders:
 
     def forget(self) -> None:
         """Begin anew in a forked child."""
-        self.trails: Dict[int, _Trail] = {}
+        self.trails: Dict[Any, _Trail] = {}
         self.next_scan = FIRST_SCAN
-        self.reported: Dict[str, float] = {}
+        self.reported: Dict[Tuple[str, str], float] = {}  # by name and kind
         self._asked = 0
         self._spent = 0  # ns of processor time in scans
 
@@ -93,194 +102,163 @@ class Holders:
         if step >= self.next_scan:
             self.next_scan = max(int(SCAN_FACTOR * self.next_scan) + 1, step + 1)
         try:
-            self.scan(step, sys._getframe(1), per_step)
+            self.scan(step, [sys._getframe(1)], per_step)
         except Exception as error:
             self.agent.log("could not look for growing containers", error)
         self._spent += thread_time_ns() - began
         return self.next_scan
 
-    def scan(self, step: int, frame: Any, per_step: float) -> None:
-        """Take sizes of all that is in reach; report what has been growing."""
+    def scan(self, at: int, frames: Iterable[Any], per_unit: float) -> None:
+        """Take sizes of all that is in reach of threads; report what has been growing.
+
+        Args:
+            at: the step, or the time in ns.
+            per_unit: what rates are told by, in steps or ns.
+        """
         from .reach import walk
 
-        trails: Dict[int, _Trail] = {}
-        changed: List[Tuple[Found, float]] = []
-        for found in walk(frame, self.tensors, thread_time_ns() + BUDGET_NS):
-            size = self._size(found.thing)
-            if size < 0:
-                continue
-            # A tensor that accumulates is a new object at each step: there the name is the trail.
-            key = hash(found.name) if type(found.thing) in self.tensors else id(found.thing)
-            trails[key] = trail = self._continued(self.trails.get(key), found.name, step, size)
-            rate = steady_rate(trail.sizes)
-            if rate > 0:
-                changed.append((found, rate))
-            elif self.reported.get(found.name, 0) > 0 and all(old == size for _, old in trail.sizes[-2:]):
-                changed.append((found, 0.0))  # it was cleared, or has stopped
+        trails: Dict[Any, _Trail] = {}
+        changed: List[Tuple[Found, Reading, float]] = []
+        for found in walk(frames, self.tensors, thread_time_ns() + BUDGET_NS):
+            for reading in self._readings(found):
+                # What is replaced by something larger is a new object each time: there the name is the trail.
+                key = (reading.kind, hash(found.name) if reading.replaced else id(found.thing))
+                trails[key] = trail = self._continued(self.trails.get(key), found.name, at, reading.items)
+                rate = steady_rate(trail.sizes, UNEVEN if self.over_time else EVENNESS)
+                if rate > 0:
+                    changed.append((found, reading, rate))
+                elif self.reported.get((found.name, reading.kind), 0) > 0 and all(
+                    old == reading.items for _, old in trail.sizes[-2:]
+                ):
+                    changed.append((found, reading, 0.0))  # it was cleared, or has stopped
         for key, trail in self.trails.items():  # what a scan that ran out of time did not come to
-            if key not in trails and 4 * trail.sizes[-1][0] >= step:
+            if key not in trails and 4 * trail.sizes[-1][0] >= at:
                 trails[key] = trail
         self.trails = trails
-        for found, rate in changed:
-            self._report(found, rate * per_step, step)
+        for found, reading, rate in changed:
+            self._report(found, reading, rate * per_unit, at)
 
-    def _continued(self, old: Optional[_Trail], name: str, step: int, size: int) -> _Trail:
+    def _continued(self, old: Optional[_Trail], name: str, at: int, size: int) -> _Trail:
         """The trail with one more reading; a new one where the object is another or has shrunk."""
         if old is None or old.name != name or old.sizes[-1][1] > size:
-            return _Trail(name, [(step, size)])
-        if old.sizes[-1][0] == step:
+            return _Trail(name, [(at, size)])
+        if old.sizes[-1][0] == at:
             return old
-        return _Trail(name, old.sizes[-SCANS:] + [(step, size)])
+        return _Trail(name, old.sizes[-SCANS:] + [(at, size)])
 
-    def _size(self, thing: Any) -> int:
+    def _readings(self, found: Found) -> List[Reading]:
+        thing = found.thing
         tensors = self.tensors.get(type(thing))
         if tensors is not None:
-            return tensors.graph_nodes(thing)
-        if type(thing) is deque and thing.maxlen is not None:
-            return -1  # bounded
-        return len(thing)
+            nodes = tensors.graph_nodes(thing)
+            if nodes >= 0:
+                return [Reading("autograd graph", nodes, "graph node", True)]
+            try:
+                return [Reading("array", tensors.storage(thing)[1], "byte", True)]
+            except Exception:  # it has none
+                return []
+        if type(thing) in (list, dict, set, deque, OrderedDict, defaultdict):
+            if type(thing) is deque and thing.maxlen is not None:
+                return []  # bounded
+            return [Reading(found.kind or type(thing).__name__, len(thing), "")]
+        return sizes.readings(thing)
 
-    def _report(self, found: Found, rate: float, step: int) -> None:
-        if len(self.reported) >= MAX_REPORTED and found.name not in self.reported:
+    def _report(self, found: Found, reading: Reading, rate: float, at: int) -> None:
+        told = (found.name, reading.kind)
+        if len(self.reported) >= MAX_REPORTED and told not in self.reported:
             return
-        thing = found.thing
-        if type(thing) in self.tensors:
-            kind, items, contains, held, graph = "autograd graph", self._size(thing), "graph node", 0, True
-        else:
-            kind, items = type(thing).__name__, len(thing)
-            contains, bytes_each, tensor_each, graph = self._newest(thing)
-            if rate > 0 and rate * bytes_each < SMALL and not graph:
+        place = self._place(found, reading)
+        if reading.replaced and (place is None or not place.again):
+            return  # what takes its place may be larger for any reason: longer sequences
+        kind, contains, held, graph = reading.kind, reading.contains, 0, reading.kind == "autograd graph"
+        if kind == "array":
+            held = reading.items
+        elif not reading.replaced:
+            contains, measure = self._newest(found.thing, contains)
+            graph = measure.graph
+            if rate > 0 and rate * measure.total() < self.small() and not (graph or measure.opaque or found.kind):
                 return
-            held = int(tensor_each * items)
-        self.reported[found.name] = rate
-        place = self._place(found)
+            held = int(measure.data() * reading.items)
+        if found.leaf.endswith("_hooks"):
+            kind = "hooks"
+        self.reported[told] = rate
         record: Dict[str, Any] = {
-            "type": "holder", "step": step, "kind": kind, "name": found.name, "file": place[0], "line": place[1],
-            "function": place[2], "items": items, "items_per_step": round(rate, 4), "contains": contains,
-            "graph": graph,
+            "type": "holder", "step": 0 if self.over_time else at, "kind": kind, "name": found.name,
+            "items": reading.items, "contains": contains, "graph": graph,
         }  # fmt: skip
+        record["items_per_minute" if self.over_time else "items_per_step"] = round(rate, 4)
+        if place is not None:
+            record.update(file=place.file, line=place.line, function=place.function)
         if held:
             record["tensor_bytes"] = held
         self.agent.record(record)
 
-    def _place(self, found: Found) -> Tuple[str, int, str]:
+    def small(self) -> int:
+        """Bytes per step, or minute, below which growth is not told."""
+        return SMALL_MINUTE if self.over_time else SMALL
+
+    def _place(self, found: Found, reading: Reading) -> Optional[growth_lines.Place]:
+        """The line that makes it grow; None where it was not found."""
         from . import growth_lines
 
         owner = found.owner
-        files = [owner.file] if owner.file else []
-        best = None
-        for file in files:
-            best = growth_lines.find(file, found.leaf, owner.attribute, owner.inside)
+        own = [owner.file] if owner.file and not is_library(owner.file) else []
+        files = own + [file for file in _user_files() if file not in own]
+        if reading.contains in ("result", "program", "graph"):  # of a function
+            return next(filter(None, (growth_lines.defined(file, found.leaf) for file in files)), None)
+        called = next(filter(None, (growth_lines.called(file, found.leaf) for file in files)), None)
+        if called is not None and (owner.attribute or found.kind):
+            return called
+        best = growth_lines.find(own[0], found.leaf, owner.attribute, owner.inside) if own else None
         if (best is None or best.score < 8) and owner.inside is None:
-            for file in _user_files():
+            for file in files:
                 for attribute in (owner.attribute, True):
                     place = growth_lines.find(file, found.leaf, attribute)
                     if place is not None and place.score >= 8 and (best is None or place.score > best.score):
                         best = place
-        if best is None or (best.score < 8 and owner.inside is not None):
-            wider = growth_lines.find(owner.file, found.leaf, owner.attribute)
+        if own and (best is None or (best.score < 8 and owner.inside is not None)):
+            wider = growth_lines.find(own[0], found.leaf, owner.attribute)
             best = wider if best is None or (wider is not None and wider.score > best.score) else best
-        if best is None:
-            return owner.file, owner.inside[0] if owner.inside else 0, owner.function
-        return best.file, best.line, best.function
+        return best
 
-    def _newest(self, thing: Any) -> Tuple[str, float, float, bool]:
-        """Type name, bytes and tensor bytes of a typical new item; whether one holds an autograd graph."""
-        kind = type(thing)
-        if kind is list:
-            items = thing[-NEWEST:]
-        elif kind is set:
-            items = [item for _, item in zip(range(NEWEST), thing)]
-        elif hasattr(kind, "values"):
-            items = [value for _, value in zip(range(NEWEST), reversed(thing.values()))]
-        else:
-            items = [thing[-1 - i] for i in range(min(NEWEST, len(thing)))]
-        if not items:
-            return "", 64.0, 0.0, False
-        measure = _Measure(self)
+    def _newest(self, thing: Any, contains: str) -> Tuple[str, Measure]:
+        """Type name and measure of typical new items."""
+        from .measure import Measure
+
+        items = _newest_items(thing)
+        measure = Measure(self.tensors)
         for item in items:
-            measure.add(item, 0)
-        n = float(len(items))
-        return type(items[0]).__name__, measure.total / n, measure.tensors / n, measure.graph
+            measure.add(item)
+        return contains or (type(items[0]).__name__ if items else ""), measure
 
 
-class _Measure:
-    """Adds up what a few items hold, shared storage once, to a small depth."""
-
-    def __init__(self, holders: Holders) -> None:
-        from .reach import instance_dict
-
-        self.known = holders.tensors
-        self.instance_dict = instance_dict
-        numpy = sys.modules.get("numpy")
-        self.array = getattr(numpy, "ndarray", None) if numpy is not None else None
-        self.total = self.tensors = 0.0
-        self.graph = False
-        self.seen: set[Any] = set()
-        self.visits = 0
-
-    def add(self, thing: Any, depth: int) -> None:
-        """Count one object and what is in it."""
-        self.visits += 1
-        kind = type(thing)
-        if id(thing) in self.seen or self.visits > 2000:
-            return
-        self.seen.add(id(thing))
-        tensors = self.known.get(kind)
-        if tensors is not None:
-            self._tensor(tensors, thing)
-            return
-        if self.array is not None and kind is self.array:
-            base = thing.base if type(thing.base) is self.array else thing
-            if ("array", id(base)) not in self.seen:
-                self.seen.add(("array", id(base)))
-                self.total += base.nbytes
-                self.tensors += base.nbytes
-            return
-        if kind is str or kind is bytes or kind is bytearray:
-            self.total += len(thing) + 50
-            return
-        self.total += 32
-        if depth >= DEEP:
-            return
-        if kind in (list, tuple, set, frozenset):
-            for item in list(thing)[:256]:
-                self.add(item, depth + 1)
-            self.total += 8 * len(thing)
-        elif kind is dict:
-            for item in list(thing.values())[:256]:
-                self.add(item, depth + 1)
-            self.total += 64 * len(thing)
-        elif kind not in (int, float, bool, type(None), type):
-            for value in (self.instance_dict(thing) or {}).copy().values():
-                self.add(value, depth + 1)
-
-    def _tensor(self, tensors: Tensors, tensor: Any) -> None:
-        self.graph = self.graph or tensors.has_graph(tensor)
-        try:
-            storage, size = tensors.storage(tensor)
-        except Exception:  # it has none
-            return
-        if ("storage", storage) not in self.seen:
-            self.seen.add(("storage", storage))
-            self.total += size
-            self.tensors += size
+def _newest_items(thing: Any) -> List[Any]:
+    kind = type(thing)
+    if kind is list or kind is deque:
+        return [thing[-1 - i] for i in range(min(NEWEST, len(thing)))]
+    if kind is set:
+        return list(islice(thing, NEWEST))
+    if isinstance(thing, dict):
+        return [value for value in islice(reversed(dict.values(thing)), NEWEST)]
+    if kind.__name__ == "_lru_cache_wrapper":
+        for table in gc.get_referents(thing):
+            if type(table) is dict and table:
+                return list(islice(reversed(table.items()), NEWEST))
+    return []
 
 
-def steady_rate(sizes: List[Tuple[int, int]]) -> float:
+def steady_rate(sizes: List[Tuple[int, int]], evenness: float = EVENNESS) -> float:
     """Items a step, if the last SCANS readings (step, items) grew at an even rate; else 0."""
     if len(sizes) < SCANS:
         return 0.0
     last = sizes[-SCANS:]
     rates = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(last, last[1:])]
-    if min(rates) <= 0 or max(rates) > EVENNESS * min(rates):
+    if min(rates) <= 0 or max(rates) > evenness * min(rates):
         return 0.0
     return (last[-1][1] - last[0][1]) / (last[-1][0] - last[0][0])
 
 
 def _user_files() -> List[str]:
-    from .places import is_library
-
     files: List[str] = []
     for module in list(sys.modules.values()):
         file: Optional[Any] = getattr(type(module), "__dict__", None) and vars(module).get("__file__")

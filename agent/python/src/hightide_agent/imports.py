@@ -86,8 +86,8 @@ class _Loader:
         finder.imported(sys.modules.get(module.__name__, module))
 
 
-def watch(agent: Agent, frameworks: dict[str, Optional[str]]) -> None:
-    """Load the adapter of each framework once that has been imported."""
+def watch(agent: Agent, frameworks: dict[str, Optional[str]]) -> Callable[[], Optional[Training]]:
+    """Load the adapter of each framework once that has been imported. What is returned gives the Training they share."""
     finder = _Finder(agent)
 
     def wait(name: str, callback: Callback) -> None:
@@ -109,3 +109,4 @@ def watch(agent: Agent, frameworks: dict[str, Optional[str]]) -> None:
     for framework, adapter in frameworks.items():
         wait(framework, load(framework, adapter))
     sys.meta_path.insert(0, finder)
+    return lambda: finder._training

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict, defaultdict, deque
-from itertools import islice
+from itertools import chain, islice
 from time import thread_time_ns
 from types import CellType, FrameType, FunctionType, GetSetDescriptorType, MethodType, ModuleType
-from typing import Any, Container, Iterator, NamedTuple, Optional, Tuple
+from typing import Any, Container, Iterable, Iterator, NamedTuple, Optional, Tuple
 
+from . import sizes
 from .places import is_library
 
 CONTAINERS = (list, dict, set, deque, OrderedDict, defaultdict)
@@ -43,13 +44,26 @@ class Found(NamedTuple):
     leaf: str  # the identifier to look for in the source
     owner: Owner
     thing: Any
+    kind: str = ""  # what it is called, if not by its type
 
 
-def walk(frame: Optional[FrameType], tensor_types: Container[type], deadline_ns: int) -> Iterator[Found]:
-    """Yield every container and tensor within reach, nearest first, until the deadline in processor time."""
+# Tables of libraries that no name of the program leads to: module, path in it, what it is called, and its kind.
+_TABLES = (
+    ("matplotlib._pylab_helpers", ("Gcf", "figs"), "pyplot", "open figures"),
+    ("logging", ("Logger", "manager", "loggerDict"), "loggers", ""),
+    ("logging", ("root", "handlers"), "root.handlers", ""),
+)
+
+
+def walk(frames: Iterable[FrameType], tensor_types: Container[type], deadline_ns: int) -> Iterator[Found]:
+    """Yield all within reach that can be counted, nearest first, until the deadline in processor time.
+
+    Args:
+        frames: innermost frames of threads.
+    """
     queue: deque[Tuple[Found, int]] = deque()
     seen: set[int] = set()
-    for found in _roots(frame):
+    for found in chain(_tables(), *map(_of_stack, frames), _globals()):
         queue.append((found, 0))
     count = 0
     while queue:
@@ -64,22 +78,40 @@ def walk(frame: Optional[FrameType], tensor_types: Container[type], deadline_ns:
         seen.add(id(thing))
         if kind in _CONTAINERS or kind in tensor_types:
             yield found
+        elif sizes.counter(kind) is not None or (
+            kind is FunctionType and "_torchdynamo_orig_callable" in thing.__dict__
+        ):
+            yield found
+            continue
         if depth < MAX_DEPTH and kind not in tensor_types:
             for inner in _inside(found, kind):
                 if type(inner.thing) not in _PLAIN:
                     queue.append((inner, depth + 1))
 
 
-def _roots(frame: Optional[FrameType]) -> Iterator[Found]:
+def _tables() -> Iterator[Found]:
+    for module, path, name, kind in _TABLES:
+        thing: Any = sys.modules.get(module)
+        for step in path:
+            thing = getattr(thing, step, None)
+        if thing is not None:
+            yield Found(name, path[-1], Owner("", "", None, True), thing, kind)
+
+
+def _of_stack(innermost: FrameType) -> Iterator[Found]:
+    frame: Optional[FrameType] = innermost
     while frame is not None:
         code = frame.f_code
         if code.co_flags & 1:  # CO_OPTIMIZED: a function's, not a module's
             owner = Owner(code.co_filename, code.co_name, (code.co_firstlineno, code.co_name), False)
             library = is_library(code.co_filename)
-            for name, value in _locals(frame):
+            for name, value in local_variables(frame):
                 if not library or _is_users(type(value)):
                     yield Found(name, name, owner, value)
         frame = frame.f_back
+
+
+def _globals() -> Iterator[Found]:
     for module_name, module in list(sys.modules.items()):
         if type(module) is not ModuleType:
             continue
@@ -91,7 +123,7 @@ def _roots(frame: Optional[FrameType]) -> Iterator[Found]:
                     yield Found(name, name, owner, value)
 
 
-def _locals(frame: FrameType) -> list[Tuple[str, Any]]:
+def local_variables(frame: FrameType) -> list[Tuple[str, Any]]:
     """A function's variables. Before 3.13 reading them leaves a copy on the frame, which would keep tensors
     alive: it is emptied again, unless somebody else (locals(), a debugger) holds it, too."""
     variables = frame.f_locals
@@ -124,6 +156,7 @@ def _inside(found: Found, kind: type) -> Iterator[Found]:
         variables = instance_dict(thing)
         if variables is not None and (_is_users(kind) or len(variables) <= 256):
             yield from _attributes(kind, variables)
+            yield from _chained(found, kind, variables)
 
 
 def _items(thing: dict[Any, Any]) -> list[Tuple[Any, Any]]:
@@ -164,6 +197,12 @@ def _attributes(kind: type, variables: dict[Any, Any]) -> Iterator[Found]:
     for name, value in list(variables.items()):
         if type(name) is str and not name.startswith("__"):
             yield Found("%s.%s" % (kind.__name__, name), name, owner, value)
+
+
+def _chained(found: Found, kind: type, variables: dict[Any, Any]) -> Iterator[Found]:
+    for name, value in list(variables.items()):
+        if type(value) is kind and _is_users(kind):
+            yield found._replace(name="%s.%s" % (found.name, name), thing=sizes.chain(found.thing, name, instance_dict))
 
 
 def instance_dict(thing: Any) -> Optional[dict[Any, Any]]:

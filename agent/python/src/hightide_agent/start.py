@@ -36,7 +36,10 @@ def start() -> None:
         from . import imagine
 
         imagine.begin(agent)
-    imports.watch(agent, adapters.ADAPTERS)
+    training = imports.watch(agent, adapters.ADAPTERS)
+    from .watcher import Watcher
+
+    Watcher(agent, training).start()
 
 
 def _end() -> None:

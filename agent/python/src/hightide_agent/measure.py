@@ -1,0 +1,144 @@
+"""What a few items of a container keep alive, as far as they do not share it.
+
+Opens what keeps things unseen, too: closures, partial objects, waiting generators, exceptions with their frames.
+Nothing of the program is called: built-in types are opened by hand, the rest by the collector's own view of them.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from types import (
+    AsyncGeneratorType,
+    BuiltinFunctionType,
+    CodeType,
+    CoroutineType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    ModuleType,
+    TracebackType,
+)  # fmt: skip
+from typing import Any, Dict, List, Set
+
+from . import sizes
+from .reach import local_variables
+
+DEEP = 6  # levels inside an item that are measured
+VISITS = 2000
+WIDE = 256  # items of one container
+LARGE = 512  # bytes from which text and bytes count as data
+_LEAVES = frozenset((int, float, bool, complex, type(None), type, ModuleType, CodeType, BuiltinFunctionType, range))
+_traceback = BaseException.__dict__["__traceback__"]
+_FRAMES = {GeneratorType: "gi_frame", CoroutineType: "cr_frame", AsyncGeneratorType: "ag_frame"}
+
+
+class Measure:
+    """Adds up what items hold; what several of them hold is nobody's."""
+
+    def __init__(self, tensors: Any) -> None:
+        self.known = tensors
+        self.graph = False
+        self.opaque = False  # an item is of a type of which nothing is known
+        self._bytes: Dict[Any, float] = {}
+        self._data: Set[Any] = set()  # of those, which are arrays and the like
+        self._owners: Dict[Any, int] = {}
+        self._items = 0
+        self._running = _running()
+
+    def add(self, item: Any) -> None:
+        """Measure one item."""
+        self._items += 1
+        self._visits = 0
+        self._seen: Set[Any] = set()
+        self._open(item, 0)
+        self.opaque = self.opaque or (len(self._seen) <= 2 and type(item).__module__ != "builtins")
+
+    def total(self) -> float:
+        """Bytes that an item holds alone, in the mean."""
+        return sum(size for key, size in self._bytes.items() if self._owners[key] == 1) / max(self._items, 1)
+
+    def data(self) -> float:
+        """What of it is in arrays, tensors and large strings of bytes."""
+        return sum(self._bytes[key] for key in self._data if self._owners[key] == 1) / max(self._items, 1)
+
+    def _count(self, key: Any, size: float, data: bool = False) -> None:
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        self._bytes[key] = size
+        self._owners[key] = self._owners.get(key, 0) + 1
+        if data:
+            self._data.add(key)
+
+    def _open(self, thing: Any, depth: int) -> None:
+        self._visits += 1
+        kind = type(thing)
+        if id(thing) in self._seen or self._visits > VISITS or kind in _LEAVES or isinstance(thing, type):
+            return
+        tensors = self.known.get(kind)
+        if tensors is not None:
+            self._seen.add(id(thing))
+            self._tensor(tensors, thing)
+            return
+        if kind is str or kind is bytes or kind is bytearray:
+            self._count(id(thing), len(thing) + 50, len(thing) >= LARGE)
+            return
+        size, shared = _array(thing, kind)
+        if size >= 0:
+            self._seen.add(id(thing))
+            self._count(("array", shared), size, True)
+            return
+        self._count(id(thing), 32.0)
+        if depth < DEEP:
+            for part in self._parts(thing, kind):
+                self._open(part, depth + 1)
+
+    def _tensor(self, tensors: Any, tensor: Any) -> None:
+        self.graph = self.graph or tensors.has_graph(tensor)
+        try:
+            storage, size = tensors.storage(tensor)
+        except Exception:  # it has none
+            return
+        self._count(("storage", storage), size, True)
+
+    def _parts(self, thing: Any, kind: type) -> List[Any]:
+        if kind in (list, tuple, set, frozenset):
+            return list(thing)[:WIDE]
+        if kind is dict:
+            return [] if "__builtins__" in thing else list(thing.values())[:WIDE]
+        if kind is FunctionType:
+            return [*(thing.__closure__ or ()), *(thing.__defaults__ or ()), *thing.__dict__.values()]
+        if kind in _FRAMES:
+            frame = getattr(thing, _FRAMES[kind])
+            return [] if frame is None else self._variables(frame)
+        if kind is TracebackType:
+            return [*self._variables(thing.tb_frame), thing.tb_next]
+        if kind is FrameType:
+            return self._variables(thing)
+        if isinstance(thing, BaseException):
+            return [_traceback.__get__(thing), *BaseException.__dict__["args"].__get__(thing)]
+        return gc.get_referents(thing)[:WIDE]
+
+    def _variables(self, frame: Any) -> List[Any]:
+        """Of a function that is over; one that runs holds what is in use, and a module's are everybody's."""
+        if not frame.f_code.co_flags & 1 or id(frame) in self._running:
+            return []
+        return [value for _, value in local_variables(frame)]
+
+
+def _running() -> Set[int]:
+    running = set()
+    for innermost in sys._current_frames().values():
+        frame: Any = innermost
+        while frame is not None:
+            running.add(id(frame))
+            frame = frame.f_back
+    return running
+
+
+def _array(thing: Any, kind: type) -> Any:
+    try:
+        return sizes.bytes_of(thing, kind)
+    except Exception:  # another version of a library
+        return -1, None

@@ -1,0 +1,134 @@
+"""What may grow besides containers: caches of functions, arrays that are replaced by larger ones, chains of objects.
+
+A reading is a number of items of something that a name leads to. Types are known by their names, so that no library is
+imported; what is called is the library's own, quick, and may raise.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FunctionType
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+MAX_CHAIN = 4000  # objects of a chain that are counted
+
+
+class Reading(NamedTuple):
+    """How large something is."""
+
+    kind: str
+    items: int
+    contains: str  # what an item is
+    replaced: bool = False  # it grows by being replaced: its name is the trail, and the source must say so
+
+
+class Chain(NamedTuple):
+    """Objects of one type, each an attribute of the one before."""
+
+    length: int
+
+
+def _array(thing: Any) -> Reading:
+    return Reading("array", array_bytes(thing), "byte", True)
+
+
+def _frame(thing: Any) -> Reading:
+    return Reading("array", frame_bytes(thing), "byte", True)
+
+
+_COUNTED: Dict[Tuple[str, str], Callable[[Any], Reading]] = {
+    ("functools", "_lru_cache_wrapper"): lambda t: Reading("lru_cache", t.cache_info().currsize, "result"),
+    ("jaxlib", "PjitFunction"): lambda t: Reading("compiled programs", t._cache_size(), "program"),
+    ("jax", "PjitFunction"): lambda t: Reading("compiled programs", t._cache_size(), "program"),
+    ("tensorflow", "Function"): lambda t: Reading("traced graphs", t.experimental_get_tracing_count(), "graph"),
+    ("numpy", "ndarray"): _array,
+    ("pandas", "DataFrame"): _frame,
+}
+_known: Dict[type, Optional[Callable[[Any], Reading]]] = {
+    FunctionType: None,
+    Chain: lambda t: Reading("chain", t.length, "object", True),
+}
+
+
+def counter(kind: type) -> Optional[Callable[[Any], Reading]]:
+    """How objects of a type are counted; None: they are not."""
+    try:
+        return _known[kind]
+    except KeyError:
+        _known[kind] = found = _COUNTED.get(_named(kind))
+        return found
+
+
+def _named(kind: type) -> Tuple[str, str]:
+    module = type.__dict__["__module__"].__get__(kind)
+    return (module.partition(".")[0] if type(module) is str else "", type.__dict__["__name__"].__get__(kind))
+
+
+def compiled(function: Any) -> Optional[Reading]:
+    """The graphs that torch.compile keeps of a function."""
+    dynamo = sys.modules.get("torch._C._dynamo.eval_frame")
+    inner = function.__dict__.get("_torchdynamo_orig_callable")
+    code = getattr(inner, "__code__", None)
+    if dynamo is None or code is None:
+        return None
+    return Reading("compiled graphs", len(dynamo._debug_get_cache_entry_list(code)), "graph")
+
+
+def columns(thing: Any) -> Optional[Reading]:
+    """The columns of a table that grows in place."""
+    if _named(type(thing)) != ("pandas", "DataFrame"):
+        return None
+    return Reading("DataFrame", len(thing._mgr.items), "column")
+
+
+def array_bytes(array: Any) -> int:
+    """What keeps a NumPy array alive: the array itself, or the one that it is a view of."""
+    base: Any = array.base
+    return int(base.nbytes) if type(base) is type(array) else int(array.nbytes)
+
+
+def frame_bytes(frame: Any) -> int:
+    """The blocks of a pandas DataFrame."""
+    return sum(int(block.values.nbytes) for block in frame._mgr.blocks)
+
+
+def bytes_of(thing: Any, kind: type) -> Tuple[int, Any]:
+    """Bytes of an array, of whatever library, and something equal where two share them; -1 of what is none."""
+    name = _named(kind)
+    if name == ("numpy", "ndarray"):
+        base: Any = thing.base if type(thing.base) is kind else thing
+        return int(base.nbytes), id(base)
+    if name == ("pandas", "DataFrame"):
+        return frame_bytes(thing), id(thing)
+    if name[1] == "ArrayImpl" and name[0] in ("jaxlib", "jax"):
+        return int(thing.nbytes), id(thing)
+    if name == ("tensorflow", "EagerTensor"):
+        return int(thing._num_elements()) * int(thing.dtype.size), id(thing)
+    return -1, None
+
+
+def chain(thing: Any, attribute: str, variables: Callable[[Any], Any]) -> Chain:
+    """How many objects of its type hang on an object by one attribute; 0 where there are too many to count."""
+    kind, length = type(thing), 0
+    while type(thing) is kind:
+        length += 1
+        if length > MAX_CHAIN:
+            return Chain(0)
+        thing = (variables(thing) or {}).get(attribute)
+    return Chain(length)
+
+
+def readings(thing: Any) -> List[Reading]:
+    """All that can be counted of something."""
+    found: List[Optional[Reading]] = []
+    kind = type(thing)
+    try:
+        if kind is FunctionType:
+            found.append(compiled(thing))
+        else:
+            count = counter(kind)
+            found += [count(thing)] if count is not None else []
+            found.append(columns(thing))
+    except Exception:  # another version of a library
+        return []
+    return [reading for reading in found if reading is not None]

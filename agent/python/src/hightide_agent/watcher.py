@@ -1,0 +1,103 @@
+"""Scans for growing containers where no steps are taken: asked for by the engine when memory grows with time.
+
+    every PERIOD: did the engine ask, and does nobody step? ─▶ holders.scan, by the clock
+
+A thread of our own sleeps and looks at one word of the channel. It is not one of threading's: nobody waits for it.
+From Python 3.12 a fork warns where there are several threads; so it ends before one if it would be the only reason.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import sys
+from time import monotonic_ns
+
+TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional
+
+    from .agent import Agent
+    from .training import Training
+
+PERIOD = 0.25  # seconds
+STEPPING_NS = 5_000_000_000  # since the last step, within which scans are left to the ends of steps
+WARNS = sys.version_info >= (3, 12)  # of forks
+NS_PER_MINUTE = 60_000_000_000
+
+
+class Watcher:
+    """The thread of one process."""
+
+    def __init__(self, agent: Agent, training: Callable[[], Optional[Training]]) -> None:
+        self.agent = agent
+        self.training = training  # None: no framework is used that has steps or tensors
+        self._holders: Any = None
+        self._stop: Any = None  # a lock that is held while the thread is to run
+        self._gone: Any = None  # a lock that is held until the thread is gone
+        agent.on_renew.append(self.start)
+        if WARNS:
+            os.register_at_fork(before=self.rest)
+
+    def start(self) -> None:
+        """Begin to watch; in a forked child, anew."""
+        self._holders, self._asked, self._steps, self._stepped = None, 0, 0, 0
+        self._stop, self._gone = _thread.allocate_lock(), _thread.allocate_lock()
+        self._stop.acquire()
+        self._gone.acquire()
+        try:
+            _thread.start_new_thread(self._run, (self._stop, self._gone))
+        except RuntimeError as error:  # no more threads are allowed
+            self._stop = None
+            self.agent.log("could not watch for growth over time", error)
+
+    def rest(self) -> None:
+        """Before a fork: end the thread where the program has none of its own."""
+        if self._stop is None or _threads() > 2:
+            return
+        self._stop.release()
+        self._stop = None
+        self._gone.acquire()  # it ends at once, or after its scan
+
+    def _run(self, stop: Any, gone: Any) -> None:
+        while not stop.acquire(True, PERIOD):
+            try:
+                self._look()
+            except Exception as error:
+                self.agent.log("could not look for growing containers", error)
+        gone.release()
+
+    def _look(self) -> None:
+        channel = self.agent.channel
+        if channel is None or channel.scan_seq() == self._asked:
+            return
+        self._asked = channel.scan_seq()
+        now = monotonic_ns()
+        training = self.training()
+        if training is not None:
+            steps = training.tracker.steps_now()
+            if steps != self._steps:
+                self._steps, self._stepped = steps, now
+            if self._stepped and now - self._stepped < STEPPING_NS:
+                return
+        self._scan(training, now)
+
+    def _scan(self, training: Optional[Training], now: int) -> None:
+        if self._holders is None:
+            from .holders import Holders
+
+            self._holders = Holders(self.agent)
+            self._holders.over_time = True
+        if training is not None:
+            self._holders.tensors = training.holders.tensors
+        me = _thread.get_ident()
+        frames = [frame for thread, frame in sys._current_frames().items() if thread != me]
+        self._holders.scan(now, frames, NS_PER_MINUTE)
+
+
+def _threads() -> int:
+    """How many this process has, ours with them."""
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return 99

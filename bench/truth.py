@@ -1,0 +1,37 @@
+"""Does hightide tell the truth? Small programs that say what is true of them, each recorded once.
+
+    python bench/truth.py [--part figures findings] [--only NAME …] [--jobs N]
+
+The programs are in bench/truth/PART, one file each, and say their truth in their docstring; what is asked of them
+is in truth_PART.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import truth_findings
+
+from common import exit_code, publish
+
+PARTS = {"findings": truth_findings.rows}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Hold what hightide says against what is known.")
+    parser.add_argument("--part", nargs="+", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--only", nargs="+", default=[], help="programs whose name has one of these in it")
+    parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
+    parser.add_argument("--quick", action="store_true", help="one of ten programs")
+    options = parser.parse_args()
+    rows, raw = [], {}
+    for part in options.part:
+        found, raw[part] = PARTS[part](options.only, options.jobs, options.quick)
+        rows += found
+    publish("truth", rows, raw)
+    return exit_code(rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
