@@ -133,7 +133,7 @@ func (a *app) printReplay(r *replay.Result, verify bool) {
 	}
 	options := textOptions(a.stdout)
 	fmt.Fprint(a.stdout, r.Table().Text(options))
-	fmt.Fprint(a.stdout, "\n"+r.Picture(80))
+	fmt.Fprint(a.stdout, r.Picture(options))
 	if text := r.Failure(); text != "" && len(r.Files) == 0 {
 		fmt.Fprintln(a.stdout, "\n  "+text)
 	}

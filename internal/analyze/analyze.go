@@ -1,10 +1,18 @@
-// Package analyze turns a recording into a report.Report: what the memory was, who held it, what grows,
+// Package analyze turns a recording or files into a report.Report: what the memory was, who held it, what grows,
 // and what to change.
 //
-//	mem.Run ──▶ Analysis, one file each, listed in All ──▶ report.Report ──▶ terminal, HTML, JSON, CI
+//	mem.Run ──▶ Analysis, one file each, listed in All ────────────────┐
+//	mem.AllocatorSnapshot ──▶ Explaining (explain….go, trace….go) ─────┼──▶ report.Report ──▶ terminal, HTML, JSON, CI
+//	mem.Profile, mem.Mappings ──▶ ExplainProfile, ExplainMappings ─────┘
 //
 // Analyses are pure functions and know nothing of each other; each adds findings, tables, series.
 // To add one: a file with a func(*Input, *report.Report), and a line in All.
+//
+// Runs and files share what stands on usage.History: who held the peak by line, growth, flame graphs, and why memory ran out. Three
+// things are told twice, for a reason. The peak of a run is the highest reading of a series (peak.go), as RSS and devices have no
+// stacks; that of a trace is the highest moment of its history. Lines of a heap have a table with errors (sites.go), groups of blocks
+// one with categories (explaintables.go): a sample has the one and not the other. And only an allocator knows segments, rounding and
+// turnover, so those tables have no counterpart.
 package analyze
 
 import (

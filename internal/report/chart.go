@@ -27,6 +27,8 @@ type picture struct {
 	title      string
 	label      mem.Label
 	x, y       []int64
+	reserved   []int64 // around y; nil: not known
+	high       int64   // of the scale; 0: the highest of the curve
 	begin, end int64
 	unit       mem.Unit // of y
 	bars       []bar
@@ -53,14 +55,21 @@ func (p *printer) chart(r *Report) {
 
 // picture draws a curve, with what its highest point is at the left.
 func (p *printer) picture(c *picture) {
-	columns, high := p.Width-chartMargin-2, slices.Max(c.y)
-	p.title(c.title + p.paint(dim, fmt.Sprintf(" (%s)", c.label)))
-	heights := c.perColumn(columns)
+	columns, high := p.Width-chartMargin-2, max(c.high, slices.Max(c.y))
+	label, heights, around := string(c.label), c.perColumn(c.y, columns), make([]int64, columns)
+	if c.reserved != nil {
+		high, around = max(high, slices.Max(c.reserved)), c.perColumn(c.reserved, columns)
+		label += "; ░ is reserved beside it"
+	}
+	p.title(c.title + p.paint(dim, " ("+label+")"))
 	for row := chartHeight - 1; row >= 0; row-- {
 		scale := map[int]string{chartHeight - 1: FormatCell(high, c.unit), 0: FormatCell(int64(0), c.unit)}[row]
-		p.line(fmt.Sprintf("  %*s │", chartMargin-3, scale) + p.paint(cyan, p.chartRow(heights, high, row)))
+		p.line(fmt.Sprintf("  %*s │", chartMargin-3, scale) + p.paint(cyan, p.chartRow(heights, around, high, row)))
 	}
 	p.strip(c, columns)
+	if c.axis == nil {
+		return
+	}
 	axis, last := c.axis[0], c.axis[len(c.axis)-1]
 	if len(c.axis) > 2 {
 		axis += strings.Repeat(" ", max(columns/2-len(axis)-len([]rune(c.axis[1]))/2, 1)) + c.axis[1]
@@ -85,11 +94,11 @@ func (r *Report) leading() *Series {
 }
 
 // perColumn is the highest value in each column, -1 where nothing was seen yet; gaps hold the last.
-func (c *picture) perColumn(columns int) []int64 {
+func (c *picture) perColumn(y []int64, columns int) []int64 {
 	out := slices.Repeat([]int64{-1}, columns)
 	for i, x := range c.x {
 		at := c.column(x, columns)
-		out[at] = max(out[at], c.y[i])
+		out[at] = max(out[at], y[i])
 	}
 	for i := 1; i <= c.column(c.x[len(c.x)-1], columns); i++ {
 		if out[i] < 0 {
@@ -107,21 +116,56 @@ var eighths = []rune(" ▁▂▃▄▅▆▇█")
 
 var asciiEighths = []rune("  ..::+##")
 
-// chartRow is one line of the picture; each character cell has eight levels.
-func (p *printer) chartRow(heights []int64, high int64, row int) string {
-	levels := eighths
+// chartRow is one line of the picture; each character cell has eight levels, and a shade where nothing but what is around reaches.
+func (p *printer) chartRow(heights, around []int64, high int64, row int) string {
+	levels, shade := eighths, '░'
 	if p.ASCII {
-		levels = asciiEighths
+		levels, shade = asciiEighths, '.'
+	}
+	level := func(v int64) int {
+		if v <= 0 || high <= 0 {
+			return 0
+		}
+		return min(max(int(float64(v)/float64(high)*8*chartHeight+0.5)-8*row, 0), 8)
 	}
 	out := make([]rune, len(heights))
 	for i, v := range heights {
-		level := 0
-		if v > 0 && high > 0 {
-			level = int(float64(v)/float64(high)*8*chartHeight+0.5) - 8*row
+		if out[i] = levels[level(v)]; level(v) == 0 && level(around[i]) > 4 {
+			out[i] = shade
 		}
-		out[i] = levels[min(max(level, 0), 8)]
 	}
 	return string(out)
+}
+
+// Panel is memory allocated and reserved over the events of a trace, in parts at equal distances.
+type Panel struct {
+	Title    string
+	Label    mem.Label
+	Used     []int64
+	Reserved []int64
+	Parts    int // there would be to the end; where there are fewer, memory ran out
+}
+
+// Panels draws curves below each other, to one scale.
+func Panels(o TextOptions, panels ...Panel) string {
+	p, high := newPrinter(o), int64(1)
+	for _, of := range panels {
+		high = max(high, slices.Max(append(of.Reserved, 0)))
+	}
+	for _, of := range panels {
+		c := &picture{title: of.Title, label: of.Label, y: of.Used, reserved: of.Reserved, high: high, end: int64(of.Parts) - 1, unit: mem.UnitBytes}
+		for i := range of.Used {
+			c.x = append(c.x, int64(i))
+		}
+		if len(c.y) == 0 {
+			c.x, c.y, c.reserved = []int64{0}, []int64{0}, []int64{0}
+		}
+		if len(of.Used) < of.Parts {
+			c.title += ", until memory ran out"
+		}
+		p.picture(c)
+	}
+	return p.finish()
 }
 
 // strip draws which phase took most of each column.

@@ -25,12 +25,15 @@ func (p *printer) course(a *Allocator) {
 	c := &picture{title: "Allocated on " + a.Title + ", event by event", label: a.Label, begin: int64(a.First), end: int64(a.Last), unit: mem.UnitBytes, inferred: true,
 		axis: []string{"event " + Count(int64(a.First)), Count(int64(a.Last))}}
 	for _, point := range a.Curve {
-		c.x, c.y = append(c.x, int64(point.Event)), append(c.y, int64(point.Allocated))
+		c.x, c.y, c.reserved = append(c.x, int64(point.Event)), append(c.y, int64(point.Allocated)), append(c.reserved, point.Reserved.Or(0))
 	}
 	if a.Steps != nil {
 		for _, phase := range a.Steps.Phases {
 			c.bars = append(c.bars, bar{phase.Phase, int64(phase.From), int64(phase.To) + 1})
 		}
+	}
+	if !a.Highest.Reserved.Known() {
+		c.reserved = nil
 	}
 	p.picture(c)
 }

@@ -3,9 +3,12 @@
 //
 //	analyze ──▶ Report (report.go, imagined.go, allocator.go, stacks.go) ──▶ JSON
 //	                │
-//	                ├──▶ text.go: order, headline, findings ──▶ chart.go, device.go: pictures ──▶ texttable.go
+//	                ├──▶ text.go: order, headline, findings ──▶ chart.go: curves, device.go: segments ──▶ texttable.go
 //	                ├──▶ markdown.go
 //	                └──▶ page.go: what the HTML page gets
+//
+// Packages replay and fit answer questions of their own, with a sentence or two around a Table and Panels. They write no Report, as
+// there is no run or device to report on.
 //
 // A Report holds plain values: bytes and nanoseconds are integers, an absent figure is absent. words.go has the
 // forms in which figures are written everywhere. Read report.go next.

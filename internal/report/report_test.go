@@ -78,6 +78,23 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestPanels: curves have one scale, what is reserved around one is shaded, and one that ends early says so.
+func TestPanels(t *testing.T) {
+	text := Panels(TextOptions{Width: 60}, Panel{Title: "as recorded", Label: mem.Measured, Used: []int64{6 << 20, 6 << 20, 0, 0}, Reserved: []int64{6 << 20, 6 << 20, 6 << 20, 6 << 20}, Parts: 4},
+		Panel{Title: "smaller", Label: mem.Replayed, Used: []int64{1 << 20}, Reserved: []int64{2 << 20}, Parts: 2}, Panel{Title: "none", Label: mem.Replayed, Parts: 2})
+	for _, want := range []string{"as recorded (measured; ░ is reserved beside it)\n  6.00 MiB │████", "█░░", "smaller, until memory ran out (replayed", "none, until"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if n := strings.Count(text, "6.00 MiB │"); n != 3 {
+		t.Errorf("%d of 3 panels have the one scale:\n%s", n, text)
+	}
+	if ascii := Panels(TextOptions{ASCII: true}, Panel{Title: "a", Used: []int64{0, 0}, Reserved: []int64{8, 8}, Parts: 2}); !strings.Contains(ascii, "|....") {
+		t.Errorf("in ASCII:\n%s", ascii)
+	}
+}
+
 // TestMarkdown: the same facts as in a terminal, and nothing that a comment would take for its own markup.
 func TestMarkdown(t *testing.T) {
 	text := example().Markdown()

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -21,11 +22,7 @@ type TextOptions struct {
 //
 //	text.go: order, headline, findings ──▶ chart.go: curve and phases ──▶ texttable.go: tables
 func (r *Report) Text(o TextOptions) string {
-	if o.Width <= 0 {
-		o.Width = 100
-	}
-	o.Width = min(max(o.Width, 50), 160)
-	p := &printer{TextOptions: o}
+	p := newPrinter(o)
 	p.headline(r)
 	p.findings(r)
 	p.chart(r)
@@ -39,6 +36,11 @@ func (r *Report) Text(o TextOptions) string {
 		p.notes(r.Notes)
 	}
 	return p.finish()
+}
+
+func newPrinter(o TextOptions) *printer {
+	o.Width = min(max(cmp.Or(max(o.Width, 0), 100), 50), 160)
+	return &printer{TextOptions: o}
 }
 
 // printer gathers the text. Everything that comes from the recording passes clean first: a command
@@ -55,7 +57,7 @@ func (p *printer) finish() string {
 	return asciiOnly.Replace(p.b.String())
 }
 
-var asciiOnly = strings.NewReplacer("±", "+-", "…", "...", "→", "->", "·", "-", "µ", "u", "°", " deg ", "–", "-", "×", "x", "│", "|", "┤", "+", "└", "+", "─", "-", "●", "*", "■", "*", "○", "o")
+var asciiOnly = strings.NewReplacer("±", "+-", "…", "...", "→", "->", "·", "-", "µ", "u", "°", " deg ", "–", "-", "×", "x", "│", "|", "┤", "+", "└", "+", "─", "-", "●", "*", "■", "*", "○", "o", "░", ".")
 
 // Clean makes text safe to print: no control characters, no escape sequences.
 func Clean(s string) string {

@@ -15,10 +15,13 @@
 // (segments, pools, what was asked for before rounding, free memory in pieces) is in Device, and has no host counterpart:
 // no heap tells how malloc divides its memory.
 //
-// Three things are told twice, for a reason. Steps and phases of a run are what the agent saw, with the memory of the process
-// at their edges; of a trace they are inferred from its stacks (Device.Steps). The picture of a run is its series, which are
-// readings of processes and machines and belong to no stack; only a trace has its course by group. And a growth in a run is
-// joined with the container that was seen to gain items, and held against the room that is left, of which no file tells.
+// Three things are told twice, for a reason:
+//   - Steps and phases of a run are what the agent saw, with the memory of the process at their edges. Of a trace they are inferred
+//     from its stacks (Device.Steps), as nothing else in a file tells them.
+//   - The picture of a run is its series: readings of processes and machines, which belong to no stack. Bands by line are drawn of
+//     traces alone. Those of a sampled heap would not add up to the RSS above them, of which the heap is only a part.
+//   - A growth in a run is joined with the container that was seen to gain items, and held against the room that is left. No file
+//     tells of either.
 //
 // Everything is a pure function. Read History here, then FromTrace in trace.go and FromHeap in heap.go.
 package usage
