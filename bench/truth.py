@@ -11,11 +11,12 @@ from __future__ import annotations
 import argparse
 import sys
 
+import truth_figures
 import truth_findings
 
 from common import exit_code, publish
 
-PARTS = {"findings": truth_findings.rows}
+PARTS = {"figures": truth_figures.rows, "findings": truth_findings.rows}
 
 
 def main() -> int:

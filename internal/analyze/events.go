@@ -3,6 +3,7 @@ package analyze
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hightide/internal/mem"
@@ -55,12 +56,12 @@ func drops(in *Input, r *report.Report) {
 		r.Dropped += d.Records
 	}
 	for _, place := range order {
-		r.AddNote(fmt.Sprintf("%d records were lost (%s): figures that count allocations can be low by what they held.", byPlace[place], place))
+		r.AddNote(fmt.Sprintf("%d records were lost (%s): %s.", byPlace[place], place, lostAt(place)))
 	}
 	if r.Dropped > 0 {
 		r.Findings = append(r.Findings, report.Finding{
 			Kind: report.KindDrop, Severity: report.Info, Label: mem.Measured, Title: fmt.Sprintf("%d records were lost", r.Dropped),
-			Text: fmt.Sprintf("%d records were lost on the way (%s). Host and device samples are not touched by it; sampled heap figures can be low.", r.Dropped, strings.Join(order, ", ")),
+			Text: fmt.Sprintf("%d records were lost on the way (%s): %s.", r.Dropped, strings.Join(order, ", "), lostAt(order...)),
 		})
 	}
 	said := map[string]bool{}
@@ -73,10 +74,30 @@ func drops(in *Input, r *report.Report) {
 	for _, d := range in.Run.Damage {
 		r.AddNote(fmt.Sprintf("The recording is damaged at byte %d (%d bytes): %s. What stood there is missing here.", d.Offset, d.Bytes, d.Text))
 	}
+	if in.Run.End != nil && in.Run.End.Reason == "recovered" {
+		r.AddNote(fmt.Sprintf("The recorder was killed: samples of memory end %s after the start. What the processes told themselves goes on, as does the "+
+			"kernel's mark of each that ended in order; what others took after that is not known.", report.Duration(in.since(in.lastSampled()))))
+	}
 	if in.Run.End == nil {
 		r.AddNote("The recording has no end: the run was still going on, or the recorder was killed. Everything up to then is here.")
 	}
 	in.samplingNote(r)
+}
+
+// lostAt says what records may be missing from that were lost at some places.
+func lostAt(places ...string) string {
+	if slices.Contains(places, "disk") {
+		return "they could not be written; of that time nothing may be here, and curves stop or have gaps"
+	}
+	return "samples of host and devices are not among them, and figures that count allocations can be low by what they held"
+}
+
+// lastSampled is when the host's memory was read last.
+func (in *Input) lastSampled() int64 {
+	if s := in.find(0, mem.SeriesTreeRSS); s != nil {
+		return s.Times[len(s.Times)-1]
+	}
+	return in.start
 }
 
 // samplingNote says how the heap was sampled and how wide its error is.

@@ -113,6 +113,8 @@ func (in *Input) peakMoment(b *strings.Builder, p *report.Peak) {
 		fmt.Fprintf(b, " in %s", p.Phase)
 	case p.Time.Known():
 		fmt.Fprintf(b, ", %s after the start", report.Duration(p.Time.Or(0)))
+	case p.HostRSS.Known() && len(in.Run.Series) > 0:
+		b.WriteString(", by the kernel's mark; when is not recorded")
 	}
 }
 

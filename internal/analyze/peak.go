@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"hightide/internal/mem"
@@ -25,15 +26,25 @@ func peak(in *Input, r *report.Report) {
 	p.Process = lead.process
 	if lead.series != nil {
 		at := lead.series.Times[lead.series.Peak()]
-		p.Time = mem.Some(in.since(at))
 		p.Process = in.largestAt(at, lead)
-		p.Phase, p.Step = in.phaseAt(p.Process, at)
+		if in.seen(&p, lead) {
+			p.Time = mem.Some(in.since(at))
+			p.Phase, p.Step = in.phaseAt(p.Process, at)
+		}
 		r.Headline.Peak = p
 		in.composition(r, at, lead)
 		return
 	}
 	r.Headline.Peak = p
 }
+
+// seen says whether the leading curve has the peak. The kernel's mark of a process can be of a time that is not recorded.
+func (in *Input) seen(p *report.Peak, l lead) bool {
+	return l.name != mem.SeriesTreeRSS || float64(p.HostRSS.Or(0)) <= unseenPart*float64(l.series.Values[l.series.Peak()])
+}
+
+// unseenPart is how far a mark may be above the curve and still be of its highest point.
+const unseenPart = 1.005
 
 func (in *Input) label() mem.Label {
 	if in.Run.Info.Label != "" {
@@ -198,18 +209,19 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 		return
 	}
 	t := report.Table{
-		Name: "composition", Title: fmt.Sprintf("What %s held at the peak", in.processName(process)),
+		Name: "composition", Title: fmt.Sprintf("What %s held at the %s", in.processName(process), in.peakName(r)),
 		Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Measured), report.BytesColumn("error", "±", mem.Sampled), report.TextColumn("label", "label"), report.TextColumn("kind", "")},
 	}
 	model := in.modelRows(&t, process)
 	rest, label := rss-model, mem.Measured
-	if live, variance, ok := in.heapAt(process, at); ok {
-		other := max(int64(live)-model, 0)
+	if heap, ok := in.heapAt(process, at); ok {
+		other := max(min(int64(heap.Live), rss)-model, 0) // what was freed since, or not looked at yet, is not held now
+		t.Note = strings.TrimSpace(absentNote(heap.Absent))
 		what := "allocations"
 		if model > 0 {
 			what = "other allocations (activations, data, optimizer's temporaries)"
 		}
-		addRow(&t, "allocations", what, other, int64(usage.Half95(variance, live)), mem.Sampled)
+		addRow(&t, "allocations", what, other, int64(usage.Half95(heap.Variance, heap.Live)), mem.Sampled)
 		rest, label = rss-model-other, mem.Estimated
 	}
 	addRow(&t, "rest", "rest: interpreter, libraries, allocator's own, unexplained", max(rest, 0), -1, label)
@@ -225,6 +237,14 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 		}
 	}
 	r.AddTable(t)
+}
+
+// peakName is what the moment is called that the composition is of.
+func (in *Input) peakName(r *report.Report) string {
+	if r.Headline.Peak.Time.Known() {
+		return "peak"
+	}
+	return "highest sample"
 }
 
 func addRow(t *report.Table, kind, what string, bytes, half int64, label mem.Label) {
@@ -264,13 +284,21 @@ func (in *Input) rssAt(process uint32, at int64) (int64, bool) {
 	return s.At(at).Get()
 }
 
+// absentNote says what is allocated besides, and takes no memory.
+func absentNote(absent mem.Bytes) string {
+	if absent < mem.MiB {
+		return ""
+	}
+	return fmt.Sprintf(" Another %v are allocated and not resident: never touched, or given back. They take no memory.", absent)
+}
+
 // heapAt is the sampled heap of a process around a moment: the highest point of the second before
 // it, since a process that ends right after its peak has freed its heap by the next reading; else
 // the point nearest to it.
-func (in *Input) heapAt(process uint32, at int64) (mem.Bytes, float64, bool) {
+func (in *Input) heapAt(process uint32, at int64) (mem.HeapPoint, bool) {
 	h := in.Run.Heap[process]
 	if h == nil {
-		return 0, 0, false
+		return mem.HeapPoint{}, false
 	}
 	found, best := mem.HeapPoint{}, int64(-1)
 	consider := func(p mem.HeapPoint) {
@@ -286,7 +314,7 @@ func (in *Input) heapAt(process uint32, at int64) (mem.Bytes, float64, bool) {
 		consider(p)
 	}
 	if h.Peak != nil {
-		consider(mem.HeapPoint{Time: h.Peak.Time, Step: h.Peak.Step, Live: h.Peak.Live, Variance: h.Peak.Variance})
+		consider(mem.HeapPoint{Time: h.Peak.Time, Step: h.Peak.Step, Live: h.Peak.Live, Variance: h.Peak.Variance, Absent: h.Peak.Absent})
 	}
-	return found.Live, found.Variance, best >= 0
+	return found, best >= 0
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -39,8 +40,10 @@ func phases(in *Input, r *report.Report) {
 	r.AddTable(t)
 }
 
-// observedSteps says how many of the steps the phases were told of: where steps are short, only every
-// nth is, so that telling takes none of their time. Empty where all were.
+// shortStep is about what a step takes at most where only every nth is told of, so that telling takes none of its time.
+const shortStep = int64(100 * time.Millisecond)
+
+// observedSteps says how many of the steps the phases were told of. Empty where all were.
 func (in *Input) observedSteps() string {
 	var observed, all uint64
 	for _, s := range in.Run.Phases {
@@ -51,8 +54,12 @@ func (in *Input) observedSteps() string {
 	if observed == 0 || observed >= all {
 		return ""
 	}
-	return fmt.Sprintf(" Steps are so short here that %s of the %s were observed in full, an even selection: "+
-		"\"observed\" and \"time\" count those alone.", report.Count(int64(observed)), report.Count(int64(all)))
+	text := fmt.Sprintf(" %s of the %s steps were observed in full: \"observed\" and \"time\" count those alone.",
+		report.Count(int64(observed)), report.Count(int64(all)))
+	if took, ok := in.stepTime(in.leader).Get(); ok && took <= shortStep {
+		text += " They are an even selection, as steps are short here."
+	}
+	return text
 }
 
 // stayColumns: device is the label of what is told of the device.

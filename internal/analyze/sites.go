@@ -13,6 +13,9 @@ import (
 
 const sitesShown = 30
 
+// leastAbsent is what a line must have allocated and not touched to be shown for that alone.
+const leastAbsent = 16 * mem.MiB
+
 // holding is what one line of one process held.
 type holding struct {
 	usage.Group
@@ -40,12 +43,16 @@ func sites(in *Input, r *report.Report) {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Site.File, b.Site.File), cmp.Compare(a.Site.Line, b.Site.Line))
 	})
 	all = withoutNoise(all, total)
+	var absent mem.Bytes
+	for _, h := range all {
+		absent += h.Absent
+	}
 	t := report.Table{
 		Name: "sites", Title: "Lines that held the heap at its highest", Total: mem.Some(int64(total)),
-		Note: "Estimates from a Poisson sample of the allocations; ± is half the 95 % interval. Blocks of 4 MiB and more are all recorded; lines of less than 1 % that are smaller than their error are left out.",
+		Note: "Estimates from a Poisson sample of the allocations; ± is half the 95 % interval. Blocks of 4 MiB and more are all recorded; lines of less than 1 % that are smaller than their error are left out." + absentNote(absent),
 		Columns: []report.Column{report.TextColumn("line", "line"), report.TextColumn("function", "function"), report.BytesColumn("bytes", "bytes", mem.Sampled),
 			report.BytesColumn("error", "±", mem.Sampled), {Name: "share", Title: "share", Unit: mem.UnitMilli, Label: mem.Sampled},
-			report.CountColumn("samples", "samples"), report.TextColumn("phase", "phase"), report.TextColumn("process", "process"), report.TextColumn("file", "file")},
+			report.BytesColumn("absent", "not resident", mem.Sampled), report.CountColumn("samples", "samples"), report.TextColumn("phase", "phase"), report.TextColumn("process", "process"), report.TextColumn("file", "file")},
 	}
 	several := in.severalHeaps()
 	for _, h := range all[:min(len(all), sitesShown)] {
@@ -54,7 +61,7 @@ func sites(in *Input, r *report.Report) {
 			share = int64(h.Bytes) * 1000 / int64(total)
 		}
 		t.Add(h.Site.Name, h.Site.Function, h.Bytes, usage.Half95(h.Variance, h.Bytes), share,
-			h.Blocks, h.Phase, in.whose(h.process, several), h.Site.File)
+			nonZero(mem.Some(int64(h.Absent))), h.Blocks, h.Phase, in.whose(h.process, several), h.Site.File)
 	}
 	r.AddTable(t)
 	in.threadsOfJAX(r, all, total)
@@ -62,7 +69,9 @@ func sites(in *Input, r *report.Report) {
 
 // withoutNoise leaves out lines of little weight that are less than their error: another run would show others.
 func withoutNoise(all []holding, total mem.Bytes) []holding {
-	return slices.DeleteFunc(all, func(h holding) bool { return h.Bytes*100 < total && 1.96*math.Sqrt(h.Variance) >= float64(h.Bytes) })
+	return slices.DeleteFunc(all, func(h holding) bool {
+		return h.Absent < leastAbsent && h.Bytes*100 < total && 1.96*math.Sqrt(h.Variance) >= float64(h.Bytes)
+	})
 }
 
 // threadsOfJAX says how to have lines where JAX allocates on threads of its own, which run no Python.

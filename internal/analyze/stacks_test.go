@@ -66,16 +66,22 @@ func TestDeepStack(t *testing.T) {
 // TestSparsePhases: a table that counts a part of the steps says so.
 func TestSparsePhases(t *testing.T) {
 	run := leakRun()
-	if note := table(t, Analyze(run, Options{}), "phases").Note; strings.Contains(note, "so short") {
+	if note := table(t, Analyze(run, Options{}), "phases").Note; strings.Contains(note, "were observed in full") {
 		t.Errorf("all steps were observed: %s", note)
 	}
 	total := run.Totals[1]
 	total.Steps = 12345
 	run.Totals[1] = total
 	for _, name := range []string{"phases", "modules"} {
-		if note := table(t, Analyze(run, Options{}), name).Note; !strings.Contains(note, "276 of the 12,345 were observed") {
+		if note := table(t, Analyze(run, Options{}), name).Note; !strings.Contains(note, "276 of the 12,345 steps were observed") || !strings.Contains(note, "steps are short") {
 			t.Errorf("%s: %s", name, note)
 		}
+	}
+	for i := range run.Steps {
+		run.Steps[i].Duration = 35e8
+	}
+	if note := table(t, Analyze(run, Options{}), "phases").Note; !strings.Contains(note, "276 of the 12,345") || strings.Contains(note, "short") {
+		t.Errorf("of steps of 3.5 s: %s", note)
 	}
 }
 

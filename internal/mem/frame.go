@@ -170,15 +170,17 @@ type StackDef struct {
 	Locations []Location `json:"locations"`
 }
 
-// SiteUse is what one allocation site (process, stack) held at a moment, from the heap sampler.
+// SiteUse is what one allocation site (process, stack) held at a moment, from the heap sampler. What is allocated but
+// not resident (never touched, given back, swapped out) takes no memory and is counted apart.
 // Bytes are unbiased estimates from Poisson sampling; Count counts sampled blocks, from which the
 // relative error follows (about 1/sqrt(Count) for blocks below the always-recorded size).
 type SiteUse struct {
 	Stack     uint32 `json:"stack"`
 	Phase     Phase  `json:"phase,omitempty"` // of the first allocation seen at the site
-	Live      Bytes  `json:"live_bytes"`
+	Live      Bytes  `json:"live_bytes"`      // allocated and resident
 	Count     uint64 `json:"live_samples"`
-	Allocated Bytes  `json:"allocated_bytes"` // ever, cumulative
+	Allocated Bytes  `json:"allocated_bytes"`        // ever, cumulative
+	Absent    Bytes  `json:"absent_bytes,omitempty"` // allocated and not resident
 }
 
 // HeapUse is the heap of one process at a moment. Sites holds only those that changed since the
@@ -191,6 +193,7 @@ type HeapUse struct {
 	Live     Bytes     `json:"live_bytes"`
 	Variance float64   `json:"variance"` // of Live, bytes²: its standard error is the root
 	Peak     bool      `json:"peak,omitempty"`
+	Absent   Bytes     `json:"absent_bytes,omitempty"` // allocated beside Live, and not resident
 	Sites    []SiteUse `json:"sites"`
 }
 

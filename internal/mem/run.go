@@ -54,6 +54,7 @@ type HeapPoint struct {
 	Step     uint64
 	Live     Bytes
 	Variance float64
+	Absent   Bytes
 }
 
 // SitePoint is one site at a moment.
@@ -228,7 +229,7 @@ func (r *Run) addHeap(f HeapUse) {
 		h.Peak = &f
 		return
 	}
-	h.History = append(h.History, HeapPoint{f.Time, f.Step, f.Live, f.Variance})
+	h.History = append(h.History, HeapPoint{f.Time, f.Step, f.Live, f.Variance, f.Absent})
 	for _, site := range f.Sites {
 		h.Sites[site.Stack] = append(h.Sites[site.Stack], SitePoint{f.Time, f.Step, site})
 	}

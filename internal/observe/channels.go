@@ -126,6 +126,7 @@ func (r *Recorder) adopt(c *channel) {
 			p.spans.restart()
 		} else if p.heap != nil {
 			p.heap.restart()
+			p.pages.close()
 		}
 	}
 	if c.role == shm.RoleHeap {
@@ -205,6 +206,7 @@ func (r *Recorder) release(p *process, now int64) {
 		r.finished = append(r.finished, c.path)
 	}
 	p.channels = nil
+	p.pages.close()
 	r.crowded = r.crowded || len(r.finished) > mostFinished
 }
 

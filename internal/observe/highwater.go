@@ -12,21 +12,21 @@ func (r *Recorder) reached(p *process, mark int64) {
 	known := p.MaxRSS.Or(0)
 	p.MaxRSS.Raise(mem.Some(mark))
 	p.dirty = p.dirty || mark > known
-	last, seen := p.rss.Get()
-	if !seen || mark <= known || mark <= last {
+	if !p.rss.Known() || mark <= p.highest {
 		return
 	}
 	now := r.now()
+	p.highest = mark
 	put := func(key seriesKey, label mem.Label, value int64) {
 		r.columns.put(key, mem.UnitBytes, label, now, value)
 		r.observe(key, now, value)
 	}
 	put(seriesKey{process: p.ID, name: mem.SeriesRSS}, mem.Measured, mark)
-	if together := p.together[0]; together >= last {
-		put(seriesKey{name: mem.SeriesTreeRSS}, mem.Measured, together+mark-last)
+	if p.together[0] >= p.part && mark > p.part {
+		put(seriesKey{name: mem.SeriesTreeRSS}, mem.Measured, p.together[0]+mark-p.part)
 	}
-	if together := p.together[1]; together > 0 {
-		put(seriesKey{name: mem.SeriesTreePSS}, mem.Estimated, together+mark-last)
+	if p.together[1] > 0 && mark > p.part {
+		put(seriesKey{name: mem.SeriesTreePSS}, mem.Estimated, p.together[1]+mark-p.part)
 	}
 }
 
@@ -34,7 +34,7 @@ func (r *Recorder) reached(p *process, mark int64) {
 func (r *Recorder) partOf(kind int, together int64) {
 	for _, p := range r.order {
 		if !p.gone {
-			p.together[kind] = together
+			p.together[kind], p.part = together, p.rss.Or(0)
 		}
 	}
 }

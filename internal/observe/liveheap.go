@@ -16,9 +16,13 @@ type liveHeap struct {
 	process  uint32
 	sites    map[uint32]*site
 	blocks   map[uint64]block
-	regions  []region // blocks that came from mmap, by address: munmap can free a part
-	live     mem.Bytes
+	regions  []region  // blocks that came from mmap, by address: munmap can free a part
+	live     mem.Bytes // allocated and, as far as was looked, resident (resident.go)
+	absent   mem.Bytes // allocated and not resident
 	variance float64
+	numbered uint64    // blocks so far
+	unlooked mem.Bytes // of blocks that came since all were looked at
+	open     []uint64  // addresses of blocks that are not known to be resident in full
 
 	peak        mem.Bytes // highest live so far
 	peakTime    int64
@@ -26,6 +30,8 @@ type liveHeap struct {
 	peakVar     float64
 	peakGen     uint64 // bumped at every new peak; see touch
 	peakWritten mem.Bytes
+	peakNumber  uint64 // blocks up to then
+	peakAbsent  mem.Bytes
 
 	changed []*site // since the last use
 	ages    heapAges
@@ -55,6 +61,8 @@ type site struct {
 
 type block struct {
 	size, weight uint64
+	absent       uint64 // of weight, not resident when it was last looked at
+	number       uint64 // which of all blocks it was
 	site         *site
 	born         tick
 	saved        bool
@@ -78,8 +86,13 @@ func (b *liveHeap) alloc(a *shm.Alloc, stack uint32) {
 		s.Phase = a.Word.Phase()
 	}
 	weight := max(a.Weight, a.Size)
-	fresh := block{size: a.Size, weight: weight, site: s, born: tickOf(a.When())}
+	b.numbered++
+	fresh := block{size: a.Size, weight: weight, number: b.numbered, site: s, born: tickOf(a.When())}
 	b.add(fresh, +1)
+	if a.Size >= leastLooked {
+		b.open = append(b.open, a.Address)
+		b.unlooked += mem.Bytes(weight)
+	}
 	s.Allocated += mem.Bytes(weight)
 	if a.Origin == shm.OriginMmap {
 		at, _ := slices.BinarySearchFunc(b.regions, a.Address, byStart)
@@ -109,6 +122,7 @@ func (b *liveHeap) site(stack uint32) *site {
 // rose notes a new peak.
 func (b *liveHeap) rose(time int64, step uint64) {
 	b.peak, b.peakTime, b.peakStep, b.peakVar = b.live, time, step, b.variance
+	b.peakNumber, b.peakAbsent = b.numbered, b.absent
 	b.peakGen++
 }
 
@@ -154,8 +168,10 @@ func (b *liveHeap) unmap(from, to uint64, now int64) {
 		for _, left := range []region{{start: r.start, end: from}, {start: to, end: r.end}} {
 			if left.start < left.end && left.start >= r.start && left.end <= r.end {
 				share := float64(left.end-left.start) / float64(r.end-r.start)
-				left.block = block{size: left.end - left.start, weight: uint64(share * float64(r.weight)), site: r.site, born: r.born}
+				left.block = block{size: left.end - left.start, weight: uint64(share * float64(r.weight)),
+					absent: uint64(share * float64(r.absent)), number: r.number, site: r.site, born: r.born}
 				gone.weight -= min(left.weight, gone.weight)
+				gone.absent -= min(left.absent, gone.absent)
 				b.add(left.block, +1)
 				b.regions = slices.Insert(b.regions, at, left)
 				at++
@@ -171,12 +187,14 @@ func byStart(r region, address uint64) int { return cmp.Compare(r.start, address
 func (b *liveHeap) add(k block, sign int64) {
 	s := k.site
 	b.touch(s)
-	weight := mem.Bytes(sign) * mem.Bytes(k.weight)
-	s.Live += weight
+	absent := min(k.absent, k.weight)
+	held, gone := mem.Bytes(sign)*mem.Bytes(k.weight-absent), mem.Bytes(sign)*mem.Bytes(absent)
+	s.Live, s.Absent = s.Live+held, s.Absent+gone
 	s.Count += uint64(sign)
-	b.live += weight
-	b.born(s, k.born, weight)
-	b.variance += float64(sign) * float64(k.weight) * float64(k.weight-min(k.size, k.weight))
+	b.live, b.absent = b.live+held, b.absent+gone
+	b.born(s, k.born, held)
+	share := float64(k.weight-absent) / float64(max(k.weight, 1))
+	b.variance += float64(sign) * share * share * float64(k.weight) * float64(k.weight-min(k.size, k.weight))
 }
 
 // touch lists a site as changed, and saves how it stood at the last peak before it changes.
@@ -195,11 +213,11 @@ func (b *liveHeap) touch(s *site) {
 func (b *liveHeap) restart() {
 	for _, s := range b.sites {
 		b.touch(s)
-		s.Live, s.Count, s.outlived = 0, 0, 0
+		s.Live, s.Count, s.Absent, s.outlived = 0, 0, 0, 0
 		clear(s.born)
 	}
 	clear(b.blocks)
-	b.regions, b.live, b.variance = nil, 0, 0
+	b.regions, b.open, b.live, b.absent, b.variance = nil, nil, 0, 0, 0
 	b.reset, b.remapped, b.fresh, b.gone = true, true, nil, nil
 }
 
@@ -233,23 +251,23 @@ func (b *liveHeap) use(time int64, step uint64, all bool) mem.HeapUse {
 }
 
 func (b *liveHeap) total(time int64, step uint64) mem.HeapUse {
-	return mem.HeapUse{Process: b.process, Time: time, Step: step, Live: b.live, Variance: max(b.variance, 0)}
+	return mem.HeapUse{Process: b.process, Time: time, Step: step, Live: b.live, Variance: max(b.variance, 0), Absent: b.absent}
 }
 
 // peakUse is the complete picture at the highest live heap, and whether it is worth writing: the
 // peak has risen by more than the given share since it was written last.
 func (b *liveHeap) peakUse(share float64) (mem.HeapUse, bool) {
-	if b.peak == 0 || float64(b.peak-b.peakWritten) <= share*float64(b.peakWritten) {
+	if changed := max(b.peak-b.peakWritten, b.peakWritten-b.peak); b.peak == 0 || float64(changed) <= share*float64(b.peakWritten) {
 		return mem.HeapUse{}, false
 	}
 	b.peakWritten = b.peak
-	use := mem.HeapUse{Process: b.process, Time: b.peakTime, Step: b.peakStep, Live: b.peak, Variance: max(b.peakVar, 0), Peak: true}
+	use := mem.HeapUse{Process: b.process, Time: b.peakTime, Step: b.peakStep, Live: b.peak, Variance: max(b.peakVar, 0), Peak: true, Absent: b.peakAbsent}
 	for _, s := range b.sites {
 		at := s.SiteUse
 		if s.savedGen == b.peakGen {
 			at = s.saved
 		}
-		if at.Live != 0 {
+		if at.Live != 0 || at.Absent != 0 {
 			use.Sites = append(use.Sites, at)
 		}
 	}

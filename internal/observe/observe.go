@@ -224,8 +224,8 @@ func (w watcher) Process(s *sampler.Process) {
 // Gone implements sampler.Sink.
 func (w watcher) Gone(s *sampler.Process, now int64) {
 	p := w.process(procKey{s.PID, s.StartTicks})
-	if p.rss.Known() { // else it was never its own program's: a child about to become another
-		p.MaxRSS.Raise(s.Usage.MaxRSS)
+	if mark, ok := s.Usage.MaxRSS.Get(); ok && p.rss.Known() { // else a child that was about to become another program
+		w.reached(p, mark)
 	}
 	w.ended(p, now)
 }
@@ -260,7 +260,7 @@ func (w watcher) Sample(s *sampler.Process, device string, name mem.Quantity, ti
 		p := w.process(procKey{s.PID, s.StartTicks})
 		key.process = p.ID
 		if name == mem.SeriesRSS {
-			p.rss = mem.Some(value)
+			p.rss, p.highest = mem.Some(value), max(p.highest, value)
 			p.spans.sample(time, value)
 			p.MaxRSS.Raise(mem.Some(value)) // the kernel's mark, read once a second, is no less
 			p.MaxRSS.Raise(s.Usage.MaxRSS)

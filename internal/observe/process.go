@@ -27,9 +27,12 @@ type process struct {
 	spans *openSpans
 	steps stepSelection
 	heap  *liveHeap // nil until a heap channel opens
+	pages pagemap
 
 	rss          mem.Optional // newest
 	together     [2]int64     // RSS and PSS of the tree when it was last a part of it; 0: not known
+	highest      int64        // of its RSS samples
+	part         int64        // its own RSS when it was last a part of the tree
 	channels     []*channel
 	series       map[agentSeries]*column
 	facts        map[string]string

@@ -52,7 +52,7 @@ func (b *liveHeap) resume(heap *mem.Heap) {
 	for stack, points := range heap.Sites {
 		last := points[len(points)-1].SiteUse
 		s := &site{SiteUse: last, told: last.Live, toldAlloc: last.Allocated}
-		s.Live, s.Count = 0, 0
+		s.Live, s.Count, s.Absent = 0, 0, 0
 		b.sites[stack] = s
 		b.touch(s)
 	}
@@ -125,7 +125,7 @@ func (b *liveHeap) apply(s *savedHeap) {
 	}
 	for _, k := range s.Blocks {
 		b.forget(k.Address, 0)
-		fresh := block{size: k.Size, weight: k.Weight, site: b.site(k.Stack), born: k.Born}
+		fresh := block{size: k.Size, weight: k.Weight, absent: k.Absent, site: b.site(k.Stack), born: k.Born}
 		b.add(fresh, +1)
 		b.blocks[k.Address] = fresh
 	}
@@ -135,7 +135,7 @@ func (b *liveHeap) apply(s *savedHeap) {
 		}
 		b.regions = b.regions[:0]
 		for _, k := range s.Regions {
-			fresh := block{size: k.Size, weight: k.Weight, site: b.site(k.Stack), born: k.Born}
+			fresh := block{size: k.Size, weight: k.Weight, absent: k.Absent, site: b.site(k.Stack), born: k.Born}
 			b.add(fresh, +1)
 			b.regions = append(b.regions, region{k.Address, k.Address + k.Size, fresh})
 		}

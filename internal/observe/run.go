@@ -181,15 +181,19 @@ func (l *loop) visit() {
 		l.sampler.SampleGrowing(now)
 		return
 	}
-	if due(&l.nextSample, now, int64(l.opts.interval())) {
+	sampled := due(&l.nextSample, now, int64(l.opts.interval()))
+	if sampled {
 		l.sampler.Tick(now)
-		l.sampleHeap(now)
 		if l.sampler.Hurried() {
 			l.nextSample = min(l.nextSample, now+hurriedEvery)
 		}
 	}
 	l.scan()
 	l.drainAll()
+	if sampled { // with what was allocated until now
+		l.look(now)
+		l.sampleHeap(now)
+	}
 	if due(&l.nextSlow, now, int64(time.Second/4)) {
 		l.slow(now)
 	}

@@ -88,9 +88,9 @@ type savedHeap struct {
 }
 
 type savedBlock struct {
-	Address, Size, Weight uint64
-	Stack                 uint32
-	Born                  tick
+	Address, Size, Weight, Absent uint64
+	Stack                         uint32
+	Born                          tick
 }
 
 type savedSite struct {
@@ -273,7 +273,7 @@ func (b *liveHeap) save(all bool) *savedHeap {
 	if b.remapped || all {
 		s.Mapped = true
 		for _, g := range b.regions {
-			s.Regions = append(s.Regions, savedBlock{g.start, g.size, g.weight, g.site.Stack, g.born})
+			s.Regions = append(s.Regions, savedBlock{g.start, g.size, g.weight, g.absent, g.site.Stack, g.born})
 		}
 	}
 	for _, site := range b.changed {
@@ -286,7 +286,7 @@ func (b *liveHeap) save(all bool) *savedHeap {
 func (b *liveHeap) saveBlock(address uint64, k block) savedBlock {
 	k.saved = true
 	b.blocks[address] = k
-	return savedBlock{address, k.size, k.weight, k.site.Stack, k.born}
+	return savedBlock{address, k.size, k.weight, k.absent, k.site.Stack, k.born}
 }
 
 func (b *openSpans) save() []byte {

@@ -164,7 +164,7 @@ func (p *Process) readStatus() {
 		u.RSS = s.rss // summed over all processors; stat has it rounded
 	}
 	if s.peak > 0 {
-		if before, ok := u.MaxRSS.Get(); ok && s.peak > max(before, p.highest, u.RSS) {
+		if s.peak > max(u.MaxRSS.Or(0), p.highest, u.RSS) {
 			p.peaked = s.peak
 		}
 		u.MaxRSS = mem.Some(max(s.peak, u.MaxRSS.Or(0)))

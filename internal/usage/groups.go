@@ -16,6 +16,7 @@ type Group struct {
 	Stack    uint32 // the one that held most
 	Largest  mem.Bytes
 	Phase    mem.Phase // of that stack's first allocation, where it is known
+	Absent   mem.Bytes // as in Use
 }
 
 // siteKey tells sites apart: lines of different files may have one name, and native code has no lines.
@@ -37,6 +38,7 @@ func Groups(names *Names, uses []Use) []Group {
 		}
 		g.Bytes += u.Bytes
 		g.Blocks += u.Blocks
+		g.Absent += u.Absent
 		g.Variance += u.Variance
 		if u.Bytes > g.Largest {
 			g.Stack, g.Largest, g.Phase = u.Stack, u.Bytes, u.Phase

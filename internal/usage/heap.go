@@ -46,7 +46,7 @@ func heapPeak(heap *mem.Heap, s Sampling) Peak {
 	if at := heap.Peak; at != nil {
 		p = Peak{Time: at.Time, Step: at.Step, Bytes: at.Live, Variance: at.Variance, uses: []Use{}}
 		for _, site := range at.Sites {
-			p.uses = append(p.uses, Use{site.Stack, site.Live, site.Count, s.Variance(site.Live, site.Count), site.Phase})
+			p.uses = append(p.uses, Use{site.Stack, site.Live, site.Count, s.Variance(site.Live, site.Count), site.Phase, site.Absent})
 		}
 	}
 	return p

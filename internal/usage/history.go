@@ -82,6 +82,7 @@ type Use struct {
 	Blocks   uint64  // of a sampled heap: those sampled
 	Variance float64 // of Bytes, bytes²; 0: exact
 	Phase    mem.Phase
+	Absent   mem.Bytes // allocated besides, and not resident
 }
 
 // Len is the number of spans.

@@ -256,6 +256,22 @@ func appendHeapUse(dst []byte, f mem.HeapUse) []byte {
 		dst = binary.AppendUvarint(dst, s.Count)
 		dst = appendInt(dst, int64(s.Allocated))
 	}
+	return appendAbsent(dst, f)
+}
+
+// appendAbsent adds what is not resident, where there is any: readers before it end with the sites.
+func appendAbsent(dst []byte, f mem.HeapUse) []byte {
+	any := f.Absent != 0
+	for _, s := range f.Sites {
+		any = any || s.Absent != 0
+	}
+	if !any {
+		return dst
+	}
+	dst = appendInt(dst, int64(f.Absent))
+	for _, s := range f.Sites {
+		dst = appendInt(dst, int64(s.Absent))
+	}
 	return dst
 }
 
@@ -266,6 +282,12 @@ func decodeHeapUse(d *decoder) (mem.Frame, error) {
 	for i := range f.Sites {
 		stack += d.int()
 		f.Sites[i] = mem.SiteUse{Stack: uint32(stack), Phase: mem.Phase(d.string()), Live: mem.Bytes(d.int()), Count: d.uint(), Allocated: mem.Bytes(d.int())}
+	}
+	if d.err == nil && len(d.rest) > 0 {
+		f.Absent = mem.Bytes(d.int())
+		for i := range f.Sites {
+			f.Sites[i].Absent = mem.Bytes(d.int())
+		}
 	}
 	return f, d.err
 }

@@ -99,7 +99,7 @@ func heaps(run *mem.Run, yield func(mem.Frame) bool) bool {
 		}
 		for _, p := range h.History {
 			at := moment{p.Time, p.Step}
-			if !yield(mem.HeapUse{Process: process, Time: p.Time, Step: p.Step, Live: p.Live, Variance: p.Variance, Sites: changed[at]}) {
+			if !yield(mem.HeapUse{Process: process, Time: p.Time, Step: p.Step, Live: p.Live, Variance: p.Variance, Absent: p.Absent, Sites: changed[at]}) {
 				return false
 			}
 			delete(changed, at)

@@ -1,0 +1,20 @@
+"""PyTorch's DataLoader with four workers, batches of 8 MiB, 200 MiB in the parent."""
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from kernel import tree
+
+
+class Data(Dataset):
+    def __len__(self):
+        return 240
+
+    def __getitem__(self, number):
+        return torch.full((1 << 19,), float(number))
+
+
+held = torch.ones(50 << 20)
+for number, batch in enumerate(DataLoader(Data(), batch_size=4, num_workers=4)):
+    if number % 12 == 11:
+        tree(0.1)

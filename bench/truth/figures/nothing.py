@@ -1,0 +1,5 @@
+"""One process that does next to nothing: its mark."""
+
+from kernel import mark
+
+mark()

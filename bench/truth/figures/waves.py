@@ -1,0 +1,16 @@
+"""Four waves of ten children of 40 MiB; all waves are alike."""
+
+import os
+
+from kernel import Gate, MiB, touched, tree
+
+for wave in range(4):
+    gate = Gate()
+    for number in range(10):
+        if not os.fork():
+            mine = touched(40 * MiB)
+            gate.child()
+            os._exit(0)
+    gate.wait(10)
+    tree(0.3)
+    gate.let_go()

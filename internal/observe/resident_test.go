@@ -1,0 +1,68 @@
+package observe
+
+import (
+	"os"
+	"testing"
+	"unsafe"
+
+	"hightide/internal/mem"
+	"hightide/internal/shm"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestResident: what was allocated and never touched takes no memory, at the peak neither, and what is touched later does.
+func TestResident(t *testing.T) {
+	const size = 64 << 20
+	block, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(block)
+	address := uint64(uintptr(unsafe.Pointer(&block[0])))
+	p := &process{key: procKey{pid: os.Getpid()}, heap: newLiveHeap(1)}
+	defer p.pages.close()
+	b := p.heap
+	touch := func(from, to int) {
+		for i := from; i < to; i += 4096 {
+			block[i] = 1
+		}
+		p.rss = mem.Some(p.rss.Or(1<<30) + int64(to-from))
+	}
+	near := func(what string, got, want mem.Bytes) {
+		t.Helper()
+		if got < want-mem.MiB || got > want+mem.MiB {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	touch(0, size/4)
+	b.alloc(&shm.Alloc{Address: address, Size: size, Weight: size, Origin: shm.OriginMalloc}, 1)
+	near("before anybody looked", b.peak, size)
+	p.look(10)
+	if p.pages.failed {
+		t.Skip("the kernel shows no pages here")
+	}
+	near("held", b.live, size/4)
+	near("absent", b.absent, size*3/4)
+	near("the peak", b.peak, size/4)
+	use, ok := b.peakUse(0)
+	if !ok || len(use.Sites) != 1 {
+		t.Fatalf("%+v", use)
+	}
+	near("the line at the peak", use.Sites[0].Live, size/4)
+	near("and what it did not touch", use.Sites[0].Absent, size*3/4)
+	touch(size/4, size/2)
+	p.look(20)
+	near("touched later", b.live, size/2)
+	near("the new peak", b.peak, size/2)
+	if err := unix.Madvise(block, unix.MADV_DONTNEED); err != nil {
+		t.Fatal(err)
+	}
+	p.rss = mem.Some(1 << 20)
+	p.look(30)
+	near("given back", b.live, 0)
+	b.free(&shm.Free{Address: address})
+	if b.live != 0 || b.absent != 0 || len(b.sites) != 1 {
+		t.Errorf("after the free %v held, %v absent", b.live, b.absent)
+	}
+}
