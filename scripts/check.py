@@ -3,13 +3,16 @@
     make test                                   everything, after setting up and building
     python3 scripts/check.py --only go agent    some of it; --list names the checks
 
-Some that leave a core idle run two at a time; --lanes 1 runs all one after the other. A check's output goes to
-build/checks/NAME.log; of one that fails, the end is shown. Needs what scripts/setup puts in place, and bin/hightide.
+Checks run three at a time, so that two cores are busy while one of them waits; --lanes 1 runs one after the other. None
+may measure time, or write what another one reads. --busy 2 has two processes compute beside them all the while: the tests
+pass on a machine with other work. A check's output goes to build/checks/NAME.log; of one that fails, the end is shown.
+Needs what scripts/setup puts in place, and bin/hightide.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -29,13 +32,18 @@ TORCH = CACHE / "torch-2.15.0" / "bin" / "python"
 LOGS = ROOT / "build" / "checks"
 
 # Go packages that start goroutines or share memory between them are tested with the race detector, which makes
-# computing 2 to 10 times slower; but for these tests: long computations, of what runs beside nothing or is met by
-# other tests of the package as well. A slash names subtests.
-LONG = [
-    "TestReplayMemory", "TestInnocents", "TestPlantedLeaks", "TestBomb", "TestTorchTruncated",
-    "TestScripts/check", "TestScripts/diff", "TestScripts/explain", "TestScripts/export-snapshot", "TestScripts/fit",
-    "TestScripts/gpus", "TestScripts/replay",
-]  # fmt: skip
+# computing 2 to 10 times slower. Of these packages only the tests named are: all else there runs beside nothing, or
+# runs a program that others of the tests named run as well. A slash names subtests.
+RACED = {
+    "./cmd/hightide": [
+        "TestSignalsReachTheCommand", "TestInterruptedReport", "TestTwoEnginesAtOnce", "TestKilledEngineLeavesTheTrainingAlone",
+        "TestTuningIsTakenBack", "TestLateTimerChangesNothing", "TestTerminal",
+        "TestScripts/run-exit", "TestScripts/run-faults", "TestScripts/run-json",
+    ],
+    "./internal/allocator": ["TestSearch", "TestSearchKnowsTheVersion"],
+    "./internal/format": ["TestSnapshotFormats", "TestWrappings", "TestHostile", "TestPeakWays", "TestMeasures"],
+    "./internal/format/torch": ["TestTorchReal", "FuzzTorch"],
+}  # fmt: skip
 CONCURRENT = re.compile(
     r"^\s*go (func\b|[\w.]+\()|\.Go\(|\bsync\.(Mutex|RWMutex|WaitGroup|Cond|Map)\b|\batomic\.", re.MULTILINE
 )
@@ -59,7 +67,6 @@ class Check:
     name: str
     command: Sequence[object]  # words, each turned into text
     lint: bool = False
-    paired: bool = False  # leaves a core idle, measures no time, writes no file that another such reads
     count: Callable[[str], Count] | None = None
     env: dict[str, str] = field(default_factory=dict)
 
@@ -115,29 +122,31 @@ def go_sources(folder: Path, tests: bool) -> list[str]:
 
 
 def go_packages() -> dict[str, bool]:
-    """The Go packages with tests, as `go test` names them, and whether each is tested with the race detector."""
+    """The Go packages with tests, as `go test` names them, and whether each is tested with the race detector.
+
+    What stands in raw strings are programs that others run."""
     tests = itertools.chain(
         *((ROOT / top).rglob("*_test.go") for top in ("cmd", "internal", "bench", "web", "agent", "heap", "device"))
     )
     folders = sorted({file.parent for file in tests if "node_modules" not in file.parts})
     return {
-        f"./{folder.relative_to(ROOT)}": any(CONCURRENT.search(text) for text in go_sources(folder, tests=False))
+        f"./{folder.relative_to(ROOT)}": any(
+            CONCURRENT.search(re.sub(r"`[^`]*`", "", text)) for text in go_sources(folder, tests=False)
+        )
         for folder in folders
     }
 
 
 def go_checks() -> list[Check]:
-    test = ["go", "test", "-json", "-timeout", "45m"]
+    """Each Go test once: with the race detector or without. The check vet has read the tests already."""
+    test = ["go", "test", "-json", "-vet=off", "-timeout", "45m"]
     packages = go_packages()
-    long = "|".join("/".join(f"^{part}$" for part in name.split("/")) for name in LONG)
-    tops = {name.split("/")[0] for name in LONG}
-    with_long = [
-        p for p in packages if any(f"func {top}(" in text for top in tops for text in go_sources(ROOT / p, tests=True))
-    ]
+    some = "|".join("/".join(f"^{part}$" for part in name.split("/")) for names in RACED.values() for name in names)
+    whole = [p for p in packages if packages[p] and p not in RACED]
     return [
-        Check("go-race", [*test, "-race", "-skip", long, *(p for p in packages if packages[p])], count=count_go),
-        Check("go", [*test, "-skip", long, *(p for p in packages if not packages[p])], count=count_go),
-        Check("go-long", [*test, "-run", long, *with_long], count=count_go),
+        Check("go-race", [*test, "-race", *whole], count=count_go),
+        Check("go-race-some", [*test, "-race", "-run", some, *RACED], count=count_go),
+        Check("go", [*test, "-skip", some, *(p for p in packages if p not in whole)], count=count_go),
     ]
 
 
@@ -146,11 +155,12 @@ def web(script: str) -> list[str]:
 
 
 def checks() -> list[Check]:
-    """All checks, linters first; of those that run two at a time the longest first. A new one is a line here."""
+    """All checks, linters first, then the longest first. A new one is a line here."""
     ruff = [TOOLS / "ruff"]
     pytest = [TORCH, "-m", "pytest", "-p", "no:cacheprovider", "--durations=0"]
     make = ["make", "--no-print-directory", "-C"]
     shell = [".ci/run", *(f"scripts/{p.name}" for p in (ROOT / "scripts").iterdir() if p.is_file() and not p.suffix)]
+    go = {check.name: check for check in go_checks()}
     return [
         Check(
             "gofmt",
@@ -162,17 +172,19 @@ def checks() -> list[Check]:
         Check("prose", [sys.executable, "scripts/prose.py"], lint=True),
         Check("ruff", [*ruff, "check", "--output-format", "concise", *python_folders()], lint=True),
         Check("ruff-format", [*ruff, "format", "--check", "--output-format", "concise", *python_folders()], lint=True),
-        Check("mypy", [sys.executable, "scripts/typecheck.py"], lint=True, paired=True),
-        Check("vet", ["go", "vet", "./..."], lint=True, paired=True),
-        Check("staticcheck", [CACHE / "tools" / "go" / "staticcheck", "./..."], lint=True, paired=True),
-        Check("examples", [*pytest, "scripts/tests"], paired=True, count=count_words),
-        Check("agent", [*pytest, "agent/python/tests"], paired=True, count=count_words),
-        Check("device", [*make, "device", "test"], paired=True, count=count_unittest),
-        Check("heap", [*make, "heap", "test"], paired=True, count=count_unittest),
-        Check("wheel", [sys.executable, "scripts/wheel_test.py"], paired=True, count=count_words),
-        Check("web", web("check"), paired=True, count=count_words),
+        Check("mypy", [sys.executable, "scripts/typecheck.py"], lint=True),
+        Check("vet", ["go", "vet", "./..."], lint=True),
+        Check("staticcheck", [CACHE / "tools" / "go" / "staticcheck", "./..."], lint=True),
+        Check("examples", [*pytest, "scripts/tests"], count=count_words),
+        go["go-race"],
+        go["go"],
+        Check("agent", [*pytest, "agent/python/tests"], count=count_words),
+        Check("device", [*make, "device", "test"], count=count_unittest),
+        Check("heap", [*make, "heap", "test"], count=count_unittest),
+        go["go-race-some"],
         Check("web-e2e", web("e2e"), count=count_words),
-        *go_checks(),
+        Check("wheel", [sys.executable, "scripts/wheel_test.py"], count=count_words),
+        Check("web", web("check"), count=count_words),
     ]
 
 
@@ -210,18 +222,17 @@ class Runner:
         self.cpu = 0.0  # seconds, of all that ended
 
     def run_all(self, chosen: Sequence[Check]) -> Iterator[tuple[Check, Count]]:
-        """Neighbours that are paired two at a time. What ends this ends the commands that run."""
-        for paired, group in itertools.groupby(chosen, key=lambda check: check.paired):
-            with ThreadPoolExecutor(self.lanes if paired else 1) as lanes:
-                results = [(check, lanes.submit(self.run, check)) for check in group]
-                try:
-                    for check, result in results:
-                        yield check, result.result()
-                except BaseException:
-                    lanes.shutdown(wait=False, cancel_futures=True)
-                    for command in list(self.running.values()):
-                        command.terminate()
-                    raise
+        """In the order given, as many at a time as there are lanes. What ends this ends the commands that run."""
+        with ThreadPoolExecutor(self.lanes) as lanes:
+            results = [(check, lanes.submit(self.run, check)) for check in chosen]
+            try:
+                for check, result in results:
+                    yield check, result.result()
+            except BaseException:
+                lanes.shutdown(wait=False, cancel_futures=True)
+                for command in list(self.running.values()):
+                    command.terminate()
+                raise
 
     def run(self, check: Check) -> Count:
         # No bytecode: Python files are embedded in the binary, and a cache beside them would be too.
@@ -261,10 +272,21 @@ class Runner:
             print(f"  …   {', '.join(self.running)}", end="\r", flush=True)
 
 
+@contextlib.contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Other work on the machine: processes of ordinary priority that compute until the end of this, or of this process."""
+    compute = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(100000))"
+    with contextlib.ExitStack() as stack:
+        for _ in range(count):
+            stack.callback(stack.enter_context(subprocess.Popen([sys.executable, "-c", compute])).kill)
+        yield
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these; 'lint' names the linters")
-    parser.add_argument("--lanes", type=int, default=2, metavar="N", help="how many checks at most run at a time")
+    parser.add_argument("--lanes", type=int, default=3, metavar="N", help="how many checks at most run at a time")
+    parser.add_argument("--busy", type=int, default=0, metavar="N", help="processes that compute beside the checks")
     parser.add_argument("--list", action="store_true", help="name the checks and stop")
     options = parser.parse_args()
     chosen = [
@@ -280,12 +302,13 @@ def main() -> int:
     LOGS.mkdir(parents=True, exist_ok=True)
     begin, total, broken = time.monotonic(), Count(), []
     runner = Runner(options.lanes)
-    for check, count in runner.run_all(chosen):
-        total.passed += count.passed
-        total.failed += count.failed
-        total.skipped += count.skipped
-        if count.failed:
-            broken.append(check.name)
+    with busy(options.busy):
+        for check, count in runner.run_all(chosen):
+            total.passed += count.passed
+            total.failed += count.failed
+            total.skipped += count.skipped
+            if count.failed:
+                broken.append(check.name)
     minutes = (time.monotonic() - begin) / 60
     print(f"\n{len(chosen)} checks in {minutes:.1f} minutes, {runner.cpu / 60:.1f} minutes of CPU")
     if broken:

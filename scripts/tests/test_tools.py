@@ -86,18 +86,31 @@ def test_closing_lines_are_counted() -> None:
     assert counts(check.count_go(events + '{"Action":"fail","Package":"p"}\n')) == (1, 1, 0)
 
 
-def test_long_tests_exist() -> None:
-    """A name that matches nothing would have `go test` skip nothing, and run nothing."""
-    texts = [text for package in check.go_packages() for text in check.go_sources(ROOT / package, tests=True)]
-    for name in check.LONG:
-        top, _, script = name.partition("/")
-        assert any(f"func {top}(" in text for text in texts), name
-        assert not script or (ROOT / "cmd" / "hightide" / "testdata" / "script" / f"{script}.txtar").is_file(), name
+def test_raced_tests_exist() -> None:
+    """A name that matches nothing would have `go test` skip nothing, and run nothing; one of another package's, too much."""
+    texts = {package: "".join(check.go_sources(ROOT / package, tests=True)) for package in check.go_packages()}
+    for package, names in check.RACED.items():
+        for name in names:
+            top, _, script = name.partition("/")
+            plain = [p for p, raced in check.go_packages().items() if not raced or p in check.RACED]
+            assert [p for p in plain if f"func {top}(" in texts[p]] == [package], name
+            assert not script or (ROOT / "cmd" / "hightide" / "testdata" / "script" / f"{script}.txtar").is_file(), name
 
 
 def test_goroutines_are_raced() -> None:
     packages = check.go_packages()
     assert packages["./internal/observe"] and packages["./internal/store"] and not packages["./internal/mem"]
+    assert not packages["./bench"], "a program in a raw string is not the package's"
+
+
+def test_busy_ends_with_its_checks() -> None:
+    def children() -> int:
+        return len(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+    before = children()
+    with check.busy(2):
+        assert children() == before + 2
+    assert children() == before
 
 
 def test_seeds_and_corpora_match_something() -> None:
