@@ -236,7 +236,9 @@ class Runner:
 
     def run(self, check: Check) -> Count:
         # No bytecode: Python files are embedded in the binary, and a cache beside them would be too.
-        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HIGHTIDE_TEST_PYTHON": str(TORCH), **check.env}
+        # One thread: PyTorch's wait for each other computing, which takes the cores from the other checks.
+        own = {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "HIGHTIDE_TEST_PYTHON": str(TORCH)}
+        env = {**os.environ, **own, **check.env}
         begin = time.monotonic()
         command = subprocess.Popen(
             [str(word) for word in check.command],

@@ -64,6 +64,10 @@ class Program:
             raise RuntimeError(f"the fork server of {self.command[0]} ended")
         return int.from_bytes(data, "little", signed=True)
 
+    def ended(self, timeout: float) -> bool:
+        """Whether it has ended, waiting so many seconds for it; its exit status is still to be asked for."""
+        return bool(select.select([self.done], [], [], timeout)[0])
+
     def wait(self, timeout: float = 600) -> int:
         """Exit status; negative: the signal that ended it. One that takes too long is killed."""
         try:

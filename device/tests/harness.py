@@ -56,6 +56,29 @@ def run(
     return done.stdout
 
 
+def said(program: forkserver.Program, word: str) -> None:
+    """Waits until a program that was started has printed this line."""
+    while f"{word}\n" not in program.printed()[0]:
+        if program.ended(0.01):
+            raise AssertionError(program.printed()[1][-3000:])
+
+
+# What a program uses of a device, told by one without PyTorch. It ends as C programs do, which forks of the server do not.
+USED = """
+import ctypes
+runtime, free, total = ctypes.CDLL(None), ctypes.c_size_t(), ctypes.c_size_t()
+assert runtime.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total)) == 0
+print(total.value - free.value)
+"""
+
+
+def used_now(env: dict[str, str]) -> int:
+    """Bytes of the first device in use, as a new process sees it, itself included."""
+    done = subprocess.run([sys.executable, "-c", USED], env=env, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
 class DeviceTable:
     """The few words of a device table that tests look at; offsets as in include/hightide_device.h."""
 

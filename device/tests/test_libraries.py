@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from harness import A10, VERSIONS, DeviceTable, environment, forkserver, python, run
+from harness import A10, VERSIONS, DeviceTable, environment, forkserver, python, run, used_now
 
 H100 = "name=NVIDIA H100 80GB HBM3;slug=h100-sxm;memory=84929347584;cc=9.0;sms=132"
 EXTRA = """
@@ -88,22 +88,22 @@ class Libraries(unittest.TestCase):
     def test_ways_to_be_parallel(self) -> None:
         self.ranks(VERSIONS[0], 4, "ddp", "fsdp1", "fsdp2", "hsdp", "tp", "2d")
 
-    def torchrun(self, version: str, count: int, folder: str, *what: str) -> subprocess.CompletedProcess[str]:
-        script = Path(__file__).with_name("libraries_ranks.py")
-        launcher = ("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}")
-        env = environment(Path(folder, "device-table"), f"count={count};{A10}", OMP_NUM_THREADS="1")
-        command = [python(version), *launcher, str(script), *what]
-        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
-
     def test_out_of_memory_in_one_rank_ends_all(self) -> None:
+        """Started by torchrun itself, as people do; what it left is nothing to the ranks after it."""
+        script = Path(__file__).with_name("libraries_ranks.py")
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-            done = self.torchrun(VERSIONS[0], 2, folder, "oom")
+            env = environment(Path(folder, "device-table"), f"count=2;{A10}", OMP_NUM_THREADS="1")
+            launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
+            command = [python(VERSIONS[0]), *launcher, str(script), "oom"]
+            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
             self.assertEqual(done.returncode, 1, done.stderr[-3000:])
             self.assertIn("OutOfMemoryError: CUDA out of memory. Tried to allocate 30.00 GiB", done.stderr)
             self.assertNotIn("not reached", done.stdout)
-            again = self.torchrun(VERSIONS[0], 2, folder, "pp")
-            self.assertEqual(again.stdout.count("done"), 2, again.stderr[-3000:])
+            del env["OMP_NUM_THREADS"]  # the server's own is 1
+            for rank in forkserver.run_ranks(2, [python(VERSIONS[0]), script, "pp"], env):
+                self.assertEqual((rank.returncode, rank.stdout.count("done")), (0, 1), rank.stderr[-3000:])
             self.assertEqual(list(Path(folder).glob("nccl-*")), [], "what ended ranks left is removed by the next")
+            used_now(env)  # the forks are told to have ended by who comes after them
             self.assertEqual(DeviceTable(Path(folder, "device-table")).used(1), 0)
 
 

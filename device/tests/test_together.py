@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from harness import A10, CACHE, DEVICE, LIBRARY, VERSIONS, environment, python
+from harness import A10, CACHE, DEVICE, LIBRARY, VERSIONS, environment, forkserver, python, said
 
 HEAP = DEVICE.parent / "heap"
 sys.path.append(str(HEAP / "tests"))  # behind our own: modules of the same names are there
@@ -71,26 +73,26 @@ class Outside(unittest.TestCase):
         )
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
             env = environment(Path(folder, "device-table"), f"count=2;{A10}")
-            with subprocess.Popen([python(VERSIONS[0]), "-c", hold], env=env, stdout=subprocess.PIPE) as process:
-                assert process.stdout
-                try:
-                    self.assertEqual(process.stdout.readline(), b"held\n")
-                    del env["LD_PRELOAD"]
-                    told = subprocess.run(
-                        [tools / "python", "-c", ask], env=env, capture_output=True, text=True, timeout=300
-                    )
-                    seen = subprocess.run(
-                        [tools / "nvitop", "--once"], env=env, capture_output=True, text=True, timeout=300
-                    )
-                finally:
-                    process.kill()
+            program = forkserver.start([python(VERSIONS[0]), "-c", hold], env)
+            try:
+                said(program, "held")
+                del env["LD_PRELOAD"]
+                told = subprocess.run(
+                    [tools / "python", "-c", ask], env=env, capture_output=True, text=True, timeout=300
+                )
+                seen = subprocess.run(
+                    [tools / "nvitop", "--once"], env=env, capture_output=True, text=True, timeout=300
+                )
+            finally:
+                os.kill(program.pid, signal.SIGKILL)
+                program.completed(program.wait())
             self.assertEqual(told.returncode, 0, told.stderr)
             used = 3 * GIB + 360710144
-            self.assertEqual(json.loads(told.stdout), [2, "NVIDIA A10", 23729274880, used, [[process.pid, used]]])
+            self.assertEqual(json.loads(told.stdout), [2, "NVIDIA A10", 23729274880, used, [[program.pid, used]]])
             self.assertEqual(seen.returncode, 0, seen.stderr)
             self.assertRegex(seen.stdout, r"1 +A10")
             self.assertRegex(seen.stdout, rf"{used // MIB}MiB / 22.10GiB")
-            self.assertRegex(seen.stdout, rf"1 +{process.pid} ")
+            self.assertRegex(seen.stdout, rf"1 +{program.pid} ")
 
 
 if __name__ == "__main__":

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
-from harness import A10, VERSIONS, DeviceTable, environment, python, run
+from harness import A10, VERSIONS, DeviceTable, environment, forkserver, python, run, said, used_now
 
 GIB = 1 << 30
 
@@ -88,15 +88,12 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
         hold = "import torch, time; x = torch.empty(4 << 30, dtype=torch.uint8, device='cuda'); print('held', flush=True); time.sleep(999)"
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
             path = Path(folder, "device-table")
-            with subprocess.Popen(
-                [python(VERSIONS[0]), "-c", hold], env=environment(path, A10), stdout=subprocess.PIPE
-            ) as process:
-                assert process.stdout
-                self.assertEqual(process.stdout.readline(), b"held\n")
-                self.assertGreater(DeviceTable(path).used(0), 4 * GIB)
-                process.send_signal(signal.SIGKILL)
-            used = run("import torch; f, t = torch.cuda.mem_get_info(); print(t - f)", VERSIONS[0], path, fresh=True)
-            self.assertLess(int(used), GIB)
+            program = forkserver.start([python(VERSIONS[0]), "-c", hold], environment(path, A10))
+            said(program, "held")
+            self.assertGreater(DeviceTable(path).used(0), 4 * GIB)
+            os.kill(program.pid, signal.SIGKILL)
+            self.assertEqual(program.completed(program.wait()).returncode, -signal.SIGKILL)
+            self.assertLess(used_now(environment(path, A10)), GIB)
             table = DeviceTable(path)
             self.assertEqual((table.used(0), table.reaped, sorted(table.states())), (0, 1, [2, 3]))
             self.assertGreater(table.peak(0), 4 * GIB)
