@@ -10,6 +10,7 @@ CACHE := $(or $(HIGHTIDE_CACHE),$(HOME)/.cache/hightide)
 PYTHON := $(CACHE)/torch-2.15.0/bin/python
 TOOLS := $(CACHE)/tools/bin
 VERSION := $(shell cat VERSION)
+PREFIX ?= $(HOME)/.local
 LDFLAGS := -s -w -X hightide/internal/engine.Version=$(VERSION)
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path 'web/dist/*' 2>/dev/null)
 
@@ -26,6 +27,8 @@ demo: ## set up, build, record a real PyTorch training that leaks, and imagine o
 	@echo
 	@echo '$$ hightide imagine --gpu all --name demo-gpt -- python examples/gpt.py'
 	@PATH=$(dir $(PYTHON)):$$PATH bin/hightide imagine --gpu all --name demo-gpt -- python examples/gpt.py
+	@echo
+	@echo 'Again: bin/hightide show demo, bin/hightide show demo-gpt. To have it on PATH: make install'
 
 test: ## run every test of the project
 	@scripts/setup torch torch26 torch29 frameworks device tools node chromium staticcheck
@@ -48,6 +51,11 @@ bench-fidelity: ## run the fidelity suite, every workload twice on imaginary GPU
 	@scripts/setup torch fidelity node
 	@$(MAKE) --no-print-directory build
 	@$(CACHE)/fidelity/bin/python bench/fidelity.py $(if $(SMALL),--small)
+
+install: ## build, and put hightide into PREFIX/bin, by default ~/.local/bin
+	@$(MAKE) --no-print-directory build
+	@install -D -m 0755 bin/hightide "$(DESTDIR)$(PREFIX)/bin/hightide"
+	@echo "$(DESTDIR)$(PREFIX)/bin/hightide"
 
 wheel: ## build dist/hightide-*.whl
 	@scripts/setup tools node
@@ -82,4 +90,4 @@ clean: ## remove what was built here; the environments in ~/.cache/hightide stay
 	rm -rf bin dist build web/node_modules bench/results
 	find web/dist -mindepth 1 -not -name PLACEHOLDER -delete
 
-.PHONY: help build demo test fuzz lint bench bench-fidelity wheel heap device web binary clean
+.PHONY: help build install demo test fuzz lint bench bench-fidelity wheel heap device web binary clean

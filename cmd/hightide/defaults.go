@@ -74,11 +74,24 @@ func applyFile(c *cobra.Command, path string, forbidden []string, given map[stri
 		}
 		for _, value := range values {
 			if err := c.Flags().Set(name, value); err != nil {
-				return fail.Input(help, "%s: %s = %q: %w", path, name, value, err)
+				return badSetting(help, path, name, value, err)
 			}
 		}
 	}
 	return nil
+}
+
+// badSetting says what is wrong with a value of a file, as of the same on the command line.
+func badSetting(help, path, name, value string, err error) error {
+	var invalid *pflag.InvalidValueError
+	var checked *fail.Error
+	switch {
+	case errors.As(err, &checked):
+		return fail.Input(checked.Hint, "%s: %s = %q: %w", path, name, value, checked.Err)
+	case errors.As(err, &invalid) && wants(invalid.GetFlag()) != "":
+		return fail.Input(help, "%s: %s = %q: it %s", path, name, value, wants(invalid.GetFlag()))
+	}
+	return fail.Input(help, "%s: %s = %q: %w", path, name, value, err)
 }
 
 // findProjectFile is the nearest one; "" where there is none.

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode"
 
 	"hightide/internal/fail"
 	"hightide/internal/mem"
@@ -76,12 +79,57 @@ func choice(to *string, flag, otherwise string, among []string) text {
 func size(to *mem.Bytes, such string) func(string) error {
 	return func(text string) error {
 		bytes, err := mem.ParseBytes(text)
-		if err != nil || bytes < 1 {
-			return fail.Usage("write it as "+such, "%q is not a size", text)
+		if err == nil && bytes < 1 {
+			err = fmt.Errorf("%q is no size", text)
+		}
+		if err != nil {
+			return fail.Usage("write it as "+such, "%w", err)
 		}
 		*to = bytes
 		return nil
 	}
+}
+
+// span is a flag of a time, with its unit, that is no less than some other.
+type span struct {
+	to    *time.Duration
+	least time.Duration
+}
+
+func (s span) String() string {
+	if s.to == nil || *s.to == 0 {
+		return ""
+	}
+	return s.to.String()
+}
+
+func (s span) Type() string { return "duration" }
+
+func (s span) Set(word string) error {
+	d, err := time.ParseDuration(word)
+	switch {
+	case err != nil || word == "0" || strings.HasPrefix(word, "+"):
+		return fail.Usage("write it as 90s, 100ms or 2h", "%q is not a time", word)
+	case d < s.least:
+		return fail.Usage("write it as 90s, 100ms or 2h", "%s is too short: %v is the least", word, s.least)
+	}
+	*s.to = d
+	return nil
+}
+
+// runName is a flag of a name for a run, by which other commands find it.
+func runName(to *string) text {
+	return text{to, func(name string) error {
+		switch {
+		case name == "last":
+			return fail.Usage("choose another name", "last means the newest run, whatever it is called")
+		case name == "" || strings.TrimSpace(name) != name:
+			return fail.Usage("choose another name", "a name is not empty, and neither begins nor ends with a space: %q", name)
+		case strings.ContainsFunc(name, unicode.IsControl):
+			return fail.Usage("choose another name", "a name has no line breaks or other control characters: %q", name)
+		}
+		return nil
+	}}
 }
 
 // tag takes key=value, and where bare keys will do, key.

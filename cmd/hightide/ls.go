@@ -91,7 +91,7 @@ func lsColumns(now time.Time) []lsColumn {
 		{report.ListColumn{Title: "FINDINGS", Right: true}, func(r store.Run) string { return nonZero(r.Findings.Or(0)) }},
 		{report.ListColumn{Title: "SIZE", Right: true}, func(r store.Run) string { return mem.Bytes(r.Size).String() }},
 		{report.ListColumn{Title: "TAGS"}, tagsText},
-		{report.ListColumn{Title: "COMMAND"}, func(r store.Run) string { return strings.Join(r.Command, " ") }},
+		{report.ListColumn{Title: "COMMAND"}, func(r store.Run) string { return mem.CommandLine(r.Command) }},
 	}
 }
 

@@ -134,6 +134,9 @@ failed. run ends with the exit code of the command it ran.`,
 	root.PersistentFlags().StringVar(&a.dataDir, "data-dir", "",
 		"folder of the recordings (default $HIGHTIDE_DATA, else ~/.local/share/hightide)")
 	root.SetFlagErrorFunc(flagError)
+	root.Version = versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetHelpCommand(helpCommand())
 	cobra.EnableCommandSorting = false // the table's order is the one people need
 	root.AddCommand(commands(a)...)
 	for _, c := range root.Commands() {
@@ -168,11 +171,31 @@ func flagError(c *cobra.Command, err error) error {
 // badValue says what a flag takes, in words of people and not of the parser.
 func badValue(help string, err *pflag.InvalidValueError) error {
 	flag := err.GetFlag()
-	takes := map[string]string{"bool": "is a switch and takes no value", "int": "takes a whole number", "uint64": "takes a whole number, as 200", "float64": "takes a number", "duration": "takes a time, as 90s"}[flag.Value.Type()]
-	if takes == "" {
+	if wants(flag) == "" {
 		return fail.Usage(help, "%w", err)
 	}
-	return fail.Usage(help, "--%s %s: it %s", flag.Name, err.GetValue(), takes)
+	return fail.Usage(help, "--%s %s: it %s", flag.Name, err.GetValue(), wants(flag))
+}
+
+// wants says what a flag of a plain type takes; "" of another one.
+func wants(flag *pflag.Flag) string {
+	return map[string]string{"bool": "is a switch and takes no value", "int": "takes a whole number", "uint64": "takes a whole number, as 200", "float64": "takes a number"}[flag.Value.Type()]
+}
+
+// helpCommand shows a command's help, and knows which commands there are.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err != nil || about == c.Root() && len(rest) > 0 {
+				return noSuchCommand(c.Root(), args)
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
 }
 
 func helpName(c *cobra.Command) string {

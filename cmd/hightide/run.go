@@ -55,10 +55,10 @@ written, 4 no place to record to, 125 hightide itself failed.`,
 // AddFlags adds those that run and imagine share.
 func (o *recording) AddFlags(flags *pflag.FlagSet) {
 	flags.SetInterspersed(false) // what follows the command belongs to it
-	flags.StringVar(&o.Name, "name", "", "name of the run, for later commands")
+	flags.Var(runName(&o.Name), "name", "name of the run, for later commands")
 	flags.Func("tag", "tag as `key=value`; may be given several times", tag(&o.Tags, false))
 	flags.StringVar(&o.Out, "out", "", "also leave the recording in this `file`")
-	flags.DurationVar(&o.Duration, "duration", 0, "stop after that time, as in 90s or 2h")
+	flags.Var(span{&o.Duration, time.Millisecond}, "duration", "stop after that time, as in 90s or 2h")
 	fileFlag(flags, &o.json, "json", "print the result as JSON")
 	flags.Lookup("json").Usage += " (alone, the program's standard output goes to standard error)"
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no status line and no report on the terminal")
@@ -67,11 +67,12 @@ func (o *recording) AddFlags(flags *pflag.FlagSet) {
 
 func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
 	o.recording.AddFlags(flags)
-	flags.DurationVar(&o.Interval, "interval", 100*time.Millisecond, "sampling interval")
+	o.Interval = 100 * time.Millisecond
+	flags.Var(span{&o.Interval, time.Millisecond}, "interval", "sampling interval")
 	flags.Uint64Var(&o.Steps, "steps", 0, "stop after that many optimizer steps")
 	flags.StringVar(&o.SnapshotOn, "snapshot-on", "oom", "when to take an allocator snapshot: oom, exit, step:N, never; several with commas")
 	flags.BoolVar(&o.stacks, "stacks", true, "sample the host heap with Python stacks")
-	flags.BoolVar(&o.NoStacks, "no-stacks", false, "do not")
+	flags.BoolVar(&o.NoStacks, "no-stacks", false, "do not sample it")
 	flags.Func("alert", "say when a `limit` is passed, as 'host.rss > 8GiB', 'host.rss > 80%', 'host.rss > 50MiB/step'; may be given several times", o.addAlert)
 	flags.BoolVar(&o.live, "live", false, "a fuller live view instead of the status line")
 }

@@ -8,7 +8,10 @@ import (
 )
 
 // showOptions of show.
-type showOptions struct{ brief bool }
+type showOptions struct {
+	brief bool
+	json  string
+}
 
 func showCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
@@ -29,12 +32,20 @@ Exit codes: 0 fine, 3 no such run or not a recording.`,
 
 func (o *showOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.brief, "brief", false, "verdict, findings and picture only")
+	fileFlag(flags, &o.json, "json", "print the report as JSON, as report --json does")
 }
 
 func (o *showOptions) run(a *app, c *cobra.Command, args []string) error {
 	r, _, err := a.engine().Report(c.Context(), runRef(args))
 	if err != nil {
 		return err
+	}
+	if o.json != "" {
+		text, err := r.JSON()
+		if err != nil {
+			return err
+		}
+		return a.output(o.json, text)
 	}
 	options := textOptions(a.stdout)
 	options.Brief = o.brief

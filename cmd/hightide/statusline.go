@@ -191,7 +191,7 @@ func (v *view) liveLines(s observe.Status, width int) []string {
 		if p.Steps > 0 {
 			line += fmt.Sprintf("  step %d %s", p.Steps, p.Phase)
 		}
-		lines = append(lines, line+"  "+strings.Join(p.Process.Command, " "))
+		lines = append(lines, line+"  "+mem.CommandLine(p.Process.Command))
 	}
 	return lines
 }

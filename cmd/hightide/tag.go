@@ -35,8 +35,16 @@ the file. The tag "keep" protects a run from prune. With a RUN alone its tags ar
 
 func (o *tagOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.remove, "remove", nil, "remove the tag of this `key`; may be given several times")
-	flags.Func("name", "`name` of the run", func(name string) error { o.name = &name; return nil })
+	flags.Func("name", "`name` of the run; an empty one takes it away", o.setName)
 	jsonFlag(flags, &o.json)
+}
+
+func (o *tagOptions) setName(name string) error {
+	o.name = new(string)
+	if name == "" {
+		return nil
+	}
+	return runName(o.name).Set(name)
 }
 
 func (o *tagOptions) run(a *app, c *cobra.Command, args []string) error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -117,7 +116,7 @@ func ending(p *mem.Process) string {
 
 // commandLine shortens a command to what tells it from others.
 func commandLine(command []string) string {
-	line := strings.Join(command, " ")
+	line := mem.CommandLine(command)
 	if runes := []rune(line); len(runes) > 80 {
 		line = string(runes[:79]) + "…"
 	}

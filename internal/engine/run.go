@@ -264,7 +264,7 @@ type Summary struct {
 	Name      string           `json:"name,omitempty"`
 	ExitCode  mem.Optional     `json:"exit_code"` // null where a signal ended it
 	Signal    mem.Optional     `json:"signal,omitzero"`
-	Stopped   bool             `json:"stopped,omitempty"`
+	Stopped   bool             `json:"stopped_as_asked,omitempty"`
 	Duration  int64            `json:"duration_ns"`
 	Steps     uint64           `json:"steps"`
 	Peak      report.Peak      `json:"peak"`

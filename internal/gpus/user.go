@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"hightide/internal/mem"
@@ -121,7 +122,11 @@ func (u *userGPU) sizes(g *GPU) error {
 		if s.value == nil {
 			continue
 		}
-		size, err := mem.ParseBytes(fmt.Sprint(s.value))
+		text := fmt.Sprint(s.value)
+		size, err := mem.ParseBytes(text)
+		if n, plain := strconv.ParseInt(text, 10, 64); plain == nil && n >= 0 && mem.Bytes(n) <= mem.MaxSize { // as info --calibrate writes it
+			size, err = mem.Bytes(n), nil
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}

@@ -104,7 +104,7 @@ func (s *Session) tryAll(ctx context.Context, list []attempt) []mem.Try {
 			}
 			try := mem.Try{Kind: a.kind, What: a.what, GPUVerdict: priced(result.noted(), &a.trial.gpu)}
 			if !slices.Equal(a.trial.command, s.Base.Command) && len(s.play) == 0 {
-				try.Command = strings.Join(mem.MaskArgs(a.trial.command), " ")
+				try.Command = mem.CommandLine(mem.MaskArgs(a.trial.command))
 			}
 			s.advance("%s: %s", a.what, try.Verdict)
 			results[i] = &try

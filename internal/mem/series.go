@@ -56,7 +56,7 @@ const (
 // Quantities lists all of them.
 var Quantities = []Quantity{
 	SeriesRSS, SeriesVMS, SeriesSwap, SeriesPSS, SeriesUSS, SeriesMinorFaults, SeriesMajorFaults, SeriesCPU, SeriesThreads, SeriesFiles,
-	SeriesTreeRSS, SeriesTreePSS, SeriesTreeUSS, SeriesSystemAvailable, SeriesSystemTotal,
+	SeriesTreeRSS, SeriesTreePSS, SeriesTreePSSError, SeriesTreeUSS, SeriesSystemAvailable, SeriesSystemTotal,
 	SeriesCgroupUsed, SeriesCgroupLimit, SeriesCgroupOOM, SeriesCgroupOOMKill, SeriesHeapLive,
 	SeriesAllocated, SeriesReserved, SeriesActive, SeriesInactiveSplit, SeriesRequested, SeriesRetries, SeriesOOMs,
 	SeriesDeviceUsed, SeriesDeviceProcess, SeriesDeviceUtilisation, SeriesDeviceTemperature, SeriesDevicePower,

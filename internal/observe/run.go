@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"syscall"
 	"time"
 
@@ -71,7 +70,7 @@ func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
 		return nil, err
 	}
 	r.alertsWithout(vendors)
-	r.emit(mem.Event{Time: r.now(), Kind: "start", Text: strings.Join(r.info.Command, " ")})
+	r.emit(mem.Event{Time: r.now(), Kind: "start", Text: mem.CommandLine(r.info.Command)})
 	return &loop{Recorder: r, shared: shared, child: child, git: make(chan *mem.Git, 1), vendors: vendors}, nil
 }
 

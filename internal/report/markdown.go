@@ -11,7 +11,7 @@ import (
 // Markdown writes the report as a comment on a change: verdict and findings open, tables folded.
 func (r *Report) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "### hightide: %s\n\n", markdown(cmp.Or(strings.Join(r.Run.Command, " "), r.Run.Name)))
+	fmt.Fprintf(&b, "### hightide: %s\n\n", markdown(cmp.Or(mem.CommandLine(r.Run.Command), r.Run.Name)))
 	fmt.Fprintf(&b, "**%s**\n\n", markdown(r.Headline.Verdict))
 	fmt.Fprintf(&b, "%s\n\n", strings.Join(r.facts(), " · "))
 	for _, f := range r.Findings {

@@ -105,7 +105,7 @@ func (p *printer) title(s string) {
 }
 
 func (p *printer) headline(r *Report) {
-	command := Clean(strings.Join(r.Run.Command, " "))
+	command := Clean(mem.CommandLine(r.Run.Command))
 	if r.Run.Name != "" {
 		command = strings.TrimSuffix(Clean(r.Run.Name)+": "+command, ": ")
 	}

@@ -19,7 +19,13 @@ import (
 // newest of all), or path of a recording, which need not be in the store.
 func Resolve(s Store, ref string) (Run, error) {
 	if path := recordingPath(ref); path != "" {
-		return resolveFile(path)
+		run, err := resolveFile(path)
+		if errors.Is(err, ErrNotFound) { // a name may look like a path
+			if named, other := s.List(Filter{Name: ref}); other == nil && len(named) > 0 {
+				return named[0], nil
+			}
+		}
+		return run, err
 	}
 	filter := Filter{Ref: ref}
 	if ref == "last" {
@@ -39,12 +45,12 @@ func Resolve(s Store, ref string) (Run, error) {
 
 // Load reads the whole recording of what Resolve understands. Damage is in mem.Run.Damage, not an error.
 func Load(s Store, ref string) (Run, *mem.Run, error) {
-	if path := recordingPath(ref); path != "" {
-		return loadFile(path)
-	}
 	row, err := Resolve(s, ref)
 	if err != nil {
 		return row, nil, err
+	}
+	if path := recordingPath(ref); path != "" && path == row.File {
+		return loadFile(path)
 	}
 	file, err := s.Open(row.ID, Recording)
 	if err != nil {

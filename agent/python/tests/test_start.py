@@ -281,3 +281,17 @@ def test_our_bytecode_is_kept_only_in_a_folder_of_ours(tmp_path: Path, own: int)
     assert done.stdout == "True None True\n", done.stderr
     assert bool(list(home.rglob("start.*.pyc"))) == (own == 0o700)
     assert not list(tmp_path.glob("__pycache__")) and not list(home.rglob("sitecustomize.*.pyc"))
+
+
+def test_python_m_hightide_is_the_command(tmp_path: Path) -> None:
+    program = tmp_path / "hightide"
+    env = {"PYTHONPATH": str(HOOK.parent), "PATH": "/nowhere"}
+    command = [sys.executable, "-m", "hightide", "show", "a b"]
+    missing = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert missing.returncode == 127 and missing.stderr.startswith("hightide: hightide's program is not in")
+    program.write_text('#!/bin/sh\nprintf "%s|" "$@"\nexit 3\n')
+    program.chmod(0o755)
+    done = subprocess.run(
+        command, env={**env, "HIGHTIDE_BINARY": str(program)}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (3, "show|a b|", "")

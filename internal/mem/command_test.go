@@ -1,0 +1,26 @@
+package mem
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCommandLine: a shell reads the words again as they were.
+func TestCommandLine(t *testing.T) {
+	for _, words := range [][]string{
+		{"python", "train.py", "--lr=0.1", "/tmp/a-b_c.py"}, {"a b", "", "it's", `"`, "$HOME", "*", "a\nb", "x;y", "ü", "!", "{a,b}", "#"},
+	} {
+		out, err := exec.Command("sh", "-c", "printf '%s\\0' "+CommandLine(words)).Output()
+		if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); err != nil || !slices.Equal(got, words) {
+			t.Errorf("%q came back as %q, %v", words, got, err)
+		}
+	}
+	if got := CommandLine([]string{"python", "-c", "print(1)"}); got != "python -c 'print(1)'" {
+		t.Error(got)
+	}
+	if got := CommandLine([]string{"run", "--token", Masked}); got != "run --token ***" {
+		t.Error(got)
+	}
+}
