@@ -13,25 +13,45 @@ import (
 
 	"hightide/internal/analyze"
 	"hightide/internal/fail"
+	"hightide/internal/fit"
+	"hightide/internal/imagine"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/replay"
 	"hightide/internal/store"
+	"hightide/internal/testkit"
 )
 
 // TestEveryUseCaseOnEveryStore: what records, reads or changes runs does the same whatever keeps them. What
 // people read of it, times and paths apart, is compared as well.
 func TestEveryUseCaseOnEveryStore(t *testing.T) {
+	onEveryStore(t, func(c *stored) {
+		c.record()
+		c.keepSnapshots("before", "leak-a10.pickle")
+		c.keepSnapshots("after", "owned-a10.pickle")
+		c.read()
+		c.change()
+		c.fit()
+	})
+}
+
+// TestImagineOnEveryStore: an imagined run is kept, and reads the same, wherever it is recorded.
+func TestImagineOnEveryStore(t *testing.T) {
+	python := testkit.Torch(t)
+	if !CanImagine() {
+		t.Skip("this build has no imaginary GPU")
+	}
+	onEveryStore(t, func(c *stored) { c.imagine(python) })
+}
+
+// onEveryStore does something on each kind of store, and compares what is said.
+func onEveryStore(t *testing.T, do func(c *stored)) {
 	said := map[string]string{}
 	for kind, s := range map[string]store.Store{"files": nil, "memory": &store.Memory{}} {
 		t.Run(kind, func(t *testing.T) {
 			c := &stored{T: t, Engine: &Engine{DataDir: t.TempDir(), Store: s}}
 			c.Runtime.Shared = filepath.Join(t.TempDir(), "shared")
-			c.record()
-			c.keepSnapshots("before", "leak-a10.pickle")
-			c.keepSnapshots("after", "owned-a10.pickle")
-			c.read()
-			c.change()
+			do(c)
 			said[kind] = c.said.String()
 			if kind == "memory" {
 				c.leftNothing()
@@ -190,6 +210,42 @@ func (c *stored) change() {
 	if len(left) > 0 {
 		c.Errorf("left: %+v", left)
 	}
+}
+
+// fit measures a command that fits with every batch: each trial is a run.
+func (c *stored) fit() {
+	result, err := c.Engine.Fit(c.Context(), fit.Options{Command: []string{"/bin/sh", "-c", "exit 0", "{batch}"}, Env: os.Environ(), Device: "cpu", Start: 2, Most: 4})
+	c.must(err)
+	runs, err := c.Runs(c.Context(), store.Filter{Text: "fit batch"})
+	c.must(err)
+	if result.Largest != 4 || len(runs) != len(result.Trials) || len(runs) == 0 {
+		c.Errorf("largest %d, %d trials, %d runs", result.Largest, len(result.Trials), len(runs))
+	}
+	for i, t := range result.Trials {
+		c.say([]any{t.Batch, t.OK, runs[len(runs)-1-i].Name, runs[len(runs)-1-i].State})
+	}
+}
+
+// imagine runs a program that takes 64 MiB of an imaginary GPU.
+func (c *stored) imagine(python string) {
+	result, err := c.Engine.Imagine(c.Context(), ImagineOptions{
+		RunOptions: RunOptions{Options: observe.Options{Name: "imagined", NoStacks: true, Env: os.Environ(),
+			Command: []string{python, "-c", "import torch; held = torch.zeros(64 << 20, dtype=torch.uint8, device='cuda')"}}},
+		Options: imagine.Options{GPU: "a10"},
+	})
+	c.must(err)
+	if v := result.Verdict; v == nil || !v.Fits() || v.Allocated.Or(0) != 64<<20 || len(result.Notes) > 0 {
+		c.Errorf("verdict %+v, notes %q", v, result.Notes)
+	}
+	if (result.File == "") != (c.Store != nil) {
+		c.Errorf("recorded in %q", result.File)
+	}
+	row, run, err := c.Load(c.Context(), "imagined")
+	c.must(err)
+	c.say([]any{row.Label, row.State, row.Allocated, len(run.Snapshots), result.Verdict.Verdict, result.Verdict.Reserved, result.Verdict.Lines})
+	explained, err := c.Explain(c.Context(), []string{"imagined"}, analyze.ExplainOptions{})
+	c.must(err)
+	c.say([]any{explained.Allocators[0].Label, explained.Allocators[0].Peak.Allocated})
 }
 
 // leftNothing checks that recordings kept elsewhere leave none in the data directory, nor anything of a run.
