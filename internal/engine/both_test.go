@@ -2,12 +2,14 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/store"
+	"hightide/internal/testkit"
 
 	"golang.org/x/sys/unix"
 )
@@ -87,6 +90,99 @@ func TestTwoEnginesAtOnce(t *testing.T) {
 	checkRecording(t, dir, (*whole).ID, "exit", 90<<20, 150<<20)
 	if left, _ := os.ReadDir(filepath.Join(dir, "shared")); len(left) > 0 {
 		t.Errorf("left in shared memory: %v", left)
+	}
+}
+
+// training takes steps until a file is there, and says how many it took.
+const training = `
+import os, sys, torch
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+steps = 0
+try:
+    while not os.path.exists(sys.argv[1]):
+        model(torch.ones(4, 64)).sum().backward()
+        steps += 1
+        optimizer.step()
+        optimizer.zero_grad()
+finally:
+    print(steps, "steps, cleaned up")
+`
+
+// TestCancelledTraining: of two trainings that two engines record at once, a context ends one through its agent, after
+// a step and with the program's own cleaning up; the other one takes all its steps.
+func TestCancelledTraining(t *testing.T) {
+	python := testkit.Torch(t)
+	dir := t.TempDir()
+	stop := filepath.Join(dir, "stop")
+	results, outputs := make([]*RunResult, 2), make([]*os.File, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	train := func(n int, ctx context.Context, until string, tell func(observe.Status)) {
+		e := &Engine{DataDir: filepath.Join(dir, "data"), Runtime: launch.Runtime{Stdout: outputs[n], Shared: filepath.Join(dir, "shared")}}
+		var err error
+		results[n], err = e.Run(ctx, RunOptions{Options: observe.Options{Command: []string{python, "-c", training, until}, Env: os.Environ(), NoStacks: true,
+			Events: func(e event.Event) {
+				if s, ok := e.(observe.Status); ok {
+					tell(s)
+				}
+			}}})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for i := range outputs {
+		out, err := os.CreateTemp(dir, "output-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		outputs[i] = out
+	}
+	var group sync.WaitGroup
+	var others atomic.Uint64 // steps of the other one
+	over := make(chan struct{})
+	group.Go(func() {
+		defer close(over)
+		train(0, ctx, filepath.Join(dir, "never"), func(s observe.Status) {
+			if s.Steps >= 5 && others.Load() >= 5 {
+				cancel()
+			}
+		})
+	})
+	group.Go(func() {
+		train(1, t.Context(), stop, func(s observe.Status) {
+			select {
+			case <-over: // and goes on for a while
+				if s.Steps > others.Load()+5 {
+					_ = os.WriteFile(stop, nil, 0o600)
+				}
+			default:
+				others.Store(s.Steps)
+			}
+		})
+	})
+	group.Wait()
+	if t.Failed() {
+		return
+	}
+	for i, reason := range []string{"stopped", "exit"} {
+		text, _ := os.ReadFile(outputs[i].Name())
+		var steps uint64
+		if n, _ := fmt.Sscanf(string(text), "%d steps, cleaned up", &steps); n != 1 {
+			t.Fatalf("the training that ends by %q said %q", reason, text)
+		}
+		o := results[i].Outcome
+		if o.Stopped != (reason == "stopped") || o.Signal.Known() {
+			t.Errorf("the training that ends by %q: %+v", reason, o)
+		}
+		_, run, err := (&Engine{DataDir: filepath.Join(dir, "data")}).Load(t.Context(), results[i].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run.End == nil || run.End.Reason != reason || len(run.Processes) != 1 || results[i].Report.Headline.Steps != steps {
+			t.Errorf("%s: end %+v, %d processes, %d steps recorded of %d", reason, run.End, len(run.Processes), results[i].Report.Headline.Steps, steps)
+		}
 	}
 }
 
