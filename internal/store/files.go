@@ -126,20 +126,18 @@ func (s *Files) Create(info mem.RunInfo) (Writer, error) {
 		os.RemoveAll(s.runDir(id))
 		return nil, s.badPlace("write to", err)
 	}
+	r := s.write(id, file, out, encoder, newRollup())
+	r.begin(info)
+	r.place.flushed()
+	return r, nil
+}
+
+// write makes the Writer of a recording.
+func (s *Files) write(id string, file *os.File, out *blockFile, encoder *wire.Writer, roll *rollup) *recording {
 	s.holdReserve(id)
-	w := &fileWriter{store: s, file: file, index: s.index.begin()}
-	w.id, w.out, w.wire, w.roll = id, out, encoder, newRollup()
-	if len(info.Command) > 0 {
-		w.write(info)
-		w.flush() // whoever looks sees what runs, also where we die at once
-	}
-	if info.StartWall == 0 { // known with the first RunInfo
-		info.StartWall = time.Now().UnixNano()
-	}
-	w.roll.info = info
-	w.index.put(entry{run: w.row()}) // no stamp: were we to die, the row would be an old one
-	w.next = time.Now().Add(indexEvery)
-	return w, nil
+	r := &recording{id: id, out: out, wire: encoder, roll: roll}
+	r.place = &onDisk{recording: r, store: s, file: file, index: s.index.begin()}
+	return r
 }
 
 // makeRunDir makes the folder of a new run, with an id of its own where none is given.
@@ -212,10 +210,7 @@ func (s *Files) reopen(id string, file *os.File) (Writer, error) {
 	if err != nil {
 		return nil, unreadable(s.recording(id), err)
 	}
-	s.holdReserve(id)
-	w := &fileWriter{store: s, file: file, index: s.index.begin()}
-	w.id, w.out, w.wire, w.roll = id, out, wire.Append(out, sequence), roll
-	return w, nil
+	return s.write(id, file, out, wire.Append(out, sequence), roll), nil
 }
 
 // Remove implements Store.

@@ -80,10 +80,7 @@ func announce(file *os.File) {
 	_ = unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &lock)
 }
 
-// Followed implements Writer.
-func (w *fileWriter) Followed() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (w *onDisk) followed() bool {
 	lock := mark(unix.F_WRLCK)
-	return !w.closed && unix.FcntlFlock(w.file.Fd(), unix.F_OFD_GETLK, &lock) == nil && lock.Type != unix.F_UNLCK
+	return unix.FcntlFlock(w.file.Fd(), unix.F_OFD_GETLK, &lock) == nil && lock.Type != unix.F_UNLCK
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,8 +26,7 @@ type Memory struct {
 type memoryRun struct {
 	data      buffer
 	followers atomic.Int32
-	writer    *memoryWriter // the newest
-	created   int64
+	writer    *recording // the newest
 	findings  mem.Optional
 	attached  map[string][]byte
 }
@@ -65,28 +63,22 @@ func (m *Memory) Create(info mem.RunInfo) (Writer, error) {
 	for info.ID == "" || m.runs[info.ID] != nil {
 		info.ID = NewID(time.Now())
 	}
-	run := &memoryRun{created: time.Now().UnixNano(), attached: map[string][]byte{}}
+	run := &memoryRun{attached: map[string][]byte{}}
 	m.runs[info.ID] = run
 	out := &blockFile{file: &run.data}
 	encoder, err := wire.NewWriter(out)
 	if err != nil {
 		return nil, err
 	}
-	w := run.begin(info.ID, out, encoder, newRollup())
-	if len(info.Command) > 0 {
-		w.write(info)
-		w.flush()
-	}
-	w.roll.info = info
-	return w, nil
+	run.writer = &recording{id: info.ID, place: run, out: out, wire: encoder, roll: newRollup()}
+	run.writer.begin(info)
+	return run.writer, nil
 }
 
-func (r *memoryRun) begin(id string, out *blockFile, encoder *wire.Writer, roll *rollup) *memoryWriter {
-	w := &memoryWriter{run: r}
-	w.id, w.out, w.wire, w.roll = id, out, encoder, roll
-	r.writer = w
-	return w
-}
+func (r *memoryRun) followed() bool       { return r.followers.Load() > 0 }
+func (r *memoryRun) flushed()             {}
+func (r *memoryRun) paths() (_, _ string) { return "", "" }
+func (r *memoryRun) close() error         { return nil }
 
 // Reopen implements Store.
 func (m *Memory) Reopen(id string) (Writer, error) {
@@ -105,7 +97,8 @@ func (m *Memory) Reopen(id string) (Writer, error) {
 		return nil, unreadable(id, err)
 	}
 	out := &blockFile{file: &run.data, size: int64(len(data))}
-	return run.begin(id, out, wire.Append(out, sequence), roll), nil
+	run.writer = &recording{id: id, place: run, out: out, wire: wire.Append(out, sequence), roll: roll}
+	return run.writer, nil
 }
 
 func stillRunning(id string) error {
@@ -235,49 +228,3 @@ func (m *Memory) Reindex(progress func(done, total int)) error {
 
 // Close implements Store.
 func (m *Memory) Close() error { return nil }
-
-type memoryWriter struct {
-	recording
-	run *memoryRun
-}
-
-// Run implements Writer.
-func (w *memoryWriter) Run() Run {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	row := w.roll.row()
-	row.ID, row.Size = w.id, w.out.size
-	if row.Start == 0 {
-		row.Start = w.run.created
-	}
-	if !w.closed {
-		row.State = Running
-	}
-	return row
-}
-
-// Followed implements Writer.
-func (w *memoryWriter) Followed() bool { return w.run.followers.Load() > 0 }
-
-// Flush implements Writer.
-func (w *memoryWriter) Flush() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return os.ErrClosed
-	}
-	w.flush()
-	return nil
-}
-
-// Close implements Writer.
-func (w *memoryWriter) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return os.ErrClosed
-	}
-	w.flush()
-	w.closed = true
-	return nil
-}

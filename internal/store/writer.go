@@ -41,9 +41,10 @@ func (b *blockFile) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// recording is the part of a Writer that does not know where the bytes go.
+// recording is the Writer of every kind of store.
 type recording struct {
 	id      string
+	place   place
 	mu      sync.Mutex // of all below
 	closed  bool
 	out     *blockFile
@@ -56,6 +57,21 @@ type recording struct {
 	bytes   uint64
 	loss    Loss
 	told    uint64 // frames of the loss that the recording knows of
+}
+
+// place is what a recording needs to know of where its bytes go.
+type place interface {
+	followed() bool
+	flushed()                  // the recording was
+	paths() (dir, file string) // for people; "": there is none
+	close() error              // after the last flush
+}
+
+// Followed implements Writer.
+func (r *recording) Followed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.closed && r.place.followed()
 }
 
 // write takes one frame. A frame that cannot be written for its own sake is counted as lost.
@@ -189,9 +205,63 @@ func (r *recording) Lost() Loss {
 	return r.loss
 }
 
-// fileWriter is the Writer of Files.
-type fileWriter struct {
-	recording
+// Flush implements Writer.
+func (r *recording) Flush() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return os.ErrClosed
+	}
+	r.flush()
+	r.place.flushed()
+	return nil
+}
+
+// Run implements Writer.
+func (r *recording) Run() Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	row := r.row()
+	row.Dir, row.File = r.place.paths()
+	return row
+}
+
+func (r *recording) row() Run {
+	row := r.roll.row()
+	row.ID, row.Size = r.id, r.out.size
+	if !r.closed {
+		row.State = Running
+	}
+	return row
+}
+
+// Close implements Writer.
+func (r *recording) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return os.ErrClosed
+	}
+	r.closed = true
+	r.flush()
+	return r.place.close()
+}
+
+// begin writes what is known of a new run, so that whoever looks sees what runs, also where we die at once.
+func (r *recording) begin(info mem.RunInfo) {
+	if len(info.Command) > 0 {
+		r.write(info)
+		r.flush()
+	}
+	if info.StartWall == 0 { // known with the first RunInfo
+		info.StartWall = time.Now().UnixNano()
+	}
+	r.roll.info = info
+}
+
+// onDisk is the place of a recording of Files.
+type onDisk struct {
+	*recording
 	store *Files
 	file  *os.File
 	index *indexer
@@ -201,49 +271,18 @@ type fileWriter struct {
 // indexEvery is the time between two entries of a running run into the index.
 const indexEvery = 2 * time.Second
 
-// Flush implements Writer.
-func (w *fileWriter) Flush() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return os.ErrClosed
-	}
-	w.flush()
+func (w *onDisk) paths() (dir, file string) { return w.store.runDir(w.id), w.store.recording(w.id) }
+
+func (w *onDisk) flushed() {
 	if now := time.Now(); now.After(w.next) {
 		w.next = now.Add(indexEvery)
-		w.index.put(entry{run: w.row()})
+		w.index.put(entry{run: w.row()}) // no stamp: were we to die, the row would be an old one
 	}
-	return nil
 }
 
-// Run implements Writer.
-func (w *fileWriter) Run() Run {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	row := w.row()
-	w.store.place(&row)
-	return row
-}
-
-func (w *fileWriter) row() Run {
-	row := w.roll.row()
-	row.ID, row.Size = w.id, w.out.size
-	if !w.closed {
-		row.State = Running
-	}
-	return row
-}
-
-// Close ends the writing. On a full disk it gives back the space held in reserve, so that the end
-// and what is missing can be written.
-func (w *fileWriter) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return os.ErrClosed
-	}
-	w.closed = true
-	w.flush()
+// close gives back, on a full disk, the space held in reserve, so that the end and what is missing can be
+// written.
+func (w *onDisk) close() error {
 	_ = os.Remove(w.store.reserve(w.id))
 	if !w.settled() {
 		w.flush()
