@@ -56,16 +56,12 @@ type Usage struct {
 type Driver interface {
 	// Malloc is cudaMalloc.
 	Malloc(size mem.Bytes) (address uint64, ok bool)
-	// Free is cudaFree.
-	Free(address uint64, size mem.Bytes)
 	// Reserve takes address space without memory, for an expandable segment.
-	Reserve(size mem.Bytes) (address uint64, ok bool)
-	// Release gives address space back.
-	Release(address uint64, size mem.Bytes)
-	// Map puts memory behind all of a reserved range, page by page, or behind none of it.
-	Map(address uint64, size, page mem.Bytes) bool
-	// Unmap takes the memory of a range away.
-	Unmap(address uint64, size mem.Bytes)
+	Reserve(size mem.Bytes) (address uint64)
+	// Map puts memory behind a reserved range, or says that there is not as much.
+	Map(size mem.Bytes) bool
+	// Free takes back memory of either kind.
+	Free(size mem.Bytes)
 }
 
 // Event is one line of an allocator's own history, in the order and with the meaning of PyTorch's:

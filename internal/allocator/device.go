@@ -28,7 +28,8 @@ const (
 	unlimitedMemory = 1 * mem.TiB // of address space a reservation takes where the memory is not known
 )
 
-func (d *Device) place(size mem.Bytes) uint64 {
+// Reserve finds new addresses.
+func (d *Device) Reserve(size mem.Bytes) uint64 {
 	size = roundUp(size, driverPage)
 	d.used += size
 	if d.Down {
@@ -37,7 +38,8 @@ func (d *Device) place(size mem.Bytes) uint64 {
 	return cmp.Or(d.Base, firstAddress) + uint64(d.used-size)
 }
 
-func (d *Device) take(size mem.Bytes) bool {
+// Map takes memory, if there is as much.
+func (d *Device) Map(size mem.Bytes) bool {
 	size = roundUp(size, driverPage)
 	if d.Capacity > 0 && d.Held+size > d.Capacity {
 		return false
@@ -48,25 +50,13 @@ func (d *Device) take(size mem.Bytes) bool {
 
 // Malloc takes memory at a new address.
 func (d *Device) Malloc(size mem.Bytes) (uint64, bool) {
-	if !d.take(size) {
+	if !d.Map(size) {
 		return 0, false
 	}
-	return d.place(size), true
+	return d.Reserve(size), true
 }
 
 // Free gives memory back.
-func (d *Device) Free(_ uint64, size mem.Bytes) { d.Held -= roundUp(size, driverPage) }
-
-// Reserve finds new addresses.
-func (d *Device) Reserve(size mem.Bytes) (uint64, bool) { return d.place(size), true }
-
-// Release forgets the addresses.
-func (d *Device) Release(uint64, mem.Bytes) {}
-
-// Map takes memory for a range.
-func (d *Device) Map(_ uint64, size, _ mem.Bytes) bool { return d.take(size) }
-
-// Unmap gives a range's memory back.
-func (d *Device) Unmap(_ uint64, size mem.Bytes) { d.Held -= roundUp(size, driverPage) }
+func (d *Device) Free(size mem.Bytes) { d.Held -= roundUp(size, driverPage) }
 
 func roundUp(n, step mem.Bytes) mem.Bytes { return (n + step - 1) / step * step }

@@ -57,11 +57,7 @@ func (n *Native) reserve(a *ask) int32 {
 	if size < a.rounded {
 		return 0
 	}
-	address, ok := n.driver.Reserve(size)
-	if !ok {
-		return 0
-	}
-	b := n.newSegment(a.list, address, size)
+	b := n.newSegment(a.list, n.driver.Reserve(size), size)
 	n.segmentOf(b).expandable, n.segmentOf(b).page = true, page
 	n.insertUnmapped(b)
 	return b
@@ -74,7 +70,7 @@ func (n *Native) mapBlock(b int32, size mem.Bytes) bool {
 	list := n.segmentOf(b).list
 	page := n.segmentOf(b).page
 	size = roundUp(size, page)
-	if !n.driver.Map(block.address, size, page) {
+	if !n.driver.Map(size) {
 		return false
 	}
 	n.removeUnmapped(b)
@@ -127,7 +123,7 @@ func (n *Native) unmap(b int32) bool {
 	if size == 0 {
 		return false
 	}
-	n.driver.Unmap(begin, size)
+	n.driver.Free(size)
 	n.removeFree(b)
 	if before := mem.Bytes(begin - n.blocks[b].address); before > 0 {
 		n.keepBefore(b, before)
@@ -163,10 +159,8 @@ func (n *Native) keepBefore(b int32, size mem.Bytes) {
 
 // releaseReservation gives back address space that is unmapped as a whole.
 func (n *Native) releaseReservation(b int32) {
-	block := n.blocks[b]
 	n.removeUnmapped(b)
-	n.driver.Release(block.address, block.size)
-	n.dropSegment(block.segment)
+	n.dropSegment(n.blocks[b].segment)
 	n.dropBlock(b)
 }
 

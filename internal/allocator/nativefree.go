@@ -196,7 +196,7 @@ func (n *Native) releaseBlock(b int32) {
 	block := &n.blocks[b]
 	p := n.segmentOf(b).list.pool
 	n.event(mem.ActionSegmentFree, block.address, block.size, n.segmentOf(b).list.stream)
-	n.driver.Free(block.address, block.size)
+	n.driver.Free(block.size)
 	n.total -= block.size
 	if p.owner != nil {
 		p.owner.held--

@@ -88,13 +88,13 @@ func (r recordedAddresses) Malloc(size mem.Bytes) (uint64, bool) {
 	return r.p.upcoming(mem.ActionSegmentAlloc), ok
 }
 
-func (r recordedAddresses) Reserve(size mem.Bytes) (uint64, bool) {
+func (r recordedAddresses) Reserve(size mem.Bytes) uint64 {
 	if address := r.p.upcoming(mem.ActionSegmentMap); address != 0 {
-		return address, true
+		return address
 	}
 	// It was reserved, but nothing could be mapped just then.
 	if address := r.p.laterMap(); address != 0 {
-		return address, true
+		return address
 	}
 	return r.Device.Reserve(size)
 }

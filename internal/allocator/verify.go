@@ -96,12 +96,10 @@ type follower struct {
 }
 
 // Malloc gives the address that the trace shows next.
-func (f *follower) Malloc(mem.Bytes) (uint64, bool)       { return f.next, true }
-func (f *follower) Free(uint64, mem.Bytes)                {}
-func (f *follower) Reserve(mem.Bytes) (uint64, bool)      { return f.next, true }
-func (f *follower) Release(uint64, mem.Bytes)             {}
-func (f *follower) Map(uint64, mem.Bytes, mem.Bytes) bool { return true }
-func (f *follower) Unmap(uint64, mem.Bytes)               {}
+func (f *follower) Malloc(mem.Bytes) (uint64, bool) { return f.next, true }
+func (f *follower) Reserve(mem.Bytes) uint64        { return f.next }
+func (f *follower) Map(mem.Bytes) bool              { return true }
+func (f *follower) Free(mem.Bytes)                  {}
 
 func (f *follower) run(begin *Beginning, settings Settings, rules Rules, memory mem.Bytes) *Verification {
 	settings.Fraction = 0 // a limit shows only in what the trace has
