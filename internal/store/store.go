@@ -11,7 +11,7 @@
 // failing to write it, never loses a run. Two engines may work on one data directory at once; the
 // one that records holds a lock on its recording, by which the others see that it still runs.
 // Start reading here, then files.go (the data directory), writer.go (a recording in the making), follow.go
-// (who reads it meanwhile), list.go and rows.go (the index). The contract that every store keeps is the test suite in storetest.
+// (who reads it meanwhile), list.go and rows.go (the index). Every store keeps the contract in contract_test.go.
 package store
 
 import (

@@ -1,4 +1,4 @@
-package storetest
+package store_test
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func followFinished(t *testing.T, s store.Store) {
 	id := record(t, s, info(1, "first"), false)
 	i := info(1, "first")
 	i.ID = id
-	want := append([]mem.Frame{i}, Frames(i)...) // Create writes the first
+	want := append([]mem.Frame{i}, frames(i)...) // Create writes the first
 	got := collect(t, s, id, 0)
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v\nwant %+v", got, want)

@@ -1,5 +1,4 @@
-// Package storetest is the contract of a store of runs: every kind of store passes it.
-package storetest
+package store_test
 
 import (
 	"errors"
@@ -22,8 +21,18 @@ type contract struct {
 	run  func(*testing.T, store.Store)
 }
 
-// Run checks a kind of store; open gives an empty one.
-func Run(t *testing.T, open func(t *testing.T) store.Store) {
+// The contract of a store of runs, which every kind of store passes.
+
+func TestFiles(t *testing.T) {
+	keeps(t, func(t *testing.T) store.Store { return store.OpenFiles(t.TempDir()) })
+}
+
+func TestMemory(t *testing.T) {
+	keeps(t, func(t *testing.T) store.Store { return &store.Memory{} })
+}
+
+// keeps checks a kind of store; open gives an empty one.
+func keeps(t *testing.T, open func(t *testing.T) store.Store) {
 	tests := []contract{
 		{"what is written comes back", comesBack},
 		{"the row of a run", row},
@@ -65,7 +74,7 @@ func record(t *testing.T, s store.Store, info mem.RunInfo, cut bool) string {
 	w, err := s.Create(info)
 	must(t, err)
 	info.ID = w.ID()
-	for _, f := range Frames(info) {
+	for _, f := range frames(info) {
 		if _, end := f.(mem.End); end && cut {
 			continue
 		}
@@ -76,8 +85,8 @@ func record(t *testing.T, s store.Store, info mem.RunInfo, cut bool) string {
 	return w.ID()
 }
 
-// Frames of a small run that lasts two seconds and takes three steps.
-func Frames(info mem.RunInfo) []mem.Frame {
+// frames of a small run that lasts two seconds and takes three steps.
+func frames(info mem.RunInfo) []mem.Frame {
 	return []mem.Frame{
 		info,
 		mem.Process{ID: 1, PID: 10, Start: 1e9, MaxRSS: mem.Some(700)},
@@ -103,7 +112,7 @@ func comesBack(t *testing.T, s store.Store) {
 	want := mem.NewRun()
 	i := info(1, "first")
 	i.ID = id
-	for _, f := range Frames(i) {
+	for _, f := range frames(i) {
 		must(t, want.Add(f))
 	}
 	if !reflect.DeepEqual(run, want) {
