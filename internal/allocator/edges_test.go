@@ -11,7 +11,7 @@ import (
 // TestNothingIsAsked: requests of no bytes, or of more than any device has, get nothing and leave no trace.
 func TestNothingIsAsked(t *testing.T) {
 	for _, policy := range Policies {
-		p := NewPolicy(policy.Name, Setup{Capacity: mem.GiB})
+		p := newPolicy(policy.Name, Setup{Capacity: mem.GiB})
 		if h := p.Malloc(Request{}); h != 0 || p.Usage().Reserved != 0 {
 			t.Errorf("%s: %d, %+v", policy.Name, h, p.Usage())
 		}
@@ -24,7 +24,7 @@ func TestNothingIsAsked(t *testing.T) {
 
 // TestBFCWastesNoMuch: a chunk is divided where more than 128 MiB of it would be left unused.
 func TestBFCWastesNoMuch(t *testing.T) {
-	p := NewPolicy("bfc", Setup{})
+	p := newPolicy("bfc", Setup{})
 	p.Malloc(Request{Size: 300 * mem.MiB}) // of 512
 	p.Malloc(Request{Size: 200 * mem.MiB})
 	if u := p.Usage(); u.Reserved != 512*mem.MiB || u.Requested != 500*mem.MiB {
@@ -229,7 +229,7 @@ func TestEmptyRequestsOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, policy := range Policies {
-		if o := RunOn(p, NewPolicy(policy.Name, Setup{}), Setup{}); o.OOM != nil || o.Usage.PeakActive != 0 {
+		if o := RunOn(p, policy.Name, Setup{}); o.OOM != nil || o.Usage.PeakActive != 0 {
 			t.Errorf("%s: %+v", policy.Name, o)
 		}
 	}

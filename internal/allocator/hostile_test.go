@@ -32,7 +32,7 @@ func FuzzTrace(f *testing.F) {
 				Variants(p, setup)
 				Record(p, setup, s, trace)
 				for _, policy := range Policies {
-					RunOn(p, NewPolicy(policy.Name, setup), setup)
+					RunOn(p, policy.Name, setup)
 				}
 			}
 		}

@@ -29,8 +29,8 @@ func FindPolicy(name string) (PolicyInfo, bool) {
 	return PolicyInfo{}, false
 }
 
-// NewPolicy makes a model with nothing held; the name must be one of Policies.
-func NewPolicy(name string, setup Setup) Policy {
+// newPolicy makes a model with nothing held; the name must be one of Policies.
+func newPolicy(name string, setup Setup) Policy {
 	p, _ := FindPolicy(name)
 	return p.make(setup)
 }

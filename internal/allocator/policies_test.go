@@ -11,7 +11,7 @@ import (
 // in use is conserved, reserved covers it, and a limit is kept.
 func churn(t *testing.T, name string, setup Setup, seed uint64) Policy {
 	t.Helper()
-	p := NewPolicy(name, setup)
+	p := newPolicy(name, setup)
 	r := rand.New(rand.NewPCG(seed, 1))
 	type live struct {
 		h    Handle

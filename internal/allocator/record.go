@@ -11,7 +11,7 @@ import (
 // snapshot of that device like any other, with the stacks, times and texts of the trace that the
 // Program was made of. Its addresses are made up where new segments are.
 func Record(p *Program, setup Setup, of *mem.AllocatorSnapshot, t *mem.Trace) (*Outcome, *mem.AllocatorSnapshot) {
-	r := newRunner(p, NewPolicy("native", setup), setup)
+	r := newRunner(p, newPolicy("native", setup), setup)
 	rec := &recorder{from: t, out: mem.Trace{Device: t.Device}, blocks: map[uint64]origin{}, segments: map[uint64]uint32{}}
 	if !r.begin() {
 		return r.finish(), snapshotLike(of, setup.Settings)

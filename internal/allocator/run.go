@@ -46,12 +46,12 @@ const CurvePoints = 120
 
 // Run runs a Program under the native allocator until it ends or memory runs out.
 func Run(p *Program, setup Setup) *Outcome {
-	return RunOn(p, NewPolicy("native", setup), setup)
+	return RunOn(p, "native", setup)
 }
 
-// RunOn runs a Program under a Policy that is fresh from NewPolicy.
-func RunOn(p *Program, policy Policy, setup Setup) *Outcome {
-	r := newRunner(p, policy, setup)
+// RunOn runs a Program under one of Policies.
+func RunOn(p *Program, policy string, setup Setup) *Outcome {
+	r := newRunner(p, newPolicy(policy, setup), setup)
 	if r.begin() {
 		r.loop()
 	}
@@ -125,7 +125,7 @@ func (r *runner) begin() bool {
 
 // takeOver loads the beginning if the device has room for it. New segments then lie beyond it.
 func (r *runner) takeOver() bool {
-	device := r.native.driver.(*Device) // as NewPolicy makes it
+	device := r.native.driver.(*Device) // as newPolicy makes it
 	var held mem.Bytes
 	for _, g := range r.p.Beginning.Segments {
 		held += roundUp(g.Size, driverPage)

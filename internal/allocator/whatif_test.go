@@ -148,7 +148,7 @@ func TestOthersRun(t *testing.T) {
 	p, settings := compile(t, s)
 	for _, policy := range Policies {
 		setup := Setup{Settings: settings, Capacity: 600 * mem.MiB}
-		if o := RunOn(p, NewPolicy(policy.Name, setup), setup); o.OOM != nil || o.Usage.PeakAllocated == 0 {
+		if o := RunOn(p, policy.Name, setup); o.OOM != nil || o.Usage.PeakAllocated == 0 {
 			t.Errorf("%s: %+v", policy.Name, o)
 		}
 	}

@@ -75,7 +75,7 @@ func (r *recorded) advise(event, workers int) *Advice {
 	setup.Capacity = a.Capacity
 	failed := allocator.Run(p, setup)
 	a.Reproduced = failed.OOM != nil && failed.OOM.Event == event
-	if ideal := allocator.RunOn(p, allocator.NewPolicy("ideal", setup), setup); ideal.OOM != nil {
+	if ideal := allocator.RunOn(p, "ideal", setup); ideal.OOM != nil {
 		a.Hopeless, a.Lacking = true, ideal.OOM.Active+ideal.OOM.Size-a.Capacity
 	}
 	a.Needed = leastCapacity(p, setup, a.Capacity)

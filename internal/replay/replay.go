@@ -188,7 +188,7 @@ func (r *replaying) tellVerified() {
 func (r *replaying) whatIf() {
 	conf, out := r.asked.Settings.String(), r.result
 	if r.o.Policy != "native" {
-		o := allocator.RunOn(r.program, allocator.NewPolicy(r.o.Policy, r.asked), r.asked)
+		o := allocator.RunOn(r.program, r.o.Policy, r.asked)
 		out.Figures, out.Curve = figures(conf, o), o.Curve
 		out.Spread = [2]mem.Bytes{o.Usage.PeakReserved, o.Usage.PeakReserved}
 		out.Figures.Policy = r.o.Policy
@@ -206,7 +206,7 @@ func (r *replaying) whatIf() {
 // compare runs every model.
 func (r *replaying) compare() {
 	for _, p := range allocator.Policies {
-		f := figures(r.asked.Settings.String(), allocator.RunOn(r.program, allocator.NewPolicy(p.Name, r.asked), r.asked))
+		f := figures(r.asked.Settings.String(), allocator.RunOn(r.program, p.Name, r.asked))
 		f.Policy = p.Name
 		r.result.Policies = append(r.result.Policies, f)
 	}
