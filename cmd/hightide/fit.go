@@ -69,7 +69,7 @@ func (o *fitOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&m.AMP, "amp", "", "autocast to bf16 or fp16")
 	flags.StringVar(&m.Optimizer, "optimizer", "none", "none, sgd, adam, adamw or adafactor")
 	flags.BoolVar(&m.Train, "train", false, "training mode (dropout, batch statistics)")
-	flags.BoolVar(&o.eval, "eval", false, "eval mode, the default; gradients flow in both")
+	flags.BoolVar(&o.eval, "eval", false, "eval mode (the default); the backward pass runs in it as in --train")
 	flags.BoolVar(&m.Inference, "inference", false, "no gradients; a language model fills its KV cache to --seq-len")
 	flags.IntVar(&m.SeqLen, "seq-len", 128, "tokens of a sequence")
 	flags.IntVar(&m.ImageSize, "image-size", 224, "pixels of an image's side")

@@ -68,7 +68,7 @@ func (o *imagineOptions) AddFlags(flags *pflag.FlagSet) {
 
 func (o *imagineOptions) run(a *app, c *cobra.Command, args []string) error {
 	if c.Flags().Changed("gpus") && o.GPUs < 1 {
-		return fail.Usage("a machine has 1 to 16", "--gpus %d", o.GPUs)
+		return fail.Usage("a machine has 1 to 16", "--gpus %d is out of range", o.GPUs)
 	}
 	if err := o.of(c, args); err != nil {
 		return err

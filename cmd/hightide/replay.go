@@ -53,10 +53,11 @@ that cannot be replayed.`,
 func (o *replayOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Func("alloc-conf", "allocator `settings`, as PYTORCH_ALLOC_CONF has them (default as recorded)", o.setSettings)
 	flags.Func("gpu", "`name` of the GPU whose memory, less a process's context, is the limit; or all", o.setGPU)
-	flags.Func("gpus", "`all`: the smallest GPU of the catalogue that the trace fits", o.setGPUs)
+	flags.Func("gpus", "with `all`: which GPUs of the catalogue the trace fits, and the smallest of them", o.setGPUs)
 	catalogueFlag(flags, &o.Catalogue)
 	flags.StringVar(&o.Memory, "memory", "", "the limit for the allocator, as 24GiB")
 	flags.IntVar(&o.Device, "device", -1, "device of the file (default the one with the longest history)")
+	flags.Lookup("device").DefValue = "0" // which hides -1 behind what it means
 	flags.Var(text{&o.Torch, checkTorch}, "torch", "`version` of PyTorch whose rules apply (default as the file tells)")
 	flags.BoolVar(&o.Verify, "verify", false, "hold every address and segment against the record")
 	flags.BoolVar(&o.Search, "search", false, "try a grid of settings and list the best")

@@ -72,7 +72,7 @@ func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Uint64Var(&o.Steps, "steps", 0, "stop after that many optimizer steps")
 	flags.StringVar(&o.SnapshotOn, "snapshot-on", "oom", "when to take an allocator snapshot: oom, exit, step:N, never; several with commas")
 	flags.BoolVar(&o.stacks, "stacks", true, "sample the host heap with Python stacks")
-	flags.BoolVar(&o.NoStacks, "no-stacks", false, "do not sample it")
+	flags.BoolVar(&o.NoStacks, "no-stacks", false, "do not sample the host heap")
 	flags.Func("alert", "say when a `limit` is passed, as 'host.rss > 8GiB', 'host.rss > 80%', 'host.rss > 50MiB/step'; may be given several times", o.addAlert)
 	flags.BoolVar(&o.live, "live", false, "a fuller live view instead of the status line")
 }

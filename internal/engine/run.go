@@ -91,7 +91,7 @@ func (o *RunOptions) check() error {
 	case o.Interval < 0 || o.Interval > 0 && o.Interval < time.Millisecond:
 		return fail.Usage("as in --interval 100ms", "a sampling interval of %v is too short", o.Interval)
 	case o.Duration < 0:
-		return fail.Usage("as in --duration 90s", "a duration of %v", o.Duration)
+		return fail.Usage("as in --duration 90s", "--duration %v is not a time to wait for", o.Duration)
 	}
 	for _, file := range []struct{ what, path string }{{"the recording", o.Out}, {"the result", o.JSONFile}} {
 		if file.path == "" {

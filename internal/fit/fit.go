@@ -167,7 +167,7 @@ func fitError(err error) error {
 	case errors.As(err, &trial):
 		return fail.Input("this is not a lack of memory: the step itself fails", "%w", err)
 	case errors.Is(err, ErrWorker):
-		return fail.Environment("its last words are above", "%w", err)
+		return fail.Environment("what it printed last stands above", "%w", err)
 	}
 	return err
 }
