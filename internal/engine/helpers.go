@@ -60,6 +60,8 @@ func (e *Engine) helpers(stacks bool) (list []launch.Helper, notes []string) {
 	switch {
 	case stacks && library == "":
 		notes = append(notes, "no heap library in this build: allocations are not blamed on lines")
+	case stacks && !launch.Runs(library):
+		notes = append(notes, fmt.Sprintf("allocations are not seen: no library can be loaded from %s, which is mounted noexec, and no other place was found; XDG_CACHE_HOME can name one", filepath.Dir(library)))
 	case stacks:
 		list = append(list, launch.Helper{Name: "heap", Preload: library, Env: map[string]string{"HIGHTIDE_HEAP": library}})
 	}

@@ -154,6 +154,11 @@ func (e *Engine) channelDir(result *RunResult) string {
 	if err := launch.MakePrivate(root); err != nil {
 		result.Notes = append(result.Notes, fmt.Sprintf("what programs tell goes over the disk: %v", err))
 		root = e.scratch(result.ID)
+		if launch.MakePrivate(root) != nil {
+			if dir, err := os.MkdirTemp("", "hightide-"); err == nil {
+				root = dir
+			}
+		}
 	}
 	return observe.SharedPath(root, result.ID)
 }
@@ -179,11 +184,12 @@ func (e *Engine) place(info mem.RunInfo, result *RunResult) (*place, error) {
 	p, err := e.create(info)
 	if errors.Is(err, store.ErrPlace) {
 		other := &Engine{DataDir: temporaryDir(), Runtime: e.Runtime}
-		if launch.MakePrivate(other.DataDir) == nil {
-			if second, failed := other.create(info); failed == nil {
-				result.Notes = append(result.Notes, fmt.Sprintf("%v; recording into %s instead", err, other.DataDir))
-				p, err = second, nil
-			}
+		if launch.MakePrivate(other.DataDir) != nil { // it may be a stranger's
+			other.DataDir, _ = os.MkdirTemp("", "hightide-")
+		}
+		if second, failed := other.create(info); failed == nil && other.DataDir != "" {
+			result.Notes = append(result.Notes, fmt.Sprintf("%v; recording into %s instead", err, other.DataDir))
+			p, err = second, nil
 		}
 	}
 	if err != nil {
@@ -197,6 +203,9 @@ func (e *Engine) place(info mem.RunInfo, result *RunResult) (*place, error) {
 }
 
 func (e *Engine) create(info mem.RunInfo) (*place, error) {
+	if e.Store == nil && e.Dir() == temporaryDir() {
+		_ = launch.MakePrivate(e.Dir()) // before anyone else can; store looks whose it is
+	}
 	s, err := e.store()
 	if err != nil {
 		return nil, err

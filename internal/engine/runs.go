@@ -13,6 +13,7 @@ import (
 
 	"hightide/internal/event"
 	"hightide/internal/fail"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/store"
@@ -22,6 +23,11 @@ import (
 func (e *Engine) store() (store.Store, error) {
 	if e.Store != nil {
 		return lent{e.Store}, nil
+	}
+	if _, err := os.Lstat(e.Dir()); err == nil && e.Dir() == temporaryDir() {
+		if err := launch.Private(e.Dir()); err != nil {
+			return nil, &store.Error{Kind: store.ErrPlace, Text: "cannot use the data directory", Err: err, Hint: "use another folder: --data-dir FOLDER, or set HIGHTIDE_DATA"}
+		}
 	}
 	return store.Open(e.Dir())
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // Redact returns a copy of a run without what is private: folders of paths, the host, arguments,
-// environment, working copy, ids of GPUs, and allocator snapshots (they are full of paths). File
-// names, functions, lines, names of modules and the run's own name and tags stay: a report of the
-// copy finds the same as one of the original.
+// environment, working copy, the run's name and tags, ids of GPUs, and allocator snapshots (they are full of
+// paths). File names, functions, lines and names of modules stay: a report of the copy finds the same as one
+// of the original.
 func Redact(run *mem.Run) *mem.Run {
 	r, out := redactor{host: run.Info.Host.Name}, mem.NewRun()
 	for f := range wire.Frames(run) {
@@ -62,6 +62,7 @@ func (r redactor) frame(f mem.Frame) mem.Frame {
 	switch f := f.(type) {
 	case mem.RunInfo:
 		f.Command, f.Cwd, f.Env, f.Git = program(f.Command), "", nil, nil
+		f.Name, f.Tags = "", nil
 		f.Host.Name = ""
 		f.Host.GPUs = slices.Clone(f.Host.GPUs)
 		for n := range f.Host.GPUs {

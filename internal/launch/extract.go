@@ -12,21 +12,24 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Extract writes files (by slash-separated path) that are embedded in the program into a folder
 // named after their content, and returns it. A folder that is there already is complete: it appears
-// by a rename. Tried in order are the given parents; one that cannot be written, that others can
+// by a rename. Tried in order are the given parents, those first from which libraries may be loaded; one that cannot be written, that others can
 // write, or whose path cannot stand in a variable that separates by colons or spaces, is passed over.
 func Extract(files map[string][]byte, parents ...string) (string, error) {
 	sum := contentSum(files)
 	var failed error
+	slices.SortStableFunc(parents, func(a, b string) int { return compare(Runs(a), Runs(b)) })
 	for _, parent := range parents {
 		if parent == "" || strings.ContainsAny(parent, ": \t\n;") {
 			continue
 		}
 		dir := filepath.Join(parent, sum)
-		if ours(dir) {
+		if Private(parent) == nil && whole(files, dir) {
 			return dir, nil
 		}
 		if failed = extractTo(files, dir); failed == nil {
@@ -39,10 +42,45 @@ func Extract(files map[string][]byte, parents ...string) (string, error) {
 	return "", fmt.Errorf("extract helpers: %w", failed)
 }
 
-// ours says whether a folder exists and nobody else can have written it.
-func ours(dir string) bool {
-	info, err := os.Stat(dir)
-	return err == nil && info.IsDir() && private(info)
+// compare puts what holds first.
+func compare(a, b bool) int {
+	switch {
+	case a && !b:
+		return -1
+	case b && !a:
+		return 1
+	}
+	return 0
+}
+
+// Runs says whether programs and libraries may be loaded from a folder, or the first one above it that is there: a file
+// system may be mounted noexec.
+func Runs(dir string) bool {
+	for {
+		var s unix.Statfs_t
+		if unix.Statfs(dir, &s) == nil {
+			return s.Flags&unix.ST_NOEXEC == 0
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return true
+		}
+		dir = parent
+	}
+}
+
+// whole says whether a folder is this user's own and all files are in it: what cleans up old files leaves folders.
+func whole(files map[string][]byte, dir string) bool {
+	if Private(dir) != nil {
+		return false
+	}
+	for path, content := range files {
+		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(path)))
+		if err != nil || !info.Mode().IsRegular() || !private(info) || info.Size() != int64(len(content)) {
+			return false
+		}
+	}
+	return true
 }
 
 // MakePrivate makes a folder for this user alone where there is none, and says as Private does whether it
@@ -81,8 +119,8 @@ func extractTo(files map[string][]byte, dir string) error {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return err
 	}
-	if !ours(parent) {
-		return fmt.Errorf("%s can be written by others", parent)
+	if err := Private(parent); err != nil {
+		return err
 	}
 	temporary, err := os.MkdirTemp(parent, ".new-")
 	if err != nil {
@@ -98,7 +136,11 @@ func extractTo(files map[string][]byte, dir string) error {
 			return err
 		}
 	}
-	if err := os.Rename(temporary, dir); err != nil && !ours(dir) { // two of us at once: either will do
+	err = os.Rename(temporary, dir)
+	if err != nil && !whole(files, dir) { // two of us at once: either will do
+		if err = os.RemoveAll(dir); err == nil {
+			err = os.Rename(temporary, dir)
+		}
 		return err
 	}
 	return nil

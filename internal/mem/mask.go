@@ -11,7 +11,7 @@ const Masked = "***"
 
 var (
 	// secretName matches names of options and variables whose values are nobody's business.
-	secretName = words.Lazy(`(?i)(^|[-_.])(pass(word|wd|phrase)?|pwd|secret|token|(api|access|private|secret|auth|session|signing|encryption)[-_]?key|auth|authorization|credentials?|cookie|dsn)$`)
+	secretName = words.Lazy(`(?i)(^|[-_.])(pass(word|wd|phrase)?|pwd|pw|secret|token|(api|access|private|secret|auth|session|signing|encryption)[-_]?key|auth|authorization|credentials?|cookie|dsn)$`)
 
 	// innocentName matches what language models call their tokens.
 	innocentName = words.Lazy(`(?i)(^|[-_.])(pad|eos|bos|unk|mask|sep|cls|image|audio|video|special|start|end|stop|max|min|num|next|per|new)[-_]token$`)
@@ -21,7 +21,7 @@ var (
 	secretText = words.Lazy(`\b(?:[spr]k[-_][A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}\b|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)?)`)
 
 	privateKey = words.Lazy(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|$)`)
-	urlUser    = words.Lazy(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s@"']+@`) // a token may stand in the user's place
+	urlUser    = words.Lazy(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s"']+@`) // a token may stand in the user's place, and a password may hold an @
 	bearer     = words.Lazy(`(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{8,}`)
 	assignment = words.Lazy(`([A-Za-z][A-Za-z0-9_.-]*)(["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s"',;&]+)`)
 )
@@ -77,24 +77,55 @@ func MaskArgs(args []string) []string {
 			continue
 		}
 		out[i] = MaskText(arg)
+		if i > 0 {
+			out[i] = maskShort(args[0], args[i-1], out[i])
+		}
 		name, isOption := strings.CutPrefix(arg, "-")
 		hide = isOption && isSecretName(strings.TrimLeft(name, "-"))
 	}
 	return out
 }
 
+// shortSecret are options whose value is a password in many programs, and something else in others.
+var shortSecret = map[string]bool{"-p": true, "-pw": true}
+
+// innocentShort is what -p takes elsewhere: a port, a path, an option.
+var innocentShort = words.Lazy(`^([0-9]{1,5}|-.*|.*/.*|\.+)$`)
+
+// maskShort hides what only its place gives away: -p s3cr3t, -ps3cr3t of MySQL's programs, -u user:s3cr3t, login s3cr3t.
+func maskShort(program, before, arg string) string {
+	name, password, isUser := strings.Cut(arg, ":")
+	switch {
+	case shortSecret[before] && !innocentShort.MatchString(arg):
+		return Masked
+	case strings.HasPrefix(arg, "-p") && len(arg) > 2 && mysql.MatchString(program):
+		return "-p" + Masked
+	case (before == "-u" || before == "--user" || before == "--proxy-user") && isUser && password != "":
+		return name + ":" + Masked
+	case before == "login" && longWord.MatchString(arg):
+		return Masked
+	}
+	return arg
+}
+
+var (
+	mysql    = words.Lazy(`(^|/)(mysql[a-z]*|mariadb[a-z-]*|sshpass)$`)
+	longWord = words.Lazy(`^[A-Za-z0-9_-]{16,}$`)
+)
+
 func isSecretName(name string) bool {
 	return secretName.MatchString(name) && !innocentName.MatchString(name)
 }
 
 // allowedEnv are the variables that say how a training was set up; names that end in * are
-// prefixes. No other variable is ever stored.
+// prefixes. A prefix is that of one program alone: TF_ is Terraform's too, with TF_TOKEN_… and TF_VAR_…. No other variable is ever stored.
 var allowedEnv = []string{
 	"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING",
 	"CUBLAS_WORKSPACE_CONFIG", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HSA_OVERRIDE_GFX_VERSION",
 	"PYTORCH_*", "TORCH_*", "TORCHDYNAMO_*", "TORCHINDUCTOR_*", "NCCL_*", "GLOO_*", "OMP_*", "KMP_*", "MKL_*",
 	"OPENBLAS_NUM_THREADS", "NUMEXPR_*", "MALLOC_*", "LD_PRELOAD", "PYTHONMALLOC", "PYTHONHASHSEED", "PYTHONPATH",
-	"TF_*", "XLA_*", "JAX_*", "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NODE_RANK",
+	"TF_CONFIG", "TF_CPP_*", "TF_CUDA_*", "TF_CUDNN_*", "TF_DETERMINISTIC_OPS", "TF_DISABLE_*", "TF_ENABLE_*", "TF_FORCE_*", "TF_GPU_*",
+	"TF_NUM_*", "TF_USE_*", "TF_XLA_*", "XLA_*", "JAX_*", "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NODE_RANK",
 	"MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_NNODES",
 	"OMPI_COMM_WORLD_*", "PMI_RANK", "PMI_SIZE", "VIRTUAL_ENV", "CONDA_DEFAULT_ENV", "ACCELERATE_*",
 	"TOKENIZERS_PARALLELISM", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE",

@@ -114,9 +114,10 @@ type Recorder struct {
 	stopAt   uint64
 	stopping bool // it was asked to
 
-	endsAfter uint64 // step with which a training said that it ends; 0: none did
-	killed    int64  // cgroup.oom_kill when last seen, -1: never
-	kills     int64  // how far it has risen in the run
+	silent    map[string]bool // why processes said nothing, as far as it was told
+	endsAfter uint64          // step with which a training said that it ends; 0: none did
+	killed    int64           // cgroup.oom_kill when last seen, -1: never
+	kills     int64           // how far it has risen in the run
 }
 
 // now is the clock of the recording. It is the kernel's and no one's to choose: what is observed stamps what it
@@ -204,7 +205,7 @@ type watcher struct{ *Recorder }
 // Process implements sampler.Sink.
 func (w watcher) Process(s *sampler.Process) {
 	p := w.process(procKey{s.PID, s.StartTicks})
-	p.watched = true
+	p.watched, p.listened = true, false
 	if len(s.Command) > 0 {
 		p.Command = mem.MaskArgs(s.Command)
 	}
@@ -233,6 +234,7 @@ func (w watcher) Gone(s *sampler.Process, now int64) {
 // ended notes the end of a process; its channels are drained at the next visit.
 func (r *Recorder) ended(p *process, now int64) {
 	if !p.gone {
+		r.tellSilent(p)
 		r.alertMarks(p, now)
 	}
 	p.gone, p.dirty = true, true

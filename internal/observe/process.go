@@ -21,8 +21,11 @@ type process struct {
 	key   procKey
 	dirty bool // the frame must be written again
 	hello bool // an agent has spoken
-	bye   bool // and has told the high-water mark when the interpreter began to end
-	final bool // the heap library has told it at the very end
+
+	listened bool   // it was looked at for a Python that has not
+	silent   string // why that may be
+	bye      bool   // and has told the high-water mark when the interpreter began to end
+	final    bool   // the heap library has told it at the very end
 
 	spans *openSpans
 	steps stepSelection

@@ -242,6 +242,7 @@ func (l *loop) pause() time.Duration {
 // slow does what a few times a second is enough for: growth, stopping, the kernel's kills.
 func (l *loop) slow(now int64) {
 	for _, p := range l.order {
+		l.listen(p)
 		if len(p.channels) == 0 {
 			continue
 		}

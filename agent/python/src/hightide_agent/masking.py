@@ -17,7 +17,7 @@ _SIGNS = (
     "gho_", "ghs_", "github_pat_", "glpat-", "sk-", "xox", "eyj", "-----begin",
 )  # fmt: skip
 _NAME = (
-    r"[\w.-]*(?:token(?!i[sz]|s)|api[_-]?key|access[_-]?key|secret|passw(?:or)?d|passphrase|pwd"
+    r"[\w.-]*(?:token(?!i[sz]|s)|api[_-]?key|access[_-]?key|secret|passw(?:or)?d|passphrase|pwd|\bpw\b"
     r"|auth(?!or(?!iz))|credential)s?[\w.-]*"
 )
 _VALUE = r"""(?:(?:bearer|basic)\s+)?("[^"]*"|'[^']*'|[^\s,;&'"]+)"""
@@ -36,11 +36,27 @@ def mask(text: str) -> str:
 
 def mask_arguments(arguments: list[str]) -> list[str]:
     """Mask each argument, and the one that follows an option such as `--token`."""
-    masked, hide = [], False
+    masked, hide, before = [], False, ""
     for argument in arguments:
-        masked.append(MASK if hide else mask(argument))
-        hide = _names_secret(argument)
+        masked.append(MASK if hide else _mask_short(arguments[0], before, mask(argument)))
+        hide, before = _names_secret(argument), argument
     return masked
+
+
+def _mask_short(program: str, before: str, argument: str) -> str:
+    """Hide what only its place gives away: -p s3cr3t, -ps3cr3t of MySQL's programs, -u user:s3cr3t, login s3cr3t."""
+    name, _, password = argument.partition(":")
+    program = program.rpartition("/")[2]
+    if before in ("-p", "-pw"):
+        port = len(argument) <= 5 and argument.isdigit()
+        return argument if port or argument.startswith("-") or "/" in argument or not argument.strip(".") else MASK
+    if argument.startswith("-p") and len(argument) > 2 and program.startswith(("mysql", "mariadb", "sshpass")):
+        return "-p" + MASK
+    if before in ("-u", "--user", "--proxy-user") and password:
+        return name + ":" + MASK
+    if before == "login" and len(argument) >= 16 and argument.replace("-", "").replace("_", "").isalnum():
+        return MASK
+    return argument
 
 
 def _names_secret(argument: str) -> bool:
@@ -61,7 +77,7 @@ def _compiled() -> list[tuple[re.Pattern[str], str]]:
             (re.compile(pattern, re.IGNORECASE | re.DOTALL), replacement)
             for pattern, replacement in (
                 (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|$)", MASK),
-                (r"\b([a-z][a-z0-9+.-]*://)[^\s/@]+@", r"\1" + MASK + "@"),
+                (r"\b([a-z][a-z0-9+.-]*://)[^\s/\"']+@", r"\1" + MASK + "@"),
                 (r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", r"\1 " + MASK),
                 (r"\b(?:AKIA|ASIA)[0-9A-Z]{12,}", MASK),
                 (r"\b(?:hf_|gh[opsu]_|github_pat_|glpat-|sk-|xox[abp]-)[\w-]{8,}", MASK),
