@@ -136,6 +136,9 @@ func runName(to *string) text {
 func tag(to *map[string]string, bare bool) func(string) error {
 	return func(text string) error {
 		key, value, ok := strings.Cut(text, "=")
+		if strings.ContainsFunc(text, unicode.IsControl) {
+			return fail.Usage("write it as --tag model=bert", "a tag has no line breaks or other control characters: %q", text)
+		}
 		if key == "" || !ok && !bare {
 			return fail.Usage("write it as --tag model=bert", "tag %q is not of the form key=value", text)
 		}

@@ -139,8 +139,12 @@ failed. run ends with the exit code of the command it ran.`,
 	root.SetHelpCommand(helpCommand())
 	cobra.EnableCommandSorting = false // the table's order is the one people need
 	root.AddCommand(commands(a)...)
+	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		c.Args = usageArgs(c.Args)
+		if c.HasSubCommands() { // completion SHELL
+			c.RunE = choose
+		}
 	}
 	return root
 }
@@ -196,6 +200,18 @@ func helpCommand() *cobra.Command {
 			return about.Help()
 		},
 	}
+}
+
+// choose helps with a command that is nothing without one of its own.
+func choose(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return c.Help()
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	return fail.Choice(c.Name(), args[0], names)
 }
 
 func helpName(c *cobra.Command) string {

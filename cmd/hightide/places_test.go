@@ -37,6 +37,16 @@ func TestNoexec(t *testing.T) {
 	}
 }
 
+// TestFullSharedMemory: what programs tell goes over the disk then.
+func TestFullSharedMemory(t *testing.T) {
+	t.Parallel()
+	out := inNamespace(t, `mount -t tmpfs -o size=64k tmpfs /dev/shm; dd if=/dev/zero of=/dev/shm/full bs=64k count=1 2>/dev/null; mkdir $1/data; export HIGHTIDE_DATA=$1/data
+		hightide run -q --json=$1/out.json -- "$2" -c 'x = b"x" * (50 << 20); print("ran")' 2>&1; cat $1/out.json`)
+	if !strings.Contains(out, "ran\n") || !strings.Contains(out, `"heap_bytes"`) {
+		t.Errorf("%s", out)
+	}
+}
+
 // TestFoldersOfStrangers: what another user made, or put a link or a file in the place of, is not written to, and the
 // program runs all the same.
 func TestFoldersOfStrangers(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"hightide/internal/fail"
+
+	"golang.org/x/sys/unix"
 )
 
 // Write makes a file of what write writes, whole or not at all: what was there stays until all is written.
@@ -80,11 +82,20 @@ func IsFolder(path string) bool {
 	return strings.HasSuffix(path, "/") || err == nil && info.IsDir()
 }
 
-// CheckFolder says whether there is a folder for a file that is to be written, before hours of work that it is for.
+// CheckFolder says whether there is a folder for a file that is to be written, and it may be, before hours of work that it is for.
 func CheckFolder(path, what string) error {
 	folder := filepath.Dir(path)
-	if info, err := os.Stat(folder); err == nil && info.IsDir() {
-		return nil
+	switch info, err := os.Stat(folder); {
+	case err != nil || !info.IsDir():
+		return fail.Input("mkdir -p "+folder, "write %s: there is no folder %s", what, folder)
+	case IsFolder(path):
+		return fail.Input("name a file in it", "write %s: %s is a folder", what, path)
 	}
-	return fail.Input("mkdir -p "+folder, "write %s: there is no folder %s", what, folder)
+	if _, err := os.Stat(path); err != nil { // it is made there
+		path = folder
+	}
+	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS); err != nil {
+		return fail.Input("name a file that can be written", "write %s to %s: %w", what, path, err)
+	}
+	return nil
 }

@@ -33,7 +33,10 @@ func Find(command string, env []string) (Program, error) {
 
 // findProgram looks a command up as a shell does: as it stands where it has a slash, else on PATH.
 func findProgram(name, path string) (string, error) {
-	if strings.Contains(name, "/") {
+	switch {
+	case name == "":
+		return "", &Error{127, errors.New("'': command not found")}
+	case strings.Contains(name, "/"):
 		return name, runnable(name)
 	}
 	denied := error(nil)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -49,7 +50,7 @@ func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared, err := Hold(opts.Channels, opts.ID, opts.OutDir)
+	shared, full, err := holdSomewhere(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +61,9 @@ func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
 	r := newRecorder(opts, sink)
 	r.info = identify(opts, vendors)
 	r.emit(r.info)
+	if full != nil {
+		r.log(0, fmt.Sprintf("what programs tell goes over the disk: %v", full))
+	}
 	env := launch.Environment(opts.Env, r.fitting(program), opts.channelVars(opts.Channels))
 	child, err := program.Start(opts.Command, env, &opts.Runtime)
 	if err != nil {
@@ -72,6 +76,20 @@ func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
 	r.alertsWithout(vendors)
 	r.emit(mem.Event{Time: r.now(), Kind: "start", Text: mem.CommandLine(r.info.Command)})
 	return &loop{Recorder: r, shared: shared, child: child, git: make(chan *mem.Git, 1), vendors: vendors}, nil
+}
+
+// holdSomewhere makes the folder of channels; where shared memory is full, among the run's files. full is why.
+func holdSomewhere(opts *Options) (shared *Shared, full, err error) {
+	shared, full = Hold(opts.Channels, opts.ID, opts.OutDir)
+	if full == nil || opts.OutDir == "" {
+		return shared, nil, full
+	}
+	other := SharedPath(filepath.Join(opts.OutDir, "channels"), opts.ID)
+	if shared, err = Hold(other, opts.ID, opts.OutDir); err != nil {
+		return nil, nil, full
+	}
+	opts.Channels = other
+	return shared, full, nil
 }
 
 func closeAll(vendors []sampler.Vendor) {

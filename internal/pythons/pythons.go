@@ -129,7 +129,9 @@ func candidates(named string) []Interpreter {
 		found, _ := filepath.Glob(filepath.Join(cache, "hightide", "torch-*", "bin", "python"))
 		slices.Reverse(found) // the newest first
 		for _, path := range found {
-			add(path, "cache")
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), "..", "hightide.stamp")); err == nil { // else it is being installed
+				add(path, "cache")
+			}
 		}
 	}
 	return all

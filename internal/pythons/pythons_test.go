@@ -63,6 +63,23 @@ func TestFind(t *testing.T) {
 	if p := Find(context.Background(), real)[0]; p.Source != "--python" || !p.Chosen {
 		t.Errorf("the one named: %+v", p)
 	}
+	cached := filepath.Join(dir, "hightide", "torch-9.9", "bin")
+	if err := os.MkdirAll(cached, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(venv, "bin", "python"), filepath.Join(cached, "python")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", "")
+	if found := Find(context.Background(), ""); len(found) != 0 {
+		t.Errorf("an environment that is still being installed: %+v", found)
+	}
+	if err := os.WriteFile(filepath.Join(cached, "..", "hightide.stamp"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if found := Find(context.Background(), ""); len(found) != 1 || found[0].Source != "cache" {
+		t.Errorf("one that is installed: %+v", found)
+	}
 	t.Setenv("PATH", filepath.Dir(real))
 	t.Setenv("VIRTUAL_ENV", venv)
 	if p := Find(context.Background(), "")[0]; p.Source != "$VIRTUAL_ENV" || p.Frameworks["torch"] == "" {

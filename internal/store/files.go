@@ -59,7 +59,11 @@ func (s *Files) check() error {
 			return
 		}
 		version, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		if err != nil || version > layoutVersion {
+		if err != nil {
+			s.fault = s.badPlace("use", errors.New("the file version in it is not that of a data directory"))
+			return
+		}
+		if version > layoutVersion {
 			s.fault = &Error{Kind: ErrNewer, Text: fmt.Sprintf("data directory %s has layout %s and this hightide knows up to %d",
 				s.dir, strings.TrimSpace(string(text)), layoutVersion), Hint: "install a newer hightide, or use another folder with --data-dir"}
 		}
