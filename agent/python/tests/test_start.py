@@ -98,6 +98,21 @@ def test_interrupted_program_ends_by_the_signal(observe: Any, python: Path, tmp_
     assert (plain.returncode, plain.stdout) == (result.code, result.out)  # a traceback may compile text of its own
 
 
+def test_scan_beside_an_interrupt_is_not_noticed(observe: Any) -> None:
+    """What our own thread evaluates after the interrupt would have Python forget it."""
+    script = """
+        import atexit, os, sys, time
+        watcher = sys.modules["hightide_agent.start"].watcher
+        atexit.register(lambda: (watcher._scan(None, 0), sys.stdout.write(repr("typing" in sys.modules))))
+        os.kill(os.getpid(), {})
+        time.sleep({})
+        """
+    done = observe(script.format(2, 60), ok=False)
+    assert (done.code, done.out) == (-signal.SIGINT, "True"), done.err
+    done = observe(script.format(0, 0))
+    assert (done.code, done.out) == (0, "True"), done.err
+
+
 def test_interrupt_before_the_first_line(tmp_path: Path) -> None:
     """While the agent starts, Python itself would call an interrupt a fatal error, and exit with 1."""
     package = tmp_path / "hightide_agent"

@@ -4,7 +4,8 @@ Python keeps it in sys.last_value before it calls sys.excepthook, whichever hook
 script's own hook needs no company of ours, and the exception passes by unchanged.
 
 A KeyboardInterrupt that nobody caught ends Python by SIGINT, if nothing is evaluated from text after it: CPython
-then forgets it and exits with 1. namedtuple evaluates text, so neither typing nor re is imported at the end.
+then forgets it and exits with 1. namedtuple evaluates text, so neither typing nor re is imported at the end, and
+what our own thread may have imported meanwhile is made good.
 """
 
 from __future__ import annotations
@@ -18,6 +19,20 @@ from .places import text_of, where
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
+
+
+def interrupted() -> bool:
+    """Whether a KeyboardInterrupt ended the program, so that Python ends by the signal: not so under -m."""
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    return type(error) is KeyboardInterrupt and getattr(sys.modules.get("__main__"), "__spec__", None) is None
+
+
+def interrupt_again() -> None:
+    """Have CPython remember that nobody caught the interrupt."""
+    try:
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        pass
 
 
 def report(agent: Agent) -> None:

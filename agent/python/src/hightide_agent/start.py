@@ -16,12 +16,15 @@ TYPE_CHECKING = False  # for type checkers only: importing typing takes longer t
 if TYPE_CHECKING:
     from typing import Optional
 
+    from .watcher import Watcher
+
 agent: Optional[Agent] = None
+watcher: Optional[Watcher] = None
 
 
 def start() -> None:
     """Begin to observe this process, if hightide runs it. Calling it again does nothing."""
-    global agent
+    global agent, watcher
     folder = os.environ.get("HIGHTIDE_CHANNELS")
     if agent is not None or not folder:
         return
@@ -39,7 +42,8 @@ def start() -> None:
     training = imports.watch(agent, adapters.ADAPTERS)
     from .watcher import Watcher
 
-    Watcher(agent, training).start()
+    watcher = Watcher(agent, training)
+    watcher.start()
 
 
 def _end() -> None:
@@ -55,3 +59,8 @@ def _end() -> None:
     for function in agent.at_end:
         function()
     agent.bye()
+    if watcher is not None and hasattr(sys, "last_value"):
+        from . import ending
+
+        if ending.interrupted() and watcher.scanned():
+            ending.interrupt_again()

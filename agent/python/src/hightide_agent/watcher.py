@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PERIOD = 0.25  # seconds
 STEPPING_NS = 5_000_000_000  # since the last step, within which scans are left to the ends of steps
 WARNS = sys.version_info >= (3, 12)  # of forks
+PATIENCE = 1.0  # seconds that the end of the program waits for a scan
+RECENT_NS = 30_000_000_000  # a program that was interrupted has ended by then
 NS_PER_MINUTE = 60_000_000_000
 
 
@@ -35,6 +37,7 @@ class Watcher:
         self._holders: Any = None
         self._stop: Any = None  # a lock that is held while the thread is to run
         self._gone: Any = None  # a lock that is held until the thread is gone
+        self._scanned = 0  # when a scan last began
         agent.on_renew.append(self.start)
         if WARNS:
             os.register_at_fork(before=self.rest)
@@ -58,6 +61,15 @@ class Watcher:
         self._stop.release()
         self._stop = None
         self._gone.acquire()  # it ends at once, or after its scan
+
+    def scanned(self) -> bool:
+        """At the end of the program: whether a scan may have come between its last line and now. Ends the thread."""
+        if self._stop is None:
+            return False
+        self._stop.release()
+        self._stop = None
+        self._gone.acquire(True, PATIENCE)
+        return self._scanned != 0 and monotonic_ns() - self._scanned < RECENT_NS
 
     def _run(self, stop: Any, gone: Any) -> None:
         while not stop.acquire(True, PERIOD):
@@ -83,6 +95,7 @@ class Watcher:
         self._scan(training, now)
 
     def _scan(self, training: Optional[Training], now: int) -> None:
+        self._scanned = monotonic_ns()
         if self._holders is None:
             from .holders import Holders
 
