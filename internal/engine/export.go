@@ -88,7 +88,7 @@ func (e *Engine) exportable(ctx context.Context, ref string, to *format.Format) 
 	from = format.Source{Run: s.Recording, Snapshot: s.Snapshot, Profile: s.Profile}
 	switch {
 	case from == format.Source{}:
-		return from, fail.Input("hightide explain shows it", "%s is %s: there is nothing in it to export", ref, s.Format)
+		return from, fail.Input("hightide explain shows it", "%s is %s: it holds nothing to export", ref, s.Format)
 	case from.Run != nil && to.Takes&format.Runs == 0:
 		if from, err = lastSnapshot(from.Run, to); err != nil {
 			return from, err
