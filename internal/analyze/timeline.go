@@ -51,6 +51,9 @@ func (in *Input) curves(r *report.Report) {
 	}
 	var chosen []*mem.Series
 	for _, s := range in.Run.Series {
+		if settled := in.find(0, mem.SeriesTreePSS); s.Name == mem.SeriesTreePSS && s.Process == 0 && settled != nil && settled.ID == s.ID {
+			s = settled
+		}
 		_, known := rank[s.Name]
 		if !known || len(s.Values) == 0 || s.Process != 0 && !large[s.Process] || quiet(s) {
 			continue

@@ -80,6 +80,12 @@ func (b *Budget) Affords(live []*Process, times float64) bool {
 	return all > 0 && times*all <= b.tokens
 }
 
+// Has says whether there are so many ns of processor time.
+func (b *Budget) Has(cost float64) bool { return cost <= b.tokens }
+
+// Spend takes off what something cost, ns.
+func (b *Budget) Spend(cost int64) { b.tokens = max(b.tokens-float64(cost), 0) }
+
 // price predicts what reading p costs, ns: no less than the last time.
 func price(p *Process) float64 {
 	slope := firstCost

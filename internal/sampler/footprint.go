@@ -36,8 +36,12 @@ type sharing struct {
 	pss    parts
 	faults int64   // page faults then, or when it began or first had a child
 	rate   float64 // the most of its faults that copied a shared page, as readings have told; 0: none has
+	stale  int64   // children that were forked since
+	// What it had alone, and with others, by its page map; that is newer than PSS.
+	sampled     bool
+	own, common int64
 
-	// Of a forked child that was not read since: pages that another process of the tree counts as its own.
+	// Of a forked child: pages that another process of the tree counts as its own.
 	lender   *Process
 	borrowed int64
 	// Of a process with such children: the most that one of them borrowed, and what it had itself then.
@@ -46,12 +50,14 @@ type sharing struct {
 
 // forked notes that p began as a copy of its parent and still is one.
 func (p *Process) forked(parent *Process) {
+	parent.readStatus() // it may have grown since the last tick
 	p.sharing = sharing{lender: parent, borrowed: min(p.parts.anon, parent.parts.anon)}
 	of := &parent.sharing
 	if of.lent == 0 && !of.read {
 		of.faults = parent.faults()
 	}
 	of.lent, of.lentAt = max(of.lent, p.sharing.borrowed), max(of.lentAt, parent.parts.anon)
+	of.stale++
 }
 
 func (p *Process) faults() int64 { return p.Usage.MinorFaults + p.Usage.MajorFaults }
@@ -61,6 +67,7 @@ type family struct {
 	probed int64   // when; 0: never
 	rate   float64 // as in sharing
 	file   float64 // PSS of mapped files, as a share of their RSS
+	shared float64 // and of shared memory
 }
 
 // relate gives p the family of its siblings.
@@ -97,15 +104,15 @@ func (s *Sampler) probe(p *Process, now int64) bool {
 	}
 	kin := p.kin
 	kin.probed, kin.rate = now, 1
-	if rss := p.parts.file; rss > 0 {
-		kin.file = float64(pss.file) / float64(rss)
-	}
+	kin.file, kin.shared = part(pss.file, p.parts.file), part(pss.shared, p.parts.shared)
 	common := (p.parts.anon - pss.anon) / max(sharers-1, 1) * sharers
 	if faulted := float64(p.faults()-p.sharing.faults) * float64(pageSize); faulted > 0 {
 		kin.rate = min(1, max(float64(p.sharing.borrowed-common)/faulted, 0))
 	}
 	return true
 }
+
+func part(of, whole int64) float64 { return float64(of) / float64(max(whole, 1)) }
 
 // toProbe is the process that tells most of others for the price of one; nil where none does.
 func (s *Sampler) toProbe(now int64) *Process {
@@ -116,7 +123,7 @@ func (s *Sampler) toProbe(now int64) *Process {
 			continue
 		}
 		open := p.anonymous()
-		if width := open.width() + p.parts.file; width > most {
+		if width := open.width() + p.parts.file + p.parts.shared; width > most {
 			best, most = p, width
 		}
 	}
@@ -130,8 +137,8 @@ func (p *Process) copied() bounds {
 	switch rate := p.sharing.rate; {
 	case rate > 0:
 		return bounds{0, int64(min(1, max(1.5*rate, leastRate)) * bytes)}
-	case p.kin != nil && p.kin.probed > 0 && !p.sharing.read:
-		return bounds{int64(p.kin.rate / 2 * bytes), int64(min(1, max(1.3*p.kin.rate, leastRate)) * bytes)}
+	case p.kin != nil && p.kin.probed > 0 && !p.sharing.read && !p.sharing.sampled:
+		return bounds{0, int64(min(1, max(1.3*p.kin.rate, leastRate)) * bytes)}
 	}
 	return bounds{0, int64(bytes)}
 }
@@ -140,25 +147,55 @@ func (p *Process) copied() bounds {
 func (b bounds) atMost(limit int64) bounds { return bounds{min(b.least, limit), min(b.most, limit)} }
 
 // leastRate is the share of faults that always may have copied a page.
-const leastRate = 0.02
+const leastRate = 0.1
 
 // wasRead notes a reading, and what it tells of the faults before it.
 func (p *Process) wasRead(pss parts) {
 	s, expected := &p.sharing, p.parts.anon-p.sharing.borrowed
-	if s.read {
+	if s.lender == nil && s.lent == 0 { // it cannot share any: some came or went while they were counted
+		pss.anon = p.parts.anon
+	}
+	if s.read && !s.sampled {
 		expected = s.pss.anon + p.parts.anon - s.at.anon
 	}
-	rate := s.rate
-	if faulted := float64(max(p.faults()-s.faults, 0) * pageSize); faulted > 0 {
-		found := float64(max(pss.anon-expected, 0)) / faulted
-		rate = min(1, max(found, leastRate, rate/2))
+	p.sharing = sharing{read: true, at: p.parts, pss: pss, faults: p.faults(), rate: p.learned(pss.anon - expected),
+		lender: s.lender, borrowed: min(s.borrowed, p.parts.anon)}
+}
+
+// learned is the rate that pages turned out to be copied at since the last reading.
+func (p *Process) learned(copied int64) float64 {
+	faulted := float64(max(p.faults()-p.sharing.faults, 0) * pageSize)
+	if faulted == 0 {
+		return p.sharing.rate
 	}
-	p.sharing = sharing{read: true, at: p.parts, pss: pss, faults: p.faults(), rate: rate}
+	return min(1, max(float64(max(copied, 0))/faulted, leastRate, p.sharing.rate/2))
+}
+
+// wasSampled notes which share of its anonymous pages p has alone.
+func (p *Process) wasSampled(alone float64) {
+	s, now := &p.sharing, p.parts.anon
+	own := int64(alone * float64(now))
+	expected := now - s.borrowed
+	if s.sampled {
+		expected = s.own + now - s.at.anon
+	}
+	s.rate = p.learned(own - expected)
+	s.sampled, s.own, s.common, s.at.anon, s.faults = true, own, now-own, now, p.faults()
 }
 
 // anonymous bounds what p adds to the tree's memory by its anonymous pages.
 func (p *Process) anonymous() bounds {
 	s, now := &p.sharing, p.parts.anon
+	if s.sampled {
+		grown := now - s.at.anon
+		counted := s.own + grown
+		if s.lender == nil || s.lent > 0 { // else all that it has in common is its parent's
+			counted += max(s.common-s.borrowed, 0)
+		}
+		copied := p.copied().atMost(s.common).most
+		// What a parent copies stays with its children as it was.
+		return within(counted, counted+max(-grown, 0)+copied, now).and(bounds{0, min(copied, s.lent)})
+	}
 	if s.read {
 		common := min(2*(s.at.anon-s.pss.anon), s.at.anon) // with one other at least
 		grown := now - s.at.anon
@@ -178,31 +215,53 @@ func (p *Process) left() bounds {
 	return bounds{0, min(max(s.lentAt-p.parts.anon, 0)+p.copied().most, s.lent)}
 }
 
-// common bounds what pages of one kind add that any number of processes may share, files and shared memory: rss now,
+// several bounds what pages of one kind add that any number of processes may share, files and shared memory: rss now,
 // and rss and PSS when they were read.
-func (s *sharing) common(now, at, pss int64) bounds {
+func (s *sharing) several(now, at, pss int64) bounds {
 	if !s.read {
 		return bounds{0, now}
 	}
-	return within(pss-max(at-now, 0), pss+max(now-at, 0), now)
+	b := within(pss-max(at-now, 0), pss+max(now-at, 0), now)
+	b.least /= 1 + s.stale // its children may have them too
+	return b
 }
 
-// files bounds what p adds by the files that it maps.
+// files bounds what p adds by the files that it maps, and shares by the memory that it maps with others.
 func (p *Process) files() bounds {
-	s := &p.sharing
-	if !s.read && p.kin != nil && p.kin.probed > 0 {
-		share := p.kin.file * float64(p.parts.file)
-		return within(int64(share*2/3), int64(share*4/3), p.parts.file)
+	if kin := p.told(); kin != nil {
+		return about(kin.file, p.parts.file)
 	}
-	return s.common(p.parts.file, s.at.file, s.pss.file)
+	return p.sharing.several(p.parts.file, p.sharing.at.file, p.sharing.pss.file)
+}
+
+func (p *Process) shares() bounds {
+	if kin := p.told(); kin != nil {
+		return about(kin.shared, p.parts.shared)
+	}
+	return p.sharing.several(p.parts.shared, p.sharing.at.shared, p.sharing.pss.shared)
+}
+
+// told is what the reading of a sibling, or of a child that was forked since p was read, tells of p; nil: nothing.
+func (p *Process) told() *family {
+	switch {
+	case !p.sharing.read && p.kin != nil && p.kin.probed > 0:
+		return p.kin
+	case p.sharing.stale > 0 && p.forks.probed > 0:
+		return &p.forks
+	}
+	return nil
+}
+
+func about(share float64, rss int64) bounds {
+	expected := share * float64(rss)
+	return within(int64(expected*0.8), int64(expected*1.2), rss)
 }
 
 // footprint is what the tree takes.
 type footprint struct {
 	orphaned parts // of processes that ended: their share of pages that others keep
-	highest  int64 // middle of the bounds so far
+	highest  int64 // that it is known to have taken so far
 	swept    int64 // when all were read last
-	sum      int64 // and what they took then
 }
 
 // ringsShared is what a process may share with the engine itself: its channels.
@@ -212,23 +271,43 @@ const ringsShared = 2 << 20
 func (f *footprint) of(live []*Process) (bounds, bool) {
 	var anon, file, shared bounds
 	var most parts
-	largest := int64(0)
+	largest, moved := int64(0), false
 	for _, p := range live {
 		if !p.partsKnown {
 			return bounds{}, false
 		}
-		s := &p.sharing
 		anon = anon.and(p.anonymous())
 		file = file.and(p.files())
-		shared = shared.and(s.common(p.parts.shared, s.at.shared, s.pss.shared))
+		shared = shared.and(p.shares())
 		most.anon, most.file, most.shared = most.anon+p.parts.anon, most.file+p.parts.file, most.shared+p.parts.shared
 		largest = max(largest, p.parts.shared)
+		moved = moved || p.sharing.read && 50*max(p.parts.shared-p.sharing.at.shared, 0) > p.parts.shared
+	}
+	anon = anon.and(kept(live))
+	if moved { // who maps more of it has it from others
+		shared.least = 0
 	}
 	shared.least = max(shared.least, largest-ringsShared)
 	sum := within(anon.least+f.orphaned.anon*3/4, anon.most+f.orphaned.anon, most.anon)
 	sum = sum.and(within(file.least, file.most+f.orphaned.file, most.file))
 	sum = sum.and(within(shared.least, shared.most+f.orphaned.shared, most.shared))
 	return sum, len(live) > 0
+}
+
+// kept is what children share among themselves of what their parent has no more, by their page maps: of each parent
+// the most that one of them has.
+func kept(live []*Process) bounds {
+	most := map[*Process]int64{}
+	for _, c := range live {
+		if s := &c.sharing; s.sampled && s.lender != nil && s.lender.sharing.sampled {
+			most[s.lender] = max(most[s.lender], min(s.common, s.borrowed)-s.lender.sharing.common)
+		}
+	}
+	sum := int64(0)
+	for _, bytes := range most {
+		sum += bytes
+	}
+	return bounds{sum, sum}
 }
 
 // ended hands on what p shared with those that live.
@@ -239,7 +318,7 @@ func (f *footprint) ended(p *Process, live []*Process) {
 		if c == p {
 			continue
 		}
-		if c.sharing.read && c.sharing.at.anon > c.sharing.pss.anon {
+		if c.sharing.read && !c.sharing.sampled && c.sharing.at.anon > c.sharing.pss.anon {
 			sharers++
 		}
 		if c.sharing.lender == p && (heir == nil || c.sharing.borrowed > heir.sharing.borrowed) {
@@ -252,10 +331,15 @@ func (f *footprint) ended(p *Process, live []*Process) {
 		}
 	}
 	if heir != nil { // what it had from p, it alone counts now
+		if heir.sharing.sampled && p.sharing.sampled && len(live) == 2 {
+			heir.sharing.own, heir.sharing.common = heir.sharing.own+heir.sharing.common, 0
+		}
 		heir.sharing.lender, heir.sharing.borrowed = nil, 0
 	}
 	if s := &p.sharing; s.read && len(live) > 1 {
-		f.orphaned.anon += min((s.at.anon-s.pss.anon)/max(sharers, 1), s.pss.anon)
+		if !s.sampled {
+			f.orphaned.anon += min((s.at.anon-s.pss.anon)/max(sharers, 1), s.pss.anon)
+		}
 		f.orphaned.file += min(s.at.file-s.pss.file, s.pss.file)
 		f.orphaned.shared += min(s.at.shared-s.pss.shared, s.pss.shared)
 	}
@@ -268,13 +352,9 @@ const (
 	fewBytes   = 3 << 20
 )
 
-// worthReading says whether the bounds are wide where it matters: about as high as ever, or higher.
-func (f *footprint) worthReading(b bounds, now int64) bool {
-	if b.width() < fewBytes || float64(b.width()) < wellKnown*float64(b.middle()) || b.most < f.highest {
-		return false
-	}
-	changed := max(b.middle()-f.sum, f.sum-b.middle())
-	return f.swept == 0 || now-f.swept >= minPSSEvery || float64(changed) > wellKnown*float64(f.sum)
+// open says whether the bounds are wide where it matters: about as high as ever, or higher.
+func (f *footprint) open(b bounds) bool {
+	return b.width() >= fewBytes && float64(b.width()) >= wellKnown*float64(b.middle()) && b.most >= f.highest
 }
 
 // footprint records what the tree takes, after readings where those are needed and the budget has them.
@@ -283,8 +363,13 @@ func (s *Sampler) footprint(now int64, last bool) {
 	if !ok {
 		return
 	}
-	wanted := s.shared.worthReading(sum, now) && len(s.tree.live) > 1 // of one alone RSS says it
-	enough := s.budget.Affords(s.tree.live, 2)                        // half is kept for a higher peak
+	wanted := s.shared.open(sum) && len(s.tree.live) > 1 // of one alone RSS says it
+	if wanted && s.samplePages(now, sum.width()) {
+		sum, _ = s.shared.of(s.tree.live)
+		wanted = s.shared.open(sum)
+	}
+	wanted = wanted && (last || s.shared.swept == 0 || now-s.shared.swept >= sweepEvery)
+	enough := s.budget.Affords(s.tree.live, sweepReserve)
 	switch p := s.toProbe(now); {
 	case wanted && (last || enough), enough && s.budget.Full() && now-s.shared.swept >= minPSSEvery:
 		s.sweep(now)
@@ -292,17 +377,65 @@ func (s *Sampler) footprint(now int64, last bool) {
 		s.probe(p, now)
 	}
 	sum, _ = s.shared.of(s.tree.live)
-	s.shared.highest = max(s.shared.highest, sum.middle())
+	s.shared.highest = max(s.shared.highest, sum.least)
 	s.treePSS(now, sum)
 }
 
-// leastError is the part of it that a figure carried from reading to reading may always be off by: processes are read
-// one after the other while they run.
-const leastError = 200
+// sweepReserve: a reading of all must leave some for a higher peak.
+const sweepReserve = 1.3
+
+// samplePages samples the page maps of all that were forked, or have forked; false where nothing was. It is done where it is what
+// the bounds are wide by.
+func (s *Sampler) samplePages(now, width int64) bool {
+	var open int64
+	var family []*Process
+	for _, p := range s.tree.live {
+		if p.sharing.lender != nil || p.sharing.lent > 0 {
+			family = append(family, p)
+			b := p.anonymous()
+			open += b.width()
+		}
+	}
+	if open < fewBytes || open < width/2 || now-s.sampledAt < sampleEvery || !s.budget.Has(s.samplePrice*float64(len(family))) {
+		return false
+	}
+	s.sampledAt = now
+	if s.maps == nil {
+		s.maps = make([]byte, 1<<20)
+	}
+	start, done := threadCPU(), 0
+	for _, p := range family {
+		p.readStatus()
+		if alone, ok := p.exclusive(s.maps); ok {
+			p.wasSampled(alone)
+			done++
+		}
+	}
+	cost := threadCPU() - start
+	s.budget.Spend(cost)
+	s.samplePrice = float64(cost) / float64(max(len(family), 1))
+	if done > 0 {
+		s.shared.orphaned.anon = 0
+	}
+	return done > 0
+}
+
+// The least time between two samples of the page maps, and two readings of all.
+const (
+	sampleEvery = int64(200e6)
+	sweepEvery  = int64(250e6)
+)
+
+// The part of it that a figure carried from reading to reading may always be off by: processes are read one after the
+// other while they run, more so where several share pages.
+const (
+	leastError       = 200
+	leastErrorShared = 50
+)
 
 func (s *Sampler) treePSS(now int64, sum bounds) {
 	s.sink.Sample(nil, "", mem.SeriesTreePSS, now, sum.middle())
-	s.sink.Sample(nil, "", mem.SeriesTreePSSError, now, max((sum.width()+1)/2, sum.middle()/leastError))
+	s.sink.Sample(nil, "", mem.SeriesTreePSSError, now, max((sum.width()+1)/2, sum.middle()/s.leastPart()))
 }
 
 // sweep reads all processes at once: what one shares is divided among those that have it at that moment. Of the
@@ -323,9 +456,17 @@ func (s *Sampler) sweep(now int64) {
 		uss += p.Usage.USS.Or(0)
 	}
 	s.shared.orphaned = parts{}
-	sum, _ := s.shared.of(s.tree.live)
-	s.shared.swept, s.shared.sum = now, sum.middle()
+	s.shared.swept = now
 	if complete {
 		s.sink.Sample(nil, "", mem.SeriesTreeUSS, now, uss)
 	}
+}
+
+func (s *Sampler) leastPart() int64 {
+	for _, p := range s.tree.live {
+		if p.sharing.lender != nil {
+			return leastErrorShared
+		}
+	}
+	return leastError
 }

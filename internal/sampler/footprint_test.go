@@ -13,7 +13,7 @@ const mib = int64(1) << 20
 
 // member is a process of a made-up tree.
 func memberOf(pid int, anon, file, faults int64) *Process {
-	p := &Process{PID: pid, partsKnown: true, parts: parts{anon: anon * mib, file: file * mib}}
+	p := &Process{PID: pid, status: -1, partsKnown: true, parts: parts{anon: anon * mib, file: file * mib}}
 	p.Usage.MinorFaults = faults
 	p.Usage.RSS = p.parts.sum()
 	return p

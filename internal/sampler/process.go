@@ -298,9 +298,11 @@ func openFile(path string, flags int) (int, error) {
 	}
 }
 
-func pread(fd int, buffer []byte) (int, error) {
+func pread(fd int, buffer []byte) (int, error) { return preadAt(fd, buffer, 0) }
+
+func preadAt(fd int, buffer []byte, offset int64) (int, error) {
 	for {
-		n, _, errno := syscall.RawSyscall6(syscall.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(buffer))), uintptr(len(buffer)), 0, 0, 0)
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(buffer))), uintptr(len(buffer)), uintptr(offset), 0, 0)
 		switch errno {
 		case 0:
 			return int(n), nil

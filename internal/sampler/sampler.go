@@ -57,23 +57,26 @@ type Options struct {
 
 // Sampler reads a process tree, its host and its devices, a tick at a time. For one goroutine.
 type Sampler struct {
-	options Options
-	sink    Sink
-	tree    *Tree
-	budget  *Budget
-	host    hostReader
-	vendors []Vendor
-	told    map[string]bool // Unobserved already said
-	cursor  int             // round robin where not all processes fit into a tick
-	slow    int64           // when the figures that change slowly were last read
-	ticks   uint64
-	live    []*Process // copy of the tree's, so that the cursor stays valid within a tick
-	summed  bool       // some process was seen with memory
-	shared  footprint
-	before  int64      // the tick before
-	hurried bool       // the tree changes
-	rss     int64      // of the tree, at the tick before
-	growing []*Process // that gained so much since the tick before
+	options     Options
+	sink        Sink
+	tree        *Tree
+	budget      *Budget
+	host        hostReader
+	vendors     []Vendor
+	told        map[string]bool // Unobserved already said
+	cursor      int             // round robin where not all processes fit into a tick
+	slow        int64           // when the figures that change slowly were last read
+	ticks       uint64
+	live        []*Process // copy of the tree's, so that the cursor stays valid within a tick
+	summed      bool       // some process was seen with memory
+	shared      footprint
+	before      int64      // the tick before
+	hurried     bool       // the tree changes
+	sampledAt   int64      // when page maps were sampled
+	samplePrice float64    // of one process, ns
+	maps        []byte     // to read them into
+	rss         int64      // of the tree, at the tick before
+	growing     []*Process // that gained so much since the tick before
 }
 
 // growsFast is how far above all it had before a process must be for Growing. Memory is touched at some GiB a second
@@ -97,7 +100,7 @@ func New(options Options, sink Sink) *Sampler {
 	s := &Sampler{
 		options: options, sink: sink, told: map[string]bool{}, vendors: options.Vendors,
 		tree:   NewTree(options),
-		budget: NewBudget(options.Share, options.Interval),
+		budget: NewBudget(options.Share, options.Interval), samplePrice: 2e6,
 	}
 	s.host.open(options.Root)
 	if s.vendors == nil {

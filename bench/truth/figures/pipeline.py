@@ -13,7 +13,9 @@ if sys.argv[1] == 'first':
     print('ready', flush=True)
     sys.stdout.close()
     os.close(1)
-    time.sleep(1.5)
+    end = time.monotonic() + 20
+    while not os.path.exists(os.environ["TRUTH"]) and time.monotonic() < end:
+        time.sleep(0.05)
 else:
     held = b'x' * (180 * MiB)
     sys.stdin.read()
