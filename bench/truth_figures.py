@@ -104,7 +104,14 @@ def rows(only: list[str], jobs: int, quick: bool) -> tuple[list[Row], object]:
     with ThreadPoolExecutor(jobs) as pool:
         results = list(pool.map(record, programs))
     found = []
-    for what, bar in (("said", "all"), ("mark", "0.5 %"), ("pss", "5 %, or a range"), ("held below the peak", "never"), ("held", "known"), ("one peak", "equal")):
+    for what, bar in (
+        ("said", "all"),
+        ("mark", "0.5 %"),
+        ("pss", "5 %, or a range"),
+        ("held below the peak", "never"),
+        ("held", "known"),
+        ("one peak", "equal"),
+    ):
         asked = [r for r in results if what in r.checks]
         wrong = [f"{r.name}: {r.checks[what]}" for r in asked if r.checks[what] is not None]
         if asked:

@@ -36,7 +36,14 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 # With what an optimizer imports at its first step.
-MODULES = ("numpy", "torch", "torch._dynamo", "torch.utils.data", "torch.distributed.fsdp", "torch.distributed.tensor.parallel")
+MODULES = (
+    "numpy",
+    "torch",
+    "torch._dynamo",
+    "torch.utils.data",
+    "torch.distributed.fsdp",
+    "torch.distributed.tensor.parallel",
+)
 # Of a program's environment, what acts when a process starts: programs that differ here have different servers.
 AT_START = ("LD_PRELOAD", "LD_LIBRARY_PATH", "OMP_NUM_THREADS")
 

@@ -6,7 +6,7 @@ from kernel import MiB, mark
 
 
 def last():
-    held = b'x' * (250 * MiB)
+    held = b"x" * (250 * MiB)
     mark()
     del held
 

@@ -2,5 +2,5 @@
 
 from kernel import MiB, mark
 
-held = b'x' * (500 * MiB)
+held = b"x" * (500 * MiB)
 mark()

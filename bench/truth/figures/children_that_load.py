@@ -6,7 +6,7 @@ from kernel import Gate, MiB, touched, tree
 
 held = touched(300 * MiB)
 gate = Gate()
-for number in range(4):
+for _number in range(4):
     if not os.fork():
         mine = touched(80 * MiB)
         gate.child()

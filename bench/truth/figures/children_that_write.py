@@ -6,7 +6,7 @@ from kernel import Gate, MiB, touched, tree
 
 held = touched(300 * MiB)
 gate = Gate()
-for number in range(5):
+for _number in range(5):
     if not os.fork():
         held[: 150 * MiB : 4096] = bytes(150 * 256)
         gate.child()

@@ -7,9 +7,9 @@ import time
 from kernel import MiB, mark
 
 if len(sys.argv) == 1:
-    held = b'x' * (250 * MiB)
+    held = b"x" * (250 * MiB)
     time.sleep(0.4)
     mark()
-    os.execv(sys.executable, [sys.executable, __file__, 'again'])
-held = b'x' * (40 * MiB)
+    os.execv(sys.executable, [sys.executable, __file__, "again"])
+held = b"x" * (40 * MiB)
 time.sleep(0.4)

@@ -12,7 +12,7 @@ with tempfile.TemporaryFile() as file:
     file.flush()
     view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     gate = Gate()
-    for number in range(5):
+    for _number in range(5):
         if not os.fork():
             total = sum(view[i] for i in range(0, len(view), 4096))
             gate.child()

@@ -2,7 +2,7 @@
 
 from kernel import MiB, mark
 
-held = b'x' * (300 * MiB)
+held = b"x" * (300 * MiB)
 del held
-held = b'x' * (100 * MiB)
+held = b"x" * (100 * MiB)
 mark()

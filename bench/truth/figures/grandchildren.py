@@ -5,7 +5,7 @@ import os
 from kernel import Gate, MiB, touched, tree
 
 gate = Gate()
-for number in range(3):
+for _number in range(3):
     if not os.fork():
         mine = touched(30 * MiB)
         for _ in range(2):

@@ -6,6 +6,6 @@ from kernel import MiB, mark
 
 held = []
 for _ in range(100):
-    held.append(b'x' * (3 * MiB))
+    held.append(b"x" * (3 * MiB))
     time.sleep(0.005)
 mark()

@@ -4,5 +4,5 @@ from kernel import MiB, mark
 
 held = [bytearray(60_000) for _ in range(4000)]
 del held[::2]
-later = b'x' * (30 * MiB)
+later = b"x" * (30 * MiB)
 mark()

@@ -1,9 +1,8 @@
 """PyTorch's DataLoader with four workers, batches of 8 MiB, 200 MiB in the parent."""
 
 import torch
-from torch.utils.data import DataLoader, Dataset
-
 from kernel import tree
+from torch.utils.data import DataLoader, Dataset
 
 
 class Data(Dataset):
@@ -15,6 +14,6 @@ class Data(Dataset):
 
 
 held = torch.ones(50 << 20)
-for number, batch in enumerate(DataLoader(Data(), batch_size=4, num_workers=4)):
+for number, _batch in enumerate(DataLoader(Data(), batch_size=4, num_workers=4)):
     if number % 12 == 11:
         tree(0.1)

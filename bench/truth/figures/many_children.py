@@ -6,7 +6,7 @@ from kernel import Gate, MiB, touched, tree
 
 held = touched(1 * MiB)
 gate = Gate()
-for number in range(60):
+for _number in range(60):
     if not os.fork():
         mine = touched(15 * MiB)
         gate.child()

@@ -1,7 +1,6 @@
 """zeros of 1 GiB, a tenth written."""
 
 import numpy
-
 from kernel import MiB, mark, say
 
 block = numpy.zeros(1024 * MiB, dtype=numpy.uint8)

@@ -4,7 +4,7 @@ import os
 
 from kernel import Gate, MiB, touched, tree
 
-for number in range(12):
+for _number in range(12):
     gate = Gate()
     if not os.fork():
         mine = touched(120 * MiB)

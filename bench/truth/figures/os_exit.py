@@ -4,6 +4,6 @@ import os
 
 from kernel import MiB, mark
 
-held = b'x' * (200 * MiB)
+held = b"x" * (200 * MiB)
 mark()
 os._exit(0)

@@ -6,7 +6,7 @@ from kernel import Gate, MiB, touched, tree
 
 held = touched(400 * MiB)
 gate = Gate()
-for number in range(3):
+for _number in range(3):
     if not os.fork():
         mine = touched(10 * MiB)
         gate.child()

@@ -9,7 +9,7 @@ block = mmap.mmap(-1, 300 * MiB)
 for i in range(0, 300 * MiB, 4096):
     block[i] = 1
 gate = Gate()
-for number in range(4):
+for _number in range(4):
     if not os.fork():
         total = sum(block[i] for i in range(0, 300 * MiB, 4096))
         gate.child()

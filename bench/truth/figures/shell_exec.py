@@ -6,7 +6,7 @@ import sys
 from kernel import MiB, mark
 
 if len(sys.argv) > 1:
-    held = b'x' * (220 * MiB)
+    held = b"x" * (220 * MiB)
     mark()
 else:
-    os.execv('/bin/sh', ['sh', '-c', 'exec "$0" "$1" go', sys.executable, __file__])
+    os.execv("/bin/sh", ["sh", "-c", 'exec "$0" "$1" go', sys.executable, __file__])

@@ -4,9 +4,9 @@ import time
 
 from kernel import MiB, mark
 
-kept = b'x' * (30 * MiB)
+kept = b"x" * (30 * MiB)
 time.sleep(0.5)
-x = b'x' * (400 * MiB)
+x = b"x" * (400 * MiB)
 del x
 time.sleep(0.5)
 mark()

@@ -5,7 +5,7 @@ import threading
 from kernel import MiB, mark
 
 held = []
-threads = [threading.Thread(target=lambda: held.append(b'x' * (40 * MiB))) for _ in range(8)]
+threads = [threading.Thread(target=lambda: held.append(b"x" * (40 * MiB))) for _ in range(8)]
 for thread in threads:
     thread.start()
 for thread in threads:

@@ -6,8 +6,8 @@ import sys
 from kernel import MiB, mark, tree
 
 if len(sys.argv) > 1:
-    held = b'x' * (400 * MiB)
+    held = b"x" * (400 * MiB)
     mark()
     tree()
 else:
-    subprocess.run([sys.executable, __file__, 'child'], check=True)
+    subprocess.run([sys.executable, __file__, "child"], check=True)

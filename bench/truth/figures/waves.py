@@ -4,9 +4,9 @@ import os
 
 from kernel import Gate, MiB, touched, tree
 
-for wave in range(4):
+for _wave in range(4):
     gate = Gate()
-    for number in range(10):
+    for _number in range(10):
         if not os.fork():
             mine = touched(40 * MiB)
             gate.child()

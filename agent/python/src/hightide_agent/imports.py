@@ -87,7 +87,7 @@ class _Loader:
 
 
 def watch(agent: Agent, frameworks: dict[str, Optional[str]]) -> Callable[[], Optional[Training]]:
-    """Load the adapter of each framework once that has been imported. What is returned gives the Training they share."""
+    """Load the adapter of each framework once that is imported. What is returned gives the Training they share."""
     finder = _Finder(agent)
 
     def wait(name: str, callback: Callback) -> None:
