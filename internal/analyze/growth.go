@@ -77,10 +77,14 @@ func (in *Input) heapCauses(p *mem.Process) (causes []growing, looked bool) {
 		return nil, false
 	}
 	lines, looked := in.growingLines(p.ID, leastLine)
-	for _, g := range in.join(p.ID, lines) {
+	for _, g := range append(in.join(p.ID, lines), in.inArena(p)...) {
 		g.process, g.processes, g.source, g.label, g.minutes = p.ID, 1, "heap", mem.Sampled, c.minutes
-		g.sum()
-		if g.growth() >= leastHeap {
+		if len(g.lines) > 0 {
+			g.sum()
+		} else {
+			g.label = mem.Estimated
+		}
+		if len(g.lines) == 0 || g.growth() >= leastHeap {
 			causes = append(causes, g)
 		}
 	}

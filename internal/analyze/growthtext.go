@@ -101,6 +101,9 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 	if g.minutes && len(g.lines) > 0 {
 		b.WriteString(" No steps were seen, so this is growth over time, which went on to the end: a program that only loads what it needs looks the same.")
 	}
+	if len(g.lines) == 0 && g.source == "heap" {
+		b.WriteString(" Its tensors lie in an arena of TensorFlow's own, so the figure is from their sizes, and which lines allocate them is not known.")
+	}
 	if site := len(g.lines); site > 0 && (g.holder != nil || site > 1) {
 		b.WriteString(in.siteWords(g))
 	}

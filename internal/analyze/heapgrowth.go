@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 	"sort"
+	"time"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -23,7 +24,7 @@ func (in *Input) growingLines(process uint32, least float64) (lines []growingLin
 		return nil, false
 	}
 	c, p := in.clockOf(process), in.Run.Process(process)
-	bins := heapBins(h, c, p, in.end)
+	bins := heapBins(h, c, p, in.end, in.imported(h, c))
 	if len(bins.X) < leastReadings {
 		return nil, false
 	}
@@ -31,6 +32,29 @@ func (in *Input) growingLines(process uint32, least float64) (lines []growingLin
 		lines = append(lines, growingLine{g, process})
 	}
 	return lines, true
+}
+
+// imported is when a process without steps had imported most of its modules, whose time tells nothing of what follows; 0: not known.
+func (in *Input) imported(h *usage.History, c *clock) int64 {
+	const most = 0.95
+	if !c.minutes {
+		return 0
+	}
+	importing := func(span int) bool { return !in.notImporting(h.Stack[span]) }
+	var all, sum mem.Bytes
+	for i := range h.Len() {
+		if importing(i) {
+			all += h.Bytes[i]
+		}
+	}
+	for i := range h.Len() {
+		if importing(i) {
+			if sum += h.Bytes[i]; float64(sum) >= most*float64(all) {
+				return h.TimeOf(int(h.From[i]))
+			}
+		}
+	}
+	return 0
 }
 
 // leastReadings of a heap that a growth is told from.
@@ -72,8 +96,11 @@ func (in *Input) largerNotes(r *report.Report) {
 }
 
 // heapBins cuts the readings of a heap into bins, inside the window of the clock.
-func heapBins(h *usage.History, c *clock, p *mem.Process, end int64) (bins usage.Bins) {
+func heapBins(h *usage.History, c *clock, p *mem.Process, end, imported int64) (bins usage.Bins) {
 	from, to := c.window(p, end)
+	if time.Duration(to-imported) >= leastLifeHeap {
+		from = max(from, imported)
+	}
 	first := sort.Search(h.Moments, func(i int) bool { return h.Times[i] >= from })
 	beyond := sort.Search(h.Moments, func(i int) bool { return h.Times[i] > to })
 	n := min(usage.MostBins, beyond-first)

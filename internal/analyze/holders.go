@@ -105,7 +105,7 @@ func (in *Input) join(process uint32, lines []growingLine) []growing {
 	holders = slices.DeleteFunc(slices.Clone(holders), func(h mem.Holder) bool { return h.Kind == kindArray })
 	for i := range holders {
 		h := &holders[i]
-		if through := cacheOf[h.Kind]; through != "" {
+		if through := cacheOf[h.Kind]; through != nil {
 			cause(h, take(func(l growingLine) bool { return in.passes(l, through) }))
 		}
 	}
@@ -175,11 +175,40 @@ func keptByGraph(l growingLine) bool {
 	return l.Phase == mem.PhaseForward || l.Phase == mem.PhaseModule
 }
 
+// inArena makes causes of the containers of a process whose tensors lie in an arena of the framework's own, so that no line shows
+// what they keep: by the sizes of their items.
+func (in *Input) inArena(p *mem.Process) (causes []growing) {
+	if p.Facts["tensorflow_arena"] == "" {
+		return nil
+	}
+	c := in.clockOf(p.ID)
+	from, to := c.window(p, in.end)
+	for _, h := range in.holdersOf(p.ID) {
+		bytes := float64(h.Tensors.Or(0))
+		if h.Contains != eagerTensor || bytes < leastHeap || h.Time < from+int64(stillGrows*float64(to-from)) {
+			continue
+		}
+		causes = append(causes, growing{holder: &h, slope: holderRate(h), kept: bytes, points: scansThatAgree})
+	}
+	return causes
+}
+
+const (
+	eagerTensor    = "EagerTensor"
+	stillGrows     = 0.6 // of the time, after which a container must have been seen to grow
+	scansThatAgree = 4
+)
+
 // kindArray is a variable whose array is replaced by a larger one that is made of it.
 const kindArray = "array"
 
 // cacheOf says by which library's code the memory of a cache is allocated, where that is not the program's own.
-var cacheOf = map[string]string{"traced graphs": "/tensorflow/", "compiled programs": "/jax/", "compiled graphs": "/torch/_"}
+var cacheOf = map[string][]string{
+	"traced graphs":     {"/tensorflow/", "libtensorflow"},
+	"compiled programs": {"/jax/", "libjax", "_jax.so", "_xla.so", "libstdc++"}, // compiled on threads without Python
+	"compiled graphs":   {"/torch/_", "/torch/fx/"},
+	"open figures":      {"/matplotlib/"},
+}
 
 // joinArray makes a cause of an array that grows and the line that makes it anew; it returns the other lines.
 func (in *Input) joinArray(h *mem.Holder, larger []growingLine, loose bool, causes *[]growing) []growingLine {
@@ -195,8 +224,10 @@ func (in *Input) joinArray(h *mem.Holder, larger []growingLine, loose bool, caus
 }
 
 // passes says whether the line's largest stack goes through the code of a library.
-func (in *Input) passes(l growingLine, library string) bool {
-	return slices.ContainsFunc(in.Run.Stacks.Frames(l.Stack), func(at mem.Location) bool { return strings.Contains(at.File, library) })
+func (in *Input) passes(l growingLine, library []string) bool {
+	return slices.ContainsFunc(in.Run.Stacks.Frames(l.Stack), func(at mem.Location) bool {
+		return slices.ContainsFunc(library, func(part string) bool { return strings.Contains(at.File, part) })
+	})
 }
 
 // closest is the line whose growth fits the rate of a holder: within a third, or within its own error, and within twice that

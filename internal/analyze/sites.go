@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -78,7 +79,8 @@ func withoutNoise(all []holding, total mem.Bytes) []holding {
 func (in *Input) threadsOfJAX(r *report.Report, all []holding, total mem.Bytes) {
 	var native mem.Bytes
 	for _, h := range all {
-		if p := in.Run.Process(h.process); h.Site.Native && p != nil && p.Frameworks["jax"] != "" {
+		// Keras imports jax, whatever it runs on: what counts is whose code allocates.
+		if p := in.Run.Process(h.process); h.Site.Native && p != nil && p.Frameworks["jax"] != "" && in.ofJAX(h.Stack) {
 			native += h.Bytes
 		}
 	}
@@ -86,6 +88,13 @@ func (in *Input) threadsOfJAX(r *report.Report, all []holding, total mem.Bytes) 
 		r.AddNote(fmt.Sprintf("%v of the heap were allocated by JAX's own threads, which run no Python: with "+
 			"jax.config.update(\"jax_cpu_enable_async_dispatch\", False) before the first computation they are blamed on lines.", native))
 	}
+}
+
+// ofJAX says whether a native stack goes through JAX's own library.
+func (in *Input) ofJAX(stack uint32) bool {
+	return slices.ContainsFunc(in.Run.Stacks.Frames(stack), func(at mem.Location) bool {
+		return strings.HasPrefix(at.File, "libjax") || strings.HasPrefix(at.File, "xla_extension") || strings.HasPrefix(at.File, "_jax.")
+	})
 }
 
 func (in *Input) severalHeaps() bool {

@@ -164,6 +164,10 @@ type Location struct {
 	Native   bool   `json:"native,omitempty"`
 }
 
+// TensorFlowArena stands as the innermost place, native, in stacks of what TensorFlow's own arena on the host got when it grew: the
+// line beneath asked for more than the arena had, and may hold none of it.
+const TensorFlowArena = "TensorFlow's own arena"
+
 // StackDef gives a stack its number. Innermost location first.
 type StackDef struct {
 	ID        uint32     `json:"id"` // unique in the recording, from 1; 0 means no stack is known

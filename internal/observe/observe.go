@@ -297,7 +297,11 @@ func (r *Recorder) sampleHeap(now int64) {
 			continue
 		}
 		r.columns.put(seriesKey{process: p.ID, name: mem.SeriesHeapLive}, mem.UnitBytes, mem.Sampled, now, int64(p.heap.live))
-		p.overTime.addOver(now, int64(p.heap.live))
+		held := int64(p.heap.live)
+		if p.facts["tensorflow_arena"] != "" { // which grows by leaps, its pages one by one
+			held = p.rss.Or(held)
+		}
+		p.overTime.addOver(now, held)
 		r.useHeap(p, now, false) // a DataLoader worker takes no steps that would ask for it
 	}
 	r.alertHeap(now)

@@ -121,12 +121,22 @@ func (r *Recorder) take(p *process, c *channel, record shm.Record) error {
 		if record.Failed {
 			p.ranShort(record, c.stacks.id(record.Frames))
 		} else {
-			p.heap.alloc(record, c.stacks.id(record.Frames))
+			p.heap.alloc(record, p.stackOf(c, record))
 		}
 	case *shm.Free:
 		p.heap.free(record)
 	}
 	return nil
+}
+
+// stackOf is the number of an allocation's stack. What TensorFlow's arena grows by, a power of two of whole mebibytes that is
+// aligned, is told apart from what lines hold.
+func (p *process) stackOf(c *channel, a *shm.Alloc) uint32 {
+	const leastRegion = 1 << 20
+	if a.Size >= leastRegion && a.Size&(a.Size-1) == 0 && a.Origin == shm.OriginAligned && p.facts["tensorflow_arena"] != "" {
+		return c.stacks.ofArena(a.Frames)
+	}
+	return c.stacks.id(a.Frames)
 }
 
 func (r *Recorder) step(p *process, s *shm.Step) {

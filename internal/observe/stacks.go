@@ -3,6 +3,8 @@ package observe
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"slices"
+	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/shm"
@@ -138,6 +140,17 @@ func (r *stackReader) id(frames []shm.Frame) uint32 {
 	id := r.table.id(r.locations(frames))
 	r.seen[sum] = id
 	return id
+}
+
+// ofArena returns the number of a raw stack with TensorFlow's arena as its innermost place, if it goes through TensorFlow.
+func (r *stackReader) ofArena(frames []shm.Frame) uint32 {
+	places := r.locations(frames)
+	if !slices.ContainsFunc(places, func(l mem.Location) bool {
+		return strings.Contains(l.File, "/tensorflow/") || strings.HasPrefix(l.File, "libtensorflow")
+	}) {
+		return r.id(frames)
+	}
+	return r.table.id(append([]mem.Location{{File: mem.TensorFlowArena, Native: true}}, places...))
 }
 
 // locations decodes frames.

@@ -93,7 +93,11 @@ func (t *Names) Of(stack uint32) *Site {
 		frames = nil
 	}
 	s := t.Search(frames)
-	if s.Native {
+	if s.File == mem.TensorFlowArena {
+		beneath := t.Search(frames[1:])
+		s.Name = mem.TensorFlowArena + ", grown at " + beneath.Name
+		s.Innermost = s.Name
+	} else if s.Native {
 		s.Name = t.nativeName(t.stacks.Numbers(stack), len(frames) == 0, s)
 		s.Innermost = s.Name
 	}
@@ -112,6 +116,9 @@ func (t *Names) Search(frames []mem.Location) Site {
 }
 
 func (t *Names) place(frames []mem.Location) (at mem.Location, user bool) {
+	if len(frames) > 0 && frames[0].File == mem.TensorFlowArena {
+		return frames[0], false
+	}
 	var library, native *mem.Location
 	for i := range frames {
 		l := &frames[i]

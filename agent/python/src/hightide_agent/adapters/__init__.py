@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ADAPTERS: dict[str, Optional[str]] = {
     "torch": "torch",
-    "tensorflow": None,
+    "tensorflow": "tensorflow",
     "jax": None,
     "keras": None,
     "lightning": None,
