@@ -96,7 +96,7 @@ def known() -> list[Program]:
 PLANTED = {
     "in_closure": "callbacks",
     "in_dict": "outputs",
-    "in_extension": r"remember",
+    "in_extension": "extension",
     "in_graph": "history",
     "in_list": "kept",
     "in_numpy": "features",

@@ -93,10 +93,12 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 			what = "The device memory"
 		}
 		fmt.Fprintf(&b, "%s of %s grows steadily after warm-up: %s. %s", what, in.processName(g.process), amount, in.whyNoLine(g))
+	case at.File == mem.TensorFlowArena:
+		fmt.Fprintf(&b, "%s grows, and gives nothing back: %s. %s asked for more than it had; what keeps the tensors in it was not seen.", at.File, amount, g.lines[0].Site.Name)
 	case at.Native:
 		fmt.Fprintf(&b, "Memory allocated inside %s%s is never freed: %s.", at.File, during(g.lines[0].Phase), amount)
 	default:
-		fmt.Fprintf(&b, "Memory allocated at %s%s%s is never freed: %s.", mem.LineName(at), quoted, during(g.lines[0].Phase), amount)
+		fmt.Fprintf(&b, "Memory allocated at %s%s%s is never freed: %s.%s", mem.LineName(at), quoted, during(g.lines[0].Phase), amount, in.nothingSeen(g))
 	}
 	if g.minutes && len(g.lines) > 0 {
 		b.WriteString(" No steps were seen, so this is growth over time, which went on to the end: a program that only loads what it needs looks the same.")
@@ -206,6 +208,14 @@ func (in *Input) growthAdvice(g *growing, at mem.Location) string {
 		return "Run again with stacks (without --no-stacks) to see the lines."
 	}
 	return ""
+}
+
+// nothingSeen says that the containers were looked at in vain, where they were.
+func (in *Input) nothingSeen(g *growing) string {
+	if p := in.Run.Process(g.process); p == nil || p.Facts["scans"] == "" || len(in.holdersOf(g.process)) > 0 {
+		return ""
+	}
+	return " No container of the program was seen to gain items, so native code may keep it, as that of a C extension."
 }
 
 // howTo is what helps, by the kind of the holder.

@@ -1,6 +1,6 @@
 """A C library that keeps a buffer of each call.
 
-truth: leak cause=remember
+truth: leak cause=extension
 """
 
 import ctypes

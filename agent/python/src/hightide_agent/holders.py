@@ -83,6 +83,7 @@ class Holders:
         """Begin anew in a forked child."""
         self.trails: Dict[Any, _Trail] = {}
         self.next_scan = FIRST_SCAN
+        self.scans = 0
         self.reported: Dict[Tuple[str, str], float] = {}  # by name and kind
         self._asked = 0
         self._spent = 0  # ns of processor time in scans
@@ -135,6 +136,9 @@ class Holders:
             if key not in trails and 4 * trail.sizes[-1][0] >= at:
                 trails[key] = trail
         self.trails = trails
+        self.scans += 1
+        if self.scans == SCANS:
+            self.agent.fact("scans", "enough to see a container grow")
         for found, reading, rate in changed:
             self._report(found, reading, rate * per_unit, at)
 

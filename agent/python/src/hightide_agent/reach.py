@@ -63,7 +63,7 @@ def walk(frames: Iterable[FrameType], tensor_types: Container[type], deadline_ns
     """
     queue: deque[Tuple[Found, int]] = deque()
     seen: set[int] = set()
-    for found in chain(_tables(), *map(_of_stack, frames), _globals()):
+    for found in chain(*map(_of_stack, frames), _globals(), _tables()):
         queue.append((found, 0))
     count = 0
     while queue:
@@ -111,12 +111,17 @@ def _of_stack(innermost: FrameType) -> Iterator[Found]:
         frame = frame.f_back
 
 
+_libraries: set[str] = set()  # names of modules that are not the user's; of some frameworks there are thousands
+
+
 def _globals() -> Iterator[Found]:
     for module_name, module in list(sys.modules.items()):
-        if type(module) is not ModuleType:
+        if module_name in _libraries or type(module) is not ModuleType:
             continue
         file = module.__dict__.get("__file__")
-        if type(file) is str and not is_library(file) and module_name != "sitecustomize":
+        if type(file) is str and is_library(file):
+            _libraries.add(module_name)
+        elif type(file) is str and module_name != "sitecustomize":
             owner = Owner(file, "", None, False)
             for name, value in list(module.__dict__.items()):
                 if not name.startswith("__") and type(value) is not ModuleType:
