@@ -1,0 +1,80 @@
+package usage
+
+import (
+	"testing"
+
+	"hightide/internal/mem"
+)
+
+// course plays a site for 100 readings, 100 ms apart: what it holds, when that was allocated, and what it freed when it was old.
+func course(t *testing.T, live func(i int) mem.Bytes, born func(bin int) mem.Bytes, outlived mem.Bytes) []Growing {
+	t.Helper()
+	const readings, every, bins = 100, int64(1e8), 20
+	run := mem.NewRun()
+	frames := []mem.Frame{mem.Process{ID: 1, PID: 1}, mem.StackDef{ID: 1, Locations: []mem.Location{{File: "/home/me/a.py", Line: 7, Function: "f"}}}}
+	ages := mem.HeapAges{Process: 1, Time: readings * every, From: 0, Width: readings * every / bins, Sites: []mem.SiteAges{{Stack: 1, Outlived: outlived}}}
+	for bin := range bins {
+		ages.Sites[0].Born = append(ages.Sites[0].Born, born(bin))
+	}
+	var allocated mem.Bytes
+	for i := range readings {
+		allocated += 8 * mem.MiB
+		frames = append(frames, mem.HeapUse{Process: 1, Time: int64(i+1) * every, Live: live(i), Sites: []mem.SiteUse{{Stack: 1, Live: live(i), Count: 10, Allocated: allocated}}})
+	}
+	for _, f := range append(frames, ages) {
+		if err := run.Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := FromHeap(run, 1)
+	cut := Bins{ToTheEnd: true}
+	for i := range readings {
+		cut.Stretches, cut.X = append(cut.Stretches, Stretch{i, i}), append(cut.X, float64(i))
+	}
+	return h.Growing(NewNames(&run.Stacks), cut, float64(4*mem.MiB), Trend{}, nil)
+}
+
+func rising(i int) mem.Bytes { return mem.Bytes(i) * 8 * mem.MiB }
+
+// TestKeptForGood: blocks of every age are a leak, young ones alone only get larger.
+func TestKeptForGood(t *testing.T) {
+	if g := course(t, rising, func(int) mem.Bytes { return 40 * mem.MiB }, 0); len(g) != 1 || !g[0].Steady || g[0].Larger {
+		t.Errorf("blocks that stay: %+v", g)
+	}
+	young := func(bin int) mem.Bytes {
+		if bin < 19 {
+			return 0
+		}
+		return 800 * mem.MiB
+	}
+	if g := course(t, rising, young, 0); len(g) != 1 || g[0].Steady || !g[0].Larger {
+		t.Errorf("blocks that only get larger: %+v", g)
+	}
+}
+
+// TestBufferFullLate: a buffer that was filled for five sixths of the time is none that grows.
+func TestBufferFullLate(t *testing.T) {
+	full := func(i int) mem.Bytes { return rising(min(i, 84)) }
+	born := func(bin int) mem.Bytes {
+		if bin < 3 {
+			return 0
+		}
+		return 40 * mem.MiB
+	}
+	if g := course(t, full, born, 15*8*mem.MiB); len(g) != 0 {
+		t.Errorf("%+v", g[0].Trend)
+	}
+}
+
+// TestEndOfProcess: what a program gives back as it ends hides no growth.
+func TestEndOfProcess(t *testing.T) {
+	ends := func(i int) mem.Bytes {
+		if i >= 97 {
+			return 0
+		}
+		return rising(i)
+	}
+	if g := course(t, ends, func(int) mem.Bytes { return 40 * mem.MiB }, 0); len(g) != 1 || !g[0].Steady {
+		t.Errorf("%+v", g)
+	}
+}
