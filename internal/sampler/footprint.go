@@ -34,9 +34,8 @@ type sharing struct {
 	read   bool  // PSS was read
 	at     parts // RSS then
 	pss    parts
-	faults int64   // page faults then, or when it began or first had a child
-	rate   float64 // the most of its faults that copied a shared page, as readings have told; 0: none has
-	stale  int64   // children that were forked since
+	faults int64 // page faults then, or when it began or first had a child
+	stale  int64 // children that were forked since
 	// What it had alone, and with others, by its page map; that is newer than PSS.
 	sampled     bool
 	own, common int64
@@ -65,7 +64,6 @@ func (p *Process) faults() int64 { return p.Usage.MinorFaults + p.Usage.MajorFau
 // family is what the reading of one process tells of its siblings that run the same program.
 type family struct {
 	probed int64   // when; 0: never
-	rate   float64 // as in sharing
 	file   float64 // PSS of mapped files, as a share of their RSS
 	shared float64 // and of shared memory
 }
@@ -92,23 +90,13 @@ func (s *Sampler) relate(p *Process) {
 // probe reads one process for what it tells of its siblings. Its own figure is not used: what it shares is known of it
 // alone, and would count with the others once more.
 func (s *Sampler) probe(p *Process, now int64) bool {
-	sharers := int64(1)
-	for _, other := range s.tree.live {
-		if other.sharing.lender == p.sharing.lender || other == p.sharing.lender {
-			sharers++
-		}
-	}
 	pss, ok := s.proportional(p, now)
 	if !ok {
 		return false
 	}
 	kin := p.kin
-	kin.probed, kin.rate = now, 1
+	kin.probed = now
 	kin.file, kin.shared = part(pss.file, p.parts.file), part(pss.shared, p.parts.shared)
-	common := (p.parts.anon - pss.anon) / max(sharers-1, 1) * sharers
-	if faulted := float64(p.faults()-p.sharing.faults) * float64(pageSize); faulted > 0 {
-		kin.rate = min(1, max(float64(p.sharing.borrowed-common)/faulted, 0))
-	}
 	return true
 }
 
@@ -130,56 +118,28 @@ func (s *Sampler) toProbe(now int64) *Process {
 	return best
 }
 
-// copied bounds what p can have made its own of shared pages since: each page costs it a fault. Most faults are for
-// fresh memory; readings of it, or of one of its siblings, have told how many were not.
+// copied bounds what p can have made its own of shared pages since: each page costs it a fault. How many faults copied a page,
+// and how many were for fresh memory, nothing tells: what they did before says nothing of what they do now.
 func (p *Process) copied() bounds {
-	bytes := float64(max(p.faults()-p.sharing.faults, 0) * pageSize)
-	switch rate := p.sharing.rate; {
-	case rate > 0:
-		return bounds{0, int64(min(1, max(1.5*rate, leastRate)) * bytes)}
-	case p.kin != nil && p.kin.probed > 0 && !p.sharing.read && !p.sharing.sampled:
-		return bounds{0, int64(min(1, max(1.3*p.kin.rate, leastRate)) * bytes)}
-	}
-	return bounds{0, int64(bytes)}
+	return bounds{0, max(p.faults()-p.sharing.faults, 0) * int64(pageSize)}
 }
 
 // atMost is the bounds where no more than a limit can be.
 func (b bounds) atMost(limit int64) bounds { return bounds{min(b.least, limit), min(b.most, limit)} }
 
-// leastRate is the share of faults that always may have copied a page.
-const leastRate = 0.1
-
-// wasRead notes a reading, and what it tells of the faults before it.
+// wasRead notes a reading.
 func (p *Process) wasRead(pss parts) {
-	s, expected := &p.sharing, p.parts.anon-p.sharing.borrowed
+	s := &p.sharing
 	if s.lender == nil && s.lent == 0 { // it cannot share any: some came or went while they were counted
 		pss.anon = p.parts.anon
 	}
-	if s.read && !s.sampled {
-		expected = s.pss.anon + p.parts.anon - s.at.anon
-	}
-	p.sharing = sharing{read: true, at: p.parts, pss: pss, faults: p.faults(), rate: p.learned(pss.anon - expected),
-		lender: s.lender, borrowed: min(s.borrowed, p.parts.anon)}
-}
-
-// learned is the rate that pages turned out to be copied at since the last reading.
-func (p *Process) learned(copied int64) float64 {
-	faulted := float64(max(p.faults()-p.sharing.faults, 0) * pageSize)
-	if faulted == 0 {
-		return p.sharing.rate
-	}
-	return min(1, max(float64(max(copied, 0))/faulted, leastRate, p.sharing.rate/2))
+	p.sharing = sharing{read: true, at: p.parts, pss: pss, faults: p.faults(), lender: s.lender, borrowed: min(s.borrowed, p.parts.anon)}
 }
 
 // wasSampled notes which share of its anonymous pages p has alone.
 func (p *Process) wasSampled(alone float64) {
 	s, now := &p.sharing, p.parts.anon
 	own := int64(alone * float64(now))
-	expected := now - s.borrowed
-	if s.sampled {
-		expected = s.own + now - s.at.anon
-	}
-	s.rate = p.learned(own - expected)
 	s.sampled, s.own, s.common, s.at.anon, s.faults = true, own, now-own, now, p.faults()
 }
 
