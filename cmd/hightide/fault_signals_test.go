@@ -239,7 +239,7 @@ time.sleep(0.3)
 	}
 	counted := 0
 	for _, p := range run.Processes {
-		if h := run.Heap[p.ID]; p.Role != "main" && h != nil && h.Peak != nil && h.Peak.Live >= 8<<20 {
+		if h := run.Heap[p.ID]; p.Role != "main" && h != nil && h.Peak != nil && h.Peak.Live+h.Peak.Absent >= 8<<20 { // it may end before its pages are looked at again
 			counted++
 		}
 	}

@@ -46,6 +46,12 @@ async function look(name, report, { width = 1280, scheme = "light", motion = "no
   passed++;
 }
 
+/** A headline as the page's title has it: the peak, then a sentence of what else there is to say. */
+function asTitle({ clauses: [first, ...more] }) {
+  const rest = more.join("; ");
+  return `${first}${rest && ". "}${rest.slice(0, 1).toUpperCase()}${rest.slice(1)}.`.replaceAll("`", "");
+}
+
 /** Two frames: charts draw in the first. */
 const drawn = (tab) => tab.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30)))));
 
@@ -81,7 +87,7 @@ const theme = (tab) => tab.evaluate(() => document.documentElement.dataset.theme
 
 /** What every reader must see of the real report, whatever the screen. */
 async function whole(tab) {
-  assert.equal(await tab.locator("h1").textContent(), real.headline.verdict.replaceAll("`", ""));
+  assert.equal(await tab.locator("h1").textContent(), asTitle(real.headline));
   const first = real.findings[0], where = tab.locator(".finding .where").first();
   assert.ok(await where.isVisible());
   assert.match(await where.innerText(), new RegExp(`${first.file.split("/").at(-1)}:${first.line}`));
@@ -232,7 +238,7 @@ const inked = (tab, canvas, name) => canvas.evaluate((canvas, name) => {
 
 /** What every reader must see of two snapshots. */
 async function explained(tab) {
-  assert.equal(await tab.locator("h1").textContent(), snapshots.headline.verdict.replaceAll("`", ""));
+  assert.equal(await tab.locator("h1").textContent(), asTitle(snapshots.headline));
   assert.ok(!await tab.locator(".banner, .outcome").count(), "nothing is said of a recording's end");
   assert.ok(!/undefined|NaN|Infinity/.test(await tab.locator("body").innerText()));
   assert.equal(await tab.locator("#course canvas").count(), 2);

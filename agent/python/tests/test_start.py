@@ -300,7 +300,9 @@ def test_our_bytecode_is_kept_only_in_a_folder_of_ours(tmp_path: Path, own: int)
 
 def test_python_m_hightide_is_the_command(tmp_path: Path) -> None:
     program = tmp_path / "hightide"
-    env = {"PYTHONPATH": str(HOOK.parent), "PATH": "/nowhere"}
+    package = tmp_path / "elsewhere"  # not in a checkout, whose own program it would find
+    shutil.copytree(HOOK.parent / "hightide", package / "hightide")
+    env = {"PYTHONPATH": str(package), "PATH": "/nowhere"}
     command = [sys.executable, "-m", "hightide", "show", "a b"]
     missing = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert missing.returncode == 127 and missing.stderr.startswith("hightide: hightide's program is not in")

@@ -35,11 +35,14 @@ def start() -> None:
     atexit.register(_end)  # first in, last out: the script's own exit handlers run before
     from . import adapters, imports
 
-    if os.environ.get("HIGHTIDE_IMAGINE") == "1":
+    imagined = os.environ.get("HIGHTIDE_IMAGINE") == "1"
+    if imagined:
         from . import imagine
 
         imagine.begin(agent)
     training = imports.watch(agent, adapters.ADAPTERS)
+    if imagined:
+        return  # it is forked for each GPU, which a thread of ours would forbid, and ends once its steps are steady
     from .watcher import Watcher
 
     watcher = Watcher(agent, training)
