@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import json
+import multiprocessing
 import os
 import time
+from typing import Any
 
 MiB = 1 << 20
 libc = ctypes.CDLL(None)
@@ -84,3 +86,24 @@ class Gate:
                 os.wait()
         except ChildProcessError:
             pass
+
+
+def _hold(barrier: Any, size: int) -> None:
+    held = touched(size)
+    barrier.wait()
+    barrier.wait()
+    os.write(2, b"" if held else b"never")
+
+
+def pool(method: str, workers: int, size: int) -> None:
+    """Workers of multiprocessing that hold so many bytes each, all at once."""
+    context: Any = multiprocessing.get_context(method)
+    barrier = context.Barrier(workers + 1)
+    started = [context.Process(target=_hold, args=(barrier, size)) for _ in range(workers)]
+    for worker in started:
+        worker.start()
+    barrier.wait()
+    tree()
+    barrier.wait()
+    for worker in started:
+        worker.join()

@@ -1,26 +1,6 @@
 """Eight forked workers of 150 MiB each."""
 
-import multiprocessing
-import os
-
-from kernel import MiB, touched, tree
-
-
-def work(barrier):
-    held = touched(150 * MiB)
-    barrier.wait()
-    barrier.wait()
-    os.write(2, b"" if held else b"never")
-
+from kernel import MiB, pool
 
 if __name__ == "__main__":
-    context = multiprocessing.get_context("fork")
-    barrier = context.Barrier(9)
-    workers = [context.Process(target=work, args=(barrier,)) for _ in range(8)]
-    for worker in workers:
-        worker.start()
-    barrier.wait()
-    tree()
-    barrier.wait()
-    for worker in workers:
-        worker.join()
+    pool("fork", 8, 150 * MiB)

@@ -1,26 +1,6 @@
 """Five workers of a fork server, 100 MiB each."""
 
-import multiprocessing
-import os
-
-from kernel import MiB, touched, tree
-
-
-def work(barrier):
-    held = touched(100 * MiB)
-    barrier.wait()
-    barrier.wait()
-    os.write(2, b"" if held else b"never")
-
+from kernel import MiB, pool
 
 if __name__ == "__main__":
-    context = multiprocessing.get_context("forkserver")
-    barrier = context.Barrier(6)
-    workers = [context.Process(target=work, args=(barrier,)) for _ in range(5)]
-    for worker in workers:
-        worker.start()
-    barrier.wait()
-    tree()
-    barrier.wait()
-    for worker in workers:
-        worker.join()
+    pool("forkserver", 5, 100 * MiB)
