@@ -9,6 +9,7 @@ from common import BENCH
 
 SCRIPTS = [
     "overhead",
+    "adapters",
     "beside",
     "leaks",
     "truth",

@@ -88,8 +88,8 @@ class Recordings:
         summary: dict[str, Any] = json.loads(file.read_text())
         return summary
 
-    def report(self) -> dict[str, Any]:
-        done = must(run([HIGHTIDE, "report", "last", "--data-dir", self.path, "--json"]))
+    def report(self, recording: object = "last") -> dict[str, Any]:
+        done = must(run([HIGHTIDE, "report", recording, "--data-dir", self.path, "--json"]))
         report: dict[str, Any] = json.loads(done.stdout)
         return report
 

@@ -3,9 +3,10 @@
     python bench/interrupts.py [--quick] [--rounds 50] [--only NAME]
 
 Each program of bench/interrupts is interrupted at a random time after it has said "ready", as often with hightide as
-without it: from a terminal of its own, where Ctrl-C reaches every process of the job, and by a signal to the one
-process that was started. An end is the wait status, and what the program wrote after "ready" on its standard output.
-With hightide every end must be one that the program shows without it: nearly all of them show only one.
+without it: from a terminal of its own, where Ctrl-C reaches every process of the job; by a signal to the one process
+that was started; and by one to its process group, as timeout and supervisors send it. An end is the wait status, and
+what the program wrote after "ready" on its standard output. With hightide every end must be one that the program shows
+without it: nearly all of them show only one.
 """
 
 from __future__ import annotations
@@ -25,14 +26,16 @@ from common import BENCH, PYTHON, Recordings, Row, exit_code, publish
 
 PATIENCE = 60  # seconds for one run; a program may hang when it is interrupted, also without hightide
 LATEST = 0.4  # seconds from "ready" to the interrupt
+WAYS = ("Ctrl-C", "kill -INT of it alone", "kill -INT of its group")
 
 
 class Program:
     """One run of a command that writes into a pipe."""
 
-    def __init__(self, command: Sequence[object], terminal: bool) -> None:
+    def __init__(self, command: Sequence[object], way: str) -> None:
         self.words = [str(word) for word in command]
-        self.output, self.terminal = b"", terminal
+        self.output, self.way = b"", way
+        self.terminal = terminal = way == "Ctrl-C"
         self.reader, writer = os.pipe()
         if terminal:
             self.pid, self.keyboard = pty.fork()
@@ -53,6 +56,8 @@ class Program:
     def interrupt(self) -> None:
         if self.terminal:
             os.write(self.keyboard, b"\x03")
+        elif self.way == "kill -INT of its group":
+            os.killpg(self.pid, signal.SIGINT)  # it leads the session that _become made
         else:
             os.kill(self.pid, signal.SIGINT)
 
@@ -95,8 +100,8 @@ class Program:
         return True
 
 
-def ends(command: Sequence[object], terminal: bool, rounds: int) -> Counter[str]:
-    return Counter(Program(command, terminal).end() for _ in range(rounds))
+def ends(command: Sequence[object], way: str, rounds: int) -> Counter[str]:
+    return Counter(Program(command, way).end() for _ in range(rounds))
 
 
 def text(found: Counter[str]) -> str:
@@ -114,9 +119,9 @@ def main() -> int:
     recordings = Recordings()
     rows, raw = [], {}
     for script in sorted((BENCH / "interrupts").glob(f"{arguments.only or '*'}.py")):
-        for way, terminal in (("Ctrl-C", True), ("kill -INT of it alone", False)):
-            plain = ends([arguments.python, script], terminal, rounds)
-            recorded = ends([*recordings.command(), arguments.python, script], terminal, rounds)
+        for way in WAYS:
+            plain = ends([arguments.python, script], way, rounds)
+            recorded = ends([*recordings.command(), arguments.python, script], way, rounds)
             same = sum(count for how, count in recorded.items() if how in plain)
             what = f"{script.stem}, {way}"
             raw[what] = {"plain": dict(plain), "recorded": dict(recorded)}

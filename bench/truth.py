@@ -1,6 +1,6 @@
 """Does hightide tell the truth? Small programs that say what is true of them, each recorded once.
 
-    python bench/truth.py [--part figures findings] [--only NAME …] [--jobs N]
+    python bench/truth.py [--part figures findings] [--only NAME …] [--jobs N] [--folder FOLDER]
 
 The programs are in bench/truth/PART, one file each, and say their truth in their docstring; what is asked of them
 is in truth_PART.py.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 import truth_figures
 import truth_findings
@@ -25,10 +26,11 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=[], help="programs whose name has one of these in it")
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
     parser.add_argument("--quick", action="store_true", help="one of ten programs")
+    parser.add_argument("--folder", type=Path, help="keeps recordings of findings; those in it are read, not made anew")
     options = parser.parse_args()
     rows, raw = [], {}
     for part in options.part:
-        found, raw[part] = PARTS[part](options.only, options.jobs, options.quick)
+        found, raw[part] = PARTS[part](options.only, options.jobs, options.quick, options.folder)
         rows += found
     publish("truth", rows, raw)
     return exit_code(rows)

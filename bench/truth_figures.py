@@ -21,6 +21,7 @@ MARK = 0.005  # of a process's peak against the kernel's mark
 PSS = 0.05  # of the tree's, else a stated range that holds the truth, no wider to either side than
 RANGE = 0.15
 HELD = 0.05  # of what a program holds, beside the stated error and
+FREE = 0.1  # of what malloc keeps free
 INTERPRETER = 16 * MiB  # what Python and the helpers hold
 
 
@@ -80,6 +81,9 @@ def check(result: Result, report: dict[str, Any]) -> None:
     held = [row for row in rows if row["kind"] not in ("rest", "process", "untouched", "free")]
     total, error = sum(row["bytes"] for row in held), max((row["error"] or 0 for row in held), default=0)
     checks["held below the peak"] = None if total <= largest else f"{mib(total)} of {mib(largest)} MiB"
+    if "free" in truth:
+        free = sum(row["bytes"] for row in rows if row["kind"] == "free")
+        checks["free"] = None if near(free, truth["free"], FREE) else f"{mib(free)} of {mib(truth['free'])} MiB"
     if "held" in truth:
         off = abs(total - truth["held"])
         good = off <= error + HELD * truth["held"] + INTERPRETER
@@ -97,7 +101,7 @@ def of_pss(peak: dict[str, Any], truth: int) -> str | None:
     return f"{mib(said)} ± {mib(half)} of {mib(truth)} MiB"
 
 
-def rows(only: list[str], jobs: int, quick: bool) -> tuple[list[Row], object]:
+def rows(only: list[str], jobs: int, quick: bool, folder: Path | None) -> tuple[list[Row], object]:
     programs = sorted(PROGRAMS.glob("*.py"))
     programs = [p for p in programs if not only or any(word in p.stem for word in only)]
     programs = programs[::10] if quick else programs
@@ -110,6 +114,7 @@ def rows(only: list[str], jobs: int, quick: bool) -> tuple[list[Row], object]:
         ("pss", "5 %, or a range"),
         ("held below the peak", "never"),
         ("held", "known"),
+        ("free", "10 %"),
         ("one peak", "equal"),
     ):
         asked = [r for r in results if what in r.checks]

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -71,12 +72,12 @@ class Judged:
         return not self.false and bool(self.true) == self.program.leak and (self.named or not self.program.leak)
 
 
-def rows(only: Sequence[str], jobs: int, quick: bool) -> tuple[list[Row], object]:
+def rows(only: Sequence[str], jobs: int, quick: bool, folder: Path | None) -> tuple[list[Row], object]:
     programs = [p for p in known() if not only or any(name in p.path.stem for name in only)]
     if quick and not only:
         programs = programs[::10]
     with ThreadPoolExecutor(jobs) as pool:
-        judged = list(pool.map(judge, programs))
+        judged = list(pool.map(lambda program: judge(program, folder), programs))
     found = [Row(j.program.path.stem, j.text(), "leak" if j.program.leak else "innocent") for j in judged]
     return [*found, *summary(judged)], {j.program.path.stem: {"true": j.true, "false": j.false} for j in judged}
 
@@ -116,14 +117,28 @@ def read(path: Path) -> Program:
     return Program(path, truth[1] == "leak", truth[2] or "", (), ENVIRONMENTS[where[1] if where else "torch"], env)
 
 
-def judge(program: Program) -> Judged:
-    data = Recordings()
-    summary = data.record([program.python, program.path, *program.arguments], env=program.env)
-    found = [f for f in summary["findings"] if f["kind"] in ("leak", "growth")]
+def judge(program: Program, folder: Path | None) -> Judged:
+    found = [f for f in findings(program, folder) if f["kind"] in ("leak", "growth")]
     true = [f for f in found if is_true(program, f)]
     judged = Judged(program, true, [f for f in found if f not in true], any(names(program, f) for f in true))
     print(f"  {'ok ' if judged.ok else 'BAD'} {program.path.stem}: {judged.text()}", file=sys.stderr, flush=True)
     return judged
+
+
+def findings(program: Program, folder: Path | None) -> list[dict[str, Any]]:
+    """What is said of a program; with a folder its recording is kept there, and read anew where it is there already."""
+    kept = folder / program.path.stem if folder else None
+    data = Recordings()
+    if kept is None or not kept.exists():
+        data.record([program.python, program.path, *program.arguments], env=program.env)
+        (recording,) = data.path.glob("runs/*/run.hightide")
+        if kept is not None:
+            kept.mkdir(parents=True)
+            recording = Path(shutil.move(recording, kept))
+    else:
+        (recording,) = kept.glob("*.hightide")
+    found: list[dict[str, Any]] = data.report(recording)["findings"]
+    return found
 
 
 def is_true(program: Program, finding: dict[str, Any]) -> bool:

@@ -1,6 +1,6 @@
 """A callback that keeps the predictions of every batch.
 
-truth: leak cause=seen
+truth: leak cause=Keep
 in: frameworks
 env: TF_ENABLE_ONEDNN_OPTS=0
 """

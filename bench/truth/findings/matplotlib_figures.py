@@ -1,6 +1,6 @@
 """A figure for every plot, and none is closed.
 
-truth: leak cause=pyplot|figure
+truth: leak cause=pyplot
 in: bench
 """
 

@@ -1,6 +1,6 @@
 """One figure, to which every plot adds its lines.
 
-truth: leak cause=_children|lines|plot
+truth: leak cause=_children
 in: bench
 """
 

@@ -1,6 +1,6 @@
 """A list as a default argument lives as long as its function.
 
-truth: leak cause=seen
+truth: leak cause=collect
 """
 
 import time

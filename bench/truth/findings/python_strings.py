@@ -1,6 +1,6 @@
 """Lines of a log, kept for a summary.
 
-truth: leak cause=lines
+truth: leak cause=`lines`
 """
 
 import time

@@ -1,6 +1,6 @@
 """Every batch registers itself in its class.
 
-truth: leak cause=seen
+truth: leak cause=Batch
 """
 
 import torch
