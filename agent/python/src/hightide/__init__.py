@@ -1,27 +1,92 @@
-"""hightide from Python: where the program is, and its version.
+"""hightide from Python: what a program's memory does, by line, with the one profiler that the command uses too.
 
-The wheel puts the program beside the environment's python, so `hightide run -- python train.py`
-works at once; it carries its agent and its C library inside. From a script:
+    import hightide
 
-    import subprocess, hightide
-    subprocess.run([hightide.binary(), "run", "--", "python", "train.py"], check=True)
+    hightide.init(name="baseline")          # or run the program under `hightide run`: the same recording
+    with hightide.span("encode"):
+        ...
+    hightide.step()                         # where no optimizer's step marks the steps
+    print(hightide.report().text)
 
-and fit(step) finds the largest batch that a step of yours can take.
+Nothing here measures a second way: the engine records, in a process of its own, and is asked. Every part is imported
+when it is first used. docs/sdk.md shows all of it.
 """
+
+from __future__ import annotations
 
 import os
 import sys
-import sysconfig
-from importlib.metadata import PackageNotFoundError, version
 
-from ._fit.sdk import Fit, Trial, fit
+TYPE_CHECKING = False  # importing typing takes longer than all of this
+if TYPE_CHECKING:
+    from typing import Any
 
-__all__ = ["Fit", "Trial", "__version__", "binary", "fit"]
+    from . import accelerate as accelerate
+    from . import keras as keras
+    from . import lightning as lightning
+    from . import mlflow as mlflow
+    from . import tensorboard as tensorboard
+    from . import transformers as transformers
+    from . import wandb as wandb
+    from ._fit.sdk import Fit, Trial, fit
+    from ._imagine import Imagined, imagine
+    from ._moments import Peak, Snapshot, figures, peak, snapshot
+    from ._notebook import load_ipython_extension as load_ipython_extension
+    from ._profiler import trace_handler
+    from ._runs import Finding, Report, Run, report, runs
+    from ._session import Alert, alert, init, step, stop
+    from ._spans import profile, span
 
-try:
-    __version__ = version("hightide")
-except PackageNotFoundError:  # imported from a source tree
-    __version__ = "0+source"
+    __version__: str
+
+_PLACES = {
+    "Fit": "_fit.sdk", "Trial": "_fit.sdk", "fit": "_fit.sdk",
+    "Imagined": "_imagine", "imagine": "_imagine",
+    "Peak": "_moments", "Snapshot": "_moments", "figures": "_moments", "peak": "_moments", "snapshot": "_moments",
+    "Finding": "_runs", "Report": "_runs", "Run": "_runs", "report": "_runs", "runs": "_runs",
+    "load_ipython_extension": "_notebook",
+    "Alert": "_session", "alert": "_session", "init": "_session", "step": "_session", "stop": "_session",
+    "profile": "_spans", "span": "_spans", "trace_handler": "_profiler",
+}  # fmt: skip
+_MODULES = frozenset(("accelerate", "keras", "lightning", "mlflow", "tensorboard", "transformers", "wandb"))
+
+__all__ = [
+    "Alert", "Finding", "Fit", "Imagined", "Peak", "Report", "Run", "Snapshot", "Trial", "__version__", "alert",
+    "binary", "figures", "fit", "imagine", "init", "peak", "profile", "report", "runs", "snapshot", "span", "step",
+    "stop", "trace_handler",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    if name == "__version__":
+        value: Any = _version()
+    elif name in _PLACES:
+        from importlib import import_module
+
+        value = getattr(import_module("." + _PLACES[name], __name__), name)
+    elif name in _MODULES:  # each needs the framework it is called like
+        from importlib import import_module
+
+        value = import_module("." + name, __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """All there is, imported or not."""
+    return sorted({*globals(), *__all__})
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("hightide")
+    except PackageNotFoundError:  # imported from a source tree
+        return "0+source"
 
 
 def binary() -> str:
@@ -35,6 +100,8 @@ def binary() -> str:
     named = os.environ.get("HIGHTIDE_BINARY")
     if named:
         return named
+    import sysconfig
+
     here = os.path.dirname(os.path.abspath(__file__))
     folders = [
         sysconfig.get_path("scripts"),

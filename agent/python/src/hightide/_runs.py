@@ -1,0 +1,193 @@
+"""Recorded runs, and their reports: what `hightide ls`, `show` and `report` say."""
+
+from __future__ import annotations
+
+import html
+import os
+import tempfile
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, Optional
+
+from . import _engine, _session
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was recorded. Bytes and times are None where they were not observed."""
+
+    id: str
+    name: str
+    state: str
+    """running, finished or cut off"""
+    start_wall_ns: int
+    """since 1970"""
+    duration_ns: Optional[int]
+    steps: int
+    peak_rss_bytes: Optional[int]
+    command: List[str]
+    tags: Dict[str, str]
+    data: Dict[str, Any] = field(repr=False)
+    """all that `hightide ls --json` says of it"""
+
+    def report(self) -> Report:
+        """Its report."""
+        return report(self.id)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a report found."""
+
+    kind: str
+    """leak, growth, oom, fragmentation, swap, faults, gap, drop or alert"""
+    severity: str
+    title: str
+    text: str
+    advice: str
+    file: str
+    """where to look; empty where no line is known"""
+    line: int
+    bytes: Optional[int]
+    bytes_per_step: Optional[int]
+    data: Dict[str, Any] = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.title} ({self.file}:{self.line})" if self.file else self.title
+
+
+def runs(limit: int = 0) -> List[Run]:
+    """The runs that were recorded, newest first; at most `limit`, 0: all."""
+    found = _engine.ask_json("ls", "--limit", str(limit))
+    return [
+        Run(
+            row["id"], row.get("name") or "", row.get("state") or "", row["start_wall_ns"],
+            row.get("duration_ns"), row.get("steps") or 0, row.get("peak_host_rss_bytes"), row.get("command") or [],
+            row.get("tags") or {}, row,
+        )
+        for row in found["runs"]
+    ]  # fmt: skip
+
+
+def report(run: str = "") -> Report:
+    """The report of a run: of the one that records this process, as far as it has come, else of the newest.
+
+    Args:
+        run: an id, a unique beginning of one, a name, "last", or the path of a recording.
+    Raises:
+        RuntimeError: there is no such run, or it cannot be read.
+        FileNotFoundError: hightide's program is not installed with this package.
+    """
+    data = ""
+    here = _session.here()
+    if here and run in ("", here["run"]):
+        _session.wait_until_kept()
+        run, data = here["run"], here["data"]
+    return Report(run or _session.latest or "last", data)
+
+
+class Report:
+    """What a run's recording says, as `hightide report` does."""
+
+    def __init__(self, run: str, data: str = "") -> None:
+        self._data_dir = data
+        self.data: Dict[str, Any] = _engine.ask_json("report", run, data=data)
+        """the whole report, as docs/formats/json.md describes it"""
+        self._run = run
+
+    @property
+    def id(self) -> str:
+        """Of the run."""
+        return str(self.data["run"]["id"])
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        return str(self.data["headline"]["verdict"])
+
+    @property
+    def peak(self) -> Dict[str, Any]:
+        """Bytes at the peak, and when and where it was."""
+        found: Dict[str, Any] = self.data["headline"]["peak"]
+        return found
+
+    @property
+    def findings(self) -> List[Finding]:
+        """What was found, worst first."""
+        return [
+            Finding(
+                f["kind"], f["severity"], f["title"], f.get("text") or "", f.get("advice") or "", f.get("file") or "",
+                f.get("line") or 0, f.get("bytes"), f.get("bytes_per_step"), f,
+            )
+            for f in self.data["findings"]
+        ]  # fmt: skip
+
+    def rows(self, table: str) -> List[Dict[str, Any]]:
+        """The rows of a table, each by the names of its columns; a cell that was not observed is left out."""
+        return rows(self.data, table)
+
+    @property
+    def spans(self) -> List[Dict[str, Any]]:
+        """What the program's own spans took."""
+        return self.rows("spans")
+
+    @property
+    def text(self) -> str:
+        """As the terminal shows it."""
+        return _engine.ask("show", self._run, data=self._data_dir)
+
+    @property
+    def html(self) -> str:
+        """One page that needs nothing else."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.html")
+            _engine.ask("report", self._run, "--html", path, data=self._data_dir)
+            with open(path, encoding="utf-8") as page:
+                return page.read()
+
+    def to_pandas(self, table: str = "") -> Any:
+        """A table as a DataFrame, or without a name the curves: one column each, seconds since the run began as index.
+
+        Raises:
+            ImportError: pandas is not installed.
+            KeyError: the report has no such table.
+        """
+        import pandas
+
+        if not table:
+            return pandas.DataFrame(
+                {name: pandas.Series(y, [at / 1e9 for at in x]) for name, x, y in _curves(self.data)}
+            )
+        names = [t["name"] for t in self.data["tables"]]
+        if table not in names:
+            raise KeyError(f"the report has no table {table!r}; it has {', '.join(names)}")
+        return pandas.DataFrame(self.rows(table))
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the page, framed, with nothing fetched from anywhere."""
+        return (
+            f'<iframe srcdoc="{html.escape(self.html, quote=True)}" title="hightide: {html.escape(self.id)}" '
+            'style="width:100%;height:640px;border:0"></iframe>'
+        )
+
+    def __str__(self) -> str:
+        return self.verdict
+
+    def __repr__(self) -> str:
+        return f"<hightide.Report {self.id}: {self.verdict}>"
+
+
+def rows(report: Dict[str, Any], table: str) -> List[Dict[str, Any]]:
+    """The rows of all tables of a name, each by the names of its columns."""
+    found = []
+    for one in report["tables"]:
+        if one["name"] == table:
+            names = [column["name"] for column in one["columns"]]
+            found += [{k: v for k, v in zip(names, row) if v is not None} for row in one["rows"]]
+    return found
+
+
+def _curves(report: Dict[str, Any]) -> Iterator[Any]:
+    for series in report["series"]:
+        if series.get("x_unit") == "ns":
+            of = series.get("of")
+            yield series["name"] + (f" of {of}" if of else ""), series["x"], series["y"]
