@@ -31,7 +31,7 @@ demo: ## set up, build, record a real PyTorch training that leaks, and imagine o
 	@echo 'Again: bin/hightide show demo, bin/hightide show demo-gpt. To have it on PATH: make install'
 
 test: ## run every test of the project
-	@scripts/setup torch torch26 torch29 frameworks device tools node chromium staticcheck
+	@scripts/setup torch torch26 torch29 frameworks notebook trackers device tools node chromium staticcheck
 	@$(MAKE) --no-print-directory build
 	@$(TOOLS)/python scripts/check.py
 
@@ -43,7 +43,7 @@ lint: ## run the linters alone
 	@$(TOOLS)/python scripts/check.py --only lint
 
 bench: ## measure every bar; figures go to bench/results, see bench/README.md
-	@scripts/setup torch bench fidelity node
+	@scripts/setup torch bench frameworks fidelity node
 	@$(MAKE) --no-print-directory build
 	@$(PYTHON) bench/all.py
 
@@ -63,8 +63,9 @@ wheel: ## build dist/hightide-*.whl
 	@cd packaging && SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
 		$(TOOLS)/hatchling build -t wheel -d ../dist
 
-heap: ## build the C parts alone: the heap sampler, the NVML helper
+heap: ## build the C parts alone: the heap sampler, the helpers of NVML and of signals
 	@$(MAKE) --no-print-directory -C heap
+	@$(MAKE) --no-print-directory -C internal/launch/witness
 	@$(MAKE) --no-print-directory -C internal/sampler/nvml
 
 device: ## build the imaginary GPU alone
@@ -87,6 +88,7 @@ clean: ## remove what was built here; the environments in ~/.cache/hightide stay
 	@$(MAKE) --no-print-directory -C heap clean
 	@$(MAKE) --no-print-directory -C device clean
 	@$(MAKE) --no-print-directory -C internal/sampler/nvml clean
+	@$(MAKE) --no-print-directory -C internal/launch/witness clean
 	rm -rf bin dist build web/node_modules bench/results
 	find web/dist -mindepth 1 -not -name PLACEHOLDER -delete
 

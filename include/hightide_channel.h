@@ -21,6 +21,9 @@
 enum ht_role { HT_ROLE_AGENT = 1, HT_ROLE_HEAP = 2 };
 enum ht_state { HT_STATE_OPEN = 1, HT_STATE_CLOSED = 2, HT_STATE_GAVE_UP = 3 };
 
+#define HT_ALERTS 64
+enum { HT_ALERT_TAKEN = 1, HT_ALERT_REFUSED = 2 };
+
 struct ht_header {
     uint64_t magic;           /*   0 written last, with release: a header without it is not ready */
     uint32_t abi;             /*   8 */
@@ -50,7 +53,8 @@ struct ht_header {
     uint64_t interval_ns;     /* 216 sampling interval wanted; 0: the writer's default */
     uint64_t heap_mean_bytes; /* 224 mean of the Poisson sample wanted; 0: the default */
     uint64_t scan_seq;        /* 232 bumped to ask the agent to look for growing containers */
-    uint64_t pad2[2];         /* 240 */
+    uint64_t malloc_seq;      /* 240 bumped to ask the heap library for an HT_HEAP_MALLOC record */
+    uint64_t pad2[1];         /* 248 */
     /* the word: what the training is doing now. The agent writes it into its own header and, where
      * the heap library is loaded, into the heap's as well: libhightide_heap.so exports
      * `uint64_t *hightide_heap_word(void)`, the address of this field in the heap's header of this
@@ -63,7 +67,12 @@ struct ht_header {
     uint64_t heap_untracked;  /* 336 sampled allocations that found no room in the table of tracked pointers */
     uint64_t heap_flags;      /* 344 HT_HEAP_* */
     uint64_t heap_peak_rss;   /* 352 bytes: the kernel's high-water mark, written as the process ends; 0: it has not */
-    uint64_t pad4[467];       /* 360 .. 4096 */
+    uint64_t pad4[83];        /* 360 */
+    /* alerts that the process asked for with "alert" messages, by their id: written by the engine only */
+    uint64_t alert_state[HT_ALERTS]; /* 1024 0: not answered yet, or HT_ALERT_* */
+    uint64_t alert_count[HT_ALERTS]; /* 1536 how often it has sounded */
+    int64_t alert_value[HT_ALERTS];  /* 2048 what passed the limit, in the series' unit; written before the count */
+    uint64_t pad5[192];       /* 2560 .. 4096 */
 };
 
 #define HT_WORD(step, phase, module) \
@@ -78,9 +87,10 @@ enum ht_phase {
 
 /* Why the heap is seen less well than usual. NO_PYTHON, UNKNOWN_PYTHON, FREE_THREADED: stacks are
  * native only. FOREIGN_MALLOC: the allocator behind the library is not glibc's (all is seen).
- * BYPASSED: another allocator stands before the library, so only mappings are seen. */
+ * BYPASSED: another allocator stands before the library, so only mappings are seen. LATE: loaded into a program that ran
+ * already: what that held then is not known, and functions that it had looked up by name are not seen. */
 enum { HT_HEAP_NO_PYTHON = 1, HT_HEAP_UNKNOWN_PYTHON = 2, HT_HEAP_FOREIGN_MALLOC = 4, HT_HEAP_FREE_THREADED = 8,
-       HT_HEAP_BYPASSED = 16 };
+       HT_HEAP_BYPASSED = 16, HT_HEAP_LATE = 32 };
 
 /* A record starts at a multiple of 8 and never wraps: what does not fit before the end of the ring
  * is preceded by an HT_PAD record that fills it (its `bytes` may be 8, less than a record header).
@@ -105,10 +115,13 @@ enum ht_kind {
     HT_HEAP_CODE = 64,  /* struct ht_code, then filename, name, line table bytes, no terminators */
     HT_HEAP_ALLOC = 65, /* struct ht_alloc, then frames x struct ht_frame */
     HT_HEAP_FREE = 66,  /* struct ht_free */
-    HT_HEAP_THREAD = 67 /* u32 tid, u32 length, name */
+    HT_HEAP_THREAD = 67, /* u32 tid, u32 length, name */
+    HT_HEAP_MALLOC = 68 /* struct ht_malloc */
 };
 
-struct ht_edge {                /* entering or leaving a phase, or a module */
+struct ht_edge {                /* entering or leaving a phase, a module, or a user's span: HT_PHASE_USER. Then `module`
+                                 * is an id of the "spans" JSON record, and the record's aux the number of the stay: the
+                                 * same at both ends, and that of no other that is open. Stays of threads and tasks overlap */
     uint8_t phase;              /* enum ht_phase */
     uint8_t leave;              /* 0 enter, 1 leave */
     uint16_t module;            /* id from the "modules" JSON record; 0: none */
@@ -160,7 +173,15 @@ struct ht_free { uint64_t address; uint64_t size; };
      * its weight shrinks in proportion. What remains behind a hole is told as a new alloc of its own.
      * An alloc at an address that is still live ends the one before it. */
 
+struct ht_malloc {              /* what glibc's malloc holds, in its own count (mallinfo2, from glibc 2.33) */
+    uint64_t used;              /* bytes of its arenas that the program has, with what threads keep to hand out again */
+    uint64_t free;              /* bytes of its arenas that nobody has, the top included */
+    uint64_t top;               /* of free: the end of the main arena */
+    uint64_t mapped;            /* bytes of blocks that have a mapping of their own */
+    uint64_t duration_ns;       /* that counting took; each arena was locked for its part of it */
+};
+
 _Static_assert(sizeof(struct ht_header) == HT_HEADER_BYTES, "header layout");
-_Static_assert(sizeof(struct ht_edge) == 40 && sizeof(struct ht_step) == 40 && sizeof(struct ht_alloc) == 40, "record layouts");
+_Static_assert(sizeof(struct ht_edge) == 40 && sizeof(struct ht_step) == 40 && sizeof(struct ht_malloc) == 40 && sizeof(struct ht_alloc) == 40, "record layouts");
 _Static_assert(sizeof(struct ht_record) == 16 && sizeof(struct ht_code) == 24 && sizeof(struct ht_frame) == 16, "record layouts");
 #endif

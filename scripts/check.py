@@ -17,6 +17,7 @@ import itertools
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -170,6 +171,7 @@ def checks() -> list[Check]:
         Check("shell", ["bash", "-c", f"for f in {' '.join(shell)}; do bash -n $f || exit 1; done"], lint=True),
         Check("links", [sys.executable, "scripts/links.py"], lint=True),
         Check("prose", [sys.executable, "scripts/prose.py"], lint=True),
+        Check("features", [sys.executable, "scripts/features.py", "--check"], lint=True),
         Check("ruff", [*ruff, "check", "--output-format", "concise", *python_folders()], lint=True),
         Check("ruff-format", [*ruff, "format", "--check", "--output-format", "concise", *python_folders()], lint=True),
         Check("mypy", [sys.executable, "scripts/typecheck.py"], lint=True),
@@ -301,6 +303,10 @@ def main() -> int:
         return 0
     if not chosen:
         sys.exit(f"no such check: {' '.join(options.only)}")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        )  # a shell starts what runs behind it so; tests interrupt
     LOGS.mkdir(parents=True, exist_ok=True)
     begin, total, broken = time.monotonic(), Count(), []
     runner = Runner(options.lanes)

@@ -85,12 +85,37 @@ def records_a_program(_: Path, python: Path) -> None:
     assert "hold.py:2" in shown, f"the line that allocates is not named:\n{shown}"
 
 
+def records_itself(wheel: Path, python: Path) -> None:
+    """A program that nobody started under hightide has itself recorded, and reads its own report."""
+    folder = python.parent.parent
+    script = folder / "itself.py"
+    script.write_text(
+        "import hightide, time\n"
+        "run = hightide.init(name='itself')\n"
+        "with hightide.span('load'):\n"
+        "    held = b'x' * (64 << 20)\n"
+        "    time.sleep(0.3)\n"
+        "hightide.stop()\n"
+        "report = hightide.report()\n"
+        "print(report.id == run, [row['span'] for row in report.spans], report.rows('span-lines')[0]['line'])\n"
+    )
+    env = {k: v for k, v in os.environ.items() if not k.startswith("HIGHTIDE")}
+    said = output(python, script, env={**env, "HOME": str(folder), "HIGHTIDE_DATA": str(folder / "own")}, cwd=folder)
+    assert said == "True ['load'] itself.py:4\n", said
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        assert "hightide/py.typed" in names and not [name for name in names if name.startswith("hightide_agent")]
+        points = archive.read(f"hightide-{VERSION}.dist-info/entry_points.txt").decode()
+    assert "hightide = hightide.pytest_plugin" in points, points
+
+
 TESTS: list[Callable[[Path, Path], None]] = [
     name_and_version,
     one_platform,
     library_inside,
     binary_found,
     records_a_program,
+    records_itself,
 ]
 
 

@@ -92,10 +92,11 @@ func TestToyFramework(t *testing.T) {
 
 const toyLeak = 256 << 20 // bytes a step that train.py keeps
 
-// nearly says whether a figure from samples is within 5 % of the truth.
+// nearly says whether a growth is within a fiftieth of the truth, although most samples fall within steps, which give back nine
+// times of what they keep.
 func nearly(got mem.Optional, want int64) bool {
 	v, ok := got.Get()
-	return ok && max(v-want, want-v) <= want/20
+	return ok && max(v-want, want-v) <= want/50
 }
 
 func checkToyHeadline(t *testing.T, r *report.Report, steps uint64) {

@@ -30,8 +30,7 @@ used, and why memory ran out, with the settings that avoid it, verified by repla
 
 FILE is a snapshot of PyTorch (torch.cuda.memory._dump_snapshot), compressed or not, several of them
 for several ranks, a recording, an out-of-memory message, a memory profile of another tool, smaps of
-Linux, or - for stdin. A trace that begins in the
-middle is played backwards from its final state.
+Linux, or - for stdin. Of a trace that begins in the middle the beginning is worked out from its end.
 
 --by groups blocks by ` + strings.Join(analyze.Groupings, ", ") + `.
 

@@ -105,6 +105,9 @@ as hightide explain says, of a run the process's heap at its peak, as sampled. -
 pprof and speedscope hold all of them and show this one first.
 
 FILE is anything that hightide reads: a snapshot of PyTorch (pickle or JSON), a profiler's trace,
-a memory profile; compressed or not; - for stdin. RUN is an id, the unique beginning of one, a name, "last", or a recording's file.`)
+a memory profile; compressed or not; - for stdin. RUN is an id, the unique beginning of one, a name,
+"last", or a recording's file.
+
+Exit codes: 0 fine, 2 wrong usage, 3 no such run or file, or nothing in it to export, 4 no room for the output.`)
 	return b.String()
 }

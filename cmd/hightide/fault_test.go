@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,20 +99,32 @@ func (s *session) recovered() (run *mem.Run) {
 // second, where the machine lets it. It returns the wall time at which the recording ends.
 func (s *session) written(enough func(*mem.Run) bool) (until int64) {
 	s.t.Helper()
+	var last *mem.Run
+	defer func() {
+		if s.t.Failed() && last != nil {
+			s.t.Logf("the recording ends %v ago, with peak RSS %d", time.Duration(time.Now().UnixNano()-endsAt(last)), peakRSS(last))
+			for process, heap := range last.Heap {
+				s.t.Logf("process %d: at the end %+v", process, heap.History[len(heap.History)-1])
+			}
+		}
+	}()
 	waitFor(s.t, func() bool {
 		_, run, err := s.engine().Load(s.t.Context(), "last")
-		if err != nil || !enough(run) {
+		if err != nil {
 			return false
 		}
-		until = endsAt(run)
-		return time.Now().UnixNano()-until < int64(1500*time.Millisecond)
+		last, until = run, endsAt(run)
+		return enough(run) && time.Now().UnixNano()-until < int64(1500*time.Millisecond)
 	})
 	return until
 }
 
-// endsAt is the wall time of a recording's last sample.
+// endsAt is the wall time of a recording's last sample; 0: it has none yet.
 func endsAt(run *mem.Run) int64 {
 	rss := run.Find(0, mem.SeriesTreeRSS)
+	if rss == nil {
+		return 0
+	}
 	return run.Info.StartWall + rss.Times[len(rss.Times)-1] - run.Info.StartMono
 }
 
@@ -127,9 +140,23 @@ func peakRSS(run *mem.Run) (peak int64) {
 	return peak
 }
 
-// tookAll says whether the recording has all that grow.py takes.
+// tookAll says whether the recording has all that grow.py takes. While it is written, a line that changes by less than
+// a hundredth is not told again.
 func tookAll(run *mem.Run) bool {
-	return peakRSS(run) > growBytes && lineAtEnd(run, "grow.py", 5) >= growBytes
+	return peakRSS(run) > growBytes && lineAtEnd(run, "grow.py", 5) >= growBytes*98/100 && settled(run)
+}
+
+// settled says whether all that a heap holds has been found to be resident: it did not change any more in the last second and a half.
+func settled(run *mem.Run) bool {
+	for _, heap := range run.Heap {
+		last := heap.History[len(heap.History)-1]
+		for _, point := range heap.History {
+			if point.Time > last.Time-int64(1500*time.Millisecond) && (point.Live != last.Live || point.Absent != last.Absent) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // checkBytes: the recording counts all that the script took, by RSS and by the heap's lines.
@@ -201,6 +228,58 @@ func TestKilledEngineLeavesTheTrainingAlone(t *testing.T) {
 	}
 }
 
+// TestKilledEngineWhoeverLooksFirst: the report of a run whose engine was killed is the same whether the runs were
+// listed before it, or not.
+func TestKilledEngineWhoeverLooksFirst(t *testing.T) {
+	complete, peak := map[string]bool{}, map[string]int64{}
+	for _, first := range []string{"ls", "show"} {
+		s := newSession(t)
+		c := s.command("run", "-q", "--", pythonPath(t), s.script, "wait")
+		c.WaitDelay = 10 * time.Second
+		var out output
+		c.Stdout = &out
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		s.written(tookAll)
+		_ = c.Process.Kill()
+		write(t, s.dir, "go", "")
+		_ = c.Wait()
+		if text, err := s.command(first).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", first, err, text)
+		}
+		text, err := s.command("show", "last", "--json").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var shown struct {
+			Headline struct {
+				Complete bool
+				Peak     struct {
+					HostRSS int64 `json:"host_rss_bytes"`
+				}
+			}
+			Notes []string
+		}
+		if err := json.Unmarshal(text, &shown); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		killed := 0
+		for _, note := range shown.Notes {
+			if strings.HasPrefix(note, "The recorder was killed: samples of memory end ") {
+				killed++
+			}
+		}
+		if killed != 1 || shown.Headline.Peak.HostRSS < growBytes {
+			t.Errorf("after %s: %d notes of a killed recorder, peak %d: %q", first, killed, shown.Headline.Peak.HostRSS, shown.Notes)
+		}
+		complete[first], peak[first] = shown.Headline.Complete, shown.Headline.Peak.HostRSS
+	}
+	if off := peak["ls"] - peak["show"]; complete["ls"] != complete["show"] || max(off, -off) > 16<<20 {
+		t.Errorf("complete %v, peak %v", complete, peak)
+	}
+}
+
 // goOn takes memory, and once its engine is dead takes more and frees some of what the engine had seen.
 const goOn = `
 import os, signal, time
@@ -228,7 +307,7 @@ func TestHeapGoesOnWithoutItsEngine(t *testing.T) {
 	}
 	waitFor(t, func() bool { return strings.Contains(out.String(), "ready") })
 	s.written(func(run *mem.Run) bool {
-		return lineAtEnd(run, "goon.py", 2) >= 8*32<<20 && lineAtEnd(run, "goon.py", 3) > 80_000_000-sampled
+		return lineAtEnd(run, "goon.py", 2) >= 8*32<<20*98/100 && lineAtEnd(run, "goon.py", 3) > 80_000_000-sampled && settled(run)
 	})
 	_ = c.Process.Kill()
 	write(t, s.dir, "go", "")

@@ -34,7 +34,7 @@ func fitCommand(a *app) *cobra.Command {
 		Long: `Find the largest batch that fits, on an imaginary GPU or on this machine's.
 
 A command is run once for each batch size tried, with {batch} replaced; a model is built once and
-each trial is a fork, so that an out-of-memory cannot poison the next. Two small batches give the
+each trial is a fork, so that an out-of-memory cannot affect the next. Two small batches give the
 slope, which predicts the limit; the answer and the batch above it are always run.
 
 Models: bert, gpt2 and resnet as MemoryMark defines them (eval mode, forward and backward, no

@@ -35,7 +35,8 @@ Where a program does not fit, what could make it fit is tried before it is sugge
 like any other: show, report and export work on it, and the allocator's snapshot in the run's folder
 opens in PyTorch's memory viewer.
 
-Exit codes: 0 fits (also tightly), 1 out of memory, 5 the program failed for a reason of its own (its
+Exit codes: 0 fits (also tightly), 1 out of memory, 6 fits if a number is as taken that only a GPU would
+compute (which line reads it is said; --read-value answers it), 5 the program failed for a reason of its own (its
 code is in the JSON), 2 wrong usage, 3 no such GPU, 4 this machine or this PyTorch cannot imagine,
 125 hightide itself failed; a signal that ended the program ends hightide too.`,
 		Example: `  hightide imagine --gpu a10 -- python train.py
@@ -57,7 +58,7 @@ func (o *imagineOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Sandbox, "sandbox", false, "what the program writes goes to a folder that is deleted")
 	flags.BoolVar(&o.FakeWeights, "fake-weights", false, "weights that are not on this machine are made up in the right shapes")
 	flags.StringVar(&o.Sizes, "data-sizes", "upper", "sizes that depend on data: upper (their bound), zero, or a `fraction`")
-	flags.StringVar(&o.ReadValue, "read-value", "", "`number` that the program reads where a GPU would have computed one (default 0)")
+	flags.StringArrayVar(&o.ReadValues, "read-value", nil, "what the program reads where a GPU would have computed it: a number for all, or `LINE=VALUE`; may be repeated")
 	flags.IntVar(&o.World, "world-size", 0, "imagine a cluster of that many ranks and play some of them, a process each")
 	flags.StringVar(&o.PlayList, "play", "", "which `ranks` to play (default the first two and the last)")
 	flags.BoolVar(&o.Vary, "vary", false, "also run with conditions changed that matter: allocator, attention, compile caches, data-dependent sizes")
@@ -92,7 +93,7 @@ func (o *imagineOptions) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	code := imagineCode(result)
-	judged := code == 0 || code == exitDoesNotFit
+	judged := code == 0 || code == exitDoesNotFit || code == exitConditional
 	if signal, ok := result.Outcome.Signal.Get(); ok && !judged && !result.Outcome.Stopped {
 		return dieBy(signal)
 	}
@@ -101,8 +102,9 @@ func (o *imagineOptions) run(a *app, c *cobra.Command, args []string) error {
 
 // Exit codes of imagine, beside those of package fail.
 const (
-	exitDoesNotFit = 1
-	exitProgram    = 5 // the imagined program failed for a reason of its own, so there is no verdict
+	exitDoesNotFit  = 1
+	exitConditional = 6 // it fits if numbers are as taken that only a GPU would compute
+	exitProgram     = 5 // the imagined program failed for a reason of its own, so there is no verdict
 )
 
 // imagineCode is 0 for a program that fits; over a catalogue, on one of its GPUs.
@@ -110,6 +112,8 @@ func imagineCode(r *engine.ImagineResult) int {
 	switch v := r.Verdict; {
 	case v == nil:
 		return fail.ExitOwn
+	case v.Verdict == mem.VerdictConditional:
+		return exitConditional
 	case v.Fits() || slices.ContainsFunc(v.All, func(v mem.GPUVerdict) bool { return v.Fits() }):
 		return 0
 	case v.Verdict == mem.VerdictOOM:

@@ -27,9 +27,13 @@ func lsCommand(a *app) *cobra.Command {
 		Aliases: []string{"list"},
 		Short:   "List the runs, newest first",
 		Long: `List the runs, newest first: how long, how much memory, how they ended. TEXT selects those whose
-id, name or command contains it.
+id, name or command contains it. PEAK HOST is what the report's headline says: of several processes what they take
+together, shared pages once (PSS). Without a report, and after "reindex", it is the sum of their RSS.
 
-A run whose engine went away before the end is "cut off": what it recorded until then is there.`,
+A run is "cut off" where hightide was killed before the program ended: what was recorded until then is
+there. "recovered" is one that the next command completed; how its program ended nobody saw.
+
+Exit codes: 0 fine, 2 wrong usage, 4 the list cannot be written.`,
 		Example: `  hightide ls
   hightide ls bert --limit 5
   hightide ls --tag model=bert --tag keep
@@ -95,10 +99,12 @@ func lsColumns(now time.Time) []lsColumn {
 	}
 }
 
-// hostPeak is the largest sum of RSS over the process tree.
+// hostPeak is what the report's headline says; where no report was made yet, the largest sum of RSS over the process tree.
 func hostPeak(r store.Run) string {
-	if rss, ok := r.HostRSS.Get(); ok {
-		return mem.Bytes(rss).String()
+	for _, peak := range []mem.Optional{r.Headline, r.HostRSS} {
+		if value, ok := peak.Get(); ok {
+			return mem.Bytes(value).String()
+		}
 	}
 	return ""
 }
@@ -123,6 +129,8 @@ func result(r store.Run) string {
 		text = report.SignalName(r.Signal.Or(0))
 	case exited && code != 0:
 		text = fmt.Sprintf("exit %d", code)
+	case !exited && r.Verb == "attach":
+		text = "not known" // how a stranger's process ended
 	case !exited:
 		text = "recovered" // its engine went away; how it ended nobody saw
 	default:

@@ -12,9 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"runtime"
+	"strings"
 
 	"hightide/internal/engine"
 	"hightide/internal/fail"
@@ -28,9 +28,13 @@ import (
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		runCommand(a),
+		attachCommand(a),
+		monitorCommand(a),
+		trackCommand(a),
 		fitCommand(a),
 		imagineCommand(a),
 		explainCommand(a),
+		analyzeCommand(a),
 		replayCommand(a),
 		diffCommand(a),
 		checkCommand(a),
@@ -44,6 +48,7 @@ func commands(a *app) []*cobra.Command {
 		reindexCommand(a),
 		gpusCommand(a),
 		infoCommand(a),
+		diagnoseCommand(a),
 		versionCommand(a),
 		manCommand(a),
 	}
@@ -70,7 +75,7 @@ type exitStatus int
 func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func main() {
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, runtime: launch.Runtime{
+	a := &app{stdin: os.Stdin, stdout: &printed{file: os.Stdout}, stderr: os.Stderr, runtime: launch.Runtime{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, PassSignals: true, Cores: runtime.GOMAXPROCS(0), Tune: newTuning().tune,
 	}}
 	os.Exit(a.exitCode(a.run(os.Args[1:])))
@@ -86,15 +91,12 @@ func (a *app) run(args []string) error {
 // exitCode is the one place where an error becomes a message and an exit code.
 func (a *app) exitCode(err error) int {
 	var status exitStatus
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &status):
-		return int(status)
+	result := err == nil || errors.As(err, &status)
+	if out, ok := a.stdout.(*printed); ok && out.failed != nil && (result || errors.Is(err, out.failed)) {
+		err, result = out.error(), false // half a result is none
 	}
-	var refused *fs.PathError
-	if errors.As(err, &refused) && refused.Path == os.Stdout.Name() && fail.Code(err) == fail.ExitOwn {
-		err = fail.Environment("send it where there is room", "write to standard output: %w", refused.Err)
+	if result {
+		return int(status)
 	}
 	fmt.Fprintf(a.stderr, "hightide: %v\n", err)
 	if hint := fail.Hint(err); hint != "" {
@@ -110,6 +112,7 @@ func (a *app) root() *cobra.Command {
 		Long: `hightide tells how much memory a machine-learning job takes, who holds it, and what to change.
 
   hightide run -- python train.py                  record a training, then report
+  hightide attach 4711                             record one that already runs
   hightide show last                               the report again
   hightide imagine --gpu all -- python train.py    would it fit, on GPUs that are not there
   hightide fit --gpu a10 --model bert              the largest batch that fits
@@ -117,8 +120,8 @@ func (a *app) root() *cobra.Command {
   hightide replay snapshot.pickle --search         the allocator setting that would have served best
 
 Exit codes: 0 fine, 1 does not fit (imagine, fit) or over budget (check), 2 wrong usage, 3 bad input,
-4 the environment lacks something, 5 the imagined program failed by itself, 125 hightide itself
-failed. run ends with the exit code of the command it ran.`,
+4 the environment lacks something, or the output cannot be written, 5 the imagined program failed by
+itself, 125 hightide itself failed. run ends with the exit code of the command it ran.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 
@@ -137,6 +140,8 @@ failed. run ends with the exit code of the command it ran.`,
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(helpCommand())
+	cobra.AddTemplateFunc("optionalFile", optionalFile)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsages | optionalFile"))
 	cobra.EnableCommandSorting = false // the table's order is the one people need
 	root.AddCommand(commands(a)...)
 	root.InitDefaultCompletionCmd()
@@ -147,6 +152,13 @@ failed. run ends with the exit code of the command it ran.`,
 		}
 	}
 	return root
+}
+
+// optionalFile shows flags of fileFlag as they are typed, --json[=FILE]; pflag writes --json FILE[="-"].
+func optionalFile(flags string) string {
+	pflags := fmt.Sprintf(" FILE[=%q]", toStdout)
+	typed := "[=FILE]"
+	return strings.ReplaceAll(flags, pflags, typed+strings.Repeat(" ", len(pflags)-len(typed)))
 }
 
 // flagError says which flag was meant, where one is near.

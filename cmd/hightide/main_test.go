@@ -32,6 +32,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
 			env.Setenv("PYTHON", interpreter)
 			env.Setenv("TORCH", torch)
+			env.Setenv("PYTHON314", python314())
 			if repo, err := filepath.Abs(filepath.Join("..", "..")); err == nil {
 				env.Setenv("REPO", repo)
 			}
@@ -66,13 +67,27 @@ func torchPython() string {
 	return path
 }
 
-// imaginable answers the conditions [torch]: there is a PyTorch; [device]: this build has the imaginary GPU.
+// python314 is a CPython that takes in code from outside: $HIGHTIDE_TEST_PYTHON314, else one of the cache or on PATH; "" where
+// there is none.
+func python314() string {
+	home, _ := os.UserHomeDir()
+	for _, path := range []string{os.Getenv("HIGHTIDE_TEST_PYTHON314"), filepath.Join(home, ".cache", "hightide", "python-3.14", "bin", "python3.14"), "python3.14"} {
+		if found, err := exec.LookPath(path); err == nil {
+			return found
+		}
+	}
+	return ""
+}
+
+// imaginable answers the conditions [python314]; [torch]: there is a PyTorch; [device]: this build has the imaginary GPU.
 func imaginable(name, torch string) (bool, error) {
 	switch name {
 	case "torch":
 		return torch != "", nil
 	case "device":
 		return engine.CanImagine(), nil
+	case "python314":
+		return python314() != "", nil
 	}
 	return false, fmt.Errorf("unknown condition %q", name)
 }

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -12,9 +16,32 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hightide/internal/fail"
 	"hightide/internal/files"
 	"hightide/internal/report"
 )
+
+// printed is standard output that remembers what could not be written, so that no command has to look after
+// each line: exitCode does. It has no method of a file's, past which one could write.
+type printed struct {
+	file   *os.File
+	failed error // the first
+}
+
+func (p *printed) Write(text []byte) (int, error) {
+	n, err := p.file.Write(text)
+	p.failed = cmp.Or(p.failed, err)
+	return n, err
+}
+
+// error says in one line why the output is not there: the machine's failure, as a full disk.
+func (p *printed) error() error {
+	err := p.failed
+	if refused := (*fs.PathError)(nil); errors.As(err, &refused) {
+		err = refused.Err // without the name: it is no file that the user gave
+	}
+	return fail.Environment("", "write to standard output: %w", err)
+}
 
 // output writes to a file, or to standard output for "-".
 func (a *app) output(file string, text []byte) error {
@@ -48,6 +75,9 @@ func (a *app) show(jsonFile string, value any, people func() error) error {
 // terminal returns the file behind a writer where it is a terminal, else nil.
 func terminal(w io.Writer) *os.File {
 	file, ok := w.(*os.File)
+	if out, is := w.(*printed); is {
+		file, ok = out.file, true
+	}
 	if !ok {
 		return nil
 	}
@@ -126,4 +156,18 @@ func shortDuration(d time.Duration) string {
 		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 	}
 	return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+// canAsk says whether somebody sits at a terminal who can be asked.
+func (a *app) canAsk() bool {
+	in, ok := a.stdin.(io.Writer)
+	return ok && terminal(in) != nil && terminal(a.stderr) != nil
+}
+
+// agreed asks a question that is answered with yes or no; whatever else is no.
+func (a *app) agreed(question string) bool {
+	fmt.Fprintf(a.stderr, "%s [y/N] ", question)
+	answer, _ := bufio.NewReader(a.stdin).ReadString('\n')
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
 }

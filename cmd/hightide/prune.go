@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strconv"
@@ -29,7 +28,9 @@ func pruneCommand(a *app) *cobra.Command {
 		Use:   "prune [--older-than TIME] [--max-size SIZE]",
 		Short: "Delete old runs, or the oldest beyond a size",
 		Long: `Delete runs that began longer ago than a time, and the oldest beyond a size on disk. Runs that still
-run, and runs with the tag "keep", stay. What would go is shown first, and asked for; a script says --yes.`,
+run, and runs with the tag "keep", stay. What would go is shown first, and asked for; a script says --yes.
+
+Exit codes: 0 fine, also where the answer was no; 2 wrong usage, or nobody to ask and no --yes.`,
 		Example: `  hightide prune --older-than 30d
   hightide prune --max-size 10GiB --dry-run
   hightide tag last keep && hightide prune --older-than 1w --yes`,
@@ -96,16 +97,13 @@ func (o *pruneOptions) ask(a *app, c *cobra.Command) (yes bool, err error) {
 		total += run.Size
 	}
 	what := fmt.Sprintf("%s, %v", report.Counted(int64(len(gone)), "run"), mem.Bytes(total))
-	if in, ok := a.stdin.(io.Writer); !ok || terminal(in) == nil || terminal(a.stderr) == nil {
+	if !a.canAsk() {
 		return false, fail.Usage("--dry-run shows them, --yes deletes them", "%s would be deleted, and there is no terminal to ask on", what)
 	}
 	if err := o.print(a.stderr, "would delete", gone); err != nil {
 		return false, err
 	}
-	fmt.Fprintf(a.stderr, "Delete %s? [y/N] ", what)
-	answer, _ := bufio.NewReader(a.stdin).ReadString('\n')
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	if answer == "y" || answer == "yes" {
+	if a.agreed("Delete " + what + "?") {
 		return true, nil
 	}
 	fmt.Fprintln(a.stderr, "nothing was deleted")

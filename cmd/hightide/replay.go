@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,7 +27,7 @@ exact to the address: under other allocator settings, or with less memory.
 
 New segments get made-up addresses; ties between free blocks of one size go by address or by the
 segments' age, so the replay is run with ascending and descending addresses and by age, and the spread
-is told. The program's own empty_cache is told from the allocator's retries by the calling stack.
+is shown. The program's own empty_cache and the allocator's retries are told apart by the calling stack.
 
 --policy and --compare run other allocators: async (cudaMallocAsync), bfc (TensorFlow, XLA), and ideal,
 a lower bound. Those are estimates; native is exact.
@@ -56,7 +56,7 @@ func (o *replayOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Func("gpus", "with `all`: which GPUs of the catalogue the trace fits, and the smallest of them", o.setGPUs)
 	catalogueFlag(flags, &o.Catalogue)
 	flags.StringVar(&o.Memory, "memory", "", "the limit for the allocator, as 24GiB")
-	flags.IntVar(&o.Device, "device", -1, "device of the file (default the one with the longest history)")
+	flags.IntVar(&o.Device, "device", -1, "device of the file (default the one with the longest history; with --verify all)")
 	flags.Lookup("device").DefValue = "0" // which hides -1 behind what it means
 	flags.Var(text{&o.Torch, checkTorch}, "torch", "`version` of PyTorch whose rules apply (default as the file tells)")
 	flags.BoolVar(&o.Verify, "verify", false, "hold every address and segment against the record")
@@ -116,19 +116,10 @@ func (o *replayOptions) run(a *app, c *cobra.Command, args []string) error {
 }
 
 func (a *app) printReplay(r *replay.Result, verify bool) {
-	v := r.Verified
 	if verify {
-		fmt.Fprintf(a.stdout, "%d of %d addresses and %d of %d segments are as recorded (rules of torch %s).\n",
-			v.AddressesExact, v.Addresses, v.SegmentsExact, v.Segments, r.Torch)
-		if v.Ambiguous > 0 {
-			fmt.Fprintf(a.stdout, "%d of the addresses chose between equal blocks whose segments' age the trace does not hold; %d were re-aligned.\n",
-				v.Ambiguous, v.Realigned)
-		}
-		if v.First != "" {
-			fmt.Fprintf(a.stdout, "First difference: %s.\n", v.First)
-		}
-		if r.DeviceUnknown {
-			fmt.Fprintln(a.stdout, replay.DeviceUnknownText)
+		files := append([]*replay.Result{r}, r.Files...)
+		for _, f := range files {
+			a.printVerified(f, len(files) > 1 || f.Trace() != f.Base())
 		}
 		return
 	}
@@ -145,7 +136,11 @@ func (a *app) printReplay(r *replay.Result, verify bool) {
 	if files == nil {
 		files = []*replay.Result{r}
 	}
-	a.printBest(files)
+	for _, f := range files {
+		if said := f.SearchText(len(files) > 1); len(said) > 0 {
+			fmt.Fprintf(a.stdout, "\n  %s\n", strings.Join(said, "\n  "))
+		}
+	}
 	for _, f := range files {
 		if g := f.Smallest(); g != nil {
 			fmt.Fprintf(a.stdout, "  The smallest GPU it fits: %s.\n", g.GPU)
@@ -158,45 +153,22 @@ func (a *app) printReplay(r *replay.Result, verify bool) {
 	}
 }
 
-// printBest prints the line to paste, with what it gains and costs on each trace.
-func (a *app) printBest(files []*replay.Result) {
-	for _, r := range files {
-		if n := r.Searched; n.Settings > 0 {
-			fmt.Fprintf(a.stdout, "\n  %d settings tried in %.1f s.\n", n.Settings, float64(n.Nanoseconds)/1e9)
-			if r.Best.AllocConf == r.Recorded.AllocConf {
-				fmt.Fprintln(a.stdout, "  None is better than what it was recorded with.")
-			} else {
-				fmt.Fprintf(a.stdout, "  Best: PYTORCH_CUDA_ALLOC_CONF=%s\n", r.Best.AllocConf)
-			}
-		}
+// printVerified says how far the model agrees with a record, named where there are several; the first is then the sum of them.
+func (a *app) printVerified(r *replay.Result, named bool) {
+	v, of := r.Verified, ""
+	if named && r.File != "" {
+		of = " of " + report.Clean(r.Trace())
 	}
-	for _, r := range files {
-		best := r.Best
-		if best == nil {
-			continue
-		}
-		name := "It"
-		if len(files) > 1 {
-			name = filepath.Base(r.File) + ": it"
-		}
-		word, gain := "less", best.Gain
-		if gain < 0 {
-			word, gain = "more", -gain
-		}
-		fmt.Fprintf(a.stdout, "  %s reserves %v %s than recorded, with %s of the driver.\n", name, gain, word, calls(best.MoreCalls))
-		if best.Spread[0] != best.Spread[1] {
-			fmt.Fprintf(a.stdout, "  Its peak is between %v and %v, as addresses turn out.\n", best.Spread[0], best.Spread[1])
-		}
+	fmt.Fprintf(a.stdout, "%d of %d addresses and %d of %d segments%s are as recorded (rules of torch %s).\n",
+		v.AddressesExact, v.Addresses, v.SegmentsExact, v.Segments, of, r.Torch)
+	if v.Ambiguous > 0 {
+		fmt.Fprintf(a.stdout, "%d of the addresses chose between equal blocks whose segments' age the trace does not hold; %d were re-aligned.\n",
+			v.Ambiguous, v.Realigned)
 	}
-}
-
-// calls is "12 more calls", "339 fewer calls".
-func calls(more int64) string {
-	switch {
-	case more == 0:
-		return "as many calls"
-	case more < 0:
-		return report.Counted(-more, "fewer call")
+	if v.First != "" && len(r.Files) == 0 {
+		fmt.Fprintf(a.stdout, "First difference: %s.\n", v.First)
 	}
-	return report.Counted(more, "more call")
+	if r.DeviceUnknown {
+		fmt.Fprintln(a.stdout, replay.DeviceUnknownText)
+	}
 }

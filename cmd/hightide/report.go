@@ -20,7 +20,7 @@ type reportOptions struct {
 
 func reportCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
-		Use:   "report RUN [--html FILE | --json[=FILE] | --markdown[=FILE]] [--open]",
+		Use:   "report [RUN] [--html FILE | --json[=FILE] | --markdown[=FILE]] [--open]",
 		Short: "Write the report of a run as HTML, JSON or Markdown",
 		Long: `Write the report of a run as one HTML file that needs nothing else, as JSON for programs, or as
 Markdown for a comment on a change. Several forms may be asked for at once. Without any: HTML into
@@ -29,7 +29,7 @@ hightide-<run>.html in this folder.
 RUN is an id, a unique beginning of one, a name (the newest run of it), "last", or the path of a
 recording. Without RUN: last.
 
-Exit codes: 0 fine, 3 no such run, not a recording, or a file that cannot be written.`,
+Exit codes: 0 fine, 2 wrong usage, 3 no such run, not a recording, or a file that cannot be written.`,
 		Example: `  hightide report last --open
   hightide report last --json | jq .headline
   hightide report bigger-batch --html report.html --markdown=comment.md`,

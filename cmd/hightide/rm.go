@@ -19,7 +19,9 @@ func rmCommand(a *app) *cobra.Command {
 		Use:   "rm RUN...",
 		Short: "Delete runs",
 		Long: `Delete runs with everything that belongs to them. RUN is an id, the unique beginning of one, a name
-(the newest run of that name) or "last". Nothing is deleted if one of them is not found.`,
+(the newest run of that name) or "last". Nothing is deleted if one of them is not found.
+
+Exit codes: 0 fine, 2 wrong usage, 3 no such run.`,
 		Example: `  hightide rm last
   hightide rm 06k3a 06k3b`,
 		Args: cobra.MinimumNArgs(1),

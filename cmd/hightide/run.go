@@ -77,7 +77,7 @@ func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.live, "live", false, "a fuller live view instead of the status line")
 }
 
-func (o *runOptions) addAlert(text string) error {
+func (o *recording) addAlert(text string) error {
 	alert, err := observe.ParseAlert(text)
 	if err != nil {
 		return fail.Usage("as in --alert 'host.rss > 8GiB'", "%w", err)

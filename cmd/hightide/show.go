@@ -15,14 +15,14 @@ type showOptions struct {
 
 func showCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
-		Use:   "show RUN",
+		Use:   "show [RUN]",
 		Short: "Show the report of a run in the terminal",
 		Long: `Show the report of a run in the terminal: verdict, findings with their lines, the picture, tables.
 
 RUN is an id, a unique beginning of one, a name (the newest run of it), "last", or the path of a
 recording. Without RUN: last.
 
-Exit codes: 0 fine, 3 no such run or not a recording.`,
+Exit codes: 0 fine, 2 wrong usage, 3 no such run or not a recording.`,
 		Example: `  hightide show last
   hightide show bigger-batch
   hightide show --brief ./run.hightide`,

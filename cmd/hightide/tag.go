@@ -25,7 +25,9 @@ func tagCommand(a *app) *cobra.Command {
 		Use:   "tag RUN [KEY | KEY=VALUE]...",
 		Short: "Set tags and the name of a run",
 		Long: `Set tags of a run, remove some, or give it a name. Tags are written into the recording and travel with
-the file. The tag "keep" protects a run from prune. With a RUN alone its tags are printed.`,
+the file. The tag "keep" protects a run from prune. With a RUN alone its tags are printed.
+
+Exit codes: 0 fine, 2 wrong usage, 3 no such run.`,
 		Example: `  hightide tag last model=bert keep
   hightide tag last --name baseline
   hightide tag baseline --remove keep`,

@@ -42,8 +42,10 @@ void ht_count(struct ht_call_site *site) {
         if (site->kind == HT_CALL_REFUSED)
             ht_say("%s is not modelled and fails", site->name);
         pthread_mutex_lock(&ht_counters_lock);
-        site->slot = entry_of(slot, site->name, site->kind);
-        __atomic_store_n(&site->generation, generation, __ATOMIC_RELEASE);
+        if (site->generation != generation) { /* another thread may have been here meanwhile, and others read what it wrote */
+            site->slot = entry_of(slot, site->name, site->kind);
+            __atomic_store_n(&site->generation, generation, __ATOMIC_RELEASE);
+        }
         pthread_mutex_unlock(&ht_counters_lock);
     }
     if (site->slot)

@@ -13,7 +13,7 @@ uint64_t ht_process_start(void) {
         __atomic_store_n(&start, found == HT_START_UNKNOWN ? 0 : found, __ATOMIC_RELAXED);
         __atomic_store_n(&of, pid, __ATOMIC_RELEASE);
     }
-    return start;
+    return __atomic_load_n(&start, __ATOMIC_RELAXED);
 }
 
 int ht_lives(uint32_t pid, uint32_t start) {

@@ -134,12 +134,18 @@ def add(lists: dict[str, dict[str, str]], library: str, name: str, declared: dic
         lists[library][name] = found
 
 
-def environment(root: Path, lists: dict[str, dict[str, str]]) -> None:
-    site = next(root.glob("lib/python3*/site-packages"))
+def declarations(site: Path) -> dict[str, tuple[str, str]]:
     declared: dict[str, tuple[str, str]] = {}
     for header in site.glob("nvidia/**/*.h"):
         if "/cccl/" not in str(header) and header.name.startswith(("cu", "nccl", "nv")):
             declared |= prototypes(header)
+    return declared
+
+
+def environment(root: Path, lists: dict[str, dict[str, str]], kinds: bool = True) -> None:
+    """Add the entry points of an environment's libraries; without kinds what each expects is not worked out."""
+    site = next(root.glob("lib/python3*/site-packages"))
+    declared = declarations(site) if kinds else {}
     for key, (file, prefix) in LIBRARIES.items():
         for library in site.glob(f"nvidia/**/lib/{file}*"):
             for name in exported(library):

@@ -8,8 +8,11 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/mman.h>
 
+#include "got.h"
+#include "objects.h"
 #include "process.h"
 #include "../../common/interpreter.h"
 #include "real.h"
@@ -188,8 +191,14 @@ EXPORT void *mremap(void *old, size_t old_n, size_t n, int flags, ...) {
  * again after a fork: the child has a channel of its own. */
 EXPORT uint64_t *hightide_heap_word(void) {
     ht_interpreter_find();
-    return ht_process_ready(1) ? &ht_channel.header->word : NULL;
+    if (!ht_process_ready(1))
+        return NULL;
+    ht_process_wrote(); /* the place stays, also where the channel is another one later */
+    return &ht_channel.header->word;
 }
+
+/* Has the process go on in another recording: 1, where what it allocates goes there from now on. */
+EXPORT int hightide_heap_move(const char *folder) { return ht_process_move(folder); }
 
 /* Whether the program's malloc is ours: a call through the symbol either counts bytes or does not. */
 static int bypassed(void) {
@@ -203,20 +212,12 @@ static int bypassed(void) {
     return !counted;
 }
 
-__attribute__((constructor)) static void start(int argc, char **argv, char **environment) {
-    (void)argc, (void)argv;
-    ht_process_start(environment);
-    if (ht_process_off())
-        return;
-    if (bypassed())
-        ht_real_bypassed();
-    ht_interpreter_find();
-}
-
 /* What a process takes last is seen by nobody else: its mark is told as it ends. */
 __attribute__((destructor)) static void end(void) {
-    if (ht_process_ready(0))
-        ht_sample_finish();
+    if (!ht_process_ready(0))
+        return;
+    ht_sample_finish();
+    ht_process_wrote();
 }
 
 /* A forked worker of Python ends here, past all destructors. A child that shares its parent's memory is not
@@ -227,3 +228,77 @@ EXPORT __attribute__((noreturn)) void _exit(int code) {
         sys6(SYS_exit_group, code, 0, 0, 0, 0, 0);
 }
 EXPORT __attribute__((noreturn)) void _Exit(int code) { _exit(code); }
+
+/* The two by which libraries come are watched in a program that runs already. They jump on to the real ones, which look
+ * at their caller. What dlopen brings is used once a function of it is looked up. */
+static struct {
+    void *(*dlopen)(const char *, int);
+    void *(*dlsym)(void *, const char *);
+} loader;
+static void *late_dlopen(const char *path, int how) {
+    ht_got_again();
+    return loader.dlopen(path, how);
+}
+static void *late_dlsym(void *handle, const char *name) {
+    ht_got_again();
+    return loader.dlsym(handle, name);
+}
+
+/* Our own, and not what others look up by these names. */
+#define OWN(name) extern __typeof__(name) own_##name __attribute__((alias(#name), visibility("hidden")))
+#pragma GCC diagnostic ignored "-Wmissing-attributes"
+OWN(malloc); OWN(free); OWN(calloc); OWN(realloc); OWN(posix_memalign); OWN(aligned_alloc); OWN(memalign); OWN(valloc);
+OWN(pvalloc); OWN(mmap); OWN(mmap64); OWN(munmap); OWN(mremap); OWN(_exit); OWN(_Exit);
+
+static void *late_reallocarray(void *old, size_t n, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(n, size, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return own_realloc(old, bytes);
+}
+
+static struct ht_hook late_hooks[] = {
+    {"malloc", own_malloc, 0}, {"free", own_free, 0}, {"calloc", own_calloc, 0}, {"realloc", own_realloc, 0},
+    {"reallocarray", late_reallocarray, 0}, {"posix_memalign", own_posix_memalign, 0},
+    {"aligned_alloc", own_aligned_alloc, 0}, {"memalign", own_memalign, 0}, {"valloc", own_valloc, 0},
+    {"pvalloc", own_pvalloc, 0}, {"mmap", own_mmap, 0}, {"mmap64", own_mmap64, 0}, {"munmap", own_munmap, 0},
+    {"mremap", own_mremap, 0}, {"_exit", own__exit, 0}, {"_Exit", own__Exit, 0},
+    {"dlopen", late_dlopen, 0}, {"dlsym", late_dlsym, 0},
+};
+#define LATE_HOOKS (sizeof late_hooks / sizeof *late_hooks)
+
+static void *real_of(const char *name) {
+    for (unsigned i = 0; i < LATE_HOOKS; i++)
+        if (!strcmp(late_hooks[i].name, name))
+            return late_hooks[i].real;
+    return NULL;
+}
+
+/* Takes the functions' place in the program that runs. */
+static void take_place(void) {
+    for (unsigned i = 0; i < LATE_HOOKS; i++)
+        late_hooks[i].real = ht_objects_define(late_hooks[i].name, late_hooks);
+    loader.dlopen = (void *(*)(const char *, int))(uintptr_t)real_of("dlopen");
+    loader.dlsym = (void *(*)(void *, const char *))(uintptr_t)real_of("dlsym");
+    ht_got_take(late_hooks, loader.dlopen && loader.dlsym ? LATE_HOOKS : LATE_HOOKS - 2);
+}
+
+__attribute__((constructor)) static void start(int argc, char **argv, char **environment) {
+    (void)argc, (void)argv;
+    int late = ht_variable(environment, "HIGHTIDE_HEAP_LATE") != NULL;
+    if (late)
+        ht_real_late();
+    ht_process_start(environment);
+    if (ht_process_off())
+        return;
+    if (late) {
+        ht_interpreter_find();
+        take_place();
+        return;
+    }
+    if (bypassed())
+        ht_real_bypassed();
+    ht_interpreter_find();
+}

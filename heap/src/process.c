@@ -3,8 +3,10 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "code.h"
+#include "got.h"
 #include "late.h"
 #include "maps.h"
 #include "python.h"
@@ -28,11 +30,13 @@ static struct state {
 } *state;
 enum { NOT_YET, ON, NEVER };
 static int started; /* NOT_YET until the constructor has run */
+static int torn;
+static uint32_t writers; /* threads that write at this moment */
 
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso);
 extern void *__dso_handle;
 
-static const char *variable(char **environment, const char *name) {
+const char *ht_variable(char **environment, const char *name) {
     size_t length = strlen(name);
     for (; environment && *environment; environment++)
         if (!strncmp(*environment, name, length) && (*environment)[length] == '=')
@@ -41,7 +45,7 @@ static const char *variable(char **environment, const char *name) {
 }
 
 static uint64_t number(char **environment, const char *name, uint64_t otherwise) {
-    const char *text = variable(environment, name);
+    const char *text = ht_variable(environment, name);
     uint64_t value = 0;
     if (!text || *text < '0' || *text > '9')
         return otherwise;
@@ -65,10 +69,12 @@ static void after_fork(void) {
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     state->process = HT_PROCESS_IDLE;
     state->pid = (uint32_t)sys_getpid();
+    __atomic_store_n(&writers, 0, __ATOMIC_RELAXED);
+    ht_got_forked();
 }
 
 static int configure(char **environment) {
-    const char *folder = variable(environment, "HIGHTIDE_CHANNELS");
+    const char *folder = ht_variable(environment, "HIGHTIDE_CHANNELS");
     if (!folder || *folder != '/' || strlen(folder) >= sizeof ht_config.folder)
         return NEVER;
     memcpy(ht_config.folder, folder, strlen(folder) + 1);
@@ -112,7 +118,8 @@ static int open_once(uint32_t pid) {
     uint32_t expected = HT_PROCESS_IDLE;
     if (!__atomic_compare_exchange_n(&state->process, &expected, HT_PROCESS_OPENING, 0, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
-        return 0; /* another thread is at it: what it misses meanwhile is not sampled */
+        return 0; /* another thread is at it */
+    torn = torn || !__atomic_load_n(&state->pid, __ATOMIC_RELAXED);
     __atomic_store_n(&state->pid, pid, __ATOMIC_RELAXED);
     void *inherited = ht_channel.header;
     struct ht_channel fresh = {0};
@@ -128,7 +135,9 @@ static int open_once(uint32_t pid) {
     return open;
 }
 
-int ht_process_ready(int open) {
+int ht_process_torn(void) { return torn; }
+
+static int may_write(int open) {
     if (__atomic_load_n(&started, __ATOMIC_ACQUIRE) != ON)
         return 0;
     uint32_t process = __atomic_load_n(&state->process, __ATOMIC_ACQUIRE);
@@ -139,4 +148,61 @@ int ht_process_ready(int open) {
     if (process != HT_PROCESS_IDLE || !open || (owner != 0 && owner != pid))
         return 0;
     return open_once(pid);
+}
+
+static int opening(void) {
+    return __atomic_load_n(&started, __ATOMIC_ACQUIRE) == ON &&
+           __atomic_load_n(&state->process, __ATOMIC_ACQUIRE) == HT_PROCESS_OPENING;
+}
+
+#define PATIENCE_NS 250000000 /* for one opening; a busy machine may let the thread that opens wait for its turn */
+
+/* Another thread opens the channel. What this one has to tell would be lost meanwhile: it waits until that is done. A
+ * child that was forked in the middle of it has no such thread: so all waiting together has an end. */
+static void let_open(void) {
+    static uint64_t waited;
+    const struct timespec pause = {0, 50000};
+    for (uint64_t began = ht_now(), now = began; opening(); now = ht_now()) {
+        if (now - began > PATIENCE_NS || __atomic_load_n(&waited, __ATOMIC_RELAXED) > 8 * (uint64_t)PATIENCE_NS)
+            return;
+        if (now - began < 100000)
+            sys6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+        else
+            sys6(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+        __atomic_fetch_add(&waited, ht_now() - now, __ATOMIC_RELAXED);
+    }
+}
+
+int ht_process_ready(int open) {
+    for (int again = 0;; again++) {
+        __atomic_fetch_add(&writers, 1, __ATOMIC_ACQ_REL);
+        if (may_write(open))
+            return 1;
+        ht_process_wrote();
+        if (!open || again)
+            return 0;
+        let_open();
+    }
+}
+
+void ht_process_wrote(void) { __atomic_fetch_sub(&writers, 1, __ATOMIC_ACQ_REL); }
+
+/* No writer may be between the old channel and the new one: the state keeps further ones out, those inside are few
+ * microseconds from their end. */
+int ht_process_move(const char *folder) {
+    const struct timespec pause = {0, 1000000};
+    uint32_t open = HT_PROCESS_OPEN;
+    if (__atomic_load_n(&started, __ATOMIC_ACQUIRE) != ON || *folder != '/' || strlen(folder) >= sizeof ht_config.folder)
+        return 0;
+    if (!__atomic_compare_exchange_n(&state->process, &open, HT_PROCESS_OPENING, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) &&
+        open != HT_PROCESS_IDLE)
+        return 0;
+    for (int tries = 0; __atomic_load_n(&writers, __ATOMIC_ACQUIRE) != 0; tries++) {
+        if (tries == 1000)
+            return 0; /* a thread that was stopped inside: what it would write has no place */
+        sys6(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+    }
+    memcpy(ht_config.folder, folder, strlen(folder) + 1);
+    __atomic_store_n(&state->process, HT_PROCESS_IDLE, __ATOMIC_RELEASE);
+    return 1;
 }

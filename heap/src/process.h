@@ -24,12 +24,23 @@ enum ht_process { HT_PROCESS_IDLE = 0, HT_PROCESS_OPENING, HT_PROCESS_OPEN, HT_P
 /* Reads the environment; called once, before main. */
 void ht_process_start(char **environment);
 
+/* The value of a variable; NULL: it is not set. */
+const char *ht_variable(char **environment, const char *name);
+
 /* Whether nothing will ever be written: no run is recorded, or there was no room for a channel. */
 int ht_process_off(void);
 
 /* Whether the environment has been read; before, nothing is sampled. */
 int ht_process_started(void);
 
-/* 1 if this process may write records now, opening its channel if `open` says so. */
+/* Whether this process was forked without libc's knowledge: locks of libc may be held by threads that it does not have. */
+int ht_process_torn(void);
+
+/* 1 if this process may write records now, opening its channel if `open` says so. Then ht_process_wrote() must follow
+ * what it writes. */
 int ht_process_ready(int open);
+void ht_process_wrote(void);
+
+/* Goes on with a new channel in another folder, for a second recording of a process; 0: it cannot. */
+int ht_process_move(const char *folder);
 #endif

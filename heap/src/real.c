@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../common/loader.h"
+#include "objects.h"
 #include "../../include/hightide_channel.h"
 
 /* Weak: a program that has none of them still starts. */
@@ -20,6 +21,10 @@ extern void *__libc_memalign(size_t, size_t) __attribute__((weak));
 static char arena[16384] __attribute__((aligned(64)));
 static size_t arena_used;
 static uint64_t flags;
+
+struct info { size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost; };
+static struct info (*mallinfo2)(void); /* of glibc */
+
 static uintptr_t foreign_from, foreign_to; /* its code; empty: glibc's */
 
 static void *arena_take(size_t bytes, size_t align) {
@@ -157,6 +162,21 @@ static void use_next(struct ht_real *real) {
     NEXT(pvalloc);
 }
 
+/* An allocator may have a mallinfo2 of its own. */
+static void find_count(struct range libc) {
+    void *found = ht_symbol("mallinfo2");
+    if (found && object_of(found).from == libc.from && libc.to)
+        memcpy(&mallinfo2, &found, sizeof found);
+}
+
+int ht_real_count(struct ht_malloc *count) {
+    if (!mallinfo2 || flags & (HT_HEAP_FOREIGN_MALLOC | HT_HEAP_BYPASSED))
+        return 0;
+    struct info info = mallinfo2();
+    *count = (struct ht_malloc){.used = info.uordblks, .free = info.fordblks, .top = info.keepcost, .mapped = info.hblkhd};
+    return 1;
+}
+
 static void set_foreign(struct range object) {
     foreign_from = object.from;
     foreign_to = object.to;
@@ -179,6 +199,7 @@ static void resolve(void) {
         flags |= HT_HEAP_FOREIGN_MALLOC;
         set_foreign(object);
     }
+    find_count(libc);
     void *usable = ht_dlsym(RTLD_NEXT, "malloc_usable_size");
     memcpy(&found.malloc_usable_size, &usable, sizeof usable);
     real_free = found.free;
@@ -187,6 +208,41 @@ static void resolve(void) {
         found.free = checked_free;
         found.realloc = checked_realloc;
     }
+    ht_real = found;
+}
+
+#define DEFINED(name) \
+    do { \
+        void *defined = ht_objects_define(#name, &ht_real); \
+        if (defined) \
+            memcpy(&found.name, &defined, sizeof defined); \
+    } while (0)
+
+void ht_real_late(void) {
+    struct ht_real found = {0};
+    void *real = ht_objects_define("malloc", &ht_real);
+    struct range object = object_of(real), libc = object_of(ht_objects_define("gnu_get_libc_version", &ht_real));
+    flags |= HT_HEAP_LATE;
+    use_libc(&found);
+    if (object.to && object.from != libc.from) { /* what it lacks goes to its own memalign, see use_next */
+        flags |= HT_HEAP_FOREIGN_MALLOC;
+        set_foreign(object);
+        found.valloc = own_valloc;
+        found.pvalloc = own_pvalloc;
+    }
+    DEFINED(malloc);
+    DEFINED(free);
+    DEFINED(calloc);
+    DEFINED(realloc);
+    DEFINED(posix_memalign);
+    DEFINED(memalign);
+    DEFINED(aligned_alloc);
+    DEFINED(malloc_usable_size);
+    if (object.from == libc.from) {
+        DEFINED(valloc);
+        DEFINED(pvalloc);
+    }
+    find_count(libc);
     ht_real = found;
 }
 

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../../include/hightide_channel.h"
+
 struct ht_real {
     void *(*malloc)(size_t);
     void (*free)(void *);
@@ -22,8 +24,14 @@ struct ht_real {
  * allocator behind us, and memory asked for while they look comes from a small static arena. */
 extern struct ht_real ht_real;
 
-/* HT_HEAP_FOREIGN_MALLOC, HT_HEAP_BYPASSED. */
+/* HT_HEAP_FOREIGN_MALLOC, HT_HEAP_BYPASSED, HT_HEAP_LATE. */
 uint64_t ht_real_flags(void);
+
+/* What glibc's malloc holds; 0 where that is not the program's, or glibc is older than 2.33. It locks the arenas. */
+int ht_real_count(struct ht_malloc *count);
+
+/* In a program that runs already: the functions that it uses. */
+void ht_real_late(void);
 
 /* The program's malloc is not ours: remembers whose it is; once, before main. */
 void ht_real_bypassed(void);

@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 
 #include "channel.h"
+#include "count.h"
 #include "../../common/identity.h"
 #include "../../common/interpreter.h"
 #include "late.h"
@@ -28,6 +29,7 @@ static struct ht_rate rate;
 
 void ht_sample_reset(void) {
     ht_rate_start(&rate, ht_config.mean, ht_now());
+    ht_count_reset();
     __atomic_store_n(&threads, 0, __ATOMIC_RELAXED);
     __atomic_fetch_add(&generation, 1, __ATOMIC_RELEASE);
 }
@@ -187,14 +189,23 @@ void ht_sample_finish(void) {
     __atomic_store_n(&ht_channel.header->state, HT_STATE_CLOSED, __ATOMIC_RELEASE);
 }
 
-/* Records one allocation; the caller has set thread->busy. */
-static void record(uintptr_t address, size_t bytes, uint64_t weight, int origin, const void *hook) {
+static void tell_count(uint64_t now) {
+    struct ht_malloc count;
+    uint32_t bytes = RECORD(sizeof count);
+    if (!ht_count_due(&count, now))
+        return;
+    struct ht_record *record = ht_channel_reserve(&ht_channel, bytes, SPARE);
+    if (!record)
+        return;
+    fill_record(record, HT_HEAP_MALLOC, ht_now());
+    memcpy(record + 1, &count, sizeof count);
+    ht_channel_commit(record, bytes);
+}
+
+static void write_record(uintptr_t address, size_t bytes, uint64_t weight, int origin, const void *hook) {
     struct ht_thread *thread = &ht_thread;
     struct ht_frame frames[HT_MAX_FRAMES];
-    uint64_t now;
-    if (!ht_process_ready(1))
-        return;
-    now = ht_now();
+    uint64_t now = ht_now();
     int late = ht_late_any() && !ht_late_flush(tell_free_now);
     if (late || !ht_channel_room(&ht_channel, LARGEST, SPARE)) { /* do not even walk the stack */
         ht_channel_drop(&ht_channel, LARGEST);
@@ -213,6 +224,16 @@ static void record(uintptr_t address, size_t bytes, uint64_t weight, int origin,
         write_alloc(&alloc, frames, now);
     }
     account(now);
+    if (origin != HT_MMAP)
+        tell_count(now);
+}
+
+/* Records one allocation; the caller has set thread->busy. */
+static void record(uintptr_t address, size_t bytes, uint64_t weight, int origin, const void *hook) {
+    if (!ht_process_ready(1))
+        return;
+    write_record(address, bytes, weight, origin, hook);
+    ht_process_wrote();
 }
 
 static void consider(struct ht_thread *thread, void *p, size_t bytes, int origin, const void *hook) {
@@ -252,10 +273,13 @@ void ht_sample_slow(void *p, size_t bytes, int origin, const void *hook) {
 }
 
 int ht_sample_forget(void *p) {
-    if (!ht_table_has((uintptr_t)p) || !ht_process_ready(0) || !ht_table_take((uintptr_t)p))
+    if (!ht_table_has((uintptr_t)p) || !ht_process_ready(0))
         return 0; /* the filter errs now and then, and asking whose process this is costs a system call */
-    tell_free((uintptr_t)p, 0);
-    return 1;
+    int tracked = ht_table_take((uintptr_t)p);
+    if (tracked)
+        tell_free((uintptr_t)p, 0);
+    ht_process_wrote();
+    return tracked;
 }
 
 void ht_sample_remember(void *p, const void *hook) {
@@ -299,6 +323,7 @@ void ht_sample_unmapping(void *p, size_t bytes, struct ht_told *told, const void
         if (cut.right.bytes && !ht_thread.busy) /* what remains behind the hole */
             record_map(&cut.right, hook);
     }
+    ht_process_wrote();
 }
 
 void ht_sample_refused(const struct ht_told *told, const void *hook) {

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 MAGIC = 0x31304E4148435448
 HEADER = 4096
-PAD, CODE, ALLOC, FREE, THREAD = 0, 64, 65, 66, 67
+PAD, CODE, ALLOC, FREE, THREAD, MALLOC = 0, 64, 65, 66, 67, 68
 ORIGINS = {1: "malloc", 2: "calloc", 3: "realloc", 4: "aligned", 5: "mmap"}
 
 
@@ -60,6 +60,7 @@ class Channel:
     codes: dict[int, Code] = dataclasses.field(default_factory=dict)
     threads: dict[int, str] = dataclasses.field(default_factory=dict)
     events: list[Alloc | Free] = dataclasses.field(default_factory=list)
+    counts: list[tuple[int, ...]] = dataclasses.field(default_factory=list)  # used, free, top, mapped, ns
 
     @property
     def allocs(self) -> list[Alloc]:
@@ -146,6 +147,8 @@ def add(channel: Channel, kind: int, time_ns: int, body: bytes) -> None:
     elif kind == THREAD:
         tid, length = struct.unpack_from("<II", body)
         channel.threads[tid] = body[8 : 8 + length].decode()
+    elif kind == MALLOC:
+        channel.counts.append(struct.unpack_from("<5Q", body))
     else:
         raise AssertionError(f"kind {kind} in a heap channel")
 

@@ -14,13 +14,15 @@ MEAN = 512 << 10
 class SamplingTest(HeapTest):
     def test_one_hundred_seeds(self) -> None:
         """At most 5 of 100 estimates are off by more than two standard errors, sqrt(mean * bytes)."""
-        program = compiled("mix")
+        program, mean = compiled("mix"), MEAN // 4  # of few bytes, often
         off = collections.Counter[str]()
         sums = collections.Counter[str]()
         truth = {}
         for seed in range(1, 101):
             self.setUp()
-            done = self.run_program(program, HIGHTIDE_HEAP_SEED=str(seed), HIGHTIDE_HEAP_RING=str(1 << 20))
+            done = self.run_program(
+                program, HIGHTIDE_HEAP_SEED=str(seed), HIGHTIDE_HEAP_RING=str(1 << 20), HIGHTIDE_HEAP_MEAN=str(mean)
+            )
             channel = self.read_only()
             truth["total"], truth["alive"] = map(int, done.stdout.split())
             estimate = {
@@ -29,10 +31,10 @@ class SamplingTest(HeapTest):
             }
             for what, value in estimate.items():
                 sums[what] += value
-                off[what] += abs(value - truth[what]) > 2 * math.sqrt(MEAN * truth[what])
+                off[what] += abs(value - truth[what]) > 2 * math.sqrt(mean * truth[what])
             self.assertEqual({alloc.origin for alloc in channel.allocs}, {"malloc", "calloc", "aligned"})
         for what, true in truth.items():
-            error = math.sqrt(MEAN * true)
+            error = math.sqrt(mean * true)
             self.assertLessEqual(off[what], 5, f"{what}: {off[what]} of 100 off by more than {2 * error / true:.1%}")
             # Unbiased: the mean of a hundred is within three of its own standard errors.
             self.assertLess(abs(sums[what] / 100 - true), 3 * error / 10, what)
@@ -66,6 +68,14 @@ class SamplingTest(HeapTest):
                 self.assertEqual(alloc.weight, alloc.size)
             self.assertEqual(alloc.flags, 2)  # no Python here
             self.assertTrue(alloc.frames and all(native for _, _, native in alloc.frames))
+
+    def test_nothing_is_lost_while_the_channel_is_opened(self) -> None:
+        """Threads that allocate for the first time all at once: one opens the channel, the others' blocks are told too."""
+        program = compiled("together")
+        for _ in range(20):
+            self.setUp()
+            self.run_program(program)
+            self.assertEqual(sum(alloc.size == 4 * MIB for alloc in self.read_only().allocs), 8)
 
     def test_no_python_is_said(self) -> None:
         self.run_program(compiled("calls"))

@@ -12,14 +12,14 @@ from harness import PROGRAMS, HeapTest, pythons
 
 MAX_FRAMES = 64
 
-# Every line table of a few modules, and what the interpreter says about each instruction.
+# Every line table of a few modules, and what the interpreter says about the first and last instruction of each range.
 LINES = """
 import json, sys, types, dis, asyncio.tasks, argparse
 out = []
 def walk(code):
     table = code.co_linetable if sys.version_info >= (3, 10) else code.co_lnotab
     if hasattr(code, "co_lines"):
-        truth = [(offset, line) for start, end, line in code.co_lines() for offset in range(start, end, 2)]
+        truth = [(offset, line) for start, end, line in code.co_lines() if start < end for offset in (start, end - 2)]
     else:
         starts, truth, line = dict(dis.findlinestarts(code)), [], code.co_firstlineno
         for offset in range(0, len(code.co_code), 2):

@@ -14,6 +14,9 @@ type Setup struct {
 	// Down makes new segments lie below earlier ones. Real addresses cannot be known; where ties go by
 	// address, both directions show what depends on it.
 	Down bool
+	// Anew asks for what was held before the trace as other settings would: without what was cached beside it. Else
+	// settings that are the record's own begin as the record did.
+	Anew bool
 }
 
 // Outcome is what became of a Program.
@@ -101,7 +104,7 @@ func (r *runner) finish() *Outcome {
 // begin takes over what was held before the trace, as it was. Other settings, another allocator or too
 // small a device would have laid it out otherwise: there the live blocks are asked for anew, by address.
 func (r *runner) begin() bool {
-	if r.native != nil && r.setup.Settings == r.p.Settings && r.takeOver() {
+	if r.native != nil && !r.setup.Anew && r.setup.Settings == r.p.Settings && r.takeOver() {
 		return true
 	}
 	id := 0

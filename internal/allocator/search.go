@@ -14,8 +14,8 @@ type Candidate struct {
 	Outcome  *Outcome
 }
 
-// better orders candidates: one that runs to its end, then the later an OOM, then the lower peak, then
-// fewer calls of the driver, then the shorter line.
+// better orders candidates: one that runs to its end, then the later an OOM, then fewer requests refused that the record
+// refused too, then the lower peak, then fewer calls of the driver, then the shorter line.
 func better(a, b *Candidate) int {
 	if (a.Outcome.OOM == nil) != (b.Outcome.OOM == nil) {
 		if a.Outcome.OOM == nil {
@@ -27,7 +27,7 @@ func better(a, b *Candidate) int {
 		return cmp.Compare(b.Outcome.OOM.Event, a.Outcome.OOM.Event)
 	}
 	u, v := &a.Outcome.Usage, &b.Outcome.Usage
-	return cmp.Or(cmp.Compare(u.PeakReserved, v.PeakReserved), cmp.Compare(u.DeviceAllocs+u.Retries, v.DeviceAllocs+v.Retries),
+	return cmp.Or(cmp.Compare(u.OOMs, v.OOMs), cmp.Compare(u.PeakReserved, v.PeakReserved), cmp.Compare(u.DeviceAllocs+u.Retries, v.DeviceAllocs+v.Retries),
 		cmp.Compare(len(a.Settings.String()), len(b.Settings.String())))
 }
 

@@ -30,7 +30,7 @@ func alerts(in *Input, r *report.Report) {
 		}
 		r.Findings = append(r.Findings, report.Finding{
 			Kind: report.KindAlert, Severity: report.Warning, Process: e.Process, Bytes: e.Bytes, Label: mem.Measured, Title: report.FirstLine(e.Text, 120),
-			Text: fmt.Sprintf("%s (measured)%s, %s after the start.", report.FirstLine(e.Text, 200), step, report.Duration(in.since(e.Time))),
+			Text: fmt.Sprintf("%s (measured)%s, %s after %s.", report.FirstLine(e.Text, 200), step, report.Duration(in.since(e.Time)), in.beginning()),
 		})
 	}
 	for name, i := range index {
@@ -75,8 +75,8 @@ func drops(in *Input, r *report.Report) {
 		r.AddNote(fmt.Sprintf("The recording is damaged at byte %d (%d bytes): %s. What stood there is missing here.", d.Offset, d.Bytes, d.Text))
 	}
 	if in.Run.End != nil && in.Run.End.Reason == "recovered" {
-		r.AddNote(fmt.Sprintf("The recorder was killed: samples of memory end %s after the start. What the processes told themselves goes on, as does the "+
-			"kernel's mark of each that ended in order; what others took after that is not known.", report.Duration(in.since(in.lastSampled()))))
+		r.AddNote(fmt.Sprintf("The recorder was killed: samples of memory end %s after %s. What the processes told themselves goes on, as does the "+
+			"kernel's mark of each that ended in order; what others took after that is not known.", report.Duration(in.since(in.lastSampled())), in.beginning()))
 	}
 	if in.Run.End == nil {
 		r.AddNote("The recording has no end: the run was still going on, or the recorder was killed. Everything up to then is here.")

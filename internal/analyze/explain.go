@@ -87,6 +87,8 @@ type explanation struct {
 	failed   group            // likewise, when memory ran out
 	bare     bool             // its file knows nothing of segments
 	filtered bool             // its file holds only some blocks, as export left them
+
+	before usage.FromBefore // of no bytes where --filter leaves that out
 }
 
 // ExplainDevice plays the trace of one device and says who holds its memory.
@@ -125,7 +127,9 @@ func explainDevice(s *mem.AllocatorSnapshot, device int, file string, stepEnds [
 			a.MatchingBlocks += a.Blame[i].Blocks
 		}
 	}
-	a.Accuracy = g.accuracy(at)
+	if a.Accuracy = g.accuracy(at); o.Filter == nil {
+		a.before = g.sorter.FromBefore()
+	}
 	if o.Top > 0 {
 		a.Blame = a.Blame[:min(o.Top, len(a.Blame))]
 	}

@@ -133,6 +133,9 @@ func (x *Explaining) lead() {
 		when = fmt.Sprintf("after event %s of %s", report.Count(int64(p.Event)), report.Count(int64(lead.Events)))
 	}
 	verdict := fmt.Sprintf("%s held at most %v%s, %s", report.UpperFirst(lead.InFile()), p.Allocated, lead.among, when)
+	if lead.Events == 0 { // one moment is all there is
+		verdict = fmt.Sprintf("%s holds %v in the one state that the file records", report.UpperFirst(lead.InFile()), p.Allocated)
+	}
 	if lead.At != p {
 		verdict += fmt.Sprintf(". %s, which is explained here, it held %v", report.UpperFirst(report.AfterEvent(lead.At.Event)), lead.At.Allocated)
 	}
@@ -155,8 +158,11 @@ func largestPart(a *explanation) string {
 	top := &a.most
 	largest := "the largest part, " + bytesInBlocks(top.Bytes, top.Blocks)
 	if a.By == "category" {
-		if top.Name == "unknown" {
+		switch top.Name {
+		case usage.UnknownCategory:
 			return largest + ", is of no known category"
+		case usage.BeforeTrace:
+			return largest + ", was there before the trace"
 		}
 		return largest + ", is " + top.Name
 	}
@@ -165,6 +171,9 @@ func largestPart(a *explanation) string {
 		category = "mostly " + category
 	}
 	part := fmt.Sprintf("%s (%s), ", largest, category)
+	if top.Name == usage.BeforeTrace && top.Category == usage.BeforeTrace {
+		part = largest + ", "
+	}
 	switch {
 	case top.Name == mem.NoFrames:
 		return part + "has " + mem.NoFrames
@@ -196,18 +205,31 @@ func (a *explanation) findings(r *report.Report) {
 	for _, g := range a.Growth[:min(len(a.Growth), growthFindings)] {
 		r.Findings = append(r.Findings, growthFinding(&g, a.Allocator))
 	}
-	if split := a.InactiveSplit.Or(0); split > a.At.Reserved.Or(0)/10 && split >= int64(64*mem.MiB) {
-		r.Findings = append(r.Findings, report.Finding{Kind: report.KindFragmentation, Severity: report.Warning, Label: a.Label, Bytes: a.InactiveSplit,
-			Title: fmt.Sprintf("%v of device %d are cached in segments that are in use", mem.Bytes(split), a.Device),
+	if f := a.Fragmentation; f != nil && f.Stuck > f.Reserved/10 && f.Stuck >= 64*mem.MiB {
+		r.Findings = append(r.Findings, report.Finding{Kind: report.KindFragmentation, Severity: report.Warning, Label: a.Label, Bytes: mem.Some(int64(f.Stuck)),
+			Title: fmt.Sprintf("%v of device %d are cached beside blocks in use, %s", f.Stuck, a.Device, a.when()),
 			Text:  a.pinText()})
 	}
 }
 
+// when is the moment that is explained, in words.
+func (a *explanation) when() string {
+	switch {
+	case a.Events == 0:
+		return "in the state that the file records"
+	case a.At == a.Peak:
+		return "at the peak"
+	case a.At.Event == a.Last:
+		return "at the end"
+	}
+	return report.AfterEvent(a.At.Event)
+}
+
 func (a *explanation) pinText() string {
-	said := "empty_cache cannot give this memory back while blocks beside it live."
+	said := fmt.Sprintf("Of the %v reserved then, empty_cache could not give this memory back, as blocks beside it were in use.", a.Fragmentation.Reserved)
 	if len(a.Pins) > 0 {
 		p := a.Pins[0]
-		said += fmt.Sprintf(" Mostly empty segments are kept above all by %s blocks of %s: %v in use keep %v.", report.Count(int64(p.Blocks)), p.Name, p.Bytes, p.Pinned)
+		said += fmt.Sprintf(" Mostly empty segments were kept above all by %s of %s: %v in use kept %v.", report.Counted(int64(p.Blocks), "block"), p.Name, p.Bytes, p.Pinned)
 	}
 	return said
 }

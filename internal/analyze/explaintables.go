@@ -142,10 +142,24 @@ func bytesInBlocks(bytes mem.Bytes, blocks int) string {
 func (a *explanation) categoryNote() string {
 	c := a.Accuracy
 	if c == nil || c.OwnedBlocks == 0 {
-		return "Categories are inferred by rules over stacks, life-spans and phases."
+		return "Categories are inferred by rules over stacks, life-spans and phases." + a.beforeNote()
 	}
 	return fmt.Sprintf("The program itself said what %s blocks of %v are for, beside buffers; the rest is inferred by rules over stacks, life-spans and phases, which alone are right for %d %% of those bytes.",
 		report.Count(int64(c.OwnedBlocks)), c.Owned, int64(c.Agreed)*100/max(1, int64(c.Owned)))
+}
+
+// beforeNote says what the memory from before the trace may be, by its sizes.
+func (a *explanation) beforeNote() string {
+	switch b := a.before; {
+	case b.Bytes == 0:
+		return ""
+	case b.Parameters():
+		return fmt.Sprintf(" What was there before the trace, %v, has the sizes of the gradients, one block for each: the parameters.", b.Bytes)
+	case b.Times() >= 2:
+		return fmt.Sprintf(" What was there before the trace, %v, has %d blocks for each gradient of the same size: %v may be the parameters, the rest gradients or an optimizer's states.",
+			b.Bytes, b.Times(), b.Like)
+	}
+	return fmt.Sprintf(" What was there before the trace, %v, may be parameters, gradients and an optimizer's states: nothing in the file tells them apart.", a.before.Bytes)
 }
 
 func (a *explanation) flameTable(measure string) report.Table {

@@ -66,7 +66,6 @@ func growth(in *Input, r *report.Report) {
 		r.Headline.NotLooked = in.whyNotLooked()
 	}
 	in.largerNotes(r)
-	in.patterns(r)
 }
 
 // heapCauses finds the causes that the sampled heap of one process shows; looked says whether there was enough of it to tell.
@@ -77,7 +76,8 @@ func (in *Input) heapCauses(p *mem.Process) (causes []growing, looked bool) {
 		return nil, false
 	}
 	lines, looked := in.growingLines(p.ID, leastLine)
-	for _, g := range append(in.join(p.ID, lines), in.inArena(p)...) {
+	joined := in.join(p.ID, lines)
+	for _, g := range append(joined, in.bySize(p, joined)...) {
 		g.process, g.processes, g.source, g.label, g.minutes = p.ID, 1, "heap", mem.Sampled, c.minutes
 		if len(g.lines) > 0 {
 			g.sum()
@@ -194,7 +194,8 @@ func (in *Input) totalGrowth() (all []total, tested bool) {
 			continue
 		}
 		for _, source := range []string{"rss", "device"} {
-			k := in.totalCurve(p.ID, source, from, to)
+			ends := in.atEnds(p.ID, source)
+			k, sampled := in.totalCurve(p.ID, source, ends, from, to)
 			if len(k.X) < 16 || !c.minutes && k.X[len(k.X)-1]-k.X[0] < 16 {
 				continue
 			}
@@ -202,6 +203,9 @@ func (in *Input) totalGrowth() (all []total, tested bool) {
 			high := slices.Max(k.Y)
 			t := total{usage.TrendOf(k, usage.Noise{}, max(leastTotal, leastShare*high)), p.ID, source, c.minutes, k.Y[len(k.Y)-1]}
 			if t.Steady {
+				if sampled {
+					t.Refine(usage.Binned(ends.times, ends.values, from, to, usage.MostBins, c.at))
+				}
 				all = append(all, t)
 			}
 		}
@@ -209,30 +213,52 @@ func (in *Input) totalGrowth() (all []total, tested bool) {
 	return all, tested
 }
 
-// totalCurve is a process's RSS or device memory over its clock: at the ends of its own steps, or
-// else as sampled.
-func (in *Input) totalCurve(process uint32, source string, from, to int64) usage.Curve {
-	var times, values []int64
+// levels are bytes at moments.
+type levels struct{ times, values []int64 }
+
+// atEnds is a process's RSS or device memory at the ends of its own steps, of those that were recorded with it.
+func (in *Input) atEnds(process uint32, source string) (l levels) {
 	for _, s := range in.steps[process] {
 		v, ok := s.RSS.Get()
 		if source == "device" {
 			v, ok = s.Device.Get()
 		}
 		if ok {
-			times, values = append(times, s.Time), append(values, v)
+			l.times, l.values = append(l.times, s.Time), append(l.values, v)
 		}
 	}
-	name, enough := mem.SeriesRSS, 1
-	if source == "device" {
-		name, enough = mem.SeriesAllocated, 16 // steps that are short are seldom recorded with what the device holds
-	}
-	if len(times) < enough {
-		if s := in.find(process, name); s != nil && len(s.Times) > len(times) {
-			times, values = s.Times, s.Values
-		}
-	}
-	return usage.Binned(times, values, from, to, usage.MostBins, in.clockOf(process).at)
+	return l
 }
+
+// totalCurve is a process's RSS or device memory over its clock: at the ends of its steps, or where these are too few or end
+// too early, as sampled.
+func (in *Input) totalCurve(process uint32, source string, ends levels, from, to int64) (c usage.Curve, sampled bool) {
+	l, name := ends, mem.SeriesRSS
+	few := !seenToTheEnd(ends.times, from, to)
+	if source == "device" { // steps that are short are seldom recorded with what the device holds
+		name, few = mem.SeriesAllocated, len(ends.times) < 16
+	}
+	if s := in.find(process, name); few && s != nil && len(s.Times) > len(ends.times) {
+		l, sampled = levels{s.Times, s.Values}, true
+	}
+	if source == "rss" && !seenToTheEnd(l.times, from, to) { // it may have stopped
+		return usage.Curve{}, false
+	}
+	return usage.Binned(l.times, l.values, from, to, usage.MostBins, in.clockOf(process).at), sampled
+}
+
+// seenToTheEnd says whether some of the times are late enough to tell what went on until the end.
+func seenToTheEnd(times []int64, from, to int64) bool {
+	n := len(times)
+	return n > 0 && to-times[n-1] <= max(int64((1-seenLate)*float64(to-from)), seenOften)
+}
+
+// seenLate is the part of the time after which a process must have been seen at the end of a step, but for seenOften: a
+// step is recorded in full once a second.
+const (
+	seenLate  = 0.9
+	seenOften = int64(1500 * time.Millisecond)
+)
 
 // labelOf is how sure a growth is: host memory is measured where only the GPU is imagined.
 func (in *Input) labelOf(source string) mem.Label {
@@ -249,6 +275,9 @@ func (in *Input) unexplained(all []total, known []growing) []growing {
 	for _, g := range known {
 		for _, l := range g.lines {
 			explained[l.process] += l.Slope
+		}
+		if len(g.lines) == 0 {
+			explained[g.process] += g.slope
 		}
 	}
 	var out []growing
@@ -320,34 +349,6 @@ func (in *Input) growthTable(r *report.Report) {
 		}
 	}
 	r.AddTable(t)
-}
-
-// patterns says in words what memory did.
-func (in *Input) patterns(r *report.Report) {
-	c := in.clockOf(in.leader)
-	p := in.Run.Process(in.leader)
-	from, to := c.window(p, in.end)
-	k := in.totalCurve(in.leader, "rss", from, to)
-	words := map[string]string{
-		"steady":    "steady after warm-up",
-		"saw-tooth": "a saw-tooth: it fills and is given back again and again",
-		"spike":     "flat but for a spike: a short moment decides the peak",
-		"drift":     "a drift upwards",
-		"uneven":    "uneven",
-	}
-	name := usage.PatternOf(k)
-	if name == "" {
-		return
-	}
-	text := words[name]
-	if name == "drift" && len(in.growing) == 0 {
-		text = "higher at its end than at its beginning, without a growth that went on evenly"
-	}
-	at := "at the end of each step"
-	if len(in.steps[in.leader]) == 0 {
-		at = "over time"
-	}
-	r.AddNote("Pattern of the RSS of " + in.processName(in.leader) + " " + at + ": " + text + " (measured).")
 }
 
 // bytesPer rounds a rate to whole bytes.

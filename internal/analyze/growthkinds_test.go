@@ -102,6 +102,67 @@ func TestHolderWithoutHeap(t *testing.T) {
 	}
 }
 
+// TestHolderTakenBack: a container that was seen to shrink, or that grew by the clock only early on, names nothing.
+func TestHolderTakenBack(t *testing.T) {
+	s := training(1, source{stack: userLine(leakLine), step: leakOf(1*mem.MiB, 32*mem.KiB)})
+	gathered := mem.Holder{Kind: "list", Name: "gathered", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 20, PerStep: 1, Contains: "Tensor", Tensors: mem.Some(int64(20 * mem.MiB))}
+	emptied := gathered
+	emptied.Items, emptied.PerStep = 2, 0
+	early := mem.Holder{Kind: "dict", Name: "loggers", Items: 100, PerMin: 900, Contains: "Logger"}
+	s.holders = []mem.Holder{gathered, emptied, early}
+	if f := only(t, s.run()); f.Holder != "" || f.Line != leakLine {
+		t.Errorf("%s: %s", f.Holder, f.Title)
+	}
+	s.holders = []mem.Holder{gathered}
+	if f := only(t, s.run()); f.Holder != "gathered" {
+		t.Errorf("not taken back: %s", f.Title)
+	}
+}
+
+// TestArrayBySize: an array that is replaced by larger ones so often that its line is seen half filled is told by its sizes, where
+// it grew to the end; one that did not is a window that became full.
+func TestArrayBySize(t *testing.T) {
+	seen := func(at int64, bytes int64, rate float64) mem.Holder {
+		return mem.Holder{Time: at, Kind: "array", Name: "history", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: bytes, PerStep: rate, Contains: "byte", Tensors: mem.Some(bytes)}
+	}
+	s := training(1)
+	s.holders = []mem.Holder{seen(8e9, 40<<20, 1<<18), seen(10e9, 60<<20, 1<<18), seen(11e9, 70<<20, 1<<18)}
+	f := only(t, s.run())
+	if f.Holder != "history" || f.Line != 7 || f.Label != mem.Estimated {
+		t.Errorf("%+v", f)
+	}
+	near(t, f, 256*mem.KiB, 0.01)
+	for name, holders := range map[string][]mem.Holder{
+		"taken back":    {seen(8e9, 40<<20, 1<<18), seen(9e9, 50<<20, 1<<18), seen(11e9, 50<<20, 0)},
+		"the same":      {seen(8e9, 40<<20, 1<<18), seen(10e9, 50<<20, 1<<18), seen(11e9, 50<<20, 1<<17)},
+		"not seen late": {seen(5e9, 40<<20, 1<<18), seen(6e9, 50<<20, 1<<18), seen(7e9, 60<<20, 1<<18)},
+	} {
+		s.holders = holders
+		for _, f := range leaks(Analyze(s.run(), Options{})) {
+			t.Errorf("%s: %s", name, f.Title)
+		}
+	}
+}
+
+// TestStepsSeldomRecorded: steps that are short are recorded in full ever more rarely; what was seen of RSS until long before the
+// end tells no growth to the end.
+func TestStepsSeldomRecorded(t *testing.T) {
+	in := Input{Run: mem.NewRun(), steps: map[uint32][]mem.Step{1: nil}, clocks: map[uint32]*clock{}}
+	for n := int64(1); n <= 100; n++ {
+		s := mem.Step{Process: 1, Number: uint64(n), Time: n * 1e9}
+		if n <= 70 {
+			s.RSS = mem.Some(n << 20)
+		}
+		in.steps[1] = append(in.steps[1], s)
+	}
+	if c, _ := in.totalCurve(1, "rss", in.atEnds(1, "rss"), 1e9, 100e9); len(c.X) != 0 {
+		t.Errorf("%d points to the 70th of 100 steps", len(c.X))
+	}
+	if c, _ := in.totalCurve(1, "rss", in.atEnds(1, "rss"), 1e9, 72e9); len(c.X) == 0 {
+		t.Error("no points")
+	}
+}
+
 // TestGraphIsOneFinding: the many lines of a kept graph are one finding, with or without a holder,
 // and a leak elsewhere is its own.
 func TestGraphIsOneFinding(t *testing.T) {

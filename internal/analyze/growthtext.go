@@ -103,7 +103,11 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 	if g.minutes && len(g.lines) > 0 {
 		b.WriteString(" No steps were seen, so this is growth over time, which went on to the end: a program that only loads what it needs looks the same.")
 	}
-	if len(g.lines) == 0 && g.source == "heap" {
+	switch {
+	case len(g.lines) > 0 || g.source != "heap":
+	case g.holder.Kind == kindArray:
+		b.WriteString(" The figure is from its sizes, as they were seen.")
+	default:
 		b.WriteString(" Its tensors lie in an arena of TensorFlow's own, so the figure is from their sizes, and which lines allocate them is not known.")
 	}
 	if site := len(g.lines); site > 0 && (g.holder != nil || site > 1) {
@@ -205,6 +209,9 @@ func (in *Input) growthAdvice(g *growing, at mem.Location) string {
 		if in.Run.Info.Verb == "imagine" {
 			return "Run again with --stacks to see the lines."
 		}
+		if in.attached() {
+			return "To see the lines, record it with the agent in it: hightide run, hightide attach --inject, or hightide.init() in the program."
+		}
 		return "Run again with stacks (without --no-stacks) to see the lines."
 	}
 	return ""
@@ -215,7 +222,7 @@ func (in *Input) nothingSeen(g *growing) string {
 	if p := in.Run.Process(g.process); p == nil || p.Facts["scans"] == "" || len(in.holdersOf(g.process)) > 0 {
 		return ""
 	}
-	return " No container of the program was seen to gain items, so native code may keep it, as that of a C extension."
+	return " No container of the program was seen to gain items. Native code may keep it, as that of a C extension, or something that was not looked into."
 }
 
 // howTo is what helps, by the kind of the holder.

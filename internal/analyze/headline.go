@@ -20,6 +20,7 @@ func headline(in *Input, r *report.Report) {
 	h.Complete = in.Run.End != nil
 	if in.Run.End != nil {
 		h.ExitCode, h.Signal, h.Stopped = in.Run.End.ExitCode, in.Run.End.Signal, in.Run.End.Reason == "stopped"
+		h.Left = in.Run.End.Reason == "left"
 	}
 	h.StepTime = in.stepTime(in.leader)
 	if r.Imagined != nil {
@@ -30,7 +31,7 @@ func headline(in *Input, r *report.Report) {
 	var b strings.Builder
 	in.verdictOOM(&b, r)
 	in.verdictPeak(&b, r)
-	h.Say(b.String(), in.growthClause(r))
+	h.Say(b.String(), in.beforeClause(r), in.growthClause(r))
 }
 
 func (in *Input) verdictOOM(b *strings.Builder, r *report.Report) {
@@ -66,19 +67,30 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 		return
 	}
 	processes := fmt.Sprintf("%d processes", len(in.Run.Processes))
+	b.WriteString("Peak ")
+	if p.AtLeast {
+		b.WriteString("at least ")
+	}
 	switch n := len(in.Run.Processes); {
 	case what == "PSS":
-		fmt.Fprintf(b, "Peak %s of %s (%s", pssText(value, p.PSSError.Or(0)), processes, mem.Estimated)
+		half := p.PSSError.Or(0)
+		if p.AtLeast {
+			value, half = value-half, 0
+		}
+		fmt.Fprintf(b, "%s of %s (%s", pssText(value, half), processes, mem.Estimated)
 		if rss, ok := p.HostRSS.Get(); ok {
 			fmt.Fprintf(b, "; %v RSS, where shared pages count in each", mem.Bytes(rss))
 		}
 		b.WriteString(")")
 	case what == "RSS" && n > 1:
-		fmt.Fprintf(b, "Peak %v RSS of %s (%s; how much of it they share is not known here)", mem.Bytes(value), processes, p.Label)
+		fmt.Fprintf(b, "%v RSS of %s (%s; how much of it they share is not known here)", mem.Bytes(value), processes, p.Label)
 	default:
-		fmt.Fprintf(b, "Peak %v %s (%s)", mem.Bytes(value), what, p.Label)
+		fmt.Fprintf(b, "%v %s (%s)", mem.Bytes(value), what, p.Label)
 	}
 	in.peakMoment(b, &p)
+	if p.AtLeast {
+		fmt.Fprintf(b, "; %d of the processes lived less than %s or were read less than three times: between two readings they may have taken more", in.shortLived(value), report.Duration(shortLife))
+	}
 }
 
 // Of a PSS, an error up to tellError is not told, one above asRange is told as the range that it means.
@@ -112,9 +124,12 @@ func (in *Input) peakMoment(b *strings.Builder, p *report.Peak) {
 	case p.Phase != "":
 		fmt.Fprintf(b, " in %s", p.Phase)
 	case p.Time.Known():
-		fmt.Fprintf(b, ", %s after the start", report.Duration(p.Time.Or(0)))
+		fmt.Fprintf(b, ", %s after %s", report.Duration(p.Time.Or(0)), in.beginning())
 	case p.HostRSS.Known() && len(in.Run.Series) > 0:
 		b.WriteString(", by the kernel's mark; when is not recorded")
+	}
+	if stepped && in.attached() { // how many there were before it nobody knows
+		b.WriteString(" of the recording")
 	}
 }
 

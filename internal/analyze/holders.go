@@ -17,9 +17,12 @@ import (
 // are known must keep about as much as the line grows; any other must be the only candidate, or
 // stand in the function that allocates.
 
-// holdersOf is the containers of a process that kept growing, each as it was seen last, at the pace of its clock.
+// holdersOf is the containers of a process that kept growing, each as it was seen last, at the pace of its clock. One that was
+// seen to shrink is none of them, nor one that was at rest well before the end; one that is at rest at the end may just be idle.
 func (in *Input) holdersOf(process uint32) []mem.Holder {
 	c := in.clockOf(process)
+	from, to := c.window(in.Run.Process(process), in.end)
+	late := from + int64(stillGrows*float64(to-from))
 	type key struct {
 		kind, name, file string
 		line             int
@@ -27,12 +30,19 @@ func (in *Input) holdersOf(process uint32) []mem.Holder {
 	index := map[key]int{}
 	var out []mem.Holder
 	for _, h := range in.Run.Holders {
-		if h.Process != process || h.PerStep <= 0 && h.PerMin <= 0 {
+		if h.Process != process {
+			continue
+		}
+		k := key{h.Kind, h.Name, h.Where.File, h.Where.Line}
+		i, known := index[k]
+		if h.PerStep <= 0 && h.PerMin <= 0 {
+			if known && (h.Items < out[i].Items || h.Time < late) {
+				out[i].PerStep, out[i].Items = 0, 0
+			}
 			continue
 		}
 		c.pace(&h)
-		k := key{h.Kind, h.Name, h.Where.File, h.Where.Line}
-		if i, ok := index[k]; ok {
+		if known {
 			h.Graph = h.Graph || out[i].Graph
 			out[i] = h
 			continue
@@ -40,6 +50,9 @@ func (in *Input) holdersOf(process uint32) []mem.Holder {
 		index[k] = len(out)
 		out = append(out, h)
 	}
+	out = slices.DeleteFunc(out, func(h mem.Holder) bool {
+		return h.PerStep <= 0 || h.PerMin > 0 && h.Time < late // by the clock they are looked at to the end
+	})
 	slices.SortStableFunc(out, func(a, b mem.Holder) int {
 		return cmp.Or(cmp.Compare(holderRate(b), holderRate(a)), cmp.Compare(b.PerStep, a.PerStep))
 	})
@@ -175,17 +188,14 @@ func keptByGraph(l growingLine) bool {
 	return l.Phase == mem.PhaseForward || l.Phase == mem.PhaseModule
 }
 
-// inArena makes causes of the containers of a process whose tensors lie in an arena of the framework's own, so that no line shows
-// what they keep: by the sizes of their items.
-func (in *Input) inArena(p *mem.Process) (causes []growing) {
-	if p.Facts["tensorflow_arena"] == "" {
-		return nil
-	}
-	c := in.clockOf(p.ID)
-	from, to := c.window(p, in.end)
+// bySize makes causes of the containers of a process that no line shows to grow, by the sizes they were seen with: of tensors that
+// lie in an arena of the framework's own, and of an array that is replaced so often by a larger one that what its line holds
+// is seldom seen whole. What lines were joined with is among known.
+func (in *Input) bySize(p *mem.Process, known []growing) (causes []growing) {
+	arena := p.Facts["tensorflow_arena"] != ""
 	for _, h := range in.holdersOf(p.ID) {
 		bytes := float64(h.Tensors.Or(0))
-		if h.Contains != eagerTensor || bytes < leastHeap || h.Time < from+int64(stillGrows*float64(to-from)) {
+		if !(arena && h.Contains == eagerTensor || h.Kind == kindArray) || bytes < leastHeap || used(known, h) || !in.growsToTheEnd(p, h) {
 			continue
 		}
 		causes = append(causes, growing{holder: &h, slope: holderRate(h), kept: bytes, points: scansThatAgree})
@@ -193,9 +203,22 @@ func (in *Input) inArena(p *mem.Process) (causes []growing) {
 	return causes
 }
 
+// growsToTheEnd says whether the last that was seen of a container is that it is larger than before, and that late enough.
+func (in *Input) growsToTheEnd(p *mem.Process, h mem.Holder) bool {
+	from, to := in.clockOf(p.ID).window(p, in.end)
+	var before, last mem.Holder
+	for _, seen := range in.Run.Holders {
+		if seen.Process == p.ID && seen.Kind == h.Kind && seen.Name == h.Name && seen.Where == h.Where {
+			before, last = last, seen
+		}
+	}
+	return (last.PerStep > 0 || last.PerMin > 0) && last.Items > before.Items && last.Time >= from+int64(toTheEnd*float64(to-from))
+}
+
 const (
 	eagerTensor    = "EagerTensor"
-	stillGrows     = 0.6 // of the time, after which a container must have been seen to grow
+	stillGrows     = 0.6  // of the time, before which a container that rests has stopped
+	toTheEnd       = 0.75 // of the time, after which one that no line shows must have been seen to grow: scans are this far apart at most
 	scansThatAgree = 4
 )
 
@@ -269,7 +292,7 @@ func mayHoldMuch(h mem.Holder) bool {
 func (in *Input) sameFunction(l growingLine, where mem.Location) bool {
 	for _, frame := range in.Run.Stacks.Frames(l.Stack) {
 		if frame.File == where.File && (frame.Line == where.Line || where.Function != "" && frame.Function == where.Function) {
-			return in.names.Kind(frame.File) == usage.UserFile
+			return in.names.Kind(frame.File) == usage.UserFile || strings.HasPrefix(frame.File, "<") // the agent names these where they are the program's
 		}
 	}
 	return false

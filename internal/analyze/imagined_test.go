@@ -76,6 +76,48 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// TestConditionalVerdicts: a number that no kernel computed and that decides something makes a verdict conditional, which
+// names its line; unless the other end of what it can be took the same.
+func TestConditionalVerdicts(t *testing.T) {
+	read := func(change func(*mem.ReadBack)) mem.Frame {
+		r := mem.ReadBack{Process: 1, Agent: true, Location: mem.Location{File: "/home/me/train.py", Line: 12}, Count: 1, Use: "size", Number: "int", Value: "8192", Upper: mem.Some(8192)}
+		if change != nil {
+			change(&r)
+		}
+		return r
+	}
+	other := func(verdict mem.Verdict, used int64) mem.Frame {
+		v := mem.GPUVerdict{GPU: "a10", Verdict: verdict, Total: 23609475072, Used: mem.Some(used), Allocated: mem.Some(5000000000), Reserved: mem.Some(5600000000), Label: mem.Imagined}
+		return mem.Trial{Set: mem.TrialValues, Try: mem.Try{GPUVerdict: v}}
+	}
+	oom := mem.Event{Kind: "oom", Time: 3e9, Process: 1, Facts: map[string]string{"source": "torch.cuda", "device": "cuda:0"}}
+	for name, c := range map[string]struct {
+		run  *mem.Run
+		want mem.Verdict
+		says string
+	}{
+		"alone":     {imagineRun(0, atTheEnd(6<<30, read(nil))...), mem.VerdictConditional, "if the whole number read at train.py:12, which is a size, is 8192: 8192 takes 6.00 GiB of 22.0 GiB"},
+		"same":      {imagineRun(0, atTheEnd(6<<30, read(nil), other(mem.VerdictConditional, 6<<30))...), mem.VerdictFits, "Fits on NVIDIA A10: 6.00 GiB"},
+		"differs":   {imagineRun(0, atTheEnd(6<<30, read(nil), other(mem.VerdictConditional, 2<<30))...), mem.VerdictConditional, "takes no more between its ends than at them: 8192 takes 6.00 GiB of 22.0 GiB, 0 takes 2.00 GiB"},
+		"only less": {imagineRun(1, atTheEnd(23<<30, oom, read(nil), other(mem.VerdictConditional, 2<<30))...), mem.VerdictConditional, "is less: 8192 runs out of memory, 0 takes 2.00 GiB"},
+		"neither":   {imagineRun(1, atTheEnd(23<<30, oom, read(nil), other(mem.VerdictOOM, 2<<30))...), mem.VerdictOOM, "Does not fit"},
+		"more":      {imagineRun(0, atTheEnd(6<<30, read(func(r *mem.ReadBack) { r.Number, r.Value, r.Use = "bool", "false", "branch" }), other(mem.VerdictOOM, 0))...), mem.VerdictConditional, "the truth value read at train.py:12, which decides a branch, is false: false takes 6.00 GiB of 22.0 GiB, true runs out of memory"},
+		"unbounded": {imagineRun(0, atTheEnd(6<<30, read(func(r *mem.ReadBack) { r.Upper = mem.Optional{} }), other(mem.VerdictConditional, 6<<30))...), mem.VerdictConditional, "train.py:12"},
+		"untrained": {imagineRun(0, atTheEnd(6<<30, mem.Unreached{Process: 1, What: "training", Text: "an optimizer was built and took no step"})...), mem.VerdictFailed, "No verdict on NVIDIA A10: its training never began"},
+		"steps":     {imagineRun(0, atTheEnd(6<<30, mem.StepTotal{Process: 1, Steps: 4})...), mem.VerdictFits, "judged over 4 steps, without its evaluation"},
+		"answered":  {imagineRun(0, atTheEnd(6<<30, read(func(r *mem.ReadBack) { r.Answered = true }))...), mem.VerdictFits, "Fits"},
+		"printed":   {imagineRun(0, atTheEnd(6<<30, read(func(r *mem.ReadBack) { r.Use = "nothing" }))...), mem.VerdictFits, "Fits"},
+	} {
+		r := Analyze(c.run, Options{})
+		if r.Imagined.Verdict != c.want || !strings.Contains(r.Headline.Verdict, c.says) {
+			t.Errorf("%s: %s %s", name, r.Imagined.Verdict, r.Headline.Verdict)
+		}
+		if text := r.Text(report.TextOptions{Width: 500}); c.want == mem.VerdictConditional && !strings.Contains(text, "--read-value train.py:12=VALUE") {
+			t.Errorf("%s: no way to answer it in\n%s", name, text)
+		}
+	}
+}
+
 func TestImaginedFigures(t *testing.T) {
 	v := Analyze(imagineRun(0, atTheEnd(6<<30)...), Options{}).Imagined
 	if v.Allocated != mem.Some(5000000000) || v.Reserved != mem.Some(5600000000) || v.Headroom != mem.Some(23609475072-6<<30) {

@@ -1,7 +1,6 @@
 package analyze
 
 import (
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -26,6 +25,7 @@ type Input struct {
 	growing    []growing                 // what growth found, for the headline
 	failed     map[uint32]*shortage      // by process: the last request that failed, as an allocator recorded it
 	larger     []growingLine             // lines that hold more and more and keep nothing
+	pssPeak    pssPeak
 }
 
 type seriesKey struct {
@@ -46,7 +46,7 @@ func newInput(run *mem.Run, opts Options) *Input {
 			in.series[key] = s
 		}
 	}
-	in.settlePSS()
+	in.boundPSS()
 	for _, s := range run.Steps {
 		in.steps[s.Process] = append(in.steps[s.Process], s)
 	}
@@ -56,27 +56,6 @@ func newInput(run *mem.Run, opts Options) *Input {
 	in.end = in.lastMoment()
 	in.leader = in.findLeader()
 	return in
-}
-
-// settlePSS takes no moment for a peak at which PSS was hardly known yet, where a later one of as much RSS is known well.
-func (in *Input) settlePSS() {
-	pss, half, rss := in.find(0, mem.SeriesTreePSS), in.find(0, mem.SeriesTreePSSError), in.find(0, mem.SeriesTreeRSS)
-	if pss == nil || half == nil || rss == nil {
-		return
-	}
-	settled := *pss
-	settled.Values = slices.Clone(pss.Values)
-	var most, known int64 // RSS of later moments that are known well, and the PSS then
-	for i, v := range slices.Backward(pss.Values) {
-		together := rss.At(pss.Times[i]).Or(0)
-		switch {
-		case float64(half.At(pss.Times[i]).Or(0)) <= asRange*float64(v):
-			most, known = max(most, together), max(known, v)
-		case together <= most+most/20:
-			settled.Values[i] = min(v, known)
-		}
-	}
-	in.series[seriesKey{0, mem.SeriesTreePSS}] = &settled
 }
 
 // lastMoment is when the run ended, or the last thing that was seen of it.

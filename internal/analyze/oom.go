@@ -77,7 +77,7 @@ func (in *Input) raised(e mem.Event) *shortage {
 	if s.Phase, _ = in.phaseAt(e.Process, e.Time); s.Phase != "" {
 		s.told += ", in " + string(s.Phase)
 	}
-	s.told += fmt.Sprintf(", %s after the start", report.Duration(in.since(e.Time)))
+	s.told += fmt.Sprintf(", %s after %s", report.Duration(in.since(e.Time)), in.beginning())
 	switch {
 	case source == "malloc":
 		s.Severity, s.after = report.Warning, " The program went on: it caught the error, or asked for less."

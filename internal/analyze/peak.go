@@ -24,6 +24,12 @@ func peak(in *Input, r *report.Report) {
 	lead := in.leadingSeries()
 	r.Headline.MainSource = lead.name
 	p.Process = lead.process
+	switch lead.name {
+	case mem.SeriesTreePSS:
+		p.AtLeast = in.shortLived(p.HostPSS.Or(0)) > 0
+	case mem.SeriesTreeRSS:
+		p.AtLeast = in.shortLived(p.HostRSS.Or(0)) > 0
+	}
 	if lead.series != nil {
 		at := lead.series.Times[lead.series.Peak()]
 		p.Process = in.largestAt(at, lead)
@@ -80,15 +86,10 @@ func (in *Input) hostPeak() mem.Optional {
 // sharedPeak is the highest of what the processes took together, pages that several shared counted once, and how far
 // that may be off.
 func (in *Input) sharedPeak() (peak, half mem.Optional) {
-	s := in.find(0, mem.SeriesTreePSS)
-	if s == nil {
+	if in.find(0, mem.SeriesTreePSS) == nil {
 		return peak, half
 	}
-	i := s.Peak()
-	if e := in.find(0, mem.SeriesTreePSSError); e != nil {
-		half = e.At(s.Times[i])
-	}
-	return mem.Some(s.Values[i]), half
+	return mem.Some(in.pssPeak.bytes), mem.Some(in.pssPeak.half)
 }
 
 // devicePeak adds up the peaks of the devices' own figures; where only processes were seen, theirs.
@@ -224,7 +225,11 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 		addRow(&t, "allocations", what, other, int64(usage.Half95(heap.Variance, heap.Live)), mem.Sampled)
 		rest, label = rss-model-other, mem.Estimated
 	}
-	addRow(&t, "rest", "rest: interpreter, libraries, allocator's own, unexplained", max(rest, 0), -1, label)
+	if free := min(in.holesAt(process, at).Or(0), rest); free > 0 {
+		addRow(&t, "free", "free inside malloc's arenas: holes between blocks in use", free, -1, mem.Estimated)
+		rest -= free
+	}
+	addRow(&t, "rest", in.restName(), max(rest, 0), -1, label)
 	for _, p := range in.Run.Processes {
 		if p.ID == process {
 			continue
@@ -237,6 +242,14 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 		}
 	}
 	r.AddTable(t)
+}
+
+// restName says what the rest may be.
+func (in *Input) restName() string {
+	if in.attached() {
+		return "rest: what was there before, interpreter, libraries, unexplained"
+	}
+	return "rest: interpreter, libraries, allocator's own, unexplained"
 }
 
 // peakName is what the moment is called that the composition is of.

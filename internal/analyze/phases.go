@@ -23,7 +23,7 @@ func phases(in *Input, r *report.Report) {
 		Columns: append([]report.Column{report.TextColumn("phase", "phase"), report.TextColumn("process", "process")}, stayColumns(in.label())...),
 	}
 	ofDevice, several := "", in.severalSteppers()
-	for _, s := range in.sortedStats(func(s *mem.PhaseStats) bool { return s.Phase != mem.PhaseModule }) {
+	for _, s := range in.sortedStats(func(s *mem.PhaseStats) bool { return s.Phase != mem.PhaseModule && s.Phase != mem.PhaseUser }) {
 		name := string(s.Phase)
 		if s.Name != "" {
 			name += " " + s.Name

@@ -34,6 +34,9 @@ func processes(in *Input, r *report.Report) {
 			in.lastOf(p.ID, mem.SeriesCPU), in.maxOf(p.ID, mem.SeriesThreads), max(p.End.Or(in.end)-p.Start, 0),
 			ending(p), commandLine(p.Command))
 	}
+	if in.attached() {
+		t.Note += " Of a process that ran before, life is from the beginning of the recording."
+	}
 	if left := len(all) - processesShown; left > 0 {
 		t.Note += fmt.Sprintf(" The %d that took most; %d more are left out.", processesShown, left)
 	}

@@ -178,7 +178,7 @@ func (in *Input) bars(r *report.Report) {
 	inStep := map[stepKey]int{}
 	for i := range in.Run.Spans {
 		s := &in.Run.Spans[i]
-		if s.Step%stride != 0 || s.Phase == mem.PhaseModule && withModules > barsShown || len(r.Phases) >= barsShown {
+		if s.Phase == mem.PhaseUser || s.Step%stride != 0 || s.Phase == mem.PhaseModule && withModules > barsShown || len(r.Phases) >= barsShown {
 			continue
 		}
 		if k := (stepKey{s.Process, s.Step}); stride > 1 {
@@ -188,9 +188,25 @@ func (in *Input) bars(r *report.Report) {
 		}
 		r.Phases = append(r.Phases, report.PhaseBar{Process: s.Process, Phase: s.Phase, Name: s.Name, Step: s.Step, Start: in.since(s.Start), End: in.since(s.End)})
 	}
+	in.userBars(r)
 	slices.SortStableFunc(r.Phases, func(a, b report.PhaseBar) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
 	})
+}
+
+// userBars adds the longest of the spans that the program named.
+func (in *Input) userBars(r *report.Report) {
+	const most = 1000
+	var spans []*mem.Span
+	for i := range in.Run.Spans {
+		if s := &in.Run.Spans[i]; s.Phase == mem.PhaseUser {
+			spans = append(spans, s)
+		}
+	}
+	slices.SortStableFunc(spans, func(a, b *mem.Span) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
+	for _, s := range spans[:min(len(spans), most)] {
+		r.Phases = append(r.Phases, report.PhaseBar{Process: s.Process, Phase: s.Phase, Name: s.Name, Step: s.Step, Start: in.since(s.Start), End: in.since(s.End), RSSPeak: s.RSSPeak})
+	}
 }
 
 type stepKey struct {
@@ -210,7 +226,7 @@ func (in *Input) spansOfSteps() (steps []stepSpans, total int) {
 	last := -1
 	for i := range in.Run.Spans {
 		s := &in.Run.Spans[i]
-		if s.Phase == mem.PhaseModule {
+		if s.Phase == mem.PhaseModule || s.Phase == mem.PhaseUser {
 			continue
 		}
 		total++
@@ -254,7 +270,7 @@ func (in *Input) stepPoints(r *report.Report) {
 func (in *Input) marks(r *report.Report) {
 	for _, e := range in.Run.Events {
 		switch e.Kind {
-		case "oom", "kill", "alert", "exception", "stop", "gap":
+		case "oom", "kill", "alert", "exception", "stop", "gap", "mark":
 		default:
 			continue
 		}

@@ -22,6 +22,9 @@ func (g *grouper) growth(steps *usage.Steps) []report.TraceGrowth {
 	bins, source := g.d.GrowthBins(steps)
 	least := float64(max(leastDeviceGrowth, g.d.PeakLevels.Allocated/growthShare))
 	for _, line := range g.d.Growing(g.names, bins, least, usage.Trend{}, g.wants) {
+		if source == usage.Stretches && line.Site.Name == usage.NoFrames { // it may be the gradients of a single backward pass
+			continue
+		}
 		t := report.TraceGrowth{Name: line.Site.Name, Steps: len(bins.X) - 1, Source: source, PerStep: bytesPer(line.Slope), Grown: bytesPer(line.Growth),
 			Confidence: line.Confidence(), Frames: g.d.Stacks.Frames(line.Stack)}
 		if source == usage.Stretches {

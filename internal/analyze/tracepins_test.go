@@ -1,9 +1,13 @@
 package analyze
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
+	"hightide/internal/allocator"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 func TestPinsAreTheBlocksOfMostlyEmptySegments(t *testing.T) {
@@ -32,5 +36,60 @@ func TestPinsAreTheBlocksOfMostlyEmptySegments(t *testing.T) {
 	got := a.Pins
 	if len(got) != 1 || got[0].Blocks != 2 || got[0].Bytes != 3*mem.MiB || got[0].Pinned != 36*mem.MiB {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestFragmentationIsOfTheMomentExplained: expandable segments give back what lies free between their blocks, so less of it
+// is stuck; and what is stuck is told of the moment that is explained, not of the end.
+func TestFragmentationIsOfTheMomentExplained(t *testing.T) {
+	record := func(settings allocator.Settings, free bool) *mem.AllocatorSnapshot {
+		trace := mem.Trace{}
+		n := allocator.NewNative(settings, allocator.RulesOf(2, 9), 0, &allocator.Device{})
+		n.Observe = func(e allocator.Event) {
+			trace.Action, trace.Address, trace.Size = append(trace.Action, e.Action), append(trace.Address, e.Address), append(trace.Size, e.Size)
+			trace.Stream, trace.Stack = append(trace.Stream, e.Stream), append(trace.Stack, 0)
+		}
+		var all []allocator.Handle
+		for range 20 {
+			all = append(all, n.Malloc(allocator.Request{Size: 60 * mem.MiB}))
+		}
+		for _, h := range all {
+			n.Free(h)
+		}
+		all = all[:0]
+		for range 20 { // in each segment that is free by now a piece, of which half goes again
+			all = append(all, n.Malloc(allocator.Request{Size: 15 * mem.MiB}), n.Malloc(allocator.Request{Size: 41 * mem.MiB}))
+		}
+		for i := 1; i < len(all); i += 2 {
+			n.Free(all[i])
+		}
+		for i := 0; free && i < len(all); i += 2 {
+			n.Free(all[i])
+		}
+		return &mem.AllocatorSnapshot{Segments: n.State(), Traces: []mem.Trace{trace}, Versions: "2.9", Settings: map[string]string{"PYTORCH_CUDA_ALLOC_CONF": settings.String()}}
+	}
+	last := record(allocator.Settings{}, false).Traces[0].Len() - 1
+	for name, c := range map[string]struct {
+		expandable, free bool
+		at, title        string
+	}{
+		"segments":               {false, false, "end", "are cached beside blocks in use, at the end"},
+		"empty at the end":       {false, true, "event " + strconv.Itoa(last), "are cached beside blocks in use, after event"},
+		"empty, and explained":   {false, true, "end", ""},
+		"expandable":             {true, false, "end", "340 MiB of device 0 are cached beside blocks in use"}, // of 900 that lie between blocks: the rest are whole pages
+		"nothing is stuck there": {false, false, "peak", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := reported(t, record(allocator.Settings{Expandable: c.expandable}, c.free), "made.pickle", ExplainOptions{At: c.at})
+			title := ""
+			for _, f := range r.Findings {
+				if f.Kind == report.KindFragmentation {
+					title = f.Title + " " + f.Text
+				}
+			}
+			if !strings.Contains(title, c.title) || c.title == "" && title != "" {
+				t.Errorf("said %q", title)
+			}
+		})
 	}
 }

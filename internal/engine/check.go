@@ -13,6 +13,7 @@ import (
 	"hightide/internal/fail"
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 	"hightide/internal/words"
 
 	"go.yaml.in/yaml/v3"
@@ -21,8 +22,7 @@ import (
 // fewestSteps is how many a trace must have more of for its growth to be known.
 const fewestSteps = 3
 
-// Check holds the peak of a file or run, on the device that holds most, against the budgets of a YAML
-// file. baseline, where not empty, stands for the one that the file names. A wrong key or value is an
+// Check holds the peak of a file or run, on each device by itself, against the budgets of a YAML file. baseline, where not empty, stands for the one that the file names. A wrong key or value is an
 // input error that names its position and the nearest valid key; so is a budget for something of which
 // the file or run says nothing.
 func (e *Engine) Check(ctx context.Context, file, ref, baseline string) ([]report.Checked, error) {
@@ -38,7 +38,7 @@ func (e *Engine) Check(ctx context.Context, file, ref, baseline string) ([]repor
 	if err != nil {
 		return nil, err
 	}
-	before := map[string]mem.Bytes{}
+	before := amounts{}
 	if all.relative() {
 		if baseline == "" && all.baseline == "" {
 			return nil, fail.Input("file: main.pickle under baseline, or --baseline main.pickle", "%s: the baseline names no file", file)
@@ -60,7 +60,11 @@ func (e *Engine) Check(ctx context.Context, file, ref, baseline string) ([]repor
 		case l.relative && !had:
 			return nil, unknown(file, l, baseline)
 		}
-		checked = append(checked, l.check(n, was))
+		c := l.check(n, was.bytes)
+		if n.open > 0 && !c.Over && n.bytes+n.open > c.Limit || l.relative && was.open > 0 {
+			return nil, notTold(file, l, ref, max(n.open, was.open))
+		}
+		checked = append(checked, c)
 	}
 	return checked, nil
 }
@@ -77,8 +81,40 @@ func unknown(file string, l limit, ref string) error {
 	return fail.Input(hint, "%s:%d: %s says nothing of %s", file, l.line, ref, l.name)
 }
 
-// measured is what can be held against budgets; what is not known is not there.
-func (e *Engine) measured(ctx context.Context, ref string) (map[string]mem.Bytes, error) {
+// notTold says that memory from before a trace may or may not count.
+func notTold(file string, l limit, ref string, open mem.Bytes) error {
+	return fail.Input("record from the program's beginning, or set a budget for \"before the trace\"",
+		"%s:%d: %s does not tell %s from the %v that were there before the trace", file, l.line, ref, strings.TrimPrefix(l.name, "category "), open)
+}
+
+// amount is what was found of something, on which device of which file: "" where there is no other.
+type amount struct {
+	bytes mem.Bytes
+	open  mem.Bytes // from before the trace, which may belong to it too
+	of    string
+}
+
+// amounts are what can be held against budgets, by name; what is not known is not there. Of several devices it is the most that any
+// one of them has.
+type amounts map[string]amount
+
+func (a amounts) add(name string, n mem.Optional, of string) {
+	if value, ok := n.Get(); ok {
+		a.most(name, amount{mem.Bytes(value), 0, of})
+	}
+}
+
+func (a amounts) most(name string, n amount) {
+	if was, had := a[name]; !had || n.bytes+n.open > was.bytes+was.open {
+		a[name] = n
+	}
+}
+
+// lasting are the categories that memory from before a trace may belong to.
+var lasting = []string{"parameters", "gradients", "optimizer state"}
+
+// measured is what a file or run holds.
+func (e *Engine) measured(ctx context.Context, ref string) (amounts, error) {
 	from, err := e.source(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -87,43 +123,74 @@ func (e *Engine) measured(ctx context.Context, ref string) (map[string]mem.Bytes
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]mem.Bytes{}
-	add := func(name string, n mem.Optional) {
-		if value, ok := n.Get(); ok {
-			found[name] = mem.Bytes(value)
+	found := amounts{}
+	for _, s := range all {
+		devices := devicesOf(s.AllocatorSnapshot)
+		for _, device := range devices {
+			of := ""
+			if len(devices) > 1 {
+				of = fmt.Sprintf("device %d", device)
+			}
+			if len(all) > 1 {
+				of = strings.TrimPrefix(of+" of "+s.name, " of ")
+			}
+			if err := found.device(s.AllocatorSnapshot, device, ref, of); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if from.Recording != nil {
-		headline := Analyze(from.Recording).Headline
-		add("host", headline.Peak.HostRSS)
-		add("peak", headline.Peak.Allocated)
-		add("reserved", headline.Peak.Reserved)
-		add("growth", headline.Growth)
-	}
-	s, device := fullestOf(all)
-	if s == nil {
+	if from.Recording == nil {
 		return found, nil
 	}
-	a, err := analyze.ExplainDevice(s, device, ref, analyze.ExplainOptions{By: "category"})
-	if err != nil {
-		return nil, err
+	headline := Analyze(from.Recording).Headline
+	found.add("host", headline.Peak.HostRSS, "")
+	if len(all) == 0 { // the headline's are sums over devices
+		found.add("peak", headline.Peak.Allocated, "")
+		found.add("reserved", headline.Peak.Reserved, "")
 	}
-	found["peak"] = a.Peak.Allocated
-	add("requested", a.Highest.Requested)
-	add("reserved", a.Highest.Reserved)
-	for _, name := range categoryKeys {
-		found["category "+name] = 0
-	}
-	for _, group := range a.Blame {
-		found["category "+group.Name] += group.Bytes
-	}
-	if a.Steps != nil && len(a.Steps.Steps) > fewestSteps {
-		found["growth"] = 0
-		for _, g := range a.Growth {
-			found["growth"] += g.PerStep
-		}
+	if _, ok := found["growth"]; !ok {
+		found.add("growth", headline.Growth, "")
 	}
 	return found, nil
+}
+
+// devicesOf are the devices of a snapshot, without pinned memory of the host where there are others.
+func devicesOf(s *mem.AllocatorSnapshot) []int {
+	all := s.AllDevices()
+	if real := slices.DeleteFunc(slices.Clone(all), func(device int) bool { return device < 0 }); len(real) > 0 {
+		return real
+	}
+	return all
+}
+
+// device adds what one device of a snapshot holds.
+func (a amounts) device(s *mem.AllocatorSnapshot, device int, ref, of string) error {
+	x, err := analyze.ExplainDevice(s, device, ref, analyze.ExplainOptions{By: "category"})
+	if err != nil {
+		return err
+	}
+	a.add("peak", mem.Some(int64(x.Peak.Allocated)), of)
+	a.add("requested", x.Highest.Requested, of)
+	a.add("reserved", x.Highest.Reserved, of)
+	held := map[string]int64{}
+	for _, group := range x.Blame {
+		held[group.Name] += int64(group.Bytes)
+	}
+	for _, name := range categoryKeys {
+		n := amount{mem.Bytes(held[name]), 0, of}
+		if slices.Contains(lasting, name) {
+			n.open = mem.Bytes(held[usage.BeforeTrace])
+		}
+		a.most("category "+name, n)
+	}
+	if x.Steps != nil && len(x.Steps.Steps) > fewestSteps {
+		var growth int64
+		for _, g := range x.Growth {
+			growth += int64(g.PerStep)
+		}
+		a.add("growth", mem.Some(growth), of)
+	}
+	return nil
 }
 
 // budgets are a budget's file.
@@ -144,12 +211,12 @@ type limit struct {
 var (
 	budgetKeys   = []string{"peak", "reserved", "requested", "growth", "host", "categories", "baseline"}
 	baselineKeys = []string{"file", "peak", "reserved", "requested", "growth", "host", "categories"}
-	categoryKeys = []string{"parameters", "gradients", "optimizer state", "buffers", "activations", "temporaries", "workspaces", "collectives", "unknown"}
+	categoryKeys = []string{"parameters", "gradients", "optimizer state", "buffers", "activations", "temporaries", "workspaces", "collectives", usage.BeforeTrace, "unknown"}
 )
 
 // check holds what was found against the limit.
-func (l *limit) check(found, baseline mem.Bytes) report.Checked {
-	c := report.Checked{Name: l.name, Limit: l.bytes, Found: found, Line: l.line}
+func (l *limit) check(found amount, baseline mem.Bytes) report.Checked {
+	c := report.Checked{Name: l.name, Limit: l.bytes, Found: found.bytes, Open: found.open, Of: found.of, Line: l.line}
 	if l.relative {
 		c.Baseline = mem.Some(int64(baseline))
 		c.Limit = baseline + l.bytes + mem.Bytes(l.percent/100*float64(baseline))

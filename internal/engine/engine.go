@@ -1,7 +1,8 @@
 // Package engine is the product as Go methods, so that the command line and any later front door only
 // translate.
 //
-//	cmd/hightide ──▶ Run, Imagine, Fit    (run.go, imagine.go)          ──▶ observe, imagine, fit ──▶ store
+//	cmd/hightide ──▶ Run, Attach          (run.go, attach.go)           ──▶ observe ──▶ store
+//	             ──▶ Imagine, Fit         (imagine.go)                  ──▶ observe, imagine, fit ──▶ store
 //	             ──▶ Runs, Tag, Prune …   (runs.go)                     ──▶ store
 //	             ──▶ Explain, Export …    (reading.go, sources.go)      ──▶ format, analyze, replay
 //	             ──▶ Check, Info          (check.go, info.go)

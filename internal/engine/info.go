@@ -75,7 +75,7 @@ func (e *Engine) Info(ctx context.Context, python string) *Info {
 	found := make(chan []pythons.Interpreter, 1)
 	go func() { found <- pythons.Find(ctx, python) }()
 	info := &Info{
-		Version: 1, Hightide: Version, Host: sampler.Host("/", vendors),
+		Version: 1, Hightide: Version, Host: sampler.Host("/", 0, vendors),
 		Data: Place{e.Dir(), freeBytes(existing(e.Dir()))}, Channels: Place{e.Runtime.SharedDir(), freeBytes("/dev/shm")},
 	}
 	add := func(name string, a Ability) {
@@ -98,6 +98,17 @@ func (e *Engine) Info(ctx context.Context, python string) *Info {
 	add("imaginary GPUs", imagineAbility(chosen))
 	add("git", gitAbility())
 	return info
+}
+
+// HasGPUs says whether this machine has a GPU whose driver tells of its memory.
+func (e *Engine) HasGPUs() bool {
+	vendors := sampler.OpenVendors("/")
+	found := false
+	for _, v := range vendors {
+		found = found || len(v.Devices()) > 0
+		v.Close()
+	}
+	return found
 }
 
 // Chosen is the interpreter that a verb without a command would use; nil where there is none.
@@ -144,7 +155,7 @@ func pssAbility() Ability {
 }
 
 func groupAbility(host mem.Host) Ability {
-	group := sampler.OpenCgroup("/")
+	group := sampler.OpenCgroup("/", 0)
 	defer group.Close()
 	if group.Version == 0 {
 		return no("no memory controller is mounted: its use, limit and OOM kills are not seen", "")

@@ -110,7 +110,7 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 		}
 		if from.Recording != nil && len(refs) == 1 {
 			x.Report = Analyze(from.Recording)
-			if len(snapshots) == 0 {
+			if len(snapshots) == 0 && from.Format != "telemetry" {
 				x.Report.AddNote("The run recorded no allocator snapshot, so there is nothing of a device to explain: hightide run --snapshot-on exit records one.")
 			}
 		}

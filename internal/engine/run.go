@@ -27,6 +27,8 @@ type RunOptions struct {
 	JSONOnStdout bool   // stdout is ours: the command's goes to stderr
 	JSONFile     string // where the caller will write the result; looked at before the command starts
 	HTML         bool   // write the HTML report into the run's folder
+
+	guest *guest // of a Target: what the agent is brought into; nil: it is not
 }
 
 // RunResult is what came of a run.
@@ -55,13 +57,20 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (*RunResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	result := &RunResult{}
-	p, err := e.place(mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: "run", Label: mem.Measured, StartMono: 1}, result)
+	return e.record(ctx, o, "run", &RunResult{})
+}
+
+// record records a command, or a process that runs already, and explains the recording.
+func (e *Engine) record(ctx context.Context, o RunOptions, verb string, result *RunResult) (*RunResult, error) {
+	p, err := e.place(mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: verb, Label: mem.Measured, StartMono: 1}, result)
 	if err != nil {
 		return nil, err
 	}
 	defer p.store.Close()
-	options := p.engine.observed(&o, result)
+	options := p.engine.observed(&o, verb, result)
+	if o.Target != nil {
+		options.Begun, options.Brings = announcing(o.Events, options, p, o.guest), o.guest != nil
+	}
 	done := e.Runtime.TuneTo(launch.Recording)
 	result.Outcome, err = observe.Run(ctx, options, p.writer)
 	done()
@@ -86,7 +95,7 @@ const smallRecording = 256 << 10
 // check refuses what cannot be before anything is made or started.
 func (o *RunOptions) check() error {
 	switch {
-	case len(o.Command) == 0:
+	case len(o.Command) == 0 && o.Target == nil:
 		return fail.Usage("", "no command to run")
 	case o.Interval < 0 || o.Interval > 0 && o.Interval < time.Millisecond:
 		return fail.Usage("as in --interval 100ms", "a sampling interval of %v is too short", o.Interval)
@@ -113,9 +122,9 @@ func (o *RunOptions) check() error {
 }
 
 // observed are the options as package observe takes them.
-func (e *Engine) observed(o *RunOptions, result *RunResult) *observe.Options {
+func (e *Engine) observed(o *RunOptions, verb string, result *RunResult) *observe.Options {
 	to := o.Options
-	to.ID, to.Version, to.Verb, to.Label = result.ID, Version, "run", mem.Measured
+	to.ID, to.Version, to.Verb, to.Label = result.ID, Version, verb, mem.Measured
 	to.Tags, to.Runtime, to.Settings = maps.Clone(o.Tags), o.sharing(e.Runtime), o.settings()
 	to.Channels, to.OutDir = e.channelDir(result), e.scratch(result.ID)
 	var notes []string
@@ -241,11 +250,20 @@ func (p *place) conclude(o *RunOptions, result *RunResult) {
 		return
 	}
 	result.Report = Analyze(run)
-	result.note(p.store.Note(result.ID, len(result.Report.Findings)))
+	result.note(p.store.Note(result.ID, said(result.Report)))
 	if o.HTML {
 		result.HTML, err = p.store.Attach(result.ID, "report.html", result.Report.HTML)
 		result.note(err)
 	}
+}
+
+// said is what the list of runs shows of a report.
+func said(r *report.Report) store.Said {
+	says := store.Said{Findings: len(r.Findings), Host: r.Headline.Peak.HostRSS}
+	if len(r.Processes) > 1 && r.Headline.Peak.HostPSS.Known() {
+		says.Host = r.Headline.Peak.HostPSS
+	}
+	return says
 }
 
 func copyRecording(to string, s store.Store, id string) error {

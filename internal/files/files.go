@@ -65,13 +65,17 @@ func cannotWrite(path, what string, err error) error {
 		}
 	}
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-	var of *fs.PathError
-	if errors.As(err, &of) {
+	of, renamed := (*fs.PathError)(nil), (*os.LinkError)(nil)
+	ofFile := errors.As(err, &of) || errors.As(err, &renamed)
+	if of != nil {
 		err = of.Err
 	}
 	err = fmt.Errorf("write %s to %s: %w", what, path, err)
-	if full {
+	switch {
+	case full:
 		return fail.Environment("make room there, or name a file elsewhere", "%w", err)
+	case !ofFile: // another name would not help: the content could not be made
+		return err
 	}
 	return fail.Input("name a file that can be written", "%w", err)
 }

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
+	"hightide/internal/gpus"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 func TestAccumulate(t *testing.T) {
@@ -52,6 +55,30 @@ func TestResultSaysWhatIsNotRun(t *testing.T) {
 	r.conclude(&Options{Price: 2})
 	if m := r.MemoryMark; m.Speedup == nil || *m.Speedup != 4 || r.Knee != 64 {
 		t.Errorf("measured: %+v, knee %d; want four times the speed", r.MemoryMark, r.Knee)
+	}
+}
+
+// TestTightBatches: a batch that leaves less than the figures are sure of is called tight, and the largest that leaves it
+// is named beside it.
+func TestTightBatches(t *testing.T) {
+	trial := func(batch int, used int64) Trial {
+		return Trial{Batch: batch, OK: true, Label: mem.Imagined, Used: mem.Some(used << 20), Total: mem.Some(1000 << 20), Rests: []string{"the whole number read at a.py:3"}}
+	}
+	gpu := &gpus.GPU{Name: "NVIDIA X", Total: 1000 << 20}
+	r := &Result{Label: mem.Imagined, Granularity: 8, GPU: gpu, Largest: 96, Fails: 104, Trials: []Trial{trial(8, 100), trial(80, 820), trial(96, 980)}}
+	r.conclude(&Options{})
+	if r.Roomy != 88 || r.RoomyLabel != mem.Estimated || r.Tight != mem.Some(50<<20) {
+		t.Errorf("%d (%s), tight below %v", r.Roomy, r.RoomyLabel, r.Tight)
+	}
+	text := r.Text(report.TextOptions{Width: 300})
+	for _, want := range []string{"is 96; 104 does not", "It fits tightly: it leaves 20.0 MiB, less than the 50.0 MiB", "88 leaves that (estimated)", "rests on this: the whole number read at a.py:3"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	r.Largest, r.Trials = 80, r.Trials[:2]
+	if r.conclude(&Options{}); r.Roomy != 0 || strings.Contains(r.answer(), "tightly") {
+		t.Errorf("with room: %s", r.answer())
 	}
 }
 

@@ -22,8 +22,11 @@ type Result struct {
 	Worker      Ready          `json:"model"`
 	Command     []string       `json:"command,omitempty"`
 	Granularity int            `json:"granularity"`
-	Largest     int            `json:"largest_batch"`      // 0: not even the smallest fits
-	Fails       int            `json:"fails_at,omitempty"` // absent: nothing was seen to fail
+	Largest     int            `json:"largest_batch"`                     // 0: not even the smallest fits
+	Fails       int            `json:"fails_at,omitempty"`                // absent: nothing was seen to fail
+	Tight       mem.Optional   `json:"tight_below_bytes,omitzero"`        // of the catalogue: with less room other drivers, settings or versions may not fit
+	Roomy       int            `json:"largest_with_room,omitempty"`       // where Largest leaves less: the largest batch that leaves so much
+	RoomyLabel  mem.Label      `json:"largest_with_room_label,omitempty"` // estimated where it was not run
 	Trials      []Trial        `json:"trials"`
 	Current     int            `json:"current_batch"`
 	Unused      mem.Optional   `json:"unused_at_current_bytes,omitzero"`
@@ -110,12 +113,38 @@ func (r *Result) conclude(o *Options) {
 	if used, label, ok := r.usedAt(r.Current); ok && r.Total.Known() {
 		r.Unused, r.UnusedLabel = mem.Some(max(0, r.Total.Or(0)-used)), label
 	}
+	r.room()
 	if o.TargetBatch > 0 && r.Largest > 0 {
 		r.Plan = accumulate(o.TargetBatch, r.Largest, r.Granularity)
 	}
 	r.throughput()
 	r.cost(o.Price)
 	r.MemoryMark = r.memoryMark()
+}
+
+// room finds the largest batch that leaves what a verdict needs not to be tight, where the largest that fits does not.
+func (r *Result) room() {
+	r.Tight, r.Roomy = mem.Optional{}, 0
+	total, known := r.Total.Get()
+	if r.GPU == nil || !known || r.Largest == 0 {
+		return
+	}
+	leaves := func(batch int) (int64, mem.Label, bool) {
+		used, label, ok := r.usedAt(batch)
+		return total - used, label, ok
+	}
+	tight := int64(r.GPU.Tight())
+	r.Tight = mem.Some(tight)
+	if left, _, ok := leaves(r.Largest); !ok || left >= tight {
+		return
+	}
+	step := max(r.Granularity, 1)
+	for batch := r.Largest - step; batch >= r.fitting()[0].Batch; batch -= step {
+		if left, label, ok := leaves(batch); ok && left >= tight {
+			r.Roomy, r.RoomyLabel = batch, label
+			return
+		}
+	}
 }
 
 // accumulate plans the fewest steps that reach the target exactly; where that takes more than twice

@@ -36,6 +36,9 @@ func MeasuredTrial(batch int, id string, r *report.Report, exitCode mem.Optional
 func ImaginedTrial(batch int, v *report.Imagined, said string) (Trial, error) {
 	t := Trial{Batch: batch, OK: v.Fits(), Allocated: v.Allocated, Reserved: v.Reserved, Used: v.Used,
 		Total: mem.Some(int64(v.Total)), Label: mem.Imagined}
+	for i := range v.Undecided {
+		t.Rests = append(t.Rests, fmt.Sprintf("%s was taken as %s", &v.Undecided[i], v.Undecided[i].Value))
+	}
 	switch {
 	case t.OK:
 		if used, ok := v.Used.Get(); ok && v.Reserved.Known() {

@@ -20,6 +20,7 @@ type Trial struct {
 	Total     mem.Optional `json:"total_bytes,omitzero"`          // of the device
 	StepTime  mem.Optional `json:"step_time_ns,omitzero"`         // median; only where time was measured
 	Problem   string       `json:"problem,omitempty"`             // why it did not fit, in the framework's words
+	Rests     []string     `json:"rests_on,omitempty"`            // numbers that decide and that no kernel computed, for people
 	Label     mem.Label    `json:"label"`
 }
 

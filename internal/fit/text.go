@@ -40,7 +40,21 @@ func (r *Result) answer() string {
 	if r.Fails == 0 {
 		return answer + fmt.Sprintf(", the most that was tried; nothing failed (%s).", r.Label)
 	}
-	return answer + fmt.Sprintf("; %s does not (%s).", report.Count(int64(r.Fails)), r.Label)
+	return answer + fmt.Sprintf("; %s does not (%s).", report.Count(int64(r.Fails)), r.Label) + r.tightly()
+}
+
+// tightly says so where the largest batch leaves less room than the figures are sure of, and which one leaves it.
+func (r *Result) tightly() string {
+	used, _, ok := r.usedAt(r.Largest)
+	tight, known := r.Tight.Get()
+	if left := r.Total.Or(0) - used; ok && known && left < tight {
+		text := fmt.Sprintf(" It fits tightly: it leaves %v, less than the %v below which other drivers, settings or versions may not fit", mem.Bytes(left), mem.Bytes(tight))
+		if r.Roomy > 0 {
+			text += fmt.Sprintf("; %s leaves that (%s)", report.Count(int64(r.Roomy)), r.RoomyLabel)
+		}
+		return text + "."
+	}
+	return ""
 }
 
 // remarks are what people would work out next.
@@ -78,6 +92,11 @@ func (r *Result) remarks() []string {
 			text += fmt.Sprintf("; %.3f per million samples at this batch", c.PerRun)
 		}
 		add("%s.", text)
+	}
+	if best, ok := r.best(); ok {
+		for _, text := range best.Rests {
+			add("It rests on this: %s, and no kernel computed it.", text)
+		}
 	}
 	if r.Label == mem.Imagined {
 		add("Memory is the framework's own on an imaginary device; time is not measured there, so no speed-up is stated.")

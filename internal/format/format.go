@@ -4,6 +4,7 @@
 //	                             │ torch/    PyTorch's snapshots and profiler ◀──▶ mem.AllocatorSnapshot
 //	                             │ stacks/   pprof, speedscope, memray …      ◀──▶ mem.Profile
 //	                             │ smaps/    Linux                             ──▶ mem.Mappings
+//	                             │ telemetry/ readings of trackers              ◀──▶ mem.Run
 //	                             │ oomtext/  a pasted message                  ──▶ mem.OOMMessage
 //	                             └ recording                                  ◀──▶ mem.Run
 //	Source ──▶ [Matching, Redacted] ──▶ tables (csv.go, parquet.go), the whole (json.go, perfetto.go), or a format of the above

@@ -7,6 +7,7 @@ import (
 	"hightide/internal/format/oomtext"
 	"hightide/internal/format/smaps"
 	"hightide/internal/format/stacks"
+	"hightide/internal/format/telemetry"
 	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 	"hightide/internal/wire"
@@ -18,9 +19,13 @@ var Formats = []Format{
 	{Name: "json", Extension: ".json", Writes: "everything as one JSON object", Takes: Runs | Snapshots, Write: writeJSON},
 	{Name: "parquet", Extension: ".parquet", Writes: "a table as Apache Parquet", Tables: true, Binary: true, Takes: Runs | Snapshots, Write: writeParquet},
 	{Name: "recording", Extension: ".hightide", Reads: "a recording of hightide", Sniff: isRecording, Decode: reads(wire.Load, func(d *Document, run *mem.Run) { d.Recording = run }),
-		Writes: "a recording, without its damage and, with --redact, without what is private", Binary: true, Takes: Runs, Write: writeRecording},
+		Writes: "a recording, without its damage and, with --redact, without what is private", Binary: true, Takes: Runs, Write: ofRunAlone(wire.Save)},
 	{Name: "torch-pickle", Extension: ".pickle", Reads: "a memory snapshot of PyTorch", Sniff: torch.IsPickle, Decode: decodeTorch,
 		Writes: "a snapshot that PyTorch's memory_viz opens", Binary: true, Takes: Snapshots, Write: writeTorch},
+	{Name: "telemetry", Extension: ".json", Reads: "readings of a memory tracker (Stormlog's gpumemprof and tfmemprof, JSON or CSV)", Sniff: telemetry.Is,
+		Decode: reads(telemetry.Read, func(d *Document, run *mem.Run) { d.Recording = run }),
+		Writes: "readings as events of a memory tracker, as JSON", Takes: Runs, Write: ofRunAlone(telemetry.WriteJSON)},
+	{Name: "telemetry-csv", Extension: ".csv", Writes: "the same as CSV", Takes: Runs, Write: ofRunAlone(telemetry.WriteCSV)},
 	{Name: "torch-json", Reads: "the same as JSON", Sniff: torch.IsJSON, Decode: reads(torch.ReadJSON, asSnapshot)},
 	{Name: "profiler-trace", Reads: "a trace of PyTorch's profiler with memory events", Sniff: torch.IsTrace, Decode: reads(torch.ReadTrace, asSnapshot)},
 	{Name: "pprof", Extension: ".pb.gz", Reads: "a memory profile of pprof, as JAX saves them", Sniff: stacks.IsPprof, Decode: reads(stacks.ReadPprof, asProfile),
@@ -35,9 +40,12 @@ var Formats = []Format{
 	{Name: "oom-message", Reads: "a pasted out-of-memory message", Sniff: oomtext.IsMessage, Decode: reads(oomtext.Read, func(d *Document, m *mem.OOMMessage) { d.OOM, d.Words = m, oomtext.Words(m) })},
 }
 
-func isRecording(head []byte) bool { return bytes.HasPrefix(head, []byte(wire.Magic)) }
+// ofRunAlone is the Write of a format that needs nothing but a run.
+func ofRunAlone(write func(io.Writer, *mem.Run) error) func(io.Writer, Source, *Table) error {
+	return func(w io.Writer, from Source, _ *Table) error { return write(w, from.Run) }
+}
 
-func writeRecording(w io.Writer, from Source, _ *Table) error { return wire.Save(w, from.Run) }
+func isRecording(head []byte) bool { return bytes.HasPrefix(head, []byte(wire.Magic)) }
 
 func writeTorch(w io.Writer, from Source, _ *Table) error { return torch.Write(w, from.Snapshot) }
 

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"regexp"
@@ -13,10 +14,10 @@ import (
 
 // Redact returns a copy of a run without what is private: folders of paths, the host, arguments,
 // environment, working copy, the run's name and tags, ids of GPUs, and allocator snapshots (they are full of
-// paths). File names, functions, lines and names of modules stay: a report of the copy finds the same as one
+// paths). File names, functions, lines, names of modules and of the program's own spans stay: a report of the copy finds the same as one
 // of the original.
 func Redact(run *mem.Run) *mem.Run {
-	r, out := redactor{host: run.Info.Host.Name}, mem.NewRun()
+	r, out := redactor{host: run.Info.Host.Name, spans: map[string]string{}}, mem.NewRun()
 	for f := range wire.Frames(run) {
 		if f = r.frame(f); f != nil {
 			_ = out.Add(f) // every frame comes from a Run that took it
@@ -55,7 +56,30 @@ func (s Source) Redact() Source {
 	return Source{Snapshot: &copied}
 }
 
-type redactor struct{ host string }
+type redactor struct {
+	host  string
+	spans map[string]string // what each span that the program named is called in the copy
+}
+
+// span is the name of a span without folders. Two that differ in these alone stay two.
+func (r redactor) span(phase mem.Phase, name string) string {
+	if phase != mem.PhaseUser || name == "" {
+		return name
+	}
+	known, ok := r.spans[name]
+	for n := 1; !ok; n++ {
+		known = r.text(name)
+		if n > 1 {
+			known = fmt.Sprintf("%s (%d)", known, n)
+		}
+		ok = true
+		for _, other := range r.spans {
+			ok = ok && other != known
+		}
+	}
+	r.spans[name] = known
+	return known
+}
 
 // frame is a fact without what is private in it; nil: all of it is.
 func (r redactor) frame(f mem.Frame) mem.Frame {
@@ -75,6 +99,15 @@ func (r redactor) frame(f mem.Frame) mem.Frame {
 		return f
 	case mem.StackDef:
 		f.Locations = r.locations(f.Locations)
+		return f
+	case mem.Spans:
+		f = slices.Clone(f)
+		for i := range f {
+			f[i].Name = r.span(f[i].Phase, f[i].Name)
+		}
+		return f
+	case mem.PhaseStats:
+		f.Name = r.span(f.Phase, f.Name)
 		return f
 	case mem.Holder:
 		f.Where = r.location(f.Where)

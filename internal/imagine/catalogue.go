@@ -199,7 +199,7 @@ func follows(larger *Result, g *gpus.GPU) (v mem.GPUVerdict, ok bool) {
 // compareVerdicts: what fits, cheapest first; then what is tight; then the others by memory; then what
 // cannot be used.
 func compareVerdicts(a, b mem.GPUVerdict) int {
-	order := []mem.Verdict{mem.VerdictFits, mem.VerdictTight, mem.VerdictOOM, mem.VerdictFailed, mem.VerdictUnused, mem.VerdictNone}
+	order := []mem.Verdict{mem.VerdictFits, mem.VerdictTight, mem.VerdictConditional, mem.VerdictOOM, mem.VerdictFailed, mem.VerdictUnused, mem.VerdictNone}
 	cost := func(v mem.GPUVerdict) float64 {
 		if v.Price <= 0 {
 			return 1e9

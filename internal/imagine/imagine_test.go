@@ -233,10 +233,10 @@ func TestDeviceSpec(t *testing.T) {
 	}
 }
 
-// TestReadValueIsFinite: LAPACK on the host faults on what is not, and no GPU would have computed it there.
-func TestReadValueIsFinite(t *testing.T) {
-	for value, good := range map[string]bool{"": true, "0": true, "-1.5": true, "1e38": true, "nan": false, "inf": false, "-Inf": false, "1e39": false, "one": false} {
-		o := &Options{ReadValue: value}
+// TestReadValue: LAPACK on the host faults on what is not, and no GPU would have computed it there.
+func TestReadValue(t *testing.T) {
+	for value, good := range map[string]bool{"0": true, "31=4096": true, "train.py:31=[3,5]": true, "12=True": true, "x=1": false, "3=[": false, "3=\"a\"": false, "-1.5": true, "1e38": true, "nan": false, "inf": false, "-Inf": false, "1e39": false, "one": false} {
+		o := &Options{ReadValues: []string{value}}
 		if err := o.check(); good != (err == nil) {
 			t.Errorf("--read-value %s: %v", value, err)
 		}

@@ -15,7 +15,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -23,6 +22,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"hightide/internal/allocator"
 	"hightide/internal/event"
@@ -44,10 +44,10 @@ type Options struct {
 	AllocConf   string    // as PYTORCH_ALLOC_CONF
 	Sandbox     bool      // the program's writes go to a folder that is deleted
 	FakeWeights bool
-	Sizes       string // upper, zero or a fraction
-	ReadValue   string // a number: what the host reads where a kernel would have written
-	World       int    // ranks of the imagined cluster; 0: what the command starts
-	PlayList    string // of World, which ranks to play: "0,1,127"
+	Sizes       string   // upper, zero or a fraction
+	ReadValues  []string // what the host reads where a kernel would have written: a number for all, or LINE=VALUE
+	World       int      // ranks of the imagined cluster; 0: what the command starts
+	PlayList    string   // of World, which ranks to play: "0,1,127"
 	Vary        bool
 	NoSuggest   bool
 }
@@ -66,6 +66,8 @@ type Session struct {
 	first     trial
 	catalogue *gpus.Catalogue
 	trials    atomic.Int32
+
+	began time.Time
 
 	lock      sync.Mutex // of the two below
 	done, all int
@@ -97,6 +99,7 @@ func (s *Session) Run(ctx context.Context, to observe.Sink) (*Result, error) {
 	if s.Base.SnapshotOn != "" {
 		options.SnapshotOn = s.Base.SnapshotOn
 	}
+	s.began = time.Now()
 	alone := ctx
 	if options.Runtime.PassSignals {
 		alone = context.WithoutCancel(ctx) // what cancels it is a signal, which the program gets itself
@@ -136,6 +139,9 @@ func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []
 		for _, try := range tries {
 			trials = append(trials, mem.Trial{Set: set, Try: try})
 		}
+	}
+	if len(main.Undecided) > 0 && (main.Fits() || main.Verdict == mem.VerdictOOM) {
+		add(mem.TrialValues, s.otherValues(ctx, t)...)
 	}
 	switch {
 	case s.GPU == AllGPUs && main.Verdict != mem.VerdictFailed:
@@ -207,9 +213,8 @@ func (o *Options) check() error {
 	if fraction, err := strconv.ParseFloat(o.Sizes, 64); o.Sizes != "upper" && o.Sizes != "zero" && (err != nil || !(fraction >= 0 && fraction <= 1)) {
 		return fail.Usage("--data-sizes upper, --data-sizes zero, or a fraction as 0.25", "--data-sizes %s is neither a name nor a fraction", o.Sizes)
 	}
-	// The libraries that compute on the host fault on what is not finite.
-	if value, err := strconv.ParseFloat(o.ReadValue, 64); o.ReadValue != "" && (err != nil || !(math.Abs(value) <= math.MaxFloat32)) {
-		return fail.Usage("as in --read-value 1", "--read-value %s is no finite number", o.ReadValue)
+	if _, err := readValues(o.ReadValues); err != nil {
+		return err
 	}
 	if o.GPUs < 0 || o.GPUs > 16 {
 		return fail.Usage("a machine has 1 to 16; larger worlds are imagined with --world-size", "%d GPUs", o.GPUs)

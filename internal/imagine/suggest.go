@@ -7,11 +7,13 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"hightide/internal/allocator"
 	"hightide/internal/gpus"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // expandable is the allocator setting that most often helps.
@@ -103,6 +105,9 @@ func (s *Session) tryAll(ctx context.Context, list []attempt) []mem.Try {
 				return
 			}
 			try := mem.Try{Kind: a.kind, What: a.what, GPUVerdict: priced(result.noted(), &a.trial.gpu)}
+			if a.trial.atMost > 0 && result.StoppedFor == report.StoppedForDuration {
+				try.Verdict, try.Note = mem.VerdictNone, "after "+a.trial.atMost.Round(time.Second).String()
+			}
 			if !slices.Equal(a.trial.command, s.Base.Command) && len(s.play) == 0 {
 				try.Command = mem.CommandLine(mem.MaskArgs(a.trial.command))
 			}

@@ -33,6 +33,8 @@ type trial struct {
 	env      map[string]string // variables of the program
 	sizes    string            // data-dependent sizes; "": as asked for
 	switches []string          // HIGHTIDE_IMAGINE_SWITCH
+	atMost   time.Duration     // 0: as long as it takes
+	other    bool              // the other end of numbers that nobody computed
 	traced   bool              // keep the allocator's history, to replay it with less memory
 }
 
@@ -201,8 +203,10 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 	if len(t.switches) > 0 {
 		agent["HIGHTIDE_IMAGINE_SWITCH"] = strings.Join(t.switches, ",")
 	}
-	if s.ReadValue != "" {
-		device["HIGHTIDE_DEVICE_READ_VALUE"] = s.ReadValue
+	asked, _ := readValues(s.ReadValues) // they were checked before
+	asked.Other = t.other
+	if agent["HIGHTIDE_IMAGINE_READS"] = asked.text(); asked.All != nil {
+		device["HIGHTIDE_DEVICE_READ_VALUE"] = strconv.FormatFloat(*asked.All, 'g', -1, 64)
 	}
 	if len(s.play) > 0 {
 		command, states = s.played(t, channels)
@@ -212,6 +216,9 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 	o := &observe.Options{
 		ID: id, Name: s.Base.Name, Tags: s.Base.Tags, Version: s.Base.Version, Verb: "imagine", Label: mem.Imagined, Command: command, Shown: s.Base.Command, Env: launch.With(s.Base.Env, t.env),
 		Channels: channels, OutDir: outDir, Interval: s.Base.Interval, Duration: s.Base.Duration, Grace: time.Minute, SnapshotOn: "oom,exit", KeepSnapshots: true,
+	}
+	if t.atMost > 0 && (o.Duration == 0 || o.Duration > t.atMost) {
+		o.Duration = t.atMost
 	}
 	if n, err := strconv.ParseUint(s.Until, 10, 64); err == nil {
 		o.Steps = n
@@ -226,7 +233,7 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 func (s *Session) setup(t *trial) mem.ImaginedSetup {
 	g := &t.gpu
 	return mem.ImaginedSetup{GPU: g.Slug, Name: g.Name, Compute: g.Compute, SMs: g.SMs, Count: t.count, Total: g.Total, TotalLabel: g.Label(), Context: g.Overhead, Tight: g.Tight(),
-		Price: g.Price, Steps: s.Until, Sizes: cmp.Or(t.sizes, s.Sizes), AllocConf: cmp.Or(allocatorSetting(launch.With(s.Base.Env, t.env)), "default"), ReadValue: s.ReadValue, World: s.World}
+		Price: g.Price, Steps: s.Until, Sizes: cmp.Or(t.sizes, s.Sizes), AllocConf: cmp.Or(allocatorSetting(launch.With(s.Base.Env, t.env)), "default"), ReadValue: strings.Join(s.ReadValues, " "), World: s.World}
 }
 
 // DeviceSpec is the text that the device library makes its GPUs of (docs/formats/device.md).

@@ -20,16 +20,19 @@ func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
 // Child is a command that runs. It stays in our process group, so the terminal and the shell see it as
-// they would without us; nothing ties its life to ours.
+// they would without us; nothing ties its life to ours. Or it is a stranger's process: see Target.Attach.
 type Child struct {
-	PID     int
-	Changes <-chan Change // closed after its end
+	PID      int
+	Stranger bool          // it was not started by us: it is sent no signal
+	Changes  <-chan Change // closed after its end
 
 	// What this process was sent, where the runtime passes that on; hand it to Pass. Ending are the
 	// signals that end a process, Others the rest.
 	Ending, Others chan os.Signal
 
 	hadTerminal bool
+	witness     *witness      // nil: there can be none
+	done        chan struct{} // of a stranger: closed when nobody waits for its end any more
 }
 
 // Change is one of a command's state: stopped by a signal, or ended.
@@ -62,6 +65,9 @@ func (p Program) Start(argv, env []string, r *Runtime) (*Child, error) {
 			return nil, &Error{127, fmt.Errorf("%s: its interpreter does not exist", p.Path)}
 		}
 		return nil, &Error{126, fmt.Errorf("%s: %w", p.Path, err)}
+	}
+	if r.PassSignals {
+		c.witness = startWitness()
 	}
 	changes := make(chan Change, 8)
 	c.Changes = changes
@@ -99,6 +105,10 @@ func (c *Child) Ended() {
 
 // Close gives back all signals.
 func (c *Child) Close() {
+	c.witness.end()
+	if c.done != nil {
+		close(c.done)
+	}
 	if c.Ending != nil {
 		signal.Stop(c.Ending)
 		signal.Stop(c.Others)

@@ -1,8 +1,6 @@
 package launch
 
 import (
-	"bytes"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -44,33 +42,37 @@ func (c *Child) Pass(got os.Signal) {
 	}
 	switch s {
 	case syscall.SIGTSTP, syscall.SIGPIPE:
-	case syscall.SIGINT, syscall.SIGQUIT:
-		if !foreground() { // else the terminal sent it, to both of us
-			c.signalUnlessSeen(s)
-		}
-	case syscall.SIGHUP:
-		if !c.hadTerminal || hasTerminal() { // else the terminal hung up, on both of us
-			c.signalUnlessSeen(s)
-		}
 	case syscall.SIGCONT:
 		if processState(c.PID) == 'T' {
 			_ = syscall.Kill(c.PID, s)
 		}
 	default:
-		c.signalUnlessSeen(s)
+		go c.signalUnlessSeen(s)
 	}
 }
 
-// signalUnlessSeen passes a signal on, unless the command is about to end: then the sender meant
-// the whole group, and a second one would hit its cleaning up. Nothing tells the two apart while
-// the command lives; then it gets a second one, which pending signals of the same kind merge with.
+// signalUnlessSeen passes a signal on, unless the command has got it too or is about to end: a second one would hit its
+// cleaning up. It waits a little for a sender that has not come to all of the group yet.
 func (c *Child) signalUnlessSeen(s syscall.Signal) {
-	go func() {
-		time.Sleep(20 * time.Millisecond)
-		if state := processState(c.PID); state != 'Z' && state != 0 {
-			_ = syscall.Kill(c.PID, s)
-		}
-	}()
+	time.Sleep(20 * time.Millisecond)
+	group, known := c.witness.saw(s)
+	if group || !known && c.fromTerminal(s) {
+		return
+	}
+	if state := processState(c.PID); state != 'Z' && state != 0 {
+		_ = syscall.Kill(c.PID, s)
+	}
+}
+
+// fromTerminal says whether a signal is one that the terminal sends to the whole group, as far as we can tell.
+func (c *Child) fromTerminal(s syscall.Signal) bool {
+	switch s {
+	case syscall.SIGINT, syscall.SIGQUIT:
+		return foreground()
+	case syscall.SIGHUP: // else it did not hang up
+		return c.hadTerminal && !hasTerminal()
+	}
+	return false
 }
 
 // FollowStop stops us as the command was stopped, so that a shell sees one job. Only for the
@@ -87,12 +89,11 @@ func (c *Child) FollowStop(s syscall.Signal) {
 
 // processState is the state letter of a process, 0 where it is gone.
 func processState(pid int) byte {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	end := bytes.LastIndexByte(data, ')') // the program's name may hold anything
-	if err != nil || end < 0 || end+2 >= len(data) {
+	fields := statFields(pid)
+	if len(fields) == 0 || fields[fieldState] == "" {
 		return 0
 	}
-	return data[end+2]
+	return fields[fieldState][0]
 }
 
 // hasTerminal says whether the process has a controlling terminal that is still there.

@@ -306,7 +306,7 @@ type End struct {
 	Time     int64    `json:"time_ns"`
 	ExitCode Optional `json:"exit_code,omitzero"`
 	Signal   Optional `json:"signal,omitzero"`
-	Reason   string   `json:"reason,omitempty"` // exit, signal, recovered; stopped: as asked, in good order or by the signal that followed
+	Reason   string   `json:"reason,omitempty"` // exit, signal, recovered; stopped: as asked, in good order or by the signal that followed; of a process that ran before: left (it went on), gone (how is not known)
 }
 
 func (RunInfo) frame()    {}

@@ -60,7 +60,18 @@ type ReadBack struct {
 	Location
 	Count int64 `json:"count"`
 	Bytes Bytes `json:"bytes"`
+
+	// Of one that the agent tells: where the number goes, and what the program was given in its place.
+	Use      string   `json:"use,omitempty"`      // branch, loop, size, range, slice, passed on, kept; nothing
+	UseLine  int      `json:"use_line,omitempty"` // in the file of the function that has it
+	Number   string   `json:"number,omitempty"`   // bool, int, float
+	Value    string   `json:"value,omitempty"`    // as JSON
+	Upper    Optional `json:"upper,omitzero"`     // the largest that it can be, where that is known; the smallest is 0
+	Answered bool     `json:"answered,omitempty"` // Value was asked for (--read-value)
 }
+
+// Decides says whether a number that nobody computed decides something that was not asked for.
+func (r *ReadBack) Decides() bool { return r.Use != "" && r.Use != "nothing" && !r.Answered }
 
 // DevicePeak is the exact high-water marks of a process's allocator on a device.
 type DevicePeak struct {
@@ -144,12 +155,13 @@ const EventDeviceUnread = "device-unread"
 type Verdict string
 
 const (
-	VerdictFits   Verdict = "fits"
-	VerdictTight  Verdict = "tight"  // fits, with less room than the figures are sure of
-	VerdictOOM    Verdict = "oom"    // out of memory
-	VerdictFailed Verdict = "failed" // the program failed for a reason of its own
-	VerdictUnused Verdict = "unused" // it touched no GPU
-	VerdictNone   Verdict = "none"   // what the program or its framework cannot use: a GPU, a kernel
+	VerdictFits        Verdict = "fits"
+	VerdictTight       Verdict = "tight"       // fits, with less room than the figures are sure of
+	VerdictConditional Verdict = "conditional" // it ran, and numbers decide that only a kernel would have computed
+	VerdictOOM         Verdict = "oom"         // out of memory
+	VerdictFailed      Verdict = "failed"      // the program failed for a reason of its own
+	VerdictUnused      Verdict = "unused"      // it touched no GPU
+	VerdictNone        Verdict = "none"        // what the program or its framework cannot use: a GPU, a kernel
 )
 
 // GPUVerdict is whether a program fits on one model of GPU.
@@ -170,8 +182,10 @@ type GPUVerdict struct {
 	Note      string   `json:"note,omitempty"`
 }
 
-// Fits says whether the program ran.
-func (v *GPUVerdict) Fits() bool { return v.Verdict == VerdictFits || v.Verdict == VerdictTight }
+// Fits says whether the program ran with what it was given: under a conditional verdict that is not certain.
+func (v *GPUVerdict) Fits() bool {
+	return v.Verdict == VerdictFits || v.Verdict == VerdictTight || v.Verdict == VerdictConditional
+}
 
 // Try is another imagined run of the same program, with one thing changed.
 type Try struct {
@@ -191,6 +205,7 @@ const (
 	TrialCatalogue TrialSet = "catalogue" // on each GPU of the catalogue
 	TrialTry       TrialSet = "try"       // with what could make it fit
 	TrialVariation TrialSet = "variation" // with one condition changed
+	TrialValues    TrialSet = "values"    // with other numbers where nobody computed them
 )
 
 // Trial is how another run of the same program ended. Of one GPU of the catalogue the later one stands.

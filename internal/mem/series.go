@@ -24,6 +24,8 @@ const (
 	SeriesTreePSS      Quantity = "tree.pss"       // sum of PSS, what the tree really takes: estimated between its readings
 	SeriesTreePSSError Quantity = "tree.pss_error" // how far it may be off, to either side
 	SeriesTreeUSS      Quantity = "tree.uss"
+	SeriesTreeShared   Quantity = "tree.shared"        // of anonymous memory and files: by as much as a later value is above an earlier one, tree.pss was below its upper bound then
+	SeriesTreeSegments Quantity = "tree.shared_memory" // the same of shared memory
 
 	SeriesSystemAvailable Quantity = "system.available"
 	SeriesSystemTotal     Quantity = "system.total"
@@ -33,6 +35,14 @@ const (
 	SeriesCgroupOOMKill   Quantity = "cgroup.oom_kill" // count of processes killed for it
 
 	SeriesHeapLive Quantity = "heap.live" // bytes, sampled
+
+	// What the C library's malloc holds, in its own count. Of free bytes those count as resident that must be, by the
+	// kernel's map of the arenas.
+	SeriesMallocUsed     Quantity = "malloc.used"          // bytes of its arenas that the program has
+	SeriesMallocFree     Quantity = "malloc.free"          // bytes of its arenas that nobody has
+	SeriesMallocTop      Quantity = "malloc.top"           // of free: the end of the main arena
+	SeriesMallocMapped   Quantity = "malloc.mapped"        // bytes of blocks with a mapping of their own
+	SeriesMallocResident Quantity = "malloc.free_resident" // of free, estimated
 
 	SeriesAllocated     Quantity = "allocator.allocated"      // bytes that the framework's allocator has handed out
 	SeriesReserved      Quantity = "allocator.reserved"       // bytes it holds from the device
@@ -56,8 +66,9 @@ const (
 // Quantities lists all of them.
 var Quantities = []Quantity{
 	SeriesRSS, SeriesVMS, SeriesSwap, SeriesPSS, SeriesUSS, SeriesMinorFaults, SeriesMajorFaults, SeriesCPU, SeriesThreads, SeriesFiles,
-	SeriesTreeRSS, SeriesTreePSS, SeriesTreePSSError, SeriesTreeUSS, SeriesSystemAvailable, SeriesSystemTotal,
+	SeriesTreeRSS, SeriesTreePSS, SeriesTreePSSError, SeriesTreeUSS, SeriesTreeShared, SeriesTreeSegments, SeriesSystemAvailable, SeriesSystemTotal,
 	SeriesCgroupUsed, SeriesCgroupLimit, SeriesCgroupOOM, SeriesCgroupOOMKill, SeriesHeapLive,
+	SeriesMallocUsed, SeriesMallocFree, SeriesMallocTop, SeriesMallocMapped, SeriesMallocResident,
 	SeriesAllocated, SeriesReserved, SeriesActive, SeriesInactiveSplit, SeriesRequested, SeriesRetries, SeriesOOMs,
 	SeriesDeviceUsed, SeriesDeviceProcess, SeriesDeviceUtilisation, SeriesDeviceTemperature, SeriesDevicePower,
 	SeriesSampleInterval, SeriesOwnCPU, SeriesOwnRSS,

@@ -18,6 +18,7 @@ type alertState struct {
 	compared bool               // with anything
 	noTotal  string             // a device whose memory is not known, though its series are
 	sounded  bool
+	asker    asker // a process of the run; its zero value: the command line
 }
 
 func newAlertState(a Alert) *alertState {
@@ -165,6 +166,7 @@ func (r *Recorder) sound(a *alertState, key seriesKey, time, value int64) {
 		frame.Step = mem.Some(int64(steps))
 	}
 	r.emit(frame)
+	a.asker.tell(value)
 	r.opts.Events.Tell(event.Alert{Text: text})
 }
 

@@ -178,6 +178,17 @@ func TestGrowthTellsALeakFromNoise(t *testing.T) {
 	if !leak.worthScanning(5e9) || leak.worthScanning(5e9+1) {
 		t.Error("a leak is worth a scan, but not twice at once")
 	}
+	bursts := growth{overTime: true}
+	for tick := range int64(22) { // every ten ticks
+		bursts.addOver(tick*tickOver, 100<<20+(tick/10)*24<<20)
+	}
+	saw := growth{overTime: true}
+	for tick := range int64(200) {
+		saw.addOver(tick*tickOver, 100<<20+(tick%50)<<20)
+	}
+	if !bursts.worthScanning(5e9) || saw.worthScanning(5e9) {
+		t.Error("over time, bursts that stay are worth a scan once the second of them has come, and a saw-tooth is not")
+	}
 	for name, bytes := range map[string]func(int) int64{
 		"steady":  func(i int) int64 { return 1<<30 + int64(i%5)<<20 },
 		"warm-up": func(i int) int64 { return 1<<30 - 1<<29/int64(i) },

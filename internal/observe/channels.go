@@ -123,6 +123,7 @@ func (r *Recorder) adopt(c *channel) {
 		}
 		r.drain(p, true)
 		if c.role == shm.RoleAgent {
+			r.spansLeft(p, r.now())
 			p.spans.restart()
 		} else if p.heap != nil {
 			p.heap.restart()
@@ -200,6 +201,9 @@ func (r *Recorder) drainAll() {
 // release writes what the heap of a dead process was. Its channels are deleted once what they held
 // is in the recording; that is hurried where there are many, each takes room in memory.
 func (r *Recorder) release(p *process, now int64) {
+	r.spansLeft(p, p.End.Or(now))
+	p.confirm(p.End.Or(now))
+	p.touchedSince(p.MaxRSS.Or(0), p.End.Or(now))
 	r.useHeap(p, now, true)
 	for _, c := range p.channels {
 		c.close()
@@ -249,6 +253,9 @@ func (p *process) heapFacts(w shm.WriterStats) {
 	}
 	if w.HeapFlags&shm.HeapFreeThreaded != 0 {
 		p.fact("python_build", "free-threaded")
+	}
+	if w.HeapFlags&shm.HeapLate != 0 {
+		p.fact("heap_late", "the library was loaded while it ran")
 	}
 	if w.HeapMean > 0 && w.HeapMean != p.heapMean {
 		p.heapMean = w.HeapMean

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"slices"
 
 	"hightide/internal/mem"
@@ -15,14 +16,18 @@ type growth struct {
 	lastScan int64
 	overTime bool
 	scans    int
+	since    int64 // the first scan
 }
 
-// pause between two looks. Over time they are less even than at steps, so it takes more of them.
-func (g *growth) pause() int64 {
+// pause between two looks. It takes four or more to see a container grow, and what grows after a long import, or late, is to be
+// seen as well: so there are about a dozen in every doubling of the time. Over time, where turns are less even, there are twice
+// as many.
+func (g *growth) pause(now int64) int64 {
+	least, share := int64(1e9), int64(16)
 	if g.overTime {
-		return int64(5e8) << min(g.scans/4, 6)
+		least, share = least/2, 2*share
 	}
-	return int64(1e9) << min(g.scans, 5)
+	return max(least, (now-g.since)/share)
 }
 
 type growthPoint struct {
@@ -91,6 +96,18 @@ func (g *growth) perStep() (slope float64, ok bool) {
 	return slopes[len(slopes)/2], rising*4 > len(slopes)*3
 }
 
+// risen is how fast the least that is held rises, from the earlier half of the points to the later one. Unlike perStep it sees
+// bursts with rests between them at the second of them. A warm-up rises, too: then a few scans are in vain.
+func (g *growth) risen() (slope float64, ok bool) {
+	half := len(g.points) / 2
+	if half < 3 {
+		return 0, false
+	}
+	less := func(a, b growthPoint) int { return cmp.Compare(a.bytes, b.bytes) }
+	earlier, later := slices.MinFunc(g.points[:half], less), slices.MinFunc(g.points[half:], less)
+	return (later.bytes - earlier.bytes) / float64(g.points[half].step-g.points[0].step), true
+}
+
 // enough says whether there are steps enough to tell a slope.
 func (g *growth) enough() bool { return len(g.points)-len(g.points)/3 >= 8 }
 
@@ -100,11 +117,17 @@ func (g *growth) enough() bool { return len(g.points)-len(g.points)/3 >= 8 }
 func (g *growth) worthScanning(now int64) bool {
 	const least = 16 << 10 // bytes a step, or a tick
 	slope, ok := g.perStep()
+	if g.overTime {
+		slope, ok = g.risen()
+	}
 	if !ok || slope < least {
 		return false
 	}
-	if now-g.lastScan < g.pause() {
+	if now-g.lastScan < g.pause(now) {
 		return false
+	}
+	if g.scans == 0 {
+		g.since = now
 	}
 	g.lastScan = now
 	g.scans++

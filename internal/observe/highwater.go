@@ -9,6 +9,9 @@ import (
 // reached notes that a process had so much resident, after it was last looked at. What the tree had together then was
 // at least that much with what the others had.
 func (r *Recorder) reached(p *process, mark int64) {
+	if mark <= p.earlier {
+		return // it had that before the recording
+	}
 	known := p.MaxRSS.Or(0)
 	p.MaxRSS.Raise(mem.Some(mark))
 	p.dirty = p.dirty || mark > known
@@ -30,10 +33,11 @@ func (r *Recorder) reached(p *process, mark int64) {
 	}
 }
 
-// partOf notes what the tree has together with each process that lives.
-func (r *Recorder) partOf(kind int, together int64) {
+// partOf notes what the tree has together with each process that was a part of it then. One that has given its memory
+// back, and is about to end, is none.
+func (r *Recorder) partOf(kind int, time, together int64) {
 	for _, p := range r.order {
-		if !p.gone {
+		if !p.gone && p.rssAt >= time {
 			p.together[kind], p.part = together, p.rss.Or(0)
 		}
 	}

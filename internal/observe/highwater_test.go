@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
+	"hightide/internal/sampler"
 )
 
 // TestHighWater: whose the mark is that the kernel tells for the command and all below it.
@@ -36,5 +37,33 @@ func TestHighWater(t *testing.T) {
 				t.Errorf("command and child have %d, want %d and %d", got, c.wantMain, c.wantChild)
 			}
 		})
+	}
+}
+
+// TestMarkAfterTheMemoryIsGone: a process that grew after it was last looked at, and has given all back when it is looked
+// at once more, had what its mark says, and the tree had that with what the others had.
+func TestMarkAfterTheMemoryIsGone(t *testing.T) {
+	sink := memorySink{t, mem.NewRun()}
+	r := newRecorder(&Options{ID: "x"}, sink)
+	w := watcher{r}
+	first, second := &sampler.Process{PID: noProcess, StartTicks: 1}, &sampler.Process{PID: noProcess, StartTicks: 2}
+	look := func(time int64, rss ...int64) {
+		sum := int64(0)
+		for i, p := range []*sampler.Process{first, second} {
+			if sum += rss[i]; rss[i] > 0 {
+				w.Sample(p, "", mem.SeriesRSS, time, rss[i])
+			}
+		}
+		w.Sample(nil, "", mem.SeriesTreeRSS, time, sum)
+		w.Sample(nil, "", mem.SeriesTreePSS, time, sum)
+	}
+	look(1, 100, 40)
+	look(2, 100, 0) // the second is ending
+	r.reached(r.process(procKey{noProcess, 2}), 70)
+	r.flush(true)
+	for _, name := range []mem.Quantity{mem.SeriesTreeRSS, mem.SeriesTreePSS} {
+		if s := sink.run.Find(0, name); s.Values[s.Peak()] != 170 {
+			t.Errorf("%s %v, want 170 at its highest", name, s.Values)
+		}
 	}
 }

@@ -16,13 +16,16 @@ import (
 // can take long.
 func identify(o *Options, vendors []sampler.Vendor) mem.RunInfo {
 	cwd, _ := os.Getwd()
-	command := o.Command
+	command, env, leader := o.Command, o.Env, 0
+	if t := o.Target; t != nil {
+		cwd, command, env, leader = t.Cwd, t.Command, t.Env, t.PID
+	}
 	if o.Shown != nil {
 		command = o.Shown
 	}
 	return mem.RunInfo{
 		ID: o.ID, Name: o.Name, Tags: o.Tags, Verb: o.Verb, Label: o.Label, Command: mem.MaskArgs(command), Cwd: cwd,
-		Env: mem.AllowedEnv(o.Env), Version: o.Version, Host: sampler.Host("/", vendors), Options: o.Settings,
+		Env: mem.AllowedEnv(env), Version: o.Version, Host: sampler.Host("/", leader, vendors), Options: o.Settings,
 		StartMono: monotonic(), StartWall: o.Runtime.Time().UnixNano(),
 	}
 }

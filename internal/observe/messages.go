@@ -3,6 +3,7 @@ package observe
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 
 	"hightide/internal/mem"
 	"hightide/internal/shm"
@@ -43,6 +44,9 @@ type message struct {
 		Buffers    int64  `json:"buffer_bytes"`
 	} `json:"modules"`
 
+	Spans []spanMessage     `json:"spans"` // what their ids mean, or stays that were only counted
+	Tags  map[string]string `json:"tags"`  // run
+
 	// model
 	Step       mem.Optional `json:"step"`
 	Parameters mem.Optional `json:"parameter_bytes"`
@@ -65,7 +69,12 @@ type message struct {
 	Source   string       `json:"source"`
 	Class    string       `json:"class"`
 
-	// snapshot, log, dropped, stop, bye
+	// traced
+	Argument string `json:"argument"`
+	Before   string `json:"before"`
+	After    string `json:"after"`
+
+	// snapshot, log, dropped, traced, stop, bye
 	Path   string       `json:"path"`
 	Format string       `json:"format"`
 	Reason string       `json:"reason"`
@@ -84,7 +93,7 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 		return
 	}
 	at := record.When()
-	if m.Type == "series" || m.Type == "modules" {
+	if m.Type == "series" || m.Type == "modules" || m.Type == "spans" {
 		c.meanings = append(c.meanings, bytes.Clone(record.Data))
 	}
 	switch m.Type {
@@ -103,6 +112,16 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 			r.emit(mem.Module{Process: p.ID, Name: module.Name, Class: module.Class,
 				Parameters: mem.Bytes(module.Parameters), Buffers: mem.Bytes(module.Buffers)})
 		}
+	case "spans":
+		for _, span := range m.Spans {
+			p.spans.user.names[span.ID] = mem.MaskText(span.Name)
+		}
+	case "counted":
+		p.spans.counted(m.Spans)
+	case "run":
+		r.named(m.Name, m.Tags)
+	case "alert":
+		r.askedFor(p, c, &m)
 	case "model":
 		r.emit(mem.ModelUse{Process: p.ID, Step: uint64(m.Step.Or(0)), Device: text(m.Device),
 			Parameters: m.Parameters, Gradients: m.Gradients, Optimizer: m.Optimizer})
@@ -114,6 +133,7 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 		if mark, ok := m.MaxRSS.Get(); ok {
 			p.bye = true
 			r.reached(p, mark)
+			p.touchedSince(mark, at)
 		}
 		p.Bye = mem.Some(at)
 		if p.heap != nil { // what the interpreter frees from here on says nothing of the program
@@ -149,9 +169,14 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 		event.Facts = facts("source", m.Source, "device", text(m.Device))
 	case "exception":
 		event.Facts = facts("class", m.Class)
+	case "mark":
+		r.heapAtSpan(p, at)
 	case "stop":
 		r.stopping, r.endsAfter = true, max(r.endsAfter, uint64(m.Step.Or(0)))
 		event.Step, event.Text = m.Step, m.Reason
+	case "traced":
+		event.Facts = facts("framework", m.Framework, "count", strconv.FormatUint(m.Count, 10),
+			"argument", m.Argument, "before", mem.MaskText(m.Before), "after", mem.MaskText(m.After))
 	case "log":
 		event.Facts = facts("level", m.Level)
 	case "snapshot":

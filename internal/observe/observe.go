@@ -1,5 +1,5 @@
-// Package observe watches a command that it has started, from outside and from inside, and turns what it sees
-// into frames of a recording.
+// Package observe watches a command that it has started, or a process that ran already, from outside and from inside, and
+// turns what it sees into frames of a recording.
 //
 //	launch: the command, its environment ──▶ process tree
 //	                                             │      │
@@ -38,7 +38,7 @@ func Followed(s Sink) bool {
 	return ok && f.Followed()
 }
 
-// Options of one run. ID, Command and Channels are needed.
+// Options of one run. ID, Command (or Target) and Channels are needed.
 type Options struct {
 	ID      string
 	Name    string
@@ -48,8 +48,9 @@ type Options struct {
 	Label   mem.Label
 
 	Command []string
-	Shown   []string // what the recording calls the command; nil: as it is
-	Env     []string // of the command, before the helpers are put in front
+	Target  *launch.Target // a process that runs already, in place of a command; it is closed at the end
+	Shown   []string       // what the recording calls the command; nil: as it is
+	Env     []string       // of the command, before the helpers are put in front
 	Helpers []launch.Helper
 	Runtime launch.Runtime // what the command gets of this process
 
@@ -69,6 +70,11 @@ type Options struct {
 	NoStacks      bool
 	Alerts        []Alert
 	Settings      map[string]string // written into RunInfo.Options
+
+	// Begun is called once a Target is recorded, which waits for it. Where it Brings the agent into the process, its error
+	// says why not.
+	Begun  func(Recording) error
+	Brings bool
 
 	Events event.Sink // Status several times a second, Alert, Paused; from the recording goroutine
 }
@@ -100,7 +106,8 @@ type Recorder struct {
 	peaks     peaks
 	alerts    []*alertState
 
-	recovering bool // the processes and the engine before us are dead
+	nextLook   int64 // at the arenas of malloc
+	recovering bool  // the processes and the engine before us are dead
 
 	saved    savedFile
 	busy     bool     // a channel was found filling up
@@ -116,6 +123,7 @@ type Recorder struct {
 
 	silent    map[string]bool // why processes said nothing, as far as it was told
 	endsAfter uint64          // step with which a training said that it ends; 0: none did
+	nextPages int64           // before it no blocks are looked at, see resident.go
 	killed    int64           // cgroup.oom_kill when last seen, -1: never
 	kills     int64           // how far it has risen in the run
 }
@@ -246,7 +254,8 @@ func (r *Recorder) ended(p *process, now int64) {
 // Sample implements sampler.Sink.
 func (w watcher) Sample(s *sampler.Process, device string, name mem.Quantity, time, value int64) {
 	label := mem.Measured
-	if name == mem.SeriesTreePSS || name == mem.SeriesTreePSSError {
+	switch name {
+	case mem.SeriesTreePSS, mem.SeriesTreePSSError, mem.SeriesTreeShared, mem.SeriesTreeSegments:
 		label = mem.Estimated
 	}
 	if w.opts.Label == mem.Imagined {
@@ -262,17 +271,18 @@ func (w watcher) Sample(s *sampler.Process, device string, name mem.Quantity, ti
 		p := w.process(procKey{s.PID, s.StartTicks})
 		key.process = p.ID
 		if name == mem.SeriesRSS {
-			p.rss, p.highest = mem.Some(value), max(p.highest, value)
+			p.rss, p.rssAt, p.highest = mem.Some(value), time, max(p.highest, value)
 			p.spans.sample(time, value)
 			p.MaxRSS.Raise(mem.Some(value)) // the kernel's mark, read once a second, is no less
 			p.MaxRSS.Raise(s.Usage.MaxRSS)
+			w.ranBefore(p, s.Usage.Earlier)
 		}
 	}
 	switch name {
 	case mem.SeriesTreeRSS:
-		w.partOf(0, value)
+		w.partOf(0, time, value)
 	case mem.SeriesTreePSS:
-		w.partOf(1, value)
+		w.partOf(1, time, value)
 	}
 	w.columns.put(key, unitOf(name), label, time, value)
 	w.latest[key] = value
@@ -302,6 +312,7 @@ func (r *Recorder) sampleHeap(now int64) {
 			held = p.rss.Or(held)
 		}
 		p.overTime.addOver(now, held)
+		p.askForCount(now)
 		r.useHeap(p, now, false) // a DataLoader worker takes no steps that would ask for it
 	}
 	r.alertHeap(now)

@@ -27,14 +27,18 @@ type process struct {
 	bye      bool   // and has told the high-water mark when the interpreter began to end
 	final    bool   // the heap library has told it at the very end
 
-	spans *openSpans
-	steps stepSelection
-	heap  *liveHeap // nil until a heap channel opens
-	pages pagemap
+	spans  *openSpans
+	steps  stepSelection
+	heap   *liveHeap // nil until a heap channel opens
+	pages  pagemap
+	looked []looked // found by the last look, to be counted at the next
+	counts mallocCounts
 
 	rss          mem.Optional // newest
+	rssAt        int64        // when that was
 	together     [2]int64     // RSS and PSS of the tree when it was last a part of it; 0: not known
 	highest      int64        // of its RSS samples
+	earlier      int64        // the kernel's mark of it when the recording began, of one that ran before; else 0
 	part         int64        // its own RSS when it was last a part of the tree
 	channels     []*channel
 	series       map[agentSeries]*column
@@ -46,6 +50,7 @@ type process struct {
 	shortAt      map[shortKey]bool // that were told
 	heapMean     uint64
 	lastUse      int64 // when HeapUse was last written
+	atSpans      int   // how often that was for the edge of a span
 	lastPeak     int64
 	lastAges     int64
 	lastStep     uint64
@@ -109,6 +114,9 @@ func (r *Recorder) take(p *process, c *channel, record shm.Record) error {
 	switch record := record.(type) {
 	case *shm.Edge:
 		p.spans.edge(record)
+		if record.Phase == mem.PhaseUser {
+			r.heapAtSpan(p, record.When())
+		}
 	case *shm.Step:
 		r.step(p, record)
 	case *shm.Counters:
@@ -121,10 +129,15 @@ func (r *Recorder) take(p *process, c *channel, record shm.Record) error {
 		if record.Failed {
 			p.ranShort(record, c.stacks.id(record.Frames))
 		} else {
+			if p.heap.numbered == 0 { // from here on what it holds is known
+				r.emit(p.heap.total(record.When()-1, p.lastStep))
+			}
 			p.heap.alloc(record, p.stackOf(c, record))
 		}
 	case *shm.Free:
 		p.heap.free(record)
+	case *shm.Malloc:
+		r.mallocCounted(p, record)
 	}
 	return nil
 }
@@ -200,10 +213,25 @@ func (r *Recorder) useHeap(p *process, now int64, last bool) {
 	}
 }
 
+// heapAtSpan writes the heap at an edge of a span that the program named, so that it can be told which lines its memory is of:
+// at the first edges always, then at the pace of useHeap.
+func (r *Recorder) heapAtSpan(p *process, at int64) {
+	const most = 1000
+	if p.heap == nil || at <= p.lastUse {
+		return
+	}
+	if p.atSpans++; p.atSpans > most {
+		r.useHeap(p, at, false)
+		return
+	}
+	p.lastUse = at
+	r.emit(p.heap.use(at, p.lastStep, false))
+}
+
 // Ages of what is held are written this often, and no more often than this part of the process's life.
 const (
 	agesEvery = int64(5e8)
-	agesShare = 12
+	agesShare = 24
 )
 
 func (r *Recorder) useAges(p *process, now int64) {

@@ -1,12 +1,16 @@
 package observe
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
+	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/sampler"
 )
 
 // Allocated is not resident: zeros that nobody wrote to, or the reserve of a library, take no memory. A block is taken to
@@ -18,10 +22,15 @@ const leastLooked = 64 << 10
 
 const (
 	pagesAtOnce   = 8192    // read by one system call
-	pagesInFull   = 1 << 16 // up to that many (256 MiB) all pages of a block are read, beyond a part of each stretch
+	pagesInFull   = 1 << 14 // up to that many (64 MiB) all pages of a block are read, beyond a part of each stretch
 	stretches     = 256
 	pagesOfEach   = 64
 	pagesEachLook = 1 << 17 // about 2 ms
+
+	// A change of less than a 200th waits that long: what is touched last of all may be little.
+	littleEvery = int64(time.Second)
+
+	looksShare = 100 // looks take no more than a hundredth of one processor
 )
 
 // pagemap reads which pages of a process are resident, /proc/PID/pagemap.
@@ -29,6 +38,8 @@ type pagemap struct {
 	file   *os.File
 	failed bool
 	rss    int64 // when the blocks were looked at last
+	at     int64 // that time
+	then   seen  // once all had been
 	buffer []byte
 }
 
@@ -39,8 +50,26 @@ func (m *pagemap) close() {
 	*m = pagemap{buffer: m.buffer}
 }
 
-// look asks for the blocks of every process that may not be resident.
+// look asks for the blocks of every process that may not be resident, as often as its cost allows. In between the
+// resident set tells what was touched since.
 func (r *Recorder) look(now int64) {
+	for _, p := range r.order {
+		p.confirm(now)
+	}
+	if now < r.nextPages {
+		for _, p := range r.order {
+			if rss, then := p.rss.Or(0), &p.pages.then; muchOf(rss, rss-then.rss-then.counted) {
+				p.touched(rss, now)
+			}
+		}
+		return
+	}
+	runtime.LockOSThread()
+	began := sampler.ThreadCPU()
+	defer func() {
+		r.nextPages = now + looksShare*(sampler.ThreadCPU()-began)
+		runtime.UnlockOSThread()
+	}()
 	for _, p := range r.order {
 		if p.heap == nil || len(p.channels) == 0 || p.gone {
 			continue
@@ -53,13 +82,18 @@ func (p *process) look(now int64) {
 	b, rss := p.heap, p.rss.Or(0)
 	if int64(b.live) > rss && rss > 0 { // some that was resident is no more
 		b.openAll()
-	} else if moved := max(rss-p.pages.rss, p.pages.rss-rss); b.unlooked < 1<<20 && moved < max(1<<20, rss/200) {
+	} else if !p.pages.due(now, max(rss-p.pages.rss, p.pages.rss-rss, int64(b.unlooked)), rss) {
 		return
 	}
 	if len(b.open) == 0 || !p.pages.ready(p.key.pid) {
 		return
 	}
-	p.pages.rss, b.unlooked = rss, 0
+	then := seenOf(p.key.pid, b.live+b.absent)
+	if then.rss == 0 { // it is ending
+		return
+	}
+	p.pages.then = then
+	p.pages.rss, p.pages.at, b.unlooked = rss, now, 0
 	left := pagesEachLook
 	kept := b.open[:0]
 	for i, address := range b.open {
@@ -68,12 +102,75 @@ func (p *process) look(now int64) {
 			p.pages.rss = 0
 			break
 		}
-		if b.lookAt(address, &p.pages, &left, now, p.lastStep) {
+		if p.lookAt(address, &left) {
 			kept = append(kept, address)
 		}
 	}
 	b.open = kept
 }
+
+// seen is how a process stood right before a look: what is touched while the pages are read may or may not be seen.
+type seen struct {
+	rss, mark int64 // resident, and the kernel's high-water mark; 0: not known
+	allocated mem.Bytes
+	counted   int64 // touched since then, as far as it was counted
+}
+
+// touchedSince takes in the kernel's high-water mark: where it has risen since the last look.
+func (p *process) touchedSince(mark, now int64) {
+	if mark > p.pages.then.mark {
+		p.touched(mark, now)
+	}
+}
+
+// touched takes in that so much was resident after the last look. What that is more than then, and than was allocated
+// since, was touched of what was not resident: of the newest blocks, which are being filled.
+func (p *process) touched(rss, now int64) {
+	b, then := p.heap, &p.pages.then
+	if b == nil || then.rss == 0 || b.absent == 0 || b.live+b.absent < then.allocated {
+		return
+	}
+	touched := rss - then.rss - int64(b.live+b.absent-then.allocated) - then.counted
+	if touched <= 0 {
+		return
+	}
+	then.counted += touched
+	slices.SortFunc(b.open, func(x, y uint64) int {
+		first, _, _ := b.find(x)
+		second, _, _ := b.find(y)
+		return cmp.Compare(second.number, first.number)
+	})
+	for _, address := range b.open {
+		if touched <= 0 {
+			return
+		}
+		b.change(address, now, p.lastStep, func(k block) uint64 {
+			left := max(int64(k.absent)-touched, 0)
+			touched -= int64(k.absent) - left
+			if left < looseCount {
+				left = 0
+			}
+			return uint64(left)
+		})
+	}
+}
+
+// looseCount is what the kernel's counts of a process may be off by: each processor gathers pages before it adds them.
+const looseCount = int64(mem.MiB)
+
+// seenOf reads what a process has resident, and the most it had.
+func seenOf(pid int, allocated mem.Bytes) seen {
+	rss, mark := sampler.Resident(pid)
+	return seen{rss: rss, mark: mark, allocated: allocated}
+}
+
+// due says whether so much that moved, of so much resident memory, is worth a look.
+func (m *pagemap) due(now, moved, rss int64) bool {
+	return muchOf(rss, moved) || moved > 0 && now-m.at >= littleEvery
+}
+
+// muchOf says whether a change of the resident set is worth going through the blocks at once.
+func muchOf(rss, moved int64) bool { return moved >= max(1<<20, rss/200) }
 
 func (m *pagemap) ready(pid int) bool {
 	if m.file == nil && !m.failed {
@@ -99,37 +196,64 @@ func (b *liveHeap) openAll() {
 	slices.Sort(b.open)
 }
 
+// looked is how much of a block was not resident when its pages were read.
+type looked struct{ address, number, absent uint64 }
+
 // lookAt says whether the block at an address is to be looked at again: it is not resident in full.
-func (b *liveHeap) lookAt(address uint64, m *pagemap, left *int, now int64, step uint64) bool {
-	k, isBlock := b.blocks[address]
-	at, isRegion := slices.BinarySearchFunc(b.regions, address, byStart)
-	switch {
-	case isBlock:
-	case isRegion:
-		k = b.regions[at].block
-	default:
-		return false // freed
-	}
-	share, ok := m.resident(address, k.size, left)
+func (p *process) lookAt(address uint64, left *int) bool {
+	k, _, ok := p.heap.find(address)
 	if !ok {
 		return false
 	}
+	share, ok := p.pages.resident(address, k.size, left)
+	if ok {
+		p.looked = append(p.looked, looked{address, k.number, uint64((1 - share) * float64(k.weight))})
+	}
+	return ok && share < 1
+}
+
+// confirm counts what the last look found, once all that was told until then was taken in: the pages of a block that was
+// freed meanwhile were gone because of that.
+func (p *process) confirm(now int64) {
+	for _, l := range p.looked {
+		if k, _, ok := p.heap.find(l.address); ok && k.number == l.number {
+			p.heap.change(l.address, now, p.lastStep, func(block) uint64 { return l.absent })
+		}
+	}
+	p.looked = p.looked[:0]
+}
+
+// find returns the block at an address, and which of the mappings it is, else -1; none where it was freed.
+func (b *liveHeap) find(address uint64) (k block, region int, ok bool) {
+	if k, ok = b.blocks[address]; ok {
+		return k, -1, true
+	}
+	if region, ok = slices.BinarySearchFunc(b.regions, address, byStart); ok {
+		return b.regions[region].block, region, true
+	}
+	return block{}, -1, false
+}
+
+// change says how much of the block at an address is not resident; nothing where it was freed.
+func (b *liveHeap) change(address uint64, now int64, step uint64, absent func(block) uint64) {
+	k, region, ok := b.find(address)
+	if !ok {
+		return
+	}
 	fresh := k
-	fresh.absent = uint64((1 - share) * float64(k.weight))
-	if fresh.absent != k.absent {
+	if fresh.absent = absent(k); fresh.absent != k.absent {
 		b.replace(k, fresh, now, step)
-		if isBlock {
+		if region < 0 {
 			fresh.saved = false
 			b.blocks[address] = fresh
 			if b.saving {
 				b.fresh = append(b.fresh, address)
 			}
 		} else {
-			b.regions[at].block = fresh
+			b.regions[region].block = fresh
 			b.remapped = true
 		}
 	}
-	return share < 1
 }
 
 // replace counts a block as it is now found to be. Where it was there at the peak, and less of it is resident than was
@@ -153,11 +277,17 @@ func (b *liveHeap) replace(old, fresh block, now int64, step uint64) {
 
 // resident is the share of a range that is resident.
 func (m *pagemap) resident(address, size uint64, left *int) (share float64, ok bool) {
+	return m.residentOf(address, size, pagesInFull, left)
+}
+
+// residentOf looks at all pages where those are no more than inFull, else at a part of each stretch.
+func (m *pagemap) residentOf(address, size uint64, inFull int, left *int) (share float64, ok bool) {
 	const page, entry = 4096, 8
 	first, last := address/page, (address+size+page-1)/page
 	step, run := uint64(pagesAtOnce), uint64(pagesAtOnce)
-	if last-first > pagesInFull {
-		step, run = (last-first)/stretches, pagesOfEach
+	if last-first > uint64(inFull) {
+		parts := min(uint64(stretches), uint64(max(inFull/pagesOfEach, 1)))
+		step, run = (last-first)/parts, pagesOfEach
 	}
 	if m.buffer == nil {
 		m.buffer = make([]byte, pagesAtOnce*entry)

@@ -35,10 +35,14 @@ func TestResident(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
+	look := func(now int64) {
+		p.look(now)
+		p.confirm(now)
+	}
 	touch(0, size/4)
 	b.alloc(&shm.Alloc{Address: address, Size: size, Weight: size, Origin: shm.OriginMalloc}, 1)
 	near("before anybody looked", b.peak, size)
-	p.look(10)
+	look(10)
 	if p.pages.failed {
 		t.Skip("the kernel shows no pages here")
 	}
@@ -52,16 +56,43 @@ func TestResident(t *testing.T) {
 	near("the line at the peak", use.Sites[0].Live, size/4)
 	near("and what it did not touch", use.Sites[0].Absent, size*3/4)
 	touch(size/4, size/2)
-	p.look(20)
+	look(20)
 	near("touched later", b.live, size/2)
 	near("the new peak", b.peak, size/2)
+	touch(size/2, size/2+256<<10)
+	look(30)
+	if b.live != size/2 {
+		t.Errorf("looked again for a 200th: %v", b.live)
+	}
+	look(20 + littleEvery)
+	if want := mem.Bytes(size/2 + 256<<10); b.live != want {
+		t.Errorf("a little touched last: %v held, want %v", b.live, want)
+	}
+	p.pages.then = seen{rss: 100 << 20, mark: 200 << 20, allocated: b.live + b.absent}
+	p.touchedSince(150<<20, 40)
+	near("the mark is older than the look", b.live, size/2)
+	p.pages.then.mark = 100 << 20
+	p.touchedSince(100<<20+size/8, 40)
+	near("touched after the last look, by the mark", b.live, size/2+size/8)
+	p.touched(100<<20+size/8+size/16, 41)
+	near("touched since, by the resident set", b.live, size/2+size/8+size/16)
+	p.touched(100<<20+size/8, 42)
+	near("what was counted is not counted again", b.live, size/2+size/8+size/16)
+	p.touchedSince(100<<20+2*size, 41)
+	near("no more than all", b.live, size)
+	near("and nothing is absent", b.absent, 0)
 	if err := unix.Madvise(block, unix.MADV_DONTNEED); err != nil {
 		t.Fatal(err)
 	}
 	p.rss = mem.Some(1 << 20)
-	p.look(30)
+	look(30 + littleEvery)
 	near("given back", b.live, 0)
+	b.alloc(&shm.Alloc{Address: address, Size: size, Weight: size, Origin: shm.OriginMalloc}, 1)
+	p.rss = mem.Some(1 << 30)
+	p.look(30 + 2*littleEvery)
 	b.free(&shm.Free{Address: address})
+	p.confirm(30 + 2*littleEvery)
+	near("the peak of what was freed while it was looked at", b.peak, size)
 	if b.live != 0 || b.absent != 0 || len(b.sites) != 1 {
 		t.Errorf("after the free %v held, %v absent", b.live, b.absent)
 	}

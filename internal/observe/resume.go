@@ -101,6 +101,7 @@ func (r *Recorder) apply(entry *checkpoint) {
 		p.heap.apply(entry.Heap)
 	}
 	clear(p.spans.threads)
+	clear(p.spans.user.open)
 	p.spans.resume(entry.Open)
 }
 
@@ -153,7 +154,12 @@ func (b *openSpans) resume(open []byte) {
 	}
 	for thread, spans := range threads {
 		for _, s := range spans {
-			b.threads[thread] = append(b.threads[thread], openSpan{s.Span, s.Module, s.Keep, s.Span.DeviceStart})
+			open := openSpan{s.Span, s.Module, s.Keep, s.Span.DeviceStart}
+			if s.Stay != 0 {
+				b.user.open[s.Stay] = &open
+			} else {
+				b.threads[thread] = append(b.threads[thread], open)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -12,8 +13,6 @@ import (
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/sampler"
-
-	"golang.org/x/sys/unix"
 )
 
 // Outcome is how the command ended.
@@ -29,7 +28,7 @@ type Outcome struct {
 // the command goes on, unrecorded.
 //
 // Once ctx is cancelled the command is asked to stop, as after --duration: by its agent, and with SIGTERM
-// once the grace period is over.
+// once the grace period is over. Of a Target it is the recording that ends, see attached.go.
 func Run(ctx context.Context, opts *Options, sink Sink) (Outcome, error) {
 	l, err := begin(ctx, opts, sink)
 	if err != nil {
@@ -46,9 +45,13 @@ func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	program, err := launch.Find(opts.Command[0], opts.Env)
-	if err != nil {
-		return nil, err
+	var program launch.Program
+	if opts.Target == nil {
+		found, err := launch.Find(opts.Command[0], opts.Env)
+		if err != nil {
+			return nil, err
+		}
+		program = found
 	}
 	shared, full, err := holdSomewhere(opts)
 	if err != nil {
@@ -64,8 +67,7 @@ func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
 	if full != nil {
 		r.log(0, fmt.Sprintf("what programs tell goes over the disk: %v", full))
 	}
-	env := launch.Environment(opts.Env, r.fitting(program), opts.channelVars(opts.Channels))
-	child, err := program.Start(opts.Command, env, &opts.Runtime)
+	child, err := r.child(program)
 	if err != nil {
 		if opts.Devices == nil {
 			closeAll(vendors)
@@ -73,9 +75,19 @@ func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
 		shared.Close()
 		return nil, err
 	}
+	shared.leads(child.PID)
 	r.alertsWithout(vendors)
-	r.emit(mem.Event{Time: r.now(), Kind: "start", Text: mem.CommandLine(r.info.Command)})
+	r.begun()
 	return &loop{Recorder: r, shared: shared, child: child, git: make(chan *mem.Git, 1), vendors: vendors}, nil
+}
+
+// child starts the command, or takes the process that runs already.
+func (r *Recorder) child(program launch.Program) (*launch.Child, error) {
+	if r.opts.Target != nil {
+		return r.opts.Target.Attach(&r.opts.Runtime), nil
+	}
+	env := launch.Environment(r.opts.Env, r.fitting(program), r.opts.channelVars(r.opts.Channels))
+	return program.Start(r.opts.Command, env, &r.opts.Runtime)
 }
 
 // holdSomewhere makes the folder of channels; where shared memory is full, among the run's files. full is why.
@@ -128,6 +140,8 @@ type loop struct {
 	deadline                                    int64 // when to ask for the stop; 0: never
 	asked                                       int64 // when it was last told to stop; 0: never
 	hard                                        int   // how hard: 0 its agents were asked, 1 SIGTERM, 2 SIGKILL
+	leaving                                     bool  // the recording is to end, and the process to go on
+	asksIn                                      bool  // the agent was asked into a stranger's process
 }
 
 // The time between two visits of the channels. Every waking up costs, most of it in the kernel, and a
@@ -143,7 +157,8 @@ const (
 )
 
 func (l *loop) run(ctx context.Context) Outcome {
-	l.sampler = sampler.New(sampler.Options{Leader: l.child.PID, WatchLeader: true, Interval: l.opts.interval(), Vendors: l.vendors}, watcher{l.Recorder})
+	l.sampler = sampler.New(sampler.Options{Leader: l.child.PID, WatchLeader: true, Running: l.child.Stranger,
+		Interval: l.opts.interval(), Vendors: l.vendors}, watcher{l.Recorder})
 	defer l.sampler.Close()
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -155,7 +170,11 @@ func (l *loop) run(ctx context.Context) Outcome {
 	wake := newTimer()
 	defer wake.close()
 	wake.set(0)
-	for {
+	if l.child.Stranger {
+		l.visit()
+		l.tellRecording()
+	}
+	for !l.leaving {
 		select {
 		case change, ok := <-l.child.Changes:
 			if !ok || !change.Status.Stopped() {
@@ -163,7 +182,7 @@ func (l *loop) run(ctx context.Context) Outcome {
 			}
 			l.paused(change.Status.StopSignal())
 		case s := <-l.child.Ending:
-			l.child.Pass(s)
+			l.ending(s)
 		case s := <-l.child.Others:
 			l.child.Pass(s)
 		case <-cancelled:
@@ -179,6 +198,16 @@ func (l *loop) run(ctx context.Context) Outcome {
 			wake.set(l.pause())
 		}
 	}
+	return l.leave()
+}
+
+// ending handles a signal that ends a process. One of ours gets it too; from a stranger's process it takes us away.
+func (l *loop) ending(s os.Signal) {
+	if l.child.Stranger {
+		l.leaving = true
+		return
+	}
+	l.child.Pass(s)
 }
 
 func (l *loop) paused(s syscall.Signal) {
@@ -273,6 +302,7 @@ func (l *loop) slow(now int64) {
 			l.alertGrowth(p, now)
 		}
 	}
+	l.leaving = l.leaving || l.child.Stranger && l.askedToLeave()
 	l.stopping = l.stopping || l.opts.Steps > 0 && l.steps() >= l.opts.Steps
 	if l.deadline > 0 && now >= l.deadline && !l.stopping {
 		l.askToStop()
@@ -308,6 +338,10 @@ func (l *loop) grace() time.Duration {
 
 // askToStop asks every agent to end its training after the step that all of them can still reach.
 func (l *loop) askToStop() {
+	if l.child.Stranger {
+		l.leaving = true
+		return
+	}
 	l.stopping = true
 	l.stopAt = l.steps() + 1
 	for _, p := range l.order {
@@ -344,100 +378,4 @@ func (r *Recorder) steps() uint64 {
 		most = max(most, p.steps.total.Steps)
 	}
 	return most
-}
-
-// finish records the end. Processes that the command leaves behind are given a moment: workers end
-// when they notice.
-func (l *loop) finish(last launch.Change, ok bool) Outcome {
-	l.child.Ended()
-	end := l.now()
-	var outcome Outcome
-	if ok {
-		outcome.ExitCode, outcome.Signal = status(last.Status)
-	}
-	outcome.Stopped = l.hard > 0 || l.stopping && outcome.ExitCode == mem.Some(0)
-	for wait := 0; wait < 8; wait++ {
-		if wait == 0 {
-			l.sampler.Last(l.now())
-			if l.hard > 0 {
-				l.stopRest()
-			}
-		} else {
-			l.sampler.Tick(l.now())
-		}
-		l.scan()
-		l.drainAll()
-		if len(l.sampler.Processes()) == 0 {
-			break
-		}
-		if Followed(l.sink) {
-			l.flush(false)
-		}
-		time.Sleep(25 * time.Millisecond)
-	}
-	l.mainEnded(last, ok, end, outcome)
-	for _, p := range l.order {
-		if len(p.channels) > 0 { // it lives on, unobserved from here
-			l.drain(p, false)
-			l.release(p, l.now())
-		}
-	}
-	l.alertsNever()
-	l.flush(true)
-	l.emit(mem.End{Time: end, ExitCode: outcome.ExitCode, Signal: outcome.Signal, Reason: reason(outcome)})
-	if l.fail == nil {
-		l.fail = l.sink.Flush()
-	}
-	outcome.Sink = l.fail
-	return outcome
-}
-
-// mainEnded notes how the command's own process ended.
-func (l *loop) mainEnded(last launch.Change, ok bool, end int64, outcome Outcome) {
-	p := l.byPID[l.child.PID]
-	if p == nil { // gone before the first look
-		p = l.process(procKey{l.child.PID, 0})
-		p.Command, p.Role = l.info.Command, "main"
-	}
-	l.ended(p, end)
-	p.End, p.ExitCode, p.Signal = mem.Some(end), outcome.ExitCode, outcome.Signal
-	if ok {
-		l.highWater(last.Usage.Maxrss << 10)
-	}
-	l.alertMarks(p, end)
-	event := mem.Event{Time: end, Process: p.ID, Kind: "exit", Text: "exit code " + text(outcome.ExitCode)}
-	if signal, ok := outcome.Signal.Get(); ok {
-		event.Text = "ended by " + unix.SignalName(syscall.Signal(signal))
-	}
-	l.emit(event)
-	if code, _ := outcome.ExitCode.Get(); outcome.Signal.Or(0) == int64(syscall.SIGKILL) || code == 137 {
-		l.killedByKernel(p, end)
-	}
-}
-
-// killedByKernel tells an OOM kill from any other SIGKILL: the control group counted one.
-func (l *loop) killedByKernel(p *process, end int64) {
-	if l.kills == 0 {
-		return
-	}
-	event := mem.Event{Time: end, Process: p.ID, Kind: "kill", Bytes: p.rss, Facts: facts("source", "kernel"),
-		Text: fmt.Sprintf("killed by the kernel: the control group ran out of memory (its count of such kills rose by %d)", l.kills)}
-	l.emit(event)
-}
-
-func status(s syscall.WaitStatus) (code, signal mem.Optional) {
-	if s.Signaled() {
-		return mem.Optional{}, mem.Some(int64(s.Signal()))
-	}
-	return mem.Some(int64(s.ExitStatus())), mem.Optional{}
-}
-
-func reason(o Outcome) string {
-	switch {
-	case o.Stopped:
-		return "stopped"
-	case o.Signal.Known():
-		return "signal"
-	}
-	return "exit"
 }

@@ -103,6 +103,7 @@ type savedSpan struct {
 	Span   mem.Span `json:"span"`
 	Module uint16   `json:"module"`
 	Keep   bool     `json:"keep"`
+	Stay   uint16   `json:"stay,omitempty"` // of a span that the program named
 }
 
 // save writes what changed. Where that fails, what changes is no longer kept for it, which could be without
@@ -291,9 +292,12 @@ func (b *liveHeap) saveBlock(address uint64, k block) savedBlock {
 
 func (b *openSpans) save() []byte {
 	open := map[uint32][]savedSpan{}
+	for stay, s := range b.user.open {
+		open[s.Thread] = append(open[s.Thread], savedSpan{s.Span, s.module, s.keep, stay})
+	}
 	for thread, spans := range b.threads {
 		for _, s := range spans {
-			open[thread] = append(open[thread], savedSpan{s.Span, s.module, s.keep})
+			open[thread] = append(open[thread], savedSpan{s.Span, s.module, s.keep, 0})
 		}
 	}
 	if len(open) == 0 {

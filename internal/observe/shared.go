@@ -145,20 +145,23 @@ func look(dir string, lock *os.File, age time.Duration, visit func(Leftover)) {
 	visit(Leftover{run, dir, lock})
 }
 
-// channelAlive says whether a process still holds a channel of the folder, going by its name:
-// ROLE-PID-START[-N].ring.
+// channelAlive says whether a process still holds a channel of the folder.
 func channelAlive(dir string) bool {
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {
-		words := strings.Split(strings.TrimSuffix(entry.Name(), ".ring"), "-")
-		var pid int
-		var start uint64
-		if len(words) < 3 {
-			continue
-		}
-		if n, _ := fmt.Sscan(words[1]+" "+words[2], &pid, &start); n == 2 && procAlive(pid, start) {
+		if pid, start, ok := channelOwner(entry.Name()); ok && procAlive(pid, start) {
 			return true
 		}
 	}
 	return false
+}
+
+// channelOwner is the process whose a channel is by its name: ROLE-PID-START[-N].ring.
+func channelOwner(name string) (pid int, start uint64, ok bool) {
+	words := strings.Split(strings.TrimSuffix(name, ".ring"), "-")
+	if len(words) < 3 {
+		return 0, 0, false
+	}
+	n, _ := fmt.Sscan(words[1]+" "+words[2], &pid, &start)
+	return pid, start, n == 2
 }

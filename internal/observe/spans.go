@@ -11,6 +11,7 @@ type openSpans struct {
 	process uint32
 	modules map[uint16]string
 	threads map[uint32][]openSpan
+	user    userSpans
 	stats   map[statKey]*mem.PhaseStats
 	order   []statKey // of first sight, and of writing
 	changed map[statKey]bool
@@ -50,7 +51,7 @@ const (
 
 func newOpenSpans(process uint32) *openSpans {
 	return &openSpans{
-		process: process, modules: map[uint16]string{}, threads: map[uint32][]openSpan{},
+		process: process, modules: map[uint16]string{}, threads: map[uint32][]openSpan{}, user: newUserSpans(),
 		stats: map[statKey]*mem.PhaseStats{}, changed: map[statKey]bool{},
 		budget: thinning{burst: spanBurst, rate: spanRate},
 	}
@@ -71,6 +72,7 @@ func (b *openSpans) settle(time int64) {
 				open[i].RSSPeak.Raise(mem.Some(b.pending[n].value))
 			}
 		}
+		b.user.sample(b.pending[n].value)
 	}
 	b.pending = b.pending[n:]
 }
@@ -78,6 +80,11 @@ func (b *openSpans) settle(time int64) {
 // edge takes in one edge. Edges of a thread come in order.
 func (b *openSpans) edge(e *shm.Edge) {
 	b.settle(e.When())
+	b.user.device(e.DeviceAllocated)
+	if e.Phase == mem.PhaseUser {
+		b.userEdge(e)
+		return
+	}
 	open := b.threads[e.Thread]
 	for i := range open {
 		open[i].device.Raise(e.DeviceAllocated)
@@ -131,17 +138,22 @@ func (b *openSpans) leave(open *openSpan, e *shm.Edge) {
 	}
 }
 
-// count adds a span to the sums of its phase.
-func (b *openSpans) count(open *openSpan) {
-	s := &open.Span
-	key := statKey{s.Phase, s.Name}
+// sums are those of a phase, made at first sight, and about to change.
+func (b *openSpans) sums(key statKey) *mem.PhaseStats {
 	stats := b.stats[key]
 	if stats == nil {
-		stats = &mem.PhaseStats{Process: b.process, Phase: s.Phase, Name: s.Name}
+		stats = &mem.PhaseStats{Process: b.process, Phase: key.phase, Name: key.name}
 		b.stats[key] = stats
 		b.order = append(b.order, key)
 	}
 	b.changed[key] = true
+	return stats
+}
+
+// count adds a span to the sums of its phase.
+func (b *openSpans) count(open *openSpan) {
+	s := &open.Span
+	stats := b.sums(statKey{s.Phase, s.Name})
 	stats.Count++
 	stats.Total += s.End - s.Start
 	stats.Max = max(stats.Max, s.End-s.Start)
@@ -188,6 +200,7 @@ func (b *openSpans) phase() mem.Phase {
 func (b *openSpans) restart() {
 	clear(b.threads)
 	clear(b.modules)
+	clear(b.user.names)
 }
 
 // net adds end - start where both were observed.

@@ -22,6 +22,10 @@ func (r *Recorder) listen(p *process) {
 	if p.hello || p.gone || p.listened || !r.hasAgent() {
 		return
 	}
+	if p.earlier > 0 { // it ran before the recording: nothing was to be heard from it
+		p.listened = true
+		return
+	}
 	proc := fmt.Sprintf("/proc/%d", p.PID)
 	image, err := os.Readlink(proc + "/exe")
 	if err != nil {

@@ -97,12 +97,14 @@ func (r *recorded) advise(event, workers int) *Advice {
 	slices.SortStableFunc(a.Tries, func(x, y AdviceTry) int {
 		rank := func(t AdviceTry) int {
 			switch {
-			case t.Avoids:
+			case t.Avoids && !a.narrow(&t):
 				return 0
-			case t.Depends:
+			case t.Avoids:
 				return 1
+			case t.Depends:
+				return 2
 			}
-			return 2
+			return 3
 		}
 		return cmp.Compare(rank(x), rank(y))
 	})
@@ -148,7 +150,13 @@ func tryOn(p *allocator.Program, setup allocator.Setup, settings allocator.Setti
 		Reserved: u.PeakReserved, Calls: u.DeviceAllocs + u.DeviceFrees, Retries: u.Retries}
 }
 
-// Best is the simplest settings that avoid it; nil: none do.
+// leastSpare is the part of the capacity, as its divisor, that settings must leave: with less the next request fails.
+const leastSpare = 100
+
+// narrow says that settings serve the request, and leave hardly anything.
+func (a *Advice) narrow(t *AdviceTry) bool { return a.Capacity-t.Reserved < a.Capacity/leastSpare }
+
+// Best is the simplest settings that avoid it, with room to spare if any do; nil: none do.
 func (a *Advice) Best() *AdviceTry {
 	if len(a.Tries) > 0 && a.Tries[0].Avoids {
 		return &a.Tries[0]
@@ -162,6 +170,9 @@ func (a *Advice) Text() string {
 	switch best := a.Best(); {
 	case a.Hopeless:
 		fmt.Fprintf(&text, "No allocator setting avoids it (verified by replay): even without any fragmentation, %v are lacking.", a.Lacking)
+	case best != nil && a.narrow(best):
+		fmt.Fprintf(&text, "`%s=%s` serves this request (verified by replay), but leaves only %v of the %v that there were: too little to go on.",
+			allocator.Variable, best.AllocConf, a.Capacity-best.Reserved, a.Capacity)
 	case best != nil:
 		fmt.Fprintf(&text, "`%s=%s` avoids it (verified by replay): up to there it reserves %v of the %v that there were.",
 			allocator.Variable, best.AllocConf, best.Reserved, a.Capacity)

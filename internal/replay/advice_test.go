@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"hightide/internal/allocator"
 	"hightide/internal/mem"
 	"hightide/internal/testkit"
 )
@@ -20,6 +21,22 @@ func TestAdvice(t *testing.T) {
 	}
 	if !strings.Contains(a.Text(), "expandable_segments:True` avoids it (verified by replay)") {
 		t.Error(a.Text())
+	}
+}
+
+// TestNarrowAdvice: settings that serve the request and leave half a percent are not said to avoid it.
+func TestNarrowAdvice(t *testing.T) {
+	capacity := mem.GiB
+	s := record(capacity, everything, func(ask func(mem.Bytes) allocator.Handle, n *allocator.Native) {
+		leavePieces(ask, n)
+		ask(380 * mem.MiB)
+	})
+	a, err := Advise(s, 0, 2)
+	if err != nil || a == nil || a.Best() == nil || a.Capacity-a.Best().Reserved > 10*mem.MiB {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if text := a.Text(); strings.Contains(text, "avoids it") || !strings.Contains(text, "too little to go on") {
+		t.Error(text)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"hightide/internal/allocator"
 	"hightide/internal/fail"
@@ -23,7 +22,7 @@ import (
 
 // Options of Run. The zero value replays device 0 under the settings of the file.
 type Options struct {
-	Device    int    // -1: the one with the longest history
+	Device    int    // -1: the one with the longest history; to Verify, all that have one
 	AllocConf string // as PYTORCH_ALLOC_CONF
 	Changed   bool   // AllocConf counts; else the settings of the file
 	GPU       string // whose memory is the limit
@@ -38,6 +37,7 @@ type Options struct {
 	Out       string // file for the recording of the replay, folder for those of several
 	Version   string // of hightide, for that recording
 	Workers   int    // searches at once; 0: one
+	chosen    bool   // the device was, by its history
 }
 
 // Source is a snapshot to replay.
@@ -52,13 +52,17 @@ func Run(ctx context.Context, sources []Source, o Options) (*Result, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	all := make([]*replaying, len(sources))
-	for i, source := range sources {
-		r, err := open(source, o)
-		if err != nil {
-			return nil, err
+	var all []*replaying
+	for _, source := range sources {
+		for _, device := range o.devices(source.Snapshot) {
+			of := o
+			of.Device, of.chosen = device, o.Device < 0 && !o.Verify
+			r, err := open(source, of)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, r)
 		}
-		all[i] = r
 	}
 	for _, r := range all {
 		if err := r.run(ctx); err != nil {
@@ -107,12 +111,32 @@ type replaying struct {
 	o      Options
 	result *Result
 	asked  allocator.Setup // what the trace is to be run under
+	room   mem.Bytes       // that a search has on the device; 0: no end is known
+}
+
+// devices are those of a snapshot to replay: the one asked for; else the record is held against all that have a history, and what
+// would be otherwise is asked of the one with the longest.
+func (o *Options) devices(s *mem.AllocatorSnapshot) []int {
+	if o.Device >= 0 {
+		return []int{o.Device}
+	}
+	if with := traced(s); o.Verify && len(with) > 0 {
+		return with
+	}
+	return []int{longestTrace(s)}
+}
+
+// traced are the devices with a history.
+func traced(s *mem.AllocatorSnapshot) (devices []int) {
+	for i := range s.Traces {
+		if s.Traces[i].Len() > 0 {
+			devices = append(devices, s.Traces[i].Device)
+		}
+	}
+	return devices
 }
 
 func open(source Source, o Options) (*replaying, error) {
-	if o.Device < 0 {
-		o.Device = longestTrace(source.Snapshot)
-	}
 	memory, capacity, err := o.capacity()
 	if err != nil {
 		return nil, err
@@ -130,6 +154,12 @@ func open(source Source, o Options) (*replaying, error) {
 	}
 	r := &replaying{recorded: trace, o: o, asked: trace.setup(),
 		result: &Result{Version: 1, Label: mem.Replayed, File: source.Name, Device: o.Device, Torch: trace.torch, Policy: o.Policy, Notes: []string{}}}
+	if others := len(traced(source.Snapshot)) - 1; others > 0 {
+		r.result.several = true
+		if o.chosen {
+			r.result.Notes = append(r.result.Notes, fmt.Sprintf("%s: device %d is replayed, which has the longest history of %d; --device chooses another.", r.result.Base(), o.Device, others+1))
+		}
+	}
 	if !o.Verify {
 		r.asked.Memory, r.asked.Capacity, r.result.Capacity = memory, capacity, capacity
 	}
@@ -240,32 +270,6 @@ func (r *replaying) gpus(ctx context.Context) error {
 	return nil
 }
 
-// searchTime bounds a search.
-const searchTime = time.Minute
-
-// search tries settings on all cores on the trace that reserves most, and the best of them on the
-// others.
-func search(ctx context.Context, all []*replaying) {
-	worst := slices.MaxFunc(all, func(a, b *replaying) int { return cmp.Compare(a.result.Recorded.Reserved, b.result.Recorded.Reserved) })
-	start := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, searchTime)
-	defer cancel()
-	found := allocator.Search(worst.program, worst.asked, worst.o.Workers, func() bool { return ctx.Err() != nil })
-	for _, c := range found {
-		worst.result.Search = append(worst.result.Search, figures(c.Settings.String(), c.Outcome))
-	}
-	worst.result.Searched = Searched{Settings: len(found), Nanoseconds: time.Since(start).Nanoseconds()}
-	for _, r := range all {
-		setup := r.asked
-		setup.Settings = found[0].Settings
-		outcomes, spread := allocator.Variants(r.program, setup)
-		best := &Best{Figures: figures(setup.Settings.String(), outcomes[0]), Spread: [2]mem.Bytes{spread.Low, spread.High}, Curve: outcomes[0].Curve}
-		best.Gain = r.result.Recorded.Reserved - best.Reserved
-		best.MoreCalls = best.SegmentCalls - r.result.Recorded.SegmentCalls
-		r.result.Best = best
-	}
-}
-
 // capacity is what the device has and what of it the allocator may take: less a process's context. 0:
 // no end.
 func (o *Options) capacity() (memory, capacity mem.Bytes, err error) {
@@ -294,5 +298,13 @@ func (o *Options) capacity() (memory, capacity mem.Bytes, err error) {
 	return g.Total, g.Total - g.Overhead, nil
 }
 
-// Base is a short name for a trace.
+// Base is a short name for a trace's file.
 func (r *Result) Base() string { return filepath.Base(r.File) }
+
+// Trace names a trace: its file, and its device where the file has several.
+func (r *Result) Trace() string {
+	if r.several {
+		return fmt.Sprintf("%s, device %d", r.Base(), r.Device)
+	}
+	return r.Base()
+}

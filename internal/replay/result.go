@@ -18,6 +18,7 @@ type Result struct {
 	Capacity mem.Bytes  `json:"capacity_bytes,omitempty"`
 	Verified *Agreement `json:"verified,omitempty"`
 
+	several       bool    // devices with a history in the file
 	DeviceUnknown bool    `json:"-"` // see DeviceUnknownText
 	*Agreement            // the same fields at the top
 	Recorded      Figures `json:"recorded"`
@@ -25,7 +26,8 @@ type Result struct {
 	Spread   [2]mem.Bytes `json:"peak_reserved_spread_bytes"` // over what addresses may turn out to be
 	Search   []Figures    `json:"search,omitempty"`           // best first
 	Searched Searched     `json:"searched,omitzero"`
-	Best     *Best        `json:"best,omitempty"`
+	Fresh    *Figures     `json:"fresh,omitempty"` // of a search: the default settings from a fresh start
+	Best     *Best        `json:"best,omitempty"`  // nil: none holds that is no worse than the record
 	Policies []Figures    `json:"policies,omitempty"`
 	GPUs     []GPU        `json:"gpus,omitempty"`  // smallest first
 	Files    []*Result    `json:"files,omitempty"` // where there are several: each of them
@@ -36,8 +38,9 @@ type Result struct {
 
 // Searched says how much was searched.
 type Searched struct {
-	Settings    int   `json:"settings"`
-	Nanoseconds int64 `json:"duration_ns"`
+	Settings    int       `json:"settings"`
+	Nanoseconds int64     `json:"duration_ns"`
+	Capacity    mem.Bytes `json:"capacity_bytes,omitempty"` // what the allocator can have, as asked for or as the trace tells
 }
 
 // Best is the best settings of a search on one trace: what they gain and what they cost.
@@ -46,6 +49,7 @@ type Best struct {
 	Spread    [2]mem.Bytes      `json:"peak_reserved_spread_bytes"`
 	Curve     []allocator.Point `json:"-"`
 	Gain      mem.Bytes         `json:"gain_bytes"`         // of reserved memory, against the record
+	GainFresh mem.Bytes         `json:"gain_fresh_bytes"`   // and against the default settings from a fresh start
 	MoreCalls int64             `json:"more_segment_calls"` // of the driver
 }
 

@@ -92,6 +92,9 @@ func (r *Result) rows(t *report.Table, of string) {
 		t.Add(of+name, f.Reserved, f.Allocated, f.Reserved-f.Allocated, f.SegmentCalls, f.end())
 	}
 	row("as recorded", r.Recorded)
+	if r.Fresh != nil {
+		row("default, from a fresh start", *r.Fresh)
+	}
 	if !r.asRecorded() {
 		row(r.name(), r.Figures)
 	}

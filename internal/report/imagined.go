@@ -1,6 +1,10 @@
 package report
 
-import "hightide/internal/mem"
+import (
+	"fmt"
+
+	"hightide/internal/mem"
+)
 
 // Imagined is the verdict on a run on imaginary GPUs. Its JSON form is documented in
 // docs/formats/json.md.
@@ -14,6 +18,7 @@ type Imagined struct {
 	Tight         mem.Bytes            `json:"tight_below_bytes"`
 	TotalLabel    mem.Label            `json:"total_label,omitempty"` // how the total was come by
 	FailedStep    mem.Optional         `json:"first_failed_step,omitzero"`
+	Basis         string               `json:"basis,omitempty"`      // what a fit rests on: steps, and what was not reached
 	Broken        string               `json:"problem,omitempty"`    // why there is no verdict, where that is not the program's own doing
 	How           string               `json:"failure,omitempty"`    // verdicts failed and unused: how it ended
 	Asked         mem.Optional         `json:"asked_bytes,omitzero"` // by the request that failed last
@@ -28,6 +33,9 @@ type Imagined struct {
 	ReadBacks     []ReadBack           `json:"read_backs,omitempty"`
 	Calls         map[string]uint64    `json:"unmodelled_calls"`
 	Refused       []string             `json:"refused_calls,omitempty"` // of those, the ones that failed by name
+	Undecided     []Undecided          `json:"undecided,omitempty"`     // numbers that nobody computed and that decide something
+	Indifferent   []Undecided          `json:"indifferent,omitempty"`   // of those, where another number was tried and took the same
+	Other         *mem.Try             `json:"other_values,omitempty"`  // the run with other numbers
 	Policies      []Policy             `json:"policies,omitempty"`
 	NotReached    []Unreached          `json:"not_reached,omitempty"`
 	FakeWeights   []mem.FakeWeights    `json:"fake_weights,omitempty"`
@@ -78,6 +86,58 @@ type ReadBack struct {
 	Function string    `json:"function,omitempty"`
 	Count    int64     `json:"count"`
 	Bytes    mem.Bytes `json:"bytes"`
+}
+
+// Undecided is a line that read a number which nobody computed, and where it goes.
+type Undecided struct {
+	File     string       `json:"file"`
+	Line     int          `json:"line"`
+	Function string       `json:"function,omitempty"`
+	Number   string       `json:"number"` // bool, int, float
+	Use      string       `json:"use"`
+	UseLine  int          `json:"use_line,omitempty"`
+	Value    string       `json:"value"`          // that the program was given, as JSON
+	Upper    mem.Optional `json:"upper,omitzero"` // the largest that it can be
+	Count    int64        `json:"count"`
+}
+
+// String is "the whole number read at train.py:12, which is a size,".
+func (u *Undecided) String() string {
+	return fmt.Sprintf("the %s read at %s, which %s,", u.Kind(), u.Place(), u.Decides())
+}
+
+// Kind is what was read, for people.
+func (u *Undecided) Kind() string {
+	switch u.Number {
+	case "bool":
+		return "truth value"
+	case "float":
+		return "number"
+	}
+	return "whole number"
+}
+
+// Place is the line that read it.
+func (u *Undecided) Place() string {
+	if u.File == "" {
+		return "an unknown line"
+	}
+	return mem.LineName(mem.Location{File: u.File, Line: u.Line})
+}
+
+// Decides says where it goes.
+func (u *Undecided) Decides() string {
+	switch u.Use {
+	case "branch":
+		return "decides a branch"
+	case "loop":
+		return "ends a loop"
+	case "size", "range", "slice":
+		return "is a " + u.Use
+	case "kept":
+		return "is kept"
+	}
+	return "is passed on"
 }
 
 // Policy is a size that depends on data, and how it was chosen.

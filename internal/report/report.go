@@ -63,12 +63,14 @@ type Headline struct {
 	ExitCode   mem.Optional `json:"exit_code,omitzero"`
 	Signal     mem.Optional `json:"signal,omitzero"`
 	Stopped    bool         `json:"stopped,omitempty"` // it ended as it was asked to, in good order or by the signal that followed
+	Left       bool         `json:"left,omitempty"`    // a process that ran before the recording went on after it
 	Complete   bool         `json:"complete"`          // the recording has its end
 	Peak       Peak         `json:"peak"`
 	Growth     mem.Optional `json:"growth_bytes_per_step,omitzero"`
-	NotLooked  string       `json:"not_looked_for,omitempty"` // what was not looked for, and why: a sentence
-	StepTime   mem.Optional `json:"step_time_ns,omitzero"`    // median
-	MainSource mem.Quantity `json:"main_source,omitempty"`    // which series the picture leads with
+	Efficiency mem.Optional `json:"efficiency_milli,omitzero"` // 0 to 10,000 for a score of 0 to 10, see the table of that name
+	NotLooked  string       `json:"not_looked_for,omitempty"`  // what was not looked for, and why: a sentence
+	StepTime   mem.Optional `json:"step_time_ns,omitzero"`     // median
+	MainSource mem.Quantity `json:"main_source,omitempty"`     // which series the picture leads with
 }
 
 // Peak holds the high-water marks; absent where not observed.
@@ -85,6 +87,7 @@ type Peak struct {
 	Step       mem.Optional `json:"step,omitzero"`
 	Process    uint32       `json:"process,omitempty"`
 	Label      mem.Label    `json:"label"`
+	AtLeast    bool         `json:"at_least,omitempty"` // processes that lived very shortly may have taken more between two readings
 }
 
 // Severities, worst first.
@@ -105,6 +108,9 @@ const (
 	KindGap           = "gap"
 	KindDrop          = "drop"
 	KindAlert         = "alert"
+	KindRanks         = "ranks"   // one rank of a distributed program differs from the others
+	KindLoading       = "loading" // every rank loads what one could
+	KindTracing       = "tracing" // a framework traces or compiles a function again and again
 )
 
 // Finding points at a line, with bytes and a reason to believe it. File and Line name the holder
@@ -201,6 +207,8 @@ type PhaseBar struct {
 	Step    uint64    `json:"step"`
 	Start   int64     `json:"start_ns"` // since the run began
 	End     int64     `json:"end_ns"`
+
+	RSSPeak mem.Optional `json:"rss_peak_bytes,omitzero"` // of spans that the program named: the highest reading
 }
 
 // StepPoint is memory at the end of a step, the growth picture's dot.

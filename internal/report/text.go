@@ -136,6 +136,9 @@ func (r *Report) facts() (facts []string) {
 	if h.Stopped {
 		facts = append(facts, "stopped as asked")
 	}
+	if r.Run.Verb == "attach" {
+		facts = append(facts, "it ran before the recording"+map[bool]string{true: ", and went on after it"}[h.Left])
+	}
 	if code, ok := h.ExitCode.Get(); ok {
 		facts = append(facts, fmt.Sprintf("exit code %d", code))
 	}

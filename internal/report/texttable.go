@@ -30,6 +30,8 @@ func (p *printer) wants(r *Report, t *Table) bool {
 		return len(t.Rows) > 1
 	case "growth":
 		return len(t.Rows) > 1
+	case "shapes", "efficiency":
+		return false // for the page and for programs; the picture and the notes say it
 	case "faults":
 		return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Kind == KindFaults || f.Kind == KindSwap })
 	}

@@ -2,7 +2,7 @@ package sampler
 
 import "time"
 
-// Budget keeps all sampling under a share of one core. Ticks are paid from at most 60 % of it, PSS from
+// Budget keeps all sampling under a share of one core, of several processes severalShare more. Ticks are paid from at most 60 % of it, PSS from
 // the rest. It costs far more (about 50 ms for each GiB of 4 KiB pages, a tenth of that with huge
 // pages, and the process cannot map memory meanwhile), so all are read together where footprint.go wants it and
 // there is enough for it, else once there is enough for two. Pure: times are arguments, ns.
@@ -15,6 +15,8 @@ type Budget struct {
 	tokens     float64 // ns of processor time that PSS may still take
 	bought     bool    // and it reads more than its part of the share pays for
 	last       int64
+	several    bool // processes that may share memory are watched
+	granted    bool // for those, at the beginning
 }
 
 const (
@@ -26,7 +28,9 @@ const (
 	readingBase  = 100e3 // ns: opening the file, walking the list of maps
 	tickShare    = 0.6
 	startTokens  = 100e6 // in advance, so that a short run has readings too: fifty seconds' worth
-	tokensAtMost = 100e6
+	tokensAtMost = 250e6
+	severalShare = 0.005 // of a core more, while there are several processes
+	severalGrant = 150e6
 	smoothing    = 0.05
 )
 
@@ -52,6 +56,15 @@ func (b *Budget) Full() bool { return b.tokens > 0.8*startTokens }
 // Rich says that there is enough for ticks that nobody waits for.
 func (b *Budget) Rich() bool { return b.tokens > startTokens/4 }
 
+// Several says whether several processes are watched: what they share has to be read, and is paid for besides.
+func (b *Budget) Several(several bool) {
+	b.several = several
+	if several && !b.granted {
+		b.granted = true
+		b.tokens += severalGrant
+	}
+}
+
 // Ticked counts the cost of a tick, that of its readings of processes within it, and what the time since the last one
 // earned.
 func (b *Budget) Ticked(now, cost, readings int64) {
@@ -62,6 +75,9 @@ func (b *Budget) Ticked(now, cost, readings int64) {
 		earned := (1-tickShare)*b.share*passed - over
 		if !b.bought {
 			earned = max(earned, 0.1*b.share*passed)
+		}
+		if b.several {
+			earned += severalShare * passed
 		}
 		b.tokens = max(b.tokens+earned, 0)
 	}

@@ -4,30 +4,39 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"hightide/internal/mem"
 )
 
-// Cgroup reads the memory control group that we, and so the processes we start, belong to. Version 1
+// Cgroup reads the memory control group of a process: ours, and so that of the processes we start, or another's. Version 1
 // and 2 differ in file names only. The zero value is no group: everything is absent.
 type Cgroup struct {
 	Version int
-	dirs    []string // ours first, then those around it, up to the root of the hierarchy
+	dirs    []string // the process's first, then those around it, up to the root of the hierarchy
 	used    int      // open file, or -1
 }
 
-// OpenCgroup finds the group of the calling process.
-func OpenCgroup(root string) Cgroup {
+// OpenCgroup finds the group of a process; pid 0: the calling one. One that cannot be seen from here, as of another container's, is
+// absent.
+func OpenCgroup(root string, pid int) Cgroup {
 	c := Cgroup{used: -1}
 	path, version := cgroupPath(filepath.Join(root, "proc/self/cgroup"))
+	ours := path
+	if pid > 0 {
+		path, version = cgroupPath(filepath.Join(root, "proc", strconv.Itoa(pid), "cgroup"))
+	}
+	if path != ours && strings.HasPrefix(path, "/..") {
+		return c // outside what is mounted here
+	}
 	name := map[int]string{1: "memory.usage_in_bytes", 2: "memory.current"}[version]
 	for _, mount := range cgroupMounts(root, version) {
 		dir := filepath.Join(mount, path)
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			// In a container the path names a group that is not mounted there; the mount itself is ours.
-			if dir = mount; version == 0 || !exists(filepath.Join(dir, name)) {
+			if dir = mount; version == 0 || path != ours || !exists(filepath.Join(dir, name)) {
 				continue
 			}
 		}

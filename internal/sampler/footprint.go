@@ -1,12 +1,17 @@
 package sampler
 
-import "hightide/internal/mem"
+import (
+	"errors"
+	"syscall"
+
+	"hightide/internal/mem"
+)
 
 // What the processes of a tree take together, pages that several of them share counted once, is the sum of their PSS.
 // The kernel finds that only by walking every page table, so between two readings it is carried by what costs nothing:
 //
 //	RssAnon, RssFile, RssShmem at every tick ──▶ what was taken and given back since ──┐
-//	page faults ──▶ how much of what it inherited a forked child can have made its own ├──▶ least ≤ PSS ≤ most
+//	forks and samples of page maps: lineage.go ──▶ what forked processes share ────────┼──▶ least ≤ PSS ≤ most
 //	smaps_rollup of all, at a high that is not known well ─────────────────────────────┘
 //
 // Memory that only one process can have counts as it is; what may be shared makes the bounds wide, and only wide
@@ -28,38 +33,6 @@ func within(least, most, limit int64) bounds {
 	least, most = min(max(least, 0), limit), min(max(most, 0), limit)
 	return bounds{min(least, most), most}
 }
-
-// sharing is what is known of the pages that a process has in common with others.
-type sharing struct {
-	read   bool  // PSS was read
-	at     parts // RSS then
-	pss    parts
-	faults int64 // page faults then, or when it began or first had a child
-	stale  int64 // children that were forked since
-	// What it had alone, and with others, by its page map; that is newer than PSS.
-	sampled     bool
-	own, common int64
-
-	// Of a forked child: pages that another process of the tree counts as its own.
-	lender   *Process
-	borrowed int64
-	// Of a process with such children: the most that one of them borrowed, and what it had itself then.
-	lent, lentAt int64
-}
-
-// forked notes that p began as a copy of its parent and still is one.
-func (p *Process) forked(parent *Process) {
-	parent.readStatus() // it may have grown since the last tick
-	p.sharing = sharing{lender: parent, borrowed: min(p.parts.anon, parent.parts.anon)}
-	of := &parent.sharing
-	if of.lent == 0 && !of.read {
-		of.faults = parent.faults()
-	}
-	of.lent, of.lentAt = max(of.lent, p.sharing.borrowed), max(of.lentAt, parent.parts.anon)
-	of.stale++
-}
-
-func (p *Process) faults() int64 { return p.Usage.MinorFaults + p.Usage.MajorFaults }
 
 // family is what the reading of one process tells of its siblings that run the same program.
 type family struct {
@@ -110,69 +83,17 @@ func (s *Sampler) toProbe(now int64) *Process {
 		if p.kin == nil || p.kin.probed > 0 && now-p.kin.probed < probeEvery || p.sharing.read || p.pssDenied {
 			continue
 		}
-		open := p.anonymous()
-		if width := open.width() + p.parts.file + p.parts.shared; width > most {
-			best, most = p, width
+		if open := p.parts.file + p.parts.shared; open > most {
+			best, most = p, open
 		}
 	}
 	return best
 }
 
-// copied bounds what p can have made its own of shared pages since: each page costs it a fault. How many faults copied a page,
-// and how many were for fresh memory, nothing tells: what they did before says nothing of what they do now.
-func (p *Process) copied() bounds {
-	return bounds{0, max(p.faults()-p.sharing.faults, 0) * int64(pageSize)}
-}
-
-// atMost is the bounds where no more than a limit can be.
-func (b bounds) atMost(limit int64) bounds { return bounds{min(b.least, limit), min(b.most, limit)} }
-
 // wasRead notes a reading.
 func (p *Process) wasRead(pss parts) {
 	s := &p.sharing
-	if s.lender == nil && s.lent == 0 { // it cannot share any: some came or went while they were counted
-		pss.anon = p.parts.anon
-	}
-	p.sharing = sharing{read: true, at: p.parts, pss: pss, faults: p.faults(), lender: s.lender, borrowed: min(s.borrowed, p.parts.anon)}
-}
-
-// wasSampled notes which share of its anonymous pages p has alone.
-func (p *Process) wasSampled(alone float64) {
-	s, now := &p.sharing, p.parts.anon
-	own := int64(alone * float64(now))
-	s.sampled, s.own, s.common, s.at.anon, s.faults = true, own, now-own, now, p.faults()
-}
-
-// anonymous bounds what p adds to the tree's memory by its anonymous pages.
-func (p *Process) anonymous() bounds {
-	s, now := &p.sharing, p.parts.anon
-	if s.sampled {
-		grown := now - s.at.anon
-		counted := s.own + grown
-		if s.lender == nil || s.lent > 0 { // else all that it has in common is its parent's
-			counted += max(s.common-s.borrowed, 0)
-		}
-		copied := p.copied().atMost(s.common).most
-		// What a parent copies stays with its children as it was.
-		return within(counted, counted+max(-grown, 0)+copied, now).and(bounds{0, min(copied, s.lent)})
-	}
-	if s.read {
-		common := min(2*(s.at.anon-s.pss.anon), s.at.anon) // with one other at least
-		grown := now - s.at.anon
-		least, most := s.pss.anon+grown, s.pss.anon+grown
-		if grown < 0 {
-			most = s.pss.anon - max(-grown-common, 0) // it may have given back pages that others keep
-		}
-		return within(least, most+p.copied().atMost(common).most, now).and(p.left())
-	}
-	own, copied := max(now-s.borrowed, 0), p.copied().atMost(s.borrowed)
-	return within(own+copied.least, own+copied.most, now).and(p.left())
-}
-
-// left bounds what p's children keep of what it has no more: given back, or written to since and so copied.
-func (p *Process) left() bounds {
-	s := &p.sharing
-	return bounds{0, min(max(s.lentAt-p.parts.anon, 0)+p.copied().most, s.lent)}
+	s.read, s.at, s.pss, s.stale = true, p.parts, pss, 0
 }
 
 // several bounds what pages of one kind add that any number of processes may share, files and shared memory: rss now,
@@ -188,28 +109,47 @@ func (s *sharing) several(now, at, pss int64) bounds {
 
 // files bounds what p adds by the files that it maps, and shares by the memory that it maps with others.
 func (p *Process) files() bounds {
+	s := &p.sharing
 	if kin := p.told(); kin != nil {
 		return about(kin.file, p.parts.file)
 	}
-	return p.sharing.several(p.parts.file, p.sharing.at.file, p.sharing.pss.file)
+	return p.withChildren(s.several(p.parts.file, s.at.file, s.pss.file), p.parts.file, p.forks.file, func(c parts) int64 { return c.file })
 }
 
 func (p *Process) shares() bounds {
+	s := &p.sharing
 	if kin := p.told(); kin != nil {
 		return about(kin.shared, p.parts.shared)
 	}
-	return p.sharing.several(p.parts.shared, p.sharing.at.shared, p.sharing.pss.shared)
+	return p.withChildren(s.several(p.parts.shared, s.at.shared, s.pss.shared), p.parts.shared, p.forks.shared, func(c parts) int64 { return c.shared })
 }
 
-// told is what the reading of a sibling, or of a child that was forked since p was read, tells of p; nil: nothing.
+// told is what the reading of a sibling tells of p; nil: nothing.
 func (p *Process) told() *family {
-	switch {
-	case !p.sharing.read && p.kin != nil && p.kin.probed > 0:
+	if !p.sharing.read && p.kin != nil && p.kin.probed > 0 {
 		return p.kin
-	case p.sharing.stale > 0 && p.forks.probed > 0:
-		return &p.forks
 	}
 	return nil
+}
+
+// withChildren is what p adds by memory of one kind, where one of the children that it has had since it was read was read for
+// all: of as much as the largest of them has, the same share as of theirs, and the rest as it was.
+func (p *Process) withChildren(alone bounds, rss int64, share float64, kind func(parts) int64) bounds {
+	if p.sharing.stale == 0 || p.forks.probed == 0 || p.lineage == nil {
+		return alone
+	}
+	common := int64(0)
+	for _, c := range p.lineage.members {
+		if c.sharing.lender == p {
+			common = max(common, min(kind(c.parts), rss))
+		}
+	}
+	if p.sharing.read { // else nothing is known of the rest
+		alone.least = min(alone.least*(1+p.sharing.stale), alone.most)
+	}
+	rest := 1 - part(common, rss)
+	own := bounds{int64(rest * float64(alone.least)), int64(rest * float64(alone.most))}
+	return own.and(about(share, common))
 }
 
 func about(share float64, rss int64) bounds {
@@ -219,9 +159,15 @@ func about(share float64, rss int64) bounds {
 
 // footprint is what the tree takes.
 type footprint struct {
-	orphaned parts // of processes that ended: their share of pages that others keep
+	orphaned parts // of processes that ended: their share of files and shared memory that others keep
+	came     int64 // see lineage
+	released parts // bytes of files and shared memory that processes had and have no more
 	highest  int64 // that it is known to have taken so far
+	doubtful int64 // that it may have taken since that was looked at last
 	swept    int64 // when all were read last
+	first    int64 // when there were several first
+	torn     bool  // while that went on, some came to have more of the files that others have
+	known    parts // see SeriesTreeShared and SeriesTreeSegments
 }
 
 // ringsShared is what a process may share with the engine itself: its channels.
@@ -231,75 +177,43 @@ const ringsShared = 2 << 20
 func (f *footprint) of(live []*Process) (bounds, bool) {
 	var anon, file, shared bounds
 	var most parts
-	largest, moved := int64(0), false
+	largest, moved, twice := int64(0), false, int64(0)
 	for _, p := range live {
-		if !p.partsKnown {
+		switch l := p.lineage; {
+		case !p.partsKnown:
 			return bounds{}, false
+		case l == nil:
+			anon = anon.and(bounds{p.parts.anon, p.parts.anon})
+		case l.members[0] == p:
+			anon = anon.and(l.anonymous())
+			twice += l.shared()
 		}
-		anon = anon.and(p.anonymous())
 		file = file.and(p.files())
 		shared = shared.and(p.shares())
-		most.anon, most.file, most.shared = most.anon+p.parts.anon, most.file+p.parts.file, most.shared+p.parts.shared
+		most.file, most.shared = most.file+p.parts.file, most.shared+p.parts.shared
 		largest = max(largest, p.parts.shared)
 		moved = moved || p.sharing.read && 50*max(p.parts.shared-p.sharing.at.shared, 0) > p.parts.shared
 	}
-	anon = anon.and(kept(live))
+	if f.torn { // and those were counted with fewer users than they had in the end
+		file.least = 0
+	}
 	if moved { // who maps more of it has it from others
 		shared.least = 0
 	}
 	shared.least = max(shared.least, largest-ringsShared)
-	sum := within(anon.least+f.orphaned.anon*3/4, anon.most+f.orphaned.anon, most.anon)
-	sum = sum.and(within(file.least, file.most+f.orphaned.file, most.file))
-	sum = sum.and(within(shared.least, shared.most+f.orphaned.shared, most.shared))
-	return sum, len(live) > 0
-}
-
-// kept is what children share among themselves of what their parent has no more, by their page maps: of each parent
-// the most that one of them has.
-func kept(live []*Process) bounds {
-	most := map[*Process]int64{}
-	for _, c := range live {
-		if s := &c.sharing; s.sampled && s.lender != nil && s.lender.sharing.sampled {
-			most[s.lender] = max(most[s.lender], min(s.common, s.borrowed)-s.lender.sharing.common)
-		}
-	}
-	sum := int64(0)
-	for _, bytes := range most {
-		sum += bytes
-	}
-	return bounds{sum, sum}
+	file = within(file.least, file.most+f.orphaned.file, most.file)
+	shared = within(shared.least, shared.most+f.orphaned.shared, most.shared)
+	f.known = parts{anon: twice - f.came, file: -file.most - f.released.file, shared: -shared.most - f.released.shared}
+	return anon.and(file).and(shared), len(live) > 0
 }
 
 // ended hands on what p shared with those that live.
 func (f *footprint) ended(p *Process, live []*Process) {
-	var heir *Process
-	sharers := int64(0)
-	for _, c := range live {
-		if c == p {
-			continue
-		}
-		if c.sharing.read && !c.sharing.sampled && c.sharing.at.anon > c.sharing.pss.anon {
-			sharers++
-		}
-		if c.sharing.lender == p && (heir == nil || c.sharing.borrowed > heir.sharing.borrowed) {
-			heir = c
-		}
+	if p.lineage != nil {
+		p.lineage.remove(p)
 	}
-	for _, c := range live {
-		if c.sharing.lender == p && c != heir {
-			c.sharing.lender, heir.sharing.lent, heir.sharing.lentAt = heir, max(heir.sharing.lent, c.sharing.borrowed), heir.parts.anon
-		}
-	}
-	if heir != nil { // what it had from p, it alone counts now
-		if heir.sharing.sampled && p.sharing.sampled && len(live) == 2 {
-			heir.sharing.own, heir.sharing.common = heir.sharing.own+heir.sharing.common, 0
-		}
-		heir.sharing.lender, heir.sharing.borrowed = nil, 0
-	}
+	f.release(p.before.most)
 	if s := &p.sharing; s.read && len(live) > 1 {
-		if !s.sampled {
-			f.orphaned.anon += min((s.at.anon-s.pss.anon)/max(sharers, 1), s.pss.anon)
-		}
 		f.orphaned.file += min(s.at.file-s.pss.file, s.pss.file)
 		f.orphaned.shared += min(s.at.shared-s.pss.shared, s.pss.shared)
 	}
@@ -312,77 +226,118 @@ const (
 	fewBytes   = 3 << 20
 )
 
-// open says whether the bounds are wide where it matters: about as high as ever, or higher.
-func (f *footprint) open(b bounds) bool {
-	return b.width() >= fewBytes && float64(b.width()) >= wellKnown*float64(b.middle()) && b.most >= f.highest
+// open says whether the bounds are wide where it matters: about as high as ever, now or since that was looked at.
+func (f *footprint) open(b bounds) bool { return wide(b) && max(b.most, f.doubtful) >= f.highest }
+
+func wide(b bounds) bool {
+	return b.width() >= fewBytes && float64(b.width()) >= wellKnown*float64(b.middle())
 }
 
 // footprint records what the tree takes, after readings where those are needed and the budget has them.
 func (s *Sampler) footprint(now int64, last bool) {
-	sum, ok := s.shared.of(s.tree.live)
+	f := &s.shared
+	s.note()
+	sum, ok := f.of(s.tree.live)
 	if !ok {
 		return
 	}
-	wanted := s.shared.open(sum) && len(s.tree.live) > 1 // of one alone RSS says it
-	if wanted && s.samplePages(now, sum.width()) {
-		sum, _ = s.shared.of(s.tree.live)
-		wanted = s.shared.open(sum)
+	several := len(s.tree.live) > 1 // of one alone RSS says it
+	s.budget.Several(several)
+	if several && f.first == 0 {
+		f.first = now
 	}
-	wanted = wanted && (last || s.shared.swept == 0 || now-s.shared.swept >= sweepEvery)
+	if wide(sum) {
+		f.doubtful = max(f.doubtful, sum.most)
+	} else {
+		f.doubtful = sum.most
+	}
+	wanted := f.open(sum) && several
+	if wanted && s.samplePages(now, sum.width()) {
+		sum, _ = f.of(s.tree.live)
+		f.doubtful = sum.most
+		wanted = f.open(sum)
+	}
+	wanted = wanted && (last || f.swept == 0 || now-f.swept >= sweepEvery)
 	enough := s.budget.Affords(s.tree.live, sweepReserve)
 	switch p := s.toProbe(now); {
-	case wanted && (last || enough), enough && s.budget.Full() && now-s.shared.swept >= minPSSEvery:
+	case wanted && (last || enough), enough && s.budget.Full() && now-f.swept >= f.pace(now):
 		s.sweep(now)
 	case wanted && p != nil && s.budget.Affords([]*Process{p}, 1):
 		s.probe(p, now)
 	}
-	sum, _ = s.shared.of(s.tree.live)
-	s.shared.highest = max(s.shared.highest, sum.least)
+	sum, _ = f.of(s.tree.live)
+	f.highest = max(f.highest, sum.least)
 	s.treePSS(now, sum)
 }
 
-// sweepReserve: a reading of all must leave some for a higher peak.
-const sweepReserve = 1.3
-
-// samplePages samples the page maps of all that were forked, or have forked; false where nothing was. It is done where it is what
-// the bounds are wide by.
-func (s *Sampler) samplePages(now, width int64) bool {
-	var open int64
-	var family []*Process
-	for _, p := range s.tree.live {
-		if p.sharing.lender != nil || p.sharing.lent > 0 {
-			family = append(family, p)
-			b := p.anonymous()
-			open += b.width()
-		}
+// pace is how often all are read where nobody waits for it, of several ever more seldom.
+func (f *footprint) pace(now int64) int64 {
+	if f.first == 0 {
+		return minPSSEvery
 	}
-	if open < fewBytes || open < width/2 || now-s.sampledAt < sampleEvery || !s.budget.Has(s.samplePrice*float64(len(family))) {
-		return false
-	}
-	s.sampledAt = now
-	if s.maps == nil {
-		s.maps = make([]byte, 1<<20)
-	}
-	start, done := threadCPU(), 0
-	for _, p := range family {
-		p.readStatus()
-		if alone, ok := p.exclusive(s.maps); ok {
-			p.wasSampled(alone)
-			done++
-		}
-	}
-	cost := threadCPU() - start
-	s.budget.Spend(cost)
-	s.samplePrice = float64(cost) / float64(max(len(family), 1))
-	if done > 0 {
-		s.shared.orphaned.anon = 0
-	}
-	return done > 0
+	return max(minPSSEvery, (now-f.first)/8)
 }
 
-// The least time between two samples of the page maps, and two readings of all.
+// note keeps what processes are now, and counts the files and the shared memory that they have no more.
+func (s *Sampler) note() {
+	for _, p := range s.tree.live {
+		if p.image == p.before.image {
+			s.shared.release(parts{file: p.before.parts.file - p.parts.file, shared: p.before.parts.shared - p.parts.shared})
+		} else { // another program now
+			s.shared.release(p.before.most)
+		}
+		p.sharing.lowest = min(p.sharing.lowest, p.parts.anon)
+		p.before = lastTick{p.parts, p.image, parts{file: p.files().most, shared: p.shares().most}}
+	}
+}
+
+func (f *footprint) release(p parts) {
+	f.released.file += max(p.file, 0)
+	f.released.shared += max(p.shared, 0)
+}
+
+// lastTick is a process as it was at the tick before.
+type lastTick struct {
+	parts parts
+	image int64
+	most  parts // that it adds to the memory of the tree by files and shared memory
+}
+
+// sweepReserve: a reading of all must leave some for a higher peak, and for samples of page maps.
+const sweepReserve = 2
+
+// samplePages samples the page maps of lineages that a good part of a width comes from; false where none was.
+func (s *Sampler) samplePages(now, width int64) (done bool) {
+	for _, p := range s.tree.live {
+		l := p.lineage
+		if l == nil || l.members[0] != p || l.denied || now-l.sampled < sampleEvery {
+			continue
+		}
+		open, price := l.anonymous().width(), l.price*float64(len(l.members))
+		if open < fewBytes || open < width/4 || !s.budget.Has(price) {
+			continue
+		}
+		if s.maps == nil {
+			s.maps = make([]byte, 1<<20)
+		}
+		start := ThreadCPU()
+		err := l.sample(now, s.maps)
+		cost := ThreadCPU() - start
+		s.budget.Spend(cost)
+		if l.sampled = now; err != nil {
+			l.sampled -= sampleEvery - sampleAgain
+			l.denied = errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM)
+			continue
+		}
+		done, l.price = true, float64(cost)/float64(len(l.members))
+	}
+	return done
+}
+
+// The least time between two samples of the page maps, behind one that failed, and between two readings of all.
 const (
 	sampleEvery = int64(200e6)
+	sampleAgain = int64(50e6)
 	sweepEvery  = int64(250e6)
 )
 
@@ -396,6 +351,8 @@ const (
 func (s *Sampler) treePSS(now int64, sum bounds) {
 	s.sink.Sample(nil, "", mem.SeriesTreePSS, now, sum.middle())
 	s.sink.Sample(nil, "", mem.SeriesTreePSSError, now, max((sum.width()+1)/2, sum.middle()/s.leastPart()))
+	s.sink.Sample(nil, "", mem.SeriesTreeShared, now, s.shared.known.anon+s.shared.known.file)
+	s.sink.Sample(nil, "", mem.SeriesTreeSegments, now, s.shared.known.shared)
 }
 
 // sweep reads all processes at once: what one shares is divided among those that have it at that moment. Of the
@@ -417,14 +374,27 @@ func (s *Sampler) sweep(now int64) {
 	}
 	s.shared.orphaned = parts{}
 	s.shared.swept = now
+	s.shared.torn = s.tornReading()
 	if complete {
 		s.sink.Sample(nil, "", mem.SeriesTreeUSS, now, uss)
 	}
 }
 
+// tornReading says whether processes came to map more of files while all were read one after the other. What they have of
+// shared memory now is noted for the same question.
+func (s *Sampler) tornReading() bool {
+	var more, all int64
+	for _, p := range s.tree.live {
+		p.readStatus()
+		more += max(p.parts.file-p.sharing.at.file, 0)
+		all += p.parts.file
+	}
+	return more > fewBytes && 50*more > all
+}
+
 func (s *Sampler) leastPart() int64 {
 	for _, p := range s.tree.live {
-		if p.sharing.lender != nil {
+		if p.lineage != nil {
 			return leastErrorShared
 		}
 	}

@@ -19,62 +19,96 @@ func memberOf(pid int, anon, file, faults int64) *Process {
 	return p
 }
 
+// holds fails where the bounds of a tree are not around the truth, or farther apart than slack; MiB.
+func holds(t *testing.T, f *footprint, what string, live []*Process, truth, slack int64) {
+	t.Helper()
+	b, ok := f.of(live)
+	if !ok || b.least > truth*mib || b.most < truth*mib || b.width() > slack*mib {
+		t.Errorf("%s: %d to %d MiB, want %d within %d", what, b.least/mib, b.most/mib, truth, slack)
+	}
+}
+
 // TestFootprint: what a tree takes is between the bounds through forks, writes to shared pages and ends.
 func TestFootprint(t *testing.T) {
-	var f footprint
-	within := func(what string, live []*Process, truth, slack int64) {
-		t.Helper()
-		b, ok := f.of(live)
-		if !ok || b.least > truth*mib || b.most < truth*mib || b.width() > slack*mib {
-			t.Errorf("%s: %d to %d MiB, want %d within %d", what, b.least/mib, b.most/mib, truth, slack)
-		}
-	}
+	f := &footprint{}
 	parent := memberOf(1, 1000, 0, 300_000)
-	within("one process", []*Process{parent}, 1000, 0)
+	holds(t, f, "one process", []*Process{parent}, 1000, 0)
 
 	a, b := memberOf(2, 1010, 0, 10*256), memberOf(3, 1000, 0, 5*256)
-	a.forked(parent)
-	b.forked(parent)
+	f.forked(a, parent)
+	f.forked(b, parent)
 	all := []*Process{parent, a, b}
-	within("two children, one with 10 MiB of its own", all, 1010, 20)
+	holds(t, f, "two children, one with 10 MiB of its own", all, 1010, 20)
 
 	a.Usage.MinorFaults += 50 * 256 // it writes to 50 MiB of what it inherited
-	within("a child writes to shared pages", all, 1060, 80)
+	holds(t, f, "a child writes to shared pages", all, 1060, 80)
 
 	parent.parts.anon = 400 * mib // gives back 600 MiB that its children still have
-	within("the parent gives memory back", all, 1060, 1100)
+	holds(t, f, "the parent gives memory back", all, 1060, 80)
 	parent.parts.anon = 1000 * mib
 
 	f.ended(parent, all)
 	all = all[1:]
-	within("the parent ends", all, 1060, 80)
+	holds(t, f, "the parent ends", all, 1060, 80)
 	f.ended(a, all)
-	within("one is left", all[1:], 1000, 0)
+	holds(t, f, "one is left", all[1:], 1000, 0)
+}
+
+// TestFaultsAsUsual: of a process that was sampled twice, page faults that come as usual copy about as many pages as they
+// did. What goes beyond that may have copied any.
+func TestFaultsAsUsual(t *testing.T) {
+	f := &footprint{}
+	parent, child := memberOf(1, 500, 0, 0), memberOf(2, 500, 0, 0)
+	f.forked(child, parent)
+	all, l := []*Process{parent, child}, parent.lineage
+	goOn := func(second, faults int64) {
+		child.Usage.Time, parent.Usage.Time = second*1e9, second*1e9
+		child.Usage.MinorFaults += faults
+	}
+	sample := func(second, common int64) {
+		l.twice = bounds{common * mib, common * mib}
+		parent.wasSampled(second*1e9, common*mib, common*mib)
+		child.wasSampled(second*1e9, common*mib, common*mib)
+	}
+	goOn(1, 50_000)
+	holds(t, f, "loading", all, 600, 200)
+	sample(1, 400)
+	goOn(2, 50_000)
+	holds(t, f, "its faults are not known yet", all, 602, 200)
+	before, _ := f.of(all)
+	known := f.known
+	sample(2, 398)
+	f.of(all)
+	if bound := before.most - (f.known.anon - known.anon); bound < 602*mib || bound > 605*mib {
+		t.Errorf("the sample of now leaves %d MiB for a moment before, want 602", bound/mib)
+	}
+	goOn(3, 50_000)
+	holds(t, f, "faults as usual", all, 604, 20)
+	goOn(3, 200_000)
+	holds(t, f, "more than usual", all, 1000, 398)
+	child.parts.anon = 300 * mib
+	child.Usage.MinorFaults -= 200_000
+	holds(t, f, "some is given back", all, 602, 220)
+	f.ended(child, all)
+	holds(t, f, "it ends", all[:1], 500, 0)
 }
 
 // TestFootprintAfterReadings: readings are carried by what changed since, and what an ended process shared stays with
 // the others.
 func TestFootprintAfterReadings(t *testing.T) {
-	var f footprint
-	a, b := memberOf(1, 600, 40, 1000), memberOf(2, 600, 40, 1000)
+	f := &footprint{}
+	a, b := memberOf(1, 600, 140, 1000), memberOf(2, 600, 140, 1000)
 	all := []*Process{a, b}
-	for _, p := range all { // 500 MiB and all files in common
-		p.sharing = sharing{read: true, at: p.parts, pss: parts{anon: 350 * mib, file: 20 * mib}, faults: p.faults()}
+	for _, p := range all { // all files in common
+		p.sharing = sharing{read: true, at: p.parts, pss: parts{anon: 600 * mib, file: 70 * mib}}
 	}
-	check := func(what string, live []*Process, truth, slack int64) {
-		t.Helper()
-		sum, _ := f.of(live)
-		if sum.least > truth*mib || sum.most < truth*mib || sum.width() > slack*mib {
-			t.Errorf("%s: %d to %d MiB, want %d within %d", what, sum.least/mib, sum.most/mib, truth, slack)
-		}
-	}
-	check("as read", all, 740, 0)
+	holds(t, f, "as read", all, 1340, 0)
 	a.parts.anon += 100 * mib
-	check("more of its own", all, 840, 0)
-	a.Usage.MinorFaults += 30 * 256
-	check("and 30 MiB written that both had", all, 870, 30)
+	holds(t, f, "more of its own", all, 1440, 0)
+	a.parts.file += 30 * mib
+	holds(t, f, "and 30 MiB of files", all, 1470, 30)
 	f.ended(a, all)
-	check("one ends", all[1:], 640, 110)
+	holds(t, f, "one ends", all[1:], 740, 70)
 }
 
 // TestFootprintOfForks holds the bounds against the kernel's own sum in a tree that forks, loads and dies.

@@ -19,10 +19,11 @@ type hostReader struct {
 // zones and processors for it, which costs as much as a process does.
 const availableEvery = 4
 
-func (h *hostReader) open(root string) {
+// open prepares to read; pid is of the process whose control group counts, 0: ours.
+func (h *hostReader) open(root string, pid int) {
 	h.root = root
 	h.meminfo, _ = openFile(filepath.Join(root, "proc/meminfo"), 0)
-	h.cgroup = OpenCgroup(root)
+	h.cgroup = OpenCgroup(root, pid)
 }
 
 func (h *hostReader) close() {

@@ -15,8 +15,8 @@ import (
 )
 
 // Host describes the machine under root; what it does not say is absent. The GPUs are those of
-// the vendors given.
-func Host(root string, vendors []Vendor) mem.Host {
+// the vendors given, the limit that of a process's control group; pid 0: ours.
+func Host(root string, pid int, vendors []Vendor) mem.Host {
 	host := mem.Host{OS: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(), PageSize: os.Getpagesize()}
 	host.Name, _ = os.Hostname()
 	host.Kernel = word(filepath.Join(root, "proc/sys/kernel/osrelease"))
@@ -24,7 +24,7 @@ func Host(root string, vendors []Vendor) mem.Host {
 	if text, err := os.ReadFile(filepath.Join(root, "proc/meminfo")); err == nil {
 		host.Memory = optional(field(text, "MemTotal"))
 	}
-	group := OpenCgroup(root)
+	group := OpenCgroup(root, pid)
 	defer group.Close()
 	host.Limit = group.Limit()
 	for _, v := range vendors {

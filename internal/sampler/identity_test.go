@@ -9,7 +9,7 @@ import (
 )
 
 func TestHost(t *testing.T) {
-	host := Host("/", nil)
+	host := Host("/", 0, nil)
 	if host.Kernel == "" || host.CPUs < 1 || host.Memory.Or(0) < 64<<20 || host.PageSize < 4096 || host.Name == "" {
 		t.Errorf("%+v", host)
 	}

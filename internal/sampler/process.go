@@ -32,13 +32,16 @@ type Process struct {
 	filesDir  int
 	listFiles bool  // the kernel is too old to count them for us
 	real      bool  // the root is the real one: system calls about the pid make sense
+	ran       bool  // it was there before the first tick, see Options.Running
 	highest   int64 // RSS of all readings
 	statRSS   int64 // as stat had it at the last reading of status
 	peaked    int64 // the kernel's mark, where it rose above all readings since the last one; else 0
 
 	parts      parts
 	partsKnown bool
+	before     lastTick
 	sharing    sharing
+	lineage    *lineage // it was forked and runs its parent's program, or has such children
 	kin        *family
 	forks      family             // what is known of its children that run its program
 	spawns     map[string]*family // and of those that run others, by the programs' names
@@ -64,6 +67,7 @@ type Usage struct {
 	FilesRead   bool
 	PSS, USS    mem.Optional
 	MaxRSS      mem.Optional // the kernel's high-water mark (VmHWM)
+	Earlier     mem.Optional // what that was when the process, which ran before, was first looked at; MaxRSS is absent until it rises
 }
 
 var (
@@ -120,14 +124,18 @@ func (p *Process) read(now int64, slow bool) (renamed bool, err error) {
 	u.MinorFaults, u.MajorFaults = s.minorFaults, s.majorFaults
 	u.CPU = max(u.CPU, p.cpu(s.cpuTicks)) // the two sources differ in the last 10 ms
 	if s.image != p.image {
+		if p.lineage != nil {
+			p.lineage.remove(p)
+		}
 		u.MaxRSS, p.sharing, p.highest = mem.Optional{}, sharing{}, 0 // of the program before
+		u.Earlier, p.ran = mem.Optional{}, false
 	}
 	if s.image != p.image || string(s.comm) != p.comm { // it called exec, or gave itself a name
 		p.comm, p.image = string(s.comm), s.image
 		renamed = p.readCommand()
 	}
 	p.peaked = 0
-	u.SwapRead = slow || moved || !u.MaxRSS.Known() || u.Swap.Or(0) > 0
+	u.SwapRead = slow || moved || !u.MaxRSS.Known() && !u.Earlier.Known() || u.Swap.Or(0) > 0
 	if u.SwapRead {
 		p.statRSS = rss
 		p.readStatus()
@@ -163,7 +171,10 @@ func (p *Process) readStatus() {
 	if s.rss > 0 {
 		u.RSS = s.rss // summed over all processors; stat has it rounded
 	}
-	if s.peak > 0 {
+	if p.ran && s.peak > 0 && !u.Earlier.Known() {
+		u.Earlier = mem.Some(s.peak)
+	}
+	if s.peak > u.Earlier.Or(0) {
 		if s.peak > max(u.MaxRSS.Or(0), p.highest, u.RSS) {
 			p.peaked = s.peak
 		}
@@ -352,10 +363,18 @@ func clock(id int) (int64, bool) {
 	return t.Nano(), errno == 0
 }
 
-// threadCPU is the calling thread's processor time in ns.
-func threadCPU() int64 {
+// ThreadCPU is the calling thread's processor time in ns.
+func ThreadCPU() int64 {
 	ns, _ := clock(3) // CLOCK_THREAD_CPUTIME_ID
 	return ns
+}
+
+// Resident is what a process has resident and the kernel's high-water mark of that, bytes; zeros where it ended.
+func Resident(pid int) (rss, mark int64) {
+	var buffer [4096]byte
+	n, _ := readFile("/proc/"+strconv.Itoa(pid)+"/status", buffer[:])
+	s := parseStatus(buffer[:max(n, 0)])
+	return s.rss, s.peak
 }
 
 // ownUsage is our own processor time in ns and resident bytes.

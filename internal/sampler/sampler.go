@@ -40,6 +40,9 @@ type Options struct {
 	// WatchLeader is set.
 	Leader      int
 	WatchLeader bool
+	// Running says that the leader ran before anybody looked. Its control group is read, and not ours, and what the
+	// kernel counted of the processes found at the first tick before it is theirs alone: see Usage.Earlier.
+	Running bool
 	// Reaper is the process that orphans of the tree come to (PR_SET_CHILD_SUBREAPER), 0: none. Its
 	// children are watched where their environment holds Mark, as in "HIGHTIDE_RUN_ID=7", so that
 	// what a daemon left behind is seen and the reaper's own helpers are not.
@@ -57,26 +60,24 @@ type Options struct {
 
 // Sampler reads a process tree, its host and its devices, a tick at a time. For one goroutine.
 type Sampler struct {
-	options     Options
-	sink        Sink
-	tree        *Tree
-	budget      *Budget
-	host        hostReader
-	vendors     []Vendor
-	told        map[string]bool // Unobserved already said
-	cursor      int             // round robin where not all processes fit into a tick
-	slow        int64           // when the figures that change slowly were last read
-	ticks       uint64
-	live        []*Process // copy of the tree's, so that the cursor stays valid within a tick
-	summed      bool       // some process was seen with memory
-	shared      footprint
-	before      int64      // the tick before
-	hurried     bool       // the tree changes
-	sampledAt   int64      // when page maps were sampled
-	samplePrice float64    // of one process, ns
-	maps        []byte     // to read them into
-	rss         int64      // of the tree, at the tick before
-	growing     []*Process // that gained so much since the tick before
+	options Options
+	sink    Sink
+	tree    *Tree
+	budget  *Budget
+	host    hostReader
+	vendors []Vendor
+	told    map[string]bool // Unobserved already said
+	cursor  int             // round robin where not all processes fit into a tick
+	slow    int64           // when the figures that change slowly were last read
+	ticks   uint64
+	live    []*Process // copy of the tree's, so that the cursor stays valid within a tick
+	summed  bool       // some process was seen with memory
+	shared  footprint
+	before  int64      // the tick before
+	hurried bool       // the tree changes
+	maps    []byte     // to read lists of mappings into
+	rss     int64      // of the tree, at the tick before
+	growing []*Process // that gained so much since the tick before
 }
 
 // growsFast is how far above all it had before a process must be for Growing. Memory is touched at some GiB a second
@@ -100,9 +101,13 @@ func New(options Options, sink Sink) *Sampler {
 	s := &Sampler{
 		options: options, sink: sink, told: map[string]bool{}, vendors: options.Vendors,
 		tree:   NewTree(options),
-		budget: NewBudget(options.Share, options.Interval), samplePrice: 2e6,
+		budget: NewBudget(options.Share, options.Interval),
 	}
-	s.host.open(options.Root)
+	group := 0
+	if options.Running {
+		group = options.Leader
+	}
+	s.host.open(options.Root, group)
 	if s.vendors == nil {
 		s.vendors = OpenVendors(options.Root)
 	}
@@ -138,9 +143,13 @@ func (s *Sampler) GPUs() []mem.GPU {
 	return gpus
 }
 
-// helperPids are processes that the sampler itself started.
+// helperPids are processes that the sampler itself started. A leader that ran before may also be above ourselves, and above the
+// process that started us to have its own place in the terminal.
 func (s *Sampler) helperPids() []int {
 	var pids []int
+	if s.options.Running {
+		pids = append(pids, os.Getpid(), os.Getppid())
+	}
 	for _, v := range s.vendors {
 		if h, ok := v.(interface{ HelperPid() int }); ok && h.HelperPid() > 0 {
 			pids = append(pids, h.HelperPid())
@@ -153,7 +162,7 @@ func (s *Sampler) helperPids() []int {
 func (s *Sampler) Tick(now int64) {
 	runtime.LockOSThread() // the cost is read from the thread's own processor clock
 	defer runtime.UnlockOSThread()
-	start := threadCPU()
+	start := ThreadCPU()
 	s.ticks++
 	s.hurried = false
 	s.growing = s.growing[:0]
@@ -162,12 +171,12 @@ func (s *Sampler) Tick(now int64) {
 		s.slow = now
 	}
 	s.discover(now)
-	found := threadCPU()
+	found := ThreadCPU()
 	s.readProcesses(now, slow)
-	readings := threadCPU() - found
+	readings := ThreadCPU() - found
 	s.host.sample(s.sink, now, slow)
 	s.sampleDevices(now)
-	cost := threadCPU() - start
+	cost := ThreadCPU() - start
 	s.budget.Ticked(now, cost, readings)
 	s.footprint(now, false)
 	s.before = now
@@ -218,10 +227,11 @@ func (s *Sampler) discover(now int64) {
 	s.hurried = s.hurried || len(born) > 0
 	for _, p := range born {
 		p.FirstSeen = now
+		p.ran = s.options.Running && s.before == 0
 		s.sink.Process(p)
 		s.read(p, now, true) // it may be gone when its turn comes
 		if parent := s.parentOf(p); parent != nil && p.partsKnown {
-			p.forked(parent)
+			s.shared.forked(p, parent)
 		}
 		s.relate(p)
 	}
@@ -352,7 +362,7 @@ const busyFaults = 2000
 // are about to become another, and until then every page of theirs is the parent's. Counted, they
 // would double a peak that nobody ever had, and stand as the peak of a program that never took it.
 func (s *Sampler) forming(p *Process, now int64) bool {
-	return now-p.FirstSeen <= int64(time.Second) && s.parentOf(p) != nil && p.faults() < busyFaults
+	return !p.ran && now-p.FirstSeen <= int64(time.Second) && s.parentOf(p) != nil && p.faults() < busyFaults
 }
 
 // pss reads the PSS of a process among all.
@@ -366,10 +376,10 @@ func (s *Sampler) pss(p *Process, now int64) bool {
 
 // proportional reads and records PSS and USS of a process.
 func (s *Sampler) proportional(p *Process, now int64) (parts, bool) {
-	start := threadCPU()
+	start := ThreadCPU()
 	p.readStatus() // the kinds of RSS of that moment
 	pss, uss, err := p.proportional()
-	s.budget.Paid(p, now, threadCPU()-start)
+	s.budget.Paid(p, now, ThreadCPU()-start)
 	if err != nil {
 		p.pssDenied = true
 		if !errors.Is(err, syscall.ESRCH) { // it ended meanwhile

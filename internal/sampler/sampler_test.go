@@ -329,14 +329,14 @@ func TestManyChildren(t *testing.T) {
 	c, end := start(t, "sh", "-c", `echo ready; i=0; while [ $i -lt 200 ]; do sleep 0.05 & i=$((i+1)); done; while sleep 0.1; do :; done & cat`)
 	sink := newSeen()
 	s := New(Options{Leader: c.Process.Pid, WatchLeader: true}, sink)
-	cpu, began := threadCPUAll(), time.Now()
+	cpu, began := ThreadCPUAll(), time.Now()
 	ticks := 0
 	until(t, "some of them", func() bool {
 		s.Tick(monotonic())
 		ticks++
 		return time.Since(began) > 1500*time.Millisecond && len(sink.processes) > 1
 	})
-	spent, took := threadCPUAll()-cpu, time.Since(began)
+	spent, took := ThreadCPUAll()-cpu, time.Since(began)
 	end()
 	until(t, "the end of all", func() bool { // what was killed takes a while to die, and one tick pays for few
 		s.Tick(monotonic())
@@ -360,7 +360,7 @@ func TestManyChildren(t *testing.T) {
 	}
 }
 
-func threadCPUAll() int64 { ns, _ := clock(2); return ns }
+func ThreadCPUAll() int64 { ns, _ := clock(2); return ns }
 
 func openFiles(t *testing.T) int {
 	files, err := os.ReadDir("/proc/self/fd")

@@ -102,7 +102,7 @@ func TestCgroups(t *testing.T) {
 		{"container2", 2, mem.Some(555), mem.Some(1 << 30), mem.Some(0), mem.Some(0)},
 		{"amd", 0, mem.Optional{}, mem.Optional{}, mem.Optional{}, mem.Optional{}},
 	} {
-		group := OpenCgroup(fixtures + test.tree)
+		group := OpenCgroup(fixtures+test.tree, 0)
 		oom, kill := group.Events()
 		if group.Version != test.version || group.Used() != test.used || group.Limit() != test.limit || oom != test.oom || kill != test.kill {
 			t.Errorf("%s: version %d, used %v, limit %v, oom %v, kill %v", test.tree, group.Version, group.Used(), group.Limit(), oom, kill)

@@ -48,11 +48,15 @@ const (
 	offControlSeq     = 192
 	offStopAtStep     = 200
 	offScanSeq        = 232
+	offMallocSeq      = 240
 	offHeapSampled    = 320
 	offHeapMeanNow    = 328
 	offHeapUntracked  = 336
 	offHeapFlags      = 344
 	offHeapPeakRSS    = 352
+	offAlertState     = 1024
+	offAlertCount     = 1536
+	offAlertValue     = 2048
 )
 
 // Role says which helper writes a channel.
@@ -94,8 +98,9 @@ type Channel struct {
 	released uint64
 	broken   error // once corrupt, always
 
-	control [2]uint64 // control_seq, scan_seq: ours
-	scratch []byte    // the record being parsed
+	control [3]uint64 // control_seq, scan_seq, malloc_seq: ours
+	sounded [MaxAlerts]uint64
+	scratch []byte // the record being parsed
 	decoded records
 }
 
@@ -149,7 +154,7 @@ func Open(mapping []byte) (c *Channel, err error) {
 		mapping: mapping[:HeaderBytes+ring],
 		ring:    mapping[HeaderBytes : HeaderBytes+ring],
 		tail:    load64(mapping, offTail),
-		control: [2]uint64{load64(mapping, offControlSeq), load64(mapping, offScanSeq)},
+		control: [3]uint64{load64(mapping, offControlSeq), load64(mapping, offScanSeq), load64(mapping, offMallocSeq)},
 	}
 	c.released = c.tail
 	if _, ok := c.head(); !ok {

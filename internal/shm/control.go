@@ -44,6 +44,7 @@ const (
 	HeapForeignMalloc HeapFlags = 4 // the allocator behind the library is not the C library's; all is seen
 	HeapFreeThreaded  HeapFlags = 8
 	HeapBypassed      HeapFlags = 16 // another allocator stands before the library: only mappings are seen
+	HeapLate          HeapFlags = 32 // loaded into a program that ran already: what that held then is not known
 )
 
 // Writer reads the writer's counters; zero once the mapping is gone.
@@ -74,6 +75,45 @@ func (c *Channel) StopAtStep(step uint64) { c.set(offStopAtStep, step) }
 func (c *Channel) ScanContainers() {
 	c.control[1]++
 	c.set(offScanSeq, c.control[1])
+}
+
+// CountMalloc asks the heap library what the C library's malloc holds; a Malloc record answers, if ever.
+func (c *Channel) CountMalloc() {
+	c.control[2]++
+	c.set(offMallocSeq, c.control[2])
+}
+
+// MaxAlerts is how many alerts a process may ask for.
+const MaxAlerts = 64
+
+const (
+	alertTaken   = 1
+	alertRefused = 2
+)
+
+// Alert is one alert that a process asked for, as the engine answers it.
+type Alert int
+
+// Answer says whether it is watched. One that is out of range is nobody's.
+func (c *Channel) Answer(a Alert, taken bool) {
+	if a < 0 || a >= MaxAlerts {
+		return
+	}
+	state := uint64(alertRefused)
+	if taken {
+		state = alertTaken
+	}
+	c.set(offAlertState+8*int(a), state)
+}
+
+// Sound tells the process that its alert has sounded once more, with the value that passed the limit.
+func (c *Channel) Sound(a Alert, value int64) {
+	if a < 0 || a >= MaxAlerts {
+		return
+	}
+	c.sounded[a]++
+	c.set(offAlertValue+8*int(a), uint64(value))
+	c.set(offAlertCount+8*int(a), c.sounded[a])
 }
 
 // set stores a control word, then bumps the sequence that the writer watches.

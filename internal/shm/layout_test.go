@@ -29,8 +29,9 @@ func TestLayout(t *testing.T) {
 		"created_wall_ns": offCreatedWall, "head": offHead, "dropped_records": offDroppedRecords,
 		"dropped_bytes": offDroppedBytes, "tail": offTail, "engine_pid": offEnginePID,
 		"engine_beat_ns": offEngineBeat, "control_seq": offControlSeq, "stop_at_step": offStopAtStep,
-		"scan_seq": offScanSeq, "heap_sampled": offHeapSampled, "heap_mean_now": offHeapMeanNow,
+		"scan_seq": offScanSeq, "malloc_seq": offMallocSeq, "heap_sampled": offHeapSampled, "heap_mean_now": offHeapMeanNow,
 		"heap_untracked": offHeapUntracked, "heap_flags": offHeapFlags, "heap_peak_rss": offHeapPeakRSS,
+		"alert_state": offAlertState, "alert_count": offAlertCount, "alert_value": offAlertValue,
 	} {
 		check("offsetof(struct ht_header, "+name+")", uint64(off))
 	}
@@ -38,10 +39,11 @@ func TestLayout(t *testing.T) {
 		"HT_CHANNEL_MAGIC": Magic, "HT_CHANNEL_ABI": ABI, "HT_HEADER_BYTES": HeaderBytes, "HT_BUSY": busy,
 		"HT_MAX_FRAMES": MaxFrames, "HT_PAD": uint64(kindPad), "HT_JSON": uint64(kindJSON), "HT_EDGE": uint64(kindEdge),
 		"HT_COUNTERS": uint64(kindCounters), "HT_STEP": uint64(kindStep), "HT_HEAP_CODE": uint64(kindCode),
-		"HT_HEAP_ALLOC": uint64(kindAlloc), "HT_HEAP_FREE": uint64(kindFree), "HT_HEAP_THREAD": uint64(kindThread),
+		"HT_HEAP_ALLOC": uint64(kindAlloc), "HT_HEAP_FREE": uint64(kindFree), "HT_HEAP_THREAD": uint64(kindThread), "HT_HEAP_MALLOC": uint64(kindMalloc),
 		"HT_ROLE_AGENT": uint64(RoleAgent), "HT_ROLE_HEAP": uint64(RoleHeap),
 		"HT_MALLOC": uint64(OriginMalloc), "HT_MMAP": uint64(OriginMmap),
-		"HT_HEAP_FREE_THREADED": uint64(HeapFreeThreaded), "HT_HEAP_BYPASSED": uint64(HeapBypassed), "sizeof(struct ht_counter)": counterBytes,
+		"HT_HEAP_FREE_THREADED": uint64(HeapFreeThreaded), "HT_HEAP_BYPASSED": uint64(HeapBypassed), "HT_HEAP_LATE": uint64(HeapLate), "sizeof(struct ht_counter)": counterBytes,
+		"HT_ALERTS": MaxAlerts, "HT_ALERT_TAKEN": alertTaken, "HT_ALERT_REFUSED": alertRefused,
 		"sizeof(struct ht_frame)": frameBytes, "sizeof(struct ht_record)": recordBytes,
 	} {
 		check(name, value)

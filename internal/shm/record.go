@@ -19,12 +19,13 @@ const (
 	kindAlloc    Kind = 65
 	kindFree     Kind = 66
 	kindThread   Kind = 67
+	kindMalloc   Kind = 68
 
 	frameBytes   = 16
 	counterBytes = 16
 )
 
-// Record is one of *JSON, *Edge, *Counters, *Step, *Code, *Alloc, *Free and *Thread. It and all
+// Record is one of *JSON, *Edge, *Counters, *Step, *Code, *Alloc, *Free, *Thread and *Malloc. It and all
 // it points to is valid until the next record is read. Every value is as the writer gave it: in
 // range for its type, otherwise unjudged.
 type Record interface{ When() int64 }
@@ -46,7 +47,8 @@ type Edge struct {
 	Time
 	Phase           mem.Phase
 	Leave           bool
-	Module          uint16 // id from the "modules" message; 0: none
+	Module          uint16 // id from the "modules" message, of a user's span from "spans"; 0: none
+	Stay            uint16 // of a user's span: its number while it is open, so that its end is told from another's; 0: none
 	Thread          uint32
 	Step            uint64 // optimizer steps completed before
 	RSS             mem.Optional
@@ -135,6 +137,16 @@ type Thread struct {
 	Name []byte
 }
 
+// Malloc is what the C library's malloc holds, in its own count; bytes.
+type Malloc struct {
+	Time
+	Used     int64 // of its arenas, that the program has, with what threads keep to hand out again
+	Free     int64 // of its arenas, that nobody has
+	Top      int64 // of Free: the end of the main arena
+	Mapped   int64 // blocks with a mapping of their own
+	Duration int64 // ns that counting took
+}
+
 // records are the values that next hands out, reused so that reading allocates nothing.
 type records struct {
 	json     JSON
@@ -145,6 +157,7 @@ type records struct {
 	alloc    Alloc
 	free     Free
 	thread   Thread
+	malloc   Malloc
 }
 
 // writes says whether a writer of this role has records of that kind to write. In a channel of another
@@ -164,7 +177,7 @@ func (c *Channel) decode(kind Kind, aux uint16, time int64, p []byte) Record {
 	case kindJSON:
 		record = d.json.decode(p)
 	case kindEdge:
-		record = d.edge.decode(p)
+		record = d.edge.decode(p, aux)
 	case kindCounters:
 		record = d.counters.decode(p, int(aux))
 	case kindStep:
@@ -177,6 +190,8 @@ func (c *Channel) decode(kind Kind, aux uint16, time int64, p []byte) Record {
 		record = d.free.decode(p)
 	case kindThread:
 		record = d.thread.decode(p)
+	case kindMalloc:
+		record = d.malloc.decode(p)
 	default:
 		c.Unknown++
 		return nil
@@ -212,12 +227,12 @@ func (r *JSON) decode(p []byte) Record {
 	return r
 }
 
-func (r *Edge) decode(p []byte) Record {
+func (r *Edge) decode(p []byte, stay uint16) Record {
 	if len(p) < 40 || int(p[0]) >= len(mem.Phases) {
 		return nil
 	}
 	*r = Edge{
-		Phase: mem.Phases[p[0]], Leave: p[1] != 0, Module: u16(p, 2), Thread: u32(p, 4), Step: u64(p, 8),
+		Phase: mem.Phases[p[0]], Leave: p[1] != 0, Module: u16(p, 2), Stay: stay, Thread: u32(p, 4), Step: u64(p, 8),
 		RSS: observed(p, 16), DeviceAllocated: observed(p, 24), DeviceReserved: observed(p, 32),
 	}
 	return r
@@ -293,5 +308,20 @@ func (r *Thread) decode(p []byte) Record {
 		return nil
 	}
 	*r = Thread{ID: u32(p, 0), Name: p[8 : 8+u32(p, 4)]}
+	return r
+}
+
+// decode refuses counts that no process can have.
+func (r *Malloc) decode(p []byte) Record {
+	if len(p) < 40 {
+		return nil
+	}
+	var counts [5]int64
+	for i := range counts {
+		if counts[i] = int64(u64(p, 8*i)); counts[i] < 0 || counts[i] > 1<<56 {
+			return nil
+		}
+	}
+	*r = Malloc{Used: counts[0], Free: counts[1], Top: min(counts[2], counts[1]), Mapped: counts[3], Duration: counts[4]}
 	return r
 }

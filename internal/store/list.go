@@ -195,11 +195,11 @@ func (s *Files) size(id string) (sum int64) {
 }
 
 // Note implements Store.
-func (s *Files) Note(id string, findings int) error {
+func (s *Files) Note(id string, says Said) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	if err := s.index.note(id, findings); err != nil {
+	if err := s.index.note(id, says); err != nil {
 		return s.noIndex(err)
 	}
 	return nil

@@ -27,7 +27,7 @@ type memoryRun struct {
 	data      buffer
 	followers atomic.Int32
 	writer    *recording // the newest
-	findings  mem.Optional
+	says      *Said
 	attached  map[string][]byte
 }
 
@@ -112,7 +112,9 @@ func (m *Memory) List(filter Filter) ([]Run, error) {
 	var runs []Run
 	for _, run := range m.runs {
 		row := run.writer.Run()
-		row.Findings = run.findings
+		if run.says != nil {
+			row.Findings, row.Headline = mem.Some(int64(run.says.Findings)), run.says.Host
+		}
 		for _, data := range run.attached {
 			row.Size += int64(len(data))
 		}
@@ -138,11 +140,11 @@ func (m *Memory) Remove(id string) error {
 }
 
 // Note implements Store.
-func (m *Memory) Note(id string, findings int) error {
+func (m *Memory) Note(id string, says Said) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if run := m.runs[id]; run != nil {
-		run.findings = mem.Some(int64(findings))
+		run.says = &says
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func (r *rollup) row() Run {
 		row.Dropped += records
 	}
 	if r.end != nil {
-		row.State, row.ExitCode, row.Signal, row.Stopped = Finished, r.end.ExitCode, r.end.Signal, r.end.Reason == "stopped"
+		row.State, row.ExitCode, row.Signal, row.Stopped = Finished, r.end.ExitCode, r.end.Signal, r.end.Reason == "stopped" || r.end.Reason == "left"
 		row.Duration = r.end.Time - r.info.StartMono
 	}
 	return row

@@ -49,6 +49,7 @@ var columns = []column{
 	{"ooms", "INTEGER NOT NULL", func(e *entry) any { return &e.run.OOMs }},
 	{"dropped", "INTEGER NOT NULL", func(e *entry) any { return count{&e.run.Dropped} }},
 	{"findings", "INTEGER", func(e *entry) any { return optional{&e.run.Findings} }},
+	{"headline_peak_host_bytes", "INTEGER", func(e *entry) any { return optional{&e.run.Headline} }},
 	{"size_bytes", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Size }},
 	{"damaged", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Damaged }},
 	{"recording_stamp", "TEXT NOT NULL", func(e *entry) any { return &e.recording }},
@@ -95,7 +96,15 @@ func (e *entry) values() []any {
 
 // insert enters a row. What a report found is not in the recording: it stays until there is a newer report.
 var insert = "INSERT INTO runs (" + names("%s") + ", text) VALUES (" + strings.Repeat("?, ", len(columns)) + "?) ON CONFLICT (id) DO UPDATE SET " +
-	strings.Replace(names("%s = excluded.%[1]s"), "findings = excluded.findings", "findings = coalesce(excluded.findings, findings)", 1) + ", text = excluded.text"
+	kept(names("%s = excluded.%[1]s"), "findings", "headline_peak_host_bytes") + ", text = excluded.text"
+
+// kept changes assignments so that a value stays where there is no other.
+func kept(assignments string, columns ...string) string {
+	for _, c := range columns {
+		assignments = strings.Replace(assignments, c+" = excluded."+c, c+" = coalesce(excluded."+c+", "+c+")", 1)
+	}
+	return assignments
+}
 
 // put enters runs, or replaces them.
 func (x *index) put(entries ...entry) error {
@@ -147,9 +156,9 @@ func (x *index) remove(ids ...string) error {
 	})
 }
 
-func (x *index) note(id string, findings int) error {
+func (x *index) note(id string, says Said) error {
 	return x.change(1, func(tx *sql.Tx) error {
-		_, err := tx.Exec("UPDATE runs SET findings = ? WHERE id = ?", findings, id)
+		_, err := tx.Exec("UPDATE runs SET findings = ?, headline_peak_host_bytes = ? WHERE id = ?", says.Findings, optional{&says.Host}, id)
 		return err
 	})
 }

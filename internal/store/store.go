@@ -41,8 +41,8 @@ type Store interface {
 	// Remove deletes a run by id; ErrRunning while it still runs.
 	Remove(id string) error
 
-	// Note keeps the number of findings of a run's report, for List. Best effort.
-	Note(id string, findings int) error
+	// Note keeps what a run's report says, for List. Best effort.
+	Note(id string, says Said) error
 
 	// Attach keeps a file with a run, such as its report, under a name; it replaces an older one of that
 	// name, whole or not at all. It returns the path where people find the file, "" where there is none.
@@ -102,6 +102,12 @@ const (
 	CutOff   State = "cut off" // the engine went away before the end
 )
 
+// Said is what is kept of a report.
+type Said struct {
+	Findings int
+	Host     mem.Optional // the host's peak of its headline, bytes
+}
+
 // Run is one row of the index: what List shows. Absent figures were not observed.
 type Run struct {
 	ID        string            `json:"id"`
@@ -126,8 +132,9 @@ type Run struct {
 	Reserved  mem.Optional      `json:"peak_reserved_bytes,omitzero"`
 	OOMs      int               `json:"ooms"`
 	Dropped   uint64            `json:"dropped"`
-	Findings  mem.Optional      `json:"findings,omitzero"` // absent: no report was made yet
-	Size      int64             `json:"size_bytes"`        // on disk, everything in the run's folder
+	Findings  mem.Optional      `json:"findings,omitzero"`                 // absent: no report was made yet
+	Headline  mem.Optional      `json:"headline_peak_host_bytes,omitzero"` // the host's peak as the report's headline has it; absent likewise
+	Size      int64             `json:"size_bytes"`                        // on disk, everything in the run's folder
 	Damaged   bool              `json:"damaged,omitempty"`
 	Dir       string            `json:"dir,omitempty"`  // where people find what was attached; "": no folder
 	File      string            `json:"file,omitempty"` // the recording, for people; "": no file

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"hightide/internal/words"
 )
@@ -16,7 +17,7 @@ var builtinRules string
 const UnknownCategory = "unknown"
 
 // CategoryNames are what memory is for, as rules say it.
-var CategoryNames = []string{"parameters", "gradients", "optimizer state", "activations", "temporaries", "workspaces", "collectives", UnknownCategory}
+var CategoryNames = []string{"parameters", "gradients", "optimizer state", "activations", "temporaries", "workspaces", "collectives", BeforeTrace, UnknownCategory}
 
 // CategoryRule says what memory is for.
 type CategoryRule struct {
@@ -89,6 +90,8 @@ type Categories struct {
 	rules  []CategoryRule
 	hits   []uint64          // by stack: rules that it fits, as bits; noHits: not looked at yet
 	frames map[uint32]uint64 // location → likewise
+
+	before func() FromBefore // see Categories.FromBefore
 }
 
 const noHits = 1 << 63
@@ -96,10 +99,11 @@ const noHits = 1 << 63
 // NewCategories goes by rules of the caller's, before the built-in ones.
 func NewCategories(d *Device, extra []CategoryRule) *Categories {
 	rules := append(slices.Clone(extra), BuiltinRules()...)
-	s := &Categories{d, rules[:min(len(rules), 63)], make([]uint64, d.Snapshot.Stacks.Len()), map[uint32]uint64{}}
+	s := &Categories{d: d, rules: rules[:min(len(rules), 63)], hits: make([]uint64, d.Snapshot.Stacks.Len()), frames: map[uint32]uint64{}}
 	for i := range s.hits {
 		s.hits[i] = noHits
 	}
+	s.before = sync.OnceValue(s.compareBefore)
 	return s
 }
 
@@ -120,8 +124,17 @@ func (s *Categories) Of(span int) string {
 var profilerCategories = map[string]string{"parameter": "parameters", "gradient": "gradients", "optimizer_state": "optimizer state", "activation": "activations",
 	"input": "inputs", "temporary": "temporaries", "autograd_detail": "temporaries"}
 
-// ByRules is what the rules alone say.
+// ByRules is what the rules alone say. What was there before the trace, and of which no stack tells, is the parameters where the
+// gradients of the trace have its very sizes.
 func (s *Categories) ByRules(span int) string {
+	category := s.byRules(span)
+	if category == BeforeTrace && s.before().Parameters() {
+		return "parameters"
+	}
+	return category
+}
+
+func (s *Categories) byRules(span int) string {
 	hits, has := s.fits(s.d.Stack[span]), s.d.hintsOf(span)
 	for i := range s.rules {
 		if want := hintNames[s.rules[i].Life]; hits&(1<<i) != 0 && has&want == want {

@@ -152,7 +152,8 @@ const (
 	onset     = 0.02 // of what a site holds in the end: before that it has not begun
 	lateOnset = 0.15 // of the bins, after which it has begun late
 	leastPart = 0.4  // of the bins, in which a site must be seen to grow
-	endPart   = 8    // one in so many bins may be the end of the process
+	endPart   = 8    // one in so many bins may be the end of the process,
+	endHeld   = 0.95 // in which it holds less than this part: what is replaced all the time differs by less, in its samples
 )
 
 // part is where a site's growth is looked at: from when it begins to hold anything, if that leaves enough, and without the end
@@ -164,8 +165,9 @@ func (b *Bins) part(low []mem.Bytes) part {
 	}
 	if b.ToTheEnd {
 		last := len(low) - 1 - len(low)/endPart
+		top := low[last]
 		for i := last; i < len(low); i++ {
-			if low[i] >= low[last] {
+			if top = max(top, low[i]); float64(low[i]) >= endHeld*float64(top) {
 				last = i
 			}
 		}

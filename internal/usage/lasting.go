@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"slices"
 	"sort"
 
 	"hightide/internal/mem"
@@ -11,6 +12,7 @@ const (
 	keptLeast    = 0.4  // of a growth must be blocks that stayed
 	outlivedSome = 0.05 // of a growth, freed when it was old, is worth a look
 	outlivedLate = 0.5  // of the mean rate is the least at which a site grows while old blocks of it are freed
+	soonAfter    = 0.1  // of the time, in which a later reading tells what was freed until the end
 	agesLeast    = 0.6  // of the time looked at must be in a reading of ages
 )
 
@@ -24,14 +26,13 @@ func (h *History) lasting(g *Growing, stacks []uint32, from, to int64, c Curve) 
 	}
 	span := float64(ages.Time - from)
 	begin, end := from+int64(unsettled*span), ages.Time-int64(unsettled*span)
-	var stayed, outlived float64
+	var stayed float64
 	known := 0
 	for _, stack := range stacks {
 		for i := range ages.Sites {
 			if site := &ages.Sites[i]; site.Stack == stack {
 				known++
 				stayed += bornBetween(ages, site, begin, end)
-				outlived += float64(site.Outlived)
 			}
 		}
 	}
@@ -43,13 +44,32 @@ func (h *History) lasting(g *Growing, stacks []uint32, from, to int64, c Curve) 
 		g.Steady, g.Larger, g.Why = false, true, "replaced"
 		return
 	}
-	if outlived > outlivedSome*g.Growth {
-		x := c.X[len(c.X)-1] - c.X[0]
-		since := min(outlived/g.Growth*x, x/2)
-		if rose := c.Y[len(c.Y)-1] - valueAt(c, c.X[len(c.X)-1]-since); rose < outlivedLate*g.Slope*since {
+	after, ok := h.agesAt(from, to+int64(soonAfter*span)) // as at the program's last line: what was freed until the end is told there
+	if !ok {
+		after = ages
+	}
+	for _, reading := range []*mem.HeapAges{ages, after} {
+		if fullSince(g, stacks, reading, float64(reading.Time-from)/float64(to-from), c) {
 			g.Steady, g.Why = false, "stops"
 		}
 	}
+}
+
+// fullSince says whether a site rose no more, or little, since when what it freed of its old blocks says that it was full; part is
+// of the curve, at which the ages were read.
+func fullSince(g *Growing, stacks []uint32, ages *mem.HeapAges, part float64, c Curve) bool {
+	var outlived float64
+	for _, site := range ages.Sites {
+		if slices.Contains(stacks, site.Stack) {
+			outlived += float64(site.Outlived)
+		}
+	}
+	if outlived <= outlivedSome*g.Growth {
+		return false
+	}
+	first, last := c.X[0], c.X[len(c.X)-1]
+	full := max(first+(last-first)*min(part, 1)-outlived/g.Slope, (first+last)/2)
+	return c.Y[len(c.Y)-1]-valueAt(c, full) < outlivedLate*g.Slope*(last-full)
 }
 
 // agesAt is the last reading of ages in a stretch of time, if it comes late enough in it.

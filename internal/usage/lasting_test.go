@@ -9,10 +9,18 @@ import (
 // course plays a site for 100 readings, 100 ms apart: what it holds, when that was allocated, and what it freed when it was old.
 func course(t *testing.T, live func(i int) mem.Bytes, born func(bin int) mem.Bytes, outlived mem.Bytes) []Growing {
 	t.Helper()
-	const readings, every, bins = 100, int64(1e8), 20
+	return courseRead(t, live, born, outlived, readings)
+}
+
+const readings, every, bins = 100, int64(1e8), 20
+
+// courseRead is course where the ages were last read after some of the readings; and again shortly after the end, where
+// `later` says what was freed by then.
+func courseRead(t *testing.T, live func(i int) mem.Bytes, born func(bin int) mem.Bytes, outlived mem.Bytes, read int64, later ...mem.Bytes) []Growing {
+	t.Helper()
 	run := mem.NewRun()
 	frames := []mem.Frame{mem.Process{ID: 1, PID: 1}, mem.StackDef{ID: 1, Locations: []mem.Location{{File: "/home/me/a.py", Line: 7, Function: "f"}}}}
-	ages := mem.HeapAges{Process: 1, Time: readings * every, From: 0, Width: readings * every / bins, Sites: []mem.SiteAges{{Stack: 1, Outlived: outlived}}}
+	ages := mem.HeapAges{Process: 1, Time: read * every, From: 0, Width: readings * every / bins, Sites: []mem.SiteAges{{Stack: 1, Outlived: outlived}}}
 	for bin := range bins {
 		ages.Sites[0].Born = append(ages.Sites[0].Born, born(bin))
 	}
@@ -21,7 +29,13 @@ func course(t *testing.T, live func(i int) mem.Bytes, born func(bin int) mem.Byt
 		allocated += 8 * mem.MiB
 		frames = append(frames, mem.HeapUse{Process: 1, Time: int64(i+1) * every, Live: live(i), Sites: []mem.SiteUse{{Stack: 1, Live: live(i), Count: 10, Allocated: allocated}}})
 	}
-	for _, f := range append(frames, ages) {
+	frames = append(frames, ages)
+	for _, freed := range later {
+		again := ages
+		again.Time, again.Sites = (readings+1)*every, []mem.SiteAges{{Stack: 1, Outlived: freed, Born: ages.Sites[0].Born}}
+		frames = append(frames, again)
+	}
+	for _, f := range frames {
 		if err := run.Add(f); err != nil {
 			t.Fatal(err)
 		}
@@ -66,6 +80,30 @@ func TestBufferFullLate(t *testing.T) {
 	}
 }
 
+// TestBufferFullLateReadEarly: the ages were read some time before the end, so what was freed since is not known; and the samples
+// of what is replaced all the time differ a little, which is no end of the process.
+func TestBufferFullLateReadEarly(t *testing.T) {
+	born := func(bin int) mem.Bytes {
+		if bin < 2 {
+			return 0
+		}
+		return 40 * mem.MiB
+	}
+	full := func(i int) mem.Bytes { return rising(min(i, 84)) + rising(max(i-92, 0))*7/10 }
+	if g := courseRead(t, full, born, 8*8*mem.MiB, 92); len(g) != 0 {
+		t.Errorf("ages read early: %+v", g[0].Trend)
+	}
+	wavers := func(i int) mem.Bytes {
+		if i > 90 {
+			return rising(83) * 97 / 100
+		}
+		return rising(min(i, 83))
+	}
+	if g := courseRead(t, wavers, born, 16*8*mem.MiB, 99); len(g) != 0 {
+		t.Errorf("other samples at the end: %+v", g[0].Trend)
+	}
+}
+
 // TestEndOfProcess: what a program gives back as it ends hides no growth.
 func TestEndOfProcess(t *testing.T) {
 	ends := func(i int) mem.Bytes {
@@ -76,5 +114,23 @@ func TestEndOfProcess(t *testing.T) {
 	}
 	if g := course(t, ends, func(int) mem.Bytes { return 40 * mem.MiB }, 0); len(g) != 1 || !g[0].Steady {
 		t.Errorf("%+v", g)
+	}
+}
+
+// TestBufferFullLateReadAgain: the last reading within the time came when little was freed, the one at the program's last line
+// tells the rest.
+func TestBufferFullLateReadAgain(t *testing.T) {
+	full := func(i int) mem.Bytes { return rising(min(i, 90)) }
+	born := func(bin int) mem.Bytes {
+		if bin < 2 {
+			return 0
+		}
+		return 40 * mem.MiB
+	}
+	if g := courseRead(t, full, born, 2*8*mem.MiB, 90); len(g) != 1 {
+		t.Errorf("it is told without the later reading: the test tests nothing")
+	}
+	if g := courseRead(t, full, born, 2*8*mem.MiB, 90, 9*8*mem.MiB); len(g) != 0 {
+		t.Errorf("%+v", g[0].Trend)
 	}
 }

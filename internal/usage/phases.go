@@ -19,7 +19,7 @@ var tracePhaseNames = [...]mem.Phase{mem.PhaseNone, mem.PhaseForward, mem.PhaseB
 
 var (
 	optimizerFrame = words.Lazy(`torch/optim/.*:|(optim|optimizers?)\w*\.py:(step|_init_group)$`)
-	backwardFrame  = words.Lazy(`autograd::[Ee]ngine::|_engine_run_backward|Backward\d*::apply|AccumulateGrad|utils/checkpoint\.py:(unpack_hook|recompute_fn|backward)$`)
+	backwardFrame  = words.Lazy(`autograd::[Ee]ngine::|_engine_run_backward|Backward\d*::apply|AccumulateGrad|utils/checkpoint\.py:(unpack_hook|recompute_fn)$|checkpoint(ing)?\.py:backward$`)
 	forwardFrame   = words.Lazy(`module\.py:(_call_impl|_wrapped_call_impl)$|:forward$`)
 )
 
@@ -27,6 +27,7 @@ var (
 type phaseRun struct {
 	from  int32
 	phase uint8
+	few   bool // fewer than leastPhase allocations
 }
 
 // phaseRuns tells each allocation's phase by its stack. Memory for which a trace of Python's stacks has
@@ -36,14 +37,18 @@ func (d *Device) phaseRuns() []phaseRun {
 		return d.runs
 	}
 	of := d.stackPhases()
-	d.runs = []phaseRun{{-1, phaseOther}}
+	d.runs = []phaseRun{{-1, phaseOther, true}}
+	last, count := &d.runs[0], 0
 	for i, action := range d.Trace.Action {
 		if action != mem.ActionAlloc {
 			continue
 		}
-		if p := of[d.Trace.Stack[i]]; p != d.runs[len(d.runs)-1].phase {
-			d.runs = append(d.runs, phaseRun{int32(i), p})
+		if p := of[d.Trace.Stack[i]]; p != last.phase {
+			d.runs = append(d.runs, phaseRun{int32(i), p, true})
+			last, count = &d.runs[len(d.runs)-1], 0
 		}
+		count++
+		last.few = count < leastPhase
 	}
 	return d.runs
 }

@@ -53,9 +53,9 @@ const (
 	Nowhere // no file: generated code, interpreter start-up
 )
 
-// installed matches the folders where Python keeps what is not the user's own, and what torch.compile
-// generated, wherever its cache is.
-var installed = regexp.MustCompile(`(^|/)(site-packages|dist-packages)/|(^|/)lib(64)?/python\d(\.\d+)?t?/|(^|/)python\d+\.zip/|^[A-Za-z]:/.*(?i:python\d*|conda\d*|envs/[^/]+|venv)/Lib/(site-packages/)?|(^|/)c[a-z2-7]{51}\.py$`)
+// installed matches the folders where Python keeps what is not the user's own, and what torch.compile and TensorFlow's autograph
+// generated, wherever that is.
+var installed = regexp.MustCompile(`(^|/)(site-packages|dist-packages)/|(^|/)lib(64)?/python\d(\.\d+)?t?/|(^|/)python\d+\.zip/|^[A-Za-z]:/.*(?i:python\d*|conda\d*|envs/[^/]+|venv)/Lib/(site-packages/)?|(^|/)c[a-z2-7]{51}\.py$|(^|/)__autograph_generated_file[^/]*$`)
 
 // Kind says whose a file is.
 func (t *Names) Kind(file string) FileKind {
@@ -120,6 +120,7 @@ func (t *Names) place(frames []mem.Location) (at mem.Location, user bool) {
 		return frames[0], false
 	}
 	var library, native *mem.Location
+	withoutFile := len(frames) > 0 && frames[len(frames)-1].File == commandText
 	for i := range frames {
 		l := &frames[i]
 		if l.Native {
@@ -128,7 +129,7 @@ func (t *Names) place(frames []mem.Location) (at mem.Location, user bool) {
 			}
 			continue
 		}
-		if l.File == "<string>" && i == len(frames)-1 { // python -c; elsewhere it is generated code
+		if l.File == commandText && withoutFile { // else it is generated code
 			return *l, true
 		}
 		switch t.Kind(l.File) {
@@ -148,6 +149,9 @@ func (t *Names) place(frames []mem.Location) (at mem.Location, user bool) {
 	}
 	return mem.Location{File: mem.UnknownPlace, Native: true}, false
 }
+
+// commandText is the file of python -c, where it is that of the outermost frame.
+const commandText = "<string>"
 
 // passedOn says whether a frame is PyTorch's way back from an operator that the agent watches.
 func passedOn(l *mem.Location) bool {

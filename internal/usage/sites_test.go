@@ -32,6 +32,7 @@ func TestCompiledCodeIsNotTheUsersOwn(t *testing.T) {
 	for file, want := range map[string]FileKind{
 		"/tmp/torchinductor_me/3h/c3hzbj64elk4unxirtoynpsva2izo7wk3bnj6jslf3uld5vv7pxb.py": LibraryFile,
 		"/scratch/xf/cxf3qk3laoswe4vv6uwp63em53frk5z7woin3qhp72adkvx6r4w2.py":              LibraryFile,
+		"/tmp/__autograph_generated_fileueh_rsdk.py":                                       LibraryFile,
 		"/home/me/cxf3qk3laoswe4vv6uwp63em53.py":                                           UserFile,
 	} {
 		if got := p.Kind(file); got != want {
@@ -67,5 +68,28 @@ func TestPathsOfWindows(t *testing.T) {
 	}
 	if l := stacks.Locations[stacks.Location(mem.Location{File: `odd\name.py`})]; l.File != `odd\name.py` {
 		t.Errorf("a file of Linux became %q", l.File)
+	}
+}
+
+// TestProgramsWithoutAFile: what python -c runs is the user's, all of it; elsewhere code without a file was generated.
+func TestProgramsWithoutAFile(t *testing.T) {
+	stacks := new(mem.StackTable)
+	at := func(file string, line int, function string) uint32 {
+		return stacks.Location(mem.Location{File: file, Line: line, Function: function})
+	}
+	numpy, inner, module := at("/env/lib/python3.11/site-packages/numpy/core.py", 9, "full"), at("<string>", 5, "main"), at("<string>", 7, "<module>")
+	generated, script := at("<string>", 3, "__init__"), at("/home/me/train.py", 61, "<module>")
+	names := NewNames(stacks)
+	for _, test := range []struct {
+		stack []uint32
+		name  string
+	}{
+		{[]uint32{numpy, inner, module}, "<string>:5"},
+		{[]uint32{module}, "<string>:7"},
+		{[]uint32{numpy, generated, script}, "train.py:61"},
+	} {
+		if s := names.Of(stacks.Add(test.stack)); s.Name != test.name || !s.User {
+			t.Errorf("%q, of the user %v; want %q", s.Name, s.User, test.name)
+		}
 	}
 }

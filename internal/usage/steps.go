@@ -95,13 +95,16 @@ func (d *Device) inferredSteps() []Stretch {
 	for _, a := range d.anchors() {
 		byCount[len(a.events)] = append(byCount[len(a.events)], a)
 	}
-	best, score := 0, 0
+	best, score, frames := 0, 0, d.anyFramed()
 	for n, of := range byCount {
 		weight := len(of) + len(byCount[n-1]) // the first step does without some, and the ring may cut one
 		for _, a := range of {
 			if optimizing[d.Trace.Stack[a.events[0]]] == phaseOptimizer {
 				weight += 4 // micro-batches repeat too, but a step ends with the optimizer
 			}
+		}
+		if frames && !slices.ContainsFunc(of, func(a anchor) bool { return d.framed(a.events[0]) }) {
+			continue // autograd's, which repeats itself from layer to layer
 		}
 		if len(of) >= leastAnchors && (weight > score || weight == score && n < best) {
 			best, score = n, weight
@@ -124,6 +127,21 @@ func (d *Device) inferredSteps() []Stretch {
 		steps = append(steps, Stretch{From: int(at)})
 	}
 	return d.close(steps)
+}
+
+// framed says whether an allocation has frames.
+func (d *Device) framed(event int32) bool {
+	return !bareStack(&d.Snapshot.Stacks, d.Trace.Stack[event])
+}
+
+// anyFramed says whether any allocation has.
+func (d *Device) anyFramed() bool {
+	for i, action := range d.Trace.Action {
+		if action == mem.ActionAlloc && d.framed(int32(i)) {
+			return true
+		}
+	}
+	return false
 }
 
 // insideOneCall says whether all that is allocated between two events passes through one function of a
@@ -173,13 +191,48 @@ func (d *Device) anchors() []anchor {
 		}
 	}
 	var all []anchor
+	passes, trains := d.backwardPasses()
 	for _, events := range kinds {
-		if len(events) >= leastSteps && d.even(events) {
+		if len(events) >= leastSteps && d.even(events) && (!trains || apart(events, passes)) {
 			all = append(all, anchor{events})
 		}
 	}
 	slices.SortFunc(all, func(p, q anchor) int { return cmp.Compare(p.events[0], q.events[0]) })
 	return all
+}
+
+// backwardPasses are the events at which a backward pass begins: what it allocates comes after a forward pass, or in a program
+// without modules after anything else. trains says whether there is any such memory: the trace may begin amidst a pass.
+func (d *Device) backwardPasses() (begins []int32, trains bool) {
+	runs := slices.DeleteFunc(slices.Clone(d.phaseRuns()), func(r phaseRun) bool { return r.few })
+	modules := slices.ContainsFunc(runs, func(r phaseRun) bool { return r.phase == phaseForward })
+	before := false // a forward pass came since the last backward one
+	for _, run := range runs {
+		switch {
+		case run.phase == phaseBackward && before:
+			begins, trains, before = append(begins, run.from), true, false
+		case run.phase == phaseBackward:
+			trains = true
+		case run.phase == phaseForward || !modules:
+			before = true
+		}
+	}
+	return begins, trains
+}
+
+// apart says whether a backward pass begins between nearly all neighbours of some events: what repeats within one pass, or
+// within one forward call of a training, is layers.
+func apart(events, passes []int32) bool {
+	together, next := 0, 0
+	for i := 1; i < len(events); i++ {
+		for next < len(passes) && passes[next] <= events[i-1] {
+			next++
+		}
+		if next == len(passes) || passes[next] > events[i] {
+			together++
+		}
+	}
+	return together*10 <= len(events)-1
 }
 
 func (d *Device) even(events []int32) bool {
@@ -207,24 +260,16 @@ func (d *Device) levelAround(events []int32) float64 {
 // its own.
 func (d *Device) phases() []Phase {
 	phases := []Phase{}
-	count := 0
-	d.phaseRuns()
-	for i, run := range d.runs {
+	for i, run := range d.phaseRuns() {
 		end := d.Moments - 1
 		if i+1 < len(d.runs) {
 			end = int(d.runs[i+1].from) - 1
 		}
-		count = 0
-		for e := max(int(run.from), 0); e <= end && count < leastPhase; e++ {
-			if d.Trace.Action[e] == mem.ActionAlloc {
-				count++
-			}
-		}
 		last := len(phases) - 1
 		switch name := tracePhaseNames[run.phase]; {
-		case last >= 0 && (count < leastPhase || phases[last].Phase == name):
+		case last >= 0 && (run.few || phases[last].Phase == name):
 			phases[last].To = end
-		case count >= leastPhase || run.phase != phaseOther:
+		case !run.few || run.phase != phaseOther:
 			phases = append(phases, Phase{name, Stretch{max(int(run.from), 0), end}})
 		}
 	}

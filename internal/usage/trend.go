@@ -72,6 +72,9 @@ func TrendOf(c Curve, of Noise, least float64) Trend {
 	deviation := math.Sqrt(of.Variance + square(roughness(x, kept)))
 	span := x[len(x)-1] - x[0]
 	t := Trend{Slope: total / span, Half: 1.96 * deviation / span, Growth: total, Points: len(x)}
+	if of == (Noise{}) { // levels as they were seen, at any moment of a step: its ends are off by as much as the others
+		t.Half = max(t.Half, 1.96*math.Sqrt2*scatter(x, kept)/span)
+	}
 	t.Why = shape(rises, total)
 	if t.Why == "" && total < significance*deviation {
 		t.Why = "flat"
@@ -216,39 +219,32 @@ func roughness(x, kept []float64) float64 {
 	return 1.4826 * medianFloat(strays)
 }
 
-// PatternOf names what a curve does as a whole, for people.
-func PatternOf(c Curve) string {
-	n := len(c.Y)
-	if n < 16 {
-		return ""
+// scatter is how far what is kept strays from the straight line through its ends, in bytes: the root of the mean square.
+func scatter(x, kept []float64) float64 {
+	slope := (kept[len(kept)-1] - kept[0]) / (x[len(x)-1] - x[0])
+	squares := 0.0
+	for i := range x {
+		squares += square(kept[i] - kept[0] - slope*(x[i]-x[0]))
 	}
-	sorted := slices.Sorted(slices.Values(c.Y[n/10:]))
-	low, mid, high := sorted[len(sorted)/20], sorted[len(sorted)/2], sorted[len(sorted)-1]
-	drops, rise := 0, 0.0
-	top := c.Y[n/10]
-	bottom := top
-	for _, v := range c.Y[n/10:] {
-		switch {
-		case v > top:
-			top = v
-		case top-v > 0.5*(high-low) && high > low:
-			drops++
-			top, bottom = v, v
-		}
-		bottom = min(bottom, v)
-		rise = max(rise, v-bottom)
+	return math.Sqrt(squares / float64(len(x)))
+}
+
+// Refine takes the slope from levels at the ends of steps, where a few are known over most of a trend that was seen in samples.
+// These fall anywhere in a step, and a step may take far more than it keeps.
+func (t *Trend) Refine(ends Curve) {
+	x, y := ends.X, ends.Y
+	for len(x) >= leastSteps && x[0] < ends.X[0]+warmUp*(ends.X[len(ends.X)-1]-ends.X[0]) && len(x) > leastSteps {
+		x, y = x[1:], y[1:]
 	}
-	switch {
-	case high-low < 0.03*max(mid, 1):
-		return "steady"
-	case drops >= 3:
-		return "saw-tooth"
-	case high-sorted[len(sorted)*95/100] > 0.5*(high-low) && drops >= 1:
-		return "spike"
-	case c.Y[n-1]-c.Y[n/10] > 0.5*(high-low):
-		return "drift"
+	if len(x) < leastSteps || (x[len(x)-1]-x[0])*t.Slope < t.Growth/2 {
+		return
 	}
-	return "uneven"
+	span := x[len(x)-1] - x[0]
+	slope := (y[len(y)-1] - y[0]) / span
+	if half := 1.96 * math.Sqrt2 * scatter(x, y) / span; half < t.Half && slope > 0 {
+		t.Growth *= slope / t.Slope
+		t.Slope, t.Half = slope, half
+	}
 }
 
 func square(v float64) float64 { return v * v }

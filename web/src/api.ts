@@ -13,7 +13,7 @@ export interface Peak {
 }
 
 export interface Headline {
-  verdict: string; clauses: string[]; duration_ns: number; steps: number; exit_code?: number; signal?: number; stopped?: boolean; complete: boolean;
+  verdict: string; clauses: string[]; duration_ns: number; steps: number; exit_code?: number; signal?: number; stopped?: boolean; left?: boolean; complete: boolean;
   peak: Peak; growth_bytes_per_step?: number; not_looked_for?: string; step_time_ns?: number; main_source?: string;
 }
 

@@ -74,8 +74,9 @@ def _payload(kind: int, aux: int, data: bytes) -> Dict[str, Any]:
         return {"kind": "json", "json": json.loads(data[4 : 4 + length])}
     if kind == 2:
         phase, leave, module, tid, step, rss, allocated, reserved = struct.unpack("<BBHIQqqq", data)
-        return {"kind": "edge", "phase": PHASES[phase], "leave": leave, "module": module, "tid": tid, "step": step,
-                "rss": rss, "allocated": allocated, "reserved": reserved}  # fmt: skip
+        stay = {"stay": aux} if phase == PHASES.index("user") else {}
+        return {"kind": "edge", **stay, "phase": PHASES[phase], "leave": leave, "module": module, "tid": tid,
+                "step": step, "rss": rss, "allocated": allocated, "reserved": reserved}  # fmt: skip
     if kind == 3:
         pairs = [struct.unpack_from("<IIq", data, 16 * i) for i in range(aux)]
         assert all(pad == 0 for _, pad, _ in pairs)

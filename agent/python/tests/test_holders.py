@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import textwrap
 from typing import Any, Dict
 
 import pytest
 
-from conftest import observer
+from conftest import SOURCE, observer
 from ring import Ring
 
 pytest.importorskip("torch", reason="needs PyTorch: run with the project's torch environment")
@@ -130,17 +133,95 @@ LEAKS = {
             train(fresh())
             arrays += [np.ones(1000)]  # HERE
         """),
+    "hooks": ("Linear._forward_hooks", "hooks", False, """
+        probe = nn.Linear(4, 4)
+        def watch(seen):
+            probe.register_forward_hook(lambda module, inputs, output: None if seen is None else output)  # HERE
+        for i in range(120):
+            x = fresh(); train(x); watch(x)
+        """),
+    "hooks on a gradient": ("weight._backward_hooks", "hooks", False, """
+        weight = nn.Parameter(torch.ones(4))
+        def mask(by):
+            weight.register_hook(lambda grad: grad * by)  # HERE
+        for i in range(120):
+            x = fresh(); train(x); mask(x)
+        """),
+    "handed to a library": ("Keep.seen", "list", False, """
+        import argparse
+        class Keep(argparse.Action):  # stands for a callback: a library's variable alone leads to it
+            def __init__(self, *options, **more):
+                super().__init__(*options, **more)
+                self.seen = []
+            def __call__(self, parser, namespace, values, option=None):
+                for i in range(120):
+                    x = fresh(); self.note(x); train(x)
+            def note(self, x):
+                self.seen.append(x)  # HERE
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--go", action=Keep)
+        parser.parse_args(["--go", "1"])
+        """),
+    "lru_cache": ("features", "lru_cache", False, """
+        from functools import lru_cache
+        @lru_cache(maxsize=None)  # HERE
+        def features(i):
+            return fresh()
+        for i in range(120):
+            train(fresh()); features(i)
+        """),
+    "exceptions": ("errors", "list", False, """
+        errors = []
+        def check():
+            x = fresh(); train(x)
+            raise ValueError("out of range")
+        for i in range(120):
+            try:
+                check()
+            except ValueError as error:
+                errors.append(error)  # HERE
+        """),
+    "generators": ("streams", "list", False, """
+        streams = []
+        def rows():
+            x = fresh(); train(x)
+            yield from x
+        for i in range(120):
+            stream = rows(); next(stream)
+            streams.append(stream)  # HERE
+        """),
+    "partial": ("later", "list", False, """
+        from functools import partial
+        later = []
+        for i in range(120):
+            x = fresh(); train(x)
+            later.append(partial(torch.sum, x))  # HERE
+        """),
+    "array made of itself": ("predictions", "array", False, """
+        predictions = torch.empty(0, 16)
+        for i in range(120):
+            x = fresh(); train(x)
+            predictions = torch.cat([predictions, x])  # HERE
+        """),
+    "NumPy array made of itself": ("history", "array", False, """
+        import numpy as np
+        history = np.empty(0)
+        for i in range(120):
+            train(fresh())
+            history = np.concatenate([history, np.ones(1000)])  # HERE
+        """),
 }  # fmt: skip
 
 
 # PyTorch is imported once, with what its optimizers import at their first step; each program then runs in a fork of
 # its own, which has a channel of its own.
 EACH = """
-import os, runpy, sys, torch, torch._dynamo
+import atexit, os, runpy, sys, torch, torch._dynamo
 for path in sys.argv[1:]:
     if os.fork() == 0:
         runpy.run_path(path, run_name="__main__")
-        sys.exit()
+        atexit._run_exitfuncs()
+        os._exit(0)
     assert os.wait()[1] == 0, path
 """
 
@@ -169,10 +250,13 @@ def test_leak_is_named_with_its_line(programs: Dict[str, Ring], case: str) -> No
     assert (holder["kind"], holder["graph"]) == (kind, graph)
     assert holder["line"] == line_of(text, "# HERE"), holder
     assert holder["file"].endswith("script.py")
-    if kind != "autograd graph":
+    if kind == "array":  # its items are bytes
+        assert holder["items"] == holder["tensor_bytes"]
+        assert holder["items_per_step"] == pytest.approx(8000 if case.startswith("NumPy") else 4096)
+    elif kind != "autograd graph":
         assert holder["items_per_step"] == pytest.approx(1.0, abs=0.05)
         assert holder["items"] == pytest.approx(holder["step"], abs=2)
-    if kind != "autograd graph" and not graph:
+    if kind not in ("autograd graph", "array") and not graph:
         assert holder["tensor_bytes"] / holder["items"] == pytest.approx(8000 if case.startswith("numpy") else 4096)
 
 
@@ -184,6 +268,7 @@ INNOCENTS = {
     "cache that stops": "c = {}\nfor i in range(120):\n    x = fresh(); train(x)\n    if i < 15: c[i] = x\n",
     "numbers": "losses = []\nfor i in range(120):\n    losses.append(train(fresh()).item())\n",
     "data set": "data = [fresh() for _ in range(120)]\nfor x in data:\n    train(x)\n",
+    "longer each step": "for i in range(1, 121):\n    x = fresh(); train(x); y = x.repeat(i, 1)\n",
     "a new list each step": "for i in range(120):\n    xs = [fresh() for _ in range(9)]; train(xs[0])\n",
 }
 
@@ -241,8 +326,122 @@ main()
     assert result.out.strip() in ("0", "1"), result.out  # locals() itself keeps the last one before 3.13
 
 
+def test_rates() -> None:
+    from hightide_agent.holders import steady_rate
+
+    each = [(6, 0), (10, 0), (16, 0), (26, 1), (42, 1), (68, 2), (109, 4), (175, 7)]
+    assert steady_rate(each) == pytest.approx(0.04, abs=0.006), "once in 25 steps"
+    assert steady_rate([(t, t // 10 * 5) for t in range(0, 80, 10)]) == 0.5
+    assert steady_rate([(0, 0), (10, 0), (20, 0), (30, 0), (40, 10), (50, 20), (60, 30), (70, 40)]) == 1.0, "late"
+    assert steady_rate([(t, 9) for t in range(8)]) == 0
+    fills = [(0, 0), (10, 100), (20, 130), (30, 150), (40, 155), (50, 155), (60, 155), (70, 155)]
+    assert steady_rate(fills) == 0, "full"
+
+
+def test_programs_without_a_file_are_looked_into() -> None:
+    script = """
+import sys
+from hightide_agent.holders import Holders
+from hightide_agent.reach import walk
+from hightide_agent.sizes import Reading
+kept = []
+class Trainer:
+    def __init__(self):
+        self.log = []
+    def note(self, x):
+        self.log.append(x)
+def make():
+    inside = []
+    def keep(x):
+        inside.append(x)
+    return keep
+keep, trainer = make(), Trainer()
+def main():
+    mine = []
+    mine.append(1)
+    for found in walk([sys._getframe()], {}, 1 << 62):
+        if type(found.thing) is list:
+            place = Holders._place(None, found, Reading("list", 1, ""))
+            print(found.name, place and (place.file, place.line, place.function))
+kept.append(1)
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert sorted(done.stdout.splitlines()) == [
+        "Trainer.log ('<string>', 11, 'Trainer.note')",
+        "inside ('<string>', 15, 'make.keep')",
+        "kept ('<string>', 25, '')",
+        "mine ('<string>', 20, 'main')",
+    ], done.stderr
+
+
+def test_what_a_library_keeps_unseen_is_no_small_thing() -> None:
+    import zlib
+
+    from hightide_agent.measure import Measure
+
+    class Model:
+        def __init__(self, inner: Any) -> None:
+            self.parts = [{"name": "a part", "inner": inner}]
+
+    def opaque(inner: Any) -> bool:
+        measure = Measure({})
+        measure.add(Model(inner))
+        return measure.opaque
+
+    assert opaque(zlib.compressobj()), "256 KiB that nothing tells of"
+    assert not opaque([1.5, "text", None, int, {}, range(3)])
+
+
+def test_nothing_waits_for_the_collector_after_a_measure() -> None:
+    import gc
+
+    from hightide_agent.measure import Measure
+
+    def waiting() -> Any:
+        data = bytearray(4096)
+        yield 1
+        yield data
+
+    def measured() -> float:
+        measure = Measure({})
+        for generator in generators:
+            measure.add(generator)
+        return measure.data()
+
+    generators = [waiting() for _ in range(4)]
+    for generator in generators:
+        next(generator)
+    gc.collect()
+    assert {measured() for _ in range(3)} == {4096 + 50}, "a frame is not taken for one that ran and is gone"
+    assert gc.collect() == 0, "a frame that keeps itself keeps the program's tensors, too"
+
+
+def test_what_other_threads_change_is_no_error() -> None:
+    from hightide_agent.reach import copied
+
+    class Changing(Dict[int, int]):
+        failures = 0
+
+        def items(self) -> Any:
+            self.failures += 1
+            raise RuntimeError("dictionary changed size during iteration")
+
+    assert copied({1: 2}) == [(1, 2)]
+    busy = Changing()
+    assert copied(busy) == []
+    assert busy.failures == 3
+
+
 def test_compiled_code_is_not_the_users_own() -> None:
     from hightide_agent.places import is_library
 
     assert is_library("/tmp/torchinductor_me/gw/cgwz76v3vs2zwlqypalqtdcgb5tx7y2ytl2tvkwxltzryd5jkjhn.py")
+    assert is_library("/tmp/__autograph_generated_fileueh_rsdk.py")
     assert not is_library("/home/me/cgwz76v3.py")

@@ -66,7 +66,7 @@ def test_a_steady_training_ends_by_itself(imagine: Any) -> None:
     names = ("parameters", "gradients", "optimizer", "activations", "temporaries", "inputs", "workspaces", "other")
     assert sum(parts.get(n, 0) for n in names) == peak["allocated_bytes"]
     assert parts["file"].endswith("script.py") and parts["line"] in (6, 7, 8)
-    assert {r["what"] for r in result.main.all("not_reached")} == {"evaluation", "checkpoint"}
+    assert not result.main.all("not_reached"), "it has neither evaluation nor checkpoint"
     path = Path(result.main.one("snapshot")["path"])
     owners = json.loads(path.with_name(path.name + ".owners.json").read_text())
     live = {b["address"]: b["size"] for s in pickle.loads(path.read_bytes())["segments"] for b in s["blocks"]
@@ -75,6 +75,13 @@ def test_a_steady_training_ends_by_itself(imagine: Any) -> None:
     now = [o for o in owners["owners"] if last in o["seen"]]
     assert {(o["category"], o["name"]) for o in now} >= {("parameters", "0.weight"), ("optimizer", "2.bias.exp_avg")}
     assert all(live[o["address"]] >= o["bytes"] for o in now)
+
+
+def test_what_was_not_reached_is_what_the_program_has(imagine: Any) -> None:
+    result = imagine(TRAIN + "net.eval()\ntorch.save(net.state_dict(), 'never')\n")
+    assert {r["what"] for r in result.main.all("not_reached")} == {"evaluation", "checkpoint"}
+    built = imagine(TRAIN.replace("range(50)", "range(0)"))
+    assert built.main.one("not_reached")["what"] == "training"
 
 
 def test_data_dependent_sizes(imagine: Any) -> None:
@@ -107,6 +114,78 @@ def test_data_dependent_sizes(imagine: Any) -> None:
     assert quarter.out.startswith("[0, 2, 4] 25 25 25 25 25 2 25 2 5 5\n")
 
 
+def test_whole_numbers_are_true_where_the_host_decides_them(imagine: Any) -> None:
+    result = imagine("""
+        import torch
+        ones, noise = torch.ones(64, 4096, dtype=torch.long).cuda(), torch.randn(100, 100, device="cuda")
+        torch.nn.Embedding(10, 2).cuda()(ones)  # a kernel was given it, and only read it
+        causal = torch.tril(torch.ones(128, 128, dtype=torch.bool, device="cuda"))
+        print(ones.all().item(), bool((ones[:1, :128].bool() & causal).all()), ones.sum().item())
+        print(torch.allclose(noise, noise), torch.equal(noise, noise), torch.isnan(noise).any().item(),
+              torch.isfinite(noise).all().item())
+        position = torch.arange(128, device="cuda")[None].expand(4, -1)
+        jumps = torch.diff(position, prepend=position[:, :1] - 1, dim=-1) != 1
+        print((jumps.cumsum(-1)[:, -1] == 0).all().item(), torch.where(position > 3, position, -1).min().item())
+        ones[:, 7] = 3
+        ones.add_(1)
+        order = torch.tensor([[2, 0, 1]], device="cuda")
+        print(ones[0, 6:9].tolist(), torch.argsort(order).tolist(), order.gather(1, order).cpu().tolist())
+        print(torch.nn.functional.one_hot(order).sum((0, 1)).tolist(), 7 - order[0, 0].item(), (7 - order).tolist())
+        graph, still = torch.cuda.CUDAGraph(), torch.zeros(4, dtype=torch.long, device="cuda")
+        with torch.cuda.graph(graph):
+            still.add_(1)
+        large = torch.tensor([2**63 + 5, 2**64 - 1], dtype=torch.uint64, device="cuda")
+        assert (large[0].item(), large.cpu()[1].item()) == (2**63 + 5, 2**64 - 1)
+        with torch.inference_mode():
+            print((torch.ones(3, dtype=torch.long, device="cuda") * 2).sum().item())
+    """)
+    assert result.out.splitlines() == [
+        "True False 262144", "True True False True", "True -1", "[2, 4, 2] [[1, 2, 0]] [[1, 2, 0]]",
+        "[1, 1, 1] 5 [[5, 7, 6]]", "6",
+    ]  # fmt: skip
+    assert not result.main.all("readback")
+
+
+def test_a_number_that_nobody_knows_is_followed(imagine: Any) -> None:
+    script = """
+        import math, torch
+        mask = torch.rand(8192, 4, device="cuda") > 0.5
+        n = int(mask.sum())
+        torch.empty(n, 16, device="cuda")
+        right, losses, noise = 0, [], torch.randn(100, 100, device="cuda")
+        for i in range(2):
+            right += (noise.argmax(1) == 3).sum().item()
+            losses.append(noise.mean().item())
+            print(f"{right / 100:.1f} {sum(losses)}", noise.mean())
+            if not math.isfinite(losses[-1]):
+                break
+        if noise.argmax(1).max() > 3:
+            print("branch")
+        print(len(torch.bincount(noise.argmax(1))), len(torch.bincount(noise[0].long())))
+        print(len(torch.repeat_interleave(noise[0].long())))
+        parts = noise.new_empty(sum((noise > 0).sum(1).tolist()), 2)
+        if not (noise > 0).all():
+            raise ValueError("a check")
+        while noise.any():
+            pass
+    """
+    result = imagine(script)
+    told = {r["line"]: r for r in result.main.all("readback")}
+    assert {line: (r["use"], r["number"], r["value"], r.get("upper")) for line, r in told.items()} == {
+        4: ("size", "int", "32768", 32768), 13: ("branch", "bool", "false", 1), 15: ("size", "int", "1", None),
+        16: ("size", "int", "100", None), 17: ("size", "int", "100", 100), 20: ("loop", "bool", "false", 1),
+    }  # fmt: skip
+    lines = [("script.py", 4, 5), ("", 17, [2] * 100), ("", 16, 7), ("", 20, False)]
+    asked = {"all": 1, "lines": [{"file": file, "line": line, "value": value} for file, line, value in lines]}
+    answered = imagine(script, HIGHTIDE_IMAGINE_READS=json.dumps(asked))
+    told = {r["line"]: (r["value"], r["answered"]) for r in answered.main.all("readback")}
+    assert told[4] == ("5", True) and told[16] == ("7", True) and told[17][1] and told[13] == ("true", True)
+    assert "branch" in answered.out and answered.out.splitlines()[-1] == "7"
+    other = imagine(script, HIGHTIDE_IMAGINE_READS='{"other": true}')
+    told = {r["line"]: r["value"] for r in other.main.all("readback")}
+    assert told[4] == "0" and told[13] == "true" and told[20] == "false"
+
+
 def test_generation_and_trainer(imagine: Any, tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="needs transformers")
     result = imagine(
@@ -123,6 +202,8 @@ def test_generation_and_trainer(imagine: Any, tmp_path: Path) -> None:
         """,
         HIGHTIDE_IMAGINE_SANDBOX=str(tmp_path / "box"), HIGHTIDE_IMAGINE_SWITCH="checkpointing",
     )  # fmt: skip
+    attention = {r["value"] for r in result.main.all("condition") if r["name"] == "attention"}
+    assert attention == {"efficient and cudnn"}, "as on a GPU: no mask that hides nothing; generation is in float32"
     assert result.out.splitlines()[0] == "36" and result.main.one("stop")["reason"] == "steady"
     assert all(s["micro"] == 2 for s in result.main.steps)
     assert result.main.one("switch")["applied"] and not (tmp_path / "out").exists()

@@ -249,22 +249,23 @@ def test_closed_descriptors(observe: Any) -> None:
 
 
 def test_import_machinery_is_left_as_it_was(observe: Any, tmp_path: Path) -> None:
-    (tmp_path / "jax").mkdir()
-    (tmp_path / "jax" / "__init__.py").write_text(
+    (tmp_path / "lightning").mkdir()
+    (tmp_path / "lightning" / "__init__.py").write_text(
         "__version__ = '9.9'\nimport sys\nassert type(__spec__.loader).__name__ == 'SourceFileLoader', __spec__\n"
         "assert __loader__ is __spec__.loader\nfrom . import sub\n"
     )
-    (tmp_path / "jax" / "sub.py").write_text("value = 1\n")
+    (tmp_path / "lightning" / "sub.py").write_text("value = 1\n")
     (tmp_path / "keras.py").write_text("raise ImportError('broken on purpose')\n")
     result = observe(
         """
         import importlib, importlib.util, pickle, sys
         sys.path.insert(0, ".")
-        assert importlib.util.find_spec("jax").origin.endswith("__init__.py")
-        import jax
-        assert type(jax.__spec__.loader).__name__ == "SourceFileLoader" and jax.__loader__ is jax.__spec__.loader
-        assert jax.__spec__.submodule_search_locations and jax.sub.value == 1
-        importlib.reload(jax)
+        assert importlib.util.find_spec("lightning").origin.endswith("__init__.py")
+        import lightning
+        assert type(lightning.__spec__.loader).__name__ == "SourceFileLoader"
+        assert lightning.__loader__ is lightning.__spec__.loader
+        assert lightning.__spec__.submodule_search_locations and lightning.sub.value == 1
+        importlib.reload(lightning)
         try:
             import keras
         except ImportError as e:
@@ -277,7 +278,7 @@ def test_import_machinery_is_left_as_it_was(observe: Any, tmp_path: Path) -> Non
             assert e.name == "tensorflow"
         """
     )
-    assert [(f["name"], f["version"]) for f in result.main.all("framework")] == [("jax", "9.9")]
+    assert [(f["name"], f["version"]) for f in result.main.all("framework")] == [("lightning", "9.9")]
 
 
 @pytest.mark.parametrize("own", [0o700, 0o755])

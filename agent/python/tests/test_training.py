@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
-from typing import Any, List, Tuple
+from types import SimpleNamespace
+from typing import Any, Dict, List, Tuple
 
 import pytest
 
 from hightide_agent import oom
+from hightide_agent.adapters import keras, tensorflow
 from hightide_agent.agent import Agent
 from hightide_agent.allocators import ALLOCATED, OOMS, PATIENCE, RESERVED
-from hightide_agent.tracker import BACKWARD, CHECKPOINT, DATA, FORWARD
+from hightide_agent.tracker import BACKWARD, CHECKPOINT, DATA, FORWARD, NEVER
 from hightide_agent.training import Training
 from ring import Ring
 
@@ -48,6 +51,108 @@ class Slotted:
 
     def step(self) -> None:
         pass
+
+
+def test_a_part_that_fails_costs_only_itself(observed: Observed) -> None:
+    installed: List[str] = []
+
+    def fails() -> None:
+        raise AttributeError("no such function in this version")
+
+    observed.training.install_parts("Toy", ("modules", fails), ("optimizers", lambda: installed.append("optimizers")))
+    assert installed == ["optimizers"]
+    (log,) = observed.ring.all("log")
+    assert log["text"].startswith("could not observe modules of Toy"), log
+
+
+class Layer:
+    name = "body"
+    weights = ()
+
+
+class Model:
+    def __init__(self) -> None:
+        self.layers, self.trainable_variables = [Layer()], ()
+
+
+def test_keras_models_are_their_programs(observed: Observed) -> None:
+    """A model that the program drops between two looks is gone, and one at its address is another one."""
+    models = keras.Models(observed.training)
+    models.step_ended(1)
+    first = Model()
+    gone = weakref.ref(first)
+    models.trained(first)
+    del first
+    assert gone() is None
+    told: List[Any] = []
+    models._layers = told.append  # type: ignore[method-assign]
+    models.step_ended(3)
+    assert not told
+    second = Model()
+    models.trained(second)
+    models.step_ended(10)
+    assert told == [second]
+
+
+def test_steps_that_were_not_seen_to_begin_cost_little(observed: Observed) -> None:
+    """Compiled ones, as of Keras's fit: each is told, most of them without the tracker."""
+    seen: List[int] = []
+    observed.training.at_step_end(lambda step: seen.append(step) or NEVER)  # type: ignore[func-returns-value]
+    owner = Optimizer()
+    for _ in range(1000):
+        observed.training.steps.passed(owner)
+    assert [step["step"] for step in observed.ring.steps] == list(range(1, 1001))
+    assert observed.training.tracker.steps_now() == 1000 and len(seen) < 500
+
+
+@pytest.mark.parametrize("leader", ["step", "passed"])
+@pytest.mark.parametrize("other", ["passed", "marked"])
+def test_the_leader_of_steps_stays_while_it_steps(observed: Observed, leader: str, other: str) -> None:
+    """Also while its steps are only counted: hightide.step() beside an optimizer, a second compiled function."""
+    training, leads, follows = observed.training, Optimizer(), Optimizer()
+    step = training.step(Optimizer.step) if leader == "step" else training.steps.passed
+    for _ in range(1000):
+        step(leads)
+        getattr(training.steps, other)(follows)
+    assert training.tracker.steps_now() == 1000
+    for _ in range(200):  # the leader has retired
+        getattr(training.steps, other)(follows)
+    assert 1050 <= training.tracker.steps_now() <= 1200
+
+
+class Tensorflow:
+    """Its config and context, which answer as documented for a machine with two GPUs."""
+
+    _initialized = False
+    config = experimental = property(lambda self: self)
+
+    def context_safe(self) -> Any:
+        return self
+
+    def list_logical_devices(self, kind: str) -> List[Any]:
+        assert self._initialized, "this would have started the GPUs"
+        return [SimpleNamespace(name="/device:%s:%d" % (kind, n)) for n in range(2)]
+
+    list_physical_devices = list_logical_devices
+
+    def get_memory_growth(self, device: Any) -> bool:
+        return True
+
+    def get_memory_info(self, name: str) -> Dict[str, int]:
+        return {"current": 1 << 30 if name == "GPU:0" else 3 << 20, "peak": 2 << 30}
+
+
+def test_tensorflow_counts_what_it_holds_of_gpus_that_it_has_started(observed: Observed) -> None:
+    two = Tensorflow()
+    devices = tensorflow.Devices(observed.training, two, two)
+    assert devices.step_ended(1) == 10 and observed.training.tracker.device is None
+    two._initialized = True
+    assert devices.step_ended(10) == devices.step_ended(11) == NEVER
+    assert observed.training.tracker.device is not None
+    assert observed.training.tracker.device() == ((1 << 30) + (3 << 20), -1)
+    assert list(observed.training.allocators.reads["tensorflow"]()) == [
+        ("gpu:0", ALLOCATED, 1 << 30), ("gpu:1", ALLOCATED, 3 << 20)
+    ]  # fmt: skip
 
 
 def test_phases_and_steps(observed: Observed) -> None:

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { N = 40000 };
+enum { N = 10000 };
 static void *kept[N];
 
 static size_t size_of(unsigned i) {

@@ -13,17 +13,16 @@ import (
 
 // sentence is the verdict for people.
 func sentence(v *report.Imagined) []string {
-	on := v.GPUName
-	if v.GPUs > 1 {
-		on = fmt.Sprintf("%d × %s", v.GPUs, on)
-	}
+	on := machine(v)
 	used, room := mem.Bytes(v.Used.Or(0)), mem.Bytes(v.Headroom.Or(0))
 	switch v.Verdict {
 	case mem.VerdictFits:
-		return []string{fmt.Sprintf("Fits on %s: %v of %v in use at the peak%s; %v to spare (%s)", on, used, v.Total, strings.TrimSuffix(peakWhen(v), ","), room, v.Label), topHolder(v)}
+		return []string{fmt.Sprintf("Fits on %s: %v of %v in use at the peak%s; %v to spare (%s)", on, used, v.Total, strings.TrimSuffix(peakWhen(v), ","), room, v.Label), v.Basis, topHolder(v)}
 	case mem.VerdictTight:
 		return []string{fmt.Sprintf("Fits on %s, but tightly: %v of %v in use at the peak%s leaves %v, less than the %v below which other drivers, settings or versions may not fit (%s)",
-			on, used, v.Total, peakWhen(v), room, v.Tight, v.Label), topHolder(v)}
+			on, used, v.Total, peakWhen(v), room, v.Tight, v.Label), v.Basis, topHolder(v)}
+	case mem.VerdictConditional:
+		return conditionalSentence(v, on)
 	case mem.VerdictOOM:
 		text := fmt.Sprintf("Does not fit on %s: out of memory", on)
 		if step, ok := v.FailedStep.Get(); ok {
@@ -41,6 +40,29 @@ func sentence(v *report.Imagined) []string {
 		return []string{fmt.Sprintf("No verdict on %s: what the imaginary GPUs recorded cannot be read (%s)", on, v.Broken)}
 	}
 	return []string{fmt.Sprintf("No verdict on %s: %s", on, cmp.Or(v.How, "the program failed for a reason of its own"))}
+}
+
+// machine is what the verdict is about: "8 × NVIDIA H100"; of ranks that were played alone, which of how many.
+func machine(v *report.Imagined) string {
+	var ranks []string
+	world := int64(0)
+	for _, r := range v.Ranks {
+		if r.Played && r.Rank.Known() {
+			ranks, world = append(ranks, fmt.Sprint(r.Rank.Or(0))), r.World.Or(0)
+		}
+	}
+	switch {
+	case len(ranks) == 1:
+		return fmt.Sprintf("%s as rank %s of %d", v.GPUName, ranks[0], world)
+	case len(ranks) > 1:
+		if left := len(ranks) - 6; left > 0 {
+			ranks = append(ranks[:6], fmt.Sprintf("%d more", left))
+		}
+		return fmt.Sprintf("%s as each of ranks %s of %d", v.GPUName, strings.Join(ranks, ", "), world)
+	case v.GPUs > 1:
+		return fmt.Sprintf("%d × %s", v.GPUs, v.GPUName)
+	}
+	return v.GPUName
 }
 
 // peakWhen is ", in backward of step 2", "" where it is not known.
@@ -115,6 +137,9 @@ func Sentence(v *report.Imagined) []string {
 	}
 	if judged == 0 {
 		return sentence(v)
+	}
+	if len(v.Undecided) > 0 && fits > 0 {
+		return []string{fmt.Sprintf("Fits on %d of %d GPUs if %s as taken (%s)", fits, judged, conditionOf(v.Undecided), v.Label)}
 	}
 	clauses := []string{fmt.Sprintf("Fits on %d of %d GPUs (%s)", fits, judged, v.Label)}
 	if cheapest != nil {
@@ -310,8 +335,9 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Report) {
 		r.AddNote(fmt.Sprintf("The size of %s at %s depends on data that was never computed: %s was taken, %s.", p.Op, mem.LineName(mem.Location{File: p.File, Line: p.Line}), policyWords(p.Policy), report.Times(p.Count)))
 	}
 	for _, b := range limited(v.ReadBacks, 8) {
-		r.AddNote(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: shapes that depend on it may differ.", b.Bytes, report.Times(b.Count), mem.LineName(mem.Location{File: b.File, Line: b.Line})))
+		r.AddNote(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: nothing was seen there that it decides.", b.Bytes, report.Times(b.Count), mem.LineName(mem.Location{File: b.File, Line: b.Line})))
 	}
+	undecidedNotes(v, r)
 	if v.Verdict == mem.VerdictFailed && len(v.ReadBacks) > 0 {
 		r.AddNote("If it failed over such a value, as a loss of zero: --read-value 1 has it read ones.")
 	}

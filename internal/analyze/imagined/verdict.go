@@ -28,6 +28,10 @@ func Judge(run *mem.Run) *report.Imagined {
 	peaks(run, v)
 	peakMoment(run, v)
 	judge(run, v)
+	unless(v)
+	if v.Fits() {
+		v.Basis = basis(run, v)
+	}
 	return v
 }
 
@@ -60,6 +64,8 @@ func takeIn(run *mem.Run, v *report.Imagined) {
 			v.Variations = append(v.Variations, t.Try)
 		case mem.TrialCatalogue:
 			v.All = append(v.All, t.GPUVerdict)
+		case mem.TrialValues:
+			v.Other = &t.Try
 		}
 	}
 	for _, p := range facts.Parts {
@@ -74,12 +80,11 @@ func takeIn(run *mem.Run, v *report.Imagined) {
 		}
 	}
 	v.Policies = policies(facts.Sizes)
-	if v.ReadBacks = readBacks(facts.Reads, false); len(v.ReadBacks) == 0 {
-		v.ReadBacks = readBacks(facts.Reads, true)
-	}
+	v.ReadBacks = readBacks(facts.Reads)
 	for _, read := range v.ReadBacks {
 		v.ReadBack += read.Bytes
 	}
+	v.Undecided = undecided(facts.Reads)
 }
 
 // policies are the sizes that depend on data, those of several processes at one line added up.
@@ -95,11 +100,11 @@ func policies(sizes []mem.DataSize) []report.Policy {
 	return all.All
 }
 
-// readBacks are the reads that one side told, the device or the agent, added up by line.
-func readBacks(reads []mem.ReadBack, agent bool) []report.ReadBack {
+// readBacks are the reads that the device counted, added up by line: those that decide nothing.
+func readBacks(reads []mem.ReadBack) []report.ReadBack {
 	var all mem.Tally[mem.Location, report.ReadBack]
 	for _, r := range reads {
-		if r.Agent == agent {
+		if !r.Agent {
 			sum := all.At(mem.Location{File: r.File, Line: r.Line})
 			*sum = report.ReadBack{File: r.File, Line: r.Line, Function: cmp.Or(sum.Function, r.Function), Count: sum.Count + max(r.Count, 1), Bytes: sum.Bytes + r.Bytes}
 		}
@@ -289,6 +294,9 @@ func judge(run *mem.Run, v *report.Imagined) {
 		case !usedTorch(run):
 			v.How = "imported no PyTorch, so it touched no GPU"
 		}
+	case ended && code == 0 && untrained(v):
+		v.Verdict, v.Headroom = mem.VerdictFailed, mem.Optional{}
+		v.How = "its training never began: an optimizer was built and took no step"
 	case ended && code == 0 && v.Headroom.Or(0) < int64(v.Tight):
 		v.Verdict = mem.VerdictTight
 	case ended && code == 0:
@@ -300,6 +308,33 @@ func judge(run *mem.Run, v *report.Imagined) {
 		v.Verdict, v.How = mem.VerdictFailed, failure(run)
 		v.Headroom = mem.Optional{}
 	}
+}
+
+// untrained says whether the program built an optimizer and ended without a step.
+func untrained(v *report.Imagined) bool {
+	return slices.ContainsFunc(v.NotReached, func(u report.Unreached) bool { return u.What == "training" })
+}
+
+// basis is what a fit rests on: "judged over 4 steps, without its evaluation"; "" where that is all that the program does.
+func basis(run *mem.Run, v *report.Imagined) string {
+	var parts, without []string
+	if steps := run.StepCount(); steps > 0 {
+		parts = append(parts, "over "+report.Counted(int64(steps), "step"))
+	}
+	for _, u := range v.NotReached {
+		what := "its " + u.What
+		if u.What == "longest batch" {
+			what = "perhaps its longest batch"
+		}
+		without = append(without, what)
+	}
+	if len(without) > 0 {
+		parts = append(parts, "without "+strings.Join(without, " and "))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "judged " + strings.Join(parts, ", ")
 }
 
 // deviceOOM says whether a device ran out, and notes the first step that failed.

@@ -1,4 +1,4 @@
-// Package src/nvml.carries hightide-nvml, a small C program that asks NVIDIA's management library.
+// Package nvml carries hightide-nvml, a small C program that asks NVIDIA's management library.
 //
 //	nvml.c ──make──▶ lib/hightide-nvml ──embed──▶ Program ──▶ run from memory by the sampler
 //

@@ -13,7 +13,7 @@ export function capacity(report: Report): HTMLElement | null {
     { name: "reserved, not allocated", bytes: reserved - allocated, ink: "curve-7" },
     { name: "context and libraries", bytes: used - reserved, ink: "muted" },
     { name: "free", bytes: total - used, ink: "track", free: true }].filter((p) => p.bytes > 0);
-  return section("capacity", `${v.gpu_name} at the peak`, stackBar(parts), h("p", { class: "hint" }, badge("imagined"), " Context and libraries beside the allocator are a model's: docs/imagine.md."));
+  return section("capacity", `${v.gpu_name} at the peak`, stackBar(parts), h("p", { class: "hint" }, badge("imagined"), " Context and libraries beside the allocator are estimates of the catalogue; hightide gpus NAME names their source."));
 }
 
 /** The allocated bytes by category. Categories are of the moment of their peak; a rest to the allocator's own peak is shown as such. */

@@ -53,7 +53,7 @@ export function growth(report: Report, page: PageStore): HTMLElement | null {
   };
   queueMicrotask(() => { const drawn = chart(box, 270, make); page.follow(["process"], () => { describe(); drawn.redraw(); }); });
   return section("growth", "Memory at the end of each step", h("div", { class: "tools" }, legend, whose), box,
-    h("p", { class: "hint" }, "Lines are least squares through every step after the first fifth, the warm-up. A finding needs more than a slope: growth that is kept, steadily."));
+    h("p", { class: "hint" }, "Lines are least-squares fits of every step after the first fifth, the warm-up. A finding needs more than a slope: memory that is kept, and grows steadily."));
 }
 
 /** The figures that a process has at the end of its steps, each with the line through them. */

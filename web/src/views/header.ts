@@ -20,7 +20,8 @@ export function header(report: Report): HTMLElement {
 
 /** How the command ended, as far as it is known. */
 function outcome(report: Report): HTMLElement | null {
-  const { signal, exit_code, stopped, complete } = report.headline;
+  const { signal, exit_code, stopped, left, complete } = report.headline;
+  if (left) return h("span", { class: "outcome good" }, "went on after the recording");
   if (stopped) return h("span", { class: "outcome good" }, "stopped as asked");
   if (signal !== undefined) return h("span", { class: "outcome bad" }, `ended by ${signalName(signal)}`);
   if (exit_code !== undefined) return h("span", { class: `outcome ${exit_code === 0 ? "good" : "bad"}` }, exit_code === 0 ? "exit 0" : `exit ${exit_code}`);
@@ -36,7 +37,7 @@ function facts(report: Report): string[] {
   const gpus = new Map<string, number>();
   for (const g of host.gpus ?? []) gpus.set(g.name, (gpus.get(g.name) ?? 0) + 1);
   return [
-    headline.duration_ns > 0 && `ran ${duration(headline.duration_ns)}`, processes.length > 1 && `${count(processes.length)} processes`,
+    headline.duration_ns > 0 && `${run.verb === "attach" ? "recorded for" : "ran"} ${duration(headline.duration_ns)}`, processes.length > 1 && `${count(processes.length)} processes`,
     host.name && `on ${host.name}`, host.cpus > 0 && `${host.cpus} CPUs`, host.memory_bytes !== undefined && `${bytes(host.memory_bytes)} of memory`,
     ...[...gpus].map(([name, n]) => n > 1 ? `${n} × ${name}` : name), ...frameworks, ...pythons,
     git && `git ${[git.branch, git.commit.slice(0, 9)].filter(Boolean).join(" ")}${git.dirty ? " + changes" : ""}`,

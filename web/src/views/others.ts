@@ -16,7 +16,7 @@ export function others(report: Report, page: PageStore): HTMLElement | null {
   const all = report.series.filter((s) => s.unit !== "bytes" && s.x_unit === "ns" && s.x.length > 2 && s.y.some((v) => v !== s.y[0]));
   const names = [...new Set(all.map((s) => s.name))];
   if (names.length === 0) return null;
-  return section("others", "Beside the memory", ...names.map((name) => small(all.filter((s) => s.name === name).slice(0, mostCurves), report, page)));
+  return section("others", "Beside memory: processor, faults and other counters", ...names.map((name) => small(all.filter((s) => s.name === name).slice(0, mostCurves), report, page)));
 }
 
 const isCounter = (s: Series) => s.unit === "count" && s.y.every((v, i) => i === 0 || v >= s.y[i - 1]!);

@@ -23,7 +23,7 @@ export function tableBody(t: Table): HTMLElement {
   const fill = () => {
     const kept = words ? rows.filter((r) => r.some((c) => typeof c === "string" && c.toLowerCase().includes(words))) : rows;
     body.replaceChildren(...(all ? kept : kept.slice(0, rowsAtFirst)).map((r) => row(t.columns, r, bar, largest)));
-    if (kept.length === 0) body.append(h("tr", {}, h("td", { colspan: String(t.columns.length) }, "No row has these words.")));
+    if (kept.length === 0) body.append(h("tr", {}, h("td", { colspan: String(t.columns.length) }, "No row contains these words.")));
     more.hidden = all || kept.length <= rowsAtFirst;
     more.textContent = `Show all ${count(kept.length)} rows`;
   };

@@ -133,7 +133,7 @@ function read(cursor: number | null, now: Picture, reading: HTMLElement, chips: 
     value.textContent = v === null || v === undefined ? "–" : bytes(v);
   });
   if (cursor === null) {
-    reading.textContent = now.curves.some((c) => !c.limit) ? "Highest values; point at the picture for those of a moment." : "";
+    reading.textContent = now.curves.some((c) => !c.limit) ? "These are the highest values; point at the picture to see those of a moment." : "";
     return;
   }
   const inner = now.bars.filter((b) => b.start_ns <= cursor && b.end_ns >= cursor).at(-1);

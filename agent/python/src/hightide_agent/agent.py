@@ -33,6 +33,7 @@ class Agent:
         self.at_end: list[Callable[[], None]] = []  # called when the interpreter ends
         self.cpu_ns = 0  # of our own thread
         self.facts: dict[str, Any] = {}
+        self.moving = False  # on_renew is called in the same process, for another recording of it
         self._frameworks: list[dict[str, Any]] = []
         self._logged: set[str] = set()
         self._role = ""
@@ -58,15 +59,26 @@ class Agent:
             self.renew()
         return self.channel
 
+    def move(self, folder: str) -> None:
+        """Go on in another recording of the same process: the one before has ended."""
+        self.folder = folder
+        self.moving = True
+        try:
+            self.renew()
+        finally:
+            self.moving = False
+
     def renew(self) -> None:
-        """Start anew in a forked child."""
+        """Start anew in a forked child, or in another recording."""
         self.facts = {}
+        if self.moving:
+            self._logged = set()
         for forget in self.on_renew:
             try:
                 forget()
             except Exception as error:
                 self.log("could not start anew after a fork", error)
-        self.open(forked=True)
+        self.open(forked=not self.moving)
 
     def set_role(self, role: str) -> None:
         """Say hello again in another role, as that of a DataLoader's worker."""

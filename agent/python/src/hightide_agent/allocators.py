@@ -51,7 +51,9 @@ class Allocators:
 
     def forget(self) -> None:
         """In a forked child: what a device's runtime gave the parent is not the child's."""
-        self.reads, self._failures, self._ids = {}, {}, {}
+        self._failures, self._ids = {}, {}
+        if not self.agent.moving:
+            self.reads = {}
 
     def add(self, framework: str, read: Read) -> None:
         """Read a framework's allocator from now on."""

@@ -45,6 +45,11 @@ _EDGE = struct.Struct("=IHHQBBHIQqqq")
 _STEP = struct.Struct("=IHHQQQqIIq")
 _COUNTER = struct.Struct("=IIq")
 
+ALERTS = 64  # that a process may ask for
+ALERT_TAKEN, ALERT_REFUSED = 1, 2
+_ALERT_STATE, _ALERT_COUNT, _ALERT_VALUE = 128, 192, 256
+_USER = 9  # the phase of spans that the program names
+
 
 class Channel:
     """A ring and its header. `pid` is the process that made it: only that one may write to it."""
@@ -94,6 +99,23 @@ class Channel:
         """Sampling interval wanted; 0: the writer's default."""
         return int(self.words[_INTERVAL])
 
+    def alert_state(self, alert: int) -> int:
+        """0: not answered yet, ALERT_TAKEN or ALERT_REFUSED."""
+        return int(self.words[_ALERT_STATE + alert])
+
+    def alert_count(self, alert: int) -> int:
+        """How often it has sounded."""
+        return int(self.words[_ALERT_COUNT + alert])
+
+    def alert_value(self, alert: int) -> int:
+        """What passed the limit when it last sounded, in the unit of its series."""
+        value = int(self.words[_ALERT_VALUE + alert])
+        return value - (1 << 64) if value >> 63 else value
+
+    def kept(self) -> bool:
+        """Whether all that was written so far is in the recording."""
+        return int(self.words[_TAIL]) >= self.head
+
     # What we tell it.
 
     def set_word(self, word: int) -> None:
@@ -128,6 +150,49 @@ class Channel:
                 self._advance(56)
             finally:
                 self._release()
+
+    def stay(
+        self, number: int, name: int, leave: int, tid: int, step: int, rss: int, allocated: int, reserved: int,
+        now: int,
+    ) -> bool:  # fmt: skip
+        """Record that a span of the program's own was entered or left; False where it had to be dropped.
+
+        number: the same at both ends, and that of no other that is open. name: its id in a `spans` record.
+        """
+        lock = self._lock
+        if self._busy or not lock.acquire(False):
+            return self._slow_stay(number, name, leave, tid, step, rss, allocated, reserved, now)
+        self._busy = True
+        try:
+            head = self.head
+            at = head & (self.ring_bytes - 1)
+            if at + 56 <= self.ring_bytes and head + 56 - self._tail <= self.ring_bytes:
+                _EDGE.pack_into(
+                    self.ring, at, 56, EDGE, number, now, _USER, leave, name, tid, step, rss, allocated, reserved
+                )
+                self.head = self.words[_HEAD] = head + 56
+                return True
+        finally:
+            self._busy = False
+            lock.release()
+        return self._slow_stay(number, name, leave, tid, step, rss, allocated, reserved, now)
+
+    def _slow_stay(
+        self, number: int, name: int, leave: int, tid: int, step: int, rss: int, allocated: int, reserved: int,
+        now: int,
+    ) -> bool:  # fmt: skip
+        """As `stay`, where somebody else writes, or the ring ends here or seems full."""
+        at = self._reserve(56)
+        if at < 0:
+            return False
+        try:
+            _EDGE.pack_into(
+                self.ring, at, 56, EDGE, number, now, _USER, leave, name, tid, step, rss, allocated, reserved
+            )
+            self._advance(56)
+        finally:
+            self._release()
+        return True
 
     def quick_step(self, step: int, duration: int, micro: int, now: int) -> bool:
         """As `step` where nothing else is known of it, in one piece: it is done with cold caches at the end of nearly

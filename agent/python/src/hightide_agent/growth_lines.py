@@ -7,6 +7,7 @@ failing that, the line that first assigns the name.
 from __future__ import annotations
 
 import ast
+import sys
 from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 
 GROWERS = frozenset(
@@ -30,6 +31,9 @@ CALLED = {
     "_axstack": ("add_subplot", "add_axes", "subplots"),
 }
 MAX_SOURCE = 1 << 20  # bytes of a file that is parsed
+MAX_CELLS = 50  # of a notebook, the newest
+COMMAND = "<string>"  # the file of what python -c runs
+_TYPED = ("<ipython-input", "<python-input")
 _LOOPS = (ast.For, ast.While, ast.AsyncFor)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -102,12 +106,42 @@ _trees: dict[str, Any] = {}
 def _parsed(file: str) -> Any:
     if file not in _trees:
         try:
-            with open(file, "rb") as source:
-                text = source.read(MAX_SOURCE + 1)
+            text = _source(file)
             _trees[file] = ast.parse(text) if len(text) <= MAX_SOURCE else None
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             _trees[file] = None
     return _trees[file]
+
+
+def without_file() -> List[str]:
+    """Names by which the code of a program without a file is known: of python -c, or of a notebook's cells."""
+    return [COMMAND] + [name for name, _ in _cells() if name.startswith(_TYPED) or "/ipykernel_" in name][-MAX_CELLS:]
+
+
+def _source(file: str) -> bytes:
+    if file == COMMAND:
+        return _command()
+    for name, entry in _cells():
+        if name == file and len(entry) > 2:
+            return "".join(entry[2]).encode()
+    with open(file, "rb") as source:
+        return source.read(MAX_SOURCE + 1)
+
+
+def _cells() -> List[Tuple[str, Any]]:
+    """What was typed in, as the interpreter keeps it for tracebacks."""
+    module = sys.modules.get("linecache")
+    return list(module.cache.items()) if module is not None else []
+
+
+def _command() -> bytes:
+    """The text of python -c."""
+    with open("/proc/self/cmdline", "rb") as file:
+        words = file.read().split(b"\0")
+    for number, word in enumerate(words[1:-1], 1):
+        if word[:1] == b"-" and word[1:2] != b"-" and word[-1:] == b"c":
+            return words[number + 1]
+    return b""
 
 
 def _walk(tree: Any) -> Iterator[Tuple[Any, str, bool, List[Tuple[int, str]]]]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTupl
 
 from . import sizes
 from .agent import Agent
-from .places import is_library
+from .places import is_library, without_file
 from .sizes import Reading
 
 if TYPE_CHECKING:  # most programs are over before the first scan
@@ -28,13 +28,16 @@ BUDGET_NS = 15_000_000  # of processor time, of one scan
 FIRST_SCAN = 6  # steps; then 10, 16, 26, 42 …: not multiples, so that a saw-tooth does not seem straight
 SCAN_FACTOR = 1.6
 FREELY = 30  # steps; later scans wait until they are no more than
-SHARE = 0.002  # of the thread's processor time, unless the engine asks for one because memory grows
+SHARE = 0.002  # of the thread's processor time, or where the engine asks for one because memory grows
+SHARE_ASKED = 0.01
 SCANS = 4  # readings that must agree
 EVENNESS = 1.3  # largest ratio between the growth rates of successive scans
-UNEVEN = 3.0  # the same by the clock, since turns of a program are no steps
+UNEVEN = 3.0  # the same by the clock, since turns of a program are no steps; and of the halves of
+KEPT = 8  # readings, where a container grows now and then
 SMALL = 512  # bytes a step below which growth is not told
 SMALL_MINUTE = 1 << 20  # and a minute
 MAX_REPORTED = 32
+MAX_TRAILS = 20_000
 NEWEST = 4  # items whose size stands for all
 
 
@@ -59,10 +62,36 @@ class Tensors:
         """Nodes of that graph; -1 of none, and where there are too many to count."""
         return -1
 
+    def attached(self, tensor: Any) -> List[Tuple[str, Any]]:
+        """What else hangs on it and may grow, each with its name."""
+        return []
+
 
 class _Trail(NamedTuple):
     name: str
     sizes: List[Tuple[int, int]]  # (step or ns, items)
+
+
+class _Named:
+    """What one scan found under one name: an attribute is there once for each object of its class."""
+
+    def __init__(self, lately: int) -> None:
+        self.rate = 0.0  # of all that grow, together
+        self.items = 0  # in them, else in the last one
+        self.rises = False  # in the last scans, as many as
+        self._lately = lately
+        self.sample: Any = None  # (found, reading) of the one that grows fastest, else of the last
+        self._fastest = 0.0
+
+    def add(self, found: Found, reading: Reading, rate: float, trail: _Trail) -> None:
+        """One more of the name."""
+        self.rises = self.rises or trail.sizes[-1][1] > trail.sizes[max(-1 - self._lately, -len(trail.sizes))][1]
+        if rate <= 0 < self.rate:
+            return
+        self.items = reading.items + (self.items if self.rate > 0 else 0)
+        self.rate += rate
+        if rate >= self._fastest:
+            self.sample, self._fastest = (found, reading), rate
 
 
 class Holders:
@@ -99,6 +128,8 @@ class Holders:
         if asked == self._asked and step >= FREELY and not told and self._spent > SHARE * began:
             self.next_scan = step + 1 + step // 8  # scans are costly, or steps short
             return self.next_scan
+        if asked != self._asked and step < self.next_scan and self._spent > SHARE_ASKED * began:
+            return self.next_scan  # a later step will do
         self._asked = asked
         if step >= self.next_scan:
             self.next_scan = max(int(SCAN_FACTOR * self.next_scan) + 1, step + 1)
@@ -119,28 +150,35 @@ class Holders:
         from .reach import walk
 
         trails: Dict[Any, _Trail] = {}
-        changed: List[Tuple[Found, Reading, float]] = []
-        for found in walk(frames, self.tensors, thread_time_ns() + BUDGET_NS):
+        named: Dict[Tuple[str, str], _Named] = {}
+        deadline = thread_time_ns() + BUDGET_NS
+        for found in walk(frames, self.tensors, deadline):
             for reading in self._readings(found):
                 # What is replaced by something larger is a new object each time: there the name is the trail.
                 key = (reading.kind, hash(found.name) if reading.replaced else id(found.thing))
                 trails[key] = trail = self._continued(self.trails.get(key), found.name, at, reading.items)
                 rate = steady_rate(trail.sizes, UNEVEN if self.over_time else EVENNESS)
-                if rate > 0:
-                    changed.append((found, reading, rate))
-                elif self.reported.get((found.name, reading.kind), 0) > 0 and all(
-                    old == reading.items for _, old in trail.sizes[-2:]
-                ):
-                    changed.append((found, reading, 0.0))  # it was cleared, or has stopped
+                name = named.setdefault((found.name, reading.kind), _Named(SCANS - 1 if self.over_time else SCANS - 2))
+                name.add(found, reading, rate, trail)
+        in_time = thread_time_ns() < deadline
         for key, trail in self.trails.items():  # what a scan that ran out of time did not come to
-            if key not in trails and 4 * trail.sizes[-1][0] >= at:
+            if key not in trails and not in_time and len(trails) < MAX_TRAILS and 4 * trail.sizes[-1][0] >= at:
                 trails[key] = trail
         self.trails = trails
         self.scans += 1
         if self.scans == SCANS:
             self.agent.fact("scans", "enough to see a container grow")
-        for found, reading, rate in changed:
-            self._report(found, reading, rate * per_unit, at)
+        self._tell(named, per_unit, at, in_time)
+
+    def _tell(self, named: Dict[Tuple[str, str], _Named], per_unit: float, at: int, in_time: bool) -> None:
+        """Take back what has stopped, and report what grows, fastest first, within another BUDGET_NS."""
+        deadline = thread_time_ns() + BUDGET_NS
+        for told, name in sorted(named.items(), key=lambda item: (item[1].rate > 0, -item[1].rate)):
+            stopped = self.reported.get(told, 0) > 0 and in_time and not name.rises
+            if name.rate > 0 or stopped:
+                self._report(name, name.rate * per_unit, at)
+            if thread_time_ns() > deadline:
+                return
 
     def _continued(self, old: Optional[_Trail], name: str, at: int, size: int) -> _Trail:
         """The trail with one more reading; a new one where the object is another or has shrunk."""
@@ -148,7 +186,7 @@ class Holders:
             return _Trail(name, [(at, size)])
         if old.sizes[-1][0] == at:
             return old
-        return _Trail(name, old.sizes[-SCANS:] + [(at, size)])
+        return _Trail(name, old.sizes[1 - KEPT :] + [(at, size)])
 
     def _readings(self, found: Found) -> List[Reading]:
         thing = found.thing
@@ -167,7 +205,8 @@ class Holders:
             return [Reading(found.kind or type(thing).__name__, len(thing), "")]
         return sizes.readings(thing)
 
-    def _report(self, found: Found, reading: Reading, rate: float, at: int) -> None:
+    def _report(self, name: _Named, rate: float, at: int) -> None:
+        found, reading = name.sample
         told = (found.name, reading.kind)
         if len(self.reported) >= MAX_REPORTED and told not in self.reported:
             return
@@ -176,19 +215,24 @@ class Holders:
             return  # what takes its place may be larger for any reason: longer sequences
         kind, contains, held, graph = reading.kind, reading.contains, 0, reading.kind == "autograd graph"
         if kind == "array":
-            held = reading.items
+            held = name.items
         elif not reading.replaced:
-            contains, measure = self._newest(found.thing, contains)
-            graph = measure.graph
-            if rate > 0 and rate * measure.total() < self.small() and not (graph or measure.opaque or found.kind):
+            try:
+                contains, measure = self._newest(found.thing, contains)
+            except (RuntimeError, IndexError):  # another thread changes it
                 return
-            held = int(measure.data() * reading.items)
+            graph, each = measure.graph, reading.bytes / max(reading.items, 1)
+            unknown = measure.opaque or (measure.empty() and not reading.bytes)  # how large an item is
+            small = rate * max(measure.total(), each) < self.small()
+            if rate > 0 and small and not (graph or unknown or found.kind):
+                return
+            held = 0 if small and unknown else int(max(measure.data(), each) * name.items)
         if found.leaf.endswith("_hooks"):
             kind = "hooks"
         self.reported[told] = rate
         record: Dict[str, Any] = {
             "type": "holder", "step": 0 if self.over_time else at, "kind": kind, "name": found.name,
-            "items": reading.items, "contains": contains, "graph": graph,
+            "items": name.items, "contains": contains, "graph": graph,
         }  # fmt: skip
         record["items_per_minute" if self.over_time else "items_per_step"] = round(rate, 4)
         if place is not None:
@@ -206,8 +250,10 @@ class Holders:
         from . import growth_lines
 
         owner = found.owner
-        own = [owner.file] if owner.file and not is_library(owner.file) else []
-        files = own + [file for file in _user_files() if file not in own]
+        files = _user_files()
+        known = owner.file and (not is_library(owner.file) or owner.file in files)
+        own = [owner.file] if known else []
+        files = own + [file for file in files if file not in own]
         if reading.contains in ("result", "program", "graph"):  # of a function
             return next(filter(None, (growth_lines.defined(file, found.leaf) for file in files)), None)
         called = next(filter(None, (growth_lines.called(file, found.leaf) for file in files)), None)
@@ -252,20 +298,38 @@ def _newest_items(thing: Any) -> List[Any]:
 
 
 def steady_rate(sizes: List[Tuple[int, int]], evenness: float = EVENNESS) -> float:
-    """Items a step, if the last SCANS readings (step, items) grew at an even rate; else 0."""
+    """Items a step (or ns), if the last SCANS readings (step, items) grew evenly, or all as a whole; else 0."""
     if len(sizes) < SCANS:
         return 0.0
     last = sizes[-SCANS:]
-    rates = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(last, last[1:])]
-    if min(rates) <= 0 or max(rates) > evenness * min(rates):
+    rates = [_rate(a, b) for a, b in zip(last, last[1:])]
+    if min(rates) > 0 and max(rates) <= evenness * min(rates):
+        return _rate(last[0], last[-1])
+    return _uneven_rate(sizes)
+
+
+def _uneven_rate(sizes: List[Tuple[int, int]]) -> float:
+    """The rate of what grows now and then, as once an epoch: SCANS - 1 rises, both halves about as fast; else 0."""
+    if sum(b[1] > a[1] for a, b in zip(sizes, sizes[1:])) < SCANS - 1:
         return 0.0
-    return (last[-1][1] - last[0][1]) / (last[-1][0] - last[0][0])
+    middle = sizes[len(sizes) // 2]
+    slow, fast = sorted((_rate(sizes[0], middle), _rate(middle, sizes[-1])))
+    return _rate(sizes[0], sizes[-1]) if fast <= UNEVEN * slow else 0.0
+
+
+def _rate(first: Tuple[int, int], last: Tuple[int, int]) -> float:
+    return (last[1] - first[1]) / (last[0] - first[0])
 
 
 def _user_files() -> List[str]:
+    from . import growth_lines
+    from .reach import copied
+
     files: List[str] = []
-    for module in list(sys.modules.values()):
+    for _, module in copied(sys.modules):
         file: Optional[Any] = getattr(type(module), "__dict__", None) and vars(module).get("__file__")
         if type(file) is str and file.endswith(".py") and not is_library(file) and file not in files:
             files.append(file)
+    if without_file(getattr(sys.modules.get("__main__"), "__dict__", None)):
+        files = growth_lines.without_file() + files
     return files[:50]

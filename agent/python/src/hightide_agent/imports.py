@@ -51,13 +51,34 @@ class _Finder:
                 return spec
         return None
 
-    def imported(self, module: Any) -> None:
-        """Tell those who wait for this module."""
-        for callback in self.waiting.pop(module.__name__, []):
+    def imported(self, module: Any, name: str = "") -> None:
+        """Tell those who wait for this module, which may be called otherwise than it was imported."""
+        for callback in self.waiting.pop(name or module.__name__, []):
             try:
                 callback(module)
             except Exception as error:
                 self.agent.log("could not observe %s" % module.__name__, error)
+
+    def present(self, name: str) -> None:
+        """Tell those who wait for a module that is there already, unless it is being imported at this moment."""
+        module = sys.modules.get(name)
+        if module is None:
+            return
+        if getattr(getattr(module, "__spec__", None), "_initializing", False):
+            _unfinished.append((self, name))
+        else:
+            self.imported(module, name)
+
+
+_unfinished: list[tuple[_Finder, str]] = []  # modules that another thread imported, or the lines beneath us
+
+
+def look_again() -> None:
+    """Tell those who wait for modules that have been imported since. Called now and then."""
+    if _unfinished:
+        found, _unfinished[:] = list(_unfinished), []
+        for finder, name in found:
+            finder.present(name)
 
 
 class _Loader:
@@ -86,27 +107,32 @@ class _Loader:
         finder.imported(sys.modules.get(module.__name__, module))
 
 
+finder: Optional[_Finder] = None  # of this process; None: nothing is watched for
+
+
 def watch(agent: Agent, frameworks: dict[str, Optional[str]]) -> Callable[[], Optional[Training]]:
     """Load the adapter of each framework once that is imported. What is returned gives the Training they share."""
-    finder = _Finder(agent)
+    global finder
+    found = finder = _Finder(agent)
 
     def wait(name: str, callback: Callback) -> None:
         module = sys.modules.get(name)
         if module is not None:
             callback(module)
         else:
-            finder.waiting.setdefault(name, []).append(callback)
+            found.waiting.setdefault(name, []).append(callback)
 
     def load(framework: str, adapter: Optional[str]) -> Callback:
         def loaded(module: Any) -> None:
             agent.framework(framework, str(module.__dict__.get("__version__", "")))
             if adapter is not None:
                 __import__("%s.adapters.%s" % (__package__, adapter))
-                sys.modules["%s.adapters.%s" % (__package__, adapter)].install(finder.training(), module, wait)
+                sys.modules["%s.adapters.%s" % (__package__, adapter)].install(found.training(), module, wait)
 
         return loaded
 
     for framework, adapter in frameworks.items():
-        wait(framework, load(framework, adapter))
-    sys.meta_path.insert(0, finder)
-    return lambda: finder._training
+        found.waiting[framework] = [load(framework, adapter)]
+        found.present(framework)
+    sys.meta_path.insert(0, found)
+    return lambda: found._training

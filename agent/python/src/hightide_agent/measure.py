@@ -6,6 +6,7 @@ Nothing of the program is called: built-in types are opened by hand, the rest by
 
 from __future__ import annotations
 
+import _thread
 import gc
 import sys
 from types import (
@@ -29,6 +30,10 @@ VISITS = 2000
 WIDE = 256  # items of one container
 LARGE = 512  # bytes from which text and bytes count as data
 _LEAVES = frozenset((int, float, bool, complex, type(None), type, ModuleType, CodeType, BuiltinFunctionType, range))
+# Modules whose objects hold no more than meets the eye, or are measured above.
+_SMALL = frozenset(
+    ("builtins", "types", "re", "datetime", "decimal", "_decimal", "_weakref", "_thread", "numpy", "torch")
+)
 _traceback = BaseException.__dict__["__traceback__"]
 _FRAMES = {GeneratorType: "gi_frame", CoroutineType: "cr_frame", AsyncGeneratorType: "ag_frame"}
 
@@ -39,7 +44,7 @@ class Measure:
     def __init__(self, tensors: Any) -> None:
         self.known = tensors
         self.graph = False
-        self.opaque = False  # an item is of a type of which nothing is known
+        self.opaque = False  # an item leads to something of which nothing is known
         self._bytes: Dict[Any, float] = {}
         self._data: Set[Any] = set()  # of those, which are arrays and the like
         self._owners: Dict[Any, int] = {}
@@ -51,8 +56,14 @@ class Measure:
         self._items += 1
         self._visits = 0
         self._seen: Set[Any] = set()
-        self._open(item, 0)
-        self.opaque = self.opaque or (len(self._seen) <= 2 and type(item).__module__ != "builtins")
+        try:
+            self._open(item, 0)
+        except RuntimeError:  # another thread changed something in it meanwhile
+            pass
+
+    def empty(self) -> bool:
+        """Whether there was nothing to measure."""
+        return self._items == 0
 
     def total(self) -> float:
         """Bytes that an item holds alone, in the mean."""
@@ -91,7 +102,9 @@ class Measure:
             return
         self._count(id(thing), 32.0)
         if depth < DEEP:
-            for part in self._parts(thing, kind):
+            parts = [part for part in self._parts(thing, kind) if not isinstance(part, type)]
+            self.opaque = self.opaque or (not parts and _is_foreign(kind))
+            for part in parts:
                 self._open(part, depth + 1)
 
     def _tensor(self, tensors: Any, tensor: Any) -> None:
@@ -127,14 +140,23 @@ class Measure:
         return [value for _, value in local_variables(frame)]
 
 
+def _is_foreign(kind: type) -> bool:
+    """Whether objects of a type that lead nowhere may yet hold much: a library may keep memory in them unseen."""
+    module = type.__dict__["__module__"].__get__(kind)
+    return type(module) is not str or module.partition(".")[0] not in _SMALL
+
+
 def _running() -> Set[int]:
+    """Frames that run, but for this one and its caller's: those are gone soon, and others may get their ids."""
     running = set()
-    for innermost in sys._current_frames().values():
-        frame: Any = innermost
+    frame: Any
+    for thread, frame in sys._current_frames().items():
+        if thread == _thread.get_ident():
+            frame = sys._getframe(2)
         while frame is not None:
             running.add(id(frame))
             frame = frame.f_back
-    return running
+    return running  # with no frame in a variable: this one would keep itself, and all that its callers hold
 
 
 def _array(thing: Any, kind: type) -> Any:

@@ -27,7 +27,7 @@ def where(error: BaseException) -> tuple[str, int, str]:
     trace: Any = error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
-        if not found[0] or not is_library(code.co_filename):
+        if not found[0] or is_users(code, trace.tb_frame.f_globals):
             found = (code.co_filename, trace.tb_lineno or 0, getattr(code, "co_qualname", code.co_name))
         trace = trace.tb_next
     return found
@@ -45,9 +45,24 @@ def is_library(filename: str) -> bool:
     )
 
 
+def is_users(code: Any, variables: Any) -> bool:
+    """Whether code is the user's own, by its file and its globals: a program may have no file."""
+    if code.co_filename.startswith("<"):
+        return without_file(variables)
+    return not is_library(code.co_filename)
+
+
+def without_file(variables: Any) -> bool:
+    """Whether these are the globals of a program without a file: of python -c, standard input or a notebook."""
+    main = sys.modules.get("__main__")
+    return main is not None and variables is main.__dict__ and variables.get("__file__") is None
+
+
 def is_compiled(filename: str) -> bool:
-    """Whether torch.compile wrote the file: wherever its cache is, it is named by a hash."""
+    """Whether torch.compile wrote the file: wherever its cache is, it is named by a hash. Or TensorFlow's autograph."""
     name = filename.rpartition("/")[2]
+    if name.startswith("__autograph_generated_file"):
+        return True
     return len(name) == 55 and name[0] == "c" and name[52:] == ".py" and _HASH.issuperset(name[1:52])
 
 
@@ -56,7 +71,7 @@ def caller(frame: Any) -> tuple[str, int, str]:
     innermost = frame
     while frame is not None:
         code = frame.f_code
-        if not is_library(code.co_filename):
+        if is_users(code, frame.f_globals):
             return code.co_filename, frame.f_lineno or 0, getattr(code, "co_qualname", code.co_name)
         frame = frame.f_back
     if innermost is None:

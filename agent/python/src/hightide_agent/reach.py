@@ -15,15 +15,19 @@ from collections import OrderedDict, defaultdict, deque
 from itertools import chain, islice
 from time import thread_time_ns
 from types import CellType, FrameType, FunctionType, GetSetDescriptorType, MethodType, ModuleType
-from typing import Any, Container, Iterable, Iterator, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import sizes
-from .places import is_library
+from .places import is_library, is_users, without_file
+
+if TYPE_CHECKING:
+    from .holders import Tensors
 
 CONTAINERS = (list, dict, set, deque, OrderedDict, defaultdict)
 MAX_DEPTH = 6
 WIDE = 64  # items of a longer container are not all opened, only the newest FEW
 FEW = 3
+WITHIN = 2  # levels into what a library's variables lead to, where objects of the program are looked for
 _CONTAINERS = frozenset(CONTAINERS)
 _PLAIN = frozenset((int, float, str, bytes, bool, type(None), complex, range, slice, bytearray, type(Ellipsis)))
 
@@ -55,7 +59,7 @@ _TABLES = (
 )
 
 
-def walk(frames: Iterable[FrameType], tensor_types: Container[type], deadline_ns: int) -> Iterator[Found]:
+def walk(frames: Iterable[FrameType], tensors: Mapping[type, Tensors], deadline_ns: int) -> Iterator[Found]:
     """Yield all within reach that can be counted, nearest first, until the deadline in processor time.
 
     Args:
@@ -76,17 +80,26 @@ def walk(frames: Iterable[FrameType], tensor_types: Container[type], deadline_ns
         if kind in _PLAIN or id(thing) in seen:
             continue
         seen.add(id(thing))
-        if kind in _CONTAINERS or kind in tensor_types:
+        if kind in _CONTAINERS or kind in tensors:
             yield found
         elif sizes.counter(kind) is not None or (
             kind is FunctionType and "_torchdynamo_orig_callable" in thing.__dict__
         ):
             yield found
             continue
-        if depth < MAX_DEPTH and kind not in tensor_types:
-            for inner in _inside(found, kind):
-                if type(inner.thing) not in _PLAIN:
-                    queue.append((inner, depth + 1))
+        if depth < MAX_DEPTH:
+            queue.extend((inner, depth + 1) for inner in _opened(found, kind, tensors))
+
+
+def _opened(found: Found, kind: type, tensors: Mapping[type, Tensors]) -> List[Found]:
+    try:
+        if kind in tensors:
+            owner = Owner("", "", None, True)
+            parts = tensors[kind].attached(found.thing)
+            return [Found("%s.%s" % (found.name, name), name, owner, part) for name, part in parts]
+        return [inner for inner in _inside(found, kind) if type(inner.thing) not in _PLAIN]
+    except RuntimeError:  # another thread changed it meanwhile; the next scan sees it
+        return []
 
 
 def _tables() -> Iterator[Found]:
@@ -104,26 +117,46 @@ def _of_stack(innermost: FrameType) -> Iterator[Found]:
         code = frame.f_code
         if code.co_flags & 1:  # CO_OPTIMIZED: a function's, not a module's
             owner = Owner(code.co_filename, code.co_name, (code.co_firstlineno, code.co_name), False)
-            library = is_library(code.co_filename)
+            library = not is_users(code, frame.f_globals)
             for name, value in local_variables(frame):
-                if not library or _is_users(type(value)):
+                if library:
+                    yield from _users_within(Found(name, name, owner, value), WITHIN)
+                else:
                     yield Found(name, name, owner, value)
         frame = frame.f_back
+
+
+def _users_within(found: Found, levels: int) -> Iterator[Found]:
+    """Objects of the program that a library's variable leads to, such as the callbacks that it was handed."""
+    thing, kind = found.thing, type(found.thing)
+    if kind in _PLAIN:
+        return
+    if _is_users(kind):
+        yield found
+    elif levels and kind in (list, tuple) and len(thing) <= WIDE:
+        for item in list(thing):
+            yield from _users_within(found._replace(name=found.name + "[…]", thing=item), levels - 1)
+    elif levels and kind not in _CONTAINERS and not issubclass(kind, (type, ModuleType)):
+        variables = instance_dict(thing) or {}
+        for name, value in copied(variables) if len(variables) <= WIDE else ():
+            yield from _users_within(found._replace(name=str(name), leaf=str(name), thing=value), levels - 1)
 
 
 _libraries: set[str] = set()  # names of modules that are not the user's; of some frameworks there are thousands
 
 
 def _globals() -> Iterator[Found]:
-    for module_name, module in list(sys.modules.items()):
+    for module_name, module in copied(sys.modules):
         if module_name in _libraries or type(module) is not ModuleType:
             continue
         file = module.__dict__.get("__file__")
-        if type(file) is str and is_library(file):
+        if file is None and module_name == "__main__":
+            file = ""  # of python -c, standard input or a notebook
+        elif type(file) is str and is_library(file):
             _libraries.add(module_name)
-        elif type(file) is str and module_name != "sitecustomize":
+        if type(file) is str and not is_library(file) and module_name != "sitecustomize":
             owner = Owner(file, "", None, False)
-            for name, value in list(module.__dict__.items()):
+            for name, value in copied(module.__dict__):
                 if not name.startswith("__") and type(value) is not ModuleType:
                     yield Found(name, name, owner, value)
 
@@ -164,6 +197,16 @@ def _inside(found: Found, kind: type) -> Iterator[Found]:
             yield from _chained(found, kind, variables)
 
 
+def copied(thing: dict[Any, Any]) -> list[Tuple[Any, Any]]:
+    """A dict's items; none where other threads change it all the time."""
+    for _ in range(3):
+        try:
+            return list(thing.items())
+        except RuntimeError:  # it changed meanwhile
+            continue
+    return []
+
+
 def _items(thing: dict[Any, Any]) -> list[Tuple[Any, Any]]:
     if len(thing) <= WIDE:
         return list(thing.items())
@@ -172,7 +215,7 @@ def _items(thing: dict[Any, Any]) -> list[Tuple[Any, Any]]:
 
 def _of_function(function: Any, owner: Owner) -> Iterator[Found]:
     code = function.__code__
-    if is_library(code.co_filename):
+    if not is_users(code, function.__globals__):
         return
     for name, cell in zip(code.co_freevars, function.__closure__ or ()):
         # The variable belongs to the enclosing function, but this one may be what makes it grow.
@@ -222,9 +265,18 @@ def instance_dict(thing: Any) -> Optional[dict[Any, Any]]:
     return None
 
 
+_users: dict[Any, bool] = {}  # by the name of a module, once it is imported
+
+
 def _is_users(kind: type) -> bool:
-    module = sys.modules.get(type.__dict__["__module__"].__get__(kind) or "")
-    if type(module) is not ModuleType:
+    name = type.__dict__["__module__"].__get__(kind)
+    if type(name) is not str:
         return False
-    file = module.__dict__.get("__file__")
-    return type(file) is str and not is_library(file)
+    known = _users.get(name)
+    if known is None:
+        module = sys.modules.get(name)
+        if type(module) is not ModuleType:
+            return False
+        file = module.__dict__.get("__file__")
+        known = _users[name] = not is_library(file) if type(file) is str else without_file(module.__dict__)
+    return known

@@ -20,6 +20,7 @@ class Reading(NamedTuple):
     items: int
     contains: str  # what an item is
     replaced: bool = False  # it grows by being replaced: its name is the trail, and the source must say so
+    bytes: int = 0  # of all items, where they are known without looking at them
 
 
 class Chain(NamedTuple):
@@ -78,7 +79,7 @@ def columns(thing: Any) -> Optional[Reading]:
     """The columns of a table that grows in place."""
     if _named(type(thing)) != ("pandas", "DataFrame"):
         return None
-    return Reading("DataFrame", len(thing._mgr.items), "column")
+    return Reading("DataFrame", len(thing._mgr.items), "column", bytes=frame_bytes(thing))
 
 
 def array_bytes(array: Any) -> int:

@@ -1,6 +1,7 @@
 """Where a step ends, whatever the framework: which of a program's optimizers counts.
 
     an optimizer is about to step ─▶ begin        it has stepped ─▶ end ─▶ the tracker's step_ended
+    a compiled function that steps one returned ─▶ passed ─▶ the same
 
 The optimizer that stepped first leads: a step ends right after its own step. Others belong to the step they happen
 in. When the leader is gone, or has not stepped for long while another one has, that one leads.
@@ -75,6 +76,28 @@ class Steps:
         if self._leads(optimizer):
             self.tracker.step_ended(SKIPPED)
 
+    def passed(self, owner: Any) -> None:
+        """A step has ended that was not seen to begin: what took it is compiled. `owner` stands for its optimizer."""
+        quick = self.tracker.quick
+        if quick.lead and quick.lead == id(owner) and quick.count():
+            return
+        if self._running:
+            return
+        self.tracker.claim()
+        if self._leads(owner):
+            self.tracker.step_ended(0, id(owner))
+
+    def marked(self, by: Any) -> bool:
+        """The program itself says that a step ends here; False where an optimizer's steps are the steps."""
+        quick = self.tracker.quick
+        if quick.lead and quick.lead == id(by) and quick.count():
+            return True
+        self.tracker.claim()
+        if not self._leads(by):
+            return False
+        self.tracker.step_ended(0, id(by))
+        return True
+
     def _another(self) -> None:
         """Not the leader's step, nor one that was seen to begin: after many, look whether the leader still steps."""
         self._others += 1
@@ -95,6 +118,9 @@ class Steps:
         if self._lead == id(optimizer):
             self._others = 0
             return True
+        if self.tracker.quick.lead:  # whose steps are only counted, so it may have taken one just now
+            self._another()
+            return False
         self._others += 1
         if self._lead and self._others <= PATIENCE:
             return False

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Held = Callable[[], Tuple[int, int]]  # bytes allocated and reserved now; -1 where not known
     Described = Tuple[str, str, int, int]  # name, class, bytes of parameters and of buffers
     Function = Callable[..., Any]
+    Part = Tuple[str, Callable[[], Any]]
 
 RARE = (EVALUATION, CHECKPOINT)  # phases that are recorded in steps of which nothing else is
 
@@ -43,9 +44,18 @@ class Training:
         self.steps = Steps(self.tracker)
         self.holders = Holders(agent)
         self.allocators = Allocators(agent)
+        self.snapshots: Dict[str, Callable[[str], Any]] = {}  # by framework: writes an allocator snapshot, for a reason
         self._held: Dict[str, Held] = {}  # by framework
         self.tracker.at_step_end += [self.holders.step_ended, control.stopper(agent)]
         agent.on_renew.append(self._forget)
+
+    def install_parts(self, framework: str, *parts: Part) -> None:
+        """Install the parts of an adapter, each by its name and for itself: trouble with one costs only that one."""
+        for name, install in parts:
+            try:
+                install()
+            except Exception as error:
+                self.agent.log("could not observe %s of %s" % (name, framework), error)
 
     def at_step_end(self, callback: AtStepEnd) -> None:
         """Call back at the ends of steps, before the program may be ended there."""
@@ -189,7 +199,9 @@ class Training:
 
     def _forget(self) -> None:
         """In a forked child: what a device's runtime gave the parent is not the child's."""
-        self._held = {}
+        if self.agent.moving:
+            return
+        self._held, self.snapshots = {}, {}
         self.tracker.device = None
 
 

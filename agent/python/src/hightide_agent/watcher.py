@@ -11,7 +11,9 @@ from __future__ import annotations
 import _thread
 import os
 import sys
-from time import monotonic_ns
+from time import monotonic_ns, thread_time_ns
+
+from . import imports
 
 TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ WARNS = sys.version_info >= (3, 12)  # of forks
 PATIENCE = 1.0  # seconds that the end of the program waits for a scan
 RECENT_NS = 30_000_000_000  # a program that was interrupted has ended by then
 NS_PER_MINUTE = 60_000_000_000
+COST = 50  # times the processor time of a scan go by before the next
 
 
 class Watcher:
@@ -43,8 +46,10 @@ class Watcher:
             os.register_at_fork(before=self.rest)
 
     def start(self) -> None:
-        """Begin to watch; in a forked child, anew."""
-        self._holders, self._asked, self._steps, self._stepped = None, 0, 0, 0
+        """Begin to watch; in a forked child, or another recording, anew."""
+        if self.agent.moving and self._stop is not None:
+            self._stop.release()
+        self._holders, self._asked, self._steps, self._stepped, self._next = None, 0, 0, 0, 0
         self._stop, self._gone = _thread.allocate_lock(), _thread.allocate_lock()
         self._stop.acquire()
         self._gone.acquire()
@@ -74,6 +79,7 @@ class Watcher:
     def _run(self, stop: Any, gone: Any) -> None:
         while not stop.acquire(True, PERIOD):
             try:
+                imports.look_again()
                 self._look()
             except Exception as error:
                 self.agent.log("could not look for growing containers", error)
@@ -81,10 +87,10 @@ class Watcher:
 
     def _look(self) -> None:
         channel = self.agent.channel
-        if channel is None or channel.scan_seq() == self._asked:
+        now = monotonic_ns()
+        if channel is None or channel.scan_seq() == self._asked or now < self._next:
             return
         self._asked = channel.scan_seq()
-        now = monotonic_ns()
         training = self.training()
         if training is not None:
             steps = training.tracker.steps_now()
@@ -105,7 +111,9 @@ class Watcher:
             self._holders.tensors = training.holders.tensors
         me = _thread.get_ident()
         frames = [frame for thread, frame in sys._current_frames().items() if thread != me]
+        began = thread_time_ns()
         self._holders.scan(now, frames, NS_PER_MINUTE)
+        self._next = now + COST * (thread_time_ns() - began)
 
 
 def _threads() -> int:

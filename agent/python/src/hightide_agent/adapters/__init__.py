@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 ADAPTERS: dict[str, Optional[str]] = {
     "torch": "torch",
     "tensorflow": "tensorflow",
-    "jax": None,
-    "keras": None,
+    "jax": "jax",
+    "keras": "keras",
     "lightning": None,
     "pytorch_lightning": None,
     "transformers": None,

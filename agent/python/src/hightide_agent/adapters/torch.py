@@ -35,7 +35,8 @@ def install(training: Training, torch: Any, watch: Watch) -> None:
     models = model.Model(training, roots, torch)
     training.at_step_end(models.step_ended)
     device = cuda.Cuda(training, torch, owners.Owners(models, torch))
-    parts: list[tuple[str, Callable[[], None]]] = [
+    training.install_parts(
+        "PyTorch",
         ("backward passes", lambda: _backward(training, torch)),
         ("checkpoints", lambda: _save(training, torch)),
         ("compilation", lambda: compiled.install(agent, roots, torch)),
@@ -46,12 +47,7 @@ def install(training: Training, torch: Any, watch: Watch) -> None:
         ("devices", device.install),
         ("data loaders", lambda: watch("torch.utils.data.dataloader", data.loader(training))),
         ("data workers", lambda: watch("torch.utils.data._utils.worker", data.worker(training))),
-    ]
-    for name, part in parts:
-        try:
-            part()
-        except Exception as error:
-            agent.log("could not observe %s" % name, error)
+    )
     if os.environ.get("HIGHTIDE_IMAGINE") == "1":
         from .. import imagine
 

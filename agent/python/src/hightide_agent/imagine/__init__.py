@@ -1,7 +1,7 @@
 """The agent in a process whose GPUs are imaginary: real, unmodified PyTorch whose kernels compute nothing.
 
     begin (at start-up)      sandbox ─▶ writes go elsewhere, or are listed     copies ─▶ one start for many GPUs
-    install (with torch)     sizes ─▶ data-dependent sizes         weights, lazy ─▶ shapes without bytes
+    install (with torch)     known, sizes, reads ─▶ numbers read    weights, lazy ─▶ shapes without bytes
                              ranks ─▶ one rank of many             switches, conditions ─▶ what-ifs, what it rests on
                              steady ─▶ peak, and the end           coverage ─▶ what was not reached
 
@@ -59,12 +59,10 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
         copies,
         coverage,
         generation,
-        known,
         lazy,
         ranks,
         sandbox,
         scaling,
-        sizes,
         steady,
         switches,
         weights,
@@ -80,8 +78,7 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
     seen = coverage.Coverage(training, parts.torch)
     _part(agent, "coverage", lambda: watch("torch.utils.data.dataloader", seen.loaders))
     _part(agent, "peak and end", lambda: steady.install(training, ledger, seen, parts))
-    _part(agent, "data-dependent sizes", lambda: sizes.install(ledger, device, parts.torch))
-    _part(agent, "known numbers", lambda: known.install(device, parts.torch, watch))
+    _part(agent, "known numbers and sizes", lambda: _values(ledger, device, parts.torch, watch))
     _part(agent, "initialisation on the host", lambda: lazy.install(ledger, parts.torch))
     _part(agent, "conditions", lambda: conditions.install(agent, parts))
     _part(agent, "generation", lambda: watch("transformers.generation.utils", generation.install(ledger)))
@@ -94,6 +91,12 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
         _part(agent, "the played rank", lambda: ranks.install(ledger, parts.torch, watch))
     if os.environ.get("HIGHTIDE_IMAGINE_SWITCH"):
         _part(agent, "switches", lambda: switches.install(agent, ledger, parts, watch))
+
+
+def _values(ledger: Any, device: Any, torch: Any, watch: Any) -> None:
+    from . import known, sizes
+
+    sizes.install(ledger, device, known.install(device, torch, watch), torch)
 
 
 def settle() -> None:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import functools
+import gc
+import linecache
+import re
+import sys
 from typing import Any, Dict, Iterator, List
 
+from ..places import is_library
 from ..tracker import CHECKPOINT, EVALUATION
 from ..training import Training
 
 MAX_DEPTH = 4
 MAX_SHAPES = 64
+TRAINERS = frozenset(
+    ("transformers.trainer", "lightning.pytorch", "pytorch_lightning", "accelerate", "fastai", "ignite")
+)
+EVALUATES = re.compile(r"\.eval\(|evaluat|validat|no_grad|inference_mode|\beval_|\bval_|\btest_")
+SAVES = re.compile(r"\bsave\(|save_|checkpoint|state_dict\(\)")
+"""What the source of a program has that evaluates, or saves."""
 
 
 class Coverage:
@@ -48,9 +59,9 @@ class Coverage:
 
     def report(self) -> None:
         """Say what was not reached; called when the training is ended by us."""
-        if not self.seen[EVALUATION]:
+        if not self.seen[EVALUATION] and _has(EVALUATES):
             self._say("evaluation", "no evaluation ran before the end: what it takes is not in these figures")
-        if not self.seen[CHECKPOINT]:
+        if not self.seen[CHECKPOINT] and _has(SAVES):
             self._say("checkpoint", "no checkpoint was saved before the end: what saving takes is not in these figures")
         for seen, total, shapes, _ in self.loader.values():
             if len(shapes) > 1 and (total is None or seen < total):
@@ -59,6 +70,14 @@ class Coverage:
                 self._say("longest batch", "batches differ in size: %d%s seen, the largest %s; a larger one may follow"
                           % (seen, of, largest))  # fmt: skip
                 break
+
+    def untrained(self, torch: Any) -> None:
+        """The program ended without a step; say so if it was going to take some."""
+        kind = torch.optim.Optimizer
+        for thing in gc.get_objects():
+            if isinstance(thing, kind) and any(p.is_cuda for group in thing.param_groups for p in group["params"]):
+                self._say("training", "an optimizer was built and took no step: a training takes more")
+                return
 
     def _say(self, what: str, text: str) -> None:
         self.agent.record({"type": "not_reached", "what": what, "text": text})
@@ -80,6 +99,17 @@ class Coverage:
         text = ", ".join(shapes[:4]) or type(batch).__name__
         if len(entry[2]) < MAX_SHAPES or text in entry[2]:
             entry[2][text] = size
+
+
+def _has(pattern: Any) -> bool:
+    """Whether the program's own source has it, or may have it: where a library trains, that decides."""
+    if not TRAINERS.isdisjoint(sys.modules):
+        return True
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None) or ""
+        if path.endswith(".py") and not is_library(path) and pattern.search("".join(linecache.getlines(path))):
+            return True
+    return not getattr(sys.modules.get("__main__"), "__file__", None)  # python -c, a notebook: it cannot be seen
 
 
 def _tensors(value: Any, kind: Any, depth: int = 0) -> Iterator[Any]:

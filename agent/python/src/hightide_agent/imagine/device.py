@@ -8,6 +8,7 @@ as unknown, and no answer can be set.
 from __future__ import annotations
 
 import ctypes
+import threading
 from contextlib import contextmanager
 from typing import Any, Iterator, Optional
 
@@ -24,6 +25,7 @@ class Device:
         self._known = _find(library, "hightide_device_known", ctypes.c_int, address, size)
         self._answer = _find(library, "hightide_device_answer", None, ctypes.c_int, ctypes.c_uint64)
         self._keep = _find(library, "hightide_device_keep", None, address, address, size)
+        self._here = threading.local()
         self._reads = _find(library, "hightide_device_reads", None, ctypes.c_int)
 
     @property
@@ -71,15 +73,36 @@ class Device:
             self._reads(0)
 
     @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Within: what this thread reads and nobody wrote is zeros and is not counted; the caller knows better."""
+        if self._answer is None or self.busy:
+            yield
+            return
+        with self._telling(2, 0):
+            yield
+
+    @contextmanager
     def answering(self, value: Optional[int]) -> Iterator[None]:
         """Within: a read of up to 8 unknown bytes by this thread gives `value`. None: as outside."""
         if self._answer is None or value is None:
             yield
             return
-        self._answer(1, value)
+        with self._telling(1, value):
+            yield
+
+    @property
+    def busy(self) -> bool:
+        """Whether this thread's reads are being answered already."""
+        return getattr(self._here, "on", False)
+
+    @contextmanager
+    def _telling(self, kind: int, value: int) -> Iterator[None]:
+        self._answer(kind, value)
+        self._here.on = True
         try:
             yield
         finally:
+            self._here.on = False
             self._answer(0, 0)
 
 

@@ -10,7 +10,7 @@ import functools
 from typing import Any, Callable, Dict
 
 from .ledger import Ledger
-from .sizes import policy
+from .reads import policy
 
 UNLIMITED = 256  # new tokens where nothing limits the length
 

@@ -1,77 +1,82 @@
-"""Small whole numbers that the host knows stay known through simple arithmetic: a length that is the largest of
-some lengths, a flag that is true where two counts agree, the sizes that ranks tell each other.
+"""Whole numbers and truth values that follow from what the host wrote are computed on the host beside the device.
 
-    lengths.max() ─▶ BackendSelect: ours ─▶ the real kernel, and the same on the host ─▶ the device keeps the result
+    host copies ids to the device ─▶ a twin of the storage on the host
+    padding_mask.all(), lengths.max() ─▶ BackendSelect: ours ─▶ the real kernel, and the same on the twins ─▶ a twin
+    .item(), .cpu(), if mask: ─▶ the twin's value
 
-Only for tensors of integers or bools, of at most MOST elements, on an imaginary device, whose bytes the device still
-has as the host wrote them. All others pass at the cost of one Python call; floating-point operators are
-not among them, but where one name serves both.
+A twin belongs to a storage and a version of it: whatever writes to a tensor counts its version up, and what was not
+followed makes the twin worthless. Twins have up to LARGEST bytes. Floating-point numbers are followed only where they
+are few, still as the host wrote them, and compared; what a kernel computes of them is taken to be finite and no NaN.
 """
 
 from __future__ import annotations
 
 import functools
-import weakref
-from typing import Any, Callable, Iterator, List, Optional, Tuple
+import math
+import threading
+from typing import Any, Callable, Dict, List, Optional
 
 from .device import Device
+from .twins import Twins
 
-MOST = 4096  # elements
-LARGEST = 64 << 10  # bytes of a storage
+SMALL = 4096  # elements of a floating-point tensor that is looked at
+NUMBERS = 4096  # Python numbers that are kept as tensors
+COMPARED = ("eq", "ne", "lt", "le", "gt", "ge")
 OPERATORS = (
-    "max", "min", "sum", "sum.dim_IntList", "any", "all", "any.dim", "all.dim", "max.dim", "min.dim", "cumsum",
-    "eq.Scalar", "ne.Scalar", "lt.Scalar", "le.Scalar", "gt.Scalar", "ge.Scalar",
-    "eq.Tensor", "ne.Tensor", "lt.Tensor", "le.Tensor", "gt.Tensor", "ge.Tensor",
-    "bitwise_or.Tensor", "bitwise_and.Tensor", "bitwise_not", "logical_not", "fill_.Scalar",
+    *COMPARED,
+    "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "add", "add_", "sub", "sub_", "rsub", "mul", "mul_", "div", "div_",
+    "floor_divide", "floor_divide_", "remainder", "remainder_", "fmod", "fmod_", "neg", "neg_", "abs", "abs_",
+    "sign", "pow", "square", "clamp", "clamp_", "clamp_min", "clamp_min_", "clamp_max", "clamp_max_", "maximum",
+    "minimum", "bitwise_and", "bitwise_and_", "bitwise_or", "bitwise_or_", "bitwise_xor", "bitwise_xor_",
+    "bitwise_not", "bitwise_not_", "bitwise_left_shift", "bitwise_right_shift", "__lshift__", "__rshift__",
+    "__and__", "__or__", "__xor__", "logical_and", "logical_and_", "logical_or", "logical_or_", "logical_xor",
+    "logical_xor_", "logical_not", "logical_not_", "sum", "prod", "any", "all", "max", "min", "amax", "amin",
+    "aminmax", "argmax", "argmin", "cumsum", "cumsum_", "cumprod", "cummax", "cummin", "count_nonzero", "sort",
+    "topk", "kthvalue", "median", "mode", "where", "cat", "stack", "index", "index_select", "gather", "take",
+    "masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "scatter", "scatter_", "scatter_add",
+    "scatter_add_", "index_put", "index_put_", "_index_put_impl_", "index_fill", "index_fill_", "index_add",
+    "index_add_", "index_copy", "index_copy_", "roll", "flip", "tril", "tril_", "triu", "triu_", "isin",
+    "searchsorted", "bucketize", "histc", "tril_indices", "triu_indices", "fill", "fill_", "zero_", "copy_",
+    "arange", "isfinite", "isinf", "isnan", "isposinf", "isneginf", "equal", "constant_pad_nd", "repeat", "diff",
+    "random_", "clone",
 )  # fmt: skip
-ARITHMETIC = ("add.Tensor", "sub.Tensor", "mul.Tensor", "add_.Tensor", "sub_.Tensor", "mul_.Tensor")
-"""For programs of several ranks alone, which work out offsets from what they tell each other: the names serve
-floating-point numbers too, and every training step calls them often."""
+OVERWRITES = frozenset(("copy_", "fill_", "zero_", "arange"))  # what was there before does not matter
+RANDOM = frozenset(("random_",))
+OUT = frozenset(("arange.start_out",))
+OF_SECOND = frozenset(("where.self",))  # the type of the second argument decides
+ABSORBING = {"bitwise_or": True, "bitwise_or_": True, "logical_or": True, "bitwise_and": False, "bitwise_and_": False,
+             "logical_and": False, "__or__": True, "__and__": False}  # fmt: skip
 
 
-def install(device: Device, torch: Any, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
+def install(device: Device, torch: Any, watch: Callable[[str, Callable[[Any], None]], None]) -> Known:
     """Put ours between autograd and CUDA for these operators."""
-    if not device.keeps:
-        return
     known = Known(device, torch)
-    _between(known, torch, OPERATORS)
-    watch("torch.distributed.distributed_c10d", lambda module: _with_ranks(known, torch, module))
-
-
-def _with_ranks(known: Known, torch: Any, module: Any) -> None:
-    from .ranks import replace
-
-    original, as_bytes = module.init_process_group, getattr(module, "_object_to_tensor", None)
-
-    @functools.wraps(as_bytes or original)
-    def object_to_tensor(*args: Any, **kwargs: Any) -> Any:
-        assert as_bytes is not None
-        made = as_bytes(*args, **kwargs)
-        for tensor in made:
-            known.remember(tensor)
-        return made
-
-    if as_bytes is not None:
-        replace(as_bytes, object_to_tensor)
-
-    @functools.wraps(original)
-    def init_process_group(*args: Any, **kwargs: Any) -> Any:
-        if len(_kept) == 1:
-            _between(known, torch, ARITHMETIC)
-            _kept[-1].impl("cat", known.joining(torch.ops.aten.cat.default), "BackendSelect", with_keyset=True)
-        return original(*args, **kwargs)
-
-    replace(original, init_process_group)
-
-
-def _between(known: Known, torch: Any, names: Tuple[str, ...]) -> None:
     library = torch.library.Library("aten", "IMPL")
-    for name in names:
-        base, _, overload = name.partition(".")
-        operator = getattr(getattr(torch.ops.aten, base, None), overload or "default", None)
-        if operator is not None:
-            library.impl(name, known.between(operator), "BackendSelect", with_keyset=True)
+    for base in OPERATORS:
+        packet = getattr(torch.ops.aten, base, None)
+        for overload in packet.overloads() if packet is not None else ():
+            operator = getattr(packet, overload)
+            if _ours(torch, operator, base, overload):
+                name = base if overload == "default" else "%s.%s" % (base, overload)
+                library.impl(name, known.between(operator, base, name), "BackendSelect", with_keyset=True)
     _kept.append(library)
+    watch("torch.distributed.distributed_c10d", known.collectives)
+    return known
+
+
+def _ours(torch: Any, operator: Any, base: str, overload: str) -> bool:
+    name = operator.name()
+    first = operator._schema.arguments[:1]
+    if "Dimname" in str(operator._schema) or not first:
+        return False
+    if any(a.is_out for a in operator._schema.arguments) and "%s.%s" % (base, overload) not in OUT:
+        return False
+    if "Tensor" not in str(first[0].type) and "%s.%s" % (base, overload) not in OUT:
+        return False
+    if not torch._C._dispatch_has_kernel(name):  # of TorchScript alone
+        return False
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    return not has(name, "CompositeImplicitAutograd") and not has(name, "BackendSelect")
 
 
 class Known:
@@ -81,111 +86,269 @@ class Known:
         self.device = device
         self.torch = torch
         self.after = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
-        self._remembered: List[Tuple[Any, Any]] = []  # weak reference and host copy
-        kinds = ("bool", "uint8", "int8", "int16", "int32", "int64")
-        self.kinds = frozenset(getattr(torch, kind) for kind in kinds)
+        kinds = ("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
+        self.kinds = frozenset(getattr(torch, kind) for kind in kinds if hasattr(torch, kind))
+        self.twins = Twins(device, torch)
+        self.reads: Any = None  # answers what the host reads and nobody knows: reads.py
+        self._here = threading.local()
+        self._told = False
+        self._numbers: Dict[Any, Any] = {}
 
-    def between(self, operator: Any) -> Callable[..., Any]:
-        """The kernel that is put in between."""
-        after, kinds, redispatch = self.after, self.kinds, operator.redispatch
-        fills = operator.name() == "aten::fill_.Scalar"
-        of_tensors = operator.name().endswith(".Tensor")
-        in_place = operator.name().endswith("_.Tensor")
+    def between(self, operator: Any, base: str, name: str) -> Callable[..., Any]:
+        """The kernel that is put in between: the real one at once for floating-point numbers and other devices."""
+        after, kinds, redispatch, tensor_type = self.after, self.kinds, operator.redispatch, self.torch.Tensor
+        at = 1 if name in OF_SECOND else 0
+        compared, follow, both = base in COMPARED, self._follow, self._both
+        arguments = operator._schema.arguments
+        of_tensors = len(arguments) > 1 and str(arguments[0].type) == str(arguments[1].type) == "Tensor"
+        if name in OUT:
+            return functools.partial(self._out, operator)
+        if name == "copy_":
+            return self._copying(operator)
 
-        def kernel(keyset: Any, tensor: Any, *rest: Any, **more: Any) -> Any:
-            below = keyset & after
-            if of_tensors and rest:
-                tensor, rest = self._tensors(tensor, rest)
-            subject = rest[0] if of_tensors and rest and not tensor.is_cuda else tensor
-            if subject.dtype not in kinds or not subject.is_cuda or subject.numel() > MOST:
-                return redispatch(below, tensor, *rest, **more)
-            if fills:
-                result = redispatch(below, tensor, *rest, **more)
-                self._keep(tensor, self.torch.full(tensor.shape, rest[0], dtype=tensor.dtype))
-                return result
-            inputs = [(t, self._host(t)) for t in (tensor, *rest) if isinstance(t, self.torch.Tensor)]
-            storages = [pair for t, host in inputs[in_place:] if host is not None and t.is_cuda
-                        for pair in self._storage(t)]  # fmt: skip
-            result = redispatch(below, tensor, *rest, **more)
-            if all(host is not None for _, host in inputs):
-                hosts = {id(t): host for t, host in inputs}
-                truth = operator(*(hosts.get(id(a), a) for a in (tensor, *rest)), **more)
-                pairs = zip(result, truth) if isinstance(result, (tuple, list)) else [(result, truth)]
-                for made, true in pairs:
-                    self._keep(made, true)
-            for given, storage in storages:  # what a kernel was given is forgotten; this one only read it
-                self.device.keep(given, storage.data_ptr(), storage.nbytes())
-            self._recall()
-            return result
+        def kernel(keyset: Any, *args: Any, **more: Any) -> Any:
+            if of_tensors and not (isinstance(args[1], tensor_type) and isinstance(args[0], tensor_type)):
+                args = both(args)
+            subject = args[at]
+            if type(subject) is list:
+                subject = subject[0] if subject else None
+            if not isinstance(subject, tensor_type) or (of_tensors and not subject.is_cuda):
+                subject = args[1] if len(args) > 1 and isinstance(args[1], tensor_type) else None
+            if subject is None or not subject.is_cuda or not (compared or subject.dtype in kinds):
+                return redispatch(keyset & after, *args, **more)
+            return follow(operator, base, lambda: redispatch(keyset & after, *args, **more), args, more)
 
         return kernel
 
-    def joining(self, operator: Any) -> Callable[..., Any]:
-        """As between, for cat, which takes a list: objects travel between ranks as bytes put one behind the other."""
-        after, redispatch = self.after, operator.redispatch
-
-        def kernel(keyset: Any, tensors: Any, *rest: Any) -> Any:
-            mine = bool(tensors) and all(t.is_cuda and t.dtype in self.kinds and t.numel() <= MOST for t in tensors)
-            self._recall()
-            hosts = [self._host(t) for t in tensors] if mine else [None]
-            storages = [pair for t in tensors for pair in self._storage(t)] if mine else []
-            result = redispatch(keyset & after, tensors, *rest)
-            if all(host is not None for host in hosts):
-                self._keep(result, self.torch.cat(hosts, *rest))
-            for given, storage in storages:
-                self.device.keep(given, storage.data_ptr(), storage.nbytes())
-            self._recall()
-            return result
-
-        return kernel
-
-    def remember(self, tensor: Any) -> None:
-        """Keep what a tensor holds for as long as it lives: a launch may forget more than its arguments, as what
-        an earlier one left on the stack."""
-        host = self._host(tensor) if tensor.is_cuda else None
-        if host is not None:
-            self._remembered.append((weakref.ref(tensor), host))
-
-    def _recall(self) -> None:
-        if not self._remembered:
-            return
-        self._remembered = [(tensor, host) for tensor, host in self._remembered if tensor() is not None]
-        for reference, host in self._remembered:
-            tensor = reference()
-            if tensor is not None and tensor.nbytes >= host.nbytes:  # more: padded to the largest of all ranks
-                self.device.keep(tensor.data_ptr(), host.data_ptr(), host.nbytes)
-
-    def _tensors(self, one: Any, rest: Tuple[Any, ...]) -> Tuple[Any, Tuple[Any, ...]]:
-        """Both operands as tensors, of which either may come as a number: `7 - t` subtracts t from a wrapped 7."""
+    def _both(self, args: Any) -> Any:
+        """Both operands as tensors, of which either comes as a number: `7 - t` subtracts t from a wrapped 7."""
+        one, other = args[:2]
         if not isinstance(one, self.torch.Tensor):
-            return self._number(rest[0], one), rest
-        if not isinstance(rest[0], self.torch.Tensor):
-            return one, (self._number(one, rest[0]), *rest[1:])
-        return one, rest
+            one = self._number(other, one)
+        else:
+            other = self._number(one, other)
+        return (one, other, *args[2:])
 
     def _number(self, tensor: Any, value: Any) -> Any:
         """A Python number as the tensor that the operator was given: of the type that changes the result's least."""
-        same = type(value) is int and tensor.dtype in self.kinds and tensor.dtype != self.torch.bool
-        same = same or (type(value) in (int, float) and tensor.dtype.is_floating_point)
-        return self.torch.tensor(value, dtype=tensor.dtype) if same else self.torch.tensor(value)
+        key = (type(value), value, tensor.dtype)
+        made = self._numbers.get(key)
+        if made is None:
+            same = type(value) is int and tensor.dtype in self.kinds and tensor.dtype != self.torch.bool
+            same = same or (type(value) in (int, float) and tensor.dtype.is_floating_point)
+            made = self.torch.tensor(value, dtype=tensor.dtype) if same else self.torch.tensor(value)
+            if len(self._numbers) < NUMBERS:
+                self._numbers[key] = made
+        return made
+
+    def truth(self, tensor: Any) -> Optional[Any]:
+        """The tensor's values on the host, not to be written to; None where they are not known."""
+        if getattr(self._here, "busy", False):
+            return self.twins.view(tensor)
+        self._here.busy = True
+        try:
+            return self._host(tensor)
+        except Exception as error:
+            self._failed(error)
+            return None
+        finally:
+            self._here.busy = False
+
+    def _follow(self, operator: Any, base: str, call: Callable[[], Any], args: Any, more: Any) -> Any:
+        """The real operator, and the same on the host where all that it takes is known."""
+        if getattr(self._here, "busy", False):
+            return call()
+        writes = base.endswith("_") and not base.endswith("__")
+        rule, hosts = None, None
+        self._here.busy = True
+        try:
+            rule = self._rule(base, args)
+            hosts = None if rule is not None or base in RANDOM else self._hosts(base, args, writes)
+        except Exception as error:
+            self._failed(error)
+        finally:
+            self._here.busy = False
+        result = call()
+        self._here.busy = True
+        try:
+            if hosts is not None:
+                self._beside(operator, writes, hosts, more, args, result)
+            elif rule is not None:
+                self.twins.constant(result, rule, writes)
+            else:
+                self._unknown(base, writes, args, result)
+        except Exception as error:
+            self._failed(error)
+        finally:
+            self._here.busy = False
+        return result
+
+    def _failed(self, error: Exception) -> None:
+        """What we cannot follow is not known; the program does not notice."""
+        self.twins.clear()
+        if self.reads is not None and not self._told:
+            self._told = True
+            self.reads.ledger.agent.log("could not follow a number", error)
+
+    def _beside(self, operator: Any, writes: bool, hosts: Any, more: Any, args: Any, result: Any) -> None:
+        more = {k: (self.torch.device("cpu") if k == "device" else v) for k, v in more.items()}
+        try:
+            truth = operator(*hosts, **more)
+        except Exception:  # of a type that the host has no kernel for
+            self._unknown("", writes, args, result)
+            return
+        if writes:
+            self.twins.write(args[0], hosts[0])
+            return
+        pairs = zip(result, truth) if isinstance(result, (tuple, list)) else [(result, truth)]
+        for made, true in pairs:
+            if isinstance(made, self.torch.Tensor) and made.dtype in self.kinds:
+                self.twins.keep(made, true)
+
+    def _hosts(self, base: str, args: Any, writes: bool) -> Optional[List[Any]]:
+        """The arguments with each tensor on the host; None where one is not known."""
+        hosts: List[Any] = []
+        for number, arg in enumerate(args):
+            if writes and not number:
+                host = self.twins.to_write(arg, base in OVERWRITES)
+            elif isinstance(arg, self.torch.Tensor):
+                host = self._host(arg)
+            elif isinstance(arg, (list, tuple)) and any(isinstance(a, self.torch.Tensor) for a in arg):
+                host = [self._host(a) if isinstance(a, self.torch.Tensor) else a for a in arg]
+                if any(h is None and a is not None for h, a in zip(host, arg)):
+                    return None
+            else:
+                hosts.append(arg)
+                continue
+            if host is None:
+                return None
+            hosts.append(host)
+        return hosts
 
     def _host(self, tensor: Any) -> Optional[Any]:
-        if not tensor.is_cuda:
-            return tensor if tensor.device.type == "cpu" else None
-        if tensor.numel() > MOST or not tensor.is_contiguous() or not self.device.known(tensor):
+        if tensor.is_cuda and tensor.dtype not in self.kinds and tensor.numel() > SMALL:
             return None
-        return tensor.cpu()
+        return self.twins.view(tensor)
 
-    def _storage(self, tensor: Any) -> Iterator[Any]:
-        """Address and host copy of all that lies under a tensor, as far as it is known."""
-        storage = tensor.untyped_storage()
-        if storage.nbytes() <= LARGEST and self.device.has(storage.data_ptr(), storage.nbytes()):
-            yield storage.data_ptr(), storage.cpu()
+    def _rule(self, base: str, args: Any) -> Optional[Any]:
+        """What every element of the result is, where that is plain: of operands whose elements are all the same, and of
+        comparisons of numbers none of which is a NaN or infinite. None: it depends, or is not plain."""
+        one, other = args[0], args[1] if len(args) > 1 else None
+        if base in ("fill_", "zero_"):
+            value = other if base == "fill_" else 0
+            return value if isinstance(value, int) and self.twins.whole(one) else None
+        if not isinstance(one, self.torch.Tensor):
+            return None
+        if base in ("any", "all") and len(args) == 1:
+            return self.twins.constant_of(one)
+        if base in ABSORBING:
+            rule = ABSORBING[base]
+            if rule in (self._constant(one), self._constant(other)) and one.dtype == self.torch.bool:
+                return rule
+        if base not in COMPARED:
+            return None
+        if isinstance(other, float) and not math.isfinite(other):
+            if math.isnan(other):
+                return base == "ne"
+            return {"eq": False, "ne": True, "lt": other > 0, "le": other > 0, "gt": other < 0, "ge": other < 0}[base]
+        return base in ("eq", "le", "ge") if self._same(one, other) else None
 
-    def _keep(self, tensor: Any, host: Any) -> None:
-        if tensor.is_cuda and tensor.is_contiguous() and tensor.dtype == host.dtype and tensor.shape == host.shape:
-            host = host.contiguous()
-            self.device.keep(tensor.data_ptr(), host.data_ptr(), host.numel() * host.element_size())
+    def _constant(self, value: Any) -> Optional[Any]:
+        return self.twins.constant_of(value) if isinstance(value, self.torch.Tensor) else value
+
+    def _same(self, one: Any, other: Any) -> bool:
+        tensor = self.torch.Tensor
+        if not (isinstance(one, tensor) and isinstance(other, tensor)):
+            return False
+        return one is other or bool(
+            one.is_cuda and other.is_cuda and one.data_ptr() == other.data_ptr() and one.dtype == other.dtype
+            and one.shape == other.shape and one.stride() == other.stride()
+        )  # fmt: skip
+
+    def _unknown(self, base: str, writes: bool, args: Any, result: Any) -> None:
+        """Nothing is known of the result; of some it is known how large its numbers can be."""
+        tensor = self.torch.Tensor
+        if writes:
+            self.twins.forget(args[0])
+        bound = self.twins.bound_of(base, args, result)
+        for number, made in enumerate(result if isinstance(result, (tuple, list)) else (result,)):
+            if not isinstance(made, tensor) or made.dtype not in self.kinds:
+                continue
+            if number and base != "aminmax":  # where the first one's elements were
+                bound = max(0, args[0].numel() - 1)
+            self.twins.bound(made, bound)
+
+    def _copying(self, operator: Any) -> Callable[..., Any]:
+        after, kinds, redispatch, follow = self.after, self.kinds, operator.redispatch, self._follow
+
+        def kernel(keyset: Any, to: Any, source: Any, *rest: Any, **more: Any) -> Any:
+            if not isinstance(source, self.torch.Tensor):
+                source = self._number(to, source)
+            if to.dtype not in kinds or not (to.is_cuda or source.is_cuda) or to.device.type not in ("cpu", "cuda"):
+                return redispatch(keyset & after, to, source, *rest, **more)
+            call = lambda: redispatch(keyset & after, to, source, *rest, **more)  # noqa: E731
+            if to.is_cuda:
+                return follow(operator, "copy_", call, (to, source), more)
+            return self._to_host(call, to, source)
+
+        return kernel
+
+    def _to_host(self, call: Callable[[], Any], to: Any, source: Any) -> Any:
+        """Known numbers arrive as they are; unknown ones are answered, and the line is named."""
+        if getattr(self._here, "busy", False) or self.reads is None or self.device.busy:
+            return call()
+        truth = self.truth(source)
+        answer = None if truth is not None else self.reads.many(source)
+        if truth is None and answer is None:
+            return call()
+        with self.device.silent():
+            result = call()
+        self._here.busy = True
+        try:
+            to.copy_(truth if truth is not None else self.torch.as_tensor(answer, dtype=to.dtype).expand(to.shape))
+        except Exception as error:  # a list of another length was asked for
+            self._failed(error)
+        finally:
+            self._here.busy = False
+        return result
+
+    def _out(self, operator: Any, keyset: Any, *args: Any, **more: Any) -> Any:
+        """arange writes into what was made for it."""
+        result = operator.redispatch(keyset & self.after, *args, **more)
+        out = more.get("out")
+        if out is not None and out.is_cuda and out.dtype in self.kinds:
+            try:
+                self.twins.keep(out, self.torch.arange(*args[:3], dtype=out.dtype))
+            except Exception as error:
+                self._failed(error)
+        return result
+
+    def collectives(self, module: Any) -> None:
+        """What other ranks write into a tensor is followed by the device, not here."""
+        from .ranks import replace
+
+        for name, original in list(vars(module).items()):
+            if name.startswith(COLLECTIVES) and "object" not in name and type(original) is type(_forgetting):
+                replace(original, _forgetting(original, self.twins, self.torch))
 
 
-_kept: list[Any] = []  # a library takes its kernels back when it goes
+COLLECTIVES = ("all_reduce", "all_gather", "all_to_all", "reduce", "broadcast", "scatter", "gather", "recv", "irecv",
+               "batch_isend_irecv", "_all_gather_base", "_reduce_scatter_base")  # fmt: skip
+"""The beginnings of their names."""
+
+
+def _forgetting(original: Callable[..., Any], twins: Any, torch: Any) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def collective(*args: Any, **kwargs: Any) -> Any:
+        for arg in (*args, *kwargs.values()):
+            for each in arg if isinstance(arg, (list, tuple)) else (arg,):
+                tensor = getattr(each, "tensor", each)
+                if isinstance(tensor, torch.Tensor) and tensor.is_cuda:
+                    twins.restore(tensor)
+                    twins.forget(tensor)
+        return original(*args, **kwargs)
+
+    return collective
+
+
+_kept: List[Any] = []  # a library takes its kernels back when it goes

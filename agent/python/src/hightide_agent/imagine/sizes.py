@@ -12,27 +12,18 @@ them notices; no other operator pays for it.
 
 from __future__ import annotations
 
-import os
-from typing import Any, Callable, Dict, Optional, Tuple
+import functools
+from typing import Any, Callable, Dict, Optional
 
 from .device import Device
+from .known import Known
 from .ledger import Ledger
+from .reads import Reads, bits, policy
 
 
-def policy() -> Tuple[str, float]:
-    """The policy's name, and the fraction of the upper bound that it takes."""
-    text = os.environ.get("HIGHTIDE_IMAGINE_SIZES", "upper") or "upper"
-    if text in ("upper", "zero"):
-        return text, 1.0 if text == "upper" else 0.0
-    try:
-        return text, min(1.0, max(0.0, float(text)))
-    except ValueError:
-        return "upper", 1.0
-
-
-def install(ledger: Ledger, device: Device, torch: Any) -> None:
+def install(ledger: Ledger, device: Device, known: Known, torch: Any) -> None:
     """Put ours between autograd and CUDA for the few operators whose size a kernel counts."""
-    sizes = Sizes(ledger, device, torch)
+    sizes = Sizes(ledger, device, known, torch)
     sizes.library = torch.library.Library("aten", "IMPL")
     for name, function in sizes.table().items():
         base, _, overload = name.partition(".")
@@ -40,14 +31,39 @@ def install(ledger: Ledger, device: Device, torch: Any) -> None:
         if operator is not None:
             sizes.library.impl(name, sizes.between(operator, function), "BackendSelect", with_keyset=True)
     ledger.agent.at_end.append(sizes.ended)
+    _unsigned(torch)
+
+
+def _unsigned(torch: Any) -> None:
+    """Up to PyTorch 2.6 a kernel in Python cannot hand on a number of 2**63 or more: such a one is read as a negative
+    one of the same bits."""
+    kind = getattr(torch, "uint64", None)
+    if kind is None:
+        return
+    try:
+        torch.tensor(1 << 63, dtype=kind).item()
+    except (RuntimeError, OverflowError, TypeError):
+        torch.Tensor.item = _reading(torch, torch.Tensor.item, kind)
+
+
+def _reading(torch: Any, original: Callable[..., Any], kind: Any) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def read(tensor: Any) -> Any:
+        if tensor.dtype != kind:
+            return original(tensor)
+        return original(tensor.view(torch.int64)) & (1 << 64) - 1
+
+    return read
 
 
 class Sizes:
     """The operators, and what they are told."""
 
-    def __init__(self, ledger: Ledger, device: Device, torch: Any) -> None:
+    def __init__(self, ledger: Ledger, device: Device, known: Known, torch: Any) -> None:
         self.ledger = ledger
         self.device = device
+        self.known = known
+        self.reads = known.reads = Reads(ledger, known, torch)
         self.torch = torch
         self.name, self.fraction = policy()
         self.library: Any = None
@@ -87,15 +103,14 @@ class Sizes:
         return kernel
 
     def _chosen(self, operator: Any, bound: int) -> int:
-        size = int(bound * self.fraction)
+        size = self.reads.size(_name(operator), int(bound * self.fraction), bound)
         self.ledger.at_line("policy", _name(operator), 2, ("elements",), policy=self.name, elements=size)
         return size
 
     def _on_host(self, operator: Any, tensor: Any, *arguments: Any, **more: Any) -> Optional[Any]:
         """What the operator gives for the tensor's true values; None where they are not known."""
-        if not self.device.known(tensor):
-            return None
-        return operator(tensor.cpu(), *arguments, **more)
+        truth = self.known.truth(tensor)
+        return None if truth is None else operator(truth, *arguments, **more)
 
     def _fill(self, result: Any, truth: Any) -> Any:
         """Put known contents into what the real operator has allocated, where the sizes agree."""
@@ -133,13 +148,20 @@ class Sizes:
             return call()
         truth = self._on_host(operator, repeats)
         # No bound is known: each element once.
-        count = len(truth) if truth is not None else self._chosen(operator, repeats.numel())
+        count = len(truth) if truth is not None else self.reads.size("repeat_interleave", repeats.numel(), None)
         return self._counted(call, operator, count, truth)
 
     def _bincount(self, call: Any, operator: Any, tensor: Any, weights: Any = None, minlength: int = 0) -> Any:
         truth = self._on_host(operator, tensor, None, minlength)
-        largest = len(truth) - 1 if truth is not None else self._chosen(operator, max(minlength, 1)) - 1
+        largest = len(truth) - 1 if truth is not None else self._largest(tensor, minlength)
         return self._scripted(call, [max(0, largest)], truth if weights is None else None)
+
+    def _largest(self, tensor: Any, minlength: int) -> int:
+        """Of numbers that are counted: what it can be, where that is known, and else a guess."""
+        most = self.known.twins.most(tensor)
+        if most is None:
+            return self.reads.size("bincount", max(minlength, 1), None) - 1
+        return self.reads.size("bincount", max(minlength, most + 1), most + 1 + minlength) - 1
 
     def _multinomial(self, call: Any, operator: Any, tensor: Any, *arguments: Any, **more: Any) -> Any:
         """The real one checks on the host that probabilities are finite, and then that no row sums to zero."""
@@ -158,7 +180,15 @@ class Sizes:
         if self.truths and not self.device.known(tensor):
             with self.device.answering(int(self.truths.pop())):
                 return call()
-        with self.device.reading(tensor.dtype):
+        if self.device.busy:  # a count that another operator asks for
+            return call()
+        answer = None
+        if not self.device.known(tensor):
+            truth = self.known.truth(tensor)
+            answer = truth.item() if truth is not None else self.reads.one(tensor)
+        if isinstance(answer, list):
+            answer = answer[0] if answer else 0
+        with self.device.reading(tensor.dtype) if answer is None else self.device.answering(bits(answer, tensor.dtype)):
             return call()
 
 

@@ -117,6 +117,8 @@ class Steady:
 
     def program_ended(self) -> None:
         """The script came to its end before we ended it."""
+        if self.live and not self._ended and not self._done and not self.tracker.steps_now():
+            self.seen.untrained(self.parts.torch)
         self._report()
 
     def _end(self, step: int, reason: str) -> None:

@@ -75,6 +75,7 @@ class Cuda:
                 devices=self.torch._C._cuda_getDeviceCount(), device_memory=self._memory(),
             )  # fmt: skip
             self.training.allocator("torch", self.read, self.current)
+            self.training.snapshots["torch"] = self.snapshot
         except Exception as error:
             self.agent.log("could not observe CUDA", error)
 
@@ -168,11 +169,14 @@ class Cuda:
         """Called by the allocator in the failing thread, before the exception is made."""
         try:
             self._ooms += 1
+            had = "%d of %d were free" % (free, total)
+            if free > total:  # then the second is what the program allowed (set_per_process_memory_fraction)
+                had = "it may have %d in all, and %d were free" % (total, free)
             file, line, function = caller(sys._getframe().f_back)  # none in a thread of autograd
             self.agent.record(
                 {"type": "oom", "source": "torch.cuda", "device": "cuda:%d" % device, "bytes": asked, "file": file,
                  "line": line, "function": function, "step": self.tracker.steps_now(),
-                 "text": "the allocator asked the device for %d bytes; %d of %d were free" % (asked, free, total)}
+                 "text": "the allocator asked the device for %d bytes; %s" % (asked, had)}
             )  # fmt: skip
             if self._ooms <= 2:  # a loop that tries smaller batches would write one file for each try
                 self.snapshot("oom-%d" % self._ooms)
@@ -181,4 +185,4 @@ class Cuda:
 
     def _forget(self) -> None:
         """In a forked child CUDA cannot be used."""
-        self.live = False
+        self.live = self.live and self.agent.moving

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, List
 
 from ..training import Training
 from .modules import Roots, _descendants, _own, storages
@@ -54,15 +54,19 @@ class Model:
                     if id(parameter) not in seen:
                         seen.add(id(parameter))
                         yield parameter
-        for optimizer in self.steps.optimizers():
+        for optimizer in self._optimizers():
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
                     if id(parameter) not in seen:
                         seen.add(id(parameter))
                         yield parameter
 
+    def _optimizers(self) -> List[Any]:
+        """PyTorch's own: Keras has others."""
+        return [o for o in self.steps.optimizers() if hasattr(o, "param_groups")]
+
     def _state(self) -> Iterator[Any]:
-        for optimizer in self.steps.optimizers():
+        for optimizer in self._optimizers():
             for state in list(optimizer.state.values()):
                 if isinstance(state, dict):
                     for value in list(state.values()):

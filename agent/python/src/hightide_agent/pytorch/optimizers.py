@@ -61,7 +61,8 @@ class Optimizers:
 
     def forget(self) -> None:
         """In a forked child, which has no device of its parent's."""
-        self._answers = None
+        if not self.agent.moving:
+            self._answers = None
 
     def install(self, module: Any) -> None:
         """Set the hooks that all optimizers share."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any, List, Tuple
 
 from ..holders import Tensors
 
+_HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 MAX_GRAPH = 4000  # nodes of an autograd graph that are counted
 
 
@@ -32,6 +33,10 @@ class TorchTensors(Tensors):
                     seen.add(inner)
                     pending.append(inner)
         return len(seen)
+
+    def attached(self, tensor: Any) -> List[Tuple[str, Any]]:
+        """The hooks on its gradient."""
+        return [(name, hooks) for name in _HOOKS if (hooks := getattr(tensor, name, None)) is not None]
 
 
 def _storage(tensor: Any) -> Tuple[int, int]:

@@ -1,0 +1,126 @@
+"""JAX: functions that are compiled again, what its devices hold, and the errors that say that one is full.
+
+    jax.monitoring: a function was traced for jit ─▶ traces.py
+    Device.memory_stats, once the program has started a device ─▶ counters
+
+A jitted call that is in the cache runs no Python, so steps cannot be seen: Keras's fit tells its own, others say
+hightide.step(). Lines and growth over time need no steps.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+
+from .. import oom
+from ..allocators import ALLOCATED, RESERVED
+from ..places import text_of
+from ..traces import Traces
+from ..training import Training
+
+Watch = Callable[[str, Callable[[Any], None]], None]
+
+TRACED = "/jax/core/compile/jaxpr_trace_duration"
+COMPILED = "/jax/core/compile/backend_compile_duration"
+_UNITS = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def install(training: Training, jax: Any, watch: Watch) -> None:
+    """Observe this process's use of the JAX that has just been imported."""
+    training.out_of_memory(_out_of_memory)
+    traces = Traces(training.agent, "jax")
+    devices = Devices(training)
+
+    def listen(event: str, duration: float, **facts: Any) -> None:
+        try:
+            if event == TRACED:
+                _traced(traces, sys._getframe(1))
+            elif event == COMPILED:
+                devices.started()
+        except Exception as error:
+            training.agent.log("could not see what JAX compiles", error)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+
+
+def _traced(traces: Traces, frame: Any) -> None:
+    """Look up the function that was traced, and for what, among the variables of who tells of it."""
+    for _ in range(6):
+        if frame is None:
+            return
+        debug = frame.f_locals.get("dbg")
+        types = getattr(frame.f_locals.get("in_type"), "vals", None)
+        if debug is not None and types is not None:
+            break
+        frame = frame.f_back
+    else:
+        return
+    found = re.match(r"(.+) at (.+):(\d+)$", str(debug.func_src_info))
+    if found is None:
+        return
+    name, file, line = found.group(1), found.group(2), int(found.group(3))
+    names = list(debug.arg_names or ())
+    arguments: Dict[str, str] = {}
+    for i, kind in enumerate(types):
+        arguments[str(names[i]) if i < len(names) else "argument %d" % i] = _type(kind)
+    traces.traced((name, file, line), name, file, line, arguments)
+
+
+def _type(kind: Any) -> str:
+    """The type of an array, without where it lies: float32[8,16]."""
+    kind = getattr(kind, "aval", kind)
+    return str(kind.str_short()) if hasattr(kind, "str_short") else str(kind)
+
+
+class Devices:
+    """The accelerators that the program has started. JAX's allocator takes most of a device at the start: that is
+    reserved, and what arrays hold of it is allocated."""
+
+    def __init__(self, training: Training) -> None:
+        self.training = training
+        self._looked = False
+        training.agent.on_renew.append(self._forget)
+
+    def _forget(self) -> None:
+        self._looked = False
+
+    def started(self) -> None:
+        """Something was compiled for a device, so it runs."""
+        if self._looked:
+            return
+        self._looked = True
+        devices = [d for d in sys.modules["jax"].local_devices() if d.platform != "cpu" and d.memory_stats()]
+        if devices:
+            self.training.allocator("jax", lambda: _readings(devices))
+
+
+def _readings(devices: Any) -> Iterator[Tuple[str, str, int]]:
+    for device in devices:
+        stats = device.memory_stats() or {}
+        name = "%s:%d" % (device.platform, device.id)
+        if "bytes_in_use" in stats:
+            yield name, ALLOCATED, int(stats["bytes_in_use"])
+        reserved = stats.get("pool_bytes", stats.get("bytes_reserved"))
+        if reserved is not None:
+            yield name, RESERVED, int(reserved)
+
+
+def _out_of_memory(error: BaseException) -> Optional[oom.Shortage]:
+    """XLA says RESOURCE_EXHAUSTED, and mostly how much it wanted."""
+    if type(error).__name__ not in ("XlaRuntimeError", "JaxRuntimeError"):
+        return None
+    text = text_of(error)
+    if not text.startswith("RESOURCE_EXHAUSTED"):
+        return None
+    platform = sys.modules["jax"].default_backend()
+    return "jax", platform if platform == "cpu" else "%s:0" % platform, _asked(text)
+
+
+def _asked(text: str) -> Optional[int]:
+    """Bytes, exact or as "11.18GiB"."""
+    exact = re.search(r"allocat\w* (\d+) bytes", text)
+    if exact is not None:
+        return int(exact.group(1))
+    rounded = re.search(r"allocat\w* ([\d.]+) ?([KMG]i?)B?\b", text)
+    return None if rounded is None else int(float(rounded.group(1)) * _UNITS[rounded.group(2)])

@@ -1,0 +1,322 @@
+"""Where a number goes that the host has just read from the device: whether it can decide how much memory is taken.
+
+    the reading frame ─▶ the expression that reads (by its instruction) ─▶ what that stands in ─▶ a name ─▶ its uses
+                                                                              └ return ─▶ the caller's expression
+
+Read from the source of the function that reads, and of those that get the number as its result. A size, a range, a
+slice or a branch is a use that decides; a number that is only summed up, compared in no branch, printed or logged
+decides nothing. What cannot be told is taken to decide for whole numbers, and not to for floating-point numbers
+that leave the function. Each place is looked at once.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+DEEPEST = 6  # callers
+TREES = 4  # parsed files kept
+LONGEST = 30_000  # lines of a file
+
+TELLS = frozenset((
+    "print", "repr", "str", "format", "log", "debug", "info", "warning", "warn", "error", "exception", "critical",
+    "write", "writelines", "display", "echo", "set_postfix", "set_postfix_str", "set_description", "add_scalar",
+    "add_scalars", "log_metric", "log_metrics", "log_dict", "report", "isinstance", "type", "id", "hash", "len",
+))  # fmt: skip
+"""Functions that show a number, by the last part of their name."""
+NUMBERS = frozenset((
+    "int", "float", "bool", "abs", "max", "min", "round", "sum", "pow", "divmod", "complex", "mean", "sqrt",
+    "exp", "log1p", "log2", "log10", "isnan", "isinf", "isfinite", "floor", "ceil", "item", "tolist", "numpy",
+    "cpu", "detach", "long", "double", "array", "asarray", "sorted", "list", "tuple", "set", "dict", "zip",
+    "enumerate",
+))  # fmt: skip
+"""Functions that make another number of it."""
+FINITE = ("isnan", "isinf", "isfinite")
+STORES = frozenset((
+    "append", "extend", "add", "appendleft", "insert", "update", "setdefault", "put",
+))  # fmt: skip
+SIZES = frozenset((
+    "empty", "zeros", "ones", "full", "rand", "randn", "randint", "arange", "new_empty", "new_zeros", "new_ones",
+    "new_full", "view", "reshape", "expand", "repeat", "narrow", "split", "chunk", "pad", "resize_",
+    "repeat_interleave", "topk", "linspace", "eye", "tile", "unfold", "bytearray",
+))  # fmt: skip
+
+
+OF_TORCH = ("/torch/_tensor.py", "/torch/_ops.py", "/torch/functional.py")
+READS = ("item", "tolist", "int", "float", "bool", "cpu", "numpy", "any", "all")
+TESTS = (ast.If, ast.While, ast.Assert)
+DECIDING = (*TESTS, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+"""What has a test of its own."""
+
+
+class Use(NamedTuple):
+    """What a number decides."""
+
+    kind: str  # branch, loop, size, range, slice, passed on, kept; "": nothing
+    line: int  # of the use, in the file of the function that has it
+    passes: Optional[bool] = None  # of a check that only raises: the truth value with which it does not
+
+
+NOTHING = Use("", 0)
+
+
+def follow(frame: Any, floating: bool) -> Use:
+    """What the number decides that is being read in this frame."""
+    for depth in range(DEEPEST):
+        if frame is None:
+            break
+        code = frame.f_code
+        key = (code, frame.f_lasti, floating)
+        found = _seen.get(key)
+        if found is None:
+            found = _seen[key] = _look(code, frame.f_lasti, frame.f_lineno or 0, floating, bool(depth))
+        if found != _RETURNED:
+            return found
+        frame = frame.f_back
+    return NOTHING if floating else Use("passed on", 0)
+
+
+_RETURNED = Use("returned", 0)
+_seen: Dict[Tuple[Any, int, bool], Use] = {}
+_trees: Dict[str, Any] = {}
+
+
+def _look(code: Any, lasti: int, line: int, floating: bool, result: bool) -> Use:
+    """One frame. `result`: what is read came back from a call at this place."""
+    function = _function(code)
+    if function is None:  # no source: `python -c`, an interpreter's prompt
+        return NOTHING if floating else Use("passed on", line)
+    return _Function(function, floating).uses(_position(code, lasti, line))
+
+
+def _position(code: Any, lasti: int, line: int) -> Tuple[int, int, int, int]:
+    """Lines and columns of the instruction that runs; the columns are -1 where Python does not know them."""
+    if hasattr(code, "co_positions"):
+        for number, where in enumerate(code.co_positions()):
+            if number == lasti // 2:
+                first, last, begin, end = where
+                if first is not None and begin is not None:
+                    return first, begin, last or first, end if end is not None else -1
+                break
+    return line, -1, line, -1
+
+
+def _function(code: Any) -> Optional[Any]:
+    tree = _tree(code.co_filename)
+    if tree is None:
+        return None
+    if code.co_name == "<module>":
+        return tree
+    best = None
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        if _first(node) == code.co_firstlineno and getattr(node, "name", "<lambda>") == code.co_name:
+            best = node
+    return best if best is not None else tree if code.co_name.startswith("<") else None
+
+
+def _first(node: Any) -> int:
+    lines = [d.lineno for d in getattr(node, "decorator_list", [])]
+    return int(min([*lines, node.lineno]))
+
+
+def _tree(path: str) -> Optional[Any]:
+    if path not in _trees:
+        lines = linecache.getlines(path)
+        tree = None
+        if lines and len(lines) <= LONGEST:
+            try:
+                tree = ast.parse("".join(lines))
+            except (SyntaxError, ValueError, RecursionError):
+                tree = None
+        while len(_trees) >= TREES:
+            del _trees[next(iter(_trees))]
+        _trees[path] = tree
+    return _trees[path]
+
+
+class _Function:
+    """The uses of a number in one function."""
+
+    def __init__(self, function: Any, floating: bool) -> None:
+        self.function = function
+        self.floating = floating
+        self.parents: Dict[Any, Any] = {}
+        for node in ast.walk(function):
+            for child in ast.iter_child_nodes(node):
+                self.parents[child] = node
+        self.names: Set[str] = set()
+
+    def uses(self, position: Tuple[int, int, int, int]) -> Use:
+        """What the expression at a position decides, itself or by a name."""
+        begun = self._at(position)
+        if begun is None:
+            return NOTHING if self.floating else Use("passed on", position[0])
+        found: List[Use] = []
+        done: Set[str] = set()
+        for node in begun:
+            found.extend([_tested(node)] if isinstance(node, DECIDING) else self._climb(node))
+        while self.names - done:
+            name = (self.names - done).pop()
+            done.add(name)
+            for node in self._loads(name):
+                found.extend(self._climb(node))
+        for use in found:
+            if use.kind not in ("", "returned"):
+                return use
+        return _RETURNED if _RETURNED in found else NOTHING
+
+    def _at(self, position: Tuple[int, int, int, int]) -> Optional[List[Any]]:
+        first, begin, last, end = position
+        on_line = []
+        for node in ast.walk(self.function):
+            if not isinstance(node, (ast.expr, *TESTS)) or isinstance(getattr(node, "ctx", None), ast.Store):
+                continue
+            if (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset) == (first, begin, last, end):
+                return [node]
+            if node.lineno <= first <= (node.end_lineno or node.lineno) and (_reads(node) or _on(node, first)):
+                on_line.append(node)
+        return on_line or None
+
+    def _loads(self, name: str) -> Iterator[Any]:
+        for node in ast.walk(self.function):
+            if not isinstance(getattr(node, "ctx", None), ast.Load):
+                continue
+            named = isinstance(node, ast.Name) and node.id == name
+            if named or (isinstance(node, ast.Attribute) and ast.unparse(node) == name):
+                yield node
+
+    def _climb(self, node: Any) -> Iterator[Use]:
+        """From an expression that has the number outwards, to what is done with it."""
+        truth: Optional[bool] = True  # that the test has where the number is true; None: not known
+        while True:
+            parent = self.parents.get(node)
+            if parent is None:
+                return
+            if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)) and node is parent.test:
+                yield Use("loop" if isinstance(parent, ast.While) else "branch", parent.lineno, _passes(parent, truth))
+                return
+            if isinstance(parent, ast.comprehension):
+                yield Use("range" if node is parent.iter else "branch", node.lineno)
+                return
+            if isinstance(parent, (ast.For, ast.AsyncFor)):
+                if node is parent.iter:
+                    yield Use("range", parent.lineno)
+                return
+            if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not):
+                truth = None if truth is None else not truth
+            elif isinstance(parent, (ast.Compare, ast.BoolOp, ast.BinOp)):
+                if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mod) and _text(parent.left):
+                    return
+                truth = None
+            elif isinstance(parent, ast.Subscript):
+                if node is parent.slice:
+                    yield Use("slice", node.lineno)
+                    return
+            elif isinstance(parent, ast.Slice):
+                yield Use("slice", node.lineno)
+                return
+            elif isinstance(parent, ast.Call):
+                verdict = self._call(parent, node)
+                if verdict is not None:
+                    yield from verdict
+                    return
+            elif isinstance(parent, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
+                yield from self._assigned(parent)
+                if not isinstance(parent, ast.NamedExpr):
+                    return
+            elif isinstance(parent, (ast.Return, ast.Lambda)):
+                yield _RETURNED
+                return
+            elif isinstance(parent, (ast.Yield, ast.YieldFrom)):
+                if not self.floating:
+                    yield Use("passed on", node.lineno)
+                return
+            elif isinstance(parent, (ast.FormattedValue, ast.JoinedStr, ast.stmt)):
+                return
+            node = parent
+
+    def _call(self, call: Any, node: Any) -> Optional[List[Use]]:
+        """What a call makes of its argument; None: a number again, to be followed on."""
+        if node is call.func:
+            return None
+        name = _last(call.func)
+        if name in TELLS:
+            return []
+        if self.floating and name in FINITE:
+            return []  # what was computed is taken to be finite
+        if name == "range":
+            return [Use("range", call.lineno)]
+        if name in SIZES:
+            return [Use("size", call.lineno)]
+        if name in NUMBERS:
+            return None
+        if name in STORES and isinstance(call.func, ast.Attribute):
+            self.names.add(ast.unparse(call.func.value))
+            return []
+        return [] if self.floating else [Use("passed on", call.lineno)]
+
+    def _assigned(self, statement: Any) -> Iterator[Use]:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for target in targets:
+            for part in ast.walk(target):
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                    self.names.add(part.id)
+                elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
+                    self.names.add(ast.unparse(part))
+                    if not self.floating:
+                        yield Use("kept", statement.lineno)
+                elif isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
+                    self.names.add(ast.unparse(part.value))
+
+
+def _tested(node: Any) -> Use:
+    """Of a jump, which in older versions of Python stands for its whole statement: the use of what it tests."""
+    test, truth = getattr(node, "test", None), True
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, truth = test.operand, not truth
+    passes = None if isinstance(test, ast.BoolOp) else _passes(node, truth)
+    return Use("loop" if isinstance(node, ast.While) else "branch", node.lineno, passes)
+
+
+def _passes(parent: Any, truth: Optional[bool]) -> Optional[bool]:
+    """The truth value of the number with which a check that only raises does not raise; None: it is another branch."""
+    if truth is None:
+        return None
+    if isinstance(parent, ast.Assert):
+        return truth
+    if isinstance(parent, ast.If) and not parent.orelse and isinstance(parent.body[-1], ast.Raise):
+        return not truth
+    return None
+
+
+def _reads(node: Any) -> bool:
+    """Whether an expression is one that reads, as far as its form tells: where only the line is known."""
+    return isinstance(node, ast.Call) and _last(node.func) in READS
+
+
+def _on(node: Any, line: int) -> bool:
+    return isinstance(node, TESTS) and node.test.lineno <= line <= (node.test.end_lineno or line)
+
+
+def _last(function: Any) -> str:
+    return str(getattr(function, "attr", getattr(function, "id", "")))
+
+
+def _text(node: Any) -> bool:
+    return isinstance(node, ast.JoinedStr) or isinstance(getattr(node, "value", None), str)
+
+
+def reader(frame: Any) -> Any:
+    """The innermost frame, from this one outwards, that is neither the agent's nor PyTorch's own reading; None: the
+    number is read to be printed."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.endswith("/torch/_tensor_str.py"):
+            return None
+        if "hightide_agent" not in name and not name.endswith(OF_TORCH):
+            return frame
+        frame = frame.f_back
+    return None

@@ -1,0 +1,150 @@
+"""What the host reads and nobody knows: which lines read it, what it decides there, and what is answered.
+
+    .item(), if mask:, .tolist() ─▶ known? ─▶ its value
+                                      └ not ─▶ asked for by line (--read-value) ─▶ that
+                                                └ not ─▶ follow: it decides nothing ─▶ zero, counted by the device
+                                                              ├ a check that only raises ─▶ it passes
+                                                              └ a size, a branch … ─▶ the verdict is conditional
+
+Answered is the policy's share of the largest that it can be, where that is known, and else zero. A second run takes the
+other end (HIGHTIDE_IMAGINE_READS), to see whether it matters.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+from typing import Any, Dict, List, Optional, Tuple
+
+from ..places import caller, is_library
+from .follow import Use, follow, reader
+from .ledger import Ledger
+
+TURNS = 1000  # reads after which a loop that waits for a truth value gets the other one
+_FORMATS = {"torch.float32": "<f", "torch.float64": "<d", "torch.float16": "<e"}
+
+
+def policy() -> Tuple[str, float]:
+    """The policy of data-dependent sizes, and the fraction of the upper bound that it takes."""
+    text = os.environ.get("HIGHTIDE_IMAGINE_SIZES", "upper") or "upper"
+    if text in ("upper", "zero"):
+        return text, 1.0 if text == "upper" else 0.0
+    try:
+        return text, min(1.0, max(0.0, float(text)))
+    except ValueError:
+        return "upper", 1.0
+
+
+class Reads:
+    """The answers, and the record of each line that reads."""
+
+    def __init__(self, ledger: Ledger, known: Any, torch: Any) -> None:
+        self.ledger = ledger
+        self.known = known
+        self.torch = torch
+        self.policy, self.fraction = policy()
+        asked = json.loads(os.environ.get("HIGHTIDE_IMAGINE_READS") or "{}")
+        self.all: Optional[float] = asked.get("all")
+        self.other = bool(asked.get("other"))
+        self.lines: List[Tuple[str, int, Any]] = [(a["file"], a["line"], a["value"]) for a in asked.get("lines", [])]
+        self._turns: Dict[Tuple[str, int], int] = {}
+
+    def one(self, tensor: Any) -> Optional[Any]:
+        """The answer for a single number; None: zero, as the device counts it."""
+        return self._tried(tensor, sys._getframe(1))
+
+    def many(self, tensor: Any) -> Optional[Any]:
+        """The answer for a tensor of whole numbers or truth values that is copied to the host: a number for all of
+        them, or a list."""
+        return self._tried(tensor, sys._getframe(1))
+
+    def _tried(self, tensor: Any, frame: Any) -> Optional[Any]:
+        try:
+            return self._answer(tensor, frame)
+        except Exception as error:
+            self.ledger.agent.log("could not follow a number that is read", error)
+            return None
+
+    def size(self, operator: str, guess: int, bound: Optional[int]) -> int:
+        """A count that an operator takes from the device: as asked for by line, else a guess. Without a bound the
+        guess decides the verdict."""
+        file, line, function = self._line(sys._getframe(1))
+        value = self._asked(file, line)
+        answered = value is not None and not isinstance(value, list)
+        if answered:
+            guess = max(0, int(value))  # type: ignore[arg-type]
+        if bound is None:
+            self._note(file, line, function, Use("size", line), "int", guess, None, answered)
+        return guess if bound is None else min(guess, bound)
+
+    def _answer(self, tensor: Any, frame: Any) -> Optional[Any]:
+        frame = reader(frame)
+        if frame is None:
+            return None
+        file, line, function = self._line(frame)
+        floating = tensor.dtype.is_floating_point or tensor.dtype.is_complex
+        number = "float" if floating else "bool" if tensor.dtype == self.torch.bool else "int"
+        use = follow(frame, floating)
+        value = self._asked(file, line)
+        if value is None and self.all is not None and not floating:
+            value = self.all
+        if value is not None:
+            value = self._typed(value, number)
+            self._note(file, line, function, use, number, value, None, True)
+            return value
+        if not use.kind:
+            return None
+        if use.passes is not None:
+            return self._typed(int(use.passes), number)
+        upper = 1 if number == "bool" else None if floating else self.known.twins.most(tensor)
+        value = self._chosen(number, upper, use, (file, line))
+        self._note(file, line, function, use, number, value, upper, False)
+        return value
+
+    def _chosen(self, number: str, upper: Optional[int], use: Use, at: Tuple[str, int]) -> Any:
+        turn = self._turns[at] = self._turns.get(at, 0) + 1
+        if number == "bool":
+            other = self.other if turn < TURNS else False
+            return not other if use.kind == "loop" and turn % TURNS == 0 else other
+        if number == "float":
+            return 1.0 if self.other and turn < TURNS else float(self.all or 0)
+        if upper is None:
+            return 1 if self.other and turn < TURNS else 0
+        chosen = int(upper * self.fraction)
+        return (0 if chosen else upper) if self.other and turn < TURNS else chosen
+
+    def _typed(self, value: Any, number: str) -> Any:
+        if isinstance(value, list):
+            return [self._typed(each, number) for each in value]
+        return bool(value) if number == "bool" else int(value) if number == "int" else float(value)
+
+    def _asked(self, file: str, line: int) -> Optional[Any]:
+        for name, wanted, value in self.lines:
+            if wanted == line and (not name or file == name or file.endswith("/" + name)):
+                return value
+        return None
+
+    def _line(self, frame: Any) -> Tuple[str, int, str]:
+        file, line, function = caller(frame)
+        return ("", 0, "") if is_library(file) and file.startswith("<") else (file, line, function)
+
+    def _note(self, file: str, line: int, function: str, use: Use, number: str, value: Any, upper: Optional[int],
+              answered: bool) -> None:  # fmt: skip
+        fields: Dict[str, Any] = {"use": use.kind or "nothing", "use_line": use.line, "number": number}
+        fields["value"] = json.dumps(value)
+        if upper is not None:
+            fields["upper"] = upper
+        self.ledger.note("readback", (file, line), ("upper",), file=file, line=line, function=function,
+                         answered=answered, **fields)  # fmt: skip
+
+
+def bits(value: Any, dtype: Any) -> int:
+    """A number as the bytes that the host finds, as an integer."""
+    kind = str(dtype)
+    if kind in _FORMATS:
+        return int.from_bytes(struct.pack(_FORMATS[kind], float(value)), "little")
+    if kind == "torch.bfloat16":
+        return int.from_bytes(struct.pack("<f", float(value))[2:], "little")
+    return int(value) & (2**64 - 1)

@@ -1,0 +1,262 @@
+"""Copies on the host of what storages of the device hold, as far as that is known.
+
+A twin is found by its storage, and is true as long as the version that PyTorch counts is the one it was made for. An
+operator that writes in place counts up after we have followed it, or not at all where another operator calls it: right
+after we wrote, both are taken.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional
+
+from .device import MOST, Device
+
+LARGEST = 32 << 20  # bytes of a twin
+ALL = 256 << 20  # bytes of all twins
+
+NO_LARGER = frozenset((
+    "max", "min", "amax", "amin", "copy_", "index_select", "index", "gather", "clone", "median", "mode", "clamp_max",
+    "sort", "topk", "kthvalue", "cummax", "cummin",
+))  # fmt: skip
+"""Operators whose result is at most the largest of what they are given."""
+
+
+class Twin:
+    """What is known of one storage."""
+
+    __slots__ = ("alive", "bytes", "constant", "dtype", "fresh", "host", "most", "version")
+
+    def __init__(self, alive: Any, version: int) -> None:
+        self.alive, self.version, self.fresh = alive, version, False
+        self.host: Any = None  # a storage of the host
+        self.bytes = 0
+        self.constant: Any = None  # instead of it: all elements, of dtype, are this
+        self.dtype: Any = None
+        self.most: Optional[int] = None  # nothing but how large an element can be
+
+
+class Twins:
+    """All that is known."""
+
+    def __init__(self, device: Device, torch: Any) -> None:
+        from torch.multiprocessing.reductions import StorageWeakRef
+
+        self.device = device
+        self.torch = torch
+        self.weak = StorageWeakRef
+        self._all: Dict[int, Twin] = {}
+        self._bytes = 0
+        self._sweep = 256
+
+    def view(self, tensor: Any) -> Optional[Any]:
+        """The tensor's values on the host; None where they are not known. What it gives is not to be written to."""
+        if not tensor.is_cuda:
+            return tensor if tensor.device.type == "cpu" else None
+        twin = self._of(tensor)
+        if twin is not None and twin.constant is not None:
+            if twin.dtype != tensor.dtype:
+                return None
+            return self.torch.full((1,) * tensor.dim(), twin.constant, dtype=tensor.dtype).expand(tensor.shape)
+        if twin is not None and twin.host is not None:
+            return self._over(twin.host, tensor)
+        return self._kept(tensor)
+
+    def to_write(self, tensor: Any, overwrites: bool) -> Optional[Any]:
+        """As view, to be written to. What a tensor held that is overwritten need not be known."""
+        twin = self._of(tensor)
+        if twin is not None and twin.constant is not None:
+            self._write_out(twin, tensor)
+        if twin is not None and twin.host is not None:
+            return self._over(twin.host, tensor)
+        if overwrites and self.whole(tensor):
+            large = tensor.untyped_storage().nbytes() > LARGEST
+            return None if large else self.torch.empty(tensor.shape, dtype=tensor.dtype)
+        return self._kept(tensor)
+
+    def write(self, tensor: Any, host: Any) -> None:
+        """An operator has written in place; `host` is what view or to_write gave, written to alike."""
+        twin = self._of(tensor)
+        if twin is not None and twin.host is not None and host.untyped_storage()._cdata == twin.host._cdata:
+            twin.version, twin.fresh = _version(tensor), True
+            return
+        self.keep(tensor, host)
+        twin = self._of(tensor)
+        if twin is not None:
+            twin.fresh = True
+
+    def keep(self, tensor: Any, host: Any) -> None:
+        """From now on the tensor holds what `host` does."""
+        storage = tensor.untyped_storage()
+        size = storage.nbytes()
+        self.forget(tensor)
+        if not self.whole(tensor) or size > LARGEST or tensor.dtype != host.dtype or tensor.shape != host.shape:
+            return
+        twin = self._new(tensor)
+        if twin is None:
+            return
+        twin.host = self.torch.UntypedStorage(size)
+        twin.bytes = size
+        self._bytes += size
+        self._over(twin.host, tensor).copy_(host)
+        while self._bytes > ALL:
+            self._drop(next(key for key, each in self._all.items() if each.bytes))
+
+    def constant(self, tensor: Any, value: Any, fresh: bool = False) -> None:
+        """All of the tensor's elements are `value`; `fresh`: written in place just now."""
+        self.forget(tensor)
+        twin = self._new(tensor) if self.whole(tensor) else None
+        if twin is not None:
+            twin.constant, twin.dtype, twin.fresh = value, tensor.dtype, fresh
+
+    def constant_of(self, tensor: Any) -> Optional[Any]:
+        """What all elements are, where it is known that they are the same; on the host of a single one."""
+        if not tensor.is_cuda:
+            return tensor.item() if tensor.numel() == 1 else None
+        twin = self._of(tensor)
+        return twin.constant if twin is not None and twin.dtype == tensor.dtype else None
+
+    def bound(self, tensor: Any, most: Optional[int]) -> None:
+        """Of a tensor that is not known: no element is larger than `most`, nor below zero."""
+        if most is not None and tensor.is_cuda and self._of(tensor) is None:
+            twin = self._new(tensor)
+            if twin is not None:
+                twin.most = most
+
+    def most(self, tensor: Any) -> Optional[int]:
+        """How large an element can be, where that is known."""
+        if tensor.dtype == self.torch.bool:
+            return 1
+        twin = self._of(tensor) if tensor.is_cuda else None
+        if twin is not None and twin.most is not None:
+            return twin.most
+        host = self.view(tensor) if tensor.numel() and tensor.dtype != self.torch.bool else None
+        if host is not None and not host.dtype.is_floating_point:
+            return max(0, int(host.max()))
+        return {self.torch.uint8: 255, self.torch.int8: 127}.get(tensor.dtype)
+
+    def bound_of(self, base: str, args: Any, result: Any) -> Any:
+        """How large the result of an operator on numbers that are not known can be."""
+        one = args[0]
+        if not isinstance(one, self.torch.Tensor):
+            return None
+        if base in ("argmax", "argmin"):
+            dim = args[1] if len(args) > 1 else None
+            return max(0, (one.shape[dim] if isinstance(dim, int) and one.dim() else one.numel()) - 1)
+        if one.dtype.is_floating_point:
+            return None
+        most = self.most(one) if base not in ("copy_",) else self.most(args[1])
+        if most is None:
+            return None
+        if base in ("sum", "count_nonzero", "cumsum"):
+            summed = one.numel() // max(1, result.numel() if base != "cumsum" else 1)
+            return (most if base != "count_nonzero" else 1) * summed
+        if base in ("add", "add_"):
+            other = args[1]
+            more = self.most(other) if isinstance(other, self.torch.Tensor) else other
+            return most + int(more) if isinstance(more, (int, float)) and more >= 0 else None
+        return most if base in NO_LARGER else None
+
+    def clear(self) -> None:
+        """Nothing is known any more."""
+        self._all.clear()
+        self._bytes = 0
+
+    def forget(self, tensor: Any) -> None:
+        """Something was written that was not followed."""
+        if tensor.is_cuda:
+            self._drop(tensor.untyped_storage()._cdata)
+
+    def restore(self, tensor: Any) -> None:
+        """Tell the device what is known, for what reads there without us; also where the storage has grown since."""
+        storage = tensor.untyped_storage()
+        twin = self._all.get(storage._cdata)
+        if twin is None or twin.alive.expired() or not 0 <= _version(tensor) - twin.version <= 1:
+            return
+        if twin.constant is not None:
+            self._write_out(twin, tensor)
+        if twin.host is not None and twin.bytes <= storage.nbytes():
+            self.device.keep(storage.data_ptr(), twin.host.data_ptr(), twin.bytes)
+
+    def _of(self, tensor: Any) -> Optional[Twin]:
+        storage = tensor.untyped_storage()
+        twin = self._all.get(storage._cdata)
+        if twin is None:
+            return None
+        version = _version(tensor)
+        if twin.fresh and version in (twin.version, twin.version + 1):
+            twin.version, twin.fresh = version, False
+        if twin.version != version or twin.alive.expired() or (twin.host and twin.bytes != storage.nbytes()):
+            self._drop(storage._cdata)
+            return None
+        return twin
+
+    def _new(self, tensor: Any) -> Optional[Twin]:
+        if self.torch._C._cuda_isCurrentStreamCapturing():
+            return None  # each launch of the graph computes anew
+        if len(self._all) >= self._sweep:
+            for key in [key for key, twin in self._all.items() if twin.alive.expired()]:
+                self._drop(key)
+            self._sweep = 2 * len(self._all) + 256
+        storage = tensor.untyped_storage()
+        twin = self._all[storage._cdata] = Twin(self.weak(storage), _version(tensor))
+        return twin
+
+    def _write_out(self, twin: Twin, tensor: Any) -> None:
+        """Give a constant a place of its own, of which a part can be written to."""
+        storage = tensor.untyped_storage()
+        if storage.nbytes() > LARGEST or twin.dtype != tensor.dtype:
+            self._drop(storage._cdata)
+            return
+        twin.host = self.torch.UntypedStorage(storage.nbytes())
+        twin.bytes = storage.nbytes()
+        self._bytes += twin.bytes
+        self.torch.empty(0, dtype=tensor.dtype).set_(twin.host).fill_(twin.constant)
+        twin.constant = None
+
+    def _drop(self, key: int) -> None:
+        twin = self._all.pop(key, None)
+        if twin is not None:
+            self._bytes -= twin.bytes
+
+    def _over(self, host: Any, tensor: Any) -> Any:
+        """A tensor on the host that lies in a twin as another lies in its storage."""
+        made = self.torch.empty(0, dtype=tensor.dtype)
+        return made.set_(host, tensor.storage_offset(), tensor.shape, tensor.stride())
+
+    def _kept(self, tensor: Any) -> Optional[Any]:
+        """What the device itself knows, as of a memset or what another rank sent. A kernel that is given it makes the
+        device forget it, so that a twin is made now."""
+        if tensor.numel() * tensor.element_size() > MOST or not self.device.known(tensor):
+            return None
+        storage = tensor.untyped_storage()
+        if storage.nbytes() > MOST or not self.device.has(storage.data_ptr(), storage.nbytes()):
+            return tensor.cpu() if tensor.is_contiguous() else None
+        host = storage.cpu()
+        if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+            return self._over(host, tensor)
+        self._drop(storage._cdata)
+        twin = self._new(tensor)
+        if twin is not None:
+            twin.host, twin.bytes = host, host.nbytes()
+            self._bytes += twin.bytes
+        return self._over(host, tensor)
+
+    def whole(self, tensor: Any) -> bool:
+        """Whether the tensor's elements are all that its storage has, each once."""
+        if tensor.numel() * tensor.element_size() != tensor.untyped_storage().nbytes() or not tensor.numel():
+            return False
+        if tensor.is_contiguous():
+            return True
+        expected = 1
+        for stride, size in sorted((s, n) for s, n in zip(tensor.stride(), tensor.shape) if n > 1):
+            if stride != expected:
+                return False
+            expected *= size
+        return True
+
+
+def _version(tensor: Any) -> int:
+    try:
+        return int(tensor._version)
+    except RuntimeError:  # of inference mode, which counts none
+        return -1

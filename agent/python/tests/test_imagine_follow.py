@@ -1,0 +1,108 @@
+"""Where a number that was read goes, told from the source."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, List
+
+import pytest
+
+from hightide_agent.imagine.follow import Use, follow
+
+FOUND: List[Use] = []
+
+
+class Number:
+    """Read as a tensor is: by a method, or by what it is taken for."""
+
+    def __init__(self, floating: bool = False) -> None:
+        self.floating = floating
+
+    def item(self) -> Any:
+        FOUND.append(follow(sys._getframe(1), self.floating))
+        return 1.0 if self.floating else 1
+
+    def tolist(self) -> Any:
+        FOUND.append(follow(sys._getframe(1), self.floating))
+        return [1, 2]
+
+    def __bool__(self) -> bool:
+        FOUND.append(follow(sys._getframe(1), self.floating))
+        return True
+
+    __int__ = item
+
+
+def returned(x: Any) -> Any:
+    return x.item()
+
+
+def indirect(x: Any) -> Any:
+    y = returned(x) * 2
+    return [0] * 10 if y > 100 else y
+
+
+PROGRAMS = {
+    "n = x.item(); print(n)": "",
+    "n = x.item(); print(f'{n:3d} of', n / 2)": "",
+    "total = 0; total += x.item(); log = print; print(total / 3)": "",
+    "n = int(x); zeros(n, 3)": "size",
+    "n = x.item() + 1; m = n * 2; k = max(m, 3); empty((k, 2))": "size",
+    "for i in range(x.item()): pass": "range",
+    "data = [1, 2, 3]; data[:x.item()]": "slice",
+    "n = x.item(); data = [1, 2, 3]; data[n]": "slice",
+    "if x.item() > 3: pass": "branch",
+    "ok = x.item() > 3; print('yes' if ok else 'no')": "branch",
+    "while x: break": "loop",
+    "if x: pass": "branch",
+    "if not x or x: pass": "branch",
+    "sizes = x.tolist(); zeros(sum(sizes))": "size",
+    "sizes = []; sizes.append(x.item()); zeros(sizes[0])": "size",
+    "for s in x.tolist(): pass": "range",
+    "n = returned(x); print(n)": "",
+    "n = returned(x); zeros(n)": "size",
+    "indirect(x)": "branch",
+    "unknown(x.item())": "passed on",
+    "held = zeros; held.n = x.item()": "kept",
+    "_ = [a for a in (1, 2) if x]": "branch",
+    "(n := x.item()); zeros(n)": "size",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_whole_numbers(program: str, tmp_path: Any) -> None:
+    assert run(program, tmp_path, False).kind == PROGRAMS[program]
+
+
+@pytest.mark.parametrize(("program", "kind"), [
+    ("losses = []; losses.append(x.item()); print(sum(losses))", ""), ("unknown(x.item())", ""),
+    ("held = zeros; held.n = x.item()", ""),
+    ("import math; print(1 if math.isnan(x.item()) else 2)", ""), ("best = 3\nif x.item() < best: best = 1", "branch"),
+    ("zeros(int(x.item() * 5))", "size"),
+])  # fmt: skip
+def test_floating_numbers(program: str, kind: str, tmp_path: Any) -> None:
+    assert run(program, tmp_path, True).kind == kind
+
+
+def test_checks_that_only_raise_pass(tmp_path: Any) -> None:
+    assert run("if not x:\n    raise ValueError('no')", tmp_path, False).passes is True
+    assert run("y = 0\nif x and y:\n    raise ValueError('no')", tmp_path, False).passes is None
+    assert run("assert x, 'no'", tmp_path, False).passes is True
+    assert run("if x:\n    print('a branch')", tmp_path, False).passes is None
+
+
+def test_without_source_whole_numbers_decide() -> None:
+    FOUND.clear()
+    exec(compile("def f(x):\n    return str(x.item())\nf(x)", "<nowhere>", "exec"), {"x": Number()})
+    assert FOUND[0].kind == "passed on"
+
+
+def run(program: str, folder: Any, floating: bool) -> Use:
+    path = folder / ("program%d.py" % len(list(folder.iterdir())))
+    body = "\n".join("    " + line for line in program.split("\n"))
+    path.write_text("def main(x):\n%s\nmain(x)\n" % body)
+    FOUND.clear()
+    given = {"x": Number(floating), "zeros": lambda *a: None, "empty": lambda *a: None, "unknown": lambda *a: None,
+             "returned": returned, "indirect": indirect}  # fmt: skip
+    exec(compile(path.read_text(), str(path), "exec"), given)
+    return FOUND[0]

@@ -1,0 +1,100 @@
+package analyze
+
+import (
+	"fmt"
+	"strconv"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// attached says of a process that ran before its recording what is not known of it.
+func attached(in *Input, r *report.Report) {
+	if !in.attached() {
+		return
+	}
+	main := in.Run.Process(1)
+	if main == nil {
+		return
+	}
+	since := "The recording began when the process had run for some time."
+	if age, ok := in.age(); ok {
+		since = fmt.Sprintf("The recording began when the process had run for %s.", report.Duration(age))
+	}
+	since += " What it took, allocated and did before is not known"
+	if mark := before(main); mark > 0 {
+		since += fmt.Sprintf(", but for the kernel's mark: it had up to %v resident", mem.Bytes(mark))
+	}
+	if s := in.find(main.ID, mem.SeriesRSS); s != nil {
+		since += fmt.Sprintf("; when the recording began it had %v", mem.Bytes(s.Values[0]))
+	}
+	r.AddNote(since + ".")
+	if main.Facts["brought_in"] == "sys.remote_exec" {
+		r.AddNote("The agent was brought into the process with sys.remote_exec, as it was allowed. It stays there until the process ends.")
+	}
+	if !in.inside() {
+		r.AddNote("Watched from outside" + in.whyOutside() + ": steps, phases and lines were not looked for.")
+	}
+}
+
+// attached says whether the process ran before the recording.
+func (in *Input) attached() bool { return in.Run.Info.Verb == "attach" }
+
+// beginning is what times are counted from, in a sentence.
+func (in *Input) beginning() string {
+	if in.attached() {
+		return "the recording began"
+	}
+	return "the start"
+}
+
+// before is the kernel's mark of a process from before the recording, in bytes; 0: there was none.
+func before(p *mem.Process) int64 {
+	bytes, _ := strconv.ParseInt(p.Facts["peak_before_bytes"], 10, 64)
+	return bytes
+}
+
+// attachment is the event that notes how a process was found.
+func (in *Input) attachment() mem.Event {
+	for _, e := range in.Run.Events {
+		if e.Kind == "attach" {
+			return e
+		}
+	}
+	return mem.Event{}
+}
+
+// age is how long the process had run.
+func (in *Input) age() (ns int64, known bool) {
+	ns, err := strconv.ParseInt(in.attachment().Facts["age_ns"], 10, 64)
+	return ns, err == nil
+}
+
+// inside says whether any process told something itself.
+func (in *Input) inside() bool {
+	for _, p := range in.Run.Processes {
+		if p.Python != "" {
+			return true
+		}
+	}
+	return len(in.Run.Heap) > 0
+}
+
+func (in *Input) whyOutside() string {
+	if why := in.attachment().Facts["why_not_inside"]; why != "" {
+		return " (" + why + ")"
+	}
+	return ""
+}
+
+// beforeClause is what the headline says of a time that took more than the recording shows; "" where none did.
+func (in *Input) beforeClause(r *report.Report) string {
+	most := int64(0)
+	for _, p := range in.Run.Processes {
+		most = max(most, before(p))
+	}
+	if most <= r.Headline.Peak.HostRSS.Or(0) {
+		return ""
+	}
+	return fmt.Sprintf("before the recording it had up to %v resident", mem.Bytes(most))
+}

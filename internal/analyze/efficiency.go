@@ -1,0 +1,82 @@
+package analyze
+
+import (
+	"fmt"
+	"slices"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// efficiency is a score from 0 to 10 of how well a run uses the memory that it needs to have: the mean of those of four
+// parts that are known, each from 0 to 1. It compares runs of one program; docs/observed.md has the formula.
+func efficiency(in *Input, r *report.Report) {
+	l := in.leadingSeries()
+	if l.series == nil || len(l.series.Values) < 2 || r.Imagined != nil {
+		return
+	}
+	t := report.Table{
+		Name: "efficiency", Title: "Efficiency",
+		Columns: []report.Column{report.TextColumn("part", "part"), report.TextColumn("what", "what"), {Name: "score", Title: "score", Unit: mem.UnitMilli, Label: mem.Estimated}},
+	}
+	sum := 0.0
+	add := func(part, what string, share float64) {
+		share = min(max(share, 0), 1)
+		sum += share
+		t.Add(part, what, int64(share*1000+0.5))
+	}
+	values := slices.Sorted(slices.Values(l.series.Values))
+	peak, half := values[len(values)-1], values[len(values)/2]
+	if peak <= 0 {
+		return
+	}
+	add("use", fmt.Sprintf("half of the samples have at least %v of the peak of %v", mem.Bytes(half), mem.Bytes(peak)), float64(half)/float64(peak))
+	if r.Headline.NotLooked == "" {
+		kept := in.keptByEnd()
+		add("growth", fmt.Sprintf("%v were kept by what grows", mem.Bytes(kept)), 1-float64(kept)/float64(peak))
+	}
+	if idle, of, ok := in.idleAtPeak(l); ok {
+		add("fragmentation", fmt.Sprintf("%v of %v lay free in the allocator at the peak", mem.Bytes(idle), mem.Bytes(of)), 1-float64(idle)/float64(of))
+	}
+	if lost, ok := in.lostToFaults(); ok {
+		add("faults", fmt.Sprintf("%s went into page faults", report.Duration(lost)), 1-float64(lost)/float64(max(in.end-in.start, 1)))
+	}
+	r.Headline.Efficiency = mem.Some(int64(10*sum/float64(len(t.Rows))*1000 + 0.5))
+	r.AddTable(t)
+}
+
+// keptByEnd is what growing lines and containers of all processes kept.
+func (in *Input) keptByEnd() (kept int64) {
+	for _, g := range in.growing {
+		kept += int64(g.kept)
+	}
+	return kept
+}
+
+// idleAtPeak is what an allocator had and nobody used when the leading curve was highest, and of how much.
+func (in *Input) idleAtPeak(l lead) (idle, of int64, ok bool) {
+	at := l.series.Times[l.series.Peak()]
+	if l.name == mem.SeriesReserved {
+		if allocated := in.sameAllocator(l.series, mem.SeriesAllocated); allocated != nil {
+			of = l.series.Values[l.series.Peak()]
+			return of - allocated.At(at).Or(of), of, of > 0
+		}
+		return 0, 0, false
+	}
+	if rss, found := in.rssAt(in.leader, at); found {
+		if free, known := in.holesAt(in.leader, at).Get(); known {
+			return free, rss, rss > 0
+		}
+	}
+	return 0, 0, false
+}
+
+// lostToFaults is an estimate of the time that page faults of all processes took.
+func (in *Input) lostToFaults() (lost int64, ok bool) {
+	for _, p := range in.Run.Processes {
+		minor, major := in.lastOf(p.ID, mem.SeriesMinorFaults), in.lastOf(p.ID, mem.SeriesMajorFaults)
+		ok = ok || minor.Known() || major.Known()
+		lost += minor.Or(0)*int64(minorFaultCost) + major.Or(0)*int64(majorFaultCost)
+	}
+	return lost, ok
+}

@@ -1,0 +1,169 @@
+package imagined
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// undecided are the reads that decide something and were not answered on request, those of several processes at one
+// line added up.
+func undecided(reads []mem.ReadBack) []report.Undecided {
+	var all mem.Tally[mem.Location, report.Undecided]
+	for i := range reads {
+		if r := &reads[i]; r.Agent && r.Decides() {
+			sum := all.At(mem.Location{File: r.File, Line: r.Line})
+			count := sum.Count + max(r.Count, 1)
+			*sum = report.Undecided{File: r.File, Line: r.Line, Function: r.Function, Number: cmp.Or(r.Number, "int"), Use: r.Use, UseLine: r.UseLine, Value: r.Value, Upper: r.Upper, Count: count}
+		}
+	}
+	slices.SortStableFunc(all.All, func(a, b report.Undecided) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return all.All
+}
+
+// unless makes a verdict conditional that rests on numbers which nobody computed. Where the program took the same with
+// the other end of what each can be, they do not matter.
+func unless(v *report.Imagined) {
+	if len(v.Undecided) == 0 {
+		return
+	}
+	ran := v.Verdict == mem.VerdictFits || v.Verdict == mem.VerdictTight
+	switch other := v.Other; {
+	case ran && other != nil && bounded(v.Undecided) && other.Fits() && other.Used == v.Used && other.Allocated == v.Allocated && other.Reserved == v.Reserved:
+		v.Indifferent, v.Undecided = v.Undecided, nil
+		return
+	case ran, v.Verdict == mem.VerdictOOM && other != nil && other.Fits():
+		v.Verdict = mem.VerdictConditional
+	default:
+		return
+	}
+	for i := range v.All {
+		if v.All[i].Fits() {
+			v.All[i].Verdict = mem.VerdictConditional
+		}
+	}
+}
+
+// bounded says whether both ends of each number are known: then a second run has tried the other one. Of a branch on a
+// floating-point number it has tried one on the other side of a half.
+func bounded(all []report.Undecided) bool {
+	return !slices.ContainsFunc(all, func(u report.Undecided) bool { return !u.Upper.Known() && u.Number != "float" })
+}
+
+// conditionalSentence is the verdict where it rests on such numbers.
+func conditionalSentence(v *report.Imagined, on string) []string {
+	which, given := conditionOf(v.Undecided), values(v.Undecided, false)
+	taken := fmt.Sprintf("%s takes %v of %v", given, mem.Bytes(v.Used.Or(0)), v.Total)
+	if v.Headroom.Known() && v.Headroom.Or(0) < int64(v.Tight) {
+		taken += ", tightly"
+	}
+	condition := " is " + given
+	switch other := v.Other; {
+	case !v.Headroom.Known():
+		condition, taken = " is less", given+" runs out of memory"
+	case other != nil && other.Fits() && bounded(v.Undecided):
+		condition = " takes no more between its ends than at them"
+	}
+	if len(v.Undecided) > 1 {
+		condition = strings.NewReplacer(" takes", " take", "its ends", "their ends", " is less", " are less", " is "+given, " are as taken").Replace(condition)
+	}
+	text := fmt.Sprintf("Fits on %s if %s%s: %s", on, which, condition, taken)
+	if v.Other != nil {
+		text += ", " + otherText(v, v.Other)
+	}
+	return []string{text + fmt.Sprintf(" (%s)", v.Label), v.Basis, topHolder(v)}
+}
+
+// conditionOf is "the whole number read at train.py:12, which is a size,"; of several the first is named.
+func conditionOf(all []report.Undecided) string {
+	u := &all[0]
+	text := u.String()
+	if n := len(all) - 1; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
+// values are what the program was given at the lines; other: at the other end.
+func values(all []report.Undecided, other bool) string {
+	var texts []string
+	for i := range limited(all, 3) {
+		u := &all[i]
+		text := u.Value
+		if other {
+			text = otherEnd(u)
+		}
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	if len(all) > 3 {
+		texts = append(texts, "…")
+	}
+	return strings.Join(texts, ", ")
+}
+
+func otherEnd(u *report.Undecided) string {
+	switch {
+	case u.Number == "bool":
+		return "true"
+	case u.Number == "float":
+		return "1.0"
+	case !u.Upper.Known():
+		return "1"
+	case u.Value == "0":
+		return fmt.Sprint(u.Upper.Or(0))
+	}
+	return "0"
+}
+
+// otherText is how the run with the other numbers ended.
+func otherText(v *report.Imagined, other *mem.Try) string {
+	with := values(v.Undecided, true)
+	switch {
+	case other.Verdict == mem.VerdictOOM:
+		return with + " runs out of memory"
+	case other.Fits():
+		return fmt.Sprintf("%s takes %v", with, mem.Bytes(other.Used.Or(0)))
+	case other.Verdict == mem.VerdictNone:
+		return with + " had not ended " + other.Note
+	}
+	return "with " + with + " the program fails for a reason of its own"
+}
+
+// undecidedNotes name each such line, and how to answer it.
+func undecidedNotes(v *report.Imagined, r *report.Report) {
+	for i := range limited(v.Undecided, 12) {
+		u := &v.Undecided[i]
+		most := ""
+		if upper, ok := u.Upper.Get(); ok && u.Number != "bool" {
+			most = fmt.Sprintf(" It can be %d at most.", upper)
+		}
+		r.AddNote(fmt.Sprintf("The %s read at %s, %s, %s, and no kernel computed it: %s was taken.%s --read-value %s=VALUE answers it.",
+			u.Kind(), u.Place(), report.Times(u.Count), u.Decides(), u.Value, most, askedAs(u)))
+	}
+	if n := len(v.Indifferent); n > 0 {
+		r.AddNote(fmt.Sprintf("Numbers that no kernel computed decide something at %s; a second run with other ones took the same memory.", places(v.Indifferent)))
+	}
+}
+
+func askedAs(u *report.Undecided) string {
+	return fmt.Sprintf("%s:%d", u.File[strings.LastIndex(u.File, "/")+1:], u.Line)
+}
+
+func places(all []report.Undecided) string {
+	var names []string
+	for i := range limited(all, 6) {
+		names = append(names, all[i].Place())
+	}
+	if len(all) > 6 {
+		names = append(names, fmt.Sprintf("%d more", len(all)-6))
+	}
+	return strings.Join(names, ", ")
+}

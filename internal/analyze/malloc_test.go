@@ -1,0 +1,87 @@
+package analyze
+
+import (
+	"slices"
+	"testing"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// recordCounts is a process whose resident set and malloc's free bytes are as given, in MiB, a second apart.
+func recordCounts(t *testing.T, rss, free, resident []int64) *mem.Run {
+	t.Helper()
+	run := mem.NewRun()
+	frames := []mem.Frame{mem.Process{ID: 1, PID: 10, Role: "main", Start: 1}}
+	for id, s := range []struct {
+		name   mem.Quantity
+		values []int64
+		late   int64
+	}{{mem.SeriesRSS, rss, 0}, {mem.SeriesTreeRSS, rss, 0}, {mem.SeriesMallocFree, free, -1e8}, {mem.SeriesMallocResident, resident, -1e8}} {
+		def := mem.SeriesDef{ID: uint32(id + 1), Name: s.name, Unit: mem.UnitBytes, Label: mem.Measured}
+		if s.name != mem.SeriesTreeRSS {
+			def.Process = 1
+		}
+		frames = append(frames, def)
+		for i, v := range s.values {
+			frames = append(frames, mem.Samples{Series: def.ID, Times: []int64{int64(i+1)*1e9 + s.late}, Values: []int64{v << 20}})
+		}
+	}
+	for _, f := range frames {
+		if err := run.Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return run
+}
+
+// TestHoles: what malloc keeps free is part of the peak, and a finding where it is much of it, and only as far as it
+// is resident and was free at the peak.
+func TestHoles(t *testing.T) {
+	for _, test := range []struct {
+		name                string
+		rss, free, resident []int64
+		want                int64 // MiB in the table
+		found               bool
+	}{
+		{"holes between blocks", []int64{500, 1000, 990}, []int64{10, 400, 410}, []int64{10, 390, 395}, 390, true},
+		{"freed after the peak", []int64{500, 1000, 995}, []int64{10, 20, 700}, []int64{10, 20, 700}, 20, false},
+		{"filled again before the peak", []int64{900, 1000, 1000}, []int64{10, 500, 30}, []int64{10, 480, 30}, 30, false},
+		{"given back by malloc_trim after the peak", []int64{900, 1000, 500}, []int64{10, 400, 400}, []int64{10, 380, 1}, 380, true},
+		{"free and not resident", []int64{900, 1000, 1000}, []int64{10, 400, 400}, []int64{10, 5, 5}, 5, false},
+		{"too little to say", []int64{200, 300, 300}, []int64{10, 100, 100}, nil, 100, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := Analyze(recordCounts(t, test.rss, test.free, test.resident), Options{})
+			got := int64(-1)
+			for _, table := range r.Tables {
+				for _, row := range table.Rows {
+					if table.Name == "composition" && slices.Contains(row, report.Cell("free")) {
+						got = row[1].(int64) >> 20
+					}
+				}
+			}
+			if got != test.want {
+				t.Errorf("%d MiB free in the table, want %d", got, test.want)
+			}
+			found := len(r.Findings) == 1 && r.Findings[0].Kind == report.KindFragmentation
+			if found != test.found || !found && len(r.Findings) > 0 {
+				t.Errorf("findings %+v", r.Findings)
+			}
+		})
+	}
+}
+
+// TestFreedAtTheEnd: what an interpreter frees as it ends, while the kernel's mark is told, are no holes of the program's.
+func TestFreedAtTheEnd(t *testing.T) {
+	run := recordCounts(t, []int64{900, 990, 1000}, []int64{10, 20, 700}, []int64{10, 20, 700})
+	if r := Analyze(run, Options{}); len(r.Findings) != 1 {
+		t.Errorf("findings %+v, want the holes of a program that goes on", r.Findings)
+	}
+	if err := run.Add(mem.Process{ID: 1, PID: 10, Role: "main", Start: 1, Bye: mem.Some(25e8)}); err != nil {
+		t.Fatal(err)
+	}
+	if r := Analyze(run, Options{}); len(r.Findings) > 0 {
+		t.Errorf("findings %+v", r.Findings)
+	}
+}

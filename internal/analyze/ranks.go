@@ -1,0 +1,249 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+const (
+	leastLoad      = 256 * mem.MiB         // of host memory that a rank had before its first step and gave back
+	leastApart     = 256 * mem.MiB         // that ranks' peaks differ by
+	leastBehind    = 5 * time.Millisecond  // a step, that a straggler works longer
+	slower, larger = 1.2, 1.15             // than the median rank
+	together       = 50 * time.Millisecond // failures closer than that have no order
+	leastObserved  = 20                    // steps of a rank, to compare its work
+)
+
+// rank is what a run tells of one process of a distributed program.
+type rank struct {
+	*mem.Process
+	number           int64
+	step, work       mem.Optional // ns: a step, and what of it no other rank is waited for in
+	workHalf         mem.Optional // half its 95 % interval
+	host, load, rest mem.Optional // bytes of RSS: its peak; up to the end of the first step; at the ends of the later half
+	device           mem.Optional
+	failed           mem.Optional // when it failed first
+}
+
+// ranks compares the processes of a distributed program: which works longest, takes most, failed first, and what loading took.
+func ranks(in *Input, r *report.Report) {
+	all := in.ranks()
+	if len(all) < 2 {
+		return
+	}
+	t := report.Table{
+		Name: "ranks", Title: "Ranks",
+		Note: "Work is data and forward, in which no other rank is waited for. Loading is the highest RSS up to the end of the first step.",
+		Columns: []report.Column{report.TextColumn("rank", "rank"), report.TextColumn("host", "process"), report.CountColumn("steps", "steps"), report.TimeColumn("step", "median step"),
+			report.TimeColumn("work", "work / step"), report.BytesColumn("rss", "peak RSS", mem.Measured), report.BytesColumn("load", "loading", mem.Measured),
+			report.BytesColumn("allocated", "peak allocated", in.label())},
+	}
+	for _, k := range all[:min(len(all), processesShown)] {
+		t.Add(itoa(k.number), itoa(int64(k.PID)), int64(in.Run.Totals[k.ID].Steps), k.step, k.work, k.host, k.load, k.device)
+	}
+	r.AddTable(t)
+	in.loading(r, all)
+	if r.Imagined == nil { // else no kernel ran, so times say nothing
+		in.straggler(r, all)
+	}
+	in.imbalance(r, all, "host memory", func(k *rank) mem.Optional { return k.host }, mem.Measured)
+	in.imbalance(r, all, "device memory", func(k *rank) mem.Optional { return k.device }, in.label())
+	in.firstCause(r, all)
+}
+
+// ranks are the processes that have a rank and took steps or failed, by number.
+func (in *Input) ranks() (all []*rank) {
+	for _, p := range in.Run.Processes {
+		number, ok := p.Rank.Get()
+		failed := in.failedAt(p)
+		if !ok || p.Role == "dataloader" || len(in.steps[p.ID]) == 0 && !failed.Known() {
+			continue
+		}
+		k := &rank{Process: p, number: number, step: in.stepTime(p.ID), host: in.processPeak(p), device: in.allocatedBy(p.ID), failed: failed}
+		k.work, k.workHalf = in.workOf(p.ID)
+		k.load, k.rest = in.loadOf(p.ID)
+		all = append(all, k)
+	}
+	slices.SortStableFunc(all, func(a, b *rank) int { return cmp.Compare(a.number, b.number) })
+	if len(all) > 0 && all[0].number == all[len(all)-1].number {
+		return nil // one rank, started again
+	}
+	return all
+}
+
+// workOf is the time of a step that a rank works by itself: the median of those that were observed, and half of its 95 % interval.
+func (in *Input) workOf(process uint32) (work, half mem.Optional) {
+	own := map[uint64]float64{}
+	for _, s := range in.Run.Spans {
+		if s.Process == process && (s.Phase == mem.PhaseData || s.Phase == mem.PhaseForward) {
+			own[s.Step] += float64(s.End - s.Start)
+		}
+	}
+	delete(own, 0) // in which everything is done for the first time
+	if len(own) < leastObserved {
+		return mem.Optional{}, mem.Optional{}
+	}
+	sorted := slices.Sorted(maps.Values(own))
+	middle := sorted[len(sorted)/2]
+	// Ranks of order statistics, as of a binomial: no distribution is taken for granted.
+	reach := int(0.98*math.Sqrt(float64(len(sorted)))) + 1
+	low, high := sorted[max(len(sorted)/2-reach, 0)], sorted[min(len(sorted)/2+reach, len(sorted)-1)]
+	return mem.Some(int64(middle)), mem.Some(int64(max(high-middle, middle-low)))
+}
+
+// loadOf is the highest RSS of a process up to the end of its first step, and the middle one of its later steps.
+func (in *Input) loadOf(process uint32) (load, rest mem.Optional) {
+	steps, rss := in.steps[process], in.find(process, mem.SeriesRSS)
+	if len(steps) < 2 || rss == nil {
+		return mem.Optional{}, mem.Optional{}
+	}
+	for i, at := range rss.Times {
+		if at <= steps[0].Time {
+			load.Raise(mem.Some(rss.Values[i]))
+		}
+	}
+	var later []int64
+	for _, s := range steps[len(steps)/2:] {
+		if v, ok := s.RSS.Get(); ok {
+			later = append(later, v)
+		}
+	}
+	if len(later) > 0 {
+		slices.Sort(later)
+		rest = mem.Some(later[len(later)/2])
+	}
+	return load, rest
+}
+
+// failedAt is when a process first told of an error that ended it, or was killed.
+func (in *Input) failedAt(p *mem.Process) mem.Optional {
+	for _, e := range in.Run.Events {
+		if e.Process == p.ID && (e.Kind == "oom" || e.Kind == "exception" || e.Kind == "kill") {
+			return mem.Some(e.Time)
+		}
+	}
+	if p.Signal.Known() {
+		return p.End
+	}
+	return mem.Optional{}
+}
+
+// loading: several ranks had far more host memory before their first step than they need later.
+func (in *Input) loading(r *report.Report, all []*rank) {
+	var names []string
+	var given mem.Bytes
+	least := mem.Optional{}
+	for _, k := range all {
+		load, ok1 := k.load.Get()
+		rest, ok2 := k.rest.Get()
+		back := mem.Bytes(load - rest)
+		if !ok1 || !ok2 || back < leastLoad || int64(back) < rest/4 {
+			continue
+		}
+		names = append(names, itoa(k.number))
+		given += back
+		if !least.Known() || int64(back) < least.Or(0) {
+			least = mem.Some(int64(back))
+		}
+	}
+	if len(names) < 2 {
+		return
+	}
+	r.Findings = append(r.Findings, report.Finding{
+		Kind: report.KindLoading, Severity: report.Warning, Bytes: mem.Some(int64(given)), Label: mem.Measured,
+		Title: fmt.Sprintf("Loading takes %v of host memory on %d ranks", given, len(names)),
+		Text: fmt.Sprintf("Ranks %s each had at least %v more resident up to their first step than in later ones, %v together (measured). That is what happens where every rank reads the whole checkpoint, builds the whole model or prepares all data for itself.",
+			listed(names), mem.Bytes(least.Or(0)), given),
+		Advice: "Load with torch.load(…, mmap=True) so that ranks share the file's pages, or on one rank and broadcast. Build the model on the meta device.",
+	})
+}
+
+// straggler: one rank works longer than the others, who wait for it.
+func (in *Input) straggler(r *report.Report, all []*rank) {
+	most, middle := extreme(all, func(k *rank) mem.Optional { return k.work })
+	if most == nil || most.work.Or(0) < int64(slower*float64(middle)) || most.work.Or(0)-middle < int64(leastBehind) {
+		return
+	}
+	for _, k := range all { // as far as can be told, nobody else works as long
+		if k != most && k.work.Known() && k.work.Or(0)+k.workHalf.Or(0) >= most.work.Or(0)-most.workHalf.Or(0) {
+			return
+		}
+	}
+	r.Findings = append(r.Findings, report.Finding{
+		Kind: report.KindRanks, Severity: report.Info, Process: most.ID, Label: mem.Measured,
+		Title: fmt.Sprintf("Rank %d is the straggler", most.number),
+		Text: fmt.Sprintf("Rank %d is the straggler: its data and forward passes take %s a step, the median rank's %s (measured, medians). The others wait for it in their collectives.",
+			most.number, report.Duration(most.work.Or(0)), report.Duration(middle)),
+	})
+}
+
+// imbalance: one rank takes more than the others.
+func (in *Input) imbalance(r *report.Report, all []*rank, what string, of func(*rank) mem.Optional, label mem.Label) {
+	most, middle := extreme(all, of)
+	if most == nil {
+		return
+	}
+	high := of(most).Or(0)
+	if high < int64(larger*float64(middle)) || mem.Bytes(high-middle) < leastApart {
+		return
+	}
+	r.Findings = append(r.Findings, report.Finding{
+		Kind: report.KindRanks, Severity: report.Info, Process: most.ID, Bytes: mem.Some(high - middle), Label: label,
+		Title: fmt.Sprintf("Rank %d takes %v more %s than the median rank", most.number, mem.Bytes(high-middle), what),
+		Text:  fmt.Sprintf("Rank %d takes more %s than the others: its peak is %v, the median rank's %v (%s).", most.number, what, mem.Bytes(high), mem.Bytes(middle), label),
+	})
+}
+
+// firstCause: of several ranks that failed, the one that did first; what the others say may only follow from it.
+func (in *Input) firstCause(r *report.Report, all []*rank) {
+	failed := slices.DeleteFunc(slices.Clone(all), func(k *rank) bool { return !k.failed.Known() })
+	if len(failed) < 2 {
+		return
+	}
+	slices.SortStableFunc(failed, func(a, b *rank) int { return cmp.Compare(a.failed.Or(0), b.failed.Or(0)) })
+	first, ahead := failed[0], failed[1].failed.Or(0)-failed[0].failed.Or(0)
+	if ahead < int64(together) {
+		return
+	}
+	r.Findings = append(r.Findings, report.Finding{
+		Kind: report.KindRanks, Severity: report.Warning, Process: first.ID, Label: mem.Measured,
+		Title: fmt.Sprintf("Rank %d failed first", first.number),
+		Text: fmt.Sprintf("%d ranks failed. Rank %d did %s before the next one (measured), so the others' errors may only follow from its own.",
+			len(failed), first.number, report.Duration(ahead)),
+	})
+}
+
+// extreme is the rank with the highest value, and the median of all; nil where fewer than two have one.
+func extreme(all []*rank, of func(*rank) mem.Optional) (most *rank, middle int64) {
+	var values []int64
+	for _, k := range all {
+		if v, ok := of(k).Get(); ok {
+			values = append(values, v)
+			if most == nil || v > of(most).Or(0) {
+				most = k
+			}
+		}
+	}
+	if len(values) < 2 {
+		return nil, 0
+	}
+	slices.Sort(values)
+	return most, values[(len(values)-1)/2]
+}
+
+// listed is "0, 1 and 2".
+func listed(names []string) string {
+	if len(names) > 8 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:8], ", "), len(names)-8)
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}

@@ -1,0 +1,82 @@
+package analyze
+
+import (
+	"strings"
+	"testing"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// distributed is a run of four ranks; each has loaded `load` MiB, needs `rest` later and works `work` ms of each step.
+func distributed(load, rest, work [4]int64) *mem.Run {
+	const mib, ms = 1 << 20, int64(1e6)
+	run := mem.NewRun()
+	run.Add(mem.RunInfo{})
+	for i := range uint32(4) {
+		id := i + 1
+		run.Add(mem.Process{ID: id, PID: 100 + int(id), Role: "main", Rank: mem.Some(int64(i))})
+		run.Add(mem.SeriesDef{ID: id, Process: id, Name: mem.SeriesRSS, Unit: mem.UnitBytes})
+		s := mem.Samples{Series: id}
+		for at := range int64(20) {
+			value := rest[i]
+			if at < 5 {
+				value = load[i]
+			}
+			s.Times, s.Values = append(s.Times, at*100*ms), append(s.Values, value*mib)
+		}
+		run.Add(s)
+		var steps mem.Steps
+		for n := range int64(10) {
+			steps = append(steps, mem.Step{Process: id, Number: uint64(n + 1), Time: (600 + n*100) * ms, Duration: 100 * ms, RSS: mem.Some(rest[i] * mib)})
+		}
+		run.Add(steps)
+		var spans mem.Spans
+		for n := range int64(40) { // two passes a step, on a machine with other work
+			for pass := range int64(2) {
+				from := (600 + 50*n + 20*pass) * ms
+				took := work[i]*ms/2 + (n*7919+pass*104729+int64(i)*31)%(8*ms)
+				spans = append(spans, mem.Span{Process: id, Phase: mem.PhaseForward, Step: uint64(n), Start: from, End: from + took})
+			}
+		}
+		run.Add(spans)
+	}
+	return run
+}
+
+func rankFindings(run *mem.Run) (titles []string) {
+	for _, f := range Analyze(run, Options{}).Findings {
+		if f.Kind == report.KindRanks || f.Kind == report.KindLoading {
+			titles = append(titles, f.Title)
+		}
+	}
+	return titles
+}
+
+func TestRanks(t *testing.T) {
+	even, loaded := [4]int64{1000, 1000, 1000, 1000}, [4]int64{3000, 3000, 3000, 3000}
+	work := [4]int64{60, 60, 60, 60}
+	failing := distributed(even, even, work)
+	failing.Add(mem.Event{Time: 1.5e9, Process: 3, Kind: "oom", Text: "CUDA out of memory"})
+	failing.Add(mem.Event{Time: 1.9e9, Process: 1, Kind: "exception", Text: "connection closed by peer"})
+	once := distributed(even, even, work)
+	once.Add(mem.Event{Time: 1.5e9, Process: 3, Kind: "oom", Text: "caught"})
+	tests := []struct {
+		name string
+		run  *mem.Run
+		want []string
+	}{
+		{"even", distributed(even, even, work), nil},
+		{"each loads", distributed(loaded, even, work), []string{"Loading takes 7.81 GiB of host memory on 4 ranks"}},
+		{"one loads", distributed([4]int64{3000, 1000, 1000, 1000}, even, work), []string{"Rank 0 takes 1.95 GiB more host memory than the median rank"}},
+		{"one is slow", distributed(even, even, [4]int64{60, 60, 95, 60}), []string{"Rank 2 is the straggler"}},
+		{"a little slow", distributed(even, even, [4]int64{60, 60, 65, 60}), nil},
+		{"one fails first", failing, []string{"Rank 2 failed first"}},
+		{"one fails alone", once, nil},
+	}
+	for _, test := range tests {
+		if got := rankFindings(test.run); strings.Join(got, "\n") != strings.Join(test.want, "\n") {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}

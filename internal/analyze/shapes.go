@@ -1,0 +1,155 @@
+package analyze
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+	"hightide/internal/usage"
+)
+
+const (
+	shapesShown  = 12
+	changesShown = 4
+)
+
+// shapes says what memory did as a whole: of the process that matters in words, of each curve in a table.
+func shapes(in *Input, r *report.Report) {
+	in.shapeNote(r)
+	t := report.Table{
+		Name: "shapes", Title: "Curves", Note: "Changes are where a curve went to another level and stayed there.",
+		Columns: []report.Column{report.TextColumn("curve", "curve"), report.TextColumn("pattern", "pattern"), {Name: "period", Title: "period", Unit: mem.UnitNanoseconds, Label: mem.Estimated},
+			report.BytesColumn("lowest", "lowest", in.label()), report.BytesColumn("median", "median", in.label()), report.BytesColumn("highest", "highest", in.label()),
+			report.TextColumn("changes", "changes")},
+	}
+	for _, s := range in.shaped() {
+		shape := usage.ShapeOf(s.Times, s.Values)
+		if shape.Kind == "" || len(t.Rows) >= shapesShown {
+			continue
+		}
+		sorted := slices.Sorted(slices.Values(s.Values))
+		t.Add(in.curveName(s), shape.Kind, nonZero(mem.Some(shape.Period)), sorted[0], sorted[len(sorted)/2], sorted[len(sorted)-1], in.changes(shape))
+	}
+	r.AddTable(t)
+}
+
+// shaped are the curves that are looked at: of the whole tree, and of the process and the devices that matter.
+func (in *Input) shaped() (all []*mem.Series) {
+	for _, s := range in.Run.Series {
+		switch s.Name {
+		case mem.SeriesTreePSS, mem.SeriesTreeRSS, mem.SeriesDeviceUsed:
+			all = append(all, s)
+		case mem.SeriesHeapLive, mem.SeriesAllocated, mem.SeriesReserved:
+			if s.Process == in.leader {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// curveName is what a curve is of, and of whom where that is not the whole run.
+func (in *Input) curveName(s *mem.Series) string {
+	name := nameOfCurve(s.Name)
+	if s.Process != 0 {
+		name += " of " + in.processName(s.Process)
+	}
+	if s.Device != "" {
+		name += " on " + s.Device
+	}
+	return name
+}
+
+func nameOfCurve(name mem.Quantity) string {
+	for _, c := range curveNames {
+		if c.name == name {
+			return c.title
+		}
+	}
+	return string(name)
+}
+
+// changes are the largest ones between levels, in order of time.
+func (in *Input) changes(s usage.Shape) string {
+	type change struct {
+		at       int64
+		from, to mem.Bytes
+	}
+	var all []change
+	for i := 1; i < len(s.Levels); i++ {
+		all = append(all, change{s.Levels[i].From, mem.Bytes(s.Levels[i-1].Value), mem.Bytes(s.Levels[i].Value)})
+	}
+	slices.SortStableFunc(all, func(a, b change) int { return int(abs(b.to-b.from) - abs(a.to-a.from)) })
+	left := len(all) - changesShown
+	all = all[:min(len(all), changesShown)]
+	slices.SortFunc(all, func(a, b change) int { return int(a.at - b.at) })
+	var texts []string
+	for _, c := range all {
+		texts = append(texts, fmt.Sprintf("%s: %v to %v", report.Duration(in.since(c.at)), c.from, c.to))
+	}
+	if left > 0 {
+		texts = append(texts, fmt.Sprintf("%d smaller ones", left))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// shapeNote is of the memory that the process which matters has at the ends of its steps; without steps, of all its samples.
+func (in *Input) shapeNote(r *report.Report) {
+	times, values, at := in.atSteps(in.leader)
+	p := in.Run.Process(in.leader)
+	from, to := in.clockOf(in.leader).window(p, in.end)
+	first, _ := slices.BinarySearch(times, from)
+	last, _ := slices.BinarySearch(times, to+1)
+	if first >= last {
+		return
+	}
+	if text := in.shapeText(usage.ShapeOf(times[first:last], values[first:last])); text != "" {
+		r.AddNote("Pattern of the RSS of " + in.processName(in.leader) + " " + at + ": " + text + " (measured).")
+	}
+}
+
+// atSteps is the RSS of a process at the ends of its steps, or at all times.
+func (in *Input) atSteps(process uint32) (times, values []int64, at string) {
+	for _, s := range in.steps[process] {
+		if v, ok := s.RSS.Get(); ok {
+			times, values = append(times, s.Time), append(values, v)
+		}
+	}
+	if len(times) > 0 {
+		return times, values, "at the end of each step"
+	}
+	if s := in.find(process, mem.SeriesRSS); s != nil {
+		return s.Times, s.Values, "over time"
+	}
+	return nil, nil, ""
+}
+
+func (in *Input) shapeText(s usage.Shape) string {
+	switch s.Kind {
+	case usage.Steady:
+		return "steady after warm-up"
+	case usage.WarmUp:
+		return "a rise until " + report.Duration(in.since(s.At)) + " after the start, then steady"
+	case usage.SawTooth:
+		if s.Period > 0 {
+			return "a saw-tooth: it fills and is given back about every " + report.Duration(s.Period)
+		}
+		return "a saw-tooth: it fills and is given back again and again"
+	case usage.Spike:
+		return "flat but for a spike: " + report.Duration(s.Lasts) + " at " + report.Duration(in.since(s.At)) + " decide the peak"
+	case usage.Staircase:
+		return fmt.Sprintf("a staircase: it rises %d times and stays there", len(s.Levels)-1)
+	case usage.Drift:
+		if len(in.growing) == 0 {
+			return "higher at its end than at its beginning, without a growth that went on evenly"
+		}
+		return "a drift upwards"
+	case usage.Uneven:
+		return "uneven"
+	}
+	return ""
+}
+
+func abs(b mem.Bytes) mem.Bytes { return max(b, -b) }

@@ -1,0 +1,137 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+const (
+	tracedOften = 8 // tracings of one function that make a finding, if they do not stop
+	tracedRows  = 20
+)
+
+// tracing is what a run tells of one function that a framework traced or compiled.
+type tracing struct {
+	process             uint32
+	framework, function string
+	where               mem.Location
+	count, early        int64 // in all, and up to the middle of the run
+	first, last         int64 // times
+	argument            string
+	before, after       string
+}
+
+// traced tells which functions were traced again and again, each time keeping another graph or program.
+func traced(in *Input, r *report.Report) {
+	all := in.tracings()
+	t := report.Table{
+		Name: "tracings", Title: "Functions traced more than once",
+		Columns: []report.Column{report.TextColumn("function", "function"), report.TextColumn("line", "line"), report.TextColumn("framework", "framework"),
+			report.CountColumn("count", "times"), report.TextColumn("changed", "what changed last")},
+	}
+	for _, f := range all {
+		if f.count > 1 && len(t.Rows) < tracedRows {
+			t.Add(f.function, in.names.Search([]mem.Location{f.where}).Name, f.framework, f.count, f.change())
+		}
+		if f.count >= tracedOften && f.count-f.early >= f.count/4 {
+			r.Findings = append(r.Findings, in.tracedFinding(f))
+		}
+	}
+	r.AddTable(t)
+}
+
+// tracings are the functions of the run, the most often traced first.
+func (in *Input) tracings() []*tracing {
+	type key struct {
+		process             uint32
+		framework, function string
+		file                string
+		line                int
+	}
+	known := map[key]*tracing{}
+	var all []*tracing
+	middle := in.start + (in.end-in.start)/2
+	for _, e := range in.Run.Events {
+		if e.Kind != "traced" || e.Where == nil {
+			continue
+		}
+		k := key{e.Process, e.Facts["framework"], e.Where.Function, e.Where.File, e.Where.Line}
+		f := known[k]
+		if f == nil {
+			f = &tracing{process: e.Process, framework: k.framework, function: k.function, where: *e.Where, first: e.Time}
+			known[k] = f
+			all = append(all, f)
+		}
+		count, _ := strconv.ParseInt(e.Facts["count"], 10, 64)
+		f.count, f.last = max(f.count, count), e.Time
+		if e.Time <= middle {
+			f.early = f.count
+		}
+		f.argument, f.before, f.after = e.Facts["argument"], e.Facts["before"], e.Facts["after"]
+	}
+	slices.SortStableFunc(all, func(a, b *tracing) int { return cmp.Compare(b.count, a.count) })
+	return all
+}
+
+// change is what made the function be traced again.
+func (f *tracing) change() string {
+	if f.argument == "" {
+		return "no argument"
+	}
+	return fmt.Sprintf("%s: %s to %s", f.argument, f.before, f.after)
+}
+
+func (in *Input) tracedFinding(f *tracing) report.Finding {
+	text := fmt.Sprintf("%s was traced %d times, %d of them in the second half of the run. %s keeps a graph or program of each. ",
+		f.function, f.count, f.count-f.early, frameworkName(f.framework))
+	if f.argument == "" {
+		text += "Its arguments were of the same types each time, so it is likely to be made anew before it is called."
+	} else {
+		text += fmt.Sprintf("The last time, its argument %s changed from %s to %s.", f.argument, f.before, f.after)
+	}
+	finding := report.Finding{
+		Kind: report.KindTracing, Severity: report.Info, Title: fmt.Sprintf("%s is traced again and again", f.function), Text: text, Advice: f.advice(),
+		Process: f.process, File: f.where.File, Line: f.where.Line, Label: mem.Measured,
+	}
+	if rss := in.find(f.process, mem.SeriesRSS); rss != nil {
+		first, ok1 := rss.At(f.first).Get()
+		last, ok2 := rss.At(f.last).Get()
+		if rose := last - first; ok1 && ok2 && rose > 16<<20 {
+			finding.Severity = report.Warning
+			finding.Text += fmt.Sprintf(" RSS rose by %v between the first tracing and the last, for this or other reasons (measured).", mem.Bytes(rose))
+		}
+	}
+	return finding
+}
+
+func (f *tracing) advice() string {
+	anew := f.argument == ""
+	value := !strings.Contains(f.after, "(") && !strings.Contains(f.after, "[")
+	switch {
+	case anew && f.framework == "jax":
+		return "Apply jax.jit once, outside of the loop, to a function that is defined once."
+	case anew:
+		return "Apply tf.function once, outside of the loop."
+	case f.framework == "jax":
+		return "Pad inputs to a few shapes. Declare static only those arguments that seldom change."
+	case value:
+		return "Pass Python numbers and strings that change as tensors (tf.constant)."
+	}
+	return "Pad batches to a few shapes, or give tf.function an input_signature with None where sizes differ, or reduce_retracing=True."
+}
+
+func frameworkName(name string) string {
+	switch name {
+	case "jax":
+		return "JAX"
+	case "tensorflow":
+		return "TensorFlow"
+	}
+	return name
+}

@@ -1,0 +1,101 @@
+package imagine
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"hightide/internal/fail"
+	"hightide/internal/mem"
+)
+
+// asked is what the program shall read where a kernel would have written, as the agent takes it
+// (docs/formats/imagined.md).
+type asked struct {
+	All   *float64    `json:"all,omitempty"`
+	Lines []askedLine `json:"lines,omitempty"`
+	Other bool        `json:"other,omitempty"` // the other end of what can be
+}
+
+// askedLine is the answer at one line; File "" is any file.
+type askedLine struct {
+	File  string `json:"file"`
+	Line  int    `json:"line"`
+	Value any    `json:"value"`
+}
+
+func (a *asked) text() string {
+	text, err := json.Marshal(a)
+	if err != nil || string(text) == "{}" {
+		return ""
+	}
+	return string(text)
+}
+
+const readValueHint = "as in --read-value 1, --read-value 31=4096, --read-value train.py:31=[3,5], --read-value 12=true"
+
+// readValues reads what --read-value says: a number for every read, or LINE=VALUE, FILE:LINE=VALUE. The value is a
+// number, true, false or a list of these.
+func readValues(texts []string) (asked, error) {
+	var all asked
+	for _, text := range texts {
+		at, value, lined := strings.Cut(text, "=")
+		if !lined {
+			number, err := strconv.ParseFloat(text, 64)
+			// The libraries that compute on the host fault on what is not finite.
+			if err != nil || !(math.Abs(number) <= math.MaxFloat32) {
+				return all, fail.Usage(readValueHint, "--read-value %s is no finite number", text)
+			}
+			all.All = &number
+			continue
+		}
+		line := askedLine{}
+		file, number, named := cutLast(at, ":")
+		if !named {
+			file, number = "", at
+		}
+		var err error
+		if line.Line, err = strconv.Atoi(number); err != nil || line.Line < 1 {
+			return all, fail.Usage(readValueHint, "--read-value %s names no line", text)
+		}
+		line.File = file
+		if err := json.Unmarshal([]byte(strings.ToLower(value)), &line.Value); err != nil || !isNumber(line.Value, true) {
+			return all, fail.Usage(readValueHint, "--read-value %s: %s is no number, true, false or list of these", text, value)
+		}
+		all.Lines = append(all.Lines, line)
+	}
+	return all, nil
+}
+
+func cutLast(text, mark string) (before, after string, found bool) {
+	i := strings.LastIndex(text, mark)
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+len(mark):], true
+}
+
+func isNumber(value any, lists bool) bool {
+	switch value := value.(type) {
+	case float64, bool:
+		return true
+	case []any:
+		for _, each := range value {
+			if !isNumber(each, true) {
+				return false
+			}
+		}
+		return lists
+	}
+	return false
+}
+
+// otherValues runs the program with the other end of what numbers can be that nobody computed and that decide something.
+func (s *Session) otherValues(ctx context.Context, t trial) []mem.Try {
+	// A number may be what a loop waits for.
+	t.other, t.atMost = true, max(time.Minute, 4*time.Since(s.began))
+	return s.tryAll(ctx, []attempt{{"values", "other numbers where no kernel computed them", t}})
+}

@@ -1,0 +1,115 @@
+package launch
+
+import (
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Attach takes a process that runs already for a Child. It is never sent a signal, and what this process is sent that
+// ends one is for this process alone: it comes on Ending. The kernel tells the process's end; how it ended it tells to
+// its own user, before its parent asks, and to all from Linux 6.15 on.
+func (t *Target) Attach(r *Runtime) *Child {
+	c := &Child{PID: t.PID, Stranger: true, done: make(chan struct{})}
+	if r.PassSignals {
+		c.Ending, c.Others = make(chan os.Signal, 8), make(chan os.Signal, 1)
+		for _, one := range append([]os.Signal{syscall.SIGHUP}, ending...) {
+			if !signal.Ignored(one) {
+				signal.Notify(c.Ending, one)
+			}
+		}
+	}
+	changes := make(chan Change, 1)
+	c.Changes = changes
+	watch := *t // the descriptor is the watcher's from here on
+	t.pidfd = -1
+	go watch.await(changes, c.done)
+	return c
+}
+
+// lookEvery is the time between two looks at a process whose end the kernel does not tell.
+const lookEvery = 100 * time.Millisecond
+
+// await closes changes once the process has ended, with how, where that is known. It ends with done too.
+func (t *Target) await(changes chan<- Change, done <-chan struct{}) {
+	defer t.Close()
+	if !t.ends(done) {
+		return
+	}
+	if status, ok := t.exitStatus(); ok {
+		changes <- Change{Status: status}
+	}
+	close(changes)
+}
+
+// ends waits for the end of the process; false: for no longer than until done.
+func (t *Target) ends(done <-chan struct{}) bool {
+	if t.pidfd < 0 {
+		return t.looksGone(done)
+	}
+	woken, wake, err := os.Pipe()
+	if err != nil {
+		return t.looksGone(done)
+	}
+	defer woken.Close()
+	go func() {
+		<-done
+		wake.Close()
+	}()
+	fds := []unix.PollFd{{Fd: int32(t.pidfd), Events: unix.POLLIN}, {Fd: int32(woken.Fd()), Events: unix.POLLIN}}
+	for {
+		if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
+			return t.looksGone(done)
+		}
+		switch {
+		case fds[0].Revents != 0:
+			return true
+		case fds[1].Revents != 0:
+			return false
+		}
+	}
+}
+
+func (t *Target) looksGone(done <-chan struct{}) bool {
+	for {
+		select {
+		case <-done:
+			return false
+		case <-time.After(lookEvery):
+		}
+		fields := statFields(t.PID)
+		if len(fields) <= fieldStart || ended(fields) || fields[fieldStart] != strconv.FormatUint(t.StartTicks, 10) {
+			return true
+		}
+	}
+}
+
+// exitStatus is how the process ended, where the kernel says so to one who is not its parent.
+func (t *Target) exitStatus() (syscall.WaitStatus, bool) {
+	fields := statFields(t.PID)
+	if len(fields) > fieldExitCode && ended(fields) && fields[fieldStart] == strconv.FormatUint(t.StartTicks, 10) && t.Env != nil {
+		if code, err := strconv.ParseUint(fields[fieldExitCode], 10, 32); err == nil { // 0 also where it may not be read: then Env is nil
+			return syscall.WaitStatus(code), true
+		}
+	}
+	info := pidfdInfo{Mask: pidfdInfoExit}
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(t.pidfd), pidfdGetInfo, uintptr(unsafe.Pointer(&info)))
+	return syscall.WaitStatus(info.ExitCode), t.pidfd >= 0 && errno == 0 && info.Mask&pidfdInfoExit != 0
+}
+
+// pidfdInfo is the beginning of the kernel's struct pidfd_info, whose size is in the number of the request.
+type pidfdInfo struct {
+	Mask, Cgroup uint64
+	_            [11]uint32 // numbers of the process and its user
+	ExitCode     int32
+}
+
+const (
+	pidfdInfoExit = 1 << 3     // once the parent has asked, from Linux 6.15 on
+	pidfdGetInfo  = 0xC040FF0B // _IOWR(0xFF, 11, 64 bytes)
+)

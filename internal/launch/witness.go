@@ -1,0 +1,128 @@
+package launch
+
+import (
+	"embed"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+//go:embed all:witness/lib
+var witnessLib embed.FS
+
+// witness is a process in the command's group that blocks every signal (witness/src/witness.c). A signal that came to it as
+// well was sent to the whole group, so that the command has its own; nothing else tells that from one that was sent to us alone.
+type witness struct {
+	pid         int
+	ask, answer *os.File
+
+	mutex sync.Mutex
+	last  map[syscall.Signal]time.Time // that came to the group
+}
+
+const (
+	witnessPatience = time.Second            // for an answer: it may be stopped, as may we
+	oneSending      = 250 * time.Millisecond // a sender that signals us and then the group, as timeout does, means one thing
+)
+
+// startWitness returns nil where there can be none: a build without it, a system that lets no program run from memory.
+func startWitness() *witness {
+	image, err := witnessLib.ReadFile("witness/lib/hightide-witness")
+	if err != nil {
+		return nil
+	}
+	fd, err := unix.MemfdCreate("hightide-witness", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil
+	}
+	program := os.NewFile(uintptr(fd), "hightide-witness")
+	defer program.Close()
+	if _, err := program.Write(image); err != nil {
+		return nil
+	}
+	stdin, ask, err := os.Pipe()
+	if err != nil {
+		return nil
+	}
+	defer stdin.Close()
+	answer, stdout, err := os.Pipe()
+	if err != nil {
+		ask.Close()
+		return nil
+	}
+	defer stdout.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err == nil {
+		defer null.Close()
+		w := &witness{ask: ask, answer: answer, last: map[syscall.Signal]time.Time{}}
+		files := []uintptr{stdin.Fd(), stdout.Fd(), null.Fd()} // Fd makes them wait when they are read, as the program expects
+		path := fmt.Sprintf("/proc/self/fd/%d", program.Fd())
+		if w.pid, err = syscall.ForkExec(path, []string{"hightide-witness"}, &syscall.ProcAttr{Dir: "/", Files: files}); err == nil {
+			return w
+		}
+	}
+	ask.Close()
+	answer.Close()
+	return nil
+}
+
+// saw says whether a signal that came to us came to the whole group; known is false where the witness cannot tell.
+func (w *witness) saw(s syscall.Signal) (group, known bool) {
+	if w == nil {
+		return false, false
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.pid == 0 {
+		return false, false
+	}
+	var said [1]byte
+	_ = w.ask.SetWriteDeadline(time.Now().Add(witnessPatience))
+	_ = w.answer.SetReadDeadline(time.Now().Add(witnessPatience))
+	_, err := w.ask.Write([]byte{byte(s)})
+	if err == nil {
+		_, err = w.answer.Read(said[:])
+	}
+	if err != nil { // it was killed, or hit before it had blocked its signals
+		status := w.wait()
+		group = status.Signaled() && status.Signal() == s
+		return group, group
+	}
+	if said[0] == 'y' {
+		w.last[s] = time.Now()
+	}
+	return time.Since(w.last[s]) < oneSending, true
+}
+
+// end lets go of the witness.
+func (w *witness) end() {
+	if w == nil {
+		return
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.pid != 0 {
+		w.wait()
+	}
+}
+
+// wait ends the witness if it still runs, and takes its status; the mutex is held.
+func (w *witness) wait() (status syscall.WaitStatus) {
+	w.ask.Close()
+	w.answer.Close()
+	ended, _ := syscall.Wait4(w.pid, &status, syscall.WNOHANG, nil)
+	if ended == 0 { // it may be stopped, where closing its input does nothing
+		_ = syscall.Kill(w.pid, syscall.SIGKILL)
+		for {
+			if _, err := syscall.Wait4(w.pid, &status, 0, nil); err != syscall.EINTR {
+				break
+			}
+		}
+	}
+	w.pid = 0
+	return status
+}

@@ -1,0 +1,119 @@
+package observe
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"hightide/internal/launch"
+	"hightide/internal/mem"
+
+	"golang.org/x/sys/unix"
+)
+
+// finish records the end. Processes that the command leaves behind are given a moment: workers end
+// when they notice.
+func (l *loop) finish(last launch.Change, ok bool) Outcome {
+	l.child.Ended()
+	end := l.now()
+	var outcome Outcome
+	if ok {
+		outcome.ExitCode, outcome.Signal = status(last.Status)
+	}
+	outcome.Stopped = l.hard > 0 || l.stopping && outcome.ExitCode == mem.Some(0)
+	for wait := 0; wait < 8; wait++ {
+		if wait == 0 {
+			l.sampler.Last(l.now())
+			if l.hard > 0 {
+				l.stopRest()
+			}
+		} else {
+			l.sampler.Tick(l.now())
+		}
+		l.scan()
+		l.drainAll()
+		if len(l.sampler.Processes()) == 0 {
+			break
+		}
+		if Followed(l.sink) {
+			l.flush(false)
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	l.mainEnded(last, ok, end, outcome)
+	return l.close(end, outcome, reason(outcome))
+}
+
+// close ends the recording. Processes that live on are unobserved from here.
+func (l *loop) close(end int64, outcome Outcome, reason string) Outcome {
+	for _, p := range l.order {
+		if len(p.channels) > 0 {
+			l.drain(p, false)
+			l.release(p, l.now())
+		}
+	}
+	l.alertsNever()
+	l.neverCame()
+	l.flush(true)
+	l.emit(mem.End{Time: end, ExitCode: outcome.ExitCode, Signal: outcome.Signal, Reason: reason})
+	if l.fail == nil {
+		l.fail = l.sink.Flush()
+	}
+	outcome.Sink = l.fail
+	return outcome
+}
+
+// mainEnded notes how the command's own process ended.
+func (l *loop) mainEnded(last launch.Change, ok bool, end int64, outcome Outcome) {
+	p := l.byPID[l.child.PID]
+	if p == nil { // gone before the first look
+		p = l.process(procKey{l.child.PID, 0})
+		p.Command, p.Role = l.info.Command, "main"
+	}
+	l.ended(p, end)
+	p.End, p.ExitCode, p.Signal = mem.Some(end), outcome.ExitCode, outcome.Signal
+	if ok {
+		l.highWater(last.Usage.Maxrss << 10)
+	}
+	l.alertMarks(p, end)
+	event := mem.Event{Time: end, Process: p.ID, Kind: "exit", Text: "it ended; how is not known here"}
+	if code, ok := outcome.ExitCode.Get(); ok {
+		event.Text = fmt.Sprintf("exit code %d", code)
+	}
+	if signal, ok := outcome.Signal.Get(); ok {
+		event.Text = "ended by " + unix.SignalName(syscall.Signal(signal))
+	}
+	l.emit(event)
+	if code, _ := outcome.ExitCode.Get(); outcome.Signal.Or(0) == int64(syscall.SIGKILL) || code == 137 {
+		l.killedByKernel(p, end)
+	}
+}
+
+// killedByKernel tells an OOM kill from any other SIGKILL: the control group counted one.
+func (l *loop) killedByKernel(p *process, end int64) {
+	if l.kills == 0 {
+		return
+	}
+	event := mem.Event{Time: end, Process: p.ID, Kind: "kill", Bytes: p.rss, Facts: facts("source", "kernel"),
+		Text: fmt.Sprintf("killed by the kernel: the control group ran out of memory (its count of such kills rose by %d)", l.kills)}
+	l.emit(event)
+}
+
+func status(s syscall.WaitStatus) (code, signal mem.Optional) {
+	if s.Signaled() {
+		return mem.Optional{}, mem.Some(int64(s.Signal()))
+	}
+	return mem.Some(int64(s.ExitStatus())), mem.Optional{}
+}
+
+func reason(o Outcome) string {
+	switch {
+	case o.Stopped:
+		return "stopped"
+	case o.Signal.Known():
+		return "signal"
+	case !o.ExitCode.Known():
+		return "gone" // a stranger's process: nobody told us how
+	}
+	return "exit"
+}

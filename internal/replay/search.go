@@ -1,0 +1,97 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"hightide/internal/allocator"
+	"hightide/internal/mem"
+)
+
+const (
+	searchTime  = time.Minute // for one search
+	mostChecked = 24          // of the best, run in every order of addresses until one holds
+)
+
+// search tries settings on all cores on the trace that reserves most, and looks for the best that holds on all traces. Each
+// is run from a fresh start, as a program would be with them, and so are the default settings and the record's own.
+func search(ctx context.Context, all []*replaying) {
+	worst := slices.MaxFunc(all, func(a, b *replaying) int { return cmp.Compare(a.result.Recorded.Reserved, b.result.Recorded.Reserved) })
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	for _, r := range all {
+		r.beginSearch()
+	}
+	found := allocator.Search(worst.program, worst.trial(worst.asked.Settings), worst.o.Workers, func() bool { return ctx.Err() != nil })
+	for _, c := range found {
+		worst.result.Search = append(worst.result.Search, figures(c.Settings.String(), c.Outcome))
+	}
+	worst.result.Searched = Searched{Settings: len(found), Nanoseconds: time.Since(start).Nanoseconds(), Capacity: worst.room}
+	own := slices.IndexFunc(found, func(c allocator.Candidate) bool { return c.Settings == worst.asked.Settings })
+	for i, c := range found[:min(len(found), mostChecked)] {
+		if i > own || !less(&c, &found[own]) { // changing nothing is as good
+			c = found[own]
+		}
+		if tryOnAll(all, c.Settings) || c.Settings == found[own].Settings {
+			break
+		}
+	}
+}
+
+// less says whether a candidate refuses less or reserves less than another, whatever it costs in calls.
+func less(a, b *allocator.Candidate) bool {
+	if (a.Outcome.OOM == nil) != (b.Outcome.OOM == nil) {
+		return a.Outcome.OOM == nil
+	}
+	u, v := &a.Outcome.Usage, &b.Outcome.Usage
+	return cmp.Or(cmp.Compare(u.OOMs, v.OOMs), cmp.Compare(u.PeakReserved, v.PeakReserved)) < 0
+}
+
+// beginSearch finds out on what device settings are tried, and what the default ones take there.
+func (r *replaying) beginSearch() {
+	if r.room = r.asked.Capacity; r.room == 0 {
+		r.room = r.program.Room(r.trace)
+	}
+	fresh := figures("", allocator.Run(r.program, r.trial(allocator.Settings{Fraction: r.asked.Settings.Fraction})))
+	r.result.Fresh = &fresh
+}
+
+// trial is how settings are tried: from a fresh start, on the device that was asked for or that the file tells of.
+func (r *replaying) trial(settings allocator.Settings) allocator.Setup {
+	setup := r.asked
+	setup.Settings, setup.Anew, setup.Capacity = settings, true, r.room
+	return setup
+}
+
+// tryOnAll makes settings the best of each trace; false: on one of them they do not hold.
+func tryOnAll(all []*replaying, settings allocator.Settings) bool {
+	best := make([]*Best, len(all))
+	for i, r := range all {
+		if best[i] = r.best(settings); best[i] == nil {
+			return false
+		}
+	}
+	for i, r := range all {
+		r.result.Best = best[i]
+	}
+	return true
+}
+
+// best is what settings come to on one trace; nil: in some order of addresses they are worse than what was recorded. That is so
+// where memory runs out, where more requests are refused, or where more is reserved without a request the fewer refused.
+func (r *replaying) best(settings allocator.Settings) *Best {
+	recorded := &r.result.Recorded
+	outcomes, spread := allocator.Variants(r.program, r.trial(settings))
+	for _, o := range outcomes {
+		if f := figures("", o); f.OOM != nil || f.Refused > recorded.Refused || f.Refused == recorded.Refused && f.Reserved > recorded.Reserved {
+			return nil
+		}
+	}
+	b := &Best{Figures: figures(settings.String(), outcomes[0]), Spread: [2]mem.Bytes{spread.Low, spread.High}, Curve: outcomes[0].Curve}
+	b.Gain, b.GainFresh = recorded.Reserved-b.Reserved, r.result.Fresh.Reserved-b.Reserved
+	b.MoreCalls = b.SegmentCalls - recorded.SegmentCalls
+	return b
+}

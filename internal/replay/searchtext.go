@@ -1,0 +1,102 @@
+package replay
+
+import (
+	"fmt"
+
+	"hightide/internal/allocator"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// SearchText says what a search found best for a trace, what it gains and what it costs; named says which trace, where there
+// are several. Nothing where none was asked for.
+func (r *Result) SearchText(named bool) []string {
+	var said []string
+	if n := r.Searched; n.Settings > 0 {
+		tried := fmt.Sprintf("%d settings tried in %.1f s, each from a fresh start", n.Settings, float64(n.Nanoseconds)/1e9)
+		switch {
+		case r.Capacity > 0:
+			tried += fmt.Sprintf(" on %v", n.Capacity)
+		case n.Capacity > 0:
+			tried += fmt.Sprintf(" with the %v that the allocator could have, as the trace tells", n.Capacity)
+		}
+		said = append(said, tried+".", r.bestText())
+	}
+	if r.Best == nil {
+		return said
+	}
+	name := ""
+	if named {
+		name = r.Trace() + ": "
+	}
+	return append(said, r.gains(name)...)
+}
+
+// bestText is the line to paste, or why there is none.
+func (r *Result) bestText() string {
+	b := r.Best
+	switch {
+	case b == nil && len(r.Search) > 0 && r.Search[0].OOM != nil:
+		return "None of them runs to the end there."
+	case b == nil:
+		return "None of them is as good as what was recorded, in every order of addresses."
+	case b.AllocConf == r.AllocConf && r.AllocConf == r.Recorded.AllocConf:
+		return "None is better than what it was recorded with."
+	case b.AllocConf == r.AllocConf:
+		return fmt.Sprintf("None is better than %s.", settingsName(r.AllocConf))
+	case b.AllocConf == "":
+		return "Best: the default settings, without " + allocator.Variable + "."
+	}
+	return fmt.Sprintf("Best: %s=%s", allocator.Variable, b.AllocConf)
+}
+
+// gains are what the best settings come to on a trace.
+func (r *Result) gains(name string) []string {
+	b := r.Best
+	subject := "it"
+	if b.AllocConf == r.AllocConf {
+		subject = "from a fresh start it"
+	}
+	line := fmt.Sprintf("%s reserves %s recorded", subject, lessThan(b.Gain))
+	if b.AllocConf != "" {
+		line += fmt.Sprintf(" and %s the default settings from a fresh start", lessThan(b.GainFresh))
+	}
+	line += fmt.Sprintf(", with %s of the driver.", calls(b.MoreCalls))
+	if name == "" {
+		line = report.UpperFirst(line)
+	}
+	said := []string{name + line}
+	if served := r.Recorded.Refused - b.Refused; served > 0 {
+		of := ""
+		if served < r.Recorded.Refused {
+			of = fmt.Sprintf("%d of ", served)
+		}
+		said = append(said, fmt.Sprintf("It serves %sthe %s that the record refused.", of, report.Counted(r.Recorded.Refused, "request")))
+	}
+	if b.Spread[0] != b.Spread[1] {
+		said = append(said, fmt.Sprintf("Its peak is between %v and %v, as addresses turn out.", b.Spread[0], b.Spread[1]))
+	}
+	return said
+}
+
+// lessThan is "1.00 GiB less than", "as much as".
+func lessThan(gain mem.Bytes) string {
+	switch {
+	case gain == 0:
+		return "as much as"
+	case gain < 0:
+		return fmt.Sprintf("%v more than", -gain)
+	}
+	return fmt.Sprintf("%v less than", gain)
+}
+
+// calls is "12 more calls", "339 fewer calls".
+func calls(more int64) string {
+	switch {
+	case more == 0:
+		return "as many calls"
+	case more < 0:
+		return report.Counted(-more, "fewer call")
+	}
+	return report.Counted(more, "more call")
+}
