@@ -162,8 +162,10 @@ func (r *Recorder) drain(p *process, final bool) {
 		}
 		record := first.next
 		first.next = nil
+		p.until(record.When())
 		r.take(p, first, record)
 	}
+	p.until(until)
 	p.spans.settle(until)
 	for _, c := range p.channels {
 		r.drops(p, c)

@@ -37,10 +37,18 @@ const (
 type pagemap struct {
 	file   *os.File
 	failed bool
-	rss    int64 // when the blocks were looked at last
-	at     int64 // that time
-	then   seen  // once all had been
+	rss    int64   // when the blocks were looked at last
+	at     int64   // that time
+	then   seen    // once all had been
+	since  reading // the highest after that
 	buffer []byte
+}
+
+// read takes in how much is resident now.
+func (m *pagemap) read(rss, now int64) {
+	if rss > m.since.value {
+		m.since = reading{time: now, value: rss}
+	}
 }
 
 func (m *pagemap) close() {
@@ -57,11 +65,6 @@ func (r *Recorder) look(now int64) {
 		p.confirm(now)
 	}
 	if now < r.nextPages {
-		for _, p := range r.order {
-			if rss, then := p.rss.Or(0), &p.pages.then; muchOf(rss, rss-then.rss-then.counted) {
-				p.touched(rss, now)
-			}
-		}
 		return
 	}
 	runtime.LockOSThread()
@@ -92,7 +95,7 @@ func (p *process) look(now int64) {
 	if then.rss == 0 { // it is ending
 		return
 	}
-	p.pages.then = then
+	p.pages.then, p.pages.since = then, reading{}
 	p.pages.rss, p.pages.at, b.unlooked = rss, now, 0
 	left := pagesEachLook
 	kept := b.open[:0]
@@ -102,7 +105,7 @@ func (p *process) look(now int64) {
 			p.pages.rss = 0
 			break
 		}
-		if p.lookAt(address, &left) {
+		if p.lookAt(address, now, &left) {
 			kept = append(kept, address)
 		}
 	}
@@ -114,6 +117,23 @@ type seen struct {
 	rss, mark int64 // resident, and the kernel's high-water mark; 0: not known
 	allocated mem.Bytes
 	counted   int64 // touched since then, as far as it was counted
+}
+
+// until takes in what was resident before a moment, once all that was told until then was: a block that was freed right
+// after the reading held its pages at the time.
+func (p *process) until(moment int64) {
+	since := p.pages.since
+	if since.time == 0 || since.time > moment {
+		return
+	}
+	p.pages.since.time = 0
+	if p.heap == nil {
+		return
+	}
+	p.confirm(since.time)
+	if then := &p.pages.then; muchOf(since.value, since.value-then.rss-then.counted) {
+		p.touched(since.value, since.time)
+	}
 }
 
 // touchedSince takes in the kernel's high-water mark: where it has risen since the last look.
@@ -199,21 +219,27 @@ func (b *liveHeap) openAll() {
 // looked is how much of a block was not resident when its pages were read.
 type looked struct{ address, number, absent uint64 }
 
-// lookAt says whether the block at an address is to be looked at again: it is not resident in full.
-func (p *process) lookAt(address uint64, left *int) bool {
+// lookAt says whether the block at an address is to be looked at again: it is not resident in full. What is found
+// resident counts at once, as the block may be freed by the next visit.
+func (p *process) lookAt(address uint64, now int64, left *int) bool {
 	k, _, ok := p.heap.find(address)
 	if !ok {
 		return false
 	}
 	share, ok := p.pages.resident(address, k.size, left)
-	if ok {
-		p.looked = append(p.looked, looked{address, k.number, uint64((1 - share) * float64(k.weight))})
+	if !ok {
+		return false
 	}
-	return ok && share < 1
+	if absent := uint64((1 - share) * float64(k.weight)); absent < k.absent {
+		p.heap.change(address, now, p.lastStep, func(block) uint64 { return absent })
+	} else {
+		p.looked = append(p.looked, looked{address, k.number, absent})
+	}
+	return share < 1
 }
 
-// confirm counts what the last look found, once all that was told until then was taken in: the pages of a block that was
-// freed meanwhile were gone because of that.
+// confirm counts what the last look found absent, once all that was told until then was taken in: the pages of a block
+// that was freed meanwhile were gone because of that.
 func (p *process) confirm(now int64) {
 	for _, l := range p.looked {
 		if k, _, ok := p.heap.find(l.address); ok && k.number == l.number {

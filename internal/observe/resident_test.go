@@ -97,3 +97,68 @@ func TestResident(t *testing.T) {
 		t.Errorf("after the free %v held, %v absent", b.live, b.absent)
 	}
 }
+
+// TestTouchedAndFreed: a block that was looked at before it was filled, and freed before anybody looked again, held at the
+// peak what a reading in between or the last look saw of it.
+func TestTouchedAndFreed(t *testing.T) {
+	const size, before = 32 << 20, 100 << 20
+	begin := func(t *testing.T) (*process, []byte, uint64) {
+		memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Munmap(memory) })
+		p := &process{key: procKey{pid: os.Getpid()}, heap: newLiveHeap(1), rss: mem.Some(before)}
+		t.Cleanup(p.pages.close)
+		address := uint64(uintptr(unsafe.Pointer(&memory[0])))
+		p.heap.alloc(&shm.Alloc{Address: address, Size: size, Weight: size, Origin: shm.OriginMalloc}, 1)
+		p.look(10)
+		if p.pages.failed {
+			t.Skip("the kernel shows no pages here")
+		}
+		if p.heap.peak != size {
+			t.Fatalf("%v at the peak before the look is confirmed", p.heap.peak)
+		}
+		return p, memory, address
+	}
+	atPeak := func(t *testing.T, p *process, want mem.Bytes) {
+		t.Helper()
+		use, _ := p.heap.peakUse(0)
+		if len(use.Sites) != 1 || use.Sites[0].Live != want || use.Live != want {
+			t.Errorf("at the peak %+v, want %v", use, want)
+		}
+	}
+	t.Run("a reading in between", func(t *testing.T) {
+		p, _, address := begin(t)
+		p.confirm(15)
+		p.pages.read(p.pages.then.rss+size, 20)
+		p.pages.read(p.pages.then.rss, 25)
+		p.until(19)
+		if p.heap.live != 0 {
+			t.Errorf("%v held before the reading", p.heap.live)
+		}
+		p.until(30)
+		p.heap.free(&shm.Free{Address: address})
+		atPeak(t, p, size)
+	})
+	t.Run("a reading before the look is confirmed", func(t *testing.T) {
+		p, _, address := begin(t)
+		p.pages.read(p.pages.then.rss+size, 20)
+		p.until(30)
+		p.confirm(31)
+		p.heap.free(&shm.Free{Address: address})
+		atPeak(t, p, size)
+	})
+	t.Run("a second look", func(t *testing.T) {
+		p, memory, address := begin(t)
+		p.confirm(15)
+		for i := 0; i < size; i += 4096 {
+			memory[i] = 1
+		}
+		p.rss = mem.Some(before + size)
+		p.look(20)
+		p.heap.free(&shm.Free{Address: address})
+		p.confirm(30)
+		atPeak(t, p, size)
+	})
+}
