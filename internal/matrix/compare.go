@@ -1,0 +1,427 @@
+package matrix
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// ComparisonVersion is the version of the JSON that a Comparison is written as.
+const ComparisonVersion = 1
+
+// Level is that of every interval.
+const Level = 0.95
+
+// Options say what is compared. The zero value compares what was asked for in the specification.
+type Options struct {
+	Figure    Figure            // empty: the one whose exactness was asked for, or the first known one
+	Baselines map[string]string // of an axis: the value that the others are compared with
+	Memory    map[string]int64  // bytes that a value of the axis "device" has for programs
+	Holdings  Holdings          // what a run held at its peak; nil: no recordings are at hand
+}
+
+// Comparison is what a matrix says, for people and for the page.
+type Comparison struct {
+	Version     int          `json:"version"`
+	Name        string       `json:"name"`
+	Figure      Figure       `json:"figure"`        // that ratios and curves lead with, of cells on the host
+	Device      Figure       `json:"device_figure"` // likewise of cells on a device; empty: there are none
+	Level       float64      `json:"level"`         // of each interval
+	Axes        []Axis       `json:"axes"`
+	Figures     []FigureInfo `json:"figures"`
+	Cells       []CellStats  `json:"cells"`
+	Ratios      []Ratio      `json:"ratios"`
+	Fits        []Fit        `json:"fits"`
+	Differences []Difference `json:"differences"`
+	Advice      []Advice     `json:"advice"` // recommendations, sentences with their figures
+	Notes       []string     `json:"notes"`  // what is not known, and why
+}
+
+// FigureInfo says what the values of a figure are.
+type FigureInfo struct {
+	Name      Figure    `json:"name"`
+	Title     string    `json:"title"`
+	Unit      mem.Unit  `json:"unit"`
+	Statistic string    `json:"statistic"` // of a trial's samples, which then is averaged over trials
+	Label     mem.Label `json:"label"`
+}
+
+// CellStats is a cell with what is known of it.
+type CellStats struct {
+	Key     string          `json:"key"`
+	Values  []string        `json:"values"`
+	State   State           `json:"state"` // done where a trial is
+	Reason  string          `json:"reason,omitempty"`
+	Trials  int             `json:"trials"`
+	Done    int             `json:"done"`
+	Runs    []string        `json:"runs,omitempty"` // recordings of those that are done
+	Figures map[Figure]Stat `json:"figures,omitempty"`
+}
+
+// figures lists all figures in the order of people's interest.
+var figures = []FigureInfo{
+	{PSS, "PSS", mem.UnitBytes, "max", ""}, {RSS, "RSS", mem.UnitBytes, "max", ""}, {VMS, "VMS", mem.UnitBytes, "max", ""},
+	{Swap, "swap", mem.UnitBytes, "max", ""},
+	{DeviceUsed, "memory used on the device", mem.UnitBytes, "max", ""}, {Reserved, "memory reserved by the framework", mem.UnitBytes, "max", ""},
+	{Allocated, "memory allocated by the framework", mem.UnitBytes, "max", ""},
+	{StepTime, "time of a step", mem.UnitNanoseconds, "median", ""}, {CPU, "CPU", mem.UnitMilli, "mean", ""},
+	{MinorFaults, "minor page faults", mem.UnitCount, "max", ""}, {MajorFaults, "major page faults", mem.UnitCount, "max", ""},
+	{Parameters, "parameters", mem.UnitCount, "max", ""},
+}
+
+// onDevice are the figures of a device's memory, the most telling first.
+var onDevice = []Figure{DeviceUsed, Reserved, Allocated}
+
+// value of a trial: its peak, its typical step, its mean load.
+func (f FigureInfo) value(s Summary) float64 {
+	switch f.Statistic {
+	case "mean":
+		return s.Mean
+	case "median":
+		return s.Median
+	}
+	return float64(s.Max)
+}
+
+// Value is what a trial says of a figure: a peak, the time of a typical step, the mean load.
+func Value(f Figure, s Summary) float64 { return info(f).value(s) }
+
+// Exactness is how well a figure is known of each cell that has an interval, by key: half of its width as a part of the
+// mean.
+func Exactness(r *Result, f Figure) map[string]float64 {
+	w := &comparing{result: r, quantiles: newQuantiles(Level), at: map[string]int{}, noise: map[Figure]noise{}, Comparison: &Comparison{Axes: r.Axes}}
+	w.cells()
+	w.settle(info(f))
+	known := map[string]float64{}
+	for _, c := range w.Cells {
+		if s, ok := c.Figures[f]; ok && s.Interval != nil && s.Mean > 0 {
+			known[c.Key] = (s.Interval.High - s.Interval.Low) / 2 / s.Mean
+		}
+	}
+	return known
+}
+
+// Compare is pure: the same result gives the same comparison.
+func Compare(r *Result, o Options) *Comparison {
+	w := newComparing(r, o)
+	w.ratios()
+	w.fits()
+	w.differences()
+	w.notes()
+	w.advise()
+	w.round()
+	return w.Comparison
+}
+
+// comparing is a comparison in the making.
+type comparing struct {
+	*Comparison
+	result    *Result
+	options   Options
+	quantiles *quantiles
+	at        map[string]int // cells by their values
+	noise     map[Figure]noise
+}
+
+func newComparing(r *Result, o Options) *comparing {
+	w := &comparing{result: r, options: o, quantiles: newQuantiles(Level), at: map[string]int{}, noise: map[Figure]noise{},
+		Comparison: &Comparison{Version: ComparisonVersion, Name: r.Name, Level: Level, Axes: r.Axes, Figures: []FigureInfo{},
+			Cells: []CellStats{}, Ratios: []Ratio{}, Fits: []Fit{}, Differences: []Difference{}, Advice: []Advice{}, Notes: []string{}}}
+	w.cells()
+	for _, f := range figures {
+		if label, ok := w.settle(f); ok {
+			f.Label = label
+			w.Figures = append(w.Figures, f)
+		}
+	}
+	w.lead()
+	return w
+}
+
+// cells gathers the trials of each cell.
+func (w *comparing) cells() {
+	byKey := make(map[string]int, len(w.result.Cells))
+	for i, c := range w.result.Cells {
+		byKey[c.Key] = i
+		w.at[join(c.Values)] = i
+		w.Cells = append(w.Cells, CellStats{Key: c.Key, Values: c.Values, Figures: map[Figure]Stat{}})
+	}
+	values := make([]map[Figure][]float64, len(w.Cells))
+	errors := make([]map[Figure]float64, len(w.Cells))
+	for i := range values {
+		values[i], errors[i] = map[Figure][]float64{}, map[Figure]float64{}
+	}
+	for _, t := range w.result.Trials {
+		i, ok := byKey[t.Cell]
+		if !ok {
+			continue
+		}
+		w.Cells[i].add(t)
+		if t.State != Done {
+			continue
+		}
+		for _, f := range figures {
+			if s, ok := t.Figures[f.Name]; ok {
+				values[i][f.Name] = append(values[i][f.Name], f.value(s))
+				errors[i][f.Name] = max(errors[i][f.Name], float64(s.Error))
+			}
+		}
+	}
+	for i := range w.Cells {
+		for f, v := range values[i] {
+			s := summarise(v)
+			s.Error = errors[i][f]
+			w.Cells[i].Figures[f] = s
+		}
+	}
+}
+
+// add counts a trial. A cell is what the best of its trials is, else its last one.
+func (c *CellStats) add(t Trial) {
+	c.Trials++
+	switch {
+	case t.State == Done:
+		c.Done++
+		c.State, c.Reason = Done, ""
+		if t.Run != "" {
+			c.Runs = append(c.Runs, t.Run)
+		}
+	case c.State != Done:
+		c.State, c.Reason = t.State, t.Reason
+	}
+}
+
+// settle finds the intervals of a figure; false: no cell has it. The label is the weakest of its values'.
+func (w *comparing) settle(f FigureInfo) (mem.Label, bool) {
+	stats := make([]*Stat, len(w.Cells))
+	var known []*Stat
+	for i := range w.Cells {
+		if s, ok := w.Cells[i].Figures[f.Name]; ok {
+			stats[i] = &s
+			known = append(known, &s)
+		}
+	}
+	if len(known) == 0 {
+		return "", false
+	}
+	n := noiseOf(known)
+	w.noise[f.Name] = n
+	exact := w.exact(stats)
+	for i, s := range stats {
+		if s == nil {
+			continue
+		}
+		n.settle(s, s.identical() && exact[i])
+		s.bound(w.quantiles)
+		w.Cells[i].Figures[f.Name] = *s
+	}
+	return w.label(f.Name), true
+}
+
+// leastSame is how many repeats must have repeated a value before it counts as exact.
+const leastSame = 10
+
+// exact says of each cell whether repeats of cells like it never differ: of all cells, or of all that share a value
+// of some axis with it, where these were repeated often enough to tell.
+func (w *comparing) exact(stats []*Stat) []bool {
+	type group struct{ axis, value string }
+	same, varied := map[group]int{}, map[group]bool{}
+	each := func(i int, do func(group)) {
+		do(group{})
+		for a, value := range w.Cells[i].Values {
+			do(group{w.Axes[a].Name, value})
+		}
+	}
+	for i, s := range stats {
+		if s == nil || s.Count < 2 {
+			continue
+		}
+		each(i, func(g group) {
+			same[g] += s.Count - 1
+			varied[g] = varied[g] || !s.identical()
+		})
+	}
+	exact := make([]bool, len(stats))
+	for i := range stats {
+		each(i, func(g group) {
+			exact[i] = exact[i] || !varied[g] && (same[g] >= leastSame || g == group{})
+		})
+	}
+	return exact
+}
+
+// label is the weakest of a figure's.
+func (w *comparing) label(f Figure) mem.Label {
+	order := []mem.Label{"", mem.Measured, mem.Sampled, mem.Imagined, mem.Replayed, mem.Estimated}
+	var weakest mem.Label
+	for _, t := range w.result.Trials {
+		if s, ok := t.Figures[f]; ok && t.State == Done && slices.Index(order, s.Label) > slices.Index(order, weakest) {
+			weakest = s.Label
+		}
+	}
+	return weakest
+}
+
+// lead chooses the figures that are compared in full.
+func (w *comparing) lead() {
+	known := func(f Figure) bool {
+		return slices.ContainsFunc(w.Figures, func(i FigureInfo) bool { return i.Name == f })
+	}
+	for _, f := range append([]Figure{w.options.Figure, w.result.Goal.Figure}, PSS, RSS, Allocated, Reserved, DeviceUsed, StepTime) {
+		if f != "" && known(f) {
+			w.Figure = f
+			break
+		}
+	}
+	if slices.Contains(onDevice, w.Figure) || !slices.ContainsFunc(w.Cells, func(c CellStats) bool { return w.away(c.Values) }) {
+		return
+	}
+	for _, f := range onDevice {
+		if known(f) {
+			w.Device = f
+			return
+		}
+	}
+}
+
+// info describes a figure.
+func info(f Figure) FigureInfo {
+	for _, i := range figures {
+		if i.Name == f {
+			return i
+		}
+	}
+	return FigureInfo{Name: f, Title: string(f)}
+}
+
+// device is the place of the axis that says where a cell computes; -1: there is none.
+func (c *Comparison) device() int { return c.axis(kindDevice) }
+
+// axis is the place of the first axis of a kind; -1: there is none.
+func (c *Comparison) axis(k kind) int {
+	return slices.IndexFunc(c.Axes, func(a Axis) bool { return kindOf(a.Name) == k })
+}
+
+// away says that a cell's memory is that of a device, not the host's.
+func (c *Comparison) away(values []string) bool {
+	d := c.device()
+	return d >= 0 && !isHost(values[d])
+}
+
+func isHost(device string) bool { return device == "cpu" || device == "host" }
+
+// shown is a value as people read it.
+func (c *Comparison) shown(axis int, value string) string {
+	a := c.Axes[axis]
+	if i := slices.Index(a.Values, value); i >= 0 && i < len(a.Labels) && a.Labels[i] != "" {
+		return a.Labels[i]
+	}
+	return value
+}
+
+// kind of an axis, by its name: what its ratio is called, and which value the others are compared with.
+type kind string
+
+const (
+	kindFramework kind = "framework"
+	kindBatch     kind = "batch"
+	kindDevice    kind = "device"
+	kindMode      kind = "mode"
+	kindSequence  kind = "sequence"
+	kindOther     kind = "axis"
+)
+
+func kindOf(axis string) kind {
+	switch strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(axis)) {
+	case "framework":
+		return kindFramework
+	case "batch", "batch_size":
+		return kindBatch
+	case "device", "hardware":
+		return kindDevice
+	case "mode":
+		return kindMode
+	case "seq", "seq_len", "seqlen", "sequence", "sequence_length":
+		return kindSequence
+	}
+	return kindOther
+}
+
+// baseline is the value of an axis that others are compared with.
+func (w *comparing) baseline(a Axis) string {
+	if value, ok := w.options.Baselines[a.Name]; ok && slices.Contains(a.Values, value) {
+		return value
+	}
+	usual := map[kind]string{kindFramework: "pytorch", kindMode: "inference", kindDevice: "cpu"}[kindOf(a.Name)]
+	if slices.Contains(a.Values, usual) {
+		return usual
+	}
+	if numbers, ok := numbersOf(a.Values); ok {
+		return a.Values[slices.Index(numbers, slices.Min(numbers))]
+	}
+	return a.Values[0]
+}
+
+// numbersOf are the values of an axis where all of them are numbers.
+func numbersOf(values []string) ([]float64, bool) {
+	numbers := make([]float64, len(values))
+	for i, v := range values {
+		n, err := strconv.ParseFloat(v, 64)
+		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+			return nil, false
+		}
+		numbers[i] = n
+	}
+	return numbers, len(values) > 0
+}
+
+// join makes a key of values, which hold any character but this.
+func join(values []string) string { return strings.Join(values, "\x00") }
+
+// digits of figures in the JSON.
+const digits = 7
+
+// round leaves figures with the digits that they are worth.
+func (w *comparing) round() {
+	for i := range w.Cells {
+		for f, s := range w.Cells[i].Figures {
+			s.round()
+			w.Cells[i].Figures[f] = s
+		}
+	}
+	for i := range w.Ratios {
+		w.Ratios[i].round()
+	}
+}
+
+func (s *Stat) round() {
+	roundAll(&s.Mean, &s.Median, &s.StdDev, &s.Error)
+	s.Interval.round()
+}
+
+func (i *Interval) round() {
+	if i != nil {
+		roundAll(&i.Low, &i.High)
+	}
+}
+
+func roundAll(values ...*float64) {
+	for _, v := range values {
+		if *v == 0 || math.IsInf(*v, 0) || math.IsNaN(*v) {
+			continue
+		}
+		scale := math.Pow(10, digits-1-math.Floor(math.Log10(math.Abs(*v))))
+		if rounded := math.Round(*v*scale) / scale; !math.IsInf(rounded, 0) && !math.IsNaN(rounded) {
+			*v = rounded
+		}
+	}
+}
+
+// byAxis orders values as the axis has them.
+func byAxis(a Axis, p, q string) int {
+	return cmp.Compare(slices.Index(a.Values, p), slices.Index(a.Values, q))
+}

@@ -1,0 +1,319 @@
+package matrix
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// Ratio compares two values of an axis, over all pairs of cells that differ in nothing else.
+type Ratio struct {
+	Kind       string    `json:"kind"`  // framework, batch, device, mode, axis
+	Axis       string    `json:"axis"`  //
+	Value      string    `json:"value"` // over
+	Base       string    `json:"base"`
+	Title      string    `json:"title"` // "TensorFlow / PyTorch"
+	Figure     Figure    `json:"figure"`
+	BaseFigure Figure    `json:"base_figure"` // of the base; another one where host and device are compared
+	Ratio      float64   `json:"ratio"`       // geometric mean over the pairs
+	Interval   *Interval `json:"interval,omitempty"`
+	Verdict    Verdict   `json:"verdict"`
+	Least      float64   `json:"least"` // of the pairs' ratios
+	Most       float64   `json:"most"`
+	Pairs      int       `json:"pairs"`
+	More       int       `json:"more"` // pairs with that verdict
+	Less       int       `json:"less"`
+	Same       int       `json:"same"`
+	Left       int       `json:"left"` // pairs that are not in it: one side was not measured, or only once
+	Sentence   string    `json:"sentence"`
+	Of         []Pair    `json:"of,omitempty"` // of the leading figures alone
+}
+
+// Pair is two cells that differ in one axis.
+type Pair struct {
+	Cell     int       `json:"cell"` // in Comparison.Cells
+	Base     int       `json:"base"`
+	Ratio    float64   `json:"ratio"`
+	Interval *Interval `json:"interval,omitempty"`
+	Verdict  Verdict   `json:"verdict"`
+}
+
+// Verdict is what an interval of a ratio says.
+type Verdict string
+
+// Verdicts.
+const (
+	More    Verdict = "more"    // the whole interval lies above 1
+	Less    Verdict = "less"    // below 1
+	Same    Verdict = "same"    // within sameWithin of 1
+	Unknown Verdict = "unknown" // it holds 1, or there is none
+)
+
+// sameWithin is how far from 1 a ratio may be that counts as none.
+const sameWithin = 0.01
+
+func verdict(i *Interval) Verdict {
+	switch {
+	case i == nil:
+		return Unknown
+	case i.Low > 1:
+		return More
+	case i.High < 1:
+		return Less
+	case i.Low >= 1/(1+sameWithin) && i.High <= 1+sameWithin:
+		return Same
+	}
+	return Unknown
+}
+
+// ratios compares the values of each axis with its baseline.
+func (w *comparing) ratios() {
+	for a, axis := range w.Axes {
+		if len(axis.Values) < 2 {
+			continue
+		}
+		base := w.baseline(axis)
+		for _, value := range axis.Values {
+			if value == base {
+				continue
+			}
+			if kindOf(axis.Name) == kindDevice && isHost(base) {
+				w.hostOverDevice(a, base, value)
+				continue
+			}
+			for _, f := range w.Figures {
+				w.ratio(a, value, base, f.Name, f.Name)
+			}
+		}
+		if kindOf(axis.Name) == kindDevice && isHost(base) {
+			w.amongDevices(a)
+		}
+	}
+}
+
+// hostOverDevice compares what a program needs on the host with what it needs on the device, and on real ones what its
+// process needs on the host beside.
+func (w *comparing) hostOverDevice(a int, host, device string) {
+	if w.Device != "" {
+		w.ratio(a, host, device, w.Figure, w.Device)
+	}
+	if isImagined(device) {
+		return
+	}
+	for _, f := range w.Figures {
+		w.ratio(a, host, device, f.Name, f.Name)
+	}
+}
+
+// amongDevices compares devices with the first one of them.
+func (w *comparing) amongDevices(a int) {
+	devices := slices.DeleteFunc(slices.Clone(w.Axes[a].Values), isHost)
+	if len(devices) < 2 || w.Device == "" {
+		return
+	}
+	for _, value := range devices[1:] {
+		w.ratio(a, value, devices[0], w.Device, w.Device)
+	}
+}
+
+func isImagined(device string) bool { return strings.HasPrefix(device, "imagined:") }
+
+// speaks says whether a figure of a cell says what a program needs: the host's figures of a run on an imaginary device
+// are those of a program that computes nothing.
+func (w *comparing) speaks(cell int, f Figure) bool {
+	d := w.device()
+	return d < 0 || !isImagined(w.Cells[cell].Values[d]) || slices.Contains(onDevice, f) || f == Parameters
+}
+
+// ratio compares a figure of the cells with a value, and one of those with the base.
+func (w *comparing) ratio(a int, value, base string, f, baseFigure Figure) {
+	r := Ratio{Kind: string(kindOf(w.Axes[a].Name)), Axis: w.Axes[a].Name, Value: value, Base: base, Figure: f, BaseFigure: baseFigure,
+		Title: w.title(a, value, base), Verdict: Unknown}
+	var pairs []Pair
+	for i := range w.Cells {
+		if w.Cells[i].Values[a] != value || !w.speaks(i, f) {
+			continue
+		}
+		other := slices.Clone(w.Cells[i].Values)
+		other[a] = base
+		j, ok := w.at[join(other)]
+		if !ok || !w.speaks(j, baseFigure) {
+			continue
+		}
+		if p, ok := w.pair(i, j, f, baseFigure); ok {
+			pairs = append(pairs, p)
+		} else {
+			r.Left++
+		}
+	}
+	if len(pairs) == 0 {
+		return
+	}
+	w.mean(&r, pairs)
+	r.Sentence = w.sentence(a, &r)
+	if f == w.Figure || f == w.Device {
+		r.Of = pairs
+	}
+	w.Ratios = append(w.Ratios, r)
+}
+
+// pair compares two cells; false: one of them has no figure to compare.
+func (w *comparing) pair(i, j int, f, baseFigure Figure) (Pair, bool) {
+	p, q := w.Cells[i].Figures[f], w.Cells[j].Figures[baseFigure]
+	if p.Mean <= 0 || q.Mean <= 0 {
+		return Pair{}, false
+	}
+	pair := Pair{Cell: i, Base: j, Ratio: p.Mean / q.Mean}
+	if p.known() && q.known() {
+		var s sum
+		s.add(p.variance, p.df)
+		s.add(q.variance, q.df)
+		pair.Interval = around(math.Log(pair.Ratio), s.half(w.quantiles, w.most(f, baseFigure))+unsure(p)+unsure(q))
+	}
+	pair.Verdict = verdict(pair.Interval)
+	return pair, true
+}
+
+// most is a bound on degrees of freedom: where cells are alike all have one estimate of their variance.
+func (w *comparing) most(figures ...Figure) float64 {
+	most := math.Inf(1)
+	for _, f := range figures {
+		if n := w.noise[f]; n.alike {
+			most = min(most, n.df)
+		}
+	}
+	return most
+}
+
+// unsure is how far off the logarithm of an estimated mean may be.
+func unsure(s Stat) float64 {
+	if s.Error <= 0 {
+		return 0
+	}
+	return -math.Log1p(-min(s.Error/s.Mean, 0.999))
+}
+
+// around is the interval of a ratio whose logarithm is known this well.
+func around(logarithm, half float64) *Interval {
+	return &Interval{math.Exp(logarithm - half), math.Exp(logarithm + half)}
+}
+
+// mean is the geometric mean of pairs, of those with an interval where any has one.
+func (w *comparing) mean(r *Ratio, pairs []Pair) {
+	certain := slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool { return p.Interval == nil })
+	if len(certain) > 0 {
+		r.Left += len(pairs) - len(certain)
+		pairs = certain
+	}
+	var s sum
+	var logs, errors float64
+	r.Pairs, r.Least, r.Most = len(pairs), math.Inf(1), 0
+	for _, pair := range pairs {
+		p, q := w.Cells[pair.Cell].Figures[r.Figure], w.Cells[pair.Base].Figures[r.BaseFigure]
+		s.add(p.variance, p.df)
+		s.add(q.variance, q.df)
+		logs += math.Log(pair.Ratio)
+		errors += unsure(p) + unsure(q)
+		r.Least, r.Most = min(r.Least, pair.Ratio), max(r.Most, pair.Ratio)
+		switch pair.Verdict {
+		case More:
+			r.More++
+		case Less:
+			r.Less++
+		case Same:
+			r.Same++
+		}
+	}
+	n := float64(len(pairs))
+	r.Ratio = math.Exp(logs / n)
+	if len(certain) > 0 {
+		r.Interval = around(logs/n, s.half(w.quantiles, w.most(r.Figure, r.BaseFigure))/n+errors/n)
+	}
+	r.Verdict = verdict(r.Interval)
+}
+
+func (r *Ratio) round() {
+	roundAll(&r.Ratio, &r.Least, &r.Most)
+	r.Interval.round()
+	for i := range r.Of {
+		roundAll(&r.Of[i].Ratio)
+		r.Of[i].Interval.round()
+	}
+}
+
+// title is "TensorFlow / PyTorch", "batch 64 / 16".
+func (w *comparing) title(a int, value, base string) string {
+	return w.named(a, value) + " / " + w.shown(a, base)
+}
+
+// named is a value with what it is of, unless it says that itself: "batch 64", "PyTorch".
+func (c *Comparison) named(axis int, value string) string {
+	switch kindOf(c.Axes[axis].Name) {
+	case kindFramework, kindDevice, kindMode:
+		return c.shown(axis, value)
+	}
+	if strings.Contains(c.Axes[axis].Name, "model") {
+		return c.shown(axis, value)
+	}
+	return c.Axes[axis].Name + " " + c.shown(axis, value)
+}
+
+// sentence says what a ratio says and no more.
+func (w *comparing) sentence(a int, r *Ratio) string {
+	of, base := w.subject(r.Figure, w.named(a, r.Value)), "that of "+w.named(a, r.Base)
+	if r.Figure != r.BaseFigure {
+		base = w.subject(r.BaseFigure, w.named(a, r.Base))
+	}
+	over := ""
+	if r.Pairs > 1 {
+		over = fmt.Sprintf(", the geometric mean of %d pairs of cells from %s to %s", r.Pairs, Times(r.Least), Times(r.Most))
+	}
+	switch {
+	case r.Interval == nil:
+		return report.UpperFirst(fmt.Sprintf("%s is %s times %s%s; of single runs, so how exact that is, is not known.", of, Times(r.Ratio), base, over))
+	case r.Verdict == Unknown:
+		return fmt.Sprintf("Whether %s is more or less than %s is not known: %s times%s%s.", of, base, Times(r.Ratio), r.Interval.times(), over)
+	case r.Verdict == Same:
+		return report.UpperFirst(fmt.Sprintf("%s is %s within 1 %%: %s times%s%s.", of, base, Times(r.Ratio), r.Interval.times(), over))
+	}
+	return report.UpperFirst(fmt.Sprintf("%s is %s times %s%s%s.", of, Times(r.Ratio), base, r.Interval.times(), over))
+}
+
+// subject is a figure of something: "peak PSS of PyTorch".
+func (c *Comparison) subject(f Figure, of string) string {
+	about := info(f)
+	if about.Unit == mem.UnitBytes {
+		return "peak " + about.Title + " of " + of
+	}
+	return about.Title + " of " + of
+}
+
+// times is the interval of a ratio in words.
+func (i *Interval) times() string {
+	if i.Low == i.High {
+		return " (identical in all runs)"
+	}
+	return fmt.Sprintf(" (95 %%: %s to %s)", Times(i.Low), Times(i.High))
+}
+
+// Times writes a ratio: two decimals, more where it is near 1.
+func Times(ratio float64) string {
+	off := math.Abs(ratio - 1)
+	switch {
+	case ratio >= 100:
+		return fmt.Sprintf("%.0f", ratio)
+	case ratio >= 10:
+		return fmt.Sprintf("%.1f", ratio)
+	case off > 0 && off < 0.0005:
+		return fmt.Sprintf("%.5f", ratio)
+	case off > 0 && off < 0.05:
+		return fmt.Sprintf("%.3f", ratio)
+	case ratio < 0.1:
+		return fmt.Sprintf("%.2g", ratio)
+	}
+	return fmt.Sprintf("%.2f", ratio)
+}
