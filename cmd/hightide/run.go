@@ -70,7 +70,7 @@ func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
 	o.Interval = 100 * time.Millisecond
 	flags.Var(span{&o.Interval, time.Millisecond}, "interval", "sampling interval")
 	flags.Uint64Var(&o.Steps, "steps", 0, "stop after that many optimizer steps")
-	flags.StringVar(&o.SnapshotOn, "snapshot-on", "oom", "when to take an allocator snapshot: oom, exit, step:N, never; several with commas")
+	flags.StringVar(&o.SnapshotOn, "snapshot-on", "oom", "when to take an allocator snapshot, or JAX's profile of live arrays: oom, exit, step:N, never; several with commas")
 	flags.BoolVar(&o.stacks, "stacks", true, "sample the host heap with Python stacks")
 	flags.BoolVar(&o.NoStacks, "no-stacks", false, "do not sample the host heap")
 	flags.Func("alert", "say when a `limit` is passed, as 'host.rss > 8GiB', 'host.rss > 80%', 'host.rss > 50MiB/step'; may be given several times", o.addAlert)

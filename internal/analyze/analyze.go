@@ -32,6 +32,9 @@ type Options struct {
 	// Snapshots are the decoded allocator snapshots of the run, by the name in mem.Run.Snapshots;
 	// one that could not be decoded is absent.
 	Snapshots map[string]*mem.AllocatorSnapshot
+
+	// Profiles are those of them that are no snapshot but memory by line, as JAX writes it.
+	Profiles map[string]*mem.Profile
 }
 
 // Analysis is one way to look at a run: it adds what it finds to the report.
@@ -60,6 +63,8 @@ var All = []Analysis{
 	{"faults", "page faults and swap: what the memory costs in time", faults},
 	{"devices", "what the devices say against what the allocator says", devices},
 	{"snapshots", "who held a device's memory when a snapshot was taken", snapshots},
+	{"arrays", "which lines made the arrays that were alive when a framework wrote a profile", arrays},
+	{"programs", "what each compiled function needs, and what it could do without", programs},
 	{"traced", "which functions are traced or compiled again and again", traced},
 	{"oom", "where and why memory ran out", outOfMemory},
 	{"alerts", "limits that were passed", alerts},

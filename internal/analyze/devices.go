@@ -45,6 +45,7 @@ func devices(in *Input, r *report.Report) {
 		}
 	}
 	r.AddTable(t)
+	in.preallocated(r)
 	if r.Imagined == nil { // else the devices say what each byte is for
 		in.gap(r)
 	}
@@ -73,6 +74,25 @@ func (in *Input) fragmentation(r *report.Report, s *mem.Series) {
 			mem.Bytes(gaps), mem.Bytes(whole), gaps*100/whole, s.Label),
 		Advice: againstGaps[s.Framework],
 	})
+}
+
+// preallocated tells what JAX took of a device as it started from what it used: nothing else can have the rest.
+func (in *Input) preallocated(r *report.Report) {
+	for _, pool := range in.Run.Series {
+		if pool.Name != mem.SeriesReserved || pool.Framework != "jax" || len(pool.Values) == 0 {
+			continue
+		}
+		used := in.sameAllocator(pool, mem.SeriesAllocated)
+		if used == nil {
+			continue
+		}
+		whole, most := pool.Values[pool.Peak()], used.Values[used.Peak()]
+		if pool.Values[0] < whole/10*9 || most >= whole/2 {
+			continue
+		}
+		r.AddNote(fmt.Sprintf("JAX had %v of %s from its first reading on, of which arrays and programs used at most %v at any reading (%s). It takes three quarters of a device as it starts, whatever it needs, unless XLA_PYTHON_CLIENT_PREALLOCATE=false.",
+			mem.Bytes(whole), pool.Device, mem.Bytes(most), pool.Label))
+	}
 }
 
 // againstGaps is what to try where a framework's allocator cannot use what it has cached.

@@ -26,13 +26,7 @@ func ExplainProfile(r *report.Report, p *mem.Profile, file string, top int) {
 		r.Headline.Say(file + " holds no figures")
 		return
 	}
-	kind, counts := p.Kinds[p.Default], -1
-	for i, k := range p.Kinds {
-		if k.Unit == mem.UnitCount && i != p.Default {
-			counts = i
-			break
-		}
-	}
+	kind, counts := p.Kinds[p.Default], countKind(p)
 	var uses []usage.Use
 	whole := int64(0)
 	for _, s := range p.Samples {

@@ -24,6 +24,7 @@ type Input struct {
 	histories  map[uint32]*usage.History // of sampled heaps, by process
 	growing    []growing                 // what growth found, for the headline
 	failed     map[uint32]*shortage      // by process: the last request that failed, as an allocator recorded it
+	alive      map[uint32]string         // by process: what its last profile of a device says of who held most
 	larger     []growingLine             // lines that hold more and more and keep nothing
 	pssPeak    pssPeak
 }
@@ -36,7 +37,7 @@ type seriesKey struct {
 func newInput(run *mem.Run, opts Options) *Input {
 	in := &Input{
 		Run: run, Options: opts, start: run.Start(), steps: map[uint32][]mem.Step{}, clocks: map[uint32]*clock{},
-		series: map[seriesKey]*mem.Series{}, names: usage.NewNames(&run.Stacks), histories: map[uint32]*usage.History{}, failed: map[uint32]*shortage{},
+		series: map[seriesKey]*mem.Series{}, names: usage.NewNames(&run.Stacks), histories: map[uint32]*usage.History{}, failed: map[uint32]*shortage{}, alive: map[uint32]string{},
 	}
 	for process := range run.Heap {
 		in.histories[process] = usage.FromHeap(run, process)

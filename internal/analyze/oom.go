@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -83,6 +84,9 @@ func (in *Input) raised(e mem.Event) *shortage {
 		s.Severity, s.after = report.Warning, " The program went on: it caught the error, or asked for less."
 	case e.Text != "":
 		s.after = " It said: " + report.FirstLine(e.Text, 240)
+		if alive := in.alive[e.Process]; alive != "" && source == "jax" {
+			s.after = strings.TrimSuffix(s.after, ".") + "." + alive
+		}
 	}
 	return s
 }

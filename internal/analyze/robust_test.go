@@ -49,7 +49,7 @@ func nonsense(rng *rand.Rand) *mem.Run {
 	}
 	id := func() uint32 { return rng.Uint32N(4) }
 	phase := func() mem.Phase { return mem.Phases[rng.IntN(len(mem.Phases))] }
-	kinds := []string{"oom", "kill", "alert", "unobserved", "drop", "exception", "traced"}
+	kinds := []string{"oom", "kill", "alert", "unobserved", "drop", "exception", "traced", "program", "donation"}
 	frame := func() mem.Frame {
 		switch rng.IntN(16) {
 		case 0:
@@ -84,7 +84,7 @@ func nonsense(rng *rand.Rand) *mem.Run {
 		case 13:
 			return mem.ModelUse{Process: id(), Device: "cpu", Parameters: some(), Gradients: some()}
 		case 14:
-			return mem.Event{Time: number(rng), Process: id(), Kind: kinds[rng.IntN(len(kinds))], Text: "\x1b", Step: some(), Bytes: some(), Where: &mem.Location{}, Facts: map[string]string{"count": "99"}}
+			return mem.Event{Time: number(rng), Process: id(), Kind: kinds[rng.IntN(len(kinds))], Text: "\x1b", Step: some(), Bytes: some(), Where: &mem.Location{}, Facts: map[string]string{"count": "99", "temp_bytes": "-9223372036854775808", "argument_bytes": "9223372036854775807", "output_bytes": "1"}}
 		}
 		return mem.RunInfo{StartMono: number(rng), Host: mem.Host{Memory: some(), PageSize: int(number(rng))}}
 	}

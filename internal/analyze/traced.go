@@ -25,6 +25,7 @@ type tracing struct {
 	first, last         int64 // times
 	argument            string
 	before, after       string
+	eager               bool // an operation of the framework's own, outside of any compiled function
 }
 
 // traced tells which functions were traced again and again, each time keeping another graph or program.
@@ -74,6 +75,7 @@ func (in *Input) tracings() []*tracing {
 			f.early = f.count
 		}
 		f.argument, f.before, f.after = e.Facts["argument"], e.Facts["before"], e.Facts["after"]
+		f.eager = e.Facts["eager"] != ""
 	}
 	slices.SortStableFunc(all, func(a, b *tracing) int { return cmp.Compare(b.count, a.count) })
 	return all
@@ -81,7 +83,10 @@ func (in *Input) tracings() []*tracing {
 
 // change is what made the function be traced again.
 func (f *tracing) change() string {
-	if f.argument == "" {
+	switch {
+	case f.argument == "" && f.eager:
+		return "a shape"
+	case f.argument == "":
 		return "no argument"
 	}
 	return fmt.Sprintf("%s: %s to %s", f.argument, f.before, f.after)
@@ -90,9 +95,12 @@ func (f *tracing) change() string {
 func (in *Input) tracedFinding(f *tracing) report.Finding {
 	text := fmt.Sprintf("%s was traced %d times, %d of them in the second half of the run. %s keeps a graph or program of each. ",
 		f.function, f.count, f.count-f.early, frameworkName(f.framework))
-	if f.argument == "" {
+	switch {
+	case f.eager:
+		text += "It is an operation that this line runs outside of any jitted function, so it is compiled for each shape by itself."
+	case f.argument == "":
 		text += "Its arguments were of the same types each time, so it is likely to be made anew before it is called."
-	} else {
+	default:
 		text += fmt.Sprintf("The last time, its argument %s changed from %s to %s.", f.argument, f.before, f.after)
 	}
 	finding := report.Finding{
@@ -114,6 +122,8 @@ func (f *tracing) advice() string {
 	anew := f.argument == ""
 	value := !strings.Contains(f.after, "(") && !strings.Contains(f.after, "[")
 	switch {
+	case f.eager:
+		return "Pad to a few shapes, or make and change arrays of ever other shapes with NumPy."
 	case anew && f.framework == "jax":
 		return "Apply jax.jit once, outside of the loop, to a function that is defined once."
 	case anew:

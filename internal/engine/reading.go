@@ -35,11 +35,12 @@ func (e *Engine) Report(ctx context.Context, ref string) (*report.Report, store.
 // files are still here, and allocator snapshots decoded.
 func Analyze(run *mem.Run) *report.Report {
 	quotes := quotes{map[string][][]byte{}, time.Unix(0, run.Info.StartWall)}
-	options := analyze.Options{Source: quotes.line, Snapshots: map[string]*mem.AllocatorSnapshot{}}
+	options := analyze.Options{Source: quotes.line, Snapshots: map[string]*mem.AllocatorSnapshot{}, Profiles: map[string]*mem.Profile{}}
 	decoded, failed := recordedSnapshots(run)
 	for _, s := range decoded {
 		options.Snapshots[s.name] = s.AllocatorSnapshot
 	}
+	failed = append(failed, recordedProfiles(run, options.Profiles)...)
 	r := analyze.Analyze(run, options)
 	for _, err := range failed {
 		r.AddNote(err.Error())
@@ -110,7 +111,7 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 		}
 		if from.Recording != nil && len(refs) == 1 {
 			x.Report = Analyze(from.Recording)
-			if len(snapshots) == 0 && from.Format != "telemetry" {
+			if len(from.Recording.Snapshots) == 0 && from.Format != "telemetry" {
 				x.Report.AddNote("The run recorded no allocator snapshot, so there is nothing of a device to explain: hightide run --snapshot-on exit records one.")
 			}
 		}

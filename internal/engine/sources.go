@@ -221,6 +221,9 @@ func addOwners(s snapshot, open opener) error {
 // recordedSnapshots are those of a recording that can be read, and why the others cannot.
 func recordedSnapshots(run *mem.Run) (all []snapshot, failed []error) {
 	for _, file := range run.Snapshots {
+		if file.Format == profileFormat {
+			continue
+		}
 		s, err := torch.Read(bytes.NewReader(file.Data))
 		if err != nil {
 			failed = append(failed, fmt.Errorf("allocator snapshot %s cannot be read: %w", file.Name, err))
@@ -232,6 +235,26 @@ func recordedSnapshots(run *mem.Run) (all []snapshot, failed []error) {
 		all = append(all, snapshot{s, file.Name, stepEnds(run, file.Process)})
 	}
 	return all, failed
+}
+
+// profileFormat is that of memory by line, which JAX writes where PyTorch writes a snapshot.
+const profileFormat = "pprof"
+
+// recordedProfiles reads them into a map by name, and says why some cannot be read.
+func recordedProfiles(run *mem.Run, into map[string]*mem.Profile) (failed []error) {
+	for _, file := range run.Snapshots {
+		if file.Format != profileFormat {
+			continue
+		}
+		d, err := format.Decode(bytes.NewReader(file.Data), file.Name)
+		switch {
+		case err != nil:
+			failed = append(failed, fmt.Errorf("memory profile %s cannot be read: %w", file.Name, err))
+		case d.Profile != nil:
+			into[file.Name] = d.Profile
+		}
+	}
+	return failed
 }
 
 // stepEnds are those of a process, of the wall clock.

@@ -73,6 +73,16 @@ type message struct {
 	Argument string `json:"argument"`
 	Before   string `json:"before"`
 	After    string `json:"after"`
+	Eager    string `json:"eager"`
+
+	// program: bytes of the function's largest program; code of all of them
+	Arguments     string       `json:"arguments"`
+	ArgumentBytes mem.Optional `json:"argument_bytes"`
+	OutputBytes   mem.Optional `json:"output_bytes"`
+	AliasBytes    mem.Optional `json:"alias_bytes"`
+	TempBytes     mem.Optional `json:"temp_bytes"`
+	CodeBytes     mem.Optional `json:"code_bytes"`
+	CodeTotal     mem.Optional `json:"code_total_bytes"`
 
 	// snapshot, log, dropped, traced, stop, bye
 	Path   string       `json:"path"`
@@ -176,7 +186,12 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 		event.Step, event.Text = m.Step, m.Reason
 	case "traced":
 		event.Facts = facts("framework", m.Framework, "count", strconv.FormatUint(m.Count, 10),
-			"argument", m.Argument, "before", mem.MaskText(m.Before), "after", mem.MaskText(m.After))
+			"argument", m.Argument, "before", mem.MaskText(m.Before), "after", mem.MaskText(m.After), "eager", m.Eager)
+	case "program":
+		event.Facts = m.program()
+	case "donation":
+		event.Bytes = m.Bytes
+		event.Facts = facts("framework", m.Framework, "device", text(m.Device), "argument", m.Argument, "count", strconv.FormatUint(m.Count, 10))
 	case "log":
 		event.Facts = facts("level", m.Level)
 	case "snapshot":
@@ -186,6 +201,21 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 		return
 	}
 	r.emit(event)
+}
+
+// program are the facts of one that a framework compiled: sizes as decimal numbers of bytes.
+func (m *message) program() map[string]string {
+	found := facts("framework", m.Framework, "device", text(m.Device), "arguments", mem.MaskText(m.Arguments), "count", strconv.FormatUint(m.Count, 10))
+	for _, size := range []struct {
+		name string
+		of   mem.Optional
+	}{{"argument_bytes", m.ArgumentBytes}, {"output_bytes", m.OutputBytes}, {"alias_bytes", m.AliasBytes}, {"temp_bytes", m.TempBytes},
+		{"code_bytes", m.CodeBytes}, {"code_total_bytes", m.CodeTotal}} {
+		if bytes, ok := size.of.Get(); ok && found != nil {
+			found[size.name] = strconv.FormatInt(bytes, 10)
+		}
+	}
+	return found
 }
 
 func (r *Recorder) hello(p *process, m *message) {

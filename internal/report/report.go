@@ -108,9 +108,10 @@ const (
 	KindGap           = "gap"
 	KindDrop          = "drop"
 	KindAlert         = "alert"
-	KindRanks         = "ranks"   // one rank of a distributed program differs from the others
-	KindLoading       = "loading" // every rank loads what one could
-	KindTracing       = "tracing" // a framework traces or compiles a function again and again
+	KindRanks         = "ranks"    // one rank of a distributed program differs from the others
+	KindLoading       = "loading"  // every rank loads what one could
+	KindTracing       = "tracing"  // a framework traces or compiles a function again and again
+	KindDonation      = "donation" // a compiled function could write its outputs over its arguments
 )
 
 // Finding points at a line, with bytes and a reason to believe it. File and Line name the holder

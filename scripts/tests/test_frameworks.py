@@ -19,10 +19,16 @@ MiB = 1 << 20
 
 
 def record(
-    folder: Path, script: str, *command: str, python: Path = Path(sys.executable), **more: str
+    folder: Path,
+    script: str,
+    *command: str,
+    python: Path = Path(sys.executable),
+    flags: "tuple[str, ...]" = (),
+    code: int = 0,
+    **more: str,
 ) -> "dict[str, Any]":
     """Record a script and return its report. `command` stands between the interpreter and the script, `more` in the
-    environment."""
+    environment, `flags` are of the command; `code` is what the script exits with."""
     if not python.exists():
         pytest.skip(f"{python} is not there: scripts/setup frameworks")
     file = folder / "script.py"
@@ -36,10 +42,11 @@ def record(
         **more,
     }
     run = [
-        str(word) for word in (HIGHTIDE, "run", "--quiet", "--data-dir", folder / "data", "--", python, *command, file)
+        str(word)
+        for word in (HIGHTIDE, "run", "--quiet", "--data-dir", folder / "data", *flags, "--", python, *command, file)
     ]
     done = subprocess.run(run, capture_output=True, text=True, cwd=folder, env=env, timeout=900)
-    assert done.returncode == 0 and "done" in done.stdout, done.stdout[-2000:] + done.stderr[-4000:]
+    assert done.returncode == code and "done" in done.stdout, done.stdout[-2000:] + done.stderr[-4000:]
     shown = subprocess.run(
         [HIGHTIDE, "report", "last", "--json", "--data-dir", folder / "data"],
         capture_output=True,
@@ -313,3 +320,77 @@ def test_jax_compiles_again(tmp_path: Path) -> None:
     assert traced["loss"] == (20, "x: float32[19,256] to float32[20,256]") and "steady" not in traced
     assert traced["<lambda>"] == (9, "no argument")
     assert {f["line"] for f in report["findings"] if f["kind"] == "tracing"} == {3, 14}
+
+
+def test_programs_of_jax(tmp_path: Path) -> None:
+    """What XLA says of each program; arguments that could have been donated, and others that could not; arrays that are
+    alive at a step and as memory runs out, by line."""
+    report = record(
+        tmp_path,
+        """
+        from functools import partial
+        import hightide, jax, jax.numpy as jnp
+        jax.config.update("jax_cpu_enable_async_dispatch", False)
+        change = lambda w: w * 0.5
+        plain = jax.jit(lambda w: jnp.tanh(w @ w))                          # PLAIN
+        inner = jax.jit(lambda state: jax.tree.map(change, state))          # INNER
+        attribute = jax.jit(lambda w: w + 1)                                # ATTRIBUTE
+        donated = jax.jit(lambda w: w - 1, donate_argnums=0)                # DONATED
+        compared = jax.jit(lambda w: w - 2)
+        swapped = jax.jit(lambda w: w - 3)
+        added = jax.jit(lambda w: w - 4)
+        kept = jax.jit(lambda w: w - 5)
+        def make():
+            return jnp.ones((2048, 2048))                                   # MAKE: 16 MiB
+        def advance(state):
+            return inner(state)
+        class Box: pass
+        box = Box()
+
+        w = make()
+        for _ in range(3):
+            w = plain(w)
+        state = {"a": make(), "b": make()}
+        state = advance(state)
+        box.w = make()
+        box.w = attribute(box.w)
+        w = donated(w)
+        new = compared(w); w = new - w
+        w, old = swapped(w), w
+        w, old = swapped(w), w
+        w = w + added(w)
+        first = make()
+        kept(first)
+        hightide.step()
+        list_of_arrays = [make() for _ in range(4)]
+        hightide.step()
+        print("done", flush=True)
+        jnp.zeros((1 << 23, 1 << 20))                                       # FULL
+        """,
+        python=FRAMEWORKS,
+        flags=("--snapshot-on", "step:2,oom"),
+        code=1,
+        PYTHONPATH=str(ROOT / "agent" / "python" / "src"),
+    )
+    text = (tmp_path / "script.py").read_text().splitlines()
+    mark = {word: n for n, line in enumerate(text, 1) for word in line.partition("# ")[2].rstrip(":").split(":")[:1]}
+    of = {row["line"]: row for row in rows(report, "programs")}
+    size = 16 * MiB
+    row = of[f"script.py:{mark['PLAIN']}"]
+    assert (row["argument_bytes"], row["output_bytes"], row["alias_bytes"], row["count"]) == (size, size, 0, 1)
+    assert row["needs"] == 2 * size + row["temp_bytes"]
+    row = of[f"script.py:{mark['DONATED']}"]
+    assert (row["alias_bytes"], row["needs"]) == (size, size + row["temp_bytes"])
+    assert of[f"script.py:{mark['MAKE']}"]["output_bytes"] == size  # an operation outside of any jitted function
+    found = {f["line"]: f for f in report["findings"] if f["kind"] == "donation"}
+    assert {n: f["bytes"] for n, f in found.items()} == {
+        mark["PLAIN"]: size, mark["INNER"]: 2 * size, mark["ATTRIBUTE"]: size
+    }, found  # fmt: skip
+    assert 'donate_argnames="state"' in found[mark["INNER"]]["advice"]
+    step, full = [t for t in report["tables"] if t["name"] == "arrays"]
+    assert step["file"].startswith("step-2-") and full["file"].startswith("oom-1-")
+    made = [r for r in step["rows"] if r[0] == f"script.py:{mark['MAKE']}"]
+    assert made[0][2] == 5 * size and made[0][3] == 5, step
+    (oom,) = [f for f in report["findings"] if f["kind"] == "oom"]
+    assert oom["line"] == mark["FULL"] and oom["bytes"] == 1 << 45
+    assert f"most was held by script.py:{mark['MAKE']}: 80.0 MiB" in oom["text"]

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Tuple
 import pytest
 
 from hightide_agent import oom
-from hightide_agent.adapters import keras, tensorflow
+from hightide_agent.adapters import jax, keras, tensorflow
 from hightide_agent.agent import Agent
 from hightide_agent.allocators import ALLOCATED, OOMS, PATIENCE, RESERVED
 from hightide_agent.tracker import BACKWARD, CHECKPOINT, DATA, FORWARD, NEVER
@@ -265,3 +265,23 @@ def test_a_frameworks_own_error(observed: Observed, monkeypatch: Any) -> None:
     told = observed.ring.one("oom")
     assert (told["source"], told["device"], told["bytes"]) == ("mine", "mine:0", 77)
     assert told["function"].endswith("fails")
+
+
+def test_what_devices_of_jax_say() -> None:
+    """Answers of Device.memory_stats stand in for devices that are not here: one as recorded in JAX's issue 1491, whose
+    bytes_reserved are no pool, and one that says -1 of what it does not know, as plugins do."""
+
+    def device(number: int, stats: Any) -> Any:
+        return SimpleNamespace(platform="gpu", id=number, memory_stats=lambda: stats)
+
+    plain = {
+        "bytes_in_use": 76288, "bytes_limit": 33014415360, "bytes_reservable_limit": 33014415360, "bytes_reserved": 0,
+        "largest_alloc_size": 40960, "largest_free_block_bytes": 33014338560, "num_allocs": 3,
+        "peak_bytes_in_use": 76800, "peak_bytes_reserved": 0,
+    }  # fmt: skip
+    pooled = {"bytes_in_use": 1 << 20, "pool_bytes": 60 << 30, "bytes_reserved": -1, "num_allocs": -1}
+    unknown = {"bytes_in_use": 1 << 20, "pool_bytes": -1}
+    assert list(jax._readings([device(0, plain), device(1, pooled), device(2, unknown), device(3, None)])) == [
+        ("gpu:0", ALLOCATED, 76288), ("gpu:1", ALLOCATED, 1 << 20), ("gpu:1", RESERVED, 60 << 30),
+        ("gpu:2", ALLOCATED, 1 << 20),
+    ]  # fmt: skip

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Classify = Callable[[BaseException], Optional[Shortage]]  # None: it is another error
 
 known: List[Classify] = []
+recorded: Dict[str, Callable[[], None]] = {}  # by who ran out: called once the record is written
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "PiB": 1 << 50, "EiB": 1 << 60}
 _last = 0  # id of the exception that was recorded last: it may pass several places
 
@@ -41,8 +42,13 @@ def notice(agent: Agent, error: BaseException, step: int = -1) -> None:
         if step >= 0:
             record["step"] = step
         agent.record(record)
+        recorded.get(source, _nothing)()
     except Exception as trouble:
         agent.log("could not record an out-of-memory error", trouble)
+
+
+def _nothing() -> None:
+    pass
 
 
 def classify(error: BaseException) -> Optional[Shortage]:

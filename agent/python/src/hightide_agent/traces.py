@@ -40,8 +40,8 @@ class Traces:
         self._functions: Dict[Any, _Function] = {}
         agent.at_end.append(self.end)
 
-    def traced(self, key: Any, name: str, file: str, line: int, arguments: Mapping[str, str]) -> None:
-        """A function was traced. `key` tells it from others of its name; `arguments`: what it was traced for."""
+    def traced(self, key: Any, name: str, file: str, line: int, arguments: Mapping[str, str], **more: str) -> None:
+        """A function was traced, for these arguments. `key` tells it from others of its name; `more`: of its record."""
         function = self._functions.get(key)
         if function is None:
             if len(self._functions) >= FUNCTIONS:
@@ -50,7 +50,8 @@ class Traces:
         changed = _changed(function.arguments, arguments) if function.count else None
         function.count += 1
         function.arguments = arguments
-        function.record = {"type": "traced", "framework": self.framework, "function": name, "file": file, "line": line}
+        function.record = {"type": "traced", "framework": self.framework, "function": name, "file": file,
+                           "line": line, **more}  # fmt: skip
         if changed is not None:
             name, before, after = changed
             function.record.update(argument=name, before=mask(before[:TEXT]), after=mask(after[:TEXT]))

@@ -1,6 +1,7 @@
-"""JAX: functions that are compiled again, what its devices hold, and the errors that say that one is full.
+"""JAX: functions that are compiled again, what programs need and devices hold, and errors that say that one is full.
 
-    jax.monitoring: a function was traced for jit ─▶ traces.py
+    jax.monitoring: a function was traced for jit ─▶ traces.py          a program was compiled ─▶ xla/programs.py
+    --snapshot-on, hightide.snapshot(), out of memory ─▶ xla/profiles.py
     Device.memory_stats, once the program has started a device ─▶ counters
 
 A jitted call that is in the cache runs no Python, so steps cannot be seen: Keras's fit tells its own, others say
@@ -15,9 +16,11 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from .. import oom
 from ..allocators import ALLOCATED, RESERVED
-from ..places import text_of
+from ..places import caller, text_of
 from ..traces import Traces
 from ..training import Training
+from ..xla.profiles import Profiles
+from ..xla.programs import OWN, Programs
 
 Watch = Callable[[str, Callable[[Any], None]], None]
 
@@ -29,8 +32,8 @@ _UNITS = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "K": 1 << 10, "M":
 def install(training: Training, jax: Any, watch: Watch) -> None:
     """Observe this process's use of the JAX that has just been imported."""
     training.out_of_memory(_out_of_memory)
-    traces = Traces(training.agent, "jax")
-    devices = Devices(training)
+    traces = Traces(training.agent, "jax"), Traces(training.agent, "jax")
+    devices, profiles = Devices(training), Profiles(training)
 
     def listen(event: str, duration: float, **facts: Any) -> None:
         try:
@@ -38,14 +41,21 @@ def install(training: Training, jax: Any, watch: Watch) -> None:
                 _traced(traces, sys._getframe(1))
             elif event == COMPILED:
                 devices.started()
+                profiles.started()
         except Exception as error:
             training.agent.log("could not see what JAX compiles", error)
 
-    jax.monitoring.register_event_duration_secs_listener(listen)
+    training.install_parts(
+        "JAX",
+        ("compilations", lambda: jax.monitoring.register_event_duration_secs_listener(listen)),
+        ("programs", lambda: watch("jax._src.interpreters.pxla", Programs(training.agent).install)),
+        ("memory profiles", profiles.install),
+    )
 
 
-def _traced(traces: Traces, frame: Any) -> None:
-    """Look up the function that was traced, and for what, among the variables of who tells of it."""
+def _traced(traces: Tuple[Traces, Traces], frame: Any) -> None:
+    """Look up the function that was traced, and for what, among the variables of who tells of it. `traces`: of jitted
+    functions; of operations of JAX's own outside of any, by the lines that run them."""
     for _ in range(6):
         if frame is None:
             return
@@ -60,11 +70,14 @@ def _traced(traces: Traces, frame: Any) -> None:
     if found is None:
         return
     name, file, line = found.group(1), found.group(2), int(found.group(3))
+    eager = OWN in file
+    if eager:
+        file, line, _ = caller(frame)
     names = list(debug.arg_names or ())
     arguments: Dict[str, str] = {}
     for i, kind in enumerate(types):
         arguments[str(names[i]) if i < len(names) else "argument %d" % i] = _type(kind)
-    traces.traced((name, file, line), name, file, line, arguments)
+    traces[eager].traced((name, file, line), name, file, line, arguments, **({"eager": "yes"} if eager else {}))
 
 
 def _type(kind: Any) -> str:
@@ -99,11 +112,9 @@ def _readings(devices: Any) -> Iterator[Tuple[str, str, int]]:
     for device in devices:
         stats = device.memory_stats() or {}
         name = "%s:%d" % (device.platform, device.id)
-        if "bytes_in_use" in stats:
-            yield name, ALLOCATED, int(stats["bytes_in_use"])
-        reserved = stats.get("pool_bytes", stats.get("bytes_reserved"))
-        if reserved is not None:
-            yield name, RESERVED, int(reserved)
+        for quantity, key in ((ALLOCATED, "bytes_in_use"), (RESERVED, "pool_bytes")):
+            if stats.get(key, -1) >= 0:  # some devices say -1 of what they do not know
+                yield name, quantity, int(stats[key])
 
 
 def _out_of_memory(error: BaseException) -> Optional[oom.Shortage]:

@@ -135,8 +135,8 @@ class Steady:
             for device in range(self.parts.torch._C._cuda_getDeviceCount()):
                 self._look(device, self.edges[-1][1])
             self._tell()
-            snapshot = self.cuda.snapshot("exit") if self.peaks and not self.cuda.never else None
-            self.cuda.at_exit = False
+            snapshot = self.cuda.snapshot("exit") if self.peaks and not self.cuda.wanted.never else None
+            self.cuda.wanted.at_exit = False
             if snapshot is not None:
                 for record in breakdown.at_peak(snapshot, self.cuda.owners, list(self.peaks.values()), self.edges):
                     self._line(record)

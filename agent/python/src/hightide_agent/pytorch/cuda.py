@@ -7,13 +7,12 @@ CUDA; a script that never uses a GPU never touches one because of us.
 
 from __future__ import annotations
 
-import os
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set, Tuple
+from typing import IO, TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
+from .. import snapshots
 from ..allocators import ACTIVE, ALLOCATED, INACTIVE_SPLIT, OOMS, REQUESTED, RESERVED, RETRIES
 from ..places import caller
-from ..tracker import NEVER
 from ..training import Training
 from .owners import Owners
 
@@ -47,13 +46,9 @@ class Cuda:
         self.torch = torch
         self.live = False
         self._ooms = 0
-        self._asked = 0
-        wanted = os.environ.get("HIGHTIDE_SNAPSHOT_ON", "oom").split(",")
-        self.never = "never" in wanted
-        self.at_exit = "exit" in wanted
+        self.wanted = snapshots.Wanted(self.agent)
         self.each_step = False  # whether to look for owners at every step's end
         self.ring_bytes = RING_BYTES
-        self.at_steps: Set[int] = {int(w[5:]) for w in wanted if w.startswith("step:") and w[5:].isdigit()}
         self.agent.on_renew.append(self._forget)
 
     def install(self) -> None:
@@ -68,7 +63,7 @@ class Cuda:
         """Called by torch within its own start of CUDA. Never raises."""
         try:
             self.live = True
-            if not self.never:
+            if not self.wanted.never:
                 self._record_history()
             self.agent.framework(
                 "torch", str(self.torch.__version__), cuda=getattr(self.torch.version, "cuda", None) or "none",
@@ -110,44 +105,29 @@ class Cuda:
 
     def step_ended(self, step: int) -> Optional[int]:
         """Write the snapshots that were asked for at this step; the next step at which there is something to do."""
-        channel = self.agent.channel
-        asked = channel.snapshot_seq() if channel is not None else 0
+        reason = self.wanted.reason(step)
         if self.live and (self.each_step or step in FIRST):
             self.owners.look()
-        if self.live and (step in self.at_steps or asked != self._asked):
-            self.snapshot("step-%d" % step if step in self.at_steps else "asked-%d" % asked)
-        self._asked = asked
-        return None if self.each_step else min((s for s in (*FIRST, *self.at_steps) if s > step), default=NEVER)
+        if self.live and reason:
+            self.snapshot(reason)
+        return None if self.each_step else self.wanted.next(step, FIRST)
 
     def program_ended(self) -> None:
         """Write the snapshot that was asked for at the end."""
-        if self.live and self.at_exit:
+        if self.live and self.wanted.at_exit:
             self.snapshot("exit")
 
     def snapshot(self, reason: str) -> Any:
         """Write the allocator's state and history into HIGHTIDE_OUT and say so; the snapshot, if there is one. Never
         raises."""
-        try:
-            folder = os.environ.get("HIGHTIDE_OUT")
-            if not folder:
-                return None
-            import pickle
+        return snapshots.write(self.agent, reason, ".pickle", "torch-pickle", self._dump, self._write_owners)
 
-            rank = os.environ.get("RANK", "0")
-            path = os.path.join(folder, "%s-rank%s-%d.pickle" % (reason, rank, os.getpid()))
-            descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                snapshot = self.torch.cuda.memory._snapshot()
-                pickle.dump(snapshot, file, protocol=4)
-            self._write_owners(path)
-            os.rename(path + ".new", path)
-            self.agent.record(
-                {"type": "snapshot", "path": path, "format": "torch-pickle", "reason": reason.partition("-")[0]}
-            )
-            return snapshot
-        except Exception as error:
-            self.agent.log("could not write an allocator snapshot", error)
-            return None
+    def _dump(self, file: IO[bytes]) -> Any:
+        import pickle
+
+        snapshot = self.torch.cuda.memory._snapshot()
+        pickle.dump(snapshot, file, protocol=4)
+        return snapshot
 
     def _write_owners(self, path: str) -> None:
         try:

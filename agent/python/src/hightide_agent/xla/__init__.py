@@ -1,0 +1,5 @@
+"""What XLA says of the programs that JAX compiles, and of the arrays on its devices. The adapter is adapters/jax.py.
+
+a program was compiled ─▶ programs.py: its memory by kind ─▶ donation.py: arguments that could be donated
+a step, the end, out of memory ─▶ profiles.py: arrays that are alive, by line
+"""
