@@ -49,7 +49,7 @@ def install(training: Training, tensorflow: Any, watch: Watch) -> None:
         ("datasets", lambda: watch("tensorflow.python.data.ops.iterator_ops", lambda m: _batches(training, m))),
         (
             "devices",
-            lambda: training.at_step_end(Devices(training, tensorflow.config, context.context_safe).step_ended),
+            lambda: training.at_step_end(Devices(training, tensorflow, context).step_ended),
         ),
     )
 

@@ -117,7 +117,8 @@ class Roots:
 
     def _adopt_owner(self, optimizer: Any) -> None:
         """Make sure that the modules that own an optimizer's parameters are known."""
-        wanted = {id(group["params"][0]) for group in optimizer.param_groups if group["params"]}
+        groups = getattr(optimizer, "param_groups", ())  # one of Keras has none
+        wanted = {id(group["params"][0]) for group in groups if group["params"]}
         for root in self.roots:
             module = root.module()
             if module is not None:
