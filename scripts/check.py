@@ -6,12 +6,15 @@
 Checks run three at a time, so that two cores are busy while one of them waits; --lanes 1 runs one after the other. None
 may measure time, or write what another one reads. --busy 2 has two processes compute beside them all the while: the tests
 pass on a machine with other work. A check's output goes to build/checks/NAME.log; of one that fails, the end is shown.
+Up to three tests of a check that failed are run once more, by themselves. One that passes then is named as unsteady: it
+hangs on the machine's moment, which is a fault of it or of the product, but of another kind. --strict runs nothing again.
 Needs what scripts/setup puts in place, and bin/hightide.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import contextlib
 import itertools
 import json
@@ -55,10 +58,18 @@ class Count:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    unsteady: int = 0  # of those passed: failed at first
 
     def __str__(self) -> str:
         text = f"{self.passed} passed, {self.failed} failed"
-        return text + f", {self.skipped} skipped" if self.skipped else text
+        text += f", {self.skipped} skipped" if self.skipped else ""
+        return text + f", {self.unsteady} passed only when run again" if self.unsteady else text
+
+    def add(self, other: Count) -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.unsteady += other.unsteady
 
 
 @dataclass
@@ -69,7 +80,32 @@ class Check:
     command: Sequence[object]  # words, each turned into text
     lint: bool = False
     count: Callable[[str], Count] | None = None
+    again: Callable[[Sequence[object], str], list[Sequence[object]]] | None = None
+    """From the command and what it printed, the commands that run once more the tests that failed; none: too many did."""
     env: dict[str, str] = field(default_factory=dict)
+
+
+MOST_AGAIN = 3  # tests of a check; more is no chance
+
+
+def again_go(command: Sequence[object], output: str) -> list[Sequence[object]]:
+    """The failed tests of `go test -json`, package by package."""
+    failed: dict[str, list[str]] = {}
+    for line in output.splitlines():
+        event = json.loads(line) if line.startswith('{"') else {}
+        if event.get("Action") == "fail" and "/" not in event.get("Test", "/"):
+            failed.setdefault(event["Package"], []).append(event["Test"])
+    if not 0 < sum(map(len, failed.values())) <= MOST_AGAIN:
+        return []
+    race = ["-race"] if "-race" in command else []
+    test = ["go", "test", "-json", "-vet=off", "-count=1", *race]
+    return [[*test, "-run", f"^({'|'.join(names)})$", package] for package, names in failed.items()]
+
+
+def again_pytest(command: Sequence[object], output: str) -> list[Sequence[object]]:
+    """The tests in pytest's closing list of failures. A name ends where its reason begins."""
+    names = re.findall(r"^(?:FAILED|ERROR) (\S+?::.+?)(?: - .*)?$", output, re.MULTILINE)
+    return [[*command[:-1], *names]] if 0 < len(names) <= MOST_AGAIN else []
 
 
 def count_go(output: str) -> Count:
@@ -145,9 +181,9 @@ def go_checks() -> list[Check]:
     some = "|".join("/".join(f"^{part}$" for part in name.split("/")) for names in RACED.values() for name in names)
     whole = [p for p in packages if packages[p] and p not in RACED]
     return [
-        Check("go-race", [*test, "-race", *whole], count=count_go),
-        Check("go-race-some", [*test, "-race", "-run", some, *RACED], count=count_go),
-        Check("go", [*test, "-skip", some, *(p for p in packages if p not in whole)], count=count_go),
+        Check("go-race", [*test, "-race", *whole], count=count_go, again=again_go),
+        Check("go-race-some", [*test, "-race", "-run", some, *RACED], count=count_go, again=again_go),
+        Check("go", [*test, "-skip", some, *(p for p in packages if p not in whole)], count=count_go, again=again_go),
     ]
 
 
@@ -177,10 +213,10 @@ def checks() -> list[Check]:
         Check("mypy", [sys.executable, "scripts/typecheck.py"], lint=True),
         Check("vet", ["go", "vet", "./..."], lint=True),
         Check("staticcheck", [CACHE / "tools" / "go" / "staticcheck", "./..."], lint=True),
-        Check("examples", [*pytest, "scripts/tests"], count=count_words),
+        Check("examples", [*pytest, "scripts/tests"], count=count_words, again=again_pytest),
         go["go-race"],
         go["go"],
-        Check("agent", [*pytest, "agent/python/tests"], count=count_words),
+        Check("agent", [*pytest, "agent/python/tests"], count=count_words, again=again_pytest),
         Check("device", [*make, "device", "test"], count=count_unittest),
         Check("heap", [*make, "heap", "test"], count=count_unittest),
         go["go-race-some"],
@@ -215,13 +251,24 @@ def failures_only(text: str) -> str:
     return "\n".join(lines[j] for j in shown[:200])
 
 
+def counted(check: Check, output: str, code: int) -> Count:
+    """The tests of a check. One that ran nothing has not passed."""
+    count = check.count(output) if check.count else Count(passed=1)
+    if code and not count.failed:
+        return Count(count.passed - (check.count is None), 1, count.skipped)
+    if not code and count.passed == 0:
+        count.failed = 1
+    return count
+
+
 class Runner:
     """Runs checks, keeps their logs, says how they went."""
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, lanes: int, strict: bool) -> None:
         self.lanes = lanes
+        self.strict = strict
         self.running: dict[str, subprocess.Popen[bytes]] = {}
-        self.cpu = 0.0  # seconds, of all that ended
+        self.cpu: collections.Counter[str] = collections.Counter()  # seconds, by check
 
     def run_all(self, chosen: Sequence[Check]) -> Iterator[tuple[Check, Count]]:
         """In the order given, as many at a time as there are lanes. What ends this ends the commands that run."""
@@ -237,14 +284,43 @@ class Runner:
                 raise
 
     def run(self, check: Check) -> Count:
+        begin = time.monotonic()
+        output, code = self.output(check, check.command)
+        count = counted(check, output, code)
+        log = readable(output) + ("\nno test was run\n" if count.failed and not code else "")
+        if count.failed and check.again and not self.strict:
+            log += self.run_again(check, output, count)
+        (LOGS / f"{check.name}.log").write_text(log)
+        seconds, cpu = time.monotonic() - begin, self.cpu[check.name]
+        tests = f"{count}, " if check.count else ""
+        line = f"{'FAIL' if count.failed else 'ok':4}  {check.name:24} {tests}{seconds:.1f} s, {cpu:.1f} s of CPU\n"
+        if count.failed or count.unsteady:
+            line += failures_only(log) + f"\n      all of it: build/checks/{check.name}.log\n"
+        print(line, end="", flush=True)
+        self.show_running()
+        return count
+
+    def run_again(self, check: Check, output: str, count: Count) -> str:
+        """Run the tests that failed once more; what passes now is unsteady. Returns what was printed."""
+        assert check.count and check.again
+        log = ""
+        for command in check.again(check.command, output):
+            text, code = self.output(check, command)
+            second = counted(check, text, code)
+            log += f"\n==== once more: {' '.join(str(word) for word in command)}\n" + readable(text)
+            if not second.failed:
+                steadied = min(second.passed, count.failed)
+                count.add(Count(passed=steadied, failed=-steadied, unsteady=steadied))
+        return log
+
+    def output(self, check: Check, words: Sequence[object]) -> tuple[str, int]:
+        """Run a command of a check; what it printed, and its exit code."""
         # No bytecode: Python files are embedded in the binary, and a cache beside them would be too.
         # One thread: PyTorch's wait for each other computing, which takes the cores from the other checks.
         own = {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "HIGHTIDE_TEST_PYTHON": str(TORCH)}
-        env = {**os.environ, **own, **check.env}
-        begin = time.monotonic()
         command = subprocess.Popen(
-            [str(word) for word in check.command],
-            cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            [str(word) for word in words], cwd=ROOT, env={**os.environ, **own, **check.env},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         self.running[check.name] = command
         self.show_running()
@@ -253,23 +329,8 @@ class Runner:
         _, status, used = os.wait4(command.pid, 0)
         command.returncode = os.waitstatus_to_exitcode(status)
         del self.running[check.name]
-        seconds, cpu = time.monotonic() - begin, used.ru_utime + used.ru_stime
-        self.cpu += cpu
-        count = check.count(output) if check.count else Count(passed=1)
-        if command.returncode and not count.failed:
-            count = Count(count.passed - (check.count is None), 1, count.skipped)
-        elif not command.returncode and count.passed == 0:
-            count.failed = 1  # a check that ran nothing has not passed
-            output += "\nno test was run\n"
-        text = readable(output)
-        (LOGS / f"{check.name}.log").write_text(text)
-        tests = f"{count}, " if check.count else ""
-        line = f"{'FAIL' if count.failed else 'ok':4}  {check.name:24} {tests}{seconds:.1f} s, {cpu:.1f} s of CPU\n"
-        if count.failed:
-            line += failures_only(text) + f"\n      all of it: build/checks/{check.name}.log\n"
-        print(line, end="", flush=True)
-        self.show_running()
-        return count
+        self.cpu[check.name] += used.ru_utime + used.ru_stime
+        return output, command.returncode
 
     def show_running(self) -> None:
         if sys.stdout.isatty() and self.running:
@@ -291,6 +352,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these; 'lint' names the linters")
     parser.add_argument("--lanes", type=int, default=3, metavar="N", help="how many checks at most run at a time")
     parser.add_argument("--busy", type=int, default=0, metavar="N", help="processes that compute beside the checks")
+    parser.add_argument("--strict", action="store_true", help="run no test again that failed")
     parser.add_argument("--list", action="store_true", help="name the checks and stop")
     options = parser.parse_args()
     chosen = [
@@ -309,16 +371,14 @@ def main() -> int:
         )  # a shell starts what runs behind it so; tests interrupt
     LOGS.mkdir(parents=True, exist_ok=True)
     begin, total, broken = time.monotonic(), Count(), []
-    runner = Runner(options.lanes)
+    runner = Runner(options.lanes, options.strict)
     with busy(options.busy):
         for check, count in runner.run_all(chosen):
-            total.passed += count.passed
-            total.failed += count.failed
-            total.skipped += count.skipped
+            total.add(count)
             if count.failed:
                 broken.append(check.name)
     minutes = (time.monotonic() - begin) / 60
-    print(f"\n{len(chosen)} checks in {minutes:.1f} minutes, {runner.cpu / 60:.1f} minutes of CPU")
+    print(f"\n{len(chosen)} checks in {minutes:.1f} minutes, {runner.cpu.total() / 60:.1f} minutes of CPU")
     if broken:
         print(f"failed: {', '.join(broken)}")
     print(total)

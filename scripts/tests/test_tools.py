@@ -126,3 +126,37 @@ def test_seeds_and_corpora_match_something() -> None:
         if not any(f"func {corpus.name}(" in text for text in tests) or not list(corpus.iterdir()):
             missing.append(str(corpus.relative_to(ROOT)))
     assert not missing
+
+
+def test_what_failed_is_run_once_more(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    """A test that fails once is named as unsteady, one that fails twice has failed; --strict asks once."""
+    monkeypatch.setattr(check, "LOGS", tmp_path)
+    (tmp_path / "go.mod").write_text("module shaky\n\ngo 1.26.0\n")
+    (tmp_path / "shaky_test.go").write_text(
+        'package shaky\n\nimport ("os"; "testing")\n\nfunc TestFine(*testing.T) {}\n\nfunc TestShaky(t *testing.T) {\n'
+        '\tif _, err := os.Stat("ran"); err != nil {\n\t\tos.WriteFile("ran", nil, 0o600)\n\t\tt.Error("at first")\n\t}\n}\n'
+    )
+    (tmp_path / "test_shaky.py").write_text(
+        "import pathlib, pytest\n\ndef test_fine(): pass\n\n@pytest.mark.parametrize('how', ['a b', 'c / d'])\n"
+        "def test_shaky(how):\n    mark = pathlib.Path(__file__).parent / f'ran {how[0]}'\n"
+        "    before = mark.exists()\n    mark.touch()\n    assert before, 'at first'\n\ndef test_wrong(): assert False\n"
+    )
+    go = ["go", "-C", tmp_path, "test", "-json", "-vet=off", "."]
+    python = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path]
+    steady = check.Runner(1, strict=False)
+    assert steady.run(check.Check("python", python, count=check.count_words, again=check.again_pytest)) == check.Count(
+        passed=1, failed=3
+    ), "where one fails again, all have failed"
+    (tmp_path / "test_shaky.py").write_text((tmp_path / "test_shaky.py").read_text().replace("assert False", "pass"))
+    for mark in tmp_path.glob("ran *"):
+        mark.unlink()
+    assert steady.run(check.Check("python", python, count=check.count_words, again=check.again_pytest)) == check.Count(
+        passed=4, unsteady=2
+    )
+    assert "2 passed only when run again" in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(check, "ROOT", tmp_path)
+    go_check = check.Check("go", go, count=check.count_go, again=check.again_go)
+    assert check.Runner(1, strict=True).run(go_check) == check.Count(passed=1, failed=1)
+    (tmp_path / "ran").unlink()
+    assert steady.run(go_check) == check.Count(passed=2, unsteady=1)
