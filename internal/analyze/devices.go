@@ -72,7 +72,7 @@ func (in *Input) fragmentation(r *report.Report, s *mem.Series) {
 		Title: fmt.Sprintf("%v on %s is cached in gaps", mem.Bytes(gaps), s.Device),
 		Text: fmt.Sprintf("At the peak of reserved memory, %v of %v (%d %%, %s) lay idle in segments that other tensors pin.",
 			mem.Bytes(gaps), mem.Bytes(whole), gaps*100/whole, s.Label),
-		Advice: againstGaps[s.Framework],
+		Advice: in.againstGaps(s),
 	})
 }
 
@@ -96,8 +96,17 @@ func (in *Input) preallocated(r *report.Report) {
 }
 
 // againstGaps is what to try where a framework's allocator cannot use what it has cached.
-var againstGaps = map[string]string{
-	"torch": "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+func (in *Input) againstGaps(s *mem.Series) string {
+	p := in.Run.Process(s.Process)
+	switch {
+	case s.Framework != "torch":
+		return ""
+	case p != nil && p.Facts["torch.hip"] != "":
+		return "Try PYTORCH_HIP_ALLOC_CONF=expandable_segments:True; a build for ROCm that lacks them warns and goes on without."
+	case p != nil && p.Facts["torch.accelerator"] != "":
+		return "Try PYTORCH_ALLOC_CONF=expandable_segments:True, from PyTorch 2.9 on."
+	}
+	return "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
 }
 
 // sameAllocator is another quantity of the same allocator, or nil.

@@ -34,3 +34,25 @@ func TestPreallocated(t *testing.T) {
 		t.Error(notes)
 	}
 }
+
+// TestGapsOnROCm: the setting that is named is the one that PyTorch for that device reads.
+func TestGapsOnROCm(t *testing.T) {
+	for fact, want := range map[string]string{"torch.hip": "PYTORCH_HIP_ALLOC_CONF", "torch.accelerator": "Try PYTORCH_ALLOC_CONF", "torch.cuda": "PYTORCH_CUDA_ALLOC_CONF"} {
+		run := mem.NewRun()
+		run.Add(mem.RunInfo{StartMono: 0})
+		run.Add(mem.Process{ID: 1, Role: "main", Facts: map[string]string{fact: "6.4"}})
+		for i, s := range []struct {
+			name  mem.Quantity
+			value int64
+		}{{mem.SeriesReserved, 40 << 30}, {mem.SeriesInactiveSplit, 20 << 30}} {
+			id := uint32(i + 1)
+			run.Add(mem.SeriesDef{ID: id, Process: 1, Device: "cuda:0", Framework: "torch", Name: s.name, Unit: mem.UnitBytes, Label: mem.Measured})
+			run.Add(mem.Samples{Series: id, Times: []int64{0}, Values: []int64{s.value}})
+		}
+		run.Add(mem.End{Time: 100})
+		found := Analyze(run, Options{}).Findings
+		if len(found) != 1 || !strings.Contains(found[0].Advice, want) {
+			t.Errorf("%s: %+v", fact, found)
+		}
+	}
+}

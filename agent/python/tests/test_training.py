@@ -13,6 +13,7 @@ from hightide_agent import oom
 from hightide_agent.adapters import jax, keras, tensorflow
 from hightide_agent.agent import Agent
 from hightide_agent.allocators import ALLOCATED, OOMS, PATIENCE, RESERVED
+from hightide_agent.pytorch import accelerator
 from hightide_agent.tracker import BACKWARD, CHECKPOINT, DATA, FORWARD, NEVER
 from hightide_agent.training import Training
 from ring import Ring
@@ -285,3 +286,81 @@ def test_what_devices_of_jax_say() -> None:
         ("gpu:0", ALLOCATED, 76288), ("gpu:1", ALLOCATED, 1 << 20), ("gpu:1", RESERVED, 60 << 30),
         ("gpu:2", ALLOCATED, 1 << 20),
     ]  # fmt: skip
+
+
+def of_bytes(current: int, peak: int) -> Dict[str, Any]:
+    """One figure of an allocator, in the nested form of PyTorch's documentation."""
+    return {"all": {"current": current, "peak": peak, "allocated": peak, "freed": peak - current}}
+
+
+XPU = {  # the keys that torch.xpu.memory_stats is documented to have, for a device that is not here
+    "allocated_bytes": of_bytes(3 << 20, 4 << 20), "reserved_bytes": of_bytes(20 << 20, 20 << 20),
+    "active_bytes": of_bytes(3 << 20, 4 << 20), "requested_bytes": of_bytes(3000000, 4000000),
+}  # fmt: skip
+
+
+def a_torch(kind: str, **more: Any) -> Any:
+    """What of PyTorch an accelerator's counters are read by."""
+    queued: List[Any] = []
+    return SimpleNamespace(
+        __version__="2.15.0", queued=queued, version=SimpleNamespace(cuda=None, hip=None),
+        accelerator=SimpleNamespace(
+            current_accelerator=lambda: SimpleNamespace(type=kind), device_count=lambda: 2,
+            get_memory_info=lambda number: (14 << 30, 16 << 30),
+        ),
+        _C=SimpleNamespace(**more.pop("C", {})), **{kind: SimpleNamespace(**more)},
+    )  # fmt: skip
+
+
+def test_counters_of_xpu_and_of_what_torch_does_not_name(observed: Observed) -> None:
+    """XPU tells as it starts; the allocator of a device that PyTorch does not know itself is asked at steps."""
+    queued: List[Any] = []
+    torch = a_torch("xpu", _lazy_call=queued.append, memory_stats_as_nested_dict=lambda number: XPU)
+    found = accelerator.Accelerator(observed.training, torch)
+    found.install()
+    assert found.read() == [] and observed.training.allocators.reads == {}
+    queued[0]()
+    assert found.read()[:3] == [
+        ("xpu:0", ALLOCATED, 3 << 20), ("xpu:0", RESERVED, 20 << 20), ("xpu:0", "allocator.active", 3 << 20)
+    ]  # fmt: skip
+    assert [r[0] for r in found.read()].count("xpu:1") == 4
+    (told,) = [f for f in observed.ring.all("framework") if "accelerator" in f]
+    assert told["accelerator"] == "xpu" and told["device_memory"] == {"xpu:0": 16 << 30, "xpu:1": 16 << 30}
+
+    begun: List[bool] = []
+    calls = {"_accelerator_isAllocatorInitialized": lambda: bool(begun), "_accelerator_getDeviceStats": lambda n: XPU}
+    other = accelerator.Accelerator(observed.training, a_torch("npu", C=calls))
+    other.install()
+    assert other.step_ended(1) == 2 and other.read() == []
+    begun.append(True)
+    assert other.step_ended(2) == NEVER and other.read()[0] == ("npu:0", ALLOCATED, 3 << 20)
+
+
+def test_counters_of_mps(observed: Observed) -> None:
+    """They are read once an optimizer has parameters there: to ask before would start the device."""
+    torch = a_torch(
+        "mps", current_allocated_memory=lambda: 5 << 20, driver_allocated_memory=lambda: 9 << 20,
+        recommended_max_memory=lambda: 10 << 30,
+    )  # fmt: skip
+    found = accelerator.Accelerator(observed.training, torch)
+    found.install()
+    assert found.step_ended(10) == 100 and found.step_ended(100) == 1000
+    optimizer = Optimizer()
+    parameter = SimpleNamespace(device=SimpleNamespace(type="mps"))
+    optimizer.param_groups = [{"params": [parameter]}]  # type: ignore[attr-defined]
+    observed.training.steps.begin(optimizer)
+    assert found.step_ended(1000) == NEVER
+    assert found.read() == [("mps:0", ALLOCATED, 5 << 20), ("mps:0", RESERVED, 9 << 20)]
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("XPU out of memory. Tried to allocate 48.00 GiB. GPU 1 has a total capacity of 15.91 GiB. Of the allocated memory "
+     "2.00 GiB is allocated by PyTorch, and 1.00 MiB is reserved by PyTorch but unallocated.",
+     ("torch.xpu", "xpu:1", 48 << 30)),
+    ("MPS backend out of memory (MPS allocated: 5.56 GB, other allocations: 1.10 GB, max allowed: 6.80 GB). Tried to "
+     "allocate 768.00 MB on private pool.", ("torch.mps", "mps:0", 768 << 20)),
+    ("CUDA out of memory. Tried to allocate 2.00 GiB.", None),
+])  # fmt: skip
+def test_other_devices_run_out(text: str, expected: Any) -> None:
+    """Messages as PyTorch writes them; CUDA's is told by its allocator."""
+    assert accelerator.out_of_memory(RuntimeError(text)) == expected

@@ -218,12 +218,26 @@ def _marks() -> Dict[str, Tuple[int, int]]:
 
 def _torch() -> Dict[str, Tuple[int, int]]:
     torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():
+    if torch is None:
         return {}
+    if not torch.cuda.is_initialized():
+        return _accelerator(torch)
     stats = torch._C._cuda_memoryStats(torch._C._cuda_getDevice())
     return {
         name: (stats[name + "_bytes"]["all"]["current"], stats[name + "_bytes"]["all"]["peak"])
         for name in ("allocated", "reserved")
+    }
+
+
+def _accelerator(torch: Any) -> Dict[str, Tuple[int, int]]:
+    """Of the current device that is none of CUDA's, from PyTorch 2.9 on."""
+    begun = getattr(torch._C, "_accelerator_isAllocatorInitialized", None)
+    if begun is None or not begun():
+        return {}
+    of = torch.accelerator
+    return {
+        "allocated": (of.memory_allocated(), of.max_memory_allocated()),
+        "reserved": (of.memory_reserved(), of.max_memory_reserved()),
     }
 
 

@@ -3,7 +3,8 @@
     DataLoader.__next__ ─▶ data          root module's hooks ─▶ forward, evaluation, its children ─▶ module
     autograd.backward ─▶ backward        optimizers' global hooks ─▶ optimizer, and the end of a step
     torch.save ─▶ checkpoint             torch.compile ─▶ hooks inside what is compiled are taken away
-    torch's own start of CUDA ─▶ the caching allocator's counters, its history, the flight recorder
+    torch's own start of CUDA or ROCm, which it calls cuda ─▶ the caching allocator's counters, its history
+    the start of another accelerator ─▶ its counters
 
 Functions are wrapped where PyTorch has no hook. What a version lacks is left out; each part is installed for itself,
 so that trouble with one costs only that one.
@@ -16,7 +17,7 @@ from typing import Any, Callable, Optional
 
 from .. import oom
 from ..places import text_of
-from ..pytorch import compiled, cuda, data, model, modules, optimizers, owners
+from ..pytorch import accelerator, compiled, cuda, data, model, modules, optimizers, owners
 from ..pytorch.tensors import TorchTensors
 from ..tracker import BACKWARD, CHECKPOINT
 from ..training import Training
@@ -27,7 +28,10 @@ Watch = Callable[[str, Callable[[Any], None]], None]
 def install(training: Training, torch: Any, watch: Watch) -> None:
     """Observe this process's use of torch, which has just been imported."""
     agent = training.agent
-    agent.framework("torch", str(torch.__version__), cuda=getattr(torch.version, "cuda", None) or "none")
+    agent.framework(
+        "torch", str(torch.__version__), cuda=getattr(torch.version, "cuda", None) or "none",
+        hip=getattr(torch.version, "hip", None),
+    )  # fmt: skip
     training.tensors(TorchTensors(torch))
     training.out_of_memory(_out_of_memory)
     roots = modules.Roots(training, torch)
@@ -45,6 +49,7 @@ def install(training: Training, torch: Any, watch: Watch) -> None:
         ("gradient scalers", lambda: watch("torch.amp.grad_scaler", steps.install_scaler)),
         ("gradient scalers", lambda: watch("torch.cuda.amp.grad_scaler", steps.install_scaler)),
         ("devices", device.install),
+        ("other accelerators", accelerator.Accelerator(training, torch).install),
         ("data loaders", lambda: watch("torch.utils.data.dataloader", data.loader(training))),
         ("data workers", lambda: watch("torch.utils.data._utils.worker", data.worker(training))),
     )

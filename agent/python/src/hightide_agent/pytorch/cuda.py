@@ -8,7 +8,7 @@ CUDA; a script that never uses a GPU never touches one because of us.
 from __future__ import annotations
 
 import sys
-from typing import IO, TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import IO, TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
 
 from .. import snapshots
 from ..allocators import ACTIVE, ALLOCATED, INACTIVE_SPLIT, OOMS, REQUESTED, RESERVED, RETRIES
@@ -33,6 +33,16 @@ COUNTERS = (
     (RETRIES, ("num_alloc_retries",)),
     (OOMS, ("num_ooms",)),
 )
+
+
+def readings(device: str, stats: Any) -> Iterator[Reading]:
+    """What an allocator's nested statistics say of a device; a quantity that they do not have is left out."""
+    for quantity, path in COUNTERS:
+        value: Any = stats
+        for key in path:
+            value = value.get(key, {}) if isinstance(value, dict) else None
+        if isinstance(value, int):
+            yield device, quantity, value
 
 
 class Cuda:
@@ -67,7 +77,8 @@ class Cuda:
                 self._record_history()
             self.agent.framework(
                 "torch", str(self.torch.__version__), cuda=getattr(self.torch.version, "cuda", None) or "none",
-                devices=self.torch._C._cuda_getDeviceCount(), device_memory=self._memory(),
+                hip=getattr(self.torch.version, "hip", None), devices=self.torch._C._cuda_getDeviceCount(),
+                device_memory=self._memory(),
             )  # fmt: skip
             self.training.allocator("torch", self.read, self.current)
             self.training.snapshots["torch"] = self.snapshot
@@ -87,16 +98,10 @@ class Cuda:
         """Allocator counters of every device."""
         if not self.live:
             return []
-        readings = []
+        found: List[Reading] = []
         for device in range(self.torch._C._cuda_getDeviceCount()):
-            stats = self.torch._C._cuda_memoryStats(device)
-            for quantity, path in COUNTERS:
-                value: Any = stats
-                for key in path:
-                    value = value.get(key, {}) if isinstance(value, dict) else None
-                if isinstance(value, int):
-                    readings.append(("cuda:%d" % device, quantity, value))
-        return readings
+            found += readings("cuda:%d" % device, self.torch._C._cuda_memoryStats(device))
+        return found
 
     def current(self) -> Tuple[int, int]:
         """Allocated and reserved bytes of the current device."""
