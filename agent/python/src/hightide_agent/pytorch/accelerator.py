@@ -112,6 +112,8 @@ class Accelerator:
 
 def kind(torch: Any) -> str:
     """The kind of devices that this PyTorch is built for; "" where it cannot be told, or there is none."""
+    if getattr(torch.version, "cuda", None) or getattr(torch.version, "hip", None):
+        return "cuda"  # not asked: 2.6 looks for devices to answer, and children that are forked then cannot use them
     try:
         found = torch.accelerator.current_accelerator()
     except Exception:  # before 2.6
