@@ -268,7 +268,7 @@ class Runner:
         self.lanes = lanes
         self.strict = strict
         self.running: dict[str, subprocess.Popen[bytes]] = {}
-        self.cpu: collections.Counter[str] = collections.Counter()  # seconds, by check
+        self.cpu: dict[str, float] = collections.defaultdict(float)  # seconds, by check
 
     def run_all(self, chosen: Sequence[Check]) -> Iterator[tuple[Check, Count]]:
         """In the order given, as many at a time as there are lanes. What ends this ends the commands that run."""
@@ -378,7 +378,7 @@ def main() -> int:
             if count.failed:
                 broken.append(check.name)
     minutes = (time.monotonic() - begin) / 60
-    print(f"\n{len(chosen)} checks in {minutes:.1f} minutes, {runner.cpu.total() / 60:.1f} minutes of CPU")
+    print(f"\n{len(chosen)} checks in {minutes:.1f} minutes, {sum(runner.cpu.values()) / 60:.1f} minutes of CPU")
     if broken:
         print(f"failed: {', '.join(broken)}")
     print(total)
