@@ -3,6 +3,7 @@ package format
 import (
 	"errors"
 	"io"
+	"sync/atomic"
 )
 
 const (
@@ -22,6 +23,9 @@ type ahead struct {
 	stop  chan struct{}
 	now   chunk
 	rest  []byte // of now
+
+	below *ahead       // what this is the decompressed content of
+	read  atomic.Int64 // bytes, of the file or of below
 }
 
 // errClosed is what comes after the end.
@@ -39,6 +43,14 @@ func newAhead(r io.Reader, bytes int) *ahead {
 		lent: make(chan []byte, aheadChunks), stop: make(chan struct{})}
 	go a.fill(r, bytes)
 	return a
+}
+
+// Stored is how many bytes of the file were read, as they are stored.
+func (a *ahead) Stored() int64 {
+	for a.below != nil {
+		a = a.below
+	}
+	return a.read.Load()
 }
 
 // end stops reading. Whoever opened the file closes it after that.
@@ -59,6 +71,7 @@ func (a *ahead) fill(r io.Reader, bytes int) {
 			}
 		}
 		n, err := readSome(r, room[aheadKeep:])
+		a.read.Add(int64(n))
 		select {
 		case a.full <- chunk{room, n, err}:
 		case <-a.stop:

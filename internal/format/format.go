@@ -119,7 +119,9 @@ func open(r io.Reader, small bool) (*plain, error) {
 		if err != nil {
 			return p, fmt.Errorf("decompress: %w", err)
 		}
+		below := p.ahead
 		p.ahead, p.compressed = newAhead(&bounded{inner, maxExpansion}, aheadBytes), true
+		p.ahead.below = below
 	}
 	p.layers = append(p.layers, p.ahead)
 	return p, errors.New("decompress: compressed more than twice over")

@@ -18,6 +18,9 @@ type Lender interface {
 	Return()
 }
 
+// Stored is a reader that knows how much of the file it has read as it is stored: compressed, where it is.
+type Stored interface{ Stored() int64 }
+
 // input is a window over the stream that the machine reads opcodes and operands from.
 type input struct {
 	r     io.Reader
@@ -31,6 +34,7 @@ type input struct {
 	window *window    // that buf is of
 	next   int        // of its runs, the first that is not behind
 	ended  bool       // there is no window after it
+	own    bool       // buf is no window's
 }
 
 const windowBytes = 256 << 10
@@ -95,10 +99,14 @@ func (in *input) borrow() bool {
 		return false
 	}
 	if behind := w.base - in.offset(); behind <= 0 {
-		in.buf, in.at, in.base = w.b, int(-behind), w.base
+		in.buf, in.at, in.base, in.own = w.b, int(-behind), w.base, false
 	} else { // more is wanted than what windows have in common
 		rest := in.buf[in.at:][:behind]
-		in.buf, in.at, in.base = append(append(make([]byte, 0, len(rest)+len(w.b)), rest...), w.b...), 0, in.offset()
+		if !in.own || cap(rest)-len(rest) < len(w.b) {
+			rest = append(make([]byte, 0, 2*len(rest)+len(w.b)), rest...)
+		}
+		in.base += int64(in.at)
+		in.buf, in.at, in.own = append(rest, w.b...), 0, true
 	}
 	in.end = len(in.buf)
 	if in.window != nil {

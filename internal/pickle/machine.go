@@ -8,12 +8,15 @@ import (
 	"io"
 	"math"
 	"strconv"
+
+	"hightide/internal/interned"
 )
 
 // Decoder is the state of one decoding; a Builder uses it to look up strings and numbers.
 type Decoder struct {
-	// Trailing says that data followed the end of the pickle; it was not read.
-	Trailing bool
+	// Trailing says that data followed the end of the pickle, which is at Offset; it was not read. Another says that it begins
+	// as a pickle does.
+	Trailing, Another bool
 
 	in      *input
 	build   Builder
@@ -25,12 +28,14 @@ type Decoder struct {
 	free    []uint32
 	waiting int64 // values in open slots
 
-	strings     []string
-	index       map[string]uint32
-	stringBytes int64
-	floats      []float64
-	wide        []int64
-	pushed      int64
+	texts   texts          // distinct strings
+	index   interned.Index // of texts
+	floats  []float64
+	wide    []int64
+	pushed  int64
+	spent   int64 // bytes that are kept to the end
+	allowed int64 // of them, when it was last asked how long the file is
+	stored  Stored
 
 	records Records // build, if it is one
 	merge   Merger  // likewise
@@ -62,7 +67,8 @@ type slot struct {
 // it. Errors are *Error. The value is never an open container: that too went through build.
 func Decode(r io.Reader, build Builder, limits Limits) (Value, *Decoder, error) {
 	seed := maphash.MakeSeed()
-	d := &Decoder{in: newInput(r, seed), build: build, limits: limits.orDefaults(), index: map[string]uint32{}}
+	d := &Decoder{in: newInput(r, seed), build: build, limits: limits.orDefaults()}
+	d.stored, _ = r.(Stored)
 	defer d.in.close()
 	d.records, _ = build.(Records)
 	d.merge, _ = build.(Merger)
@@ -103,6 +109,7 @@ func (d *Decoder) stop(start int64) (Value, *Decoder, error) {
 		return 0, nil, &Error{Offset: start, Op: '.', Err: err}
 	}
 	d.Trailing = d.in.need(1)
+	d.Another = d.in.need(2) && d.in.buf[d.in.at] == 0x80 && d.in.buf[d.in.at+1] <= 5
 	return v, d, nil
 }
 

@@ -7,6 +7,7 @@ type memo struct {
 	chunks [][]uint32       // a Value of 32 bits xor mark, so that zero means unset
 	wide   map[uint64]Value // of the few entries that do not fit
 	count  uint64           // 1 + the largest number set, as MEMOIZE counts
+	paid   uint64           // chunks that were counted
 }
 
 const (
@@ -93,7 +94,17 @@ func (d *Decoder) put(id uint64, err error) error {
 
 // mayRemember bounds the memo: it cannot outrun the values.
 func (d *Decoder) mayRemember(id uint64) bool {
-	return id < uint64(d.limits.Memo) && id <= uint64(d.pushed)+1<<12
+	return id < uint64(d.limits.Memo) && id <= uint64(d.pushed)+1<<12 && d.payMemo(id)
+}
+
+// payMemo counts what the memo takes once it has grown by a chunk.
+func (d *Decoder) payMemo(id uint64) bool {
+	for ; d.memo.paid<<chunkBits <= id; d.memo.paid++ {
+		if d.Spend(4<<chunkBits) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // spend makes an entry one that is not set, at no cost where it never was.

@@ -15,7 +15,9 @@ package pickle
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math"
+	"strings"
 )
 
 // Value is a pickled value in a word: a tag in the low four bits, the payload above.
@@ -69,20 +71,20 @@ type Limits struct {
 	Depth       int   // containers inside each other; default 64
 	Items       int64 // values pushed in all; default 4e9
 	Memo        int   // entries; default 256 Mi
-	StringBytes int   // one string; default 64 MiB
-	TableBytes  int64 // all distinct strings together; default 1 GiB
-	Open        int64 // values waiting in unfinished containers; default 16 Mi
-	Numbers     int   // floats and integers beyond 60 bits, which are kept to the end; default 16 Mi
+	StringBytes int   // one string; default 8 MiB
+	Open        int64 // values waiting in unfinished containers; default 2 Mi
+	Memory      int64 // bytes of strings, numbers, memo and what the Builder spends, beside PerByte; default 64 MiB
+	PerByte     int64 // the same for each byte of the file as it is stored, compressed or not; default 128
 }
 
 func (l Limits) orDefaults() Limits {
 	fill(&l.Depth, 64)
 	fill(&l.Items, 4e9)
 	fill(&l.Memo, 256<<20)
-	fill(&l.StringBytes, 64<<20)
-	fill(&l.TableBytes, 1<<30)
-	fill(&l.Open, 16<<20)
-	fill(&l.Numbers, 16<<20)
+	fill(&l.StringBytes, 8<<20)
+	fill(&l.Open, 2<<20)
+	fill(&l.Memory, 64<<20)
+	fill(&l.PerByte, 128)
 	return l
 }
 
@@ -120,7 +122,7 @@ func (d *Decoder) String(v Value) string {
 	if v.Tag() != Str {
 		return ""
 	}
-	return d.strings[v.Payload()]
+	return d.texts.at(v.Payload())
 }
 
 // Int returns an Int, Wide or Bool as 64 bits. Unsigned values from 2^63 on wrap to negative, as
@@ -150,27 +152,37 @@ func (d *Decoder) Float(v Value) (float64, bool) {
 func (d *Decoder) Offset() int64 { return d.in.offset() }
 
 // Strings is the number of distinct strings so far; their values have payloads below it.
-func (d *Decoder) Strings() int { return len(d.strings) }
+func (d *Decoder) Strings() int { return len(d.texts.places) }
 
 // intValue fails only for an integer that a Value does not hold.
 func (d *Decoder) intValue(i int64) (Value, error) {
 	if short(i) {
 		return Value(i<<4) | Value(Int), nil
 	}
-	if err := d.roomForNumber(); err != nil {
+	if err := d.Spend(numberCost); err != nil {
 		return 0, err
 	}
 	d.wide = append(d.wide, i)
 	return tagged(Wide, uint64(len(d.wide)-1)), nil
 }
 
-// roomForNumber bounds the numbers that are kept beside the Values: a compressed file of a few MiB holds
-// billions of them.
-func (d *Decoder) roomForNumber() error {
-	if len(d.floats)+len(d.wide) >= d.limits.Numbers {
-		return fmt.Errorf("%w: more than %d floats and integers beyond 60 bits", ErrLimit, d.limits.Numbers)
+// numberCost is what a number takes, with what growing its table leaves behind.
+const numberCost = 24
+
+// Spend says that so many more bytes are kept to the end. It fails where they are out of all proportion to the file:
+// a compressed file of a few MiB holds billions of values.
+func (d *Decoder) Spend(bytes int) error {
+	if d.spent += int64(bytes); d.spent <= d.allowed {
+		return nil
 	}
-	return nil
+	stored := d.in.offset()
+	if d.stored != nil {
+		stored = d.stored.Stored()
+	}
+	if d.allowed = d.limits.Memory + d.limits.PerByte*stored; d.spent <= d.allowed {
+		return nil
+	}
+	return fmt.Errorf("%w: it takes more than %d bytes of memory, for a file of %d so far", ErrLimit, d.allowed, stored)
 }
 
 // short says whether a Value holds an integer.
@@ -185,7 +197,7 @@ func (d *Decoder) pushInt(i int64) error {
 }
 
 func (d *Decoder) pushFloat(f float64) error {
-	if err := d.roomForNumber(); err != nil {
+	if err := d.Spend(numberCost); err != nil {
 		return err
 	}
 	if math.IsNaN(f) {
@@ -197,15 +209,57 @@ func (d *Decoder) pushFloat(f float64) error {
 
 // intern returns the one Value for a text, so that equal strings compare equal as Values.
 func (d *Decoder) intern(text []byte) (Value, error) {
-	if i, ok := d.index[string(text)]; ok {
+	hash := maphash.Bytes(d.scan.seed, text)
+	if i, ok := d.index.Find(hash, func(i uint32) bool { return d.texts.at(uint64(i)) == string(text) }); ok {
 		return tagged(Str, uint64(i)), nil
 	}
-	d.stringBytes += int64(len(text)) + 32
-	if d.stringBytes > d.limits.TableBytes {
-		return 0, fmt.Errorf("%w: more than %d bytes of strings", ErrLimit, d.limits.TableBytes)
+	if err := d.Spend(len(text) + stringCost); err != nil {
+		return 0, err
 	}
-	s := string(text)
-	d.index[s] = uint32(len(d.strings))
-	d.strings = append(d.strings, s)
-	return tagged(Str, uint64(len(d.strings)-1)), nil
+	n := len(d.texts.places)
+	d.index.Add(hash, uint32(n))
+	d.texts.add(text)
+	return tagged(Str, uint64(n)), nil
+}
+
+// stringCost is what a string takes beside its bytes: where it lies, with room to grow, and its place in the index.
+const stringCost = 32
+
+// texts keeps strings side by side, each known by a word without a pointer in it: millions of small ones would otherwise be
+// looked at one by one whenever Go collects.
+type texts struct {
+	chunks []string
+	last   strings.Builder // what the last chunk is of
+	places []uint64        // chunk, and unless the chunk is one text, where in it: 16 bits each of begin and end
+}
+
+const (
+	textsBytes = 1<<16 - 1
+	largeText  = textsBytes / 8
+)
+
+func (t *texts) at(n uint64) string {
+	place := t.places[n]
+	chunk := t.chunks[place>>32]
+	if uint32(place) == math.MaxUint32 {
+		return chunk
+	}
+	return chunk[uint16(place>>16):uint16(place)]
+}
+
+func (t *texts) add(text []byte) {
+	if len(text) > largeText {
+		t.chunks, t.last = append(t.chunks, string(text)), strings.Builder{}
+		t.places = append(t.places, uint64(len(t.chunks)-1)<<32|math.MaxUint32)
+		return
+	}
+	if t.last.Cap()-t.last.Len() < len(text) || t.last.Len()+len(text) > textsBytes-1 || len(t.chunks) == 0 {
+		t.last = strings.Builder{} // the chunks hold what it had
+		t.last.Grow(textsBytes)
+		t.chunks = append(t.chunks, "")
+	}
+	begin := t.last.Len()
+	t.last.Write(text)
+	t.chunks[len(t.chunks)-1] = t.last.String()
+	t.places = append(t.places, uint64(len(t.chunks)-1)<<32|uint64(begin)<<16|uint64(t.last.Len()))
 }

@@ -188,23 +188,25 @@ func TestLimits(t *testing.T) {
 		"integers as text":   "](" + strings.Repeat("I8000000000000000000\n", 501) + "e.",
 		"of one kind or two": "](" + strings.Repeat(wide+float, 251) + "e.",
 	} {
-		if _, err := decode([]byte(data), Limits{Numbers: 500}); !errors.Is(err, ErrLimit) {
+		if _, err := decode([]byte(data), Limits{Memory: numberCost * 500, PerByte: -1}); !errors.Is(err, ErrLimit) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := decode([]byte(data), Limits{Numbers: 502}); err != nil {
+		if _, err := decode([]byte(data), Limits{Memory: numberCost * 502}); err != nil {
 			t.Errorf("%s within the limit: %v", name, err)
 		}
 	}
 	texts := "](\x8c\x02aa\x8c\x02bbe."
-	if _, err := decode([]byte(texts), Limits{TableBytes: 40}); !errors.Is(err, ErrLimit) {
+	if _, err := decode([]byte(texts), Limits{Memory: 60, PerByte: -1}); !errors.Is(err, ErrLimit) {
 		t.Errorf("table: %v", err)
 	}
 }
 
 func TestTrailing(t *testing.T) {
-	_, d, err := Decode(strings.NewReader("N.rest"), &tree{}, Limits{})
-	if err != nil || !d.Trailing {
-		t.Errorf("trailing data: %v, %v", d.Trailing, err)
+	for data, want := range map[string][2]bool{"N.": {}, "N.r": {true, false}, "N.\x80\x04N.": {true, true}, "N.\x80": {true, false}} {
+		_, d, err := Decode(strings.NewReader(data), &tree{}, Limits{})
+		if err != nil || [2]bool{d.Trailing, d.Another} != want || d.Offset() != 2 {
+			t.Errorf("%q: trailing %v, another %v at %d, %v", data, d.Trailing, d.Another, d.Offset(), err)
+		}
 	}
 }
 
@@ -218,7 +220,7 @@ func FuzzDecode(f *testing.F) {
 	if data, err := os.ReadFile("testdata/small.pickle"); err == nil {
 		f.Add(data)
 	}
-	limits := Limits{Depth: 64, Items: 1 << 16, Memo: 1 << 16, StringBytes: 1 << 16, TableBytes: 1 << 20, Open: 1 << 16}
+	limits := Limits{Depth: 64, Items: 1 << 16, Memo: 1 << 16, StringBytes: 1 << 16, Memory: 1 << 20, Open: 1 << 16}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		value, err := decode(data, limits)
 		var where *Error

@@ -60,12 +60,6 @@ type layout struct {
 	lacks   string // a key that every event has, and these do not
 }
 
-// place is a frame before its texts are looked at.
-type place struct {
-	file, function pickle.Value
-	line           int64
-}
-
 func (b *torchBuilder) layoutOf(d *pickle.Decoder, keys []pickle.Value) (layout, bool) {
 	l := layout{keys: slices.Clone(keys)}
 	isFrame := false
@@ -133,17 +127,17 @@ func (b *torchBuilder) slowRecord(d *pickle.Decoder, pairs []pickle.Value) (pick
 }
 
 func (b *torchBuilder) frame(d *pickle.Decoder, l *layout, values []pickle.Value) (pickle.Value, error) {
-	var p place
+	var location mem.Location
 	var node mem.FXNode
 	for i, c := range l.columns {
 		v := values[i]
 		switch c {
 		case colFile:
-			p.file = v
+			location.File = d.String(v)
 		case colLine:
-			p.line = b.number(d, v, "line")
+			location.Line = int(b.number(d, v, "line"))
 		case colFunction:
-			p.function = v
+			location.Function = d.String(v)
 		case colOp:
 			node.Op = d.String(v)
 		case colNode:
@@ -157,18 +151,10 @@ func (b *torchBuilder) frame(d *pickle.Decoder, l *layout, values []pickle.Value
 	if err := b.faulty("a frame"); err != nil {
 		return 0, err
 	}
-	id, ok := b.places[p]
-	if !ok {
-		location := mem.Location{File: d.String(p.file), Line: int(p.line), Function: d.String(p.function)}
-		if location.Native = location.Line == 0 || nativeFile(location.File); location.Line == 0 && location.File == "none" { // _profile_to_snapshot's
-			location = profilerLocation(location.Function)
-		}
-		id = b.out.Stacks.Location(location)
-		if b.places == nil {
-			b.places = map[place]uint32{}
-		}
-		b.places[p] = id
+	if location.Native = location.Line == 0 || nativeFile(location.File); location.Line == 0 && location.File == "none" { // _profile_to_snapshot's
+		location = profilerLocation(location.Function)
 	}
+	id := b.out.Stacks.Location(location)
 	if node != (mem.FXNode{}) {
 		if b.out.FX == nil {
 			b.out.FX = map[uint32]mem.FXNode{}
@@ -185,7 +171,7 @@ var compiled = map[string]bool{".so": true, ".dll": true, ".pyd": true, ".S": tr
 var interpreter = words.Lazy(`(^|/)python\d*(\.\d+)?t?$`)
 
 func nativeFile(name string) bool {
-	return name == "??" || compiled[path.Ext(name)] || strings.Contains(name, ".so.") || interpreter.MatchString(name)
+	return name == "??" || compiled[path.Ext(name)] || strings.Contains(name, ".so.") || strings.Contains(name, "python") && interpreter.MatchString(name)
 }
 
 // stack interns a list of frames.

@@ -43,6 +43,9 @@ func (c column) integer() string {
 	return ""
 }
 
+// rowCost is about what a row takes in bytes, with what growing the columns leaves behind.
+const rowCost = 128
+
 // events appends rows, column by column.
 func (b *torchBuilder) events(d *pickle.Decoder, l *layout, columns []pickle.Column) (made pickle.Value, bad int, err error) {
 	r := &b.rows
@@ -52,6 +55,9 @@ func (b *torchBuilder) events(d *pickle.Decoder, l *layout, columns []pickle.Col
 	}
 	if at+n > maxEvents {
 		return 0, 0, fmt.Errorf("more than %d events", maxEvents)
+	}
+	if err := d.Spend(rowCost * n); err != nil {
+		return 0, 0, err
 	}
 	if at+n > r.room {
 		r.grow(n, d.Offset(), b.size)

@@ -18,6 +18,7 @@ import (
 type jsonPickle struct {
 	pickler
 	in      *json.Decoder
+	whole   *tokens
 	out     bytes.Buffer
 	nesting []jsonContainer
 	done    bool
@@ -32,12 +33,37 @@ type jsonContainer struct {
 const (
 	jsonBatch = 1000 // values a batch, as Python's pickler has it
 	jsonDepth = 64
+	jsonToken = 8 << 20 // bytes of the longest text
 )
 
+// tokens fails where one text goes on and on: the decoder of JSON holds each as a whole.
+type tokens struct {
+	r    io.Reader
+	left int
+}
+
+func (t *tokens) Read(p []byte) (int, error) {
+	if t.left <= 0 {
+		return 0, fmt.Errorf("a text of more than %d bytes", jsonToken)
+	}
+	n, err := t.r.Read(p)
+	t.left -= n
+	return n, err
+}
+
+// Stored is pickle.Stored, where the file says.
+func (j *jsonPickle) Stored() int64 {
+	if stored, ok := j.whole.r.(pickle.Stored); ok {
+		return stored.Stored()
+	}
+	return j.in.InputOffset()
+}
+
 func newJSONPickle(r io.Reader) *jsonPickle {
-	in := json.NewDecoder(bufio.NewReaderSize(r, 256<<10))
+	whole := &tokens{r: r, left: jsonToken}
+	in := json.NewDecoder(bufio.NewReaderSize(whole, 256<<10))
 	in.UseNumber()
-	j := &jsonPickle{in: in}
+	j := &jsonPickle{in: in, whole: whole}
 	j.w = bufio.NewWriter(&j.out)
 	return j
 }
@@ -57,6 +83,7 @@ func (j *jsonPickle) Read(p []byte) (int, error) {
 func (j *jsonPickle) token() error {
 	for n := 0; n < 256 && !j.done; n++ {
 		token, err := j.in.Token()
+		j.whole.left = jsonToken
 		if err != nil {
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF

@@ -36,7 +36,11 @@ func read(r io.Reader, size int64, format string) (*mem.AllocatorSnapshot, error
 		return nil, err
 	}
 	if d.Trailing {
-		b.out.Notes = append(b.out.Notes, "Data after the end of the snapshot was ignored.")
+		what := ""
+		if d.Another {
+			what = ", where another pickle begins"
+		}
+		b.out.Notes = append(b.out.Notes, fmt.Sprintf("The file goes on after the snapshot's end at byte %d%s: that was not read.", d.Offset(), what))
 	}
 	return b.out, nil
 }
@@ -62,7 +66,7 @@ const (
 
 const (
 	maxEvents = 1 << 27
-	maxKept   = 1 << 24 // values in lists and dictionaries that are waiting to be understood
+	maxKept   = 1 << 22 // values in lists and dictionaries that are waiting to be understood
 	rowBits   = 28
 	emptyDict = 1
 )
@@ -108,10 +112,9 @@ type torchBuilder struct {
 	histories []history
 	kept      int
 
-	shapes    []layout         // by the numbers of Record
-	last      layout           // of the event or frame that came the long way
-	places    map[place]uint32 // frame → location
-	locations []uint32         // scratch
+	shapes    []layout // by the numbers of Record
+	last      layout   // of the event or frame that came the long way
+	locations []uint32 // scratch
 	texts     map[pickle.Value]uint32
 	unknown   map[string]bool
 	saw       versionSigns
@@ -187,11 +190,11 @@ func (b *torchBuilder) faulty(part string) error {
 }
 
 // keep bounds what waits to be understood: genuine snapshots have little of it.
-func (b *torchBuilder) keep(values []pickle.Value) ([]pickle.Value, error) {
+func (b *torchBuilder) keep(d *pickle.Decoder, values []pickle.Value) ([]pickle.Value, error) {
 	if b.kept += len(values) + 3; b.kept > maxKept {
 		return nil, fmt.Errorf("more than %d values that belong to no part of a snapshot", maxKept)
 	}
-	return append([]pickle.Value(nil), values...), nil
+	return append([]pickle.Value(nil), values...), d.Spend(8*len(values) + 48)
 }
 
 func (b *torchBuilder) Dict(d *pickle.Decoder, pairs []pickle.Value) (pickle.Value, error) {
@@ -209,7 +212,7 @@ func (b *torchBuilder) Dict(d *pickle.Decoder, pairs []pickle.Value) (pickle.Val
 	case has(d, pairs, "stage"):
 		return b.annotation(d, pairs)
 	}
-	kept, err := b.keep(pairs)
+	kept, err := b.keep(d, pairs)
 	b.dicts = append(b.dicts, kept)
 	return made(isDict, len(b.dicts)-1), err
 }
@@ -221,7 +224,7 @@ func (b *torchBuilder) List(d *pickle.Decoder, items []pickle.Value) (pickle.Val
 	if k, _ := unmade(items[0]); k == isFrame {
 		return b.stack(items)
 	}
-	kept, err := b.keep(items)
+	kept, err := b.keep(d, items)
 	b.lists = append(b.lists, kept)
 	return made(isList, len(b.lists)-1), err
 }
