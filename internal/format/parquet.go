@@ -15,23 +15,31 @@ const rowGroup = 64 << 10
 // writeParquet writes a table with every column optional. What the run or snapshot
 // says of itself is in the file's metadata under hightide.run or hightide.snapshot, as JSON.
 func writeParquet(w io.Writer, from Source, table *Table) error {
-	info, err := json.Marshal(from.about())
+	return WriteRows(w, table.Name, table.Columns, "hightide."+from.name(), from.about(), func(add func([]any) error) error {
+		return table.Rows(from, add)
+	})
+}
+
+// WriteRows writes rows, which have a cell for each column, as Apache Parquet. Every column is optional; what the
+// file is about is in its metadata under a key, as JSON.
+func WriteRows(w io.Writer, name string, columns []Column, key string, about any, rows func(add func(cells []any) error) error) error {
+	info, err := json.Marshal(about)
 	if err != nil {
 		return err
 	}
-	schema := schemaOf(table)
+	schema := schemaOf(name, columns)
 	out := parquet.NewWriter(w, schema, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(rowGroup),
-		parquet.KeyValueMetadata("hightide."+from.name(), string(info)), parquet.CreatedBy("hightide", "1", ""))
-	place := make([]int, len(table.Columns)) // Parquet has the columns by name
+		parquet.KeyValueMetadata(key, string(info)), parquet.CreatedBy("hightide", "1", ""))
+	place := make([]int, len(columns)) // Parquet has the columns by name
 	for i, path := range schema.Columns() {
-		place[slices.IndexFunc(table.Columns, func(c Column) bool { return c.Name == path[0] })] = i
+		place[slices.IndexFunc(columns, func(c Column) bool { return c.Name == path[0] })] = i
 	}
-	row := make(parquet.Row, len(table.Columns))
-	err = table.Rows(from, func(cells []any) error {
+	row := make(parquet.Row, len(columns))
+	err = rows(func(cells []any) error {
 		for i, c := range cells {
 			value, err := parquetValue(c)
 			if err != nil {
-				return fmt.Errorf("column %s: %w", table.Columns[i].Name, err)
+				return fmt.Errorf("column %s: %w", columns[i].Name, err)
 			}
 			defined := 1
 			if c == nil {
@@ -48,21 +56,23 @@ func writeParquet(w io.Writer, from Source, table *Table) error {
 	return out.Close()
 }
 
-func schemaOf(table *Table) *parquet.Schema {
+func schemaOf(name string, columns []Column) *parquet.Schema {
 	group := parquet.Group{}
-	for _, c := range table.Columns {
+	for _, c := range columns {
 		var node parquet.Node
 		switch c.Kind {
 		case Text:
 			node = parquet.Encoded(parquet.String(), &parquet.RLEDictionary)
 		case Boolean:
 			node = parquet.Leaf(parquet.BooleanType)
+		case Real:
+			node = parquet.Leaf(parquet.DoubleType)
 		default:
 			node = parquet.Encoded(parquet.Int(64), &parquet.DeltaBinaryPacked)
 		}
 		group[c.Name] = parquet.Optional(node)
 	}
-	return parquet.NewSchema(table.Name, group)
+	return parquet.NewSchema(name, group)
 }
 
 func parquetValue(cell any) (parquet.Value, error) {
@@ -75,6 +85,8 @@ func parquetValue(cell any) (parquet.Value, error) {
 		return parquet.Int64Value(cell), nil
 	case bool:
 		return parquet.BooleanValue(cell), nil
+	case float64:
+		return parquet.DoubleValue(cell), nil
 	}
 	return parquet.Value{}, fmt.Errorf("no Parquet form of %T", cell)
 }

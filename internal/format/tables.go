@@ -31,6 +31,7 @@ const (
 	Text Kind = iota
 	Integer
 	Boolean
+	Real
 )
 
 // Rows calls yield with one row after the other; the slice is used again. After an error of yield there are no more.

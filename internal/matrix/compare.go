@@ -66,8 +66,8 @@ type CellStats struct {
 var figures = []FigureInfo{
 	{PSS, "PSS", mem.UnitBytes, "max", ""}, {RSS, "RSS", mem.UnitBytes, "max", ""}, {VMS, "VMS", mem.UnitBytes, "max", ""},
 	{Swap, "swap", mem.UnitBytes, "max", ""},
-	{DeviceUsed, "memory used on the device", mem.UnitBytes, "max", ""}, {Reserved, "memory reserved by the framework", mem.UnitBytes, "max", ""},
-	{Allocated, "memory allocated by the framework", mem.UnitBytes, "max", ""},
+	{DeviceUsed, "device memory", mem.UnitBytes, "max", ""}, {Reserved, "reserved memory", mem.UnitBytes, "max", ""},
+	{Allocated, "allocated memory", mem.UnitBytes, "max", ""},
 	{StepTime, "time of a step", mem.UnitNanoseconds, "median", ""}, {CPU, "CPU", mem.UnitMilli, "mean", ""},
 	{MinorFaults, "minor page faults", mem.UnitCount, "max", ""}, {MajorFaults, "major page faults", mem.UnitCount, "max", ""},
 	{Parameters, "parameters", mem.UnitCount, "max", ""},
@@ -328,6 +328,7 @@ type kind string
 
 const (
 	kindFramework kind = "framework"
+	kindModel     kind = "model"
 	kindBatch     kind = "batch"
 	kindDevice    kind = "device"
 	kindMode      kind = "mode"
@@ -339,6 +340,8 @@ func kindOf(axis string) kind {
 	switch strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(axis)) {
 	case "framework":
 		return kindFramework
+	case "model", "model_size":
+		return kindModel
 	case "batch", "batch_size":
 		return kindBatch
 	case "device", "hardware":

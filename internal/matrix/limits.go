@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -36,6 +35,7 @@ func (w *comparing) limit(f *Fit, points []point, best fitted, cells []int, batc
 		l.Batch = 0
 	}
 	l.Times = float64(l.Batch) / largest
+	l.Refuted = l.Failed != nil && (l.Unlimited || l.Batch >= *l.Failed)
 	return l
 }
 
@@ -124,18 +124,16 @@ func (w *comparing) scalingSentence(f *Fit) string {
 		if k > 0 {
 			said += ", "
 		}
-		said += fmt.Sprintf("%c = %s", 'a'+rune(k), mem.Bytes(math.Round(t.Value)))
-		if t.Interval != nil && t.Interval.Low != t.Interval.High {
-			said += fmt.Sprintf(" (95 %%: %s to %s)", mem.Bytes(math.Round(t.Interval.Low)), mem.Bytes(math.Round(t.Interval.High)))
-		}
+		said += fmt.Sprintf("%c = %s", 'a'+rune(k), t.words())
 	}
 	if len(f.Terms) == 2 && last.Interval != nil && last.Interval.Low <= 0 && last.Interval.High >= 0 {
-		said = fmt.Sprintf("%s was not seen to grow with the batch: %s an item (95 %%: %s to %s)", report.UpperFirst(of),
-			mem.Bytes(math.Round(last.Value)), mem.Bytes(math.Round(last.Interval.Low)), mem.Bytes(math.Round(last.Interval.High)))
+		said = fmt.Sprintf("%s was not seen to grow with the batch: %s an item", report.UpperFirst(of), last.words())
 	}
 	switch {
 	case f.Freedom == 0:
 		said += "; as many cells as terms, so that nothing says whether it is of that form"
+	case !f.Judged:
+		said += fmt.Sprintf("; R² %.4f", f.R2)
 	case !f.Straight:
 		said += fmt.Sprintf("; R² %.3f, but the cells lie further off than their runs scatter: it is not quite of that form", f.R2)
 	default:
@@ -149,6 +147,10 @@ func (w *comparing) limitSentence(f *Fit) string {
 	l := f.Limit
 	if l == nil || l.Unlimited {
 		return ""
+	}
+	if l.Refuted {
+		return fmt.Sprintf(" By that a batch of %s would fit into the %s of %s, but one of %s ran out of memory: beyond what was measured it is not of that form.",
+			report.Count(l.Batch), mem.Bytes(l.Memory), l.Of, report.Count(*l.Failed))
 	}
 	said := fmt.Sprintf(" %s of %s hold a batch of %s", mem.Bytes(l.Memory), l.Of, report.Count(l.Batch))
 	switch {

@@ -12,7 +12,7 @@ import (
 
 // Ratio compares two values of an axis, over all pairs of cells that differ in nothing else.
 type Ratio struct {
-	Kind       string    `json:"kind"`  // framework, batch, device, mode, axis
+	Kind       string    `json:"kind"`  // framework, model, batch, device, mode, sequence, axis
 	Axis       string    `json:"axis"`  //
 	Value      string    `json:"value"` // over
 	Base       string    `json:"base"`
@@ -253,10 +253,7 @@ func (w *comparing) title(a int, value, base string) string {
 // named is a value with what it is of, unless it says that itself: "batch 64", "PyTorch".
 func (c *Comparison) named(axis int, value string) string {
 	switch kindOf(c.Axes[axis].Name) {
-	case kindFramework, kindDevice, kindMode:
-		return c.shown(axis, value)
-	}
-	if strings.Contains(c.Axes[axis].Name, "model") {
+	case kindFramework, kindModel, kindDevice, kindMode:
 		return c.shown(axis, value)
 	}
 	return c.Axes[axis].Name + " " + c.shown(axis, value)
@@ -297,7 +294,19 @@ func (i *Interval) times() string {
 	if i.Low == i.High {
 		return " (identical in all runs)"
 	}
-	return fmt.Sprintf(" (95 %%: %s to %s)", Times(i.Low), Times(i.High))
+	return " (95 %: " + i.span() + ")"
+}
+
+// span is an interval of a ratio, with the digits that tell its ends apart.
+func (i *Interval) span() string {
+	decimals := 0
+	if wide := i.High - i.Low; wide > 0 && i.High < 1e6 {
+		decimals = min(max(-int(math.Floor(math.Log10(wide))), 2), 6)
+	}
+	if i.Low == i.High {
+		return Times(i.Low)
+	}
+	return fmt.Sprintf("%.*f to %.*f", decimals, i.Low, decimals, i.High)
 }
 
 // Times writes a ratio: two decimals, more where it is near 1.

@@ -18,6 +18,7 @@ type Fit struct {
 	Terms    []Term     `json:"terms"`              // a, b, …
 	R2       float64    `json:"r2"`
 	Straight bool       `json:"straight"` // what is left over is no more than the noise of the runs
+	Judged   bool       `json:"judged"`   // whether that can be told: there are cells enough, and that noise is known
 	Freedom  int        `json:"freedom"`  // points beyond as many as there are terms: 0 says nothing of the form
 	Points   []FitPoint `json:"points"`
 	Curve    *Curve     `json:"curve,omitempty"` // of the longest sequences
@@ -59,6 +60,7 @@ type Limit struct {
 	Failed    *int64  `json:"failed,omitempty"`    // the least batch that ran out of memory
 	Times     float64 `json:"times"`               // over the largest one measured
 	Unlimited bool    `json:"unlimited,omitempty"` // memory was not seen to grow
+	Refuted   bool    `json:"refuted,omitempty"`   // a batch that should fit did not
 }
 
 // forms are what memory may be made of. The first one alone is used where lengths of sequences are not varied.
@@ -92,6 +94,7 @@ type fitted struct {
 	covariance [][]float64
 	df         float64 // 0: no interval is known
 	straight   bool    // what is left over is no more than the noise of the runs
+	judged     bool    // whether that can be told
 	press      float64 // sum of the squares of what each point is off when it is left out
 }
 
@@ -257,6 +260,9 @@ func (w *comparing) least(points []point, form int) (fitted, bool) {
 	return f, true
 }
 
+// bentBelow is how unlikely residuals must be, were they the noise of the runs, for cells to lie on no such line.
+const bentBelow = 0.01
+
 // spread finds how exact a fit is. Where what is left over is no more than the noise of the runs, that noise tells; else
 // the residuals do, of which there are few, so that intervals are wide.
 func (w *comparing) spread(f *fitted, points []point, rows, inverse [][]float64) {
@@ -288,6 +294,7 @@ func (w *comparing) spread(f *fitted, points []point, rows, inverse [][]float64)
 		}
 	}
 	left := len(points) - p
+	f.judged = known && left > 0
 	f.covariance = noisy
 	f.df = math.Inf(1)
 	if freedom.variance > 0 {
@@ -296,8 +303,8 @@ func (w *comparing) spread(f *fitted, points []point, rows, inverse [][]float64)
 	if !known {
 		f.df = 0
 	}
-	if left < 1 || negligible(rest, points) || known && expected > 0 && beyondF(rest/expected, float64(left), f.df) >= 1-Level {
-		f.straight = left >= 1
+	if left < 1 || negligible(rest, points) || known && expected > 0 && beyondF(rest/expected, float64(left), f.df) >= bentBelow {
+		f.straight = f.judged
 		return
 	}
 	f.df = float64(left)
@@ -347,7 +354,7 @@ func (w *comparing) describe(f *Fit, points []point, best fitted) {
 	if whole > 0 {
 		f.R2 = 1 - rest/whole
 	}
-	f.Straight = best.straight
+	f.Straight, f.Judged = best.straight, best.judged
 }
 
 // halfOf is half the width of an interval; false: none is known.

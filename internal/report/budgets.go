@@ -1,11 +1,9 @@
 package report
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"hightide/internal/mem"
 )
@@ -36,54 +34,23 @@ func CheckJSON(checked []Checked) ([]byte, error) {
 
 // JUnit writes the result as a test suite.
 func JUnit(w io.Writer, ref string, checked []Checked) error {
-	type failure struct {
-		Message string `xml:"message,attr"`
-		Type    string `xml:"type,attr"`
-	}
-	type testcase struct {
-		Name    string   `xml:"name,attr"`
-		Class   string   `xml:"classname,attr"`
-		Time    int      `xml:"time,attr"` // seconds, which some readers demand
-		Failure *failure `xml:"failure,omitempty"`
-	}
-	suite := struct {
-		XMLName  xml.Name   `xml:"testsuite"`
-		Name     string     `xml:"name,attr"`
-		Tests    int        `xml:"tests,attr"`
-		Failures int        `xml:"failures,attr"`
-		Errors   int        `xml:"errors,attr"`
-		Skipped  int        `xml:"skipped,attr"`
-		Time     int        `xml:"time,attr"`
-		Cases    []testcase `xml:"testcase"`
-	}{Name: "hightide check", Tests: len(checked)}
+	var cases []TestCase
 	for _, c := range checked {
-		one := testcase{Name: c.Name, Class: ref}
+		one := TestCase{Name: c.Name, Class: ref}
 		if c.Baseline.Known() { // there may be a budget of its own for the same
 			one.Name += ", relative to the baseline"
 		}
 		if c.Over {
-			suite.Failures++
-			one.Failure = &failure{c.Sentence(), "over budget"}
+			one.Failure = &Outcome{c.Sentence(), "over budget"}
 		}
-		suite.Cases = append(suite.Cases, one)
+		cases = append(cases, one)
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	encoder := xml.NewEncoder(w)
-	encoder.Indent("", " ")
-	if err := encoder.Encode(suite); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return WriteJUnit(w, "hightide check", cases)
 }
 
 // Annotation is the workflow command that has GitHub show a passed budget at its line.
 func (c Checked) Annotation(budget string) string {
-	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	return fmt.Sprintf("::error file=%s,line=%d,title=Memory over budget::%s", property.Replace(budget), c.Line, data.Replace(c.Sentence()))
+	return Annotation("error", budget, c.Line, "Memory over budget", c.Sentence())
 }
 
 // Sentence says how a budget was kept.

@@ -93,3 +93,6 @@ func markdown(s string) string {
 	}
 	return strings.Join(parts, "`")
 }
+
+// Markdown makes a text safe to stand in Markdown: nothing in it is markup but code between backticks.
+func Markdown(s string) string { return markdown(s) }

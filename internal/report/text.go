@@ -50,14 +50,17 @@ type printer struct {
 	b strings.Builder
 }
 
-func (p *printer) finish() string {
-	if !p.ASCII {
-		return p.b.String()
+func (p *printer) finish() string { return p.Fit(p.b.String()) }
+
+// Fit replaces what the terminal cannot show.
+func (o TextOptions) Fit(text string) string {
+	if !o.ASCII {
+		return text
 	}
-	return asciiOnly.Replace(p.b.String())
+	return asciiOnly.Replace(text)
 }
 
-var asciiOnly = strings.NewReplacer("±", "+-", "…", "...", "→", "->", "·", "-", "µ", "u", "°", " deg ", "–", "-", "×", "x", "│", "|", "┤", "+", "└", "+", "─", "-", "●", "*", "■", "*", "○", "o", "░", ".")
+var asciiOnly = strings.NewReplacer("±", "+-", "…", "...", "→", "->", "·", "-", "µ", "u", "°", " deg ", "–", "-", "×", "x", "│", "|", "┤", "+", "└", "+", "─", "-", "²", "^2", "●", "*", "■", "*", "○", "o", "░", ".")
 
 // Clean makes text safe to print: no control characters, no escape sequences.
 func Clean(s string) string {
