@@ -3,6 +3,7 @@
 //	bytes ──▶ [gzip, zstd] ──▶ Formats, sniffed by content ──▶ Document ──▶ engine
 //	                             │ torch/    PyTorch's snapshots and profiler ◀──▶ mem.AllocatorSnapshot
 //	                             │ stacks/   pprof, speedscope, memray …      ◀──▶ mem.Profile
+//	                             │ profiler/ XSpaces of tf.profiler            ──▶ mem.AllocatorSnapshot
 //	                             │ smaps/    Linux                             ──▶ mem.Mappings
 //	                             │ telemetry/ readings of trackers              ◀──▶ mem.Run
 //	                             │ oomtext/  a pasted message                  ──▶ mem.OOMMessage

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"hightide/internal/format/oomtext"
+	"hightide/internal/format/profiler"
 	"hightide/internal/format/smaps"
 	"hightide/internal/format/stacks"
 	"hightide/internal/format/telemetry"
@@ -28,6 +29,7 @@ var Formats = []Format{
 	{Name: "telemetry-csv", Extension: ".csv", Writes: "the same as CSV", Takes: Runs, Write: ofRunAlone(telemetry.WriteCSV)},
 	{Name: "torch-json", Reads: "the same as JSON", Sniff: torch.IsJSON, Decode: reads(torch.ReadJSON, asSnapshot)},
 	{Name: "profiler-trace", Reads: "a trace of PyTorch's profiler with memory events", Sniff: torch.IsTrace, Decode: reads(torch.ReadTrace, asSnapshot)},
+	{Name: "xspace", Reads: "a profile of tf.profiler with memory events (*.xplane.pb)", Sniff: profiler.IsXSpace, Decode: reads(profiler.ReadXSpace, asSnapshot)},
 	{Name: "pprof", Extension: ".pb.gz", Reads: "a memory profile of pprof, as JAX saves them", Sniff: stacks.IsPprof, Decode: reads(stacks.ReadPprof, asProfile),
 		Writes: "memory by call stack, for go tool pprof", Binary: true, Takes: Runs | Snapshots | Profiles, Measures: true, Write: ofProfile(stacks.WritePprof)},
 	{Name: "speedscope", Extension: ".speedscope.json", Writes: "memory by call stack, for speedscope", Takes: Runs | Snapshots | Profiles, Measures: true, Write: ofProfile(stacks.WriteSpeedscope)},

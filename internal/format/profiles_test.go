@@ -51,6 +51,43 @@ func TestProfilerTrace(t *testing.T) {
 	}
 }
 
+// TestXSpace reads a profile that TensorFlow 2.21 wrote on a CPU: its events add up to what its allocator said of itself.
+func TestXSpace(t *testing.T) {
+	data, err := os.ReadFile("testdata/tf-profile.xplane.pb.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Decode(bytes.NewReader(data), "vm.xplane.pb.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := d.Snapshot
+	if d.Format != "xspace" || len(s.Traces) != 1 || s.Traces[0].Len() != 36 || s.DeviceNames[s.Traces[0].Device] != "cpu" {
+		t.Fatalf("%s, %d traces, %v", d.Format, len(s.Traces), s.DeviceNames)
+	}
+	trace := &s.Traces[0]
+	held, peak, by := mem.Bytes(0), mem.Bytes(0), map[string]mem.Bytes{}
+	for i, a := range trace.Action {
+		size := trace.Size[i]
+		if a == mem.ActionAlloc {
+			held += size
+			by[s.Stacks.Frames(trace.Stack[i])[0].Function+" "+s.Text(mem.At(trace.Metadata, i))] += size
+		} else {
+			held -= size
+		}
+		peak = max(peak, held)
+	}
+	if held != 12*mem.MiB || peak != 16*mem.MiB { // bytes_allocated of its last event, peak_bytes_in_use
+		t.Errorf("holds %v of at most %v", held, peak)
+	}
+	if by["AddV2 output [512,1024]"] < 5*2*mem.MiB || by["MatMul output [512,512]"] != mem.MiB {
+		t.Error(by)
+	}
+	if len(s.Annotations) != 10 || s.Annotations[0].Name != "train 0" || !s.Annotations[9].End {
+		t.Error(s.Annotations)
+	}
+}
+
 // chromeTotals are the trace's own Total Allocated, at the end and the highest.
 func chromeTotals(t *testing.T, data []byte) (last, peak mem.Bytes) {
 	plain, err := open(bytes.NewReader(data), true)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"hightide/internal/format/protobuf"
 	"hightide/internal/mem"
 )
 
@@ -19,9 +20,9 @@ func IsPprof(head []byte) bool {
 		return false
 	}
 	numbers := 0
-	err := fields(head[2:2+head[1]], func(number int, _ uint64, data []byte) error {
+	err := protobuf.Fields(head[2:2+head[1]], func(number int, _ uint64, data []byte) error {
 		if number > 2 || data != nil {
-			return errProtobuf
+			return protobuf.ErrMalformed
 		}
 		numbers++
 		return nil
@@ -61,13 +62,13 @@ func ReadPprof(r io.Reader) (*mem.Profile, error) {
 	}
 	p := &pprofReader{out: &mem.Profile{Label: mem.Measured}, functions: map[uint64]pprofFunction{},
 		locations: map[uint64][]pprofLine{}, numbers: map[uint64][]uint32{}}
-	if err := fields(data, p.definition); err != nil {
+	if err := protobuf.Fields(data, p.definition); err != nil {
 		return nil, err
 	}
 	if err := p.kinds(); err != nil {
 		return nil, err
 	}
-	if err := fields(data, p.sampleField); err != nil {
+	if err := protobuf.Fields(data, p.sampleField); err != nil {
 		return nil, err
 	}
 	return p.out, nil
@@ -86,7 +87,7 @@ func (p *pprofReader) definition(number int, value uint64, data []byte) error {
 	switch number {
 	case 1:
 		var pair [2]uint64
-		err := fields(data, func(n int, v uint64, _ []byte) error {
+		err := protobuf.Fields(data, func(n int, v uint64, _ []byte) error {
 			if n == 1 || n == 2 {
 				pair[n-1] = v
 			}
@@ -104,7 +105,7 @@ func (p *pprofReader) definition(number int, value uint64, data []byte) error {
 		p.out.Time = int64(value)
 	case 13:
 		var err error
-		p.comments, err = varints(p.comments, value, data)
+		p.comments, err = protobuf.Varints(p.comments, value, data)
 		return err
 	case 14:
 		p.chosen = value
@@ -115,13 +116,13 @@ func (p *pprofReader) definition(number int, value uint64, data []byte) error {
 func (p *pprofReader) location(data []byte) error {
 	var id uint64
 	var lines []pprofLine
-	err := fields(data, func(n int, v uint64, inner []byte) error {
+	err := protobuf.Fields(data, func(n int, v uint64, inner []byte) error {
 		switch n {
 		case 1:
 			id = v
 		case 4:
 			var l pprofLine
-			err := fields(inner, func(n int, v uint64, _ []byte) error {
+			err := protobuf.Fields(inner, func(n int, v uint64, _ []byte) error {
 				switch n {
 				case 1:
 					l.function = v
@@ -142,7 +143,7 @@ func (p *pprofReader) location(data []byte) error {
 func (p *pprofReader) function(data []byte) error {
 	var id uint64
 	var f pprofFunction
-	err := fields(data, func(n int, v uint64, _ []byte) error {
+	err := protobuf.Fields(data, func(n int, v uint64, _ []byte) error {
 		switch n {
 		case 1:
 			id = v
@@ -160,7 +161,7 @@ func (p *pprofReader) function(data []byte) error {
 // kinds resolves what the values of a sample are.
 func (p *pprofReader) kinds() error {
 	if len(p.types) == 0 || len(p.strings) == 0 {
-		return fmt.Errorf("%w: a profile without types or strings", errProtobuf)
+		return fmt.Errorf("%w: a profile without types or strings", protobuf.ErrMalformed)
 	}
 	for i, t := range p.types {
 		unit := mem.Unit(p.text(t[1]))
@@ -190,12 +191,12 @@ func (p *pprofReader) sampleField(number int, _ uint64, data []byte) error {
 	}
 	var ids, values []uint64
 	var labels map[string]string
-	err := fields(data, func(n int, v uint64, inner []byte) (err error) {
+	err := protobuf.Fields(data, func(n int, v uint64, inner []byte) (err error) {
 		switch n {
 		case 1:
-			ids, err = varints(ids, v, inner)
+			ids, err = protobuf.Varints(ids, v, inner)
 		case 2:
-			values, err = varints(values, v, inner)
+			values, err = protobuf.Varints(values, v, inner)
 		case 3:
 			if labels == nil {
 				labels = map[string]string{}
@@ -208,7 +209,7 @@ func (p *pprofReader) sampleField(number int, _ uint64, data []byte) error {
 		return err
 	}
 	if len(values) != len(p.types) {
-		return fmt.Errorf("%w: a sample of %d values, of which there are %d", errProtobuf, len(values), len(p.types))
+		return fmt.Errorf("%w: a sample of %d values, of which there are %d", protobuf.ErrMalformed, len(values), len(p.types))
 	}
 	s := mem.ProfileSample{Labels: labels, Values: make([]int64, len(values))}
 	for i, v := range values {
@@ -240,7 +241,7 @@ func (p *pprofReader) frames(id uint64) []uint32 {
 
 func (p *pprofReader) label(to map[string]string, data []byte) error {
 	var key, text, number, unit uint64
-	err := fields(data, func(n int, v uint64, _ []byte) error {
+	err := protobuf.Fields(data, func(n int, v uint64, _ []byte) error {
 		switch n {
 		case 1:
 			key = v

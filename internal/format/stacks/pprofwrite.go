@@ -12,21 +12,21 @@ import (
 	"hightide/internal/mem"
 )
 
-// protobuf is a message being written.
-type protobuf struct{ data []byte }
+// encoder is a message being written.
+type encoder struct{ data []byte }
 
-func (p *protobuf) varint(field int, value uint64) {
+func (p *encoder) varint(field int, value uint64) {
 	if value != 0 {
 		p.data = binary.AppendUvarint(binary.AppendUvarint(p.data, uint64(field)<<3), value)
 	}
 }
 
-func (p *protobuf) bytes(field int, value []byte) {
+func (p *encoder) bytes(field int, value []byte) {
 	p.data = binary.AppendUvarint(binary.AppendUvarint(p.data, uint64(field)<<3|2), uint64(len(value)))
 	p.data = append(p.data, value...)
 }
 
-func (p *protobuf) packed(field int, values []uint64) {
+func (p *encoder) packed(field int, values []uint64) {
 	var inner []byte
 	for _, v := range values {
 		inner = binary.AppendUvarint(inner, v)
@@ -39,7 +39,7 @@ type pprofWriter struct {
 	strings   map[string]uint64
 	table     []string
 	functions map[[2]uint64]uint64
-	out       protobuf // functions and locations
+	out       encoder // functions and locations
 }
 
 func (w *pprofWriter) text(s string) uint64 {
@@ -62,7 +62,7 @@ func (w *pprofWriter) location(id uint64, l mem.Location) {
 	if !ok {
 		function = uint64(len(w.functions) + 1)
 		w.functions[key] = function
-		var f protobuf
+		var f encoder
 		f.varint(1, function)
 		f.varint(2, key[0])
 		if l.Native { // what has a system name is shortened, which takes Python's <module> for a template's arguments
@@ -71,7 +71,7 @@ func (w *pprofWriter) location(id uint64, l mem.Location) {
 		f.varint(4, key[1])
 		w.out.bytes(5, f.data)
 	}
-	var line, location protobuf
+	var line, location encoder
 	line.varint(1, function)
 	line.varint(2, uint64(l.Line))
 	location.varint(1, id)
@@ -85,9 +85,9 @@ func WritePprof(out io.Writer, p *mem.Profile) error {
 	zip := gzip.NewWriter(out)
 	w := &pprofWriter{strings: map[string]uint64{}, functions: map[[2]uint64]uint64{}}
 	w.text("")
-	var head protobuf
+	var head encoder
 	for _, k := range p.Kinds {
-		var t protobuf
+		var t encoder
 		t.varint(1, w.text(k.Name))
 		t.varint(2, w.text(string(k.Unit)))
 		head.bytes(1, t.data)
@@ -137,11 +137,11 @@ func (w *pprofWriter) sample(p *mem.Profile, s mem.ProfileSample, used map[uint3
 	for _, v := range s.Values {
 		values = append(values, uint64(v))
 	}
-	var sample, outer protobuf
+	var sample, outer encoder
 	sample.packed(1, ids)
 	sample.packed(2, values)
 	for _, key := range slices.Sorted(maps.Keys(s.Labels)) {
-		var label protobuf
+		var label encoder
 		label.varint(1, w.text(key))
 		label.varint(2, w.text(s.Labels[key]))
 		sample.bytes(3, label.data)

@@ -6,12 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"math"
-	"slices"
-	"sort"
 	"strconv"
 
+	"hightide/internal/format/profiler"
 	"hightide/internal/mem"
 	"hightide/internal/words"
 )
@@ -35,39 +32,12 @@ type chromeEvent struct {
 	} `json:"args"`
 }
 
-// slice is a stay in a function or operator.
-type slice struct {
-	start, end float64
-	location   uint32
-}
-
-// memoryEvent is an allocation, or with negative bytes a free, or a request that failed.
-type memoryEvent struct {
-	time    float64
-	thread  string
-	device  profilerDevice
-	address uint64
-	bytes   int64
-	before  int64 // allocated before it; 0 where the trace does not say
-
-	reserved int64 // after it
-	failed   bool
-}
-
-type profilerDevice struct{ kind, index int }
-
 const maxSlices = 1 << 26
 
-// profilerTrace collects a trace before it is put in order.
-type profilerTrace struct {
-	out    *mem.AllocatorSnapshot
-	base   int64 // ns of the wall clock at ts 0
-	slices map[string][]slice
-	events []memoryEvent
-	count  int
-	python bool // it has frames of Python
-
-	noAddresses, noTotals bool // some events do not say where, or how much was allocated then
+// chromeTrace is a trace while it is read.
+type chromeTrace struct {
+	*profiler.Trace
+	count int
 }
 
 func IsTrace(head []byte) bool { return jsonHas(head, "traceEvents", "ph") }
@@ -76,20 +46,20 @@ func IsTrace(head []byte) bool { return jsonHas(head, "traceEvents", "ph") }
 // allocation and free, with the operators and, where recorded with_stack, the Python functions
 // that were running on its thread. The state at the end is what was not freed.
 func ReadTrace(r io.Reader) (*mem.AllocatorSnapshot, error) {
-	t := &profilerTrace{out: &mem.AllocatorSnapshot{Format: "profiler-trace", Label: mem.Measured}, slices: map[string][]slice{}}
+	t := &chromeTrace{Trace: profiler.New("profiler-trace")}
 	in := json.NewDecoder(bufio.NewReaderSize(r, 256<<10))
 	if err := t.read(in); err != nil {
 		return nil, fmt.Errorf("JSON at byte %d: %w", in.InputOffset(), err)
 	}
-	if len(t.events) == 0 {
+	if len(t.Events) == 0 {
 		return nil, errors.New("this trace has no memory events: record it with torch.profiler.profile(profile_memory=True)")
 	}
-	t.assemble()
-	return t.out, nil
+	t.Assemble()
+	return t.Out, nil
 }
 
 // read walks the outermost object, or the bare list of events that some tools write.
-func (t *profilerTrace) read(in *json.Decoder) error {
+func (t *chromeTrace) read(in *json.Decoder) error {
 	first, err := in.Token()
 	if err != nil {
 		return err
@@ -109,7 +79,7 @@ func (t *profilerTrace) read(in *json.Decoder) error {
 			}
 			err = t.readEvents(in)
 		case "baseTimeNanoseconds":
-			err = in.Decode(&t.base)
+			err = in.Decode(&t.Base)
 		case "deviceProperties":
 			err = t.readDevices(in)
 		default:
@@ -124,7 +94,7 @@ func (t *profilerTrace) read(in *json.Decoder) error {
 	return err
 }
 
-func (t *profilerTrace) readEvents(in *json.Decoder) error {
+func (t *chromeTrace) readEvents(in *json.Decoder) error {
 	for in.More() {
 		var e chromeEvent
 		var wrong *json.UnmarshalTypeError
@@ -144,7 +114,7 @@ func (t *profilerTrace) readEvents(in *json.Decoder) error {
 }
 
 // readDevices keeps how much memory the devices have; what it cannot read it leaves.
-func (t *profilerTrace) readDevices(in *json.Decoder) error {
+func (t *chromeTrace) readDevices(in *json.Decoder) error {
 	var text json.RawMessage
 	if err := in.Decode(&text); err != nil {
 		return err
@@ -156,10 +126,10 @@ func (t *profilerTrace) readDevices(in *json.Decoder) error {
 	if json.Unmarshal(text, &devices) != nil {
 		return nil
 	}
-	t.out.DeviceMemory = map[int]mem.Bytes{}
+	t.Out.DeviceMemory = map[int]mem.Bytes{}
 	for _, d := range devices {
 		if d.Total > 0 {
-			t.out.DeviceMemory[d.ID] = d.Total
+			t.Out.DeviceMemory[d.ID] = d.Total
 		}
 	}
 	return nil
@@ -168,7 +138,7 @@ func (t *profilerTrace) readDevices(in *json.Decoder) error {
 // How the profiler names an allocation or free, and a request that failed.
 const memoryEntry, failedEntry = "[memory]", "[OutOfMemory]"
 
-func (t *profilerTrace) entry(e *chromeEvent) error {
+func (t *chromeTrace) entry(e *chromeEvent) error {
 	if t.count++; t.count > maxSlices {
 		return fmt.Errorf("more than %d entries", maxSlices)
 	}
@@ -184,7 +154,7 @@ func (t *profilerTrace) entry(e *chromeEvent) error {
 			return fmt.Errorf("a memory event of %d bytes", size)
 		}
 		if e.Args.Total == nil {
-			t.noTotals = true
+			t.NoTotals = true
 		} else if before = *e.Args.Total; !failed {
 			before -= size
 		}
@@ -192,14 +162,15 @@ func (t *profilerTrace) entry(e *chromeEvent) error {
 		if e.Args.Address != nil {
 			address = *e.Args.Address
 		} else if !failed {
-			t.noAddresses = true
+			t.NoAddresses = true
 		}
-		t.events = append(t.events, memoryEvent{e.Start, thread, profilerDevice{kind, max(0, e.Args.Device)}, address, size, before, e.Args.Reserved, failed})
+		t.Events = append(t.Events, profiler.Event{Time: e.Start, Thread: thread, Device: profiler.Device{Kind: kind, Index: max(0, e.Args.Device)},
+			Address: address, Bytes: size, Before: before, Reserved: e.Args.Reserved, Failed: failed})
 	case e.Phase == "X" && (e.Category == "python_function" || e.Category == "cpu_op"):
-		t.slices[thread] = append(t.slices[thread], slice{e.Start, e.Start + e.Duration, t.location(e)})
+		t.Stays[thread] = append(t.Stays[thread], profiler.Stay{Start: e.Start, End: e.Start + e.Duration, Location: t.location(e)})
 	case e.Phase == "X" && e.Category == "user_annotation":
-		t.out.Annotations = append(t.out.Annotations, mem.Annotation{Name: e.Name, Time: t.time(e.Start)},
-			mem.Annotation{Name: e.Name, Time: t.time(e.Start + e.Duration), End: true})
+		t.Out.Annotations = append(t.Out.Annotations, mem.Annotation{Name: e.Name, Time: t.At(e.Start)},
+			mem.Annotation{Name: e.Name, Time: t.At(e.Start + e.Duration), End: true})
 	}
 	return nil
 }
@@ -223,181 +194,8 @@ func profilerLocation(name string) mem.Location {
 	return mem.Location{Function: name, Native: true}
 }
 
-func (t *profilerTrace) location(e *chromeEvent) uint32 {
+func (t *chromeTrace) location(e *chromeEvent) uint32 {
 	l := profilerLocation(e.Name)
-	t.python = t.python || !l.Native
-	return t.out.Stacks.Location(l)
-}
-
-// time is ns of the wall clock where the trace says when it began.
-func (t *profilerTrace) time(us float64) int64 {
-	if math.Abs(us) > 1e15 {
-		return t.base
-	}
-	return t.base + int64(math.Round(us*1000))
-}
-
-// assemble gives every memory event its stack and device, and the end its state.
-func (t *profilerTrace) assemble() {
-	sort.SliceStable(t.events, func(i, j int) bool { return t.events[i].time < t.events[j].time })
-	sort.SliceStable(t.out.Annotations, func(i, j int) bool { return t.out.Annotations[i].Time < t.out.Annotations[j].Time })
-	if t.noAddresses {
-		t.address()
-	}
-	if t.noTotals {
-		t.out.Notes = append(t.out.Notes, "Its events do not tell totals: what was allocated before the trace began is not known, and in no figure here.")
-	}
-	stacks := t.stacks()
-	numbers := t.devices()
-	traces := map[int]*mem.Trace{}
-	live := map[int]map[uint64]mem.Block{}
-	before := map[int]int64{} // allocated before the trace, and not freed in it
-	var end uint64            // beyond every address
-	for i, e := range t.events {
-		device := numbers[e.device]
-		trace := traces[device]
-		if trace == nil {
-			trace = &mem.Trace{Device: device}
-			traces[device], live[device], before[device] = trace, map[uint64]mem.Block{}, e.before
-			if e.before > 0 {
-				t.out.Notes = append(t.out.Notes, fmt.Sprintf("%v on %s were allocated before this trace began: of which blocks and where, it does not say.", mem.Bytes(e.before), t.name(device)))
-			}
-		}
-		action, size, address := mem.ActionAlloc, mem.Bytes(e.bytes), e.address
-		if e.failed {
-			action, address = mem.ActionOOM, mem.FreeUnknown
-		} else if size >= 0 {
-			end = max(end, e.address+uint64(size))
-			live[device][e.address] = mem.Block{Address: e.address, Size: size, Requested: size, State: mem.BlockAllocated, Stack: stacks[i]}
-		} else {
-			action, size = mem.ActionFreeCompleted, -size
-			if _, ok := live[device][e.address]; !ok {
-				before[device] -= int64(size)
-			}
-			delete(live[device], e.address)
-		}
-		trace.Action = append(trace.Action, action)
-		trace.Address = append(trace.Address, address)
-		trace.Size = append(trace.Size, size)
-		trace.Stream = append(trace.Stream, 0)
-		trace.Time = append(trace.Time, t.time(e.time))
-		trace.Stack = append(trace.Stack, stacks[i])
-		trace.Reserved = append(trace.Reserved, mem.Bytes(max(0, e.reserved)))
-	}
-	for _, device := range slices.Sorted(maps.Keys(traces)) {
-		if slices.Max(traces[device].Reserved) == 0 { // nothing that caches, or that says what it holds
-			traces[device].Reserved = nil
-		}
-		t.out.Traces = append(t.out.Traces, *traces[device])
-		if size := before[device]; size > 0 && end < 1<<62 {
-			live[device][end] = mem.Block{Address: end, Size: mem.Bytes(size), Requested: mem.Bytes(size), State: mem.BlockAllocated}
-		}
-		for _, address := range slices.Sorted(maps.Keys(live[device])) {
-			b := live[device][address]
-			t.out.Segments = append(t.out.Segments, mem.Segment{Device: device, Address: address, Size: b.Size, Large: b.Size > mem.MiB, Stack: b.Stack, Blocks: []mem.Block{b}})
-		}
-	}
-	t.out.Bare = true
-	t.out.Notes = append(t.out.Notes, "A profiler's trace says nothing of the allocator's own segments, so nothing is said of fragmentation.")
-	if t.python {
-		t.out.Notes = append(t.out.Notes, "Its Python frames name where a function begins, not the line that ran in it.")
-	}
-}
-
-// address gives events addresses where the trace has none: a free is taken for that of the newest allocation of its size.
-func (t *profilerTrace) address() {
-	type kind struct {
-		device profilerDevice
-		size   int64
-	}
-	live, next := map[kind][]uint64{}, uint64(1)
-	for i := range t.events {
-		e := &t.events[i]
-		of := kind{e.device, max(e.bytes, -e.bytes)}
-		held := live[of]
-		switch {
-		case e.failed:
-		case e.bytes < 0 && len(held) > 0:
-			e.address, live[of] = held[len(held)-1], held[:len(held)-1]
-		default:
-			e.address, next = next, next+uint64(max(of.size, 1))
-			if e.bytes >= 0 {
-				live[of] = append(held, e.address)
-			}
-		}
-	}
-	t.out.Label = mem.Estimated
-	t.out.Notes = append(t.out.Notes, "Its events have no addresses, as those of old versions: a free is taken for that of the newest allocation of its size. Sums are right; whose memory it is, is estimated.")
-}
-
-func (t *profilerTrace) name(device int) string {
-	if name, ok := t.out.DeviceNames[device]; ok {
-		return name
-	}
-	return fmt.Sprintf("GPU %d", device)
-}
-
-// devices numbers them: GPUs keep their index, others follow.
-func (t *profilerTrace) devices() map[profilerDevice]int {
-	const cpu, cuda = 0, 1
-	numbers := map[profilerDevice]int{}
-	next := 0
-	for _, e := range t.events {
-		if e.device.kind == cuda {
-			numbers[e.device] = e.device.index
-			next = max(next, e.device.index+1)
-		}
-	}
-	for _, e := range t.events {
-		if _, ok := numbers[e.device]; ok {
-			continue
-		}
-		numbers[e.device] = next
-		if t.out.DeviceNames == nil {
-			t.out.DeviceNames = map[int]string{}
-		}
-		name := "cpu"
-		if e.device.kind != cpu {
-			name = fmt.Sprintf("device %d of type %d", e.device.index, e.device.kind)
-		}
-		t.out.DeviceNames[next] = name
-		next++
-	}
-	return numbers
-}
-
-// stacks finds for every memory event the slices around it on its thread, by one sweep a thread.
-func (t *profilerTrace) stacks() []uint32 {
-	out := make([]uint32, len(t.events))
-	byThread := map[string][]int{}
-	for i, e := range t.events {
-		byThread[e.thread] = append(byThread[e.thread], i)
-	}
-	for thread, events := range byThread {
-		list := t.slices[thread]
-		sort.SliceStable(list, func(i, j int) bool {
-			return list[i].start < list[j].start || list[i].start == list[j].start && list[i].end > list[j].end
-		})
-		var open []slice
-		var innermost []uint32
-		next := 0
-		for _, i := range events {
-			at := t.events[i].time
-			for ; next < len(list) && list[next].start <= at; next++ {
-				open = append(inside(open, list[next].start), list[next])
-			}
-			open = inside(open, at)
-			innermost = innermost[:0]
-			for _, s := range slices.Backward(open) {
-				innermost = append(innermost, s.location)
-			}
-			out[i] = t.out.Stacks.Add(innermost)
-		}
-	}
-	return out
-}
-
-// inside drops the slices that ended before a moment.
-func inside(open []slice, at float64) []slice {
-	return slices.DeleteFunc(open, func(s slice) bool { return s.end < at })
+	t.Python = t.Python || !l.Native
+	return t.Out.Stacks.Location(l)
 }

@@ -1,4 +1,5 @@
-package stacks
+// Package protobuf walks the fields of protocol buffers, and trusts none of their lengths: no messages are compiled in.
+package protobuf
 
 import (
 	"encoding/binary"
@@ -6,15 +7,15 @@ import (
 	"fmt"
 )
 
-// errProtobuf says that bytes are no protocol buffer.
-var errProtobuf = errors.New("is no well-formed protocol buffer")
+// ErrMalformed says that bytes are no protocol buffer.
+var ErrMalformed = errors.New("is no well-formed protocol buffer")
 
-// fields calls yield with every field of a message: its number, and its varint or its bytes.
+// Fields calls yield with every field of a message: its number, and its varint or its bytes.
 // Fixed-width fields, which no profile has, are skipped.
-func fields(message []byte, yield func(number int, value uint64, data []byte) error) error {
+func Fields(message []byte, yield func(number int, value uint64, data []byte) error) error {
 	whole := len(message)
 	malformed := func() error {
-		return fmt.Errorf("%w: byte %d of a message of %d", errProtobuf, whole-len(message), whole)
+		return fmt.Errorf("%w: byte %d of a message of %d", ErrMalformed, whole-len(message), whole)
 	}
 	for len(message) > 0 {
 		key, n := binary.Uvarint(message)
@@ -53,15 +54,15 @@ func fields(message []byte, yield func(number int, value uint64, data []byte) er
 	return nil
 }
 
-// varints reads a repeated number, packed or not.
-func varints(to []uint64, value uint64, data []byte) ([]uint64, error) {
+// Varints reads a repeated number, packed or not.
+func Varints(to []uint64, value uint64, data []byte) ([]uint64, error) {
 	if data == nil {
 		return append(to, value), nil
 	}
 	for len(data) > 0 {
 		v, n := binary.Uvarint(data)
 		if n <= 0 {
-			return nil, fmt.Errorf("%w: a list of numbers", errProtobuf)
+			return nil, fmt.Errorf("%w: a list of numbers", ErrMalformed)
 		}
 		to, data = append(to, v), data[n:]
 	}

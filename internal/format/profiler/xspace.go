@@ -1,0 +1,289 @@
+package profiler
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"hightide/internal/format/protobuf"
+	"hightide/internal/mem"
+	"hightide/internal/words"
+)
+
+// maxXSpace bounds a file once decompressed, and maxXEvents what is kept of it.
+const (
+	maxXSpace  = 1 << 30
+	maxXEvents = 1 << 25
+)
+
+// IsXSpace knows an XSpace, which tf.profiler and jax.profiler write as *.xplane.pb, by its first plane: after its number, if it
+// has one, comes a name such as "/host:CPU".
+func IsXSpace(head []byte) bool {
+	if len(head) < 4 || head[0] != 0x0a {
+		return false
+	}
+	_, n := binary.Uvarint(head[1:])
+	if n <= 0 {
+		return false
+	}
+	head = head[1+n:]
+	if len(head) > 0 && head[0] == 0x08 {
+		if _, n = binary.Uvarint(head[1:]); n <= 0 {
+			return false
+		}
+		head = head[1+n:]
+	}
+	if len(head) < 3 || head[0] != 0x12 {
+		return false
+	}
+	name := head[2:]
+	return bytes.HasPrefix(name, []byte("/host:")) || bytes.HasPrefix(name, []byte("/device:")) || bytes.HasPrefix(name, []byte("Task Environment"))
+}
+
+// xspace reads planes of the host, on whose threads allocators tell what they hand out, whichever device it is on.
+type xspace struct {
+	*Trace
+	count int
+	based bool
+}
+
+// xplane is the part of a plane that its lines refer to.
+type xplane struct {
+	names, stats map[uint64]string // of events, of statistics
+	lines        [][]byte
+}
+
+// xstats are the statistics of an event that are read, by their names.
+type xstats struct {
+	allocator, op, shape, region string
+	bytes, held, address         int64
+	step                         string
+}
+
+// ReadXSpace reads what tf.profiler wrote: every allocation and free that TensorFlow's allocators told of, with the operation.
+func ReadXSpace(r io.Reader) (*mem.AllocatorSnapshot, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxXSpace+1))
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	if len(data) > maxXSpace {
+		return nil, fmt.Errorf("a profile of more than %d bytes", maxXSpace)
+	}
+	x := &xspace{Trace: New("xspace")}
+	if err := protobuf.Fields(data, func(number int, _ uint64, plane []byte) error {
+		if number != 1 {
+			return nil
+		}
+		return x.plane(plane)
+	}); err != nil {
+		return nil, err
+	}
+	if len(x.Events) == 0 {
+		return nil, errors.New("this profile has no memory events: TensorFlow writes them on GPUs, and on the CPU with oneDNN's allocator (TF_ENABLE_ONEDNN_OPTS=1); JAX on GPUs alone")
+	}
+	x.Assemble()
+	return x.Out, nil
+}
+
+func (x *xspace) plane(data []byte) error {
+	p := xplane{names: map[uint64]string{}, stats: map[uint64]string{}}
+	host := false
+	err := protobuf.Fields(data, func(number int, _ uint64, inner []byte) error {
+		switch number {
+		case 2:
+			host = strings.HasPrefix(string(inner), "/host:")
+		case 3:
+			p.lines = append(p.lines, inner)
+		case 4:
+			return named(p.names, inner)
+		case 5:
+			return named(p.stats, inner)
+		}
+		return nil
+	})
+	if err != nil || !host {
+		return err
+	}
+	for _, line := range p.lines {
+		if err := x.line(&p, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// named takes in an entry of a map from numbers to what has a name: its second field.
+func named(names map[uint64]string, entry []byte) error {
+	key, name := uint64(0), ""
+	err := protobuf.Fields(entry, func(number int, value uint64, data []byte) error {
+		if number == 1 {
+			key = value
+		}
+		if number != 2 {
+			return nil
+		}
+		return protobuf.Fields(data, func(number int, _ uint64, text []byte) error {
+			if number == 2 {
+				name = string(text)
+			}
+			return nil
+		})
+	})
+	names[key] = name
+	return err
+}
+
+// line is a thread with its events, at times since its own.
+func (x *xspace) line(p *xplane, data []byte) error {
+	var thread string
+	var start int64
+	var events [][]byte
+	if err := protobuf.Fields(data, func(number int, value uint64, inner []byte) error {
+		switch number {
+		case 1:
+			thread = strconv.FormatUint(value, 10)
+		case 3:
+			start = int64(value)
+		case 4:
+			events = append(events, inner)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if !x.based {
+		x.based, x.Base = true, start
+	}
+	for _, event := range events {
+		if err := x.event(p, thread, float64(start-x.Base)/1000, event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pythonStay is how both profilers name a function of Python: "$train.py:12 main".
+var pythonStay = words.Lazy(`^\$(.+\.py):(\d+) (.+)$`)
+
+func (x *xspace) event(p *xplane, thread string, line float64, data []byte) error {
+	if x.count++; x.count > maxXEvents {
+		return fmt.Errorf("more than %d events", maxXEvents)
+	}
+	var name string
+	var offset, duration uint64 // ps
+	var stats [][]byte
+	if err := protobuf.Fields(data, func(number int, value uint64, inner []byte) error {
+		switch number {
+		case 1:
+			name = p.names[value]
+		case 2:
+			offset = value
+		case 3:
+			duration = value
+		case 4:
+			stats = append(stats, inner)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	at := line + float64(offset)/1e6
+	switch {
+	case name == "MemoryAllocation" || name == "MemoryDeallocation":
+		return x.memory(p, thread, at, name == "MemoryAllocation", stats)
+	case strings.HasPrefix(name, "$"):
+		if m := pythonStay.FindStringSubmatch(name); m != nil {
+			number, _ := strconv.Atoi(m[2])
+			at := Stay{at, at + float64(duration)/1e6, x.Out.Stacks.Location(mem.Location{File: m[1], Line: number, Function: m[3]})}
+			x.Stays[thread], x.Python = append(x.Stays[thread], at), true
+		}
+	case len(stats) > 0:
+		return x.step(p, name, at, float64(duration)/1e6, stats)
+	}
+	return nil
+}
+
+// step takes in a step that the program named: tf.profiler.experimental.Trace("train", step_num=7).
+func (x *xspace) step(p *xplane, name string, at, duration float64, stats [][]byte) error {
+	s, err := p.read(stats)
+	if err == nil && s.step != "" {
+		name += " " + s.step
+		x.Out.Annotations = append(x.Out.Annotations, mem.Annotation{Name: name, Time: x.At(at)}, mem.Annotation{Name: name, Time: x.At(at + duration), End: true})
+	}
+	return err
+}
+
+var gpuAllocator = words.Lazy(`^(?i)gpu_(\d+)_bfc$`)
+
+func (x *xspace) memory(p *xplane, thread string, at float64, taken bool, stats [][]byte) error {
+	s, err := p.read(stats)
+	if err != nil {
+		return err
+	}
+	if s.bytes < 0 || s.bytes > int64(mem.MaxSize) {
+		return fmt.Errorf("a memory event of %d bytes", s.bytes)
+	}
+	e := Event{Time: at, Thread: thread, Device: Device{Name: s.allocator}, Address: uint64(s.address), Bytes: s.bytes, Before: max(0, s.held-s.bytes)}
+	if s.allocator == "cpu" || s.allocator == "mklcpu" {
+		e.Device.Name = "" // the host, whichever allocator serves it
+	}
+	if m := gpuAllocator.FindStringSubmatch(s.allocator); m != nil {
+		number, _ := strconv.Atoi(m[1])
+		e.Device = Device{Kind: 1, Index: min(number, 1<<16)}
+	}
+	if !taken {
+		e.Bytes, e.Before = -s.bytes, s.held+s.bytes
+	}
+	if s.op != "" {
+		e.Named, e.Within = true, x.Out.Stacks.Location(mem.Location{Function: s.op, Native: true})
+	}
+	e.Metadata = strings.TrimSpace(s.region + " " + s.shape)
+	x.Events = append(x.Events, e)
+	return nil
+}
+
+func (p *xplane) read(stats [][]byte) (s xstats, err error) {
+	for _, data := range stats {
+		var name, text string
+		var number int64
+		err = protobuf.Fields(data, func(field int, value uint64, inner []byte) error {
+			switch field {
+			case 1:
+				name = p.stats[value]
+			case 3, 4:
+				number = int64(value)
+			case 5:
+				text = string(inner)
+			case 7:
+				text = p.stats[value]
+			}
+			return nil
+		})
+		if err != nil {
+			return s, err
+		}
+		switch name {
+		case "allocator_name":
+			s.allocator = text
+		case "tf_op":
+			s.op = text
+		case "shape", "tensor_shape":
+			s.shape = text
+		case "region_type":
+			s.region = text
+		case "allocation_bytes":
+			s.bytes = number
+		case "bytes_allocated":
+			s.held = number
+		case "addr":
+			s.address = number
+		case "step_num":
+			s.step = strconv.FormatInt(number, 10)
+		}
+	}
+	return s, nil
+}
