@@ -212,7 +212,7 @@ type limit struct {
 var (
 	budgetKeys   = []string{"peak", "reserved", "requested", "growth", "host", "categories", "baseline"}
 	baselineKeys = []string{"file", "peak", "reserved", "requested", "growth", "host", "categories"}
-	categoryKeys = []string{"parameters", "gradients", "optimizer state", "buffers", "activations", "temporaries", "workspaces", "collectives", usage.BeforeTrace, "unknown"}
+	categoryKeys = []string{"parameters", "gradients", "optimizer state", "buffers", "activations", "KV cache", "temporaries", "workspaces", "collectives", usage.BeforeTrace, "unknown"}
 )
 
 // check holds what was found against the limit.

@@ -94,6 +94,7 @@ type PeakParts struct {
 	Buffers     Optional `json:"buffers,omitzero"`
 	Inputs      Optional `json:"inputs,omitzero"`
 	Activations Optional `json:"activations,omitzero"`
+	KVCache     Optional `json:"kv_cache,omitzero"` // keys and values that attention keeps between calls
 	Temporaries Optional `json:"temporaries,omitzero"`
 	Workspaces  Optional `json:"workspaces,omitzero"`
 	Other       Optional `json:"other,omitzero"`

@@ -17,7 +17,7 @@ var builtinRules string
 const UnknownCategory = "unknown"
 
 // CategoryNames are what memory is for, as rules say it.
-var CategoryNames = []string{"parameters", "gradients", "optimizer state", "activations", "temporaries", "workspaces", "collectives", BeforeTrace, UnknownCategory}
+var CategoryNames = []string{"parameters", "gradients", "optimizer state", "activations", "KV cache", "temporaries", "workspaces", "collectives", BeforeTrace, UnknownCategory}
 
 // CategoryRule says what memory is for.
 type CategoryRule struct {

@@ -7,7 +7,7 @@ import (
 )
 
 // ownerCategories are what the program itself can say a tensor is: indexes of Blocks.owner, 0 is nothing.
-var ownerCategories = []string{"", "parameters", "gradients", "optimizer state", "buffers"}
+var ownerCategories = []string{"", "parameters", "gradients", "optimizer state", "buffers", "KV cache"}
 
 // own gives blocks their owners: a block is its owner's if one of the moments at which the owner was
 // seen lies in the block's life.
@@ -32,8 +32,11 @@ func (d *Device) own() {
 }
 
 func ownerCategory(name string) uint8 {
-	if name == "optimizer" {
+	switch name {
+	case "optimizer":
 		name = "optimizer state"
+	case "kv_cache":
+		name = "KV cache"
 	}
 	return uint8(max(slices.Index(ownerCategories, name), 0))
 }

@@ -77,6 +77,32 @@ def test_a_steady_training_ends_by_itself(imagine: Any) -> None:
     assert all(live[o["address"]] >= o["bytes"] for o in now)
 
 
+KEPT = """
+import torch
+class Attention(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("k_cache", torch.zeros(1 << 20))
+        self.project = torch.nn.Linear(512, 512, bias=False)
+    def grow_kv_cache(self, batch):
+        return torch.zeros(batch, 1 << 16, device="cuda")
+    def dequantize_weight(self):
+        return self.project.weight * 2
+    def forward(self, x):
+        kept, weight = self.grow_kv_cache(64), self.dequantize_weight()
+        return self.project(x), kept, weight
+net = Attention().cuda().eval()
+with torch.no_grad():
+    kept = [net(torch.ones(8, 512, device="cuda")) for _ in range(3)]
+"""
+
+
+def test_keys_and_values_that_are_kept_are_no_activations(imagine: Any) -> None:
+    parts = imagine(KEPT).main.all("categories")[-1]
+    assert parts["kv_cache"] == 4 * (1 << 20) + 3 * 64 * (1 << 18)
+    assert parts["parameters"] == MIB and parts["temporaries"] == 3 * MIB and "buffers" not in parts
+
+
 def test_what_was_not_reached_is_what_the_program_has(imagine: Any) -> None:
     result = imagine(TRAIN + "net.eval()\ntorch.save(net.state_dict(), 'never')\n")
     assert {r["what"] for r in result.main.all("not_reached")} == {"evaluation", "checkpoint"}

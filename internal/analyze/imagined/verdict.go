@@ -158,7 +158,7 @@ func categories(run *mem.Run, v *report.Imagined, p *mem.PeakParts) {
 		name  string
 		bytes mem.Optional
 	}{{"parameters", p.Parameters}, {"gradients", p.Gradients}, {"optimizer", p.Optimizer}, {"buffers", p.Buffers}, {"inputs", p.Inputs},
-		{"activations", p.Activations}, {"temporaries", p.Temporaries}, {"workspaces", p.Workspaces}, {"other", p.Other}} {
+		{"activations", p.Activations}, {"KV cache", p.KVCache}, {"temporaries", p.Temporaries}, {"workspaces", p.Workspaces}, {"other", p.Other}} {
 		if bytes, ok := part.bytes.Get(); ok {
 			all = append(all, report.Category{Name: part.name, Bytes: mem.Bytes(bytes)})
 			sum += mem.Bytes(bytes)

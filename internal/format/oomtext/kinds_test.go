@@ -12,7 +12,7 @@ var kinds = []struct {
 	says             []string
 }{
 	{"torch2-sentence", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.00 MiB. GPU 0 has a total capacity of 7.79 GiB of which 14.31 MiB is free. Including non-PyTorch memory, this process has 7.75 GiB memory in use. Of the allocated memory 7.51 GiB is allocated by PyTorch, and 1.02 MiB is reserved by PyTorch but unallocated.",
-		[]string{"a segment of 20.0 MiB for a request of this size, and only 14.3 MiB were free", "Tensors alone took 96 %", "! limit"}},
+		[]string{"14.3 MiB were free: less than the segment of 20.0 MiB that PyTorch takes for a request of this size", "Tensors alone took 96 %", "! limit"}},
 	{"torch2-sentence", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 10.76 GiB of which 13.06 MiB is free. Including non-PyTorch memory, this process has 10.74 GiB memory in use. Of the allocated memory 930.14 MiB is allocated by PyTorch, and 65.86 MiB is reserved by PyTorch but unallocated.",
 		[]string{"9.77 GiB of the 10.8 GiB were this process's, but not in PyTorch's allocator", "A smaller batch alone frees little", "! Hold less at once"}},
 	{"torch2-sentence", "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 593.25 MiB is free. Process 3456 has 78.56 GiB memory in use. Of the allocated memory 77.90 GiB is allocated by PyTorch, and 127.50 MiB is reserved by PyTorch but unallocated.",

@@ -77,6 +77,8 @@ func deviceWords(m *mem.OOMMessage) []string {
 		line := fmt.Sprintf("The device has %v, of which %v were free", of(m.Total), of(m.Free))
 		if missing := of(m.Requested) - of(m.Free); m.Requested.Known() && missing > 0 {
 			line += fmt.Sprintf(": %v short of the request", missing)
+		} else if needed := segment(m); m.Requested.Known() && of(m.Free) < needed {
+			line += fmt.Sprintf(": less than the segment of %v that PyTorch takes for a request of this size", needed)
 		}
 		out = append(out, line+".")
 	} else if m.Total.Known() {
@@ -199,7 +201,7 @@ func cause(m *mem.OOMMessage) string {
 		}
 		return line
 	case !m.Allowed.Known() && m.Free.Known() && of(m.Free) >= asked:
-		return fmt.Sprintf("PyTorch takes a segment of %v for a request of this size, and only %v were free. %s", segment(m), of(m.Free), fullness(m))
+		return fullness(m)
 	case others.Or(0) > 0 && m.Free.Known() && of(others)+of(m.Free) >= asked && of(others) > of(m.Reserved)/4:
 		return fmt.Sprintf("Other processes held %v: without them the request would have fit.", of(others))
 	case m.Total.Known() && m.Allocated.Known():

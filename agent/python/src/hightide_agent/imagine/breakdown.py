@@ -8,6 +8,7 @@ The history is a ring: what fell out of it lies before the peak, or the peak was
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
@@ -20,6 +21,9 @@ WORKSPACES = (8519680, 33554432)  # cuBLAS's and cuBLASLt's, by compute capabili
 ONE_CALL = 3  # events
 SLACK = 1 << 20  # bytes: what the allocator leaves at the end of a block rather than split it
 MAX_EVENTS = 2_000_000
+
+# Where keys and values are kept between calls of attention: transformers, vLLM, litgpt, gpt-fast, torchtune.
+KEPT_KEYS = re.compile(r"kv_?cache|transformers/cache_utils\.py:|:setup_caches$", re.I)
 
 PHASES = ("", "step", "data", "forward", "backward", "optimizer", "evaluation", "checkpoint", "module", "user")
 
@@ -126,6 +130,7 @@ def _classify(
         category = next(
             (c for c, seen in owned.get(address, ()) if any(began <= t and (not freed or t <= freed) for t in seen)), ""
         )
+        category = category or (start >= 0 and _named(events[start].get("frames") or [])) or ""
         category = category or _unowned(size, phase(began) if began else (NONE, 0), brief, peak)
         if category == "other" and start >= 0:
             category = _of_stack(events[start].get("frames") or [])
@@ -147,6 +152,17 @@ def _unowned(size: int, born: Tuple[int, int], brief: bool, peak: Tuple[int, int
     if born[0] == STEP:  # between the phases: the loss, batches that were moved by hand
         return "activations" if peak[0] in (BACKWARD, STEP) and born[1] == peak[1] else "other"
     return "other"
+
+
+def _named(frames: List[Any]) -> str:
+    """What a block is for by the name of who allocated it, whatever the phase."""
+    for frame in frames:
+        place = "%s:%s" % (frame["filename"], frame["name"])
+        if KEPT_KEYS.search(place):
+            return "kv_cache"
+        if "dequant" in frame["name"].lower():
+            return "temporaries"
+    return ""
 
 
 def _of_stack(frames: List[Any]) -> str:

@@ -11,6 +11,7 @@ lies within the block's life. Times are microseconds of the wall clock, as in th
 from __future__ import annotations
 
 import os
+import re
 from time import time_ns
 from typing import Any, Dict, Iterator, List, Tuple
 
@@ -18,7 +19,12 @@ from ..encode import encode
 
 MAX_LOOKS = 64
 MAX_OWNERS = 200_000
-PARAMETER, GRADIENT, OPTIMIZER, BUFFER = "parameters", "gradients", "optimizer", "buffers"
+PARAMETER, GRADIENT, OPTIMIZER, BUFFER, CACHE = "parameters", "gradients", "optimizer", "buffers", "kv_cache"
+
+# How buffers with the keys and values of attention are called.
+CACHES = re.compile(
+    r"(?:^|[._])(?:kv_?cache|[kv]_cache|cache_[kv]|(?:key|value)s?_cache|cached_(?:key|value)s?)(?:$|[._\d])"
+)
 
 Key = Tuple[str, int, int, str, str]  # device, address, bytes, category, name
 
@@ -78,7 +84,7 @@ class Owners:
         for name, parameter in parameters:
             yield PARAMETER, name, parameter
         for name, buffer in buffers:
-            yield BUFFER, name, buffer
+            yield CACHE if CACHES.search(name) else BUFFER, name, buffer
         for name, parameter in parameters:
             gradient = getattr(parameter, "grad", None)
             if gradient is not None:
