@@ -28,7 +28,8 @@ type RunOptions struct {
 	JSONFile     string // where the caller will write the result; looked at before the command starts
 	HTML         bool   // write the HTML report into the run's folder
 
-	guest *guest // of a Target: what the agent is brought into; nil: it is not
+	loaded func(*mem.Run) // takes the recording before it is explained; nil: nobody does
+	guest  *guest         // of a Target: what the agent is brought into; nil: it is not
 }
 
 // RunResult is what came of a run.
@@ -248,6 +249,9 @@ func (p *place) conclude(o *RunOptions, result *RunResult) {
 	if err != nil {
 		result.note(err)
 		return
+	}
+	if o.loaded != nil {
+		o.loaded(run)
 	}
 	result.Report = Analyze(run)
 	result.note(p.store.Note(result.ID, said(result.Report)))

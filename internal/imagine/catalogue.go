@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/sampler"
 )
 
 // everyGPU judges every GPU of the catalogue. Kernels, workspaces and scratch depend on the compute
@@ -299,24 +299,11 @@ func (s *Session) atOnce(jobs []func()) {
 
 // workers is how many processes run side by side.
 func (s *Session) workers(jobs int) int {
-	return max(1, min(runtime.NumCPU(), 8, int(availableMemory()/trialMemory), jobs))
+	return max(1, min(runtime.NumCPU(), 8, int(freeMemory()/trialMemory), jobs))
 }
 
 // trialMemory is what a process that imagines a training takes on the host, with room.
 const trialMemory = 2 * mem.GiB
 
-// availableMemory is what the host says is free; plenty where it does not say.
-func availableMemory() mem.Bytes {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 64 * mem.GiB
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
-			if kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64); err == nil {
-				return mem.Bytes(kib) * mem.KiB
-			}
-		}
-	}
-	return 64 * mem.GiB
-}
+// freeMemory is what the host says is free; plenty where it does not say.
+func freeMemory() mem.Bytes { return mem.Bytes(sampler.Free("/").Or(int64(64 * mem.GiB))) }

@@ -18,7 +18,7 @@ func (s *Session) played(t *trial, channels string) (command []string, states []
 	perNode := max(t.count, 1)
 	var script strings.Builder
 	script.WriteString("status=0\n")
-	atOnce := max(2, min(len(s.play), 8, int(availableMemory()/trialMemory)))
+	atOnce := max(2, min(len(s.play), 8, int(freeMemory()/trialMemory)))
 	for i, rank := range s.play {
 		b := &deviceState{path: filepath.Join(channels, fmt.Sprintf("device-table-rank%d", rank)), rank: mem.Some(int64(rank))}
 		states = append(states, b)

@@ -215,7 +215,7 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 	}
 	o := &observe.Options{
 		ID: id, Name: s.Base.Name, Tags: s.Base.Tags, Version: s.Base.Version, Verb: "imagine", Label: mem.Imagined, Command: command, Shown: s.Base.Command, Env: launch.With(s.Base.Env, t.env),
-		Channels: channels, OutDir: outDir, Interval: s.Base.Interval, Duration: s.Base.Duration, Grace: time.Minute, SnapshotOn: "oom,exit", KeepSnapshots: true,
+		Channels: channels, OutDir: outDir, Interval: s.Base.Interval, Duration: s.Base.Duration, Grace: cmp.Or(s.Base.Grace, time.Minute), Patience: s.Base.Patience, SnapshotOn: "oom,exit", KeepSnapshots: true,
 	}
 	if t.atMost > 0 && (o.Duration == 0 || o.Duration > t.atMost) {
 		o.Duration = t.atMost

@@ -30,6 +30,7 @@ type Child struct {
 	// signals that end a process, Others the rest.
 	Ending, Others chan os.Signal
 
+	group       bool // it leads a process group of its own
 	hadTerminal bool
 	witness     *witness      // nil: there can be none
 	done        chan struct{} // of a stranger: closed when nobody waits for its end any more
@@ -49,12 +50,15 @@ func (p Program) Start(argv, env []string, r *Runtime) (*Child, error) {
 		return nil, err
 	}
 	defer done()
-	c := &Child{}
+	c := &Child{group: r.Own}
 	if r.PassSignals {
 		c.catchSignals()
 		c.hadTerminal = hasTerminal()
 	}
 	attr := &syscall.ProcAttr{Env: env, Files: files}
+	if r.Own {
+		attr.Sys = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	}
 	c.PID, err = syscall.ForkExec(p.Path, argv, attr)
 	if errors.Is(err, syscall.ENOEXEC) { // a script without #!: what a shell would do
 		c.PID, err = syscall.ForkExec("/bin/sh", append([]string{"sh", p.Path}, argv[1:]...), attr)
@@ -73,6 +77,15 @@ func (p Program) Start(argv, env []string, r *Runtime) (*Child, error) {
 	c.Changes = changes
 	go c.watch(changes)
 	return c, nil
+}
+
+// Signal sends a signal to the command; to all of its group, where it leads one of its own.
+func (c *Child) Signal(s syscall.Signal) {
+	if c.group {
+		_ = syscall.Kill(-c.PID, s)
+		return
+	}
+	_ = syscall.Kill(c.PID, s)
 }
 
 // watch reports every stop, and at last the end. It waits for this child alone: others of this process
@@ -103,8 +116,11 @@ func (c *Child) Ended() {
 	}
 }
 
-// Close gives back all signals.
+// Close gives back all signals. What is left of a group of its own ends.
 func (c *Child) Close() {
+	if c.group {
+		c.Signal(syscall.SIGKILL)
+	}
 	c.witness.end()
 	if c.done != nil {
 		close(c.done)

@@ -64,6 +64,7 @@ type Options struct {
 	Steps      uint64        // stop after that many optimizer steps; 0: never
 	Duration   time.Duration // stop after that time; 0: never
 	Grace      time.Duration // between asking the training to stop and SIGTERM; 0: 10 s, three steps, or 2 min once it ends
+	Patience   time.Duration // between SIGTERM and SIGKILL; 0: 30 s
 	SnapshotOn string
 	// KeepSnapshots leaves allocator snapshots in OutDir as well, for other tools.
 	KeepSnapshots bool

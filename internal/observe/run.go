@@ -325,7 +325,7 @@ func (l *loop) grace() time.Duration {
 	}
 	switch {
 	case l.hard > 0:
-		return 30 * time.Second
+		return cmp.Or(l.opts.Patience, 30*time.Second)
 	case !listens:
 		return 0
 	case l.opts.Grace > 0:
@@ -351,7 +351,7 @@ func (l *loop) askToStop() {
 	}
 }
 
-// stopHarder sends SIGTERM, and SIGKILL to what is still there half a minute later.
+// stopHarder sends SIGTERM, and SIGKILL to what is still there when patience ends.
 func (l *loop) stopHarder(now int64) {
 	signal := syscall.SIGTERM
 	if l.hard > 0 {
@@ -359,7 +359,7 @@ func (l *loop) stopHarder(now int64) {
 	}
 	l.hard, l.asked = l.hard+1, now
 	l.log(0, fmt.Sprintf("the command did not stop when asked; sending %v", signal))
-	_ = syscall.Kill(l.child.PID, signal)
+	l.child.Signal(signal)
 }
 
 // stopRest tells what the command left behind to end too: a shell that SIGTERM ended leaves its programs.

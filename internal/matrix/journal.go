@@ -1,0 +1,267 @@
+package matrix
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"hightide/internal/fail"
+	"hightide/internal/files"
+)
+
+// Journal is what is kept of a matrix while it is measured: one line a trial, on the disk before the next one begins. A
+// matrix that was killed goes on from it.
+type Journal struct {
+	Dir       string
+	Seed      uint64 // of the order of the trials
+	StartWall int64  // ns since 1970: when the matrix began
+	Trials    []Trial
+	Machines  []Machine
+	New       bool // nothing was there
+	Damaged   int  // lines that could not be read; their trials are made again
+
+	file, lock *os.File
+}
+
+// line of the journal: one of its fields is there.
+type line struct {
+	Matrix  *header  `json:"matrix,omitempty"`
+	Machine *Machine `json:"machine,omitempty"`
+	Trial   *Trial   `json:"trial,omitempty"`
+}
+
+// header is the first line.
+type header struct {
+	Version   int    `json:"version"`
+	Name      string `json:"name"`
+	Spec      string `json:"spec_sha256"`
+	Seed      uint64 `json:"seed"`
+	StartWall int64  `json:"start_wall_ns"`
+}
+
+const (
+	journalFile = "journal.jsonl"
+	specFile    = "spec.yaml"
+	lockFile    = "lock"
+
+	// ResultFile in a matrix's folder is its result as far as it was measured.
+	ResultFile = "result.json"
+)
+
+// OpenJournal begins a matrix, or goes on with one that has the same spec. again begins anew; what was there stays in
+// the folder under another name. Nobody else can open it until it is closed.
+func OpenJournal(dir string, spec *Spec, seed uint64, now int64, again bool) (*Journal, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fail.Environment("use another folder: --data-dir FOLDER, or set HIGHTIDE_DATA", "keep the matrix: %w", err)
+	}
+	j := &Journal{Dir: dir, Seed: seed, StartWall: now}
+	if err := j.hold(spec.Name); err != nil {
+		return nil, err
+	}
+	if again {
+		j.setAside()
+	}
+	if err := j.open(spec); err != nil {
+		j.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+// hold locks the folder. The lock ends with this process, however that does.
+func (j *Journal) hold(name string) error {
+	lock, err := os.OpenFile(filepath.Join(j.Dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fail.Environment("use another folder: --data-dir FOLDER, or set HIGHTIDE_DATA", "keep the matrix: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		who := make([]byte, 20)
+		n, _ := lock.ReadAt(who, 0)
+		lock.Close()
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return fail.Environment("is the data directory on a file system with locks?", "lock %s: %w", j.Dir, err)
+		}
+		return fail.Input("wait for it, or give this one another name: --name "+name+"-2",
+			"matrix %s is being measured by process %s", name, strings.TrimSpace(string(who[:n])))
+	}
+	_ = lock.Truncate(0)
+	_, _ = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	j.lock = lock
+	return nil
+}
+
+// setAside gives an older journal and its spec other names.
+func (j *Journal) setAside() {
+	for n := 1; ; n++ {
+		old := filepath.Join(j.Dir, fmt.Sprintf("journal.%d.jsonl", n))
+		if _, err := os.Lstat(old); err == nil {
+			continue
+		}
+		_ = os.Rename(filepath.Join(j.Dir, journalFile), old)
+		_ = os.Rename(filepath.Join(j.Dir, specFile), filepath.Join(j.Dir, fmt.Sprintf("spec.%d.yaml", n)))
+		return
+	}
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// open reads what is there, and begins where there is nothing. A last line that was not written whole is taken away.
+func (j *Journal) open(spec *Spec) error {
+	path := filepath.Join(j.Dir, journalFile)
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fail.Environment("", "read the matrix's journal: %w", err)
+	}
+	whole := bytes.LastIndexByte(text, '\n') + 1
+	if j.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
+		return fail.Environment("", "keep the matrix: %w", err)
+	}
+	head, err := j.read(text[:whole])
+	if err != nil {
+		return err
+	}
+	if head == nil {
+		return j.begin(spec)
+	}
+	if err := j.same(head, spec); err != nil {
+		return err
+	}
+	j.Seed, j.StartWall = head.Seed, head.StartWall
+	if err := j.file.Truncate(int64(whole)); err != nil {
+		return fail.Environment("", "keep the matrix: %w", err)
+	}
+	_, err = j.file.Seek(0, 2)
+	return err
+}
+
+// same refuses a spec with another text than that of the trials that are there.
+func (j *Journal) same(head *header, spec *Spec) error {
+	if head.Spec == digest(spec.Text) {
+		return nil
+	}
+	return fail.Input("--again measures all of it anew; --name "+spec.Name+"-2 makes another matrix of it",
+		"matrix %s has %d trials of another text of %s (%s)", spec.Name, len(j.Trials), filepath.Base(spec.File), filepath.Join(j.Dir, specFile))
+}
+
+// PeekJournal is what OpenJournal would find, without holding or changing anything.
+func PeekJournal(dir string, spec *Spec, seed uint64) ([]Trial, uint64, error) {
+	text, err := os.ReadFile(filepath.Join(dir, journalFile))
+	if err != nil {
+		return nil, seed, nil // there is none
+	}
+	j := &Journal{Dir: dir}
+	head, err := j.read(text[:bytes.LastIndexByte(text, '\n')+1])
+	if err != nil || head == nil {
+		return nil, seed, err
+	}
+	return j.Trials, head.Seed, j.same(head, spec)
+}
+
+// begin writes the first line, and the spec beside it.
+func (j *Journal) begin(spec *Spec) error {
+	j.Trials, j.Machines, j.Damaged, j.New = nil, nil, 0, true
+	if err := j.file.Truncate(0); err != nil {
+		return fail.Environment("", "keep the matrix: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(j.Dir, specFile), []byte(spec.Text), 0o600); err != nil {
+		return fail.Environment("", "keep the matrix: %w", err)
+	}
+	return j.append(line{Matrix: &header{ResultVersion, spec.Name, digest(spec.Text), j.Seed, j.StartWall}})
+}
+
+// read takes in whole lines; nil: there is no first one.
+func (j *Journal) read(text []byte) (*header, error) {
+	var head *header
+	for one := range bytes.Lines(text) {
+		var l line
+		err := json.Unmarshal(one, &l)
+		switch {
+		case err != nil:
+			j.Damaged++
+		case l.Matrix != nil && l.Matrix.Version > ResultVersion:
+			return nil, fail.Input("use that version, or --again", "%s was written by a newer hightide", filepath.Join(j.Dir, journalFile))
+		case l.Matrix != nil:
+			head = l.Matrix
+		case l.Machine != nil:
+			j.addMachine(*l.Machine)
+		case l.Trial != nil:
+			j.addTrial(*l.Trial)
+		}
+	}
+	return head, nil
+}
+
+// addTrial keeps one of each cell and repeat, the later one: of a trial that was lost, what came of it later.
+func (j *Journal) addTrial(t Trial) {
+	for i, old := range j.Trials {
+		if old.Cell == t.Cell && old.Repeat == t.Repeat && old.State == Lost {
+			j.Trials[i] = t
+			return
+		}
+	}
+	j.Trials = append(j.Trials, t)
+}
+
+func (j *Journal) addMachine(m Machine) bool {
+	for i, old := range j.Machines {
+		if old == m {
+			return false
+		}
+		if old.Name == m.Name {
+			j.Machines[i] = m
+			return true
+		}
+	}
+	j.Machines = append(j.Machines, m)
+	return true
+}
+
+// Add keeps a trial, and the machine that it ran on. When it returns the trial is on the disk.
+func (j *Journal) Add(t Trial, m Machine) error {
+	if m.Name != "" && j.addMachine(m) {
+		if err := j.append(line{Machine: &m}); err != nil {
+			return err
+		}
+	}
+	if err := j.append(line{Trial: &t}); err != nil {
+		return err
+	}
+	j.addTrial(t)
+	return nil
+}
+
+func (j *Journal) append(l line) error {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("write the matrix's journal: %w", err)
+	}
+	_, err = j.file.Write(append(text, '\n'))
+	if err := errors.Join(err, j.file.Sync()); err != nil {
+		return fail.Environment("make room there; the same command then goes on", "write the matrix's journal: %w", err)
+	}
+	return nil
+}
+
+// Close gives the matrix back.
+func (j *Journal) Close() {
+	if j.file != nil {
+		_ = j.file.Close()
+	}
+	_ = j.lock.Close()
+}
+
+// Save leaves the result beside the journal.
+func (j *Journal) Save(r *Result) error {
+	return files.Write(filepath.Join(j.Dir, ResultFile), "the matrix's result", r.Write)
+}

@@ -1,0 +1,324 @@
+package matrix
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"hightide/internal/mem"
+)
+
+// plan says what is to run next. It is plain values: what was measured goes in, the next trial comes out.
+type plan struct {
+	spec    *Spec
+	seed    uint64
+	cells   map[string]*progress // of the cells of the spec, by key
+	round   int                  // the repeat that is being made
+	order   []*Cell              // of this round's cells
+	running map[job]bool
+}
+
+// job is one trial that is to be.
+type job struct {
+	cell   string
+	repeat int
+}
+
+// progress of one cell.
+type progress struct {
+	cell   *Cell
+	trials map[int]Trial // by repeat; of one that was lost, what came of it later
+	lost   int
+}
+
+// A cell that cannot run here is not tried again. One that failed otherwise is, once: a machine can be at fault.
+const (
+	mostFailures = 2
+	mostLosses   = 3
+)
+
+func newPlan(spec *Spec, seed uint64) *plan {
+	p := &plan{spec: spec, seed: seed, cells: map[string]*progress{}, running: map[job]bool{}}
+	for i := range spec.Cells {
+		cell := &spec.Cells[i]
+		p.cells[cell.Key] = &progress{cell: cell, trials: map[int]Trial{}}
+	}
+	return p
+}
+
+// add takes in a trial. One of a cell that the spec has not, or has not now, changes nothing.
+func (p *plan) add(t Trial) {
+	delete(p.running, job{t.Cell, t.Repeat})
+	c := p.cells[t.Cell]
+	if c == nil {
+		return
+	}
+	if t.State == Lost {
+		if c.lost++; c.lost <= mostLosses {
+			return
+		}
+	}
+	c.trials[t.Repeat] = t
+}
+
+// mostTried is how many cells are asked for whether there is room for them.
+const mostTried = 32
+
+// next is a trial to start now that may is content with; nil: there is none, now or, where nothing runs, at all.
+func (p *plan) next(may func(*Cell) bool) (*Cell, int) {
+	for p.round == 0 || p.roundOver() {
+		p.round++
+		p.order = p.shuffled(p.round)
+	}
+	if p.round > p.spec.Goal.Most {
+		return nil, 0
+	}
+	tried := 0
+	for _, cell := range p.order {
+		if !p.wants(cell.Key, p.round) {
+			continue
+		}
+		if may(cell) {
+			p.running[job{cell.Key, p.round}] = true
+			return cell, p.round
+		}
+		if tried++; tried == mostTried {
+			break // none of them has room: the rest would hardly have
+		}
+	}
+	return nil, 0
+}
+
+// roundOver says whether nothing of this round is left to start. What comes after the first repeats depends on how
+// they end.
+func (p *plan) roundOver() bool {
+	if p.round > p.spec.Goal.Most {
+		return false
+	}
+	if slices.ContainsFunc(p.order, func(c *Cell) bool { return p.wants(c.Key, p.round) }) {
+		return false
+	}
+	return p.round < p.spec.Goal.Least || len(p.running) == 0
+}
+
+// shuffled is the order of a repeat: the same for the same seed, so that a run that goes on later goes on in it.
+func (p *plan) shuffled(round int) []*Cell {
+	order := make([]*Cell, 0, len(p.spec.Cells))
+	for i := range p.spec.Cells {
+		order = append(order, &p.spec.Cells[i])
+	}
+	random := rand.New(rand.NewPCG(p.seed, uint64(round)))
+	random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	return order
+}
+
+// wants says whether a repeat of a cell is still to be started.
+func (p *plan) wants(key string, repeat int) bool {
+	c := p.cells[key]
+	if _, made := c.trials[repeat]; made || p.running[job{key, repeat}] || c.givenUp() {
+		return false
+	}
+	return repeat <= p.spec.Goal.Least || !c.known(p.spec.Goal)
+}
+
+func (c *progress) givenUp() bool {
+	failures := 0
+	for _, t := range c.trials {
+		switch t.State {
+		case Done:
+		case Unavailable, Lost:
+			return true
+		default:
+			failures++
+		}
+	}
+	return failures >= mostFailures
+}
+
+// values are what was measured of the goal's figure, one of each trial.
+func (c *progress) values(figure Figure) (list []float64) {
+	for _, t := range c.trials {
+		if summary, ok := t.Figures[figure]; ok && t.State == Done {
+			list = append(list, goalValue(figure, summary))
+		}
+	}
+	return list
+}
+
+// goalValue is the one number of a trial that repeats are held together by: the peak of memory, the middle of what
+// is a time or a share.
+func goalValue(figure Figure, s Summary) float64 {
+	switch figure {
+	case StepTime:
+		return s.Median
+	case CPU:
+		return s.Mean
+	}
+	return float64(s.Max)
+}
+
+// known says whether the goal's figure is known as well as was asked for. One that the cell has not is known at once:
+// repeating would not bring it.
+func (c *progress) known(goal Goal) bool {
+	list := c.values(goal.Figure)
+	if goal.Within == 0 || len(list) == 0 {
+		return true
+	}
+	mean, half := interval(list)
+	return half <= goal.Within*math.Abs(mean)
+}
+
+// interval is the mean of a few values and half the width of its 95 % interval, by Student's t.
+func interval(list []float64) (mean, half float64) {
+	n := float64(len(list))
+	for _, v := range list {
+		mean += v / n
+	}
+	if len(list) < 2 {
+		return mean, math.Inf(1)
+	}
+	var squares float64
+	for _, v := range list {
+		squares += (v - mean) * (v - mean)
+	}
+	return mean, student95(len(list)-1) * math.Sqrt(squares/(n-1)/n)
+}
+
+// student95 is the 97.5th percentile of Student's t; for what is not in the table, that of the next smaller number of
+// degrees of freedom, which is a little larger.
+func student95(freedom int) float64 {
+	table := []float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+		2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042}
+	return table[min(freedom, len(table))-1]
+}
+
+// Expectation is what a trial of a cell is expected to take.
+type Expectation struct {
+	Memory mem.Optional  `json:"memory_bytes,omitzero"`
+	Time   time.Duration `json:"time_ns,omitempty"` // 0: nothing is known
+}
+
+// expects learns from the cell's own trials, else from those of the cells that differ on the fewest axes, else from all.
+func (p *plan) expects(cell *Cell) Expectation {
+	var best Expectation
+	least := math.MaxInt
+	for key, c := range p.cells {
+		one, ok := c.took()
+		if !ok {
+			continue
+		}
+		far := differing(cell, c.cell)
+		switch {
+		case key == cell.Key:
+			return one
+		case far < least:
+			least, best = far, one
+		case far == least: // the larger of two that are as near
+			best.Memory.Raise(one.Memory)
+			best.Time = max(best.Time, one.Time)
+		}
+	}
+	return best
+}
+
+func differing(a, b *Cell) (n int) {
+	for i := range a.Values {
+		if a.Values[i] != b.Values[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// took is the most that a trial of the cell took, and how long they took in the mean.
+func (c *progress) took() (Expectation, bool) {
+	var e Expectation
+	n := 0
+	for _, t := range c.trials {
+		if t.State == Unavailable || t.State == Lost {
+			continue
+		}
+		n++
+		e.Time += time.Duration(t.Duration)
+		for _, figure := range []Figure{PSS, RSS} {
+			if s, ok := t.Figures[figure]; ok {
+				e.Memory.Raise(mem.Some(s.Max))
+				break
+			}
+		}
+	}
+	if n > 0 {
+		e.Time /= time.Duration(n)
+	}
+	return e, n > 0
+}
+
+// left estimates the trials that are still to be made, those that run among them, and the time they take one after another.
+func (p *plan) left() (trials int, takes time.Duration, sure bool) {
+	sure = true
+	for key, c := range p.cells {
+		n := p.leftOf(key, c)
+		trials += n
+		if n > 0 {
+			one := p.expects(c.cell).Time
+			sure = sure && one > 0
+			takes += one * time.Duration(n)
+		}
+	}
+	return trials, takes, sure
+}
+
+func (p *plan) leftOf(key string, c *progress) int {
+	running := 0
+	for j := range p.running {
+		if j.cell == key {
+			running++
+		}
+	}
+	if c.givenUp() {
+		return running
+	}
+	goal := p.spec.Goal
+	made := len(c.trials)
+	wanted := goal.Least
+	if list := c.values(goal.Figure); made >= goal.Least && goal.Within > 0 && len(list) > 1 && !c.known(goal) {
+		mean, half := interval(list)
+		times := half / (goal.Within * math.Abs(mean)) // an interval narrows with the root of the repeats
+		wanted = min(goal.Most, max(made+1, int(math.Ceil(float64(len(list))*min(times*times, 1e3)))))
+	}
+	return max(wanted-made, running)
+}
+
+// counts says how many cells came to what.
+func (p *plan) counts() map[State]int {
+	counts := map[State]int{}
+	for _, c := range p.cells {
+		if len(c.trials) > 0 {
+			counts[c.state()]++
+		}
+	}
+	return counts
+}
+
+// state of a cell: done where any of its trials is, else what became of the last.
+func (c *progress) state() State {
+	last := 0
+	for repeat, t := range c.trials {
+		if t.State == Done {
+			return Done
+		}
+		last = max(last, repeat)
+	}
+	return c.trials[last].State
+}
+
+// oneLine is a text without line breaks, not longer than a reason is.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > 300 {
+		text = string(runes[:299]) + "…"
+	}
+	return text
+}
