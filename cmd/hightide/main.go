@@ -33,6 +33,7 @@ func commands(a *app) []*cobra.Command {
 		trackCommand(a),
 		fitCommand(a),
 		imagineCommand(a),
+		benchCommand(a),
 		explainCommand(a),
 		analyzeCommand(a),
 		replayCommand(a),
@@ -116,6 +117,7 @@ func (a *app) root() *cobra.Command {
   hightide show last                               the report again
   hightide imagine --gpu all -- python train.py    would it fit, on GPUs that are not there
   hightide fit --gpu a10 --model bert              the largest batch that fits
+  hightide bench matrix.yaml                       measure every combination, compare
   hightide explain snapshot.pickle                 who holds a GPU's memory, and what to change
   hightide replay snapshot.pickle --search         the allocator setting that would have served best
 

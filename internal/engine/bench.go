@@ -187,9 +187,7 @@ func (e *Engine) forget(ctx context.Context, name string, j *matrix.Journal) err
 		if kept[run.ID] || run.Start < j.StartWall || run.State == store.Running {
 			continue
 		}
-		if run.State == store.CutOff {
-			endMarked("HIGHTIDE_RUN_ID=" + run.ID)
-		}
+		endMarked("HIGHTIDE_RUN_ID=" + run.ID)
 		if _, err := e.Remove(ctx, run.ID); err != nil {
 			return err
 		}

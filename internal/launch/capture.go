@@ -26,6 +26,7 @@ func NewCapture() (*Capture, error) {
 	if err != nil {
 		return nil, err
 	}
+	to.Fd() // makes it block: a program that writes faster than we read must wait, not fail
 	c := &Capture{File: to, from: from, done: make(chan struct{})}
 	go c.take()
 	return c, nil

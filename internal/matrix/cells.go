@@ -21,7 +21,7 @@ func (s *Spec) cells(r *reader, axes, include, exclude *node) {
 		return
 	}
 	at := map[string]int{}
-	all := combinations(base)
+	all := crossed(base)
 	for _, one := range r.list(exclude, "exclude") {
 		all = s.without(r, one, all)
 	}
@@ -50,8 +50,8 @@ func product(lists [][]string) int {
 	return n
 }
 
-// combinations are one of each list, the last changing fastest.
-func combinations(lists [][]string) [][]string {
+// crossed are one of each list, the last changing fastest.
+func crossed(lists [][]string) [][]string {
 	all := [][]string{nil}
 	for _, list := range lists {
 		var next [][]string
@@ -130,7 +130,7 @@ func (s *Spec) include(r *reader, one *node, base [][]string, at map[string]int)
 			}
 		}
 	}
-	for _, values := range combinations(lists) {
+	for _, values := range crossed(lists) {
 		if !s.add(at, values) {
 			r.fail(one, "the cell %s is there already", s.key(values))
 			return

@@ -88,8 +88,11 @@ func splitCommand(line string) (list []string, problem string) {
 			inside = true
 		}
 	}
-	if quote != 0 || escaped {
-		return nil, fmt.Sprintf("a %c is not closed", max(quote, '\\'))
+	switch {
+	case quote != 0:
+		return nil, fmt.Sprintf("a %c is not closed", quote)
+	case escaped:
+		return nil, "nothing follows the last \\"
 	}
 	if inside {
 		list = append(list, word.String())
@@ -99,7 +102,7 @@ func splitCommand(line string) (list []string, problem string) {
 
 // placeholders refuses those that nothing stands for, at their own place where the line is written plainly.
 func (s *Spec) placeholders(r *reader, n *node) {
-	if n == nil {
+	if n == nil || len(s.Command) == 0 {
 		return
 	}
 	known := append(s.axisNames(), otherPlaces...)

@@ -30,6 +30,7 @@ func Measure(run *mem.Run, r *report.Report, warmup int) map[Figure]Summary {
 	}
 	m.parameters()
 	m.headline(r)
+	m.marks()
 	return m.figures
 }
 
@@ -203,6 +204,13 @@ func (m *measuring) headline(r *report.Report) {
 		}
 		pss.Max, pss.Error = peak, p.PSSError.Or(0)
 		m.figures[PSS] = pss
+	}
+}
+
+// marks raises RSS to what the kernel saw of any process: one may have ended before the first look at it.
+func (m *measuring) marks() {
+	for _, p := range m.run.Processes {
+		m.peak(RSS, p.MaxRSS, mem.Measured)
 	}
 }
 

@@ -15,6 +15,7 @@ type Outlook struct {
 	Seed    uint64        `json:"seed"`
 	Cells   []CellOutlook `json:"cells"`
 	Next    []string      `json:"next"` // keys of the cells in the order of the repeat that would be made next
+	Made    int           `json:"trials_made"`
 	Left    int           `json:"trials_left"`
 	Time    time.Duration `json:"time_left_ns,omitempty"` // where anything is known of it
 	Sure    bool          `json:"time_known"`             // of every cell it is known what it takes
@@ -39,7 +40,9 @@ func Look(spec *Spec, trials []Trial, seed uint64, jobs int) *Outlook {
 		Left: left, Time: takes / time.Duration(max(1, min(jobs, left))), Sure: sure, Timeout: spec.Timeout}
 	for i := range spec.Cells {
 		cell := &spec.Cells[i]
-		o.Cells = append(o.Cells, CellOutlook{*cell, len(p.cells[cell.Key].trials), p.expects(cell)})
+		made := len(p.cells[cell.Key].trials)
+		o.Cells = append(o.Cells, CellOutlook{*cell, made, p.expects(cell)})
+		o.Made += made
 	}
 	for round := 1; round <= spec.Goal.Most && len(o.Next) == 0; round++ {
 		for _, cell := range p.shuffled(round) {

@@ -18,6 +18,7 @@ type plan struct {
 	round   int                  // the repeat that is being made
 	order   []*Cell              // of this round's cells
 	running map[job]bool
+	exact   map[string]float64 // how well the goal's figure is known of each cell; nil: to be worked out
 }
 
 // job is one trial that is to be.
@@ -55,6 +56,7 @@ func (p *plan) add(t Trial) {
 	if c == nil {
 		return
 	}
+	p.exact = nil
 	if t.State == Lost {
 		if c.lost++; c.lost <= mostLosses {
 			return
@@ -120,7 +122,7 @@ func (p *plan) wants(key string, repeat int) bool {
 	if _, made := c.trials[repeat]; made || p.running[job{key, repeat}] || c.givenUp() {
 		return false
 	}
-	return repeat <= p.spec.Goal.Least || !c.known(p.spec.Goal)
+	return repeat <= p.spec.Goal.Least || !p.known(c)
 }
 
 func (c *progress) givenUp() bool {
@@ -137,61 +139,37 @@ func (c *progress) givenUp() bool {
 	return failures >= mostFailures
 }
 
-// values are what was measured of the goal's figure, one of each trial.
-func (c *progress) values(figure Figure) (list []float64) {
-	for _, t := range c.trials {
-		if summary, ok := t.Figures[figure]; ok && t.State == Done {
-			list = append(list, goalValue(figure, summary))
-		}
-	}
-	return list
-}
-
-// goalValue is the one number of a trial that repeats are held together by: the peak of memory, the middle of what
-// is a time or a share.
-func goalValue(figure Figure, s Summary) float64 {
-	switch figure {
-	case StepTime:
-		return s.Median
-	case CPU:
-		return s.Mean
-	}
-	return float64(s.Max)
-}
-
 // known says whether the goal's figure is known as well as was asked for. One that the cell has not is known at once:
 // repeating would not bring it.
-func (c *progress) known(goal Goal) bool {
-	list := c.values(goal.Figure)
-	if goal.Within == 0 || len(list) == 0 {
-		return true
-	}
-	mean, half := interval(list)
-	return half <= goal.Within*math.Abs(mean)
+func (p *plan) known(c *progress) bool {
+	part, ok := p.exactness(c)
+	return p.spec.Goal.Within == 0 || !c.has(p.spec.Goal.Figure) || ok && part <= p.spec.Goal.Within
 }
 
-// interval is the mean of a few values and half the width of its 95 % interval, by Student's t.
-func interval(list []float64) (mean, half float64) {
-	n := float64(len(list))
-	for _, v := range list {
-		mean += v / n
+// exactness is half the interval of a cell's figure as a part of its mean. What one cell's repeats say depends on all
+// cells', so it is worked out for all of them at once, after each trial at which it matters.
+func (p *plan) exactness(c *progress) (float64, bool) {
+	if p.exact == nil {
+		r := &Result{Axes: p.spec.Axes, Cells: p.spec.Cells, Goal: p.spec.Goal}
+		for i := range p.spec.Cells {
+			for _, t := range p.cells[p.spec.Cells[i].Key].trials {
+				r.Trials = append(r.Trials, t)
+			}
+		}
+		p.exact = Exactness(r, p.spec.Goal.Figure)
 	}
-	if len(list) < 2 {
-		return mean, math.Inf(1)
-	}
-	var squares float64
-	for _, v := range list {
-		squares += (v - mean) * (v - mean)
-	}
-	return mean, student95(len(list)-1) * math.Sqrt(squares/(n-1)/n)
+	part, ok := p.exact[c.cell.Key]
+	return part, ok
 }
 
-// student95 is the 97.5th percentile of Student's t; for what is not in the table, that of the next smaller number of
-// degrees of freedom, which is a little larger.
-func student95(freedom int) float64 {
-	table := []float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-		2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042}
-	return table[min(freedom, len(table))-1]
+// has says whether a figure was measured.
+func (c *progress) has(figure Figure) bool {
+	for _, t := range c.trials {
+		if _, ok := t.Figures[figure]; ok && t.State == Done {
+			return true
+		}
+	}
+	return false
 }
 
 // Expectation is what a trial of a cell is expected to take.
@@ -283,10 +261,13 @@ func (p *plan) leftOf(key string, c *progress) int {
 	goal := p.spec.Goal
 	made := len(c.trials)
 	wanted := goal.Least
-	if list := c.values(goal.Figure); made >= goal.Least && goal.Within > 0 && len(list) > 1 && !c.known(goal) {
-		mean, half := interval(list)
-		times := half / (goal.Within * math.Abs(mean)) // an interval narrows with the root of the repeats
-		wanted = min(goal.Most, max(made+1, int(math.Ceil(float64(len(list))*min(times*times, 1e3)))))
+	if made >= goal.Least && !p.known(c) {
+		wanted = made + 1
+		if part, ok := p.exactness(c); ok {
+			times := part / goal.Within // an interval narrows with the root of the repeats
+			wanted = max(wanted, int(math.Ceil(float64(made)*min(times*times, 1e3))))
+		}
+		wanted = min(goal.Most, wanted)
 	}
 	return max(wanted-made, running)
 }
@@ -317,8 +298,8 @@ func (c *progress) state() State {
 // oneLine is a text without line breaks, not longer than a reason is.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > 300 {
-		text = string(runes[:299]) + "…"
+	if runes := []rune(text); len(runes) > 200 {
+		text = string(runes[:199]) + "…"
 	}
 	return text
 }

@@ -53,11 +53,6 @@ func (r *reader) unknown(n *node, what, word string, known []string) {
 	r.fail(n, "unknown %s %q%s", what, word, said)
 }
 
-// near says whether some problem already names a word.
-func (r *reader) near(word string) bool {
-	return slices.ContainsFunc(r.problems, func(p problem) bool { return strings.Contains(p.text, strconv.Quote(word)) })
-}
-
 func (r *reader) error() error {
 	slices.SortStableFunc(r.problems, func(a, b problem) int {
 		if a.line != b.line {
@@ -76,7 +71,7 @@ func (r *reader) error() error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)`)
+var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line \d+: )?`)
 
 // document is the file's one mapping; nil where it is no YAML.
 func (r *reader) document(text []byte) *node {
@@ -99,19 +94,35 @@ func (r *reader) document(text []byte) *node {
 	return root.resolved()
 }
 
-// syntax places an error of the parser, which tells the line alone, and that one from 0 in some cases.
+// syntax places an error of the parser.
 func (r *reader) syntax(text []byte, err error) {
 	if len(strings.TrimSpace(string(text))) == 0 || err.Error() == "EOF" {
 		r.at(1, 1, "the file is empty")
 		return
 	}
-	parts := yamlLine.FindStringSubmatch(strings.SplitN(err.Error(), "\n", 2)[0])
-	line, _ := strconv.Atoi(parts[1])
-	lines := strings.Split(string(text), "\n")
-	line = min(max(line, 1), len(lines))
-	at := lines[line-1]
-	column := len(at) - len(strings.TrimLeft(at, " ")) + 1
-	r.at(line, column, "no YAML: %s", parts[2])
+	line, column := breaks(string(text))
+	said := strings.SplitN(err.Error(), "\n", 2)[0]
+	r.at(line, column, "no YAML: %s", yamlLine.ReplaceAllString(said, ""))
+}
+
+// breaks is where a text stops to be YAML: behind the longest part of it from the beginning that is. The parser's own
+// errors tell no column, and of some the line before, of others none.
+func breaks(text string) (line, column int) {
+	const most = 64 << 10 // of a larger text the beginning alone: each try reads all of it
+	lines := strings.SplitAfter(text[:min(len(text), most)], "\n")
+	good := len(lines) - 1
+	for ; good > 0 && !parses(strings.Join(lines[:good], "")); good-- {
+	}
+	before, at := strings.Join(lines[:good], ""), strings.TrimRight(lines[good], "\r\n")
+	end := len(at)
+	for ; end > 0 && !parses(before+at[:end]); end-- {
+	}
+	return good + 1, len([]rune(at[:end])) + 1
+}
+
+func parses(text string) bool {
+	var n yaml.Node
+	return yaml.Unmarshal([]byte(text), &n) == nil
 }
 
 // resolved is what an alias stands for, at the alias's place.

@@ -242,3 +242,28 @@ func ReadResult(in io.Reader) (*Result, error) {
 	}
 	return &r, nil
 }
+
+// StateOf is what became of a cell, and why where it is not done: done where any of its trials is, else what the last
+// came to. "" where it was not tried.
+func (r *Result) StateOf(key string) (state State, reason string) {
+	for _, t := range r.Trials {
+		switch {
+		case t.Cell != key:
+		case t.State == Done:
+			return Done, ""
+		default:
+			state, reason = t.State, t.Reason
+		}
+	}
+	return state, reason
+}
+
+// States counts the cells by what became of them.
+func (r *Result) States() map[State]int {
+	counts := map[State]int{}
+	for _, cell := range r.Cells {
+		state, _ := r.StateOf(cell.Key)
+		counts[state]++
+	}
+	return counts
+}

@@ -33,6 +33,7 @@ type Spec struct {
 
 	Environments []Environment
 	catalogue    *gpus.Catalogue
+	commanded    bool // there is a command, if a wrong one
 }
 
 // Environment is what cells run in, beside what all do.
@@ -131,7 +132,7 @@ func CheckName(name string) string {
 func (s *Spec) read(r *reader, root *node) {
 	parts := r.mapping(root, "the file", specKeys)
 	if parts["axes"] == nil {
-		if len(r.problems) == 0 || !r.near("axes") {
+		if len(r.problems) == 0 {
 			r.fail(root, "there are no axes; write them as axes: {model: [lenet, resnet18], batch: [16, 32]}")
 		}
 		return
@@ -145,6 +146,7 @@ func (s *Spec) read(r *reader, root *node) {
 	} else if problem := CheckName(s.Name); problem != "" {
 		r.fail(root, "the file's own name, by which the matrix goes, cannot name one; say name: seed")
 	}
+	s.commanded = parts["command"] != nil
 	s.Command = r.command(parts["command"])
 	s.axes(r, parts["axes"])
 	s.numbers(r, parts)
@@ -163,7 +165,7 @@ func (s *Spec) axes(r *reader, n *node) {
 		case !axisName.MatchString(name):
 			r.fail(entry.key, "%q is no name for an axis: small letters, digits and underscores", name)
 			continue
-		case len(s.Command) == 0 && !slices.Contains(modelAxes, name) && !s.inEnvironments(n, name):
+		case !s.commanded && !slices.Contains(modelAxes, name) && !s.inEnvironments(n, name):
 			r.unknown(entry.key, "axis", name, modelAxes)
 			continue
 		}
@@ -180,7 +182,7 @@ func (s *Spec) axes(r *reader, n *node) {
 		}
 		s.Axes = append(s.Axes, axis)
 	}
-	if len(s.Command) == 0 && len(r.problems) == 0 && s.axis(AxisModel) < 0 {
+	if !s.commanded && len(r.problems) == 0 && s.axis(AxisModel) < 0 {
 		r.fail(n, "there is no axis model; one of %s, or module:function", strings.Join(Models, ", "))
 	}
 }
@@ -208,7 +210,7 @@ func (s *Spec) value(r *reader, axis string, n *node) string {
 	if axis == AxisDevice {
 		return s.device(r, n, text)
 	}
-	if len(s.Command) > 0 {
+	if s.commanded {
 		return text
 	}
 	switch axis {
@@ -410,7 +412,7 @@ func (s *Spec) labels(r *reader, n *node) {
 
 // unused refuses an axis that changes nothing: its cells would be the same measurement under different names.
 func (s *Spec) unused(r *reader, axes *node) {
-	if len(s.Command) == 0 || len(r.problems) > 0 {
+	if !s.commanded || len(r.problems) > 0 {
 		return
 	}
 	for _, entry := range r.entries(axes, "axes") {
@@ -428,8 +430,17 @@ func (s *Spec) unused(r *reader, axes *node) {
 
 // near is what a word may have meant, in words; "" where nothing is near.
 func near(word string, known []string) string {
+	var longer []string // of which it is the beginning
+	for _, one := range known {
+		if len(word) > 1 && strings.HasPrefix(one, word) {
+			longer = append(longer, one)
+		}
+	}
 	best := words.Nearest(word, known)
-	if best == "" || words.Distance(word, best) > max(2, len(best)/3) {
+	switch d := words.Distance(word, best); {
+	case len(longer) == 1:
+		best = longer[0]
+	case best == "" || d > max(2, len(best)/3) || d >= len(word):
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best)

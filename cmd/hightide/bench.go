@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"hightide/internal/engine"
+	"hightide/internal/fail"
+	"hightide/internal/files"
+	"hightide/internal/launch"
+	"hightide/internal/matrix"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// benchOptions of bench.
+type benchOptions struct {
+	engine.BenchOptions
+	json, csv, html, parquet string
+	dryRun, resume, quiet    bool
+}
+
+func benchCommand(a *app) *cobra.Command {
+	return a.command(&cobra.Command{
+		Use:   "bench [flags] FILE",
+		Short: "Measure every combination of frameworks, models, batches, devices, and compare",
+		Long: `Measure every combination of frameworks, models, batches, devices …, and compare with intervals.
+FILE is YAML:
+
+  axes:                              # their combinations are the cells
+    framework: [pytorch, tensorflow] # also keras, jax
+    model: [lenet, resnet18]         # also transformer6, or module:function
+    batch: [16, 32, 64]
+    mode: [train, inference]
+    device: [cpu, "imagined:a10"]    # also cuda
+  exclude:
+    - {framework: tensorflow, device: "imagined:a10"}
+  repeats: {least: 3, most: 10, figure: pss, within: 3%}
+  timeout: 5m                        # of each trial
+
+or, in place of the built-in models, any command with a {placeholder} for each axis:
+
+  axes: {batch: [16, 32]}
+  command: python train.py --batch-size {batch}
+
+Each trial is a recorded run in a process of its own, in random order, and a line of "hightide ls".
+Cells repeat until the interval of the figure is as narrow as asked, or the limit is reached. A cell
+that fails, hangs, runs out of memory or cannot run here stays in the result with its reason.
+
+Interrupted or killed, the same command goes on where it was. A file that has changed since is
+refused; --again measures all of it anew. docs/bench.md has every key.
+
+Exit codes: 0 every cell is measured, ran out of memory, or cannot run here; 1 a cell failed or hit the
+timeout; 2 wrong usage, 3 a file that cannot be used, or a matrix that is being measured already;
+4 nothing could run here, or a place that cannot be written; 125 hightide itself failed. A signal that
+interrupted it ends hightide too.`,
+		Example: `  hightide bench matrix.yaml
+  hightide bench matrix.yaml --dry-run
+  hightide bench matrix.yaml --only framework=pytorch --only batch=16,32 --repeats 5
+  hightide bench matrix.yaml --jobs 4 --csv matrix.csv --html matrix.html --json=result.json`,
+		Args: cobra.ExactArgs(1),
+	}, &benchOptions{})
+}
+
+func (o *benchOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Name, "name", "", "name of the matrix (default that of the file)")
+	flags.IntVar(&o.Jobs, "jobs", 1, "at most so many trials at once, as memory allows; times are then not comparable")
+	flags.StringArrayVar(&o.Only, "only", nil, "only cells with this `axis=value`, or axis=value,value; may be given several times")
+	flags.IntVar(&o.Repeats, "repeats", 0, "exactly so many trials of each cell (default as the file says)")
+	flags.Var(span{&o.Timeout, time.Second}, "timeout", "of each trial, as in 90s or 5m (default as the file says)")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show the cells, their order and an estimate; start nothing")
+	flags.BoolVar(&o.resume, "resume", false, "only go on: fail where nothing was measured yet")
+	flags.BoolVar(&o.Again, "again", false, "measure all of it anew")
+	catalogueFlag(flags, &o.Catalogue)
+	fileFlag(flags, &o.json, "json", "print the result as JSON")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no tables")
+}
+
+func (o *benchOptions) run(a *app, c *cobra.Command, args []string) error {
+	if err := o.check(c); err != nil {
+		return err
+	}
+	o.File, o.Env = args[0], os.Environ()
+	if o.dryRun || o.resume {
+		outlook, err := a.engine().BenchPlan(o.BenchOptions)
+		if err != nil {
+			return err
+		}
+		if o.dryRun {
+			return a.show(o.json, outlook, func() error { return a.printOutlook(outlook) })
+		}
+		if outlook.Made == 0 {
+			return fail.Input("leave --resume out to begin", "matrix %s: nothing was measured yet", outlook.Name)
+		}
+	}
+	view := newBenchView(a.stderr, o.quiet)
+	o.Events = view.tell
+	ctx, _, cancel := interruptible(c.Context())
+	defer cancel()
+	result, err := a.engine().Bench(ctx, o.BenchOptions)
+	view.hide()
+	if result != nil {
+		for _, note := range result.Notes {
+			fmt.Fprintf(a.stderr, "hightide: %s\n", note)
+		}
+	}
+	var signal interrupted
+	if errors.As(context.Cause(ctx), &signal) {
+		if result != nil && !o.quiet {
+			fmt.Fprintf(a.stderr, "hightide: interrupted with %s measured; to go on: %s\n", report.Counted(int64(len(result.Trials)), "trial"), sameAgain())
+		}
+		launch.Die(syscall.Signal(signal)) // as it would have ended without us catching it
+	}
+	if err != nil {
+		return err
+	}
+	return o.show(a, result)
+}
+
+// check refuses what cannot be before anything is started.
+func (o *benchOptions) check(c *cobra.Command) error {
+	switch {
+	case o.Jobs < 1:
+		return fail.Usage("one at a time is --jobs 1", "--jobs %d is less than 1", o.Jobs)
+	case o.Repeats < 0 || c.Flags().Changed("repeats") && o.Repeats == 0:
+		return fail.Usage("as in --repeats 5", "--repeats %d is less than 1", o.Repeats)
+	case o.resume && o.Again:
+		return fail.Usage("leave one of them out", "--resume goes on and --again begins anew")
+	}
+	for _, file := range []string{o.json, o.csv, o.html, o.parquet} {
+		if file == "" || file == toStdout {
+			continue
+		}
+		if err := files.CheckFolder(file, "the result"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameAgain is the command that goes on: without what begins anew.
+func sameAgain() string {
+	var words []string
+	for _, word := range os.Args {
+		if word != "--again" && word != "--again=true" {
+			words = append(words, word)
+		}
+	}
+	return mem.CommandLine(words)
+}
+
+// show prints and writes the result.
+func (o *benchOptions) show(a *app, result *engine.BenchResult) error {
+	if o.json != "" {
+		if err := a.writeJSON(o.json, result.Result); err != nil {
+			return err
+		}
+	}
+	if !o.quiet && o.json != toStdout {
+		if err := a.printMatrix(result.Result); err != nil {
+			return err
+		}
+	}
+	return benchStatus(result.Result)
+}
+
+// benchStatus is how bench ends after it measured all that there was to measure.
+func benchStatus(r *matrix.Result) error {
+	states := r.States()
+	switch {
+	case states[matrix.Failed]+states[matrix.TimedOut]+states[matrix.Lost] > 0:
+		return exitStatus(exitCellFailed)
+	case states[matrix.Unavailable] == len(r.Cells):
+		return exitStatus(fail.ExitEnvironment)
+	}
+	return nil
+}
+
+// exitCellFailed is the exit code of bench where a cell could not be measured.
+const exitCellFailed = 1
+
+// printMatrix shows each cell with what was measured of it.
+func (a *app) printMatrix(r *matrix.Result) error {
+	c := matrix.Compare(r, matrix.Options{})
+	columns := []report.ListColumn{}
+	for _, axis := range r.Axes {
+		columns = append(columns, report.ListColumn{Title: strings.ToUpper(axis.Name)})
+	}
+	columns = append(columns, report.ListColumn{Title: "TRIALS", Right: true}, report.ListColumn{Title: strings.ToUpper(string(c.Figure)), Right: true},
+		report.ListColumn{Title: "±", Right: true}, report.ListColumn{Title: "RESULT"})
+	var rows [][]string
+	exact := matrix.Exactness(r, c.Figure)
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		row := append([]string{}, cell.Values...)
+		stat, ok := cell.Figures[c.Figure]
+		value, half := "", ""
+		if ok {
+			value = mem.Bytes(stat.Mean).String()
+		}
+		if part, known := exact[cell.Key]; known {
+			half = fmt.Sprintf("%.1f %%", part*100)
+		}
+		state, reason := r.StateOf(cell.Key)
+		rows = append(rows, append(row, fmt.Sprint(stat.Count), value, half, strings.TrimSuffix(string(state)+": "+reason, ": ")))
+	}
+	options := textOptions(a.stdout)
+	return report.WriteList(a.stdout, columns, rows, options.Width, options.Color)
+}
+
+// printOutlook shows what would be done.
+func (a *app) printOutlook(o *matrix.Outlook) error {
+	columns := []report.ListColumn{{Title: "CELL"}, {Title: "TRIALS", Right: true}, {Title: "MEMORY EXPECTED", Right: true}, {Title: "TIME EXPECTED", Right: true}}
+	var rows [][]string
+	for i := range o.Cells {
+		cell := &o.Cells[i]
+		memory := ""
+		if bytes, ok := cell.Expected.Memory.Get(); ok {
+			memory = mem.Bytes(bytes).String()
+		}
+		rows = append(rows, []string{cell.Key, fmt.Sprint(cell.Trials), memory, shortDuration(cell.Expected.Time)})
+	}
+	options := textOptions(a.stdout)
+	if err := report.WriteList(a.stdout, columns, rows, options.Width, options.Color); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "\n%s, %s measured; %s to be made", report.Counted(int64(len(o.Cells)), "cell"), report.Counted(int64(o.Made), "trial"), report.Counted(int64(o.Left), "trial"))
+	switch {
+	case o.Left == 0:
+		fmt.Fprintln(a.stdout)
+		return nil
+	case o.Time > 0:
+		fmt.Fprintf(a.stdout, ", in about %s", shortDuration(o.Time))
+		if !o.Sure {
+			fmt.Fprint(a.stdout, " as far as cells like them tell")
+		}
+	default:
+		fmt.Fprintf(a.stdout, "; how long they take is known after the first. Each is stopped after %s", shortDuration(o.Timeout))
+	}
+	fmt.Fprintf(a.stdout, ".\nOrder (seed %d):\n", o.Seed)
+	for i, key := range o.Next {
+		fmt.Fprintf(a.stdout, "%5d  %s\n", i+1, key)
+	}
+	return nil
+}
