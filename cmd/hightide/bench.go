@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -24,8 +24,8 @@ import (
 // benchOptions of bench.
 type benchOptions struct {
 	engine.BenchOptions
-	json, csv, html, parquet string
-	dryRun, resume, quiet    bool
+	json                  string
+	dryRun, resume, quiet bool
 }
 
 func benchCommand(a *app) *cobra.Command {
@@ -65,7 +65,7 @@ interrupted it ends hightide too.`,
 		Example: `  hightide bench matrix.yaml
   hightide bench matrix.yaml --dry-run
   hightide bench matrix.yaml --only framework=pytorch --only batch=16,32 --repeats 5
-  hightide bench matrix.yaml --jobs 4 --csv matrix.csv --html matrix.html --json=result.json`,
+  hightide bench matrix.yaml --jobs 4 --json=result.json`,
 		Args: cobra.ExactArgs(1),
 	}, &benchOptions{})
 }
@@ -135,15 +135,10 @@ func (o *benchOptions) check(c *cobra.Command) error {
 	case o.resume && o.Again:
 		return fail.Usage("leave one of them out", "--resume goes on and --again begins anew")
 	}
-	for _, file := range []string{o.json, o.csv, o.html, o.parquet} {
-		if file == "" || file == toStdout {
-			continue
-		}
-		if err := files.CheckFolder(file, "the result"); err != nil {
-			return err
-		}
+	if o.json == "" || o.json == toStdout {
+		return nil
 	}
-	return nil
+	return files.CheckFolder(o.json, "the result")
 }
 
 // sameAgain is the command that goes on: without what begins anew.
@@ -159,13 +154,16 @@ func sameAgain() string {
 
 // show prints and writes the result.
 func (o *benchOptions) show(a *app, result *engine.BenchResult) error {
+	comparison := matrix.Compare(result.Result, matrix.Options{})
+	if !o.quiet && o.json != toStdout {
+		fmt.Fprint(a.stdout, comparison.Text(textOptions(a.stdout)))
+	}
 	if o.json != "" {
-		if err := a.writeJSON(o.json, result.Result); err != nil {
+		var text bytes.Buffer
+		if err := matrix.WriteJSON(&text, result.Result, comparison); err != nil {
 			return err
 		}
-	}
-	if !o.quiet && o.json != toStdout {
-		if err := a.printMatrix(result.Result); err != nil {
+		if err := a.output(o.json, text.Bytes()); err != nil {
 			return err
 		}
 	}
@@ -186,35 +184,6 @@ func benchStatus(r *matrix.Result) error {
 
 // exitCellFailed is the exit code of bench where a cell could not be measured.
 const exitCellFailed = 1
-
-// printMatrix shows each cell with what was measured of it.
-func (a *app) printMatrix(r *matrix.Result) error {
-	c := matrix.Compare(r, matrix.Options{})
-	columns := []report.ListColumn{}
-	for _, axis := range r.Axes {
-		columns = append(columns, report.ListColumn{Title: strings.ToUpper(axis.Name)})
-	}
-	columns = append(columns, report.ListColumn{Title: "TRIALS", Right: true}, report.ListColumn{Title: strings.ToUpper(string(c.Figure)), Right: true},
-		report.ListColumn{Title: "±", Right: true}, report.ListColumn{Title: "RESULT"})
-	var rows [][]string
-	exact := matrix.Exactness(r, c.Figure)
-	for i := range c.Cells {
-		cell := &c.Cells[i]
-		row := append([]string{}, cell.Values...)
-		stat, ok := cell.Figures[c.Figure]
-		value, half := "", ""
-		if ok {
-			value = mem.Bytes(stat.Mean).String()
-		}
-		if part, known := exact[cell.Key]; known {
-			half = fmt.Sprintf("%.1f %%", part*100)
-		}
-		state, reason := r.StateOf(cell.Key)
-		rows = append(rows, append(row, fmt.Sprint(stat.Count), value, half, strings.TrimSuffix(string(state)+": "+reason, ": ")))
-	}
-	options := textOptions(a.stdout)
-	return report.WriteList(a.stdout, columns, rows, options.Width, options.Color)
-}
 
 // printOutlook shows what would be done.
 func (a *app) printOutlook(o *matrix.Outlook) error {

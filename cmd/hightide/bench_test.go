@@ -32,7 +32,7 @@ command:
 // benchTable is what a matrix's result says of each trial, without what differs from run to run.
 func benchTable(t *testing.T, text []byte) (table []string, runs []string) {
 	t.Helper()
-	r, err := matrix.ReadResult(bytes.NewReader(text))
+	r, err := matrix.ReadJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

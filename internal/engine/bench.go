@@ -394,7 +394,7 @@ func (b *bench) prepare() error {
 			b.failed = fail.Environment("is there room, and may it be written to?", "unpack the models: %w", err)
 			return
 		}
-		b.worker = filepath.Join(dir, "hightide_agent", "workload", "__main__.py")
+		b.worker = filepath.Join(dir, filepath.FromSlash(matrix.WorkloadScript))
 	})
 	return b.failed
 }

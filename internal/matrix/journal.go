@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -263,5 +264,5 @@ func (j *Journal) Close() {
 
 // Save leaves the result beside the journal.
 func (j *Journal) Save(r *Result) error {
-	return files.Write(filepath.Join(j.Dir, ResultFile), "the matrix's result", r.Write)
+	return files.Write(filepath.Join(j.Dir, ResultFile), "the matrix's result", func(w io.Writer) error { return WriteJSON(w, r, nil) })
 }

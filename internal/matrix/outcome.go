@@ -21,11 +21,8 @@ type Ended struct {
 	Imagined *report.Imagined
 }
 
-// exitUnavailable is how the built-in models end where they cannot run here; the last line then says why after saysWhy.
-const (
-	exitUnavailable = 3
-	saysWhy         = "hightide: "
-)
+// saysWhy begins the last line of a program that ends with CannotRunHere.
+const saysWhy = "hightide: "
 
 // Became says what a trial came to, and in one sentence why where it is not done.
 func (e *Ended) Became() (State, string) {
@@ -33,7 +30,7 @@ func (e *Ended) Became() (State, string) {
 	why, told := strings.CutPrefix(e.Said, saysWhy)
 	memory, short := e.outOfMemory()
 	switch v := e.Imagined; {
-	case code == exitUnavailable && told:
+	case code == CannotRunHere && told:
 		return Unavailable, why
 	case e.Stopped:
 		return TimedOut, fmt.Sprintf("stopped after %v", e.Timeout)

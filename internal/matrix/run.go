@@ -3,9 +3,6 @@ package matrix
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -221,26 +218,6 @@ func (j *Journal) Result(s *Spec, all []Cell) *Result {
 		return cmp.Or(cmp.Compare(place[a.Cell], place[b.Cell]), cmp.Compare(a.Repeat, b.Repeat))
 	})
 	return r
-}
-
-// Write writes the result as JSON.
-func (r *Result) Write(w io.Writer) error {
-	out := json.NewEncoder(w)
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	return out.Encode(r)
-}
-
-// ReadResult reads what Write wrote.
-func ReadResult(in io.Reader) (*Result, error) {
-	var r Result
-	if err := json.NewDecoder(in).Decode(&r); err != nil {
-		return nil, fmt.Errorf("no result of a matrix: %w", err)
-	}
-	if r.Version < 1 || r.Version > ResultVersion || len(r.Axes) == 0 {
-		return nil, fmt.Errorf("no result of a matrix that this hightide knows: version %d", r.Version)
-	}
-	return &r, nil
 }
 
 // StateOf is what became of a cell, and why where it is not done: done where any of its trials is, else what the last

@@ -43,14 +43,6 @@ type Environment struct {
 	Env    map[string]string
 }
 
-// What the built-in models can be asked for.
-var (
-	Frameworks = []string{"pytorch", "tensorflow", "keras", "jax"}
-	Models     = []string{"lenet", "resnet18", "transformer6"}
-	Modes      = []string{"train", "inference"}
-	DTypes     = []string{"fp32", "bf16", "fp16"}
-)
-
 // The axes that built-in models know.
 const (
 	AxisFramework = "framework"
@@ -89,7 +81,6 @@ var (
 	specKeys        = []string{"name", "axes", "labels", "include", "exclude", "repeats", "steps", "warmup", "timeout", "memory", "seed", "environments", "command"}
 	repeatKeys      = []string{"least", "most", "figure", "within"}
 	environmentKeys = []string{"when", "python", "env"}
-	figureNames     = []string{string(PSS), string(RSS), string(VMS), string(Swap), string(Allocated), string(Reserved), string(DeviceUsed), string(StepTime), string(CPU)}
 
 	axisName   = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	matrixName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -305,7 +296,7 @@ func (s *Spec) repeats(r *reader, n *node) {
 		r.fail(parts["most"], "most %d is less than least %d", s.Goal.Most, s.Goal.Least)
 	}
 	if f := parts["figure"]; f != nil {
-		s.Goal.Figure = Figure(r.oneOf(f, "figure", r.scalar(f, "figure"), figureNames))
+		s.Goal.Figure = Figure(r.oneOf(f, "figure", r.scalar(f, "figure"), figureNames()))
 	}
 	if w := parts["within"]; w != nil {
 		text := r.scalar(w, "within")
