@@ -43,7 +43,7 @@ func TestWrongSpecs(t *testing.T) {
 		"key twice":           {"axes: {model: lenet}\nsteps: 1\nsteps: 2\n", "m.yaml:3:1: steps is there twice, first in line 2"},
 		"axis":                {"axes: {model: lenet, framwork: pytorch}\n", `m.yaml:1:22: unknown axis "framwork"; did you mean "framework"?`},
 		"axis's name":         {"axes: {model: lenet, A-1: x}\n", `m.yaml:1:22: "A-1" is no name for an axis: small letters, digits and underscores`},
-		"no model":            {"axes: {batch: 16}\n", "m.yaml:1:7: there is no axis model; one of lenet, resnet18, transformer6, or module:function"},
+		"no model":            {"axes: {batch: 16}\n", "m.yaml:1:7: there is no axis model; one of " + strings.Join(Models, ", ") + ", or module:function"},
 		"model":               {"axes: {model: [lenet, resnet]}\n", `m.yaml:1:23: unknown model "resnet"; did you mean "resnet18"?`},
 		"framework":           {"axes: {model: lenet, framework: torch}\n", `m.yaml:1:33: unknown framework "torch"; did you mean "pytorch"?`},
 		"device":              {"axes: {model: lenet, device: cuba}\n", `m.yaml:1:30: unknown device "cuba"; did you mean "cuda"?`},
