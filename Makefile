@@ -75,7 +75,7 @@ web: build/web.stamp ## build the web assets alone
 
 build/web.stamp: $(WEB_SOURCES)
 	@scripts/setup node
-	@npm --prefix web run --silent build -- --logLevel warn
+	@npm --prefix web run --silent build
 	@mkdir -p build && touch $@
 
 # The agent's sources are embedded as they lie there, so no bytecode may lie beside them.

@@ -1,4 +1,4 @@
-// Package web holds the built web pages and fills a report into the one that stands alone.
+// Package web holds the built web pages and fills data into them: each page is one file that stands alone.
 package web
 
 import (
@@ -17,30 +17,36 @@ var dist embed.FS
 // ErrNotBuilt says that this binary was made without its web pages.
 var ErrNotBuilt = errors.New("the web pages are not built into this binary: run `make web`, then `make build`")
 
-var slot = []byte(`id="hightide-report"></script>`)
-
 // Report writes a report as one HTML file that needs nothing else. reportJSON is the JSON form of
 // report.Report; the page holds it compressed (gzip, base64), so that an hour of training can be mailed.
-func Report(w io.Writer, reportJSON []byte) error {
-	page, err := dist.ReadFile("dist/report.html")
+func Report(w io.Writer, reportJSON []byte) error { return fill(w, "report", reportJSON) }
+
+// Matrix writes a measured matrix as one HTML file that needs nothing else. matrixJSON is what internal/matrix packs
+// for its page.
+func Matrix(w io.Writer, matrixJSON []byte) error { return fill(w, "matrix", matrixJSON) }
+
+// fill writes a page with its data in it, into the element of the page's name.
+func fill(w io.Writer, name string, json []byte) error {
+	page, err := dist.ReadFile("dist/" + name + ".html")
 	if err != nil {
 		return ErrNotBuilt
 	}
+	slot := []byte(`id="hightide-` + name + `"></script>`)
 	at := bytes.Index(page, slot)
 	if at < 0 {
-		return fmt.Errorf("the report page has no place for a report")
+		return fmt.Errorf("the %s page has no place for data", name)
 	}
 	at += bytes.IndexByte(slot, '>') + 1
 	var data bytes.Buffer
 	text := base64.NewEncoder(base64.StdEncoding, &data)
 	packed := gzip.NewWriter(text)
-	_, err = packed.Write(reportJSON)
+	_, err = packed.Write(json)
 	if err = errors.Join(err, packed.Close(), text.Close()); err != nil {
-		return fmt.Errorf("compress report: %w", err)
+		return fmt.Errorf("compress the %s page: %w", name, err)
 	}
 	for _, part := range [][]byte{page[:at], data.Bytes(), page[at:]} {
 		if _, err := w.Write(part); err != nil {
-			return fmt.Errorf("write report: %w", err)
+			return fmt.Errorf("write the %s page: %w", name, err)
 		}
 	}
 	return nil

@@ -6,15 +6,23 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
 )
 
-func TestReport(t *testing.T) {
+func TestPages(t *testing.T) {
+	for name, write := range map[string]func(io.Writer, []byte) error{"report": Report, "matrix": Matrix} {
+		t.Run(name, func(t *testing.T) { standsAlone(t, name, write) })
+	}
+}
+
+// standsAlone holds a page to what every page promises: it has the data it was given, and needs nothing else.
+func standsAlone(t *testing.T, name string, write func(io.Writer, []byte) error) {
 	var page bytes.Buffer
 	report := `{"run":{"name":"</script><script>alert(1)</script><!--","cwd":"a` + "\u2028\u2029" + `&b"}}`
-	err := Report(&page, []byte(report))
+	err := write(&page, []byte(report))
 	if errors.Is(err, ErrNotBuilt) {
 		t.Skip("web/dist is not built: make web")
 	}
@@ -28,7 +36,7 @@ func TestReport(t *testing.T) {
 	if strings.ContainsAny(text, "\u2028\u2029") {
 		t.Error("the page has line separators that old browsers take for ends of lines")
 	}
-	_, rest, _ := strings.Cut(text, `id="hightide-report">`)
+	_, rest, _ := strings.Cut(text, `id="hightide-`+name+`">`)
 	inside, _, _ := strings.Cut(rest, "</script>")
 	packed, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(inside)))
 	if err != nil {

@@ -1,8 +1,8 @@
 import { defineConfig } from "vite";
 import { viteSingleFile } from "vite-plugin-singlefile";
 
-// One self-contained file: a report is mailed, archived and opened from file://.
-export default defineConfig({
+// Each page is one self-contained file: it is mailed, archived and opened from file://. The mode names the page.
+export default defineConfig(({ mode }) => ({
   plugins: [viteSingleFile()],
-  build: { rollupOptions: { input: "report.html" }, emptyOutDir: false, target: "es2022" },
-});
+  build: { rollupOptions: { input: mode === "matrix" ? "matrix.html" : "report.html" }, emptyOutDir: false, target: "es2022" },
+}));

@@ -7,16 +7,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
+import { matrices } from "./matrix.mjs";
 import { empty, hostile, hour, imagined, parts, real, single, snapshots } from "./reports.mjs";
 
 const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-e2e-"));
 mkdirSync(folder, { recursive: true });
-const page = readFileSync(new URL("../dist/report.html", import.meta.url), "utf8");
-const slot = 'id="hightide-report"><';
-assert.ok(page.includes(slot), "the page has a place for a report: npm run build");
+const pages = Object.fromEntries(["report", "matrix"].map((kind) => [kind, readFileSync(new URL(`../dist/${kind}.html`, import.meta.url), "utf8")]));
 
-function file(name, report) {
-  const path = join(folder, `${name}.html`);
+function file(name, report, kind) {
+  const path = join(folder, `${name}.html`), page = pages[kind], slot = `id="hightide-${kind}"><`;
+  assert.ok(page.includes(slot), `the ${kind} page has a place for its data: npm run build`);
   const data = report === null ? "" : gzipSync(JSON.stringify(report)).toString("base64");
   writeFileSync(path, page.replace(slot, `${slot.slice(0, -1)}${data}<`));
   return path;
@@ -26,7 +26,7 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? 
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
 let passed = 0;
 
-async function look(name, report, { width = 1280, scheme = "light", motion = "no-preference" }, check) {
+async function look(name, report, { width = 1280, scheme = "light", motion = "no-preference", kind = "report", hash = "" }, check) {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme, reducedMotion: motion });
   const tab = await context.newPage();
   const complaints = [];
@@ -34,7 +34,7 @@ async function look(name, report, { width = 1280, scheme = "light", motion = "no
   tab.on("pageerror", (e) => complaints.push(e.message));
   tab.on("dialog", (d) => { complaints.push("a dialog"); void d.dismiss(); });
   tab.on("request", (r) => r.url().startsWith("file:") || r.url().startsWith("data:") || complaints.push(`asks for ${r.url()}`));
-  await tab.goto(`file://${file(name, report)}`);
+  await tab.goto(`file://${file(name, report, kind)}${hash && `#${hash}`}`);
   await tab.waitForSelector("#app > *"); // the report is unpacked
   await drawn(tab);
   await check(tab, name);
@@ -323,6 +323,8 @@ await look("explain-printed", snapshots, {}, async (tab, name) => {
   await tab.emulateMedia({ media: "screen" });
   await tab.evaluate(() => dispatchEvent(new Event("afterprint")));
 });
+
+await matrices({ look, drawn, folder });
 
 await browser.close();
 console.log(`screenshots in ${folder}`);

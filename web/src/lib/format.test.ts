@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { byteTick, bytes, commandLine, count, duration, percent, place, quantity, sentence, signalName, wallClock } from "./format";
+import { byteTick, bytes, commandLine, count, duration, percent, place, quantity, sentence, signalName, tick, wallClock } from "./format";
 
 describe("format", () => {
   test.each([[0, "0 B"], [1023, "1023 B"], [1024, "1.00 KiB"], [1536, "1.50 KiB"], [-3 * 2 ** 20, "−3.00 MiB"],
     [10.5 * 2 ** 30, "10.5 GiB"], [1023.9 * 2 ** 20, "1.00 GiB"], [5 * 2 ** 40, "5.00 TiB"], [8.125 * 2 ** 20, "8.12 MiB"], [8.375 * 2 ** 20, "8.38 MiB"], [12.25 * 2 ** 30, "12.2 GiB"], [2 ** 63, "8.00 EiB"]])("bytes %d", (v, want) => expect(bytes(v)).toBe(want));
   test.each([[0, "0"], [512 * 2 ** 20, "512 MiB"], [1.5 * 2 ** 30, "1.5 GiB"], [-1024, "−1 KiB"]])("byteTick %d", (v, want) => expect(byteTick(v)).toBe(want));
+  test.each([[0, "ns", "0"], [3 * 2 ** 30, "bytes", "3 GiB"], [2e8, "ns", "200 ms"], [6e10, "ns", "60 s"], [1500, "milli", "150 %"], [2500, "count", "2.5 k"], [64, "count", "64"]] as const)("tick %d in %s", (v, unit, want) => expect(tick(v, unit)).toBe(want));
   test.each([[0, "0 s"], [4, "4 ns"], [1500, "1.50 µs"], [12_345_678, "12.3 ms"], [999.7e6, "1.00 s"], [4.214e9, "4.21 s"], [59.97e9, "1 min 00 s"], [125e9, "2 min 05 s"],
     [3720e9, "1 h 02 min"], [3600e9 * 72, "3 d 00 h"], [-2e9, "−2.00 s"]])("duration %d", (v, want) => expect(duration(v)).toBe(want));
   test("absent is not zero", () => {

@@ -26,6 +26,17 @@ export function byteTick(value: number): string {
   return `${value < 0 ? "−" : ""}${Number(size.toFixed(2))} ${binary[unit]}`;
 }
 
+/** A figure beside an axis, in its unit: no more digits than the tick needs. */
+export function tick(value: number, unit: Unit): string {
+  if (value === 0) return "0";
+  if (unit === "bytes") return byteTick(value);
+  if (unit === "milli") return `${Number((value / 10).toFixed(1))} %`;
+  const [names, base] = unit === "ns" ? [["ns", "µs", "ms", "s"], 1000] as const : [["", "k", "M", "G", "T"], 1000] as const;
+  let size = value, at = 0;
+  while (Math.abs(size) >= base && at < names.length - 1) { size /= base; at++; }
+  return `${Number(size.toFixed(2))} ${names[at]}`.trimEnd();
+}
+
 /** A stretch of nanoseconds: 850 µs, 12.3 ms, 4.21 s, 2 min 05 s, 1 h 02 min. */
 export function duration(ns: number): string {
   const sign = ns < 0 ? "−" : "", v = Math.abs(ns);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { exclusive, phaseNames, shares, stripped } from "./phases";
-import { fromZero, inside, moment, secondSteps } from "./scales";
+import { fromZero, inside, moment, secondSteps, ticks } from "./scales";
 import { treemap } from "./treemap";
 
 const stay = (phase: string, from: number, to: number) => ({ phase, from, to });
@@ -37,6 +37,8 @@ describe("scales", () => {
     secondSteps.slice(1).forEach((s, i) => expect(s).toBeGreaterThan(secondSteps[i]!));
     expect(secondSteps).toContain(1e-8);
   });
+  test.each([["bytes", 7 * 2 ** 30, [0, 2, 4, 6].map((v) => v * 2 ** 30)], ["ns", 0.9e9, [0, 2e8, 4e8, 6e8, 8e8]], ["count", 240, [0, 50, 100, 150, 200]], ["milli", 0, [0]]] as const)("ticks in %s", (unit, top, want) =>
+    expect(ticks(top, unit, 5)).toEqual(want));
   test("an axis begins at zero, unless something lies below", () => {
     expect(fromZero(5, 100)[0]).toBe(0);
     expect(fromZero(-10, 100)[0]).toBeLessThan(-10);

@@ -1,5 +1,7 @@
 // Where the ticks of an axis stand, and what stands beside them.
 
+import type { Unit } from "../api";
+
 /** Steps of an axis in bytes: powers of two, so that every tick is a round binary size. */
 export const byteSteps = Array.from({ length: 66 }, (_, i) => 2 ** i);
 
@@ -9,6 +11,16 @@ export const secondSteps = [
   1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200,
   ...[1, 2, 5, 10, 20, 50, 100].map((d) => d * 86400),
 ];
+
+/** Steps of an axis of anything else: 1, 2, 5. */
+const plainSteps = Array.from({ length: 20 }, (_, i) => i - 2).flatMap((d) => [Number(`1e${d}`), Number(`2e${d}`), Number(`5e${d}`)]);
+
+/** Round values from zero up to a highest one, at most so many steps. */
+export function ticks(top: number, unit: Unit, most: number): number[] {
+  const steps = unit === "bytes" ? byteSteps : unit === "ns" ? secondSteps.map((s) => s * 1e9) : plainSteps;
+  const step = steps.find((s) => top / s <= most) ?? top;
+  return step > 0 ? Array.from({ length: Math.floor(top / step) + 1 }, (_, i) => i * step) : [0];
+}
 
 /** A moment on an axis whose ticks stand step seconds apart: 0.25 s, 45 s, 1:30, 2:00:00. */
 export function moment(seconds: number, step: number): string {

@@ -1,6 +1,6 @@
 import type { Allocator, Report } from "../api";
 import { bytes, commandLine, count, duration, sentence, signalName } from "../lib/format";
-import type { PageStore } from "../state/store";
+import type { Store } from "../state/store";
 import { badge, copier, h, rich } from "./dom";
 
 /** Who ran what, and the answer in one breath. */
@@ -53,7 +53,7 @@ function traceFacts(all: Allocator[]): string[] {
 const mark = "M1 13c3 0 3-3 6-3s3 3 6 3 3-3 6-3 3 3 4 3M1 19c3 0 3-3 6-3s3 3 6 3 3-3 6-3 3 3 4 3M12 2v5m0-5-2.5 2.5M12 2l2.5 2.5";
 
 /** The bar that stays: the name, the way to each part, light or dark. */
-export function bar(page: PageStore, parts: [id: string, title: string][]): HTMLElement {
+export function bar(page: Store<{ dark: boolean }>, parts: [id: string, title: string][]): HTMLElement {
   const toggle = h("button", { type: "button", class: "toggle", title: "Light or dark (key t)" });
   toggle.addEventListener("click", () => page.set({ dark: !page.get().dark }));
   page.follow(["dark"], ({ dark }) => { toggle.textContent = dark ? "☀" : "☾"; toggle.setAttribute("aria-label", dark ? "Light colours" : "Dark colours"); });
@@ -65,5 +65,5 @@ export function bar(page: PageStore, parts: [id: string, title: string][]): HTML
   logo.append(path);
   return h("div", { class: "bar" }, h("a", { class: "skip", href: `#${parts[0]?.[0] ?? "app"}` }, "Skip to the findings"),
     h("span", { class: "brand" }, logo, "hightide"),
-    h("nav", { "aria-label": "Parts of this report" }, ...parts.map(([id, title]) => h("a", { href: `#${id}` }, title))), toggle);
+    h("nav", { "aria-label": "Parts of this page" }, ...parts.map(([id, title]) => h("a", { href: `#${id}` }, title))), toggle);
 }

@@ -14,16 +14,22 @@ export function tables(report: Report): HTMLElement | null {
 }
 
 /** A table that sorts by a click on a heading, shows long ones in part, and filters the longest. */
-export function tableBody(t: Table): HTMLElement {
+export const tableBody = (t: Table): HTMLElement => liveTable(t).element;
+
+/** What a click on a row's first cell does, and which row is the chosen one. */
+export interface Choosing { pick(row: Cell[]): void; picked(row: Cell[]): boolean }
+
+/** A table whose rows can change, and be chosen. */
+export function liveTable(t: Table, choosing?: Choosing): { element: HTMLElement; show(rows: Cell[][]): void; refresh(): void } {
   const body = h("tbody");
   const bar = t.columns.findIndex((c, i) => c.unit === "bytes" && tells(t.rows.map((r) => r[i] ?? null)));
   const largest = bar < 0 ? 0 : Math.max(...t.rows.map((r) => typeof r[bar] === "number" ? r[bar] : 0));
-  let rows = t.rows, words = "", all = t.rows.length <= rowsAtFirst + 3, by = -1, down = true;
+  let given = t.rows, rows = given, words = "", all = given.length <= rowsAtFirst + 3, by = -1, down = true;
   const more = h("button", { type: "button", class: "plain more" });
   const fill = () => {
     const kept = words ? rows.filter((r) => r.some((c) => typeof c === "string" && c.toLowerCase().includes(words))) : rows;
-    body.replaceChildren(...(all ? kept : kept.slice(0, rowsAtFirst)).map((r) => row(t.columns, r, bar, largest)));
-    if (kept.length === 0) body.append(h("tr", {}, h("td", { colspan: String(t.columns.length) }, "No row contains these words.")));
+    body.replaceChildren(...(all ? kept : kept.slice(0, rowsAtFirst)).map((r) => row(t.columns, r, bar, largest, choosing)));
+    if (kept.length === 0) body.append(h("tr", {}, h("td", { colspan: String(t.columns.length) }, words ? "No row contains these words." : "There is no such row.")));
     more.hidden = all || kept.length <= rowsAtFirst;
     more.textContent = `Show all ${count(kept.length)} rows`;
   };
@@ -35,7 +41,7 @@ export function tableBody(t: Table): HTMLElement {
     sort.addEventListener("click", () => {
       down = by === i ? !down : Boolean(c.unit);
       by = i;
-      rows = sorted(t.rows, i, down);
+      rows = sorted(given, i, down);
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
       fill();
@@ -45,8 +51,14 @@ export function tableBody(t: Table): HTMLElement {
   const filter = t.rows.length > worthFiltering && h("input", { type: "search", placeholder: `Filter ${count(t.rows.length)} rows`, "aria-label": `Filter ${t.title}` });
   if (filter) filter.addEventListener("input", () => { words = filter.value.trim().toLowerCase(); fill(); });
   fill();
-  return h("div", {}, filter, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t.title },
+  const element = h("div", {}, filter, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t.title },
     h("table", {}, h("thead", {}, h("tr", {}, ...heads)), body)), more);
+  const show = (changed: Cell[][]) => {
+    given = changed;
+    rows = by < 0 ? given : sorted(given, by, down);
+    fill();
+  };
+  return { element, show, refresh: fill };
 }
 
 /** A bar tells something where the figures differ. */
@@ -57,8 +69,14 @@ function tells(column: Cell[]): boolean {
 
 const labels = ["measured", "sampled", "estimated", "imagined", "replayed"];
 
-function row(columns: Column[], cells: Cell[], bar: number, largest: number): HTMLElement {
-  return h("tr", {}, ...columns.flatMap((c, i) => {
+function row(columns: Column[], cells: Cell[], bar: number, largest: number, choosing?: Choosing): HTMLElement {
+  const first = columns.findIndex((c) => c.title), picked = choosing?.picked(cells) ?? false;
+  const button = (text: string) => {
+    const b = h("button", { type: "button", class: "pick", "aria-pressed": String(picked) }, text);
+    b.addEventListener("click", () => choosing?.pick(cells));
+    return b;
+  };
+  return h("tr", picked ? { class: "picked" } : {}, ...columns.flatMap((c, i) => {
     if (!c.title) return [];
     const value = cells[i] ?? null, text = quantity(value, c.unit);
     const share = i === bar && largest > 0 && typeof value === "number" && value > 0 ? (value / largest) * 100 : 0;
@@ -68,6 +86,6 @@ function row(columns: Column[], cells: Cell[], bar: number, largest: number): HT
     if (typeof value === "string" && value.length > 24) attributes.title = value;
     if (typeof value === "number" && c.unit === "bytes") attributes.title = `${count(value)} bytes`;
     if (c.name === "label" && labels.includes(text)) return h("td", attributes, h("span", { class: `badge ${text}` }, text));
-    return h("td", attributes, c.name === "file" ? h("bdi", {}, text) : text);
+    return h("td", attributes, choosing && i === first ? button(text) : c.name === "file" ? h("bdi", {}, text) : text);
   }));
 }
