@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -18,8 +17,6 @@ import (
 	"hightide/internal/mem"
 	"hightide/web"
 )
-
-var update = flag.Bool("update", false, "write testdata/matrix/seed.page.json again")
 
 // examplePage is what the browser's tests open (web/test/matrix.mjs).
 const examplePage = "../../testdata/matrix/seed.page.json"
