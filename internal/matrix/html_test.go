@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -104,7 +102,8 @@ func exampleFigures(values []string, random *rand.Rand) map[Figure]Summary {
 	return figures
 }
 
-// TestExamplePage holds the file that the browser's tests open to what is packed now: it has the same keys.
+// TestExamplePage holds the file that the browser's tests open to what is packed now: each of its keys is
+// still written.
 func TestExamplePage(t *testing.T) {
 	r := example()
 	text, err := json.Marshal(pack(r, Compare(r, Options{Memory: map[string]int64{"imagined:t4": 15_655_829_504}}), details[0]))
@@ -120,9 +119,11 @@ func TestExamplePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, want := keysOf(t, text), keysOf(t, kept)
-	if !maps.Equal(got, want) {
-		t.Errorf("%s has other keys than a page now, write it again with -update:\n%v\n%v", examplePage, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
+	now := keysOf(t, text)
+	for key := range keysOf(t, kept) {
+		if !now[key] {
+			t.Errorf("%s has %s, which a page has no more: see what web/src/matrix reads of it, then write the file again with -update", examplePage, key)
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ const mostPanels = 12, titleRoom = 24, headRoom = 24, between = 26, keyRoom = 44
 export function heat(model: Model, page: Page): HTMLElement | null {
   if (axisChoices(model).length < 2) return null;
   return picture(model, page, {
-    id: "heat", title: "Two axes at a glance",
+    id: "heat", title: "Two axes against each other",
     explain: "Each field is a cell of the matrix at its values of the two chosen axes; the deeper its colour, the more it needs, on one scale for all panels. Hatched fields are cells that failed, with a sign of what happened; empty ones are not part of the matrix.",
     tools: [select(page, "rows", "Rows", () => axisChoices(model)), select(page, "columns", "Columns", () => axisChoices(model)), select(page, "panels", "Panels by", () => [["", "what is left"], ["none", "nothing"], ...axisChoices(model)])],
     follow: ["rows", "columns", "panels"],
