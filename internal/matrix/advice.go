@@ -38,10 +38,10 @@ func (w *comparing) adviseAxis(a int) {
 		if r.Axis != axis.Name || r.Figure != r.BaseFigure || r.Figure != w.Figure && r.Figure != w.Device || r.Pairs == 0 || r.Interval == nil {
 			continue
 		}
-		if kindOf(axis.Name) == kindModel || numbers && r.Value != w.largest(axis) {
+		if w.kinds[a] == kindModel || numbers && r.Value != w.largest(axis) {
 			continue
 		}
-		w.Advice = append(w.Advice, Advice{string(kindOf(axis.Name)), w.choice(a, r), w.extremes(r)})
+		w.Advice = append(w.Advice, Advice{string(w.kinds[a]), w.choice(a, r), w.extremes(r)})
 	}
 }
 
@@ -137,7 +137,7 @@ func (w *comparing) adviseRoom() {
 	var order []string
 	for _, f := range w.Fits {
 		l := f.Limit
-		if l == nil || l.Unlimited || l.Refuted || l.Low == 0 || f.Freedom == 0 {
+		if l == nil || l.Unlimited || l.Refuted || l.High == nil || l.Low == 0 || f.Freedom == 0 {
 			continue
 		}
 		if _, seen := first[l.Of]; !seen {
@@ -221,14 +221,20 @@ func (w *comparing) noteBasis() {
 	n, ok := w.noise[w.Figure]
 	switch figure := info(w.Figure).titled(); {
 	case !ok:
-	case n.df == 0:
+	case !n.any:
 		if slices.ContainsFunc(w.Cells, func(c CellStats) bool { return c.Done > 1 }) {
 			w.note("No two runs of a cell differ in %s.", figure)
 		}
-	case n.alike:
-		w.note("The runs of all cells scatter alike, by %.2g %% of %s; intervals rest on that.", math.Sqrt(n.pooled)*100, figure)
+	case n.likes == nil:
+		w.note("Some cells' runs scatter more than others'. Intervals of %s rest on the runs of each cell.", figure)
+	case len(n.by) == 0:
+		w.note("The runs of all cells scatter alike, by %.2g %% of %s. Intervals rest on that.", math.Sqrt(n.likes[""].variance)*100, figure)
 	default:
-		w.note("The runs of some cells scatter more than those of others; intervals of %s rest on the runs of each cell.", figure)
+		var names []string
+		for _, a := range n.by {
+			names = append(names, w.Axes[a].Name)
+		}
+		w.note("Runs of the same %s scatter alike. Intervals of %s rest on that.", strings.Join(names, " and "), figure)
 	}
 }
 

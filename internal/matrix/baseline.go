@@ -97,7 +97,7 @@ const defaultFailOver = 0.03
 // has must not vary.
 func Against(now, baseline *Result, o Options, over FailOver) (*Regression, error) {
 	is, was := newComparing(now, o), newComparing(baseline, o)
-	axes, err := shared(is.Axes, was.Axes)
+	axes, err := sharedAxes(is.Axes, was.Axes)
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +141,8 @@ func Against(now, baseline *Result, o Options, over FailOver) (*Regression, erro
 	return g, nil
 }
 
-// shared are the names of the axes that tell cells apart.
-func shared(p, q []Axis) ([]string, error) {
+// sharedAxes are the names of the axes that tell cells apart.
+func sharedAxes(p, q []Axis) ([]string, error) {
 	has := func(axes []Axis, name string) bool {
 		return slices.ContainsFunc(axes, func(a Axis) bool { return a.Name == name })
 	}
@@ -194,7 +194,7 @@ func changes(is, was *comparing, i, j int, limits FailOver) (all []Change) {
 		case !okNow || !okBefore:
 			c.Sentence = fmt.Sprintf("%s: %s was measured in one of the two alone.", now.Key, f.titled())
 		default:
-			c.set(p, q, change(is, was, p, q, f.Name))
+			c.set(p, q, change(is.quantiles, p, q))
 		}
 		all = append(all, c)
 	}
@@ -211,18 +211,14 @@ func gave(now CellStats, lead Figure, limit float64) Change {
 }
 
 // change is the interval of how many times its baseline a figure is; nil: not known.
-func change(is, was *comparing, p, q Stat, f Figure) *Interval {
+func change(known *quantiles, p, q Stat) *Interval {
 	if !p.known() || !q.known() || p.Mean <= 0 || q.Mean <= 0 {
 		return nil
 	}
 	var s sum
-	s.add(p.variance, p.df)
-	s.add(q.variance, q.df)
-	most := math.Inf(1)
-	if is.noise[f].alike && was.noise[f].alike {
-		most = is.noise[f].df + was.noise[f].df
-	}
-	return around(math.Log(p.Mean/q.Mean), s.half(is.quantiles, most)+unsure(p)+unsure(q))
+	s.add(&p, p.variance)
+	s.add(&q, q.variance)
+	return around(math.Log(p.Mean/q.Mean), s.half(known)+unsure(p)+unsure(q))
 }
 
 // set judges a change.

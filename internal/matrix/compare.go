@@ -39,6 +39,8 @@ type Comparison struct {
 	Differences []Difference `json:"differences"`
 	Advice      []Advice     `json:"advice"` // recommendations, sentences with their figures
 	Notes       []string     `json:"notes"`  // what is not known, and why
+
+	kinds []kind // of the axes
 }
 
 // FigureInfo says what the values of a figure are.
@@ -91,14 +93,18 @@ func (f FigureInfo) value(s Summary) float64 {
 func Value(f Figure, s Summary) float64 { return info(f).value(s) }
 
 // Exactness is how well a figure is known of each cell that has an interval, by key: half of its width as a part of the
-// mean.
+// mean. It tells when to stop repeating a cell, so where the cell's own repeats tell, it takes their variance for no less
+// than the median one: those that lie close together by chance would end too early.
 func Exactness(r *Result, f Figure) map[string]float64 {
-	w := &comparing{result: r, quantiles: newQuantiles(Level), at: map[string]int{}, noise: map[Figure]noise{}, Comparison: &Comparison{Axes: r.Axes}}
-	w.cells()
+	w := begin(r, Options{})
 	w.settle(info(f))
 	known := map[string]float64{}
 	for _, c := range w.Cells {
 		if s, ok := c.Figures[f]; ok && s.Interval != nil && s.Mean > 0 {
+			if s.Basis == Own {
+				s.variance = max(s.variance, w.noise[f].floor/floorPart/float64(s.Count))
+				s.bound(w.quantiles)
+			}
 			known[c.Key] = (s.Interval.High - s.Interval.Low) / 2 / s.Mean
 		}
 	}
@@ -125,13 +131,11 @@ type comparing struct {
 	quantiles *quantiles
 	at        map[string]int // cells by their values
 	noise     map[Figure]noise
+	paired    map[[3]string][][2]int // see sides
 }
 
 func newComparing(r *Result, o Options) *comparing {
-	w := &comparing{result: r, options: o, quantiles: newQuantiles(Level), at: map[string]int{}, noise: map[Figure]noise{},
-		Comparison: &Comparison{Version: ComparisonVersion, Name: r.Name, Level: Level, Axes: r.Axes, Figures: []FigureInfo{},
-			Cells: []CellStats{}, Ratios: []Ratio{}, Fits: []Fit{}, Differences: []Difference{}, Advice: []Advice{}, Notes: []string{}}}
-	w.cells()
+	w := begin(r, o)
 	for _, f := range figures {
 		if label, ok := w.settle(f); ok {
 			f.Label = label
@@ -139,6 +143,18 @@ func newComparing(r *Result, o Options) *comparing {
 		}
 	}
 	w.lead()
+	return w
+}
+
+// begin has the cells, before anything is made of them.
+func begin(r *Result, o Options) *comparing {
+	w := &comparing{result: r, options: o, quantiles: newQuantiles(Level), at: map[string]int{}, noise: map[Figure]noise{}, paired: map[[3]string][][2]int{},
+		Comparison: &Comparison{Version: ComparisonVersion, Name: r.Name, Level: Level, Axes: r.Axes, Figures: []FigureInfo{},
+			Cells: []CellStats{}, Ratios: []Ratio{}, Fits: []Fit{}, Differences: []Difference{}, Advice: []Advice{}, Notes: []string{}}}
+	for _, a := range r.Axes {
+		w.kinds = append(w.kinds, kindOf(a.Name))
+	}
+	w.cells()
 	return w
 }
 
@@ -171,10 +187,19 @@ func (w *comparing) cells() {
 			}
 		}
 	}
+	least := map[Figure]int{} // repeats that each cell has which was repeated
+	for i := range values {
+		for f, v := range values[i] {
+			if n, ok := least[f]; len(v) > 1 && (!ok || len(v) < n) {
+				least[f] = len(v)
+			}
+		}
+	}
 	for i := range w.Cells {
 		for f, v := range values[i] {
 			s := summarise(v)
-			s.Error = errors[i][f]
+			first := summarise(v[:min(len(v), max(least[f], 2))])
+			s.Error, s.first = errors[i][f], &first
 			w.Cells[i].Figures[f] = s
 		}
 	}
@@ -197,25 +222,25 @@ func (c *CellStats) add(t Trial) {
 
 // settle finds the intervals of a figure; false: no cell has it. The label is the weakest of its values'.
 func (w *comparing) settle(f FigureInfo) (mem.Label, bool) {
-	stats := make([]*Stat, len(w.Cells))
-	var known []*Stat
+	stats, values := make([]*Stat, len(w.Cells)), make([][]string, len(w.Cells))
+	found := false
 	for i := range w.Cells {
+		values[i] = w.Cells[i].Values
 		if s, ok := w.Cells[i].Figures[f.Name]; ok {
-			stats[i] = &s
-			known = append(known, &s)
+			stats[i], found = &s, true
 		}
 	}
-	if len(known) == 0 {
+	if !found {
 		return "", false
 	}
-	n := noiseOf(known)
+	n := noiseOf(stats, values, len(w.Axes))
 	w.noise[f.Name] = n
 	exact := w.exact(stats)
 	for i, s := range stats {
 		if s == nil {
 			continue
 		}
-		n.settle(s, s.identical() && exact[i])
+		n.settle(s, values[i], s.identical() && exact[i])
 		s.bound(w.quantiles)
 		w.Cells[i].Figures[f.Name] = *s
 	}
@@ -303,7 +328,7 @@ func (c *Comparison) device() int { return c.axis(kindDevice) }
 
 // axis is the place of the first axis of a kind; -1: there is none.
 func (c *Comparison) axis(k kind) int {
-	return slices.IndexFunc(c.Axes, func(a Axis) bool { return kindOf(a.Name) == k })
+	return slices.Index(c.kinds, k)
 }
 
 // away says that a cell's memory is that of a device, not the host's.
@@ -355,11 +380,12 @@ func kindOf(axis string) kind {
 }
 
 // baseline is the value of an axis that others are compared with.
-func (w *comparing) baseline(a Axis) string {
+func (w *comparing) baseline(axis int) string {
+	a := w.Axes[axis]
 	if value, ok := w.options.Baselines[a.Name]; ok && slices.Contains(a.Values, value) {
 		return value
 	}
-	usual := map[kind]string{kindFramework: "pytorch", kindMode: "inference", kindDevice: "cpu"}[kindOf(a.Name)]
+	usual := map[kind]string{kindFramework: "pytorch", kindMode: "inference", kindDevice: "cpu"}[w.kinds[axis]]
 	if slices.Contains(a.Values, usual) {
 		return usual
 	}

@@ -1,9 +1,11 @@
 package matrix
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -118,15 +120,118 @@ func TestIntervalsCover(t *testing.T) {
 			for range 200 {
 				held.count(Compare(m.result(r), Options{}), m)
 			}
-			for _, what := range []string{"mean", "pair", "ratio", "slope"} {
-				part := float64(held.in[what]) / float64(held.of[what])
-				t.Logf("%-6s %.3f of %d", what, part, held.of[what])
-				slack := 2 * math.Sqrt(0.05*0.95/200) // of as many matrices, whose statements hang together
-				if part < 0.93-slack/2 || part > 0.97+slack/2 {
-					t.Errorf("%s: %.3f of the intervals hold the truth, want 0.93 to 0.97", what, part)
+			held.check(t, 0.93, 0.97)
+		})
+	}
+}
+
+// TestStoppingCovers is of a run that repeats each cell until its interval is narrow enough: repeats that lie close
+// together by chance end it early, which must not make intervals too narrow.
+func TestStoppingCovers(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 3))
+	m := made{seedAxes, 3, PSS, seedTruth, func(r *rand.Rand, values []string) float64 {
+		spread := 0.01
+		if values[0] == "tensorflow" {
+			spread = 0.03
+		}
+		return spread * r.NormFloat64()
+	}}
+	var held coverage
+	trials := 0
+	for range 100 {
+		result := m.result(r)
+		for range 7 {
+			exact, more := Exactness(result, PSS), false
+			for _, c := range result.Cells {
+				if half, ok := exact[c.Key]; ok && half <= 0.03 {
+					continue
+				}
+				more = true
+				value := m.truth(c.Values) * (1 + m.scatter(r, c.Values))
+				result.Trials = append(result.Trials, Trial{Cell: c.Key, State: Done, Figures: map[Figure]Summary{PSS: {Max: int64(value)}}})
+			}
+			if !more {
+				break
+			}
+		}
+		trials += len(result.Trials)
+		held.count(Compare(result, Options{}), m)
+	}
+	t.Logf("%.1f trials a cell", float64(trials)/100/24)
+	held.check(t, 0.93, 0.97)
+}
+
+// TestScalingFindsTheForm is of memory with a known form, from exact figures and from noisy ones.
+func TestScalingFindsTheForm(t *testing.T) {
+	axes := []Axis{{Name: "batch", Values: []string{"2", "4", "8", "16"}}, {Name: "seq_len", Values: []string{"128", "256", "512", "1024"}}}
+	for _, test := range []struct {
+		form  string
+		truth func(batch, seq float64) float64
+		last  float64
+	}{
+		{"a + b × batch", func(b, _ float64) float64 { return 3e9 + 7e7*b }, 7e7},
+		{"a + b × batch × seq", func(b, s float64) float64 { return 3e9 + 5e5*b*s }, 5e5},
+		{"a + b × batch × seq²", func(b, s float64) float64 { return 3e9 + 900*b*s*s }, 900},
+		{"a + b × batch + c × batch × seq²", func(b, s float64) float64 { return 3e9 + 8e7*b + 900*b*s*s }, 900},
+		{"a + b × batch × seq + c × batch × seq²", func(b, s float64) float64 { return 3e9 + 5e5*b*s + 900*b*s*s }, 900},
+	} {
+		for _, spread := range []float64{0, 0.002} {
+			m := made{axes, 3, PSS, func(v []string) float64 { return test.truth(number(v[0]), number(v[1])) },
+				func(r *rand.Rand, _ []string) float64 { return spread * r.NormFloat64() }}
+			found, held := 0, 0
+			const times = 40
+			r := rand.New(rand.NewPCG(1, 9))
+			for range times {
+				f := Compare(m.result(r), Options{}).Fits[0]
+				if f.Form != test.form {
+					continue
+				}
+				found++
+				i := *f.Terms[len(f.Terms)-1].Interval
+				if spread == 0 { // rounded to bytes
+					i.Low, i.High = i.Low*(1-1e-6), i.High*(1+1e-6)
+				}
+				if i.holds(test.last) {
+					held++
 				}
 			}
-		})
+			if found < times/2 || float64(held) < 0.85*float64(found) {
+				t.Errorf("%s, runs that scatter by %g: the form is found in %d of %d, its coefficient lies in the interval in %d", test.form, spread, found, times, held)
+			}
+		}
+	}
+}
+
+// TestLargestBatch is of a limit whose truth is known.
+func TestLargestBatch(t *testing.T) {
+	axes := []Axis{{Name: "batch", Values: []string{"8", "16", "32", "64"}}}
+	m := made{axes, 4, PSS, func(v []string) float64 { return float64(1<<30) + 100*float64(mem.MiB)*number(v[0]) },
+		func(r *rand.Rand, _ []string) float64 { return 0.003 * r.NormFloat64() }}
+	truth := int64((16<<30 - 1<<30) / (100 << 20)) // of the 16 GiB of the machine
+	r := rand.New(rand.NewPCG(3, 3))
+	held, times := 0, 200
+	for range times {
+		l := Compare(m.result(r), Options{}).Fits[0].Limit
+		if l.Low <= truth && truth <= *l.High {
+			held++
+		}
+		if l.Batch < l.Low || l.Batch > *l.High {
+			t.Fatalf("%+v does not hold itself", l)
+		}
+	}
+	if held < times*93/100 {
+		t.Errorf("the largest batch lies in its interval in %d of %d", held, times)
+	}
+	flat := m
+	flat.truth, flat.scatter = func([]string) float64 { return 1 << 30 }, nil
+	if l := Compare(flat.result(r), Options{}).Fits[0].Limit; !l.Unlimited {
+		t.Errorf("memory that does not grow has a limit: %+v", l)
+	}
+	small := m
+	small.truth = func(v []string) float64 { return float64(20<<30) + number(v[0]) }
+	small.scatter = nil
+	if l := Compare(small.result(r), Options{}).Fits[0].Limit; l.Batch != 0 {
+		t.Errorf("what needs more than there is has a batch: %+v", l)
 	}
 }
 
@@ -140,6 +245,18 @@ func (c *coverage) add(what string, i *Interval, truth float64) {
 	c.of[what]++
 	if i != nil && i.holds(truth) {
 		c.in[what]++
+	}
+}
+
+func (c *coverage) check(t *testing.T, least, most float64) {
+	t.Helper()
+	for _, what := range []string{"mean", "pair", "ratio", "slope"} {
+		part := float64(c.in[what]) / float64(c.of[what])
+		t.Logf("%-6s %.3f of %d", what, part, c.of[what])
+		const slack = 0.015 // one standard deviation of 200 statements, each of another matrix
+		if part < least-slack || part > most+slack {
+			t.Errorf("%s: %.3f of the intervals hold the truth, want %g to %g", what, part, least, most)
+		}
 	}
 }
 
@@ -162,5 +279,237 @@ func (c *coverage) count(made *Comparison, m made) {
 		high := m.truth(values)
 		values[2] = "16"
 		c.add("slope", f.Terms[1].Interval, (high-m.truth(values))/48)
+	}
+}
+
+// TestVerdicts is of pairs of cells of which it is known what can be said.
+func TestVerdicts(t *testing.T) {
+	axes := []Axis{{Name: "mode", Values: []string{"inference", "train"}}, {Name: "batch", Values: []string{"1", "2", "4", "8"}}}
+	ratio := func(train float64, spread float64, repeats int) Ratio {
+		m := made{axes, repeats, PSS, func(v []string) float64 {
+			if v[0] == "train" {
+				return train * float64(mem.GiB)
+			}
+			return float64(mem.GiB)
+		}, func(r *rand.Rand, _ []string) float64 { return spread * r.NormFloat64() }}
+		return Compare(m.result(rand.New(rand.NewPCG(1, 1))), Options{}).Ratios[0]
+	}
+	for _, test := range []struct {
+		name          string
+		train, spread float64
+		repeats       int
+		want          Verdict
+		says          string
+	}{
+		{"more", 1.3, 0.01, 3, More, "Peak PSS of train is 1.3"},
+		{"less", 0.8, 0.01, 3, Less, "times that of inference (95 %: 0.7"},
+		{"lost in the noise", 1.005, 0.05, 3, Unknown, "Whether peak PSS of train is more or less than that of inference is not known"},
+		{"the same, exactly", 1, 0, 3, Same, "(identical in all runs)"},
+		{"the same, as far as runs tell", 1, 0.001, 5, Same, "within 1 %"},
+		{"one run each", 1.5, 0.01, 1, Unknown, "of single runs, so how exact that is, is not known"},
+		{"more, exactly", 2, 0, 2, More, "2.00 times that of inference (identical in all runs)"},
+	} {
+		r := ratio(test.train, test.spread, test.repeats)
+		if r.Verdict != test.want || !strings.Contains(r.Sentence, test.says) || (r.Interval == nil) != (test.repeats == 1) {
+			t.Errorf("%s: %s, %v: %s", test.name, r.Verdict, r.Interval, r.Sentence)
+		}
+		if r.Kind != "mode" || r.Value != "train" || r.Base != "inference" || r.Title != "train / inference" || r.Pairs != 4 {
+			t.Errorf("%s: %+v", test.name, r)
+		}
+	}
+}
+
+// TestAdviceIsTrue asks of each kind of recommendation in which matrix it would be false, and that it is not made there.
+func TestAdviceIsTrue(t *testing.T) {
+	advised := func(truth func(v []string) float64, spread float64, change func(*Result)) string {
+		m := made{seedAxes, 4, PSS, truth, func(r *rand.Rand, _ []string) float64 { return spread * r.NormFloat64() }}
+		r := m.result(rand.New(rand.NewPCG(2, 2)))
+		if change != nil {
+			change(r)
+		}
+		var all []string
+		for _, a := range Compare(r, Options{}).Advice {
+			all = append(all, a.Sentence)
+		}
+		return strings.Join(all, "\n")
+	}
+	scaled := func(tensorflow func(v []string) float64) func(v []string) float64 {
+		return func(v []string) float64 {
+			plain := seedTruth([]string{"pytorch", v[1], v[2], v[3]})
+			if v[0] == "tensorflow" {
+				return plain * tensorflow(v)
+			}
+			return plain
+		}
+	}
+	for _, test := range []struct {
+		name      string
+		truth     func(v []string) float64
+		spread    float64
+		change    func(*Result)
+		has, hasn []string
+	}{
+		{"as the seed says", seedTruth, 0.003, nil,
+			[]string{"PyTorch needs less than TensorFlow in each of 12 pairs", "Batch 16 needs less than batch 64 in each of 8 pairs", "Inference needs less than train in each of 12 pairs", "costs most with TensorFlow, resnet18, train"}, nil},
+		{"more on average, less for one model", scaled(func(v []string) float64 {
+			if v[1] == "lenet" {
+				return 0.9
+			}
+			return 3
+		}), 0.003, nil, []string{"Neither of TensorFlow and PyTorch needs less everywhere", "more in 6, less in 6", "0.9"}, []string{"PyTorch needs less than TensorFlow"}},
+		{"more in one cell alone", scaled(func(v []string) float64 {
+			if v[1] == "lenet" && v[2] == "16" && v[3] == "train" {
+				return 1.2
+			}
+			return 1
+		}), 0.003, nil, []string{"more in 1"}, []string{"needs less than TensorFlow", "needs less than PyTorch"}},
+		{"no difference", scaled(func([]string) float64 { return 1 }), 0, nil, []string{"TensorFlow and PyTorch need the same within 1 % in each of 12 pairs"}, []string{"PyTorch needs less"}},
+		{"nothing but noise", scaled(func([]string) float64 { return 1.01 }), 0.1, nil, []string{"it is not known"}, []string{"TensorFlow in each", "PyTorch in each", "the same within 1 % in each"}},
+		{"memory that does not grow with the batch", func(v []string) float64 { return seedTruth([]string{v[0], v[1], "16", v[3]}) }, 0.002, nil,
+			nil, []string{"One more item", "needs less than batch 64", "The first to fill"}},
+		{"one run each", seedTruth, 0.003, func(r *Result) {
+			r.Trials = slices.DeleteFunc(r.Trials, func(t Trial) bool { return t.Repeat > 0 })
+		}, nil, []string{"needs less", "the same", "less exact"}},
+		{"one framework does not run", seedTruth, 0.003, func(r *Result) {
+			for i := range r.Trials {
+				if strings.HasPrefix(r.Trials[i].Cell, "framework=tensorflow") {
+					r.Trials[i].State, r.Trials[i].Figures = Unavailable, nil
+				}
+			}
+		}, []string{"costs most with PyTorch"}, []string{"TensorFlow"}},
+		{"a batch that should fit did not", seedTruth, 0.003, func(r *Result) {
+			for i := range r.Trials {
+				if strings.Contains(r.Trials[i].Cell, "resnet18 batch=64") {
+					r.Trials[i].State, r.Trials[i].Figures = OutOfMemory, nil
+				}
+			}
+		}, nil, []string{"The first to fill the 16.0 GiB of here as the batch grows is TensorFlow, resnet18"}},
+		{"exact enough", seedTruth, 0.001, func(r *Result) { r.Goal.Within = 0.01 }, nil, []string{"less exact"}},
+		{"not exact enough", seedTruth, 0.05, func(r *Result) { r.Goal.Within = 0.01 }, []string{"24 cells of 24, by peak PSS, less exact than the ±1 % asked for"}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			said := advised(test.truth, test.spread, test.change)
+			for _, want := range test.has {
+				if !strings.Contains(said, want) {
+					t.Errorf("want %q in\n%s", want, said)
+				}
+			}
+			for _, not := range test.hasn {
+				if strings.Contains(said, not) {
+					t.Errorf("it is not true that %q:\n%s", not, said)
+				}
+			}
+		})
+	}
+}
+
+// TestIdenticalRuns is of what may be said where runs do not differ.
+func TestIdenticalRuns(t *testing.T) {
+	m := made{seedAxes, 3, PSS, seedTruth, func(r *rand.Rand, v []string) float64 {
+		if v[0] == "pytorch" {
+			return 0
+		}
+		return 0.01 * r.NormFloat64()
+	}}
+	r := m.result(rand.New(rand.NewPCG(1, 1)))
+	c := Compare(r, Options{})
+	first, last := c.Cells[0].Figures[PSS], c.Cells[len(c.Cells)-1].Figures[PSS]
+	if first.Basis != Identical || first.Interval.Low != first.Interval.High {
+		t.Errorf("a cell of which none like it ever varied: %+v", first)
+	}
+	if last.Basis != Pooled || last.Interval.Low == last.Interval.High {
+		t.Errorf("one that varies: %+v", last)
+	}
+	for i := range r.Trials { // TensorFlow's runs of one cell happen to be the same
+		if r.Trials[i].Cell == c.Cells[len(c.Cells)-1].Key {
+			r.Trials[i].Figures = r.Trials[len(r.Trials)-1].Figures
+		}
+	}
+	c = Compare(r, Options{})
+	if s := c.Cells[len(c.Cells)-1].Figures[PSS]; s.StdDev != 0 || s.Interval.Low == s.Interval.High {
+		t.Errorf("three equal runs, of a framework whose runs vary, are taken for exact: %+v", s)
+	}
+}
+
+// TestEstimatedFigures have their error in the interval: repeats do not average it out.
+func TestEstimatedFigures(t *testing.T) {
+	m := made{seedAxes, 3, PSS, seedTruth, nil}
+	r := m.result(nil)
+	for i := range r.Trials {
+		s := r.Trials[i].Figures[PSS]
+		s.Error, s.Label = 10<<20, mem.Estimated
+		r.Trials[i].Figures[PSS] = s
+	}
+	c := Compare(r, Options{})
+	s := c.Cells[0].Figures[PSS]
+	if width := s.Interval.High - s.Interval.Low; math.Abs(width-20<<20) > 1000 || c.Figures[0].Label != mem.Estimated {
+		t.Errorf("%+v is %v wide, want 20 MiB", s, mem.Bytes(width))
+	}
+	p := c.Ratios[0].Of[0]
+	truth := c.Cells[p.Cell].Figures[PSS].Mean + 9<<20
+	if truth /= c.Cells[p.Base].Figures[PSS].Mean - 9<<20; !p.Interval.holds(truth) {
+		t.Errorf("%v does not hold %v, which the errors allow", p.Interval, truth)
+	}
+}
+
+// TestCompareChangesNothing: it is pure, and the same every time.
+func TestCompareChangesNothing(t *testing.T) {
+	r, again := mixed(), mixed()
+	first, second := Compare(r, mixedOptions()), Compare(r, mixedOptions())
+	if !reflect.DeepEqual(r, again) {
+		t.Error("the result was changed")
+	}
+	p, err := json.Marshal(first)
+	q, _ := json.Marshal(second)
+	if err != nil || string(p) != string(q) {
+		t.Errorf("two comparisons differ, %v", err)
+	}
+	for _, empty := range []*Result{{}, {Axes: seedAxes}, {Axes: seedAxes, Cells: r.Cells[:0], Trials: r.Trials}} {
+		if _, err := json.Marshal(Compare(empty, Options{})); err != nil {
+			t.Errorf("%+v: %v", empty, err)
+		}
+	}
+}
+
+// big is a matrix of 2,000 cells and five repeats each, with every figure.
+func big() *Result {
+	axes := []Axis{{Name: "framework", Values: []string{"pytorch", "tensorflow", "keras", "jax"}}, {Name: "model", Values: []string{"a", "b", "c", "d", "e"}},
+		{Name: "batch", Values: []string{"1", "2", "4", "8", "16"}}, {Name: "mode", Values: []string{"inference", "train"}},
+		{Name: "dtype", Values: []string{"fp32", "bf16"}}, {Name: "seq_len", Values: []string{"128", "256", "512", "1024", "2048"}}}
+	m := made{axes, 5, PSS, func(v []string) float64 { return 1e9 + 1e6*number(v[2])*number(v[5]) }, func(r *rand.Rand, v []string) float64 {
+		return 0.005 * r.NormFloat64()
+	}}
+	r := m.result(rand.New(rand.NewPCG(1, 1)))
+	for i := range r.Trials {
+		s := r.Trials[i].Figures[PSS]
+		for _, f := range figures {
+			r.Trials[i].Figures[f.Name] = s
+		}
+	}
+	return r
+}
+
+func BenchmarkCompare(b *testing.B) {
+	r := big()
+	b.ReportMetric(float64(len(r.Cells)), "cells")
+	for b.Loop() {
+		Compare(r, Options{})
+	}
+}
+
+// TestCompareIsBounded: what the page gets of 2,000 cells.
+func TestCompareIsBounded(t *testing.T) {
+	c := Compare(big(), Options{})
+	text, err := json.Marshal(c)
+	if err != nil || len(c.Cells) != 2000 || len(c.Fits) != 80 {
+		t.Fatalf("%d cells, %d fits, %v", len(c.Cells), len(c.Fits), err)
+	}
+	pairs := 0
+	for _, r := range c.Ratios {
+		pairs += len(r.Of)
+	}
+	t.Logf("%d bytes of JSON, %d ratios with %d pairs", len(text), len(c.Ratios), pairs)
+	if pairs > 8*len(c.Cells) {
+		t.Errorf("%d pairs", pairs)
 	}
 }

@@ -76,12 +76,12 @@ func (w *comparing) ratios() {
 		if len(axis.Values) < 2 {
 			continue
 		}
-		base := w.baseline(axis)
+		base := w.baseline(a)
 		for _, value := range axis.Values {
 			if value == base {
 				continue
 			}
-			if kindOf(axis.Name) == kindDevice && isHost(base) {
+			if w.kinds[a] == kindDevice && isHost(base) {
 				w.hostOverDevice(a, base, value)
 				continue
 			}
@@ -89,7 +89,7 @@ func (w *comparing) ratios() {
 				w.ratio(a, value, base, f.Name, f.Name)
 			}
 		}
-		if kindOf(axis.Name) == kindDevice && isHost(base) {
+		if w.kinds[a] == kindDevice && isHost(base) {
 			w.amongDevices(a)
 		}
 	}
@@ -131,17 +131,12 @@ func (w *comparing) speaks(cell int, f Figure) bool {
 
 // ratio compares a figure of the cells with a value, and one of those with the base.
 func (w *comparing) ratio(a int, value, base string, f, baseFigure Figure) {
-	r := Ratio{Kind: string(kindOf(w.Axes[a].Name)), Axis: w.Axes[a].Name, Value: value, Base: base, Figure: f, BaseFigure: baseFigure,
+	r := Ratio{Kind: string(w.kinds[a]), Axis: w.Axes[a].Name, Value: value, Base: base, Figure: f, BaseFigure: baseFigure,
 		Title: w.title(a, value, base), Verdict: Unknown}
 	var pairs []Pair
-	for i := range w.Cells {
-		if w.Cells[i].Values[a] != value || !w.speaks(i, f) {
-			continue
-		}
-		other := slices.Clone(w.Cells[i].Values)
-		other[a] = base
-		j, ok := w.at[join(other)]
-		if !ok || !w.speaks(j, baseFigure) {
+	for _, cells := range w.sides(a, value, base) {
+		i, j := cells[0], cells[1]
+		if !w.speaks(i, f) || !w.speaks(j, baseFigure) {
 			continue
 		}
 		if p, ok := w.pair(i, j, f, baseFigure); ok {
@@ -161,6 +156,27 @@ func (w *comparing) ratio(a int, value, base string, f, baseFigure Figure) {
 	w.Ratios = append(w.Ratios, r)
 }
 
+// sides are the pairs of cells that differ in one axis alone, by two of its values.
+func (w *comparing) sides(a int, value, base string) [][2]int {
+	key := [3]string{w.Axes[a].Name, value, base}
+	if pairs, ok := w.paired[key]; ok {
+		return pairs
+	}
+	var pairs [][2]int
+	for i, c := range w.Cells {
+		if c.Values[a] != value {
+			continue
+		}
+		other := slices.Clone(c.Values)
+		other[a] = base
+		if j, ok := w.at[join(other)]; ok {
+			pairs = append(pairs, [2]int{i, j})
+		}
+	}
+	w.paired[key] = pairs
+	return pairs
+}
+
 // pair compares two cells; false: one of them has no figure to compare.
 func (w *comparing) pair(i, j int, f, baseFigure Figure) (Pair, bool) {
 	p, q := w.Cells[i].Figures[f], w.Cells[j].Figures[baseFigure]
@@ -170,23 +186,12 @@ func (w *comparing) pair(i, j int, f, baseFigure Figure) (Pair, bool) {
 	pair := Pair{Cell: i, Base: j, Ratio: p.Mean / q.Mean}
 	if p.known() && q.known() {
 		var s sum
-		s.add(p.variance, p.df)
-		s.add(q.variance, q.df)
-		pair.Interval = around(math.Log(pair.Ratio), s.half(w.quantiles, w.most(f, baseFigure))+unsure(p)+unsure(q))
+		s.add(&p, p.variance)
+		s.add(&q, q.variance)
+		pair.Interval = around(math.Log(pair.Ratio), s.half(w.quantiles)+unsure(p)+unsure(q))
 	}
 	pair.Verdict = verdict(pair.Interval)
 	return pair, true
-}
-
-// most is a bound on degrees of freedom: where cells are alike all have one estimate of their variance.
-func (w *comparing) most(figures ...Figure) float64 {
-	most := math.Inf(1)
-	for _, f := range figures {
-		if n := w.noise[f]; n.alike {
-			most = min(most, n.df)
-		}
-	}
-	return most
 }
 
 // unsure is how far off the logarithm of an estimated mean may be.
@@ -214,8 +219,8 @@ func (w *comparing) mean(r *Ratio, pairs []Pair) {
 	r.Pairs, r.Least, r.Most = len(pairs), math.Inf(1), 0
 	for _, pair := range pairs {
 		p, q := w.Cells[pair.Cell].Figures[r.Figure], w.Cells[pair.Base].Figures[r.BaseFigure]
-		s.add(p.variance, p.df)
-		s.add(q.variance, q.df)
+		s.add(&p, p.variance)
+		s.add(&q, q.variance)
 		logs += math.Log(pair.Ratio)
 		errors += unsure(p) + unsure(q)
 		r.Least, r.Most = min(r.Least, pair.Ratio), max(r.Most, pair.Ratio)
@@ -231,7 +236,7 @@ func (w *comparing) mean(r *Ratio, pairs []Pair) {
 	n := float64(len(pairs))
 	r.Ratio = math.Exp(logs / n)
 	if len(certain) > 0 {
-		r.Interval = around(logs/n, s.half(w.quantiles, w.most(r.Figure, r.BaseFigure))/n+errors/n)
+		r.Interval = around(logs/n, s.half(w.quantiles)/n+errors/n)
 	}
 	r.Verdict = verdict(r.Interval)
 }
@@ -252,7 +257,7 @@ func (w *comparing) title(a int, value, base string) string {
 
 // named is a value with what it is of, unless it says that itself: "batch 64", "PyTorch".
 func (c *Comparison) named(axis int, value string) string {
-	switch kindOf(c.Axes[axis].Name) {
+	switch c.kinds[axis] {
 	case kindFramework, kindModel, kindDevice, kindMode:
 		return c.shown(axis, value)
 	}

@@ -250,7 +250,7 @@ func (w *comparing) least(points []point, form int) (fitted, bool) {
 			f.value[k] += dot(inverse[k], row) * points[i].stat.Mean
 		}
 	}
-	w.spread(&f, points, rows, inverse)
+	spread(&f, points, rows, inverse)
 	for k := range p {
 		f.value[k] /= scale[k]
 		for l := range p {
@@ -265,7 +265,7 @@ const bentBelow = 0.01
 
 // spread finds how exact a fit is. Where what is left over is no more than the noise of the runs, that noise tells; else
 // the residuals do, of which there are few, so that intervals are wide.
-func (w *comparing) spread(f *fitted, points []point, rows, inverse [][]float64) {
+func spread(f *fitted, points []point, rows, inverse [][]float64) {
 	p := len(f.value)
 	var rest, expected float64 // sums of squares of residuals
 	noisy := square(p)         // covariance from the noise of the runs
@@ -279,7 +279,7 @@ func (w *comparing) spread(f *fitted, points []point, rows, inverse [][]float64)
 		lever := quadratic(inverse, row)
 		rest += residual * residual
 		expected += (1 - lever) * variance
-		freedom.add(variance, max(s.df, 1e-3))
+		freedom.add(&s, variance)
 		if lever < 1-1e-9 {
 			f.press += residual * residual / ((1 - lever) * (1 - lever))
 		}
@@ -296,10 +296,7 @@ func (w *comparing) spread(f *fitted, points []point, rows, inverse [][]float64)
 	left := len(points) - p
 	f.judged = known && left > 0
 	f.covariance = noisy
-	f.df = math.Inf(1)
-	if freedom.variance > 0 {
-		f.df = min(freedom.variance*freedom.variance/freedom.parts, w.most(w.Figure, w.Device))
-	}
+	f.df = freedom.df()
 	if !known {
 		f.df = 0
 	}

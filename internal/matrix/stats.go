@@ -19,6 +19,8 @@ type Stat struct {
 
 	variance float64 // of the mean, relative to its square
 	df       float64
+	like     *alike // the cells that have one variance together; nil: it is the cell's own
+	first    *Stat  // of the repeats that no cell's spread had a say in
 }
 
 // Interval holds the truth in 95 of 100 such statements.
@@ -72,57 +74,132 @@ func (s *Stat) relative() (float64, bool) {
 	return s.StdDev * s.StdDev / (s.Mean * s.Mean), true
 }
 
-// noise is how the repeats of cells scatter, relative to their means.
+// noise is how the repeats of cells scatter about their means, relative to these.
 type noise struct {
-	alike  bool    // the cells' variances differ no more than chance makes them
-	pooled float64 // mean variance of one repeat
-	floor  float64 // no variance that is estimated is less
-	df     float64 // degrees of freedom of all cells together
+	by    []int             // places of the axes by whose values cells differ in that; of none: all are alike
+	likes map[string]*alike // by those values; nil: cells differ, and not by values of an axis or two
+	floor float64           // no variance of a cell's own is taken for less
+	any   bool              // some cell varies
+}
+
+// alike are cells whose variances differ no more than chance makes them.
+type alike struct {
+	variance float64 // of one repeat
+	df       float64
 }
 
 // Limits of what the spread of one cell says of another's. docs/decisions/intervals.md has the simulations.
 const (
-	leastCells = 3    // that vary
-	alikeFrom  = 8    // prior degrees of freedom from which on all cells count as alike
-	floorPart  = 0.25 // of the median variance: few repeats may lie close together by chance
+	leastCells = 4   // that vary, of those that are taken for alike
+	alikeFrom  = 8   // prior degrees of freedom from which on cells count as alike
+	floorPart  = 0.5 // of the median variance: few repeats may lie close together by chance
 )
 
-// noiseOf learns from the cells that vary.
-func noiseOf(stats []*Stat) noise {
-	var n noise
-	var variances, freedoms []float64
-	sum := 0.0
-	for _, s := range stats {
+// varying is what noise is learned from: a cell whose repeats differ.
+type varying struct {
+	values       []string
+	variance, df float64
+	log, firstDF float64 // of the first repeats' variance, without the logarithm's bias
+}
+
+// noiseOf learns from the cells that vary. Whether they are alike is told from the first repeats of each: where a cell is
+// repeated until it is known well enough, those that lie close together by chance are fewer, and cells look different
+// for that alone. Where they are not all alike it looks for one axis, then for two, by whose
+// values they are: one framework's runs scatter more than another's.
+func noiseOf(stats []*Stat, values [][]string, axes int) noise {
+	var cells []varying
+	var variances []float64
+	for i, s := range stats {
+		if s == nil {
+			continue
+		}
 		if v, ok := s.relative(); ok && v > 0 {
-			d := float64(s.Count - 1)
-			variances, freedoms = append(variances, v), append(freedoms, d)
-			n.df += d
-			sum += d * v
+			c := varying{values: values[i], variance: v, df: float64(s.Count - 1)}
+			if first, ok := s.first.relative(); ok && first > 0 {
+				c.firstDF = float64(s.first.Count - 1)
+				c.log = math.Log(first) - digamma(c.firstDF/2) + math.Log(c.firstDF/2)
+			}
+			cells = append(cells, c)
+			variances = append(variances, v)
 		}
 	}
-	if len(variances) == 0 {
-		return n
+	if len(cells) == 0 {
+		return noise{}
 	}
-	n.pooled = sum / n.df
-	n.alike = len(variances) >= leastCells && prior(variances, freedoms) >= alikeFrom
 	slices.Sort(variances)
-	n.floor = floorPart * variances[len(variances)/2]
+	n := noise{floor: floorPart * variances[len(variances)/2], any: true}
+	for _, by := range partitions(axes) {
+		if likes, ok := divide(cells, by); ok {
+			n.by, n.likes = by, likes
+			break
+		}
+	}
 	return n
+}
+
+// partitions are none, each and each two of so many axes.
+func partitions(axes int) [][]int {
+	all := [][]int{nil}
+	for a := range axes {
+		all = append(all, []int{a})
+	}
+	for a := range axes {
+		for b := range a {
+			all = append(all, []int{b, a})
+		}
+	}
+	return all
+}
+
+// valuesOf are the values of some axes, as a key.
+func valuesOf(values []string, by []int) string {
+	switch len(by) {
+	case 0:
+		return ""
+	case 1:
+		return values[by[0]]
+	}
+	return values[by[0]] + "\x00" + values[by[1]]
+}
+
+// divide pools the variances of cells that share values; false: some of these are not alike, or too few to tell.
+func divide(cells []varying, by []int) (map[string]*alike, bool) {
+	parts := map[string][]varying{}
+	for _, c := range cells {
+		key := valuesOf(c.values, by)
+		parts[key] = append(parts[key], c)
+	}
+	likes := make(map[string]*alike, len(parts))
+	for key, part := range parts {
+		if prior(part) < alikeFrom {
+			return nil, false
+		}
+		var l alike
+		for _, c := range part {
+			l.df += c.df
+			l.variance += c.df * c.variance
+		}
+		l.variance /= l.df
+		likes[key] = &l
+	}
+	return likes, true
 }
 
 // prior is how much the variances of all cells say of that of one, as degrees of freedom: infinite where they differ no
 // more than chance makes them. Source: Smyth, "Linear models and empirical Bayes methods for assessing differential
 // expression in microarray experiments", 2004, section 6.2.
-func prior(variances, freedoms []float64) float64 {
-	logs := make([]float64, len(variances))
-	mean, spread, expected := 0.0, 0.0, 0.0
-	for i, v := range variances {
-		logs[i] = math.Log(v) - digamma(freedoms[i]/2) + math.Log(freedoms[i]/2)
-		mean += logs[i] / float64(len(logs))
-		expected += trigamma(freedoms[i]/2) / float64(len(logs))
+func prior(all []varying) float64 {
+	cells := slices.DeleteFunc(slices.Clone(all), func(c varying) bool { return c.firstDF == 0 })
+	if len(cells) < leastCells {
+		return 0
 	}
-	for _, e := range logs {
-		spread += (e - mean) * (e - mean) / float64(len(logs)-1)
+	mean, spread, expected := 0.0, 0.0, 0.0
+	for _, c := range cells {
+		mean += c.log / float64(len(cells))
+		expected += trigamma(c.firstDF/2) / float64(len(cells))
+	}
+	for _, c := range cells {
+		spread += (c.log - mean) * (c.log - mean) / float64(len(cells)-1)
 	}
 	if spread <= expected {
 		return math.Inf(1)
@@ -132,18 +209,18 @@ func prior(variances, freedoms []float64) float64 {
 
 // settle gives a cell the variance of its mean and what that rests on. Exact says that repeats that do not differ are so
 // for a reason: those of the cells like it do not either.
-func (n noise) settle(s *Stat, exact bool) {
+func (n noise) settle(s *Stat, values []string, exact bool) {
 	own, ok := s.relative()
+	like := n.likes[valuesOf(values, n.by)]
 	switch {
 	case s.Count < 2:
 		s.Basis = OneRun
-	case exact || !ok:
+	case exact:
 		s.Basis, s.df = Identical, math.Inf(1)
-		if !exact {
-			s.df = 0 // all are zero, and others are not: no scale to say how far off that may be
-		}
-	case n.alike:
-		s.Basis, s.variance, s.df = Pooled, n.pooled/float64(s.Count), n.df
+	case !ok: // all are zero, and those of others are not: no scale to say how far off that may be
+		s.Basis = Identical
+	case like != nil:
+		s.Basis, s.variance, s.df, s.like = Pooled, like.variance/float64(s.Count), like.df, like
 	default:
 		s.Basis, s.variance, s.df = Own, max(own, n.floor)/float64(s.Count), float64(s.Count-1)
 	}
@@ -164,20 +241,53 @@ func (s *Stat) bound(q *quantiles) {
 	s.Interval = &Interval{max(s.Mean-half, 0), s.Mean + half}
 }
 
-// sum adds up independent variances, with the degrees of freedom of their sum (Welch and Satterthwaite).
-type sum struct{ variance, parts float64 }
+// sum adds up independent means' variances, with the degrees of freedom of their sum (Welch and Satterthwaite). Cells that
+// have one variance together count as one estimate of it.
+type sum struct {
+	variance, parts float64
+	likes           []shared
+}
 
-func (s *sum) add(variance, df float64) {
+type shared struct {
+	of       *alike
+	variance float64
+}
+
+// add puts a variance in that the mean of a stat has a part in.
+func (s *sum) add(stat *Stat, variance float64) {
 	s.variance += variance
-	if variance > 0 {
-		s.parts += variance * variance / df
+	if variance == 0 {
+		return
 	}
+	if stat.like == nil {
+		s.parts += variance * variance / stat.df
+		return
+	}
+	for i := range s.likes {
+		if s.likes[i].of == stat.like {
+			s.likes[i].variance += variance
+			return
+		}
+	}
+	s.likes = append(s.likes, shared{stat.like, variance})
+}
+
+// df are the degrees of freedom of the sum; infinite where nothing varies.
+func (s *sum) df() float64 {
+	if s.variance == 0 {
+		return math.Inf(1)
+	}
+	parts := s.parts
+	for _, l := range s.likes {
+		parts += l.variance * l.variance / l.of.df
+	}
+	return s.variance * s.variance / parts
 }
 
 // half is half of the interval's width.
-func (s *sum) half(q *quantiles, most float64) float64 {
+func (s *sum) half(q *quantiles) float64 {
 	if s.variance == 0 {
 		return 0
 	}
-	return q.of(min(s.variance*s.variance/s.parts, most)) * math.Sqrt(s.variance)
+	return q.of(s.df()) * math.Sqrt(s.variance)
 }
