@@ -77,6 +77,32 @@ def test_a_steady_training_ends_by_itself(imagine: Any) -> None:
     assert all(live[o["address"]] >= o["bytes"] for o in now)
 
 
+OWN = """
+import pickle, torch
+before = [torch.zeros(1 << 20, device="cuda") for _ in range(50)]
+memory = torch.cuda.memory
+memory._record_memory_history(max_entries=%d)
+its_own = [torch.zeros(1 << 21, device="cuda") for _ in range(5)]
+memory._dump_snapshot("own.pickle")
+for trace in memory._snapshot(), pickle.load(open("own.pickle", "rb")):
+    print(sum(e["action"] == "alloc" for e in trace["device_traces"][0]), end=" ")
+memory._record_memory_history(enabled=None)
+print(sum(map(len, memory._snapshot()["device_traces"])))
+after = [torch.zeros(1 << 22, device="cuda") for _ in range(3)]
+"""
+
+
+@pytest.mark.parametrize("most", [2, 1000, 100_000_000])
+def test_the_programs_own_history_is_its_own_and_does_not_end_ours(imagine: Any, most: int) -> None:
+    result = imagine(OWN % most)
+    assert result.out == ("1 1 0\n" if most == 2 else "5 5 0\n")
+    ours = pickle.loads(Path(result.main.all("snapshot")[-1]["path"]).read_bytes())
+    lines = [next((f["line"] for f in b["frames"] if f["filename"].endswith("script.py")), 0)
+             for s in ours["segments"] for b in s["blocks"] if b["state"] == "active_allocated"]  # fmt: skip
+    assert {line: lines.count(line) for line in lines} == {3: 50, 6: 5, 12: 3}
+    assert len({r["path"] for r in result.main.all("snapshot")}) == (2 if most > 1e6 else 1)
+
+
 KEPT = """
 import torch
 class Attention(torch.nn.Module):

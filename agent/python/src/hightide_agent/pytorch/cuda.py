@@ -14,6 +14,7 @@ from .. import snapshots
 from ..allocators import ACTIVE, ALLOCATED, INACTIVE_SPLIT, OOMS, REQUESTED, RESERVED, RETRIES
 from ..places import caller
 from ..training import Training
+from .history import History
 from .owners import Owners
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Cuda:
         self.wanted = snapshots.Wanted(self.agent)
         self.each_step = False  # whether to look for owners at every step's end
         self.ring_bytes = RING_BYTES
+        self.history: Optional[History] = None
         self.agent.on_renew.append(self._forget)
 
     def install(self) -> None:
@@ -130,7 +132,7 @@ class Cuda:
     def _dump(self, file: IO[bytes]) -> Any:
         import pickle
 
-        snapshot = self.torch.cuda.memory._snapshot()
+        snapshot = self.history.snapshot() if self.history is not None else self.torch.cuda.memory._snapshot()
         pickle.dump(snapshot, file, protocol=4)
         return snapshot
 
@@ -143,12 +145,15 @@ class Cuda:
 
     def _record_history(self) -> None:
         try:
-            self.torch.cuda.memory._record_memory_history(
-                "all", context="alloc", stacks="python", max_entries=self.ring_bytes // ENTRY_BYTES
-            )
+            self.history = History(self)
+            self.history.start()
             self.torch._C._cuda_attach_out_of_memory_observer(self._out_of_memory)
         except Exception as error:  # an old torch, or cudaMallocAsync
             self.agent.log("could not switch the allocator's history on", error)
+
+    def entries(self) -> int:
+        """How many events of the allocator's history are kept for the report, of each device."""
+        return self.ring_bytes // ENTRY_BYTES
 
     def _out_of_memory(self, device: int, asked: int, total: int, free: int) -> None:
         """Called by the allocator in the failing thread, before the exception is made."""

@@ -1,0 +1,110 @@
+"""The CUDA allocator's history, which the program may record for itself too: PyTorch has one, with one set of settings.
+
+    the program's _record_memory_history ─▶ noted, and ours goes on with what either wants
+    the program's snapshot ◀── the events since it began, as many as it asked for      ours ◀── all
+
+So a program that stops recording does not blind the report, and finds in its own file what it would without us.
+"""
+
+from __future__ import annotations
+
+from time import time_ns
+from typing import TYPE_CHECKING, Any, Callable, List
+
+if TYPE_CHECKING:
+    from .cuda import Cuda
+
+CONTEXTS = ("alloc", "all")  # that have the stack of each allocation, as ours must
+
+
+class History:
+    """Records for us and for the program. Replaces two functions of torch._C that torch.cuda.memory calls."""
+
+    def __init__(self, cuda: Cuda) -> None:
+        self.cuda = cuda
+        self.core = cuda.torch._C
+        self.began = 0  # us of the wall clock: when the program's own began; 0: it records none
+        self.most = 0  # events that it asked for
+        self.skipped: List[str] = []  # kinds of events that it does not want
+        self._ours = False  # we are the caller
+        self._record: Callable[..., Any] = self.core._cuda_record_memory_history
+        self._read: Callable[..., Any] = self.core._cuda_memorySnapshot
+
+    def start(self) -> None:
+        """Record, for as long as the process lives."""
+        self._begin("all")
+        self.core._cuda_record_memory_history = self._asked
+        self.core._cuda_memorySnapshot = self._shown
+
+    def snapshot(self) -> Any:
+        """The whole state and history."""
+        self._ours = True
+        try:
+            return self.cuda.torch.cuda.memory._snapshot()
+        finally:
+            self._ours = False
+
+    @property
+    def entries(self) -> int:
+        """How many events are kept for us."""
+        return self.cuda.entries()
+
+    def _begin(self, enabled: Any) -> None:
+        """By PyTorch's own front door, which knows what else its version wants to be told."""
+        self._ours = True
+        try:
+            self.cuda.torch.cuda.memory._record_memory_history(
+                enabled, context="alloc", stacks="python", max_entries=self.entries
+            )
+        finally:
+            self._ours = False
+
+    def _asked(self, enabled: Any = "all", *rest: Any) -> Any:
+        """The program asks PyTorch to record, or to stop."""
+        if self._ours or enabled not in ("all", "state", None) or len(rest) < 3:
+            return self._record(enabled, *rest)
+        if enabled is None:
+            return self._stopped()
+        context, stacks, most, *more = rest
+        again = len(more) > 0 and bool(more[0])
+        if again:
+            more[0] = False  # what it wants to forget is still ours
+        if not self.began or again:
+            self.began = time_ns() // 1000
+        self.most = most if enabled == "all" else 0
+        if len(more) > 3 and isinstance(more[3], (list, tuple)):
+            self.skipped, more[3] = list(more[3]), []
+        context = context if context in CONTEXTS else "alloc"
+        stacks = "all" if stacks == "all" else "python"
+        return self._record("all", context, stacks, max(self.most, self.entries), *more)
+
+    def _stopped(self) -> None:
+        """Ours goes on. PyTorch cannot make its ring smaller: where the program's was larger it begins anew, and what
+        it held is kept as a file."""
+        larger, self.began, self.skipped = self.began and self.most > self.entries, 0, []
+        if larger:
+            self.cuda.snapshot("recorded")
+            self._begin(None)
+        self._begin("all")
+
+    def _shown(self, *wanted: Any) -> Any:
+        """A snapshot; of the history the program gets only what is its own."""
+        state = self._read(*wanted)
+        if not self._ours and isinstance(state, dict):
+            for name in ("device_traces", "host_traces"):
+                if name in state:
+                    state[name] = self._own(state[name])
+        return state
+
+    def _own(self, traces: Any) -> Any:
+        if traces and isinstance(traces[0], dict):  # of the host: one trace
+            return self._since(traces)
+        return [self._since(trace) for trace in traces]
+
+    def _since(self, events: List[Any]) -> List[Any]:
+        """The program's own events of one trace."""
+        if not self.began or not self.most:
+            return []
+        skipped = set(self.skipped)
+        own = [e for e in events if e.get("time_us", self.began) >= self.began and e.get("action") not in skipped]
+        return own[-self.most :] if len(own) > self.most else own
