@@ -50,6 +50,7 @@ var rooms = map[string][]string{
 	"heap":                  {},
 	"device":                {},
 	"web":                   {},
+	"internal/executor":     {"internal/fail"},
 	"internal/matrix":       {"internal/mem", "internal/words", "internal/fail", "internal/event", "internal/files", "internal/format", "internal/gpus", "internal/report", "web"},
 	"internal/fit":          {"internal/event", "internal/mem", "internal/fail", "internal/gpus", "internal/pythons", "internal/report"},
 	"internal/imagine":      {"internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined", "internal/fail", "internal/gpus", "internal/format/torch", "internal/launch", "internal/observe", "internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm"},

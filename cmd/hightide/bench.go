@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -72,7 +73,8 @@ interrupted it ends hightide too.`,
 
 func (o *benchOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Name, "name", "", "name of the matrix (default that of the file)")
-	flags.IntVar(&o.Jobs, "jobs", 1, "at most so many trials at once, as memory allows; times are then not comparable")
+	flags.IntVar(&o.Jobs, "jobs", 0, "at most so many trials at once, as memory allows; times are then not comparable (default 1; of a cluster 200)")
+	flags.StringVar(&o.Executor, "executor", "local", "where trials run: local, or slurm, as jobs of the cluster")
 	flags.StringArrayVar(&o.Only, "only", nil, "only cells with this `axis=value`, or axis=value,value; may be given several times")
 	flags.IntVar(&o.Repeats, "repeats", 0, "exactly so many trials of each cell (default as the file says)")
 	flags.Var(span{&o.Timeout, time.Second}, "timeout", "of each trial, as in 90s or 5m (default as the file says)")
@@ -128,7 +130,9 @@ func (o *benchOptions) run(a *app, c *cobra.Command, args []string) error {
 // check refuses what cannot be before anything is started.
 func (o *benchOptions) check(c *cobra.Command) error {
 	switch {
-	case o.Jobs < 1:
+	case !slices.Contains(engine.Executors(), o.Executor):
+		return fail.Choice("--executor", o.Executor, engine.Executors())
+	case c.Flags().Changed("jobs") && o.Jobs < 1:
 		return fail.Usage("one at a time is --jobs 1", "--jobs %d is less than 1", o.Jobs)
 	case o.Repeats < 0 || c.Flags().Changed("repeats") && o.Repeats == 0:
 		return fail.Usage("as in --repeats 5", "--repeats %d is less than 1", o.Repeats)

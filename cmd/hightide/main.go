@@ -34,6 +34,7 @@ func commands(a *app) []*cobra.Command {
 		fitCommand(a),
 		imagineCommand(a),
 		benchCommand(a),
+		benchTrialCommand(a),
 		explainCommand(a),
 		analyzeCommand(a),
 		replayCommand(a),

@@ -37,7 +37,8 @@ type BenchOptions struct {
 	Only      []string
 	Repeats   int           // exactly so many; 0: as the spec says
 	Timeout   time.Duration // of a trial; 0: as the spec says
-	Jobs      int           // at most so many trials at once; 0: one
+	Jobs      int           // at most so many trials at once; 0: one, or what a cluster's queue takes
+	Executor  string        // one of Executors; "": this machine
 	Again     bool          // measure anew what was measured already
 	Catalogue []string
 	Env       []string
@@ -131,10 +132,16 @@ func (e *Engine) Bench(ctx context.Context, o BenchOptions) (*BenchResult, error
 	if err := e.forget(ctx, spec.Name, journal); err != nil {
 		return nil, err
 	}
-	b := &bench{engine: *e, options: &o, spec: spec}
-	b.engine.Runtime.Stdin, b.engine.Runtime.PassSignals, b.engine.Runtime.Own = nil, false, true
-	err = matrix.Run(ctx, spec, journal, o.Jobs, matrix.Host{Now: e.Runtime.Time, Trial: b.trial, Events: o.Events,
-		Free: func() mem.Optional { return sampler.Free("/") }})
+	b := newBench(e, &o, spec)
+	host := matrix.Host{Now: e.Runtime.Time, Trial: b.trial, Events: o.Events, Free: func() mem.Optional { return sampler.Free("/") }}
+	if o.Executor != "" && o.Executor != executorLocal {
+		end, err := b.onCluster(ctx, journal, &host)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+	}
+	err = matrix.Run(ctx, spec, journal, o.Jobs, host)
 	result.Result = journal.Result(spec, all)
 	if saving := journal.Save(result.Result); err == nil {
 		err = saving
@@ -224,6 +231,12 @@ type bench struct {
 	failed   error
 }
 
+func newBench(e *Engine, o *BenchOptions, spec *matrix.Spec) *bench {
+	b := &bench{engine: *e, options: o, spec: spec}
+	b.engine.Runtime.Stdin, b.engine.Runtime.PassSignals, b.engine.Runtime.Own = nil, false, true
+	return b
+}
+
 // Stopping a trial: its agent is asked first, then it is told, then it is killed with all that it started.
 const (
 	benchGrace    = 2 * time.Second
@@ -310,6 +323,7 @@ func cellsOwn(err error) bool {
 // run prepares a trial; why says that it cannot be here.
 func (b *bench) run(ctx context.Context, cell *matrix.Cell, repeat int, seed uint64) (o RunOptions, why string, err error) {
 	env := b.spec.Environment(cell)
+	env.Python = b.home(env.Python)
 	python, why := b.python(ctx, cell, env.Python)
 	if why != "" {
 		return o, why, nil
@@ -401,6 +415,14 @@ func (b *bench) prepare() error {
 
 // packages of the frameworks.
 var packages = map[string]string{"pytorch": "torch", "tensorflow": "tensorflow", "keras": "keras", "jax": "jax"}
+
+// home puts the user's folder in place of a leading ~/, as a shell does.
+func (b *bench) home(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(launch.Lookup(b.options.Env, "HOME"), rest)
+	}
+	return path
+}
 
 // python is the interpreter of a cell: the one that its environment names, else for a built-in model the first that has
 // the framework. why says that there is none.

@@ -50,9 +50,10 @@ type header struct {
 
 const (
 	journalFile = "journal.jsonl"
-	specFile    = "spec.yaml"
 	lockFile    = "lock"
 
+	// SpecFile in a matrix's folder is its spec.
+	SpecFile = "spec.yaml"
 	// ResultFile in a matrix's folder is its result as far as it was measured.
 	ResultFile = "result.json"
 )
@@ -107,7 +108,7 @@ func (j *Journal) setAside() {
 			continue
 		}
 		_ = os.Rename(filepath.Join(j.Dir, journalFile), old)
-		_ = os.Rename(filepath.Join(j.Dir, specFile), filepath.Join(j.Dir, fmt.Sprintf("spec.%d.yaml", n)))
+		_ = os.Rename(filepath.Join(j.Dir, SpecFile), filepath.Join(j.Dir, fmt.Sprintf("spec.%d.yaml", n)))
 		return
 	}
 }
@@ -152,7 +153,7 @@ func (j *Journal) same(head *header, spec *Spec) error {
 		return nil
 	}
 	return fail.Input("--again measures all of it anew; --name "+spec.Name+"-2 makes another matrix of it",
-		"matrix %s has %d trials of another text of %s (%s)", spec.Name, len(j.Trials), filepath.Base(spec.File), filepath.Join(j.Dir, specFile))
+		"matrix %s has %d trials of another text of %s (%s)", spec.Name, len(j.Trials), filepath.Base(spec.File), filepath.Join(j.Dir, SpecFile))
 }
 
 // PeekJournal is what OpenJournal would find, without holding or changing anything.
@@ -175,7 +176,7 @@ func (j *Journal) begin(spec *Spec) error {
 	if err := j.file.Truncate(0); err != nil {
 		return fail.Environment("", "keep the matrix: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(j.Dir, specFile), []byte(spec.Text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(j.Dir, SpecFile), []byte(spec.Text), 0o600); err != nil {
 		return fail.Environment("", "keep the matrix: %w", err)
 	}
 	return j.append(line{Matrix: &header{ResultVersion, spec.Name, digest(spec.Text), j.Seed, j.StartWall}})

@@ -16,8 +16,10 @@ type Host struct {
 	// Trial runs one trial to its end. An error means that there is none: the context ended, or nothing can be recorded.
 	Trial func(ctx context.Context, cell *Cell, repeat int, seed uint64, watch func(held mem.Bytes)) (Trial, Machine, error)
 	// Free is how much memory programs can still take, where that is known.
-	Free   func() mem.Optional
-	Events event.Sink // Progress
+	Free func() mem.Optional
+	// Elsewhere says that trials do not run on this machine: whoever runs them sees to it that there is room.
+	Elsewhere bool
+	Events    event.Sink // Progress
 }
 
 // Progress is how far a matrix is. It is told at the start and end of each trial.
@@ -154,7 +156,7 @@ const spare = 1.15
 // may says whether a cell can be started beside those that run. Alone, any can: where it does not fit, that is what it
 // came to. A real GPU has room for one at a time.
 func (r *runner) may(cell *Cell) bool {
-	if len(r.running) == 0 {
+	if len(r.running) == 0 || r.host.Elsewhere {
 		return true
 	}
 	cuda := func(c *Cell) bool { return r.spec.Value(c, AxisDevice) == DeviceCUDA }

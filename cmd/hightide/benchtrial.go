@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"hightide/internal/engine"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// benchTrialOptions of bench-trial.
+type benchTrialOptions struct {
+	engine.BenchOptions
+	engine.BenchTrial
+}
+
+// benchTrialCommand is what nodes of a cluster run; nobody types it.
+func benchTrialCommand(a *app) *cobra.Command {
+	c := a.command(&cobra.Command{
+		Use:     "bench-trial [flags] FILE",
+		Short:   "Run one trial of a matrix, as a job of bench --executor",
+		Long:    "Run one trial of a matrix, record it, and write what it came to. bench --executor has nodes run this.",
+		Example: "  hightide bench-trial matrix.yaml --cell batch=16 --repeat 1 --into trial.json",
+		Args:    cobra.ExactArgs(1),
+	}, &benchTrialOptions{})
+	c.Hidden = true
+	return c
+}
+
+func (o *benchTrialOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Name, "name", "", "name of the matrix (default that of the file)")
+	flags.Var(span{&o.Timeout, time.Second}, "timeout", "of the trial (default as the file says)")
+	catalogueFlag(flags, &o.Catalogue)
+	flags.StringVar(&o.Cell, "cell", "", "the cell, as \"framework=pytorch batch=16\"")
+	flags.IntVar(&o.Repeat, "repeat", 1, "which of its trials")
+	flags.Uint64Var(&o.Seed, "seed", 0, "of the matrix")
+	flags.StringVar(&o.Into, "into", "", "`file` for what it came to, as JSON")
+	flags.StringVar(&o.Machine, "machine", "", "what this machine is called (default its host name)")
+}
+
+func (o *benchTrialOptions) run(a *app, c *cobra.Command, args []string) error {
+	o.File, o.Env = args[0], os.Environ()
+	ctx, _, cancel := interruptible(c.Context())
+	defer cancel()
+	return a.engine().BenchOne(ctx, o.BenchOptions, o.BenchTrial)
+}
