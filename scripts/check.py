@@ -48,6 +48,12 @@ RACED = {
     "./internal/format": ["TestSnapshotFormats", "TestWrappings", "TestHostile", "TestPeakWays", "TestMeasures"],
     "./internal/format/torch": ["TestTorchReal", "FuzzTorch"],
 }  # fmt: skip
+# Compilers and linters collect their garbage more rarely, a fifth less computing; not so the tests, which measure memory.
+COMPILING = {"GOGC": "400"}
+GO_TEST = ["go", "test", "-json", "-vet=off", "-exec", "env -u GOGC"]
+# Tests that wait for programs most of the time are two checks, each half as long.
+FRAMEWORKS = ["scripts/tests/test_callbacks.py", "scripts/tests/test_frameworks.py"]
+EXAMPLES = ["scripts/tests", *(f"--ignore={file}" for file in FRAMEWORKS)]
 CONCURRENT = re.compile(
     r"^\s*go (func\b|[\w.]+\()|\.Go\(|\bsync\.(Mutex|RWMutex|WaitGroup|Cond|Map)\b|\batomic\.", re.MULTILINE
 )
@@ -98,14 +104,15 @@ def again_go(command: Sequence[object], output: str) -> list[Sequence[object]]:
     if not 0 < sum(map(len, failed.values())) <= MOST_AGAIN:
         return []
     race = ["-race"] if "-race" in command else []
-    test = ["go", "test", "-json", "-vet=off", "-count=1", *race]
+    test = [*GO_TEST, "-count=1", *race]
     return [[*test, "-run", f"^({'|'.join(names)})$", package] for package, names in failed.items()]
 
 
 def again_pytest(command: Sequence[object], output: str) -> list[Sequence[object]]:
     """The tests in pytest's closing list of failures. A name ends where its reason begins."""
     names = re.findall(r"^(?:FAILED|ERROR) (\S+?::.+?)(?: - .*)?$", output, re.MULTILINE)
-    return [[*command[:-1], *names]] if 0 < len(names) <= MOST_AGAIN else []
+    options = [word for word in command[1:] if not (ROOT / str(word)).exists()]  # all but the files and folders
+    return [[command[0], *options, *names]] if 0 < len(names) <= MOST_AGAIN else []
 
 
 def count_go(output: str) -> Count:
@@ -176,14 +183,20 @@ def go_packages() -> dict[str, bool]:
 
 def go_checks() -> list[Check]:
     """Each Go test once: with the race detector or without. The check vet has read the tests already."""
-    test = ["go", "test", "-json", "-vet=off", "-timeout", "45m"]
+    test = [*GO_TEST, "-timeout", "45m"]
     packages = go_packages()
     some = "|".join("/".join(f"^{part}$" for part in name.split("/")) for names in RACED.values() for name in names)
     whole = [p for p in packages if packages[p] and p not in RACED]
     return [
-        Check("go-race", [*test, "-race", *whole], count=count_go, again=again_go),
-        Check("go-race-some", [*test, "-race", "-run", some, *RACED], count=count_go, again=again_go),
-        Check("go", [*test, "-skip", some, *(p for p in packages if p not in whole)], count=count_go, again=again_go),
+        Check("go-race", [*test, "-race", *whole], count=count_go, env=COMPILING, again=again_go),
+        Check("go-race-some", [*test, "-race", "-run", some, *RACED], count=count_go, env=COMPILING, again=again_go),
+        Check(
+            "go",
+            [*test, "-skip", some, *(p for p in packages if p not in whole)],
+            count=count_go,
+            env=COMPILING,
+            again=again_go,
+        ),
     ]
 
 
@@ -192,7 +205,8 @@ def web(script: str) -> list[str]:
 
 
 def checks() -> list[Check]:
-    """All checks, linters first, then the longest first. A new one is a line here."""
+    """All checks: what takes a moment, then the longest first, so that none of those is left alone at the end. A new one
+    is a line here."""
     ruff = [TOOLS / "ruff"]
     pytest = [TORCH, "-m", "pytest", "-p", "no:cacheprovider", "--durations=0"]
     make = ["make", "--no-print-directory", "-C"]
@@ -210,15 +224,16 @@ def checks() -> list[Check]:
         Check("features", [sys.executable, "scripts/features.py", "--check"], lint=True),
         Check("ruff", [*ruff, "check", "--output-format", "concise", *python_folders()], lint=True),
         Check("ruff-format", [*ruff, "format", "--check", "--output-format", "concise", *python_folders()], lint=True),
-        Check("mypy", [sys.executable, "scripts/typecheck.py"], lint=True),
-        Check("vet", ["go", "vet", "./..."], lint=True),
-        Check("staticcheck", [CACHE / "tools" / "go" / "staticcheck", "./..."], lint=True),
-        Check("examples", [*pytest, "scripts/tests"], count=count_words, again=again_pytest),
-        go["go-race"],
-        go["go"],
+        Check("examples", [*pytest, *EXAMPLES], count=count_words, again=again_pytest),
+        Check("frameworks", [*pytest, *FRAMEWORKS], count=count_words, again=again_pytest),
         Check("agent", [*pytest, "agent/python/tests"], count=count_words, again=again_pytest),
+        go["go"],
+        go["go-race"],
         Check("device", [*make, "device", "test"], count=count_unittest),
         Check("heap", [*make, "heap", "test"], count=count_unittest),
+        Check("staticcheck", [CACHE / "tools" / "go" / "staticcheck", "./..."], lint=True, env=COMPILING),
+        Check("vet", ["go", "vet", "./..."], lint=True, env=COMPILING),
+        Check("mypy", [sys.executable, "scripts/typecheck.py"], lint=True),
         go["go-race-some"],
         Check("web-e2e", web("e2e"), count=count_words),
         Check("wheel", [sys.executable, "scripts/wheel_test.py"], count=count_words),

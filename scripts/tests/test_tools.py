@@ -21,7 +21,7 @@ def run(*command: object, **variables: str) -> "subprocess.CompletedProcess[str]
 def test_second_setup_does_nothing() -> None:
     """Silent, and with proxies that lead nowhere: nothing was asked of any registry."""
     nowhere = dict.fromkeys(["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"], "127.0.0.1:9")
-    done = run("scripts/setup", "torch", "tools", "staticcheck", **nowhere)
+    done = run("scripts/setup", "torch", "tools", "go", "staticcheck", **nowhere)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

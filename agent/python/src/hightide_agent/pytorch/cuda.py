@@ -8,6 +8,7 @@ CUDA; a script that never uses a GPU never touches one because of us.
 from __future__ import annotations
 
 import sys
+import threading
 from typing import IO, TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
 
 from .. import snapshots
@@ -44,6 +45,34 @@ def readings(device: str, stats: Any) -> Iterator[Reading]:
             value = value.get(key, {}) if isinstance(value, dict) else None
         if isinstance(value, int):
             yield device, quantity, value
+
+
+class NoCompiler:
+    """Stands in the place of torch._inductor, where nobody has imported that, while this thread asks for a snapshot.
+
+    PyTorch looks there for the sources of compiled code. Without compiled code there are none, and that import takes
+    more than a second and much of the host's memory. Whoever else asks for the module gets it.
+    """
+
+    def __init__(self, torch: Any) -> None:
+        self.torch = torch
+        self.thread = 0
+
+    def __enter__(self) -> None:
+        if "torch._inductor" not in sys.modules:
+            self.thread = threading.get_ident()
+            vars(self.torch).setdefault("_inductor", self)
+
+    def __exit__(self, *_: object) -> None:
+        if vars(self.torch).get("_inductor") is self:
+            del self.torch._inductor
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "codecache" and threading.get_ident() == self.thread:
+            raise AttributeError(name)
+        import importlib
+
+        return getattr(importlib.import_module("torch._inductor"), name)
 
 
 class Cuda:
@@ -132,7 +161,8 @@ class Cuda:
     def _dump(self, file: IO[bytes]) -> Any:
         import pickle
 
-        snapshot = self.history.snapshot() if self.history is not None else self.torch.cuda.memory._snapshot()
+        with NoCompiler(self.torch):
+            snapshot = self.history.snapshot() if self.history is not None else self.torch.cuda.memory._snapshot()
         pickle.dump(snapshot, file, protocol=4)
         return snapshot
 
