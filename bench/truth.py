@@ -1,6 +1,6 @@
 """Does hightide tell the truth? Small programs that say what is true of them, each recorded once.
 
-    python bench/truth.py [--part figures findings] [--only NAME …] [--jobs N] [--folder FOLDER]
+    python bench/truth.py [--part figures findings stormlog] [--only NAME …] [--jobs N] [--folder FOLDER]
 
 The programs are in bench/truth/PART, one file each, and say their truth in their docstring; what is asked of them
 is in truth_PART.py.
@@ -14,15 +14,16 @@ from pathlib import Path
 
 import truth_figures
 import truth_findings
+import truth_stormlog
 
 from common import exit_code, publish
 
-PARTS = {"figures": truth_figures.rows, "findings": truth_findings.rows}
+PARTS = {"figures": truth_figures.rows, "findings": truth_findings.rows, "stormlog": truth_stormlog.rows}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Hold what hightide says against what is known.")
-    parser.add_argument("--part", nargs="+", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--part", nargs="+", choices=list(PARTS), default=["figures", "findings"])
     parser.add_argument("--only", nargs="+", default=[], help="programs whose name has one of these in it")
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
     parser.add_argument("--quick", action="store_true", help="one of ten programs")
