@@ -151,7 +151,18 @@ func (in *Input) whyNoLine(g *growing) string {
 	if in.Run.Heap[g.process] == nil {
 		return "Which lines allocate it is not known: the heap was not sampled."
 	}
-	return "The sampled heap does not show it: it is in mappings, in an allocator's own reserve, or spread over many lines."
+	return "The sampled heap does not show it: it is in mappings, in an allocator's own reserve, or spread over many lines." + in.tracedMeanwhile(g.process)
+}
+
+// tracedMeanwhile names the function of a process that was traced or compiled most, where that went on.
+func (in *Input) tracedMeanwhile(process uint32) string {
+	for _, f := range in.tracings() {
+		if f.process == process && f.goesOn() {
+			return fmt.Sprintf(" Meanwhile `%s` (%s) was traced or compiled %d times, and %s keeps a graph or program of each.",
+				f.where.Function, in.names.Search([]mem.Location{f.where}).Name, f.count, frameworkName(f.framework))
+		}
+	}
+	return ""
 }
 
 func during(p mem.Phase) string {

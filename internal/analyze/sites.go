@@ -86,7 +86,7 @@ func (in *Input) threadsOfJAX(r *report.Report, all []holding, total mem.Bytes) 
 	}
 	if native > total/10 {
 		r.AddNote(fmt.Sprintf("%v of the heap were allocated by JAX's own threads, which run no Python: with "+
-			"jax.config.update(\"jax_cpu_enable_async_dispatch\", False) before the first computation they are blamed on lines.", native))
+			"jax.config.update(\"jax_cpu_enable_async_dispatch\", False) before the first computation they are blamed on lines. --snapshot-on exit lists by line the arrays that are alive at the end.", native))
 	}
 }
 

@@ -40,7 +40,7 @@ func traced(in *Input, r *report.Report) {
 		if f.count > 1 && len(t.Rows) < tracedRows {
 			t.Add(f.function, in.names.Search([]mem.Location{f.where}).Name, f.framework, f.count, f.change())
 		}
-		if f.count >= tracedOften && f.count-f.early >= f.count/4 {
+		if f.goesOn() {
 			r.Findings = append(r.Findings, in.tracedFinding(f))
 		}
 	}
@@ -77,9 +77,17 @@ func (in *Input) tracings() []*tracing {
 		f.argument, f.before, f.after = e.Facts["argument"], e.Facts["before"], e.Facts["after"]
 		f.eager = e.Facts["eager"] != ""
 	}
-	slices.SortStableFunc(all, func(a, b *tracing) int { return cmp.Compare(b.count, a.count) })
+	slices.SortStableFunc(all, func(a, b *tracing) int {
+		if a.eager != b.eager && a.count == b.count {
+			return map[bool]int{true: 1, false: -1}[a.eager] // the program's own functions first
+		}
+		return cmp.Compare(b.count, a.count)
+	})
 	return all
 }
+
+// goesOn says whether it was traced often, and not only as the program warmed up.
+func (f *tracing) goesOn() bool { return f.count >= tracedOften && f.count-f.early >= f.count/4 }
 
 // change is what made the function be traced again.
 func (f *tracing) change() string {

@@ -312,6 +312,8 @@ def test_jax_compiles_again(tmp_path: Path) -> None:
             steady(w)
         for i in range(9):
             jax.jit(lambda a: a + 1)(w)
+        for i in range(9):
+            jnp.zeros((i + 3, 5))
         print("done")
         """,
         python=FRAMEWORKS,
@@ -319,7 +321,8 @@ def test_jax_compiles_again(tmp_path: Path) -> None:
     traced = tracings(report)
     assert traced["loss"] == (20, "x: float32[19,256] to float32[20,256]") and "steady" not in traced
     assert traced["<lambda>"] == (9, "no argument")
-    assert {f["line"] for f in report["findings"] if f["kind"] == "tracing"} == {3, 14}
+    assert traced["broadcast_in_dim"] == (9, "a shape")  # by the line that runs it, outside of any jitted function
+    assert {f["line"] for f in report["findings"] if f["kind"] == "tracing"} == {3, 14, 16}
 
 
 def test_programs_of_jax(tmp_path: Path) -> None:

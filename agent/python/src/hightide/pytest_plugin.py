@@ -233,6 +233,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             output["hightide"] = session.config.stash[_RUNS]
 
 
+@pytest.hookimpl(optionalhook=True)  # without xdist pytest knows no such hook, and would refuse to run
 def pytest_testnodedown(node: Any, error: Any) -> None:
     """Called by xdist when a worker has ended."""
     node.config.stash[_RUNS] += getattr(node, "workeroutput", {}).get("hightide", [])
