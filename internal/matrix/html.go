@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 
 	"hightide/internal/mem"
 	"hightide/web"
@@ -18,18 +17,26 @@ const pageMost = 1_000_000
 
 // detail is how much of each trial a page carries.
 type detail struct {
-	digits int  // significant digits of a figure
-	brief  bool // of each trial's figure the maximum and the mean alone
+	digits int     // significant digits of a figure, at the least
+	brief  bool    // of each trial's figure the maximum and the mean alone
+	weight float64 // what a figure of one trial takes of the page, in bytes, about
 }
 
 // details are tried in this order until the page is small enough. The last one is taken whatever it weighs.
-var details = []detail{{digits: 6}, {digits: 4}, {digits: 3}, {digits: 3, brief: true}}
+var details = []detail{{digits: 6, weight: 14}, {digits: 4, weight: 9}, {digits: 3, weight: 7}, {digits: 3, brief: true, weight: 4}}
 
 // HTML writes the matrix as one page that needs nothing else: filters, charts, tables, each cell with its trials.
 // Without a comparison the page shows what was measured and no ratios.
 func HTML(w io.Writer, r *Result, c *Comparison) error {
+	figures := 0
+	for i := range r.Trials {
+		figures += len(r.Trials[i].Figures)
+	}
 	var page bytes.Buffer
-	for _, d := range details {
+	for i, d := range details {
+		if i < len(details)-1 && float64(figures)*d.weight > pageMost {
+			continue // no need to try
+		}
 		text, err := json.Marshal(pack(r, c, d))
 		if err != nil {
 			return fmt.Errorf("write the matrix page: %w", err)
@@ -77,19 +84,21 @@ type trialColumn struct {
 	Figures  map[Figure]*figureColumn `json:"figures"`
 }
 
-// figureColumn has an entry for each trial that measured a figure. Values are multiples of Unit; all but Max and
-// StdDev are how far below Max they lie. A brief one has no Min, Median and StdDev.
+// figureColumn has an entry for each trial that measured a figure. Values are multiples of Unit; Mean, Min and Median
+// are how far below Max they lie. A brief one has no Min, Median and StdDev.
 type figureColumn struct {
-	Trial  []int         `json:"trial"`
-	Unit   int64         `json:"unit"`
-	Max    []int64       `json:"max"`
-	Mean   []int64       `json:"mean"`
-	Min    []int64       `json:"min,omitempty"`
-	Median []int64       `json:"median,omitempty"`
-	StdDev []json.Number `json:"std_dev,omitempty"`
-	Count  []int         `json:"count"`
-	Label  []mem.Label   `json:"label"`
-	Error  []int64       `json:"error,omitempty"` // where one has it, all have
+	Trial  []int       `json:"trial"`
+	Unit   int64       `json:"unit"`
+	Max    []int64     `json:"max"`
+	Mean   []int64     `json:"mean"`
+	Min    []int64     `json:"min,omitempty"`
+	Median []int64     `json:"median,omitempty"`
+	StdDev []float64   `json:"std_dev,omitempty"`
+	Count  []int       `json:"count"`
+	Label  []mem.Label `json:"label"`
+	Error  []int64     `json:"error,omitempty"` // where one has it, all have
+
+	estimated bool // one of them has an error
 }
 
 func pack(r *Result, c *Comparison, d detail) *packed {
@@ -125,7 +134,6 @@ func (p *packed) places(c *Cell) []int {
 
 func packTrials(r *Result, places map[string]int, d detail) trialColumn {
 	t := trialColumn{Figures: map[Figure]*figureColumn{}}
-	units := figureUnits(r.Trials)
 	for i := range r.Trials {
 		trial := &r.Trials[i]
 		cell, known := places[trial.Cell]
@@ -138,38 +146,36 @@ func packTrials(r *Result, places map[string]int, d detail) trialColumn {
 		t.Start = append(t.Start, (trial.StartWall-r.StartWall)/1e6)
 		t.Duration = append(t.Duration, (trial.Duration+5e5)/1e6)
 		for figure, s := range trial.Figures {
-			column := t.Figures[figure]
-			if column == nil {
-				column = &figureColumn{Unit: units[figure].unit}
-				t.Figures[figure] = column
+			if t.Figures[figure] == nil {
+				t.Figures[figure] = newFigureColumn(r.Trials, figure, d)
 			}
-			column.add(at, s, d, units[figure].errors)
+			t.Figures[figure].add(at, s, d)
 		}
 	}
 	return t
 }
 
-// unitOf is what all values of a figure are multiples of: pages, KiB, or 1.
-type unitOf struct {
-	unit   int64
-	errors bool // one of them is estimated
-}
-
-func figureUnits(trials []Trial) map[Figure]unitOf {
-	units := map[Figure]unitOf{}
+// newFigureColumn finds the unit of a figure: what all of its values are multiples of (pages, KiB, or 1), or a round
+// multiple of that which still leaves the smallest one its digits.
+func newFigureColumn(trials []Trial, figure Figure, d detail) *figureColumn {
+	c := &figureColumn{}
+	least := int64(math.MaxInt64)
 	for i := range trials {
-		for figure, s := range trials[i].Figures {
-			u := units[figure]
-			u.unit = divisor(divisor(u.unit, s.Max), s.Min)
-			u.errors = u.errors || s.Error != 0
-			units[figure] = u
+		s, ok := trials[i].Figures[figure]
+		if !ok {
+			continue
+		}
+		c.Unit = divisor(divisor(c.Unit, s.Max), s.Min)
+		c.estimated = c.estimated || s.Error != 0
+		if s.Max > 0 {
+			least = min(least, s.Max)
 		}
 	}
-	for figure, u := range units {
-		u.unit = max(u.unit, 1)
-		units[figure] = u
+	c.Unit = max(c.Unit, 1)
+	for float64(c.Unit)*10*math.Pow10(d.digits-1) <= float64(least) && least < math.MaxInt64 {
+		c.Unit *= 10
 	}
-	return units
+	return c
 }
 
 // divisor is the greatest common one of two figures; of 0 and another, the other.
@@ -183,28 +189,20 @@ func divisor(a, b int64) int64 {
 	return a
 }
 
-func (c *figureColumn) add(trial int, s Summary, d detail, errors bool) {
-	unit := float64(c.Unit)
-	most := float64(s.Max) / unit
-	step := math.Pow10(max(0, int(math.Ceil(math.Log10(max(1, math.Abs(most)))))-d.digits))
-	round := func(v float64) int64 { return int64(math.Round(v/unit/step) * step) }
-	top := round(float64(s.Max))
+func (c *figureColumn) add(trial int, s Summary, d detail) {
+	units := func(v float64) int64 { return int64(math.Round(v / float64(c.Unit))) }
+	top := units(float64(s.Max))
 	c.Trial, c.Count, c.Label = append(c.Trial, trial), append(c.Count, s.Count), append(c.Label, s.Label)
-	c.Max, c.Mean = append(c.Max, top), append(c.Mean, top-round(s.Mean))
-	if errors {
-		c.Error = append(c.Error, round(float64(s.Error)))
+	c.Max, c.Mean = append(c.Max, top), append(c.Mean, top-units(s.Mean))
+	if c.estimated {
+		c.Error = append(c.Error, units(float64(s.Error)))
 	}
 	if d.brief {
 		return
 	}
-	c.Min, c.Median = append(c.Min, top-round(float64(s.Min))), append(c.Median, top-round(s.Median))
-	c.StdDev = append(c.StdDev, significant(s.StdDev/unit, 3))
+	c.Min, c.Median = append(c.Min, top-units(float64(s.Min))), append(c.Median, top-units(s.Median))
+	c.StdDev = append(c.StdDev, short(s.StdDev/float64(c.Unit), deviationDigits))
 }
 
-// significant is a value with so many digits.
-func significant(v float64, digits int) json.Number {
-	if math.IsInf(v, 0) || math.IsNaN(v) {
-		return "0"
-	}
-	return json.Number(strconv.FormatFloat(v, 'g', digits, 64))
-}
+// deviationDigits are those of a standard deviation, which is an estimate itself.
+const deviationDigits = 2

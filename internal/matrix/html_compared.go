@@ -14,26 +14,58 @@ type packedComparison struct {
 	Level       float64                `json:"level"`
 	Figures     []FigureInfo           `json:"figures"`
 	Stats       map[Figure]*statColumn `json:"stats"`
-	Ratios      []Ratio                `json:"ratios"`
-	Fits        []Fit                  `json:"fits"`
+	Ratios      []packedRatio          `json:"ratios"`
+	Fits        []packedFit            `json:"fits"`
 	Differences []Difference           `json:"differences"`
 	Advice      []Advice               `json:"advice"`
 	Notes       []string               `json:"notes"`
 }
 
-// statColumn has an entry for each cell with a figure. Low and High are null where no interval is known.
+// statColumn has an entry for each cell with a figure. Low and High are how far the interval reaches below and above
+// the mean, in parts of 100,000 of it; null where no interval is known.
 type statColumn struct {
-	Cell  []int      `json:"cell"`
-	Mean  []float64  `json:"mean"`
-	Low   []*float64 `json:"low"`
-	High  []*float64 `json:"high"`
-	Basis []Basis    `json:"basis"`
+	Cell  []int    `json:"cell"`
+	Low   []*int64 `json:"low"`
+	High  []*int64 `json:"high"`
+	Basis []Basis  `json:"basis"`
 }
 
-// Digits that a page draws of: intervals of cells, and what is only drawn.
+// packedRatio is a ratio with its pairs in columns.
+type packedRatio struct {
+	Ratio
+	Of *pairColumn `json:"of,omitempty"`
+}
+
+// pairColumn has an entry for each pair; ratios are multiples of 1/10,000, null where they are not known.
+type pairColumn struct {
+	Cell    []int     `json:"cell"`
+	Base    []int     `json:"base"`
+	Ratio   []int64   `json:"ratio"`
+	Low     []*int64  `json:"low"`
+	High    []*int64  `json:"high"`
+	Verdict []Verdict `json:"verdict"`
+}
+
+// packedFit is a fit with its curve in fewer digits, and its points without what the cells say.
+type packedFit struct {
+	Fit
+	Points pointColumn `json:"points"`
+	Curve  *Curve      `json:"curve,omitempty"`
+}
+
+// pointColumn has an entry for each point. Sequence is absent where lengths are not varied.
+type pointColumn struct {
+	Cell     []int     `json:"cell"`
+	Sequence []float64 `json:"sequence,omitempty"`
+	Residual []float64 `json:"residual"`
+}
+
+// Digits that a page has of what is only drawn, and parts of its ratios.
 const (
-	statDigits  = 6
-	curveDigits = 4
+	curveDigits    = 4
+	residualDigits = 2
+	meanParts      = 100_000
+	ratioParts     = 10_000
 )
 
 func packComparison(c *Comparison) *packedComparison {
@@ -41,7 +73,7 @@ func packComparison(c *Comparison) *packedComparison {
 		return nil
 	}
 	p := &packedComparison{Version: c.Version, Figure: c.Figure, Device: c.Device, Level: c.Level, Figures: c.Figures, Stats: map[Figure]*statColumn{},
-		Ratios: slices.Clone(c.Ratios), Fits: slices.Clone(c.Fits), Differences: c.Differences, Advice: c.Advice, Notes: c.Notes}
+		Differences: c.Differences, Advice: c.Advice, Notes: c.Notes}
 	for i := range c.Cells {
 		for figure, s := range c.Cells[i].Figures {
 			if p.Stats[figure] == nil {
@@ -50,42 +82,58 @@ func packComparison(c *Comparison) *packedComparison {
 			p.Stats[figure].add(i, s)
 		}
 	}
-	for i := range p.Ratios {
-		p.Ratios[i].Of = shortPairs(p.Ratios[i].Of)
+	for _, r := range c.Ratios {
+		p.Ratios = append(p.Ratios, packedRatio{r, packPairs(r.Of)})
 	}
-	for i := range p.Fits {
-		p.Fits[i].Points, p.Fits[i].Curve = shortPoints(p.Fits[i].Points), p.Fits[i].Curve.short()
+	for _, f := range c.Fits {
+		p.Fits = append(p.Fits, packedFit{f, packPoints(f), f.Curve.short()})
 	}
 	return p
 }
 
 func (c *statColumn) add(cell int, s Stat) {
-	c.Cell, c.Mean, c.Basis = append(c.Cell, cell), append(c.Mean, short(s.Mean, statDigits)), append(c.Basis, s.Basis)
-	if s.Interval == nil {
-		c.Low, c.High = append(c.Low, nil), append(c.High, nil)
-		return
+	c.Cell, c.Basis = append(c.Cell, cell), append(c.Basis, s.Basis)
+	var low, high *int64
+	if s.Interval != nil && s.Mean == 0 {
+		low, high = new(int64), new(int64)
+	} else if s.Interval != nil {
+		low, high = parts((s.Mean-s.Interval.Low)/s.Mean, meanParts), parts((s.Interval.High-s.Mean)/s.Mean, meanParts)
 	}
-	low, high := short(s.Interval.Low, statDigits), short(s.Interval.High, statDigits)
-	c.Low, c.High = append(c.Low, &low), append(c.High, &high)
+	c.Low, c.High = append(c.Low, low), append(c.High, high)
 }
 
-func shortPairs(pairs []Pair) []Pair {
-	pairs = slices.Clone(pairs)
-	for i := range pairs {
-		pairs[i].Ratio = short(pairs[i].Ratio, curveDigits)
-		if interval := pairs[i].Interval; interval != nil {
-			pairs[i].Interval = &Interval{short(interval.Low, curveDigits), short(interval.High, curveDigits)}
+// parts is a ratio in parts of one.
+func parts(ratio float64, of float64) *int64 {
+	n := int64(math.Round(ratio * of))
+	return &n
+}
+
+func packPairs(pairs []Pair) *pairColumn {
+	if len(pairs) == 0 {
+		return nil
+	}
+	c := &pairColumn{}
+	for _, p := range pairs {
+		c.Cell, c.Base, c.Verdict = append(c.Cell, p.Cell), append(c.Base, p.Base), append(c.Verdict, p.Verdict)
+		c.Ratio = append(c.Ratio, *parts(p.Ratio, ratioParts))
+		var low, high *int64
+		if p.Interval != nil {
+			low, high = parts(p.Interval.Low, ratioParts), parts(p.Interval.High, ratioParts)
+		}
+		c.Low, c.High = append(c.Low, low), append(c.High, high)
+	}
+	return c
+}
+
+func packPoints(f Fit) pointColumn {
+	var c pointColumn
+	for _, p := range f.Points {
+		c.Cell, c.Residual = append(c.Cell, p.Cell), append(c.Residual, short(p.Residual, residualDigits))
+		if f.Sequence != "" {
+			c.Sequence = append(c.Sequence, p.Sequence)
 		}
 	}
-	return pairs
-}
-
-func shortPoints(points []FitPoint) []FitPoint {
-	points = slices.Clone(points)
-	for i := range points {
-		points[i].Value, points[i].Residual = short(points[i].Value, curveDigits), short(points[i].Residual, curveDigits)
-	}
-	return points
+	return c
 }
 
 func (c *Curve) short() *Curve {
@@ -105,7 +153,7 @@ func (c *Curve) short() *Curve {
 // short is a value with so many significant digits, as few as JSON can write it in.
 func short(v float64, digits int) float64 {
 	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
-		return v
+		return 0
 	}
 	power := digits - 1 - int(math.Floor(math.Log10(math.Abs(v))))
 	if power < 0 {

@@ -42,7 +42,7 @@ export async function matrices({ look, drawn, folder }) {
     await tab.locator("#filters").getByLabel("Figure", { exact: true }).selectOption("rss");
     await drawn(tab);
     assert.equal(await state(tab), "rss");
-    assert.match(await marks(tab, "bars", "ResNet-18 · batch 32 · train · CPU").first().getAttribute("aria-label"), /Peak RSS: \d+ MiB, 95 % interval .* 3 trials/);
+    assert.match(await marks(tab, "bars", "ResNet-18 · batch 32 · train · CPU").first().getAttribute("aria-label"), /Peak RSS: [\d.]+ [MG]iB, 95 % interval .* 3 trials/);
     // one selection that every part obeys
     const bar = tab.locator(`#bars .mark[aria-label^="PyTorch · ResNet-18 · batch 32 · train · CPU"]`);
     await bar.click();

@@ -2,7 +2,7 @@
 // columns (internal/matrix/html.go); here it is looked up by cell.
 
 import type { Label, Unit } from "../api";
-import type { Comparison } from "./compared";
+import { meanParts, unpacked, type Comparison, type PackedComparison } from "./compared";
 
 export interface Axis { name: string; values: string[]; labels?: string[] }
 export type State = "done" | "failed" | "oom" | "timeout" | "unavailable" | "lost";
@@ -20,7 +20,7 @@ export interface Packed {
   goal: { figure: string; within: number; least: number; most: number };
   trials: { cell: number[] | null; repeat: number[]; state: State[]; reason: string[]; run: string[]; machine: string[]; start_ms: number[]; duration_ms: number[];
     figures: Record<string, FigureColumn> };
-  comparison?: Comparison;
+  comparison?: PackedComparison | undefined;
 }
 
 /** One figure over the samples of one trial. Absent is what the page was not given. */
@@ -65,6 +65,7 @@ export class Model {
   readonly byKey: Map<string, Cell>;
   readonly figures: string[]; // that some trial has
   readonly trialCount: number;
+  readonly comparison: Comparison | null; // null: nothing was compared
   readonly device: number; // the axis that says where a cell computes; −1: there is none
   private readonly compared: Map<string, Map<number, number>>; // likewise of the intervals, by cell
   private readonly rows: Map<string, Map<number, number>>; // of a figure: where a trial's entry is
@@ -72,6 +73,7 @@ export class Model {
 
   constructor(readonly packed: Packed) {
     const { trials } = packed;
+    this.comparison = packed.comparison ? unpacked(packed.comparison) : null;
     this.axes = packed.axes ?? [];
     this.cells = (packed.cells ?? []).map((at, index) => ({ index, key: packed.keys?.[index] ?? String(index), at, trials: [], outcome: "unmeasured", reason: "" }));
     this.byKey = new Map(this.cells.map((c) => [c.key, c]));
@@ -99,7 +101,7 @@ export class Model {
 
   /** What a figure is called, counted in, and means. */
   about(figure: string): About {
-    const { comparison } = this.packed;
+    const { comparison } = this;
     if (figure === memory && comparison) {
       const [host, device] = [this.about(comparison.figure).title, this.about(comparison.device_figure).title] as const;
       return { title: "Memory", unit: "bytes", says: `${host} of what computes on the host, ${device[0]!.toLowerCase()}${device.slice(1)} of what computes on a device` };
@@ -107,12 +109,17 @@ export class Model {
     return known[figure] ?? { title: figure.replaceAll("_", " "), unit: "count", says: "as the program told it" };
   }
 
+  /** Whether a figure of a cell is the host's beside an imaginary device: of a run that computes nothing. */
+  idle(cell: Cell, figure: string): boolean {
+    return /^imagined:/.test(this.axes[this.device]?.values[cell.at[this.device]!] ?? "") && ["pss", "rss", "vms", "swap", "cpu", "step_time", "minor_faults", "major_faults"].includes(this.figureOf(cell, figure));
+  }
+
   /** Which statistic is meant. */
   statistic(figure: string, choice: Choice): Statistic { return choice || (this.about(figure).usual ?? "max"); }
 
   /** The figure of a cell that is meant: of the leading one, that of where it computes. */
   figureOf(cell: Cell, figure: string): string {
-    const { comparison } = this.packed;
+    const { comparison } = this;
     if (figure !== memory || !comparison) return figure;
     const value = this.axes[this.device]?.values[cell.at[this.device]!];
     return value === undefined || value === "cpu" || value === "host" ? comparison.figure : comparison.device_figure;
@@ -156,9 +163,10 @@ export class Model {
     const found = cell.trials.flatMap((t) => t.state === "done" ? this.summary(t, figure) ?? [] : []);
     const each = found.flatMap((s) => s[statistic] ?? []);
     if (each.length === 0) return null;
-    const stats = statistic === this.statistic(figure, "") ? this.packed.comparison?.stats[figure] : undefined, row = this.compared.get(figure)?.get(cell.index);
+    const stats = statistic === this.statistic(figure, "") ? this.comparison?.stats[figure] : undefined, row = this.compared.get(figure)?.get(cell.index);
     const value = each.reduce((sum, v) => sum + v, 0) / each.length, label = found[0]!.label;
-    if (stats && row !== undefined && stats.low[row] !== null) return { value: stats.mean[row]!, low: stats.low[row]!, high: stats.high[row]!, each, label, spread: "interval" };
+    const below = row === undefined ? null : stats?.low[row], above = row === undefined ? null : stats?.high[row];
+    if (typeof below === "number" && typeof above === "number") return { value, low: value * (1 - below / meanParts), high: value * (1 + above / meanParts), each, label, spread: "interval" };
     return { value, low: Math.min(...each), high: Math.max(...each), each, label, spread: each.length > 1 ? "range" : "one" };
   }
 }

@@ -32,7 +32,7 @@ export function first(model: Model, dark: boolean): View {
   const group = words.find((a) => a !== colour) ?? numeric.find((a) => a !== colour);
   const along = numeric.find((a) => name(a) === "batch") ?? numeric[0];
   const rows = group ?? colour, columns = [along, colour].find((a) => a !== rows);
-  const goal = model.figures[0] === memory ? memory : model.packed.comparison?.figure || model.packed.goal.figure;
+  const goal = model.figures[0] === memory ? memory : model.comparison?.figure || model.packed.goal.figure;
   return { dark, figure: model.figures.includes(goal) ? goal : model.figures[0] ?? goal, statistic: "", only: {}, state: [], group: name(group), colour: name(colour), panels: "", free: false,
     along: name(along), far: false, rows: name(rows), columns: name(columns), cell: "", at: "" };
 }

@@ -5,9 +5,10 @@ import { quantity } from "../../lib/format";
 import { failuresOf, outcomes, type Cell, type Model } from "../model";
 import { present, split, spot, type Panel, type Spot } from "../panels";
 import { figureTitle, kept, type Page, type View } from "../state";
-import { axisChoices, meansOf, picture, select, toggle, type Drawn, type Mark } from "./picture";
+import { axisChoices, caveats, picture, select, toggle, type Drawn, type Mark } from "./picture";
 import { failedMark, told } from "./marks";
 
+const reach = "; the line on it goes from the lowest to the highest cell";
 const scaleRoom = 66, titleRoom = 24, between = 22, mostPanels = 12;
 
 /** Bars of the chosen figure, grouped by one axis and coloured by another; the rest in panels. */
@@ -56,7 +57,7 @@ function draw(model: Model, view: View, width: number): Drawn | string {
     svg.append(grid(frame, view.free || at === 0), labels(names, frame, turned));
     for (const bar of found[i]!) svg.append(drawBar(model, view, bar, frame, groups, colours, all, marks));
   });
-  const note = meansOf(model, merged);
+  const note = caveats(model, view, cells, merged, reach);
   return { svg, marks, ...(note ? { note } : {}) };
 }
 
@@ -103,7 +104,7 @@ function drawBar(model: Model, view: View, bar: Bar, frame: Frame, groups: numbe
   const element = s("g", {}, s("rect", { x, y: frame.top, width, height: frame.height, fill: "transparent" }), // easy to hit
     s("rect", { x, y, width, height: Math.max(1, floor - y), rx: Math.min(3, width / 4), fill: ink, "data-edge": "" }));
   const spread = up(frame, Math.min(...bar.spot.each)) - up(frame, Math.max(...bar.spot.each));
-  if (width >= 16 && spread > 5) for (const v of bar.spot.each) element.append(s("circle", { cx: middle, cy: up(frame, v), r: 2, fill: colour("panel"), "fill-opacity": 0.75 }));
+  if (width >= 16 && spread > 5 && bar.cells.length === 1) for (const v of bar.spot.each) element.append(s("circle", { cx: middle, cy: up(frame, v), r: 2, fill: colour("panel"), "fill-opacity": 0.75 }));
   if (high > low) element.append(whisker(middle, up(frame, low), up(frame, high), Math.min(5, width / 3), colour("text")));
   if (width >= 30) {
     const text = quantity(value, frame.unit), fits = wide(text, 11) <= slot + gap / colours.length;

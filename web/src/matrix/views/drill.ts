@@ -74,7 +74,7 @@ function trials(model: Model, page: Page, cell: Cell): Child {
 
 /** Cells that differ in one axis alone, and by how much. */
 function neighbours(model: Model, page: Page, cell: Cell): Child {
-  const view = page.get(), value = model.value(cell, view.figure, view.statistic), { unit } = model.about(view.figure), pairs = (model.packed.comparison?.ratios ?? []).flatMap((r) => r.of ?? []);
+  const view = page.get(), value = model.value(cell, view.figure, view.statistic), { unit } = model.about(view.figure), pairs = (model.comparison?.ratios ?? []).flatMap((r) => r.of);
   const items = model.axes.flatMap((axis, a) => axis.values.flatMap((_, v): Child[] => {
     const other = v === cell.at[a] ? undefined : model.beside(cell, a, v);
     if (!other) return [];
@@ -89,7 +89,7 @@ function neighbours(model: Model, page: Page, cell: Cell): Child {
 
 /** What explains the difference to another cell, where the recordings say it. */
 function differences(model: Model, page: Page, cell: Cell): Child[] {
-  return (model.packed.comparison?.differences ?? []).filter((d) => d.cell === cell.index || d.base === cell.index).map((d) => {
+  return (model.comparison?.differences ?? []).filter((d) => d.cell === cell.index || d.base === cell.index).map((d) => {
     const other = model.cells[d.cell === cell.index ? d.base : d.cell]!, sign = d.cell === cell.index ? 1 : -1, a = model.axis(d.axis), unit = model.about(d.figure).unit;
     const go = h("button", { type: "button", class: "plain" }, model.title(other));
     go.addEventListener("click", () => page.set({ cell: other.key }));

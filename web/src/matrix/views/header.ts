@@ -48,7 +48,7 @@ const machines = (model: Model): string[] => (model.packed.machines ?? []).slice
 
 /** What follows from the figures, in sentences; a click on a sentence's cell shows it. */
 export function advice(model: Model, page: Page): HTMLElement | null {
-  const all = model.packed.comparison?.advice ?? [];
+  const all = model.comparison?.advice ?? [];
   if (all.length === 0) return null;
   return section("advice", "What follows", h("ol", { class: "sentences" }, ...all.map((a) => h("li", {}, ...rich(a.sentence), ...cellLinks(model, page, (a.cells ?? []).flatMap((c) => model.cells[c] ?? []))))));
 }
@@ -64,8 +64,8 @@ export const cellLinks = (model: Model, page: Page, cells: Cell[]): Child[] => c
 
 /** What is not known, and how the rest was made. */
 export function notes(model: Model): HTMLElement | null {
-  const { packed } = model, all = [...(packed.comparison?.notes ?? [])];
-  if (!packed.comparison) all.push("The cells of this matrix were not compared: there are no intervals, ratios and fits.");
+  const { packed } = model, all = [...(model.comparison?.notes ?? [])];
+  if (!model.comparison) all.push("The cells of this matrix were not compared: there are no intervals, ratios and fits.");
   if (packed.digits < 6) all.push(`To keep this page small, figures of single trials are rounded to ${packed.digits} digits${Object.values(packed.trials.figures).some((f) => !f.median) ? " and have no median, minimum and deviation" : ""}. \`hightide bench --json\` has all of them.`);
   const spec = packed.spec.trim();
   return section("notes", "What is not known, and how the rest was measured", all.length > 0 && h("ul", { class: "notes" }, ...all.map((n) => h("li", {}, ...rich(n)))),

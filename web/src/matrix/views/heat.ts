@@ -5,7 +5,7 @@ import { outcomes, type Cell, type Model } from "../model";
 import { present, split, spot, type Panel } from "../panels";
 import { figureTitle, kept, type Page, type View } from "../state";
 import { failedMark, told } from "./marks";
-import { axisChoices, meansOf, picture, select, type Drawn, type Mark } from "./picture";
+import { axisChoices, caveats, picture, select, type Drawn, type Mark } from "./picture";
 
 const mostPanels = 12, titleRoom = 24, headRoom = 24, between = 26, keyRoom = 44;
 
@@ -51,7 +51,7 @@ function draw(model: Model, view: View, width: number): Drawn | string {
       marks.set(element, told(model, view, place.cells, found, x + w / 2, y + tall / 2));
     }
   });
-  const note = meansOf(model, merged);
+  const note = caveats(model, view, cells, merged);
   return { svg, marks, ...(note ? { note } : {}) };
 }
 

@@ -189,6 +189,7 @@ export const axisChoices = (model: Model, none?: string, numeric = false): [stri
   ...model.axes.flatMap((a, i): [string, string][] => a.values.length > 1 && (!numeric || model.numbers(i)) ? [[a.name, a.name]] : []),
 ];
 
-/** What the means in a chart are of, in a sentence; "" where each mark is one cell. */
-export const meansOf = (model: Model, merged: number[]): string =>
-  merged.length > 0 ? `What differs only by ${merged.map((a) => model.axes[a]!.name).join(", ")} is drawn as its mean, with a line from the lowest to the highest cell; choose values above for single cells.` : "";
+/** What a reader must know of a chart: what its means are of, and where a figure is not that of a real run. */
+export const caveats = (model: Model, view: View, cells: Cell[], merged: number[], lines = ""): string => [
+  merged.length > 0 && `What differs only by ${merged.map((a) => model.axes[a]!.name).join(", ")} is drawn as its mean${lines}. Choose values above for single cells.`,
+  cells.some((c) => model.idle(c, view.figure)) && `On an imaginary device nothing is computed, so ${model.about(view.figure).title} of these cells is not that of a real run.`].filter(Boolean).join(" ");

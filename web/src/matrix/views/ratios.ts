@@ -15,7 +15,7 @@ const verdicts: Record<Verdict, { title: string; ink: string }> = { more: { titl
 
 /** How two values of an axis compare, with everything else equal. */
 export function ratios(model: Model, page: Page): HTMLElement | null {
-  const all = model.packed.comparison?.ratios ?? [];
+  const all = model.comparison?.ratios ?? [];
   if (all.length === 0) return null;
   const whole = picture(model, page, {
     id: "ratios", title: "How much more",
@@ -28,7 +28,7 @@ export function ratios(model: Model, page: Page): HTMLElement | null {
 
 /** The ratios that the chosen figure has part in. */
 function of(model: Model, view: View, all: Ratio[]): Ratio[] {
-  const comparison = model.packed.comparison!;
+  const comparison = model.comparison!;
   return all.filter((r) => view.figure === memory ? [comparison.figure, comparison.device_figure].includes(r.figure) : r.figure === view.figure || r.base_figure === view.figure);
 }
 
@@ -38,7 +38,7 @@ function draw(model: Model, view: View, all: Ratio[], width: number): Drawn | st
   const some = of(model, view, all), colour = theme();
   if (some.length === 0) return `No ratio of ${model.about(view.figure).title} is known: ${all.length > 0 ? "choose another figure" : "nothing was compared"}.`;
   const allowed = new Set(kept(model, view).map((c) => c.index)), narrow = width < 560, tall = narrow ? 46 : 32;
-  const pairsOf = (r: Ratio) => (r.of ?? []).filter((p) => allowed.has(p.cell) && allowed.has(p.base));
+  const pairsOf = (r: Ratio) => r.of.filter((p) => allowed.has(p.cell) && allowed.has(p.base));
   const ends = [1, ...some.flatMap((r) => [r.interval?.low ?? r.ratio, r.interval?.high ?? r.ratio, ...pairsOf(r).map((p) => p.ratio)])].filter((v) => v > 0);
   const low = Math.min(...ends) / 1.08, high = Math.max(...ends) * 1.08;
   const names = some.map((r) => `${r.title}${some.some((o) => o !== r && o.title === r.title) ? ` (${model.about(r.figure).title})` : ""}`);
@@ -93,7 +93,7 @@ function pairs(model: Model, page: Page, all: Ratio[]): HTMLElement {
   const figure = (c: Cell | undefined, f: string) => c ? quantity(model.value(c, f, "")?.value ?? null, model.about(f).unit) : "–";
   const rows = (view: View) => {
     const allowed = new Set(kept(model, view).map((c) => c.index));
-    return of(model, view, all).flatMap((r) => (r.of ?? []).filter((p) => allowed.has(p.cell) && allowed.has(p.base)).map((p) => [cellOf(model, p).key, model.title(cellOf(model, p)), r.title, figure(cellOf(model, p), r.figure), figure(model.cells[p.base], r.base_figure),
+    return of(model, view, all).flatMap((r) => r.of.filter((p) => allowed.has(p.cell) && allowed.has(p.base)).map((p) => [cellOf(model, p).key, model.title(cellOf(model, p)), r.title, figure(cellOf(model, p), r.figure), figure(model.cells[p.base], r.base_figure),
       times(p.ratio), p.interval ? `${times(p.interval.low)} to ${times(p.interval.high)}` : null, verdicts[p.verdict].title]));
   };
   const live = liveTable({ name: "pairs", title: "Pairs of cells", rows: rows(page.get()), columns: [{ name: "key", title: "" }, { name: "cell", title: "cell" }, { name: "ratio", title: "compared" }, { name: "value", title: "it needs" }, { name: "base", title: "the other" },

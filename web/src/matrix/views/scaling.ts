@@ -4,17 +4,18 @@ import { bytes, count, quantity, tick } from "../../lib/format";
 import { fromZero, ticks } from "../../lib/scales";
 import { h } from "../../views/dom";
 import type { Fit } from "../compared";
-import { failuresOf, outcomes, type Cell, type Model } from "../model";
+import { failuresOf, memory, outcomes, type Cell, type Model } from "../model";
 import { present, split, spot, type Spot } from "../panels";
 import { figureTitle, kept, type Page, type View } from "../state";
 import { failedMark, told } from "./marks";
-import { axisChoices, meansOf, picture, select, toggle, type Drawn, type Mark } from "./picture";
+import { axisChoices, caveats, picture, select, toggle, type Drawn, type Mark } from "./picture";
 
-const scaleRoom = 66, titleRoom = 24, labelRoom = 40, between = 24, mostPanels = 12, fitsAtFirst = 6;
+const spanned = "; the line on it goes from the lowest to the highest cell";
+const scaleRoom = 66, titleRoom = 24, labelRoom = 40, between = 24, mostPanels = 12;
 
 /** The chosen figure against an axis of numbers, with the line through it where one was fitted. */
 export function scaling(model: Model, page: Page): HTMLElement | null {
-  const numeric = axisChoices(model, undefined, true), fits = model.packed.comparison?.fits ?? [];
+  const numeric = axisChoices(model, undefined, true), fits = model.comparison?.fits ?? [];
   if (numeric.length === 0) return null;
   const whole = picture(model, page, {
     id: "scaling", title: "How it grows",
@@ -31,17 +32,14 @@ export function scaling(model: Model, page: Page): HTMLElement | null {
 
 /** What was fitted, in words. */
 function sentences(model: Model, page: Page, fits: Fit[]): HTMLElement {
-  const list = h("ul", { class: "notes fits" }), more = h("button", { type: "button", class: "plain" });
-  let all = false;
-  const fill = () => {
-    const cells = new Set(kept(model, page.get()).map((c) => c.index)), some = fits.filter((f) => f.points.some((p) => cells.has(p.cell)));
-    list.replaceChildren(...(all ? some : some.slice(0, fitsAtFirst)).map((f) => h("li", {}, f.sentence)));
-    more.hidden = all || some.length <= fitsAtFirst;
-    more.textContent = `Show all ${count(some.length)} fits`;
-  };
-  more.addEventListener("click", () => { all = true; fill(); });
-  page.follow(["only", "state"], fill);
-  return h("div", {}, list, more);
+  const list = h("ul", { class: "notes" }), title = h("summary", {}), whole = h("details", { class: "calls" }, title, list);
+  page.follow(["only", "state"], (view) => {
+    const cells = new Set(kept(model, view).map((c) => c.index)), some = fits.filter((f) => f.points.some((p) => cells.has(p.cell)));
+    list.replaceChildren(...some.map((f) => h("li", {}, f.sentence)));
+    title.textContent = some.length === 1 ? "The line in words" : `${count(some.length)} lines in words`;
+    whole.hidden = some.length === 0;
+  });
+  return whole;
 }
 
 interface Point { x: number; cells: Cell[]; spot: Spot | null }
@@ -60,7 +58,7 @@ function draw(model: Model, view: View, width: number): Drawn | string {
     return some.length > 0 ? [{ colour: colourAxis < 0 ? 0 : c, points: points.sort((a, b) => a.x - b.x), fit: fitOf(model, view, some) }] : [];
   }));
   const unit = model.about(view.figure).unit, colour = theme();
-  const reach = (curves: Curve[]) => Math.max(...curves.flatMap((c) => [...c.points.map((p) => p.x), view.far ? c.fit?.limit?.batch ?? 0 : 0])) * 1.06;
+  const reach = (curves: Curve[]) => Math.max(...curves.flatMap((c) => [...c.points.map((p) => p.x), view.far ? limitOf(c) : 0])) * 1.06;
   const top = (curves: Curve[], to: number) => fromZero(0, Math.max(0, ...curves.map((c) => summit(c, to))))[1];
   const farthest = reach(found.flat()), highest = view.far ? Math.max(...found.map((c) => top(c, reach(c)))) : top(found.flat(), farthest);
   const own = view.free ? scaleRoom : 0, room = view.free ? 0 : scaleRoom, least = 230;
@@ -80,12 +78,15 @@ function draw(model: Model, view: View, width: number): Drawn | string {
     for (const [n, c] of curves.entries()) svg.append(line(c, n, frame, to, all[c.colour]!));
     for (const [n, c] of curves.entries()) for (const p of c.points) svg.append(pointMark(model, view, c, n, p, frame, to, all[c.colour]!, marks));
   });
-  const asked = model.statistic(view.figure, view.statistic) !== model.statistic(view.figure, ""), note = [meansOf(model, merged), !lines && noFit(model, view, asked)].filter(Boolean).join(" ");
+  const asked = model.statistic(view.figure, view.statistic) !== model.statistic(view.figure, ""), note = [caveats(model, view, cells, merged, spanned), !lines && noFit(model, view, asked)].filter(Boolean).join(" ");
   return { svg, marks, ...(note ? { note } : {}) };
 }
 
 /** Where a curve's line ends in a picture up to some x: a prediction goes no further than the limit. */
-const endOf = (c: Curve, to: number): number => c.fit?.limit?.batch ? Math.min(to, c.fit.limit.batch) : to;
+const endOf = (c: Curve, to: number): number => limitOf(c) ? Math.min(to, limitOf(c)) : to;
+
+/** The largest batch that is foretold to fit; 0 where none is, or where what was measured says otherwise. */
+const limitOf = ({ fit }: Curve): number => fit?.limit && !fit.limit.refuted ? fit.limit.batch : 0;
 
 /** The highest that a picture up to some x shows of a curve. */
 const summit = (c: Curve, to: number): number =>
@@ -93,19 +94,19 @@ const summit = (c: Curve, to: number): number =>
 
 /** Why there is no line where a reader may look for one. */
 function noFit(model: Model, view: View, asked: boolean): string {
-  const fits = model.packed.comparison?.fits ?? [];
-  if (fits.length === 0) return model.packed.comparison ? "No line was fitted: see what is not known." : "";
+  const fits = model.comparison?.fits ?? [];
+  if (fits.length === 0) return model.comparison ? "No line was fitted: see what is not known." : "";
   const figures = [...new Set(fits.map((f) => model.about(f.figure).title))].join(" and ");
-  return asked ? "Lines are fitted to the usual statistic alone." : view.along !== fits[0]!.axis ? `Lines are fitted along ${fits[0]!.axis} alone.` : `Lines are fitted to ${figures} alone.`;
+  return asked ? "Lines are fitted to the usual statistic alone." : view.along !== fits[0]!.axis ? `Lines are fitted along ${fits[0]!.axis} alone.` : fits.some((f) => [f.figure, memory].includes(view.figure)) ? "Lines are fitted to single combinations of the other axes: where several are drawn as one, their means are joined." : `Lines are fitted to ${figures} alone.`;
 }
 
 /** The fit of just these cells; of none or several of them, nothing. */
 function fitOf(model: Model, view: View, cells: Cell[]): Fit | null {
   if (model.statistic(view.figure, view.statistic) !== model.statistic(view.figure, "")) return null;
   const own = new Set(cells.map((c) => c.index)), figure = model.figureOf(cells[0]!, view.figure);
-  const some = (model.packed.comparison?.fits ?? []).filter((f) => f.figure === figure && f.axis === view.along && f.points.some((p) => own.has(p.cell)));
-  const fit = some.length === 1 ? some[0]! : null, longest = fit ? Math.max(...fit.points.map((p) => p.sequence ?? 0)) : 0;
-  return fit?.curve && cells.length <= fit.points.length && fit.points.some((p) => own.has(p.cell) && (p.sequence ?? 0) === longest) ? fit : null;
+  const some = (model.comparison?.fits ?? []).filter((f) => f.figure === figure && f.axis === view.along && f.points.some((p) => own.has(p.cell)));
+  const fit = some.length === 1 ? some[0]! : null, longest = fit ? Math.max(...fit.points.map((p) => p.sequence)) : 0;
+  return fit?.curve && cells.length <= fit.points.length && fit.points.some((p) => own.has(p.cell) && (p.sequence) === longest) ? fit : null;
 }
 
 /** A fit's curve between two places of the axis, with these as its ends. Beyond its own end it goes on straight, as fits in the batch do. */
@@ -144,7 +145,7 @@ function line(c: Curve, n: number, frame: Frame, to: number, ink: string): SVGGE
   const end = endOf(c, to), band = stretch(curve, 0, end).filter((p) => p.low !== undefined);
   if (band.length > 1) g.append(s("path", { d: `M${[...band.map((p) => at(p.x, p.high!)), ...band.toReversed().map((p) => at(p.x, p.low!))].join("L")}Z`, fill: ink, "fill-opacity": 0.14 }));
   for (const [from, until, dash] of [[0, last, undefined], [last, end, "5 4"]] as const) if (until > from) g.append(s("path", { d: `M${stretch(curve, from, until).map((p) => at(p.x, p.fit)).join("L")}`, fill: "none", stroke: ink, "stroke-width": 2, "stroke-dasharray": dash }));
-  if (limit && limit.batch > 0 && limit.batch <= to) {
+  if (limit && !limit.refuted && limit.batch > 0 && limit.batch <= to) {
     const x = sideways(frame, limit.batch, to), y = up(frame, limit.memory_bytes), text = `${count(limit.batch)} in ${bytes(limit.memory_bytes)}`, long = wide(text, 11, 600);
     g.append(s("line", { x1: x, x2: x, y1: y, y2: frame.top + frame.height, stroke: ink, "stroke-dasharray": "2 3" }),
       s("path", { d: `M${sideways(frame, limit.high === undefined ? limit.batch : limit.low, to)} ${y}H${sideways(frame, Math.min(limit.high ?? limit.batch, to), to)}`, stroke: ink, "stroke-width": 2 }), s("circle", { cx: x, cy: y, r: 4, fill: theme()("panel"), stroke: ink, "stroke-width": 2 }),
