@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 
 	"hightide/internal/engine"
 	"hightide/internal/fail"
-	"hightide/internal/files"
 	"hightide/internal/launch"
 	"hightide/internal/matrix"
 	"hightide/internal/mem"
@@ -25,7 +23,7 @@ import (
 // benchOptions of bench.
 type benchOptions struct {
 	engine.BenchOptions
-	json                  string
+	out                   benchOut
 	dryRun, resume, quiet bool
 }
 
@@ -59,14 +57,19 @@ that fails, hangs, runs out of memory or cannot run here stays in the result wit
 Interrupted or killed, the same command goes on where it was. A file that has changed since is
 refused; --again measures all of it anew. docs/bench.md has every key.
 
-Exit codes: 0 every cell is measured, ran out of memory, or cannot run here; 1 a cell failed or hit the
-timeout; 2 wrong usage, 3 a file that cannot be used, or a matrix that is being measured already;
+With --baseline each cell is compared with an earlier result: worse only where the whole 95 % interval
+lies beyond what --fail-over allows. "Not known" is said, and fails with --strict.
+
+Exit codes: 0 every cell is measured, ran out of memory, or cannot run here; 1 a cell failed, hit the
+timeout, or is worse than the baseline; 2 wrong usage, 3 a file that cannot be used, or a matrix that is being measured already;
 4 nothing could run here, or a place that cannot be written; 125 hightide itself failed. A signal that
 interrupted it ends hightide too.`,
 		Example: `  hightide bench matrix.yaml
   hightide bench matrix.yaml --dry-run
   hightide bench matrix.yaml --only framework=pytorch --only batch=16,32 --repeats 5
-  hightide bench matrix.yaml --jobs 4 --json=result.json`,
+  hightide bench matrix.yaml --jobs 4 --json=result.json --html matrix.html
+  hightide bench matrix.yaml --csv cells.csv --parquet trials.parquet
+  hightide bench matrix.yaml --baseline main.json --fail-over 3% --junit matrix.xml --github`,
 		Args: cobra.ExactArgs(1),
 	}, &benchOptions{})
 }
@@ -82,22 +85,22 @@ func (o *benchOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.resume, "resume", false, "only go on: fail where nothing was measured yet")
 	flags.BoolVar(&o.Again, "again", false, "measure all of it anew")
 	catalogueFlag(flags, &o.Catalogue)
-	fileFlag(flags, &o.json, "json", "print the result as JSON")
+	o.out.AddFlags(flags)
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no tables")
 }
 
 func (o *benchOptions) run(a *app, c *cobra.Command, args []string) error {
-	if err := o.check(c); err != nil {
+	o.File, o.Env = args[0], os.Environ()
+	if err := o.check(a, c); err != nil {
 		return err
 	}
-	o.File, o.Env = args[0], os.Environ()
 	if o.dryRun || o.resume {
 		outlook, err := a.engine().BenchPlan(o.BenchOptions)
 		if err != nil {
 			return err
 		}
 		if o.dryRun {
-			return a.show(o.json, outlook, func() error { return a.printOutlook(outlook) })
+			return a.show(o.out.json, outlook, func() error { return a.printOutlook(outlook) })
 		}
 		if outlook.Made == 0 {
 			return fail.Input("leave --resume out to begin", "matrix %s: nothing was measured yet", outlook.Name)
@@ -124,11 +127,11 @@ func (o *benchOptions) run(a *app, c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return o.show(a, result)
+	return o.show(ctx, a, result)
 }
 
 // check refuses what cannot be before anything is started.
-func (o *benchOptions) check(c *cobra.Command) error {
+func (o *benchOptions) check(a *app, c *cobra.Command) error {
 	switch {
 	case !slices.Contains(engine.Executors(), o.Executor):
 		return fail.Choice("--executor", o.Executor, engine.Executors())
@@ -139,10 +142,7 @@ func (o *benchOptions) check(c *cobra.Command) error {
 	case o.resume && o.Again:
 		return fail.Usage("leave one of them out", "--resume goes on and --again begins anew")
 	}
-	if o.json == "" || o.json == toStdout {
-		return nil
-	}
-	return files.CheckFolder(o.json, "the result")
+	return o.out.check(a, o.BenchOptions)
 }
 
 // sameAgain is the command that goes on: without what begins anew.
@@ -157,19 +157,19 @@ func sameAgain() string {
 }
 
 // show prints and writes the result.
-func (o *benchOptions) show(a *app, result *engine.BenchResult) error {
-	comparison := matrix.Compare(result.Result, matrix.Options{})
-	if !o.quiet && o.json != toStdout {
+func (o *benchOptions) show(ctx context.Context, a *app, result *engine.BenchResult) error {
+	comparison, err := o.out.compare(ctx, a, result.Result, o.Catalogue)
+	if err != nil {
+		return err
+	}
+	if !o.quiet && o.out.json != toStdout {
 		fmt.Fprint(a.stdout, comparison.Text(textOptions(a.stdout)))
 	}
-	if o.json != "" {
-		var text bytes.Buffer
-		if err := matrix.WriteJSON(&text, result.Result, comparison); err != nil {
-			return err
-		}
-		if err := a.output(o.json, text.Bytes()); err != nil {
-			return err
-		}
+	if err := o.out.write(a, result.Result, comparison, o.File); err != nil {
+		return err
+	}
+	if g := comparison.Regression; g != nil && g.ExitCode(o.out.strict) != 0 {
+		return exitStatus(matrix.ExitWorse)
 	}
 	return benchStatus(result.Result)
 }

@@ -83,24 +83,28 @@ func (w *comparing) choice(a int, r *Ratio) string {
 	case r.Same:
 		return report.UpperFirst(fmt.Sprintf("%s and %s need the same within 1 %% %s: by %s, %s takes %s.", of, base, all, figure, of, times))
 	}
-	var parts []string
-	for _, p := range []struct {
-		n     int
-		words string
-	}{{r.More, "more in"}, {r.Less, "less in"}, {r.Same, "the same within 1 % in"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", p.words, p.n))
-		}
-	}
-	if n := r.Pairs - r.More - r.Less - r.Same; n > 0 {
-		parts = append(parts, fmt.Sprintf("of %d it is not known", n))
+	if r.More+r.Less+r.Same == 0 {
+		return fmt.Sprintf("Whether %s or %s needs less is not known %s: by %s, %s takes %s.", base, of, strings.Replace(all, "each", "any", 1), figure, of, times)
 	}
 	lead := ""
 	if r.More > 0 && r.Less > 0 {
 		lead = fmt.Sprintf("Neither of %s and %s needs less everywhere. ", of, base)
 	}
-	return report.UpperFirst(fmt.Sprintf("%sOf %s, by %s, %s needs, beside %s: %s. It takes %s.", lead, report.Counted(int64(r.Pairs), "pair")+" of cells",
-		figure, of, base, strings.Join(parts, ", "), times))
+	return report.UpperFirst(fmt.Sprintf("%sBy %s, beside %s, %s needs %s, of %d pairs of cells. It takes %s.", lead, figure, base, of, r.shares(), r.Pairs, times))
+}
+
+// shares says in how many pairs what is known.
+func (r *Ratio) shares() string {
+	var parts []string
+	for _, p := range []struct {
+		n     int
+		words string
+	}{{r.More, "more in"}, {r.Less, "less in"}, {r.Same, "the same within 1 % in"}, {r.Pairs - r.More - r.Less - r.Same, "an amount not known well enough in"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", p.words, p.n))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // adviseItem says where one more item of the batch costs most and least, of the fits whose slope is known to be above 0.
@@ -158,31 +162,40 @@ func (w *comparing) adviseRoom() {
 	}
 }
 
-// adviseRepeats says which cells are known less exactly than was asked for.
+// adviseRepeats says which cells are known less exactly than was asked for, and whether repeats would help: they do not
+// against the error of a figure that is estimated.
 func (w *comparing) adviseRepeats() {
 	goal := w.result.Goal
 	if goal.Within <= 0 || !known(goal.Figure) {
 		return
 	}
-	var vague []int
-	worst, worstCell := 0.0, -1
+	var vague, estimated []int
+	worst, worstCell, error := 0.0, -1, 0.0
 	for i, c := range w.Cells {
 		s, ok := c.Figures[goal.Figure]
 		if !ok || s.Interval == nil || s.Mean <= 0 || !w.speaks(i, goal.Figure) {
 			continue
 		}
-		if half := (s.Interval.High - s.Interval.Low) / 2 / s.Mean; half > goal.Within {
+		switch half := s.scatter(w.quantiles) / s.Mean; {
+		case half > goal.Within:
 			vague = append(vague, i)
 			if half > worst {
 				worst, worstCell = half, i
 			}
+		case half+s.Error/s.Mean > goal.Within:
+			estimated = append(estimated, i)
+			error = max(error, s.Error/s.Mean)
 		}
 	}
-	if len(vague) == 0 {
-		return
+	figure, asked := info(goal.Figure).titled(), fmt.Sprintf("the ±%.3g %% asked for", goal.Within*100)
+	if len(vague) > 0 {
+		w.Advice = append(w.Advice, Advice{"repeats", fmt.Sprintf("Of %s, %d scatter too much in %s for %s; most does %s, ±%.2g %%. More repeats would tell.",
+			report.Counted(int64(len(w.Cells)), "cell"), len(vague), figure, asked, w.Cells[worstCell].Key, worst*100), vague})
 	}
-	w.Advice = append(w.Advice, Advice{"repeats", fmt.Sprintf("%s of %d, by %s, less exact than the ±%.3g %% asked for; the least exact is %s with ±%.2g %%. More repeats would tell.",
-		report.UpperFirst(report.Counted(int64(len(vague)), "cell")), len(w.Cells), info(goal.Figure).titled(), goal.Within*100, w.Cells[worstCell].Key, worst*100), vague})
+	if len(estimated) > 0 {
+		w.Advice = append(w.Advice, Advice{"repeats", fmt.Sprintf("Of %s, %d are less exact in %s than %s for its own error, up to ±%.2g %%, against which repeats do not help.",
+			report.Counted(int64(len(w.Cells)), "cell"), len(estimated), figure, asked, error*100), estimated})
+	}
 }
 
 // notes say what is not known, and what intervals rest on.

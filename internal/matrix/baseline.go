@@ -97,7 +97,7 @@ const defaultFailOver = 0.03
 // has must not vary.
 func Against(now, baseline *Result, o Options, over FailOver) (*Regression, error) {
 	is, was := newComparing(now, o), newComparing(baseline, o)
-	axes, err := sharedAxes(is.Axes, was.Axes)
+	axes, err := sharedAxes(now.Axes, baseline.Axes)
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +139,12 @@ func Against(now, baseline *Result, o Options, over FailOver) (*Regression, erro
 	g.finish()
 	g.machines(now, baseline)
 	return g, nil
+}
+
+// Comparable says why a matrix with these axes cannot be set beside a baseline.
+func Comparable(axes []Axis, baseline *Result) error {
+	_, err := sharedAxes(axes, baseline.Axes)
+	return err
 }
 
 // sharedAxes are the names of the axes that tell cells apart.

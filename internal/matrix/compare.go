@@ -40,6 +40,8 @@ type Comparison struct {
 	Advice      []Advice     `json:"advice"` // recommendations, sentences with their figures
 	Notes       []string     `json:"notes"`  // what is not known, and why
 
+	Regression *Regression `json:"regression,omitempty"` // beside a baseline, where there is one
+
 	kinds []kind // of the axes
 }
 
@@ -92,8 +94,8 @@ func (f FigureInfo) value(s Summary) float64 {
 // Value is what a trial says of a figure: a peak, the time of a typical step, the mean load.
 func Value(f Figure, s Summary) float64 { return info(f).value(s) }
 
-// Exactness is how well a figure is known of each cell that has an interval, by key: half of its width as a part of the
-// mean. It tells when to stop repeating a cell, so where the cell's own repeats tell, it takes their variance for no less
+// Exactness is how well repeats tell a figure of each cell that has an interval, by key: half of its width as a part of the
+// mean, without the error of a figure that is estimated. It tells when to stop repeating a cell, so where the cell's own repeats tell, it takes their variance for no less
 // than the median one: those that lie close together by chance would end too early.
 func Exactness(r *Result, f Figure) map[string]float64 {
 	w := begin(r, Options{})
@@ -103,9 +105,8 @@ func Exactness(r *Result, f Figure) map[string]float64 {
 		if s, ok := c.Figures[f]; ok && s.Interval != nil && s.Mean > 0 {
 			if s.Basis == Own {
 				s.variance = max(s.variance, w.noise[f].floor/floorPart/float64(s.Count))
-				s.bound(w.quantiles)
 			}
-			known[c.Key] = (s.Interval.High - s.Interval.Low) / 2 / s.Mean
+			known[c.Key] = s.scatter(w.quantiles) / s.Mean
 		}
 	}
 	return known

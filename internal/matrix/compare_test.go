@@ -364,12 +364,12 @@ func TestAdviceIsTrue(t *testing.T) {
 			return 1
 		}), 0.003, nil, []string{"more in 1"}, []string{"needs less than TensorFlow", "needs less than PyTorch"}},
 		{"no difference", scaled(func([]string) float64 { return 1 }), 0, nil, []string{"TensorFlow and PyTorch need the same within 1 % in each of 12 pairs"}, []string{"PyTorch needs less"}},
-		{"nothing but noise", scaled(func([]string) float64 { return 1.01 }), 0.1, nil, []string{"it is not known"}, []string{"TensorFlow in each", "PyTorch in each", "the same within 1 % in each"}},
+		{"nothing but noise", scaled(func([]string) float64 { return 1.01 }), 0.1, nil, []string{"Whether PyTorch or TensorFlow needs less is not known in any of 12 pairs"}, []string{"TensorFlow in each", "PyTorch in each", "the same within 1 % in each"}},
 		{"memory that does not grow with the batch", func(v []string) float64 { return seedTruth([]string{v[0], v[1], "16", v[3]}) }, 0.002, nil,
 			nil, []string{"One more item", "needs less than batch 64", "The first to fill"}},
 		{"one run each", seedTruth, 0.003, func(r *Result) {
 			r.Trials = slices.DeleteFunc(r.Trials, func(t Trial) bool { return t.Repeat > 0 })
-		}, nil, []string{"needs less", "the same", "less exact"}},
+		}, nil, []string{"needs less", "the same", "scatter too much"}},
 		{"one framework does not run", seedTruth, 0.003, func(r *Result) {
 			for i := range r.Trials {
 				if strings.HasPrefix(r.Trials[i].Cell, "framework=tensorflow") {
@@ -384,8 +384,8 @@ func TestAdviceIsTrue(t *testing.T) {
 				}
 			}
 		}, nil, []string{"The first to fill the 16.0 GiB of here as the batch grows is TensorFlow, resnet18"}},
-		{"exact enough", seedTruth, 0.001, func(r *Result) { r.Goal.Within = 0.01 }, nil, []string{"less exact"}},
-		{"not exact enough", seedTruth, 0.05, func(r *Result) { r.Goal.Within = 0.01 }, []string{"24 cells of 24, by peak PSS, less exact than the ±1 % asked for"}, nil},
+		{"exact enough", seedTruth, 0.001, func(r *Result) { r.Goal.Within = 0.01 }, nil, []string{"scatter too much"}},
+		{"not exact enough", seedTruth, 0.05, func(r *Result) { r.Goal.Within = 0.01 }, []string{"Of 24 cells, 24 scatter too much in peak PSS for the ±1 % asked for"}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			said := advised(test.truth, test.spread, test.change)
@@ -440,7 +440,14 @@ func TestEstimatedFigures(t *testing.T) {
 		s.Error, s.Label = 10<<20, mem.Estimated
 		r.Trials[i].Figures[PSS] = s
 	}
+	r.Goal.Within = 0.01
 	c := Compare(r, Options{})
+	if said := c.Advice[len(c.Advice)-1].Sentence; !strings.Contains(said, "against which repeats do not help") {
+		t.Errorf("%s", said)
+	}
+	if half := Exactness(r, PSS)[r.Cells[0].Key]; half != 0 {
+		t.Errorf("repeats are to tell what they cannot: ±%v", half)
+	}
 	s := c.Cells[0].Figures[PSS]
 	if width := s.Interval.High - s.Interval.Low; math.Abs(width-20<<20) > 1000 || c.Figures[0].Label != mem.Estimated {
 		t.Errorf("%+v is %v wide, want 20 MiB", s, mem.Bytes(width))

@@ -16,8 +16,9 @@ type Holding struct {
 	Label mem.Label `json:"label"`
 }
 
-// Holdings is what a run held at its peak, by each way there is to tell parts apart; false: its recording does not say.
-type Holdings func(run string) ([]Holding, bool)
+// Holdings is what a run held at its peak, of the device or of the host, by each way there is to tell parts apart; false:
+// its recording does not say.
+type Holdings func(run string, onDevice bool) ([]Holding, bool)
 
 // Difference is what explains that a cell needs more than another one.
 type Difference struct {
@@ -48,8 +49,9 @@ type DifferenceSum struct {
 
 // Limits of what is explained.
 const (
-	explained  = 2  // pairs of each ratio: those furthest apart
+	explained  = 1  // pairs of each ratio: those furthest apart
 	partsShown = 12 // of each way to tell them apart
+	leastShare = 20 // parts that make up less than a twentieth of the difference are left out
 )
 
 // differences looks into the recordings of the pairs that are furthest apart.
@@ -57,6 +59,7 @@ func (w *comparing) differences() {
 	if w.options.Holdings == nil {
 		return
 	}
+	const most = 8 // each reads two recordings
 	for _, r := range w.Ratios {
 		if r.Figure != r.BaseFigure || info(r.Figure).Unit != mem.UnitBytes {
 			continue
@@ -65,7 +68,7 @@ func (w *comparing) differences() {
 		slices.SortStableFunc(pairs, func(p, q Pair) int {
 			return cmp.Compare(math.Abs(math.Log(q.Ratio)), math.Abs(math.Log(p.Ratio)))
 		})
-		for _, p := range pairs[:min(explained, len(pairs))] {
+		for _, p := range pairs[:min(explained, len(pairs), most-len(w.Differences))] {
 			w.Differences = append(w.Differences, w.difference(r, p))
 		}
 	}
@@ -109,11 +112,14 @@ func (d *Difference) sort(parts []*Part) {
 	})
 	kept := map[string]int{}
 	for _, p := range parts {
-		if kept[p.By] == 0 {
+		if len(d.Rest) == 0 || d.Rest[len(d.Rest)-1].By != p.By {
 			d.Rest = append(d.Rest, DifferenceSum{By: p.By})
 		}
 		d.Rest[len(d.Rest)-1].Explained += p.Cell - p.Base
-		if kept[p.By]++; kept[p.By] <= partsShown && p.Cell != p.Base {
+		if max(p.Cell-p.Base, p.Base-p.Cell)*leastShare < mem.Bytes(math.Abs(d.Bytes)) || p.Cell == p.Base {
+			continue
+		}
+		if kept[p.By]++; kept[p.By] <= partsShown {
 			d.Parts = append(d.Parts, *p)
 		}
 	}
@@ -135,5 +141,5 @@ func (w *comparing) held(cell int, f Figure) ([]Holding, bool) {
 		return nil, false
 	}
 	slices.SortStableFunc(runs, func(p, q run) int { return cmp.Compare(p.value, q.value) })
-	return w.options.Holdings(runs[len(runs)/2].id)
+	return w.options.Holdings(runs[len(runs)/2].id, slices.Contains(onDevice, f))
 }

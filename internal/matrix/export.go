@@ -29,13 +29,16 @@ type Export struct {
 var Exports = []Export{
 	{"json", ".json", "everything; what --baseline reads", false, WriteJSON},
 	{"csv", ".csv", "a row for each cell and figure, with its interval", false, writeCells},
-	{"seed-csv", ".csv", "a row for each cell: " + strings.Join(seedColumns, ","), false, writeSeed},
+	{SeedCSV, ".csv", "a row for each cell: " + strings.Join(seedColumns, ","), false, writeSeed},
 	{"parquet", ".parquet", "a row for each trial and figure", true, writeTrials},
 	{"markdown", ".md", "the comparison, for people", false, func(w io.Writer, _ *Result, c *Comparison) error {
 		_, err := io.WriteString(w, c.Markdown())
 		return err
 	}},
 }
+
+// SeedCSV is the name of the form that one other project's dashboard reads: it has no column for every axis.
+const SeedCSV = "seed-csv"
 
 // WriteJSON writes a result, with what it says beside it.
 func WriteJSON(w io.Writer, r *Result, c *Comparison) error {
@@ -269,6 +272,12 @@ func writeSeed(w io.Writer, r *Result, c *Comparison) error {
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// CheckSeedCSV says why a matrix with these axes has no form in the seed's columns.
+func CheckSeedCSV(axes []Axis) error {
+	_, err := seedAxesOf(axes)
+	return err
 }
 
 // seedAxesOf are the places of the seed's columns among the axes; -1: there is none. No other axis may vary.

@@ -234,11 +234,16 @@ func (s *Stat) bound(q *quantiles) {
 	if !s.known() {
 		return
 	}
-	half := s.Error
-	if s.variance > 0 {
-		half += q.of(s.df) * math.Sqrt(s.variance) * s.Mean
-	}
+	half := s.scatter(q) + s.Error
 	s.Interval = &Interval{max(s.Mean-half, 0), s.Mean + half}
+}
+
+// scatter is half of the interval's width as far as repeats tell.
+func (s *Stat) scatter(q *quantiles) float64 {
+	if s.variance == 0 {
+		return 0
+	}
+	return q.of(s.df) * math.Sqrt(s.variance) * s.Mean
 }
 
 // sum adds up independent means' variances, with the degrees of freedom of their sum (Welch and Satterthwaite). Cells that

@@ -46,6 +46,9 @@ func (c *Comparison) Text(o report.TextOptions) string {
 	}
 	list(&b, o, "What to make of it", c.advised())
 	list(&b, o, "Notes", c.Notes)
+	if c.Regression != nil {
+		b.WriteString("\n" + c.Regression.Text(o))
+	}
 	return o.Fit(b.String())
 }
 
@@ -80,6 +83,9 @@ func list(b *strings.Builder, o report.TextOptions, title string, sentences []st
 // Markdown is the same as a comment on a change.
 func (c *Comparison) Markdown() string {
 	var b strings.Builder
+	if c.Regression != nil {
+		b.WriteString(c.Regression.Markdown() + "\n")
+	}
 	fmt.Fprintf(&b, "### hightide: %s\n\n**%s**\n", report.Markdown(c.Name), report.Markdown(c.Headline()))
 	for _, a := range c.advised() {
 		fmt.Fprintf(&b, "\n- %s", report.Markdown(a))

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hightide/internal/matrix"
+)
+
+// judged says what bench ends with, and all that it said.
+func (s *session) judged(args ...string) (code int, said string) {
+	out, err := s.command(append([]string{"bench", "m.yaml"}, args...)...).CombinedOutput()
+	if status, ok := err.(*exec.ExitError); ok {
+		code = status.ExitCode()
+	} else if err != nil {
+		s.t.Fatal(err)
+	}
+	return code, string(out)
+}
+
+// TestBenchAgainstBaseline: a matrix that was measured, beside results of which it is known how it stands, in every form
+// that CI reads. It is measured once: the later commands find every trial in the journal.
+func TestBenchAgainstBaseline(t *testing.T) {
+	s := newSession(t)
+	write(t, s.dir, "m.yaml", "axes: {batch: [1, 2]}\nrepeats: {least: 2, most: 2, figure: rss}\ncommand: sleep 0.4{batch}\n")
+	if code, said := s.judged("--baseline", "none.json"); code != 3 || !strings.Contains(said, "none.json") {
+		t.Errorf("a baseline that is not there: %d, %s", code, said)
+	}
+	if code, said := s.judged("--strict"); code != 2 || !strings.Contains(said, "--baseline") {
+		t.Errorf("--strict alone: %d, %s", code, said)
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "data", "matrices")); err == nil {
+		t.Error("something was measured before that was said")
+	}
+	code, said := s.judged("--json=now.json", "--csv", "cells.csv", "--parquet", "trials.parquet", "--seed-csv", "seed.csv", "--quiet")
+	if code != 0 {
+		t.Fatalf("%d, %s", code, said)
+	}
+	if text, err := os.ReadFile(filepath.Join(s.dir, "seed.csv")); err != nil || !strings.HasPrefix(string(text), "framework,model_size,batch_size,mode,device,mean,max,min,std,median,count\n,,1,,,") {
+		t.Errorf("%s, %v", text, err)
+	}
+	for _, test := range []struct {
+		name  string
+		times int64 // that the baseline's RSS is of what was measured; 0: less than a thousandth
+		args  []string
+		code  int
+		says  []string
+	}{
+		{"less", 3, nil, 0, []string{"better"}},
+		{"more", 0, []string{"--junit", "m.xml", "--github", "--markdown", "m.md"}, 1, []string{"::error file=m.yaml,title=More memory than the baseline::batch=1: peak RSS", "2 worse"}},
+	} {
+		r := readResult(t, filepath.Join(s.dir, "now.json"))
+		for i := range r.Trials {
+			one, ok := r.Trials[i].Figures[matrix.RSS]
+			if !ok {
+				t.Fatalf("nothing was measured of %+v", r.Trials[i])
+			}
+			one.Max = one.Max*test.times + 1024
+			r.Trials[i].Figures[matrix.RSS] = one
+		}
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, s.dir, "base.json", string(text))
+		code, said := s.judged(append(test.args, "--baseline", "base.json", "--fail-over", "5%")...)
+		if code != test.code {
+			t.Errorf("%s: exit code %d, want %d: %s", test.name, code, test.code, said)
+		}
+		for _, want := range test.says {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: want %q in %s", test.name, want, said)
+			}
+		}
+	}
+	for file, want := range map[string]string{"m.xml": `failures="2"`, "m.md": "2 worse"} {
+		if text, err := os.ReadFile(filepath.Join(s.dir, file)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s has no %q: %s, %v", file, want, text, err)
+		}
+	}
+	write(t, s.dir, "base.json", `{"version": 1, "axes": [{"name": "dtype", "values": ["a", "b"]}]}`)
+	if code, said := s.judged("--baseline", "base.json"); code != 3 || !strings.Contains(said, "the baseline has no axis batch") {
+		t.Errorf("another matrix's: %d, %s", code, said)
+	}
+}
+
+func readResult(t *testing.T, path string) *matrix.Result {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := matrix.ReadJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

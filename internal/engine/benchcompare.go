@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"hightide/internal/gpus"
+	"hightide/internal/matrix"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// BenchAxes are the axes of a spec, for what is to be told before anything is measured.
+func (e *Engine) BenchAxes(o BenchOptions) ([]matrix.Axis, error) {
+	spec, _, err := o.spec()
+	if err != nil {
+		return nil, err
+	}
+	return spec.Axes, nil
+}
+
+// Compare says what a matrix says, with the memory of imaginary devices from the catalogue, and what explains the largest
+// differences from the recordings that are here.
+func (e *Engine) Compare(ctx context.Context, r *matrix.Result, catalogue []string) (*matrix.Comparison, error) {
+	known, err := gpus.Load(catalogue...)
+	if err != nil {
+		return nil, err
+	}
+	return matrix.Compare(r, matrix.Options{Memory: deviceMemory(r.Axes, known), Holdings: e.holdings(ctx)}), nil
+}
+
+// deviceMemory is what imaginary devices have for programs.
+func deviceMemory(axes []matrix.Axis, known *gpus.Catalogue) map[string]int64 {
+	memory := map[string]int64{}
+	for _, a := range axes {
+		for _, value := range a.Values {
+			name, imagined := strings.CutPrefix(value, matrix.DeviceImagined)
+			if a.Name != matrix.AxisDevice || !imagined {
+				continue
+			}
+			if gpu, err := known.Find(name); err == nil {
+				memory[value] = int64(gpu.Total - gpu.Overhead)
+			}
+		}
+	}
+	return memory
+}
+
+// holdings looks into recordings, each once.
+func (e *Engine) holdings(ctx context.Context) matrix.Holdings {
+	known := map[string]*report.Report{}
+	return func(run string, onDevice bool) ([]matrix.Holding, bool) {
+		r, seen := known[run]
+		if !seen {
+			if ctx.Err() == nil {
+				r, _, _ = e.Report(ctx, run) // one that is gone or damaged explains nothing
+			}
+			known[run] = r
+		}
+		if r == nil {
+			return nil, false
+		}
+		all := hostHoldings(r)
+		if onDevice {
+			all = deviceHoldings(r)
+		}
+		return all, len(all) > 0
+	}
+}
+
+// hostHoldings are the rows of the report's tables of what the peak was made of, and which lines held the heap.
+func hostHoldings(r *report.Report) (all []matrix.Holding) {
+	for _, t := range r.Tables {
+		by, name := "", 0
+		switch t.Name {
+		case "composition":
+			by = "part"
+		case "sites":
+			by = "line"
+		default:
+			continue
+		}
+		bytes := -1
+		label := mem.Label("")
+		for i, column := range t.Columns {
+			if column.Name == "bytes" {
+				bytes, label = i, column.Label
+			}
+		}
+		if bytes < 0 {
+			continue
+		}
+		for _, row := range t.Rows {
+			words, _ := row[name].(string)
+			size, ok := row[bytes].(int64)
+			if !ok || words == "" {
+				continue
+			}
+			if by == "part" { // what stands behind differs between runs
+				words, _, _ = strings.Cut(words, ":")
+			}
+			all = append(all, matrix.Holding{By: by, Name: words, Bytes: mem.Bytes(size), Label: label})
+		}
+	}
+	return all
+}
+
+// deviceHoldings are what the verdict on an imaginary device says of its peak.
+func deviceHoldings(r *report.Report) (all []matrix.Holding) {
+	if r.Imagined == nil {
+		return nil
+	}
+	for _, c := range r.Imagined.Categories {
+		all = append(all, matrix.Holding{By: "category", Name: c.Name, Bytes: c.Bytes, Label: mem.Imagined})
+	}
+	for _, l := range r.Imagined.Lines {
+		all = append(all, matrix.Holding{By: "line", Name: mem.LineName(mem.Location{File: l.File, Line: l.Line}), Bytes: l.Bytes, Label: mem.Imagined})
+	}
+	return all
+}
