@@ -30,9 +30,10 @@ func (w *comparing) limit(f *Fit, points []point, best fitted, cells []int, batc
 	if best.df <= 0 {
 		l.Low, l.High = 0, nil
 	}
-	l.Unlimited = l.Batch >= endless
+	last := f.Terms[len(f.Terms)-1].Interval
+	l.Unlimited = l.Batch >= endless || len(f.Terms) == 2 && last != nil && last.Low <= 0 // it was not seen to grow
 	if l.Unlimited {
-		l.Batch = 0
+		l.Batch, l.Low, l.High = 0, 0, nil
 	}
 	l.Times = float64(l.Batch) / largest
 	l.Refuted = l.Failed != nil && (l.Unlimited || l.Batch >= *l.Failed)

@@ -351,6 +351,14 @@ func (w *comparing) describe(f *Fit, points []point, best fitted) {
 	if whole > 0 {
 		f.R2 = 1 - rest/whole
 	}
+	for k := range f.Terms {
+		roundAll(&f.Terms[k].Value)
+		f.Terms[k].Interval.round()
+	}
+	for k := range f.Points {
+		roundAll(&f.Points[k].Residual)
+	}
+	roundAll(&f.R2)
 	f.Straight, f.Judged = best.straight, best.judged
 }
 
