@@ -130,6 +130,28 @@ for t in threads: t.join()
     assert len(full) < 4000 and not ring.dropped
 
 
+def test_what_is_only_counted_and_left_open_is_counted_too(observe: Any) -> None:
+    """Up to the end of the process. So many are left open that there cannot be edges for all, however long it waits."""
+    ring = observe(
+        HEAD
+        + """
+from time import sleep
+left = [hightide.span("tight") for _ in range(5000)]
+for span in left:
+    span.__enter__()
+sleep(0.05)
+""",
+        logs=True,
+    ).main
+    counted = [span for record in ring.all("counted") for span in record["spans"]]
+    edges = stays(ring)  # whose ends the engine adds
+    assert not [s for s in edges if "end" in s]
+    assert len(edges) + sum(span["count"] for span in counted) == 5000
+    assert max(span["max_ns"] for span in counted) >= 50_000_000
+    (log,) = ring.all("log")
+    assert log["text"] == "spans still open as the process ended, counted up to there: tight"
+
+
 def test_a_child_has_spans_of_its_own(observe: Any) -> None:
     result = observe(
         HEAD

@@ -34,6 +34,7 @@ DEVICE_NS = 20_000  # that asking an allocator takes
 FRESH_NS = 20_000  # within which a reading of the resident set still stands
 PERIOD_NS = 500_000_000
 MOST_NAMES = 1000
+MOST_OPEN = 10_000  # stays without edges that are followed: of more, those still open at the end are not counted
 OTHERS = "(other spans)"
 LONGEST = 200  # characters of a name
 _UNUSED = (0, -1, -1)  # no framework is
@@ -49,7 +50,7 @@ class Spans:
         self._ids: dict[str, int] = {}
         self._begin()
         agent.on_renew.append(self._begin)
-        agent.at_end.append(self.flush)
+        agent.at_end.append(self.end)
 
     def _begin(self) -> None:
         """At the start, and in a forked child, whose channel knows no name yet. Its parent's spans are its parent's."""
@@ -57,6 +58,7 @@ class Spans:
         self._told: dict[str, int] = {}
         self._cells: dict[str, list[int]] = {}  # stays only counted: how many, their time, the longest
         self._late: list[Stay] = []  # ends for which there was no room
+        self._open: dict[int, Stay] = {}  # stays that will only be counted, by number
         self._credit = BURST_NS
         self._at = self._due = monotonic_ns()
         self._rss = self._read = -1
@@ -68,12 +70,12 @@ class Spans:
         self._at = now
         if credit <= 0 and name in self._told:
             self._credit = credit
-            return name, now, None
+            return self._uncounted(name, now)
         self._credit = (credit if credit < BURST_NS else BURST_NS) - STAY_NS  # at once: other threads take of it too
         agent = self.agent
         channel = agent.channel if agent.mark[0] == MARKED else agent.ready()
         if channel is None:
-            return name, now, None
+            return self._uncounted(name, now)
         name_id = self._told.get(name) or self._tell(name)
         number = next(self._numbers) % 65535 + 1
         tid = get_native_id()
@@ -83,13 +85,22 @@ class Spans:
         if name_id and channel.stay(number, name_id, 0, tid, step, self._rss, allocated, reserved, now):
             return name, now, channel, number, name_id, tid
         self._credit = -PAUSE_NS  # the ring is full
-        return name, now, None
+        return self._uncounted(name, now)
+
+    def _uncounted(self, name: str, now: int) -> Stay:
+        """A stay without edges, which is counted as it ends, or as the process does."""
+        number = next(self._numbers)
+        stay = name, now, None, number
+        if len(self._open) < MOST_OPEN:
+            self._open[number] = stay
+        return stay
 
     def leave(self, stay: Stay) -> None:
         """End a stay. Never raises."""
         now = monotonic_ns()
         channel: Optional[Channel] = stay[2]
         if channel is None:
+            self._open.pop(stay[3], None)
             self._count(stay[0], now - stay[1], now)
             return
         agent = self.agent
@@ -103,6 +114,17 @@ class Spans:
         end = (stay[3], stay[4], 1, stay[5], step, self._rss, allocated, reserved, now)
         if not channel.stay(*end):
             self._late.append(end)
+
+    def end(self) -> None:
+        """Count what is still open as the process ends, and tell all that is left."""
+        now, left = monotonic_ns(), list(self._open.values())
+        self._open = {}
+        for name, start, *_ in left:
+            self._count(name, now - start, now)
+        if left:
+            names = sorted({name[:LONGEST] for name, *_ in left})
+            self.agent.log("spans still open as the process ended, counted up to there: %s" % ", ".join(names[:8]))
+        self.flush()
 
     def flush(self) -> None:
         """Tell what was only counted, and ends that are late."""

@@ -67,14 +67,17 @@ def fit(
         The answer with its trials; imagined where the device is one of hightide's imaginary GPUs.
     Raises:
         ValueError: an argument that cannot be meant.
-        RuntimeError: a trial failed for another reason than memory, or hightide itself did.
+        RuntimeError: a trial failed for another reason than memory, or hightide itself did; PyTorch is not there.
         FileNotFoundError: hightide's program is not installed with this package.
     """
     if granularity < 1 or first < 1 or steps < 1 or most < 0 or not 0 <= headroom < 1:
         raise ValueError(
             "granularity, first and steps begin at 1, most at 0; headroom is a share of the device, as 0.05"
         )
-    import torch
+    try:
+        import torch
+    except ImportError:
+        raise RuntimeError(f"fit measures steps of PyTorch, which {sys.executable} does not have") from None
 
     import hightide
 
