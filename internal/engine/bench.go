@@ -347,7 +347,7 @@ func (b *bench) run(ctx context.Context, cell *matrix.Cell, repeat int, seed uin
 	}
 	return RunOptions{HTML: true, Options: observe.Options{Command: command, Env: launch.With(b.options.Env, set), Name: b.spec.Name,
 		Tags:     map[string]string{tagMatrix: b.spec.Name, tagCell: cell.Key, tagRepeat: fmt.Sprint(repeat)},
-		Duration: b.spec.Timeout, Grace: benchGrace, Patience: benchPatience, SnapshotOn: "never"}}, "", nil
+		NoStacks: !b.spec.Stacks, Duration: b.spec.Timeout, Grace: benchGrace, Patience: benchPatience, SnapshotOn: "never"}}, "", nil
 }
 
 // record runs a trial and keeps its output with its recording.

@@ -133,6 +133,9 @@ func (j *Journal) open(spec *Spec) error {
 	if err != nil {
 		return err
 	}
+	if head == nil && len(j.Trials) > 0 {
+		return fail.Input("--again measures all of it anew", "%s cannot be read: its first line is damaged", path)
+	}
 	if head == nil {
 		return j.begin(spec)
 	}

@@ -30,6 +30,7 @@ type Spec struct {
 	Timeout time.Duration
 	Memory  mem.Bytes // that cells beside each other may take; 0: what is free
 	Seed    mem.Optional
+	Stacks  bool // sample the host heap with Python stacks
 
 	Environments []Environment
 	catalogue    *gpus.Catalogue
@@ -78,7 +79,7 @@ const (
 )
 
 var (
-	specKeys        = []string{"name", "axes", "labels", "include", "exclude", "repeats", "steps", "warmup", "timeout", "memory", "seed", "environments", "command"}
+	specKeys        = []string{"name", "axes", "labels", "include", "exclude", "repeats", "steps", "warmup", "timeout", "memory", "seed", "stacks", "environments", "command"}
 	repeatKeys      = []string{"least", "most", "figure", "within"}
 	environmentKeys = []string{"when", "python", "env"}
 
@@ -90,7 +91,7 @@ var (
 // ReadSpec reads a spec. An error names every place that is wrong, as file:line:column, and what may have been meant.
 func ReadSpec(file string, text []byte, catalogue *gpus.Catalogue) (*Spec, error) {
 	r := &reader{file: file}
-	s := &Spec{File: file, Text: string(text), Goal: Goal{Figure: PSS, Least: 3, Most: 3}, Steps: defaultSteps, Warmup: defaultWarmup,
+	s := &Spec{File: file, Text: string(text), Goal: Goal{Figure: PSS, Least: 3, Most: 3}, Steps: defaultSteps, Warmup: defaultWarmup, Stacks: true,
 		Timeout: defaultTimeout, catalogue: catalogue, Name: nameOf(file)}
 	root := r.document(text)
 	if root != nil {
@@ -253,7 +254,15 @@ func (s *Spec) numbers(r *reader, parts map[string]*node) {
 	if parts["seed"] != nil {
 		s.Seed = mem.Some(int64(r.whole(parts["seed"], "seed", 0, math.MaxInt, 0)))
 	}
-	if n := parts["timeout"]; n != nil {
+	if n := parts["stacks"]; n != nil {
+		s.Stacks = r.oneOf(n, "stacks", r.scalar(n, "stacks"), []string{"true", "false"}) != "false"
+	}
+	s.timeout(r, parts["timeout"])
+	s.memory(r, parts["memory"])
+}
+
+func (s *Spec) timeout(r *reader, n *node) {
+	if n != nil {
 		text := r.scalar(n, "timeout")
 		d, err := time.ParseDuration(text)
 		switch _, number := strconv.ParseFloat(text, 64); {
@@ -266,7 +275,11 @@ func (s *Spec) numbers(r *reader, parts map[string]*node) {
 			s.Timeout = d
 		}
 	}
-	if n := parts["memory"]; n != nil {
+}
+
+// memory that trials beside each other may take.
+func (s *Spec) memory(r *reader, n *node) {
+	if n != nil {
 		if text := r.scalar(n, "memory"); text != "" {
 			bytes, err := mem.ParseBytes(text)
 			switch {

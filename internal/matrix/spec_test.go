@@ -39,7 +39,7 @@ func TestWrongSpecs(t *testing.T) {
 		"two documents":       {"axes: {model: lenet}\n---\naxes: {model: lenet}\n", "m.yaml:2:1: a second document; a matrix is one"},
 		"no axes":             {"name: a\n", "m.yaml:1:1: there are no axes; write them as axes: {model: [lenet, resnet18], batch: [16, 32]}"},
 		"key":                 {"axis: {model: lenet}\n", `m.yaml:1:1: unknown key "axis"; did you mean "axes"?`},
-		"key far off":         {"axes: {model: lenet}\nzzzzzzz: 1\n", `m.yaml:2:1: unknown key "zzzzzzz"; known: name, axes, labels, include, exclude, repeats, steps, warmup, timeout, memory, seed, environments, command`},
+		"key far off":         {"axes: {model: lenet}\nzzzzzzz: 1\n", `m.yaml:2:1: unknown key "zzzzzzz"; known: name, axes, labels, include, exclude, repeats, steps, warmup, timeout, memory, seed, stacks, environments, command`},
 		"key twice":           {"axes: {model: lenet}\nsteps: 1\nsteps: 2\n", "m.yaml:3:1: steps is there twice, first in line 2"},
 		"axis":                {"axes: {model: lenet, framwork: pytorch}\n", `m.yaml:1:22: unknown axis "framwork"; did you mean "framework"?`},
 		"axis's name":         {"axes: {model: lenet, A-1: x}\n", `m.yaml:1:22: "A-1" is no name for an axis: small letters, digits and underscores`},
