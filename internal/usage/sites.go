@@ -119,7 +119,7 @@ func (t *Names) place(frames []mem.Location) (at mem.Location, user bool) {
 	if len(frames) > 0 && frames[0].File == mem.TensorFlowArena {
 		return frames[0], false
 	}
-	var library, native *mem.Location
+	var native, started *mem.Location
 	withoutFile := len(frames) > 0 && frames[len(frames)-1].File == commandText
 	for i := range frames {
 		l := &frames[i]
@@ -134,20 +134,67 @@ func (t *Names) place(frames []mem.Location) (at mem.Location, user bool) {
 		}
 		switch t.Kind(l.File) {
 		case UserFile:
-			return *l, true
-		case LibraryFile:
-			if library == nil && !passedOn(l) {
-				library = l
+			if i != len(frames)-1 || !launcher(l) {
+				return *l, true
 			}
+			started = l
 		}
 	}
+	library, owner := t.library(frames)
 	switch {
+	case started != nil && owner == "":
+		return *started, true
 	case library != nil:
 		return *library, false
 	case native != nil: // one line a library, not one an address
 		return mem.Location{File: native.File, Native: true}, false
 	}
 	return mem.Location{File: mem.UnknownPlace, Native: true}, false
+}
+
+// launcher says whether a frame is of a program that was installed with a library: its script does nothing but call that.
+func launcher(l *mem.Location) bool {
+	folder := path.Base(path.Dir(l.File))
+	return l.Function == "<module>" && l.Line <= 20 && path.Ext(l.File) == "" && (folder == "bin" || folder == "Scripts") || strings.HasSuffix(l.File, ".exe/__main__.py")
+}
+
+// carriers are libraries that run the modules and loops of others: whose memory it is, those say.
+var carriers = []string{"torch", "functorch", "torchgen", "triton", "numpy", "lightning", "lightning_fabric", "pytorch_lightning", "accelerate", "deepspeed", "peft",
+	"bitsandbytes", "jsonargparse", "click", "typer", "fire", "hydra", "docstring_parser"}
+
+// library is the line of a stack without a frame of the user's. Of the outermost library that owns a model (it has a forward method
+// there), else of the outermost one: its innermost line. Where only frameworks are there it is the innermost line at all, and owner is "".
+func (t *Names) library(frames []mem.Location) (at *mem.Location, owner string) {
+	forward := false
+	for i := range frames {
+		l := &frames[i]
+		if l.Native || t.Kind(l.File) != LibraryFile || passedOn(l) {
+			continue
+		}
+		if at == nil {
+			at = l
+		}
+		// From the inside out: the last one to be seen is the outermost.
+		if name := packageOf(l.File); name != "" && !slices.Contains(carriers, name) && (l.Function == "forward" || !forward) {
+			owner, forward = name, forward || l.Function == "forward"
+		}
+	}
+	if owner == "" {
+		return at, ""
+	}
+	n := slices.IndexFunc(frames, func(l mem.Location) bool { return !l.Native && packageOf(l.File) == owner })
+	return &frames[n], owner
+}
+
+// packageOf is the installed library that a file is of; "" for Python's own and for files that are of none.
+func packageOf(file string) string {
+	for _, folder := range []string{"/site-packages/", "/dist-packages/"} {
+		if at := strings.LastIndex(file, folder); at >= 0 {
+			name, _, _ := strings.Cut(file[at+len(folder):], "/")
+			return strings.TrimSuffix(name, ".py")
+		}
+	}
+	return ""
 }
 
 // commandText is the file of python -c, where it is that of the outermost frame.
@@ -162,7 +209,8 @@ func passedOn(l *mem.Location) bool {
 func (t *Names) lineName(l mem.Location, user bool) string {
 	if !user && !l.Native {
 		if at := installed.FindAllStringIndex(l.File, -1); len(at) > 0 && at[len(at)-1][1] < len(l.File) {
-			return l.File[at[len(at)-1][1]:] + ":" + strconv.Itoa(l.Line)
+			name := strings.TrimPrefix(strings.TrimPrefix(l.File[at[len(at)-1][1]:], "site-packages/"), "dist-packages/")
+			return name + ":" + strconv.Itoa(l.Line)
 		}
 	}
 	return mem.LineName(l)

@@ -93,3 +93,39 @@ func TestProgramsWithoutAFile(t *testing.T) {
 		}
 	}
 }
+
+// TestInstalledPrograms: of a program that came as a package its own lines are named, and of libraries that run others' models these.
+func TestInstalledPrograms(t *testing.T) {
+	stacks := new(mem.StackTable)
+	in := func(file, function string, line int) mem.Location {
+		return mem.Location{File: "/env/lib/python3.11/site-packages/" + file, Line: line, Function: function}
+	}
+	script := mem.Location{File: "/env/bin/litgpt", Line: 10, Function: "<module>"}
+	linear, call := in("torch/nn/modules/linear.py", "forward", 125), in("torch/nn/modules/module.py", "_call_impl", 1750)
+	attention, fit := in("litgpt/model.py", "forward", 350), in("litgpt/finetune/full.py", "fit", 220)
+	fabric, quantised := in("lightning/fabric/wrappers.py", "forward", 140), in("bitsandbytes/nn/modules.py", "forward", 500)
+	llama, trainer, trl := in("transformers/models/llama/modeling_llama.py", "forward", 240), in("transformers/trainer.py", "step", 3700), in("trl/scripts/sft.py", "main", 60)
+	own := mem.Location{File: "/home/me/bin/train", Line: 61, Function: "<module>"}
+	for name, test := range map[string]struct {
+		stack []mem.Location
+		want  string
+		user  bool
+	}{
+		"a console script":       {[]mem.Location{linear, call, attention, call, fabric, fit, script}, "litgpt/model.py:350", false},
+		"quantised weights":      {[]mem.Location{quantised, call, attention, call, fabric, fit, script}, "litgpt/model.py:350", false},
+		"outside of the model":   {[]mem.Location{in("torch/optim/adamw.py", "step", 200), fit, script}, "litgpt/finetune/full.py:220", false},
+		"another's model":        {[]mem.Location{linear, call, llama, call, trainer, trl, script}, "transformers/models/llama/modeling_llama.py:240", false},
+		"of two libraries":       {[]mem.Location{trainer, trl, script}, "trl/scripts/sft.py:60", false},
+		"frameworks alone":       {[]mem.Location{linear, call}, "torch/nn/modules/linear.py:125", false},
+		"nothing but a script":   {[]mem.Location{linear, call, script}, "litgpt:10", true},
+		"a script of the user's": {[]mem.Location{linear, call, llama, own}, "train:61", true},
+	} {
+		var numbers []uint32
+		for _, l := range test.stack {
+			numbers = append(numbers, stacks.Location(l))
+		}
+		if s := NewNames(stacks).Of(stacks.Add(numbers)); s.Name != test.want || s.User != test.user {
+			t.Errorf("%s: %q, of the user %v; want %q, %v", name, s.Name, s.User, test.want, test.user)
+		}
+	}
+}

@@ -95,9 +95,17 @@ func topHolder(v *report.Imagined) string {
 
 func heldName(l *report.HeldLine) string {
 	if l.Line > 0 {
-		return mem.LineName(mem.Location{File: l.File, Line: l.Line})
+		return lineName(l)
 	}
 	return "what has " + cmp.Or(l.Function, mem.NoFrames)
+}
+
+// lineName is a line for people: of a library with its folder, as model.py says little and litgpt/model.py does.
+func lineName(l *report.HeldLine) string {
+	if _, inside, ok := strings.Cut(l.File, "/site-packages/"); ok && !l.User && l.Line > 0 {
+		return fmt.Sprintf("%s:%d", inside, l.Line)
+	}
+	return mem.LineName(mem.Location{File: l.File, Line: l.Line})
 }
 
 // callsText is "cusparseSpMM (3 times) and 2 more".
@@ -314,7 +322,7 @@ func rankTable(ranks []report.RankUse) report.Table {
 func linesTable(lines []report.HeldLine) report.Table {
 	t := report.Table{Name: "peak-lines", Title: "Lines that held the peak", Columns: []report.Column{report.TextColumn("site", "line"), report.TextColumn("function", "function"), report.BytesColumn("bytes", "held", mem.Imagined), {Name: "blocks", Title: "blocks", Unit: mem.UnitCount, Label: mem.Imagined}}}
 	for _, l := range lines {
-		t.Add(mem.LineName(mem.Location{File: l.File, Line: l.Line}), l.Function, l.Bytes, l.Blocks)
+		t.Add(lineName(&l), l.Function, l.Bytes, l.Blocks)
 	}
 	return t
 }

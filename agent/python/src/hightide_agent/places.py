@@ -40,6 +40,7 @@ def is_library(filename: str) -> bool:
         or "dist-packages" in filename
         or filename.startswith("<")
         or filename.startswith((sys.base_prefix + "/lib/python", sys.prefix + "/lib/python"))
+        or filename.startswith((sys.base_prefix + "/bin/", sys.prefix + "/bin/"))  # it starts an installed program
         or "/hightide_agent/" in filename
         or is_compiled(filename)
     )
@@ -66,14 +67,40 @@ def is_compiled(filename: str) -> bool:
     return len(name) == 55 and name[0] == "c" and name[52:] == ".py" and _HASH.issuperset(name[1:52])
 
 
+# Libraries that run the modules and loops of others: those say whose line it is.
+# As `carriers` in internal/usage/sites.go.
+CARRIERS = frozenset(
+    ["torch", "functorch", "torchgen", "triton", "numpy", "lightning", "lightning_fabric", "pytorch_lightning",
+     "accelerate", "deepspeed", "peft", "bitsandbytes", "jsonargparse", "click", "typer", "fire", "hydra",
+     "docstring_parser"]
+)  # fmt: skip
+
+
 def caller(frame: Any) -> tuple[str, int, str]:
-    """File, line and function of the innermost frame, from this one outwards, that is the user's own."""
-    innermost = frame
+    """File, line and function of the innermost frame, from this one outwards, that is the user's own; of a program that
+    was installed, the innermost of the outermost library that has a model there, else of the outermost one."""
+    innermost, firsts, owner, forward = frame, {}, "", False
     while frame is not None:
         code = frame.f_code
         if is_users(code, frame.f_globals):
             return code.co_filename, frame.f_lineno or 0, getattr(code, "co_qualname", code.co_name)
+        package = _package(code.co_filename)
+        if package and package not in CARRIERS:
+            firsts.setdefault(package, frame)
+            if code.co_name == "forward" or not forward:
+                owner, forward = package, forward or code.co_name == "forward"
         frame = frame.f_back
-    if innermost is None:
+    found = firsts.get(owner, innermost)
+    if found is None:
         return "", 0, ""
-    return innermost.f_code.co_filename, innermost.f_lineno or 0, innermost.f_code.co_name
+    return found.f_code.co_filename, found.f_lineno or 0, found.f_code.co_name
+
+
+def _package(filename: str) -> str:
+    """The installed library that a file is of; "" for Python's own."""
+    for folder in ("/site-packages/", "/dist-packages/"):
+        _, found, inside = filename.rpartition(folder)
+        if found:
+            name = inside.partition("/")[0]
+            return name[:-3] if name.endswith(".py") else name
+    return ""
