@@ -53,6 +53,7 @@ func (o *imagineOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.GPU, "gpu", "", "`name` of a GPU as in hightide gpus, or all (default h100-sxm)")
 	flags.IntVar(&o.GPUs, "gpus", 0, "how many of them the machine has (default 1)")
 	flags.Func("memory", "another `size` of their memory, as 24GiB", size(&o.Memory, "--memory 24GiB"))
+	flags.Func("context", "`size` that a process takes beside PyTorch's allocator, as 900MiB: of your driver, by hightide info --calibrate", size(&o.Context, "--context 900MiB"))
 	flags.StringVar(&o.Until, "steps", "auto", "stop after that many optimizer steps; auto: once the peak is steady; 0: run to the end")
 	flags.StringVar(&o.AllocConf, "alloc-conf", "", "`setting` of PyTorch's allocator, as expandable_segments:True")
 	flags.BoolVar(&o.Sandbox, "sandbox", false, "what the program writes goes to a folder that is deleted")

@@ -42,6 +42,7 @@ type GPU struct {
 	OverheadLow   mem.Bytes `json:"context_overhead_low_bytes,omitempty"`
 	OverheadHigh  mem.Bytes `json:"context_overhead_high_bytes,omitempty"`
 	OverheadBasis string    `json:"context_overhead_basis"`
+	OverheadKnown bool      `json:"context_overhead_known,omitempty"` // by who asks: nothing is left open
 
 	Bandwidth   float64 `json:"bandwidth_gb_per_s,omitempty"`
 	Price       float64 `json:"price_usd_per_hour,omitempty"` // 0: none is known
@@ -69,13 +70,24 @@ func (g *GPU) Capability() (major, minor int, ok bool) {
 // twice that: such is the spread where there are many.
 func (g *GPU) Uncertainty() mem.Bytes {
 	u := g.Overhead
-	if g.OverheadHigh > g.Overhead {
+	switch {
+	case g.OverheadKnown:
+		u = 0
+	case g.OverheadHigh > g.Overhead:
 		u = g.OverheadHigh - g.Overhead
 	}
 	if g.Lowest > 0 && g.Lowest < g.Total {
 		u += g.Total - g.Lowest
 	}
 	return u
+}
+
+// Overheads is what was seen of the overhead; zero where a single figure is known, or none is open.
+func (g *GPU) Overheads() mem.Range {
+	if g.OverheadKnown || g.OverheadHigh <= g.OverheadLow {
+		return mem.Range{}
+	}
+	return mem.Range{Low: g.OverheadLow, High: g.OverheadHigh}
 }
 
 // Tight is the margin below which a fit is called tight: the uncertainty, at least 5 % of the memory.

@@ -132,3 +132,24 @@ func FuzzParse(f *testing.F) {
 		_, _ = c.Find(string(text[:min(len(text), 40)]))
 	})
 }
+
+// TestWhatIsOpen: the margin covers every context that was seen, and is that of the memory alone where the context was given.
+func TestWhatIsOpen(t *testing.T) {
+	catalogue, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, slug := range []string{"a100-40g", "a100-40g-pcie", "a100-80g", "a100-80g-pcie"} {
+		g, err := catalogue.Find(slug)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen := g.Overheads(); seen.High < 1700*mem.MiB || seen.Low > g.Overhead || g.Overhead+g.Uncertainty() < seen.High {
+			t.Errorf("%s: %v, seen %v, open %v", slug, g.Overhead, seen, g.Uncertainty())
+		}
+		g.OverheadKnown = true
+		if g.Uncertainty() != g.Total-g.Lowest || g.Overheads() != (mem.Range{}) {
+			t.Errorf("%s with a context that was given: %v open, %v", slug, g.Uncertainty(), g.Overheads())
+		}
+	}
+}

@@ -40,6 +40,7 @@ type Options struct {
 	Catalogue   []string  // files with more GPUs
 	GPUs        int       // of that model on this machine; 0: one, with World as many as a node has
 	Memory      mem.Bytes // instead of the catalogue's; 0: the catalogue's
+	Context     mem.Bytes // beside the allocator, likewise
 	Until       string    // "auto": once the peak is steady; a number of steps; "0": to the end
 	AllocConf   string    // as PYTORCH_ALLOC_CONF
 	Sandbox     bool      // the program's writes go to a folder that is deleted
@@ -194,9 +195,12 @@ func (s *Session) prepare(ctx context.Context) (trial, error) {
 	}
 	if o.Memory > 0 {
 		t.gpu.Total, t.gpu.Lowest, t.gpu.TotalBasis = o.Memory, 0, "--memory"
-		if t.gpu.Overhead >= t.gpu.Total {
-			return trial{}, fail.Usage("as in --memory 24GiB", "--memory %v is less than a process takes on %s before its first tensor, %v", o.Memory, t.gpu.Slug, t.gpu.Overhead)
-		}
+	}
+	if o.Context > 0 {
+		t.gpu.Overhead, t.gpu.OverheadBasis, t.gpu.OverheadKnown = o.Context, "--context", true
+	}
+	if t.gpu.Overhead >= t.gpu.Total {
+		return trial{}, fail.Usage("as in --memory 24GiB", "--memory %v is less than a process takes on %s before its first tensor, %v", t.gpu.Total, t.gpu.Slug, t.gpu.Overhead)
 	}
 	if o.AllocConf != "" {
 		t.env[allocator.Variable] = o.AllocConf
@@ -226,8 +230,8 @@ func (o *Options) check() error {
 	if o.World == 0 && o.PlayList != "" {
 		return fail.Usage(world, "--play %s without --world-size", o.PlayList)
 	}
-	if o.GPU == AllGPUs && (o.Memory > 0 || o.World > 0) {
-		return fail.Usage("name one GPU", "--gpu all imagines whole catalogue GPUs, without --memory and --world-size")
+	if o.GPU == AllGPUs && (o.Memory > 0 || o.Context > 0 || o.World > 0) {
+		return fail.Usage("name one GPU", "--gpu all imagines whole catalogue GPUs, without --memory, --context and --world-size")
 	}
 	return nil
 }

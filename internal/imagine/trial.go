@@ -232,7 +232,7 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 // setup is what the verdict needs to know of a trial.
 func (s *Session) setup(t *trial) mem.ImaginedSetup {
 	g := &t.gpu
-	return mem.ImaginedSetup{GPU: g.Slug, Name: g.Name, Compute: g.Compute, SMs: g.SMs, Count: t.count, Total: g.Total, TotalLabel: g.Label(), Context: g.Overhead, Tight: g.Tight(),
+	return mem.ImaginedSetup{GPU: g.Slug, Name: g.Name, Compute: g.Compute, SMs: g.SMs, Count: t.count, Total: g.Total, TotalLabel: g.Label(), Context: g.Overhead, Contexts: g.Overheads(), Tight: g.Tight(),
 		Price: g.Price, Steps: s.Until, Sizes: cmp.Or(t.sizes, s.Sizes), AllocConf: cmp.Or(allocatorSetting(launch.With(s.Base.Env, t.env)), "default"), ReadValue: strings.Join(s.ReadValues, " "), World: s.World}
 }
 

@@ -16,6 +16,7 @@ type ImaginedSetup struct {
 	Total      Bytes   `json:"total_bytes"`
 	TotalLabel Label   `json:"total_label,omitempty"` // how the total was come by
 	Context    Bytes   `json:"context_overhead_bytes"`
+	Contexts   Range   `json:"context_overhead_range_bytes,omitzero"` // what was seen of it; zero: nothing else is known, or it was given
 	Tight      Bytes   `json:"tight_below_bytes"`
 	Price      float64 `json:"price_usd_per_hour,omitempty"`
 	Steps      string  `json:"steps"`      // auto, or a number
@@ -23,6 +24,12 @@ type ImaginedSetup struct {
 	AllocConf  string  `json:"alloc_conf"` // "default" where none is set
 	ReadValue  string  `json:"read_value,omitempty"`
 	World      int     `json:"world_size,omitempty"` // ranks of a larger cluster, of which some are played; 0: none
+}
+
+// Range is of bytes, from the lowest to the highest.
+type Range struct {
+	Low  Bytes `json:"low"`
+	High Bytes `json:"high"`
 }
 
 // ImaginedDevice is one imaginary GPU at the end.

@@ -79,7 +79,8 @@ CARRIERS = frozenset(
 def caller(frame: Any) -> tuple[str, int, str]:
     """File, line and function of the innermost frame, from this one outwards, that is the user's own; of a program that
     was installed, the innermost of the outermost library that has a model there, else of the outermost one."""
-    innermost, firsts, owner, forward = frame, {}, "", False
+    innermost, owner, forward = frame, "", False
+    firsts: dict[str, Any] = {}
     while frame is not None:
         code = frame.f_code
         if is_users(code, frame.f_globals):
