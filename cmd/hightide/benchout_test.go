@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"hightide/internal/matrix"
 )
 
@@ -86,6 +88,46 @@ func TestBenchAgainstBaseline(t *testing.T) {
 	write(t, s.dir, "base.json", `{"version": 1, "axes": [{"name": "dtype", "values": ["a", "b"]}]}`)
 	if code, said := s.judged("--baseline", "base.json"); code != 3 || !strings.Contains(said, "the baseline has no axis batch") {
 		t.Errorf("another matrix's: %d, %s", code, said)
+	}
+}
+
+// TestWorkflowExample runs the step that measures, of the workflow that we ship, as GitHub does: first without a result
+// of main, then with one.
+func TestWorkflowExample(t *testing.T) {
+	text, err := os.ReadFile("../../examples/github-actions.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var workflow struct {
+		Jobs map[string]struct {
+			Steps []struct{ Name, Uses, Run string }
+		}
+	}
+	if err := yaml.Unmarshal(text, &workflow); err != nil {
+		t.Fatal(err)
+	}
+	script := ""
+	for _, step := range workflow.Jobs["memory"].Steps {
+		if step.Name == "Measure" {
+			script = step.Run
+		}
+	}
+	s := newSession(t)
+	write(t, s.dir, "memory.yaml", "axes: {batch: [1]}\nrepeats: {least: 2, most: 2, figure: rss}\ncommand: sleep 0.4{batch}\n")
+	for _, file := range []string{"", "memory.xml"} {
+		c := s.command()
+		c.Args, c.Path = []string{"bash", "-e", "-o", "pipefail", "-c", script}, "/bin/bash"
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		for _, written := range []string{"now.json", "memory.html", "memory.md", file} {
+			if _, err := os.Stat(filepath.Join(s.dir, written)); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := os.Rename(filepath.Join(s.dir, "now.json"), filepath.Join(s.dir, "baseline.json")); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

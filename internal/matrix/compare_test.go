@@ -520,3 +520,42 @@ func TestCompareIsBounded(t *testing.T) {
 		t.Errorf("%d pairs", pairs)
 	}
 }
+
+// TestBaselineErrs counts how often a gate of 3 % is wrong: it fails a change that is none, lets one of 10 % pass, or says
+// of one that is twice as large as allowed that it is the same.
+func TestBaselineErrs(t *testing.T) {
+	noisy := func(r *rand.Rand, v []string) float64 {
+		if v[0] == "tensorflow" {
+			return 0.02 * r.NormFloat64()
+		}
+		return 0.005 * r.NormFloat64()
+	}
+	before := made{seedAxes, 3, PSS, seedTruth, noisy}
+	counts := func(change float64) (worse, same, other int) {
+		r := rand.New(rand.NewPCG(3, 15))
+		now := before
+		now.truth = func(v []string) float64 { return seedTruth(v) * (1 + change) }
+		for range 40 {
+			g, err := Against(now.result(r), before.result(r), Options{}, FailOver{"": 0.03})
+			if err != nil {
+				t.Fatal(err)
+			}
+			worse, same = worse+g.Counts[Worse], same+g.Counts[Steady]
+			other += len(g.Changes) - g.Counts[Worse] - g.Counts[Steady]
+		}
+		return worse, same, other
+	}
+	const all = 40 * 24
+	if worse, same, other := counts(0); worse > all/500 || same < all/3 {
+		t.Errorf("no change: %d worse, %d the same, %d neither", worse, same, other)
+	}
+	if worse, same, other := counts(0.03); worse > all*5/100 {
+		t.Errorf("as much as is allowed: %d worse, %d the same, %d neither", worse, same, other)
+	}
+	if worse, same, other := counts(0.06); same > all*3/100 || worse < all/4 {
+		t.Errorf("twice of what is allowed: %d worse, %d the same, %d neither", worse, same, other)
+	}
+	if worse, same, other := counts(0.15); worse < all*9/10 || same > 0 {
+		t.Errorf("five times of what is allowed: %d worse, %d the same, %d neither", worse, same, other)
+	}
+}

@@ -222,7 +222,16 @@ func orNil(text string) any {
 var seedColumns = []string{"framework", "model_size", "batch_size", "mode", "device", "mean", "max", "min", "std", "median", "count"}
 
 // seedWords are what that project calls what has another name here.
-var seedWords = map[string]string{"lenet": "small", "resnet18": "medium", "transformer6": "large", "cuda": "gpu"}
+var seedWords = map[string]string{"lenet": "small", "resnet18": "medium", "transformer6-base": "large", "transformer6": "large", "cuda": "gpu"}
+
+// seedWord is what that project calls a value, unless another value of the axis is called so too.
+func seedWord(a Axis, value string) string {
+	word, ok := seedWords[value]
+	if !ok || slices.ContainsFunc(a.Values, func(v string) bool { return v != value && (v == word || seedWords[v] == word) }) {
+		return value
+	}
+	return word
+}
 
 // writeSeed writes resident memory in the seed's columns: of all samples of all trials of a cell. The median is that of
 // the trials' medians.
@@ -254,10 +263,7 @@ func writeSeed(w io.Writer, r *Result, c *Comparison) error {
 			if a < 0 {
 				continue
 			}
-			row[i] = cell.Values[a]
-			if word, ok := seedWords[row[i]]; ok {
-				row[i] = word
-			}
+			row[i] = seedWord(r.Axes[a], cell.Values[a])
 		}
 		s := together(all)
 		for _, n := range []float64{s.Mean, float64(s.Max), float64(s.Min), s.StdDev, s.Median} {

@@ -279,6 +279,15 @@ func readParquet(t *testing.T, file *parquet.File) (rows []map[string]any) {
 	return rows
 }
 
+func TestSeedWords(t *testing.T) {
+	a := Axis{Values: []string{"lenet", "transformer6", "transformer6-base", "mine"}}
+	for value, want := range map[string]string{"lenet": "small", "transformer6": "transformer6", "transformer6-base": "transformer6-base", "mine": "mine"} {
+		if got := seedWord(a, value); got != want {
+			t.Errorf("%s is called %s, want %s", value, got, want)
+		}
+	}
+}
+
 func TestSeedCSVRefuses(t *testing.T) {
 	r := mixed()
 	r.Axes = append(r.Axes, Axis{Name: "dtype", Values: []string{"fp32", "bf16"}})
