@@ -11,11 +11,24 @@ import "embed"
 //go:embed all:lib
 var lib embed.FS
 
+//go:embed smi
+var smi embed.FS
+
 // Names of the libraries, as programs look for them.
 const (
 	LibraryName = "libhightide_device.so" // preloaded; its soname is libcuda.so.1
 	NVMLName    = "libnvidia-ml.so.1"
 )
+
+// Programs returns what stands first on the PATH of an imaginary machine, by name: nvidia-smi, which asks the libraries, and what it
+// is made of.
+func Programs() map[string][]byte {
+	files := map[string][]byte{}
+	for _, name := range []string{"nvidia-smi", "nvidia_smi.py"} {
+		files[name], _ = smi.ReadFile("smi/" + name) // embedded: it is there
+	}
+	return files
+}
 
 // Libraries returns the built libraries by name, x86-64 ELF shared objects, and whether there are any:
 // a binary built before `make -C device` can do all but imagine.

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS = [
     ("3.10", ["agent/python/src/hightide_agent"]),
     ("3.10", ["agent/python/src/hightide"]),
+    ("3.10", ["device/smi/nvidia_smi.py"]),
     ("3.11", ["packaging/hatch_build.py"]),
     ("3.11", sorted(str(p.relative_to(ROOT)) for p in (ROOT / "scripts").rglob("*.py"))),
     ("3.11", sorted(str(p.relative_to(ROOT)) for p in (ROOT / "bench").glob("*.py"))),

@@ -106,7 +106,7 @@ func (e *Engine) imagineHelpers() (*imagine.Helpers, error) {
 		return nil, fail.Environment(hint, "%w", err)
 	}
 	libraries := filepath.Join(dir, "device")
-	h.Device = launch.Helper{Name: "device", Preload: filepath.Join(libraries, device.LibraryName), Libraries: libraries}
+	h.Device = launch.Helper{Name: "device", Preload: filepath.Join(libraries, device.LibraryName), Libraries: libraries, Programs: filepath.Join(libraries, "bin")}
 	return h, nil
 }
 
@@ -121,6 +121,9 @@ func deviceFiles() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for name, image := range libraries {
 		files["device/"+name] = image
+	}
+	for name, text := range device.Programs() {
+		files["device/bin/"+name] = text
 	}
 	for _, name := range []string{"libcuda.so.1", "libcuda.so"} {
 		files["device/"+name] = libraries[device.LibraryName]

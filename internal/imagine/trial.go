@@ -208,6 +208,9 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 	if agent["HIGHTIDE_IMAGINE_READS"] = asked.text(); asked.All != nil {
 		device["HIGHTIDE_DEVICE_READ_VALUE"] = strconv.FormatFloat(*asked.All, 'g', -1, 64)
 	}
+	if s.Python.Path != "" {
+		device["HIGHTIDE_SMI_PYTHON"] = s.Python.Path
+	}
 	if len(s.play) > 0 {
 		command, states = s.played(t, channels)
 		agent["HIGHTIDE_IMAGINE_PLAYED"] = strings.Trim(strings.ReplaceAll(fmt.Sprint(s.play), " ", ","), "[]")

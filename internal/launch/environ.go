@@ -7,12 +7,13 @@ import (
 )
 
 // Helper is something that rides along in the observed processes: a folder on PYTHONPATH, a
-// library in LD_PRELOAD, and the variables that tell it what to do.
+// library in LD_PRELOAD, programs on PATH, and the variables that tell it what to do.
 type Helper struct {
 	Name       string
 	PythonPath string            // folder to put first on PYTHONPATH; may be empty
 	Preload    string            // library to put in LD_PRELOAD, before the user's; in the order of the list
 	Libraries  string            // folder to put first on LD_LIBRARY_PATH; may be empty
+	Programs   string            // folder to put first on PATH; may be empty
 	Env        map[string]string // further variables
 }
 
@@ -22,7 +23,7 @@ type Helper struct {
 func Environment(env []string, helpers []Helper, vars map[string]string) []string {
 	set := map[string]string{}
 	maps.Copy(set, vars)
-	var paths, preloads, libraries []string
+	var paths, preloads, libraries, programs []string
 	for _, h := range helpers {
 		if h.PythonPath != "" {
 			paths = append(paths, h.PythonPath)
@@ -33,7 +34,13 @@ func Environment(env []string, helpers []Helper, vars map[string]string) []strin
 		if h.Libraries != "" {
 			libraries = append(libraries, h.Libraries)
 		}
+		if h.Programs != "" {
+			programs = append(programs, h.Programs)
+		}
 		maps.Copy(set, h.Env)
+	}
+	if path := Lookup(env, "PATH"); len(programs) > 0 && path != "" { // else the shell's own default would be lost
+		set["PATH"] = prepend(programs, path)
 	}
 	if len(libraries) > 0 {
 		set["LD_LIBRARY_PATH"] = prepend(libraries, Lookup(env, "LD_LIBRARY_PATH"))

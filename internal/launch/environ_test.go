@@ -16,6 +16,10 @@ func TestComposeKeepsWhatTheUserSet(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
+	smi := []Helper{{Name: "device", Programs: "/h/bin"}}
+	if got := Environment([]string{"PATH=/bin"}, smi, nil); !slices.Equal(got, []string{"PATH=/h/bin:/bin"}) {
+		t.Errorf("programs: %q", got)
+	}
 	got = Environment([]string{"PYTHONPATH="}, helpers, nil)
 	if !slices.Contains(got, "PYTHONPATH=/h/hook") {
 		t.Errorf("%q: an empty PYTHONPATH must not leave a colon behind", got)

@@ -132,7 +132,11 @@ func extractTo(files map[string][]byte, dir string) error {
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(to, files[path], 0o644); err != nil {
+		mode := os.FileMode(0o644)
+		if filepath.Base(filepath.Dir(to)) == "bin" {
+			mode = 0o755
+		}
+		if err := os.WriteFile(to, files[path], mode); err != nil {
 			return err
 		}
 	}
