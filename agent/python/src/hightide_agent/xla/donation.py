@@ -66,6 +66,8 @@ class Donation:
     def look(self, record: Dict[str, Any], computation: Any, arguments: List[Argument], frame: Any) -> None:
         """Follow the arrays of this call that could have been donated."""
         self.tell()
+        if is_library(record["file"]):  # whose user cannot donate its arguments
+            return
         candidates = donatable(arguments, computation.compile_args["global_out_avals"])
         if not candidates:
             return
@@ -143,14 +145,7 @@ def _call(frame: Any) -> Tuple[Any, Any]:
         frame = frame.f_back
     while frame is not None and returns(frame.f_code, frame.f_lasti):  # what it gets it hands on
         frame = frame.f_back
-    if frame is None or passed is None or (is_library(frame.f_code.co_filename) and _framework(frame)):
-        return (), None
-    return passed, frame
-
-
-def _framework(frame: Any) -> bool:
-    """Whether a library's trainer calls, whose user cannot donate anything."""
-    return "/keras/" in frame.f_code.co_filename
+    return ((), None) if frame is None or passed is None else (passed, frame)
 
 
 def returns(code: Any, call: int) -> bool:
