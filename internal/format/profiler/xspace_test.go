@@ -1,0 +1,65 @@
+package profiler
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"testing"
+
+	"hightide/internal/mem"
+)
+
+// part is a field of a message that holds bytes, number one that holds a number.
+func part(field int, data ...[]byte) []byte {
+	inner := slices.Concat(data...)
+	return append(binary.AppendUvarint([]byte{byte(field<<3 | 2)}, uint64(len(inner))), inner...)
+}
+
+func number(field int, value uint64) []byte {
+	return binary.AppendUvarint([]byte{byte(field << 3)}, value)
+}
+
+// TestXSpaceOfAGPU is written as TensorFlow writes of a GPU, which is not here: its allocator's name is its device, and functions of
+// Python that are around an allocation on its thread are its stack.
+func TestXSpaceOfAGPU(t *testing.T) {
+	names := []string{"", "MemoryAllocation", "MemoryDeallocation", "$train.py:7 main"}
+	stats := []string{"", "allocator_name", "tf_op", "allocation_bytes", "bytes_allocated", "addr", "GPU_1_bfc", "MatMul"}
+	entries := func(field int, texts []string) (all []byte) {
+		for i, text := range texts[1:] {
+			all = append(all, part(field, number(1, uint64(i+1)), part(2, number(1, uint64(i+1)), part(2, []byte(text))))...)
+		}
+		return all
+	}
+	memory := func(kind, at, held uint64, op bool) []byte {
+		event := slices.Concat(number(1, kind), number(2, at*1e6), part(4, number(1, 1), number(7, 6)),
+			part(4, number(1, 3), number(4, 512)), part(4, number(1, 4), number(4, held)), part(4, number(1, 5), number(3, 4096)))
+		if op {
+			event = append(event, part(4, number(1, 2), number(7, 7))...)
+		}
+		return part(4, event)
+	}
+	main := part(4, number(1, 3), number(2, 0), number(3, 100e6)) // until 100 µs
+	line := part(3, number(1, 9), number(3, 5000), main, memory(1, 10, 1512, true), memory(2, 200, 1000, false))
+	data := slices.Concat(part(1, number(1, 1), part(2, []byte("/host:CPU")), line, entries(4, names), entries(5, stats)),
+		part(1, part(2, []byte("/device:GPU:1")), line)) // what devices computed is no allocation
+	if !IsXSpace(data) || IsXSpace([]byte("\x0a\x04\x08\x01\x10\x02\x12\x06")) {
+		t.Error("not told from other files")
+	}
+	s, err := ReadXSpace(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Traces) != 1 || s.Traces[0].Device != 1 || !slices.Equal(s.Traces[0].Action, []mem.Action{mem.ActionAlloc, mem.ActionFreeCompleted}) {
+		t.Fatalf("%+v", s.Traces)
+	}
+	frames := s.Stacks.Frames(s.Traces[0].Stack[0])
+	if len(frames) != 2 || frames[0].Function != "MatMul" || frames[1] != (mem.Location{File: "train.py", Line: 7, Function: "main"}) {
+		t.Errorf("%+v", frames)
+	}
+	if len(s.Stacks.Frames(s.Traces[0].Stack[1])) != 0 {
+		t.Error("what was freed after the function has its stack")
+	}
+	if total := s.Totals(1); total.Allocated != 1000 { // from before the profile, of which it does not say where
+		t.Errorf("%+v", total)
+	}
+}
