@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hightide/internal/engine"
+	"hightide/internal/executor"
 	"hightide/internal/fail"
 	"hightide/internal/launch"
 	"hightide/internal/matrix"
@@ -77,7 +80,8 @@ interrupted it ends hightide too.`,
 func (o *benchOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Name, "name", "", "name of the matrix (default that of the file)")
 	flags.IntVar(&o.Jobs, "jobs", 0, "at most so many trials at once, as memory allows; times are then not comparable (default 1; of a cluster 200)")
-	flags.StringVar(&o.Executor, "executor", "local", "where trials run: local, or slurm, as jobs of the cluster")
+	flags.StringVar(&o.Executor, "executor", "local", "where trials run: local, or as jobs of a cluster: slurm, ray")
+	flags.Var(resources{&o.Resources}, "resources", "what each job of a cluster asks for, as `cpus=2,memory=8GiB,gpus=1`")
 	flags.StringArrayVar(&o.Only, "only", nil, "only cells with this `axis=value`, or axis=value,value; may be given several times")
 	flags.IntVar(&o.Repeats, "repeats", 0, "exactly so many trials of each cell (default as the file says)")
 	flags.Var(span{&o.Timeout, time.Second}, "timeout", "of each trial, as in 90s or 5m (default as the file says)")
@@ -135,6 +139,8 @@ func (o *benchOptions) check(a *app, c *cobra.Command) error {
 	switch {
 	case !slices.Contains(engine.Executors(), o.Executor):
 		return fail.Choice("--executor", o.Executor, engine.Executors())
+	case o.Executor == "local" && o.Resources != (executor.Resources{}):
+		return fail.Usage("name one with --executor", "--resources are asked of a cluster")
 	case c.Flags().Changed("jobs") && o.Jobs < 1:
 		return fail.Usage("one at a time is --jobs 1", "--jobs %d is less than 1", o.Jobs)
 	case o.Repeats < 0 || c.Flags().Changed("repeats") && o.Repeats == 0:
@@ -221,6 +227,36 @@ func (a *app) printOutlook(o *matrix.Outlook) error {
 	fmt.Fprintf(a.stdout, ".\nOrder (seed %d):\n", o.Seed)
 	for i, key := range o.Next {
 		fmt.Fprintf(a.stdout, "%5d  %s\n", i+1, key)
+	}
+	return nil
+}
+
+// resources is a flag for what a job asks for.
+type resources struct{ of *executor.Resources }
+
+func (r resources) Type() string { return "resources" }
+
+func (r resources) String() string { return "" }
+
+func (r resources) Set(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		var err error
+		switch name {
+		case "cpus":
+			r.of.CPUs, err = strconv.Atoi(value)
+		case "gpus":
+			r.of.GPUs, err = strconv.Atoi(value)
+		case "memory":
+			var bytes mem.Bytes
+			bytes, err = mem.ParseBytes(value)
+			r.of.Memory = int64(bytes)
+		default:
+			return fmt.Errorf("%q is none of cpus, gpus, memory", name)
+		}
+		if err != nil || r.of.CPUs < 0 || r.of.GPUs < 0 || r.of.Memory < 0 {
+			return fmt.Errorf("%s is not as in cpus=2,memory=8GiB,gpus=1", part)
+		}
 	}
 	return nil
 }

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -14,7 +18,7 @@ const heldCells = `
 axes: {n: [1, 2, 3]}
 repeats: 2
 seed: 7
-command: [sh, -c, 'echo {n} {repeat} >> ran; while [ -e hold ]; do sleep 0.1; done']
+command: [sh, -c, 'echo {n}#{repeat}@$SLURMD_NODENAME$TRIAL_NODE@$$ >> ran; while [ -e hold ]; do sleep 0.1; done']
 `
 
 // slurmCluster is one of two nodes on this machine, for the test alone.
@@ -48,21 +52,71 @@ func slurmCluster(t *testing.T) (env []string, do func(args ...string)) {
 	return append(os.Environ(), "SLURM_CONF="+filepath.Join(folder, "slurm.conf")), do
 }
 
-// TestBenchOnSlurm: the collector is killed while two nodes run trials, one node is lost, and the matrix goes on: the same
-// table as on one machine, only the lost trial run twice, and elsewhere.
 func TestBenchOnSlurm(t *testing.T) {
 	env, cluster := slurmCluster(t)
+	onCluster(t, "slurm", env, func(node string) { cluster("fail", node) })
+}
+
+// rayCluster is one of two nodes on this machine beside its head.
+func rayCluster(t *testing.T) (env []string, fail func(node string)) {
+	t.Helper()
+	cache := os.Getenv("HIGHTIDE_CACHE")
+	if cache == "" {
+		home, _ := os.UserHomeDir()
+		cache = filepath.Join(home, ".cache", "hightide")
+	}
+	bin := filepath.Join(cache, "ray", "bin")
+	if _, err := os.Stat(filepath.Join(bin, "ray")); err != nil {
+		t.Skipf("%v: scripts/setup ray installs it", err)
+	}
+	env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "RAY_USAGE_STATS_ENABLED=0", "RAY_raylet_start_wait_time_s=120", "PYTHONDONTWRITEBYTECODE=1")
+	c := exec.Command(filepath.Join(bin, "python3"), "testdata/ray_cluster.py")
+	c.Env = env
+	var said strings.Builder
+	c.Stderr = &said
+	in, err1 := c.StdinPipe()
+	out, err2 := c.StdoutPipe()
+	if err := errors.Join(err1, err2, c.Start()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_ = c.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	next := func() string {
+		t.Helper()
+		if !lines.Scan() {
+			t.Fatalf("the cluster ended: %s", said.String())
+		}
+		return lines.Text()
+	}
+	return append(env, "RAY_ADDRESS="+next()), func(node string) {
+		_, id, _ := strings.Cut(node, ":")
+		fmt.Fprintln(in, id)
+		next()
+	}
+}
+
+func TestBenchOnRay(t *testing.T) {
+	env, fail := rayCluster(t)
+	onCluster(t, "ray", env, fail)
+}
+
+// onCluster kills the collector while two nodes run trials, and then one of the nodes. The matrix goes on: the same table
+// as on one machine, only the lost trial run twice, and elsewhere.
+func onCluster(t *testing.T, executor string, env []string, fail func(node string)) {
 	s := newSession(t)
 	write(t, s.dir, "m.yaml", heldCells)
 	write(t, s.dir, "hold", "")
 	bench := func() *exec.Cmd {
-		c := s.command("bench", "m.yaml", "--executor", "slurm", "--json", "--quiet")
+		c := s.command("bench", "m.yaml", "--executor", executor, "--json", "--quiet")
 		c.Env = append(env, "HIGHTIDE_DATA="+filepath.Join(s.dir, "data"))
 		return c
 	}
 	ran := func() []string {
 		text, _ := os.ReadFile(filepath.Join(s.dir, "ran"))
-		return strings.Split(strings.TrimSpace(string(text)), "\n")
+		return strings.Fields(string(text))
 	}
 	killed := bench()
 	if err := killed.Start(); err != nil {
@@ -71,7 +125,11 @@ func TestBenchOnSlurm(t *testing.T) {
 	waitFor(t, func() bool { return len(ran()) == 2 }) // one on each node
 	_ = killed.Process.Kill()
 	_ = killed.Wait()
-	cluster("fail", "node1")
+	first := strings.Split(ran()[0], "@")
+	lost := first[1]
+	fail(lost)
+	pid, _ := strconv.Atoi(first[2])
+	waitFor(t, func() bool { return !runs(pid) })
 	if err := os.Remove(filepath.Join(s.dir, "hold")); err != nil {
 		t.Fatal(err)
 	}
@@ -87,13 +145,19 @@ func TestBenchOnSlurm(t *testing.T) {
 	if !slices.Equal(table, want) {
 		t.Errorf("%q", table)
 	}
-	lines := ran()
-	slices.Sort(lines)
-	if once := slices.Compact(slices.Clone(lines)); len(lines) != 7 || len(once) != 6 {
-		t.Errorf("ran %q, want each once and the lost one twice", lines)
+	var trials []string
+	nodes := map[string]int{}
+	for _, line := range ran() {
+		parts := strings.Split(line, "@")
+		trials = append(trials, parts[0])
+		nodes[parts[1]]++
+	}
+	slices.Sort(trials)
+	if len(trials) != 7 || len(slices.Compact(trials)) != 6 || nodes[lost] != 1 || len(nodes) != 2 {
+		t.Errorf("ran %q on %v, want each once and the one that was lost with %s twice", trials, nodes, lost)
 	}
 	journal, err := os.ReadFile(filepath.Join(s.dir, "data", "matrices", "m", "journal.jsonl"))
-	if err != nil || strings.Count(string(journal), "slurm: node node1 is gone (NODE_FAIL)") != 1 || strings.Count(string(journal), `"machine":{"name":"node2"`) != 1 {
+	if err != nil || strings.Count(string(journal), executor+": node "+lost+" is gone (") != 1 {
 		t.Errorf("%v, the journal says\n%s", err, journal)
 	}
 	for _, run := range runs {
@@ -105,4 +169,10 @@ func TestBenchOnSlurm(t *testing.T) {
 	if len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
+}
+
+// runs says whether a process does.
+func runs(pid int) bool {
+	_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+	return err == nil && !gone(pid)
 }

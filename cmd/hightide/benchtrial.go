@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 )
 
 // benchTrialOptions of bench-trial.
@@ -42,6 +43,8 @@ func (o *benchTrialOptions) AddFlags(flags *pflag.FlagSet) {
 
 func (o *benchTrialOptions) run(a *app, c *cobra.Command, args []string) error {
 	o.File, o.Env = args[0], os.Environ()
+	// Ray kills what a task started without a word, and not what that started.
+	_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0)
 	ctx, _, cancel := interruptible(c.Context())
 	defer cancel()
 	return a.engine().BenchOne(ctx, o.BenchOptions, o.BenchTrial)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"hightide/internal/event"
+	"hightide/internal/executor"
 	"hightide/internal/fail"
 	"hightide/internal/gpus"
 	"hightide/internal/imagine"
@@ -39,7 +40,8 @@ type BenchOptions struct {
 	Timeout   time.Duration // of a trial; 0: as the spec says
 	Jobs      int           // at most so many trials at once; 0: one, or what a cluster's queue takes
 	Executor  string        // one of Executors; "": this machine
-	Again     bool          // measure anew what was measured already
+	Resources executor.Resources
+	Again     bool // measure anew what was measured already
 	Catalogue []string
 	Env       []string
 	Events    event.Sink // matrix.Progress

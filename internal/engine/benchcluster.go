@@ -24,9 +24,16 @@ import (
 )
 
 // schedulers are those that can be handed the trials of a matrix, by name. Add yours here.
-var schedulers = map[string]func(name, dir string, env []string) executor.Executor{
-	"slurm": func(name, dir string, env []string) executor.Executor {
-		return &executor.Slurm{JobName: name, Dir: dir, Env: env}
+var schedulers = map[string]func(b *bench, dir string) (executor.Executor, error){
+	"slurm": func(b *bench, dir string) (executor.Executor, error) {
+		return &executor.Slurm{JobName: "hightide-" + b.spec.Name, Dir: dir, Env: b.options.Env, Resources: b.options.Resources}, nil
+	},
+	"ray": func(b *bench, _ string) (executor.Executor, error) {
+		agent, _, err := b.engine.unpackAgent()
+		if err != nil {
+			return nil, fail.Environment("is there room, and may it be written to?", "unpack what speaks to Ray: %w", err)
+		}
+		return &executor.Ray{Script: filepath.Join(agent, "hightide", "_executors", "ray_tasks.py"), Env: b.options.Env, Resources: b.options.Resources}, nil
 	},
 }
 
@@ -119,11 +126,17 @@ func newCluster(ctx context.Context, b *bench, journal *matrix.Journal, again bo
 		return nil, err
 	}
 	c := &cluster{bench: b, dir: dir, binary: binary, spec: spec, where: where, active: map[string]*clusterJob{}, found: map[trialKey]*clusterJob{}}
-	c.executor = schedulers[b.options.Executor]("hightide-"+b.spec.Name, dir, b.options.Env)
-	if err := c.executor.Check(ctx); err != nil {
+	if c.executor, err = schedulers[b.options.Executor](b, dir); err != nil {
 		return nil, err
 	}
-	return c, c.recall(ctx, again)
+	if err = c.executor.Check(ctx); err == nil {
+		err = c.recall(ctx, again)
+	}
+	if err != nil {
+		c.executor.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 // onCluster has trials run as jobs from now on, until the function that it returns is called.
@@ -178,6 +191,7 @@ func (c *cluster) serve(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			c.cancel(context.WithoutCancel(ctx))
+			c.executor.Close()
 			return
 		case <-time.After(clusterGather):
 		}
@@ -349,8 +363,8 @@ func (c *cluster) script(job *clusterJob, seed uint64) string {
 		words = append(words, "--catalogue", more)
 	}
 	dir := mem.CommandLine([]string{job.dir})
-	return fmt.Sprintf("cd %s || exit 0\nexec >%s/%s 2>&1\n%s --machine \"%s\"\ncode=$?\ncd / && [ -d %s ] && echo $code >%s/%s\n",
-		mem.CommandLine([]string{c.where}), dir, jobLog, mem.CommandLine(words), c.executor.NodeName(), dir, dir, jobExit)
+	return fmt.Sprintf("cd %s && [ -d %s ] || exit 0\nexec >%s/%s 2>&1\n%s --machine \"%s\" &\ntrap 'kill $!' TERM INT\nwait $! || wait $!\ncode=$?\n[ -d %s ] && echo $code >%s/%s\n",
+		mem.CommandLine([]string{c.where}), dir, dir, jobLog, mem.CommandLine(words), c.executor.NodeName(), dir, dir, jobExit)
 }
 
 // collect takes over what a job left, and removes its folder.

@@ -9,7 +9,7 @@ package executor
 
 import "context"
 
-// Executor is one kind of scheduler.
+// Executor is one kind of scheduler: Slurm, Ray.
 type Executor interface {
 	// Name is what --executor calls it.
 	Name() string
@@ -23,6 +23,15 @@ type Executor interface {
 	Poll(ctx context.Context, handles []string) (map[string]Status, error)
 	// Cancel ends jobs. One that has ended before is no error.
 	Cancel(ctx context.Context, handles []string) error
+	// Close lets go of what asking needed. Jobs go on.
+	Close()
+}
+
+// Resources are what each job asks for; what is 0 is left to the scheduler.
+type Resources struct {
+	CPUs   int
+	GPUs   int
+	Memory int64 // bytes
 }
 
 // Job is a script of /bin/sh, in a file that the nodes can read.

@@ -17,12 +17,13 @@ import (
 
 // Slurm submits job arrays by sbatch, and asks squeue, which needs no accounting database.
 //
-// What jobs may take, where and on whose account is told as to sbatch itself: SBATCH_PARTITION, SBATCH_ACCOUNT,
-// SBATCH_MEM_PER_NODE, SBATCH_EXCLUSIVE and the others of its manual.
+// Where jobs run and on whose account is told as to sbatch itself: SBATCH_PARTITION, SBATCH_ACCOUNT, SBATCH_EXCLUSIVE
+// and the others of its manual.
 type Slurm struct {
-	JobName string // of all its jobs
-	Dir     string // for the script of an array, until sbatch has read it
-	Env     []string
+	JobName   string // of all its jobs
+	Resources Resources
+	Dir       string // for the script of an array, until sbatch has read it
+	Env       []string
 }
 
 // mostInArray stays below MaxArraySize as Slurm has it where nobody set it, which is 1001.
@@ -70,8 +71,8 @@ func (s *Slurm) array(ctx context.Context, jobs []Job) ([]string, error) {
 		return nil, err
 	}
 	defer os.Remove(file) // sbatch has read it
-	out, err := s.ask(ctx, "sbatch", "--parsable", "--no-requeue", "--job-name="+s.JobName, "--output=/dev/null",
-		"--array=0-"+strconv.Itoa(len(jobs)-1), file)
+	args := []string{"--parsable", "--no-requeue", "--job-name=" + s.JobName, "--output=/dev/null", "--array=0-" + strconv.Itoa(len(jobs)-1)}
+	out, err := s.ask(ctx, "sbatch", append(append(args, s.resources()...), file)...)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +86,23 @@ func (s *Slurm) array(ctx context.Context, jobs []Job) ([]string, error) {
 	}
 	return handles, nil
 }
+
+// resources are sbatch's options for what a job asks for.
+func (s *Slurm) resources() (options []string) {
+	if n := s.Resources.CPUs; n > 0 {
+		options = append(options, "--cpus-per-task="+strconv.Itoa(n))
+	}
+	if n := s.Resources.GPUs; n > 0 {
+		options = append(options, "--gpus="+strconv.Itoa(n))
+	}
+	if n := s.Resources.Memory; n > 0 {
+		options = append(options, fmt.Sprintf("--mem=%dK", (n+1023)/1024))
+	}
+	return options
+}
+
+// Close implements Executor.
+func (s *Slurm) Close() {}
 
 func (s *Slurm) keep(script string) (string, error) {
 	file, err := os.CreateTemp(s.Dir, "array-*.sh")

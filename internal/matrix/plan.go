@@ -18,6 +18,7 @@ type plan struct {
 	round   int                  // the repeat that is being made
 	order   []*Cell              // of this round's cells
 	running map[job]bool
+	lost    []job              // trials that are to be run again
 	exact   map[string]float64 // how well the goal's figure is known of each cell; nil: to be worked out
 }
 
@@ -59,6 +60,7 @@ func (p *plan) add(t Trial) {
 	p.exact = nil
 	if t.State == Lost {
 		if c.lost++; c.lost <= mostLosses {
+			p.lost = append(p.lost, job{t.Cell, t.Repeat})
 			return
 		}
 	}
@@ -70,6 +72,9 @@ const mostTried = 32
 
 // next is a trial to start now that may is content with; nil: there is none, now or, where nothing runs, at all.
 func (p *plan) next(may func(*Cell) bool) (*Cell, int) {
+	if cell, repeat := p.again(may); cell != nil {
+		return cell, repeat
+	}
 	for p.round == 0 || p.roundOver() {
 		p.round++
 		p.order = p.shuffled(p.round)
@@ -88,6 +93,18 @@ func (p *plan) next(may func(*Cell) bool) (*Cell, int) {
 		}
 		if tried++; tried == mostTried {
 			break // none of them has room: the rest would hardly have
+		}
+	}
+	return nil, 0
+}
+
+// again is a trial that was lost, whatever round is being made now.
+func (p *plan) again(may func(*Cell) bool) (*Cell, int) {
+	p.lost = slices.DeleteFunc(p.lost, func(j job) bool { return !p.wants(j.cell, j.repeat) })
+	for _, j := range p.lost {
+		if cell := p.cells[j.cell].cell; may(cell) {
+			p.running[j] = true
+			return cell, j.repeat
 		}
 	}
 	return nil, 0

@@ -1,0 +1,16 @@
+"""A Ray cluster on this machine: a head that runs no tasks, and two nodes for one each. Says the address; each line of
+its input ends a node at once, the one whose name begins so."""
+
+import sys
+
+from ray.cluster_utils import Cluster
+
+small = {"object_store_memory": 80 << 20}
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **small})
+nodes = [cluster.add_node(num_cpus=1, **small) for _ in range(2)]
+print(cluster.address, flush=True)
+for line in sys.stdin:
+    node = next(node for node in nodes if node.node_id.startswith(line.strip()))
+    cluster.remove_node(node, allow_graceful=False)
+    print("removed", flush=True)
+cluster.shutdown()
