@@ -30,8 +30,8 @@ func (e *Engine) Compare(ctx context.Context, r *matrix.Result, catalogue []stri
 }
 
 // deviceMemory is what imaginary devices have for programs.
-func deviceMemory(axes []matrix.Axis, known *gpus.Catalogue) map[string]int64 {
-	memory := map[string]int64{}
+func deviceMemory(axes []matrix.Axis, known *gpus.Catalogue) map[string]matrix.Room {
+	memory := map[string]matrix.Room{}
 	for _, a := range axes {
 		for _, value := range a.Values {
 			name, imagined := strings.CutPrefix(value, matrix.DeviceImagined)
@@ -39,7 +39,7 @@ func deviceMemory(axes []matrix.Axis, known *gpus.Catalogue) map[string]int64 {
 				continue
 			}
 			if gpu, err := known.Find(name); err == nil {
-				memory[value] = int64(gpu.Total - gpu.Overhead)
+				memory[value] = matrix.Room{Total: int64(gpu.Total), Context: int64(gpu.Overhead)}
 			}
 		}
 	}

@@ -218,6 +218,9 @@ func (w *comparing) notes() {
 	if slices.ContainsFunc(w.Ratios, func(r Ratio) bool { return r.Figure != r.BaseFigure }) {
 		w.note("Host and device are compared by different figures: %s is of the whole process with its libraries, %s is what it took on the device.", info(w.Figure).titled(), info(w.Device).Title)
 	}
+	if w.beside {
+		w.note("Trials ran beside each other: times and processor use are those of shared processors, and are not compared.")
+	}
 	w.noteBasis()
 	w.noteMissing()
 	if w.options.Holdings == nil && len(w.Ratios) > 0 {

@@ -20,8 +20,22 @@ const Level = 0.95
 type Options struct {
 	Figure    Figure            // empty: the one whose exactness was asked for, or the first known one
 	Baselines map[string]string // of an axis: the value that the others are compared with
-	Memory    map[string]int64  // bytes that a value of the axis "device" has for programs
+	Memory    map[string]Room   // of values of the axis "device"
 	Holdings  Holdings          // what a run held at its peak; nil: no recordings are at hand
+}
+
+// Room is the memory of a device.
+type Room struct {
+	Total   int64 // bytes, as the framework sees them
+	Context int64 // of them, what a process takes beside the framework's allocator
+}
+
+// of is what there is for a figure.
+func (r Room) of(f Figure) int64 {
+	if f == DeviceUsed { // has the context in it
+		return r.Total
+	}
+	return r.Total - r.Context
 }
 
 // Comparison is what a matrix says, for people and for the page.
@@ -133,6 +147,7 @@ type comparing struct {
 	at        map[string]int // cells by their values
 	noise     map[Figure]noise
 	paired    map[[3]string][][2]int // see sides
+	beside    bool                   // trials ran beside each other on one machine
 }
 
 func newComparing(r *Result, o Options) *comparing {
@@ -156,7 +171,23 @@ func begin(r *Result, o Options) *comparing {
 		w.kinds = append(w.kinds, kindOf(a.Name))
 	}
 	w.cells()
+	w.beside = overlap(r.Trials)
 	return w
+}
+
+// overlap says whether two trials ran at the same time on one machine.
+func overlap(trials []Trial) bool {
+	byStart := slices.DeleteFunc(slices.Clone(trials), func(t Trial) bool { return t.Duration <= 0 })
+	slices.SortStableFunc(byStart, func(p, q Trial) int {
+		return cmp.Or(cmp.Compare(p.Machine, q.Machine), cmp.Compare(p.StartWall, q.StartWall))
+	})
+	for i := 1; i < len(byStart); i++ {
+		p, q := byStart[i-1], byStart[i]
+		if p.Machine == q.Machine && p.StartWall+p.Duration > q.StartWall {
+			return true
+		}
+	}
+	return false
 }
 
 // cells gathers the trials of each cell.
@@ -449,9 +480,4 @@ func roundAll(values ...*float64) {
 			*v = rounded
 		}
 	}
-}
-
-// byAxis orders values as the axis has them.
-func byAxis(a Axis, p, q string) int {
-	return cmp.Compare(slices.Index(a.Values, p), slices.Index(a.Values, q))
 }

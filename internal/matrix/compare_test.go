@@ -478,6 +478,34 @@ func TestCompareChangesNothing(t *testing.T) {
 	}
 }
 
+// TestBesideEachOther: times of trials that had to share the processors are not compared.
+func TestBesideEachOther(t *testing.T) {
+	r := mixed()
+	for i := range r.Trials {
+		r.Trials[i].StartWall, r.Trials[i].Duration = int64(i)*10, 10
+	}
+	timed := func() (ratios int, said string) {
+		c := Compare(r, mixedOptions())
+		for _, ratio := range c.Ratios {
+			if ratio.Figure == StepTime {
+				ratios++
+			}
+		}
+		return ratios, strings.Join(c.Notes, "\n")
+	}
+	if n, said := timed(); n == 0 || strings.Contains(said, "beside each other") {
+		t.Errorf("one after the other: %d ratios of times; %s", n, said)
+	}
+	r.Trials[3].Duration = 11
+	if n, said := timed(); n > 0 || !strings.Contains(said, "beside each other") {
+		t.Errorf("two at once: %d ratios of times; %s", n, said)
+	}
+	r.Trials[3].Machine = "another"
+	if n, _ := timed(); n == 0 {
+		t.Error("two at once on two machines share nothing")
+	}
+}
+
 // big is a matrix of 2,000 cells and five repeats each, with every figure.
 func big() *Result {
 	axes := []Axis{{Name: "framework", Values: []string{"pytorch", "tensorflow", "keras", "jax"}}, {Name: "model", Values: []string{"a", "b", "c", "d", "e"}},

@@ -106,7 +106,7 @@ func exampleFigures(values []string, random *rand.Rand) map[Figure]Summary {
 // still written.
 func TestExamplePage(t *testing.T) {
 	r := example()
-	text, err := json.Marshal(pack(r, Compare(r, Options{Memory: map[string]int64{"imagined:t4": 15_655_829_504}}), details[0]))
+	text, err := json.Marshal(pack(r, Compare(r, Options{Memory: map[string]Room{"imagined:t4": {Total: 15_655_829_504}}}), details[0]))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,11 @@ import (
 	"hightide/internal/report"
 )
 
-// limit foretells the largest batch; nil: the memory is not known.
+// limit foretells the largest batch; nil: the memory is not known, or how exact the fit is.
 func (w *comparing) limit(f *Fit, points []point, best fitted, cells []int, batch int) *Limit {
 	l := &Limit{Failed: w.failed(cells, batch)}
-	l.Of, l.Memory = w.memory(f.Values)
-	if l.Memory <= 0 {
+	l.Of, l.Memory = w.memory(f.Values, f.Figure)
+	if l.Memory <= 0 || best.df <= 0 { // nothing says how far off it would be
 		return nil
 	}
 	seq := points[len(points)-1].seq
@@ -26,9 +26,6 @@ func (w *comparing) limit(f *Fit, points []point, best fitted, cells []int, batc
 	l.Low = most(func(b float64) bool { _, _, high := w.band(best, b, seq); return high <= room })
 	if high := most(func(b float64) bool { low, _, _ := w.band(best, b, seq); return low <= room }); high < endless {
 		l.High = &high
-	}
-	if best.df <= 0 {
-		l.Low, l.High = 0, nil
 	}
 	last := f.Terms[len(f.Terms)-1].Interval
 	l.Unlimited = l.Batch >= endless || len(f.Terms) == 2 && last != nil && last.Low <= 0 // it was not seen to grow
@@ -78,10 +75,10 @@ func (w *comparing) failed(cells []int, batch int) *int64 {
 }
 
 // memory is what cells with these values have: of the device, else of the smallest machine.
-func (w *comparing) memory(values []string) (string, int64) {
+func (w *comparing) memory(values []string, f Figure) (string, int64) {
 	if d := w.device(); d >= 0 {
-		if bytes, ok := w.options.Memory[values[d]]; ok || !isHost(values[d]) {
-			return w.shown(d, values[d]), bytes
+		if room, ok := w.options.Memory[values[d]]; ok || !isHost(values[d]) {
+			return w.shown(d, values[d]), room.of(f)
 		}
 	}
 	if len(w.result.Machines) == 0 {
@@ -158,10 +155,8 @@ func (w *comparing) limitSentence(f *Fit) string {
 	case l.Low > 0 && l.High != nil && l.Low == *l.High:
 	case l.Low > 0 && l.High != nil:
 		said += fmt.Sprintf(" (95 %%: %s to %s)", report.Count(l.Low), report.Count(*l.High))
-	case l.Low > 0:
-		said += fmt.Sprintf(" (95 %%: %s at least)", report.Count(l.Low))
 	default:
-		said += " (how exact that is, is not known)"
+		said += fmt.Sprintf(" (95 %%: %s at least)", report.Count(l.Low))
 	}
 	if l.Times > 1 {
 		said += fmt.Sprintf(", %s times the largest one measured, if it goes on like that", Times(l.Times))

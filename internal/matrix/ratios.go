@@ -133,6 +133,9 @@ func (w *comparing) speaks(cell int, f Figure) bool {
 func (w *comparing) ratio(a int, value, base string, f, baseFigure Figure) {
 	r := Ratio{Kind: string(w.kinds[a]), Axis: w.Axes[a].Name, Value: value, Base: base, Figure: f, BaseFigure: baseFigure,
 		Title: w.title(a, value, base), Verdict: Unknown}
+	if w.beside && (f == StepTime || f == CPU) { // they had to share the processors
+		return
+	}
 	var pairs []Pair
 	for _, cells := range w.sides(a, value, base) {
 		i, j := cells[0], cells[1]

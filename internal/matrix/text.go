@@ -374,10 +374,8 @@ func (l *Limit) words() string {
 	case l.High != nil && l.Low == *l.High:
 	case l.High != nil && l.Low > 0:
 		said += fmt.Sprintf(" (%s to %s)", report.Count(l.Low), report.Count(*l.High))
-	case l.Low > 0:
-		said += fmt.Sprintf(" (%s at least)", report.Count(l.Low))
 	default:
-		said += " (not exact)"
+		said += fmt.Sprintf(" (%s at least)", report.Count(l.Low))
 	}
 	return said
 }

@@ -79,7 +79,7 @@ func mixed() *Result {
 }
 
 func mixedOptions() Options {
-	return Options{Memory: map[string]int64{"imagined:t4": 15 << 30}, Holdings: func(run string, _ bool) ([]Holding, bool) {
+	return Options{Memory: map[string]Room{"imagined:t4": {Total: 16 << 30, Context: 1 << 30}}, Holdings: func(run string, _ bool) ([]Holding, bool) {
 		if strings.Contains(run, "tensorflow") {
 			return []Holding{{"category", "arena", 400 << 20, mem.Sampled}, {"category", "parameters", 44 << 20, mem.Sampled}}, true
 		}
