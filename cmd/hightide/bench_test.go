@@ -43,8 +43,8 @@ func benchTable(t *testing.T, text []byte) (table []string, runs []string) {
 	return table, runs
 }
 
-// TestBenchGoesOnAfterKills: a matrix that is killed while trials run and between two, and whose journal ends in half a line,
-// ends with the same table as one that was left alone: no trial twice, none lost, no recording of half a trial, and nothing
+// TestBenchGoesOnAfterKills: a matrix that is killed while trials run and between two, and interrupted, and whose journal ends in
+// half a line, ends with the same table as one that was left alone: no trial twice, none lost, no recording of half a trial, and nothing
 // that runs on.
 func TestBenchGoesOnAfterKills(t *testing.T) {
 	left := newSession(t)
@@ -77,17 +77,27 @@ func TestBenchGoesOnAfterKills(t *testing.T) {
 			return held > 0
 		},
 		func() bool { return kept() >= 5 },
+		func() bool { return kept() >= 6 },
 	} {
-		c := s.command("bench", "m.yaml", "--quiet")
+		c := s.command("bench", "m.yaml")
+		var said bytes.Buffer
+		c.Stderr = &said
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
 		waitFor(t, moment)
-		_ = c.Process.Kill()
-		_ = c.Wait()
-		if name == 2 {
+		switch name {
+		case 3: // Ctrl-C
+			_ = c.Process.Signal(os.Interrupt)
+			if _ = c.Wait(); !strings.Contains(said.String(), "measured; to go on: hightide bench m.yaml") {
+				t.Errorf("interrupted it says %q", said.String())
+			}
+			continue
+		case 2:
 			_ = os.Remove(filepath.Join(s.dir, "hold"))
 		}
+		_ = c.Process.Kill()
+		_ = c.Wait()
 	}
 	file, err := os.OpenFile(journal, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

@@ -106,7 +106,14 @@ func (v *benchView) draw() {
 	}
 	lines := []string{strings.TrimPrefix(v.farLine(), "  ")}
 	for _, one := range v.last.Running {
-		lines = append(lines, fmt.Sprintf("  %6s  %s, repeat %d", shortDuration(time.Since(one.Since)), one.Cell, one.Repeat))
+		holds := ""
+		if one.Held > 0 {
+			holds = one.Held.String()
+		}
+		if expected, ok := one.Expected.Get(); ok {
+			holds += " of ~" + mem.Bytes(expected).String()
+		}
+		lines = append(lines, fmt.Sprintf("  %6s  %23s  %s, repeat %d", shortDuration(time.Since(one.Since)), holds, one.Cell, one.Repeat))
 	}
 	lines = lines[:min(len(lines), max(1, rows-2))]
 	v.clear()

@@ -22,7 +22,7 @@ type Host struct {
 	Events    event.Sink // Progress
 }
 
-// Progress is how far a matrix is. It is told at the start and end of each trial.
+// Progress is how far a matrix is. It is told at the start and end of each trial, and when a trial says what it holds.
 type Progress struct {
 	Cells   int            `json:"cells"`
 	States  map[State]int  `json:"states"` // cells by what became of them, so far
@@ -39,6 +39,9 @@ type RunningTrial struct {
 	Cell   string    `json:"cell"`
 	Repeat int       `json:"repeat"`
 	Since  time.Time `json:"since"`
+
+	Held     mem.Bytes    `json:"held_bytes,omitempty"` // when last heard of
+	Expected mem.Optional `json:"expected_bytes,omitzero"`
 }
 
 // EventName implements event.Event.
@@ -65,6 +68,7 @@ type runner struct {
 	ended   chan ending
 	holds   chan holding
 	failed  error
+	told    Progress // the last
 }
 
 // started is a trial that runs.
@@ -108,6 +112,8 @@ func (r *runner) run(parent context.Context) error {
 		select {
 		case h := <-r.holds:
 			h.of.held = h.bytes
+			r.told.Last, r.told.Running = nil, r.runningNow()
+			r.host.Events.Tell(r.told)
 		case e := <-r.ended:
 			if r.end(e); r.failed != nil {
 				cancel()
@@ -187,19 +193,26 @@ func (r *runner) may(cell *Cell) bool {
 
 func (r *runner) tell(last *Trial) {
 	trials, left, sure := r.plan.left()
-	p := Progress{Cells: len(r.spec.Cells), States: r.plan.counts(), Last: last, Sure: sure}
+	p := Progress{Cells: len(r.spec.Cells), States: r.plan.counts(), Last: last, Sure: sure, Running: r.runningNow()}
 	for _, c := range r.plan.cells {
 		p.Done += len(c.trials)
 	}
 	p.All = p.Done + trials
 	for _, s := range r.running {
-		p.Running = append(p.Running, RunningTrial{s.cell.Key, s.repeat, s.since})
 		if one := r.plan.expects(s.cell).Time; one > 0 {
 			left -= min(one, r.host.Now().Sub(s.since))
 		}
 	}
 	p.Left = max(0, left/time.Duration(max(1, min(r.jobs, trials))))
+	r.told = p
 	r.host.Events.Tell(p)
+}
+
+func (r *runner) runningNow() (list []RunningTrial) {
+	for _, s := range r.running {
+		list = append(list, RunningTrial{s.cell.Key, s.repeat, s.since, s.held, s.expected})
+	}
+	return list
 }
 
 // Result is the matrix as far as it was measured: all of its cells, those that --only leaves out among them, and the

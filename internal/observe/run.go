@@ -64,6 +64,7 @@ func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
 	r := newRecorder(opts, sink)
 	r.info = identify(opts, vendors)
 	r.emit(r.info)
+	r.flush(false) // killed at once, the recording still says whose it is
 	if full != nil {
 		r.log(0, fmt.Sprintf("what programs tell goes over the disk: %v", full))
 	}
