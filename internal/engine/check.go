@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"hightide/internal/analyze"
 	"hightide/internal/fail"
+	"hightide/internal/matrix"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -230,39 +230,14 @@ func (l *limit) check(found amount, baseline mem.Bytes) report.Checked {
 func readBudgets(text []byte) (*budgets, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {
-		return nil, yamlFault(text, err)
+		line, column := matrix.Breaks(string(text))
+		return nil, fmt.Errorf("%d:%d: %s", line, column, matrix.SaidOfYAML(err))
 	}
 	if len(root.Content) == 0 {
 		return nil, fmt.Errorf("1:1: there is no budget")
 	}
 	b := &budgets{}
 	return b, b.read(root.Content[0], "", budgetKeys, false)
-}
-
-// yamlLine is what the parser says of a file that is no YAML. It keeps the column to itself.
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
-
-// yamlFault adds the column to what is wrong with a YAML file: of the character that does not belong there, where the fault is of that
-// kind, else where the line's text begins.
-func yamlFault(text []byte, err error) error {
-	m := yamlLine.FindStringSubmatch(err.Error())
-	if m == nil {
-		return fmt.Errorf("1:1: %w", err)
-	}
-	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
-	at, _ := strconv.Atoi(m[1])
-	at = min(max(at, 1), len(lines))
-	line := lines[at-1]
-	column := len(line) - len(strings.TrimLeft(line, " "))
-	switch what := m[2]; {
-	case strings.Contains(what, "tab character"):
-		column = strings.IndexByte(line, '\t')
-	case strings.Contains(what, "mapping values"):
-		column = strings.LastIndex(line, ":")
-	case strings.Contains(what, "end of stream"):
-		column = len(line)
-	}
-	return fmt.Errorf("%d:%d: %s", at, max(column, 0)+1, m[2])
 }
 
 // relative says whether any limit needs a baseline.
