@@ -241,8 +241,16 @@ async function explained(tab) {
   assert.equal(await tab.locator("h1").textContent(), asTitle(snapshots.headline));
   assert.ok(!await tab.locator(".banner, .outcome").count(), "nothing is said of a recording's end");
   assert.ok(!/undefined|NaN|Infinity/.test(await tab.locator("body").innerText()));
-  assert.equal(await tab.locator("#course canvas").count(), 2);
-  assert.equal(await tab.locator("canvas.tape").count(), 2);
+  for (const [id, canvas] of [["#course", ".u-wrap canvas"], ["#segments", "canvas.tape"], ["#flames", ".icicle"]]) {
+    const tabs = tab.locator(`${id} .tabs button`), figure = () => tab.locator(`${id} figure`).first().innerText();
+    assert.equal(await tabs.count(), 2, `${id} has a tab for each device`);
+    assert.equal(await tab.locator(`${id} ${canvas}`).count(), 1);
+    const first = await figure();
+    await tabs.nth(1).click();
+    assert.notEqual(await figure(), first, `${id}: the other device`);
+    await tabs.first().click();
+    await drawn(tab);
+  }
   const course = tab.locator("#course canvas").first(), tape = tab.locator("canvas.tape").first();
   for (const ink of ["curve-3", "curve-0", "phase-backward"]) assert.ok(await inked(tab, course, ink) > 200, `the course has ${ink}`);
   assert.ok(await inked(tab, tape, "curve-3") > 50 && await inked(tab, tape, "track") > 500, "the segments have parameters and cached memory");

@@ -2,7 +2,8 @@
 
 import type { StackSet } from "../api";
 
-export interface Call { frame: number; value: number; blocks: number; children: Call[] }
+/** folded: how many calls deep the run is that this one stands for, and the run itself. */
+export interface Call { frame: number; value: number; blocks: number; children: Call[]; folded?: number; run?: Call }
 
 export type StackFigure = "bytes" | "average_bytes" | "allocations" | "churn_bytes";
 
@@ -21,6 +22,24 @@ export function grow(set: StackSet, figure: StackFigure): Call {
   }
   for (const n of [root, ...nodes]) n.children = n.children.filter((c) => c.value > 0).sort((a, b) => b.value - a.value);
   return root;
+}
+
+/** The tree with each run of native calls as one: who looks for them unfolds it. */
+export function fold(call: Call, native: (c: Call) => boolean): Call {
+  if (!native(call)) return { ...call, children: call.children.map((c) => fold(c, native)) };
+  const below: Call[] = [];
+  const depth = (c: Call): number => 1 + Math.max(0, ...c.children.map((d) => native(d) ? depth(d) : (below.push(fold(d, native)), 0)));
+  const folded = depth(call);
+  const one = { ...call, children: below.sort((a, b) => b.value - a.value) };
+  return folded > 1 ? { ...one, folded, run: call } : one;
+}
+
+/** Puts the run in the place of the call that stands for it. */
+export function unfold(call: Call, native: (c: Call) => boolean): void {
+  const open = (c: Call): Call => ({ ...c, children: c.children.map((d) => native(d) ? open(d) : fold(d, native)) });
+  if (!call.run) return;
+  call.children = open(call.run).children;
+  delete call.folded; delete call.run;
 }
 
 /** The calls of one node, innermost first. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { fold, unfold, type Call } from "./icicle";
 import { exclusive, phaseNames, shares, stripped } from "./phases";
 import { fromZero, inside, moment, secondSteps, ticks } from "./scales";
 import { treemap } from "./treemap";
@@ -28,6 +29,20 @@ describe("phases", () => {
     expect(shares([stay("data", 0, 5)], 5, 5, 3).every((c) => c.every((v) => v === 0))).toBe(true);
   });
   test("steps and modules do not hide the phases", () => expect(stripped([stay("step", 0, 9), stay("module", 1, 2), stay("data", 0, 1)])).toHaveLength(1));
+});
+
+describe("flames", () => {
+  const call = (frame: number, value: number, ...children: Call[]): Call => ({ frame, value, blocks: 1, children });
+  const native = (c: Call) => c.frame >= 100;
+  const shape = (c: Call): unknown => [c.frame, c.folded ?? 0, ...c.children.map(shape)];
+  test("runs of native calls are one, which unfolds", () => {
+    const tree = call(1, 9, call(100, 7, call(101, 6, call(2, 4, call(103, 4, call(104, 4))), call(102, 2)), call(3, 1)), call(105, 2, call(4, 2)));
+    const folded = fold(tree, native);
+    expect(shape(folded)).toEqual([1, 0, [100, 3, [2, 0, [103, 2]], [3, 0]], [105, 0, [4, 0]]]);
+    unfold(folded.children[0]!, native);
+    expect(shape(folded)).toEqual([1, 0, [100, 0, [101, 0, [2, 0, [103, 2]], [102, 0]], [3, 0]], [105, 0, [4, 0]]]);
+    expect(tree.children[0]!.children).toHaveLength(2);
+  });
 });
 
 describe("scales", () => {

@@ -8,7 +8,7 @@ import { bandInk, categories } from "../lib/categories";
 import { bytes, commandLine, count, duration } from "../lib/format";
 import { fromZero, inside } from "../lib/scales";
 import { copier, h, section } from "./dom";
-import { switcher } from "./flames";
+import { oneAtATime, switcher } from "./flames";
 
 const height = 330;
 type Window = [from: number, to: number];
@@ -16,7 +16,7 @@ type Window = [from: number, to: number];
 /** Device memory event by event, as bands that add up; drag to zoom. */
 export function courses(report: Report): HTMLElement | null {
   const drawn = (report.allocators ?? []).filter((a) => a.timeline && a.timeline.events.length > 2);
-  return drawn.length ? section("course", "Device memory, event by event", ...drawn.map(course)) : null;
+  return drawn.length ? section("course", "Device memory, event by event", ...oneAtATime(drawn.map((a) => [titled(a), () => course(a)]))) : null;
 }
 
 function course(a: Allocator): HTMLElement {

@@ -1,6 +1,6 @@
 import type { Report, StackSet } from "../api";
 import { bytes, count, percent, place, quantity } from "../lib/format";
-import { figures, grow, type Call } from "../lib/icicle";
+import { figures, fold, grow, unfold, type Call } from "../lib/icicle";
 import { h, section, type Child } from "./dom";
 
 const deepest = 48, thinnest = 0.002, tall = 21;
@@ -8,19 +8,20 @@ const deepest = 48, thinnest = 0.002, tall = 21;
 /** Device memory by call stack: the outermost call at the top, as wide as what it holds. */
 export function flames(report: Report): HTMLElement | null {
   const sets = (report.stacks ?? []).filter((s) => s.name === "device" && (s.total_bytes > 0 || s.measures?.some((m) => m.total > 0)));
-  return sets.length ? section("flames", "Who holds the device's memory", ...sets.map(picture)) : null;
+  return sets.length ? section("flames", "Who holds the device's memory", ...oneAtATime(sets.map((s) => [subject(s), () => picture(s)]))) : null;
 }
 
 function picture(set: StackSet): HTMLElement {
   const box = h("div", { class: "icicle", role: "tree", "aria-label": set.title });
   const said = h("p", { class: "reading", role: "status" });
   const measures = set.measures?.filter((m) => m.total > 0) ?? [];
-  let measure = measures[0], root = grow(set, "bytes");
+  const native = (n: Call) => n.frame >= 0 && !!set.frames[n.frame]!.native;
+  let measure = measures[0], root = fold(grow(set, "bytes"), native);
   let trail: Call[] = [root];
   const frame = (n: Call) => n.frame < 0 ? undefined : set.frames[n.frame];
   const name = (n: Call) => {
     const f = frame(n);
-    return f ? `${f.function || place(f.file, f.line)}` : "all stacks";
+    return f ? `${f.function || place(f.file, f.line)}${n.folded ? ` and ${n.folded - 1} more of C++` : ""}` : "all stacks";
   };
   const figure = (n: Call) => quantity(n.value, measure?.unit ?? "bytes");
   const tell = (n: Call) => {
@@ -34,12 +35,13 @@ function picture(set: StackSet): HTMLElement {
     const put = (n: Call, depth: number, left: number, width: number): void => {
       if (depth > deepest || width < thinnest) return;
       rows = Math.max(rows, depth + 1);
-      const cell = h("button", { type: "button", role: "treeitem", class: frame(n)?.user ? "own" : "", title: `${name(n)}\n${figure(n)}`,
+      const cell = h("button", { type: "button", role: "treeitem", class: frame(n)?.user ? "own" : n.folded ? "folded" : "", title: `${name(n)}\n${figure(n)}`,
         style: `left:${(left * 100).toFixed(3)}%;width:${(width * 100).toFixed(3)}%;top:${depth * tall}px` }, width > 0.03 ? name(n) : null);
       cell.addEventListener("focus", () => tell(n));
       cell.addEventListener("pointerenter", () => tell(n));
       cell.addEventListener("click", () => {
-        if (n === top && trail.length > 1) trail.pop(); else if (n !== top) trail.push(n);
+        if (n.folded) unfold(n, native);
+        else if (n === top && trail.length > 1) trail.pop(); else if (n !== top) trail.push(n);
         draw();
         box.querySelector("button")?.focus();
       });
@@ -54,7 +56,7 @@ function picture(set: StackSet): HTMLElement {
   };
   const choose = (m: (typeof measures)[number]): void => {
     measure = m;
-    root = grow(set, figures[m.name] ?? "bytes");
+    root = fold(grow(set, figures[m.name] ?? "bytes"), native);
     trail = [root];
     draw();
   };
@@ -64,10 +66,22 @@ function picture(set: StackSet): HTMLElement {
   draw();
   const rest = measures[0]?.rest ? `Stacks too small to draw hold ${bytes(measures[0].rest)} more. ` : "";
   return h("figure", {}, h("figcaption", {}, set.title, measures.length > 1 && switcher("Measure", measures.map((m): [string, () => void] => [short[m.name] ?? m.name, () => choose(m)]))),
-    box, said, h("p", { class: "hint" }, `${rest}Click a call to look closer, click it again or press Escape to step back.`));
+    box, said, h("p", { class: "hint" }, `${rest}Click a call to look closer, click it again or press Escape to step back.${set.frames.some((f) => f.native) ? " Runs of C++ are folded: click one to unfold it." : ""}`));
 }
 
 const short: Record<string, string> = { bytes: "bytes held", "bytes-time": "bytes × time", count: "allocations", churn: "churn" };
+
+/** What a set of stacks is of, as a tab's title: its device, and its file where there are several. */
+const subject = (s: StackSet) => [s.device_number === undefined ? s.device : `device ${s.device_number}`, s.of].filter(Boolean).join(" of ") || s.title;
+
+/** One picture of several, with a button for each. A picture is drawn when it is first looked at. */
+export function oneAtATime(pictures: [title: string, draw: () => HTMLElement][]): Child[] {
+  if (pictures.length < 2) return pictures.map(([, draw]) => draw());
+  const drawn: HTMLElement[] = [], place = h("div", {});
+  const show = (i: number) => place.replaceChildren(drawn[i] ??= pictures[i]![1]());
+  show(0);
+  return [h("p", { class: "tabs" }, switcher("Device", pictures.map(([title], i): [string, () => void] => [title, () => show(i)]))), place];
+}
 
 /** Buttons of which one is on. */
 export function switcher(label: string, choices: [title: string, then: () => void][]): HTMLElement {
