@@ -16,7 +16,7 @@ type Window = [from: number, to: number];
 /** Device memory event by event, as bands that add up; drag to zoom. */
 export function courses(report: Report): HTMLElement | null {
   const drawn = (report.allocators ?? []).filter((a) => a.timeline && a.timeline.events.length > 2);
-  return drawn.length ? section("course", "Device memory, event by event", ...oneAtATime(drawn.map((a) => [titled(a), () => course(a)]))) : null;
+  return drawn.length ? section("course", "Device memory, event by event", ...oneAtATime(drawn.map((a) => [titled(a), a.file, () => course(a)]))) : null;
 }
 
 function course(a: Allocator): HTMLElement {

@@ -8,7 +8,7 @@ const deepest = 48, thinnest = 0.002, tall = 21;
 /** Device memory by call stack: the outermost call at the top, as wide as what it holds. */
 export function flames(report: Report): HTMLElement | null {
   const sets = (report.stacks ?? []).filter((s) => s.name === "device" && (s.total_bytes > 0 || s.measures?.some((m) => m.total > 0)));
-  return sets.length ? section("flames", "Who holds the device's memory", ...oneAtATime(sets.map((s) => [subject(s), () => picture(s)]))) : null;
+  return sets.length ? section("flames", "Who holds the device's memory", ...oneAtATime(sets.map((s) => [`device ${s.device_number}`, s.file, () => picture(s)]))) : null;
 }
 
 function picture(set: StackSet): HTMLElement {
@@ -66,21 +66,21 @@ function picture(set: StackSet): HTMLElement {
   draw();
   const rest = measures[0]?.rest ? `Stacks too small to draw hold ${bytes(measures[0].rest)} more. ` : "";
   return h("figure", {}, h("figcaption", {}, set.title, measures.length > 1 && switcher("Measure", measures.map((m): [string, () => void] => [short[m.name] ?? m.name, () => choose(m)]))),
-    box, said, h("p", { class: "hint" }, `${rest}Click a call to look closer, click it again or press Escape to step back.${set.frames.some((f) => f.native) ? " Runs of C++ are folded: click one to unfold it." : ""}`));
+    box, said, h("p", { class: "hint" }, `${rest}Click a call to look closer, click it again or press Escape to step back.${folds(root) ? " Runs of C++ are folded: click one to unfold it." : ""}`));
 }
+
+const folds = (n: Call): boolean => !!n.folded || n.children.some(folds);
 
 const short: Record<string, string> = { bytes: "bytes held", "bytes-time": "bytes × time", count: "allocations", churn: "churn" };
 
-/** What a set of stacks is of, as a tab's title: its device, and its file where there are several. */
-const subject = (s: StackSet) => [s.device_number === undefined ? s.device : `device ${s.device_number}`, s.of].filter(Boolean).join(" of ") || s.title;
-
-/** One picture of several, with a button for each. A picture is drawn when it is first looked at. */
-export function oneAtATime(pictures: [title: string, draw: () => HTMLElement][]): Child[] {
-  if (pictures.length < 2) return pictures.map(([, draw]) => draw());
-  const drawn: HTMLElement[] = [], place = h("div", {});
-  const show = (i: number) => place.replaceChildren(drawn[i] ??= pictures[i]![1]());
+/** One picture of several devices, with a button for each, which names the file where there are several. A picture is drawn when it is
+ *  first looked at. */
+export function oneAtATime(pictures: [device: string, file: string | undefined, draw: () => HTMLElement][]): Child[] {
+  if (pictures.length < 2) return pictures.map(([, , draw]) => draw());
+  const drawn: HTMLElement[] = [], place = h("div", {}), files = new Set(pictures.map(([, file]) => file)).size;
+  const show = (i: number) => place.replaceChildren(drawn[i] ??= pictures[i]![2]());
   show(0);
-  return [h("p", { class: "tabs" }, switcher("Device", pictures.map(([title], i): [string, () => void] => [title, () => show(i)]))), place];
+  return [h("p", { class: "tabs" }, switcher("Device", pictures.map(([device, file], i): [string, () => void] => [files > 1 ? `${device} of ${file}` : device, () => show(i)]))), place];
 }
 
 /** Buttons of which one is on. */

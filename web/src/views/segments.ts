@@ -12,7 +12,7 @@ const row = 17, gap = 3, mostRows = 44, fewestRows = 6, stackShown = 14;
 export function segments(report: Report): HTMLElement | null {
   const of = (a: Allocator) => report.stacks?.find((s) => s.name === "device" && s.file === a.file && s.device_number === a.device);
   const shown = (report.allocators ?? []).map((a): [Allocator, StackSet | undefined] => [a, of(a)]).filter(([a]) => a.fragmentation && (a.segment_map ?? []).length > 0);
-  return shown.length ? section("segments", "Where the reserved memory lies", ...oneAtATime(shown.map(([a, set]) => [a.name ?? `device ${a.device}`, () => map(a, set)]))) : null;
+  return shown.length ? section("segments", "Where the reserved memory lies", ...oneAtATime(shown.map(([a, set]) => [a.name ?? `device ${a.device}`, a.file, () => map(a, set)]))) : null;
 }
 
 interface Placed { from: number; segment: SegmentMap; index: number; block: SegmentMap["blocks"][number]; address: number }
