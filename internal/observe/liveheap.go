@@ -20,6 +20,7 @@ type liveHeap struct {
 	live     mem.Bytes // allocated and, as far as was looked, resident (resident.go)
 	absent   mem.Bytes // allocated and not resident
 	variance float64
+	written  mem.Bytes // live when it was written last
 	numbered uint64    // blocks so far
 	unlooked mem.Bytes // of blocks that came since all were looked at
 	open     []uint64  // addresses of blocks that are not known to be resident in full
@@ -232,6 +233,7 @@ func small(s *site) bool {
 // did.
 func (b *liveHeap) use(time int64, step uint64, all bool) mem.HeapUse {
 	use := b.total(time, step)
+	b.written = b.live
 	kept := b.changed[:0]
 	for _, s := range b.changed {
 		if !all && small(s) {

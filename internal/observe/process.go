@@ -135,6 +135,7 @@ func (r *Recorder) take(p *process, c *channel, record shm.Record) error {
 			p.heap.alloc(record, p.stackOf(c, record))
 		}
 	case *shm.Free:
+		r.heapInSpan(p, record.When())
 		p.heap.free(record)
 	case *shm.Malloc:
 		r.mallocCounted(p, record)
@@ -226,6 +227,14 @@ func (r *Recorder) heapAtSpan(p *process, at int64) {
 	}
 	p.lastUse = at
 	r.emit(p.heap.use(at, p.lastStep, false))
+}
+
+// heapInSpan writes the heap before it falls, while a span is open that the program named: what rises and falls within one,
+// and between two visits, is seen by its lines.
+func (r *Recorder) heapInSpan(p *process, at int64) {
+	if len(p.spans.user.open) > 0 && p.heap.live > p.heap.written+max(mem.MiB, p.heap.written/50) {
+		r.heapAtSpan(p, at)
+	}
 }
 
 // Ages of what is held are written this often, and no more often than this part of the process's life.

@@ -144,13 +144,18 @@ func (p *process) touchedSince(mark, now int64) {
 }
 
 // touched takes in that so much was resident after the last look. What that is more than then, and than was allocated
-// since, was touched of what was not resident: of the newest blocks, which are being filled.
+// since, was touched of what was not resident: of the newest blocks, which are being filled. Where more was freed than
+// allocated, it is not known how much of that was given back: all that was allocated counts against the rise.
 func (p *process) touched(rss, now int64) {
 	b, then := p.heap, &p.pages.then
-	if b == nil || then.rss == 0 || b.absent == 0 || b.live+b.absent < then.allocated {
+	if b == nil || then.rss == 0 || b.absent == 0 {
 		return
 	}
-	touched := rss - then.rss - int64(b.live+b.absent-then.allocated) - then.counted
+	allocated := int64(b.live+b.absent) - int64(then.allocated)
+	if allocated < 0 {
+		allocated = int64(b.unlooked)
+	}
+	touched := rss - then.rss - allocated - then.counted
 	if touched <= 0 {
 		return
 	}

@@ -149,6 +149,15 @@ func TestTouchedAndFreed(t *testing.T) {
 		p.heap.free(&shm.Free{Address: address})
 		atPeak(t, p, size)
 	})
+	t.Run("something else was freed since", func(t *testing.T) {
+		p, _, address := begin(t)
+		p.confirm(15)
+		p.pages.then.allocated += mem.MiB
+		p.pages.read(p.pages.then.rss+size, 20)
+		p.until(30)
+		p.heap.free(&shm.Free{Address: address})
+		atPeak(t, p, size)
+	})
 	t.Run("a second look", func(t *testing.T) {
 		p, memory, address := begin(t)
 		p.confirm(15)

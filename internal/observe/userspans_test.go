@@ -108,3 +108,42 @@ func TestNamedByItself(t *testing.T) {
 	}
 	r.named("last", nil)
 }
+
+// TestHeapWithinASpan: what a span took and gave back between two visits of the engine is written at its highest, once for
+// many blocks, and not where no span is open.
+func TestHeapWithinASpan(t *testing.T) {
+	r, run := alerting(t)
+	p := r.process(procKey{10, 1})
+	p.heap = newLiveHeap(p.ID)
+	p.spans.user.names[1] = "encode"
+	c := &channel{}
+	const size = 8 << 20
+	highest := func() (most mem.Bytes, uses int) {
+		r.flush(false)
+		if run.Heap[p.ID] == nil {
+			return 0, 0
+		}
+		for _, use := range run.Heap[p.ID].History {
+			most, uses = max(most, use.Live), uses+1
+		}
+		return most, uses
+	}
+	takeAndFree := func(from int64) {
+		for i := range int64(4) {
+			p.heap.alloc(&shm.Alloc{Time: shm.Time(from + i), Address: uint64(i+1) << 32, Size: size, Weight: size}, 1)
+		}
+		for i := range int64(4) {
+			r.take(p, c, &shm.Free{Time: shm.Time(from + 10 + i), Address: uint64(i+1) << 32})
+		}
+	}
+	takeAndFree(100)
+	if most, uses := highest(); most != 0 || uses > 1 {
+		t.Errorf("without a span %v in %d frames", most, uses)
+	}
+	r.take(p, c, stay(200, 1, 1, false, 10))
+	takeAndFree(300)
+	r.take(p, c, stay(400, 1, 1, true, 10))
+	if most, uses := highest(); most != 4*size || uses > 5 {
+		t.Errorf("within a span %v in %d frames", most, uses)
+	}
+}
