@@ -15,6 +15,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -319,6 +320,17 @@ func (s *Sampler) end(p *Process, now int64) {
 		s.tree.remove(p)
 		s.sink.Gone(p, now)
 	}
+}
+
+// Leave looks at a process no more, nor at those that it starts from here on.
+func (s *Sampler) Leave(pid int, now int64) {
+	p := s.tree.Find(pid)
+	if p == nil {
+		s.tree.leave(pid)
+		return
+	}
+	s.growing = slices.DeleteFunc(s.growing, func(other *Process) bool { return other == p })
+	s.end(p, now)
 }
 
 // sums records what all have together. Where marks rose since the last tick, the largest rise makes a sample of its

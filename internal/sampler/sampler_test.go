@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -204,6 +205,57 @@ sys.stdin.read()`)
 	s.Tick(monotonic())
 	if s.Growing() {
 		t.Error("it grows no more")
+	}
+}
+
+// TestLeave: a process that is named as no part of the run is looked at no more, whether it was seen before or not, nor is
+// what it starts from then on.
+func TestLeave(t *testing.T) {
+	sink := newSeen()
+	s := New(Options{Leader: os.Getpid()}, sink)
+	defer s.Close()
+	gated := func() (*exec.Cmd, io.WriteCloser) {
+		c := exec.Command("sh", "-c", "read go; sleep 60; true")
+		in, err := c.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+			_ = c.Wait()
+		})
+		return c, in
+	}
+	known, goKnown := gated()
+	until(t, "the first child", func() bool {
+		s.Tick(monotonic())
+		return s.Find(known.Process.Pid) != nil
+	})
+	fresh, goFresh := gated()
+	for _, c := range []*exec.Cmd{known, fresh} {
+		s.Leave(c.Process.Pid, monotonic())
+	}
+	for _, in := range []io.Writer{goKnown, goFresh} {
+		if _, err := io.WriteString(in, "go\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []*exec.Cmd{known, fresh} {
+		children := fmt.Sprintf("/proc/%d/task/%[1]d/children", c.Process.Pid)
+		until(t, "its sleep", func() bool {
+			pids, err := os.ReadFile(children)
+			return err == nil && len(pids) > 0
+		})
+	}
+	for range 3 {
+		s.Tick(monotonic())
+	}
+	if len(s.Processes()) != 0 || len(sink.processes) != 1 || sink.gone[known.Process.Pid] != 1 {
+		t.Errorf("watched %v, told of %v, gone %v", s.Processes(), sink.processes, sink.gone)
 	}
 }
 

@@ -260,14 +260,18 @@ func (t *Tree) add(pid int) bool {
 // remove forgets a process that ended.
 func (t *Tree) remove(p *Process) {
 	p.close()
-	// Its pid stays known until it is listed no more: a zombie is not a new process.
-	t.known[p.PID] = member{round: t.round, looks: enoughLooks}
+	t.leave(p.PID) // it stays known until it is listed no more: a zombie is not a new process
 	for i, other := range t.live {
 		if other == p {
 			t.live = append(t.live[:i], t.live[i+1:]...)
 			break
 		}
 	}
+}
+
+// leave takes a pid for that of no descendant, whatever its parent is.
+func (t *Tree) leave(pid int) {
+	t.known[pid] = member{round: t.round, looks: enoughLooks}
 }
 
 func (t *Tree) close() {

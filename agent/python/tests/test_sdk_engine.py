@@ -107,7 +107,7 @@ def test_asked_while_it_runs(recorded: Any) -> None:
         assert not second.rss_exact and second.rss < first.rss - (40 << 20), second
         assert first.allocated is None and first.name == "peak at program.py:4", first
         assert [line.line for line in first.lines[:1]] == [5], first.lines
-        assert [(line.line, line.bytes >> 20) for line in second.lines[:1]] == [(9, 24)], second.lines
+        assert [(line.line, round(line.bytes / 2**20)) for line in second.lines[:1]] == [(9, 24)], second.lines
         shot = hightide.snapshot("here")
         assert shot.rss > 24 << 20 and shot.allocated is None and shot.files == 0
         report = hightide.report()
@@ -224,7 +224,15 @@ def test_imagine_a_function(recorded: Any) -> None:
             figures = hightide.figures()
             assert figures["hightide/peak_allocated"] > figures["hightide/allocated"] > 4_000_000, figures
 
+        def follow():
+            import torch
+            chosen = int((torch.randn(1000, device="cuda") > 0).sum())
+            torch.zeros(chosen, 1000, device="cuda")
+
         if __name__ == "__main__":
+            depends = hightide.imagine(follow, gpu="a10")
+            assert not depends and depends.verdict == "conditional", depends
+            assert len(depends.conditions) == 1 and "program.py:19 is " in depends.conditions[0], depends.conditions
             small = hightide.imagine(train, 64, gpu="a10")
             assert small and small.verdict == "fits" and small.gpu == "a10" and small.peak_bytes < 2 << 30, small
             assert 9 in [l.line for l in small.lines if l.file.endswith("program.py")], small.lines

@@ -72,18 +72,25 @@ def words(err: str) -> str:
 def apart(command: List[str], more: Optional[Dict[str, str]] = None) -> Tuple[int, str, str]:
     """Run a command that is no part of the recorded tree of processes; its exit code, and what it wrote.
 
-    A shell starts it and ends at once, so that it is nobody's child whom the engine watches: else the memory that the
-    question takes would be counted as the program's.
+    It starts once the engine knows that it is none: else the memory that the question takes would be the program's.
     """
     if not os.path.isfile(command[0]):
         raise FileNotFoundError(f"there is no program {command[0]}")
-    shell = ["/bin/sh", "-c", '("$@"; echo "exit $?" >&2) &', "sh", *command]
-    done = subprocess.run(
-        shell, env={**outside(), **(more or {})}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        encoding="utf-8", errors="replace", check=False,
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", 'read go; exec "$@" </dev/null', "sh", *command], env={**outside(), **(more or {})},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
+        errors="replace",
     )  # fmt: skip
-    err, _, code = done.stderr.rpartition("exit ")
-    return int(code) if code.strip().isdigit() else 125, done.stdout, err
+    with process:
+        try:
+            leave = getattr(agent(), "aside", None)  # an older engine has none: it counts what follows
+            if leave is not None:
+                leave(process.pid)
+            out, err = process.communicate("go\n")
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode, out, err
 
 
 def ask_json(*arguments: str, data: str = "") -> Any:

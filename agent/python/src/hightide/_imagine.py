@@ -25,7 +25,8 @@ class Imagined:
     """What an imaginary GPU said. Bytes are None where it did not come so far."""
 
     verdict: str
-    """fits, tight (with less room than the figures are sure of), oom, or unused (no GPU was touched)"""
+    """fits, tight (with less room than the figures are sure of), conditional (fits, if numbers that nobody computed are
+    as taken: see `conditions`), oom, or unused (no GPU was touched)"""
     gpu: str
     peak_bytes: Optional[int]
     """of the device, everything in it"""
@@ -41,6 +42,11 @@ class Imagined:
 
     def __bool__(self) -> bool:
         return self.verdict in ("fits", "tight")
+
+    @property
+    def conditions(self) -> List[str]:
+        """The numbers that a conditional verdict rests on, each with its line and the value that was taken."""
+        return [f"{one['file']}:{one['line']} is {one['value']}" for one in self.data.get("undecided") or []]
 
     @property
     def lines(self) -> List[Line]:
@@ -96,7 +102,7 @@ def run_imagined(command: List[str], gpu: str, gpus: int, memory: str, env: Dict
             raise (ValueError if code in (2, 3) else RuntimeError)(problem)
         with open(answer, encoding="utf-8") as file:
             found = json.load(file)
-    if found.get("verdict") not in ("fits", "tight", "oom", "unused"):
+    if found.get("verdict") not in ("fits", "tight", "conditional", "oom", "unused"):
         raise RuntimeError(found.get("failure") or found.get("problem") or (err.strip() or out)[-2000:])
     return Imagined(
         found["verdict"], found.get("gpu") or gpu, found.get("peak_device_used_bytes"),

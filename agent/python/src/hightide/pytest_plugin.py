@@ -199,7 +199,9 @@ def _imagined(item: pytest.Item, budget: Budget) -> List[str]:
         return [f"on an imaginary {budget.gpu}: {error}"]
     if found.verdict == "unused":
         return [f"on an imaginary {budget.gpu}: the test uses no GPU"]
-    if found:
+    if found.verdict == "conditional":
+        _warn(item, f"it fits on an imaginary {budget.gpu} if {', '.join(found.conditions)}: that was not computed")
+    if found or found.verdict == "conditional":
         return []
     faults = [f"does not fit on {found.data.get('gpu_name') or budget.gpu} (imagined); held at the peak by"]
     faults += [f"    {_size(n.bytes):>10}  {n.file}:{n.line} {n.function}" for n in found.lines[:8]]

@@ -118,6 +118,14 @@ def snapshot(label: str) -> int:
     return sum(write("asked-%d" % _snapshots) is not None for write in list(frameworks.snapshots.values()))
 
 
+def aside(pid: int) -> None:
+    """A process that we started, and what it will start, is no part of the run."""
+    found = agent()
+    if found is not None:
+        found.record({"type": "aside", "id": pid})
+        kept(2.0)
+
+
 def kept(patience: float) -> bool:
     """Wait until all that was told so far is in the recording; False after `patience` seconds."""
     if _spans is not None:

@@ -82,7 +82,9 @@ class Spans:
         if now - self._read > FRESH_NS:
             self._rss, self._read = rss(), now
         step, allocated, reserved = _UNUSED if self._training() is None else self._frameworks()
-        now = monotonic_ns()  # what came before is ours; and the engine, which reads the heap at this record, sees it in time
+        now = (
+            monotonic_ns()
+        )  # what came before is ours; and the engine, which reads the heap at this record, sees it in time
         if name_id and channel.stay(number, name_id, 0, tid, step, self._rss, allocated, reserved, now):
             return name, now, channel, number, name_id, tid
         self._credit = -PAUSE_NS  # the ring is full
