@@ -171,7 +171,7 @@ func (o *benchOptions) show(ctx context.Context, a *app, result *engine.BenchRes
 	if !o.quiet && o.out.json != toStdout {
 		fmt.Fprint(a.stdout, comparison.Text(textOptions(a.stdout)))
 	}
-	if err := o.out.write(a, result.Result, comparison, o.File); err != nil {
+	if err := o.out.write(ctx, a, result.Result, comparison, o.File); err != nil {
 		return err
 	}
 	if g := comparison.Regression; g != nil && g.ExitCode(o.out.strict) != 0 {

@@ -13,11 +13,13 @@ import (
 	"hightide/internal/fail"
 	"hightide/internal/files"
 	"hightide/internal/matrix"
+	"hightide/internal/report"
 )
 
 // benchOut is what bench writes besides the terminal, and what it compares with.
 type benchOut struct {
 	json, html, junit, baseline string
+	seedResults                 string
 	exports                     map[string]*string
 	failOver                    []string
 	strict, github              bool
@@ -35,6 +37,7 @@ func (o *benchOut) AddFlags(flags *pflag.FlagSet) {
 		}
 	}
 	flags.StringVar(&o.html, "html", "", "write the result as one page to this `file`: filters, charts, tables")
+	flags.StringVar(&o.seedResults, "seed-results", "", "write each cell's samples into folders of this `folder`: timestamp,rss,vms,page_faults,…")
 	flags.StringVar(&o.baseline, "baseline", "", "compare each cell with an earlier result, a `file` that --json wrote")
 	flags.StringArrayVar(&o.failOver, "fail-over", nil, "how `much` more than the baseline is worse: 3% (the default), or step_time=10%; may be given several times")
 	flags.BoolVar(&o.strict, "strict", false, "fail too where it is not known whether a cell is worse")
@@ -63,7 +66,7 @@ func (o *benchOut) check(a *app, bench engine.BenchOptions) error {
 	if err != nil {
 		return err
 	}
-	if *o.exports[matrix.SeedCSV] != "" {
+	if *o.exports[matrix.SeedCSV] != "" || o.seedResults != "" {
 		if err := matrix.CheckSeedCSV(axes); err != nil {
 			return err
 		}
@@ -108,7 +111,7 @@ func (o *benchOut) compare(ctx context.Context, a *app, r *matrix.Result, catalo
 }
 
 // write writes every file that was asked for, and what GitHub reads.
-func (o *benchOut) write(a *app, r *matrix.Result, c *matrix.Comparison, spec string) error {
+func (o *benchOut) write(ctx context.Context, a *app, r *matrix.Result, c *matrix.Comparison, spec string) error {
 	for _, e := range matrix.Exports {
 		file := o.json
 		if e.Name != "json" {
@@ -120,6 +123,13 @@ func (o *benchOut) write(a *app, r *matrix.Result, c *matrix.Comparison, spec st
 	}
 	if err := o.to(a, o.html, func(w io.Writer) error { return matrix.HTML(w, r, c) }); err != nil {
 		return err
+	}
+	if o.seedResults != "" {
+		n, err := a.engine().WriteSeed(ctx, r, o.seedResults)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stderr, "hightide: samples of %s in %s\n", report.Counted(int64(n), "cell"), o.seedResults)
 	}
 	g := c.Regression
 	if g == nil {

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,13 +41,14 @@ func TestBenchAgainstBaseline(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.dir, "data", "matrices")); err == nil {
 		t.Error("something was measured before that was said")
 	}
-	code, said := s.judged("--json=now.json", "--csv", "cells.csv", "--parquet", "trials.parquet", "--seed-csv", "seed.csv", "--quiet")
+	code, said := s.judged("--json=now.json", "--csv", "cells.csv", "--parquet", "trials.parquet", "--seed-csv", "seed.csv", "--seed-results", "results", "--quiet")
 	if code != 0 {
 		t.Fatalf("%d, %s", code, said)
 	}
 	if text, err := os.ReadFile(filepath.Join(s.dir, "seed.csv")); err != nil || !strings.HasPrefix(string(text), "framework,model_size,batch_size,mode,device,mean,max,min,std,median,count\n,,1,,,") {
 		t.Errorf("%s, %v", text, err)
 	}
+	checkSeedResults(t, filepath.Join(s.dir, "results"))
 	for _, test := range []struct {
 		name  string
 		times int64 // that the baseline's RSS is of what was measured; 0: less than a thousandth
@@ -128,6 +131,46 @@ func TestWorkflowExample(t *testing.T) {
 		if err := os.Rename(filepath.Join(s.dir, "now.json"), filepath.Join(s.dir, "baseline.json")); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// checkSeedResults: a folder for each cell, with five words in its name, samples in the columns of the one whose idea it is,
+// and what it was.
+func checkSeedResults(t *testing.T, dir string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "__b[12]__", "memory_data.csv"))
+	if err != nil || len(found) != 2 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	text, err := os.ReadFile(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil || len(rows) < 2 || strings.Join(rows[0], ",") != "timestamp,rss,vms,page_faults,major_faults,minor_faults,swap,cpu_percent" {
+		t.Fatalf("%s, %v", text, err)
+	}
+	most := 0.0
+	for i, row := range rows[1:] {
+		var figures [8]float64
+		for k, cell := range row {
+			if figures[k], err = strconv.ParseFloat(cell, 64); err != nil || figures[k] < 0 {
+				t.Fatalf("row %d: %v", i, row)
+			}
+		}
+		if figures[3] != figures[4]+figures[5] {
+			t.Errorf("faults of row %d: %v", i, row)
+		}
+		most = max(most, figures[1])
+	}
+	if most < 0.5 || most > 100 {
+		t.Errorf("sleep needs %v MB", most)
+	}
+	var metadata struct {
+		Batch int `json:"batch_size"`
+	}
+	if text, err := os.ReadFile(filepath.Join(filepath.Dir(found[1]), "metadata.json")); err != nil || json.Unmarshal(text, &metadata) != nil || metadata.Batch != 2 {
+		t.Errorf("%s, %v", text, err)
 	}
 }
 

@@ -2,8 +2,13 @@ package engine
 
 import (
 	"context"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
+	"hightide/internal/fail"
+	"hightide/internal/files"
 	"hightide/internal/gpus"
 	"hightide/internal/matrix"
 	"hightide/internal/mem"
@@ -117,4 +122,33 @@ func deviceHoldings(r *report.Report) (all []matrix.Holding) {
 		all = append(all, matrix.Holding{By: "line", Name: mem.LineName(mem.Location{File: l.File, Line: l.Line}), Bytes: l.Bytes, Label: mem.Imagined})
 	}
 	return all
+}
+
+// WriteSeed writes the samples of each cell's typical run into folders, as the dashboard that gave the idea reads them. It
+// says how many it wrote: recordings may be gone.
+func (e *Engine) WriteSeed(ctx context.Context, r *matrix.Result, dir string) (int, error) {
+	folders, err := matrix.SeedFolders(r)
+	if err != nil {
+		return 0, err
+	}
+	written := 0
+	for _, f := range folders {
+		_, run, err := e.Load(ctx, f.Trial.Run)
+		if err != nil {
+			continue
+		}
+		path := filepath.Join(dir, f.Name)
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return written, fail.Environment("name a folder that can be written", "%w", err)
+		}
+		err = files.Write(filepath.Join(path, matrix.SeedSamples), "samples", func(w io.Writer) error { return matrix.WriteSeedSamples(w, run) })
+		if err == nil {
+			err = files.Write(filepath.Join(path, matrix.SeedMetadata), "samples", func(w io.Writer) error { return matrix.WriteSeedMetadata(w, r, f, &run.Info.Host) })
+		}
+		if err != nil {
+			return written, err
+		}
+		written++
+	}
+	return written, nil
 }

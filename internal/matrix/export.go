@@ -258,13 +258,7 @@ func writeSeed(w io.Writer, r *Result, c *Comparison) error {
 		if len(all) == 0 {
 			continue
 		}
-		row := make([]string, 5)
-		for i, a := range at {
-			if a < 0 {
-				continue
-			}
-			row[i] = seedWord(r.Axes[a], cell.Values[a])
-		}
+		row := seedRow(r.Axes, at, cell.Values)
 		s := together(all)
 		for _, n := range []float64{s.Mean, float64(s.Max), float64(s.Min), s.StdDev, s.Median} {
 			row = append(row, plain(n/float64(mem.MiB)))
@@ -284,6 +278,17 @@ func writeSeed(w io.Writer, r *Result, c *Comparison) error {
 func CheckSeedCSV(axes []Axis) error {
 	_, err := seedAxesOf(axes)
 	return err
+}
+
+// seedRow are the values of a cell in the seed's columns and words; empty where there is no such axis.
+func seedRow(axes []Axis, at [5]int, values []string) []string {
+	row := make([]string, len(at))
+	for i, a := range at {
+		if a >= 0 {
+			row[i] = seedWord(axes[a], values[a])
+		}
+	}
+	return row
 }
 
 // seedAxesOf are the places of the seed's columns among the axes; -1: there is none. No other axis may vary.

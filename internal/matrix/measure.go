@@ -61,27 +61,32 @@ func (m *measuring) summedOver(to Figure, name mem.Quantity) {
 
 // summed adds up a quantity over all processes and devices that have it, at each moment at which one of them was read.
 func (m *measuring) summed(to Figure, name mem.Quantity) {
+	if _, values, label := sums(m.run, name); len(values) > 0 {
+		m.put(to, values, label)
+	}
+}
+
+// sums are a quantity of all processes and devices together, at each moment at which one of them was read.
+func sums(run *mem.Run, name mem.Quantity) (times, values []int64, label mem.Label) {
 	var all []*mem.Series
-	var times []int64
-	for _, s := range m.run.Series {
+	for _, s := range run.Series {
 		if s.Name == name && len(s.Times) > 0 {
 			all = append(all, s)
 			times = append(times, s.Times...)
 		}
 	}
-	if len(all) == 0 {
-		return
-	}
-	if len(all) == 1 {
-		m.put(to, all[0].Values, all[0].Label)
-		return
+	switch len(all) {
+	case 0:
+		return nil, nil, ""
+	case 1:
+		return times, all[0].Values, all[0].Label
 	}
 	slices.Sort(times)
 	times = slices.Compact(times)
-	values := make([]int64, len(times))
+	values = make([]int64, len(times))
 	for _, s := range all {
 		ended := int64(math.MaxInt64)
-		if p := m.run.Process(s.Process); p != nil {
+		if p := run.Process(s.Process); p != nil {
 			ended = p.End.Or(math.MaxInt64)
 		}
 		at := 0
@@ -94,7 +99,7 @@ func (m *measuring) summed(to Figure, name mem.Quantity) {
 			}
 		}
 	}
-	m.put(to, values, all[0].Label)
+	return times, values, all[0].Label
 }
 
 // counted adds up what was counted in each process by its end.
