@@ -45,7 +45,7 @@ FILE is YAML:
     device: [cpu, "imagined:a10"]    # also cuda
   exclude:
     - {framework: tensorflow, device: "imagined:a10"}
-  repeats: {least: 3, most: 10, figure: pss, within: 3%}
+  repeats: {least: 3, most: 10, figure: rss, within: 3%}
   timeout: 5m                        # of each trial
 
 or, in place of the built-in models, any command with a {placeholder} for each axis:

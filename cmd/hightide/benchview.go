@@ -132,11 +132,10 @@ func (v *benchView) trialLine(t *matrix.Trial) string {
 		line += ": " + report.Shorten(t.Reason, 120)
 	}
 	if t.State == matrix.Done {
-		for _, figure := range []matrix.Figure{matrix.DeviceUsed, matrix.PSS, matrix.RSS} {
-			if s, ok := t.Figures[figure]; ok {
-				line += fmt.Sprintf(": %v %s", mem.Bytes(s.Max), strings.ToUpper(string(figure)))
-				break
-			}
+		if s, ok := t.Figures[matrix.DeviceUsed]; ok {
+			line += fmt.Sprintf(": %v on the device", mem.Bytes(s.Max))
+		} else if s, ok := t.Figures[matrix.RSS]; ok {
+			line += fmt.Sprintf(": %v RSS", mem.Bytes(s.Max))
 		}
 		line += ", " + shortDuration(time.Duration(t.Duration))
 	}

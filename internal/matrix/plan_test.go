@@ -21,7 +21,7 @@ import (
 // of is a trial that took so many MiB.
 func of(cell string, repeat int, mib float64) Trial {
 	return Trial{Cell: cell, Repeat: repeat, State: Done, Machine: "here", Duration: int64(time.Second),
-		Figures: map[Figure]Summary{PSS: exactly(int64(mib*(1<<20)), mem.Measured)}}
+		Figures: map[Figure]Summary{RSS: exactly(int64(mib*(1<<20)), mem.Measured)}}
 }
 
 // played runs a plan to its end: become says what each trial comes to.

@@ -91,7 +91,7 @@ var (
 // ReadSpec reads a spec. An error names every place that is wrong, as file:line:column, and what may have been meant.
 func ReadSpec(file string, text []byte, catalogue *gpus.Catalogue) (*Spec, error) {
 	r := &reader{file: file}
-	s := &Spec{File: file, Text: string(text), Goal: Goal{Figure: PSS, Least: 3, Most: 3}, Steps: defaultSteps, Warmup: defaultWarmup, Stacks: true,
+	s := &Spec{File: file, Text: string(text), Goal: Goal{Figure: RSS, Least: 3, Most: 3}, Steps: defaultSteps, Warmup: defaultWarmup, Stacks: true,
 		Timeout: defaultTimeout, catalogue: catalogue, Name: nameOf(file)}
 	root := r.document(text)
 	if root != nil {
