@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -22,7 +24,7 @@ type benchOut struct {
 	seedResults                 string
 	exports                     map[string]*string
 	failOver                    []string
-	strict, github              bool
+	strict, github, reports     bool
 
 	over   matrix.FailOver
 	before *matrix.Result
@@ -38,6 +40,7 @@ func (o *benchOut) AddFlags(flags *pflag.FlagSet) {
 	}
 	flags.StringVar(&o.html, "html", "", "write the result as one page to this `file`: filters, charts, tables")
 	flags.StringVar(&o.seedResults, "seed-results", "", "write each cell's samples into folders of this `folder`: timestamp,rss,vms,page_faults,…")
+	flags.BoolVar(&o.reports, "reports", false, "with --html: write the report of one run of each cell too, into a folder beside the page that links to them")
 	flags.StringVar(&o.baseline, "baseline", "", "compare each cell with an earlier result, a `file` that --json wrote")
 	flags.StringArrayVar(&o.failOver, "fail-over", nil, "how `much` more than the baseline is worse: 3% (the default), or step_time=10%; may be given several times")
 	flags.BoolVar(&o.strict, "strict", false, "fail too where it is not known whether a cell is worse")
@@ -61,6 +64,9 @@ func (o *benchOut) check(a *app, bench engine.BenchOptions) error {
 		if err := files.CheckFolder(file, what); err != nil {
 			return err
 		}
+	}
+	if o.reports && o.html == "" {
+		return fail.Usage("name the page that links to them: --html FILE", "--reports says nothing without --html")
 	}
 	axes, err := a.engine().BenchAxes(bench)
 	if err != nil {
@@ -121,7 +127,7 @@ func (o *benchOut) write(ctx context.Context, a *app, r *matrix.Result, c *matri
 			return err
 		}
 	}
-	if err := o.to(a, o.html, func(w io.Writer) error { return matrix.HTML(w, r, c) }); err != nil {
+	if err := o.page(ctx, a, r, c); err != nil {
 		return err
 	}
 	if o.seedResults != "" {
@@ -146,6 +152,19 @@ func (o *benchOut) write(ctx context.Context, a *app, r *matrix.Result, c *matri
 		lines = a.stderr
 	}
 	return g.Annotations(lines, spec)
+}
+
+// page writes the page, and beside it the reports that it links to.
+func (o *benchOut) page(ctx context.Context, a *app, r *matrix.Result, c *matrix.Comparison) error {
+	var reports map[string]string
+	if o.reports {
+		folder := strings.TrimSuffix(o.html, filepath.Ext(o.html)) + "-cells"
+		var err error
+		if reports, err = a.engine().CellReports(ctx, r, c.Figure, folder); err != nil {
+			return err
+		}
+	}
+	return o.to(a, o.html, func(w io.Writer) error { return matrix.HTML(w, r, c, reports) })
 }
 
 func (o *benchOut) to(a *app, file string, write func(io.Writer) error) error {

@@ -45,6 +45,9 @@ func TestBenchAgainstBaseline(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("%d, %s", code, said)
 	}
+	if code, said := s.judged("--reports"); code != 2 || !strings.Contains(said, "--html") {
+		t.Errorf("--reports alone: %d, %s", code, said)
+	}
 	if text, err := os.ReadFile(filepath.Join(s.dir, "seed.csv")); err != nil || !strings.HasPrefix(string(text), "framework,model_size,batch_size,mode,device,mean,max,min,std,median,count\n,,1,,,") {
 		t.Errorf("%s, %v", text, err)
 	}
@@ -57,7 +60,7 @@ func TestBenchAgainstBaseline(t *testing.T) {
 		says  []string
 	}{
 		{"less", 3, nil, 0, []string{"better"}},
-		{"more", 0, []string{"--junit", "m.xml", "--github", "--markdown", "m.md"}, 1, []string{"::error file=m.yaml,title=More memory than the baseline::batch=1: peak RSS", "2 worse"}},
+		{"more", 0, []string{"--junit", "m.xml", "--github", "--markdown", "m.md", "--html", "m.html", "--reports"}, 1, []string{"::error file=m.yaml,title=More memory than the baseline::batch=1: peak RSS", "2 worse"}},
 	} {
 		r := readResult(t, filepath.Join(s.dir, "now.json"))
 		for i := range r.Trials {
@@ -83,7 +86,11 @@ func TestBenchAgainstBaseline(t *testing.T) {
 			}
 		}
 	}
-	for file, want := range map[string]string{"m.xml": `failures="2"`, "m.md": "2 worse"} {
+	reports, err := filepath.Glob(filepath.Join(s.dir, "m-cells", "*.html"))
+	if err != nil || len(reports) != 2 {
+		t.Errorf("the reports of two cells: %q, %v", reports, err)
+	}
+	for file, want := range map[string]string{"m.xml": `failures="2"`, "m.md": "2 worse", "m.html": `id="hightide-matrix">H4sI`} {
 		if text, err := os.ReadFile(filepath.Join(s.dir, file)); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s has no %q: %s, %v", file, want, text, err)
 		}

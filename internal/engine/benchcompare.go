@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,6 +33,30 @@ func (e *Engine) Compare(ctx context.Context, r *matrix.Result, catalogue []stri
 		return nil, err
 	}
 	return matrix.Compare(r, matrix.Options{Memory: deviceMemory(r.Axes, known), Holdings: e.holdings(ctx)}), nil
+}
+
+// CellReports writes the report of one run of each cell into a folder, and says where each run's lies as seen from beside
+// that folder. A run whose recording is gone has none.
+func (e *Engine) CellReports(ctx context.Context, r *matrix.Result, figure matrix.Figure, folder string) (map[string]string, error) {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return nil, fail.Environment("name a page in a folder that can be written to", "write the cells' reports: %w", err)
+	}
+	reports := map[string]string{}
+	for _, run := range matrix.Typical(r, figure) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		made, row, err := e.Report(ctx, run)
+		if err != nil {
+			continue // the page says no more of it than without
+		}
+		name := filepath.Base(row.ID) + ".html"
+		if err := files.Write(filepath.Join(folder, name), "report of a cell", made.HTML); err != nil {
+			return nil, err
+		}
+		reports[run] = (&url.URL{Path: filepath.Base(folder) + "/" + name}).String()
+	}
+	return reports, nil
 }
 
 // deviceMemory is what imaginary devices have for programs.

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,8 +27,9 @@ type detail struct {
 var details = []detail{{digits: 6, weight: 14}, {digits: 4, weight: 9}, {digits: 3, weight: 7}, {digits: 3, brief: true, weight: 4}}
 
 // HTML writes the matrix as one page that needs nothing else: filters, charts, tables, each cell with its trials.
-// Without a comparison the page shows what was measured and no ratios.
-func HTML(w io.Writer, r *Result, c *Comparison) error {
+// Without a comparison the page shows what was measured and no ratios. Reports are the addresses of recordings' own
+// reports, by run and as seen from the page; each cell links to those of its trials.
+func HTML(w io.Writer, r *Result, c *Comparison, reports map[string]string) error {
 	figures := 0
 	for i := range r.Trials {
 		figures += len(r.Trials[i].Figures)
@@ -37,7 +39,9 @@ func HTML(w io.Writer, r *Result, c *Comparison) error {
 		if i < len(details)-1 && float64(figures)*d.weight > pageMost {
 			continue // no need to try
 		}
-		text, err := json.Marshal(pack(r, c, d))
+		packed := pack(r, c, d)
+		packed.Reports = reports
+		text, err := json.Marshal(packed)
 		if err != nil {
 			return fmt.Errorf("write the matrix page: %w", err)
 		}
@@ -55,6 +59,33 @@ func HTML(w io.Writer, r *Result, c *Comparison) error {
 	return nil
 }
 
+// Typical names for each cell the run that stands for it: of its finished trials the one with the median of a figure,
+// else the last one that has a recording. Cells without one are not in it.
+func Typical(r *Result, figure Figure) []string {
+	trials := map[string][]*Trial{}
+	for i := range r.Trials {
+		if t := &r.Trials[i]; t.Run != "" {
+			trials[t.Cell] = append(trials[t.Cell], t)
+		}
+	}
+	var runs []string
+	for i := range r.Cells {
+		some := trials[r.Cells[i].Key]
+		if len(some) == 0 {
+			continue
+		}
+		last := some[len(some)-1]
+		done := slices.DeleteFunc(some, func(t *Trial) bool { return t.State != Done })
+		if len(done) == 0 {
+			runs = append(runs, last.Run)
+			continue
+		}
+		slices.SortStableFunc(done, func(p, q *Trial) int { return cmp.Compare(p.Figures[figure].Max, q.Figures[figure].Max) })
+		runs = append(runs, done[(len(done)-1)/2].Run)
+	}
+	return runs
+}
+
 // packed is a result in columns: neighbours are alike, so they compress well. web/src/matrix/model.ts reads it.
 type packed struct {
 	Version    int               `json:"version"`
@@ -67,7 +98,8 @@ type packed struct {
 	Keys       []string          `json:"keys"`
 	Cells      [][]int           `json:"cells"` // of each its values' places in the axes
 	Trials     trialColumn       `json:"trials"`
-	Digits     int               `json:"digits"` // figures of trials are rounded to so many
+	Digits     int               `json:"digits"`            // figures of trials are rounded to so many
+	Reports    map[string]string `json:"reports,omitempty"` // of a run: its report's address
 	Comparison *packedComparison `json:"comparison,omitempty"`
 }
 

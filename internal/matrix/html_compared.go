@@ -19,6 +19,7 @@ type packedComparison struct {
 	Differences []Difference           `json:"differences"`
 	Advice      []Advice               `json:"advice"`
 	Notes       []string               `json:"notes"`
+	Regression  *Regression            `json:"regression,omitempty"`
 }
 
 // statColumn has an entry for each cell with a figure. Low and High are how far the interval reaches below and above
@@ -73,7 +74,7 @@ func packComparison(c *Comparison) *packedComparison {
 		return nil
 	}
 	p := &packedComparison{Version: c.Version, Figure: c.Figure, Device: c.Device, Level: c.Level, Figures: c.Figures, Stats: map[Figure]*statColumn{},
-		Differences: c.Differences, Advice: c.Advice, Notes: c.Notes}
+		Differences: c.Differences, Advice: c.Advice, Notes: c.Notes, Regression: c.Regression.short()}
 	for i := range c.Cells {
 		for figure, s := range c.Cells[i].Figures {
 			if p.Stats[figure] == nil {
@@ -100,6 +101,19 @@ func (c *statColumn) add(cell int, s Stat) {
 		low, high = parts((s.Mean-s.Interval.Low)/s.Mean, meanParts), parts((s.Interval.High-s.Mean)/s.Mean, meanParts)
 	}
 	c.Low, c.High = append(c.Low, low), append(c.High, high)
+}
+
+// short is the same without the sentences, which say in words what the page shows.
+func (g *Regression) short() *Regression {
+	if g == nil {
+		return nil
+	}
+	page := *g
+	page.Changes = slices.Clone(g.Changes)
+	for i := range page.Changes {
+		page.Changes[i].Sentence = ""
+	}
+	return &page
 }
 
 // parts is a ratio in parts of one.

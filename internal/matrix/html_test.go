@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,6 +48,20 @@ func example() *Result {
 				t.Figures = exampleFigures(values, random)
 			}
 			r.Trials = append(r.Trials, t)
+		}
+	}
+	return r
+}
+
+// earlier is the same matrix before: ResNet-18 took less then.
+func earlier() *Result {
+	r := example()
+	for i := range r.Trials {
+		if t := &r.Trials[i]; strings.Contains(t.Cell, "resnet18") {
+			for figure, s := range t.Figures {
+				s.Max, s.Mean, s.Median = s.Max*9/10, s.Mean*0.9, s.Median*0.9
+				t.Figures[figure] = s
+			}
 		}
 	}
 	return r
@@ -105,8 +120,16 @@ func exampleFigures(values []string, random *rand.Rand) map[Figure]Summary {
 // TestExamplePage holds the file that the browser's tests open to what is packed now: each of its keys is
 // still written.
 func TestExamplePage(t *testing.T) {
+	var err error
 	r := example()
-	text, err := json.Marshal(pack(r, Compare(r, Options{Memory: map[string]Room{"imagined:t4": {Total: 15_655_829_504}}}), details[0]))
+	c := Compare(r, Options{Memory: map[string]Room{"imagined:t4": {Total: 15_655_829_504}}})
+	over, _ := ParseFailOver(nil)
+	if c.Regression, err = Against(r, earlier(), Options{}, over); err != nil {
+		t.Fatal(err)
+	}
+	page := pack(r, c, details[0])
+	page.Reports = map[string]string{r.Trials[0].Run: "cells/" + r.Trials[0].Run + ".html"}
+	text, err := json.Marshal(page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,6 +214,24 @@ func TestPackedFigures(t *testing.T) {
 	}
 }
 
+// TestTypical: the trial in the middle stands for a cell, and one that failed for a cell that has no other.
+func TestTypical(t *testing.T) {
+	r := &Result{Cells: []Cell{{Key: "a"}, {Key: "b"}, {Key: "c"}, {Key: "d"}}}
+	add := func(cell, run string, state State, pss int64) {
+		r.Trials = append(r.Trials, Trial{Cell: cell, Run: run, State: state, Figures: map[Figure]Summary{PSS: {Max: pss}}})
+	}
+	add("a", "a1", Done, 30)
+	add("b", "b1", Failed, 0)
+	add("a", "a2", Failed, 20)
+	add("a", "a3", Done, 10)
+	add("b", "b2", OutOfMemory, 0)
+	add("a", "a4", Done, 20)
+	add("c", "", Unavailable, 0)
+	if got, want := Typical(r, PSS), []string{"a4", "b2"}; !slices.Equal(got, want) {
+		t.Errorf("%q stand for their cells, want %q", got, want)
+	}
+}
+
 // many is a matrix of 2,000 cells with three trials and everything measured.
 func many() *Result {
 	axes := []Axis{{Name: "framework", Values: []string{"pytorch", "tensorflow"}}, {Name: "model", Values: []string{"lenet", "resnet18", "transformer6"}}, {Name: "batch"}, {Name: "mode", Values: []string{"inference", "train"}},
@@ -219,7 +260,7 @@ func many() *Result {
 func TestPageOfManyCells(t *testing.T) {
 	r := many()
 	var page bytes.Buffer
-	if err := HTML(&page, r, Compare(r, Options{})); errors.Is(err, web.ErrNotBuilt) {
+	if err := HTML(&page, r, Compare(r, Options{}), nil); errors.Is(err, web.ErrNotBuilt) {
 		t.Skip("web/dist is not built: make web")
 	} else if err != nil {
 		t.Fatal(err)
@@ -234,7 +275,7 @@ func BenchmarkHTML(b *testing.B) {
 	r := many()
 	for b.Loop() {
 		var page bytes.Buffer
-		if err := HTML(&page, r, Compare(r, Options{})); err != nil {
+		if err := HTML(&page, r, Compare(r, Options{}), nil); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(page.Len()), "bytes/page")

@@ -51,9 +51,11 @@ export async function matrices({ look, drawn, folder }) {
     const runs = seed.trials.run.filter((_, i) => seed.keys[seed.trials.cell[i]] === chosen);
     assert.equal(runs.length, 3);
     assert.deepEqual(await tab.locator("#cell .trials .command code").allInnerTexts(), runs.map((r) => `hightide show ${r}`));
+    assert.equal(await tab.locator("#cell a.report").count(), 0);
     assert.ok(await tab.locator("#cell .neighbours li").count() >= 6, "it stands beside its neighbours");
     await tab.keyboard.press("Escape");
     assert.ok(!await tab.locator("#cell").isVisible());
+    assert.ok(await tab.locator("#baseline tbody tr", { hasText: "ResNet-18" }).count() > 0 && /\d+ worse/.test(await tab.locator("#baseline .what").innerText()), "the baseline is beside it");
     // keys
     await tab.keyboard.press("i");
     assert.equal(await tab.locator(".explain:visible").count(), await tab.locator(".info").count(), "each chart explains itself");
@@ -73,6 +75,12 @@ export async function matrices({ look, drawn, folder }) {
     await tab.locator("#cells .pick").first().click();
     assert.equal(await tab.locator("#cells tr.picked").count(), 1);
     assert.equal(await tab.locator("#bars .mark[aria-pressed=true]").count(), 1);
+    await tab.keyboard.press("Escape");
+  });
+
+  const linked = Object.keys(seed.reports)[0], of = seed.keys[seed.trials.cell[seed.trials.run.indexOf(linked)]];
+  await look("matrix-linked", { ...seed, reports: { ...seed.reports, [seed.trials.run[1]]: "javascript:alert(1)" } }, { kind: "matrix", hash: `cell=${encodeURIComponent(of)}` }, async (tab) => {
+    assert.deepEqual(await tab.locator("#cell a.report").evaluateAll((all) => all.map((a) => a.getAttribute("href"))), [seed.reports[linked]], "a trial's report is a link, a program is none");
     await tab.keyboard.press("Escape");
   });
 

@@ -26,9 +26,13 @@ export interface Difference {
   axis: string; cell: number; base: number; figure: string; bytes: number; note?: string;
   parts: { by: string; name: string; cell_bytes: number; base_bytes: number; label: string }[]; rest: { by: string; explained_bytes: number }[];
 }
+/** How a cell stands beside an earlier result. */
+export type Standing = "worse" | "unknown" | "gone" | "better" | "same" | "new";
+export interface Change { cell: string; figure: string; standing: Standing; was?: number; is?: number; ratio?: number; interval?: Interval; limit: number }
+export interface Regression { name: string; changes: Change[]; counts: Partial<Record<Standing, number>> }
 export interface Comparison {
   version: number; figure: string; device_figure: string; level: number; figures: { name: string; statistic: string }[]; stats: Record<string, StatColumns>;
-  ratios: Ratio[]; fits: Fit[]; differences: Difference[]; advice: { kind: string; sentence: string; cells?: number[] }[]; notes: string[];
+  ratios: Ratio[]; fits: Fit[]; differences: Difference[]; advice: { kind: string; sentence: string; cells?: number[] }[]; notes: string[]; regression?: Regression;
 }
 
 /** The same as the page holds it: what there is much of lies in columns. */

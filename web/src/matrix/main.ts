@@ -12,6 +12,7 @@ import { bar } from "../views/header";
 import { Model, type Packed } from "./model";
 import { first, read, written, type Page } from "./state";
 import { bars } from "./views/bars";
+import { baseline } from "./views/baseline";
 import { cells } from "./views/cells";
 import { drill } from "./views/drill";
 import { filters } from "./views/filters";
@@ -21,9 +22,9 @@ import { ratios } from "./views/ratios";
 import { scaling } from "./views/scaling";
 
 /** The sections in the order in which the page has them. Add yours here. */
-const sections: ((model: Model, page: Page) => HTMLElement | null)[] = [header, advice, filters, bars, scaling, heat, ratios, cells, drill, notes, footer];
+const sections: ((model: Model, page: Page) => HTMLElement | null)[] = [header, advice, filters, baseline, bars, scaling, heat, ratios, cells, drill, notes, footer];
 /** Those that the bar links to. */
-const parts: [id: string, title: string][] = [["advice", "What follows"], ["filters", "Filters"], ["bars", "Bars"], ["scaling", "Growth"], ["heat", "Heat map"], ["ratios", "Ratios"], ["cells", "Cells"], ["notes", "Notes"]];
+const parts: [id: string, title: string][] = [["advice", "What follows"], ["filters", "Filters"], ["baseline", "Baseline"], ["bars", "Bars"], ["scaling", "Growth"], ["heat", "Heat map"], ["ratios", "Ratios"], ["cells", "Cells"], ["notes", "Notes"]];
 
 const app = document.getElementById("app")!;
 const packed = await embedded<Packed>("hightide-matrix");

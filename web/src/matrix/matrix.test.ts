@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import seed from "../../../testdata/matrix/seed.page.json";
 import { mix, readable } from "../draw/svg";
 import { Model, type Packed } from "./model";
-import { grouped, present, split, spot, varied } from "./panels";
+import { grouped, inRow, present, split, spot, varied } from "./panels";
 import { figureTitle, filtered, first, kept, read, written } from "./state";
 import { logTicks, times } from "./views/ratios";
 import { nearest } from "./views/picture";
@@ -68,9 +68,13 @@ describe("panels", () => {
     expect(all.merged).toEqual([]);
     expect(all.panels[0]!.title).toBe("batch 16 · inference · CPU");
     const few = split(model, model.cells, axes("model", "framework"), "", 6);
-    expect([few.panels.length, few.merged]).toEqual([6, axes("device")]);
+    expect([few.panels.length, few.merged]).toEqual([6, axes("mode")]);
     expect(split(model, model.cells, axes("model"), "none", 12)).toMatchObject({ panels: [{ title: "" }], merged: axes("framework", "batch", "mode", "device") });
     expect(split(model, model.cells, axes("model"), "mode", 12).panels.map((p) => p.title)).toEqual(["inference", "train"]);
+  });
+  test("rows of panels hold what belongs together, or are alike", () => {
+    const row = (n: number, inner: number, room: number) => inRow({ panels: Array.from({ length: n }, () => ({ title: "", cells: [] })), inner }, room);
+    expect([row(6, 1, 4.9), row(18, 3, 4.9), row(18, 3, 2.5), row(12, 2, 5), row(1, 1, 3), row(5, 1, 0.4), row(7, 1, 3.5)]).toEqual([3, 3, 2, 4, 1, 1, 3]);
   });
   test("axes that vary, values that are there", () => {
     const some = kept(model, { only: { framework: ["tensorflow"] }, state: [] });

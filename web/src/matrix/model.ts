@@ -21,6 +21,7 @@ export interface Packed {
   trials: { cell: number[] | null; repeat: number[]; state: State[]; reason: string[]; run: string[]; machine: string[]; start_ms: number[]; duration_ms: number[];
     figures: Record<string, FigureColumn> };
   comparison?: PackedComparison | undefined;
+  reports?: Record<string, string>; // of a run: its report's address, as seen from the page
 }
 
 /** One figure over the samples of one trial. Absent is what the page was not given. */
@@ -182,7 +183,7 @@ export const named = (model: Model, axis: number, value: number): string => {
 /** A cell is done if one of its trials is; else it is what its last trial is. */
 function fate(trials: Trial[]): { outcome: Outcome; reason: string } {
   const last = trials[trials.length - 1];
-  if (!last) return { outcome: "unmeasured", reason: "It was not measured yet." };
+  if (!last) return { outcome: "unmeasured", reason: "" };
   if (trials.some((t) => t.state === "done")) return { outcome: "done", reason: "" };
   return { outcome: last.state, reason: last.reason };
 }

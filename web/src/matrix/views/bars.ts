@@ -3,19 +3,19 @@ import { theme } from "../../draw/theme";
 import { fromZero } from "../../lib/scales";
 import { quantity } from "../../lib/format";
 import { failuresOf, outcomes, type Cell, type Model } from "../model";
-import { present, split, spot, type Panel, type Spot } from "../panels";
+import { inRow, present, split, spot, type Panel, type Spot } from "../panels";
 import { figureTitle, kept, type Page, type View } from "../state";
 import { axisChoices, caveats, picture, select, toggle, type Drawn, type Mark } from "./picture";
 import { failedMark, told } from "./marks";
 
 const reach = "; the line on it goes from the lowest to the highest cell";
-const scaleRoom = 66, titleRoom = 24, between = 22, mostPanels = 12;
+const scaleRoom = 66, titleRoom = 24, between = 22, mostPanels = 24;
 
 /** Bars of the chosen figure, grouped by one axis and coloured by another; the rest in panels. */
 export function bars(model: Model, page: Page): HTMLElement {
   return picture(model, page, {
     id: "bars", title: "Cells side by side",
-    explain: "A bar is the mean over a cell's trials, from zero; the line on it is the interval in which that mean lies with 95 % confidence, or the lowest and highest trial where there is none, and dots are the trials. Bars whose lines overlap may be equal; a cell that failed stands as a sign with its reason.",
+    explain: "Each bar is the mean over a cell's trials; the line on it is the 95 % interval of that mean, or the range of the trials. Bars whose lines overlap may be equal; a cell that failed shows a sign with its reason.",
     tools: [select(page, "group", "Group by", () => axisChoices(model, "nothing")), select(page, "colour", "Colour by", () => axisChoices(model, "nothing")),
       select(page, "panels", "Panels by", () => [["", "what is left"], ["none", "nothing"], ...axisChoices(model)]), toggle(page, "free", "each panel its own scale")],
     follow: ["group", "colour", "panels", "free"],
@@ -30,13 +30,14 @@ function draw(model: Model, view: View, width: number): Drawn | string {
   const cells = kept(model, view);
   if (cells.length === 0) return "No cell passes the filters.";
   const group = model.axis(view.group), colourAxis = model.axis(view.colour) === group ? -1 : model.axis(view.colour);
-  const { panels, merged } = split(model, cells, [group, colourAxis].filter((a) => a >= 0), view.panels, mostPanels);
+  const parts = split(model, cells, [group, colourAxis].filter((a) => a >= 0), view.panels, mostPanels);
+  const { panels, merged } = parts;
   const groups = present(cells, group), colours = present(cells, colourAxis), all = colourAxis < 0 ? [theme()("curve-0")] : inks(model.axes[colourAxis]!.values.length);
   const found = panels.map((p) => barsOf(model, view, p, groups, colours, group, colourAxis));
   const top = (bars: Bar[]) => fromZero(0, Math.max(0, ...bars.map((b) => b.spot?.high ?? 0)))[1];
   const shared = top(found.flat());
   const least = Math.max(panels.length > 1 ? 215 : 130, groups.length * (colours.length * 9 + 8), ...(panels.length > 1 ? [] : [width - scaleRoom]));
-  const across = Math.max(1, Math.min(panels.length, Math.floor((width - (view.free ? 0 : scaleRoom) + between) / (least + between + (view.free ? scaleRoom : 0)))));
+  const across = inRow(parts, (width - (view.free ? 0 : scaleRoom) + between) / (least + between + (view.free ? scaleRoom : 0)));
   const down = Math.ceil(panels.length / across), tall = panels.length === 1 ? 300 : down > 2 ? 150 : 200;
   const colour = theme(), failures = failuresOf(cells);
   const key = legend([...(colourAxis < 0 ? [] : colours.map((c) => ({ ink: all[c]!, text: model.shown(colourAxis, c) }))),

@@ -18,7 +18,7 @@ export function cells(model: Model, page: Page): HTMLElement {
   });
   page.follow(["only", "state"], (view) => table!.show(rows(view)));
   page.follow(["cell"], () => table!.refresh());
-  return explained("cells", "Cells", "Each row is a cell: its values of the axes, what became of it, and its figures as means over its finished trials. From and to are the 95 % interval of the mean, or the lowest and highest trial where there is none; a cell that failed keeps its row and its reason.", [], place);
+  return explained("cells", "Cells", "Each row is a cell with what became of it and its figures, as means over its finished trials. From and to are the 95 % interval of the mean, or the range of the trials where there is none.", [], place);
 }
 
 const others = (model: Model, view: View) => model.figures.filter((f) => f !== view.figure);

@@ -68,8 +68,14 @@ function trials(model: Model, page: Page, cell: Cell): Child {
   return part("Trials", "", h("ol", { class: "trials" }, ...cell.trials.map((t) => {
     const found = model.summary(t, figure), command = t.run ? commandLine(["hightide", "show", t.run]) : "";
     return h("li", {}, h("p", {}, h("b", {}, `#${t.repeat}`), " ", t.state === "done" ? found?.[statistic] !== undefined ? `${quantity(found[statistic]!, unit)} ${title}` : "done" : h("span", { class: outcomes[t.state].ink }, `${outcomes[t.state].mark} ${outcomes[t.state].title}`), h("small", {}, [duration(t.duration), t.machine && `on ${t.machine}`, start > 1e15 && wallClock(start + t.start)].filter(Boolean).join(" · "))),
-      t.reason && h("p", { class: "reason" }, t.reason), command && copier(command, { class: "command" }, h("code", {}, command)));
+      t.reason && h("p", { class: "reason" }, t.reason), report(model, t.run), command && copier(command, { class: "command" }, h("code", {}, command)));
   })));
+}
+
+/** A link to a trial's own report, where it was written beside the page. What is no relative address is no link. */
+function report(model: Model, run: string): Child {
+  const address = model.packed.reports?.[run];
+  return address && !/^[a-z][a-z0-9+.-]*:|^\/\//i.test(address) ? h("p", {}, h("a", { href: address, class: "plain report" }, "Its own report")) : null;
 }
 
 /** Cells that differ in one axis alone, and by how much. */

@@ -2,19 +2,19 @@ import { canvas, fitted, mix, readable, s, wide } from "../../draw/svg";
 import { theme } from "../../draw/theme";
 import { quantity } from "../../lib/format";
 import { outcomes, type Cell, type Model } from "../model";
-import { present, split, spot, type Panel } from "../panels";
+import { inRow, present, split, spot, type Panel } from "../panels";
 import { figureTitle, kept, type Page, type View } from "../state";
 import { failedMark, told } from "./marks";
 import { axisChoices, caveats, picture, select, type Drawn, type Mark } from "./picture";
 
-const mostPanels = 12, titleRoom = 24, headRoom = 24, between = 26, keyRoom = 44;
+const mostPanels = 24, titleRoom = 24, headRoom = 24, between = 26, keyRoom = 44;
 
 /** Two axes as rows and columns, the chosen figure as the depth of a colour. */
 export function heat(model: Model, page: Page): HTMLElement | null {
   if (axisChoices(model).length < 2) return null;
   return picture(model, page, {
     id: "heat", title: "Two axes against each other",
-    explain: "Each field is a cell of the matrix at its values of the two chosen axes; the deeper its colour, the more it needs, on one scale for all panels. Hatched fields are cells that failed, with a sign of what happened; empty ones are not part of the matrix.",
+    explain: "Each field is a cell at its values of the two axes; the deeper its colour, the more it needs, on one scale for all panels. Hatched fields failed, with a sign of how; empty ones are not part of the matrix.",
     tools: [select(page, "rows", "Rows", () => axisChoices(model)), select(page, "columns", "Columns", () => axisChoices(model)), select(page, "panels", "Panels by", () => [["", "what is left"], ["none", "nothing"], ...axisChoices(model)])],
     follow: ["rows", "columns", "panels"],
     caption: (view) => `${figureTitle(model, view)}: ${view.rows} against ${view.columns}`,
@@ -26,13 +26,14 @@ function draw(model: Model, view: View, width: number): Drawn | string {
   const cells = kept(model, view), rowAxis = model.axis(view.rows), columnAxis = model.axis(view.columns);
   if (cells.length === 0) return "No cell passes the filters.";
   if (rowAxis === columnAxis) return "Choose two different axes.";
-  const { panels, merged } = split(model, cells, [rowAxis, columnAxis], view.panels, mostPanels);
+  const parts = split(model, cells, [rowAxis, columnAxis], view.panels, mostPanels);
+  const { panels, merged } = parts;
   const rows = present(cells, rowAxis), columns = present(cells, columnAxis), unit = model.about(view.figure).unit, colour = theme();
   const values = panels.flatMap((p) => places(p, rows, columns, rowAxis, columnAxis).flatMap((c) => spot(model, c.cells, view.figure, view.statistic)?.value ?? []));
   const low = Math.min(...values), high = Math.max(...values), names = rows.map((r) => model.shown(rowAxis, r));
   const side = Math.min(130, Math.max(...names.map((n) => wide(n))) + 14);
   const field = [Math.max(34, Math.min(92, (width - side) / columns.length - 2)), rows.length > 24 ? 22 : 34] as const;
-  const each = columns.length * field[0], across = Math.max(1, Math.min(panels.length, Math.floor((width - side + between) / (each + between)))), down = Math.ceil(panels.length / across);
+  const each = columns.length * field[0], across = inRow(parts, (width - side + between) / (each + between)), down = Math.ceil(panels.length / across);
   const row = titleRoom + headRoom + rows.length * field[1] + 16;
   const svg = canvas(Math.max(width, side + across * (each + between) - between), keyRoom + down * row, `${figureTitle(model, view)}: ${rows.length} by ${columns.length} fields`);
   const marks = new Map<SVGElement, Mark>(), depth = (v: number) => mix(colour("tint"), colour("accent"), high > low ? (v - low) / (high - low) : 0.5);

@@ -19,7 +19,7 @@ export function ratios(model: Model, page: Page): HTMLElement | null {
   if (all.length === 0) return null;
   const whole = picture(model, page, {
     id: "ratios", title: "How much more",
-    explain: "Each row compares two values of an axis over all pairs of cells that differ in nothing else: the large point is their mean ratio with its 95 % interval, the small ones are the pairs. Only an interval that lies wholly beside × 1 is a verdict; pairs obey the filters, the mean and its interval are of the whole matrix.",
+    explain: "Each row compares two values of an axis over all pairs of cells that differ in nothing else: their mean ratio with its 95 % interval. It is a verdict only where the whole interval lies on one side of × 1; small points are the pairs.",
     tools: [], follow: [], caption: (view) => `Ratios of ${model.about(view.figure).title}`, draw: (width, view) => draw(model, view, all, width),
   });
   whole.append(table(model, page, all), pairs(model, page, all));
@@ -61,7 +61,7 @@ function draw(model: Model, view: View, all: Ratio[], width: number): Drawn | st
     if (r.interval) svg.append(s("path", { d: `M${x(r.interval.low)} ${y}H${x(r.interval.high)}M${x(r.interval.low)} ${y - 5}v10M${x(r.interval.high)} ${y - 5}v10`, stroke: ink, "stroke-width": 2.5, "pointer-events": "none" }));
     svg.append(s("rect", { x: x(r.ratio) - 5.5, y: y - 5.5, width: 11, height: 11, rx: 2.5, transform: `rotate(45 ${x(r.ratio)} ${y})`, fill: ink, stroke: colour("panel"), "stroke-width": 1.5, "pointer-events": "none" }));
   });
-  return { svg, marks };
+  return { svg, marks, ...(filtered(model, view) ? { note: "Means and intervals are of the whole matrix; the small points are the pairs that pass the filters." } : {}) };
 }
 
 /** Round ratios between two, 1 among them, no closer than one of so many equal parts. */
@@ -99,7 +99,7 @@ function pairs(model: Model, page: Page, all: Ratio[]): HTMLElement {
   const live = liveTable({ name: "pairs", title: "Pairs of cells", rows: rows(page.get()), columns: [{ name: "key", title: "" }, { name: "cell", title: "cell" }, { name: "ratio", title: "compared" }, { name: "value", title: "it needs" }, { name: "base", title: "the other" },
     { name: "times", title: "ratio" }, { name: "interval", title: "95 % interval" }, { name: "verdict", title: "verdict" }] }, { pick: (r) => page.set({ cell: String(r[0]) }), picked: (r) => page.get().cell === r[0] });
   const title = h("summary", {}, "");
-  const whole = h("details", { class: "calls" }, title, live.element);
+  const whole = h("details", { class: "calls pairs" }, title, live.element);
   page.follow(["figure", "only", "state"], (view) => {
     const now = rows(view);
     whole.hidden = now.length === 0;

@@ -5,13 +5,13 @@ import { fromZero, ticks } from "../../lib/scales";
 import { h } from "../../views/dom";
 import type { Fit } from "../compared";
 import { failuresOf, memory, outcomes, type Cell, type Model } from "../model";
-import { present, split, spot, type Spot } from "../panels";
+import { inRow, present, split, spot, type Spot } from "../panels";
 import { figureTitle, kept, type Page, type View } from "../state";
 import { failedMark, told } from "./marks";
 import { axisChoices, caveats, picture, select, toggle, type Drawn, type Mark } from "./picture";
 
 const spanned = "; the line on it goes from the lowest to the highest cell";
-const scaleRoom = 66, titleRoom = 24, labelRoom = 40, between = 24, mostPanels = 12;
+const scaleRoom = 66, titleRoom = 24, labelRoom = 40, between = 24, mostPanels = 24;
 
 /** The chosen figure against an axis of numbers, with the line through it where one was fitted. */
 export function scaling(model: Model, page: Page): HTMLElement | null {
@@ -19,7 +19,7 @@ export function scaling(model: Model, page: Page): HTMLElement | null {
   if (numeric.length === 0) return null;
   const whole = picture(model, page, {
     id: "scaling", title: "How it grows",
-    explain: "Points are cells, their lines the interval of the mean; the line through them is fitted to all points of its colour, and the band around it holds the true mean with 95 % confidence. Beyond the measured points line and band are a prediction, which goes on to the largest batch that memory is foretold to hold where you ask for it.",
+    explain: "Points are cells with their interval; a line is fitted to all points of its colour, and its band holds the true mean with 95 % confidence. Dashes are a prediction beyond the measured points, on request up to the largest batch that memory is foretold to hold.",
     tools: [select(page, "along", "Along", () => numeric), select(page, "colour", "Colour by", () => axisChoices(model, "nothing")), select(page, "panels", "Panels by", () => [["", "what is left"], ["none", "nothing"], ...axisChoices(model)]),
       toggle(page, "free", "each panel its own scale"), fits.some((f) => f.limit?.batch) && toggle(page, "far", "up to the predicted limit")],
     follow: ["along", "colour", "panels", "free", "far"],
@@ -50,7 +50,8 @@ function draw(model: Model, view: View, width: number): Drawn | string {
   if (cells.length === 0) return "No cell passes the filters.";
   if (!numbers) return "Choose an axis of numbers.";
   const colourAxis = model.axis(view.colour) === along ? -1 : model.axis(view.colour);
-  const { panels, merged } = split(model, cells, [along, colourAxis].filter((a) => a >= 0), view.panels, mostPanels);
+  const parts = split(model, cells, [along, colourAxis].filter((a) => a >= 0), view.panels, mostPanels);
+  const { panels, merged } = parts;
   const colours = present(cells, colourAxis), all = colourAxis < 0 ? [theme()("curve-0")] : inks(model.axes[colourAxis]!.values.length);
   const found = panels.map((p) => colours.flatMap((c): Curve[] => {
     const some = p.cells.filter((x) => colourAxis < 0 || x.at[colourAxis] === c);
@@ -62,8 +63,8 @@ function draw(model: Model, view: View, width: number): Drawn | string {
   const top = (curves: Curve[], to: number) => fromZero(0, Math.max(0, ...curves.map((c) => summit(c, to))))[1];
   const farthest = reach(found.flat()), highest = view.far ? Math.max(...found.map((c) => top(c, reach(c)))) : top(found.flat(), farthest);
   const own = view.free ? scaleRoom : 0, room = view.free ? 0 : scaleRoom, least = 230;
-  const across = Math.max(1, Math.min(panels.length, Math.floor((width - room + between) / (least + between + own)))), down = Math.ceil(panels.length / across);
-  const each = (width - room - (across - 1) * between) / across - own, tall = panels.length === 1 ? 320 : 190;
+  const across = inRow(parts, (width - room + between) / (least + between + own)), down = Math.ceil(panels.length / across);
+  const each = (width - room - (across - 1) * between) / across - own, tall = panels.length === 1 ? 320 : down > 2 ? 150 : 190;
   const failures = failuresOf(cells), lines = found.flat().some((c) => c.fit);
   const key = legend([...(colourAxis < 0 ? [] : colours.map((c) => ({ ink: all[c]!, text: model.shown(colourAxis, c) }))), ...(lines ? [{ ink: colour("muted"), text: "prediction", dash: true }] : []),
     ...failures.map((o) => ({ ink: colour(outcomes[o].ink), text: outcomes[o].title, mark: outcomes[o].mark }))], width);
@@ -78,7 +79,7 @@ function draw(model: Model, view: View, width: number): Drawn | string {
     for (const [n, c] of curves.entries()) svg.append(line(c, n, frame, to, all[c.colour]!));
     for (const [n, c] of curves.entries()) for (const p of c.points) svg.append(pointMark(model, view, c, n, p, frame, to, all[c.colour]!, marks));
   });
-  const asked = model.statistic(view.figure, view.statistic) !== model.statistic(view.figure, ""), note = [caveats(model, view, cells, merged, spanned), !lines && noFit(model, view, asked)].filter(Boolean).join(" ");
+  const asked = model.statistic(view.figure, view.statistic) !== model.statistic(view.figure, ""), note = [caveats(model, view, cells, merged, spanned), !lines && noFit(model, view, asked, merged.length > 0)].filter(Boolean).join(" ");
   return { svg, marks, ...(note ? { note } : {}) };
 }
 
@@ -93,11 +94,11 @@ const summit = (c: Curve, to: number): number =>
   Math.max(...c.points.map((p) => p.spot?.high ?? 0), ...(c.fit?.curve ? stretch(c.fit.curve, 0, endOf(c, to)).map((p) => p.fit) : []));
 
 /** Why there is no line where a reader may look for one. */
-function noFit(model: Model, view: View, asked: boolean): string {
+function noFit(model: Model, view: View, asked: boolean, merged: boolean): string {
   const fits = model.comparison?.fits ?? [];
   if (fits.length === 0) return model.comparison ? "No line was fitted: see what is not known." : "";
   const figures = [...new Set(fits.map((f) => model.about(f.figure).title))].join(" and ");
-  return asked ? "Lines are fitted to the usual statistic alone." : view.along !== fits[0]!.axis ? `Lines are fitted along ${fits[0]!.axis} alone.` : fits.some((f) => [f.figure, memory].includes(view.figure)) ? "Lines are fitted to single combinations of the other axes: where several are drawn as one, their means are joined." : `Lines are fitted to ${figures} alone.`;
+  return asked ? "Lines are fitted to the usual statistic alone." : view.along !== fits[0]!.axis ? `Lines are fitted along ${fits[0]!.axis} alone.` : fits.some((f) => [f.figure, memory].includes(view.figure)) ? merged ? "Lines are fitted to single combinations of the other axes: where several are drawn as one, their means are joined." : "" : `Lines are fitted to ${figures} alone.`;
 }
 
 /** The fit of just these cells; of none or several of them, nothing. */
