@@ -116,6 +116,7 @@ def main() -> int:
     versions = {"torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
     torch.cuda._lazy_call(begin)
     gc.disable()
+    gc.freeze()  # what was imported; else most of the time goes into looking through it once more
     settle_autograd()
     register_optimizer_step_post_hook(collect)
     recorder = Recorder()
