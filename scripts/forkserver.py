@@ -18,6 +18,7 @@ from __future__ import annotations
 import array
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -315,6 +316,8 @@ def end(status: int) -> NoReturn:
 def main() -> None:
     for name in sys.argv[2:]:
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # else each fork's collector looks through it, and copies all of its memory
     request = serve(socket.socket(fileno=int(sys.argv[1])))
     become(request)
     status = 0

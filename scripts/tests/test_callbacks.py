@@ -48,7 +48,10 @@ def run(folder: Path, kind: str, *parts: str, **more: str) -> Done:
     python = KINDS[kind]
     if not python.exists():
         pytest.skip(f"{python} is not there: scripts/setup {kind}")
-    (folder / "script.py").write_text("\n".join(textwrap.dedent(part) for part in parts))
+    quick_end = (
+        "import atexit, gc\natexit.register(gc.freeze)"  # else the collector looks through all that was imported
+    )
+    (folder / "script.py").write_text("\n".join([quick_end, *(textwrap.dedent(part) for part in parts)]))
     env = {key: value for key, value in os.environ.items() if not key.startswith("HIGHTIDE_")}
     env.update(
         HOME=str(folder), HIGHTIDE_DATA=str(folder / "data"), HIGHTIDE_BINARY=str(HIGHTIDE), OMP_NUM_THREADS="1",

@@ -16,6 +16,9 @@ HIGHTIDE = ROOT / "bin" / "hightide"
 CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
 FRAMEWORKS = CACHE / "frameworks" / "bin" / "python"
 MiB = 1 << 20
+# At the end the interpreter's collector looks through all that a framework imported, a second of computing of which
+# nothing is tested here: test_examples ends as programs do.
+QUICK_END = "\nimport atexit, gc\natexit.register(gc.freeze)\n"
 
 
 def record(
@@ -32,7 +35,7 @@ def record(
     if not python.exists():
         pytest.skip(f"{python} is not there: scripts/setup frameworks")
     file = folder / "script.py"
-    file.write_text(textwrap.dedent(script))
+    file.write_text(textwrap.dedent(script) + QUICK_END)
     env = {
         **os.environ,
         "HOME": str(folder),
