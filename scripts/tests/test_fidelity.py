@@ -76,7 +76,17 @@ def test_small_workloads_twice(tmp_path: Path) -> None:
         scripts = [tmp_path / "chance.py" if n == "chance" else FIDELITY / "workloads" / f"{n}.py" for n in recorded]
         # The order of the LSTM's sequences is read back from a scatter into fresh memory. With an answer to it, no other
         # order is tried: that is a test of imagine.txtar.
-        options = ["--gpu", "a10", "--steps", "0", "--no-suggest", "--read-value", "0", "--quiet", "--json"]
+        options: list[object] = [
+            "--gpu",
+            "a10",
+            "--steps",
+            "0",
+            "--no-suggest",
+            "--read-value",
+            "0",
+            "--quiet",
+            "--json",
+        ]
         options += ["--data-dir", tmp_path / "runs"]
         command = [HIGHTIDE, "imagine", *options, "--", sys.executable, FIDELITY / "record.py", folder, *scripts]
         done = subprocess.run(
