@@ -136,6 +136,19 @@ def test_what_was_not_reached_is_what_the_program_has(imagine: Any) -> None:
     assert built.main.one("not_reached")["what"] == "training"
 
 
+def test_a_permutation_that_is_turned_around_is_known(imagine: Any) -> None:
+    result = imagine("""
+        import torch
+        order = torch.tensor([2, 0, 1, 4, 3], device="cuda")
+        back = torch.empty_like(order).scatter_(0, order, torch.arange(5, device="cuda"))
+        print(back.tolist())
+        some = torch.empty_like(order).scatter_(0, order[:3], torch.arange(3, device="cuda"))
+        print(x if (x := some.tolist()) == [7] else "not known")
+    """)
+    assert result.out == "[1, 2, 0, 4, 3]\nnot known\n"
+    assert {r["line"] for r in result.main.all("readback")} == {7}
+
+
 def test_data_dependent_sizes(imagine: Any) -> None:
     script = """
         import torch

@@ -210,7 +210,7 @@ class Known:
         hosts: List[Any] = []
         for number, arg in enumerate(args):
             if writes and not number:
-                host = self.twins.to_write(arg, base in OVERWRITES)
+                host = self.twins.to_write(arg, base in OVERWRITES or (base == "scatter_" and self._covers(args)))
             elif isinstance(arg, self.torch.Tensor):
                 host = self._host(arg)
             elif isinstance(arg, (list, tuple)) and any(isinstance(a, self.torch.Tensor) for a in arg):
@@ -224,6 +224,13 @@ class Known:
                 return None
             hosts.append(host)
         return hosts
+
+    def _covers(self, args: Any) -> bool:
+        """Whether scatter_ writes every element of a row of numbers, as where a permutation is turned around."""
+        if len(args) < 4 or not isinstance(args[3], self.torch.Tensor) or args[0].dim() != 1 or args[2].dim() != 1:
+            return False
+        places = self._host(args[2])
+        return places is not None and len(set(places.tolist())) == args[0].numel()
 
     def _host(self, tensor: Any) -> Optional[Any]:
         if tensor.is_cuda and tensor.dtype not in self.kinds and tensor.numel() > SMALL:
