@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
 import { matrices } from "./matrix.mjs";
-import { empty, hostile, hour, imagined, parts, real, single, snapshots } from "./reports.mjs";
+import { empty, hostile, hour, difference, imagined, parts, real, single, snapshots } from "./reports.mjs";
 
 const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-e2e-"));
 mkdirSync(folder, { recursive: true });
@@ -308,6 +308,15 @@ await look("explain", snapshots, {}, async (tab) => {
   await tape.focus();
   for (let i = 0; i < 3; i++) await tab.keyboard.press("ArrowRight");
   assert.ok(await tab.locator(".tip .stack li").count() > 0, "a block says which calls allocated it");
+});
+
+for (const width of [1280, 390]) await look(`diff-${width}`, difference, { width }, async (tab) => {
+  const bars = tab.locator(".change li"), widths = await tab.locator(".change u").evaluateAll((all) => all.map((u) => parseFloat(u.style.width)));
+  assert.equal(await bars.count(), 17, "sixteen, and the rest");
+  assert.match(await bars.first().innerText(), /line_19\s+\+512 MiB/);
+  assert.match(await bars.last().innerText(), /4 more\s+−3\.00 KiB/, "lines 0 to 3: −1, 2, 4 and −8 KiB");
+  assert.deepEqual(widths.slice(0, 3), [50, 25, 12.5]);
+  assert.deepEqual(await tab.locator(".change i").evaluateAll((all) => all.slice(0, 3).map((i) => i.className)), ["more", "less", "more"]);
 });
 
 await look("explain-dark", snapshots, { scheme: "dark" }, explained);

@@ -25,6 +25,16 @@ export const single = { ...empty, run: { ...real.run, name: "" },
   headline: { ...empty.headline, ...said("Peak 1.70 MiB RSS (measured), 6.16 ms after the start"), duration_ns: 9e6, signal: 9, complete: true, peak: { host_rss_bytes: 1777664, label: "measured", process: 1 }, main_source: "tree.rss" },
   processes: [real.processes[0]], series: [{ name: "tree.rss", title: "RSS, all processes", unit: "bytes", x_unit: "ns", label: "measured", x: [6162825], y: [1777664] }] };
 
+/** Two peaks compared: twenty lines changed by 2^i KiB, every third of them downwards, and one did not. */
+export const difference = (() => {
+  const column = (name, unit) => ({ name, title: name, unit, label: "measured" });
+  const rows = Array.from({ length: 20 }, (_, i) => { const delta = 2 ** i * 1024 * (i % 3 ? 1 : -1); return [`train.py:line_${i}`, delta, delta < 0 ? -delta : 0, delta < 0 ? 0 : delta, 1, 1]; });
+  const sum = rows.reduce((n, r) => n + r[1], 0);
+  return { ...empty, run: { ...empty.run, verb: "diff", name: "a → b" }, headline: { ...empty.headline, ...said("The peak rose") },
+    tables: [{ name: "diff", title: "Where the difference comes from, by site", columns: [column("what", "text"), ...["delta", "a", "b"].map((n) => column(n, "bytes")), ...["a_blocks", "b_blocks"].map((n) => column(n, "count"))],
+      rows: [...rows, ["train.py:same", 0, 4096, 4096, 1, 1], ["all", sum, 0, sum, 20, 20]] }] };
+})();
+
 /** What an imaginary GPU of 22 GiB held: the parts, in GiB, add up to the device. */
 export const parts = { parameters: 2, gradients: 2, optimizer: 4, activations: 6.5, temporaries: 0.25, "reserved, not allocated": 1, "context and libraries": 0.35, free: 5.9 };
 export const imagined = (() => {

@@ -2,6 +2,7 @@ import type { Report } from "../api";
 import type { PageStore } from "../state/store";
 import { capacity } from "./capacity";
 import { cards } from "./cards";
+import { change } from "./change";
 import { composition } from "./composition";
 import { courses } from "./course";
 import { findings } from "./findings";
@@ -17,7 +18,7 @@ import { timeline } from "./timeline";
 export type View = (report: Report, page: PageStore) => HTMLElement | null;
 
 /** The views in the order in which a page has them. Add yours here. */
-export const views: View[] = [header, cards, capacity, findings, courses, flames, segments, timeline, others, growth, composition, tables, notes, footer];
+export const views: View[] = [header, cards, capacity, findings, change, courses, flames, segments, timeline, others, growth, composition, tables, notes, footer];
 
 /** Parts that the bar links to, where the page has them. */
-export const parts: [id: string, title: string][] = [["capacity", "GPU"], ["findings", "Findings"], ["course", "Events"], ["flames", "Flames"], ["segments", "Segments"], ["timeline", "Timeline"], ["growth", "Growth"], ["peak", "Peak"], ["tables", "Tables"], ["notes", "Notes"]];
+export const parts: [id: string, title: string][] = [["capacity", "GPU"], ["findings", "Findings"], ["change", "Changes"], ["course", "Events"], ["flames", "Flames"], ["segments", "Segments"], ["timeline", "Timeline"], ["growth", "Growth"], ["peak", "Peak"], ["tables", "Tables"], ["notes", "Notes"]];
