@@ -134,7 +134,7 @@ func (d *Difference) title() string {
 	return fmt.Sprintf("The peak %s: %v before, %v after", how, d.A.Allocated, d.B.Allocated)
 }
 
-// Table shows the difference: every row is there, and the last one is the sum.
+// Table shows the difference: every row is there, and they add up to it.
 func (d *Difference) Table() report.Table {
 	t := report.Table{Name: "diff", Title: d.title(),
 		Note: fmt.Sprintf("The rows add up to %s bytes exactly.", report.Count(int64(d.Delta))),

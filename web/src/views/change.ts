@@ -10,8 +10,7 @@ export function change(report: Report): HTMLElement | null {
   if (!table) return null;
   const at = (name: string) => table.columns.findIndex((c) => c.name === name);
   const what = at("what"), delta = at("delta"), before = at("a"), after = at("b");
-  const rows = table.rows.slice(0, -1) // the last one is their sum
-    .map((r) => ({ name: String(r[what]), delta: Number(r[delta]), before: Number(r[before] ?? 0), after: Number(r[after] ?? 0) }))
+  const rows = table.rows.map((r) => ({ name: String(r[what]), delta: Number(r[delta]), before: Number(r[before] ?? 0), after: Number(r[after] ?? 0) }))
     .filter((r) => r.delta).sort((p, q) => Math.abs(q.delta) - Math.abs(p.delta));
   if (!rows.length) return null;
   const rest = rows.slice(most).reduce((sum, r) => sum + r.delta, 0);
