@@ -131,10 +131,14 @@ func (p *process) until(moment int64) {
 		return
 	}
 	p.confirm(since.time)
-	if then := &p.pages.then; muchOf(since.value, since.value-then.rss-then.counted) {
+	then := &p.pages.then
+	if len(p.heap.open) <= fewOpen || muchOf(since.value, since.value-then.rss-then.counted) {
 		p.touched(since.value, since.time)
 	}
 }
+
+// fewOpen is how many blocks may be gone through at each reading, however little was touched.
+const fewOpen = 32
 
 // touchedSince takes in the kernel's high-water mark: where it has risen since the last look.
 func (p *process) touchedSince(mark, now int64) {
