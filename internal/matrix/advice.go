@@ -41,7 +41,11 @@ func (w *comparing) adviseAxis(a int) {
 		if w.kinds[a] == kindModel || numbers && r.Value != w.largest(axis) {
 			continue
 		}
-		w.Advice = append(w.Advice, Advice{string(w.kinds[a]), w.choice(a, r), w.extremes(r)})
+		said := w.choice(a, r)
+		if r.Left > 0 {
+			said += fmt.Sprintf(" Of %s more that is not known: one side was not measured, or only once.", report.Counted(int64(r.Left), "pair"))
+		}
+		w.Advice = append(w.Advice, Advice{string(w.kinds[a]), said, w.extremes(r)})
 	}
 }
 
@@ -220,6 +224,9 @@ func (w *comparing) notes() {
 	}
 	if w.beside {
 		w.note("Trials ran beside each other: times and processor use are those of shared processors, and are not compared.")
+		if w.Figure == PSS {
+			w.note("PSS shares out the pages of libraries among the programs that use them, so it is less where trials of one framework ran at once. RSS is not.")
+		}
 	}
 	w.noteBasis()
 	w.noteMissing()

@@ -306,7 +306,7 @@ func TestVerdicts(t *testing.T) {
 		{"lost in the noise", 1.005, 0.05, 3, Unknown, "Whether peak PSS of train is more or less than that of inference is not known"},
 		{"the same, exactly", 1, 0, 3, Same, "(identical in all runs)"},
 		{"the same, as far as runs tell", 1, 0.001, 5, Same, "within 1 %"},
-		{"one run each", 1.5, 0.01, 1, Unknown, "of single runs, so how exact that is, is not known"},
+		{"one run each", 1.5, 0.01, 1, Unknown, "there are single runs in it, so how exact that is, is not known"},
 		{"more, exactly", 2, 0, 2, More, "2.00 times that of inference (identical in all runs)"},
 	} {
 		r := ratio(test.train, test.spread, test.repeats)

@@ -210,10 +210,12 @@ func around(logarithm, half float64) *Interval {
 	return &Interval{math.Exp(logarithm - half), math.Exp(logarithm + half)}
 }
 
-// mean is the geometric mean of pairs, of those with an interval where any has one.
+// mean is the geometric mean of pairs: of those with an interval where these are half of them at least, else of all, and
+// then it has none.
 func (w *comparing) mean(r *Ratio, pairs []Pair) {
 	certain := slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool { return p.Interval == nil })
-	if len(certain) > 0 {
+	exact := len(certain) > 0 && len(certain)*2 >= len(pairs)
+	if exact {
 		r.Left += len(pairs) - len(certain)
 		pairs = certain
 	}
@@ -238,7 +240,7 @@ func (w *comparing) mean(r *Ratio, pairs []Pair) {
 	}
 	n := float64(len(pairs))
 	r.Ratio = math.Exp(logs / n)
-	if len(certain) > 0 {
+	if exact {
 		r.Interval = around(logs/n, s.half(w.quantiles)/n+errors/n)
 	}
 	r.Verdict = verdict(r.Interval)
@@ -277,9 +279,12 @@ func (w *comparing) sentence(a int, r *Ratio) string {
 	if r.Pairs > 1 {
 		over = fmt.Sprintf(", the geometric mean of %d pairs of cells from %s to %s", r.Pairs, Times(r.Least), Times(r.Most))
 	}
+	if r.Left > 0 {
+		over += fmt.Sprintf(" (%d more could not be compared)", r.Left)
+	}
 	switch {
 	case r.Interval == nil:
-		return report.UpperFirst(fmt.Sprintf("%s is %s times %s%s; of single runs, so how exact that is, is not known.", of, Times(r.Ratio), base, over))
+		return report.UpperFirst(fmt.Sprintf("%s is %s times %s%s; there are single runs in it, so how exact that is, is not known.", of, Times(r.Ratio), base, over))
 	case r.Verdict == Unknown:
 		return fmt.Sprintf("Whether %s is more or less than %s is not known: %s times%s%s.", of, base, Times(r.Ratio), r.Interval.times(), over)
 	case r.Verdict == Same:
