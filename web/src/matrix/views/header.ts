@@ -53,7 +53,7 @@ export function advice(model: Model, page: Page): HTMLElement | null {
   return section("advice", "What follows", h("ol", { class: "sentences" }, ...all.map((a) => h("li", {}, ...rich(a.sentence), ...cellLinks(model, page, (a.cells ?? []).flatMap((c) => model.cells[c] ?? []))))));
 }
 
-const mostLinks = 3;
+const mostLinks = 2;
 
 /** Cells by name, to be chosen by a click. */
 export const cellLinks = (model: Model, page: Page, cells: Cell[]): Child[] => cells.slice(0, mostLinks).flatMap((c) => {
