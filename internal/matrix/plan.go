@@ -33,6 +33,9 @@ type progress struct {
 	cell   *Cell
 	trials map[int]Trial // by repeat; of one that was lost, what came of it later
 	lost   int
+
+	like Expectation // of the cells nearest to it, while it has no trials
+	far  int         // on how many axes those differ; 0: there are none
 }
 
 // A cell that cannot run here is not tried again. One that failed otherwise is, once: a machine can be at fault.
@@ -65,6 +68,7 @@ func (p *plan) add(t Trial) {
 		}
 	}
 	c.trials[t.Repeat] = t
+	p.teach(c)
 }
 
 // mostTried is how many cells are asked for whether there is room for them.
@@ -159,8 +163,11 @@ func (c *progress) givenUp() bool {
 // known says whether the goal's figure is known as well as was asked for. One that the cell has not is known at once:
 // repeating would not bring it.
 func (p *plan) known(c *progress) bool {
+	if p.spec.Goal.Within == 0 || !c.has(p.spec.Goal.Figure) {
+		return true
+	}
 	part, ok := p.exactness(c)
-	return p.spec.Goal.Within == 0 || !c.has(p.spec.Goal.Figure) || ok && part <= p.spec.Goal.Within
+	return ok && part <= p.spec.Goal.Within
 }
 
 // exactness is half the interval of a cell's figure as a part of its mean. What one cell's repeats say depends on all
@@ -195,27 +202,34 @@ type Expectation struct {
 	Time   time.Duration `json:"time_ns,omitempty"` // 0: nothing is known
 }
 
-// expects learns from the cell's own trials, else from those of the cells that differ on the fewest axes, else from all.
+// expects learns from the cell's own trials, else from those of the cells that differ on the fewest axes, the larger of several.
 func (p *plan) expects(cell *Cell) Expectation {
-	var best Expectation
-	least := math.MaxInt
-	for key, c := range p.cells {
-		one, ok := c.took()
-		if !ok {
+	c := p.cells[cell.Key]
+	if own, ok := c.took(); ok {
+		return own
+	}
+	return c.like
+}
+
+// teach has the cells that have no trials of their own learn from one that has. Each is taught once a trial: to look through all
+// cells for each of them would take more than measuring does where there are thousands.
+func (p *plan) teach(from *progress) {
+	one, ok := from.took()
+	if !ok {
+		return
+	}
+	for _, c := range p.cells {
+		if len(c.trials) > 0 {
 			continue
 		}
-		far := differing(cell, c.cell)
-		switch {
-		case key == cell.Key:
-			return one
-		case far < least:
-			least, best = far, one
-		case far == least: // the larger of two that are as near
-			best.Memory.Raise(one.Memory)
-			best.Time = max(best.Time, one.Time)
+		switch far := differing(c.cell, from.cell); {
+		case c.far == 0 || far < c.far:
+			c.far, c.like = far, one
+		case far == c.far:
+			c.like.Memory.Raise(one.Memory)
+			c.like.Time = max(c.like.Time, one.Time)
 		}
 	}
-	return best
 }
 
 func differing(a, b *Cell) (n int) {
