@@ -434,7 +434,7 @@ func (b *bench) python(ctx context.Context, cell *matrix.Cell, named string) (pa
 	}
 	framework := b.spec.Value(cell, matrix.AxisFramework)
 	if framework == "" {
-		framework = "pytorch"
+		framework = matrix.Frameworks[0]
 	}
 	b.looked.Do(func() { b.found = pythons.Find(ctx, "") })
 	for _, p := range b.found {

@@ -155,6 +155,9 @@ func (s *Spec) Words(cell *Cell, python string, repeat int, seed uint64) []strin
 // Arguments are what the built-in models are told of a cell.
 func (s *Spec) Arguments(cell *Cell, seed uint64) []string {
 	args := []string{"--steps", strconv.Itoa(s.Steps), "--warmup", strconv.Itoa(s.Warmup), "--seed", strconv.FormatUint(seed, 10)}
+	if s.axis(AxisFramework) < 0 {
+		args = append(args, "--framework", Frameworks[0])
+	}
 	for i, axis := range s.Axes {
 		value := cell.Values[i]
 		if axis.Name == AxisDevice && strings.HasPrefix(value, DeviceImagined) {

@@ -144,6 +144,14 @@ include:
 	}
 }
 
+// TestFrameworkIsNotNeeded: the models' program must be told one.
+func TestFrameworkIsNotNeeded(t *testing.T) {
+	s := mustRead(t, "axes: {model: lenet, seq_len: 64}\nsteps: 3\nwarmup: 1\n")
+	if got := s.Arguments(&s.Cells[0], 7); !slices.Equal(got, strings.Fields("--steps 3 --warmup 1 --seed 7 --framework pytorch --model lenet --seq-len 64")) {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestOnly(t *testing.T) {
 	const text = "axes: {model: [lenet, resnet18], batch: [16, 32, 64]}\n"
 	s := mustRead(t, text)
