@@ -141,6 +141,32 @@ func TestWorkflowExample(t *testing.T) {
 	}
 }
 
+// TestBenchExplainsDifferences: what a larger batch needs more is read from the recordings, with its line.
+func TestBenchExplainsDifferences(t *testing.T) {
+	s := newSession(t)
+	write(t, s.dir, "prog.py", "import sys\n\nkept = bytearray(b'x') * (int(sys.argv[1]) << 20)\n")
+	write(t, s.dir, "m.yaml", "axes: {batch: [8, 96]}\nrepeats: {least: 2, most: 2, figure: rss}\ncommand: python3 prog.py {batch}\n")
+	if code, said := s.judged("--json=now.json", "--quiet"); code != 0 {
+		t.Fatalf("%d, %s", code, said)
+	}
+	text, err := os.ReadFile(filepath.Join(s.dir, "now.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result struct{ Comparison matrix.Comparison }
+	if err := json.Unmarshal(text, &result); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range result.Comparison.Differences {
+		for _, p := range d.Parts {
+			if p.By == "line" && p.Name == "prog.py:3" && p.Cell>>20 == 96 && p.Base>>20 == 8 {
+				return
+			}
+		}
+	}
+	t.Errorf("prog.py:3 holds 96 MiB and 8 MiB, which explains nothing here: %+v\n%+v", result.Comparison.Differences, result.Comparison.Ratios)
+}
+
 // checkSeedResults: a folder for each cell, with five words in its name, samples in the columns of the one whose idea it is,
 // and what it was.
 func checkSeedResults(t *testing.T, dir string) {

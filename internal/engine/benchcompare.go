@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hightide/internal/fail"
@@ -110,13 +111,8 @@ func hostHoldings(r *report.Report) (all []matrix.Holding) {
 		default:
 			continue
 		}
-		bytes := -1
-		label := mem.Label("")
-		for i, column := range t.Columns {
-			if column.Name == "bytes" {
-				bytes, label = i, column.Label
-			}
-		}
+		bytes := slices.IndexFunc(t.Columns, func(c report.Column) bool { return c.Name == "bytes" })
+		labels := slices.IndexFunc(t.Columns, func(c report.Column) bool { return c.Name == "label" })
 		if bytes < 0 {
 			continue
 		}
@@ -125,6 +121,11 @@ func hostHoldings(r *report.Report) (all []matrix.Holding) {
 			size, ok := row[bytes].(int64)
 			if !ok || words == "" {
 				continue
+			}
+			label := t.Columns[bytes].Label
+			if labels >= 0 { // each row's own
+				own, _ := row[labels].(string)
+				label = mem.Label(own)
 			}
 			if by == "part" { // what stands behind differs between runs
 				words, _, _ = strings.Cut(words, ":")

@@ -86,9 +86,9 @@ var figures = []FigureInfo{
 	{Swap, "swap", mem.UnitBytes, "max", ""},
 	{DeviceUsed, "device memory", mem.UnitBytes, "max", ""}, {Reserved, "reserved memory", mem.UnitBytes, "max", ""},
 	{Allocated, "allocated memory", mem.UnitBytes, "max", ""},
-	{StepTime, "time of a step", mem.UnitNanoseconds, "median", ""}, {CPU, "CPU", mem.UnitMilli, "mean", ""},
-	{MinorFaults, "minor page faults", mem.UnitCount, "max", ""}, {MajorFaults, "major page faults", mem.UnitCount, "max", ""},
-	{Parameters, "parameters", mem.UnitCount, "max", ""},
+	{StepTime, "time of a step", mem.UnitNanoseconds, "median", ""}, {CPU, "processor use", mem.UnitMilli, "mean", ""},
+	{MinorFaults, "number of minor page faults", mem.UnitCount, "max", ""}, {MajorFaults, "number of major page faults", mem.UnitCount, "max", ""},
+	{Parameters, "number of parameters", mem.UnitCount, "max", ""},
 }
 
 // onDevice are the figures of a device's memory, the most telling first.
