@@ -15,7 +15,7 @@ const scaleRoom = 66, titleRoom = 24, between = 22, mostPanels = 24;
 export function bars(model: Model, page: Page): HTMLElement {
   return picture(model, page, {
     id: "bars", title: "Cells side by side",
-    explain: "Each bar is the mean over a cell's trials; the line on it is the 95 % interval of that mean, or the range of the trials. Bars whose lines overlap may be equal; a cell that failed shows a sign with its reason.",
+    explain: "Each bar is the mean over a cell's trials, the dots; the line on it is the 95 % interval of that mean, or the range of the trials. Bars whose lines overlap may be equal; a cell that failed shows a sign with its reason.",
     tools: [select(page, "group", "Group by", () => axisChoices(model, "nothing")), select(page, "colour", "Colour by", () => axisChoices(model, "nothing")),
       select(page, "panels", "Panels by", () => [["", "what is left"], ["none", "nothing"], ...axisChoices(model)]), toggle(page, "free", "each panel its own scale")],
     follow: ["group", "colour", "panels", "free"],
@@ -105,7 +105,10 @@ function drawBar(model: Model, view: View, bar: Bar, frame: Frame, groups: numbe
   const element = s("g", {}, s("rect", { x, y: frame.top, width, height: frame.height, fill: "transparent" }), // easy to hit
     s("rect", { x, y, width, height: Math.max(1, floor - y), rx: Math.min(3, width / 4), fill: ink, "data-edge": "" }));
   const spread = up(frame, Math.min(...bar.spot.each)) - up(frame, Math.max(...bar.spot.each));
-  if (width >= 16 && spread > 5 && bar.cells.length === 1) for (const v of bar.spot.each) element.append(s("circle", { cx: middle, cy: up(frame, v), r: 2, fill: colour("panel"), "fill-opacity": 0.75 }));
+  if (width >= 16 && spread > 5 && bar.cells.length === 1) {
+    const { each } = bar.spot, apart = Math.min(8, width / (each.length + 1));
+    each.forEach((v, i) => element.append(s("circle", { cx: middle + (i - (each.length - 1) / 2) * apart, cy: up(frame, v), r: 2, fill: colour("text"), "fill-opacity": 0.6 })));
+  }
   if (high > low) element.append(whisker(middle, up(frame, low), up(frame, high), Math.min(5, width / 3), colour("text")));
   if (width >= 30) {
     const text = quantity(value, frame.unit), fits = wide(text, 11) <= slot + gap / colours.length;
