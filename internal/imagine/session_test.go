@@ -93,3 +93,14 @@ func TestATrialIsFollowedWhereItsRecordingIs(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeWorldsWaitForNobody: with more ranks than share a root, NCCL's backend would wait for the next root.
+func TestLargeWorldsWaitForNobody(t *testing.T) {
+	s := &Session{Options: Options{World: 256}, play: []int{0}}
+	command := []string{"python", "train.py"}
+	o, _ := s.recordOptions(&trial{command: command, count: 8}, "run", "", "")
+	device := o.Helpers[len(o.Helpers)-1]
+	if got := device.Env["TORCH_NCCL_RANKS_PER_ROOT"]; got != "256" {
+		t.Errorf("ranks that share a root: %q", got)
+	}
+}

@@ -215,6 +215,7 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 		command, states = s.played(t, channels)
 		agent["HIGHTIDE_IMAGINE_PLAYED"] = strings.Trim(strings.ReplaceAll(fmt.Sprint(s.play), " ", ","), "[]")
 		device["HIGHTIDE_DEVICE_PLAY"] = "1"
+		device["TORCH_NCCL_RANKS_PER_ROOT"] = strconv.Itoa(s.World) // else each 128 ranks wait for one that is not played
 	}
 	o := &observe.Options{
 		ID: id, Name: s.Base.Name, Tags: s.Base.Tags, Version: s.Base.Version, Verb: "imagine", Label: mem.Imagined, Command: command, Shown: s.Base.Command, Env: launch.With(s.Base.Env, t.env),
