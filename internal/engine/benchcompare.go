@@ -141,6 +141,20 @@ func deviceHoldings(r *report.Report) (all []matrix.Holding) {
 	if r.Imagined == nil {
 		return nil
 	}
+	allocated, okAllocated := r.Imagined.Allocated.Get()
+	reserved, okReserved := r.Imagined.Reserved.Get()
+	if used, ok := r.Imagined.Used.Get(); ok && okAllocated && okReserved { // peaks, which may be of different moments
+		for _, part := range []struct {
+			name  string
+			bytes int64
+			label mem.Label
+		}{
+			{"tensors", allocated, mem.Imagined}, {"beyond them in the allocator", reserved - allocated, mem.Imagined},
+			{"context and libraries", used - reserved, mem.Estimated},
+		} {
+			all = append(all, matrix.Holding{By: "part", Name: part.name, Bytes: mem.Bytes(max(part.bytes, 0)), Label: part.label})
+		}
+	}
 	for _, c := range r.Imagined.Categories {
 		all = append(all, matrix.Holding{By: "category", Name: c.Name, Bytes: c.Bytes, Label: mem.Imagined})
 	}

@@ -81,7 +81,7 @@ func (w *comparing) difference(r Ratio, p Pair) Difference {
 	of, okOf := w.held(p.Cell, r.Figure)
 	base, okBase := w.held(p.Base, r.Figure)
 	if !okOf || !okBase {
-		d.Note = "What explains this is not known: the recordings do not say what held the memory."
+		d.Note = "not known: the recordings do not say what held the memory"
 		return d
 	}
 	parts := map[[2]string]*Part{}

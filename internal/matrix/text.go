@@ -382,31 +382,35 @@ func (l *Limit) words() string {
 
 // differenceSheet has what explains that cells differ.
 func (c *Comparison) differenceSheet() sheet {
-	s := sheet{title: "What explains the largest differences", columns: text("cells", "by", "part", ">here", ">there", ">difference")}
+	s := sheet{title: "What explains the largest differences", columns: text("cells", ">difference", ">here", ">there", "by", "part")}
 	const each = 5
 	for _, d := range c.Differences {
-		cells := c.Cells[d.Cell].Key + " / " + c.differing(d)
+		cells := c.compared(d) // in the first row of its parts
 		shown := map[string]int{}
 		for _, p := range d.Parts {
 			if shown[p.By]++; shown[p.By] <= each {
-				s.add(cells, p.By, p.Name, p.Cell.String(), p.Base.String(), (p.Cell - p.Base).String())
+				s.add(cells, (p.Cell - p.Base).String(), p.Cell.String(), p.Base.String(), p.By, p.Name)
+				cells = ""
 			}
 		}
 		if d.Note != "" {
-			s.add(cells, "", d.Note, "", "", bytesOf(d.Bytes))
+			s.add(cells, bytesOf(d.Bytes), "", "", "", d.Note)
 		}
 	}
 	return s
 }
 
-// differing is the base's value of the axis in which two cells differ.
-func (c *Comparison) differing(d Difference) string {
-	for a, axis := range c.Axes {
-		if axis.Name == d.Axis {
-			return c.shown(a, c.Cells[d.Base].Values[a])
+// compared names two cells by what is varied: "train, 256 / 16".
+func (c *Comparison) compared(d Difference) string {
+	var words []string
+	for _, a := range c.varied() {
+		value := c.shown(a, c.Cells[d.Cell].Values[a])
+		if base := c.shown(a, c.Cells[d.Base].Values[a]); base != value {
+			value += " / " + base
 		}
+		words = append(words, value)
 	}
-	return c.Cells[d.Base].Key
+	return strings.Join(words, ", ")
 }
 
 func (c *Comparison) advised() (sentences []string) {

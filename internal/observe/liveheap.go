@@ -63,6 +63,8 @@ type site struct {
 type block struct {
 	size, weight uint64
 	absent       uint64 // of weight, not resident when it was last looked at
+	peakAbsent   uint64 // the same at the peak peakGen, where it has changed since
+	peakGen      uint64
 	number       uint64 // which of all blocks it was
 	site         *site
 	born         tick
@@ -75,7 +77,7 @@ type region struct {
 }
 
 func newLiveHeap(process uint32) *liveHeap {
-	return &liveHeap{process: process, sites: map[uint32]*site{}, blocks: map[uint64]block{}}
+	return &liveHeap{process: process, sites: map[uint32]*site{}, blocks: map[uint64]block{}, peakGen: 1}
 }
 
 // alloc takes in a recorded allocation whose stack has the given number.
@@ -170,7 +172,8 @@ func (b *liveHeap) unmap(from, to uint64, now int64) {
 			if left.start < left.end && left.start >= r.start && left.end <= r.end {
 				share := float64(left.end-left.start) / float64(r.end-r.start)
 				left.block = block{size: left.end - left.start, weight: uint64(share * float64(r.weight)),
-					absent: uint64(share * float64(r.absent)), number: r.number, site: r.site, born: r.born}
+					absent: uint64(share * float64(r.absent)), peakAbsent: uint64(share * float64(r.peakAbsent)), peakGen: r.peakGen,
+					number: r.number, site: r.site, born: r.born}
 				gone.weight -= min(left.weight, gone.weight)
 				gone.absent -= min(left.absent, gone.absent)
 				b.add(left.block, +1)

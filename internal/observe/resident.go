@@ -277,7 +277,7 @@ func (b *liveHeap) change(address uint64, now int64, step uint64, absent func(bl
 	}
 	fresh := k
 	if fresh.absent = absent(k); fresh.absent != k.absent {
-		b.replace(k, fresh, now, step)
+		b.replace(k, &fresh, now, step)
 		if region < 0 {
 			fresh.saved = false
 			b.blocks[address] = fresh
@@ -292,12 +292,16 @@ func (b *liveHeap) change(address uint64, now int64, step uint64, absent func(bl
 }
 
 // replace counts a block as it is now found to be. Where it was there at the peak, and less of it is resident than was
-// taken for granted, that was so at the peak.
-func (b *liveHeap) replace(old, fresh block, now int64, step uint64) {
+// taken for granted then, that was so at the peak.
+func (b *liveHeap) replace(old block, fresh *block, now int64, step uint64) {
 	b.add(old, -1)
-	b.add(fresh, +1)
-	if fresh.absent > old.absent && old.number <= b.peakNumber {
-		less := mem.Bytes(fresh.absent - old.absent)
+	b.add(*fresh, +1)
+	if fresh.peakGen != b.peakGen {
+		fresh.peakGen, fresh.peakAbsent = b.peakGen, old.absent
+	}
+	if fresh.absent > fresh.peakAbsent && old.number <= b.peakNumber {
+		less := mem.Bytes(fresh.absent - fresh.peakAbsent)
+		fresh.peakAbsent = fresh.absent
 		s := old.site // add has saved how it stood
 		s.saved.Live, s.saved.Absent = s.saved.Live-less, s.saved.Absent+less
 		if bin := b.ages.bin(old.born); bin < len(s.savedBorn) {

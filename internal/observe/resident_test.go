@@ -158,6 +158,26 @@ func TestTouchedAndFreed(t *testing.T) {
 		p.heap.free(&shm.Free{Address: address})
 		atPeak(t, p, size)
 	})
+	t.Run("taken for touched after the peak, and found not to be", func(t *testing.T) {
+		p, _, _ := begin(t)
+		p.confirm(15)
+		const other = 1 << 40
+		p.heap.alloc(&shm.Alloc{Address: other, Size: size, Weight: size, Origin: shm.OriginMalloc}, 2)
+		p.heap.free(&shm.Free{Address: other})
+		p.pages.then.allocated = p.heap.live + p.heap.absent
+		p.pages.read(p.pages.then.rss+size/2, 20)
+		p.until(30)
+		if p.heap.live != size/2 {
+			t.Errorf("%v taken for touched", p.heap.live)
+		}
+		p.rss = mem.Some(before + size/2)
+		p.look(20 + littleEvery)
+		p.confirm(30 + littleEvery)
+		use, _ := p.heap.peakUse(0)
+		if p.heap.live != 0 || use.Live != size || len(use.Sites) != 2 || use.Sites[0].Live != size || use.Sites[1].Live != 0 {
+			t.Errorf("%v held, at the peak %+v", p.heap.live, use)
+		}
+	})
 	t.Run("a second look", func(t *testing.T) {
 		p, memory, address := begin(t)
 		p.confirm(15)
