@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from typing import Any, Dict, List
 
 import ray
@@ -117,10 +118,13 @@ class Cluster:
         ray.init(address="auto", namespace="hightide", log_to_driver=False, logging_level="ERROR")
 
     def keeper(self) -> Any:
-        """The actor; where there is none, a new one beside the cluster's own head, which it cannot outlive anyway."""
+        """The actor; where there is none, a new one beside the cluster's own head, which it cannot outlive anyway.
+
+        Nowhere else: it would end with a node that ends, and its tasks with it. An old Ray names no head.
+        """
         heads = [node["NodeID"] for node in ray.nodes() if node["Alive"] and HEAD in node["Resources"]]
         here = heads[0] if heads else ray.get_runtime_context().get_node_id()
-        place = NodeAffinitySchedulingStrategy(here, soft=True)
+        place = NodeAffinitySchedulingStrategy(here, soft=not heads)
         kept = {"name": NAME, "lifetime": "detached", "get_if_exists": True}
         return ray.remote(Keeper).options(num_cpus=0, scheduling_strategy=place, **kept).remote()
 
@@ -135,12 +139,18 @@ class Cluster:
         return handles
 
     def poll(self, handles: List[str]) -> Dict[str, List[str]]:
-        """As Keeper's; nothing of those whose keeper is gone."""
-        try:
-            told: Dict[str, List[str]] = ray.get(self.keeper().poll.remote(handles))
-        except ray.exceptions.RayActorError:
-            return {}
-        return told
+        """As Keeper's; nothing of those whose keeper is gone. One that cannot be reached for a moment is not gone."""
+        for wait in (1, 2, 4, 8, 0):
+            try:
+                told: Dict[str, List[str]] = ray.get(self.keeper().poll.remote(handles))
+                return told
+            except ray.exceptions.ActorUnavailableError:
+                if not wait:
+                    raise
+                time.sleep(wait)
+            except ray.exceptions.RayActorError:
+                break
+        return {}
 
     def cancel(self, handles: List[str]) -> None:
         """As Keeper's."""
