@@ -123,10 +123,17 @@ func (w *comparing) amongDevices(a int) {
 func isImagined(device string) bool { return strings.HasPrefix(device, "imagined:") }
 
 // speaks says whether a figure of a cell says what a program needs: the host's figures of a run on an imaginary device
-// are those of a program that computes nothing.
+// are those of a program that computes nothing, and one on the host has no device's.
 func (w *comparing) speaks(cell int, f Figure) bool {
 	d := w.device()
-	return d < 0 || !isImagined(w.Cells[cell].Values[d]) || slices.Contains(onDevice, f) || f == Parameters
+	if d < 0 || f == Parameters {
+		return true
+	}
+	device := w.Cells[cell].Values[d]
+	if slices.Contains(onDevice, f) {
+		return !isHost(device)
+	}
+	return !isImagined(device)
 }
 
 // ratio compares a figure of the cells with a value, and one of those with the base.

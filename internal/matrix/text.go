@@ -380,21 +380,20 @@ func (l *Limit) words() string {
 	return said
 }
 
-// differenceSheet has what explains that cells differ.
+// differenceSheet has what explains that cells differ: a row for each two cells, and below it one for each part.
 func (c *Comparison) differenceSheet() sheet {
-	s := sheet{title: "What explains the largest differences", columns: text("cells", ">difference", ">here", ">there", "by", "part")}
+	s := sheet{title: "What explains the largest differences", columns: text(">difference", ">here", ">there", "by", "cells and parts")}
 	const each = 5
 	for _, d := range c.Differences {
-		cells := c.compared(d) // in the first row of its parts
+		s.add(bytesOf(d.Bytes), "", "", "", c.compared(d))
 		shown := map[string]int{}
 		for _, p := range d.Parts {
 			if shown[p.By]++; shown[p.By] <= each {
-				s.add(cells, (p.Cell - p.Base).String(), p.Cell.String(), p.Base.String(), p.By, p.Name)
-				cells = ""
+				s.add((p.Cell - p.Base).String(), p.Cell.String(), p.Base.String(), p.By, "  "+p.Name)
 			}
 		}
 		if d.Note != "" {
-			s.add(cells, bytesOf(d.Bytes), "", "", "", d.Note)
+			s.add("", "", "", "", "  "+d.Note)
 		}
 	}
 	return s
