@@ -194,7 +194,7 @@ func (w *comparing) adviseRepeats() {
 	figure, asked := info(goal.Figure).titled(), fmt.Sprintf("the ±%.3g %% asked for", goal.Within*100)
 	if len(vague) > 0 {
 		w.Advice = append(w.Advice, Advice{"repeats", fmt.Sprintf("Of %s, %d scatter too much in %s for %s; most does %s, ±%.2g %%. More repeats would tell.",
-			report.Counted(int64(len(w.Cells)), "cell"), len(vague), figure, asked, w.Cells[worstCell].Key, worst*100), vague})
+			report.Counted(int64(len(w.Cells)), "cell"), len(vague), figure, asked, w.group(w.Cells[worstCell].Values), worst*100), vague})
 	}
 	if len(estimated) > 0 {
 		w.Advice = append(w.Advice, Advice{"repeats", fmt.Sprintf("Of %s, %d are less exact in %s than %s for its own error, up to ±%.2g %%, against which repeats do not help.",
