@@ -56,7 +56,8 @@ var rooms = map[string][]string{
 	"internal/imagine":      {"internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined", "internal/fail", "internal/gpus", "internal/format/torch", "internal/launch", "internal/observe", "internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm"},
 	"internal/testkit":      {"internal/mem", "internal/format/torch"}, // for tests alone: checkFile lets nothing import it
 	"internal/engine":       {"*"},
-	"cmd/hightide":          {"internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/observe", "internal/pythons", "internal/replay", "internal/store"},
+	"internal/server":       {"internal/engine", "internal/fail", "internal/report", "internal/store", "web"},
+	"cmd/hightide":          {"internal/server", "internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/observe", "internal/pythons", "internal/replay", "internal/store"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

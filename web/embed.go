@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 )
 
 //go:embed all:dist
@@ -50,4 +51,16 @@ func fill(w io.Writer, name string, json []byte) error {
 		}
 	}
 	return nil
+}
+
+// App is the live web UI: app.html and the files that it loads.
+func App() (fs.FS, error) {
+	files, err := fs.Sub(dist, "dist/app")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := fs.Stat(files, "app.html"); err != nil {
+		return nil, ErrNotBuilt
+	}
+	return files, nil
 }

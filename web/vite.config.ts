@@ -1,8 +1,11 @@
 import { defineConfig } from "vite";
 import { viteSingleFile } from "vite-plugin-singlefile";
 
-// Each page is one self-contained file: it is mailed, archived and opened from file://. The mode names the page.
-export default defineConfig(({ mode }) => ({
-  plugins: [viteSingleFile()],
-  build: { rollupOptions: { input: mode === "matrix" ? "matrix.html" : "report.html" }, emptyOutDir: false, target: "es2022" },
-}));
+// The mode names the page. Reports and matrices are one self-contained file each: mailed, archived, opened from file://. The live UI is
+// served, with its script and style in files of their own: its content security policy allows no script inside a page.
+export default defineConfig(({ mode }) => mode === "app"
+  ? { build: { outDir: "dist/app", rollupOptions: { input: "app.html" }, emptyOutDir: true, target: "es2022" } }
+  : {
+      plugins: [viteSingleFile()],
+      build: { rollupOptions: { input: mode === "matrix" ? "matrix.html" : "report.html" }, emptyOutDir: false, target: "es2022" },
+    });

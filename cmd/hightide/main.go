@@ -42,6 +42,7 @@ func commands(a *app) []*cobra.Command {
 		checkCommand(a),
 		showCommand(a),
 		reportCommand(a),
+		uiCommand(a),
 		exportCommand(a),
 		lsCommand(a),
 		tagCommand(a),

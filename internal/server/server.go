@@ -1,0 +1,110 @@
+// Package server is the front door over HTTP: the web UI and its API under /api/v1.
+//
+//	request ──▶ guard.go (host, origin, token, limits, headers) ──▶ a resource ──▶ engine ──▶ JSON
+//	                                                            └──▶ assets.go: the web UI's own files
+//
+// A resource is one file and one line in resources below. It decodes, calls the engine, encodes; it decides nothing
+// about memory. huma makes the OpenAPI description (/openapi.json) from the types of the handlers.
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"hightide/internal/engine"
+	"hightide/internal/fail"
+)
+
+// Options of New. The zero value serves what the engine has, to this machine alone, and starts no program.
+type Options struct {
+	Token     string   // every request must carry it; "": none is asked for
+	AllowExec bool     // jobs may start programs
+	Hosts     []string // names by which the server may be called besides those of the loopback
+	Files     []string // files and runs that were named on the command line
+}
+
+// Server answers requests by an engine.
+type Server struct {
+	engine  *engine.Engine
+	options Options
+	began   time.Time
+}
+
+// resources lists what the API has. Add yours here.
+var resources = []func(*Server, huma.API){
+	(*Server).status,
+	(*Server).runs,
+}
+
+// New makes the handler of the web UI and its API. Close it when the server has stopped.
+func New(e *engine.Engine, o Options) (*Server, http.Handler) {
+	s := &Server{engine: e, options: o, began: time.Now()}
+	mux := http.NewServeMux()
+	config := huma.DefaultConfig("hightide", engine.Version)
+	config.DocsPath = "" // its page would load scripts from elsewhere
+	config.CreateHooks = nil
+	api := humago.New(mux, config)
+	for _, add := range resources {
+		add(s, api)
+	}
+	mux.Handle("/", assets())
+	return s, s.guard(mux)
+}
+
+// Status is what the web UI asks first.
+type Status struct {
+	Version   string `json:"version"`
+	AllowExec bool   `json:"allow_exec" doc:"Whether jobs may start programs (hightide ui --allow-exec)."`
+	UptimeNS  int64  `json:"uptime_ns"`
+}
+
+func (s *Server) status(api huma.API) {
+	get(api, "/status", "What this server is and may do", func(context.Context, *struct{}) (*Status, error) {
+		return &Status{engine.Version, s.options.AllowExec, time.Since(s.began).Nanoseconds()}, nil
+	})
+}
+
+// answer is a response whose body is JSON.
+type answer[T any] struct{ Body T }
+
+// get adds a resource that is read.
+func get[In, Out any](api huma.API, path, summary string, handle func(context.Context, *In) (*Out, error)) {
+	huma.Get(api, "/api/v1"+path, answering(handle), func(o *huma.Operation) { o.Summary = summary })
+}
+
+// answering wraps the body and gives an error the status of its kind.
+func answering[In, Out any](handle func(context.Context, *In) (*Out, error)) func(context.Context, *In) (*answer[*Out], error) {
+	return func(ctx context.Context, in *In) (*answer[*Out], error) {
+		out, err := handle(ctx, in)
+		if err != nil {
+			return nil, problem(err)
+		}
+		return &answer[*Out]{out}, nil
+	}
+}
+
+// problem is an error as RFC 9457 writes it: our one line, and what to do.
+func problem(err error) error {
+	status := http.StatusInternalServerError
+	switch fail.Code(err) {
+	case fail.ExitUsage:
+		status = http.StatusUnprocessableEntity
+	case fail.ExitBadInput:
+		status = http.StatusNotFound
+	case fail.ExitEnvironment:
+		status = http.StatusServiceUnavailable
+	}
+	if errors.Is(err, context.Canceled) {
+		status = 499 // as proxies log it: nobody waits for the answer any more
+	}
+	text := err.Error()
+	if hint := fail.Hint(err); hint != "" {
+		text += " (" + hint + ")"
+	}
+	return huma.NewError(status, text)
+}

@@ -1,0 +1,49 @@
+// The client of /api/v1: plain requests, an error that says what to do, and streams that come back after a restart of the server.
+
+import type { Report } from "../api";
+
+/** What the server answered in place of data: one line for people. */
+export class Problem extends Error {
+  constructor(readonly status: number, message: string) { super(message); }
+}
+
+/** A row of GET /runs; docs/formats/json.md says what each field is. */
+export interface Run {
+  id: string; name?: string; tags?: Record<string, string>; verb: string; label: string; command: string[]; state: string;
+  start_ns: number; duration_ns?: number; exit_code?: number; signal?: number; steps?: number; findings?: number;
+  headline_bytes?: number; peak_host_rss_bytes?: number; peak_device_bytes?: number; peak_allocated_bytes?: number; peak_reserved_bytes?: number; size_bytes?: number;
+}
+export interface Status { version: string; allow_exec: boolean; uptime_ns: number }
+
+async function ask<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const response = await fetch(`/api/v1${path}`, {
+    method, signal: signal ?? null, headers: body === undefined ? {} : { "Content-Type": "application/json" }, body: body === undefined ? null : JSON.stringify(body),
+  }).catch((e: unknown) => {
+    if (signal?.aborted) throw e;
+    throw new Problem(0, "The server does not answer. Is hightide ui still running?");
+  });
+  if (!response.ok) {
+    const text = await response.text();
+    let said = text.trim() || response.statusText;
+    try { said = (JSON.parse(text) as { detail?: string }).detail ?? said; } catch { /* it was plain text */ }
+    throw new Problem(response.status, said);
+  }
+  return (response.status === 204 ? undefined : await response.json()) as T;
+}
+
+/** A path with its query; what is undefined or empty is left out. */
+export function query(path: string, asked: Record<string, string | number | undefined>): string {
+  const words = new URLSearchParams();
+  for (const [key, value] of Object.entries(asked)) if (value !== undefined && value !== "") words.set(key, String(value));
+  const text = words.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+export const get = <T>(path: string, signal?: AbortSignal) => ask<T>("GET", path, undefined, signal);
+export const post = <T>(path: string, body: unknown, signal?: AbortSignal) => ask<T>("POST", path, body, signal);
+export const patch = <T>(path: string, body: unknown) => ask<T>("PATCH", path, body);
+export const remove = <T>(path: string) => ask<T>("DELETE", path);
+
+export const status = () => get<Status>("/status");
+export const runs = (search: string, signal?: AbortSignal) => get<{ runs: Run[] }>(query("/runs", { search }), signal);
+export const report = (id: string, signal?: AbortSignal) => get<Report>(`/runs/${encodeURIComponent(id)}/report`, signal);

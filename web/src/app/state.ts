@@ -1,0 +1,69 @@
+// One state: what is open and what is selected. All of it that another reader would need stands in the address, so an address is a
+// permalink. Every panel follows the same selection.
+
+import { darkAtFirst } from "../draw/paint";
+import { store, type Page, type Store } from "../state/store";
+
+/** What every panel shows at once: a stretch of time, a moment, a block, a line, a category. */
+export interface Selection {
+  window: [number, number] | null; // ns since the run began, or events of a trace
+  at: number | null; // a moment in the same unit
+  block: number | null; // of a trace: the number of its event of allocation
+  line: string; // FILE:LINE, "" for none
+  category: string;
+  search: string;
+  device: string;
+}
+
+export interface State extends Page, Selection {
+  path: string; // /, /runs/ID, /snapshots/ID …
+  params: Readonly<Record<string, string>>; // of the query, those that belong to one view, as a and b of a difference
+}
+
+export type App = Store<State>;
+
+const keys = { window: "t", at: "at", block: "block", line: "line", category: "category", search: "q", device: "device", process: "process" } as const;
+const none: Selection & { process: number } = { window: null, at: null, block: null, line: "", category: "", search: "", device: "", process: 0 };
+
+/** The part of the state that an address holds. */
+export function fromAddress(path: string, query: string): Omit<State, "dark" | "cursor" | "shown"> {
+  const words = new URLSearchParams(query);
+  const number = (key: string) => { const n = Number(words.get(key) ?? NaN); return words.get(key) && Number.isFinite(n) ? n : null; };
+  const [from, to] = (words.get(keys.window) ?? "").split("-").map(Number);
+  const known = new Set<string>(Object.values(keys));
+  return {
+    path, params: Object.fromEntries([...words].filter(([key]) => !known.has(key))),
+    window: from !== undefined && to !== undefined && to > from ? [from, to] : null,
+    at: number(keys.at), block: number(keys.block), process: number(keys.process) ?? 0,
+    line: words.get(keys.line) ?? "", category: words.get(keys.category) ?? "", search: words.get(keys.search) ?? "", device: words.get(keys.device) ?? "",
+  };
+}
+
+/** The address of a state; what is not selected is not in it. */
+export function toAddress(state: Omit<State, "dark" | "cursor" | "shown">): string {
+  const words = new URLSearchParams(state.params);
+  if (state.window) words.set(keys.window, state.window.map(Math.round).join("-"));
+  for (const name of ["at", "block"] as const) { const value = state[name]; if (value !== null) words.set(keys[name], String(Math.round(value))); }
+  for (const name of ["line", "category", "search", "device"] as const) if (state[name]) words.set(keys[name], state[name]);
+  if (state.process) words.set(keys.process, String(state.process));
+  const text = words.toString();
+  return text ? `${state.path}?${text}` : state.path;
+}
+
+/** The app's state, kept in step with the address. A step to another page can be gone back, a change of the selection replaces. */
+export function appState(): App {
+  const app = store<State>({ dark: darkAtFirst(), cursor: null, shown: {}, ...fromAddress(location.pathname, location.search) } satisfies State);
+  addEventListener("popstate", () => app.set(fromAddress(location.pathname, location.search)));
+  app.follow(["path", "params", "window", "at", "block", "line", "category", "search", "device", "process"], (state) => {
+    const address = toAddress(state);
+    if (address === location.pathname + location.search) return;
+    if (state.path === location.pathname) history.replaceState(null, "", address);
+    else history.pushState(null, "", address);
+  });
+  return app;
+}
+
+/** Opens another page of the app with nothing selected, but for what is given. */
+export function go(app: App, path: string, params: Record<string, string> = {}, selection: Partial<Selection> = {}): void {
+  app.set({ ...none, ...selection, path, params, cursor: null, shown: {} });
+}
