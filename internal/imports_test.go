@@ -57,7 +57,8 @@ var rooms = map[string][]string{
 	"internal/testkit":      {"internal/mem", "internal/format/torch"}, // for tests alone: checkFile lets nothing import it
 	"internal/engine":       {"*"},
 	"internal/server":       {"internal/engine", "internal/fail", "internal/report", "internal/store", "web"},
-	"cmd/hightide":          {"internal/server", "internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/observe", "internal/pythons", "internal/replay", "internal/store"},
+	"internal/mcp":          {"internal/analyze", "internal/engine", "internal/event", "internal/fail", "internal/fit", "internal/gpus", "internal/imagine", "internal/mem", "internal/observe", "internal/replay", "internal/report", "internal/store"},
+	"cmd/hightide":          {"internal/server", "internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mcp", "internal/observe", "internal/pythons", "internal/replay", "internal/store"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

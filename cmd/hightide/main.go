@@ -49,6 +49,7 @@ func commands(a *app) []*cobra.Command {
 		rmCommand(a),
 		pruneCommand(a),
 		reindexCommand(a),
+		mcpCommand(a),
 		gpusCommand(a),
 		infoCommand(a),
 		diagnoseCommand(a),

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -123,34 +122,7 @@ func (a *app) printReplay(r *replay.Result, verify bool) {
 		}
 		return
 	}
-	options := textOptions(a.stdout)
-	fmt.Fprint(a.stdout, r.Table().Text(options))
-	fmt.Fprint(a.stdout, r.Picture(options))
-	if text := r.Failure(); text != "" && len(r.Files) == 0 {
-		fmt.Fprintln(a.stdout, "\n  "+text)
-	}
-	if r.Spread[0] != r.Spread[1] {
-		fmt.Fprintf(a.stdout, "\n  Between %v and %v reserved, as addresses turn out: those cannot be known.\n", r.Spread[0], r.Spread[1])
-	}
-	files := r.Files
-	if files == nil {
-		files = []*replay.Result{r}
-	}
-	for _, f := range files {
-		if said := f.SearchText(len(files) > 1); len(said) > 0 {
-			fmt.Fprintf(a.stdout, "\n  %s\n", strings.Join(said, "\n  "))
-		}
-	}
-	for _, f := range files {
-		if g := f.Smallest(); g != nil {
-			fmt.Fprintf(a.stdout, "  The smallest GPU it fits: %s.\n", g.GPU)
-		} else if len(f.GPUs) > 0 {
-			fmt.Fprintln(a.stdout, "  It fits no GPU of the catalogue.")
-		}
-		for _, note := range f.Notes {
-			fmt.Fprintln(a.stdout, "  "+report.Clean(note))
-		}
-	}
+	fmt.Fprint(a.stdout, r.Text(textOptions(a.stdout)))
 }
 
 // printVerified says how far the model agrees with a record, named where there are several; the first is then the sum of them.

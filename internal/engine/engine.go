@@ -35,6 +35,9 @@ type Engine struct {
 	// Store keeps the recordings instead of DataDir; nil: it does not.
 	Store store.Store
 
+	// NoPrograms keeps the engine from starting another program in order to read a file: a capture of memray is refused.
+	NoPrograms bool
+
 	// Runtime is what the use cases may use of this process. The zero value touches nothing.
 	Runtime launch.Runtime
 }

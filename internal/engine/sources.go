@@ -138,6 +138,9 @@ func isSmall(r io.Reader) bool {
 // memrayDocument has memray itself make a table of its capture.
 func (e *Engine) memrayDocument(ctx context.Context, path string) (*format.Document, error) {
 	const hint = "pip install memray, in the environment that recorded it or any other on PATH"
+	if e.NoPrograms {
+		return nil, fail.Input("memray transform csv makes a table of it that can be read", "%s is a capture of memray, and starting memray to read it is not allowed here", path)
+	}
 	memray, err := exec.LookPath("memray")
 	if err != nil {
 		return nil, fail.Environment(hint, "%s is a capture of memray, which is not installed here", path)

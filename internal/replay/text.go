@@ -10,6 +10,40 @@ import (
 	"hightide/internal/report"
 )
 
+// Text is the result for a terminal: the figures, the picture, and what follows from them.
+func (r *Result) Text(o report.TextOptions) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	b.WriteString(r.Table().Text(o))
+	b.WriteString(r.Picture(o))
+	if text := r.Failure(); text != "" && len(r.Files) == 0 {
+		line("\n  %s", text)
+	}
+	if r.Spread[0] != r.Spread[1] {
+		line("\n  Between %v and %v reserved, as addresses turn out: those cannot be known.", r.Spread[0], r.Spread[1])
+	}
+	files := r.Files
+	if files == nil {
+		files = []*Result{r}
+	}
+	for _, f := range files {
+		if said := f.SearchText(len(files) > 1); len(said) > 0 {
+			line("\n  %s", strings.Join(said, "\n  "))
+		}
+	}
+	for _, f := range files {
+		if g := f.Smallest(); g != nil {
+			line("  The smallest GPU it fits: %s.", g.GPU)
+		} else if len(f.GPUs) > 0 {
+			line("  It fits no GPU of the catalogue.")
+		}
+		for _, note := range f.Notes {
+			line("  %s", report.Clean(note))
+		}
+	}
+	return b.String()
+}
+
 // Picture draws memory in use and reserved over the events, as recorded and replayed, to one scale. ""
 // for several files.
 func (r *Result) Picture(o report.TextOptions) string {

@@ -1,0 +1,120 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"hightide/internal/event"
+	"hightide/internal/fail"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+	"hightide/internal/store"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// tool is one question that an assistant can ask. In and Out become the schemas of its input and of its answer.
+type tool[In, Out any] struct {
+	name, title, about string
+
+	starts bool // programs, and recordings of them; else it only reads
+
+	// answer is the typed answer and the text that a person reads.
+	answer func(context.Context, *door, In, event.Sink) (Out, string, error)
+}
+
+// add puts the tool into a server.
+func (t tool[In, Out]) add(server *sdk.Server, d *door) {
+	local, harmless := false, false
+	sdk.AddTool(server, &sdk.Tool{
+		Name: t.name, Title: t.title, Description: t.about, InputSchema: schema[In](), OutputSchema: schema[Out](),
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !t.starts, DestructiveHint: &harmless, OpenWorldHint: &local, IdempotentHint: !t.starts},
+	}, func(ctx context.Context, request *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
+		out, text, err := t.answer(ctx, d, in, progress(ctx, request))
+		if err != nil {
+			return nil, out, oneLine(err)
+		}
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}, out, nil
+	})
+}
+
+// schema is that of a type. It panics for a type that has none, which is a mistake in this package.
+func schema[T any]() *jsonschema.Schema {
+	absent := &jsonschema.Schema{Types: []string{"null", "integer"}}
+	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[mem.Optional](): absent}})
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// oneLine is an error as an assistant reads it: what happened, and what to do about it.
+func oneLine(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return errors.New("cancelled")
+	}
+	said := strings.Join(strings.Fields(report.Clean(err.Error())), " ")
+	if hint := fail.Hint(err); hint != "" {
+		said += " (" + hint + ")"
+	}
+	return errors.New(said)
+}
+
+// plain is how texts are written: no colours, and no wider than a window.
+var plain = report.TextOptions{Width: 100, Brief: true}
+
+// readable refuses a reference that is neither a run nor a file: stdin is the assistant's, and a pipe or a device may
+// never end.
+func readable(refs ...string) error {
+	for _, ref := range refs {
+		info, err := os.Stat(ref)
+		if ref == "-" || err == nil && !info.Mode().IsRegular() && !recordingIn(ref) {
+			return fail.Input("name a file, or a run as list shows it", "%s is not a regular file", ref)
+		}
+	}
+	return nil
+}
+
+func recordingIn(folder string) bool {
+	info, err := os.Stat(filepath.Join(folder, store.Recording))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// mayStart refuses to run what an assistant names where that is not allowed.
+func (d *door) mayStart(what string) error {
+	if d.AllowExec {
+		return nil
+	}
+	return fail.Usage("the user allows it by starting the server as: hightide mcp --allow-exec", "%s is not allowed", what)
+}
+
+// oneOf refuses a word that is none of the choices; "" is the default.
+func oneOf(field, word string, choices []string) error {
+	for _, choice := range choices {
+		if word == "" || word == choice {
+			return nil
+		}
+	}
+	return fail.Choice(field, word, choices)
+}
+
+// bytesOf reads a size as people write it; "" is 0.
+func bytesOf(field, text string) (mem.Bytes, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := mem.ParseBytes(text)
+	if err == nil && n < 1 {
+		err = fmt.Errorf("%q is no size", text)
+	}
+	if err != nil {
+		return 0, fail.Usage("write it as 24GiB", "%s: %w", field, err)
+	}
+	return n, nil
+}

@@ -1,0 +1,105 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+
+	"hightide/internal/analyze"
+	"hightide/internal/engine"
+	"hightide/internal/event"
+	"hightide/internal/fail"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+type explainInput struct {
+	Files  []string `json:"files" jsonschema:"paths of snapshots (torch.cuda.memory._dump_snapshot), recordings, memory profiles or a pasted out-of-memory message; or runs"`
+	By     string   `json:"by,omitempty" jsonschema:"what to group blocks by: site (default), category, module and others"`
+	At     string   `json:"at,omitempty" jsonschema:"the moment: peak (default), end, or event N"`
+	Top    int      `json:"top,omitempty" jsonschema:"how many groups to list; default 10"`
+	Filter string   `json:"filter,omitempty" jsonschema:"only blocks with a frame file:function that matches this regular expression"`
+}
+
+// explainAnswer is what a snapshot tells of its devices.
+type explainAnswer struct {
+	Verdict  string           `json:"verdict"`
+	Devices  []heldDevice     `json:"devices"`
+	Findings []report.Finding `json:"findings"`
+	Notes    []string         `json:"notes"`
+}
+
+// heldDevice is who holds a device's memory.
+type heldDevice struct {
+	Device        int              `json:"device"`
+	File          string           `json:"file"`
+	Events        int              `json:"events" jsonschema:"of the allocator's history"`
+	Peak          report.TracePeak `json:"peak" jsonschema:"the highest allocated"`
+	At            report.TracePeak `json:"at" jsonschema:"the moment explained"`
+	By            string           `json:"by"`
+	Blame         []report.Blame   `json:"blame" jsonschema:"who holds it, largest first"`
+	InactiveSplit mem.Optional     `json:"inactive_split_bytes,omitzero" jsonschema:"cached beside blocks in use: fragmentation"`
+	OOM           *report.TraceOOM `json:"oom,omitempty" jsonschema:"the request that failed"`
+	Label         mem.Label        `json:"label"`
+}
+
+const defaultTop = 10
+
+var explain = tool[explainInput, explainAnswer]{
+	name: "explain", title: "Explain a memory snapshot",
+	about: "Who holds the GPU's memory in an allocator snapshot or another memory profile: the peak to the byte, by line, module or category; fragmentation; why memory ran out and which settings avoid it.",
+	answer: func(ctx context.Context, d *door, in explainInput, _ event.Sink) (out explainAnswer, text string, err error) {
+		o, err := in.options()
+		if err != nil {
+			return out, "", err
+		}
+		r, err := d.engine.Explain(ctx, in.Files, o)
+		var said engine.Message
+		if errors.As(err, &said) && len(in.Files) == 1 {
+			return explainAnswer{Verdict: strings.Join(said, " "), Devices: []heldDevice{}, Findings: []report.Finding{}, Notes: []string{}}, strings.Join(said, "\n"), nil
+		}
+		if err != nil {
+			return out, "", err
+		}
+		out = explainAnswer{Verdict: r.Headline.Verdict, Devices: []heldDevice{}, Findings: r.Findings, Notes: r.Notes}
+		for _, a := range r.Allocators {
+			out.Devices = append(out.Devices, held(a))
+		}
+		return out, r.Text(plain), nil
+	},
+}
+
+func (in *explainInput) options() (o analyze.ExplainOptions, err error) {
+	o = analyze.ExplainOptions{By: in.By, At: in.At, Top: in.Top}
+	if o.Top <= 0 {
+		o.Top = defaultTop
+	}
+	if len(in.Files) == 0 {
+		return o, fail.Usage("name a snapshot or a run", "there is nothing to explain")
+	}
+	if err := oneOf("by", in.By, analyze.Groupings); err != nil {
+		return o, err
+	}
+	if in.At != "" {
+		if err := analyze.CheckMoment(in.At); err != nil {
+			return o, fail.Usage("as in event 500", "at: %w", err)
+		}
+	}
+	if in.Filter != "" {
+		if o.Filter, err = regexp.Compile(in.Filter); err != nil {
+			return o, fail.Usage("a regular expression as of RE2", "filter: %w", err)
+		}
+	}
+	return o, readable(in.Files...)
+}
+
+func held(a *report.Allocator) heldDevice {
+	oom := a.OOM
+	if oom != nil {
+		short := *oom
+		short.Replayed = nil // each setting that was tried: Advice says the outcome
+		oom = &short
+	}
+	return heldDevice{a.Device, a.File, a.Events, a.Peak, a.At, a.By, a.Blame, a.InactiveSplit, oom, a.Label}
+}

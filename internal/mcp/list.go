@@ -1,0 +1,66 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"hightide/internal/event"
+	"hightide/internal/mem"
+	"hightide/internal/store"
+)
+
+type listInput struct {
+	Search string            `json:"search,omitempty" jsonschema:"only runs whose id, name or command contains this"`
+	Tags   map[string]string `json:"tags,omitempty" jsonschema:"only runs with all of these tags; an empty value: whatever the value"`
+	State  string            `json:"state,omitempty" jsonschema:"running, finished or cut off"`
+	Limit  int               `json:"limit,omitempty" jsonschema:"at most this many; default 20"`
+}
+
+// listAnswer has the rows as `hightide ls --json` has them.
+type listAnswer struct {
+	Runs []store.Run `json:"runs"`
+}
+
+const defaultRuns = 20
+
+var list = tool[listInput, listAnswer]{
+	name: "list", title: "List recorded runs",
+	about: "List recorded runs, newest first: command, peaks of host and device memory, how each ended.",
+	answer: func(ctx context.Context, d *door, in listInput, _ event.Sink) (out listAnswer, text string, err error) {
+		if err := oneOf("state", in.State, []string{string(store.Running), string(store.Finished), string(store.CutOff)}); err != nil {
+			return out, "", err
+		}
+		if in.Limit <= 0 {
+			in.Limit = defaultRuns
+		}
+		out.Runs, err = d.engine.Runs(ctx, store.Filter{Text: in.Search, Tags: in.Tags, State: store.State(in.State), Limit: in.Limit})
+		if out.Runs == nil {
+			out.Runs = []store.Run{}
+		}
+		return out, listText(out.Runs), err
+	},
+}
+
+func listText(runs []store.Run) string {
+	if len(runs) == 0 {
+		return "No run is like that."
+	}
+	var lines []string
+	for _, r := range runs {
+		line := fmt.Sprintf("%s  %s  %s", r.ID, r.State, mem.CommandLine(r.Command))
+		if r.Name != "" {
+			line += "  named " + r.Name
+		}
+		for _, peak := range []struct {
+			what  string
+			bytes mem.Optional
+		}{{"host", r.HostRSS}, {"device", r.Device}} {
+			if n, ok := peak.bytes.Get(); ok {
+				line += fmt.Sprintf(", peak %s %v", peak.what, mem.Bytes(n))
+			}
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,44 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+
+	"hightide/internal/event"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+type reportInput struct {
+	Run string `json:"run,omitempty" jsonschema:"id, unique beginning of an id, name, path of a recording, or last; default last"`
+}
+
+// reportAnswer is what a report concludes. Its curves and tables are in the resource hightide://runs/ID/report.
+type reportAnswer struct {
+	Run      string           `json:"run"`
+	Name     string           `json:"name,omitempty"`
+	Verb     string           `json:"verb" jsonschema:"how it was recorded: run, attach, imagine"`
+	Command  string           `json:"command"`
+	Headline report.Headline  `json:"headline"`
+	Findings []report.Finding `json:"findings" jsonschema:"worst first"`
+	Notes    []string         `json:"notes" jsonschema:"what was not observed, and why"`
+}
+
+var showReport = tool[reportInput, reportAnswer]{
+	name: "report", title: "Report of a run",
+	about: "What is known of a recorded run: peak memory and who holds it, leaks and growth with their lines, advice.",
+	answer: func(ctx context.Context, d *door, in reportInput, _ event.Sink) (out reportAnswer, text string, err error) {
+		ref := cmp.Or(in.Run, "last")
+		if err := readable(ref); err != nil {
+			return out, "", err
+		}
+		r, row, err := d.engine.Report(ctx, ref)
+		if err != nil {
+			return out, "", err
+		}
+		return reportAnswer{
+			Run: cmp.Or(row.ID, r.Run.ID), Name: r.Run.Name, Verb: r.Run.Verb, Command: mem.CommandLine(r.Run.Command),
+			Headline: r.Headline, Findings: r.Findings, Notes: r.Notes,
+		}, r.Text(plain), nil
+	},
+}
