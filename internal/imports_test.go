@@ -27,6 +27,7 @@ var rooms = map[string][]string{
 	"internal/usage":            {"internal/mem", "internal/allocator", "internal/words"},
 	"internal/analyze/imagined": {"internal/mem", "internal/report"},
 	"internal/analyze":          {"internal/analyze/imagined", "internal/mem", "internal/usage", "internal/report", "internal/words"},
+	"internal/explore":          {"internal/mem", "internal/usage", "internal/allocator", "internal/report"},
 	"internal/format/protobuf":  {},
 	"internal/format/profiler":  {"internal/mem", "internal/words", "internal/format/protobuf"},
 	"internal/format/torch":     {"internal/mem", "internal/pickle", "internal/words", "internal/format/profiler"},
@@ -63,7 +64,7 @@ var rooms = map[string][]string{
 
 // pure rooms may not touch the world, whatever the standard library offers.
 var (
-	pure     = []string{"internal/mem", "internal/interned", "internal/words", "internal/fail", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage", "internal/report", "internal/analyze", "internal/analyze/imagined"}
+	pure     = []string{"internal/mem", "internal/interned", "internal/words", "internal/fail", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage", "internal/explore", "internal/report", "internal/analyze", "internal/analyze/imagined"}
 	worldly  = []string{"os", "net", "net/http", "os/exec", "log", "syscall", "path/filepath", "io/ioutil"}
 	external = map[string][]string{"internal/wire": {"github.com/klauspost/compress"}}
 )

@@ -24,7 +24,7 @@ func (d *Device) own() {
 	d.Block.owner = make([]uint8, d.Len())
 	for i, address := range d.Block.Address {
 		for _, o := range byAddress[address] {
-			if slices.ContainsFunc(o.Seen, func(t int64) bool { return d.covers(i, t) }) {
+			if d.Covers(i, o.Seen) {
 				d.Block.owner[i] = ownerCategory(o.Category)
 			}
 		}
@@ -39,6 +39,11 @@ func ownerCategory(name string) uint8 {
 		name = "KV cache"
 	}
 	return uint8(max(slices.Index(ownerCategories, name), 0))
+}
+
+// Covers says whether one of some times of the wall clock lies in a block's life.
+func (d *Device) Covers(span int, times []int64) bool {
+	return slices.ContainsFunc(times, func(t int64) bool { return d.covers(span, t) })
 }
 
 // covers says whether a time of the wall clock lies between a block's allocation and its end.

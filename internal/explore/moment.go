@@ -1,0 +1,181 @@
+package explore
+
+import (
+	"cmp"
+	"slices"
+
+	"hightide/internal/allocator"
+	"hightide/internal/mem"
+)
+
+// Moment is the device at a point.
+type Moment struct {
+	Point     int       `json:"point"`
+	Event     *Event    `json:"event,omitempty"` // the one just before; absent at point 0
+	Allocated mem.Bytes `json:"allocated"`
+	Reserved  mem.Bytes `json:"reserved"`
+	Requested mem.Bytes `json:"requested"` // of the blocks, before rounding
+	Waiting   mem.Bytes `json:"waiting"`   // freed by the program, still used by another stream
+	Blocks    int       `json:"blocks"`
+	Known     bool      `json:"known"` // whether the file tells of segments: else one stands for all blocks
+
+	Segments []MomentSegment `json:"segments"` // by address
+	Rest     int             `json:"rest"`     // segments that are left out for want of room: the smallest
+}
+
+// MomentSegment is device memory that the allocator holds.
+type MomentSegment struct {
+	Address    string    `json:"address"`
+	Size       mem.Bytes `json:"size"`
+	Stream     string    `json:"stream"`
+	Large      bool      `json:"large,omitempty"`
+	Expandable bool      `json:"expandable,omitempty"`
+	Used       mem.Bytes `json:"used"`
+
+	// Parts that are not free, by address: its offset, its size, the block's number and category. A part that stands for several
+	// neighbours too small to be seen has the number -1 - how many they are, and no category.
+	Parts [][4]int64 `json:"parts"`
+}
+
+// segmentTrace is a trace without the events of blocks, so that going back to a moment costs no more than its segments.
+type segmentTrace struct {
+	trace  mem.Trace
+	events []int32 // of the whole trace, by number
+}
+
+func (e *Explorer) onlySegments() segmentTrace {
+	s := segmentTrace{trace: mem.Trace{Device: e.Trace.Device}}
+	t, c := e.Trace, &s.trace
+	for i, action := range t.Action {
+		if action < mem.ActionSegmentAlloc || action > mem.ActionSegmentUnmap {
+			continue
+		}
+		s.events = append(s.events, int32(i))
+		c.Action, c.Address, c.Size = append(c.Action, action), append(c.Address, t.Address[i]), append(c.Size, t.Size[i])
+		c.Stream, c.Stack = append(c.Stream, t.Stream[i]), append(c.Stack, t.Stack[i])
+		if t.Pool != nil {
+			c.Pool = append(c.Pool, t.Pool[i])
+		}
+	}
+	return s
+}
+
+// segmentsAt are the segments at a point, by address.
+func (e *Explorer) segmentsAt(point int) []mem.Segment {
+	after, _ := slices.BinarySearch(e.segments.events, int32(point))
+	return allocator.SegmentsAfter(e.Snapshot, &e.segments.trace, e.Settings, after-1)
+}
+
+const (
+	mostParts    = 9000 // of a moment
+	mostSegments = 1200
+)
+
+// Moment tells what lay where at a point. Pixels is how wide a row of all segments is drawn: parts below one are joined.
+func (e *Explorer) Moment(point, pixels int) Moment {
+	point = min(max(point, 0), e.Points()-1)
+	at := e.levelAt(point)
+	m := Moment{Point: point, Allocated: at.allocated, Reserved: at.reserved, Known: e.KnowsSegments(), Segments: []MomentSegment{}}
+	if point > 0 {
+		m.Event = e.eventOf(point - 1)
+	}
+	var blocks []int32
+	e.eachAt(point, func(n int) bool {
+		blocks = append(blocks, int32(n))
+		m.Requested += e.Block.Requested[n]
+		if !e.allocated(n, point) {
+			m.Waiting += e.Bytes[n]
+		}
+		return true
+	})
+	m.Blocks = len(blocks)
+	slices.SortStableFunc(blocks, func(p, q int32) int { return cmp.Compare(e.Block.Address[p], e.Block.Address[q]) })
+	segments := e.segmentsAt(point)
+	if !m.Known || len(segments) == 0 {
+		segments = e.oneSegment(blocks)
+	}
+	if len(segments) > mostSegments {
+		segments, m.Rest = largest(segments)
+	}
+	e.place(&m, segments, blocks, pixels)
+	return m
+}
+
+// largest keeps the largest segments.
+func largest(segments []mem.Segment) (kept []mem.Segment, rest int) {
+	kept = slices.Clone(segments)
+	slices.SortStableFunc(kept, func(a, b mem.Segment) int { return cmp.Compare(b.Size, a.Size) })
+	rest = len(kept) - mostSegments
+	kept = kept[:mostSegments]
+	slices.SortFunc(kept, func(a, b mem.Segment) int { return cmp.Compare(a.Address, b.Address) })
+	return kept, rest
+}
+
+// oneSegment stands for the memory of a file that tells of no segments: from the lowest address to the highest.
+func (e *Explorer) oneSegment(blocks []int32) []mem.Segment {
+	if len(blocks) == 0 {
+		return nil
+	}
+	low, high := e.Block.Address[blocks[0]], uint64(0)
+	for _, n := range blocks {
+		high = max(high, e.Block.Address[n]+uint64(e.Bytes[n]))
+	}
+	return []mem.Segment{{Address: low, Size: mem.Bytes(high - low)}}
+}
+
+// place puts blocks into their segments; both are by address.
+func (e *Explorer) place(m *Moment, segments []mem.Segment, blocks []int32, pixels int) {
+	e.naming.Lock()
+	defer e.naming.Unlock()
+	var whole mem.Bytes
+	for i := range segments {
+		whole += segments[i].Size
+	}
+	least := whole / mem.Bytes(max(pixels, 1))
+	for len(blocks) > 0 || len(segments) > 0 {
+		parts, next := 0, 0
+		m.Segments = m.Segments[:0]
+		for i := range segments {
+			s := e.segment(&segments[i], blocks, &next, least)
+			parts += len(s.Parts)
+			m.Segments = append(m.Segments, s)
+		}
+		if parts <= mostParts {
+			return
+		}
+		least = max(2*least, 512)
+	}
+}
+
+func (e *Explorer) segment(g *mem.Segment, blocks []int32, next *int, least mem.Bytes) MomentSegment {
+	s := MomentSegment{Address: address(g.Address), Size: g.Size, Stream: streamName(g.Stream), Large: g.Large, Expandable: g.Expandable, Parts: [][4]int64{}}
+	until := g.Address + uint64(g.Size)
+	for *next < len(blocks) && e.Block.Address[blocks[*next]] < g.Address {
+		*next++
+	}
+	for end := g.Address; *next < len(blocks) && e.Block.Address[blocks[*next]] < until; *next++ {
+		n := blocks[*next]
+		begin, size := e.Block.Address[n], e.Bytes[n]
+		if begin < end || begin+uint64(size) > until {
+			continue // it contradicts another
+		}
+		end = begin + uint64(size)
+		s.Used += size
+		s.add(int64(begin-g.Address), int64(size), int64(n), int64(e.categoryOf(int(n))), least)
+	}
+	return s
+}
+
+// add puts a part behind the others, or into the last one where both are too small to be seen.
+func (s *MomentSegment) add(offset, size, n, category int64, least mem.Bytes) {
+	if k := len(s.Parts) - 1; k >= 0 && mem.Bytes(size) < least {
+		if last := &s.Parts[k]; mem.Bytes(offset+size-last[0]) < least {
+			if last[2] >= 0 {
+				last[2], last[3] = -2, -1
+			}
+			last[1], last[2] = offset+size-last[0], last[2]-1
+			return
+		}
+	}
+	s.Parts = append(s.Parts, [4]int64{offset, size, n, category})
+}
