@@ -57,7 +57,7 @@ var rooms = map[string][]string{
 	"internal/imagine":      {"internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined", "internal/fail", "internal/gpus", "internal/format/torch", "internal/launch", "internal/observe", "internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm"},
 	"internal/testkit":      {"internal/mem", "internal/format/torch"}, // for tests alone: checkFile lets nothing import it
 	"internal/engine":       {"*"},
-	"internal/server":       {"internal/engine", "internal/fail", "internal/report", "internal/store", "web"},
+	"internal/server":       {"internal/engine", "internal/analyze", "internal/event", "internal/fit", "internal/gpus", "internal/imagine", "internal/mem", "internal/observe", "internal/replay", "internal/fail", "internal/report", "internal/store", "web"},
 	"internal/mcp":          {"internal/analyze", "internal/engine", "internal/event", "internal/fail", "internal/fit", "internal/gpus", "internal/imagine", "internal/mem", "internal/observe", "internal/replay", "internal/report", "internal/store"},
 	"cmd/hightide":          {"internal/server", "internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mcp", "internal/observe", "internal/pythons", "internal/replay", "internal/store"},
 }

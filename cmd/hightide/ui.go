@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,8 +58,9 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 	if err != nil {
 		return fail.Environment("choose another with --addr, as 127.0.0.1:0 for any free port", "listen on %s: %w", o.addr, err)
 	}
-	o.Files = args
-	_, handler := server.New(a.engine(), o.Options)
+	o.Files, o.Env = args, os.Environ()
+	s, handler := server.New(a.engine(), o.Options)
+	defer s.Close()
 	front := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	go func() {
 		<-ctx.Done()

@@ -69,17 +69,18 @@ type runner struct {
 	out     Outcome
 	native  *Native   // where it is one: its figures without a call
 	each    func(*Op) // told what is to be done; nil: nobody listens
+	points  int       // of the Curve, at most
 }
 
 func newRunner(p *Program, policy Policy, setup Setup) *runner {
-	r := &runner{p: p, policy: policy, handles: make([]Handle, p.Blocks), setup: setup}
+	r := &runner{p: p, policy: policy, handles: make([]Handle, p.Blocks), setup: setup, points: CurvePoints}
 	r.native, _ = policy.(*Native)
 	return r
 }
 
 // loop runs the Program until it ends or memory runs out.
 func (r *runner) loop() {
-	step := max(1, (len(r.p.Ops)+CurvePoints-1)/CurvePoints)
+	step := r.step()
 	for i := range r.p.Ops {
 		op := &r.p.Ops[i]
 		if i%step == 0 {
@@ -95,6 +96,9 @@ func (r *runner) loop() {
 		}
 	}
 }
+
+// step is how many operations one part of the Curve stands for.
+func (r *runner) step() int { return max(1, (len(r.p.Ops)+r.points-1)/r.points) }
 
 func (r *runner) finish() *Outcome {
 	r.out.Usage = r.policy.Usage()

@@ -35,8 +35,13 @@ func better(a, b *Candidate) int {
 // The result is ordered, the best first; the setup's own settings are always among them. Workers run at
 // once; stop ends it early.
 func Search(p *Program, setup Setup, workers int, stop func() bool) []Candidate {
+	return SearchTelling(p, setup, workers, stop, nil)
+}
+
+// SearchTelling is a Search that tells, one call at a time, how many settings were run of those that are known to be tried.
+func SearchTelling(p *Program, setup Setup, workers int, stop func() bool, tell func(done, all int)) []Candidate {
 	largeSegments := setup.Rules.OldestFirst // large_segment_size_mb came with the same version
-	s := &search{p: p, setup: setup, seen: map[Settings]bool{}, workers: max(workers, 1), stop: stop}
+	s := &search{p: p, setup: setup, seen: map[Settings]bool{}, workers: max(workers, 1), stop: stop, tell: tell}
 	s.try(append([]Settings{setup.Settings}, grid(setup, largeSegments)...))
 	for range 4 {
 		best := s.found[:min(len(s.found), 3)]
@@ -60,6 +65,21 @@ type search struct {
 	stop    func() bool
 	seen    map[Settings]bool
 	found   []Candidate
+
+	tell      func(done, all int) // nil: nobody listens
+	lock      sync.Mutex          // of the two below
+	done, all int
+}
+
+// ran counts a setting that was run.
+func (s *search) ran() {
+	if s.tell == nil {
+		return
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.done++
+	s.tell(s.done, s.all)
 }
 
 // try runs what was not run yet.
@@ -69,6 +89,7 @@ func (s *search) try(list []Settings) {
 		s.seen[x] = true
 		return known || x.Check() != nil
 	})
+	s.all += len(list)
 	results := make([]Candidate, len(list))
 	next := make(chan int)
 	var group sync.WaitGroup
@@ -78,6 +99,7 @@ func (s *search) try(list []Settings) {
 				setup := s.setup
 				setup.Settings = list[i]
 				results[i] = Candidate{list[i], Run(s.p, setup)}
+				s.ran()
 			}
 		})
 	}

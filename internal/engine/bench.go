@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -34,6 +35,7 @@ import (
 // BenchOptions of Bench; only File is needed.
 type BenchOptions struct {
 	File      string // the spec
+	Text      []byte // the spec itself, in place of File
 	Name      string // instead of the spec's
 	Only      []string
 	Repeats   int           // exactly so many; 0: as the spec says
@@ -63,7 +65,7 @@ const (
 
 // spec reads the matrix that is asked for; all are its cells, those that Only leaves out among them.
 func (o *BenchOptions) spec() (spec *matrix.Spec, all []matrix.Cell, err error) {
-	text, err := readSpec(o.File)
+	text, err := o.text()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,7 +73,7 @@ func (o *BenchOptions) spec() (spec *matrix.Spec, all []matrix.Cell, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	if spec, err = matrix.ReadSpec(o.File, text, catalogue); err != nil {
+	if spec, err = matrix.ReadSpec(cmp.Or(o.File, "spec.yaml"), text, catalogue); err != nil {
 		return nil, nil, err
 	}
 	if o.Name != "" {
@@ -93,6 +95,19 @@ func (o *BenchOptions) spec() (spec *matrix.Spec, all []matrix.Cell, err error) 
 		spec.Timeout = o.Timeout
 	}
 	return spec, all, nil
+}
+
+// text of the spec.
+func (o *BenchOptions) text() ([]byte, error) {
+	switch {
+	case o.File != "":
+		return readSpec(o.File)
+	case len(bytes.TrimSpace(o.Text)) == 0:
+		return nil, fail.Input("hightide bench --help shows one", "the spec is empty")
+	case len(o.Text) > largestSpec:
+		return nil, fail.Input("hightide bench --help shows one", "the spec is larger than %v, which no spec is", mem.Bytes(largestSpec))
+	}
+	return o.Text, nil
 }
 
 // largestSpec is more than a person writes.

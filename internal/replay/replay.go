@@ -70,7 +70,7 @@ func Run(ctx context.Context, sources []Source, o Options) (*Result, error) {
 		}
 	}
 	if o.Search {
-		search(ctx, all)
+		search(ctx, all, nil)
 	}
 	if o.Out != "" {
 		if err := save(all, o.Out); err != nil {

@@ -17,7 +17,7 @@ const (
 
 // search tries settings on all cores on the trace that reserves most, and looks for the best that holds on all traces. Each
 // is run from a fresh start, as a program would be with them, and so are the default settings and the record's own.
-func search(ctx context.Context, all []*replaying) {
+func search(ctx context.Context, all []*replaying, tell func(done, all int)) {
 	worst := slices.MaxFunc(all, func(a, b *replaying) int { return cmp.Compare(a.result.Recorded.Reserved, b.result.Recorded.Reserved) })
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, searchTime)
@@ -25,7 +25,7 @@ func search(ctx context.Context, all []*replaying) {
 	for _, r := range all {
 		r.beginSearch()
 	}
-	found := allocator.Search(worst.program, worst.trial(worst.asked.Settings), worst.o.Workers, func() bool { return ctx.Err() != nil })
+	found := allocator.SearchTelling(worst.program, worst.trial(worst.asked.Settings), worst.o.Workers, func() bool { return ctx.Err() != nil }, tell)
 	for _, c := range found {
 		worst.result.Search = append(worst.result.Search, figures(c.Settings.String(), c.Outcome))
 	}

@@ -26,6 +26,7 @@ type Options struct {
 	AllowExec bool     // jobs may start programs
 	Hosts     []string // names by which the server may be called besides those of the loopback
 	Files     []string // files and runs that were named on the command line
+	Env       []string // environment of programs that jobs start
 }
 
 // Server answers requests by an engine.
@@ -33,21 +34,27 @@ type Server struct {
 	engine  *engine.Engine
 	options Options
 	began   time.Time
+	work    *jobs
 }
 
 // resources lists what the API has. Add yours here.
 var resources = []func(*Server, huma.API){
 	(*Server).status,
 	(*Server).runs,
+	(*Server).jobs,
+	(*Server).matrices,
+	(*Server).gpus,
+	(*Server).diff,
 }
 
 // New makes the handler of the web UI and its API. Close it when the server has stopped.
 func New(e *engine.Engine, o Options) (*Server, http.Handler) {
-	s := &Server{engine: e, options: o, began: time.Now()}
+	s := &Server{engine: e, options: o, began: time.Now(), work: newJobs()}
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("hightide", engine.Version)
 	config.DocsPath = "" // its page would load scripts from elsewhere
 	config.CreateHooks = nil
+	config.Components.Schemas = schemas()
 	api := humago.New(mux, config)
 	for _, add := range resources {
 		add(s, api)
@@ -55,6 +62,9 @@ func New(e *engine.Engine, o Options) (*Server, http.Handler) {
 	mux.Handle("/", assets())
 	return s, s.guard(mux)
 }
+
+// Close ends what the server does beside answering: jobs are cancelled, and waited for.
+func (s *Server) Close() { s.work.close() }
 
 // Status is what the web UI asks first.
 type Status struct {
@@ -65,7 +75,7 @@ type Status struct {
 
 func (s *Server) status(api huma.API) {
 	get(api, "/status", "What this server is and may do", func(context.Context, *struct{}) (*Status, error) {
-		return &Status{engine.Version, s.options.AllowExec, time.Since(s.began).Nanoseconds()}, nil
+		return &Status{engine.Version, s.mayStart(), time.Since(s.began).Nanoseconds()}, nil
 	})
 }
 
@@ -90,6 +100,10 @@ func answering[In, Out any](handle func(context.Context, *In) (*Out, error)) fun
 
 // problem is an error as RFC 9457 writes it: our one line, and what to do.
 func problem(err error) error {
+	var known huma.StatusError
+	if errors.As(err, &known) {
+		return known
+	}
 	status := http.StatusInternalServerError
 	switch fail.Code(err) {
 	case fail.ExitUsage:

@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"hightide/internal/fail"
+	"hightide/internal/gpus"
+	"hightide/internal/matrix"
+	"hightide/internal/report"
+)
+
+// MatrixRow is a matrix in a list. Times are ns since 1970.
+type MatrixRow struct {
+	Name    string               `json:"name"`
+	Start   int64                `json:"start_ns"`
+	Changed int64                `json:"changed_ns"` // when a trial was last kept
+	Axes    []matrix.Axis        `json:"axes"`
+	Cells   int                  `json:"cells"`
+	Trials  int                  `json:"trials"`
+	States  map[matrix.State]int `json:"states"`  // cells by what became of them; "": not tried yet
+	Running bool                 `json:"running"` // it is being measured now
+	Problem string               `json:"problem,omitempty"`
+}
+
+// Matrices are those that were begun, the one that changed last first.
+func (e *Engine) Matrices(ctx context.Context) ([]MatrixRow, error) {
+	folders, err := os.ReadDir(filepath.Join(e.folder(), "matrices"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fail.Environment("may the data directory be read?", "list the matrices: %w", err)
+	}
+	rows := []MatrixRow{}
+	for _, folder := range folders {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		name := folder.Name()
+		if !folder.IsDir() || matrix.CheckName(name) != "" {
+			continue
+		}
+		row := MatrixRow{Name: name, Axes: []matrix.Axis{}}
+		if kept, err := e.kept(name); err != nil {
+			row.Problem = err.Error()
+		} else {
+			r := kept.Result
+			row.Start, row.Changed, row.Running = r.StartWall, kept.Changed, kept.Running
+			row.Axes, row.Cells, row.Trials, row.States = r.Axes, len(r.Cells), len(r.Trials), r.States()
+		}
+		rows = append(rows, row)
+	}
+	slices.SortFunc(rows, func(a, b MatrixRow) int {
+		return cmp.Or(cmp.Compare(b.Changed, a.Changed), cmp.Compare(a.Name, b.Name))
+	})
+	return rows, nil
+}
+
+// MatrixPage is a matrix as the matrix page reads it (web/src/matrix), and whether it is being measured.
+type MatrixPage struct {
+	Name    string          `json:"name"`
+	Changed int64           `json:"changed_ns"`
+	Running bool            `json:"running"`
+	Page    json.RawMessage `json:"page"`
+}
+
+// Matrix is a matrix as far as it was measured, compared. link gives a run's page an address; nil: it has none.
+func (e *Engine) Matrix(ctx context.Context, name string, link func(run string) string) (*MatrixPage, error) {
+	if problem := matrix.CheckName(name); problem != "" {
+		return nil, fail.Input("GET /api/v1/matrices lists them", "no matrix %q: %s", name, problem)
+	}
+	kept, err := e.kept(name)
+	if err != nil {
+		return nil, err
+	}
+	comparison, err := e.Compare(ctx, kept.Result, nil)
+	if err != nil {
+		return nil, err
+	}
+	links := map[string]string{}
+	for _, t := range kept.Result.Trials {
+		if t.Run != "" && link != nil {
+			links[t.Run] = link(t.Run)
+		}
+	}
+	page, err := matrix.PageJSON(kept.Result, comparison, links)
+	if err != nil {
+		return nil, err
+	}
+	return &MatrixPage{Name: name, Changed: kept.Changed, Running: kept.Running, Page: page}, nil
+}
+
+// kept reads a matrix's folder.
+func (e *Engine) kept(name string) (*matrix.Kept, error) {
+	catalogue, err := gpus.Load()
+	if err != nil {
+		return nil, err
+	}
+	return matrix.ReadKept(e.matrixDir(name), catalogue)
+}
+
+// BenchName is the name of the matrix that a spec is of; an error says what is wrong with the spec.
+func (e *Engine) BenchName(o BenchOptions) (string, error) {
+	spec, _, err := o.spec()
+	if err != nil {
+		return "", err
+	}
+	return spec.Name, nil
+}
+
+// DiffReport is the difference of two runs or files as a page.
+func (e *Engine) DiffReport(ctx context.Context, a, b, by string) (*report.Report, error) {
+	d, err := e.Diff(ctx, a, b, by)
+	if err != nil {
+		return nil, err
+	}
+	return d.Report(a, b), nil
+}

@@ -1,0 +1,262 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"hightide/internal/allocator"
+	"hightide/internal/fail"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// WhatIf is one device's trace kept ready, so that many settings can be tried in quick succession. It may be asked from
+// several goroutines at once.
+type WhatIf struct {
+	trace    *recorded
+	lock     sync.Mutex
+	recorded *Side // the last one that was asked for
+	event    int   // it was looked at after
+}
+
+// Trial is what WhatIf is asked. The zero value is the record itself, at its peak.
+type Trial struct {
+	Settings  *string  // as PYTORCH_ALLOC_CONF; nil: as recorded
+	GPU       string   // whose memory is the limit
+	Memory    string   // that limit instead, as "24GiB"
+	Catalogue []string // files with more GPUs
+	Event     *int     // after which the memory is looked at; nil: at the peak, or where memory runs out
+	Spread    bool     // also run every order of addresses: three times the work
+}
+
+// Side is a trace under one setting.
+type Side struct {
+	Figures
+	Curve  TrialCurve `json:"curve"`
+	Moment Moment     `json:"moment"`
+}
+
+// TrialCurve is the course of a run in columns: the highest of each part.
+type TrialCurve struct {
+	Event    []int32     `json:"event"` // of the record, with which the part begins
+	Reserved []mem.Bytes `json:"reserved_bytes"`
+	Active   []mem.Bytes `json:"active_bytes"`
+}
+
+// Moment is how memory lies after an event; −1: before the first.
+type Moment struct {
+	Event    int                 `json:"event"`
+	Reserved mem.Bytes           `json:"reserved_bytes"`
+	Active   mem.Bytes           `json:"active_bytes"`
+	Segments []report.SegmentMap `json:"segments"` // by address; a block's last number is the event that allocated it, −1: none
+}
+
+// Tried is the answer to a Trial.
+type Tried struct {
+	Label    mem.Label     `json:"label"` // replayed; estimated where the model is not exact to the address
+	Device   int           `json:"device"`
+	Torch    string        `json:"torch"` // whose rules apply
+	Events   int           `json:"events"`
+	Exact    bool          `json:"exact"` // every address of the record comes out of the model
+	Capacity mem.Bytes     `json:"capacity_bytes,omitempty"`
+	Recorded Side          `json:"recorded"`
+	Replayed Side          `json:"replayed"`
+	Spread   *[2]mem.Bytes `json:"peak_reserved_spread_bytes,omitempty"` // over what addresses may turn out to be
+	Line     string        `json:"line"`                                 // to put before the program's command; "" where nothing is changed
+	Sentence string        `json:"sentence"`                             // what is different
+}
+
+// trialPoints are the parts of a curve: one or two to a pixel of a page.
+const trialPoints = 900
+
+// NewWhatIf prepares a device's trace; −1 is the device with the longest one. An error says why the trace cannot be replayed.
+func NewWhatIf(s *mem.AllocatorSnapshot, device int) (*WhatIf, error) {
+	if device < 0 {
+		device = longestTrace(s)
+	}
+	trace, err := openTrace(s, device, "", 0)
+	if err != nil {
+		return nil, fail.Input("record it with torch.cuda.memory._record_memory_history", "it cannot be replayed: %w", err)
+	}
+	return &WhatIf{trace: trace}, nil
+}
+
+// Settings are those that the trace was recorded under, as PYTORCH_ALLOC_CONF; "" for the defaults.
+func (w *WhatIf) Settings() string { return w.trace.settings.String() }
+
+// Try runs the trace under other settings. It ends early with the context's error.
+func (w *WhatIf) Try(ctx context.Context, t Trial) (*Tried, error) {
+	setup, err := w.setup(&t)
+	if err != nil {
+		return nil, err
+	}
+	event := -1
+	if t.Event != nil {
+		event = max(*t.Event, 0)
+	}
+	before, err := w.record(ctx, event)
+	if err != nil {
+		return nil, err
+	}
+	after, err := w.side(ctx, setup, event)
+	if err != nil {
+		return nil, err
+	}
+	out := &Tried{Label: mem.Replayed, Device: w.trace.trace.Device, Torch: w.trace.torch, Events: w.trace.trace.Len(), Exact: w.trace.exact(),
+		Capacity: setup.Capacity, Recorded: *before, Replayed: *after}
+	if !out.Exact {
+		out.Label = mem.Estimated
+	}
+	if t.Spread {
+		_, spread := allocator.Variants(w.trace.program, setup)
+		out.Spread = &[2]mem.Bytes{spread.Low, spread.High}
+	}
+	if t.Settings != nil && setup.Settings != w.trace.settings {
+		out.Line = allocator.Variable + "=" + setup.Settings.String()
+	}
+	out.Sentence = out.difference()
+	return out, ctx.Err()
+}
+
+// Search tries a grid of settings as `replay --search` does, on the device of the trial; its own settings and moment are not
+// looked at. tell is called as settings are run, one call at a time.
+func (w *WhatIf) Search(ctx context.Context, t Trial, workers int, tell func(done, all int)) (*Result, error) {
+	t.Settings = nil
+	setup, err := w.setup(&t)
+	if err != nil {
+		return nil, err
+	}
+	r := &replaying{recorded: w.trace, o: Options{Workers: workers, Policy: "native"}, asked: setup,
+		result: &Result{Version: 1, Label: mem.Replayed, Device: w.trace.trace.Device, Torch: w.trace.torch, Policy: "native", Capacity: setup.Capacity, Notes: []string{}}}
+	r.tellVerified()
+	r.whatIf()
+	search(ctx, []*replaying{r}, tell)
+	return r.result, ctx.Err()
+}
+
+func (r *recorded) exact() bool {
+	v := r.verified
+	return v.AddressesExact == v.AddressesTotal && v.SegmentsExact == v.SegmentsTotal
+}
+
+// setup is what a trial runs under.
+func (w *WhatIf) setup(t *Trial) (allocator.Setup, error) {
+	o := Options{GPU: t.GPU, Memory: t.Memory, Catalogue: t.Catalogue}
+	setup := w.trace.setup()
+	var err error
+	if setup.Memory, setup.Capacity, err = o.capacity(); err != nil {
+		return setup, err
+	}
+	if t.Settings != nil {
+		if setup.Settings, err = w.trace.rules.Parse(*t.Settings); err != nil {
+			return setup, fail.Usage("as in expandable_segments:True,max_split_size_mb:128", "%w", err)
+		}
+	}
+	if setup.Settings.Backend == "cudaMallocAsync" {
+		return setup, fail.Usage("hightide replay --policy async estimates it", "the driver's own pool has no segments to show")
+	}
+	return setup, nil
+}
+
+// record is the trace as it was recorded, looked at after an event. The last one is kept.
+func (w *WhatIf) record(ctx context.Context, event int) (*Side, error) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if w.recorded != nil && w.event == event {
+		return w.recorded, nil
+	}
+	side, err := w.side(ctx, w.trace.setup(), event)
+	if err != nil {
+		return nil, err
+	}
+	w.recorded, w.event = side, event
+	return side, nil
+}
+
+// side runs the trace once, or twice where the moment of the peak is to be found first.
+func (w *WhatIf) side(ctx context.Context, setup allocator.Setup, event int) (*Side, error) {
+	out, seen, stopped := allocator.RunAndLook(w.trace.program, setup, allocator.Look{Points: trialPoints, Event: event, Stop: func() bool { return ctx.Err() != nil }})
+	if stopped {
+		return nil, ctx.Err()
+	}
+	side := &Side{Figures: figures(setup.Settings.String(), out), Curve: curveOf(w.trace.program, out)}
+	if seen != nil {
+		side.Moment = momentOf(seen)
+	}
+	return side, nil
+}
+
+func curveOf(p *allocator.Program, out *allocator.Outcome) TrialCurve {
+	step := max(1, (len(p.Ops)+trialPoints-1)/trialPoints)
+	c := TrialCurve{Event: []int32{}, Reserved: []mem.Bytes{}, Active: []mem.Bytes{}}
+	for i, point := range out.Curve {
+		c.Event = append(c.Event, p.Ops[i*step].Event)
+		c.Reserved, c.Active = append(c.Reserved, point.Reserved), append(c.Active, point.Active)
+	}
+	return c
+}
+
+// mostMapped is how many blocks an answer has at most: of segments with more, small neighbours of one state are one.
+const mostMapped = 6000
+
+func momentOf(s *allocator.Seen) Moment {
+	m := Moment{Event: s.Event, Reserved: s.Usage.Reserved, Active: s.Usage.Active, Segments: []report.SegmentMap{}}
+	fine := mem.Bytes(0) // neighbours below this size are drawn as one
+	if len(s.Made) > mostMapped {
+		fine = s.Usage.Reserved / mostMapped
+	}
+	at := 0
+	for i := range s.Segments {
+		g := &s.Segments[i]
+		out := report.SegmentMap{Address: g.Address, Size: g.Size, Large: g.Large, Expandable: g.Expandable, Stream: g.Stream}
+		if g.Pool != (mem.PoolID{}) {
+			out.Pool = fmt.Sprintf("pool %d.%d", g.Pool[0], g.Pool[1])
+		}
+		for _, b := range g.Blocks {
+			made := int64(s.Made[at])
+			at++
+			state := int64(0)
+			switch b.State {
+			case mem.BlockAllocated:
+				state, out.Active = 1, out.Active+b.Size
+			case mem.BlockPendingFree:
+				state, out.Active = 2, out.Active+b.Size
+			}
+			if n := len(out.Blocks); n > 0 && b.Size < fine && out.Blocks[n-1][1] == state && mem.Bytes(out.Blocks[n-1][0]) < fine {
+				out.Blocks[n-1][0] += int64(b.Size)
+				out.Blocks[n-1][3] = -1
+				continue
+			}
+			out.Blocks = append(out.Blocks, report.MapBlock{int64(b.Size), state, -1, made})
+		}
+		m.Segments = append(m.Segments, out)
+	}
+	return m
+}
+
+// difference says in words what a trial changes.
+func (t *Tried) difference() string {
+	before, after := &t.Recorded.Figures, &t.Replayed.Figures
+	if after.OOM != nil {
+		text := fmt.Sprintf("Memory runs out at event %s of %s: a request for %v finds none.", report.Count(int64(*after.OOM)), report.Count(int64(t.Events)), after.OOMBytes)
+		if after.Fragmented {
+			text += " In one piece, what is cached would have been enough."
+		}
+		return text
+	}
+	change := after.Reserved - before.Reserved
+	calls := after.SegmentCalls - before.SegmentCalls
+	text := fmt.Sprintf("The same peak of reserved memory: %v.", after.Reserved)
+	if change != 0 {
+		direction := map[bool]string{true: "less", false: "more"}[change < 0]
+		text = fmt.Sprintf("Reserved memory peaks at %v instead of %v: %v %s.", after.Reserved, before.Reserved, max(change, -change), direction)
+	}
+	if calls != 0 {
+		text += fmt.Sprintf(" %s of the driver.", report.Counted(max(calls, -calls), map[bool]string{true: "fewer call", false: "more call"}[calls < 0]))
+	}
+	if after.Retries > 0 {
+		text += fmt.Sprintf(" The cache is emptied for lack of memory, times: %s.", report.Count(after.Retries))
+	}
+	return text
+}

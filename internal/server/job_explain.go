@@ -1,0 +1,35 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+
+	"hightide/internal/analyze"
+	"hightide/internal/report"
+)
+
+// explainJob is `hightide explain` of a run: for those that are too large for a request.
+var explainJob = jobKind{"explain", "explain a run and its snapshots", false, beginExplain}
+
+type explainAsked struct {
+	Run string `json:"run"`
+}
+
+func beginExplain(s *Server, text json.RawMessage) (work, error) {
+	asked, err := options[explainAsked](text)
+	if err != nil {
+		return work{}, err
+	}
+	run, err := s.engine.Resolve(context.Background(), asked.Run)
+	if err != nil {
+		return work{}, err
+	}
+	return work{"explain " + run.ID, func(ctx context.Context, j *job) (any, error) {
+		j.change(func() { j.Run = run.ID })
+		var r *report.Report
+		if r, err = s.engine.Explain(ctx, []string{run.ID}, analyze.ExplainOptions{}); err != nil {
+			return nil, err
+		}
+		return r, nil
+	}}, nil
+}
