@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"hightide/agent"
 	"hightide/device"
@@ -16,9 +17,14 @@ import (
 
 // What rides along in observed processes is embedded in this program, and unpacked where it can be read from.
 
+var (
+	agentBundle  = sync.OnceValues(func() (*launch.Bundle, error) { return launch.NewBundle(agentFiles) })
+	deviceBundle = sync.OnceValues(func() (*launch.Bundle, error) { return launch.NewBundle(deviceFiles) })
+)
+
 // unpack writes files to the first place that can hold them: the cache, which later runs find filled,
 // else hightide's own folder, else shared memory.
-func (e *Engine) unpack(files map[string][]byte) (dir string, err error) {
+func (e *Engine) unpack(b *launch.Bundle) (dir string, err error) {
 	var parents []string
 	if cache, err := os.UserCacheDir(); err == nil {
 		parents = append(parents, filepath.Join(cache, "hightide", "helpers"))
@@ -27,22 +33,18 @@ func (e *Engine) unpack(files map[string][]byte) (dir string, err error) {
 	if shared := e.Runtime.SharedDir(); launch.MakePrivate(shared) == nil {
 		parents = append(parents, filepath.Join(shared, "helpers"))
 	}
-	return launch.Extract(files, parents...)
+	return launch.Extract(b, parents...)
 }
 
 // unpackAgent unpacks the agent and, in a build that has one, the heap sampler; heapLibrary is "" in one
 // that has not.
 func (e *Engine) unpackAgent() (agentDir, heapLibrary string, err error) {
-	files, err := agentFiles()
+	bundle, err := agentBundle()
 	if err != nil {
 		return "", "", fmt.Errorf("no agent in this build: %w", err)
 	}
-	library, haveHeap := heap.Library()
-	if haveHeap {
-		files["heap/"+heap.LibraryName] = library
-	}
-	dir, err := e.unpack(files)
-	if err == nil && haveHeap {
+	dir, err := e.unpack(bundle)
+	if err == nil && bundle.Has("heap/"+heap.LibraryName) {
 		heapLibrary = filepath.Join(dir, "heap", heap.LibraryName)
 	}
 	return filepath.Join(dir, "agent"), heapLibrary, err
@@ -68,6 +70,7 @@ func (e *Engine) helpers(stacks bool) (list []launch.Helper, notes []string) {
 	return list, notes
 }
 
+// agentFiles are the agent and, in a build that has one, the heap sampler.
 func agentFiles() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	tree := agent.Source()
@@ -83,6 +86,9 @@ func agentFiles() (map[string][]byte, error) {
 		files["agent/"+path], err = fs.ReadFile(tree, path)
 		return err
 	})
+	if library, ok := heap.Library(); ok {
+		files["heap/"+heap.LibraryName] = library
+	}
 	return files, err
 }
 
@@ -97,11 +103,11 @@ func (e *Engine) imagineHelpers() (*imagine.Helpers, error) {
 	if len(list) > 1 {
 		h.Heap = &list[1]
 	}
-	files, err := deviceFiles()
+	bundle, err := deviceBundle()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := e.unpack(files)
+	dir, err := e.unpack(bundle)
 	if err != nil {
 		return nil, fail.Environment(hint, "%w", err)
 	}

@@ -40,7 +40,14 @@ func TestExtractOnceAndOnlyWhereItIsSafe(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := filepath.Join(base, "good")
-	dir, err := Extract(files, filepath.Join(base, "with space"), open, good)
+	bundle := func() *Bundle {
+		b, err := NewBundle(func() (map[string][]byte, error) { return files, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	dir, err := Extract(bundle(), filepath.Join(base, "with space"), open, good)
 	if err != nil || filepath.Dir(dir) != good {
 		t.Fatalf("extracted to %q, %v; want a folder in %q", dir, err, good)
 	}
@@ -48,14 +55,14 @@ func TestExtractOnceAndOnlyWhereItIsSafe(t *testing.T) {
 	if err != nil || string(data) != "pass\n" {
 		t.Errorf("file holds %q, %v", data, err)
 	}
-	if again, err := Extract(files, good); err != nil || again != dir {
+	if again, err := Extract(bundle(), good); err != nil || again != dir {
 		t.Errorf("second time: %q, %v", again, err)
 	}
 	files["heap/lib.so"] = []byte{4}
-	if other, err := Extract(files, good); err != nil || other == dir {
+	if other, err := Extract(bundle(), good); err != nil || other == dir {
 		t.Errorf("other content: %q, %v", other, err)
 	}
-	if _, err := Extract(files, filepath.Join(base, "a:b")); err == nil {
+	if _, err := Extract(bundle(), filepath.Join(base, "a:b")); err == nil {
 		t.Error("a path with a colon cannot stand in PYTHONPATH")
 	}
 }

@@ -16,23 +16,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Extract writes files (by slash-separated path) that are embedded in the program into a folder
+// Bundle is files that are embedded in the program. It knows what they are without holding them: a process that starts
+// many programs looks at them once, and keeps none.
+type Bundle struct {
+	sum   string           // of paths and bytes
+	sizes map[string]int64 // by slash-separated path
+	load  func() (map[string][]byte, error)
+}
+
+// NewBundle is the files, by slash-separated path, that load returns. They are loaded again where they have to be written.
+func NewBundle(load func() (map[string][]byte, error)) (*Bundle, error) {
+	files, err := load()
+	if err != nil {
+		return nil, err
+	}
+	b := &Bundle{contentSum(files), map[string]int64{}, load}
+	for path, content := range files {
+		b.sizes[path] = int64(len(content))
+	}
+	return b, nil
+}
+
+// Has says whether a file is among them.
+func (b *Bundle) Has(path string) bool {
+	_, ok := b.sizes[path]
+	return ok
+}
+
+// Extract writes files that are embedded in the program into a folder
 // named after their content, and returns it. A folder that is there already is complete: it appears
 // by a rename. Tried in order are the given parents, those first from which libraries may be loaded; one that cannot be written, that others can
 // write, or whose path cannot stand in a variable that separates by colons or spaces, is passed over.
-func Extract(files map[string][]byte, parents ...string) (string, error) {
-	sum := contentSum(files)
+func Extract(b *Bundle, parents ...string) (string, error) {
 	var failed error
 	slices.SortStableFunc(parents, func(a, b string) int { return compare(Runs(a), Runs(b)) })
 	for _, parent := range parents {
 		if parent == "" || strings.ContainsAny(parent, ": \t\n;") {
 			continue
 		}
-		dir := filepath.Join(parent, sum)
-		if Private(parent) == nil && whole(files, dir) {
+		dir := filepath.Join(parent, b.sum)
+		if Private(parent) == nil && b.whole(dir) {
 			return dir, nil
 		}
-		if failed = extractTo(files, dir); failed == nil {
+		if failed = b.extractTo(dir); failed == nil {
 			return dir, nil
 		}
 	}
@@ -70,13 +96,13 @@ func Runs(dir string) bool {
 }
 
 // whole says whether a folder is this user's own and all files are in it: what cleans up old files leaves folders.
-func whole(files map[string][]byte, dir string) bool {
+func (b *Bundle) whole(dir string) bool {
 	if Private(dir) != nil {
 		return false
 	}
-	for path, content := range files {
+	for path, size := range b.sizes {
 		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(path)))
-		if err != nil || !info.Mode().IsRegular() || !private(info) || info.Size() != int64(len(content)) {
+		if err != nil || !info.Mode().IsRegular() || !private(info) || info.Size() != size {
 			return false
 		}
 	}
@@ -114,7 +140,11 @@ func private(info fs.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Getuid() && info.Mode().Perm()&0o022 == 0
 }
 
-func extractTo(files map[string][]byte, dir string) error {
+func (b *Bundle) extractTo(dir string) error {
+	files, err := b.load()
+	if err != nil {
+		return err
+	}
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return err
@@ -141,7 +171,7 @@ func extractTo(files map[string][]byte, dir string) error {
 		}
 	}
 	err = os.Rename(temporary, dir)
-	if err != nil && !whole(files, dir) { // two of us at once: either will do
+	if err != nil && !b.whole(dir) { // two of us at once: either will do
 		if err = os.RemoveAll(dir); err == nil {
 			err = os.Rename(temporary, dir)
 		}

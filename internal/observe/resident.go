@@ -42,6 +42,8 @@ type pagemap struct {
 	then   seen    // once all had been
 	since  reading // the highest after that
 	buffer []byte
+	runs   []pageRun
+	noScan bool // the kernel does not tell runs
 }
 
 // read takes in how much is resident now.
@@ -55,7 +57,7 @@ func (m *pagemap) close() {
 	if m.file != nil {
 		_ = m.file.Close()
 	}
-	*m = pagemap{buffer: m.buffer}
+	*m = pagemap{buffer: m.buffer, runs: m.runs, noScan: m.noScan}
 }
 
 // look asks for the blocks of every process that may not be resident, as often as its cost allows. In between the
@@ -321,32 +323,45 @@ func (m *pagemap) resident(address, size uint64, left *int) (share float64, ok b
 
 // residentOf looks at all pages where those are no more than inFull, else at a part of each stretch.
 func (m *pagemap) residentOf(address, size uint64, inFull int, left *int) (share float64, ok bool) {
-	const page, entry = 4096, 8
+	const page = 4096
 	first, last := address/page, (address+size+page-1)/page
 	step, run := uint64(pagesAtOnce), uint64(pagesAtOnce)
 	if last-first > uint64(inFull) {
 		parts := min(uint64(stretches), uint64(max(inFull/pagesOfEach, 1)))
 		step, run = (last-first)/parts, pagesOfEach
 	}
-	if m.buffer == nil {
-		m.buffer = make([]byte, pagesAtOnce*entry)
-	}
 	here, all := 0, 0
 	for from := first; from < last; from += step {
-		n, err := m.file.ReadAt(m.buffer[:min(run, last-from)*entry], int64(from*entry))
-		if n == 0 || err != nil && n%entry != 0 {
+		n, there := m.count(from, min(from+run, last))
+		if n == 0 {
 			break
 		}
-		for i := 0; i < n; i += entry {
-			all++
-			if binary.LittleEndian.Uint64(m.buffer[i:])>>63 == 1 {
-				here++
-			}
-		}
+		here, all = here+there, all+n
 	}
 	*left -= all
 	if all == 0 {
 		return 0, false
 	}
 	return float64(here) / float64(all), true
+}
+
+// count is how many pages of a range of page numbers the kernel tells of, and how many of these are resident.
+func (m *pagemap) count(first, last uint64) (all, here int) {
+	if here, ok := m.scan(first, last); ok {
+		return int(last - first), here
+	}
+	const entry = 8
+	if m.buffer == nil {
+		m.buffer = make([]byte, pagesAtOnce*entry)
+	}
+	n, err := m.file.ReadAt(m.buffer[:(last-first)*entry], int64(first*entry))
+	if err != nil && n%entry != 0 {
+		return 0, 0
+	}
+	for i := 0; i < n; i += entry {
+		if binary.LittleEndian.Uint64(m.buffer[i:])>>63 == 1 {
+			here++
+		}
+	}
+	return n / entry, here
 }

@@ -236,7 +236,7 @@ func wide(b bounds) bool {
 // footprint records what the tree takes, after readings where those are needed and the budget has them.
 func (s *Sampler) footprint(now int64, last bool) {
 	f := &s.shared
-	s.note()
+	s.note(now)
 	sum, ok := f.of(s.tree.live)
 	if !ok {
 		return
@@ -260,7 +260,7 @@ func (s *Sampler) footprint(now int64, last bool) {
 	wanted = wanted && (last || f.swept == 0 || now-f.swept >= sweepEvery)
 	enough := s.budget.Affords(s.tree.live, sweepReserve)
 	switch p := s.toProbe(now); {
-	case wanted && (last || enough), enough && s.budget.Full() && now-f.swept >= f.pace(now):
+	case wanted && (last || enough), enough && s.spares(now, sum):
 		s.sweep(now)
 	case wanted && p != nil && s.budget.Affords([]*Process{p}, 1):
 		s.probe(p, now)
@@ -270,16 +270,26 @@ func (s *Sampler) footprint(now int64, last bool) {
 	s.treePSS(now, sum)
 }
 
-// pace is how often all are read where nobody waits for it, of several ever more seldom.
-func (f *footprint) pace(now int64) int64 {
-	if f.first == 0 {
-		return minPSSEvery
+// spares says whether it is time to read all though nobody waits for it, ever more seldom. What one alone takes is known
+// but for the files that it shares with programs outside. While it loads its libraries a reading is out of date at the next
+// tick, so the first is put off until that has come to rest.
+func (s *Sampler) spares(now int64, sum bounds) bool {
+	f, since := &s.shared, now-s.shared.swept
+	switch {
+	case f.swept == 0:
+		return s.budget.Full()
+	case f.first > 0:
+		return s.budget.Full() && since >= max(minPSSEvery, (now-f.first)/8)
 	}
-	return max(minPSSEvery, (now-f.first)/8)
+	p := s.tree.live[0]
+	if since >= min(max((now-p.FirstSeen)/2, aloneAfter), aloneAtMost) {
+		return s.budget.Full() || wide(sum)
+	}
+	return wide(sum) && since >= minPSSEvery && p.Usage.RSS > 2*p.pssRSS && now-p.before.moved >= restsAfter
 }
 
 // note keeps what processes are now, and counts the files and the shared memory that they have no more.
-func (s *Sampler) note() {
+func (s *Sampler) note(now int64) {
 	for _, p := range s.tree.live {
 		if p.image == p.before.image {
 			s.shared.release(parts{file: p.before.parts.file - p.parts.file, shared: p.before.parts.shared - p.parts.shared})
@@ -287,7 +297,11 @@ func (s *Sampler) note() {
 			s.shared.release(p.before.most)
 		}
 		p.sharing.lowest = min(p.sharing.lowest, p.parts.anon)
-		p.before = lastTick{p.parts, p.image, parts{file: p.files().most, shared: p.shares().most}}
+		before := p.before
+		p.before = lastTick{p.parts, p.image, parts{file: p.files().most, shared: p.shares().most}, before.moved}
+		if more := p.parts.file + p.parts.shared - before.parts.file - before.parts.shared; max(more, -more) >= fewBytes/8 {
+			p.before.moved = now
+		}
 	}
 }
 
@@ -301,6 +315,7 @@ type lastTick struct {
 	parts parts
 	image int64
 	most  parts // that it adds to the memory of the tree by files and shared memory
+	moved int64 // when more than a few of files and shared memory came or went
 }
 
 // sweepReserve: a reading of all must leave some for a higher peak, and for samples of page maps.
@@ -334,11 +349,15 @@ func (s *Sampler) samplePages(now, width int64) (done bool) {
 	return done
 }
 
-// The least time between two samples of the page maps, behind one that failed, and between two readings of all.
+// The least time between two samples of the page maps, behind one that failed, and between two readings of all. A process
+// alone is read where half its life has passed since it was, within limits, and when what it shares has rested for so long.
 const (
 	sampleEvery = int64(200e6)
 	sampleAgain = int64(50e6)
 	sweepEvery  = int64(250e6)
+	aloneAfter  = int64(3e9)
+	aloneAtMost = int64(10e9)
+	restsAfter  = int64(250e6)
 )
 
 // The part of it that a figure carried from reading to reading may always be off by: processes are read one after the

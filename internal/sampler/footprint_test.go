@@ -148,3 +148,38 @@ sys.stdin.read()`)
 		t.Skip(missing)
 	}
 }
+
+// TestAloneIsReadOnceItRests: a process alone is not read while it loads its libraries, is once that has come to rest, and
+// from then on ever more seldom.
+func TestAloneIsReadOnceItRests(t *testing.T) {
+	s := New(Options{Leader: 1, Root: t.TempDir(), Vendors: []Vendor{}}, newSeen())
+	defer s.Close()
+	const start = int64(1e9)
+	p := memberOf(1, 20, 5, 0)
+	p.FirstSeen = start
+	s.tree.live = []*Process{p}
+	var read []int64
+	for now := start; now < start+30e9; now += 100e6 {
+		if now > start && now <= start+16e8 {
+			p.parts.file += 10 * mib
+		}
+		p.parts.anon += mib
+		p.Usage.RSS = p.parts.sum()
+		s.note(now)
+		sum, _ := s.shared.of(s.tree.live)
+		if s.spares(now, sum) {
+			p.wasRead(parts{anon: p.parts.anon, file: p.parts.file / 2})
+			p.pssRSS, s.shared.swept = p.Usage.RSS, now
+			read = append(read, (now-start)/100e6)
+		}
+	}
+	want := []int64{0, 19, 49, 98, 196}
+	for i := range want {
+		if len(read) < len(want) || read[i] != want[i] {
+			t.Fatalf("read at %v tenths of a second, want %v and few more", read, want)
+		}
+	}
+	if len(read) > len(want)+1 {
+		t.Errorf("read at %v tenths of a second", read)
+	}
+}
