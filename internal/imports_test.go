@@ -25,6 +25,7 @@ var rooms = map[string][]string{
 	"internal/allocator":        {"internal/mem"},
 	"internal/report":           {"internal/mem", "internal/usage", "web"},
 	"internal/usage":            {"internal/mem", "internal/allocator", "internal/words"},
+	"internal/live":             {"internal/mem"},
 	"internal/analyze/imagined": {"internal/mem", "internal/report"},
 	"internal/analyze":          {"internal/analyze/imagined", "internal/mem", "internal/usage", "internal/report", "internal/words"},
 	"internal/explore":          {"internal/mem", "internal/usage", "internal/allocator", "internal/report"},
@@ -56,15 +57,16 @@ var rooms = map[string][]string{
 	"internal/fit":          {"internal/event", "internal/mem", "internal/fail", "internal/gpus", "internal/pythons", "internal/report"},
 	"internal/imagine":      {"internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined", "internal/fail", "internal/gpus", "internal/format/torch", "internal/launch", "internal/observe", "internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm"},
 	"internal/testkit":      {"internal/mem", "internal/format/torch"}, // for tests alone: checkFile lets nothing import it
+	"internal/tui":          {"internal/analyze", "internal/engine", "internal/live", "internal/mem", "internal/report", "internal/sampler", "internal/store"},
 	"internal/engine":       {"*"},
 	"internal/server":       {"internal/engine", "internal/analyze", "internal/event", "internal/fit", "internal/gpus", "internal/imagine", "internal/mem", "internal/observe", "internal/replay", "internal/fail", "internal/report", "internal/store", "web"},
 	"internal/mcp":          {"internal/analyze", "internal/engine", "internal/event", "internal/fail", "internal/fit", "internal/gpus", "internal/imagine", "internal/mem", "internal/observe", "internal/replay", "internal/report", "internal/store"},
-	"cmd/hightide":          {"internal/server", "internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mcp", "internal/observe", "internal/pythons", "internal/replay", "internal/store"},
+	"cmd/hightide":          {"internal/server", "internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mcp", "internal/observe", "internal/pythons", "internal/replay", "internal/store", "internal/tui"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.
 var (
-	pure     = []string{"internal/mem", "internal/interned", "internal/words", "internal/fail", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage", "internal/explore", "internal/report", "internal/analyze", "internal/analyze/imagined"}
+	pure     = []string{"internal/mem", "internal/live", "internal/interned", "internal/words", "internal/fail", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage", "internal/explore", "internal/report", "internal/analyze", "internal/analyze/imagined"}
 	worldly  = []string{"os", "net", "net/http", "os/exec", "log", "syscall", "path/filepath", "io/ioutil"}
 	external = map[string][]string{"internal/wire": {"github.com/klauspost/compress"}}
 )

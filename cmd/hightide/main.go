@@ -44,6 +44,7 @@ func commands(a *app) []*cobra.Command {
 		reportCommand(a),
 		uiCommand(a),
 		exportCommand(a),
+		topCommand(a),
 		lsCommand(a),
 		tagCommand(a),
 		rmCommand(a),
@@ -152,6 +153,9 @@ itself, 125 hightide itself failed. run ends with the exit code of the command i
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		c.Args = usageArgs(c.Args)
+		if strings.Contains(c.Use, "RUN") {
+			c.ValidArgsFunction = a.completeRuns
+		}
 		if c.HasSubCommands() { // completion SHELL
 			c.RunE = choose
 		}

@@ -1,0 +1,100 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"hightide/internal/live"
+	"hightide/internal/mem"
+	"hightide/internal/sampler"
+)
+
+// gauge is a line of a bar: what, how full, and in figures.
+type gauge struct {
+	name   string
+	milli  mem.Optional // of the whole; absent: no bar
+	figure string       // behind it
+	curve  string       // to its right
+}
+
+// usedMemory is what programs hold of a machine.
+func usedMemory(p *sampler.Picture) mem.Optional {
+	total, ok := p.Total.Get()
+	available, known := p.Available.Get()
+	if !ok || !known {
+		return mem.Optional{}
+	}
+	return mem.Some(total - available)
+}
+
+// share in thousandths; absent where either is not known.
+func share(part, whole mem.Optional) mem.Optional {
+	p, ok := part.Get()
+	w, known := whole.Get()
+	if !ok || !known || w <= 0 {
+		return mem.Optional{}
+	}
+	return mem.Some(int64(float64(p) / float64(w) * 1000))
+}
+
+// gauges of a machine: memory, its limit, swap, processors, and each GPU.
+func (s *State) gauges(sparks int) (all []gauge) {
+	p := &s.Machine
+	used := usedMemory(p)
+	all = append(all, gauge{"Memory", share(used, p.Total), ofSizes(used, p.Total), trend(&s.Memory, s.Memory.Recent, sparks)})
+	if limit := share(p.Group, p.Limit); limit.Known() && p.Limit.Or(0) < p.Total.Or(0) {
+		all = append(all, gauge{"Limit", limit, ofSizes(p.Group, p.Limit) + ", control group", ""})
+	}
+	if swap, ok := p.Swap.Get(); ok && swap > 0 {
+		used := mem.Some(swap - p.SwapFree.Or(0))
+		all = append(all, gauge{"Swap", share(used, p.Swap), ofSizes(used, p.Swap), ""})
+	}
+	cores := fmt.Sprintf("%d cores, load %s", p.Cores, p.Load)
+	all = append(all, gauge{"CPU", p.Busy, cores, ""})
+	for i := range p.GPUs {
+		all = append(all, cardGauge(&p.GPUs[i]))
+	}
+	return all
+}
+
+func ofSizes(part, whole mem.Optional) string { return size(part) + " of " + size(whole) }
+
+func cardGauge(c *sampler.Card) gauge {
+	figure := ofSizes(c.Used, c.Memory)
+	if busy, ok := c.Utilisation.Get(); ok {
+		figure += ", busy " + percent(busy)
+	}
+	if degrees, ok := c.Temperature.Get(); ok {
+		figure += fmt.Sprintf(", %d °C", degrees)
+	}
+	if milliwatts, ok := c.Power.Get(); ok {
+		figure += fmt.Sprintf(", %d W", milliwatts/1000)
+	}
+	return gauge{fmt.Sprintf("GPU %d", c.Index), share(c.Used, c.Memory), figure + "  " + c.Name, ""}
+}
+
+// trend is a spark line of the newest of a curve.
+func trend(c *live.Curve, of []live.Point, width int) string {
+	if len(of) == 0 || width <= 0 {
+		return ""
+	}
+	from := of[max(len(of)-width, 0)].Time
+	return spark(c.Highest(from, of[len(of)-1].Time, width))
+}
+
+// gaugeLines draw a machine.
+func (s *State) gaugeLines(width int) (lines []string) {
+	barWidth := min(max(width/3, 10), 48)
+	for _, g := range s.gauges(min(max(width-barWidth-54, 0), 40)) {
+		meter, figure := strings.Repeat(" ", barWidth), "    -"
+		if milli, ok := g.milli.Get(); ok {
+			meter, figure = bar(milli, barWidth), pad(percent(milli), 5, true)
+		}
+		line := " " + pad(g.name, 7, false) + meter + " " + figure + "  " + g.figure
+		if g.curve != "" {
+			line = pad(line, width-len([]rune(g.curve))-1, false) + paint(cyan, g.curve)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

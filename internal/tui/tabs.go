@@ -1,0 +1,162 @@
+package tui
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// tab is a view. To add one: a file, and a line in tabs.
+type tab struct {
+	title, short string
+	view         func(s *State, width, height int) []string
+	move         func(s *State, by int) []ask // of the cursor; nil: there is none
+}
+
+// tabs lists the views in the order of their keys.
+func tabs() []tab {
+	return []tab{
+		{"Overview", "Overview", overview, moveOverview},
+		{"PyTorch", "Torch", pytorch, nil},
+		{"TensorFlow", "TF", tensorflow, nil},
+		{"JAX", "JAX", jax, nil},
+		{"Timeline", "Time", timeline, moveTimeline},
+		{"Analysis", "Analysis", analysisView, moveAnalysis},
+		{"Diagnostics", "Diag", diagnostics, moveDiagnostics},
+		{"Heap", "Heap", heap, moveHeap},
+		{"Output", "Output", output, moveOutput},
+	}
+}
+
+// tab is the one in front.
+func (s *State) tab() tab { return tabs()[s.Tab] }
+
+// tabCount is how many there are: output only of a program that hightide runs.
+func (s *State) tabCount() int {
+	if s.Launching {
+		return len(tabs())
+	}
+	return len(tabs()) - 1
+}
+
+// least is the smallest terminal that anything is drawn on.
+const leastWidth, leastHeight = 40, 10
+
+// Frame is what is on the screen: exactly Height lines, none wider than Width.
+func (s *State) Frame() string {
+	if s.Width < leastWidth || s.Height < leastHeight {
+		return ansi.Truncate("hightide top needs 40 x 10", max(s.Width, 0), "")
+	}
+	body := s.Height - 2
+	var lines []string
+	switch s.Dialog {
+	case helpDialog:
+		lines = help(s, s.Width, body)
+	case envDialog:
+		lines = envView(s, s.Width, body)
+	case signalDialog:
+		lines = signalView(s, s.Width, body)
+	default:
+		lines = s.tab().view(s, s.Width, body)
+	}
+	if len(lines) > body {
+		lines = lines[:body]
+	}
+	all := append([]string{s.tabBar()}, lines...)
+	for len(all) < s.Height-1 {
+		all = append(all, "")
+	}
+	all = append(all, s.foot())
+	for i := range all {
+		all[i] = ansi.Truncate(all[i], s.Width, "…")
+	}
+	return strings.Join(all, "\n")
+}
+
+// tabBar names the views, in short where there is no room.
+func (s *State) tabBar() string {
+	for _, short := range []bool{false, true} {
+		bar, width := "", 0
+		for i, t := range tabs()[:s.tabCount()] {
+			name := t.title
+			if short {
+				name = t.short
+			}
+			label := " " + string(rune('1'+i)) + " " + name + " "
+			width += len(label)
+			if i == s.Tab {
+				bar += paint(chosen, label)
+			} else {
+				bar += paint(faint, label)
+			}
+		}
+		if width <= s.Width || short {
+			return bar
+		}
+	}
+	return ""
+}
+
+// foot is the last line: what was said, what is typed, or the keys that are good to know here.
+func (s *State) foot() string {
+	switch {
+	case s.Typing:
+		return paint(strong, " filter: ") + s.Filter + paint(chosen, " ") + paint(faint, "  Enter keeps it, Esc clears it")
+	case s.Message != "":
+		return paint(yellow, " "+clean(s.Message))
+	}
+	left := ""
+	if s.Filter != "" {
+		left = paint(strong, " filter: "+s.Filter+" ")
+	}
+	if s.Paused {
+		left += paint(yellow, " held still ")
+	}
+	if s.Ended != nil {
+		left += paint(strong, " "+s.Ended.Text+" ")
+	}
+	return left + paint(faint, " "+strings.Join(s.hints(), "  "))
+}
+
+// hints are keys that are good to know.
+func (s *State) hints() []string {
+	if s.Dialog != noDialog {
+		return []string{"Esc close"}
+	}
+	switch s.tab().title {
+	case "Overview":
+		return []string{"?keys", "/filter", "s sort:" + s.Sort.String(), "t tree", "Enter open", "e environment", "x signal", "q quit"}
+	case "Timeline":
+		return []string{"?keys", "↑↓ series", "+- zoom", "0 all", "[ ] run", "q quit"}
+	case "Analysis":
+		return []string{"?keys", "↑↓ finding", "r again", "[ ] run", "q quit"}
+	case "Heap":
+		return []string{"?keys", "→ open", "← close", "m measure", "d device", "i inverted", "/filter", "q quit"}
+	}
+	return []string{"?keys", "[ ] run", "q quit"}
+}
+
+// runLine says which run a view is about.
+func (s *State) runLine(width int) []string {
+	r, view := s.shownRun()
+	if r == nil && view == nil {
+		return append([]string{"", "  No run yet. Record one in another terminal:", ""}, "    hightide run -- python train.py")
+	}
+	if r == nil {
+		return []string{paint(strong, " a run begins …"), ""}
+	}
+	line := " " + paint(strong, firstOf(r.Name, r.ID)) + "  " + stateText(r, view)
+	if view != nil && view.Phase() != "" && view.End == nil {
+		line += "  " + string(view.Phase())
+	}
+	return []string{pad(line+"  "+paint(faint, commandOf(r.Command)), width, false), ""}
+}
+
+func firstOf(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return clean(w)
+		}
+	}
+	return ""
+}
