@@ -48,6 +48,7 @@ FEATURES = [
      ["block:4. Beautiful Visualizations / Interactive Dashboard"]),
     ("Command line tools", "`hightide info`, `monitor`, `track`, `analyze`, with the same options", ["script:article", "script:monitor"]),
     ("Diagnostic bundle (Stormlog)", "`hightide diagnose`: one redacted archive", ["script:diagnose"]),
+    ("Views on a terminal (Stormlog)", "`hightide top`: overview, frameworks, timeline, analysis, diagnostics, heap", ["go:TestFrames", "script:top"]),
     ("Zero code changes", "`hightide run -- python train.py`; `python -m hightide.compat train.py` for old names",
      ["script:run-python", "py:test_a_program_is_not_changed"]),
     ("Snapshots of memory", "`capture_snapshot`, a mark of the recording", ["block:1. Custom Memory Tracking"]),

@@ -119,6 +119,7 @@ func (a *app) root() *cobra.Command {
   hightide run -- python train.py                  record a training, then report
   hightide attach 4711                             record one that already runs
   hightide show last                               the report again
+  hightide top                                     watch runs, processes and GPUs
   hightide imagine --gpu all -- python train.py    would it fit, on GPUs that are not there
   hightide fit --gpu a10 --model bert              the largest batch that fits
   hightide bench matrix.yaml                       measure every combination, compare

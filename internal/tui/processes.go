@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
-	"hightide/internal/report"
 	"hightide/internal/sampler"
 )
 
