@@ -19,8 +19,9 @@ import (
 // uiOptions of ui.
 type uiOptions struct {
 	server.Options
-	addr string
-	open bool
+	addr    string
+	open    bool
+	outside outsideOptions
 }
 
 func uiCommand(a *app) *cobra.Command {
@@ -33,18 +34,22 @@ block, what other settings would have done, imagined GPUs, matrices and differen
 FILE and RUN are opened at once. It listens on the loopback alone; another address needs a token, which is
 printed once. Nothing that the page shows leaves this machine. Ctrl-C ends it; runs go on.
 
-The API is under /api/v1, its OpenAPI description at /openapi.json.
+The API is under /api/v1, its OpenAPI description at /openapi.json. Metrics of live runs are at /metrics, and can
+be pushed (docs/metrics.md).
 
 Exit codes: 0 ended by Ctrl-C, 2 wrong usage, 3 a file or run that is not there, 4 the address cannot be used.`,
 		Example: `  hightide ui --open
   hightide ui snapshot.pickle
-  hightide ui --addr 127.0.0.1:8080`,
+  hightide ui --addr 127.0.0.1:8080
+  hightide ui --remote-write http://prometheus:9090/api/v1/write
+  hightide ui --compat memorymark`,
 	}, &uiOptions{})
 }
 
 func (o *uiOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:7333", "`address` to listen on; port 0: any free one")
 	flags.BoolVar(&o.open, "open", false, "open it in a browser")
+	o.outside.AddFlags(flags)
 }
 
 // shutdownWithin is how long answers under way have to end after Ctrl-C.
@@ -54,6 +59,7 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 	ctx, release, cancel := interruptible(c.Context())
 	defer cancel()
 	defer release()
+	o.outside.choose(c, &o.addr)
 	listener, err := net.Listen("tcp", o.addr)
 	if err != nil {
 		return fail.Environment("choose another with --addr, as 127.0.0.1:0 for any free port", "listen on %s: %w", o.addr, err)
@@ -61,6 +67,11 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 	o.Files, o.Env = args, os.Environ()
 	s, handler := server.New(a.engine(), o.Options)
 	defer s.Close()
+	handler, stop, err := o.outside.begin(ctx, a, s, handler, o.Options)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	front := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	go func() {
 		<-ctx.Done()

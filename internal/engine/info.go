@@ -101,14 +101,15 @@ func (e *Engine) Info(ctx context.Context, python string) *Info {
 }
 
 // HasGPUs says whether this machine has a GPU whose driver tells of its memory.
-func (e *Engine) HasGPUs() bool {
-	vendors := sampler.OpenVendors("/")
-	found := false
-	for _, v := range vendors {
-		found = found || len(v.Devices()) > 0
+func (e *Engine) HasGPUs() bool { return len(e.GPUs()) > 0 }
+
+// GPUs are those of this machine whose drivers tell of their memory.
+func (e *Engine) GPUs() (all []mem.GPU) {
+	for _, v := range sampler.OpenVendors("/") {
+		all = append(all, v.Devices()...)
 		v.Close()
 	}
-	return found
+	return all
 }
 
 // Chosen is the interpreter that a verb without a command would use; nil where there is none.

@@ -18,6 +18,7 @@ import (
 
 	"hightide/internal/engine"
 	"hightide/internal/fail"
+	"hightide/internal/metrics"
 )
 
 // Options of New. The zero value serves what the engine has, to this machine alone, and starts no program.
@@ -35,6 +36,7 @@ type Server struct {
 	options Options
 	began   time.Time
 	work    *jobs
+	metrics *metrics.Exporter
 }
 
 // resources lists what the API has. Add yours here.
@@ -49,7 +51,7 @@ var resources = []func(*Server, huma.API){
 
 // New makes the handler of the web UI and its API. Close it when the server has stopped.
 func New(e *engine.Engine, o Options) (*Server, http.Handler) {
-	s := &Server{engine: e, options: o, began: time.Now(), work: newJobs()}
+	s := &Server{engine: e, options: o, began: time.Now(), work: newJobs(), metrics: metrics.New(e)}
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("hightide", engine.Version)
 	config.DocsPath = "" // its page would load scripts from elsewhere
@@ -59,6 +61,7 @@ func New(e *engine.Engine, o Options) (*Server, http.Handler) {
 	for _, add := range resources {
 		add(s, api)
 	}
+	mux.Handle("GET /metrics", s.metrics.Handler())
 	mux.Handle("/", assets())
 	return s, s.guard(mux)
 }

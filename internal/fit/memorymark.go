@@ -1,0 +1,101 @@
+package fit
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"hightide/internal/mem"
+)
+
+// MemoryMark holds the fields of MemoryMark's API, of the same meaning. What it computes from batch
+// sizes alone and calls speed-up is here only where time was measured.
+type MemoryMark struct {
+	Model          string           `json:"model_name"`
+	Device         string           `json:"device"`
+	TotalGB        float64          `json:"gpu_total_gb"`
+	OptimalBatch   int              `json:"optimal_batch_size"`
+	OptimalGB      float64          `json:"optimal_memory_gb"`
+	CurrentBatch   int              `json:"current_batch_size"`
+	CurrentGB      float64          `json:"current_memory_gb"`
+	WasteGB        float64          `json:"waste_gb"`
+	WastePercent   float64          `json:"waste_percent"`
+	Speedup        *float64         `json:"speedup"`
+	SavingsPerYear *float64         `json:"cost_savings_annual"`
+	Results        []MemoryMarkSize `json:"results"`
+}
+
+// MemoryMarkSize is one of its trials.
+type MemoryMarkSize struct {
+	Batch   int      `json:"batch_size"`
+	GB      *float64 `json:"memory_gb"`
+	Success bool     `json:"success"`
+}
+
+// memoryMarkHours are the GPU hours of MemoryMark's year: its published savings at 0.60 USD an hour
+// are 120 USD times the share of time saved.
+const memoryMarkHours = 200
+
+const gibibyte = 1 << 30 // MemoryMark's "GB"
+
+func gigabytes(bytes int64) float64 { return float64((bytes*100+gibibyte/2)/gibibyte) / 100 }
+
+func (r *Result) memoryMark() *MemoryMark {
+	best, ok := r.best()
+	total, known := r.Total.Get()
+	if !ok || !known || !best.Allocated.Known() {
+		return nil
+	}
+	m := &MemoryMark{
+		Model: r.Worker.Model, Device: r.Device, TotalGB: gigabytes(total), OptimalBatch: best.Batch, OptimalGB: gigabytes(best.Allocated.Or(0)),
+		CurrentBatch: r.Current, WasteGB: gigabytes(total - best.Allocated.Or(0)), Results: []MemoryMarkSize{},
+		WastePercent: float64(int64(1000*float64(total-best.Allocated.Or(0))/float64(total)+0.5)) / 10,
+	}
+	if m.Device == "imaginary" {
+		m.Device = "cuda"
+	}
+	if current, _, ok := r.between(r.Current, func(t Trial) mem.Optional { return t.Allocated }); ok {
+		m.CurrentGB = gigabytes(current)
+	}
+	now, ok1 := r.rate(r.Current)
+	then, ok2 := r.rate(best.Batch)
+	if ok1 && ok2 {
+		speedup := then / now
+		m.Speedup = &speedup
+		if r.Cost != nil {
+			saved := r.Cost.PerHour * memoryMarkHours * (1 - 1/speedup)
+			m.SavingsPerYear = &saved
+		}
+	}
+	sorted := slices.SortedFunc(slices.Values(r.Trials), func(a, b Trial) int { return cmp.Compare(a.Batch, b.Batch) })
+	for _, t := range sorted {
+		size := MemoryMarkSize{Batch: t.Batch, Success: t.OK}
+		if bytes, ok := t.Allocated.Get(); ok && t.OK {
+			gb := gigabytes(bytes)
+			size.GB = &gb
+		}
+		m.Results = append(m.Results, size)
+	}
+	return m
+}
+
+// AsMemoryMark is the result as MemoryMark itself gives it: its speed-up is the largest batch by the current one, whether that saves
+// time or not, and its savings follow from that at the GPU's price. nil where nothing fits.
+func (r *Result) AsMemoryMark() *MemoryMark {
+	if r.MemoryMark == nil {
+		return nil
+	}
+	m := *r.MemoryMark
+	if m.CurrentBatch > 0 {
+		speedup := tenths(float64(m.OptimalBatch) / float64(m.CurrentBatch))
+		m.Speedup = &speedup
+	}
+	if r.Cost != nil && m.Speedup != nil && *m.Speedup > 0 {
+		saved := math.Round(100*r.Cost.PerHour*memoryMarkHours*(1 - 1 / *m.Speedup)) / 100
+		m.SavingsPerYear = &saved
+	}
+	m.TotalGB, m.WasteGB = tenths(m.TotalGB), tenths(m.WasteGB)
+	return &m
+}
+
+func tenths(x float64) float64 { return math.Round(10*x) / 10 }
