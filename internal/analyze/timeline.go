@@ -3,7 +3,6 @@ package analyze
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -72,28 +71,11 @@ func (in *Input) curves(r *report.Report) {
 		if i == 0 {
 			points = leadPoints
 		}
-		curve := report.Series{Name: s.Name, Subject: in.subjectOf(s), Title: curveNames[rank[s.Name]].title, Unit: s.Unit, XUnit: mem.UnitNanoseconds, Label: s.Label, Error: s.Error}
+		curve := Curve(in.Run, s)
 		curve.X, curve.Y = thin(s.Times, s.Values, points)
-		for i := range curve.X {
-			curve.X[i] = in.since(curve.X[i])
-		}
+		since(curve.X, in.start)
 		r.Series = append(r.Series, curve)
 	}
-}
-
-// subjectOf is whose curve a series is.
-func (in *Input) subjectOf(s *mem.Series) report.Subject {
-	of := s.Device
-	if s.Process != 0 {
-		of = in.processName(s.Process)
-		if s.Device != "" {
-			of += " on " + s.Device
-		}
-	}
-	if s.Framework != "" {
-		of = strings.TrimSpace(of + " (" + s.Framework + ")")
-	}
-	return report.Subject{Process: s.Process, Device: s.Device, Framework: s.Framework, Of: of}
 }
 
 // quiet series have nothing to show: all zero, where zero is the ordinary case.
@@ -122,7 +104,7 @@ func (in *Input) largestProcesses(n int) map[uint32]bool {
 	return chosen
 }
 
-// thin keeps at most n points of a curve: the first, the last, and of each stretch of time its
+// thin keeps at most n points of a curve, at least four: the first, the last, and of each stretch of time its
 // lowest and its highest, so that no peak is lost. It returns fresh slices.
 func thin(times, values []int64, n int) ([]int64, []int64) {
 	if len(times) <= n {

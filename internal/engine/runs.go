@@ -76,6 +76,11 @@ func (e *Engine) Resolve(ctx context.Context, ref string) (store.Run, error) {
 	return inStore(ctx, e, func(s store.Store) (store.Run, error) { return store.Resolve(s, ref) })
 }
 
+// Find finds a run of the store by what a stranger calls it: an id, a unique prefix, a name or "last", and never a file.
+func (e *Engine) Find(ctx context.Context, ref string) (store.Run, error) {
+	return inStore(ctx, e, func(s store.Store) (store.Run, error) { return store.Find(s, ref) })
+}
+
 // Load reads the recording of what Resolve understands.
 func (e *Engine) Load(ctx context.Context, ref string) (row store.Run, run *mem.Run, err error) {
 	row, err = inStore(ctx, e, func(s store.Store) (store.Run, error) {

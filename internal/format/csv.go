@@ -9,15 +9,20 @@ import (
 
 // writeCSV writes a table as RFC 4180 says, with a header, numbers plain and absent cells empty.
 func writeCSV(w io.Writer, from Source, table *Table) error {
+	return WriteCSVRows(w, table.Columns, func(add func([]any) error) error { return table.Rows(from, add) })
+}
+
+// WriteCSVRows writes rows, which have a cell for each column, as comma-separated values.
+func WriteCSVRows(w io.Writer, columns []Column, rows func(add func(cells []any) error) error) error {
 	out := csv.NewWriter(w)
-	record := make([]string, len(table.Columns))
-	for i, c := range table.Columns {
+	record := make([]string, len(columns))
+	for i, c := range columns {
 		record[i] = c.Name
 	}
 	if err := out.Write(record); err != nil {
 		return err
 	}
-	err := table.Rows(from, func(cells []any) error {
+	err := rows(func(cells []any) error {
 		for i, c := range cells {
 			record[i] = csvCell(c)
 		}

@@ -16,11 +16,11 @@ type diffInput struct {
 
 func (s *Server) diff(api huma.API) {
 	get(api, "/diff", "Why the peaks of two runs differ, to the byte", func(ctx context.Context, in *diffInput) (*report.Report, error) {
-		a, err := s.engine.Resolve(ctx, in.A)
+		a, err := s.find(ctx, in.A)
 		if err != nil {
 			return nil, err
 		}
-		b, err := s.engine.Resolve(ctx, in.B)
+		b, err := s.find(ctx, in.B)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -12,28 +14,145 @@ import (
 // RunList is the runs that a filter lets through, newest first.
 type RunList struct {
 	Runs []store.Run `json:"runs"`
+	Next string      `json:"next,omitempty" doc:"There may be more: ask again with before=next."`
 }
 
 type runsInput struct {
-	Search string `query:"search" doc:"Text in the id, the name or the command."`
-	Limit  int    `query:"limit" default:"200" minimum:"1" maximum:"10000"`
+	Search string   `query:"search" maxLength:"1000" doc:"Text in the id, the name or the command."`
+	Tag    []string `query:"tag,explode" maxItems:"20" doc:"KEY or KEY=VALUE; all of them."`
+	State  string   `query:"state" enum:"running,finished,cut off"`
+	Verb   string   `query:"verb" maxLength:"40" doc:"As run, imagine or attach."`
+	Before string   `query:"before" maxLength:"64" doc:"The id of a run: only those after it in the list."`
+	Limit  int      `query:"limit" default:"200" minimum:"1" maximum:"10000"`
 }
 
-type runInput struct {
+// RunInput names a run in a path.
+type RunInput struct {
 	ID string `path:"id" maxLength:"200" doc:"An id, a unique beginning of one, a name, or last."`
 }
 
+// changeInput is what may be changed of a run.
+type changeInput struct {
+	RunInput
+	Body struct {
+		Name   *string           `json:"name,omitempty" maxLength:"200"`
+		Set    map[string]string `json:"set,omitempty" doc:"Tags to set."`
+		Remove []string          `json:"remove,omitempty" doc:"Tags to remove." maxItems:"100"`
+	}
+}
+
+type deleteInput struct {
+	Body struct {
+		IDs []string `json:"ids" minItems:"1" maxItems:"10000"`
+	}
+}
+
+// Deleted are the runs that are gone.
+type Deleted struct {
+	IDs []string `json:"ids"`
+}
+
 func (s *Server) runs(api huma.API) {
-	get(api, "/runs", "The runs, newest first", func(ctx context.Context, in *runsInput) (*RunList, error) {
-		runs, err := s.engine.Runs(ctx, store.Filter{Text: in.Search, Limit: in.Limit})
-		return &RunList{runs}, err
-	})
-	get(api, "/runs/{id}", "One run", func(ctx context.Context, in *runInput) (*store.Run, error) {
-		run, err := s.engine.Resolve(ctx, in.ID)
+	get(api, "/runs", "The runs, newest first", s.listRuns)
+	get(api, "/runs/{id}", "One run", func(ctx context.Context, in *RunInput) (*store.Run, error) {
+		run, err := s.find(ctx, in.ID)
 		return &run, err
 	})
-	get(api, "/runs/{id}/report", "What is to be said of a run", func(ctx context.Context, in *runInput) (*report.Report, error) {
-		r, _, err := s.engine.Report(ctx, in.ID)
-		return r, err
+	change(api, http.MethodPatch, "/runs/{id}", "Rename or tag a run", s.tagRun)
+	change(api, http.MethodDelete, "/runs/{id}", "Delete a run", func(ctx context.Context, in *RunInput) (*Deleted, error) {
+		return s.remove(ctx, in.ID)
 	})
+	change(api, http.MethodPost, "/runs/delete", "Delete runs", func(ctx context.Context, in *deleteInput) (*Deleted, error) {
+		return s.remove(ctx, in.Body.IDs...)
+	})
+	served(api, "/runs/{id}/report", "What is to be said of a run, as it stands", rawJSON[report.Report](api), func(ctx context.Context, in *RunInput) (serving, error) {
+		_, text, err := s.report(ctx, in.ID)
+		return func(_ context.Context, w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(text)
+		}, err
+	})
+	served(api, "/runs/{id}/report.html", "The same as a page that needs nothing else", map[string]*huma.MediaType{"text/html": {}}, func(ctx context.Context, in *RunInput) (serving, error) {
+		r, _, err := s.report(ctx, in.ID)
+		return func(_ context.Context, w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Content-Disposition", `attachment; filename="report.html"`) // its script stands in the page, which the policy forbids
+			_ = r.HTML(w)
+		}, err
+	})
+	get(api, "/runs/{id}/findings", "What was found in a run, worst first", func(ctx context.Context, in *RunInput) (*Findings, error) {
+		r, _, err := s.report(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return &Findings{r.Findings}, nil
+	})
+}
+
+// Findings of a run.
+type Findings struct {
+	Findings []report.Finding `json:"findings"`
+}
+
+func (s *Server) listRuns(ctx context.Context, in *runsInput) (*RunList, error) {
+	filter := store.Filter{Text: in.Search, State: store.State(in.State), Verb: in.Verb, Before: in.Before, Limit: in.Limit, Tags: map[string]string{}}
+	for _, tag := range in.Tag {
+		key, value, _ := strings.Cut(tag, "=")
+		filter.Tags[key] = value
+	}
+	runs, err := s.engine.Runs(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	list := &RunList{Runs: orEmpty(runs)}
+	if len(runs) == in.Limit {
+		list.Next = runs[len(runs)-1].ID
+	}
+	return list, nil
+}
+
+func (s *Server) tagRun(ctx context.Context, in *changeInput) (*store.Run, error) {
+	run, err := s.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	run, err = s.engine.Tag(ctx, run.ID, in.Body.Set, in.Body.Remove, in.Body.Name)
+	return &run, err
+}
+
+// remove deletes runs, all of which must be there.
+func (s *Server) remove(ctx context.Context, refs ...string) (*Deleted, error) {
+	var ids []string
+	for _, ref := range refs {
+		run, err := s.find(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, run.ID)
+	}
+	runs, err := s.engine.Remove(ctx, ids...)
+	gone := &Deleted{[]string{}}
+	for _, run := range runs {
+		gone.IDs = append(gone.IDs, run.ID)
+	}
+	return gone, err
+}
+
+// find finds a run by what a request calls it, in the store alone: a request never names a file.
+func (s *Server) find(ctx context.Context, ref string) (store.Run, error) {
+	return s.engine.Find(ctx, ref)
+}
+
+// report of a run as it stands, and the same as JSON.
+func (s *Server) report(ctx context.Context, ref string) (*report.Report, []byte, error) {
+	row, err := s.find(ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, release, err := s.hubs.open(ctx, row)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer release()
+	return h.report()
 }

@@ -11,6 +11,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -18,7 +20,9 @@ import (
 
 	"hightide/internal/engine"
 	"hightide/internal/fail"
+	"hightide/internal/mem"
 	"hightide/internal/metrics"
+	"hightide/internal/store"
 )
 
 // Options of New. The zero value serves what the engine has, to this machine alone, and starts no program.
@@ -37,12 +41,17 @@ type Server struct {
 	began   time.Time
 	work    *jobs
 	metrics *metrics.Exporter
+	stop    context.CancelFunc
+	hubs    *hubs
+	list    *list
 }
 
 // resources lists what the API has. Add yours here.
 var resources = []func(*Server, huma.API){
 	(*Server).status,
 	(*Server).runs,
+	(*Server).series,
+	(*Server).live,
 	(*Server).jobs,
 	(*Server).matrices,
 	(*Server).gpus,
@@ -51,12 +60,14 @@ var resources = []func(*Server, huma.API){
 
 // New makes the handler of the web UI and its API. Close it when the server has stopped.
 func New(e *engine.Engine, o Options) (*Server, http.Handler) {
-	s := &Server{engine: e, options: o, began: time.Now(), work: newJobs(), metrics: metrics.New(e)}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Server{engine: e, options: o, began: time.Now(), work: newJobs(), metrics: metrics.New(e), stop: stop, hubs: newHubs(ctx, e), list: &list{feed: newFeed(), ctx: ctx}}
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("hightide", engine.Version)
 	config.DocsPath = "" // its page would load scripts from elsewhere
 	config.CreateHooks = nil
 	config.Components.Schemas = schemas()
+	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[mem.Optional](), reflect.TypeFor[*int64]())
 	api := humago.New(mux, config)
 	for _, add := range resources {
 		add(s, api)
@@ -66,8 +77,12 @@ func New(e *engine.Engine, o Options) (*Server, http.Handler) {
 	return s, s.guard(mux)
 }
 
-// Close ends what the server does beside answering: jobs are cancelled, and waited for.
-func (s *Server) Close() { s.work.close() }
+// Close ends what the server does beside answering: jobs are cancelled, and nothing of it reads a recording afterwards.
+func (s *Server) Close() {
+	s.work.close()
+	s.stop()
+	s.hubs.gone.Wait()
+}
 
 // Status is what the web UI asks first.
 type Status struct {
@@ -88,6 +103,12 @@ type answer[T any] struct{ Body T }
 // get adds a resource that is read.
 func get[In, Out any](api huma.API, path, summary string, handle func(context.Context, *In) (*Out, error)) {
 	huma.Get(api, "/api/v1"+path, answering(handle), func(o *huma.Operation) { o.Summary = summary })
+}
+
+// change adds a resource that changes something.
+func change[In, Out any](api huma.API, method, path, summary string, handle func(context.Context, *In) (*Out, error)) {
+	id := huma.GenerateOperationID(method, path, new(answer[*Out]))
+	huma.Register(api, huma.Operation{OperationID: id, Method: method, Path: "/api/v1" + path, Summary: summary, DefaultStatus: http.StatusOK}, answering(handle))
 }
 
 // answering wraps the body and gives an error the status of its kind.
@@ -116,12 +137,20 @@ func problem(err error) error {
 	case fail.ExitEnvironment:
 		status = http.StatusServiceUnavailable
 	}
-	if errors.Is(err, context.Canceled) {
+	switch {
+	case errors.Is(err, context.Canceled):
 		status = 499 // as proxies log it: nobody waits for the answer any more
+	case errors.Is(err, store.ErrRunning), errors.Is(err, store.ErrAmbiguous):
+		status = http.StatusConflict
 	}
+	return huma.NewError(status, line(err))
+}
+
+// line is what a person is told of an error: what happened and what to do, on one line.
+func line(err error) string {
 	text := err.Error()
 	if hint := fail.Hint(err); hint != "" {
 		text += " (" + hint + ")"
 	}
-	return huma.NewError(status, text)
+	return strings.Join(strings.Fields(text), " ")
 }

@@ -5,9 +5,14 @@ import "strings"
 // apply returns those of the runs, newest first, that the filter lets through.
 func (f Filter) apply(runs []Run) []Run {
 	kept := runs[:0:0]
+	passed := f.Before == ""
 	for _, r := range runs {
 		if f.Limit > 0 && len(kept) == f.Limit {
 			break
+		}
+		if !passed {
+			passed = r.ID == f.Before
+			continue
 		}
 		if f.matches(&r) {
 			kept = append(kept, r)
@@ -23,7 +28,7 @@ func (f Filter) matches(r *Run) bool {
 			return false
 		}
 	}
-	return (f.Name == "" || f.Name == r.Name) && (f.State == "" || f.State == r.State) &&
+	return (f.Name == "" || f.Name == r.Name) && (f.State == "" || f.State == r.State) && (f.Verb == "" || f.Verb == r.Verb) &&
 		(f.Ref == "" || f.Ref == r.ID || f.Ref == r.Name || strings.HasPrefix(r.ID, strings.ToLower(f.Ref))) &&
 		strings.Contains(searched(r), strings.ToLower(f.Text))
 }

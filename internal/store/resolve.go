@@ -27,6 +27,16 @@ func Resolve(s Store, ref string) (Run, error) {
 		}
 		return run, err
 	}
+	run, err := Find(s, ref)
+	if err == errUnknown {
+		return run, notFound(ref)
+	}
+	return run, err
+}
+
+// Find is Resolve for a reference of a stranger's, as one in a request: it looks among the runs of the store alone, and
+// at no file of that name.
+func Find(s Store, ref string) (Run, error) {
 	filter := Filter{Ref: ref}
 	if ref == "last" {
 		filter = Filter{Limit: 1}
@@ -42,6 +52,9 @@ func Resolve(s Store, ref string) (Run, error) {
 	}
 	return pick(runs, ref)
 }
+
+// errUnknown says that no run is called so.
+var errUnknown = &Error{Kind: ErrNotFound, Text: "there is no such run", Hint: "hightide ls shows the runs that there are"}
 
 // Load reads the whole recording of what Resolve understands. Damage is in mem.Run.Damage, not an error.
 func Load(s Store, ref string) (Run, *mem.Run, error) {
@@ -95,7 +108,7 @@ func pick(runs []Run, ref string) (Run, error) {
 	}
 	switch len(found) {
 	case 0:
-		return Run{}, notFound(ref)
+		return Run{}, errUnknown
 	case 1:
 		return found[0], nil
 	}

@@ -253,6 +253,12 @@ func (f Filter) sql() (text string, args []any) {
 	if f.State != "" {
 		add("state = ?", f.State)
 	}
+	if f.Verb != "" {
+		add("verb = ?", f.Verb)
+	}
+	if f.Before != "" {
+		add("(start_wall_ns, id) < (SELECT start_wall_ns, id FROM runs WHERE id = ?)", f.Before)
+	}
 	if f.Ref != "" {
 		add("(id = ? OR name = ? OR substr(id, 1, length(?)) = ?)", f.Ref, f.Ref, strings.ToLower(f.Ref), strings.ToLower(f.Ref))
 	}

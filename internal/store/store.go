@@ -142,12 +142,14 @@ type Run struct {
 
 // Filter selects runs; the zero value lets all through.
 type Filter struct {
-	Tags  map[string]string // all of these; an empty value: the tag is there
-	Name  string
-	State State
-	Text  string // contained in the name, id or command
-	Ref   string // the id, the beginning of the id, or the name
-	Limit int    // 0: no limit
+	Tags   map[string]string // all of these; an empty value: the tag is there
+	Name   string
+	State  State
+	Verb   string
+	Text   string // contained in the name, id or command
+	Ref    string // the id, the beginning of the id, or the name
+	Before string // the id of a run: only what comes after it in the list
+	Limit  int    // 0: no limit
 }
 
 // Limits of a data directory. A run that still runs, or has the tag "keep", is never pruned.

@@ -11,6 +11,7 @@ import (
 type Batch struct {
 	Frames []mem.Frame
 	Next   int64        // the place in the recording behind these frames: Tail goes on there
+	Left   int64        // bytes that were there behind Next when it was read: 0 for the newest
 	Damage []mem.Damage // what was passed over before them
 }
 
@@ -69,7 +70,7 @@ func (t *Tail) Next(size int64) (Batch, error) {
 			t.reader.retried = retried // the same bytes are read again when there are more
 			return Batch{}, err
 		}
-		t.next = batch.Next
+		t.next, batch.Left = batch.Next, size-batch.Next
 		if len(batch.Frames) > 0 || len(batch.Damage) > 0 {
 			return batch, nil
 		}

@@ -1,0 +1,111 @@
+package server
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"hightide/internal/engine"
+	"hightide/internal/mem"
+	"hightide/internal/store"
+)
+
+// hubs are the runs that somebody looks at, or did a moment ago.
+type hubs struct {
+	engine *engine.Engine
+	ctx    context.Context // of the followers
+	mu     sync.Mutex
+	all    map[string]*hub
+	gone   sync.WaitGroup // followers that still run
+}
+
+const (
+	idleFor   = 30 * time.Second // how long a run that nobody looks at is held
+	heldBytes = 64 << 20         // of recordings, as they are on disk, held for nobody; in memory they are some times larger
+)
+
+func newHubs(ctx context.Context, e *engine.Engine) *hubs {
+	return &hubs{engine: e, ctx: ctx, all: map[string]*hub{}}
+}
+
+// open gives the hub of a run, which has read all that was there. Give it back after use.
+func (s *hubs) open(ctx context.Context, row store.Run) (*hub, func(), error) {
+	h := s.use(row)
+	release := sync.OnceFunc(func() { s.release(h) })
+	select {
+	case <-h.caught:
+		return h, release, nil
+	case <-ctx.Done():
+		release()
+		return nil, nil, ctx.Err()
+	}
+}
+
+// use finds the hub of a run or makes one.
+func (s *hubs) use(row store.Run) *hub {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.all[row.ID]
+	if h == nil || h.outdated(row) {
+		ctx, stop := context.WithCancel(s.ctx)
+		h = &hub{id: row.ID, stop: stop, caught: make(chan struct{}), run: mem.NewRun(), row: row, rowAt: time.Now(), feed: newFeed()}
+		s.all[row.ID] = h
+		s.gone.Go(func() { h.follow(ctx, s.engine) })
+	}
+	h.users++
+	s.trim()
+	return h
+}
+
+// outdated says whether the recording was changed after it had been read to its end, as by a new tag.
+func (h *hub) outdated(row store.Run) bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.ended != nil && (h.row.Size != row.Size || h.row.State != row.State)
+}
+
+// release notes that one user has gone.
+func (s *hubs) release(h *hub) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.users--; h.users > 0 {
+		return
+	}
+	h.used = time.Now()
+	if s.all[h.id] != h {
+		h.stop() // another has taken its place
+		return
+	}
+	time.AfterFunc(idleFor, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if h.users == 0 && time.Since(h.used) >= idleFor {
+			s.drop(h)
+		}
+	})
+	s.trim()
+}
+
+// trim gives up what nobody looks at, the longest ago first, where it is too much.
+func (s *hubs) trim() {
+	idle := slices.DeleteFunc(slices.Collect(maps.Values(s.all)), func(h *hub) bool { return h.users > 0 })
+	slices.SortFunc(idle, func(a, b *hub) int { return b.used.Compare(a.used) })
+	held := int64(0)
+	for _, h := range idle {
+		h.mu.RLock()
+		held += h.at
+		h.mu.RUnlock()
+		if held > heldBytes {
+			s.drop(h)
+		}
+	}
+}
+
+func (s *hubs) drop(h *hub) {
+	h.stop()
+	if s.all[h.id] == h {
+		delete(s.all, h.id)
+	}
+}
