@@ -63,9 +63,10 @@ wheel: ## build dist/hightide-*.whl
 	@cd packaging && SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
 		$(TOOLS)/hatchling build -t wheel -d ../dist
 
-heap: ## build the C parts alone: the heap sampler, the helpers of NVML and of signals
+heap: ## build the C parts alone: the heap sampler, the helpers of NVML, signals and output
 	@$(MAKE) --no-print-directory -C heap
 	@$(MAKE) --no-print-directory -C internal/launch/witness
+	@$(MAKE) --no-print-directory -C internal/launch/keeper
 	@$(MAKE) --no-print-directory -C internal/sampler/nvml
 
 device: ## build the imaginary GPU alone
@@ -89,6 +90,7 @@ clean: ## remove what was built here; the environments in ~/.cache/hightide stay
 	@$(MAKE) --no-print-directory -C device clean
 	@$(MAKE) --no-print-directory -C internal/sampler/nvml clean
 	@$(MAKE) --no-print-directory -C internal/launch/witness clean
+	@$(MAKE) --no-print-directory -C internal/launch/keeper clean
 	rm -rf bin dist build web/node_modules bench/results
 	find web/dist -mindepth 1 -not -name PLACEHOLDER -delete
 

@@ -74,7 +74,8 @@ func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.stacks, "stacks", true, "sample the host heap with Python stacks")
 	flags.BoolVar(&o.NoStacks, "no-stacks", false, "do not sample the host heap")
 	flags.Func("alert", "say when a `limit` is passed, as 'host.rss > 8GiB', 'host.rss > 80%', 'host.rss > 50MiB/step'; may be given several times", o.addAlert)
-	flags.BoolVar(&o.live, "live", false, "a fuller live view instead of the status line")
+	flags.BoolVar(&o.live, "live", false, "show hightide top while it runs; the program's output is a view of it, and is printed at the end")
+	flags.BoolVar(&o.KeepOutput, "capture", false, "keep what the program writes with the run, as well as showing it")
 }
 
 func (o *recording) addAlert(text string) error {
@@ -110,10 +111,7 @@ func (o *runOptions) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	o.NoStacks = o.NoStacks || !o.stacks
-	view := newView(a.stderr, o.quiet, o.live)
-	o.Events = view.tell
-	result, err := a.engine().Run(c.Context(), o.RunOptions)
-	view.hide()
+	result, err := o.record(a, c)
 	if err != nil {
 		return err
 	}
@@ -121,6 +119,18 @@ func (o *runOptions) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	return o.end(result)
+}
+
+// record runs the program, with a view of it where there is a terminal.
+func (o *runOptions) record(a *app, c *cobra.Command) (*engine.RunResult, error) {
+	if screen := a.screen(); o.live && screen != nil {
+		return o.watched(a, c.Context(), screen)
+	}
+	view := newView(a.stderr, o.quiet, o.live)
+	o.Events = view.tell
+	result, err := a.engine().Run(c.Context(), o.RunOptions)
+	view.hide()
+	return result, err
 }
 
 // end turns how the command ended into how we end. A stop that was asked for is a result of its own, the same however

@@ -27,6 +27,8 @@ type RunOptions struct {
 	JSONOnStdout bool   // stdout is ours: the command's goes to stderr
 	JSONFile     string // where the caller will write the result; looked at before the command starts
 	HTML         bool   // write the HTML report into the run's folder
+	KeepOutput   bool   // keep what the program writes with the run, see Output
+	OutputApart  bool   // keep it, and what goes to a terminal does not appear there
 
 	loaded func(*mem.Run) // takes the recording before it is explained; nil: nobody does
 	guest  *guest         // of a Target: what the agent is brought into; nil: it is not
@@ -69,11 +71,17 @@ func (e *Engine) record(ctx context.Context, o RunOptions, verb string, result *
 	}
 	defer p.store.Close()
 	options := p.engine.observed(&o, verb, result)
+	done, err := e.keepOutput(ctx, &o, options, p, result)
+	if err != nil {
+		p.close(result, false)
+		return nil, err
+	}
 	if o.Target != nil {
 		options.Begun, options.Brings = announcing(o.Events, options, p, o.guest), o.guest != nil
 	}
-	done := e.Runtime.TuneTo(launch.Recording)
+	tuned := e.Runtime.TuneTo(launch.Recording)
 	result.Outcome, err = observe.Run(ctx, options, p.writer)
+	tuned()
 	done()
 	p.close(result, err == nil)
 	if err != nil {

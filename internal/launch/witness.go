@@ -7,8 +7,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 //go:embed all:witness/lib
@@ -35,15 +33,11 @@ func startWitness() *witness {
 	if err != nil {
 		return nil
 	}
-	fd, err := unix.MemfdCreate("hightide-witness", unix.MFD_CLOEXEC)
+	program, err := memoryProgram("hightide-witness", image)
 	if err != nil {
 		return nil
 	}
-	program := os.NewFile(uintptr(fd), "hightide-witness")
 	defer program.Close()
-	if _, err := program.Write(image); err != nil {
-		return nil
-	}
 	stdin, ask, err := os.Pipe()
 	if err != nil {
 		return nil

@@ -164,6 +164,6 @@ func (d *doer) launch(l *Launch) {
 
 func (d *doer) resized(size tea.WindowSizeMsg) {
 	if l := d.options.Launch; l != nil && l.Resized != nil {
-		l.Resized(size.Width, max(size.Height-2, 1))
+		l.Resized(size.Width, max(size.Height-outputFrame, 1))
 	}
 }

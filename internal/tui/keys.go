@@ -37,7 +37,7 @@ func general() []binding {
 
 // interrupt is what Ctrl-C does: of a program that hightide runs it goes to that.
 func interrupt(s *State) []ask {
-	if s.Launching && s.Ended == nil {
+	if s.Launching {
 		return []ask{askInterrupt{}}
 	}
 	return []ask{askQuit{}}

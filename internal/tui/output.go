@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"strings"
 
+	"hightide/internal/live"
+	"hightide/internal/mem"
+
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -16,7 +19,10 @@ type terminalText struct {
 	pend  []byte // a letter or an escape sequence that is not whole yet
 }
 
-const keptLines = 2000
+const (
+	keptLines   = 2000
+	outputFrame = 5 // lines of the screen that are not the program's
+)
 
 // write takes in more.
 func (o *terminalText) write(data []byte) {
@@ -92,12 +98,25 @@ func onlyColours(line string) string {
 
 func outputKeys() []binding { return nil }
 
-// output shows what the program wrote.
+// output shows the run in two lines, and below them what the program wrote.
 func output(s *State, width, height int) []string {
-	if len(s.Output.lines) == 0 && s.Output.last == "" {
-		return []string{"", paint(faint, "  The program has written nothing yet.")}
+	lines := s.runLine(width)
+	if _, view := s.shownRun(); view != nil {
+		lines = append(lines[:1], s.figures(view, width), paint(faint, strings.Repeat("─", width)))
 	}
-	return s.Output.tail(width, height)
+	if len(s.Output.lines) == 0 && s.Output.last == "" {
+		return append(lines, paint(faint, "  The program has written nothing yet."))
+	}
+	return append(lines, s.Output.tail(width, height-len(lines))...)
+}
+
+// figures are what a run takes now, in one line.
+func (s *State) figures(view *live.Run, width int) string {
+	line := " host " + pad(size(treeNow(view)), 8, true) + "  device " + pad(size(view.Device()), 8, true)
+	if use, ok := view.Heap[view.Leader()]; ok {
+		line += "  heap ~ " + pad(size(mem.Some(int64(use.Live))), 8, true)
+	}
+	return line + "  " + paint(cyan, treeTrend(view, max(width-ansi.StringWidth(line)-4, 4)))
 }
 
 func moveOutput(s *State, by int) []ask {

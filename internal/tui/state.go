@@ -49,7 +49,6 @@ type State struct {
 	Finding int
 	Heap    explorer
 	Output  terminalText
-	Ended   *Ended // of the program that hightide runs
 }
 
 // procKey is a process for good: numbers are reused.
@@ -86,9 +85,6 @@ type environment struct {
 	top    int
 	ready  bool
 }
-
-// Ended says how the program that hightide runs came to its end.
-type Ended struct{ Text string }
 
 // NewState is what is known before anything was looked at.
 func NewState() *State {

@@ -112,9 +112,6 @@ func (s *State) foot() string {
 	if s.Paused {
 		left += paint(yellow, " held still ")
 	}
-	if s.Ended != nil {
-		left += paint(strong, " "+s.Ended.Text+" ")
-	}
 	return left + paint(faint, " "+strings.Join(s.hints(), "  "))
 }
 
@@ -132,6 +129,9 @@ func (s *State) hints() []string {
 		return []string{"?keys", "↑↓ finding", "r again", "[ ] run", "q quit"}
 	case "Heap":
 		return []string{"?keys", "→ open", "← close", "m measure", "d device", "i inverted", "/filter", "q quit"}
+	}
+	if s.Launching {
+		return []string{"?keys", "1…8 views", "↑↓ scroll", "Ctrl-C interrupt the program", "q leave the view: it goes on"}
 	}
 	return []string{"?keys", "[ ] run", "q quit"}
 }

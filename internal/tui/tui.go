@@ -37,7 +37,7 @@ type Options struct {
 
 // Launch is a program that hightide runs while it is watched.
 type Launch struct {
-	Messages  <-chan any // Began, Said, Wrote, Ended
+	Messages  <-chan any // Began, Said, Wrote
 	Interrupt func()     // what Ctrl-C does
 	Resized   func(columns, rows int)
 }

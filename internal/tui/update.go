@@ -44,8 +44,6 @@ func update(s *State, message any) []ask {
 		s.Message = m.Text
 	case Wrote:
 		s.Output.write(m.Text)
-	case Ended:
-		s.Ended = &m
 	}
 	return nil
 }
