@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -34,6 +35,9 @@ block, what other settings would have done, imagined GPUs, matrices and differen
 FILE and RUN are opened at once. It listens on the loopback alone; another address needs a token, which is
 printed once. Nothing that the page shows leaves this machine. Ctrl-C ends it; runs go on.
 
+With --allow-exec the page can start programs: imagined runs, searches of the largest batch, matrices.
+Whoever has the printed address can then run commands as you.
+
 The API is under /api/v1, its OpenAPI description at /openapi.json. Metrics of live runs are at /metrics, and can
 be pushed (docs/metrics.md).
 
@@ -49,6 +53,7 @@ Exit codes: 0 ended by Ctrl-C, 2 wrong usage, 3 a file or run that is not there,
 func (o *uiOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:7333", "`address` to listen on; port 0: any free one")
 	flags.BoolVar(&o.open, "open", false, "open it in a browser")
+	flags.BoolVar(&o.AllowExec, "allow-exec", false, "let who has the token start programs: imagined runs, fits, matrices")
 	o.outside.AddFlags(flags)
 }
 
@@ -65,6 +70,9 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 		return fail.Environment("choose another with --addr, as 127.0.0.1:0 for any free port", "listen on %s: %w", o.addr, err)
 	}
 	o.Files, o.Env = args, os.Environ()
+	if o.AllowExec && o.Token == "" {
+		o.Token = rand.Text()
+	}
 	s, handler := server.New(a.engine(), o.Options)
 	defer s.Close()
 	handler, stop, err := o.outside.begin(ctx, a, s, handler, o.Options)
@@ -80,6 +88,9 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 		_ = front.Shutdown(late)
 	}()
 	address := "http://" + listener.Addr().String() + "/"
+	if o.Token != "" {
+		address += "?token=" + o.Token
+	}
 	fmt.Fprintf(a.stderr, "hightide ui: %s (Ctrl-C ends it)\n", address)
 	if o.open {
 		a.openInBrowser(address)

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -15,15 +17,37 @@ type diffInput struct {
 }
 
 func (s *Server) diff(api huma.API) {
-	get(api, "/diff", "Why the peaks of two runs differ, to the byte", func(ctx context.Context, in *diffInput) (*report.Report, error) {
-		a, err := s.find(ctx, in.A)
-		if err != nil {
-			return nil, err
-		}
-		b, err := s.find(ctx, in.B)
-		if err != nil {
-			return nil, err
-		}
-		return s.engine.DiffReport(ctx, a.ID, b.ID, in.By)
-	})
+	get(api, "/diff", "Why the peaks of two runs differ, to the byte", s.difference)
+	huma.Register(api, huma.Operation{OperationID: "diff-page", Method: http.MethodGet, Path: "/api/v1/diff/page", Summary: "The same as one HTML file that needs nothing else",
+		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{"text/html": {}}}}},
+		func(ctx context.Context, in *diffInput) (*file, error) {
+			r, err := s.difference(ctx, in)
+			if err != nil {
+				return nil, problem(err)
+			}
+			var page bytes.Buffer
+			if err := r.HTML(&page); err != nil {
+				return nil, problem(err)
+			}
+			return &file{"text/html; charset=utf-8", `attachment; filename="difference.html"`, page.Bytes()}, nil
+		})
+}
+
+// file is an answer that a browser saves.
+type file struct {
+	Type        string `header:"Content-Type"`
+	Disposition string `header:"Content-Disposition"`
+	Body        []byte
+}
+
+func (s *Server) difference(ctx context.Context, in *diffInput) (*report.Report, error) {
+	a, err := s.find(ctx, in.A)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.find(ctx, in.B)
+	if err != nil {
+		return nil, err
+	}
+	return s.engine.DiffReport(ctx, a.ID, b.ID, in.By)
 }

@@ -28,6 +28,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			refuse(w, http.StatusMisdirectedRequest, "this server is not called "+r.Host)
 		case !s.ownOrigin(r):
 			refuse(w, http.StatusForbidden, "pages of other origins may not ask")
+		case s.brings(r):
+			http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: s.options.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
+			http.Redirect(w, r, withoutToken(r.URL), http.StatusSeeOther)
 		case !s.admits(r):
 			header.Set("WWW-Authenticate", "Bearer")
 			refuse(w, http.StatusUnauthorized, "the token is missing or wrong: use the address that hightide ui printed, or send Authorization: Bearer TOKEN")
@@ -69,6 +72,20 @@ func (s *Server) ownOrigin(r *http.Request) bool {
 
 // tokenCookie keeps the token for a page that was opened with ?token=.
 const tokenCookie = "hightide-token"
+
+// brings says whether a page is opened with the right token in its address, as hightide ui prints it.
+func (s *Server) brings(r *http.Request) bool {
+	given := r.URL.Query().Get("token")
+	return r.Method == http.MethodGet && given != "" && s.options.Token != "" && subtle.ConstantTimeCompare([]byte(given), []byte(s.options.Token)) == 1
+}
+
+// withoutToken is the address within this server that a page has after its token was taken: it is in no history and no bookmark.
+func withoutToken(u *url.URL) string {
+	query := u.Query()
+	query.Del("token")
+	to := url.URL{Path: "/" + strings.TrimLeft(u.Path, "/"), RawQuery: query.Encode()}
+	return to.RequestURI()
+}
 
 // admits says whether a request carries the token, where one is asked for.
 func (s *Server) admits(r *http.Request) bool {

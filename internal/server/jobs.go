@@ -16,6 +16,8 @@ import (
 
 	"hightide/internal/event"
 	"hightide/internal/fail"
+	"hightide/internal/mem"
+	"hightide/internal/observe"
 )
 
 // A jobKind is a use case that takes longer than a request: one file, and one line below.
@@ -171,6 +173,7 @@ type newJobInput struct {
 type jobEventsInput struct {
 	ID    string `path:"id" maxLength:"40"`
 	After int    `header:"Last-Event-ID" doc:"Number of the last event that was received; 0: all that are kept."`
+	From  int    `query:"from" doc:"The same, for clients that cannot set the header."`
 }
 
 func (s *Server) jobs(api huma.API) {
@@ -198,9 +201,9 @@ func (s *Server) jobs(api huma.API) {
 		return &told, nil
 	}), func(o *huma.Operation) { o.Summary = "Cancel a job; what it has come to so far stays" })
 	sse.Register(api, huma.Operation{OperationID: "job-events", Method: http.MethodGet, Path: "/api/v1/jobs/{id}/events", Summary: "What a job tells while it works"},
-		map[string]any{"job": Job{}, "told": Told{}}, func(ctx context.Context, in *jobEventsInput, send sse.Sender) {
+		map[string]any{"job": Job{}, "told": Told{}, "end": JobEnd{}}, func(ctx context.Context, in *jobEventsInput, send sse.Sender) {
 			if j, err := s.work.find(in.ID); err == nil {
-				j.stream(ctx, in.After, send)
+				j.stream(ctx, max(in.After, in.From), send)
 			}
 		})
 }
@@ -281,6 +284,9 @@ type Job struct {
 	Result  any      `json:"result,omitempty"`
 }
 
+// JobEnd is a job that has ended: nothing is told of it any more.
+type JobEnd struct{ Job }
+
 // Told is something that a job told while it worked.
 type Told struct {
 	Name string `json:"name" doc:"As the event is called: ready, trial, progress, matrix, status, alert."`
@@ -303,14 +309,34 @@ type job struct {
 
 type jobEvent struct {
 	number int
-	told   Told
+	of     event.Event
 }
 
 // eventsKept is how many events a job keeps for those who come later.
 const eventsKept = 2000
 
-// replaced are events of which only the last one counts.
-var replaced = []string{"status", "progress", "matrix"}
+// same says whether an event takes the place of an earlier one: of how far something is only the last counts.
+func same(was, is event.Event) bool {
+	if p, ok := is.(event.Progress); ok {
+		old, ok := was.(event.Progress)
+		return ok && old.Text == p.Text
+	}
+	name := is.EventName()
+	return name == was.EventName() && (name == "status" || name == "matrix")
+}
+
+// running is what is told of programs that run: observe.Status in the words of the API.
+type running struct {
+	Elapsed   int64        `json:"elapsed_ns"`
+	Processes int          `json:"processes"`
+	Steps     uint64       `json:"steps"`
+	Phase     mem.Phase    `json:"phase,omitempty"`
+	RSS       mem.Optional `json:"rss_bytes,omitzero"` // of the process tree
+	Device    mem.Optional `json:"device_used_bytes,omitzero"`
+}
+
+// EventName implements event.Event.
+func (running) EventName() string { return "status" }
 
 func newJob(parent context.Context, id, kind string, w work) *job {
 	j := &job{Job: Job{ID: id, Kind: kind, Title: w.title, State: JobQueued, Asked: time.Now().UnixNano()}, do: w.do, changed: make(chan struct{})}
@@ -383,14 +409,15 @@ func (j *job) cancelled() {
 
 // tell is the job's event.Sink.
 func (j *job) tell(e event.Event) {
-	name := e.EventName()
+	if s, ok := e.(observe.Status); ok {
+		e = running{s.Elapsed, s.Processes, s.Steps, s.Phase, s.RSS, s.Device}
+	}
 	j.change(func() {
-		if slices.Contains(replaced, name) {
-			j.events = slices.DeleteFunc(j.events, func(old jobEvent) bool { return old.told.Name == name })
-		} else if len(j.events) >= eventsKept {
+		j.events = slices.DeleteFunc(j.events, func(old jobEvent) bool { return same(old.of, e) })
+		if len(j.events) >= eventsKept {
 			j.events = slices.Delete(j.events, 0, 1)
 		}
-		j.events = append(j.events, jobEvent{j.last + 1, Told{name, e}})
+		j.events = append(j.events, jobEvent{j.last + 1, e})
 	})
 }
 
@@ -408,14 +435,16 @@ func (j *job) stream(ctx context.Context, after int, send sse.Sender) {
 		state := j.Job
 		j.lock.Unlock()
 		for _, e := range events {
-			if send(sse.Message{ID: e.number, Data: e.told}) != nil {
+			if send(sse.Message{ID: e.number, Data: Told{e.of.EventName(), e.of}}) != nil {
 				return
 			}
 		}
-		if fresh && send(sse.Message{ID: max(now, after), Data: state}) != nil {
+		after = max(now, after)
+		if state.State.over() {
+			_ = send(sse.Message{ID: after, Data: JobEnd{state}})
 			return
 		}
-		if after = max(now, after); state.State.over() {
+		if fresh && send(sse.Message{ID: after, Data: state}) != nil {
 			return
 		}
 		select {

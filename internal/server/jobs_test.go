@@ -92,7 +92,7 @@ func (d *door) follow(id string, each func(name string, data []byte)) {
 func (d *door) until(id string, state JobState) (last Job, told []string) {
 	d.Helper()
 	d.follow(id, func(name string, data []byte) {
-		if name == "job" {
+		if name == "job" || name == "end" {
 			if err := json.Unmarshal(data, &last); err != nil {
 				d.Fatal(err)
 			}
@@ -245,7 +245,7 @@ func TestJobTellsThoseWhoComeLater(t *testing.T) {
 	js.ended.Wait()
 	progress, alerts := 0, 0
 	for _, e := range j.events {
-		switch e.told.Name {
+		switch e.of.EventName() {
 		case "progress":
 			progress++
 		case "alert":
@@ -254,5 +254,38 @@ func TestJobTellsThoseWhoComeLater(t *testing.T) {
 	}
 	if told := j.told(true); progress != 1 || alerts != 5 || told.State != JobFailed || told.Problem != "at the end" {
 		t.Errorf("%d progress, %d alerts: %+v", progress, alerts, told)
+	}
+}
+
+// TestTokenInAddress: the printed address lets its page in, and leaves the token in no address.
+func TestTokenInAddress(t *testing.T) {
+	d := open(t, Options{Token: "secret"})
+	d.token = ""
+	client := d.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	get := func(address string, cookies []*http.Cookie) *http.Response {
+		r, _ := http.NewRequestWithContext(t.Context(), "GET", address, nil)
+		for _, c := range cookies {
+			r.AddCookie(c)
+		}
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = answer.Body.Close() })
+		return answer
+	}
+	if a := get(d.URL+"/api/v1/status?token=wrong", nil); a.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a wrong token: %s", a.Status)
+	}
+	let := get(d.URL+"/matrices?x=1&token=secret", nil)
+	if let.StatusCode != http.StatusSeeOther || let.Header.Get("Location") != "/matrices?x=1" || len(let.Cookies()) != 1 || !let.Cookies()[0].HttpOnly || let.Cookies()[0].SameSite != http.SameSiteStrictMode {
+		t.Fatalf("%s to %s with %v", let.Status, let.Header.Get("Location"), let.Cookies())
+	}
+	if a := get(d.URL+"//elsewhere.example/?token=secret", nil); strings.HasPrefix(a.Header.Get("Location"), "//") {
+		t.Errorf("it sends elsewhere: %s", a.Header.Get("Location"))
+	}
+	if a := get(d.URL+"/api/v1/status", let.Cookies()); a.StatusCode != 200 {
+		t.Errorf("with the cookie: %s", a.Status)
 	}
 }
