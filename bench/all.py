@@ -22,6 +22,7 @@ SCRIPTS = [
     "branches",
     "mutants",
     "imagine_a10",
+    "verdicts",
     "fidelity",
     "interrupts",
 ]

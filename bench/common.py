@@ -143,10 +143,7 @@ class Row:
 
 def publish(name: str, rows: list[Row], raw: object) -> None:
     """Print the rows, and leave them with the raw figures in bench/results."""
-    width = max(len(row.what) for row in rows)
-    for row in rows:
-        verdict = "" if row.ok is None else "ok" if row.ok else "MISSED"
-        print(f"  {row.what:{width}}  {row.figure:32} {row.bar:14} {verdict}".rstrip())
+    show(rows)
     RESULTS.mkdir(exist_ok=True)
     text = {
         "command": " ".join(["python", *sys.argv]),
@@ -155,6 +152,14 @@ def publish(name: str, rows: list[Row], raw: object) -> None:
         "raw": raw,
     }
     (RESULTS / f"{name}.json").write_text(json.dumps(text, indent=1) + "\n")
+
+
+def show(rows: list[Row]) -> None:
+    """Print the rows."""
+    width = max(len(row.what) for row in rows)
+    for row in rows:
+        verdict = "" if row.ok is None else "ok" if row.ok else "MISSED"
+        print(f"  {row.what:{width}}  {row.figure:32} {row.bar:14} {verdict}".rstrip())
 
 
 def machine() -> dict[str, object]:

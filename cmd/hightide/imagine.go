@@ -55,6 +55,8 @@ func (o *imagineOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Func("memory", "another `size` of their memory, as 24GiB", size(&o.Memory, "--memory 24GiB"))
 	flags.Func("context", "`size` that a process takes beside PyTorch's allocator, as 900MiB: of your driver, by hightide info --calibrate", size(&o.Context, "--context 900MiB"))
 	flags.StringVar(&o.Until, "steps", "auto", "stop after that many optimizer steps; auto: once the peak is steady; 0: run to the end")
+	flags.StringSliceVar(&o.Reach, "until", nil, "do not stop before its evaluation, checkpoint or epoch, and get there early: loaders are cut short")
+	flags.BoolVar(&o.Longest, "longest", false, "the largest sample of a data set stands in the first batch")
 	flags.StringVar(&o.AllocConf, "alloc-conf", "", "`setting` of PyTorch's allocator, as expandable_segments:True")
 	flags.BoolVar(&o.Sandbox, "sandbox", false, "what the program writes goes to a folder that is deleted")
 	flags.BoolVar(&o.FakeWeights, "fake-weights", false, "weights that are not on this machine are made up in the right shapes")

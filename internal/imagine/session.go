@@ -42,6 +42,8 @@ type Options struct {
 	Memory      mem.Bytes // instead of the catalogue's; 0: the catalogue's
 	Context     mem.Bytes // beside the allocator, likewise
 	Until       string    // "auto": once the peak is steady; a number of steps; "0": to the end
+	Reach       []string  // of Goals: what it must have come to before it is ended
+	Longest     bool      // the largest sample of each data set stands in the first batch
 	AllocConf   string    // as PYTORCH_ALLOC_CONF
 	Sandbox     bool      // the program's writes go to a folder that is deleted
 	FakeWeights bool
@@ -52,6 +54,9 @@ type Options struct {
 	Vary        bool
 	NoSuggest   bool
 }
+
+// Goals are what a training can be made to come to early.
+var Goals = []string{"evaluation", "checkpoint", "epoch"}
 
 // Session is one program on imaginary GPUs. Its exported fields are set before Run or Try.
 type Session struct {
@@ -213,6 +218,11 @@ func (o *Options) check() error {
 	o.Until, o.Sizes = cmp.Or(o.Until, "auto"), cmp.Or(o.Sizes, "upper")
 	if _, err := strconv.ParseUint(o.Until, 10, 32); err != nil && o.Until != "auto" {
 		return fail.Usage("--steps auto, --steps 20, or --steps 0 for all of them", "--steps %s is no number of steps", o.Until)
+	}
+	for _, goal := range o.Reach {
+		if !slices.Contains(Goals, goal) {
+			return fail.Usage("one or several of "+strings.Join(Goals, ", ")+", parted by commas", "--until %s is nothing that a training comes to", goal)
+		}
 	}
 	if fraction, err := strconv.ParseFloat(o.Sizes, 64); o.Sizes != "upper" && o.Sizes != "zero" && (err != nil || !(fraction >= 0 && fraction <= 1)) {
 		return fail.Usage("--data-sizes upper, --data-sizes zero, or a fraction as 0.25", "--data-sizes %s is neither a name nor a fraction", o.Sizes)

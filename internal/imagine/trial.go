@@ -194,6 +194,12 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 	command := t.command
 	agent := map[string]string{"HIGHTIDE_IMAGINE": "1", "HIGHTIDE_IMAGINE_STEPS": s.Until, "HIGHTIDE_IMAGINE_SIZES": cmp.Or(t.sizes, s.Sizes)}
 	device := map[string]string{"HIGHTIDE_DEVICE_TABLE": states[0].path, "HIGHTIDE_DEVICE_SPEC": DeviceSpec(&t.gpu, t.count)}
+	if len(s.Reach) > 0 {
+		agent["HIGHTIDE_IMAGINE_UNTIL"] = strings.Join(s.Reach, ",")
+	}
+	if s.Longest {
+		agent["HIGHTIDE_IMAGINE_LONGEST"] = "1"
+	}
 	if s.FakeWeights {
 		agent["HIGHTIDE_IMAGINE_FAKE_WEIGHTS"] = "1"
 	}

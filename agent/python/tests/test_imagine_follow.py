@@ -88,6 +88,9 @@ def test_checks_that_only_raise_pass(tmp_path: Any) -> None:
     assert run("if not x:\n    raise ValueError('no')", tmp_path, False).passes is True
     assert run("y = 0\nif x and y:\n    raise ValueError('no')", tmp_path, False).passes is None
     assert run("assert x, 'no'", tmp_path, False).passes is True
+    assert run("y = 1\nassert x and y, 'no'", tmp_path, False).passes is True
+    assert run("y = 1\nif not x or not y:\n    raise ValueError('no')", tmp_path, False).passes is True
+    assert run("y = 1\nif not (x and y):\n    raise ValueError('no')", tmp_path, False).passes is True
     assert run("if x:\n    print('a branch')", tmp_path, False).passes is None
 
 

@@ -322,11 +322,20 @@ func basis(run *mem.Run, v *report.Imagined) string {
 		parts = append(parts, "over "+report.Counted(int64(steps), "step"))
 	}
 	for _, u := range v.NotReached {
-		what := "its " + u.What
-		if u.What == "longest batch" {
-			what = "perhaps its longest batch"
+		switch u.What {
+		case "longest batch":
+			without = append(without, "perhaps its longest batch")
+		case "steady peak":
+			parts = append(parts, "at whose end its peak still rose")
+		default:
+			without = append(without, "its "+u.What)
 		}
-		without = append(without, what)
+	}
+	if v.Conditions["longest first"] != "" {
+		parts = append(parts, "with its longest batch first")
+	}
+	if cut := v.Conditions["cut short"]; cut != "" {
+		parts = append(parts, "with "+cut)
 	}
 	if len(without) > 0 {
 		parts = append(parts, "without "+strings.Join(without, " and "))

@@ -4,6 +4,7 @@
     install (with torch)     known, sizes, reads ─▶ numbers read    weights, lazy ─▶ shapes without bytes
                              ranks ─▶ one rank of many             switches, conditions ─▶ what-ifs, what it rests on
                              steady ─▶ peak, and the end           coverage ─▶ what was not reached
+                             reach ─▶ loaders cut to get there     longest ─▶ the largest sample first
 
 What is asked for comes in the environment, what happened goes out as records of the channel; both are in
 docs/formats/imagined.md. Each part is installed for itself, so that trouble with one costs only that one. What a
@@ -60,7 +61,9 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
         coverage,
         generation,
         lazy,
+        longest,
         ranks,
+        reach,
         sandbox,
         scaling,
         steady,
@@ -77,7 +80,11 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
     device = Device()
     seen = coverage.Coverage(training, parts.torch)
     _part(agent, "coverage", lambda: watch("torch.utils.data.dataloader", seen.loaders))
-    _part(agent, "peak and end", lambda: steady.install(training, ledger, seen, parts))
+    goals = reach.Reach(training, seen, parts.torch)
+    _part(agent, "goals", lambda: goals.install(watch))
+    _part(agent, "peak and end", lambda: steady.install(training, ledger, seen, parts, goals))
+    if os.environ.get("HIGHTIDE_IMAGINE_LONGEST") == "1":
+        _part(agent, "longest sample", lambda: watch("torch.utils.data.dataloader", longest.install(agent, seen)))
     _part(agent, "known numbers and sizes", lambda: _values(ledger, device, parts.torch, watch))
     _part(agent, "initialisation on the host", lambda: lazy.install(ledger, parts.torch))
     _part(agent, "conditions", lambda: conditions.install(agent, parts))

@@ -7,6 +7,7 @@ import gc
 import linecache
 import re
 import sys
+import tokenize
 from typing import Any, Dict, Iterator, List
 
 from ..places import is_library
@@ -15,12 +16,13 @@ from ..training import Training
 
 MAX_DEPTH = 4
 MAX_SHAPES = 64
-TRAINERS = frozenset(
-    ("transformers.trainer", "lightning.pytorch", "pytorch_lightning", "accelerate", "fastai", "ignite")
+TRAINERS = frozenset(("lightning.pytorch", "pytorch_lightning", "fastai", "ignite"))
+SETTINGS = r"(?!ion_strategy|strategy|steps|batch|accumulation|delay|on_|do_|total|safetensors|only|compile)"
+EVALUATES = re.compile(
+    r"\.eval ?\(|evaluat%s|validat|no_grad|inference_mode|\beval_%s|\bval_|\btest_" % (SETTINGS, SETTINGS)
 )
-EVALUATES = re.compile(r"\.eval\(|evaluat|validat|no_grad|inference_mode|\beval_|\bval_|\btest_")
-SAVES = re.compile(r"\bsave\(|save_|checkpoint|state_dict\(\)")
-"""What the source of a program has that evaluates, or saves."""
+SAVES = re.compile(r"\bsave ?\(|save_%s|checkpoint(?!ing)|state_dict ?\(\)" % SETTINGS)
+"""What the source of a program has that evaluates, or saves, and is no setting of a trainer."""
 
 
 class Coverage:
@@ -30,6 +32,9 @@ class Coverage:
         self.agent = training.agent
         self.tensor = torch.Tensor
         self.seen = {EVALUATION: 0, CHECKPOINT: 0}
+        self.trained = {EVALUATION: False, CHECKPOINT: False}  # whether one came after a step
+        self.trainer: Any = None  # the arguments of transformers' Trainer
+        self.first: Any = None  # what stands first in its loader
         self.loader: Dict[int, List[Any]] = {}  # id → [batches seen, batches in all, shapes, batch size]
         tracker: Any = training.tracker
         enter = tracker.enter
@@ -37,6 +42,7 @@ class Coverage:
         def entered(phase: int, module: int = 0) -> bool:
             if phase in self.seen:
                 self.seen[phase] += 1
+                self.trained[phase] = self.trained[phase] or tracker.steps_now() > 0
             return bool(enter(phase, module))
 
         tracker.enter = entered
@@ -59,17 +65,28 @@ class Coverage:
 
     def report(self) -> None:
         """Say what was not reached; called when the training is ended by us."""
-        if not self.seen[EVALUATION] and _has(EVALUATES):
+        if not self.seen[EVALUATION] and self._has(EVALUATES, "eval_strategy"):
             self._say("evaluation", "no evaluation ran before the end: what it takes is not in these figures")
-        if not self.seen[CHECKPOINT] and _has(SAVES):
+        if not self.seen[CHECKPOINT] and self._has(SAVES, "save_strategy"):
             self._say("checkpoint", "no checkpoint was saved before the end: what saving takes is not in these figures")
         for seen, total, shapes, _ in self.loader.values():
-            if len(shapes) > 1 and (total is None or seen < total):
+            if len(shapes) > 1 and (total is None or seen < total) and self.first is None:
                 of = "" if total is None else " of %d" % total
                 largest = max(shapes, key=lambda s: shapes[s])
                 self._say("longest batch", "batches differ in size: %d%s seen, the largest %s; a larger one may follow"
                           % (seen, of, largest))  # fmt: skip
                 break
+
+    def still_rising(self, rose: int, step: int) -> None:
+        """The training was ended although its peak may rise on."""
+        self._say("steady peak", "the peak rose last in step %d of %d: later steps may take more" % (rose, step))
+
+    def _has(self, pattern: Any, strategy: str) -> bool:
+        """Whether the program has it: by the arguments of its trainer, or else by its source."""
+        asked = getattr(self.trainer, strategy, None) if self.trainer is not None else None
+        if asked is not None and str(getattr(asked, "value", asked)) != "no":
+            return True
+        return _in_source(pattern)
 
     def untrained(self, torch: Any) -> None:
         """The program ended without a step; say so if it was going to take some."""
@@ -103,15 +120,27 @@ class Coverage:
             entry[2][text] = size
 
 
-def _has(pattern: Any) -> bool:
+def _in_source(pattern: Any) -> bool:
     """Whether the program's own source has it, or may have it: where a library trains, that decides."""
     if not TRAINERS.isdisjoint(sys.modules):
         return True
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None) or ""
-        if path.endswith(".py") and not is_library(path) and pattern.search("".join(linecache.getlines(path))):
+        if path.endswith(".py") and not is_library(path) and pattern.search(_code(linecache.getlines(path))):
             return True
     return not getattr(sys.modules.get("__main__"), "__file__", None)  # python -c, a notebook: it cannot be seen
+
+
+def _code(lines: List[str]) -> str:
+    """A source without its comments and texts; all of it where it cannot be read."""
+    source = iter(lines)
+    try:
+        tokens = tokenize.generate_tokens(lambda: next(source, ""))
+        return "".join(
+            t.string + " " * (t.type == tokenize.NAME) for t in tokens if t.type in (tokenize.NAME, tokenize.OP)
+        )
+    except (tokenize.TokenError, SyntaxError):
+        return "".join(lines)
 
 
 def _tensors(value: Any, kind: Any, depth: int = 0) -> Iterator[Any]:

@@ -157,7 +157,7 @@ class _Function:
         found: List[Use] = []
         done: Set[str] = set()
         for node in begun:
-            found.extend([_tested(node)] if isinstance(node, DECIDING) else self._climb(node))
+            found.extend(self._part(node) or ([_tested(node)] if isinstance(node, DECIDING) else self._climb(node)))
         while self.names - done:
             name = (self.names - done).pop()
             done.add(name)
@@ -191,12 +191,14 @@ class _Function:
     def _climb(self, node: Any) -> Iterator[Use]:
         """From an expression that has the number outwards, to what is done with it."""
         truth: Optional[bool] = True  # that the test has where the number is true; None: not known
+        alone: Optional[bool] = None  # of a part of an `and` or `or`: the truth of the test that settles each part
         while True:
             parent = self.parents.get(node)
             if parent is None:
                 return
             if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)) and node is parent.test:
-                yield Use("loop" if isinstance(parent, ast.While) else "branch", parent.lineno, _passes(parent, truth))
+                passes = _passes(parent, truth, alone)
+                yield Use("loop" if isinstance(parent, ast.While) else "branch", parent.lineno, passes)
                 return
             if isinstance(parent, ast.comprehension):
                 yield Use("range" if node is parent.iter else "branch", node.lineno)
@@ -207,7 +209,12 @@ class _Function:
                 return
             if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not):
                 truth = None if truth is None else not truth
-            elif isinstance(parent, (ast.Compare, ast.BoolOp, ast.BinOp)):
+                alone = None if alone is None else not alone
+            elif isinstance(parent, ast.BoolOp):
+                settles = isinstance(parent.op, ast.And)
+                truth = truth if alone in (None, settles) else None
+                alone = settles
+            elif isinstance(parent, (ast.Compare, ast.BinOp)):
                 if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mod) and _text(parent.left):
                     return
                 truth = None
@@ -237,6 +244,14 @@ class _Function:
             elif isinstance(parent, (ast.FormattedValue, ast.JoinedStr, ast.stmt)):
                 return
             node = parent
+
+    def _part(self, node: Any) -> List[Use]:
+        """Of a jump that stands for a whole `and` or `or`: the use that each of its parts has, where that is one."""
+        whole = _bare(node if isinstance(node, ast.BoolOp) else getattr(node, "test", None))
+        if not isinstance(whole, ast.BoolOp):
+            return []
+        uses = {use for part in whole.values for use in self._climb(_bare(part))}
+        return list(uses) if len(uses) == 1 else []
 
     def _call(self, call: Any, node: Any) -> Optional[List[Use]]:
         """What a call makes of its argument; None: a number again, to be followed on."""
@@ -272,6 +287,13 @@ class _Function:
                     self.names.add(ast.unparse(part.value))
 
 
+def _bare(test: Any) -> Any:
+    """What a `not` is about."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    return test
+
+
 def _tested(node: Any) -> Use:
     """Of a jump, which in older versions of Python stands for its whole statement: the use of what it tests."""
     test, truth = getattr(node, "test", None), True
@@ -281,15 +303,23 @@ def _tested(node: Any) -> Use:
     return Use("loop" if isinstance(node, ast.While) else "branch", node.lineno, passes)
 
 
-def _passes(parent: Any, truth: Optional[bool]) -> Optional[bool]:
-    """The truth value of the number with which a check that only raises does not raise; None: it is another branch."""
-    if truth is None:
-        return None
+def _passes(parent: Any, truth: Optional[bool], alone: Optional[bool] = None) -> Optional[bool]:
+    """The truth value of the number with which a check that only raises does not raise; None: it is another branch.
+
+    Args:
+        truth: of the test, where the number is true.
+        alone: where the number is a part of an `and` or `or`, the truth of the test that each part must have its
+            share in: a true `and` has all parts true, a false `or` all of them false.
+    """
     if isinstance(parent, ast.Assert):
-        return truth
-    if isinstance(parent, ast.If) and not parent.orelse and isinstance(parent.body[-1], ast.Raise):
-        return not truth
-    return None
+        wanted = True
+    elif isinstance(parent, ast.If) and not parent.orelse and isinstance(parent.body[-1], ast.Raise):
+        wanted = False
+    else:
+        return None
+    if truth is None or alone not in (None, wanted):
+        return None
+    return truth if wanted else not truth
 
 
 def _reads(node: Any) -> bool:

@@ -1,15 +1,18 @@
 """The peak, and when it is known: the training ends once three optimizer steps brought no higher one.
 
 each edge of a phase ─▶ Peaks: allocated, reserved; in which phase and step they rose
-each step's end ─▶ owners are looked at ─▶ are all ranks steady? ─▶ snapshot, records, SystemExit(0)
+each step's end ─▶ owners are looked at ─▶ are all ranks steady, the goals reached? ─▶ snapshot, records, SystemExit(0)
+
+Steps cost little, so there are ENOUGH of them where they are short: a sequence grows at step 20. A peak that rose
+after it had been steady may do so again: then it must be steady for half as long again as it was before.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from time import monotonic_ns, time_ns
-from typing import Any, Dict, List, Tuple
+from time import monotonic_ns, process_time, time_ns
+from typing import Any, Dict, List, Optional, Tuple
 
 from .. import control
 from ..places import caller
@@ -19,10 +22,14 @@ from . import breakdown
 from .breakdown import PHASES
 from .coverage import Coverage
 from .ledger import Ledger
+from .reach import Reach
 from .together import Together
 
 STEADY = 3  # optimizer steps at whose ends the high-water marks were the same
+ENOUGH, ENOUGH_SECONDS = 50, 1.0  # steps, or seconds of the processor, before a steady peak is believed
+WAITED_SECONDS = 20.0  # after which a peak that rose late, and is steady, is waited for no longer
 MAX_STEPS = 200  # under `auto`: a training that never gets steady, as with ever longer batches
+FAR_STEPS = 20_000  # the same, where a goal is not reached
 MAX_EDGES = 200_000
 
 
@@ -37,9 +44,9 @@ class Peak:
         self.told = (0, 0)
 
 
-def install(training: Training, ledger: Ledger, seen: Coverage, parts: Any) -> None:
+def install(training: Training, ledger: Ledger, seen: Coverage, parts: Any, reach: Reach) -> None:
     """Watch the peaks, and end the training when that was asked for."""
-    steady = Steady(training, ledger, seen, parts)
+    steady = Steady(training, ledger, seen, parts, reach)
     parts.cuda.ring_bytes *= 4
     parts.cuda.each_step = True
     parts.torch.cuda._lazy_call(steady.started)
@@ -50,8 +57,9 @@ def install(training: Training, ledger: Ledger, seen: Coverage, parts: Any) -> N
 class Steady:
     """The peaks of all devices of the process and the decision to end."""
 
-    def __init__(self, training: Training, ledger: Ledger, seen: Coverage, parts: Any) -> None:
+    def __init__(self, training: Training, ledger: Ledger, seen: Coverage, parts: Any, reach: Reach) -> None:
         self.agent = agent = training.agent
+        self.reach = reach
         self.seen = seen
         self.ledger = ledger
         self.parts = parts
@@ -63,6 +71,8 @@ class Steady:
         self.live = False
         self._ended = False
         self._done = 0
+        self._gap = 0  # most steps between two rises, of those after the first steps
+        self._began: Optional[float] = None  # processor time at the end of the first step
         text = os.environ.get("HIGHTIDE_IMAGINE_STEPS", "auto")
         self.auto = text == "auto"
         self.limit = int(text) if text.isdigit() else (MAX_STEPS if self.auto else 0)
@@ -108,12 +118,28 @@ class Steady:
         self.ledger.flush()
         if not self.limit:
             return
-        rose = max([p.rose for p in self.peaks.values()] or [0])
-        steady = bool(self.peaks) and step - rose >= STEADY - 1 and step >= STEADY
-        if self.auto and self.together.all_of_us(step, steady):
+        missing = self.reach.missing()
+        if self.auto and self.together.all_of_us(step, self._steady(step) and not missing):
             self._end(step, "steady")
-        elif step >= self.limit:
+        elif step >= (FAR_STEPS if self.auto and missing else self.limit):
+            if self.auto and not missing:
+                self.seen.still_rising(self._rose(), step)
             self._end(step, "steps")
+
+    def _rose(self) -> int:
+        return max([p.rose for p in self.peaks.values()] or [0])
+
+    def _steady(self, step: int) -> bool:
+        """Whether the peak is believed to be known after this step."""
+        if self._began is None:
+            self._began = process_time()
+        quiet = step - self._rose()
+        if not self.peaks or quiet < STEADY - 1 or step < STEADY:
+            return False
+        spent = process_time() - self._began
+        if step < ENOUGH and spent < ENOUGH_SECONDS:
+            return False
+        return 2 * quiet >= 3 * self._gap or spent >= WAITED_SECONDS
 
     def program_ended(self) -> None:
         """The script came to its end before we ended it."""
@@ -167,11 +193,18 @@ class Steady:
                 return stats
             peak = self.peaks[device] = Peak(device)
         if allocated > peak.allocated:
-            peak.allocated, peak.phase, peak.step = allocated, phase, self._step()
-            peak.time_ns, peak.rose = monotonic_ns(), peak.step + 1
+            peak.allocated, peak.phase, peak.step, peak.time_ns = allocated, phase, self._step(), monotonic_ns()
+            self._risen(peak)
         if reserved > peak.reserved:
-            peak.reserved, peak.rose = reserved, self._step() + 1
+            peak.reserved = reserved
+            self._risen(peak)
         return stats
+
+    def _risen(self, peak: Peak) -> None:
+        now = self._step() + 1
+        if now > STEADY:
+            self._gap = max(self._gap, now - peak.rose)
+        peak.rose = now
 
     def _step(self) -> int:
         """Steps completed before what this look covers: an edge knows them, or else the end of the last step."""

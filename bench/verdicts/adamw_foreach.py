@@ -1,0 +1,15 @@
+"""AdamW over a list of tensors has temporaries as large as the parameters.
+
+gpu: 1 GiB
+truth: fits, 5 * 128 MiB
+"""
+
+import torch
+
+model = torch.nn.ModuleList(torch.nn.Linear(1024, 1024, bias=False) for _ in range(32)).to("cuda")
+optimizer = torch.optim.AdamW(model.parameters(), foreach=True)
+for _ in range(4):
+    for layer in model:
+        layer(torch.randn(1, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
