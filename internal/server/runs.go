@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strings"
 
@@ -78,6 +79,13 @@ func (s *Server) runs(api huma.API) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			w.Header().Set("Content-Disposition", `attachment; filename="report.html"`) // its script stands in the page, which the policy forbids
 			_ = r.HTML(w)
+		}, err
+	})
+	served(api, "/runs/{id}/report.txt", "The same as the terminal shows it", map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}, func(ctx context.Context, in *RunInput) (serving, error) {
+		r, _, err := s.report(ctx, in.ID)
+		return func(_ context.Context, w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			_, _ = io.WriteString(w, r.Text(report.TextOptions{}))
 		}, err
 	})
 	get(api, "/runs/{id}/findings", "What was found in a run, worst first", func(ctx context.Context, in *RunInput) (*Findings, error) {

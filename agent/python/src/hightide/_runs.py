@@ -1,4 +1,4 @@
-"""Recorded runs, and their reports: what `hightide ls`, `show` and `report` say."""
+"""Recorded runs, and their reports: what `hightide ls`, `show` and `report` say, or a server (HIGHTIDE_SERVER)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import html
 import os
 import tempfile
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional
 
 from . import _engine, _session
+
+if TYPE_CHECKING:
+    from ._server import Server
 
 
 @dataclass(frozen=True)
@@ -56,41 +59,58 @@ class Finding:
 
 
 def runs(limit: int = 0) -> List[Run]:
-    """The runs that were recorded, newest first; at most `limit`, 0: all."""
-    found = _engine.ask_json("ls", "--limit", str(limit))
+    """The runs that were recorded, newest first; at most `limit`, 0: all.
+
+    Raises:
+        RuntimeError: they cannot be listed, or the server of HIGHTIDE_SERVER cannot be asked.
+        FileNotFoundError: hightide's program is not installed with this package.
+    """
+    remote = _remote()
+    rows = remote.runs(limit) if remote else _engine.ask_json("ls", "--limit", str(limit))["runs"]
     return [
         Run(
             row["id"], row.get("name") or "", row.get("state") or "", row["start_wall_ns"],
             row.get("duration_ns"), row.get("steps") or 0, row.get("peak_host_rss_bytes"), row.get("command") or [],
             row.get("tags") or {}, row,
         )
-        for row in found["runs"]
+        for row in rows
     ]  # fmt: skip
+
+
+def _remote() -> Optional[Server]:
+    if not os.environ.get("HIGHTIDE_SERVER"):
+        return None
+    from ._server import server  # what HTTP needs is imported where a server is asked
+
+    return server()
 
 
 def report(run: str = "") -> Report:
     """The report of a run: of the one that records this process, as far as it has come, else of the newest.
 
+    With HIGHTIDE_SERVER that server is asked, but for this process's own run and for paths, which are here.
+
     Args:
         run: an id, a unique beginning of one, a name, "last", or the path of a recording.
     Raises:
-        RuntimeError: there is no such run, or it cannot be read.
+        RuntimeError: there is no such run, it cannot be read, or the server cannot be asked.
         FileNotFoundError: hightide's program is not installed with this package.
     """
-    data = ""
     here = _session.here()
     if here and run in ("", here["run"]):
         _session.wait_until_kept()
-        run, data = here["run"], here["data"]
-    return Report(run or _session.latest or "last", data)
+        return Report(here["run"], here["data"])
+    run = run or _session.latest
+    ours = (run and run == _session.latest) or (os.sep in run and os.path.exists(run))
+    return Report(run or "last", server=None if ours else _remote())
 
 
 class Report:
     """What a run's recording says, as `hightide report` does."""
 
-    def __init__(self, run: str, data: str = "") -> None:
-        self._data_dir = data
-        self.data: Dict[str, Any] = _engine.ask_json("report", run, data=data)
+    def __init__(self, run: str, data: str = "", server: Optional[Server] = None) -> None:
+        self._data_dir, self._server = data, server
+        self.data: Dict[str, Any] = server.report(run) if server else _engine.ask_json("report", run, data=data)
         """the whole report, as docs/formats/json.md describes it"""
         self._run = run
 
@@ -133,11 +153,15 @@ class Report:
     @property
     def text(self) -> str:
         """As the terminal shows it."""
+        if self._server:
+            return self._server.text(self.id)
         return _engine.ask("show", self._run, data=self._data_dir)
 
     @property
     def html(self) -> str:
         """One page that needs nothing else."""
+        if self._server:
+            return self._server.html(self.id)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "report.html")
             _engine.ask("report", self._run, "--html", path, data=self._data_dir)
