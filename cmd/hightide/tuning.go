@@ -68,6 +68,10 @@ func (t *tuning) tune(w launch.Work) (done func()) {
 		s := &settings{25, t.cores}
 		t.begin(s)
 		return func() { t.end(s) }
+	case launch.Matrix: // a few tens of MiB: what is collected less often is time that trials have
+		s := &settings{4 * usualPercent, t.cores}
+		t.begin(s)
+		return func() { t.end(s) }
 	}
 	s := &settings{60, t.cores} // trials
 	t.begin(s)

@@ -158,7 +158,9 @@ func (e *Engine) Bench(ctx context.Context, o BenchOptions) (*BenchResult, error
 		}
 		defer end()
 	}
+	done := e.Runtime.TuneTo(launch.Matrix)
 	err = matrix.Run(ctx, spec, journal, o.Jobs, host)
+	done()
 	result.Result = journal.Result(spec, all)
 	if saving := journal.Save(result.Result); err == nil {
 		err = saving
@@ -251,6 +253,7 @@ type bench struct {
 func newBench(e *Engine, o *BenchOptions, spec *matrix.Spec) *bench {
 	b := &bench{engine: *e, options: o, spec: spec}
 	b.engine.Runtime.Stdin, b.engine.Runtime.PassSignals, b.engine.Runtime.Own = nil, false, true
+	b.engine.Runtime.Tune = nil // Bench has tuned to all of them
 	return b
 }
 

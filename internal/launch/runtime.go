@@ -47,6 +47,7 @@ const (
 	Reading               // of a large file: what is outgrown on the way is collected early
 	Reporting             // on a recording that was just closed: give back what recording took
 	Trials                // several programs beside each other
+	Matrix                // many programs, recorded and reported one after the other or beside each other
 )
 
 // Time is the time by the runtime's clock.

@@ -53,6 +53,7 @@ type process struct {
 	atSpans      int   // how often that was for the edge of a span
 	lastPeak     int64
 	lastAges     int64
+	unaged       bool // a picture of the peak was written, and no ages with it
 	lastStep     uint64
 	stepped      int64            // when that was
 	deviceMemory map[string]int64 // bytes of each device, as its framework calls it
@@ -204,13 +205,27 @@ func (r *Recorder) useHeap(p *process, now int64, last bool) {
 		if peak, ok := p.heap.peakUse(share); ok {
 			p.lastPeak = now
 			r.emit(peak)
-			if ages, ok := p.heap.ageUse(peak.Time, true); ok {
-				r.emit(ages)
-			}
+			p.unaged = true
 		}
 	}
-	if now-p.lastAges >= max(agesEvery, (now-p.Start)/agesShare) && !last {
+	switch {
+	case last:
+		r.peakAges(p)
+	case now-p.lastAges >= max(agesEvery, (now-p.Start)/agesShare):
 		r.useAges(p, now)
+		r.peakAges(p)
+	}
+}
+
+// peakAges writes the ages at the peak, once for all pictures of peaks since the last time: each takes the place of the one
+// before.
+func (r *Recorder) peakAges(p *process) {
+	if !p.unaged {
+		return
+	}
+	p.unaged = false
+	if ages, ok := p.heap.ageUse(p.heap.peakTime, true); ok {
+		r.emit(ages)
 	}
 }
 

@@ -34,12 +34,13 @@ type Names struct {
 	stacks *mem.StackTable
 	known  []*Site // by stack
 	files  map[string]FileKind
-	facts  []*nativeFacts // by location
+	short  map[string]string // names of a library's files
+	facts  []*nativeFacts    // by location
 }
 
 // NewNames names the stacks of a table, which may still grow.
 func NewNames(stacks *mem.StackTable) *Names {
-	return &Names{stacks: stacks, files: map[string]FileKind{}}
+	return &Names{stacks: stacks, files: map[string]FileKind{}, short: map[string]string{}}
 }
 
 // FileKind is whose a file is.
@@ -70,7 +71,7 @@ func (t *Names) Kind(file string) FileKind {
 		k = UserFile
 	case file == "", strings.HasPrefix(file, "<"):
 		k = Nowhere
-	case installed.MatchString(file):
+	case strings.Contains(file, "/site-packages/"), installed.MatchString(file): // most are there, and need no pattern
 		k = LibraryFile
 	}
 	t.files[file] = k
@@ -208,12 +209,23 @@ func passedOn(l *mem.Location) bool {
 // lineName is a line in a few words: base.py says little, sklearn/base.py does.
 func (t *Names) lineName(l mem.Location, user bool) string {
 	if !user && !l.Native {
-		if at := installed.FindAllStringIndex(l.File, -1); len(at) > 0 && at[len(at)-1][1] < len(l.File) {
-			name := strings.TrimPrefix(strings.TrimPrefix(l.File[at[len(at)-1][1]:], "site-packages/"), "dist-packages/")
+		if name := t.shortName(l.File); name != "" {
 			return name + ":" + strconv.Itoa(l.Line)
 		}
 	}
 	return mem.LineName(l)
+}
+
+// shortName is a library's file below the folder where libraries are; "" where it is in none.
+func (t *Names) shortName(file string) string {
+	name, ok := t.short[file]
+	if !ok {
+		if at := installed.FindAllStringIndex(file, -1); len(at) > 0 && at[len(at)-1][1] < len(file) {
+			name = strings.TrimPrefix(strings.TrimPrefix(file[at[len(at)-1][1]:], "site-packages/"), "dist-packages/")
+		}
+		t.short[file] = name
+	}
+	return name
 }
 
 // moduleOf is the innermost forward method of frames.
