@@ -1,0 +1,43 @@
+package bench
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"hightide/internal/analyze"
+	"hightide/internal/mem"
+	"hightide/internal/wire"
+)
+
+// BenchmarkAnalyses runs all analyses on the recording that TestHour left in HIGHTIDE_HOUR, which has been read, and each
+// of them alone. What they prepare for each other counts for the first one alone that needs it.
+func BenchmarkAnalyses(b *testing.B) {
+	found, _ := filepath.Glob(filepath.Join(os.Getenv("HIGHTIDE_HOUR"), "runs", "*", "run.hightide"))
+	if len(found) != 1 {
+		b.Skip("HIGHTIDE_HOUR names no folder with that recording; bench/recordings.py does")
+	}
+	file, err := os.Open(found[0])
+	if err != nil {
+		b.Fatal(err)
+	}
+	run, err := wire.Load(file)
+	file.Close()
+	if err != nil {
+		b.Fatal(err)
+	}
+	analyses := func(run *mem.Run) func(*testing.B) {
+		return func(b *testing.B) {
+			for b.Loop() {
+				analyze.Analyze(run, analyze.Options{})
+			}
+		}
+	}
+	b.Run("all", analyses(run))
+	all := analyze.All
+	defer func() { analyze.All = all }()
+	for _, a := range all {
+		analyze.All = []analyze.Analysis{a}
+		b.Run(a.Name, analyses(run))
+	}
+}
