@@ -28,9 +28,11 @@ func BenchmarkAnalyses(b *testing.B) {
 	}
 	analyses := func(run *mem.Run) func(*testing.B) {
 		return func(b *testing.B) {
+			began := processorTime()
 			for b.Loop() {
 				analyze.Analyze(run, analyze.Options{})
 			}
+			b.ReportMetric(1000*(processorTime()-began).Seconds()/float64(b.N), "cpu-ms/op")
 		}
 	}
 	b.Run("all", analyses(run))

@@ -48,6 +48,13 @@ func newInput(run *mem.Run, opts Options) *Input {
 		}
 	}
 	in.boundPSS()
+	counts := map[uint32]int{}
+	for _, s := range run.Steps {
+		counts[s.Process]++
+	}
+	for process, n := range counts {
+		in.steps[process] = make([]mem.Step, 0, n)
+	}
 	for _, s := range run.Steps {
 		in.steps[s.Process] = append(in.steps[s.Process], s)
 	}

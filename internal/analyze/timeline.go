@@ -150,7 +150,9 @@ func (in *Input) bars(r *report.Report) {
 		kept = 0
 		for _, of := range inSteps {
 			if of.step%stride == 0 {
-				kept += min(of.spans, 64)
+				if kept += min(of.spans, 64); kept > barsShown {
+					break
+				}
 			}
 		}
 		if stride > 1<<40 {

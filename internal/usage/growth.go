@@ -76,17 +76,14 @@ func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend, w
 	sites := groupSites(h, names, wants)
 	kept := h.Kept(bins.Stretches, len(sites.list), sites.of)
 	var found []Growing
+	parts, ends := h.risen(kept, sites, bins, least)
 	for n, low := range kept {
-		if low == nil {
-			continue
-		}
-		part := bins.part(low)
-		first, last := low[part.from], low[part.to]
-		if float64(last-first) < least/2 {
+		part, ok := parts[n]
+		if !ok {
 			continue
 		}
 		g := Growing{Site: sites.list[n], Stacks: len(sites.stacks[n])}
-		noise := h.noiseOf(&g, sites.stacks[n], bins, part)
+		noise := h.noiseOf(&g, sites.stacks[n], bins, part, ends)
 		c := Curve{X: bins.X[part.from : part.to+1], Whole: bins.Whole}
 		for _, bytes := range low[part.from : part.to+1] {
 			c.Y = append(c.Y, float64(bytes))
@@ -107,36 +104,61 @@ func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend, w
 	return found
 }
 
+// risen finds the parts of the bins in which sites rose by enough to be looked at, by site, and what reads the stacks of those.
+func (h *History) risen(kept [][]mem.Bytes, sites *siteGroups, bins Bins, least float64) (map[int]part, *heldAt) {
+	parts, ends := map[int]part{}, &heldAt{h: h, index: map[uint32]int{}, known: map[Moment][]mem.Bytes{}}
+	for n, low := range kept {
+		if low == nil {
+			continue
+		}
+		part := bins.part(low)
+		if float64(low[part.to]-low[part.from]) < least/2 {
+			continue
+		}
+		parts[n] = part
+		for _, stack := range sites.stacks[n] {
+			ends.index[stack] = len(ends.index)
+		}
+	}
+	return parts, ends
+}
+
+// heldAt tells what some stacks held. It goes through the history once for each moment, whoever asks.
+type heldAt struct {
+	h     *History
+	index map[uint32]int // of the stacks, in the columns of known
+	known map[Moment][]mem.Bytes
+}
+
+func (a *heldAt) of(stack uint32, at Moment) mem.Bytes {
+	column, ok := a.known[at]
+	if !ok {
+		column = make([]mem.Bytes, len(a.index))
+		a.h.Each(at, func(i int) {
+			if n, ok := a.index[a.h.Stack[i]]; ok {
+				column[n] += a.h.Bytes[i]
+			}
+		})
+		a.known[at] = column
+	}
+	return column[a.index[stack]]
+}
+
 // noiseOf is what sampling adds to the growth of a site in a part of the bins; it also finds the stack of the site that grew most.
-func (h *History) noiseOf(g *Growing, stacks []uint32, bins Bins, part part) (noise Noise) {
+func (h *History) noiseOf(g *Growing, stacks []uint32, bins Bins, part part, ends *heldAt) (noise Noise) {
 	first, middle := bins.Stretches[part.from].From, bins.Stretches[(part.from+part.to+1)/2].From
 	last := bins.Stretches[part.to].To
 	if part.to+1 < len(bins.Stretches) {
 		last = bins.Stretches[part.to].From
 	}
-	rises := map[uint32]mem.Bytes{}
-	for _, stack := range stacks {
-		rises[stack] = 0
-	}
-	for k, at := range [2]Moment{first, last} {
-		h.Each(at, func(i int) {
-			if _, ours := rises[h.Stack[i]]; !ours {
-				return
-			}
-			if k == 0 {
-				rises[h.Stack[i]] -= h.Bytes[i]
-				return
-			}
-			rises[h.Stack[i]] += h.Bytes[i]
-			g.Held += h.Bytes[i]
-		})
-	}
 	for k, stack := range stacks {
 		variance, later, excess := h.noise(stack, first, middle, last)
 		noise.Variance += variance
 		noise.Later += later
-		if k == 0 || rises[stack] > g.Rise {
-			g.Stack, g.Rise, noise.Grain = stack, max(rises[stack], 0), excess
+		held := ends.of(stack, last)
+		g.Held += held
+		if rise := held - ends.of(stack, first); k == 0 || rise > g.Rise {
+			g.Stack, g.Rise, noise.Grain = stack, max(rise, 0), excess
 		}
 	}
 	if h.errs != nil {

@@ -1,7 +1,6 @@
 package usage
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sort"
@@ -91,13 +90,23 @@ func (h *History) layers(heap *mem.Heap) {
 		}
 		open = open[:0]
 	}
-	slices.SortStableFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	// By their beginning, in the order of stacks where that is the same: sorted by counting.
+	next := make([]int, len(h.Times)+2)
+	for _, s := range all {
+		next[s.from+1]++
+	}
+	for i := range next[1:] {
+		next[i+1] += next[i]
+	}
+	h.Stack, h.Bytes = make([]uint32, len(all)), make([]mem.Bytes, len(all))
+	h.From, h.To = make([]int32, len(all)), make([]int32, len(all))
 	for _, s := range all {
 		if int(s.stack) >= h.Stacks.Len() { // what defined it was lost
 			s.stack = 0
 		}
-		h.Stack, h.Bytes = append(h.Stack, s.stack), append(h.Bytes, s.bytes)
-		h.From, h.To = append(h.From, s.from), append(h.To, s.to)
+		i := next[s.from]
+		next[s.from]++
+		h.Stack[i], h.Bytes[i], h.From[i], h.To[i] = s.stack, s.bytes, s.from, s.to
 	}
 }
 
