@@ -75,12 +75,13 @@ def _rounded(size: int) -> int:
 
 
 def _highest(events: List[Any], now: int) -> Tuple[int, Optional[int]]:
-    """The highest number of live bytes, and the index of the allocation that brought it."""
+    """The highest number of live bytes, and the index of the allocation that brought it first: the edges of later steps
+    may be left out."""
     best, at, total = 0, None, now
     for i in range(len(events) - 1, -1, -1):
         action = events[i]["action"]
         if action == "alloc":
-            if total > best:
+            if total >= best:
                 best, at = total, i
             total -= _rounded(events[i]["size"])
         elif action == "free_requested":
