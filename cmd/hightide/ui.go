@@ -3,11 +3,17 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,9 +26,10 @@ import (
 // uiOptions of ui.
 type uiOptions struct {
 	server.Options
-	addr    string
-	open    bool
-	outside outsideOptions
+	addr      string
+	cert, key string // of TLS
+	open      bool
+	outside   outsideOptions
 }
 
 func uiCommand(a *app) *cobra.Command {
@@ -33,7 +40,7 @@ func uiCommand(a *app) *cobra.Command {
 block, what other settings would have done, imagined GPUs, matrices and differences.
 
 FILE and RUN are opened at once. It listens on the loopback alone; another address needs a token, which is
-printed once. Nothing that the page shows leaves this machine. Ctrl-C ends it; runs go on.
+printed once, and should have TLS. Nothing that the page shows leaves this machine. Ctrl-C ends it; runs go on.
 
 With --allow-exec the page can start programs: imagined runs, searches of the largest batch, matrices.
 Whoever has the printed address can then run commands as you.
@@ -45,6 +52,7 @@ Exit codes: 0 ended by Ctrl-C, 2 wrong usage, 3 a file or run that is not there,
 		Example: `  hightide ui --open
   hightide ui snapshot.pickle
   hightide ui --addr 127.0.0.1:8080
+  hightide ui --addr 0.0.0.0:7333 --tls-cert cert.pem --tls-key key.pem
   hightide ui --remote-write http://prometheus:9090/api/v1/write
   hightide ui --compat memorymark`,
 	}, &uiOptions{})
@@ -52,6 +60,9 @@ Exit codes: 0 ended by Ctrl-C, 2 wrong usage, 3 a file or run that is not there,
 
 func (o *uiOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:7333", "`address` to listen on; port 0: any free one")
+	flags.StringVar(&o.cert, "tls-cert", "", "serve over TLS with this certificate, a `file` of PEM")
+	flags.StringVar(&o.key, "tls-key", "", "its private key, a `file` of PEM")
+	flags.StringSliceVar(&o.Hosts, "host", nil, "`name` by which browsers may call this server, besides that of the machine; may be given several times")
 	flags.BoolVar(&o.open, "open", false, "open it in a browser")
 	flags.BoolVar(&o.AllowExec, "allow-exec", false, "let who has the token start programs: imagined runs, fits, matrices")
 	o.outside.AddFlags(flags)
@@ -65,14 +76,12 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 	defer cancel()
 	defer release()
 	o.outside.choose(c, &o.addr)
-	listener, err := net.Listen("tcp", o.addr)
+	listener, err := o.listen()
 	if err != nil {
-		return fail.Environment("choose another with --addr, as 127.0.0.1:0 for any free port", "listen on %s: %w", o.addr, err)
+		return err
 	}
 	o.Files, o.Env = args, os.Environ()
-	if o.AllowExec && o.Token == "" {
-		o.Token = rand.Text()
-	}
+	o.Audit = func(line string) { fmt.Fprintln(a.stderr, "hightide ui: "+line) }
 	s, handler := server.New(a.engine(), o.Options)
 	defer s.Close()
 	handler, stop, err := o.outside.begin(ctx, a, s, handler, o.Options)
@@ -80,21 +89,73 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	defer stop()
-	front := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	address := o.address(listener)
+	fmt.Fprintf(a.stderr, "hightide ui: %s (Ctrl-C ends it)\n", address)
+	if o.open {
+		a.openInBrowser(address)
+	}
+	return serve(ctx, listener, handler)
+}
+
+// listen opens the address. One that others can reach needs a token, as does a server that starts programs.
+func (o *uiOptions) listen() (net.Listener, error) {
+	if (o.cert == "") != (o.key == "") {
+		return nil, fail.Usage("name both, or none", "--tls-cert and --tls-key go together")
+	}
+	listener, err := net.Listen("tcp", o.addr)
+	if err != nil {
+		return nil, fail.Environment("choose another with --addr, as 127.0.0.1:0 for any free port", "listen on %s: %w", o.addr, err)
+	}
+	if at, ok := listener.Addr().(*net.TCPAddr); o.AllowExec || !ok || !at.IP.IsLoopback() {
+		o.Token = rand.Text()
+	}
+	if name, err := os.Hostname(); err == nil {
+		o.Hosts = append(o.Hosts, strings.ToLower(name))
+	}
+	if name, _, err := net.SplitHostPort(o.addr); err == nil && name != "" {
+		o.Hosts = append(o.Hosts, strings.ToLower(name))
+	}
+	if o.cert == "" {
+		return listener, nil
+	}
+	pair, err := tls.LoadX509KeyPair(o.cert, o.key)
+	if err != nil {
+		listener.Close()
+		return nil, fail.Input("openssl req -x509 -newkey ed25519 -noenc -keyout key.pem -out cert.pem makes a pair", "--tls-cert: %w", err)
+	}
+	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
+}
+
+// address is what people open.
+func (o *uiOptions) address(listener net.Listener) string {
+	at := listener.Addr().String()
+	if ip, ok := listener.Addr().(*net.TCPAddr); ok && ip.IP.IsUnspecified() {
+		if name, err := os.Hostname(); err == nil {
+			at = net.JoinHostPort(name, strconv.Itoa(ip.Port))
+		}
+	}
+	address := url.URL{Scheme: "http", Host: at, Path: "/"}
+	if o.cert != "" {
+		address.Scheme = "https"
+	}
+	if o.Token != "" {
+		address.RawQuery = "token=" + o.Token
+	}
+	return address.String()
+}
+
+// serve answers until the context ends.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	front := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: log.New(io.Discard, "", 0), // what strangers do wrong is told to them
+	}
 	go func() {
 		<-ctx.Done()
 		late, done := context.WithTimeout(context.WithoutCancel(ctx), shutdownWithin)
 		defer done()
 		_ = front.Shutdown(late)
 	}()
-	address := "http://" + listener.Addr().String() + "/"
-	if o.Token != "" {
-		address += "?token=" + o.Token
-	}
-	fmt.Fprintf(a.stderr, "hightide ui: %s (Ctrl-C ends it)\n", address)
-	if o.open {
-		a.openInBrowser(address)
-	}
 	if err := front.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

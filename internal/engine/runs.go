@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -113,6 +114,22 @@ func (e *Engine) Follow(ctx context.Context, ref string, from int64) iter.Seq2[s
 			yield(store.Batch{}, err)
 		}
 	}
+}
+
+// Attached lists what is kept with a run beside its recording.
+func (e *Engine) Attached(ctx context.Context, id string) ([]store.Attachment, error) {
+	return inStore(ctx, e, func(s store.Store) ([]store.Attachment, error) { return s.Attached(id) })
+}
+
+// OpenAttached reads one of them, or by the name store.Recording the recording as it stands.
+func (e *Engine) OpenAttached(ctx context.Context, id, name string) (io.ReadCloser, error) {
+	return inStore(ctx, e, func(s store.Store) (io.ReadCloser, error) {
+		file, err := s.Open(id, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fail.Input("its artifacts can be listed", "run %s has no artifact of that name: %w", id, fs.ErrNotExist)
+		}
+		return file, err
+	})
 }
 
 // Remove deletes runs and returns those that it did. All are looked up before the first is deleted.

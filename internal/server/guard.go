@@ -17,7 +17,9 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-
 // The Host header is checked, as a page elsewhere can give its own name this machine's address (DNS rebinding). The Origin
 // header is, as a page elsewhere can send requests that need no answer.
 func (s *Server) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(plain http.ResponseWriter, r *http.Request) {
+		w := s.bounded(plain, r)
+		defer s.audit(w, r)
 		header := w.Header()
 		header.Set("Content-Security-Policy", policy)
 		header.Set("X-Content-Type-Options", "nosniff")
@@ -29,7 +31,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		case !s.ownOrigin(r):
 			refuse(w, http.StatusForbidden, "pages of other origins may not ask")
 		case s.brings(r):
-			http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: s.options.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
+			http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: s.options.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
 			http.Redirect(w, r, withoutToken(r.URL), http.StatusSeeOther)
 		case !s.admits(r):
 			header.Set("WWW-Authenticate", "Bearer")
@@ -51,8 +53,8 @@ func (s *Server) knows(host string) bool {
 		name = h
 	}
 	name = strings.ToLower(strings.Trim(name, "[]"))
-	if ip := net.ParseIP(name); ip != nil {
-		return ip.IsLoopback() || slices.Contains(s.options.Hosts, name)
+	if ip := net.ParseIP(name); ip != nil { // no name that another page could have
+		return ip.IsLoopback() || s.options.Token != "" || slices.Contains(s.options.Hosts, name)
 	}
 	return name == "localhost" || slices.Contains(s.options.Hosts, name)
 }
@@ -70,8 +72,12 @@ func (s *Server) ownOrigin(r *http.Request) bool {
 	return err == nil && from.Host == r.Host
 }
 
-// tokenCookie keeps the token for a page that was opened with ?token=.
-const tokenCookie = "hightide-token"
+// cookieName is that of the cookie which keeps the token for a page that was opened with ?token=. Servers on other ports of this
+// machine have others, as cookies know no ports.
+func cookieName(r *http.Request) string {
+	_, port, _ := net.SplitHostPort(r.Host)
+	return "hightide-token-" + port
+}
 
 // brings says whether a page is opened with the right token in its address, as hightide ui prints it.
 func (s *Server) brings(r *http.Request) bool {
@@ -93,7 +99,7 @@ func (s *Server) admits(r *http.Request) bool {
 		return true
 	}
 	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if cookie, err := r.Cookie(tokenCookie); given == "" && err == nil {
+	if cookie, err := r.Cookie(cookieName(r)); given == "" && err == nil {
 		given = cookie.Value
 	}
 	return subtle.ConstantTimeCompare([]byte(given), []byte(s.options.Token)) == 1

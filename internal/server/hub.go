@@ -61,6 +61,9 @@ const farBehind = 1 << 20
 
 // follow reads the recording until it ends or nobody looks any more.
 func (h *hub) follow(ctx context.Context, e *engine.Engine) {
+	printing, printed := context.WithCancel(ctx)
+	var output sync.WaitGroup
+	output.Go(func() { h.followOutput(printing, e) })
 	why := error(nil)
 	for batch, err := range e.Follow(ctx, h.id, 0) {
 		if err != nil {
@@ -69,6 +72,8 @@ func (h *hub) follow(ctx context.Context, e *engine.Engine) {
 		}
 		h.take(batch)
 	}
+	printed()
+	output.Wait() // the end is the last event
 	row, err := e.Find(context.WithoutCancel(ctx), h.id)
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -33,11 +33,7 @@ type liveInput struct {
 
 func (s *Server) live(api huma.API) {
 	stream(api, "/runs/{id}/live", "A run while it is recorded, as server-sent events", func(ctx context.Context, in *liveInput) (serving, error) {
-		row, err := s.find(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		h, release, err := s.hubs.open(ctx, row)
+		h, release, err := s.open(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}

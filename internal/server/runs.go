@@ -151,13 +151,18 @@ func (s *Server) find(ctx context.Context, ref string) (store.Run, error) {
 	return s.engine.Find(ctx, ref)
 }
 
-// report of a run as it stands, and the same as JSON.
-func (s *Server) report(ctx context.Context, ref string) (*report.Report, []byte, error) {
+// open gives a run in memory, as it stands; release it after use.
+func (s *Server) open(ctx context.Context, ref string) (h *hub, release func(), err error) {
 	row, err := s.find(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	h, release, err := s.hubs.open(ctx, row)
+	return s.hubs.open(ctx, row)
+}
+
+// report of a run as it stands, and the same as JSON.
+func (s *Server) report(ctx context.Context, ref string) (*report.Report, []byte, error) {
+	h, release, err := s.open(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}

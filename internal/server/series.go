@@ -60,11 +60,7 @@ func (s *Server) series(api huma.API) {
 		kinds[t.kind] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
 	}
 	served(api, "/runs/{id}/series", "Curves of a run, thinned to what a screen shows", kinds, func(ctx context.Context, in *seriesInput) (serving, error) {
-		row, err := s.find(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		h, release, err := s.hubs.open(ctx, row)
+		h, release, err := s.open(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -32,6 +32,8 @@ type Options struct {
 	Hosts     []string // names by which the server may be called besides those of the loopback
 	Files     []string // files and runs that were named on the command line
 	Env       []string // environment of programs that jobs start
+
+	Audit func(line string) // told of each request that changes something or starts a program; nil: nobody is
 }
 
 // Server answers requests by an engine.
@@ -51,6 +53,8 @@ var resources = []func(*Server, huma.API){
 	(*Server).status,
 	(*Server).runs,
 	(*Server).series,
+	(*Server).facts,
+	(*Server).output,
 	(*Server).live,
 	(*Server).jobs,
 	(*Server).matrices,

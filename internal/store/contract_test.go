@@ -273,6 +273,12 @@ func filters(t *testing.T, s store.Store) {
 		{store.Filter{Ref: "on"}, 0},
 		{store.Filter{Tags: map[string]string{"n": "0"}, Name: "one", Text: "train"}, 2},
 		{store.Filter{Tags: map[string]string{"n": "0", "m": ""}}, 0},
+		{store.Filter{Verb: info(0, "").Verb}, 4},
+		{store.Filter{Verb: "imagine"}, 0},
+		{store.Filter{Before: "0abb"}, 2},
+		{store.Filter{Before: "0abb", Name: "one"}, 1},
+		{store.Filter{Before: "0aaa"}, 0},
+		{store.Filter{Before: "nope"}, 0},
 	} {
 		runs, err := s.List(test.filter)
 		must(t, err)
@@ -386,6 +392,12 @@ func attach(t *testing.T, s store.Store) {
 				t.Errorf("%s holds %q %v", path, data, err)
 			}
 		}
+	}
+	if all, err := s.Attached(id); err != nil || len(all) != 1 || all[0] != (store.Attachment{Name: "report.html", Size: int64(len("second"))}) {
+		t.Errorf("what is attached: %v %v", all, err)
+	}
+	if _, err := s.Attached("nope"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("what is attached to a run that is not there: %v", err)
 	}
 	broken := errors.New("broken")
 	if _, err := s.Attach(id, "report.html", func(w io.Writer) error { _ = write("half")(w); return broken }); !errors.Is(err, broken) {

@@ -270,6 +270,24 @@ func (s *Files) Open(id, name string) (io.ReadCloser, error) {
 	return os.Open(filepath.Join(s.runDir(id), name))
 }
 
+// Attached implements Store.
+func (s *Files) Attached(id string) ([]Attachment, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(s.runDir(id))
+	if err != nil || !validID(id) {
+		return nil, notFound(id)
+	}
+	attached := []Attachment{}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && validName(entry.Name()) {
+			attached = append(attached, Attachment{entry.Name(), info.Size()})
+		}
+	}
+	return attached, nil
+}
+
 // lock takes a recording for writing. A moment is given to those who only look whether it is taken.
 func lock(file *os.File) error {
 	var err error

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -181,6 +182,21 @@ func (m *Memory) Open(id, name string) (io.ReadCloser, error) {
 		return nil, fs.ErrNotExist
 	}
 	return io.NopCloser(bytes.NewReader(data)), nil
+}
+
+// Attached implements Store.
+func (m *Memory) Attached(id string) ([]Attachment, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	run := m.runs[id]
+	if run == nil {
+		return nil, notFound(id)
+	}
+	attached := []Attachment{}
+	for _, name := range slices.Sorted(maps.Keys(run.attached)) {
+		attached = append(attached, Attachment{name, int64(len(run.attached[name]))})
+	}
+	return attached, nil
 }
 
 // Follow implements Store.

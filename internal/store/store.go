@@ -52,6 +52,9 @@ type Store interface {
 	// error is fs.ErrNotExist where there is nothing of that name.
 	Open(id, name string) (io.ReadCloser, error)
 
+	// Attached lists what is kept with a run beside its recording, by name.
+	Attached(id string) ([]Attachment, error)
+
 	// Follow streams a recording, from its start for 0 or from where a Batch.Next points, while it is written
 	// and until it has ended; it may have ended long ago. Any number of followers read at their own pace:
 	// none holds up the writer, and what one has not read yet waits in the store. The stream also ends
@@ -64,6 +67,12 @@ type Store interface {
 
 	// Close gives back what the store holds open.
 	Close() error
+}
+
+// Attachment is a file that is kept with a run.
+type Attachment struct {
+	Name string `json:"name"`
+	Size int64  `json:"size_bytes"`
 }
 
 // Recording is the name by which Store.Open knows the recording itself.
