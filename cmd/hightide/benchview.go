@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// benchView shows how far a matrix is: on a terminal a block of a few lines that stays below what was printed, elsewhere
-// a line for each trial.
+// benchView shows how far a matrix is: on a terminal a table of its cells that stays below what was printed, elsewhere a
+// line for each trial.
 type benchView struct {
 	out   *os.File // nil: no terminal
 	plain io.Writer
@@ -25,7 +25,8 @@ type benchView struct {
 
 	lock  sync.Mutex
 	last  matrix.Progress
-	lines int           // that the block has now
+	cells benchCells
+	lines int           // that the table has now
 	stop  chan struct{} // ends the clock
 }
 
@@ -41,7 +42,7 @@ func newBenchView(stderr io.Writer, quiet bool) *benchView {
 	return v
 }
 
-// clock draws the block anew every second: times run on.
+// clock draws the table anew every second: times run on.
 func (v *benchView) clock() {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -67,6 +68,7 @@ func (v *benchView) tell(e event.Event) {
 	v.lock.Lock()
 	defer v.lock.Unlock()
 	v.last = p
+	v.cells.take(p.Rows)
 	if v.out == nil {
 		if p.Last != nil {
 			fmt.Fprintln(v.plain, v.trialLine(p.Last)+v.farLine())
@@ -74,13 +76,13 @@ func (v *benchView) tell(e event.Event) {
 		return
 	}
 	v.clear()
-	if p.Last != nil {
+	if p.Last != nil && p.Last.State != matrix.Done { // why stays on the screen; figures are in the table
 		fmt.Fprintln(v.out, v.trialLine(p.Last))
 	}
 	v.draw()
 }
 
-// hide takes the block away.
+// hide takes the table away.
 func (v *benchView) hide() {
 	if v.out == nil {
 		return
@@ -104,18 +106,7 @@ func (v *benchView) draw() {
 	if size, err := unix.IoctlGetWinsize(int(v.out.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 20 {
 		width, rows = int(size.Col), int(size.Row)
 	}
-	lines := []string{strings.TrimPrefix(v.farLine(), "  ")}
-	for _, one := range v.last.Running {
-		holds := ""
-		if one.Held > 0 {
-			holds = one.Held.String()
-		}
-		if expected, ok := one.Expected.Get(); ok {
-			holds += " of ~" + mem.Bytes(expected).String()
-		}
-		lines = append(lines, fmt.Sprintf("  %6s  %23s  %s, repeat %d", shortDuration(time.Since(one.Since)), holds, one.Cell, one.Repeat))
-	}
-	lines = lines[:min(len(lines), max(1, rows-2))]
+	lines := v.cells.lines(&v.last, strings.TrimPrefix(v.farLine(), "  "), time.Now(), rows-2)
 	v.clear()
 	var b strings.Builder
 	for _, line := range lines {

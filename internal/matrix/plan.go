@@ -140,19 +140,26 @@ func (p *plan) shuffled(round int) []*Cell {
 // wants says whether a repeat of a cell is still to be started.
 func (p *plan) wants(key string, repeat int) bool {
 	c := p.cells[key]
-	if _, made := c.trials[repeat]; made || p.running[job{key, repeat}] || c.givenUp() {
+	if _, made := c.trials[repeat]; made || p.running[job{key, repeat}] || p.givenUp(c) {
 		return false
 	}
 	return repeat <= p.spec.Goal.Least || !p.known(c)
 }
 
-func (c *progress) givenUp() bool {
-	failures := 0
+// givenUp says whether another trial would tell nothing: the cell cannot run here, was lost too often, or failed twice. An
+// imaginary device refuses the same request each time.
+func (p *plan) givenUp(c *progress) bool {
+	failures, imagined := 0, strings.HasPrefix(p.spec.Value(c.cell, AxisDevice), DeviceImagined)
 	for _, t := range c.trials {
 		switch t.State {
 		case Done:
 		case Unavailable, Lost:
 			return true
+		case OutOfMemory:
+			if imagined {
+				return true
+			}
+			failures++
 		default:
 			failures++
 		}
@@ -286,7 +293,7 @@ func (p *plan) leftOf(key string, c *progress) int {
 			running++
 		}
 	}
-	if c.givenUp() {
+	if p.givenUp(c) {
 		return running
 	}
 	goal := p.spec.Goal

@@ -113,6 +113,19 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestImaginedOutOfMemoryOnce: an imaginary device would answer the same again, a machine may not.
+func TestImaginedOutOfMemoryOnce(t *testing.T) {
+	spec := mustRead(t, "axes: {model: [lenet], device: [cpu, \"imagined:t4\"]}\nrepeats: 4\n")
+	counts := map[string]int{}
+	played(t, spec, 3, func(cell string, repeat int) Trial {
+		counts[cell]++
+		return Trial{Cell: cell, Repeat: repeat, State: OutOfMemory}
+	})
+	if counts["model=lenet device=cpu"] != 2 || counts["model=lenet device=imagined:t4"] != 1 {
+		t.Errorf("%v", counts)
+	}
+}
+
 // TestLostTrialsAreMadeAgain: three times, and then it stands as lost.
 func TestLostTrialsAreMadeAgain(t *testing.T) {
 	spec := mustRead(t, "axes: {case: [lucky, not]}\ncommand: x {case}\nrepeats: 1\n")
@@ -298,5 +311,38 @@ func TestDamagedHeader(t *testing.T) {
 	}
 	if now, _ := os.ReadFile(path); string(now) != string(text) {
 		t.Error("the journal was changed")
+	}
+}
+
+// TestRowsAreTold: first those of all cells, then that of the cell whose trial ended, with its interval as far as it goes.
+func TestRowsAreTold(t *testing.T) {
+	j, spec := openJournal(t, t.TempDir(), false)
+	seen := map[string]CellRow{}
+	first := 0
+	value := 100.0
+	host := Host{Now: time.Now, Free: func() mem.Optional { return mem.Optional{} }, Events: func(e event.Event) {
+		p := e.(Progress)
+		if first == 0 {
+			first = len(p.Rows)
+		} else if len(p.Rows) > 1 || p.Last != nil && (len(p.Rows) != 1 || p.Rows[0].Key != p.Last.Cell) {
+			t.Errorf("%d rows with %v", len(p.Rows), p.Last)
+		}
+		for _, row := range p.Rows {
+			seen[row.Key] = row
+		}
+	}, Trial: func(_ context.Context, cell *Cell, repeat int, _ uint64, _ func(mem.Bytes)) (Trial, Machine, error) {
+		value++
+		return of(cell.Key, repeat, value), Machine{Name: "here"}, nil
+	}}
+	if err := Run(t.Context(), spec, j, 1, host); err != nil {
+		t.Fatal(err)
+	}
+	if first != len(spec.Cells) || len(seen) != first {
+		t.Errorf("%d rows first, %d seen, %d cells", first, len(seen), len(spec.Cells))
+	}
+	for key, row := range seen {
+		if row.State != Done || row.Left != 0 || row.Trials != spec.Goal.Least || row.Within == nil || row.Within.Low >= row.Value || row.Within.High <= row.Value {
+			t.Errorf("%s: %+v", key, row)
+		}
 	}
 }

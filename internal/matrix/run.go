@@ -32,6 +32,7 @@ type Progress struct {
 	Sure    bool           `json:"left_known"` // of every cell it is known what it takes
 	Running []RunningTrial `json:"running"`
 	Last    *Trial         `json:"last,omitempty"` // the trial that ended just now
+	Rows    []CellRow      `json:"rows,omitempty"` // of cells that changed: at first of all, then of the one whose trial ended
 }
 
 // RunningTrial is one that runs.
@@ -68,7 +69,8 @@ type runner struct {
 	ended   chan ending
 	holds   chan holding
 	failed  error
-	told    Progress // the last
+	told    Progress  // the last
+	rows    []CellRow // to be told next
 }
 
 // started is a trial that runs.
@@ -95,6 +97,7 @@ type holding struct {
 func (r *runner) run(parent context.Context) error {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
+	r.rows = r.plan.rows()
 	for {
 		for r.failed == nil && ctx.Err() == nil && len(r.running) < r.jobs {
 			cell, repeat := r.plan.next(r.may)
@@ -112,7 +115,7 @@ func (r *runner) run(parent context.Context) error {
 		select {
 		case h := <-r.holds:
 			h.of.held = h.bytes
-			r.told.Last, r.told.Running = nil, r.runningNow()
+			r.told.Last, r.told.Rows, r.told.Running = nil, nil, r.runningNow()
 			r.host.Events.Tell(r.told)
 		case e := <-r.ended:
 			if r.end(e); r.failed != nil {
@@ -153,6 +156,7 @@ func (r *runner) end(e ending) {
 		return
 	}
 	r.plan.add(e.trial)
+	r.rows = []CellRow{r.plan.row(e.of.cell.Key)}
 	r.tell(&e.trial)
 }
 
@@ -193,7 +197,8 @@ func (r *runner) may(cell *Cell) bool {
 
 func (r *runner) tell(last *Trial) {
 	trials, left, sure := r.plan.left()
-	p := Progress{Cells: len(r.spec.Cells), States: r.plan.counts(), Last: last, Sure: sure, Running: r.runningNow()}
+	p := Progress{Cells: len(r.spec.Cells), States: r.plan.counts(), Last: last, Sure: sure, Running: r.runningNow(), Rows: r.rows}
+	r.rows = nil
 	for _, c := range r.plan.cells {
 		p.Done += len(c.trials)
 	}

@@ -20,7 +20,7 @@ func beginExplain(s *Server, text json.RawMessage) (work, error) {
 	if err != nil {
 		return work{}, err
 	}
-	run, err := s.engine.Resolve(context.Background(), asked.Run)
+	run, err := s.find(context.Background(), asked.Run)
 	if err != nil {
 		return work{}, err
 	}

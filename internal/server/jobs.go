@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/sse"
 
+	"hightide/internal/engine"
 	"hightide/internal/event"
 	"hightide/internal/fail"
 	"hightide/internal/mem"
@@ -409,8 +410,12 @@ func (j *job) cancelled() {
 
 // tell is the job's event.Sink.
 func (j *job) tell(e event.Event) {
-	if s, ok := e.(observe.Status); ok {
-		e = running{s.Elapsed, s.Processes, s.Steps, s.Phase, s.RSS, s.Device}
+	switch known := e.(type) {
+	case engine.Begun:
+		j.change(func() { j.Run = known.RunID })
+		return
+	case observe.Status:
+		e = running{known.Elapsed, known.Processes, known.Steps, known.Phase, known.RSS, known.Device}
 	}
 	j.change(func() {
 		j.events = slices.DeleteFunc(j.events, func(old jobEvent) bool { return same(old.of, e) })
