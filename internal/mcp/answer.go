@@ -66,8 +66,8 @@ func oneLine(err error) error {
 	return errors.New(said)
 }
 
-// plain is how texts are written: no colours, and no wider than a window.
-var plain = report.TextOptions{Width: 100, Brief: true}
+// plain is how tables are written: no colours, and no wider than a window.
+var plain = report.TextOptions{Width: 100}
 
 // readable refuses a reference that is neither a run nor a file: stdin is the assistant's, and a pipe or a device may
 // never end.

@@ -24,24 +24,38 @@ type explainInput struct {
 
 // explainAnswer is what a snapshot tells of its devices.
 type explainAnswer struct {
-	Verdict  string           `json:"verdict"`
-	Devices  []heldDevice     `json:"devices"`
-	Findings []report.Finding `json:"findings"`
-	Notes    []string         `json:"notes"`
+	Verdict  string       `json:"verdict"`
+	Devices  []heldDevice `json:"devices"`
+	Findings []finding    `json:"findings"`
+	Notes    []string     `json:"notes"`
 }
 
 // heldDevice is who holds a device's memory.
 type heldDevice struct {
-	Device        int              `json:"device"`
-	File          string           `json:"file"`
-	Events        int              `json:"events" jsonschema:"of the allocator's history"`
-	Peak          report.TracePeak `json:"peak" jsonschema:"the highest allocated"`
-	At            report.TracePeak `json:"at" jsonschema:"the moment explained"`
-	By            string           `json:"by"`
-	Blame         []report.Blame   `json:"blame" jsonschema:"who holds it, largest first"`
-	InactiveSplit mem.Optional     `json:"inactive_split_bytes,omitzero" jsonschema:"cached beside blocks in use: fragmentation"`
-	OOM           *report.TraceOOM `json:"oom,omitempty" jsonschema:"the request that failed"`
-	Label         mem.Label        `json:"label"`
+	Device        int          `json:"device"`
+	File          string       `json:"file"`
+	Events        int          `json:"events" jsonschema:"of the allocator's history"`
+	Peak          level        `json:"peak" jsonschema:"the highest allocated"`
+	At            level        `json:"at" jsonschema:"the moment explained"`
+	By            string       `json:"by"`
+	Blame         []holder     `json:"blame" jsonschema:"who holds it then, largest first"`
+	InactiveSplit mem.Optional `json:"inactive_split_bytes,omitzero" jsonschema:"cached beside blocks in use: fragmentation"`
+	OOM           *shortage    `json:"oom,omitempty" jsonschema:"the request that failed"`
+	Label         mem.Label    `json:"label"`
+}
+
+// shortage is a request that found no memory.
+type shortage struct {
+	Event       int          `json:"event"`
+	Asked       mem.Bytes    `json:"asked_bytes"`
+	Allocated   mem.Bytes    `json:"allocated_bytes"`
+	Reserved    mem.Optional `json:"reserved_bytes,omitzero"`
+	DeviceFree  mem.Optional `json:"device_free_bytes,omitzero"`
+	Cached      mem.Optional `json:"cached_bytes,omitzero"`
+	LargestFree mem.Optional `json:"largest_cached_bytes,omitzero"`
+	WouldFit    *bool        `json:"fits_without_fragmentation,omitempty"`
+	Stack       []string     `json:"stack,omitempty"`
+	Advice      string       `json:"advice,omitempty" jsonschema:"settings that avoid it, verified by replay"`
 }
 
 const defaultTop = 10
@@ -57,16 +71,16 @@ var explain = tool[explainInput, explainAnswer]{
 		r, err := d.engine.Explain(ctx, in.Files, o)
 		var said engine.Message
 		if errors.As(err, &said) && len(in.Files) == 1 {
-			return explainAnswer{Verdict: strings.Join(said, " "), Devices: []heldDevice{}, Findings: []report.Finding{}, Notes: []string{}}, strings.Join(said, "\n"), nil
+			return explainAnswer{Verdict: strings.Join(said, " "), Devices: []heldDevice{}, Findings: []finding{}, Notes: []string{}}, strings.Join(said, "\n"), nil
 		}
 		if err != nil {
 			return out, "", err
 		}
-		out = explainAnswer{Verdict: r.Headline.Verdict, Devices: []heldDevice{}, Findings: r.Findings, Notes: r.Notes}
+		out = explainAnswer{Verdict: r.Headline.Verdict, Devices: []heldDevice{}, Findings: findings(r.Findings), Notes: r.Notes}
 		for _, a := range r.Allocators {
 			out.Devices = append(out.Devices, held(a))
 		}
-		return out, r.Text(plain), nil
+		return out, r.Markdown(), nil
 	},
 }
 
@@ -95,11 +109,10 @@ func (in *explainInput) options() (o analyze.ExplainOptions, err error) {
 }
 
 func held(a *report.Allocator) heldDevice {
-	oom := a.OOM
-	if oom != nil {
-		short := *oom
-		short.Replayed = nil // each setting that was tried: Advice says the outcome
-		oom = &short
+	d := heldDevice{Device: a.Device, File: a.File, Events: a.Events, Peak: levelOf(a.Peak), At: levelOf(a.At), By: a.By, Blame: holders(a.Blame),
+		InactiveSplit: a.InactiveSplit, Label: a.Label}
+	if o := a.OOM; o != nil {
+		d.OOM = &shortage{o.Event, o.Asked, o.Allocated, o.Reserved, o.DeviceFree, o.Cached, o.LargestFree, o.WouldFit, stack(o.Frames), o.Advice}
 	}
-	return heldDevice{a.Device, a.File, a.Events, a.Peak, a.At, a.By, a.Blame, a.InactiveSplit, oom, a.Label}
+	return d
 }

@@ -8,6 +8,7 @@ import (
 	"hightide/internal/event"
 	"hightide/internal/fail"
 	"hightide/internal/fit"
+	"hightide/internal/mem"
 )
 
 type fitInput struct {
@@ -28,10 +29,33 @@ type fitInput struct {
 	Headroom  string   `json:"headroom,omitempty" jsonschema:"leave this much of the device free, as 5% or 1GiB"`
 }
 
-var fitBatch = tool[fitInput, fit.Result]{
+type fitAnswer struct {
+	Label   mem.Label    `json:"label"`
+	Device  string       `json:"device"`
+	GPU     string       `json:"gpu,omitempty"`
+	Total   mem.Optional `json:"total_bytes,omitzero"`
+	Largest int          `json:"largest_batch" jsonschema:"0: not even the smallest fits"`
+	Fails   int          `json:"fails_at,omitempty" jsonschema:"the smallest batch that was seen to fail"`
+	Roomy   int          `json:"largest_with_room,omitempty" jsonschema:"where the largest is tight: the largest batch that is not"`
+	Current int          `json:"current_batch"`
+	Unused  mem.Optional `json:"unused_at_current_bytes,omitzero"`
+	Trials  []fitTrial   `json:"trials"`
+	Notes   []string     `json:"notes"`
+}
+
+type fitTrial struct {
+	Batch     int          `json:"batch"`
+	OK        bool         `json:"ok"`
+	Allocated mem.Optional `json:"peak_allocated_bytes,omitzero"`
+	Used      mem.Optional `json:"device_used_bytes,omitzero"`
+	StepTime  mem.Optional `json:"step_time_ns,omitzero" jsonschema:"only where time was measured"`
+	Problem   string       `json:"problem,omitempty"`
+}
+
+var fitBatch = tool[fitInput, fitAnswer]{
 	name: "fit", title: "Find the largest batch that fits", starts: true,
 	about: "Find the largest batch that fits a GPU's memory, imaginary or real, for a model by name or for a training command. A command is run once for each batch tried; the user must have allowed that.",
-	answer: func(ctx context.Context, d *door, in fitInput, tell event.Sink) (out fit.Result, text string, err error) {
+	answer: func(ctx context.Context, d *door, in fitInput, tell event.Sink) (out fitAnswer, text string, err error) {
 		if err := in.allowed(d); err != nil {
 			return out, "", err
 		}
@@ -41,8 +65,16 @@ var fitBatch = tool[fitInput, fit.Result]{
 		if err != nil {
 			return out, "", err
 		}
-		return *result, result.Text(plain), nil
+		return fitted(result), result.Text(plain), nil
 	},
+}
+
+func fitted(r *fit.Result) fitAnswer {
+	a := fitAnswer{r.Label, r.Device, r.Slug, r.Total, r.Largest, r.Fails, r.Roomy, r.Current, r.Unused, []fitTrial{}, r.Notes}
+	for _, t := range r.Trials {
+		a.Trials = append(a.Trials, fitTrial{t.Batch, t.OK, t.Allocated, t.Used, t.StepTime, t.Problem})
+	}
+	return a
 }
 
 // builtIn is the name of a model that the worker builds itself; others are files, or modules of the user's that it imports.

@@ -24,16 +24,22 @@ type imagineInput struct {
 // imagineAnswer is the verdict; the rest of the report is what the tool report says of the run.
 type imagineAnswer struct {
 	Run string `json:"run" jsonschema:"id of the recording, for report, explain and replay"`
-	mem.GPUVerdict
+	verdict
 	ExitCode   mem.Optional      `json:"exit_code,omitzero"`
 	Failure    string            `json:"failure,omitempty" jsonschema:"how the program ended, where it failed by itself"`
 	Basis      string            `json:"basis,omitempty" jsonschema:"what a fit rests on"`
 	Categories []report.Category `json:"categories,omitempty" jsonschema:"of the peak"`
 	Lines      []report.HeldLine `json:"peak_lines,omitempty" jsonschema:"of the program, what they held at the peak"`
 	Undecided  []string          `json:"undecided,omitempty" jsonschema:"numbers that only a GPU would compute and that decide something, by line"`
-	Tries      []mem.Try         `json:"tries,omitempty" jsonschema:"runs with one thing changed, to find what makes it fit"`
-	All        []mem.GPUVerdict  `json:"gpus,omitempty" jsonschema:"with gpu all: each of them"`
+	Tries      []try             `json:"tries,omitempty" jsonschema:"runs with one thing changed, to find what makes it fit"`
+	All        []verdict         `json:"gpus,omitempty" jsonschema:"with gpu all: each of them"`
 	Notes      []string          `json:"notes"`
+}
+
+type try struct {
+	What    string `json:"what"`
+	Command string `json:"command,omitempty"`
+	verdict
 }
 
 var imagineRun = tool[imagineInput, imagineAnswer]{
@@ -68,7 +74,13 @@ func imagined(r *engine.ImagineResult) imagineAnswer {
 	if v == nil {
 		return a
 	}
-	a.GPUVerdict, a.Failure, a.Basis, a.Categories, a.Lines, a.Tries, a.All = v.GPUVerdict, v.How, v.Basis, v.Categories, v.Lines, v.Tries, v.All
+	a.verdict, a.Failure, a.Basis, a.Categories, a.Lines = verdictOf(v.GPUVerdict), v.How, v.Basis, v.Categories, v.Lines
+	for _, t := range v.Tries {
+		a.Tries = append(a.Tries, try{t.What, t.Command, verdictOf(t.GPUVerdict)})
+	}
+	for _, one := range v.All {
+		a.All = append(a.All, verdictOf(one))
+	}
 	for i := range v.Undecided {
 		a.Undecided = append(a.Undecided, v.Undecided[i].String())
 	}
@@ -79,5 +91,5 @@ func imaginedText(r *engine.ImagineResult) string {
 	if r.Report == nil {
 		return "There is no report: the recording could not be read back."
 	}
-	return r.Report.Text(plain)
+	return r.Report.Markdown()
 }

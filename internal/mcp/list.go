@@ -17,9 +17,28 @@ type listInput struct {
 	Limit  int               `json:"limit,omitempty" jsonschema:"at most this many; default 20"`
 }
 
-// listAnswer has the rows as `hightide ls --json` has them.
 type listAnswer struct {
-	Runs []store.Run `json:"runs"`
+	Runs []runRow `json:"runs"`
+}
+
+// runRow is what tells runs apart; the tool report has the rest.
+type runRow struct {
+	ID        string            `json:"id"`
+	Name      string            `json:"name,omitempty"`
+	Tags      map[string]string `json:"tags,omitempty"`
+	Verb      string            `json:"verb,omitempty"`
+	Label     mem.Label         `json:"label,omitempty"`
+	Command   string            `json:"command"`
+	State     string            `json:"state"`
+	Start     int64             `json:"start_wall_ns" jsonschema:"since 1970"`
+	Duration  int64             `json:"duration_ns"`
+	ExitCode  mem.Optional      `json:"exit_code,omitzero"`
+	Steps     uint64            `json:"steps"`
+	HostRSS   mem.Optional      `json:"peak_host_rss_bytes,omitzero"`
+	Device    mem.Optional      `json:"peak_device_used_bytes,omitzero"`
+	Allocated mem.Optional      `json:"peak_allocated_bytes,omitzero"`
+	OOMs      int               `json:"ooms"`
+	Findings  mem.Optional      `json:"findings,omitzero"`
 }
 
 const defaultRuns = 20
@@ -34,11 +53,13 @@ var list = tool[listInput, listAnswer]{
 		if in.Limit <= 0 {
 			in.Limit = defaultRuns
 		}
-		out.Runs, err = d.engine.Runs(ctx, store.Filter{Text: in.Search, Tags: in.Tags, State: store.State(in.State), Limit: in.Limit})
-		if out.Runs == nil {
-			out.Runs = []store.Run{}
+		runs, err := d.engine.Runs(ctx, store.Filter{Text: in.Search, Tags: in.Tags, State: store.State(in.State), Limit: in.Limit})
+		out.Runs = []runRow{}
+		for _, r := range runs {
+			out.Runs = append(out.Runs, runRow{r.ID, r.Name, r.Tags, r.Verb, r.Label, mem.CommandLine(r.Command), string(r.State), r.Start, r.Duration,
+				r.ExitCode, r.Steps, r.HostRSS, r.Device, r.Allocated, r.OOMs, r.Findings})
 		}
-		return out, listText(out.Runs), err
+		return out, listText(runs), err
 	},
 }
 

@@ -54,7 +54,7 @@ var replayTrace = tool[replayInput, replayAnswer]{
 		if err != nil {
 			return out, "", err
 		}
-		return replayed(result), result.Text(plain), nil
+		return replayed(result), result.Table().Text(plain) + result.Words(), nil
 	},
 }
 

@@ -15,13 +15,19 @@ type reportInput struct {
 
 // reportAnswer is what a report concludes. Its curves and tables are in the resource hightide://runs/ID/report.
 type reportAnswer struct {
-	Run      string           `json:"run"`
-	Name     string           `json:"name,omitempty"`
-	Verb     string           `json:"verb" jsonschema:"how it was recorded: run, attach, imagine"`
-	Command  string           `json:"command"`
-	Headline report.Headline  `json:"headline"`
-	Findings []report.Finding `json:"findings" jsonschema:"worst first"`
-	Notes    []string         `json:"notes" jsonschema:"what was not observed, and why"`
+	Run      string       `json:"run"`
+	Name     string       `json:"name,omitempty"`
+	Verb     string       `json:"verb" jsonschema:"how it was recorded: run, attach, imagine"`
+	Command  string       `json:"command"`
+	Verdict  string       `json:"verdict"`
+	Duration int64        `json:"duration_ns"`
+	Steps    uint64       `json:"steps"`
+	ExitCode mem.Optional `json:"exit_code,omitzero"`
+	Signal   mem.Optional `json:"signal,omitzero"`
+	Peak     report.Peak  `json:"peak"`
+	Growth   mem.Optional `json:"growth_bytes_per_step,omitzero"`
+	Findings []finding    `json:"findings" jsonschema:"worst first"`
+	Notes    []string     `json:"notes" jsonschema:"what was not observed, and why"`
 }
 
 var showReport = tool[reportInput, reportAnswer]{
@@ -36,9 +42,11 @@ var showReport = tool[reportInput, reportAnswer]{
 		if err != nil {
 			return out, "", err
 		}
+		h := &r.Headline
 		return reportAnswer{
 			Run: cmp.Or(row.ID, r.Run.ID), Name: r.Run.Name, Verb: r.Run.Verb, Command: mem.CommandLine(r.Run.Command),
-			Headline: r.Headline, Findings: r.Findings, Notes: r.Notes,
-		}, r.Text(plain), nil
+			Verdict: h.Verdict, Duration: h.Duration, Steps: h.Steps, ExitCode: h.ExitCode, Signal: h.Signal, Peak: h.Peak, Growth: h.Growth,
+			Findings: findings(r.Findings), Notes: r.Notes,
+		}, r.Markdown(), nil
 	},
 }

@@ -12,10 +12,13 @@ import (
 
 // Text is the result for a terminal: the figures, the picture, and what follows from them.
 func (r *Result) Text(o report.TextOptions) string {
+	return r.Table().Text(o) + r.Picture(o) + r.Words()
+}
+
+// Words are what follows from the figures, a line each.
+func (r *Result) Words() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	b.WriteString(r.Table().Text(o))
-	b.WriteString(r.Picture(o))
 	if text := r.Failure(); text != "" && len(r.Files) == 0 {
 		line("\n  %s", text)
 	}
