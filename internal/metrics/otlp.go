@@ -35,9 +35,9 @@ const (
 	metricGauge, metricSum                = 5, 7
 	dataPoints, sumTemporality, sumGrows  = 1, 2, 3
 	pointStart, pointTime, pointDouble    = 2, 3, 4
-	pointAttribute                        = 7
+	pointAttribute, pointFlags            = 7, 8
 	attributeKey, attributeValue, anyText = 1, 2, 1
-	cumulative                            = 2
+	cumulative, noRecordedValue           = 2, 1
 )
 
 // exportRequest is the families as of a moment, in ns since 1970.
@@ -68,7 +68,12 @@ func otlpMetric(family *dto.MetricFamily, at int64, of origin) []byte {
 		if counts {
 			point = fixed(point, pointStart, uint64(of.began))
 		}
-		point = double(fixed(point, pointTime, uint64(at)), pointDouble, value)
+		point = fixed(point, pointTime, uint64(at))
+		if hasEnded(value) {
+			point = protowire.AppendVarint(protowire.AppendTag(point, pointFlags, protowire.VarintType), noRecordedValue)
+		} else {
+			point = double(point, pointDouble, value)
+		}
 		for _, l := range m.GetLabel() {
 			if l.GetValue() != "" {
 				point = message(point, pointAttribute, attribute(l.GetName(), l.GetValue()))

@@ -114,7 +114,7 @@ func (x *Exporter) Start(ctx context.Context, p Push) (stop func(), err error) {
 	}, nil
 }
 
-// gather puts the metrics into the queues at each interval, and once more at the end.
+// gather puts the metrics into the queues at each interval, and once more at the end; then all of them have ended.
 func (x *Exporter) gather(ctx context.Context, p *Push, senders []*sender) {
 	every := p.Every
 	if every == 0 {
@@ -122,6 +122,7 @@ func (x *Exporter) gather(ctx context.Context, p *Push, senders []*sender) {
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	var before []*dto.MetricFamily
 	for {
 		families, err := x.registry.Gather() // with an error there is what could be gathered
 		if err != nil && len(families) == 0 {
@@ -129,11 +130,15 @@ func (x *Exporter) gather(ctx context.Context, p *Push, senders []*sender) {
 		}
 		at := time.Now().UnixNano()
 		for _, s := range senders {
-			s.add(families, at)
+			s.add(withEnded(before, families), at)
+			if ctx.Err() != nil {
+				s.add(withEnded(families, nil), at+int64(time.Millisecond))
+			}
 		}
 		if ctx.Err() != nil {
 			return
 		}
+		before = families
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

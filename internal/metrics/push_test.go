@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"hightide/internal/engine"
+	"hightide/internal/mem"
 
 	"github.com/klauspost/compress/snappy"
 	otlpmetrics "go.opentelemetry.io/proto/otlp/metrics/v1"
@@ -362,6 +363,61 @@ func TestPushed(t *testing.T) {
 		t.Errorf("OTLP with %v", h)
 	}
 	compare(t, "OTLP", readOTLP(t, bodies[0]), want)
+	for how, last := range map[string]samples{"remote write": readWriteRequest(t, lastOf(prom)), "OTLP": readOTLP(t, lastOf(otel))} {
+		for key, value := range last {
+			if !hasEnded(value) {
+				t.Errorf("%s: %s has not ended, but is %v", how, key, value)
+			}
+		}
+		if len(last) < len(want) {
+			t.Errorf("%s: %d series have ended, want %d", how, len(last), len(want))
+		}
+	}
+}
+
+func lastOf(r *receiver) []byte {
+	bodies, _ := r.took()
+	return bodies[len(bodies)-1]
+}
+
+// TestRunEnds: receivers are told that the series of a run that has ended are no more, and those of others go on.
+func TestRunEnds(t *testing.T) {
+	e, w := recorded(t)
+	x := New(e)
+	to := newReceiver(t, fine)
+	dir, err := e.Keep("push")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, err := x.Start(t.Context(), Push{RemoteWrite: to.URL, Every: 100 * time.Millisecond, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	const rss, runs = "hightide_run_resident_memory_bytes", "hightide_runs"
+	waitFor(t, "a figure", func() bool { got := latest(t, to, rss); return got != nil && *got == 200 })
+	write(t, w, mem.End{Time: 50})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "its end", func() bool { got := latest(t, to, rss); return got != nil && hasEnded(*got) })
+	if got := latest(t, to, runs); got == nil || hasEnded(*got) {
+		t.Errorf("%s is %v", runs, got)
+	}
+}
+
+// latest is what a receiver was told last of a metric with one series, or one of its series; nil: nothing.
+func latest(t *testing.T, r *receiver, name string) *float64 {
+	t.Helper()
+	bodies, _ := r.took()
+	for i := len(bodies) - 1; i >= 0; i-- {
+		for key, value := range readWriteRequest(t, bodies[i]) {
+			if strings.HasPrefix(key, name+"map[") {
+				return &value
+			}
+		}
+	}
+	return nil
 }
 
 // compare leaves out what is of the pushing itself, which goes on.
@@ -413,7 +469,11 @@ func readOTLP(t *testing.T, body []byte) samples {
 			if p.TimeUnixNano == 0 || m.Description == "" || strings.Contains(m.Name, "_bytes") != (m.Unit == "By") {
 				t.Errorf("%s in %q at %d: %s", m.Name, m.Unit, p.TimeUnixNano, m.Description)
 			}
-			all.add(m.Name, labels, p.GetAsDouble())
+			value := p.GetAsDouble()
+			if otlpmetrics.DataPointFlags(p.Flags) == otlpmetrics.DataPointFlags_DATA_POINT_FLAGS_NO_RECORDED_VALUE_MASK && p.Value == nil {
+				value = ended
+			}
+			all.add(m.Name, labels, value)
 		}
 	}
 	return all
