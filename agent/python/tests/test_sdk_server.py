@@ -5,12 +5,14 @@ from __future__ import annotations
 import http.server
 import json
 import re
+import shutil
 import socket
 import subprocess
 import sys
 import threading
 from pathlib import Path
 from typing import Any, Dict, Iterator, Optional
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -30,7 +32,7 @@ def served(env: Dict[str, str], *flags: str) -> Any:
     while found is None:
         line = process.stderr.readline()
         assert line, "the server ended before it said its address"
-        found = re.search(r"http://\S+", line)
+        found = re.search(r"https?://\S+", line)
     return process, found.group()
 
 
@@ -91,6 +93,51 @@ def test_paths_are_of_this_machine(here: pytest.MonkeyPatch, server: str) -> Non
     file = hightide.runs()[0].data["file"]
     here.setenv("HIGHTIDE_SERVER", server)
     assert hightide.report(file).data["run"]["name"] == "third"
+
+
+def test_the_token(here: pytest.MonkeyPatch, folder: Path) -> None:
+    process, address = served(environment(folder), "--allow-exec")
+    try:
+        token = parse_qs(urlsplit(address).query)["token"][0]
+        here.setenv("HIGHTIDE_SERVER", address.partition("?")[0])
+        with pytest.raises(RuntimeError, match="asks for a token: set HIGHTIDE_TOKEN"):
+            hightide.runs()
+        here.setenv("HIGHTIDE_TOKEN", token[:-1])
+        with pytest.raises(RuntimeError, match="refuses the token in HIGHTIDE_TOKEN"):
+            hightide.runs()
+        here.delenv("HIGHTIDE_TOKEN")
+        here.setenv("HIGHTIDE_SERVER", address)  # as it was printed
+        assert len(hightide.runs()) == 3
+        here.setenv("HIGHTIDE_SERVER", address.partition("?")[0])
+        here.setenv("HIGHTIDE_TOKEN", token + "\n")
+        assert len(hightide.runs()) == 3
+        here.setenv("HIGHTIDE_TOKEN", "two\nlines")
+        with pytest.raises(RuntimeError, match="what no token can"):
+            hightide.runs()
+    finally:
+        process.terminate()
+        process.wait()
+        process.stderr.close()
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl to make a certificate with")
+def test_a_certificate(here: pytest.MonkeyPatch, folder: Path, tmp_path: Path) -> None:
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-noenc", "-keyout", "key.pem", "-out", "cert.pem",
+            "-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]  # fmt: skip
+    subprocess.run(made, cwd=tmp_path, check=True, capture_output=True)
+    process, address = served(
+        environment(folder), "--tls-cert", str(tmp_path / "cert.pem"), "--tls-key", str(tmp_path / "key.pem")
+    )
+    try:
+        here.setenv("HIGHTIDE_SERVER", address)
+        with pytest.raises(RuntimeError, match="cannot be verified; where it is your own, set SSL_CERT_FILE"):
+            hightide.runs()
+        here.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        assert len(hightide.runs()) == 3
+    finally:
+        process.terminate()
+        process.wait()
+        process.stderr.close()
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:7333", "ftp://127.0.0.1", "http://", "http://127.0.0.1:port"])

@@ -6,7 +6,7 @@ import http.client
 import json
 import os
 from typing import Any, Dict, List, Optional
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from ._engine import Failed
 
@@ -35,7 +35,8 @@ class Server:
             )
         self._address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         self._https, self._host, self._port = parts.scheme == "https", parts.hostname, port
-        self._path, self._token = parts.path.rstrip("/") + _ROOT, token
+        self._path = parts.path.rstrip("/") + _ROOT
+        self._token = token or dict(parse_qsl(parts.query)).get("token", "")  # the address as the server printed it
 
     def runs(self, limit: int = 0) -> List[Dict[str, Any]]:
         """The rows of its runs, newest first; at most `limit`, 0: all."""
@@ -91,6 +92,11 @@ class Server:
             answer = connection.getresponse()
             status, body = answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:
+            if type(error).__name__ == "SSLCertVerificationError":
+                raise ServerError(
+                    f"the certificate of {self._address} cannot be verified; where it is your own, "
+                    "set SSL_CERT_FILE to its file"
+                ) from error
             raise ServerError(
                 f"no hightide server answers at {self._address} ({error or type(error).__name__}); "
                 "start one with hightide ui, or leave HIGHTIDE_SERVER out"
