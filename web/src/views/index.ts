@@ -14,11 +14,12 @@ import { others } from "./others";
 import { segments } from "./segments";
 import { tables } from "./tables";
 import { timeline } from "./timeline";
+import { waterfall } from "./waterfall";
 
 export type View = (report: Report, page: PageStore) => HTMLElement | null;
 
 /** The views in the order in which a page has them. Add yours here. */
-export const views: View[] = [header, cards, capacity, findings, change, courses, flames, segments, timeline, others, growth, composition, tables, notes, footer];
+export const views: View[] = [header, cards, capacity, findings, waterfall, change, courses, flames, segments, timeline, others, growth, composition, tables, notes, footer];
 
 /** Parts that the bar links to, where the page has them. */
 export const parts: [id: string, title: string][] = [["capacity", "GPU"], ["findings", "Findings"], ["change", "Changes"], ["course", "Events"], ["flames", "Flames"], ["segments", "Segments"], ["timeline", "Timeline"], ["growth", "Growth"], ["peak", "Peak"], ["tables", "Tables"], ["notes", "Notes"]];

@@ -1,6 +1,12 @@
 // The pages of the app. A page is one file and one line in pages.
 
 import type { App } from "../state";
+import { diffPage } from "./diff";
+import { fitPage } from "./fit";
+import { imaginePage } from "./imagine";
+import { jobsPage } from "./jobs";
+import { matricesPage } from "./matrices";
+import { matrixPage } from "./matrix";
 import { runPage } from "./run";
 import { runsPage } from "./runs";
 
@@ -18,4 +24,10 @@ export interface PageOf {
 export const pages: PageOf[] = [
   { path: /^\/$/, title: "Runs", at: "/", show: runsPage },
   { path: /^\/runs\/([^/]+)$/, title: "", at: "", show: runPage },
+  { path: /^\/imagine$/, title: "Imagine", at: "/imagine", show: imaginePage },
+  { path: /^\/fit$/, title: "Fit", at: "/fit", show: fitPage },
+  { path: /^\/matrices$/, title: "Matrices", at: "/matrices", show: matricesPage },
+  { path: /^\/matrices\/([^/]+)$/, title: "", at: "", show: matrixPage },
+  { path: /^\/diff$/, title: "Compare", at: "/diff", show: diffPage },
+  { path: /^\/jobs$/, title: "Jobs", at: "/jobs", show: jobsPage },
 ];

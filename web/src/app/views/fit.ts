@@ -1,0 +1,111 @@
+// Fit: the largest batch. A form for a model or a command, trials as they come, the curve, the verdict, what it costs.
+
+import "../../style/jobs.css";
+import type { Table } from "../../api";
+import { bytes, count } from "../../lib/format";
+import { words } from "../../lib/words";
+import { badge, h, section } from "../../views/dom";
+import { liveTable } from "../../views/tables";
+import { form, flags, options, type Field, type Values } from "../fields";
+import { catalogue, type FitResult, type FitTrial, type Job } from "../jobs";
+import { failure } from "../parts";
+import type { App } from "../state";
+import type { Shown } from ".";
+import { cataloguePanel } from "./catalogue";
+import { costPanel } from "./cost";
+import { fitCurve, type FitSeen } from "./fitcurve";
+import { filled } from "./imagine";
+import { jobPanel } from "./job";
+import { savedPicture } from "../../views/saved";
+import { starter } from "./start";
+
+const models: [string, string][] = [["", "a command"], ["bert", "BERT base, as MemoryMark has it"], ["gpt2", "GPT-2, as MemoryMark has it"], ["resnet", "ResNet-50, as MemoryMark has it"], ["llama", "Llama"], ["mistral", "Mistral"], ["qwen2", "Qwen2"], ["vit", "ViT"], ["resnet18", "ResNet-18 of torchvision"]];
+const ofModels: Field[] = [
+  { name: "size", flag: "--size", label: "Size", hint: "Preset of a model type.", kind: "text", example: "8b", more: true },
+  { name: "dtype", flag: "--dtype", label: "Number format", hint: "Of weights and activations.", kind: "choice", choices: [["", "fp32"], ["tf32", "tf32"], ["bf16", "bf16"], ["fp16", "fp16"]], more: true },
+  { name: "amp", flag: "--amp", label: "Autocast", hint: "To a shorter format.", kind: "choice", choices: [["", "none"], ["bf16", "bf16"], ["fp16", "fp16"]], more: true },
+  { name: "optimizer", flag: "--optimizer", label: "Optimizer", hint: "Its state takes memory too.", kind: "choice", choices: [["", "none"], ["sgd", "sgd"], ["adam", "adam"], ["adamw", "adamw"], ["adafactor", "adafactor"]], more: true },
+  { name: "seq_len", flag: "--seq-len", label: "Sequence", hint: "Tokens.", kind: "number", example: "128", more: true },
+  { name: "image_size", flag: "--image-size", label: "Image", hint: "Pixels of a side.", kind: "number", example: "224", more: true },
+  { name: "train", flag: "--train", label: "Training mode", hint: "Dropout, batch statistics.", kind: "check", more: true },
+  { name: "inference", flag: "--inference", label: "Inference", hint: "No gradients.", kind: "check", more: true },
+  { name: "checkpointing", flag: "--checkpointing", label: "Checkpointing", hint: "Of activations, where the model offers it.", kind: "check", more: true },
+];
+const fields: Field[] = [
+  { name: "model", flag: "--model", label: "Model", hint: "One that hightide builds, or your command.", kind: "choice", choices: models },
+  { name: "command", flag: "", label: "Command", hint: "With {batch} where the batch goes.", kind: "line", example: "python train.py --batch-size {batch}" },
+  { name: "gpu", flag: "--gpu", label: "GPU", hint: "To imagine; choose one below.", kind: "text", example: "a10" },
+  { name: "current", flag: "--current", label: "Batch now", hint: "To say what it leaves unused.", kind: "number", example: "16" },
+  { name: "step", flag: "--step", label: "Multiples of", hint: "Only such batches are tried.", kind: "number", example: "1" },
+  { name: "headroom", flag: "--headroom", label: "Leave free", hint: "A part of the memory, or a size.", kind: "text", example: "5%", more: true },
+  { name: "most", flag: "--most", label: "At most", hint: "Never try more.", kind: "number", more: true },
+  { name: "grad_accum", flag: "--grad-accum", label: "Batch to reach", hint: "By gradient accumulation.", kind: "number", example: "1024", more: true },
+  { name: "price", flag: "--price", label: "USD an hour", hint: "In place of the catalogue's.", kind: "number", more: true },
+  { name: "memory", flag: "--memory", label: "Memory", hint: "In place of the catalogue's.", kind: "text", example: "24GiB", more: true },
+  { name: "alloc_conf", flag: "--alloc-conf", label: "Allocator settings", hint: "As PYTORCH_CUDA_ALLOC_CONF has them.", kind: "text", more: true },
+  ...ofModels,
+];
+
+export function fitPage(app: App): Shown {
+  const { params } = app.get(), asking = new AbortController();
+  const start = starter("fit", "Search it", (job) => app.set({ params: { ...filled(made.values()), job } }));
+  const table = cataloguePanel((gpu) => made.set("gpu", gpu));
+  const made = form("fit", fields, params, (values) => {
+    start.show(asked(values));
+    table.picked(values.gpu ?? "");
+    made.element.querySelector<HTMLElement>(".field.line")!.hidden = Boolean(values.model);
+  });
+  void catalogue(asking.signal).then(table.gpus, (e: unknown) => { if (!asking.signal.aborted) table.element.append(failure(e)); });
+  const live = params.job ? following(params.job, params) : null;
+  const element = h("div", { class: "job-page" }, h("h1", {}, "What is the largest batch?"), section("fit", "What to fit", made.element, start.element), live?.element, table.element);
+  return { element, close: () => { asking.abort(); live?.close(); } };
+}
+
+/** What a command is not asked is left out: such flags are for models. */
+export function asked(values: Values) {
+  const some = values.model ? { ...values, command: "" } : Object.fromEntries(Object.entries(values).filter(([name]) => name !== "model" && !ofModels.some((f) => f.name === name)));
+  let command: string[] = [], missing = "";
+  if (!values.model) {
+    try { command = words(values.command ?? ""); } catch (e) { missing = (e as Error).message; }
+    if (!missing && !values.command?.includes("{batch}")) missing = "Type a command with {batch} in it, or choose a model.";
+  }
+  if (!missing && !values.gpu) missing = "Choose a GPU.";
+  return { line: ["hightide", "fit", ...flags(fields, some), ...(values.model ? [] : ["--", ...command])], options: () => options(fields, some), missing };
+}
+
+const columns: Table = { name: "trials", title: "Trials", columns: [{ name: "batch", title: "Batch", unit: "count" }, { name: "fits", title: "Fits" }, { name: "used", title: "On the device", unit: "bytes" }, { name: "allocated", title: "Tensors", unit: "bytes" }, { name: "time", title: "Step", unit: "ns" }, { name: "problem", title: "Why not" }], rows: [] };
+
+/** A search while it goes on: each trial as it comes. */
+function following(id: string, params: Values): { element: HTMLElement; close(): void } {
+  const seen: FitSeen = { trials: [], current: Number(params.current) || 16 };
+  const curve = savedPicture(() => `fit-${params.model || "command"}-${params.gpu || "gpu"}`, () => `Memory against batch: ${params.model || params.command} on ${params.gpu}`, (width) => seen.trials.length ? fitCurve(seen, width) : null);
+  const trials = liveTable(columns), verdict = h("div", { class: "verdict" }), price = h("div", {}), model = h("p", { class: "hint" });
+  const show = () => {
+    curve.redraw();
+    trials.show(seen.trials.toSorted((a, b) => a.batch - b.batch).map((t) => [t.batch, t.ok ? "yes" : "no", t.device_used_bytes ?? null, t.peak_allocated_bytes ?? null, t.step_time_ns ?? null, (t.problem ?? "").split(". ")[0]!]));
+  };
+  return jobPanel<FitResult>(id, {
+    told: (name, data) => {
+      if (name === "ready") { const r = data as { description?: string; model?: string; parameters?: number; versions?: Record<string, string> }; model.textContent = [r.description || r.model, r.parameters && `${(r.parameters / 1e6).toFixed(1)} M parameters`, r.versions?.torch && `torch ${r.versions.torch}`].filter(Boolean).join(" · "); }
+      if (name === "trial") { seen.trials.push(data as FitTrial); show(); }
+    },
+    done: (job) => conclude(job, seen, verdict, price, show),
+  }, model, verdict, curve.element, trials.element, price);
+}
+
+function conclude({ result: r }: Job<FitResult>, seen: FitSeen, into: HTMLElement, price: HTMLElement, show: () => void): void {
+  if (!r) return;
+  Object.assign(seen, { trials: r.trials, total: r.total_bytes, tight: r.tight_below_bytes, current: r.current_batch, largest: r.largest_batch || undefined });
+  show();
+  const largest = r.trials.find((t) => t.batch === r.largest_batch), best = largest?.device_used_bytes, left = r.total_bytes !== undefined && best !== undefined ? r.total_bytes - best : undefined;
+  const answer = r.largest_batch === 0 ? "Not even the smallest batch fits." : `The largest batch that fits is ${count(r.largest_batch)}${r.fails_at ? `; ${count(r.fails_at)} does not` : "; none was seen to fail"}.`;
+  const sure = left === undefined ? "" : r.tight_below_bytes !== undefined && left < r.tight_below_bytes
+    ? `It fits tightly: it leaves ${bytes(left)}, less than the ${bytes(r.tight_below_bytes)} that another driver, setting or version may take.${r.largest_with_room ? ` ${count(r.largest_with_room)} leaves that (${r.largest_with_room_label ?? "estimated"}).` : ""}` : `It leaves ${bytes(left)}.`;
+  const plan = r.accumulation, unused = r.unused_at_current_bytes;
+  const rests = [...new Set(r.trials.flatMap((t) => t.rests_on ?? []))];
+  into.replaceChildren(h("p", { class: "answer" }, h("span", { class: `outcome ${r.largest_batch ? (sure.startsWith("It fits tightly") ? "unsure" : "good") : "bad"}` }, r.largest_batch ? (sure.startsWith("It fits tightly") ? "tight" : "fits") : "does not fit"), badge(r.label), h("b", {}, answer)),
+    ...[sure, plan && `A batch of ${count(plan.target_batch)} by accumulation: ${count(plan.accumulation_steps)} steps of ${count(plan.micro_batch)}.`,
+      unused !== undefined && `At a batch of ${count(r.current_batch)}, ${bytes(unused)} of the device stay unused (${r.unused_at_current_label ?? "estimated"}).`, rests.length > 0 && `It rests on ${rests.join("; ")}.`, ...r.notes].filter((t): t is string => Boolean(t)).map((t) => h("p", { class: "hint" }, t)));
+  price.replaceChildren(r.cost && r.total_bytes ? costPanel({ price: r.cost.usd_per_hour, gpus: 1, total: r.total_bytes, used: unused === undefined ? undefined : r.total_bytes - unused, of: `a batch of ${count(r.current_batch)}`,
+      batches: r.largest_batch ? { current: r.current_batch, best: r.largest_batch, speedup: r.memorymark?.speedup ?? null } : undefined }): "");
+}

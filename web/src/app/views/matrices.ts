@@ -1,0 +1,53 @@
+// Matrices: those that were begun, and the form that begins one.
+
+import "../../style/jobs.css";
+import type { Axis } from "../../matrix/model";
+import { count, wallClock } from "../../lib/format";
+import { h, section } from "../../views/dom";
+import { get } from "../api";
+import { form, type Field } from "../fields";
+import { empty, failure } from "../parts";
+import { go, type App } from "../state";
+import type { Shown } from ".";
+import { starter } from "./start";
+
+interface Row { name: string; start_ns: number; changed_ns: number; axes: Axis[]; cells: number; trials: number; states: Record<string, number> | null; running: boolean; problem?: string }
+
+const example = `axes:
+  framework: [pytorch]
+  model: [lenet, resnet18]
+  batch: [16, 32, 64]
+  mode: [train, inference]
+  device: [cpu, "imagined:a10"]
+repeats: {least: 3, most: 10, figure: rss, within: 3%}
+timeout: 5m
+`;
+const fields: Field[] = [
+  { name: "name", flag: "--name", label: "Name", hint: "Of the matrix; the same name goes on where it was.", kind: "text", example: "nightly" },
+  { name: "spec", flag: "", label: "Spec", hint: "YAML: axes, whose combinations are the cells. docs/bench.md has every key.", kind: "line" },
+  { name: "jobs", flag: "--jobs", label: "At once", hint: "Trials beside each other disturb each other's times.", kind: "number", example: "1" },
+];
+
+export function matricesPage(app: App): Shown {
+  const asking = new AbortController(), list = h("div", {});
+  const ask = () => void get<{ matrices: Row[] | null }>("/matrices", asking.signal).then(({ matrices }) => {
+    list.replaceChildren(matrices?.length ? table(matrices) : empty("No matrix was measured yet", "A matrix is every combination of frameworks, models, batches and devices, each measured several times and compared with intervals.", "hightide bench matrix.yaml"));
+  }, (e: unknown) => { if (!asking.signal.aborted) list.replaceChildren(failure(e, ask)); });
+  ask();
+  const start = starter("bench", "Measure it", (job) => go(app, "/jobs", { job }));
+  const made = form("bench", fields, { spec: example, ...app.get().params }, (values) => start.show({
+    line: ["hightide", "bench", "matrix.yaml", ...(values.name ? ["--name", values.name] : []), ...(values.jobs ? ["--jobs", values.jobs] : [])], missing: values.name ? "" : "Give it a name.",
+    options: () => ({ spec: `${values.spec}\n`, name: values.name, ...(values.jobs ? { jobs: Number(values.jobs) } : {}) }) }));
+  made.element.querySelector("textarea")!.rows = 9;
+  const element = h("div", { class: "job-page" }, h("h1", {}, "Every combination, measured and compared"), section("matrices", "Matrices", list), section("bench", "Measure one", made.element, start.element));
+  return { element, close: () => asking.abort() };
+}
+
+function table(rows: Row[]): HTMLElement {
+  const done = (r: Row) => r.states?.done ?? 0;
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Matrices" }, h("table", {},
+    h("thead", {}, h("tr", {}, ...["Matrix", "Axes", "Cells done", "Trials", "Last trial"].map((t) => h("th", { scope: "col" }, t)))),
+    h("tbody", {}, ...rows.map((r) => h("tr", {}, h("td", { class: "text" }, h("a", { href: `/matrices/${encodeURIComponent(r.name)}` }, r.name), " ", r.running && h("span", { class: "badge measured" }, "live")),
+      h("td", { class: "text", title: r.problem ?? "" }, r.problem ?? r.axes.map((a) => `${a.name} ${a.values.length}`).join(" × ")), h("td", { class: "number" }, `${count(done(r))} of ${count(r.cells)}`),
+      h("td", { class: "number" }, count(r.trials)), h("td", {}, r.changed_ns ? wallClock(r.changed_ns) : "–"))))));
+}

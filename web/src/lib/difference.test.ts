@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import type { Report, StackSet, Table } from "../api";
+import { largest, merged, ofReports, ofTable } from "./difference";
+
+const table = (rows: Table["rows"]): Table => ({ name: "diff", title: "", columns: [{ name: "what", title: "Site" }, { name: "delta", title: "", unit: "bytes" }, { name: "a", title: "", unit: "bytes" }, { name: "b", title: "", unit: "bytes" }], rows });
+
+test("rows add up to the difference", () => {
+  const d = ofTable(table([["x", 5, 10, 15], ["y", -3, 3, 0], ["z", 0, 7, 7], ["w", 1, 0, 1]]))!;
+  expect([d.before, d.after, d.by]).toEqual([20, 23, "site"]);
+  expect(largest(d, 1)).toEqual([{ name: "x", before: 10, after: 15 }, { name: "2 more", before: 3, after: 1 }]);
+  expect(largest(d, 9).reduce((n, p) => n + p.after - p.before, 0)).toBe(d.after - d.before);
+  expect(ofTable({ name: "t", title: "", columns: [], rows: [] })).toBeNull();
+});
+
+test("of two reports' tables, with the rest as a part", () => {
+  const report = (total: number, rows: [string, number][]) => ({ tables: [{ name: "composition", title: "", total_bytes: total, columns: [{ name: "part", title: "" }, { name: "bytes", title: "" }], rows }] }) as unknown as Report;
+  const d = ofReports(report(100, [["heap: torch", 60], ["code", 10]]), report(150, [["heap: torch 2", 90]]), "composition")!;
+  expect(d).toEqual({ before: 100, after: 150, by: "part", parts: [{ name: "heap", before: 60, after: 90 }, { name: "code", before: 10, after: 0 }, { name: "everything else", before: 30, after: 60 }] });
+  expect(ofReports(report(1, []), { tables: [] } as unknown as Report, "composition")).toBeNull();
+});
+
+test("call trees become one by function and file", () => {
+  const set = (line: number, bytes: number, other: string): StackSet => ({ name: "device", title: "", total_bytes: 0, frames: [{ file: "a.py", line: 1, function: "main" }, { file: "a.py", line, function: "f" }, { file: "b.py", line: 1, function: other }],
+    parents: [-1, 0, 0], places: [0, 1, 2], stacks: [{ node: 1, bytes, count: 1 }, { node: 2, bytes: 5, count: 1 }] });
+  const root = merged(set(3, 10, "g"), set(4, 30, "h"));
+  expect([root.before, root.after]).toEqual([15, 35]);
+  expect(root.children[0]!.children.map((c) => [c.name, c.before, c.after])).toEqual([["f", 10, 30], ["g", 5, 0], ["h", 0, 5]]);
+});

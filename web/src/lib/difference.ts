@@ -1,0 +1,62 @@
+// Two peaks and what lies between them: rows that add up to the difference, and call trees side by side.
+
+import type { Report, StackSet, Table } from "../api";
+import { grow, type StackFigure } from "./icicle";
+
+export interface Part { name: string; before: number; after: number }
+export interface Difference { before: number; after: number; parts: Part[]; by: string }
+
+/** The rows of a table of differences as the engine makes it; null: it is none. */
+export function ofTable(table: Table): Difference | null {
+  const at = (name: string) => table.columns.findIndex((c) => c.name === name), [what, a, b] = [at("what"), at("a"), at("b")];
+  if (what < 0 || a < 0 || b < 0) return null;
+  const parts = table.rows.map((r): Part => ({ name: String(r[what] ?? ""), before: Number(r[a] ?? 0), after: Number(r[b] ?? 0) }));
+  return { parts, before: parts.reduce((n, p) => n + p.before, 0), after: parts.reduce((n, p) => n + p.after, 0), by: table.columns[what]!.title.toLowerCase() };
+}
+
+/** What two reports say in a table of the same name: its first column names a part, one column has bytes. What the rows do not cover is a part of its own. */
+export function ofReports(a: Report, b: Report, name: string): Difference | null {
+  const [p, q] = [a, b].map((r) => r.tables.find((t) => t.name === name)) as [Table | undefined, Table | undefined];
+  if (!p || !q) return null;
+  const read = (t: Table) => {
+    const bytes = t.columns.findIndex((c) => c.name === "bytes"), found = new Map<string, number>();
+    for (const r of t.rows) if (typeof r[bytes] === "number") { const key = String(r[0] ?? "").split(":").slice(0, name === "composition" ? 1 : 2).join(":"); found.set(key, (found.get(key) ?? 0) + r[bytes]); }
+    return found;
+  };
+  const before = read(p), after = read(q), sum = (m: Map<string, number>) => [...m.values()].reduce((n, v) => n + v, 0);
+  const parts = [...new Set([...before.keys(), ...after.keys()])].map((key): Part => ({ name: key, before: before.get(key) ?? 0, after: after.get(key) ?? 0 }));
+  const whole = { before: Math.max(p.total_bytes ?? 0, sum(before)), after: Math.max(q.total_bytes ?? 0, sum(after)) };
+  const rest = { name: "everything else", before: whole.before - sum(before), after: whole.after - sum(after) };
+  if (rest.before || rest.after) parts.push(rest);
+  return { ...whole, parts, by: name === "composition" ? "part" : "line" };
+}
+
+/** The largest changes first, and all others in one. */
+export function largest(d: Difference, most: number): Part[] {
+  const moved = d.parts.filter((p) => p.before !== p.after).sort((p, q) => Math.abs(q.after - q.before) - Math.abs(p.after - p.before));
+  const rest = moved.slice(most);
+  return [...moved.slice(0, most), ...(rest.length ? [{ name: `${rest.length} more`, before: rest.reduce((n, p) => n + p.before, 0), after: rest.reduce((n, p) => n + p.after, 0) }] : [])];
+}
+
+/** A call in both trees: what it held before and after, with its callees. */
+export interface Both { name: string; file: string; line?: number | undefined; user: boolean; before: number; after: number; children: Both[] }
+
+/** Call trees of two sets as one: calls are the same where function and file are, so lines may move. */
+export function merged(a: StackSet, b: StackSet, figure: StackFigure = "bytes"): Both {
+  const root: Both = { name: "all stacks", file: "", user: false, before: 0, after: 0, children: [] };
+  const add = (set: StackSet, side: "before" | "after") => {
+    const walk = (from: ReturnType<typeof grow>, to: Both) => {
+      to[side] += from.value;
+      for (const child of from.children) {
+        const f = set.frames[child.frame]!, name = f.function || f.file;
+        let found = to.children.find((c) => c.name === name && c.file === f.file);
+        if (!found) to.children.push(found = { name, file: f.file, line: f.line, user: Boolean(f.user), before: 0, after: 0, children: [] });
+        walk(child, found);
+      }
+    };
+    walk(grow(set, figure), root);
+  };
+  add(a, "before");
+  add(b, "after");
+  return root;
+}

@@ -1,0 +1,33 @@
+// A picture in a panel that is drawn again when its width or the colours change, with buttons that save it as SVG or PNG.
+
+import { alone, fileName, savePNG, saveSVG } from "../draw/save";
+import { h } from "./dom";
+
+export interface Saved { element: HTMLElement; redraw(): void }
+
+/** caption is what stands above the picture in its file. draw is asked for a width in pixels; null: there is nothing yet. */
+export function savedPicture(name: () => string, caption: () => string, draw: (width: number) => SVGSVGElement | null): Saved {
+  const box = h("div", { class: "picture" });
+  let svg: SVGSVGElement | null = null, width = 0;
+  const buttons = (["SVG", "PNG"] as const).map((kind) => {
+    const button = h("button", { type: "button", class: "plain", title: `Save this picture as ${kind}` }, kind);
+    button.addEventListener("click", () => {
+      if (!svg) return;
+      const text = alone(svg, caption(), []);
+      if (kind === "SVG") saveSVG(text, fileName(name())); else void savePNG(text, fileName(name()));
+    });
+    return button;
+  });
+  const tools = h("span", { class: "saves" }, ...buttons), element = h("div", { class: "saved" }, tools, h("div", { class: "sideways" }, box));
+  const redraw = () => {
+    width = box.clientWidth;
+    if (width === 0) return;
+    svg = draw(Math.max(width, 300));
+    tools.hidden = svg === null;
+    box.replaceChildren(...(svg ? [svg] : []));
+  };
+  const repaint = () => { if (element.isConnected) redraw(); else removeEventListener("hightide:theme", repaint); };
+  addEventListener("hightide:theme", repaint);
+  new ResizeObserver(() => { if (box.clientWidth !== width) redraw(); }).observe(box);
+  return { element, redraw };
+}

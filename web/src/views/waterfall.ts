@@ -1,0 +1,61 @@
+// From one peak to the other, step by step: each bar begins where the one above it ended.
+
+import type { Report } from "../api";
+import { canvas, fitted, s, wide } from "../draw/svg";
+import { theme } from "../draw/theme";
+import { largest, ofTable, type Difference } from "../lib/difference";
+import { byteTick, bytes } from "../lib/format";
+import { ticks } from "../lib/scales";
+import { h, section } from "./dom";
+import { savedPicture } from "./saved";
+
+const most = 14, row = 26;
+
+/** The waterfall of a report of a difference. */
+export function waterfall(report: Report): HTMLElement | null {
+  const table = report.tables.find((t) => t.name === "diff"), d = table && ofTable(table);
+  return d && d.parts.some((p) => p.before !== p.after) ? section("waterfall", "From one peak to the other", waterfallPicture(() => d, () => report.run.name ?? "")) : null;
+}
+
+export function waterfallPicture(of: () => Difference | null, name: () => string): HTMLElement {
+  const said = h("p", { class: "hint" });
+  const picture = savedPicture(() => `waterfall-${name()}`, () => `${name()}: what the difference of the peaks is made of`, (width) => {
+    const d = of();
+    if (!d) return null;
+    const [svg, from] = drawn(d, width);
+    said.textContent = from > 0 ? `The scale begins at ${bytes(from)}: the change is small beside the peaks.` : "";
+    return svg;
+  });
+  return h("div", {}, picture.element, said);
+}
+
+function drawn(d: Difference, width: number): [SVGSVGElement, number] {
+  const colour = theme(), parts = largest(d, most), narrow = width < 560;
+  const levels = [d.before, d.after];
+  for (let at = d.before, i = 0; i < parts.length; i++) { at += parts[i]!.after - parts[i]!.before; levels.push(at); }
+  const top = Math.max(...levels), low = Math.min(...levels), from = top > 0 && (top - low) / top < 0.25 ? Math.max(0, low - (top - low) * 0.6) : 0;
+  const names = narrow ? 0 : Math.min(width * 0.34, Math.max(90, ...parts.map((p) => wide(p.name) + 22))), figure = 92, plot = Math.max(80, width - names - figure), step = narrow ? row + 18 : row;
+  const x = (v: number) => names + ((v - from) / (top - from || 1)) * plot, tall = (parts.length + 2) * step + 24;
+  const svg = canvas(width, tall, `From ${bytes(d.before)} to ${bytes(d.after)}: ${parts.map((p) => `${p.name} ${signed(p.after - p.before)}`).join(", ")}`);
+  for (const t of from > 0 ? [from, top] : ticks(top, "bytes", Math.max(2, plot / 110))) {
+    svg.append(s("line", { x1: x(t), x2: x(t), y1: 0, y2: tall - 20, stroke: colour("grid") }), s("text", { x: x(t), y: tall - 5, fill: colour("muted"), "font-size": 11, "text-anchor": t === from ? "start" : "middle" }, byteTick(t)));
+  }
+  const bar = (i: number, title: string, a: number, b: number, ink: string, text: string, bold: boolean) => {
+    const y = i * step, left = x(Math.min(a, b)), long = Math.max(Math.abs(x(b) - x(a)), 1.5), at = narrow ? y + 18 : y;
+    svg.append(fitted(title, narrow ? width - 6 : names - 12, { x: narrow ? 0 : names - 8, y: y + (narrow ? 13 : 17), "text-anchor": narrow ? "start" : "end", fill: colour("text"), "font-weight": bold ? 680 : 400 }),
+      s("rect", { x: left, y: at + 4, width: long, height: row - 8, rx: 3, fill: ink }, s("title", {}, `${title}: ${text}`)),
+      s("text", { x: Math.max(left + long, x(from)) + 7, y: at + 17, fill: colour(bold ? "text" : "muted"), "font-weight": bold ? 680 : 500 }, text));
+  };
+  bar(0, "before", from, d.before, colour("curve-7"), bytes(d.before), true);
+  let at = d.before;
+  parts.forEach((p, i) => {
+    const delta = p.after - p.before;
+    svg.append(s("line", { x1: x(at), x2: x(at), y1: (i + 1) * step - 4, y2: (i + 1) * step + (narrow ? 24 : 6), stroke: colour("muted"), "stroke-dasharray": "2 2" }));
+    bar(i + 1, p.name, at, at + delta, colour(delta > 0 ? "curve-1" : "curve-2"), signed(delta), false);
+    at += delta;
+  });
+  bar(parts.length + 1, "after", from, d.after, colour("curve-0"), bytes(d.after), true);
+  return [svg, from];
+}
+
+const signed = (n: number) => `${n < 0 ? "−" : "+"}${bytes(Math.abs(n))}`;
