@@ -43,6 +43,7 @@ func commands(a *app) []*cobra.Command {
 		showCommand(a),
 		reportCommand(a),
 		uiCommand(a),
+		checkUploadCommand(a),
 		exportCommand(a),
 		topCommand(a),
 		lsCommand(a),

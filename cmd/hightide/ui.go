@@ -81,6 +81,7 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	o.Files, o.Env = args, os.Environ()
+	o.Check = a.checkUpload
 	o.Audit = func(line string) { fmt.Fprintln(a.stderr, "hightide ui: "+line) }
 	s, handler := server.New(a.engine(), o.Options)
 	defer s.Close()

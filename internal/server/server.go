@@ -8,6 +8,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -33,6 +34,10 @@ type Options struct {
 	Files     []string // files and runs that were named on the command line
 	Env       []string // environment of programs that jobs start
 
+	// Check reads an upload whole, in a process of its own, and says what it is; nil: the server takes no uploads.
+	Check     func(ctx context.Context, path string) (*engine.FileFacts, error)
+	MaxUpload int64 // bytes of one; 0: uploadBytes
+
 	Audit func(line string) // told of each request that changes something or starts a program; nil: nobody is
 }
 
@@ -46,6 +51,7 @@ type Server struct {
 	stop    context.CancelFunc
 	hubs    *hubs
 	list    *list
+	uploads *uploads
 }
 
 // resources lists what the API has. Add yours here.
@@ -55,6 +61,7 @@ var resources = []func(*Server, huma.API){
 	(*Server).series,
 	(*Server).facts,
 	(*Server).output,
+	(*Server).upload,
 	(*Server).live,
 	(*Server).jobs,
 	(*Server).matrices,
@@ -66,6 +73,7 @@ var resources = []func(*Server, huma.API){
 func New(e *engine.Engine, o Options) (*Server, http.Handler) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{engine: e, options: o, began: time.Now(), work: newJobs(), metrics: metrics.New(e), stop: stop, hubs: newHubs(ctx, e), list: &list{feed: newFeed(), ctx: ctx}}
+	s.uploads = &uploads{root: e.Keep, limit: cmp.Or(o.MaxUpload, uploadBytes), check: o.Check}
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("hightide", engine.Version)
 	config.DocsPath = "" // its page would load scripts from elsewhere
@@ -86,6 +94,7 @@ func (s *Server) Close() {
 	s.work.close()
 	s.stop()
 	s.hubs.gone.Wait()
+	s.uploads.close()
 }
 
 // Status is what the web UI asks first.
