@@ -18,8 +18,8 @@ import (
 	"hightide/internal/testkit"
 )
 
-// served is a hightide ui that runs.
-type served struct {
+// uiProcess is a hightide ui that runs.
+type uiProcess struct {
 	t       testing.TB
 	process *exec.Cmd
 	address string // as it is printed
@@ -27,7 +27,7 @@ type served struct {
 }
 
 // serve starts hightide ui on a free port.
-func (s *session) serve(args ...string) *served {
+func (s *session) serve(args ...string) *uiProcess {
 	s.t.Helper()
 	c := s.command(append([]string{"ui", "--addr", "127.0.0.1:0"}, args...)...)
 	errors, err := c.StderrPipe()
@@ -46,11 +46,11 @@ func (s *session) serve(args ...string) *served {
 	}
 	go func() { _, _ = io.Copy(io.Discard, lines) }()
 	trusting := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	return &served{s.t, c, fields[2], &http.Client{Transport: trusting, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &uiProcess{s.t, c, fields[2], &http.Client{Transport: trusting, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
 // post sends a file as it is.
-func (s *served) post(name string, body io.Reader, size int64) (int, string) {
+func (s *uiProcess) post(name string, body io.Reader, size int64) (int, string) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, strings.TrimSuffix(s.address, "/")+"/api/v1/snapshots?name="+name, body)
 	if err != nil {
