@@ -60,7 +60,7 @@ var rooms = map[string][]string{
 	"internal/tui":          {"internal/analyze", "internal/engine", "internal/live", "internal/mem", "internal/report", "internal/sampler", "internal/store"},
 	"internal/engine":       {"*"},
 	"internal/server":       {"internal/engine", "internal/analyze", "internal/event", "internal/fit", "internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe", "internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store", "web"},
-	"internal/metrics":      {"internal/engine", "internal/fail", "internal/format/protobuf", "internal/mem", "internal/store"},
+	"internal/metrics":      {"internal/engine", "internal/fail", "internal/format/protobuf", "internal/live", "internal/mem", "internal/store"},
 	"internal/mcp":          {"internal/analyze", "internal/engine", "internal/event", "internal/fail", "internal/fit", "internal/gpus", "internal/imagine", "internal/mem", "internal/observe", "internal/replay", "internal/report", "internal/store"},
 	"cmd/hightide":          {"internal/server", "internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons", "internal/replay", "internal/store", "internal/tui"},
 }

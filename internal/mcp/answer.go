@@ -31,10 +31,10 @@ type tool[In, Out any] struct {
 
 // add puts the tool into a server.
 func (t tool[In, Out]) add(server *sdk.Server, d *door) {
-	local, harmless := false, false
+	anything := t.starts // what a command does is its own affair
 	sdk.AddTool(server, &sdk.Tool{
 		Name: t.name, Title: t.title, Description: t.about, InputSchema: schema[In](), OutputSchema: schema[Out](),
-		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !t.starts, DestructiveHint: &harmless, OpenWorldHint: &local, IdempotentHint: !t.starts},
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !t.starts, DestructiveHint: &anything, OpenWorldHint: &anything, IdempotentHint: !t.starts},
 	}, func(ctx context.Context, request *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
 		out, text, err := t.answer(ctx, d, in, progress(ctx, request))
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hightide/internal/live"
 	"hightide/internal/mem"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,7 +12,7 @@ import (
 
 // collector tells what is known of live runs, as it is when somebody asks.
 type collector struct {
-	live  *live
+	live  *watched
 	descs map[mem.Quantity]*prometheus.Desc
 }
 
@@ -28,7 +29,7 @@ var (
 	others         = []*prometheus.Desc{runsDesc, unreadableDesc, runDesc, startDesc, processDesc, stepsDesc, dropsDesc, eventsDesc}
 )
 
-func newCollector(l *live) *collector {
+func newCollector(l *watched) *collector {
 	c := &collector{l, map[mem.Quantity]*prometheus.Desc{}}
 	for _, m := range told {
 		c.descs[m.series] = prometheus.NewDesc(m.name, m.help, labels[m.of], nil)
@@ -61,28 +62,39 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	}
 	gauge(to, unreadableDesc, float64(c.live.unreadable))
 	for id, r := range c.live.runs {
-		c.series(to, id, r)
-		r.facts(to, id)
+		t := telling{to, id, r, r.processes()}
+		t.series(c.descs)
+		t.facts()
 	}
 }
 
+// telling tells of one run.
+type telling struct {
+	to        chan<- prometheus.Metric
+	id        string
+	run       *run
+	processes map[uint32]*mem.Process // that have not ended
+}
+
 // series tells the newest figure of each series. Where two mean the same, as after a process began anew, the later one stands.
-func (c *collector) series(to chan<- prometheus.Metric, id string, r *run) {
-	type key struct{ name, labels string }
-	newest := map[key]uint32{}
-	for number, def := range r.series {
-		_, known := r.latest[number]
-		if k := (key{string(def.Name), strings.Join(r.values(id, ofDevice, &def), "\x00")}); known && number > newest[k] && !r.over(def.Process) {
-			newest[k] = number
+func (t *telling) series(descs map[mem.Quantity]*prometheus.Desc) {
+	type key struct {
+		name   mem.Quantity
+		labels string
+	}
+	newest := map[key]*live.Series{}
+	for _, s := range t.run.Series {
+		_, known := s.Last().Get()
+		if k := (key{s.Name, strings.Join(t.values(ofDevice, &s.SeriesDef), "\x00")}); known && t.current(s.Process) {
+			newest[k] = s
 		}
 	}
-	for _, number := range newest {
-		def := r.series[number]
-		m := metricOf(def.Name)
+	for _, s := range newest {
+		m := metricOf(s.Name)
 		if m == nil {
 			continue
 		}
-		value := float64(r.latest[number])
+		value := float64(s.Last().Or(0))
 		if m.scale != 0 {
 			value *= m.scale
 		}
@@ -90,8 +102,14 @@ func (c *collector) series(to chan<- prometheus.Metric, id string, r *run) {
 		if m.counter {
 			is = prometheus.CounterValue
 		}
-		to <- prometheus.MustNewConstMetric(c.descs[def.Name], is, value, r.values(id, m.of, &def)...)
+		t.to <- prometheus.MustNewConstMetric(descs[s.Name], is, value, t.values(m.of, &s.SeriesDef)...)
 	}
+}
+
+// current says whether a process has not ended; 0 is the run itself.
+func (t *telling) current(process uint32) bool {
+	_, ok := t.processes[process]
+	return ok || process == 0
 }
 
 func metricOf(q mem.Quantity) *metric {
@@ -104,48 +122,48 @@ func metricOf(q mem.Quantity) *metric {
 }
 
 // values of the labels of a series.
-func (r *run) values(id string, of kind, def *mem.SeriesDef) []string {
-	process, rank := r.number(def.Process)
+func (t *telling) values(of kind, def *mem.SeriesDef) []string {
+	process, rank := t.number(def.Process)
 	switch of {
 	case ofProcess:
-		return clean(id, process, rank, string(def.Label))
+		return clean(t.id, process, rank, string(def.Label))
 	case ofDevice:
-		return clean(id, process, rank, def.Device, def.Framework, string(def.Label))
+		return clean(t.id, process, rank, def.Device, def.Framework, string(def.Label))
 	}
-	return clean(id, string(def.Label))
+	return clean(t.id, string(def.Label))
 }
 
 // number of a process, and its rank; both empty where there is none.
-func (r *run) number(process uint32) (number, rank string) {
+func (t *telling) number(process uint32) (number, rank string) {
 	if process == 0 {
 		return "", ""
 	}
-	if n, ok := r.processes[process].Rank.Get(); ok {
-		rank = strconv.FormatInt(n, 10)
+	if p := t.processes[process]; p != nil {
+		if n, ok := p.Rank.Get(); ok {
+			rank = strconv.FormatInt(n, 10)
+		}
 	}
 	return strconv.FormatUint(uint64(process), 10), rank
 }
 
 // facts tells of the run itself and its processes.
-func (r *run) facts(to chan<- prometheus.Metric, id string) {
-	gauge(to, runDesc, 1, id, r.info.Name, r.info.Verb, r.info.Host.Name, string(r.info.Label), r.info.Version)
-	gauge(to, startDesc, float64(r.info.StartWall)*perNanosecond, id)
-	for _, p := range r.processes {
-		if p.End.Known() {
-			continue
-		}
-		number, rank := r.number(p.ID)
-		gauge(to, processDesc, 1, id, number, strconv.Itoa(p.PID), p.Role, rank, p.Python)
-		if total, ok := r.steps[p.ID]; ok {
-			counter(to, stepsDesc, float64(total.Steps), id, number, rank)
+func (t *telling) facts() {
+	info := &t.run.Info
+	gauge(t.to, runDesc, 1, t.id, info.Name, info.Verb, info.Host.Name, string(info.Label), info.Version)
+	gauge(t.to, startDesc, float64(info.StartWall)*perNanosecond, t.id)
+	for _, p := range t.processes {
+		number, rank := t.number(p.ID)
+		gauge(t.to, processDesc, 1, t.id, number, strconv.Itoa(p.PID), p.Role, rank, p.Python)
+		if total, ok := t.run.Totals[p.ID]; ok {
+			counter(t.to, stepsDesc, float64(total.Steps), t.id, number, rank)
 		}
 	}
-	for drop, records := range r.drops {
-		number, _ := r.number(drop.Process)
-		counter(to, dropsDesc, float64(records), id, number, drop.Place)
+	for _, drop := range t.run.Drops {
+		number, _ := t.number(drop.Process)
+		counter(t.to, dropsDesc, float64(drop.Records), t.id, number, drop.Place)
 	}
-	for kind, n := range r.events {
-		counter(to, eventsDesc, float64(n), id, kind)
+	for kind, n := range t.run.events {
+		counter(t.to, eventsDesc, float64(n), t.id, kind)
 	}
 }
 

@@ -5,12 +5,13 @@ import (
 	"sync"
 
 	"hightide/internal/engine"
+	"hightide/internal/live"
 	"hightide/internal/mem"
 	"hightide/internal/store"
 )
 
-// live is what is known of the runs that are recorded now. Each look reads only what was written since the one before.
-type live struct {
+// watched is what is known of the runs that are recorded now. Each look reads only what was written since the one before.
+type watched struct {
 	engine *engine.Engine
 
 	lock       sync.Mutex
@@ -19,27 +20,19 @@ type live struct {
 	states     map[store.State]int // runs that there are, by state
 }
 
-// run is the newest of each kind of frame of one recording.
+// run is the newest of a recording.
 type run struct {
-	next      int64
-	info      mem.RunInfo
-	processes map[uint32]mem.Process
-	series    map[uint32]mem.SeriesDef
-	latest    map[uint32]int64
-	steps     map[uint32]mem.StepTotal
-	drops     map[mem.Drop]uint64 // keyed without its counts
-	events    map[string]int
+	*live.Run
+	next   int64          // where reading goes on
+	events map[string]int // since the run began, by kind
 }
 
-func newLive(e *engine.Engine) *live { return &live{engine: e, runs: map[string]*run{}} }
+func newWatched(e *engine.Engine) *watched { return &watched{engine: e, runs: map[string]*run{}} }
 
-func newRun() *run {
-	return &run{processes: map[uint32]mem.Process{}, series: map[uint32]mem.SeriesDef{}, latest: map[uint32]int64{},
-		steps: map[uint32]mem.StepTotal{}, drops: map[mem.Drop]uint64{}, events: map[string]int{}}
-}
+func newRun() *run { return &run{Run: live.New(), events: map[string]int{}} }
 
 // look brings the runs up to date. A run that has ended is forgotten; one that cannot be read is counted.
-func (l *live) look(ctx context.Context) error {
+func (l *watched) look(ctx context.Context) error {
 	rows, err := l.engine.Runs(ctx, store.Filter{})
 	if err != nil {
 		return err
@@ -66,25 +59,17 @@ func (l *live) look(ctx context.Context) error {
 }
 
 func (r *run) take(frame mem.Frame) {
-	switch f := frame.(type) {
-	case mem.RunInfo:
-		r.info = f
-	case mem.Process:
-		r.processes[f.ID] = f
-	case mem.SeriesDef:
-		r.series[f.ID] = f
-	case mem.Samples:
-		if n := len(f.Values); n > 0 {
-			r.latest[f.Series] = f.Values[n-1]
-		}
-	case mem.StepTotal:
-		r.steps[f.Process] = f
-	case mem.Drop:
-		r.drops[mem.Drop{Process: f.Process, Place: f.Place}] = f.Records
-	case mem.Event:
+	r.Add(frame)
+	if f, ok := frame.(mem.Event); ok {
 		r.events[f.Kind]++
 	}
 }
 
-// over says whether a process has ended: its figures are then of the past.
-func (r *run) over(process uint32) bool { return r.processes[process].End.Known() }
+// processes are those that have not ended, by their number in the run; the figures of others are of the past.
+func (r *run) processes() map[uint32]*mem.Process {
+	all := map[uint32]*mem.Process{}
+	for _, p := range r.Alive() {
+		all[p.ID] = p
+	}
+	return all
+}

@@ -165,7 +165,7 @@ func TestUnusableDataDirectory(t *testing.T) {
 func names(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{"hightide_build_info": true}
-	for _, c := range []prometheus.Collector{newCollector(newLive(nil)), pushed{}} {
+	for _, c := range []prometheus.Collector{newCollector(newWatched(nil)), pushed{}} {
 		descs := make(chan *prometheus.Desc, 100)
 		c.Describe(descs)
 		close(descs)
