@@ -26,7 +26,7 @@ type recording struct {
 // runOptions of run.
 type runOptions struct {
 	recording
-	stacks, live bool
+	stacks, live, ui bool
 }
 
 func runCommand(a *app) *cobra.Command {
@@ -48,6 +48,7 @@ written, 4 no place to record to, 125 hightide itself failed.`,
 		Example: `  hightide run -- python train.py
   hightide run --name bigger-batch --tag model=bert -- torchrun --nproc-per-node 2 train.py
   hightide run --steps 200 --alert 'host.rss > 8GiB' --alert 'rss > 50MiB/step' -- python train.py
+  hightide run --ui -- python train.py
   hightide run --json=result.json --quiet -- python train.py`,
 	}, &runOptions{})
 }
@@ -74,6 +75,7 @@ func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.stacks, "stacks", true, "sample the host heap with Python stacks")
 	flags.BoolVar(&o.NoStacks, "no-stacks", false, "do not sample the host heap")
 	flags.Func("alert", "say when a `limit` is passed, as 'host.rss > 8GiB', 'host.rss > 80%', 'host.rss > 50MiB/step'; may be given several times", o.addAlert)
+	flags.BoolVar(&o.ui, "ui", false, "open the run's page in a browser while it runs")
 	flags.BoolVar(&o.live, "live", false, "show hightide top while it runs; the program's output is a view of it, and is printed at the end")
 	flags.BoolVar(&o.KeepOutput, "capture", false, "keep what the program writes with the run, as well as showing it")
 }
@@ -107,6 +109,9 @@ func (o *runOptions) run(a *app, c *cobra.Command, args []string) error {
 	if o.quiet && o.live && c.Flags().Changed("live") && c.Flags().Changed("quiet") {
 		return fail.Usage("choose one", "--quiet shows nothing and --live shows more")
 	}
+	if o.live && o.ui {
+		return fail.Usage("choose one; hightide ui shows any run", "--live shows the run in this terminal and --ui in a browser")
+	}
 	if err := o.of(c, args); err != nil {
 		return err
 	}
@@ -128,6 +133,9 @@ func (o *runOptions) record(a *app, c *cobra.Command) (*engine.RunResult, error)
 	}
 	view := newView(a.stderr, o.quiet, o.live)
 	o.Events = view.tell
+	if o.ui {
+		o.Events = a.opening(view.tell)
+	}
 	result, err := a.engine().Run(c.Context(), o.RunOptions)
 	view.hide()
 	return result, err

@@ -29,6 +29,8 @@ type uiOptions struct {
 	addr      string
 	cert, key string // of TLS
 	open      bool
+	idle      time.Duration // how long it goes on when nobody looks; 0: for ever
+	readyFD   int           // where the address is written to; below 0: nowhere
 	outside   outsideOptions
 }
 
@@ -59,14 +61,20 @@ Exit codes: 0 ended by Ctrl-C, 2 wrong usage, 3 a file or run that is not there,
 }
 
 func (o *uiOptions) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.addr, "addr", "127.0.0.1:7333", "`address` to listen on; port 0: any free one")
+	flags.StringVar(&o.addr, "addr", uiAddr, "`address` to listen on; port 0: any free one")
 	flags.StringVar(&o.cert, "tls-cert", "", "serve over TLS with this certificate, a `file` of PEM")
 	flags.StringVar(&o.key, "tls-key", "", "its private key, a `file` of PEM")
 	flags.StringSliceVar(&o.Hosts, "host", nil, "`name` by which browsers may call this server, besides that of the machine; may be given several times")
 	flags.BoolVar(&o.open, "open", false, "open it in a browser")
 	flags.BoolVar(&o.AllowExec, "allow-exec", false, "let who has the token start programs: imagined runs, fits, matrices")
+	flags.Var(span{&o.idle, time.Second}, "idle", "end when nobody has looked for that `time`, as 10m")
+	flags.IntVar(&o.readyFD, "ready-fd", -1, "write the address to this descriptor")
+	_ = flags.MarkHidden("ready-fd")
 	o.outside.AddFlags(flags)
 }
+
+// uiAddr is where a server listens that was told nothing else.
+const uiAddr = "127.0.0.1:7333"
 
 // shutdownWithin is how long answers under way have to end after Ctrl-C.
 const shutdownWithin = 2 * time.Second
@@ -92,6 +100,14 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 	defer stop()
 	address := o.address(listener)
 	fmt.Fprintf(a.stderr, "hightide ui: %s (Ctrl-C ends it)\n", address)
+	if o.readyFD >= 0 {
+		ready := os.NewFile(uintptr(o.readyFD), "ready")
+		fmt.Fprintln(ready, address)
+		ready.Close()
+	}
+	if o.idle > 0 {
+		go func() { s.WaitIdle(ctx, o.idle); cancel() }()
+	}
 	if o.open {
 		a.openInBrowser(address)
 	}

@@ -52,6 +52,7 @@ type Server struct {
 	hubs    *hubs
 	list    *list
 	uploads *uploads
+	looked  looked
 }
 
 // resources lists what the API has. Add yours here.

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"hightide/internal/engine"
+	"hightide/internal/event"
+)
+
+// run --ui: the page of the run, while it runs and for as long afterwards as somebody looks at it.
+//
+//	hightide run --ui ──▶ a server that shows this data directory already, else one in the background ──▶ the browser
+
+// uiIdle is how long a server in the background goes on when nobody looks.
+const uiIdle = 10 * time.Minute
+
+// opening tells the view of a run what happens, and opens the run's page once it has an id.
+func (a *app) opening(tell event.Sink) event.Sink {
+	return func(e event.Event) {
+		if begun, ok := e.(engine.Begun); ok {
+			go a.openRun(begun.RunID) // the program does not wait for it
+		}
+		tell(e)
+	}
+}
+
+// openRun opens the page of a run.
+func (a *app) openRun(id string) {
+	address := "http://" + uiAddr + "/"
+	if !shows(address, id) {
+		var err error
+		if address, err = a.uiInBackground(); err != nil {
+			fmt.Fprintf(a.stderr, "hightide: cannot show the run in a browser: %v\n", err)
+			return
+		}
+	}
+	address += "runs/" + url.PathEscape(id)
+	fmt.Fprintf(a.stderr, "hightide: the run is shown at %s\n", address)
+	a.openInBrowser(address)
+}
+
+// shows says whether a server is there that knows the run.
+func shows(address, id string) bool {
+	ctx, done := context.WithTimeout(context.Background(), time.Second)
+	defer done()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"api/v1/runs/"+url.PathEscape(id), nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+// uiInBackground starts a server that neither the terminal nor this process has to do with, and gives its address.
+func (a *app) uiInBackground() (string, error) {
+	told, ready, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	defer told.Close()
+	server := exec.Command("/proc/self/exe", "ui", "--addr", "127.0.0.1:0", "--idle", uiIdle.String(), "--ready-fd=3", "--data-dir", a.engine().Dir())
+	server.Args[0] = os.Args[0]
+	server.ExtraFiles = []*os.File{ready}
+	server.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = server.Start()
+	ready.Close()
+	if err != nil {
+		return "", err
+	}
+	go func() { _ = server.Wait() }()
+	address, err := bufio.NewReader(told).ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("the server ended before it began: %w", err)
+	}
+	return strings.TrimSpace(address), nil
+}

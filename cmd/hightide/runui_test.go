@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestRunUI: the page of a run is opened while it runs, and its server is there after the run has ended, until nobody looks.
+func TestRunUI(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	write(t, s.dir, "xdg-open", "#!/bin/sh\necho \"$1\" > \"$(dirname \"$0\")/opened.part\" && mv \"$(dirname \"$0\")/opened.part\" \"$(dirname \"$0\")/opened\"\n")
+	if err := os.Chmod(filepath.Join(s.dir, "xdg-open"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { endServers(s.dir) })
+	c := s.command("run", "--quiet", "--ui", "--", "sh", "-c", "until test -e done; do sleep 0.05; done; exit 7")
+	c.Env = append(c.Env, "PATH="+s.dir+":"+os.Getenv("PATH"))
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var page string
+	waitFor(t, func() bool {
+		text, err := os.ReadFile(filepath.Join(s.dir, "opened"))
+		page = strings.TrimSpace(string(text))
+		return err == nil
+	})
+	address, id, _ := strings.Cut(page, "runs/")
+	state := func() string {
+		response, err := http.Get(address + "api/v1/runs/" + id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		var row struct{ State string }
+		_ = json.NewDecoder(response.Body).Decode(&row)
+		return row.State
+	}
+	if got := state(); got != "running" {
+		t.Errorf("%s shows a run that is %q", page, got)
+	}
+	write(t, s.dir, "done", "")
+	if err := c.Wait(); c.ProcessState.ExitCode() != 7 {
+		t.Errorf("the run ended with %v; want the program's own 7", err)
+	}
+	if got := state(); got != "finished" {
+		t.Errorf("after the run the page shows it as %q", got)
+	}
+}
+
+// TestIdleServer: a server that nobody looks at ends by itself.
+func TestIdleServer(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	if out, err := s.command("ui", "--addr", "127.0.0.1:0", "--idle", "1s").CombinedOutput(); err != nil {
+		t.Errorf("%v %s", err, out)
+	}
+}
+
+// endServers ends what runs in the background for the recordings of a folder.
+func endServers(dir string) {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range lines {
+		text, _ := os.ReadFile(path)
+		if words := strings.Split(string(text), "\x00"); len(words) > 1 && words[1] == "ui" && strings.Contains(string(text), dir) {
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+				_ = syscall.Kill(pid, syscall.SIGTERM)
+			}
+		}
+	}
+}
