@@ -49,7 +49,7 @@ Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read.`,
 
 func (o *explainOptions) AddFlags(flags *pflag.FlagSet) {
 	o.reportOptions.AddFlags(flags)
-	flags.Func("device", "only this device `N`", device(&o.Device))
+	flags.Func("device", "only this device `N`, or host: pinned host memory", deviceOrHost(&o.Device))
 	flags.Func("range", "look for the peak among the events `a:b` only, both included; a: and :b are ranges too", o.setRange)
 	o.At = "peak"
 	flags.Var(text{&o.At, checkMoment}, "at", "`moment`: peak, end, \"event N\", or a time in ns of the wall clock")

@@ -162,6 +162,17 @@ func device(to *mem.Optional) func(string) error {
 	}
 }
 
+// deviceOrHost also takes pinned host memory for a device.
+func deviceOrHost(to *mem.Optional) func(string) error {
+	return func(text string) error {
+		if text == "host" {
+			*to = mem.Some(int64(mem.HostDevice))
+			return nil
+		}
+		return device(to)(text)
+	}
+}
+
 // frames takes an expression for file:function.
 func frames(to **regexp.Regexp) func(string) error {
 	return func(text string) (err error) {

@@ -164,7 +164,9 @@ func newExplanation(d *usage.Device, file string, at usage.Moment, o *ExplainOpt
 		a.Segments, a.InactiveSplit = mem.Some(int64(totals.Segments)), mem.Some(int64(totals.InactiveSplit))
 	}
 	a.among, a.bare, a.filtered, a.Name = rangeWords(d.Among), !d.KnowsSegments(), s.Filter != "", fmt.Sprintf("device %d", d.Number)
-	if name, ok := s.DeviceNames[d.Number]; ok {
+	if d.Number == mem.HostDevice {
+		a.Name = hostName
+	} else if name, ok := s.DeviceNames[d.Number]; ok {
 		a.Name = fmt.Sprintf("the %s (device %d)", strings.Replace(name, "cpu", "CPU", 1), d.Number)
 	}
 	a.Title, a.At, a.Highest = a.InFile(), a.Peak, report.Levels{Allocated: d.Most.Allocated, Active: d.Most.Active, Reserved: d.ReservedAt(d.Moments-1, d.Most), Requested: ofRequests(d, d.Most.Requested)}
@@ -181,6 +183,9 @@ func newExplanation(d *usage.Device, file string, at usage.Moment, o *ExplainOpt
 	}
 	return a
 }
+
+// hostName is what pinned host memory is called among devices.
+const hostName = "host (pinned)"
 
 func tracePeak(d *usage.Device, event usage.Moment, l usage.Levels) report.TracePeak {
 	return report.TracePeak{Event: event, Time: d.TimeOf(event), Allocated: l.Allocated, Active: l.Active, Reserved: d.ReservedAt(event, l), Requested: ofRequests(d, l.Requested)}

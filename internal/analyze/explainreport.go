@@ -32,12 +32,13 @@ type fileNote struct {
 // Add explains the devices of a file that the options choose. stepEnds are those that were recorded, ns of the wall clock.
 func (x *Explaining) Add(s *mem.AllocatorSnapshot, file string, stepEnds []int64) error {
 	r, o, found := x.Report, &x.Options, false
-	for _, device := range s.AllDevices() {
-		if want, ok := o.Device.Get(); ok && int(want) != device {
+	parts := partsOf(s)
+	for _, part := range parts {
+		if want, ok := o.Device.Get(); ok && int(want) != part.device {
 			continue
 		}
 		found = true
-		a, err := explainDevice(s, device, file, stepEnds, o)
+		a, err := explainDevice(part.of, part.device, file, stepEnds, o)
 		if errors.As(err, new(NoEventError)) {
 			x.without = append(x.without, err)
 			r.AddNote(fmt.Sprintf("Left out: %v.", err))
@@ -46,17 +47,36 @@ func (x *Explaining) Add(s *mem.AllocatorSnapshot, file string, stepEnds []int64
 		if err != nil {
 			return err
 		}
-		if !o.Several && (o.Device.Known() || len(s.AllDevices()) == 1) {
+		if !o.Several && (o.Device.Known() || len(parts) == 1) {
 			a.Title = a.Name
 		}
 		x.devices = append(x.devices, a)
 		a.addTo(r, o)
 	}
-	if want, ok := o.Device.Get(); ok && !found {
+	if want, ok := o.Device.Get(); ok && !found && int(want) == mem.HostDevice {
+		return fmt.Errorf("%s says nothing of pinned host memory, which PyTorch records from 2.14 on where it is asked to, as hightide does", file)
+	} else if ok && !found {
 		return fmt.Errorf("%s has devices %v, and no device %d", file, s.AllDevices(), want)
 	}
 	x.noteFile(s, file)
 	return nil
+}
+
+// devicePart is a device of a snapshot; pinned host memory is one in a snapshot of its own.
+type devicePart struct {
+	of     *mem.AllocatorSnapshot
+	device int
+}
+
+// partsOf lists the devices of a snapshot, pinned host memory last.
+func partsOf(s *mem.AllocatorSnapshot) (parts []devicePart) {
+	for _, device := range s.AllDevices() {
+		parts = append(parts, devicePart{s, device})
+	}
+	if host := s.Host(); host != nil {
+		parts = append(parts, devicePart{host, mem.HostDevice})
+	}
+	return parts
 }
 
 // addTo puts what was found of a device into a report.
@@ -112,7 +132,7 @@ func (x *Explaining) Finish() error {
 	return nil
 }
 
-// lead makes the device that holds most the headline.
+// lead makes the device that holds most the headline: pinned host memory only where there is no other.
 func (x *Explaining) lead() {
 	r := x.Report
 	slices.SortStableFunc(r.Findings, compareFindings)
@@ -122,7 +142,7 @@ func (x *Explaining) lead() {
 	}
 	lead := x.devices[0]
 	for _, a := range x.devices {
-		if a.Peak.Allocated > lead.Peak.Allocated {
+		if host := lead.Device == mem.HostDevice; host && a.Device != mem.HostDevice || host == (a.Device == mem.HostDevice) && a.Peak.Allocated > lead.Peak.Allocated {
 			lead = a
 		}
 	}
@@ -207,7 +227,7 @@ func (a *explanation) findings(r *report.Report) {
 	}
 	if f := a.Fragmentation; f != nil && f.Stuck > f.Reserved/10 && f.Stuck >= 64*mem.MiB {
 		r.Findings = append(r.Findings, report.Finding{Kind: report.KindFragmentation, Severity: report.Warning, Label: a.Label, Bytes: mem.Some(int64(f.Stuck)),
-			Title: fmt.Sprintf("%v of device %d are cached beside blocks in use, %s", f.Stuck, a.Device, a.when()),
+			Title: fmt.Sprintf("%v of %s are cached beside blocks in use, %s", f.Stuck, a.Name, a.when()),
 			Text:  a.pinText()})
 	}
 }

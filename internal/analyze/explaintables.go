@@ -185,14 +185,17 @@ func (a *explanation) growthTable() report.Table {
 
 func (a *explanation) reservedTable() report.Table {
 	f := a.Fragmentation
-	t := report.Table{Name: "reserved", Title: "Where the reserved memory of " + a.Title + " goes",
-		Note:    fmt.Sprintf("empty_cache would have given back most, %v, %s.", f.EmptyCache.Most, report.AfterEvent(f.EmptyCache.Event)),
+	released, note := "cached, empty_cache returns it", fmt.Sprintf("empty_cache would have given back most, %v, %s.", f.EmptyCache.Most, report.AfterEvent(f.EmptyCache.Event))
+	if a.Device == mem.HostDevice {
+		released, note = "cached, for what is pinned next", "PyTorch rounds what it pins up to a power of two, and keeps what is freed."
+	}
+	t := report.Table{Name: "reserved", Title: "Where the reserved memory of " + a.Title + " goes", Note: note,
 		Columns: []report.Column{report.TextColumn("part", "Part"), a.bytes("bytes", "Bytes"), a.share()}}
 	for _, part := range []struct {
 		name  string
 		bytes mem.Bytes
 	}{{"asked for by blocks in use", f.Requested}, {"lost to rounding in them", f.Rounding}, {"freed, but another stream uses it", f.Waiting},
-		{"cached, empty_cache returns it", f.Releasable}, {"cached beside blocks in use", f.Stuck}} {
+		{released, f.Releasable}, {"cached beside blocks in use", f.Stuck}} {
 		t.Add(part.name, part.bytes, report.Share(part.bytes, f.Reserved))
 	}
 	return t

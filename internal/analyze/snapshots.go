@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"slices"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -18,12 +19,16 @@ func snapshots(in *Input, r *report.Report) {
 		if s == nil {
 			continue
 		}
-		for _, device := range s.Devices() {
-			d := usage.FromTrace(s, device, usage.Whole)
+		parts := partsOf(s)
+		for _, part := range parts {
+			d, device := usage.FromTrace(part.of, part.device, usage.Whole), part.device
+			if device != mem.HostDevice && !slices.Contains(s.Devices(), device) { // it holds nothing
+				continue
+			}
 			g := newGrouper(d, d.Moments-1, "site", &ExplainOptions{})
 			r.AddTable(deviceTable(d, g.names, file.Name))
 			if oom, most := outOfDeviceMemory(d, g); oom != nil {
-				name := fmt.Sprintf("device %d", device)
+				name := deviceName(device)
 				told := recorded(oom, most, d.Label, name, name)
 				told.Process = file.Process
 				in.failed[file.Process] = told
@@ -36,7 +41,7 @@ func snapshots(in *Input, r *report.Report) {
 // deviceTable lists the lines that held the device when the snapshot was taken.
 func deviceTable(d *usage.Device, names *usage.Names, name string) report.Table {
 	totals := d.Snapshot.Totals(d.Number)
-	t := report.Table{Name: "device", Subject: report.Subject{File: name, Number: mem.Some(int64(d.Number)), Of: fmt.Sprintf("device %d of %s", d.Number, name)}, Title: fmt.Sprintf("Who holds device %d (%s)", d.Number, name),
+	t := report.Table{Name: "device", Subject: report.Subject{File: name, Number: mem.Some(int64(d.Number)), Of: fmt.Sprintf("%s of %s", deviceName(d.Number), name)}, Title: fmt.Sprintf("Who holds %s (%s)", deviceName(d.Number), name),
 		Note: fmt.Sprintf("Allocated %v in %d blocks; reserved %v in %d segments; cached and split %v; largest free block %v.",
 			totals.Allocated, totals.Blocks, totals.Reserved, totals.Segments, totals.InactiveSplit, totals.LargestFree),
 		Columns: []report.Column{report.TextColumn("site", "Line"), report.TextColumn("function", "Function"), report.BytesColumn("bytes", "Holds", d.Label), report.CountColumn("blocks", "Blocks")}}
@@ -45,6 +50,13 @@ func deviceTable(d *usage.Device, names *usage.Names, name string) report.Table 
 		t.Add(h.Site.Name, h.Site.Function, h.Bytes, h.Blocks)
 	}
 	return t
+}
+
+func deviceName(number int) string {
+	if number == mem.HostDevice {
+		return hostName
+	}
+	return fmt.Sprintf("device %d", number)
 }
 
 // scattered says so where a request failed though there was enough memory, in pieces.

@@ -26,6 +26,54 @@ func outOfPieces() *mem.AllocatorSnapshot {
 	return s
 }
 
+// withPinned is outOfPieces whose program also holds 3 GiB of pinned host memory, more than of the device.
+func withPinned() *mem.AllocatorSnapshot {
+	s := outOfPieces()
+	line := s.Stacks.Add([]uint32{s.Stacks.Location(mem.Location{File: "/home/me/data.py", Line: 5, Function: "load"})})
+	s.HostSegments = []mem.Segment{{Device: mem.HostDevice, Address: 1 << 40, Size: 3 * mem.GiB, Stack: line, Blocks: []mem.Block{
+		{Address: 1 << 40, Size: 3 * mem.GiB, Requested: 3 * mem.GiB, State: mem.BlockAllocated, Stack: line}}}}
+	return s
+}
+
+// TestPinnedHostMemoryIsADeviceOfItsOwn: by line, measured also beside an imaginary GPU, and never the headline where there is a
+// device.
+func TestPinnedHostMemoryIsADeviceOfItsOwn(t *testing.T) {
+	s := withPinned()
+	s.Label = mem.Imagined
+	r := reported(t, s, "a.pickle", ExplainOptions{})
+	if len(r.Allocators) != 2 || r.Allocators[0].Label != mem.Imagined || r.Allocators[1].Label != mem.Measured || r.Allocators[1].Name != "host (pinned)" {
+		t.Fatalf("the parts are %+v", r.Allocators)
+	}
+	if blame := r.Allocators[1].Blame; len(blame) != 1 || blame[0].Name != "data.py:5" || blame[0].Bytes != 3*mem.GiB {
+		t.Errorf("pinned memory is of %+v", blame)
+	}
+	if !strings.HasPrefix(r.Headline.Verdict, "Device 0 of a.pickle") {
+		t.Errorf("the headline is %q", r.Headline.Verdict)
+	}
+	alone := reported(t, s, "a.pickle", ExplainOptions{Device: mem.Some(int64(mem.HostDevice))})
+	if len(alone.Allocators) != 1 || !strings.HasPrefix(alone.Headline.Verdict, "Host (pinned) of a.pickle holds 3.00 GiB") {
+		t.Errorf("alone it reads %q", alone.Headline.Verdict)
+	}
+	x := Explaining{Report: report.New(), Options: ExplainOptions{Device: mem.Some(int64(mem.HostDevice))}}
+	if err := x.Add(outOfPieces(), "b.pickle", nil); err == nil || !strings.Contains(err.Error(), "says nothing of pinned host memory") {
+		t.Errorf("a file without it: %v", err)
+	}
+	run := mem.NewRun()
+	for _, f := range []mem.Frame{mem.Process{ID: 1, PID: 10}, mem.Snapshot{Process: 1, Name: "exit.pickle", Format: "torch-pickle", Last: true}} {
+		if err := run.Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := Analyze(run, Options{Snapshots: map[string]*mem.AllocatorSnapshot{"exit.pickle": withPinned()}})
+	titles := ""
+	for _, table := range of.Tables {
+		titles += table.Title + "\n"
+	}
+	if !strings.Contains(titles, "Who holds host (pinned) (exit.pickle)") || !strings.Contains(titles, "Who holds device 0 (exit.pickle)") {
+		t.Errorf("the run's tables are\n%s", titles)
+	}
+}
+
 func TestSnapshotOfAnOOM(t *testing.T) {
 	run := mem.NewRun()
 	for _, f := range []mem.Frame{

@@ -103,6 +103,41 @@ def test_the_programs_own_history_is_its_own_and_does_not_end_ours(imagine: Any,
     assert len({r["path"] for r in result.main.all("snapshot")}) == (2 if most > 1e6 else 1)
 
 
+PINNED = """
+import torch
+memory = torch.cuda.memory
+memory._record_memory_history(max_entries=1000)  # before CUDA has started
+def keep(n):
+    return torch.empty(n << 20, dtype=torch.uint8).pin_memory()
+here = [torch.zeros(1 << 20, device="cuda") for _ in range(2)]
+early = [keep(8) for _ in range(3)]
+def told():
+    s = memory._snapshot()
+    events = sum(e["action"] == "alloc" for e in s["device_traces"][0])
+    print(events, len(s["host_segments"]), sum(e["action"] == "alloc" for e in s["host_traces"]))
+told()
+memory._record_memory_history(max_entries=1000, record_pinned_host_memory=True, record_cuda=False)
+late = keep(4)
+unseen = [torch.zeros(1 << 21, device="cuda") for _ in range(5)]
+told()
+try:
+    memory._record_memory_history(None, record_pinned_host_memory=True)
+except RuntimeError as error:
+    print(str(error).splitlines()[0])
+"""
+
+
+def test_pinned_memory_is_recorded_whatever_the_program_records(imagine: Any) -> None:
+    result = imagine(PINNED)
+    first, second, refused = result.out.splitlines()
+    assert first == "2 0 0" and second.startswith("0 4 ") and "requires memory history" in refused
+    ours = pickle.loads(Path(result.main.all("snapshot")[-1]["path"]).read_bytes())
+    assert sum(e["action"] == "alloc" for e in ours["device_traces"][0]) == 7, "record_cuda=False does not blind ours"
+    lines = [(b["size"] >> 20, next((f["line"] for f in b["frames"] if f["filename"].endswith("script.py")), 0))
+             for s in ours["host_segments"] for b in s["blocks"] if b["state"] == "active_allocated"]  # fmt: skip
+    assert sorted(lines) == [(4, 6), (8, 6), (8, 6), (8, 6)]
+
+
 KEPT = """
 import torch
 class Attention(torch.nn.Module):

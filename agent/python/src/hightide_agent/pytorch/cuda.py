@@ -98,6 +98,8 @@ class Cuda:
             return
         self.training.at_step_end(self.step_ended)
         self.agent.at_end.append(self.program_ended)
+        if not self.wanted.never:
+            self._watch_history()
         self.torch.cuda._lazy_call(self.started)
 
     def started(self) -> None:
@@ -173,9 +175,18 @@ class Cuda:
         except Exception as error:
             self.agent.log("could not write whose memory a snapshot shows", error)
 
-    def _record_history(self) -> None:
+    def _watch_history(self) -> None:
         try:
             self.history = History(self)
+            self.history.watch()
+        except Exception as error:  # a very old torch
+            self.history = None
+            self.agent.log("could not see whether the program records the allocator's history", error)
+
+    def _record_history(self) -> None:
+        try:
+            if self.history is None:
+                return
             self.history.start()
             self.torch._C._cuda_attach_out_of_memory_observer(self._out_of_memory)
         except Exception as error:  # an old torch, or cudaMallocAsync

@@ -3,18 +3,30 @@
     the program's _record_memory_history ─▶ noted, and ours goes on with what either wants
     the program's snapshot ◀── the events since it began, as many as it asked for      ours ◀── all
 
-So a program that stops recording does not blind the report, and finds in its own file what it would without us.
+So a program that stops recording does not blind the report, and finds in its own file what it would without us, also
+of what it asked for before CUDA started. From 2.14 on PyTorch records pinned host memory where it is asked to. Each
+call says of devices and of that whether it is on from here. Both stay on for us; the program is shown its own.
 """
 
 from __future__ import annotations
 
 from time import time_ns
-from typing import TYPE_CHECKING, Any, Callable, List
+from typing import TYPE_CHECKING, Any, Callable, List, Tuple
 
 if TYPE_CHECKING:
     from .cuda import Cuda
 
 CONTEXTS = ("alloc", "all")  # that have the stack of each allocation, as ours must
+
+
+# Where the newer arguments stand among those that follow the number of entries.
+PINNED, DEVICES = 4, 5
+
+
+def _knows_pinned(memory: Any) -> bool:
+    """Whether this PyTorch can record pinned host memory."""
+    told = getattr(memory, "_record_memory_history_impl", None)
+    return "record_pinned_host_memory" in getattr(getattr(told, "__code__", None), "co_varnames", ())
 
 
 class History:
@@ -26,15 +38,25 @@ class History:
         self.began = 0  # us of the wall clock: when the program's own began; 0: it records none
         self.most = 0  # events that it asked for
         self.skipped: List[str] = []  # kinds of events that it does not want
+        self.devices, self.pinned = True, False  # what the program records
+        self._started = False
+        self._both: Tuple[Any, ...] = ()  # what records for the program and for us, since the program asked last
         self._ours = False  # we are the caller
         self._record: Callable[..., Any] = self.core._cuda_record_memory_history
         self._read: Callable[..., Any] = self.core._cuda_memorySnapshot
 
-    def start(self) -> None:
-        """Record, for as long as the process lives."""
-        self._begin("all")
+    def watch(self) -> None:
+        """See what the program asks for, which may be before CUDA has started; nothing is recorded for us yet."""
         self.core._cuda_record_memory_history = self._asked
         self.core._cuda_memorySnapshot = self._shown
+
+    def start(self) -> None:
+        """Record, for as long as the process lives."""
+        self._started = True
+        if self.began:
+            self._record(*self._both)
+        else:
+            self._begin("all")
 
     def snapshot(self) -> Any:
         """The whole state and history."""
@@ -53,9 +75,9 @@ class History:
         """By PyTorch's own front door, which knows what else its version wants to be told."""
         self._ours = True
         try:
-            self.cuda.torch.cuda.memory._record_memory_history(
-                enabled, context="alloc", stacks="python", max_entries=self.entries
-            )
+            memory = self.cuda.torch.cuda.memory
+            more = {"record_pinned_host_memory": True} if enabled and _knows_pinned(memory) else {}
+            memory._record_memory_history(enabled, context="alloc", stacks="python", max_entries=self.entries, **more)
         finally:
             self._ours = False
 
@@ -63,9 +85,18 @@ class History:
         """The program asks PyTorch to record, or to stop."""
         if self._ours or enabled not in ("all", "state", None) or len(rest) < 3:
             return self._record(enabled, *rest)
-        if enabled is None:
-            return self._stopped()
-        context, stacks, most, *more = rest
+        if enabled is not None:
+            self._both = self._wants(enabled, *rest)
+            return self._record(*(self._both if self._started else (enabled, *rest)))
+        if not self._started or rest[3 + PINNED : 4 + PINNED] == (True,):  # PyTorch refuses to stop so
+            answer = self._record(enabled, *rest)
+            self.began = 0
+            return answer
+        return self._stopped()
+
+    def _wants(self, enabled: Any, context: Any, stacks: Any, most: Any, *rest: Any) -> Tuple[Any, ...]:
+        """Notes what the program wants; what records that and what we want."""
+        more = list(rest)
         again = len(more) > 0 and bool(more[0])
         if again:
             more[0] = False  # what it wants to forget is still ours
@@ -74,14 +105,19 @@ class History:
         self.most = most if enabled == "all" else 0
         if len(more) > 3 and isinstance(more[3], (list, tuple)):
             self.skipped, more[3] = list(more[3]), []
+        if len(more) > PINNED:
+            self.pinned, more[PINNED] = bool(more[PINNED]), True
+        if len(more) > DEVICES:
+            self.devices, more[DEVICES] = bool(more[DEVICES]), True
         context = context if context in CONTEXTS else "alloc"
         stacks = "all" if stacks == "all" else "python"
-        return self._record("all", context, stacks, max(self.most, self.entries), *more)
+        return ("all", context, stacks, max(self.most, self.entries), *more)
 
     def _stopped(self) -> None:
         """Ours goes on. PyTorch cannot make its ring smaller: where the program's was larger it begins anew, and what
         it held is kept as a file."""
         larger, self.began, self.skipped = self.began and self.most > self.entries, 0, []
+        self.devices, self.pinned = True, False
         if larger:
             self.cuda.snapshot("recorded")
             self._begin(None)
@@ -90,16 +126,18 @@ class History:
     def _shown(self, *wanted: Any) -> Any:
         """A snapshot; of the history the program gets only what is its own."""
         state = self._read(*wanted)
-        if not self._ours and isinstance(state, dict):
-            for name in ("device_traces", "host_traces"):
+        if self._started and not self._ours and isinstance(state, dict):
+            for name, asked in (("device_traces", self.devices), ("host_traces", self.pinned)):
                 if name in state:
-                    state[name] = self._own(state[name])
+                    state[name] = self._own(state[name], asked)
+            if not self.pinned and "host_segments" in state:
+                state["host_segments"] = []
         return state
 
-    def _own(self, traces: Any) -> Any:
+    def _own(self, traces: Any, wanted: bool) -> Any:
         if traces and isinstance(traces[0], dict):  # of the host: one trace
-            return self._since(traces)
-        return [self._since(trace) for trace in traces]
+            return self._since(traces) if wanted else []
+        return [self._since(trace) if wanted else [] for trace in traces]
 
     def _since(self, events: List[Any]) -> List[Any]:
         """The program's own events of one trace."""
