@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -94,6 +95,38 @@ func checkReported(t *testing.T, session *sdk.ClientSession, run string) {
 	if err != nil || result.IsError {
 		t.Fatalf("report of %s: error %v, said %+v", run, err, result)
 	}
+}
+
+// TestAssistantThatGoes: an assistant that ends in the middle of a call takes the server and its program along.
+func TestAssistantThatGoes(t *testing.T) {
+	python := torchPython()
+	if python == "" || !engine.CanImagine() {
+		t.Skip("no PyTorch, or a build without the imaginary GPU: scripts/setup torch, make device")
+	}
+	s := newSession(t)
+	write(t, s.dir, "endless.py", neverEnds)
+	c := s.command("mcp", "--allow-exec")
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"imagine","arguments":{"command":[%q,"endless.py"],"gpu":"a10"}}}
+`, python)
+	waitFor(t, func() bool { _, err := os.Stat(s.dir + "/pid"); return err == nil })
+	pid, err := strconv.Atoi(readFile(t, s.dir+"/pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	if err := c.Wait(); err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+	waitFor(t, func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
 }
 
 // TestAssistantThatMakesNoSense: what is no message ends the server with one line, and nothing is on stdout but messages.
