@@ -4,7 +4,10 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strings"
 	"time"
+	"unicode"
 
 	"hightide/internal/fail"
 
@@ -32,6 +35,7 @@ type Push struct {
 	OTLP        string        // URL of a receiver of OpenTelemetry metrics over HTTP
 	Every       time.Duration // 0: 15 s
 	Token       string        // sent as "Authorization: Bearer"; "": what the URL has
+	Headers     []string      // sent as well, as "X-Scope-OrgID: team"
 
 	Dir   string       // of the queues; it is there, and this user's alone
 	Limit int64        // bytes of each queue; 0: 64 MiB
@@ -46,6 +50,9 @@ const (
 	tellLast     = 2 * time.Second // at the end, for what is in the queue
 )
 
+// headerName is what HTTP lets a header be called.
+var headerName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
+
 // Check refuses addresses that cannot be.
 func (p *Push) Check() error {
 	for flag, address := range map[string]string{"--remote-write": p.RemoteWrite, "--otlp": p.OTLP} {
@@ -54,6 +61,11 @@ func (p *Push) Check() error {
 		}
 		if to, err := url.Parse(address); err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" {
 			return fail.Usage("as in "+flag+" https://metrics.example.org/receive", "%s takes an address of http or https", flag)
+		}
+	}
+	for _, header := range p.Headers {
+		if name, value, ok := strings.Cut(header, ":"); !ok || !headerName.MatchString(name) || strings.ContainsFunc(value, unicode.IsControl) {
+			return fail.Usage("as in --push-header 'X-Scope-OrgID: team'", "%q is no header", header)
 		}
 	}
 	if p.Every < 0 || p.Every > 0 && p.Every < 100*time.Millisecond {

@@ -343,14 +343,14 @@ func TestPushed(t *testing.T) {
 		t.Fatal(err)
 	}
 	prom, otel := newReceiver(t, fine), newReceiver(t, fine)
-	stop, err := x.Start(t.Context(), Push{RemoteWrite: prom.URL, OTLP: strings.Replace(otel.URL, "http://", "http://me:secret@", 1), Token: "", Every: 100 * time.Millisecond, Dir: dir})
+	stop, err := x.Start(t.Context(), Push{RemoteWrite: prom.URL, Headers: []string{"X-Scope-OrgID: team"}, OTLP: strings.Replace(otel.URL, "http://", "http://me:secret@", 1), Every: 100 * time.Millisecond, Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "two pushes", func() bool { a, _ := prom.took(); b, _ := otel.took(); return len(a) >= 2 && len(b) >= 2 })
 	stop()
 	bodies, headers := prom.took()
-	if h := headers[0]; h.Get("X-Prometheus-Remote-Write-Version") != "0.1.0" || h.Get("Content-Encoding") != "snappy" || h.Get("Content-Type") != "application/x-protobuf" {
+	if h := headers[0]; h.Get("X-Prometheus-Remote-Write-Version") != "0.1.0" || h.Get("Content-Encoding") != "snappy" || h.Get("Content-Type") != "application/x-protobuf" || h.Get("X-Scope-OrgID") != "team" {
 		t.Errorf("remote write with %v", h)
 	}
 	compare(t, "remote write", readWriteRequest(t, bodies[0]), want)
@@ -552,7 +552,7 @@ func writeRequestType(t *testing.T) protoreflect.MessageDescriptor {
 // TestAddresses: an address that cannot be is refused before anything is sent.
 func TestAddresses(t *testing.T) {
 	x := New(&engine.Engine{DataDir: t.TempDir()})
-	for _, p := range []Push{{RemoteWrite: "metrics.example.org"}, {OTLP: "ftp://example.org"}, {RemoteWrite: "http://"}, {Every: time.Millisecond}} {
+	for _, p := range []Push{{RemoteWrite: "metrics.example.org"}, {OTLP: "ftp://example.org"}, {RemoteWrite: "http://"}, {Headers: []string{"no colon"}}, {Headers: []string{"A: b\nC: d"}}, {Every: time.Millisecond}} {
 		if _, err := x.Start(t.Context(), p); err == nil {
 			t.Errorf("%+v is taken", p)
 		}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -224,6 +225,10 @@ func (s *sender) request(ctx context.Context, body []byte) (*http.Request, error
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
 	if err != nil {
 		return nil, bare(err)
+	}
+	for _, header := range s.Headers {
+		name, value, _ := strings.Cut(header, ":")
+		r.Header.Set(name, strings.TrimSpace(value))
 	}
 	for name, value := range s.headers {
 		r.Header.Set(name, value)
