@@ -23,8 +23,10 @@ func (f *feed) change(alter func(*ring)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	alter(&f.ring)
-	close(f.changed)
-	f.changed = make(chan struct{})
+	if !f.closed {
+		close(f.changed)
+		f.changed = make(chan struct{})
+	}
 }
 
 // close says that no more comes.

@@ -149,6 +149,15 @@ func (h *hub) push(m message) {
 	h.feed.change(func(r *ring) { r.push(m) })
 }
 
+// rest gives up what only viewers need of a run that has ended: all but the end itself.
+func (h *hub) rest() {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if h.ended != nil {
+		h.feed.change(func(r *ring) { r.keepLast() })
+	}
+}
+
 // endOf says why a recording gives no more, from the error that following it ended with.
 func endOf(run *mem.Run, err error) *end {
 	switch {

@@ -24,6 +24,7 @@ type hubs struct {
 const (
 	idleFor   = 30 * time.Second // how long a run that nobody looks at is held
 	heldBytes = 64 << 20         // of recordings, as they are on disk, held for nobody; in memory they are some times larger
+	heldLeast = 1 << 20          // as much as a small one counts for
 )
 
 func newHubs(ctx context.Context, e *engine.Engine) *hubs {
@@ -74,6 +75,7 @@ func (s *hubs) release(h *hub) {
 		return
 	}
 	h.used = time.Now()
+	h.rest()
 	if s.all[h.id] != h {
 		h.stop() // another has taken its place
 		return
@@ -95,11 +97,20 @@ func (s *hubs) trim() {
 	held := int64(0)
 	for _, h := range idle {
 		h.mu.RLock()
-		held += h.at
+		held += max(h.at, heldLeast)
 		h.mu.RUnlock()
 		if held > heldBytes {
 			s.drop(h)
 		}
+	}
+}
+
+// forget gives up a run that was deleted.
+func (s *hubs) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.all[id]; h != nil && h.users == 0 {
+		s.drop(h)
 	}
 }
 

@@ -1,6 +1,9 @@
 package server
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // message is what viewers are sent of one stretch of a recording: events, encoded. Of one that is not in the recording,
 // from and next are the same place.
@@ -25,13 +28,24 @@ const ringBytes = 2 << 20
 func (r *ring) push(m message) {
 	r.messages = append(r.messages, m)
 	r.bytes += len(m.text)
+	r.shrink(ringBytes)
+}
+
+// shrink gives up the oldest beyond so many bytes, but never the newest of all.
+func (r *ring) shrink(most int) {
 	drop := 0
-	for ; r.bytes > ringBytes && drop < len(r.messages)-1; drop++ {
+	for ; r.bytes > most && drop < len(r.messages)-1; drop++ {
 		r.start = r.messages[drop].next
 		r.bytes -= len(r.messages[drop].text)
 		r.messages[drop].text = nil
 	}
 	r.messages, r.first = r.messages[drop:], r.first+int64(drop)
+}
+
+// keepLast gives up all but the newest, and their room.
+func (r *ring) keepLast() {
+	r.shrink(0)
+	r.messages = slices.Clone(r.messages)
 }
 
 // skip takes in a stretch of the recording that has nothing for viewers.

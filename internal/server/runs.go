@@ -142,6 +142,7 @@ func (s *Server) remove(ctx context.Context, refs ...string) (*Deleted, error) {
 	gone := &Deleted{[]string{}}
 	for _, run := range runs {
 		gone.IDs = append(gone.IDs, run.ID)
+		s.hubs.forget(run.ID)
 	}
 	return gone, err
 }
