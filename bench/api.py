@@ -44,9 +44,9 @@ def server(data: Path) -> Iterator[str]:
     """A server over some runs; its address."""
     env = {**os.environ, "HIGHTIDE_DATA": str(data)}
     for name in ("first", "second"):
-        record = [HIGHTIDE, "run", "--quiet", "--capture", "--name", name, "--", sys.executable, "-c", TRAINING]
+        record = [str(HIGHTIDE), "run", "--quiet", "--capture", "--name", name, "--", sys.executable, "-c", TRAINING]
         subprocess.run(record, env=env, check=True, stdout=subprocess.DEVNULL)
-    command = [HIGHTIDE, "ui", "--addr", "127.0.0.1:0", SNAPSHOT]
+    command = [str(HIGHTIDE), "ui", "--addr", "127.0.0.1:0", str(SNAPSHOT)]
     process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True, bufsize=1)
     try:
         assert process.stderr

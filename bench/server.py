@@ -104,7 +104,7 @@ class Watching:
 async def live(seconds: float) -> list[Row]:
     with tempfile.TemporaryDirectory() as name, server(Path(name)) as (address, pid):
         env = {**os.environ, "HIGHTIDE_DATA": name}
-        command = [HIGHTIDE, "run", "--quiet", "--", sys.executable, "-c", TRAINING, str(2 * seconds + 15)]
+        command = [str(HIGHTIDE), "run", "--quiet", "--", sys.executable, "-c", TRAINING, str(2 * seconds + 15)]
         training = subprocess.Popen(command, env=env)
         try:
             await asyncio.sleep(2)
