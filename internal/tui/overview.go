@@ -96,7 +96,15 @@ func (s *State) runCells(r *store.Run) []cell {
 		count = report.Count(int64(steps))
 	}
 	return []cell{text(firstOf(r.Name, r.ID)), inked(look, state), text(clock(elapsed(r, view, s.Now))), text(count), inked(phaseInk(mem.Phase(phase)), phase),
-		text(size(host)), text(size(device)), inked(cyan, curve), dimmed(commandOf(r.Command))}
+		text(size(host)), text(size(device)), inked(cyan, curve), dimmed(commandOf(runCommand(r, view)))}
+}
+
+// runCommand is what a run is of; the list of runs does not have it yet in its first moments.
+func runCommand(r *store.Run, view *live.Run) []string {
+	if len(r.Command) == 0 && view != nil {
+		return view.Info.Command
+	}
+	return r.Command
 }
 
 // treeNow is what all processes of a run take: shared pages once, where that is known.

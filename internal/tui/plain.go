@@ -61,13 +61,14 @@ func Once(ctx context.Context, e *engine.Engine) (*Snapshot, error) {
 		if err != nil {
 			continue // it was removed meanwhile
 		}
-		out.Runs = append(out.Runs, runNow(r, live.Of(recorded)))
+		out.Runs = append(out.Runs, runNow(r, live.Of(recorded), e.Runtime.Time()))
 	}
 	return out, ctx.Err()
 }
 
-func runNow(r store.Run, view *live.Run) RunNow {
-	now := RunNow{Run: r, Elapsed: view.Elapsed(), Step: view.StepCount(), Phase: view.Phase(), Host: treeNow(view), Device: view.Device(), PIDs: []int{}, Alerts: []string{}}
+func runNow(r store.Run, view *live.Run, at time.Time) RunNow {
+	r.Command = runCommand(&r, view)
+	now := RunNow{Run: r, Elapsed: elapsed(&r, nil, at), Step: view.StepCount(), Phase: view.Phase(), Host: treeNow(view), Device: view.Device(), PIDs: []int{}, Alerts: []string{}}
 	for _, p := range view.Alive() {
 		now.PIDs = append(now.PIDs, p.PID)
 	}

@@ -149,7 +149,7 @@ func (s *State) runLine(width int) []string {
 	if view != nil && view.Phase() != "" && view.End == nil {
 		line += "  " + string(view.Phase())
 	}
-	return []string{pad(line+"  "+paint(faint, commandOf(r.Command)), width, false), ""}
+	return []string{pad(line+"  "+paint(faint, commandOf(runCommand(r, view))), width, false), ""}
 }
 
 func firstOf(words ...string) string {
