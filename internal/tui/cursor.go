@@ -77,11 +77,5 @@ func enter(s *State) []ask {
 		s.Message = "choose a row first, with the arrow keys"
 		return nil
 	}
-	asks := s.show(id)
-	for i, t := range tabs() {
-		if t.title == "Timeline" {
-			s.Tab = i
-		}
-	}
-	return asks
+	return append(s.show(id), s.open(numberOf("Timeline"))...)
 }

@@ -119,10 +119,10 @@ func (s *State) escape() {
 	}
 }
 
-// open goes to a view.
+// open goes to a view; a filter is of the view in which it was typed.
 func (s *State) open(tab int) []ask {
-	if tab < s.tabCount() {
-		s.Tab = tab
+	if tab < s.tabCount() && tab != s.Tab {
+		s.Tab, s.Filter = tab, ""
 	}
 	return s.refresh()
 }

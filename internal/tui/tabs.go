@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -30,6 +31,11 @@ func tabs() []tab {
 
 // tab is the one in front.
 func (s *State) tab() tab { return tabs()[s.Tab] }
+
+// numberOf is where a view stands in the list.
+func numberOf(title string) int {
+	return slices.IndexFunc(tabs(), func(t tab) bool { return t.title == title })
+}
 
 // tabCount is how many there are: output only of a program that hightide runs.
 func (s *State) tabCount() int {

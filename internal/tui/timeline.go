@@ -63,7 +63,8 @@ func moveTimeline(s *State, by int) []ask {
 	return nil
 }
 
-// seriesOf are the series that the filter lets through: of the whole run first, sizes before counts.
+// seriesOf are the series that the filter lets through: of the whole run first, then devices, sizes before counts, and last what hightide
+// keeps for its own sums.
 func (s *State) seriesOf(view *live.Run) (all []*live.Series) {
 	for _, series := range view.Series {
 		if len(series.Recent) > 0 && matches(s.Filter, seriesName(view, series)) {
@@ -71,7 +72,8 @@ func (s *State) seriesOf(view *live.Run) (all []*live.Series) {
 		}
 	}
 	rank := func(s *live.Series) int {
-		return slices.IndexFunc([]bool{s.Process == 0 && strings.HasPrefix(string(s.Name), "tree."), s.Name.OfDevice(), s.Unit == mem.UnitBytes, true}, func(is bool) bool { return is })
+		books := strings.HasPrefix(string(s.Name), "hightide.") || slices.Contains([]mem.Quantity{mem.SeriesTreeShared, mem.SeriesTreeSegments, mem.SeriesTreePSSError}, s.Name)
+		return slices.Index([]bool{!books && strings.HasPrefix(string(s.Name), "tree."), s.Name.OfDevice(), !books && s.Unit == mem.UnitBytes, !books, true}, true)
 	}
 	slices.SortStableFunc(all, func(a, b *live.Series) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Name, b.Name))

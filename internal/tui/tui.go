@@ -85,11 +85,7 @@ func (o *Options) state(ctx context.Context) (*State, error) {
 	if o.Ref == "" {
 		return s, nil
 	}
-	for i, t := range tabs() {
-		if t.title == "Heap" {
-			s.Tab = i
-		}
-	}
+	s.Tab = numberOf("Heap")
 	if info, err := os.Stat(o.Ref); err == nil && !info.IsDir() {
 		s.Heap.ref = o.Ref
 		return s, nil
