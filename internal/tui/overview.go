@@ -50,8 +50,8 @@ func tagText(tags map[string]string) string {
 
 func runColumns() []column {
 	return []column{
-		{title: "RUN", width: 16},
-		{title: "STATE", width: 8},
+		{title: "RUN", width: 15},
+		{title: "STATE", width: 9},
 		{title: "TIME", width: 8, right: true},
 		{title: "STEP", width: 7, right: true},
 		{title: "PHASE", width: 9, least: 90},
@@ -163,8 +163,10 @@ func stateWord(r *store.Run, view *live.Run) (string, ink) {
 		return report.SignalName(r.Signal.Or(0)), red
 	case exited && code != 0:
 		return "exit " + report.Count(code), red
+	case !exited && r.Verb == "attach":
+		return "not known", plain
 	case !exited:
-		return "ended", plain
+		return "recovered", yellow // its engine went away; how it ended nobody saw
 	}
 	return "ok", plain
 }
