@@ -25,6 +25,7 @@ SCRIPTS = [
     "verdicts",
     "fidelity",
     "interrupts",
+    "top",
 ]
 
 

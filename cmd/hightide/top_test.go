@@ -195,7 +195,9 @@ func TestTop(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.keys("1")
-	c.until("its end", func(text string) bool { return strings.Contains(text, "cut off") || strings.Contains(text, "recovered") })
+	c.until("its end", func(text string) bool {
+		return strings.Contains(text, "cut off") || strings.Contains(text, "recovered")
+	})
 	if out, err := exec.Command("hightide", "rm", "--data-dir", data, "watched").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -25,8 +25,9 @@ type Machine struct {
 	round   uint64
 	cpu     cpuTimes
 	time    int64
-	live    []*Process // for the vendors
-	last    [][]Card   // by vendor: one that is slow to answer has told before
+	kernel  map[int]uint64 // threads of the kernel: the round in which they were read, not to read them each time
+	live    []*Process     // for the vendors
+	last    [][]Card       // by vendor: one that is slow to answer has told before
 	entries [32 << 10]byte
 	page    [16 << 10]byte
 }
@@ -94,7 +95,7 @@ type cpuTimes struct{ busy, all int64 }
 
 // OpenMachine prepares to look; it reads nothing yet but starts the vendors' helpers.
 func OpenMachine(root string) *Machine {
-	m := &Machine{root: root, known: map[int]*Seen{}, vendors: OpenVendors(root), cgroup: OpenCgroup(root, 0)}
+	m := &Machine{root: root, known: map[int]*Seen{}, kernel: map[int]uint64{}, vendors: OpenVendors(root), cgroup: OpenCgroup(root, 0)}
 	m.last = make([][]Card, len(m.vendors))
 	m.procDir, _ = openFile(filepath.Join(root, "proc"), syscall.O_DIRECTORY)
 	return m
@@ -183,6 +184,9 @@ func (m *Machine) processes(now int64) {
 			}
 		})
 	}
+	if len(m.kernel) > manyThreads {
+		clear(m.kernel)
+	}
 	m.live = m.live[:0]
 	for pid, s := range m.known {
 		if s.round != m.round {
@@ -193,14 +197,29 @@ func (m *Machine) processes(now int64) {
 	}
 }
 
+// kernelEvery is after how many rounds a number that was a thread of the kernel is looked at again.
+const kernelEvery = 30
+
+// manyThreads of the kernel are remembered at most.
+const manyThreads = 1 << 14
+
+// kthreadd is the parent of all threads of the kernel.
+const kthreadd = 2
+
 // process reads one; kernel threads and what is gone meanwhile are left out.
 func (m *Machine) process(pid int, now int64) {
+	if round, is := m.kernel[pid]; is && m.round-round < kernelEvery {
+		return
+	}
 	var path [64]byte
 	n, err := readFile(string(appendPath(path[:0], m.root, pid)), m.page[:])
 	if err != nil {
 		return
 	}
 	s, err := parseStat(m.page[:n])
+	if delete(m.kernel, pid); err == nil && s.vms == 0 && s.state != 'Z' && s.parent == kthreadd {
+		m.kernel[pid] = m.round
+	}
 	if err != nil || s.vms == 0 && s.state != 'Z' {
 		return
 	}

@@ -68,14 +68,17 @@ func (d *doer) explain(ref string) Explained {
 	return Explained{Ref: ref, Report: r, Began: time.Now(), Err: err}
 }
 
+func (d *doer) every() time.Duration {
+	if d.options.Every <= 0 {
+		return time.Second
+	}
+	return d.options.Every
+}
+
 // machine looks at the machine until the views are left.
 func (d *doer) machine() {
-	every := d.options.Every
-	if every <= 0 {
-		every = time.Second
-	}
 	known := map[uint32]string{}
-	for picture := range d.options.Engine.Machine(d.ctx, every) {
+	for picture := range d.options.Engine.Machine(d.ctx, d.every()) {
 		d.send(Looked{picture, newUsers(&picture, known), time.Now()})
 	}
 }
@@ -120,14 +123,15 @@ func (d *doer) runs() {
 	}
 }
 
-const (
-	handedOver = 250 * time.Millisecond // frames of a run are told this often
-	handful    = 4096                   // or when there are so many
-)
+// handful is how many frames of a run are told at once before it is time.
+const handful = 4096
 
 // follow tells the frames of a run until it ends. They are gathered: a frame of the screen is worth many of a recording.
 func (d *doer) follow(id string) {
-	gathered, last := Followed{ID: id}, time.Now()
+	gathered, last, often := Followed{ID: id}, time.Time{}, d.every()
+	if d.options.Launch != nil {
+		often /= 4 // it is in front
+	}
 	for batch, err := range d.options.Engine.Follow(d.ctx, id, 0) {
 		if err != nil {
 			gathered.Err, gathered.Gone = err, errors.Is(err, store.ErrNotFound)
@@ -135,7 +139,7 @@ func (d *doer) follow(id string) {
 		}
 		gathered.Frames = append(gathered.Frames, batch.Frames...)
 		gathered.Damage = append(gathered.Damage, batch.Damage...)
-		if now := time.Now(); now.Sub(last) >= handedOver || len(gathered.Frames) >= handful || ends(batch.Frames) {
+		if now := time.Now(); now.Sub(last) >= often || len(gathered.Frames) >= handful || ends(batch.Frames) {
 			d.send(gathered)
 			gathered, last = Followed{ID: id}, now
 		}
