@@ -72,8 +72,8 @@ func (s *State) seriesOf(view *live.Run) (all []*live.Series) {
 		}
 	}
 	rank := func(s *live.Series) int {
-		books := strings.HasPrefix(string(s.Name), "hightide.") || slices.Contains([]mem.Quantity{mem.SeriesTreeShared, mem.SeriesTreeSegments, mem.SeriesTreePSSError}, s.Name)
-		return slices.Index([]bool{!books && strings.HasPrefix(string(s.Name), "tree."), s.Name.OfDevice(), !books && s.Unit == mem.UnitBytes, !books, true}, true)
+		own := strings.HasPrefix(string(s.Name), "hightide.") || slices.Contains([]mem.Quantity{mem.SeriesTreeShared, mem.SeriesTreeSegments, mem.SeriesTreePSSError}, s.Name)
+		return slices.Index([]bool{!own && strings.HasPrefix(string(s.Name), "tree."), s.Name.OfDevice(), !own && s.Unit == mem.UnitBytes, !own, true}, true)
 	}
 	slices.SortStableFunc(all, func(a, b *live.Series) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Name, b.Name))
