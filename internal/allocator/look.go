@@ -10,12 +10,14 @@ import (
 type Look struct {
 	Points int         // parts of the Curve at most; 0: CurvePoints
 	Event  int         // after which the memory is looked at; −1: where reserved memory is highest, or the request that found none
+	Guess  int         // Seen.Ops of an earlier run, where the peak may be again: if it is, one run does
 	Stop   func() bool // asked now and then; true ends the run. nil: nobody stops it
 }
 
 // Seen is the memory of a device at one moment of a run.
 type Seen struct {
 	Event    int // of the record; −1: before the first
+	Ops      int // operations that were done
 	Usage    Usage
 	Segments []mem.Segment // by address
 	Made     []int32       // for each block of the segments, in their order: the event that allocated it; −1: none, or before the trace
@@ -29,9 +31,12 @@ func RunAndLook(p *Program, setup Setup, look Look) (out *Outcome, seen *Seen, s
 	first := newLooking(p, setup, look)
 	if look.Event >= 0 {
 		first.last = opsThrough(p, look.Event)
+	} else if look.Guess > 0 {
+		first.last = look.Guess
 	}
 	out = first.run()
-	if first.seen == nil && !first.stopped { // the highest moment is known now
+	guessed := look.Event < 0 && out.OOM == nil && first.seen != nil && first.seen.Ops != first.highest+1
+	if (first.seen == nil || guessed) && !first.stopped { // the highest moment is known now
 		again := newLooking(p, setup, look)
 		again.last, again.only = first.highest+1, true
 		again.run()
@@ -72,8 +77,8 @@ func (l *looking) run() *Outcome {
 	if l.begin() {
 		l.follow()
 	}
-	if l.out.OOM != nil && l.seen == nil {
-		l.keep(l.out.OOM.Event)
+	if l.out.OOM != nil && (l.seen == nil || l.look.Event < 0) {
+		l.keep(l.out.OOM.Event, 0)
 	}
 	return l.finish()
 }
@@ -119,11 +124,11 @@ func (l *looking) keepBefore(i int) {
 	if i > 0 {
 		event = int(l.p.Ops[i-1].Event)
 	}
-	l.keep(event)
+	l.keep(event, i)
 }
 
-func (l *looking) keep(event int) {
-	s := &Seen{Event: event, Usage: l.native.Usage(), Segments: l.native.State()}
+func (l *looking) keep(event, ops int) {
+	s := &Seen{Event: event, Ops: ops, Usage: l.native.Usage(), Segments: l.native.State()}
 	made := make(map[uint64]int32, len(l.made))
 	for id, h := range l.handles {
 		if h == 0 {

@@ -44,6 +44,21 @@ func (in *Input) stackSet(process uint32, h *usage.History) report.StackSet {
 	return tree.set
 }
 
+// StackSetOf is what some stacks of a table held, as a tree without the frames that no one looks for. Node of a use is its stack's number.
+func StackSetOf(names *usage.Names, set report.StackSet, uses []report.StackUse) report.StackSet {
+	tree := newStackTree(names, set)
+	slices.SortStableFunc(uses, func(a, b report.StackUse) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Node, b.Node))
+	})
+	var total mem.Bytes
+	for _, u := range uses {
+		total += u.Bytes
+	}
+	whole := tree.fill(uses, 1, int64(total/leastOfStacks), func(i int) []mem.Location { return names.Pictured(uint32(uses[i].Node)) })
+	tree.set.Total, tree.set.Rest = mem.Bytes(whole[0].Total), mem.Bytes(whole[0].Rest)
+	return tree.set
+}
+
 // stackTree grows a StackSet's tree.
 type stackTree struct {
 	names  *usage.Names

@@ -5,7 +5,7 @@
 //	(blocks, events)                  ├─▶ Moment   segments and the blocks in them, after an event
 //	                                  ├─▶ Block    facts of one block
 //	                                  ├─▶ Search   blocks whose frames, category or module match
-//	                                  └─▶ Uses     what lived at a moment, or was allocated in a range, by stack
+//	                                  └─▶ FlameAt  what lived at a moment, or was allocated in a range, by stack
 //
 // A block lies on all blocks that were allocated before it and are still allocated, so its offset falls whenever one of these is
 // freed. Offsets are exact at every level of detail: blocks too small to be seen count with those that can be, and are drawn as

@@ -317,14 +317,17 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-func TestUses(t *testing.T) {
+func TestFlames(t *testing.T) {
 	e := explorerOf(testkit.Snapshot(t, "real/h100-lm-ctx128-train-step.pickle"))
 	var held, blocks mem.Bytes
-	for _, u := range e.UsesAt(e.Peak.Moment+1, nil) {
+	for _, u := range e.usesAt(e.Peak.Moment+1, nil) {
 		held += u.Bytes
 	}
-	for _, u := range e.UsesIn(0, e.Points(), nil) {
+	for _, u := range e.usesIn(0, e.Points(), nil) {
 		blocks += mem.Bytes(u.Count)
+	}
+	if set := e.FlameAt(e.Peak.Moment+1, nil); set.Total != e.Peak.Bytes || len(set.Stacks) == 0 {
+		t.Errorf("a flame graph of %v in %d stacks, want %v", set.Total, len(set.Stacks), e.Peak.Bytes)
 	}
 	before := slices.IndexFunc(e.From, func(from int32) bool { return from >= 0 })
 	if held != e.Peak.Bytes || int(blocks) != e.Len()-before {

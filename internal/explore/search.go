@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
-	"hightide/internal/report"
 	"hightide/internal/usage"
 )
 
@@ -123,36 +122,4 @@ func (l *largestOf) cut() []int32 {
 	slices.SortStableFunc(l.all, func(p, q int32) int { return cmp.Compare(l.e.Bytes[q], l.e.Bytes[p]) })
 	l.all = l.all[:min(len(l.all), mostFound)]
 	return l.all
-}
-
-// UsesAt is what lived at a point by stack, of blocks that are wanted (nil: of all).
-func (e *Explorer) UsesAt(point int, wants func(n int) bool) []report.StackUse {
-	var uses mem.Tally[uint32, report.StackUse]
-	e.eachAt(point, func(n int) bool {
-		if e.allocated(n, point) && (wants == nil || wants(n)) {
-			e.use(&uses, n)
-		}
-		return true
-	})
-	return uses.All
-}
-
-// UsesIn is what was allocated between two points, the second not among them, by stack.
-func (e *Explorer) UsesIn(from, to int, wants func(n int) bool) []report.StackUse {
-	var uses mem.Tally[uint32, report.StackUse]
-	first, _ := slices.BinarySearch(e.From, int32(max(from, 1)-1))
-	for n := first; n < e.Len() && int(e.From[n])+1 < to; n++ {
-		if wants == nil || wants(n) {
-			e.use(&uses, n)
-		}
-	}
-	return uses.All
-}
-
-// use counts a block; Node is its stack until a tree has a place for it.
-func (e *Explorer) use(uses *mem.Tally[uint32, report.StackUse], n int) {
-	u := uses.At(e.Stack[n])
-	u.Node = int(e.Stack[n])
-	u.Bytes += e.Bytes[n]
-	u.Count++
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"hightide/internal/allocator"
 	"hightide/internal/fail"
@@ -16,8 +17,9 @@ import (
 type WhatIf struct {
 	trace    *recorded
 	lock     sync.Mutex
-	recorded *Side // the last one that was asked for
-	event    int   // it was looked at after
+	recorded *Side        // the last one that was asked for
+	event    int          // it was looked at after
+	peak     atomic.Int64 // where the last run was highest: the next one mostly is there too
 }
 
 // Trial is what WhatIf is asked. The zero value is the record itself, at its peak.
@@ -46,10 +48,20 @@ type TrialCurve struct {
 
 // Moment is how memory lies after an event; −1: before the first.
 type Moment struct {
-	Event    int                 `json:"event"`
-	Reserved mem.Bytes           `json:"reserved_bytes"`
-	Active   mem.Bytes           `json:"active_bytes"`
-	Segments []report.SegmentMap `json:"segments"` // by address; a block's last number is the event that allocated it, −1: none
+	Event    int             `json:"event"`
+	Reserved mem.Bytes       `json:"reserved_bytes"`
+	Active   mem.Bytes       `json:"active_bytes"`
+	Segments []MomentSegment `json:"segments"` // by address
+}
+
+// MomentSegment is a segment at a moment.
+type MomentSegment struct {
+	Size       mem.Bytes  `json:"size_bytes"`
+	Large      bool       `json:"large,omitempty"`
+	Expandable bool       `json:"expandable,omitempty"`
+	Stream     uint64     `json:"stream,omitempty"`
+	Private    bool       `json:"private,omitempty"` // of a graph's or user's pool
+	Blocks     [][3]int64 `json:"blocks"`            // by address, no gaps: size; 0 cached, 1 in use, 2 waiting for another stream; event that allocated it, −1: none
 }
 
 // Tried is the answer to a Trial.
@@ -68,7 +80,7 @@ type Tried struct {
 }
 
 // trialPoints are the parts of a curve: one or two to a pixel of a page.
-const trialPoints = 900
+const trialPoints = 700
 
 // NewWhatIf prepares a device's trace; −1 is the device with the longest one. An error says why the trace cannot be replayed.
 func NewWhatIf(s *mem.AllocatorSnapshot, device int) (*WhatIf, error) {
@@ -176,13 +188,16 @@ func (w *WhatIf) record(ctx context.Context, event int) (*Side, error) {
 
 // side runs the trace once, or twice where the moment of the peak is to be found first.
 func (w *WhatIf) side(ctx context.Context, setup allocator.Setup, event int) (*Side, error) {
-	out, seen, stopped := allocator.RunAndLook(w.trace.program, setup, allocator.Look{Points: trialPoints, Event: event, Stop: func() bool { return ctx.Err() != nil }})
+	out, seen, stopped := allocator.RunAndLook(w.trace.program, setup, allocator.Look{Points: trialPoints, Event: event, Guess: int(w.peak.Load()), Stop: func() bool { return ctx.Err() != nil }})
 	if stopped {
 		return nil, ctx.Err()
 	}
 	side := &Side{Figures: figures(setup.Settings.String(), out), Curve: curveOf(w.trace.program, out)}
 	if seen != nil {
 		side.Moment = momentOf(seen)
+		if event < 0 && out.OOM == nil {
+			w.peak.Store(int64(seen.Ops))
+		}
 	}
 	return side, nil
 }
@@ -198,10 +213,10 @@ func curveOf(p *allocator.Program, out *allocator.Outcome) TrialCurve {
 }
 
 // mostMapped is how many blocks an answer has at most: of segments with more, small neighbours of one state are one.
-const mostMapped = 6000
+const mostMapped = 4000
 
 func momentOf(s *allocator.Seen) Moment {
-	m := Moment{Event: s.Event, Reserved: s.Usage.Reserved, Active: s.Usage.Active, Segments: []report.SegmentMap{}}
+	m := Moment{Event: s.Event, Reserved: s.Usage.Reserved, Active: s.Usage.Active, Segments: []MomentSegment{}}
 	fine := mem.Bytes(0) // neighbours below this size are drawn as one
 	if len(s.Made) > mostMapped {
 		fine = s.Usage.Reserved / mostMapped
@@ -209,26 +224,23 @@ func momentOf(s *allocator.Seen) Moment {
 	at := 0
 	for i := range s.Segments {
 		g := &s.Segments[i]
-		out := report.SegmentMap{Address: g.Address, Size: g.Size, Large: g.Large, Expandable: g.Expandable, Stream: g.Stream}
-		if g.Pool != (mem.PoolID{}) {
-			out.Pool = fmt.Sprintf("pool %d.%d", g.Pool[0], g.Pool[1])
-		}
+		out := MomentSegment{Size: g.Size, Large: g.Large, Expandable: g.Expandable, Stream: g.Stream, Private: g.Pool != mem.PoolID{}}
 		for _, b := range g.Blocks {
 			made := int64(s.Made[at])
 			at++
 			state := int64(0)
 			switch b.State {
 			case mem.BlockAllocated:
-				state, out.Active = 1, out.Active+b.Size
+				state = 1
 			case mem.BlockPendingFree:
-				state, out.Active = 2, out.Active+b.Size
+				state = 2
 			}
 			if n := len(out.Blocks); n > 0 && b.Size < fine && out.Blocks[n-1][1] == state && mem.Bytes(out.Blocks[n-1][0]) < fine {
 				out.Blocks[n-1][0] += int64(b.Size)
-				out.Blocks[n-1][3] = -1
+				out.Blocks[n-1][2] = -1
 				continue
 			}
-			out.Blocks = append(out.Blocks, report.MapBlock{int64(b.Size), state, -1, made})
+			out.Blocks = append(out.Blocks, [3]int64{int64(b.Size), state, made})
 		}
 		m.Segments = append(m.Segments, out)
 	}

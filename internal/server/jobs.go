@@ -31,7 +31,7 @@ type jobKind struct {
 }
 
 // jobKinds lists the kinds of jobs. Add yours here.
-var jobKinds = []jobKind{imagineJob, fitJob, benchJob, explainJob}
+var jobKinds = []jobKind{imagineJob, fitJob, benchJob, searchJob, explainJob}
 
 // work is what a job does: a title for people, and the use case. What do returns is kept as the job's result, also beside
 // an error.
@@ -166,7 +166,7 @@ type jobInput struct {
 
 type newJobInput struct {
 	Body struct {
-		Kind    string          `json:"kind" enum:"imagine,fit,bench,explain"`
+		Kind    string          `json:"kind" enum:"imagine,fit,bench,search,explain"`
 		Options json.RawMessage `json:"options" doc:"Of the kind: docs/formats/api.md lists them."`
 	}
 }

@@ -53,6 +53,8 @@ type Server struct {
 	list    *list
 	uploads *uploads
 	looked  looked
+	opened  *engine.Opened
+	tried   whatIfs
 }
 
 // resources lists what the API has. Add yours here.
@@ -68,6 +70,8 @@ var resources = []func(*Server, huma.API){
 	(*Server).matrices,
 	(*Server).gpus,
 	(*Server).diff,
+	(*Server).snapshots,
+	(*Server).whatif,
 }
 
 // New makes the handler of the web UI and its API. Close it when the server has stopped.
@@ -75,6 +79,8 @@ func New(e *engine.Engine, o Options) (*Server, http.Handler) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{engine: e, options: o, began: time.Now(), work: newJobs(), metrics: metrics.New(e), stop: stop, hubs: newHubs(ctx, e), list: &list{feed: newFeed(), ctx: ctx}}
 	s.uploads = &uploads{root: e.Keep, limit: cmp.Or(o.MaxUpload, uploadBytes), check: o.Check}
+	s.opened = e.Open(o.Files)
+	go s.opened.Warm(ctx) // whoever named files wants to see them
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("hightide", engine.Version)
 	config.DocsPath = "" // its page would load scripts from elsewhere

@@ -81,7 +81,7 @@ func (s *Server) upload(api huma.API) {
 }
 
 // uploaded makes a file that was checked one of the snapshots that can be looked at.
-func (s *Server) uploaded(path, _ string) (id string) { return filepath.Base(path) }
+func (s *Server) uploaded(path, name string) (id string) { return s.opened.Upload(path, name).ID }
 
 // displayName is what people called a file, without folders: it names nothing on this machine.
 func displayName(given string) string {

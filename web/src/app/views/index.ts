@@ -9,6 +9,7 @@ import { matricesPage } from "./matrices";
 import { matrixPage } from "./matrix";
 import { runPage } from "./run";
 import { runsPage } from "./runs";
+import { whatIfPage } from "./whatif";
 
 /** A page that is shown: its element, and what ends its streams and timers when another page comes. */
 export interface Shown { element: HTMLElement; close?: () => void }
@@ -30,4 +31,5 @@ export const pages: PageOf[] = [
   { path: /^\/matrices\/([^/]+)$/, title: "", at: "", show: matrixPage },
   { path: /^\/diff$/, title: "Compare", at: "/diff", show: diffPage },
   { path: /^\/jobs$/, title: "Jobs", at: "/jobs", show: jobsPage },
+  { path: /^\/snapshots\/([^/]+)\/whatif$/, title: "", at: "", show: whatIfPage },
 ];

@@ -1,0 +1,429 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"hightide/internal/analyze"
+	"hightide/internal/explore"
+	"hightide/internal/fail"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+	"hightide/internal/store"
+	"hightide/internal/usage"
+)
+
+// Opened are the allocator snapshots that a front door shows: files it was given, uploads, those that runs recorded. Each is read
+// once, when it is first asked for, and what was used least goes where they take too much memory; asked for again, it is read again.
+// All methods may be called by several goroutines.
+type Opened struct {
+	engine *Engine
+	limit  mem.Bytes
+
+	mu    sync.Mutex
+	order []*openedOne
+	clock int
+}
+
+// OpenedSnapshot is one of them, for a list.
+type OpenedSnapshot struct {
+	ID      string         `json:"id"`
+	Name    string         `json:"name"`
+	From    string         `json:"from"` // file, upload or run
+	Run     string         `json:"run,omitempty"`
+	Size    int64          `json:"size_bytes,omitempty"` // of the file
+	State   string         `json:"state"`                // known, reading, ready or failed
+	Problem string         `json:"problem,omitempty"`    // why it failed
+	Devices []OpenedDevice `json:"devices"`              // once it is ready
+}
+
+// OpenedDevice is a device of a snapshot.
+type OpenedDevice struct {
+	Device   int       `json:"device"`
+	Name     string    `json:"name,omitempty"`
+	Events   int       `json:"events"`
+	Blocks   int       `json:"blocks"`
+	Peak     mem.Bytes `json:"peak_bytes"`
+	PeakAt   int       `json:"peak_at"` // point of the trace: so many events before
+	Reserved mem.Bytes `json:"peak_reserved_bytes"`
+	Duration int64     `json:"duration_ns,omitempty"`
+}
+
+// States of an OpenedSnapshot.
+const (
+	SnapshotKnown   = "known"
+	SnapshotReading = "reading"
+	SnapshotReady   = "ready"
+	SnapshotFailed  = "failed"
+)
+
+type openedOne struct {
+	info OpenedSnapshot // under Opened.mu, as is what follows
+	ref  string         // what source understands
+	part int            // of several snapshots of one reference
+	used int
+
+	reading   sync.Mutex // held while it is read
+	snapshot  *mem.AllocatorSnapshot
+	stepEnds  []int64
+	wrote     time.Time // when the file was written; zero: its sources may not be shown
+	explorers map[int]*explore.Explorer
+	report    *report.Report
+}
+
+// defaultOpenedLimit is what snapshots that are kept may take.
+const defaultOpenedLimit = 6 * mem.GiB
+
+// Open begins with files and runs that were named. Nothing is read yet.
+func (e *Engine) Open(refs []string) *Opened {
+	o := &Opened{engine: e, limit: defaultOpenedLimit}
+	for _, ref := range refs {
+		o.add(OpenedSnapshot{ID: shortID("file:" + absolute(ref)), Name: fileName(ref), From: "file"}, ref, 0)
+	}
+	return o
+}
+
+// Upload adds a file that a stranger sent, which lies at a path of this process's own choice.
+func (o *Opened) Upload(path, name string) OpenedSnapshot {
+	return o.add(OpenedSnapshot{ID: shortID("upload:" + path), Name: name, From: "upload"}, path, 0)
+}
+
+func absolute(path string) string {
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return path
+}
+
+func shortID(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (o *Opened) add(info OpenedSnapshot, ref string, part int) OpenedSnapshot {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if i := slices.IndexFunc(o.order, func(one *openedOne) bool { return one.info.ID == info.ID }); i >= 0 {
+		return o.order[i].info
+	}
+	info.State, info.Devices = SnapshotKnown, []OpenedDevice{}
+	if stat, err := os.Stat(ref); err == nil && info.From != "run" {
+		info.Size = stat.Size()
+	}
+	o.order = append(o.order, &openedOne{info: info, ref: ref, part: part})
+	return info
+}
+
+// List gives what is open, in the order in which it came.
+func (o *Opened) List() []OpenedSnapshot {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := make([]OpenedSnapshot, len(o.order))
+	for i, one := range o.order {
+		all[i] = one.info
+	}
+	return all
+}
+
+// Warm reads the files that are open, one after the other, until the context ends.
+func (o *Opened) Warm(ctx context.Context) {
+	for _, info := range o.List() {
+		if ctx.Err() != nil {
+			return
+		}
+		_, _ = o.Snapshot(ctx, info.ID) // its state says what is wrong with it
+	}
+}
+
+// OfRun opens the snapshots that a run recorded. The id is one of the store's, never a path.
+func (o *Opened) OfRun(ctx context.Context, id string) ([]OpenedSnapshot, error) {
+	rows, err := o.engine.Runs(ctx, store.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(rows, func(r store.Run) bool { return r.ID == id }) {
+		return nil, fail.Input("hightide ls lists them", "there is no run %q", id)
+	}
+	_, run, err := o.engine.Load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	all := []OpenedSnapshot{}
+	decoded, _ := recordedSnapshots(run)
+	for k, s := range decoded {
+		all = append(all, o.add(OpenedSnapshot{ID: id + "-" + strconv.Itoa(k), Name: s.name, From: "run", Run: id}, id, k))
+	}
+	return all, nil
+}
+
+// find is one that is open; that of a run is opened where an id of an earlier server names it.
+func (o *Opened) find(ctx context.Context, id string) (*openedOne, error) {
+	if one := o.known(id); one != nil {
+		return one, nil
+	}
+	if cut := strings.LastIndex(id, "-"); cut > 0 {
+		if _, err := o.OfRun(ctx, id[:cut]); err == nil {
+			if one := o.known(id); one != nil {
+				return one, nil
+			}
+		}
+	}
+	return nil, fail.Input("open it again: hightide ui FILE", "no snapshot %q is open", id)
+}
+
+func (o *Opened) known(id string) *openedOne {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, one := range o.order {
+		if one.info.ID == id {
+			o.clock++
+			one.used = o.clock
+			return one
+		}
+	}
+	return nil
+}
+
+// Info is one as a list has it.
+func (o *Opened) Info(ctx context.Context, id string) (OpenedSnapshot, error) {
+	one, err := o.find(ctx, id)
+	if err != nil {
+		return OpenedSnapshot{}, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return one.info, nil
+}
+
+// Snapshot is the file, read.
+func (o *Opened) Snapshot(ctx context.Context, id string) (*mem.AllocatorSnapshot, error) {
+	one, err := o.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return one.snapshot, nil
+}
+
+// read gives one that is read, as it was then: what is given away later stays with who has it.
+func (o *Opened) read(ctx context.Context, id string) (*openedOne, error) {
+	one, err := o.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	one.reading.Lock()
+	defer one.reading.Unlock()
+	if one.snapshot == nil {
+		o.state(one, SnapshotReading, nil)
+		err := o.engine.readInto(ctx, one)
+		if err != nil {
+			o.state(one, SnapshotFailed, err)
+			return nil, err
+		}
+		o.state(one, SnapshotReady, nil)
+		o.shrink(one)
+	}
+	return &openedOne{info: one.info, snapshot: one.snapshot, stepEnds: one.stepEnds, wrote: one.wrote, explorers: one.explorers, report: one.report}, nil
+}
+
+func (o *Opened) state(one *openedOne, state string, problem error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	one.info.State, one.info.Problem = state, ""
+	if problem != nil {
+		one.info.Problem = problem.Error()
+	}
+	if one.explorers != nil {
+		one.info.Devices = openedDevices(one)
+	}
+}
+
+func openedDevices(one *openedOne) []OpenedDevice {
+	all := []OpenedDevice{}
+	for _, number := range one.snapshot.AllDevices() {
+		x := one.explorers[number]
+		d := OpenedDevice{Device: number, Name: one.snapshot.DeviceNames[number], Events: x.Moments, Blocks: x.Len(), Peak: x.Peak.Bytes,
+			PeakAt: x.Peak.Moment + 1, Reserved: x.Most.Reserved}
+		if x.Moments > 0 {
+			d.Duration = x.TimeOf(x.Moments-1) - x.TimeOf(0)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// readInto reads a file and prepares its devices.
+func (e *Engine) readInto(ctx context.Context, one *openedOne) error {
+	from, err := e.source(ctx, one.ref)
+	if err != nil {
+		return err
+	}
+	all, err := from.snapshots()
+	if err != nil {
+		return err
+	}
+	if one.part >= len(all) {
+		return fail.Input("hightide run --snapshot-on exit records one", "%s holds no allocator snapshot", one.info.Name)
+	}
+	s := all[one.part]
+	if info, err := os.Stat(one.ref); err == nil && one.info.From == "file" {
+		one.wrote = info.ModTime()
+	}
+	explorers := map[int]*explore.Explorer{}
+	for _, device := range s.AllDevices() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		explorers[device] = explore.New(usage.FromTrace(s.AllocatorSnapshot, device, usage.Whole))
+	}
+	one.snapshot, one.stepEnds, one.explorers = s.AllocatorSnapshot, s.stepEnds, explorers
+	return nil
+}
+
+// shrink gives away what was used longest ago until the rest fits; the newest stays in any case.
+func (o *Opened) shrink(newest *openedOne) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	kept := []*openedOne{}
+	var sum mem.Bytes
+	for _, one := range o.order {
+		if one.info.State == SnapshotReady {
+			kept = append(kept, one)
+			sum += one.size()
+		}
+	}
+	slices.SortFunc(kept, func(a, b *openedOne) int { return a.used - b.used })
+	for _, one := range kept {
+		if sum <= o.limit || one == newest || !one.reading.TryLock() {
+			continue
+		}
+		sum -= one.size()
+		one.snapshot, one.explorers, one.report = nil, nil, nil
+		one.info.State = SnapshotKnown
+		one.reading.Unlock()
+	}
+}
+
+func (one *openedOne) size() (sum mem.Bytes) {
+	for _, x := range one.explorers {
+		sum += x.Size()
+	}
+	return sum
+}
+
+// Explorer is a device of a snapshot, to be looked at; device -1: the one with the highest peak.
+func (o *Opened) Explorer(ctx context.Context, id string, device int) (*explore.Explorer, error) {
+	one, err := o.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if x := one.explorers[device]; x != nil {
+		return x, nil
+	}
+	if device >= 0 {
+		return nil, fail.Input("its list of devices has the others", "%s tells nothing of device %d", one.info.Name, device)
+	}
+	var best *explore.Explorer
+	for _, d := range one.info.Devices {
+		if x := one.explorers[d.Device]; best == nil || x.Peak.Bytes > best.Peak.Bytes {
+			best = x
+		}
+	}
+	if best == nil {
+		return nil, fail.Input("was recording on? torch.cuda.memory._record_memory_history()", "%s tells of no device", one.info.Name)
+	}
+	return best, nil
+}
+
+// Report explains a snapshot, as hightide explain does.
+func (o *Opened) Report(ctx context.Context, id string) (*report.Report, error) {
+	one, err := o.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	read, err := o.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	one.reading.Lock()
+	defer one.reading.Unlock()
+	if one.report != nil {
+		return one.report, nil
+	}
+	x := analyze.Explaining{Report: report.New(), Options: analyze.ExplainOptions{Top: 20, Pictures: true, Columns: pictureColumns / max(1, len(read.explorers)),
+		Several: len(read.explorers) > 1, Advise: o.engine.adviseOOM}}
+	if err := x.Add(read.snapshot, read.info.Name, read.stepEnds); err != nil {
+		return nil, err
+	}
+	if err := x.Finish(); err != nil {
+		return nil, err
+	}
+	if x.Report.Run.Name == "" {
+		x.Report.Run.Name = read.info.Name
+	}
+	if one.snapshot != nil {
+		one.report = x.Report
+	}
+	return x.Report, nil
+}
+
+// Lines are those around a frame's line in its source.
+type Lines struct {
+	File  string   `json:"file"`
+	Line  int      `json:"line"`
+	First int      `json:"first"` // number of the first of Text
+	Text  []string `json:"text"`
+	Why   string   `json:"why,omitempty"` // there are none
+}
+
+const linesAround = 8
+
+// Source quotes the source of a frame of a block's stack. Only Python files that stacks of a local file name are read, which did
+// not change since it was written: of an upload or a run none is.
+func (o *Opened) Source(ctx context.Context, id string, device, block, frame int) (*Lines, error) {
+	one, err := o.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	x, err := o.Explorer(ctx, id, device)
+	if err != nil {
+		return nil, err
+	}
+	if !x.Has(block) {
+		return nil, fail.Input("its blocks are numbered from 0", "there is no block %d", block)
+	}
+	stack := x.BlockAt(block, -1).Stack
+	if frame < 0 || frame >= len(stack) {
+		return nil, fail.Input("its frames are numbered from 0, the innermost", "the stack of block %d has no frame %d", block, frame)
+	}
+	at := stack[frame]
+	lines := &Lines{File: at.File, Line: at.Line, First: max(at.Line-linesAround, 1), Text: []string{}}
+	switch quotes := (quotes{map[string][][]byte{}, one.wrote}); {
+	case at.Native || at.Line == 0:
+		lines.Why = "native code: no line is known"
+	case one.wrote.IsZero():
+		lines.Why = "the sources of uploads and of recorded runs are not read"
+	case !quotes.quotable(at.File):
+		lines.Why = "the file is not on this machine, is no Python, or changed after the snapshot was written"
+	default:
+		lines.Text = quotes.around(at.File, lines.First, at.Line+linesAround)
+	}
+	return lines, nil
+}
+
+// around gives lines of a file with their indentation.
+func (q *quotes) around(file string, first, last int) []string {
+	q.line(file, first)
+	text := []string{}
+	for n := first; n <= last && n <= len(q.files[file]); n++ {
+		text = append(text, mem.MaskText(strings.TrimRight(string(q.files[file][n-1]), " \t\r")))
+	}
+	return text
+}

@@ -1,0 +1,218 @@
+package server
+
+import (
+	"context"
+	"math"
+	"regexp"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"hightide/internal/engine"
+	"hightide/internal/explore"
+	"hightide/internal/fail"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// SnapshotList is the snapshots that are open.
+type SnapshotList struct {
+	Snapshots []engine.OpenedSnapshot `json:"snapshots"`
+}
+
+type snapshotsInput struct {
+	Run string `query:"run" maxLength:"200" doc:"Only those that this run recorded; they are opened."`
+}
+
+// SnapshotInput names a snapshot.
+type SnapshotInput struct {
+	ID string `path:"id" maxLength:"200"`
+}
+
+// DeviceInput names a device of a snapshot.
+type DeviceInput struct {
+	SnapshotInput
+	Device int `query:"device" default:"-1" minimum:"-1" doc:"-1: the device with the highest peak."`
+}
+
+// Blocks is a tile, with the labels that the client does not know yet.
+type Blocks struct {
+	explore.Tile
+	Labels explore.Labels `json:"labels"`
+}
+
+type blocksInput struct {
+	DeviceInput
+	From       int    `query:"from" doc:"A point: so many events before it."`
+	To         int    `query:"to" doc:"The point after the last; not above from: the whole trace."`
+	Low        int64  `query:"low" minimum:"0" doc:"Bytes of the stack."`
+	High       int64  `query:"high" minimum:"0" doc:"Not above low: all of the stack."`
+	Width      int    `query:"width" minimum:"0" doc:"Pixels."`
+	Height     int    `query:"height" minimum:"0" doc:"Pixels."`
+	Most       int    `query:"most" minimum:"0" doc:"Blocks drawn singly."`
+	Search     string `query:"q" maxLength:"1000" doc:"A regular expression: blocks whose frames, category or module match are drawn before others."`
+	Sites      int    `query:"sites" minimum:"0" doc:"So many labels of sites are known already; likewise the others."`
+	Categories int    `query:"categories" minimum:"0"`
+	Modules    int    `query:"modules" minimum:"0"`
+}
+
+type momentInput struct {
+	DeviceInput
+	At    int `query:"at" minimum:"0" doc:"A point."`
+	Width int `query:"width" default:"6000" minimum:"1" maximum:"1000000" doc:"Pixels of all segments in a row: smaller parts are joined."`
+}
+
+type blockInput struct {
+	DeviceInput
+	N      int   `query:"n" default:"-1" doc:"The block's number; -1: the one at an offset."`
+	At     int   `query:"at" default:"-1" doc:"The point at which to look."`
+	Offset int64 `query:"offset" default:"-1" doc:"Bytes of the stack at that point."`
+}
+
+type searchInput struct {
+	DeviceInput
+	Search string `query:"q" required:"true" minLength:"1" maxLength:"1000" doc:"A regular expression of RE2."`
+}
+
+type flameInput struct {
+	DeviceInput
+	At     int    `query:"at" default:"-1" doc:"What lived at this point; -1: what was allocated from one point to another."`
+	From   int    `query:"from"`
+	To     int    `query:"to" doc:"Not above from: to the end."`
+	Search string `query:"q" maxLength:"1000" doc:"Only blocks that match."`
+}
+
+type sourceInput struct {
+	DeviceInput
+	N     int `query:"n" minimum:"0"`
+	Frame int `query:"frame" minimum:"0" doc:"Number of the frame in the block's stack."`
+}
+
+func (s *Server) snapshots(api huma.API) {
+	get(api, "/snapshots", "Allocator snapshots that are open", func(ctx context.Context, in *snapshotsInput) (*SnapshotList, error) {
+		if in.Run == "" {
+			return &SnapshotList{s.opened.List()}, nil
+		}
+		all, err := s.opened.OfRun(ctx, in.Run)
+		return &SnapshotList{all}, err
+	})
+	get(api, "/snapshots/{id}", "One of them, read", func(ctx context.Context, in *SnapshotInput) (*engine.OpenedSnapshot, error) {
+		if _, err := s.opened.Snapshot(ctx, in.ID); err != nil {
+			return nil, err
+		}
+		info, err := s.opened.Info(ctx, in.ID)
+		return &info, err
+	})
+	get(api, "/snapshots/{id}/report", "What is to be said of it", func(ctx context.Context, in *SnapshotInput) (*report.Report, error) {
+		return s.opened.Report(ctx, in.ID)
+	})
+	get(api, "/snapshots/{id}/blocks", "Its blocks in a window, stacked", s.blocks)
+	get(api, "/snapshots/{id}/moment", "What lay where at a point", func(ctx context.Context, in *momentInput) (*explore.Moment, error) {
+		x, err := s.opened.Explorer(ctx, in.ID, in.Device)
+		if err != nil {
+			return nil, err
+		}
+		m := x.Moment(in.At, in.Width)
+		return &m, nil
+	})
+	get(api, "/snapshots/{id}/block", "One block", s.block)
+	get(api, "/snapshots/{id}/search", "Blocks that match a pattern", s.search)
+	get(api, "/snapshots/{id}/flame", "What lived at a point or was allocated in a range, by call stack", s.flame)
+	get(api, "/snapshots/{id}/source", "The source around a frame, where it is readable", func(ctx context.Context, in *sourceInput) (*engine.Lines, error) {
+		return s.opened.Source(ctx, in.ID, in.Device, in.N, in.Frame)
+	})
+}
+
+// parsed is a snapshot's file, the same value as long as it is kept.
+func (s *Server) parsed(ctx context.Context, id string) (*mem.AllocatorSnapshot, error) {
+	return s.opened.Snapshot(ctx, id)
+}
+
+// pattern compiles a search; nil: there is none.
+func pattern(text string) (*regexp.Regexp, error) {
+	if text == "" {
+		return nil, nil
+	}
+	compiled, err := regexp.Compile("(?i)" + text)
+	if err != nil {
+		return nil, fail.Usage("RE2 has no look-around and no back references", "the search is no regular expression: %w", err)
+	}
+	return compiled, nil
+}
+
+// matcher says which blocks a search finds; nil: there is no search.
+func matcher(x *explore.Explorer, search string) (func(n int) bool, error) {
+	p, err := pattern(search)
+	if err != nil || p == nil {
+		return nil, err
+	}
+	return x.Matcher(p), nil
+}
+
+func (s *Server) blocks(ctx context.Context, in *blocksInput) (*Blocks, error) {
+	x, err := s.opened.Explorer(ctx, in.ID, in.Device)
+	if err != nil {
+		return nil, err
+	}
+	first, err := matcher(x, in.Search)
+	if err != nil {
+		return nil, err
+	}
+	tile := x.Tile(explore.Window{From: in.From, To: in.To, Low: mem.Bytes(in.Low), High: mem.Bytes(in.High), Width: in.Width, Height: in.Height, Most: in.Most, First: first})
+	return &Blocks{tile, x.LabelsFrom(in.Sites, in.Categories, in.Modules)}, nil
+}
+
+func (s *Server) block(ctx context.Context, in *blockInput) (*explore.Block, error) {
+	x, err := s.opened.Explorer(ctx, in.ID, in.Device)
+	if err != nil {
+		return nil, err
+	}
+	n, at := in.N, min(in.At, x.Points()-1)
+	if n < 0 {
+		found := false
+		if at >= 0 && in.Offset >= 0 {
+			n, found = x.Find(at, mem.Bytes(in.Offset))
+		}
+		if !found {
+			return nil, fail.Input("choose a point and an offset below what was allocated then", "no block lies there")
+		}
+	}
+	if !x.Has(n) {
+		return nil, fail.Input("they are numbered from 0", "there is no block %d", n)
+	}
+	b := x.BlockAt(n, at)
+	return &b, nil
+}
+
+func (s *Server) search(ctx context.Context, in *searchInput) (*explore.Found, error) {
+	x, err := s.opened.Explorer(ctx, in.ID, in.Device)
+	if err != nil {
+		return nil, err
+	}
+	p, err := pattern(in.Search)
+	if err != nil {
+		return nil, err
+	}
+	found := x.Search(p)
+	return &found, nil
+}
+
+func (s *Server) flame(ctx context.Context, in *flameInput) (*report.StackSet, error) {
+	x, err := s.opened.Explorer(ctx, in.ID, in.Device)
+	if err != nil {
+		return nil, err
+	}
+	wants, err := matcher(x, in.Search)
+	if err != nil {
+		return nil, err
+	}
+	var set report.StackSet
+	switch {
+	case in.At >= 0:
+		set = x.FlameAt(in.At, wants)
+	case in.To <= in.From:
+		set = x.FlameIn(in.From, math.MaxInt, wants)
+	default:
+		set = x.FlameIn(in.From, in.To, wants)
+	}
+	return &set, nil
+}

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"testing"
+
+	"hightide/internal/explore"
+	"hightide/internal/report"
+)
+
+// TestSnapshots: a file that was named is listed, drawn in tiles that add up, and searched.
+func TestSnapshots(t *testing.T) {
+	t.Parallel()
+	d := open(t, Options{Files: []string{stepSnapshot}})
+	path := "/snapshots/" + d.snapshot()
+	var info struct {
+		State   string
+		Devices []struct {
+			Events, Blocks int
+			PeakAt         int   `json:"peak_at"`
+			Peak           int64 `json:"peak_bytes"`
+		}
+	}
+	d.get("GET", path, "", 200, &info)
+	if info.State != "ready" || len(info.Devices) != 1 || info.Devices[0].Events != 19770 || info.Devices[0].Blocks == 0 {
+		t.Fatalf("%+v", info)
+	}
+	var r report.Report
+	if d.get("GET", path+"/report", "", 200, &r); len(r.Allocators) != 1 {
+		t.Errorf("report of %d devices", len(r.Allocators))
+	}
+	if text := d.get("GET", path+"/blocks?width=800&height=400", "", 200, nil); len(text) < 1000 || len(text) > 300_000 {
+		t.Errorf("a tile of %d bytes", len(text))
+	}
+	var m explore.Moment
+	d.get("GET", path+"/moment?at=19000", "", 200, &m)
+	d.get("GET", path+"/block?n=0", "", 200, nil)
+	d.get("GET", path+"/search?q=linear", "", 200, nil)
+	d.get("GET", path+"/flame?at=19000", "", 200, nil)
+	for request, status := range map[string]int{"/search?q=%28": 422, "/blocks?device=7": 404, "/block?n=99999999": 404} {
+		d.get("GET", path+request, "", status, nil)
+	}
+	d.get("GET", "/snapshots/nothere", "", 404, nil)
+	d.get("GET", "/snapshots/..%2f..%2fetc%2fpasswd/blocks", "", 404, nil)
+}

@@ -1,0 +1,84 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"hightide/internal/mem"
+	"hightide/internal/replay"
+)
+
+type whatIfInput struct {
+	ID   string `path:"id" maxLength:"200"`
+	Body struct {
+		Device   int     `json:"device,omitempty" minimum:"-1" doc:"Device of the snapshot; -1: the one with the longest history."`
+		Settings *string `json:"settings,omitempty" maxLength:"2000" doc:"Allocator settings as PYTORCH_ALLOC_CONF has them; absent: as recorded."`
+		GPU      string  `json:"gpu,omitempty" maxLength:"100" doc:"GPU of the catalogue whose memory, less a process's context, is the limit."`
+		Memory   string  `json:"memory,omitempty" maxLength:"40" doc:"That limit in place of a GPU's, as 24GiB."`
+		Event    *int    `json:"event,omitempty" doc:"After which event the segments are shown; absent: at the peak, or where memory runs out."`
+		Known    bool    `json:"known,omitempty" doc:"The client has the recorded side of this event: its curve and segments are left out."`
+		Spread   bool    `json:"spread,omitempty" doc:"Also run every order of addresses; three times the work."`
+	}
+}
+
+func (s *Server) whatif(api huma.API) {
+	huma.Post(api, "/api/v1/snapshots/{id}/whatif", answering(func(ctx context.Context, in *whatIfInput) (*replay.Tried, error) {
+		w, err := s.whatIf(ctx, in.ID, in.Body.Device)
+		if err != nil {
+			return nil, err
+		}
+		out, err := w.Try(ctx, replay.Trial{Settings: in.Body.Settings, GPU: in.Body.GPU, Memory: in.Body.Memory, Event: in.Body.Event, Spread: in.Body.Spread})
+		if out != nil && in.Body.Known {
+			out.Recorded.Curve, out.Recorded.Moment.Segments = replay.TrialCurve{}, nil
+		}
+		return out, err
+	}), func(o *huma.Operation) {
+		o.Summary = "What other settings or another GPU would have made of a snapshot's trace"
+	})
+}
+
+// whatIfs are traces that are ready to be tried, the last used first.
+type whatIfs struct {
+	lock sync.Mutex
+	kept []keptTrace
+}
+
+type keptTrace struct {
+	of     *mem.AllocatorSnapshot
+	device int
+	ready  func() (*replay.WhatIf, error) // prepares it once
+}
+
+// tracesKept is how many stay ready: a page asks for one over and over, a few pages may be open.
+const tracesKept = 4
+
+// whatIf gives a snapshot's trace, made ready once.
+func (s *Server) whatIf(ctx context.Context, id string, device int) (*replay.WhatIf, error) {
+	parsed, err := s.parsed(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.tried.get(parsed, device)()
+	if err != nil {
+		return nil, fmt.Errorf("device %d: %w", device, err)
+	}
+	return w, nil
+}
+
+func (k *whatIfs) get(of *mem.AllocatorSnapshot, device int) func() (*replay.WhatIf, error) {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	for i, one := range k.kept {
+		if one.of == of && one.device == device {
+			copy(k.kept[1:i+1], k.kept[:i])
+			k.kept[0] = one
+			return one.ready
+		}
+	}
+	one := keptTrace{of, device, sync.OnceValues(func() (*replay.WhatIf, error) { return replay.NewWhatIf(of, device) })}
+	k.kept = append([]keptTrace{one}, k.kept[:min(len(k.kept), tracesKept-1)]...)
+	return one.ready
+}

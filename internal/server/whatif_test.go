@@ -1,0 +1,76 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"hightide/internal/replay"
+)
+
+const stepSnapshot = "../../testdata/real/h100-lm-ctx128-train-step.pickle"
+
+// snapshot opens a file and gives the id under which requests ask for it.
+func (d *door) snapshot() string {
+	d.Helper()
+	var all SnapshotList
+	d.get("GET", "/snapshots", "", 200, &all)
+	if len(all.Snapshots) != 1 {
+		d.Fatalf("%+v", all)
+	}
+	return all.Snapshots[0].ID
+}
+
+func TestWhatIf(t *testing.T) {
+	t.Parallel()
+	d := open(t, Options{Files: []string{stepSnapshot}})
+	path := "/snapshots/" + d.snapshot() + "/whatif"
+	var same, other, small replay.Tried
+	d.get("POST", path, `{}`, 200, &same)
+	if !same.Exact || same.Line != "" || same.Recorded.Reserved != same.Replayed.Reserved || len(same.Recorded.Moment.Segments) == 0 {
+		t.Errorf("as recorded: %+v", same.Replayed.Figures)
+	}
+	d.get("POST", path, `{"settings": "expandable_segments:True", "event": 1000, "spread": true}`, 200, &other)
+	if other.Line != "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" || other.Replayed.Reserved == same.Recorded.Reserved || other.Spread == nil || other.Recorded.Moment.Event > 1000 {
+		t.Errorf("expandable segments: %+v, %s", other.Replayed.Figures, other.Sentence)
+	}
+	d.get("POST", path, `{"gpu": "a100-40g"}`, 200, &small)
+	if small.Replayed.OOM == nil || small.Capacity == 0 || !strings.Contains(small.Sentence, "runs out") {
+		t.Errorf("on 40 GiB: %s", small.Sentence)
+	}
+	var again replay.Tried
+	d.get("POST", path, `{"gpu": "a100-40g", "known": true}`, 200, &again)
+	if len(again.Recorded.Moment.Segments) > 0 || len(again.Recorded.Curve.Event) > 0 || again.Recorded.Reserved != same.Recorded.Reserved || len(again.Replayed.Moment.Segments) == 0 {
+		t.Errorf("what is known is sent again: %d segments", len(again.Recorded.Moment.Segments))
+	}
+	for body, status := range map[string]int{
+		`{"settings": "max_split_size_mb:1"}`: 422, `{"gpu": "nothing"}`: 404, `{"memory": "much"}`: 422, `{"device": 9}`: 404, `{"settings": 3}`: 422, `{"setings": ""}`: 422,
+	} {
+		d.get("POST", path, body, status, nil)
+	}
+	d.get("POST", "/snapshots/nothere/whatif", `{}`, 404, nil)
+}
+
+// TestSearchJob: without leave to start programs, as it starts none.
+func TestSearchJob(t *testing.T) {
+	t.Parallel()
+	d := open(t, Options{Files: []string{stepSnapshot}})
+	var j Job
+	d.get("POST", "/jobs", fmt.Sprintf(`{"kind": "search", "options": {"snapshot": %q, "device": -1}}`, d.snapshot()), http.StatusCreated, &j)
+	_, told := d.until(j.ID, JobDone)
+	if len(told) == 0 || told[len(told)-1] != "progress" {
+		t.Errorf("told %v", told)
+	}
+	var whole struct {
+		Result replay.Result `json:"result"`
+	}
+	if d.get("GET", "/jobs/"+j.ID, "", 200, &whole); whole.Result.Best == nil || len(whole.Result.Search) == 0 {
+		t.Errorf("found %+v", whole.Result)
+	}
+	var lost Job
+	d.get("POST", "/jobs", `{"kind": "search", "options": {"snapshot": "nothere"}}`, http.StatusCreated, &lost)
+	if last, _ := d.until(lost.ID, JobFailed); last.Problem == "" {
+		t.Errorf("%+v", last)
+	}
+}

@@ -1,0 +1,84 @@
+// A segment map as a tape: the segments one after the other by address. Two tapes on one scale show what other settings change.
+
+import { theme } from "../../draw/theme";
+import { bytes } from "../../lib/format";
+import { h } from "../../views/dom";
+
+const row = 16, gap = 3;
+
+/** A segment as a what-if has it; a block is its size, its state (0 cached, 1 in use, 2 waiting for another stream) and the event that allocated it. */
+export interface Segment { size_bytes: number; large?: boolean; expandable?: boolean; stream?: number; private?: boolean; blocks: [size: number, state: number, made: number][] }
+
+interface Placed { from: number; size: number; state: number; made: number; segment: Segment }
+
+export interface Tape { element: HTMLElement; show(segments: Segment[], perRow: number, title: string, note: string): void; choose(made: number | null): void }
+
+/** pick is called with the event that allocated the block under the pointer; −1: it is cached, or older than the trace. */
+export function tape(label: string, pick: (made: number) => void, tell: (text: string) => void): Tape {
+  const canvas = h("canvas", { role: "img", tabindex: "0" }), head = h("h4", {}), element = h("div", { class: "tape-box" }, head, canvas);
+  let placed: Placed[] = [], per = 1, chosen: number | null = null, segments: Segment[] = [], rows = 1, at = -1;
+  const draw = () => {
+    const width = canvas.clientWidth, ratio = devicePixelRatio || 1, colour = theme();
+    if (!width) return;
+    canvas.width = width * ratio; canvas.height = rows * row * ratio;
+    canvas.style.height = `${rows * row}px`;
+    const ctx = canvas.getContext("2d")!;
+    ctx.scale(ratio, ratio);
+    const put = (from: number, size: number, paint: (x: number, y: number, w: number) => void) => {
+      for (let p = from; p < from + size - 1e-6;) {
+        const line = Math.floor(p / per + 1e-9), end = Math.min(from + size, (line + 1) * per);
+        paint(((p - line * per) / per) * width, line * row, ((end - p) / per) * width);
+        p = end;
+      }
+    };
+    const inks = [colour("track"), colour("curve-0"), colour("warning")], edge = colour("muted"), text = colour("text"), high = colour("curve-1");
+    for (const p of placed) put(p.from, p.size, (x, y, w) => { ctx.fillStyle = chosen !== null && p.made === chosen && p.state ? high : inks[p.state]!; ctx.fillRect(x, y, Math.max(w - (w > 3 ? 0.6 : 0), 0.3), row - gap); });
+    let from = 0;
+    ctx.fillStyle = edge;
+    for (const s of segments) {
+      const line = Math.floor(from / per + 1e-9);
+      if ((s.size_bytes / per) * width > 3) ctx.fillRect(((from - line * per) / per) * width, line * row, 1, row - gap);
+      from += s.size_bytes;
+    }
+    const shown = at >= 0 ? placed[at] : chosen === null ? undefined : placed.find((p) => p.made === chosen && p.state);
+    if (shown) put(shown.from, shown.size, (x, y, w) => { ctx.strokeStyle = text; ctx.lineWidth = 2; ctx.strokeRect(x, y, Math.max(w, 2), row - gap); });
+  };
+  const under = (x: number, y: number): number => {
+    const offset = (Math.floor(y / row) + Math.min(Math.max(x / canvas.clientWidth, 0), 0.99999)) * per;
+    let low = 0, high = placed.length - 1;
+    while (low < high) { const middle = (low + high + 1) >> 1; if (placed[middle]!.from <= offset) low = middle; else high = middle - 1; }
+    const p = placed[low];
+    return p && offset < p.from + p.size ? low : -1;
+  };
+  const point = (to: number) => {
+    if (to === at) return;
+    at = to;
+    draw();
+    const p = placed[at];
+    if (p) tell(`${label}: ${bytes(p.size)} ${p.state === 0 ? (p.segment.blocks.every((b) => b[1] === 0) ? "in a free segment" : "cached") : p.state === 2 ? "freed, another stream still uses it" : "in use"}${p.made >= 0 ? `, allocated by event ${p.made.toLocaleString("en")}` : ""}, in a ${p.segment.large ? "large" : "small"}${p.segment.expandable ? ", expandable" : ""} segment of ${bytes(p.segment.size_bytes)}`);
+  };
+  canvas.addEventListener("pointermove", (e) => point(under(e.offsetX, e.offsetY)));
+  canvas.addEventListener("pointerleave", () => point(-1));
+  canvas.addEventListener("click", (e) => { const p = placed[under(e.offsetX, e.offsetY)]; if (p) pick(p.state ? p.made : -1); });
+  canvas.addEventListener("keydown", (e) => {
+    const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
+    if (step) point(Math.min(Math.max(at + step, 0), placed.length - 1)); else if (e.key === "Enter" && placed[at]) pick(placed[at]!.state ? placed[at]!.made : -1); else return;
+    e.preventDefault();
+  });
+  new ResizeObserver(draw).observe(canvas);
+  const repaint = () => { if (canvas.isConnected) draw(); };
+  addEventListener("hightide:theme", repaint);
+  return {
+    element, choose: (made) => { chosen = made !== null && made >= 0 ? made : null; draw(); },
+    show: (all, perRow, title, note) => {
+      [segments, per, at] = [all, perRow, -1];
+      placed = [];
+      let from = 0;
+      for (const segment of all) for (const [size, state, made] of segment.blocks) { placed.push({ from, size, state, made, segment }); from += size; }
+      rows = Math.max(1, Math.ceil(from / per - 1e-9));
+      canvas.setAttribute("aria-label", `${title}: ${note}`);
+      head.replaceChildren(title, h("span", {}, note));
+      draw();
+    },
+  };
+}

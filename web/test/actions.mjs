@@ -1,0 +1,211 @@
+// The pages of the live web UI that do something, in a real Chromium on the real server: imagine, fit, jobs, matrices, differences, what if.
+//   node test/actions.mjs [folder for screenshots]
+// HIGHTIDE_TEST_PYTHON names a Python with torch; without one, imagine and fit are left out and said to be.
+
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const binary = process.env.HIGHTIDE ?? here("../../bin/hightide"), real = here("../../testdata/real/h100-lm-ctx128-train-step.pickle");
+const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-actions-")), data = mkdtempSync(join(tmpdir(), "hightide-data-"));
+mkdirSync(folder, { recursive: true });
+const env = { ...process.env, HIGHTIDE_DATA: data }, python = process.env.HIGHTIDE_TEST_PYTHON ?? "";
+let passed = 0;
+const left = [];
+
+/** A server, its address as it is printed, and its end. */
+async function serve(...args) {
+  const child = spawn(binary, ["ui", "--addr", "127.0.0.1:0", ...args], { env, stdio: ["ignore", "ignore", "pipe"] });
+  const address = await new Promise((done, fail) => {
+    let said = "";
+    child.stderr.on("data", (text) => { said += text; const found = /http:\S+/.exec(said); if (found) done(found[0]); });
+    child.on("exit", () => fail(new Error(`the server ended: ${said}`)));
+  });
+  return { address: new URL(address), end: () => new Promise((done) => { child.on("exit", done); child.kill("SIGINT"); }) };
+}
+
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+
+async function look(name, server, path, { width = 1280, scheme = "light" }, check) {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme, acceptDownloads: true });
+  const tab = await context.newPage(), complaints = [];
+  tab.on("console", (m) => ["error", "warning"].includes(m.type()) && complaints.push(m.text()));
+  tab.on("pageerror", (e) => complaints.push(e.message));
+  tab.on("request", (r) => new URL(r.url()).host === server.address.host || r.url().startsWith("data:") || r.url().startsWith("blob:") || complaints.push(`asks for ${r.url()}`));
+  const to = new URL(path, server.address);
+  if (server.address.searchParams.has("token")) to.searchParams.set("token", server.address.searchParams.get("token"));
+  await tab.goto(to.href);
+  assert.ok(!tab.url().includes("token="), "the token stays in no address");
+  await check(tab);
+  assert.ok(!/undefined|NaN|Infinity|\[object/.test(await tab.locator("body").innerText()), `${name}: no holes`);
+  assert.deepEqual(complaints, [], `${name}: the page complains`);
+  const wide = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(wide <= 0, `${name}: ${wide} pixels too wide`);
+  await tab.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+  await context.close();
+  passed++;
+}
+
+async function saved(tab, button) {
+  const [file] = await Promise.all([tab.waitForEvent("download"), button.click()]);
+  const path = join(folder, file.suggestedFilename());
+  await file.saveAs(path);
+  return [file.suggestedFilename(), readFileSync(path, "utf8")];
+}
+
+// two runs to compare, and a matrix
+for (const [name, size] of [["small", 60], ["large", 160]]) execFileSync(binary, ["run", "--quiet", "--name", name, "--", "python3", "-c", `x = bytearray(${size} << 20)\nimport time; time.sleep(0.7)`], { env });
+const runs = JSON.parse(execFileSync(binary, ["ls", "--json"], { env, encoding: "utf8" })).runs.map((r) => r.id), [large, small] = runs;
+
+const closed = await serve(real);
+await look("imagine-closed", closed, "/imagine", {}, async (tab) => {
+  await tab.getByLabel("Command").fill("python train.py --lr '1 e'");
+  await tab.locator(".pick", { hasText: "NVIDIA A10" }).first().click();
+  assert.equal(await tab.locator(".start .command").innerText().then((t) => t.trim()), "hightide imagine --gpu a10 -- python train.py --lr '1 e'", "the form makes the line to copy");
+  await tab.locator(".start .banner").waitFor();
+  assert.match(await tab.locator(".start .banner").innerText(), /hightide ui --allow-exec/, "it says how programs are allowed");
+  assert.ok(!await tab.locator(".start .primary").isVisible());
+  const all = await tab.locator("#catalogue tbody tr").count();
+  await tab.getByLabel("At least so many GiB").fill("80");
+  await tab.getByLabel("At most so many USD an hour").fill("4");
+  const rows = await tab.locator("#catalogue tbody tr").allInnerTexts();
+  assert.ok(rows.length > 0 && rows.length < all && rows.every((r) => { const [, gib, usd] = r.split("\t"); return parseFloat(gib) >= 79 && parseFloat(usd) <= 4; }), `filters: ${rows}`);
+});
+await look("fit-closed", closed, "/fit", { width: 400, scheme: "dark" }, async (tab) => {
+  await tab.getByLabel("Command").fill("python train.py");
+  assert.match(await tab.locator(".start-row .hint").innerText(), /\{batch\}/, "what is missing is said");
+  await tab.getByLabel("Model", { exact: true }).selectOption("bert");
+  await tab.getByLabel("GPU", { exact: true }).fill("a10");
+  await tab.getByLabel("Multiples of").fill("8");
+  assert.equal(await tab.locator(".start .command").innerText().then((t) => t.trim()), "hightide fit --model bert --gpu a10 --step 8");
+});
+await look("diff", closed, `/diff?a=${small}&b=${large}`, {}, async (tab) => {
+  await tab.locator("#difference svg").waitFor();
+  assert.match(await tab.locator("#difference h2").innerText(), /small → large/);
+  const [before, after] = await tab.locator("#difference .figures dd").first().innerText().then((t) => t.split("→").map(parseFloat));
+  assert.ok(after - before > 60 && after - before < 140, `a hundred MiB more: ${before} → ${after}`);
+  assert.ok(await tab.locator("#difference svg rect").count() >= 3, "the waterfall has its ends and a step");
+  assert.ok(await tab.locator("#bothcourses canvas").count() === 1 && await tab.locator("#difftable tbody tr").count() > 1);
+  const [name, svg] = await saved(tab, tab.locator("#difference .saves button", { hasText: "SVG" }));
+  assert.ok(/^waterfall-.*\.svg$/.test(name) && svg.includes("before") && !/var\(--|href=/.test(svg), name);
+  await tab.getByRole("button", { name: "Swap" }).click();
+  await tab.locator("#difference h2", { hasText: "large → small" }).waitFor();
+  assert.match(tab.url(), new RegExp(`a=${large}&b=${small}`), "the address is a permalink");
+});
+await look("diff-narrow", closed, `/diff?a=${small}&b=${large}`, { width: 390, scheme: "dark" }, (tab) => tab.locator("#difference svg").waitFor());
+await look("diff-choose", closed, "/diff", {}, async (tab) => {
+  await tab.getByLabel("Before").selectOption(small);
+  await tab.getByLabel("After").selectOption(large);
+  await tab.locator("#difference svg").waitFor();
+});
+
+const opened = await fetch(new URL("/api/v1/snapshots", closed.address)).then((r) => r.json());
+const snapshot = opened.snapshots?.[0]?.id;
+const answered = (tab) => tab.locator("#whatif .said:not(:empty)").waitFor();
+await look("whatif", closed, `/snapshots/${snapshot}/whatif`, {}, async (tab) => {
+  await answered(tab);
+  assert.match(await tab.locator("#whatif .said").innerText(), /^The same peak of reserved memory/);
+  await tab.locator("#knob-expandable_segments").focus();
+  await tab.keyboard.press("ArrowRight");
+  await tab.locator("#whatif .command", { hasText: "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" }).waitFor();
+  assert.match(await tab.locator("#whatif .said").innerText(), /less|more/, "what is different is said");
+  await tab.locator("#knob-gpu").selectOption("a100-40g");
+  await tab.locator("#whatif .said", { hasText: "runs out" }).waitFor();
+  await tab.locator("#knob-gpu").selectOption("");
+  await tab.locator("#whatif .said", { hasText: "instead of" }).waitFor();
+  // one selection: a block of a map, a moment of the curve
+  const tape = tab.locator(".tape-box canvas").last(), { height } = await tape.boundingBox();
+  for (let y = height - 12; y > 0 && !tab.url().includes("block="); y -= 16) await tape.click({ position: { x: 200, y } }); // blocks from before the trace have no event
+  assert.match(tab.url(), /block=\d+/, "a block that is clicked is the selection");
+  await tab.locator("#whatif .u-over").click({ position: { x: 200, y: 100 } });
+  await tab.waitForFunction(() => new URLSearchParams(location.search).has("at"));
+  const at = Number(new URL(tab.url()).searchParams.get("at"));
+  await tab.waitForFunction((at) => [...document.querySelectorAll(".tape-box h4 span")].every((s) => Number(/after event ([\d,]+)/.exec(s.textContent)[1].replaceAll(",", "")) <= at), at);
+  await tab.getByRole("button", { name: "Show the peaks" }).click();
+  await tab.waitForFunction(() => !new URLSearchParams(location.search).has("at"));
+  // a search, as a job
+  await tab.getByRole("button", { name: "Search the best settings" }).click();
+  await tab.locator(".found button").first().waitFor({ timeout: 120_000 });
+  const other = tab.locator(".found button", { hasNotText: "default settings" }).first(), best = (await other.innerText()).split(" · ")[1];
+  await tab.getByRole("button", { name: "Default settings", exact: true }).click();
+  await tab.locator("#whatif .command").waitFor({ state: "detached" });
+  await other.click();
+  await tab.locator("#whatif .command", { hasText: best }).waitFor();
+});
+await look("whatif-narrow", closed, `/snapshots/${snapshot}/whatif`, { width: 400, scheme: "dark" }, answered);
+await closed.end();
+
+const open = await serve("--allow-exec");
+await look("matrix", open, "/matrices", {}, async (tab) => {
+  await tab.locator(".empty").waitFor();
+  await tab.getByLabel("Name", { exact: true }).fill("tiny");
+  await tab.getByLabel("Spec").fill("axes: {size: [20, 60], mode: [a, b]}\ncommand: python3 -c \"x = bytearray({size} << 20); import time; time.sleep(0.6); print('{mode}')\"\nrepeats: {least: 2, most: 2, figure: rss}");
+  await tab.getByRole("button", { name: "Measure it" }).click();
+  await tab.locator("#job a", { hasText: "Open the matrix" }).waitFor();
+  await tab.locator("#job a", { hasText: "Open the matrix" }).click();
+  await tab.locator("#bars .mark").first().waitFor();
+  await tab.locator(".live-matrix:empty").waitFor({ state: "attached", timeout: 180_000 }); // it follows until all is measured
+  assert.equal(await tab.locator("#bars .mark").count(), 4, "each cell has its bar");
+  assert.match(await tab.locator(".matrix-page").innerText(), /8 trials/);
+  await tab.locator(".axis", { hasText: "mode" }).getByRole("button", { name: "a", exact: true }).click();
+  await tab.waitForFunction(() => document.querySelectorAll("#bars .mark").length === 2);
+  await tab.locator("#bars .mark").first().click();
+  const report = tab.locator("#cell a.report").first();
+  assert.match(await report.getAttribute("href"), /^\/runs\/\w+$/, "a cell leads to its runs");
+  await tab.keyboard.press("Escape");
+});
+await look("jobs", open, "/jobs", { scheme: "dark" }, async (tab) => {
+  const row = tab.locator("#jobs tbody tr", { hasText: "bench tiny" });
+  await row.waitFor();
+  assert.match(await row.innerText(), /done/);
+});
+await look("job-cancelled", open, "/imagine", {}, async (tab) => {
+  await tab.getByLabel("Command").fill("sh -c 'sleep 1000'");
+  await tab.getByLabel("GPU", { exact: true }).fill("a10");
+  await tab.getByRole("button", { name: "Imagine it" }).click();
+  await tab.locator("#job .outcome", { hasText: "running" }).waitFor();
+  assert.match(tab.url(), /job=job-\d+/, "the address holds the job: a reload finds it again");
+  await tab.reload();
+  await tab.getByRole("button", { name: "Cancel" }).click();
+  await tab.locator("#job .outcome", { hasText: "cancelled" }).waitFor({ timeout: 60_000 });
+});
+if (python) {
+  const script = join(data, "train.py");
+  writeFileSync(script, "import sys, torch\nm = torch.nn.Linear(4096, 4096).cuda()\no = torch.optim.Adam(m.parameters())\nfor _ in range(6):\n    m(torch.randn(int(sys.argv[1]), 4096, device='cuda')).sum().backward()\n    o.step()\n    o.zero_grad()\n");
+  await look("imagine", open, "/imagine", {}, async (tab) => {
+    await tab.getByLabel("Command").fill(`${python} ${script} 64`);
+    await tab.locator(".pick", { hasText: "Tesla T4" }).click();
+    await tab.getByRole("button", { name: "Imagine it" }).click();
+    await tab.locator(".verdict .answer").waitFor({ timeout: 240_000 });
+    assert.match(await tab.locator(".verdict .answer").innerText(), /fits[\s\S]*imagined[\s\S]*It takes [\d.]+ [MG]iB of Tesla T4 and leaves/i);
+    assert.match(await tab.locator("#catalogue tbody tr", { hasText: "Tesla T4" }).innerText(), /fits\s+imagined/, "the catalogue shows what was found");
+    assert.match(await tab.locator("#catalogue tbody tr", { hasText: "NVIDIA L40S" }).innerText(), /fits\s+estimated/);
+    const yearly = () => tab.locator(".cost .figures dd").first().innerText();
+    const before = await yearly();
+    await tab.getByLabel("Hours a year").fill("4380");
+    assert.notEqual(await yearly(), before, "the cost follows its assumptions");
+    await tab.locator("#job a", { hasText: "Open its run" }).waitFor();
+  });
+  await look("fit", open, "/fit", { scheme: "dark" }, async (tab) => {
+    await tab.getByLabel("Command").fill(`${python} ${script} {batch}`);
+    await tab.getByLabel("GPU", { exact: true }).fill("t4");
+    await tab.getByText("More settings").click();
+    await tab.getByLabel("At most", { exact: true }).fill("64");
+    await tab.getByRole("button", { name: "Search it" }).click();
+    await tab.locator("#job table tbody tr td.number").first().waitFor({ timeout: 240_000 }); // trials as they come
+    await tab.locator(".verdict .answer").waitFor({ timeout: 400_000 });
+    assert.match(await tab.locator(".verdict .answer").innerText(), /The largest batch that fits is 64; none was seen to fail/);
+    assert.ok(await tab.locator("#job svg circle").count() >= 2, "the curve has its trials");
+    assert.match(await tab.locator(".cost").innerText(), /Paid for it a year/);
+  });
+} else left.push("imagine and fit: HIGHTIDE_TEST_PYTHON names no Python with torch");
+await open.end();
+
+await browser.close();
+console.log(`screenshots in ${folder}\n${passed} passed, 0 failed${left.map((l) => `\nleft out: ${l}`).join("")}`);
