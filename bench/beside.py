@@ -1,6 +1,6 @@
 """What recording costs a program while it runs without a pause: variants side by side on one core.
 
-    python bench/beside.py [--rounds 15] [--seconds 20]
+    python bench/beside.py [--rounds 15] [--seconds 20] [--realtime]
 
 plain, plain again, default and no-stacks train at the same time, and the scheduler gives each a few
 milliseconds in turn: what disturbs the machine disturbs all of them. Compared is the processor time of a step; the
@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from subject import script
@@ -25,24 +26,20 @@ BLOCK = 5  # steps between two looks at the clock
 BARS = {"plain again": None, "default": 1.02, "no-stacks": 1.01}
 
 
-def per_step(process: subprocess.Popen[str], seconds: float) -> float:
-    """Let it train for so long; processor seconds of a step."""
+def per_step(process: subprocess.Popen[str], seconds: float, block: int) -> float:
+    """Let it train for so long, a block of steps at a time; processor seconds of a step."""
     assert process.stdin is not None and process.stdout is not None
     steps, spent, end = 0, 0.0, time.monotonic() + seconds
     while time.monotonic() < end:
-        process.stdin.write(f"{BLOCK}\n")
+        process.stdin.write(f"{block}\n")
         process.stdin.flush()
         spent += float(process.stdout.readline().split()[1])
-        steps += BLOCK
+        steps += block
     return spent / steps
 
 
-def together(seconds: float, seed: int) -> dict[str, float]:
+def together(commands: Mapping[str, Sequence[str]], seconds: float, seed: int, block: int = BLOCK) -> dict[str, float]:
     """Fresh processes of all variants with the same seed of hashes, all started before any is measured."""
-    data = Recordings()
-    program = ["taskset", "-c", "0", str(PYTHON), str(script("loop.py"))]
-    commands = {"plain": program, "plain again": program, "default": [*data.command(), *program],
-                "no-stacks": [*data.command("--no-stacks"), *program]}  # fmt: skip
     environment = os.environ | {"PYTHONHASHSEED": str(seed)}
     running = {
         name: subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
@@ -53,10 +50,17 @@ def together(seconds: float, seed: int) -> dict[str, float]:
         if process.stdout.readline().strip() != "ready":
             sys.exit(f"{name} did not start")
     with ThreadPoolExecutor(len(running)) as pool:
-        found = dict(zip(running, pool.map(lambda process: per_step(process, seconds), running.values()), strict=True))
+        found = dict(
+            zip(running, pool.map(lambda process: per_step(process, seconds, block), running.values()), strict=True)
+        )
     for process in running.values():
         process.communicate()
     return found
+
+
+def pinned(*program: object, realtime: bool) -> list[str]:
+    """A program on the first core, before all other programs of it if so wished, as only root may."""
+    return ["taskset", "-c", "0", *(["chrt", "--rr", "1"] if realtime else []), *map(str, program)]
 
 
 def main() -> int:
@@ -64,10 +68,14 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="two rounds")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=20, help="of each round")
+    parser.add_argument("--realtime", action="store_true", help="before all other programs of that core, as root may")
     options = parser.parse_args()
-    rounds = []
+    rounds, data = [], Recordings()
+    program = pinned(PYTHON, script("loop.py"), realtime=options.realtime)
+    commands = {"plain": program, "plain again": program, "default": [*data.command(), *program],
+                "no-stacks": [*data.command("--no-stacks"), *program]}  # fmt: skip
     for number in range(2 if options.quick else options.rounds):
-        rounds.append(together(options.seconds, number))
+        rounds.append(together(commands, options.seconds, number))
         print(f"\r  round {number + 1}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     plain = [found["plain"] for found in rounds]
