@@ -1,10 +1,10 @@
 """What watching a process from outside costs it: `hightide attach`, on and off in turns on the same process.
 
-    python bench/attach.py [--turns 30] [--seconds 1]
+    python bench/attach.py [--turns 30] [--seconds 1] [--realtime]
 
 The process computes in pieces of the same work and keeps 400 MiB. In every second turn a recorder is attached to it. Told are
 the processor time of a piece with and without (which other programs of the machine disturb less than its time), and the
-processor time of the recorder itself.
+processor time of the recorder itself. With --realtime, which root may ask for, the process has the first core for itself.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import statistics
 import subprocess
 import sys
 import time
+
+from beside import pinned
 
 from common import HIGHTIDE, Recordings, Row, exit_code, publish, ratios
 
@@ -69,10 +71,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=30)
     parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--realtime", action="store_true", help="before all other programs of that core, as root may")
     options = parser.parse_args()
-    subject = subprocess.Popen(
-        [sys.executable, "-c", SUBJECT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    program = pinned(sys.executable, "-c", SUBJECT, realtime=options.realtime)
+    subject = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert subject.stdin and subject.stdout and subject.stdout.readline() == "ready\n"
 
     orders, answers = subject.stdin, subject.stdout
@@ -81,16 +83,19 @@ def main() -> int:
         print(options.seconds, file=orders, flush=True)
         return float(answers.readline())
 
-    watched, alone, shares = [], [], []
+    watched, alone, shares, began = [], [], [], 0.5
     recordings = Recordings()
     env = {**os.environ, "HIGHTIDE_DATA": str(recordings.path)}
     turn()
     for n in range(options.turns):
         for attached in (n % 2 == 0, n % 2 == 1):  # mirrored: what drifts cancels
             if not attached:
+                time.sleep(began)  # it rests before each turn for as long
                 alone.append(turn())
                 continue
+            start = time.monotonic()
             recorder = Recorder(subject.pid, env)
+            began = time.monotonic() - start
             watched.append(turn())
             shares.append(recorder.share())
             recorder.end()

@@ -83,7 +83,9 @@ func (s *Session) setting(t trial, value string) trial {
 }
 
 // tryAll runs attempts side by side and returns them in order. One whose switch the program does not offer is
-// left out.
+// left out. Each is started anew. Those of the same command could be forked from one start, as copies for other GPUs are
+// (copies.go): PyTorch reads the allocator's setting when CUDA starts, and switches are thrown at a module's first call. But
+// a fork tells nothing where it fails for a reason of its own, so each would need a start after all to be advice.
 func (s *Session) tryAll(ctx context.Context, list []attempt) []mem.Try {
 	results := make([]*mem.Try, len(list))
 	s.lock.Lock()
