@@ -237,6 +237,8 @@ def checks() -> list[Check]:
         go["go-race-some"],
         Check("web-e2e", web("e2e"), count=count_words),
         Check("wheel", [sys.executable, "scripts/wheel_test.py"], count=count_words),
+        Check("openapi", [sys.executable, "scripts/openapi.py", "--check"], lint=True),
+        Check("api", [sys.executable, "bench/api.py", "--quick"]),
         Check("web", web("check"), count=count_words),
     ]
 

@@ -31,6 +31,7 @@ type uiOptions struct {
 	open      bool
 	idle      time.Duration // how long it goes on when nobody looks; 0: for ever
 	readyFD   int           // where the address is written to; below 0: nowhere
+	describe  bool          // print the description of the API, and serve nothing
 	outside   outsideOptions
 }
 
@@ -69,6 +70,7 @@ func (o *uiOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.AllowExec, "allow-exec", false, "let who has the token start programs: imagined runs, fits, matrices")
 	flags.Var(span{&o.idle, time.Second}, "idle", "end when nobody has looked for that `time`, as 10m")
 	flags.IntVar(&o.readyFD, "ready-fd", -1, "write the address to this descriptor")
+	flags.BoolVar(&o.describe, "openapi", false, "print the description of the API (OpenAPI 3.1) and end")
 	_ = flags.MarkHidden("ready-fd")
 	o.outside.AddFlags(flags)
 }
@@ -80,6 +82,9 @@ const uiAddr = "127.0.0.1:7333"
 const shutdownWithin = 2 * time.Second
 
 func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
+	if o.describe {
+		return server.Describe(a.engine(), a.stdout)
+	}
 	ctx, release, cancel := interruptible(c.Context())
 	defer cancel()
 	defer release()

@@ -31,8 +31,9 @@ type hub struct {
 	told   time.Time // when viewers were told last that the report has more to say
 	feed   *feed     // what viewers are sent; it changes with run
 
-	users int       // who looks at it; guarded by hubs.mu
-	used  time.Time // when the last of them went away; likewise
+	users int         // who looks at it; guarded by hubs.mu
+	used  time.Time   // when the last of them went away; likewise
+	idle  *time.Timer // gives it up some time later; likewise
 
 	reporting sync.Mutex // of those below: one makes the report, others wait for it
 	reported  reported

@@ -56,6 +56,7 @@ func (s *hubs) use(row store.Run) *hub {
 		s.gone.Go(func() { h.follow(ctx, s.engine) })
 	}
 	h.users++
+	h.awake()
 	s.trim()
 	return h
 }
@@ -77,10 +78,11 @@ func (s *hubs) release(h *hub) {
 	h.used = time.Now()
 	h.rest()
 	if s.all[h.id] != h {
+		h.awake()
 		h.stop() // another has taken its place
 		return
 	}
-	time.AfterFunc(idleFor, func() {
+	h.idle = time.AfterFunc(idleFor, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if h.users == 0 && time.Since(h.used) >= idleFor {
@@ -114,7 +116,16 @@ func (s *hubs) forget(id string) {
 	}
 }
 
+// awake has the timer forget a run that is looked at or gone, as it would hold it in memory.
+func (h *hub) awake() {
+	if h.idle != nil {
+		h.idle.Stop()
+		h.idle = nil
+	}
+}
+
 func (s *hubs) drop(h *hub) {
+	h.awake()
 	h.stop()
 	if s.all[h.id] == h {
 		delete(s.all, h.id)

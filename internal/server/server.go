@@ -10,7 +10,9 @@ package server
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"reflect"
 	"strings"
@@ -43,6 +45,7 @@ type Options struct {
 
 // Server answers requests by an engine.
 type Server struct {
+	api     huma.API
 	engine  *engine.Engine
 	options Options
 	began   time.Time
@@ -87,9 +90,9 @@ func New(e *engine.Engine, o Options) (*Server, http.Handler) {
 	config.CreateHooks = nil
 	config.Components.Schemas = schemas()
 	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[mem.Optional](), reflect.TypeFor[*int64]())
-	api := humago.New(mux, config)
+	s.api = humago.New(mux, config)
 	for _, add := range resources {
-		add(s, api)
+		add(s, s.api)
 	}
 	mux.Handle("GET /metrics", s.metrics.Handler())
 	mux.Handle("/", assets())
@@ -102,6 +105,16 @@ func (s *Server) Close() {
 	s.stop()
 	s.hubs.gone.Wait()
 	s.uploads.close()
+}
+
+// Describe writes the description of the API, as /openapi.json has it, for people to read.
+func Describe(e *engine.Engine, w io.Writer) error {
+	s, _ := New(e, Options{})
+	defer s.Close()
+	out := json.NewEncoder(w)
+	out.SetIndent("", " ")
+	out.SetEscapeHTML(false)
+	return out.Encode(s.api.OpenAPI())
 }
 
 // Status is what the web UI asks first.
