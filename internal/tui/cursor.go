@@ -11,17 +11,17 @@ func overviewKeys() []binding {
 		return func(s *State) []ask { s.Reversed = s.Sort == by && !s.Reversed; s.Sort = by; return nil }
 	}
 	return []binding{
-		{[]string{"enter"}, "Enter", "open: the run in the other views", "Overview", enter},
+		{[]string{"enter"}, "Enter", "open the run", "Overview", enter},
 		{[]string{"s", ">", "f6"}, "s  F6", "sort by the next column", "Overview", func(s *State) []ask { s.Sort, s.Reversed = (s.Sort+1)%orders, false; return nil }},
-		{[]string{"M", "m"}, "M", "sort by memory; again: the other way round", "Overview", sort(byMemory)},
+		{[]string{"M", "m"}, "M", "sort by memory; again: reversed", "Overview", sort(byMemory)},
 		{[]string{"P"}, "P", "… by processor", "Overview", sort(byCPU)},
-		{[]string{"D"}, "D", "… by memory on GPUs", "Overview", sort(byDevice)},
+		{[]string{"D"}, "D", "… by GPU memory", "Overview", sort(byDevice)},
 		{[]string{"T"}, "T", "… by processor time", "Overview", sort(byTime)},
 		{[]string{"N"}, "N", "… by pid", "Overview", sort(byPID)},
-		{[]string{"I", "R"}, "I", "the other way round", "Overview", func(s *State) []ask { s.Reversed = !s.Reversed; return nil }},
+		{[]string{"I", "R"}, "I", "reversed", "Overview", func(s *State) []ask { s.Reversed = !s.Reversed; return nil }},
 		{[]string{"t", "f5"}, "t  F5", "as a tree", "Overview", func(s *State) []ask { s.Tree = !s.Tree; return nil }},
 		{[]string{"e"}, "e", "environment of the process", "Overview", openEnv},
-		{[]string{"x", "f9"}, "x  F9", "send the process a signal, after a question", "Overview", openSignals},
+		{[]string{"x", "f9"}, "x  F9", "signal, after a question", "Overview", openSignals},
 	}
 }
 

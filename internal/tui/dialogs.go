@@ -153,11 +153,11 @@ func help(s *State, width, height int) []string {
 			entries = append(entries, paint(strong, b.tab))
 			last = b.tab
 		}
-		entries = append(entries, pad(b.shown, 10, false)+" "+b.does)
+		entries = append(entries, pad(b.shown, 9, false)+" "+b.does)
 	}
-	entries = append(entries, pad("↑↓ j k", 10, false)+" up and down", pad("PgUp PgDn", 10, false)+" by a page", pad("g G", 10, false)+" to the first, the last")
+	entries = append(entries, pad("↑↓ j k", 9, false)+" up and down", pad("PgUp PgDn", 9, false)+" by a page", pad("g G", 9, false)+" to the first, the last")
 	lines := []string{"", paint(strong, "  Keys")}
-	columns := max(min(width/44, (len(entries)+height-3)/max(height-2, 1)), 1)
+	columns := max(min(width/40, (len(entries)+height-3)/max(height-2, 1)), 1)
 	rows := (len(entries) + columns - 1) / columns
 	for r := range rows {
 		line := "  "

@@ -146,7 +146,7 @@ func clean(text string) string { return report.Clean(text) }
 // asciiOnly stands for what a terminal without Unicode can show.
 var asciiOnly = strings.NewReplacer("█", "#", "▉", "#", "▊", "#", "▋", "+", "▌", "+", "▍", "+", "▎", "-", "▏", "-", "·", ".",
 	"▁", "_", "▂", ".", "▃", "-", "▄", "=", "▅", "+", "▆", "*", "▇", "%", "●", "*", "○", "o", "■", "#", "▾", "v", "▸", ">",
-	"│", "|", "─", "-", "├", "+", "└", "`", "┌", "+", "┐", "+", "┘", "+", "┤", "+", "…", "~", "→", ">", "±", "+-", "↑", "^", "↓", "v", "←", "<", "×", "x", "–", "-", "µ", "u", "²", "2")
+	"│", "|", "─", "-", "├", "+", "└", "`", "┌", "+", "┐", "+", "┘", "+", "┤", "+", "…", "~", "→", ">", "±", "+-", "↑", "^", "↓", "v", "←", "<", "×", "x", "–", "-", "µ", "u", "²", "2", "°", " ")
 
 // wrap breaks a text and gives each line a lead.
 func wrap(text string, width int, lead string) (lines []string) {

@@ -127,3 +127,34 @@ func TestEverySize(t *testing.T) {
 		}
 	}
 }
+
+// TestASCII: a terminal that can show nothing else gets every view in ASCII, and no column moves.
+func TestASCII(t *testing.T) {
+	for tab := range tabs() {
+		s := demo(120, 40)
+		s.Launching = true
+		press(s, string(rune('1'+tab)))
+		update(s, Reported{ID: "06ffnx559k", Report: demoReport(), Now: s.Now})
+		s.refresh()
+		frame := ansi.Strip(s.Frame())
+		got := asciiOnly.Replace(frame)
+		if at := strings.IndexFunc(got, func(r rune) bool { return r > 126 }); at >= 0 {
+			t.Errorf("view %d has %q", tab+1, []rune(got[at:])[0])
+		}
+		if ansi.StringWidth(got) != ansi.StringWidth(frame) {
+			t.Errorf("view %d is %d wide, want %d", tab+1, ansi.StringWidth(got), ansi.StringWidth(frame))
+		}
+	}
+}
+
+// TestOutputIsSafe: of what a program writes colours stay, carriage returns count, and nothing moves the cursor.
+func TestOutputIsSafe(t *testing.T) {
+	var o terminalText
+	for _, piece := range []string{"10 %\r50 %\r", "100 %\n\x1b[31mred\x1b", "[0m \x1b[2J\x1b[Hgone\x07\n", "na\xc3", "\xafve\n"} {
+		o.write([]byte(piece))
+	}
+	got := strings.Join(o.tail(40, 10), "|")
+	if want := "100 %\x1b[m|\x1b[31mred\x1b[0m gone\x1b[m|naïve\x1b[m"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}

@@ -69,6 +69,9 @@ func processFacts(of framework, found []*mem.Process, view *live.Run, width int)
 func facts(all map[string]string) string {
 	var words []string
 	for key, value := range all {
+		if key == "executable" { // as long as a path, and in the overview
+			continue
+		}
 		words = append(words, clean(key+" "+value))
 	}
 	slices.Sort(words)

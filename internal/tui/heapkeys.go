@@ -7,9 +7,9 @@ func heapKeys() []binding {
 		return func(s *State) []ask { work(&s.Heap, s); return s.refreshHeap() }
 	}
 	return []binding{
-		{[]string{"right", "l", "enter"}, "→ Enter", "open a call, or go into it", "Heap", on(openCall)},
-		{[]string{"left", "backspace"}, "←", "close a call, or go to its caller", "Heap", on(closeCall)},
-		{[]string{"m"}, "m", "next measure: bytes, bytes over time, count, churn", "Heap", on(func(h *explorer, _ *State) {
+		{[]string{"right", "l", "enter"}, "→ Enter", "open a call, go into it", "Heap", on(openCall)},
+		{[]string{"left", "backspace"}, "←", "close it, go to its caller", "Heap", on(closeCall)},
+		{[]string{"m"}, "m", "bytes, over time, count, churn", "Heap", on(func(h *explorer, _ *State) {
 			if sets := h.sets(); len(sets) > 0 {
 				h.measure = (h.measure + 1) % max(len(sets[h.set].Measures), 1)
 			}
@@ -19,7 +19,7 @@ func heapKeys() []binding {
 				h.set = (h.set + 1) % n
 			}
 		})},
-		{[]string{"i"}, "i", "inverted: who allocates first", "Heap", on(func(h *explorer, _ *State) { h.inverted = !h.inverted })},
+		{[]string{"i"}, "i", "inverted: who allocates", "Heap", on(func(h *explorer, _ *State) { h.inverted = !h.inverted })},
 	}
 }
 

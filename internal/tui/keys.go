@@ -25,13 +25,13 @@ func general() []binding {
 		{[]string{"tab"}, "Tab", "next view", "", func(s *State) []ask { return s.open((s.Tab + 1) % s.tabCount()) }},
 		{[]string{"shift+tab"}, "Shift-Tab", "view before", "", func(s *State) []ask { return s.open((s.Tab + s.tabCount() - 1) % s.tabCount()) }},
 		{[]string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, "1 … 9", "a view", "", nil},
-		{[]string{"]", "n"}, "] n", "next run, in all views", "", func(s *State) []ask { return s.nextRun(1) }},
+		{[]string{"]", "n"}, "] n", "next run", "", func(s *State) []ask { return s.nextRun(1) }},
 		{[]string{"[", "p"}, "[ p", "run before", "", func(s *State) []ask { return s.nextRun(-1) }},
-		{[]string{"/", "f4", "\\"}, "/  F4", "filter by letters in order; Esc clears", "", func(s *State) []ask { s.Typing = true; return nil }},
-		{[]string{"space", "z"}, "Space z", "hold the figures still, or go on", "", func(s *State) []ask { s.Paused = !s.Paused; return nil }},
+		{[]string{"/", "f4", "\\"}, "/  F4", "filter; Esc clears it", "", func(s *State) []ask { s.Typing = true; return nil }},
+		{[]string{"space", "z"}, "Space z", "hold still, go on", "", func(s *State) []ask { s.Paused = !s.Paused; return nil }},
 		{[]string{"?", "h", "f1"}, "?  h  F1", "these keys", "", func(s *State) []ask { s.Dialog = helpDialog; return nil }},
 		{[]string{"q", "f10"}, "q  F10", "leave", "", func(s *State) []ask { return []ask{askQuit{}} }},
-		{[]string{"ctrl+c"}, "Ctrl-C", "leave; under run --live: interrupt the program", "", interrupt},
+		{[]string{"ctrl+c"}, "Ctrl-C", "leave; of --live: interrupt", "", interrupt},
 	}
 }
 

@@ -57,7 +57,9 @@ func (s *State) gauges(sparks int) (all []gauge) {
 	return all
 }
 
-func ofSizes(part, whole mem.Optional) string { return size(part) + " of " + size(whole) }
+func ofSizes(part, whole mem.Optional) string {
+	return strings.TrimSpace(size(part)) + " of " + size(whole)
+}
 
 func cardGauge(c *sampler.Card) gauge {
 	figure := ofSizes(c.Used, c.Memory)

@@ -150,7 +150,7 @@ func (s *State) followed(m Followed) []ask {
 	return s.refresh()
 }
 
-// reportEvery is how old a report of a run that goes on may be; one that takes long is made less often.
+// reportEvery is how old a report of a run that goes on may be; one that takes long is made less often, so that all take 1 % of a core.
 const reportEvery = 10 * time.Second
 
 // refresh asks for what the tab in front shows and is not there, or too old.
@@ -181,7 +181,7 @@ func (s *State) refreshReport() []ask {
 	case a.report == nil && a.err == "":
 	case finished && a.report != nil && a.report.Headline.Complete:
 		return nil
-	case s.Now.Sub(a.made) < max(reportEvery, 20*a.took):
+	case s.Now.Sub(a.made) < max(reportEvery, 100*a.took):
 		return nil
 	}
 	a.asked = s.Now.Add(1) // never zero
