@@ -36,7 +36,15 @@ PROGRAMS = BENCH / "verdicts"
 CONTEXT = "256MiB"
 WITHIN = 0.03
 FALSE_OOM = 2  # of all, at most
-QUICK = ("branch_assert", "curriculum_20", "evaluation_keeps", "evaluation_named", "longest_first", "size_sum_oom")
+QUICK = (
+    "branch_assert",
+    "curriculum_20",
+    "evaluation_keeps",
+    "evaluation_named",
+    "longest_first",
+    "moe_sorted",
+    "size_sum_oom",
+)
 RIGHT, CAUTIOUS, FALSE_FIT, FALSE_OUT, WRONG = "right", "cautious", "FALSE FIT", "FALSE OUT OF MEMORY", "WRONG"
 
 

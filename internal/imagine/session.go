@@ -146,8 +146,8 @@ func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []
 			trials = append(trials, mem.Trial{Set: set, Try: try})
 		}
 	}
-	if len(main.Undecided) > 0 && (main.Fits() || main.Verdict == mem.VerdictOOM) {
-		add(mem.TrialValues, s.otherValues(ctx, t)...)
+	if rests(main) {
+		add(mem.TrialValues, s.otherValues(ctx, t, main)...)
 	}
 	switch {
 	case s.GPU == AllGPUs && main.Verdict != mem.VerdictFailed:

@@ -35,6 +35,7 @@ type trial struct {
 	switches []string          // HIGHTIDE_IMAGINE_SWITCH
 	atMost   time.Duration     // 0: as long as it takes
 	other    bool              // the other end of numbers that nobody computed
+	flip     bool              // of a mask and its opposite, who is asked first gets nothing
 	traced   bool              // keep the allocator's history, to replay it with less memory
 }
 
@@ -210,7 +211,7 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 		agent["HIGHTIDE_IMAGINE_SWITCH"] = strings.Join(t.switches, ",")
 	}
 	asked, _ := readValues(s.ReadValues) // they were checked before
-	asked.Other = t.other
+	asked.Other, asked.Flip = t.other, t.flip
 	if agent["HIGHTIDE_IMAGINE_READS"] = asked.text(); asked.All != nil {
 		device["HIGHTIDE_DEVICE_READ_VALUE"] = strconv.FormatFloat(*asked.All, 'g', -1, 64)
 	}

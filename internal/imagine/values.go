@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"hightide/internal/fail"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // asked is what the program shall read where a kernel would have written, as the agent takes it
@@ -18,6 +20,7 @@ type asked struct {
 	All   *float64    `json:"all,omitempty"`
 	Lines []askedLine `json:"lines,omitempty"`
 	Other bool        `json:"other,omitempty"` // the other end of what can be
+	Flip  bool        `json:"flip,omitempty"`  // of a mask and its opposite, who is asked first gets nothing
 }
 
 // askedLine is the answer at one line; File "" is any file.
@@ -93,8 +96,24 @@ func isNumber(value any, lists bool) bool {
 	return false
 }
 
+// rests says whether the verdict is another one perhaps where numbers are others that nobody computed.
+func rests(main *Result) bool {
+	switch {
+	case main.Verdict == mem.VerdictOOM:
+		return len(main.Undecided) > 0 || slices.ContainsFunc(main.Policies, func(p report.Policy) bool { return p.OfData() })
+	case main.Fits():
+		return len(main.Undecided) > 0
+	}
+	return false
+}
+
 // otherValues runs the program with the other end of what numbers can be that nobody computed and that decide something.
-func (s *Session) otherValues(ctx context.Context, t trial) []mem.Try {
+// Where only sizes that depend on data were too large, they are zero.
+func (s *Session) otherValues(ctx context.Context, t trial, main *Result) []mem.Try {
+	if len(main.Undecided) == 0 && s.Sizes == "upper" {
+		t.sizes = "zero"
+	}
+	t.flip = slices.ContainsFunc(main.Undecided, func(u report.Undecided) bool { return u.Number == report.NumberShare })
 	// A number may be what a loop waits for.
 	t.other, t.atMost = true, max(time.Minute, 4*time.Since(s.began))
 	return s.tryAll(ctx, []attempt{{"values", "other numbers where no kernel computed them", t}})

@@ -35,6 +35,7 @@ type Imagined struct {
 	Refused       []string             `json:"refused_calls,omitempty"` // of those, the ones that failed by name
 	Undecided     []Undecided          `json:"undecided,omitempty"`     // numbers that nobody computed and that decide something
 	Indifferent   []Undecided          `json:"indifferent,omitempty"`   // of those, where another number was tried and took the same
+	Spread        []Undecided          `json:"spread,omitempty"`        // of those, how a routing or a mask spreads: it fits at both ends
 	Other         *mem.Try             `json:"other_values,omitempty"`  // the run with other numbers
 	Policies      []Policy             `json:"policies,omitempty"`
 	NotReached    []Unreached          `json:"not_reached,omitempty"`
@@ -88,12 +89,20 @@ type ReadBack struct {
 	Bytes    mem.Bytes `json:"bytes"`
 }
 
+// What an undecided number is, beside those of Python.
+const (
+	NumberSize   = "size"   // of what an operator gave, which depends on data
+	NumberShare  = "share"  // what a mask has that shares its elements with its opposite
+	NumberSpread = "spread" // how a routing that nobody knows spreads over its experts
+)
+
 // Undecided is a line that read a number which nobody computed, and where it goes.
 type Undecided struct {
 	File     string       `json:"file"`
 	Line     int          `json:"line"`
 	Function string       `json:"function,omitempty"`
-	Number   string       `json:"number"` // bool, int, float
+	Number   string       `json:"number"` // bool, int, float; spread: counts of a routing; size: of what Op gave
+	Op       string       `json:"op,omitempty"`
 	Use      string       `json:"use"`
 	UseLine  int          `json:"use_line,omitempty"`
 	Value    string       `json:"value"`          // that the program was given, as JSON
@@ -103,6 +112,12 @@ type Undecided struct {
 
 // String is "the whole number read at train.py:12, which is a size,".
 func (u *Undecided) String() string {
+	switch u.Number {
+	case NumberSize:
+		return fmt.Sprintf("the size of %s at %s", u.Op, u.Place())
+	case NumberShare:
+		return fmt.Sprintf("the share of the mask at %s", u.Place())
+	}
 	return fmt.Sprintf("the %s read at %s, which %s,", u.Kind(), u.Place(), u.Decides())
 }
 
@@ -113,6 +128,8 @@ func (u *Undecided) Kind() string {
 		return "truth value"
 	case "float":
 		return "number"
+	case NumberSpread:
+		return "spread of the counts"
 	}
 	return "whole number"
 }
@@ -148,6 +165,15 @@ type Policy struct {
 	Line     int    `json:"line"`
 	Count    int64  `json:"count"`
 	Elements int64  `json:"elements,omitempty"`
+}
+
+// OfData says whether a kernel would have counted the size; others are lengths that were asked for.
+func (p *Policy) OfData() bool {
+	switch p.Op {
+	case "nonzero", "unique", "unique_consecutive", "unique_dim", "unique_dim_consecutive", "repeat_interleave", "bincount":
+		return p.Elements > 0
+	}
+	return false
 }
 
 // Unreached is what an early stop left out.

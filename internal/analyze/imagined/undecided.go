@@ -30,6 +30,9 @@ func undecided(reads []mem.ReadBack) []report.Undecided {
 // unless makes a verdict conditional that rests on numbers which nobody computed. Where the program took the same with
 // the other end of what each can be, they do not matter.
 func unless(v *report.Imagined) {
+	if other := v.Other; v.Verdict == mem.VerdictOOM && len(v.Undecided) == 0 && other != nil && other.Fits() {
+		v.Undecided = append(v.Undecided, sizes(v)...)
+	}
 	if len(v.Undecided) == 0 {
 		return
 	}
@@ -37,6 +40,12 @@ func unless(v *report.Imagined) {
 	switch other := v.Other; {
 	case ran && other != nil && bounded(v.Undecided) && other.Fits() && other.Used == v.Used && other.Allocated == v.Allocated && other.Reserved == v.Reserved:
 		v.Indifferent, v.Undecided = v.Undecided, nil
+		return
+	case ran && other != nil && other.Fits() && spread(v.Undecided):
+		v.Spread, v.Undecided = v.Undecided, nil
+		if other.Verdict == mem.VerdictTight {
+			v.Verdict = mem.VerdictTight
+		}
 		return
 	case ran, v.Verdict == mem.VerdictOOM && other != nil && other.Fits():
 		v.Verdict = mem.VerdictConditional
@@ -56,6 +65,24 @@ func bounded(all []report.Undecided) bool {
 	return !slices.ContainsFunc(all, func(u report.Undecided) bool { return !u.Upper.Known() && u.Number != "float" })
 }
 
+// spread says whether only the spread of a routing or a mask is not known. Each moment takes a linear function of it, so the
+// peak is convex and highest at an end.
+func spread(all []report.Undecided) bool {
+	return !slices.ContainsFunc(all, func(u report.Undecided) bool {
+		return u.Number != report.NumberSpread && u.Number != report.NumberShare
+	})
+}
+
+// sizes are those that depend on data, which got their upper bounds, as numbers that are not known.
+func sizes(v *report.Imagined) (all []report.Undecided) {
+	for _, p := range v.Policies {
+		if p.OfData() {
+			all = append(all, report.Undecided{File: p.File, Line: p.Line, Number: report.NumberSize, Op: p.Op, Use: "size", UseLine: p.Line, Value: fmt.Sprint(p.Elements), Upper: mem.Some(p.Elements), Count: p.Count})
+		}
+	}
+	return all
+}
+
 // conditionalSentence is the verdict where it rests on such numbers.
 func conditionalSentence(v *report.Imagined, on string) []string {
 	which, given := conditionOf(v.Undecided), values(v.Undecided, false)
@@ -65,6 +92,8 @@ func conditionalSentence(v *report.Imagined, on string) []string {
 	}
 	condition := " is " + given
 	switch other := v.Other; {
+	case !v.Headroom.Known() && spread(v.Undecided):
+		condition, taken = " is more even", given+" runs out of memory"
 	case !v.Headroom.Known():
 		condition, taken = " is less", given+" runs out of memory"
 	case other != nil && other.Fits() && bounded(v.Undecided):
@@ -113,6 +142,8 @@ func otherEnd(u *report.Undecided) string {
 	switch {
 	case u.Number == "bool":
 		return "true"
+	case u.Number == report.NumberSpread:
+		return "spread evenly"
 	case u.Number == "float":
 		return "1.0"
 	case !u.Upper.Known():
@@ -141,12 +172,18 @@ func otherText(v *report.Imagined, other *mem.Try) string {
 func undecidedNotes(v *report.Imagined, r *report.Report) {
 	for i := range limited(v.Undecided, 12) {
 		u := &v.Undecided[i]
+		if u.Number == report.NumberSize || u.Number == report.NumberShare {
+			continue // it is told with the others of its kind
+		}
 		most := ""
-		if upper, ok := u.Upper.Get(); ok && u.Number != "bool" {
+		if upper, ok := u.Upper.Get(); ok && u.Number != "bool" && u.Number != report.NumberSpread {
 			most = fmt.Sprintf(" It can be %d at most.", upper)
 		}
 		r.AddNote(fmt.Sprintf("The %s read at %s, %s, %s, and no kernel computed it: %s was taken.%s --read-value %s=VALUE answers it.",
 			u.Kind(), u.Place(), report.Times(u.Count), u.Decides(), u.Value, most, askedAs(u)))
+	}
+	if len(v.Spread) > 0 {
+		r.AddNote(fmt.Sprintf("How many elements go where was made up, of a router or a mask and its opposite, and decides something at %s: %s takes %v, %s.", places(v.Spread), values(v.Spread, false), mem.Bytes(v.Used.Or(0)), otherText(&report.Imagined{Undecided: v.Spread}, v.Other)))
 	}
 	if n := len(v.Indifferent); n > 0 {
 		r.AddNote(fmt.Sprintf("Numbers that no kernel computed decide something at %s; a second run with other ones took the same memory.", places(v.Indifferent)))

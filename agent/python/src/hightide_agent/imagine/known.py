@@ -17,6 +17,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional
 
 from .device import Device
+from .shares import EXPERT, ROUTES, Coin, route
 from .twins import Twins
 
 SMALL = 4096  # elements of a floating-point tensor that is looked at
@@ -90,6 +91,7 @@ class Known:
         self.kinds = frozenset(getattr(torch, kind) for kind in kinds if hasattr(torch, kind))
         self.twins = Twins(device, torch)
         self.reads: Any = None  # answers what the host reads and nobody knows: reads.py
+        self.even = False  # rows of a routing choose in turn
         self._here = threading.local()
         self._told = False
         self._numbers: Dict[Any, Any] = {}
@@ -98,7 +100,7 @@ class Known:
         """The kernel that is put in between: the real one at once for floating-point numbers and other devices."""
         after, kinds, redispatch, tensor_type = self.after, self.kinds, operator.redispatch, self.torch.Tensor
         at = 1 if name in OF_SECOND else 0
-        compared, follow, both = base in COMPARED, self._follow, self._both
+        compared, follow, both = base in COMPARED or base in ROUTES, self._follow, self._both
         arguments = operator._schema.arguments
         of_tensors = len(arguments) > 1 and str(arguments[0].type) == str(arguments[1].type) == "Tensor"
         if name in OUT:
@@ -143,6 +145,12 @@ class Known:
 
     def truth(self, tensor: Any) -> Optional[Any]:
         """The tensor's values on the host, not to be written to; None where they are not known."""
+        host = self.assumed(tensor)
+        return None if self.twins.tainted else host
+
+    def assumed(self, tensor: Any) -> Optional[Any]:
+        """As truth, and also what follows from a routing that was made up (twins.tainted says whether it does)."""
+        self.twins.tainted = False
         if getattr(self._here, "busy", False):
             return self.twins.view(tensor)
         self._here.busy = True
@@ -161,27 +169,55 @@ class Known:
         writes = base.endswith("_") and not base.endswith("__")
         rule, hosts = None, None
         self._here.busy = True
+        self.twins.tainted = False
         try:
+            if base in EXPERT:
+                self._ask(base, args)
             rule = self._rule(base, args)
             hosts = None if rule is not None or base in RANDOM else self._hosts(base, args, writes)
         except Exception as error:
             self._failed(error)
         finally:
             self._here.busy = False
+        assumed = self.twins.tainted
         result = call()
         self._here.busy = True
         try:
             if hosts is not None:
-                self._beside(operator, writes, hosts, more, args, result)
+                self._beside(operator, base, writes, hosts, more, args, result, assumed)
             elif rule is not None:
                 self.twins.constant(result, rule, writes)
             else:
                 self._unknown(base, writes, args, result)
+                self._share(base, args, more, result)
         except Exception as error:
             self._failed(error)
         finally:
             self._here.busy = False
         return result
+
+    def _ask(self, base: str, args: Any) -> None:
+        """Which expert the program asks for first, where a routing is compared with a number."""
+        one, other = args[:2]
+        if isinstance(other, self.torch.Tensor) and other.device.type == "cpu" and other.numel() == 1:
+            other = other.item()
+        if type(other) is int and one.is_cuda:
+            self.twins.settle(one, other + EXPERT[base])
+
+    def _share(self, base: str, args: Any, more: Any, result: Any) -> None:
+        """What nobody knows, and has a bound together with what else is drawn from it."""
+        tensor, twins = self.torch.Tensor, self.twins
+        if base in ROUTES:
+            made = result[1] if base == "topk" else result
+            chosen = route(base, args, more, made, self.even)
+            if chosen is not None:
+                twins.routed(made, chosen)
+        elif base in COMPARED and isinstance(result, tensor) and args[0].dtype.is_floating_point:
+            twins.coin(result, Coin(), True)
+        elif base in ("bitwise_not", "logical_not"):
+            coin = twins.coin_of(args[0])
+            if coin is not None:
+                twins.coin(result, coin[0], not coin[1])
 
     def _failed(self, error: Exception) -> None:
         """What we cannot follow is not known; the program does not notice."""
@@ -190,20 +226,26 @@ class Known:
             self._told = True
             self.reads.ledger.agent.log("could not follow a number", error)
 
-    def _beside(self, operator: Any, writes: bool, hosts: Any, more: Any, args: Any, result: Any) -> None:
+    def _beside(
+        self, operator: Any, base: str, writes: bool, hosts: Any, more: Any, args: Any, result: Any, assumed: bool
+    ) -> None:
         more = {k: (self.torch.device("cpu") if k == "device" else v) for k, v in more.items()}
         try:
+            if base == "histc":  # the host has it of floating-point numbers alone
+                hosts = [hosts[0].double(), *hosts[1:]]
             truth = operator(*hosts, **more)
+            if base == "histc":
+                truth = truth.to(result.dtype)
         except Exception:  # of a type that the host has no kernel for
             self._unknown("", writes, args, result)
             return
         if writes:
-            self.twins.write(args[0], hosts[0])
+            self.twins.write(args[0], hosts[0], assumed)
             return
         pairs = zip(result, truth) if isinstance(result, (tuple, list)) else [(result, truth)]
         for made, true in pairs:
             if isinstance(made, self.torch.Tensor) and made.dtype in self.kinds:
-                self.twins.keep(made, true)
+                self.twins.keep(made, true, assumed)
 
     def _hosts(self, base: str, args: Any, writes: bool) -> Optional[List[Any]]:
         """The arguments with each tensor on the host; None where one is not known."""

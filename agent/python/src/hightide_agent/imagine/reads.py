@@ -22,6 +22,7 @@ from ..places import caller, is_library
 from .follow import Use, follow, reader
 from .ledger import Ledger
 
+SKEWED, EVEN = "all in one place", "spread evenly"  # of what a routing sends to its experts
 TURNS = 1000  # reads after which a loop that waits for a truth value gets the other one
 _FORMATS = {"torch.float32": "<f", "torch.float64": "<d", "torch.float16": "<e"}
 
@@ -48,6 +49,7 @@ class Reads:
         asked = json.loads(os.environ.get("HIGHTIDE_IMAGINE_READS") or "{}")
         self.all: Optional[float] = asked.get("all")
         self.other = bool(asked.get("other"))
+        self.flip = bool(asked.get("flip"))  # of a mask and its opposite, who is asked first gets nothing
         self.lines: List[Tuple[str, int, Any]] = [(a["file"], a["line"], a["value"]) for a in asked.get("lines", [])]
         self._turns: Dict[Tuple[str, int], int] = {}
 
@@ -90,6 +92,11 @@ class Reads:
         value = self._asked(file, line)
         if value is None and self.all is not None and not floating:
             value = self.all
+        made_up = self._made_up(tensor) if value is None else None
+        if made_up is not None and number == "int":
+            if use.kind:
+                self._note(file, line, function, use, "spread", EVEN if self.known.even else SKEWED, 1, False)
+            return made_up
         if value is not None:
             value = self._typed(value, number)
             self._note(file, line, function, use, number, value, None, True)
@@ -102,6 +109,16 @@ class Reads:
         value = self._chosen(number, upper, use, (file, line))
         self._note(file, line, function, use, number, value, upper, False)
         return value
+
+    def _made_up(self, tensor: Any) -> Optional[Any]:
+        """What follows from a routing that was made up; None: nothing does."""
+        host = self.known.assumed(tensor)
+        return None if host is None else host.tolist()
+
+    def shared(self, count: int, total: int) -> None:
+        """A mask and its opposite were both asked for, and the first one got all: a second run gives it nothing."""
+        file, line, function = self._line(sys._getframe(1))
+        self._note(file, line, function, Use("size", line), "share", count, total, False)
 
     def _chosen(self, number: str, upper: Optional[int], use: Use, at: Tuple[str, int]) -> Any:
         turn = self._turns[at] = self._turns.get(at, 0) + 1

@@ -66,6 +66,7 @@ class Sizes:
         self.reads = known.reads = Reads(ledger, known, torch)
         self.torch = torch
         self.name, self.fraction = policy()
+        known.even = self.reads.other or not self.fraction
         self.library: Any = None
         self.truths: list[bool] = []  # answers to the checks of the operator that is running, next one last
         self._after = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
@@ -127,8 +128,29 @@ class Sizes:
 
     def _nonzero(self, call: Any, operator: Any, tensor: Any) -> Any:
         truth = self._on_host(operator, tensor)
-        count = len(truth) if truth is not None else self._chosen(operator, tensor.numel())
-        return self._counted(call, operator, count, truth)
+        if truth is None:
+            return self._nonzero_assumed(call, operator, tensor)
+        return self._counted(call, operator, len(truth), truth)
+
+    def _nonzero_assumed(self, call: Any, operator: Any, tensor: Any) -> Any:
+        """Of a mask that follows from a routing, or has an opposite that was asked for: their bounds hold together."""
+        host, coin = self.known.assumed(tensor), self.known.twins.coin_of(tensor)
+        if host is not None:
+            places = operator(host)
+            result = self._counted(call, operator, self._said(operator, len(places)), None)
+            self.known.twins.keep(result, places, True)
+            return result
+        count = self._chosen(operator, tensor.numel())
+        if coin is not None:
+            count = 0 if self.reads.flip else count
+            asked, count = coin[0].true is not None, coin[0].count(coin[1], count, tensor.numel())
+            if asked:
+                self.reads.shared(count, tensor.numel())
+        return self._counted(call, operator, count, None)
+
+    def _said(self, operator: Any, size: int) -> int:
+        self.ledger.at_line("policy", _name(operator), 3, ("elements",), policy=self.name, elements=size)
+        return size
 
     def _unique(self, call: Any, operator: Any, tensor: Any, *arguments: Any, **more: Any) -> Any:
         truth = self._on_host(operator, tensor, *arguments, **more)
@@ -147,12 +169,21 @@ class Sizes:
         if output_size is not None:
             return call()
         truth = self._on_host(operator, repeats)
+        assumed = self.known.assumed(repeats) if truth is None else None
+        if assumed is not None:
+            return self._counted(call, operator, self._said(operator, int(assumed.sum())), None)
         # No bound is known: each element once.
         count = len(truth) if truth is not None else self.reads.size("repeat_interleave", repeats.numel(), None)
         return self._counted(call, operator, count, truth)
 
     def _bincount(self, call: Any, operator: Any, tensor: Any, weights: Any = None, minlength: int = 0) -> Any:
         truth = self._on_host(operator, tensor, None, minlength)
+        assumed = self.known.assumed(tensor) if truth is None and weights is None else None
+        if assumed is not None:
+            counts = operator(assumed, None, max(minlength, (self.known.twins.most(tensor) or 0) + 1))
+            result = self._scripted(call, [len(counts) - 1], None)
+            self.known.twins.keep(result, counts, True, tensor.numel())
+            return result
         largest = len(truth) - 1 if truth is not None else self._largest(tensor, minlength)
         return self._scripted(call, [max(0, largest)], truth if weights is None else None)
 

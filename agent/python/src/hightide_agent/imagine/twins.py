@@ -24,7 +24,7 @@ NO_LARGER = frozenset((
 class Twin:
     """What is known of one storage."""
 
-    __slots__ = ("alive", "bytes", "constant", "dtype", "fresh", "host", "most", "version")
+    __slots__ = ("alive", "assumed", "bytes", "coin", "constant", "dtype", "fresh", "host", "most", "route", "version")
 
     def __init__(self, alive: Any, version: int) -> None:
         self.alive, self.version, self.fresh = alive, version, False
@@ -33,6 +33,9 @@ class Twin:
         self.constant: Any = None  # instead of it: all elements, of dtype, are this
         self.dtype: Any = None
         self.most: Optional[int] = None  # nothing but how large an element can be
+        self.assumed = False  # it follows from a routing that was made up
+        self.route: Any = None  # a routing that is made up when somebody asks
+        self.coin: Any = None  # (coin, whether it is the mask that it was made for)
 
 
 class Twins:
@@ -47,12 +50,17 @@ class Twins:
         self._all: Dict[int, Twin] = {}
         self._bytes = 0
         self._sweep = 256
+        self.tainted = False  # something assumed was looked at since this was set to False
 
     def view(self, tensor: Any) -> Optional[Any]:
         """The tensor's values on the host; None where they are not known. What it gives is not to be written to."""
         if not tensor.is_cuda:
             return tensor if tensor.device.type == "cpu" else None
         twin = self._of(tensor)
+        if twin is not None and twin.route is not None:
+            twin = self.settle(tensor, 0)
+        if twin is not None and twin.assumed:
+            self.tainted = True
         if twin is not None and twin.constant is not None:
             if twin.dtype != tensor.dtype:
                 return None
@@ -73,18 +81,19 @@ class Twins:
             return None if large else self.torch.empty(tensor.shape, dtype=tensor.dtype)
         return self._kept(tensor)
 
-    def write(self, tensor: Any, host: Any) -> None:
+    def write(self, tensor: Any, host: Any, assumed: bool = False) -> None:
         """An operator has written in place; `host` is what view or to_write gave, written to alike."""
         twin = self._of(tensor)
         if twin is not None and twin.host is not None and host.untyped_storage()._cdata == twin.host._cdata:
             twin.version, twin.fresh = _version(tensor), True
+            twin.assumed = twin.assumed or assumed
             return
-        self.keep(tensor, host)
+        self.keep(tensor, host, assumed)
         twin = self._of(tensor)
         if twin is not None:
             twin.fresh = True
 
-    def keep(self, tensor: Any, host: Any) -> None:
+    def keep(self, tensor: Any, host: Any, assumed: bool = False, most: Optional[int] = None) -> None:
         """From now on the tensor holds what `host` does."""
         storage = tensor.untyped_storage()
         size = storage.nbytes()
@@ -96,10 +105,37 @@ class Twins:
             return
         twin.host = self.torch.UntypedStorage(size)
         twin.bytes = size
+        twin.assumed, twin.most = assumed, most
         self._bytes += size
         self._over(twin.host, tensor).copy_(host)
         while self._bytes > ALL:
             self._drop(next(key for key, each in self._all.items() if each.bytes))
+
+    def routed(self, tensor: Any, route: Any) -> None:
+        """The tensor's elements are indices of a routing, which is made up once somebody asks."""
+        twin = self._new(tensor) if self.whole(tensor) else None
+        if twin is not None:
+            twin.route, twin.most = route, route.choices - 1
+
+    def settle(self, tensor: Any, first: int) -> Optional[Twin]:
+        """Make a routing up, if the tensor has one: `first` is the expert that is asked for. Gives its twin."""
+        twin = self._of(tensor)
+        if twin is None or twin.route is None:
+            return None
+        route, most = twin.route, twin.most
+        self.keep(tensor.as_strided(route.shape, route.stride, 0), route.indices(self.torch, first), True, most)
+        return self._of(tensor)
+
+    def coin(self, tensor: Any, coin: Any, sign: bool) -> None:
+        """The tensor is a mask or its opposite."""
+        twin = self._new(tensor) if self.whole(tensor) else None
+        if twin is not None:
+            twin.coin = coin, sign
+
+    def coin_of(self, tensor: Any) -> Any:
+        """(coin, sign) of a whole mask; None: it has none."""
+        twin = self._of(tensor) if tensor.is_cuda else None
+        return twin.coin if twin is not None and self.whole(tensor) else None
 
     def constant(self, tensor: Any, value: Any, fresh: bool = False) -> None:
         """All of the tensor's elements are `value`; `fresh`: written in place just now."""
@@ -174,7 +210,7 @@ class Twins:
             return
         if twin.constant is not None:
             self._write_out(twin, tensor)
-        if twin.host is not None and twin.bytes <= storage.nbytes():
+        if twin.host is not None and twin.bytes <= storage.nbytes() and not twin.assumed:
             self.device.keep(storage.data_ptr(), twin.host.data_ptr(), twin.bytes)
 
     def _of(self, tensor: Any) -> Optional[Twin]:
