@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -57,8 +58,12 @@ func outputPart(ctx context.Context, e *engine.Engine, id string, from int64, li
 	}
 	defer file.Close()
 	all, ok := file.(io.ReadSeeker)
-	if !ok {
-		return nil, errors.New("the output cannot be read in parts")
+	if !ok { // of a store that is in memory
+		text, err := io.ReadAll(file)
+		if err != nil {
+			return nil, err
+		}
+		all = bytes.NewReader(text)
 	}
 	size, err := all.Seek(0, io.SeekEnd)
 	if err != nil {
