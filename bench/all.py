@@ -19,6 +19,7 @@ SCRIPTS = [
     "recordings",
     "snapshot",
     "replay",
+    "whatif",
     "branches",
     "mutants",
     "imagine_a10",

@@ -107,6 +107,12 @@ await look("diff-choose", closed, "/diff", {}, async (tab) => {
 
 const opened = await fetch(new URL("/api/v1/snapshots", closed.address)).then((r) => r.json());
 const snapshot = opened.snapshots?.[0]?.id;
+await look("snapshots", closed, "/snapshots", {}, async (tab) => {
+  await tab.locator("#snapshots a", { hasText: "h100-lm-ctx128-train-step.pickle" }).click();
+  await tab.locator("#course canvas").first().waitFor();
+  await tab.getByRole("link", { name: /What if the allocator/ }).click();
+  await tab.locator("#whatif .said:not(:empty)").waitFor();
+});
 const answered = (tab) => tab.locator("#whatif .said:not(:empty)").waitFor();
 await look("whatif", closed, `/snapshots/${snapshot}/whatif`, {}, async (tab) => {
   await answered(tab);

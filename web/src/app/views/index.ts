@@ -9,6 +9,7 @@ import { matricesPage } from "./matrices";
 import { matrixPage } from "./matrix";
 import { runPage } from "./run";
 import { runsPage } from "./runs";
+import { snapshotPage, snapshotsPage } from "./snapshot";
 import { whatIfPage } from "./whatif";
 
 /** A page that is shown: its element, and what ends its streams and timers when another page comes. */
@@ -25,6 +26,8 @@ export interface PageOf {
 export const pages: PageOf[] = [
   { path: /^\/$/, title: "Runs", at: "/", show: runsPage },
   { path: /^\/runs\/([^/]+)$/, title: "", at: "", show: runPage },
+  { path: /^\/snapshots$/, title: "Snapshots", at: "/snapshots", show: snapshotsPage },
+  { path: /^\/snapshots\/([^/]+)$/, title: "", at: "", show: snapshotPage },
   { path: /^\/imagine$/, title: "Imagine", at: "/imagine", show: imaginePage },
   { path: /^\/fit$/, title: "Fit", at: "/fit", show: fitPage },
   { path: /^\/matrices$/, title: "Matrices", at: "/matrices", show: matricesPage },

@@ -183,5 +183,5 @@ function searching(app: App, id: string, limit: () => { gpu?: string; memory?: s
 /** The panel as a page of its own. */
 export function whatIfPage(app: App, part: string): Shown {
   const id = decodeURIComponent(part), panel = whatIfPanel(app, id);
-  return { ...panel, element: h("div", { class: "job-page" }, h("h1", {}, "What if?"), h("p", { class: "facts" }, h("span", {}, badge("replayed")), h("span", {}, h("a", { href: `/snapshots/${encodeURIComponent(id)}` }, "The snapshot, block by block"))), panel.element) };
+  return { ...panel, element: h("div", { class: "job-page" }, h("h1", {}, "What if?"), h("p", { class: "facts" }, h("span", {}, badge("replayed")), h("span", {}, h("a", { href: `/snapshots/${encodeURIComponent(id)}` }, "The snapshot"))), panel.element) };
 }
