@@ -68,8 +68,8 @@ func (t *tuning) tune(w launch.Work) (done func()) {
 		s := &settings{25, t.cores}
 		t.begin(s)
 		return func() { t.end(s) }
-	case launch.Matrix: // a few tens of MiB: what is collected less often is time that trials have
-		s := &settings{4 * usualPercent, t.cores}
+	case launch.Matrix: // as Recording, but a few tens of MiB: what is collected less often is time that trials have
+		s := &settings{4 * usualPercent, 1}
 		t.begin(s)
 		return func() { t.end(s) }
 	}

@@ -355,7 +355,7 @@ const (
 	sampleEvery = int64(200e6)
 	sampleAgain = int64(50e6)
 	sweepEvery  = int64(250e6)
-	aloneAfter  = int64(3e9)
+	aloneAfter  = int64(5e9)
 	aloneAtMost = int64(10e9)
 	restsAfter  = int64(250e6)
 )
