@@ -275,3 +275,18 @@ func TestRunLiveLeft(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 }
+
+// TestTopOfASnapshot walks through a real snapshot by keyboard.
+func TestTopOfASnapshot(t *testing.T) {
+	t.Parallel()
+	c := openConsole(t, t.TempDir(), nil, "top", filepath.Join("..", "..", "testdata", "real", "h100-lm-ctx128-train-step.pickle"))
+	c.shows("51.3 GiB", "HOLDS", "benchmark.py:452")
+	c.keys("\x1b[C")
+	c.shows("▾ <module>")
+	c.keys("m")
+	c.shows("bytes-time")
+	c.keys("q")
+	if code := c.end(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}

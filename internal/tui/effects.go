@@ -64,7 +64,7 @@ func (d *doer) report(id string) Reported {
 }
 
 func (d *doer) explain(ref string) Explained {
-	r, err := d.options.Engine.Explain(d.ctx, []string{ref}, analyze.ExplainOptions{})
+	r, err := d.options.Engine.Explain(d.ctx, []string{ref}, analyze.ExplainOptions{Pictures: true})
 	return Explained{Ref: ref, Report: r, Began: time.Now(), Err: err}
 }
 

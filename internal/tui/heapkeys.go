@@ -1,6 +1,10 @@
 package tui
 
-import "hightide/internal/report"
+import (
+	"strings"
+
+	"hightide/internal/report"
+)
 
 func heapKeys() []binding {
 	on := func(work func(h *explorer, s *State)) func(*State) []ask {
@@ -107,7 +111,7 @@ func heap(s *State, width, height int) []string {
 // titleLine says what is shown, of how much.
 func (h *explorer) titleLine(set *report.StackSet, n, width int) string {
 	line := " " + paint(strong, clean(set.Title))
-	if set.Of != "" {
+	if set.Of != "" && !strings.EqualFold(set.Of, set.Title) {
 		line += ", " + clean(set.Of)
 	}
 	line += "  " + h.value(h.tree.root.Value, set)
