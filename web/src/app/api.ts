@@ -1,6 +1,6 @@
 // The client of /api/v1: plain requests, an error that says what to do, and streams that come back after a restart of the server.
 
-import type { Report } from "../api";
+import type { Label, Report } from "../api";
 
 /** What the server answered in place of data: one line for people. */
 export class Problem extends Error {
@@ -9,9 +9,10 @@ export class Problem extends Error {
 
 /** A row of GET /runs; docs/formats/json.md says what each field is. */
 export interface Run {
-  id: string; name?: string; tags?: Record<string, string>; verb: string; label: string; command: string[]; state: string;
-  start_ns: number; duration_ns?: number; exit_code?: number; signal?: number; steps?: number; findings?: number;
-  headline_bytes?: number; peak_host_rss_bytes?: number; peak_device_bytes?: number; peak_allocated_bytes?: number; peak_reserved_bytes?: number; size_bytes?: number;
+  id: string; name?: string; tags?: Record<string, string>; verb?: string; label?: Label; command?: string[]; host?: string; state: "running" | "finished" | "cut off";
+  start_wall_ns: number; duration_ns: number; exit_code?: number; signal?: number; stopped?: boolean; steps: number; processes: number; ooms: number; findings?: number;
+  headline_peak_host_bytes?: number; peak_host_rss_bytes?: number; peak_host_pss_bytes?: number; peak_device_used_bytes?: number; peak_allocated_bytes?: number; peak_reserved_bytes?: number;
+  size_bytes: number;
 }
 export interface Status { version: string; allow_exec: boolean; uptime_ns: number }
 

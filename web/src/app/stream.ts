@@ -18,7 +18,7 @@ export function stream(path: string, of: string, on: Record<string, (data: never
     const now = source = new EventSource(`/api/v1${path}${from}`);
     now.onopen = () => answered(true);
     for (const [name, then] of Object.entries(on)) now.addEventListener(name, (e: MessageEvent<string>) => {
-      if (closed) return;
+      if (closed || typeof e.data !== "string") return; // the browser's own "open" has no data
       if (e.lastEventId) last = e.lastEventId;
       if (name === "end") close();
       then(JSON.parse(e.data) as never);
