@@ -8,7 +8,7 @@ import { store, type Page, type Store } from "../state/store";
 export interface Selection {
   window: [number, number] | null; // ns since the run began, or events of a trace
   at: number | null; // a moment in the same unit
-  block: number | null; // of a trace: the number of its event of allocation
+  block: number | null; // of a snapshot: its number there; in a what-if: the number of its event of allocation
   line: string; // FILE:LINE, "" for none
   category: string;
   search: string;

@@ -1,5 +1,5 @@
-// A snapshot: what is to be said of it, by the views that the one-file report has, and the way to what other settings would do. And the list
-// of those that are open.
+// A snapshot: its blocks to explore, what is to be said of it by the views that the one-file report has, and the way to what other settings
+// would do. And the list of those that are open.
 
 import "../../style/jobs.css";
 import type { Report } from "../../api";
@@ -11,11 +11,12 @@ import { get } from "../api";
 import { busy, empty, failure } from "../parts";
 import type { App } from "../state";
 import type { Shown } from ".";
+import { explorer } from "./explorer";
 
 interface Opened { id: string; name: string; from: string; run?: string; size_bytes?: number; state: string; problem?: string; devices: { device: number; events: number; blocks: number; peak_bytes: number }[] }
 
 export function snapshotPage(app: App, part: string): Shown {
-  const asking = new AbortController(), id = decodeURIComponent(part), body = h("div", {}, busy());
+  const asking = new AbortController(), id = decodeURIComponent(part), body = h("div", {}, busy()), blocks = explorer(app, id);
   const ask = () => void get<Report>(`/snapshots/${encodeURIComponent(id)}/report`, asking.signal).then((raw) => {
     const report = complete(raw);
     document.title = `${report.run.name || id} · hightide`;
@@ -23,7 +24,7 @@ export function snapshotPage(app: App, part: string): Shown {
   }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, ask)); });
   ask();
   const whatIf = h("a", { href: `/snapshots/${encodeURIComponent(id)}/whatif` }, "What if the allocator were set otherwise, or the GPU another?");
-  return { element: h("div", { class: "job-page" }, h("p", { class: "facts" }, h("span", {}, whatIf)), body), close: () => asking.abort() };
+  return { element: h("div", { class: "job-page" }, h("p", { class: "facts" }, h("span", {}, whatIf)), blocks.element, body), close: () => { asking.abort(); blocks.close?.(); } };
 }
 
 export function snapshotsPage(_app: App): Shown {

@@ -13,8 +13,10 @@ interface Placed { from: number; size: number; state: number; made: number; segm
 
 export interface Tape { element: HTMLElement; show(segments: Segment[], perRow: number, title: string, note: string): void; choose(made: number | null): void }
 
-/** pick is called with the event that allocated the block under the pointer; −1: it is cached, or older than the trace. */
-export function tape(label: string, pick: (made: number) => void, tell: (text: string) => void): Tape {
+const byEvent = (made: number) => made >= 0 ? `, allocated by event ${made.toLocaleString("en")}` : "";
+
+/** pick is called with the event that allocated the block under the pointer; −1: it is cached, or older than the trace. named says it in words. */
+export function tape(label: string, pick: (made: number) => void, tell: (text: string) => void, named = byEvent): Tape {
   const canvas = h("canvas", { role: "img", tabindex: "0" }), head = h("h4", {}), element = h("div", { class: "tape-box" }, head, canvas);
   let placed: Placed[] = [], per = 1, chosen: number | null = null, segments: Segment[] = [], rows = 1, at = -1;
   const draw = () => {
@@ -55,7 +57,7 @@ export function tape(label: string, pick: (made: number) => void, tell: (text: s
     at = to;
     draw();
     const p = placed[at];
-    if (p) tell(`${label}: ${bytes(p.size)} ${p.state === 0 ? (p.segment.blocks.every((b) => b[1] === 0) ? "in a free segment" : "cached") : p.state === 2 ? "freed, another stream still uses it" : "in use"}${p.made >= 0 ? `, allocated by event ${p.made.toLocaleString("en")}` : ""}, in a ${p.segment.large ? "large" : "small"}${p.segment.expandable ? ", expandable" : ""} segment of ${bytes(p.segment.size_bytes)}`);
+    if (p) tell(`${label}: ${bytes(p.size)} ${p.state === 0 ? (p.segment.blocks.every((b) => b[1] === 0) ? "in a free segment" : "cached") : p.state === 2 ? "freed, another stream still uses it" : "in use"}${named(p.made)}, in a ${p.segment.large ? "large" : "small"}${p.segment.expandable ? ", expandable" : ""} segment of ${bytes(p.segment.size_bytes)}`);
   };
   canvas.addEventListener("pointermove", (e) => point(under(e.offsetX, e.offsetY)));
   canvas.addEventListener("pointerleave", () => point(-1));

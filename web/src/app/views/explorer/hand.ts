@@ -1,0 +1,45 @@
+// What the pointer does on the picture: the wheel zooms where it points, a drag pans, a click picks.
+
+import type { Picture } from "./picture";
+import { moved, zoomed, type Range, type Shape } from "./tile";
+
+interface Both { events: Range; bytes: Range }
+
+export interface Wants {
+  look(): Both;
+  whole(): Both;
+  moveTo(to: Partial<Both>): void;
+  over(shape: Shape | undefined, x: number, y: number): void;
+  pick(point: number, block: number | null): void;
+}
+
+const leastEvents = 8, leastBytes = 4096;
+
+export function hand(on: Picture, wants: Wants): void {
+  const { canvas } = on;
+  let from: { x: number; y: number; look: Both; moved: boolean } | null = null;
+  canvas.addEventListener("wheel", (e) => {
+    e.preventDefault();
+    const { point, bytes } = on.place(e.offsetX, e.offsetY), { events, bytes: high } = wants.look(), factor = Math.exp((e.deltaY || e.deltaX) * 0.0015);
+    if (e.shiftKey) wants.moveTo({ bytes: zoomed(high, bytes, factor, wants.whole().bytes, leastBytes) });
+    else wants.moveTo({ events: hand.zoom(events, point, factor, wants.whole().events) });
+  }, { passive: false });
+  canvas.addEventListener("pointerdown", (e) => { if (e.button === 0) { from = { x: e.offsetX, y: e.offsetY, look: wants.look(), moved: false }; canvas.setPointerCapture(e.pointerId); } });
+  canvas.addEventListener("pointermove", (e) => {
+    if (!from) { wants.over(on.place(e.offsetX, e.offsetY).shape, e.offsetX, e.offsetY); return; }
+    const dx = e.offsetX - from.x, dy = e.offsetY - from.y, { events, bytes } = from.look, whole = wants.whole();
+    if (!from.moved && Math.hypot(dx, dy) < 4) return;
+    from.moved = true;
+    wants.over(undefined, 0, 0);
+    wants.moveTo({ events: moved(events, (-dx / canvas.clientWidth) * (events[1] - events[0]), whole.events), bytes: moved(bytes, (dy / canvas.clientHeight) * (bytes[1] - bytes[0]), whole.bytes) });
+  });
+  canvas.addEventListener("pointerup", (e) => {
+    if (from && !from.moved) { const { point, shape } = on.place(e.offsetX, e.offsetY); wants.pick(point, shape?.n ?? null); }
+    from = null;
+  });
+  canvas.addEventListener("pointercancel", () => { from = null; });
+  canvas.addEventListener("pointerleave", () => wants.over(undefined, 0, 0));
+}
+
+/** A window of events that is so much longer or shorter. */
+hand.zoom = (events: Range, point: number, factor: number, whole: Range): Range => zoomed(events, point, factor, whole, Math.min(leastEvents, whole[1]));

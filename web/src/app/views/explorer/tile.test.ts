@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { hit, moved, offsetAt, shapes, zoomed, type Tile } from "./tile";
+
+const tile: Tile = {
+  from: 100, to: 140, step: 4, low: 1000, high: 2000, unit: 10, allocated: [], reserved: [], at: [], inside: 2, labels: { sites: [], categories: [], modules: [] },
+  blocks: { n: [7, 9], begin: [3, 106], end: [-1, 121], bytes: [200, 50], site: [0, 1], category: [0, 0], module: [0, 0], first: [1], steps: [1, 0, 5, 2, 2, 25, 3, -20] },
+};
+
+test("steps are columns and offsets, as differences", () => {
+  const [low, high] = shapes(tile);
+  expect(low).toMatchObject({ n: 7, point: [100, 140], offset: [1050], found: false });
+  expect(high).toMatchObject({ n: 9, point: [108, 120, 124], offset: [1250, 1050], found: true });
+});
+
+test("a shape is hit where it lies", () => {
+  const all = shapes(tile), high = all[1]!;
+  expect([107, 108, 119, 120, 124].map((p) => offsetAt(high, p))).toEqual([null, 1250, 1250, 1050, null]);
+  expect(hit(all, 110, 1249)?.n).toBe(7);
+  expect(hit(all, 110, 1250)?.n).toBe(9);
+  expect(hit(all, 110, 1300)).toBeUndefined();
+});
+
+test("a zoom keeps its place and stays inside", () => {
+  expect(zoomed([0, 100], 25, 0.5, [0, 100], 4)).toEqual([12.5, 62.5]);
+  expect(zoomed([10, 20], 15, 100, [0, 100], 4)).toEqual([0, 100]);
+  expect(zoomed([10, 20], 10, 0.01, [0, 100], 4)).toEqual([10, 14]);
+  expect(moved([10, 20], 500, [0, 100])).toEqual([90, 100]);
+});

@@ -1,0 +1,101 @@
+// The explorer of a snapshot in a real Chromium on the real server: hover, click, zoom, pan, step, search.
+//   node test/explorer.mjs [folder for screenshots]
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-explorer-"));
+mkdirSync(folder, { recursive: true });
+const server = spawn(process.env.HIGHTIDE ?? here("../../bin/hightide"), ["ui", "--addr", "127.0.0.1:0", here("../../testdata/real/h100-lm-ctx128-train-step.pickle")],
+  { env: { ...process.env, HIGHTIDE_DATA: mkdtempSync(join(tmpdir(), "hightide-data-")) }, stdio: ["ignore", "ignore", "pipe"] });
+const address = await new Promise((done, fail) => {
+  let said = "";
+  server.stderr.on("data", (text) => { said += text; const found = /http:\S+/.exec(said); if (found) done(found[0]); });
+  server.on("exit", () => fail(new Error(`the server ended: ${said}`)));
+});
+const api = (path) => fetch(new URL(`/api/v1${path}`, address)).then((r) => r.json());
+const { id } = (await api("/snapshots")).snapshots[0], page = `/snapshots/${id}`, { devices: [device] } = await api(page);
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+let passed = 0;
+
+async function look(name, path, { width = 1280, scheme = "light", refused = false }, check) {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme }), tab = await context.newPage(), complaints = [];
+  tab.on("console", (m) => ["error", "warning"].includes(m.type()) && complaints.push(m.text()));
+  tab.on("pageerror", (e) => complaints.push(e.message));
+  await tab.goto(new URL(path, address).href);
+  await tab.locator("#explorer .explorer[data-tile][data-moment]").waitFor();
+  await check(tab);
+  assert.ok(!/undefined|NaN|Infinity|\[object/.test(await tab.locator("#explorer").innerText()), `${name}: no holes`);
+  assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: too wide`);
+  await tab.screenshot({ path: join(folder, `${name}.png`) });
+  assert.deepEqual(complaints.filter((c) => !refused || !c.startsWith("Failed to load resource")), [], `${name}: the page complains`);
+  await context.close();
+  passed++;
+}
+const words = (tab) => new URL(tab.url()).searchParams;
+const asked = (tab, key, value) => tab.waitForFunction(([key, value]) => new URLSearchParams(location.search).get(key) === value, [key, value]);
+
+await look("explorer", page, {}, async (tab) => {
+  const canvas = tab.locator(".stacked canvas"), { width, height } = await canvas.boundingBox();
+  const at = { x: Math.round(width * 0.6), y: Math.round(height - 0.1 * height) };
+  const point = Math.floor((at.x / width) * (device.events + 1)), offset = Math.round((1 - at.y / height) * device.peak_bytes * 1.03);
+  await canvas.hover({ position: at });
+  await tab.locator(".float b").waitFor();
+  assert.match(await tab.locator(".float").innerText(), /[\d.]+ [KMG]iB[\s\S]*from/, "its size and its life");
+  await canvas.click({ position: at });
+  await asked(tab, "at", String(point));
+  await tab.waitForFunction(() => new URLSearchParams(location.search).has("block"));
+  const really = await api(`${page}/block?n=${words(tab).get("block")}&at=${point}`), pixel = (device.peak_bytes * 1.03) / height; // a block may be less than a pixel high
+  assert.ok(really.offset - 2 * pixel < offset && offset < really.offset + really.size + 2 * pixel, `the server has block ${really.n} at ${really.offset}, clicked at ${offset}`);
+  await tab.locator("aside h3", { hasText: `Block ${really.n}` }).waitFor();
+  assert.match(await tab.locator("aside").innerText(), new RegExp(`${really.requested.toLocaleString("en")} B[\\s\\S]*${really.category}[\\s\\S]*${really.address}`));
+  await tab.keyboard.press("ArrowRight");
+  await asked(tab, "at", String(point + 1));
+  await tab.locator(`.explorer[data-moment="${point + 1}"]`).waitFor();
+  assert.match(await tab.locator(".tapes h4").innerText(), new RegExp(`after event ${point.toLocaleString("en")}`), "the segments are those of that event");
+  const moment = await api(`${page}/moment?at=${point + 1}`);
+  assert.match(await tab.locator(".tapes h4").innerText(), new RegExp(`in ${moment.blocks.toLocaleString("en")} blocks`));
+  await tab.keyboard.press("ArrowLeft");
+  await asked(tab, "at", String(point));
+  // the wheel zooms where the pointer is
+  await canvas.hover({ position: at });
+  await tab.mouse.wheel(0, -1200);
+  await tab.waitForFunction(() => new URLSearchParams(location.search).has("t"));
+  const [from, to] = words(tab).get("t").split("-").map(Number);
+  assert.ok(to - from < 0.3 * device.events && from < point && to > point, `zoomed to ${from}-${to} around ${point}`);
+  await tab.locator(`.explorer[data-tile="${from}-${to}"]`).waitFor();
+  // a drag pans
+  const box = await canvas.boundingBox();
+  await tab.mouse.move(box.x + 400, box.y + 100);
+  await tab.mouse.down();
+  await tab.mouse.move(box.x + 300, box.y + 100, { steps: 3 });
+  await tab.mouse.up();
+  await tab.waitForFunction((before) => Number((new URLSearchParams(location.search).get("t") ?? "0").split("-")[0]) > before, from);
+  assert.equal(words(tab).get("block"), String(really.n), "a drag selects nothing");
+  await canvas.focus();
+  await tab.keyboard.press("f");
+  await tab.waitForFunction(() => !new URLSearchParams(location.search).has("t"));
+});
+await look("search", `${page}?q=transformer.py`, { refused: true }, async (tab) => {
+  const found = await api(`${page}/search?q=transformer.py`);
+  await tab.locator(".found-blocks", { hasText: `${found.blocks.toLocaleString("en")} blocks match` }).waitFor();
+  await tab.getByLabel("Search blocks").fill("(");
+  await tab.locator(".explorer .failure", { hasText: "regular expression" }).first().waitFor();
+  await tab.getByLabel("Search blocks").fill("linear");
+  await tab.locator(".explorer .failure").waitFor({ state: "detached" });
+});
+await look("explorer-narrow", `${page}?t=9000-12000&at=10000&block=1024&q=linear`, { width: 400, scheme: "dark" }, async (tab) => {
+  await tab.locator("aside h3", { hasText: "Block 1,024" }).waitFor();
+  await tab.locator('.explorer[data-tile="9000-12000"]').waitFor(); // an address is a permalink
+});
+
+await browser.close();
+await new Promise((done) => { server.on("exit", done); server.kill("SIGINT"); });
+console.log(`screenshots in ${folder}\n${passed} passed, 0 failed`);
