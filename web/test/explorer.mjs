@@ -82,6 +82,13 @@ await look("explorer", page, {}, async (tab) => {
   await canvas.focus();
   await tab.keyboard.press("f");
   await tab.waitForFunction(() => !new URLSearchParams(location.search).has("t"));
+  await tab.locator(`.explorer[data-tile="0-${device.events + 1}"]`).waitFor();
+  // a block too small to draw is found all the same
+  const small = { x: Math.round(width * 0.25), y: Math.round(height * 0.72) };
+  await canvas.click({ position: small });
+  await tab.waitForFunction((before) => ![null, before].includes(new URLSearchParams(location.search).get("block")), String(really.n));
+  const tiny = await api(`${page}/block?n=${words(tab).get("block")}`);
+  assert.ok(tiny.size < pixel, `${tiny.size} bytes are less than a pixel`);
 });
 await look("search", `${page}?q=transformer.py`, { refused: true }, async (tab) => {
   const found = await api(`${page}/search?q=transformer.py`);

@@ -10,7 +10,7 @@ export interface Wants {
   whole(): Both;
   moveTo(to: Partial<Both>): void;
   over(shape: Shape | undefined, x: number, y: number): void;
-  pick(point: number, block: number | null): void;
+  pick(point: number, bytes: number, shape: Shape | undefined): void;
 }
 
 const leastEvents = 8, leastBytes = 4096;
@@ -34,7 +34,7 @@ export function hand(on: Picture, wants: Wants): void {
     wants.moveTo({ events: moved(events, (-dx / canvas.clientWidth) * (events[1] - events[0]), whole.events), bytes: moved(bytes, (dy / canvas.clientHeight) * (bytes[1] - bytes[0]), whole.bytes) });
   });
   canvas.addEventListener("pointerup", (e) => {
-    if (from && !from.moved) { const { point, shape } = on.place(e.offsetX, e.offsetY); wants.pick(point, shape?.n ?? null); }
+    if (from && !from.moved) { const { point, bytes, shape } = on.place(e.offsetX, e.offsetY); wants.pick(point, bytes, shape); }
     from = null;
   });
   canvas.addEventListener("pointercancel", () => { from = null; });

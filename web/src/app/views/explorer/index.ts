@@ -38,6 +38,7 @@ function panels(app: App, id: string, devices: Device[], body: HTMLElement, clos
   const whole = (): { events: Range; bytes: Range } => ({ events: [0, device().events + 1], bytes: [0, Math.max(device().peak_bytes * 1.03, 1)] });
   const at = () => Math.min(app.get().at ?? device().peak_at ?? device().events, device().events);
   const drawing = picture(), side = h("aside", { "aria-label": "The selected block" }), floating = h("div", { class: "float", hidden: "" }), problem = h("div", {}), said = h("p", { class: "hint found-blocks", role: "status" }), legend = h("p", { class: "phases sites" });
+  const unseen = h("p", { class: "hint", hidden: "" }, "None that matches is large enough to draw here. Zoom in, with shift in bytes.");
   const known: { sites: Site[]; categories: string[]; modules: string[]; device: number } = { sites: [], categories: [], modules: [], device: -1 }, blocks = new Map<number, Block>();
   let events: Range = app.get().window ?? whole().events, high: Range = whole().bytes;
 
@@ -50,6 +51,7 @@ function panels(app: App, id: string, devices: Device[], body: HTMLElement, clos
       for (const of of ["sites", "categories", "modules"] as const) (known[of] as unknown[]).push(...t.labels[of]);
       const all = shapes(t);
       drawing.show(t, all);
+      unseen.hidden = !search || all.some((s) => s.found);
       legend.replaceChildren(...key(all, known.sites), h("span", {}, h("i", { class: "rest" }), `${count(all.length)} of ${count(t.inside)} blocks are drawn singly, the rest is too small here`));
       body.dataset.tile = `${Math.floor(events[0])}-${Math.ceil(events[1])}`;
     });
@@ -96,7 +98,11 @@ function panels(app: App, id: string, devices: Device[], body: HTMLElement, clos
     }, 90);
   };
   const fit = () => moveTo(whole());
-  hand(drawing, { look: () => ({ events, bytes: high }), whole, moveTo, over, pick: (point, n) => app.set({ at: Math.min(Math.max(Math.floor(point), 0), device().events), block: n }) });
+  hand(drawing, { look: () => ({ events, bytes: high }), whole, moveTo, over, pick: (point, bytes, shape) => {
+    const at = Math.min(Math.max(Math.floor(point), 0), device().events);
+    app.set({ at, block: shape?.n ?? null });
+    if (!shape && drawing.covered(point, bytes)) ask<Block>("picked", query(of("block"), { device: device().device, at, offset: Math.floor(bytes) }), (b) => { if (app.get().at === at) app.set({ block: b.n }); }); // too small to draw, but there
+  } });
 
   const box = h("input", { type: "search", placeholder: "file, function, category …", "aria-label": "Search blocks" });
   box.value = app.get().search;
@@ -115,7 +121,7 @@ function panels(app: App, id: string, devices: Device[], body: HTMLElement, clos
     does();
   });
   const around = (factor: number) => moveTo({ events: hand.zoom(events, (events[0] + events[1]) / 2, factor, whole().events) });
-  body.replaceChildren(h("div", { class: "tools" }, devices.length > 1 && choice, box, button("Show everything", fit), button("← event", () => step(-1)), button("event →", () => step(1)), said), problem,
+  body.replaceChildren(h("div", { class: "tools" }, devices.length > 1 && choice, box, button("Show everything", fit), button("← event", () => step(-1)), button("event →", () => step(1)), said, unseen), problem,
     h("div", { class: "explorer-main" }, h("div", { class: "stacked" }, drawing.canvas, floating, legend), side), map.element);
 
   let shown = "";

@@ -17,7 +17,8 @@ export interface Picture {
   look(to: Look): void;
   hover(n: number | null): void;
   place(x: number, y: number): { point: number; bytes: number; shape: Shape | undefined };
-  redraw(): void;
+  /** Whether something was allocated at a point and an offset. */
+  covered(point: number, bytes: number): boolean;
 }
 
 export function picture(): Picture {
@@ -47,9 +48,10 @@ export function picture(): Picture {
   addEventListener("hightide:theme", redraw);
   new ResizeObserver(redraw).observe(canvas);
   return {
-    canvas, redraw,
+    canvas,
     show: (t, s) => { [tile, all] = [t, s]; redraw(); },
     look: (to) => { now = to; redraw(); },
+    covered: (point, bytes) => tile !== null && bytes >= 0 && bytes < (tile.at[Math.floor((point - tile.from) / tile.step)] ?? 0),
     hover: (n) => { if (n !== over) { over = n; redraw(); } },
     place: (px, py) => {
       const { events: [from, to], bytes: [low, high] } = now;
@@ -65,7 +67,11 @@ type Scale = (v: number) => number;
 function levels(ctx: CanvasRenderingContext2D, t: Tile, x: Scale, y: Scale, height: number, colour: (name: string) => string): void {
   const column = (i: number) => x(t.from + i * t.step);
   ctx.fillStyle = faint(colour("muted"), 0.45);
-  t.at.forEach((bytes, i) => ctx.fillRect(column(i), y(bytes), column(i + 1) - column(i) + 0.5, height - y(bytes) + height));
+  ctx.beginPath();
+  ctx.moveTo(column(0), Math.max(y(0), height));
+  t.at.forEach((bytes, i) => { ctx.lineTo(column(i), y(bytes)); ctx.lineTo(column(i + 1), y(bytes)); });
+  ctx.lineTo(column(t.at.length), Math.max(y(0), height));
+  ctx.fill();
   ctx.strokeStyle = colour("reserved");
   ctx.beginPath();
   t.reserved.forEach((bytes, i) => { ctx.lineTo(column(i), y(bytes)); ctx.lineTo(column(i + 1), y(bytes)); });

@@ -31,7 +31,7 @@ export function segmentMap(pick: (n: number) => void): { element: HTMLElement; s
   const named = (n: number) => n >= 0 ? `, block ${count(n)}` : n < -1 ? `, ${count(-1 - n)} small blocks and what is free between them` : "";
   const map = tape("at this event", (n) => { if (n >= 0) pick(n); }, (text) => { said.textContent = text; }, named);
   return {
-    element: h("div", { class: "tapes" }, map.element, said), choose: map.choose,
+    element: h("div", { class: "tapes" }, map.element, said, h("p", { class: "phases" }, h("span", {}, h("i", { style: "background:var(--curve-0)" }), "in use"), h("span", {}, h("i", { class: "free" }), "free"), h("span", {}, h("i", { style: "background:var(--curve-1)" }), "selected"))), choose: map.choose,
     show: (m) => {
       const all = m.segments.map((s): Segment => ({ size_bytes: s.size, ...(s.large ? { large: true } : {}), ...(s.expandable ? { expandable: true } : {}), blocks: filled(s) })), total = all.reduce((sum, s) => sum + s.size_bytes, 0);
       const event = m.event ? `after event ${count(m.event.number)}, ${m.event.action.replaceAll("_", " ")} of ${bytes(m.event.size)}` : "before the first event";
