@@ -52,7 +52,7 @@ function panels(app: App, id: string, devices: Device[], body: HTMLElement, clos
       const all = shapes(t);
       drawing.show(t, all);
       unseen.hidden = !search || all.some((s) => s.found);
-      legend.replaceChildren(...key(all, known.sites), h("span", {}, h("i", { class: "rest" }), `${count(all.length)} of ${count(t.inside)} blocks are drawn singly, the rest is too small here`));
+      legend.replaceChildren(...key(all, known.sites), h("span", {}, h("i", { class: "rest" }), `${count(all.length)} of ${count(t.inside)} blocks are drawn singly, the rest is too small or not in view`));
       body.dataset.tile = `${Math.floor(events[0])}-${Math.ceil(events[1])}`;
     });
   };
@@ -67,7 +67,7 @@ function panels(app: App, id: string, devices: Device[], body: HTMLElement, clos
     const n = app.get().block;
     map.choose(n);
     if (n === null) side.replaceChildren(h("p", { class: "hint" }, "Click a block for its facts. The wheel zooms, with shift in bytes; drag to pan; F shows everything; ← and → step by one event."));
-    else one(n, (b) => side.replaceChildren(facts(b)), "chosen");
+    else one(n, (b) => { if (app.get().block === n) side.replaceChildren(facts(b)); }, "chosen");
   };
   const search = () => {
     said.textContent = "";

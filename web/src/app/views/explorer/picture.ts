@@ -42,6 +42,7 @@ export function picture(): Picture {
     ctx.fillRect(x(now.at) - 0.75, 0, 1.5, height);
     ctx.font = "12px system-ui, sans-serif";
     label(ctx, colour, byteTick(high), 4, 14, "left");
+    if (low > 0) label(ctx, colour, byteTick(low), 4, height - 24, "left");
     label(ctx, colour, `event ${count(from)}`, 4, height - 6, "left");
     label(ctx, colour, count(to), width - 4, height - 6, "right");
   };
