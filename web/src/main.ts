@@ -3,6 +3,7 @@
 import "uplot/dist/uPlot.min.css";
 import "./style/theme.css";
 import "./style/page.css";
+import "./style/learn.css";
 import "./style/print.css";
 import type { Report } from "./api";
 import { darkAtFirst, painted } from "./draw/paint";
@@ -11,12 +12,14 @@ import { complete } from "./state/report";
 import { store, type Page } from "./state/store";
 import { h } from "./views/dom";
 import { bar } from "./views/header";
+import { teaching } from "./views/learn";
 import { parts, views } from "./views";
 
 const app = document.getElementById("app")!;
 const raw = await embedded<Report>("hightide-report");
 const page = store<Page>({ dark: darkAtFirst(), process: 0, window: null, cursor: null, shown: {} });
 painted(page);
+teaching(true);
 
 if (raw) {
   const report = complete(raw);

@@ -1,6 +1,7 @@
 // The client of /api/v1: plain requests, an error that says what to do, and streams that come back after a restart of the server.
 
 import type { Label, Report } from "../api";
+import { answered } from "./frame/away";
 
 /** What the server answered in place of data: one line for people. */
 export class Problem extends Error {
@@ -21,8 +22,10 @@ async function ask<T>(method: string, path: string, body?: unknown, signal?: Abo
     method, signal: signal ?? null, headers: body === undefined ? {} : { "Content-Type": "application/json" }, body: body === undefined ? null : JSON.stringify(body),
   }).catch((e: unknown) => {
     if (signal?.aborted) throw e;
+    answered(false);
     throw new Problem(0, "The server does not answer. Is hightide ui still running?");
   });
+  answered(true);
   if (!response.ok) {
     const text = await response.text();
     let said = text.trim() || response.statusText;

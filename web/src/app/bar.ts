@@ -1,21 +1,29 @@
-// The bar that stays: the name, the pages, light or dark.
+// The bar that stays: the name, the pages, the palette, the keys, light or dark.
 
 import { bar as pageBar } from "../views/header";
 import type { App } from "./state";
 import { h } from "../views/dom";
+import { keyCap } from "./frame/sheet";
 import { pages } from "./views";
 
-export function bar(app: App): HTMLElement {
-  const element = pageBar(app, []);
-  const nav = element.querySelector("nav")!;
+export function bar(app: App, act: { find: () => void; keys: () => void }): HTMLElement {
+  const element = pageBar(app, []), nav = element.querySelector("nav")!, skip = element.querySelector(".skip")!;
+  element.setAttribute("role", "banner");
   nav.setAttribute("aria-label", "Pages");
-  const links = pages.filter((p) => p.title).map((p) => ({ at: p.at, link: h("a", { href: p.at }, p.title) }));
+  skip.textContent = "Skip to the page";
+  element.querySelector(".brand")!.replaceWith(h("a", { class: "brand", href: "/" }, ...element.querySelector(".brand")!.childNodes));
+  const links = pages.filter((p) => p.title).map((p) => ({ page: p, link: h("a", { href: p.at }, p.title) }));
   nav.append(...links.map((l) => l.link));
   app.follow(["path"], ({ path }) => {
-    for (const { at, link } of links) {
-      if (at === path) link.setAttribute("aria-current", "page");
+    for (const { page, link } of links) {
+      if (page.path.test(path) || (page.at === "/" && path.startsWith("/runs/"))) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
   });
+  const find = h("button", { type: "button", class: "find", "aria-keyshortcuts": "Control+K" }, h("span", {}, "Find or do"), keyCap("Ctrl+K"));
+  const keys = h("button", { type: "button", class: "toggle ask", "aria-label": "Keys", title: "Keys (key ?)" }, "?");
+  find.addEventListener("click", act.find);
+  keys.addEventListener("click", act.keys);
+  element.querySelector(".toggle")!.before(find, keys);
   return element;
 }

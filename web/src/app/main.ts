@@ -1,36 +1,102 @@
 // The live web UI:  address ──▶ state ──▶ one page ──▶ its panels, which follow the state.
+//
+// The frame around the page is in frame/: palette, keys, messages, the banner of a server that went away.
 
 import "uplot/dist/uPlot.min.css";
 import "../style/theme.css";
 import "../style/page.css";
+import "../style/learn.css";
 import "../style/print.css";
 import "../style/app.css";
+import "../style/frame.css";
 import { painted } from "../draw/paint";
+import { branch, type Branch } from "../state/store";
 import { h } from "../views/dom";
+import { explainHere, teaching } from "../views/learn";
+import { announce } from "./frame/announce";
+import { awayBanner } from "./frame/away";
+import { always, here, listen } from "./frame/keys";
+import { palette, type Command } from "./frame/palette";
+import { keySheet } from "./frame/sheet";
+import { toast, undoNewest } from "./frame/toast";
 import { bar } from "./bar";
-import { appState, fromAddress } from "./state";
+import { appState, fromAddress, go, type State } from "./state";
 import { pages, type Shown } from "./views";
 
 const app = appState();
 painted(app);
+teaching(false);
 const place = document.getElementById("app")!;
-place.before(bar(app));
+place.tabIndex = -1;
+place.before(bar(app, { find: () => find(), keys: keySheet }), awayBanner());
 
-let shown: Shown | null = null;
-app.follow(["path", "params"], ({ path }) => {
+let shown: Shown | null = null, of: Branch<State> | null = null, before = { path: "", params: app.get().params };
+app.follow(["path", "params"], ({ path, params }) => {
+  const page = pages.find((p) => p.path.test(path)), first = shown === null;
+  if (!first && path === before.path && (page?.follows || params === before.params)) return;
+  const moved = path !== before.path;
+  before = { path, params };
   shown?.close?.();
-  document.title = "hightide";
-  shown = show(path);
+  of?.close();
+  of = branch(app);
+  document.title = page?.title ? `${page.title} · hightide` : "hightide";
+  shown = page ? page.show(of, ...page.path.exec(path)!.slice(1)) : noPage();
+  here(shown.keys ?? []);
   place.replaceChildren(shown.element);
+  if (first || !moved) return;
+  place.focus({ preventScroll: true }); // who listens or uses the keyboard begins at the new page's top
+  announce(document.title);
 });
 
-function show(path: string): Shown {
-  for (const page of pages) {
-    const match = page.path.exec(path);
-    if (match) return page.show(app, ...match.slice(1));
-  }
-  return { element: h("section", {}, h("h1", {}, "There is no such page"), h("p", {}, h("a", { href: "/" }, "To the runs"))) };
+const noPage = (): Shown => ({ element: h("section", {}, h("h1", {}, "There is no such page"), h("p", {}, h("a", { href: "/" }, "To the runs"))) });
+
+/** The palette with what there is now: pages, the page's actions, its panels. */
+function find(): void {
+  const panels = [...place.querySelectorAll<HTMLElement>("section[id] h2")].map((title): Command => ({ title: title.textContent ?? "", kind: "panel", run: () => jump(title) }));
+  palette([...(shown?.commands?.() ?? []), ...pages.filter((p) => p.title).map((p): Command => ({ title: p.title, kind: "page", run: () => go(app, p.at) })), ...actions, ...panels],
+    (run) => go(app, `/runs/${encodeURIComponent(run.id)}`));
 }
+
+/** Closes a dialog that is open. */
+function closed(selector: string): boolean {
+  const dialog = document.querySelector<HTMLDialogElement>(selector);
+  dialog?.close();
+  return dialog !== null;
+}
+
+function jump(title: HTMLElement): void {
+  title.tabIndex = -1;
+  title.scrollIntoView({ block: "start" });
+  title.focus({ preventScroll: true });
+}
+
+async function copyAddress(): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    toast("The address of this view is copied.");
+  } catch {
+    toast("The browser did not allow it: copy the address from its own bar.", { bad: true });
+  }
+}
+
+const actions: Command[] = [
+  { title: "Light or dark colours", kind: "action", key: "t", run: () => app.set({ dark: !app.get().dark }) },
+  { title: "Show all keys", kind: "action", key: "?", run: keySheet },
+  { title: "Explain this panel", kind: "action", key: "i", run: explainHere },
+  { title: "Copy the address of this view", kind: "action", run: () => void copyAddress() },
+  { title: "Print this page", kind: "action", key: "Ctrl+P", run: () => print() },
+];
+
+always([{ title: "Everywhere", keys: [
+  { keys: ["Ctrl+K"], does: "find a page, run, panel or action", run: () => { if (!closed("dialog.palette")) find(); } },
+  { keys: ["?"], does: "show all keys", run: keySheet },
+  { keys: ["i"], does: "explain the panel under the pointer", run: explainHere },
+  { keys: ["t"], does: "light or dark colours" },
+  { keys: ["z", "Ctrl+Z"], does: "undo what the last message offers, else the last selection", run: () => { if (!undoNewest()) app.undo(); } },
+  { keys: ["g"], does: "to the list of runs", run: () => go(app, "/") },
+  { keys: ["Escape"], does: "close what is open" },
+] }]);
+listen();
 
 // Links within the app change the state and load nothing.
 addEventListener("click", (e) => {

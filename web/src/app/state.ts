@@ -22,6 +22,9 @@ export interface State extends Page, Selection {
 
 export type App = Store<State>;
 
+/** The store of the whole app, which can take the last change of the selection back. */
+export interface Root extends App { undo(): boolean }
+
 const keys = { window: "t", at: "at", block: "block", line: "line", category: "category", search: "q", device: "device", process: "process" } as const;
 const none: Selection & { process: number } = { window: null, at: null, block: null, line: "", category: "", search: "", device: "", process: 0 };
 
@@ -50,8 +53,11 @@ export function toAddress(state: Omit<State, "dark" | "cursor" | "shown">): stri
   return text ? `${state.path}?${text}` : state.path;
 }
 
+const chosen = ["window", "at", "block", "line", "category", "search", "device", "process"] as const;
+const mostUndone = 50, togetherMs = 600; // changes this close, as while the wheel turns, are one
+
 /** The app's state, kept in step with the address. A step to another page can be gone back, a change of the selection replaces. */
-export function appState(): App {
+export function appState(): Root {
   const app = store<State>({ dark: darkAtFirst(), cursor: null, shown: {}, ...fromAddress(location.pathname, location.search) } satisfies State);
   addEventListener("popstate", () => app.set(fromAddress(location.pathname, location.search)));
   app.follow(["path", "params", "window", "at", "block", "line", "category", "search", "device", "process"], (state) => {
@@ -60,7 +66,30 @@ export function appState(): App {
     if (state.path === location.pathname) history.replaceState(null, "", address);
     else history.pushState(null, "", address);
   });
-  return app;
+  return { ...app, undo: undoing(app) };
+}
+
+/** Keeps the selections of the page that is open, and goes back to the one before. */
+function undoing(app: App): () => boolean {
+  const past: Partial<State>[] = [];
+  let now: Partial<State> = {}, path = "", changed = 0, back = false;
+  app.follow(["path", ...chosen], (state) => {
+    const next = Object.fromEntries(chosen.map((k) => [k, state[k]])) as Partial<State>;
+    if (state.path !== path) past.length = 0;
+    else if (!back && performance.now() - changed > togetherMs) past.push(now);
+    if (past.length > mostUndone) past.shift();
+    if (!back) changed = performance.now();
+    [now, path] = [next, state.path];
+  });
+  return () => {
+    const before = past.pop();
+    if (!before) return false;
+    back = true;
+    app.set(before);
+    back = false;
+    changed = 0;
+    return true;
+  };
 }
 
 /** Opens another page of the app with nothing selected, but for what is given. */

@@ -21,11 +21,17 @@ export function chart(parent: HTMLElement, height: number, make: () => Made): Ch
     plot = new uPlot({ ...options, width: width(), height }, data, parent);
   };
   new ResizeObserver(() => { if (plot && plot.width !== width()) plot.setSize({ width: width(), height }); }).observe(parent);
-  addEventListener("hightide:theme", redraw);
-  addEventListener("beforeprint", () => { printing = true; redraw(); });
-  addEventListener("afterprint", () => { printing = false; redraw(); });
+  whileShown(parent, "hightide:theme", redraw);
+  whileShown(parent, "beforeprint", () => { printing = true; redraw(); });
+  whileShown(parent, "afterprint", () => { printing = false; redraw(); });
   redraw();
   return { plot: () => plot, redraw };
+}
+
+/** Calls at an event of the window as long as the element is on the page: what was replaced draws no more and can be forgotten. */
+export function whileShown(element: HTMLElement, event: string, then: () => void): void {
+  const heard = () => { if (element.isConnected) then(); else removeEventListener(event, heard); };
+  addEventListener(event, heard);
 }
 
 /** Axes in the colours of the page. */

@@ -8,7 +8,7 @@ const wantsDark = () => matchMedia("(prefers-color-scheme: dark)");
 export const darkAtFirst = () => wantsDark().matches;
 
 /** Whether a key was meant for a field that takes texts, or for the browser. */
-export const elsewhere = (e: KeyboardEvent) => e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement || e.ctrlKey || e.metaKey || e.altKey;
+export const elsewhere = (e: KeyboardEvent) => (e.target instanceof Element && e.target.matches("input, select, textarea")) || e.ctrlKey || e.metaKey || e.altKey;
 
 /** Keeps the page in the colours that its state asks for; charts follow the event hightide:theme. */
 export function painted(page: Store<{ dark: boolean }>): void {

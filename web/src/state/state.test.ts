@@ -3,7 +3,7 @@ import text from "../../../testdata/runs/leak.report.json?raw";
 import type { Report, Series } from "../api";
 import { curves } from "./curves";
 import { choices, complete, leader, processName, span } from "./report";
-import { store } from "./store";
+import { branch, store } from "./store";
 
 const leak = complete(JSON.parse(text) as Report);
 const series = (name: string, process: number, peak: number, more: Partial<Series> = {}): Series =>
@@ -57,4 +57,15 @@ test("a store calls those that follow what changed", () => {
   s.set({ b: 2 });
   s.set({ a: 1 });
   expect(calls).toEqual(["a1", "b1", "b2"]);
+});
+
+test("what follows by a branch ends with it, also while a change is told", () => {
+  const calls: string[] = [], s = store({ a: 1 }), page = branch(s);
+  s.follow(["a"], ({ a }) => { if (a === 3) page.close(); });
+  page.follow(["a"], ({ a }) => calls.push(`page ${a}`));
+  page.set({ a: 2 });
+  s.set({ a: 3 });
+  s.set({ a: 4 });
+  expect(calls).toEqual(["page 1", "page 2"]);
+  expect(page.get().a).toBe(4);
 });

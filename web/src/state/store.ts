@@ -11,13 +11,13 @@ export interface Page {
 export interface Store<T> {
   get(): T;
   set(change: Partial<T>): void;
-  /** Calls now and after every change of one of the fields. */
-  follow(fields: (keyof T)[], then: (value: T) => void): void;
+  /** Calls now and after every change of one of the fields, until what it returns is called. */
+  follow(fields: (keyof T)[], then: (value: T) => void): () => void;
 }
 
 export function store<T extends object>(first: T): Store<T> {
   let value = first;
-  const followers: { fields: (keyof T)[]; then: (value: T) => void }[] = [];
+  const followers = new Set<{ fields: (keyof T)[]; then: (value: T) => void }>();
   return {
     get: () => value,
     set(change) {
@@ -25,9 +25,31 @@ export function store<T extends object>(first: T): Store<T> {
       const changed = (Object.keys(change) as (keyof T)[]).filter((k) => !Object.is(before[k], change[k]));
       if (changed.length === 0) return;
       value = { ...before, ...change };
-      for (const f of followers) if (f.fields.some((k) => changed.includes(k))) f.then(value);
+      for (const f of [...followers]) if (followers.has(f) && f.fields.some((k) => changed.includes(k))) f.then(value);
     },
-    follow(fields, then) { followers.push({ fields, then }); then(value); },
+    follow(fields, then) {
+      const follower = { fields, then };
+      followers.add(follower);
+      then(value);
+      return () => { followers.delete(follower); };
+    },
+  };
+}
+
+/** A store whose followers all end together: what a page or a panel holds that will be replaced. */
+export interface Branch<T> extends Store<T> { close(): void }
+
+/** The same value, followed until close. */
+export function branch<T>(of: Store<T>): Branch<T> {
+  const ends: (() => void)[] = [];
+  return {
+    get: of.get, set: of.set,
+    follow(fields, then) {
+      const end = of.follow(fields, then);
+      ends.push(end);
+      return end;
+    },
+    close() { for (const end of ends.splice(0)) end(); },
   };
 }
 

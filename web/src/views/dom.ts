@@ -1,6 +1,7 @@
 // Elements, and the small parts that several views have.
 
 import type { Label } from "../api";
+import { lessonOf } from "../lib/learn";
 
 export type Child = Node | string | null | undefined | false | 0;
 
@@ -40,9 +41,15 @@ const meanings: Record<string, string> = {
 /** Where a figure comes from. */
 export const badge = (label: Label) => label ? h("span", { class: `badge ${label}`, title: meanings[label] ?? "" }, label) : null;
 
-/** A section with a heading that a link can point at. */
-export const section = (id: string, title: string, ...children: Child[]) =>
-  h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...children);
+/** The button that explains a panel (see learn.ts); null where lib/learn.ts has no text for it. */
+export const explainer = (id: string, title: string): HTMLElement | null => lessonOf(id)
+  ? h("button", { type: "button", class: "learn", "data-lesson": id, "aria-label": `Explain: ${title}`, "aria-expanded": "false", title: "What is this? (key i)" }, "i") : null;
+
+/** A section with a heading that a link can point at, and the button that explains it where lib/learn.ts has a text. */
+export function section(id: string, title: string, ...children: Child[]): HTMLElement {
+  const heading = h("h2", { id: `${id}-title` }, title), button = explainer(id, title);
+  return h("section", { id, "aria-labelledby": `${id}-title` }, button ? h("div", { class: "titled" }, heading, button) : heading, ...children);
+}
 
 /** A button that puts a text on the clipboard and says so. */
 export function copier(text: string, attributes: Record<string, string>, ...children: Child[]): HTMLButtonElement {

@@ -1,5 +1,7 @@
 // The pages of the app. A page is one file and one line in pages.
 
+import type { Command } from "../frame/palette";
+import type { KeyGroup } from "../frame/keys";
 import type { App } from "../state";
 import { diffPage } from "./diff";
 import { fitPage } from "./fit";
@@ -12,13 +14,17 @@ import { runsPage } from "./runs";
 import { snapshotPage, snapshotsPage } from "./snapshot";
 import { whatIfPage } from "./whatif";
 
-/** A page that is shown: its element, and what ends its streams and timers when another page comes. */
-export interface Shown { element: HTMLElement; close?: () => void }
+/**
+ * A page that is shown: its element, and what ends its streams and timers when another page comes. What it follows of the state ends by itself.
+ * Its keys stand in the sheet of ? and are dispatched; its commands stand in the palette, asked for when it opens.
+ */
+export interface Shown { element: HTMLElement; close?: () => void; keys?: KeyGroup[]; commands?: () => Command[] }
 
 export interface PageOf {
-  path: RegExp; // its groups are handed to show
+  path: RegExp; // its groups are handed to show, as they stand in the address
   title: string; // in the bar; "" where it is not there by itself
   at: string; // where the bar's link leads
+  follows?: boolean; // it follows the parameters of the address itself; others are shown anew when these change
   show: (app: App, ...parts: string[]) => Shown;
 }
 

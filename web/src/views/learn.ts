@@ -1,0 +1,50 @@
+// What the button i beside a panel's title opens: what the panel shows, and what good and bad look like.
+
+import { elsewhere } from "../draw/paint";
+import { lessonOf } from "../lib/learn";
+import { h } from "./dom";
+
+/** Answers the buttons of all panels, of those too that come later. With `key`, the key i as well. */
+export function teaching(key: boolean): void {
+  addEventListener("click", (e) => {
+    const button = e.target instanceof Element ? e.target.closest<HTMLElement>("button.learn") : null;
+    if (button) toggle(button);
+  });
+  if (key) addEventListener("keydown", (e) => { if (e.key === "i" && !elsewhere(e)) explainHere(); });
+}
+
+let open: { close(): void; by: HTMLElement } | null = null;
+
+function toggle(button: HTMLElement): void {
+  const before = open;
+  before?.close();
+  if (before?.by === button) return;
+  const lesson = lessonOf(button.dataset.lesson!)!, title = button.getAttribute("aria-label")!, close = h("button", { type: "button", class: "close", "aria-label": "Close" }, "×");
+  const box = h("div", { class: "lesson", role: "dialog", "aria-label": title, tabindex: "-1" }, close, h("p", {}, lesson.is),
+    h("p", {}, h("b", { class: "good" }, "Good "), lesson.good), h("p", {}, h("b", { class: "bad" }, "Bad "), lesson.bad),
+    lesson.terms ? h("dl", {}, ...Object.entries(lesson.terms).flatMap(([term, means]) => [h("dt", {}, term), h("dd", {}, means)])) : null);
+  const away = (e: Event) => { if (e.target instanceof Node && !box.contains(e.target) && e.target !== button) end(false); };
+  const end = (back = true) => {
+    open = null;
+    box.remove();
+    button.setAttribute("aria-expanded", "false");
+    removeEventListener("pointerdown", away);
+    if (back) button.focus({ preventScroll: true });
+  };
+  open = { close: end, by: button };
+  close.addEventListener("click", () => end());
+  box.addEventListener("keydown", (e) => { if (e.key === "Escape") { e.stopPropagation(); end(); } });
+  button.setAttribute("aria-expanded", "true");
+  addEventListener("pointerdown", away);
+  (button.closest("section") ?? button.parentElement!).append(box);
+  box.focus({ preventScroll: true });
+  box.scrollIntoView({ block: "nearest" });
+}
+
+/** Explains the panel that the pointer or the focus is in, else the first one in view. */
+export function explainHere(): void {
+  const buttons = [...document.querySelectorAll<HTMLElement>("button.learn")];
+  const inView = (b: HTMLElement) => { const r = (b.closest("section") ?? b).getBoundingClientRect(); return r.bottom > 80 && r.top < innerHeight; };
+  const of = (selector: string) => { const sections = document.querySelectorAll(selector); return buttons.find((b) => { const s = b.closest("section"); return s !== null && [...sections].includes(s); }); };
+  (of("section:hover") ?? of("section:focus-within") ?? buttons.find(inView))?.click();
+}
