@@ -116,7 +116,7 @@ await look("message", "/imagine", {}, async (tab) => {
 
 // the rules of WCAG, as far as a program can tell
 const axe = readFileSync(here("../node_modules/axe-core/axe.min.js"), "utf8");
-for (const path of ["/imagine", "/fit", "/jobs"]) for (const scheme of ["light", "dark"]) await look(`axe ${path} ${scheme}`, path, { scheme }, async (tab) => {
+for (const path of ["/", "/imagine", "/fit", "/jobs"]) for (const scheme of ["light", "dark"]) await look(`axe ${path} ${scheme}`, path, { scheme }, async (tab) => {
   await tab.waitForLoadState("networkidle");
   await tab.evaluate(axe);
   for (const state of ["the page", "the palette"]) {

@@ -30,7 +30,7 @@ export interface PageOf {
 
 /** The pages in the order of the bar. Add yours here. */
 export const pages: PageOf[] = [
-  { path: /^\/$/, title: "Runs", at: "/", show: runsPage },
+  { path: /^\/$/, title: "Runs", at: "/", follows: true, show: runsPage },
   { path: /^\/runs\/([^/]+)$/, title: "", at: "", show: runPage },
   { path: /^\/snapshots$/, title: "Snapshots", at: "/snapshots", show: snapshotsPage },
   { path: /^\/snapshots\/([^/]+)$/, title: "", at: "", show: snapshotPage },

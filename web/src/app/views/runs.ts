@@ -34,9 +34,8 @@ export function runsPage(app: App): Shown {
   };
   const ask = (change: Partial<Asked>) => {
     asked = { ...asked, ...change };
-    const params = Object.fromEntries(Object.entries({ outcome: asked.outcome, sort: asked.sort }).filter(([, v]) => v));
-    app.set("words" in change ? { search: asked.words } : { params }); // params that are new show the page anew
-    draw();
+    const next = { ...asked, ...change };
+    app.set({ search: next.words, params: Object.fromEntries(Object.entries({ outcome: next.outcome, sort: next.sort }).filter(([, v]) => v)) });
   };
   const order = (name: string) => { const now = sortOf(asked.sort); ask({ sort: now.name === name && now.down === sorts[name]!.down ? `-${name}` : name }); };
   const deleting = () => { // sent when the time to undo is over: a page that is closed before deletes nothing
@@ -55,7 +54,14 @@ export function runsPage(app: App): Shown {
   addEventListener("keydown", (e) => { if (e.key === "/" && !elsewhere(e)) { e.preventDefault(); search.focus(); } }, { signal: asking.signal });
   list.addEventListener("keydown", (e) => step(list, e));
 
-  const load = () => void fetchRuns("", asking.signal).then(({ runs }) => { known.clear(); for (const run of runs) known.set(run.id, run); draw(); }, (e: unknown) => { if (!asking.signal.aborted) list.replaceChildren(failure(e, load)); });
+  let loaded = false;
+  app.follow(["search", "params"], ({ search: words, params }) => { // the address says what is asked for, whoever changed it
+    asked = { ...asked, words, outcome: params.outcome ?? "", sort: params.sort ?? "" };
+    if (search.value !== words) search.value = words;
+    filter.value = asked.outcome;
+    if (loaded) draw();
+  });
+  const load = () => void fetchRuns("", asking.signal).then(({ runs }) => { loaded = true; known.clear(); for (const run of runs) known.set(run.id, run); draw(); }, (e: unknown) => { if (!asking.signal.aborted) list.replaceChildren(failure(e, load)); });
   const live = stream("/live", "/status", {
     open: load,
     runs: ({ runs, removed }: { runs: Run[] | null; removed: string[] | null }) => { for (const run of runs ?? []) known.set(run.id, run); for (const id of removed ?? []) { known.delete(id); picked.delete(id); } draw(); },
@@ -81,7 +87,7 @@ function table(shown: Run[], asked: Asked, picked: Set<string>, doing: Doing): H
     return [name, h("th", { scope: "col", class: name === "name" ? "" : "number", ...(now.name === name ? { "aria-sort": now.down ? "descending" : "ascending" } : {}) }, button)] as const;
   });
   const head = Object.fromEntries(heads), most = Math.max(1, ...shown.map((r) => peakOf(r) ?? 0));
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs" }, h("table", { class: "runs" },
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "List of runs" }, h("table", { class: "runs" },
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, h("span", { class: "unseen" }, "Selected")), head.name!, h("th", { scope: "col" }, "Ended"), head.peak!, head.findings!, head.steps!, head.duration!, head.started!)),
     h("tbody", {}, ...shown.map((run) => row(run, most, picked.has(run.id), doing)))));
 }
