@@ -33,7 +33,6 @@ export function runsPage(app: App): Shown {
       : shown.length === 0 ? empty("No run matches", "Search for fewer words, or show all runs.") : table(shown, asked, picked, { order, pick: (id, on) => { if (on) picked.add(id); else picked.delete(id); draw(); } }));
   };
   const ask = (change: Partial<Asked>) => {
-    asked = { ...asked, ...change };
     const next = { ...asked, ...change };
     app.set({ search: next.words, params: Object.fromEntries(Object.entries({ outcome: next.outcome, sort: next.sort }).filter(([, v]) => v)) });
   };
