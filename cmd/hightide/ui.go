@@ -88,6 +88,14 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 	ctx, release, cancel := interruptible(c.Context())
 	defer cancel()
 	defer release()
+	for _, ref := range args {
+		if _, err := os.Stat(ref); err == nil {
+			continue
+		}
+		if _, err := a.engine().Resolve(ctx, ref); err != nil {
+			return err
+		}
+	}
 	o.outside.choose(c, &o.addr)
 	listener, err := o.listen()
 	if err != nil {
