@@ -92,14 +92,14 @@ function table(shown: Run[], asked: Asked, picked: Set<string>, doing: Doing): H
 }
 
 function row(run: Run, most: number, isPicked: boolean, doing: Doing): HTMLElement {
-  const box = h("input", { type: "checkbox", "aria-label": `Select ${run.name || run.id}` }), peak = peakOf(run), how = outcome(run), command = commandLine(run.command ?? []);
+  const box = h("input", { type: "checkbox", "aria-label": `Select ${run.name || run.id}` }), peak = peakOf(run), onDevice = (run.peak_device_used_bytes ?? run.peak_reserved_bytes ?? run.peak_allocated_bytes) !== undefined, how = outcome(run), command = commandLine(run.command ?? []);
   box.checked = isPicked;
   box.addEventListener("change", () => doing.pick(run.id, box.checked));
   const ended = how === "done" ? "good" : how === "failed" ? "bad" : how === "live" ? "live" : "unsure", words = how === "failed" ? run.ooms ? "out of memory" : run.signal ? `signal ${run.signal}` : `exit ${run.exit_code}` : how;
   return h("tr", { class: isPicked ? "picked" : "" }, h("td", {}, box),
     h("td", { class: "text" }, h("a", { class: "name", href: `/runs/${encodeURIComponent(run.id)}`, "data-id": run.id }, run.name || run.id), run.label !== "measured" && badge(run.label ?? ""), ...tagsOf(run).map((t) => h("a", { class: "tag", href: query("/", { q: t }) }, t)), h("small", { title: command }, command)),
     h("td", {}, h("span", { class: `outcome ${ended}` }, words)),
-    h("td", { class: "number peak" }, h("span", {}, peak === undefined ? "–" : bytes(peak)), h("i", { class: "meter", style: `width:${Math.round((peak ?? 0) / most * 100)}%` })),
+    h("td", { class: "number peak" }, h("span", {}, peak === undefined ? "–" : `${bytes(peak)} ${onDevice ? "device" : "host"}`), h("i", { class: "meter", style: `width:${Math.round((peak ?? 0) / most * 100)}%` })),
     h("td", { class: "number" }, run.findings === undefined ? "–" : count(run.findings)), h("td", { class: "number" }, run.steps ? count(run.steps) : "–"),
     h("td", { class: "number" }, duration(run.duration_ns)), h("td", { class: "number", title: wallClock(run.start_wall_ns) }, when(run.start_wall_ns, Date.now())));
 }
