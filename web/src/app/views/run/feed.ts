@@ -1,0 +1,89 @@
+// What the parts of a run's page are fed with: its row, its report, and the events of its live stream while it is recorded.
+//
+//	GET /runs/ID ──▶ row ──▶ begin          of a run that has ended
+//	                  └────▶ live ──▶ state ──▶ begin, then series, processes, samples, spans, steps, marks, output … end
+//	GET /runs/ID/report ──▶ report          again as the stream says that there is more to say
+
+import type { Mark, PhaseBar, Process, Report, Series, StepPoint } from "../../../api";
+import { complete } from "../../../state/report";
+import { get, report as fetchReport, type Run } from "../../api";
+import { givenUp } from "../../parts";
+import { stream } from "../../stream";
+
+/** A curve without its points, as the stream and GET /runs/ID/series number it. */
+export interface CurveHead extends Omit<Series, "x" | "y"> { series: number; last?: number }
+
+/** The events of the stream; docs/formats/api.md says when each comes. */
+export interface Live {
+  state: Run & { at_ns: number; resync: boolean };
+  series: CurveHead[];
+  processes: Process[];
+  samples: { series: number; x: number[]; y: number[] }[];
+  spans: PhaseBar[];
+  steps: StepPoint[];
+  marks: Mark[];
+  output: { at: number; text: string };
+  report: { at_ns: number };
+  end: Run & { reason: string; text: string };
+}
+
+export interface Feed {
+  id: string;
+  path: string; // /runs/ID, of the API
+  closed: AbortSignal; // the page is gone: what is asked for with it is given up
+  /** Calls with the report as soon as it is there, and again when there is a newer one. */
+  report(then: (report: Report) => void): void;
+  /** Calls when what was before can be fetched: once of a run that has ended; of a live one after each `state`, so again after a gap. */
+  begin(then: (live: boolean) => void): void;
+  on<K extends keyof Live>(event: K, then: (data: Live[K]) => void): void;
+}
+
+const events: (keyof Live)[] = ["state", "series", "processes", "samples", "spans", "steps", "marks", "output", "report", "end"];
+
+/** Told where the run stands: `failed` comes with what asks again. */
+export interface Standing { live(): void; ended(text: string): void; gone(): void; failed(problem: unknown, again: () => void): void; shown(report: Report): void }
+
+/** Asks and listens until close; parts are told what they asked for in the order in which they asked. */
+export function feed(id: string, standing: Standing): Feed & { start(): void; close(): void } {
+  const path = `/runs/${encodeURIComponent(id)}`, asking = new AbortController();
+  const reports: ((report: Report) => void)[] = [], begins: ((live: boolean) => void)[] = [];
+  const heard = Object.fromEntries(events.map((name) => [name, []])) as unknown as Record<keyof Live, ((data: never) => void)[]>;
+  let sequence = 0, newest: Report | null = null, closing = () => {};
+
+  const load = async (): Promise<void> => {
+    const mine = ++sequence;
+    try {
+      const raw = await fetchReport(id, asking.signal);
+      if (mine !== sequence) return;
+      newest = complete(raw);
+      standing.shown(newest);
+      for (const then of reports) then(newest);
+    } catch (problem) {
+      if (!givenUp(problem) && mine === sequence) standing.failed(problem, () => void load());
+    }
+  };
+  const follow = () => {
+    standing.live();
+    const tell: Record<string, (data: never) => void> = {};
+    for (const name of events) tell[name] = (data) => { for (const then of heard[name]) then(data); };
+    heard.state.push(() => { for (const then of begins) then(true); });
+    heard.report.push(() => void load());
+    heard.end.push(({ text }: Live["end"]) => { standing.ended(text); void load(); });
+    ({ close: closing } = stream(`${path}/live`, path, tell, standing.gone));
+  };
+  return {
+    id, path, closed: asking.signal,
+    report: (then) => { reports.push(then); if (newest) then(newest); },
+    begin: (then) => { begins.push(then); },
+    on: (event, then) => { heard[event].push(then as (data: never) => void); },
+    start() {
+      void load();
+      get<Run>(path, asking.signal).then((row) => {
+        if (asking.signal.aborted) return;
+        if (row.state === "running") follow();
+        else for (const then of begins) then(false);
+      }, () => { /* the report failed as well, which is shown */ });
+    },
+    close() { asking.abort(); closing(); },
+  };
+}

@@ -1,0 +1,69 @@
+// The page of one run: its parts in their order. Each part draws itself again when something that it shows has changed.
+
+import type { Report } from "../../../api";
+import { capacity } from "../../../views/capacity";
+import { cards } from "../../../views/cards";
+import { change } from "../../../views/change";
+import { composition } from "../../../views/composition";
+import { courses } from "../../../views/course";
+import { h } from "../../../views/dom";
+import { findings } from "../../../views/findings";
+import { flames } from "../../../views/flames";
+import { growth } from "../../../views/growth";
+import { header } from "../../../views/header";
+import { footer, notes } from "../../../views/notes";
+import { others } from "../../../views/others";
+import { segments } from "../../../views/segments";
+import { tables } from "../../../views/tables";
+import { timeline } from "../../../views/timeline";
+import { waterfall } from "../../../views/waterfall";
+import type { KeyGroup } from "../../frame/keys";
+import type { Command } from "../../frame/palette";
+import { busy, failure } from "../../parts";
+import type { App } from "../../state";
+import type { Shown } from "..";
+import { feed, type Feed } from "./feed";
+import { panel } from "./panels";
+
+/** A part: its element, which stays (empty while there is nothing to show), what it adds to the keys and the palette, and what ends it. */
+export interface Part { element: HTMLElement; keys?: KeyGroup[]; commands?: () => Command[]; close?: () => void }
+export type PartOf = (feed: Feed, app: App) => Part;
+
+/** The parts in the order in which the page has them. Add yours here. */
+const parts: PartOf[] = [
+  panel(header),
+  panel(cards),
+  panel(capacity),
+  panel(findings),
+  panel(waterfall),
+  panel(change),
+  panel(timeline),
+  panel(others),
+  panel(growth),
+  panel(composition),
+  panel(courses),
+  panel(flames),
+  panel(segments),
+  panel(tables),
+  panel(notes),
+  panel(footer),
+];
+
+export function runPage(app: App, part: string): Shown {
+  const id = decodeURIComponent(part), state = h("p", { class: "live-state", role: "status" }), waiting = h("div", {}, busy());
+  const fed = feed(id, {
+    live: () => { state.replaceChildren(h("span", { class: "outcome live" }, "live"), " recorded just now"); },
+    ended: (text) => { state.textContent = text; },
+    gone: () => { state.textContent = "The run was deleted."; },
+    failed: (problem, again) => { waiting.replaceChildren(failure(problem, again)); },
+    shown: ({ run }: Report) => { document.title = `${run.name || run.id} · hightide`; waiting.replaceChildren(); },
+  });
+  const made = parts.map((make) => make(fed, app));
+  fed.start();
+  return {
+    element: h("div", {}, state, waiting, h("div", { class: "run" }, ...made.map((p) => p.element))),
+    close: () => { fed.close(); for (const p of made) p.close?.(); },
+    keys: made.flatMap((p) => p.keys ?? []),
+    commands: () => made.flatMap((p) => p.commands?.() ?? []),
+  };
+}
