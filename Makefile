@@ -65,8 +65,7 @@ wheel: ## build dist/hightide-*.whl
 
 heap: ## build the C parts alone: the heap sampler, the helpers of NVML, signals and output
 	@$(MAKE) --no-print-directory -C heap
-	@$(MAKE) --no-print-directory -C internal/launch/witness
-	@$(MAKE) --no-print-directory -C internal/launch/keeper
+	@$(MAKE) --no-print-directory -C internal/launch
 	@$(MAKE) --no-print-directory -C internal/sampler/nvml
 
 device: ## build the imaginary GPU alone
@@ -89,8 +88,7 @@ clean: ## remove what was built here; the environments in ~/.cache/hightide stay
 	@$(MAKE) --no-print-directory -C heap clean
 	@$(MAKE) --no-print-directory -C device clean
 	@$(MAKE) --no-print-directory -C internal/sampler/nvml clean
-	@$(MAKE) --no-print-directory -C internal/launch/witness clean
-	@$(MAKE) --no-print-directory -C internal/launch/keeper clean
+	@$(MAKE) --no-print-directory -C internal/launch clean
 	rm -rf bin dist build web/node_modules bench/results
 	find web/dist -mindepth 1 -not -name PLACEHOLDER -delete
 

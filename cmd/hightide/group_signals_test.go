@@ -24,7 +24,7 @@ while True:
 func TestSignalToTheWholeGroup(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("../../internal/launch/witness/lib/hightide-witness"); err != nil {
-		t.Skip("what tells such signals apart is not built: make -C internal/launch/witness")
+		t.Skip("what tells such signals apart is not built: make -C internal/launch")
 	}
 	s := newSession(t)
 	c := s.command("run", "-q", "--", pythonPath(t), write(t, s.dir, "counting.py", counting))

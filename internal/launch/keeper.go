@@ -27,7 +27,7 @@ type Kept struct {
 func Keep(r *Runtime, file *os.File, shows bool) (*Kept, error) {
 	image, err := keeperLib.ReadFile("keeper/lib/hightide-keeper")
 	if err != nil {
-		return nil, errors.New("this hightide was built without the program that keeps output (make -C internal/launch/keeper)")
+		return nil, errors.New("this hightide was built without the program that keeps output (make -C internal/launch)")
 	}
 	k := &Kept{}
 	terminals := map[uint64]*os.File{} // by device: standard output and error of one terminal stay in order

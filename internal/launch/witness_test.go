@@ -9,7 +9,7 @@ import (
 func TestWitness(t *testing.T) {
 	w := startWitness()
 	if w == nil {
-		t.Skip("it is not built: make -C internal/launch/witness")
+		t.Skip("it is not built: make -C internal/launch")
 	}
 	defer w.end()
 	if group, known := w.saw(syscall.SIGINT); group || !known {
