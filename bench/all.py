@@ -20,6 +20,7 @@ SCRIPTS = [
     "snapshot",
     "replay",
     "whatif",
+    "explorer",
     "branches",
     "mutants",
     "imagine_a10",

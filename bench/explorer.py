@@ -29,7 +29,9 @@ BARS = {1_000_000: (1500, 50), 10_000_000: (3000, 30)}  # ms to the blocks, fram
 MOST_BYTES = 300_000
 
 
-def measure(file: Path, events: int, rounds: int, quick: bool, realtime: bool, viz: dict[str, str] | None) -> dict[str, Any]:
+def measure(
+    file: Path, events: int, rounds: int, quick: bool, realtime: bool, viz: dict[str, str] | None
+) -> dict[str, Any]:
     asked = {"hightide": str(HIGHTIDE), "file": str(file), "cold": 1 if quick else rounds, "first": 1 if quick else rounds,
              "clicks": 1 if quick else 5, "seconds": 1 if quick else 4, "viz": viz}  # fmt: skip
     command: list[object] = ["node", BENCH / "explorer.mjs", json.dumps(asked)]
@@ -45,7 +47,9 @@ def rate(shown: list[float]) -> tuple[float, float]:
 
 
 def span(values: list[float]) -> str:
-    return f"{statistics.median(values):.0f} ms" + (f" ({min(values):.0f} to {max(values):.0f})" if len(values) > 1 else "")
+    return f"{statistics.median(values):.0f} ms" + (
+        f" ({min(values):.0f} to {max(values):.0f})" if len(values) > 1 else ""
+    )
 
 
 def rows_of(told: dict[str, Any]) -> list[Row]:
@@ -58,15 +62,29 @@ def rows_of(told: dict[str, Any]) -> list[Row]:
         Row(f"{name}: first click to its blocks", span(first), f"<= {most_ms} ms" if most_ms else "", ok),
         Row("  later clicks", span([one["ms"] for one in told["again"]])),
         Row("  from the start of the server, file not read", span([one["ms"] for one in told["cold"]])),
-        Row("  the server's processor time for the first click", span([1000 * one["server_s"] for one in told["first"]])),
+        Row(
+            "  the server's processor time for the first click", span([1000 * one["server_s"] for one in told["first"]])
+        ),
     ]
     for gesture, of in told["frames"].items():
         median, slow = rate(of["shown"])
         rows.append(Row(f"  {gesture}: frames a second, median; 95 % at least", f"{median:.0f}; {slow:.0f}", f">= {least_rate}" if least_rate else "",
                         None if least_rate is None else median >= least_rate))  # fmt: skip
     largest = max(told["sizes"], key=lambda one: int(one[1]))
-    rows.append(Row("  largest answer", f"{largest[1] / 1000:.0f} kB ({largest[0]})", f"<= {MOST_BYTES // 1000} kB", largest[1] <= MOST_BYTES))
-    rows.append(Row("  memory of the server, at most; at the end", f"{told['server_most'] >> 20} MiB; {told['server_now'] >> 20} MiB"))
+    rows.append(
+        Row(
+            "  largest answer",
+            f"{largest[1] / 1000:.0f} kB ({largest[0]})",
+            f"<= {MOST_BYTES // 1000} kB",
+            largest[1] <= MOST_BYTES,
+        )
+    )
+    rows.append(
+        Row(
+            "  memory of the server, at most; at the end",
+            f"{told['server_most'] >> 20} MiB; {told['server_now'] >> 20} MiB",
+        )
+    )
     viz = told.get("viz")
     if viz:
         median, slow = rate(viz["frames"]["zoom"]["shown"])
@@ -74,7 +92,10 @@ def rows_of(told: dict[str, Any]) -> list[Row]:
         rows += [
             Row("  memory_viz: from opening the file to its picture", span(viz["first"])),
             Row(f"  … a frame of a zoom, {viz['drawn']:,} shapes; ours", f"{1000 / median:.0f} ms; {own:.0f} ms"),
-            Row("  … bytes that the page reads; ours, with all answers", f"{viz['bytes'] / 1e6:.1f} MB; {told['page_bytes'] / 1e6:.2f} MB"),
+            Row(
+                "  … bytes that the page reads; ours, with all answers",
+                f"{viz['bytes'] / 1e6:.1f} MB; {told['page_bytes'] / 1e6:.2f} MB",
+            ),
         ]
     return rows
 
@@ -100,7 +121,9 @@ def main() -> int:
             file = folder / f"training-{events}.pickle"
             if not file.exists():
                 must(run([sys.executable, BENCH / "training_files.py", events, file]))
-            viz = {"script": options.memory_viz, "d3": options.d3} if options.memory_viz and events == sizes[0] else None
+            viz = (
+                {"script": options.memory_viz, "d3": options.d3} if options.memory_viz and events == sizes[0] else None
+            )
             raw.append(measure(file, events, options.rounds, options.quick, options.realtime, viz))
             rows += rows_of(raw[-1])
             rows.append(Row("  load of the machine before; after", "; ".join(map(str, raw[-1]["load"]))))

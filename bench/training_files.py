@@ -27,9 +27,18 @@ MiB = 1 << 20
 TOGETHER = 1000  # objects that pickle appends to a list at once
 
 Stack = tuple[str, ...]  # functions, innermost first; what follows # tells layers apart
-LIBRARY, MODEL, PROGRAM = "/usr/lib/python3/site-packages/torch/nn/functional.py", "/home/user/project/model.py", "/home/user/project/train.py"
+LIBRARY, MODEL, PROGRAM = (
+    "/usr/lib/python3/site-packages/torch/nn/functional.py",
+    "/home/user/project/model.py",
+    "/home/user/project/train.py",
+)
 OF_LIBRARY = {"linear": 125, "dropout": 97, "backward": 340, "AdamW.step": 210}  # and their lines
-SETTINGS = {"PYTORCH_CUDA_ALLOC_CONF": "", "max_split_size": -1, "garbage_collection_threshold": 0, "expandable_segments": False}
+SETTINGS = {
+    "PYTORCH_CUDA_ALLOC_CONF": "",
+    "max_split_size": -1,
+    "garbage_collection_threshold": 0,
+    "expandable_segments": False,
+}
 
 
 class Pickle:
@@ -113,7 +122,14 @@ class Segment:
         active = sum(size for size, live in held if live)
         requested = sum(live[0] for _, live in held if live)
         out.begin_dict()
-        out.keys(device=0, address=self.address, total_size=self.size, allocated_size=active, active_size=active, requested_size=requested)
+        out.keys(
+            device=0,
+            address=self.address,
+            total_size=self.size,
+            allocated_size=active,
+            active_size=active,
+            requested_size=requested,
+        )
         out.keys(stream=0, segment_type="small" if self.size == 2 * MiB else "large", is_expandable=False)
         out.value("blocks")
         out.begin_list()
@@ -252,7 +268,9 @@ class Training:
                 for _ in range(2):
                     trace.free(trace.alloc(wide, "backward", "train", "main"))
                 trace.free(activation)
-            gradients += [trace.alloc(size, "backward", "train", "main") for size, _ in self.weights[3 * layer : 3 * layer + 3]]
+            gradients += [
+                trace.alloc(size, "backward", "train", "main") for size, _ in self.weights[3 * layer : 3 * layer + 3]
+            ]
         trace.free(logits)
         if self.steps == 0:
             for size, _ in self.weights:
