@@ -27,8 +27,8 @@ type settings struct {
 }
 
 const (
-	usualPercent = 100       // Go's own choice: a heap is collected once it has doubled
-	largeHeap    = 128 << 20 // from here on, memory that is no longer needed is given back at once
+	usualPercent = 100      // Go's own choice: a heap is collected once it has doubled
+	largeHeap    = 64 << 20 // from here on, memory that is no longer needed is given back at once
 )
 
 // newTuning has the first collection come at 32 MiB of heap instead of 4. Most commands are over by
@@ -63,6 +63,9 @@ func (t *tuning) tune(w launch.Work) (done func()) {
 			}
 			t.end(s)
 		}
+	case launch.Forgetting:
+		debug.FreeOSMemory()
+		return func() {}
 	case launch.Reporting:
 		debug.FreeOSMemory()
 		s := &settings{25, t.cores}

@@ -178,8 +178,7 @@ func (in *Input) phaseAt(process uint32, at int64) (mem.Phase, mem.Optional) {
 		step = mem.Some(int64(c.at(at)))
 	}
 	phase, depth := mem.PhaseNone, int64(-1)
-	for i := range in.Run.Spans {
-		s := &in.Run.Spans[i]
+	for s := range in.Run.Spans.All() {
 		if s.Process != stepper || s.Start > at || s.End < at || s.Phase == mem.PhaseModule || s.Phase == mem.PhaseUser {
 			continue
 		}

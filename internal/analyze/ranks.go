@@ -82,7 +82,7 @@ func (in *Input) ranks() (all []*rank) {
 // workOf is the time of a step that a rank works by itself: the median of those that were observed, and half of its 95 % interval.
 func (in *Input) workOf(process uint32) (work, half mem.Optional) {
 	own := map[uint64]float64{}
-	for _, s := range in.Run.Spans {
+	for s := range in.Run.Spans.All() {
 		if s.Process == process && (s.Phase == mem.PhaseData || s.Phase == mem.PhaseForward) {
 			own[s.Step] += float64(s.End - s.Start)
 		}

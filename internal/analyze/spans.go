@@ -90,13 +90,12 @@ func (in *Input) spanRises() []spanRise {
 	}
 	best := map[key]int{}
 	var all []spanRise
-	for i := range in.Run.Spans {
-		s := &in.Run.Spans[i]
+	for s := range in.Run.Spans.All() {
 		h := in.histories[s.Process]
 		if s.Phase != mem.PhaseUser || h == nil {
 			continue
 		}
-		rise, ok := in.riseIn(h, s)
+		rise, ok := in.riseIn(h, &s)
 		if !ok || rise.bytes <= 0 {
 			continue
 		}

@@ -140,7 +140,7 @@ func thin(times, values []int64, n int) ([]int64, []int64) {
 // inside forward and are left out where they would crowd out whole steps.
 func (in *Input) bars(r *report.Report) {
 	inSteps, total := in.spansOfSteps()
-	withModules := len(in.Run.Spans)
+	withModules := in.Run.Spans.Len()
 	stride := uint64(1)
 	for kept := total; kept > barsShown; {
 		stride++
@@ -160,8 +160,7 @@ func (in *Input) bars(r *report.Report) {
 		}
 	}
 	inStep := map[stepKey]int{}
-	for i := range in.Run.Spans {
-		s := &in.Run.Spans[i]
+	for s := range in.Run.Spans.All() {
 		if s.Phase == mem.PhaseUser || s.Step%stride != 0 || s.Phase == mem.PhaseModule && withModules > barsShown || len(r.Phases) >= barsShown {
 			continue
 		}
@@ -181,13 +180,13 @@ func (in *Input) bars(r *report.Report) {
 // userBars adds the longest of the spans that the program named.
 func (in *Input) userBars(r *report.Report) {
 	const most = 1000
-	var spans []*mem.Span
-	for i := range in.Run.Spans {
-		if s := &in.Run.Spans[i]; s.Phase == mem.PhaseUser {
+	var spans []mem.Span
+	for s := range in.Run.Spans.All() {
+		if s.Phase == mem.PhaseUser {
 			spans = append(spans, s)
 		}
 	}
-	slices.SortStableFunc(spans, func(a, b *mem.Span) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
+	slices.SortStableFunc(spans, func(a, b mem.Span) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
 	for _, s := range spans[:min(len(spans), most)] {
 		r.Phases = append(r.Phases, report.PhaseBar{Process: s.Process, Phase: s.Phase, Name: s.Name, Step: s.Step, Start: in.since(s.Start), End: in.since(s.End), RSSPeak: s.RSSPeak})
 	}
@@ -208,8 +207,7 @@ type stepSpans struct {
 func (in *Input) spansOfSteps() (steps []stepSpans, total int) {
 	places := map[stepKey]int{}
 	last := -1
-	for i := range in.Run.Spans {
-		s := &in.Run.Spans[i]
+	for s := range in.Run.Spans.All() {
 		if s.Phase == mem.PhaseModule || s.Phase == mem.PhaseUser {
 			continue
 		}

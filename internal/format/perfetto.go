@@ -95,7 +95,7 @@ func (o *perfettoOut) run(run *mem.Run) {
 			o.counter(int(s.Process), name, t-run.Start(), s.Values[i])
 		}
 	}
-	for _, s := range run.Spans {
+	for s := range run.Spans.All() {
 		duration := micro(s.End - s.Start)
 		o.write(traceEvent{Name: cmp.Or(s.Name, string(s.Phase)), Phase: "X", Category: string(s.Phase), Process: int(s.Process), Thread: int(s.Thread),
 			Time: micro(s.Start - run.Start()), Duration: &duration, Args: map[string]any{"step": s.Step}})

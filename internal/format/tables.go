@@ -167,7 +167,7 @@ func steps(run *mem.Run, add func(...any)) {
 }
 
 func spans(run *mem.Run, add func(...any)) {
-	for _, s := range run.Spans {
+	for s := range run.Spans.All() {
 		add(int64(s.Process), pid(run, s.Process), int64(s.Thread), string(s.Phase), text(s.Name), int64(s.Step),
 			s.Start-run.Start(), s.End-run.Start(), cell(s.RSSStart), cell(s.RSSEnd), cell(s.RSSPeak), cell(s.DeviceStart), cell(s.DeviceEnd))
 	}

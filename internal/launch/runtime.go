@@ -43,11 +43,12 @@ type Work int
 
 // Kinds of work.
 const (
-	Recording Work = iota // beside the program that is measured, for hours: small, on one thread
-	Reading               // of a large file: what is outgrown on the way is collected early
-	Reporting             // on a recording that was just closed: give back what recording took
-	Trials                // several programs beside each other
-	Matrix                // many programs, recorded and reported one after the other or beside each other
+	Recording  Work = iota // beside the program that is measured, for hours: small, on one thread
+	Reading                // of a large file: what is outgrown on the way is collected early
+	Reporting              // on a recording that was just closed: give back what recording took
+	Trials                 // several programs beside each other
+	Matrix                 // many programs, recorded and reported one after the other or beside each other
+	Forgetting             // something large that was held for long is held no more: give it back
 )
 
 // Time is the time by the runtime's clock.

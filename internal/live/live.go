@@ -167,7 +167,9 @@ func Of(recorded *mem.Run) *Run {
 		r.Add(s.SeriesDef)
 		r.Add(mem.Samples{Series: s.ID, Times: s.Times, Values: s.Values})
 	}
-	r.Add(mem.Spans(recorded.Spans))
+	for some := range recorded.Spans.Chunks(keptSpans) {
+		r.Add(some)
+	}
 	r.Add(mem.Steps(recorded.Steps))
 	for _, t := range recorded.Totals {
 		r.Add(t)

@@ -12,7 +12,7 @@ type Run struct {
 	Info      RunInfo
 	Processes []*Process // by ID
 	Series    []*Series  // by ID
-	Spans     []Span
+	Spans     SpanLog
 	Phases    []PhaseStats // latest of each process, phase and name, in order of first sight
 	Steps     []Step
 	Totals    map[uint32]StepTotal
@@ -30,7 +30,8 @@ type Run struct {
 
 	processes map[uint32]*Process
 	series    map[uint32]*Series
-	places    map[frameKey]int // of frames that a later one of the same key replaces
+	clocks    map[uint32]*Series // by process: the first of its series that has readings
+	places    map[frameKey]int   // of frames that a later one of the same key replaces
 }
 
 // Series is one SeriesDef with all its samples.
@@ -38,6 +39,8 @@ type Series struct {
 	SeriesDef
 	Times  []int64
 	Values []int64
+
+	clock *Series // whose Times these are, so far
 }
 
 // Heap is what the heap sampler saw of one process.
@@ -94,7 +97,7 @@ type frameKey struct {
 func NewRun() *Run {
 	return &Run{
 		Totals: map[uint32]StepTotal{}, Heap: map[uint32]*Heap{},
-		processes: map[uint32]*Process{}, series: map[uint32]*Series{}, places: map[frameKey]int{},
+		processes: map[uint32]*Process{}, series: map[uint32]*Series{}, clocks: map[uint32]*Series{}, places: map[frameKey]int{},
 	}
 }
 
@@ -149,10 +152,10 @@ func (r *Run) Add(f Frame) error {
 		if len(f.Times) != len(f.Values) {
 			return fmt.Errorf("series %d: %d times but %d values", f.Series, len(f.Times), len(f.Values))
 		}
-		s.Times = append(room(s.Times, len(f.Times)), f.Times...)
+		r.addTimes(s, f.Times)
 		s.Values = append(room(s.Values, len(f.Values)), f.Values...)
 	case Spans:
-		r.Spans = append(room(r.Spans, len(f)), f...)
+		r.Spans.Append(f...)
 	case PhaseStats:
 		keep(r, &r.Phases, f, frameKey{kind: "phase", process: f.Process, name: f.Name, file: string(f.Phase)})
 	case Steps:
@@ -187,6 +190,25 @@ func (r *Run) Add(f Frame) error {
 	return nil
 }
 
+// addTimes adds moments to a series. Most series of a process are read at the same moments: those are kept once.
+func (r *Run) addTimes(s *Series, times []int64) {
+	n := len(s.Times)
+	if n == 0 && s.clock == nil {
+		if r.clocks[s.Process] == nil {
+			r.clocks[s.Process] = s
+		}
+		s.clock = r.clocks[s.Process]
+	}
+	if of := s.clock; of != nil && of != s {
+		if len(of.Times) >= n+len(times) && slices.Equal(of.Times[n:n+len(times)], times) {
+			s.Times = slices.Clip(of.Times[:n+len(times)])
+			return
+		}
+		s.clock = nil // from here on it has its own
+	}
+	s.Times = append(room(s.Times, len(times)), times...)
+}
+
 // keep puts a frame in the place of the earlier one of the same key, or appends it.
 func keep[F Frame](r *Run, list *[]F, f F, key frameKey) {
 	if i, ok := r.places[key]; ok {
@@ -197,14 +219,22 @@ func keep[F Frame](r *Run, list *[]F, f F, key frameKey) {
 	*list = append(*list, f)
 }
 
-// room makes place for n more, doubling: an hour's columns grow to many megabytes, and append alone
-// would copy them several times over.
+// room makes place for n more. Short columns double; long ones grow by a quarter, as what is not used yet of a hundred columns
+// is memory that somebody has to have.
 func room[T any](s []T, n int) []T {
-	if cap(s)-len(s) < n {
-		return slices.Grow(s, max(n, len(s)))
+	if cap(s)-len(s) >= n {
+		return s
 	}
-	return s
+	more := len(s)
+	if more > longColumn {
+		more /= 4
+	}
+	grown := make([]T, len(s), len(s)+max(n, more))
+	copy(grown, s)
+	return grown
 }
+
+const longColumn = 4096
 
 // addAges keeps all readings of a heap, but of those at the peak only the newest.
 func (r *Run) addAges(f HeapAges) {

@@ -9,11 +9,11 @@ import (
 // ever appended to is shared: a view of an hour's recording takes a few megabytes at most.
 func (r *Run) View() *Run {
 	v := *r
-	v.Spans, v.Steps, v.Holders = slices.Clip(r.Spans), slices.Clip(r.Steps), slices.Clip(r.Holders)
+	v.Spans, v.Steps, v.Holders = r.Spans.view(), slices.Clip(r.Steps), slices.Clip(r.Holders)
 	v.Events, v.Damage = slices.Clip(r.Events), slices.Clip(r.Damage)
 	v.Phases, v.Modules, v.Models, v.Drops = slices.Clone(r.Phases), slices.Clone(r.Modules), slices.Clone(r.Models), slices.Clone(r.Drops)
 	v.Totals, v.Imagined, v.Stacks = maps.Clone(r.Totals), r.Imagined.view(), r.Stacks.view()
-	v.places = maps.Clone(r.places)
+	v.places, v.clocks = maps.Clone(r.places), map[uint32]*Series{}
 	v.viewProcesses(r)
 	v.viewSeries(r)
 	v.Heap = make(map[uint32]*Heap, len(r.Heap))
@@ -48,7 +48,7 @@ func (r *Run) viewProcesses(of *Run) {
 func (r *Run) viewSeries(of *Run) {
 	r.Series, r.series = make([]*Series, len(of.Series)), make(map[uint32]*Series, len(of.Series))
 	for i, s := range of.Series {
-		now := Series{s.SeriesDef, slices.Clip(s.Times), slices.Clip(s.Values)}
+		now := Series{SeriesDef: s.SeriesDef, Times: slices.Clip(s.Times), Values: slices.Clip(s.Values)}
 		r.Series[i], r.series[s.ID] = &now, &now
 	}
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/store"
 )
@@ -44,24 +42,26 @@ type artifactInput struct {
 
 func (s *Server) facts(api huma.API) {
 	get(api, "/runs/{id}/spans", "Stays in phases, modules and spans of the program's own", func(ctx context.Context, in *factsInput) (*Spans, error) {
-		fresh, err := s.factsOf(ctx, in.ID, func(run *mem.Run, fresh *news) { fresh.add(mem.Spans(run.Spans)) })
-		if err != nil {
-			return nil, err
-		}
-		spans, more := within(in, fresh.spans, func(s report.PhaseBar) (int64, int64) { return s.Start, s.End })
-		return &Spans{spans, more}, nil
-	})
-	get(api, "/runs/{id}/events", "What happened once", func(ctx context.Context, in *factsInput) (*Events, error) {
-		fresh, err := s.factsOf(ctx, in.ID, func(run *mem.Run, fresh *news) {
-			for _, e := range run.Events {
-				fresh.add(e)
+		found := within[report.PhaseBar]{factsInput: in}
+		err := s.factsOf(ctx, in.ID, func(fresh *news) {
+			for span := range fresh.run.Spans.All() {
+				if !found.add(fresh.span(&span), fresh.since(span.Start), fresh.since(span.End)) {
+					return
+				}
 			}
 		})
-		if err != nil {
-			return nil, err
-		}
-		events, more := within(in, fresh.marks, func(m report.Mark) (int64, int64) { return m.Time, m.Time })
-		return &Events{events, more}, nil
+		return &Spans{orEmpty(found.all), found.more}, err
+	})
+	get(api, "/runs/{id}/events", "What happened once", func(ctx context.Context, in *factsInput) (*Events, error) {
+		found := within[report.Mark]{factsInput: in}
+		err := s.factsOf(ctx, in.ID, func(fresh *news) {
+			for _, e := range fresh.run.Events {
+				if !found.add(fresh.mark(e), fresh.since(e.Time), fresh.since(e.Time)) {
+					return
+				}
+			}
+		})
+		return &Events{orEmpty(found.all), found.more}, err
 	})
 	get(api, "/runs/{id}/artifacts", "Files that are kept with a run", func(ctx context.Context, in *RunInput) (*Artifacts, error) {
 		row, err := s.find(ctx, in.ID)
@@ -75,27 +75,33 @@ func (s *Server) facts(api huma.API) {
 }
 
 // factsOf reads a run for what a viewer of it would have been told.
-func (s *Server) factsOf(ctx context.Context, ref string, read func(*mem.Run, *news)) (*news, error) {
+func (s *Server) factsOf(ctx context.Context, ref string, read func(*news)) error {
 	h, release, err := s.open(ctx, ref)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer release()
-	run := h.view()
-	fresh := &news{run: run}
-	read(run, fresh)
-	return fresh, nil
+	read(&news{run: h.view()})
+	return nil
 }
 
 // within are those that touch the stretch of time that is asked for, as many as are wanted, and whether there are more.
-func within[T any](in *factsInput, all []T, times func(T) (from, to int64)) ([]T, bool) {
-	from, to := known(in.From), known(in.To)
-	all = slices.DeleteFunc(all, func(one T) bool {
-		begin, end := times(one)
-		return end < from.Or(end) || begin > to.Or(begin)
-	})
-	more := len(all) > in.Limit
-	return orEmpty(all[:min(len(all), in.Limit)]), more
+type within[T any] struct {
+	*factsInput
+	all  []T
+	more bool
+}
+
+// add takes in one, and says whether others are wanted.
+func (w *within[T]) add(one T, begin, end int64) bool {
+	from, to := known(w.From), known(w.To)
+	if end < from.Or(end) || begin > to.Or(begin) {
+		return true
+	}
+	if w.more = len(w.all) == w.Limit; !w.more {
+		w.all = append(w.all, one)
+	}
+	return !w.more
 }
 
 // artifact gives a file to be saved: shown as a page of this server, one of a stranger's could ask in its name.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hightide/internal/engine"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/store"
@@ -19,6 +20,7 @@ import (
 type hub struct {
 	id     string
 	stop   context.CancelFunc
+	gone   chan struct{} // closed once the follower has ended
 	caught chan struct{} // closed once what was there when the hub began has been read, or cannot be
 
 	mu     sync.RWMutex // of all below
@@ -66,12 +68,19 @@ func (h *hub) follow(ctx context.Context, e *engine.Engine) {
 	var output sync.WaitGroup
 	output.Go(func() { h.followOutput(printing, e) })
 	why := error(nil)
+	read := func() {}
+	if h.large() {
+		read = sync.OnceFunc(e.Runtime.TuneTo(launch.Reading))
+		defer read()
+	}
 	for batch, err := range e.Follow(ctx, h.id, 0) {
 		if err != nil {
 			why = err
 			break
 		}
-		h.take(batch)
+		if h.take(batch); batch.Left == 0 {
+			read()
+		}
 	}
 	printed()
 	output.Wait() // the end is the last event
@@ -90,6 +99,13 @@ func (h *hub) follow(ctx context.Context, e *engine.Engine) {
 	h.catchUp()
 }
 
+// large says whether a run takes so much memory that it is worth giving back at once.
+func (h *hub) large() bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return max(h.at, h.row.Size) > heldLeast
+}
+
 // catchUp says that what was there has been read.
 func (h *hub) catchUp() {
 	select {
@@ -103,9 +119,15 @@ func (h *hub) catchUp() {
 func (h *hub) take(batch store.Batch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	fresh := news{run: h.run}
+	fresh, told := news{run: h.run}, batch.Left <= farBehind
 	for _, f := range batch.Frames {
-		if h.run.Add(f) == nil {
+		if h.run.Add(f) != nil {
+			continue
+		}
+		if samples, ok := f.(mem.Samples); ok && len(samples.Times) > 0 {
+			h.newest = max(h.newest, fresh.since(samples.Times[len(samples.Times)-1]))
+		}
+		if told {
 			fresh.add(f)
 		}
 	}
@@ -113,13 +135,12 @@ func (h *hub) take(batch store.Batch) {
 		h.run.Damage = append(h.run.Damage, d)
 		fresh.damage(d, h.newest)
 	}
-	h.newest = max(h.newest, fresh.newest)
 	from := h.at
 	h.at = batch.Next
-	if batch.Left > farBehind {
-		h.feed.change(func(r *ring) { r.begin(h.at) })
-	} else {
+	if told {
 		h.push(message{from, h.at, fresh.events(h.at)})
+	} else {
+		h.feed.change(func(r *ring) { r.begin(h.at) })
 	}
 	if batch.Left == 0 {
 		h.catchUp()
@@ -200,7 +221,7 @@ const reportLoad = 5
 
 // report is what is to be said of the run as it stands: made anew where the recording has grown, and not more often than
 // costs a fifth of a core.
-func (h *hub) report() (*report.Report, []byte, error) {
+func (h *hub) report(e *engine.Engine) (*report.Report, []byte, error) {
 	h.reporting.Lock()
 	defer h.reporting.Unlock()
 	h.mu.RLock()
@@ -213,6 +234,9 @@ func (h *hub) report() (*report.Report, []byte, error) {
 	case last.value != nil && last.at == at && last.ended == (ended != nil), // nothing is new
 		last.value != nil && ended == nil && time.Since(last.made) < max(time.Second, (reportLoad-1)*last.took):
 		return last.value, last.text, nil
+	}
+	if h.large() { // analyses take as much again
+		defer e.Runtime.TuneTo(launch.Reading)()
 	}
 	began := time.Now()
 	r := engine.Analyze(h.view())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hightide/internal/engine"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/store"
 )
@@ -23,7 +24,7 @@ type hubs struct {
 
 const (
 	idleFor   = 30 * time.Second // how long a run that nobody looks at is held
-	heldBytes = 64 << 20         // of recordings, as they are on disk, held for nobody; in memory they are some times larger
+	heldBytes = 32 << 20         // of recordings, as they are on disk, held for nobody; in memory they are some times larger
 	heldLeast = 1 << 20          // as much as a small one counts for
 )
 
@@ -51,9 +52,9 @@ func (s *hubs) use(row store.Run) *hub {
 	h := s.all[row.ID]
 	if h == nil || h.outdated(row) {
 		ctx, stop := context.WithCancel(s.ctx)
-		h = &hub{id: row.ID, stop: stop, caught: make(chan struct{}), run: mem.NewRun(), row: row, rowAt: time.Now(), feed: newFeed()}
+		h = &hub{id: row.ID, stop: stop, gone: make(chan struct{}), caught: make(chan struct{}), run: mem.NewRun(), row: row, rowAt: time.Now(), feed: newFeed()}
 		s.all[row.ID] = h
-		s.gone.Go(func() { h.follow(ctx, s.engine) })
+		s.gone.Go(func() { defer close(h.gone); h.follow(ctx, s.engine) })
 	}
 	h.users++
 	h.awake()
@@ -129,5 +130,11 @@ func (s *hubs) drop(h *hub) {
 	h.stop()
 	if s.all[h.id] == h {
 		delete(s.all, h.id)
+	}
+	if gone := h.gone; h.large() {
+		go func() { // without h, which it would hold
+			<-gone
+			s.engine.Runtime.TuneTo(launch.Forgetting)()
+		}()
 	}
 }

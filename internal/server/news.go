@@ -14,7 +14,6 @@ import (
 // news is what a stretch of a recording tells a viewer, in the forms of docs/formats/api.md.
 type news struct {
 	run     *mem.Run
-	newest  int64 // ns since the run began
 	series  []uint32
 	process []uint32
 	samples []readings
@@ -40,20 +39,28 @@ func (n *news) add(f mem.Frame) {
 	case mem.Samples:
 		n.addSamples(f)
 	case mem.Spans:
-		for _, s := range f {
-			n.spans = append(n.spans, report.PhaseBar{Process: s.Process, Phase: s.Phase, Name: s.Name, Step: s.Step, Start: n.since(s.Start), End: n.since(s.End), RSSPeak: s.RSSPeak})
+		for i := range f {
+			n.spans = append(n.spans, n.span(&f[i]))
 		}
 	case mem.Steps:
 		for _, s := range f {
 			n.points = append(n.points, report.StepPoint{Process: s.Process, Step: s.Number, Time: n.since(s.Time), RSS: s.RSS, Heap: s.Heap, Device: s.Device})
 		}
 	case mem.Event:
-		n.marks = append(n.marks, report.Mark{Time: n.since(f.Time), Kind: f.Kind, Text: report.FirstLine(f.Text, markWidth), Process: f.Process})
+		n.marks = append(n.marks, n.mark(f))
 	case mem.Snapshot:
 		if f.Last {
 			n.marks = append(n.marks, report.Mark{Time: n.since(f.Time), Kind: "snapshot", Text: f.Name, Process: f.Process})
 		}
 	}
+}
+
+func (n *news) span(s *mem.Span) report.PhaseBar {
+	return report.PhaseBar{Process: s.Process, Phase: s.Phase, Name: s.Name, Step: s.Step, Start: n.since(s.Start), End: n.since(s.End), RSSPeak: s.RSSPeak}
+}
+
+func (n *news) mark(e mem.Event) report.Mark {
+	return report.Mark{Time: n.since(e.Time), Kind: e.Kind, Text: report.FirstLine(e.Text, markWidth), Process: e.Process}
 }
 
 // markWidth is how many characters of what happened a mark shows.
@@ -64,8 +71,7 @@ func (n *news) addSamples(f mem.Samples) {
 	for i, t := range f.Times {
 		points.X[i] = n.since(t)
 	}
-	if k := len(points.X); k > 0 {
-		n.newest = max(n.newest, points.X[k-1])
+	if len(points.X) > 0 {
 		n.samples = append(n.samples, points)
 	}
 }

@@ -168,5 +168,5 @@ func (s *Server) report(ctx context.Context, ref string) (*report.Report, []byte
 		return nil, nil, err
 	}
 	defer release()
-	return h.report()
+	return h.report(s.engine)
 }

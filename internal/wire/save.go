@@ -64,8 +64,8 @@ func columns(run *mem.Run, yield func(mem.Frame) bool) bool {
 			}
 		}
 	}
-	for some := range slices.Chunk(run.Spans, batch) {
-		if !yield(mem.Spans(some)) {
+	for some := range run.Spans.Chunks(batch) {
+		if !yield(some) {
 			return false
 		}
 	}
