@@ -58,6 +58,7 @@ type Server struct {
 	looked  looked
 	opened  *engine.Opened
 	tried   whatIfs
+	sparks  engine.Sparks
 }
 
 // resources lists what the API has. Add yours here.
@@ -65,6 +66,7 @@ var resources = []func(*Server, huma.API){
 	(*Server).status,
 	(*Server).runs,
 	(*Server).series,
+	(*Server).sparklines,
 	(*Server).facts,
 	(*Server).output,
 	(*Server).upload,

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -40,6 +40,18 @@ const ended = new Promise((done) => live.on("exit", done));
 await tab.locator("tr", { hasText: "going" }).locator(".outcome.live").waitFor();
 ok("a run that begins comes into the list by itself");
 
+const reading = () => tab.locator("tr", { hasText: "going" }).locator(".run-spark").getAttribute("aria-label");
+await tab.locator("tr", { hasText: "going" }).locator(".run-spark .curve[d^=M]").waitFor({ state: "attached" });
+assert.match(await reading(), /at most [\d.]+ [KM]iB, (measured|estimated), so far/);
+const path = () => tab.locator("tr", { hasText: "going" }).locator(".run-spark .curve").getAttribute("d"), early = await path();
+while (await path() === early) await new Promise((done) => setTimeout(done, 50));
+ok("a row has its small curve, which grows while the run is recorded");
+await tab.getByRole("link", { name: "going" }).focus();
+await tab.keyboard.press("r");
+await tab.locator(".toast.bad", { hasText: "still recorded" }).waitFor();
+assert.equal(await tab.locator("input.editing").count(), 0);
+ok("a live run is not renamed, and the page says why");
+
 await tab.getByRole("link", { name: "going" }).click();
 await tab.locator(".live-state", { hasText: "recorded just now" }).waitFor();
 await tab.locator("h1").first().waitFor();
@@ -67,8 +79,82 @@ await tab.locator("tbody tr").nth(2).waitFor();
 assert.match(await tab.locator("tbody tr").first().innerText(), /going/);
 ok("the list is ordered by a figure");
 
+// rename and tags, by the keyboard, taken back by the message
+const names = () => tab.locator("tr.run a.name").allInnerTexts(), of = (name) => JSON.parse(execFileSync(binary, ["ls", "--json"], { env, encoding: "utf8" })).runs.find((r) => r.name === name);
+await tab.getByRole("link", { name: "first" }).focus();
+await tab.keyboard.press("F2");
+await tab.getByLabel("Name of first").fill("renamed");
+await tab.keyboard.press("Enter");
+await tab.locator(".toast", { hasText: "Renamed to renamed" }).waitFor();
+assert.ok((await names()).includes("renamed") && of("renamed"));
+assert.equal(await tab.evaluate(() => document.activeElement.textContent), "renamed", "the focus stays at the run");
+await tab.keyboard.press("z");
+await tab.getByRole("link", { name: "first" }).waitFor();
+assert.ok(of("first") && !of("renamed"));
+await tab.getByRole("link", { name: "first" }).focus();
+await tab.keyboard.press("r");
+await tab.getByLabel("Name of first").fill("never");
+await tab.keyboard.press("Escape");
+assert.ok(!(await names()).includes("never") && !of("never"));
+ok("a run is renamed where it stands, and back");
+await tab.getByRole("link", { name: "first" }).focus();
+await tab.keyboard.press("Shift+T");
+await tab.getByLabel("Tags of first").fill("model=bert team=nlp");
+await tab.keyboard.press("Enter");
+await tab.locator("tr", { hasText: "first" }).getByRole("button", { name: "team=nlp" }).waitFor();
+assert.deepEqual(of("first").tags, { model: "bert", team: "nlp" });
+await tab.keyboard.press("z");
+await tab.waitForFunction(() => !document.querySelector(".filter.tag[data-of='tag:team=nlp']"));
+assert.deepEqual(of("first").tags ?? {}, {});
+ok("tags are changed, and back");
 await tab.getByLabel("Select first").check();
 await tab.getByLabel("Select second").check();
+await tab.keyboard.press("Shift+T");
+await tab.getByLabel("Tags for 2 runs").fill("model=bert");
+await tab.keyboard.press("Enter");
+await tab.locator(".toast", { hasText: "Tags of 2 runs changed" }).waitFor();
+assert.ok(of("first").tags.model === "bert" && of("second").tags.model === "bert");
+ok("several runs are tagged at once");
+
+// filters
+const chip = (text) => tab.locator(".filter", { hasText: text });
+assert.match(await chip("model=bert").innerText(), /model=bert\s+2/);
+await chip("model=bert").click();
+assert.equal(await tab.locator("tr.run").count(), 2);
+assert.equal(await tab.getByRole("searchbox").inputValue(), "tag:model=bert");
+assert.match(tab.url(), /q=tag%3Amodel%3Dbert/);
+await tab.reload();
+await tab.locator("tr.run").nth(1).waitFor();
+assert.equal(await tab.locator("tr.run").count(), 2, "the address keeps the filter");
+await chip("model=bert").click();
+await tab.locator("tr.run").nth(2).waitFor();
+await tab.locator("tr", { hasText: "going" }).getByRole("button", { name: "model=big" }).click();
+assert.deepEqual(await names(), ["going"]);
+await tab.getByRole("searchbox").fill("state:failed");
+await tab.getByText("No run matches").waitFor();
+await tab.getByRole("searchbox").fill("");
+ok("filters are chips with counts, and parts of the search");
+
+// columns
+await tab.getByText("Columns", { exact: true }).click();
+await tab.getByRole("checkbox", { name: "model (tag)" }).check();
+await tab.getByLabel("Steps", { exact: true }).uncheck();
+for (let i = 0; i < 6; i++) await tab.getByRole("button", { name: "Move model (tag) to the left" }).click();
+await tab.keyboard.press("Escape");
+assert.match(tab.url(), /columns=tag\.model%2Cended/);
+assert.match((await tab.locator("table.runs thead").innerText()).replace(/\s+/g, " "), /Name model Ended Curve Peak Findings Duration Started/);
+await tab.reload();
+await tab.locator("tr.run").nth(2).waitFor();
+await tab.locator("th", { hasText: "model" }).getByRole("button").click();
+await tab.locator("th[aria-sort=ascending]", { hasText: "model" }).waitFor();
+assert.equal((await names()).at(-1), "going");
+ok("columns are chosen and ordered, tags too, and stand in the address");
+await tab.goto(address);
+await tab.locator("tr.run").nth(2).waitFor();
+
+await tab.getByLabel("Select first").check();
+await tab.getByLabel("Select second").check();
+await tab.locator("tr.run .run-spark").nth(2).waitFor();
 await tab.screenshot({ path: join(folder, "runs.png") });
 await tab.getByRole("button", { name: "Delete" }).click();
 assert.equal(await tab.locator("tbody tr").count(), 1);
@@ -84,7 +170,7 @@ ok("a deletion is sent when its message is gone");
 
 await tab.getByLabel("Select first").check();
 await tab.getByLabel("Select going").check();
-await tab.getByRole("button", { name: "Compare" }).click();
+await tab.keyboard.press("c");
 await tab.waitForURL(/\/diff\?a=\w+&b=\w+/);
 ok("two selected runs are compared");
 
@@ -94,6 +180,25 @@ await tab.locator("tbody tr").nth(1).waitFor();
 await narrow();
 await tab.screenshot({ path: join(folder, "runs-400.png") });
 ok("the list fits 400 pixels");
+
+// a thousand runs: rows that are not in view are not there
+await tab.setViewportSize({ width: 1280, height: 900 });
+const runs = join(data, "runs"), [one] = readdirSync(runs);
+for (let i = 0; i < 1000; i++) cpSync(join(runs, one), join(runs, `copy${String(i).padStart(4, "0")}`), { recursive: true });
+await tab.goto(address);
+await tab.getByText(/1,002 runs/).waitFor({ timeout: 120_000 });
+assert.ok(await tab.locator("tr.run").count() < 60);
+await tab.locator("tr.run .run-spark").nth(5).waitFor();
+await tab.keyboard.press("j");
+for (let i = 0; i < 40; i++) await tab.keyboard.press("j");
+assert.equal(await tab.evaluate(() => document.activeElement.closest("tr").getAttribute("aria-rowindex")), "42", "keys go on beyond what is in view");
+await tab.locator(".rows").evaluate((e) => { e.scrollTop = e.scrollHeight; });
+await tab.locator("tr.run[aria-rowindex='1003']").waitFor();
+assert.ok(await tab.locator("tr.run").count() < 60);
+await tab.screenshot({ path: join(folder, "runs-1000.png") });
+await tab.emulateMedia({ colorScheme: "dark" });
+await tab.screenshot({ path: join(folder, "runs-1000-dark.png") });
+ok("a thousand runs are as many rows as are in view");
 assert.deepEqual(complaints, [], "the page complains");
 await browser.close();
 server.kill("SIGINT");

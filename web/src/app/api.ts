@@ -49,5 +49,5 @@ export const patch = <T>(path: string, body: unknown) => ask<T>("PATCH", path, b
 export const remove = <T>(path: string) => ask<T>("DELETE", path);
 
 export const status = () => get<Status>("/status");
-export const runs = (search: string, signal?: AbortSignal) => get<{ runs: Run[] }>(query("/runs", { search }), signal);
+export const runs = (search: string, signal?: AbortSignal, limit?: number) => get<{ runs: Run[] }>(query("/runs", { search, limit }), signal);
 export const report = (id: string, signal?: AbortSignal) => get<Report>(`/runs/${encodeURIComponent(id)}/report`, signal);

@@ -1,27 +1,53 @@
 import { expect, test } from "vitest";
 import type { Run } from "./api";
-import { chosen, outcome, readTags, sortOf, tagsOf, when } from "./runlist";
+import { chosen, columnsOf, columnsText, facets, outcome, readQuery, readTags, sortOf, tagChange, tagsOf, tagsText, toggled, usual, when } from "./runlist";
 
 const run = (id: string, more: Partial<Run> = {}): Run => ({ id, state: "finished", start_wall_ns: 1e18, duration_ns: 1e9, steps: 0, processes: 1, ooms: 0, size_bytes: 1, exit_code: 0, ...more });
 const runs = [run("a", { name: "bert", peak_host_rss_bytes: 5, tags: { team: "nlp" }, start_wall_ns: 1 }), run("b", { command: ["python", "train.py"], exit_code: 1, start_wall_ns: 3 }),
-  run("c", { state: "running", verb: "imagine", peak_device_used_bytes: 9, start_wall_ns: 2 })];
-const ids = (asked: Partial<Parameters<typeof chosen>[1]>) => chosen(runs, { words: "", outcome: "", verb: "", tag: "", sort: "", ...asked }).map((r) => r.id).join("");
+  run("c", { state: "running", verb: "imagine", peak_device_used_bytes: 9, start_wall_ns: 2, tags: { team: "vision", keep: "" } })];
+const ids = (words: string, sort = "") => chosen(runs, readQuery(words), sort).map((r) => r.id).join("");
 
-test("runs are found by words, outcome, verb and tag", () => {
-  expect(ids({})).toBe("bca");
-  expect(ids({ words: "TRAIN py" })).toBe("b");
-  expect(ids({ words: "team=nlp" })).toBe("a");
-  expect(ids({ outcome: "live" })).toBe("c");
-  expect(ids({ outcome: "failed" })).toBe("b");
-  expect(ids({ verb: "imagine" })).toBe("c");
-  expect(ids({ tag: "team=nlp" })).toBe("a");
-  expect(ids({ tag: "team" })).toBe("");
+test("runs are found by words, state, verb and tag", () => {
+  expect(ids("")).toBe("bca");
+  expect(ids("TRAIN py")).toBe("b");
+  expect(ids("team=nlp")).toBe("a");
+  expect(ids("state:live")).toBe("c");
+  expect(ids("state:live state:failed")).toBe("bc");
+  expect(ids("verb:imagine")).toBe("c");
+  expect(ids("tag:team=nlp")).toBe("a");
+  expect(ids("tag:team")).toBe("ca");
+  expect(ids("tag:team tag:keep")).toBe("c");
+  expect(ids("tag:te")).toBe("");
+  expect(ids('state:"cut off"')).toBe("");
+  expect(ids('"train.py')).toBe("b"); // while it is typed
+});
+
+test("a part of the search is put in and taken out, and the rest stays", () => {
+  expect(toggled("bert", "state", "cut off")).toBe('bert state:"cut off"');
+  expect(toggled('state:"cut off" bert', "state", "cut off")).toBe("bert");
+  expect(toggled("tag:a=1 x", "tag", "b=2")).toBe("tag:a=1 x tag:b=2");
+  expect(readQuery('A tag:"n=x y" state:"cut off"')).toEqual({ words: ["a"], tag: ["n=x y"], state: ["cut off"], verb: [] });
+});
+
+test("filters say how many runs they leave beside what else is asked for", () => {
+  const of = (text: string) => facets(runs, readQuery(text)).map((f) => `${f.value} ${f.count}${f.on ? " on" : ""}`);
+  expect(of("")).toEqual(["live 1", "done 1", "failed 1", "keep 1", "team=nlp 1", "team=vision 1"]);
+  expect(of("state:live")).toEqual(["live 1 on", "done 1", "failed 1", "keep 1", "team=vision 1"]);
+  expect(of("verb:imagine bert")).toContain("imagine 0 on");
 });
 
 test("what has no figure stands last, either way round", () => {
-  expect(ids({ sort: "peak" })).toBe("cab");
-  expect(ids({ sort: "-peak" })).toBe("acb");
+  expect(ids("", "peak")).toBe("cab");
+  expect(ids("", "-peak")).toBe("acb");
+  expect(ids("", "tag.team")).toBe("acb");
   expect(sortOf("nonsense")).toEqual({ name: "started", down: true });
+});
+
+test("columns stand in the address, but for the usual ones", () => {
+  expect(columnsOf(undefined)).toEqual(usual);
+  expect(columnsOf("peak,nonsense,tag.model,peak")).toEqual(["peak", "tag.model"]);
+  expect(columnsText(usual)).toBe("");
+  expect(columnsText(["peak"])).toBe("peak");
 });
 
 test("a run that was stopped as asked did not fail", () => {
@@ -33,6 +59,9 @@ test("a run that was stopped as asked did not fail", () => {
 test("tags read as they are written", () => {
   expect(readTags(" team=nlp, keep  a=b=c =x")).toEqual({ team: "nlp", keep: "", a: "b=c" });
   expect(tagsOf(run("x", { tags: readTags("b=1 a") }))).toEqual(["a", "b=1"]);
+  const odd = { tags: { note: "two words, and a comma", b: "1" } };
+  expect(readTags(tagsText(odd))).toEqual(odd.tags);
+  expect(tagChange({ a: "1", b: "2", c: "" }, { a: "1", b: "3", d: "" })).toEqual({ set: { b: "3", d: "" }, remove: ["c"] });
 });
 
 test("moments are said as people say them", () => {

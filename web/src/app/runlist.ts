@@ -1,10 +1,11 @@
-// The list of runs as its page shows it: filtered, ordered, and in words. Everything here is pure.
+// The list of runs as its page shows it: what is searched, filtered, ordered, and in words. Everything here is pure.
 
-import { commandLine } from "../lib/format";
+import { bytes, commandLine, count, duration } from "../lib/format";
 import type { Run } from "./api";
 
 /** How a run ended, as a filter has it. */
 export type Outcome = "live" | "done" | "failed" | "cut off";
+export const outcomes: Outcome[] = ["live", "done", "failed", "cut off"];
 
 export function outcome(run: Run): Outcome {
   if (run.state === "running") return "live";
@@ -12,47 +13,155 @@ export function outcome(run: Run): Outcome {
   return !run.stopped && (run.signal || run.exit_code) || run.ooms > 0 ? "failed" : "done";
 }
 
+/** The same in the words of a row. */
+export function endedAs(run: Run): string {
+  const how = outcome(run);
+  return how !== "failed" ? how : run.ooms ? "out of memory" : run.signal ? `signal ${run.signal}` : `exit ${run.exit_code}`;
+}
+
+const onDevice = (run: Run): number | undefined => run.peak_device_used_bytes ?? run.peak_reserved_bytes ?? run.peak_allocated_bytes;
+const onHost = (run: Run): number | undefined => run.headline_peak_host_bytes ?? run.peak_host_pss_bytes ?? run.peak_host_rss_bytes;
+
 /** The memory that a run's line speaks of: the device's where there is one. */
-export const peakOf = (run: Run): number | undefined =>
-  run.peak_device_used_bytes ?? run.peak_reserved_bytes ?? run.peak_allocated_bytes ?? run.headline_peak_host_bytes ?? run.peak_host_pss_bytes ?? run.peak_host_rss_bytes;
+export const peakOf = (run: Run): number | undefined => onDevice(run) ?? onHost(run);
+export const peakWhere = (run: Run): string => onDevice(run) === undefined ? "host" : "device";
 
-/** What the reader asked for; empty texts ask for nothing. */
-export interface Asked { words: string; outcome: string; verb: string; tag: string; sort: string }
+/** What the reader asked for: words, and parts such as state:failed, verb:imagine and tag:model=bert. */
+export interface Query { words: string[]; state: string[]; verb: string[]; tag: string[] }
+export type Part = "state" | "verb" | "tag";
 
-export const sorts: Record<string, { title: string; by: (run: Run) => number | string | undefined; down: boolean }> = {
-  started: { title: "Started", by: (r) => r.start_wall_ns, down: true },
-  name: { title: "Name", by: (r) => (r.name || r.id).toLowerCase(), down: false },
-  peak: { title: "Peak", by: peakOf, down: true },
-  findings: { title: "Findings", by: (r) => r.findings, down: true },
-  steps: { title: "Steps", by: (r) => r.steps, down: true },
-  duration: { title: "Duration", by: (r) => r.duration_ns, down: true },
+const pieces = (text: string): string[] => text.match(/(?:[^\s"]|"[^"]*"?)+/g) ?? [];
+const partOf = (piece: string): [Part, string] | null => {
+  const found = /^(state|verb|tag):(.+)$/s.exec(piece.replaceAll('"', ""));
+  return found ? [found[1] as Part, found[2]!] : null;
 };
 
-/** A sort as the address has it: a name, with - before it where it is turned round. */
+/** A search as somebody typed it. A value with spaces stands in quotes: state:"cut off". */
+export function readQuery(text: string): Query {
+  const query: Query = { words: [], state: [], verb: [], tag: [] };
+  for (const piece of pieces(text)) {
+    const part = partOf(piece);
+    if (part) query[part[0]].push(part[1]); else if (piece.replaceAll('"', "")) query.words.push(piece.replaceAll('"', "").toLowerCase());
+  }
+  return query;
+}
+
+/** The search with a part more, or without it where it was there. */
+export function toggled(text: string, part: Part, value: string): string {
+  const all = pieces(text), rest = all.filter((p) => { const is = partOf(p); return !(is && is[0] === part && is[1] === value); });
+  return [...rest, ...(rest.length === all.length ? [`${part}:${/\s/.test(value) ? `"${value}"` : value}`] : [])].join(" ");
+}
+
+const tagged = (run: Run, wanted: string) => tagsOf(run).includes(wanted) || (!wanted.includes("=") && run.tags?.[wanted] !== undefined);
+
+/** Whether a run is what a search asks for: one of its states and verbs, all of its tags and words. */
+export const matches = (run: Run, { words, state, verb, tag }: Query): boolean =>
+  (state.length === 0 || state.includes(outcome(run))) && (verb.length === 0 || verb.includes(run.verb ?? "")) && tag.every((t) => tagged(run, t)) && words.every((w) => textOf(run).includes(w));
+
+/** What a filter can be set to, with how many runs that leaves, beside what else is asked for. */
+export interface Facet { part: Part; value: string; count: number; on: boolean }
+
+const mostTags = 12;
+
+export function facets(runs: Run[], query: Query): Facet[] {
+  const counted = (part: Part, of: (run: Run) => string[], without: Query) => {
+    const n = new Map<string, number>(query[part].map((v) => [v, 0]));
+    for (const run of runs) if (matches(run, without)) for (const value of of(run)) n.set(value, (n.get(value) ?? 0) + 1);
+    return [...n].map(([value, count]): Facet => ({ part, value, count, on: query[part].includes(value) }));
+  };
+  const states = counted("state", (r) => [outcome(r)], { ...query, state: [] }).sort((a, b) => outcomes.indexOf(a.value as Outcome) - outcomes.indexOf(b.value as Outcome));
+  const verbs = counted("verb", (r) => r.verb ? [r.verb] : [], { ...query, verb: [] }).sort((a, b) => b.count - a.count || a.value.localeCompare(b.value));
+  const tags = counted("tag", tagsOf, query).sort((a, b) => Number(b.on) - Number(a.on) || b.count - a.count || a.value.localeCompare(b.value)).slice(0, mostTags);
+  return [...some(states), ...some(verbs), ...tags];
+}
+
+/** A choice of one is none, unless it is taken. */
+const some = (all: Facet[]) => all.length > 1 || all.some((f) => f.on) ? all : [];
+
+/** A column of the list; by is what it is ordered by, down whether the largest come first. */
+export interface Column { title: string; by: (run: Run) => number | string | undefined; text: (run: Run, now: number) => string; down: boolean; number: boolean }
+
+const size = (by: (run: Run) => number | undefined): Pick<Column, "by" | "text" | "down" | "number"> => ({ by, text: (r) => { const v = by(r); return v === undefined ? "–" : bytes(v); }, down: true, number: true });
+const amount = (by: (run: Run) => number | undefined): Pick<Column, "by" | "text" | "down" | "number"> => ({ by, text: (r) => { const v = by(r); return v === undefined ? "–" : count(v); }, down: true, number: true });
+const word = (by: (run: Run) => string | undefined): Pick<Column, "by" | "text" | "down" | "number"> => ({ by, text: (r) => by(r) || "–", down: false, number: false });
+
+export const columns: Record<string, Column> = {
+  name: { title: "Name", ...word((r) => (r.name || r.id).toLowerCase()) },
+  ended: { title: "Ended", ...word(endedAs) },
+  curve: { title: "Curve", ...size(peakOf) },
+  peak: { title: "Peak", ...size(peakOf) },
+  findings: { title: "Findings", ...amount((r) => r.findings) },
+  steps: { title: "Steps", ...amount((r) => r.steps || undefined) },
+  duration: { title: "Duration", by: (r) => r.duration_ns, text: (r) => duration(r.duration_ns), down: true, number: true },
+  started: { title: "Started", by: (r) => r.start_wall_ns, text: (r, now) => when(r.start_wall_ns, now), down: true, number: true },
+  verb: { title: "Verb", ...word((r) => r.verb) },
+  host: { title: "Machine", ...word((r) => r.host) },
+  id: { title: "Id", ...word((r) => r.id) },
+  hostpeak: { title: "Peak of the host", ...size(onHost) },
+  device: { title: "Device used", ...size((r) => r.peak_device_used_bytes) },
+  reserved: { title: "Reserved", ...size((r) => r.peak_reserved_bytes) },
+  allocated: { title: "Allocated", ...size((r) => r.peak_allocated_bytes) },
+  processes: { title: "Processes", ...amount((r) => r.processes) },
+  ooms: { title: "Out of memory", ...amount((r) => r.ooms) },
+  size: { title: "Size of the file", ...size((r) => r.size_bytes) },
+};
+
+/** The columns beside the name, where the address names none. */
+export const usual = ["ended", "curve", "peak", "findings", "steps", "duration", "started"];
+
+/** A column by the name that an address has: one of those above, or the values of a tag, as tag.model. */
+export function columnOf(name: string): Column | undefined {
+  const tag = /^tag\.(.+)$/.exec(name)?.[1];
+  return tag === undefined ? columns[name] : { title: tag, ...word((r) => { const v = r.tags?.[tag]; return v === "" ? "yes" : v; }) };
+}
+
+/** Columns as the address has them; what is not known is left out. */
+export function columnsOf(text: string | undefined): string[] {
+  const named = [...new Set((text ?? "").split(",").filter((n) => n !== "name" && columnOf(n)))];
+  return named.length ? named : usual;
+}
+
+/** For the address; the usual ones are not in it. */
+export const columnsText = (names: string[]): string => names.join() === usual.join() ? "" : names.join();
+
+/** A sort as the address has it: a column, with - before it where it is turned round. */
 export function sortOf(text: string): { name: string; down: boolean } {
-  const name = text.replace(/^-/, ""), known = sorts[name];
+  const name = text.replace(/^-/, ""), known = columnOf(name);
   return known ? { name, down: text.startsWith("-") ? !known.down : known.down } : { name: "started", down: true };
 }
 
 /** The runs that are asked for, in their order; runs without the figure stand last. */
-export function chosen(runs: Run[], asked: Asked): Run[] {
-  const words = asked.words.toLowerCase().split(/\s+/).filter(Boolean), { name, down } = sortOf(asked.sort), by = sorts[name]!.by;
-  return runs.filter((run) => (!asked.outcome || outcome(run) === asked.outcome) && (!asked.verb || run.verb === asked.verb) && (!asked.tag || tagsOf(run).includes(asked.tag)) && words.every((w) => textOf(run).includes(w)))
-    .sort((a, b) => {
-      const [l, r] = [by(a), by(b)];
-      if (l === undefined || r === undefined) return Number(l === undefined) - Number(r === undefined) || b.start_wall_ns - a.start_wall_ns;
-      return (l < r ? -1 : l > r ? 1 : 0) * (down ? -1 : 1) || b.start_wall_ns - a.start_wall_ns;
-    });
+export function chosen(runs: Run[], query: Query, sort: string): Run[] {
+  const { name, down } = sortOf(sort), by = columnOf(name)!.by;
+  return runs.filter((run) => matches(run, query)).sort((a, b) => {
+    const [l, r] = [by(a), by(b)];
+    if (l === undefined || r === undefined) return Number(l === undefined) - Number(r === undefined) || b.start_wall_ns - a.start_wall_ns;
+    return (l < r ? -1 : l > r ? 1 : 0) * (down ? -1 : 1) || b.start_wall_ns - a.start_wall_ns;
+  });
 }
 
-const textOf = (run: Run) => [run.name, run.id, run.verb, run.host, commandLine(run.command ?? []), ...tagsOf(run)].join(" ").toLowerCase();
+const texts = new WeakMap<Run, string>();
+
+function textOf(run: Run): string {
+  let text = texts.get(run);
+  if (text === undefined) texts.set(run, text = [run.name, run.id, run.verb, run.host, commandLine(run.command ?? []), ...tagsOf(run)].join(" ").toLowerCase());
+  return text;
+}
 
 /** Tags as people write them: name=value, or name alone. */
-export const tagsOf = (run: Run): string[] => Object.entries(run.tags ?? {}).map(([name, value]) => value ? `${name}=${value}` : name).sort();
+export const tagsOf = (run: Pick<Run, "tags">): string[] => Object.entries(run.tags ?? {}).map(([name, value]) => value ? `${name}=${value}` : name).sort();
+
+/** Tags for a field in which they are changed; a value with spaces or commas stands in quotes. */
+export const tagsText = (run: Pick<Run, "tags">): string => tagsOf(run).map((t) => /[\s,]/.test(t) ? `"${t}"` : t).join(" ");
 
 /** Tags from what somebody typed, apart by commas or spaces. */
 export function readTags(text: string): Record<string, string> {
-  return Object.fromEntries(text.split(/[\s,]+/).filter(Boolean).map((tag) => { const [name = "", ...value] = tag.split("="); return [name, value.join("=")] as const; }).filter(([name]) => name));
+  return Object.fromEntries((text.match(/(?:[^\s,"]|"[^"]*"?)+/g) ?? []).map((t) => t.replaceAll('"', "")).map((tag) => { const [name = "", ...value] = tag.split("="); return [name, value.join("=")] as const; }).filter(([name]) => name));
+}
+
+/** What has to be set and removed for some tags to become others. */
+export function tagChange(from: Record<string, string>, to: Record<string, string>): { set: Record<string, string>; remove: string[] } {
+  return { set: Object.fromEntries(Object.entries(to).filter(([k, v]) => from[k] !== v)), remove: Object.keys(from).filter((k) => !(k in to)) };
 }
 
 /** A moment (ns since 1970) as people say it, seen from now (ms since 1970). */
