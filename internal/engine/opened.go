@@ -385,25 +385,18 @@ type Lines struct {
 
 const linesAround = 8
 
-// Source quotes the source of a frame of a block's stack. Only Python files that stacks of a local file name are read, which did
-// not change since it was written: of an upload or a run none is.
-func (o *Opened) Source(ctx context.Context, id string, device, block, frame int) (*Lines, error) {
+// Source quotes the source of a place that stacks of a snapshot name, by its number. Only Python files that stacks of a local file
+// name are read, which did not change since it was written: of an upload or a run none is.
+func (o *Opened) Source(ctx context.Context, id string, place int) (*Lines, error) {
 	one, err := o.read(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	x, err := o.Explorer(ctx, id, device)
-	if err != nil {
-		return nil, err
+	all := one.snapshot.Stacks.Locations
+	if place < 0 || place >= len(all) {
+		return nil, fail.Input("stacks and flame graphs have the numbers of their frames' places", "no frame of %s has the place %d", one.info.Name, place)
 	}
-	if !x.Has(block) {
-		return nil, fail.Input("its blocks are numbered from 0", "there is no block %d", block)
-	}
-	stack := x.BlockAt(block, -1).Stack
-	if frame < 0 || frame >= len(stack) {
-		return nil, fail.Input("its frames are numbered from 0, the innermost", "the stack of block %d has no frame %d", block, frame)
-	}
-	at := stack[frame]
+	at := all[place]
 	lines := &Lines{File: at.File, Line: at.Line, First: max(at.Line-linesAround, 1), Text: []string{}}
 	switch quotes := (quotes{map[string][][]byte{}, one.wrote}); {
 	case at.Native || at.Line == 0:

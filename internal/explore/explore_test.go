@@ -197,8 +197,8 @@ func TestAnswersAreSmall(t *testing.T) {
 				Labels
 			}{e.Tile(w), e.LabelsFrom(0, 0, 0)})
 		}
-		small(t, name, e.Moment(e.Peak.Moment+1, 50_000))
-		small(t, name, e.Search(regexp.MustCompile(".")))
+		small(t, name, e.Moment(e.Peak.Moment+1, 50_000, ""))
+		small(t, name, search(t, e, "."))
 	}
 }
 
@@ -219,7 +219,7 @@ func TestMoment(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 20 {
 		point := r.IntN(e.Points())
-		m, want := e.Moment(point, 1<<40), e.SegmentsAfter(point-1)
+		m, want := e.Moment(point, 1<<40, ""), e.SegmentsAfter(point-1)
 		if len(m.Segments) != len(want) {
 			t.Fatalf("point %d: %d segments, want %d", point, len(m.Segments), len(want))
 		}
@@ -243,7 +243,7 @@ func TestMoment(t *testing.T) {
 // TestJoinedParts: parts too small to be seen are joined, and none of their bytes is lost.
 func TestJoinedParts(t *testing.T) {
 	e := explorerOf(testkit.Snapshot(t, "real/h100-lm-ctx128-train-step.pickle"))
-	exact, coarse := e.Moment(e.Peak.Moment+1, 1<<40), e.Moment(e.Peak.Moment+1, 300)
+	exact, coarse := e.Moment(e.Peak.Moment+1, 1<<40, ""), e.Moment(e.Peak.Moment+1, 300, "")
 	count := func(m Moment) (blocks, parts int) {
 		for _, s := range m.Segments {
 			for _, p := range s.Parts {
@@ -287,16 +287,25 @@ func TestFind(t *testing.T) {
 	}
 }
 
+func search(t *testing.T, e *Explorer, pattern string) Found {
+	t.Helper()
+	f, err := e.Search(Filter{Pattern: regexp.MustCompile(pattern)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 func TestSearch(t *testing.T) {
 	e := explorerOf(testkit.Snapshot(t, "real/h100-lm-ctx128-train-step.pickle"))
-	all, none := e.Search(regexp.MustCompile(".*")), e.Search(regexp.MustCompile("no such function"))
+	all, none := search(t, e, ".*"), search(t, e, "no such function")
 	if all.Blocks != e.Len() || all.AtPeak != e.Peak.Bytes || none.Blocks != 0 || len(none.Sites) != 0 {
 		t.Fatalf("all: %d blocks of %d, %v of %v at the peak; none: %d", all.Blocks, e.Len(), all.AtPeak, e.Peak.Bytes, none.Blocks)
 	}
 	if len(all.Largest) != mostFound || !slices.IsSortedFunc(all.Largest, func(a, b FoundOne) int { return int(b.Size - a.Size) }) || all.Largest[0].Size != slices.Max(e.Bytes) {
 		t.Fatalf("largest: %+v", all.Largest[:3])
 	}
-	some := e.Search(regexp.MustCompile("^gradients$"))
+	some := search(t, e, "^gradients$")
 	want := 0
 	for n := range e.Len() {
 		if e.categories.Of(n) == "gradients" {
@@ -306,7 +315,11 @@ func TestSearch(t *testing.T) {
 	if some.Blocks != want {
 		t.Fatalf("%d gradients, want %d", some.Blocks, want)
 	}
-	tile := e.Tile(Window{First: e.Matcher(regexp.MustCompile("^gradients$"))})
+	first, err := e.Wants(Filter{Pattern: regexp.MustCompile("^gradients$")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tile := e.Tile(Window{First: first})
 	for _, k := range tile.Blocks.First {
 		if e.labels.Categories[tile.Blocks.Category[k]] != "gradients" {
 			t.Fatalf("block %d is none", tile.Blocks.N[k])
@@ -317,33 +330,15 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-func TestFlames(t *testing.T) {
-	e := explorerOf(testkit.Snapshot(t, "real/h100-lm-ctx128-train-step.pickle"))
-	var held, blocks mem.Bytes
-	for _, u := range e.usesAt(e.Peak.Moment+1, nil) {
-		held += u.Bytes
-	}
-	for _, u := range e.usesIn(0, e.Points(), nil) {
-		blocks += mem.Bytes(u.Count)
-	}
-	if set := e.FlameAt(e.Peak.Moment+1, nil); set.Total != e.Peak.Bytes || len(set.Stacks) == 0 {
-		t.Errorf("a flame graph of %v in %d stacks, want %v", set.Total, len(set.Stacks), e.Peak.Bytes)
-	}
-	before := slices.IndexFunc(e.From, func(from int32) bool { return from >= 0 })
-	if held != e.Peak.Bytes || int(blocks) != e.Len()-before {
-		t.Errorf("%v of %v at the peak, %d blocks of %d, %d from before", held, e.Peak.Bytes, blocks, e.Len(), before)
-	}
-}
-
 // TestNothing: traces without events and snapshots without memory are answered too.
 func TestNothing(t *testing.T) {
 	for _, s := range []*mem.AllocatorSnapshot{{}, random(rand.New(rand.NewPCG(1, 1)), 10, 0), random(rand.New(rand.NewPCG(1, 1)), 1, 1)} {
 		e := explorerOf(s)
 		tile := e.Tile(Window{})
-		if len(tile.At) == 0 || e.Moment(5, 100).Point > e.Moments {
+		if len(tile.At) == 0 || e.Moment(5, 100, "").Point > e.Moments {
 			t.Errorf("%+v", tile)
 		}
-		e.Search(regexp.MustCompile("x"))
+		search(t, e, "x")
 	}
 }
 
@@ -377,13 +372,15 @@ func benchmarkTile(b *testing.B, events int) {
 	}
 	b.Run("moment", func(b *testing.B) {
 		for i := range b.N {
-			e.Moment(e.Points()*(i%7+1)/8, 20_000)
+			e.Moment(e.Points()*(i%7+1)/8, 20_000, "")
 		}
 	})
 	b.Run("search", func(b *testing.B) {
 		pattern := regexp.MustCompile("train.py:1")
 		for range b.N {
-			e.Search(pattern)
+			if _, err := e.Search(Filter{Pattern: pattern}); err != nil {
+				b.Fatal(err)
+			}
 		}
 	})
 }

@@ -65,7 +65,8 @@ type Block struct {
 // BlockFrame is a frame of a stack.
 type BlockFrame struct {
 	mem.Location
-	User bool `json:"user,omitempty"`
+	Place uint32 `json:"place"` // its number, by which its source is asked for
+	User  bool   `json:"user,omitempty"`
 }
 
 // SiblingsOfBlock are the blocks of the same site.
@@ -78,6 +79,17 @@ type SiblingsOfBlock struct {
 
 // Has says whether there is a block of that number.
 func (e *Explorer) Has(n int) bool { return n >= 0 && n < e.Len() }
+
+// MadeBy is the block that an event allocated; -1: it allocated none.
+func (e *Explorer) MadeBy(event int) int {
+	if event < 0 || event >= e.Moments {
+		return noBlock
+	}
+	if n := int(e.spanOf[event]); n >= 0 && int(e.From[n]) == event {
+		return n
+	}
+	return noBlock
+}
 
 // Find is the block that lies at an offset of the stack at a point; false: nothing does.
 func (e *Explorer) Find(point int, offset mem.Bytes) (found int, ok bool) {
@@ -191,7 +203,7 @@ func (e *Explorer) frames(stack uint32) []BlockFrame {
 		if len(all) == mostFrames {
 			break
 		}
-		all = append(all, BlockFrame{l, !l.Native && e.Names.Kind(l.File) == usage.UserFile})
+		all = append(all, BlockFrame{l, e.Stacks.Location(l), !l.Native && e.Names.Kind(l.File) == usage.UserFile})
 	}
 	return all
 }

@@ -32,8 +32,8 @@ type MomentSegment struct {
 	Expandable bool      `json:"expandable,omitempty"`
 	Used       mem.Bytes `json:"used"`
 
-	// Parts that are not free, by address: its offset, its size, the block's number and category. A part that stands for several
-	// neighbours too small to be seen has the number -1 - how many they are, and no category.
+	// Parts that are not free, by address: its offset, its size, the block's number and what it is by what was asked for. A part that
+	// stands for several neighbours too small to be seen has the number -1 - how many they are, and -1 for what they are.
 	Parts [][4]int64 `json:"parts"`
 }
 
@@ -71,8 +71,9 @@ const (
 	mostSegments = 1200
 )
 
-// Moment tells what lay where at a point. Pixels is how wide a row of all segments is drawn: parts below one are joined.
-func (e *Explorer) Moment(point, pixels int) Moment {
+// Moment tells what lay where at a point. Pixels is how wide a row of all segments is drawn: parts below one are joined. Parts say
+// what their block is by what is asked for.
+func (e *Explorer) Moment(point, pixels int, by By) Moment {
 	point = min(max(point, 0), e.Points()-1)
 	at := e.levelAt(point)
 	m := Moment{Point: point, Allocated: at.allocated, Reserved: at.reserved, Known: e.KnowsSegments(), Segments: []MomentSegment{}}
@@ -97,7 +98,7 @@ func (e *Explorer) Moment(point, pixels int) Moment {
 	if len(segments) > mostSegments {
 		segments, m.Rest = largest(segments)
 	}
-	e.place(&m, segments, blocks, pixels)
+	e.place(&m, segments, blocks, pixels, by)
 	return m
 }
 
@@ -124,7 +125,7 @@ func (e *Explorer) oneSegment(blocks []int32) []mem.Segment {
 }
 
 // place puts blocks into their segments; both are by address.
-func (e *Explorer) place(m *Moment, segments []mem.Segment, blocks []int32, pixels int) {
+func (e *Explorer) place(m *Moment, segments []mem.Segment, blocks []int32, pixels int, by By) {
 	e.naming.Lock()
 	defer e.naming.Unlock()
 	var whole mem.Bytes
@@ -136,7 +137,7 @@ func (e *Explorer) place(m *Moment, segments []mem.Segment, blocks []int32, pixe
 		parts, next := 0, 0
 		m.Segments = m.Segments[:0]
 		for i := range segments {
-			s := e.segment(&segments[i], blocks, &next, least)
+			s := e.segment(&segments[i], blocks, &next, least, by)
 			parts += len(s.Parts)
 			m.Segments = append(m.Segments, s)
 		}
@@ -147,7 +148,7 @@ func (e *Explorer) place(m *Moment, segments []mem.Segment, blocks []int32, pixe
 	}
 }
 
-func (e *Explorer) segment(g *mem.Segment, blocks []int32, next *int, least mem.Bytes) MomentSegment {
+func (e *Explorer) segment(g *mem.Segment, blocks []int32, next *int, least mem.Bytes, by By) MomentSegment {
 	s := MomentSegment{Address: address(g.Address), Size: g.Size, Stream: streamName(g.Stream), Large: g.Large, Expandable: g.Expandable, Parts: [][4]int64{}}
 	until := g.Address + uint64(g.Size)
 	for *next < len(blocks) && e.Block.Address[blocks[*next]] < g.Address {
@@ -161,13 +162,13 @@ func (e *Explorer) segment(g *mem.Segment, blocks []int32, next *int, least mem.
 		}
 		end = begin + uint64(size)
 		s.Used += size
-		s.add(int64(begin-g.Address), int64(size), int64(n), int64(e.categoryOf(int(n))), least)
+		s.add(int64(begin-g.Address), int64(size), int64(n), e.valueOf(by, int(n)), least)
 	}
 	return s
 }
 
 // add puts a part behind the others, or into the last one where both are too small to be seen.
-func (s *MomentSegment) add(offset, size, n, category int64, least mem.Bytes) {
+func (s *MomentSegment) add(offset, size, n, value int64, least mem.Bytes) {
 	if k := len(s.Parts) - 1; k >= 0 && mem.Bytes(size) < least {
 		if last := &s.Parts[k]; mem.Bytes(offset+size-last[0]) < least {
 			if last[2] >= 0 {
@@ -177,5 +178,5 @@ func (s *MomentSegment) add(offset, size, n, category int64, least mem.Bytes) {
 			return
 		}
 	}
-	s.Parts = append(s.Parts, [4]int64{offset, size, n, category})
+	s.Parts = append(s.Parts, [4]int64{offset, size, n, value})
 }

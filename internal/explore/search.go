@@ -2,11 +2,9 @@ package explore
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 
 	"hightide/internal/mem"
-	"hightide/internal/usage"
 )
 
 // Found is what a search came to.
@@ -38,44 +36,19 @@ type FoundSite struct {
 
 const mostFound = 100
 
-// Matcher says of blocks whether a frame ("file:function"), the line's name, the category or the module match. It remembers its
-// answers, and is for one goroutine.
-func (e *Explorer) Matcher(pattern *regexp.Regexp) func(n int) bool {
-	match := e.matcher(pattern)
-	return func(n int) bool {
-		e.naming.Lock()
-		defer e.naming.Unlock()
-		return match(n)
-	}
-}
-
-// matcher likewise, for who holds the lock.
-func (e *Explorer) matcher(pattern *regexp.Regexp) func(n int) bool {
-	frame := e.Stacks.Matcher(pattern)
-	const no, yes = 1, 2
-	stacks := make([]uint8, e.Stacks.Len())
-	byCategory := slices.ContainsFunc(usage.CategoryNames, pattern.MatchString)
-	return func(n int) bool {
-		stack := e.Stack[n]
-		if stacks[stack] == 0 {
-			stacks[stack] = no
-			if site := e.Names.Of(stack); frame(stack) || pattern.MatchString(site.Name) || pattern.MatchString(site.Module) {
-				stacks[stack] = yes
-			}
-		}
-		return stacks[stack] == yes || byCategory && pattern.MatchString(e.categories.Of(n))
-	}
-}
-
-// Search looks for blocks of the whole trace.
-func (e *Explorer) Search(pattern *regexp.Regexp) Found {
+// Search looks for the blocks of a filter in the whole trace.
+func (e *Explorer) Search(of Filter) (Found, error) {
 	e.naming.Lock()
 	defer e.naming.Unlock()
 	f := Found{Largest: []FoundOne{}, Sites: []FoundSite{}}
-	matches, top := e.matcher(pattern), largestOf{e: e}
+	wants, err := e.wants(of)
+	if err != nil {
+		return f, err
+	}
+	top := largestOf{e: e}
 	var sites mem.Tally[uint32, FoundSite]
 	for n := range e.Len() {
-		if !matches(n) {
+		if wants != nil && !wants(n) {
 			continue
 		}
 		top.add(int32(n))
@@ -103,7 +76,7 @@ func (e *Explorer) Search(pattern *regexp.Regexp) Found {
 	for _, n := range top.cut() {
 		f.Largest = append(f.Largest, FoundOne{int(n), int(e.From[n]) + 1, e.pointOf(e.To[n]), e.Bytes[n], e.Names.Of(e.Stack[n]).Name})
 	}
-	return f
+	return f, nil
 }
 
 // largestOf keeps the largest blocks of many.

@@ -48,6 +48,7 @@ type StackUse struct {
 	Error mem.Bytes `json:"error_bytes,omitempty"`
 	Count uint64    `json:"count"`
 	Phase mem.Phase `json:"phase,omitempty"`
+	First int32     `json:"first,omitempty"` // of a trace that is explored: so many events were before its first block
 
 	Average     mem.Bytes `json:"average_bytes,omitempty"` // of devices: held, over time
 	Allocations uint64    `json:"allocations,omitempty"`

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"math"
 	"regexp"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -42,23 +41,43 @@ type Blocks struct {
 
 type blocksInput struct {
 	DeviceInput
-	From       int    `query:"from" doc:"A point: so many events before it."`
-	To         int    `query:"to" doc:"The point after the last; not above from: the whole trace."`
-	Low        int64  `query:"low" minimum:"0" doc:"Bytes of the stack."`
-	High       int64  `query:"high" minimum:"0" doc:"Not above low: all of the stack."`
-	Width      int    `query:"width" minimum:"0" doc:"Pixels."`
-	Height     int    `query:"height" minimum:"0" doc:"Pixels."`
-	Most       int    `query:"most" minimum:"0" doc:"Blocks drawn singly."`
-	Search     string `query:"q" maxLength:"1000" doc:"A regular expression: blocks whose frames, category or module match are drawn before others."`
-	Sites      int    `query:"sites" minimum:"0" doc:"So many labels of sites are known already; likewise the others."`
-	Categories int    `query:"categories" minimum:"0"`
-	Modules    int    `query:"modules" minimum:"0"`
+	From   int   `query:"from" doc:"A point: so many events before it."`
+	To     int   `query:"to" doc:"The point after the last; not above from: the whole trace."`
+	Low    int64 `query:"low" minimum:"0" doc:"Bytes of the stack."`
+	High   int64 `query:"high" minimum:"0" doc:"Not above low: all of the stack."`
+	Width  int   `query:"width" minimum:"0" doc:"Pixels."`
+	Height int   `query:"height" minimum:"0" doc:"Pixels."`
+	Most   int   `query:"most" minimum:"0" doc:"Blocks drawn singly."`
+	FilterInput
+	KnownInput
+}
+
+// FilterInput is which blocks are wanted, or drawn before others.
+type FilterInput struct {
+	Search string `query:"q" maxLength:"1000" doc:"A regular expression of RE2, of frames, category or module."`
+	By     string `query:"by" doc:"Only blocks that are one thing by this: site, category, module, stream, size or age." enum:"site,category,module,stream,size,age,"`
+	Only   string `query:"only" maxLength:"1000" doc:"That thing: a name, or of sizes and ages LOW-HIGH."`
+}
+
+// KnownInput says how many labels the client has already.
+type KnownInput struct {
+	Sites      int `query:"sites" minimum:"0" doc:"So many labels of sites are known already; likewise the others."`
+	Categories int `query:"categories" minimum:"0"`
+	Modules    int `query:"modules" minimum:"0"`
+}
+
+// MomentAnswer is a moment, with the labels that the client does not know yet.
+type MomentAnswer struct {
+	explore.Moment
+	Labels explore.Labels `json:"labels"`
 }
 
 type momentInput struct {
 	DeviceInput
-	At    int `query:"at" minimum:"0" doc:"A point."`
-	Width int `query:"width" default:"6000" minimum:"1" maximum:"1000000" doc:"Pixels of all segments in a row: smaller parts are joined."`
+	At    int    `query:"at" minimum:"0" doc:"A point."`
+	Width int    `query:"width" default:"6000" minimum:"1" maximum:"1000000" doc:"Pixels of all segments in a row: smaller parts are joined."`
+	By    string `query:"by" default:"category" enum:"site,category,module,stream,size,age" doc:"What a part says of its block."`
+	KnownInput
 }
 
 type blockInput struct {
@@ -70,21 +89,39 @@ type blockInput struct {
 
 type searchInput struct {
 	DeviceInput
-	Search string `query:"q" required:"true" minLength:"1" maxLength:"1000" doc:"A regular expression of RE2."`
+	FilterInput
 }
 
 type flameInput struct {
 	DeviceInput
-	At     int    `query:"at" default:"-1" doc:"What lived at this point; -1: what was allocated from one point to another."`
-	From   int    `query:"from"`
-	To     int    `query:"to" doc:"Not above from: to the end."`
-	Search string `query:"q" maxLength:"1000" doc:"Only blocks that match."`
+	At   int    `query:"at" default:"-1" doc:"What lived at this point; -1: what was allocated from one point to another."`
+	From int    `query:"from"`
+	To   int    `query:"to" doc:"Not above from: to the end."`
+	Of   string `query:"of" default:"allocated" enum:"allocated,held,freed" doc:"Of a range: what it allocated, freed, or held when that was most."`
+	FilterInput
 }
 
 type sourceInput struct {
+	SnapshotInput
+	Place int `query:"place" minimum:"0" doc:"Number of a frame's place, as a block's stack or a flame graph has it."`
+}
+
+type eventsInput struct {
 	DeviceInput
-	N     int `query:"n" minimum:"0"`
-	Frame int `query:"frame" minimum:"0" doc:"Number of the frame in the block's stack."`
+	From  int `query:"from" minimum:"0" doc:"Number of the first event."`
+	Count int `query:"count" default:"100" minimum:"0" maximum:"400"`
+}
+
+type nextInput struct {
+	DeviceInput
+	Action string `query:"action" required:"true" doc:"As alloc, segment_alloc or oom."`
+	After  int    `query:"after" default:"-1" doc:"Number of an event."`
+	Back   bool   `query:"back" doc:"The last one before it."`
+}
+
+// NextEvent is an event that was looked for.
+type NextEvent struct {
+	Event int `json:"event"` // -1: there is none
 }
 
 func (s *Server) snapshots(api huma.API) {
@@ -106,19 +143,35 @@ func (s *Server) snapshots(api huma.API) {
 		return s.opened.Report(ctx, in.ID)
 	})
 	get(api, "/snapshots/{id}/blocks", "Its blocks in a window, stacked", s.blocks)
-	get(api, "/snapshots/{id}/moment", "What lay where at a point", func(ctx context.Context, in *momentInput) (*explore.Moment, error) {
+	get(api, "/snapshots/{id}/moment", "What lay where at a point", func(ctx context.Context, in *momentInput) (*MomentAnswer, error) {
 		x, err := s.opened.Explorer(ctx, in.ID, in.Device)
 		if err != nil {
 			return nil, err
 		}
-		m := x.Moment(in.At, in.Width)
-		return &m, nil
+		m := x.Moment(in.At, in.Width, explore.By(in.By))
+		return &MomentAnswer{m, x.LabelsFrom(in.Sites, in.Categories, in.Modules)}, nil
+	})
+	get(api, "/snapshots/{id}/events", "Events of the trace, one after the other", func(ctx context.Context, in *eventsInput) (*explore.Events, error) {
+		x, err := s.opened.Explorer(ctx, in.ID, in.Device)
+		if err != nil {
+			return nil, err
+		}
+		l := x.List(in.From, in.Count)
+		return &l, nil
+	})
+	get(api, "/snapshots/{id}/next", "The next event of a kind", func(ctx context.Context, in *nextInput) (*NextEvent, error) {
+		x, err := s.opened.Explorer(ctx, in.ID, in.Device)
+		if err != nil {
+			return nil, err
+		}
+		event, err := x.Next(in.Action, in.After, in.Back)
+		return &NextEvent{event}, err
 	})
 	get(api, "/snapshots/{id}/block", "One block", s.block)
 	get(api, "/snapshots/{id}/search", "Blocks that match a pattern", s.search)
 	get(api, "/snapshots/{id}/flame", "What lived at a point or was allocated in a range, by call stack", s.flame)
 	get(api, "/snapshots/{id}/source", "The source around a frame, where it is readable", func(ctx context.Context, in *sourceInput) (*engine.Lines, error) {
-		return s.opened.Source(ctx, in.ID, in.Device, in.N, in.Frame)
+		return s.opened.Source(ctx, in.ID, in.Place)
 	})
 }
 
@@ -139,13 +192,10 @@ func pattern(text string) (*regexp.Regexp, error) {
 	return compiled, nil
 }
 
-// matcher says which blocks a search finds; nil: there is no search.
-func matcher(x *explore.Explorer, search string) (func(n int) bool, error) {
-	p, err := pattern(search)
-	if err != nil || p == nil {
-		return nil, err
-	}
-	return x.Matcher(p), nil
+// filter is which blocks are wanted.
+func (in *FilterInput) filter() (explore.Filter, error) {
+	p, err := pattern(in.Search)
+	return explore.Filter{Pattern: p, By: explore.By(in.By), Value: in.Only}, err
 }
 
 func (s *Server) blocks(ctx context.Context, in *blocksInput) (*Blocks, error) {
@@ -153,7 +203,11 @@ func (s *Server) blocks(ctx context.Context, in *blocksInput) (*Blocks, error) {
 	if err != nil {
 		return nil, err
 	}
-	first, err := matcher(x, in.Search)
+	filter, err := in.filter()
+	if err != nil {
+		return nil, err
+	}
+	first, err := x.Wants(filter)
 	if err != nil {
 		return nil, err
 	}
@@ -188,31 +242,28 @@ func (s *Server) search(ctx context.Context, in *searchInput) (*explore.Found, e
 	if err != nil {
 		return nil, err
 	}
-	p, err := pattern(in.Search)
+	filter, err := in.filter()
 	if err != nil {
 		return nil, err
 	}
-	found := x.Search(p)
-	return &found, nil
+	found, err := x.Search(filter)
+	return &found, err
 }
 
-func (s *Server) flame(ctx context.Context, in *flameInput) (*report.StackSet, error) {
+func (s *Server) flame(ctx context.Context, in *flameInput) (*explore.Flame, error) {
 	x, err := s.opened.Explorer(ctx, in.ID, in.Device)
 	if err != nil {
 		return nil, err
 	}
-	wants, err := matcher(x, in.Search)
+	filter, err := in.filter()
 	if err != nil {
 		return nil, err
 	}
-	var set report.StackSet
-	switch {
-	case in.At >= 0:
-		set = x.FlameAt(in.At, wants)
-	case in.To <= in.From:
-		set = x.FlameIn(in.From, math.MaxInt, wants)
-	default:
-		set = x.FlameIn(in.From, in.To, wants)
+	var flame explore.Flame
+	if in.At >= 0 {
+		flame, err = x.FlameAt(in.At, filter)
+	} else {
+		flame, err = x.FlameIn(in.From, in.To, explore.Of(in.Of), filter)
 	}
-	return &set, nil
+	return &flame, err
 }

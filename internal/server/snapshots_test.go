@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"testing"
 
 	"hightide/internal/explore"
@@ -35,8 +36,31 @@ func TestSnapshots(t *testing.T) {
 	d.get("GET", path+"/moment?at=19000", "", 200, &m)
 	d.get("GET", path+"/block?n=0", "", 200, nil)
 	d.get("GET", path+"/search?q=linear", "", 200, nil)
-	d.get("GET", path+"/flame?at=19000", "", 200, nil)
-	for request, status := range map[string]int{"/search?q=%28": 422, "/blocks?device=7": 404, "/block?n=99999999": 404} {
+	var held, gone explore.Flame
+	d.get("GET", path+"/flame?at=19000", "", 200, &held)
+	d.get("GET", path+"/flame?from=100&to=19000&of=freed&by=category&only=temporaries", "", 200, &gone)
+	if held.Total != m.Allocated || gone.Total == 0 || len(gone.Numbers) != len(gone.Frames) {
+		t.Errorf("%v held of %v, %v freed", held.Total, m.Allocated, gone.Total)
+	}
+	var lines struct {
+		File, Why string
+		Text      []string
+	}
+	for i, number := range held.Numbers {
+		d.get("GET", fmt.Sprintf("%s/source?place=%d", path, number), "", 200, &lines)
+		if lines.Why == "" || len(lines.Text) > 0 || lines.File != held.Frames[i].File {
+			t.Fatalf("of a machine that is not this one: %+v", lines)
+		}
+	}
+	var list explore.Events
+	if d.get("GET", path+"/events?from=19760&count=5", "", 200, &list); len(list.Events) != 5 || list.Events[0].Number != 19760 {
+		t.Errorf("%+v", list)
+	}
+	var next NextEvent
+	if d.get("GET", path+"/next?action=oom", "", 200, &next); next.Event != -1 {
+		t.Errorf("memory ran out at %d", next.Event)
+	}
+	for request, status := range map[string]int{"/search?q=%28": 422, "/next?action=jump": 422, "/source?place=99999999": 404, "/flame?by=size&only=x": 422,  "/blocks?device=7": 404, "/block?n=99999999": 404} {
 		d.get("GET", path+request, "", status, nil)
 	}
 	d.get("GET", "/snapshots/nothere", "", 404, nil)

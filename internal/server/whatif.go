@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -34,10 +35,33 @@ func (s *Server) whatif(api huma.API) {
 		if out != nil && in.Body.Known {
 			out.Recorded.Curve, out.Recorded.Moment.Segments = replay.TrialCurve{}, nil
 		}
+		if err == nil {
+			err = s.numbered(ctx, in.ID, out)
+		}
 		return out, err
 	}), func(o *huma.Operation) {
 		o.Summary = "What other settings or another GPU would have made of a snapshot's trace"
 	})
+}
+
+// numbered has the blocks of an answer say their numbers, as all that is asked of a snapshot does, in place of the events that allocated
+// them. What a replay remembers stays as it is.
+func (s *Server) numbered(ctx context.Context, id string, out *replay.Tried) error {
+	x, err := s.opened.Explorer(ctx, id, out.Device)
+	if err != nil {
+		return err
+	}
+	for _, side := range []*replay.Side{&out.Recorded, &out.Replayed} {
+		segments := slices.Clone(side.Moment.Segments)
+		for i := range segments {
+			segments[i].Blocks = slices.Clone(segments[i].Blocks)
+			for k := range segments[i].Blocks {
+				segments[i].Blocks[k][2] = int64(x.MadeBy(int(segments[i].Blocks[k][2])))
+			}
+		}
+		side.Moment.Segments = segments
+	}
+	return nil
 }
 
 // whatIfs are traces that are ready to be tried, the last used first.

@@ -39,6 +39,25 @@ func TestWhatIf(t *testing.T) {
 	if small.Replayed.OOM == nil || small.Capacity == 0 || !strings.Contains(small.Sentence, "runs out") {
 		t.Errorf("on 40 GiB: %s", small.Sentence)
 	}
+	made := 0
+	for _, segment := range other.Replayed.Moment.Segments {
+		for _, b := range segment.Blocks {
+			if b[2] < 0 {
+				continue
+			}
+			made++
+			var block struct {
+				N, Begin int
+				Size     int64
+			}
+			if d.get("GET", fmt.Sprintf("%s/block?n=%d", strings.TrimSuffix(path, "/whatif"), b[2]), "", 200, &block); made < 20 && (block.Begin == 0 || block.Begin > 1001) {
+				t.Errorf("block %d, there after event 1,000, begins at %d", b[2], block.Begin)
+			}
+		}
+	}
+	if made == 0 {
+		t.Error("no block has its number")
+	}
 	var again replay.Tried
 	d.get("POST", path, `{"gpu": "a100-40g", "known": true}`, 200, &again)
 	if len(again.Recorded.Moment.Segments) > 0 || len(again.Recorded.Curve.Event) > 0 || again.Recorded.Reserved != same.Recorded.Reserved || len(again.Replayed.Moment.Segments) == 0 {

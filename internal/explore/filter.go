@@ -1,0 +1,144 @@
+package explore
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hightide/internal/fail"
+	"hightide/internal/usage"
+)
+
+// By is what blocks are told apart by, as by the colours of a viewer.
+type By string
+
+// What blocks are told apart by.
+const (
+	BySite     By = "site"
+	ByCategory By = "category"
+	ByModule   By = "module"
+	ByStream   By = "stream"
+	BySize     By = "size" // bytes
+	ByAge      By = "age"  // events for which it was allocated, within the trace
+)
+
+// Filter is which blocks a reader wants. The zero Filter is all of them.
+type Filter struct {
+	Pattern *regexp.Regexp // of a frame ("file:function"), the line's name, the category or the module; nil: any
+	By      By
+	Value   string // of By: a name as in Labels, or of sizes and ages LOW-HIGH, the second not among them and "" for none
+}
+
+// Wants says of blocks whether a filter has them; nil: it has all. The function remembers its answers, and is for one goroutine.
+func (e *Explorer) Wants(f Filter) (func(n int) bool, error) {
+	wants, err := e.wants(f)
+	if wants == nil || err != nil {
+		return nil, err
+	}
+	return func(n int) bool {
+		e.naming.Lock()
+		defer e.naming.Unlock()
+		return wants(n)
+	}, nil
+}
+
+// wants likewise, for who holds the lock when it calls.
+func (e *Explorer) wants(f Filter) (func(n int) bool, error) {
+	has, err := e.has(f)
+	if f.Pattern == nil || err != nil {
+		return has, err
+	}
+	matches := e.matcher(f.Pattern)
+	if has == nil {
+		return matches, nil
+	}
+	return func(n int) bool { return has(n) && matches(n) }, nil
+}
+
+// has is a filter without its pattern.
+func (e *Explorer) has(f Filter) (func(n int) bool, error) {
+	switch f.By {
+	case "":
+		return nil, nil
+	case BySite:
+		return e.ofStack(func(stack uint32) bool { return e.Names.Of(stack).Name == f.Value }), nil
+	case ByModule:
+		return e.ofStack(func(stack uint32) bool { return e.Names.Of(stack).Module == f.Value }), nil
+	case ByCategory:
+		return func(n int) bool { return e.categories.Of(n) == f.Value }, nil
+	case ByStream:
+		return func(n int) bool { return laneName(e.Lanes[e.Block.Lane[n]]) == f.Value }, nil
+	case BySize, ByAge:
+		low, high, err := limits(f.Value)
+		if f.By == BySize {
+			return func(n int) bool { return int64(e.Bytes[n]) >= low && int64(e.Bytes[n]) < high }, err
+		}
+		return func(n int) bool { age := int64(e.age(n)); return age >= low && age < high }, err
+	}
+	return nil, fail.Usage("site, category, module, stream, size or age", "blocks are not told apart by %q", string(f.By))
+}
+
+// ofStack remembers what is true of the blocks of a stack.
+func (e *Explorer) ofStack(is func(stack uint32) bool) func(n int) bool {
+	const no, yes = 1, 2
+	known := make([]uint8, e.Stacks.Len())
+	return func(n int) bool {
+		stack := e.Stack[n]
+		if known[stack] == 0 {
+			known[stack] = no
+			if is(stack) {
+				known[stack] = yes
+			}
+		}
+		return known[stack] == yes
+	}
+}
+
+func limits(text string) (low, high int64, err error) {
+	from, to, found := strings.Cut(text, "-")
+	low, err = strconv.ParseInt(from, 10, 64)
+	high = 1<<63 - 1
+	if err == nil && to != "" {
+		high, err = strconv.ParseInt(to, 10, 64)
+	}
+	if !found || err != nil {
+		return 0, 0, fail.Usage("as in 1024-4096, or 1024- for no upper limit", "%q is no range", text)
+	}
+	return low, high, nil
+}
+
+// age is for how many events of the trace a block was allocated.
+func (e *Explorer) age(n int) int {
+	return min(int(e.To[n]), e.Moments) - int(e.From[n])
+}
+
+// valueOf is what a block is by By, as a picture has it: the number of a label, bytes, or events.
+func (e *Explorer) valueOf(by By, n int) int64 {
+	switch by {
+	case BySite:
+		return int64(e.siteOf(e.Stack[n]))
+	case ByModule:
+		return int64(e.moduleOf(e.Stack[n]))
+	case ByStream:
+		return int64(e.Block.Lane[n])
+	case BySize:
+		return int64(e.Bytes[n])
+	case ByAge:
+		return int64(e.age(n))
+	}
+	return int64(e.categoryOf(n))
+}
+
+// matcher says whether Filter.Pattern matches, for who holds the lock.
+func (e *Explorer) matcher(pattern *regexp.Regexp) func(n int) bool {
+	frame := e.Stacks.Matcher(pattern)
+	stacks := e.ofStack(func(stack uint32) bool {
+		site := e.Names.Of(stack)
+		return frame(stack) || pattern.MatchString(site.Name) || pattern.MatchString(site.Module)
+	})
+	byCategory := slices.ContainsFunc(usage.CategoryNames, pattern.MatchString)
+	return func(n int) bool {
+		return stacks(n) || byCategory && pattern.MatchString(e.categories.Of(n))
+	}
+}
