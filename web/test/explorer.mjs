@@ -71,6 +71,13 @@ await look("explorer", page, {}, async (tab) => {
   const [from, to] = words(tab).get("t").split("-").map(Number);
   assert.ok(to - from < 0.3 * device.events && from < point && to > point, `zoomed to ${from}-${to} around ${point}`);
   await tab.locator(`.explorer[data-tile="${from}-${to}"]`).waitFor();
+  // with shift it zooms in bytes, which stand in the address too
+  await tab.keyboard.down("Shift");
+  await tab.mouse.wheel(0, -600);
+  await tab.keyboard.up("Shift");
+  await tab.waitForFunction(() => new URLSearchParams(location.search).has("y"));
+  const [low, high] = words(tab).get("y").split("-").map(Number);
+  assert.ok(low <= offset && high >= offset && high - low < 0.6 * device.peak_bytes, `zoomed to ${low}-${high} around ${offset}`);
   // a drag pans
   const box = await canvas.boundingBox();
   await tab.mouse.move(box.x + 400, box.y + 100);
@@ -81,7 +88,7 @@ await look("explorer", page, {}, async (tab) => {
   assert.equal(words(tab).get("block"), String(really.n), "a drag selects nothing");
   await canvas.focus();
   await tab.keyboard.press("f");
-  await tab.waitForFunction(() => !new URLSearchParams(location.search).has("t"));
+  await tab.waitForFunction(() => !new URLSearchParams(location.search).has("t") && !new URLSearchParams(location.search).has("y"));
   await tab.locator(`.explorer[data-tile="0-${device.events + 1}"]`).waitFor();
   // a block too small to draw is found all the same
   const small = { x: Math.round(width * 0.25), y: Math.round(height * 0.72) };
@@ -97,6 +104,38 @@ await look("search", `${page}?q=transformer.py`, { refused: true }, async (tab) 
   await tab.locator(".explorer .failure", { hasText: "regular expression" }).first().waitFor();
   await tab.getByLabel("Search blocks").fill("linear");
   await tab.locator(".explorer .failure").waitFor({ state: "detached" });
+});
+for (const [by, unit] of [["category", ""], ["module", ""], ["size", "iB"], ["age", "events"], ["stream", "stream"]]) await look(`colours-${by}`, page, { scheme: by === "size" ? "dark" : "light" }, async (tab) => {
+  await tab.getByLabel("Colours by").selectOption(by);
+  await asked(tab, "colour", by);
+  const entries = tab.locator(".sites button");
+  await tab.waitForFunction((unit) => [...document.querySelectorAll(".sites button")].every((b) => b.textContent.includes(unit)), unit);
+  await tab.locator(".explorer[data-moment]").waitFor();
+  // the legend filters: one value alone, as the server counts it
+  const name = await entries.first().textContent();
+  await entries.first().click();
+  await tab.locator(".sites button[aria-pressed=true]", { hasText: name }).waitFor();
+  const only = words(tab).get("only"), found = await api(`${page}/search?by=${by}&only=${encodeURIComponent(only)}`);
+  assert.ok(found.blocks > 0, `${only} are ${found.blocks} blocks`);
+  await tab.locator(".found-blocks", { hasText: `${found.blocks.toLocaleString("en")} blocks match` }).waitFor();
+  await tab.screenshot({ path: join(folder, `only-${by}.png`) });
+  await tab.locator(".sites button[aria-pressed=true]").click();
+  await tab.waitForFunction(() => !new URLSearchParams(location.search).has("only"));
+});
+await look("one-selection", `${page}?at=10000&block=1024&t=9000-12000`, {}, async (tab) => {
+  // the same moment and the same block in the what-if, and back
+  await tab.getByRole("link", { name: "What if" }).click();
+  await tab.locator("#whatif .said:not(:empty)").waitFor();
+  assert.match(tab.url(), /whatif\?t=9000-12000&at=10000&block=1024$/);
+  const tape = tab.locator(".tapes canvas").first(), box = await tape.boundingBox();
+  const chosen = () => tab.evaluate(() => new URLSearchParams(location.search).get("block")); // what was there before the trace has no number here
+  for (let x = 0.95; [null, "1024"].includes(await chosen()) && x > 0; x -= 0.05) await tape.click({ position: { x: box.width * x, y: box.height / 2 } });
+  assert.ok(![null, "1024"].includes(await chosen()), "a block is chosen");
+  const n = words(tab).get("block"), block = await api(`${page}/block?n=${n}`);
+  assert.ok(block.begin <= 10000 && (block.end < 0 || block.gone > 10000), `block ${n} is there from ${block.begin} to ${block.gone}`);
+  await tab.getByRole("link", { name: "The snapshot" }).click();
+  await tab.locator("aside h3", { hasText: `Block ${Number(n).toLocaleString("en")}` }).waitFor();
+  await tab.locator("#explorer .explorer[data-tile][data-moment]").waitFor();
 });
 await look("explorer-narrow", `${page}?t=9000-12000&at=10000&block=1024&q=linear`, { width: 400, scheme: "dark" }, async (tab) => {
   await tab.locator("aside h3", { hasText: "Block 1,024" }).waitFor();

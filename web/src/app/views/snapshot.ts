@@ -9,7 +9,7 @@ import { views } from "../../views";
 import { h, section } from "../../views/dom";
 import { get } from "../api";
 import { busy, empty, failure } from "../parts";
-import type { App } from "../state";
+import { sameOn, type App } from "../state";
 import type { Shown } from ".";
 import { explorer } from "./explorer";
 
@@ -23,7 +23,8 @@ export function snapshotPage(app: App, part: string): Shown {
     body.replaceChildren(...views.flatMap((view) => view(report, app) ?? []));
   }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, ask)); });
   ask();
-  const whatIf = h("a", { href: `/snapshots/${encodeURIComponent(id)}/whatif` }, "What if the allocator were set otherwise, or the GPU another?");
+  const whatIf = h("a", {}, "What if the allocator were set otherwise, or the GPU another?");
+  app.follow(["window", "at", "block", "device"], (state) => { whatIf.setAttribute("href", sameOn(state, `/snapshots/${encodeURIComponent(id)}/whatif`)); }); // the same moment and block there
   return { element: h("div", { class: "job-page" }, h("p", { class: "facts" }, h("span", {}, whatIf)), blocks.element, body), close: () => { asking.abort(); blocks.close?.(); } };
 }
 

@@ -6,19 +6,22 @@ import { h } from "../../views/dom";
 
 const row = 16, gap = 3;
 
-/** A segment as a what-if has it; a block is its size, its state (0 cached, 1 in use, 2 waiting for another stream) and the event that allocated it. */
-export interface Segment { size_bytes: number; large?: boolean; expandable?: boolean; stream?: number; private?: boolean; blocks: [size: number, state: number, made: number][] }
+/** A segment as a what-if has it; a block is its size, its state (0 cached, 1 in use, 2 waiting for another stream), its number, and what Paint colours it by. */
+export interface Segment { size_bytes: number; large?: boolean; expandable?: boolean; stream?: number; private?: boolean; blocks: [size: number, state: number, n: number, value?: number][] }
 
-interface Placed { from: number; size: number; state: number; made: number; segment: Segment }
+interface Placed { from: number; size: number; state: number; n: number; value: number | undefined; segment: Segment }
 
-export interface Tape { element: HTMLElement; show(segments: Segment[], perRow: number, title: string, note: string): void; choose(made: number | null): void }
+/** Colours of blocks in use by their value, and what is told of the block under the pointer. */
+export interface Paint { ink(value: number): string; over(n: number | null): void }
 
-const byEvent = (made: number) => made >= 0 ? `, allocated by event ${made.toLocaleString("en")}` : "";
+export interface Tape { element: HTMLElement; show(segments: Segment[], perRow: number, title: string, note: string): void; choose(n: number | null): void; mark(n: number | null): void }
 
-/** pick is called with the event that allocated the block under the pointer; −1: it is cached, or older than the trace. named says it in words. */
-export function tape(label: string, pick: (made: number) => void, tell: (text: string) => void, named = byEvent): Tape {
+const byNumber = (n: number) => n >= 0 ? `, block ${n.toLocaleString("en")}` : "";
+
+/** pick is called with the number of the block under the pointer; −1: it is cached, or not known. named says it in words. */
+export function tape(label: string, pick: (n: number) => void, tell: (text: string) => void, named = byNumber, painted?: Paint): Tape {
   const canvas = h("canvas", { role: "img", tabindex: "0" }), head = h("h4", {}), element = h("div", { class: "tape-box" }, head, canvas);
-  let placed: Placed[] = [], per = 1, chosen: number | null = null, segments: Segment[] = [], rows = 1, at = -1;
+  let placed: Placed[] = [], per = 1, chosen: number | null = null, segments: Segment[] = [], rows = 1, at = -1, marked: number | null = null;
   const draw = () => {
     const width = canvas.clientWidth, ratio = devicePixelRatio || 1, colour = theme();
     if (!width) return;
@@ -34,7 +37,7 @@ export function tape(label: string, pick: (made: number) => void, tell: (text: s
       }
     };
     const inks = [colour("track"), colour("curve-0"), colour("warning")], edge = colour("muted"), text = colour("text"), high = colour("curve-1");
-    for (const p of placed) put(p.from, p.size, (x, y, w) => { ctx.fillStyle = chosen !== null && p.made === chosen && p.state ? high : inks[p.state]!; ctx.fillRect(x, y, Math.max(w - (w > 3 ? 0.6 : 0), 0.3), row - gap); });
+    for (const p of placed) put(p.from, p.size, (x, y, w) => { ctx.fillStyle = p.state && p.value !== undefined && painted ? painted.ink(p.value) : chosen !== null && p.n === chosen && p.state ? high : inks[p.state]!; ctx.fillRect(x, y, Math.max(w - (w > 3 ? 0.6 : 0), 0.3), row - gap); });
     let from = 0;
     ctx.fillStyle = edge;
     for (const s of segments) {
@@ -42,8 +45,8 @@ export function tape(label: string, pick: (made: number) => void, tell: (text: s
       if ((s.size_bytes / per) * width > 3) ctx.fillRect(((from - line * per) / per) * width, line * row, 1, row - gap);
       from += s.size_bytes;
     }
-    const shown = at >= 0 ? placed[at] : chosen === null ? undefined : placed.find((p) => p.made === chosen && p.state);
-    if (shown) put(shown.from, shown.size, (x, y, w) => { ctx.strokeStyle = text; ctx.lineWidth = 2; ctx.strokeRect(x, y, Math.max(w, 2), row - gap); });
+    const found = (n: number | null) => n === null ? undefined : placed.find((p) => p.n === n && p.state);
+    for (const [one, ink, wide] of [[at >= 0 ? placed[at] : found(marked), edge, 2], [found(chosen), text, 2.5]] as const) if (one) put(one.from, one.size, (x, y, w) => { ctx.strokeStyle = ink; ctx.lineWidth = wide; ctx.strokeRect(x, y, Math.max(w, 2), row - gap); });
   };
   const under = (x: number, y: number): number => {
     const offset = (Math.floor(y / row) + Math.min(Math.max(x / canvas.clientWidth, 0), 0.99999)) * per;
@@ -55,28 +58,29 @@ export function tape(label: string, pick: (made: number) => void, tell: (text: s
   const point = (to: number) => {
     if (to === at) return;
     at = to;
+    painted?.over(placed[at]?.state ? placed[at]!.n : null);
     draw();
     const p = placed[at];
-    if (p) tell(`${label}: ${bytes(p.size)} ${p.state === 0 ? (p.segment.blocks.every((b) => b[1] === 0) ? "in a free segment" : "cached") : p.state === 2 ? "freed, another stream still uses it" : "in use"}${named(p.made)}, in a ${p.segment.large ? "large" : "small"}${p.segment.expandable ? ", expandable" : ""} segment of ${bytes(p.segment.size_bytes)}`);
+    if (p) tell(`${label}: ${bytes(p.size)} ${p.state === 0 ? (p.segment.blocks.every((b) => b[1] === 0) ? "in a free segment" : "cached") : p.state === 2 ? "freed, another stream still uses it" : "in use"}${named(p.n)}, in a ${p.segment.large ? "large" : "small"}${p.segment.expandable ? ", expandable" : ""} segment of ${bytes(p.segment.size_bytes)}`);
   };
   canvas.addEventListener("pointermove", (e) => point(under(e.offsetX, e.offsetY)));
   canvas.addEventListener("pointerleave", () => point(-1));
-  canvas.addEventListener("click", (e) => { const p = placed[under(e.offsetX, e.offsetY)]; if (p) pick(p.state ? p.made : -1); });
+  canvas.addEventListener("click", (e) => { const p = placed[under(e.offsetX, e.offsetY)]; if (p) pick(p.state ? p.n : -1); });
   canvas.addEventListener("keydown", (e) => {
     const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
-    if (step) point(Math.min(Math.max(at + step, 0), placed.length - 1)); else if (e.key === "Enter" && placed[at]) pick(placed[at]!.state ? placed[at]!.made : -1); else return;
+    if (step) point(Math.min(Math.max(at + step, 0), placed.length - 1)); else if (e.key === "Enter" && placed[at]) pick(placed[at]!.state ? placed[at]!.n : -1); else return;
     e.preventDefault();
   });
   new ResizeObserver(draw).observe(canvas);
   const repaint = () => { if (canvas.isConnected) draw(); };
   addEventListener("hightide:theme", repaint);
   return {
-    element, choose: (made) => { chosen = made !== null && made >= 0 ? made : null; draw(); },
+    element, choose: (n) => { chosen = n !== null && n >= 0 ? n : null; draw(); }, mark: (n) => { if (n !== marked) { marked = n; if (at < 0) draw(); } },
     show: (all, perRow, title, note) => {
       [segments, per, at] = [all, perRow, -1];
       placed = [];
       let from = 0;
-      for (const segment of all) for (const [size, state, made] of segment.blocks) { placed.push({ from, size, state, made, segment }); from += size; }
+      for (const segment of all) for (const [size, state, n, value] of segment.blocks) { placed.push({ from, size, state, n, value, segment }); from += size; }
       rows = Math.max(1, Math.ceil(from / per - 1e-9));
       canvas.setAttribute("aria-label", `${title}: ${note}`);
       head.replaceChildren(title, h("span", {}, note));

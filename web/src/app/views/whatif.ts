@@ -13,7 +13,7 @@ import { post } from "../api";
 import { begin, catalogue, job as whole, type Progress, type Told } from "../jobs";
 import { knobs, parsed, stepsOf, written } from "../knobs";
 import { failure } from "../parts";
-import type { App } from "../state";
+import { sameOn, type App } from "../state";
 import { stream, type Stream } from "../stream";
 import type { Shown } from ".";
 import { tape, type Segment } from "./tape";
@@ -30,7 +30,7 @@ export function whatIfPanel(app: App, id: string): Shown {
   let limit: { gpu?: string; memory?: string } = {}, answer: Tried | null = null, record: { of: string; side: Side } | null = null, asking: AbortController | null = null, waiting = false, closed = false, touched = first !== undefined;
   const said = h("p", { class: "said", role: "status" }), tip = h("p", { class: "reading", role: "status" }), facts = h("dl", { class: "figures" }), line = h("div", {}), problem = h("div", {}), spread = h("p", { class: "hint" });
   const box = h("div", { class: "chart", role: "img", "aria-label": "Reserved memory as recorded and as replayed, event by event" });
-  const pick = (made: number) => app.set({ block: made >= 0 ? made : null });
+  const pick = (n: number) => app.set({ block: n >= 0 ? n : null });
   const tell = (text: string) => { tip.textContent = text; };
   const [before, after] = [tape("as recorded", pick, tell), tape("as replayed", pick, tell)];
   const whole = h("button", { type: "button", class: "plain", hidden: "" }, "Show the peaks");
@@ -182,6 +182,7 @@ function searching(app: App, id: string, limit: () => { gpu?: string; memory?: s
 
 /** The panel as a page of its own. */
 export function whatIfPage(app: App, part: string): Shown {
-  const id = decodeURIComponent(part), panel = whatIfPanel(app, id);
-  return { ...panel, element: h("div", { class: "job-page" }, h("h1", {}, "What if?"), h("p", { class: "facts" }, h("span", {}, badge("replayed")), h("span", {}, h("a", { href: `/snapshots/${encodeURIComponent(id)}` }, "The snapshot"))), panel.element) };
+  const id = decodeURIComponent(part), panel = whatIfPanel(app, id), back = h("a", {}, "The snapshot");
+  app.follow(["window", "at", "block", "device"], (state) => { back.setAttribute("href", sameOn(state, `/snapshots/${encodeURIComponent(id)}`)); });
+  return { ...panel, element: h("div", { class: "job-page" }, h("h1", {}, "What if?"), h("p", { class: "facts" }, h("span", {}, badge("replayed")), h("span", {}, back)), panel.element) };
 }

@@ -6,10 +6,7 @@ import { byteTick, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
 import { hit, type Range, type Shape, type Tile } from "./tile";
 
-export interface Look { events: Range; bytes: Range; at: number; block: number | null; dim: boolean }
-
-/** The colour of a site, by its number: eight of the theme, then the same ones paler. */
-export const siteInk = (colour: (name: string) => string, site: number) => faint(colour(`curve-${site % 8}`), [1, 0.72, 0.5][Math.floor(site / 8) % 3]!);
+export interface Look { events: Range; bytes: Range; at: number; block: number | null; dim: boolean; ink: (s: Shape) => string }
 
 export interface Picture {
   canvas: HTMLCanvasElement;
@@ -23,7 +20,7 @@ export interface Picture {
 
 export function picture(): Picture {
   const canvas = h("canvas", { role: "img", tabindex: "0", "aria-label": "Blocks of the trace, stacked, event by event. Plus and minus zoom, F shows everything, the arrows move by one event." });
-  let tile: Tile | null = null, all: Shape[] = [], now: Look = { events: [0, 1], bytes: [0, 1], at: 0, block: null, dim: false }, over: number | null = null, asked = 0;
+  let tile: Tile | null = null, all: Shape[] = [], now: Look = { events: [0, 1], bytes: [0, 1], at: 0, block: null, dim: false, ink: () => "" }, over: number | null = null, asked = 0;
   const redraw = () => { asked ||= requestAnimationFrame(() => { asked = 0; if (canvas.isConnected) draw(); }); };
   const draw = () => {
     const width = canvas.clientWidth, height = canvas.clientHeight, ratio = devicePixelRatio || 1, colour = theme(), ctx = canvas.getContext("2d")!;
@@ -33,7 +30,7 @@ export function picture(): Picture {
     const { events: [from, to], bytes: [low, high] } = now, x = (p: number) => ((p - from) / (to - from)) * width, y = (b: number) => height - ((b - low) / (high - low)) * height;
     if (!tile || !width) return;
     levels(ctx, tile, x, y, height, colour);
-    for (const s of all) body(ctx, s, x, y, width, now.dim && !s.found ? faint(colour("muted"), 0.25) : siteInk(colour, s.site), height);
+    for (const s of all) body(ctx, s, x, y, width, now.dim && !s.found ? faint(colour("muted"), 0.25) : now.ink(s), height);
     for (const [n, ink] of [[over, "muted"], [now.block, "text"]] as const) {
       const s = all.find((one) => one.n === n);
       if (s) outline(ctx, s, x, y, colour(ink));

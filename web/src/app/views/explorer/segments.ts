@@ -1,14 +1,19 @@
-// The segments of the device at one point, by address, with the blocks in them.
+// The segments of the device at one point, by address, with the blocks in them in the colours of the stack.
 
 import { bytes, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
 import { tape, type Segment } from "../tape";
+import type { Board } from "./board";
+import { classOf } from "./colours";
+import type { Labels } from "./tile";
 
-/** GET /snapshots/{id}/moment. A part is its offset, its size and the number of its block; below −1 it stands for −1 − n neighbours. */
+/** GET /snapshots/{id}/moment. A part is its offset, its size, the number of its block and what that is by the colours; a number below −1
+ *  stands for −1 − n neighbours. */
 export interface Moment {
   point: number; event?: { number: number; action: string; size: number; block: number };
   allocated: number; reserved: number; waiting: number; blocks: number; known: boolean; rest: number;
-  segments: { size: number; large?: boolean; expandable?: boolean; parts: [offset: number, size: number, n: number, category: number][] }[];
+  segments: { size: number; large?: boolean; expandable?: boolean; parts: [offset: number, size: number, n: number, value: number][] }[];
+  labels: Labels;
 }
 
 const rows = 12;
@@ -17,27 +22,33 @@ const rows = 12;
 export function filled(of: Moment["segments"][number]): Segment["blocks"] {
   const all: Segment["blocks"] = [];
   let from = 0;
-  for (const [offset, size, n] of of.parts) {
+  for (const [offset, size, n, value] of of.parts) {
     if (offset > from) all.push([offset - from, 0, -1]);
-    all.push([size, 1, n]);
+    all.push([size, 1, n, value]);
     from = offset + size;
   }
   if (from < of.size) all.push([of.size - from, 0, -1]);
   return all;
 }
 
-export function segmentMap(pick: (n: number) => void): { element: HTMLElement; show(m: Moment): void; choose(n: number | null): void } {
-  const said = h("p", { class: "hint", role: "status" });
+export function segmentMap(board: Board, mark: (name: string, value: string) => void): HTMLElement {
+  const { app, colours } = board, said = h("p", { class: "hint", role: "status" });
   const named = (n: number) => n >= 0 ? `, block ${count(n)}` : n < -1 ? `, ${count(-1 - n)} small blocks and what is free between them` : "";
-  const map = tape("at this event", (n) => { if (n >= 0) pick(n); }, (text) => { said.textContent = text; }, named);
-  return {
-    element: h("div", { class: "tapes" }, map.element, said, h("p", { class: "phases" }, h("span", {}, h("i", { style: "background:var(--curve-0)" }), "in use"), h("span", {}, h("i", { class: "free" }), "free"), h("span", {}, h("i", { style: "background:var(--curve-1)" }), "selected"))), choose: map.choose,
-    show: (m) => {
-      const all = m.segments.map((s): Segment => ({ size_bytes: s.size, ...(s.large ? { large: true } : {}), ...(s.expandable ? { expandable: true } : {}), blocks: filled(s) })), total = all.reduce((sum, s) => sum + s.size_bytes, 0);
-      const event = m.event ? `after event ${count(m.event.number)}, ${m.event.action.replaceAll("_", " ")} of ${bytes(m.event.size)}` : "before the first event";
-      const parts = [`${bytes(m.allocated)} in ${count(m.blocks)} blocks of ${bytes(m.reserved)} reserved`, m.waiting ? `${bytes(m.waiting)} freed, another stream still uses it` : "", m.rest ? `${count(m.rest)} of the smallest segments are not drawn` : "", m.known ? "" : "the file tells of no segments"];
-      map.show(all, Math.max(total / rows, 1), m.known ? "Segments" : "Blocks by address", [event, ...parts.filter(Boolean)].join(" · "));
-      said.textContent = "";
-    },
+  const map = tape("at this event", (n) => { if (n >= 0) app.set({ block: n }); }, (text) => { said.textContent = text; }, named, { ink: (value) => colours.ink(value), over: (n) => board.hover(n !== null && n >= 0 ? n : null) });
+  const show = (m: Moment) => {
+    const sums = new Map<number, number>();
+    for (const s of m.segments) for (const [, size, n, value] of s.parts) if (n >= 0) { const c = classOf(colours.by(), value); sums.set(c, (sums.get(c) ?? 0) + size); }
+    colours.see(sums); // what the stack does not show has a colour too
+    const all = m.segments.map((s): Segment => ({ size_bytes: s.size, ...(s.large ? { large: true } : {}), ...(s.expandable ? { expandable: true } : {}), blocks: filled(s) })), total = all.reduce((sum, s) => sum + s.size_bytes, 0);
+    const event = m.event ? `after event ${count(m.event.number)}, ${m.event.action.replaceAll("_", " ")} of ${bytes(m.event.size)}` : "before the first event";
+    const parts = [`${bytes(m.allocated)} in ${count(m.blocks)} blocks of ${bytes(m.reserved)} reserved`, m.waiting ? `${bytes(m.waiting)} freed, another stream still uses it` : "", m.rest ? `${count(m.rest)} of the smallest segments are not drawn` : "", m.known ? "" : "the file tells of no segments"];
+    map.show(all, Math.max(total / rows, 1), m.known ? "Segments" : "Blocks by address", [event, ...parts.filter(Boolean)].join(" · "));
+    said.textContent = "";
   };
+  const width = () => Math.max(element.clientWidth, 300) * 12;
+  const element = h("div", { class: "tapes" }, map.element, said, h("p", { class: "phases" }, h("span", {}, h("i", { class: "free" }), "free"), h("span", {}, "blocks have the colours of the stack above; the selected one has an edge")));
+  board.follow(["at", "device", "colour"], () => board.ask<Moment>("moment", board.path("moment", { at: board.at(), width: width(), by: colours.by(), ...board.known() }), (m) => { board.learn(m.labels); show(m); map.choose(app.get().block); mark("moment", String(m.point)); }));
+  board.follow(["block"], () => map.choose(app.get().block));
+  board.hovered((n) => map.mark(n));
+  return element;
 }

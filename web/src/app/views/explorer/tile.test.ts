@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { hit, moved, offsetAt, shapes, zoomed, type Tile } from "./tile";
 
 const tile: Tile = {
-  from: 100, to: 140, step: 4, low: 1000, high: 2000, unit: 10, allocated: [], reserved: [], at: [], inside: 2, labels: { sites: [], categories: [], modules: [] },
-  blocks: { n: [7, 9], begin: [3, 106], end: [-1, 121], bytes: [200, 50], site: [0, 1], category: [0, 0], module: [0, 0], first: [1], steps: [1, 0, 5, 2, 2, 25, 3, -20] },
+  from: 100, to: 140, step: 4, low: 1000, high: 2000, unit: 10, allocated: [], reserved: [], at: [], inside: 2, labels: { sites: [], categories: [], modules: [], streams: [] },
+  blocks: { n: [7, 9], begin: [3, 106], end: [-1, 121], bytes: [200, 50], site: [0, 1], category: [0, 0], module: [0, 0], stream: [0, 0], first: [1], steps: [1, 0, 5, 2, 2, 25, 3, -20] },
 };
 
 test("steps are columns and offsets, as differences", () => {

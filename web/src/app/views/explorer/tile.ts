@@ -6,13 +6,16 @@ export interface Tile {
   from: number; to: number; step: number; // points; a column is step of them
   low: number; high: number; unit: number; // bytes
   allocated: number[]; reserved: number[]; at: number[];
-  blocks: { n: number[]; begin: number[]; end: number[]; bytes: number[]; site: number[]; category: number[]; module: number[]; first?: number[]; steps: number[] };
+  blocks: { n: number[]; begin: number[]; end: number[]; bytes: number[]; site: number[]; category: number[]; module: number[]; stream: number[]; first?: number[]; steps: number[] };
   inside: number;
-  labels: { sites: Site[]; categories: string[]; modules: string[] };
+  labels: Labels;
 }
 
+/** What numbers of answers stand for; an answer has those that the reader does not know yet, but all streams. */
+export interface Labels { sites: Site[]; categories: string[]; modules: string[]; streams: string[] }
+
 /** A block of a tile. It lies at offset[i] bytes of the stack from point[i] to point[i + 1]. */
-export interface Shape { n: number; begin: number; end: number; bytes: number; site: number; category: number; module: number; point: number[]; offset: number[]; found: boolean }
+export interface Shape { n: number; begin: number; end: number; bytes: number; site: number; category: number; module: number; stream: number; point: number[]; offset: number[]; found: boolean }
 
 /** The shapes of a tile, in the order in which they lie on each other. */
 export function shapes(tile: Tile): Shape[] {
@@ -27,7 +30,7 @@ export function shapes(tile: Tile): Shape[] {
       offset.push(low + units * unit);
     }
     point.push(end < 0 ? to : Math.min(from + Math.ceil((end - from) / step) * step, to)); // it is drawn in columns whose first point it lives at
-    return { n, begin: blocks.begin[i]!, end, bytes: blocks.bytes[i]!, site: blocks.site[i]!, category: blocks.category[i]!, module: blocks.module[i]!, point, offset, found: found.has(i) };
+    return { n, begin: blocks.begin[i]!, end, bytes: blocks.bytes[i]!, site: blocks.site[i]!, category: blocks.category[i]!, module: blocks.module[i]!, stream: blocks.stream[i]!, point, offset, found: found.has(i) };
   });
 }
 

@@ -1,0 +1,64 @@
+// What the panels of the explorer share: the snapshot, what was asked of the server, the colours, and the block under the pointer.
+
+import { get, query } from "../../api";
+import { failure, givenUp } from "../../parts";
+import type { App, State } from "../../state";
+import type { Inks } from "./colours";
+import type { Block } from "./facts";
+import type { Labels, Range } from "./tile";
+
+export interface Device { device: number; name?: string; events: number; blocks: number; peak_bytes: number; peak_at: number }
+
+export interface Board {
+  app: App;
+  closed: AbortSignal;
+  devices: Device[];
+  device(): Device;
+  /** The moment that is looked at: so many events before it. */
+  at(): number;
+  whole(): { events: Range; bytes: Range };
+  labels: Labels;
+  colours: Inks;
+  /** The path of something of this snapshot's device, with what is asked. */
+  path(rest: string, asked?: Record<string, string | number | undefined>): string;
+  /** What is asked for and what it is filtered by. */
+  filter(): { q?: string; by?: string; only?: string };
+  /** How many labels are known already. */
+  known(): Record<"sites" | "categories" | "modules", number>;
+  learn(labels: Labels): void;
+  ask<T>(what: string, path: string, then: (answer: T) => void): void;
+  /** The facts of a block, asked for once. */
+  block(n: number, then: (b: Block) => void, what: string): void;
+  /** A block is under the pointer in some panel; null: none is any more. */
+  hover(n: number | null): void;
+  hovered(then: (n: number | null) => void): void;
+  /** Follows the state until the page goes. */
+  follow(fields: (keyof State)[], then: () => void): void;
+  goTo(point: number): void;
+}
+
+/** A panel of the explorer. Its element stands where panels.ts puts it; it follows the board's state by itself. */
+export type Panel = (board: Board) => HTMLElement;
+
+/** Asks for one thing at a time of each kind: a newer question gives the older one up. What fails is said, and what was drawn stays. */
+export function asker(closed: AbortSignal, problem: HTMLElement): Board["ask"] {
+  const asked = new Map<string, AbortController>(), failed = new Set<string>();
+  return <T>(what: string, path: string, then: (answer: T) => void): void => {
+    asked.get(what)?.abort();
+    const own = new AbortController();
+    asked.set(what, own);
+    get<T>(path, AbortSignal.any([own.signal, closed])).then((answer) => {
+      if (own.signal.aborted || closed.aborted) return;
+      failed.delete(what);
+      if (!failed.size) problem.replaceChildren();
+      then(answer);
+    }, (e: unknown) => {
+      if (givenUp(e) || own.signal.aborted || closed.aborted) return;
+      failed.add(what);
+      problem.replaceChildren(failure(e));
+    });
+  };
+}
+
+/** The path of something of a snapshot. */
+export const pathOf = (id: string, rest: string, asked: Record<string, string | number | undefined>): string => query(`/snapshots/${encodeURIComponent(id)}/${rest}`, asked);
