@@ -45,8 +45,10 @@ RACED = {
         "TestScripts/run-exit", "TestScripts/run-faults", "TestScripts/run-json",
     ],
     "./internal/allocator": ["TestSearch", "TestSearchKnowsTheVersion"],
+    "./internal/explore": ["TestMoment", "TestSearch", "TestFlames"],
     "./internal/format": ["TestSnapshotFormats", "TestWrappings", "TestHostile", "TestPeakWays", "TestMeasures"],
     "./internal/format/torch": ["TestTorchReal", "FuzzTorch"],
+    "./internal/matrix": ["TestJobsWithinMemory", "TestInterrupted", "TestLostTrialsAreMadeAgain", "TestRowsAreTold"],
 }  # fmt: skip
 # Compilers and linters collect their garbage more rarely, a fifth less computing; not so the tests, which measure memory.
 COMPILING = {"GOGC": "400"}
