@@ -24,6 +24,7 @@ var rooms = map[string][]string{
 	"internal/wire":             {"internal/mem"},
 	"internal/allocator":        {"internal/mem"},
 	"internal/report":           {"internal/mem", "internal/usage", "web"},
+	"internal/terminal":         {},
 	"internal/usage":            {"internal/mem", "internal/allocator", "internal/words"},
 	"internal/live":             {"internal/mem"},
 	"internal/analyze/imagined": {"internal/mem", "internal/report"},
@@ -59,7 +60,7 @@ var rooms = map[string][]string{
 	"internal/testkit":      {"internal/mem", "internal/format/torch"}, // for tests alone: checkFile lets nothing import it
 	"internal/tui":          {"internal/analyze", "internal/engine", "internal/live", "internal/mem", "internal/report", "internal/sampler", "internal/store"},
 	"internal/engine":       {"*"},
-	"internal/server":       {"internal/engine", "internal/analyze", "internal/event", "internal/explore", "internal/fit", "internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe", "internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store", "web"},
+	"internal/server":       {"internal/engine", "internal/analyze", "internal/event", "internal/explore", "internal/fit", "internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe", "internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store", "internal/terminal", "web"},
 	"internal/metrics":      {"internal/engine", "internal/fail", "internal/format/protobuf", "internal/live", "internal/mem", "internal/store"},
 	"internal/mcp":          {"internal/analyze", "internal/engine", "internal/event", "internal/fail", "internal/fit", "internal/gpus", "internal/imagine", "internal/mem", "internal/observe", "internal/replay", "internal/report", "internal/store"},
 	"cmd/hightide":          {"internal/server", "internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons", "internal/replay", "internal/store", "internal/tui"},
@@ -67,7 +68,7 @@ var rooms = map[string][]string{
 
 // pure rooms may not touch the world, whatever the standard library offers.
 var (
-	pure     = []string{"internal/mem", "internal/live", "internal/interned", "internal/words", "internal/fail", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage", "internal/explore", "internal/report", "internal/analyze", "internal/analyze/imagined"}
+	pure     = []string{"internal/mem", "internal/live", "internal/interned", "internal/terminal", "internal/words", "internal/fail", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage", "internal/explore", "internal/report", "internal/analyze", "internal/analyze/imagined"}
 	worldly  = []string{"os", "net", "net/http", "os/exec", "log", "syscall", "path/filepath", "io/ioutil"}
 	external = map[string][]string{"internal/wire": {"github.com/klauspost/compress"}}
 )

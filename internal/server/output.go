@@ -19,6 +19,7 @@ import (
 // Output is a part of what the program of a run wrote to its terminal, with its colours.
 type Output struct {
 	At   int64  `json:"at" doc:"Where the text begins, in bytes from the start."`
+	Next int64  `json:"next" doc:"Where it ends. Bytes that are no UTF-8 are replaced in the text, so its own length does not tell."`
 	Text string `json:"text"`
 	Size int64  `json:"size" doc:"Bytes that are there by now."`
 }
@@ -52,23 +53,11 @@ func (s *Server) output(api huma.API) {
 
 // outputPart reads a part of a run's output, which begins and ends between two characters.
 func outputPart(ctx context.Context, e *engine.Engine, id string, from int64, limit int) (*Output, error) {
-	file, err := e.Output(ctx, id)
+	all, size, err := seekable(ctx, e, id)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	all, ok := file.(io.ReadSeeker)
-	if !ok { // of a store that is in memory
-		text, err := io.ReadAll(file)
-		if err != nil {
-			return nil, err
-		}
-		all = bytes.NewReader(text)
-	}
-	size, err := all.Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, err
-	}
+	defer all.Close()
 	if from < 0 {
 		from = max(size+from, 0)
 	}
@@ -81,8 +70,36 @@ func outputPart(ctx context.Context, e *engine.Engine, id string, from int64, li
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	return &Output{from, string(whole(text[:n])), size}, nil
+	text = whole(text[:n])
+	return &Output{from, from + int64(len(text)), string(text), size}, nil
 }
+
+// seekable opens a run's output, and says how much there is.
+func seekable(ctx context.Context, e *engine.Engine, id string) (io.ReadSeekCloser, int64, error) {
+	file, err := e.Output(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	all, ok := file.(io.ReadSeekCloser)
+	if !ok { // of a store that is in memory
+		text, err := io.ReadAll(file)
+		file.Close()
+		if err != nil {
+			return nil, 0, err
+		}
+		all = inMemory{bytes.NewReader(text)}
+	}
+	size, err := all.Seek(0, io.SeekEnd)
+	if err != nil {
+		all.Close()
+		return nil, 0, err
+	}
+	return all, size, nil
+}
+
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
 
 // whole cuts a character off that is not all there yet.
 func whole(text []byte) []byte {
@@ -106,6 +123,7 @@ const (
 // printed is a piece of output for viewers.
 type printed struct {
 	At   int64  `json:"at"`
+	Next int64  `json:"next"`
 	Text string `json:"text"`
 }
 
@@ -147,7 +165,7 @@ func (h *hub) tellOutput(file io.ReadSeeker, at int64) (int64, error) {
 	n, err := io.ReadFull(file, text)
 	if text = whole(text[:n]); len(text) > 0 {
 		h.mu.Lock()
-		h.push(message{h.at, h.at, eventText("output", printed{at, string(text)}, -1)})
+		h.push(message{h.at, h.at, eventText("output", printed{at, at + int64(len(text)), string(text)}, -1)})
 		h.mu.Unlock()
 	}
 	return at + int64(len(text)), err

@@ -70,9 +70,22 @@ func TestOutput(t *testing.T) {
 		}
 		var got Output
 		s.get("/api/v1/runs/last/output"+test.query, &got)
-		if got.Text != test.want || got.Size != 11 {
+		if got.Text != test.want || got.Size != 11 || got.Next != got.At+int64(len(test.want)) {
 			t.Errorf("%s: %+v; want %q", test.query, got, test.want)
 		}
+	}
+	lines := strings.Repeat("\x1b[32mépisode\n", 40000) // of which rows are told block by block, and of what came since
+	if err := os.WriteFile(path, []byte(lines[:len(lines)/2]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var rows OutputRows
+	s.get("/api/v1/runs/last/output/rows", &rows)
+	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.get("/api/v1/runs/last/output/rows?from=1", &rows)
+	if rows.Rows != 40001 || rows.Size != int64(len(lines)) || rows.Seen != rows.Size || rows.From != 1 || len(rows.At) != 2 || rows.Styles["2"] != "\x1b[32m" || rows.Row[0] != rows.At[0]/14 {
+		t.Errorf("rows %+v", rows)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

@@ -59,6 +59,7 @@ type Server struct {
 	opened  *engine.Opened
 	tried   whatIfs
 	sparks  engine.Sparks
+	rows    outputIndexes
 }
 
 // resources lists what the API has. Add yours here.
@@ -69,6 +70,7 @@ var resources = []func(*Server, huma.API){
 	(*Server).sparklines,
 	(*Server).facts,
 	(*Server).output,
+	(*Server).outputRows,
 	(*Server).upload,
 	(*Server).live,
 	(*Server).jobs,

@@ -9,8 +9,6 @@ package terminal
 
 import (
 	"bytes"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -42,7 +40,7 @@ type Index struct {
 	row, high, page, saved int64 // page: where the screen was cleared last, 0: never
 	state                  byte
 	sequence               []byte
-	style                  string
+	style                  []byte
 }
 
 // States between two bytes: text, or within a sequence.
@@ -85,11 +83,35 @@ func (x *Index) Write(p []byte) (int, error) {
 		if x.Size-x.Blocks[len(x.Blocks)-1].At >= BlockBytes+soon { // sequences alone make no text that could end it
 			x.begin()
 		}
+		p = p[escape:]
+		if n := x.common(p); n > 0 {
+			x.Size += int64(n)
+			p = p[n:]
+			continue
+		}
 		x.Size++
 		x.state, x.sequence = inEscape, x.sequence[:0]
-		p = p[escape+1:]
+		p = p[1:]
 	}
 	return n, nil
+}
+
+// common takes a sequence of numbers that is there as a whole, and gives its length; 0: it is not one. Nearly all are.
+func (x *Index) common(p []byte) int {
+	if len(p) < 3 || p[1] != '[' {
+		return 0
+	}
+	for n := 2; n < min(len(p), mostStyle); n++ {
+		switch c := p[n]; {
+		case c >= '0' && c <= ';':
+		case c >= 0x40 && c < 0x7f:
+			x.csi(c, p[2:n])
+			return n + 1
+		default:
+			return 0
+		}
+	}
+	return 0
 }
 
 // text counts the lines of a text, and begins blocks in it.
@@ -125,7 +147,7 @@ func (x *Index) ends(p []byte) (n int, full bool) {
 
 // begin begins a block here.
 func (x *Index) begin() {
-	x.Blocks = append(x.Blocks, Block{At: x.Size, Row: x.row, Low: x.row, High: x.high, Style: x.style})
+	x.Blocks = append(x.Blocks, Block{At: x.Size, Row: x.row, Low: x.row, High: x.high, Style: string(x.style)})
 }
 
 // moveTo sets the row of the cursor.
@@ -172,7 +194,7 @@ func (x *Index) sequenceByte(c byte) {
 		switch {
 		case c >= 0x40 && c < 0x7f:
 			x.state = inText
-			x.csi(c, string(x.sequence))
+			x.csi(c, x.sequence)
 		case c == 0x1b:
 			x.state, x.sequence = inEscape, x.sequence[:0]
 		case c >= 0x20 && c < 0x40 && len(x.sequence) < mostSequence:
@@ -205,24 +227,28 @@ func (x *Index) single(c byte) {
 	case '8':
 		x.back(x.saved)
 	case 'c':
-		x.style = ""
+		x.style = x.style[:0]
 	}
 }
 
-func (x *Index) csi(final byte, parameters string) {
+func (x *Index) csi(final byte, parameters []byte) {
 	if final == 'm' {
 		x.colour(parameters)
 		return
 	}
-	if strings.Trim(parameters, "0123456789;") != "" {
-		return
+	number := int64(0)
+	for i, c := range parameters {
+		if c != ';' && (c < '0' || c > '9') {
+			return
+		}
+		if c == ';' && len(bytes.Trim(parameters[i:], "0123456789;")) > 0 {
+			return
+		}
+		if c == ';' {
+			break
+		}
+		number = min(10*number+int64(c-'0'), 1e6)
 	}
-	first, _, _ := strings.Cut(parameters, ";")
-	number, err := strconv.ParseInt(first, 10, 64)
-	if err != nil && first != "" {
-		number = 1e6
-	}
-	number = min(number, 1e6)
 	n := max(number, 1)
 	switch final {
 	case 'A', 'F':
@@ -246,18 +272,32 @@ func (x *Index) csi(final byte, parameters string) {
 }
 
 // colour keeps the sequences since the last that sets everything back.
-func (x *Index) colour(parameters string) {
-	if strings.Trim(parameters, "0123456789;:") != "" || len(parameters) >= mostStyle {
+func (x *Index) colour(parameters []byte) {
+	if len(parameters) >= mostStyle {
 		return
 	}
-	first, _, _ := strings.Cut(parameters, ";")
-	if strings.Trim(first, "0") == "" {
-		x.style = ""
+	back, more := true, false // the first of them sets everything back; there are others
+	for _, c := range parameters {
+		if (c < '0' || c > '9') && c != ';' && c != ':' {
+			return
+		}
+		more = more || c != '0' && c != ';'
 	}
-	if strings.Trim(parameters, "0;") != "" {
-		x.style += "\x1b[" + parameters + "m"
+	first, _, _ := bytes.Cut(parameters, []byte{';'})
+	for _, c := range first {
+		back = back && c == '0'
+	}
+	if back {
+		x.style = x.style[:0]
+	}
+	before := len(x.style)
+	if more {
+		x.style = append(append(append(x.style, 0x1b, '['), parameters...), 'm')
+	}
+	if added := x.style[before:]; bytes.HasSuffix(x.style[:before], added) { // said twice
+		x.style = x.style[:before]
 	}
 	for len(x.style) > mostStyle { // the oldest go; later ones mostly say the same anew
-		x.style = x.style[1+strings.IndexByte(x.style[1:], 0x1b):]
+		x.style = append(x.style[:0], x.style[1+bytes.IndexByte(x.style[1:], 0x1b):]...)
 	}
 }

@@ -69,7 +69,7 @@ func TestBlocks(t *testing.T) {
 			t.Errorf("block %d: %+v", i, b)
 		}
 	}
-	if got := indexOf("\x1b[31;1ma\x1b[mb\x1b[4mc"); got.style != "\x1b[4m" {
+	if got := indexOf("\x1b[31;1ma\x1b[mb\x1b[4mc"); string(got.style) != "\x1b[4m" {
 		t.Errorf("style %q", got.style)
 	}
 	letters := strings.Repeat("é", BlockBytes)
@@ -111,7 +111,7 @@ func FuzzIndex(f *testing.F) {
 		at = min(max(at, 0), len(text))
 		_, _ = torn.Write(text[:at])
 		_, _ = torn.Write(text[at:])
-		if whole.Rows() != torn.Rows() || !bytes.Equal([]byte(whole.style), []byte(torn.style)) || whole.row < 0 || whole.row > whole.high {
+		if whole.Rows() != torn.Rows() || !bytes.Equal(whole.style, torn.style) || whole.row < 0 || whole.row > whole.high {
 			t.Fatalf("%+v and %+v", whole, torn)
 		}
 	})
