@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"hightide/internal/engine"
 	"hightide/internal/report"
 	"hightide/internal/store"
 )
@@ -110,7 +111,11 @@ func (s *Server) artifact(ctx context.Context, in *artifactInput) (serving, erro
 	if err != nil {
 		return nil, err
 	}
-	file, err := s.engine.OpenAttached(ctx, row.ID, in.Name)
+	open := func() (io.ReadCloser, error) { return s.engine.OpenAttached(ctx, row.ID, in.Name) }
+	if in.Name == engine.OutputFile {
+		open = func() (io.ReadCloser, error) { return s.engine.Output(ctx, row.ID) } // also while the program writes it
+	}
+	file, err := open()
 	if err != nil {
 		return nil, err
 	}

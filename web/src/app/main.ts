@@ -9,6 +9,7 @@ import "../style/learn.css";
 import "../style/print.css";
 import "../style/app.css";
 import "../style/frame.css";
+import "../style/output.css";
 import { painted } from "../draw/paint";
 import { branch, type Branch } from "../state/store";
 import { h } from "../views/dom";

@@ -15,6 +15,8 @@ export const lessons: Record<string, Lesson> = {
     good: "A saw-tooth that returns to the same floor in each step.", bad: "A floor that rises with the steps, or a curve that nears its limit.", terms: { RSS: rss, PSS: pss, allocated, reserved } },
   others: { is: "Counters beside memory on the same time axis: processor, faults, temperature, power. A counter that only rises is shown as its rate per second.",
     good: "A device in use all the time, few major faults.", bad: "Major faults: memory is read back from disk. A device that idles while one processor is full waits for data.", terms: { "major fault": "A page that had to be read from disk.", "minor fault": "A page that was in memory already, or is new." } },
+  output: { is: "What the program wrote to its terminal, in its colours, which are darkened or lightened where they could not be read. A progress bar shows what it showed last.",
+    good: "Losses that fall, a bar that moves.", bad: "A warning or a traceback: search for Error.", terms: { row: "A line of a screen without end. What a bar writes over is gone from here, not from the download." } },
   growth: { is: "Memory at the end of each optimizer step, where what a step needs is freed again. The line is a least-squares fit after the warm-up.",
     good: "Level points.", bad: "Points along a rising line: each step keeps something." },
   peak: { is: "What the largest process held when memory was highest, in one bar. The rest is memory that no allocation accounts for, such as code and libraries.",

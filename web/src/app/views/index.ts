@@ -31,7 +31,7 @@ export interface PageOf {
 /** The pages in the order of the bar. Add yours here. */
 export const pages: PageOf[] = [
   { path: /^\/$/, title: "Runs", at: "/", follows: true, show: runsPage },
-  { path: /^\/runs\/([^/]+)$/, title: "", at: "", show: runPage },
+  { path: /^\/runs\/([^/]+)$/, title: "", at: "", follows: true, show: runPage },
   { path: /^\/snapshots$/, title: "Snapshots", at: "/snapshots", show: snapshotsPage },
   { path: /^\/snapshots\/([^/]+)$/, title: "", at: "", show: snapshotPage },
   { path: /^\/imagine$/, title: "Imagine", at: "/imagine", show: imaginePage },

@@ -23,7 +23,8 @@ type State = "text" | "escape" | "between" | "csi" | "string" | "stringEscape";
 
 export class Screen {
   readonly lines = new Map<number, Line>();
-  high: number; // the lowest row on the screen that was written to, the largest number
+  high: number; // the last row that there is
+  low: number; // the first row that the cursor was in
   private row: number;
   private column = 0;
   private style: Style = plain;
@@ -37,6 +38,7 @@ export class Screen {
   constructor(row = 0, high = row, before = "") {
     this.row = row;
     this.high = Math.max(row, high);
+    this.low = row;
     if (before) this.write(before);
   }
 
@@ -110,7 +112,10 @@ export class Screen {
     this.high = Math.max(this.high, this.row);
   }
 
-  private go(row: number): void { this.row = Math.min(Math.max(row, this.high - tallest, 0), this.high); }
+  private go(row: number): void {
+    this.row = Math.min(Math.max(row, this.high - tallest, 0), this.high);
+    this.low = Math.min(this.low, this.row);
+  }
 
   /** Takes one character of an escape sequence; gives the place up to which the text was taken. */
   private inSequence(code: number, text: string, i: number): number {
@@ -184,6 +189,7 @@ export class Screen {
         if (this.page < 0) break; // where the screen of the program began is not known
         this.row = Math.max(this.page + Math.min(n, tallest) - 1, this.high - tallest);
         this.high = Math.max(this.high, this.row);
+        this.low = Math.min(this.low, this.row);
         this.column = Math.min(Math.max(numbers[1] ?? 1, 1) - 1, mostColumns);
         break;
       case "J":

@@ -22,7 +22,7 @@ export interface Live {
   spans: PhaseBar[];
   steps: StepPoint[];
   marks: Mark[];
-  output: { at: number; text: string };
+  output: { at: number; next: number; text: string };
   report: { at_ns: number };
   end: Run & { reason: string; text: string };
 }

@@ -23,6 +23,7 @@ import { busy, failure } from "../../parts";
 import type { App } from "../../state";
 import type { Shown } from "..";
 import { feed, type Feed } from "./feed";
+import { output } from "./output";
 import { panel } from "./panels";
 
 /** A part: its element, which stays (empty while there is nothing to show), what it adds to the keys and the palette, and what ends it. */
@@ -40,6 +41,7 @@ const parts: PartOf[] = [
   panel(timeline),
   panel(others),
   panel(growth),
+  output,
   panel(composition),
   panel(courses),
   panel(flames),

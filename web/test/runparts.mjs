@@ -1,0 +1,182 @@
+// The parts of a run's page: terminal output, ranks, tables. In a real Chromium, on the real server, with real runs.
+//   node test/runparts.mjs [folder for screenshots]
+
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const binary = process.env.HIGHTIDE ?? fileURLToPath(new URL("../../bin/hightide", import.meta.url));
+const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-runparts-")), data = mkdtempSync(join(tmpdir(), "hightide-data-"));
+mkdirSync(folder, { recursive: true });
+const env = { ...process.env, HIGHTIDE_DATA: data, TERM: "xterm-256color" };
+const server = spawn(binary, ["ui", "--addr", "127.0.0.1:0"], { env, stdio: ["ignore", "ignore", "pipe"] });
+const address = await new Promise((done, fail) => {
+  let said = "";
+  server.stderr.on("data", (text) => { said += text; const found = /http:\S+/.exec(said); if (found) done(found[0]); });
+  server.on("exit", () => fail(new Error(`the server ended: ${said}`)));
+});
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--headless", "--no-sandbox", "--disable-gpu"] });
+const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, permissions: ["clipboard-read", "clipboard-write"] });
+const tab = await context.newPage(), complaints = [], outside = [];
+tab.on("console", (m) => ["error", "warning"].includes(m.type()) && !/404/.test(m.text()) && complaints.push(m.text()));
+tab.on("pageerror", (e) => complaints.push(e.message));
+tab.on("request", (r) => { const { origin, protocol } = new URL(r.url()); if (origin !== new URL(address).origin && protocol !== "blob:" && protocol !== "data:") outside.push(r.url()); });
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+let passed = 0;
+const ok = (said) => { passed++; if (process.env.VERBOSE) console.log(said); };
+async function accessible(what, panel) {
+  await tab.evaluate(axe);
+  const found = await tab.evaluate((panel) => window.axe.run(panel, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }), panel);
+  assert.deepEqual(found.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join(" | ")}`), [], `${what} is not accessible`);
+}
+const narrow = async () => { assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth) <= 0, "the page is too wide"); };
+const row = (n) => tab.locator(`.term-row:has([data-row="${n - 1}"]) .term-text`);
+const id = (name) => JSON.parse(execFileSync(binary, ["ls", "--json"], { env, encoding: "utf8" })).runs.find((r) => r.name === name).id;
+const term = tab.locator(".term");
+
+// A program that writes as tqdm and rich do, in colours, and waits for a word before it goes on.
+const go = join(data, "go"), program = join(data, "prints.py");
+writeFileSync(program, `
+import os, sys, time
+w = lambda s: (sys.stdout.write(s), sys.stdout.flush())
+for name, code in [("red", 31), ("green", 32), ("yellow", 33), ("blue", 94)]: w(f"\\x1b[1;{code}m{name}\\x1b[0m \\x1b[2mdim\\x1b[0m \\x1b[3mitalic\\x1b[0m \\x1b[4munderlined\\x1b[0m \\x1b[7minverse\\x1b[0m\\n")
+w("".join(f"\\x1b[48;5;{16 + 36 * i}m \\x1b[38;5;{i + 20}m{i}" for i in range(6)) + "\\x1b[0m \\x1b[38;2;255;255;160mtrue colour\\x1b[0m\\n")
+w("\\x1b]8;;https://example.org/docs\\x1b\\\\a link\\x1b]8;;\\x1b\\\\ \\x1b]8;;javascript:alert(1)\\x1b\\\\no link\\x1b]8;;\\x1b\\\\\\n")
+w("<img src=x onerror=alert(1)><script>alert(2)</script>\\n")
+w("漢字 wide | e\\u0301 combined | 👍🏽 thumb\\n")
+for i in range(101): w(f"\\r{i:3}%|{'█' * (i // 5):<20}| {i}/100")
+w("\\n")
+w("epoch\\nstep\\n")
+for i in range(50): w(f"\\x1b[2A\\r\\x1b[2Kepoch {i}\\n\\r\\x1b[2Kstep {i * 10}\\n")
+w("waiting\\n")
+while not os.path.exists(${JSON.stringify(go)}): time.sleep(0.02)
+for i in range(300): w(f"line {i} of the rest, Error {i}\\n" if i % 100 == 7 else f"line {i} of the rest\\n")
+w("x" * 400 + "\\n")
+w("the end")
+`);
+const live = spawn(binary, ["run", "--quiet", "--capture", "--name", "prints", "--", "python3", program], { env, stdio: "ignore" });
+const ended = new Promise((done) => live.on("exit", done));
+await tab.goto(address);
+await tab.getByRole("link", { name: "prints" }).click();
+await row(11).getByText("step 490").waitFor();
+assert.equal(await row(10).innerText(), "epoch 49");
+assert.match(await row(9).innerText(), /^100%\|█{20}\| 100\/100$/);
+await row(12).getByText("waiting").waitFor();
+assert.match(await tab.locator("#output .reading").innerText(), /^13 rows/);
+ok("progress bars show what they showed last, live");
+const colour = (text) => tab.locator(".term-text span", { hasText: new RegExp(`^${text}$`) }).first().evaluate((e) => getComputedStyle(e).color);
+assert.equal(new Set([await colour("red"), await colour("green"), await colour("blue")]).size, 3);
+assert.equal(await tab.locator(".term-text a").count(), 1);
+assert.equal(await tab.locator(".term-text a").getAttribute("href"), "https://example.org/docs");
+assert.equal(await tab.locator(".term-text img, .term-text script").count(), 0);
+assert.match(await row(7).innerText(), /^<img src=x onerror=alert\(1\)><script>/);
+ok("colours are there, links are of the web alone, markup is text");
+await tab.locator("#output").screenshot({ path: join(folder, "output-light.png") });
+await accessible("the terminal, in light colours,", "#output");
+await tab.keyboard.press("t");
+await tab.locator("#output").screenshot({ path: join(folder, "output-dark.png") });
+await accessible("the terminal, in dark colours,", "#output");
+await tab.keyboard.press("t");
+
+writeFileSync(go, "");
+await ended;
+await tab.locator(".term-text", { hasText: "the end" }).waitFor();
+ok("the end is followed");
+await term.focus();
+await tab.keyboard.press("Home");
+await row(1).getByText("red").waitFor();
+await tab.getByRole("button", { name: "Follow the end" }).click();
+await tab.locator(".term-text", { hasText: "the end" }).waitFor();
+await term.focus();
+await tab.keyboard.press("/");
+await tab.keyboard.type("error");
+await tab.locator(".hits", { hasText: /of 4$/ }).waitFor();
+await tab.waitForURL(/find=error/);
+const first = await tab.locator("mark.now").first().innerText();
+await tab.keyboard.press("Enter");
+await tab.locator(".hits", { hasText: /^[1-4] of 4$/ }).waitFor();
+assert.equal(first.toLowerCase(), "error");
+await tab.locator("#output").screenshot({ path: join(folder, "output-search.png") });
+ok("a search finds and goes through what was found");
+await tab.keyboard.press("Escape");
+await tab.keyboard.press("End");
+await tab.getByRole("button", { name: "Wrap", exact: true }).click();
+await tab.waitForURL(/wrap=1/);
+const long = tab.locator(".term-text", { hasText: "xxxxx" });
+assert.ok((await long.boundingBox()).height > 30);
+await tab.getByRole("button", { name: "Wrap", exact: true }).click();
+await tab.locator(".term:not(.wraps)").waitFor();
+assert.ok((await long.boundingBox()).height < 30);
+ok("long rows are wrapped or not");
+await tab.keyboard.press("End");
+await term.focus();
+await tab.keyboard.press("Home");
+await tab.locator('[data-row="8"]').click();
+await tab.locator('[data-row="10"]').click({ modifiers: ["Shift"] });
+await tab.waitForURL(/row=9-11/);
+await tab.getByRole("button", { name: "Copy", exact: true }).click();
+await tab.getByText("3 rows are copied").waitFor();
+assert.match(await tab.evaluate(() => navigator.clipboard.readText()), /^100%.*\nepoch 49\nstep 490$/s);
+ok("picked rows stand in the address and are copied");
+const [file] = await Promise.all([tab.waitForEvent("download"), tab.getByRole("link", { name: "Download" }).click()]);
+const raw = readFileSync(await file.path(), "utf8");
+assert.ok(raw.startsWith("\x1b[1;31mred") && raw.endsWith("the end"));
+ok("the download has every byte");
+
+// Far more than a browser could hold: only what is seen is fetched.
+const big = join(data, "big.py");
+writeFileSync(big, `
+import sys
+for i in range(${process.env.BIG_ROWS ?? 1_500_000}): sys.stdout.write(f"\\x1b[32m{i:8}\\x1b[0m step loss {i % 977 / 977:.6f}\\n")
+print("needle in the hay")
+`);
+execFileSync(binary, ["run", "--quiet", "--capture", "--name", "big", "--", "python3", big], { env, stdio: "ignore", maxBuffer: 1 << 30 });
+let fetched = 0;
+tab.on("response", (r) => { if (/output\?/.test(r.url())) fetched++; });
+await tab.goto(`${address.split("?")[0].replace(/\/$/, "")}/runs/${id("big")}`);
+await tab.locator(".term-text", { hasText: "needle in the hay" }).waitFor();
+const rows = Number(process.env.BIG_ROWS ?? 1_500_000);
+assert.match(await tab.locator("#output .reading").innerText(), new RegExp(`^${(rows + 2).toLocaleString("en")} rows`));
+assert.ok(await tab.locator(".term-row").count() < 60);
+await term.evaluate((e) => { e.scrollTop = (e.scrollHeight - e.clientHeight) / 2; });
+await tab.locator(".term-text", { hasText: "step loss" }).first().waitFor();
+const middle = Number((await tab.locator(".term-text").nth(5).innerText()).trim().split(" ")[0]), number = Number((await tab.locator(".term-number").nth(5).innerText()).replaceAll(",", ""));
+assert.equal(number, middle + 1);
+assert.ok(Math.abs(middle - rows / 2) < rows / 100);
+await term.hover();
+const top = async () => Number((await tab.locator(".term-number").first().innerText()).replaceAll(",", ""));
+const before = await top();
+await tab.mouse.wheel(0, 180);
+await tab.waitForFunction((b) => Number(document.querySelector(".term-number").innerText.replaceAll(",", "")) !== b, before);
+assert.ok(Math.abs(await top() - before - 10) <= 2, `the wheel went ${await top() - before} rows`);
+assert.ok(fetched < 20, `${fetched} parts were fetched`);
+ok("of a large output only what is seen is fetched, and the wheel goes row by row");
+await tab.getByRole("searchbox", { name: "Search the output" }).fill("needle in");
+await tab.locator("mark.now", { hasText: "needle in" }).waitFor({ timeout: 120_000 });
+ok("a search finds what was never fetched");
+
+execFileSync(binary, ["run", "--quiet", "--name", "silent", "--", "python3", "-c", "print(1)"], { env, stdio: "ignore" });
+await tab.goto(`${address.split("?")[0].replace(/\/$/, "")}/runs/${id("silent")}`);
+await tab.locator("#output", { hasText: "was not kept" }).waitFor();
+assert.match(await tab.locator("#output code").innerText(), /^hightide run --capture -- python3 -c/);
+ok("a run whose output was not kept says how to keep it");
+
+await tab.setViewportSize({ width: 400, height: 800 });
+await tab.goto(`${address.split("?")[0].replace(/\/$/, "")}/runs/${id("prints")}`);
+await tab.locator(".term-text", { hasText: "the end" }).waitFor();
+await narrow();
+await term.scrollIntoViewIfNeeded();
+await tab.screenshot({ path: join(folder, "output-400.png") });
+await accessible("the terminal at 400 pixels", "#output");
+await tab.setViewportSize({ width: 1280, height: 900 });
+
+assert.deepEqual(outside, [], "a request leaves the machine");
+assert.deepEqual(complaints, [], "the page complains");
+await browser.close();
+server.kill("SIGINT");
+console.log(`${passed} passed`);
