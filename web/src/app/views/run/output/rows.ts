@@ -28,7 +28,7 @@ export interface RowView {
 
 export function rowView(shows: Shows, on: { pick(row: number, more: boolean): void; moved(): void }): RowView {
   const list = h("div", { class: "term-rows" }), view = h("div", { class: "term-view" }, list), space = h("div", { class: "term-space" }, view);
-  const element = h("div", { class: "term", tabindex: "0", role: "region", "aria-label": "Rows of the terminal output" }, space);
+  const element = h("div", { class: "term", tabindex: "0", role: "group", "aria-label": "Rows of the terminal output" }, space);
   let at = 0, follows = true, set = -1, wraps = false, drawn: { rows: (Row | undefined)[]; from: number; key: string } | null = null, waiting = 0;
   const height = () => element.clientHeight;
   const whole = () => shows.rows() * rowHeight;
