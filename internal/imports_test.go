@@ -29,7 +29,7 @@ var rooms = map[string][]string{
 	"internal/live":             {"internal/mem"},
 	"internal/analyze/imagined": {"internal/mem", "internal/report"},
 	"internal/analyze":          {"internal/analyze/imagined", "internal/mem", "internal/usage", "internal/report", "internal/words"},
-	"internal/explore":          {"internal/mem", "internal/usage", "internal/allocator", "internal/report", "internal/analyze"},
+	"internal/explore":          {"internal/mem", "internal/usage", "internal/allocator", "internal/report", "internal/analyze", "internal/fail"},
 	"internal/format/protobuf":  {},
 	"internal/format/profiler":  {"internal/mem", "internal/words", "internal/format/protobuf"},
 	"internal/format/torch":     {"internal/mem", "internal/pickle", "internal/words", "internal/format/profiler"},
@@ -60,7 +60,7 @@ var rooms = map[string][]string{
 	"internal/testkit":      {"internal/mem", "internal/format/torch"}, // for tests alone: checkFile lets nothing import it
 	"internal/tui":          {"internal/analyze", "internal/engine", "internal/live", "internal/mem", "internal/report", "internal/sampler", "internal/store"},
 	"internal/engine":       {"*"},
-	"internal/server":       {"internal/engine", "internal/analyze", "internal/event", "internal/explore", "internal/fit", "internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe", "internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store", "internal/terminal", "web"},
+	"internal/server":       {"internal/engine", "internal/analyze", "internal/event", "internal/explore", "internal/fit", "internal/launch", "internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe", "internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store", "internal/terminal", "web"},
 	"internal/metrics":      {"internal/engine", "internal/fail", "internal/format/protobuf", "internal/live", "internal/mem", "internal/store"},
 	"internal/mcp":          {"internal/analyze", "internal/engine", "internal/event", "internal/fail", "internal/fit", "internal/gpus", "internal/imagine", "internal/mem", "internal/observe", "internal/replay", "internal/report", "internal/store"},
 	"cmd/hightide":          {"internal/server", "internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons", "internal/replay", "internal/store", "internal/tui"},

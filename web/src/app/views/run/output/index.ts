@@ -60,6 +60,7 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
     const { words } = asked(app.get());
     hits.textContent = !words ? "" : share < 1 ? `${count(found.length)}, ${Math.floor(share * 100)} % searched` : found.length === 0 ? "nothing found" : `${now >= 0 ? `${count(found.indexOf(now) + 1)} of ` : ""}${count(found.length)}${found.length >= mostFound ? " or more" : ""}`;
     previous.disabled = next.disabled = found.length === 0;
+    previous.hidden = next.hidden = hits.hidden = !words;
   };
   const step = (by: 1 | -1) => {
     if (found.length === 0) return;
