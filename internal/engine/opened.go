@@ -72,6 +72,7 @@ type openedOne struct {
 	used int
 
 	reading   sync.Mutex // held while it is read
+	reporting sync.Mutex // held while the report is made, which takes longer than all else; taken before reading
 	snapshot  *mem.AllocatorSnapshot
 	stepEnds  []int64
 	wrote     time.Time // when the file was written; zero: its sources may not be shown
@@ -348,14 +349,14 @@ func (o *Opened) Report(ctx context.Context, id string) (*report.Report, error) 
 	if err != nil {
 		return nil, err
 	}
+	one.reporting.Lock()
+	defer one.reporting.Unlock()
 	read, err := o.read(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	one.reading.Lock()
-	defer one.reading.Unlock()
-	if one.report != nil {
-		return one.report, nil
+	if read.report != nil {
+		return read.report, nil
 	}
 	x := analyze.Explaining{Report: report.New(), Options: analyze.ExplainOptions{Top: 20, Pictures: true, Columns: pictureColumns / max(1, len(read.explorers)),
 		Several: len(read.explorers) > 1, Advise: o.engine.adviseOOM}}
@@ -368,7 +369,9 @@ func (o *Opened) Report(ctx context.Context, id string) (*report.Report, error) 
 	if x.Report.Run.Name == "" {
 		x.Report.Run.Name = read.info.Name
 	}
-	if one.snapshot != nil {
+	one.reading.Lock()
+	defer one.reading.Unlock()
+	if one.snapshot == read.snapshot {
 		one.report = x.Report
 	}
 	return x.Report, nil

@@ -27,6 +27,11 @@ type SnapshotInput struct {
 	ID string `path:"id" maxLength:"200"`
 }
 
+type reportInput struct {
+	SnapshotInput
+	Page bool `query:"page" doc:"Without what a page does not draw, and with maps of at most 6,000 parts."`
+}
+
 // DeviceInput names a device of a snapshot.
 type DeviceInput struct {
 	SnapshotInput
@@ -139,8 +144,12 @@ func (s *Server) snapshots(api huma.API) {
 		info, err := s.opened.Info(ctx, in.ID)
 		return &info, err
 	})
-	get(api, "/snapshots/{id}/report", "What is to be said of it", func(ctx context.Context, in *SnapshotInput) (*report.Report, error) {
-		return s.opened.Report(ctx, in.ID)
+	get(api, "/snapshots/{id}/report", "What is to be said of it", func(ctx context.Context, in *reportInput) (*report.Report, error) {
+		r, err := s.opened.Report(ctx, in.ID)
+		if err != nil || !in.Page {
+			return r, err
+		}
+		return r.ForPage(), nil
 	})
 	get(api, "/snapshots/{id}/blocks", "Its blocks in a window, stacked", s.blocks)
 	get(api, "/snapshots/{id}/moment", "What lay where at a point", func(ctx context.Context, in *momentInput) (*MomentAnswer, error) {

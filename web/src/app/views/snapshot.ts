@@ -7,7 +7,7 @@ import { bytes, count } from "../../lib/format";
 import { complete } from "../../state/report";
 import { views } from "../../views";
 import { h, section } from "../../views/dom";
-import { get } from "../api";
+import { get, query } from "../api";
 import { busy, empty, failure } from "../parts";
 import { sameOn, type App } from "../state";
 import type { Shown } from ".";
@@ -16,13 +16,13 @@ import { explorer } from "./explorer";
 interface Opened { id: string; name: string; from: string; run?: string; size_bytes?: number; state: string; problem?: string; devices: { device: number; events: number; blocks: number; peak_bytes: number }[] }
 
 export function snapshotPage(app: App, part: string): Shown {
-  const asking = new AbortController(), id = decodeURIComponent(part), body = h("div", {}, busy()), blocks = explorer(app, id);
-  const ask = () => void get<Report>(`/snapshots/${encodeURIComponent(id)}/report`, asking.signal).then((raw) => {
+  const asking = new AbortController(), id = decodeURIComponent(part), body = h("div", {}, busy());
+  const ask = () => void get<Report>(query(`/snapshots/${encodeURIComponent(id)}/report`, { page: "true" }), asking.signal).then((raw) => {
     const report = complete(raw);
     document.title = `${report.run.name || id} · hightide`;
     body.replaceChildren(...views.flatMap((view) => view(report, app) ?? []));
   }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, ask)); });
-  ask();
+  const blocks = explorer(app, id, ask); // the report takes a server longer than the blocks, which are to be there first
   const whatIf = h("a", {}, "What if the allocator were set otherwise, or the GPU another?");
   app.follow(["window", "at", "block", "device"], (state) => { whatIf.setAttribute("href", sameOn(state, `/snapshots/${encodeURIComponent(id)}/whatif`)); }); // the same moment and block there
   return { element: h("div", { class: "job-page" }, h("p", { class: "facts" }, h("span", {}, whatIf)), blocks.element, body), close: () => { asking.abort(); blocks.close?.(); } };

@@ -9,6 +9,8 @@ import type { Labels, Range } from "./tile";
 
 export interface Device { device: number; name?: string; events: number; blocks: number; peak_bytes: number; peak_at: number }
 
+export type Known = Record<"sites" | "categories" | "modules", number>;
+
 export interface Board {
   app: App;
   closed: AbortSignal;
@@ -24,9 +26,11 @@ export interface Board {
   /** What is asked for and what it is filtered by. */
   filter(): { q?: string; by?: string; only?: string };
   /** How many labels are known already. */
-  known(): Record<"sites" | "categories" | "modules", number>;
-  learn(labels: Labels): void;
-  ask<T>(what: string, path: string, then: (answer: T) => void): void;
+  known(): Known;
+  /** Takes in the labels of an answer, with what was known when it was asked for: several questions may be under way. */
+  learn(labels: Labels, known: Known): void;
+  /** Ends when it is answered, failed or given up. */
+  ask<T>(what: string, path: string, then: (answer: T) => void): Promise<void>;
   /** The facts of a block, asked for once. */
   block(n: number, then: (b: Block) => void, what: string): void;
   /** A block is under the pointer in some panel; null: none is any more. */
@@ -43,11 +47,11 @@ export type Panel = (board: Board) => HTMLElement;
 /** Asks for one thing at a time of each kind: a newer question gives the older one up. What fails is said, and what was drawn stays. */
 export function asker(closed: AbortSignal, problem: HTMLElement): Board["ask"] {
   const asked = new Map<string, AbortController>(), failed = new Set<string>();
-  return <T>(what: string, path: string, then: (answer: T) => void): void => {
+  return async <T>(what: string, path: string, then: (answer: T) => void): Promise<void> => {
     asked.get(what)?.abort();
     const own = new AbortController();
     asked.set(what, own);
-    get<T>(path, AbortSignal.any([own.signal, closed])).then((answer) => {
+    await get<T>(path, AbortSignal.any([own.signal, closed])).then((answer) => {
       if (own.signal.aborted || closed.aborted) return;
       failed.delete(what);
       if (!failed.size) problem.replaceChildren();

@@ -18,13 +18,15 @@ import { stacked } from "./stacked";
 import type { Labels } from "./tile";
 import { tools } from "./tools";
 
-/** The section of a snapshot's page; it asks for what it shows. */
-export function explorer(app: App, id: string): Shown {
+/** The section of a snapshot's page; it asks for what it shows, and tells when its first picture is there or nothing is to be drawn. */
+export function explorer(app: App, id: string, drawn: () => void): Shown {
   const closing = new AbortController(), body = h("div", { class: "explorer" });
+  let told = false;
+  const once = () => { if (!told && !closing.signal.aborted) { told = true; drawn(); } };
   void get<{ devices: Device[] | null }>(`/snapshots/${encodeURIComponent(id)}`, closing.signal).then(({ devices }) => {
-    if (devices?.some((d) => d.events > 0)) panels(app, id, devices, body, closing.signal);
-    else body.replaceChildren(h("p", { class: "hint" }, "This snapshot has no trace of events, so there are no blocks over time to show."));
-  }, (e: unknown) => { if (!givenUp(e)) body.replaceChildren(failure(e)); });
+    if (devices?.some((d) => d.events > 0)) panels(app, id, devices, body, closing.signal, once);
+    else { body.replaceChildren(h("p", { class: "hint" }, "This snapshot has no trace of events, so there are no blocks over time to show.")); once(); }
+  }, (e: unknown) => { if (!givenUp(e)) { body.replaceChildren(failure(e)); once(); } });
   return { element: section("explorer", "Every block, event by event", body), close: () => closing.abort() };
 }
 
@@ -43,14 +45,14 @@ function boardOf(app: App, id: string, devices: Device[], closed: AbortSignal, p
     path: (rest, asked = {}) => pathOf(id, rest, { device: device().device, ...asked }),
     filter: () => { const { search, only } = app.get(); return { ...(search ? { q: search } : {}), ...(only ? { by: by(), only } : {}) }; },
     known: () => ({ sites: labels.sites.length, categories: labels.categories.length, modules: labels.modules.length }),
-    learn: (more) => {
-      for (const name of ["sites", "categories", "modules"] as const) (labels[name] as unknown[]).push(...more[name]);
+    learn: (more, known) => {
+      for (const name of ["sites", "categories", "modules"] as const) more[name].forEach((label, i) => { labels[name][known[name] + i] = label; });
       labels.streams = more.streams;
     },
     block: (n, then, what) => {
       const before = blocks.get(n);
       if (before) then(before);
-      else ask<Block>(what, board.path("block", { n, at: board.at() }), (b) => { if (blocks.size > mostKept) blocks.clear(); blocks.set(n, b); then(b); });
+      else void ask<Block>(what, board.path("block", { n, at: board.at() }), (b) => { if (blocks.size > mostKept) blocks.clear(); blocks.set(n, b); then(b); });
     },
     hover: (n) => { if (n !== under) { under = n; for (const then of hovering) then(n); } },
     hovered: (then) => { hovering.push(then); },
@@ -66,10 +68,10 @@ function boardOf(app: App, id: string, devices: Device[], closed: AbortSignal, p
   return board;
 }
 
-function panels(app: App, id: string, devices: Device[], body: HTMLElement, closed: AbortSignal): void {
+function panels(app: App, id: string, devices: Device[], body: HTMLElement, closed: AbortSignal, drawn: () => void): void {
   const problem = h("div", {}), side = h("aside", { "aria-label": "The selected block" }), board = boardOf(app, id, devices, closed, problem);
   const mark = (name: string, value: string) => { body.dataset[name] = value; };
-  const blocks = stacked(board, mark), step = (by: number) => board.goTo(board.at() + by);
+  const blocks = stacked(board, mark, drawn), step = (by: number) => board.goTo(board.at() + by);
   board.follow(["block", "device"], () => {
     const n = app.get().block;
     if (n === null) side.replaceChildren(h("p", { class: "hint" }, "Click a block for its facts. The wheel zooms, with shift in bytes; drag to pan; F shows everything; ← and → step by one event."));

@@ -1,16 +1,21 @@
-// The canvas of stacked blocks: events to the right, bytes upwards. It draws the last tile in whatever window is looked at, so it follows
-// the hand before the next tile is there.
+// The canvas of stacked blocks: events to the right, bytes upwards. It draws what it was last given in whatever window is looked at, so it
+// follows the hand before the next answer is there: the newest tile, and around it the whole trace, which is coarser.
 
-import { faint, theme } from "../../../draw/theme";
+import { whileShown } from "../../../draw/chart";
+import { theme } from "../../../draw/theme";
 import { byteTick, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
-import { hit, type Range, type Shape, type Tile } from "./tile";
+import { boxOf, paint, remembered, type Colours, type Drawn, type Inking } from "./paint";
+import { raster, type Box } from "./raster";
+import { hit, type Range, type Shape } from "./tile";
 
-export interface Look { events: Range; bytes: Range; at: number; block: number | null; dim: boolean; ink: (s: Shape) => string }
+export interface Look extends Inking { events: Range; bytes: Range; at: number; block: number | null }
 
 export interface Picture {
   canvas: HTMLCanvasElement;
-  show(tile: Tile, all: Shape[]): void;
+  show(newest: Drawn): void;
+  /** What is drawn where the newest tile is not; null: nothing. */
+  behind(whole: Drawn | null): void;
   look(to: Look): void;
   hover(n: number | null): void;
   place(x: number, y: number): { point: number; bytes: number; shape: Shape | undefined };
@@ -20,72 +25,56 @@ export interface Picture {
 
 export function picture(): Picture {
   const canvas = h("canvas", { role: "img", tabindex: "0", "aria-label": "Blocks of the trace, stacked, event by event. Plus and minus zoom, F shows everything, the arrows move by one event." });
-  let tile: Tile | null = null, all: Shape[] = [], now: Look = { events: [0, 1], bytes: [0, 1], at: 0, block: null, dim: false, ink: () => "" }, over: number | null = null, asked = 0;
+  let newest: Drawn | null = null, whole: Drawn | null = null, now: Look = { events: [0, 1], bytes: [0, 1], at: 0, block: null, dim: false, ink: () => "#000" }, over: number | null = null, asked = 0, paper = raster(0, 0);
   const redraw = () => { asked ||= requestAnimationFrame(() => { asked = 0; if (canvas.isConnected) draw(); }); };
   const draw = () => {
-    const width = canvas.clientWidth, height = canvas.clientHeight, ratio = devicePixelRatio || 1, colour = theme(), ctx = canvas.getContext("2d")!;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    ctx.scale(ratio, ratio);
-    const { events: [from, to], bytes: [low, high] } = now, x = (p: number) => ((p - from) / (to - from)) * width, y = (b: number) => height - ((b - low) / (high - low)) * height;
-    if (!tile || !width) return;
-    levels(ctx, tile, x, y, height, colour);
-    for (const s of all) body(ctx, s, x, y, width, now.dim && !s.found ? faint(colour("muted"), 0.25) : now.ink(s), height);
+    const width = canvas.clientWidth, height = canvas.clientHeight, ratio = devicePixelRatio || 1, colour = remembered(theme()), ctx = canvas.getContext("2d")!;
+    if (!newest || !width) return;
+    const wide = Math.round(width * ratio), high = Math.round(height * ratio);
+    if (canvas.width !== wide || canvas.height !== high) { canvas.width = wide; canvas.height = high; }
+    if (paper.width !== wide || paper.height !== high) paper = raster(wide, high);
+    const { events: [from, to], bytes: [low, top] } = now, scale = { from, low, perPoint: wide / (to - from), perByte: high / (top - low), ratio };
+    const everywhere: Box = { left: 0, top: 0, right: wide, bottom: high }, box = whole ? boxOf(newest.tile, scale, paper) : everywhere;
+    if (whole && (box.left > 0 || box.top > 0 || box.right < wide || box.bottom < high)) paint(paper, everywhere, whole, scale, now, colour);
+    paint(paper, box, newest, scale, now, colour);
+    ctx.putImageData(new ImageData(new Uint8ClampedArray(paper.pixels.buffer), wide, high), 0, 0);
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const x = (p: number) => ((p - from) / (to - from)) * width, y = (b: number) => height - ((b - low) / (top - low)) * height;
     for (const [n, ink] of [[over, "muted"], [now.block, "text"]] as const) {
-      const s = all.find((one) => one.n === n);
+      const s = n === null ? undefined : shapes(newest, whole).find((one) => one.n === n);
       if (s) outline(ctx, s, x, y, colour(ink));
     }
     ctx.fillStyle = colour("accent");
     ctx.fillRect(x(now.at) - 0.75, 0, 1.5, height);
     ctx.font = "12px system-ui, sans-serif";
-    label(ctx, colour, byteTick(high), 4, 14, "left");
+    label(ctx, colour, byteTick(top), 4, 14, "left");
     if (low > 0) label(ctx, colour, byteTick(low), 4, height - 24, "left");
     label(ctx, colour, `event ${count(from)}`, 4, height - 6, "left");
     label(ctx, colour, count(to), width - 4, height - 6, "right");
   };
-  addEventListener("hightide:theme", redraw);
+  whileShown(canvas, "hightide:theme", redraw);
   new ResizeObserver(redraw).observe(canvas);
   return {
     canvas,
-    show: (t, s) => { [tile, all] = [t, s]; redraw(); },
+    show: (to) => { newest = to; redraw(); },
+    behind: (to) => { whole = to; redraw(); },
     look: (to) => { now = to; redraw(); },
-    covered: (point, bytes) => tile !== null && bytes >= 0 && bytes < (tile.at[Math.floor((point - tile.from) / tile.step)] ?? 0),
+    covered: (point, bytes) => {
+      const tile = newest?.tile;
+      return tile !== undefined && bytes >= 0 && bytes < (tile.at[Math.floor((point - tile.from) / tile.step)] ?? 0);
+    },
     hover: (n) => { if (n !== over) { over = n; redraw(); } },
     place: (px, py) => {
       const { events: [from, to], bytes: [low, high] } = now;
       const point = from + (px / canvas.clientWidth) * (to - from), bytes = low + (1 - py / canvas.clientHeight) * (high - low);
-      return { point, bytes, shape: hit(all, point, bytes) };
+      return { point, bytes, shape: hit(newest?.all ?? [], point, bytes) };
     },
   };
 }
 
-type Scale = (v: number) => number;
+const shapes = (newest: Drawn, whole: Drawn | null) => whole ? [...newest.all, ...whole.all] : newest.all;
 
-/** What was allocated, as an area: what no block covers are blocks too small to draw. What was reserved, as a line. */
-function levels(ctx: CanvasRenderingContext2D, t: Tile, x: Scale, y: Scale, height: number, colour: (name: string) => string): void {
-  const column = (i: number) => x(t.from + i * t.step);
-  ctx.fillStyle = faint(colour("muted"), 0.45);
-  ctx.beginPath();
-  ctx.moveTo(column(0), Math.max(y(0), height));
-  t.at.forEach((bytes, i) => { ctx.lineTo(column(i), y(bytes)); ctx.lineTo(column(i + 1), y(bytes)); });
-  ctx.lineTo(column(t.at.length), Math.max(y(0), height));
-  ctx.fill();
-  ctx.strokeStyle = colour("reserved");
-  ctx.beginPath();
-  t.reserved.forEach((bytes, i) => { ctx.lineTo(column(i), y(bytes)); ctx.lineTo(column(i + 1), y(bytes)); });
-  ctx.stroke();
-}
-
-function body(ctx: CanvasRenderingContext2D, s: Shape, x: Scale, y: Scale, width: number, ink: string, height: number): void {
-  ctx.fillStyle = ink;
-  const tall = y(0) - y(s.bytes), gap = tall > 3 ? 0.6 : 0;
-  s.offset.forEach((offset, i) => {
-    const left = Math.max(x(s.point[i]!), 0), right = Math.min(x(s.point[i + 1]!), width), top = y(offset) - tall;
-    if (right > left && top < height && top + tall > 0) ctx.fillRect(left, top + gap, Math.max(right - left - (right - left > 4 && i === s.offset.length - 1 ? 0.5 : 0), 0.4), Math.max(tall - gap, 0.4));
-  });
-}
-
-function outline(ctx: CanvasRenderingContext2D, s: Shape, x: Scale, y: Scale, ink: string): void {
+function outline(ctx: CanvasRenderingContext2D, s: Shape, x: (point: number) => number, y: (bytes: number) => number, ink: string): void {
   const tall = y(0) - y(s.bytes), last = s.offset.length - 1;
   ctx.strokeStyle = ink;
   ctx.lineWidth = 2;
@@ -97,7 +86,7 @@ function outline(ctx: CanvasRenderingContext2D, s: Shape, x: Scale, y: Scale, in
   ctx.lineWidth = 1;
 }
 
-function label(ctx: CanvasRenderingContext2D, colour: (name: string) => string, text: string, x: number, y: number, align: CanvasTextAlign): void {
+function label(ctx: CanvasRenderingContext2D, colour: Colours, text: string, x: number, y: number, align: CanvasTextAlign): void {
   ctx.textAlign = align;
   ctx.lineWidth = 3;
   ctx.strokeStyle = colour("panel");

@@ -47,7 +47,10 @@ export function segmentMap(board: Board, mark: (name: string, value: string) => 
   };
   const width = () => Math.max(element.clientWidth, 300) * 12;
   const element = h("div", { class: "tapes" }, map.element, said, h("p", { class: "phases" }, h("span", {}, h("i", { class: "free" }), "free"), h("span", {}, "blocks have the colours of the stack above; the selected one has an edge")));
-  board.follow(["at", "device", "colour"], () => board.ask<Moment>("moment", board.path("moment", { at: board.at(), width: width(), by: colours.by(), ...board.known() }), (m) => { board.learn(m.labels); show(m); map.choose(app.get().block); mark("moment", String(m.point)); }));
+  board.follow(["at", "device", "colour"], () => {
+    const known = board.known();
+    void board.ask<Moment>("moment", board.path("moment", { at: board.at(), width: width(), by: colours.by(), ...known }), (m) => { board.learn(m.labels, known); show(m); map.choose(app.get().block); mark("moment", String(m.point)); });
+  });
   board.follow(["block"], () => map.choose(app.get().block));
   board.hovered((n) => map.mark(n));
   return element;

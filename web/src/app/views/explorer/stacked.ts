@@ -1,7 +1,8 @@
 // The picture of stacked blocks with what it says: tooltip and legend. It looks at a window of events and bytes, which stands in the address.
 //
 //	hand ──▶ look (events, bytes) ──▶ picture, at once
-//	           └──▶ address, tile     when the hand rests
+//	           ├──▶ tile              one after the other, of where the hand is by then
+//	           └──▶ address           when the hand rests
 
 import { bytes, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
@@ -9,6 +10,8 @@ import type { Board } from "./board";
 import { legend, sumsOf } from "./colours";
 import { tip, type Block } from "./facts";
 import { hand } from "./hand";
+import { newest } from "./newest";
+import type { Drawn } from "./paint";
 import { picture } from "./picture";
 import { shapes, type Range, type Shape, type Tile } from "./tile";
 
@@ -16,28 +19,50 @@ export interface Stacked { element: HTMLElement; fit(): void; zoom(factor: numbe
 
 const restMs = 90;
 
-export function stacked(board: Board, mark: (name: string, value: string) => void): Stacked {
+/** drawn is called whenever what was asked for is drawn, or cannot be. */
+export function stacked(board: Board, mark: (name: string, value: string) => void, drawn: () => void): Stacked {
   const { app, closed, colours, labels } = board, drawing = picture(), floating = h("div", { class: "float", hidden: "" }), key = h("p", { class: "phases sites" });
   const unseen = h("p", { class: "hint", hidden: "" }, "None that matches is large enough to draw here. Zoom in, with shift in bytes.");
-  let { events, bytes: high } = lookedAt(board), all: Shape[] = [], inside = 0, shown = "", rest = 0;
+  let { events, bytes: high } = lookedAt(board), last: Drawn | null = null, behind = "", shown = "", rest = 0; // behind: what was asked for when what is drawn there was
 
   const filtered = () => app.get().search !== "" || app.get().only !== "";
-  const look = () => drawing.look({ events, bytes: high, at: board.at(), block: app.get().block, dim: filtered(), ink: colours.of });
-  const explain = () => {
-    const by = colours.by(), sums = sumsOf(by, all, board.whole().events[1]);
+  let ink = colours.of;
+  const look = () => drawing.look({ events, bytes: high, at: board.at(), block: app.get().block, dim: filtered(), ink });
+  const recolour = () => {
+    const sums = sumsOf(colours.by(), last?.all ?? [], board.whole().events[1]);
     colours.see(sums);
-    key.replaceChildren(...legend(colours, sums, labels, app.get().only, (only) => app.set({ only })),
-      h("span", {}, h("i", { class: "rest" }), `${count(all.length)} of ${count(inside)} blocks are drawn singly, the rest is too small or not in view`));
+    ink = (s) => colours.of(s); // another function: the picture keeps colours as long as it is the same
     look();
+    return sums;
   };
-  const tile = () => board.ask<Tile>("tile", board.path("blocks", { from: Math.floor(events[0]), to: Math.ceil(events[1]), low: Math.round(high[0]), high: Math.round(high[1]), width: drawing.canvas.clientWidth, height: drawing.canvas.clientHeight, ...board.filter(), ...board.known() }), (t) => {
-    board.learn(t.labels);
-    [all, inside] = [shapes(t), t.inside];
-    drawing.show(t, all);
-    explain();
+  const explain = () => {
+    if (!last) return;
+    const { all, tile } = last;
+    key.replaceChildren(...legend(colours, recolour(), labels, app.get().only, (only) => app.set({ only })),
+      h("span", {}, h("i", { class: "rest" }), `${count(all.length)} of ${count(tile.inside)} blocks are drawn singly, the rest is too small or not in view`));
     unseen.hidden = !filtered() || all.some((s) => s.found);
-    mark("tile", `${Math.floor(events[0])}-${Math.ceil(events[1])}`);
-  });
+  };
+  const stateOf = () => `${board.device().device} ${filterOf(board)}`;
+  const tileOf = (range: Range, bytes: Range, then: (drawn: Drawn) => void) => {
+    const state = stateOf(), known = board.known();
+    return board.ask<Tile>("tile", board.path("blocks", { from: range[0], to: range[1], low: Math.round(bytes[0]), high: Math.round(bytes[1]), width: drawing.canvas.clientWidth, height: drawing.canvas.clientHeight, ...board.filter(), ...known }), (tile) => {
+      if (board.device().device !== Number(state.split(" ")[0])) return; // its labels are of another device
+      board.learn(tile.labels, known);
+      if (state === stateOf()) then({ tile, all: shapes(tile) });
+    });
+  };
+  const tile = newest(async () => {
+    const whole = board.whole(), range: Range = [Math.floor(events[0]), Math.ceil(events[1])], state = stateOf();
+    const everything = !within(events, whole.events) && !within(high, whole.bytes), keep = (drawn: Drawn) => { behind = state; drawing.behind(drawn); };
+    await tileOf(range, high, (drawn) => {
+      last = drawn;
+      drawing.show(drawn);
+      recolour();
+      if (everything) keep(drawn);
+      mark("tile", range.join("-"));
+    });
+    if (last && behind !== state && !closed.aborted) await tileOf(whole.events, whole.bytes, keep); // for where the hand goes next
+  }, () => { explain(); drawn(); });
 
   const over = (shape: Shape | undefined, x: number, y: number) => {
     board.hover(shape?.n ?? null);
@@ -59,19 +84,19 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
   const moveTo = (to: { events?: Range; bytes?: Range }) => {
     [events, high] = [to.events ?? events, to.bytes ?? high];
     look();
+    tile();
     clearTimeout(rest);
-    rest = window.setTimeout(() => { // the address and the server follow when the hand rests
+    rest = window.setTimeout(() => { // the address follows when the hand rests
       if (closed.aborted) return;
       const whole = board.whole(), now = { window: within(events, whole.events), bytes: within(high, whole.bytes) };
       shown = JSON.stringify(now);
       app.set(now);
-      tile();
     }, restMs);
   };
   hand(drawing, { look: () => ({ events, bytes: high }), whole: board.whole, moveTo, over, pick: (point, offset, shape) => {
     const at = Math.min(Math.max(Math.floor(point), 0), board.device().events);
     app.set({ at, block: shape?.n ?? null });
-    if (!shape && drawing.covered(point, offset)) board.ask<Block>("picked", board.path("block", { at, offset: Math.floor(offset) }), (b) => { if (app.get().at === at) app.set({ block: b.n }); }); // too small to draw, but there
+    if (!shape && drawing.covered(point, offset)) void board.ask<Block>("picked", board.path("block", { at, offset: Math.floor(offset) }), (b) => { if (app.get().at === at) app.set({ block: b.n }); }); // too small to draw, but there
   } });
 
   let device = board.device().device;
@@ -86,7 +111,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
   board.follow(["at", "block"], look);
   let asked = filterOf(board);
   board.follow(["search", "only", "colour"], () => {
-    if (asked === (asked = filterOf(board))) return void (all.length && explain());
+    if (asked === (asked = filterOf(board))) return explain();
     look();
     tile();
   });
