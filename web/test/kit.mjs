@@ -1,0 +1,85 @@
+// What the tests in a browser share: the real server, a real Chromium, and a tab whose complaints fail the test.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+export const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+export const binary = process.env.HIGHTIDE ?? here("../../bin/hightide");
+/** A Python with torch; "" where there is none, and what needs it is left out and said to be. */
+export const python = process.env.HIGHTIDE_TEST_PYTHON ?? "";
+export const fresh = (name) => mkdtempSync(join(tmpdir(), `hightide-${name}-`));
+
+/** The folder for screenshots: the first argument, else a new one. */
+export function screenshots(name) {
+  const folder = process.argv[2] ?? fresh(name);
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+/** A server, its address as it prints it, what it said, and its end. */
+export async function serve(env, args = [], at = "127.0.0.1:0") {
+  const child = spawn(binary, ["ui", "--addr", at, ...args], { env, stdio: ["ignore", "ignore", "pipe"] }), told = { text: "" };
+  const address = await new Promise((done, fail) => {
+    child.stderr.on("data", (text) => { told.text += text; const found = /https?:\S+/.exec(told.text); if (found) done(found[0]); });
+    child.on("exit", () => fail(new Error(`the server ended: ${told.text}`)));
+  });
+  const end = (signal = "SIGINT") => new Promise((done) => { if (child.exitCode !== null || child.signalCode) return done(); child.on("exit", done); child.kill(signal); });
+  return { address: new URL(address), pid: child.pid, told, end };
+}
+
+export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+
+/** The address of a page of a server, with the token where it has one. */
+export function addressOf(server, path) {
+  const to = new URL(path, server.address), token = server.address.searchParams.get("token");
+  if (token) to.searchParams.set("token", token);
+  return to.href;
+}
+
+/**
+ * Opens an address in a tab of its own. What the console says, errors that nothing caught and requests to elsewhere are complaints; `allowed` says of a
+ * complaint that the test brought it about. Holes in the text and a page wider than the screen fail as well.
+ */
+export async function opened(browser, name, address, { scheme = "light", width = 1280, height = 900, allowed = () => false, downloads = false } = {}, check) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, acceptDownloads: downloads }), tab = await context.newPage(), complaints = [], home = new URL(address).host;
+  const complain = (text) => { if (!allowed(text)) complaints.push(text); };
+  tab.on("console", (m) => ["error", "warning"].includes(m.type()) && complain(m.text()));
+  tab.on("pageerror", (e) => complain(e.message));
+  tab.on("request", (r) => { const to = new URL(r.url()); if (to.host !== home && !["data:", "blob:"].includes(to.protocol)) complain(`asks for ${r.url()}`); });
+  await tab.goto(address);
+  await check(tab, context);
+  await sound(tab, name);
+  assert.deepEqual(complaints, [], `${name}: the page complains`);
+  await context.close();
+}
+
+/** Nothing is too wide, and no figure is a hole. */
+export async function sound(tab, name) {
+  const { wide, text, by } = await tab.evaluate(() => {
+    const wide = document.documentElement.scrollWidth - innerWidth;
+    const by = wide > 0 ? [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 0.5 && !e.closest(".scroll, .sideways, svg")).slice(0, 3).map((e) => `${e.tagName}.${e.className}`).join(" ") : "";
+    return { wide, by, text: document.body.innerText };
+  });
+  assert.ok(wide <= 0, `${name}: ${wide} pixels too wide: ${by}`);
+  const hole = /.{0,40}(undefined|\bNaN\b|Infinity|\[object).{0,20}/.exec(text);
+  assert.equal(hole?.[0], undefined, `${name}: a hole`);
+}
+
+/** Waits until something has the focus. */
+export const focused = (tab, selector) => tab.waitForFunction((selector) => document.activeElement?.matches(selector), selector);
+
+const axeSource = readFileSync(here("../node_modules/axe-core/axe.min.js"), "utf8");
+
+/** What axe-core finds wrong; the rules of WCAG as far as a program can tell. */
+export async function violations(tab) {
+  await tab.evaluate((source) => { if (!globalThis.axe) new Function(source)(); }, axeSource).catch(() => tab.evaluate(axeSource));
+  const found = await tab.evaluate(() => globalThis.axe.run());
+  assert.ok(found.passes.length > 5, "rules applied");
+  return found.violations.map((v) => `${v.id} (${v.help}): ${v.nodes.slice(0, 4).map((n) => `${n.target.join(" ")} ${n.any[0]?.message ?? ""}`).join("; ")}`);
+}
