@@ -132,7 +132,7 @@ await look("whatif", closed, `/snapshots/${snapshot}/whatif`, {}, async (tab) =>
   await tab.locator("#whatif .u-over").click({ position: { x: 200, y: 100 } });
   await tab.waitForFunction(() => new URLSearchParams(location.search).has("at"));
   const at = Number(new URL(tab.url()).searchParams.get("at"));
-  await tab.waitForFunction((at) => [...document.querySelectorAll(".tape-box h4 span")].every((s) => Number(/after event ([\d,]+)/.exec(s.textContent)[1].replaceAll(",", "")) <= at), at);
+  await tab.waitForFunction((at) => [...document.querySelectorAll(".tape-box h3 span")].every((s) => Number(/after event ([\d,]+)/.exec(s.textContent)[1].replaceAll(",", "")) <= at), at);
   await tab.getByRole("button", { name: "Show the peaks" }).click();
   await tab.waitForFunction(() => !new URLSearchParams(location.search).has("at"));
   // a search, as a job

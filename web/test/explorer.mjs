@@ -59,9 +59,9 @@ await look("explorer", page, {}, async (tab) => {
   await tab.keyboard.press("ArrowRight");
   await asked(tab, "at", String(point + 1));
   await tab.locator(`.explorer[data-moment="${point + 1}"]`).waitFor();
-  assert.match(await tab.locator(".tapes h4").innerText(), new RegExp(`after event ${point.toLocaleString("en")}`), "the segments are those of that event");
+  assert.match(await tab.locator(".tapes h3").innerText(), new RegExp(`after event ${point.toLocaleString("en")}`), "the segments are those of that event");
   const moment = await api(`${page}/moment?at=${point + 1}`);
-  assert.match(await tab.locator(".tapes h4").innerText(), new RegExp(`in ${moment.blocks.toLocaleString("en")} blocks`));
+  assert.match(await tab.locator(".tapes h3").innerText(), new RegExp(`in ${moment.blocks.toLocaleString("en")} blocks`));
   await tab.keyboard.press("ArrowLeft");
   await asked(tab, "at", String(point));
   // the wheel zooms where the pointer is

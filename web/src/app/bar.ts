@@ -8,7 +8,6 @@ import { pages } from "./views";
 
 export function bar(app: App, act: { find: () => void; keys: () => void }): HTMLElement {
   const element = pageBar(app, []), nav = element.querySelector("nav")!, skip = element.querySelector(".skip")!;
-  element.setAttribute("role", "banner");
   nav.setAttribute("aria-label", "Pages");
   skip.textContent = "Skip to the page";
   element.querySelector(".brand")!.replaceWith(h("a", { class: "brand", href: "/" }, ...element.querySelector(".brand")!.childNodes));

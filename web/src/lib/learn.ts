@@ -1,5 +1,9 @@
 // What each panel shows, in two sentences, and what good and bad look like. Keyed by the id of the panel's section; a new panel adds its
-// text here, and its section gets the button for it.
+// text here or in lessons/, and its section gets the button for it.
+
+import { matrixLessons } from "./lessons/matrix";
+import { pageLessons } from "./lessons/pages";
+import { tableLessons } from "./lessons/tables";
 
 export interface Lesson { is: string; good: string; bad: string; terms?: Record<string, string> }
 
@@ -9,6 +13,7 @@ const reserved = "What the framework's caching allocator got from the device. Pa
 const allocated = "What tensors hold now. The difference to reserved is cache.";
 
 export const lessons: Record<string, Lesson> = {
+  ...pageLessons, ...matrixLessons, ...tableLessons,
   findings: { is: "What the recording shows to be wrong, worst first, each with its line and what to change. A finding has passed a test against noise; its confidence says how surely.",
     good: "No finding, or hints alone.", bad: "A leak: memory that is kept and grows with each step, until the job is killed.", terms: { site: "The line that allocates.", holder: "The container that keeps what was allocated alive." } },
   timeline: { is: "Memory over time, with the phases of training below it. A dashed line is a limit.",

@@ -2,12 +2,14 @@
 
 import "../style/theme.css";
 import "../style/page.css";
+import "../style/learn.css";
 import "../style/print.css";
 import "../style/matrix.css";
 import { darkAtFirst, painted } from "../draw/paint";
 import { embedded } from "../lib/embedded";
 import { h } from "../views/dom";
 import { bar } from "../views/header";
+import { teaching } from "../views/learn";
 import { Model, type Packed } from "./model";
 import { go, linked, opened, parts } from "./page";
 
@@ -20,6 +22,7 @@ function open(model: Model): void {
   const { page, elements } = opened(model, darkAtFirst());
   document.title = `${model.packed.name || "matrix"} · hightide`;
   painted(page);
+  teaching(true);
   app.append(...elements);
   const top = bar(page, parts.filter(([id]) => document.getElementById(id)));
   app.before(top);

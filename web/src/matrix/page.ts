@@ -1,6 +1,5 @@
 // The sections of a matrix and the view that its address holds: the one-file page and the live one have the same.
 
-import { elsewhere } from "../draw/paint";
 import { store } from "../state/store";
 import type { Model } from "./model";
 import { first, read, written, type Page, type View } from "./state";
@@ -26,11 +25,6 @@ export function opened(model: Model, dark: boolean): Opened {
   const start = first(model, dark), page: Page = store(read(location.hash, start, model));
   const elements = sections.flatMap((section) => section(model, page) ?? []), end = new AbortController();
   kept(model, page, start, end.signal);
-  addEventListener("keydown", (e) => { // one key for all charts: what is this?
-    if (e.key !== "i" || elsewhere(e)) return;
-    const buttons = elements.flatMap((one) => [...one.querySelectorAll<HTMLButtonElement>("button.info")]), open = buttons.some((b) => b.getAttribute("aria-expanded") === "false");
-    for (const b of buttons) if ((b.getAttribute("aria-expanded") === "false") === open) b.click();
-  }, { signal: end.signal });
   return { page, start, elements, close: () => end.abort() };
 }
 

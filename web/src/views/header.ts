@@ -63,7 +63,7 @@ export function bar(page: Store<{ dark: boolean }>, parts: [id: string, title: s
   const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
   path.setAttribute("d", mark);
   logo.append(path);
-  return h("div", { class: "bar" }, h("a", { class: "skip", href: `#${parts[0]?.[0] ?? "app"}` }, "Skip to the findings"),
+  return h("div", { class: "bar", role: "banner" }, h("a", { class: "skip", href: `#${parts[0]?.[0] ?? "app"}` }, "Skip to the findings"),
     h("span", { class: "brand" }, logo, "hightide"),
     h("nav", { "aria-label": "Parts of this page" }, ...parts.map(([id, title]) => h("a", { href: `#${id}` }, title))), toggle);
 }

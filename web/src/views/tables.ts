@@ -51,7 +51,7 @@ export function liveTable(t: Table, choosing?: Choosing): { element: HTMLElement
   const filter = t.rows.length > worthFiltering && h("input", { type: "search", placeholder: `Filter ${count(t.rows.length)} rows`, "aria-label": `Filter ${t.title}` });
   if (filter) filter.addEventListener("input", () => { words = filter.value.trim().toLowerCase(); fill(); });
   fill();
-  const element = h("div", {}, filter, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t.title },
+  const element = h("div", {}, filter, h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": t.title },
     h("table", {}, h("thead", {}, h("tr", {}, ...heads)), body)), more);
   const show = (changed: Cell[][]) => {
     given = changed;

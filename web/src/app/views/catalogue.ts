@@ -58,6 +58,6 @@ export function cataloguePanel(pick: (gpu: string) => void): { element: HTMLElem
   });
   const table = h("table", {}, h("thead", {}, h("tr", {}, ...heads.map((x) => x.element), h("th", { scope: "col", class: "text told" }, "Verdict"))), body);
   for (const input of [search, least, dearest, fits]) input.addEventListener("input", fill);
-  const element = section("catalogue", "GPUs", h("div", { class: "tools" }, search, least, dearest, fitting), said, h("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Catalogue of GPUs" }, table));
+  const element = section("catalogue", "GPUs", h("div", { class: "tools" }, search, least, dearest, fitting), said, h("div", { class: "scroll tall", tabindex: "0", role: "group", "aria-label": "Catalogue of GPUs" }, table));
   return { element, gpus: (some) => { all = some; fill(); }, picked: (gpu) => { chosen = gpu; fill(); }, found: (some) => { found = some; if (some) { by = "headroom"; down = true; } fill(); } };
 }

@@ -32,7 +32,7 @@ export function jobsPage(app: App): Shown {
 const tones: Record<Job["state"], string> = { queued: "unsure", running: "unsure", done: "good", failed: "bad", cancelled: "unsure" };
 
 function table(all: Job[]): HTMLElement {
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Jobs" }, h("table", {},
+  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Jobs" }, h("table", {},
     h("thead", {}, h("tr", {}, ...["What", "State", "Asked", "Took"].map((t) => h("th", { scope: "col" }, t)))),
     h("tbody", {}, ...all.map((j) => h("tr", {}, h("td", { class: "text" }, h("a", { href: pageOf(j), title: j.title }, j.title)), h("td", {}, h("span", { class: `outcome ${tones[j.state]}` }, j.state)),
       h("td", {}, wallClock(j.asked_ns)), h("td", { class: "number" }, j.started_ns ? duration((j.ended_ns ?? Date.now() * 1e6) - j.started_ns) : "–"))))));

@@ -45,7 +45,7 @@ export function matricesPage(app: App): Shown {
 
 function table(rows: Row[]): HTMLElement {
   const done = (r: Row) => r.states?.done ?? 0;
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Matrices" }, h("table", {},
+  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Matrices" }, h("table", {},
     h("thead", {}, h("tr", {}, ...["Matrix", "Axes", "Cells done", "Trials", "Last trial"].map((t) => h("th", { scope: "col" }, t)))),
     h("tbody", {}, ...rows.map((r) => h("tr", {}, h("td", { class: "text" }, h("a", { href: `/matrices/${encodeURIComponent(r.name)}` }, r.name), " ", r.running && h("span", { class: "badge measured" }, "live")),
       h("td", { class: "text", title: r.problem ?? "" }, r.problem ?? r.axes.map((a) => `${a.name} ${a.values.length}`).join(" × ")), h("td", { class: "number" }, `${count(done(r))} of ${count(r.cells)}`),

@@ -39,8 +39,8 @@ export function snapshotsPage(_app: App): Shown {
 
 function table(all: Opened[]): HTMLElement {
   const sum = (o: Opened, of: "events" | "blocks") => o.devices.reduce((n, d) => n + d[of], 0);
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Snapshots" }, h("table", {},
-    h("thead", {}, h("tr", {}, ...["Snapshot", "From", "Size", "Events", "Blocks", "Peak", ""].map((t) => h("th", { scope: "col" }, t)))),
+  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Snapshots" }, h("table", {},
+    h("thead", {}, h("tr", {}, ...["Snapshot", "From", "Size", "Events", "Blocks", "Peak", "Settings"].map((t) => h("th", { scope: "col" }, t)))),
     h("tbody", {}, ...all.map((o) => h("tr", {}, h("td", { class: "text" }, h("a", { href: `/snapshots/${encodeURIComponent(o.id)}` }, o.name)), h("td", { title: o.problem ?? "" }, o.state === "failed" ? `failed: ${o.problem ?? ""}` : o.from),
       h("td", { class: "number" }, o.size_bytes ? bytes(o.size_bytes) : "–"), h("td", { class: "number" }, o.devices.length ? count(sum(o, "events")) : "–"), h("td", { class: "number" }, o.devices.length ? count(sum(o, "blocks")) : "–"),
       h("td", { class: "number" }, o.devices.length ? bytes(Math.max(...o.devices.map((d) => d.peak_bytes))) : "–"), h("td", {}, h("a", { href: `/snapshots/${encodeURIComponent(o.id)}/whatif` }, "what if")))))));

@@ -20,7 +20,7 @@ const byNumber = (n: number) => n >= 0 ? `, block ${n.toLocaleString("en")}` : "
 
 /** pick is called with the number of the block under the pointer; −1: it is cached, or not known. named says it in words. */
 export function tape(label: string, pick: (n: number) => void, tell: (text: string) => void, named = byNumber, painted?: Paint): Tape {
-  const canvas = h("canvas", { role: "img", tabindex: "0" }), head = h("h4", {}), element = h("div", { class: "tape-box" }, head, canvas);
+  const canvas = h("canvas", { role: "img", tabindex: "0" }), head = h("h3", {}), element = h("div", { class: "tape-box" }, head, canvas);
   let placed: Placed[] = [], per = 1, chosen: number | null = null, segments: Segment[] = [], rows = 1, at = -1, marked: number | null = null;
   const draw = () => {
     const width = canvas.clientWidth, ratio = devicePixelRatio || 1, colour = theme();

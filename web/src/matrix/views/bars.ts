@@ -15,7 +15,6 @@ const scaleRoom = 66, titleRoom = 24, between = 22, mostPanels = 24;
 export function bars(model: Model, page: Page): HTMLElement {
   return picture(model, page, {
     id: "bars", title: "Cells side by side",
-    explain: "Each bar is the mean over a cell's trials, the dots; the line on it is the 95 % interval of that mean, or the range of the trials. Bars whose lines overlap may be equal; a cell that failed shows a sign with its reason.",
     tools: [select(page, "group", "Group by", () => axisChoices(model, "nothing")), select(page, "colour", "Colour by", () => axisChoices(model, "nothing")),
       select(page, "panels", "Panels by", () => [["", "what is left"], ["none", "nothing"], ...axisChoices(model)]), toggle(page, "free", "each panel its own scale")],
     follow: ["group", "colour", "panels", "free"],

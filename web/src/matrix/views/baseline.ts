@@ -1,10 +1,9 @@
 import { count, quantity } from "../../lib/format";
 import { liveTable } from "../../views/tables";
-import { h } from "../../views/dom";
+import { h, section } from "../../views/dom";
 import type { Change, Standing } from "../compared";
 import type { Model } from "../model";
 import { kept, type Page, type View } from "../state";
-import { explained } from "./picture";
 import { times } from "./ratios";
 
 const standings: Record<Standing, { title: string; tone: string }> = { worse: { title: "worse", tone: "bad" }, unknown: { title: "not decided", tone: "unsure" }, gone: { title: "gone", tone: "unsure" },
@@ -21,7 +20,7 @@ export function baseline(model: Model, page: Page): HTMLElement | null {
   page.follow(["only", "state"], (view) => live.show(rows(model, view, changes)));
   page.follow(["cell"], () => live.refresh());
   const tags = (Object.keys(standings) as Standing[]).filter((s) => counts[s]).map((s) => h("span", { class: `outcome ${standings[s].tone}` }, `${count(counts[s]!)} ${standings[s].title}`));
-  return explained("baseline", "Beside the baseline", "Each row sets a cell's figure beside that of an earlier result. It is worse or better only where the whole interval of the ratio lies beyond what is allowed.", [],
+  return section("baseline", "Beside the baseline",
     h("p", { class: "what" }, name && h("span", {}, `Beside ${name}: `), ...tags), live.element);
 }
 

@@ -1,10 +1,9 @@
 import type { Cell as Entry, Column } from "../../api";
 import { count } from "../../lib/format";
 import { liveTable } from "../../views/tables";
-import { h } from "../../views/dom";
+import { h, section } from "../../views/dom";
 import { outcomes, type Cell, type Model } from "../model";
 import { figureTitle, kept, type Page, type View } from "../state";
-import { explained } from "./picture";
 
 /** Every cell, what became of it, and its figures. */
 export function cells(model: Model, page: Page): HTMLElement {
@@ -18,7 +17,7 @@ export function cells(model: Model, page: Page): HTMLElement {
   });
   page.follow(["only", "state"], (view) => table!.show(rows(view)));
   page.follow(["cell"], () => table!.refresh());
-  return explained("cells", "Cells", "Each row is a cell with what became of it and its figures, as means over its finished trials. From and to are the 95 % interval of the mean, or the range of the trials where there is none.", [], place);
+  return section("cells", "Cells", place);
 }
 
 const others = (model: Model, view: View) => model.figures.filter((f) => f !== view.figure);

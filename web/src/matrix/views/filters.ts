@@ -1,5 +1,5 @@
 import { count } from "../../lib/format";
-import { h } from "../../views/dom";
+import { h, section } from "../../views/dom";
 import { outcomes, statistics, type Choice, type Model, type Outcome } from "../model";
 import { filtered, kept, type Page } from "../state";
 
@@ -20,7 +20,7 @@ export function filters(model: Model, page: Page): HTMLElement {
   const found = (Object.keys(outcomes) as Outcome[]).filter((o) => model.cells.some((c) => c.outcome === o));
   if (found.length > 1) rows.push(row("state", found.map((o) => [o, `${outcomes[o].mark} ${outcomes[o].title}`]), (view) => view.state, (values) => page.set({ state: values as Outcome[] }),
     (view) => new Set<string>(kept(model, view, "state").map((c) => c.outcome)), page));
-  return h("section", { id: "filters", "aria-label": "What is shown" }, h("div", { class: "tools" }, figures(model, page), choice(page)), h("div", { class: "axes" }, ...rows), said);
+  return section("filters", "What is shown", h("div", { class: "tools" }, figures(model, page), choice(page)), h("div", { class: "axes" }, ...rows), said);
 }
 
 function figures(model: Model, page: Page): HTMLElement {

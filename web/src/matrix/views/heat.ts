@@ -14,7 +14,6 @@ export function heat(model: Model, page: Page): HTMLElement | null {
   if (axisChoices(model).length < 2) return null;
   return picture(model, page, {
     id: "heat", title: "Two axes against each other",
-    explain: "Each field is a cell at its values of the two axes; the deeper its colour, the more it needs, on one scale for all panels. Hatched fields failed, with a sign of how; empty ones are not part of the matrix.",
     tools: [select(page, "rows", "Rows", () => axisChoices(model)), select(page, "columns", "Columns", () => axisChoices(model)), select(page, "panels", "Panels by", () => [["", "what is left"], ["none", "nothing"], ...axisChoices(model)])],
     follow: ["rows", "columns", "panels"],
     caption: (view) => `${figureTitle(model, view)}: ${view.rows} against ${view.columns}`,

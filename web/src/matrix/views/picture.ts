@@ -15,7 +15,6 @@ export interface Drawn { svg: SVGSVGElement; marks: Map<SVGElement, Mark>; note?
 export interface Chart {
   id: string;
   title: string;
-  explain: string; // in two sentences
   tools: Child[];
   follow: (keyof View)[];
   caption(view: View): string; // what is seen now
@@ -74,17 +73,14 @@ export function picture(model: Model, page: Page, chart: Chart): HTMLElement {
     new ResizeObserver(() => { if (box.clientWidth !== width) soon(); }).observe(box);
     redraw();
   });
-  return explained(chart.id, chart.title, chart.explain, saves, chart.tools.some(Boolean) && h("div", { class: "tools" }, ...chart.tools), caption,
+  return panel(chart.id, chart.title, saves, chart.tools.some(Boolean) && h("div", { class: "tools" }, ...chart.tools), caption,
     h("div", { class: "stage" }, h("div", { class: "sideways" }, box), tip), note);
 }
 
-/** A section that explains itself: the button or the key i opens two sentences. */
-export function explained(id: string, title: string, words: string, buttons: HTMLElement[], ...children: Child[]): HTMLElement {
-  const text = h("p", { class: "explain", id: `${id}-explain`, hidden: "" }, words);
-  const info = h("button", { type: "button", class: "info", "aria-expanded": "false", "aria-controls": text.id, title: "What is this? (key i)", "aria-label": `What is ${title}?` }, "i");
-  info.addEventListener("click", () => { text.hidden = !text.hidden; info.setAttribute("aria-expanded", String(!text.hidden)); });
-  const whole = section(id, title, text, ...children), heading = whole.firstElementChild!;
-  whole.prepend(h("div", { class: "head" }, heading, info, buttons.length > 0 && h("span", { class: "saves" }, ...buttons)));
+/** A section with buttons beside its title. */
+function panel(id: string, title: string, buttons: HTMLElement[], ...children: Child[]): HTMLElement {
+  const whole = section(id, title, ...children), heading = whole.firstElementChild!;
+  whole.prepend(h("div", { class: "head" }, heading, h("span", { class: "saves" }, ...buttons)));
   return whole;
 }
 

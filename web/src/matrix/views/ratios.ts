@@ -19,7 +19,6 @@ export function ratios(model: Model, page: Page): HTMLElement | null {
   if (all.length === 0) return null;
   const whole = picture(model, page, {
     id: "ratios", title: "How much more",
-    explain: "Each row compares two values of an axis over all pairs of cells that differ in nothing else: their mean ratio with its 95 % interval. It is a verdict only where the whole interval lies on one side of × 1; small points are the pairs.",
     tools: [], follow: [], caption: (view) => `Ratios of ${model.about(view.figure).title}`, draw: (width, view) => draw(model, view, all, width),
   });
   whole.append(table(model, page, all), pairs(model, page, all));

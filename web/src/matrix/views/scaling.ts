@@ -19,7 +19,6 @@ export function scaling(model: Model, page: Page): HTMLElement | null {
   if (numeric.length === 0) return null;
   const whole = picture(model, page, {
     id: "scaling", title: "How it grows",
-    explain: "Points are cells with their interval; a line is fitted to all points of its colour, and its band holds the true mean with 95 % confidence. Dashes are a prediction beyond the measured points, on request up to the largest batch that memory is foretold to hold.",
     tools: [select(page, "along", "Along", () => numeric), select(page, "colour", "Colour by", () => axisChoices(model, "nothing")), select(page, "panels", "Panels by", () => [["", "what is left"], ["none", "nothing"], ...axisChoices(model)]),
       toggle(page, "free", "each panel its own scale"), fits.some((f) => f.limit?.batch) && toggle(page, "far", "up to the predicted limit")],
     follow: ["along", "colour", "panels", "free", "far"],

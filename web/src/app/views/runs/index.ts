@@ -2,7 +2,7 @@
 
 import "../../../style/runs.css";
 import { count } from "../../../lib/format";
-import { h } from "../../../views/dom";
+import { explainer, h } from "../../../views/dom";
 import { post, runs as fetchRuns, type Run } from "../../api";
 import { toast } from "../../frame/toast";
 import { busy, empty, failure } from "../../parts";
@@ -122,7 +122,7 @@ export function runsPage(app: App): Shown {
     open: load,
     runs: ({ runs, removed }: { runs: Run[] | null; removed: string[] | null }) => { for (const run of runs ?? []) known.set(run.id, run); for (const id of removed ?? []) { known.delete(id); picked.delete(id); } if (loaded) draw(); },
   });
-  const element = h("section", { id: "runs", "aria-labelledby": "runs-title" }, h("h1", { id: "runs-title" }, "Runs"), h("div", { class: "tools" }, search, compare, retag, drop, chooser.element), chips, total, place);
+  const element = h("section", { id: "runs", "aria-labelledby": "runs-title" }, h("div", { class: "titled" }, h("h1", { id: "runs-title" }, "Runs"), explainer("runs", "Runs")), h("div", { class: "tools" }, search, compare, retag, drop, chooser.element), chips, total, place);
   const step = (by: number) => table.focus(Math.max(0, Math.min(shown.length - 1, table.at() + by)));
   const click = () => { const run = shown[table.at()]; if (run) { if (picked.has(run.id)) picked.delete(run.id); else picked.add(run.id); last = run.id; draw(); } };
   return {

@@ -36,7 +36,7 @@ export interface Table {
 
 export function runTable(doing: Doing): Table {
   const head = h("thead"), body = h("tbody"), table = h("table", { class: "runs" }, head, body);
-  const element = h("div", { class: "scroll rows", tabindex: "0", role: "region", "aria-label": "List of runs" }, table);
+  const element = h("div", { class: "scroll rows", tabindex: "0", role: "group", "aria-label": "List of runs" }, table);
   const rows = new Map<string, { row: HTMLTableRowElement; run: Run; picked: boolean }>();
   let what: Shown = { runs: [], columns: [], sort: "", picked: new Set() }, most = 1, drawnFor = "", from = 0, to = 0, whole = false;
 

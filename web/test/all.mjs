@@ -1,0 +1,19 @@
+// Every test in a browser, one after the other; all run even where one fails. A test is one line.
+//   npm run e2e
+
+import { spawnSync } from "node:child_process";
+import { here } from "./kit.mjs";
+
+const tests = [
+  "e2e",
+  "frame",
+  "actions",
+  "runs",
+  "explorer",
+  "runparts",
+  "walk",
+];
+
+const failed = tests.filter((test) => spawnSync(process.execPath, [here(`./${test}.mjs`)], { stdio: "inherit" }).status !== 0);
+if (failed.length) console.log(`failed: ${failed.join(", ")}`);
+process.exitCode = failed.length ? 1 : 0;
