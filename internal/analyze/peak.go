@@ -178,8 +178,8 @@ func (in *Input) phaseAt(process uint32, at int64) (mem.Phase, mem.Optional) {
 		step = mem.Some(int64(c.at(at)))
 	}
 	phase, depth := mem.PhaseNone, int64(-1)
-	for s := range in.Run.Spans.All() {
-		if s.Process != stepper || s.Start > at || s.End < at || s.Phase == mem.PhaseModule || s.Phase == mem.PhaseUser {
+	for s := range in.Run.Spans.Around(at) {
+		if s.Process != stepper || s.Phase == mem.PhaseModule || s.Phase == mem.PhaseUser {
 			continue
 		}
 		if depth < 0 || s.End-s.Start < depth {

@@ -68,9 +68,12 @@ func (in *Input) ranks() (all []*rank) {
 			continue
 		}
 		k := &rank{Process: p, number: number, step: in.stepTime(p.ID), host: in.processPeak(p), device: in.allocatedBy(p.ID), failed: failed}
-		k.work, k.workHalf = in.workOf(p.ID)
 		k.load, k.rest = in.loadOf(p.ID)
 		all = append(all, k)
+	}
+	own := in.ownWork(all)
+	for _, k := range all {
+		k.work, k.workHalf = workOf(own[k.ID])
 	}
 	slices.SortStableFunc(all, func(a, b *rank) int { return cmp.Compare(a.number, b.number) })
 	if len(all) > 0 && all[0].number == all[len(all)-1].number {
@@ -79,14 +82,25 @@ func (in *Input) ranks() (all []*rank) {
 	return all
 }
 
-// workOf is the time of a step that a rank works by itself: the median of those that were observed, and half of its 95 % interval.
-func (in *Input) workOf(process uint32) (work, half mem.Optional) {
-	own := map[uint64]float64{}
+// ownWork is the time that each rank worked by itself in each step that was observed.
+func (in *Input) ownWork(ranks []*rank) map[uint32]map[uint64]float64 {
+	own := map[uint32]map[uint64]float64{}
+	for _, k := range ranks {
+		own[k.ID] = map[uint64]float64{}
+	}
+	if len(own) == 0 {
+		return nil
+	}
 	for s := range in.Run.Spans.All() {
-		if s.Process == process && (s.Phase == mem.PhaseData || s.Phase == mem.PhaseForward) {
-			own[s.Step] += float64(s.End - s.Start)
+		if steps := own[s.Process]; steps != nil && (s.Phase == mem.PhaseData || s.Phase == mem.PhaseForward) {
+			steps[s.Step] += float64(s.End - s.Start)
 		}
 	}
+	return own
+}
+
+// workOf is the time of a step that a rank works by itself: the median of those that were observed, and half of its 95 % interval.
+func workOf(own map[uint64]float64) (work, half mem.Optional) {
 	delete(own, 0) // in which everything is done for the first time
 	if len(own) < leastObserved {
 		return mem.Optional{}, mem.Optional{}

@@ -90,12 +90,13 @@ func (in *Input) spanRises() []spanRise {
 	}
 	best := map[key]int{}
 	var all []spanRise
-	for s := range in.Run.Spans.All() {
+	for s := range in.Run.Spans.User() {
 		h := in.histories[s.Process]
-		if s.Phase != mem.PhaseUser || h == nil {
+		if h == nil {
 			continue
 		}
-		rise, ok := in.riseIn(h, &s)
+		span := *s
+		rise, ok := in.riseIn(h, &span)
 		if !ok || rise.bytes <= 0 {
 			continue
 		}

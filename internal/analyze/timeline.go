@@ -181,10 +181,8 @@ func (in *Input) bars(r *report.Report) {
 func (in *Input) userBars(r *report.Report) {
 	const most = 1000
 	var spans []mem.Span
-	for s := range in.Run.Spans.All() {
-		if s.Phase == mem.PhaseUser {
-			spans = append(spans, s)
-		}
+	for s := range in.Run.Spans.User() {
+		spans = append(spans, *s)
 	}
 	slices.SortStableFunc(spans, func(a, b mem.Span) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
 	for _, s := range spans[:min(len(spans), most)] {

@@ -3,17 +3,18 @@ package mem
 import (
 	"encoding/binary"
 	"iter"
+	"math"
+	"math/bits"
 	"slices"
 )
 
-// SpanLog keeps the spans of a run in about 20 bytes each, where a Span takes 144: an hour of eight ranks has 700,000. Each is
-// written as differences from the one before it, so they are read in order, by All. It is only ever appended to.
+// SpanLog keeps the spans of a run in about 20 bytes each, where a Span takes 144: an hour of eight ranks has 700,000. It is only
+// ever appended to.
 type SpanLog struct {
-	pieces [][]byte // each begins anew, so that none has to be moved when there are more
+	pieces []*spanPiece // each of pieceSpans
+	newest []Span       // not packed yet
 	names  []spanName
-	places map[spanName]uint64 // of names; nil: not made yet
-	last   Span                // of the newest piece
-	count  int
+	places map[spanName]int64 // of names; nil: not made yet
 }
 
 // spanName is what many spans have in common.
@@ -22,64 +23,81 @@ type spanName struct {
 	name  string
 }
 
-// spanPiece is where a piece is full, in bytes.
-const spanPiece = 64 << 10
+const (
+	pieceSpans = 512
+	spanFields = 12
+)
+
+// spanPiece is a stretch of spans in rows. A field takes as many bytes as its values differ within the piece, none if they do not.
+type spanPiece struct {
+	rows        []byte
+	width       int // of a row
+	at          [spanFields]int
+	mask        [spanFields]uint64 // of the field in the 8 bytes from there
+	base        [spanFields]int64  // what to add to it
+	first, last int64              // the earliest start and the latest end
+	user        bool               // some of them were named by the program
+}
 
 // Len is how many there are.
-func (l *SpanLog) Len() int { return l.count }
+func (l *SpanLog) Len() int { return len(l.pieces)*pieceSpans + len(l.newest) }
 
 // Append adds spans.
 func (l *SpanLog) Append(spans ...Span) {
-	for i := range spans {
-		if n := len(l.pieces); n == 0 || len(l.pieces[n-1]) >= spanPiece {
-			l.pieces, l.last = append(l.pieces, nil), Span{}
-		}
-		s := &spans[i]
-		piece := &l.pieces[len(l.pieces)-1]
-		*piece = appendSpan(*piece, s, &l.last, l.place(spanName{s.Phase, s.Name}))
-		l.last = *s
-	}
-	l.count += len(spans)
-}
-
-// place is the number of a name.
-func (l *SpanLog) place(name spanName) uint64 {
-	if l.places == nil {
-		l.places = map[spanName]uint64{}
-		for i, known := range l.names {
-			l.places[known] = uint64(i)
+	for len(spans) > 0 {
+		n := min(len(spans), pieceSpans-len(l.newest))
+		l.newest = append(l.newest, spans[:n]...)
+		if spans = spans[n:]; len(l.newest) == pieceSpans {
+			l.pieces = append(l.pieces, l.pack(l.newest))
+			l.newest = l.newest[:0]
 		}
 	}
-	at, ok := l.places[name]
-	if !ok {
-		at = uint64(len(l.names))
-		l.places[name] = at
-		l.names = append(l.names, name)
-	}
-	return at
 }
 
-// All are the spans in the order in which they came.
-func (l *SpanLog) All() iter.Seq[Span] {
-	return func(yield func(Span) bool) {
-		for _, piece := range l.pieces {
-			var s Span
-			for at := spanReader(piece); len(at) > 0; {
-				at.next(&s, l.names)
-				if !yield(s) {
+// All are the spans in the order in which they came. Each stands in the same place: copy what is to be kept.
+func (l *SpanLog) All() iter.Seq[*Span] {
+	return l.in(func(*spanPiece) bool { return true }, func(*Span) bool { return true })
+}
+
+// User are those that the program named.
+func (l *SpanLog) User() iter.Seq[*Span] {
+	return l.in(func(p *spanPiece) bool { return p.user }, func(s *Span) bool { return s.Phase == PhaseUser })
+}
+
+// Around are those within which a moment lies.
+func (l *SpanLog) Around(at int64) iter.Seq[*Span] {
+	return l.in(func(p *spanPiece) bool { return p.first <= at && at <= p.last }, func(s *Span) bool { return s.Start <= at && at <= s.End })
+}
+
+// in are the spans that are wanted, of pieces in which there may be some.
+func (l *SpanLog) in(piece func(*spanPiece) bool, wanted func(*Span) bool) iter.Seq[*Span] {
+	return func(yield func(*Span) bool) {
+		var s Span
+		for _, p := range l.pieces {
+			if !piece(p) {
+				continue
+			}
+			for i := range pieceSpans {
+				p.unpack(p.rows[i*p.width:], &s, l.names)
+				if wanted(&s) && !yield(&s) {
 					return
 				}
+			}
+		}
+		for i := range l.newest {
+			if s = l.newest[i]; wanted(&s) && !yield(&s) {
+				return
 			}
 		}
 	}
 }
 
-// Chunks are the same, so many at a time.
+// Chunks are all of them, so many at a time.
 func (l *SpanLog) Chunks(n int) iter.Seq[Spans] {
 	return func(yield func(Spans) bool) {
 		var some Spans
 		for s := range l.All() {
-			if some = append(some, s); len(some) < n {
+			if some = append(some, *s); len(some) < n {
 				continue
 			}
 			if !yield(some) {
@@ -94,11 +112,24 @@ func (l *SpanLog) Chunks(n int) iter.Seq[Spans] {
 }
 
 func (l *SpanLog) view() SpanLog {
-	v := SpanLog{pieces: slices.Clone(l.pieces), names: slices.Clip(l.names), last: l.last, count: l.count}
-	for i := range v.pieces {
-		v.pieces[i] = slices.Clip(v.pieces[i])
+	return SpanLog{pieces: slices.Clip(l.pieces), newest: slices.Clone(l.newest), names: slices.Clip(l.names)}
+}
+
+// place is the number of a name.
+func (l *SpanLog) place(name spanName) int64 {
+	if l.places == nil {
+		l.places = map[spanName]int64{}
+		for i, known := range l.names {
+			l.places[known] = int64(i)
+		}
 	}
-	return v
+	at, ok := l.places[name]
+	if !ok {
+		at = int64(len(l.names))
+		l.places[name] = at
+		l.names = append(l.names, name)
+	}
+	return at
 }
 
 // optionals are the fields of a span that may be absent.
@@ -106,61 +137,75 @@ func (s *Span) optionals() [5]*Optional {
 	return [...]*Optional{&s.RSSStart, &s.RSSEnd, &s.RSSPeak, &s.DeviceStart, &s.DeviceEnd}
 }
 
-func appendSpan(dst []byte, s, last *Span, name uint64) []byte {
-	dst = binary.AppendVarint(dst, int64(s.Process)-int64(last.Process))
-	dst = binary.AppendVarint(dst, int64(s.Thread)-int64(last.Thread))
-	dst = binary.AppendUvarint(dst, name)
-	dst = binary.AppendVarint(dst, int64(s.Step-last.Step))
-	dst = binary.AppendVarint(dst, s.Start-last.Start)
-	dst = binary.AppendVarint(dst, s.End-s.Start)
-	known := byte(0)
-	fields := s.optionals()
-	for i, f := range fields {
-		if f.Known() {
-			known |= 1 << i
-		}
-	}
-	dst = append(dst, known)
-	before := last.optionals()
-	for i, f := range fields {
-		if value, ok := f.Get(); ok {
-			dst = binary.AppendVarint(dst, value-before[i].Or(0))
-		}
-	}
-	return dst
-}
-
-// spanReader is what is left of a piece.
-type spanReader []byte
-
-// next turns a span into the one behind it.
-func (r *spanReader) next(s *Span, names []spanName) {
-	s.Process = uint32(int64(s.Process) + r.int())
-	s.Thread = uint32(int64(s.Thread) + r.int())
-	name := names[r.uint()]
-	s.Phase, s.Name = name.phase, name.name
-	s.Step += uint64(r.int())
-	s.Start += r.int()
-	s.End = s.Start + r.int()
-	known := (*r)[0]
-	*r = (*r)[1:]
+// fields of a span as numbers; bits of known say which of them are there.
+func (l *SpanLog) fields(s *Span) (values [spanFields]int64, known uint64) {
+	values = [spanFields]int64{int64(s.Process), int64(s.Thread), l.place(spanName{s.Phase, s.Name}), int64(s.Step), s.Start, s.End - s.Start}
+	known = 1<<7 - 1
 	for i, f := range s.optionals() {
-		if known&(1<<i) == 0 {
-			*f = Optional{}
-			continue
+		if value, ok := f.Get(); ok {
+			values[7+i] = value
+			known |= 1 << (7 + i)
 		}
-		*f = Some(f.Or(0) + r.int())
 	}
+	values[6] = int64(known >> 7)
+	return values, known
 }
 
-func (r *spanReader) uint() uint64 {
-	value, n := binary.Uvarint(*r)
-	*r = (*r)[n:]
-	return value
+// rowSlack lets the last field of the last row be read as 8 bytes.
+const rowSlack = 8
+
+func (l *SpanLog) pack(spans []Span) *spanPiece {
+	p := &spanPiece{first: math.MaxInt64, last: math.MinInt64}
+	var high [spanFields]int64
+	var seen uint64
+	for i := range spans {
+		s := &spans[i]
+		p.first, p.last, p.user = min(p.first, s.Start), max(p.last, s.End), p.user || s.Phase == PhaseUser
+		values, known := l.fields(s)
+		for f, v := range values {
+			switch bit := uint64(1) << f; {
+			case known&bit == 0:
+			case seen&bit == 0:
+				p.base[f], high[f] = v, v
+			default:
+				p.base[f], high[f] = min(p.base[f], v), max(high[f], v)
+			}
+		}
+		seen |= known
+	}
+	for f := range high {
+		bytes := (bits.Len64(uint64(high[f]-p.base[f])) + 7) / 8
+		p.at[f], p.mask[f] = p.width, 1<<(8*bytes)-1
+		p.width += bytes
+	}
+	p.rows = make([]byte, len(spans)*p.width+rowSlack)
+	for i := range spans {
+		values, known := l.fields(&spans[i])
+		row := p.rows[i*p.width:]
+		for f, v := range values {
+			if known&(1<<f) != 0 {
+				at := row[p.at[f]:]
+				binary.LittleEndian.PutUint64(at, binary.LittleEndian.Uint64(at)|uint64(v-p.base[f]))
+			}
+		}
+	}
+	return p
 }
 
-func (r *spanReader) int() int64 {
-	value, n := binary.Varint(*r)
-	*r = (*r)[n:]
-	return value
+func (p *spanPiece) unpack(row []byte, s *Span, names []spanName) {
+	field := func(f int) int64 {
+		return int64(binary.LittleEndian.Uint64(row[p.at[f]:])&p.mask[f]) + p.base[f]
+	}
+	s.Process, s.Thread = uint32(field(0)), uint32(field(1))
+	name := &names[field(2)]
+	s.Phase, s.Name = name.phase, name.name
+	s.Step, s.Start = uint64(field(3)), field(4)
+	s.End = s.Start + field(5)
+	known := field(6)
+	s.RSSStart, s.RSSEnd, s.RSSPeak, s.DeviceStart, s.DeviceEnd = Optional{}, Optional{}, Optional{}, Optional{}, Optional{}
+	for i, f := range s.optionals() {
+		if known&(1<<i) != 0 {
+			*f = Some(field(7 + i))
+		}
+	}
 }

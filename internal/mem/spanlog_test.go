@@ -1,11 +1,26 @@
 package mem
 
 import (
+	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 )
+
+func collect(from iter.Seq[*Span]) (spans []Span) {
+	for s := range from {
+		spans = append(spans, *s)
+	}
+	return spans
+}
+
+func all(log *SpanLog) (spans []Span) {
+	for some := range log.Chunks(100) {
+		spans = append(spans, some...)
+	}
+	return spans
+}
 
 // TestSpanLog: what comes out is what went in, whatever it was, over several pieces, and a stretch at a time.
 func TestSpanLog(t *testing.T) {
@@ -21,7 +36,7 @@ func TestSpanLog(t *testing.T) {
 	}
 	var log SpanLog
 	var want []Span
-	for range 20000 {
+	for range 20 * pieceSpans {
 		s := Span{
 			Process: random.Uint32(), Thread: random.Uint32(), Phase: Phases[random.IntN(len(Phases))], Name: []string{"", "encoder"}[random.IntN(2)],
 			Step: random.Uint64(), Start: number(), End: number(), RSSStart: optional(), RSSEnd: optional(), RSSPeak: optional(),
@@ -30,7 +45,7 @@ func TestSpanLog(t *testing.T) {
 		log.Append(s)
 		want = append(want, s)
 	}
-	if got := slices.Collect(log.All()); !slices.Equal(got, want) || log.Len() != len(want) || len(log.pieces) < 2 {
+	if got := all(&log); !slices.Equal(got, want) || log.Len() != len(want) || len(log.pieces) < 2 {
 		t.Errorf("%d spans in %d pieces came back as %d others", len(want), len(log.pieces), len(got))
 	}
 	var got []Span
@@ -40,11 +55,30 @@ func TestSpanLog(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Error("in stretches they are others")
 	}
+	for _, at := range []int64{0, 1, math.MaxInt64, 1 << 39} {
+		if got, want := collect(log.Around(at)), slices.DeleteFunc(slices.Clone(want), func(s Span) bool { return s.Start > at || s.End < at }); !slices.Equal(got, want) {
+			t.Errorf("around %d are %d spans, want %d", at, len(got), len(want))
+		}
+	}
+	if got, want := collect(log.User()), slices.DeleteFunc(slices.Clone(want), func(s Span) bool { return s.Phase != PhaseUser }); !slices.Equal(got, want) {
+		t.Errorf("%d named spans, want %d", len(got), len(want))
+	}
 	view := log.view()
 	view.Append(want[0])
 	log.Append(want[1])
-	if got := slices.Collect(view.All()); !slices.Equal(got, append(slices.Clone(want), want[0])) {
+	if got := all(&view); !slices.Equal(got, append(slices.Clone(want), want[0])) {
 		t.Error("a view that was added to is not what it was with what was added")
+	}
+}
+
+// TestSpanLogOfEqual: spans that differ in nothing are as many as they were.
+func TestSpanLogOfEqual(t *testing.T) {
+	var log SpanLog
+	for range 2 * pieceSpans {
+		log.Append(Span{Process: 3, Phase: PhaseData})
+	}
+	if got := all(&log); len(got) != 2*pieceSpans || got[0] != got[pieceSpans+1] || got[7].Process != 3 {
+		t.Errorf("%d spans, the first %+v", len(got), got[0])
 	}
 }
 
@@ -57,7 +91,7 @@ func TestSpanLogIsSmall(t *testing.T) {
 	}
 	size := 0
 	for _, piece := range log.pieces {
-		size += len(piece)
+		size += len(piece.rows)
 	}
 	if size > log.Len()*24 {
 		t.Errorf("%d bytes a span", size/log.Len())

@@ -3,7 +3,6 @@ package mem
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 )
@@ -38,7 +37,7 @@ func TestView(t *testing.T) {
 			frames = append(frames, *s)
 		}
 		r.Stacks.Each(func(id uint32, places []Location) bool { frames = append(frames, id, places); return true })
-		out, err := json.Marshal(append(frames, slices.Collect(r.Spans.All()), r.Phases, r.Steps, r.Totals, r.Heap, r.Modules, r.Events, r.Drops, r.Imagined))
+		out, err := json.Marshal(append(frames, collect(r.Spans.All()), r.Phases, r.Steps, r.Totals, r.Heap, r.Modules, r.Events, r.Drops, r.Imagined))
 		if err != nil {
 			t.Error(err)
 		}

@@ -46,7 +46,7 @@ func (s *Server) facts(api huma.API) {
 		found := within[report.PhaseBar]{factsInput: in}
 		err := s.factsOf(ctx, in.ID, func(fresh *news) {
 			for span := range fresh.run.Spans.All() {
-				if !found.add(fresh.span(&span), fresh.since(span.Start), fresh.since(span.End)) {
+				if !found.add(fresh.span(span), fresh.since(span.Start), fresh.since(span.End)) {
 					return
 				}
 			}
