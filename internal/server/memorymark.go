@@ -87,7 +87,8 @@ func (m *memoryMark) open(next http.Handler) http.Handler {
 	})
 }
 
-// health is MemoryMark's answer and, where the GPU is imaginary, two fields that say so.
+// health is MemoryMark's answer and, where the GPU is imaginary, two fields that say so. Then the device is what MemoryMark names
+// on a machine without a GPU.
 type health struct {
 	Status    string  `json:"status"`
 	Available bool    `json:"gpu_available"`
@@ -113,6 +114,7 @@ func (m *memoryMark) health(w http.ResponseWriter, _ *http.Request) {
 		}
 		gpu := list.GPUs[0]
 		h.Name, h.TotalGB, h.Label, h.Note = gpu.Name+" (imaginary)", gibibytes(int64(gpu.Total)), "imagined", imaginaryNote
+		h.Available, h.Device = false, "cpu"
 	}
 	reply(w, http.StatusOK, h)
 }

@@ -55,7 +55,7 @@ func TestMemoryMark(t *testing.T) {
 	if status != 200 || header.Get("Access-Control-Allow-Origin") != "*" || health["status"] != "healthy" {
 		t.Errorf("%d %v %v", status, health, header)
 	}
-	if !e.HasGPUs() && (health["gpu_name"] != "NVIDIA A10 (imaginary)" || health["label"] != "imagined") {
+	if !e.HasGPUs() && (health["gpu_name"] != "NVIDIA A10 (imaginary)" || health["label"] != "imagined" || health["gpu_available"] != false || health["device"] != "cpu") {
 		t.Errorf("without a GPU: %v", health)
 	}
 	_, models, _ := ask(t, handler, "GET", "/models", "")
