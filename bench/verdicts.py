@@ -9,11 +9,13 @@ A program of bench/verdicts says in its docstring what is true of it:
     truth: fits, 64 + 2 * 16 MiB     and the most that its tensors hold, which must come out within WITHIN
     flags: --steps 20                of hightide imagine
     env: NAME=VALUE                  of the program
+    with: libraries                  the environment that it runs in, of those that scripts/setup makes
     says: TEXT                       what the report must say, "says not" what it must not
 
 Lines whose number only a kernel computes are marked `# DECIDES`. A conditional verdict is right where it names one of
 them. Of a program without such a mark it is neither right nor false, and counted. With --host the programs run on the
 host, with their true values, and the most that their tensors held there is shown; what needs a GPU does not run.
+Programs whose environment is not there are left out, and counted.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import BENCH, HIGHTIDE, PYTHON, Row, exit_code, publish, run, show
+from common import BENCH, CACHE, HIGHTIDE, PYTHON, Row, exit_code, publish, run, show
 
 PROGRAMS = BENCH / "verdicts"
 CONTEXT = "256MiB"
@@ -60,6 +62,7 @@ class Program:
     env: dict[str, str]
     says: list[str]
     says_not: list[str]
+    python: Path | None  # None: the one of --python
 
     @property
     def lines(self) -> set[int]:
@@ -93,7 +96,8 @@ def read(path: Path) -> Program:
     env = dict(pair.split("=", 1) for pair in all_of("env"))
     flags = [word for line in all_of("flags") for word in shlex.split(line)]
     memory = all_of("gpu")[0].replace(" ", "")
-    return Program(path, memory, truth[1] == "fits", size, flags, env, all_of("says"), all_of("says not"))
+    python = next((CACHE / name / "bin/python" for name in all_of("with")), None)
+    return Program(path, memory, truth[1] == "fits", size, flags, env, all_of("says"), all_of("says not"), python)
 
 
 def judge(program: Program, python: Path) -> Judged:
@@ -101,7 +105,7 @@ def judge(program: Program, python: Path) -> Judged:
         verdict = Path(folder) / "verdict.json"
         done = run(
             [HIGHTIDE, "imagine", "--data-dir", folder, "--gpu", "a10", "--memory", program.memory, "--context", CONTEXT,
-             "--no-suggest", f"--json={verdict}", *program.flags, "--", python, program.path],
+             "--no-suggest", f"--json={verdict}", *program.flags, "--", program.python or python, program.path],
             env={"OMP_NUM_THREADS": "1", **program.env}, cwd=Path(folder),
         )  # fmt: skip
         said = json.loads(verdict.read_text()) if verdict.exists() else {"verdict": "none"}
@@ -140,7 +144,7 @@ def decide(judged: Judged) -> None:
         why.append(f"does not say {missing}")
 
 
-def rows(judged: list[Judged]) -> list[Row]:
+def rows(judged: list[Judged], left_out: int) -> list[Row]:
     kinds = Counter(j.kind for j in judged)
     each = [
         Row(j.program.path.stem, f"{j.said['verdict']} ({j.kind})", "fits" if j.program.fits else "oom") for j in judged
@@ -153,13 +157,14 @@ def rows(judged: list[Judged]) -> list[Row]:
         Row("false out of memory", str(kinds[FALSE_OUT]), f"{FALSE_OOM}", kinds[FALSE_OUT] <= FALSE_OOM),
         Row("conditional without need", f"{kinds[CAUTIOUS]} of {conditional}"),
         Row("another line, figure or sentence, or none", str(kinds[WRONG]), "0", not kinds[WRONG]),
+        Row("left out: scripts/setup libraries makes their environment", str(left_out)),
     ]
 
 
 def on_host(program: Program, python: Path) -> str:
     """The most that a program's tensors hold on the host, where its values are true."""
     with tempfile.TemporaryDirectory(prefix="hightide-verdicts-") as folder:
-        done = run([python, BENCH / "verdicts_host.py", program.path], env=program.env, cwd=Path(folder))
+        done = run([program.python or python, BENCH / "verdicts_host.py", program.path], env=program.env, cwd=Path(folder))
     last = done.stdout.strip().splitlines()[-1:] or [""]
     text = f"{int(last[0]) / 2**20:.1f} MiB" if not done.code and last[0].isdigit() else "does not run there"
     told = f"{program.bytes / 2**20:.1f} MiB" if program.bytes else "fits" if program.fits else "oom"
@@ -177,12 +182,14 @@ def main() -> int:
     options = parser.parse_args()
     only = options.only or (QUICK if options.quick else [""])
     programs = [read(p) for p in sorted(PROGRAMS.glob("[a-z]*.py")) if any(name in p.stem for name in only)]
+    there = [p for p in programs if p.python is None or p.python.exists()]
+    left_out, programs = len(programs) - len(there), there
     with ThreadPoolExecutor(options.jobs) as pool:
         if options.host:
             list(pool.map(lambda program: on_host(program, options.python), programs))
             return 0
         judged = list(pool.map(lambda program: judge(program, options.python), programs))
-    found = rows(judged)
+    found = rows(judged, left_out)
     raw = {j.program.path.stem: {"kind": j.kind, "why": j.why, "said": j.said["verdict"]} for j in judged}
     show(found) if options.quick else publish("verdicts", found, raw)
     return exit_code(found)

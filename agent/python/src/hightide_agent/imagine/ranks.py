@@ -6,7 +6,8 @@
                               have sent, counted and named by line
 
 The device answers collectives at once. A key that only another rank would set is waited for briefly, and then is
-an error that names it, where the real job would go on: nothing hangs.
+an error that names it, where the real job would go on: nothing hangs. The same holds for a rank that the program
+starts itself, and that waits for others which nobody started.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from .mailbox import Mailbox
 COUNTERS = 64  # communicators of one group for which ids are made up
 ID_BYTES = 128
 PATIENCE = 20  # seconds
+STARTING = 60  # seconds, where the others may still be importing
 
 
 def played() -> Optional[Tuple[int, int]]:
@@ -34,6 +36,7 @@ def install(ledger: Ledger, torch: Any, watch: Callable[[str, Callable[[Any], No
     """Play the rank that HIGHTIDE_IMAGINE_PLAY names."""
     place = played()
     if place is None:
+        watch("torch.distributed.distributed_c10d", lambda module: _unstarted(module))
         return
     watch("torch.distributed.launcher.api", lambda module: _launcher(module, place))
     if not torch.distributed.is_available():
@@ -53,6 +56,43 @@ def environment(rank: int, world: int, local: int) -> Dict[str, str]:
         "ROLE_WORLD_SIZE": str(world), "ROLE_NAME": "default", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500",
         "TORCHELASTIC_RUN_ID": "imagined", "TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_MAX_RESTARTS": "0",
     }  # fmt: skip
+
+
+def _unstarted(module: Any) -> None:
+    """A store that waits for processes which nobody started says so, in place of half an hour of silence."""
+    import datetime
+
+    original = getattr(module, "TCPStore", None)
+    if original is None:
+        return
+    names = ("host_name", "port", "world_size", "is_master", "timeout", "wait_for_workers")
+
+    class TCPStore(original):  # type: ignore[misc,valid-type]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            asked = {**dict(zip(names, args)), **kwargs}
+            others = int(asked.get("world_size") or 0) - 1
+            local = int(os.environ.get("LOCAL_WORLD_SIZE", "0") or 0)
+            patience = datetime.timedelta(seconds=PATIENCE if 0 < local <= others else STARTING)
+            timeout = asked.get("timeout", module.default_pg_timeout)
+            if others < 1 or not asked.get("wait_for_workers", True) or timeout <= patience:
+                original.__init__(self, *args, **kwargs)
+                return
+            asked["timeout"] = patience
+            try:
+                original.__init__(self, *args[6:], **asked)
+            except Exception as error:
+                raise RuntimeError(_alone(others, asked)) from error
+            self.set_timeout(timeout)
+
+    TCPStore.__module__ = original.__module__
+    replace(original, TCPStore)
+
+
+def _alone(others: int, asked: Dict[str, Any]) -> str:
+    who = "rank %s" % os.environ["RANK"] if os.environ.get("RANK") else "this process"
+    text = "hightide imagine: %s waits at %s:%s for %d other%s, and not all of them were started here. "
+    text %= (who, asked.get("host_name"), asked.get("port"), others, "" if others == 1 else "s")
+    return text + "To imagine one rank of many: hightide imagine --world-size N --play RANK"
 
 
 def _launcher(module: Any, place: Tuple[int, int]) -> None:
