@@ -164,7 +164,9 @@ def rows(judged: list[Judged], left_out: int) -> list[Row]:
 def on_host(program: Program, python: Path) -> str:
     """The most that a program's tensors hold on the host, where its values are true."""
     with tempfile.TemporaryDirectory(prefix="hightide-verdicts-") as folder:
-        done = run([program.python or python, BENCH / "verdicts_host.py", program.path], env=program.env, cwd=Path(folder))
+        done = run(
+            [program.python or python, BENCH / "verdicts_host.py", program.path], env=program.env, cwd=Path(folder)
+        )
     last = done.stdout.strip().splitlines()[-1:] or [""]
     text = f"{int(last[0]) / 2**20:.1f} MiB" if not done.code and last[0].isdigit() else "does not run there"
     told = f"{program.bytes / 2**20:.1f} MiB" if program.bytes else "fits" if program.fits else "oom"

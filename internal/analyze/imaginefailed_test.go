@@ -11,12 +11,14 @@ import (
 func TestFailuresAreNamed(t *testing.T) {
 	boom := mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: "no such file\nsecond line", Facts: map[string]string{"class": "OSError"}, Where: &mem.Location{File: "/home/me/train.py", Line: 9}}
 	stopped := mem.Event{Kind: "exception", Time: 3e9, Process: 1, Facts: map[string]string{"class": "KeyboardInterrupt"}}
+	alone := mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: "hightide imagine: rank 0 waits at 127.0.0.1:29500 for 255 others, and not all of them were started here", Facts: map[string]string{"class": "RuntimeError"}, Where: &mem.Location{File: "/home/me/train.py", Line: 9}}
 	for name, c := range map[string]struct {
 		code, signal int64
 		event        []mem.Frame
 		want         string
 	}{
 		"exception":      {1, 0, []mem.Frame{boom}, "for a reason of its own, OSError: no such file at train.py:9"},
+		"ours":           {1, 0, []mem.Frame{alone}, "No verdict on NVIDIA A10: train.py:9: rank 0 waits at 127.0.0.1:29500 for 255 others, and not all of them were started here"},
 		"exit code":      {3, 0, nil, "for a reason of its own, exit code 3"},
 		"interrupted":    {1, 0, []mem.Frame{stopped}, "the program was interrupted"},
 		"child's signal": {137, 0, nil, "exit code 137, as shells say of a child that a signal ended, SIGKILL: most often the kernel"},

@@ -134,6 +134,29 @@ def test_ranks_end_at_the_same_step(tmp_path: Path) -> None:
     assert [int(r.communicate(timeout=300)[0]) for r in ranks] == [12] * 4
 
 
+def test_a_rank_that_waits_for_nobody_says_so(tmp_path: Path) -> None:
+    script = """if 1:
+        import os, sys, torch, torch.distributed as dist
+        sys.path.insert(0, sys.argv[1])
+        from hightide_agent.imagine import ranks
+        ranks.PATIENCE = 1
+        ranks._unstarted(dist.distributed_c10d, torch)
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", LOCAL_WORLD_SIZE="1")
+        os.environ["WORLD_SIZE"] = sys.argv[2]
+        dist.init_process_group("gloo")
+        print("joined", dist.TCPStore("127.0.0.1", 0, None, True).timeout)
+    """
+    alone, one = (
+        subprocess.run(
+            [sys.executable, "-c", script, str(SOURCE), world], capture_output=True, text=True, timeout=300, check=False
+        )
+        for world in ("256", "1")
+    )
+    assert "hightide imagine: rank 0 waits at 127.0.0.1:0 for 255 others, and not all of them were" in alone.stderr
+    assert "--world-size N --play RANK" in alone.stderr and alone.returncode == 1
+    assert one.stdout.startswith("joined"), one.stderr
+
+
 def test_the_end_waits_for_autograds_threads() -> None:
     """A thread of autograd's name that works on, a little at a time; who ended before it would abort."""
     done, over = [], threading.Event()

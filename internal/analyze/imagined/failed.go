@@ -25,8 +25,13 @@ func failure(run *mem.Run) string {
 		if e.Facts["class"] == "KeyboardInterrupt" {
 			return "the program was interrupted"
 		}
+		place := ""
 		if e.Where != nil && e.Where.File != "" {
-			text += " at " + mem.LineName(*e.Where)
+			place = mem.LineName(*e.Where)
+			text += " at " + place
+		}
+		if told, ours := strings.CutPrefix(e.Text, "hightide imagine: "); ours { // what cannot be imagined is no fault of the program
+			return strings.TrimPrefix(place+": ", ": ") + report.FirstLine(told, 400)
 		}
 		if rank, ok := rankOf(run, e.Process); ok {
 			text += fmt.Sprintf(" in rank %d", rank)

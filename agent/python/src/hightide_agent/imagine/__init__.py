@@ -94,8 +94,7 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
     if os.environ.get("HIGHTIDE_IMAGINE_FAKE_WEIGHTS") == "1":
         _part(agent, "made-up weights", lambda: weights.install(ledger, parts.torch, watch))
     _part(agent, "savers", lambda: sandbox.savers(parts.torch, watch))
-    if os.environ.get("HIGHTIDE_IMAGINE_PLAY"):
-        _part(agent, "the played rank", lambda: ranks.install(ledger, parts.torch, watch))
+    _part(agent, "ranks", lambda: ranks.install(ledger, parts.torch, watch))
     if os.environ.get("HIGHTIDE_IMAGINE_SWITCH"):
         _part(agent, "switches", lambda: switches.install(agent, ledger, parts, watch))
 

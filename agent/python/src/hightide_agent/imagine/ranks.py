@@ -33,13 +33,14 @@ def played() -> Optional[Tuple[int, int]]:
 
 
 def install(ledger: Ledger, torch: Any, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
-    """Play the rank that HIGHTIDE_IMAGINE_PLAY names."""
+    """Play the rank that HIGHTIDE_IMAGINE_PLAY names; without one, say what a started rank waits for."""
     place = played()
-    if place is None:
-        watch("torch.distributed.distributed_c10d", lambda module: _unstarted(module))
-        return
-    watch("torch.distributed.launcher.api", lambda module: _launcher(module, place))
+    if place is not None:
+        watch("torch.distributed.launcher.api", lambda module: _launcher(module, place))
     if not torch.distributed.is_available():
+        return
+    if place is None:
+        watch("torch.distributed.distributed_c10d", lambda module: _unstarted(module, torch))
         return
     for name, value in environment(*place, int(os.environ.get("LOCAL_WORLD_SIZE", "0") or 0)).items():
         os.environ.setdefault(name, value)
@@ -58,13 +59,11 @@ def environment(rank: int, world: int, local: int) -> Dict[str, str]:
     }  # fmt: skip
 
 
-def _unstarted(module: Any) -> None:
+def _unstarted(module: Any, torch: Any) -> None:
     """A store that waits for processes which nobody started says so, in place of half an hour of silence."""
     import datetime
 
-    original = getattr(module, "TCPStore", None)
-    if original is None:
-        return
+    original = torch._C._distributed_c10d.TCPStore
     names = ("host_name", "port", "world_size", "is_master", "timeout", "wait_for_workers")
 
     class TCPStore(original):  # type: ignore[misc,valid-type]
