@@ -3,6 +3,7 @@
 import "uplot/dist/uPlot.min.css";
 import "./style/theme.css";
 import "./style/page.css";
+import "./style/tracks.css";
 import "./style/learn.css";
 import "./style/print.css";
 import type { Report } from "./api";
@@ -17,7 +18,7 @@ import { parts, views } from "./views";
 
 const app = document.getElementById("app")!;
 const raw = await embedded<Report>("hightide-report");
-const page = store<Page>({ dark: darkAtFirst(), process: 0, window: null, cursor: null, shown: {} });
+const page = store<Page>({ dark: darkAtFirst(), process: 0, window: null, cursor: null, at: null, range: null, shown: {} });
 painted(page);
 teaching(true);
 

@@ -74,14 +74,20 @@ const colours = (tab, chart) => tab.evaluate((chart) => {
   return new Set(pixels).size;
 }, chart);
 
-/** How many pixels of the timeline have a colour of the theme, give or take. */
+/** How many pixels of the tracks have a colour of the theme, give or take. */
 const painted = (tab, name) => tab.evaluate((name) => {
   const [r, g, b] = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim().match(/[0-9a-f]{2}/gi).map((v) => parseInt(v, 16));
-  const canvas = document.querySelector("#timeline canvas"), { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   let n = 0;
-  for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 200 && Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 12) n++;
+  for (const canvas of document.querySelectorAll("#timeline .plot canvas")) {
+    if (canvas.dataset.drawn === undefined) continue;
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 200 && Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 12) n++;
+  }
   return n;
 }, name);
+
+/** What the tracks show, ns since the run began. */
+const seen = async (tab) => (await tab.locator("#timeline").getAttribute("data-seen")).split("-").map(Number);
 
 const theme = (tab) => tab.evaluate(() => document.documentElement.dataset.theme);
 
@@ -93,7 +99,7 @@ async function whole(tab) {
   assert.match(await where.innerText(), new RegExp(`${first.file.split("/").at(-1)}:${first.line}`));
   const cut = await where.locator("b").evaluate((b) => b.scrollWidth > b.clientWidth + 1);
   assert.ok(!cut, "the line is shown in full");
-  for (const chart of ["#timeline", "#growth"]) assert.ok(await colours(tab, chart) > 20, `${chart} is drawn`);
+  for (const chart of ["#timeline .of-curves", "#growth"]) assert.ok(await colours(tab, chart) > 20, `${chart} is drawn`);
   assert.ok(await painted(tab, "rss") > 300, "the leading curve is drawn in its colour");
   assert.ok(await painted(tab, "phase-backward") > 300, "the phases are drawn");
   assert.ok(await tab.locator("table tbody tr").count() >= real.tables.length, "the tables have rows");
@@ -113,40 +119,38 @@ await look("light", real, {}, async (tab) => {
 });
 
 await look("timeline", real, {}, async (tab) => {
-  const reading = tab.locator("#timeline .reading"), back = tab.locator("#timeline .tools .plain"), over = tab.locator("#timeline .u-over");
-  const box = await resting(tab, over);
-  await tab.mouse.move(box.x + box.width * 0.5, box.y + 50);
+  const reading = tab.locator("#timeline .reading"), back = tab.getByRole("button", { name: "Show the whole run" }), track = (title) => tab.locator("#timeline .track", { hasText: title }).first();
+  const whole = await seen(tab), box = await resting(tab, track("Host memory").locator(".plot"));
+  assert.equal(await tab.locator("#timeline .group-head").first().innerText(), "The whole run");
+  await tab.mouse.move(box.x + box.width * 0.5, box.y + 30);
   await drawn(tab);
-  assert.match(await reading.innerText(), /^at .* s · step \d+/, "the cursor says when, and which step");
-  assert.ok(!await back.isVisible());
+  assert.match(await reading.innerText(), /^at .* s · step \d+/, "the line says when, and which step");
+  assert.match(await track("Host memory").innerText(), /RSS\s+[\d.]+ [MG]iB\s+PSS\s*estimated\s+[\d.]+ [MG]iB/, "and the gutter the values there");
   await tab.mouse.down();
-  await tab.mouse.move(box.x + box.width * 0.51, box.y + 60, { steps: 4 });
+  await tab.mouse.move(box.x + box.width * 0.6, box.y + 40, { steps: 4 });
   await tab.mouse.up();
+  const range = tab.locator("#timeline .range");
+  assert.match(await range.innerText(), /Host memory: RSS[\s\S]*(forward|backward) \d+ %|(forward|backward) \d+ %[\s\S]*Host memory: RSS/, "a drag chooses a stretch, of which the figures are shown");
+  await tab.getByRole("button", { name: "Zoom to it" }).click();
   await drawn(tab);
-  assert.ok(await back.isVisible(), "a drag zooms");
+  const [from, to] = await seen(tab);
+  assert.ok(Math.abs((to - from) / (whole[1] - whole[0]) - 0.1) < 0.01, `a tenth is shown: ${from} to ${to}`);
   assert.ok(await painted(tab, "phase-forward") > 300, "zoomed in, the phases are there");
   await tab.screenshot({ path: join(folder, "zoomed.png") });
-  await over.dblclick();
+  await tab.getByRole("button", { name: "Close" }).click();
+  await back.click();
   await drawn(tab);
-  assert.ok(!await back.isVisible(), "a double click shows the whole run");
-  await tab.locator("#timeline .chart").focus();
-  await tab.keyboard.press("+");
-  await drawn(tab);
-  assert.ok(await back.isVisible(), "plus zooms");
-  await tab.keyboard.press("0");
-  await drawn(tab);
-  assert.ok(!await back.isVisible(), "0 shows the whole run");
-  const chip = tab.locator("#timeline .chip", { hasText: "RSS, all" }).first(), before = await painted(tab, "rss");
-  await chip.click();
-  assert.equal(await chip.getAttribute("aria-pressed"), "false");
-  await drawn(tab);
-  assert.ok(await painted(tab, "rss") < before / 4, "a click on its name hides a curve");
-  assert.equal(await tab.evaluate(() => document.activeElement?.getAttribute("aria-pressed")), "false", "the focus stays");
-  await tab.keyboard.press("Enter");
-  assert.equal(await chip.getAttribute("aria-pressed"), "true");
-  await tab.locator("#timeline select").selectOption("2");
-  assert.match(await tab.locator("#timeline .chip").first().innerText(), /^RSS/);
-  await tab.locator("#timeline select").selectOption("0");
+  assert.ok(!await back.isVisible(), "the whole run is shown again");
+  for (const [key, shown] of [["w", true], ["f", false], ["s", false]]) {
+    await tab.keyboard.press(key);
+    await drawn(tab);
+    assert.equal(await back.isVisible(), shown, key);
+  }
+  await tab.keyboard.press("/");
+  await tab.keyboard.type("faults");
+  assert.deepEqual(await tab.locator("#timeline .groups .track-title").evaluateAll((all) => [...new Set(all.map((t) => t.firstChild.textContent))]), ["Page faults"]);
+  await tab.keyboard.press("Escape");
+  assert.ok(await tab.locator("#timeline .track").count() > 4);
 });
 
 await look("dark", real, { scheme: "dark" }, async (tab) => {
@@ -169,8 +173,8 @@ await look("printed", real, { scheme: "dark" }, async (tab, name) => {
   await tab.emulateMedia({ media: "print" });
   await drawn(tab);
   assert.equal(await theme(tab), "light", "paper is white");
-  const widths = await tab.evaluate(() => [...document.querySelectorAll(".chart canvas")].map((c) => c.getBoundingClientRect().width));
-  assert.ok(widths.length > 1 && widths.every((w) => w > 300 && w <= 690), `charts fit on paper: ${widths}`);
+  const widths = await tab.evaluate(() => [...document.querySelectorAll(".chart canvas, #timeline .plot canvas")].map((c) => c.getBoundingClientRect().width));
+  assert.ok(widths.length > 1 && widths.every((w) => w > 280 && w <= 690), `charts fit on paper: ${widths}`);
   assert.ok(await tab.locator(".finding .stack li").first().isVisible(), "what is folded is printed");
   assert.ok(!await tab.locator(".bar").isVisible(), "what is for clicking is not");
   await tab.emulateMedia({ media: "screen" });
@@ -211,7 +215,7 @@ await look("hour", hour, { motion: "reduce" }, async (tab, name) => {
   const ready = await tab.evaluate(() => performance.getEntriesByType("navigation")[0].loadEventEnd);
   assert.ok(ready < 30_000, `the page is there after ${ready} ms`);
   assert.ok(await painted(tab, "limit") > 100, "the device's memory is a line");
-  assert.equal(await tab.locator("#others canvas").count(), 2, "utilisation and temperature have pictures");
+  assert.deepEqual(await tab.locator("#timeline .group-head").evaluateAll((all) => all.slice(0, 3).map((b) => b.firstChild.textContent)), ["The whole run", "rank 3", "nvidia:0"], "the rank at the peak comes first");
   assert.equal(await tab.locator(".finding:visible").count(), 8, "the worst findings are shown, the rest folds");
   const rows = tab.locator("#table-processes tbody tr");
   assert.equal(await rows.count(), 12);
@@ -220,11 +224,8 @@ await look("hour", hour, { motion: "reduce" }, async (tab, name) => {
   await tab.locator("#table-processes input").fill("");
   await tab.locator("#table-processes .plain").click();
   assert.equal(await rows.count(), 308);
-  const box = await resting(tab, tab.locator("#timeline .u-over"));
-  await tab.mouse.move(box.x + box.width / 3, box.y + 20);
-  await drawn(tab);
-  const lines = await tab.evaluate(() => [...document.querySelectorAll("#others .u-cursor-x")].map((c) => c.style.transform));
-  assert.ok(lines.every((t) => /translate\([1-9]/.test(t)), `cursors follow each other: ${lines}`);
+  await tab.locator("#timeline select").selectOption("quantity");
+  assert.ok(await tab.locator("#timeline .group-head", { hasText: "Use of the device" }).count(), "by quantity all devices are together");
 });
 
 /** Pixels of a canvas that have a colour of the theme, give or take. */

@@ -8,6 +8,7 @@ import { store, type Page, type Store } from "../state/store";
 export interface Selection {
   window: [number, number] | null; // ns since the run began, or events of a trace
   at: number | null; // a moment in the same unit
+  range: [number, number] | null; // a stretch of time whose figures are shown, ns since the run began
   block: number | null; // of a snapshot: its number there
   bytes: [number, number] | null; // of the stack of blocks, from its foot
   line: string; // FILE:LINE, "" for none
@@ -29,8 +30,8 @@ export type App = Store<State>;
 /** The store of the whole app, which can take the last change of the selection back. */
 export interface Root extends App { undo(): boolean }
 
-const keys = { window: "t", at: "at", block: "block", line: "line", category: "category", search: "q", device: "device", process: "process", bytes: "y", colour: "colour", only: "only", flame: "flame" } as const;
-const none: Selection & { process: number } = { window: null, at: null, block: null, line: "", category: "", search: "", device: "", process: 0, bytes: null, colour: "", only: "", flame: "" };
+const keys = { window: "t", at: "at", range: "range", block: "block", line: "line", category: "category", search: "q", device: "device", process: "process", bytes: "y", colour: "colour", only: "only", flame: "flame" } as const;
+const none: Selection & { process: number } = { window: null, at: null, range: null, block: null, line: "", category: "", search: "", device: "", process: 0, bytes: null, colour: "", only: "", flame: "" };
 
 /** The part of the state that an address holds. */
 export function fromAddress(path: string, query: string): Omit<State, "dark" | "cursor" | "shown"> {
@@ -40,7 +41,7 @@ export function fromAddress(path: string, query: string): Omit<State, "dark" | "
   const known = new Set<string>(Object.values(keys));
   return {
     path, params: Object.fromEntries([...words].filter(([key]) => !known.has(key))),
-    window: range(keys.window), bytes: range(keys.bytes),
+    window: range(keys.window), range: range(keys.range), bytes: range(keys.bytes),
     at: number(keys.at), block: number(keys.block), process: number(keys.process) ?? 0,
     line: words.get(keys.line) ?? "", category: words.get(keys.category) ?? "", search: words.get(keys.search) ?? "", device: words.get(keys.device) ?? "",
     colour: words.get(keys.colour) ?? "", only: words.get(keys.only) ?? "", flame: words.get(keys.flame) ?? "",
@@ -50,7 +51,7 @@ export function fromAddress(path: string, query: string): Omit<State, "dark" | "
 /** The address of a state; what is not selected is not in it. */
 export function toAddress(state: Omit<State, "dark" | "cursor" | "shown">): string {
   const words = new URLSearchParams(state.params);
-  for (const name of ["window", "bytes"] as const) { const range = state[name]; if (range) words.set(keys[name], range.map(Math.round).join("-")); }
+  for (const name of ["window", "range", "bytes"] as const) { const range = state[name]; if (range) words.set(keys[name], range.map(Math.round).join("-")); }
   for (const name of ["at", "block"] as const) { const value = state[name]; if (value !== null) words.set(keys[name], String(Math.round(value))); }
   for (const name of ["line", "category", "search", "device", "colour", "only", "flame"] as const) if (state[name]) words.set(keys[name], state[name]);
   if (state.process) words.set(keys.process, String(state.process));
@@ -58,7 +59,7 @@ export function toAddress(state: Omit<State, "dark" | "cursor" | "shown">): stri
   return text ? `${state.path}?${text}` : state.path;
 }
 
-const chosen = ["window", "bytes", "at", "block", "line", "category", "search", "device", "process", "colour", "only", "flame"] as const;
+const chosen = ["window", "bytes", "at", "range", "block", "line", "category", "search", "device", "process", "colour", "only", "flame"] as const;
 const mostUndone = 50, togetherMs = 600; // changes this close, as while the wheel turns, are one
 
 /** The app's state, kept in step with the address. A step to another page can be gone back, a change of the selection replaces. */

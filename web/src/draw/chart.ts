@@ -10,7 +10,7 @@ export type Made = { options: Omit<uPlot.Options, "width" | "height">; data: uPl
 
 export interface Chart { plot(): uPlot | null; redraw(): void }
 
-const paper = 650; // CSS pixels between the margins of A4 and of US Letter
+export const paper = 650; // CSS pixels between the margins of A4 and of US Letter
 
 export function chart(parent: HTMLElement, height: number, make: () => Made): Chart {
   let plot: uPlot | null = null, printing = false;

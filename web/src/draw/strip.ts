@@ -26,27 +26,32 @@ function column(stays: Stay[], from: number, to: number, width: number, ratio: n
   return Math.round(Math.min(Math.max(4 * ratio, apart), 32 * ratio));
 }
 
+/** Draws stays that do not overlap as one lane in a box of the canvas; ratio is pixels of the canvas in one of the page. */
+export function paintLane(ctx: CanvasRenderingContext2D, stays: Stay[], [from, to]: [number, number], box: { left: number; top: number; width: number; height: number }, ratio: number, colour = theme()): void {
+  const { left, top, width, height } = box, colours = phaseNames.map((n) => colour(`phase-${n}`));
+  ctx.fillStyle = colour("track");
+  ctx.fillRect(left, top, width, height);
+  const wide = column(stays, from, to, width, ratio);
+  shares(stays, from, to + ((wide - (width % wide)) % wide) * ((to - from) / width), Math.max(1, Math.ceil(width / wide))).forEach((part, x) => {
+    let bottom = top + height;
+    part.forEach((share, kind) => {
+      if (share === 0) return;
+      ctx.fillStyle = colours[kind]!;
+      ctx.fillRect(left + x * wide, bottom - share * height, Math.min(wide, width - x * wide), share * height);
+      bottom -= share * height;
+    });
+  });
+}
+
 export function strip(lanes: Lane[]): uPlot.Plugin {
   return { hooks: { draw: (u) => {
     const colour = theme(), { ctx } = u, ratio = devicePixelRatio;
-    const colours = phaseNames.map((n) => colour(`phase-${n}`));
     const { left, top, width, height } = u.bbox;
     const from = u.posToVal(0, "x"), to = u.posToVal(width / ratio, "x");
     ctx.save();
     lanes.forEach(({ name, stays }, i) => {
       const tall = lane(lanes) * ratio, y = top + height + (above + i * (lane(lanes) + gap)) * ratio;
-      ctx.fillStyle = colour("track");
-      ctx.fillRect(left, y, width, tall);
-      const wide = column(stays, from, to, width, ratio);
-      shares(stays, from, to + ((wide - (width % wide)) % wide) * ((to - from) / width), Math.max(1, Math.ceil(width / wide))).forEach((part, x) => {
-        let bottom = y + tall;
-        part.forEach((share, kind) => {
-          if (share === 0) return;
-          ctx.fillStyle = colours[kind]!;
-          ctx.fillRect(left + x * wide, bottom - share * tall, Math.min(wide, width - x * wide), share * tall);
-          bottom -= share * tall;
-        });
-      });
+      paintLane(ctx, stays, [from, to], { left, top: y, width, height: tall }, ratio, colour);
       ctx.fillStyle = colour("muted");
       ctx.font = `${(lanes.length > 1 ? 9 : 11) * ratio}px system-ui, sans-serif`;
       ctx.textAlign = "right"; ctx.textBaseline = "middle";

@@ -4,7 +4,9 @@ export interface Page {
   dark: boolean;
   process: number; // 0: all of them
   window: [number, number] | null; // of the timeline, ns since the run began; null: the whole run
-  cursor: number | null; // ns since the run began
+  cursor: number | null; // ns since the run began: where the pointer is
+  at: number | null; // a moment that was chosen, ns since the run began
+  range: [number, number] | null; // a stretch that was chosen, ns since the run began
   shown: Readonly<Record<string, boolean>>; // curves that were switched on or off by hand, by key
 }
 

@@ -5,7 +5,7 @@ import { faint, theme } from "../draw/theme";
 import { line } from "../lib/columns";
 import { bytes, count } from "../lib/format";
 import { fromZero } from "../lib/scales";
-import { leader, processName } from "../state/report";
+import { choices, leader, processName } from "../state/report";
 import type { PageStore } from "../state/store";
 import { h, section } from "./dom";
 
@@ -47,13 +47,24 @@ export function growth(report: Report, page: PageStore): HTMLElement | null {
   };
   const describe = () => {
     const some = shown(report, of()), p = report.processes.find((o) => o.id === of());
-    whose.textContent = p && report.processes.length > 1 ? processName(p, report.processes) : "";
+    whose.textContent = page.get().process === 0 && p && report.processes.length > 1 ? processName(p, report.processes) : "";
     legend.replaceChildren(...some.map(({ figure, fit, label }) => h("span", {}, h("i", { style: `background:var(--${figure.colour})` }), figure.title, fit && h("b", {}, ` ${label}`))));
     box.setAttribute("aria-label", `Memory at the end of each step: ${some.map((s) => `${s.figure.title} ${s.label}`).join(", ")}`);
   };
   queueMicrotask(() => { const drawn = chart(box, 270, make); page.follow(["process"], () => { describe(); drawn.redraw(); }); });
-  return section("growth", "Memory at the end of each step", h("div", { class: "tools" }, legend, whose), box,
+  return section("growth", "Memory at the end of each step", h("div", { class: "tools" }, chooser(report, page), legend, whose), box,
     h("p", { class: "hint" }, "Lines are least-squares fits of every step after the first fifth, the warm-up. A finding needs more than a slope: memory that is kept, and grows steadily."));
+}
+
+/** Whose steps are shown; nothing to choose where there is one process. */
+function chooser(report: Report, page: PageStore): HTMLElement | null {
+  const some = choices(report);
+  if (some.length < 2) return null;
+  const select = h("select", { "aria-label": "Process" }, h("option", { value: "0" }, `all processes (${report.processes.length})`),
+    ...some.map((p) => h("option", { value: String(p.id) }, processName(p, report.processes))));
+  select.addEventListener("change", () => page.set({ process: Number(select.value) }));
+  page.follow(["process"], ({ process }) => { select.value = String(process); });
+  return h("label", { class: "choose" }, "Process ", select);
 }
 
 /** The figures that a process has at the end of its steps, each with the line through them. */

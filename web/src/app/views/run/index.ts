@@ -12,10 +12,8 @@ import { flames } from "../../../views/flames";
 import { growth } from "../../../views/growth";
 import { header } from "../../../views/header";
 import { footer, notes } from "../../../views/notes";
-import { others } from "../../../views/others";
 import { segments } from "../../../views/segments";
 import { tables } from "../../../views/tables";
-import { timeline } from "../../../views/timeline";
 import { waterfall } from "../../../views/waterfall";
 import type { KeyGroup } from "../../frame/keys";
 import type { Command } from "../../frame/palette";
@@ -25,6 +23,7 @@ import type { Shown } from "..";
 import { feed, type Feed } from "./feed";
 import { output } from "./output";
 import { panel } from "./panels";
+import { tracksPart } from "./tracks";
 
 /** A part: its element, which stays (empty while there is nothing to show), what it adds to the keys and the palette, and what ends it. */
 export interface Part { element: HTMLElement; keys?: KeyGroup[]; commands?: () => Command[]; close?: () => void }
@@ -38,8 +37,7 @@ const parts: PartOf[] = [
   panel(findings),
   panel(waterfall),
   panel(change),
-  panel(timeline),
-  panel(others),
+  tracksPart,
   panel(growth),
   output,
   panel(composition),

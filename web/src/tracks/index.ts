@@ -1,0 +1,304 @@
+// Synchronized timelines of one run: every curve, phase, step and event on one axis of time.
+//
+//	source (what there is) ──▶ model (tracks, groups) ──▶ rows ─┐
+//	store: window, cursor, at, range ─▶ look ◀── hand, keys     ├─▶ one drawing a frame, of the rows in view
+//	layout: pins, folded groups, finder ────────────────────────┘
+//
+// A report has it with the curves that it carries, the page of a run with those that grow.
+
+import { elsewhere } from "../draw/paint";
+import { paper, whileShown } from "../draw/chart";
+import { severe } from "../draw/marks";
+import { search } from "../lib/fuzzy";
+import { count, duration } from "../lib/format";
+import type { Page, Store } from "../state/store";
+import { h, section } from "../views/dom";
+import { hand } from "./hand";
+import type { Layout } from "./layout";
+import { following, panned, seen, shownAs, zoomed, type Look, type Span } from "./look";
+import { minimap } from "./minimap";
+import { groupsOf, groupings, ownerName, tracksOf, type Grouping, type Group, type Track } from "./model";
+import { clean, lastBefore, paintAxis } from "./paint";
+import { rangePanel } from "./range";
+import { isStill, row, type Row } from "./rows";
+import type { Source } from "./source";
+
+export interface Key { keys: string[]; does: string; run?: (event: KeyboardEvent) => void }
+export interface Made { element: HTMLElement; keys: { title: string; keys: Key[] }[]; commands(): { title: string; kind: "action" | "panel"; key?: string; run: () => void }[]; close(): void }
+
+const mostKept = 40; // pictures of rows: of more than these, only those in view are in memory
+const restMs = 90, axisHeight = 24, panShare = 0.2, zoomStep = 0.7;
+
+export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>): Made {
+  const closing = new AbortController(), made = new Map<string, Row>();
+  let look: Look = { window: page.get().window, last: layout.get().last }, all: Track[] = [], groups: Group[] = [], rows: Row[] = [], width = 0, pointer: number | null = null, resting = 0, frame = 0, stale = { list: true, picture: true };
+
+  // The parts of the section.
+  const find = h("input", { type: "search", placeholder: "Find a track", "aria-label": "Find a track", "aria-keyshortcuts": "/" });
+  const by = h("select", { "aria-label": "Group tracks by" }, ...Object.keys(groupings).map((g) => h("option", { value: g }, `by ${g}`)));
+  const button = (text: string, title: string, then: () => void) => { const b = h("button", { type: "button", class: "plain", title }, text); b.addEventListener("click", then); return b; };
+  const whole = button("Show the whole run", "Key f", () => move({ window: null, last: 0 })), follow = button("Follow the end", "Key e", () => move(following(look, source.end)));
+  const zero = button("", "Key y", () => layout.set({ fit: !layout.get().fit }));
+  const reading = h("p", { class: "reading", role: "status" }), map = minimap(() => Math.max(source.end, 1), (to) => move(shownAs(to, source.end)));
+  const axis = h("canvas", { "aria-hidden": "true" }), moment = h("span", { class: "moment" }), axisPlot = h("div", { class: "axis" }, axis);
+  const pins = h("div", { class: "pins", role: "list", "aria-label": "Pinned tracks" }), body = h("div", { class: "groups" }), none = h("p", { class: "hint", hidden: "" }, "No track has these letters.");
+  const box = h("div", { class: "tracks", tabindex: "0", role: "group", "aria-label": "Tracks. Arrow keys move a line through all of them; w and s zoom, a and d pan, f shows the whole run." },
+    h("div", { class: "tracks-top" }, h("div", { class: "gutter map-gutter" }), map.element, h("div", { class: "gutter axis-gutter" }, moment), axisPlot, pins), body, none);
+  const tip = h("div", { class: "tracks-tip", hidden: "" }), ranged = h("div", { class: "ranged" }), list = h("div", { class: "events-list" });
+  const element = section("timeline", "Memory over time", h("div", { class: "tools" }, find, by, zero, whole, follow), reading, h("div", { class: "tracks-box" }, box, tip), ranged, list);
+
+  // What is shown.
+  const now = () => seen(look, source.end);
+  const move = (to: Look) => {
+    look = to;
+    soon();
+    clearTimeout(resting);
+    resting = window.setTimeout(() => { // the address and the server follow when the hand rests
+      page.set({ window: look.window });
+      layout.set({ last: look.last });
+      refine();
+    }, restMs);
+  };
+  const refine = () => {
+    const stretch = now(), wanted = rows.filter((r) => r.shown).flatMap((r) => r.track.curves.filter((c) => c.readings.wants(stretch)));
+    source.refine?.(stretch, wanted);
+  };
+  const time = (): number | null => pointer !== null ? now()[0] + pointer * (now()[1] - now()[0]) : page.get().at;
+
+  const nearness = new IntersectionObserver((entries) => {
+    for (const e of entries) for (const r of rows) if (r.plot === e.target) { r.shown = e.isIntersecting; if (!r.shown && rows.length > mostKept) r.free(); }
+    soon();
+    clearTimeout(resting);
+    resting = window.setTimeout(refine, restMs);
+  }, { rootMargin: "240px 0px" });
+
+  /** The rows anew, of what there is and of how it is arranged. Rows that stay are the same elements. */
+  const build = () => {
+    const { pins: pinned, open, by: grouping, find: letters } = layout.get();
+    all = tracksOf(source.curves.filter((c) => c.readings.shown.x.length > 0), [...source.stays.keys()], source.marks.length > 0);
+    const text = (t: Track) => [t.title, ownerName(t, source.processes), ...t.curves.map((c) => c.short)].join(" ");
+    const kept = letters ? search(letters, all, text).map((f) => f.item) : all, keep = new Set(kept.map((t) => t.key));
+    groups = groupsOf(all, grouping, source.processes, source.lead);
+    const used = new Map<string, Row>(), of = (t: Track, where: string, options: Parameters<typeof row>[2]) => {
+      const key = [where, t.key, t.curves.length, ownerName(t, source.processes), isStill(t), source.host.memory_bytes, options.named, options.pin?.on].join("|"), had = made.get(key), r = had ?? row(source, t, options);
+      r.track.curves = t.curves;
+      used.set(key, r);
+      return r;
+    };
+    const pin = (t: Track) => ({ on: pinned.includes(t.key), toggle: () => toggle(t) });
+    const many = grouping !== "process" || letters !== "";
+    const top = pinned.flatMap((key) => { const t = all.find((o) => o.key === key); return t ? [of(t, "pin", { named: true, pin: pin(t) })] : []; });
+    const focus = document.activeElement instanceof HTMLElement ? document.activeElement : null;
+    pins.replaceChildren(...top.map((r) => r.element));
+    const shownRows: Row[] = [];
+    const parts = groups.flatMap((g) => {
+      const inside = g.tracks.filter((t) => keep.has(t.key));
+      if (inside.length === 0) return [];
+      const isOpen = letters !== "" || (open[g.key] ?? g.open), title = `${g.title}`;
+      const head = h("button", { type: "button", class: "group-head", "aria-expanded": String(isOpen), "data-group": g.key }, title, h("small", {}, isOpen ? "" : `${g.tracks.length} track${g.tracks.length === 1 ? "" : "s"}`));
+      head.addEventListener("click", () => { layout.set({ open: { ...open, [g.key]: !isOpen } }); body.querySelector<HTMLElement>(`[data-group="${CSS.escape(g.key)}"]`)?.focus(); });
+      if (!isOpen) {
+        const lead = inside.find((t) => t.kind === "curves") ?? inside[0]!, summary = of(lead, `summary-${g.key}`, { summary: true, named: false });
+        shownRows.push(summary);
+        return [h("div", { class: "group folded" }, h("div", { class: "gutter" }, head), summary.plot)];
+      }
+      const own = inside.map((t) => of(t, g.key, { named: many, pin: pin(t) }));
+      shownRows.push(...own);
+      return [h("div", { class: "group" }, h("div", { class: "group-line" }, head), h("div", { role: "list", "aria-label": title }, ...own.map((r) => r.element)))];
+    });
+    body.replaceChildren(...parts);
+    none.hidden = parts.length > 0;
+    rows = [...top, ...shownRows];
+    made.clear();
+    nearness.disconnect();
+    for (const [key, r] of used) { made.set(key, r); nearness.observe(r.plot); }
+    if (focus && focus !== document.activeElement && element.contains(focus)) focus.focus({ preventScroll: true });
+    fillList();
+    showRange();
+  };
+  const toggle = (t: Track) => {
+    const { pins: before } = layout.get(), on = before.includes(t.key);
+    layout.set({ pins: on ? before.filter((k) => k !== t.key) : [...before, t.key] });
+    element.querySelector<HTMLElement>(`${on ? ".groups" : ".pins"} [data-key="${CSS.escape(t.key)}"] .pin`)?.focus({ preventScroll: true });
+  };
+
+  // Drawing: at most once a frame, however much has come.
+  const soon = (what: Partial<typeof stale> = { picture: true }) => { Object.assign(stale, what); if (!frame && !closing.signal.aborted) frame = requestAnimationFrame(draw); };
+  const draw = () => {
+    frame = 0;
+    if (source.live && rows.some((r) => r.outgrown())) stale.list = true;
+    if (stale.list) build();
+    const stretch = now();
+    if (stale.list || stale.picture) {
+      const wide = axisPlot.clientWidth;
+      if (wide > 0) {
+        width = wide;
+        paintAxis(clean(axis, { width, height: axisHeight }), stretch, { width, height: axisHeight });
+        map.draw(source, stretch);
+        for (const r of rows) if (r.shown || (!r.drawn() && rows.length <= mostKept)) r.draw(stretch, width, layout.get().fit);
+      }
+      element.dataset.seen = stretch.map(Math.round).join("-");
+      element.dataset.end = String(Math.round(source.end));
+    }
+    stale = { list: false, picture: false };
+    const everything = look.window === null && look.last === 0;
+    whole.hidden = everything;
+    follow.hidden = !source.live || everything || look.last > 0;
+    lines(stretch);
+  };
+
+  /** The lines through all tracks, and the values there. */
+  const lines = (stretch: Span) => {
+    const at = time(), share = (t: number) => (t - stretch[0]) / (stretch[1] - stretch[0]), { at: chosen, range } = page.get();
+    const place = (name: string, s: number | null) => box.style.setProperty(name, s === null || s < 0 || s > 1 ? "-99" : s.toFixed(5));
+    place("--cross", pointer);
+    place("--at", chosen === null ? null : share(chosen));
+    box.style.setProperty("--from", range ? Math.min(Math.max(share(range[0]), 0), 1).toFixed(5) : "0");
+    box.style.setProperty("--to", range ? Math.min(Math.max(share(range[1]), 0), 1).toFixed(5) : "0");
+    if (pointer !== null && page.get().cursor !== at) page.set({ cursor: at });
+    const latest = at ?? (source.live && stretch[1] >= source.end ? source.end : null);
+    for (const r of rows) if (r.shown) r.values(latest, stretch);
+    moment.textContent = at !== null ? duration(at) : latest !== null ? "now" : "highest";
+    reading.textContent = at === null ? latest !== null ? `The values are those of now, ${duration(source.end)} after the start.` : "The values are the highest in view; point at the tracks for those of a moment." : said(at);
+  };
+  const said = (at: number): string => {
+    const stays = source.stays.get(source.lead) ?? [], stay = stays[lastBefore(stays, at)], step = source.steps.get(source.lead)?.find((s) => s.time_ns >= at), near = source.marks.find((m) => Math.abs(m.time_ns - at) < (now()[1] - now()[0]) / 200);
+    return [`at ${duration(at)}`, step && `step ${count(step.step + 1)}`, stay && stay.to >= at && stay.phase, near && (near.text || near.kind)].filter(Boolean).join(" · ");
+  };
+  /** The same with the values of the first track in view, for who cannot see them. */
+  const spoken = (at: number): string => {
+    const lead = rows.find((r) => r.track.kind === "curves" && r.shown);
+    return [said(at), ...(lead ? [...lead.element.querySelectorAll("dl > div")].slice(0, 3).map((d) => `${d.querySelector("dt")?.textContent} ${d.querySelector("dd")?.textContent}`) : [])].join(" · ");
+  };
+
+  // What was chosen.
+  const showRange = () => {
+    const { range } = page.get(), shown = [...new Map(rows.filter((r) => r.track.kind === "curves" && r.element !== r.plot).map((r) => [r.track.key, r.track])).values()];
+    ranged.replaceChildren(...(range ? [rangePanel(source, shown, range, { zoom: () => move(shownAs(range, source.end)), clear: () => page.set({ range: null }) })] : []));
+  };
+  const fillList = () => {
+    const events = source.marks.slice(0, 500), before = list.querySelector("details");
+    if (list.dataset.n === `${source.marks.length}`) return;
+    list.dataset.n = `${source.marks.length}`;
+    const item = (m: Source["marks"][number]) => {
+      const go = h("button", { type: "button", class: "plain", title: "Go to this moment" }, duration(m.time_ns));
+      go.addEventListener("click", () => goTo(m.time_ns));
+      return h("li", {}, go, " ", h("b", { class: severe.includes(m.kind) ? "critical" : "warning" }, m.kind), m.text && m.text !== m.kind ? ` ${m.text}` : null);
+    };
+    list.replaceChildren(...(events.length === 0 ? [] : [h("details", { class: "events", ...(before ? before.open && { open: "" } : events.length <= 4 && { open: "" }) },
+      h("summary", {}, source.marks.length === 1 ? "1 event" : `${count(source.marks.length)} events${source.marks.length > 500 ? ", of which the first 500" : ""}`), h("ol", {}, ...events.map(item)))]));
+  };
+  /** Chooses a moment and brings it into view. */
+  const goTo = (t: number) => {
+    const [from, to] = now();
+    pointer = null;
+    if (t < from || t > to) move(shownAs([t - (to - from) / 2, t + (to - from) / 2], source.end));
+    page.set({ at: t, cursor: null });
+    reading.textContent = spoken(t);
+  };
+
+  // Hands and keys.
+  hand(element, {
+    seen: now,
+    point(share, at) {
+      pointer = share;
+      if (share === null) page.set({ cursor: null });
+      const over = at && rows.find((r) => r.plot === at.plot), hit = over && over.events().filter((e) => Math.abs(e.x - share! * width) < 9).at(-1);
+      tip.hidden = !hit;
+      if (hit && at) {
+        tip.replaceChildren(h("b", {}, hit.mark.kind), ` ${duration(hit.mark.time_ns)}`, h("span", {}, hit.mark.text));
+        const around = box.getBoundingClientRect();
+        tip.style.left = `${Math.max(0, Math.min(at.x - around.left + 12, around.width - 300))}px`;
+        tip.style.top = `${at.y - around.top + 16}px`;
+      }
+      soon({});
+    },
+    choose: (t) => page.set({ at: Math.round(t) }),
+    select: (range, done) => { page.set({ range: [Math.round(range[0]), Math.round(Math.max(range[1], range[0] + 1))] }); if (done) showRange(); },
+    pan: (share) => move(panned(look, source.end, share)),
+    zoom(at, factor) {
+      const to = zoomed(look, source.end, at, factor), changes = to.window?.join() !== look.window?.join() || to.last !== look.last;
+      if (changes) move(to);
+      return changes;
+    },
+    fit: () => move({ window: null, last: 0 }),
+  }, closing.signal);
+
+  const middle = () => time() ?? (now()[0] + now()[1]) / 2;
+  const zoomBy = (factor: number) => move(zoomed(look, source.end, Math.min(Math.max(middle(), now()[0]), now()[1]), factor));
+  /** Moves the chosen moment to the next of some times, or to the one before. */
+  const jump = (times: number[], forward: boolean) => {
+    const at = page.get().at ?? (forward ? now()[0] : now()[1]), to = forward ? times.find((t) => t > at) : times.findLast((t) => t < at);
+    if (to !== undefined) goTo(to);
+  };
+  const stepTimes = () => (source.steps.get(source.lead) ?? []).map((s) => s.time_ns), eventTimes = () => source.marks.map((m) => m.time_ns).sort((a, b) => a - b);
+  const keys: Key[] = [
+    { keys: ["w"], does: "zoom in, at the pointer", run: () => zoomBy(zoomStep) },
+    { keys: ["s"], does: "zoom out", run: () => zoomBy(1 / zoomStep) },
+    { keys: ["a"], does: "pan back", run: () => move(panned(look, source.end, -panShare)) },
+    { keys: ["d"], does: "pan on", run: () => move(panned(look, source.end, panShare)) },
+    { keys: ["f", "0"], does: "show the whole run", run: () => move({ window: null, last: 0 }) },
+    { keys: ["e"], does: "follow the end", run: () => move(following(look, source.end)) },
+    { keys: [","], does: "to the end of the step before", run: () => jump(stepTimes(), false) },
+    { keys: ["."], does: "to the end of the next step", run: () => jump(stepTimes(), true) },
+    { keys: ["["], does: "to the event before", run: () => jump(eventTimes(), false) },
+    { keys: ["]"], does: "to the next event", run: () => jump(eventTimes(), true) },
+    { keys: ["y"], does: "vertical axes from zero, or fitted to what is in view", run: () => layout.set({ fit: !layout.get().fit }) },
+    { keys: ["/"], does: "find a track", run: () => { element.scrollIntoView({ block: "nearest" }); find.focus(); find.select(); } },
+    { keys: ["ArrowLeft", "ArrowRight"], does: "with the tracks focused: move the line through all tracks; with shift, choose a stretch" },
+  ];
+  box.addEventListener("keydown", (e) => {
+    if (elsewhere(e) || (e.target as Element).closest("[role=slider]")) return;
+    const { range, at: chosen } = page.get(), [from, to] = now();
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+    if (by !== undefined) {
+      const at = Math.min(Math.max((chosen ?? (from + to) / 2) + (by * (to - from)) / (e.shiftKey ? 20 : 100), 0), source.end);
+      if (e.shiftKey) { const begun = range && chosen !== null ? (Math.abs(range[0] - chosen) < Math.abs(range[1] - chosen) ? range[1] : range[0]) : chosen ?? (from + to) / 2; page.set({ range: begun < at ? [begun, at] : [at, begun + 1] }); }
+      goTo(Math.round(at));
+      showRange();
+    } else if (e.key === "Enter" && range && e.target === box) move(shownAs(range, source.end));
+    else if (e.key === "Escape" && (range || chosen !== null)) page.set(range ? { range: null } : { at: null });
+    else if (e.key === "+" || e.key === "=") zoomBy(zoomStep);
+    else if (e.key === "-") zoomBy(1 / zoomStep);
+    else return;
+    e.preventDefault();
+    e.stopPropagation();
+  });
+  find.addEventListener("input", () => layout.set({ find: find.value.trim() }));
+  find.addEventListener("keydown", (e) => {
+    if (e.key === "Escape") { find.value = ""; layout.set({ find: "" }); box.focus(); e.stopPropagation(); }
+    if (e.key === "Enter") rows.find((r) => r.element !== r.plot && !layout.get().pins.includes(r.track.key))?.element.scrollIntoView({ block: "center" });
+  });
+  by.addEventListener("change", () => layout.set({ by: by.value as Grouping }));
+
+  // What is followed.
+  page.follow(["window"], ({ window }) => { if (window?.join() !== look.window?.join()) { look = { window, last: window ? 0 : look.last }; soon(); refine(); } });
+  page.follow(["at"], () => soon({}));
+  page.follow(["range"], () => { soon({}); showRange(); });
+  layout.follow(["pins", "open", "by", "find"], ({ by: grouping, find: letters }) => { by.value = grouping; if (find.value.trim() !== letters) find.value = letters; stale.list = true; cancelAnimationFrame(frame); if (element.isConnected) draw(); else { frame = 0; soon({ list: true }); } });
+  layout.follow(["fit", "last"], ({ fit, last }) => { zero.textContent = fit ? "Axes from zero" : "Fit axes to what is in view"; if (last !== look.last) look = { window: last ? null : look.window, last }; soon(); });
+  source.changed = (changed) => soon(changed ? { list: true, picture: true } : { picture: true });
+  const sized = new ResizeObserver(() => soon());
+  sized.observe(axisPlot);
+  whileShown(element, "hightide:theme", () => soon());
+  whileShown(element, "beforeprint", () => { box.style.maxWidth = `${paper}px`; for (const r of rows) r.shown = true; stale.picture = true; draw(); });
+  whileShown(element, "afterprint", () => { box.style.maxWidth = ""; soon(); });
+
+  return {
+    element, keys: [{ title: "Timelines", keys }],
+    commands: () => [
+      ...keys.filter((k) => k.run && !["w", "s", "a", "d"].includes(k.keys[0]!)).map((k) => ({ title: `Timelines: ${k.does}`, kind: "action" as const, key: k.keys[0]!, run: () => k.run!(new KeyboardEvent("keydown")) })),
+      ...all.map((t) => ({ title: `Track: ${[t.title, ownerName(t, source.processes)].filter(Boolean).join(", ")}`, kind: "panel" as const, run: () => reveal(t) })),
+    ],
+    close() { closing.abort(); nearness.disconnect(); sized.disconnect(); cancelAnimationFrame(frame); clearTimeout(resting); },
+  };
+
+  /** Opens a track's group and scrolls to it. */
+  function reveal(t: Track): void {
+    const group = groups.find((g) => g.tracks.some((o) => o.key === t.key));
+    if (group) layout.set({ open: { ...layout.get().open, [group.key]: true }, find: "" });
+    const at = element.querySelector<HTMLElement>(`[data-key="${CSS.escape(t.key)}"]`);
+    at?.scrollIntoView({ block: "center" });
+    at?.querySelector<HTMLElement>(".pin")?.focus({ preventScroll: true });
+  }
+}

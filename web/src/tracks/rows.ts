@@ -1,0 +1,98 @@
+// One row of the page for a track: in the gutter what it is and its values, beside it the picture.
+
+import type { Mark } from "../api";
+import { bytes, count } from "../lib/format";
+import { theme } from "../draw/theme";
+import { valueAt } from "../lib/columns";
+import { h, svg } from "../views/dom";
+import type { Span } from "./look";
+import { ownerName, type Track } from "./model";
+import { clean, extent, lastBefore, paintCurves, paintEventLines, paintEvents, paintPhases, scaleOf, valueText, type Line } from "./paint";
+import { highestIn } from "./readings";
+import type { Source } from "./source";
+
+export interface Row {
+  element: HTMLElement;
+  track: Track;
+  plot: HTMLElement;
+  shown: boolean; // in view, or near it
+  outgrown(): boolean; // it was low, and its track is 0 no more
+  draw(seen: Span, width: number, fitted: boolean): void;
+  values(time: number | null, seen: Span): void;
+  events(): { x: number; mark: Mark }[]; // where they were drawn
+  drawn(): boolean;
+  free(): void; // gives the picture's memory back
+}
+
+const leastHeight = 64, curveHeight = 17, headHeight = 26, phasesHeight = 44, eventsHeight = 30, stillHeight = 28;
+export const summaryHeight = 30;
+
+/** A limit that a track's curves must stay below. */
+function limitsOf(t: Track, { host }: Source): { title: string; value: number }[] {
+  if (t.unit !== "bytes" || t.rate) return [];
+  if (t.family === "host") return [["limit of the control group", host.memory_limit_bytes] as const, ["memory of the host", host.memory_bytes] as const].flatMap(([title, value]) => value ? [{ title, value }] : []);
+  if (t.family === "allocator" || t.family === "device") {
+    const sizes = new Map((host.gpus ?? []).flatMap((g) => g.memory_bytes ? [[g.memory_bytes, g.name] as const] : []));
+    return [...sizes].map(([value, name]) => ({ title: `memory of ${name}`, value }));
+  }
+  return [];
+}
+
+/** Nothing is to be drawn of a track that stayed 0: its row is low. */
+export const isStill = (t: Track) => t.kind === "curves" && t.curves.every((c) => c.readings.shown.y.every((v) => v === 0));
+
+/** A row; a summary is the picture of a folded group, without a gutter of its own. */
+export function row(source: Source, track: Track, { summary, named, pin }: { summary?: boolean; named: boolean; pin?: { on: boolean; toggle(): void } }): Row {
+  const canvas = h("canvas", { "aria-hidden": "true" }), plot = h("div", { class: "plot", "data-track": track.key }, canvas, h("i", { class: "range-mark" }), h("i", { class: "at" }), h("i", { class: "cross" }));
+  const cells = track.kind === "curves" ? track.curves.map(() => h("b")) : [h("b"), h("b")], owner = ownerName(track, source.processes), limits = limitsOf(track, source);
+  const still = isStill(track);
+  const height = summary ? summaryHeight : track.kind === "phases" ? phasesHeight : track.kind === "events" ? eventsHeight : still ? stillHeight + curveHeight * (track.curves.length - 1) : Math.max(leastHeight, headHeight + curveHeight * track.curves.length);
+  const title = [track.title, named && owner].filter(Boolean).join(", ");
+  const button = pin && h("button", { type: "button", class: "pin", "aria-pressed": String(pin.on), "aria-label": `Pin ${title}`, title: pin.on ? "Put back into its group" : "Pin to the top" }, svg("", 16, 16, ["", "M5 2h6l-1 5 3 3H3l3-3zM8 10v5"]));
+  button?.addEventListener("click", () => pin!.toggle());
+  const label = (c: Track["curves"][number]) => [c.label === "measured" ? "" : c.label, c.error ? `± ${bytes(c.error)}` : ""].filter(Boolean).join(", ");
+  const element = summary ? plot : h("div", { class: `track of-${track.kind}${still ? " still" : ""}`, role: "listitem", "data-key": track.key },
+    h("div", { class: "gutter" }, h("div", { class: "track-head" }, h("span", { class: "track-title", title }, track.title, named && owner ? h("small", {}, owner) : null), button),
+      track.kind === "curves" ? h("dl", {}, ...track.curves.map((c, i) => h("div", { title: label(c) || "measured" }, h("dt", {}, h("i", { class: "swatch", style: `background:var(--${c.colour})` }), c.short, label(c) && h("small", {}, c.label)), h("dd", {}, cells[i]!))))
+        : h("p", { class: "now" }, ...cells)), plot);
+  plot.style.height = `${height}px`;
+  let placed: { x: number; mark: Mark }[] = [];
+  const lines = (): Line[] => {
+    const colour = theme();
+    return track.curves.filter((c) => c.readings.shown.x.length > 0).map((c, i) => ({ columns: c.readings.shown, ink: colour(c.colour), dash: c.name.endsWith(".limit") || c.name === "system.total", fill: i === 0 && !c.name.endsWith(".limit") }));
+  };
+  return {
+    element, track, plot, shown: false,
+    outgrown: () => still && track.curves.some((c) => (c.readings.shown.y.at(-1) ?? 0) !== 0),
+    draw(seen, width, fitted) {
+      const box = { width, height }, ctx = clean(canvas, box);
+      canvas.dataset.drawn = "";
+      if (track.kind === "events") { placed = paintEvents(ctx, source.marks, seen, box); return; }
+      if (track.kind === "phases") { paintPhases(ctx, source.stays.get(track.process) ?? [], source.steps.get(track.process) ?? [], seen, box); return; }
+      const all = lines(), reach = extent(all, seen);
+      if (reach && !still) paintCurves(ctx, track, all, limits.map((l) => l.value), seen, scaleOf(reach, fitted && !summary, limits.map((l) => l.value)), box);
+      if (!summary) paintEventLines(ctx, source.marks, seen, box);
+    },
+    values(time, seen) {
+      if (track.kind === "curves") track.curves.forEach((c, i) => {
+        const { shown } = c.readings, v = time !== null ? within(shown.x, time) ? valueAt(shown, time) : null : highestIn(shown, seen);
+        set(cells[i]!, v === null ? "–" : valueText(track, v));
+      });
+      else if (track.kind === "phases") {
+        const stays = source.stays.get(track.process) ?? [], steps = source.steps.get(track.process) ?? [];
+        if (time === null) { set(cells[0]!, steps.length ? `${count(steps.at(-1)!.step + 1)} steps` : ""); set(cells[1]!, ""); return; }
+        const stay = stays[lastBefore(stays, time)], next = steps.find((s) => s.time_ns >= time);
+        set(cells[0]!, stay && stay.to >= time ? stay.phase : "–");
+        set(cells[1]!, next ? `step ${count(next.step + 1)}` : "");
+      } else set(cells[0]!, `${source.marks.length} event${source.marks.length === 1 ? "" : "s"}`);
+    },
+    events: () => placed,
+    drawn: () => canvas.width > 0 && canvas.dataset.drawn !== undefined,
+    free() { if (canvas.width) canvas.width = canvas.height = 0; },
+  };
+}
+
+/** A value stands as long as its curve does: after the last reading there is none. */
+const within = (x: number[], time: number) => x.length > 0 && time <= x.at(-1)! + Math.max(1e9, x.length > 1 ? 2 * (x.at(-1)! - x.at(-2)!) : 0);
+
+const set = (cell: HTMLElement, text: string) => { if (cell.textContent !== text) cell.textContent = text; };
