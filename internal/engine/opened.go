@@ -22,7 +22,8 @@ import (
 )
 
 // Opened are the allocator snapshots that a front door shows: files it was given, uploads, those that runs recorded. Each is read
-// once, when it is first asked for, and what was used least goes where they take too much memory; asked for again, it is read again.
+// once, when it is first asked for. What was used longest ago goes where they take too much memory, and what nobody looks at goes when
+// Rest is called; asked for again, it is read again.
 // All methods may be called by several goroutines.
 type Opened struct {
 	engine *Engine
@@ -30,7 +31,6 @@ type Opened struct {
 
 	mu    sync.Mutex
 	order []*openedOne
-	clock int
 }
 
 // OpenedSnapshot is one of them, for a list.
@@ -69,7 +69,7 @@ type openedOne struct {
 	info OpenedSnapshot // under Opened.mu, as is what follows
 	ref  string         // what source understands
 	part int            // of several snapshots of one reference
-	used int
+	used time.Time
 
 	reading   sync.Mutex // held while it is read
 	reporting sync.Mutex // held while the report is made, which takes longer than all else; taken before reading
@@ -185,8 +185,7 @@ func (o *Opened) known(id string) *openedOne {
 	defer o.mu.Unlock()
 	for _, one := range o.order {
 		if one.info.ID == id {
-			o.clock++
-			one.used = o.clock
+			one.used = time.Now()
 			return one
 		}
 	}
@@ -300,16 +299,51 @@ func (o *Opened) shrink(newest *openedOne) {
 			sum += one.size()
 		}
 	}
-	slices.SortFunc(kept, func(a, b *openedOne) int { return a.used - b.used })
+	slices.SortFunc(kept, func(a, b *openedOne) int { return a.used.Compare(b.used) })
 	for _, one := range kept {
-		if sum <= o.limit || one == newest || !one.reading.TryLock() {
+		if sum <= o.limit || one == newest {
 			continue
 		}
-		sum -= one.size()
-		one.snapshot, one.explorers, one.report = nil, nil, nil
-		one.info.State = SnapshotKnown
-		one.reading.Unlock()
+		if size := one.size(); one.letGo() {
+			sum -= size
+		}
 	}
+}
+
+// Rest gives away what was last asked for before a time, and says whether there was something.
+func (o *Opened) Rest(before time.Time) (some bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, one := range o.order {
+		if one.info.State == SnapshotReady && one.used.Before(before) && one.letGo() {
+			some = true
+		}
+	}
+	return some
+}
+
+// Holds says whether a snapshot that was given out is still kept.
+func (o *Opened) Holds(s *mem.AllocatorSnapshot) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.ContainsFunc(o.order, func(one *openedOne) bool {
+		if !one.reading.TryLock() {
+			return true // it may be that one
+		}
+		defer one.reading.Unlock()
+		return one.snapshot == s
+	})
+}
+
+// letGo forgets what was read, unless somebody reads it just now. Opened.mu is held.
+func (one *openedOne) letGo() bool {
+	if !one.reading.TryLock() {
+		return false
+	}
+	defer one.reading.Unlock()
+	one.snapshot, one.explorers, one.report = nil, nil, nil
+	one.info.State = SnapshotKnown
+	return true
 }
 
 func (one *openedOne) size() (sum mem.Bytes) {

@@ -88,6 +88,7 @@ func New(e *engine.Engine, o Options) (*Server, http.Handler) {
 	s.uploads = &uploads{root: e.Keep, limit: cmp.Or(o.MaxUpload, uploadBytes), check: o.Check}
 	s.opened = e.Open(o.Files)
 	go s.opened.Warm(ctx) // whoever named files wants to see them
+	go s.rest(ctx, snapshotIdle)
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("hightide", engine.Version)
 	config.DocsPath = "" // its page would load scripts from elsewhere
@@ -100,7 +101,7 @@ func New(e *engine.Engine, o Options) (*Server, http.Handler) {
 	}
 	mux.Handle("GET /metrics", s.metrics.Handler())
 	mux.Handle("/", assets())
-	return s, s.guard(mux)
+	return s, s.guard(compressed(mux))
 }
 
 // Close ends what the server does beside answering: jobs are cancelled, and nothing of it reads a recording afterwards.

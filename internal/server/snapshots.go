@@ -3,12 +3,14 @@ package server
 import (
 	"context"
 	"regexp"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"hightide/internal/engine"
 	"hightide/internal/explore"
 	"hightide/internal/fail"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -182,6 +184,25 @@ func (s *Server) snapshots(api huma.API) {
 	get(api, "/snapshots/{id}/source", "The source around a frame, where it is readable", func(ctx context.Context, in *sourceInput) (*engine.Lines, error) {
 		return s.opened.Source(ctx, in.ID, in.Place)
 	})
+}
+
+// snapshotIdle is how long a snapshot that nobody looks at is held. A large one takes seconds to be read again, and a reader may think for
+// a while before the next click.
+const snapshotIdle = 3 * time.Minute
+
+// rest gives memory back once nobody looks at a snapshot, until the context ends.
+func (s *Server) rest(ctx context.Context, idle time.Duration) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(idle / 6):
+		}
+		if s.opened.Rest(time.Now().Add(-idle)) {
+			s.tried.keep(s.opened.Holds)
+			s.engine.Runtime.TuneTo(launch.Forgetting)()
+		}
+	}
 }
 
 // parsed is a snapshot's file, the same value as long as it is kept.

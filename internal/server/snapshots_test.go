@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"hightide/internal/explore"
 	"hightide/internal/report"
@@ -65,4 +66,31 @@ func TestSnapshots(t *testing.T) {
 	}
 	d.get("GET", "/snapshots/nothere", "", 404, nil)
 	d.get("GET", "/snapshots/..%2f..%2fetc%2fpasswd/blocks", "", 404, nil)
+}
+
+// TestSnapshotsRest: what nobody looks at any more is given away with what was made of it, and read again when it is asked for.
+func TestSnapshotsRest(t *testing.T) {
+	t.Parallel()
+	d := open(t, Options{Files: []string{stepSnapshot}})
+	id := d.snapshot()
+	path := "/snapshots/" + id
+	before := d.get("GET", path+"/blocks", "", 200, nil)
+	d.get("POST", path+"/whatif", `{}`, 200, nil)
+	s := d.of
+	parsed, err := s.opened.Snapshot(t.Context(), id)
+	if err != nil || !s.opened.Holds(parsed) || s.opened.Rest(time.Now().Add(-time.Hour)) {
+		t.Fatalf("%v: what was just used is held", err)
+	}
+	go s.rest(t.Context(), time.Millisecond)
+	for s.opened.Holds(parsed) {
+		time.Sleep(time.Millisecond)
+	}
+	for kept := 1; kept > 0; time.Sleep(time.Millisecond) {
+		s.tried.lock.Lock()
+		kept = len(s.tried.kept)
+		s.tried.lock.Unlock()
+	}
+	if again := d.get("GET", path+"/blocks", "", 200, nil); again != before {
+		t.Error("read again, it is another")
+	}
 }

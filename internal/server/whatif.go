@@ -106,3 +106,10 @@ func (k *whatIfs) get(of *mem.AllocatorSnapshot, device int) func() (*replay.Wha
 	k.kept = append([]keptTrace{one}, k.kept[:min(len(k.kept), tracesKept-1)]...)
 	return one.ready
 }
+
+// keep drops the traces of snapshots that are no longer held.
+func (k *whatIfs) keep(held func(*mem.AllocatorSnapshot) bool) {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	k.kept = slices.DeleteFunc(k.kept, func(one keptTrace) bool { return !held(one.of) })
+}
