@@ -117,9 +117,6 @@ func Exactness(r *Result, f Figure) map[string]float64 {
 	known := map[string]float64{}
 	for _, c := range w.Cells {
 		if s, ok := c.Figures[f]; ok && s.Interval != nil && s.Mean > 0 {
-			if s.Basis == Own {
-				s.variance = max(s.variance, w.noise[f].floor/floorPart/float64(s.Count))
-			}
 			known[c.Key] = s.scatter(w.quantiles) / s.Mean
 		}
 	}
@@ -265,7 +262,7 @@ func (w *comparing) settle(f FigureInfo) (mem.Label, bool) {
 	if !found {
 		return "", false
 	}
-	n := noiseOf(stats, values, len(w.Axes))
+	n := noiseOf(stats, values, len(w.Axes), w.result.Goal.Within > 0)
 	w.noise[f.Name] = n
 	exact := w.exact(stats)
 	for i, s := range stats {

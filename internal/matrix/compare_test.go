@@ -128,37 +128,63 @@ func TestIntervalsCover(t *testing.T) {
 // TestStoppingCovers is of a run that repeats each cell until its interval is narrow enough: repeats that lie close
 // together by chance end it early, which must not make intervals too narrow.
 func TestStoppingCovers(t *testing.T) {
-	r := rand.New(rand.NewPCG(15, 3))
-	m := made{seedAxes, 3, PSS, seedTruth, func(r *rand.Rand, values []string) float64 {
-		spread := 0.01
-		if values[0] == "tensorflow" {
-			spread = 0.03
-		}
-		return spread * r.NormFloat64()
-	}}
-	var held coverage
-	trials := 0
-	for range 100 {
-		result := m.result(r)
-		for range 7 {
-			exact, more := Exactness(result, PSS), false
-			for _, c := range result.Cells {
-				if half, ok := exact[c.Key]; ok && half <= 0.03 {
-					continue
-				}
-				more = true
-				value := m.truth(c.Values) * (1 + m.scatter(r, c.Values))
-				result.Trials = append(result.Trials, Trial{Cell: c.Key, State: Done, Figures: map[Figure]Summary{PSS: {Max: int64(value)}}})
+	const matrices = 200
+	own := map[string]float64{}
+	for _, test := range []struct {
+		name   string
+		spread func(r *rand.Rand, values []string) float64 // of a cell, the same in all its repeats
+	}{
+		{"alike", func(*rand.Rand, []string) float64 { return 0.03 }},
+		{"one framework three times noisier", func(_ *rand.Rand, values []string) float64 {
+			if values[0] == "tensorflow" {
+				return 0.03
 			}
-			if !more {
-				break
+			return 0.01
+		}},
+		{"a noise of its own for each cell", func(r *rand.Rand, values []string) float64 {
+			key := strings.Join(values, " ")
+			if own[key] == 0 {
+				own[key] = 0.025 * math.Exp(0.7*r.NormFloat64())
 			}
-		}
-		trials += len(result.Trials)
-		held.count(Compare(result, Options{}), m)
+			return own[key]
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(15, 3))
+			m := made{seedAxes, 3, PSS, seedTruth, func(r *rand.Rand, values []string) float64 { return test.spread(r, values) * r.NormFloat64() }}
+			var held coverage
+			trials := 0
+			for range matrices {
+				clear(own)
+				result := m.stopping(r, Goal{Figure: PSS, Within: 0.03, Least: 3, Most: 10})
+				trials += len(result.Trials)
+				held.count(Compare(result, Options{}), m)
+			}
+			t.Logf("%.1f trials a cell", float64(trials)/matrices/24)
+			held.check(t, 0.93, 0.97)
+		})
 	}
-	t.Logf("%.1f trials a cell", float64(trials)/100/24)
-	held.check(t, 0.93, 0.97)
+}
+
+// stopping is a result whose cells are repeated until their figure is known as well as a goal asks.
+func (m made) stopping(r *rand.Rand, goal Goal) *Result {
+	result := m.result(r)
+	result.Goal = goal
+	for range goal.Most - goal.Least {
+		exact, more := Exactness(result, goal.Figure), false
+		for _, c := range result.Cells {
+			if half, ok := exact[c.Key]; ok && half <= goal.Within {
+				continue
+			}
+			more = true
+			value := m.truth(c.Values) * (1 + m.scatter(r, c.Values))
+			result.Trials = append(result.Trials, Trial{Cell: c.Key, State: Done, Figures: map[Figure]Summary{goal.Figure: {Max: int64(value)}}})
+		}
+		if !more {
+			break
+		}
+	}
+	return result
 }
 
 // TestScalingFindsTheForm is of memory with a known form, from exact figures and from noisy ones.

@@ -90,23 +90,26 @@ type alike struct {
 
 // Limits of what the spread of one cell says of another's. docs/decisions/intervals.md has the simulations.
 const (
-	leastCells = 4   // that vary, of those that are taken for alike
-	alikeFrom  = 8   // prior degrees of freedom from which on cells count as alike
-	floorPart  = 0.5 // of the median variance: few repeats may lie close together by chance
+	leastCells = 4    // that vary, of those that are taken for alike
+	alikeFrom  = 8    // prior degrees of freedom from which on cells count as alike
+	splitLevel = 0.05 // at which an axis tells variances apart, over all comparisons
+	floorPart  = 0.5  // of the median variance: few repeats may lie close together by chance
+	floorStop  = 1    // the same where lying close together ends the repeats, and so is chance more often
 )
 
 // varying is what noise is learned from: a cell whose repeats differ.
 type varying struct {
 	values       []string
 	variance, df float64
-	log, firstDF float64 // of the first repeats' variance, without the logarithm's bias
+	first        float64 // variance of the first repeats
+	log, firstDF float64 // of that, without the logarithm's bias
 }
 
 // noiseOf learns from the cells that vary. Whether they are alike is told from the first repeats of each: where a cell is
 // repeated until it is known well enough, those that lie close together by chance are fewer, and cells look different
 // for that alone. Where they are not all alike it looks for one axis, then for two, by whose
 // values they are: one framework's runs scatter more than another's.
-func noiseOf(stats []*Stat, values [][]string, axes int) noise {
+func noiseOf(stats []*Stat, values [][]string, axes int, stops bool) noise {
 	var cells []varying
 	var variances []float64
 	for i, s := range stats {
@@ -116,7 +119,7 @@ func noiseOf(stats []*Stat, values [][]string, axes int) noise {
 		if v, ok := s.relative(); ok && v > 0 {
 			c := varying{values: values[i], variance: v, df: float64(s.Count - 1)}
 			if first, ok := s.first.relative(); ok && first > 0 {
-				c.firstDF = float64(s.first.Count - 1)
+				c.first, c.firstDF = first, float64(s.first.Count-1)
 				c.log = math.Log(first) - digamma(c.firstDF/2) + math.Log(c.firstDF/2)
 			}
 			cells = append(cells, c)
@@ -128,8 +131,11 @@ func noiseOf(stats []*Stat, values [][]string, axes int) noise {
 	}
 	slices.Sort(variances)
 	n := noise{floor: floorPart * variances[len(variances)/2], any: true}
+	if stops {
+		n.floor = floorStop * variances[len(variances)/2]
+	}
 	for _, by := range partitions(axes) {
-		if likes, ok := divide(cells, by); ok {
+		if likes, ok := divide(cells, by); ok && !splits(cells, by, axes) {
 			n.by, n.likes = by, likes
 			break
 		}
@@ -183,6 +189,42 @@ func divide(cells []varying, by []int) (map[string]*alike, bool) {
 		likes[key] = &l
 	}
 	return likes, true
+}
+
+// splits says whether some axis tells the variances of cells apart that are taken for alike. One framework's runs may scatter three
+// times as much as another's while few repeats of each cell leave that open; those of all its cells do not.
+func splits(cells []varying, by []int, axes int) bool {
+	type part struct{ sum, df float64 }
+	tests, least := 0, 1.0
+	for axis := range axes {
+		if slices.Contains(by, axis) {
+			continue
+		}
+		parts := map[string]map[string]*part{}
+		for _, c := range cells {
+			within := valuesOf(c.values, by)
+			if parts[within] == nil {
+				parts[within] = map[string]*part{}
+			}
+			p := parts[within][c.values[axis]]
+			if p == nil {
+				p = &part{}
+				parts[within][c.values[axis]] = p
+			}
+			p.sum, p.df = p.sum+c.firstDF*c.first, p.df+c.firstDF
+		}
+		for _, of := range parts {
+			for _, a := range of {
+				for _, b := range of {
+					if a != b && a.df > 0 && b.df > 0 && b.sum > 0 {
+						tests++
+						least = min(least, beyondF(a.sum/a.df/(b.sum/b.df), a.df, b.df))
+					}
+				}
+			}
+		}
+	}
+	return least*float64(tests) < splitLevel
 }
 
 // prior is how much the variances of all cells say of that of one, as degrees of freedom: infinite where they differ no
