@@ -57,7 +57,7 @@ func (o *checkUploadOptions) run(a *app, c *cobra.Command, args []string) error 
 		}
 	}
 	_ = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) // before Linux 3.5 there is none
-	facts, err := a.engine().CheckSnapshot(c.Context(), args[0])
+	facts, err := a.engine().CheckFile(c.Context(), args[0])
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/server"
 )
@@ -42,7 +43,8 @@ func uiCommand(a *app) *cobra.Command {
 		Long: `Serve the web UI and its API on this machine: the runs, live while they are recorded, snapshots block by
 block, what other settings would have done, imagined GPUs, matrices and differences.
 
-FILE and RUN are opened at once. It listens on the loopback alone; another address needs a token, which is
+FILE is a snapshot, a recording (run.hightide) or a folder of these; a recording is shown as a run with its whole
+page, and stays where it is. The address that is printed leads to what was named. It listens on the loopback alone; another address needs a token, which is
 printed once, and should have TLS. Nothing that the page shows leaves this machine. Ctrl-C ends it; runs go on.
 
 With --allow-exec the page can start programs: imagined runs, searches of the largest batch, matrices.
@@ -54,6 +56,8 @@ be pushed (docs/metrics.md).
 Exit codes: 0 ended by Ctrl-C, 2 wrong usage, 3 a file or run that is not there, 4 the address cannot be used.`,
 		Example: `  hightide ui --open
   hightide ui snapshot.pickle
+  hightide ui from-the-cluster/run.hightide
+  hightide ui snapshots/
   hightide ui --addr 127.0.0.1:8080
   hightide ui --addr 0.0.0.0:7333 --tls-cert cert.pem --tls-key key.pem
   hightide ui --remote-write http://prometheus:9090/api/v1/write
@@ -88,30 +92,28 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 	ctx, release, cancel := interruptible(c.Context())
 	defer cancel()
 	defer release()
-	for _, ref := range args {
-		if _, err := os.Stat(ref); err == nil {
-			continue
-		}
-		if _, err := a.engine().Resolve(ctx, ref); err != nil {
-			return err
-		}
+	e := a.engine()
+	named, err := e.Gather(ctx, args)
+	if err != nil {
+		return err
 	}
 	o.outside.choose(c, &o.addr)
 	listener, err := o.listen()
 	if err != nil {
 		return err
 	}
-	o.Files, o.Env = args, os.Environ()
+	o.Files, o.Env = named.Snapshots, os.Environ()
 	o.Check = a.checkUpload
 	o.Audit = func(line string) { fmt.Fprintln(a.stderr, "hightide ui: "+line) }
-	s, handler := server.New(a.engine(), o.Options)
+	o.Warn = o.Audit
+	s, handler := server.New(e, o.Options)
 	defer s.Close()
 	handler, stop, err := o.outside.begin(ctx, a, s, handler, o.Options)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	address := o.address(listener)
+	address := o.address(listener, pageOf(named))
 	fmt.Fprintf(a.stderr, "hightide ui: %s (Ctrl-C ends it)\n", address)
 	if o.readyFD >= 0 {
 		ready := os.NewFile(uintptr(o.readyFD), "ready")
@@ -156,15 +158,28 @@ func (o *uiOptions) listen() (net.Listener, error) {
 	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
 }
 
+// pageOf is the page that shows what was named, or a list of that.
+func pageOf(named *engine.Gathered) string {
+	switch files, runs := len(named.Snapshots), len(named.Runs); {
+	case files == 1 && runs == 0:
+		return "/snapshots/" + engine.OpenedID(named.Snapshots[0])
+	case files == 0 && runs == 1:
+		return "/runs/" + named.Runs[0].ID
+	case files > 0 && runs == 0:
+		return "/snapshots"
+	}
+	return "/"
+}
+
 // address is what people open.
-func (o *uiOptions) address(listener net.Listener) string {
+func (o *uiOptions) address(listener net.Listener, page string) string {
 	at := listener.Addr().String()
 	if ip, ok := listener.Addr().(*net.TCPAddr); ok && ip.IP.IsUnspecified() {
 		if name, err := os.Hostname(); err == nil {
 			at = net.JoinHostPort(name, strconv.Itoa(ip.Port))
 		}
 	}
-	address := url.URL{Scheme: "http", Host: at, Path: "/"}
+	address := url.URL{Scheme: "http", Host: at, Path: page}
 	if o.cert != "" {
 		address.Scheme = "https"
 	}

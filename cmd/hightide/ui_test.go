@@ -2,12 +2,14 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,10 +51,42 @@ func (s *session) serve(args ...string) *uiProcess {
 	return &uiProcess{s.t, c, fields[2], &http.Client{Transport: trusting, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
+// at is an address of the server, whatever page the printed one leads to.
+func (s *uiProcess) at(path string) string {
+	whole, err := url.Parse(s.address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return whole.Scheme + "://" + whole.Host + path
+}
+
+func (s *uiProcess) get(path string) (int, string) {
+	s.t.Helper()
+	return s.ask(http.MethodGet, path, "")
+}
+
+func (s *uiProcess) ask(method, path, body string) (int, string) {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.at(path), strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	return response.StatusCode, string(text)
+}
+
 // post sends a file as it is.
 func (s *uiProcess) post(name string, body io.Reader, size int64) (int, string) {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, strings.TrimSuffix(s.address, "/")+"/api/v1/snapshots?name="+name, body)
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.at("/api/v1/snapshots?name="+name), body)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -119,6 +153,151 @@ func TestUploads(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(s.dir, "data", "uploads", "*")); len(left) != 0 {
 		t.Errorf("the server left %v", left)
+	}
+}
+
+// TestUploadOfRecording: a recording that is sent becomes a run until the server ends or it is deleted, and nothing of it comes into
+// the data directory.
+func TestUploadOfRecording(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	elsewhere := filepath.Join(s.dir, "elsewhere")
+	if out, err := s.command("--data-dir", elsewhere, "run", "--quiet", "--name", "guest", "--", "true").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	found, _ := filepath.Glob(filepath.Join(elsewhere, "runs", "*", "run.hightide"))
+	if len(found) != 1 {
+		t.Fatalf("recorded are %v", found)
+	}
+	recording, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ui := s.serve()
+	status, text := ui.post("run.hightide", bytes.NewReader(recording), int64(len(recording)))
+	var told struct{ ID, Run, Format string }
+	if err := json.Unmarshal([]byte(text), &told); err != nil || status != 201 || told.Run == "" || told.ID != "" || told.Format != "recording" {
+		t.Fatalf("%d %s", status, text)
+	}
+	status, text = ui.get("/api/v1/runs/" + told.Run)
+	if status != 200 || !strings.Contains(text, `"from":"upload"`) || !strings.Contains(text, `"name":"guest"`) || strings.Contains(text, s.dir) {
+		t.Errorf("its row: %d %s", status, text)
+	}
+	for _, path := range []string{"/report", "/series?name=main", "/artifacts/run.hightide"} {
+		if status, text := ui.get("/api/v1/runs/" + told.Run + path); status != 200 {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+	if status, text := ui.ask(http.MethodPatch, "/api/v1/runs/"+told.Run, `{"name":"x"}`); status != 409 || !strings.Contains(text, "only looked at") {
+		t.Errorf("renamed: %d %s", status, text)
+	}
+	if status, text = ui.ask(http.MethodDelete, "/api/v1/runs/"+told.Run, ""); status != 200 {
+		t.Errorf("deleted: %d %s", status, text)
+	}
+	if status, text = ui.get("/api/v1/runs/" + told.Run); status != 404 {
+		t.Errorf("after that: %d %s", status, text)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.dir, "data", "uploads", "ui-*", "*")); len(left) != 0 {
+		t.Errorf("its file is still there: %v", left)
+	}
+	broken := append([]byte{}, recording[:len(recording)/2]...)
+	if status, text := ui.post("half", bytes.NewReader(broken), int64(len(broken))); status != 201 && status != 422 { // what was cut off is read as far as it goes
+		t.Errorf("half of it: %d %s", status, text)
+	}
+	broken[12] ^= 0xff
+	if status, _ := ui.post("mangled", bytes.NewReader(broken[:14]), 14); status != 422 {
+		t.Errorf("a damaged head: %d", status)
+	}
+}
+
+// TestSnapshotIsClosed: an upload is deleted with its file, a file that was named stays.
+func TestSnapshotIsClosed(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	file := filepath.Join(s.dir, "mine.pickle")
+	whole := testkit.Data(t, "real/mosaic-synthetic.pickle")
+	if err := os.WriteFile(file, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ui := s.serve(file)
+	_, text := ui.post("theirs.pickle", bytes.NewReader(whole), int64(len(whole)))
+	var list struct {
+		Snapshots []struct{ ID, Name, From string }
+	}
+	if _, text = ui.get("/api/v1/snapshots"); json.Unmarshal([]byte(text), &list) != nil || len(list.Snapshots) != 2 {
+		t.Fatalf("open are %s", text)
+	}
+	for _, one := range list.Snapshots {
+		if status, text := ui.ask(http.MethodDelete, "/api/v1/snapshots/"+one.ID, ""); status != 200 {
+			t.Errorf("%s: %d %s", one.Name, status, text)
+		}
+		if status, _ := ui.get("/api/v1/snapshots/" + one.ID); status != 404 {
+			t.Errorf("%s is still open: %d", one.Name, status)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.dir, "data", "uploads", "ui-*", "*")); len(left) != 0 {
+		t.Errorf("uploads that are still there: %v", left)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("the file that was named: %v", err)
+	}
+}
+
+// TestUIFiles: what is named is what is shown, and the address leads there; what cannot be shown is one line.
+func TestUIFiles(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	elsewhere, folder := filepath.Join(s.dir, "elsewhere"), filepath.Join(s.dir, "snapshots")
+	if out, err := s.command("--data-dir", elsewhere, "run", "--quiet", "--name", "guest", "--", "true").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	found, _ := filepath.Glob(filepath.Join(elsewhere, "runs", "*"))
+	recording := filepath.Join(found[0], "run.hightide")
+	whole := testkit.Data(t, "real/mosaic-synthetic.pickle")
+	for name, text := range map[string]string{"snapshots/a.pickle": string(whole), "snapshots/b.pickle": string(whole), "snapshots/readme.txt": "about them", "empty": "", "words.txt": "nothing to see"} {
+		_ = os.MkdirAll(folder, 0o700)
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := filepath.Base(found[0])
+	for _, test := range []struct {
+		args       []string
+		page       string
+		runs, open int
+	}{
+		{[]string{recording}, "/runs/" + id, 1, 0},
+		{[]string{found[0]}, "/runs/" + id, 1, 0}, // its folder
+		{[]string{folder}, "/snapshots", 0, 2},
+		{[]string{filepath.Join(folder, "a.pickle")}, "/snapshots/", 0, 1},
+		{[]string{filepath.Join(folder, "a.pickle"), recording}, "/", 1, 1},
+	} {
+		ui := s.serve(test.args...)
+		if _, page, _ := strings.Cut(strings.TrimPrefix(ui.address, "http://"), "/"); !strings.HasPrefix("/"+page, test.page) {
+			t.Errorf("%v leads to %s", test.args, ui.address)
+		}
+		var runs struct{ Runs []struct{ ID, From string } }
+		var snapshots struct{ Snapshots []struct{ Name string } }
+		_, text := ui.get("/api/v1/runs")
+		_ = json.Unmarshal([]byte(text), &runs)
+		_, text = ui.get("/api/v1/snapshots")
+		_ = json.Unmarshal([]byte(text), &snapshots)
+		if len(runs.Runs) != test.runs || len(snapshots.Snapshots) != test.open || test.runs == 1 && runs.Runs[0].From != "file" {
+			t.Errorf("%v shows %v and %v", test.args, runs, snapshots)
+		}
+		if test.runs == 1 {
+			if status, text := ui.get("/api/v1/runs/" + id + "/report"); status != 200 {
+				t.Errorf("its report: %d %s", status, text)
+			}
+		}
+	}
+	for arg, says := range map[string]string{
+		"nothere.pickle": "nothere.pickle", "empty": "is empty", "words.txt": "unknown file format", "-": "stdin", filepath.Dir(recording) + "/../..": "holds neither a snapshot nor a recording",
+	} {
+		out, err := s.command("ui", "--addr", "127.0.0.1:0", arg).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), says) || strings.Count(string(out), "\n") > 2 || strings.Contains(string(out), "http://") {
+			t.Errorf("ui %s: %v %s", arg, err, out)
+		}
 	}
 }
 

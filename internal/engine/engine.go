@@ -35,6 +35,9 @@ type Engine struct {
 	// Store keeps the recordings instead of DataDir; nil: it does not.
 	Store store.Store
 
+	// Visitors are recordings outside DataDir that are shown with those in it; nil: there are none.
+	Visitors *store.Visitors
+
 	// NoPrograms keeps the engine from starting another program in order to read a file: a capture of memray is refused.
 	NoPrograms bool
 

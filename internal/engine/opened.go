@@ -69,6 +69,7 @@ type openedOne struct {
 	info OpenedSnapshot // under Opened.mu, as is what follows
 	ref  string         // what source understands
 	part int            // of several snapshots of one reference
+	drop func()         // deletes what was uploaded; nil: the file is not ours
 	used time.Time
 
 	reading   sync.Mutex // held while it is read
@@ -83,18 +84,39 @@ type openedOne struct {
 // defaultOpenedLimit is what snapshots that are kept may take.
 const defaultOpenedLimit = 6 * mem.GiB
 
-// Open begins with files and runs that were named. Nothing is read yet.
-func (e *Engine) Open(refs []string) *Opened {
+// Open begins with files that were named. Nothing is read yet.
+func (e *Engine) Open(files []string) *Opened {
 	o := &Opened{engine: e, limit: defaultOpenedLimit}
-	for _, ref := range refs {
-		o.add(OpenedSnapshot{ID: shortID("file:" + absolute(ref)), Name: fileName(ref), From: "file"}, ref, 0)
+	for _, file := range files {
+		o.add(OpenedSnapshot{ID: OpenedID(file), Name: fileName(file), From: "file"}, file, 0, nil)
 	}
 	return o
 }
 
-// Upload adds a file that a stranger sent, which lies at a path of this process's own choice.
-func (o *Opened) Upload(path, name string) OpenedSnapshot {
-	return o.add(OpenedSnapshot{ID: shortID("upload:" + path), Name: name, From: "upload"}, path, 0)
+// OpenedID is the id under which Open opens a file.
+func OpenedID(file string) string { return shortID("file:" + absolute(file)) }
+
+// Upload adds a file that a stranger sent, which lies at a path of this process's own choice; drop deletes it.
+func (o *Opened) Upload(path, name string, drop func()) OpenedSnapshot {
+	return o.add(OpenedSnapshot{ID: shortID("upload:" + path), Name: name, From: "upload"}, path, 0, drop)
+}
+
+// Close forgets a snapshot. A file that was uploaded is deleted with it, any other stays where it is; that of a run goes with its run.
+func (o *Opened) Close(ctx context.Context, id string) error {
+	one, err := o.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if one.info.From == "run" {
+		return fail.Usage("delete the run instead", "the snapshot is part of run %s", one.info.Run)
+	}
+	o.mu.Lock()
+	o.order = slices.DeleteFunc(o.order, func(other *openedOne) bool { return other == one })
+	o.mu.Unlock()
+	if one.drop != nil {
+		one.drop()
+	}
+	return nil
 }
 
 func absolute(path string) string {
@@ -109,7 +131,7 @@ func shortID(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func (o *Opened) add(info OpenedSnapshot, ref string, part int) OpenedSnapshot {
+func (o *Opened) add(info OpenedSnapshot, ref string, part int, drop func()) OpenedSnapshot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if i := slices.IndexFunc(o.order, func(one *openedOne) bool { return one.info.ID == info.ID }); i >= 0 {
@@ -119,7 +141,7 @@ func (o *Opened) add(info OpenedSnapshot, ref string, part int) OpenedSnapshot {
 	if stat, err := os.Stat(ref); err == nil && info.From != "run" {
 		info.Size = stat.Size()
 	}
-	o.order = append(o.order, &openedOne{info: info, ref: ref, part: part})
+	o.order = append(o.order, &openedOne{info: info, ref: ref, part: part, drop: drop})
 	return info
 }
 
@@ -134,13 +156,15 @@ func (o *Opened) List() []OpenedSnapshot {
 	return all
 }
 
-// Warm reads the files that are open, one after the other, until the context ends.
-func (o *Opened) Warm(ctx context.Context) {
+// Warm reads the files that are open, one after the other, until the context ends. failed is told of those that cannot be read.
+func (o *Opened) Warm(ctx context.Context, failed func(error)) {
 	for _, info := range o.List() {
 		if ctx.Err() != nil {
 			return
 		}
-		_, _ = o.Snapshot(ctx, info.ID) // its state says what is wrong with it
+		if _, err := o.Snapshot(ctx, info.ID); err != nil && ctx.Err() == nil {
+			failed(err)
+		}
 	}
 }
 
@@ -160,7 +184,7 @@ func (o *Opened) OfRun(ctx context.Context, id string) ([]OpenedSnapshot, error)
 	all := []OpenedSnapshot{}
 	decoded, _ := recordedSnapshots(run)
 	for k, s := range decoded {
-		all = append(all, o.add(OpenedSnapshot{ID: id + "-" + strconv.Itoa(k), Name: s.name, From: "run", Run: id}, id, k))
+		all = append(all, o.add(OpenedSnapshot{ID: id + "-" + strconv.Itoa(k), Name: s.name, From: "run", Run: id}, id, k, nil))
 	}
 	return all, nil
 }

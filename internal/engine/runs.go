@@ -20,8 +20,16 @@ import (
 	"hightide/internal/store"
 )
 
-// store is the place of the recordings; close it after use.
+// store is the place of the recordings, with the visitors; close it after use.
 func (e *Engine) store() (store.Store, error) {
+	s, err := e.ownStore()
+	if err != nil || e.Visitors == nil {
+		return s, err
+	}
+	return e.Visitors.With(s), nil
+}
+
+func (e *Engine) ownStore() (store.Store, error) {
 	if e.Store != nil {
 		return lent{e.Store}, nil
 	}

@@ -33,7 +33,7 @@ type Options struct {
 	Token     string   // every request must carry it; "": none is asked for
 	AllowExec bool     // jobs may start programs
 	Hosts     []string // names by which the server may be called besides those of the loopback
-	Files     []string // files and runs that were named on the command line
+	Files     []string // of snapshots that were named on the command line
 	Env       []string // environment of programs that jobs start
 
 	// Check reads an upload whole, in a process of its own, and says what it is; nil: the server takes no uploads.
@@ -41,6 +41,7 @@ type Options struct {
 	MaxUpload int64 // bytes of one; 0: uploadBytes
 
 	Audit func(line string) // told of each request that changes something or starts a program; nil: nobody is
+	Warn  func(line string) // told of each of Files that cannot be read; nil: nobody is
 }
 
 // Server answers requests by an engine.
@@ -82,12 +83,21 @@ var resources = []func(*Server, huma.API){
 }
 
 // New makes the handler of the web UI and its API. Close it when the server has stopped.
-func New(e *engine.Engine, o Options) (*Server, http.Handler) {
+func New(given *engine.Engine, o Options) (*Server, http.Handler) {
+	own := *given // which may have visitors that others do not see
+	e := &own
+	if e.Visitors == nil {
+		e.Visitors = new(store.Visitors)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{engine: e, options: o, began: time.Now(), work: newJobs(), metrics: metrics.New(e), stop: stop, hubs: newHubs(ctx, e), list: &list{feed: newFeed(), ctx: ctx}}
 	s.uploads = &uploads{root: e.Keep, limit: cmp.Or(o.MaxUpload, uploadBytes), check: o.Check}
 	s.opened = e.Open(o.Files)
-	go s.opened.Warm(ctx) // whoever named files wants to see them
+	go s.opened.Warm(ctx, func(err error) { // whoever named files wants to see them
+		if o.Warn != nil {
+			o.Warn(line(err))
+		}
+	})
 	go s.rest(ctx, snapshotIdle)
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("hightide", engine.Version)
@@ -178,7 +188,7 @@ func problem(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		status = 499 // as proxies log it: nobody waits for the answer any more
-	case errors.Is(err, store.ErrRunning), errors.Is(err, store.ErrAmbiguous):
+	case errors.Is(err, store.ErrRunning), errors.Is(err, store.ErrAmbiguous), errors.Is(err, store.ErrElsewhere):
 		status = http.StatusConflict
 	}
 	return huma.NewError(status, line(err))

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"regexp"
 	"time"
 
@@ -145,6 +146,9 @@ func (s *Server) snapshots(api huma.API) {
 		}
 		info, err := s.opened.Info(ctx, in.ID)
 		return &info, err
+	})
+	change(api, http.MethodDelete, "/snapshots/{id}", "Close a snapshot; one that was uploaded is deleted", func(ctx context.Context, in *SnapshotInput) (*Deleted, error) {
+		return &Deleted{[]string{in.ID}}, s.opened.Close(ctx, in.ID)
 	})
 	get(api, "/snapshots/{id}/report", "What is to be said of it", func(ctx context.Context, in *reportInput) (*report.Report, error) {
 		r, err := s.opened.Report(ctx, in.ID)

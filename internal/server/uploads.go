@@ -18,6 +18,7 @@ import (
 
 	"hightide/internal/engine"
 	"hightide/internal/fail"
+	"hightide/internal/store"
 )
 
 //	POST /snapshots ──▶ uploads: a file of a name of our own ──▶ Options.Check: another process, with limits, reads it whole
@@ -44,7 +45,8 @@ type uploads struct {
 
 // Uploaded is a file that was taken in.
 type Uploaded struct {
-	ID   string `json:"id" doc:"Of GET /snapshots/{id}."`
+	ID   string `json:"id,omitempty" doc:"Of GET /snapshots/{id}; absent where the file is a recording."`
+	Run  string `json:"run,omitempty" doc:"Of GET /runs/{id}: the file is a recording."`
 	Name string `json:"name"`
 	Size int64  `json:"size_bytes"`
 	engine.FileFacts
@@ -68,7 +70,7 @@ func (in *UploadInput) Resolve(c huma.Context) []error {
 func (s *Server) upload(api huma.API) {
 	file := &huma.Schema{Type: "string", Format: "binary"}
 	huma.Register(api, huma.Operation{
-		OperationID: "upload-snapshot", Method: http.MethodPost, Path: "/api/v1/snapshots", Summary: "Look at a snapshot: send the file as it is", DefaultStatus: http.StatusCreated,
+		OperationID: "upload-snapshot", Method: http.MethodPost, Path: "/api/v1/snapshots", Summary: "Look at a snapshot or a recording: send the file as it is", DefaultStatus: http.StatusCreated,
 		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/octet-stream": {Schema: file}}},
 	}, answering(func(ctx context.Context, in *UploadInput) (*Uploaded, error) {
 		path, size, facts, err := s.uploads.take(ctx, in.body, in.size)
@@ -76,12 +78,18 @@ func (s *Server) upload(api huma.API) {
 			return nil, err
 		}
 		name := displayName(in.Name)
-		return &Uploaded{s.uploaded(path, name), name, size, *facts}, nil
+		gone := sync.OnceFunc(func() { s.uploads.drop(path, size) })
+		if facts.Format != "recording" {
+			return &Uploaded{ID: s.opened.Upload(path, name, gone).ID, Name: name, Size: size, FileFacts: *facts}, nil
+		}
+		run, err := s.engine.Visit(ctx, path, store.FromUpload, gone)
+		if err != nil {
+			gone()
+			return nil, err
+		}
+		return &Uploaded{Run: run.ID, Name: name, Size: size, FileFacts: *facts}, nil
 	}))
 }
-
-// uploaded makes a file that was checked one of the snapshots that can be looked at.
-func (s *Server) uploaded(path, name string) (id string) { return s.opened.Upload(path, name).ID }
 
 // displayName is what people called a file, without folders: it names nothing on this machine.
 func displayName(given string) string {
@@ -98,7 +106,7 @@ func displayName(given string) string {
 	return given
 }
 
-// take keeps a file that is an allocator snapshot, under a name that nobody chose. Of any other nothing is left.
+// take keeps a file that is an allocator snapshot or a recording, under a name that nobody chose. Of any other nothing is left.
 func (u *uploads) take(ctx context.Context, body io.Reader, announced int64) (path string, size int64, facts *engine.FileFacts, err error) {
 	if u.check == nil {
 		return "", 0, nil, fail.Usage("hightide ui FILE opens one", "this server takes no uploads")

@@ -147,6 +147,7 @@ type Run struct {
 	Damaged   bool              `json:"damaged,omitempty"`
 	Dir       string            `json:"dir,omitempty"`  // where people find what was attached; "": no folder
 	File      string            `json:"file,omitempty"` // the recording, for people; "": no file
+	From      string            `json:"from,omitempty"` // of a recording outside the store, see Visitors: file or upload
 }
 
 // Filter selects runs; the zero value lets all through.
@@ -180,6 +181,7 @@ var (
 	ErrNewer      = errors.New("made by a newer hightide")
 	ErrPlace      = errors.New("data directory cannot be used")
 	ErrUnreadable = errors.New("recording cannot be read")
+	ErrElsewhere  = errors.New("recording outside the data directory")
 )
 
 // Error is a failure of the store with advice for people. It answers errors.Is for one of the kinds
