@@ -136,12 +136,17 @@ func Describe(e *engine.Engine, w io.Writer) error {
 type Status struct {
 	Version   string `json:"version"`
 	AllowExec bool   `json:"allow_exec" doc:"Whether jobs may start programs (hightide ui --allow-exec)."`
+	MaxUpload int64  `json:"max_upload_bytes,omitempty" doc:"The most that a file which is sent may have; absent: the server takes none."`
 	UptimeNS  int64  `json:"uptime_ns"`
 }
 
 func (s *Server) status(api huma.API) {
 	get(api, "/status", "What this server is and may do", func(context.Context, *struct{}) (*Status, error) {
-		return &Status{engine.Version, s.mayStart(), time.Since(s.began).Nanoseconds()}, nil
+		status := &Status{Version: engine.Version, AllowExec: s.mayStart(), UptimeNS: time.Since(s.began).Nanoseconds()}
+		if s.options.Check != nil {
+			status.MaxUpload = s.uploads.limit
+		}
+		return status, nil
 	})
 }
 

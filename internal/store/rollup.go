@@ -19,6 +19,7 @@ type rollup struct {
 	processes map[uint32]mem.Optional  // → the kernel's high-water mark
 	steps     uint64
 	ooms      int
+	snapshots map[snapshotKey]bool
 	drops     map[dropKey]uint64
 	last      int64 // newest moment seen
 	end       *mem.End
@@ -30,8 +31,13 @@ type dropKey struct {
 	place   string
 }
 
+type snapshotKey struct {
+	process uint32
+	name    string
+}
+
 func newRollup() *rollup {
-	return &rollup{peaks: map[uint32]*mem.Optional{}, processes: map[uint32]mem.Optional{}, drops: map[dropKey]uint64{}}
+	return &rollup{peaks: map[uint32]*mem.Optional{}, processes: map[uint32]mem.Optional{}, drops: map[dropKey]uint64{}, snapshots: map[snapshotKey]bool{}}
 }
 
 func (r *rollup) add(f mem.Frame) {
@@ -54,6 +60,10 @@ func (r *rollup) add(f mem.Frame) {
 		if f.Kind == "oom" && f.Facts["source"] != "malloc" { // after that the program went on
 			r.ooms++
 		}
+	case mem.Snapshot:
+		if f.Last && f.Format != profileFormat {
+			r.snapshots[snapshotKey{f.Process, f.Name}] = true
+		}
 	case mem.Drop:
 		r.drops[dropKey{f.Process, f.Place}] = f.Records
 	case mem.End:
@@ -61,6 +71,9 @@ func (r *rollup) add(f mem.Frame) {
 		r.end = &f
 	}
 }
+
+// profileFormat is that of memory by line, which is kept as a snapshot is and is none.
+const profileFormat = "pprof"
 
 func (r *rollup) seen(time int64) { r.last = max(r.last, time) }
 
@@ -101,7 +114,7 @@ func (r *rollup) row() Run {
 	row := Run{
 		ID: r.info.ID, Name: r.info.Name, Tags: maps.Clone(r.info.Tags), Verb: r.info.Verb, Label: r.info.Label,
 		Command: r.info.Command, Host: r.info.Host.Name, Start: r.info.StartWall, State: CutOff,
-		Steps: r.steps, Processes: len(r.processes), OOMs: r.ooms, Damaged: r.damaged,
+		Steps: r.steps, Processes: len(r.processes), OOMs: r.ooms, Snapshots: len(r.snapshots), Damaged: r.damaged,
 		HostRSS: r.trees.HostRSS, HostPSS: r.trees.HostPSS, Device: r.trees.Device,
 		Allocated: r.trees.Allocated, Reserved: r.trees.Reserved,
 	}

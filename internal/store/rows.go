@@ -47,6 +47,7 @@ var columns = []column{
 	{"peak_allocated_bytes", "INTEGER", func(e *entry) any { return optional{&e.run.Allocated} }},
 	{"peak_reserved_bytes", "INTEGER", func(e *entry) any { return optional{&e.run.Reserved} }},
 	{"ooms", "INTEGER NOT NULL", func(e *entry) any { return &e.run.OOMs }},
+	{"snapshots", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Snapshots }},
 	{"dropped", "INTEGER NOT NULL", func(e *entry) any { return count{&e.run.Dropped} }},
 	{"findings", "INTEGER", func(e *entry) any { return optional{&e.run.Findings} }},
 	{"headline_peak_host_bytes", "INTEGER", func(e *entry) any { return optional{&e.run.Headline} }},

@@ -34,7 +34,7 @@ func TestRowsComeBack(t *testing.T) {
 			t.Fatalf("the test does not know %T", f.Interface())
 		}
 	}
-	want.Dir, want.File = "", ""
+	want.Dir, want.File, want.From = "", "", "" // not of the index
 	plain := Run{ID: "plain", Dropped: math.MaxUint64}
 	x := newIndex(filepath.Join(t.TempDir(), "index.sqlite"))
 	defer x.close()

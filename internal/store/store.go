@@ -140,6 +140,7 @@ type Run struct {
 	Allocated mem.Optional      `json:"peak_allocated_bytes,omitzero"`
 	Reserved  mem.Optional      `json:"peak_reserved_bytes,omitzero"`
 	OOMs      int               `json:"ooms"`
+	Snapshots int               `json:"snapshots,omitempty"` // of allocators, that were recorded whole
 	Dropped   uint64            `json:"dropped"`
 	Findings  mem.Optional      `json:"findings,omitzero"`                 // absent: no report was made yet
 	Headline  mem.Optional      `json:"headline_peak_host_bytes,omitzero"` // the host's peak as the report's headline has it; absent likewise
