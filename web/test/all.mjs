@@ -9,6 +9,7 @@ const tests = [
   "frame",
   "actions",
   "runs",
+  "snapshots",
   "explorer",
   "runparts",
   "walk",

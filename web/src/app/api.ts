@@ -13,9 +13,9 @@ export interface Run {
   id: string; name?: string; tags?: Record<string, string>; verb?: string; label?: Label; command?: string[]; host?: string; state: "running" | "finished" | "cut off";
   start_wall_ns: number; duration_ns: number; exit_code?: number; signal?: number; stopped?: boolean; steps: number; processes: number; ooms: number; findings?: number;
   headline_peak_host_bytes?: number; peak_host_rss_bytes?: number; peak_host_pss_bytes?: number; peak_device_used_bytes?: number; peak_allocated_bytes?: number; peak_reserved_bytes?: number;
-  size_bytes: number;
+  size_bytes: number; snapshots?: number; from?: "file" | "upload"; file?: string;
 }
-export interface Status { version: string; allow_exec: boolean; uptime_ns: number }
+export interface Status { version: string; allow_exec: boolean; max_upload_bytes?: number; uptime_ns: number }
 
 async function ask<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const response = await fetch(`/api/v1${path}`, {

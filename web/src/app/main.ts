@@ -10,6 +10,7 @@ import "../style/learn.css";
 import "../style/print.css";
 import "../style/app.css";
 import "../style/frame.css";
+import "../style/snapshots.css";
 import "../style/output.css";
 import { painted } from "../draw/paint";
 import { branch, type Branch } from "../state/store";
@@ -17,6 +18,7 @@ import { h } from "../views/dom";
 import { explainHere, teaching } from "../views/learn";
 import { announce } from "./frame/announce";
 import { awayBanner } from "./frame/away";
+import { dropping } from "./frame/drop";
 import { always, here, listen } from "./frame/keys";
 import { palette, type Command } from "./frame/palette";
 import { keySheet } from "./frame/sheet";
@@ -31,6 +33,8 @@ teaching(false);
 const place = document.getElementById("app")!;
 place.tabIndex = -1;
 place.before(bar(app, { find: () => find(), keys: keySheet }), awayBanner());
+
+dropping(app);
 
 let shown: Shown | null = null, of: Branch<State> | null = null, before = { path: "", params: app.get().params };
 app.follow(["path", "params"], ({ path, params }) => {

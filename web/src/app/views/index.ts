@@ -11,7 +11,8 @@ import { matricesPage } from "./matrices";
 import { matrixPage } from "./matrix";
 import { runPage } from "./run";
 import { runsPage } from "./runs";
-import { snapshotPage, snapshotsPage } from "./snapshot";
+import { snapshotPage } from "./snapshot";
+import { snapshotsPage } from "./snapshots";
 import { whatIfPage } from "./whatif";
 
 /**

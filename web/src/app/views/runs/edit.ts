@@ -13,6 +13,7 @@ const failed = (e: unknown) => { toast((e as Error).message, { bad: true }); };
 /** Puts a field in the place of what a cell shows. done is called once it is closed, changed with the row as the server has it. */
 export function edit(cell: HTMLElement, run: Run, what: "name" | "tags", changed: (run: Run) => void, done: () => void): void {
   if (run.state === "running") return void toast("A run is renamed and tagged after its end: this one is still recorded.", { bad: true });
+  if (run.from) return void toast("The recording of this run lies outside the data directory, so it is only looked at.", { bad: true });
   const before = what === "name" ? run.name ?? "" : tagsText(run);
   const field = h("input", { type: "text", class: "editing", value: before, maxlength: what === "name" ? "200" : "2000", "aria-label": what === "name" ? `Name of ${run.name || run.id}` : `Tags of ${run.name || run.id}`,
     placeholder: what === "name" ? run.id : "model=bert team=nlp keep", spellcheck: "false", autocomplete: "off" });

@@ -95,8 +95,9 @@ export function runsPage(app: App): Shown {
     go(app, "/diff", { a, b });
   };
   const deleting = () => { // sent when the time to undo is over: a page that is closed before deletes nothing
-    const ids = [...picked].filter((id) => known.get(id)?.state !== "running");
-    if (ids.length < picked.size) toast("A run that is still recorded cannot be deleted.", { bad: true });
+    const files = [...picked].filter((id) => known.get(id)?.from === "file"), ids = [...picked].filter((id) => known.get(id)?.state !== "running" && !files.includes(id));
+    if (files.length) toast("A recording outside the data directory is not deleted here: delete its file.", { bad: true });
+    else if (ids.length < picked.size) toast("A run that is still recorded cannot be deleted.", { bad: true });
     picked.clear();
     for (const id of ids) hidden.add(id);
     const back = () => { for (const id of ids) hidden.delete(id); draw(); };

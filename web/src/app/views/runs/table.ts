@@ -75,7 +75,7 @@ export function runTable(doing: Doing): Table {
   const nameOf = (run: Run) => {
     const command = commandLine(run.command ?? []), link = h("a", { class: "name", href: `/runs/${encodeURIComponent(run.id)}` }, run.name || run.id);
     link.addEventListener("dblclick", (e) => e.preventDefault());
-    return h("div", { class: "what-run" }, h("span", { class: "line" }, link, run.label !== "measured" && badge(run.label ?? ""), ...tagsOf(run).map((t) => {
+    return h("div", { class: "what-run" }, h("span", { class: "line" }, link, run.label !== "measured" && badge(run.label ?? ""), run.from && h("span", { class: "outcome", title: run.from === "upload" ? "It was sent to this server, and goes with it" : `Its recording lies elsewhere${run.file ? `: ${run.file}` : ""}` }, run.from), ...tagsOf(run).map((t) => {
       const button = h("button", { type: "button", class: "tag", title: `Only runs with ${t}` }, t);
       button.addEventListener("click", () => doing.tag(t));
       return button;

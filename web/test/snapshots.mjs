@@ -1,0 +1,133 @@
+// The list of snapshots, uploads and files that are named, in a real Chromium on the real server.
+//   node test/snapshots.mjs [folder for screenshots]
+
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const binary = process.env.HIGHTIDE ?? here("../../bin/hightide"), real = here("../../testdata/real/h100-lm-ctx128-train-step.pickle");
+const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-snapshots-")), data = mkdtempSync(join(tmpdir(), "hightide-data-")), files = mkdtempSync(join(tmpdir(), "hightide-files-"));
+mkdirSync(folder, { recursive: true });
+const env = { ...process.env, HIGHTIDE_DATA: data };
+execFileSync(binary, ["--data-dir", join(files, "elsewhere"), "run", "--quiet", "--name", "guest", "--", "python3", "-c", "x = bytearray(30 << 20)"], { env });
+const [id] = readdirSync(join(files, "elsewhere", "runs")), recording = join(files, "elsewhere", "runs", id, "run.hightide");
+const file = (name, text) => { const path = join(files, name); writeFileSync(path, text); return path; };
+const bad = file("broken.pickle", readFileSync(real).subarray(0, 40_000)), hostile = file("hostile.pickle", "cos\nsystem\n(S'touch ran'\ntR."), empty = file("empty.pickle", ""), words = file("words.txt", "nothing to see");
+const large = file("large.pickle", "");
+truncateSync(large, 3 * 2 ** 30);
+copyFileSync(real, join(files, "mine.pickle"));
+
+async function serve(...args) {
+  const child = spawn(binary, ["ui", "--addr", "127.0.0.1:0", ...args], { env, stdio: ["ignore", "ignore", "pipe"] });
+  const address = await new Promise((done, fail) => {
+    let said = "";
+    child.stderr.on("data", (text) => { said += text; const found = /http:\S+/.exec(said); if (found) done(found[0]); });
+    child.on("exit", () => fail(new Error(`the server ended: ${said}`)));
+  });
+  return { address, at: (path) => new URL(path, address).href, end: () => new Promise((done) => { child.on("exit", done); child.kill("SIGINT"); }) };
+}
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--headless", "--no-sandbox", "--disable-gpu"] });
+const context = await browser.newContext({ viewport: { width: 1280, height: 900 } }), tab = await context.newPage(), complaints = [];
+tab.on("console", (m) => ["error", "warning"].includes(m.type()) && !/status of (422|404)/.test(m.text()) && complaints.push(m.text())); // the browser tells of each answer that is an error
+
+tab.on("pageerror", (e) => complaints.push(e.message));
+let passed = 0;
+const ok = (said) => { passed++; void said; };
+const choose = (...paths) => tab.locator("#upload input[type=file]").setInputFiles(paths);
+const narrow = async () => { assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth) <= 0, "the page is too wide"); };
+
+let server = await serve();
+await tab.goto(server.at("/snapshots"));
+await tab.getByText("No file is open").waitFor();
+await tab.getByText("No run recorded one").waitFor();
+await choose(real);
+await tab.waitForURL(/\/snapshots\/[0-9a-f]+/);
+await tab.locator(".stacked canvas").waitFor();
+ok("a file that is chosen is shown as soon as it is read");
+
+await tab.goto(server.at("/snapshots"));
+const row = tab.locator("#snapshots tbody tr", { hasText: "h100-lm" });
+await row.waitFor();
+assert.match(await row.innerText(), /upload[\s\S]*MiB[\s\S]*19,770[\s\S]*[MG]iB/);
+ok("it is listed with its events and its peak");
+
+for (const [path, says] of [[bad, /broken\.pickle[\s\S]*(ends in the middle|cannot|whole|EOF)/], [hostile, /do not load this file/], [words, /unknown file format/], [empty, /empty/], [large, /3\.00 GiB[\s\S]*takes 2\.00 GiB[\s\S]*hightide ui large\.pickle/]]) {
+  await choose(path);
+  await tab.locator(".upload.failed").waitFor();
+  const said = await tab.locator(".upload.failed").innerText();
+  assert.match(said, says);
+  assert.ok(!said.includes(data), "a message names a place on the server");
+  if (path === large) await tab.screenshot({ path: join(folder, "snapshots-refused.png") });
+  await tab.getByRole("button", { name: /^Forget/ }).click();
+  await tab.locator(".upload").waitFor({ state: "detached" });
+}
+ok("files that are broken, hostile, of another kind, empty or too large are refused in one line");
+
+// an upload that is cancelled leaves nothing: the network is slow
+const slow = await context.newCDPSession(tab);
+await slow.send("Network.enable");
+await slow.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 200_000 });
+await choose(join(files, "mine.pickle"));
+await tab.locator(".upload progress").waitFor();
+await tab.getByRole("button", { name: "Cancel mine.pickle" }).click();
+await tab.locator(".upload").waitFor({ state: "detached" });
+await slow.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1 });
+assert.equal(await tab.locator("#snapshots tbody tr").count(), 1);
+ok("an upload has its progress and can be cancelled");
+
+// dropped anywhere, on another page
+await tab.goto(server.at("/jobs"));
+await tab.locator("h1").waitFor();
+const carried = await tab.evaluateHandle((text) => { const all = new DataTransfer(); all.items.add(new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], "dropped.hightide")); return all; }, readFileSync(recording).toString("base64"));
+await tab.dispatchEvent("body", "dragenter", { dataTransfer: carried });
+await tab.locator(".veil").waitFor();
+await tab.dispatchEvent("body", "drop", { dataTransfer: carried });
+await tab.waitForURL(/\/runs\/\w+/);
+await tab.locator("h1").first().waitFor();
+assert.equal(await tab.locator(".veil").isVisible(), false);
+await tab.goto(server.at("/"));
+await tab.locator("tr.run", { hasText: "guest" }).getByText("upload", { exact: true }).waitFor();
+ok("a recording that is dropped on any page becomes a run");
+
+await tab.goto(server.at("/snapshots"));
+await row.getByRole("button", { name: /^Delete/ }).click();
+await tab.getByText("No file is open").waitFor();
+await tab.keyboard.press("z");
+await row.waitFor();
+await row.getByRole("button", { name: /^Delete/ }).click();
+await tab.getByRole("button", { name: "Close this message" }).click();
+for (;;) { const { snapshots } = await (await fetch(server.at("/api/v1/snapshots"))).json(); if (!snapshots.some((s) => s.from === "upload")) break; await new Promise((done) => setTimeout(done, 50)); }
+ok("an upload is deleted, and back until the message is gone");
+assert.deepEqual(complaints, [], "the page complains");
+await server.end();
+
+// files that are named
+server = await serve(recording, join(files, "mine.pickle"));
+await tab.goto(server.address);
+await tab.locator("tr.run", { hasText: "guest" }).getByText("file", { exact: true }).waitFor();
+await tab.getByRole("link", { name: "guest" }).focus();
+await tab.keyboard.press("r");
+await tab.locator(".toast.bad", { hasText: "outside the data directory" }).waitFor();
+await tab.getByRole("link", { name: "guest" }).click();
+await tab.locator(".top .outcome, .outcome", { hasText: "exit 0" }).first().waitFor();
+ok("a recording from elsewhere is a run with its page");
+await tab.goto(server.at("/snapshots"));
+await tab.locator("#snapshots tbody tr", { hasText: "mine.pickle" }).getByText("19,770").waitFor();
+await tab.screenshot({ path: join(folder, "snapshots.png"), fullPage: true });
+for (const [width, scheme] of [[400, "dark"], [1280, "dark"], [400, "light"]]) {
+  await tab.setViewportSize({ width, height: 900 });
+  await tab.emulateMedia({ colorScheme: scheme });
+  await narrow();
+  await tab.screenshot({ path: join(folder, `snapshots-${width}-${scheme}.png`), fullPage: true });
+}
+ok("the list fits 400 pixels");
+await server.end();
+assert.deepEqual(complaints.filter((c) => !/ERR_CONNECTION|ERR_INCOMPLETE/.test(c)), [], "the page complains");
+await browser.close();
+for (const gone of [data, files]) rmSync(gone, { recursive: true, force: true });
+console.log(`${passed} passed`);
