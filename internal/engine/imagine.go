@@ -42,7 +42,7 @@ func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult,
 	}
 	defer e.Runtime.TuneTo(launch.Recording)()
 	result := &ImagineResult{}
-	p, err := e.place(mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: "imagine", Label: mem.Imagined, StartMono: 1}, &result.RunResult)
+	p, err := e.place(o.begins(e, "imagine", mem.Imagined), &result.RunResult)
 	if err != nil {
 		return nil, err
 	}

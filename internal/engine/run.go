@@ -65,7 +65,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (*RunResult, error) {
 
 // record records a command, or a process that runs already, and explains the recording.
 func (e *Engine) record(ctx context.Context, o RunOptions, verb string, result *RunResult) (*RunResult, error) {
-	p, err := e.place(mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: verb, Label: mem.Measured, StartMono: 1}, result)
+	p, err := e.place(o.begins(e, verb, mem.Measured), result)
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +95,20 @@ func (e *Engine) record(ctx context.Context, o RunOptions, verb string, result *
 	}
 	p.conclude(&o, result)
 	return result, nil
+}
+
+// begins is what a recording says of a run from its first byte on: whoever is killed right then leaves a run that is known. The rest
+// follows once it is known.
+func (o *RunOptions) begins(e *Engine, verb string, label mem.Label) mem.RunInfo {
+	command := o.Command
+	switch {
+	case o.Shown != nil:
+		command = o.Shown
+	case o.Target != nil:
+		command = o.Target.Command
+	}
+	return mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: verb, Label: label, Command: mem.MaskArgs(command), Version: Version,
+		StartMono: 1, StartWall: e.Runtime.Time().UnixNano()}
 }
 
 // smallRecording is up to where the report of a recording takes a few MiB: then saving memory costs more time than it is

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -114,7 +115,7 @@ func (s *Files) Create(info mem.RunInfo) (Writer, error) {
 		return nil, err
 	}
 	info.ID = id
-	file, err := os.OpenFile(s.recording(id), os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o600)
+	file, err := os.OpenFile(s.unborn(id), os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		os.Remove(s.runDir(id))
 		return nil, s.badPlace("write to", err)
@@ -132,8 +133,34 @@ func (s *Files) Create(info mem.RunInfo) (Writer, error) {
 	}
 	r := s.write(id, file, out, encoder, newRollup())
 	r.begin(info)
+	if err := os.Rename(s.unborn(id), s.recording(id)); err != nil { // from here on it is a run, and says of what
+		file.Close()
+		os.RemoveAll(s.runDir(id))
+		return nil, s.badPlace("write to", err)
+	}
 	r.place.flushed()
 	return r, nil
+}
+
+// unborn is a recording that does not say yet of what it is. Who is killed before it does leaves no run.
+func (s *Files) unborn(id string) string { return filepath.Join(s.runDir(id), ".begins") }
+
+// unbornFor is how long an engine may take to begin a recording.
+const unbornFor = time.Minute
+
+// clear removes the folder of a run that never began. Of one that holds anything else it leaves all.
+func (s *Files) clear(id string) {
+	folder, err := os.Stat(s.runDir(id))
+	if err != nil || !folder.IsDir() || !validID(id) || time.Since(folder.ModTime()) < unbornFor || isLocked(s.unborn(id)) {
+		return
+	}
+	if left, err := os.ReadDir(s.runDir(id)); err != nil || slices.ContainsFunc(left, func(f fs.DirEntry) bool {
+		return f.Name() != filepath.Base(s.unborn(id)) && f.Name() != filepath.Base(s.reserve(id))
+	}) {
+		return
+	}
+	_, _ = os.Remove(s.unborn(id)), os.Remove(s.reserve(id))
+	_ = os.Remove(s.runDir(id))
 }
 
 // write makes the Writer of a recording.

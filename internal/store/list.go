@@ -120,6 +120,9 @@ func newestFirst(a, b Run) int {
 func (s *Files) look(c *comparison, id string, known entry, all bool) bool {
 	path := s.recording(id)
 	file, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.clear(id)
+	}
 	if err != nil || !validID(id) {
 		return false
 	}
