@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"slices"
 	"strconv"
 
 	"hightide/internal/mem"
@@ -74,6 +75,23 @@ func siteLabel(s *usage.Site) SiteLabel {
 
 func (e *Explorer) categoryOf(n int) uint32 {
 	return number(&e.labels.category, &e.labels.Categories, e.categories.Of(n))
+}
+
+// CategoryOf is the number of a block's category, as in Categories; of none it is that of blocks from before the trace.
+func (e *Explorer) CategoryOf(n int) uint32 {
+	e.naming.Lock()
+	defer e.naming.Unlock()
+	if n < 0 {
+		return number(&e.labels.category, &e.labels.Categories, usage.BeforeTrace)
+	}
+	return e.categoryOf(n)
+}
+
+// Categories are the names of those that were numbered so far.
+func (e *Explorer) Categories() []string {
+	e.naming.Lock()
+	defer e.naming.Unlock()
+	return slices.Clone(e.labels.Categories)
 }
 
 func (e *Explorer) moduleOf(stack uint32) uint32 {

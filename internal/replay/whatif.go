@@ -56,12 +56,15 @@ type Moment struct {
 
 // MomentSegment is a segment at a moment.
 type MomentSegment struct {
-	Size       mem.Bytes  `json:"size_bytes"`
-	Large      bool       `json:"large,omitempty"`
-	Expandable bool       `json:"expandable,omitempty"`
-	Stream     uint64     `json:"stream,omitempty"`
-	Private    bool       `json:"private,omitempty"` // of a graph's or user's pool
-	Blocks     [][3]int64 `json:"blocks"`            // by address, no gaps: size; 0 cached, 1 in use, 2 waiting for another stream; event that allocated it, −1: none
+	Size       mem.Bytes `json:"size_bytes"`
+	Large      bool      `json:"large,omitempty"`
+	Expandable bool      `json:"expandable,omitempty"`
+	Stream     uint64    `json:"stream,omitempty"`
+	Private    bool      `json:"private,omitempty"` // of a graph's or user's pool
+
+	// Blocks are by address, without gaps: size; 0 cached, 1 in use, 2 waiting for another stream; the event that allocated it, -1: none
+	// of the trace, -2: it stands for several small neighbours; category, which who knows it fills in.
+	Blocks [][4]int64 `json:"blocks"`
 }
 
 // Tried is the answer to a Trial.
@@ -215,6 +218,8 @@ func curveOf(p *allocator.Program, out *allocator.Outcome) TrialCurve {
 // mostMapped is how many blocks an answer has at most: of segments with more, small neighbours of one state are one.
 const mostMapped = 4000
 
+const severalBlocks = -2
+
 func momentOf(s *allocator.Seen) Moment {
 	m := Moment{Event: s.Event, Reserved: s.Usage.Reserved, Active: s.Usage.Active, Segments: []MomentSegment{}}
 	fine := mem.Bytes(0) // neighbours below this size are drawn as one
@@ -237,10 +242,10 @@ func momentOf(s *allocator.Seen) Moment {
 			}
 			if n := len(out.Blocks); n > 0 && b.Size < fine && out.Blocks[n-1][1] == state && mem.Bytes(out.Blocks[n-1][0]) < fine {
 				out.Blocks[n-1][0] += int64(b.Size)
-				out.Blocks[n-1][2] = -1
+				out.Blocks[n-1][2] = severalBlocks
 				continue
 			}
-			out.Blocks = append(out.Blocks, [3]int64{int64(b.Size), state, made})
+			out.Blocks = append(out.Blocks, [4]int64{int64(b.Size), state, made, -1})
 		}
 		m.Segments = append(m.Segments, out)
 	}

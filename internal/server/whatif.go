@@ -26,7 +26,7 @@ type whatIfInput struct {
 }
 
 func (s *Server) whatif(api huma.API) {
-	huma.Post(api, "/api/v1/snapshots/{id}/whatif", answering(func(ctx context.Context, in *whatIfInput) (*replay.Tried, error) {
+	huma.Post(api, "/api/v1/snapshots/{id}/whatif", answering(func(ctx context.Context, in *whatIfInput) (*WhatIf, error) {
 		w, err := s.whatIf(ctx, in.ID, in.Body.Device)
 		if err != nil {
 			return nil, err
@@ -35,33 +35,45 @@ func (s *Server) whatif(api huma.API) {
 		if out != nil && in.Body.Known {
 			out.Recorded.Curve, out.Recorded.Moment.Segments = replay.TrialCurve{}, nil
 		}
-		if err == nil {
-			err = s.numbered(ctx, in.ID, out)
+		if err != nil {
+			return nil, err
 		}
-		return out, err
+		return s.numbered(ctx, in.ID, out)
 	}), func(o *huma.Operation) {
 		o.Summary = "What other settings or another GPU would have made of a snapshot's trace"
 	})
 }
 
+// WhatIf is what was tried, with the names of the categories that its blocks have by number.
+type WhatIf struct {
+	replay.Tried
+	Categories []string `json:"categories"`
+}
+
 // numbered has the blocks of an answer say their numbers, as all that is asked of a snapshot does, in place of the events that allocated
-// them. What a replay remembers stays as it is.
-func (s *Server) numbered(ctx context.Context, id string, out *replay.Tried) error {
+// them, and what they are for. What a replay remembers stays as it is.
+func (s *Server) numbered(ctx context.Context, id string, out *replay.Tried) (*WhatIf, error) {
 	x, err := s.opened.Explorer(ctx, id, out.Device)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, side := range []*replay.Side{&out.Recorded, &out.Replayed} {
 		segments := slices.Clone(side.Moment.Segments)
 		for i := range segments {
 			segments[i].Blocks = slices.Clone(segments[i].Blocks)
 			for k := range segments[i].Blocks {
-				segments[i].Blocks[k][2] = int64(x.MadeBy(int(segments[i].Blocks[k][2])))
+				b := &segments[i].Blocks[k]
+				if b[2] >= 0 {
+					b[2] = int64(x.MadeBy(int(b[2])))
+				}
+				if b[1] != 0 && b[2] > -2 {
+					b[3] = int64(x.CategoryOf(int(b[2])))
+				}
 			}
 		}
 		side.Moment.Segments = segments
 	}
-	return nil
+	return &WhatIf{*out, x.Categories()}, nil
 }
 
 // whatIfs are traces that are ready to be tried, the last used first.

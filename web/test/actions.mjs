@@ -132,9 +132,24 @@ await look("whatif", closed, `/snapshots/${snapshot}/whatif`, {}, async (tab) =>
   await tab.locator("#whatif .u-over").click({ position: { x: 200, y: 100 } });
   await tab.waitForFunction(() => new URLSearchParams(location.search).has("at"));
   const at = Number(new URL(tab.url()).searchParams.get("at"));
-  await tab.waitForFunction((at) => [...document.querySelectorAll(".tape-box h3 span")].every((s) => Number(/after event ([\d,]+)/.exec(s.textContent)[1].replaceAll(",", "")) <= at), at);
+  await tab.waitForFunction((at) => { // both sides are shown as of then
+    const told = [...document.querySelector(".tape-box h3 span").textContent.matchAll(/after event ([\d,]+)/g)].map((m) => Number(m[1].replaceAll(",", "")));
+    return told.length === 2 && told.every((event) => event <= at);
+  }, at);
   await tab.getByRole("button", { name: "Show the peaks" }).click();
   await tab.waitForFunction(() => !new URLSearchParams(location.search).has("at"));
+  // what blocks are for: colours, and one of them alone
+  await tab.locator("#whatif .sites button", { hasText: "gradients" }).click();
+  await tab.locator('#whatif .sites button[aria-pressed="true"]', { hasText: "gradients" }).waitFor();
+  assert.equal(new URL(tab.url()).searchParams.get("category"), "gradients");
+  await tab.getByRole("button", { name: "Apart" }).click();
+  assert.equal(await tab.locator(".tape-box canvas").count(), 2, "a map for each side");
+  // the form stands in the address
+  assert.deepEqual(Object.fromEntries(["settings", "maps"].map((key) => [key, new URL(tab.url()).searchParams.get(key)])), { settings: "expandable_segments:True", maps: "apart" });
+  await tab.reload();
+  await tab.locator("#whatif .command", { hasText: "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" }).waitFor();
+  assert.equal(await tab.locator("#knob-expandable_segments").inputValue(), "1");
+  assert.equal(await tab.locator(".tape-box canvas").count(), 2);
   // a search, as a job
   await tab.getByRole("button", { name: "Search the best settings" }).click();
   await tab.locator(".found button").first().waitFor({ timeout: 120_000 });

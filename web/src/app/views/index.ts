@@ -41,5 +41,5 @@ export const pages: PageOf[] = [
   { path: /^\/matrices\/([^/]+)$/, title: "", at: "", show: matrixPage },
   { path: /^\/diff$/, title: "Compare", at: "/diff", show: diffPage },
   { path: /^\/jobs$/, title: "Jobs", at: "/jobs", show: jobsPage },
-  { path: /^\/snapshots\/([^/]+)\/whatif$/, title: "", at: "", show: whatIfPage },
+  { path: /^\/snapshots\/([^/]+)\/whatif$/, title: "", at: "", follows: true, show: whatIfPage },
 ];

@@ -34,7 +34,7 @@ export function filled(of: Moment["segments"][number]): Segment["blocks"] {
 export function segmentMap(board: Board, mark: (name: string, value: string) => void): HTMLElement {
   const { app, colours } = board, said = h("p", { class: "hint", role: "status" });
   const named = (n: number) => n >= 0 ? `, block ${count(n)}` : n < -1 ? `, ${count(-1 - n)} small blocks and what is free between them` : "";
-  const map = tape("at this event", (n) => { if (n >= 0) app.set({ block: n }); }, (text) => { said.textContent = text; }, named, { ink: (value) => colours.ink(value), over: (n) => board.hover(n !== null && n >= 0 ? n : null) });
+  const map = tape(["at this event"], (n) => { if (n >= 0) app.set({ block: n }); }, (text) => { said.textContent = text; }, named, { ink: (value) => colours.ink(value), over: (n) => board.hover(n !== null && n >= 0 ? n : null) });
   const show = (m: Moment) => {
     const sums = new Map<number, number>();
     for (const s of m.segments) for (const [, size, n, value] of s.parts) if (n >= 0) { const c = classOf(colours.by(), value); sums.set(c, (sums.get(c) ?? 0) + size); }
@@ -42,7 +42,7 @@ export function segmentMap(board: Board, mark: (name: string, value: string) => 
     const all = m.segments.map((s): Segment => ({ size_bytes: s.size, ...(s.large ? { large: true } : {}), ...(s.expandable ? { expandable: true } : {}), blocks: filled(s) })), total = all.reduce((sum, s) => sum + s.size_bytes, 0);
     const event = m.event ? `after event ${count(m.event.number)}, ${m.event.action.replaceAll("_", " ")} of ${bytes(m.event.size)}` : "before the first event";
     const parts = [`${bytes(m.allocated)} in ${count(m.blocks)} blocks of ${bytes(m.reserved)} reserved`, m.waiting ? `${bytes(m.waiting)} freed, another stream still uses it` : "", m.rest ? `${count(m.rest)} of the smallest segments are not drawn` : "", m.known ? "" : "the file tells of no segments"];
-    map.show(all, Math.max(total / rows, 1), m.known ? "Segments" : "Blocks by address", [event, ...parts.filter(Boolean)].join(" · "));
+    map.show([all], Math.max(total / rows, 1), m.known ? "Segments" : "Blocks by address", [event, ...parts.filter(Boolean)].join(" · "));
     said.textContent = "";
   };
   const width = () => Math.max(element.clientWidth, 300) * 12;

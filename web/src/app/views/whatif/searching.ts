@@ -1,0 +1,38 @@
+// The search for the best settings of a trace, which runs as a job.
+
+import { bytes, count, duration } from "../../../lib/format";
+import { h } from "../../../views/dom";
+import { begin, job as whole, type Progress, type Told } from "../../jobs";
+import type { App } from "../../state";
+import { stream, type Stream } from "../../stream";
+import type { Figures } from ".";
+import type { Limit } from "./knobpanel";
+
+interface Found { search?: Figures[] | null; best?: (Figures & { gain_bytes: number }) | null; searched?: { settings: number; duration_ns: number }; recorded: Figures }
+
+/** The search for the best settings, as a job. */
+export function searching(app: App, id: string, limit: () => Limit, apply: (line: string) => void): { element: HTMLElement; close(): void } {
+  const button = h("button", { type: "button", class: "button" }, "Search the best settings"), bar = h("progress", { hidden: "", "aria-label": "Settings tried" }), said = h("p", { class: "hint", role: "status" }), list = h("ul", { class: "found" });
+  let live: Stream | null = null;
+  const end = (text: string) => { bar.hidden = true; button.disabled = false; said.textContent = text; };
+  button.addEventListener("click", () => {
+    button.disabled = true;
+    list.replaceChildren();
+    void begin("search", { snapshot: id, device: app.get().device ? Number(app.get().device) : -1, ...limit() }).then((j) => {
+      bar.hidden = false;
+      live = stream(`/jobs/${j.id}/events`, `/jobs/${j.id}`, { told: ({ name, data }: Told) => { if (name !== "progress") return; const p = data as Progress; bar.max = p.all; bar.value = p.done; said.textContent = `${count(p.done)} of ${count(p.all)} settings tried`; },
+        end: () => void whole<Found>(j.id).then(({ result: r, problem }) => {
+          if (!r) return end(problem ?? "It came to nothing.");
+          const best = r.best;
+          end(`${count(r.searched?.settings ?? 0)} settings in ${duration(r.searched?.duration_ns ?? 0)}. ${!best ? "None is as good as the record in every order of addresses." : best.gain_bytes > 0 ? `The best reserves ${bytes(best.gain_bytes)} less and holds in every order of addresses.` : "None is better than the record."}`);
+          const some = [...(best ? [best] : []), ...(r.search ?? []).filter((f) => f.alloc_conf !== best?.alloc_conf)].slice(0, 6);
+          list.replaceChildren(...some.map((f) => {
+            const use = h("button", { type: "button", class: "button", title: "Try these" }, `${bytes(f.peak_reserved_bytes)}${f.oom !== null ? ", out of memory" : ""} · ${f.alloc_conf || "default settings"}`);
+            use.addEventListener("click", () => apply(f.alloc_conf));
+            return h("li", {}, use);
+          }));
+        }, (e: unknown) => end(e instanceof Error ? e.message : String(e))) });
+    }, (e: unknown) => end(e instanceof Error ? e.message : String(e)));
+  });
+  return { element: h("div", { class: "knob" }, button, bar, said, list), close: () => live?.close() };
+}
