@@ -1,7 +1,7 @@
 """QLoRA: weights of four bits, adapters of rank 16 that are trained; a backward pass makes each weight bfloat16 again.
 
 gpu: 2 GiB
-truth: fits, 16 * 8.256 + 8 + 16 * (2 * 16 + 0.3125) + 16 + 32 + 2 * 16 MiB
+truth: fits, 16 * 8.256 + 8 + 32 * 16 + 5 + 16 + 32 + 2 * 16 MiB
 with: libraries
 
 Of each layer autograd keeps two tensors of 16 MiB (counted on the CPU, by a hook on what it saves) and the adapter's small

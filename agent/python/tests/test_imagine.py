@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import pytest
 
 from conftest import SOURCE
 from hightide_agent.imagine import breakdown, settle
+from hightide_agent.imagine.steady import Steady
+from hightide_agent.tracker import BACKWARD
 
 pytest.importorskip("torch", reason="needs torch: scripts/setup puts one in place")
 MIB = 1 << 20
@@ -155,6 +158,18 @@ def test_a_rank_that_waits_for_nobody_says_so(tmp_path: Path) -> None:
     assert "hightide imagine: rank 0 waits at 127.0.0.1:0 for 255 others, and not all of them were" in alone.stderr
     assert "--world-size N --play RANK" in alone.stderr and alone.returncode == 1
     assert one.stdout.startswith("joined"), one.stderr
+
+
+@pytest.mark.parametrize("phase", [{}, {"phase": "forward"}, {"phase": "backward"}])
+def test_a_peak_without_a_line_has_that_of_backward(phase: Any) -> None:
+    """Whatever phase the allocator's clock puts it into, on a machine where that runs apart from ours."""
+    seen: Any = types.SimpleNamespace(lines={BACKWARD: ("train.py", 7, "<module>")})
+    record: Any = {"type": "categories", **phase}
+    Steady._line(seen, record)
+    assert (record["file"], record["line"]) == ("train.py", 7)
+    own = {"file": "mine.py", "line": 1, "function": "f", **phase}
+    Steady._line(seen, own)
+    assert own["line"] == 1
 
 
 def test_the_end_waits_for_autograds_threads() -> None:
