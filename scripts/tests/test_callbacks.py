@@ -305,6 +305,47 @@ def wandb_records(path):
 '''
 
 
+PICTURES = """
+import pathlib, time
+from matplotlib.image import imread
+from hightide.compat.gpumemprof import GPUMemoryProfiler, MemoryVisualizer
+profiler = GPUMemoryProfiler()
+held = []
+def grow():
+    held.append(bytearray(b"x") * (160 << 20))
+    time.sleep(0.5)
+def rest():
+    time.sleep(0.5)
+for _ in range(2):
+    profiler.profile_function(grow)
+    profiler.profile_function(rest)
+pictures = MemoryVisualizer(profiler)
+for name, draw in (("timeline", pictures.plot_memory_timeline), ("bars", pictures.plot_function_comparison),
+                   ("heat", pictures.create_memory_heatmap)):
+    drawn = draw(save_path=name + ".png")
+    pixels = imread(name + ".png")
+    told = [shape.text for shape in drawn.shapes if shape.kind == "text"]
+    height, width, _ = pixels.shape
+    print(json.dumps({"picture": name, "width": width, "height": height, "of": drawn.height, "texts": told,
+                      "colours": len(set(map(tuple, (pixels[::2, ::2, :3] * 255).astype(int).reshape(-1, 3).tolist())))}))
+pictures.create_interactive_dashboard(save_path="board.png")
+assert imread("board.png").shape[0] > height
+"""
+
+
+def test_pictures_as_png(tmp_path: Path) -> None:
+    """Drawn by matplotlib from a real recording, read back as pixels."""
+    done = run(tmp_path, "trackers", "import json", PICTURES)
+    drawn = {told["picture"]: told for told in map(json.loads, done.out.splitlines())}
+    assert sorted(drawn) == ["bars", "heat", "timeline"]
+    for told in drawn.values():
+        assert (told["width"], told["height"]) == (drawn["bars"]["width"], round(told["of"])) and told["colours"] > 2, (
+            told
+        )
+    assert any("grow" in text for text in drawn["bars"]["texts"]) and "grow" in " ".join(drawn["heat"]["texts"])
+    assert any("measured" in text for text in drawn["timeline"]["texts"])
+
+
 def test_trainers_and_trackers(tmp_path: Path) -> None:
     done = run(
         tmp_path, "trackers", "import json, os, pathlib, struct, time", WANDB, TRANSFORMERS,
