@@ -316,6 +316,22 @@ def test_autocast_can_be_switched_on(imagine: Any) -> None:
     assert bf16.main.all("peak")[-1]["allocated_bytes"] != plain.main.all("peak")[-1]["allocated_bytes"]
 
 
+def test_a_played_rank_waits_for_nobodys_symmetric_memory(imagine: Any) -> None:
+    result = imagine(
+        """
+        import torch, torch.distributed as dist, torch.distributed._symmetric_memory as symmetric
+        dist.init_process_group("nccl")
+        mine = symmetric.empty(1 << 20, device="cuda")
+        try:
+            symmetric.rendezvous(mine, dist.group.WORLD)
+        except RuntimeError as error:
+            print(error)
+        """,
+        HIGHTIDE_IMAGINE_PLAY="0/3", HIGHTIDE_DEVICE_PLAY="1",
+    )  # fmt: skip
+    assert "hightide imagine: rank 0 waits for the symmetric memory of 2 others" in result.out, result.out
+
+
 RANKS = """
 import os, sys, torch, torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh

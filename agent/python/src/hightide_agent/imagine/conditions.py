@@ -19,6 +19,10 @@ ATTENTION = {
 }
 
 
+# No kernel runs, so that none is faster than another: PyTorch takes the first, as cuDNN's heuristics rank them.
+BENCHMARK = "on (times are not known: what cuDNN's heuristics rank first was taken)"
+
+
 class Conditions:
     """What was seen in this process."""
 
@@ -55,7 +59,7 @@ class Conditions:
             ("attention", self._attention()),
             ("compile cache", self._compiled()),
             ("matmul precision", self._precision()),
-            ("cudnn benchmark", "on" if self.parts.torch.backends.cudnn.benchmark else ""),
+            ("cudnn benchmark", BENCHMARK if self.parts.torch.backends.cudnn.benchmark else ""),
         ):
             if value:
                 self.agent.record({"type": "condition", "name": name, "value": value})

@@ -131,6 +131,7 @@ def _groups(module: Any, torch: Any, ledger: Ledger, place: Tuple[int, int]) -> 
     _no_splits(module, rank)
     if hasattr(module, "ProcessGroupGloo"):
         _nobody_there(module, torch)
+    _no_shared_memory(torch, rank)
     letters = Mailbox(ledger.agent.folder, rank)
     for name in ("all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list",
                  "send_object_list", "recv_object_list"):  # fmt: skip
@@ -206,6 +207,27 @@ def _nobody_there(module: Any, torch: Any) -> None:
             return make(rank, size)
 
     module.ProcessGroupGloo = ProcessGroupGloo
+
+
+def _no_shared_memory(torch: Any, me: int) -> None:
+    """Symmetric memory, as AsyncTP uses it, asks each rank of the group for its pages and waits in C++ without an end."""
+    memory = getattr(torch._C._distributed_c10d, "_SymmetricMemory", None)
+    original = getattr(memory, "rendezvous", None)
+    if original is None:
+        return
+
+    def rendezvous(tensor: Any, group_name: Any = None) -> Any:
+        of = torch.distributed.distributed_c10d._resolve_process_group(group_name) if group_name else None
+        size = torch.distributed.get_world_size(of)
+        if size > 1:
+            raise RuntimeError(
+                "hightide imagine: rank %d waits for the symmetric memory of %d other%s, and a rank that is played "
+                "alone has none. Start them all, as --gpus 8 and torchrun do, or leave AsyncTP off"
+                % (me, size - 1, "" if size == 2 else "s")
+            )
+        return original(tensor, group_name)
+
+    memory.rendezvous = staticmethod(rendezvous)  # type: ignore[union-attr]
 
 
 def _objects(
