@@ -210,7 +210,7 @@ def _nobody_there(module: Any, torch: Any) -> None:
 
 
 def _no_shared_memory(torch: Any, me: int) -> None:
-    """Symmetric memory, as AsyncTP uses it, asks each rank of the group for its pages and waits in C++ without an end."""
+    """Symmetric memory, as AsyncTP uses it, asks each rank of the group for its pages and waits without an end."""
     memory = getattr(torch._C._distributed_c10d, "_SymmetricMemory", None)
     original = getattr(memory, "rendezvous", None)
     if original is None:

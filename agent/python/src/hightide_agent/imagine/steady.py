@@ -171,8 +171,8 @@ class Steady:
             self.agent.log("could not report the peak", error)
 
     def _line(self, record: Dict[str, Any]) -> None:
-        """Where the history has no line for the peak: that of the phase it fell into. The allocator's clock and ours may
-        be apart by more than a phase is long, and what runs no line of the script is most often a thread of backward."""
+        """Where the history has no line for the peak: that of the phase it fell into. The allocator's clock and ours
+        may be apart by more than a phase is long; what runs no line of the script is most often backward's thread."""
         line = self.lines.get(PHASES.index(record.get("phase", "")), self.lines.get(BACKWARD))
         if line is not None and "file" not in record:
             record["file"], record["line"], record["function"] = line
