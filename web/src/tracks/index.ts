@@ -31,7 +31,7 @@ const restMs = 90, axisHeight = 24, panShare = 0.2, zoomStep = 0.7;
 
 export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>): Made {
   const closing = new AbortController(), made = new Map<string, Row>();
-  let look: Look = { window: page.get().window, last: layout.get().last }, all: Track[] = [], groups: Group[] = [], rows: Row[] = [], width = 0, pointer: number | null = null, resting = 0, frame = 0, stale = { list: true, picture: true };
+  let look: Look = { window: page.get().window, last: layout.get().last }, all: Track[] = [], groups: Group[] = [], rows: Row[] = [], width = 0, pointer: number | null = null, resting = 0, settling = 0, others = 0, unhurried = () => {}, frame = 0, stale = { list: true, picture: true };
 
   // The parts of the section.
   const find = h("input", { type: "search", placeholder: "Find a track", "aria-label": "Find a track", "aria-keyshortcuts": "/" });
@@ -68,8 +68,8 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
   const nearness = new IntersectionObserver((entries) => {
     for (const e of entries) for (const r of rows) if (r.plot === e.target) { r.shown = e.isIntersecting; if (!r.shown && rows.length > mostKept) r.free(); }
     soon();
-    clearTimeout(resting);
-    resting = window.setTimeout(refine, restMs);
+    clearTimeout(settling);
+    settling = window.setTimeout(refine, restMs);
   }, { rootMargin: "240px 0px" });
 
   /** The rows anew, of what there is and of how it is arranged. Rows that stay are the same elements. */
@@ -158,6 +158,8 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
     if (pointer !== null && page.get().cursor !== at) page.set({ cursor: at });
     const latest = at ?? (source.live && stretch[1] >= source.end ? source.end : null);
     for (const r of rows) if (r.shown) r.values(latest, stretch);
+    unhurried = () => { for (const r of rows) if (!r.shown) r.values(latest, stretch); }; // those out of view can be read out, and need not hurry
+    others ||= window.setTimeout(() => { others = 0; unhurried(); }, restMs);
     moment.textContent = at !== null ? duration(at) : latest !== null ? "now" : "highest";
     reading.textContent = at === null ? latest !== null ? `The values are those of now, ${duration(source.end)} after the start.` : "The values are the highest in view; point at the tracks for those of a moment." : said(at);
   };
@@ -290,7 +292,7 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
       ...keys.filter((k) => k.run && !["w", "s", "a", "d"].includes(k.keys[0]!)).map((k) => ({ title: `Timelines: ${k.does}`, kind: "action" as const, key: k.keys[0]!, run: () => k.run!(new KeyboardEvent("keydown")) })),
       ...all.map((t) => ({ title: `Track: ${[t.title, ownerName(t, source.processes)].filter(Boolean).join(", ")}`, kind: "panel" as const, run: () => reveal(t) })),
     ],
-    close() { closing.abort(); nearness.disconnect(); sized.disconnect(); cancelAnimationFrame(frame); clearTimeout(resting); },
+    close() { closing.abort(); nearness.disconnect(); sized.disconnect(); cancelAnimationFrame(frame); clearTimeout(resting); clearTimeout(settling); clearTimeout(others); },
   };
 
   /** Opens a track's group and scrolls to it. */
