@@ -161,7 +161,7 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
     unhurried = () => { for (const r of rows) if (!r.shown) r.values(latest, stretch); }; // those out of view can be read out, and need not hurry
     others ||= window.setTimeout(() => { others = 0; unhurried(); }, restMs);
     moment.textContent = at !== null ? duration(at) : latest !== null ? "now" : "highest";
-    reading.textContent = at === null ? latest !== null ? `The values are those of now, ${duration(source.end)} after the start.` : "The values are the highest in view; point at the tracks for those of a moment." : said(at);
+    reading.textContent = at === null ? latest !== null ? `The values are those of now, ${duration(source.end)} after the start.` : "The values are the highest in view; point at the tracks for those of a moment." : pointer !== null ? said(at) : spoken(at);
   };
   const said = (at: number): string => {
     const stays = source.stays.get(source.lead) ?? [], stay = stays[lastBefore(stays, at)], step = source.steps.get(source.lead)?.find((s) => s.time_ns >= at), near = source.marks.find((m) => Math.abs(m.time_ns - at) < (now()[1] - now()[0]) / 200);
@@ -196,7 +196,6 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
     pointer = null;
     if (t < from || t > to) move(shownAs([t - (to - from) / 2, t + (to - from) / 2], source.end));
     page.set({ at: t, cursor: null });
-    reading.textContent = spoken(t);
   };
 
   // Hands and keys.

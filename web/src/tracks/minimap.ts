@@ -51,7 +51,8 @@ export function minimap(end: () => number, move: (to: Span) => void): Minimap {
     if (!by && e.key !== "Home" && e.key !== "End") return;
     e.preventDefault();
     e.stopPropagation();
-    move(edge === "from" ? [Math.min(to, b - end() / 1000), b] : [a, Math.max(to, a + end() / 1000)]);
+    shown = edge === "from" ? [Math.max(0, Math.min(to, b - end() / 1000)), b] : [a, Math.min(end(), Math.max(to, a + end() / 1000))]; // keys may come faster than frames
+    move(shown);
   });
 
   const draw = (source: Source, now: Span) => {
