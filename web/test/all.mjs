@@ -10,6 +10,7 @@ const tests = [
   "actions",
   "runs",
   "snapshots",
+  "tracks",
   "explorer",
   "runparts",
   "walk",

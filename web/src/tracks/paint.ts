@@ -30,7 +30,7 @@ export function clean(canvas: HTMLCanvasElement, { width, height }: Box): Canvas
 
 /** A value of a track for people. */
 export function valueText(t: Pick<Track, "family" | "rate" | "unit">, v: number): string {
-  if (t.family === "cpu" || t.family === "owncpu") return (v / 1e9).toFixed(2);
+  if (t.family === "cpu" || t.family === "owncpu") { const cores = v / 1e9; return cores > 0 && cores < 0.095 ? String(Number(cores.toPrecision(2))) : cores.toFixed(2); }
   if (t.rate) return `${v >= 100 ? count(v) : Number(v.toPrecision(3))} /s`;
   return quantity(Math.round(v), t.unit);
 }

@@ -45,7 +45,7 @@ export class Readings {
   refine(finer: Columns, from: number, to: number): void {
     const kept = this.counter ? rates(finer) : finer, first = kept.x[0], end = kept.x.at(-1);
     if (first === undefined || end === undefined) return;
-    const i = at(this.coarse.x, first), j = at(this.coarse.x, end + 1);
+    const i = at(this.coarse.x, first), j = past(this.coarse.x, end);
     const part = (list: number[], fine: number[]) => [...list.slice(0, i), ...fine, ...list.slice(j)];
     this.shown = { x: part(this.coarse.x, kept.x), y: part(this.coarse.y, kept.y) };
     this.detail = [from, to];
@@ -59,7 +59,7 @@ export class Readings {
   }
 
   private after(time: number): Columns {
-    const i = at(this.coarse.x, time + 1);
+    const i = past(this.coarse.x, time);
     return { x: this.coarse.x.slice(i), y: this.coarse.y.slice(i) };
   }
 
@@ -98,10 +98,17 @@ export function at(x: ArrayLike<number>, time: number): number {
   return low;
 }
 
+/** The first place whose time is after a moment. */
+function past(x: ArrayLike<number>, time: number): number {
+  let low = 0, high = x.length;
+  while (low < high) { const middle = (low + high) >> 1; if (x[middle]! <= time) low = middle + 1; else high = middle; }
+  return low;
+}
+
 /** The highest reading in a stretch; null where it has none. */
 export function highestIn({ x, y }: Columns, [from, to]: [number, number]): number | null {
   let best: number | null = null;
-  for (let i = at(x, from), end = at(x, to + 1); i < end; i++) if (best === null || y[i]! > best) best = y[i]!;
+  for (let i = at(x, from), end = past(x, to); i < end; i++) if (best === null || y[i]! > best) best = y[i]!;
   return best;
 }
 
@@ -109,7 +116,7 @@ export function highestIn({ x, y }: Columns, [from, to]: [number, number]): numb
 export interface Figures { low: number; high: number; mean: number; begin: number | null; end: number | null; readings: number }
 
 export function figures({ x, y }: Columns, [from, to]: [number, number]): Figures | null {
-  const i = at(x, from), j = at(x, to + 1), begin = between(x, y, from), end = between(x, y, to);
+  const i = at(x, from), j = past(x, to), begin = between(x, y, from), end = between(x, y, to);
   const inner = y.slice(i, j), ends = [begin, end].filter((v): v is number => v !== null);
   if (inner.length + ends.length === 0) return null;
   const xs = [...(begin !== null ? [from] : []), ...x.slice(i, j), ...(end !== null ? [to] : [])], ys = [...(begin !== null ? [begin] : []), ...inner, ...(end !== null ? [end] : [])];
