@@ -3,37 +3,20 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import axe from "axe-core";
-import { chromium } from "playwright-core";
+import { binary, fresh, launch, screenshots, serve } from "./kit.mjs";
 
-const binary = process.env.HIGHTIDE ?? fileURLToPath(new URL("../../bin/hightide", import.meta.url));
-const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-tracks-")), data = mkdtempSync(join(tmpdir(), "hightide-data-"));
-mkdirSync(folder, { recursive: true });
-const env = { ...process.env, HIGHTIDE_DATA: data };
-
-/** A server at an address; port 0 is any. */
-async function serve(port) {
-  const child = spawn(binary, ["ui", "--addr", `127.0.0.1:${port}`], { env, stdio: ["ignore", "ignore", "pipe"] });
-  const address = await new Promise((done, fail) => {
-    let said = "";
-    child.stderr.on("data", (text) => { said += text; const found = /http:\S+/.exec(said); if (found) done(found[0]); });
-    child.on("exit", () => fail(new Error(`the server ended: ${said}`)));
-  });
-  return { address, end: () => new Promise((done) => { child.on("exit", done); child.kill("SIGINT"); }) };
-}
-
-let server = await serve(0);
-const { address } = server, port = new URL(address).port;
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--headless", "--no-sandbox", "--disable-gpu"] });
-const context = await browser.newContext({ viewport: { width: 1280, height: 1000 }, reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"] });
+const folder = screenshots("tracks"), data = fresh("data"), env = { ...process.env, HIGHTIDE_DATA: data };
+let server = await serve(env);
+const { href: address, host } = server.address;
+const browser = await launch(), context = await browser.newContext({ viewport: { width: 1280, height: 1000 }, reducedMotion: "reduce" });
 let tab = await context.newPage(), away = false, passed = 0;
 const complaints = [];
 function listen() {
-  tab.on("console", (m) => !away && ["error", "warning"].includes(m.type()) && complaints.push(`${m.text()} ${m.location().url}`));
+  // The program's output was not kept, so that the server has none of it; the browser tells of each such answer.
+  tab.on("console", (m) => !away && !m.location().url.includes("/output/") && ["error", "warning"].includes(m.type()) && complaints.push(`${m.text()} ${m.location().url}`));
   tab.on("pageerror", (e) => complaints.push(e.message));
 }
 listen();
@@ -108,7 +91,7 @@ away = true;
 await server.end();
 await tab.getByText("The server went away").waitFor();
 writeFileSync(more, "");
-server = await serve(port);
+server = await serve(env, [], host);
 const gone = await number("data-end");
 await until((from) => Number(document.querySelector("#timeline").dataset.end) > from + 1e9, gone);
 away = false;

@@ -14,7 +14,7 @@ export interface Layout {
 
 export const plain: Layout = { pins: [], open: {}, fit: false, last: 0, by: "process", find: "" };
 
-const words = { pins: "pin", open: "open", folded: "fold", fit: "axes", last: "last", by: "by", find: "find" } as const;
+const words = { pins: "pin", open: "open", folded: "fold", fit: "axes", last: "last", by: "by", find: "tracks" } as const;
 const list = (text: string | undefined) => (text ?? "").split(",").filter(Boolean);
 
 /** The layout that the parameters of an address hold. */
