@@ -22,7 +22,7 @@ while not os.path.exists(${JSON.stringify(stop)}):
 
 /** A run that is recorded until end() is called. */
 export function liveRun(env, name = "going") {
-  const stop = join(fresh("stop"), "stop"), child = spawn(binary, ["run", "--quiet", "--name", name, "--", "python3", "-c", going(stop)], { env, stdio: "ignore" });
+  const stop = join(fresh("stop"), "stop"), child = spawn(binary, ["run", "--quiet", "--capture", "--name", name, "--", "python3", "-c", going(stop)], { env, stdio: "ignore" });
   const ended = new Promise((done) => child.on("exit", done));
   return { pid: child.pid, ended, end: () => { writeFileSync(stop, ""); return ended; } };
 }

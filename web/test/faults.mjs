@@ -1,0 +1,217 @@
+// What goes wrong around the pages, in a real Chromium on the real server: each with the sentence that the reader sees.
+//   node test/faults.mjs [folder for screenshots]        FAULTS=print,clock: these alone
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { closeSync, copyFileSync, ftruncateSync, mkdirSync, openSync, readFileSync, readdirSync, rmSync, statfsSync, truncateSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { crc32c, gzipZeros } from "./bytes.mjs";
+import { addressOf, binary, fresh, launch, opened, screenshots, serve } from "./kit.mjs";
+import { liveRun, snapshotFile } from "./world.mjs";
+
+const folder = screenshots("faults"), browser = await launch(), only = process.env.FAULTS?.split(","), left = [], failed = [];
+let passed = 0;
+
+/** One fault: a data folder and a server of its own. */
+async function fault(name, check, { args = [], env = { ...process.env, HIGHTIDE_DATA: fresh("fault") } } = {}) {
+  if (only && !only.includes(name)) return;
+  const at = { env, data: env.HIGHTIDE_DATA, server: await serve(env, args), run: (...words) => execFileSync(binary, words, { env, encoding: "utf8" }) };
+  at.api = async (path) => (await fetch(new URL(`/api/v1${path}`, at.server.address), { headers: { Authorization: `Bearer ${at.server.address.searchParams.get("token") ?? ""}` } })).json();
+  at.look = (path, options, then) => opened(browser, name, addressOf(at.server, path), options, then);
+  try {
+    await check(at);
+    passed++;
+  } catch (e) {
+    failed.push(`${name}: ${e.message}`);
+  } finally {
+    await at.server.end();
+  }
+}
+const shot = (tab, name) => tab.screenshot({ path: join(folder, `${name}.png`) });
+const until = async (ask) => { for (;;) { const found = await ask(); if (found) return found; await new Promise((done) => setTimeout(done, 100)); } };
+const running = (at) => until(async () => (await at.api("/runs")).runs?.find((r) => r.state === "running")?.id);
+/** The page was not loaded again: what a script put there is still there. */
+const mark = (tab) => tab.evaluate(() => { window.sameDocument = true; });
+const marked = async (tab) => assert.ok(await tab.evaluate(() => window.sameDocument), "the page was loaded anew");
+const away = (text) => /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/.test(text);
+const refused = (text) => /the server responded with a status of 4\d\d/.test(text);
+const residentKiB = (pid) => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1]);
+
+await fault("killed", async (at) => {
+  const live = liveRun(at.env), id = await running(at);
+  await at.look(`/runs/${id}`, { allowed: away }, async (tab) => {
+    await tab.locator(".live-state", { hasText: "recorded just now" }).waitFor();
+    await tab.locator("#output").getByText("step 3", { exact: false }).first().waitFor();
+    await mark(tab);
+    const { host } = at.server.address;
+    await at.server.end("SIGKILL");
+    await tab.locator(".away", { hasText: "The server went away. What is shown stays; the page goes on by itself when hightide ui runs again." }).waitFor();
+    await shot(tab, "killed");
+    at.server = await serve(at.env, [], host);
+    await tab.locator(".away").waitFor({ state: "hidden" });
+    await live.end();
+    await tab.locator(".live-state", { hasText: "has ended" }).waitFor();
+    await tab.locator(".top .outcome", { hasText: "exit 0" }).waitFor();
+    await marked(tab);
+    for (const part of ["h1", "#timeline", "#output", ".cards"]) assert.equal(await tab.locator(part).count(), 1, `${part} is there once`);
+    const steps = (await tab.locator("#output").innerText()).match(/step \d+/g) ?? [];
+    assert.ok(steps.length > 0 && new Set(steps).size === steps.length, `each line once: ${steps}`);
+  });
+});
+
+await fault("deleted", async (at) => {
+  at.run("run", "--quiet", "--name", "short", "--", "python3", "-c", "import time; x = bytearray(30 << 20); time.sleep(0.6)");
+  const [{ id }] = (await at.api("/runs")).runs;
+  await at.look("/", {}, async (tab) => {
+    await tab.getByRole("link", { name: "short" }).waitFor();
+    at.run("rm", id);
+    await tab.getByText("No runs yet").waitFor(); // the list follows by itself
+  });
+  await at.look(`/runs/${id}`, { allowed: refused }, async (tab) => {
+    await tab.locator(".failure").waitFor();
+    assert.match(await tab.locator(".failure").innerText(), new RegExp(`no run.*${id}`), "an old link says that there is no such run");
+    await shot(tab, "deleted-link");
+  });
+  const live = liveRun(at.env, "folder gone"), going = await running(at);
+  await at.look(`/runs/${going}`, { allowed: (text) => refused(text) || away(text) }, async (tab) => {
+    await tab.locator(".live-state", { hasText: "recorded just now" }).waitFor();
+    await tab.locator("#timeline canvas").waitFor();
+    rmSync(join(at.data, "runs", going), { recursive: true });
+    await tab.locator(".live-state", { hasText: /deleted|ended/ }).waitFor();
+    await shot(tab, "deleted");
+    assert.equal(await tab.locator("#timeline").count(), 1, "what was shown stays");
+  });
+  await live.end();
+});
+
+await fault("uploads", async (at) => {
+  const file = (name, bytes) => { const path = join(at.data, name); writeFileSync(path, bytes); return path; };
+  const real = readFileSync(snapshotFile);
+  const hostile = [
+    [file("cut.pickle", real.subarray(0, real.length >> 1)), 422, /truncated|ends|EOF/],
+    [file("magic.pickle", Buffer.from("this is no snapshot\n".repeat(50))), 422, /./],
+    [file("attack.pickle", Buffer.from("cos\nsystem\n(S'touch /tmp/hightide-was-here'\ntR.")), 422, /system|refus|not/],
+    [file("memo.pickle", Buffer.from("]r\xff\xff\xff\x7f.", "latin1")), 422, /./],
+    [file("bomb.pickle.gz", await gzipZeros(8 * 2 ** 30)), 422, /./],
+  ];
+  const large = join(at.data, "large.pickle");
+  { const handle = openSync(large, "w"); ftruncateSync(handle, 3 * 2 ** 30); closeSync(handle); } // 3 GB of a hole
+  hostile.push([large, 413, /^the file is larger than 2048 MiB \(hightide ui FILE opens it where it is\)$/]);
+  await at.look("/snapshots", { allowed: (text) => refused(text) || away(text) }, async (tab) => {
+    await tab.locator("h1").waitFor();
+    await tab.evaluate(() => { const field = document.createElement("input"); field.type = "file"; field.id = "upload"; field.setAttribute("aria-label", "file"); document.body.append(field); });
+    for (const [path, status, sentence] of hostile) {
+      await tab.locator("#upload").setInputFiles(path);
+      const answer = await tab.evaluate(async () => {
+        const [file] = document.querySelector("#upload").files;
+        try {
+          const answer = await fetch(`/api/v1/snapshots?name=${encodeURIComponent(file.name)}`, { method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: file });
+          return { status: answer.status, text: await answer.text() };
+        } catch (e) { return { status: 0, text: String(e) }; }
+      });
+      const said = answer.status ? JSON.parse(answer.text).detail : answer.text;
+      console.log(`  ${path.split("/").at(-1)}: ${answer.status} ${said}`);
+      assert.equal(answer.status, status, `${path}: ${said}`);
+      assert.ok(sentence.test(said) && !said.includes("\n") && said.length < 300, `one clear line: ${said}`);
+      assert.ok(!said.includes(at.data), "no path of the server is told");
+    }
+    await tab.evaluate(() => document.querySelector("#upload").remove());
+  });
+  assert.deepEqual((await at.api("/snapshots")).snapshots ?? [], [], "nothing of them is open");
+  const most = residentKiB(at.server.pid);
+  assert.ok(most < 300 * 1024, `the server took at most ${most} KiB`);
+  const kept = readdirSync(join(at.data, "scratch"), { recursive: true, withFileTypes: true }).filter((e) => e.isFile() && e.size !== 0 && e.name.length > 20);
+  assert.deepEqual(kept.map((e) => e.name), [], "nothing is kept of them");
+});
+
+await fault("newer", async (at) => {
+  at.run("run", "--quiet", "--name", "from tomorrow", "--", "python3", "-c", "import time; x = bytearray(30 << 20); time.sleep(0.6)");
+  const [{ id }] = (await at.api("/runs")).runs, path = join(at.data, "runs", id, "run.hightide"), bytes = readFileSync(path);
+  await at.server.end();
+  bytes.writeUInt16LE(99, 8); // the format's major version, and the checksum of the header
+  bytes.writeUInt32LE(crc32c(bytes.subarray(0, 12)), 12);
+  writeFileSync(path, bytes);
+  at.server = await serve(at.env);
+  await at.look(`/runs/${id}`, { allowed: refused }, async (tab) => {
+    await tab.locator(".failure").waitFor();
+    assert.match(await tab.locator(".failure").innerText(), /format 99\.\d+ and this hightide reads up to \d+: install a newer hightide to read it/);
+    await shot(tab, "newer");
+  });
+});
+
+await fault("clock", async (at) => {
+  const live = liveRun(at.env), id = await running(at);
+  for (const [name, path, ready] of [["run", `/runs/${id}`, ".live-state"], ["list", "/", "tbody tr"]]) await at.look(path, {}, async (tab) => {
+    await tab.locator(ready).first().waitFor();
+    await mark(tab);
+    for (const days of [1, -400, 4000]) {
+      await tab.clock.setFixedTime(new Date(Date.now() + days * 86_400_000));
+      await tab.evaluate(() => new Promise((done) => setTimeout(done, 1500))); // what repeats has repeated
+      const text = await tab.locator("body").innerText();
+      assert.ok(!/NaN|Invalid|(^|\s)[−-]\d+(\.\d+)?\s?(s|min|h|days?)\b|in \d+ (seconds|days)/.test(text), `${name}, ${days} days: ${/.{0,30}(NaN|Invalid|[−-]\d+ ?(s|min|h|d)).{0,20}/.exec(text)?.[0]}`);
+      await shot(tab, `clock-${name}-${days}`);
+    }
+    await marked(tab);
+    if (name === "run") await tab.locator(".live-state", { hasText: "recorded just now" }).waitFor();
+    else await tab.locator(".outcome.live").waitFor();
+  });
+  await live.end();
+});
+
+await fault("print", async (at) => {
+  const [{ id }] = (await until(async () => { const { snapshots } = await at.api("/snapshots"); return snapshots?.length && snapshots; }));
+  at.run("run", "--quiet", "--name", "paper", "--", "python3", "-c", "import time; x = bytearray(30 << 20); time.sleep(0.6)");
+  const run = (await at.api("/runs")).runs[0].id;
+  for (const [name, path, ready] of [["run", `/runs/${run}`, "#timeline canvas"], ["explorer", `/snapshots/${id}`, "#course canvas"], ["what-if", `/snapshots/${id}/whatif`, "#whatif .said:not(:empty)"], ["list", "/", "tbody tr"]])
+    await at.look(path, { scheme: "dark" }, async (tab) => {
+      await tab.locator(ready).first().waitFor();
+      const pdf = await tab.pdf({ path: join(folder, `print-${name}.pdf`), format: "A4", printBackground: true });
+      assert.ok(pdf.length > 15_000, `${name}: ${pdf.length} bytes`);
+      await tab.setViewportSize({ width: 688, height: 1000 }); // A4 less its margins
+      await tab.evaluate(() => dispatchEvent(new Event("beforeprint")));
+      await tab.emulateMedia({ media: "print" });
+      await tab.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 100))));
+      assert.equal(await tab.evaluate(() => document.documentElement.dataset.theme), "light", "paper is white");
+      for (const gone of [".bar", ".learn", ".away"]) assert.equal(await tab.locator(`${gone}:visible`).count(), 0, `${name}: ${gone} is not printed`);
+      const wide = await tab.evaluate(() => [...document.querySelectorAll("canvas, svg, table, pre")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth + 1).map((e) => `${e.tagName}.${e.className?.baseVal ?? e.className} ${Math.round(e.getBoundingClientRect().right)}`));
+      assert.deepEqual(wide, [], `${name}: nothing is cut off at the paper's edge`);
+      await tab.screenshot({ path: join(folder, `print-${name}.png`), fullPage: true });
+      await tab.emulateMedia({ media: "screen" });
+    });
+}, { args: [snapshotFile] });
+
+// a disk that fills: a file system of 12 MB, which needs the right to mount one
+const small = fresh("small");
+try { execFileSync("mount", ["-t", "tmpfs", "-o", "size=12m,mode=700", "tmpfs", small], { stdio: "ignore" }); } catch { left.push("full: this user may not mount a file system"); }
+if (!left.length) {
+  await fault("full", async (at) => {
+    const live = liveRun(at.env, "on a full disk"), id = await running(at);
+    await at.look(`/runs/${id}`, { allowed: refused }, async (tab) => {
+      await tab.locator(".live-state", { hasText: "recorded just now" }).waitFor();
+      const fill = openSync(join(at.data, "fill"), "w"), piece = Buffer.alloc(4096);
+      try { for (;;) writeSync(fill, piece); } catch (e) { assert.equal(e.code, "ENOSPC"); } finally { closeSync(fill); }
+      await until(() => statfsSync(at.data).bfree === 0);
+      await live.end();
+      await tab.locator(".live-state", { hasText: "ended" }).waitFor();
+      await shot(tab, "full-run");
+      console.log(`  full, the run's page: ${await tab.locator(".live-state").innerText()} | ${(await tab.locator(".banner, .notes").allInnerTexts()).join(" | ")}`);
+    });
+    await at.look("/imagine", { allowed: refused }, async (tab) => {
+      await tab.getByLabel("Command").fill("python3 -c 'print(1)'");
+      await tab.getByLabel("GPU", { exact: true }).fill("a10");
+      await tab.getByRole("button", { name: "Imagine it" }).click();
+      await tab.locator(".failure").first().waitFor();
+      const said = await tab.locator(".failure").first().innerText();
+      console.log(`  full, a job: ${said}`);
+      await shot(tab, "full-job");
+      assert.match(said, /full|no space/, "what is wrong is said");
+      assert.match(said, /df|free/, "and what to do");
+    });
+    rmSync(join(at.data, "fill"));
+  }, { args: ["--allow-exec"], env: { ...process.env, HIGHTIDE_DATA: small } });
+  execFileSync("umount", ["-l", small]);
+}
+
+await browser.close();
+console.log(`screenshots in ${folder}\n${failed.map((f) => `FAILED ${f}\n`).join("")}${left.map((l) => `left out: ${l}\n`).join("")}${passed} passed, ${failed.length} failed`);
+process.exitCode = failed.length ? 1 : 0;
