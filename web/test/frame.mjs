@@ -63,7 +63,7 @@ await look("learn", "/", { scheme: "dark" }, async (tab) => {
   await tab.locator("#app a[href^='/runs/']").first().click();
   await tab.locator("#timeline").hover();
   await tab.keyboard.press("i");
-  const lesson = tab.locator("#timeline .lesson");
+  const lesson = tab.locator(".lesson");
   await focused(tab, ".lesson");
   assert.match(await lesson.innerText(), /Memory over time[\s\S]*Good[\s\S]*Bad[\s\S]*Resident set size/);
   await shot(tab, "learn");

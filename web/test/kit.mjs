@@ -79,7 +79,8 @@ const axeSource = readFileSync(here("../node_modules/axe-core/axe.min.js"), "utf
 /** What axe-core finds wrong; the rules of WCAG as far as a program can tell. */
 export async function violations(tab) {
   await tab.evaluate((source) => { if (!globalThis.axe) new Function(source)(); }, axeSource).catch(() => tab.evaluate(axeSource));
-  const found = await tab.evaluate(() => globalThis.axe.run());
+  let found = null;
+  for (let tries = 1; !found; tries++) found = await tab.evaluate(() => globalThis.axe.run()).catch((e) => { if (tries === 5) throw e; }); // an element that a live page drew anew meanwhile
   assert.ok(found.passes.length > 5, "rules applied");
   return found.violations.map((v) => `${v.id} (${v.help}): ${v.nodes.slice(0, 4).map((n) => `${n.target.join(" ")} ${n.any[0]?.message ?? ""}`).join("; ")}`);
 }

@@ -54,7 +54,9 @@ app.follow(["path", "params"], ({ path, params }) => {
   announce(document.title);
 });
 
-const noPage = (): Shown => ({ element: h("section", {}, h("h1", {}, "There is no such page"), h("p", {}, h("a", { href: "/" }, "To the runs"))) });
+function noPage(): Shown { // declared: the first page is shown above, before a constant down here would be there
+  return { element: h("section", {}, h("h1", {}, "There is no such page"), h("p", {}, h("a", { href: "/" }, "To the runs"))) };
+}
 
 /** The palette with what there is now: pages, the page's actions, its panels. */
 function find(): void {

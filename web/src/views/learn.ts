@@ -18,25 +18,28 @@ let open: { close(): void; by: HTMLElement } | null = null;
 function toggle(button: HTMLElement): void {
   const before = open;
   before?.close();
-  if (before?.by === button) return;
+  if (before?.by.dataset.lesson === button.dataset.lesson) return;
   const lesson = lessonOf(button.dataset.lesson!)!, title = button.getAttribute("aria-label")!, close = h("button", { type: "button", class: "close", "aria-label": "Close" }, "×");
   const box = h("div", { class: "lesson", role: "dialog", "aria-label": title, tabindex: "-1" }, close, h("p", {}, lesson.is),
     h("p", {}, h("b", { class: "good" }, "Good "), lesson.good), h("p", {}, h("b", { class: "bad" }, "Bad "), lesson.bad),
     lesson.terms ? h("dl", {}, ...Object.entries(lesson.terms).flatMap(([term, means]) => [h("dt", {}, term), h("dd", {}, means)])) : null);
-  const away = (e: Event) => { if (e.target instanceof Node && !box.contains(e.target) && e.target !== button) end(false); };
+  const away = (e: Event) => { if (e.target instanceof Node && !box.contains(e.target) && e.target !== now()) end(false); };
+  const now = () => button.isConnected ? button : document.querySelector<HTMLElement>(`button.learn[data-lesson="${CSS.escape(button.dataset.lesson!)}"]`); // its panel may have been drawn again
   const end = (back = true) => {
     open = null;
     box.remove();
     button.setAttribute("aria-expanded", "false");
     removeEventListener("pointerdown", away);
-    if (back) button.focus({ preventScroll: true });
+    if (back) now()?.focus({ preventScroll: true });
   };
   open = { close: end, by: button };
   close.addEventListener("click", () => end());
   box.addEventListener("keydown", (e) => { if (e.key === "Escape") { e.stopPropagation(); end(); } });
   button.setAttribute("aria-expanded", "true");
   addEventListener("pointerdown", away);
-  (button.closest("section") ?? button.parentElement!).append(box);
+  const { left, top, width } = (button.closest("section") ?? button.parentElement!).getBoundingClientRect();
+  Object.assign(box.style, { left: `${left + scrollX + 20}px`, top: `${Math.max(top, 56) + scrollY + 50}px`, width: `${Math.min(520, width - 40)}px` });
+  (document.querySelector("main") ?? document.body).append(box); // not into the panel, which a live page draws again
   box.focus({ preventScroll: true });
   box.scrollIntoView({ block: "nearest" });
 }
