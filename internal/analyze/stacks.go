@@ -54,9 +54,22 @@ func StackSetOf(names *usage.Names, set report.StackSet, uses []report.StackUse)
 	for _, u := range uses {
 		total += u.Bytes
 	}
-	whole := tree.fill(uses, 1, int64(total/leastOfStacks), func(i int) []mem.Location { return names.Pictured(uint32(uses[i].Node)) })
+	whole := tree.fill(uses, 1, int64(total/leastOfStacks), func(i int) []mem.Location {
+		if frames := names.Pictured(uint32(uses[i].Node)); len(frames) > 0 {
+			return frames
+		}
+		if uses[i].First == 0 {
+			return []mem.Location{{Function: usage.BeforeTrace, Native: true}}
+		}
+		return []mem.Location{{Function: usage.NoFrames, Native: true}}
+	})
 	tree.set.Total, tree.set.Rest = mem.Bytes(whole[0].Total), mem.Bytes(whole[0].Rest)
 	return tree.set
+}
+
+// StandsForNone says whether a frame stands for a stack that has none.
+func StandsForNone(l mem.Location) bool {
+	return l.File == "" && (l.Function == usage.BeforeTrace || l.Function == usage.NoFrames)
 }
 
 // stackTree grows a StackSet's tree.

@@ -12,8 +12,8 @@ import (
 // Flame is blocks by the call stack that allocated them.
 type Flame struct {
 	report.StackSet
-	Numbers []uint32 `json:"numbers"` // by frame: of its place, by which its source is asked for
-	Point   int      `json:"point"`   // at which they lived; -1: it is of a range
+	Numbers []int64 `json:"numbers"` // by frame: of its place, by which its source is asked for; -1: it stands for a stack without frames
+	Point   int     `json:"point"`   // at which they lived; -1: it is of a range
 }
 
 // Of is which blocks of a range a flame graph has.
@@ -89,23 +89,36 @@ func (e *Explorer) flame(title string, f Filter, each func(with func(n int))) (F
 	if err != nil {
 		return Flame{}, err
 	}
-	var uses mem.Tally[uint32, report.StackUse]
+	var uses mem.Tally[useKey, report.StackUse]
 	each(func(n int) {
 		if wants == nil || wants(n) {
 			e.use(&uses, n)
 		}
 	})
-	flame := Flame{Point: -1, Numbers: []uint32{}}
+	flame := Flame{Point: -1, Numbers: []int64{}}
 	flame.StackSet = analyze.StackSetOf(e.Names, report.StackSet{Name: "device", Title: title, Label: e.Label}, uses.All)
 	for _, frame := range flame.Frames {
-		flame.Numbers = append(flame.Numbers, e.Stacks.Location(frame.Location))
+		number := noPlace
+		if !analyze.StandsForNone(frame.Location) {
+			number = int64(e.Stacks.Location(frame.Location))
+		}
+		flame.Numbers = append(flame.Numbers, number)
 	}
 	return flame, nil
 }
 
+// useKey is a stack, with what was there before the trace apart.
+type useKey struct {
+	stack  uint32
+	before bool
+}
+
+// noPlace is the number of a frame that no source names.
+const noPlace = int64(-1)
+
 // use counts a block; Node is its stack until a tree has a place for it.
-func (e *Explorer) use(uses *mem.Tally[uint32, report.StackUse], n int) {
-	u := uses.At(e.Stack[n])
+func (e *Explorer) use(uses *mem.Tally[useKey, report.StackUse], n int) {
+	u := uses.At(useKey{e.Stack[n], e.From[n] < 0})
 	if u.Count == 0 {
 		u.First = e.From[n] + 1 // blocks come in the order of their allocation
 	}

@@ -48,6 +48,9 @@ func TestSnapshots(t *testing.T) {
 		Text      []string
 	}
 	for i, number := range held.Numbers {
+		if number < 0 {
+			continue
+		}
 		d.get("GET", fmt.Sprintf("%s/source?place=%d", path, number), "", 200, &lines)
 		if lines.Why == "" || len(lines.Text) > 0 || lines.File != held.Frames[i].File {
 			t.Fatalf("of a machine that is not this one: %+v", lines)

@@ -137,6 +137,91 @@ await look("one-selection", `${page}?at=10000&block=1024&t=9000-12000`, {}, asyn
   await tab.locator("aside h3", { hasText: `Block ${Number(n).toLocaleString("en")}` }).waitFor();
   await tab.locator("#explorer .explorer[data-tile][data-moment]").waitFor();
 });
+const flames = (tab) => tab.locator("#explorer-flames"), title = (tab) => flames(tab).locator(".flame-panel > .hint").first();
+await look("flames", `${page}?at=15000`, {}, async (tab) => {
+  const moment = await api(`${page}/moment?at=15000`), gib = (bytes) => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+  await flames(tab).scrollIntoViewIfNeeded();
+  await title(tab).filter({ hasText: `${gib(moment.allocated)} held after event 14,999` }).waitFor();
+  const press = (name) => flames(tab).getByRole("button", { name, exact: true }).click(), bars = flames(tab).locator(".icicle button"), first = () => bars.first().getAttribute("title");
+  const native = await bars.count();
+  assert.ok(await flames(tab).locator(".folded").count() > 0, "runs of C++ are folded");
+  const folded = flames(tab).locator(".folded").first(), text = await folded.textContent();
+  await folded.click();
+  assert.ok(!(await bars.allTextContents()).includes(text), "a click unfolds one");
+  await press("in full");
+  await asked(tab, "flame", "native");
+  assert.equal(await flames(tab).locator(".folded").count(), 0);
+  assert.ok(await bars.count() > native);
+  await press("C++ folded");
+  await press("flames");
+  const boxes = await Promise.all([0, 1].map((i) => bars.nth(i).boundingBox()));
+  assert.ok(boxes[0].y > boxes[1].y, "the root of flames is at the foot");
+  await press("by who allocates");
+  await asked(tab, "flame", "inverted");
+  assert.ok(await bars.filter({ hasText: "BmmBackward0" }).count() >= 0);
+  await press("icicle");
+  await press("call order");
+  await asked(tab, "flame", "calls");
+  await press("largest left");
+  // zoom by click, keys go to callees and neighbours, Escape steps back
+  const own = flames(tab).locator(".own").first(), name = await own.getAttribute("title");
+  await own.click();
+  assert.equal(await first(), name, "a click makes a call the top");
+  await tab.keyboard.press("ArrowDown");
+  assert.notEqual(await tab.evaluate(() => document.activeElement.title), name);
+  await tab.keyboard.press("ArrowUp");
+  assert.equal(await tab.evaluate(() => document.activeElement.title), name);
+  await flames(tab).locator(".source .hint", { hasText: "Not readable here" }).waitFor(); // the program is not on this machine
+  await flames(tab).getByRole("button", { name: "Callers and callees of it" }).click();
+  await tab.waitForFunction(() => new URLSearchParams(location.search).get("flame").startsWith("sandwich.of:"));
+  assert.equal(await flames(tab).locator(".icicle").count(), 2, "callers above, callees below");
+  await tab.screenshot({ path: join(folder, "flames-sandwich.png"), fullPage: false });
+  await press("icicle");
+  await press("at the peak");
+  await title(tab).filter({ hasText: `${gib(device.peak_bytes)} held after event ${(device.peak_at - 1).toLocaleString("en")}, the peak` }).waitFor();
+  for (const [button, of] of [["allocated in view", "allocated"], ["freed in view", "freed"]]) {
+    await press(button);
+    const set = await api(`${page}/flame?of=${of}&from=0&to=${device.events + 1}`);
+    await title(tab).filter({ hasText: new RegExp(`^${gib(set.total_bytes).replace(/(\\d\\d\\d)\\.\\d/, "$1")} ${of} by the`) }).waitFor();
+  }
+  // difference of two moments: the chosen one is kept
+  await press("since a moment");
+  await asked(tab, "flame", "since-15000");
+  await tab.locator(".event-rows").focus();
+  await tab.keyboard.press("PageDown");
+  await asked(tab, "at", "15010");
+  await title(tab).filter({ hasText: "held after event 14,999" }).filter({ hasText: "after event 15,009" }).waitFor();
+  // the search of the page lights calls and says what they have
+  await tab.getByLabel("Search blocks").fill("forward");
+  await flames(tab).locator(".hits", { hasText: "% of this graph" }).waitFor();
+  assert.ok(await flames(tab).locator(".hit").count() > 0);
+});
+await look("events", `${page}?at=10000`, {}, async (tab) => {
+  const rows = tab.locator(".event"), list = tab.locator(".event-rows"), here = tab.locator('.event[aria-selected="true"]');
+  await tab.locator('.explorer[data-events="9999"]').waitFor();
+  assert.match(await here.innerText(), /^9,999/);
+  const { events } = await api(`${page}/events?from=9990&count=20`);
+  const next = events.find((e) => e.number > 9999 && e.block >= 0);
+  await rows.filter({ hasText: new RegExp(`^${next.number.toLocaleString("en")}`) }).click();
+  await asked(tab, "at", String(next.number + 1));
+  await asked(tab, "block", String(next.block));
+  await tab.locator("aside h3", { hasText: `Block ${next.block.toLocaleString("en")}` }).waitFor();
+  assert.ok(await tab.locator(".event.of-block").count() > 0, "the events of the block are marked");
+  // scrolled, more come
+  const last = async () => Number((await rows.last().locator(".n").first().textContent()).replaceAll(",", ""));
+  const before = await last();
+  await list.evaluate((e) => { e.scrollTop = e.scrollHeight; });
+  await tab.waitForFunction((before) => Number([...document.querySelectorAll(".event .n:first-child")].at(-1).textContent.replaceAll(",", "")) > before, before);
+  // jumps
+  await tab.getByRole("button", { name: "to the peak" }).click();
+  await asked(tab, "at", String(device.peak_at));
+  const jump = await api(`${page}/next?action=segment_alloc&after=${device.peak_at - 1}&back=true`);
+  await tab.getByLabel("The last of this kind before").click();
+  await asked(tab, "at", String(jump.event + 1));
+  await tab.getByLabel("Kind of event").selectOption("oom");
+  await tab.getByLabel("The next of this kind").click();
+  await tab.locator(".events .hint", { hasText: "no “out of memory” after this moment" }).waitFor();
+});
 await look("explorer-narrow", `${page}?t=9000-12000&at=10000&block=1024&q=linear`, { width: 400, scheme: "dark" }, async (tab) => {
   await tab.locator("aside h3", { hasText: "Block 1,024" }).waitFor();
   await tab.locator('.explorer[data-tile="9000-12000"]').waitFor(); // an address is a permalink

@@ -39,18 +39,18 @@ export function largest(d: Difference, most: number): Part[] {
 }
 
 /** A call in both trees: what it held before and after, with its callees. */
-export interface Both { name: string; file: string; line?: number | undefined; user: boolean; before: number; after: number; children: Both[] }
+export interface Both { name: string; file: string; line?: number | undefined; user: boolean; native: boolean; before: number; after: number; children: Both[] }
 
 /** Call trees of two sets as one: calls are the same where function and file are, so lines may move. */
 export function merged(a: StackSet, b: StackSet, figure: StackFigure = "bytes"): Both {
-  const root: Both = { name: "all stacks", file: "", user: false, before: 0, after: 0, children: [] };
+  const root: Both = { name: "all stacks", file: "", user: false, native: false, before: 0, after: 0, children: [] };
   const add = (set: StackSet, side: "before" | "after") => {
     const walk = (from: ReturnType<typeof grow>, to: Both) => {
       to[side] += from.value;
       for (const child of from.children) {
         const f = set.frames[child.frame]!, name = f.function || f.file;
         let found = to.children.find((c) => c.name === name && c.file === f.file);
-        if (!found) to.children.push(found = { name, file: f.file, line: f.line, user: Boolean(f.user), before: 0, after: 0, children: [] });
+        if (!found) to.children.push(found = { name, file: f.file, line: f.line, user: Boolean(f.user), native: Boolean(f.native), before: 0, after: 0, children: [] });
         walk(child, found);
       }
     };

@@ -2,8 +2,11 @@
 
 import type { StackSet } from "../api";
 
-/** folded: how many calls deep the run is that this one stands for, and the run itself. */
-export interface Call { frame: number; value: number; blocks: number; children: Call[]; folded?: number; run?: Call }
+/**
+ * folded: how many calls deep the run is that this one stands for, and the run itself. first: so many events were before its first block.
+ * before and after: of a difference, whose value is the larger of both.
+ */
+export interface Call { frame: number; value: number; blocks: number; children: Call[]; first?: number; folded?: number; run?: Call; before?: number; after?: number }
 
 export type StackFigure = "bytes" | "average_bytes" | "allocations" | "churn_bytes";
 
@@ -17,8 +20,11 @@ export function grow(set: StackSet, figure: StackFigure): Call {
   nodes.forEach((n, i) => (nodes[set.parents[i]!] ?? root).children.push(n));
   for (const use of set.stacks) {
     const value = use[figure] ?? 0;
-    root.value += value; root.blocks += use.count;
-    for (let at = use.node; at >= 0; at = set.parents[at]!) { nodes[at]!.value += value; nodes[at]!.blocks += use.count; }
+    for (let at = use.node; ; at = set.parents[at]!) {
+      const n = nodes[at] ?? root;
+      n.value += value; n.blocks += use.count; n.first = Math.min(n.first ?? Infinity, use.first ?? 0);
+      if (n === root) break;
+    }
   }
   for (const n of [root, ...nodes]) n.children = n.children.filter((c) => c.value > 0).sort((a, b) => b.value - a.value);
   return root;
@@ -48,3 +54,64 @@ export function callsOf(set: StackSet, node: number): StackSet["frames"] {
   for (let at = node; at >= 0; at = set.parents[at]!) calls.push(set.frames[set.places[at]!]!);
   return calls;
 }
+
+/** The tree with calls in the order of what they allocated first, or with the largest on the left. */
+export function ordered(call: Call, by: "largest" | "calls"): Call {
+  const before = by === "calls" ? (a: Call, b: Call) => (a.first ?? 0) - (b.first ?? 0) || b.value - a.value : (a: Call, b: Call) => b.value - a.value;
+  return { ...call, children: call.children.map((c) => ordered(c, by)).sort(before) };
+}
+
+const none = (): Call => ({ frame: -1, value: 0, blocks: 0, children: [] });
+
+/** Adds what a call has by itself. */
+function add(to: Call, c: Call, value = c.value, blocks = c.blocks): void {
+  to.value += value; to.blocks += blocks; to.first = Math.min(to.first ?? Infinity, c.first ?? 0);
+}
+
+/** The child of a frame, which is made where there is none. */
+function child(of: Call, frame: number): Call {
+  let found = of.children.find((c) => c.frame === frame);
+  if (!found) of.children.push(found = { ...none(), frame });
+  return found;
+}
+
+/** What a call has that no callee of it has. */
+const own = (c: Call): [value: number, blocks: number] => [c.value - c.children.reduce((n, d) => n + d.value, 0), c.blocks - c.children.reduce((n, d) => n + d.blocks, 0)];
+
+/** Calls by who allocates: below each are its callers. Innermost calls that are beneath are left out, where a caller is not. */
+export function inverted(root: Call, beneath: (c: Call) => boolean = () => false): Call {
+  const all = none();
+  const walk = (c: Call, path: Call[]): void => {
+    const [value, blocks] = own(c), from = path.findIndex((p) => !beneath(p));
+    if (value > 0) {
+      add(all, c, value, blocks);
+      let at = all;
+      for (const p of from > 0 ? path.slice(from) : path) add(at = child(at, p.frame), c, value, blocks);
+    }
+    for (const d of c.children) walk(d, [d, ...path]);
+  };
+  walk(root, []);
+  return ordered(all, "largest");
+}
+
+/** One function, wherever it is called: its callers as a tree that begins with it, and its callees likewise. A call of itself counts once. */
+export function sandwich(root: Call, is: (frame: number) => boolean): { callers: Call; callees: Call } {
+  const callers = none(), callees = none();
+  const merge = (to: Call, from: Call): void => { add(to, from); for (const d of from.children) merge(child(to, d.frame), d); };
+  const walk = (c: Call, path: Call[]): void => {
+    if (c.frame >= 0 && is(c.frame)) {
+      merge(callees, c);
+      callers.frame = callees.frame = c.frame;
+      add(callers, c);
+      let at = callers;
+      for (const p of path) add(at = child(at, p.frame), c);
+      return;
+    }
+    for (const d of c.children) walk(d, c.frame >= 0 ? [c, ...path] : path);
+  };
+  walk(root, []);
+  return { callers: ordered(callers, "largest"), callees: ordered(callees, "largest") };
+}
+
+/** How much of a tree calls have that match, each counted once. */
+export const matched = (c: Call, is: (c: Call) => boolean): number => is(c) ? c.value : c.children.reduce((n, d) => n + matched(d, is), 0);

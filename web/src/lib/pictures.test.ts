@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fold, unfold, type Call } from "./icicle";
+import { fold, grow, inverted, matched, ordered, sandwich, unfold, type Call } from "./icicle";
 import { exclusive, phaseNames, shares, stripped } from "./phases";
 import { fromZero, inside, moment, secondSteps, ticks } from "./scales";
 import { treemap } from "./treemap";
@@ -42,6 +42,34 @@ describe("flames", () => {
     unfold(folded.children[0]!, native);
     expect(shape(folded)).toEqual([1, 0, [100, 0, [101, 0, [2, 0, [103, 2]], [102, 0]], [3, 0]], [105, 0, [4, 0]]]);
     expect(tree.children[0]!.children).toHaveLength(2);
+  });
+  // main(0) calls f(1) and g(2); both call alloc(3), f calls itself and is called by g as well
+  const frames = ["main", "f", "g", "alloc"].map((name) => ({ file: "a.py", line: 1, function: name }));
+  const set = { name: "device", title: "", total_bytes: 100, frames, parents: [-1, 0, 1, 1, 3, 0, 5, 5, 7], places: [0, 1, 3, 1, 3, 2, 3, 1, 3],
+    stacks: [{ node: 2, bytes: 10, count: 1, first: 9 }, { node: 4, bytes: 20, count: 2, first: 4 }, { node: 6, bytes: 30, count: 3, first: 2 }, { node: 8, bytes: 40, count: 4, first: 7 }] };
+  const root = grow(set, "bytes");
+  const values = (c: Call): unknown => [c.frame, c.value, ...c.children.map(values)];
+  test("all of a tree is below its root, whichever way it is turned", () => {
+    expect([root.value, root.blocks, root.first]).toEqual([100, 10, 2]);
+    expect(values(inverted(root))).toEqual([-1, 100, [3, 100, [1, 70, [2, 40, [0, 40]], [1, 20, [0, 20]], [0, 10]], [2, 30, [0, 30]]]]);
+    expect(inverted(root).children[0]!.blocks).toBe(10);
+  });
+  test("calls beneath are left out, where a caller is not", () => expect(values(inverted(root, (c) => c.frame === 3))).toEqual([-1, 100, [1, 70, [2, 40, [0, 40]], [1, 20, [0, 20]], [0, 10]], [2, 30, [0, 30]]]));
+  test("calls stand as they were made, or the largest first", () => {
+    expect(ordered(root, "largest").children[0]!.children.map((c) => c.frame)).toEqual([2, 1]);
+    expect(ordered(root, "calls").children[0]!.children.map((c) => [c.frame, c.first])).toEqual([[2, 2], [1, 4]]);
+    expect(ordered(root, "calls").children[0]!.children[1]!.children.map((c) => c.frame)).toEqual([1, 3]);
+  });
+  test("one function has its callers and callees, and counts once where it calls itself", () => {
+    const { callers, callees } = sandwich(root, (f) => f === 1);
+    expect(values(callees)).toEqual([1, 70, [3, 50], [1, 20, [3, 20]]]);
+    expect(values(callers)).toEqual([1, 70, [2, 40, [0, 40]], [0, 30]]);
+    expect(sandwich(root, (f) => f === 9).callers.value).toBe(0);
+  });
+  test("what matches counts once", () => {
+    expect(matched(root, (c) => c.frame === 1)).toBe(70);
+    expect(matched(root, (c) => c.frame === 3)).toBe(100);
+    expect(matched(root, () => false)).toBe(0);
   });
 });
 

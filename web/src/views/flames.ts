@@ -1,9 +1,8 @@
 import type { Report, StackSet } from "../api";
-import { bytes, count, percent, place, quantity } from "../lib/format";
-import { figures, fold, grow, unfold, type Call } from "../lib/icicle";
+import { bytes, quantity } from "../lib/format";
+import { figures, grow } from "../lib/icicle";
 import { h, section, type Child } from "./dom";
-
-const deepest = 48, thinnest = 0.002, tall = 21;
+import { choices, flame, plain, type How } from "./flame";
 
 /** Device memory by call stack: the outermost call at the top, as wide as what it holds. */
 export function flames(report: Report): HTMLElement | null {
@@ -12,64 +11,18 @@ export function flames(report: Report): HTMLElement | null {
 }
 
 function picture(set: StackSet): HTMLElement {
-  const box = h("div", { class: "icicle", role: "tree", "aria-label": set.title });
-  const said = h("p", { class: "reading", role: "status" });
   const measures = set.measures?.filter((m) => m.total > 0) ?? [];
-  const native = (n: Call) => n.frame >= 0 && !!set.frames[n.frame]!.native;
-  let measure = measures[0], root = fold(grow(set, "bytes"), native);
-  let trail: Call[] = [root];
-  const frame = (n: Call) => n.frame < 0 ? undefined : set.frames[n.frame];
-  const name = (n: Call) => {
-    const f = frame(n);
-    return f ? `${f.function || place(f.file, f.line)}${n.folded ? ` and ${n.folded - 1} more of C++` : ""}` : "all stacks";
+  let measure = measures[0], how = plain;
+  const draw = () => {
+    const of = measure, what = of?.name === "bytes-time" ? " on average" : of?.name === "count" ? " allocations" : of?.name === "churn" ? " freed again" : "";
+    graph.show({ title: set.title, frames: set.frames, root: grow(set, figures[of?.name ?? ""] ?? "bytes"), figure: (n) => quantity(n, of?.unit ?? "bytes") + what, ...(measures[0]?.rest ? { rest: `Stacks too small to draw hold ${bytes(measures[0].rest)} more.` } : {}) }, how);
+    chosen.follow();
   };
-  const figure = (n: Call) => quantity(n.value, measure?.unit ?? "bytes");
-  const tell = (n: Call) => {
-    const f = frame(n), what = measure?.name === "bytes-time" ? " on average" : measure?.name === "count" ? " allocations" : measure?.name === "churn" ? " freed again" : "";
-    said.textContent = [`${name(n)}`, `${figure(n)}${what}`, percent((n.value / root.value) * 1000), n.blocks > 0 && `${count(n.blocks)} block${n.blocks === 1 ? "" : "s"} at the moment explained`,
-      f && f.file && (f.line ? `${f.file}:${f.line}` : f.file)].filter(Boolean).join(" · ");
-  };
-  const draw = (): void => {
-    const top = trail[trail.length - 1]!, cells: HTMLElement[] = [];
-    let rows = 1;
-    const put = (n: Call, depth: number, left: number, width: number): void => {
-      if (depth > deepest || width < thinnest) return;
-      rows = Math.max(rows, depth + 1);
-      const cell = h("button", { type: "button", role: "treeitem", class: frame(n)?.user ? "own" : n.folded ? "folded" : "", title: `${name(n)}\n${figure(n)}`,
-        style: `left:${(left * 100).toFixed(3)}%;width:${(width * 100).toFixed(3)}%;top:${depth * tall}px` }, width > 0.03 ? name(n) : null);
-      cell.addEventListener("focus", () => tell(n));
-      cell.addEventListener("pointerenter", () => tell(n));
-      cell.addEventListener("click", () => {
-        if (n.folded) unfold(n, native);
-        else if (n === top && trail.length > 1) trail.pop(); else if (n !== top) trail.push(n);
-        draw();
-        box.querySelector("button")?.focus();
-      });
-      cells.push(cell);
-      let at = left;
-      for (const child of n.children) { const part = (child.value / n.value) * width; put(child, depth + 1, at, part); at += part; }
-    };
-    put(top, 0, 0, 1);
-    box.style.height = `${rows * tall}px`;
-    box.replaceChildren(...cells);
-    tell(top);
-  };
-  const choose = (m: (typeof measures)[number]): void => {
-    measure = m;
-    root = fold(grow(set, figures[m.name] ?? "bytes"), native);
-    trail = [root];
-    draw();
-  };
-  box.addEventListener("keydown", (e) => {
-    if (e.key === "Escape" && trail.length > 1) { trail.pop(); draw(); box.querySelector("button")?.focus(); }
-  });
+  const changed = (to: Partial<How>) => { how = { ...how, ...to }; draw(); };
+  const graph = flame({ change: changed }), chosen = choices(() => how, changed);
   draw();
-  const rest = measures[0]?.rest ? `Stacks too small to draw hold ${bytes(measures[0].rest)} more. ` : "";
-  return h("figure", {}, h("figcaption", {}, set.title, measures.length > 1 && switcher("Measure", measures.map((m): [string, () => void] => [short[m.name] ?? m.name, () => choose(m)]))),
-    box, said, h("p", { class: "hint" }, `${rest}Click a call to look closer, click it again or press Escape to step back.${folds(root) ? " Runs of C++ are folded: click one to unfold it." : ""}`));
+  return h("figure", {}, h("figcaption", {}, set.title, measures.length > 1 && switcher("Measure", measures.map((m): [string, () => void] => [short[m.name] ?? m.name, () => { measure = m; draw(); }]))), chosen.element, graph.element);
 }
-
-const folds = (n: Call): boolean => !!n.folded || n.children.some(folds);
 
 const short: Record<string, string> = { bytes: "bytes held", "bytes-time": "bytes × time", count: "allocations", churn: "churn" };
 

@@ -41,8 +41,8 @@ export interface Board {
   goTo(point: number): void;
 }
 
-/** A panel of the explorer. Its element stands where panels.ts puts it; it follows the board's state by itself. */
-export type Panel = (board: Board) => HTMLElement;
+/** A panel of the explorer, which follows the board's state by itself. It marks the page with what it shows, for those who wait for that. */
+export type Panel = (board: Board, mark: (name: string, value: string) => void) => HTMLElement;
 
 /** Asks for one thing at a time of each kind: a newer question gives the older one up. What fails is said, and what was drawn stays. */
 export function asker(closed: AbortSignal, problem: HTMLElement): Board["ask"] {

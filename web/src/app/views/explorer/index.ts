@@ -10,27 +10,34 @@ import { get } from "../../api";
 import { failure, givenUp } from "../../parts";
 import type { App } from "../../state";
 import type { Shown } from "..";
-import { asker, pathOf, type Board, type Device } from "./board";
+import { asker, pathOf, type Board, type Device, type Panel } from "./board";
 import { inks, bys, type By } from "./colours";
+import { eventList } from "./events";
 import { facts, type Block } from "./facts";
+import { flamePanel } from "./flames";
 import { segmentMap } from "./segments";
 import { stacked } from "./stacked";
 import type { Labels } from "./tile";
 import { tools } from "./tools";
 
-/** The section of a snapshot's page; it asks for what it shows, and tells when its first picture is there or nothing is to be drawn. */
+/** The sections of a snapshot's page; they ask for what they show, and tell when the first picture is there or nothing is to be drawn. */
 export function explorer(app: App, id: string, drawn: () => void): Shown {
-  const closing = new AbortController(), body = h("div", { class: "explorer" });
+  const closing = new AbortController(), body = h("div", { class: "explorer" }), below = h("div", { class: "explorer-below" });
   let told = false;
   const once = () => { if (!told && !closing.signal.aborted) { told = true; drawn(); } };
   void get<{ devices: Device[] | null }>(`/snapshots/${encodeURIComponent(id)}`, closing.signal).then(({ devices }) => {
-    if (devices?.some((d) => d.events > 0)) panels(app, id, devices, body, closing.signal, once);
+    if (devices?.some((d) => d.events > 0)) panels(app, id, devices, body, below, closing.signal, once);
     else { body.replaceChildren(h("p", { class: "hint" }, "This snapshot has no trace of events, so there are no blocks over time to show.")); once(); }
   }, (e: unknown) => { if (!givenUp(e)) { body.replaceChildren(failure(e)); once(); } });
-  return { element: section("explorer", "Every block, event by event", body), close: () => closing.abort() };
+  return { element: h("div", {}, section("explorer", "Every block, event by event", body), below), close: () => closing.abort() };
 }
 
 const mostKept = 500; // facts of blocks
+
+/** Panels below the picture, one file each. Add yours here. */
+const lower: { id: string; title: string; panel: Panel }[] = [
+  { id: "explorer-flames", title: "Call stacks of the moment, the peak or the stretch in view", panel: flamePanel },
+];
 
 function boardOf(app: App, id: string, devices: Device[], closed: AbortSignal, problem: HTMLElement): Board {
   const highest = devices.reduce((a, b) => b.peak_bytes > a.peak_bytes ? b : a);
@@ -68,7 +75,7 @@ function boardOf(app: App, id: string, devices: Device[], closed: AbortSignal, p
   return board;
 }
 
-function panels(app: App, id: string, devices: Device[], body: HTMLElement, closed: AbortSignal, drawn: () => void): void {
+function panels(app: App, id: string, devices: Device[], body: HTMLElement, below: HTMLElement, closed: AbortSignal, drawn: () => void): void {
   const problem = h("div", {}), side = h("aside", { "aria-label": "The selected block" }), board = boardOf(app, id, devices, closed, problem);
   const mark = (name: string, value: string) => { body.dataset[name] = value; };
   const blocks = stacked(board, mark, drawn), step = (by: number) => board.goTo(board.at() + by);
@@ -84,6 +91,7 @@ function panels(app: App, id: string, devices: Device[], body: HTMLElement, clos
     e.preventDefault();
     does();
   });
-  const map = segmentMap(board, mark);
-  body.replaceChildren(tools(board, blocks, step), problem, h("div", { class: "explorer-main" }, blocks.element, side), map);
+  const map = segmentMap(board, mark), events = eventList(board, mark);
+  body.replaceChildren(tools(board, blocks, step), problem, h("div", { class: "explorer-main" }, blocks.element, side), h("div", { class: "explorer-moment" }, map, events.element));
+  below.replaceChildren(...lower.map(({ id, title, panel }) => section(id, title, panel(board, mark))));
 }

@@ -1,0 +1,74 @@
+// The call stacks of what lived at the moment or the peak, of what a stretch allocated, held or freed, or the difference of two moments.
+
+import type { StackSet } from "../../../api";
+import { bytes, count } from "../../../lib/format";
+import { grow } from "../../../lib/icicle";
+import { h } from "../../../views/dom";
+import { choices, flame, plain, views, type Graph, type How } from "../../../views/flame";
+import { changeKey, graphOf } from "../../../views/flamediff";
+import type { Board } from "./board";
+import { source } from "./source";
+import { button } from "./tools";
+
+/** GET /snapshots/{id}/flame: numbers are those of the frames' places, −1 where a frame stands for none. */
+type Answer = StackSet & { numbers: number[]; point: number };
+
+const whats = { moment: "at the moment", peak: "at the peak", allocated: "allocated in view", held: "held in view", freed: "freed in view", since: "since a moment" } as const;
+
+/** What the address says of the graph: words joined by ".", as peak.inverted.calls; since-1000 compares with point 1,000; of: names a function. */
+export interface Choice { what: keyof typeof whats; since: number; how: How }
+
+export function parsed(text: string): Choice {
+  const [words = "", of = ""] = text.split(/\.of:(.*)/s), all = words.split("."), since = all.find((w) => /^since-\d+$/.test(w));
+  const among = <T extends string>(of: Record<T, unknown>): T | undefined => all.find((w): w is T => w in of);
+  return { what: since ? "since" : among({ moment: 0, peak: 0, allocated: 0, held: 0, freed: 0 }) ?? "moment", since: since ? Number(since.slice(6)) : 0,
+    how: { view: among(views) ?? "icicle", order: all.includes("calls") ? "calls" : "largest", native: all.includes("native"), of } };
+}
+
+export function written({ what, since, how }: Choice): string {
+  const words = [what === "since" ? `since-${since}` : what === "moment" ? "" : what, how.view === plain.view ? "" : how.view, how.order === plain.order ? "" : how.order, how.native ? "native" : ""].filter(Boolean).join(".");
+  return how.of ? `${words}.of:${how.of}` : words;
+}
+
+const restMs = 120;
+
+export function flamePanel(board: Board, mark: (name: string, value: string) => void): HTMLElement {
+  const { app } = board, now = () => parsed(app.get().flame), change = (to: Partial<Choice>) => app.set({ flame: written({ ...now(), ...to }) });
+  const how = (to: Partial<How>) => change({ how: { ...now().how, ...to } });
+  let shown: { graph: Graph; numbers: number[] } | null = null, seen = false, waiting = 0, asked = "";
+  const code = source(board, "flame"), graph = flame({ change: how, picked: (frame) => code.show(shown?.numbers[frame] ?? -1) });
+  const chosen = choices(() => now().how, how), title = h("p", { class: "hint", role: "status" }), key = changeKey();
+  const tabs = Object.entries(whats).map(([what, text]) => {
+    const tab = button(text, () => change(what === "since" ? { what, since: board.at() } : { what: what as Choice["what"] }), { class: "", title: what === "since" ? "Keeps the moment that is chosen now, and compares it with those you choose next" : "" });
+    return { what, tab };
+  });
+  const draw = () => { if (shown) graph.show(shown.graph, now().how); };
+  const of = (a: Answer): Graph => ({ title: a.title, frames: a.frames, root: grow(a, "bytes"), figure: bytes, ...(a.rest_bytes ? { rest: `Stacks too small to draw have ${bytes(a.rest_bytes)} more.` } : {}) });
+  const took = (next: typeof shown, text: string) => { shown = next; title.textContent = text; key.hidden = next?.graph.root.before === undefined; draw(); mark("flame", asked); };
+  const ask = () => {
+    const { what, since } = now(), filter = { by: board.filter().by, only: board.filter().only }, at = board.at();
+    const window = app.get().window ?? board.whole().events, range = { from: window[0], to: Math.min(window[1], board.whole().events[1]) };
+    const path = (more: Record<string, string | number | undefined>) => board.path("flame", { ...more, ...filter });
+    const moment = (p: number) => p === 0 ? "before the first event" : `after event ${count(p - 1)}`, stretch = `the ${count(range.to - range.from)} events in view`;
+    const question = what === "peak" ? path({ at: board.device().peak_at }) : what === "moment" || what === "since" ? path({ at }) : path({ ...range, of: what });
+    if (asked === (asked = `${question} ${since}`)) return;
+    const said = (a: Answer) => what === "allocated" ? `${bytes(a.total_bytes)} allocated by ${stretch}, freed since or not` : what === "freed" ? `${bytes(a.total_bytes)} freed by ${stretch}, by the calls that had allocated it`
+      : `${bytes(a.total_bytes)} held ${moment(a.point)}${what === "peak" ? ", the peak" : what === "held" ? `, when ${stretch} held most` : ""}`;
+    board.ask<Answer>("flame", question, (a) => {
+      if (what !== "since") return took({ graph: of(a), numbers: a.numbers }, said(a));
+      board.ask<Answer>("flame", path({ at: since }), (before) => took({ graph: { ...graphOf(before, a), title: "Difference of two moments" }, numbers: [] }, `${bytes(before.total_bytes)} held ${moment(since)}, ${bytes(a.total_bytes)} ${moment(at)}`));
+    });
+  };
+  const follow = () => { // what is not looked at is not asked for
+    clearTimeout(waiting);
+    if (seen) waiting = window.setTimeout(() => { if (!board.closed.aborted) ask(); }, restMs);
+  };
+  board.follow(["at", "window", "device", "only", "colour"], follow);
+  board.follow(["flame"], () => { chosen.follow(); for (const t of tabs) t.tab.setAttribute("aria-pressed", String(t.what === now().what)); follow(); draw(); });
+  board.follow(["search"], () => { const { search } = app.get(); try { graph.search(search ? new RegExp(search, "i") : null); } catch { graph.search(null); } }); // the server says what is wrong with it
+  const element = h("div", { class: "flame-panel" }, h("div", { class: "tools" }, h("span", { class: "switch", role: "group", "aria-label": "What the graph shows" }, ...tabs.map((t) => t.tab))), chosen.element, title, graph.element, key, code.element);
+  const watch = new IntersectionObserver(([e]) => { if (e?.isIntersecting) { watch.disconnect(); seen = true; follow(); } }, { rootMargin: "200px" });
+  watch.observe(element);
+  board.closed.addEventListener("abort", () => watch.disconnect());
+  return element;
+}
