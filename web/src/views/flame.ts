@@ -154,7 +154,7 @@ function change(): (before: number, after: number) => string {
 export function choices(how: () => How, change: (to: Partial<How>) => void): { element: HTMLElement; follow(): void } {
   const group = (label: string, all: [title: string, to: Partial<How>][]) => {
     const buttons = all.map(([title, to]) => { const b = h("button", { type: "button" }, title); b.addEventListener("click", () => change(to)); return b; });
-    const follow = () => all.forEach(([, to], i) => { buttons[i]!.setAttribute("aria-pressed", String(Object.entries(to).every(([k, v]) => how()[k as keyof How] === v))); buttons[i]!.hidden = to.view === "sandwich" && !how().of; });
+    const follow = () => all.forEach(([, to], i) => { buttons[i]!.setAttribute("aria-pressed", String(Object.entries(to).every(([k, v]) => how()[k as keyof How] === v))); buttons[i]!.hidden = to.view === "sandwich" && how().view !== "sandwich"; });
     return { element: h("span", { class: "switch", role: "group", "aria-label": label }, ...buttons), follow };
   };
   const groups = [group("View", Object.entries(views).map(([view, title]) => [title, { view: view as How["view"] }])), group("Order", [["largest left", { order: "largest" }], ["call order", { order: "calls" }]]),

@@ -27,7 +27,7 @@ export function parsed(text: string): Choice {
 
 export function written({ what, since, how }: Choice): string {
   const words = [what === "since" ? `since-${since}` : what === "moment" ? "" : what, how.view === plain.view ? "" : how.view, how.order === plain.order ? "" : how.order, how.native ? "native" : ""].filter(Boolean).join(".");
-  return how.of ? `${words}.of:${how.of}` : words;
+  return how.view === "sandwich" ? `${words}.of:${how.of}` : words;
 }
 
 const restMs = 120;
