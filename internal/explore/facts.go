@@ -54,9 +54,10 @@ type Block struct {
 	BeginTime int64 `json:"begin_ns,omitempty"` // since the first event
 	EndTime   int64 `json:"end_ns,omitempty"`
 
-	Offset   mem.Bytes       `json:"offset"` // in the stack at the point asked about
-	Stack    []BlockFrame    `json:"stack"`  // innermost first
-	Freed    []BlockFrame    `json:"freed"`  // of the free, where it differs
+	Offset   mem.Bytes       `json:"offset"`                               // in the stack at the point asked about
+	Stack    []BlockFrame    `json:"stack"`                                // innermost first
+	Freed    []BlockFrame    `json:"freed"`                                // of the free, where it differs
+	FreedBy  string          `json:"freed_by,omitempty" enum:"same,other"` // the stack that allocated it, or Freed; absent: not recorded, or not freed
 	Forward  []BlockFrame    `json:"forward"`
 	Texts    []string        `json:"texts"` // what the program attached
 	Siblings SiblingsOfBlock `json:"siblings"`
@@ -126,8 +127,12 @@ func (e *Explorer) BlockAt(n, point int) Block {
 	}
 	if b.End > 0 {
 		b.EndTime = e.since(b.End - 1)
-		if freed := e.Trace.Stack[b.End-1]; freed != stack {
-			b.Freed = e.frames(freed)
+		switch freed := e.Trace.Stack[b.End-1]; freed {
+		case 0:
+		case stack:
+			b.FreedBy = "same"
+		default:
+			b.Freed, b.FreedBy = e.frames(freed), "other"
 		}
 	}
 	e.stackAt(&b, n, point)

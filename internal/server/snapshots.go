@@ -120,6 +120,13 @@ type eventsInput struct {
 	Count int `query:"count" default:"100" minimum:"0" maximum:"400"`
 }
 
+type cachedInput struct {
+	DeviceInput
+	From    int `query:"from" minimum:"0" doc:"A point."`
+	To      int `query:"to" doc:"The point after the last; not above from: the whole trace."`
+	Columns int `query:"columns" default:"1000" minimum:"1" maximum:"2400"`
+}
+
 type nextInput struct {
 	DeviceInput
 	Action string `query:"action" required:"true" doc:"As alloc, segment_alloc or oom."`
@@ -173,6 +180,14 @@ func (s *Server) snapshots(api huma.API) {
 		}
 		l := x.List(in.From, in.Count)
 		return &l, nil
+	})
+	get(api, "/snapshots/{id}/cached", "What was in use, cached and reserved over a window", func(ctx context.Context, in *cachedInput) (*explore.Cached, error) {
+		x, err := s.opened.Explorer(ctx, in.ID, in.Device)
+		if err != nil {
+			return nil, err
+		}
+		c := x.Cached(in.From, in.To, in.Columns)
+		return &c, nil
 	})
 	get(api, "/snapshots/{id}/next", "The next event of a kind", func(ctx context.Context, in *nextInput) (*NextEvent, error) {
 		x, err := s.opened.Explorer(ctx, in.ID, in.Device)

@@ -56,6 +56,10 @@ func TestSnapshots(t *testing.T) {
 			t.Fatalf("of a machine that is not this one: %+v", lines)
 		}
 	}
+	var cached explore.Cached
+	if d.get("GET", path+"/cached?from=100&to=5000&columns=300", "", 200, &cached); len(cached.Point) != 289 || cached.Reserved[0] != cached.Active[0]+cached.Split[0]+cached.Free[0] {
+		t.Errorf("%d columns", len(cached.Point))
+	}
 	var list explore.Events
 	if d.get("GET", path+"/events?from=19760&count=5", "", 200, &list); len(list.Events) != 5 || list.Events[0].Number != 19760 {
 		t.Errorf("%+v", list)

@@ -222,6 +222,52 @@ await look("events", `${page}?at=10000`, {}, async (tab) => {
   await tab.getByLabel("The next of this kind").click();
   await tab.locator(".events .hint", { hasText: "no “out of memory” after this moment" }).waitFor();
 });
+await look("block", `${page}?at=12600&block=1024`, {}, async (tab) => {
+  const side = tab.locator("aside"), block = await api(`${page}/block?n=1024&at=12600`), why = side.locator(".reasons");
+  await why.filter({ hasText: "Alive at this moment." }).waitFor();
+  const words = await why.innerText();
+  assert.match(words, new RegExp(`Allocated by event ${(block.begin - 1).toLocaleString("en")}, transformer.py:22`));
+  assert.match(words, new RegExp(`Freed by event ${(block.end - 1).toLocaleString("en")}, .* after`));
+  assert.match(words, /Which object keeps it is not recorded/);
+  assert.match(words, new RegExp(`${block.siblings.blocks} blocks of .* in the whole trace`));
+  // what is alive is said of the moment that is chosen
+  await tab.locator(".event-rows").focus();
+  await tab.getByRole("button", { name: "to the peak" }).click();
+  await why.filter({ hasText: "Freed at this moment." }).waitFor();
+  // the source of a frame is asked for by number, and is of another machine
+  await side.locator(".frames button").first().click();
+  await side.locator(".source", { hasText: "Not readable here: the file is not on this machine" }).waitFor();
+});
+await look("cached", `${page}?at=12600&block=1024`, { scheme: "dark" }, async (tab) => {
+  const panel = tab.locator("#explorer-cached");
+  await panel.scrollIntoViewIfNeeded();
+  await tab.locator(`.explorer[data-cached="0-${device.events + 1}"]`).waitFor();
+  const c = await api(`${page}/cached?columns=500`), most = c.point.reduce((best, _, i) => c.reserved[i] - c.active[i] > c.reserved[best] - c.active[best] ? i : best, 0);
+  assert.match(await panel.locator(".reading").innerText(), new RegExp(`${c.point[most] ? `after event ${(c.point[most] - 1).toLocaleString("en")}` : "before the first event"} .* cached beside blocks in use .* reserved`));
+  await panel.locator(".u-over").click({ position: { x: 300, y: 60 } });
+  await tab.waitForFunction(() => new URLSearchParams(location.search).get("at") !== "12600");
+  await panel.screenshot({ path: join(folder, "cached-panel.png") });
+});
+await look("keys", `${page}?at=10000`, {}, async (tab) => {
+  await tab.keyboard.press("p");
+  await asked(tab, "at", String(device.peak_at));
+  await tab.keyboard.press("b");
+  const before = await api(`${page}/next?action=segment_alloc&after=${device.peak_at - 1}&back=true`);
+  await asked(tab, "at", String(before.event + 1));
+  await tab.keyboard.press("ArrowLeft");
+  await asked(tab, "at", String(before.event));
+  await tab.keyboard.press("c");
+  await asked(tab, "colour", "category");
+  await tab.keyboard.press("z");
+  await tab.waitForFunction(() => !new URLSearchParams(location.search).has("colour"));
+  await tab.keyboard.press("/");
+  await tab.keyboard.type("linear");
+  await asked(tab, "q", "linear");
+  await tab.keyboard.press("Control+K");
+  await tab.keyboard.type("colours by size");
+  await tab.keyboard.press("Enter");
+  await asked(tab, "colour", "size");
+});
 await look("explorer-narrow", `${page}?t=9000-12000&at=10000&block=1024&q=linear`, { width: 400, scheme: "dark" }, async (tab) => {
   await tab.locator("aside h3", { hasText: "Block 1,024" }).waitFor();
   await tab.locator('.explorer[data-tile="9000-12000"]').waitFor(); // an address is a permalink

@@ -22,5 +22,5 @@ export function snapshotPage(app: App, part: string): Shown {
   const blocks = explorer(app, id, ask); // the report takes a server longer than the blocks, which are to be there first
   const whatIf = h("a", {}, "What if the allocator were set otherwise, or the GPU another?");
   app.follow(["window", "at", "block", "device"], (state) => { whatIf.setAttribute("href", sameOn(state, `/snapshots/${encodeURIComponent(id)}/whatif`)); }); // the same moment and block there
-  return { element: h("div", { class: "job-page" }, h("p", { class: "facts" }, h("span", {}, whatIf)), blocks.element, body), close: () => { asking.abort(); blocks.close?.(); } };
+  return { element: h("div", { class: "job-page" }, h("p", { class: "facts" }, h("span", {}, whatIf)), blocks.element, body), ...(blocks.keys ? { keys: blocks.keys } : {}), ...(blocks.commands ? { commands: blocks.commands } : {}), close: () => { asking.abort(); blocks.close?.(); } };
 }

@@ -52,11 +52,13 @@ describe("styles", () => {
   });
   test("every colour can be read, in light and dark", () => {
     const pages: { dark: boolean; text: Rgb; back: Rgb }[] = [{ dark: false, text: [20, 28, 38], back: [247, 249, 251] }, { dark: true, text: [232, 237, 244], back: [25, 33, 44] }];
+    const faint: object[] = []; // asserted at once: 14,000 assertions take seconds
     const all = [undefined, ...Array.from({ length: 256 }, (_, i) => i), 0x1000000, 0x1ffffff, 0x1808080];
     for (const page of pages) for (const fg of all) for (const bg of [undefined, 0, 1, 3, 7, 11, 15, 244, 0x1808080]) for (const more of [{}, { dim: true }, { inverse: true }] as const) {
       const { fg: text, bg: back } = ink({ ...(fg === undefined ? {} : { fg }), ...(bg === undefined ? {} : { bg }), ...more }, page);
-      expect(contrast(text ?? page.text, back ?? page.back), JSON.stringify({ fg, bg, more })).toBeGreaterThanOrEqual(4.5);
+      if (!(contrast(text ?? page.text, back ?? page.back) >= 4.5)) faint.push({ fg, bg, more });
     }
+    expect(faint).toEqual([]);
   });
   test("wide and combining characters", () => {
     expect(["a", "é", "漢", "👍", "\u0301", "\u200b", "─"].map(columns)).toEqual([1, 1, 2, 2, 0, 0, 1]);

@@ -40,12 +40,12 @@ export interface Inks {
   ink(value: number): string;
   of(shape: Shape): string;
   name(value: number): string;
-  /** Tells of the classes that are in view, by their bytes: those with most get the colours that differ most. */
-  see(sums: Map<number, number>): void;
+  /** Tells of the classes in view, by their bytes: those with most get the colours that differ most. What the stack shows comes first. */
+  see(sums: Map<number, number>, stack: boolean): void;
 }
 
 export function inks(by: () => By, labels: Labels, points: () => number): Inks {
-  const places = new Map<By, Map<number, number>>(), made = new Map<number, string>();
+  const places = new Map<By, Map<number, number>>(), waiting = new Map<By, Map<number, number>>(), made = new Map<number, string>();
   let of: By | "" = "";
   addEventListener("hightide:theme", () => { of = ""; });
   const paint = (colour: (name: string) => string, now: By, c: number): string => {
@@ -64,10 +64,12 @@ export function inks(by: () => By, labels: Labels, points: () => number): Inks {
   };
   return {
     by, ink, of: (s) => ink(valueOf(by(), s, points())), name: (value) => nameOf(by(), classOf(by(), value), labels),
-    see(sums) {
+    see(sums, stack) {
       const now = by(), known = places.get(now) ?? new Map<number, number>();
+      if (!stack && !known.size) return void waiting.set(now, sums);
       places.set(now, known);
-      for (const [c] of [...sums].sort((a, b) => b[1] - a[1])) if (!known.has(c)) known.set(c, known.size);
+      for (const some of [sums, waiting.get(now) ?? []]) for (const [c] of [...some].sort((a, b) => b[1] - a[1])) if (!known.has(c)) known.set(c, known.size);
+      waiting.delete(now);
       of = "";
     },
   };

@@ -1,15 +1,18 @@
-// What is known of one block, in words.
+// What is known of one block, in words: its facts, why it is alive, its stacks and the source of a frame.
 
 import { bytes, count, duration, place } from "../../../lib/format";
 import { h, type Child } from "../../../views/dom";
+import type { Board } from "./board";
+import { source, type Source } from "./source";
 import type { Site } from "./tile";
 
-export interface Frame { file: string; line?: number; function?: string; native?: boolean; user?: boolean }
+export interface Frame { file: string; line?: number; function?: string; native?: boolean; user?: boolean; place: number }
 
 /** GET /snapshots/{id}/block. */
 export interface Block {
   n: number; address: string; size: number; requested: number; class: string; stream: string; category: string; owner?: string; module: string; place: Site;
-  begin: number; end: number; begin_ns?: number; end_ns?: number; stack: Frame[]; siblings: { blocks: number; bytes: number };
+  begin: number; end: number; gone: number; begin_ns?: number; end_ns?: number; stack: Frame[]; freed: Frame[]; freed_by?: "same" | "other"; forward: Frame[]; texts: string[];
+  siblings: { blocks: number; bytes: number; lasting: number; together: number };
 }
 
 /** How long a block lived, by the points from which on it did and did not. */
@@ -18,23 +21,44 @@ export function life(begin: number, end: number): string {
   return end < 0 ? `${from}, never freed in it` : `${from} to ${count(end - 1)}`;
 }
 
-const frame = (f: Frame) => h("li", { class: f.user ? "own" : f.native ? "native" : "", title: `${f.file}${f.line ? `:${f.line}` : ""} ${f.function ?? ""}` },
-  f.native ? f.function ?? "" : h("b", {}, place(f.file, f.line)), f.native ? "" : ` ${f.function ?? ""}`);
+const text = (f: Frame): Child[] => [f.native ? f.function ?? "" : h("b", {}, place(f.file, f.line)), f.native ? "" : ` ${f.function ?? ""}`];
+const kind = (f: Frame) => f.user ? "own" : f.native ? "native" : "";
+const said = (f: Frame) => `${f.file}${f.line ? `:${f.line}` : ""} ${f.function ?? ""}`;
+const frame = (f: Frame) => h("li", { class: kind(f), title: said(f) }, ...text(f));
 
-/** The frames of the program and of libraries, innermost first; native ones behind a click. */
-function stack(frames: Frame[]): Child[] {
-  if (!frames.length) return [h("p", { class: "hint" }, "The trace has no stack of this block.")];
+/** The frames of the program and of libraries, innermost first; native ones behind a click. A frame that is clicked shows its source. */
+function stack(frames: Frame[], code: Source): Child[] {
+  const one = (f: Frame): HTMLElement => {
+    const button = h("button", { type: "button", title: `${said(f)}\nClick for its source` }, ...text(f));
+    button.addEventListener("click", () => code.show(f.place));
+    return h("li", { class: kind(f) }, button);
+  };
   const named = frames.filter((f) => !f.native), native = frames.filter((f) => f.native);
-  return [h("h4", {}, "Allocated by, innermost first"), h("ol", { class: "frames" }, ...named.map(frame)),
-    native.length > 0 && h("details", {}, h("summary", {}, `${count(native.length)} native frames`), h("ol", { class: "frames" }, ...native.map(frame)))];
+  return [named.length > 0 && h("ol", { class: "frames" }, ...named.map(one)), native.length > 0 && h("details", {}, h("summary", {}, `${count(native.length)} native frames`), h("ol", { class: "frames" }, ...native.map(frame)))];
 }
 
-/** The facts of the block that is selected. */
-export function facts(b: Block): HTMLElement {
-  const lived = b.begin_ns !== undefined && b.end_ns !== undefined && b.end > 0 && b.begin > 0 ? `, ${duration(b.end_ns - b.begin_ns)}` : "";
+/** Why a block is there at a point, as far as the trace tells. */
+export function reasons(b: Block, at: number): string[] {
+  const event = (point: number) => `event ${count(point - 1)}`, span = b.begin > 0 && b.end > 0 ? b.end - b.begin : 0;
+  const lived = b.begin_ns !== undefined && b.end_ns !== undefined && span > 0 ? `, ${duration(b.end_ns - b.begin_ns)} after` : "";
+  const now = at < b.begin ? "Not yet allocated at this moment." : b.end < 0 || at < b.end ? "Alive at this moment." : b.gone < 0 || at < b.gone ? "Freed by the program at this moment, and another stream still uses it." : "Freed at this moment.";
+  const made = b.begin === 0 ? "It was there before the trace began: its allocation is not recorded." : `Allocated by ${event(b.begin)}, ${b.place.name}.`;
+  const ended = b.end < 0 ? "Nothing in the trace frees it: it is alive at the end." : `${b.gone > b.end + 1 || b.gone < 0 ? "Free requested" : "Freed"} by ${event(b.end)}${lived}${span > 0 ? `, ${count(span)} events later` : ""}${b.freed_by === "other" ? ", by the stack below." : b.freed_by === "same" ? ", by the stack that allocated it." : "; by which stack is not recorded."}`;
+  const waited = b.end >= 0 && b.gone < 0 ? "The free is not completed in the trace: another stream uses it." : b.end >= 0 && b.gone > b.end + 1 ? `Free completed by ${event(b.gone)}, ${count(b.gone - b.end)} events later: until then another stream used it.` : "";
+  const kept = b.owner ? `The program named it ${b.owner}.` : "Which object keeps it is not recorded: a snapshot has no references.";
+  const same = `Its line has ${count(b.siblings.blocks)} block${b.siblings.blocks === 1 ? "" : "s"} of ${bytes(b.siblings.bytes)} in the whole trace; ${b.siblings.lasting === 0 ? "none outlives it" : `${count(b.siblings.lasting)} outlive it`}, and ${bytes(b.siblings.together)} are alive at this moment.`;
+  return [now, made, ended, waited, kept, same].filter(Boolean);
+}
+
+/** The facts of the block that is selected, at the moment. */
+export function facts(board: Board, b: Block): HTMLElement {
+  const code = source(board, "block"), lived = b.begin_ns !== undefined && b.end_ns !== undefined && b.end > 0 && b.begin > 0 ? `, ${duration(b.end_ns - b.begin_ns)}` : "";
   const rows: [string, string][] = [["Size", bytes(b.size)], ["Requested", `${bytes(b.requested)} (${count(b.requested)} B)`], ["Life", life(b.begin, b.end) + lived], ["Category", b.category + (b.owner ? `, ${b.owner}` : "")], ["Module", b.module],
-    ["Line", b.place.name], ["Of this line", `${count(b.siblings.blocks)} blocks, ${bytes(b.siblings.bytes)} in the whole trace`], ["Address", `${b.address}, ${b.stream}`], ["Pool", b.class]];
-  return h("div", { class: "block-facts" }, h("h3", {}, `Block ${count(b.n)}`), h("dl", {}, ...rows.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)])), ...stack(b.stack));
+    ["Line", b.place.name], ["Address", `${b.address}, ${b.stream}`], ["Pool", b.class], ...b.texts.map((t): [string, string] => ["Attached", t])];
+  const stacks: [string, Frame[]][] = [["Allocated by, innermost first", b.stack], ["Freed by, innermost first", b.freed], ["Of the forward call", b.forward]];
+  return h("div", { class: "block-facts" }, h("h3", {}, `Block ${count(b.n)}`), h("dl", {}, ...rows.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)])),
+    h("h4", {}, "Why it is alive"), h("ul", { class: "reasons" }, ...reasons(b, board.at()).map((r) => h("li", {}, r))), code.element,
+    ...(b.stack.length ? [] : [h("p", { class: "hint" }, "The trace has no stack of this block.")]), ...stacks.flatMap(([title, frames]) => frames.length ? [h("h4", {}, title), ...stack(frames, code)] : []).filter((c): c is Node => c instanceof Node));
 }
 
 /** Beside the pointer: the stack comes when the server has answered. */

@@ -4,13 +4,15 @@
 //	   └──▶ board ──▶ all panels, which ask the server for what they show
 
 import "../../../style/explorer.css";
-import { elsewhere } from "../../../draw/paint";
 import { h, section } from "../../../views/dom";
 import { get } from "../../api";
 import { failure, givenUp } from "../../parts";
+import type { KeyGroup } from "../../frame/keys";
+import type { Command } from "../../frame/palette";
 import type { App } from "../../state";
 import type { Shown } from "..";
 import { asker, pathOf, type Board, type Device, type Panel } from "./board";
+import { cachedPanel } from "./cached";
 import { inks, bys, type By } from "./colours";
 import { eventList } from "./events";
 import { facts, type Block } from "./facts";
@@ -23,19 +25,21 @@ import { tools } from "./tools";
 /** The sections of a snapshot's page; they ask for what they show, and tell when the first picture is there or nothing is to be drawn. */
 export function explorer(app: App, id: string, drawn: () => void): Shown {
   const closing = new AbortController(), body = h("div", { class: "explorer" }), below = h("div", { class: "explorer-below" });
-  let told = false;
+  let told = false, actions: Actions | null = null;
+  const then = (does: (a: Actions) => void) => () => { if (actions) does(actions); };
   const once = () => { if (!told && !closing.signal.aborted) { told = true; drawn(); } };
   void get<{ devices: Device[] | null }>(`/snapshots/${encodeURIComponent(id)}`, closing.signal).then(({ devices }) => {
-    if (devices?.some((d) => d.events > 0)) panels(app, id, devices, body, below, closing.signal, once);
+    if (devices?.some((d) => d.events > 0)) actions = panels(app, id, devices, body, below, closing.signal, once);
     else { body.replaceChildren(h("p", { class: "hint" }, "This snapshot has no trace of events, so there are no blocks over time to show.")); once(); }
   }, (e: unknown) => { if (!givenUp(e)) { body.replaceChildren(failure(e)); once(); } });
-  return { element: h("div", {}, section("explorer", "Every block, event by event", body), below), close: () => closing.abort() };
+  return { element: h("div", {}, section("explorer", "Every block, event by event", body), below), keys: keysOf(app, then), commands: () => commandsOf(then), close: () => closing.abort() };
 }
 
 const mostKept = 500; // facts of blocks
 
 /** Panels below the picture, one file each. Add yours here. */
 const lower: { id: string; title: string; panel: Panel }[] = [
+  { id: "explorer-cached", title: "What was cached", panel: cachedPanel },
   { id: "explorer-flames", title: "Call stacks of the moment, the peak or the stretch in view", panel: flamePanel },
 ];
 
@@ -75,23 +79,46 @@ function boardOf(app: App, id: string, devices: Device[], closed: AbortSignal, p
   return board;
 }
 
-function panels(app: App, id: string, devices: Device[], body: HTMLElement, below: HTMLElement, closed: AbortSignal, drawn: () => void): void {
+function panels(app: App, id: string, devices: Device[], body: HTMLElement, below: HTMLElement, closed: AbortSignal, drawn: () => void): Actions {
   const problem = h("div", {}), side = h("aside", { "aria-label": "The selected block" }), board = boardOf(app, id, devices, closed, problem);
   const mark = (name: string, value: string) => { body.dataset[name] = value; };
   const blocks = stacked(board, mark, drawn), step = (by: number) => board.goTo(board.at() + by);
-  board.follow(["block", "device"], () => {
+  let resting = 0;
+  const chosen = () => {
     const n = app.get().block;
     if (n === null) side.replaceChildren(h("p", { class: "hint" }, "Click a block for its facts. The wheel zooms, with shift in bytes; drag to pan; F shows everything; ← and → step by one event."));
-    else board.block(n, (b) => { if (app.get().block === n) side.replaceChildren(facts(b)); }, "chosen");
-  });
-  body.addEventListener("keydown", (e) => {
-    const keys: Record<string, () => void> = { ArrowLeft: () => step(-1), ArrowRight: () => step(1), f: blocks.fit, Escape: () => app.set({ block: null }), "+": () => blocks.zoom(0.5), "=": () => blocks.zoom(0.5), "-": () => blocks.zoom(2) };
-    const does = keys[e.key.length === 1 ? e.key.toLowerCase() : e.key];
-    if (!does || elsewhere(e) || e.defaultPrevented) return;
-    e.preventDefault();
-    does();
+    else board.ask<Block>("chosen", board.path("block", { n, at: board.at() }), (b) => { if (app.get().block === n) side.replaceChildren(facts(board, b)); });
+  };
+  board.follow(["block", "device"], chosen);
+  let first = true;
+  board.follow(["at"], () => { // what is alive at the moment is another; not at each step of a key that is held
+    clearTimeout(resting);
+    if (!first) resting = window.setTimeout(() => { if (!closed.aborted && app.get().block !== null) chosen(); }, 200);
+    first = false;
   });
   const map = segmentMap(board, mark), events = eventList(board, mark);
   body.replaceChildren(tools(board, blocks, step), problem, h("div", { class: "explorer-main" }, blocks.element, side), h("div", { class: "explorer-moment" }, map, events.element));
   below.replaceChildren(...lower.map(({ id, title, panel }) => section(id, title, panel(board, mark))));
+  return { step, fit: blocks.fit, zoom: blocks.zoom, peak: events.peak, next: events.next, colour: (by) => app.set({ colour: by === "site" ? "" : by, only: "" }), search: () => body.querySelector<HTMLInputElement>("input[type=search]")?.focus() };
 }
+
+/** What keys and the palette do once there is something to see. */
+interface Actions { step(by: number): void; fit(): void; zoom(factor: number): void; peak(): void; next(kind: string, back?: boolean): void; colour(by: By): void; search(): void }
+
+function keysOf(app: App, then: (does: (a: Actions) => void) => () => void): KeyGroup[] {
+  const key = (keys: string[], does: string, run: (a: Actions) => void) => ({ keys, does, run: then(run) });
+  return [{ title: "Explorer", keys: [
+    key(["ArrowLeft"], "one event back", (a) => a.step(-1)), key(["ArrowRight"], "one event on", (a) => a.step(1)),
+    key(["p"], "to the peak", (a) => a.peak()), key(["o"], "to where memory runs out next", (a) => a.next("oom")),
+    key(["n"], "to the next segment that is allocated", (a) => a.next("segment_alloc")), key(["b"], "to the last one before", (a) => a.next("segment_alloc", true)),
+    key(["+", "="], "zoom in", (a) => a.zoom(0.5)), key(["-"], "zoom out", (a) => a.zoom(2)), key(["f", "F"], "show everything", (a) => a.fit()),
+    key(["c"], "colours by the next property", (a) => { const all = Object.keys(bys) as By[]; a.colour(all[(all.indexOf((app.get().colour || "site") as By) + 1) % all.length]!); }),
+    key(["/"], "search", (a) => a.search()), key(["Escape"], "choose no block", () => app.set({ block: null })),
+  ] }];
+}
+
+const commandsOf = (then: (does: (a: Actions) => void) => () => void): Command[] => [
+  ...([["To the peak", "p", (a) => a.peak()], ["To where memory runs out next", "o", (a) => a.next("oom")], ["To the next segment that is allocated", "n", (a) => a.next("segment_alloc")], ["Show everything", "f", (a) => a.fit()]] as [string, string, (a: Actions) => void][])
+    .map(([title, key, run]): Command => ({ title, kind: "action", key, run: then(run) })),
+  ...(Object.entries(bys) as [By, string][]).map(([by, title]): Command => ({ title: `Colours by ${title}`, kind: "action", run: then((a) => a.colour(by)) })),
+];

@@ -38,7 +38,7 @@ export function segmentMap(board: Board, mark: (name: string, value: string) => 
   const show = (m: Moment) => {
     const sums = new Map<number, number>();
     for (const s of m.segments) for (const [, size, n, value] of s.parts) if (n >= 0) { const c = classOf(colours.by(), value); sums.set(c, (sums.get(c) ?? 0) + size); }
-    colours.see(sums); // what the stack does not show has a colour too
+    colours.see(sums, false); // what the stack does not show has a colour too
     const all = m.segments.map((s): Segment => ({ size_bytes: s.size, ...(s.large ? { large: true } : {}), ...(s.expandable ? { expandable: true } : {}), blocks: filled(s) })), total = all.reduce((sum, s) => sum + s.size_bytes, 0);
     const event = m.event ? `after event ${count(m.event.number)}, ${m.event.action.replaceAll("_", " ")} of ${bytes(m.event.size)}` : "before the first event";
     const parts = [`${bytes(m.allocated)} in ${count(m.blocks)} blocks of ${bytes(m.reserved)} reserved`, m.waiting ? `${bytes(m.waiting)} freed, another stream still uses it` : "", m.rest ? `${count(m.rest)} of the smallest segments are not drawn` : "", m.known ? "" : "the file tells of no segments"];

@@ -30,7 +30,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
   const look = () => drawing.look({ events, bytes: high, at: board.at(), block: app.get().block, dim: filtered(), ink });
   const recolour = () => {
     const sums = sumsOf(colours.by(), last?.all ?? [], board.whole().events[1]);
-    colours.see(sums);
+    colours.see(sums, true);
     ink = (s) => colours.of(s); // another function: the picture keeps colours as long as it is the same
     look();
     return sums;
