@@ -42,10 +42,13 @@ export interface Inks {
   name(value: number): string;
   /** Tells of the classes in view, by their bytes: those with most get the colours that differ most. What the stack shows comes first. */
   see(sums: Map<number, number>, stack: boolean): void;
+  /** Calls when what was seen before gets its colours. */
+  changed(then: () => void): void;
 }
 
 export function inks(by: () => By, labels: Labels, points: () => number): Inks {
   const places = new Map<By, Map<number, number>>(), waiting = new Map<By, Map<number, number>>(), made = new Map<number, string>();
+  const follow: (() => void)[] = [];
   let of: By | "" = "";
   addEventListener("hightide:theme", () => { of = ""; });
   const paint = (colour: (name: string) => string, now: By, c: number): string => {
@@ -69,9 +72,10 @@ export function inks(by: () => By, labels: Labels, points: () => number): Inks {
       if (!stack && !known.size) return void waiting.set(now, sums);
       places.set(now, known);
       for (const some of [sums, waiting.get(now) ?? []]) for (const [c] of [...some].sort((a, b) => b[1] - a[1])) if (!known.has(c)) known.set(c, known.size);
-      waiting.delete(now);
       of = "";
+      if (waiting.delete(now)) for (const then of follow) then();
     },
+    changed: (then) => { follow.push(then); },
   };
 }
 

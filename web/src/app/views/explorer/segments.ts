@@ -52,6 +52,7 @@ export function segmentMap(board: Board, mark: (name: string, value: string) => 
     void board.ask<Moment>("moment", board.path("moment", { at: board.at(), width: width(), by: colours.by(), ...known }), (m) => { board.learn(m.labels, known); show(m); map.choose(app.get().block); mark("moment", String(m.point)); });
   });
   board.follow(["block"], () => map.choose(app.get().block));
+  colours.changed(() => map.choose(app.get().block));
   board.hovered((n) => map.mark(n));
   return element;
 }
