@@ -98,7 +98,7 @@ export function flame(told: Told = {}): Flame {
   let again = (): void => undefined;
   const redraw = () => {
     const folded = (c: Call) => how.native ? c : fold(c, native), sorted = ordered(graph.root, how.order);
-    above.hidden = how.view !== "sandwich";
+    if (how.view === "sandwich") below.before(above); else above.remove();
     const trees: [HTMLElement, Call[], boolean][] = [];
     if (how.view === "sandwich") {
       const { callers, callees } = sandwich(graph.root, (f) => calledBy(graph.frames[f]!) === how.of);
@@ -115,7 +115,7 @@ export function flame(told: Told = {}): Flame {
   };
   addEventListener("hightide:theme", () => { if (below.isConnected && graph.root.before !== undefined) again(); });
   return {
-    element: h("div", { class: "flame" }, above, below, h("div", { class: "tools" }, said, about), hits, hint),
+    element: h("div", { class: "flame" }, below, h("div", { class: "tools" }, said, about), hits, hint),
     show: (g, to) => { [graph, how] = [g, to]; redraw(); },
     search: (to) => { if (String(to) !== String(pattern)) { pattern = to; redraw(); } },
   };

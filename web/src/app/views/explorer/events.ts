@@ -25,7 +25,7 @@ export function eventList(board: Board, mark: (name: string, value: string) => v
   const fetchRows = (first: number, n: number, then: (a: Answer) => void) => { loading = true; board.ask<Answer>("events", board.path("events", { from: Math.max(first, 0), count: n }), (a) => { loading = false; all = a.all; then(a); }); };
   const row = (e: Event): HTMLElement => {
     const element = h("div", { class: `event ${e.action}`, role: "option", id: `event-${e.number}`, "aria-selected": "false", title: [e.address, e.stream, e.place.file && `${e.place.file}:${e.place.line ?? ""}`].filter(Boolean).join(" · ") },
-      h("span", { class: "n" }, count(e.number)), h("span", {}, h("i", { "aria-hidden": "true" }, marks[e.action] ?? ""), kinds[e.action as keyof typeof kinds] ?? e.action), h("span", { class: "n" }, e.action === "annotate" || e.action === "snapshot" ? "" : bytes(e.size)), h("span", { class: "line" }, e.place.name));
+      h("span", { class: "n" }, count(e.number)), h("span", {}, h("i", { "aria-hidden": "true" }, marks[e.action] ?? ""), kinds[e.action as keyof typeof kinds] ?? e.action), h("span", { class: "n" }, e.action === "annotate" || e.action === "snapshot" ? "" : bytes(e.size)), h("span", { class: "event-line" }, e.place.name));
     element.addEventListener("click", () => app.set({ at: e.number + 1, ...(e.block >= 0 ? { block: e.block } : {}) }));
     element.addEventListener("pointerenter", () => board.hover(e.block >= 0 ? e.block : null));
     return element;
