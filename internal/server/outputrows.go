@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"sync"
@@ -16,15 +17,16 @@ import (
 
 // OutputRows says where the rows of an output are, so that a viewer can ask for those that it shows. Columns have one entry a block.
 type OutputRows struct {
-	Size   int64             `json:"size" doc:"Bytes that are there by now."`
-	Seen   int64             `json:"seen" doc:"Bytes whose rows are counted. Where there are more, ask again for the rest."`
-	Rows   int64             `json:"rows" doc:"Rows up to there. A progress bar that writes over itself is one."`
-	From   int               `json:"from" doc:"The number of the first block told."`
-	At     []int64           `json:"at" doc:"Where each block begins, in bytes."`
-	Row    []int64           `json:"row" doc:"In which row."`
-	Low    []int64           `json:"low" doc:"The first row that it writes to: a program may go back up."`
-	High   []int64           `json:"high" doc:"The last row there is at its end."`
-	Styles map[string]string `json:"styles" doc:"By the number of a block: the sequences that set the colours it begins with. Without one it has none."`
+	Size    int64             `json:"size" doc:"Bytes that are there by now."`
+	Seen    int64             `json:"seen" doc:"Bytes whose rows are counted. Where there are more, ask again for the rest."`
+	Rows    int64             `json:"rows" doc:"Rows up to there. A progress bar that writes over itself is one."`
+	From    int               `json:"from" doc:"The number of the first block told."`
+	At      []int64           `json:"at" doc:"Where each block begins, in bytes."`
+	Row     []int64           `json:"row" doc:"In which row."`
+	Low     []int64           `json:"low" doc:"The first row that it writes to: a program may go back up."`
+	High    []int64           `json:"high" doc:"The last row there is at its end."`
+	Missing bool              `json:"missing,omitempty" doc:"Nothing is kept of it, so far: hightide run --capture keeps it."`
+	Styles  map[string]string `json:"styles" doc:"By the number of a block: the sequences that set the colours it begins with. Without one it has none."`
 }
 
 type rowsInput struct {
@@ -38,7 +40,11 @@ func (s *Server) outputRows(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		return s.rows.of(ctx, s.engine, row.ID, in.From)
+		rows, err := s.rows.of(ctx, s.engine, row.ID, in.From)
+		if errors.Is(err, fs.ErrNotExist) { // an answer as any other: browsers complain of each 404
+			return &OutputRows{Missing: true}, nil
+		}
+		return rows, err
 	})
 }
 

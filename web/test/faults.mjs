@@ -54,8 +54,8 @@ await fault("killed", async (at) => {
     await tab.locator(".top .outcome", { hasText: "exit 0" }).waitFor();
     await marked(tab);
     for (const part of ["h1", "#timeline", "#output", ".cards"]) assert.equal(await tab.locator(part).count(), 1, `${part} is there once`);
-    const lines = readFileSync(join(at.data, "runs", id, "output.log"), "utf8").trimEnd().split("\n").length;
-    await tab.locator("#output .reading", { hasText: new RegExp(`^${lines.toLocaleString("en")} rows`) }).waitFor(); // each line once
+    const lines = readFileSync(join(at.data, "runs", id, "output.log"), "utf8").split("\n").length;
+    await tab.locator("#output .reading", { hasText: new RegExp(`^${lines.toLocaleString("en")} rows`) }).waitFor(); // each line once, and the empty one that the cursor is in
   });
 });
 
@@ -75,7 +75,7 @@ await fault("deleted", async (at) => {
   const live = liveRun(at.env, "folder gone"), going = await running(at);
   await at.look(`/runs/${going}`, { allowed: (text) => refused(text) || away(text) }, async (tab) => {
     await tab.locator(".live-state", { hasText: "recorded just now" }).waitFor();
-    await tab.locator("#timeline canvas").waitFor();
+    await tab.locator("#timeline canvas").first().waitFor();
     rmSync(join(at.data, "runs", going), { recursive: true });
     await tab.locator(".live-state", { hasText: /deleted|ended/ }).waitFor();
     await shot(tab, "deleted");
@@ -99,11 +99,11 @@ await fault("uploads", async (at) => {
   hostile.push([large, 413, /^the file is larger than 2048 MiB \(hightide ui FILE opens it where it is\)$/]);
   await at.look("/snapshots", { allowed: (text) => refused(text) || away(text) }, async (tab) => {
     await tab.locator("h1").waitFor();
-    await tab.evaluate(() => { const field = document.createElement("input"); field.type = "file"; field.id = "upload"; field.setAttribute("aria-label", "file"); document.body.append(field); });
+    await tab.evaluate(() => { const field = document.createElement("input"); field.type = "file"; field.id = "sent"; field.setAttribute("aria-label", "file"); document.body.append(field); });
     for (const [path, status, sentence] of hostile) {
-      await tab.locator("#upload").setInputFiles(path);
+      await tab.locator("#sent").setInputFiles(path);
       const answer = await tab.evaluate(async () => {
-        const [file] = document.querySelector("#upload").files;
+        const [file] = document.querySelector("#sent").files;
         try {
           const answer = await fetch(`/api/v1/snapshots?name=${encodeURIComponent(file.name)}`, { method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: file });
           return { status: answer.status, text: await answer.text() };
@@ -115,7 +115,7 @@ await fault("uploads", async (at) => {
       assert.ok(sentence.test(said) && !said.includes("\n") && said.length < 300, `one clear line: ${said}`);
       assert.ok(!said.includes(at.data), "no path of the server is told");
     }
-    await tab.evaluate(() => document.querySelector("#upload").remove());
+    await tab.evaluate(() => document.querySelector("#sent").remove());
   });
   assert.deepEqual((await at.api("/snapshots")).snapshots ?? [], [], "nothing of them is open");
   const most = residentKiB(at.server.pid);

@@ -3,7 +3,7 @@
 import type { Report } from "../../../../api";
 import { bytes, commandLine, count } from "../../../../lib/format";
 import { copier, h, section } from "../../../../views/dom";
-import { get, Problem } from "../../../api";
+import { Problem } from "../../../api";
 import { toast } from "../../../frame/toast";
 import { failure, givenUp } from "../../../parts";
 import type { App } from "../../../state";
@@ -137,12 +137,8 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
     const line = `hightide run --capture -- ${commandLine(report?.run.command ?? []) || "python train.py"}`;
     place.replaceChildren(section("output", "Terminal output", h("p", { class: "hint" }, "What this run wrote to its terminal was not kept. It is kept, colours and all, where the run begins with:"), copier(line, { class: "command" }, h("code", {}, line))));
   };
-  let kept = false;
-  /** Whether there is a file of it: asked before the file is, as a browser complains of each answer that there is none. */
-  const isKept = async () => kept ||= (await get<{ artifacts: { name: string }[] | null }>(`${feed.path}/artifacts`, feed.closed)).artifacts?.some((a) => a.name === "output.log") ?? false;
   const refresh = async (live = false): Promise<void> => {
     try {
-      if (!await isKept()) throw new Problem(404, "The output was not kept.");
       await from.refresh();
       open();
       view.draw();

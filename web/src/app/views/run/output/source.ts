@@ -6,7 +6,7 @@ import { Screen, type Row } from "../../../../lib/terminal/screen";
 import { get, Problem } from "../../../api";
 import { givenUp } from "../../../parts";
 
-interface Told { size: number; seen: number; rows: number; from: number; at: number[]; row: number[]; low: number[]; high: number[]; styles: Record<string, string> }
+interface Told { missing?: boolean; size: number; seen: number; rows: number; from: number; at: number[]; row: number[]; low: number[]; high: number[]; styles: Record<string, string> }
 interface Page { rows: Map<number, Row>; screen: Screen | null; end: number } // screen: of the last block alone, which goes on
 
 const mostPages = 8, mostBytes = 4 << 20, againMs = 400, longTail = 768 << 10;
@@ -94,6 +94,7 @@ export function outputOf(path: string, signal: AbortSignal, changed: () => void,
     do {
       again = false;
       const from = Math.max(at.length - 1, 0), told = await get<Told>(`${path}/output/rows?from=${from}`, signal);
+      if (told.missing) throw new Problem(404, "The output was not kept.");
       if (told.seen < seen || told.from !== from) { // another file: begin anew
         for (const list of [at, row, low, high]) list.length = 0;
         styles.clear();
