@@ -21,6 +21,7 @@ SCRIPTS = [
     "replay",
     "whatif",
     "explorer",
+    "timelines",
     "branches",
     "mutants",
     "imagine_a10",

@@ -147,21 +147,23 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
     lines(stretch);
   };
 
+  const placed: Record<string, string> = {}, say = (place: HTMLElement, text: string) => { if (place.textContent !== text) place.textContent = text; };
   /** The lines through all tracks, and the values there. */
   const lines = (stretch: Span) => {
     const at = time(), share = (t: number) => (t - stretch[0]) / (stretch[1] - stretch[0]), { at: chosen, range } = page.get();
-    const place = (name: string, s: number | null) => box.style.setProperty(name, s === null || s < 0 || s > 1 ? "-99" : s.toFixed(5));
+    const put = (name: string, value: string) => { if (placed[name] !== value) box.style.setProperty(name, placed[name] = value); };
+    const place = (name: string, s: number | null) => put(name, s === null || s < 0 || s > 1 ? "-99" : s.toFixed(5));
     place("--cross", pointer);
     place("--at", chosen === null ? null : share(chosen));
-    box.style.setProperty("--from", range ? Math.min(Math.max(share(range[0]), 0), 1).toFixed(5) : "0");
-    box.style.setProperty("--to", range ? Math.min(Math.max(share(range[1]), 0), 1).toFixed(5) : "0");
+    put("--from", range ? Math.min(Math.max(share(range[0]), 0), 1).toFixed(5) : "0");
+    put("--to", range ? Math.min(Math.max(share(range[1]), 0), 1).toFixed(5) : "0");
     if (pointer !== null && page.get().cursor !== at) page.set({ cursor: at });
     const latest = at ?? (source.live && stretch[1] >= source.end ? source.end : null);
     for (const r of rows) if (r.shown) r.values(latest, stretch);
     unhurried = () => { for (const r of rows) if (!r.shown) r.values(latest, stretch); }; // those out of view can be read out, and need not hurry
     others ||= window.setTimeout(() => { others = 0; unhurried(); }, restMs);
-    moment.textContent = at !== null ? duration(at) : latest !== null ? "now" : "highest";
-    reading.textContent = at === null ? latest !== null ? `The values are those of now, ${duration(source.end)} after the start.` : "The values are the highest in view; point at the tracks for those of a moment." : pointer !== null ? said(at) : spoken(at);
+    say(moment, at !== null ? duration(at) : latest !== null ? "now" : "highest");
+    say(reading, at === null ? latest !== null ? `The values are those of now, ${duration(source.end)} after the start.` : "The values are the highest in view; point at the tracks for those of a moment." : pointer !== null ? said(at) : spoken(at));
   };
   const said = (at: number): string => {
     const stays = source.stays.get(source.lead) ?? [], stay = stays[lastBefore(stays, at)], step = source.steps.get(source.lead)?.find((s) => s.time_ns >= at), near = source.marks.find((m) => Math.abs(m.time_ns - at) < (now()[1] - now()[0]) / 200);

@@ -17,7 +17,7 @@ export function minimap(end: () => number, move: (to: Span) => void): Minimap {
   const handle = (name: string) => h("i", { class: `handle ${name}`, role: "slider", tabindex: "0", "aria-orientation": "horizontal", "aria-label": name === "from" ? "Beginning of what is shown" : "End of what is shown" });
   const canvas = h("canvas", { "aria-hidden": "true" }), from = handle("from"), to = handle("to"), brush = h("div", { class: "brush" }, from, to);
   const element = h("div", { class: "minimap" }, canvas, brush);
-  let shown: Span = [0, 1];
+  let shown: Span = [0, 1], drawn = "";
 
   const timeAt = (clientX: number) => { const box = element.getBoundingClientRect(); return Math.min(Math.max((clientX - box.left) / Math.max(box.width, 1), 0), 1) * end(); };
   element.addEventListener("pointerdown", (e) => {
@@ -65,7 +65,11 @@ export function minimap(end: () => number, move: (to: Span) => void): Minimap {
       e.setAttribute("aria-valuetext", duration(t));
     }
     if (width === 0) return;
-    const ctx = clean(canvas, { width, height: high }), colour = theme(), lead = source.curves.find((c) => c.name === source.main && c.readings.shown.x.length > 1) ?? source.curves.find((c) => c.readings.shown.x.length > 1);
+    const lead = source.curves.find((c) => c.name === source.main && c.readings.shown.x.length > 1) ?? source.curves.find((c) => c.readings.shown.x.length > 1);
+    const of = [width, whole[1], lead?.key, lead?.readings.shown.x.length, source.marks.length, document.documentElement.dataset.theme, devicePixelRatio].join("|");
+    if (of === drawn) return; // only the brush has moved
+    drawn = of;
+    const ctx = clean(canvas, { width, height: high }), colour = theme();
     if (lead) {
       const { x, y } = shape(lead.readings.shown, Math.max(50, width / 2)), [, top] = extent([{ columns: { x, y }, ink: "", dash: false, fill: false }], whole) ?? [0, 1];
       const path = new Path2D(), at = (t: number) => (t / whole[1]) * width, up = (v: number) => high - 2 - (Math.max(v, 0) / (top || 1)) * (high - 8);

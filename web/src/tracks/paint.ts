@@ -114,16 +114,18 @@ export function paintPhases(ctx: CanvasRenderingContext2D, stays: Stay[], steps:
   ctx.textBaseline = "middle"; ctx.textAlign = "center"; ctx.fillStyle = "#0c1117"; ctx.font = `600 ${font}`;
   if (seen.length < 200) for (const s of seen) {
     const a = Math.max(x(s.from), 0), b = Math.min(x(s.to), width);
-    if (b - a > ctx.measureText(s.phase).width + 10) ctx.fillText(s.phase, (a + b) / 2, tall / 2 + 0.5);
+    if (b - a > 40 && b - a > ctx.measureText(s.phase).width + 10) ctx.fillText(s.phase, (a + b) / 2, tall / 2 + 0.5);
   }
   if (height <= tall + 8) return;
   ctx.font = font; ctx.fillStyle = ctx.strokeStyle = colour("muted"); ctx.lineWidth = 1;
   const times = steps.map((s) => s.time_ns), first = Math.max(0, at(times, from) - 1), last = Math.min(steps.length, at(times, to) + 1);
+  const digit = ctx.measureText("0").width;
   let free = -Infinity, tickFree = -Infinity;
   for (let i = first; i < last; i++) {
-    const here = x(times[i]!), text = count(steps[i]!.step + 1);
+    const here = x(times[i]!);
     if (here - tickFree >= 3) { ctx.beginPath(); ctx.moveTo(here, tall + 2); ctx.lineTo(here, tall + 6); ctx.stroke(); tickFree = here; }
-    const long = ctx.measureText(text).width;
+    if (here < free) continue;
+    const text = count(steps[i]!.step + 1), long = digit * text.length;
     if (here - long / 2 > free && here - long / 2 >= 0 && here + long / 2 <= width) { ctx.fillText(text, here, tall + 13); free = here + long / 2 + 14; }
   }
 }
