@@ -94,6 +94,14 @@ func (e *Engine) Matrix(ctx context.Context, name string, link func(run string) 
 	return &MatrixPage{Name: name, Changed: kept.Changed, Running: kept.Running, Page: page}, nil
 }
 
+// MatrixState is when a trial of a matrix was last kept, ns since 1970, and whether it is being measured.
+func (e *Engine) MatrixState(name string) (changed int64, running bool, err error) {
+	if problem := matrix.CheckName(name); problem != "" {
+		return 0, false, fail.Input("GET /api/v1/matrices lists them", "no matrix %q: %s", name, problem)
+	}
+	return matrix.Stands(e.matrixDir(name))
+}
+
 // kept reads a matrix's folder.
 func (e *Engine) kept(name string) (*matrix.Kept, error) {
 	catalogue, err := gpus.Load()

@@ -55,6 +55,15 @@ func ReadKept(dir string, catalogue *gpus.Catalogue) (*Kept, error) {
 	return kept, nil
 }
 
+// Stands is how a matrix's folder stands, without reading what was measured.
+func Stands(dir string) (changed int64, running bool, err error) {
+	info, err := os.Stat(filepath.Join(dir, journalFile))
+	if err != nil {
+		return 0, false, fail.Input("hightide bench begins one", "no matrix %s", filepath.Base(dir))
+	}
+	return info.ModTime().UnixNano(), held(dir), nil
+}
+
 // held says whether somebody measures the matrix: its lock cannot be shared then.
 func held(dir string) bool {
 	lock, err := os.Open(filepath.Join(dir, lockFile))

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -26,4 +28,52 @@ func (s *Server) matrices(api huma.API) {
 	get(api, "/matrices/{name}", "A matrix as far as it was measured, as its page reads it", func(ctx context.Context, in *matrixInput) (*engine.MatrixPage, error) {
 		return s.engine.Matrix(ctx, in.Name, func(run string) string { return "/runs/" + url.PathEscape(run) })
 	})
+	stream(api, "/matrices/{name}/live", "A matrix while it is measured, as server-sent events", func(_ context.Context, in *matrixInput) (serving, error) {
+		if _, _, err := s.engine.MatrixState(in.Name); err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context, w http.ResponseWriter) { s.watchMatrix(ctx, answerEvents(w), in.Name) }, nil
+	})
+}
+
+// matrixNews says that a matrix has more to show than it had, or is measured no more.
+type matrixNews struct {
+	Changed int64 `json:"changed_ns"`
+	Running bool  `json:"running"`
+}
+
+// matrixEvery is how often a matrix is looked at while somebody watches it: what changed and whose lock it has.
+const matrixEvery = 250 * time.Millisecond
+
+// watchMatrix tells a viewer when a trial was kept, until nobody measures the matrix or looks at it any more.
+func (s *Server) watchMatrix(ctx context.Context, v *viewer, name string) {
+	last, sent := matrixNews{Running: true}, time.Now()
+	look := time.NewTicker(matrixEvery)
+	defer look.Stop()
+	for {
+		changed, running, err := s.engine.MatrixState(name)
+		now := matrixNews{changed, running && err == nil}
+		var text []byte
+		switch {
+		case !now.Running:
+			v.send(eventText("end", now, -1))
+			return
+		case now != last:
+			text = eventText("changed", now, -1)
+		case time.Since(sent) >= heartbeat:
+			text = []byte(":\n\n")
+		}
+		if text != nil {
+			if last, sent = now, time.Now(); !v.send(text) {
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.hubs.ctx.Done():
+			return
+		case <-look.C:
+		}
+	}
 }

@@ -6,20 +6,20 @@ import { go, linked, opened, parts, type Opened } from "../../matrix/page";
 import { h } from "../../views/dom";
 import { get } from "../api";
 import { busy, failure } from "../parts";
+import { standing } from "../standing";
 import type { App } from "../state";
+import { stream, type Stream } from "../stream";
 import type { Shown } from ".";
 
 interface MatrixPage { name: string; changed_ns: number; running: boolean; page: Packed }
 
-const againMs = 2000;
-
 export function matrixPage(app: App, part: string): Shown {
   const asking = new AbortController(), name = decodeURIComponent(part), body = h("div", {}, busy()), state = h("p", { class: "live-matrix", role: "status" }), nav = h("nav", { class: "parts-nav", "aria-label": "Parts of this page" });
-  let shown: Opened | null = null, changed = -1, timer = 0;
+  let shown: Opened | null = null, changed = -1, live: Stream | null = null;
   const ask = () => void get<MatrixPage>(`/matrices/${encodeURIComponent(name)}`, asking.signal).then((m) => {
     state.replaceChildren(...(m.running ? [h("span", { class: "badge measured" }, "live"), " It is being measured now; the page follows."] : []));
     if (m.changed_ns !== changed) {
-      const scroll = scrollY, firstTime = changed < 0;
+      const firstTime = changed < 0, back = firstTime ? null : standing(body);
       changed = m.changed_ns;
       shown?.close();
       shown = opened(new Model(m.page), app.get().dark);
@@ -27,12 +27,13 @@ export function matrixPage(app: App, part: string): Shown {
       const links = h("div", {}, ...parts.filter(([id]) => body.querySelector(`#${id}`)).map(([id, title]) => h("a", { href: `#${id}` }, title)));
       linked(links, shown.page);
       nav.replaceChildren(links);
-      if (firstTime) setTimeout(() => go(shown!.page.get().at, "instant")); else scrollTo(0, scroll);
+      if (firstTime) setTimeout(() => go(shown!.page.get().at, "instant"));
+      back?.();
     }
-    if (m.running) timer = window.setTimeout(ask, againMs);
+    if (m.running) live ??= stream(`/matrices/${encodeURIComponent(name)}/live`, `/matrices/${encodeURIComponent(name)}`, { changed: ask, end: ask });
   }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, ask)); });
   document.title = `${name} · hightide`;
   app.follow(["dark"], ({ dark }) => shown?.page.set({ dark }));
   ask();
-  return { element: h("div", { class: "matrix-page" }, state, nav, body), close: () => { asking.abort(); clearTimeout(timer); shown?.close(); } };
+  return { element: h("div", { class: "matrix-page" }, state, nav, body), close: () => { asking.abort(); live?.close(); shown?.close(); } };
 }
