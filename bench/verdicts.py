@@ -46,6 +46,7 @@ QUICK = (
     "longest_first",
     "moe_sorted",
     "size_sum_oom",
+    "truncated",
 )
 RIGHT, CAUTIOUS, FALSE_FIT, FALSE_OUT, WRONG = "right", "cautious", "FALSE FIT", "FALSE OUT OF MEMORY", "WRONG"
 

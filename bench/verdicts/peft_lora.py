@@ -1,11 +1,12 @@
 """LoRA on a stack of frozen bfloat16 weights: no gradient and no state of Adam but the adapters'.
 
 gpu: 1 GiB
-truth: fits, 16 * 32 + 4 * 16 * 0.5 + 16 * 2 * 2 + 8.125 MiB
+truth: fits, 16 * 32 + 3 * 8 + 16 * 2.258 + 8 + 8.125 MiB
 with: libraries
 
-Weights of 32 MiB; adapters of rank 16 in fp32 with gradients and Adam's two states; the rows that autograd keeps; cuBLAS's
-workspace.
+Weights of 32 MiB; adapters of rank 16 in fp32, 8 MiB, with Adam's two states. As backward begins, autograd keeps of each
+layer its rows (2 MiB) and the adapters as bfloat16 (counted on the CPU, by a hook on what it saves); a gradient of rows is
+there as bfloat16 and as fp32; cuBLAS's workspace.
 """
 
 import torch

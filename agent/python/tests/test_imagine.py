@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import struct
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from conftest import SOURCE
-from hightide_agent.imagine import breakdown, settle
+from hightide_agent.imagine import breakdown, settle, truncated
 from hightide_agent.imagine.steady import Steady
 from hightide_agent.tracker import BACKWARD
 
@@ -158,6 +159,12 @@ def test_a_rank_that_waits_for_nobody_says_so(tmp_path: Path) -> None:
     assert "hightide imagine: rank 0 waits at 127.0.0.1:0 for 255 others, and not all of them were" in alone.stderr
     assert "--world-size N --play RANK" in alone.stderr and alone.returncode == 1
     assert one.stdout.startswith("joined"), one.stderr
+
+
+def test_rounds_of_a_cut_distribution() -> None:
+    three, hundred = math.erf(3 / math.sqrt(2)), 1.0
+    assert [truncated.rounds(n, three) for n in (100, 1 << 20, 1 << 24)] == [0, 2, 2]
+    assert truncated.rounds(1 << 40, hundred) == 0 and truncated.rounds(1 << 20, 0.35) == 33
 
 
 @pytest.mark.parametrize("phase", [{}, {"phase": "forward"}, {"phase": "backward"}])

@@ -68,6 +68,7 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
         scaling,
         steady,
         switches,
+        truncated,
         weights,
     )
     from .device import Device
@@ -87,6 +88,7 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
         _part(agent, "longest sample", lambda: watch("torch.utils.data.dataloader", longest.install(agent, seen)))
     _part(agent, "known numbers and sizes", lambda: _values(ledger, device, parts.torch, watch))
     _part(agent, "initialisation on the host", lambda: lazy.install(ledger, parts.torch))
+    _part(agent, "cut distributions", lambda: watch("torch.nn.init", truncated.install(parts.torch)))
     _part(agent, "conditions", lambda: conditions.install(agent, parts))
     _part(agent, "generation", lambda: watch("transformers.generation.utils", generation.install(ledger)))
     for scaler in ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler"):
