@@ -235,6 +235,8 @@ if (python) {
     assert.match(await tab.locator(".verdict .answer").innerText(), /The largest batch that fits is 64; none was seen to fail/);
     assert.ok(await tab.locator("#job svg circle").count() >= 2, "the curve has its trials");
     assert.match(await tab.locator(".cost").innerText(), /Paid for it a year/);
+    assert.match(await tab.locator("#catalogue tbody tr", { hasText: "Tesla T4" }).innerText(), /fits\s+imagined/, "the catalogue shows what the largest batch leaves");
+    assert.match(await tab.locator("#catalogue").innerText(), /Headroom and verdict are at a batch of 64/);
   });
 } else left.push("imagine and fit: HIGHTIDE_TEST_PYTHON names no Python with torch");
 await open.end();

@@ -4,8 +4,8 @@ import { bytes } from "../../lib/format";
 import { h, section } from "../../views/dom";
 import type { GPU, GPUVerdict } from "../jobs";
 
-/** What was found out: verdicts by GPU, and what the program takes of any other (less a process's context). */
-export interface Found { by: Map<string, GPUVerdict>; reserved?: number }
+/** What was found out: verdicts by GPU, and what the program takes of any other (less a process's context), at what size if there are several. */
+export interface Found { by: Map<string, GPUVerdict>; reserved?: number; at?: string }
 
 const gib = 2 ** 30;
 const tones: Record<string, string> = { fits: "good", tight: "unsure", conditional: "unsure", "out of memory": "bad", oom: "bad" };
@@ -39,7 +39,7 @@ export function cataloguePanel(pick: (gpu: string) => void): { element: HTMLElem
     for (const head of heads) { if (head.key === by) head.element.setAttribute("aria-sort", down ? "descending" : "ascending"); else head.element.removeAttribute("aria-sort"); }
     for (const cell of table.querySelectorAll<HTMLElement>(".told")) cell.hidden = !found;
     fitting.hidden = !found;
-    said.textContent = `${some.length} of ${all.length} GPUs${cheapest ? `; the cheapest that it fits with room: ${cheapest.name}, ${cheapest.price_usd_per_hour!.toFixed(2)} USD an hour` : ""}.`;
+    said.textContent = `${some.length} of ${all.length} GPUs${cheapest ? `; the cheapest that it fits with room: ${cheapest.name}, ${cheapest.price_usd_per_hour!.toFixed(2)} USD an hour` : ""}.${found?.at ? ` Headroom and verdict are ${found.at}.` : ""}`;
   };
   const row = (g: GPU, best: boolean): HTMLElement => {
     const left = reserve(g), button = h("button", { type: "button", class: "pick", "aria-pressed": String(g.gpu === chosen), title: `${g.gpu}: choose it` }, g.name);

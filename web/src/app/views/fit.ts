@@ -7,11 +7,11 @@ import { words } from "../../lib/words";
 import { badge, h, section } from "../../views/dom";
 import { liveTable } from "../../views/tables";
 import { form, flags, options, type Field, type Values } from "../fields";
-import { catalogue, type FitResult, type FitTrial, type Job } from "../jobs";
+import { catalogue, type FitResult, type FitTrial, type GPUVerdict, type Job } from "../jobs";
 import { failure } from "../parts";
 import type { App } from "../state";
 import type { Shown } from ".";
-import { cataloguePanel } from "./catalogue";
+import { cataloguePanel, type Found } from "./catalogue";
 import { costPanel } from "./cost";
 import { fitCurve, type FitSeen } from "./fitcurve";
 import { filled } from "./imagine";
@@ -56,7 +56,7 @@ export function fitPage(app: App): Shown {
     made.element.querySelector<HTMLElement>(".field.line")!.hidden = Boolean(values.model);
   });
   void catalogue(asking.signal).then(table.gpus, (e: unknown) => { if (!asking.signal.aborted) table.element.append(failure(e)); });
-  const live = params.job ? following(params.job, params) : null;
+  const live = params.job ? following(params.job, params, table.found) : null;
   const element = h("div", { class: "job-page" }, h("h1", {}, "What is the largest batch?"), section("fit", "What to fit", made.element, start.element), live?.element, table.element);
   return { element, close: () => { asking.abort(); live?.close(); } };
 }
@@ -76,7 +76,7 @@ export function asked(values: Values) {
 const columns: Table = { name: "trials", title: "Trials", columns: [{ name: "batch", title: "Batch", unit: "count" }, { name: "fits", title: "Fits" }, { name: "used", title: "On the device", unit: "bytes" }, { name: "allocated", title: "Tensors", unit: "bytes" }, { name: "time", title: "Step", unit: "ns" }, { name: "problem", title: "Why not" }], rows: [] };
 
 /** A search while it goes on: each trial as it comes. */
-function following(id: string, params: Values): { element: HTMLElement; close(): void } {
+function following(id: string, params: Values, found: (f: Found) => void): { element: HTMLElement; close(): void } {
   const seen: FitSeen = { trials: [], current: Number(params.current) || 16 };
   const curve = savedPicture(() => `fit-${params.model || "command"}-${params.gpu || "gpu"}`, () => `Memory against batch: ${params.model || params.command} on ${params.gpu}`, (width) => seen.trials.length ? fitCurve(seen, width) : null);
   const trials = liveTable(columns), verdict = h("div", { class: "verdict" }), price = h("div", {}), model = h("p", { class: "hint" });
@@ -89,8 +89,17 @@ function following(id: string, params: Values): { element: HTMLElement; close():
       if (name === "ready") { const r = data as { description?: string; model?: string; parameters?: number; versions?: Record<string, string> }; model.textContent = [r.description || r.model, r.parameters && `${(r.parameters / 1e6).toFixed(1)} M parameters`, r.versions?.torch && `torch ${r.versions.torch}`].filter(Boolean).join(" · "); }
       if (name === "trial") { seen.trials.push(data as FitTrial); show(); }
     },
-    done: (job) => conclude(job, seen, verdict, price, show),
+    done: (job) => { conclude(job, seen, verdict, price, show); if (job.result) found(headrooms(job.result)); },
   }, model, verdict, curve.element, trials.element, price);
+}
+
+/** What GPUs leave at the largest batch that was found: the one that was imagined as it was tried, others by what the program reserved. */
+function headrooms(r: FitResult): Found {
+  const t = r.trials.find((one) => one.batch === r.largest_batch), used = t?.device_used_bytes, reserved = t?.peak_reserved_bytes, gpu = r.gpu_facts;
+  if (!t || reserved === undefined) return { by: new Map() };
+  const left = r.total_bytes === undefined || used === undefined ? undefined : r.total_bytes - used;
+  const own: GPUVerdict | null = gpu && left !== undefined ? { gpu: gpu.gpu, gpu_name: gpu.name, total_bytes: gpu.total_bytes, context_overhead_bytes: gpu.context_overhead_bytes, label: t.label, headroom_bytes: left, verdict: left < (r.tight_below_bytes ?? 0) ? "tight" : "fits" } : null;
+  return { by: new Map(own ? [[own.gpu, own]] : []), reserved, at: `at a batch of ${count(t.batch)}` };
 }
 
 function conclude({ result: r }: Job<FitResult>, seen: FitSeen, into: HTMLElement, price: HTMLElement, show: () => void): void {
