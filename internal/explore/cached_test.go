@@ -36,7 +36,7 @@ func TestCached(t *testing.T) {
 				t.Fatalf("%s at point %d: %v reserved, %v active, %v free, %v split; want %v, %v, %v", name, p, c.Reserved[i], c.Active[i], c.Free[i], c.Split[i], reserved, active, free)
 			}
 			for q := c.From + i*c.Step; q < min(c.From+(i+1)*c.Step, c.To); q += 1 + c.Step/7 {
-				if m := e.Moment(q, 1, ""); m.Reserved-m.Allocated-m.Waiting > reserved-active {
+				if m := moment(e, q, 1); m.Reserved-m.Allocated-m.Waiting > reserved-active {
 					t.Fatalf("%s: at point %d is more cached than at %d", name, q, p)
 				}
 			}

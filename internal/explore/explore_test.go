@@ -197,7 +197,7 @@ func TestAnswersAreSmall(t *testing.T) {
 				Labels
 			}{e.Tile(w), e.LabelsFrom(0, 0, 0)})
 		}
-		small(t, name, e.Moment(e.Peak.Moment+1, 50_000, ""))
+		small(t, name, moment(e, e.Peak.Moment+1, 50_000))
 		small(t, name, search(t, e, "."))
 	}
 }
@@ -219,7 +219,7 @@ func TestMoment(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 20 {
 		point := r.IntN(e.Points())
-		m, want := e.Moment(point, 1<<40, ""), e.SegmentsAfter(point-1)
+		m, want := moment(e, point, 1<<40), e.SegmentsAfter(point-1)
 		if len(m.Segments) != len(want) {
 			t.Fatalf("point %d: %d segments, want %d", point, len(m.Segments), len(want))
 		}
@@ -243,7 +243,7 @@ func TestMoment(t *testing.T) {
 // TestJoinedParts: parts too small to be seen are joined, and none of their bytes is lost.
 func TestJoinedParts(t *testing.T) {
 	e := explorerOf(testkit.Snapshot(t, "real/h100-lm-ctx128-train-step.pickle"))
-	exact, coarse := e.Moment(e.Peak.Moment+1, 1<<40, ""), e.Moment(e.Peak.Moment+1, 300, "")
+	exact, coarse := moment(e, e.Peak.Moment+1, 1<<40), moment(e, e.Peak.Moment+1, 300)
 	count := func(m Moment) (blocks, parts int) {
 		for _, s := range m.Segments {
 			for _, p := range s.Parts {
@@ -285,6 +285,12 @@ func TestFind(t *testing.T) {
 			t.Fatalf("facts %+v, want offset %d", b, offsets[int32(n)])
 		}
 	}
+}
+
+// moment is one with all blocks.
+func moment(e *Explorer, point, pixels int) Moment {
+	m, _ := e.Moment(point, pixels, "", Filter{})
+	return m
 }
 
 func search(t *testing.T, e *Explorer, pattern string) Found {
@@ -335,7 +341,7 @@ func TestNothing(t *testing.T) {
 	for _, s := range []*mem.AllocatorSnapshot{{}, random(rand.New(rand.NewPCG(1, 1)), 10, 0), random(rand.New(rand.NewPCG(1, 1)), 1, 1)} {
 		e := explorerOf(s)
 		tile := e.Tile(Window{})
-		if len(tile.At) == 0 || e.Moment(5, 100, "").Point > e.Moments {
+		if len(tile.At) == 0 || moment(e, 5, 100).Point > e.Moments {
 			t.Errorf("%+v", tile)
 		}
 		search(t, e, "x")
@@ -372,7 +378,7 @@ func benchmarkTile(b *testing.B, events int) {
 	}
 	b.Run("moment", func(b *testing.B) {
 		for i := range b.N {
-			e.Moment(e.Points()*(i%7+1)/8, 20_000, "")
+			moment(e, e.Points()*(i%7+1)/8, 20_000)
 		}
 	})
 	b.Run("search", func(b *testing.B) {

@@ -61,7 +61,11 @@ func TestMomentBy(t *testing.T) {
 	e := explorerOf(testkit.Snapshot(t, "real/h100-lm-ctx128-train-step.pickle"))
 	for _, by := range []By{"", BySite, ByModule, ByStream, BySize, ByAge} {
 		parts := 0
-		for _, s := range e.Moment(e.Peak.Moment+1, 1<<40, by).Segments {
+		m, err := e.Moment(e.Peak.Moment+1, 1<<40, by, Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range m.Segments {
 			for _, p := range s.Parts {
 				parts++
 				if want := e.valueOf(by, int(p[2])); p[3] != want {
@@ -72,6 +76,33 @@ func TestMomentBy(t *testing.T) {
 		if parts == 0 {
 			t.Errorf("no parts by %q", by)
 		}
+	}
+}
+
+// TestMomentFilter: what a filter leaves out is marked, and nothing else.
+func TestMomentFilter(t *testing.T) {
+	e := explorerOf(testkit.Snapshot(t, "real/h100-lm-ctx128-train-step.pickle"))
+	m, err := e.Moment(e.Peak.Moment+1, 1<<40, BySize, Filter{Pattern: regexp.MustCompile("^gradients$")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	has, out := 0, 0
+	for _, s := range m.Segments {
+		for _, p := range s.Parts {
+			if want := e.categories.Of(int(p[2])) == "gradients"; want != (p[3] != leftOut) || want && p[3] != int64(e.Bytes[p[2]]) {
+				t.Fatalf("block %d, %s: %d", p[2], e.categories.Of(int(p[2])), p[3])
+			} else if want {
+				has++
+			} else {
+				out++
+			}
+		}
+	}
+	if has == 0 || out == 0 {
+		t.Errorf("%d gradients, %d others", has, out)
+	}
+	if _, err := e.Moment(1, 1, "", Filter{By: BySize, Value: "x"}); err == nil {
+		t.Error("x is no range of sizes")
 	}
 }
 

@@ -32,8 +32,9 @@ type MomentSegment struct {
 	Expandable bool      `json:"expandable,omitempty"`
 	Used       mem.Bytes `json:"used"`
 
-	// Parts that are not free, by address: its offset, its size, the block's number and what it is by what was asked for. A part that
-	// stands for several neighbours too small to be seen has the number -1 - how many they are, and -1 for what they are.
+	// Parts that are not free, by address: its offset, its size, the block's number and what it is by what was asked for, -2 where the
+	// filter leaves it out. A part that stands for several neighbours too small to be seen has the number -1 - how many they are, and -1
+	// for what they are.
 	Parts [][4]int64 `json:"parts"`
 }
 
@@ -72,8 +73,8 @@ const (
 )
 
 // Moment tells what lay where at a point. Pixels is how wide a row of all segments is drawn: parts below one are joined. Parts say
-// what their block is by what is asked for.
-func (e *Explorer) Moment(point, pixels int, by By) Moment {
+// what their block is by what is asked for, where the filter has it.
+func (e *Explorer) Moment(point, pixels int, by By, f Filter) (Moment, error) {
 	point = min(max(point, 0), e.Points()-1)
 	at := e.levelAt(point)
 	m := Moment{Point: point, Allocated: at.allocated, Reserved: at.reserved, Known: e.KnowsSegments(), Segments: []MomentSegment{}}
@@ -98,9 +99,23 @@ func (e *Explorer) Moment(point, pixels int, by By) Moment {
 	if len(segments) > mostSegments {
 		segments, m.Rest = largest(segments)
 	}
-	e.place(&m, segments, blocks, pixels, by)
-	return m
+	e.naming.Lock()
+	defer e.naming.Unlock()
+	wants, err := e.wants(f)
+	if err != nil {
+		return m, err
+	}
+	e.place(&m, segments, blocks, pixels, func(n int) int64 {
+		if wants != nil && !wants(n) {
+			return leftOut
+		}
+		return e.valueOf(by, n)
+	})
+	return m, nil
 }
+
+// leftOut is what a block is that a filter does not have.
+const leftOut = -2
 
 // largest keeps the largest segments.
 func largest(segments []mem.Segment) (kept []mem.Segment, rest int) {
@@ -124,10 +139,8 @@ func (e *Explorer) oneSegment(blocks []int32) []mem.Segment {
 	return []mem.Segment{{Address: low, Size: mem.Bytes(high - low)}}
 }
 
-// place puts blocks into their segments; both are by address.
-func (e *Explorer) place(m *Moment, segments []mem.Segment, blocks []int32, pixels int, by By) {
-	e.naming.Lock()
-	defer e.naming.Unlock()
+// place puts blocks into their segments; both are by address. The caller holds the lock.
+func (e *Explorer) place(m *Moment, segments []mem.Segment, blocks []int32, pixels int, value func(n int) int64) {
 	var whole mem.Bytes
 	for i := range segments {
 		whole += segments[i].Size
@@ -137,7 +150,7 @@ func (e *Explorer) place(m *Moment, segments []mem.Segment, blocks []int32, pixe
 		parts, next := 0, 0
 		m.Segments = m.Segments[:0]
 		for i := range segments {
-			s := e.segment(&segments[i], blocks, &next, least, by)
+			s := e.segment(&segments[i], blocks, &next, least, value)
 			parts += len(s.Parts)
 			m.Segments = append(m.Segments, s)
 		}
@@ -148,7 +161,7 @@ func (e *Explorer) place(m *Moment, segments []mem.Segment, blocks []int32, pixe
 	}
 }
 
-func (e *Explorer) segment(g *mem.Segment, blocks []int32, next *int, least mem.Bytes, by By) MomentSegment {
+func (e *Explorer) segment(g *mem.Segment, blocks []int32, next *int, least mem.Bytes, value func(n int) int64) MomentSegment {
 	s := MomentSegment{Address: address(g.Address), Size: g.Size, Stream: streamName(g.Stream), Large: g.Large, Expandable: g.Expandable, Parts: [][4]int64{}}
 	until := g.Address + uint64(g.Size)
 	for *next < len(blocks) && e.Block.Address[blocks[*next]] < g.Address {
@@ -162,7 +175,7 @@ func (e *Explorer) segment(g *mem.Segment, blocks []int32, next *int, least mem.
 		}
 		end = begin + uint64(size)
 		s.Used += size
-		s.add(int64(begin-g.Address), int64(size), int64(n), e.valueOf(by, int(n)), least)
+		s.add(int64(begin-g.Address), int64(size), int64(n), value(int(n)), least)
 	}
 	return s
 }

@@ -82,9 +82,11 @@ type MomentAnswer struct {
 
 type momentInput struct {
 	DeviceInput
-	At    int    `query:"at" minimum:"0" doc:"A point."`
-	Width int    `query:"width" default:"6000" minimum:"1" maximum:"1000000" doc:"Pixels of all segments in a row: smaller parts are joined."`
-	By    string `query:"by" default:"category" enum:"site,category,module,stream,size,age" doc:"What a part says of its block."`
+	At     int    `query:"at" minimum:"0" doc:"A point."`
+	Width  int    `query:"width" default:"6000" minimum:"1" maximum:"1000000" doc:"Pixels of all segments in a row: smaller parts are joined."`
+	By     string `query:"by" default:"category" enum:"site,category,module,stream,size,age" doc:"What a part says of its block; with only it is what that is of."`
+	Search string `query:"q" maxLength:"1000" doc:"A regular expression of RE2: other blocks are marked."`
+	Only   string `query:"only" maxLength:"1000" doc:"As for blocks, of what by says."`
 	KnownInput
 }
 
@@ -170,8 +172,15 @@ func (s *Server) snapshots(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		m := x.Moment(in.At, in.Width, explore.By(in.By))
-		return &MomentAnswer{m, x.LabelsFrom(in.Sites, in.Categories, in.Modules)}, nil
+		filter, err := (&FilterInput{Search: in.Search, By: in.By, Only: in.Only}).filter()
+		if err != nil {
+			return nil, err
+		}
+		if in.Only == "" {
+			filter.By = ""
+		}
+		m, err := x.Moment(in.At, in.Width, explore.By(in.By), filter)
+		return &MomentAnswer{m, x.LabelsFrom(in.Sites, in.Categories, in.Modules)}, err
 	})
 	get(api, "/snapshots/{id}/events", "Events of the trace, one after the other", func(ctx context.Context, in *eventsInput) (*explore.Events, error) {
 		x, err := s.opened.Explorer(ctx, in.ID, in.Device)

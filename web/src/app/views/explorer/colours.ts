@@ -36,7 +36,7 @@ export const onlyOf = (by: By, of: number, labels: Labels): string => stepped(by
 
 export interface Inks {
   by(): By;
-  /** The colour of a value as valueOf gives it; below 0 it stands for several blocks. */
+  /** The colour of a value as valueOf gives it; −1: it stands for several blocks, −2: a filter leaves it out. */
   ink(value: number): string;
   of(shape: Shape): string;
   name(value: number): string;
@@ -60,9 +60,9 @@ export function inks(by: () => By, labels: Labels, points: () => number): Inks {
   const ink = (value: number): string => {
     const now = by();
     if (of !== now) { of = now; made.clear(); }
-    const c = value < 0 ? -1 : classOf(now, value);
+    const c = value < 0 ? value : classOf(now, value);
     let known = made.get(c);
-    if (known === undefined) made.set(c, known = c < 0 ? theme()("muted") : paint(theme(), now, c));
+    if (known === undefined) made.set(c, known = c < 0 ? faint(theme()("muted"), c === -1 ? 1 : 0.3) : paint(theme(), now, c));
     return known;
   };
   return {

@@ -37,7 +37,7 @@ export function segmentMap(board: Board, mark: (name: string, value: string) => 
   const map = tape(["at this event"], (n) => { if (n >= 0) app.set({ block: n }); }, (text) => { said.textContent = text; }, named, { ink: (value) => colours.ink(value), over: (n) => board.hover(n !== null && n >= 0 ? n : null) });
   const show = (m: Moment) => {
     const sums = new Map<number, number>();
-    for (const s of m.segments) for (const [, size, n, value] of s.parts) if (n >= 0) { const c = classOf(colours.by(), value); sums.set(c, (sums.get(c) ?? 0) + size); }
+    for (const s of m.segments) for (const [, size, n, value] of s.parts) if (n >= 0 && value >= 0) { const c = classOf(colours.by(), value); sums.set(c, (sums.get(c) ?? 0) + size); }
     colours.see(sums, false); // what the stack does not show has a colour too
     const all = m.segments.map((s): Segment => ({ size_bytes: s.size, ...(s.large ? { large: true } : {}), ...(s.expandable ? { expandable: true } : {}), blocks: filled(s) })), total = all.reduce((sum, s) => sum + s.size_bytes, 0);
     const event = m.event ? `after event ${count(m.event.number)}, ${m.event.action.replaceAll("_", " ")} of ${bytes(m.event.size)}` : "before the first event";
@@ -47,7 +47,7 @@ export function segmentMap(board: Board, mark: (name: string, value: string) => 
   };
   const width = () => Math.max(element.clientWidth, 300) * 12;
   const element = h("div", { class: "tapes" }, map.element, said, h("p", { class: "phases" }, h("span", {}, h("i", { class: "free" }), "free"), h("span", {}, "blocks have the colours of the stack above; the selected one has an edge")));
-  board.follow(["at", "device", "colour"], () => {
+  board.follow(["at", "device", "colour", "search", "only"], () => {
     const known = board.known();
     void board.ask<Moment>("moment", board.path("moment", { at: board.at(), width: width(), by: colours.by(), ...known }), (m) => { board.learn(m.labels, known); show(m); map.choose(app.get().block); mark("moment", String(m.point)); });
   });
