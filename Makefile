@@ -52,6 +52,11 @@ bench-fidelity: ## run the fidelity suite, every workload twice on imaginary GPU
 	@$(MAKE) --no-print-directory build
 	@$(CACHE)/fidelity/bin/python bench/fidelity.py $(if $(SMALL),--small)
 
+pictures: ## take the pictures of the live pages in docs/images anew, of small real recordings
+	@scripts/setup torch node chromium
+	@$(MAKE) --no-print-directory build
+	@HIGHTIDE_TEST_PYTHON=$(PYTHON) node web/test/pictures.mjs
+
 install: ## build, and put hightide into PREFIX/bin, by default ~/.local/bin
 	@$(MAKE) --no-print-directory build
 	@install -D -m 0755 bin/hightide "$(DESTDIR)$(PREFIX)/bin/hightide"
@@ -92,4 +97,4 @@ clean: ## remove what was built here; the environments in ~/.cache/hightide stay
 	rm -rf bin dist build web/node_modules bench/results
 	find web/dist -mindepth 1 -not -name PLACEHOLDER -delete
 
-.PHONY: help build install demo test fuzz lint bench bench-fidelity wheel heap device web binary clean
+.PHONY: help build pictures install demo test fuzz lint bench bench-fidelity wheel heap device web binary clean
