@@ -35,7 +35,7 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
 
   // The parts of the section.
   const find = h("input", { type: "search", placeholder: "Find a track", "aria-label": "Find a track", "aria-keyshortcuts": "/" });
-  const by = h("select", { "aria-label": "Group tracks by" }, ...Object.keys(groupings).map((g) => h("option", { value: g }, `by ${g}`)));
+  const by = h("select", { "aria-label": "Group tracks by" }, ...groupings.map((g) => h("option", { value: g }, `by ${g}`)));
   const button = (text: string, title: string, then: () => void) => { const b = h("button", { type: "button", class: "plain", title }, text); b.addEventListener("click", then); return b; };
   const whole = button("Show the whole run", "Key f", () => move({ window: null, last: 0 })), follow = button("Follow the end", "Key e", () => move(following(look, source.end)));
   const zero = button("", "Key y", () => layout.set({ fit: !layout.get().fit }));
@@ -94,8 +94,8 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
     const parts = groups.flatMap((g) => {
       const inside = g.tracks.filter((t) => keep.has(t.key));
       if (inside.length === 0) return [];
-      const isOpen = letters !== "" || (open[g.key] ?? g.open), title = `${g.title}`;
-      const head = h("button", { type: "button", class: "group-head", "aria-expanded": String(isOpen), "data-group": g.key }, title, h("small", {}, isOpen ? "" : `${g.tracks.length} track${g.tracks.length === 1 ? "" : "s"}`));
+      const isOpen = letters !== "" || (open[g.key] ?? g.open);
+      const head = h("button", { type: "button", class: "group-head", "aria-expanded": String(isOpen), "data-group": g.key }, g.title, h("small", {}, isOpen ? "" : `${g.tracks.length} track${g.tracks.length === 1 ? "" : "s"}`));
       head.addEventListener("click", () => { layout.set({ open: { ...open, [g.key]: !isOpen } }); body.querySelector<HTMLElement>(`[data-group="${CSS.escape(g.key)}"]`)?.focus(); });
       if (!isOpen) {
         const lead = inside.find((t) => t.kind === "curves") ?? inside[0]!, summary = of(lead, `summary-${g.key}`, { summary: true, named: false });
@@ -104,7 +104,7 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
       }
       const own = inside.map((t) => of(t, g.key, { named: many, pin: pin(t) }));
       shownRows.push(...own);
-      return [h("div", { class: "group" }, h("div", { class: "group-line" }, head), h("div", { role: "list", "aria-label": title }, ...own.map((r) => r.element)))];
+      return [h("div", { class: "group" }, h("div", { class: "group-line" }, head), h("div", { role: "list", "aria-label": g.title }, ...own.map((r) => r.element)))];
     });
     body.replaceChildren(...parts);
     none.hidden = parts.length > 0;

@@ -16,7 +16,7 @@ export interface Track {
   key: string;
   title: string;
   kind: "curves" | "phases" | "events";
-  owner: string; // of the group, where tracks are grouped by whose they are
+  owner: string; // the key of its group where tracks are grouped by process
   process: number;
   device: string;
   family: string;
@@ -58,7 +58,7 @@ const familyOf = new Map(order.flatMap((key) => families[key]!.names.map((name) 
 /** Quantities that hightide computes with, and that nobody reads. */
 const inner = new Set(["tree.pss_error", "tree.shared", "tree.shared_memory", "hightide.pss_interval"]);
 
-/** Families that are read first: the others follow in the order of the list. */
+/** Whose a track can be. */
 const owners = { run: "run", process: "process", device: "device", own: "own" } as const;
 
 export const curveKey = (s: Subject & { name: string }) => [s.name, s.process ?? 0, s.device ?? "", s.framework ?? ""].join("/").replace(/\/+$/, "");
@@ -104,10 +104,10 @@ export function ownerName(t: Track, processes: Process[]): string {
   return [p ? processName(p, processes) : t.process ? `process ${t.process}` : "", t.device && (p ? `on ${t.device}` : t.device)].filter(Boolean).join(" ");
 }
 
-export const groupings = { process: "process", device: "device", quantity: "quantity" } as const;
-export type Grouping = keyof typeof groupings;
+export const groupings = ["process", "device", "quantity"] as const;
+export type Grouping = (typeof groupings)[number];
 
-const openAtFirst = 4; // groups of processes
+const openAtFirst = 4; // groups that are not folded, where no process leads
 
 /** Tracks in groups. A group's key stands in the address, so it does not depend on the order. lead is the process that leads the training. */
 export function groupsOf(tracks: Track[], by: Grouping, processes: Process[], lead: number): Group[] {

@@ -25,7 +25,7 @@ export interface Source {
   refine?: (stretch: Span, curves: Curve[]) => void;
 }
 
-const emptySource = (): Source => ({ curves: [], stays: new Map(), steps: new Map(), selected: false, whole: null, marks: [], processes: [], host: {}, lead: 0, main: "", end: 0, live: false, changed: () => {} });
+export const emptySource = (): Source => ({ curves: [], stays: new Map(), steps: new Map(), selected: false, whole: null, marks: [], processes: [], host: {}, lead: 0, main: "", end: 0, live: false, changed: () => {} });
 
 /** What belongs to a report beside its curves. */
 export function setFacts(source: Source, report: Report): void {
@@ -70,5 +70,3 @@ export function reportSource(report: Report): Source {
   source.end = span(report)[1];
   return source;
 }
-
-export { emptySource };

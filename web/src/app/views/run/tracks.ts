@@ -36,7 +36,7 @@ export function tracksPart(feed: Feed, app: App): Part {
   const points = () => Math.round(Math.min(Math.max(mostPoints / Math.max(curves.size, 20), pointsAtLeast), pointsAtMost));
   const history = async (): Promise<void> => {
     const wanted = points(), got = await get<History>(query(`${feed.path}/series`, { points: wanted }), feed.closed);
-    for (const s of got.series) curve(s)?.readings.replace(s, s.x.length >= wanted - 2);
+    for (const s of got.series) curve(s)?.readings.replace(s, s.x.length >= wanted / 8); // the lowest and the highest of a part may be one, so that a selection can have far fewer points than it may
     source.end = Math.max(source.end, got.at_ns);
     settle();
     changed(true);
