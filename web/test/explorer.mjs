@@ -98,6 +98,7 @@ await look("explorer", page, {}, async (tab) => {
   assert.ok(tiny.size < pixel, `${tiny.size} bytes are less than a pixel`);
 });
 await look("search", `${page}?q=transformer.py`, { refused: true }, async (tab) => {
+  await tab.evaluate(() => performance.getEntriesByType("resource").some((e) => e.name.includes("/moment?") && e.name.includes("q=transformer.py"))).then((asked) => assert.ok(asked, "the segments are searched too"));
   const found = await api(`${page}/search?q=transformer.py`);
   await tab.locator(".found-blocks", { hasText: `${found.blocks.toLocaleString("en")} blocks match` }).waitFor();
   await tab.getByLabel("Search blocks").fill("(");

@@ -49,7 +49,7 @@ export function segmentMap(board: Board, mark: (name: string, value: string) => 
   const element = h("div", { class: "tapes" }, map.element, said, h("p", { class: "phases" }, h("span", {}, h("i", { class: "free" }), "free"), h("span", {}, "blocks have the colours of the stack above; the selected one has an edge")));
   board.follow(["at", "device", "colour", "search", "only"], () => {
     const known = board.known();
-    void board.ask<Moment>("moment", board.path("moment", { at: board.at(), width: width(), by: colours.by(), ...known }), (m) => { board.learn(m.labels, known); show(m); map.choose(app.get().block); mark("moment", String(m.point)); });
+    void board.ask<Moment>("moment", board.path("moment", { at: board.at(), width: width(), q: app.get().search, only: app.get().only, by: colours.by(), ...known }), (m) => { board.learn(m.labels, known); show(m); map.choose(app.get().block); mark("moment", String(m.point)); });
   });
   board.follow(["block"], () => map.choose(app.get().block));
   colours.changed(() => map.choose(app.get().block));
