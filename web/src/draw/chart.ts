@@ -4,6 +4,7 @@
 import uPlot from "uplot";
 import { byteTick } from "../lib/format";
 import { byteSteps, moment, secondSteps } from "../lib/scales";
+import { whileShown } from "./shown";
 import { theme } from "./theme";
 
 export type Made = { options: Omit<uPlot.Options, "width" | "height">; data: uPlot.AlignedData };
@@ -28,11 +29,7 @@ export function chart(parent: HTMLElement, height: number, make: () => Made): Ch
   return { plot: () => plot, redraw };
 }
 
-/** Calls at an event of the window as long as the element is on the page: what was replaced draws no more and can be forgotten. */
-export function whileShown(element: HTMLElement, event: string, then: () => void): void {
-  const heard = () => { if (element.isConnected) then(); else removeEventListener(event, heard); };
-  addEventListener(event, heard);
-}
+export { whileShown };
 
 /** Axes in the colours of the page. */
 export function axis(extra: uPlot.Axis): uPlot.Axis {

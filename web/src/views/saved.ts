@@ -1,6 +1,7 @@
 // A picture in a panel that is drawn again when its width or the colours change, with buttons that save it as SVG or PNG.
 
 import { alone, fileName, savePNG, saveSVG } from "../draw/save";
+import { whileShown } from "../draw/shown";
 import { h } from "./dom";
 
 export interface Saved { element: HTMLElement; redraw(): void }
@@ -26,8 +27,7 @@ export function savedPicture(name: () => string, caption: () => string, draw: (w
     tools.hidden = svg === null;
     box.replaceChildren(...(svg ? [svg] : []));
   };
-  const repaint = () => { if (element.isConnected) redraw(); else removeEventListener("hightide:theme", repaint); };
-  addEventListener("hightide:theme", repaint);
+  whileShown(element, "hightide:theme", redraw);
   new ResizeObserver(() => { if (box.clientWidth !== width) redraw(); }).observe(box);
   return { element, redraw };
 }

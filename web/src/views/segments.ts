@@ -1,4 +1,5 @@
 import type { Allocator, Report, SegmentMap, StackSet } from "../api";
+import { whileShown } from "../draw/shown";
 import { theme } from "../draw/theme";
 import { inkOf } from "../lib/categories";
 import { bytes, count, percent, place } from "../lib/format";
@@ -71,7 +72,7 @@ function map(a: Allocator, set: StackSet | undefined): HTMLElement {
     if (step) { choose(all[Math.min(Math.max((chosen ? all.indexOf(chosen) : -1) + step, 0), all.length - 1)] ?? null); e.preventDefault(); }
   });
   new ResizeObserver(draw).observe(canvas);
-  addEventListener("hightide:theme", draw);
+  whileShown(canvas, "hightide:theme", draw);
   const present = categories.filter((_, i) => all.some((p) => p.block[2] === i));
   return h("figure", {}, h("figcaption", {}, `Device ${a.device} of ${a.file}: ${count(a.segment_map!.length)} segments, ${bytes(whole)}`), parts(a), canvas,
     h("p", { class: "phases" }, ...present.map((c) => h("span", {}, h("i", { style: `background:var(--${inkOf(c)})` }), c)), h("span", {}, h("i", { class: "free" }), "cached"), h("span", {}, "by address; a thin line begins a segment")), tip);

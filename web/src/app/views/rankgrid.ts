@@ -1,5 +1,6 @@
 // The ranks of a cluster as a grid: a row is a node, a cell a rank, as dark as its device is full.
 
+import { whileShown } from "../../draw/shown";
 import { mix, readable } from "../../draw/svg";
 import { theme } from "../../draw/theme";
 import { bytes, percent } from "../../lib/format";
@@ -23,6 +24,6 @@ export function rankGrid(ranks: Rank[], total: number, node: number): HTMLElemen
   };
   fill();
   tell(most);
-  addEventListener("hightide:theme", () => { if (grid.isConnected) fill(); });
+  whileShown(grid, "hightide:theme", fill);
   return h("div", {}, grid, said);
 }

@@ -1,6 +1,7 @@
 // A segment map as a tape: the segments one after the other by address. Two on one scale show what other settings change: each by itself, or
 // in lanes of the same rows.
 
+import { whileShown } from "../../draw/shown";
 import { theme } from "../../draw/theme";
 import { bytes } from "../../lib/format";
 import { h } from "../../views/dom";
@@ -74,8 +75,7 @@ export function tape(labels: string[], pick: (n: number) => void, tell: (text: s
     e.preventDefault();
   });
   new ResizeObserver(draw).observe(canvas);
-  const repaint = () => { if (canvas.isConnected) draw(); };
-  addEventListener("hightide:theme", repaint);
+  whileShown(canvas, "hightide:theme", draw);
   return {
     element, choose: (n) => { chosen = n !== null && n >= 0 ? n : null; draw(); }, mark: (n) => { if (n !== marked) { marked = n; if (at < 0) draw(); } },
     show: (all, perRow, title, note) => {

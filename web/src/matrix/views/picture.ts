@@ -4,6 +4,7 @@
 import { alone, fileName, savePNG, saveSVG } from "../../draw/save";
 import { filtered, type Page, type View } from "../state";
 import type { Cell, Model } from "../model";
+import { whileShown } from "../../draw/shown";
 import { theme } from "../../draw/theme";
 import { h, section, type Child } from "../../views/dom";
 
@@ -68,8 +69,8 @@ export function picture(model: Model, page: Page, chart: Chart): HTMLElement {
   queueMicrotask(() => {
     page.follow([...always, ...chart.follow], soon);
     page.follow(["cell"], ({ cell }) => { if (drawn) choose(drawn, cell); });
-    addEventListener("hightide:theme", soon);
-    addEventListener("beforeprint", redraw);
+    whileShown(box, "hightide:theme", soon);
+    whileShown(box, "beforeprint", redraw);
     new ResizeObserver(() => { if (box.clientWidth !== width) soon(); }).observe(box);
     redraw();
   });
