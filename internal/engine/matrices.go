@@ -13,7 +13,6 @@ import (
 	"hightide/internal/fail"
 	"hightide/internal/gpus"
 	"hightide/internal/matrix"
-	"hightide/internal/report"
 )
 
 // MatrixRow is a matrix in a list. Times are ns since 1970.
@@ -118,13 +117,4 @@ func (e *Engine) BenchName(o BenchOptions) (string, error) {
 		return "", err
 	}
 	return spec.Name, nil
-}
-
-// DiffReport is the difference of two runs or files as a page.
-func (e *Engine) DiffReport(ctx context.Context, a, b, by string) (*report.Report, error) {
-	d, err := e.Diff(ctx, a, b, by)
-	if err != nil {
-		return nil, err
-	}
-	return d.Report(a, b), nil
 }

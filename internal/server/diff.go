@@ -11,13 +11,13 @@ import (
 )
 
 type diffInput struct {
-	A  string `query:"a" required:"true" minLength:"1" maxLength:"200" doc:"A run."`
-	B  string `query:"b" required:"true" minLength:"1" maxLength:"200" doc:"The run that is compared with it."`
+	A  string `query:"a" required:"true" minLength:"1" maxLength:"200" doc:"A run, or a snapshot that is open."`
+	B  string `query:"b" required:"true" minLength:"1" maxLength:"200" doc:"What is compared with it."`
 	By string `query:"by" default:"site" enum:"site,module,category"`
 }
 
 func (s *Server) diff(api huma.API) {
-	get(api, "/diff", "Why the peaks of two runs differ, to the byte", s.difference)
+	get(api, "/diff", "Why the peaks of two runs or snapshots differ, to the byte", s.difference)
 	huma.Register(api, huma.Operation{OperationID: "diff-page", Method: http.MethodGet, Path: "/api/v1/diff/page", Summary: "The same as one HTML file that needs nothing else",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{"text/html": {}}}}},
 		func(ctx context.Context, in *diffInput) (*file, error) {
@@ -41,13 +41,5 @@ type file struct {
 }
 
 func (s *Server) difference(ctx context.Context, in *diffInput) (*report.Report, error) {
-	a, err := s.find(ctx, in.A)
-	if err != nil {
-		return nil, err
-	}
-	b, err := s.find(ctx, in.B)
-	if err != nil {
-		return nil, err
-	}
-	return s.engine.DiffReport(ctx, a.ID, b.ID, in.By)
+	return s.opened.Difference(ctx, in.A, in.B, in.By)
 }

@@ -91,7 +91,7 @@ await look("diff", closed, `/diff?a=${small}&b=${large}`, {}, async (tab) => {
   const [before, after] = await tab.locator("#difference .figures dd").first().innerText().then((t) => t.split("→").map(parseFloat));
   assert.ok(after - before > 60 && after - before < 140, `a hundred MiB more: ${before} → ${after}`);
   assert.ok(await tab.locator("#difference svg rect").count() >= 3, "the waterfall has its ends and a step");
-  assert.ok(await tab.locator("#bothcourses canvas").count() === 1 && await tab.locator("#difftable tbody tr").count() > 1);
+  assert.ok(await tab.locator("#bothcourses .picture svg").count() === 1 && await tab.locator("#difftable tbody tr").count() > 1);
   const [name, svg] = await saved(tab, tab.locator("#difference .saves button", { hasText: "SVG" }));
   assert.ok(/^waterfall-.*\.svg$/.test(name) && svg.includes("before") && !/var\(--|href=/.test(svg), name);
   await tab.getByRole("button", { name: "Swap" }).click();

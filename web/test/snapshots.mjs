@@ -107,7 +107,7 @@ assert.deepEqual(complaints, [], "the page complains");
 await server.end();
 
 // files that are named
-server = await serve(recording, join(files, "mine.pickle"));
+server = await serve(recording, join(files, "mine.pickle"), here("../../testdata/real/h100-lm-ctx256-forward-bf16.pickle"));
 await tab.goto(server.address);
 await tab.locator("tr.run", { hasText: "guest" }).getByText("file", { exact: true }).waitFor();
 await tab.getByRole("link", { name: "guest" }).focus();
@@ -126,6 +126,40 @@ for (const [width, scheme] of [[400, "dark"], [1280, "dark"], [400, "light"]]) {
   await tab.screenshot({ path: join(folder, `snapshots-${width}-${scheme}.png`), fullPage: true });
 }
 ok("the list fits 400 pixels");
+await tab.setViewportSize({ width: 1280, height: 900 });
+
+// two snapshots beside each other
+await tab.goto(server.at("/snapshots"));
+await tab.locator("#snapshots tbody tr", { hasText: "mine.pickle" }).getByRole("link", { name: "compare" }).click();
+await tab.waitForURL(/\/diff\?a=/);
+await tab.getByLabel("What the lists offer").fill("ctx256");
+const other = await tab.getByLabel("After").locator("optgroup[label=Snapshots] option").first().getAttribute("value");
+await tab.getByLabel("After").selectOption(other);
+await tab.locator("#difference svg").waitFor();
+assert.match(await tab.locator("#difference h2").innerText(), /mine\.pickle → h100-lm-ctx256/);
+await tab.locator("#bothcourses svg path").nth(1).waitFor();
+assert.ok(await tab.locator("#flamediff [role=treeitem]").count() > 3);
+assert.equal(await tab.locator("#bothcourses .saves button").count(), 2, "the curves can be saved");
+const page = await fetch(server.at(await tab.getByRole("link", { name: "One file to share" }).getAttribute("href")));
+assert.ok(page.status === 200 && /^<!doctype html/i.test(await page.text()), "one file to share");
+await tab.screenshot({ path: join(folder, "diff-snapshots.png"), fullPage: true });
+const from = new URL(tab.url()).searchParams;
+await tab.locator("body").press("s");
+await tab.locator("#difference h2", { hasText: /ctx256.* → mine/ }).waitFor();
+assert.equal(new URL(tab.url()).searchParams.get("a"), from.get("b"));
+await tab.setViewportSize({ width: 400, height: 900 });
+await narrow();
+await tab.screenshot({ path: join(folder, "diff-400.png"), fullPage: true });
+await tab.setViewportSize({ width: 1280, height: 900 });
+ok("snapshots are compared, by their names, either way round");
+
+// a page that is left is forgotten: its listeners go with it
+const count = async () => { await slow.send("HeapProfiler.collectGarbage"); return (await slow.send("Performance.getMetrics")).metrics.find((m) => m.name === "JSEventListeners").value; };
+await slow.send("Performance.enable");
+const around = async (times) => { for (let i = 0; i < times; i++) { await tab.locator(".bar a", { hasText: "Compare" }).click(); await tab.getByText("Choose two").waitFor(); await tab.goBack(); await tab.locator("#difference svg").waitFor(); await tab.locator("#bothcourses svg path").nth(1).waitFor(); } return count(); };
+const few = await around(3), many = await around(12);
+assert.ok(many < few * 1.3, `listeners grow with each time that a page is drawn: ${few}, then ${many}`);
+ok("a page that is drawn again and again holds nothing of what it replaced");
 await server.end();
 assert.deepEqual(complaints.filter((c) => !/ERR_CONNECTION|ERR_INCOMPLETE/.test(c)), [], "the page complains");
 await browser.close();

@@ -4,6 +4,7 @@
 //	Graph ──▶ shaped (icicle.ts) ──▶ bars ──▶ buttons in a box
 //	            How, which the reader changes
 
+import { whileShown } from "../draw/shown";
 import type { StackSet } from "../api";
 import { mix } from "../draw/svg";
 import { theme } from "../draw/theme";
@@ -113,7 +114,7 @@ export function flame(told: Told = {}): Flame {
     const folds = trees.some(([, [t]]) => t && hasFolds(t));
     hint.textContent = `${graph.rest ? `${graph.rest} ` : ""}Click a call to look closer, click it again or press Escape to step back.${folds ? " Runs of C++ are folded: click one to unfold it." : ""}${how.view === "inverted" && !how.native ? " The innermost calls of C++ are left out." : ""}`;
   };
-  addEventListener("hightide:theme", () => { if (below.isConnected && graph.root.before !== undefined) again(); });
+  whileShown(below, "hightide:theme", () => { if (graph.root.before !== undefined) again(); });
   return {
     element: h("div", { class: "flame" }, below, h("div", { class: "tools" }, said, about), hits, hint),
     show: (g, to) => { [graph, how] = [g, to]; redraw(); },

@@ -1,57 +1,77 @@
-// Two runs beside each other: what the difference of their peaks is made of, as pictures and as a table; one file to share.
+// Two runs or snapshots beside each other: what the difference of their peaks is made of, as pictures and as a table; one file to share.
 
 import "../../style/jobs.css";
-import uPlot from "uplot";
 import type { Report } from "../../api";
-import { byteAxis, chart, timeAxis } from "../../draw/chart";
-import { theme } from "../../draw/theme";
-import { align } from "../../lib/columns";
+import { courses, type Courses } from "../../lib/bothcourses";
 import { ofReports, ofTable, type Difference } from "../../lib/difference";
 import { bytes, commandLine, duration } from "../../lib/format";
-import { fromZero } from "../../lib/scales";
-import { curves, type Curve } from "../../state/curves";
 import { complete } from "../../state/report";
+import { bothCourses } from "../../views/bothcourses";
 import { copier, h, section } from "../../views/dom";
 import { flameDiff } from "../../views/flamediff";
 import { tableBody } from "../../views/tables";
 import { waterfallPicture } from "../../views/waterfall";
-import { get, Problem, query, report } from "../api";
+import { get, Problem, query, report, runs as fetchRuns, type Run } from "../api";
 import { busy, empty, failure } from "../parts";
+import { peakOf } from "../runlist";
 import type { App } from "../state";
 import type { Shown } from ".";
+import type { Opened } from "./snapshots";
 
 const ways: [by: string, title: string][] = [["site", "device, by line"], ["module", "device, by module"], ["category", "device, by category"], ["composition", "host, by part"], ["sites", "host, by line"]];
 const ofHost = (by: string) => by === "composition" || by === "sites";
 
+/** What can be compared: a run, or a snapshot that is open. */
+interface Choice { id: string; title: string; snapshot: boolean }
+
 export function diffPage(app: App): Shown {
   const asking = new AbortController(), { a = "", b = "", by = "" } = app.get().params, body = h("div", {});
+  const set = (change: Record<string, string>) => app.set({ params: Object.fromEntries(Object.entries({ ...app.get().params, ...change }).filter(([, v]) => v)) });
   const choose = (side: "a" | "b", title: string) => {
-    const select = h("select", { "aria-label": title }, h("option", { value: "" }, "choose a run"));
-    select.addEventListener("change", () => app.set({ params: { ...app.get().params, [side]: select.value } }));
+    const select = h("select", { "aria-label": title }, h("option", { value: "" }, "choose one"));
+    select.addEventListener("change", () => set({ [side]: select.value }));
     return { select, element: h("label", { class: "choose" }, `${title} `, select) };
   };
-  const before = choose("a", "Before"), after = choose("b", "After"), swap = h("button", { type: "button", class: "button" }, "Swap");
-  swap.addEventListener("click", () => app.set({ params: { ...app.get().params, a: b, b: a } }));
-  void get<{ runs: Row[] | null }>(query("/runs", { limit: 1000 }), asking.signal).then(({ runs }) => {
-    const all = runs ?? [];
+  const before = choose("a", "Before"), after = choose("b", "After"), swap = h("button", { type: "button", class: "button", "aria-keyshortcuts": "s" }, "Swap");
+  const find = h("input", { type: "search", placeholder: "Find a run or a snapshot", "aria-label": "What the lists offer (key /)" }), exchange = () => set({ a: b, b: a });
+  let all: Choice[] = [];
+  const fill = () => {
+    const words = find.value.toLowerCase().split(/\s+/).filter(Boolean), some = all.filter((c) => words.every((w) => c.title.toLowerCase().includes(w) || c.id.includes(w)));
     for (const [pick, value] of [[before, a], [after, b]] as const) {
-      pick.select.append(...all.map((r) => h("option", { value: r.id }, titled(r))));
-      if (value && !all.some((r) => r.id === value)) pick.select.append(h("option", { value }, value));
+      const group = (title: string, of: Choice[]) => of.length > 0 && h("optgroup", { label: title }, ...of.map((c) => h("option", { value: c.id }, c.title)));
+      const known = all.find((c) => c.id === value), kept = value && !some.some((c) => c.id === value) ? h("option", { value }, known?.title ?? value) : null;
+      pick.select.replaceChildren(...[h("option", { value: "" }, some.length || !words.length ? "choose one" : "nothing is called so"), kept, group("Runs", some.filter((c) => !c.snapshot)), group("Snapshots", some.filter((c) => c.snapshot))].filter((e) => e instanceof Node));
       pick.select.value = value;
     }
+  };
+  find.addEventListener("input", fill);
+  swap.addEventListener("click", exchange);
+  void Promise.all([fetchRuns("", asking.signal, 1000), get<{ snapshots: Opened[] | null }>("/snapshots", asking.signal)]).then(([{ runs }, { snapshots }]) => {
+    all = [...runs.map((r): Choice => ({ id: r.id, title: titled(r), snapshot: false })), ...(snapshots ?? []).map((o): Choice => ({ id: o.id, title: `${o.name}${o.devices[0] ? ` · ${bytes(Math.max(...o.devices.map((d) => d.peak_bytes)))}` : ""}`, snapshot: true }))];
+    fill();
   }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e)); });
-  const element = h("div", { class: "job-page" }, h("h1", {}, "What changed between two runs?"), h("div", { class: "tools" }, before.element, after.element, swap), body);
-  if (!a || !b) body.append(empty("Choose two runs", "Their peaks are compared: on the device block by block where both recorded a snapshot, on the host by what the peak was made of.", "hightide diff BEFORE AFTER"));
-  else { body.append(busy()); void show(app, a, b, by, asking.signal).then((parts) => body.replaceChildren(...parts), (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e)); }); }
-  return { element, close: () => asking.abort() };
+  const element = h("div", { class: "job-page" }, h("h1", {}, "What changed between two runs or snapshots?"), h("div", { class: "tools" }, find, before.element, after.element, swap), body);
+  const ask = () => { body.replaceChildren(busy()); void show(app, a, b, by, asking.signal).then((parts) => body.replaceChildren(...parts), (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, ask)); }); };
+  if (!a || !b) body.append(empty("Choose two", "Their peaks are compared: on the device block by block where both are snapshots or recorded one, on the host by what the peak was made of.", "hightide diff BEFORE AFTER"));
+  else ask();
+  return {
+    element, close: () => asking.abort(),
+    keys: [{ title: "Compare", keys: [{ keys: ["s"], does: "swap before and after", run: exchange }, { keys: ["/"], does: "find a run or a snapshot", run: () => find.focus() }] }],
+    commands: () => a || b ? [{ title: "Swap before and after", kind: "action", key: "s", run: exchange }] : [],
+  };
 }
 
-interface Row { id: string; name?: string; start_wall_ns: number; peak_host_rss_bytes?: number }
+const titled = (r: Run) => { const peak = peakOf(r); return `${r.name || r.id} · ${new Date(r.start_wall_ns / 1e6).toISOString().slice(0, 16).replace("T", " ")}${peak ? ` · ${bytes(peak)}` : ""}`; };
 
-const titled = (r: Row) => `${r.name || r.id} · ${new Date(r.start_wall_ns / 1e6).toISOString().slice(0, 16).replace("T", " ")}${r.peak_host_rss_bytes ? ` · ${bytes(r.peak_host_rss_bytes)}` : ""}`;
+/** The report of a run, or of a snapshot: those have ids of sixteen digits, or of their run with a number. */
+async function reportOf(id: string, signal: AbortSignal): Promise<Report> {
+  const snapshot = () => get<Report>(`/snapshots/${encodeURIComponent(id)}/report`, signal), missing = (e: unknown) => e instanceof Problem && e.status === 404;
+  if (!/^[0-9a-f]{16}$|-\d+$/.test(id)) return report(id, signal);
+  return snapshot().catch((e: unknown) => { if (missing(e)) return report(id, signal); throw e; });
+}
 
 async function show(app: App, a: string, b: string, by: string, signal: AbortSignal): Promise<HTMLElement[]> {
-  const [p, q] = (await Promise.all([report(a, signal), report(b, signal)])).map(complete) as [Report, Report];
+  const [p, q] = (await Promise.all([reportOf(a, signal), reportOf(b, signal)])).map(complete) as [Report, Report];
   const without = [p, q].find((r) => !r.allocators?.length); // of which there is nothing to compare on the device
   const device = without ? new Problem(0, `${without.run.name || without.run.id} recorded no allocator snapshot; hightide run --snapshot-on exit records one.`)
     : await get<Report>(query("/diff", { a, b, by: by && !ofHost(by) ? by : "site" }), signal).then(complete, (e: unknown) => { if (e instanceof Problem && e.status < 500) return e; throw e; });
@@ -69,13 +89,13 @@ async function show(app: App, a: string, b: string, by: string, signal: AbortSig
   const line = commandLine(["hightide", "diff", a, b, ...(chosen && !ofHost(chosen) && chosen !== "site" ? ["--by", chosen] : [])]);
   const stacks = (r: Report, where: string) => r.stacks?.filter((s) => s.name === where).sort((x, y) => y.total_bytes - x.total_bytes)[0];
   const where = stacks(p, "device") && stacks(q, "device") ? "device" : p.stacks?.find((s) => stacks(q, s.name))?.name, flames = where ? [stacks(p, where)!, stacks(q, where)!] as const : null;
-  const two = sameCurve(p, q);
+  const over = courses(p, q);
   return [
     section("difference", name, headline(d, p, q), h("div", { class: "tools" }, switcher),
       device instanceof Problem && h("p", { class: "hint" }, `The device's blocks cannot be compared: ${device.message}`),
       d ? waterfallPicture(() => d, () => name) : h("p", { class: "nothing" }, "Neither run says what its peak was made of."),
       h("p", { class: "facts" }, !(device instanceof Problem) && h("span", {}, h("a", { href: query("/api/v1/diff/page", { a, b, by: ofHost(chosen) ? "site" : chosen }), download: "difference.html" }, "One file to share")), h("span", {}, copier(line, { class: "command" }, h("code", {}, line))))),
-    ...(two ? [course(two)] : []),
+    ...(over.length ? [course(over, name)] : []),
     ...(flames ? [section("flamediff", "Who holds more, who less", flameDiff(flames[0], flames[1]))] : []),
     ...(table ? [section("difftable", table.title, table.note && h("p", { class: "hint" }, table.note), tableBody(table))]
       : d ? [section("difftable", `By ${d.by}`, tableBody({ name: "diff", title: `By ${d.by}`, columns: [{ name: "what", title: d.by }, { name: "delta", title: "Change", unit: "bytes" }, { name: "a", title: "Before", unit: "bytes" }, { name: "b", title: "After", unit: "bytes" }],
@@ -95,21 +115,14 @@ function headline(d: Difference | null, p: Report, q: Report): HTMLElement {
   return h("dl", { class: "figures" }, ...rows.map(([k, a, b]) => h("div", {}, h("dt", {}, k), h("dd", {}, `${a} → ${b}`))));
 }
 
-/** The first curve of one run that the other has too; null: there is none. */
-function sameCurve(p: Report, q: Report): [Curve, Curve] | null {
-  const others = curves(q, 0).filter((c) => !c.limit);
-  for (const c of curves(p, 0)) { const other = others.find((o) => o.name === c.name); if (!c.limit && other) return [c, other]; }
-  return null;
-}
-
-/** A curve that both have, from each run's beginning. */
-function course(two: [Curve, Curve]): HTMLElement {
-  const box = h("div", { class: "chart", role: "img", "aria-label": `${two[0].title} of both runs, each from its own beginning` });
-  queueMicrotask(() => chart(box, 240, () => {
-    const colour = theme(), { x, ys } = align([two[0], two[1]]);
-    const options: Omit<uPlot.Options, "width" | "height"> = { padding: [10, 20, 0, 0], cursor: { y: false, drag: { x: false, y: false } }, scales: { x: { time: false }, y: { range: (_, low, high) => fromZero(low, high) } }, axes: [timeAxis(), byteAxis()], legend: { show: false },
-      series: [{}, { label: "before", stroke: colour("curve-7"), width: 1.75, spanGaps: true }, { label: "after", stroke: colour("curve-0"), width: 1.75, spanGaps: true }] };
-    return { options, data: [x.map((t) => t / 1e9), ...ys] as uPlot.AlignedData };
-  }));
-  return section("bothcourses", "Both over time", box, h("p", { class: "phases" }, h("span", {}, h("i", { style: "background:var(--curve-7)" }), `before: ${two[0].title}`), h("span", {}, h("i", { style: "background:var(--curve-0)" }), `after: ${two[1].title}`)));
+/** Both over each other, by time, by step or by event: by the first that is possible, and is changed with a click. */
+function course(all: Courses[], name: string): HTMLElement {
+  const place = h("div", {}), box = h("div", { class: "switch", role: "group", "aria-label": "Along" });
+  const show = (of: Courses) => {
+    place.replaceChildren(bothCourses(of, name));
+    for (const button of box.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.textContent === `by ${of.along}`));
+  };
+  for (const of of all) { const button = h("button", { type: "button" }, `by ${of.along}`); button.addEventListener("click", () => show(of)); box.append(button); }
+  show(all[0]!);
+  return section("bothcourses", "Both over each other", all.length > 1 && h("div", { class: "tools" }, box), place);
 }

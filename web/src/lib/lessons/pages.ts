@@ -39,7 +39,7 @@ export const pageLessons: Record<string, Lesson> = {
     good: "Repeats until the interval is as narrow as you need, one trial at a time.", bad: "Several trials at once: their times disturb each other." },
   difference: { is: "Two runs beside each other: their peaks, and what the difference is made of. The waterfall begins at the earlier peak and ends at the later one.",
     good: "Steps only where you changed something.", bad: "A large step that nobody meant.", terms: { peak, waterfall: "Bars that each begin where the one before ended." } },
-  bothcourses: { is: "One curve of both runs, each from its own beginning. Grey is the earlier run.",
+  bothcourses: { is: "One curve of both over each other: by time since each began, by optimizer step, or by event of the allocator. The dashed grey line is the one before.",
     good: "The same shape, lower.", bad: "The later curve rises where the earlier one is level." },
   flamediff: { is: "Calls as bars, as wide as what they hold in the later run; colour says whether that is more or less than in the earlier one. Read down from the whole program to the line that allocates.",
     good: "Colour only below what you changed.", bad: "A call that grew without a change there." },

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"context"
+
+	"hightide/internal/analyze"
+	"hightide/internal/fail"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// side is one of two peaks that are compared.
+type side struct {
+	snapshot *mem.AllocatorSnapshot
+	device   int
+	name     string // for people
+}
+
+// Difference says why the peaks of two differ. Each is a snapshot that is open or a run, by its id: never a file.
+func (o *Opened) Difference(ctx context.Context, a, b, by string) (*report.Report, error) {
+	before, err := o.side(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	after, err := o.side(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	d, err := analyze.Diff(before.snapshot, after.snapshot, before.device, after.device, by)
+	if err != nil {
+		return nil, fail.Input("hightide diff --help says what can be compared", "%w", err)
+	}
+	return d.Report(before.name, after.name), nil
+}
+
+// side finds the fullest device of a snapshot, or of those of a run.
+func (o *Opened) side(ctx context.Context, id string) (side, error) {
+	if o.known(id) == nil {
+		if run, err := o.engine.Find(ctx, id); err == nil {
+			snapshot, device, err := o.engine.fullest(ctx, run.ID)
+			return side{snapshot, device, run.ID}, err
+		}
+	}
+	one, err := o.read(ctx, id)
+	if err != nil {
+		return side{}, err
+	}
+	best := side{one.snapshot, -1, one.info.Name}
+	most := mem.Bytes(-1)
+	for _, d := range one.info.Devices {
+		if d.Peak > most {
+			best.device, most = d.Device, d.Peak
+		}
+	}
+	if best.device < 0 {
+		return side{}, fail.Input("was recording on? torch.cuda.memory._record_memory_history()", "%s tells of no device", one.info.Name)
+	}
+	return best, nil
+}
