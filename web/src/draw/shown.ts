@@ -18,7 +18,9 @@ export function whileShown(element: { isConnected: boolean }, event: string, the
     if (one.element.isConnected) one.seen = true;
     else if (one.seen) all.delete(one);
   }
-  all.add({ element, then, seen: element.isConnected });
+  const one: Heard = { element, then, seen: element.isConnected };
+  all.add(one);
+  if (!one.seen) setTimeout(() => { one.seen = element.isConnected; }); // it is made first, and put on the page right after
 }
 
 function tell(all: Set<Heard>): void {
