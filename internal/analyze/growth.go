@@ -55,6 +55,7 @@ func growth(in *Input, r *report.Report) {
 	causes = merged(causes)
 	in.growing = causes
 	tree, tested := in.totalGrowth()
+	in.totals = tree
 	in.growing = append(in.growing, in.unexplained(tree, causes)...)
 	slices.SortStableFunc(in.growing, func(a, b growing) int { return cmp.Compare(b.slope, a.slope) })
 	for i := range in.growing {
@@ -200,6 +201,7 @@ func (in *Input) totalGrowth() (all []total, tested bool) {
 				continue
 			}
 			tested = true
+			in.tested[p.ID] = append(in.tested[p.ID], source)
 			high := slices.Max(k.Y)
 			t := total{usage.TrendOf(k, usage.Noise{}, max(leastTotal, leastShare*high)), p.ID, source, c.minutes, k.Y[len(k.Y)-1]}
 			if t.Steady {

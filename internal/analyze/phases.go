@@ -3,6 +3,7 @@ package analyze
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 )
 
 const phasesNote = "RSS of the process, read at the edges of each phase and by sampling within it. A rise is from the " +
-	"phase's beginning to its highest point; net is what all its passes left behind together."
+	"phase's beginning to its highest point; net is what all its passes left behind together. The share is of the time in phases; a step holds the others."
 
 const deviceNote = " Device memory is what was allocated at edges alone: within a phase it may have been more."
 
@@ -20,9 +21,19 @@ func phases(in *Input, r *report.Report) {
 	t := report.Table{
 		Name: "phases", Title: "Phases",
 		Note:    phasesNote + in.observedSteps(),
-		Columns: append([]report.Column{report.TextColumn("phase", "phase"), report.TextColumn("process", "process")}, stayColumns(in.label())...),
+		Columns: append([]report.Column{report.TextColumn("phase", "phase"), report.TextColumn("process", "process"), report.ShareColumn("share", "share"), report.CountColumn("process_id", "")}, stayColumns(in.label())...),
 	}
 	ofDevice, several := "", in.severalSteppers()
+	shared := []mem.Phase{mem.PhaseData, mem.PhaseForward, mem.PhaseBackward, mem.PhaseOptimizer}
+	if in.observedSteps() == "" { // else what lies between steps would be counted whole, and steps in part
+		shared = append(shared, mem.PhaseEvaluation, mem.PhaseCheckpoint)
+	}
+	whole := map[uint32]int64{} // time in phases, by process
+	for _, s := range in.Run.Phases {
+		if slices.Contains(shared, s.Phase) {
+			whole[s.Process] += s.Total
+		}
+	}
 	for _, s := range in.sortedStats(func(s *mem.PhaseStats) bool { return s.Phase != mem.PhaseModule && s.Phase != mem.PhaseUser }) {
 		name := string(s.Phase)
 		if s.Name != "" {
@@ -31,7 +42,11 @@ func phases(in *Input, r *report.Report) {
 		if s.DevicePeak.Known() {
 			ofDevice = deviceNote
 		}
-		t.Add(append([]any{name, in.whose(s.Process, several)}, stayCells(s)...)...)
+		share := mem.Optional{}
+		if slices.Contains(shared, s.Phase) && whole[s.Process] > 0 {
+			share = mem.Some(int64(math.Round(float64(s.Total) * 1000 / float64(whole[s.Process]))))
+		}
+		t.Add(append([]any{name, in.whose(s.Process, several), share, s.Process}, stayCells(s)...)...)
 		if len(t.Rows) == 40 {
 			break
 		}
@@ -110,7 +125,7 @@ func modules(in *Input, r *report.Report) {
 		Name: "modules", Title: "Modules",
 		Note: "The root module's direct children, during their forward pass." + in.observedSteps(),
 		Columns: append([]report.Column{report.TextColumn("module", "module"), report.TextColumn("class", "class"), report.TextColumn("process", "process"),
-			report.BytesColumn("parameters", "parameters", mem.Measured), report.BytesColumn("buffers", "buffers", mem.Measured)}, stayColumns(in.label())...),
+			report.BytesColumn("parameters", "parameters", mem.Measured), report.BytesColumn("buffers", "buffers", mem.Measured), report.CountColumn("process_id", "")}, stayColumns(in.label())...),
 	}
 	type key struct {
 		process uint32
@@ -123,7 +138,7 @@ func modules(in *Input, r *report.Report) {
 		}
 	}
 	for _, m := range in.Run.Modules {
-		row := []any{cmp.Or(m.Name, "(root)"), m.Class, in.whose(m.Process, several), m.Parameters, m.Buffers}
+		row := []any{cmp.Or(m.Name, "(root)"), m.Class, in.whose(m.Process, several), m.Parameters, m.Buffers, m.Process}
 		if s := stats[key{m.Process, m.Name}]; s != nil {
 			row = append(row, stayCells(s)...)
 		}

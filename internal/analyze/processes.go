@@ -46,20 +46,22 @@ func processes(in *Input, r *report.Report) {
 // allocatedBy is what a process allocated on its devices, each at its peak: as the process itself said at the end
 // of an imagined run, else the highest sample. A process that used no device has none.
 func (in *Input) allocatedBy(process uint32) mem.Optional {
+	return in.peakOnDevices(process, mem.SeriesAllocated, func(p mem.DevicePeak) mem.Optional { return p.Allocated })
+}
+
+// peakOnDevices sums the peaks of a quantity over the devices of a process.
+func (in *Input) peakOnDevices(process uint32, name mem.Quantity, imagined func(mem.DevicePeak) mem.Optional) mem.Optional {
 	peaks := map[string]mem.Optional{}
-	raise := func(device string, bytes mem.Optional) {
-		peak := peaks[device]
-		peak.Raise(bytes)
-		peaks[device] = peak
-	}
 	for _, s := range in.Run.Series {
-		if s.Process == process && s.Name == mem.SeriesAllocated && len(s.Values) > 0 {
+		if s.Process == process && s.Name == name && len(s.Values) > 0 {
 			peaks[s.Device] = mem.Some(peaks[s.Device].Or(0) + s.Values[s.Peak()]) // each framework's allocator has its own
 		}
 	}
 	for _, p := range in.Run.Imagined.Peaks {
 		if p.Process == process {
-			raise(p.Device, p.Allocated)
+			peak := peaks[p.Device]
+			peak.Raise(imagined(p))
+			peaks[p.Device] = peak
 		}
 	}
 	var sum mem.Optional

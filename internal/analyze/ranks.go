@@ -54,9 +54,10 @@ func ranks(in *Input, r *report.Report) {
 	if r.Imagined == nil { // else no kernel ran, so times say nothing
 		in.straggler(r, all)
 	}
-	in.imbalance(r, all, "host memory", func(k *rank) mem.Optional { return k.host }, mem.Measured)
-	in.imbalance(r, all, "device memory", func(k *rank) mem.Optional { return k.device }, in.label())
+	in.imbalance(r, all, "host memory", report.AspectHost, func(k *rank) mem.Optional { return k.host }, mem.Measured)
+	in.imbalance(r, all, "device memory", report.AspectDevice, func(k *rank) mem.Optional { return k.device }, in.label())
 	in.firstCause(r, all)
+	in.side(r, all)
 }
 
 // ranks are the processes that have a rank and took steps or failed, by number.
@@ -192,7 +193,7 @@ func (in *Input) straggler(r *report.Report, all []*rank) {
 		}
 	}
 	r.Findings = append(r.Findings, report.Finding{
-		Kind: report.KindRanks, Severity: report.Info, Process: most.ID, Label: mem.Measured,
+		Kind: report.KindRanks, Aspect: report.AspectWork, Severity: report.Info, Process: most.ID, Label: mem.Measured,
 		Title: fmt.Sprintf("Rank %d is the straggler", most.number),
 		Text: fmt.Sprintf("Rank %d is the straggler: its data and forward passes take %s a step, the median rank's %s (measured, medians). The others wait for it in their collectives.",
 			most.number, report.Duration(most.work.Or(0)), report.Duration(middle)),
@@ -200,7 +201,7 @@ func (in *Input) straggler(r *report.Report, all []*rank) {
 }
 
 // imbalance: one rank takes more than the others.
-func (in *Input) imbalance(r *report.Report, all []*rank, what string, of func(*rank) mem.Optional, label mem.Label) {
+func (in *Input) imbalance(r *report.Report, all []*rank, what, aspect string, of func(*rank) mem.Optional, label mem.Label) {
 	most, middle := extreme(all, of)
 	if most == nil {
 		return
@@ -210,7 +211,7 @@ func (in *Input) imbalance(r *report.Report, all []*rank, what string, of func(*
 		return
 	}
 	r.Findings = append(r.Findings, report.Finding{
-		Kind: report.KindRanks, Severity: report.Info, Process: most.ID, Bytes: mem.Some(high - middle), Label: label,
+		Kind: report.KindRanks, Aspect: aspect, Severity: report.Info, Process: most.ID, Bytes: mem.Some(high - middle), Label: label,
 		Title: fmt.Sprintf("Rank %d takes %v more %s than the median rank", most.number, mem.Bytes(high-middle), what),
 		Text:  fmt.Sprintf("Rank %d takes more %s than the others: its peak is %v, the median rank's %v (%s).", most.number, what, mem.Bytes(high), mem.Bytes(middle), label),
 	})
@@ -228,7 +229,7 @@ func (in *Input) firstCause(r *report.Report, all []*rank) {
 		return
 	}
 	r.Findings = append(r.Findings, report.Finding{
-		Kind: report.KindRanks, Severity: report.Warning, Process: first.ID, Label: mem.Measured,
+		Kind: report.KindRanks, Aspect: report.AspectFailed, Severity: report.Warning, Process: first.ID, Label: mem.Measured,
 		Title: fmt.Sprintf("Rank %d failed first", first.number),
 		Text: fmt.Sprintf("%d ranks failed. Rank %d did %s before the next one (measured), so the others' errors may only follow from its own.",
 			len(failed), first.number, report.Duration(ahead)),

@@ -80,3 +80,40 @@ func TestRanks(t *testing.T) {
 		}
 	}
 }
+
+// TestRanksSide: ranks as figures, and who of them is suspected first.
+func TestRanksSide(t *testing.T) {
+	even, work := [4]int64{1000, 1000, 1000, 1000}, [4]int64{60, 60, 95, 60}
+	run := distributed([4]int64{3000, 1000, 1000, 1000}, even, work)
+	for i := range run.Steps {
+		run.Steps[i].Duration = 120e6
+	}
+	run.Add(mem.Event{Time: 1.5e9, Process: 2, Kind: "oom", Text: "CUDA out of memory"})
+	run.Add(mem.Event{Time: 1.9e9, Process: 1, Kind: "exception", Text: "connection closed by peer"})
+	side := Analyze(run, Options{}).Ranks
+	if side == nil || len(side.Ranks) != 4 {
+		t.Fatalf("%+v", side)
+	}
+	var who []string
+	for _, s := range side.Suspects {
+		who = append(who, s.Aspect+" "+itoa(s.Rank))
+	}
+	if got := strings.Join(who, ", "); got != "failed 1, work 2, host 0" {
+		t.Errorf("suspects %s", got)
+	}
+	for i, k := range side.Ranks {
+		waiting, ok := k.Waiting.Get()
+		if slow := i == 2; k.Rank != int64(i) || !k.Work.Known() || !ok || (waiting == 0) != slow || slow != (k.Work.Or(0) > 85e6) {
+			t.Errorf("rank %d: %+v", i, k)
+		}
+		if k.Failed.Known() != (i < 2) || k.Allocated.Known() || k.Device.Known() {
+			t.Errorf("rank %d: %+v", i, k)
+		}
+	}
+	if got := strings.Join(side.NotCompared, " "); !strings.HasPrefix(got, "Device memory was not compared") {
+		t.Errorf("not compared: %s", got)
+	}
+	if one := Analyze(mem.NewRun(), Options{}).Ranks; one != nil {
+		t.Errorf("a run without ranks has %+v", one)
+	}
+}

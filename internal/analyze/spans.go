@@ -35,13 +35,13 @@ func userSpans(in *Input, r *report.Report) {
 	several := in.severalSteppers()
 	t := report.Table{
 		Name: "spans", Title: "Spans",
-		Columns: append([]report.Column{report.TextColumn("span", "span"), report.TextColumn("process", "process")}, stayColumns(in.label())...),
+		Columns: append([]report.Column{report.TextColumn("span", "span"), report.TextColumn("process", "process"), report.CountColumn("process_id", "")}, stayColumns(in.label())...),
 	}
 	for _, s := range all[:min(len(all), spansShown)] {
 		if s.DevicePeak.Known() {
 			ofDevice = deviceNote
 		}
-		t.Add(append([]any{s.Name, in.whose(s.Process, several)}, stayCells(s)...)...)
+		t.Add(append([]any{s.Name, in.whose(s.Process, several), s.Process}, stayCells(s)...)...)
 	}
 	t.Note = note + ofDevice
 	r.AddTable(t)

@@ -81,6 +81,11 @@ func TimeColumn(name, title string) Column {
 	return Column{name, title, mem.UnitNanoseconds, mem.Measured}
 }
 
+// ShareColumn is a column of parts of a whole.
+func ShareColumn(name, title string) Column {
+	return Column{name, title, mem.UnitMilli, mem.Measured}
+}
+
 // CountColumn is a column of numbers without a unit.
 func CountColumn(name, title string) Column {
 	return Column{name, title, mem.UnitCount, mem.Measured}

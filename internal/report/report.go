@@ -42,6 +42,8 @@ type Report struct {
 	Dropped   uint64        `json:"dropped"`            // records lost on the way
 	Imagined  *Imagined     `json:"imagined,omitempty"` // of a run on imaginary GPUs: whether it fits
 
+	Ranks *Ranks `json:"ranks,omitempty"` // of a distributed program: its processes beside each other
+
 	Allocators []*Allocator `json:"allocators,omitempty"` // what explain says of each device of each snapshot
 }
 
@@ -135,6 +137,7 @@ type Finding struct {
 	Error        mem.Optional   `json:"error_bytes,omitzero"` // half width of the 95 % interval of BytesPerStep, else of Bytes
 	Confidence   float64        `json:"confidence,omitempty"` // 0 to 1
 	Phase        mem.Phase      `json:"phase,omitempty"`
+	Aspect       string         `json:"aspect,omitempty"` // of kind ranks: in what the rank differs
 	Label        mem.Label      `json:"label"`
 }
 
