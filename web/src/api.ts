@@ -76,8 +76,17 @@ export interface Imagined {
   peak_device_used_bytes?: number; headroom_bytes?: number; categories?: { name: string; bytes: number }[];
 }
 
+/** The processes of a distributed program beside each other; what was not observed is absent. */
+export interface Rank {
+  process: number; rank: number; steps: number; step_time_ns?: number; work_ns?: number; work_error_ns?: number; waiting_ns?: number; peak_rss_bytes?: number; loading_bytes?: number;
+  peak_allocated_bytes?: number; peak_reserved_bytes?: number; peak_device_bytes?: number; growth_bytes_per_step?: number; growth_error_bytes?: number;
+  device_growth_bytes_per_step?: number; device_growth_error_bytes?: number; failed_ns?: number; device_label: Label;
+}
+export interface Suspect { process: number; rank: number; aspect: "failed" | "work" | "device" | "host"; title: string; text: string }
+export interface Ranks { ranks: Rank[]; suspects: Suspect[]; not_compared?: string[] }
+
 export interface Report {
   version: number; run: Run; processes: Process[]; headline: Headline; findings: Finding[]; tables: Table[]; series: Series[];
   phases: PhaseBar[]; steps: StepPoint[]; marks: Mark[]; notes: string[]; dropped: number; stacks?: StackSet[]; allocators?: Allocator[];
-  imagined?: Imagined;
+  imagined?: Imagined; ranks?: Ranks;
 }

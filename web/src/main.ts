@@ -4,6 +4,7 @@ import "uplot/dist/uPlot.min.css";
 import "./style/theme.css";
 import "./style/page.css";
 import "./style/tracks.css";
+import "./style/ranks.css";
 import "./style/learn.css";
 import "./style/print.css";
 import type { Report } from "./api";

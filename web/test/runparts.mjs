@@ -3,9 +3,9 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
@@ -27,6 +27,7 @@ tab.on("console", (m) => ["error", "warning"].includes(m.type()) && !/404/.test(
 tab.on("pageerror", (e) => complaints.push(e.message));
 tab.on("request", (r) => { const { origin, protocol } = new URL(r.url()); if (origin !== new URL(address).origin && protocol !== "blob:" && protocol !== "data:") outside.push(r.url()); });
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const base = address.split("?")[0].replace(/\/$/, "");
 let passed = 0;
 const ok = (said) => { passed++; if (process.env.VERBOSE) console.log(said); };
 async function accessible(what, panel) {
@@ -138,7 +139,7 @@ print("needle in the hay")
 execFileSync(binary, ["run", "--quiet", "--capture", "--name", "big", "--", "python3", big], { env, stdio: "ignore", maxBuffer: 1 << 30 });
 let fetched = 0;
 tab.on("response", (r) => { if (/output\?/.test(r.url())) fetched++; });
-await tab.goto(`${address.split("?")[0].replace(/\/$/, "")}/runs/${id("big")}`);
+await tab.goto(`${base}/runs/${id("big")}`);
 await tab.locator(".term-text", { hasText: "needle in the hay" }).waitFor();
 const rows = Number(process.env.BIG_ROWS ?? 1_500_000);
 assert.match(await tab.locator("#output .reading").innerText(), new RegExp(`^${(rows + 2).toLocaleString("en")} rows`));
@@ -161,19 +162,92 @@ await tab.locator("mark.now", { hasText: "needle in" }).waitFor({ timeout: 120_0
 ok("a search finds what was never fetched");
 
 execFileSync(binary, ["run", "--quiet", "--name", "silent", "--", "python3", "-c", "print(1)"], { env, stdio: "ignore" });
-await tab.goto(`${address.split("?")[0].replace(/\/$/, "")}/runs/${id("silent")}`);
+await tab.goto(`${base}/runs/${id("silent")}`);
 await tab.locator("#output", { hasText: "was not kept" }).waitFor();
 assert.match(await tab.locator("#output code").innerText(), /^hightide run --capture -- python3 -c/);
 ok("a run whose output was not kept says how to keep it");
 
 await tab.setViewportSize({ width: 400, height: 800 });
-await tab.goto(`${address.split("?")[0].replace(/\/$/, "")}/runs/${id("prints")}`);
+await tab.goto(`${base}/runs/${id("prints")}`);
 await tab.locator(".term-text", { hasText: "the end" }).waitFor();
 await narrow();
 await term.scrollIntoViewIfNeeded();
 await tab.screenshot({ path: join(folder, "output-400.png") });
 await accessible("the terminal at 400 pixels", "#output");
 await tab.setViewportSize({ width: 1280, height: 900 });
+
+// Four ranks that train together on this machine's processors. One works longer in its forward, one takes more memory, and none has a GPU.
+const python = process.env.HIGHTIDE_TEST_PYTHON ?? join(homedir(), ".cache/hightide/torch-2.15.0/bin/python");
+if (existsSync(python)) {
+  const train = join(data, "train.py");
+  writeFileSync(train, `
+import os, time, torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+kept = torch.ones((400 if rank == 1 else 1) << 18)
+class Slow(torch.nn.Module):
+    def forward(self, x):
+        if rank == 2: time.sleep(0.06)
+        return x
+model = DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(64, 256), Slow(), torch.nn.Linear(256, 8)))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(150):
+    loss = model(torch.randn(16, 64)).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if rank == 0: print(f"step {step} loss {loss.item():.4f}", flush=True)
+dist.destroy_process_group()
+`);
+  const running = spawn(binary, ["run", "--quiet", "--capture", "--name", "ranks", "--", python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "4", train], { env, stdio: "ignore" });
+  const over = new Promise((done) => running.on("exit", done));
+  while (!JSON.parse(execFileSync(binary, ["ls", "--json"], { env, encoding: "utf8" })).runs.some((r) => r.name === "ranks")) await new Promise((done) => setTimeout(done, 50));
+  await tab.goto(`${base}/runs/${id("ranks")}`);
+  await tab.locator("#ranks h2", { hasText: "4 ranks side by side" }).waitFor({ timeout: 120_000 });
+  ok("ranks are set side by side while they run");
+  assert.equal(await over, 0);
+  await tab.locator(".suspect", { hasText: "First-cause suspect: rank 2" }).waitFor({ timeout: 60_000 });
+  assert.match(await tab.locator(".suspect").innerText(), /straggler/);
+  assert.match(await tab.locator(".suspect li").innerText(), /^Rank 1 takes more host memory/);
+  const card = (title) => tab.locator(".rank-card", { has: tab.locator("figcaption", { hasText: new RegExp(`^${title}`) }) });
+  assert.equal(await card("Own work").locator(".rank-bar.suspected").evaluate((e) => [...e.parentElement.querySelectorAll(".rank-bar")].indexOf(e)), 2);
+  assert.match(await card("Own work").locator("p").innerText(), /rank 2, median/);
+  const heights = await card("Waiting").locator(".rank-bar i").evaluateAll((all) => all.map((e) => e.offsetHeight));
+  assert.ok(heights[2] < Math.min(heights[0], heights[1], heights[3]), `waiting ${heights}`);
+  await tab.locator("#ranks .hint", { hasText: "Device memory was not compared" }).waitFor();
+  ok("the straggler is suspected first, and the others wait for it");
+  await tab.getByRole("group", { name: "Ranks" }).getByRole("button", { name: /rank 1/ }).click();
+  await tab.waitForURL(/process=\d+/);
+  await card("Host peak").locator(".rank-bar.picked").waitFor();
+  await tab.locator("#ranks").screenshot({ path: join(folder, "ranks-light.png") });
+  await accessible("the ranks, in light colours,", "#ranks");
+  await tab.locator("#table-phases td.text", { hasText: "forward" }).first().waitFor();
+  assert.equal(await tab.locator("#table-phases tbody td.text", { hasText: "forward" }).count(), 1);
+  await card("Host peak").locator(".rank-bar").nth(1).click();
+  await tab.waitForURL((url) => !url.search.includes("process"));
+  await tab.locator("#table-phases tbody td.text", { hasText: "forward" }).nth(3).waitFor();
+  ok("a click on a rank is the selection that the tables obey too");
+  await tab.keyboard.press("t");
+  await tab.locator("#ranks").screenshot({ path: join(folder, "ranks-dark.png") });
+  await tab.locator("#table-phases").screenshot({ path: join(folder, "phases-dark.png") });
+  await accessible("the ranks, in dark colours,", "#ranks");
+  await tab.keyboard.press("t");
+  await tab.setViewportSize({ width: 400, height: 800 });
+  await narrow();
+  await tab.locator("#ranks").screenshot({ path: join(folder, "ranks-400.png") });
+  await tab.setViewportSize({ width: 1280, height: 900 });
+  const page = join(data, "ranks.html");
+  execFileSync(binary, ["report", id("ranks"), "--html", page], { env, stdio: "ignore" });
+  const alone = await context.newPage();
+  await alone.goto(`file://${page}`);
+  await alone.locator("#ranks .suspect", { hasText: "rank 2" }).waitFor();
+  await alone.locator(".rank-bar").first().click();
+  await alone.locator(".rank-bar.picked").first().waitFor();
+  await alone.close();
+  ok("the report of one file has them too");
+} else console.log(`left out: ranks, as there is no PyTorch at ${python}`);
 
 assert.deepEqual(outside, [], "a request leaves the machine");
 assert.deepEqual(complaints, [], "the page complains");

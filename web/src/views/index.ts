@@ -10,6 +10,7 @@ import { growth } from "./growth";
 import { flames } from "./flames";
 import { footer, notes } from "./notes";
 import { header } from "./header";
+import { ranks } from "./ranks";
 import { segments } from "./segments";
 import { tables } from "./tables";
 import { timeline } from "./timeline";
@@ -18,7 +19,7 @@ import { waterfall } from "./waterfall";
 export type View = (report: Report, page: PageStore) => HTMLElement | null;
 
 /** The views in the order in which a page has them. Add yours here. */
-export const views: View[] = [header, cards, capacity, findings, waterfall, change, courses, flames, segments, timeline, growth, composition, tables, notes, footer];
+export const views: View[] = [header, cards, capacity, findings, waterfall, change, courses, flames, segments, timeline, ranks, growth, composition, tables, notes, footer];
 
 /** Parts that the bar links to, where the page has them. */
-export const parts: [id: string, title: string][] = [["capacity", "GPU"], ["findings", "Findings"], ["change", "Changes"], ["course", "Events"], ["flames", "Flames"], ["segments", "Segments"], ["timeline", "Timeline"], ["growth", "Growth"], ["peak", "Peak"], ["tables", "Tables"], ["notes", "Notes"]];
+export const parts: [id: string, title: string][] = [["capacity", "GPU"], ["findings", "Findings"], ["change", "Changes"], ["course", "Events"], ["flames", "Flames"], ["segments", "Segments"], ["timeline", "Timeline"], ["ranks", "Ranks"], ["growth", "Growth"], ["peak", "Peak"], ["tables", "Tables"], ["notes", "Notes"]];

@@ -1,16 +1,32 @@
 import type { Cell, Column, Report, Table } from "../api";
 import { sorted } from "../lib/columns";
 import { count, quantity } from "../lib/format";
+import { processName } from "../state/report";
+import type { PageStore } from "../state/store";
 import { h, section } from "./dom";
 import { sitemap } from "./sitemap";
 
-const rowsAtFirst = 12, worthFiltering = 25;
+const rowsAtFirst = 12, worthFiltering = 15;
 
 /** Every table of the report, in its order. The composition of the peak has a view of its own. */
-export function tables(report: Report): HTMLElement | null {
+export function tables(report: Report, page: PageStore): HTMLElement | null {
   const shown = report.tables.filter((t) => t.rows.length > 0 && t.name !== "composition");
   return shown.length ? h("div", { id: "tables" }, ...shown.map((t) => section(`table-${[t.name, t.file, t.device_number].filter((p) => p !== undefined).join("-")}`, t.title,
-    t.note && h("p", { class: "hint" }, t.note), t.name === "sites" && sitemap(report), tableBody(t)))) : null;
+    t.note && h("p", { class: "hint" }, t.note), t.name === "sites" && sitemap(report), byProcess(report, t, page)))) : null;
+}
+
+/** A table whose rows are of processes shows those of the selected one alone. */
+function byProcess(report: Report, t: Table, page: PageStore): HTMLElement {
+  const of = t.columns.findIndex((c) => c.name === "process_id");
+  if (of < 0 || new Set(t.rows.map((r) => r[of])).size < 2) return tableBody(t);
+  const table = liveTable(t), said = h("p", { class: "hint" });
+  page.follow(["process"], ({ process }) => {
+    const rows = process ? t.rows.filter((r) => r[of] === process) : t.rows, one = report.processes.find((p) => p.id === process);
+    table.show(rows);
+    said.hidden = !process;
+    said.textContent = one ? `Of ${processName(one, report.processes)} alone, as it is selected.` : "";
+  });
+  return h("div", {}, said, table.element);
 }
 
 /** A table that sorts by a click on a heading, shows long ones in part, and filters the longest. */

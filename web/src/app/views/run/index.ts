@@ -12,6 +12,7 @@ import { flames } from "../../../views/flames";
 import { growth } from "../../../views/growth";
 import { header } from "../../../views/header";
 import { footer, notes } from "../../../views/notes";
+import { ranks } from "../../../views/ranks";
 import { segments } from "../../../views/segments";
 import { tables } from "../../../views/tables";
 import { waterfall } from "../../../views/waterfall";
@@ -38,6 +39,7 @@ const parts: PartOf[] = [
   panel(waterfall),
   panel(change),
   tracksPart,
+  panel(ranks),
   panel(growth),
   output,
   panel(composition),
