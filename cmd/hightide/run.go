@@ -10,6 +10,7 @@ import (
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/launch"
+	"hightide/internal/mem"
 	"hightide/internal/observe"
 
 	"github.com/spf13/cobra"
@@ -66,6 +67,11 @@ func (o *recording) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.open, "open", false, "open the HTML report in a browser")
 }
 
+const (
+	captureLimit = int64(256 * mem.MiB)
+	leastCapture = 64 * mem.KiB
+)
+
 func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
 	o.recording.AddFlags(flags)
 	o.Interval = 100 * time.Millisecond
@@ -78,6 +84,19 @@ func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.ui, "ui", false, "open the run's page in a browser while it runs")
 	flags.BoolVar(&o.live, "live", false, "show hightide top while it runs; the program's output is a view of it, and is printed at the end")
 	flags.BoolVar(&o.KeepOutput, "capture", false, "keep what the program writes with the run, as well as showing it")
+	o.KeepLimit = captureLimit
+	flags.Func("capture-limit", "keep no more `size` of it: of a longer output the beginning and the end, half each; none keeps all (default 256MiB)", func(text string) error {
+		if text == "none" {
+			o.KeepLimit = 0
+			return nil
+		}
+		limit, err := mem.ParseBytes(text)
+		if err != nil || limit < leastCapture {
+			return fail.Usage("as in --capture-limit 64MiB, or none", "--capture-limit is a size of %v or more, not %q", mem.Bytes(leastCapture), text)
+		}
+		o.KeepLimit = int64(limit)
+		return nil
+	})
 }
 
 func (o *recording) addAlert(text string) error {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"hightide/internal/fail"
@@ -16,7 +17,7 @@ import (
 )
 
 // OutputFile is what a run's output is called among what is kept with it: every byte as the program wrote it, with standard output and
-// error in the order in which they came.
+// error in the order in which they came. Of more than RunOptions.KeepLimit the beginning and the end are kept.
 const OutputFile = "output.log"
 
 // Begun says that a run has its id, before its program starts.
@@ -43,7 +44,7 @@ func (e *Engine) keepOutput(ctx context.Context, o *RunOptions, to *observe.Opti
 			return nil, fail.Environment("is the data directory full? see df", "keep the program's output: %w", err)
 		}
 		defer file.Close()
-		kept, err := launch.Keep(&to.Runtime, file, !o.OutputApart)
+		kept, err := launch.Keep(&to.Runtime, file, !o.OutputApart, o.KeepLimit)
 		if err != nil {
 			return nil, fail.Environment("leave out --capture and --live", "keep the program's output: %w", err)
 		}
@@ -69,4 +70,38 @@ func (e *Engine) Output(ctx context.Context, ref string) (io.ReadCloser, error) 
 		}
 		return file, err
 	})
+}
+
+// Where data begins and where it ends in a file with holes (lseek).
+const (
+	seekData = 3
+	seekHole = 4
+)
+
+// copyData copies a file without its holes: an output of which the middle was left out.
+func copyData(w io.Writer, file *os.File) error {
+	for at := int64(0); ; {
+		begin, err := file.Seek(at, seekData)
+		if errors.Is(err, syscall.ENXIO) {
+			return nil // none follows
+		}
+		if err != nil { // files that do not tell
+			if _, err := file.Seek(at, io.SeekStart); err != nil {
+				return err
+			}
+			_, err = io.Copy(w, file)
+			return err
+		}
+		end, err := file.Seek(begin, seekHole)
+		if err != nil {
+			return err
+		}
+		if _, err := file.Seek(begin, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := io.CopyN(w, file, end-begin); err != nil {
+			return err
+		}
+		at = end
+	}
 }

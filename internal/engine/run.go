@@ -28,6 +28,7 @@ type RunOptions struct {
 	JSONFile     string // where the caller will write the result; looked at before the command starts
 	HTML         bool   // write the HTML report into the run's folder
 	KeepOutput   bool   // keep what the program writes with the run, see Output
+	KeepLimit    int64  // bytes of it: of more the beginning and the end; 0: any number
 	OutputApart  bool   // keep it, and what goes to a terminal does not appear there
 
 	loaded func(*mem.Run) // takes the recording before it is explained; nil: nobody does

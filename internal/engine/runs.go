@@ -256,6 +256,9 @@ func attachFile(s store.Store, id, path string) error {
 			return err
 		}
 		defer file.Close()
+		if filepath.Base(path) == OutputFile {
+			return copyData(w, file)
+		}
 		_, err = io.Copy(w, file)
 		return err
 	})

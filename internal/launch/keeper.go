@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -23,8 +24,9 @@ type Kept struct {
 
 // Keep has what a program writes kept in a file that is open for appending, and gives its streams in r another end. Where shows is set, it
 // also goes where it would have gone; else only what is no terminal does, as a file that the shell redirects to. A terminal is
-// replaced by another, so that the program writes as it would have; a stream that is none by a pipe.
-func Keep(r *Runtime, file *os.File, shows bool) (*Kept, error) {
+// replaced by another, so that the program writes as it would have; a stream that is none by a pipe. Of more than limit bytes (0: any
+// number) the beginning and the end are kept, with a hole of the file between them.
+func Keep(r *Runtime, file *os.File, shows bool, limit int64) (*Kept, error) {
 	image, err := keeperLib.ReadFile("keeper/lib/hightide-keeper")
 	if err != nil {
 		return nil, errors.New("this hightide was built without the program that keeps output (make -C internal/launch)")
@@ -44,7 +46,7 @@ func Keep(r *Runtime, file *os.File, shows bool) (*Kept, error) {
 		if to = *stream; device != 0 && !shows {
 			to = nil
 		}
-		end, err := k.keep(image, file, to, device != 0, *stream)
+		end, err := k.keep(image, file, to, device != 0, *stream, limit)
 		if err != nil {
 			k.Close(0)
 			return nil, err
@@ -56,7 +58,7 @@ func Keep(r *Runtime, file *os.File, shows bool) (*Kept, error) {
 }
 
 // keep starts one keeper and returns the program's end.
-func (k *Kept) keep(image []byte, file, to *os.File, terminal bool, like *os.File) (end *os.File, err error) {
+func (k *Kept) keep(image []byte, file, to *os.File, terminal bool, like *os.File, limit int64) (end *os.File, err error) {
 	var source *os.File
 	if terminal {
 		source, end, err = openTerminal(like)
@@ -80,7 +82,7 @@ func (k *Kept) keep(image []byte, file, to *os.File, terminal bool, like *os.Fil
 		}
 		files = append(files, fd)
 	}
-	pid, err := syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", program.Fd()), []string{"hightide-keeper"},
+	pid, err := syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", program.Fd()), []string{"hightide-keeper", strconv.FormatInt(limit, 10)},
 		&syscall.ProcAttr{Dir: "/", Files: files, Sys: &syscall.SysProcAttr{Setsid: true}})
 	if err != nil {
 		end.Close()

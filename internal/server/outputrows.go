@@ -51,6 +51,7 @@ func (s *Server) outputRows(api huma.API) {
 const (
 	rowsKept = 16       // outputs whose index is kept
 	rowsOnce = 64 << 20 // bytes that one request counts at most
+	seekData = 3        // of lseek: the next place that is no hole
 )
 
 // outputIndexes are the indexes of outputs that were asked for lately. The zero value is ready.
@@ -92,6 +93,9 @@ func (o *outputIndexes) of(ctx context.Context, e *engine.Engine, id string, fro
 	defer x.mu.Unlock()
 	if x.Size > size { // another file: what was in the middle may have been left out at its end
 		x.Index = terminal.Index{}
+	}
+	if data, err := file.Seek(x.Size, seekData); err == nil && data > x.Size { // the middle of a long output is a hole
+		x.Skip(data - x.Size)
 	}
 	if _, err := file.Seek(x.Size, io.SeekStart); err != nil {
 		return nil, err

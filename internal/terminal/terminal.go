@@ -96,6 +96,13 @@ func (x *Index) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+// Skip passes over bytes that are not there, such as a hole of the file: what follows begins a block.
+func (x *Index) Skip(n int64) {
+	x.Size += n
+	x.state = inText
+	x.begin()
+}
+
 // common takes a sequence of numbers that is there as a whole, and gives its length; 0: it is not one. Nearly all are.
 func (x *Index) common(p []byte) int {
 	if len(p) < 3 || p[1] != '[' {

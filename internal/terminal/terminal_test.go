@@ -80,6 +80,16 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// TestSkip: what was left out has no rows, and what follows begins a block.
+func TestSkip(t *testing.T) {
+	x := indexOf("a\n")
+	x.Skip(1 << 30)
+	_, _ = x.Write([]byte("b\n"))
+	if x.Size != 1<<30+4 || x.Rows() != 3 || len(x.Blocks) != 2 || x.Blocks[1].At != 1<<30+2 || x.Blocks[1].Row != 1 {
+		t.Errorf("%+v", x)
+	}
+}
+
 // TestHostile: what nobody would write costs no more than it weighs.
 func TestHostile(t *testing.T) {
 	for name, text := range map[string]string{

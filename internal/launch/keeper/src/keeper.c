@@ -3,6 +3,9 @@
 // be closed. It outlives hightide, so that a program whose hightide is killed can still write. It ends when nobody can write to it any
 // more. A place that takes nothing, as a full disk, is passed over: the program must not stand still for it. It uses no library: it must
 // run wherever hightide does.
+//
+// With a number, of bytes, it keeps no more than about that: the beginning and the end, half each. What is between becomes a hole of the
+// file, so that every byte stays where it is for who reads along, and a line before the hole says how much was left out.
 
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -41,10 +44,64 @@ static int put(int fd, long size)
 	return 1;
 }
 
-// The kernel begins here, with a stack as no caller would leave it.
-__attribute__((force_align_arg_pointer)) void _start(void)
+enum { PAGE = 4096, PUNCH = 3, END = 2 }; // FALLOC_FL_PUNCH_HOLE with FALLOC_FL_KEEP_SIZE, SEEK_END
+
+static long limit, left_out_to, notice_file = -1;
+static int full; // a file system without holes: nothing more is kept
+
+static long text(char *to, const char *from)
+{
+	long n = 0;
+	while ((to[n] = from[n]))
+		n++;
+	return n;
+}
+
+// Says before the hole how much it is. A terminal's colours end there, as those that follow would begin anywhere.
+static void say(long hole, long to)
+{
+	static char line[96], digits[24];
+	long n = text(line, "\n\x1b[m[hightide: "), at = sizeof digits - 1;
+	const long taken = 64; // by this line
+	for (long left = to - hole + taken; at > 0 && (left || at == sizeof digits - 1); left /= 10)
+		digits[--at] = (char)('0' + left % 10);
+	n += text(line + n, digits + at);
+	n += text(line + n, " bytes are left out here]");
+	while (n < taken - 1)
+		line[n++] = ' ';
+	line[n++] = '\n';
+	call(__NR_pwrite64, notice_file, (long)line, n, hole - taken);
+}
+
+// Makes a hole of what is neither the beginning nor the end.
+static void leave_out(void)
+{
+	const long hole = (limit / 2 + PAGE - 1) / PAGE * PAGE, step = limit / 16 + PAGE;
+	const long size = call(__NR_lseek, 1, 0, END, 0), to = (size - limit / 2) / PAGE * PAGE;
+	if (size <= limit || to < left_out_to + step || to <= hole)
+		return;
+	long from = left_out_to > hole ? left_out_to : hole;
+	if (notice_file < 0) // the one that there is appends, whatever the place
+		notice_file = call(__NR_open, (long)"/proc/self/fd/1", 1, 0, 0);
+	if (notice_file < 0 || call(__NR_fallocate, 1, PUNCH, from, to - from) < 0) {
+		full = 1;
+		long n = text(buffer, "\n\x1b[m[hightide: what follows is left out here: these files cannot have holes]\n");
+		put(1, n);
+		return;
+	}
+	left_out_to = to;
+	say(hole, to);
+}
+
+// The kernel begins at _start, with a stack as no caller would leave it: how many words there are, then the words.
+__asm__(".globl _start\n_start:\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall run\n");
+
+__attribute__((used)) static void run(long *stack)
 {
 	const long mask_bytes = 8;
+	if (stack[0] > 1)
+		for (const char *c = (const char *)stack[2]; *c >= '0' && *c <= '9'; c++)
+			limit = 10 * limit + (*c - '0');
 	unsigned long all = ~0UL;
 	call(__NR_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, mask_bytes);
 	call(__NR_prctl, PR_SET_NAME, (long)"hightide-keeper", 0, 0);
@@ -57,8 +114,11 @@ __attribute__((force_align_arg_pointer)) void _start(void)
 			continue;
 		if (n <= 0) // EIO: the last end of a terminal was closed
 			break;
-		put(1, n);
 		shows = shows && put(2, n);
+		if (!full)
+			put(1, n);
+		if (limit && !full)
+			leave_out();
 	}
 	call(__NR_exit_group, 0, 0, 0, 0);
 }
