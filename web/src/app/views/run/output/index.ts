@@ -131,9 +131,10 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
       say();
     });
   };
-  let follow = () => {}, tries = 0, timer = 0, report: Report | null = null;
+  let follow = () => {}, lacks = false, tries = 0, timer = 0, report: Report | null = null;
   const missing = () => {
     if (panel.isConnected) return;
+    lacks = true;
     const line = `hightide run --capture -- ${commandLine(report?.run.command ?? []) || "python train.py"}`;
     place.replaceChildren(section("output", "Terminal output", h("p", { class: "hint" }, "What this run wrote to its terminal was not kept. It is kept, colours and all, where the run begins with:"), copier(line, { class: "command" }, h("code", {}, line))));
   };
@@ -150,7 +151,7 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
       else missing();
     }
   };
-  feed.report((r) => { report = r; });
+  feed.report((r) => { report = r; if (lacks) missing(); });
   feed.begin((live) => { wanted = true; void refresh(live).then(() => { if (!live) view.settle(); }); });
   feed.on("output", (part) => { if (wanted) from.told(part); if (!panel.isConnected) void refresh(true); });
   feed.on("end", () => void refresh());
