@@ -193,7 +193,7 @@ class Slow(torch.nn.Module):
         return x
 model = DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(64, 256), Slow(), torch.nn.Linear(256, 8)))
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
-for step in range(150):
+for step in range(300):
     loss = model(torch.randn(16, 64)).square().mean()
     loss.backward()
     optimizer.step()

@@ -51,7 +51,7 @@ function picture({ measure, values, middle, top, most, suspect }: Compared, all:
   const bars = all.map((r, i) => {
     const v = values[i] ?? null, error = measure.error && r[measure.error];
     const bar = h("div", { class: `rank-bar ${suspect === i ? "suspected" : ""}`, title: `rank ${r.rank}: ${text(v)}${error ? ` ± ${quantity(error, measure.unit)}` : ""}` },
-      h("i", { style: `height:${v === null ? 0 : Math.max((Math.max(v, 0) / top) * 100, v > 0 ? 1.5 : 0)}%` }), all.length <= namedBars && h("small", {}, String(r.rank)));
+      v === null ? h("em", {}, "–") : h("i", { style: `height:${Math.max((Math.max(v, 0) / top) * 100, v > 0 ? 1.5 : 0)}%` }), all.length <= namedBars && h("small", {}, String(r.rank)));
     bar.addEventListener("click", () => pick(r));
     bar.addEventListener("pointerenter", () => { said.textContent = `${measure.title}, ${bar.title}`; });
     return bar;
