@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,9 +125,15 @@ func (e *Engine) Follow(ctx context.Context, ref string, from int64) iter.Seq2[s
 	}
 }
 
-// Attached lists what is kept with a run beside its recording.
+// Attached lists what is kept with a run beside its recording, with its output while the program still writes it.
 func (e *Engine) Attached(ctx context.Context, id string) ([]store.Attachment, error) {
-	return inStore(ctx, e, func(s store.Store) ([]store.Attachment, error) { return s.Attached(id) })
+	return inStore(ctx, e, func(s store.Store) ([]store.Attachment, error) {
+		all, err := s.Attached(id)
+		if info, missing := os.Stat(filepath.Join(e.scratch(id), OutputFile)); err == nil && missing == nil {
+			all = append(slices.Clone(all), store.Attachment{Name: OutputFile, Size: info.Size()})
+		}
+		return all, err
+	})
 }
 
 // OpenAttached reads one of them, or by the name store.Recording the recording as it stands.
