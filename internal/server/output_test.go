@@ -74,9 +74,9 @@ func TestOutput(t *testing.T) {
 			t.Errorf("%s: %+v; want %q", test.query, got, test.want)
 		}
 	}
-	var kept Artifacts
-	if s.get("/api/v1/runs/last/artifacts", &kept); len(kept.Artifacts) != 1 || kept.Artifacts[0].Name != engine.OutputFile {
-		t.Errorf("while it is written it is not listed: %+v", kept)
+	var listed Artifacts
+	if s.get("/api/v1/runs/last/artifacts", &listed); len(listed.Artifacts) != 1 || listed.Artifacts[0].Name != engine.OutputFile {
+		t.Errorf("while it is written it is not listed: %+v", listed)
 	}
 	lines := strings.Repeat("\x1b[32mépisode\n", 40000) // of which rows are told block by block, and of what came since
 	if err := os.WriteFile(path, []byte(lines[:len(lines)/2]), 0o600); err != nil {
