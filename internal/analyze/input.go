@@ -23,8 +23,8 @@ type Input struct {
 	names      *usage.Names
 	histories  map[uint32]*usage.History // of sampled heaps, by process
 	growing    []growing                 // what growth found, for the headline
-	totals     []total               // processes whose memory grows as a whole, and
-	tested     map[uint32][]string   // of what of each process that could be told: "rss", "device"
+	totals     []total                   // processes whose memory grows as a whole, and
+	tested     map[uint32][]string       // of what of each process that could be told: "rss", "device"
 	failed     map[uint32]*shortage      // by process: the last request that failed, as an allocator recorded it
 	alive      map[uint32]string         // by process: what its last profile of a device says of who held most
 	larger     []growingLine             // lines that hold more and more and keep nothing

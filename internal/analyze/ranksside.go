@@ -70,7 +70,9 @@ func suspects(r *report.Report, all []*rank) []report.Suspect {
 			out = append(out, report.Suspect{Process: f.Process, Rank: all[at].number, Aspect: f.Aspect, Title: f.Title, Text: f.Text})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b report.Suspect) int { return cmp.Compare(slices.Index(order, a.Aspect), slices.Index(order, b.Aspect)) })
+	slices.SortStableFunc(out, func(a, b report.Suspect) int {
+		return cmp.Compare(slices.Index(order, a.Aspect), slices.Index(order, b.Aspect))
+	})
 	return out
 }
 

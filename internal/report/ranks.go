@@ -22,9 +22,9 @@ type Rank struct {
 	Loading      mem.Optional `json:"loading_bytes,omitzero"` // highest RSS up to the end of the first step
 	Allocated    mem.Optional `json:"peak_allocated_bytes,omitzero"`
 	Reserved     mem.Optional `json:"peak_reserved_bytes,omitzero"`
-	Device       mem.Optional `json:"peak_device_bytes,omitzero"`           // of the process, as the driver tells it
-	Growth       mem.Optional `json:"growth_bytes_per_step,omitzero"`       // of RSS; 0: looked for and not there
-	GrowthError  mem.Optional `json:"growth_error_bytes,omitzero"`          // half its 95 % interval
+	Device       mem.Optional `json:"peak_device_bytes,omitzero"`     // of the process, as the driver tells it
+	Growth       mem.Optional `json:"growth_bytes_per_step,omitzero"` // of RSS; 0: looked for and not there
+	GrowthError  mem.Optional `json:"growth_error_bytes,omitzero"`    // half its 95 % interval
 	DeviceGrowth mem.Optional `json:"device_growth_bytes_per_step,omitzero"`
 	DeviceError  mem.Optional `json:"device_growth_error_bytes,omitzero"`
 	Failed       mem.Optional `json:"failed_ns,omitzero"` // since the run began
