@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -70,6 +71,9 @@ func TestTokenCookie(t *testing.T) {
 	cookies := response.Cookies()
 	if response.StatusCode != http.StatusSeeOther || response.Header.Get("Location") != "/runs/x?t=1-2" || len(cookies) != 1 {
 		t.Fatalf("%s to %q with %v", response.Status, response.Header.Get("Location"), cookies)
+	}
+	if at, err := url.Parse(s.URL); err != nil || !strings.HasSuffix(cookies[0].Name, "-"+at.Port()) { // cookies know no ports: another server on this machine would take its place
+		t.Errorf("the cookie of %s is called %s", s.URL, cookies[0].Name)
 	}
 	if c := cookies[0]; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode {
 		t.Errorf("cookie %+v", c)

@@ -16,7 +16,7 @@ export function bothCourses(of: Courses, name: string): HTMLElement {
 
 function drawn({ along, before, after }: Courses, width: number): SVGSVGElement {
   const colour = theme(), scale = along === "time" ? 1e9 : 1, xs = [before, after].flatMap((c) => [c.x[0] ?? 0, c.x[c.x.length - 1] ?? 0]);
-  const [from, to] = [Math.min(...xs, along === "time" ? 0 : Infinity), Math.max(...xs, 1)], top = Math.max(1, [before, after].reduce((n, c) => c.y.reduce((m, v) => Math.max(m, v), n), 0)) * 1.04;
+  const [from, to] = [along === "step" ? Math.min(...xs) : 0, Math.max(...xs, 1)], top = Math.max(1, [before, after].reduce((n, c) => c.y.reduce((m, v) => Math.max(m, v), n), 0)) * 1.04;
   const x = (v: number) => left + ((v - from) / (to - from || 1)) * (width - left - 14), y = (v: number) => head + (1 - v / top) * (tall - head - foot);
   const svg = canvas(width, tall, `${before.title} before, at most ${bytes(before.y.reduce((n, v) => Math.max(n, v), 0))}, and after, at most ${bytes(after.y.reduce((n, v) => Math.max(n, v), 0))}, by ${words[along]}`);
   for (const t of ticks(top, "bytes", 5)) svg.append(s("line", { x1: left, x2: width - 14, y1: y(t), y2: y(t), stroke: colour("grid") }), s("text", { x: left - 8, y: y(t) + 4, fill: colour("muted"), "font-size": 11, "text-anchor": "end" }, byteTick(t)));

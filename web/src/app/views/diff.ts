@@ -94,7 +94,7 @@ async function show(app: App, a: string, b: string, by: string, signal: AbortSig
     section("difference", name, headline(d, p, q), h("div", { class: "tools" }, switcher),
       device instanceof Problem && h("p", { class: "hint" }, `The device's blocks cannot be compared: ${device.message}`),
       d ? waterfallPicture(() => d, () => name) : h("p", { class: "nothing" }, "Neither run says what its peak was made of."),
-      h("p", { class: "facts" }, !(device instanceof Problem) && h("span", {}, h("a", { href: query("/api/v1/diff/page", { a, b, by: ofHost(chosen) ? "site" : chosen }), download: "difference.html" }, "One file to share")), h("span", {}, copier(line, { class: "command" }, h("code", {}, line))))),
+      h("p", { class: "facts" }, !(device instanceof Problem) && h("span", {}, h("a", { href: query("/api/v1/diff/page", { a, b, by: ofHost(chosen) ? "site" : chosen }), download: "difference.html" }, "One file to share")), h("span", {}, [p, q].every((r) => r.run.id) && copier(line, { class: "command" }, h("code", {}, line))))),
     ...(over.length ? [course(over, name)] : []),
     ...(flames ? [section("flamediff", "Who holds more, who less", flameDiff(flames[0], flames[1]))] : []),
     ...(table ? [section("difftable", table.title, table.note && h("p", { class: "hint" }, table.note), tableBody(table))]
