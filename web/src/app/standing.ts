@@ -2,7 +2,7 @@
 
 /** Remembers that of a part whose sections have ids; call what it returns once the part has its new children. */
 export function standing(part: HTMLElement): () => void {
-  const seen = [...part.querySelectorAll(":scope > [id]")].find((s) => s.getBoundingClientRect().bottom > 0), at = seen?.getBoundingClientRect().top ?? 0;
+  const seen = [...part.querySelectorAll(":scope > [id]")].find((s) => s.getBoundingClientRect().bottom > covered()), at = seen?.getBoundingClientRect().top ?? 0;
   const height = part.offsetHeight, has = document.activeElement, focus = has instanceof HTMLElement || has instanceof SVGElement ? has : null;
   const of = focus && part.contains(focus) ? place(focus) : null;
   const sideways = [...part.querySelectorAll<HTMLElement>("[id] *")].filter((e) => e.scrollLeft > 0).map((e) => ({ ...place(e), by: e.scrollLeft }));
@@ -16,6 +16,9 @@ export function standing(part: HTMLElement): () => void {
     requestAnimationFrame(() => requestAnimationFrame(() => { part.style.minHeight = ""; stay(); }));
   };
 }
+
+/** What the page's bar covers at the top, in pixels. */
+const covered = (): number => parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
 
 interface Place { section: string; kind: string; said: string; index: number }
 

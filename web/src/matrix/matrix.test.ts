@@ -45,7 +45,7 @@ describe("view", () => {
   test("what a reader who chose nothing sees", () => expect(start).toMatchObject({ figure: "memory", group: "model", colour: "framework", along: "batch", rows: "model", columns: "batch" }));
   test("an address holds all of it, and only what differs", () => {
     expect(written(start, start)).toBe("");
-    const view = { ...start, figure: "rss", only: { framework: ["pytorch"], device: ["cpu", "imagined:t4"] }, state: ["oom", "done"] as const, cell: model.cells[5]!.key, far: true, panels: "none", statistic: "min" as const, at: "heat" };
+    const view = { ...start, figure: "rss", only: { framework: ["pytorch"], device: ["cpu", "imagined:t4"] }, state: ["oom", "done"] as const, cell: model.cells[5]!.key, far: true, panels: "none", statistic: "min" as const, order: "rss", up: true, at: "heat" };
     expect(read(`#${written(view, start)}`, start, model)).toEqual(view);
   });
   test("what the matrix does not have is left out of an address", () =>

@@ -19,6 +19,8 @@ export interface View {
   rows: string;
   columns: string;
   cell: string; // key of the chosen one
+  order: string; // the column that the table of cells is ordered by; "": as the matrix goes
+  up: boolean; // that order from the lowest on
   at: string; // the part that was gone to
 }
 
@@ -34,11 +36,11 @@ export function first(model: Model, dark: boolean): View {
   const rows = group ?? colour, columns = [along, colour].find((a) => a !== rows);
   const goal = model.figures[0] === memory ? memory : model.comparison?.figure || model.packed.goal.figure;
   return { dark, figure: model.figures.includes(goal) ? goal : model.figures[0] ?? goal, statistic: "", only: {}, state: [], group: name(group), colour: name(colour), panels: "", free: false,
-    along: name(along), far: false, rows: name(rows), columns: name(columns), cell: "", at: "" };
+    along: name(along), far: false, rows: name(rows), columns: name(columns), cell: "", order: "", up: false, at: "" };
 }
 
-const texts = ["figure", "statistic", "group", "colour", "panels", "along", "rows", "columns", "cell", "at"] as const;
-const flags = ["free", "far"] as const;
+const texts = ["figure", "statistic", "group", "colour", "panels", "along", "rows", "columns", "cell", "order", "at"] as const;
+const flags = ["free", "far", "up"] as const;
 
 /** The address's last part: what differs from the first view. */
 export function written(view: View, start: View): string {
@@ -57,7 +59,7 @@ export function read(hash: string, start: View, model: Model): View {
   const fits: Record<(typeof texts)[number], (v: string) => boolean> = {
     figure: (v) => model.figures.includes(v), statistic: (v) => v === "" || (statistics as readonly string[]).includes(v),
     group: (v) => v === "" || axes.has(v), colour: (v) => v === "" || axes.has(v), panels: (v) => ["", "none"].includes(v) || axes.has(v),
-    along: (v) => axes.has(v), rows: (v) => axes.has(v), columns: (v) => axes.has(v), cell: (v) => v === "" || model.byKey.has(v), at: (v) => /^[a-z]*$/.test(v),
+    along: (v) => axes.has(v), rows: (v) => axes.has(v), columns: (v) => axes.has(v), cell: (v) => v === "" || model.byKey.has(v), order: () => true, at: (v) => /^[a-z]*$/.test(v),
   };
   for (const key of texts) { const v = said.get(key); if (v !== null && fits[key](v)) Object.assign(view, { [key]: v }); }
   for (const key of flags) if (said.has(key)) view[key] = said.get(key) === "1";

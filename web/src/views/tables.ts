@@ -32,15 +32,20 @@ function byProcess(report: Report, t: Table, page: PageStore): HTMLElement {
 /** A table that sorts by a click on a heading, shows long ones in part, and filters the longest. */
 export const tableBody = (t: Table): HTMLElement => liveTable(t).element;
 
-/** What a click on a row's first cell does, and which row is the chosen one. */
-export interface Choosing { pick(row: Cell[]): void; picked(row: Cell[]): boolean }
+/** What a click on a row's first cell does, and which row is the chosen one; the order, where it outlives the table. */
+export interface Choosing { pick(row: Cell[]): void; picked(row: Cell[]): boolean; order?: Order }
+
+/** The column that rows are ordered by, by its name, or none; and how that is remembered. */
+export interface Order { by: string; down: boolean; chosen(by: string, down: boolean): void }
 
 /** A table whose rows can change, and be chosen. */
 export function liveTable(t: Table, choosing?: Choosing): { element: HTMLElement; show(rows: Cell[][]): void; refresh(): void } {
   const body = h("tbody");
   const bar = t.columns.findIndex((c, i) => c.unit === "bytes" && tells(t.rows.map((r) => r[i] ?? null)));
   const largest = bar < 0 ? 0 : Math.max(...t.rows.map((r) => typeof r[bar] === "number" ? r[bar] : 0));
-  let given = t.rows, rows = given, words = "", all = given.length <= rowsAtFirst + 3, by = -1, down = true;
+  const order = choosing?.order;
+  let given = t.rows, words = "", all = given.length <= rowsAtFirst + 3, by = order?.by ? t.columns.findIndex((c) => c.name === order.by) : -1, down = order?.down ?? true;
+  let rows = by < 0 ? given : sorted(given, by, down);
   const more = h("button", { type: "button", class: "plain more" });
   const fill = () => {
     const kept = words ? rows.filter((r) => r.some((c) => typeof c === "string" && c.toLowerCase().includes(words))) : rows;
@@ -53,13 +58,14 @@ export function liveTable(t: Table, choosing?: Choosing): { element: HTMLElement
   const heads = t.columns.flatMap((c, i) => {
     if (!c.title) return []; // for programs
     const sort = h("button", { type: "button", title: "Sort by this column" }, c.title);
-    const head = h("th", { scope: "col", class: c.unit ? "number" : "text" }, sort, c.label && c.label !== "measured" ? h("small", {}, c.label) : null);
+    const head = h("th", { scope: "col", class: c.unit ? "number" : "text", ...(i === by ? { "aria-sort": down ? "descending" : "ascending" } : {}) }, sort, c.label && c.label !== "measured" ? h("small", {}, c.label) : null);
     sort.addEventListener("click", () => {
       down = by === i ? !down : Boolean(c.unit);
       by = i;
       rows = sorted(given, i, down);
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      order?.chosen(c.name, down);
       fill();
     });
     return [head];
