@@ -22,7 +22,9 @@ func headline(in *Input, r *report.Report) {
 		h.ExitCode, h.Signal, h.Stopped = in.Run.End.ExitCode, in.Run.End.Signal, in.Run.End.Reason == "stopped"
 		h.Left = in.Run.End.Reason == "left"
 	}
-	h.StepTime = in.stepTime(in.leader)
+	if in.label() != mem.Imagined { // where no kernel ran, a step's time is that of the host alone
+		h.StepTime = in.stepTime(in.leader)
+	}
 	if r.Imagined != nil {
 		imagined.Complete(r.Imagined, r)
 		h.Say(imagined.Sentence(r.Imagined)...)

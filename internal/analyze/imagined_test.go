@@ -131,6 +131,19 @@ func TestImaginedFigures(t *testing.T) {
 	}
 }
 
+// TestImaginedStepTime: no kernel ran, so the time between two steps is not told as that of a step; of a real run it is.
+func TestImaginedStepTime(t *testing.T) {
+	took := mem.Steps{{Process: 1, Number: 1, Time: 1e9, Duration: 7e8}, {Process: 1, Number: 2, Time: 2e9, Duration: 8e8}}
+	run := imagineRun(0, append(atTheEnd(6<<30), took)...)
+	if h := Analyze(run, Options{}).Headline; h.StepTime.Known() {
+		t.Errorf("of an imagined run: %v", h.StepTime)
+	}
+	run.Info.Verb, run.Info.Label = "run", mem.Measured
+	if h := Analyze(run, Options{}).Headline; h.StepTime != mem.Some(8e8) {
+		t.Errorf("of a real run: %v", h.StepTime)
+	}
+}
+
 // TestVariations: the run that was asked for heads the table, and what could not be taken changes no verdict.
 func TestVariations(t *testing.T) {
 	vary := func(what string, verdict mem.Verdict, used mem.Optional) mem.Frame {

@@ -70,9 +70,12 @@ async function reportOf(id: string, signal: AbortSignal): Promise<Report> {
   return snapshot().catch((e: unknown) => { if (missing(e)) return report(id, signal); throw e; });
 }
 
+/** Whether there is an allocator's snapshot: a run's report does not carry its blocks, and its row says how many snapshots it keeps. */
+const hasBlocks = async (id: string, r: Report, signal: AbortSignal) => (r.allocators?.length ?? 0) > 0 || ((await get<Run>(`/runs/${encodeURIComponent(id)}`, signal)).snapshots ?? 0) > 0;
+
 async function show(app: App, a: string, b: string, by: string, signal: AbortSignal): Promise<HTMLElement[]> {
   const [p, q] = (await Promise.all([reportOf(a, signal), reportOf(b, signal)])).map(complete) as [Report, Report];
-  const without = [p, q].find((r) => !r.allocators?.length); // of which there is nothing to compare on the device
+  const [hasA, hasB] = await Promise.all([hasBlocks(a, p, signal), hasBlocks(b, q, signal)]), without = !hasA ? p : !hasB ? q : null; // of which there is nothing to compare on the device
   const device = without ? new Problem(0, `${without.run.name || without.run.id} recorded no allocator snapshot; hightide run --snapshot-on exit records one.`)
     : await get<Report>(query("/diff", { a, b, by: by && !ofHost(by) ? by : "site" }), signal).then(complete, (e: unknown) => { if (e instanceof Problem && e.status < 500) return e; throw e; });
   const known = (way: string) => ofHost(way) ? ofReports(p, q, way) !== null : !(device instanceof Problem);
@@ -111,7 +114,7 @@ function headline(d: Difference | null, p: Report, q: Report): HTMLElement {
   add("Peak RSS", p.headline.peak.host_rss_bytes, q.headline.peak.host_rss_bytes, bytes);
   add("Peak on the device", p.headline.peak.device_used_bytes, q.headline.peak.device_used_bytes, bytes);
   add("Step time", p.headline.step_time_ns, q.headline.step_time_ns, duration);
-  add("Duration", p.headline.duration_ns, q.headline.duration_ns, duration);
+  if (!p.imagined && !q.imagined) add("Duration", p.headline.duration_ns, q.headline.duration_ns, duration); // an imagined one says nothing of the program's
   return h("dl", { class: "figures" }, ...rows.map(([k, a, b]) => h("div", {}, h("dt", {}, k), h("dd", {}, `${a} → ${b}`))));
 }
 
