@@ -45,7 +45,7 @@ RACED = {
         "TestScripts/run-exit", "TestScripts/run-faults", "TestScripts/run-json",
     ],
     "./internal/allocator": ["TestSearch", "TestSearchKnowsTheVersion"],
-    "./internal/explore": ["TestMoment", "TestSearch", "TestFlames"],
+    "./internal/explore": ["TestMoment", "TestFlames"],
     "./internal/format": ["TestSnapshotFormats", "TestWrappings", "TestHostile", "TestPeakWays", "TestMeasures"],
     "./internal/format/torch": ["TestTorchReal", "FuzzTorch"],
     "./internal/matrix": ["TestJobsWithinMemory", "TestInterrupted", "TestLostTrialsAreMadeAgain", "TestRowsAreTold"],
