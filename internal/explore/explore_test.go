@@ -302,7 +302,7 @@ func search(t *testing.T, e *Explorer, pattern string) Found {
 	return f
 }
 
-func TestSearch(t *testing.T) {
+func TestSearchOfBlocks(t *testing.T) {
 	e := explorerOf(testkit.Snapshot(t, "real/h100-lm-ctx128-train-step.pickle"))
 	all, none := search(t, e, ".*"), search(t, e, "no such function")
 	if all.Blocks != e.Len() || all.AtPeak != e.Peak.Bytes || none.Blocks != 0 || len(none.Sites) != 0 {

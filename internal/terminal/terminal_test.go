@@ -91,7 +91,7 @@ func TestSkip(t *testing.T) {
 }
 
 // TestHostile: what nobody would write costs no more than it weighs.
-func TestHostile(t *testing.T) {
+func TestHostileOutput(t *testing.T) {
 	for name, text := range map[string]string{
 		"no line at all":   strings.Repeat("x", 4<<20),
 		"only sequences":   strings.Repeat("\x1b[31m", 1<<20),
