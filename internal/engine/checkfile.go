@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"hightide/internal/fail"
@@ -27,6 +28,9 @@ func (e *Engine) CheckFile(ctx context.Context, path string) (*FileFacts, error)
 	}
 	defer file.Close()
 	document, err := e.decode(ctx, file, "the file")
+	if errors.Is(err, format.ErrUnknown) { // the list of all formats would name many that this page does not show
+		return nil, fail.Input("send a memory snapshot of PyTorch, or a recording of hightide", "the file: %w", format.ErrUnknown)
+	}
 	if err != nil {
 		return nil, err
 	}
