@@ -37,12 +37,13 @@ type RunOptions struct {
 
 // RunResult is what came of a run.
 type RunResult struct {
-	ID      string
-	File    string // the recording; "" where it is in no file
-	HTML    string // the HTML report; "" where none was written
-	Outcome observe.Outcome
-	Report  *report.Report // nil where the recording could not be read back
-	Notes   []string       // what went wrong or could not be observed, for people
+	ID        string
+	File      string // the recording; "" where it is in no file
+	Elsewhere bool   // the data directory could not be written to: File is in a temporary one
+	HTML      string // the HTML report; "" where none was written
+	Outcome   observe.Outcome
+	Report    *report.Report // nil where the recording could not be read back
+	Notes     []string       // what went wrong or could not be observed, for people
 }
 
 // note keeps what went wrong, for people.
@@ -222,7 +223,7 @@ func (e *Engine) place(info mem.RunInfo, result *RunResult) (*place, error) {
 		}
 		if second, failed := other.create(info); failed == nil && other.DataDir != "" {
 			result.Notes = append(result.Notes, fmt.Sprintf("%v; recording into %s instead", err, other.DataDir))
-			p, err = second, nil
+			p, err, result.Elsewhere = second, nil, true
 		}
 	}
 	if err != nil {

@@ -65,7 +65,11 @@ func beginImagine(s *Server, text json.RawMessage) (work, error) {
 			if done == nil {
 				return nil, err
 			}
-			j.change(func() { j.Run = done.ID })
+			j.change(func() {
+				if j.Run = done.ID; done.Elsewhere {
+					j.Run = "" // this server does not have it
+				}
+			})
 			return done.Summary(), err
 		})
 	}}, nil

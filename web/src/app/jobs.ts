@@ -27,7 +27,7 @@ export interface GPUVerdict {
 }
 export interface Rank { rank?: number; world_size?: number; process: number; device: string; index: number; peak_used_bytes: number; peak_reserved_bytes?: number; played?: boolean }
 export interface Imagined extends GPUVerdict {
-  gpu_count: number; tight_below_bytes: number; basis?: string; problem?: string; failure?: string; asked_bytes?: number; peak_phase?: string;
+  gpu_count: number; tight_below_bytes: number; basis?: string; problem?: string; failure?: string; asked_bytes?: number; peak_phase?: string; notes?: string[];
   categories?: { name: string; bytes: number }[]; ranks?: Rank[]; tries?: (GPUVerdict & { kind: string; what: string; command?: string })[]; gpus?: GPUVerdict[];
   undecided?: { file?: string; line?: number }[];
 }

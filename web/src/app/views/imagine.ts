@@ -66,7 +66,7 @@ function show(job: Job<Imagined>, into: HTMLElement, found: (f: Found) => void):
   if (!v?.verdict) return;
   const tries = v.tries ?? [], ranks = v.ranks ?? [], grid = rankGrid(ranks, v.total_bytes, v.gpu_count), world = Math.max(...ranks.map((r) => r.world_size ?? 0), 0);
   into.replaceChildren(h("p", { class: "answer" }, h("span", { class: `outcome ${verdictTone(v.verdict)}` }, verdictWords(v.verdict)), badge(v.label), h("b", {}, sentence(v))), bar(v) ?? "",
-    ...[v.basis, v.problem, v.failure].filter(Boolean).map((text) => h("p", { class: "hint" }, `${text![0]!.toUpperCase()}${text!.slice(1)}.`.replace(/\.\.$/, "."))),
+    ...[v.basis, v.problem, v.failure, ...(v.notes ?? [])].filter(Boolean).map((text) => h("p", { class: "hint" }, `${text![0]!.toUpperCase()}${text!.slice(1)}.`.replace(/\.\.$/, "."))),
     (v.undecided ?? []).length > 0 ? h("p", { class: "hint" }, `It rests on numbers that only a GPU would compute, read at ${v.undecided!.map((u) => u.file ? place(u.file, u.line) : "a line that is not known").join(", ")}.`) : "",
     ...(tries.length ? [h("h3", {}, "What was tried to make it fit"), h("ul", { class: "tries" }, ...tries.map((t) => h("li", {}, h("span", { class: `outcome ${verdictTone(t.verdict)}` }, verdictWords(t.verdict)), " ", t.what, t.peak_device_used_bytes !== undefined && `: ${bytes(t.peak_device_used_bytes)}`, t.command && copier(t.command, { class: "command" }, h("code", {}, t.command)))))] : []),
     ...(grid ? [h("h3", {}, "Ranks"), grid, ...(world > ranks.length ? [h("p", { class: "hint" }, `${count(ranks.length)} of ${count(world)} ranks were played. What the others take is not known from that.`)] : [])] : []),
