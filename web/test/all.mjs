@@ -13,6 +13,7 @@ const tests = [
   "tracks",
   "explorer",
   "runparts",
+  "faults",
   "walk",
 ];
 
