@@ -90,7 +90,7 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// TestHostile: what nobody would write costs no more than it weighs.
+// TestHostileOutput: what nobody would write costs no more than it weighs.
 func TestHostileOutput(t *testing.T) {
 	for name, text := range map[string]string{
 		"no line at all":   strings.Repeat("x", 4<<20),
