@@ -220,11 +220,11 @@ func TestSnapshotIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	ui := s.serve(file)
-	_, text := ui.post("theirs.pickle", bytes.NewReader(whole), int64(len(whole)))
+	ui.post("theirs.pickle", bytes.NewReader(whole), int64(len(whole)))
 	var list struct {
 		Snapshots []struct{ ID, Name, From string }
 	}
-	if _, text = ui.get("/api/v1/snapshots"); json.Unmarshal([]byte(text), &list) != nil || len(list.Snapshots) != 2 {
+	if _, text := ui.get("/api/v1/snapshots"); json.Unmarshal([]byte(text), &list) != nil || len(list.Snapshots) != 2 {
 		t.Fatalf("open are %s", text)
 	}
 	for _, one := range list.Snapshots {
