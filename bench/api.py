@@ -51,7 +51,7 @@ def server(data: Path) -> Iterator[str]:
     try:
         assert process.stderr
         line = process.stderr.readline()
-        address = re.search(r"http://\S+/", line)
+        address = re.search(r"http://[^/\s]+/", line)
         if not address:
             sys.exit(f"the server said {line!r}")
         drain = subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)

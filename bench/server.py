@@ -42,7 +42,7 @@ def server(data: Path) -> Iterator[tuple[str, int]]:
     process = subprocess.Popen([HIGHTIDE, "ui", "--addr", "127.0.0.1:0"], env=env, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr
-        found = re.search(r"http://(\S+)/", process.stderr.readline())
+        found = re.search(r"http://([^/\s]+)/", process.stderr.readline())
         if not found:
             sys.exit("the server did not begin")
         yield found[1], process.pid
