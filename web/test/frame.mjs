@@ -65,7 +65,7 @@ await look("learn", "/", { scheme: "dark" }, async (tab) => {
   await tab.keyboard.press("i");
   const lesson = tab.locator(".lesson");
   await focused(tab, ".lesson");
-  assert.match(await lesson.innerText(), /Memory over time[\s\S]*Good[\s\S]*Bad[\s\S]*Resident set size/);
+  assert.match(await lesson.innerText(), /axis of time[\s\S]*Good[\s\S]*Bad[\s\S]*Resident set size/);
   await shot(tab, "learn");
   await tab.keyboard.press("Escape");
   await lesson.waitFor({ state: "detached" });
