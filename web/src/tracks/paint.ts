@@ -3,6 +3,7 @@
 import type { Mark, StepPoint } from "../api";
 import { severe } from "../draw/marks";
 import { paintLane } from "../draw/strip";
+import { readable } from "../draw/svg";
 import { faint, theme } from "../draw/theme";
 import { count, quantity, tick } from "../lib/format";
 import type { Columns } from "../lib/columns";
@@ -102,6 +103,8 @@ function paintLine(ctx: CanvasRenderingContext2D, { columns, ink, dash, fill }: 
 }
 
 const laneHeight = 18;
+/** What a lane's text is written in: the one that its colour lets read. */
+export const laneText = ["#0c1117", "#ffffff"] as const;
 
 /** Phases as a lane, and below it where steps ended, with their numbers where there is room. */
 export function paintPhases(ctx: CanvasRenderingContext2D, stays: Stay[], steps: StepPoint[], [from, to]: Span, { width, height }: Box): void {
@@ -111,10 +114,12 @@ export function paintPhases(ctx: CanvasRenderingContext2D, stays: Stay[], steps:
   ctx.setTransform(1, 0, 0, 1, 0, 0);
   paintLane(ctx, seen, [from, to], { left: 0, top: 0, width: Math.round(width * ratio), height: tall * ratio }, ratio, colour);
   ctx.restore();
-  ctx.textBaseline = "middle"; ctx.textAlign = "center"; ctx.fillStyle = "#0c1117"; ctx.font = `600 ${font}`;
+  ctx.textBaseline = "middle"; ctx.textAlign = "center"; ctx.font = `600 ${font}`;
   if (seen.length < 200) for (const s of seen) {
     const a = Math.max(x(s.from), 0), b = Math.min(x(s.to), width);
-    if (b - a > 40 && b - a > ctx.measureText(s.phase).width + 10) ctx.fillText(s.phase, (a + b) / 2, tall / 2 + 0.5);
+    if (!(b - a > 40 && b - a > ctx.measureText(s.phase).width + 10)) continue;
+    ctx.fillStyle = readable(colour(`phase-${s.phase}`), ...laneText);
+    ctx.fillText(s.phase, (a + b) / 2, tall / 2 + 0.5);
   }
   if (height <= tall + 8) return;
   ctx.font = font; ctx.fillStyle = ctx.strokeStyle = colour("muted"); ctx.lineWidth = 1;
