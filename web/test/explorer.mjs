@@ -259,6 +259,8 @@ await look("keys", `${page}?at=10000`, {}, async (tab) => {
   await asked(tab, "at", String(before.event));
   await tab.keyboard.press("c");
   await asked(tab, "colour", "category");
+  await tab.keyboard.press("z");
+  await tab.waitForFunction(() => !new URLSearchParams(location.search).has("colour"));
   await tab.keyboard.press("/");
   await tab.keyboard.type("linear");
   await asked(tab, "q", "linear");

@@ -60,7 +60,7 @@ export function toAddress(state: Omit<State, "dark" | "cursor" | "shown">): stri
 }
 
 const chosen = ["window", "bytes", "at", "range", "block", "line", "category", "search", "device", "process", "colour", "only", "flame"] as const;
-const mostUndone = 50, togetherMs = 600; // changes this close, as while the wheel turns, are one
+const mostUndone = 50, togetherMs = 600; // changes of the same fields this close, as while the wheel turns, are one
 
 /** The app's state, kept in step with the address. A step to another page can be gone back, a change of the selection replaces. */
 export function appState(): Root {
@@ -78,14 +78,15 @@ export function appState(): Root {
 /** Keeps the selections of the page that is open, and goes back to the one before. */
 function undoing(app: App): () => boolean {
   const past: Partial<State>[] = [];
-  let now: Partial<State> = {}, path = "", changed = 0, back = false;
+  let now: Partial<State> = {}, path = "", changed = 0, fields = "", back = false;
   app.follow(["path", ...chosen], (state) => {
     const next = Object.fromEntries(chosen.map((k) => [k, state[k]])) as Partial<State>;
+    const differ = chosen.filter((k) => next[k] !== now[k]).join();
     if (state.path !== path) past.length = 0;
-    else if (!back && performance.now() - changed > togetherMs) past.push(now);
+    else if (!back && (differ !== fields || performance.now() - changed > togetherMs)) past.push(now);
     if (past.length > mostUndone) past.shift();
     if (!back) changed = performance.now();
-    [now, path] = [next, state.path];
+    [now, path, fields] = [next, state.path, differ];
   });
   return () => {
     const before = past.pop();
