@@ -176,11 +176,13 @@ await look("matrix", open, "/matrices", {}, async (tab) => {
   await tab.locator("#cells th button", { hasText: "cell" }).first().click();
   await chip.click();
   await tab.evaluate(() => { window.stayed = document.querySelector("#bars"); document.querySelector("#filters").scrollIntoView(); });
+  const top = await tab.locator("#filters").evaluate((e) => e.getBoundingClientRect().top);
   await tab.waitForFunction(() => document.querySelector("#bars") !== window.stayed, null, { timeout: 120_000 }); // a trial was kept
   assert.ok(await trials() > before, "the page follows");
   assert.equal(await chip.getAttribute("aria-pressed"), "true", "the filter is kept");
   assert.equal(await tab.evaluate(() => document.activeElement.textContent), "b", "so is the focus");
   assert.match(await tab.locator("#cells th[aria-sort]").innerText(), /cell/, "and the order of the table");
+  await tab.waitForFunction((top) => Math.abs(document.querySelector("#filters").getBoundingClientRect().top - top) < 4, top); // what is read stays in its place
   await chip.click();
   await tab.locator(".live-matrix:empty").waitFor({ state: "attached", timeout: 180_000 }); // it follows until all is measured
   assert.equal(await tab.locator("#bars .mark").count(), 4, "each cell has its bar");

@@ -17,9 +17,9 @@ export function matrixPage(app: App, part: string): Shown {
   const asking = new AbortController(), name = decodeURIComponent(part), body = h("div", {}, busy()), state = h("p", { class: "live-matrix", role: "status" }), nav = h("nav", { class: "parts-nav", "aria-label": "Parts of this page" });
   let shown: Opened | null = null, changed = -1, live: Stream | null = null;
   const ask = () => void get<MatrixPage>(`/matrices/${encodeURIComponent(name)}`, asking.signal).then((m) => {
+    const firstTime = changed < 0, back = firstTime || m.changed_ns === changed ? null : standing(body); // before what stands above it comes or goes
     state.replaceChildren(...(m.running ? [h("span", { class: "badge measured" }, "live"), " It is being measured now; the page follows."] : []));
     if (m.changed_ns !== changed) {
-      const firstTime = changed < 0, back = firstTime ? null : standing(body);
       changed = m.changed_ns;
       shown?.close();
       shown = opened(new Model(m.page), app.get().dark);
