@@ -28,7 +28,11 @@ async function fault(name, check, { args = [], env = { ...process.env, HIGHTIDE_
   }
 }
 const shot = (tab, name) => tab.screenshot({ path: join(folder, `${name}.png`) });
-const until = async (ask) => { for (;;) { const found = await ask(); if (found) return found; await new Promise((done) => setTimeout(done, 100)); } };
+/** Asks until there is something; two minutes are longer than any machine takes. */
+const until = async (ask) => {
+  for (let left = 1200; left; left--) { const found = await ask(); if (found) return found; await new Promise((done) => setTimeout(done, 100)); }
+  throw new Error(`never came true: ${ask}`);
+};
 const running = (at) => until(async () => (await at.api("/runs")).runs?.find((r) => r.state === "running")?.id);
 /** The page was not loaded again: what a script put there is still there. */
 const mark = (tab) => tab.evaluate(() => { window.sameDocument = true; });

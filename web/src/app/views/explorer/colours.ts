@@ -46,11 +46,11 @@ export interface Inks {
   changed(then: () => void): void;
 }
 
-export function inks(by: () => By, labels: Labels, points: () => number): Inks {
+export function inks(by: () => By, labels: Labels, points: () => number, closed: AbortSignal): Inks {
   const places = new Map<By, Map<number, number>>(), waiting = new Map<By, Map<number, number>>(), made = new Map<number, string>();
   const follow: (() => void)[] = [];
   let of: By | "" = "";
-  addEventListener("hightide:theme", () => { of = ""; });
+  addEventListener("hightide:theme", () => { of = ""; }, { signal: closed });
   const paint = (colour: (name: string) => string, now: By, c: number): string => {
     if (stepped(now)) return colour(`step-${c}`);
     if (now === "category") return colour(inkOf(labels.categories[c] ?? ""));

@@ -51,7 +51,7 @@ function boardOf(app: App, id: string, devices: Device[], closed: AbortSignal, p
   const by = (): By => app.get().colour in bys ? app.get().colour as By : "site", ask = asker(closed, problem);
   let of = device().device, under: number | null = null;
   const board: Board = {
-    app, closed, devices, device, whole, labels, ask, colours: inks(by, labels, () => whole().events[1]),
+    app, closed, devices, device, whole, labels, ask, colours: inks(by, labels, () => whole().events[1], closed),
     at: () => Math.min(app.get().at ?? device().peak_at ?? device().events, device().events),
     path: (rest, asked = {}) => pathOf(id, rest, { device: device().device, ...asked }),
     filter: () => { const { search, only } = app.get(); return { ...(search ? { q: search } : {}), ...(only ? { by: by(), only } : {}) }; },

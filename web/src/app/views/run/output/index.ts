@@ -1,6 +1,7 @@
 // What the program wrote to its terminal, with its colours, as it writes it.
 
 import type { Report } from "../../../../api";
+import { whileShown } from "../../../../draw/shown";
 import { bytes, commandLine, count } from "../../../../lib/format";
 import { copier, h, section } from "../../../../views/dom";
 import { Problem } from "../../../api";
@@ -108,7 +109,7 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
     e.stopPropagation();
     then();
   });
-  addEventListener("hightide:theme", view.draw);
+  whileShown(view.element, "hightide:theme", view.draw);
 
   const panel = section("output", "Terminal output", tools, problem, view.element, told);
   /** The first that there is to show. */
