@@ -115,5 +115,5 @@ addEventListener("click", (e) => {
   if (to.pathname.startsWith("/api/")) return;
   e.preventDefault();
   app.set({ ...fromAddress(to.pathname, to.search), cursor: null, shown: {} });
-  scrollTo(0, 0);
+  scrollTo({ top: 0, behavior: "instant" });
 });

@@ -7,13 +7,14 @@ export function standing(part: HTMLElement): () => void {
   const of = focus && part.contains(focus) ? place(focus) : null;
   const sideways = [...part.querySelectorAll<HTMLElement>("[id] *")].filter((e) => e.scrollLeft > 0).map((e) => ({ ...place(e), by: e.scrollLeft }));
   return () => {
-    const stay = () => { const now = seen && document.getElementById(seen.id); if (now) scrollBy(0, now.getBoundingClientRect().top - at); };
+    const stay = () => { const now = seen && document.getElementById(seen.id); if (now) scrollBy({ top: now.getBoundingClientRect().top - at, behavior: "instant" }); };
     part.style.minHeight = `${height}px`; // charts get their height when they are drawn
     for (const s of sideways) { const e = find(part, s); if (e) e.scrollLeft = s.by; }
     const again = of && find(part, of);
     if (again instanceof HTMLElement || again instanceof SVGElement) again.focus({ preventScroll: true });
     stay();
-    requestAnimationFrame(() => requestAnimationFrame(() => { part.style.minHeight = ""; stay(); }));
+    const y = scrollY;
+    requestAnimationFrame(() => requestAnimationFrame(() => { part.style.minHeight = ""; if (scrollY === y) stay(); })); // else the reader has gone on
   };
 }
 
