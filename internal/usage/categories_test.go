@@ -36,3 +36,63 @@ func TestRules(t *testing.T) {
 		}
 	}
 }
+
+// TestBackwardOfTheProgramsOwn: what a backward pass allocates and frees again is no gradient, also where a function of the program's own
+// or a recomputation comes amidst the pass, and where the optimizer allocates nothing.
+func TestBackwardOfTheProgramsOwn(t *testing.T) {
+	const layers = 10
+	file := "/home/me/model.py"
+	of := func(m *made, function string) uint32 {
+		return m.calls(mem.Location{File: file, Line: 9, Function: function}, mem.Location{File: "/x/torch/autograd/function.py", Function: "apply", Line: 7})
+	}
+	recomputed := func(m *made) uint32 {
+		return m.calls(mem.Location{File: file, Line: 20, Function: "gelu"}, mem.Location{File: "/x/torch/nn/modules/module.py", Function: "_call_impl"},
+			mem.Location{File: "/x/torch/utils/checkpoint.py", Function: "backward"})
+	}
+	for name, own := range map[string]func(*made) uint32{
+		"in a function of its own": func(m *made) uint32 { return of(m, "backward") },
+		"in a hook":                func(m *made) uint32 { return of(m, "scaled") },
+		"in a recomputation":       recomputed,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var m made
+			gradient := map[uint64]bool{}
+			for range 3 {
+				m.forward(3, true)
+				var gradients, passing []uint64
+				for range layers {
+					before := passing // the gradients of activations live on over what the function allocates
+					passing = []uint64{m.alloc(0, 4*mem.MiB), m.alloc(0, 4*mem.MiB)}
+					for range 4 {
+						before = append(before, m.alloc(own(&m), 2*mem.MiB))
+					}
+					for _, a := range before {
+						m.free(a, mem.MiB)
+					}
+					gradients = append(gradients, m.alloc(0, mem.MiB), m.alloc(0, mem.MiB))
+				}
+				for _, a := range gradients {
+					gradient[a] = true
+				}
+				for _, a := range append(passing, gradients...) { // the optimizer allocates nothing
+					m.free(a, mem.MiB)
+				}
+			}
+			d := m.device()
+			sorter := NewCategories(d, nil)
+			right, found := 0, 0
+			for i := range d.Bytes {
+				if d.Stack[i] == 0 && sorter.Of(i) == "gradients" {
+					found++
+					if gradient[d.Block.Address[i]] {
+						right++
+					}
+				}
+			}
+			// Of the last layer's two, nothing in the trace tells that they were to outlast the pass.
+			if right < 3*2*(layers-1) || found != right {
+				t.Errorf("%d blocks are called gradients, %d are, of %d", found, right, 3*2*layers)
+			}
+		})
+	}
+}

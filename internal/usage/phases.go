@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"slices"
 	"sort"
 
 	"hightide/internal/mem"
@@ -19,7 +20,7 @@ var tracePhaseNames = [...]mem.Phase{mem.PhaseNone, mem.PhaseForward, mem.PhaseB
 
 var (
 	optimizerFrame = words.Lazy(`torch/optim/.*:|(optim|optimizers?)\w*\.py:(step|_init_group)$`)
-	backwardFrame  = words.Lazy(`autograd::[Ee]ngine::|_engine_run_backward|Backward\d*::apply|AccumulateGrad|utils/checkpoint\.py:(unpack_hook|recompute_fn)$|checkpoint(ing)?\.py:backward$`)
+	backwardFrame  = words.Lazy(`autograd::[Ee]ngine::|_engine_run_backward|Backward\d*::apply|AccumulateGrad|utils/checkpoint\.py:(unpack_hook|recompute_fn)$|\.py:backward$`)
 	forwardFrame   = words.Lazy(`module\.py:(_call_impl|_wrapped_call_impl)$|:forward$`)
 )
 
@@ -27,7 +28,9 @@ var (
 type phaseRun struct {
 	from  int32
 	phase uint8
-	few   bool // fewer than leastPhase allocations
+	few   bool  // fewer than leastPhase allocations
+	last  int32 // its last allocation; of a backward pass that goes on in a later run, the last of all
+	pass  int32 // where that pass ends: the event that begins what comes after it
 }
 
 // phaseRuns tells each allocation's phase by its stack. Memory for which a trace of Python's stacks has
@@ -37,20 +40,37 @@ func (d *Device) phaseRuns() []phaseRun {
 		return d.runs
 	}
 	of := d.stackPhases()
-	d.runs = []phaseRun{{-1, phaseOther, true}}
+	d.runs = []phaseRun{{from: -1, last: -1, few: true}}
 	last, count := &d.runs[0], 0
 	for i, action := range d.Trace.Action {
 		if action != mem.ActionAlloc {
 			continue
 		}
 		if p := of[d.Trace.Stack[i]]; p != last.phase {
-			d.runs = append(d.runs, phaseRun{int32(i), p, true})
+			d.runs = append(d.runs, phaseRun{from: int32(i), phase: p})
 			last, count = &d.runs[len(d.runs)-1], 0
 		}
 		count++
-		last.few = count < leastPhase
+		last.last, last.few = int32(i), count < leastPhase
 	}
+	joinPasses(d.runs)
 	return d.runs
+}
+
+// joinPasses finds where each backward pass ends. In a trace with forward passes, what is neither forward nor optimizer amidst a
+// pass belongs to it, as what a hook allocates.
+func joinPasses(runs []phaseRun) {
+	forwards := slices.ContainsFunc(runs, func(r phaseRun) bool { return r.phase == phaseForward && !r.few })
+	last, end := int32(-1), int32(Never)-2
+	for i := range slices.Backward(runs) {
+		switch run := &runs[i]; {
+		case run.phase == phaseBackward:
+			last = max(last, run.last)
+			run.last, run.pass = last, end
+		case run.phase != phaseOther || !forwards:
+			last, end = -1, run.from
+		}
+	}
 }
 
 func (d *Device) stackPhases() []uint8 {
@@ -86,17 +106,17 @@ func (d *Device) stackPhases() []uint8 {
 	return of
 }
 
-// phaseAt is the phase of the last allocation up to an event, and the event that begins the next one.
-func (d *Device) phaseAt(event int32) (phase uint8, end int32) {
+// runAt is the run of the last allocation up to an event, and the event that ends it.
+func (d *Device) runAt(event int32) (run *phaseRun, end int32) {
 	runs := d.phaseRuns()
-	n := sort.Search(len(runs), func(i int) bool { return runs[i].from > event }) - 1
-	if n < 0 {
-		return phaseOther, runs[0].from
+	n := max(0, sort.Search(len(runs), func(i int) bool { return runs[i].from > event })-1)
+	switch run = &runs[n]; {
+	case run.phase == phaseBackward:
+		return run, run.pass
+	case n+1 == len(runs):
+		return run, int32(Never) - 2
 	}
-	if n+1 == len(runs) {
-		return runs[n].phase, int32(Never) - 2
-	}
-	return runs[n].phase, runs[n+1].from
+	return run, runs[n+1].from
 }
 
 // hints are what a block's life says of what it is for, one bit for each life of the rules.
@@ -129,12 +149,13 @@ func (d *Device) hintsOf(span int) hints {
 	if to < next {
 		h |= hintShort
 	}
-	phase, end := d.phaseAt(from)
-	if to >= end {
+	run, end := d.runAt(from)
+	// An optimizer that allocates nothing begins no run: what backward left until its end, and not by being the last, outlasts it.
+	if to >= end || run.phase == phaseBackward && to > run.last && next <= run.last {
 		h |= hintOutlasts
 	}
-	if phase != phaseBackward && phase != phaseOptimizer && int(to) < d.Moments {
-		if freeing, _ := d.phaseAt(to); freeing == phaseBackward {
+	if run.phase != phaseBackward && run.phase != phaseOptimizer && int(to) < d.Moments {
+		if freeing, _ := d.runAt(to); freeing.phase == phaseBackward {
 			h |= hintSaved
 		}
 	}
