@@ -229,6 +229,30 @@ dist.destroy_process_group()
   await tab.waitForURL((url) => !url.search.includes("process"));
   await tab.locator("#table-phases tbody td.text", { hasText: "forward" }).nth(1).waitFor();
   ok("a click on a rank is the selection that the tables obey too");
+  // a row of the table of phases is the selection too: the lanes and curves show it, a chip says it, and z goes back
+  const forward = tab.locator("#table-phases tr", { hasText: "forward" }).first(), chips = tab.getByRole("region", { name: "What is selected" });
+  await forward.click();
+  await tab.waitForURL(/phase=forward/);
+  await tab.locator("#table-phases tr.picked .pick[aria-pressed=true]", { hasText: "forward" }).first().waitFor();
+  await tab.locator("#table-phases tr.dim", { hasText: "backward" }).first().waitFor();
+  assert.match(await chips.innerText(), /phase\s*forward/);
+  await accessible("the page with a phase selected", "#table-phases, .chosen");
+  await tab.locator("#table-ranks tr.pickable .pick, #table-processes tr.pickable .pick").first().focus();
+  await tab.keyboard.press("Enter");
+  await tab.waitForURL(/process=\d+/);
+  await tab.keyboard.press("z");
+  await tab.waitForURL((url) => !url.search.includes("process") && url.search.includes("phase"));
+  await tab.locator("#timeline").scrollIntoViewIfNeeded();
+  await tab.screenshot({ path: join(folder, "phase-selected.png") });
+  await chips.getByRole("button", { name: /phase/ }).click();
+  await tab.waitForURL((url) => !url.search.includes("phase"));
+  await chips.waitFor({ state: "hidden" });
+  ok("a phase is selected by its row, shown by a chip, and undone");
+  const [csv] = await Promise.all([tab.waitForEvent("download"), tab.locator("#table-phases").getByRole("button", { name: "CSV" }).click()]);
+  const lines = readFileSync(await csv.path(), "utf8").split("\r\n");
+  assert.match(lines[0], /^phase,.*time \(ns\)/);
+  assert.ok(lines.some((l) => /^forward,.*,\d{6,}/.test(l)), `nanoseconds in ${lines[1]}`);
+  ok("a table is saved as CSV, in integers");
   await tab.keyboard.press("t");
   await tab.locator("#ranks").screenshot({ path: join(folder, "ranks-dark.png") });
   await tab.locator("#table-phases").screenshot({ path: join(folder, "phases-dark.png") });
@@ -244,6 +268,15 @@ dist.destroy_process_group()
   await alone.goto(`file://${page}`);
   await alone.locator("#ranks .suspect", { hasText: "rank 2" }).waitFor();
   await alone.locator(".rank-bar").first().click();
+  await alone.locator(".rank-bar.picked").first().waitFor();
+  await alone.waitForURL(/#process=\d+$/);
+  await alone.reload(); // the address of the file carries it
+  await alone.locator(".rank-bar.picked").first().waitFor();
+  await alone.getByRole("link", { name: "Tables" }).click();
+  await alone.waitForURL(/#process=\d+$/);
+  await alone.getByRole("region", { name: "What is selected" }).getByRole("button", { name: /rank/ }).click();
+  await alone.locator(".rank-bar.picked").first().waitFor({ state: "detached" });
+  await alone.keyboard.press("z");
   await alone.locator(".rank-bar.picked").first().waitFor();
   await alone.close();
   ok("the report of one file has them too");

@@ -15,6 +15,7 @@ import "../style/snapshots.css";
 import "../style/output.css";
 import { painted } from "../draw/paint";
 import { branch, type Branch } from "../state/store";
+import { chosenBar } from "../views/chosen";
 import { h } from "../views/dom";
 import { explainHere, teaching } from "../views/learn";
 import { announce } from "./frame/announce";
@@ -54,6 +55,8 @@ app.follow(["path", "params"], ({ path, params }) => {
   place.focus({ preventScroll: true }); // who listens or uses the keyboard begins at the new page's top
   announce(document.title);
 });
+
+place.after(chosenBar(app, () => { const page = pages.find((p) => p.path.test(app.get().path)); return page?.selects ? { moments: page.selects, ...(shown?.process ? { process: shown.process } : {}) } : null; }));
 
 function noPage(): Shown { // declared: the first page is shown above, before a constant down here would be there
   return { element: h("section", {}, h("h1", {}, "There is no such page"), h("p", {}, h("a", { href: "/" }, "To the runs"))) };

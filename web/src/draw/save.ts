@@ -1,4 +1,4 @@
-// A picture as a file: SVG as it is, or PNG of twice its size, with its title above it.
+// What is shown as a file: a picture as SVG or PNG of twice its size, with its title above it; a table as CSV.
 
 import { s, wide } from "./svg";
 import { theme } from "./theme";
@@ -26,6 +26,8 @@ const download = (blob: Blob, name: string) => {
 };
 
 export const saveSVG = (text: string, name: string): void => download(new Blob([text], { type: "image/svg+xml" }), `${name}.svg`);
+
+export const saveCSV = (text: string, name: string): void => download(new Blob([text], { type: "text/csv" }), `${name}.csv`);
 
 /** Draws the picture at twice its size. It asks for nothing outside the page: the picture is a data address. */
 export async function savePNG(text: string, name: string): Promise<void> {

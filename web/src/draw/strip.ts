@@ -3,7 +3,7 @@
 
 import type uPlot from "uplot";
 import { phaseNames, shares, type Stay } from "../lib/phases";
-import { theme } from "./theme";
+import { faint, theme } from "./theme";
 
 export interface Lane { name: string; stays: Stay[] } // stays that do not overlap, see exclusive
 
@@ -26,9 +26,9 @@ function column(stays: Stay[], from: number, to: number, width: number, ratio: n
   return Math.round(Math.min(Math.max(4 * ratio, apart), 32 * ratio));
 }
 
-/** Draws stays that do not overlap as one lane in a box of the canvas; ratio is pixels of the canvas in one of the page. */
-export function paintLane(ctx: CanvasRenderingContext2D, stays: Stay[], [from, to]: [number, number], box: { left: number; top: number; width: number; height: number }, ratio: number, colour = theme()): void {
-  const { left, top, width, height } = box, colours = phaseNames.map((n) => colour(`phase-${n}`));
+/** Draws stays that do not overlap as one lane in a box of the canvas; ratio is pixels of the canvas in one of the page. Beside the one that is looked at alone, others are faint. */
+export function paintLane(ctx: CanvasRenderingContext2D, stays: Stay[], [from, to]: [number, number], box: { left: number; top: number; width: number; height: number }, ratio: number, colour = theme(), alone = ""): void {
+  const { left, top, width, height } = box, colours = phaseNames.map((n) => alone && n !== alone ? faint(colour(`phase-${n}`), 0.25) : colour(`phase-${n}`));
   ctx.fillStyle = colour("track");
   ctx.fillRect(left, top, width, height);
   const wide = column(stays, from, to, width, ratio);

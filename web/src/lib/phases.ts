@@ -34,6 +34,14 @@ export function shares(stays: Stay[], from: number, to: number, n: number): Shar
   return columns;
 }
 
+/** The phase that a column shows at a height, as a share of it from the foot: the shares lie on each other in the order of phaseNames. */
+export function phaseAt(stays: Stay[], from: number, to: number, height: number): string {
+  const part = shares(stays, from, to, 1)[0]!;
+  let sum = 0;
+  for (const [i, share] of part.entries()) if (share > 0 && (sum += share) >= height - 1e-9) return phaseNames[i]!;
+  return "";
+}
+
 /** Phases of the strip alone, for exclusive and shares: a step or a module would hide the phases it lies around or in. */
 export const stripped = <T extends { phase: string }>(stays: T[]): T[] => stays.filter((s) => (phaseNames as readonly string[]).includes(s.phase));
 

@@ -3,6 +3,7 @@ import text from "../../../testdata/runs/leak.report.json?raw";
 import type { Report, Series } from "../api";
 import { curves } from "./curves";
 import { choices, complete, leader, processName, span } from "./report";
+import { none, standing, toggle, undoing } from "./selection";
 import { branch, store } from "./store";
 
 const leak = complete(JSON.parse(text) as Report);
@@ -68,4 +69,29 @@ test("what follows by a branch ends with it, also while a change is told", () =>
   s.set({ a: 4 });
   expect(calls).toEqual(["page 1", "page 2"]);
   expect(page.get().a).toBe(4);
+});
+
+test("a thing is picked by what is known of it, dim where it is something else, and neither where nothing it could be is selected", () => {
+  const of = { ...none, line: "a.py:1", phase: "forward" };
+  expect(standing(none, { line: "a.py:1" })).toBe("");
+  expect(standing(of, { line: "a.py:1" })).toBe("picked");
+  expect(standing(of, { line: "a.py:1", phase: "" })).toBe("dim");
+  expect(standing(of, { module: "conv1" })).toBe("");
+  expect(standing({ ...none, process: 2 }, { process: 1 })).toBe("dim");
+  expect(standing({ ...none, search: "CONV" }, { words: "conv1 of Net" })).toBe("picked");
+  expect(standing({ ...none, search: "(" }, { words: "anything" })).toBe("");
+});
+
+test("what is selected twice is not selected, and an undo goes back to each selection", () => {
+  const page = store({ ...none }), undo = undoing(page);
+  toggle(page, { phase: "forward" });
+  toggle(page, { line: "a.py:1" });
+  toggle(page, { phase: "forward" });
+  expect(page.get()).toMatchObject({ phase: "", line: "a.py:1" });
+  undo();
+  expect(page.get()).toMatchObject({ phase: "forward", line: "a.py:1" });
+  undo();
+  undo();
+  expect(page.get()).toEqual(none);
+  expect(undo()).toBe(false);
 });

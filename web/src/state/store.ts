@@ -1,12 +1,10 @@
 // What the reader chose: one value, changed in one place, that views follow.
 
-export interface Page {
+import type { Selection } from "./selection";
+
+export interface Page extends Selection {
   dark: boolean;
-  process: number; // 0: all of them
-  window: [number, number] | null; // of the timeline, ns since the run began; null: the whole run
   cursor: number | null; // ns since the run began: where the pointer is
-  at: number | null; // a moment that was chosen, ns since the run began
-  range: [number, number] | null; // a stretch that was chosen, ns since the run began
   shown: Readonly<Record<string, boolean>>; // curves that were switched on or off by hand, by key
 }
 

@@ -5,7 +5,7 @@ import type { Span } from "./look";
 export interface Hand {
   seen(): Span;
   point(share: number | null, at: { x: number; y: number; plot: HTMLElement } | null): void; // where the pointer is, as a share of the width
-  choose(time: number): void;
+  choose(time: number, plot: HTMLElement, y: number): void; // y: pixels from the top of the plot
   select(range: Span, done: boolean): void;
   pan(share: number): void;
   zoom(at: number, factor: number): boolean; // whether there was something to zoom
@@ -65,7 +65,7 @@ export function hand(root: HTMLElement, does: Hand, closed: AbortSignal): void {
       removeEventListener("pointerup", up);
       removeEventListener("pointercancel", up);
       dragging = false;
-      if (!moved && m.type === "pointerup") does.choose(begun);
+      if (!moved && m.type === "pointerup") does.choose(begun, plot, e.clientY - plot.getBoundingClientRect().top);
       else if (moved && !pans) { const now = timeAt(shareIn(plot, m.clientX)); does.select([Math.min(begun, now), Math.max(begun, now)], true); }
     };
     addEventListener("pointermove", drag, { signal: closed });

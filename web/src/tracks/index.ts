@@ -11,6 +11,8 @@ import { paper, whileShown } from "../draw/chart";
 import { severe } from "../draw/marks";
 import { search } from "../lib/fuzzy";
 import { count, duration } from "../lib/format";
+import { phaseAt } from "../lib/phases";
+import { toggle } from "../state/selection";
 import type { Page, Store } from "../state/store";
 import { h, section } from "../views/dom";
 import { hand } from "./hand";
@@ -18,7 +20,7 @@ import type { Layout } from "./layout";
 import { following, panned, seen, shownAs, zoomed, type Look, type Span } from "./look";
 import { minimap } from "./minimap";
 import { groupsOf, groupings, ownerName, tracksOf, type Grouping, type Group, type Track } from "./model";
-import { clean, lastBefore, paintAxis } from "./paint";
+import { clean, laneHeight, lastBefore, paintAxis } from "./paint";
 import { rangePanel } from "./range";
 import { isStill, row, type Row } from "./rows";
 import type { Source } from "./source";
@@ -85,7 +87,7 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
       used.set(key, r);
       return r;
     };
-    const pin = (t: Track) => ({ on: pinned.includes(t.key), toggle: () => toggle(t) });
+    const pin = (t: Track) => ({ on: pinned.includes(t.key), toggle: () => repin(t) });
     const many = grouping !== "process" || letters !== "";
     const top = pinned.flatMap((key) => { const t = all.find((o) => o.key === key); return t ? [of(t, "pin", { named: true, pin: pin(t) })] : []; });
     const focus = document.activeElement instanceof HTMLElement ? document.activeElement : null;
@@ -112,11 +114,14 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
     made.clear();
     nearness.disconnect();
     for (const [key, r] of used) { made.set(key, r); nearness.observe(r.plot); }
+    strangers();
     if (focus && focus !== document.activeElement && element.contains(focus)) focus.focus({ preventScroll: true });
     fillList();
     showRange();
   };
-  const toggle = (t: Track) => {
+  /** Tracks of other processes than the selected one step back. */
+  const strangers = () => { const { process } = page.get(); for (const r of rows) (r.element === r.plot ? r.plot : r.element).classList.toggle("stranger", process !== 0 && r.track.process !== 0 && r.track.process !== process); };
+  const repin = (t: Track) => {
     const { pins: before } = layout.get(), on = before.includes(t.key);
     layout.set({ pins: on ? before.filter((k) => k !== t.key) : [...before, t.key] });
     element.querySelector<HTMLElement>(`${on ? ".groups" : ".pins"} [data-key="${CSS.escape(t.key)}"] .pin`)?.focus({ preventScroll: true });
@@ -135,7 +140,7 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
         width = wide;
         paintAxis(clean(axis, { width, height: axisHeight }), stretch, { width, height: axisHeight });
         map.draw(source, stretch);
-        for (const r of rows) if (r.shown || (!r.drawn() && rows.length <= mostKept)) r.draw(stretch, width, layout.get().fit);
+        for (const r of rows) if (r.shown || (!r.drawn() && rows.length <= mostKept)) r.draw(stretch, width, layout.get().fit, page.get().phase);
       }
       element.dataset.seen = stretch.map(Math.round).join("-");
       element.dataset.end = String(Math.round(source.end));
@@ -178,7 +183,7 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
   // What was chosen.
   const showRange = () => {
     const { range } = page.get(), shown = [...new Map(rows.filter((r) => r.track.kind === "curves" && r.element !== r.plot).map((r) => [r.track.key, r.track])).values()];
-    ranged.replaceChildren(...(range ? [rangePanel(source, shown, range, { zoom: () => move(shownAs(range, source.end)), clear: () => page.set({ range: null }) })] : []));
+    ranged.replaceChildren(...(range ? [rangePanel(source, shown, range, page.get().phase, { phase: (name) => toggle(page, { phase: name }), zoom: () => move(shownAs(range, source.end)), clear: () => page.set({ range: null }) })] : []));
   };
   const fillList = () => {
     const events = source.marks.slice(0, 500), before = list.querySelector("details");
@@ -216,7 +221,12 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
       }
       soon({});
     },
-    choose: (t) => page.set({ at: Math.round(t) }),
+    choose(t, plot, y) {
+      page.set({ at: Math.round(t) });
+      const on = rows.find((r) => r.plot === plot)?.track, [from, to] = now(), pixel = (to - from) / Math.max(width, 1);
+      const phase = on?.kind === "phases" && y < laneHeight ? phaseAt(source.stays.get(on.process) ?? [], t - pixel, t + pixel, 1 - y / laneHeight) : "";
+      if (phase) toggle(page, { phase });
+    },
     select: (range, done) => { page.set({ range: [Math.round(range[0]), Math.round(Math.max(range[1], range[0] + 1))] }); if (done) showRange(); },
     pan: (share) => move(panned(look, source.end, share)),
     zoom(at, factor) {
@@ -277,6 +287,8 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
   // What is followed.
   page.follow(["window"], ({ window }) => { if (window?.join() !== look.window?.join()) { look = { window, last: window ? 0 : look.last }; soon(); refine(); } });
   page.follow(["at"], () => soon({}));
+  page.follow(["phase"], () => { soon(); showRange(); });
+  page.follow(["process"], () => strangers());
   page.follow(["range"], () => { soon({}); showRange(); });
   layout.follow(["pins", "open", "by", "find"], ({ by: grouping, find: letters }) => { by.value = grouping; if (find.value.trim() !== letters) find.value = letters; stale.list = true; cancelAnimationFrame(frame); if (element.isConnected) draw(); else { frame = 0; soon({ list: true }); } });
   layout.follow(["fit", "last"], ({ fit, last }) => { zero.textContent = fit ? "Axes from zero" : "Fit axes to what is in view"; if (last !== look.last) look = { window: last ? null : look.window, last }; soon(); });

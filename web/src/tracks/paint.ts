@@ -7,7 +7,7 @@ import { readable } from "../draw/svg";
 import { faint, theme } from "../draw/theme";
 import { count, quantity, tick } from "../lib/format";
 import type { Columns } from "../lib/columns";
-import type { Stay } from "../lib/phases";
+import { phaseNames, shares, type Stay } from "../lib/phases";
 import { byteSteps, moment, secondSteps } from "../lib/scales";
 import type { Span } from "./look";
 import type { Track } from "./model";
@@ -102,23 +102,23 @@ function paintLine(ctx: CanvasRenderingContext2D, { columns, ink, dash, fill }: 
   if (!dash && (n * 14 < width || n === 1)) for (let i = first; i < last; i++) { ctx.beginPath(); ctx.arc(x(xs[i]!), y(ys[i]!), n < 12 ? 2.75 : 2, 0, 7); ctx.fill(); } // single readings
 }
 
-const laneHeight = 18;
+export const laneHeight = 18;
 /** What a lane's text is written in: the one that its colour lets read. */
 export const laneText = ["#0c1117", "#ffffff"] as const;
 
 /** Phases as a lane, and below it where steps ended, with their numbers where there is room. */
-export function paintPhases(ctx: CanvasRenderingContext2D, stays: Stay[], steps: StepPoint[], [from, to]: Span, { width, height }: Box): void {
+export function paintPhases(ctx: CanvasRenderingContext2D, stays: Stay[], steps: StepPoint[], [from, to]: Span, { width, height }: Box, alone = ""): void {
   const colour = theme(), ratio = devicePixelRatio, x = (t: number) => ((t - from) / (to - from)) * width, tall = Math.min(laneHeight, height);
   const seen = stays.slice(Math.max(0, lastBefore(stays, from)), lastBefore(stays, to) + 1);
   ctx.save();
   ctx.setTransform(1, 0, 0, 1, 0, 0);
-  paintLane(ctx, seen, [from, to], { left: 0, top: 0, width: Math.round(width * ratio), height: tall * ratio }, ratio, colour);
+  paintLane(ctx, seen, [from, to], { left: 0, top: 0, width: Math.round(width * ratio), height: tall * ratio }, ratio, colour, alone);
   ctx.restore();
   ctx.textBaseline = "middle"; ctx.textAlign = "center"; ctx.font = `600 ${font}`;
   if (seen.length < 200) for (const s of seen) {
     const a = Math.max(x(s.from), 0), b = Math.min(x(s.to), width);
     if (!(b - a > 40 && b - a > ctx.measureText(s.phase).width + 10)) continue;
-    ctx.fillStyle = readable(colour(`phase-${s.phase}`), ...laneText);
+    ctx.fillStyle = alone && s.phase !== alone ? colour("muted") : readable(colour(`phase-${s.phase}`), ...laneText);
     ctx.fillText(s.phase, (a + b) / 2, tall / 2 + 0.5);
   }
   if (height <= tall + 8) return;
@@ -133,6 +133,17 @@ export function paintPhases(ctx: CanvasRenderingContext2D, stays: Stay[], steps:
     const text = count(steps[i]!.step + 1), long = digit * text.length;
     if (here - long / 2 > free && here - long / 2 >= 0 && here + long / 2 <= width) { ctx.fillText(text, here, tall + 13); free = here + long / 2 + 14; }
   }
+}
+
+/** Where one phase was, behind a track's curves: the deeper, the more of a column it takes. */
+export function paintPhase(ctx: CanvasRenderingContext2D, stays: Stay[], phase: string, [from, to]: Span, { width, height }: Box): void {
+  const kind = (phaseNames as readonly string[]).indexOf(phase), ink = theme()(`phase-${phase}`), wide = 2;
+  if (kind < 0) return;
+  shares(stays.slice(Math.max(0, lastBefore(stays, from)), lastBefore(stays, to) + 1), from, to, Math.max(1, Math.ceil(width / wide))).forEach((part, i) => {
+    if (part[kind]! < 0.02) return;
+    ctx.fillStyle = faint(ink, 0.05 + 0.2 * part[kind]!);
+    ctx.fillRect(i * wide, 0, wide, height);
+  });
 }
 
 /** The place of the last stay that begins before a moment. */

@@ -38,12 +38,16 @@ export function phasesWithin(source: Source, [from, to]: Span): { process: numbe
 }
 
 /** The panel of a chosen stretch. */
-export function rangePanel(source: Source, tracks: Track[], range: Span, actions: { zoom(): void; clear(): void }): HTMLElement {
+export function rangePanel(source: Source, tracks: Track[], range: Span, phase: string, actions: { zoom(): void; clear(): void; phase(name: string): void }): HTMLElement {
   const button = (text: string, key: string, then: () => void) => { const b = h("button", { type: "button", class: "plain", title: `Key ${key}` }, text); b.addEventListener("click", then); return b; };
   const within = phasesWithin(source, range), events = source.marks.filter((m) => m.time_ns >= range[0] && m.time_ns <= range[1]);
   const said = within.slice(0, mostProcesses).map((p) => h("p", { class: "within" },
     within.length > 1 && h("b", {}, `${ownerName({ process: p.process, device: "" } as Track, source.processes)}: `),
-    ...p.shares.map(([phase, share]) => h("span", {}, h("i", { style: `background:var(--phase-${phase})` }), `${phase} ${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`)),
+    ...p.shares.map(([name, share]) => {
+      const b = h("button", { type: "button", "aria-pressed": String(name === phase), title: "Select this phase in every panel" }, h("i", { style: `background:var(--phase-${name})` }), `${name} ${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`);
+      b.addEventListener("click", () => actions.phase(name));
+      return b;
+    }),
     p.steps > 0 && h("span", {}, `${count(p.steps)} step${p.steps === 1 ? "" : "s"} ended`), !phasesKnown(source, range) && h("span", {}, "of the steps that are kept, an even selection")));
   return h("div", { class: "range", role: "region", "aria-label": "The chosen stretch" },
     h("div", { class: "range-head" }, h("h3", {}, `${duration(range[1] - range[0])} from ${duration(range[0])}`), button("Zoom to it", "Enter", actions.zoom), button("Close", "Escape", actions.clear)),

@@ -7,7 +7,7 @@ import { valueAt } from "../lib/columns";
 import { h, svg } from "../views/dom";
 import type { Span } from "./look";
 import { ownerName, type Track } from "./model";
-import { clean, extent, lastBefore, paintCurves, paintEventLines, paintEvents, paintPhases, scaleOf, valueText, type Line } from "./paint";
+import { clean, extent, lastBefore, paintCurves, paintEventLines, paintEvents, paintPhase, paintPhases, scaleOf, valueText, type Line } from "./paint";
 import { highestIn } from "./readings";
 import type { Source } from "./source";
 
@@ -17,7 +17,7 @@ export interface Row {
   plot: HTMLElement;
   shown: boolean; // in view, or near it
   outgrown(): boolean; // it was low, and its track is 0 no more
-  draw(seen: Span, width: number, fitted: boolean): void;
+  draw(seen: Span, width: number, fitted: boolean, phase: string): void; // phase is the one that is selected, or none
   values(time: number | null, seen: Span): void;
   events(): { x: number; mark: Mark }[]; // where they were drawn
   drawn(): boolean;
@@ -64,11 +64,12 @@ export function row(source: Source, track: Track, { summary, named, pin }: { sum
   return {
     element, track, plot, shown: false,
     outgrown: () => still && track.curves.some((c) => (c.readings.shown.y.at(-1) ?? 0) !== 0),
-    draw(seen, width, fitted) {
+    draw(seen, width, fitted, phase) {
       const box = { width, height }, ctx = clean(canvas, box);
       canvas.dataset.drawn = "";
       if (track.kind === "events") { placed = paintEvents(ctx, source.marks, seen, box); return; }
-      if (track.kind === "phases") { paintPhases(ctx, source.stays.get(track.process) ?? [], source.steps.get(track.process) ?? [], seen, box); return; }
+      if (track.kind === "phases") { paintPhases(ctx, source.stays.get(track.process) ?? [], source.steps.get(track.process) ?? [], seen, box, phase); return; }
+      if (phase) paintPhase(ctx, source.stays.get(track.process || source.lead) ?? [], phase, seen, box);
       const all = lines(), reach = extent(all, seen);
       if (reach && !still) paintCurves(ctx, track, all, limits.map((l) => l.value), seen, scaleOf(reach, fitted && !summary, limits.map((l) => l.value)), box);
       if (!summary) paintEventLines(ctx, source.marks, seen, box);
@@ -80,7 +81,7 @@ export function row(source: Source, track: Track, { summary, named, pin }: { sum
       });
       else if (track.kind === "phases") {
         const stays = source.stays.get(track.process) ?? [], steps = source.steps.get(track.process) ?? [];
-        if (time === null) { set(cells[0]!, steps.length ? `${count(steps.at(-1)!.step + 1)} steps` : ""); set(cells[1]!, ""); return; }
+        if (time === null) { set(cells[0]!, stepsText(source, track.process)); set(cells[1]!, ""); return; }
         const stay = stays[lastBefore(stays, time)], next = steps.find((s) => s.time_ns >= time);
         set(cells[0]!, stay && stay.to >= time ? stay.phase : "–");
         set(cells[1]!, next ? `step ${count(next.step + 1)}` : "");
@@ -90,6 +91,12 @@ export function row(source: Source, track: Track, { summary, named, pin }: { sum
     drawn: () => canvas.width > 0 && canvas.dataset.drawn !== undefined,
     free() { if (canvas.width) canvas.width = canvas.height = 0; },
   };
+}
+
+/** How many steps there are, and of how many the phases were recorded. */
+function stepsText(source: Source, process: number): string {
+  const last = source.steps.get(process)?.at(-1), [recorded, all] = source.observed.get(process) ?? [0, 0];
+  return recorded > 0 && recorded < all ? `phases of ${count(recorded)} of ${count(all)} steps` : last ? `${count(last.step + 1)} steps` : "";
 }
 
 /** A value stands as long as its curve does: after the last reading there is none. */

@@ -10,6 +10,7 @@ export interface Source {
   curves: Curve[];
   stays: Map<number, Stay[]>; // phases of each process that has some, in ns, one at a time
   steps: Map<number, StepPoint[]>;
+  observed: Map<number, [recorded: number, all: number]>; // of how many steps of a process the phases were recorded, where that was said
   selected: boolean; // the phases are an even selection of the steps of a long run
   whole: Span | null; // a stretch of which all phases are known nevertheless
   marks: Mark[];
@@ -25,7 +26,7 @@ export interface Source {
   refine?: (stretch: Span, curves: Curve[]) => void;
 }
 
-export const emptySource = (): Source => ({ curves: [], stays: new Map(), steps: new Map(), selected: false, whole: null, marks: [], processes: [], host: {}, lead: 0, main: "", end: 0, live: false, changed: () => {} });
+export const emptySource = (): Source => ({ curves: [], stays: new Map(), steps: new Map(), observed: new Map(), selected: false, whole: null, marks: [], processes: [], host: {}, lead: 0, main: "", end: 0, live: false, changed: () => {} });
 
 /** What belongs to a report beside its curves. */
 export function setFacts(source: Source, report: Report): void {
@@ -35,8 +36,17 @@ export function setFacts(source: Source, report: Report): void {
   source.main = report.headline.main_source ?? "";
   source.marks = report.marks.filter((m) => m.kind !== "peak");
   source.selected = new Set(report.phases.filter((p) => p.process === source.lead).map((p) => p.step)).size < report.headline.steps;
+  source.observed = observedSteps(report);
   setPhases(source, report.phases);
   setSteps(source, report.steps);
+}
+
+/** Of how many of its steps each process told the phases, as the table of phases counts them. */
+function observedSteps(report: Report): Source["observed"] {
+  const table = report.tables.find((t) => t.name === "phases"), at = (name: string) => table?.columns.findIndex((c) => c.name === name) ?? -1;
+  const [phase, process, n] = [at("phase"), at("process_id"), at("count")], lead = leader(report, 0);
+  return new Map((table?.rows ?? []).flatMap((r): [number, [number, number]][] => r[phase] === "step" && typeof r[process] === "number" && typeof r[n] === "number"
+    ? [[r[process], [r[n], r[process] === lead ? report.headline.steps : report.steps.filter((s) => s.process === r[process]).length]]] : []));
 }
 
 /** The phases of each process, cut so that they do not overlap. */

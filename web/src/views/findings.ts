@@ -1,24 +1,42 @@
 import type { Finding, Location, Report } from "../api";
 import { basename, bytes, percent, place } from "../lib/format";
+import { followed, standing, toggle } from "../state/selection";
+import type { PageStore } from "../state/store";
 import { badge, copier, h, rich, section } from "./dom";
+import { laneOf } from "./rows";
 
 const kinds: Record<string, string> = { leak: "leak", growth: "growth", oom: "out of memory", fragmentation: "fragmentation", swap: "swap",
   faults: "page faults", gap: "gap", drop: "lost records", alert: "alert" };
 const shownAtFirst = 8;
 
 /** What is wrong and what to change, worst first. */
-export function findings(report: Report): HTMLElement | null {
+export function findings(report: Report, page: PageStore): HTMLElement | null {
   if (report.run.verb === "diff" && report.findings.length === 0) return null; // a difference judges nothing
   const [first, rest] = [report.findings.slice(0, shownAtFirst), report.findings.slice(shownAtFirst)];
   const unseen = report.series.length === 0 && report.steps.length === 0 && !report.allocators?.length;
   const unlooked = report.headline.not_looked_for;
   const nothing = h("p", { class: unseen || unlooked ? "nothing" : "nothing well" }, unseen ? "Nothing was observed that could be judged." : unlooked ? `${unlooked} Of what was looked for, nothing to change was found.` : report.allocators?.length ? "No leak, no out-of-memory and no worrying fragmentation was found." : "Nothing to change was found.");
   return section("findings", first.length > 1 ? `${report.findings.length} findings, worst first` : "Findings",
-    ...(first.length > 0 ? first.map(finding) : [nothing]),
-    rest.length > 0 && h("details", { class: "rest" }, h("summary", {}, `${rest.length} more`), ...rest.map(finding)));
+    ...(first.length > 0 ? first.map((f) => finding(f, page)) : [nothing]),
+    rest.length > 0 && h("details", { class: "rest" }, h("summary", {}, `${rest.length} more`), ...rest.map((f) => finding(f, page))));
 }
 
-function finding(f: Finding): HTMLElement {
+function finding(f: Finding, page: PageStore): HTMLElement {
+  const element = article(f), lines = [f.site_file && place(f.site_file, f.site_line), f.file && place(f.file, f.line)].filter((l): l is string => Boolean(l));
+  const phase = f.phase ? laneOf(f.phase) : "", what = lines[0] ? { line: lines[0] } : phase ? { phase } : null;
+  const select = what && h("button", { type: "button", class: "plain select", "aria-pressed": "false" }, `Select this ${lines[0] ? "line" : "phase"} in every panel`);
+  if (select) { select.addEventListener("click", () => toggle(page, what)); element.append(select); }
+  page.follow([...followed], (of) => {
+    const line = lines.includes(of.line) ? of.line : lines[0];
+    const is = standing(of, { ...(line ? { line } : {}), ...(f.phase ? { phase } : {}), ...(f.process ? { process: f.process } : {}), words: element.textContent ?? "" });
+    element.classList.toggle("picked", is === "picked");
+    element.classList.toggle("dim", is === "dim");
+    select?.setAttribute("aria-pressed", String(what !== null && Object.entries(what).every(([name, value]) => of[name as "line"] === value)));
+  });
+  return element;
+}
+
+function article(f: Finding): HTMLElement {
   const site = f.site_file && (f.site_file !== f.file || f.site_line !== f.line);
   return h("article", { class: `finding ${f.severity}` },
     h("p", { class: "kind" }, h("span", { class: "severity" }, kinds[f.kind] ?? f.kind), badge(f.label)),

@@ -6,7 +6,8 @@ import { line } from "../lib/columns";
 import { bytes, count } from "../lib/format";
 import { fromZero } from "../lib/scales";
 import { choices, leader, processName } from "../state/report";
-import type { PageStore } from "../state/store";
+import { toggle } from "../state/selection";
+import type { Page, PageStore } from "../state/store";
 import { h, section } from "./dom";
 
 interface Figure { title: string; colour: string; get: (s: StepPoint) => number | undefined }
@@ -42,6 +43,11 @@ export function growth(report: Report, page: PageStore): HTMLElement | null {
       scales: { x: { time: false }, y: { range: (_, low, high) => fromZero(low, high) } },
       axes: [axis({ values: (_, ticks) => ticks.map((t) => Number.isInteger(t) ? count(t) : ""), space: 64, gap: 7, size: 30, label: "optimizer steps completed", labelSize: 18, labelFont: "12px system-ui, sans-serif" }), byteAxis()],
       series,
+      hooks: { draw: [(u) => selected(u, report.steps.filter((s) => s.process === of()), page.get())], ready: [(u) => u.over.addEventListener("click", (e) => {
+        if (u.select.width > 0) return; // it ends a drag, which zooms
+        const wanted = u.posToVal(e.offsetX, "x"), near = report.steps.filter((s) => s.process === of()).reduce<StepPoint | null>((a, s) => a && Math.abs(a.step - wanted) <= Math.abs(s.step - wanted) ? a : s, null);
+        if (near) toggle(page, { at: near.time_ns });
+      })] },
     };
     return { options, data: data as uPlot.AlignedData };
   };
@@ -51,9 +57,26 @@ export function growth(report: Report, page: PageStore): HTMLElement | null {
     legend.replaceChildren(...some.map(({ figure, fit, label }) => h("span", {}, h("i", { style: `background:var(--${figure.colour})` }), figure.title, fit && h("b", {}, ` ${label}`))));
     box.setAttribute("aria-label", `Memory at the end of each step: ${some.map((s) => `${s.figure.title} ${s.label}`).join(", ")}`);
   };
-  queueMicrotask(() => { const drawn = chart(box, 270, make); page.follow(["process"], () => { describe(); drawn.redraw(); }); });
+  queueMicrotask(() => { const drawn = chart(box, 270, make); page.follow(["process"], () => { describe(); drawn.redraw(); }); page.follow(["at", "range"], () => drawn.plot()?.redraw(false)); });
   return section("growth", "Memory at the end of each step", h("div", { class: "tools" }, chooser(report, page), legend, whose), box,
     h("p", { class: "hint" }, "Lines are least-squares fits of every step after the first fifth, the warm-up. A finding needs more than a slope: memory that is kept, and grows steadily."));
+}
+
+/** The moment and the stretch that are selected, in steps: that in which the moment lies, and those that ended in the stretch. */
+function selected(u: uPlot, steps: StepPoint[], { at, range }: Page): void {
+  const { ctx } = u, { left, top, width, height } = u.bbox, colour = theme(), x = (step: number) => Math.min(Math.max(u.valToPos(step, "x", true), left), left + width);
+  const inside = range ? steps.filter((s) => s.time_ns >= range[0] && s.time_ns <= range[1]) : [], step = at === null ? undefined : steps.find((s) => s.time_ns >= at);
+  ctx.save();
+  if (inside.length) {
+    ctx.fillStyle = faint(colour("accent"), 0.15);
+    ctx.fillRect(x(inside[0]!.step - 0.5), top, Math.max(x(inside.at(-1)!.step + 0.5) - x(inside[0]!.step - 0.5), 1), height);
+  }
+  if (step) {
+    ctx.strokeStyle = colour("accent");
+    ctx.lineWidth = 1.5 * devicePixelRatio;
+    ctx.beginPath(); ctx.moveTo(x(step.step), top); ctx.lineTo(x(step.step), top + height); ctx.stroke();
+  }
+  ctx.restore();
 }
 
 /** Whose steps are shown; nothing to choose where there is one process. */

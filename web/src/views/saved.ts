@@ -1,7 +1,9 @@
-// A picture in a panel that is drawn again when its width or the colours change, with buttons that save it as SVG or PNG.
+// What a panel shows as a file: the button of a table, and a picture that is drawn again when its width or the colours change, with buttons that save it as SVG or PNG.
 
-import { alone, fileName, savePNG, saveSVG } from "../draw/save";
+import type { Cell, Table } from "../api";
+import { alone, fileName, saveCSV, savePNG, saveSVG } from "../draw/save";
 import { whileShown } from "../draw/shown";
+import { csv } from "../lib/csv";
 import { h } from "./dom";
 
 export interface Saved { element: HTMLElement; redraw(): void }
@@ -30,4 +32,11 @@ export function savedPicture(name: () => string, caption: () => string, draw: (w
   whileShown(element, "hightide:theme", redraw);
   new ResizeObserver(() => { if (box.clientWidth !== width) redraw(); }).observe(box);
   return { element, redraw };
+}
+
+/** The button that saves a table: all of its rows in the order that is shown, figures in their units. */
+export function savedTable(t: Pick<Table, "title" | "columns">, rows: () => Cell[][]): HTMLElement {
+  const button = h("button", { type: "button", class: "plain", title: "Save this table as CSV" }, "CSV");
+  button.addEventListener("click", () => saveCSV(csv(t.columns, rows()), fileName(t.title)));
+  return h("span", { class: "saves" }, button);
 }

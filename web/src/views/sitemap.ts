@@ -2,14 +2,17 @@ import type { Report } from "../api";
 import { bytes, percent } from "../lib/format";
 import { phaseNames } from "../lib/phases";
 import { treemap } from "../lib/treemap";
+import { followed, standing, toggle } from "../state/selection";
+import type { PageStore } from "../state/store";
 import { h } from "./dom";
+import { laneOf } from "./rows";
 
 interface Site { line: string; function: string; bytes: number; phase: string; file: string }
 
 const mostBoxes = 24;
 
 /** The lines that hold the heap, as areas; the colour is the phase in which they allocate. */
-export function sitemap(report: Report): HTMLElement | null {
+export function sitemap(report: Report, page: PageStore): HTMLElement | null {
   const table = report.tables.find((t) => t.name === "sites");
   if (!table) return null;
   const at = (name: string) => table.columns.findIndex((c) => c.name === name);
@@ -24,14 +27,30 @@ export function sitemap(report: Report): HTMLElement | null {
   const total = kept.reduce((n, s) => n + s.bytes, 0);
   const present = phaseNames.filter((n) => kept.some((s) => colourOf(s.phase) === n));
   const map = h("div", { class: "map", role: "img", "aria-label": kept.slice(0, 5).map((s) => `${s.line} ${bytes(s.bytes)}`).join(", ") });
-  new ResizeObserver(() => { if (map.clientWidth > 0) map.replaceChildren(...boxes(kept, total, map.clientWidth, map.clientHeight)); }).observe(map);
+  let shown: [Site, HTMLElement][] = [];
+  const mark = () => {
+    for (const [s, box] of shown) {
+      const is = standing(page.get(), { line: s.line, ...(s.phase ? { phase: laneOf(s.phase) } : {}), words: `${s.line} ${s.function} ${s.file}` });
+      box.classList.toggle("picked", is === "picked");
+      box.classList.toggle("dim", is === "dim");
+    }
+  };
+  const draw = () => {
+    if (map.clientWidth === 0) return;
+    shown = boxes(kept, total, map.clientWidth, map.clientHeight);
+    for (const [s, box] of shown) if (s.file) box.addEventListener("click", () => toggle(page, { line: s.line })); // the table below has the same for the keyboard
+    map.replaceChildren(...shown.map(([, box]) => box));
+    mark();
+  };
+  new ResizeObserver(draw).observe(map);
+  page.follow([...followed], mark);
   return h("figure", { class: "sitemap" }, map,
     h("p", { class: "phases" }, ...present.map((n) => h("span", {}, h("i", { style: `background:var(--phase-${n})` }), n)),
-      h("span", {}, h("i", { style: "background:var(--muted)" }), "outside the phases")));
+      h("span", {}, h("i", { style: "background:var(--muted)" }), "outside the phases, or not recorded which")));
 }
 
 /** Places are in per cent, so that a print of another width keeps them. */
-function boxes(sites: Site[], total: number, width: number, height: number): HTMLElement[] {
+function boxes(sites: Site[], total: number, width: number, height: number): [Site, HTMLElement][] {
   return treemap(sites, (s) => s.bytes, width, height).map(({ item, x, y, w, h: tall }) => {
     const colour = colourOf(item.phase), part = (v: number, whole: number) => `${((v / whole) * 100).toFixed(3)}%`;
     const box = h("div", {
@@ -40,7 +59,7 @@ function boxes(sites: Site[], total: number, width: number, height: number): HTM
     });
     if (w > 66 && tall > 44) box.append(h("b", {}, item.line), h("span", {}, bytes(item.bytes)));
     if (w > 110 && tall > 64 && item.function) box.append(h("small", {}, item.function));
-    return box;
+    return [item, box];
   });
 }
 

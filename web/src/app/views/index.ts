@@ -17,29 +17,30 @@ import { whatIfPage } from "./whatif";
 
 /**
  * A page that is shown: its element, and what ends its streams and timers when another page comes. What it follows of the state ends by itself.
- * Its keys stand in the sheet of ? and are dispatched; its commands stand in the palette, asked for when it opens.
+ * process says what a process is called. Its keys stand in the sheet of ? and are dispatched; its commands stand in the palette, asked for when it opens.
  */
-export interface Shown { element: HTMLElement; close?: () => void; keys?: KeyGroup[]; commands?: () => Command[] }
+export interface Shown { element: HTMLElement; close?: () => void; process?: (id: number) => string; keys?: KeyGroup[]; commands?: () => Command[] }
 
 export interface PageOf {
   path: RegExp; // its groups are handed to show, as they stand in the address
   title: string; // in the bar; "" where it is not there by itself
   at: string; // where the bar's link leads
   follows?: boolean; // it follows the parameters of the address itself; others are shown anew when these change
+  selects?: "time" | "event"; // its panels have a selection, whose moments are times, or events of a trace
   show: (app: App, ...parts: string[]) => Shown;
 }
 
 /** The pages in the order of the bar. Add yours here. */
 export const pages: PageOf[] = [
   { path: /^\/$/, title: "Runs", at: "/", follows: true, show: runsPage },
-  { path: /^\/runs\/([^/]+)$/, title: "", at: "", follows: true, show: runPage },
+  { path: /^\/runs\/([^/]+)$/, title: "", at: "", follows: true, selects: "time", show: runPage },
   { path: /^\/snapshots$/, title: "Snapshots", at: "/snapshots", show: snapshotsPage },
-  { path: /^\/snapshots\/([^/]+)$/, title: "", at: "", show: snapshotPage },
+  { path: /^\/snapshots\/([^/]+)$/, title: "", at: "", selects: "event", show: snapshotPage },
   { path: /^\/imagine$/, title: "Imagine", at: "/imagine", show: imaginePage },
   { path: /^\/fit$/, title: "Fit", at: "/fit", show: fitPage },
   { path: /^\/matrices$/, title: "Matrices", at: "/matrices", show: matricesPage },
   { path: /^\/matrices\/([^/]+)$/, title: "", at: "", show: matrixPage },
-  { path: /^\/diff$/, title: "Compare", at: "/diff", show: diffPage },
+  { path: /^\/diff$/, title: "Compare", at: "/diff", selects: "event", show: diffPage },
   { path: /^\/jobs$/, title: "Jobs", at: "/jobs", show: jobsPage },
-  { path: /^\/snapshots\/([^/]+)\/whatif$/, title: "", at: "", follows: true, show: whatIfPage },
+  { path: /^\/snapshots\/([^/]+)\/whatif$/, title: "", at: "", follows: true, selects: "event", show: whatIfPage },
 ];

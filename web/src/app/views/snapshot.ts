@@ -8,6 +8,7 @@ import { views } from "../../views";
 import { h } from "../../views/dom";
 import { get, query } from "../api";
 import { busy, failure } from "../parts";
+import { chosen } from "../../state/selection";
 import { sameOn, type App } from "../state";
 import type { Shown } from ".";
 import { explorer } from "./explorer";
@@ -21,6 +22,6 @@ export function snapshotPage(app: App, part: string): Shown {
   }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, ask)); });
   const blocks = explorer(app, id, ask); // the report takes a server longer than the blocks, which are to be there first
   const whatIf = h("a", {}, "What if the allocator were set otherwise, or the GPU another?");
-  app.follow(["window", "at", "block", "device"], (state) => { whatIf.setAttribute("href", sameOn(state, `/snapshots/${encodeURIComponent(id)}/whatif`)); }); // the same moment and block there
+  app.follow([...chosen], (state) => { whatIf.setAttribute("href", sameOn(state, `/snapshots/${encodeURIComponent(id)}/whatif`)); }); // the same moment and block there
   return { element: h("div", { class: "job-page" }, h("p", { class: "facts" }, h("span", {}, whatIf)), blocks.element, body), ...(blocks.keys ? { keys: blocks.keys } : {}), ...(blocks.commands ? { commands: blocks.commands } : {}), close: () => { asking.abort(); blocks.close?.(); } };
 }

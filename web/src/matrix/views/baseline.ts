@@ -16,7 +16,7 @@ export function baseline(model: Model, page: Page): HTMLElement | null {
   const { changes, counts, name } = regression;
   const live = liveTable({ name: "baseline", title: "Beside the baseline", rows: rows(model, page.get(), changes), columns: [{ name: "key", title: "" }, { name: "cell", title: "cell" }, { name: "figure", title: "figure" },
     { name: "standing", title: "it is" }, { name: "was", title: "was" }, { name: "is", title: "is" }, { name: "ratio", title: "ratio" }, { name: "interval", title: "95 % interval" }, { name: "limit", title: "allowed" }] },
-  { pick: (r) => { if (model.byKey.has(String(r[0]))) page.set({ cell: String(r[0]) }); }, picked: (r) => page.get().cell === r[0] });
+  { pick: (r) => { if (model.byKey.has(String(r[0]))) page.set({ cell: String(r[0]) }); }, stands: (r) => page.get().cell === r[0] ? "picked" : "" });
   page.follow(["only", "state"], (view) => live.show(rows(model, view, changes)));
   page.follow(["cell"], () => live.refresh());
   const tags = (Object.keys(standings) as Standing[]).filter((s) => counts[s]).map((s) => h("span", { class: `outcome ${standings[s].tone}` }, `${count(counts[s]!)} ${standings[s].title}`));

@@ -12,7 +12,7 @@ export function cells(model: Model, page: Page): HTMLElement {
   const rows = (view: View) => kept(model, view).map((c) => row(model, view, c));
   page.follow(["figure", "statistic"], (view) => { // other columns: another table
     table = liveTable({ name: "cells", title: "Cells", columns: columns(model, view), rows: rows(view) },
-      { pick: (r) => page.set({ cell: String(r[0]) }), picked: (r) => page.get().cell === r[0],
+      { pick: (r) => page.set({ cell: String(r[0]) }), stands: (r) => page.get().cell === r[0] ? "picked" : "",
         order: { by: page.get().order, down: !page.get().up, chosen: (order, down) => page.set({ order, up: !down }) } });
     place.replaceChildren(table.element);
   });

@@ -96,7 +96,7 @@ function pairs(model: Model, page: Page, all: Ratio[]): HTMLElement {
       times(p.ratio), p.interval ? `${times(p.interval.low)} to ${times(p.interval.high)}` : null, verdicts[p.verdict].title]));
   };
   const live = liveTable({ name: "pairs", title: "Pairs of cells", rows: rows(page.get()), columns: [{ name: "key", title: "" }, { name: "cell", title: "cell" }, { name: "ratio", title: "compared" }, { name: "value", title: "it needs" }, { name: "base", title: "the other" },
-    { name: "times", title: "ratio" }, { name: "interval", title: "95 % interval" }, { name: "verdict", title: "verdict" }] }, { pick: (r) => page.set({ cell: String(r[0]) }), picked: (r) => page.get().cell === r[0] });
+    { name: "times", title: "ratio" }, { name: "interval", title: "95 % interval" }, { name: "verdict", title: "verdict" }] }, { pick: (r) => page.set({ cell: String(r[0]) }), stands: (r) => page.get().cell === r[0] ? "picked" : "" });
   const title = h("summary", {}, "");
   const whole = h("details", { class: "calls pairs" }, title, live.element);
   page.follow(["figure", "only", "state"], (view) => {

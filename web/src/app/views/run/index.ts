@@ -1,6 +1,7 @@
 // The page of one run: its parts in their order. Each part draws itself again when something that it shows has changed.
 
-import type { Report } from "../../../api";
+import type { Process, Report } from "../../../api";
+import { processName } from "../../../state/report";
 import { capacity } from "../../../views/capacity";
 import { cards } from "../../../views/cards";
 import { change } from "../../../views/change";
@@ -53,18 +54,20 @@ const parts: PartOf[] = [
 
 export function runPage(app: App, part: string): Shown {
   const id = decodeURIComponent(part), state = h("p", { class: "live-state", role: "status" }), waiting = h("div", {}, busy());
+  let all: Process[] = [];
   const fed = feed(id, {
     live: () => { state.replaceChildren(h("span", { class: "outcome live" }, "live"), " recorded just now"); },
     ended: (text) => { state.textContent = text; },
     gone: () => { state.textContent = "The run was deleted."; },
     failed: (problem, again) => { waiting.replaceChildren(failure(problem, again)); },
-    shown: ({ run }: Report) => { document.title = `${run.name || run.id} · hightide`; waiting.replaceChildren(); },
+    shown: ({ run, processes }: Report) => { document.title = `${run.name || run.id} · hightide`; waiting.replaceChildren(); all = processes; dispatchEvent(new Event("hightide:named")); },
   });
   const made = parts.map((make) => make(fed, app));
   fed.start();
   return {
     element: h("div", {}, state, waiting, h("div", { class: "run" }, ...made.map((p) => p.element))),
     close: () => { fed.close(); for (const p of made) p.close?.(); },
+    process: (of) => { const p = all.find((o) => o.id === of); return p ? processName(p, all) : ""; },
     keys: made.flatMap((p) => p.keys ?? []),
     commands: () => made.flatMap((p) => p.commands?.() ?? []),
   };

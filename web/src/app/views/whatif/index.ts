@@ -10,6 +10,7 @@ import { badge, copier, h, section } from "../../../views/dom";
 import { post } from "../../api";
 import { written } from "../../knobs";
 import { failure } from "../../parts";
+import { chosen } from "../../../state/selection";
 import { sameOn, type App } from "../../state";
 import type { Shown } from "..";
 import type { Segment } from "../tape";
@@ -109,6 +110,6 @@ function panel(app: App, id: string): Shown & { label: HTMLElement } {
 /** The panel as a page of its own. */
 export function whatIfPage(app: App, part: string): Shown {
   const id = decodeURIComponent(part), { label, ...shown } = panel(app, id), back = h("a", {}, "The snapshot");
-  app.follow(["window", "at", "block", "device"], (state) => { back.setAttribute("href", sameOn(state, `/snapshots/${encodeURIComponent(id)}`)); });
+  app.follow([...chosen], (state) => { back.setAttribute("href", sameOn(state, `/snapshots/${encodeURIComponent(id)}`)); });
   return { ...shown, element: h("div", { class: "job-page" }, h("h1", {}, "What if?"), h("p", { class: "facts" }, label, h("span", {}, back)), shown.element) };
 }
