@@ -222,7 +222,7 @@ await look("hour", hour, { motion: "reduce" }, async (tab, name) => {
   await tab.locator("#table-processes input").fill("rank");
   assert.equal(await rows.count(), 8, "a filter finds rows");
   await tab.locator("#table-processes input").fill("");
-  await tab.locator("#table-processes .plain").click();
+  await tab.locator("#table-processes .more").click();
   assert.equal(await rows.count(), 308);
   await tab.locator("#timeline select").selectOption("quantity");
   assert.ok(await tab.locator("#timeline .group-head", { hasText: "Use of the device" }).count(), "by quantity all devices are together");
