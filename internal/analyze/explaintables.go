@@ -42,7 +42,7 @@ var filteredTables = []string{"blame", "flame", "growth", "turnover", "start", "
 func (a *explanation) levelTable(o *ExplainOptions) report.Table {
 	t := report.Table{Name: "levels", Title: report.UpperFirst(a.InFile()),
 		Note:    fmt.Sprintf("%s, %s", report.Counted(int64(a.Events), "event"), report.Counted(int64(a.Stacks), "call stack")),
-		Columns: []report.Column{report.TextColumn("when", "When"), report.CountColumn("event", "After event"), a.bytes("allocated", "Allocated"), a.bytes("active", "Active"), a.bytes("reserved", "Reserved"), a.bytes("requested", "Requested")}}
+		Columns: []report.Column{report.TextColumn("when", "When"), a.count("event", "After event"), a.bytes("allocated", "Allocated"), a.bytes("active", "Active"), a.bytes("reserved", "Reserved"), a.bytes("requested", "Requested")}}
 	if n, ok := a.Segments.Get(); ok {
 		t.Note += ", " + report.Counted(n, "segment") + " at the end"
 	}
@@ -107,13 +107,17 @@ func (a *explanation) bytes(name, title string) report.Column {
 	return report.BytesColumn(name, title, a.Label)
 }
 
+func (a *explanation) count(name, title string) report.Column {
+	return report.Column{Name: name, Title: title, Unit: mem.UnitCount, Label: a.Label}
+}
+
 func (a *explanation) share() report.Column {
 	return report.Column{Name: "share", Title: "Share", Unit: mem.UnitMilli, Label: a.Label}
 }
 
 func (a *explanation) blameTable() report.Table {
 	t := report.Table{Name: "blame", Title: fmt.Sprintf("Who holds %s, by %s", a.Title, a.By), Note: a.categoryNote() + a.filterNote(),
-		Columns: []report.Column{report.TextColumn(a.By, report.UpperFirst(a.By)), a.bytes("bytes", "Holds"), a.share(), report.CountColumn("blocks", "Blocks"), report.TextColumn("category", "Category")}}
+		Columns: []report.Column{report.TextColumn(a.By, report.UpperFirst(a.By)), a.bytes("bytes", "Holds"), a.share(), a.count("blocks", "Blocks"), report.TextColumn("category", "Category")}}
 	for _, g := range a.Blame {
 		if a.By == "category" {
 			g.Category = ""
@@ -172,7 +176,7 @@ func (a *explanation) flameTable(measure string) report.Table {
 func (a *explanation) growthTable() report.Table {
 	t := report.Table{Name: "growth", Title: "What grows from step to step on " + a.Title,
 		Note:    "What each line holds at the ends of steps, the first and the last left out; the lowest value still to come counts.",
-		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("per_step", "Per step"), a.bytes("bytes", "In all"), report.CountColumn("steps", "Steps"), {Name: "confidence", Title: "Confidence", Unit: mem.UnitMilli, Label: mem.Estimated}, report.TextColumn("source", "Steps are")}}
+		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("per_step", "Per step"), a.bytes("bytes", "In all"), a.count("steps", "Steps"), {Name: "confidence", Title: "Confidence", Unit: mem.UnitMilli, Label: mem.Estimated}, report.TextColumn("source", "Steps are")}}
 	for _, g := range a.Growth {
 		var perStep mem.Optional
 		if g.Source != usage.Stretches {
@@ -204,7 +208,7 @@ func (a *explanation) reservedTable() report.Table {
 func (a *explanation) pinTable() report.Table {
 	t := report.Table{Name: "pins", Title: "What keeps mostly empty segments of " + a.Title,
 		Note:    "Segments with at most a quarter in use, each attributed to its largest block.",
-		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("pinned", "Keeps cached"), a.bytes("bytes", "With blocks of"), report.CountColumn("blocks", "Blocks")}}
+		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("pinned", "Keeps cached"), a.bytes("bytes", "With blocks of"), a.count("blocks", "Blocks")}}
 	for _, p := range a.Pins {
 		t.Add(p.Name, p.Pinned, p.Bytes, p.Blocks)
 	}
@@ -213,7 +217,7 @@ func (a *explanation) pinTable() report.Table {
 
 func (a *explanation) classTable() report.Table {
 	t := report.Table{Name: "classes", Title: "Cached pieces beside blocks in use (inactive split) of " + a.Title + ", by size",
-		Columns: []report.Column{report.TextColumn("from", "Pieces from"), a.bytes("bytes", "Bytes"), report.CountColumn("pieces", "Pieces")}}
+		Columns: []report.Column{report.TextColumn("from", "Pieces from"), a.bytes("bytes", "Bytes"), a.count("pieces", "Pieces")}}
 	for _, c := range slices.Backward(a.Fragmentation.Classes) {
 		t.Add(fmt.Sprintf("%v to %v", c.From, 2*c.From), c.Bytes, c.Pieces)
 	}
@@ -222,7 +226,7 @@ func (a *explanation) classTable() report.Table {
 
 func (a *explanation) roundingTable() report.Table {
 	t := report.Table{Name: "rounding", Title: "What rounding costs " + a.Title + ", by site",
-		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("bytes", "Lost"), report.CountColumn("blocks", "Blocks")}}
+		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("bytes", "Lost"), a.count("blocks", "Blocks")}}
 	for _, w := range a.Fragmentation.ByRounding {
 		t.Add(w.Name, w.Waste, w.Blocks)
 	}
@@ -231,7 +235,7 @@ func (a *explanation) roundingTable() report.Table {
 
 func (a *explanation) turnoverTable() report.Table {
 	t := report.Table{Name: "turnover", Title: "What comes and goes on " + a.Title + ", by site",
-		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("churn", "Freed again"), report.CountColumn("allocations", "Allocations"), a.bytes("average", "Held on average")}}
+		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("churn", "Freed again"), a.count("allocations", "Allocations"), a.bytes("average", "Held on average")}}
 	for _, u := range a.Turnover {
 		if u.Allocations > 0 {
 			t.Add(u.Name, u.Churn, u.Allocations, u.Average)
@@ -242,7 +246,7 @@ func (a *explanation) turnoverTable() report.Table {
 
 func (a *explanation) startTable() report.Table {
 	t := report.Table{Name: "start", Title: "Alive on " + a.Title + " from before the trace to its end, by site",
-		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("bytes", "Bytes"), report.CountColumn("blocks", "Blocks")}}
+		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("bytes", "Bytes"), a.count("blocks", "Blocks")}}
 	for _, u := range a.Turnover {
 		if u.SinceStart > 0 {
 			t.Add(u.Name, u.SinceStart, u.StartBlocks)
@@ -254,7 +258,7 @@ func (a *explanation) startTable() report.Table {
 
 func (a *explanation) longTable() report.Table {
 	t := report.Table{Name: "longest", Title: "Largest life-spans (bytes × time) on " + a.Title,
-		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("bytes", "Each"), report.CountColumn("blocks", "Blocks"), report.CountColumn("from", "From event"), report.TextColumn("to", "To event"), report.TimeColumn("life", "Life"), report.TextColumn("category", "Category")}}
+		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("bytes", "Each"), a.count("blocks", "Blocks"), a.count("from", "From event"), report.TextColumn("to", "To event"), report.Column{Name: "life", Title: "Life", Unit: mem.UnitNanoseconds, Label: a.Label}, report.TextColumn("category", "Category")}}
 	for _, l := range a.Longest {
 		var from, life mem.Optional
 		to := "the end"

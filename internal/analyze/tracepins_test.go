@@ -70,17 +70,19 @@ func TestFragmentationIsOfTheMomentExplained(t *testing.T) {
 	}
 	last := record(allocator.Settings{}, false).Traces[0].Len() - 1
 	for name, c := range map[string]struct {
-		expandable, free bool
-		at, title        string
+		settings  allocator.Settings
+		free      bool
+		at, title string
 	}{
-		"segments":               {false, false, "end", "are cached beside blocks in use, at the end"},
-		"empty at the end":       {false, true, "event " + strconv.Itoa(last), "are cached beside blocks in use, after event"},
-		"empty, and explained":   {false, true, "end", ""},
-		"expandable":             {true, false, "end", "340 MiB of device 0 are cached beside blocks in use"}, // of 900 that lie between blocks: the rest are whole pages
-		"nothing is stuck there": {false, false, "peak", ""},
+		"segments":               {allocator.Settings{}, false, "end", "are cached beside blocks in use, at the end"},
+		"empty at the end":       {allocator.Settings{}, true, "event " + strconv.Itoa(last), "are cached beside blocks in use, after event"},
+		"empty, and explained":   {allocator.Settings{}, true, "end", ""},
+		"expandable":             {allocator.Settings{Expandable: true}, false, "end", "340 MiB of device 0 are cached beside blocks in use"},                             // of 900 that lie between blocks: the rest are whole pages
+		"pages of 64 MiB":        {allocator.Settings{Expandable: true, LargeSegment: 64 * mem.MiB}, false, "end", "788 MiB of device 0 are cached beside blocks in use"}, // the last two pages are free,
+		"nothing is stuck there": {allocator.Settings{}, false, "peak", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := reported(t, record(allocator.Settings{Expandable: c.expandable}, c.free), "made.pickle", ExplainOptions{At: c.at})
+			r := reported(t, record(c.settings, c.free), "made.pickle", ExplainOptions{At: c.at})
 			title := ""
 			for _, f := range r.Findings {
 				if f.Kind == report.KindFragmentation {

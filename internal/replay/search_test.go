@@ -143,3 +143,16 @@ func TestSearchIsAgainstAFreshStart(t *testing.T) {
 		t.Errorf("%+v\n%s", r.Best, text)
 	}
 }
+
+// TestSearchKeepsToWhatWasRecorded: a setting is not called the best for more than the record took. What lies in one segment there, the
+// larger block behind the smaller one, takes two from a fresh start.
+func TestSearchKeepsToWhatWasRecorded(t *testing.T) {
+	r := searched(t, record(0, 1, func(ask func(mem.Bytes) allocator.Handle, n *allocator.Native) {
+		n.Free(ask(26 * mem.MiB))
+		ask(15 * mem.MiB)
+		ask(11 * mem.MiB)
+	}), Options{})
+	if r.Recorded.Reserved != 26*mem.MiB || r.Best != nil && r.Best.Spread[1] > r.Recorded.Reserved {
+		t.Errorf("recorded %+v, best %+v", r.Recorded, r.Best)
+	}
+}

@@ -45,3 +45,15 @@ func TestHistoryEndsInTheFinalState(t *testing.T) {
 		}
 	}
 }
+
+// TestRingThatBeginsAmidstAFree: a block whose free the program had asked for before the ring begins is held by nobody in it, though its
+// memory is not free before the free is complete.
+func TestRingThatBeginsAmidstAFree(t *testing.T) {
+	var m made
+	m.event(mem.ActionFreeCompleted, 1<<50, 7*mem.MiB, 0)
+	m.free(m.alloc(0, mem.MiB), mem.MiB)
+	d := m.device()
+	if d.Begin.Allocated != 0 || d.Begin.Active != 7*mem.MiB || d.PeakLevels.Allocated != mem.MiB {
+		t.Errorf("at the beginning %+v, at the peak %+v", d.Begin, d.PeakLevels)
+	}
+}

@@ -7,6 +7,7 @@ CUDA; a script that never uses a GPU never touches one because of us.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from typing import IO, TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
@@ -165,6 +166,8 @@ class Cuda:
 
         with NoCompiler(self.torch):
             snapshot = self.history.snapshot() if self.history is not None else self.torch.cuda.memory._snapshot()
+        if os.environ.get("HIGHTIDE_IMAGINE") == "1" and isinstance(snapshot, dict):
+            snapshot["hightide_label"] = "imagined"  # the file may be read far from its recording
         pickle.dump(snapshot, file, protocol=4)
         return snapshot
 
