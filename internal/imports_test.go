@@ -58,7 +58,7 @@ var rooms = map[string][]string{
 	"internal/fit":          {"internal/event", "internal/mem", "internal/fail", "internal/gpus", "internal/pythons", "internal/report"},
 	"internal/imagine":      {"internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined", "internal/fail", "internal/gpus", "internal/format/torch", "internal/launch", "internal/observe", "internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm"},
 	"internal/testkit":      {"internal/mem", "internal/format/torch"}, // for tests alone: checkFile lets nothing import it
-	"internal/tui":          {"internal/analyze", "internal/engine", "internal/live", "internal/mem", "internal/report", "internal/sampler", "internal/store"},
+	"internal/tui":          {"internal/analyze", "internal/engine", "internal/launch", "internal/live", "internal/mem", "internal/report", "internal/sampler", "internal/store"},
 	"internal/engine":       {"*"},
 	"internal/server":       {"internal/engine", "internal/analyze", "internal/event", "internal/explore", "internal/fit", "internal/launch", "internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe", "internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store", "internal/terminal", "web"},
 	"internal/metrics":      {"internal/engine", "internal/fail", "internal/format/protobuf", "internal/live", "internal/mem", "internal/store"},

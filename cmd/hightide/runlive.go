@@ -49,6 +49,8 @@ type liveRun struct {
 	alerts []string
 	size   [2]int
 	foot   *view // once the views are left
+
+	back chan struct{} // closed when the stopped job goes on; only the goroutine that records has it
 }
 
 // watched runs the program with the views of top in front of it.
@@ -115,7 +117,14 @@ func (l *liveRun) tell(e event.Event) {
 			l.mutex.Lock()
 			l.alerts = append(l.alerts, e.Text)
 			l.mutex.Unlock()
-			l.send(tui.Said{Text: e.Text})
+			go l.send(tui.Said{Text: e.Text}) // a terminal that stands still must not hold up who records
+		}
+	case event.Paused:
+		l.paused(e)
+	case event.Resumed:
+		if l.back != nil {
+			close(l.back)
+			l.back = nil
 		}
 	}
 	if foot != nil {
@@ -123,11 +132,35 @@ func (l *liveRun) tell(e event.Event) {
 	}
 }
 
+// paused has the terminal as it was before this process is stopped with its job.
+func (l *liveRun) paused(e event.Paused) {
+	if !e.Job {
+		go l.send(tui.Said{Text: "the program is stopped; kill -CONT lets it go on"})
+		return
+	}
+	gone := make(chan struct{})
+	l.back = make(chan struct{})
+	l.send(tui.Stopping{Gone: gone, Back: l.back})
+	select {
+	case <-gone:
+	case <-l.left:
+	}
+}
+
+// resized gives the program's terminal the size of its view. The program hears of it once more: what the terminal told it came before
+// the size was there to be read, and the terminal of its own is nobody's controlling one, which tells nobody.
 func (l *liveRun) resized(columns, rows int) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if l.size = [2]int{columns, rows}; l.begun.Resize != nil {
-		l.begun.Resize(columns, rows)
+	if size := [2]int{columns, rows}; size != l.size {
+		first := l.size == [2]int{}
+		l.size = size
+		if l.begun.Resize != nil {
+			l.begun.Resize(columns, rows)
+		}
+		if !first {
+			_ = syscall.Kill(0, syscall.SIGWINCH)
+		}
 	}
 }
 

@@ -30,6 +30,12 @@ type console struct {
 // openConsole starts hightide on a terminal of 80 x 24.
 func openConsole(t *testing.T, data string, env []string, args ...string) *console {
 	t.Helper()
+	return openTerminal(t, data, env, append([]string{"hightide"}, args...)...)
+}
+
+// openTerminal starts a program there.
+func openTerminal(t *testing.T, data string, env []string, command ...string) *console {
+	t.Helper()
 	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +55,7 @@ func openConsole(t *testing.T, data string, env []string, args ...string) *conso
 		t.Fatal(err)
 	}
 	c.before = *mode
-	c.command = exec.Command("hightide", args...)
+	c.command = exec.Command(command[0], command[1:]...)
 	c.command.Env = append(os.Environ(), append([]string{"HIGHTIDE_DATA=" + data, "TERM=xterm-256color", "LC_ALL=C.UTF-8"}, env...)...)
 	c.command.Stdin, c.command.Stdout, c.command.Stderr = slave, slave, slave
 	c.command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

@@ -24,8 +24,13 @@ type Alert struct {
 	Text string `json:"text"`
 }
 
-// Paused says that job control stopped the program, and that this process stops with it at once.
-type Paused struct{}
+// Paused says that the program was stopped. Job: by job control, and this process stops with it at once, until Resumed.
+type Paused struct {
+	Job bool `json:"job"`
+}
+
+// Resumed says that the job goes on, in the foreground or the background.
+type Resumed struct{}
 
 // Progress says that one more part of some is done.
 type Progress struct {
@@ -39,5 +44,6 @@ type Reporting struct{}
 
 func (Alert) EventName() string     { return "alert" }
 func (Paused) EventName() string    { return "paused" }
+func (Resumed) EventName() string   { return "resumed" }
 func (Progress) EventName() string  { return "progress" }
 func (Reporting) EventName() string { return "reporting" }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 )
 
@@ -27,13 +28,14 @@ type Child struct {
 	Changes  <-chan Change // closed after its end
 
 	// What this process was sent, where the runtime passes that on; hand it to Pass. Ending are the
-	// signals that end a process, Others the rest.
-	Ending, Others chan os.Signal
+	// signals that end a process, Stopping those that stop a job, Others the rest.
+	Ending, Stopping, Others chan os.Signal
 
 	group       bool // it leads a process group of its own
 	hadTerminal bool
-	witness     *witness      // nil: there can be none
-	done        chan struct{} // of a stranger: closed when nobody waits for its end any more
+	witness     *witness       // nil: there can be none
+	deciding    sync.WaitGroup // whether to pass a signal on
+	done        chan struct{}  // of a stranger: closed when nobody waits for its end any more
 }
 
 // Change is one of a command's state: stopped by a signal, or ended.
@@ -127,6 +129,7 @@ func (c *Child) Close() {
 	}
 	if c.Ending != nil {
 		signal.Stop(c.Ending)
+		signal.Stop(c.Stopping)
 		signal.Stop(c.Others)
 	}
 }

@@ -92,6 +92,15 @@ func (w *witness) saw(s syscall.Signal) (group, known bool) {
 	return time.Since(w.last[s]) < oneSending, true
 }
 
+// forget has the next of a signal be another sending.
+func (w *witness) forget(s syscall.Signal) {
+	if w != nil {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		delete(w.last, s)
+	}
+}
+
 // end lets go of the witness.
 func (w *witness) end() {
 	if w == nil {

@@ -184,6 +184,8 @@ func (l *loop) run(ctx context.Context) Outcome {
 			l.paused(change.Status.StopSignal())
 		case s := <-l.child.Ending:
 			l.ending(s)
+		case s := <-l.child.Stopping:
+			l.child.Pass(s)
 		case s := <-l.child.Others:
 			l.child.Pass(s)
 		case <-cancelled:
@@ -213,8 +215,12 @@ func (l *loop) ending(s os.Signal) {
 
 func (l *loop) paused(s syscall.Signal) {
 	l.flush(false)
-	l.opts.Events.Tell(event.Paused{})
-	l.child.FollowStop(s)
+	follows := l.child.Follows(s)
+	l.opts.Events.Tell(event.Paused{Job: follows})
+	if follows {
+		l.child.FollowStop()
+		l.opts.Events.Tell(event.Resumed{})
+	}
 }
 
 // flushEvery is as long as what a crash may lose allows, for each flush makes the recording larger. Where

@@ -20,6 +20,7 @@ type doer struct {
 	ctx     context.Context
 	options *Options
 	send    func(tea.Msg)
+	jobs    jobSignals
 }
 
 // all makes commands of what was asked.
@@ -37,6 +38,8 @@ func (d *doer) command(a ask) tea.Cmd {
 		return tea.Quit
 	case askInterrupt:
 		return func() tea.Msg { d.options.Launch.Interrupt(); return nil }
+	case askStopJob, askStopSelf, askTerminal, askAway:
+		return d.stop(a)
 	case askFollow:
 		return func() tea.Msg { go d.follow(a.id); return nil }
 	case askReport:

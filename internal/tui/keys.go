@@ -32,6 +32,7 @@ func general() []binding {
 		{[]string{"?", "h", "f1"}, "?  h  F1", "these keys", "", func(s *State) []ask { s.Dialog = helpDialog; return nil }},
 		{[]string{"q", "f10"}, "q  F10", "leave", "", func(s *State) []ask { return []ask{askQuit{}} }},
 		{[]string{"ctrl+c"}, "Ctrl-C", "leave; of --live: interrupt", "", interrupt},
+		{[]string{"ctrl+z"}, "Ctrl-Z", "stop; fg goes on", "", stopJob},
 	}
 }
 
@@ -43,12 +44,17 @@ func interrupt(s *State) []ask {
 	return []ask{askQuit{}}
 }
 
+// stopJob is what Ctrl-Z does: the shell has the terminal until fg.
+func stopJob(*State) []ask { return []ask{askStopJob{}} }
+
 // key does what a key does.
 func (s *State) key(name, text string) []ask {
 	s.Message = ""
 	switch {
 	case name == "ctrl+c":
 		return interrupt(s)
+	case name == "ctrl+z":
+		return stopJob(s)
 	case s.Dialog != noDialog:
 		return s.dialogKey(name)
 	case s.Typing:

@@ -80,6 +80,16 @@ type (
 
 	// Wrote is more of the program's output.
 	Wrote struct{ Text []byte }
+
+	// Stopping says that this process is about to be stopped: Gone is closed once the terminal is as it was; whoever stops the
+	// process closes Back when it goes on.
+	Stopping struct {
+		Gone chan<- struct{}
+		Back <-chan struct{}
+	}
+
+	stopWanted struct{} // by a signal to hightide top
+	continued  struct{} // after a stop that nobody announced, as by SIGSTOP
 )
 
 // What update asks for; effects.go does it.
@@ -98,6 +108,10 @@ type (
 		began time.Time
 	}
 	askInterrupt struct{} // of the program that hightide runs
+	askStopJob   struct{} // as Ctrl-Z does where the terminal sees it
+	askStopSelf  struct{}
+	askAway      struct{ of Stopping }
+	askTerminal  struct{} // taken anew: somebody else may have changed it
 	askQuit      struct{}
 )
 

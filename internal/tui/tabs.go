@@ -79,16 +79,21 @@ func (s *State) Frame() string {
 	return strings.Join(all, "\n")
 }
 
-// tabBar names the views, in short where there is no room.
-func (s *State) tabBar() string {
-	for _, short := range []bool{false, true} {
-		bar, width := "", 0
+// tabBar names the views; where there is no room in short, and in the end only the one in front.
+func (s *State) tabBar() (bar string) {
+	for short := range 3 {
+		width := 0
+		bar = ""
 		for i, t := range tabs()[:s.tabCount()] {
-			name := t.title
-			if short {
-				name = t.short
+			label := " " + string(rune('1'+i)) + " "
+			switch {
+			case short == 0:
+				label += t.title + " "
+			case short == 1:
+				label += t.short + " "
+			case i == s.Tab:
+				label += t.title + " "
 			}
-			label := " " + string(rune('1'+i)) + " " + name + " "
 			width += len(label)
 			if i == s.Tab {
 				bar += paint(chosen, label)
@@ -96,11 +101,11 @@ func (s *State) tabBar() string {
 				bar += paint(faint, label)
 			}
 		}
-		if width <= s.Width || short {
-			return bar
+		if width <= s.Width {
+			break
 		}
 	}
-	return ""
+	return bar
 }
 
 // foot is the last line: what was said, what is typed, or the keys that are good to know here.
@@ -145,11 +150,11 @@ func (s *State) hints() []string {
 // runLine says which run a view is about.
 func (s *State) runLine(width int) []string {
 	r, view := s.shownRun()
-	if r == nil && view == nil {
+	if r == nil && view == nil && !s.Launching {
 		return append([]string{"", "  No run yet. Record one in another terminal:", ""}, "    hightide run -- python train.py")
 	}
 	if r == nil {
-		return []string{paint(strong, " a run begins …"), ""}
+		return []string{paint(strong, " the run begins …"), ""}
 	}
 	line := " " + paint(strong, firstOf(r.Name, r.ID)) + "  " + stateText(r, view)
 	if view != nil && view.Phase() != "" && view.End == nil {

@@ -37,7 +37,7 @@ type Options struct {
 
 // Launch is a program that hightide runs while it is watched.
 type Launch struct {
-	Messages  <-chan any // Began, Said, Wrote
+	Messages  <-chan any // Began, Said, Wrote, Stopping
 	Interrupt func()     // what Ctrl-C does
 	Resized   func(columns, rows int)
 }
@@ -53,22 +53,29 @@ func Run(ctx context.Context, o Options) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d := &doer{ctx: ctx, options: &o}
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithFPS(framesPerSecond)}
+	d := &doer{ctx: ctx, options: &o, jobs: jobSignals{caught: make(chan os.Signal, 8), ended: make(chan struct{})}}
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler()}
 	if !o.Color {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
 	}
-	if o.Launch != nil {
-		options = append(options, tea.WithoutSignalHandler())
-	}
 	program := tea.NewProgram(&model{state, d}, options...)
 	d.send = program.Send
+	go d.signals()
 	go d.machine()
 	go d.runs()
 	if o.Launch != nil {
 		go d.launch(o.Launch)
 	}
-	_, err = program.Run()
+	shown := make(chan error, 1)
+	go func() {
+		_, err := program.Run()
+		shown <- err
+	}()
+	select {
+	case err = <-shown:
+	case <-d.jobs.ended:
+		err = ctx.Err()
+	}
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -44,6 +44,12 @@ func update(s *State, message any) []ask {
 		s.Message = m.Text
 	case Wrote:
 		s.Output.write(m.Text)
+	case Stopping:
+		return []ask{askAway{m}}
+	case stopWanted:
+		return []ask{askStopSelf{}}
+	case continued:
+		return []ask{askTerminal{}}
 	}
 	return nil
 }
