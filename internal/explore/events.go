@@ -18,22 +18,46 @@ type Events struct {
 type ListEvent struct {
 	Event
 	Place SiteLabel `json:"place"`
+	Other bool      `json:"other,omitempty"` // a filter leaves it out
 }
 
 const mostListed = 400
 
-// List gives events from a number on.
-func (e *Explorer) List(from, count int) Events {
+// List gives events from a number on, and says of each whether a filter leaves it out: it is about a block that the filter does not have, or
+// about none and its own line and calls are not those.
+func (e *Explorer) List(from, count int, of Filter) (Events, error) {
 	from = min(max(from, 0), e.Moments)
 	to := min(from+min(max(count, 0), mostListed), e.Moments)
 	l := Events{From: from, Events: []ListEvent{}, All: e.Moments}
 	e.naming.Lock()
 	defer e.naming.Unlock()
-	for i := from; i < to; i++ {
-		site := e.siteOf(e.Trace.Stack[i])
-		l.Events = append(l.Events, ListEvent{*e.eventOf(i), e.labels.Sites[site]})
+	wants, err := e.wants(of)
+	if err != nil {
+		return l, err
 	}
-	return l
+	alone := e.wantsStack(of)
+	for i := from; i < to; i++ {
+		stack := e.Trace.Stack[i]
+		event := ListEvent{Event: *e.eventOf(i), Place: e.labels.Sites[e.siteOf(stack)]}
+		if wants != nil {
+			event.Other = event.Block >= 0 && !wants(event.Block) || event.Block < 0 && !alone(stack)
+		}
+		l.Events = append(l.Events, event)
+	}
+	return l, nil
+}
+
+// wantsStack says whether an event that is about no block, such as one of a segment, is what a filter wants: by its calls alone.
+func (e *Explorer) wantsStack(of Filter) func(stack uint32) bool {
+	frame := func(uint32) bool { return true }
+	if of.Pattern != nil {
+		frame = e.Stacks.Matcher(of.Pattern)
+	}
+	return func(stack uint32) bool {
+		name := e.Names.Of(stack)
+		return of.By == "" && of.Category == "" && (of.Site == "" || name.Name == of.Site) && (of.Module == "" || name.Module == of.Module) &&
+			(of.Pattern == nil || frame(stack) || of.Pattern.MatchString(name.Name))
+	}
 }
 
 // Next finds the first event of a kind after a number, or before it where back; -1: there is none.

@@ -25,9 +25,10 @@ const (
 
 // Filter is which blocks a reader wants. The zero Filter is all of them.
 type Filter struct {
-	Pattern *regexp.Regexp // of a frame ("file:function"), the line's name, the category or the module; nil: any
-	By      By
-	Value   string // of By: a name as in Labels, or of sizes and ages LOW-HIGH, the second not among them and "" for none
+	Pattern                *regexp.Regexp // of a frame ("file:function"), the line's name, the category or the module; nil: any
+	Site, Category, Module string         // names as in Labels; "": any
+	By                     By
+	Value                  string // of By: a name as in Labels, or of sizes and ages LOW-HIGH, the second not among them and "" for none
 }
 
 // Wants says of blocks whether a filter has them; nil: it has all. The function remembers its answers, and is for one goroutine.
@@ -45,23 +46,48 @@ func (e *Explorer) Wants(f Filter) (func(n int) bool, error) {
 
 // wants likewise, for who holds the lock when it calls.
 func (e *Explorer) wants(f Filter) (func(n int) bool, error) {
+	all := []func(n int) bool{}
+	for _, of := range []Filter{{By: BySite, Value: f.Site}, {By: ByCategory, Value: f.Category}, {By: ByModule, Value: f.Module}} {
+		if of.Value != "" {
+			has, _ := e.has(of)
+			all = append(all, has)
+		}
+	}
 	has, err := e.has(f)
-	if f.Pattern == nil || err != nil {
-		return has, err
+	if err != nil {
+		return nil, err
 	}
-	matches := e.matcher(f.Pattern)
-	if has == nil {
-		return matches, nil
+	if has != nil {
+		all = append(all, has)
 	}
-	return func(n int) bool { return has(n) && matches(n) }, nil
+	if f.Pattern != nil {
+		all = append(all, e.matcher(f.Pattern))
+	}
+	switch len(all) {
+	case 0:
+		return nil, nil
+	case 1:
+		return all[0], nil
+	}
+	return func(n int) bool {
+		for _, is := range all {
+			if !is(n) {
+				return false
+			}
+		}
+		return true
+	}, nil
 }
 
-// has is a filter without its pattern.
+// has is what a filter says by By.
 func (e *Explorer) has(f Filter) (func(n int) bool, error) {
 	switch f.By {
 	case "":
 		return nil, nil
 	case BySite:
+		if f.Value == usage.BeforeTrace { // as tables call blocks of which nothing else is known
+			return func(n int) bool { return e.From[n] < 0 && e.Names.Of(e.Stack[n]).Name == usage.NoFrames }, nil
+		}
 		return e.ofStack(func(stack uint32) bool { return e.Names.Of(stack).Name == f.Value }), nil
 	case ByModule:
 		return e.ofStack(func(stack uint32) bool { return e.Names.Of(stack).Module == f.Value }), nil

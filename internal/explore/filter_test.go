@@ -31,6 +31,25 @@ func TestFilter(t *testing.T) {
 	if err != nil || both.Blocks != 0 {
 		t.Errorf("%d blocks are gradients and parameters, %v", both.Blocks, err)
 	}
+	site := valuesOf(e, BySite)[0]
+	of, _ := e.Search(Filter{By: BySite, Value: site})
+	if same, err := e.Search(Filter{Site: site}); err != nil || same.Blocks != of.Blocks {
+		t.Errorf("%s has %d blocks, %v, want %d", site, same.Blocks, err, of.Blocks)
+	}
+	rest := 0
+	for _, category := range valuesOf(e, ByCategory) {
+		f, err := e.Search(Filter{Site: site, Category: category})
+		byAlso, _ := e.Search(Filter{Site: site, By: ByCategory, Value: category})
+		if rest += f.Blocks; err != nil || f.Blocks != byAlso.Blocks {
+			t.Errorf("%s of %s: %d blocks, %v, want %d", category, site, f.Blocks, err, byAlso.Blocks)
+		}
+	}
+	if rest != of.Blocks {
+		t.Errorf("%s has %d blocks of all categories, want %d", site, rest, of.Blocks)
+	}
+	if before, err := e.Search(Filter{Site: usage.BeforeTrace}); err != nil || before.AtPeak == 0 || len(before.Sites) != 1 || before.Sites[0].Name != usage.NoFrames {
+		t.Errorf("before the trace: %+v, %v", before.Sites, err)
+	}
 	for _, f := range []Filter{{By: "colour"}, {By: BySize, Value: "12"}, {By: BySize, Value: "a-b"}, {By: ByAge, Value: "1-x"}} {
 		if _, err := e.Wants(f); err == nil {
 			t.Errorf("%+v is no filter", f)
@@ -89,7 +108,7 @@ func TestMomentFilter(t *testing.T) {
 	has, out := 0, 0
 	for _, s := range m.Segments {
 		for _, p := range s.Parts {
-			if want := e.categories.Of(int(p[2])) == "gradients"; want != (p[3] != leftOut) || want && p[3] != int64(e.Bytes[p[2]]) {
+			if want := e.categories.Of(int(p[2])) == "gradients"; want != (p[3] != LeftOut) || want && p[3] != int64(e.Bytes[p[2]]) {
 				t.Fatalf("block %d, %s: %d", p[2], e.categories.Of(int(p[2])), p[3])
 			} else if want {
 				has++
@@ -155,7 +174,7 @@ func TestFlames(t *testing.T) {
 // TestList: events as the trace has them, and the next of each kind.
 func TestList(t *testing.T) {
 	e := explorerOf(testkit.Snapshot(t, "real/h100-lm-ctx128-train-step.pickle"))
-	l := e.List(e.Moments-3, 10)
+	l, _ := e.List(e.Moments-3, 10, Filter{})
 	if l.From != e.Moments-3 || len(l.Events) != 3 || l.All != e.Moments {
 		t.Fatalf("%d events from %d of %d", len(l.Events), l.From, l.All)
 	}
@@ -194,5 +213,42 @@ func TestList(t *testing.T) {
 	}
 	if _, err := e.Next("jump", 0, false); err == nil {
 		t.Error("no event is called jump")
+	}
+}
+
+// TestListOther: the list leaves out what the filter does: events of its blocks, and those of no block by their calls.
+func TestListOther(t *testing.T) {
+	e := explorerOf(testkit.Snapshot(t, "real/h100-lm-ctx128-train-step.pickle"))
+	for _, f := range []Filter{{Category: "gradients"}, {Pattern: regexp.MustCompile("transformer.py")}, {Site: "transformer.py:22"}} {
+		wants, err := e.Wants(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mine, others := 0, 0
+		for from := 0; from < e.Moments; from += mostListed {
+			l, err := e.List(from, mostListed, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, event := range l.Events {
+				if event.Block >= 0 && event.Other == wants(event.Block) {
+					t.Fatalf("event %d is about block %d, other: %v", event.Number, event.Block, event.Other)
+				}
+				if event.Other {
+					others++
+				} else {
+					mine++
+				}
+			}
+		}
+		if mine == 0 || others == 0 {
+			t.Errorf("%+v: %d events are its own, %d are not", f, mine, others)
+		}
+	}
+	if l, err := e.List(0, mostListed, Filter{}); err != nil || l.Events[0].Other {
+		t.Errorf("without a filter nothing is left out, %v", err)
+	}
+	if _, err := e.List(0, 1, Filter{By: "colour"}); err == nil {
+		t.Error("colour is no filter")
 	}
 }

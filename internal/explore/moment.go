@@ -107,15 +107,15 @@ func (e *Explorer) Moment(point, pixels int, by By, f Filter) (Moment, error) {
 	}
 	e.place(&m, segments, blocks, pixels, func(n int) int64 {
 		if wants != nil && !wants(n) {
-			return leftOut
+			return LeftOut
 		}
 		return e.valueOf(by, n)
 	})
 	return m, nil
 }
 
-// leftOut is what a block is that a filter does not have.
-const leftOut = -2
+// LeftOut is what a block is that a filter does not have.
+const LeftOut = -2
 
 // largest keeps the largest segments.
 func largest(segments []mem.Segment) (kept []mem.Segment, rest int) {

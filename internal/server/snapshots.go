@@ -65,6 +65,14 @@ type FilterInput struct {
 	Search string `query:"q" maxLength:"1000" doc:"A regular expression of RE2, of frames, category or module."`
 	By     string `query:"by" doc:"Only blocks that are one thing by this: site, category, module, stream, size or age." enum:"site,category,module,stream,size,age,"`
 	Only   string `query:"only" maxLength:"1000" doc:"That thing: a name, or of sizes and ages LOW-HIGH."`
+	SelectedInput
+}
+
+// SelectedInput is what of blocks is selected; each leaves out the others.
+type SelectedInput struct {
+	Line     string `query:"line" maxLength:"1000" doc:"Only blocks of this site, by its name."`
+	Category string `query:"category" maxLength:"1000" doc:"Only blocks of this category."`
+	Module   string `query:"module" maxLength:"1000" doc:"Only blocks of this module."`
 }
 
 // KnownInput says how many labels the client has already.
@@ -87,6 +95,7 @@ type momentInput struct {
 	By     string `query:"by" default:"category" enum:"site,category,module,stream,size,age" doc:"What a part says of its block; with only it is what that is of."`
 	Search string `query:"q" maxLength:"1000" doc:"A regular expression of RE2: other blocks are marked."`
 	Only   string `query:"only" maxLength:"1000" doc:"As for blocks, of what by says."`
+	SelectedInput
 	KnownInput
 }
 
@@ -120,6 +129,7 @@ type eventsInput struct {
 	DeviceInput
 	From  int `query:"from" minimum:"0" doc:"Number of the first event."`
 	Count int `query:"count" default:"100" minimum:"0" maximum:"400"`
+	FilterInput
 }
 
 type cachedInput struct {
@@ -172,7 +182,7 @@ func (s *Server) snapshots(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		filter, err := (&FilterInput{Search: in.Search, By: in.By, Only: in.Only}).filter()
+		filter, err := (&FilterInput{in.Search, in.By, in.Only, in.SelectedInput}).filter()
 		if err != nil {
 			return nil, err
 		}
@@ -187,8 +197,12 @@ func (s *Server) snapshots(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		l := x.List(in.From, in.Count)
-		return &l, nil
+		filter, err := in.filter()
+		if err != nil {
+			return nil, err
+		}
+		l, err := x.List(in.From, in.Count, filter)
+		return &l, err
 	})
 	get(api, "/snapshots/{id}/cached", "What was in use, cached and reserved over a window", func(ctx context.Context, in *cachedInput) (*explore.Cached, error) {
 		x, err := s.opened.Explorer(ctx, in.ID, in.Device)
@@ -253,7 +267,7 @@ func pattern(text string) (*regexp.Regexp, error) {
 // filter is which blocks are wanted.
 func (in *FilterInput) filter() (explore.Filter, error) {
 	p, err := pattern(in.Search)
-	return explore.Filter{Pattern: p, By: explore.By(in.By), Value: in.Only}, err
+	return explore.Filter{Pattern: p, Site: in.Line, Category: in.Category, Module: in.Module, By: explore.By(in.By), Value: in.Only}, err
 }
 
 func (s *Server) blocks(ctx context.Context, in *blocksInput) (*Blocks, error) {

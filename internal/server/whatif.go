@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"hightide/internal/explore"
 	"hightide/internal/mem"
 	"hightide/internal/replay"
 )
@@ -22,11 +23,18 @@ type whatIfInput struct {
 		Event    *int    `json:"event,omitempty" doc:"After which event the segments are shown; absent: at the peak, or where memory runs out."`
 		Known    bool    `json:"known,omitempty" doc:"The client has the recorded side of this event: its curve and segments are left out."`
 		Spread   bool    `json:"spread,omitempty" doc:"Also run every order of addresses; three times the work."`
+		Search   string  `json:"q,omitempty" maxLength:"1000" doc:"A regular expression as for blocks: others are marked."`
+		Line     string  `json:"line,omitempty" maxLength:"1000" doc:"Blocks of other sites are marked."`
+		Module   string  `json:"module,omitempty" maxLength:"1000" doc:"Blocks of other modules are marked."`
 	}
 }
 
 func (s *Server) whatif(api huma.API) {
 	huma.Post(api, "/api/v1/snapshots/{id}/whatif", answering(func(ctx context.Context, in *whatIfInput) (*WhatIf, error) {
+		filter, err := (&FilterInput{Search: in.Body.Search, SelectedInput: SelectedInput{Line: in.Body.Line, Module: in.Body.Module}}).filter()
+		if err != nil {
+			return nil, err
+		}
 		w, err := s.whatIf(ctx, in.ID, in.Body.Device)
 		if err != nil {
 			return nil, err
@@ -38,7 +46,7 @@ func (s *Server) whatif(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		return s.numbered(ctx, in.ID, out)
+		return s.numbered(ctx, in.ID, out, filter)
 	}), func(o *huma.Operation) {
 		o.Summary = "What other settings or another GPU would have made of a snapshot's trace"
 	})
@@ -51,9 +59,13 @@ type WhatIf struct {
 }
 
 // numbered has the blocks of an answer say their numbers, as all that is asked of a snapshot does, in place of the events that allocated
-// them, and what they are for. What a replay remembers stays as it is.
-func (s *Server) numbered(ctx context.Context, id string, out *replay.Tried) (*WhatIf, error) {
+// them, and what they are for, or explore.LeftOut where a filter has others. What a replay remembers stays as it is.
+func (s *Server) numbered(ctx context.Context, id string, out *replay.Tried, filter explore.Filter) (*WhatIf, error) {
 	x, err := s.opened.Explorer(ctx, id, out.Device)
+	if err != nil {
+		return nil, err
+	}
+	wants, err := x.Wants(filter)
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +80,9 @@ func (s *Server) numbered(ctx context.Context, id string, out *replay.Tried) (*W
 				}
 				if b[1] != 0 && b[2] > -2 {
 					b[3] = int64(x.CategoryOf(int(b[2])))
+					if wants != nil && (b[2] < 0 || !wants(int(b[2]))) { // of what was there before the trace no line is known
+						b[3] = explore.LeftOut
+					}
 				}
 			}
 		}

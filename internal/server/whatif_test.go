@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"hightide/internal/explore"
 	"hightide/internal/replay"
 )
 
@@ -58,13 +59,26 @@ func TestWhatIf(t *testing.T) {
 	if made == 0 {
 		t.Error("no block has its number")
 	}
+	var filtered WhatIf
+	d.get("POST", path, `{"event": 19000, "q": "transformer.py"}`, 200, &filtered)
+	marks := map[bool]int{}
+	for _, segment := range filtered.Replayed.Moment.Segments {
+		for _, b := range segment.Blocks {
+			if b[1] != 0 && b[2] > -2 {
+				marks[b[3] == explore.LeftOut]++
+			}
+		}
+	}
+	if marks[true] == 0 || marks[false] == 0 {
+		t.Errorf("a search marks %d blocks, and not %d", marks[true], marks[false])
+	}
 	var again replay.Tried
 	d.get("POST", path, `{"gpu": "a100-40g", "known": true}`, 200, &again)
 	if len(again.Recorded.Moment.Segments) > 0 || len(again.Recorded.Curve.Event) > 0 || again.Recorded.Reserved != same.Recorded.Reserved || len(again.Replayed.Moment.Segments) == 0 {
 		t.Errorf("what is known is sent again: %d segments", len(again.Recorded.Moment.Segments))
 	}
 	for body, status := range map[string]int{
-		`{"settings": "max_split_size_mb:1"}`: 422, `{"gpu": "nothing"}`: 404, `{"memory": "much"}`: 422, `{"device": 9}`: 404, `{"settings": 3}`: 422, `{"setings": ""}`: 422,
+		`{"settings": "max_split_size_mb:1"}`: 422, `{"gpu": "nothing"}`: 404, `{"q": "("}`: 422, `{"memory": "much"}`: 422, `{"device": 9}`: 404, `{"settings": 3}`: 422, `{"setings": ""}`: 422,
 	} {
 		d.get("POST", path, body, status, nil)
 	}

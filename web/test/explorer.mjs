@@ -2,8 +2,8 @@
 //   node test/explorer.mjs [folder for screenshots]
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,24 @@ import { chromium } from "playwright-core";
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-explorer-"));
 mkdirSync(folder, { recursive: true });
-const server = spawn(process.env.HIGHTIDE ?? here("../../bin/hightide"), ["ui", "--addr", "127.0.0.1:0", here("../../testdata/real/h100-lm-ctx128-train-step.pickle")],
+
+// A snapshot of two devices whose program is on this machine: each line keeps some of its blocks.
+const own = mkdtempSync(join(tmpdir(), "hightide-own-")), program = join(own, "trains.py"), pair = join(own, "pair.pickle");
+writeFileSync(program, "import torch\n\ndef keep(n):\n    return torch.empty(n, device='cuda')\n\ndef work(n):\n    return torch.empty(n, device='cuda:1').sum()\n");
+execFileSync("python3", ["-c", `
+import pickle, sys
+program, out = sys.argv[1:]
+def trace(base, lines):
+    events = [{"action": "segment_alloc", "addr": base, "size": 64 << 20, "stream": 0, "frames": [], "time_us": 1}]
+    for i in range(24):
+        line, name = lines[i % len(lines)]
+        frames = [{"filename": program, "line": line, "name": name}]
+        events.append({"action": "alloc", "addr": base + (i << 21), "size": 2 << 20, "stream": 0, "frames": frames, "time_us": 2 + i})
+        if i % 3 == 0: events += [{"action": a, "addr": base + (i << 21), "size": 2 << 20, "stream": 0, "frames": frames, "time_us": 2 + i} for a in ("free_requested", "free_completed")]
+    return events
+pickle.dump({"segments": [], "device_traces": [trace(1 << 40, [(4, "keep")]), trace(1 << 41, [(4, "keep"), (7, "work")])], "allocator_settings": {}}, open(out, "wb"))
+`, program, pair]);
+const server = spawn(process.env.HIGHTIDE ?? here("../../bin/hightide"), ["ui", "--addr", "127.0.0.1:0", here("../../testdata/real/h100-lm-ctx128-train-step.pickle"), pair],
   { env: { ...process.env, HIGHTIDE_DATA: mkdtempSync(join(tmpdir(), "hightide-data-")) }, stdio: ["ignore", "ignore", "pipe"] });
 const address = await new Promise((done, fail) => {
   let said = "";
@@ -20,7 +37,7 @@ const address = await new Promise((done, fail) => {
   server.on("exit", () => fail(new Error(`the server ended: ${said}`)));
 });
 const api = (path) => fetch(new URL(`/api/v1${path}`, address)).then((r) => r.json());
-const { id } = (await api("/snapshots")).snapshots[0], page = `/snapshots/${id}`, { devices: [device] } = await api(page);
+const opened = (await api("/snapshots")).snapshots, { id } = opened.find((s) => s.name.startsWith("h100")), two = `/snapshots/${opened.find((s) => s.name.startsWith("pair")).id}`, page = `/snapshots/${id}`, { devices: [device] } = await api(page);
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
 let passed = 0;
@@ -97,10 +114,12 @@ await look("explorer", page, {}, async (tab) => {
   const tiny = await api(`${page}/block?n=${words(tab).get("block")}`);
   assert.ok(tiny.size < pixel, `${tiny.size} bytes are less than a pixel`);
 });
-await look("search", `${page}?q=transformer.py`, { refused: true }, async (tab) => {
+await look("search", `${page}?q=transformer.py&at=10000`, { refused: true }, async (tab) => {
   await tab.evaluate(() => performance.getEntriesByType("resource").some((e) => e.name.includes("/moment?") && e.name.includes("q=transformer.py"))).then((asked) => assert.ok(asked, "the segments are searched too"));
   const found = await api(`${page}/search?q=transformer.py`);
   await tab.locator(".found-blocks", { hasText: `${found.blocks.toLocaleString("en")} blocks match` }).waitFor();
+  await tab.locator(".event.found").first().waitFor(); // the list of events has its own, and others step back
+  await tab.locator(".event.other").first().waitFor();
   await tab.getByLabel("Search blocks").fill("(");
   await tab.locator(".explorer .failure", { hasText: "regular expression" }).first().waitFor();
   await tab.getByLabel("Search blocks").fill("linear");
@@ -116,12 +135,12 @@ for (const [by, unit] of [["category", ""], ["module", ""], ["size", "iB"], ["ag
   const name = await entries.first().textContent();
   await entries.first().click();
   await tab.locator(".sites button[aria-pressed=true]", { hasText: name }).waitFor();
-  const only = words(tab).get("only"), found = await api(`${page}/search?by=${by}&only=${encodeURIComponent(only)}`);
+  const key = ["category", "module"].includes(by) ? by : "only", only = words(tab).get(key), found = await api(`${page}/search?by=${by}&only=${encodeURIComponent(only)}`);
   assert.ok(found.blocks > 0, `${only} are ${found.blocks} blocks`);
   await tab.locator(".found-blocks", { hasText: `${found.blocks.toLocaleString("en")} blocks match` }).waitFor();
   await tab.screenshot({ path: join(folder, `only-${by}.png`) });
   await tab.locator(".sites button[aria-pressed=true]").click();
-  await tab.waitForFunction(() => !new URLSearchParams(location.search).has("only"));
+  await tab.waitForFunction((key) => !new URLSearchParams(location.search).has(key), key);
 });
 await look("one-selection", `${page}?at=10000&block=1024&t=9000-12000`, {}, async (tab) => {
   // the same moment and the same block in the what-if, and back
@@ -137,6 +156,53 @@ await look("one-selection", `${page}?at=10000&block=1024&t=9000-12000`, {}, asyn
   await tab.getByRole("link", { name: "The snapshot" }).click();
   await tab.locator("aside h3", { hasText: `Block ${Number(n).toLocaleString("en")}` }).waitFor();
   await tab.locator("#explorer .explorer[data-tile][data-moment]").waitFor();
+});
+await look("line", `${page}?at=19763`, {}, async (tab) => {
+  // a row of a table of lines is the selection of the stack, the list, the graph, the course below, and of the what-if
+  const row = tab.locator("[id^=table-turnover] tr.pickable", { hasText: "optimizers.py:100" }), chips = tab.getByRole("region", { name: "What is selected" });
+  await row.click();
+  await asked(tab, "line", "optimizers.py:100");
+  const found = await api(`${page}/search?line=optimizers.py:100`);
+  assert.ok(found.blocks > 0 && found.sites.length === 1);
+  await tab.locator(".found-blocks", { hasText: `${found.blocks.toLocaleString("en")} blocks match` }).waitFor();
+  await tab.locator(".sites button[aria-pressed=true]", { hasText: "optimizers.py:100" }).waitFor();
+  await tab.locator("[id^=table-turnover] tr.dim").first().waitFor();
+  assert.match(await chips.innerText(), /line\s*optimizers.py:100/);
+  await tab.locator("#course").getByRole("button", { name: /^temporaries/ }).click();
+  await asked(tab, "category", "temporaries");
+  const both = await api(`${page}/search?line=optimizers.py:100&category=temporaries`);
+  await tab.locator(".found-blocks", { hasText: `${both.blocks.toLocaleString("en")} blocks match` }).waitFor();
+  await tab.keyboard.press("z");
+  await tab.waitForFunction(() => !new URLSearchParams(location.search).has("category"));
+  await tab.locator("#explorer").scrollIntoViewIfNeeded();
+  await tab.screenshot({ path: join(folder, "line-selected.png") });
+  await tab.getByRole("link", { name: "What if" }).click();
+  await tab.locator("#whatif .phases", { hasText: "not what is selected" }).waitFor();
+  await chips.getByRole("button", { name: /line/ }).click();
+  await tab.locator("#whatif .phases", { hasText: "not what is selected" }).waitFor({ state: "detached" });
+  await tab.getByRole("link", { name: "The snapshot" }).click();
+  await tab.locator("#explorer .explorer[data-tile][data-moment]").waitFor();
+});
+await look("own-source", two, {}, async (tab) => {
+  // two devices have a tab each, and a file that is on this machine is shown where a frame points
+  const tabs = tab.getByRole("group", { name: "Device" }).first();
+  await tabs.getByRole("button", { name: "device 1" }).click();
+  await asked(tab, "device", "1");
+  await tab.locator(".sites button", { hasText: "trains.py:7" }).click();
+  await asked(tab, "line", "trains.py:7");
+  await tab.locator(".found-blocks", { hasText: "12 blocks match" }).waitFor();
+  const one = await api(`${two}/search?device=1&line=trains.py:7`);
+  await tab.locator(".event.found", { hasText: "trains.py:7" }).first().click();
+  await tab.locator("aside .source li.here", { hasText: "cuda:1" }).waitFor(); // the line that allocates, at once
+  assert.equal(one.blocks, 12);
+  await tab.locator("#explorer-flames").scrollIntoViewIfNeeded();
+  await tab.locator("#explorer-flames .icicle button", { hasText: "work" }).first().click();
+  await tab.locator("#explorer-flames .source li.here", { hasText: "cuda:1" }).waitFor();
+  await tab.locator("#explorer-flames").getByRole("button", { name: "Search for it in every panel" }).click();
+  await asked(tab, "q", "trains\\.py:work$");
+  await tab.screenshot({ path: join(folder, "own-source.png") });
+  await tabs.getByRole("button", { name: "device 0" }).click();
+  await tab.locator(".found-blocks", { hasText: "0 blocks match" }).waitFor();
 });
 const flames = (tab) => tab.locator("#explorer-flames"), title = (tab) => flames(tab).locator(".flame-panel > .hint").first();
 await look("flames", `${page}?at=15000`, {}, async (tab) => {

@@ -26,12 +26,12 @@ export const plain: How = { view: "icicle", order: "largest", native: false, of:
 export interface Flame {
   element: HTMLElement;
   show(graph: Graph, how: How): void;
-  /** Lights the calls that match up, and says what they have; null ends it. */
-  search(pattern: RegExp | null): void;
+  /** Lights the calls that are what is looked for, and says what they have; null ends it. */
+  search(hit: ((f: Frame) => boolean) | null): void;
 }
 
-/** What a flame graph tells: a call that was looked at, and a change that the reader wants. */
-export interface Told { change?(to: Partial<How>): void; picked?(frame: number): void }
+/** What a flame graph tells: a call that was looked at, a change that the reader wants, and a function to be searched for in all panels. */
+export interface Told { change?(to: Partial<How>): void; picked?(frame: number): void; find?(pattern: string): void }
 
 const deepest = 48, thinnest = 0.002, tall = 21;
 
@@ -40,8 +40,8 @@ export const calledBy = (f: Frame): string => `${f.file}:${f.function ?? ""}`;
 
 export function flame(told: Told = {}): Flame {
   const above = boxOf("Callers"), below = boxOf("Calls"), said = h("p", { class: "reading", role: "status" }), hits = h("p", { class: "reading hits", role: "status", hidden: "" }), hint = h("p", { class: "hint" });
-  const about = h("button", { type: "button", class: "plain", hidden: "" }, "Callers and callees of it");
-  let graph: Graph = { title: "", frames: [], root: { frame: -1, value: 0, blocks: 0, children: [] }, figure: String }, how = plain, pattern: RegExp | null = null, looked = -1;
+  const about = h("button", { type: "button", class: "plain", hidden: "" }, "Callers and callees of it"), through = h("button", { type: "button", class: "plain", hidden: "" }, "Search for it in every panel");
+  let graph: Graph = { title: "", frames: [], root: { frame: -1, value: 0, blocks: 0, children: [] }, figure: String }, how = plain, wanted: ((f: Frame) => boolean) | null = null, looked = -1;
   const frame = (c: Call): Frame | undefined => graph.frames[c.frame];
   const native = (c: Call) => !!frame(c)?.native;
   const name = (c: Call): string => {
@@ -49,17 +49,20 @@ export function flame(told: Told = {}): Flame {
     return f ? `${f.function || place(f.file, f.line)}${c.folded ? ` and ${c.folded - 1} more of C++` : ""}` : "all stacks";
   };
   const figure = (c: Call) => c.before === undefined ? graph.figure(c.value) : `${graph.figure(c.before)} before, ${graph.figure(c.after ?? 0)} after${c.before === c.after ? "" : `, ${(c.after ?? 0) > c.before ? "+" : "−"}${graph.figure(Math.abs((c.after ?? 0) - c.before))}`}`;
-  const hit = (c: Call): boolean => pattern !== null && ((f) => f !== undefined && pattern!.test(calledBy(f)))(frame(c)) || c.run !== undefined && runHit(c.run);
-  const runHit = (c: Call): boolean => pattern !== null && native(c) && (pattern.test(calledBy(frame(c)!)) || c.children.some(runHit));
+  const is = (c: Call): boolean => { const f = frame(c); return wanted !== null && f !== undefined && wanted(f); };
+  const hit = (c: Call): boolean => is(c) || c.run !== undefined && runHit(c.run);
+  const runHit = (c: Call): boolean => wanted !== null && native(c) && (is(c) || c.children.some(runHit));
   const tell = (c: Call) => {
     const f = frame(c);
     said.textContent = [name(c), figure(c), c.before === undefined && percent((c.value / Math.max(graph.root.value, 1)) * 1000), c.blocks > 0 && `${count(c.blocks)} block${c.blocks === 1 ? "" : "s"}`, f?.file && (f.line ? `${f.file}:${f.line}` : f.file)].filter(Boolean).join(" · ");
     about.hidden = !f || !told.change || how.view === "sandwich" && how.of === calledBy(f);
+    through.hidden = !f || !told.find;
     looked = c.frame;
   };
+  through.addEventListener("click", () => { const f = graph.frames[looked]; if (f) told.find?.(`${exactly(place(f.file))}:${exactly(f.function ?? "")}$`); });
   about.addEventListener("click", () => { const f = graph.frames[looked]; if (f) told.change?.({ view: "sandwich", of: calledBy(f) }); });
   const inkOf = (c: Call, ink: ReturnType<typeof change>): string => c.before === undefined ? "" : `;background:${ink(c.before, c.after ?? 0)}`;
-  const kind = (c: Call) => [c.folded ? "folded" : "", c.before !== undefined || c.frame < 0 ? "" : frame(c)?.user ? "own" : native(c) ? "native" : "library", pattern && c.frame >= 0 ? hit(c) ? "hit" : "miss" : ""].filter(Boolean).join(" ");
+  const kind = (c: Call) => [c.folded ? "folded" : "", c.before !== undefined || c.frame < 0 ? "" : frame(c)?.user ? "own" : native(c) ? "native" : "library", wanted && c.frame >= 0 ? hit(c) ? "hit" : "miss" : ""].filter(Boolean).join(" ");
 
   /** One tree in its box; up: the root lies at the foot. */
   const draw = (box: HTMLElement, trail: Call[], up: boolean): void => {
@@ -91,9 +94,9 @@ export function flame(told: Told = {}): Flame {
     tell(top);
   };
   const share = () => {
-    hits.hidden = !pattern;
-    if (!pattern) return;
-    const found = matched(graph.root, (c) => c.frame >= 0 && pattern!.test(calledBy(frame(c)!)));
+    hits.hidden = !wanted;
+    if (!wanted) return;
+    const found = matched(graph.root, (c) => c.frame >= 0 && is(c));
     hits.textContent = found > 0 ? `Calls that match have ${graph.figure(found)}, ${percent((found / graph.root.value) * 1000)} of this graph.` : "No call matches here.";
   };
   let again = (): void => undefined;
@@ -116,11 +119,13 @@ export function flame(told: Told = {}): Flame {
   };
   whileShown(below, "hightide:theme", () => { if (graph.root.before !== undefined) again(); });
   return {
-    element: h("div", { class: "flame" }, below, h("div", { class: "tools" }, said, about), hits, hint),
+    element: h("div", { class: "flame" }, below, h("div", { class: "tools" }, said, about, through), hits, hint),
     show: (g, to) => { [graph, how] = [g, to]; redraw(); },
-    search: (to) => { if (String(to) !== String(pattern)) { pattern = to; redraw(); } },
+    search: (to) => { if (to || wanted) { wanted = to; redraw(); } },
   };
 }
+
+const exactly = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 const boxOf = (label: string) => h("div", { class: "icicle", role: "tree", "aria-label": label });
 

@@ -1,16 +1,18 @@
 import type { Report, StackSet } from "../api";
-import { bytes, quantity } from "../lib/format";
+import { bytes, place, quantity } from "../lib/format";
 import { figures, grow } from "../lib/icicle";
+import { patternOf } from "../state/selection";
+import type { PageStore } from "../state/store";
 import { h, section, type Child } from "./dom";
-import { choices, flame, plain, type How } from "./flame";
+import { calledBy, choices, flame, plain, type How } from "./flame";
 
 /** Device memory by call stack: the outermost call at the top, as wide as what it holds. */
-export function flames(report: Report): HTMLElement | null {
+export function flames(report: Report, page: PageStore): HTMLElement | null {
   const sets = (report.stacks ?? []).filter((s) => s.name === "device" && (s.total_bytes > 0 || s.measures?.some((m) => m.total > 0)));
-  return sets.length ? section("flames", "Who holds the device's memory", ...oneAtATime(sets.map((s) => [`device ${s.device_number}`, s.file, () => picture(s)]))) : null;
+  return sets.length ? section("flames", "Who holds the device's memory", ...oneAtATime(sets.map((s) => [`device ${s.device_number}`, s.file, () => picture(s, page)]))) : null;
 }
 
-function picture(set: StackSet): HTMLElement {
+function picture(set: StackSet, page: PageStore): HTMLElement {
   const measures = set.measures?.filter((m) => m.total > 0) ?? [];
   let measure = measures[0], how = plain;
   const draw = () => {
@@ -19,8 +21,12 @@ function picture(set: StackSet): HTMLElement {
     chosen.follow();
   };
   const changed = (to: Partial<How>) => { how = { ...how, ...to }; draw(); };
-  const graph = flame({ change: changed }), chosen = choices(() => how, changed);
+  const graph = flame({ change: changed, find: (search) => page.set({ search: page.get().search === search ? "" : search }) }), chosen = choices(() => how, changed);
   draw();
+  page.follow(["line", "search"], ({ line, search }) => {
+    const pattern = patternOf(search);
+    graph.search(line ? (f) => place(f.file, f.line) === line : pattern && ((f) => pattern.test(calledBy(f))));
+  });
   return h("figure", {}, h("figcaption", {}, set.title, measures.length > 1 && switcher("Measure", measures.map((m): [string, () => void] => [short[m.name] ?? m.name, () => { measure = m; draw(); }]))), chosen.element, graph.element);
 }
 

@@ -1,24 +1,26 @@
 import type { Allocator, Report, SegmentMap, StackSet } from "../api";
 import { whileShown } from "../draw/shown";
-import { theme } from "../draw/theme";
+import { faint, theme } from "../draw/theme";
 import { inkOf } from "../lib/categories";
 import { bytes, count, percent, place } from "../lib/format";
 import { callsOf } from "../lib/icicle";
+import { standing, toggle } from "../state/selection";
+import type { PageStore } from "../state/store";
 import { h, section } from "./dom";
 import { oneAtATime } from "./flames";
 
 const row = 17, gap = 3, mostRows = 44, fewestRows = 6, stackShown = 14;
 
 /** The allocator's segments one after the other, by address, with what lies in them. */
-export function segments(report: Report): HTMLElement | null {
+export function segments(report: Report, page: PageStore): HTMLElement | null {
   const of = (a: Allocator) => report.stacks?.find((s) => s.name === "device" && s.file === a.file && s.device_number === a.device);
   const shown = (report.allocators ?? []).map((a): [Allocator, StackSet | undefined] => [a, of(a)]).filter(([a]) => a.fragmentation && (a.segment_map ?? []).length > 0);
-  return shown.length ? section("segments", "Where the reserved memory lies", ...oneAtATime(shown.map(([a, set]) => [a.name ?? `device ${a.device}`, a.file, () => map(a, set)]))) : null;
+  return shown.length ? section("segments", "Where the reserved memory lies", ...oneAtATime(shown.map(([a, set]) => [a.name ?? `device ${a.device}`, a.file, () => map(a, set, page)]))) : null;
 }
 
 interface Placed { from: number; segment: SegmentMap; index: number; block: SegmentMap["blocks"][number]; address: number }
 
-function map(a: Allocator, set: StackSet | undefined): HTMLElement {
+function map(a: Allocator, set: StackSet | undefined, page: PageStore): HTMLElement {
   const all = place_(a.segment_map!), whole = a.segment_map!.reduce((n, s) => n + s.size_bytes, 0);
   const rows = Math.max(fewestRows, Math.min(mostRows, Math.round(Math.sqrt(a.segment_map!.length) * 1.6)));
   const canvas = h("canvas", { class: "tape", role: "img", tabindex: "0", "aria-label": `${a.segment_map!.length} segments of ${bytes(whole)}, ${bytes(a.fragmentation!.stuck_bytes)} cached beside blocks in use` });
@@ -26,6 +28,17 @@ function map(a: Allocator, set: StackSet | undefined): HTMLElement {
   const categories = a.map_categories ?? [];
   const colours = () => { const colour = theme(); return { of: categories.map((c) => colour(inkOf(c))), free: colour("track"), wait: colour("warning"), edge: colour("muted"), text: colour("text") }; };
   let chosen: Placed | null = null;
+  const stacks = new Map<number, { line?: string; words: string }>(); // of nodes: the line that allocates, and all calls
+  const stackOf = (node: number) => {
+    if (!set || node < 0) return { words: "" };
+    let known = stacks.get(node);
+    if (!known) {
+      const calls = callsOf(set, node), own = calls.find((l) => l.user) ?? calls.find((l) => l.line && !l.native);
+      stacks.set(node, known = { ...(own ? { line: place(own.file, own.line) } : {}), words: calls.map((l) => `${l.file}:${l.function ?? ""}`).join("\n") });
+    }
+    return known;
+  };
+  const stands = ({ block: [, , category, node] }: Placed) => { const { line, words } = stackOf(node), name = categories[category] ?? ""; return standing(page.get(), { category: name, line: line ?? "", words: `${words}\n${name}` }); };
   const draw = () => {
     const ratio = devicePixelRatio || 1, width = canvas.clientWidth || 1100, ink = colours();
     canvas.width = width * ratio; canvas.height = rows * row * ratio;
@@ -40,7 +53,8 @@ function map(a: Allocator, set: StackSet | undefined): HTMLElement {
       }
     };
     for (const p of all) put(p.from, p.block[0], (x, y, w) => {
-      ctx.fillStyle = p.block[1] === 0 ? ink.free : p.block[1] === 2 ? ink.wait : ink.of[p.block[2]] ?? ink.edge;
+      const own = p.block[1] === 0 ? ink.free : p.block[1] === 2 ? ink.wait : ink.of[p.block[2]] ?? ink.edge;
+      ctx.fillStyle = p.block[1] !== 0 && stands(p) === "dim" ? faint(own, 0.22) : own;
       ctx.fillRect(x, y, Math.max(w - (w > 3 ? 0.6 : 0), 0.3), row - gap);
     });
     let from = 0;
@@ -67,15 +81,23 @@ function map(a: Allocator, set: StackSet | undefined): HTMLElement {
       ...(calls.length ? [h("ol", { class: "stack" }, ...calls.map((l) => h("li", { class: l.user ? "own" : "installed" }, l.file ? h("code", { title: l.line ? `${l.file}:${l.line}` : l.file }, place(l.file, l.line)) : null, ` ${(l.function ?? "").slice(0, 90)}`)))] : []));
   };
   canvas.addEventListener("pointermove", (e) => choose(at(e.offsetX, e.offsetY)));
+  canvas.addEventListener("click", () => pick());
+  const pick = () => { const line = chosen && chosen.block[1] !== 0 && stackOf(chosen.block[3]).line; if (line) toggle(page, { line }); };
   canvas.addEventListener("keydown", (e) => {
+    if (e.key === "Enter") pick();
     const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
     if (step) { choose(all[Math.min(Math.max((chosen ? all.indexOf(chosen) : -1) + step, 0), all.length - 1)] ?? null); e.preventDefault(); }
   });
   new ResizeObserver(draw).observe(canvas);
   whileShown(canvas, "hightide:theme", draw);
-  const present = categories.filter((_, i) => all.some((p) => p.block[2] === i));
+  const present = categories.filter((_, i) => all.some((p) => p.block[2] === i)), entries = present.map((c) => {
+    const b = h("button", { type: "button", "aria-pressed": "false", title: "Click to see it alone in every panel" }, h("i", { style: `background:var(--${inkOf(c)})` }), c);
+    b.addEventListener("click", () => toggle(page, { category: c }));
+    return b;
+  });
+  page.follow(["category", "line", "search"], ({ category }) => { entries.forEach((b, i) => b.setAttribute("aria-pressed", String(present[i] === category))); draw(); });
   return h("figure", {}, h("figcaption", {}, `Device ${a.device} of ${a.file}: ${count(a.segment_map!.length)} segments, ${bytes(whole)}`), parts(a), canvas,
-    h("p", { class: "phases" }, ...present.map((c) => h("span", {}, h("i", { style: `background:var(--${inkOf(c)})` }), c)), h("span", {}, h("i", { class: "free" }), "cached"), h("span", {}, "by address; a thin line begins a segment")), tip);
+    h("p", { class: "phases picks" }, ...entries, h("span", {}, h("i", { class: "free" }), "cached"), h("span", {}, "by address; a thin line begins a segment")), tip);
 }
 
 /** Offsets along the tape. */

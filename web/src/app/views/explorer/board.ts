@@ -7,6 +7,9 @@ import type { Inks } from "./colours";
 import type { Block } from "./facts";
 import type { Labels, Range } from "./tile";
 
+/** The fields of the state that filter blocks. */
+export const filtering = ["search", "line", "category", "module", "only", "colour"] as const;
+
 export interface Device { device: number; name?: string; events: number; blocks: number; peak_bytes: number; peak_at: number }
 
 export type Known = Record<"sites" | "categories" | "modules", number>;
@@ -23,8 +26,11 @@ export interface Board {
   colours: Inks;
   /** The path of something of this snapshot's device, with what is asked. */
   path(rest: string, asked?: Record<string, string | number | undefined>): string;
-  /** What is asked for and what it is filtered by. */
-  filter(): { q?: string; by?: string; only?: string };
+  /** What is selected of blocks, as the server is asked for it: others step back in every panel. */
+  filter(): { q?: string; line?: string; category?: string; module?: string; by?: string; only?: string };
+  /** The one value of what colours tell apart that is selected, "" for none, and selects another. */
+  alone(): string;
+  choose(value: string): void;
   /** How many labels are known already. */
   known(): Known;
   /** Takes in the labels of an answer, with what was known when it was asked for: several questions may be under way. */

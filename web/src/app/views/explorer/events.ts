@@ -2,12 +2,12 @@
 
 import { bytes, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
-import type { Board } from "./board";
+import { filtering, type Board } from "./board";
 import type { Site } from "./tile";
 import { button } from "./tools";
 
 /** GET /snapshots/{id}/events. */
-interface Event { number: number; action: string; address?: string; size: number; time_ns?: number; stream?: string; block: number; place: Site }
+interface Event { number: number; action: string; address?: string; size: number; time_ns?: number; stream?: string; block: number; place: Site; other?: boolean }
 interface Answer { from: number; events: Event[]; all: number }
 
 const kinds = { alloc: "allocated", free_requested: "free requested", free_completed: "free completed", segment_alloc: "segment allocated", segment_free: "segment freed", segment_map: "segment mapped", segment_unmap: "segment unmapped", oom: "out of memory", snapshot: "snapshot", annotate: "annotation" } as const;
@@ -22,9 +22,9 @@ export function eventList(board: Board, mark: (name: string, value: string) => v
   kind.value = "segment_alloc";
   let events: Event[] = [], rows: HTMLElement[] = [], from = 0, all = 0, loading = false, device = -1;
   const now = () => board.at() - 1; // the event just before the moment
-  const fetchRows = (first: number, n: number, then: (a: Answer) => void) => { loading = true; board.ask<Answer>("events", board.path("events", { from: Math.max(first, 0), count: n }), (a) => { loading = false; all = a.all; then(a); }); };
+  const fetchRows = (first: number, n: number, then: (a: Answer) => void) => { loading = true; board.ask<Answer>("events", board.path("events", { from: Math.max(first, 0), count: n, ...board.filter() }), (a) => { loading = false; all = a.all; then(a); }); };
   const row = (e: Event): HTMLElement => {
-    const element = h("div", { class: `event ${e.action}`, role: "option", id: `event-${e.number}`, "aria-selected": "false", title: [e.address, e.stream, e.place.file && `${e.place.file}:${e.place.line ?? ""}`].filter(Boolean).join(" · ") },
+    const element = h("div", { class: `event ${e.action}${e.other ? " other" : Object.keys(board.filter()).length ? " found" : ""}`, role: "option", id: `event-${e.number}`, "aria-selected": "false", title: [e.address, e.stream, e.place.file && `${e.place.file}:${e.place.line ?? ""}`].filter(Boolean).join(" · ") },
       h("span", { class: "n" }, count(e.number)), h("span", {}, h("i", { "aria-hidden": "true" }, marks[e.action] ?? ""), kinds[e.action as keyof typeof kinds] ?? e.action), h("span", { class: "n" }, e.action === "annotate" || e.action === "snapshot" ? "" : bytes(e.size)), h("span", { class: "event-line" }, e.place.name));
     element.addEventListener("click", () => app.set({ at: e.number + 1, ...(e.block >= 0 ? { block: e.block } : {}) }));
     element.addEventListener("pointerenter", () => board.hover(e.block >= 0 ? e.block : null));
@@ -82,6 +82,8 @@ export function eventList(board: Board, mark: (name: string, value: string) => v
   const peak = () => board.goTo(board.device().peak_at);
   board.follow(["at", "device"], () => { said.textContent = ""; reach(); });
   board.follow(["block"], () => { if (rows.length) choose(); });
+  let asked = JSON.stringify(board.filter());
+  board.follow([...filtering], () => { if (asked !== (asked = JSON.stringify(board.filter()))) { device = -1; reach(); } });
   return {
     element: h("section", { class: "events", "aria-label": "Events" }, h("div", { class: "tools" }, h("h4", {}, "Events"), button("to the peak", peak), kind, button("←", () => next(kind.value, true), { "aria-label": "The last of this kind before" }), button("→", () => next(kind.value), { "aria-label": "The next of this kind" })), list, said),
     peak, next,

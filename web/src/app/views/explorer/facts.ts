@@ -1,6 +1,7 @@
 // What is known of one block, in words: its facts, why it is alive, its stacks and the source of a frame.
 
 import { bytes, count, duration, place } from "../../../lib/format";
+import { toggle } from "../../../state/selection";
 import { h, type Child } from "../../../views/dom";
 import type { Board } from "./board";
 import { source, type Source } from "./source";
@@ -52,13 +53,24 @@ export function reasons(b: Block, at: number): string[] {
 
 /** The facts of the block that is selected, at the moment. */
 export function facts(board: Board, b: Block): HTMLElement {
-  const code = source(board, "block"), lived = b.begin_ns !== undefined && b.end_ns !== undefined && b.end > 0 && b.begin > 0 ? `, ${duration(b.end_ns - b.begin_ns)}` : "";
-  const rows: [string, string][] = [["Size", bytes(b.size)], ["Requested", `${bytes(b.requested)} (${count(b.requested)} B)`], ["Life", life(b.begin, b.end) + lived], ["Category", b.category + (b.owner ? `, ${b.owner}` : "")], ["Module", b.module],
-    ["Line", b.place.name], ["Address", `${b.address}, ${b.stream}`], ["Pool", b.class], ...b.texts.map((t): [string, string] => ["Attached", t])];
+  const code = source(board, "block"), line = b.stack.find((f) => f.file === b.place.file && f.line === b.place.line), lived = b.begin_ns !== undefined && b.end_ns !== undefined && b.end > 0 && b.begin > 0 ? `, ${duration(b.end_ns - b.begin_ns)}` : "";
+  const rows: [string, string | HTMLElement][] = [["Size", bytes(b.size)], ["Requested", `${bytes(b.requested)} (${count(b.requested)} B)`], ["Life", life(b.begin, b.end) + lived], ...selects(board, b), ["Address", `${b.address}, ${b.stream}`], ["Pool", b.class], ...b.texts.map((t): [string, string] => ["Attached", t])];
   const stacks: [string, Frame[]][] = [["Allocated by, innermost first", b.stack], ["Freed by, innermost first", b.freed], ["Of the forward call", b.forward]];
-  return h("div", { class: "block-facts" }, h("h3", {}, `Block ${count(b.n)}`), h("dl", {}, ...rows.flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)])),
+  if (line) code.show(line.place, true);
+  return h("div", { class: "block-facts" }, h("h3", {}, `Block ${count(b.n)}`), h("dl", {}, ...rows.flatMap(([k, v]) => [h("dt", {}, k), typeof v === "string" ? h("dd", {}, v) : v])),
     h("h4", {}, "Why it is alive"), h("ul", { class: "reasons" }, ...reasons(b, board.at()).map((r) => h("li", {}, r))), code.element,
     ...(b.stack.length ? [] : [h("p", { class: "hint" }, "The trace has no stack of this block.")]), ...stacks.flatMap(([title, frames]) => frames.length ? [h("h4", {}, title), ...stack(frames, code)] : []).filter((c): c is Node => c instanceof Node));
+}
+
+/** What a block is of: a click selects all blocks of that. */
+function selects({ app }: Board, b: Block): [string, HTMLElement][] {
+  const all: [string, "category" | "module" | "line", string, string][] = [["Category", "category", b.category, b.owner ? `, ${b.owner}` : ""], ["Module", "module", b.module, ""], ["Line", "line", b.place.name, ""]];
+  return all.flatMap(([title, field, value, more]): [string, HTMLElement][] => {
+    if (!value) return [];
+    const button = h("button", { type: "button", class: "plain", "aria-pressed": String(app.get()[field] === value), title: `Select this ${field} in every panel` }, value);
+    button.addEventListener("click", () => { toggle(app, { [field]: value }); button.setAttribute("aria-pressed", String(app.get()[field] === value)); });
+    return [[title, h("dd", {}, button, more)]];
+  });
 }
 
 /** Beside the pointer: the stack comes when the server has answered. */

@@ -3,10 +3,11 @@
 import type { StackSet } from "../../../api";
 import { bytes, count } from "../../../lib/format";
 import { grow } from "../../../lib/icicle";
+import { patternOf } from "../../../state/selection";
 import { h } from "../../../views/dom";
-import { choices, flame, plain, views, type Graph, type How } from "../../../views/flame";
+import { calledBy, choices, flame, plain, views, type Graph, type How } from "../../../views/flame";
 import { changeKey, graphOf } from "../../../views/flamediff";
-import type { Board } from "./board";
+import { filtering, type Board } from "./board";
 import { source } from "./source";
 import { button } from "./tools";
 
@@ -36,7 +37,7 @@ export function flamePanel(board: Board, mark: (name: string, value: string) => 
   const { app } = board, now = () => parsed(app.get().flame), change = (to: Partial<Choice>) => app.set({ flame: written({ ...now(), ...to }) });
   const how = (to: Partial<How>) => change({ how: { ...now().how, ...to } });
   let shown: { graph: Graph; numbers: number[] } | null = null, seen = false, waiting = 0, asked = "";
-  const code = source(board, "flame"), graph = flame({ change: how, picked: (frame) => code.show(shown?.numbers[frame] ?? -1) });
+  const code = source(board, "flame"), graph = flame({ change: how, picked: (frame) => code.show(shown?.numbers[frame] ?? -1), find: (search) => app.set({ search: app.get().search === search ? "" : search }) });
   const chosen = choices(() => now().how, how), title = h("p", { class: "hint", role: "status" }), key = changeKey();
   const tabs = Object.entries(whats).map(([what, text]) => {
     const tab = button(text, () => change(what === "since" ? { what, since: board.at() } : { what: what as Choice["what"] }), { class: "", title: what === "since" ? "Keeps the moment that is chosen now, and compares it with those you choose next" : "" });
@@ -46,7 +47,7 @@ export function flamePanel(board: Board, mark: (name: string, value: string) => 
   const of = (a: Answer): Graph => ({ title: a.title, frames: a.frames, root: grow(a, "bytes"), figure: bytes, ...(a.rest_bytes ? { rest: `Stacks too small to draw have ${bytes(a.rest_bytes)} more.` } : {}) });
   const took = (next: typeof shown, text: string) => { shown = next; title.textContent = text; key.hidden = next?.graph.root.before === undefined; draw(); mark("flame", asked); };
   const ask = () => {
-    const { what, since } = now(), filter = { by: board.filter().by, only: board.filter().only }, at = board.at();
+    const { what, since } = now(), { q: _, ...filter } = board.filter(), at = board.at();
     const window = app.get().window ?? board.whole().events, range = { from: window[0], to: Math.min(window[1], board.whole().events[1]) };
     const path = (more: Record<string, string | number | undefined>) => board.path("flame", { ...more, ...filter });
     const moment = (p: number) => p === 0 ? "before the first event" : `after event ${count(p - 1)}`, stretch = `the ${count(range.to - range.from)} events in view`;
@@ -63,9 +64,9 @@ export function flamePanel(board: Board, mark: (name: string, value: string) => 
     clearTimeout(waiting);
     if (seen) waiting = window.setTimeout(() => { if (!board.closed.aborted) ask(); }, restMs);
   };
-  board.follow(["at", "window", "device", "only", "colour"], follow);
+  board.follow(["at", "window", "device", ...filtering], follow);
   board.follow(["flame"], () => { chosen.follow(); for (const t of tabs) t.tab.setAttribute("aria-pressed", String(t.what === now().what)); follow(); draw(); });
-  board.follow(["search"], () => { const { search } = app.get(); try { graph.search(search ? new RegExp(search, "i") : null); } catch { graph.search(null); } }); // the server says what is wrong with it
+  board.follow(["search"], () => { const pattern = patternOf(app.get().search); graph.search(pattern && ((f) => pattern.test(calledBy(f)))); }); // the server says what is wrong with one that is none
   const element = h("div", { class: "flame-panel" }, h("div", { class: "tools" }, h("span", { class: "switch", role: "group", "aria-label": "What the graph shows" }, ...tabs.map((t) => t.tab))), chosen.element, title, graph.element, key, code.element);
   const watch = new IntersectionObserver(([e]) => { if (e?.isIntersecting) { watch.disconnect(); seen = true; follow(); } }, { rootMargin: "200px" });
   watch.observe(element);

@@ -1,6 +1,6 @@
 // The explorer of a snapshot: its blocks stacked event by event, the block that is chosen, and the segments at one event.
 //
-//	state of the app: window, bytes, at, block, search, colour, only, device
+//	state of the app: window, bytes, at, block, line, category, module, search, colour, only, device
 //	   └──▶ board ──▶ all panels, which ask the server for what they show
 
 import "../../../style/explorer.css";
@@ -35,6 +35,9 @@ export function explorer(app: App, id: string, drawn: () => void): Shown {
   return { element: h("div", {}, section("explorer", "Every block, event by event", body), below), keys: keysOf(app, then), commands: () => commandsOf(then), close: () => closing.abort() };
 }
 
+/** The field of the selection that holds one value of what colours tell apart. */
+const fieldOf = (by: By) => by === "site" ? "line" : by === "category" || by === "module" ? by : "only";
+
 const mostKept = 500; // facts of blocks
 
 /** Panels below the picture, one file each. Add yours here. */
@@ -54,7 +57,12 @@ function boardOf(app: App, id: string, devices: Device[], closed: AbortSignal, p
     app, closed, devices, device, whole, labels, ask, colours: inks(by, labels, () => whole().events[1], closed),
     at: () => Math.min(app.get().at ?? device().peak_at ?? device().events, device().events),
     path: (rest, asked = {}) => pathOf(id, rest, { device: device().device, ...asked }),
-    filter: () => { const { search, only } = app.get(); return { ...(search ? { q: search } : {}), ...(only ? { by: by(), only } : {}) }; },
+    filter: () => {
+      const { search, line, category, module, only } = app.get();
+      return { ...(search ? { q: search } : {}), ...(line ? { line } : {}), ...(category ? { category } : {}), ...(module ? { module } : {}), ...(only ? { by: by(), only } : {}) };
+    },
+    alone: () => app.get()[fieldOf(by())],
+    choose: (value) => app.set({ [fieldOf(by())]: value }),
     known: () => ({ sites: labels.sites.length, categories: labels.categories.length, modules: labels.modules.length }),
     learn: (more, known) => {
       for (const name of ["sites", "categories", "modules"] as const) more[name].forEach((label, i) => { labels[name][known[name] + i] = label; });

@@ -3,7 +3,7 @@
 import { bytes, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
 import { tape, type Segment } from "../tape";
-import type { Board } from "./board";
+import { filtering, type Board } from "./board";
 import { classOf } from "./colours";
 import type { Labels } from "./tile";
 
@@ -47,9 +47,9 @@ export function segmentMap(board: Board, mark: (name: string, value: string) => 
   };
   const width = () => Math.max(element.clientWidth, 300) * 12;
   const element = h("div", { class: "tapes" }, map.element, said, h("p", { class: "phases" }, h("span", {}, h("i", { class: "free" }), "free"), h("span", {}, "blocks have the colours of the stack above; the selected one has an edge")));
-  board.follow(["at", "device", "colour", "search", "only"], () => {
+  board.follow(["at", "device", ...filtering], () => {
     const known = board.known();
-    void board.ask<Moment>("moment", board.path("moment", { at: board.at(), width: width(), q: app.get().search, only: app.get().only, by: colours.by(), ...known }), (m) => { board.learn(m.labels, known); show(m); map.choose(app.get().block); mark("moment", String(m.point)); });
+    void board.ask<Moment>("moment", board.path("moment", { at: board.at(), width: width(), ...board.filter(), by: colours.by(), ...known }), (m) => { board.learn(m.labels, known); show(m); map.choose(app.get().block); mark("moment", String(m.point)); });
   });
   board.follow(["block"], () => map.choose(app.get().block));
   colours.changed(() => map.choose(app.get().block));

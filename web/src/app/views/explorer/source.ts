@@ -5,9 +5,9 @@ import type { Board } from "./board";
 
 interface Lines { file: string; line: number; first: number; text: string[] | null; why?: string }
 
-export interface Source { element: HTMLElement; show(place: number): void; clear(): void }
+export interface Source { element: HTMLElement; show(place: number, quiet?: boolean): void; clear(): void }
 
-/** what tells its questions from those of another panel. */
+/** The lines around a place; quiet: where they can be read, else nothing. what tells its questions from those of another panel. */
 export function source(board: Board, what: string): Source {
   const element = h("div", { class: "source", role: "region", "aria-label": "Source", hidden: "" });
   const lines = (l: Lines) => h("ol", { start: String(l.first) }, ...(l.text ?? []).map((text, i) => h("li", l.first + i === l.line ? { class: "here", "aria-current": "true", value: String(l.first + i) } : { value: String(l.first + i) }, h("code", {}, text || " "))));
@@ -15,13 +15,13 @@ export function source(board: Board, what: string): Source {
   return {
     element,
     clear: () => { asked = -1; element.hidden = true; },
-    show: (place) => {
-      if (place === asked) return;
+    show: (place, quiet = false) => {
+      if (place === asked && !element.hidden) return;
       asked = place;
       if (place < 0) { element.hidden = true; return; }
       board.ask<Lines>(`source-${what}`, board.path("source", { place, device: undefined }), (l) => {
         if (asked !== place) return;
-        element.hidden = false;
+        element.hidden = quiet && l.why !== undefined;
         element.replaceChildren(h("h4", { title: l.file }, l.line ? `${l.file}:${l.line}` : l.file || "native code"), l.why ? h("p", { class: "hint" }, `Not readable here: ${l.why}.`) : lines(l));
       });
     },

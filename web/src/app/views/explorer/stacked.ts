@@ -6,7 +6,7 @@
 
 import { bytes, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
-import type { Board } from "./board";
+import { filtering, type Board } from "./board";
 import { legend, sumsOf } from "./colours";
 import { tip, type Block } from "./facts";
 import { hand } from "./hand";
@@ -22,10 +22,10 @@ const restMs = 90;
 /** drawn is called whenever what was asked for is drawn, or cannot be. */
 export function stacked(board: Board, mark: (name: string, value: string) => void, drawn: () => void): Stacked {
   const { app, closed, colours, labels } = board, drawing = picture(), floating = h("div", { class: "float", hidden: "" }), key = h("p", { class: "phases sites" });
-  const unseen = h("p", { class: "hint", hidden: "" }, "None that matches is large enough to draw here. Zoom in, with shift in bytes.");
+  const unseen = h("p", { class: "hint", hidden: "" }, "No block that matches is drawn here. Where some match, they are too small or not in view: zoom in, with shift in bytes.");
   let { events, bytes: high } = lookedAt(board), last: Drawn | null = null, behind = "", shown = "", rest = 0; // behind: what was asked for when what is drawn there was
 
-  const filtered = () => app.get().search !== "" || app.get().only !== "";
+  const filtered = () => Object.keys(board.filter()).length > 0;
   let ink = colours.of;
   const look = () => drawing.look({ events, bytes: high, at: board.at(), block: app.get().block, dim: filtered(), ink });
   const recolour = () => {
@@ -38,7 +38,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
   const explain = () => {
     if (!last) return;
     const { all, tile } = last;
-    key.replaceChildren(...legend(colours, recolour(), labels, app.get().only, (only) => app.set({ only })),
+    key.replaceChildren(...legend(colours, recolour(), labels, board.alone(), board.choose),
       h("span", {}, h("i", { class: "rest" }), `${count(all.length)} of ${count(tile.inside)} blocks are drawn singly, the rest is too small or not in view`));
     unseen.hidden = !filtered() || all.some((s) => s.found);
   };
@@ -110,7 +110,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
   });
   board.follow(["at", "block"], look);
   let asked = filterOf(board);
-  board.follow(["search", "only", "colour"], () => {
+  board.follow([...filtering], () => {
     if (asked === (asked = filterOf(board))) return explain();
     look();
     tile();

@@ -2,7 +2,7 @@
 
 import { count } from "../../../lib/format";
 import { h } from "../../../views/dom";
-import type { Board } from "./board";
+import { filtering, type Board } from "./board";
 import { bys, type By } from "./colours";
 import { foundText, type Stacked } from "./stacked";
 
@@ -43,10 +43,9 @@ function colourChoice({ app, colours }: Board): HTMLElement {
 /** How much the search and the legend find. */
 function found(board: Board): HTMLElement {
   const said = h("p", { class: "hint found-blocks", role: "status" });
-  board.follow(["search", "only", "device"], () => {
+  board.follow(["device", ...filtering], () => {
     said.textContent = "";
-    const { q, only } = board.filter();
-    if (q || only) board.ask<{ blocks: number; bytes: number; at_peak: number }>("search", board.path("search", board.filter()), (f) => { said.textContent = foundText(f); });
+    if (Object.keys(board.filter()).length) board.ask<{ blocks: number; bytes: number; at_peak: number }>("search", board.path("search", board.filter()), (f) => { said.textContent = foundText(f); });
   });
   return said;
 }

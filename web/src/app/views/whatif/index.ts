@@ -38,8 +38,8 @@ function panel(app: App, id: string): Shown & { label: HTMLElement } {
     if (asking && !now) { waiting = true; return; }
     asking?.abort();
     waiting = false;
-    const own = asking = new AbortController(), { at, device } = app.get(), of = `${device} ${at}`, known = record?.of === of ? record.side : null;
-    void post<Tried>(`/snapshots/${encodeURIComponent(id)}/whatif`, { ...(device ? { device: Number(device) } : {}), ...(touched ? { settings: written(settings) } : {}), ...limit, ...(at !== null ? { event: Math.max(0, at - 1) } : {}), ...(known ? { known: true } : {}) }, own.signal).then((t) => {
+    const own = asking = new AbortController(), { at, device, line, module, search } = app.get(), filter = { ...(line ? { line } : {}), ...(module ? { module } : {}), ...(search ? { q: search } : {}) }, of = `${device} ${at} ${JSON.stringify(filter)}`, known = record?.of === of ? record.side : null;
+    void post<Tried>(`/snapshots/${encodeURIComponent(id)}/whatif`, { ...(device ? { device: Number(device) } : {}), ...(touched ? { settings: written(settings) } : {}), ...limit, ...filter, ...(at !== null ? { event: Math.max(0, at - 1) } : {}), ...(known ? { known: true } : {}) }, own.signal).then((t) => {
       if (closed || asking !== own) return;
       const same = !answer || answer.categories.every((name, i) => name === t.categories[i]); // a server that read the file again may number them otherwise
       if (known && !same) { record = null; ask(true); return; }
@@ -94,6 +94,8 @@ function panel(app: App, id: string): Shown & { label: HTMLElement } {
     label.replaceChildren(badge(t.label) ?? "");
     drawn?.redraw();
   };
+  let filter = "";
+  app.follow(["line", "module", "search"], ({ line, module, search }) => { const now = JSON.stringify([line, module, search]), first = filter === ""; if (now !== filter) { filter = now; if (!first) ask(true); } });
   let at = app.get().at, device = app.get().device;
   app.follow(["at", "device"], (s) => { if (s.at !== at || s.device !== device) { if (s.device !== device) answer = null; [at, device] = [s.at, s.device]; ask(true); } });
   app.follow(["window"], ({ window }) => { everything.hidden = window === null; drawn?.redraw(); });

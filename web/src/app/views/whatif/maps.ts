@@ -9,7 +9,7 @@ import type { App } from "../../state";
 import { tape, type Tape } from "../tape";
 import type { Side, Tried } from ".";
 
-const rows = 12;
+const rows = 12, leftOut = -2; // the category of a block that is not what is selected
 
 export interface Maps { element: HTMLElement; show(t: Tried): void; choose(n: number | null): void; category(name: string): void; apart(is: boolean): void }
 
@@ -19,6 +19,7 @@ export function maps(app: App, apart: boolean, turned: (apart: boolean) => void)
   let t: Tried | null = null, alone = app.get().category;
   const paint = {
     ink: (value: number) => {
+      if (value === leftOut) return faint(theme()("muted"), 0.25);
       const name = t?.categories[value], colour = theme(), ink = colour(name === undefined ? "muted" : inkOf(name));
       return alone && name !== alone ? faint(ink, 0.22) : ink;
     },
@@ -50,6 +51,7 @@ export function maps(app: App, apart: boolean, turned: (apart: boolean) => void)
     const swatch = (style: string, text: string) => h("span", {}, h("i", style ? { style } : { class: "free" }), text);
     legend.replaceChildren(...[...sums].sort((a, b) => b[1] - a[1]).map(([value, sum]) => {
       const name = t.categories[value];
+      if (value === leftOut) return swatch(`background:${faint(theme()("muted"), 0.25)}`, "not what is selected");
       if (name === undefined) return swatch("background:var(--muted)", "several small blocks");
       const entry = h("button", { type: "button", "aria-pressed": String(alone === name), title: `${bytes(sum)} on both sides together. Click to see it alone.` }, h("i", { style: `background:var(--${inkOf(name)})` }), name);
       entry.addEventListener("click", () => app.set({ category: alone === name ? "" : name }));
