@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +16,9 @@ import (
 	"hightide/internal/fail"
 )
 
-// Slurm submits job arrays by sbatch, and asks squeue, which needs no accounting database.
+// Slurm submits job arrays by sbatch, and asks squeue how they stand. That needs no accounting database, but it forgets a
+// job some minutes after its end (MinJobAge). Of one that it has forgotten the cluster's database is asked by sacct, where it
+// has one.
 //
 // Where jobs run and on whose account is told as to sbatch itself: SBATCH_PARTITION, SBATCH_ACCOUNT, SBATCH_EXCLUSIVE
 // and the others of its manual.
@@ -24,6 +27,8 @@ type Slurm struct {
 	Resources Resources
 	Dir       string // for the script of an array, until sbatch has read it
 	Env       []string
+
+	unaccounted bool // sacct has nothing to tell here
 }
 
 // mostInArray stays below MaxArraySize as Slurm has it where nobody set it, which is 1001.
@@ -127,14 +132,49 @@ func (s *Slurm) Poll(ctx context.Context, handles []string) (map[string]Status, 
 		}
 	}
 	found := make(map[string]Status, len(handles))
+	var forgotten []string
 	for _, handle := range handles {
 		status, ok := told[handle]
 		if !ok {
 			status.State = Gone
+			forgotten = append(forgotten, handle)
 		}
 		found[handle] = status
 	}
+	maps.Copy(found, s.accounted(ctx, forgotten))
 	return found, nil
+}
+
+// sacctPatience is how long a database may take to answer: all jobs wait for it.
+const sacctPatience = 10 * time.Second
+
+// accounted is how jobs ended that squeue knows no more, of those that the database knows. It may learn of an end later than
+// the controller forgets it, or never, and calls such a job running.
+func (s *Slurm) accounted(ctx context.Context, handles []string) map[string]Status {
+	ended := map[string]Status{}
+	if len(handles) == 0 || s.unaccounted {
+		return ended
+	}
+	ctx, cancel := context.WithTimeout(ctx, sacctPatience)
+	defer cancel()
+	c := exec.CommandContext(ctx, "sacct", "--noheader", "--parsable2", "--allocations", "--format=JobID,State,NodeList", "--jobs="+strings.Join(handles, ","))
+	c.Env = s.Env
+	out, err := c.Output()
+	if err != nil { // there is no database, or it does not answer: what squeue says has to do
+		s.unaccounted = true
+		return ended
+	}
+	for line := range strings.Lines(string(out)) {
+		parts := strings.Split(strings.TrimSpace(line), "|")
+		if len(parts) != 3 {
+			continue
+		}
+		word, _, _ := strings.Cut(parts[1], " ") // CANCELLED by 1000
+		if state := slurmState(word); state.Over() {
+			ended[parts[0]] = Status{State: state, Node: strings.TrimPrefix(parts[2], "None assigned"), Word: word}
+		}
+	}
+	return ended
 }
 
 // slurmState reads squeue's words. One that is not known here is of a job that still runs, or will.
