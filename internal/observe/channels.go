@@ -138,7 +138,7 @@ func (r *Recorder) adopt(c *channel) {
 		c.stacks = newStackReader(r.stacks, c.names.location)
 	}
 	p.channels = append(p.channels, c)
-	p.keepChanges(!r.recovering && !r.saved.broken)
+	p.keepChanges(r.saves() && !r.saved.broken)
 	r.continues(p, c)
 	c.reader.Beat(os.Getpid(), r.now())
 	if r.stopAt > 0 {

@@ -194,7 +194,7 @@ func (r *Recorder) letGo() {
 	if r.recovering && r.fail != nil {
 		return // the next recovery finds it there
 	}
-	if !r.recovering && r.fail == nil && r.opts.Channels != "" {
+	if r.saves() && r.fail == nil {
 		r.save(r.now())
 	}
 	for _, p := range r.order {

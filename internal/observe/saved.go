@@ -106,6 +106,12 @@ type savedSpan struct {
 	Stay   uint16   `json:"stay,omitempty"` // of a span that the program named
 }
 
+// saves says whether anybody could go on from what is saved: a program that ends when this process does leaves nothing
+// to go on with.
+func (r *Recorder) saves() bool {
+	return !r.recovering && r.opts.Channels != "" && !r.opts.Runtime.Own
+}
+
 // save writes what changed. Where that fails, what changes is no longer kept for it, which could be without
 // end; now and then all of it is tried anew.
 func (r *Recorder) save(now int64) {

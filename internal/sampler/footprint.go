@@ -278,7 +278,7 @@ func (s *Sampler) spares(now int64, sum bounds) bool {
 	switch {
 	case f.swept == 0:
 		return s.budget.Full()
-	case f.first > 0:
+	case f.first > 0 && len(s.tree.live) > 1:
 		return s.budget.Full() && since >= max(minPSSEvery, (now-f.first)/8)
 	}
 	p := s.tree.live[0]
