@@ -37,6 +37,7 @@ type Run struct {
 	End       *mem.End
 	Now       int64 // the newest time of any frame
 	Imagined  bool
+	Setup     mem.ImaginedSetup // of an imagined run
 
 	series map[uint32]*Series
 }
@@ -86,6 +87,8 @@ func (r *Run) Add(frame mem.Frame) {
 // addRare takes in the frames that come now and then.
 func (r *Run) addRare(frame mem.Frame) {
 	switch f := frame.(type) {
+	case mem.ImaginedSetup:
+		r.Setup = f
 	case mem.HeapUse:
 		if !f.Peak {
 			f.Sites = nil
@@ -160,6 +163,9 @@ func newest[T any](all []T, n int) []T {
 func Of(recorded *mem.Run) *Run {
 	r := New()
 	r.Add(recorded.Info)
+	if recorded.Imagined.Setup.Count > 0 {
+		r.Add(recorded.Imagined.Setup)
+	}
 	for _, p := range recorded.Processes {
 		r.Add(*p)
 	}

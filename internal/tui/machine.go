@@ -6,7 +6,9 @@ import (
 
 	"hightide/internal/live"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 	"hightide/internal/sampler"
+	"hightide/internal/store"
 )
 
 // gauge is a line of a bar: what, how full, and in figures.
@@ -84,10 +86,44 @@ func trend(c *live.Curve, of []live.Point, width int) string {
 	return spark(c.Highest(from, of[len(of)-1].Time, width))
 }
 
+// imaginedGauges are the imaginary GPUs of the runs that go on.
+func (s *State) imaginedGauges() (all []gauge) {
+	for i := range s.Runs {
+		r := &s.Runs[i]
+		view := s.Live[r.ID]
+		if view == nil || view.End != nil || r.State != store.Running {
+			continue
+		}
+		for _, card := range view.Cards() {
+			name, of := strings.Replace(card.Device, "nvidia:", "GPU ", 1), ""
+			if !strings.HasPrefix(name, "GPU ") { // of a played rank: "rank 127 nvidia:7"
+				name, of = "GPU", card.Device+", "
+			}
+			total := mem.Some(int64(card.Total))
+			all = append(all, gauge{name, share(card.Used, total), ofSizes(card.Used, total) + ", imagined  " + of + card.GPU + ", " + firstOf(r.Name, r.ID), ""})
+		}
+	}
+	return all
+}
+
+// gaugesThatFit leaves out GPUs where there are too many, and says how many and how full they are.
+func gaugesThatFit(all []gauge, height int) []gauge {
+	if len(all) <= height {
+		return all
+	}
+	kept, fullest := all[:max(height-1, 0)], mem.Optional{}
+	rest := all[len(kept):]
+	for _, g := range rest {
+		fullest.Raise(g.milli)
+	}
+	return append(kept[:len(kept):len(kept)], gauge{fmt.Sprintf("+ %d", len(rest)), fullest, "the fullest of " + report.Counted(int64(len(rest)), "more GPU"), ""})
+}
+
 // gaugeLines draw a machine.
-func (s *State) gaugeLines(width int) (lines []string) {
-	barWidth := min(max(width/3, 10), 48)
-	for _, g := range s.gauges(min(max(width-barWidth-54, 0), 40)) {
+func (s *State) gaugeLines(width, height int) (lines []string) {
+	barWidth := min(max(width/3, 10), 48, max(width-37, 4))
+	gauges := append(s.gauges(min(max(width-barWidth-54, 0), 40)), s.imaginedGauges()...)
+	for _, g := range gaugesThatFit(gauges, height) {
 		meter, figure := strings.Repeat(" ", barWidth), "    -"
 		if milli, ok := g.milli.Get(); ok {
 			meter, figure = bar(milli, barWidth), pad(percent(milli), 5, true)

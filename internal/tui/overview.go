@@ -14,7 +14,7 @@ import (
 
 // overview shows the machine, its GPUs, the runs, and all processes.
 func overview(s *State, width, height int) []string {
-	lines := append(s.gaugeLines(width), "")
+	lines := append(s.gaugeLines(width, max(height/2-1, 3)), "")
 	runs := s.listedRuns()
 	room := height - len(lines)
 	if s.RunsErr != "" {
@@ -52,11 +52,11 @@ func runColumns() []column {
 	return []column{
 		{title: "RUN", width: 15},
 		{title: "STATE", width: 9},
-		{title: "TIME", width: 8, right: true},
-		{title: "STEP", width: 7, right: true},
+		{title: "TIME", width: 8, right: true, least: 60},
+		{title: "STEP", width: 7, right: true, least: 70},
 		{title: "PHASE", width: 9, least: 90},
 		{title: "HOST", width: 8, right: true},
-		{title: "DEVICE", width: 8, right: true},
+		{title: "DEVICE", width: 8, right: true, least: 50},
 		{title: "TREND", width: 12, least: 110},
 		{title: "COMMAND", width: 8, grows: true},
 	}

@@ -33,6 +33,7 @@ type RunNow struct {
 	Device  mem.Optional `json:"device_bytes,omitzero"`
 	PIDs    []int        `json:"pids"`
 	Alerts  []string     `json:"alerts"`
+	Cards   []live.Card  `json:"imagined_devices,omitempty"`
 }
 
 // between two looks, from which the load of processors follows.
@@ -68,7 +69,7 @@ func Once(ctx context.Context, e *engine.Engine) (*Snapshot, error) {
 
 func runNow(r store.Run, view *live.Run, at time.Time) RunNow {
 	r.Command = runCommand(&r, view)
-	now := RunNow{Run: r, Elapsed: elapsed(&r, nil, at), Step: view.StepCount(), Phase: view.Phase(), Host: treeNow(view), Device: view.Device(), PIDs: []int{}, Alerts: []string{}}
+	now := RunNow{Run: r, Elapsed: elapsed(&r, nil, at), Step: view.StepCount(), Phase: view.Phase(), Host: treeNow(view), Device: view.Device(), PIDs: []int{}, Alerts: []string{}, Cards: view.Cards()}
 	for _, p := range view.Alive() {
 		now.PIDs = append(now.PIDs, p.PID)
 	}
@@ -121,6 +122,9 @@ func (s *Snapshot) sayRuns(say func(string, ...any), filter string) {
 			line += ", last phase " + string(r.Phase)
 		}
 		say("%s, host %s, device %s.", line, size(r.Host), size(r.Device))
+		for _, c := range r.Cards {
+			say("  Imaginary GPU %s, %s: %s in use.", c.Device, c.GPU, ofSizes(c.Used, mem.Some(int64(c.Total))))
+		}
 		for _, alert := range r.Alerts {
 			say("  Alert: %s", clean(alert))
 		}
