@@ -10,11 +10,13 @@ A program of bench/verdicts says in its docstring what is true of it:
     flags: --steps 20                of hightide imagine
     env: NAME=VALUE                  of the program
     with: libraries                  the environment that it runs in, of those that scripts/setup makes
+    host: 642 + 5 * 64 MiB           what its tensors hold on the host, where other kernels than a GPU's are the reason
     says: TEXT                       what the report must say, "says not" what it must not
 
 Lines whose number only a kernel computes are marked `# DECIDES`. A conditional verdict is right where it names one of
 them. Of a program without such a mark it is neither right nor false, and counted. With --host the programs run on the
-host, with their true values, and the most that their tensors held there is shown; what needs a GPU does not run.
+host, with their true values, and the most that their tensors hold there is compared: with the bytes that a program says,
+else it lies on that side of the memory which the truth names. What needs a GPU does not run, and is counted.
 Programs whose environment is not there are left out, and counted.
 """
 
@@ -59,6 +61,7 @@ class Program:
     memory: str
     fits: bool
     bytes: float | None
+    host: float | None
     flags: list[str]
     env: dict[str, str]
     says: list[str]
@@ -93,12 +96,28 @@ def read(path: Path) -> Program:
     )
     if truth is None or not all_of("gpu"):
         sys.exit(f"{path} does not say its truth")
-    size = eval(truth[2].replace("MiB", "")) * 2**20 if truth[2] else None  # our own file: a sum of numbers
+    host = next(iter(all_of("host")), None)
     env = dict(pair.split("=", 1) for pair in all_of("env"))
     flags = [word for line in all_of("flags") for word in shlex.split(line)]
     memory = all_of("gpu")[0].replace(" ", "")
     python = next((CACHE / name / "bin/python" for name in all_of("with")), None)
-    return Program(path, memory, truth[1] == "fits", size, flags, env, all_of("says"), all_of("says not"), python)
+    return Program(
+        path,
+        memory,
+        truth[1] == "fits",
+        bytes_of(truth[2]),
+        bytes_of(host),
+        flags,
+        env,
+        all_of("says"),
+        all_of("says not"),
+        python,
+    )
+
+
+def bytes_of(text: str | None) -> float | None:
+    """Bytes of a sum of MiB in a file of our own."""
+    return eval(text.replace("MiB", "")) * 2**20 if text else None
 
 
 def judge(program: Program, python: Path) -> Judged:
@@ -163,16 +182,38 @@ def rows(judged: list[Judged], left_out: int) -> list[Row]:
 
 
 def on_host(program: Program, python: Path) -> str:
-    """The most that a program's tensors hold on the host, where its values are true."""
+    """How the most that a program's tensors hold on the host, where its values are true, agrees with what it says."""
     with tempfile.TemporaryDirectory(prefix="hightide-verdicts-") as folder:
         done = run(
             [program.python or python, BENCH / "verdicts_host.py", program.path], env=program.env, cwd=Path(folder)
         )
     last = done.stdout.strip().splitlines()[-1:] or [""]
-    text = f"{int(last[0]) / 2**20:.1f} MiB" if not done.code and last[0].isdigit() else "does not run there"
-    told = f"{program.bytes / 2**20:.1f} MiB" if program.bytes else "fits" if program.fits else "oom"
-    print(f"  {program.path.stem}: {text}, of {program.memory}: {told}", file=sys.stderr, flush=True)
-    return text
+    held = int(last[0]) if not done.code and last[0].isdigit() else None
+    told = program.host or program.bytes
+    if held is None:
+        kind = "does not run there"
+    elif told:
+        kind = RIGHT if abs(held / told - 1) <= WITHIN else WRONG
+    else:
+        kind = RIGHT if (held + size(CONTEXT) <= size(program.memory)) == program.fits else WRONG
+    said = f"{told / 2**20:.1f} MiB" if told else f"{'fits' if program.fits else 'oom'} of {program.memory}"
+    text = "nothing" if held is None else f"{held / 2**20:.1f} MiB"
+    print(f"  {kind} {program.path.stem}: {text}, told {said}", file=sys.stderr, flush=True)
+    return kind
+
+
+def size(text: str) -> int:
+    """Bytes of "256MiB" or "1GiB"."""
+    return int(text[:-3]) * (2**20 if text.endswith("MiB") else 2**30)
+
+
+def host_rows(kinds: list[str]) -> list[Row]:
+    counts = Counter(kinds)
+    return [
+        Row("programs on the host as they say", f"{counts[RIGHT]} of {len(kinds)}"),
+        Row("otherwise than they say", str(counts[WRONG]), "0", not counts[WRONG]),
+        Row("that need a GPU", str(len(kinds) - counts[RIGHT] - counts[WRONG])),
+    ]
 
 
 def main() -> int:
@@ -189,8 +230,9 @@ def main() -> int:
     left_out, programs = len(programs) - len(there), there
     with ThreadPoolExecutor(options.jobs) as pool:
         if options.host:
-            list(pool.map(lambda program: on_host(program, options.python), programs))
-            return 0
+            found = host_rows(list(pool.map(lambda program: on_host(program, options.python), programs)))
+            show(found)
+            return exit_code(found)
         judged = list(pool.map(lambda program: judge(program, options.python), programs))
     found = rows(judged, left_out)
     raw = {j.program.path.stem: {"kind": j.kind, "why": j.why, "said": j.said["verdict"]} for j in judged}

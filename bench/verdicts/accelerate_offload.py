@@ -1,7 +1,8 @@
 """1.5 GiB of weights that accelerate keeps on the host, one layer at a time on the device.
 
 gpu: 512 MiB
-truth: fits, 64 + 2 + 2 + 8.125 MiB
+truth: fits, 64 + 3 * 2 + 8.125 MiB
+host: 24 * 64 + 3 * 2 MiB
 with: libraries
 """
 

@@ -2,10 +2,12 @@
 
 gpu: 1 GiB
 truth: fits, 256 + 256 + 2 * 65 + 8.125 MiB
+host: 256 + 256 + 2 * 65 + 5 * 64 MiB
 with: libraries
 
 64 Mi weights of fp32 and their gradients; two states of a byte each and their scales; cuBLAS's
-workspace.
+workspace. The CUDA kernel updates states where they lie. bitsandbytes' kernel of the host unpacks both states of a
+weight into fp32, multiplies its gradient, and takes a root and a quotient: five times 64 MiB beside it.
 """
 
 import bitsandbytes

@@ -26,7 +26,7 @@ func alerts(in *Input, r *report.Report) {
 		index[name] = len(r.Findings)
 		step := ""
 		if n, ok := e.Step.Get(); ok {
-			step = fmt.Sprintf(" at step %d", n)
+			step = fmt.Sprintf(" in step %d", n+1)
 		}
 		r.Findings = append(r.Findings, report.Finding{
 			Kind: report.KindAlert, Severity: report.Warning, Process: e.Process, Bytes: e.Bytes, Label: mem.Measured, Title: report.FirstLine(e.Text, 120),

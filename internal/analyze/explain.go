@@ -83,6 +83,7 @@ type explanation struct {
 	tree     *stackTree       // the flame graph's
 	nodes    map[uint32]int64 // see mapNode
 	among    string           // the range of events that the peak was looked for in, in words
+	began    mem.Bytes        // in use when the trace began
 	most     group            // the largest group by name, of whatever category
 	failed   group            // likewise, when memory ran out
 	bare     bool             // its file knows nothing of segments
@@ -164,6 +165,7 @@ func newExplanation(d *usage.Device, file string, at usage.Moment, o *ExplainOpt
 		a.Segments, a.InactiveSplit = mem.Some(int64(totals.Segments)), mem.Some(int64(totals.InactiveSplit))
 	}
 	a.among, a.bare, a.filtered, a.Name = rangeWords(d.Among), !d.KnowsSegments(), s.Filter != "", fmt.Sprintf("device %d", d.Number)
+	a.began = d.Begin.Allocated
 	if d.Number == mem.HostDevice {
 		a.Name = hostName
 	} else if name, ok := s.DeviceNames[d.Number]; ok {

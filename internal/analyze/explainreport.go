@@ -152,7 +152,11 @@ func (x *Explaining) lead() {
 	if p.Event >= 0 {
 		when = fmt.Sprintf("after event %s of %s", report.Count(int64(p.Event)), report.Count(int64(lead.Events)))
 	}
-	verdict := fmt.Sprintf("%s held at most %v%s, %s", report.UpperFirst(lead.InFile()), p.Allocated, lead.among, when)
+	among := lead.among
+	if among == "" && lead.began > 0 { // as a ring does that has lost what came before: it may have been more
+		among = fmt.Sprintf(" in a trace that begins with %v in use", lead.began)
+	}
+	verdict := fmt.Sprintf("%s held at most %v%s, %s", report.UpperFirst(lead.InFile()), p.Allocated, among, when)
 	if lead.Events == 0 { // one moment is all there is
 		verdict = fmt.Sprintf("%s holds %v in the one state that the file records", report.UpperFirst(lead.InFile()), p.Allocated)
 	}

@@ -91,7 +91,7 @@ func (in *Input) swapFinding(r *report.Report, p *mem.Process, swap mem.Optional
 	phase, step := in.phaseAt(p.ID, at)
 	where := ""
 	if n, ok := step.Get(); ok {
-		where = fmt.Sprintf(" at step %d", n)
+		where = fmt.Sprintf(" in step %d", n+1)
 	}
 	r.Findings = append(r.Findings, report.Finding{
 		Kind: report.KindSwap, Severity: report.Warning, Process: p.ID, Phase: phase, Bytes: swap, Label: mem.Measured,

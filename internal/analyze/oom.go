@@ -73,7 +73,7 @@ func (in *Input) raised(e mem.Event) *shortage {
 		}
 	}
 	if step, ok := e.Step.Get(); ok {
-		s.told += fmt.Sprintf(", step %d", step)
+		s.told += fmt.Sprintf(", in step %d", step+1)
 	}
 	if s.Phase, _ = in.phaseAt(e.Process, e.Time); s.Phase != "" {
 		s.told += ", in " + string(s.Phase)

@@ -79,6 +79,24 @@ func TestText(t *testing.T) {
 }
 
 // TestPanels: curves have one scale, what is reserved around one is shaded, and one that ends early says so.
+// TestLineThatAsked: what another line asked for does not stand beside the one that held the most.
+func TestLineThatAsked(t *testing.T) {
+	f := Finding{Kind: KindOOM, Severity: Critical, Label: "measured", File: "/home/me/train.py", Line: 35, SiteFile: "/home/me/train.py", SiteLine: 41, Bytes: mem.Some(16 << 30), Text: "Text."}
+	head := func() string {
+		text := (&Report{Findings: []Finding{f}}).Text(TextOptions{Width: 95})
+		_, rest, _ := strings.Cut(text, "■ ")
+		line, _, _ := strings.Cut(rest, "\n")
+		return strings.Join(strings.Fields(line), " ")
+	}
+	if got := head(); got != "train.py:35 oom" {
+		t.Error(got)
+	}
+	f.SiteLine = 35
+	if got := head(); got != "train.py:35 oom 16.0 GiB (measured)" {
+		t.Error(got)
+	}
+}
+
 func TestPanels(t *testing.T) {
 	text := Panels(TextOptions{Width: 60}, Panel{Title: "as recorded", Label: mem.Measured, Used: []int64{6 << 20, 6 << 20, 0, 0}, Reserved: []int64{6 << 20, 6 << 20, 6 << 20, 6 << 20}, Parts: 4},
 		Panel{Title: "smaller", Label: mem.Replayed, Used: []int64{1 << 20}, Reserved: []int64{2 << 20}, Parts: 2}, Panel{Title: "none", Label: mem.Replayed, Parts: 2})

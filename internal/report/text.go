@@ -177,6 +177,9 @@ func (p *printer) findings(r *Report) {
 			where = p.paint(bold, Clean(mem.LineName(mem.Location{File: f.File, Line: f.Line}))) + "  "
 		}
 		numbers := figures(f)
+		if asked := f.SiteFile != "" && (f.SiteFile != f.File || f.SiteLine != f.Line); f.Kind == KindOOM && asked {
+			numbers = "" // what another line asked for, and this one did not hold
+		}
 		if 4+len([]rune(mem.LineName(mem.Location{File: f.File, Line: f.Line})))+2+len(f.Kind)+len([]rune(numbers)) > p.Width {
 			numbers = "" // they are in the text as well
 		}
