@@ -140,6 +140,9 @@ func (d *Difference) Table() report.Table {
 		Note: fmt.Sprintf("The rows add up to %s bytes exactly.", report.Count(int64(d.Delta))),
 		Columns: []report.Column{report.TextColumn("what", report.UpperFirst(d.By)), report.BytesColumn("delta", "Change", d.Label), report.BytesColumn("a", "Before", d.Label), report.BytesColumn("b", "After", d.Label),
 			report.CountColumn("a_blocks", "Blocks before"), report.CountColumn("b_blocks", "Blocks after")}}
+	for i := range t.Columns[4:] { // blocks of a device that is not there are not measured either
+		t.Columns[4+i].Label = d.Label
+	}
 	for _, r := range d.Rows {
 		t.Add(r.Name, r.Delta, r.A, r.B, r.BlocksA, r.BlocksB)
 	}

@@ -364,3 +364,27 @@ def test_counters_of_mps(observed: Observed) -> None:
 def test_other_devices_run_out(text: str, expected: Any) -> None:
     """Messages as PyTorch writes them; CUDA's is told by its allocator."""
     assert accelerator.out_of_memory(RuntimeError(text)) == expected
+
+
+def test_an_edge_that_others_interrupted_costs_no_steps(observed: Observed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the thread may lose the processor in the middle of an edge: that is no cost of the edge."""
+    tracker, now, took = observed.training.tracker, [1], [2_000]
+    monkeypatch.setattr("hightide_agent.tracker.monotonic_ns", lambda: now[0])
+    edge = tracker._edge
+
+    def slow(phase: int, leave: int, module: int, start: int) -> None:
+        now[0] += took[0]
+        edge(phase, leave, module, start)
+
+    monkeypatch.setattr(tracker, "_edge", slow)
+    recorded = 0
+    for step in range(60):
+        recorded += tracker.recording
+        for phase in (FORWARD, BACKWARD):
+            took[0] = 30_000_000 if step % 10 == 9 and phase == FORWARD else 2_000
+            if tracker.enter(phase):
+                took[0] = 2_000
+                tracker.leave(phase)
+        now[0] += 400_000_000
+        tracker.step_ended()
+    assert recorded == 60

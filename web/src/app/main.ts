@@ -41,7 +41,8 @@ dropping(app);
 let shown: Shown | null = null, of: Branch<State> | null = null, before = { path: "", params: app.get().params };
 app.follow(["path", "params"], ({ path, params }) => {
   const page = pages.find((p) => p.path.test(path)), first = shown === null;
-  if (!first && path === before.path && (page?.follows || params === before.params)) return;
+  const follows = () => typeof page?.follows === "function" ? page.follows(before.params, params) : page?.follows === true;
+  if (!first && path === before.path && (params === before.params || follows())) { before = { path, params }; return; }
   const moved = path !== before.path;
   before = { path, params };
   shown?.close?.();

@@ -17,3 +17,10 @@ test("snapshots lie over each other by event, on their fullest devices", () => {
   expect(only).toMatchObject({ along: "event", before: { title: "allocated on device 20", y: [11, 22, 33] }, after: { y: [11, 9, 33] } });
   expect(courses(report({}), report({}))).toEqual([]);
 });
+
+test("imagined runs are laid over each other by step first: their time is not the program's", () => {
+  const series = [{ name: "device.used", title: "used", unit: "bytes", x_unit: "ns", label: "imagined", process: 0, x: [0, 100, 200], y: [1, 2, 3] }], steps = [[1, 50], [2, 200]].map(([step, time_ns]) => ({ process: 1, step, time_ns }));
+  const run = (more: object) => report({ series, steps, headline: { duration_ns: 200, peak: {} }, ...more });
+  expect(courses(run({}), run({})).map((c) => c.along)).toEqual(["time", "step"]);
+  expect(courses(run({ imagined: {} }), run({ imagined: {} })).map((c) => c.along)).toEqual(["step", "time"]);
+});

@@ -16,7 +16,8 @@ export function courses(p: Report, q: Report): Courses[] {
     if (a && b) found.push({ along: "step", before: a, after: b });
   }
   if (events[0] && events[1]) found.push({ along: "event", before: events[0], after: events[1] });
-  return found;
+  // no kernel ran on an imagined device: its time is not the program's, so what it did step by step comes first
+  return p.imagined || q.imagined ? found.sort((a, b) => Number(a.along === "time") - Number(b.along === "time")) : found;
 }
 
 /** The first curve of one that the other has too. */

@@ -5,7 +5,9 @@ import { merged, type Both } from "../lib/difference";
 import { bytes } from "../lib/format";
 import type { Call } from "../lib/icicle";
 import { h } from "./dom";
-import { flame, plain, type Graph } from "./flame";
+import type { PageStore } from "../state/store";
+import { patternOf } from "../state/selection";
+import { calledBy, flame, plain, type Graph } from "./flame";
 
 /** The difference of two sets as a flame graph draws it. */
 export function graphOf(before: StackSet, after: StackSet): Graph {
@@ -20,8 +22,9 @@ export function graphOf(before: StackSet, after: StackSet): Graph {
 /** What the colours of a difference mean. */
 export const changeKey = () => h("p", { class: "phases" }, h("span", {}, h("i", { style: "background:var(--curve-1)" }), "▲ holds more"), h("span", {}, h("i", { style: "background:var(--curve-2)" }), "▼ holds less"));
 
-export function flameDiff(before: StackSet, after: StackSet): HTMLElement {
-  const graph = flame();
+export function flameDiff(before: StackSet, after: StackSet, page: PageStore): HTMLElement {
+  const graph = flame({ find: (search) => page.set({ search: page.get().search === search ? "" : search }) });
   graph.show(graphOf(before, after), { ...plain, native: true });
+  page.follow(["search"], ({ search }) => { const pattern = patternOf(search); graph.search(pattern && ((f) => pattern.test(calledBy(f)))); });
   return h("div", {}, graph.element, changeKey());
 }

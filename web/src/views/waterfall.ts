@@ -6,30 +6,38 @@ import { theme } from "../draw/theme";
 import { largest, ofTable, type Difference } from "../lib/difference";
 import { byteTick, bytes } from "../lib/format";
 import { ticks } from "../lib/scales";
+import { toggle } from "../state/selection";
+import type { PageStore } from "../state/store";
 import { h, section } from "./dom";
 import { savedPicture } from "./saved";
 
 const most = 14, row = 26;
 
 /** The waterfall of a report of a difference. */
-export function waterfall(report: Report): HTMLElement | null {
+export function waterfall(report: Report, page: PageStore): HTMLElement | null {
   const table = report.tables.find((t) => t.name === "diff"), d = table && ofTable(table);
-  return d && d.parts.some((p) => p.before !== p.after) ? section("waterfall", "From one peak to the other", waterfallPicture(() => d, () => report.run.name ?? "")) : null;
+  return d && d.parts.some((p) => p.before !== p.after) ? section("waterfall", "From one peak to the other", waterfallPicture(() => d, () => report.run.name ?? "", page)) : null;
 }
 
-export function waterfallPicture(of: () => Difference | null, name: () => string): HTMLElement {
+/** What of the selection a part is, by what the difference is made by: a part of the host is none. */
+const fieldOf = (by: string) => by === "site" || by === "line" ? "line" as const : by === "module" || by === "category" ? by : null;
+
+/** The bars select what their part is, as the rows of the table beside them. */
+export function waterfallPicture(of: () => Difference | null, name: () => string, page: PageStore): HTMLElement {
   const said = h("p", { class: "hint" });
   const picture = savedPicture(() => `waterfall-${name()}`, () => `${name()}: what the difference of the peaks is made of`, (width) => {
     const d = of();
     if (!d) return null;
-    const [svg, from] = drawn(d, width);
+    const field = fieldOf(d.by), alone = field ? page.get()[field] : "", [svg, from] = drawn(d, width, alone);
+    if (field) for (const bar of svg.querySelectorAll<SVGElement>("[data-part]")) bar.addEventListener("click", () => toggle(page, { [field]: bar.dataset.part }));
     said.textContent = from > 0 ? `The scale begins at ${bytes(from)}: the change is small beside the peaks.` : "";
     return svg;
   });
+  page.follow(["line", "module", "category"], picture.redraw);
   return h("div", {}, picture.element, said);
 }
 
-function drawn(d: Difference, width: number): [SVGSVGElement, number] {
+function drawn(d: Difference, width: number, alone: string): [SVGSVGElement, number] {
   const colour = theme(), parts = largest(d, most), narrow = width < 560;
   const levels = [d.before, d.after];
   for (let at = d.before, i = 0; i < parts.length; i++) { at += parts[i]!.after - parts[i]!.before; levels.push(at); }
@@ -40,10 +48,10 @@ function drawn(d: Difference, width: number): [SVGSVGElement, number] {
   for (const t of from > 0 ? [from, top] : ticks(top, "bytes", Math.max(2, plot / 110))) {
     svg.append(s("line", { x1: x(t), x2: x(t), y1: 0, y2: tall - 20, stroke: colour("grid") }), s("text", { x: x(t), y: tall - 5, fill: colour("muted"), "font-size": 11, "text-anchor": t === from ? "start" : "middle" }, byteTick(t)));
   }
-  const bar = (i: number, title: string, a: number, b: number, ink: string, text: string, bold: boolean) => {
+  const bar = (i: number, title: string, a: number, b: number, ink: string, text: string, bold: boolean, part = "") => {
     const y = i * step, left = x(Math.min(a, b)), long = Math.max(Math.abs(x(b) - x(a)), 1.5), at = narrow ? y + 18 : y;
     svg.append(fitted(title, narrow ? width - 6 : names - 12, { x: narrow ? 0 : names - 8, y: y + (narrow ? 13 : 17), "text-anchor": narrow ? "start" : "end", fill: colour("text"), "font-weight": bold ? 680 : 400 }),
-      s("rect", { x: left, y: at + 4, width: long, height: row - 8, rx: 3, fill: ink }, s("title", {}, `${title}: ${text}`)),
+      s("rect", { x: left, y: at + 4, width: long, height: row - 8, rx: 3, fill: ink, ...(alone && part && part !== alone ? { "fill-opacity": 0.25 } : {}), ...(part ? { "data-part": part, cursor: "pointer" } : {}) }, s("title", {}, `${title}: ${text}`)),
       s("text", { x: Math.max(left + long, x(from)) + 7, y: at + 17, fill: colour(bold ? "text" : "muted"), "font-weight": bold ? 680 : 500 }, text));
   };
   bar(0, "before", from, d.before, colour("curve-7"), bytes(d.before), true);
@@ -51,7 +59,7 @@ function drawn(d: Difference, width: number): [SVGSVGElement, number] {
   parts.forEach((p, i) => {
     const delta = p.after - p.before;
     svg.append(s("line", { x1: x(at), x2: x(at), y1: (i + 1) * step - 4, y2: (i + 1) * step + (narrow ? 24 : 6), stroke: colour("muted"), "stroke-dasharray": "2 2" }));
-    bar(i + 1, p.name, at, at + delta, colour(delta > 0 ? "curve-1" : "curve-2"), signed(delta), false);
+    bar(i + 1, p.name, at, at + delta, colour(delta > 0 ? "curve-1" : "curve-2"), signed(delta), false, p.name);
     at += delta;
   });
   bar(parts.length + 1, "after", from, d.after, colour("curve-0"), bytes(d.after), true);

@@ -30,6 +30,7 @@ SKIPPED = 1  # flag of a step: a scaler found inf or nan
 SHARE = 0.0004  # of the time of all steps that edges, and putting hooks on for them, may see of themselves: side by
 # side with a program that is not recorded they cost five times that, as they drive others' data from the caches
 HOOKING_NS = 5000  # what an edge costs outside of its own clock: wrappers, torch's slower call path
+EDGE_NS = 100_000  # what an edge counts for at most: where it took longer, others had the processor meanwhile
 ALWAYS_STEPS = 8  # the first steps are all recorded in full
 MAX_EVERY = 256
 NEVER = 1 << 62  # of what waits for a step: none
@@ -104,7 +105,8 @@ class Tracker:
             self.modules.tell()
         self.stack.append((phase, module))
         self._edge(phase, 0, module, start)
-        self._spent += monotonic_ns() - start + HOOKING_NS
+        took = monotonic_ns() - start
+        self._spent += (took if took < EDGE_NS else EDGE_NS) + HOOKING_NS
         self._entered += 1
         return not (self._entered >= WINDOW and self._too_dense(start))
 
@@ -118,7 +120,8 @@ class Tracker:
             self._edge(inner[0], 1, inner[1], start)
             if inner == (phase, module):
                 break
-        self._spent += monotonic_ns() - start + HOOKING_NS
+        took = monotonic_ns() - start
+        self._spent += (took if took < EDGE_NS else EDGE_NS) + HOOKING_NS
 
     def inside(self, phase: int) -> bool:
         """Whether a phase has been entered and not left."""
@@ -152,7 +155,8 @@ class Tracker:
             channel.step(self.steps, duration, rss, self.quick.backwards, flags, allocated, now)
         self.quick.last, self.quick.backwards = now, 0
         if recorded:
-            self._spent += monotonic_ns() - now
+            took = monotonic_ns() - now
+            self._spent += took if took < EDGE_NS else EDGE_NS
         self._pace(duration, recorded)
         due = self.steps + self.every - self.steps % self.every
         for callback in self.at_step_end:

@@ -1,15 +1,15 @@
 // Two runs or snapshots beside each other: what the difference of their peaks is made of, as pictures and as a table; one file to share.
 
 import "../../style/jobs.css";
-import type { Report } from "../../api";
+import type { Label, Report } from "../../api";
 import { courses, type Courses } from "../../lib/bothcourses";
 import { ofReports, ofTable, type Difference } from "../../lib/difference";
 import { bytes, commandLine, duration } from "../../lib/format";
 import { complete } from "../../state/report";
 import { bothCourses } from "../../views/bothcourses";
-import { copier, h, section } from "../../views/dom";
+import { badge, copier, h, section } from "../../views/dom";
 import { flameDiff } from "../../views/flamediff";
-import { tableBody } from "../../views/tables";
+import { selecting } from "../../views/tables";
 import { waterfallPicture } from "../../views/waterfall";
 import { get, Problem, query, report, runs as fetchRuns, type Run } from "../api";
 import { busy, empty, failure } from "../parts";
@@ -94,38 +94,41 @@ async function show(app: App, a: string, b: string, by: string, signal: AbortSig
   const where = stacks(p, "device") && stacks(q, "device") ? "device" : p.stacks?.find((s) => stacks(q, s.name))?.name, flames = where ? [stacks(p, where)!, stacks(q, where)!] as const : null;
   const over = courses(p, q);
   return [
-    section("difference", name, headline(d, p, q), h("div", { class: "tools" }, switcher),
+    section("difference", name, headline(d, p, q, table?.columns.find((c) => c.name === "a")?.label ?? ""), h("div", { class: "tools" }, switcher),
       device instanceof Problem && h("p", { class: "hint" }, `The device's blocks cannot be compared: ${device.message}`),
-      d ? waterfallPicture(() => d, () => name) : h("p", { class: "nothing" }, "Neither run says what its peak was made of."),
+      d ? waterfallPicture(() => d, () => name, app) : h("p", { class: "nothing" }, "Neither run says what its peak was made of."),
       h("p", { class: "facts" }, !(device instanceof Problem) && h("span", {}, h("a", { href: query("/api/v1/diff/page", { a, b, by: ofHost(chosen) ? "site" : chosen }), download: "difference.html" }, "One file to share")), h("span", {}, [p, q].every((r) => r.run.id) && copier(line, { class: "command" }, h("code", {}, line))))),
-    ...(over.length ? [course(over, name)] : []),
-    ...(flames ? [section("flamediff", "Who holds more, who less", flameDiff(flames[0], flames[1]))] : []),
-    ...(table ? [section("difftable", table.title, table.note && h("p", { class: "hint" }, table.note), tableBody(table))]
-      : d ? [section("difftable", `By ${d.by}`, tableBody({ name: "diff", title: `By ${d.by}`, columns: [{ name: "what", title: d.by }, { name: "delta", title: "Change", unit: "bytes" }, { name: "a", title: "Before", unit: "bytes" }, { name: "b", title: "After", unit: "bytes" }],
-        rows: d.parts.map((x) => [x.name, x.after - x.before, x.before, x.after] as (string | number)[]).sort((x, y) => Math.abs(Number(y[1])) - Math.abs(Number(x[1]))) }))] : []),
+    ...(over.length ? [course(app, over, name)] : []),
+    ...(flames ? [section("flamediff", "Who holds more, who less", flameDiff(flames[0], flames[1], app))] : []),
+    ...(table ? [section("difftable", table.title, table.note && h("p", { class: "hint" }, table.note), selecting(table, app).element)]
+      : d ? [section("difftable", `By ${d.by}`, selecting({ name: "diff", title: `By ${d.by}`, columns: [{ name: "what", title: d.by }, { name: "delta", title: "Change", unit: "bytes" }, { name: "a", title: "Before", unit: "bytes" }, { name: "b", title: "After", unit: "bytes" }],
+        rows: d.parts.map((x) => [x.name, x.after - x.before, x.before, x.after] as (string | number)[]).sort((x, y) => Math.abs(Number(y[1])) - Math.abs(Number(x[1]))) }, app).element)] : []),
   ];
 }
 
-function headline(d: Difference | null, p: Report, q: Report): HTMLElement {
+function headline(d: Difference | null, p: Report, q: Report, label: Label): HTMLElement {
   const change = d ? d.after - d.before : 0;
-  const rows: [string, string, string][] = [];
-  if (d) rows.push(["Peak compared", bytes(d.before), `${bytes(d.after)} (${change === 0 ? "the same" : `${change < 0 ? "−" : "+"}${bytes(Math.abs(change))}`})`]);
-  const add = (title: string, a: number | undefined, b: number | undefined, show: (v: number) => string) => { if (a !== undefined && b !== undefined && (a || b)) rows.push([title, show(a), show(b)]); };
-  add("Peak RSS", p.headline.peak.host_rss_bytes, q.headline.peak.host_rss_bytes, bytes);
-  add("Peak on the device", p.headline.peak.device_used_bytes, q.headline.peak.device_used_bytes, bytes);
-  add("Step time", p.headline.step_time_ns, q.headline.step_time_ns, duration);
-  if (!p.imagined && !q.imagined) add("Duration", p.headline.duration_ns, q.headline.duration_ns, duration); // an imagined one says nothing of the program's
-  return h("dl", { class: "figures" }, ...rows.map(([k, a, b]) => h("div", {}, h("dt", {}, k), h("dd", {}, `${a} → ${b}`))));
+  const rows: [string, string, string, Label[]][] = [];
+  if (d) rows.push(["Peak compared", bytes(d.before), `${bytes(d.after)} (${change === 0 ? "the same" : `${change < 0 ? "−" : "+"}${bytes(Math.abs(change))}`})`, [label]]);
+  const add = (title: string, a: number | undefined, b: number | undefined, show: (v: number) => string, ...labels: Label[]) => { if (a !== undefined && b !== undefined && (a || b)) rows.push([title, show(a), show(b), labels]); };
+  add("Peak RSS", p.headline.peak.host_rss_bytes, q.headline.peak.host_rss_bytes, bytes, "measured");
+  add("Peak on the device", p.headline.peak.device_used_bytes, q.headline.peak.device_used_bytes, bytes, p.imagined ? "imagined" : "measured", q.imagined ? "imagined" : "measured");
+  if (!p.imagined && !q.imagined) { // an imagined one's times say nothing of the program's
+    add("Step time", p.headline.step_time_ns, q.headline.step_time_ns, duration, "measured");
+    add("Duration", p.headline.duration_ns, q.headline.duration_ns, duration, "measured");
+  }
+  return h("dl", { class: "figures" }, ...rows.map(([k, a, b, labels]) => h("div", {}, h("dt", {}, k, ...[...new Set(labels)].flatMap((l) => l ? [" ", badge(l)] : [])), h("dd", {}, `${a} → ${b}`))));
 }
 
 /** Both over each other, by time, by step or by event: by the first that is possible, and is changed with a click. */
-function course(all: Courses[], name: string): HTMLElement {
+function course(app: App, all: Courses[], name: string): HTMLElement {
   const place = h("div", {}), box = h("div", { class: "switch", role: "group", "aria-label": "Along" });
-  const show = (of: Courses) => {
+  const show = (along: string) => {
+    const of = all.find((c) => c.along === along) ?? all[0]!;
     place.replaceChildren(bothCourses(of, name));
     for (const button of box.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.textContent === `by ${of.along}`));
   };
-  for (const of of all) { const button = h("button", { type: "button" }, `by ${of.along}`); button.addEventListener("click", () => show(of)); box.append(button); }
-  show(all[0]!);
+  for (const of of all) { const button = h("button", { type: "button" }, `by ${of.along}`); button.addEventListener("click", () => app.set({ params: { ...app.get().params, along: of.along } })); box.append(button); }
+  app.follow(["params"], ({ params }) => show(params.along ?? ""));
   return section("bothcourses", "Both over each other", all.length > 1 && h("div", { class: "tools" }, box), place);
 }

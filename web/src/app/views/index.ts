@@ -2,7 +2,7 @@
 
 import type { Command } from "../frame/palette";
 import type { KeyGroup } from "../frame/keys";
-import type { App } from "../state";
+import type { App, State } from "../state";
 import { diffPage } from "./diff";
 import { fitPage } from "./fit";
 import { imaginePage } from "./imagine";
@@ -25,7 +25,7 @@ export interface PageOf {
   path: RegExp; // its groups are handed to show, as they stand in the address
   title: string; // in the bar; "" where it is not there by itself
   at: string; // where the bar's link leads
-  follows?: boolean; // it follows the parameters of the address itself; others are shown anew when these change
+  follows?: boolean | ((before: State["params"], now: State["params"]) => boolean); // it follows a change of the address's parameters itself; others are shown anew
   selects?: "time" | "event"; // its panels have a selection, whose moments are times, or events of a trace
   show: (app: App, ...parts: string[]) => Shown;
 }
@@ -40,7 +40,7 @@ export const pages: PageOf[] = [
   { path: /^\/fit$/, title: "Fit", at: "/fit", show: fitPage },
   { path: /^\/matrices$/, title: "Matrices", at: "/matrices", show: matricesPage },
   { path: /^\/matrices\/([^/]+)$/, title: "", at: "", show: matrixPage },
-  { path: /^\/diff$/, title: "Compare", at: "/diff", selects: "event", show: diffPage },
+  { path: /^\/diff$/, title: "Compare", at: "/diff", selects: "event", follows: (before, now) => ["a", "b", "by"].every((key) => before[key] === now[key]), show: diffPage },
   { path: /^\/jobs$/, title: "Jobs", at: "/jobs", show: jobsPage },
   { path: /^\/snapshots\/([^/]+)\/whatif$/, title: "", at: "", follows: true, selects: "event", show: whatIfPage },
 ];
