@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -18,6 +19,7 @@ sys.path.append(str(SOURCE.parents[2] / "scripts"))
 import forkserver  # noqa: E402
 
 HOOK = SOURCE / "hook"
+IMPORTS_TORCH = re.compile(r"^\s*import\b.*\btorch\b", re.MULTILINE)
 
 
 class Result(NamedTuple):
@@ -57,7 +59,7 @@ def observer(home: Path) -> Any:
         file = home / "script.py"
         file.write_text(textwrap.dedent(script))
         command, start = [python, *(options or []), str(file), *arguments], observed_environment(folder, **(env or {}))
-        if "import torch" in script and python == sys.executable and not (options or fresh):
+        if IMPORTS_TORCH.search(script) and python == sys.executable and not (options or fresh):
             done = forkserver.run(command, start, home)
         else:
             done = subprocess.run(

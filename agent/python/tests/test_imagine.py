@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import struct
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from conftest import SOURCE
+from conftest import SOURCE, forkserver
 from hightide_agent.imagine import breakdown, settle, truncated
 from hightide_agent.imagine.steady import Steady
 from hightide_agent.tracker import BACKWARD
@@ -151,9 +152,7 @@ def test_a_rank_that_waits_for_nobody_says_so(tmp_path: Path) -> None:
         print("joined", dist.TCPStore("127.0.0.1", 0, None, True).timeout)
     """
     alone, one = (
-        subprocess.run(
-            [sys.executable, "-c", script, str(SOURCE), world], capture_output=True, text=True, timeout=300, check=False
-        )
+        forkserver.run([sys.executable, "-c", script, str(SOURCE), world], os.environ, tmp_path)
         for world in ("256", "1")
     )
     assert "hightide imagine: rank 0 waits at 127.0.0.1:0 for 255 others, and not all of them were" in alone.stderr
