@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { chromium } from "playwright-core";
+import { launch } from "./kit.mjs";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const binary = process.env.HIGHTIDE ?? here("../../bin/hightide"), real = here("../../testdata/real/h100-lm-ctx128-train-step.pickle");
@@ -29,8 +29,7 @@ async function serve(...args) {
   return { address: new URL(address), end: () => new Promise((done) => { child.on("exit", done); child.kill("SIGINT"); }) };
 }
 
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+const browser = await launch();
 
 async function look(name, server, path, { width = 1280, scheme = "light" }, check) {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme, acceptDownloads: true });

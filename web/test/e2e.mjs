@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { chromium } from "playwright-core";
+import { launch } from "./kit.mjs";
 import { matrices } from "./matrix.mjs";
 import { empty, hostile, hour, difference, imagined, parts, real, single, snapshots } from "./reports.mjs";
 
@@ -22,8 +22,7 @@ function file(name, report, kind) {
   return path;
 }
 
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+const browser = await launch();
 let passed = 0;
 
 async function look(name, report, { width = 1280, scheme = "light", motion = "no-preference", kind = "report", hash = "" }, check) {

@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { chromium } from "playwright-core";
+import { launch } from "./kit.mjs";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-explorer-"));
@@ -38,8 +38,7 @@ const address = await new Promise((done, fail) => {
 });
 const api = (path) => fetch(new URL(`/api/v1${path}`, address)).then((r) => r.json());
 const opened = (await api("/snapshots")).snapshots, { id } = opened.find((s) => s.name.startsWith("h100")), two = `/snapshots/${opened.find((s) => s.name.startsWith("pair")).id}`, page = `/snapshots/${id}`, { devices: [device] } = await api(page);
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+const browser = await launch();
 let passed = 0;
 
 async function look(name, path, { width = 1280, scheme = "light", refused = false }, check) {

@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { chromium } from "playwright-core";
+import { launch } from "./kit.mjs";
 
 const binary = process.env.HIGHTIDE ?? fileURLToPath(new URL("../../bin/hightide", import.meta.url));
 const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-runparts-")), data = mkdtempSync(join(tmpdir(), "hightide-data-"));
@@ -20,7 +20,7 @@ const address = await new Promise((done, fail) => {
   server.stderr.on("data", (text) => { said += text; const found = /http:\S+/.exec(said); if (found) done(found[0]); });
   server.on("exit", () => fail(new Error(`the server ended: ${said}`)));
 });
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--headless", "--no-sandbox", "--disable-gpu"] });
+const browser = await launch();
 const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, permissions: ["clipboard-read", "clipboard-write"] });
 const tab = await context.newPage(), complaints = [], outside = [];
 tab.on("console", (m) => ["error", "warning"].includes(m.type()) && !/404/.test(m.text()) && complaints.push(m.text()));

@@ -7,7 +7,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { chromium } from "playwright-core";
+import { launch } from "./kit.mjs";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const binary = process.env.HIGHTIDE ?? here("../../bin/hightide"), real = here("../../testdata/real/h100-lm-ctx128-train-step.pickle");
@@ -31,7 +31,7 @@ async function serve(...args) {
   });
   return { address, at: (path) => new URL(path, address).href, end: () => new Promise((done) => { child.on("exit", done); child.kill("SIGINT"); }) };
 }
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--headless", "--no-sandbox", "--disable-gpu"] });
+const browser = await launch();
 const context = await browser.newContext({ viewport: { width: 1280, height: 900 } }), tab = await context.newPage(), complaints = [];
 tab.on("console", (m) => ["error", "warning"].includes(m.type()) && !/status of (422|404)/.test(m.text()) && complaints.push(m.text())); // the browser tells of each answer that is an error
 
