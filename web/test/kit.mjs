@@ -35,12 +35,12 @@ export async function serve(env, args = [], at = "127.0.0.1:0") {
 // Without windows a browser starts far fewer processes: the headless shell takes less than half the processor of all else alike.
 const browsers = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
 
-/** A browser that waits two minutes for a state before it is taken for missing: the machine may have much else to do. */
+/** A browser that waits ten minutes for a state before it is taken for missing: the machine may have much else to do. */
 export async function launch() {
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? browsers.find((path) => existsSync(path)),
     args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
   const context = browser.newContext.bind(browser);
-  browser.newContext = async (options) => { const made = await context(options); made.setDefaultTimeout(120_000); return made; };
+  browser.newContext = async (options) => { const made = await context(options); made.setDefaultTimeout(600_000); return made; };
   return browser;
 }
 
