@@ -111,11 +111,24 @@ func (r *Ratio) shares() string {
 	return strings.Join(parts, ", ")
 }
 
-// adviseItem says where one more item of the batch costs most and least, of the fits whose slope is known to be above 0.
+// adviseItem says where one more item of the batch costs most and least by each figure, of the fits whose slope is known to
+// be above 0. Memory of a host and of a device are not set beside each other.
 func (w *comparing) adviseItem() {
+	var figures []Figure
+	for _, f := range w.Fits {
+		if !slices.Contains(figures, f.Figure) {
+			figures = append(figures, f.Figure)
+		}
+	}
+	for _, figure := range figures {
+		w.adviseItemBy(figure)
+	}
+}
+
+func (w *comparing) adviseItemBy(figure Figure) {
 	var known []Fit
 	for _, f := range w.Fits {
-		if s := f.Terms[len(f.Terms)-1]; len(f.Terms) == 2 && f.Form == forms[0].name && f.Freedom > 0 && s.Interval != nil && s.Interval.Low > 0 {
+		if s := f.Terms[len(f.Terms)-1]; f.Figure == figure && len(f.Terms) == 2 && f.Form == forms[0].name && f.Freedom > 0 && s.Interval != nil && s.Interval.Low > 0 {
 			known = append(known, f)
 		}
 	}
@@ -127,8 +140,28 @@ func (w *comparing) adviseItem() {
 	if most.Terms[1].Interval.Low <= least.Terms[1].Interval.High {
 		return
 	}
-	w.Advice = append(w.Advice, Advice{"item", fmt.Sprintf("One more item of a batch costs most with %s, %s, and least with %s, %s.",
-		w.group(most.Values), most.Terms[1].words(), w.group(least.Values), least.Terms[1].words()), []int{most.Points[0].Cell, least.Points[0].Cell}})
+	all := w.kindsLike(func(values []string) bool { return w.away(values) == w.away(most.Values) })
+	said := fmt.Sprintf("by %s one more item of a batch costs most with %s, %s, and least with %s, %s.", info(figure).titled(),
+		w.group(most.Values), most.Terms[1].words(), w.group(least.Values), least.Terms[1].words())
+	w.Advice = append(w.Advice, Advice{"item", ofKinds(len(known), all, said), []int{most.Points[0].Cell, least.Points[0].Cell}})
+}
+
+// kindsLike counts the kinds of cells that differ in more than the batch.
+func (w *comparing) kindsLike(like func(values []string) bool) (n int) {
+	for _, values := range w.alike {
+		if like(values) {
+			n++
+		}
+	}
+	return n
+}
+
+// ofKinds says of how many kinds of cells a sentence is, where there are others: any of those may be beyond.
+func ofKinds(known, all int, said string) string {
+	if all <= known {
+		return report.UpperFirst(said)
+	}
+	return fmt.Sprintf("Of %d kinds of cells, %s Of %d more that is not known.", known, said, all-known)
 }
 
 // words is a term with its interval.
@@ -141,13 +174,14 @@ func (t Term) words() string {
 
 // adviseRoom says of each memory which of the cells' kinds fills it first.
 func (w *comparing) adviseRoom() {
-	first := map[string]Fit{}
+	first, known := map[string]Fit{}, map[string]int{}
 	var order []string
 	for _, f := range w.Fits {
 		l := f.Limit
 		if l == nil || l.Unlimited || l.Refuted || l.High == nil || l.Low == 0 || f.Freedom == 0 {
 			continue
 		}
+		known[l.Of]++
 		if _, seen := first[l.Of]; !seen {
 			order = append(order, l.Of)
 		} else if first[l.Of].Limit.Batch <= l.Batch {
@@ -157,12 +191,14 @@ func (w *comparing) adviseRoom() {
 	}
 	for _, of := range order {
 		f := first[of]
-		said := fmt.Sprintf("The first to fill the %s of %s as the batch grows is %s, foretold to fit up to a batch of %s", mem.Bytes(f.Limit.Memory), of,
+		said := fmt.Sprintf("the first to fill the %s of %s as the batch grows is %s, foretold to fit up to a batch of %s", mem.Bytes(f.Limit.Memory), of,
 			w.group(f.Values), f.Limit.words())
 		if f.Limit.Times > 1 {
 			said += fmt.Sprintf("; %s was the largest measured, so that rests on a straight line beyond it", report.Count(int64(math.Round(float64(f.Limit.Batch)/f.Limit.Times))))
 		}
-		w.Advice = append(w.Advice, Advice{"room", said + ".", []int{f.Points[len(f.Points)-1].Cell}})
+		device := w.axis(kindDevice)
+		all := w.kindsLike(func(values []string) bool { return device < 0 || values[device] == f.Values[device] })
+		w.Advice = append(w.Advice, Advice{"room", ofKinds(known[of], all, said+"."), []int{f.Points[len(f.Points)-1].Cell}})
 	}
 }
 

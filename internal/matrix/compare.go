@@ -145,6 +145,7 @@ type comparing struct {
 	noise     map[Figure]noise
 	paired    map[[3]string][][2]int // see sides
 	beside    bool                   // trials ran beside each other on one machine
+	alike     [][]string             // values of cells that differ in more than the batch and the sequence
 }
 
 func newComparing(r *Result, o Options) *comparing {

@@ -127,7 +127,9 @@ func (w *comparing) fits() {
 		groups[key] = append(groups[key], i)
 	}
 	for _, key := range order {
-		w.fit(strings.Split(key, "\x00"), groups[key], batch, seq)
+		values := strings.Split(key, "\x00")
+		w.alike = append(w.alike, values)
+		w.fit(values, groups[key], batch, seq)
 	}
 }
 

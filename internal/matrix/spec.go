@@ -240,6 +240,10 @@ func (s *Spec) device(r *reader, n *node, text string) string {
 		}
 		return DeviceImagined + gpu.Slug
 	}
+	if text == "gpu" {
+		r.fail(n, "unknown device %q; did you mean %q, or an imagined one as %q?", text, DeviceCUDA, DeviceImagined+"a10")
+		return ""
+	}
 	if gpu, err := s.catalogue.Imaginable(text); err == nil {
 		r.fail(n, "unknown device %q; did you mean %q?", text, DeviceImagined+gpu.Slug)
 		return ""

@@ -41,6 +41,17 @@ export function fitted(text: string, width: number, attributes: Attributes): SVG
   return s("text", attributes, whole ? text : `${shown.trimEnd()}…`, !whole && s("title", {}, text));
 }
 
+/** A text cut in its middle, where the ends tell it from others, with the whole in its title. */
+export function fittedInside(text: string, width: number, attributes: Attributes): SVGTextElement {
+  const size = Number(attributes["font-size"] ?? 12), weight = Number(attributes["font-weight"] ?? 400);
+  let shown = text;
+  for (let kept = text.length - 1; kept > 2 && wide(shown, size, weight) > width; kept--) shown = `${text.slice(0, Math.floor(kept / 2)).trimEnd()}…${text.slice(text.length - Math.ceil(kept / 2)).trimStart()}`;
+  return s("text", attributes, shown, shown !== text && s("title", {}, text));
+}
+
+/** What keeps a text readable on lines that it lies across: an edge in the colour of what is behind it. */
+export const halo = (behind: string): Attributes => ({ "paint-order": "stroke", stroke: behind, "stroke-width": 3.5, "stroke-linejoin": "round" });
+
 /** Two colours (#rrggbb) mixed: 0 is the first, 1 the second. */
 export function mix(a: string, b: string, share: number): string {
   const part = (c: string, i: number) => parseInt(c.slice(1 + 2 * i, 3 + 2 * i), 16);

@@ -1,4 +1,4 @@
-import { canvas, fitted, grid, inks, legend, s, up, whisker, wide, type Frame } from "../../draw/svg";
+import { canvas, fitted, fittedInside, grid, inks, legend, s, up, whisker, wide, type Frame } from "../../draw/svg";
 import { theme } from "../../draw/theme";
 import { fromZero } from "../../lib/scales";
 import { quantity } from "../../lib/format";
@@ -53,7 +53,7 @@ function draw(model: Model, view: View, width: number): Drawn | string {
     const at = i % across, y = key.height + Math.floor(i / across) * row;
     const left = room + at * (each + between + (view.free ? scaleRoom : 0)) + (view.free ? scaleRoom : 0);
     const frame: Frame = { left, top: y + titleRoom, width: each, height: tall, top_value: view.free ? top(found[i]!) : shared, unit: model.about(view.figure).unit };
-    if (panel.title) svg.append(fitted(panel.title, each, { x: left, y: y + 15, "font-weight": 620, fill: colour("text") }));
+    if (panel.title) svg.append(fittedInside(panel.title, each, { x: left, y: y + 15, "font-weight": 620, fill: colour("text") }));
     svg.append(grid(frame, view.free || at === 0), labels(names, frame, turned));
     for (const bar of found[i]!) svg.append(drawBar(model, view, bar, frame, groups, colours, all, marks));
   });
@@ -110,7 +110,7 @@ function drawBar(model: Model, view: View, bar: Bar, frame: Frame, groups: numbe
   }
   if (high > low) element.append(whisker(middle, up(frame, low), up(frame, high), Math.min(5, width / 3), colour("text")));
   if (width >= 30) {
-    const text = quantity(value, frame.unit), fits = wide(text, 11) <= slot + gap / colours.length;
+    const text = quantity(value, frame.unit), fits = wide(text, 11) + 4 <= (colours.length > 1 ? slot : step);
     if (fits) element.append(s("text", { x: middle, y: up(frame, high) - 6, "text-anchor": "middle", "font-size": 11, fill: colour("text") }, text));
   }
   if (bar.cells.some((c) => c.outcome !== "done")) element.append(s("text", { x: middle, y: floor - 5, "text-anchor": "middle", "font-size": 11, fill: colour("panel") }, "!"));

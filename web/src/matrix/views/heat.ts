@@ -1,4 +1,4 @@
-import { canvas, fitted, mix, readable, s, wide } from "../../draw/svg";
+import { canvas, fitted, fittedInside, mix, readable, s, wide } from "../../draw/svg";
 import { theme } from "../../draw/theme";
 import { quantity } from "../../lib/format";
 import { outcomes, type Cell, type Model } from "../model";
@@ -30,7 +30,7 @@ function draw(model: Model, view: View, width: number): Drawn | string {
   const rows = present(cells, rowAxis), columns = present(cells, columnAxis), unit = model.about(view.figure).unit, colour = theme();
   const values = panels.flatMap((p) => places(p, rows, columns, rowAxis, columnAxis).flatMap((c) => spot(model, c.cells, view.figure, view.statistic)?.value ?? []));
   const low = Math.min(...values), high = Math.max(...values), names = rows.map((r) => model.shown(rowAxis, r));
-  const side = Math.min(130, Math.max(...names.map((n) => wide(n))) + 14);
+  const side = Math.min(width < 560 ? 130 : 220, Math.max(...names.map((n) => wide(n))) + 14);
   const field = [Math.max(34, Math.min(92, (width - side) / columns.length - 2)), rows.length > 24 ? 22 : 34] as const;
   const each = columns.length * field[0], across = inRow(parts, (width - side + between) / (each + between)), down = Math.ceil(panels.length / across);
   const row = titleRoom + headRoom + rows.length * field[1] + 16;
@@ -39,7 +39,7 @@ function draw(model: Model, view: View, width: number): Drawn | string {
   if (values.length > 0) svg.append(key(depth, low, high, unit));
   panels.forEach((panel, i) => {
     const left = side + (i % across) * (each + between), top = keyRoom + Math.floor(i / across) * row;
-    if (panel.title) svg.append(fitted(panel.title, each, { x: left, y: top + 15, "font-weight": 620, fill: colour("text") }));
+    if (panel.title) svg.append(fittedInside(panel.title, each, { x: left, y: top + 15, "font-weight": 620, fill: colour("text") }));
     columns.forEach((c, n) => svg.append(fitted(model.shown(columnAxis, c), field[0] - 2, { x: left + (n + 0.5) * field[0], y: top + titleRoom + 15, "text-anchor": "middle", fill: colour("muted") })));
     if (i % across === 0) names.forEach((name, n) => svg.append(fitted(name, side - 10, { x: left - 8, y: top + titleRoom + headRoom + (n + 0.5) * field[1] + 4, "text-anchor": "end", fill: colour("muted") })));
     for (const place of places(panel, rows, columns, rowAxis, columnAxis)) {

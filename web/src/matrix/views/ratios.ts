@@ -1,4 +1,4 @@
-import { canvas, fitted, s, wide } from "../../draw/svg";
+import { canvas, fitted, halo, s, wide } from "../../draw/svg";
 import { theme } from "../../draw/theme";
 import { count, quantity } from "../../lib/format";
 import { liveTable } from "../../views/tables";
@@ -50,7 +50,7 @@ function draw(model: Model, view: View, all: Ratio[], width: number): Drawn | st
   }
   some.forEach((r, i) => {
     const y = i * tall + (narrow ? 31 : tall / 2), ink = colour(verdicts[r.verdict].ink);
-    svg.append(fitted(names[i]!, narrow ? width : side - 12, { x: 0, y: narrow ? i * tall + 15 : y + 4, "font-weight": 600, fill: colour("text") }),
+    svg.append(fitted(names[i]!, narrow ? width : side - 12, { x: 0, y: narrow ? i * tall + 15 : y + 4, "font-weight": 600, fill: colour("text"), ...halo(colour("panel")) }),
       s("text", { x: width, y: y + 4, "text-anchor": "end", "font-weight": 650, fill: r.verdict === "unknown" ? colour("muted") : ink }, times(r.ratio)));
     for (const p of pairsOf(r)) {
       const dot = s("circle", { cx: x(p.ratio), cy: y, r: 4, fill: colour(verdicts[p.verdict].ink), "fill-opacity": 0.35, "data-edge": "" });

@@ -1,4 +1,4 @@
-import { canvas, fitted, grid, inks, legend, s, up, whisker, wide, type Frame } from "../../draw/svg";
+import { canvas, fittedInside, grid, halo, inks, legend, s, up, whisker, wide, type Frame } from "../../draw/svg";
 import { theme } from "../../draw/theme";
 import { bytes, count, quantity, tick } from "../../lib/format";
 import { fromZero, ticks } from "../../lib/scales";
@@ -73,10 +73,11 @@ function draw(model: Model, view: View, width: number): Drawn | string {
   panels.forEach((panel, i) => {
     const curves = found[i]!, to = view.free || view.far ? reach(curves) : farthest, left = room + (i % across) * (each + between + own) + own, y = key.height + Math.floor(i / across) * row;
     const frame: Frame = { left, top: y + titleRoom, width: each, height: tall, top_value: view.free ? top(curves, to) : highest, unit };
-    if (panel.title) svg.append(fitted(panel.title, each, { x: left, y: y + 15, "font-weight": 620, fill: colour("text") }));
+    if (panel.title) svg.append(fittedInside(panel.title, each, { x: left, y: y + 15, "font-weight": 620, fill: colour("text") }));
     svg.append(grid(frame, view.free || i % across === 0), below(frame, to, curves, view.along));
     for (const [n, c] of curves.entries()) svg.append(line(c, n, frame, to, all[c.colour]!));
     for (const [n, c] of curves.entries()) for (const p of c.points) svg.append(pointMark(model, view, c, n, p, frame, to, all[c.colour]!, marks));
+    svg.append(...svg.querySelectorAll("[data-above]")); // texts lie on the lines of all curves
   });
   const asked = model.statistic(view.figure, view.statistic) !== model.statistic(view.figure, ""), note = [caveats(model, view, cells, merged, spanned), !lines && noFit(model, view, asked, merged.length > 0)].filter(Boolean).join(" ");
   return { svg, marks, ...(note ? { note } : {}) };
@@ -149,7 +150,7 @@ function line(c: Curve, n: number, frame: Frame, to: number, ink: string): SVGGE
     const x = sideways(frame, limit.batch, to), y = up(frame, limit.memory_bytes), text = `${count(limit.batch)} in ${bytes(limit.memory_bytes)}`, long = wide(text, 11, 600);
     g.append(s("line", { x1: x, x2: x, y1: y, y2: frame.top + frame.height, stroke: ink, "stroke-dasharray": "2 3" }),
       s("path", { d: `M${sideways(frame, limit.high === undefined ? limit.batch : limit.low, to)} ${y}H${sideways(frame, Math.min(limit.high ?? limit.batch, to), to)}`, stroke: ink, "stroke-width": 2 }), s("circle", { cx: x, cy: y, r: 4, fill: theme()("panel"), stroke: ink, "stroke-width": 2 }),
-      s("text", { x: x - long - 10 > frame.left ? x - 8 : x + 8, y: y + 18 + n * 15, "text-anchor": x - long - 10 > frame.left ? "end" : "start", "font-size": 11, "font-weight": 600, fill: ink }, text));
+      s("text", { x: x - long - 10 > frame.left ? x - 8 : x + 8, y: y + 18 + n * 15, "text-anchor": x - long - 10 > frame.left ? "end" : "start", "font-size": 11, "font-weight": 600, fill: ink, "data-above": "", "pointer-events": "none", ...halo(theme()("panel")) }, text));
   }
   return g;
 }
@@ -157,8 +158,8 @@ function line(c: Curve, n: number, frame: Frame, to: number, ink: string): SVGGE
 function pointMark(model: Model, view: View, c: Curve, n: number, p: Point, frame: Frame, to: number, ink: string, marks: Map<SVGElement, Mark>): SVGElement {
   const x = sideways(frame, p.x, to), floor = frame.top + frame.height, failed = p.cells.find((one) => one.outcome !== "done");
   if (!p.spot) {
-    const element = failedMark(failed ?? p.cells[0]!, x - 7 + n * 16, floor - 16, 14, 14);
-    marks.set(element, told(model, view, p.cells, null, x + n * 16, floor - 9));
+    const middle = Math.min(x + n * 16, frame.left + frame.width - 7), element = failedMark(failed ?? p.cells[0]!, middle - 7, floor - 16, 14, 14);
+    marks.set(element, told(model, view, p.cells, null, middle, floor - 9));
     return element;
   }
   const y = up(frame, p.spot.value), element = s("g", {}, s("circle", { cx: x, cy: y, r: 10, fill: "transparent" }));
