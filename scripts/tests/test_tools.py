@@ -88,11 +88,12 @@ def test_closing_lines_are_counted() -> None:
 
 def test_raced_tests_exist() -> None:
     """A name that matches nothing would have `go test` skip nothing, and run nothing; one of another package's, too much."""
-    texts = {package: "".join(check.go_sources(ROOT / package, tests=True)) for package in check.go_packages()}
+    packages = check.go_packages()
+    texts = {package: "".join(check.go_sources(ROOT / package, tests=True)) for package in packages}
     for package, names in check.RACED.items():
         for name in names:
             top, _, script = name.partition("/")
-            plain = [p for p, raced in check.go_packages().items() if not raced or p in check.RACED]
+            plain = [p for p, raced in packages.items() if not raced or p in check.RACED]
             assert [p for p in plain if f"func {top}(" in texts[p]] == [package], name
             assert not script or (ROOT / "cmd" / "hightide" / "testdata" / "script" / f"{script}.txtar").is_file(), name
 
