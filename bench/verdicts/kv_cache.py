@@ -15,6 +15,6 @@ for _ in range(32):
         keys[layer, :, :, length] = query[:, :, 0]
         values[layer, :, :, length] = query[:, :, 0]
         mask = torch.arange(2048, device="cuda") <= length
-        torch.nn.functional.scaled_dot_product_attention(query, keys[layer], values[layer], attn_mask=mask)
+        torch.nn.functional.scaled_dot_product_attention(query, keys[layer], values[layer], attn_mask=mask[None])
     length += 1
 print(length.item())

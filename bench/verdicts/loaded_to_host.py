@@ -2,6 +2,7 @@
 
 gpu: 1 GiB
 truth: fits, 400 MiB
+host: 400 + 400 MiB
 flags: --sandbox
 """
 
