@@ -59,9 +59,9 @@ export function mix(a: string, b: string, share: number): string {
 }
 
 /** The one of two text colours that is read better on a colour. */
-export function readable(on: string, dark: string, light: string): string {
+export function readable(on: string, dark: string, light: string, border = 0.195): string {
   const channel = (i: number) => { const v = parseInt(on.slice(1 + 2 * i, 3 + 2 * i), 16) / 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
-  return 0.2126 * channel(0) + 0.7152 * channel(1) + 0.0722 * channel(2) > 0.195 ? dark : light; // where near black and white have the same contrast
+  return 0.2126 * channel(0) + 0.7152 * channel(1) + 0.0722 * channel(2) > border ? dark : light; // at 0.195 near black and white have the same contrast
 }
 
 /** Colours for the values of something: apart while they are few, a course through the same colours where they are many. */

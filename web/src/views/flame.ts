@@ -6,7 +6,7 @@
 
 import { whileShown } from "../draw/shown";
 import type { StackSet } from "../api";
-import { mix } from "../draw/svg";
+import { mix, readable } from "../draw/svg";
 import { theme } from "../draw/theme";
 import { count, percent, place } from "../lib/format";
 import { fold, inverted, matched, ordered, sandwich, unfold, type Call } from "../lib/icicle";
@@ -61,7 +61,7 @@ export function flame(told: Told = {}): Flame {
   };
   through.addEventListener("click", () => { const f = graph.frames[looked]; if (f) told.find?.(`${exactly(place(f.file))}:${exactly(f.function ?? "")}$`); });
   about.addEventListener("click", () => { const f = graph.frames[looked]; if (f) told.change?.({ view: "sandwich", of: calledBy(f) }); });
-  const inkOf = (c: Call, ink: ReturnType<typeof change>): string => c.before === undefined ? "" : `;background:${ink(c.before, c.after ?? 0)}`;
+  const inkOf = (c: Call, ink: ReturnType<typeof change>): string => { if (c.before === undefined) return ""; const ground = ink(c.before, c.after ?? 0); return `;background:${ground};color:${readable(ground, "#000000", "#ffffff", 0.179)}`; }; // black or white has 4.5 to 1 on any colour
   const kind = (c: Call) => [c.folded ? "folded" : "", c.before !== undefined || c.frame < 0 ? "" : frame(c)?.user ? "own" : native(c) ? "native" : "library", wanted && c.frame >= 0 ? hit(c) ? "hit" : "miss" : ""].filter(Boolean).join(" ");
 
   /** One tree in its box; up: the root lies at the foot. */
