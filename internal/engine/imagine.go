@@ -47,6 +47,7 @@ func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult,
 		return nil, err
 	}
 	defer p.store.Close()
+	o.Events.Tell(p.begun(ctx, &result.RunResult))
 	s.Base.ID, s.Base.OutDir = result.ID, p.engine.scratch(result.ID)
 	main, err := s.Run(ctx, p.writer)
 	result.Notes = append(result.Notes, s.Notes...)

@@ -22,9 +22,10 @@ const OutputFile = "output.log"
 
 // Begun says that a run has its id, before its program starts.
 type Begun struct {
-	RunID  string                        `json:"run"`
-	Resize func(columns, rows int)       `json:"-"` // gives the program's terminal another size, where its output is kept
-	Output func() (io.ReadCloser, error) `json:"-"` // reads what is kept, see Engine.Output
+	RunID     string                        `json:"run"`
+	Elsewhere string                        `json:"elsewhere,omitempty"` // why and where it is recorded outside the data directory
+	Resize    func(columns, rows int)       `json:"-"`                   // gives the program's terminal another size, where its output is kept
+	Output    func() (io.ReadCloser, error) `json:"-"`                   // reads what is kept, see Engine.Output
 }
 
 // EventName implements event.Event.
@@ -33,10 +34,16 @@ func (Begun) EventName() string { return "begun" }
 // lingering is how long is waited for what a program wrote last, or what it left behind still writes.
 const lingering = time.Second
 
+// begun is what is told of a run that has its id.
+func (p *place) begun(ctx context.Context, result *RunResult) Begun {
+	return Begun{RunID: result.ID, Elsewhere: result.Elsewhere, Resize: func(int, int) {}, Output: func() (io.ReadCloser, error) {
+		return p.engine.Output(context.WithoutCancel(ctx), result.ID)
+	}}
+}
+
 // keepOutput has the program's output kept, where that is wanted; done is called after its end.
 func (e *Engine) keepOutput(ctx context.Context, o *RunOptions, to *observe.Options, p *place, result *RunResult) (done func(), err error) {
-	begun := Begun{RunID: result.ID, Resize: func(int, int) {}}
-	begun.Output = func() (io.ReadCloser, error) { return p.engine.Output(context.WithoutCancel(ctx), result.ID) }
+	begun := p.begun(ctx, result)
 	done = func() {}
 	if o.KeepOutput || o.OutputApart {
 		file, err := os.OpenFile(filepath.Join(p.engine.scratch(result.ID), OutputFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)

@@ -39,7 +39,7 @@ type RunOptions struct {
 type RunResult struct {
 	ID        string
 	File      string // the recording; "" where it is in no file
-	Elsewhere bool   // the data directory could not be written to: File is in a temporary one
+	Elsewhere string // why the data directory could not be written to, and in which File is instead; "" where it is there
 	HTML      string // the HTML report; "" where none was written
 	Outcome   observe.Outcome
 	Report    *report.Report // nil where the recording could not be read back
@@ -222,8 +222,9 @@ func (e *Engine) place(info mem.RunInfo, result *RunResult) (*place, error) {
 			other.DataDir, _ = os.MkdirTemp("", "hightide-")
 		}
 		if second, failed := other.create(info); failed == nil && other.DataDir != "" {
-			result.Notes = append(result.Notes, fmt.Sprintf("%v; recording into %s instead", err, other.DataDir))
-			p, err, result.Elsewhere = second, nil, true
+			result.Elsewhere = fmt.Sprintf("%v; recording into %s instead", err, other.DataDir)
+			result.Notes = append(result.Notes, result.Elsewhere)
+			p, err = second, nil
 		}
 	}
 	if err != nil {

@@ -66,7 +66,7 @@ func beginImagine(s *Server, text json.RawMessage) (work, error) {
 				return nil, err
 			}
 			j.change(func() {
-				if j.Run = done.ID; done.Elsewhere {
+				if j.Run = done.ID; done.Elsewhere != "" {
 					j.Run = "" // this server does not have it
 				}
 			})

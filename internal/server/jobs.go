@@ -280,6 +280,7 @@ type Job struct {
 	Ended   int64    `json:"ended_ns,omitempty"`
 	Run     string   `json:"run,omitempty" doc:"The run that it recorded."`
 	Matrix  string   `json:"matrix,omitempty" doc:"The matrix that it measures."`
+	Note    string   `json:"note,omitempty" doc:"Why and where it records outside the data directory; this server does not have that run."`
 	Problem string   `json:"problem,omitempty" doc:"Why it failed, and what to do."`
 	Output  string   `json:"output,omitempty" doc:"The end of what its programs wrote."`
 	Result  any      `json:"result,omitempty"`
@@ -412,7 +413,11 @@ func (j *job) cancelled() {
 func (j *job) tell(e event.Event) {
 	switch known := e.(type) {
 	case engine.Begun:
-		j.change(func() { j.Run = known.RunID })
+		j.change(func() {
+			if j.Note = known.Elsewhere; j.Note == "" {
+				j.Run = known.RunID
+			}
+		})
 		return
 	case observe.Status:
 		e = running{known.Elapsed, known.Processes, known.Steps, known.Phase, known.RSS, known.Device}

@@ -174,14 +174,19 @@ await fault("print", async (at) => {
       await tab.locator(ready).first().waitFor();
       const pdf = await tab.pdf({ path: join(folder, `print-${name}.pdf`), format: "A4", printBackground: true });
       assert.ok(pdf.length > 15_000, `${name}: ${pdf.length} bytes`);
-      await tab.setViewportSize({ width: 688, height: 1000 }); // A4 less its margins
       await tab.evaluate(() => dispatchEvent(new Event("beforeprint")));
       await tab.emulateMedia({ media: "print" });
       await tab.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 100))));
       assert.equal(await tab.evaluate(() => document.documentElement.dataset.theme), "light", "paper is white");
       for (const gone of [".bar", ".learn", ".away"]) assert.equal(await tab.locator(`${gone}:visible`).count(), 0, `${name}: ${gone} is not printed`);
-      const wide = await tab.evaluate(() => [...document.querySelectorAll("canvas, svg, table, pre")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth + 1).map((e) => `${e.tagName}.${e.className?.baseVal ?? e.className} ${Math.round(e.getBoundingClientRect().right)}`));
-      assert.deepEqual(wide, [], `${name}: nothing is cut off at the paper's edge`);
+      for (const width of [688, 720, 941]) { // A4 and Letter less their margins, A4 across
+        await tab.setViewportSize({ width, height: 1000 });
+        await tab.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 100))));
+        const wide = await tab.evaluate(() => [...document.querySelectorAll("canvas, svg, table, pre")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth + 1).map((e) => `${e.tagName}.${e.className?.baseVal ?? e.className} ${Math.round(e.getBoundingClientRect().right)}`));
+        assert.deepEqual(wide, [], `${name}, ${width}: nothing is cut off at the paper's edge`);
+        await sound(tab, `${name}, printed ${width} wide`);
+      }
+      await tab.setViewportSize({ width: 688, height: 1000 });
       await tab.screenshot({ path: join(folder, `print-${name}.png`), fullPage: true });
       await tab.emulateMedia({ media: "screen" });
       await sound(tab, `${name} with all that folds open`);
@@ -208,13 +213,19 @@ if (!left.length) {
       console.log(`  full, the run's page: ${await tab.locator(".live-state").innerText()} | ${(await tab.locator(".banner, .notes").allInnerTexts()).join(" | ")}`);
     });
     if (python) await at.look("/imagine", { allowed: refused }, async (tab) => {
-      await tab.getByLabel("Command").fill(`${python} -c 'import torch; torch.zeros(1 << 20, device="cuda")'`);
+      const go = join(fresh("go"), "go"), elsewhere = /no space left on device; recording into \S+ instead/;
+      await tab.getByLabel("Command").fill(`${python} -c 'import os, time, torch; x = torch.zeros(1 << 20, device="cuda"); [time.sleep(0.1) for _ in iter(lambda: os.path.exists("${go}"), True)]'`);
       await tab.getByLabel("GPU", { exact: true }).fill("a10");
       await tab.getByRole("button", { name: "Imagine it" }).click();
+      await tab.locator("#job .hint", { hasText: elsewhere }).waitFor({ timeout: 0 }); // while it works
+      await tab.locator("#job .reading", { hasText: "resident" }).waitFor({ timeout: 0 });
+      assert.equal(await tab.getByRole("link", { name: "Open its run" }).count(), 0, "no link to a run that this server does not have, while it works");
+      await shot(tab, "full-job-works");
+      writeFileSync(go, "");
       await tab.locator(".verdict .answer").waitFor({ timeout: 0 }); // it is recorded elsewhere, and ends as any other
       const said = await tab.locator(".verdict").innerText();
       await shot(tab, "full-job");
-      assert.match(said, /no space left on device; recording into \S+ instead/, "what is wrong, and where the recording is");
+      assert.match(said, elsewhere, "what is wrong, and where the recording is");
       assert.equal(await tab.getByRole("link", { name: "Open its run" }).count(), 0, "no link to a run that this server does not have");
     });
     rmSync(join(at.data, "fill"));

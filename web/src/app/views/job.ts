@@ -17,7 +17,7 @@ const tones: Record<Job["state"], string> = { queued: "unsure", running: "unsure
 /** Follows a job to its end. body is the page's own part. */
 export function jobPanel<Result>(id: string, kind: Kind<Result>, ...body: Child[]): { element: HTMLElement; close(): void } {
   const state = h("span", { class: "outcome", role: "status" }), clock = h("span", { class: "clock" }), said = h("p", { class: "reading", role: "status" });
-  const bar = h("progress", { max: "1", hidden: "" }), problem = h("div", {}), links = h("p", { class: "facts" }), title = h("strong", {});
+  const bar = h("progress", { max: "1", hidden: "" }), problem = h("div", {}), note = h("p", { class: "hint" }), links = h("p", { class: "facts" }), title = h("strong", {});
   const output = h("details", { class: "calls", hidden: "" }, h("summary", {}, "What the program wrote"), h("pre", { class: "spec", tabindex: "0" }));
   const stop = h("button", { type: "button", class: "button" }, "Cancel");
   stop.addEventListener("click", () => { stop.disabled = true; void cancel(id).catch((e: unknown) => { problem.replaceChildren(failure(e)); stop.disabled = false; }); });
@@ -35,6 +35,8 @@ export function jobPanel<Result>(id: string, kind: Kind<Result>, ...body: Child[
     state.className = `outcome ${tones[j.state]}`;
     stop.hidden = over(j.state);
     links.replaceChildren(...[j.run && h("span", {}, h("a", { href: `/runs/${encodeURIComponent(j.run)}` }, "Open its run")), j.matrix && h("span", {}, h("a", { href: `/matrices/${encodeURIComponent(j.matrix)}` }, "Open the matrix"))].filter((c): c is HTMLElement => Boolean(c)));
+    note.textContent = j.note && j.state !== "done" ? `${j.note[0]!.toUpperCase()}${j.note.slice(1)}.` : ""; // of a job that is done the verdict has it
+    note.hidden = !note.textContent;
     problem.replaceChildren(...(j.problem ? [failure(new Error(j.problem))] : []));
     tick();
   };
@@ -65,6 +67,6 @@ export function jobPanel<Result>(id: string, kind: Kind<Result>, ...body: Child[
       }, (e: unknown) => { if (!asking.signal.aborted) problem.replaceChildren(failure(e)); });
     },
   }, () => { problem.replaceChildren(failure(new Error("The server knows this job no more: it was started again since. What the job recorded is in the list of runs."))); stop.hidden = true; clearInterval(timer); });
-  const element = section("job", "The job", h("div", { class: "job-head" }, h("div", { class: "job-name" }, title, state, clock), stop), bar, said, problem, ...body, links, output);
+  const element = section("job", "The job", h("div", { class: "job-head" }, h("div", { class: "job-name" }, title, state, clock), stop), bar, said, note, problem, ...body, links, output);
   return { element, close: () => { live.close(); asking.abort(); clearInterval(timer); } };
 }
