@@ -55,12 +55,13 @@ export function addressOf(server, path) {
  * Opens an address in a tab of its own. What the console says, errors that nothing caught and requests to elsewhere are complaints; `allowed` says of a
  * complaint that the test brought it about. Holes in the text and a page wider than the screen fail as well.
  */
-export async function opened(browser, name, address, { scheme = "light", width = 1280, height = 900, allowed = () => false, downloads = false } = {}, check) {
+export async function opened(browser, name, address, { scheme = "light", width = 1280, height = 900, allowed = () => false, downloads = false, before } = {}, check) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, acceptDownloads: downloads }), tab = await context.newPage(), complaints = [], home = new URL(address).host;
   const complain = (text) => { if (!allowed(text)) complaints.push(text); };
   tab.on("console", (m) => ["error", "warning"].includes(m.type()) && complain(m.text()));
   tab.on("pageerror", (e) => complain(e.message));
   tab.on("request", (r) => { const to = new URL(r.url()); if (to.host !== home && !["data:", "blob:"].includes(to.protocol)) complain(`asks for ${r.url()}`); });
+  if (before) await tab.addInitScript(before);
   await tab.goto(address);
   await check(tab, context);
   await sound(tab, name);
@@ -79,6 +80,30 @@ export async function sound(tab, name) {
   const hole = /.{0,40}(undefined|\bNaN\b|Infinity|\[object).{0,20}/.exec(text);
   assert.equal(hole?.[0], undefined, `${name}: a hole`);
 }
+
+/** Runs in a page before its own scripts: keeps what moved by itself, as PerformanceObserver tells it, with what moved. */
+export function watchShifts() {
+  window.shifts = [];
+  const name = (n) => { const e = n?.nodeType === 1 ? n : n?.parentElement; return e ? `${e.tagName.toLowerCase()}${e.id && `#${e.id}`}${[...e.classList].map((c) => `.${c}`).join("")}` : "something that is gone"; };
+  const box = ({ left, top, width, height }) => [left, top, width, height].map(Math.round).join(" ");
+  new PerformanceObserver((list) => {
+    for (const { startTime, value, hadRecentInput, sources } of list.getEntries()) if (!hadRecentInput) window.shifts.push({ at: startTime, value, moved: (sources ?? []).map((s) => `${name(s.node)} from ${box(s.previousRect)} to ${box(s.currentRect)}`) });
+  }).observe({ type: "layout-shift", buffered: true });
+}
+
+/**
+ * The cumulative layout shift of a page that watchShifts watches, as web.dev defines it: the largest sum within 5 s in which no two lie more than 1 s
+ * apart. With what moved most.
+ */
+export const layoutShift = (tab) => tab.evaluate(() => {
+  let most = { score: 0, moved: [] }, from = 0;
+  window.shifts.forEach((s, i, all) => {
+    if (i > 0 && (s.at - all[i - 1].at > 1000 || s.at - all[from].at > 5000)) from = i;
+    const these = all.slice(from, i + 1), score = these.reduce((sum, one) => sum + one.value, 0);
+    if (score > most.score) most = { score, moved: these.toSorted((p, q) => q.value - p.value).slice(0, 3).map((one) => `${one.value.toFixed(4)}: ${one.moved.join("; ")}`) };
+  });
+  return most;
+});
 
 /** Waits until something has the focus. */
 export const focused = (tab, selector) => tab.waitForFunction((selector) => document.activeElement?.matches(selector), selector);

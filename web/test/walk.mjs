@@ -1,25 +1,41 @@
-// Every page with real data: accessible (axe), 1280 and 400 pixels wide, light and dark, without complaint, each panel with its lesson.
+// Every page with real data: accessible (axe), 1280 and 400 pixels wide, light and dark, without complaint, each panel with its lesson. Nothing
+// moves by itself while a page loads and while new data arrives.
 //   node test/walk.mjs [folder for screenshots]        PAGES=run,list: these alone
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { addressOf, focused, launch, opened, screenshots, sound, violations } from "./kit.mjs";
+import { addressOf, focused, launch, layoutShift, opened, screenshots, sound, violations, watchShifts } from "./kit.mjs";
 import { pages } from "./pages.mjs";
 import { world } from "./world.mjs";
 
 const folder = screenshots("walk"), only = process.env.PAGES?.split(","), looked = pages.filter((p) => !only || only.includes(p.name));
 const w = await world((what) => looked.some((p) => p.of === what)), browser = await launch();
 const views = [["light", 1280], ["light", 400], ["dark", 400], ["dark", 1280]], failed = [], left = [];
+const calm = 0.02; // of layout shift: a fifth of what web.dev calls good
 let passed = 0;
 
 /** Pictures are drawn, and nothing that was asked for is still to come. */
 const drawn = (tab) => tab.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50)))));
+/** What was asked for has come; of what is recorded just now, a second of it. */
+const loaded = async (tab) => {
+  await tab.waitForLoadState("networkidle", { timeout: 4000 }).catch(() => {}); // a live page is never idle
+  const rows = tab.locator("#output .reading"), before = await rows.count() && await tab.locator(".live-state .live").count() ? Number.parseInt((await rows.innerText()).replaceAll(",", "")) : NaN;
+  if (before) await tab.waitForFunction((least) => Number.parseInt(document.querySelector("#output .reading").textContent.replaceAll(",", "")) >= least, before + 10);
+  await drawn(tab);
+};
 const tried = async (name, check) => { try { await check(); passed++; } catch (e) { failed.push(`${name}: ${e.message.replace(/\+ actual - expected\s+/, "").replace(/\n\s*/g, "\n    ")}`); } };
 
 try { for (const page of looked) {
   if (page.of && !w[page.of]) { left.push(page.name); continue; }
   const address = page.file ? pathToFileURL(page.file(w)).href : addressOf(w.server, page.at(w));
+  for (const [, width] of views.slice(0, 2)) await tried(`${page.name}, ${width}: it stays in its place`, () => opened(browser, page.name, address, { width, before: watchShifts }, async (tab) => {
+    await tab.locator(page.ready).first().waitFor();
+    await loaded(tab);
+    const { score, moved } = await layoutShift(tab);
+    console.log(`${page.name}, ${width}: layout shift ${score.toFixed(4)}`);
+    assert.ok(score <= calm, `layout shift ${score.toFixed(4)}\n${moved.join("\n")}`);
+  }));
   await tried(page.name, () => opened(browser, page.name, address, {}, async (tab) => {
     await tab.locator(page.ready).first().waitFor();
     for (const [scheme, width] of views) {

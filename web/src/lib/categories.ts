@@ -4,8 +4,8 @@
 export const categories = ["parameters", "buffers", "optimizer state", "gradients", "inputs", "KV cache", "activations", "workspaces", "collectives", "before the trace", "unknown", "temporaries"] as const;
 
 const inks: Record<string, string> = { parameters: "curve-3", gradients: "curve-1", "optimizer state": "curve-4", activations: "curve-0", temporaries: "curve-5",
-  workspaces: "curve-6", collectives: "curve-2", buffers: "phase-checkpoint", inputs: "phase-data", "KV cache": "phase-optimizer", "before the trace": "phase-evaluation", unknown: "curve-7" };
-const others = ["curve-0", "curve-1", "curve-2", "curve-3", "curve-4", "curve-5", "curve-6", "phase-evaluation", "phase-checkpoint", "phase-data", "phase-optimizer"];
+  workspaces: "curve-6", collectives: "curve-2", buffers: "phase-checkpoint", inputs: "inputs", "KV cache": "phase-optimizer", "before the trace": "phase-evaluation", unknown: "curve-7" };
+const others = ["curve-0", "curve-1", "curve-2", "curve-3", "curve-4", "curve-5", "curve-6", "phase-evaluation", "phase-checkpoint", "inputs", "phase-optimizer"];
 
 /** The theme's name of a category's colour. */
 export const inkOf = (category: string) => inks[category] ?? "curve-7";

@@ -2,7 +2,7 @@ import type { Imagined, Report } from "../api";
 import { badge, h, section } from "./dom";
 import { stackBar, type Part } from "./stackbar";
 
-const inks: Record<string, string> = { parameters: "curve-3", gradients: "curve-1", optimizer: "curve-4", activations: "curve-0", "KV cache": "phase-data", temporaries: "curve-5", workspaces: "curve-6", collectives: "curve-2" };
+const inks: Record<string, string> = { parameters: "curve-3", gradients: "curve-1", optimizer: "curve-4", activations: "curve-0", "KV cache": "inputs", temporaries: "curve-5", workspaces: "curve-6", collectives: "curve-2" };
 
 /** The imaginary GPU at the peak: what took its memory, and what was left. */
 export function capacity(report: Report): HTMLElement | null {

@@ -1,11 +1,13 @@
-// A snapshot: its blocks to explore, what is to be said of it by the views that the one-file report has, and the way to what other settings
-// would do.
+// A snapshot: the answer in one breath with its key figures, its blocks to explore, what else is to be said by the views of the one-file
+// report, and the way to what other settings would do.
 
 import "../../style/jobs.css";
 import type { Report } from "../../api";
 import { complete } from "../../state/report";
 import { views } from "../../views";
+import { cards } from "../../views/cards";
 import { h } from "../../views/dom";
+import { header } from "../../views/header";
 import { get, query } from "../api";
 import { busy, failure } from "../parts";
 import { chosen } from "../../state/selection";
@@ -14,14 +16,15 @@ import type { Shown } from ".";
 import { explorer } from "./explorer";
 
 export function snapshotPage(app: App, part: string): Shown {
-  const asking = new AbortController(), id = decodeURIComponent(part), body = h("div", {}, busy());
+  const asking = new AbortController(), id = decodeURIComponent(part), answer = h("div", { class: "answer-first" }, busy(3, 64)), body = h("div", {}, busy());
   const ask = () => void get<Report>(query(`/snapshots/${encodeURIComponent(id)}/report`, { page: "true" }), asking.signal).then((raw) => {
     const report = complete(raw);
     document.title = `${report.run.name || id} · hightide`;
-    body.replaceChildren(...views.flatMap((view) => view(report, app) ?? []));
-  }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, ask)); });
+    answer.replaceChildren(...[header, cards].flatMap((view) => view(report) ?? []));
+    body.replaceChildren(...views.filter((view) => view !== header && view !== cards).flatMap((view) => view(report, app) ?? []));
+  }, (e: unknown) => { if (asking.signal.aborted) return; answer.replaceChildren(); body.replaceChildren(failure(e, ask)); });
   const blocks = explorer(app, id, ask); // the report takes a server longer than the blocks, which are to be there first
   const whatIf = h("a", {}, "What if the allocator were set otherwise, or the GPU another?");
   app.follow([...chosen], (state) => { whatIf.setAttribute("href", sameOn(state, `/snapshots/${encodeURIComponent(id)}/whatif`)); }); // the same moment and block there
-  return { element: h("div", { class: "job-page" }, h("p", { class: "facts" }, h("span", {}, whatIf)), blocks.element, body), ...(blocks.keys ? { keys: blocks.keys } : {}), ...(blocks.commands ? { commands: blocks.commands } : {}), close: () => { asking.abort(); blocks.close?.(); } };
+  return { element: h("div", { class: "job-page" }, answer, h("p", { class: "facts" }, h("span", {}, whatIf)), blocks.element, body), ...(blocks.keys ? { keys: blocks.keys } : {}), ...(blocks.commands ? { commands: blocks.commands } : {}), close: () => { asking.abort(); blocks.close?.(); } };
 }
