@@ -30,6 +30,7 @@ export function savedPicture(name: () => string, caption: () => string, draw: (w
     box.replaceChildren(...(svg ? [svg] : []));
   };
   whileShown(element, "hightide:theme", redraw);
+  requestAnimationFrame(() => { if (box.clientWidth !== width) redraw(); }); // before it is painted first, so that nothing below moves
   new ResizeObserver(() => { if (box.clientWidth !== width) redraw(); }).observe(box);
   return { element, redraw };
 }

@@ -6,7 +6,7 @@ import { count, wallClock } from "../../lib/format";
 import { h, section } from "../../views/dom";
 import { get } from "../api";
 import { form, type Field } from "../fields";
-import { empty, failure } from "../parts";
+import { busy, empty, failure } from "../parts";
 import { go, type App } from "../state";
 import type { Shown } from ".";
 import { starter } from "./start";
@@ -29,18 +29,19 @@ const fields: Field[] = [
 ];
 
 export function matricesPage(app: App): Shown {
-  const asking = new AbortController(), list = h("div", {});
+  const asking = new AbortController(), list = h("div", {}), waiting = busy();
   const ask = () => void get<{ matrices: Row[] | null }>("/matrices", asking.signal).then(({ matrices }) => {
-    list.replaceChildren(matrices?.length ? table(matrices) : empty("No matrix was measured yet", "A matrix is every combination of frameworks, models, batches and devices, each measured several times and compared with intervals.", "hightide bench matrix.yaml"));
-  }, (e: unknown) => { if (!asking.signal.aborted) list.replaceChildren(failure(e, ask)); });
-  ask();
+    answered(matrices?.length ? table(matrices) : empty("No matrix was measured yet", "A matrix is every combination of frameworks, models, batches and devices, each measured several times and compared with intervals.", "hightide bench matrix.yaml"));
+  }, (e: unknown) => { if (!asking.signal.aborted) answered(failure(e, ask)); });
   const start = starter("bench", "Measure it", (job) => go(app, "/jobs", { job }));
   const made = form("bench", fields, { spec: example, ...app.get().params }, (values) => start.show({
     line: ["hightide", "bench", "matrix.yaml", ...(values.name ? ["--name", values.name] : []), ...(values.jobs ? ["--jobs", values.jobs] : [])], missing: values.name ? "" : "Give it a name.",
     options: () => ({ spec: `${values.spec}\n`, name: values.name, ...(values.jobs ? { jobs: Number(values.jobs) } : {}) }) }));
   made.element.querySelector("textarea")!.rows = 9;
-  const element = h("div", { class: "job-page" }, h("h1", {}, "Every combination, measured and compared"), section("matrices", "Matrices", list), section("bench", "Measure one", made.element, start.element));
-  return { element, close: () => asking.abort() };
+  const both = h("div", { hidden: "" }, section("matrices", "Matrices", list), section("bench", "Measure one", made.element, start.element));
+  const answered = (content: HTMLElement) => { waiting.remove(); both.hidden = false; list.replaceChildren(content); }; // the form does not move when the list comes
+  ask();
+  return { element: h("div", { class: "job-page" }, h("h1", {}, "Every combination, measured and compared"), waiting, both), close: () => asking.abort() };
 }
 
 function table(rows: Row[]): HTMLElement {

@@ -14,10 +14,12 @@ import type { Shown } from ".";
 interface MatrixPage { name: string; changed_ns: number; running: boolean; page: Packed }
 
 export function matrixPage(app: App, part: string): Shown {
-  const asking = new AbortController(), name = decodeURIComponent(part), body = h("div", {}, busy()), state = h("p", { class: "live-matrix", role: "status" }), nav = h("nav", { class: "parts-nav", "aria-label": "Parts of this page" });
+  const asking = new AbortController(), name = decodeURIComponent(part), waiting = busy(), body = h("div", { hidden: "" }), state = h("p", { class: "live-matrix", role: "status" }), nav = h("nav", { class: "parts-nav", "aria-label": "Parts of this page" });
   let shown: Opened | null = null, changed = -1, live: Stream | null = null;
   const ask = () => void get<MatrixPage>(`/matrices/${encodeURIComponent(name)}`, asking.signal).then((m) => {
     const firstTime = changed < 0, back = firstTime || m.changed_ns === changed ? null : standing(body); // before what stands above it comes or goes
+    waiting.remove();
+    body.hidden = false;
     state.replaceChildren(...(m.running ? [h("span", { class: "badge measured" }, "live"), " It is being measured now; the page follows."] : []));
     if (m.changed_ns !== changed) {
       changed = m.changed_ns;
@@ -31,9 +33,9 @@ export function matrixPage(app: App, part: string): Shown {
       back?.();
     }
     if (m.running) live ??= stream(`/matrices/${encodeURIComponent(name)}/live`, `/matrices/${encodeURIComponent(name)}`, { changed: ask, end: ask });
-  }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, ask)); });
+  }, (e: unknown) => { if (asking.signal.aborted) return; waiting.remove(); body.hidden = false; body.replaceChildren(failure(e, ask)); });
   document.title = `${name} · hightide`;
   app.follow(["dark"], ({ dark }) => shown?.page.set({ dark }));
   ask();
-  return { element: h("div", { class: "matrix-page" }, state, nav, body), close: () => { asking.abort(); live?.close(); shown?.close(); } };
+  return { element: h("div", { class: "matrix-page" }, state, nav, waiting, body), close: () => { asking.abort(); live?.close(); shown?.close(); } };
 }

@@ -16,7 +16,7 @@ import type { Shown } from ".";
 import { explorer } from "./explorer";
 
 export function snapshotPage(app: App, part: string): Shown {
-  const asking = new AbortController(), id = decodeURIComponent(part), answer = h("div", { class: "answer-first" }, busy(3, 64)), body = h("div", {}, busy());
+  const asking = new AbortController(), id = decodeURIComponent(part), answer = h("div", { class: "answer-first" }, busy(3, 64)), body = h("div", {});
   const ask = () => void get<Report>(query(`/snapshots/${encodeURIComponent(id)}/report`, { page: "true" }), asking.signal).then((raw) => {
     const report = complete(raw);
     document.title = `${report.run.name || id} · hightide`;

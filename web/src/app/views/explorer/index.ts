@@ -24,10 +24,10 @@ import { tools } from "./tools";
 
 /** The sections of a snapshot's page; they ask for what they show, and tell when the first picture is there or nothing is to be drawn. */
 export function explorer(app: App, id: string, drawn: () => void): Shown {
-  const closing = new AbortController(), body = h("div", { class: "explorer" }), below = h("div", { class: "explorer-below" });
+  const closing = new AbortController(), body = h("div", { class: "explorer" }), below = h("div", { class: "explorer-below", hidden: "" });
   let told = false, actions: Actions | null = null;
   const then = (does: (a: Actions) => void) => () => { if (actions) does(actions); };
-  const once = () => { if (!told && !closing.signal.aborted) { told = true; drawn(); } };
+  const once = () => { if (!told && !closing.signal.aborted) { told = true; below.hidden = false; drawn(); } };
   void get<{ devices: Device[] | null }>(`/snapshots/${encodeURIComponent(id)}`, closing.signal).then(({ devices }) => {
     if (devices?.some((d) => d.events > 0)) actions = panels(app, id, devices, body, below, closing.signal, once);
     else { body.replaceChildren(h("p", { class: "hint" }, "This snapshot has no trace of events, so there are no blocks over time to show.")); once(); }

@@ -82,7 +82,7 @@ export function feed(id: string, standing: Standing): Feed & { start(): void; cl
         if (asking.signal.aborted) return;
         if (row.state === "running") follow();
         else for (const then of begins) then(false);
-      }, () => { /* the report failed as well, which is shown */ });
+      }, () => { if (!asking.signal.aborted) for (const then of begins) then(false); }); // parts that fail too have then been asked
     },
     close() { asking.abort(); closing(); },
   };

@@ -27,8 +27,8 @@ import { output } from "./output";
 import { panel } from "./panels";
 import { tracksPart } from "./tracks";
 
-/** A part: its element, which stays (empty while there is nothing to show), what it adds to the keys and the palette, and what ends it. */
-export interface Part { element: HTMLElement; keys?: KeyGroup[]; commands?: () => Command[]; close?: () => void }
+/** A part: its element, which stays (empty while there is nothing to show), what it adds to the keys and the palette, what ends it, and until when the page waits. */
+export interface Part { element: HTMLElement; keys?: KeyGroup[]; commands?: () => Command[]; close?: () => void; ready?: Promise<void> }
 export type PartOf = (feed: Feed, app: App) => Part;
 
 /** The parts in the order in which the page has them. Add yours here. */
@@ -53,19 +53,25 @@ const parts: PartOf[] = [
 ];
 
 export function runPage(app: App, part: string): Shown {
-  const id = decodeURIComponent(part), state = h("p", { class: "live-state", role: "status" }), waiting = h("div", {}, busy());
+  const id = decodeURIComponent(part), state = h("p", { class: "live-state", role: "status" }), waiting = h("div", {}, busy()), place = h("div", { class: "run", hidden: "" });
   let all: Process[] = [];
   const fed = feed(id, {
     live: () => { state.replaceChildren(h("span", { class: "outcome live" }, "live"), " recorded just now"); },
     ended: (text) => { state.textContent = text; },
     gone: () => { state.textContent = "The run was deleted."; },
     failed: (problem, again) => { waiting.replaceChildren(failure(problem, again)); },
-    shown: ({ run, processes }: Report) => { document.title = `${run.name || run.id} · hightide`; waiting.replaceChildren(); all = processes; dispatchEvent(new Event("hightide:named")); },
+    shown: ({ run, processes }: Report) => {
+      document.title = `${run.name || run.id} · hightide`;
+      all = processes;
+      dispatchEvent(new Event("hightide:named"));
+      void Promise.all(made.map((p) => p.ready)).then(() => { waiting.replaceChildren(); place.hidden = false; });
+    },
   });
   const made = parts.map((make) => make(fed, app));
+  place.append(...made.map((p) => p.element)); // shown together, so that none pushes down another
   fed.start();
   return {
-    element: h("div", {}, state, waiting, h("div", { class: "run" }, ...made.map((p) => p.element))),
+    element: h("div", {}, state, waiting, place),
     close: () => { fed.close(); for (const p of made) p.close?.(); },
     process: (of) => { const p = all.find((o) => o.id === of); return p ? processName(p, all) : ""; },
     keys: made.flatMap((p) => p.keys ?? []),

@@ -85,7 +85,9 @@ export function tracksPart(feed: Feed, app: App): Part {
   };
   const quiet = (e: unknown) => { if (!givenUp(e)) console.info("the finer readings could not be fetched", e); };
 
-  feed.begin((live) => { source.live = live; void history().catch(quiet); });
+  let came = () => {};
+  const ready = new Promise<void>((done) => { came = done; });
+  feed.begin((live) => { source.live = live; void history().catch(quiet).finally(came); });
   feed.report((newest) => {
     report = newest;
     const late = newest.phases.reduce((t, p) => Math.max(t, p.end_ns), 0), lateStep = newest.steps.reduce((t, s) => Math.max(t, s.time_ns), 0), marks = source.marks;
@@ -128,7 +130,7 @@ export function tracksPart(feed: Feed, app: App): Part {
   feed.on("steps", (all) => { steps = [...steps, ...all].slice(-keptSpans); setSteps(source, steps); changed(false); });
   feed.on("marks", (all) => { source.marks = joined(source.marks, all.filter((m) => m.kind !== "peak")); changed(true); });
   feed.on("end", () => { source.live = false; changed(false); });
-  return { element: holder, keys: made.keys, commands: made.commands, close: () => { asked.abort(); phasesAsked.abort(); made.close(); } };
+  return { element: holder, keys: made.keys, commands: made.commands, ready, close: () => { asked.abort(); phasesAsked.abort(); made.close(); } };
 }
 
 /** Events of both, each once. */

@@ -23,7 +23,7 @@ export function runsPage(app: App): Shown {
   const search = h("input", { type: "search", placeholder: "Search names, commands, tags; state:failed, tag:model=bert", "aria-label": "Search the runs (key /)", value: text, spellcheck: "false" });
   const button = (title: string, key: string, act: () => void) => { const b = h("button", { type: "button", class: "button", "aria-keyshortcuts": key }, title); b.addEventListener("click", act); return b; };
   const compare = button("Compare", "c", () => comparing()), retag = button("Tag", "T", () => tagging()), drop = button("Delete", "Delete", () => deleting());
-  const total = h("span", { class: "hint", role: "status" }), chips = h("div", { class: "filters", role: "group", "aria-label": "Filters" }), place = h("div", {}, busy());
+  const total = h("span", { class: "hint", role: "status" }), chips = h("div", { class: "filters", role: "group", "aria-label": "Filters" }), waiting = busy(), place = h("div", { hidden: "" });
   const ask = (search: string, change: Record<string, string> = {}) => app.set({ search, params: Object.fromEntries(Object.entries({ ...app.get().params, ...change }).filter(([, v]) => v)) });
   const chooser = columnChooser((names) => ask(text, { columns: columnsText(names) }));
   const small = sparks((ids) => table.again(ids));
@@ -58,6 +58,8 @@ export function runsPage(app: App): Shown {
     const content = all.length === 0 ? empty("No runs yet", "A run is the memory of one program from its start to its end, with the lines that hold it. Record the first:", "hightide run -- python train.py",
       h("p", { class: "hint" }, "No GPU at hand? ", h("a", { href: "/imagine" }, "Run it on an imaginary one"), ". A snapshot of PyTorch's allocator? ", h("a", { href: "/snapshots" }, "Drop it here"), "."))
       : shown.length === 0 ? empty("No run matches", "Search for fewer words, or take a filter away.") : table.element;
+    waiting.remove();
+    place.hidden = false;
     if (place.firstElementChild !== content) place.replaceChildren(content);
     if (content === table.element) table.show({ runs: shown, columns, sort, picked });
   };
@@ -118,12 +120,12 @@ export function runsPage(app: App): Shown {
     known.clear();
     for (const run of runs) { const old = before.get(run.id); known.set(run.id, old && JSON.stringify(old) === JSON.stringify(run) ? old : run); }
     draw();
-  }, (e: unknown) => { if (!asking.signal.aborted) place.replaceChildren(failure(e, load)); });
+  }, (e: unknown) => { if (asking.signal.aborted) return; waiting.remove(); place.hidden = false; place.replaceChildren(failure(e, load)); });
   const live = stream("/live", "/status", {
     open: load,
     runs: ({ runs, removed }: { runs: Run[] | null; removed: string[] | null }) => { for (const run of runs ?? []) known.set(run.id, run); for (const id of removed ?? []) { known.delete(id); picked.delete(id); } if (loaded) draw(); },
   });
-  const element = h("section", { id: "runs", "aria-labelledby": "runs-title" }, h("div", { class: "titled" }, h("h1", { id: "runs-title" }, "Runs"), explainer("runs", "Runs")), h("div", { class: "tools" }, search, compare, retag, drop, chooser.element), chips, total, place);
+  const element = h("section", { id: "runs", "aria-labelledby": "runs-title" }, h("div", { class: "titled" }, h("h1", { id: "runs-title" }, "Runs"), explainer("runs", "Runs")), h("div", { class: "tools" }, search, compare, retag, drop, chooser.element), chips, total, waiting, place);
   const step = (by: number) => table.focus(Math.max(0, Math.min(shown.length - 1, table.at() + by)));
   const click = () => { const run = shown[table.at()]; if (run) { if (picked.has(run.id)) picked.delete(run.id); else picked.add(run.id); last = run.id; draw(); } };
   return {

@@ -26,7 +26,7 @@ export interface Tried { label: Label; device: number; torch: string; events: nu
 function panel(app: App, id: string): Shown & { label: HTMLElement } {
   const settings = new Map<string, string>(), { settings: first, gpu, memory, maps: placing } = app.get().params;
   let limit: Limit = gpu ? { gpu } : memory ? { memory } : {}, apart = placing === "apart", answer: Tried | null = null, record: { of: string; side: Side } | null = null, asking: AbortController | null = null, waiting = false, closed = false, touched = first !== undefined;
-  const said = h("p", { class: "said", role: "status" }), facts = h("dl", { class: "figures" }), line = h("div", {}), problem = h("div", {}), spread = h("p", { class: "hint" }), label = h("span", {});
+  const said = h("p", { class: "said", role: "status" }), facts = h("dl", { class: "figures" }), line = h("div", { class: "line-to-copy" }), problem = h("div", {}), spread = h("p", { class: "hint" }), label = h("span", {});
   const box = h("div", { class: "chart", role: "img", "aria-label": "Reserved memory as recorded and as replayed, event by event" });
   const whole = h("button", { type: "button", class: "plain", hidden: "" }, "Show the peaks");
   whole.addEventListener("click", () => app.set({ at: null }));
