@@ -1,23 +1,57 @@
 // The pictures of the live pages in README.md and docs/ui.md: real recordings, made anew, as they are seen at 1280 pixels.
-//   make pictures           WORLD=FOLDER: of recordings that web/test/walk.mjs made before
+//   make pictures           RECORDED=FOLDER: of what was recorded there before; of a new folder there, it is kept
 
 import { execFileSync } from "node:child_process";
-import { join } from "node:path";
-import { addressOf, here, launch, python } from "./kit.mjs";
-import { world } from "./world.mjs";
+import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { addressOf, binary, fresh, here, launch, python, serve } from "./kit.mjs";
+import { snapshotFile } from "./world.mjs";
 
-const folder = here("../../docs/images");
-const pictures = [
-  { name: "ui-run", at: (w) => `/runs/${w.run}`, ready: "#timeline canvas", from: "#timeline", height: 820 },
-  { name: "ui-explorer", at: (w) => `/snapshots/${w.snapshot}?at=10000&block=1024`, ready: "#explorer aside h3", from: "#explorer", height: 820 },
-  { name: "ui-what-if", at: (w) => `/snapshots/${w.snapshot}/whatif?settings=expandable_segments:True`, ready: "#whatif .said:not(:empty)", height: 820 },
-];
 if (!python) throw new Error("HIGHTIDE_TEST_PYTHON names no Python with torch");
-const w = await world(() => false), browser = await launch(), made = [];
+const folder = here("../../docs/images"), data = process.env.RECORDED ?? fresh("pictures"), training = fresh("training");
+const env = { ...process.env, HIGHTIDE_DATA: data, PATH: `${dirname(python)}:${process.env.PATH}` };
+const hightide = (...words) => execFileSync(binary, words, { env, cwd: training, encoding: "utf8" });
+
+const matrix = `axes:
+  model: [lenet, resnet18]
+  batch: [16, 32, 64]
+  mode: [train, inference]
+  device: [cpu]
+labels:
+  model: {lenet: LeNet, resnet18: ResNet-18}
+repeats: {least: 2, most: 3, figure: rss, within: 3%}
+warmup: 1
+steps: 2
+`;
+
+/** Two trainings, of which one leaks, a transformer of two widths on an imaginary GPU, and a small matrix. */
+function record() {
+  mkdirSync(data, { recursive: true });
+  for (const file of ["gpt.py", "digits.py", "digits_leak.py"]) cpSync(here(`../../examples/${file}`), join(training, file));
+  writeFileSync(join(training, "matrix.yaml"), matrix);
+  for (const width of [256, 512]) hightide("imagine", "--quiet", "--no-suggest", "--gpu", "a10", "--name", `gpt-w${width}`, "--tag", `width=${width}`, "--", "python", "gpt.py", "--layers", "4", "--width", String(width), "--length", "256");
+  hightide("run", "--quiet", "--name", "digits", "--stacks", "--steps", "40", "--", "python", "digits.py");
+  hightide("run", "--quiet", "--name", "digits-leak", "--stacks", "--steps", "40", "--", "python", "digits_leak.py");
+  hightide("bench", "matrix.yaml", "--name", "models");
+}
+
+if (!existsSync(join(data, "runs"))) record();
+const { runs } = JSON.parse(hightide("ls", "--json")), named = (name) => runs.find((r) => r.name === name).id;
+const server = await serve(env, [snapshotFile]), { snapshots } = await (await fetch(new URL("/api/v1/snapshots", server.address))).json();
+const snapshot = `/snapshots/${snapshots.find((s) => snapshotFile.endsWith(s.name)).id}`;
+const pictures = [
+  { name: "ui-list", at: "/?q=verb:run+verb:imagine", ready: "table.runs td.curve svg", height: 460 },
+  { name: "ui-run", at: `/runs/${named("digits-leak")}`, ready: "#timeline canvas", from: "#timeline", height: 820 },
+  { name: "ui-explorer", at: `${snapshot}?at=10000&block=1024`, ready: "#explorer aside h3", from: "#explorer", height: 820 },
+  { name: "ui-what-if", at: `${snapshot}/whatif?settings=expandable_segments:True`, ready: "#whatif .said:not(:empty)", height: 820 },
+  { name: "ui-compare", at: `/diff?a=${named("gpt-w256")}&b=${named("gpt-w512")}`, ready: "#difference svg", height: 760 },
+  { name: "ui-matrix", at: "/matrices/models", ready: "#bars .mark", height: 820 },
+];
+const browser = await launch(), made = [];
 try {
   for (const { name, at, ready, from, height } of pictures) {
     const context = await browser.newContext({ viewport: { width: 1280, height }, colorScheme: "light" }), tab = await context.newPage();
-    await tab.goto(addressOf(w.server, at(w)));
+    await tab.goto(addressOf(server, at));
     await tab.locator(ready).first().waitFor();
     await tab.waitForLoadState("networkidle", { timeout: 3000 }).catch(() => {}); // a live page is never idle
     if (from) await tab.locator(from).evaluate((e) => scrollTo({ top: e.getBoundingClientRect().top + scrollY - 60, behavior: "instant" }));
@@ -28,7 +62,7 @@ try {
   }
 } finally {
   await browser.close();
-  await w.close();
+  await server.end();
 }
 // 128 colours are enough for flat areas and text, and take a third of the bytes
 execFileSync(python, ["-c", "import sys\nfrom PIL import Image\nfor f in sys.argv[1:]: Image.open(f).convert('RGB').quantize(128, dither=Image.Dither.NONE).save(f, optimize=True)", ...made]);

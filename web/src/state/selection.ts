@@ -99,24 +99,29 @@ export function toggle<S extends Selection>(page: Store<S>, what: Partial<Pick<S
 
 const mostUndone = 50, togetherMs = 600; // changes of the same fields this close, as while the wheel turns, are one
 
-/** Keeps the selections of the page that is open, and goes back to the one before; false where there is none. */
+const wordsOf = (params: unknown) => new URLSearchParams(Object.entries((params ?? {}) as Record<string, string>).filter(([key]) => key !== "job").sort()).toString();
+
+/** Keeps the selections of the page that is open, with its own parameters where it has any, and goes back to the one before; false where there is none. */
 export function undoing<S extends Selection>(page: Store<S>, path: (of: S) => string = () => ""): () => boolean {
-  const past: Partial<S>[] = [];
+  const own = (["params", "path"] as (keyof S)[]).filter((k) => k in page.get()), undone = [...chosen, ...own.filter((k) => k !== "path")] as (keyof S)[];
+  const past: Partial<S>[] = [], same = (k: keyof S, a: Partial<S>, b: Partial<S>) => a[k] === b[k] || (k === "params" && wordsOf(a[k]) === wordsOf(b[k]));
   let now: Partial<S> = {}, where = "", changed = 0, fields = "", back = false;
-  page.follow([...chosen, ...(("path" in page.get() ? ["path"] : []) as (keyof S)[])], (state) => {
-    const next = Object.fromEntries(chosen.map((k) => [k, state[k]])) as Partial<S>;
-    const differ = chosen.filter((k) => next[k] !== now[k]).join();
+  page.follow([...chosen, ...own], (state) => {
+    const next = Object.fromEntries(undone.map((k) => [k, state[k]])) as Partial<S>;
+    const differ = undone.filter((k) => !same(k, next, now)).join();
     if (path(state) !== where || Object.keys(now).length === 0) past.length = 0;
+    else if (!differ) return;
     else if (!back && (differ !== fields || performance.now() - changed > togetherMs)) past.push(now);
     if (past.length > mostUndone) past.shift();
     if (!back) changed = performance.now();
     [now, where, fields] = [next, path(state), differ];
   });
   return () => {
-    const before = past.pop();
+    const before = past.pop() as (Partial<S> & { params?: Record<string, string> }) | undefined;
     if (!before) return false;
+    const { job } = (page.get() as { params?: Record<string, string> }).params ?? {}; // what was begun is not undone
     back = true;
-    page.set(before);
+    page.set(before.params && job ? { ...before, params: { ...before.params, job } } : before);
     back = false;
     changed = 0;
     return true;

@@ -70,6 +70,11 @@ export function eventList(board: Board, mark: (name: string, value: string) => v
     }
   });
   list.addEventListener("keydown", (e) => {
+    if (e.key === "Enter" && e.target === list) {
+      const one = events[now() - from];
+      if (one && one.block >= 0) app.set({ block: one.block });
+      return;
+    }
     const by = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10 }[e.key];
     if (by === undefined) return;
     e.preventDefault();

@@ -121,6 +121,7 @@ function keysOf(app: App, then: (does: (a: Actions) => void) => () => void): Key
     key(["n"], "to the next segment that is allocated", (a) => a.next("segment_alloc")), key(["b"], "to the last one before", (a) => a.next("segment_alloc", true)),
     key(["+", "="], "zoom in", (a) => a.zoom(0.5)), key(["-"], "zoom out", (a) => a.zoom(2)), key(["f", "F"], "show everything", (a) => a.fit()),
     key(["c"], "colours by the next property", (a) => { const all = Object.keys(bys) as By[]; a.colour(all[(all.indexOf((app.get().colour || "site") as By) + 1) % all.length]!); }),
+    { keys: ["Enter"], does: "in the list of events: choose the block of the event" },
     key(["/"], "search", (a) => a.search()), key(["Escape"], "choose no block", () => app.set({ block: null })),
   ] }];
 }
