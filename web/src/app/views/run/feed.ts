@@ -43,6 +43,12 @@ const events: (keyof Live)[] = ["state", "series", "processes", "samples", "span
 /** Told where the run stands: `failed` comes with what asks again. */
 export interface Standing { live(): void; ended(text: string): void; gone(): void; failed(problem: unknown, again: () => void): void; shown(report: Report): void }
 
+/** A report whose fields are those of the one before where they say the same: panels tell by that what is new, and none keeps an old report alive. */
+function sharing(report: Report, before: Report): Report {
+  const same = Object.keys(report).filter((key) => JSON.stringify(report[key as keyof Report]) === JSON.stringify(before[key as keyof Report]));
+  return { ...report, ...Object.fromEntries(same.map((key) => [key, before[key as keyof Report]])) };
+}
+
 /** Asks and listens until close; parts are told what they asked for in the order in which they asked. */
 export function feed(id: string, standing: Standing): Feed & { start(): void; close(): void } {
   const path = `/runs/${encodeURIComponent(id)}`, asking = new AbortController();
@@ -55,7 +61,7 @@ export function feed(id: string, standing: Standing): Feed & { start(): void; cl
     try {
       const raw = await fetchReport(id, asking.signal);
       if (mine !== sequence) return;
-      newest = complete(raw);
+      newest = newest ? sharing(complete(raw), newest) : complete(raw);
       standing.shown(newest);
       for (const then of reports) then(newest);
     } catch (problem) {

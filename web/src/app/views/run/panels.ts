@@ -11,9 +11,9 @@ import type { PartOf } from ".";
 /** A part that shows what a view of the report shows. */
 export const panel = (view: View): PartOf => (feed: Feed, app: App) => {
   const element = h("div", { class: "panel" });
-  let read = new Map<keyof Report, string | undefined>(), of: Branch<State> | null = null;
+  let read = new Map<keyof Report, unknown>(), of: Branch<State> | null = null;
   feed.report((report) => {
-    if (of && [...read].every(([key, before]) => text(report[key]) === before)) return;
+    if (of && [...read].every(([key, before]) => report[key] === before)) return;
     of?.close();
     read = new Map();
     replace(element, view(noting(report, read), of = branch(app)));
@@ -21,19 +21,10 @@ export const panel = (view: View): PartOf => (feed: Feed, app: App) => {
   return { element };
 };
 
-const texts = new WeakMap<object, string>();
-
-/** A field of a report as text, made once for all panels that read it. */
-function text(field: unknown): string | undefined {
-  if (typeof field !== "object" || field === null) return JSON.stringify(field);
-  if (!texts.has(field)) texts.set(field, JSON.stringify(field));
-  return texts.get(field);
-}
-
 /** A report that notes which of its fields are read, and what was there. Later readings count too: a chart reads when it is drawn. */
-function noting(report: Report, read: Map<keyof Report, string | undefined>): Report {
+function noting(report: Report, read: Map<keyof Report, unknown>): Report {
   return new Proxy(report, { get(of, key: keyof Report) {
-    if (!read.has(key)) read.set(key, text(of[key]));
+    if (!read.has(key)) read.set(key, of[key]);
     return of[key];
   } });
 }
