@@ -2,6 +2,7 @@
 
 gpu: 512 MiB
 truth: fits, 64 + 16 + 16 + 8 MiB
+host: 64 + 2 * 128 MiB
 """
 
 import torch
