@@ -253,6 +253,20 @@ dist.destroy_process_group()
   assert.match(lines[0], /^phase,.*time \(ns\)/);
   assert.ok(lines.some((l) => /^forward,.*,\d{6,}/.test(l)), `nanoseconds in ${lines[1]}`);
   ok("a table is saved as CSV, in integers");
+  const { width, height } = await tab.locator("#timeline").boundingBox();
+  const [png] = await Promise.all([tab.waitForEvent("download"), tab.locator("#timeline .as-picture").click()]), picture = readFileSync(await png.path());
+  assert.deepEqual([picture.readUInt32BE(16), picture.readUInt32BE(20)], [Math.ceil(2 * width), Math.ceil(2 * (height + 26))], "twice the panel's size, and its caption");
+  const colours = await tab.evaluate(async (data) => {
+    const image = new Image();
+    image.src = data;
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.width, image.height), on = canvas.getContext("2d");
+    on.drawImage(image, 0, 0);
+    return new Set(new Uint32Array(on.getImageData(0, 0, image.width, image.height).data.buffer)).size;
+  }, `data:image/png;base64,${picture.toString("base64")}`);
+  assert.ok(colours > 100, `${colours} colours: texts and curves are drawn`);
+  writeFileSync(join(folder, png.suggestedFilename()), picture);
+  ok("a panel is saved as a picture");
   await tab.keyboard.press("t");
   await tab.locator("#ranks").screenshot({ path: join(folder, "ranks-dark.png") });
   await tab.locator("#table-phases").screenshot({ path: join(folder, "phases-dark.png") });

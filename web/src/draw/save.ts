@@ -1,5 +1,6 @@
 // What is shown as a file: a picture as SVG or PNG of twice its size, with its title above it; a table as CSV.
 
+import { pictureOf } from "./panel";
 import { s, wide } from "./svg";
 import { theme } from "./theme";
 
@@ -40,6 +41,12 @@ export async function savePNG(text: string, name: string): Promise<void> {
   context.scale(scale, scale);
   context.drawImage(image, 0, 0);
   await new Promise<void>((done) => canvas.toBlob((blob) => { if (blob) download(blob, `${name}.png`); done(); }, "image/png"));
+}
+
+/** A panel as it is shown, named after its title and the page's. */
+export async function savePanel(panel: HTMLElement, title: string): Promise<void> {
+  const blob = await pictureOf(panel, document.title);
+  if (blob) download(blob, `${fileName(document.title.replace(/ · hightide$/, ""), title)}.png`);
 }
 
 /** A file's name from words. */

@@ -45,10 +45,10 @@ export const badge = (label: Label) => label ? h("span", { class: `badge ${label
 export const explainer = (id: string, title: string): HTMLElement | null => lessonOf(id)
   ? h("button", { type: "button", class: "learn", "data-lesson": id, "aria-label": `Explain: ${title}`, "aria-expanded": "false", title: "What is this? (key i)" }, "i") : null;
 
-/** A section with a heading that a link can point at, and the button that explains it where lib/learn.ts has a text. */
+/** A section with a heading that a link can point at. Where lib/learn.ts has a text, a button explains it (learn.ts) and one saves its picture. */
 export function section(id: string, title: string, ...children: Child[]): HTMLElement {
   const heading = h("h2", { id: `${id}-title` }, title), button = explainer(id, title);
-  return h("section", { id, "aria-labelledby": `${id}-title` }, button ? h("div", { class: "titled" }, heading, button) : heading, ...children);
+  return h("section", { id, "aria-labelledby": `${id}-title` }, button ? h("div", { class: "titled" }, heading, button, h("button", { type: "button", class: "as-picture", "aria-label": `Panel as PNG: ${title}`, title: "Save this panel as a picture (PNG)" }, "⤓")) : heading, ...children);
 }
 
 /** A button that puts a text on the clipboard and says so. */

@@ -1,14 +1,16 @@
-// What the button i beside a panel's title opens: what the panel shows, and what good and bad look like.
+// The buttons beside a panel's title. i says what the panel shows, and what good and bad look like; the other saves it as a picture.
 
 import { elsewhere } from "../draw/paint";
+import { savePanel } from "../draw/save";
 import { lessonOf } from "../lib/learn";
 import { h } from "./dom";
 
 /** Answers the buttons of all panels, of those too that come later. With `key`, the key i as well. */
 export function teaching(key: boolean): void {
   addEventListener("click", (e) => {
-    const button = e.target instanceof Element ? e.target.closest<HTMLElement>("button.learn") : null;
-    if (button) toggle(button);
+    const button = e.target instanceof Element ? e.target.closest<HTMLElement>("button.learn, button.as-picture") : null, panel = button?.closest("section");
+    if (button?.matches(".learn")) toggle(button);
+    else if (panel) void savePanel(panel, panel.querySelector("h1, h2")?.textContent ?? panel.id);
   });
   if (key) addEventListener("keydown", (e) => { if (e.key === "i" && !elsewhere(e)) explainHere(); });
 }
