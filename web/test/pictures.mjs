@@ -40,7 +40,6 @@ const { runs } = JSON.parse(hightide("ls", "--json")), named = (name) => runs.fi
 const server = await serve(env, [snapshotFile]), { snapshots } = await (await fetch(new URL("/api/v1/snapshots", server.address))).json();
 const snapshot = `/snapshots/${snapshots.find((s) => snapshotFile.endsWith(s.name)).id}`;
 const pictures = [
-  { name: "ui-list", at: "/?q=verb:run+verb:imagine", ready: "table.runs td.curve svg", height: 460 },
   { name: "ui-run", at: `/runs/${named("digits-leak")}`, ready: "#timeline canvas", from: "#timeline", height: 820 },
   { name: "ui-explorer", at: `${snapshot}?at=10000&block=1024`, ready: "#explorer aside h3", from: "#explorer", height: 820 },
   { name: "ui-what-if", at: `${snapshot}/whatif?settings=expandable_segments:True`, ready: "#whatif .said:not(:empty)", height: 820 },
