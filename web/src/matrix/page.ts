@@ -14,7 +14,7 @@ import { ratios } from "./views/ratios";
 import { scaling } from "./views/scaling";
 
 /** The sections in the order in which the page has them. Add yours here. */
-const sections: ((model: Model, page: Page) => HTMLElement | null)[] = [header, advice, filters, baseline, bars, scaling, heat, ratios, cells, drill, notes, footer];
+const sections: ((model: Model, page: Page, closed: AbortSignal) => HTMLElement | null)[] = [header, advice, filters, baseline, bars, scaling, heat, ratios, cells, drill, notes, footer];
 /** Those that a bar links to. */
 export const parts: [id: string, title: string][] = [["advice", "What follows"], ["filters", "Filters"], ["baseline", "Baseline"], ["bars", "Bars"], ["scaling", "Growth"], ["heat", "Heat map"], ["ratios", "Ratios"], ["cells", "Cells"], ["notes", "Notes"]];
 
@@ -23,7 +23,7 @@ export interface Opened { page: Page; start: View; elements: HTMLElement[]; clos
 /** The sections of a matrix with the view that the address holds, which they follow and change. */
 export function opened(model: Model, dark: boolean): Opened {
   const start = first(model, dark), page: Page = store(read(location.hash, start, model));
-  const elements = sections.flatMap((section) => section(model, page) ?? []), end = new AbortController();
+  const end = new AbortController(), elements = sections.flatMap((section) => section(model, page, end.signal) ?? []);
   kept(model, page, start, end.signal);
   return { page, start, elements, close: () => end.abort() };
 }

@@ -9,15 +9,15 @@ import { times } from "./ratios";
 import { sure } from "./marks";
 
 /** The chosen cell beside the page; nothing while there is none. */
-export function drill(model: Model, page: Page): HTMLElement {
+export function drill(model: Model, page: Page, closed: AbortSignal): HTMLElement {
   const box = h("aside", { id: "cell", tabindex: "-1", "aria-label": "The chosen cell", hidden: "" });
   let chart = ""; // where it was chosen: the focus goes back there
-  addEventListener("focusin", (e) => { const mark = e.target instanceof Element ? e.target.closest(".mark") : null; if (mark) chart = mark.closest("section")?.id ?? ""; });
+  addEventListener("focusin", (e) => { const mark = e.target instanceof Element ? e.target.closest(".mark") : null; if (mark) chart = mark.closest("section")?.id ?? ""; }, { signal: closed });
   const close = () => {
     page.set({ cell: "" });
     if (chart) document.querySelector<SVGElement>(`#${chart} .mark[tabindex='0']`)?.focus({ preventScroll: true });
   };
-  addEventListener("keydown", (e) => { if (e.key === "Escape" && !box.hidden) close(); });
+  addEventListener("keydown", (e) => { if (e.key === "Escape" && !box.hidden) close(); }, { signal: closed });
   page.follow(["cell", "figure", "statistic"], ({ cell: key }) => {
     const cell = model.byKey.get(key);
     box.hidden = !cell;
