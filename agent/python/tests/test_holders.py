@@ -235,7 +235,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Ring]:
     for file, text in zip(files, texts.values()):
         file.parent.mkdir()
         file.write_text(LOOP + textwrap.dedent(text))
-    children = observer(home)(EACH, *map(str, files)).rings[1:]
+    children = observer(home)(EACH, *map(str, files), fresh=True).rings[1:]
     assert len(children) == len(texts)
     return dict(zip(texts, children))
 
