@@ -77,6 +77,7 @@ await tab.locator(".upload progress").waitFor();
 await tab.getByRole("button", { name: "Cancel mine.pickle" }).click();
 await tab.locator(".upload").waitFor({ state: "detached" });
 await slow.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1 });
+await row.waitFor(); // the list may be asked for again by now
 assert.equal(await tab.locator("#snapshots tbody tr").count(), 1);
 ok("an upload has its progress and can be cancelled");
 

@@ -49,7 +49,11 @@ export function snapshotsPage(app: App): Shown {
     draw();
     clearTimeout(timer);
     if (listed.some((o) => o.from !== "run" && (o.state === "reading" || o.state === "known"))) timer = window.setTimeout(load, againMs);
-  }, (e: unknown) => { if (!asking.signal.aborted) open.replaceChildren(failure(e, load)); });
+  }, (e: unknown) => {
+    if (asking.signal.aborted) return;
+    if (listed.length === 0) open.replaceChildren(failure(e, load));
+    else timer = window.setTimeout(load, againMs); // what was listed stays meanwhile
+  });
   const loadRuns = () => void fetchRuns("", asking.signal, 10_000).then(async (answer) => {
     runs = answer.runs;
     draw();
