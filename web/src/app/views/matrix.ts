@@ -5,8 +5,8 @@ import { Model, type Packed } from "../../matrix/model";
 import { go, linked, opened, parts, type Opened } from "../../matrix/page";
 import { h } from "../../views/dom";
 import { get } from "../api";
+import { keepPlace } from "../keepplace";
 import { busy, failure } from "../parts";
-import { standing } from "../standing";
 import type { App } from "../state";
 import { stream, type Stream } from "../stream";
 import type { Shown } from ".";
@@ -17,7 +17,7 @@ export function matrixPage(app: App, part: string): Shown {
   const asking = new AbortController(), name = decodeURIComponent(part), waiting = busy(), body = h("div", { hidden: "" }), state = h("p", { class: "live-matrix", role: "status" }), nav = h("nav", { class: "parts-nav", "aria-label": "Parts of this page" });
   let shown: Opened | null = null, changed = -1, live: Stream | null = null;
   const ask = () => void get<MatrixPage>(`/matrices/${encodeURIComponent(name)}`, asking.signal).then((m) => {
-    const firstTime = changed < 0, back = firstTime || m.changed_ns === changed ? null : standing(body); // before what stands above it comes or goes
+    const firstTime = changed < 0, back = firstTime || m.changed_ns === changed ? null : keepPlace(body); // before what stands above it comes or goes
     waiting.remove();
     body.hidden = false;
     state.replaceChildren(...(m.running ? [h("span", { class: "badge measured" }, "live"), " It is being measured now; the page follows."] : []));

@@ -1,7 +1,7 @@
 // Where a reader stands in a part of a page that is made anew: what is in view, and what has the focus.
 
 /** Remembers that of a part whose sections have ids; call what it returns once the part has its new children. */
-export function standing(part: HTMLElement): () => void {
+export function keepPlace(part: HTMLElement): () => void {
   const seen = [...part.querySelectorAll(":scope > [id]")].find((s) => s.getBoundingClientRect().bottom > covered()), at = seen?.getBoundingClientRect().top ?? 0;
   const height = part.offsetHeight, has = document.activeElement, focus = has instanceof HTMLElement || has instanceof SVGElement ? has : null;
   const of = focus && part.contains(focus) ? place(focus) : null;
