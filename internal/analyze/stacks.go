@@ -114,8 +114,11 @@ func (t *stackTree) fill(uses []report.StackUse, measures int, least int64, fram
 	return whole
 }
 
-// add puts a stack into the tree and returns its innermost node. Frames of our own are left out.
+// add puts a stack into the tree and returns its innermost node. Frames of our own are left out; what we allocate ourselves is one node.
 func (t *stackTree) add(stack []mem.Location) int {
+	if t.names.IsOwn(stack) {
+		stack = []mem.Location{{Function: usage.OwnAgent, Native: true}}
+	}
 	node, depth := -1, 0
 	for _, l := range slices.Backward(stack) {
 		if !l.Native && t.names.Kind(l.File) == usage.OwnFile {

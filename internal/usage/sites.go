@@ -15,6 +15,7 @@ import (
 // Names of what has no stack of its own.
 const (
 	BeforeTrace = "before the trace"
+	OwnAgent    = "hightide's own agent" // what it allocates for itself, in the program
 	NoFrames    = mem.NoFrames
 	NoModule    = "outside of modules"
 )
@@ -65,7 +66,7 @@ func (t *Names) Kind(file string) FileKind {
 	}
 	k := UserFile
 	switch {
-	case strings.Contains(file, "/hightide_agent/"), strings.HasSuffix(file, "/hook/sitecustomize.py"):
+	case strings.Contains(file, "/hightide_agent/"), strings.HasSuffix(file, "/hook/sitecustomize.py"), file == OwnAgent:
 		k = OwnFile
 	case file == "<stdin>", strings.HasPrefix(file, "<ipython"), strings.HasPrefix(file, "/tmp/ipykernel"):
 		k = UserFile
@@ -119,6 +120,9 @@ func (t *Names) Search(frames []mem.Location) Site {
 func (t *Names) place(frames []mem.Location) (at mem.Location, user bool) {
 	if len(frames) > 0 && frames[0].File == mem.TensorFlowArena {
 		return frames[0], false
+	}
+	if t.IsOwn(frames) {
+		return mem.Location{File: OwnAgent}, false
 	}
 	var native, started *mem.Location
 	withoutFile := len(frames) > 0 && frames[len(frames)-1].File == commandText

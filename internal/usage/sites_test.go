@@ -129,3 +129,32 @@ func TestInstalledPrograms(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnAgent: what the agent allocates for itself is not the program's, and what the program allocates beneath a wrapper of the agent is.
+func TestOwnAgent(t *testing.T) {
+	at := func(file, function string) mem.Location { return mem.Location{File: file, Line: 7, Function: function} }
+	user := at("/work/train.py", "train")
+	torch := at("/env/lib/python3.11/site-packages/torch/optim/optimizer.py", "wrapper")
+	standard := at("/usr/lib/python3.11/linecache.py", "updatecache")
+	frozen := at("<frozen importlib._bootstrap_external>", "_compile_bytecode")
+	scan := at("/c/agent/hightide_agent/reach.py", "copied")
+	thread := at("/c/agent/hightide_agent/watcher.py", "_run")
+	step := at("/c/agent/hightide_agent/pytorch/optimizers.py", "after")
+	imports := at("/c/agent/hightide_agent/imports.py", "exec_module")
+	for _, test := range []struct {
+		name  string
+		stack []mem.Location
+		want  string
+	}{
+		{"its own thread", []mem.Location{scan, thread}, OwnAgent},
+		{"by Python's library", []mem.Location{standard, scan, thread}, OwnAgent},
+		{"in a hook of the program's thread", []mem.Location{scan, step, torch, user}, OwnAgent},
+		{"the program, beneath a wrapper", []mem.Location{torch, step, user}, "train.py:7"},
+		{"an import that it watches", []mem.Location{frozen, imports, user}, "train.py:7"},
+		{"the program, called by its thread", []mem.Location{user, scan, thread}, "train.py:7"},
+	} {
+		if got := NewNames(new(mem.StackTable)).Search(test.stack); got.Name != test.want || got.User != (test.want != OwnAgent) {
+			t.Errorf("%s: %s, user %t; want %s", test.name, got.Name, got.User, test.want)
+		}
+	}
+}
