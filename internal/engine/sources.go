@@ -110,6 +110,8 @@ func (e *Engine) decode(ctx context.Context, r io.Reader, name string) (*format.
 		return document, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case errors.Is(err, format.ErrText):
+		return nil, fail.Input("paste the error itself, whole; a kind that is not known is not guessed. docs/formats/intake.md lists what is read", "%s: %w", filepath.Base(name), err)
 	case errors.Is(err, format.ErrUnknown):
 		return nil, fail.Input("hightide reads "+format.Known(), "%s: %w", filepath.Base(name), err)
 	case errors.Is(err, format.ErrEmpty):

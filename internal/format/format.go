@@ -22,10 +22,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 
+	"hightide/internal/format/oomtext"
 	"hightide/internal/mem"
 	"hightide/internal/pickle"
 )
@@ -77,6 +80,12 @@ const oneCoreFile = 8 << 20
 // ErrUnknown says that no format recognises a file.
 var ErrUnknown = errors.New("unknown file format")
 
+// ErrText is ErrUnknown of a text, in which a message was looked for.
+var ErrText = fmt.Errorf("%w: a text without an out-of-memory message of a kind that is known", ErrUnknown)
+
+// maxText is how much of a text is searched for a message that does not stand in its beginning, in bytes.
+const maxText = 64 << 20
+
 // ErrEmpty says that a file holds nothing.
 var ErrEmpty = errors.New("is empty")
 
@@ -87,6 +96,7 @@ const maxExpansion = 64 << 30
 type plain struct {
 	*ahead
 	format     *Format
+	text       bool // format is not known, and the beginning is text
 	compressed bool
 	layers     []*ahead
 }
@@ -115,6 +125,7 @@ func open(r io.Reader, small bool) (*plain, error) {
 				return p, ErrEmpty
 			}
 			p.format = Sniff(head)
+			p.text = p.format == nil && bytes.IndexByte(head, 0) < 0 && utf8.Valid(head[:max(0, len(head)-utf8.UTFMax)])
 			return p, nil
 		}
 		if err != nil {
@@ -145,6 +156,11 @@ func Sniff(head []byte) *Format {
 	return nil
 }
 
+// named is a format by its name.
+func named(name string) *Format {
+	return &Formats[slices.IndexFunc(Formats, func(f Format) bool { return f.Name == name })]
+}
+
 // Decode reads a file of any format, compressed or not. The name is only for the Document.
 func Decode(r io.Reader, name string) (*Document, error) {
 	size := pickle.SizeOf(r)
@@ -155,17 +171,23 @@ func Decode(r io.Reader, name string) (*Document, error) {
 		return nil, err
 	}
 	format := file.format
+	var in io.Reader = file.ahead
+	if format == nil && file.text { // a log: the message may stand at its end
+		format, in = named("oom-message"), io.LimitReader(in, maxText)
+	}
 	if format == nil {
 		return nil, ErrUnknown
 	}
-	var in io.Reader = file.ahead
 	switch {
 	case file.compressed:
 		size = 0
-	case small:
+	case small && !file.text:
 		in = struct{ io.Reader }{in} // which lends nothing
 	}
 	document, err := format.Decode(in, size)
+	if errors.Is(err, oomtext.ErrNoMessage) {
+		return nil, ErrText
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", format.Name, err)
 	}

@@ -3,6 +3,7 @@
 package oomtext
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -79,14 +80,17 @@ var wordings = []wording{
 		find(`Tried to allocate SIZE`, requested), find(`MPS allocated: SIZE`, allocated),
 		find(`other allocations: SIZE`, other), find(`max allowed: SIZE`, allowed)}},
 	{name: "torch1-cached", framework: "pytorch", versions: "0.4 to 1.3", match: words.Lazy(`out of memory\.\s+Tried to allocate [^(]*\([^)]* cached`), parts: parenthesis},
-	{name: "torch1-parenthesis", framework: "pytorch", versions: "1.4 to 2.0", match: words.Lazy(`out of memory\.\s+Tried to allocate [^(.]*[\d.]+ ?\w+ \(GPU`), parts: parenthesis},
+	{name: "torch1-parenthesis", framework: "pytorch", versions: "1.4 to 2.0", match: words.Lazy(`out of memory\.\s+Tried to allocate [^(.]*[\d.]+ ?\w+ \([A-Z]+ \d+;`), parts: parenthesis},
 	{name: "torch2-sentence", framework: "pytorch", versions: "2.1 or later", match: words.Lazy(`(?:CUDA|HIP|XPU|GPU|MTIA|PrivateUse1|\w+)\s+out of memory\.\s+Tried to allocate`), parts: []part{
 		find(`Tried to allocate SIZE`, requested), findNumber(`GPU (\d+) has`, device),
 		find(`total capaci?ty of SIZE`, total), find(`of which SIZE is free`, free),
-		find(`SIZE allowed;`, allowed), find(`[Tt]his process has SIZE`, inUse),
+		find(`free\. SIZE allowed;`, allowed), find(`[Tt]his process has SIZE`, inUse),
 		find(`Of the allocated memory SIZE is allocated`, allocated),
 		find(`with SIZE allocated in private pools`, private),
 		find(`and SIZE is reserved by PyTorch but`, unused)}},
+	{name: "torch-async", framework: "pytorch", match: words.Lazy(`Allocation on device \d+ would exceed allowed memory`), parts: []part{
+		findNumber(`Allocation on device (\d+)`, device), find(`Currently allocated ?: SIZE`, allocated), find(`Requested ?: SIZE`, requested),
+		find(`Device limit ?: SIZE`, total), find(`Free \(according to CUDA\) ?: SIZE`, free), find(`memory fraction\) ?: SIZE`, allowed)}},
 	{name: "torch-cpu", framework: "pytorch", backend: "cpu", match: words.Lazy(`DefaultCPUAllocator: (?:can't|not enough memory)`), parts: []part{
 		find(`you tried to allocate SIZE`, requested), find(`tried to allocate SIZE`, requested)}},
 	{name: "torch0-thc", framework: "pytorch", versions: "0.3 or older", match: words.Lazy(`cuda runtime error \(2\) : out of memory`)},
@@ -107,13 +111,13 @@ var wordings = []wording{
 var bfc = []part{find(`trying to allocate SIZE`, requested)}
 
 var parenthesis = []part{
-	find(`Tried to allocate SIZE`, requested), findNumber(`\(GPU (\d+);`, device),
-	find(`SIZE total capacity`, total), find(`SIZE already allocated`, allocated),
-	find(`SIZE free`, free), find(`SIZE reserved in total`, reserved), find(`SIZE cached`, unused),
-	find(`SIZE allowed`, allowed)}
+	find(`Tried to allocate SIZE`, requested), findNumber(`\([A-Z]+ (\d+);`, device),
+	find(`; SIZE total capacity`, total), find(`; SIZE already allocated`, allocated),
+	find(`; SIZE free`, free), find(`; SIZE reserved in total`, reserved), find(`; SIZE cached`, unused),
+	find(`; SIZE allowed`, allowed)}
 
 var (
-	backend      = words.Lazy(`\b(CUDA|HIP|XPU|MPS|MTIA)\b(?: backend)? out of memory`)
+	backend      = words.Lazy(`\b([A-Z]{2,})(?: backend)? out of memory`)
 	otherProcess = words.Lazy(`Process (\d+) has ` + size)
 	setting      = words.Lazy(`\b(?:PYTORCH_\w+=[\w.:,]+|PYTORCH_\w+_CONF|max_split_size_mb|expandable_segments:True)`)
 	shapeOf      = words.Lazy(`shape ?\[([\d,\s]*)\]`)
@@ -131,10 +135,11 @@ var ErrNoMessage = errors.New("holds no out-of-memory message that hightide know
 
 // IsMessage finds a wording in the first bytes, which must be text.
 func IsMessage(head []byte) bool {
-	if strings.IndexByte(string(head), 0) >= 0 {
+	if bytes.IndexByte(head, 0) >= 0 {
 		return false
 	}
-	return wordingOf(string(head)) != nil
+	_, w, _ := whole(string(head))
+	return w != nil
 }
 
 func wordingOf(text string) *wording {
@@ -148,43 +153,63 @@ func wordingOf(text string) *wording {
 	return nil
 }
 
-// Read reads a message from a file, see Parse.
+// Read reads a message from a file, see Parse. Of a long log the end counts.
 func Read(r io.Reader) (*mem.OOMMessage, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxMessage+1))
-	if err != nil {
-		return nil, fmt.Errorf("read: %w", err)
+	var text []byte
+	for {
+		more, err := io.ReadAll(io.LimitReader(r, maxMessage))
+		if err != nil {
+			return nil, fmt.Errorf("read: %w", err)
+		}
+		if len(more) == 0 {
+			return Parse(string(text))
+		}
+		text = append(text[max(0, len(text)-maxMessage):], more...)
 	}
-	if len(text) > maxMessage {
-		return nil, fmt.Errorf("a message of more than %d bytes", maxMessage)
-	}
-	return Parse(string(text))
 }
 
 // Parse reads an out-of-memory message out of a text, as people paste it: alone, or the last of a
 // log. Figures that the message does not state are absent.
 func Parse(text string) (*mem.OOMMessage, error) {
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\r' }), "")
-	w := wordingOf(text)
+	text, w, readings := whole(text)
 	if w == nil {
 		return nil, ErrNoMessage
 	}
-	if all := w.match.Regexp().FindAllStringIndex(text, -1); len(all) > 0 { // the last: a log has what came before
-		begin := strings.LastIndexByte(text[:all[len(all)-1][0]], '\n') + 1
-		text = text[begin:]
+	all := w.match.Regexp().FindAllStringIndex(text, -1) // empty where only an alternative of it matches by itself
+	var m *mem.OOMMessage
+	for i := len(all) - 1; i >= 0 && (m == nil || !m.Requested.Known() && !m.InUse.Known() && !m.Allocated.Known()); i-- {
+		begin, end := all[i][0], all[i][1]         // the last: a log has what came before; what led to it stands above it
+		if begin, _ = lineAt(text, begin); i > 0 { // of the message before it nothing
+			begin = max(begin, all[i-1][1])
+		}
+		_, end = lineAt(text, end)
+		if m = parse(text[begin:], w, readings); i == len(all)-1 || m.Requested.Known() {
+			m.Elsewhere = elsewhere(text, w, begin, end)
+		}
 	}
+	if m == nil {
+		m = parse(text, w, readings)
+	}
+	return m, nil
+}
+
+// parse reads the figures of a message that begins the text.
+func parse(text string, w *wording, readings []string) *mem.OOMMessage {
 	m := &mem.OOMMessage{Framework: w.framework, Wording: w.name, Versions: w.versions, Backend: cmp.Or(w.backend, "cuda"),
 		Text: strings.TrimSpace(text)}
 	if found := backend.FindStringSubmatch(text); found != nil {
 		m.Backend = strings.ToLower(found[1])
 	}
-	line := strings.Join(strings.Fields(text), " ")
+	lines := append(together(text), readings...)
 	for _, p := range w.parts {
-		if found := p.pattern.FindStringSubmatch(line); found != nil {
-			p.set(m, found[1])
+		for _, line := range lines { // what is set stays
+			if found := p.pattern.FindStringSubmatch(line); found != nil {
+				p.set(m, found[1])
+			}
 		}
 	}
-	finishMessage(m, w, line, text)
-	return m, nil
+	finishMessage(m, w, lines[0], text)
+	return m
 }
 
 func parseNumber(text string) mem.Optional {
@@ -200,6 +225,9 @@ var units = map[byte]float64{'k': 1 << 10, 'K': 1 << 10, 'M': 1 << 20, 'G': 1 <<
 
 // parseSize reads "15.61 GiB", "0 bytes", "48.5KiB", "184549376B", "17.44G", "8,589,934,592 bytes".
 func parseSize(text string) mem.Optional {
+	if strings.ContainsRune(text, ',') && !grouped.MatchString(strings.TrimRight(text, " kKMGTPiBbytes")) {
+		return mem.Optional{}
+	}
 	text = strings.ReplaceAll(text, ",", "")
 	end := strings.IndexFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	if end < 0 {

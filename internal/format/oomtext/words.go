@@ -11,13 +11,13 @@ import (
 // and what that points to. Every figure is the message's own or a difference of two of them.
 func Words(m *mem.OOMMessage) []string {
 	var out []string
-	if w := wordingOf(m.Text); w != nil && w.says != nil {
-		for _, sentence := range w.says {
+	if says := sayings(m.Wording); says != nil {
+		for _, sentence := range says {
 			if text := say(sentence, m); text != "" {
 				out = append(out, text)
 			}
 		}
-		return out
+		return append(out, another(m)...)
 	}
 	out = append(out, asked(m))
 	out = append(out, deviceWords(m)...)
@@ -31,12 +31,44 @@ func Words(m *mem.OOMMessage) []string {
 		out = append(out, fmt.Sprintf("XLA counts %v of %s.", p.Size, p.Name))
 	}
 	if m.Cut {
-		out = append(out, "The message is cut short: paste all of it to learn what PyTorch itself held.")
+		out = append(out, "What PyTorch itself held is not in this text: if there is more of the message, paste all of it.")
 	}
 	if m.Rounding > 0 {
 		out = append(out, fmt.Sprintf("Figures are as printed, exact to %v.", m.Rounding))
 	}
-	return out
+	return append(out, another(m)...)
+}
+
+// gpu says whether the device is one.
+func gpu(m *mem.OOMMessage) bool {
+	return m.Backend == "cuda" || m.Backend == "hip" || m.Backend == "xpu"
+}
+
+// sayings are the sentences of a wording; nil: its figures are explained.
+func sayings(wording string) []string {
+	for i := range others {
+		if others[i].name == wording {
+			return others[i].says
+		}
+	}
+	for i := range wordings {
+		if wordings[i].name == wording {
+			return wordings[i].says
+		}
+	}
+	return nil
+}
+
+// another names a message on other memory that stands in the same text.
+func another(m *mem.OOMMessage) []string {
+	if m.Elsewhere == "" {
+		return nil
+	}
+	memory := "host memory"
+	if w := (wording{backend: m.Backend}); w.onHost() {
+		memory = "a device's memory"
+	}
+	return []string{fmt.Sprintf("The text holds another message, on %s (“%s”): paste that alone to have it explained.", memory, m.Elsewhere)}
 }
 
 func names(m *mem.OOMMessage) string {
@@ -49,13 +81,16 @@ func asked(m *mem.OOMMessage) string {
 	where := ""
 	if n, ok := m.Device.Get(); ok {
 		where = fmt.Sprintf(" on GPU %d", n)
+		if !gpu(m) {
+			where = fmt.Sprintf(" on %s %d", strings.ToUpper(m.Backend), n)
+		}
 	} else if m.Backend == "mps" {
 		where = " on Apple's GPU (MPS)"
 	} else if m.Backend == "cpu" {
 		where = " of host memory"
 	}
 	version := ""
-	if m.Framework == "pytorch" && m.Versions != "" {
+	if m.Framework == "pytorch" && m.Versions != "" && (m.Backend == "cuda" || m.Backend == "hip" || m.Backend == "mps") { // others took it over later
 		version = fmt.Sprintf(" (the wording is that of %s)", m.Versions)
 	}
 	tensor := ""
@@ -202,6 +237,9 @@ func cause(m *mem.OOMMessage) string {
 		return line
 	case !m.Allowed.Known() && m.Free.Known() && of(m.Free) >= asked:
 		return fullness(m)
+	case m.Unused.Known() && room(m).Known() && of(m.Unused)+of(room(m)) >= asked:
+		return fmt.Sprintf("The unused %v and the %v that PyTorch could still take would have held the request together, and neither alone: this is fragmentation, unless the unused memory belongs to other streams or pools. Try %s.",
+			of(m.Unused), of(room(m)), unfragment(m))
 	case others.Or(0) > 0 && m.Free.Known() && of(others)+of(m.Free) >= asked && of(others) > of(m.Reserved)/4:
 		return fmt.Sprintf("Other processes held %v: without them the request would have fit.", of(others))
 	case m.Total.Known() && m.Allocated.Known():
@@ -215,7 +253,7 @@ func cause(m *mem.OOMMessage) string {
 // segment is what PyTorch asks the driver for to serve the request, with default settings.
 func segment(m *mem.OOMMessage) mem.Bytes {
 	switch asked := of(m.Requested); {
-	case m.Framework != "pytorch" || m.Backend == "mps" || m.Backend == "cpu":
+	case m.Framework != "pytorch" || m.Backend == "mps" || m.Backend == "cpu" || m.Wording == "torch-async":
 		return asked
 	case asked <= mem.MiB:
 		return 2 * mem.MiB
@@ -235,7 +273,10 @@ func outside(m *mem.OOMMessage) mem.Bytes {
 // fullness says who holds the device, where nothing but its size is in the way.
 func fullness(m *mem.OOMMessage) string {
 	const less = "Hold less at once (a smaller batch, checkpointed activations, a lighter optimizer state), or use a larger device."
-	allocated, total := of(m.Allocated), of(m.Total)
+	allocated, total, whole := of(m.Allocated), of(m.Total), "the device"
+	if allowed, ok := m.Allowed.Get(); ok && mem.Bytes(allowed) < total {
+		total, whole = mem.Bytes(allowed), "what the process may take"
+	}
 	own, others, _ := beside(m)
 	outside := outside(m)
 	switch {
@@ -247,14 +288,43 @@ func fullness(m *mem.OOMMessage) string {
 		return fmt.Sprintf("%v of the %v were held by other processes: `nvidia-smi` names them. A smaller batch alone frees little.", of(others), total)
 	case outside > allocated:
 		return fmt.Sprintf("%v of the %v were not in PyTorch's allocator: other processes (`nvidia-smi` names them), the context, libraries. A smaller batch alone frees little.", outside, total)
-	case allocated > total/2:
-		return fmt.Sprintf("Tensors alone took %s of the device: it is full, not fragmented. %s", percent(allocated, total), less)
+	case allocated > total/2 && full(m, total):
+		return fmt.Sprintf("Tensors alone took %s of %s: it is full, not fragmented. %s", percent(allocated, total), whole, less)
+	case full(m, total):
+		return fmt.Sprintf("Tensors took %s of %s. %s", percent(allocated, total), whole, less)
+	case !m.Unused.Known():
+		return fmt.Sprintf("Tensors took %s of %s. What PyTorch kept unused is not in this text, so it does not tell full from fragmented.", percent(allocated, total), whole)
 	}
-	return fmt.Sprintf("Tensors took %s of the device. %s", percent(allocated, total), less)
+	return fmt.Sprintf("Tensors took %s of %s. What the device had free is not in this text, so it does not tell full from fragmented.", percent(allocated, total), whole)
+}
+
+// full says whether no arrangement of what PyTorch held could have served the request.
+func full(m *mem.OOMMessage, total mem.Bytes) bool {
+	asked, room := of(m.Requested), room(m)
+	return of(m.Allocated)+asked > total || m.Unused.Known() && room.Known() && (of(m.Unused)+of(room) < asked || asked <= of(room) && of(room) < segment(m) && of(m.Unused) < asked)
+}
+
+// room is what PyTorch could still have taken of the device.
+func room(m *mem.OOMMessage) mem.Optional {
+	room, known := m.Free.Get()
+	if !known {
+		return mem.Optional{}
+	}
+	if allowed, ok := m.Allowed.Get(); ok && m.Reserved.Known() {
+		room = min(room, max(0, allowed-m.Reserved.Or(0)))
+	}
+	return mem.Some(room)
 }
 
 func unfragment(m *mem.OOMMessage) string {
 	variable := "PYTORCH_CUDA_ALLOC_CONF"
+	switch m.Backend {
+	case "cuda", "hip":
+	case "npu":
+		return "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True"
+	default:
+		return "PYTORCH_ALLOC_CONF=expandable_segments:True, if its version has that"
+	}
 	for _, advice := range m.Advice {
 		if name, _, _ := strings.Cut(advice, "="); strings.HasPrefix(name, "PYTORCH_") && name != "PYTORCH_ALLOC_CONF" { // 2.9 names that one, and does not read it
 			variable = name
