@@ -15,6 +15,7 @@ const longLives = 20
 // stackUses are what all stacks did, and the blocks that occupied most for longest.
 type stackUses struct {
 	g       *grouper
+	at      usage.Moment // of Activity.Bytes
 	all     []usage.Activity
 	longest []report.LongLife
 }
@@ -22,7 +23,7 @@ type stackUses struct {
 // uses goes through all blocks once.
 func (g *grouper) uses(at usage.Moment) *stackUses {
 	var top longest
-	u := &stackUses{g: g}
+	u := &stackUses{g: g, at: at}
 	u.all = g.d.Activity(at, g.wants, func(span int, held float64) {
 		if top.may(held) {
 			top.add(held, g.longLife(span))
@@ -115,6 +116,25 @@ func (u *stackUses) turnover() []report.Turnover {
 	return all
 }
 
+// stackOf is what Activity keeps apart.
+type stackOf struct {
+	stack  uint32
+	before bool
+}
+
+// kinds are the bytes of each stack at the moment by what they are for.
+func (u *stackUses) kinds() map[stackOf]map[string]mem.Bytes {
+	kinds := map[stackOf]map[string]mem.Bytes{}
+	u.g.d.Each(u.at, func(n int) {
+		of := stackOf{u.g.d.Stack[n], u.g.d.Stack[n] == 0 && u.g.d.From[n] < 0}
+		if kinds[of] == nil {
+			kinds[of] = map[string]mem.Bytes{}
+		}
+		kinds[of][u.g.sorter.Of(n)] += u.g.d.Bytes[n]
+	})
+	return kinds
+}
+
 // flames is what each stack did as a tree. Each measure's largest stacks are in it.
 func (u *stackUses) flames(a *explanation) {
 	tree := newStackTree(u.g.names, report.StackSet{Name: "device", Subject: a.Subject(), Title: report.UpperFirst(a.InFile()), Event: mem.Some(int64(a.At.Event)),
@@ -122,9 +142,9 @@ func (u *stackUses) flames(a *explanation) {
 	if a.Filter != "" {
 		tree.set.Title += fmt.Sprintf(", only what matches %q", a.Filter)
 	}
-	uses := make([]report.StackUse, len(u.all))
+	uses, kinds := make([]report.StackUse, len(u.all)), u.kinds()
 	for i, did := range u.all {
-		uses[i] = report.StackUse{Bytes: did.Bytes, Count: did.Blocks, Average: mem.Bytes(did.Average), Allocations: did.Allocations, Churn: did.Churn}
+		uses[i] = report.StackUse{Bytes: did.Bytes, Count: did.Blocks, Categories: kinds[stackOf{did.Stack, did.Before}], Average: mem.Bytes(did.Average), Allocations: did.Allocations, Churn: did.Churn}
 	}
 	set := &tree.set
 	set.Measures = tree.fill(uses, len(report.Flames), 0, func(i int) []mem.Location { return u.all[i].Pictured(u.g.names) })

@@ -43,12 +43,13 @@ type FramePlace struct {
 
 // StackUse is what one stack held.
 type StackUse struct {
-	Node  int       `json:"node"` // its innermost frame in the tree; -1: no frame is known
-	Bytes mem.Bytes `json:"bytes"`
-	Error mem.Bytes `json:"error_bytes,omitempty"`
-	Count uint64    `json:"count"`
-	Phase mem.Phase `json:"phase,omitempty"`
-	First int32     `json:"first,omitempty"` // of a trace that is explored: so many events were before its first block
+	Node       int                  `json:"node"` // its innermost frame in the tree; -1: no frame is known
+	Bytes      mem.Bytes            `json:"bytes"`
+	Error      mem.Bytes            `json:"error_bytes,omitempty"`
+	Count      uint64               `json:"count"`
+	Phase      mem.Phase            `json:"phase,omitempty"`
+	Categories map[string]mem.Bytes `json:"categories,omitempty"` // of a device: the bytes by what the blocks are for
+	First      int32                `json:"first,omitempty"`      // of a trace that is explored: so many events were before its first block
 
 	Average     mem.Bytes `json:"average_bytes,omitempty"` // of devices: held, over time
 	Allocations uint64    `json:"allocations,omitempty"`

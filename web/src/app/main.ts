@@ -57,7 +57,7 @@ app.follow(["path", "params"], ({ path, params }) => {
   announce(document.title);
 });
 
-place.after(chosenBar(app, () => { const page = pages.find((p) => p.path.test(app.get().path)); return page?.selects ? { moments: page.selects, ...(shown?.process ? { process: shown.process } : {}) } : null; }));
+place.after(chosenBar(app, () => { const page = pages.find((p) => p.path.test(app.get().path)); return page?.selects ? { moments: shown?.moments?.() ?? page.selects, ...(shown?.process ? { process: shown.process } : {}) } : null; }));
 
 function noPage(): Shown { // declared: the first page is shown above, before a constant down here would be there
   return { element: h("section", {}, h("h1", {}, "There is no such page"), h("p", {}, h("a", { href: "/" }, "To the runs"))) };

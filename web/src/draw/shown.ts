@@ -29,3 +29,16 @@ function tell(all: Set<Heard>): void {
 
 /** How many wait for an event. */
 export const waiting = (event: string): number => heard.get(event)?.size ?? 0;
+
+const coming = new Map<Element, () => void>();
+let arrivals: MutationObserver | null = null;
+
+/** Calls once an element is on the page, before anything is painted: an animation frame may come after the first picture of it. */
+export function onceShown(element: Element, then: () => void): void {
+  coming.set(element, then);
+  arrivals ??= new MutationObserver(() => {
+    for (const [one, call] of [...coming]) if (one.isConnected) { coming.delete(one); call(); }
+    if (coming.size === 0) arrivals!.disconnect();
+  });
+  arrivals.observe(document, { childList: true, subtree: true });
+}

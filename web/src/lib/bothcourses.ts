@@ -1,9 +1,9 @@
 // Two recordings' memory on one axis: time since each began, optimizer steps, or events of the allocator. Everything here is pure.
 
-import type { Report } from "../api";
-import { curves } from "../state/curves";
+import type { Label, Report } from "../api";
+import { curves, type Curve } from "../state/curves";
 
-export interface Course { title: string; x: number[]; y: number[] }
+export interface Course { title: string; label?: Label; x: number[]; y: number[] }
 export type Along = "time" | "step" | "event";
 export interface Courses { along: Along; before: Course; after: Course }
 
@@ -23,9 +23,11 @@ export function courses(p: Report, q: Report): Courses[] {
 /** The first curve of one that the other has too. */
 function sameCurve(p: Report, q: Report): [Course, Course] | null {
   const others = curves(q, 0).filter((c) => !c.limit);
-  for (const c of curves(p, 0)) { const other = others.find((o) => o.name === c.name); if (!c.limit && other) return [{ title: c.title, x: [...c.x], y: [...c.y] }, { title: other.title, x: [...other.x], y: [...other.y] }]; }
+  for (const c of curves(p, 0)) { const other = others.find((o) => o.name === c.name); if (!c.limit && other) return [course(p, c), course(q, other)]; }
   return null;
 }
+
+const course = (of: Report, { title, name, x, y }: Curve): Course => { const { label } = of.series.find((s) => s.name === name) ?? {}; return { title, ...(label ? { label } : {}), x: [...x], y: [...y] }; };
 
 /** A curve over time as one over the steps of the process that took the most; null: there are too few. */
 export function inSteps(report: Report, course: Course): Course | null {
@@ -40,7 +42,7 @@ export function inSteps(report: Report, course: Course): Course | null {
     const [[s0, t0], [s1, t1]] = [steps[k]!, steps[k + 1]!], at = t1 > t0 ? s0 + ((t - t0) / (t1 - t0)) * (s1 - s0) : s0;
     if (at >= s0 - 1 && t <= steps[steps.length - 1]![1]) { x.push(at); y.push(course.y[i]!); } // what is before the first step and after the last belongs to none
   });
-  return x.length > 1 ? { title: course.title, x, y } : null;
+  return x.length > 1 ? { ...course, x, y } : null;
 }
 
 /** What tensors held after each event, on the device that held most. */
@@ -48,5 +50,5 @@ function ofEvents(report: Report): Course | null {
   const fullest = [...report.allocators ?? []].filter((a) => a.timeline && a.timeline.events.length > 1).sort((a, b) => b.peak.allocated_bytes - a.peak.allocated_bytes)[0];
   if (!fullest) return null;
   const t = fullest.timeline!;
-  return { title: `allocated on ${fullest.name ?? `device ${fullest.device}`}`, x: t.events, y: t.events.map((_, i) => t.by_category.reduce((n, band) => n + (band.bytes[i] ?? 0), 0)) };
+  return { label: fullest.label, title: `allocated on ${fullest.name ?? `device ${fullest.device}`}`, x: t.events, y: t.events.map((_, i) => t.by_category.reduce((n, band) => n + (band.bytes[i] ?? 0), 0)) };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Report, StackSet, Table } from "../api";
-import { largest, merged, ofReports, ofTable } from "./difference";
+import { largest, merged, namedBy, ofReports, ofTable } from "./difference";
 
 const table = (rows: Table["rows"]): Table => ({ name: "diff", title: "", columns: [{ name: "what", title: "Site" }, { name: "delta", title: "", unit: "bytes" }, { name: "a", title: "", unit: "bytes" }, { name: "b", title: "", unit: "bytes" }], rows });
 
@@ -25,4 +25,15 @@ test("call trees become one by function and file", () => {
   const root = merged(set(3, 10, "g"), set(4, 30, "h"));
   expect([root.before, root.after]).toEqual([15, 35]);
   expect(root.children[0]!.children.map((c) => [c.name, c.before, c.after])).toEqual([["f", 10, 30], ["g", 5, 0], ["h", 0, 5]]);
+});
+
+test("a stack is of a line, a module or a category as the rows of a difference name them", () => {
+  const stack = [{ file: "/lib/linear.py", line: 9, function: "forward" }, { file: "/my/model.py", line: 12, function: "forward", user: true }, { file: "/my/train.py", line: 3, function: "<module>", user: true }];
+  const by = (what: object, kind?: string) => namedBy(stack, kind ? { [kind]: 8 } : {}, { line: "", module: "", category: "", ...what });
+  expect(by({ line: "model.py:forward ← train.py:<module>" })).toBe(1);
+  expect(by({ line: "model.py:12" })).toBe(1);
+  expect(by({ line: "train.py:3" })).toBe(-1);
+  expect(by({ module: "linear.py:forward" })).toBe(0);
+  expect(by({ module: "model.py:forward" })).toBe(-1);
+  expect([by({ category: "activations" }, "activations"), by({ category: "activations" }), by({ category: "activations", module: "x" }, "activations")]).toEqual([0, -1, -1]);
 });

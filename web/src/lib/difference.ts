@@ -1,6 +1,7 @@
 // Two peaks and what lies between them: rows that add up to the difference, and call trees side by side.
 
 import type { Report, StackSet, Table } from "../api";
+import { place } from "./format";
 import { grow, type StackFigure } from "./icicle";
 
 export interface Part { name: string; before: number; after: number }
@@ -59,4 +60,31 @@ export function merged(a: StackSet, b: StackSet, figure: StackFigure = "bytes"):
   add(a, "before");
   add(b, "after");
   return root;
+}
+
+/** What of a stack may be chosen; empty words stand for nothing. */
+export interface Chosen { line: string; module: string; category: string }
+
+type Frame = StackSet["frames"][number];
+const base = (file: string) => file.slice(file.lastIndexOf("/") + 1);
+
+/**
+ * The frame by which a stack, its innermost frame first, is what is chosen; -1: it is not. A line is named as the rows of a difference have it: by the
+ * functions of the program's own files that the stack passes through, or by the place of a frame.
+ */
+export function namedBy(stack: Frame[], categories: Record<string, number>, { line, module, category: kind }: Chosen): number {
+  let at = 0;
+  if (kind && !categories[kind]) return -1;
+  if (module) {
+    const forward = stack.findIndex((f) => f.function === "forward" && !f.native);
+    if (forward < 0 ? module !== "outside of modules" : `${base(stack[forward]!.file)}:forward` !== module) return -1;
+    at = Math.max(forward, 0);
+  }
+  if (!line) return at;
+  const own = stack.filter((f) => f.user && !f.file.startsWith("<"));
+  if (own.length > 0 && own.map((f) => `${base(f.file)}:${f.function ?? ""}`).join(" ← ") === line) return stack.indexOf(own[0]!);
+  const backward = / \(autograd\)$/.test(line) ? `::${line.replace(/ \(autograd\)$/, "")}::` : "";
+  if (backward) return own.length > 0 ? -1 : stack.findIndex((f) => f.native && f.function?.includes(backward));
+  const named = stack.findIndex((f) => f.user), first = named < 0 ? 0 : named; // else the innermost frame says what it is
+  return stack[first] && (place(stack[first].file, stack[first].line) === line || stack[first].function === line) ? first : -1;
 }

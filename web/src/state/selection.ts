@@ -7,7 +7,7 @@ import type { Store } from "./store";
 export interface Selection {
   window: [number, number] | null; // what is in view: ns since the run began, or events of a trace
   at: number | null; // a moment in the same unit
-  range: [number, number] | null; // a stretch of time whose figures are shown, ns since the run began
+  range: [number, number] | null; // a stretch whose figures are shown, in the same unit
   process: number; // 0: all of them
   phase: string;
   module: string;

@@ -129,7 +129,7 @@ export function figures({ x, y }: Columns, [from, to]: [number, number]): Figure
 }
 
 /** The value of the line at a moment; null outside of the readings. */
-function between(x: number[], y: number[], time: number): number | null {
+export function between(x: number[], y: number[], time: number): number | null {
   const i = at(x, time);
   if (i === x.length) return null;
   if (x[i] === time) return y[i]!;

@@ -5,17 +5,25 @@ import { chosen, none, type Selection } from "../state/selection";
 import type { Store } from "../state/store";
 import { h } from "./dom";
 
+/** What the moments of a page are. */
+export type Moments = "time" | "step" | "event";
+
 /** What the page's moments are, and what a process is called. */
-export interface Units { moments: "time" | "event"; process?: (id: number) => string }
+export interface Units { moments: Moments; process?: (id: number) => string }
 
 interface Chip { fields: (keyof Selection)[]; title: string; text: string }
 
+/** A moment in words. Events are counted from one before the first. */
+export const momentText = (n: number, moments: Moments): string => moments === "time" ? duration(n) : moments === "step" ? `step ${count(n)}` : n <= 0 ? "before the first event" : `after event ${count(n - 1)}`;
+
+/** A stretch in words. */
+export const stretchText = ([from, to]: [number, number], moments: Moments): string => moments === "time" ? `${duration(from)} to ${duration(to)}` : moments === "step" ? `step ${count(from)} to ${count(to)}` : `event ${count(Math.max(from - 1, 0))} to ${count(to - 1)}`;
+
 /** What there is to say of a selection. What is in view and how it is drawn is no selection. */
 export function chips(of: Selection, { moments, process }: Units): Chip[] {
-  const time = (n: number) => moments === "time" ? duration(n) : n === 0 ? "before the first event" : `after event ${count(n - 1)}`;
   const all: [boolean, keyof Selection, string, string][] = [
-    [of.range !== null, "range", "stretch", of.range ? `${duration(of.range[0])} to ${duration(of.range[1])}` : ""],
-    [of.at !== null, "at", "moment", of.at === null ? "" : time(of.at)],
+    [of.range !== null, "range", "stretch", of.range ? stretchText(of.range, moments) : ""],
+    [of.at !== null, "at", "moment", of.at === null ? "" : momentText(of.at, moments)],
     [of.process !== 0, "process", "process", process?.(of.process) || String(of.process)],
     [of.phase !== "", "phase", "phase", of.phase], [of.module !== "", "module", "module", of.module],
     [of.line !== "", "line", "line", of.line], [of.category !== "", "category", "category", of.category],

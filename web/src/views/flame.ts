@@ -26,8 +26,8 @@ export const plain: How = { view: "icicle", order: "largest", native: false, of:
 export interface Flame {
   element: HTMLElement;
   show(graph: Graph, how: How): void;
-  /** Lights the calls that are what is looked for, and says what they have; null ends it. */
-  search(hit: ((f: Frame) => boolean) | null): void;
+  /** Lights the calls that are what is looked for, and says what they have, or what it is told to say; null ends it. */
+  search(hit: ((f: Frame) => boolean) | null, said?: string): void;
 }
 
 /** What a flame graph tells: a call that was looked at, a change that the reader wants, and a function to be searched for in all panels. */
@@ -41,7 +41,7 @@ export const calledBy = (f: Frame): string => `${f.file}:${f.function ?? ""}`;
 export function flame(told: Told = {}): Flame {
   const above = boxOf("Callers"), below = boxOf("Calls"), said = h("p", { class: "reading", role: "status" }), hits = h("p", { class: "reading hits", role: "status", hidden: "" }), hint = h("p", { class: "hint" });
   const about = h("button", { type: "button", class: "plain", hidden: "" }, "Callers and callees of it"), through = h("button", { type: "button", class: "plain", hidden: "" }, "Search for it in every panel");
-  let graph: Graph = { title: "", frames: [], root: { frame: -1, value: 0, blocks: 0, children: [] }, figure: String }, how = plain, wanted: ((f: Frame) => boolean) | null = null, looked = -1;
+  let graph: Graph = { title: "", frames: [], root: { frame: -1, value: 0, blocks: 0, children: [] }, figure: String }, how = plain, wanted: ((f: Frame) => boolean) | null = null, says = "", looked = -1;
   const frame = (c: Call): Frame | undefined => graph.frames[c.frame];
   const native = (c: Call) => !!frame(c)?.native;
   const name = (c: Call): string => {
@@ -61,7 +61,7 @@ export function flame(told: Told = {}): Flame {
   };
   through.addEventListener("click", () => { const f = graph.frames[looked]; if (f) told.find?.(`${exactly(place(f.file))}:${exactly(f.function ?? "")}$`); });
   about.addEventListener("click", () => { const f = graph.frames[looked]; if (f) told.change?.({ view: "sandwich", of: calledBy(f) }); });
-  const inkOf = (c: Call, ink: ReturnType<typeof change>): string => { if (c.before === undefined) return ""; const ground = ink(c.before, c.after ?? 0); return `;background:${ground};color:${readable(ground, "#000000", "#ffffff", 0.179)}`; }; // black or white has 4.5 to 1 on any colour
+  const inkOf = (c: Call, ink: ReturnType<typeof change>): string => { if (c.before === undefined) return ""; const ground = ink(c.before, c.after ?? 0, wanted !== null && c.frame >= 0 && !hit(c)); return `;background:${ground};color:${readable(ground, "#000000", "#ffffff", 0.179)}`; }; // black or white has 4.5 to 1 on any colour
   const kind = (c: Call) => [c.folded ? "folded" : "", c.before !== undefined || c.frame < 0 ? "" : frame(c)?.user ? "own" : native(c) ? "native" : "library", wanted && c.frame >= 0 ? hit(c) ? "hit" : "miss" : ""].filter(Boolean).join(" ");
 
   /** One tree in its box; up: the root lies at the foot. */
@@ -96,6 +96,7 @@ export function flame(told: Told = {}): Flame {
   const share = () => {
     hits.hidden = !wanted;
     if (!wanted) return;
+    if (says) { hits.textContent = says; return; }
     const found = matched(graph.root, (c) => c.frame >= 0 && is(c));
     hits.textContent = found > 0 ? `Calls that match have ${graph.figure(found)}, ${percent((found / graph.root.value) * 1000)} of this graph.` : "No call matches here.";
   };
@@ -121,7 +122,7 @@ export function flame(told: Told = {}): Flame {
   return {
     element: h("div", { class: "flame" }, below, h("div", { class: "tools" }, said, about, through), hits, hint),
     show: (g, to) => { [graph, how] = [g, to]; redraw(); },
-    search: (to) => { if (to || wanted) { wanted = to; redraw(); } },
+    search: (to, said = "") => { if (to || wanted) { [wanted, says] = [to, said]; redraw(); } },
   };
 }
 
@@ -147,12 +148,12 @@ function steps(box: HTMLElement, cells: [HTMLElement, number][], up: boolean, ba
   };
 }
 
-/** Colours of a difference: more is orange, less is green, and the deeper the larger the share. */
-function change(): (before: number, after: number) => string {
+/** Colours of a difference: more is orange, less is green, and the deeper the larger the share; faded steps back. */
+function change(): (before: number, after: number, faded: boolean) => string {
   const colour = theme(), [more, less, panel] = [colour("curve-1"), colour("curve-2"), colour("panel")], grey = mix(colour("muted"), panel, 0.75);
-  return (before, after) => {
+  return (before, after, faded) => {
     const share = Math.min(1, Math.abs(after - before) / Math.max(before, after, 1));
-    return mix(share < 0.005 ? grey : mix(grey, after > before ? more : less, 0.25 + 0.75 * share), panel, 0.35);
+    return mix(share < 0.005 ? grey : mix(grey, after > before ? more : less, 0.25 + 0.75 * share), panel, faded ? 0.85 : 0.35);
   };
 }
 

@@ -1,7 +1,7 @@
 // Two call trees as one: a bar is as wide as the larger of what a call held before and after, and coloured by the change.
 
 import type { StackSet } from "../api";
-import { merged, type Both } from "../lib/difference";
+import { merged, namedBy, type Both, type Chosen } from "../lib/difference";
 import { bytes } from "../lib/format";
 import type { Call } from "../lib/icicle";
 import { h } from "./dom";
@@ -22,9 +22,37 @@ export function graphOf(before: StackSet, after: StackSet): Graph {
 /** What the colours of a difference mean. */
 export const changeKey = () => h("p", { class: "phases" }, h("span", {}, h("i", { style: "background:var(--curve-1)" }), "▲ holds more"), h("span", {}, h("i", { style: "background:var(--curve-2)" }), "▼ holds less"));
 
+/** Lights the calls of the line, module or category that is selected and of what is searched for, and says what its stacks hold. */
 export function flameDiff(before: StackSet, after: StackSet, page: PageStore): HTMLElement {
-  const graph = flame({ find: (search) => page.set({ search: page.get().search === search ? "" : search }) });
-  graph.show(graphOf(before, after), { ...plain, native: true });
-  page.follow(["search"], ({ search }) => { const pattern = patternOf(search); graph.search(pattern && ((f) => pattern.test(calledBy(f)))); });
+  const graph = flame({ find: (search) => page.set({ search: page.get().search === search ? "" : search }) }), shown = graphOf(before, after);
+  graph.show(shown, { ...plain, native: true });
+  page.follow(["line", "module", "category", "search"], ({ line, module, category, search }) => {
+    const pattern = patternOf(search), has = line || module || category ? chosenCalls(shown, before, after, { line, module, category }) : null;
+    graph.search(has ? (f) => has.calls.has(f) && (!pattern || pattern.test(calledBy(f))) : pattern && ((f) => pattern.test(calledBy(f))), has?.said);
+  });
   return h("div", {}, graph.element, changeKey());
+}
+
+type Frame = Graph["frames"][number];
+
+/** The calls that name the stacks of a line, module or category, and what those stacks hold before and after. */
+function chosenCalls({ root, frames }: Graph, before: StackSet, after: StackSet, wanted: Chosen): { calls: Set<Frame>; said: string } {
+  const calls = new Set<Frame>(), sums = [0, 0];
+  [before, after].forEach((set, side) => {
+    for (const use of set.stacks) {
+      const stack: number[] = []; // innermost first
+      for (let at = use.node; at >= 0; at = set.parents[at]!) stack.push(set.places[at]!);
+      const named = namedBy(stack.map((f) => set.frames[f]!), use.categories ?? {}, wanted);
+      if (named < 0) continue;
+      sums[side]! += wanted.category ? use.categories![wanted.category]! : use.bytes;
+      let call = root;
+      for (const f of stack.slice(named).reverse()) {
+        const { file, function: name } = set.frames[f]!, next = call.children.find((c) => { const g = frames[c.frame]!; return g.file === file && g.function === (name || file); });
+        if (!next) break;
+        call = next;
+      }
+      if (call !== root) calls.add(frames[call.frame]!);
+    }
+  });
+  return { calls, said: sums[0] || sums[1] ? `The stacks of what is selected hold ${bytes(sums[0]!)} before and ${bytes(sums[1]!)} after. Stacks too small to draw are left out.` : "No stack that is drawn here is of what is selected." };
 }

@@ -2,7 +2,7 @@
 
 import type { Cell, Table } from "../api";
 import { alone, fileName, saveCSV, savePNG, saveSVG } from "../draw/save";
-import { whileShown } from "../draw/shown";
+import { onceShown, whileShown } from "../draw/shown";
 import { csv } from "../lib/csv";
 import { h } from "./dom";
 
@@ -30,7 +30,7 @@ export function savedPicture(name: () => string, caption: () => string, draw: (w
     box.replaceChildren(...(svg ? [svg] : []));
   };
   whileShown(element, "hightide:theme", redraw);
-  requestAnimationFrame(() => { if (box.clientWidth !== width) redraw(); }); // before it is painted first, so that nothing below moves
+  onceShown(element, redraw); // nothing below it moves
   new ResizeObserver(() => { if (box.clientWidth !== width) redraw(); }).observe(box);
   return { element, redraw };
 }

@@ -6,6 +6,7 @@ import { courses, type Courses } from "../../lib/bothcourses";
 import { ofReports, ofTable, type Difference } from "../../lib/difference";
 import { bytes, commandLine, duration } from "../../lib/format";
 import { complete } from "../../state/report";
+import type { Store } from "../../state/store";
 import { bothCourses } from "../../views/bothcourses";
 import { badge, copier, h, section } from "../../views/dom";
 import { flameDiff } from "../../views/flamediff";
@@ -51,11 +52,13 @@ export function diffPage(app: App): Shown {
     fill();
   }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e)); });
   const element = h("div", { class: "job-page" }, h("h1", {}, "What changed between two runs or snapshots?"), h("div", { class: "tools" }, find, before.element, after.element, swap), body);
-  const ask = () => { body.replaceChildren(busy()); void show(app, a, b, by, asking.signal).then((parts) => body.replaceChildren(...parts), (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, ask)); }); };
+  let over: Courses[] = [];
+  const named = () => { dispatchEvent(new Event("hightide:named")); }; // what a moment is depends on the curves
+  const ask = () => { body.replaceChildren(busy()); void show(app, a, b, by, asking.signal).then((made) => { over = made.over; body.replaceChildren(...made.parts); named(); }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, ask)); }); };
   if (!a || !b) body.append(empty("Choose two", "Their peaks are compared: on the device block by block where both are snapshots or recorded one, on the host by what the peak was made of.", "hightide diff BEFORE AFTER"));
   else ask();
   return {
-    element, close: () => asking.abort(),
+    element, close: () => asking.abort(), moments: () => (over.find((c) => c.along === app.get().params.along) ?? over[0])?.along ?? "event",
     keys: [{ title: "Compare", keys: [{ keys: ["s"], does: "swap before and after", run: exchange }, { keys: ["/"], does: "find a run or a snapshot", run: () => find.focus() }] }],
     commands: () => a || b ? [{ title: "Swap before and after", kind: "action", key: "s", run: exchange }] : [],
   };
@@ -73,7 +76,7 @@ async function reportOf(id: string, signal: AbortSignal): Promise<Report> {
 /** Whether there is an allocator's snapshot: a run's report does not carry its blocks, and its row says how many snapshots it keeps. */
 const hasBlocks = async (id: string, r: Report, signal: AbortSignal) => (r.allocators?.length ?? 0) > 0 || ((await get<Run>(`/runs/${encodeURIComponent(id)}`, signal)).snapshots ?? 0) > 0;
 
-async function show(app: App, a: string, b: string, by: string, signal: AbortSignal): Promise<HTMLElement[]> {
+async function show(app: App, a: string, b: string, by: string, signal: AbortSignal): Promise<{ over: Courses[]; parts: HTMLElement[] }> {
   const [p, q] = (await Promise.all([reportOf(a, signal), reportOf(b, signal)])).map(complete) as [Report, Report];
   const [hasA, hasB] = await Promise.all([hasBlocks(a, p, signal), hasBlocks(b, q, signal)]), without = !hasA ? p : !hasB ? q : null; // of which there is nothing to compare on the device
   const device = without ? new Problem(0, `${without.run.name || without.run.id} recorded no allocator snapshot; hightide run --snapshot-on exit records one.`)
@@ -93,18 +96,24 @@ async function show(app: App, a: string, b: string, by: string, signal: AbortSig
   const stacks = (r: Report, where: string) => r.stacks?.filter((s) => s.name === where).sort((x, y) => y.total_bytes - x.total_bytes)[0];
   const where = stacks(p, "device") && stacks(q, "device") ? "device" : p.stacks?.find((s) => stacks(q, s.name))?.name, flames = where ? [stacks(p, where)!, stacks(q, where)!] as const : null;
   const over = courses(p, q);
-  return [
+  return { over, parts: [
     section("difference", name, headline(d, p, q, table?.columns.find((c) => c.name === "a")?.label ?? ""), h("div", { class: "tools" }, switcher),
       device instanceof Problem && h("p", { class: "hint" }, `The device's blocks cannot be compared: ${device.message}`),
       d ? waterfallPicture(() => d, () => name, app) : h("p", { class: "nothing" }, "Neither run says what its peak was made of."),
       h("p", { class: "facts" }, !(device instanceof Problem) && h("span", {}, h("a", { href: query("/api/v1/diff/page", { a, b, by: ofHost(chosen) ? "site" : chosen }), download: "difference.html" }, "One file to share")), h("span", {}, [p, q].every((r) => r.run.id) && copier(line, { class: "command" }, h("code", {}, line))))),
-    ...(over.length ? [course(app, over, name)] : []),
+    ...(over.length ? [bothCourses(over, name, app, along(app))] : []),
     ...(flames ? [section("flamediff", "Who holds more, who less", flameDiff(flames[0], flames[1], app))] : []),
     ...(table ? [section("difftable", table.title, table.note && h("p", { class: "hint" }, table.note), selecting(table, app).element)]
       : d ? [section("difftable", `By ${d.by}`, selecting({ name: "diff", title: `By ${d.by}`, columns: [{ name: "what", title: d.by }, { name: "delta", title: "Change", unit: "bytes" }, { name: "a", title: "Before", unit: "bytes" }, { name: "b", title: "After", unit: "bytes" }],
         rows: d.parts.map((x) => [x.name, x.after - x.before, x.before, x.after] as (string | number)[]).sort((x, y) => Math.abs(Number(y[1])) - Math.abs(Number(x[1]))) }, app).element)] : []),
-  ];
+  ] };
 }
+
+/** The axis of the curves, as the address has it. */
+const along = (app: App): Store<{ along: string }> => {
+  const get = () => ({ along: app.get().params.along ?? "" });
+  return { get, set: (to) => app.set({ params: { ...app.get().params, ...to } }), follow: (_, then) => app.follow(["params"], () => then(get())) };
+};
 
 function headline(d: Difference | null, p: Report, q: Report, label: Label): HTMLElement {
   const change = d ? d.after - d.before : 0;
@@ -118,17 +127,4 @@ function headline(d: Difference | null, p: Report, q: Report, label: Label): HTM
     add("Duration", p.headline.duration_ns, q.headline.duration_ns, duration, "measured");
   }
   return h("dl", { class: "figures" }, ...rows.map(([k, a, b, labels]) => h("div", {}, h("dt", {}, k, ...[...new Set(labels)].flatMap((l) => l ? [" ", badge(l)] : [])), h("dd", {}, `${a} → ${b}`))));
-}
-
-/** Both over each other, by time, by step or by event: by the first that is possible, and is changed with a click. */
-function course(app: App, all: Courses[], name: string): HTMLElement {
-  const place = h("div", {}), box = h("div", { class: "switch", role: "group", "aria-label": "Along" });
-  const show = (along: string) => {
-    const of = all.find((c) => c.along === along) ?? all[0]!;
-    place.replaceChildren(bothCourses(of, name));
-    for (const button of box.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.textContent === `by ${of.along}`));
-  };
-  for (const of of all) { const button = h("button", { type: "button" }, `by ${of.along}`); button.addEventListener("click", () => app.set({ params: { ...app.get().params, along: of.along } })); box.append(button); }
-  app.follow(["params"], ({ params }) => show(params.along ?? ""));
-  return section("bothcourses", "Both over each other", all.length > 1 && h("div", { class: "tools" }, box), place);
 }

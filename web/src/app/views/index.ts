@@ -3,6 +3,7 @@
 import type { Command } from "../frame/palette";
 import type { KeyGroup } from "../frame/keys";
 import type { App, State } from "../state";
+import type { Moments } from "../../views/chosen";
 import { diffPage } from "./diff";
 import { fitPage } from "./fit";
 import { imaginePage } from "./imagine";
@@ -17,9 +18,9 @@ import { whatIfPage } from "./whatif";
 
 /**
  * A page that is shown: its element, and what ends its streams and timers when another page comes. What it follows of the state ends by itself.
- * process says what a process is called. Its keys stand in the sheet of ? and are dispatched; its commands stand in the palette, asked for when it opens.
+ * process says what a process is called, moments what they are where that depends on what is shown. Its keys stand in the sheet of ? and are dispatched; its commands stand in the palette, asked for when it opens.
  */
-export interface Shown { element: HTMLElement; close?: () => void; process?: (id: number) => string; keys?: KeyGroup[]; commands?: () => Command[] }
+export interface Shown { element: HTMLElement; close?: () => void; process?: (id: number) => string; moments?: () => Moments; keys?: KeyGroup[]; commands?: () => Command[] }
 
 export interface PageOf {
   path: RegExp; // its groups are handed to show, as they stand in the address
