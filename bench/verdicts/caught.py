@@ -2,6 +2,7 @@
 
 gpu: 1 GiB
 truth: fits
+says: out-of-memory errors that it caught
 """
 
 import torch

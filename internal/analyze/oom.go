@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,12 +17,25 @@ import (
 // outOfMemory reports every time memory ran out: raised by a framework, by Python, recorded by an allocator, or the kernel's
 // own killing. A framework's error and the record of its allocator are one finding.
 func outOfMemory(in *Input, r *report.Report) {
-	seen := 0
+	more, seen := map[mem.Location]*again{}, 0
 	for _, e := range in.Run.Events {
-		if e.Kind != "oom" || seen == 8 {
+		if e.Kind != "oom" {
+			continue
+		}
+		var at mem.Location
+		if e.Where != nil {
+			at = *e.Where
+		}
+		if a := more[at]; a != nil && at.File != "" {
+			a.count++
+			a.least, a.most = min(a.least, e.Bytes.Or(a.least)), max(a.most, e.Bytes.Or(a.most))
+			continue
+		}
+		if seen == 8 {
 			continue
 		}
 		seen++
+		more[at] = &again{len(r.Findings), 0, math.MaxInt64, 0}
 		told := in.failed[e.Process]
 		if told == nil || e.Facts["source"] == "malloc" {
 			r.Findings = append(r.Findings, in.raised(e).finding())
@@ -34,6 +48,11 @@ func outOfMemory(in *Input, r *report.Report) {
 		s := in.raised(e)
 		s.record, s.most, s.Stack = told.record, told.most, told.Stack
 		r.Findings = append(r.Findings, s.finding())
+	}
+	for _, a := range more {
+		if a.count > 0 {
+			r.Findings[a.finding].Text += a.text()
+		}
 	}
 	for _, process := range slices.Sorted(maps.Keys(in.failed)) {
 		r.Findings = append(r.Findings, in.failed[process].finding())
@@ -51,6 +70,23 @@ func outOfMemory(in *Input, r *report.Report) {
 	if kills > 0 {
 		r.Findings = append(r.Findings, in.killFinding(fmt.Sprintf("the kernel killed %d process(es) of the control group for memory", kills), 0, nil))
 	}
+}
+
+// again is what a line asked for in vain after its first time, as where a program tries smaller batches.
+type again struct {
+	finding     int // of the first time
+	count       int64
+	least, most int64
+}
+
+func (a *again) text() string {
+	switch {
+	case a.least > a.most: // no size is known
+		return fmt.Sprintf(" It ran out there %s more.", report.Times(a.count))
+	case a.least == a.most:
+		return fmt.Sprintf(" It ran out there %s more, for %v.", report.Times(a.count), mem.Bytes(a.most))
+	}
+	return fmt.Sprintf(" It ran out there %s more, for %v to %v.", report.Times(a.count), mem.Bytes(a.least), mem.Bytes(a.most))
 }
 
 // raised is a shortage as the program's own error told of it.

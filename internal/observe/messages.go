@@ -68,6 +68,7 @@ type message struct {
 	Bytes    mem.Optional `json:"bytes"`
 	Source   string       `json:"source"`
 	Class    string       `json:"class"`
+	From     string       `json:"from"`
 
 	// traced
 	Argument string `json:"argument"`
@@ -180,7 +181,7 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 		event.Step, event.Bytes = m.Step, m.Bytes
 		event.Facts = facts("source", m.Source, "device", text(m.Device))
 	case "exception":
-		event.Facts = facts("class", m.Class)
+		event.Facts = facts("class", m.Class, "from", mem.MaskText(m.From))
 	case "mark":
 		r.heapAtSpan(p, at)
 	case "stop":

@@ -22,7 +22,8 @@ type Imagined struct {
 	Broken        string               `json:"problem,omitempty"`    // why there is no verdict, where that is not the program's own doing
 	How           string               `json:"failure,omitempty"`    // verdicts failed and unused: how it ended
 	Asked         mem.Optional         `json:"asked_bytes,omitzero"` // by the request that failed last
-	StoppedFor    string               `json:"stopped,omitempty"`    // steady, steps, duration: ended before the program would
+	Shortages     int64                `json:"out_of_memory_errors,omitempty"`
+	StoppedFor    string               `json:"stopped,omitempty"` // steady, steps, duration: ended before the program would
 	Categories    []Category           `json:"categories,omitempty"`
 	CategoryBasis string               `json:"categories_device,omitempty"`
 	ByStack       mem.Bytes            `json:"categories_by_stack_bytes,omitempty"` // of Categories: told by no more than the stack

@@ -30,7 +30,7 @@ class Number:
         FOUND.append(follow(sys._getframe(1), self.floating))
         return True
 
-    __int__ = item
+    __int__ = __index__ = item
 
 
 def returned(x: Any) -> Any:
@@ -66,6 +66,8 @@ PROGRAMS = {
     "held = zeros; held.n = x.item()": "kept",
     "_ = [a for a in (1, 2) if x]": "branch",
     "(n := x.item()); zeros(n)": "size",
+    "import torch; torch.zeros((x, 3))": "size",
+    "data = [1, 2, 3]; y = data[:x]": "slice",
 }
 
 

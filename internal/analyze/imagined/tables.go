@@ -28,11 +28,16 @@ func sentence(v *report.Imagined) []string {
 		if step, ok := v.FailedStep.Get(); ok {
 			text += fmt.Sprintf(" in step %d", step+1)
 		}
-		text += fmt.Sprintf(", %v in use of %v", used, v.Total)
-		if asked, ok := v.Asked.Get(); ok {
-			text += fmt.Sprintf(" and %v asked for", mem.Bytes(asked))
+		asked, knows := v.Asked.Get()
+		switch {
+		case knows && v.Shortages > 1: // the peak and the last of them are two moments
+			text += fmt.Sprintf(" and %s more, %v in use of %v at most and %v asked for last", report.Times(v.Shortages-1), used, v.Total, mem.Bytes(asked))
+		case knows:
+			text += fmt.Sprintf(", %v in use of %v and %v asked for", used, v.Total, mem.Bytes(asked))
+		default:
+			text += fmt.Sprintf(", %v in use of %v", used, v.Total)
 		}
-		return []string{text + fmt.Sprintf(" (%s)", v.Label), topHolder(v)}
+		return []string{text + fmt.Sprintf(" (%s)", v.Label), v.How, topHolder(v)}
 	case mem.VerdictUnused:
 		return []string{fmt.Sprintf("No verdict: the program %s, though it could see %s", cmp.Or(v.How, "touched no GPU"), on)}
 	}

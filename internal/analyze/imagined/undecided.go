@@ -96,6 +96,9 @@ func conditionalSentence(v *report.Imagined, on string) []string {
 		condition, taken = " is more even", given+" runs out of memory"
 	case !v.Headroom.Known():
 		condition, taken = " is less", given+" runs out of memory"
+		if v.Undecided[0].Number == "bool" && len(v.Undecided) == 1 {
+			condition = " is " + values(v.Undecided, true)
+		}
 	case other != nil && other.Fits() && bounded(v.Undecided):
 		condition = " takes no more between its ends than at them"
 	}

@@ -294,6 +294,9 @@ func judge(run *mem.Run, v *report.Imagined) {
 		case !usedTorch(run):
 			v.How = "imported no PyTorch, so it touched no GPU"
 		}
+	case ended && code == 0 && untrained(v) && oom:
+		v.Verdict, v.Headroom = mem.VerdictOOM, mem.Optional{}
+		v.How = "the program caught it and took no step"
 	case ended && code == 0 && untrained(v):
 		v.Verdict, v.Headroom = mem.VerdictFailed, mem.Optional{}
 		v.How = "its training never began: an optimizer was built and took no step"
@@ -301,7 +304,7 @@ func judge(run *mem.Run, v *report.Imagined) {
 		v.Verdict = mem.VerdictTight
 	case ended && code == 0:
 		v.Verdict = mem.VerdictFits
-	case oom:
+	case oom && !failedOtherwise(run, v):
 		v.Verdict = mem.VerdictOOM
 		v.Headroom = mem.Optional{}
 	default:
@@ -320,6 +323,9 @@ func basis(run *mem.Run, v *report.Imagined) string {
 	var parts, without []string
 	if steps := run.StepCount(); steps > 0 {
 		parts = append(parts, "over "+report.Counted(int64(steps), "step"))
+	}
+	if v.Shortages > 0 {
+		parts = append(parts, "after "+report.Counted(v.Shortages, "out-of-memory error")+" that it caught")
 	}
 	for _, u := range v.NotReached {
 		switch u.What {
@@ -358,11 +364,23 @@ func deviceOOM(run *mem.Run, v *report.Imagined) bool {
 			if e.Bytes.Known() {
 				v.Asked = e.Bytes
 			}
+			v.Shortages++
 			found = true
 		case e.Kind == "exception":
-			text := strings.ToLower(e.Text + " " + e.Facts["class"])
-			found = found || strings.Contains(text, "out of memory") || strings.Contains(text, "outofmemory") || strings.Contains(text, "alloc_failed")
+			found = found || isShortage(&e)
 		}
 	}
 	return found
+}
+
+// isShortage says whether an exception tells of a shortage, or was raised in the handling of one that does.
+func isShortage(e *mem.Event) bool {
+	text := strings.ToLower(e.Text + " " + e.Facts["class"] + " " + e.Facts["from"])
+	return strings.Contains(text, "out of memory") || strings.Contains(text, "outofmemory") || strings.Contains(text, "alloc_failed")
+}
+
+// failedOtherwise says whether the only process caught its errors of memory, and was ended by another exception.
+func failedOtherwise(run *mem.Run, v *report.Imagined) bool {
+	last, ok := lastException(run)
+	return ok && len(v.Ranks) == 1 && isMain(run, last.Process) && !isShortage(&last) && !slices.Contains(ofChild, last.Facts["class"])
 }

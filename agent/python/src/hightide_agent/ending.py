@@ -42,8 +42,19 @@ def report(agent: Agent) -> None:
         return
     oom.notice(agent, error)
     file, line, function = where(error)
-    text = text_of(error)
-    agent.record(
-        {"type": "exception", "class": type(error).__name__, "text": text, "file": file, "line": line,
-         "function": function}
-    )  # fmt: skip
+    record = {"type": "exception", "class": type(error).__name__, "text": text_of(error), "file": file, "line": line,
+              "function": function}  # fmt: skip
+    first = _first(error)
+    if first is not error:
+        record["from"] = "%s: %s" % (type(first).__name__, text_of(first))
+    agent.record(record)
+
+
+def _first(error: BaseException) -> BaseException:
+    """The exception in whose handling this one was raised, and so on."""
+    for _ in range(8):
+        before = error.__cause__ or error.__context__
+        if before is None or before is error:
+            break
+        error = before
+    return error

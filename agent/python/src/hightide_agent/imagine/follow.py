@@ -87,7 +87,7 @@ def _look(code: Any, lasti: int, line: int, floating: bool, result: bool) -> Use
     function = _function(code)
     if function is None:  # no source: `python -c`, an interpreter's prompt
         return NOTHING if floating else Use("passed on", line)
-    return _Function(function, floating).uses(_position(code, lasti, line))
+    return _Function(function, floating).uses(_position(code, lasti, line), result)
 
 
 def _position(code: Any, lasti: int, line: int) -> Tuple[int, int, int, int]:
@@ -149,14 +149,17 @@ class _Function:
                 self.parents[child] = node
         self.names: Set[str] = set()
 
-    def uses(self, position: Tuple[int, int, int, int]) -> Use:
-        """What the expression at a position decides, itself or by a name."""
+    def uses(self, position: Tuple[int, int, int, int], result: bool = False) -> Use:
+        """What the expression at a position decides, itself or by a name. `result`: it is a call that gave the number."""
         begun = self._at(position)
         if begun is None:
             return NOTHING if self.floating else Use("passed on", position[0])
         found: List[Use] = []
         done: Set[str] = set()
         for node in begun:
+            if not result and (within := self._within(node)) is not None:
+                found.extend(within)
+                continue
             found.extend(self._part(node) or ([_tested(node)] if isinstance(node, DECIDING) else self._climb(node)))
         while self.names - done:
             name = (self.names - done).pop()
@@ -167,6 +170,16 @@ class _Function:
             if use.kind not in ("", "returned"):
                 return use
         return _RETURNED if _RETURNED in found else NOTHING
+
+    def _within(self, node: Any) -> Optional[List[Use]]:
+        """The use of a number by what reads it itself: `torch.empty(n)`, `x[:n]`. None: it gives the number."""
+        if isinstance(node, ast.Call) and _last(node.func) in SIZES:
+            return [Use("size", node.lineno)]
+        if isinstance(node, ast.Subscript):
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            if any(isinstance(part, ast.Slice) for part in parts):
+                return [Use("slice", node.lineno)]
+        return None
 
     def _at(self, position: Tuple[int, int, int, int]) -> Optional[List[Any]]:
         first, begin, last, end = position

@@ -48,6 +48,16 @@ def readings(device: str, stats: Any) -> Iterator[Reading]:
             yield device, quantity, value
 
 
+def _size(size: float) -> str:
+    """Bytes for people, as the report writes them: "19.5 MiB"."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    digits = 0 if unit == "B" or size >= 100 else 1 if size >= 10 else 2
+    return "%.*f %s" % (digits, size, unit)
+
+
 class NoCompiler:
     """Stands in the place of torch._inductor, where nobody has imported that, while this thread asks for a snapshot.
 
@@ -203,14 +213,14 @@ class Cuda:
         """Called by the allocator in the failing thread, before the exception is made."""
         try:
             self._ooms += 1
-            had = "%d of %d were free" % (free, total)
+            had = "%s of %s were free" % (_size(free), _size(total))
             if free > total:  # then the second is what the program allowed (set_per_process_memory_fraction)
-                had = "it may have %d in all, and %d were free" % (total, free)
+                had = "it may have %s in all, and %s were free" % (_size(total), _size(free))
             file, line, function = caller(sys._getframe().f_back)  # none in a thread of autograd
             self.agent.record(
                 {"type": "oom", "source": "torch.cuda", "device": "cuda:%d" % device, "bytes": asked, "file": file,
                  "line": line, "function": function, "step": self.tracker.steps_now(),
-                 "text": "the allocator asked the device for %d bytes; %s" % (asked, had)}
+                 "text": "the allocator asked the device for %s; %s" % (_size(asked), had)}
             )  # fmt: skip
             if self._ooms <= 2:  # a loop that tries smaller batches would write one file for each try
                 self.snapshot("oom-%d" % self._ooms)
