@@ -150,7 +150,7 @@ class _Function:
         self.names: Set[str] = set()
 
     def uses(self, position: Tuple[int, int, int, int], result: bool = False) -> Use:
-        """What the expression at a position decides, itself or by a name. `result`: it is a call that gave the number."""
+        """What the expression at a position decides, itself or by a name. `result`: it is a call that gave it."""
         begun = self._at(position)
         if begun is None:
             return NOTHING if self.floating else Use("passed on", position[0])
