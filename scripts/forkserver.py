@@ -314,8 +314,10 @@ def end(status: int) -> NoReturn:
 
 
 def main() -> None:
+    gc.disable()  # an import makes a million objects that stay
     for name in sys.argv[2:]:
         importlib.import_module(name)
+    gc.enable()
     gc.collect()
     gc.freeze()  # else each fork's collector looks through it, and copies all of its memory
     request = serve(socket.socket(fileno=int(sys.argv[1])))

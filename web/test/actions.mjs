@@ -3,31 +3,16 @@
 // HIGHTIDE_TEST_PYTHON names a Python with torch; without one, imagine and fit are left out and said to be.
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { launch } from "./kit.mjs";
+import { binary, fresh, here, launch, python, screenshots, serve, shot, shown } from "./kit.mjs";
 
-const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const binary = process.env.HIGHTIDE ?? here("../../bin/hightide"), real = here("../../testdata/real/h100-lm-ctx128-train-step.pickle");
-const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-actions-")), data = mkdtempSync(join(tmpdir(), "hightide-data-"));
-mkdirSync(folder, { recursive: true });
-const env = { ...process.env, HIGHTIDE_DATA: data }, python = process.env.HIGHTIDE_TEST_PYTHON ?? "";
+const real = here("../../testdata/real/h100-lm-ctx128-train-step.pickle");
+const folder = screenshots("actions"), data = fresh("data");
+const env = { ...process.env, HIGHTIDE_DATA: data };
 let passed = 0;
 const left = [];
-
-/** A server, its address as it is printed, and its end. */
-async function serve(...args) {
-  const child = spawn(binary, ["ui", "--addr", "127.0.0.1:0", ...args], { env, stdio: ["ignore", "ignore", "pipe"] });
-  const address = await new Promise((done, fail) => {
-    let said = "";
-    child.stderr.on("data", (text) => { said += text; const found = /http:\S+/.exec(said); if (found) done(found[0]); });
-    child.on("exit", () => fail(new Error(`the server ended: ${said}`)));
-  });
-  return { address: new URL(address), end: () => new Promise((done) => { child.on("exit", done); child.kill("SIGINT"); }) };
-}
 
 const browser = await launch();
 
@@ -46,7 +31,7 @@ async function look(name, server, path, { width = 1280, scheme = "light" }, chec
   assert.deepEqual(complaints, [], `${name}: the page complains`);
   const wide = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wide <= 0, `${name}: ${wide} pixels too wide`);
-  await tab.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+  await shot(tab, join(folder, `${name}.png`), { fullPage: true });
   await context.close();
   passed++;
 }
@@ -62,7 +47,7 @@ async function saved(tab, button) {
 for (const [name, size] of [["small", 60], ["large", 160]]) execFileSync(binary, ["run", "--quiet", "--name", name, "--", "python3", "-c", `x = bytearray(${size} << 20)\nimport time; time.sleep(0.7)`], { env });
 const runs = JSON.parse(execFileSync(binary, ["ls", "--json"], { env, encoding: "utf8" })).runs.map((r) => r.id), [large, small] = runs;
 
-const closed = await serve(real);
+const closed = await serve(env, [real]);
 await look("imagine-closed", closed, "/imagine", {}, async (tab) => {
   await tab.getByLabel("Command").fill("python train.py --lr '1 e'");
   await tab.locator(".pick", { hasText: "NVIDIA A10" }).first().click();
@@ -174,7 +159,7 @@ await look("whatif", closed, `/snapshots/${snapshot}/whatif`, {}, async (tab) =>
 await look("whatif-narrow", closed, `/snapshots/${snapshot}/whatif`, { width: 400, scheme: "dark" }, answered);
 await closed.end();
 
-const open = await serve("--allow-exec");
+const open = await serve(env, ["--allow-exec"]);
 await look("matrix", open, "/matrices", {}, async (tab) => {
   await tab.locator(".empty").waitFor();
   await tab.getByLabel("Name", { exact: true }).fill("tiny");
@@ -256,4 +241,4 @@ if (python) {
 await open.end();
 
 await browser.close();
-console.log(`screenshots in ${folder}\n${passed} passed, 0 failed${left.map((l) => `\nleft out: ${l}`).join("")}`);
+console.log(`${shown(folder)}${passed} passed, 0 failed${left.map((l) => `\nleft out: ${l}`).join("")}`);

@@ -2,16 +2,14 @@
 //   node test/e2e.mjs [folder for screenshots]
 
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { launch } from "./kit.mjs";
+import { launch, screenshots, shot, shown } from "./kit.mjs";
 import { matrices } from "./matrix.mjs";
 import { empty, hostile, hour, difference, imagined, parts, real, single, snapshots } from "./reports.mjs";
 
-const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-e2e-"));
-mkdirSync(folder, { recursive: true });
+const folder = screenshots("e2e");
 const pages = Object.fromEntries(["report", "matrix"].map((kind) => [kind, readFileSync(new URL(`../dist/${kind}.html`, import.meta.url), "utf8")]));
 
 function file(name, report, kind) {
@@ -40,7 +38,7 @@ async function look(name, report, { width = 1280, scheme = "light", motion = "no
   assert.deepEqual(complaints, [], `${name}: the page complains`);
   const wide = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wide <= 0, `${name}: ${wide} pixels too wide`);
-  await tab.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+  await shot(tab, join(folder, `${name}.png`), { fullPage: true });
   await context.close();
   passed++;
 }
@@ -135,7 +133,7 @@ await look("timeline", real, {}, async (tab) => {
   const [from, to] = await seen(tab);
   assert.ok(Math.abs((to - from) / (whole[1] - whole[0]) - 0.1) < 0.01, `a tenth is shown: ${from} to ${to}`);
   assert.ok(await painted(tab, "phase-forward") > 300, "zoomed in, the phases are there");
-  await tab.screenshot({ path: join(folder, "zoomed.png") });
+  await shot(tab, join(folder, "zoomed.png"));
   await tab.getByRole("button", { name: "Close" }).click();
   await back.click();
   await drawn(tab);
@@ -344,5 +342,5 @@ await look("explain-printed", snapshots, {}, async (tab, name) => {
 await matrices({ look, drawn, folder });
 
 await browser.close();
-console.log(`screenshots in ${folder}`);
+process.stdout.write(shown(folder));
 console.log(`${passed} passed, 0 failed`);

@@ -2,19 +2,16 @@
 //   node test/explorer.mjs [folder for screenshots]
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { launch } from "./kit.mjs";
+import { fresh, launch, screenshots, serve, shot, shown } from "./kit.mjs";
+import { snapshotFile } from "./world.mjs";
 
-const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-explorer-"));
-mkdirSync(folder, { recursive: true });
+const folder = screenshots("explorer");
 
 // A snapshot of two devices whose program is on this machine: each line keeps some of its blocks.
-const own = mkdtempSync(join(tmpdir(), "hightide-own-")), program = join(own, "trains.py"), pair = join(own, "pair.pickle");
+const own = fresh("own"), program = join(own, "trains.py"), pair = join(own, "pair.pickle");
 writeFileSync(program, "import torch\n\ndef keep(n):\n    return torch.empty(n, device='cuda')\n\ndef work(n):\n    return torch.empty(n, device='cuda:1').sum()\n");
 execFileSync("python3", ["-c", `
 import pickle, sys
@@ -29,13 +26,7 @@ def trace(base, lines):
     return events
 pickle.dump({"segments": [], "device_traces": [trace(1 << 40, [(4, "keep")]), trace(1 << 41, [(4, "keep"), (7, "work")])], "allocator_settings": {}}, open(out, "wb"))
 `, program, pair]);
-const server = spawn(process.env.HIGHTIDE ?? here("../../bin/hightide"), ["ui", "--addr", "127.0.0.1:0", here("../../testdata/real/h100-lm-ctx128-train-step.pickle"), pair],
-  { env: { ...process.env, HIGHTIDE_DATA: mkdtempSync(join(tmpdir(), "hightide-data-")) }, stdio: ["ignore", "ignore", "pipe"] });
-const address = await new Promise((done, fail) => {
-  let said = "";
-  server.stderr.on("data", (text) => { said += text; const found = /http:\S+/.exec(said); if (found) done(found[0]); });
-  server.on("exit", () => fail(new Error(`the server ended: ${said}`)));
-});
+const server = await serve({ ...process.env, HIGHTIDE_DATA: fresh("data") }, [snapshotFile, pair]), { address } = server;
 const api = (path) => fetch(new URL(`/api/v1${path}`, address)).then((r) => r.json());
 const opened = (await api("/snapshots")).snapshots, { id } = opened.find((s) => s.name.startsWith("h100")), two = `/snapshots/${opened.find((s) => s.name.startsWith("pair")).id}`, page = `/snapshots/${id}`, { devices: [device] } = await api(page);
 const browser = await launch();
@@ -50,7 +41,7 @@ async function look(name, path, { width = 1280, scheme = "light", refused = fals
   await check(tab);
   assert.ok(!/undefined|NaN|Infinity|\[object/.test(await tab.locator("#explorer").innerText()), `${name}: no holes`);
   assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name}: too wide`);
-  await tab.screenshot({ path: join(folder, `${name}.png`) });
+  await shot(tab, join(folder, `${name}.png`));
   assert.deepEqual(complaints.filter((c) => !refused || !c.startsWith("Failed to load resource")), [], `${name}: the page complains`);
   await context.close();
   passed++;
@@ -137,7 +128,7 @@ for (const [by, unit] of [["category", ""], ["module", ""], ["size", "iB"], ["ag
   const key = ["category", "module"].includes(by) ? by : "only", only = words(tab).get(key), found = await api(`${page}/search?by=${by}&only=${encodeURIComponent(only)}`);
   assert.ok(found.blocks > 0, `${only} are ${found.blocks} blocks`);
   await tab.locator(".found-blocks", { hasText: `${found.blocks.toLocaleString("en")} blocks match` }).waitFor();
-  await tab.screenshot({ path: join(folder, `only-${by}.png`) });
+  await shot(tab, join(folder, `only-${by}.png`));
   await tab.locator(".sites button[aria-pressed=true]").click();
   await tab.waitForFunction((key) => !new URLSearchParams(location.search).has(key), key);
 });
@@ -174,7 +165,7 @@ await look("line", `${page}?at=19763`, {}, async (tab) => {
   await tab.keyboard.press("z");
   await tab.waitForFunction(() => !new URLSearchParams(location.search).has("category"));
   await tab.locator("#explorer").scrollIntoViewIfNeeded();
-  await tab.screenshot({ path: join(folder, "line-selected.png") });
+  await shot(tab, join(folder, "line-selected.png"));
   await tab.getByRole("link", { name: "What if" }).click();
   await tab.locator("#whatif .phases", { hasText: "not what is selected" }).waitFor();
   await chips.getByRole("button", { name: /line/ }).click();
@@ -199,7 +190,7 @@ await look("own-source", two, {}, async (tab) => {
   await tab.locator("#explorer-flames .source li.here", { hasText: "cuda:1" }).waitFor();
   await tab.locator("#explorer-flames").getByRole("button", { name: "Search for it in every panel" }).click();
   await asked(tab, "q", "trains\\.py:work$");
-  await tab.screenshot({ path: join(folder, "own-source.png") });
+  await shot(tab, join(folder, "own-source.png"));
   await tabs.getByRole("button", { name: "device 0" }).click();
   await tab.locator(".found-blocks", { hasText: "0 blocks match" }).waitFor();
 });
@@ -241,7 +232,7 @@ await look("flames", `${page}?at=15000`, {}, async (tab) => {
   await flames(tab).getByRole("button", { name: "Callers and callees of it" }).click();
   await tab.waitForFunction(() => new URLSearchParams(location.search).get("flame").startsWith("sandwich.of:"));
   assert.equal(await flames(tab).locator(".icicle").count(), 2, "callers above, callees below");
-  await tab.screenshot({ path: join(folder, "flames-sandwich.png"), fullPage: false });
+  await shot(tab, join(folder, "flames-sandwich.png"));
   await press("icicle");
   await press("at the peak");
   await title(tab).filter({ hasText: `${gib(device.peak_bytes)} held after event ${(device.peak_at - 1).toLocaleString("en")}, the peak` }).waitFor();
@@ -312,7 +303,7 @@ await look("cached", `${page}?at=12600&block=1024`, { scheme: "dark" }, async (t
   assert.match(await panel.locator(".reading").innerText(), new RegExp(`${c.point[most] ? `after event ${(c.point[most] - 1).toLocaleString("en")}` : "before the first event"} .* cached beside blocks in use .* reserved`));
   await panel.locator(".u-over").click({ position: { x: 300, y: 60 } });
   await tab.waitForFunction(() => new URLSearchParams(location.search).get("at") !== "12600");
-  await panel.screenshot({ path: join(folder, "cached-panel.png") });
+  await shot(panel, join(folder, "cached-panel.png"));
 });
 await look("keys", `${page}?at=10000`, {}, async (tab) => {
   await tab.keyboard.press("p");
@@ -340,5 +331,5 @@ await look("explorer-narrow", `${page}?t=9000-12000&at=10000&block=1024&q=linear
 });
 
 await browser.close();
-await new Promise((done) => { server.on("exit", done); server.kill("SIGINT"); });
-console.log(`screenshots in ${folder}\n${passed} passed, 0 failed`);
+await server.end();
+console.log(`${shown(folder)}${passed} passed, 0 failed`);

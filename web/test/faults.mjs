@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, readdirSync, rmSync, statfsSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { crc32c, gzipZeros } from "./bytes.mjs";
-import { addressOf, binary, fresh, launch, opened, python, screenshots, serve, sound } from "./kit.mjs";
+import { addressOf, binary, fresh, launch, opened, python, screenshots, serve, shot, shown, sound } from "./kit.mjs";
 import { liveRun, snapshotFile } from "./world.mjs";
 
 const folder = screenshots("faults"), browser = await launch(), only = process.env.FAULTS?.split(","), left = [], failed = [];
@@ -27,7 +27,7 @@ async function fault(name, check, { args = [], env = { ...process.env, HIGHTIDE_
     await at.server.end();
   }
 }
-const shot = (tab, name) => tab.screenshot({ path: join(folder, `${name}.png`) });
+const seen = (tab, name) => shot(tab, join(folder, `${name}.png`));
 /** Asks until there is something; two minutes are longer than any machine takes. */
 const until = async (ask) => {
   for (let left = 1200; left; left--) { const found = await ask(); if (found) return found; await new Promise((done) => setTimeout(done, 100)); }
@@ -50,7 +50,7 @@ await fault("killed", async (at) => {
     const { host } = at.server.address;
     await at.server.end("SIGKILL");
     await tab.locator(".away", { hasText: "The server went away. What is shown stays; the page goes on by itself when hightide ui runs again." }).waitFor();
-    await shot(tab, "killed");
+    await seen(tab, "killed");
     at.server = await serve(at.env, [], host);
     await tab.locator(".away").waitFor({ state: "hidden" });
     await live.end();
@@ -74,7 +74,7 @@ await fault("deleted", async (at) => {
   await at.look(`/runs/${id}`, { allowed: refused }, async (tab) => {
     await tab.locator(".failure").waitFor();
     assert.match(await tab.locator(".failure").innerText(), /there is no run yet \(hightide run -- python train.py records one\)/, "an old link says that there is no such run");
-    await shot(tab, "deleted-link");
+    await seen(tab, "deleted-link");
   });
   const live = liveRun(at.env, "folder gone"), going = await running(at);
   await at.look(`/runs/${going}`, { allowed: (text) => refused(text) || away(text) }, async (tab) => {
@@ -82,7 +82,7 @@ await fault("deleted", async (at) => {
     await tab.locator("#timeline canvas").first().waitFor();
     rmSync(join(at.data, "runs", going), { recursive: true });
     await tab.locator(".live-state", { hasText: /deleted|ended/ }).waitFor();
-    await shot(tab, "deleted");
+    await seen(tab, "deleted");
     assert.equal(await tab.locator("#timeline").count(), 1, "what was shown stays");
   });
   await live.end();
@@ -142,7 +142,7 @@ await fault("newer", async (at) => {
   await at.look(`/runs/${id}`, { allowed: refused }, async (tab) => {
     await tab.locator(".failure").waitFor();
     assert.match(await tab.locator(".failure").innerText(), /format 99\.\d+ and this hightide reads up to \d+: install a newer hightide to read it/);
-    await shot(tab, "newer");
+    await seen(tab, "newer");
   });
 });
 
@@ -156,7 +156,7 @@ await fault("clock", async (at) => {
       await tab.evaluate(() => new Promise((done) => setTimeout(done, 1500))); // what repeats has repeated
       const text = await tab.locator("body").innerText();
       assert.ok(!/NaN|Invalid|(^|\s)[−-]\d+(\.\d+)?\s?(s|min|h|days?)\b|in \d+ (seconds|days)/.test(text), `${name}, ${days} days: ${/.{0,30}(NaN|Invalid|[−-]\d+ ?(s|min|h|d)).{0,20}/.exec(text)?.[0]}`);
-      await shot(tab, `clock-${name}-${days}`);
+      await seen(tab, `clock-${name}-${days}`);
     }
     await marked(tab);
     if (name === "run") await tab.locator(".live-state", { hasText: "recorded just now" }).waitFor();
@@ -187,7 +187,7 @@ await fault("print", async (at) => {
         await sound(tab, `${name}, printed ${width} wide`);
       }
       await tab.setViewportSize({ width: 688, height: 1000 });
-      await tab.screenshot({ path: join(folder, `print-${name}.png`), fullPage: true });
+      await shot(tab, join(folder, `print-${name}.png`), { fullPage: true });
       await tab.emulateMedia({ media: "screen" });
       await sound(tab, `${name} with all that folds open`);
       await tab.evaluate(() => dispatchEvent(new Event("afterprint")));
@@ -209,7 +209,7 @@ if (!left.length) {
       await until(() => statfsSync(at.data).bfree === 0);
       await live.end();
       await tab.locator(".live-state", { hasText: "ended" }).waitFor();
-      await shot(tab, "full-run");
+      await seen(tab, "full-run");
       console.log(`  full, the run's page: ${await tab.locator(".live-state").innerText()} | ${(await tab.locator(".banner, .notes").allInnerTexts()).join(" | ")}`);
     });
     if (python) await at.look("/imagine", { allowed: refused }, async (tab) => {
@@ -220,11 +220,11 @@ if (!left.length) {
       await tab.locator("#job .hint", { hasText: elsewhere }).waitFor({ timeout: 0 }); // while it works
       await tab.locator("#job .reading", { hasText: "resident" }).waitFor({ timeout: 0 });
       assert.equal(await tab.getByRole("link", { name: "Open its run" }).count(), 0, "no link to a run that this server does not have, while it works");
-      await shot(tab, "full-job-works");
+      await seen(tab, "full-job-works");
       writeFileSync(go, "");
       await tab.locator(".verdict .answer").waitFor({ timeout: 0 }); // it is recorded elsewhere, and ends as any other
       const said = await tab.locator(".verdict").innerText();
-      await shot(tab, "full-job");
+      await seen(tab, "full-job");
       assert.match(said, elsewhere, "what is wrong, and where the recording is");
       assert.equal(await tab.getByRole("link", { name: "Open its run" }).count(), 0, "no link to a run that this server does not have");
     });
@@ -234,5 +234,5 @@ if (!left.length) {
 }
 
 await browser.close();
-console.log(`screenshots in ${folder}\n${failed.map((f) => `FAILED ${f}\n`).join("")}${left.map((l) => `left out: ${l}\n`).join("")}${passed} passed, ${failed.length} failed`);
+console.log(`${shown(folder)}${failed.map((f) => `FAILED ${f}\n`).join("")}${left.map((l) => `left out: ${l}\n`).join("")}${passed} passed, ${failed.length} failed`);
 process.exitCode = failed.length ? 1 : 0;

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { addressOf, binary, focused, fresh, launch, opened, screenshots, serve, violations } from "./kit.mjs";
+import { addressOf, binary, focused, fresh, launch, opened, screenshots, serve, shot, shown, violations } from "./kit.mjs";
 
 const folder = screenshots("frame"), env = { ...process.env, HIGHTIDE_DATA: fresh("data") };
 execFileSync(binary, ["run", "--quiet", "--name", "tall tide", "--", "python3", "-c", "x = bytearray(60 << 20)\nimport time; time.sleep(0.7)"], { env });
@@ -16,14 +16,14 @@ async function look(name, path, options, check) {
   await opened(browser, name, addressOf(server, path), options, async (tab) => { await tab.locator("#app > *").first().waitFor(); await check(tab); });
   passed++;
 }
-const shot = (tab, name) => tab.screenshot({ path: join(folder, `${name}.png`) });
+const seen = (tab, name) => shot(tab, join(folder, `${name}.png`));
 
 for (const scheme of ["light", "dark"]) await look(`palette-${scheme}`, "/", { scheme }, async (tab) => {
   await tab.locator(".bar .find").focus();
   await tab.keyboard.press("Control+k");
   await focused(tab, ".palette input");
   await tab.locator(".palette li", { hasText: "tall tide" }).waitFor(); // runs come from the server
-  await shot(tab, `palette-${scheme}`);
+  await seen(tab, `palette-${scheme}`);
   await tab.keyboard.press("Escape");
   await tab.locator(".palette").waitFor({ state: "detached" });
   await focused(tab, ".bar .find");
@@ -51,7 +51,7 @@ await look("keys", "/", {}, async (tab) => {
   const sheet = tab.getByRole("dialog", { name: "Keys" });
   await sheet.waitFor();
   assert.match(await sheet.innerText(), /Ctrl\+K[\s\S]*find a page/);
-  await shot(tab, "keys");
+  await seen(tab, "keys");
   await tab.keyboard.press("Escape");
   await sheet.waitFor({ state: "detached" });
   await focused(tab, ".bar .ask");
@@ -66,7 +66,7 @@ await look("learn", "/", { scheme: "dark" }, async (tab) => {
   const lesson = tab.locator(".lesson");
   await focused(tab, ".lesson");
   assert.match(await lesson.innerText(), /axis of time[\s\S]*Good[\s\S]*Bad[\s\S]*Resident set size/);
-  await shot(tab, "learn");
+  await seen(tab, "learn");
   await tab.keyboard.press("Escape");
   await lesson.waitFor({ state: "detached" });
   await focused(tab, "#timeline .learn");
@@ -81,7 +81,7 @@ await look("message", "/imagine", {}, async (tab) => {
   await tab.keyboard.type("copy address");
   await tab.keyboard.press("Enter");
   await tab.locator(".toast", { hasText: "is copied" }).waitFor();
-  await shot(tab, "message");
+  await seen(tab, "message");
   await tab.getByRole("button", { name: "Close this message" }).click();
   assert.equal(await tab.locator(".toast").count(), 0);
 });
@@ -117,4 +117,4 @@ await look("away", "/jobs", { allowed: (text) => text.includes("ERR_CONNECTION_R
 
 await server.end();
 await browser.close();
-console.log(`screenshots in ${folder}\n${passed} passed, 0 failed`);
+console.log(`${shown(folder)}${passed} passed, 0 failed`);

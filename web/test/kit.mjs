@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,18 +12,44 @@ export const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 export const binary = process.env.HIGHTIDE ?? here("../../bin/hightide");
 /** A Python with torch; "" where there is none, and what needs it is left out and said to be. */
 export const python = process.env.HIGHTIDE_TEST_PYTHON ?? "";
-export const fresh = (name) => mkdtempSync(join(tmpdir(), `hightide-${name}-`));
+// What a test that fails leaves behind is ended and removed as well.
+const running = new Set(), made = [];
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGTERM");
+  for (const path of made) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+});
+for (const [signal, status] of [["SIGINT", 130], ["SIGTERM", 143], ["SIGHUP", 129]]) process.once(signal, () => process.exit(status));
 
-/** The folder for screenshots: the first argument, else a new one. */
+/** A new folder, which goes when the test ends. */
+export function fresh(name) {
+  made.push(mkdtempSync(join(tmpdir(), `hightide-${name}-`)));
+  return made.at(-1);
+}
+
+/** As spawn; the program ends with the test. */
+export function begin(command, args, options) {
+  const child = spawn(command, args, options);
+  running.add(child);
+  child.on("exit", () => running.delete(child));
+  return child;
+}
+
+/** The folder for what a test saves and, where the first argument names it, for its screenshots; else a new one. */
 export function screenshots(name) {
   const folder = process.argv[2] ?? fresh(name);
   mkdirSync(folder, { recursive: true });
   return folder;
 }
 
+/** Takes a screenshot of a page or a part of it where the test was given a folder, so that somebody looks: each takes tenths of a second of computing. */
+export const shot = async (of, path, options = {}) => { if (process.argv[2]) await of.screenshot({ path, ...options }); };
+
+/** Where the screenshots are, for the end of what a test prints. */
+export const shown = (folder) => process.argv[2] ? `screenshots in ${folder}\n` : "";
+
 /** A server, its address as it prints it, what it said, and its end. */
 export async function serve(env, args = [], at = "127.0.0.1:0") {
-  const child = spawn(binary, ["ui", "--addr", at, ...args], { env, stdio: ["ignore", "ignore", "pipe"] }), told = { text: "" };
+  const child = begin(binary, ["ui", "--addr", at, ...args], { env, stdio: ["ignore", "ignore", "pipe"] }), told = { text: "" };
   const address = await new Promise((done, fail) => {
     child.stderr.on("data", (text) => { told.text += text; const found = /https?:\S+/.exec(told.text); if (found) done(found[0]); });
     child.on("exit", () => fail(new Error(`the server ended: ${told.text}`)));

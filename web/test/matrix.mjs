@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { shot } from "./kit.mjs";
 
 /** A made-up matrix of the shape of a real one, as internal/matrix packs it (its html_test.go writes the file). */
 const seed = JSON.parse(readFileSync(new URL("../../testdata/matrix/seed.page.json", import.meta.url), "utf8"));
@@ -107,7 +108,7 @@ export async function matrices({ look, drawn, folder }) {
     await holes(tab);
     assert.equal(await tab.locator("#cell h2").innerText(), "PyTorch · ResNet-18 · batch 32 · train · CPU", "an address opens where it was");
     assert.ok((await tab.locator("#cell").boundingBox()).width <= 400);
-    await tab.screenshot({ path: join(folder, "matrix-narrow-cell.png") });
+    await shot(tab, join(folder, "matrix-narrow-cell.png"));
     await tab.keyboard.press("Escape");
     assert.equal(await tab.locator(".chip[aria-pressed=true]").count(), 2);
     assert.ok(await tab.locator("#scaling svg").textContent().then((t) => / in 24.0 GiB/.test(t)), "the curve goes on to the limit");

@@ -2,24 +2,16 @@
 //   node test/runparts.mjs [folder for screenshots]
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { homedir, tmpdir } from "node:os";
+import { homedir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { launch } from "./kit.mjs";
+import { begin, binary, fresh, here, launch, screenshots, serve, shot } from "./kit.mjs";
 
-const binary = process.env.HIGHTIDE ?? fileURLToPath(new URL("../../bin/hightide", import.meta.url));
-const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-runparts-")), data = mkdtempSync(join(tmpdir(), "hightide-data-"));
-mkdirSync(folder, { recursive: true });
+const folder = screenshots("runparts"), data = fresh("data");
 const env = { ...process.env, HIGHTIDE_DATA: data, TERM: "xterm-256color" };
-const server = spawn(binary, ["ui", "--addr", "127.0.0.1:0"], { env, stdio: ["ignore", "ignore", "pipe"] });
-const address = await new Promise((done, fail) => {
-  let said = "";
-  server.stderr.on("data", (text) => { said += text; const found = /http:\S+/.exec(said); if (found) done(found[0]); });
-  server.on("exit", () => fail(new Error(`the server ended: ${said}`)));
-});
+const server = await serve(env), address = server.address.href;
 const browser = await launch();
 const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, permissions: ["clipboard-read", "clipboard-write"] });
 const tab = await context.newPage(), complaints = [], outside = [];
@@ -60,7 +52,7 @@ for i in range(300): w(f"line {i} of the rest, Error {i}\\n" if i % 100 == 7 els
 w("x" * 400 + "\\n")
 w("the end")
 `);
-const live = spawn(binary, ["run", "--quiet", "--capture", "--name", "prints", "--", "python3", program], { env, stdio: "ignore" });
+const live = begin(binary, ["run", "--quiet", "--capture", "--name", "prints", "--", "python3", program], { env, stdio: "ignore" });
 const ended = new Promise((done) => live.on("exit", done));
 await tab.goto(address);
 await tab.getByRole("link", { name: "prints" }).click();
@@ -77,10 +69,10 @@ assert.equal(await tab.locator(".term-text a").getAttribute("href"), "https://ex
 assert.equal(await tab.locator(".term-text img, .term-text script").count(), 0);
 assert.match(await row(7).innerText(), /^<img src=x onerror=alert\(1\)><script>/);
 ok("colours are there, links are of the web alone, markup is text");
-await tab.locator("#output").screenshot({ path: join(folder, "output-light.png") });
+await shot(tab.locator("#output"), join(folder, "output-light.png"));
 await accessible("the terminal, in light colours,", "#output");
 await tab.keyboard.press("t");
-await tab.locator("#output").screenshot({ path: join(folder, "output-dark.png") });
+await shot(tab.locator("#output"), join(folder, "output-dark.png"));
 await accessible("the terminal, in dark colours,", "#output");
 await tab.keyboard.press("t");
 
@@ -102,7 +94,7 @@ const first = await tab.locator("mark.now").first().innerText();
 await tab.keyboard.press("Enter");
 await tab.locator(".hits", { hasText: /^[1-4] of 4$/ }).waitFor();
 assert.equal(first.toLowerCase(), "error");
-await tab.locator("#output").screenshot({ path: join(folder, "output-search.png") });
+await shot(tab.locator("#output"), join(folder, "output-search.png"));
 ok("a search finds and goes through what was found");
 await tab.keyboard.press("Escape");
 await tab.keyboard.press("End");
@@ -172,11 +164,12 @@ await tab.goto(`${base}/runs/${id("prints")}`);
 await tab.locator(".term-text", { hasText: "the end" }).waitFor();
 await narrow();
 await term.scrollIntoViewIfNeeded();
-await tab.screenshot({ path: join(folder, "output-400.png") });
+await shot(tab, join(folder, "output-400.png"));
 await accessible("the terminal at 400 pixels", "#output");
 await tab.setViewportSize({ width: 1280, height: 900 });
 
 // Four ranks that train together on this machine's processors. One works longer in its forward, one takes more memory, and none has a GPU.
+// They are forks of one process that has imported PyTorch, as an import takes more computing than all the training.
 const python = process.env.HIGHTIDE_TEST_PYTHON ?? join(homedir(), ".cache/hightide/torch-2.15.0/bin/python");
 if (existsSync(python)) {
   const train = join(data, "train.py");
@@ -193,15 +186,21 @@ class Slow(torch.nn.Module):
         return x
 model = DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(64, 256), Slow(), torch.nn.Linear(256, 8)))
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
-for step in range(300):
-    loss = model(torch.randn(16, 64)).square().mean()
-    loss.backward()
+for step in range(200):
+    model(torch.randn(16, 64)).square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
-    if rank == 0: print(f"step {step} loss {loss.item():.4f}", flush=True)
 dist.destroy_process_group()
 `);
-  const running = spawn(binary, ["run", "--quiet", "--capture", "--name", "ranks", "--", python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "4", train], { env, stdio: "ignore" });
+  const launcher = join(data, "launcher.py");
+  writeFileSync(launcher, `
+import os, sys
+sys.path.append(${JSON.stringify(here("../../scripts"))})
+import forkserver
+ended = forkserver.run_ranks(4, [sys.executable, *sys.argv[1:]], os.environ)
+sys.exit("\\n".join(f"exit {rank.returncode}: {rank.stderr}" for rank in ended if rank.returncode) or 0)
+`);
+  const running = begin(binary, ["run", "--quiet", "--capture", "--name", "ranks", "--", python, launcher, train], { env, stdio: "ignore" });
   const over = new Promise((done) => running.on("exit", done));
   while (!JSON.parse(execFileSync(binary, ["ls", "--json"], { env, encoding: "utf8" })).runs.some((r) => r.name === "ranks")) await new Promise((done) => setTimeout(done, 50));
   await tab.goto(`${base}/runs/${id("ranks")}`);
@@ -221,7 +220,7 @@ dist.destroy_process_group()
   await tab.getByRole("group", { name: "Ranks" }).getByRole("button", { name: /rank 1/ }).click();
   await tab.waitForURL(/process=\d+/);
   await card("Host peak").locator(".rank-bar.picked").waitFor();
-  await tab.locator("#ranks").screenshot({ path: join(folder, "ranks-light.png") });
+  await shot(tab.locator("#ranks"), join(folder, "ranks-light.png"));
   await accessible("the ranks, in light colours,", "#ranks");
   await tab.locator("#table-phases td.text", { hasText: "forward" }).first().waitFor();
   assert.equal(await tab.locator("#table-phases tbody td.text", { hasText: "forward" }).count(), 1);
@@ -243,7 +242,7 @@ dist.destroy_process_group()
   await tab.keyboard.press("z");
   await tab.waitForURL((url) => !url.search.includes("process") && url.search.includes("phase"));
   await tab.locator("#timeline").scrollIntoViewIfNeeded();
-  await tab.screenshot({ path: join(folder, "phase-selected.png") });
+  await shot(tab, join(folder, "phase-selected.png"));
   await chips.getByRole("button", { name: /phase/ }).click();
   await tab.waitForURL((url) => !url.search.includes("phase"));
   await chips.waitFor({ state: "hidden" });
@@ -268,13 +267,13 @@ dist.destroy_process_group()
   writeFileSync(join(folder, png.suggestedFilename()), picture);
   ok("a panel is saved as a picture");
   await tab.keyboard.press("t");
-  await tab.locator("#ranks").screenshot({ path: join(folder, "ranks-dark.png") });
-  await tab.locator("#table-phases").screenshot({ path: join(folder, "phases-dark.png") });
+  await shot(tab.locator("#ranks"), join(folder, "ranks-dark.png"));
+  await shot(tab.locator("#table-phases"), join(folder, "phases-dark.png"));
   await accessible("the ranks, in dark colours,", "#ranks");
   await tab.keyboard.press("t");
   await tab.setViewportSize({ width: 400, height: 800 });
   await narrow();
-  await tab.locator("#ranks").screenshot({ path: join(folder, "ranks-400.png") });
+  await shot(tab.locator("#ranks"), join(folder, "ranks-400.png"));
   await tab.setViewportSize({ width: 1280, height: 900 });
   const page = join(data, "ranks.html");
   execFileSync(binary, ["report", id("ranks"), "--html", page], { env, stdio: "ignore" });
@@ -299,5 +298,5 @@ dist.destroy_process_group()
 assert.deepEqual(outside, [], "a request leaves the machine");
 assert.deepEqual(complaints, [], "the page complains");
 await browser.close();
-server.kill("SIGINT");
+await server.end();
 console.log(`${passed} passed`);

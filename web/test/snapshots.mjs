@@ -2,17 +2,13 @@
 //   node test/snapshots.mjs [folder for screenshots]
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { execFileSync } from "node:child_process";
+import { copyFileSync, readFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { launch } from "./kit.mjs";
+import { addressOf, binary, fresh, here, launch, screenshots, serve, shot } from "./kit.mjs";
 
-const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const binary = process.env.HIGHTIDE ?? here("../../bin/hightide"), real = here("../../testdata/real/h100-lm-ctx128-train-step.pickle");
-const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "hightide-snapshots-")), data = mkdtempSync(join(tmpdir(), "hightide-data-")), files = mkdtempSync(join(tmpdir(), "hightide-files-"));
-mkdirSync(folder, { recursive: true });
+const real = here("../../testdata/real/h100-lm-ctx128-train-step.pickle");
+const folder = screenshots("snapshots"), data = fresh("data"), files = fresh("files");
 const env = { ...process.env, HIGHTIDE_DATA: data };
 execFileSync(binary, ["--data-dir", join(files, "elsewhere"), "run", "--quiet", "--name", "guest", "--", "python3", "-c", "x = bytearray(30 << 20)"], { env });
 const [id] = readdirSync(join(files, "elsewhere", "runs")), recording = join(files, "elsewhere", "runs", id, "run.hightide");
@@ -22,15 +18,6 @@ const large = file("large.pickle", "");
 truncateSync(large, 3 * 2 ** 30);
 copyFileSync(real, join(files, "mine.pickle"));
 
-async function serve(...args) {
-  const child = spawn(binary, ["ui", "--addr", "127.0.0.1:0", ...args], { env, stdio: ["ignore", "ignore", "pipe"] });
-  const address = await new Promise((done, fail) => {
-    let said = "";
-    child.stderr.on("data", (text) => { said += text; const found = /http:\S+/.exec(said); if (found) done(found[0]); });
-    child.on("exit", () => fail(new Error(`the server ended: ${said}`)));
-  });
-  return { address, at: (path) => new URL(path, address).href, end: () => new Promise((done) => { child.on("exit", done); child.kill("SIGINT"); }) };
-}
 const browser = await launch();
 const context = await browser.newContext({ viewport: { width: 1280, height: 900 } }), tab = await context.newPage(), complaints = [];
 tab.on("console", (m) => ["error", "warning"].includes(m.type()) && !/status of (422|404)/.test(m.text()) && complaints.push(m.text())); // the browser tells of each answer that is an error
@@ -41,8 +28,8 @@ const ok = (said) => { passed++; void said; };
 const choose = (...paths) => tab.locator("#upload input[type=file]").setInputFiles(paths);
 const narrow = async () => { assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth) <= 0, "the page is too wide"); };
 
-let server = await serve();
-await tab.goto(server.at("/snapshots"));
+let server = await serve(env);
+await tab.goto(addressOf(server, "/snapshots"));
 await tab.getByText("No file is open").waitFor();
 await tab.getByText("No run recorded one").waitFor();
 await choose(real);
@@ -50,7 +37,7 @@ await tab.waitForURL(/\/snapshots\/[0-9a-f]+/);
 await tab.locator(".stacked canvas").waitFor();
 ok("a file that is chosen is shown as soon as it is read");
 
-await tab.goto(server.at("/snapshots"));
+await tab.goto(addressOf(server, "/snapshots"));
 const row = tab.locator("#snapshots tbody tr", { hasText: "h100-lm" });
 await row.waitFor();
 assert.match(await row.innerText(), /upload[\s\S]*MiB[\s\S]*19,770[\s\S]*[MG]iB/);
@@ -62,7 +49,7 @@ for (const [path, says] of [[bad, /broken\.pickle[\s\S]*(ends in the middle|cann
   const said = await tab.locator(".upload.failed").innerText();
   assert.match(said, says);
   assert.ok(!said.includes(data), "a message names a place on the server");
-  if (path === large) await tab.screenshot({ path: join(folder, "snapshots-refused.png") });
+  if (path === large) await shot(tab, join(folder, "snapshots-refused.png"));
   await tab.getByRole("button", { name: /^Forget/ }).click();
   await tab.locator(".upload").waitFor({ state: "detached" });
 }
@@ -82,7 +69,7 @@ assert.equal(await tab.locator("#snapshots tbody tr").count(), 1);
 ok("an upload has its progress and can be cancelled");
 
 // dropped anywhere, on another page
-await tab.goto(server.at("/jobs"));
+await tab.goto(addressOf(server, "/jobs"));
 await tab.locator("h1").waitFor();
 const carried = await tab.evaluateHandle((text) => { const all = new DataTransfer(); all.items.add(new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], "dropped.hightide")); return all; }, readFileSync(recording).toString("base64"));
 await tab.dispatchEvent("body", "dragenter", { dataTransfer: carried });
@@ -91,25 +78,25 @@ await tab.dispatchEvent("body", "drop", { dataTransfer: carried });
 await tab.waitForURL(/\/runs\/\w+/);
 await tab.locator("h1").first().waitFor();
 assert.equal(await tab.locator(".veil").isVisible(), false);
-await tab.goto(server.at("/"));
+await tab.goto(addressOf(server, "/"));
 await tab.locator("tr.run", { hasText: "guest" }).getByText("upload", { exact: true }).waitFor();
 ok("a recording that is dropped on any page becomes a run");
 
-await tab.goto(server.at("/snapshots"));
+await tab.goto(addressOf(server, "/snapshots"));
 await row.getByRole("button", { name: /^Delete/ }).click();
 await tab.getByText("No file is open").waitFor();
 await tab.keyboard.press("z");
 await row.waitFor();
 await row.getByRole("button", { name: /^Delete/ }).click();
 await tab.getByRole("button", { name: "Close this message" }).click();
-for (;;) { const { snapshots } = await (await fetch(server.at("/api/v1/snapshots"))).json(); if (!snapshots.some((s) => s.from === "upload")) break; await new Promise((done) => setTimeout(done, 50)); }
+for (;;) { const { snapshots } = await (await fetch(addressOf(server, "/api/v1/snapshots"))).json(); if (!snapshots.some((s) => s.from === "upload")) break; await new Promise((done) => setTimeout(done, 50)); }
 ok("an upload is deleted, and back until the message is gone");
 assert.deepEqual(complaints, [], "the page complains");
 await server.end();
 
 // files that are named
-server = await serve(recording, join(files, "mine.pickle"), here("../../testdata/real/h100-lm-ctx256-forward-bf16.pickle"));
-await tab.goto(server.address);
+server = await serve(env, [recording, join(files, "mine.pickle"), here("../../testdata/real/h100-lm-ctx256-forward-bf16.pickle")]);
+await tab.goto(server.address.href);
 await tab.locator("tr.run", { hasText: "guest" }).getByText("file", { exact: true }).waitFor();
 await tab.getByRole("link", { name: "guest" }).focus();
 await tab.keyboard.press("r");
@@ -117,20 +104,20 @@ await tab.locator(".toast.bad", { hasText: "outside the data directory" }).waitF
 await tab.getByRole("link", { name: "guest" }).click();
 await tab.locator(".top .outcome, .outcome", { hasText: "exit 0" }).first().waitFor();
 ok("a recording from elsewhere is a run with its page");
-await tab.goto(server.at("/snapshots"));
+await tab.goto(addressOf(server, "/snapshots"));
 await tab.locator("#snapshots tbody tr", { hasText: "mine.pickle" }).getByText("19,770").waitFor();
-await tab.screenshot({ path: join(folder, "snapshots.png"), fullPage: true });
+await shot(tab, join(folder, "snapshots.png"), { fullPage: true });
 for (const [width, scheme] of [[400, "dark"], [1280, "dark"], [400, "light"]]) {
   await tab.setViewportSize({ width, height: 900 });
   await tab.emulateMedia({ colorScheme: scheme });
   await narrow();
-  await tab.screenshot({ path: join(folder, `snapshots-${width}-${scheme}.png`), fullPage: true });
+  await shot(tab, join(folder, `snapshots-${width}-${scheme}.png`), { fullPage: true });
 }
 ok("the list fits 400 pixels");
 await tab.setViewportSize({ width: 1280, height: 900 });
 
 // two snapshots beside each other
-await tab.goto(server.at("/snapshots"));
+await tab.goto(addressOf(server, "/snapshots"));
 await tab.locator("#snapshots tbody tr", { hasText: "mine.pickle" }).getByRole("link", { name: "compare" }).click();
 await tab.waitForURL(/\/diff\?a=/);
 await tab.getByLabel("What the lists offer").fill("ctx256");
@@ -141,16 +128,16 @@ assert.match(await tab.locator("#difference h2").innerText(), /mine\.pickle → 
 await tab.locator("#bothcourses svg path").nth(1).waitFor();
 assert.ok(await tab.locator("#flamediff [role=treeitem]").count() > 3);
 assert.equal(await tab.locator("#bothcourses .saves button").count(), 2, "the curves can be saved");
-const page = await fetch(server.at(await tab.getByRole("link", { name: "One file to share" }).getAttribute("href")));
+const page = await fetch(addressOf(server, await tab.getByRole("link", { name: "One file to share" }).getAttribute("href")));
 assert.ok(page.status === 200 && /^<!doctype html/i.test(await page.text()), "one file to share");
-await tab.screenshot({ path: join(folder, "diff-snapshots.png"), fullPage: true });
+await shot(tab, join(folder, "diff-snapshots.png"), { fullPage: true });
 const from = new URL(tab.url()).searchParams;
 await tab.locator("body").press("s");
 await tab.locator("#difference h2", { hasText: /ctx256.* → mine/ }).waitFor();
 assert.equal(new URL(tab.url()).searchParams.get("a"), from.get("b"));
 await tab.setViewportSize({ width: 400, height: 900 });
 await narrow();
-await tab.screenshot({ path: join(folder, "diff-400.png"), fullPage: true });
+await shot(tab, join(folder, "diff-400.png"), { fullPage: true });
 await tab.setViewportSize({ width: 1280, height: 900 });
 ok("snapshots are compared, by their names, either way round");
 

@@ -2,11 +2,10 @@
 //   node test/tracks.mjs [folder for screenshots]
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import axe from "axe-core";
-import { binary, fresh, launch, screenshots, serve } from "./kit.mjs";
+import { begin, binary, fresh, launch, screenshots, serve, shot } from "./kit.mjs";
 
 const folder = screenshots("tracks"), data = fresh("data"), env = { ...process.env, HIGHTIDE_DATA: data };
 let server = await serve(env);
@@ -38,7 +37,7 @@ kept = []
 while not os.path.exists(${JSON.stringify(go)}):
     kept.append(bytearray(1 << 20)) if len(kept) < (300 if os.path.exists(${JSON.stringify(more)}) else 40) else None
     time.sleep(0.02)`;
-const live = spawn(binary, ["run", "--quiet", "--name", "growing", "--interval", "50ms", "--alert", "host.rss>30MiB", "--", "python3", "-c", program], { env, stdio: "ignore" });
+const live = begin(binary, ["run", "--quiet", "--name", "growing", "--interval", "50ms", "--alert", "host.rss>30MiB", "--", "python3", "-c", program], { env, stdio: "ignore" });
 const ended = new Promise((done) => live.on("exit", done));
 await tab.goto(address);
 await tab.getByRole("link", { name: "growing" }).click();
@@ -165,7 +164,7 @@ const range = tab.locator("#timeline .range");
 assert.match(await range.innerText(), /Host memory: RSS/);
 const cells = await range.locator("tr", { hasText: "Host memory: RSS" }).first().locator("td").allInnerTexts();
 assert.ok(cells.length === 4 && cells.slice(0, 3).every((c) => /MiB/.test(c)) && /[+−±]/.test(cells[3]), `lowest, mean, highest, change: ${cells}`);
-await tab.screenshot({ path: join(folder, "tracks-range.png") });
+await shot(tab, join(folder, "tracks-range.png"));
 ok("a chosen stretch has its figures");
 
 await track("Processor").hover();
@@ -224,7 +223,7 @@ for (const [name, scheme, wide] of [["light", "light", 1280], ["dark", "dark", 1
   await tab.evaluate(axe.source);
   const { violations } = await tab.evaluate(() => axe.run("#timeline"));
   assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes[0].html}`), [], `${name}: axe`);
-  await tab.screenshot({ path: join(folder, `tracks-${name}.png`) });
+  await shot(tab, join(folder, `tracks-${name}.png`));
 }
 ok("no fault of accessibility, light, dark and at 400 pixels");
 

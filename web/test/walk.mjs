@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { addressOf, focused, launch, layoutShift, opened, screenshots, sound, violations, watchShifts } from "./kit.mjs";
+import { addressOf, focused, launch, layoutShift, opened, screenshots, shot, shown, sound, violations, watchShifts } from "./kit.mjs";
 import { pages } from "./pages.mjs";
 import { world } from "./world.mjs";
 
@@ -43,7 +43,7 @@ try { for (const page of looked) {
       await tab.setViewportSize({ width, height: 900 });
       await tab.waitForFunction((scheme) => document.documentElement.dataset.theme === scheme, scheme);
       await drawn(tab);
-      await tab.screenshot({ path: join(folder, `${page.name}-${scheme}-${width}.png`), fullPage: true });
+      await shot(tab, join(folder, `${page.name}-${scheme}-${width}.png`), { fullPage: true });
       await tried(`${page.name}, ${scheme}, ${width}`, async () => {
         await sound(tab, "it");
         assert.deepEqual(await violations(tab), [], "axe");
@@ -66,5 +66,5 @@ try { for (const page of looked) {
   await browser.close();
   await w.close();
 }
-console.log(`screenshots in ${folder}\n${failed.map((f) => `FAILED ${f}\n`).join("")}${left.length ? `left out, no Python with torch in HIGHTIDE_TEST_PYTHON: ${left.join(", ")}\n` : ""}${passed} passed, ${failed.length} failed`);
+console.log(`${shown(folder)}${failed.map((f) => `FAILED ${f}\n`).join("")}${left.length ? `left out, no Python with torch in HIGHTIDE_TEST_PYTHON: ${left.join(", ")}\n` : ""}${passed} passed, ${failed.length} failed`);
 process.exitCode = failed.length ? 1 : 0;

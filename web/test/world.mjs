@@ -1,10 +1,10 @@
 // Real recordings for the tests in a browser: trainings, imagined GPUs, a snapshot, a matrix, jobs, a run that goes on until it is told to end.
 
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { binary, fresh, here, python, serve } from "./kit.mjs";
+import { begin, binary, fresh, here, python, serve } from "./kit.mjs";
 
 const does = promisify(execFile);
 export const snapshotFile = here("../../testdata/real/h100-lm-ctx128-train-step.pickle");
@@ -22,7 +22,7 @@ while not os.path.exists(${JSON.stringify(stop)}):
 
 /** A run that is recorded until end() is called. */
 export function liveRun(env, name = "going") {
-  const stop = join(fresh("stop"), "stop"), child = spawn(binary, ["run", "--quiet", "--capture", "--name", name, "--", "python3", "-c", going(stop)], { env, stdio: "ignore" });
+  const stop = join(fresh("stop"), "stop"), child = begin(binary, ["run", "--quiet", "--capture", "--name", name, "--", "python3", "-c", going(stop)], { env, stdio: "ignore" });
   const ended = new Promise((done) => child.on("exit", done));
   return { pid: child.pid, ended, end: () => { writeFileSync(stop, ""); return ended; } };
 }
