@@ -193,7 +193,13 @@ def go_checks() -> list[Check]:
     whole = [p for p in packages if packages[p] and p not in RACED]
     return [
         Check("go-race", [*test, "-race", *whole], count=count_go, env=COMPILING, again=again_go),
-        Check("go-race-some", [*test, "-race", "-run", some, *RACED], count=count_go, env=COMPILING, again=again_go),
+        Check(
+            "go-race-some",
+            [*test, "-race", "-run", some, *RACED],
+            count=count_go,
+            env={**COMPILING, "COLLECT_LATE": ""},  # some programs are to run as Python starts them
+            again=again_go,
+        ),
         Check(
             "go",
             [*test, "-skip", some, *(p for p in packages if p not in whole)],
@@ -343,7 +349,13 @@ class Runner:
         """Run a command of a check; what it printed, and its exit code."""
         # No bytecode: Python files are embedded in the binary, and a cache beside them would be too.
         # One thread: PyTorch's wait for each other computing, which takes the cores from the other checks.
-        own = {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "HIGHTIDE_TEST_PYTHON": str(TORCH)}
+        # Garbage collected rarely: a fifth to a third of what an import of PyTorch or TensorFlow takes (scripts/setup).
+        own = {
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "OMP_NUM_THREADS": "1",
+            "COLLECT_LATE": "1",
+            "HIGHTIDE_TEST_PYTHON": str(TORCH),
+        }
         command = subprocess.Popen(
             [str(word) for word in words], cwd=ROOT, env={**os.environ, **own, **check.env},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
