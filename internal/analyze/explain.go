@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hightide/internal/allocator"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -87,6 +88,8 @@ type explanation struct {
 	most     group            // the largest group by name, of whatever category
 	failed   group            // likewise, when memory ran out
 	bare     bool             // its file knows nothing of segments
+	unlooked string           // that growth was not looked for, and why; "": it was
+	rounds   bool             // blocks are rounded as the settings say that were in force when the file was written
 	filtered bool             // its file holds only some blocks, as export left them
 
 	before usage.FromBefore // of no bytes where --filter leaves that out
@@ -135,6 +138,7 @@ func explainDevice(s *mem.AllocatorSnapshot, device int, file string, stepEnds [
 		a.Blame = a.Blame[:min(o.Top, len(a.Blame))]
 	}
 	if o.Brief {
+		a.unlooked = "Growth, fragmentation and failed requests were not looked for: the brief look leaves them out."
 		return a, nil
 	}
 	uses := g.uses(at)
@@ -147,6 +151,7 @@ func explainDevice(s *mem.AllocatorSnapshot, device int, file string, stepEnds [
 	}
 	steps := d.Steps(stepEnds)
 	a.Steps, a.Growth = steps, g.growth(steps)
+	a.unlooked = unlooked(d, steps)
 	if o.Pictures {
 		a.Timeline = g.timeline(cmp.Or(o.Columns, 600))
 	}
@@ -166,6 +171,7 @@ func newExplanation(d *usage.Device, file string, at usage.Moment, o *ExplainOpt
 	}
 	a.among, a.bare, a.filtered, a.Name = rangeWords(d.Among), !d.KnowsSegments(), s.Filter != "", fmt.Sprintf("device %d", d.Number)
 	a.began = d.Begin.Allocated
+	a.rounds = d.Moments > 0 && !s.Bare && d.Settings.Divisions != (allocator.Settings{}).Divisions
 	if d.Number == mem.HostDevice {
 		a.Name = hostName
 	} else if name, ok := s.DeviceNames[d.Number]; ok {

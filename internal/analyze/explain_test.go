@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -285,5 +286,28 @@ func TestBlameAddsUpToThePeak(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestWhatWasNotLookedForIsSaid: no growth is "none" only where steps or enough events let it be seen.
+func TestWhatWasNotLookedForIsSaid(t *testing.T) {
+	for name, want := range map[string]string{
+		"imagined/leak-a10.pickle":              "",
+		"imagined/oom-a10-pieces.pickle":        "179 events are too few",
+		"real/h100-lm-ctx128-train-step.pickle": "within one step",
+	} {
+		r := reported(t, testkit.Snapshot(t, name), "x", ExplainOptions{})
+		if said := r.Headline.NotLooked; (said == "") != (want == "") || !strings.Contains(said, want) {
+			t.Errorf("%s: %q, want %q", name, said, want)
+		}
+	}
+	s := testkit.Snapshot(t, "imagined/leak-a10.pickle")
+	s.Traces = nil
+	r := reported(t, s, "x", ExplainOptions{})
+	if when := r.Tables[0].Rows[0][0]; !strings.Contains(r.Headline.NotLooked, "one state") || fmt.Sprint(when) != "the one state recorded" {
+		t.Errorf("%q, %v", r.Headline.NotLooked, when)
+	}
+	if r := reported(t, testkit.Snapshot(t, "imagined/leak-a10.pickle"), "x", ExplainOptions{Brief: true}); !strings.Contains(r.Headline.NotLooked, "brief") {
+		t.Errorf("%q", r.Headline.NotLooked)
 	}
 }

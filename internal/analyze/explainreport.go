@@ -136,6 +136,13 @@ func (x *Explaining) Finish() error {
 func (x *Explaining) lead() {
 	r := x.Report
 	slices.SortStableFunc(r.Findings, compareFindings)
+	for _, a := range x.devices {
+		if a.unlooked == "" { // on one at least
+			r.Headline.NotLooked = ""
+			break
+		}
+		r.Headline.NotLooked = a.unlooked
+	}
 	if len(x.devices) == 0 {
 		r.Headline.Say("The files hold no device memory")
 		return
@@ -274,18 +281,18 @@ const growthFindings = 5
 
 func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
 	f := report.Finding{Kind: report.KindGrowth, Severity: report.Warning, Label: a.Label, Stack: g.Frames, Bytes: mem.Some(int64(g.Grown)), Confidence: g.Confidence,
-		Title: fmt.Sprintf("`%s` holds more of %s after each step", g.Name, a.Title)}
+		Title: fmt.Sprintf("`%s` keeps more of %s from step to step", g.Name, a.Title)}
 	if g.Source == usage.Stretches {
 		f.Title = fmt.Sprintf("`%s` holds more and more of %s", g.Name, a.Title)
 		f.Text = fmt.Sprintf("%v more over the trace, in equal parts of it: no steps are known.", g.Grown)
 	} else {
 		f.BytesPerStep = mem.Some(int64(g.PerStep))
-		f.Text = fmt.Sprintf("%v more in each of %d steps, which are %s; confidence %d %%.", g.PerStep, g.Steps, map[string]string{"inferred": "inferred from what repeats"}[g.Source]+map[string]string{"annotations": "as annotated", "recorded": "as recorded"}[g.Source], int(g.Confidence*100))
+		f.Text = fmt.Sprintf("%v more per step on average, over %d steps%s, which are %s; confidence %d %%.", g.PerStep, g.Steps, fromStep(g), map[string]string{"inferred": "inferred from what repeats"}[g.Source]+map[string]string{"annotations": "as annotated", "recorded": "as recorded"}[g.Source], int(g.Confidence*100))
 	}
 	if g.Confidence >= leakConfidence && g.Source != usage.Stretches {
 		f.Kind, f.Severity = report.KindLeak, report.Critical
 	}
-	f.Advice = "Look for what gains an item in each step and never loses one: a list, a dictionary, an attribute."
+	f.Advice = "Look for what gains items and never loses one: a list, a dictionary, an attribute. A cache or a buffer with a bound looks the same until it is full: a longer trace tells."
 	if slices.ContainsFunc(g.Frames, func(l mem.Location) bool { return !l.Native && (l.Function == "forward" || l.Function == "_call_impl") }) {
 		f.Advice = "A forward call allocated it, so something keeps the graph of each step, most often a list of losses or outputs: keep `loss.item()`, or `.detach()` what must stay a tensor."
 	}
@@ -294,6 +301,14 @@ func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
 		f.File, f.Line, f.SiteFunction = at.File, at.Line, at.Function
 	}
 	return f
+}
+
+// fromStep says from which step on something grew that did not before; "": all along.
+func fromStep(g *report.TraceGrowth) string {
+	if step, ok := g.Since.Get(); ok {
+		return fmt.Sprintf(" from step %s on", report.Count(step))
+	}
+	return ""
 }
 
 // leakConfidence is from where on growth is called a leak.

@@ -52,7 +52,9 @@ func (a *explanation) levelTable(o *ExplainOptions) report.Table {
 	}
 	row := func(when string, p report.TracePeak) {
 		var event mem.Optional
-		if p.Event < 0 {
+		if a.Events == 0 {
+			when = "the one state recorded"
+		} else if p.Event < 0 {
 			when += ", at the beginning"
 		} else {
 			event = mem.Some(int64(p.Event))
@@ -84,6 +86,9 @@ func (a *explanation) oddText() string {
 	}
 	if reserved, ok := a.At.Reserved.Get(); ok && !a.bare && int64(a.At.Active) > reserved {
 		said = append(said, fmt.Sprintf("More is in use (%v) than is reserved (%v), which no allocator does: trust the blocks, not what is said of segments.", a.At.Active, mem.Bytes(reserved)))
+	}
+	if a.rounds {
+		said = append(said, "Blocks are rounded by roundup_power2_divisions as it was when the file was written; if the program changed it on the way, blocks from before that were of another size.")
 	}
 	return strings.Join(said, " ")
 }

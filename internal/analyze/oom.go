@@ -177,6 +177,11 @@ func outOfDeviceMemory(d *usage.Device, g *grouper) (*report.TraceOOM, group) {
 	if total, ok := d.Snapshot.DeviceMemory[d.Number]; ok {
 		oom.DeviceTotal = mem.Some(int64(total))
 	}
+	for _, action := range t.Action {
+		if action == mem.ActionOOM {
+			oom.Failures++
+		}
+	}
 	judge(oom, d)
 	if g.o.Advise != nil {
 		oom.Advice, oom.Replayed = g.o.Advise(d.Snapshot, d.Number)
@@ -278,6 +283,9 @@ func recorded(o *report.TraceOOM, most group, label mem.Label, device, of string
 	}
 	if of != device {
 		s.told += " of " + of
+	}
+	if o.Failures > 1 {
+		s.told += fmt.Sprintf(" (the last of %d requests that failed)", o.Failures)
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"hightide/internal/mem"
@@ -15,6 +16,22 @@ const (
 	doubtOfStretches  = 0.7  // how sure growth is where no steps are known
 )
 
+// unlooked says that growth was not looked for, and why; "": it was.
+func unlooked(d *usage.Device, steps *usage.Steps) string {
+	if bins, _ := d.GrowthBins(steps); len(bins.Stretches) > 0 {
+		return ""
+	}
+	switch {
+	case d.Moments == 0:
+		return "Growth was not looked for: the file records one state, and no events."
+	case steps == nil:
+		return fmt.Sprintf("Growth was not looked for: no steps are seen, and %s are too few to tell it without.", report.Counted(int64(d.Moments), "event"))
+	case len(steps.Steps) == 0:
+		return "Growth was not looked for: no steps are seen, and within one step memory grows and shrinks by itself."
+	}
+	return fmt.Sprintf("Growth was not looked for: %s are too few to tell it from a warm-up.", report.Counted(int64(len(steps.Steps)), "step"))
+}
+
 // growth finds what lines hold more of after each step, by the rules that hold for a heap (usage.TrendOf). Where no steps are
 // known, equal stretches of the trace stand for them.
 func (g *grouper) growth(steps *usage.Steps) []report.TraceGrowth {
@@ -25,11 +42,13 @@ func (g *grouper) growth(steps *usage.Steps) []report.TraceGrowth {
 		if source == usage.Stretches && line.Site.Name == usage.NoFrames { // it may be the gradients of a single backward pass
 			continue
 		}
-		t := report.TraceGrowth{Name: line.Site.Name, Steps: len(bins.X) - 1, Source: source, PerStep: bytesPer(line.Slope), Grown: bytesPer(line.Growth),
+		t := report.TraceGrowth{Name: line.Site.Name, Steps: bins.Steps(line.From), Source: source, PerStep: bytesPer(line.Slope), Grown: bytesPer(line.Growth),
 			Confidence: line.Confidence(), Frames: g.d.Stacks.Frames(line.Stack)}
 		if source == usage.Stretches {
 			t.Confidence *= doubtOfStretches
 			t.PerStep = 0
+		} else if line.From > 0 {
+			t.Since = mem.Some(int64(bins.X[line.From]) + 2) // from 1, and the first is not looked at
 		}
 		found = append(found, t)
 	}

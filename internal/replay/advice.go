@@ -167,6 +167,9 @@ func (a *Advice) Best() *AdviceTry {
 // Text is the advice in words.
 func (a *Advice) Text() string {
 	var text strings.Builder
+	if a.Limited {
+		fmt.Fprintf(&text, "The device had room, so this holds if a limit of %v was reached, which the file does not tell. ", a.Capacity)
+	}
 	switch best := a.Best(); {
 	case a.Hopeless:
 		fmt.Fprintf(&text, "No allocator setting avoids it (verified by replay): even without any fragmentation, %v are lacking.", a.Lacking)

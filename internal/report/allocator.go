@@ -164,8 +164,9 @@ type TraceGrowth struct {
 	PerStep    mem.Bytes      `json:"bytes_per_step"` // median
 	Grown      mem.Bytes      `json:"bytes"`          // over the steps looked at
 	Steps      int            `json:"steps"`
-	Confidence float64        `json:"confidence"` // 0 to 1
-	Source     string         `json:"source"`     // annotations, inferred; stretches: no steps are known
+	Since      mem.Optional   `json:"since_step,omitzero"` // the step, from 1, at which it began, where it did not grow before
+	Confidence float64        `json:"confidence"`          // 0 to 1
+	Source     string         `json:"source"`              // annotations, inferred; stretches: no steps are known
 	Frames     []mem.Location `json:"frames"`
 }
 
@@ -187,6 +188,7 @@ type TraceOOM struct {
 	Contiguous  *bool          `json:"contiguous,omitempty"`                 // one piece alone was large enough
 	Blame       []Blame        `json:"blame"`                                // the largest groups alive then
 	Frames      []mem.Location `json:"frames"`
+	Failures    int            `json:"failures"`           // requests that failed, of which this is the last
 	Advice      string         `json:"advice,omitempty"`   // verified by replay
 	Replayed    any            `json:"replayed,omitempty"` // the settings tried, and what became of them
 }

@@ -22,6 +22,9 @@ const Stretches = "stretches"
 
 const growthStretch = 12 // equal parts of a trace without steps
 
+// Steps is how many steps lie between a bin and the last one.
+func (b *Bins) Steps(from int) int { return int(b.X[len(b.X)-1] - b.X[from]) }
+
 // GrowthBins are the steps of a trace in which growth is looked at, but for the first and the last, several in one where there are
 // many; equal stretches where no steps are known. source is that of the steps, or Stretches.
 func (d *Device) GrowthBins(steps *Steps) (bins Bins, source string) {
@@ -58,6 +61,7 @@ type Growing struct {
 	Stack  uint32    // the one that grew most
 	Rise   mem.Bytes // of that
 	Stacks int
+	From   int       // the bin from which on it was looked at, as it held nothing before
 	Held   mem.Bytes // at the end of the last bin
 	Phase  mem.Phase
 
@@ -82,7 +86,7 @@ func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend, w
 		if !ok {
 			continue
 		}
-		g := Growing{Site: sites.list[n], Stacks: len(sites.stacks[n])}
+		g := Growing{Site: sites.list[n], Stacks: len(sites.stacks[n]), From: part.from}
 		noise := h.noiseOf(&g, sites.stacks[n], bins, part, ends)
 		c := Curve{X: bins.X[part.from : part.to+1], Whole: bins.Whole}
 		for _, bytes := range low[part.from : part.to+1] {
@@ -174,6 +178,7 @@ const (
 	onset     = 0.02 // of what a site holds in the end: before that it has not begun
 	lateOnset = 0.15 // of the bins, after which it has begun late
 	leastPart = 0.4  // of the bins, in which a site must be seen to grow
+	leastLate = 0.2  // likewise of an exact history
 	endPart   = 8    // one in so many bins may be the end of the process,
 	endHeld   = 0.95 // in which it holds less than this part: what is replaced all the time differs by less, in its samples
 )
@@ -182,7 +187,13 @@ const (
 // of a process, in which it gives back what it held.
 func (b *Bins) part(low []mem.Bytes) part {
 	p := part{0, len(low) - 1}
-	if b.Whole {
+	if b.Whole { // what it held all the time is no part of its growth, and blocks tell exactly: fewer bins are enough
+		for p.from < p.to && float64(low[p.from+1]-low[0]) < onset*float64(low[p.to]-low[0]) {
+			p.from++
+		}
+		if p.from <= int(lateOnset*float64(len(low))) || p.to-p.from < max(int(leastLate*float64(len(low))), leastBins) {
+			p.from = 0
+		}
 		return p
 	}
 	if b.ToTheEnd {

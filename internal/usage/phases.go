@@ -132,6 +132,18 @@ const (
 
 var hintNames = map[string]hints{"any": 0, "kept": hintKept, "start": hintStart, "short": hintShort, "outlasts": hintOutlasts, "saved": hintSaved}
 
+// savedFor says whether few enough backward passes begin in a block's life for one of them to have needed it: some with
+// pipelines and micro-batches, and not most of those of a training, through which parameters live.
+func (d *Device) savedFor(from, to int32) bool {
+	if d.passes == nil {
+		begins, _ := d.backwardPasses()
+		d.passes = append([]int32{}, begins...)
+	}
+	begun := sort.Search(len(d.passes), func(i int) bool { return d.passes[i] > to }) -
+		sort.Search(len(d.passes), func(i int) bool { return d.passes[i] > from })
+	return begun <= max(2, len(d.passes)/2)
+}
+
 // hintsOf looks at one block.
 func (d *Device) hintsOf(span int) hints {
 	from, to := d.From[span], d.To[span]
@@ -155,7 +167,7 @@ func (d *Device) hintsOf(span int) hints {
 		h |= hintOutlasts
 	}
 	if run.phase != phaseBackward && run.phase != phaseOptimizer && int(to) < d.Moments {
-		if freeing, _ := d.runAt(to); freeing.phase == phaseBackward {
+		if freeing, _ := d.runAt(to); freeing.phase == phaseBackward && d.savedFor(from, to) {
 			h |= hintSaved
 		}
 	}

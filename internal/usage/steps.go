@@ -22,11 +22,13 @@ type Phase struct {
 }
 
 const (
-	leastSteps   = 3
-	leastAnchors = 3   // things that must happen once in each step
-	evenGaps     = 1.8 // longest gap between two, over their median, of what happens once in each step
-	phasesShown  = 1000
-	leastPhase   = 3 // allocations; shorter ones belong to what is around them
+	leastSteps     = 3
+	leastAnchors   = 3   // things that must happen once in each step
+	microBatches   = 1.5 // times as often as the optimizer or the model is called: then what repeats is no step
+	mostOptimizers = 2   // that a step calls, one after the other: what repeats more seldom is an epoch or an evaluation
+	evenGaps       = 1.8 // longest gap between two, over their median, of what happens once in each step
+	phasesShown    = 1000
+	leastPhase     = 3 // allocations; shorter ones belong to what is around them
 )
 
 // Steps tells steps by their recorded ends, the program's own annotations, else by what repeats; nil: no steps
@@ -96,6 +98,7 @@ func (d *Device) inferredSteps() []Stretch {
 		byCount[len(a.events)] = append(byCount[len(a.events)], a)
 	}
 	best, score, frames := 0, 0, d.anyFramed()
+	_, trains := d.backwardPasses()
 	for n, of := range byCount {
 		weight := len(of) + len(byCount[n-1]) // the first step does without some, and the ring may cut one
 		for _, a := range of {
@@ -109,6 +112,10 @@ func (d *Device) inferredSteps() []Stretch {
 		if len(of) >= leastAnchors && (weight > score || weight == score && n < best) {
 			best, score = n, weight
 		}
+	}
+	called := d.calledSteps(trains)
+	if n := len(called); n >= leastSteps && (best < leastSteps || float64(best) > microBatches*float64(n) || n > mostOptimizers*best) {
+		return d.close(called)
 	}
 	if best < leastSteps {
 		return nil
@@ -127,6 +134,37 @@ func (d *Device) inferredSteps() []Stretch {
 		steps = append(steps, Stretch{From: int(at)})
 	}
 	return d.close(steps)
+}
+
+// calledSteps are what runs of one phase tell: in a training each step ends with the optimizer, so one begins with the first
+// allocation after that, if a backward pass follows; without a training each call of the model is one, if something is allocated
+// between them. Where micro-batches or layers repeat more often, these are the steps.
+func (d *Device) calledSteps(trains bool) (steps []Stretch) {
+	open, passed := false, false // a step has begun; its backward pass was seen
+	for _, run := range d.phaseRuns() {
+		switch {
+		case run.from < 0:
+		case !trains:
+			if run.phase == phaseForward {
+				steps = append(steps, Stretch{From: int(run.from)})
+			}
+		case run.phase == phaseOptimizer:
+			if passed {
+				open, passed = false, false
+			}
+		case run.phase == phaseBackward && open:
+			passed = true
+		case run.phase == phaseForward && !open:
+			steps, open = append(steps, Stretch{From: int(run.from)}), true
+		}
+	}
+	if trains && open && !passed { // an evaluation after the last step, or one that had hardly begun
+		steps = steps[:len(steps)-1]
+	}
+	if trains && !slices.ContainsFunc(d.phaseRuns(), func(r phaseRun) bool { return r.phase == phaseOptimizer && !r.few }) {
+		return nil
+	}
+	return steps
 }
 
 // framed says whether an allocation has frames.

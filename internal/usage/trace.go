@@ -43,6 +43,7 @@ type Device struct {
 	lately      uint32 // the lane last asked for
 	runs        []phaseRun
 	byStack     []uint8 // see stackPhases
+	passes      []int32 // the events at which backward passes begin; see savedFor
 }
 
 // Blocks are what else is known of spans that are blocks, in columns.
