@@ -13,10 +13,11 @@ import (
 
 // topOptions of top.
 type topOptions struct {
-	every  time.Duration
-	filter string
-	once   bool
-	json   string
+	every   time.Duration
+	filter  string
+	once    bool
+	noMouse bool
+	json    string
 }
 
 func topCommand(a *app) *cobra.Command {
@@ -45,6 +46,7 @@ func (o *topOptions) AddFlags(flags *pflag.FlagSet) {
 	o.every = time.Second
 	flags.Var(span{&o.every, 100 * time.Millisecond}, "interval", "between two looks at the machine")
 	flags.StringVar(&o.filter, "filter", "", "show only runs and processes with these `letters`, in order")
+	flags.BoolVar(&o.noMouse, "no-mouse", false, "leave clicks and the wheel to the terminal, as for selecting text")
 	flags.BoolVar(&o.once, "once", false, "say it once, in plain lines")
 	jsonFlag(flags, &o.json)
 }
@@ -59,7 +61,7 @@ func (o *topOptions) run(a *app, c *cobra.Command, args []string) error {
 	if plain {
 		return o.say(a, c)
 	}
-	options := tui.Options{Engine: a.engine(), Every: o.every, Filter: o.filter, In: os.Stdin, Out: screen, Color: text.Color, ASCII: text.ASCII}
+	options := tui.Options{Engine: a.engine(), Every: o.every, Filter: o.filter, In: os.Stdin, Out: screen, Color: text.Color, ASCII: text.ASCII, Mouse: !o.noMouse}
 	if len(args) > 0 {
 		options.Ref = args[0]
 	}

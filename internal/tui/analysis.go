@@ -68,7 +68,9 @@ func findings(of *report.Report, chosen, width, height int) (lines []string) {
 		mark, look := severity(f.Severity)
 		rows = append(rows, []cell{inked(look, mark), inked(look, f.Kind), text(place(f.File, f.Line)), text(size(f.Bytes)), text(size(f.BytesPerStep)), text(clean(f.Title))})
 	}
-	lines = append(rowsOf(columns, rows, width, chosen-from, ""), "")
+	lines = rowsOf(columns, rows, width, chosen-from, "")
+	rowSpots(lines[1:], from-chosen)
+	lines = append(lines, "")
 	f := &of.Findings[chosen]
 	lines = append(lines, wrap(f.Text, width-4, "  ")...)
 	if f.Advice != "" {

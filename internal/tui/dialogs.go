@@ -107,6 +107,7 @@ func signalView(s *State, width, height int) []string {
 		}
 		lines = append(lines, " "+line)
 	}
+	rowSpots(lines[len(lines)-len(signals):], -g.chosen)
 	lines = append(lines, "")
 	if g.sure {
 		return append(lines, paint(yellow, fmt.Sprintf("  Send %s to process %d? y: yes, n: no", signals[g.chosen].name, g.key.pid)))

@@ -29,7 +29,16 @@ func (h *explorer) treeLines(s *State, width, height int) []string {
 		cells = append(cells, []cell{text(h.value(r.Value, set)), text(percent(milli)), text(shareBar(milli, 8)),
 			inked(look, strings.Repeat("  ", min(r.depth, 20))+mark+callName(set, r.Place))})
 	}
-	return rowsOf(columns, cells, width, at-from, "")
+	lines := rowsOf(columns, cells, width, at-from, "")
+	rowSpots(lines[1:], from-at)
+	return lines
+}
+
+// chosenIsOpen says whether the calls below the chosen one are shown.
+func (h *explorer) chosenIsOpen(filter string) bool {
+	rows := h.rows(filter)
+	at := h.chosen(rows)
+	return at >= 0 && rows[at].opened
 }
 
 // shareBar is a bar without a judgement: a large share is not a bad one.

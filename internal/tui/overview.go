@@ -71,6 +71,7 @@ func (s *State) runTable(runs []*store.Run, width, height int) []string {
 		rows = append(rows, s.runCells(r))
 	}
 	lines := rowsOf(runColumns(), rows, width, cursor-from, "")
+	rowSpots(lines[1:], from-slices.Index(s.items(), s.Cursor))
 	lines[0] = counted(lines[0], width, to-from, len(runs))
 	switch {
 	case !s.Listed:

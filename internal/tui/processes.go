@@ -125,15 +125,15 @@ func (s *State) treeRows(sorted []*sampler.Seen) (rows []processRow) {
 
 func processColumns() []column {
 	return []column{
-		{title: "PID", width: 7, right: true},
+		{title: "PID", key: "N", width: 7, right: true},
 		{title: "USER", width: 8},
 		{title: "RUN", width: 10, least: 110},
 		{title: "ROLE", width: 10, least: 130},
 		{title: "THR", width: 4, right: true, least: 100},
-		{title: "CPU%", width: 5, right: true},
-		{title: "CPUTIME", width: 8, right: true, least: 90},
-		{title: "RSS", width: 8, right: true},
-		{title: "DEVICE", width: 8, right: true, least: 70},
+		{title: "CPU%", key: "P", width: 5, right: true},
+		{title: "CPUTIME", key: "T", width: 8, right: true, least: 90},
+		{title: "RSS", key: "M", width: 8, right: true},
+		{title: "DEVICE", key: "D", width: 8, right: true, least: 70},
 		{title: "TREND", width: 10, least: 100},
 		{title: "COMMAND", width: 8, grows: true},
 	}
@@ -149,6 +149,7 @@ func (s *State) processTable(width, height int) []string {
 		rows = append(rows, s.processCells(r))
 	}
 	lines := rowsOf(processColumns(), rows, width, cursor-from, s.Sort.title())
+	rowSpots(lines[1:], from+len(s.listedRuns())-slices.Index(s.items(), s.Cursor))
 	lines[0] = counted(lines[0], width, to-from, len(all))
 	return lines
 }

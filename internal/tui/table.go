@@ -10,6 +10,7 @@ import (
 // column of a table. Widths are fixed, so that figures change in place and nothing jumps; one column may grow.
 type column struct {
 	title string
+	key   string // that sorts by it; "": none does
 	width int
 	right bool
 	grows bool // takes what is left
@@ -35,6 +36,9 @@ func rowsOf(columns []column, rows [][]cell, width, cursor int, sorted string) [
 	for i, c := range columns {
 		if titles[i] = inked(strong, c.title); c.title == sorted && sorted != "" {
 			titles[i].ink = head
+		}
+		if c.key != "" {
+			titles[i].text = spot(c.key, c.title)
 		}
 	}
 	lines := []string{row(columns, widths, titles, width, false)}

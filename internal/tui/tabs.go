@@ -2,6 +2,7 @@ package tui
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -49,7 +50,10 @@ func (s *State) tabCount() int {
 const leastWidth, leastHeight = 40, 10
 
 // Frame is what is on the screen: exactly Height lines, none wider than Width.
-func (s *State) Frame() string {
+func (s *State) Frame() string { return spotMarks.ReplaceAllString(s.marked(), "") }
+
+// marked is the frame with its spots.
+func (s *State) marked() string {
 	if s.Width < leastWidth || s.Height < leastHeight {
 		return ansi.Truncate("hightide top needs 40 x 10", max(s.Width, 0), "")
 	}
@@ -95,11 +99,11 @@ func (s *State) tabBar() (bar string) {
 				label += t.title + " "
 			}
 			width += len(label)
+			look := faint
 			if i == s.Tab {
-				bar += paint(chosen, label)
-			} else {
-				bar += paint(faint, label)
+				look = chosen
 			}
+			bar += spot(strconv.Itoa(i+1), paint(look, label))
 		}
 		if width <= s.Width {
 			break
@@ -123,7 +127,22 @@ func (s *State) foot() string {
 	if s.Paused {
 		left += paint(yellow, " held still ")
 	}
-	return left + paint(faint, " "+strings.Join(s.hints(), "  "))
+	hints := s.hints()
+	for i, hint := range hints {
+		hints[i] = hintSpot(hint)
+	}
+	return left + paint(faint, " "+strings.Join(hints, "  "))
+}
+
+// hintSpot makes a hint clickable that begins with one key.
+func hintSpot(hint string) string {
+	key, _, _ := strings.Cut(hint, " ")
+	if named, ok := map[string]string{"?keys": "?", "/filter": "/", "Enter": "enter", "Esc": "esc", "→": "right", "←": "left"}[key]; ok {
+		key = named
+	} else if len(key) != 1 {
+		return hint
+	}
+	return spot(key, hint)
 }
 
 // hints are keys that are good to know.

@@ -198,5 +198,7 @@ func (s *State) seriesTable(view *live.Run, all []*live.Series, chosen int, begi
 		rows = append(rows, []cell{text(seriesName(view, series)), text(figure(series.Last(), series.Unit)), text(figure(series.Peak, series.Unit)),
 			inked(cyan, spark(series.Highest(begin, view.Now, min(max(width-60, 8), 60))))})
 	}
-	return rowsOf(columns, rows, width, chosen-from, "")
+	lines := rowsOf(columns, rows, width, chosen-from, "")
+	rowSpots(lines[1:], from-chosen)
+	return lines
 }

@@ -31,6 +31,7 @@ type Options struct {
 	In, Out *os.File
 	Color   bool // the terminal wants colours
 	ASCII   bool // it can show nothing else
+	Mouse   bool // clicks and the wheel are ours; text is then selected with Shift
 
 	Launch *Launch // of run --live; nil: hightide top
 }
@@ -129,5 +130,8 @@ func (m *model) View() tea.View {
 	}
 	v := tea.NewView(frame)
 	v.AltScreen = true
+	if m.doer.options.Mouse {
+		v.MouseMode = tea.MouseModeCellMotion
+	}
 	return v
 }

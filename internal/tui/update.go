@@ -17,6 +17,10 @@ func update(s *State, message any) []ask {
 		s.Width, s.Height = m.Width, m.Height
 	case tea.KeyPressMsg:
 		return s.key(m.String(), m.Text)
+	case tea.MouseClickMsg:
+		return s.clicked(m.Mouse())
+	case tea.MouseWheelMsg:
+		return s.wheeled(m.Mouse())
 	case tea.PasteMsg:
 		if s.Typing {
 			s.Filter += m.Content

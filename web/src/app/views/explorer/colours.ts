@@ -7,7 +7,7 @@ import { h } from "../../../views/dom";
 import type { Labels, Shape } from "./tile";
 
 /** What the legend and the chooser say; the server knows the same names. */
-export const bys = { site: "line that allocates", category: "category", module: "module", size: "size", age: "age", stream: "stream" } as const;
+export const bys = { site: "line that allocates", category: "category", module: "module", size: "size", age: "age", stream: "stream and pool" } as const;
 export type By = keyof typeof bys;
 
 const limits = { size: [0, 4096, 65536, 2 ** 20, 10 * 2 ** 20, 100 * 2 ** 20, 2 ** 30], age: [0, 10, 100, 1_000, 10_000, 100_000, 1_000_000] };
