@@ -197,7 +197,7 @@ def go_checks() -> list[Check]:
             "go-race-some",
             [*test, "-race", "-run", some, *RACED],
             count=count_go,
-            env={**COMPILING, "COLLECT_LATE": ""},  # some programs are to run as Python starts them
+            env={**COMPILING, "QUICK_END": ""},  # some programs are to run as Python starts them
             again=again_go,
         ),
         Check(
@@ -349,11 +349,11 @@ class Runner:
         """Run a command of a check; what it printed, and its exit code."""
         # No bytecode: Python files are embedded in the binary, and a cache beside them would be too.
         # One thread: PyTorch's wait for each other computing, which takes the cores from the other checks.
-        # Garbage collected rarely: a fifth to a third of what an import of PyTorch or TensorFlow takes (scripts/setup).
+        # No collection of garbage at the end: a tenth of what an import of PyTorch and its start take (scripts/setup).
         own = {
             "PYTHONDONTWRITEBYTECODE": "1",
             "OMP_NUM_THREADS": "1",
-            "COLLECT_LATE": "1",
+            "QUICK_END": "1",
             "HIGHTIDE_TEST_PYTHON": str(TORCH),
         }
         command = subprocess.Popen(
