@@ -131,6 +131,10 @@ func (a *app) printVerified(r *replay.Result, named bool) {
 	if named && r.File != "" {
 		of = " of " + report.Clean(r.Trace())
 	}
+	if v.Addresses == 0 && v.Segments == 0 {
+		fmt.Fprintf(a.stdout, "The trace%s allocates nothing: there is nothing to check.\n", of)
+		return
+	}
 	fmt.Fprintf(a.stdout, "%d of %d addresses and %d of %d segments%s are as recorded (rules of torch %s).\n",
 		v.AddressesExact, v.Addresses, v.SegmentsExact, v.Segments, of, r.Torch)
 	if v.Ambiguous > 0 {

@@ -108,7 +108,7 @@ func TestDifferencesAreNamed(t *testing.T) {
 		{"finds no room", Settings{Expandable: true, ReserveBytes: 20 * mem.MiB}, recordProgram(expandable, RulesOf(2, 9), "2.9", 0, func(n *Native) {
 			n.Malloc(Request{Size: 30 * mem.MiB})
 		})},
-		{"takes 1 times memory", Settings{LargeSegment: 32 * mem.MiB}, recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) {
+		{"the record takes 20.0 MiB from the device, the model 32.0 MiB", Settings{LargeSegment: 32 * mem.MiB}, recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) {
 			n.Malloc(Request{Size: 3 * mem.MiB})
 		})},
 		{"in cached memory", Settings{MaxSplit: 32 * mem.MiB}, recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) {

@@ -203,10 +203,28 @@ func (f *follower) alloc(i, from int) {
 	f.v.SegmentsExact += min(exact, i-from)
 	if exact != i-from || exact != len(seen) {
 		f.reachedEnd(a, b, from, seen)
-		f.v.mismatch(from, "the record takes %d times memory from the device, first %d bytes, the model %+v", i-from, int64(f.t.Size[from]), seen)
+		f.v.mismatch(from, "%s", tookElse(i-from, f.t.Size[from:i], seen))
 	}
 	h := f.n.handOut(a, b)
 	f.placed(i, h)
+}
+
+// tookElse is a difference in what was taken from the device, in words.
+func tookElse(calls int, sizes []mem.Bytes, seen []Event) string {
+	record := "nothing"
+	if calls > 0 {
+		record = fmt.Sprintf("%v in %d of its calls", sizes[0], calls)
+		if calls == 1 {
+			record = fmt.Sprintf("%v", sizes[0])
+		}
+	}
+	model := "nothing"
+	if len(seen) == 1 {
+		model = seen[0].Size.String()
+	} else if len(seen) > 1 {
+		model = fmt.Sprintf("%v in the first of %d calls", seen[0].Size, len(seen))
+	}
+	return fmt.Sprintf("the record takes %s from the device, the model %s", record, model)
 }
 
 // reachedEnd learns from the first disagreement, of pages that the model maps elsewhere than the record.

@@ -112,6 +112,7 @@ type replaying struct {
 	result *Result
 	asked  allocator.Setup // what the trace is to be run under
 	room   mem.Bytes       // that a search has on the device; 0: no end is known
+	told   bool            // asked.Capacity is what the trace tells
 }
 
 // devices are those of a snapshot to replay: the one asked for; else the record is held against all that have a history, and what
@@ -162,6 +163,7 @@ func open(source Source, o Options) (*replaying, error) {
 	}
 	if !o.Verify {
 		r.asked.Memory, r.asked.Capacity, r.result.Capacity = memory, capacity, capacity
+		r.takeRoom()
 	}
 	if o.Changed {
 		if r.asked.Settings, err = trace.rules.Parse(o.AllocConf); err != nil {
@@ -174,9 +176,26 @@ func open(source Source, o Options) (*replaying, error) {
 	return r, nil
 }
 
+// takeRoom takes the device as the trace tells of it, where none was asked for: on one without an end requests that failed
+// would be served, and no cache would be given back.
+func (r *replaying) takeRoom() {
+	if r.asked.Capacity == 0 {
+		r.asked.Capacity = r.program.Room(r.trace)
+		r.told = r.asked.Capacity > 0
+	}
+}
+
+// noteRoom says on what device it was replayed, if nobody asked for one.
+func (r *replaying) noteRoom() {
+	if r.told && r.asked.Capacity > 0 {
+		r.result.Notes = append(r.result.Notes, fmt.Sprintf("It is replayed with the %v that the allocator could have, as the trace tells; --memory names another limit.", r.asked.Capacity))
+	}
+}
+
 func (r *replaying) run(ctx context.Context) error {
 	r.tellVerified()
 	r.whatIf()
+	r.noteRoom()
 	if r.o.Compare {
 		r.compare()
 	}
@@ -227,6 +246,10 @@ func (r *replaying) whatIf() {
 		}
 	} else {
 		all, spread := allocator.Variants(r.program, r.asked)
+		if r.told && !slices.Contains(r.trace.Action, mem.ActionOOM) && slices.ContainsFunc(all, func(o *allocator.Outcome) bool { return o.OOM != nil }) {
+			r.asked.Capacity = 0 // no request failed, so that it gave back its cache told the least that there was
+			all, spread = allocator.Variants(r.program, r.asked)
+		}
 		out.Figures, out.Curve = figures(conf, all[0]), all[0].Curve
 		out.Spread = [2]mem.Bytes{spread.Low, spread.High}
 	}

@@ -27,11 +27,13 @@ type Result struct {
 	Search   []Figures    `json:"search,omitempty"`           // best first
 	Searched Searched     `json:"searched,omitzero"`
 	Fresh    *Figures     `json:"fresh,omitempty"` // of a search: the default settings from a fresh start
-	Best     *Best        `json:"best,omitempty"`  // nil: none holds that is no worse than the record
-	Policies []Figures    `json:"policies,omitempty"`
-	GPUs     []GPU        `json:"gpus,omitempty"`  // smallest first
-	Files    []*Result    `json:"files,omitempty"` // where there are several: each of them
-	Notes    []string     `json:"notes"`
+	// FreshSpread is the least and the most that these reserve, as addresses turn out.
+	FreshSpread [2]mem.Bytes `json:"fresh_spread_bytes,omitzero"`
+	Best        *Best        `json:"best,omitempty"` // nil: none holds that is no worse than the record
+	Policies    []Figures    `json:"policies,omitempty"`
+	GPUs        []GPU        `json:"gpus,omitempty"`  // smallest first
+	Files       []*Result    `json:"files,omitempty"` // where there are several: each of them
+	Notes       []string     `json:"notes"`
 
 	Curve, RecordedCurve []allocator.Point `json:"-"`
 }

@@ -55,8 +55,9 @@ func (r *replaying) beginSearch() {
 	if r.room = r.asked.Capacity; r.room == 0 {
 		r.room = r.program.Room(r.trace)
 	}
-	fresh := figures("", allocator.Run(r.program, r.trial(allocator.Settings{Fraction: r.asked.Settings.Fraction})))
-	r.result.Fresh = &fresh
+	outcomes, spread := allocator.Variants(r.program, r.trial(allocator.Settings{Fraction: r.asked.Settings.Fraction}))
+	fresh := figures("", outcomes[0])
+	r.result.Fresh, r.result.FreshSpread = &fresh, [2]mem.Bytes{spread.Low, spread.High}
 }
 
 // trial is how settings are tried: from a fresh start, on the device that was asked for or that the file tells of.

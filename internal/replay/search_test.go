@@ -156,3 +156,39 @@ func TestSearchKeepsToWhatWasRecorded(t *testing.T) {
 		t.Errorf("recorded %+v, best %+v", r.Recorded, r.Best)
 	}
 }
+
+// TestWhatIsAdvisedHoldsAgain: the settings that a search calls best give what it promised when they alone are replayed, without
+// a device named; and no replay of a record takes more than its device had.
+func TestWhatIsAdvisedHoldsAgain(t *testing.T) {
+	for name, do := range map[string]func(ask func(mem.Bytes) allocator.Handle, n *allocator.Native){
+		"pieces, and a request that failed": func(ask func(mem.Bytes) allocator.Handle, n *allocator.Native) {
+			leavePieces(ask, n)
+			ask(300 * mem.MiB)
+			ask(16 << 40)
+		},
+		"a cache given back": func(ask func(mem.Bytes) allocator.Handle, n *allocator.Native) {
+			n.Free(ask(600 * mem.MiB))
+			n.Free(ask(300 * mem.MiB))
+			ask(700 * mem.MiB)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := record(mem.GiB, everything, do)
+			best := searched(t, s, Options{}).Best
+			again, err := Run(t.Context(), []Source{{"made.pickle", s}}, Options{Device: -1, AllocConf: best.AllocConf, Changed: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again.Reserved != best.Reserved || again.Refused != best.Refused || again.Reserved > mem.GiB {
+				t.Errorf("promised %+v, again %+v", best.Figures, again.Figures)
+			}
+			if said := again.Words(); !strings.Contains(said, "as the trace tells; --memory names another limit") {
+				t.Errorf("%q", said)
+			}
+			plain, err := Run(t.Context(), []Source{{"made.pickle", s}}, Options{Device: -1})
+			if err != nil || plain.Reserved != plain.Recorded.Reserved {
+				t.Errorf("%+v of %+v, %v", plain.Figures, plain.Recorded, err)
+			}
+		})
+	}
+}

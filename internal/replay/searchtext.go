@@ -59,7 +59,7 @@ func (r *Result) gains(name string) []string {
 	}
 	line := fmt.Sprintf("%s reserves %s recorded", subject, lessThan(b.Gain))
 	if b.AllocConf != "" {
-		line += fmt.Sprintf(" and %s the default settings from a fresh start", lessThan(b.GainFresh))
+		line += fmt.Sprintf(" and %s", r.lessThanFresh())
 	}
 	line += fmt.Sprintf(", with %s of the driver.", calls(b.MoreCalls))
 	if name == "" {
@@ -77,6 +77,19 @@ func (r *Result) gains(name string) []string {
 		said = append(said, fmt.Sprintf("Its peak is between %v and %v, as addresses turn out.", b.Spread[0], b.Spread[1]))
 	}
 	return said
+}
+
+// lessThanFresh is the gain against the default settings, in every order of addresses of theirs.
+func (r *Result) lessThanFresh() string {
+	least, most := r.FreshSpread[0]-r.Best.Reserved, r.FreshSpread[1]-r.Best.Reserved
+	const fresh = " the default settings from a fresh start"
+	switch {
+	case least == most || most <= 0:
+		return lessThan(r.Best.GainFresh) + fresh
+	case least <= 0:
+		return fmt.Sprintf("up to %v less than%s, as addresses turn out", most, fresh)
+	}
+	return fmt.Sprintf("%v to %v less than%s, as addresses turn out", least, most, fresh)
 }
 
 // lessThan is "1.00 GiB less than", "as much as".

@@ -23,7 +23,7 @@ func (r *Result) Words() string {
 		line("\n  %s", text)
 	}
 	if r.Spread[0] != r.Spread[1] {
-		line("\n  Between %v and %v reserved, as addresses turn out: those cannot be known.", r.Spread[0], r.Spread[1])
+		line("\n  Between %v and %v are reserved with %s settings, as addresses turn out: those cannot be known.", r.Spread[0], r.Spread[1], r.subject())
 	}
 	files := r.Files
 	if files == nil {
@@ -45,6 +45,14 @@ func (r *Result) Words() string {
 		}
 	}
 	return b.String()
+}
+
+// subject is whose figures the result's own are: of the settings asked for, beside a search's best.
+func (r *Result) subject() string {
+	if r.asRecorded() {
+		return "the recorded"
+	}
+	return "these"
 }
 
 // Picture draws memory in use and reserved over the events, as recorded and replayed, to one scale. ""
