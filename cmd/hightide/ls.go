@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +61,11 @@ func (o *lsOptions) run(a *app, c *cobra.Command, args []string) error {
 	runs, err := a.engine().Runs(c.Context(), o.Filter)
 	if err != nil {
 		return err
+	}
+	if dir := a.engine().Dir(); len(runs) == 0 && store.IsFolder(dir) && (a.dataDir != "" || os.Getenv("HIGHTIDE_DATA") != "") { // somebody names it, so it should be there
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(a.stderr, "hightide: there is no data directory %s: was it deleted or unmounted? The next run makes it\n", dir)
+		}
 	}
 	return a.show(o.json, runsJSON(runs), func() error {
 		if len(runs) == 0 && (o.Text+o.Name+string(o.State) != "" || len(o.Tags) > 0) {

@@ -38,6 +38,9 @@ type Engine struct {
 	// Visitors are recordings outside DataDir that are shown with those in it; nil: there are none.
 	Visitors *store.Visitors
 
+	// Seen remembers the data directory of a process that goes on; nil: it is not remembered.
+	Seen *Seen
+
 	// NoPrograms keeps the engine from starting another program in order to read a file: a capture of memray is refused.
 	NoPrograms bool
 

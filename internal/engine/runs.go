@@ -64,6 +64,9 @@ func inStore[T any](ctx context.Context, e *Engine, work func(store.Store) (T, e
 	if err := ctx.Err(); err != nil {
 		return result, err
 	}
+	if err := e.gone(); err != nil {
+		return result, err
+	}
 	s, err := e.store()
 	if err != nil {
 		return result, advised(err)

@@ -28,8 +28,11 @@ func (l *list) join(s *Server) {
 	ctx, stop := context.WithCancel(l.ctx)
 	l.stop = stop
 	known := map[string]store.Run{}
-	s.changes(ctx, known)
-	go l.look(ctx, s, known)
+	problem := ""
+	if _, err := s.changes(ctx, known); err != nil {
+		problem = line(err) // whoever joins is told as it asks for the runs
+	}
+	go l.look(ctx, s, known, problem)
 }
 
 func (l *list) leave() {
@@ -41,8 +44,8 @@ func (l *list) leave() {
 	}
 }
 
-// look tells what changes.
-func (l *list) look(ctx context.Context, s *Server, known map[string]store.Run) {
+// look tells what changes, and why nothing is known of it where the runs cannot be listed.
+func (l *list) look(ctx context.Context, s *Server, known map[string]store.Run, problem string) {
 	tick := time.NewTicker(listEvery)
 	defer tick.Stop()
 	for {
@@ -51,16 +54,35 @@ func (l *list) look(ctx context.Context, s *Server, known map[string]store.Run) 
 			return
 		case <-tick.C:
 		}
-		if news := s.changes(ctx, known); len(news.Changed)+len(news.Removed) > 0 {
-			l.feed.change(func(r *ring) { r.push(message{text: eventText("runs", news, -1)}) })
+		tell := func(event string, data any) {
+			l.feed.change(func(r *ring) { r.push(message{text: eventText(event, data, -1)}) })
+		}
+		news, err := s.changes(ctx, known)
+		switch was := problem; {
+		case ctx.Err() != nil:
+		case err != nil:
+			if problem = line(err); problem != was {
+				tell("problem", listProblem{problem})
+			}
+		case was != "":
+			problem = ""
+			tell("open", struct{}{})
+		case len(news.Changed)+len(news.Removed) > 0:
+			tell("runs", news)
 		}
 	}
 }
 
 // changes are what differs from the rows that are known, which it brings up to date.
-func (s *Server) changes(ctx context.Context, known map[string]store.Run) (news rowsNews) {
-	if runs, err := s.engine.Runs(ctx, store.Filter{}); err == nil {
+func (s *Server) changes(ctx context.Context, known map[string]store.Run) (news rowsNews, err error) {
+	runs, err := s.engine.Runs(ctx, store.Filter{})
+	if err == nil {
 		news.since(known, runs)
 	}
-	return news
+	return news, err
+}
+
+// listProblem says why the runs cannot be listed.
+type listProblem struct {
+	Text string `json:"text"`
 }

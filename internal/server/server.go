@@ -89,6 +89,9 @@ func New(given *engine.Engine, o Options) (*Server, http.Handler) {
 	if e.Visitors == nil {
 		e.Visitors = new(store.Visitors)
 	}
+	if e.Seen == nil {
+		e.Seen = new(engine.Seen)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{engine: e, options: o, began: time.Now(), work: newJobs(), metrics: metrics.New(e), stop: stop, hubs: newHubs(ctx, e), list: &list{feed: newFeed(), ctx: ctx}}
 	s.uploads = &uploads{root: e.Keep, limit: cmp.Or(o.MaxUpload, uploadBytes), check: o.Check}

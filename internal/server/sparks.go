@@ -20,18 +20,9 @@ type sparksInput struct {
 
 func (s *Server) sparklines(api huma.API) {
 	get(api, "/sparks", "The main curve of many runs, in few points", func(ctx context.Context, in *sparksInput) (*SparkList, error) {
-		all, err := s.engine.Runs(ctx, store.Filter{})
+		rows, err := s.engine.Runs(ctx, store.Filter{IDs: in.Runs})
 		if err != nil {
 			return nil, err
-		}
-		wanted, rows := map[string]bool{}, []store.Run{}
-		for _, id := range in.Runs {
-			wanted[id] = true
-		}
-		for _, row := range all {
-			if wanted[row.ID] {
-				rows = append(rows, row)
-			}
 		}
 		sparks, err := s.sparks.Of(ctx, s.engine, rows)
 		return &SparkList{sparks}, err

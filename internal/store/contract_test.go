@@ -255,6 +255,8 @@ func filters(t *testing.T, s store.Store) {
 	}{
 		{store.Filter{}, 4},
 		{store.Filter{Limit: 3}, 3},
+		{store.Filter{IDs: []string{"0aab", "nobody", "../0aab"}}, 1},
+		{store.Filter{IDs: []string{}}, 0},
 		{store.Filter{Tags: map[string]string{"n": "1"}}, 2},
 		{store.Filter{Tags: map[string]string{"n": ""}}, 4},
 		{store.Filter{Tags: map[string]string{"m": ""}}, 0},

@@ -158,7 +158,7 @@ func TestEnginesAtOnce(t *testing.T) {
 	if len(runs) != engines*each {
 		t.Errorf("%d runs, want %d", len(runs), engines*each)
 	}
-	entries, err := s.index.states()
+	entries, err := s.index.states(nil)
 	must(t, err)
 	if len(entries) != engines*each {
 		t.Errorf("%d in the index, want %d", len(entries), engines*each)

@@ -1,6 +1,9 @@
 package store
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // apply returns those of the runs, newest first, that the filter lets through.
 func (f Filter) apply(runs []Run) []Run {
@@ -28,7 +31,7 @@ func (f Filter) matches(r *Run) bool {
 			return false
 		}
 	}
-	return (f.Name == "" || f.Name == r.Name) && (f.State == "" || f.State == r.State) && (f.Verb == "" || f.Verb == r.Verb) &&
+	return (f.IDs == nil || slices.Contains(f.IDs, r.ID)) && (f.Name == "" || f.Name == r.Name) && (f.State == "" || f.State == r.State) && (f.Verb == "" || f.Verb == r.Verb) &&
 		(f.Ref == "" || f.Ref == r.ID || f.Ref == r.Name || strings.HasPrefix(r.ID, strings.ToLower(f.Ref))) &&
 		strings.Contains(searched(r), strings.ToLower(f.Text))
 }

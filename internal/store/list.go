@@ -18,14 +18,14 @@ func (s *Files) List(filter Filter) ([]Run, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	found, err := s.compare(false, nil)
+	found, err := s.compare(false, filter.IDs, nil)
 	if err != nil || found.runs == 0 {
 		return nil, err
 	}
 	runs, err := found.answer(s.index, filter)
 	if err != nil {
 		if found.fault == nil { // what was current is only in the index
-			found, _ = s.compare(true, nil)
+			found, _ = s.compare(true, filter.IDs, nil)
 		}
 		runs = filter.apply(found.rows())
 	}
@@ -40,7 +40,7 @@ func (s *Files) Reindex(progress func(done, total int)) error {
 	if err := s.prepare(); err != nil {
 		return err
 	}
-	found, err := s.compare(true, progress)
+	found, err := s.compare(true, nil, progress)
 	if err != nil {
 		return err
 	}
@@ -87,28 +87,42 @@ func (c *comparison) rows() (runs []Run) {
 	return runs
 }
 
-// compare looks at every run; with all it reads every recording.
-func (s *Files) compare(all bool, progress func(done, total int)) (c comparison, err error) {
-	folders, err := os.ReadDir(s.runsDir())
-	if errors.Is(err, fs.ErrNotExist) || len(folders) == 0 {
-		return c, nil
+// compare looks at every run, or at some by their ids; with all it reads every recording of them.
+func (s *Files) compare(all bool, ids []string, progress func(done, total int)) (c comparison, err error) {
+	some := ids
+	if ids == nil {
+		if some, err = s.folders(); err != nil || len(some) == 0 {
+			return c, err
+		}
 	}
-	if err != nil {
-		return c, s.badPlace("read", err)
-	}
-	known, fault := s.index.states()
+	known, fault := s.index.states(ids)
 	c.fault = fault
-	for i, folder := range folders {
-		if id := folder.Name(); s.look(&c, id, known[id], all) {
+	for i, id := range some {
+		if validID(id) && s.look(&c, id, known[id], all) {
 			c.runs++
 			delete(known, id)
 		}
 		if progress != nil {
-			progress(i+1, len(folders))
+			progress(i+1, len(some))
 		}
 	}
 	c.gone = slices.Collect(maps.Keys(known))
 	return c, nil
+}
+
+// folders are what may be runs, by name.
+func (s *Files) folders() (names []string, err error) {
+	entries, err := os.ReadDir(s.runsDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.badPlace("read", err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, nil
 }
 
 func newestFirst(a, b Run) int {

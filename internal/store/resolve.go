@@ -38,8 +38,15 @@ func Resolve(s Store, ref string) (Run, error) {
 // at no file of that name.
 func Find(s Store, ref string) (Run, error) {
 	filter := Filter{Ref: ref}
-	if ref == "last" {
+	switch {
+	case ref == "last":
 		filter = Filter{Limit: 1}
+	case validID(ref): // most are ids, and of an id no other run need be looked at
+		if runs, err := s.List(Filter{IDs: []string{ref}}); err != nil {
+			return Run{}, err
+		} else if len(runs) == 1 {
+			return runs[0], nil
+		}
 	}
 	runs, err := s.List(filter)
 	if err != nil {

@@ -184,10 +184,11 @@ func (x *index) change(changes int, work func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// states returns, for every run, what tells whether its row is up to date.
-func (x *index) states() (map[string]entry, error) {
+// states returns, for every run or for some by their ids, what tells whether its row is up to date.
+func (x *index) states(ids []string) (map[string]entry, error) {
 	known := map[string]entry{}
-	err := x.query("SELECT id, state, recording_stamp, folder_stamp FROM runs", nil, func(rows *sql.Rows) error {
+	where, args := oneOf(ids)
+	err := x.query("SELECT id, state, recording_stamp, folder_stamp FROM runs WHERE "+where, args, func(rows *sql.Rows) error {
 		var e entry
 		err := rows.Scan(&e.run.ID, &e.run.State, &e.recording, &e.folder)
 		known[e.run.ID] = e
@@ -248,6 +249,10 @@ func (f Filter) sql() (text string, args []any) {
 			add("EXISTS (SELECT 1 FROM tags WHERE run = id AND key = ? AND value = ?)", key, value)
 		}
 	}
+	if f.IDs != nil {
+		where, ids := oneOf(f.IDs)
+		add(where, ids...)
+	}
 	if f.Name != "" {
 		add("name = ?", f.Name)
 	}
@@ -274,6 +279,17 @@ func (f Filter) sql() (text string, args []any) {
 		text, args = text+" LIMIT ?", append(args, f.Limit)
 	}
 	return text, args
+}
+
+// oneOf is the condition that a row is of one of these runs; nil: of any.
+func oneOf(ids []string) (where string, args []any) {
+	if ids == nil {
+		return "TRUE", nil
+	}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	return "id IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(ids)), ", ") + ")", args
 }
 
 // optional is a column that may be absent.

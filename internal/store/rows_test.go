@@ -53,7 +53,7 @@ func TestRowsComeBack(t *testing.T) {
 		t.Errorf("replaced: %v %+v\nwant %+v", err, got, again)
 	}
 	must(t, x.remove(want.ID))
-	if states, err := x.states(); err != nil || len(states) != 1 {
+	if states, err := x.states(nil); err != nil || len(states) != 1 {
 		t.Errorf("after the removal %v %v", states, err)
 	}
 }

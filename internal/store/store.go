@@ -157,10 +157,11 @@ type Filter struct {
 	Name   string
 	State  State
 	Verb   string
-	Text   string // contained in the name, id or command
-	Ref    string // the id, the beginning of the id, or the name
-	Before string // the id of a run: only what comes after it in the list
-	Limit  int    // 0: no limit
+	Text   string   // contained in the name, id or command
+	Ref    string   // the id, the beginning of the id, or the name
+	IDs    []string // these runs alone, by their whole ids: nothing else is looked at; nil: all
+	Before string   // the id of a run: only what comes after it in the list
+	Limit  int      // 0: no limit
 }
 
 // Limits of a data directory. A run that still runs, or has the tag "keep", is never pruned.

@@ -61,7 +61,6 @@ export const matches = (run: Run, { words, state, verb, tag }: Query): boolean =
 /** What a filter can be set to, with how many runs that leaves, beside what else is asked for. */
 export interface Facet { part: Part; value: string; count: number; on: boolean }
 
-const mostTags = 12;
 
 export function facets(runs: Run[], query: Query): Facet[] {
   const counted = (part: Part, of: (run: Run) => string[], without: Query) => {
@@ -71,7 +70,7 @@ export function facets(runs: Run[], query: Query): Facet[] {
   };
   const states = counted("state", (r) => [outcome(r)], { ...query, state: [] }).sort((a, b) => outcomes.indexOf(a.value as Outcome) - outcomes.indexOf(b.value as Outcome));
   const verbs = counted("verb", (r) => r.verb ? [r.verb] : [], { ...query, verb: [] }).sort((a, b) => b.count - a.count || a.value.localeCompare(b.value));
-  const tags = counted("tag", tagsOf, query).sort((a, b) => Number(b.on) - Number(a.on) || b.count - a.count || a.value.localeCompare(b.value)).slice(0, mostTags);
+  const tags = counted("tag", tagsOf, query).sort((a, b) => Number(b.on) - Number(a.on) || b.count - a.count || a.value.localeCompare(b.value));
   return [...some(states), ...some(verbs), ...tags];
 }
 

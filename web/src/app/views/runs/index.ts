@@ -15,15 +15,15 @@ import { edit, tagAll } from "./edit";
 import { sparks } from "./sparks";
 import { runTable } from "./table";
 
-const most = 10_000;
+const most = 10_000, tagsAtFirst = 5;
 
 export function runsPage(app: App): Shown {
   const asking = new AbortController(), known = new Map<string, Run>(), picked = new Set<string>(), hidden = new Set<string>();
-  let shown: Run[] = [], columns = columnsOf(app.get().params.columns), sort = app.get().params.sort ?? "", text = app.get().search, loaded = false, last = "";
+  let shown: Run[] = [], columns = columnsOf(app.get().params.columns), sort = app.get().params.sort ?? "", text = app.get().search, loaded = false, last = "", opened = false;
   const search = h("input", { type: "search", placeholder: "Search names, commands, tags; state:failed, tag:model=bert", "aria-label": "Search the runs (key /)", value: text, spellcheck: "false" });
   const button = (title: string, key: string, act: () => void) => { const b = h("button", { type: "button", class: "button", "aria-keyshortcuts": key }, title); b.addEventListener("click", act); return b; };
   const compare = button("Compare", "c", () => comparing()), retag = button("Tag", "T", () => tagging()), drop = button("Delete", "Delete", () => deleting());
-  const total = h("span", { class: "hint", role: "status" }), chips = h("div", { class: "filters", role: "group", "aria-label": "Filters" }), waiting = busy(), place = h("div", { hidden: "" });
+  const total = h("span", { class: "hint", role: "status" }), chips = h("div", { class: "filters", role: "group", "aria-label": "Filters" }), waiting = busy(), place = h("div", { hidden: "" }), unread = h("p", { class: "banner", role: "alert", hidden: "" });
   const ask = (search: string, change: Record<string, string> = {}) => app.set({ search, params: Object.fromEntries(Object.entries({ ...app.get().params, ...change }).filter(([, v]) => v)) });
   const chooser = columnChooser((names) => ask(text, { columns: columnsText(names) }));
   const small = sparks((ids) => table.again(ids));
@@ -65,11 +65,15 @@ export function runsPage(app: App): Shown {
   };
   const filters = (all: Run[], query: ReturnType<typeof readQuery>) => {
     const focused = chips.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.of : undefined;
-    chips.replaceChildren(...facets(all, query).map(({ part, value, count: n, on }) => {
+    const found = facets(all, query), tags = found.filter((f) => f.part === "tag"), kept = opened ? tags : tags.filter((f, i) => f.on || i < tagsAtFirst); // those that are on come first
+    const more = h("button", { type: "button", class: "filter more", "aria-expanded": String(opened), "data-of": "more" }, opened ? "fewer tags" : `+${count(tags.length - kept.length)}`);
+    if (!opened) more.setAttribute("aria-label", `+${count(tags.length - kept.length)} more tags`);
+    more.addEventListener("click", () => { opened = !opened; draw(); });
+    chips.replaceChildren(...[...found.filter((f) => f.part !== "tag"), ...kept].map(({ part, value, count: n, on }) => {
       const chip = h("button", { type: "button", class: `filter ${part} ${value.replace(" ", "-")}`, "aria-pressed": String(on), "data-of": `${part}:${value}` }, value, " ", h("b", {}, count(n)));
       chip.addEventListener("click", () => ask(toggled(text, part, value)));
       return chip;
-    }));
+    }), ...(opened ? tags.length > tagsAtFirst : tags.length > kept.length) ? [more] : []);
     if (focused) [...chips.children].find((c): c is HTMLElement => (c as HTMLElement).dataset.of === focused)?.focus();
   };
 
@@ -116,6 +120,7 @@ export function runsPage(app: App): Shown {
   });
   const load = () => void fetchRuns("", asking.signal, most).then(({ runs }) => {
     loaded = true;
+    unread.hidden = true;
     const before = new Map(known);
     known.clear();
     for (const run of runs) { const old = before.get(run.id); known.set(run.id, old && JSON.stringify(old) === JSON.stringify(run) ? old : run); }
@@ -123,9 +128,10 @@ export function runsPage(app: App): Shown {
   }, (e: unknown) => { if (asking.signal.aborted) return; waiting.remove(); place.hidden = false; place.replaceChildren(failure(e, load)); });
   const live = stream("/live", "/status", {
     open: load,
+    problem: ({ text: why }: { text: string }) => { unread.textContent = `${why} What is listed was there before.`; unread.hidden = !loaded; },
     runs: ({ runs, removed }: { runs: Run[] | null; removed: string[] | null }) => { for (const run of runs ?? []) known.set(run.id, run); for (const id of removed ?? []) { known.delete(id); picked.delete(id); } if (loaded) draw(); },
   });
-  const element = h("section", { id: "runs", "aria-labelledby": "runs-title" }, h("div", { class: "titled" }, h("h1", { id: "runs-title" }, "Runs"), explainer("runs", "Runs")), h("div", { class: "tools" }, search, compare, retag, drop, chooser.element), chips, total, waiting, place);
+  const element = h("section", { id: "runs", "aria-labelledby": "runs-title" }, h("div", { class: "titled" }, h("h1", { id: "runs-title" }, "Runs"), explainer("runs", "Runs")), h("div", { class: "tools" }, search, compare, retag, drop, chooser.element), unread, chips, total, waiting, place);
   const step = (by: number) => table.focus(Math.max(0, Math.min(shown.length - 1, table.at() + by)));
   const click = () => { const run = shown[table.at()]; if (run) { if (picked.has(run.id)) picked.delete(run.id); else picked.add(run.id); last = run.id; draw(); } };
   return {

@@ -5,6 +5,7 @@ import { badge, h } from "../../../views/dom";
 import type { Run } from "../../api";
 import { columnOf, endedAs, outcome, peakOf, peakWhere, sortOf, tagsOf } from "../../runlist";
 
+const tagsAtFirst = 3; // of a row
 const beside = 6; // rows above and below the view that are there already
 const narrowColumns = ["ended", "peak"]; // what a telephone has room for
 
@@ -37,6 +38,8 @@ export interface Table {
 export function runTable(doing: Doing): Table {
   const head = h("thead"), body = h("tbody"), table = h("table", { class: "runs" }, head, body);
   const element = h("div", { class: "scroll rows", tabindex: "0", role: "group", "aria-label": "List of runs" }, table);
+  const allTags = h("div", { class: "all-tags", popover: "auto", role: "group", "aria-label": "All tags" });
+  element.append(allTags);
   const rows = new Map<string, { row: HTMLTableRowElement; run: Run; picked: boolean }>();
   let what: Shown = { runs: [], columns: [], sort: "", picked: new Set() }, most = 1, drawnFor = "", from = 0, to = 0, whole = false;
 
@@ -72,14 +75,27 @@ export function runTable(doing: Doing): Table {
     return h("tr", { class: picked ? "run picked" : "run", "data-id": run.id }, h("td", {}, box), h("td", { class: "text" }, nameOf(run)),
       ...what.columns.map((name, i) => cell(name, run, i)));
   };
+  const tagButton = (t: string) => {
+    const button = h("button", { type: "button", class: "tag", title: `Only runs with ${t}` }, t);
+    button.addEventListener("click", () => { allTags.hidePopover(); doing.tag(t); });
+    return button;
+  };
+  /** Opens all tags of a run beside the row, whose height stays. */
+  const moreTags = (run: Run) => {
+    const tags = tagsOf(run), button = h("button", { type: "button", class: "tag", "aria-haspopup": "true", "aria-label": `+${tags.length - tagsAtFirst} more tags of ${run.name || run.id}`, title: tags.slice(tagsAtFirst).join("\n") }, `+${tags.length - tagsAtFirst}`);
+    button.popoverTargetElement = allTags;
+    button.addEventListener("click", () => {
+      const { left, bottom } = button.getBoundingClientRect();
+      allTags.replaceChildren(...tags.map(tagButton));
+      allTags.style.left = `${Math.max(8, Math.min(left, innerWidth - 336))}px`;
+      allTags.style.top = `${bottom + 4}px`;
+    });
+    return button;
+  };
   const nameOf = (run: Run) => {
     const command = commandLine(run.command ?? []), link = h("a", { class: "name", href: `/runs/${encodeURIComponent(run.id)}` }, run.name || run.id);
     link.addEventListener("dblclick", (e) => e.preventDefault());
-    return h("div", { class: "what-run" }, h("span", { class: "line" }, link, run.label !== "measured" && badge(run.label ?? ""), run.from && h("span", { class: "outcome", title: run.from === "upload" ? "It was sent to this server, and goes with it" : `Its recording lies elsewhere${run.file ? `: ${run.file}` : ""}` }, run.from), ...tagsOf(run).map((t) => {
-      const button = h("button", { type: "button", class: "tag", title: `Only runs with ${t}` }, t);
-      button.addEventListener("click", () => doing.tag(t));
-      return button;
-    }), ...(["name", "tags"] as const).map((of) => {
+    return h("div", { class: "what-run" }, h("span", { class: "line" }, link, run.label !== "measured" && badge(run.label ?? ""), run.from && h("span", { class: "outcome", title: run.from === "upload" ? "It was sent to this server, and goes with it" : `Its recording lies elsewhere${run.file ? `: ${run.file}` : ""}` }, run.from), ...tagsOf(run).slice(0, tagsAtFirst).map(tagButton), tagsOf(run).length > tagsAtFirst && moreTags(run), ...(["name", "tags"] as const).map((of) => {
       const button = h("button", { type: "button", class: "pen", tabindex: "-1", title: of === "name" ? "Rename (key r or F2)" : "Tags (key T)", "aria-label": of === "name" ? `Rename ${run.name || run.id}` : `Tags of ${run.name || run.id}` }, of === "name" ? "✎" : "#");
       button.addEventListener("click", () => doing.edit(run.id, of));
       return button;
