@@ -74,6 +74,8 @@ type ReadBack struct {
 	Number   string   `json:"number,omitempty"`   // bool, int, float
 	Value    string   `json:"value,omitempty"`    // as JSON
 	Upper    Optional `json:"upper,omitzero"`     // the largest that it can be, where that is known; the smallest is 0
+	Other    string   `json:"other,omitempty"`    // what a second run takes, as JSON, where it is not the other end
+	Unsure   bool     `json:"unsure,omitempty"`   // a second run does not show what the number can do
 	Answered bool     `json:"answered,omitempty"` // Value was asked for (--read-value)
 }
 

@@ -106,8 +106,10 @@ type Undecided struct {
 	Op       string       `json:"op,omitempty"`
 	Use      string       `json:"use"`
 	UseLine  int          `json:"use_line,omitempty"`
-	Value    string       `json:"value"`          // that the program was given, as JSON
-	Upper    mem.Optional `json:"upper,omitzero"` // the largest that it can be
+	Value    string       `json:"value"`            // that the program was given, as JSON
+	Upper    mem.Optional `json:"upper,omitzero"`   // the largest that it can be
+	Other    string       `json:"other,omitempty"`  // what the second run takes, as JSON, where it is not the other end
+	Unsure   bool         `json:"unsure,omitempty"` // a second run does not show what the number can do
 	Count    int64        `json:"count"`
 }
 

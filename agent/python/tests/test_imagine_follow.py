@@ -7,9 +7,10 @@ from typing import Any, List
 
 import pytest
 
-from hightide_agent.imagine.follow import Use, follow
+from hightide_agent.imagine.follow import Use, follow, followed
 
 FOUND: List[Use] = []
+FRAMES: List[Any] = []
 
 
 class Number:
@@ -19,7 +20,9 @@ class Number:
         self.floating = floating
 
     def item(self) -> Any:
-        FOUND.append(follow(sys._getframe(1), self.floating))
+        use, frame = followed(sys._getframe(1), self.floating)
+        FOUND.append(use)
+        FRAMES.append(frame)
         return 1.0 if self.floating else 1
 
     def tolist(self) -> Any:
@@ -35,6 +38,10 @@ class Number:
 
 def returned(x: Any) -> Any:
     return x.item()
+
+
+def compared(x: Any) -> Any:
+    return x.item() > 7
 
 
 def indirect(x: Any) -> Any:
@@ -78,12 +85,28 @@ def test_whole_numbers(program: str, tmp_path: Any) -> None:
 
 @pytest.mark.parametrize(("program", "kind"), [
     ("losses = []; losses.append(x.item()); print(sum(losses))", ""), ("unknown(x.item())", ""),
-    ("held = zeros; held.n = x.item()", ""),
+    ("held = zeros; held.n = x.item()", ""), ("sizes = x.tolist()\nfor s in sizes: print(s)", ""),
+    ("_ = [i for i, s in enumerate(x.tolist()) if s > 3]", "branch"), ("unknown(x.item() > 3)", "passed on"),
+    ("def build(n): return zeros(int(n))\nbuild(x.item())", "size"), ("def show(n): print(n)\nshow(x.item())", ""),
+    ("class Best:\n    def hold(s, v): s.v = v\n    def ask(s): return zeros(s.v)\nBest().hold(x.item())", "size"),
     ("import math; print(1 if math.isnan(x.item()) else 2)", ""), ("best = 3\nif x.item() < best: best = 1", "branch"),
     ("zeros(int(x.item() * 5))", "size"),
 ])  # fmt: skip
 def test_floating_numbers(program: str, kind: str, tmp_path: Any) -> None:
     assert run(program, tmp_path, True).kind == kind
+
+
+@pytest.mark.parametrize(("program", "usual", "other"), [
+    ("if x.item() > 5: pass", 0.0, 6.0), ("low = -3\nif x.item() * 2 < low: pass", 0.0, -3.0),
+    ("v = x.item()\nbad = abs(v) > 100\nif bad: pass", 0.0, 101.0), ("if not compared(x): pass", 0.0, 8.0),
+    ("best = 9.0\nfor i in range(2):\n    v = x.item()\n    if v < best: best = v", 9.0, 0.0),
+    ("if x.item() < len('  '): pass", 3.0, None),
+])  # fmt: skip
+def test_a_number_is_found_for_the_other_branch(program: str, usual: float, other: Any, tmp_path: Any) -> None:
+    test = run(program, tmp_path, True).test
+    assert test is not None
+    assert test.truth(usual, FRAMES[0]) is not True
+    assert test.other(FRAMES[0], usual, 1) == other
 
 
 def test_checks_that_only_raise_pass(tmp_path: Any) -> None:
@@ -94,6 +117,11 @@ def test_checks_that_only_raise_pass(tmp_path: Any) -> None:
     assert run("y = 1\nif not x or not y:\n    raise ValueError('no')", tmp_path, False).passes is True
     assert run("y = 1\nif not (x and y):\n    raise ValueError('no')", tmp_path, False).passes is True
     assert run("if x:\n    print('a branch')", tmp_path, False).passes is None
+    use = run("v = x.item()\nif v <= 0.5:\n    raise ValueError(v)", tmp_path, True)
+    assert use.passes is False
+    assert use.test is not None
+    assert use.test.find(False, FRAMES[0]) == 1.0
+    assert run("v = x.item()\nif v > 2:\n    raise ValueError(v)\nzeros(int(v))", tmp_path, True).kind == "size"
 
 
 def test_without_source_whole_numbers_decide() -> None:
@@ -107,7 +135,8 @@ def run(program: str, folder: Any, floating: bool) -> Use:
     body = "\n".join("    " + line for line in program.split("\n"))
     path.write_text("def main(x):\n%s\nmain(x)\n" % body)
     FOUND.clear()
+    FRAMES.clear()
     given = {"x": Number(floating), "zeros": lambda *a: None, "empty": lambda *a: None, "unknown": lambda *a: None,
-             "returned": returned, "indirect": indirect}  # fmt: skip
+             "returned": returned, "indirect": indirect, "compared": compared}  # fmt: skip
     exec(compile(path.read_text(), str(path), "exec"), given)
     return FOUND[0]

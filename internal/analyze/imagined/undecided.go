@@ -18,7 +18,7 @@ func undecided(reads []mem.ReadBack) []report.Undecided {
 		if r := &reads[i]; r.Agent && r.Decides() {
 			sum := all.At(mem.Location{File: r.File, Line: r.Line})
 			count := sum.Count + max(r.Count, 1)
-			*sum = report.Undecided{File: r.File, Line: r.Line, Function: r.Function, Number: cmp.Or(r.Number, "int"), Use: r.Use, UseLine: r.UseLine, Value: r.Value, Upper: r.Upper, Count: count}
+			*sum = report.Undecided{File: r.File, Line: r.Line, Function: r.Function, Number: cmp.Or(r.Number, "int"), Use: r.Use, UseLine: r.UseLine, Value: r.Value, Upper: r.Upper, Other: r.Other, Unsure: sum.Unsure || r.Unsure, Count: count}
 		}
 	}
 	slices.SortStableFunc(all.All, func(a, b report.Undecided) int {
@@ -59,10 +59,12 @@ func unless(v *report.Imagined) {
 	}
 }
 
-// bounded says whether both ends of each number are known: then a second run has tried the other one. Of a branch on a
-// floating-point number it has tried one on the other side of a half.
+// bounded says whether both ends of each number are known: then a second run has tried the other one. Of a comparison of a
+// floating-point number it has tried the other outcome; of one that becomes a size no end is known.
 func bounded(all []report.Undecided) bool {
-	return !slices.ContainsFunc(all, func(u report.Undecided) bool { return !u.Upper.Known() && u.Number != "float" })
+	return !slices.ContainsFunc(all, func(u report.Undecided) bool {
+		return u.Unsure || !u.Upper.Known() && u.Number != "float"
+	})
 }
 
 // spread says whether only the spread of a routing or a mask is not known. Each moment takes a linear function of it, so the
@@ -148,7 +150,7 @@ func otherEnd(u *report.Undecided) string {
 	case u.Number == report.NumberSpread:
 		return "spread evenly"
 	case u.Number == "float":
-		return "1.0"
+		return cmp.Or(u.Other, "1.0")
 	case !u.Upper.Known():
 		return "1"
 	case u.Value == "0":

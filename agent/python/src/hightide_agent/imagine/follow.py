@@ -5,8 +5,9 @@
 
 Read from the source of the function that reads, and of those that get the number as its result. A size, a range, a
 slice or a branch is a use that decides; a number that is only summed up, compared in no branch, printed or logged
-decides nothing. What cannot be told is taken to decide for whole numbers, and not to for floating-point numbers
-that leave the function. Each place is looked at once.
+decides nothing. What cannot be told is taken to decide for whole numbers. Floating-point numbers are followed into
+functions and methods of the same file of the program's own, by the names of parameters and attributes; where they are
+compared, the result is followed as a whole number. Each place is looked at once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ import ast
 import linecache
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from ..places import is_library
+from .choices import Test, place
+
 DEEPEST = 6  # callers
+CALLEES = 3  # functions below each other that a number is given to
 TREES = 4  # parsed files kept
 LONGEST = 30_000  # lines of a file
 
@@ -56,6 +61,7 @@ class Use(NamedTuple):
     kind: str  # branch, loop, size, range, slice, passed on, kept; "": nothing
     line: int  # of the use, in the file of the function that has it
     passes: Optional[bool] = None  # of a check that only raises: the truth value with which it does not
+    test: Optional[Test] = None  # the comparison of a floating-point number that decides
 
 
 NOTHING = Use("", 0)
@@ -63,6 +69,12 @@ NOTHING = Use("", 0)
 
 def follow(frame: Any, floating: bool) -> Use:
     """What the number decides that is being read in this frame."""
+    return followed(frame, floating)[0]
+
+
+def followed(frame: Any, floating: bool) -> Tuple[Use, Any]:
+    """As follow, with the frame in which it decides, or in which it is compared."""
+    test, at = None, None
     for depth in range(DEEPEST):
         if frame is None:
             break
@@ -71,13 +83,14 @@ def follow(frame: Any, floating: bool) -> Use:
         found = _seen.get(key)
         if found is None:
             found = _seen[key] = _look(code, frame.f_lasti, frame.f_lineno or 0, floating, bool(depth))
-        if found != _RETURNED:
-            return found
+        if found.kind != "returned":
+            return (found, frame) if found.test is not None or test is None else (found._replace(test=test), at)
+        if found.test is not None and test is None:
+            test, at = found.test, frame
         frame = frame.f_back
-    return NOTHING if floating else Use("passed on", 0)
+    return (NOTHING if floating else Use("passed on", 0)), frame
 
 
-_RETURNED = Use("returned", 0)
 _seen: Dict[Tuple[Any, int, bool], Use] = {}
 _trees: Dict[str, Any] = {}
 
@@ -87,7 +100,8 @@ def _look(code: Any, lasti: int, line: int, floating: bool, result: bool) -> Use
     function = _function(code)
     if function is None:  # no source: `python -c`, an interpreter's prompt
         return NOTHING if floating else Use("passed on", line)
-    return _Function(function, floating).uses(_position(code, lasti, line), result)
+    tree = None if is_library(code.co_filename) else _tree(code.co_filename)
+    return _Function(function, floating, tree).uses(_position(code, lasti, line), result)
 
 
 def _position(code: Any, lasti: int, line: int) -> Tuple[int, int, int, int]:
@@ -140,14 +154,21 @@ def _tree(path: str) -> Optional[Any]:
 class _Function:
     """The uses of a number in one function."""
 
-    def __init__(self, function: Any, floating: bool) -> None:
+    def __init__(self, function: Any, floating: bool, tree: Any = None, depth: int = 0) -> None:
         self.function = function
         self.floating = floating
+        self.tree = tree  # of the program's own file, for floating-point numbers that go elsewhere in it
+        self.depth = depth
         self.parents: Dict[Any, Any] = {}
         for node in ast.walk(function):
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
-        self.names: Set[str] = set()
+        self.names: Dict[str, bool] = {}  # that hold the number, and whether it is a floating-point one there
+        self.tests: Dict[str, Test] = {}
+        self.pending: List[str] = []
+        self.numbers: Set[Any] = set()
+        self.defined: Dict[str, Any] = {}
+        self.kept: Set[str] = set()  # attributes
 
     def uses(self, position: Tuple[int, int, int, int], result: bool = False) -> Use:
         """What the expression at a position decides, itself or by a name. `result`: it is a call that gave it."""
@@ -155,21 +176,54 @@ class _Function:
         if begun is None:
             return NOTHING if self.floating else Use("passed on", position[0])
         found: List[Use] = []
-        done: Set[str] = set()
+        self.numbers.update(begun)
         for node in begun:
             if not result and (within := self._within(node)) is not None:
                 found.extend(within)
                 continue
-            found.extend(self._part(node) or ([_tested(node)] if isinstance(node, DECIDING) else self._climb(node)))
-        while self.names - done:
-            name = (self.names - done).pop()
-            done.add(name)
-            for node in self._loads(name):
-                found.extend(self._climb(node))
-        for use in found:
-            if use.kind not in ("", "returned"):
+            found.extend(
+                self._part(node)
+                or ([_tested(node)] if isinstance(node, DECIDING) else self._climb(node, self.floating))
+            )
+        found.extend(self._by_names())
+        deciding = [use for use in found if use.kind not in ("", "returned")]
+        for use in deciding:  # a check of a comparison leaves open what else the number decides
+            if use.passes is None or use.test is None:
                 return use
-        return _RETURNED if _RETURNED in found else NOTHING
+        back = [use for use in found if use.kind == "returned"]
+        return (deciding or back or [NOTHING])[0]
+
+    def of_name(self, name: str) -> List[Use]:
+        """What the number decides that this name, or attribute, holds from the beginning."""
+        self.names[name], self.defined[name] = self.floating, ((0, 0), None)
+        self.pending.append(name)
+        return list(self._by_names())
+
+    def _by_names(self) -> Iterator[Use]:
+        while self.pending:
+            name = self.pending.pop()
+            for node in list(self._loads(name)):
+                yield from self._climb(node, self.names[name], self.tests.get(name))
+        for attribute in self.kept if self.tree is not None and self.depth < CALLEES else ():
+            for function in ast.walk(self.tree):
+                if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function is not self.function:
+                    inner = _Function(function, True, self.tree, CALLEES)
+                    yield from inner.of_attribute(attribute)
+
+    def of_attribute(self, attribute: str) -> Iterator[Use]:
+        """What a number decides here that another function keeps as an attribute."""
+        for node in ast.walk(self.function):
+            if isinstance(node, ast.Attribute) and node.attr == attribute and isinstance(node.ctx, ast.Load):
+                self.numbers.add(node)
+                yield from (use for use in self._climb(node, True) if use.kind != "returned")
+        yield from (use for use in self._by_names() if use.kind != "returned")
+
+    def _track(self, name: str, floating: bool, test: Optional[Test] = None) -> None:
+        if self.names.get(name, True) and self.names.get(name) is not floating:
+            self.names[name] = floating
+            if test is not None:
+                self.tests[name] = test
+            self.pending.append(name)
 
     def _within(self, node: Any) -> Optional[List[Use]]:
         """The use of a number by what reads it itself: `torch.empty(n)`, `x[:n]`. None: it gives the number."""
@@ -201,7 +255,7 @@ class _Function:
             if named or (isinstance(node, ast.Attribute) and ast.unparse(node) == name):
                 yield node
 
-    def _climb(self, node: Any) -> Iterator[Use]:
+    def _climb(self, node: Any, floating: bool, test: Optional[Test] = None) -> Iterator[Use]:
         """From an expression that has the number outwards, to what is done with it."""
         truth: Optional[bool] = True  # that the test has where the number is true; None: not known
         alone: Optional[bool] = None  # of a part of an `and` or `or`: the truth of the test that settles each part
@@ -211,16 +265,13 @@ class _Function:
                 return
             if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)) and node is parent.test:
                 passes = _passes(parent, truth, alone)
-                yield Use("loop" if isinstance(parent, ast.While) else "branch", parent.lineno, passes)
+                yield Use("loop" if isinstance(parent, ast.While) else "branch", parent.lineno, passes, test)
                 return
-            if isinstance(parent, ast.comprehension):
-                yield Use("range" if node is parent.iter else "branch", node.lineno)
-                return
-            if isinstance(parent, (ast.For, ast.AsyncFor)):
-                if node is parent.iter:
-                    yield Use("range", parent.lineno)
-                return
-            if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not):
+            if isinstance(parent, (ast.comprehension, ast.For, ast.AsyncFor)):
+                yield from self._walked(parent, node, floating, test)
+                if not (floating and isinstance(parent, ast.comprehension) and node is parent.iter):
+                    return
+            elif isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not):
                 truth = None if truth is None else not truth
                 alone = None if alone is None else not alone
             elif isinstance(parent, ast.BoolOp):
@@ -230,74 +281,138 @@ class _Function:
             elif isinstance(parent, (ast.Compare, ast.BinOp)):
                 if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mod) and _text(parent.left):
                     return
-                truth = None
+                if floating and isinstance(parent, ast.Compare):
+                    test, floating, truth, alone = self._test(parent), False, True, None
+                else:
+                    truth = None
             elif isinstance(parent, ast.Subscript):
                 if node is parent.slice:
-                    yield Use("slice", node.lineno)
+                    yield Use("slice", node.lineno, None, test)
                     return
             elif isinstance(parent, ast.Slice):
-                yield Use("slice", node.lineno)
+                yield Use("slice", node.lineno, None, test)
                 return
             elif isinstance(parent, ast.Call):
-                verdict = self._call(parent, node)
+                verdict = self._call(parent, node, floating, test)
                 if verdict is not None:
                     yield from verdict
                     return
             elif isinstance(parent, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
-                yield from self._assigned(parent)
+                yield from self._assigned(parent, floating, test)
                 if not isinstance(parent, ast.NamedExpr):
                     return
             elif isinstance(parent, (ast.Return, ast.Lambda)):
-                yield _RETURNED
+                yield Use("returned", 0, None, test)
                 return
             elif isinstance(parent, (ast.Yield, ast.YieldFrom)):
-                if not self.floating:
-                    yield Use("passed on", node.lineno)
+                if not floating:
+                    yield Use("passed on", node.lineno, None, test)
                 return
             elif isinstance(parent, (ast.FormattedValue, ast.JoinedStr, ast.stmt)):
                 return
             node = parent
+
+    def _walked(self, loop: Any, node: Any, floating: bool, test: Optional[Test]) -> Iterator[Use]:
+        """Of what a loop walks over, or what a comprehension tests. Of a list of floating-point numbers the length is
+        known."""
+        if node is not loop.iter:
+            if isinstance(loop, ast.comprehension):
+                yield Use("branch", node.lineno, None, test)
+        elif floating:
+            self._items(loop.target)
+        else:
+            yield Use("range", node.lineno if isinstance(loop, ast.comprehension) else loop.lineno)
 
     def _part(self, node: Any) -> List[Use]:
         """Of a jump that stands for a whole `and` or `or`: the use that each of its parts has, where that is one."""
         whole = _bare(node if isinstance(node, ast.BoolOp) else getattr(node, "test", None))
         if not isinstance(whole, ast.BoolOp):
             return []
-        uses = {use for part in whole.values for use in self._climb(_bare(part))}
-        return list(uses) if len(uses) == 1 else []
+        uses = {use[:3]: use for part in whole.values for use in self._climb(_bare(part), self.floating)}
+        return list(uses.values()) if len(uses) == 1 else []
 
-    def _call(self, call: Any, node: Any) -> Optional[List[Use]]:
+    def _items(self, target: Any) -> None:
+        """Each item of a list of floating-point numbers is one."""
+        for part in ast.walk(target):
+            if isinstance(part, ast.Name):
+                self.defined[part.id] = place(part), None
+                self._track(part.id, True)
+
+    def _test(self, compare: Any) -> Test:
+        before = {name for name, (line, _) in self.defined.items() if line <= place(compare)}
+        parts = [n for n in ast.walk(compare) if isinstance(n, (ast.Name, ast.Attribute))]
+        against = {ast.unparse(n) for n in parts} - before
+        changes = False
+        for node in ast.walk(self.function):
+            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+                changes = changes or (ast.unparse(node) in against and self._below(node))
+        return Test(compare, self.numbers, self.defined, changes, bool(self.depth))
+
+    def _below(self, node: Any) -> bool:
+        """Whether a name is set in a loop or a method, so that it holds something else the next time."""
+        while node is not None:
+            if isinstance(node, (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef)):
+                return True
+            node = self.parents.get(node)
+        return False
+
+    def _given(self, call: Any, node: Any) -> Optional[List[Use]]:
+        """What a floating-point number decides in a function of the program's own; None: it comes back."""
+        found: List[Use] = []
+        name = _last(call.func)
+        classes = (n for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef)) if self.tree is not None else ()
+        methods = {function for each in classes for function in each.body}
+        for function in ast.walk(self.tree) if self.tree is not None and self.depth < CALLEES else ():
+            if not isinstance(function, ast.FunctionDef) or function.name != name:
+                continue
+            names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+            if isinstance(call.func, ast.Attribute) and function in methods:
+                del names[:1]
+            keyword = next((k.arg for k in call.keywords if k.value is node), None)
+            if keyword is None and node in call.args and call.args.index(node) < len(names):
+                keyword = names[call.args.index(node)]
+            if keyword is not None:
+                found.extend(_Function(function, True, self.tree, self.depth + 1).of_name(keyword))
+        deciding = [use for use in found if use.kind not in ("", "returned")]
+        return deciding or (None if any(use.kind == "returned" for use in found) else [])
+
+    def _call(self, call: Any, node: Any, floating: bool, test: Optional[Test]) -> Optional[List[Use]]:
         """What a call makes of its argument; None: a number again, to be followed on."""
         if node is call.func:
             return None
         name = _last(call.func)
         if name in TELLS:
             return []
-        if self.floating and name in FINITE:
+        if floating and name in FINITE:
             return []  # what was computed is taken to be finite
         if name == "range":
-            return [Use("range", call.lineno)]
+            return [Use("range", call.lineno, None, test)]
         if name in SIZES:
-            return [Use("size", call.lineno)]
+            return [Use("size", call.lineno, None, test)]
         if name in NUMBERS:
             return None
         if name in STORES and isinstance(call.func, ast.Attribute):
-            self.names.add(ast.unparse(call.func.value))
+            self._track(ast.unparse(call.func.value), floating, test)
             return []
-        return [] if self.floating else [Use("passed on", call.lineno)]
+        return self._given(call, node) if floating else [Use("passed on", call.lineno, None, test)]
 
-    def _assigned(self, statement: Any) -> Iterator[Use]:
+    def _assigned(self, statement: Any, floating: bool, test: Optional[Test]) -> Iterator[Use]:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
             for part in ast.walk(target):
                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                    self.names.add(part.id)
+                    if isinstance(statement, ast.Assign) and part is target and statement.value not in self.numbers:
+                        self.defined[part.id] = place(part), statement.value
+                    elif part is target and not isinstance(statement, ast.AugAssign):
+                        self.defined[part.id] = place(part), None
+                    self._track(part.id, floating, test)
                 elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
-                    self.names.add(ast.unparse(part))
-                    if not self.floating:
-                        yield Use("kept", statement.lineno)
+                    self._track(ast.unparse(part), floating, test)
+                    if not floating:
+                        yield Use("kept", statement.lineno, None, test)
+                    self.kept.add(part.attr)
                 elif isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
-                    self.names.add(ast.unparse(part.value))
+                    self._track(ast.unparse(part.value), floating, test)
 
 
 def _bare(test: Any) -> Any:

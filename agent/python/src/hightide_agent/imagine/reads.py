@@ -19,7 +19,7 @@ import sys
 from typing import Any, Dict, List, Optional, Tuple
 
 from ..places import caller, is_library
-from .follow import Use, follow, reader
+from .follow import Use, followed, reader
 from .ledger import Ledger
 
 SKEWED, EVEN = "all in one place", "spread evenly"  # of what a routing sends to its experts
@@ -88,7 +88,7 @@ class Reads:
         file, line, function = self._line(frame)
         floating = tensor.dtype.is_floating_point or tensor.dtype.is_complex
         number = "float" if floating else "bool" if tensor.dtype == self.torch.bool else "int"
-        use = follow(frame, floating)
+        use, at = followed(frame, floating)
         value = self._asked(file, line)
         if value is None and self.all is not None and not floating:
             value = self.all
@@ -104,11 +104,26 @@ class Reads:
         if not use.kind:
             return None
         if use.passes is not None:
-            return self._typed(int(use.passes), number)
+            passing = use.test.find(use.passes, at) if use.test is not None else int(use.passes)
+            return None if passing is None else self._typed(passing, number)
         upper = 1 if number == "bool" else None if floating else self.known.twins.most(tensor)
-        value = self._chosen(number, upper, use, (file, line))
-        self._note(file, line, function, use, number, value, upper, False)
+        if floating:
+            value, more = self._compared(use, at, (file, line))
+        else:
+            value, more = self._chosen(number, upper, use, (file, line)), {}
+        self._note(file, line, function, use, number, value, upper, False, more)
         return value
+
+    def _compared(self, use: Use, frame: Any, at: Tuple[str, int]) -> Tuple[float, Dict[str, Any]]:
+        """A floating-point number, and what a second run takes: where it is compared, the comparison gives the other
+        thing with it. Otherwise it is not certain that the second run shows what the number can do."""
+        turn = self._turns[at] = self._turns.get(at, 0) + 1
+        usual = float(self.all or 0)
+        other = use.test.other(frame, usual, turn) if use.test is not None else None
+        more: Dict[str, Any] = {"other": json.dumps(1.0 if other is None else other)}
+        if other is None and not (use.test is None and use.kind in ("branch", "loop")):
+            more["unsure"] = True
+        return (usual if not self.other or turn >= TURNS else 1.0 if other is None else other), more
 
     def _made_up(self, tensor: Any) -> Optional[Any]:
         """What follows from a routing that was made up; None: nothing does."""
@@ -125,8 +140,6 @@ class Reads:
         if number == "bool":
             other = self.other if turn < TURNS else False
             return not other if use.kind == "loop" and turn % TURNS == 0 else other
-        if number == "float":
-            return 1.0 if self.other and turn < TURNS else float(self.all or 0)
         if upper is None:
             return 1 if self.other and turn < TURNS else 0
         chosen = int(upper * self.fraction)
@@ -148,8 +161,8 @@ class Reads:
         return ("", 0, "") if is_library(file) and file.startswith("<") else (file, line, function)
 
     def _note(self, file: str, line: int, function: str, use: Use, number: str, value: Any, upper: Optional[int],
-              answered: bool) -> None:  # fmt: skip
-        fields: Dict[str, Any] = {"use": use.kind or "nothing", "use_line": use.line, "number": number}
+              answered: bool, more: Optional[Dict[str, Any]] = None) -> None:  # fmt: skip
+        fields: Dict[str, Any] = {**(more or {}), "use": use.kind or "nothing", "use_line": use.line, "number": number}
         fields["value"] = json.dumps(value)
         if upper is not None:
             fields["upper"] = upper
