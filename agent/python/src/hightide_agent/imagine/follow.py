@@ -49,6 +49,12 @@ SIZES = frozenset((
 
 
 OF_TORCH = ("/torch/_tensor.py", "/torch/_ops.py", "/torch/functional.py")
+WRITES = ("/torch/_tensor_str.py", "/torch/serialization.py", "/torch/storage.py", "/safetensors/torch.py")
+ABOUT = frozenset((
+    "shape", "dtype", "device", "ndim", "itemsize", "nbytes", "is_cuda", "requires_grad", "layout", "size", "numel",
+    "dim", "stride", "data_ptr", "element_size", "is_contiguous", "grad", "untyped_storage", "is_floating_point",
+))  # fmt: skip
+"""What a tensor or an array is, whatever its numbers are."""
 READS = ("item", "tolist", "int", "float", "bool", "cpu", "numpy", "any", "all")
 TESTS = (ast.If, ast.While, ast.Assert)
 DECIDING = (*TESTS, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -285,6 +291,8 @@ class _Function:
                     test, floating, truth, alone = self._test(parent), False, True, None
                 else:
                     truth = None
+            elif isinstance(parent, ast.Attribute) and parent.attr in ABOUT:
+                return
             elif isinstance(parent, ast.Subscript):
                 if node is parent.slice:
                     yield Use("slice", node.lineno, None, test)
@@ -469,10 +477,10 @@ def _text(node: Any) -> bool:
 
 def reader(frame: Any) -> Any:
     """The innermost frame, from this one outwards, that is neither the agent's nor PyTorch's own reading; None: the
-    number is read to be printed."""
+    number is read to be printed, or saved."""
     while frame is not None:
         name = frame.f_code.co_filename
-        if name.endswith("/torch/_tensor_str.py"):
+        if name.endswith(WRITES):
             return None
         if "hightide_agent" not in name and not name.endswith(OF_TORCH):
             return frame

@@ -348,7 +348,7 @@ class Known:
         """Floating-point numbers that are read many at a time: where they decide something, all are the same one."""
         if getattr(self._here, "busy", False) or self.reads is None or self.device.busy or self.device.known(source):
             return call()
-        answer = self.reads.many(source)
+        answer = self.reads.floats(source)
         if answer is None:
             return call()
         with self.device.silent():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+from types import FunctionType
 from typing import Any
 
 from ..agent import Agent
+from ..places import is_library
 from .modules import Roots
 
 
@@ -19,8 +21,10 @@ def install(agent: Agent, roots: Roots, torch: Any) -> None:
 
         @functools.wraps(compiling)
         def compile(*args: Any, **kwargs: Any) -> Any:
-            agent.fact("compile", "yes")
-            roots.compiled()
+            subject = args[0] if args else kwargs.get("model")
+            if subject is not None and not _helper(subject):  # a decorator with options comes here again
+                agent.fact("compile", "yes")
+                roots.compiled()
             made = compiling(*args, **kwargs)
             roots.wrapped(made)
             return made
@@ -35,3 +39,9 @@ def install(agent: Agent, roots: Roots, torch: Any) -> None:
         return scripting(*args, **kwargs)
 
     torch.jit.script = script
+
+
+def _helper(subject: Any) -> bool:
+    """Whether it is a plain function of a library, as bitsandbytes compiles some when imported: no model is inside."""
+    code = getattr(subject, "__code__", None)
+    return isinstance(subject, FunctionType) and is_library(code.co_filename) and "<locals>" not in subject.__qualname__
