@@ -429,6 +429,24 @@ def test_compiled_graphs_are_the_same(observe: Any, body: str, unobserved_graphs
             assert seen.main.outline("module").count("+forward") >= 5
 
 
+def test_what_libraries_compile_for_themselves_hides_no_forward_pass(observe: Any) -> None:
+    seen = observe(
+        script(
+            """
+            torch.compile(nn.functional.relu, backend="eager")
+            model = net()
+            sgd = torch.optim.SGD(model.parameters(), 0.1)
+            for _ in range(3):
+                model.train()
+                loss_of(model).backward()
+                sgd.step()
+            """
+        )
+    )
+    assert seen.main.outline("module").count("+forward") == 3
+    assert "compile" not in {f["key"] for f in seen.main.all("fact")}
+
+
 def test_where_nothing_is_recorded_nothing_is_observed(observe: Any) -> None:
     assert observe(script("loss_of(net()).backward()"), env={"HIGHTIDE_CHANNELS": ""}).rings == []
 

@@ -43,5 +43,6 @@ def install(agent: Agent, roots: Roots, torch: Any) -> None:
 
 def _helper(subject: Any) -> bool:
     """Whether it is a plain function of a library, as bitsandbytes compiles some when imported: no model is inside."""
-    code = getattr(subject, "__code__", None)
-    return isinstance(subject, FunctionType) and is_library(code.co_filename) and "<locals>" not in subject.__qualname__
+    if not isinstance(subject, FunctionType) or "<locals>" in subject.__qualname__:
+        return False
+    return is_library(subject.__code__.co_filename)
