@@ -3,7 +3,7 @@
     make test                                   everything, after setting up and building
     python3 scripts/check.py --only go agent    some of it; --list names the checks
 
-Checks run three at a time, so that two cores are busy while one of them waits; --lanes 1 runs one after the other. None
+Checks run four at a time, so that two cores are busy while some of them wait; --lanes 1 runs one after the other. None
 may measure time, or write what another one reads. --busy 2 has two processes compute beside them all the while: the tests
 pass on a machine with other work. A check's output goes to build/checks/NAME.log; of one that fails, the end is shown.
 Up to three tests of a check that failed are run once more, by themselves. One that passes then is named as unsteady: it
@@ -56,6 +56,8 @@ COMPILING = {"GOGC": "400"}
 AS_BUILT = {**COMPILING, "CGO_ENABLED": "0"}
 GO_TEST = ["go", "test", "-trimpath", "-json", "-vet=off", "-exec", "env -u GOGC -u CGO_ENABLED"]
 # Tests that wait for programs most of the time are two checks, each half as long.
+IMAGINE = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "agent/python/tests").glob("test_imagine*.py"))
+AGENT = ["agent/python/tests", *(f"--ignore={file}" for file in IMAGINE)]
 FRAMEWORKS = ["scripts/tests/test_callbacks.py", "scripts/tests/test_frameworks.py"]
 EXAMPLES = ["scripts/tests", *(f"--ignore={file}" for file in FRAMEWORKS)]
 CONCURRENT = re.compile(
@@ -234,11 +236,12 @@ def checks() -> list[Check]:
         Check("features", [sys.executable, "scripts/features.py", "--check"], lint=True),
         Check("ruff", [*ruff, "check", "--output-format", "concise", *python_folders()], lint=True),
         Check("ruff-format", [*ruff, "format", "--check", "--output-format", "concise", *python_folders()], lint=True),
+        go["go"],
+        Check("agent", [*pytest, *AGENT], count=count_words, again=again_pytest),
+        Check("web-e2e", web("e2e"), count=count_words),
         Check("examples", [*pytest, *EXAMPLES], count=count_words, again=again_pytest),
         Check("frameworks", [*pytest, *FRAMEWORKS], count=count_words, again=again_pytest),
-        Check("agent", [*pytest, "agent/python/tests"], count=count_words, again=again_pytest),
-        go["go"],
-        Check("web-e2e", web("e2e"), count=count_words),
+        Check("imagine", [*pytest, *IMAGINE], count=count_words, again=again_pytest),
         go["go-race"],
         Check("device", [*make, "device", "test"], count=count_unittest),
         Check("heap", [*make, "heap", "test"], count=count_unittest),
@@ -388,7 +391,7 @@ def busy(count: int) -> Iterator[None]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these; 'lint' names the linters")
-    parser.add_argument("--lanes", type=int, default=3, metavar="N", help="how many checks at most run at a time")
+    parser.add_argument("--lanes", type=int, default=4, metavar="N", help="how many checks at most run at a time")
     parser.add_argument("--busy", type=int, default=0, metavar="N", help="processes that compute beside the checks")
     parser.add_argument("--strict", action="store_true", help="run no test again that failed")
     parser.add_argument("--list", action="store_true", help="name the checks and stop")
