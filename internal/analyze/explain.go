@@ -89,6 +89,7 @@ type explanation struct {
 	failed   group            // likewise, when memory ran out
 	bare     bool             // its file knows nothing of segments
 	unlooked string           // that growth was not looked for, and why; "": it was
+	noStacks bool             // no allocation has frames
 	rounds   bool             // blocks are rounded as the settings say that were in force when the file was written
 	filtered bool             // its file holds only some blocks, as export left them
 
@@ -170,7 +171,7 @@ func newExplanation(d *usage.Device, file string, at usage.Moment, o *ExplainOpt
 		a.Segments, a.InactiveSplit = mem.Some(int64(totals.Segments)), mem.Some(int64(totals.InactiveSplit))
 	}
 	a.among, a.bare, a.filtered, a.Name = rangeWords(d.Among), !d.KnowsSegments(), s.Filter != "", fmt.Sprintf("device %d", d.Number)
-	a.began = d.Begin.Allocated
+	a.began, a.noStacks = d.Begin.Allocated, d.Frameless()
 	a.rounds = d.Moments > 0 && !s.Bare && d.Settings.Divisions != (allocator.Settings{}).Divisions
 	if d.Number == mem.HostDevice {
 		a.Name = hostName

@@ -206,6 +206,8 @@ func largestPart(a *explanation) string {
 		part = largest + ", "
 	}
 	switch {
+	case top.Name == mem.NoFrames && a.noStacks:
+		return part + "has no frames, as the file has none"
 	case top.Name == mem.NoFrames:
 		return part + "has " + mem.NoFrames
 	case top.Name == usage.BeforeTrace:

@@ -21,7 +21,11 @@ func (a *explanation) tables(r *report.Report, o *ExplainOptions) {
 		if !a.bare {
 			tables = append(tables, a.reservedTable(), a.pinTable(), a.classTable(), a.roundingTable())
 		}
-		tables = append(tables, a.turnoverTable(), a.startTable(), a.longTable())
+		tables = append(tables, a.turnoverTable())
+		if a.Events > 0 { // else there is no trace that blocks were there before
+			tables = append(tables, a.startTable())
+		}
+		tables = append(tables, a.longTable())
 	}
 	for _, t := range tables {
 		if len(t.Rows) > tableRows {
@@ -86,6 +90,9 @@ func (a *explanation) oddText() string {
 	}
 	if reserved, ok := a.At.Reserved.Get(); ok && !a.bare && int64(a.At.Active) > reserved {
 		said = append(said, fmt.Sprintf("More is in use (%v) than is reserved (%v), which no allocator does: trust the blocks, not what is said of segments.", a.At.Active, mem.Bytes(reserved)))
+	}
+	if a.noStacks {
+		said = append(said, "No allocation has frames: they were not recorded (`context=None`), so neither lines nor phases are known, and categories go by how long blocks lived.")
 	}
 	if a.rounds {
 		said = append(said, "Blocks are rounded by roundup_power2_divisions as it was when the file was written; if the program changed it on the way, blocks from before that were of another size.")

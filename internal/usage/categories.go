@@ -91,6 +91,7 @@ type Categories struct {
 	hits   []uint64          // by stack: rules that it fits, as bits; noHits: not looked at yet
 	frames map[uint32]uint64 // location → likewise
 
+	bare   *bool             // see frameless
 	before func() FromBefore // see Categories.FromBefore
 }
 
@@ -128,7 +129,10 @@ var profilerCategories = map[string]string{"parameter": "parameters", "gradient"
 // gradients of the trace have its very sizes.
 func (s *Categories) ByRules(span int) string {
 	category := s.byRules(span)
-	if category == BeforeTrace && s.before().Parameters() {
+	switch {
+	case category == BeforeTrace && s.d.Moments == 0: // there is no trace that it was before
+		return UnknownCategory
+	case category == BeforeTrace && s.before().Parameters():
 		return "parameters"
 	}
 	return category
@@ -144,6 +148,15 @@ func (s *Categories) byRules(span int) string {
 	return UnknownCategory
 }
 
+// frameless says that stacks without frames tell nothing, as no stack has any.
+func (s *Categories) frameless() bool {
+	if s.bare == nil {
+		none := s.d.Frameless()
+		s.bare = &none
+	}
+	return *s.bare
+}
+
 func (s *Categories) fits(stack uint32) uint64 {
 	if hits := s.hits[stack]; hits != noHits {
 		return hits
@@ -151,7 +164,7 @@ func (s *Categories) fits(stack uint32) uint64 {
 	numbers := s.d.Snapshot.Stacks.Numbers(stack)
 	var hits uint64
 	for i, rule := range s.rules {
-		if rule.Frame == nil && (!rule.Bare || bareStack(&s.d.Snapshot.Stacks, stack)) {
+		if rule.Frame == nil && (!rule.Bare || !s.frameless() && bareStack(&s.d.Snapshot.Stacks, stack)) {
 			hits |= 1 << i
 		}
 	}

@@ -97,6 +97,7 @@ func (d *Device) stackPhases() []uint8 {
 		}
 		trains = trains || of[n] == phaseForward
 	}
+	trains = trains && !d.Frameless() // the blocks of the end may have frames where the events have none
 	for n := range of {
 		if trains && bareStack(stacks, uint32(n)) {
 			of[n] = phaseBackward

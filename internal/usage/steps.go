@@ -172,6 +172,11 @@ func (d *Device) framed(event int32) bool {
 	return !bareStack(&d.Snapshot.Stacks, d.Trace.Stack[event])
 }
 
+// Frameless says that no allocation of a trace has frames: they were not recorded.
+func (d *Device) Frameless() bool {
+	return slices.Contains(d.Trace.Action, mem.ActionAlloc) && !d.anyFramed()
+}
+
 // anyFramed says whether any allocation has.
 func (d *Device) anyFramed() bool {
 	for i, action := range d.Trace.Action {

@@ -176,3 +176,38 @@ func TestWhatLivesThroughATraining(t *testing.T) {
 		t.Errorf("%v", seen)
 	}
 }
+
+// TestNoFramesTellNothing: where stacks were not recorded at all, what has none is not autograd's, and no gradient.
+func TestNoFramesTellNothing(t *testing.T) {
+	d := trained(10, 10)
+	for i := range d.Trace.Stack {
+		d.Trace.Stack[i] = 0
+	}
+	d = FromTrace(d.Snapshot, 0, Whole)
+	c, seen := NewCategories(d, nil), map[string]int{}
+	for i := range d.Len() {
+		seen[c.Of(i)]++
+	}
+	if steps := d.Steps(nil); !d.Frameless() || steps != nil && len(steps.Phases) > 0 || seen["gradients"]+seen["optimizer state"]+seen["activations"] != 0 {
+		t.Errorf("%v, %+v", seen, steps)
+	}
+}
+
+// TestWhoFreedIsNotWhoAllocated: of a trace that only frees nothing tells whose stacks the frees have.
+func TestWhoFreedIsNotWhoAllocated(t *testing.T) {
+	var m made
+	freed := m.calls(mem.Location{File: "/home/me/train.py", Function: "clear", Line: 70}, trainLine)
+	for i := range 3 {
+		m.event(mem.ActionFreeRequested, 1<<40+uint64(i)<<21, mem.MiB, freed)
+		m.event(mem.ActionFreeCompleted, 1<<40+uint64(i)<<21, mem.MiB, freed)
+	}
+	d := m.device()
+	for i := range d.Len() {
+		if d.From[i] < 0 && d.Stack[i] == freed {
+			t.Fatal("a block from before the trace has the stack of who freed it")
+		}
+	}
+	if d.Begin.Allocated != 3*mem.MiB {
+		t.Errorf("%v at the beginning", d.Begin.Allocated)
+	}
+}
