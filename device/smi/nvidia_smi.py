@@ -131,6 +131,10 @@ UNKNOWN = {  # figures that a GPU has and an imaginary one has not, with their u
     "power.draw": "W", "power.limit": "W", "power.max_limit": "W", "enforced.power.limit": "W", "clocks.sm": "MHz",
     "clocks.gr": "MHz", "clocks.mem": "MHz", "clocks.current.sm": "MHz", "clocks.current.memory": "MHz",
     "clocks.max.sm": "MHz", "clocks.max.memory": "MHz", "ecc.errors.uncorrected.volatile.total": "",
+    "ecc.mode.current": "", "ecc.mode.pending": "", "mig.mode.pending": "", "power.min_limit": "W",
+    "power.default_limit": "W", "power.management": "", "power.draw.average": "W", "power.draw.instant": "W",
+    "clocks.video": "MHz", "clocks.max.gr": "MHz", "clocks_throttle_reasons.active": "", "display_mode": "",
+    "driver_model.current": "", "accounting.mode": "", "pcie.link.gen.max": "", "pcie.link.width.max": "",
     "pcie.link.gen.current": "", "pcie.link.width.current": "", "utilization.encoder": "%", "utilization.decoder": "%",
 }  # fmt: skip
 for _name, _unit in UNKNOWN.items():

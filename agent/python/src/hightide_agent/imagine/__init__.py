@@ -71,7 +71,7 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
         truncated,
         weights,
     )
-    from .device import Device
+    from .device import Device, runtimes
     from .ledger import Ledger
 
     agent = training.agent
@@ -79,6 +79,7 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
     _part(agent, "copies", lambda: copies.install(agent, parts.torch))
     ledger = Ledger(agent, parts.torch)
     device = Device()
+    _part(agent, "runtimes by ctypes", runtimes)
     seen = coverage.Coverage(training, parts.torch)
     _part(agent, "coverage", lambda: watch("torch.utils.data.dataloader", seen.loaders))
     goals = reach.Reach(training, seen, parts.torch)
