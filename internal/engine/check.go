@@ -65,6 +65,10 @@ func (e *Engine) Check(ctx context.Context, file, ref, baseline string) ([]repor
 		if n.open > 0 && !c.Over && n.bytes+n.open > c.Limit || l.relative && was.open > 0 {
 			return nil, notTold(file, l, ref, max(n.open, was.open))
 		}
+		if n.unknown > 0 && !c.Over && n.unknown > c.Limit {
+			return nil, fail.Input("rules of your own tell it (hightide explain --rules), as does what the agent writes of a run; or set a budget for \"unknown\"",
+				"%s:%d: %s does not tell %s from memory of no known category: together they may be %v", file, l.line, ref, strings.TrimPrefix(l.name, "category "), n.unknown)
+		}
 		checked = append(checked, c)
 	}
 	return checked, nil
@@ -92,7 +96,9 @@ func notTold(file string, l limit, ref string, open mem.Bytes) error {
 type amount struct {
 	bytes mem.Bytes
 	open  mem.Bytes // from before the trace, which may belong to it too
-	of    string
+	// unknown is what it may be with all that is of no known category, at most on any device; 0: that does not count.
+	unknown mem.Bytes
+	of      string
 }
 
 // amounts are what can be held against budgets, by name; what is not known is not there. Of several devices it is the most that any
@@ -101,14 +107,18 @@ type amounts map[string]amount
 
 func (a amounts) add(name string, n mem.Optional, of string) {
 	if value, ok := n.Get(); ok {
-		a.most(name, amount{mem.Bytes(value), 0, of})
+		a.most(name, amount{bytes: mem.Bytes(value), of: of})
 	}
 }
 
 func (a amounts) most(name string, n amount) {
-	if was, had := a[name]; !had || n.bytes+n.open > was.bytes+was.open {
-		a[name] = n
+	was, had := a[name]
+	unknown := max(was.unknown, n.unknown)
+	if had && n.bytes+n.open <= was.bytes+was.open {
+		n = was
 	}
+	n.unknown = unknown
+	a[name] = n
 }
 
 // lasting are the categories that memory from before a trace may belong to.
@@ -178,9 +188,10 @@ func (a amounts) device(s *mem.AllocatorSnapshot, device int, ref, of string) er
 		held[group.Name] += int64(group.Bytes)
 	}
 	for _, name := range categoryKeys {
-		n := amount{mem.Bytes(held[name]), 0, of}
+		n := amount{bytes: mem.Bytes(held[name]), of: of}
 		if slices.Contains(lasting, name) {
 			n.open = mem.Bytes(held[usage.BeforeTrace])
+			n.unknown = n.bytes + n.open + mem.Bytes(held[usage.UnknownCategory])
 		}
 		a.most("category "+name, n)
 	}
