@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import pickle
 from time import monotonic, sleep
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set
 
 PATIENCE = 120  # seconds: a sender that starts later than we do
 
@@ -49,10 +49,22 @@ class Mailbox:
             objects: List[Any] = pickle.load(file)
         return objects
 
-    def also(self, rank: int) -> str:
-        """The list of ranks to play that has this one too."""
-        return ",".join(str(r) for r in sorted(self.ranks | {self.me, rank}))
+    def unanswered(self, sender: int) -> str:
+        """Why nothing came of a sender, and which ranks to play. One that is played sends none where it failed, or
+        waits for a rank in between that is not."""
+        waits = "rank %d waits for an object of rank %d, which " % (self.me, sender)
+        played = self.ranks | {self.me, sender}
+        if sender not in self.ranks:
+            return "%sis not played. Play that one too: --play %s" % (waits, _list(played))
+        all_of_them = set(range(max(played) + 1))
+        if all_of_them == played:
+            return waits + "is played and sent none: it failed, or waits for another"
+        return "%sis played and sent none. Play those in between too: --play %s" % (waits, _list(all_of_them))
 
     def _path(self, address: str) -> str:
         number = self._numbers[address] = self._numbers.get(address, 0) + 1
         return os.path.join(self.folder, "%s-%d" % (address, number))
+
+
+def _list(ranks: Set[int]) -> str:
+    return ",".join(map(str, sorted(ranks)))

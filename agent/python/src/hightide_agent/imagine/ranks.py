@@ -258,8 +258,7 @@ def _objects(
                 first[: len(sent)] = sent
                 return result
             if name == "recv_object_list":
-                text = "hightide imagine: rank %d waits for an object of rank %d, which is not played or sent none. "
-                raise RuntimeError((text + "Play that one too: --play %s") % (letters.me, peer, letters.also(peer)))
+                raise RuntimeError("hightide imagine: " + letters.unanswered(peer))
         into = kwargs.get("object_list", first)
         if name == "all_gather_object" and isinstance(into, list):
             into[:] = [mine] * len(into)
