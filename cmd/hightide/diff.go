@@ -23,7 +23,8 @@ func diffCommand(a *app) *cobra.Command {
 		Long: `Explain to the byte why the peak of two snapshots or runs differs. The blocks alive at both peaks are
 matched by the functions that allocated them, so lines may move; the rows add up to the difference.
 
-A and B are snapshots, compressed or not, or runs that recorded one; one of them may be - for stdin.
+A and B are snapshots, compressed or not, or runs that recorded one; one of them may be - for stdin. The page
+of --html compares runs without a snapshot too: what their peaks were made of, and their curves.
 
 Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read or compared.`,
 		Example: `  hightide diff before.pickle after.pickle
@@ -40,13 +41,35 @@ func (o *diffOptions) AddFlags(flags *pflag.FlagSet) {
 
 func (o *diffOptions) run(a *app, c *cobra.Command, args []string) error {
 	d, err := a.engine().Diff(c.Context(), args[0], args[1], o.by)
-	if err != nil {
+	if onlyPage := o.asked() && o.json == "" && o.markdown == ""; err != nil && !onlyPage {
 		return err
 	}
 	if o.asked() {
-		return o.write(a, d.Report(args[0], args[1]), "diff", func() ([]byte, error) { return report.Line(d) })
+		return o.page(a, c, args, d, err)
 	}
 	table := d.Table()
 	_, err = fmt.Fprintf(a.stdout, "%s  %s\n", table.Text(textOptions(a.stdout)), table.Note)
 	return err
+}
+
+// page writes what was asked for. Where the device cannot be compared, the page has what both recorded besides.
+func (o *diffOptions) page(a *app, c *cobra.Command, args []string, d *analyze.Difference, why error) error {
+	var difference *report.Report
+	if d != nil {
+		difference = d.Report(args[0], args[1])
+	}
+	if o.html == "" && !o.open {
+		return o.write(a, difference, "diff", func() ([]byte, error) { return report.Line(d) })
+	}
+	pair, err := a.engine().Pair(c.Context(), args[0], args[1])
+	switch {
+	case err != nil && why != nil:
+		return why // of the two it says more
+	case err != nil: // as one that comes from stdin, which is read once
+		return o.write(a, difference, "diff", func() ([]byte, error) { return report.Line(d) })
+	}
+	if pair.Device, pair.By = difference, o.by; why != nil {
+		pair.Why = why.Error()
+	}
+	return o.writePage(a, difference, "diff", func() ([]byte, error) { return report.Line(d) }, pair.HTML)
 }

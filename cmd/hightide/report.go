@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -63,6 +64,11 @@ func (o *reportOptions) asked() bool {
 
 // write writes a report in all forms asked for; name is for a page that was given none.
 func (o *reportOptions) write(a *app, r *report.Report, name string, asJSON func() ([]byte, error)) error {
+	return o.writePage(a, r, name, asJSON, r.HTML)
+}
+
+// writePage is write with a page of its own.
+func (o *reportOptions) writePage(a *app, r *report.Report, name string, asJSON func() ([]byte, error), page func(io.Writer) error) error {
 	if o.json != "" {
 		text, err := asJSON()
 		if err != nil {
@@ -83,7 +89,7 @@ func (o *reportOptions) write(a *app, r *report.Report, name string, asJSON func
 	if o.html == "" {
 		return nil
 	}
-	if err := files.Write(o.html, "HTML report", r.HTML); err != nil {
+	if err := files.Write(o.html, "HTML report", page); err != nil {
 		return err
 	}
 	path, err := filepath.Abs(o.html)

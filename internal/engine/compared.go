@@ -33,6 +33,27 @@ func (o *Opened) Difference(ctx context.Context, a, b, by string) (*report.Repor
 	return d.Report(before.name, after.name), nil
 }
 
+// Pair is the reports of two beside each other: of runs, or of files with a snapshot. Of neither a difference on the device is needed.
+func (e *Engine) Pair(ctx context.Context, a, b string) (*report.Pair, error) {
+	before, err := e.reportOf(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	after, err := e.reportOf(ctx, b)
+	return &report.Pair{Before: before, After: after}, err
+}
+
+func (e *Engine) reportOf(ctx context.Context, ref string) (*report.Report, error) {
+	r, _, err := e.Report(ctx, ref)
+	if err == nil {
+		return r, nil
+	}
+	if r, other := e.Open([]string{ref}).Report(ctx, OpenedID(ref)); other == nil {
+		return r, nil
+	}
+	return nil, err
+}
+
 // side finds the fullest device of a snapshot, or of those of a run.
 func (o *Opened) side(ctx context.Context, id string) (side, error) {
 	if o.known(id) == nil {

@@ -3,11 +3,13 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"hightide/internal/report"
+	"hightide/internal/store"
 )
 
 type diffInput struct {
@@ -21,12 +23,12 @@ func (s *Server) diff(api huma.API) {
 	huma.Register(api, huma.Operation{OperationID: "diff-page", Method: http.MethodGet, Path: "/api/v1/diff/page", Summary: "The same as one HTML file that needs nothing else",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{"text/html": {}}}}},
 		func(ctx context.Context, in *diffInput) (*file, error) {
-			r, err := s.difference(ctx, in)
+			pair, err := s.pair(ctx, in)
 			if err != nil {
 				return nil, problem(err)
 			}
 			var page bytes.Buffer
-			if err := r.HTML(&page); err != nil {
+			if err := pair.HTML(&page); err != nil {
 				return nil, problem(err)
 			}
 			return &file{"text/html; charset=utf-8", `attachment; filename="difference.html"`, page.Bytes()}, nil
@@ -42,4 +44,32 @@ type file struct {
 
 func (s *Server) difference(ctx context.Context, in *diffInput) (*report.Report, error) {
 	return s.opened.Difference(ctx, in.A, in.B, in.By)
+}
+
+// pair is what the page of one file shows.
+func (s *Server) pair(ctx context.Context, in *diffInput) (*report.Pair, error) {
+	before, err := s.sideReport(ctx, in.A)
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.sideReport(ctx, in.B)
+	if err != nil {
+		return nil, err
+	}
+	pair := &report.Pair{Before: before, After: after, By: in.By}
+	if pair.Device, err = s.difference(ctx, in); err != nil {
+		pair.Device, pair.Why = nil, line(err)
+	}
+	return pair, ctx.Err()
+}
+
+// sideReport is the report of a run, or of a snapshot that is open.
+func (s *Server) sideReport(ctx context.Context, id string) (*report.Report, error) {
+	r, _, err := s.report(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		if r, other := s.opened.Report(ctx, id); other == nil {
+			return r, nil
+		}
+	}
+	return r, err
 }

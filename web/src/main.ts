@@ -9,32 +9,60 @@ import "./style/learn.css";
 import "./style/print.css";
 import type { Report } from "./api";
 import { darkAtFirst, elsewhere, painted } from "./draw/paint";
+import type { Courses } from "./lib/bothcourses";
 import { embedded } from "./lib/embedded";
 import { inHash } from "./state/hash";
 import { complete, processName } from "./state/report";
 import { none, undoing } from "./state/selection";
-import { store, type Page } from "./state/store";
-import { chosenBar } from "./views/chosen";
+import { branch, store, type Page } from "./state/store";
+import { chosenBar, type Units } from "./views/chosen";
+import { alongOf, comparison, differenceParts, momentsOf, nameOf, type Compared } from "./views/comparison";
 import { h } from "./views/dom";
 import { bar } from "./views/header";
 import { teaching } from "./views/learn";
 import { parts, views } from "./views";
 
 const app = document.getElementById("app")!;
-const raw = await embedded<Report>("hightide-report");
-const page = store<Page>({ ...none, dark: darkAtFirst(), cursor: null, shown: {} });
+const raw = await embedded<Report | { compared: Compared }>("hightide-report");
+const page = store<Page & { params: Readonly<Record<string, string>> }>({ ...none, dark: darkAtFirst(), cursor: null, shown: {}, params: {} });
 painted(page);
 teaching(true);
 
-if (raw) {
-  const report = complete(raw);
-  document.title = `${report.run.name || report.run.id || "recording"} · hightide`;
-  app.append(...views.flatMap((view) => view(report, page) ?? []));
+/** Undo by key, and what is selected. */
+function frame(units: () => Units): void {
   inHash(page);
   const undo = undoing(page);
   addEventListener("keydown", (e) => { if (e.key === "z" && !e.defaultPrevented && !elsewhere(e)) undo(); });
+  app.after(chosenBar(page, units));
+}
+
+/** Two beside each other. */
+function compared({ before, after, device, by: deviceBy = "site", why_not: whyNot = "" }: Compared): void {
+  const along = alongOf(page), [p, q] = [complete(before), complete(after)], place = h("div", { class: "job-page" });
+  let over: Courses[] = [], of = branch(page), axis = branch(along);
+  const show = (by: string) => {
+    of.close();
+    axis.close();
+    [of, axis] = [branch(page), branch(along)];
+    const made = comparison({ before: p, after: q, device: device && complete(device), whyNot, deviceBy, by, choose: show, along: axis, facts: () => [] }, of);
+    over = made.over;
+    place.replaceChildren(...made.parts);
+  };
+  document.title = `${nameOf(p, q)} · hightide`;
+  app.append(h("h1", {}, "What changed between two runs or snapshots?"), place);
+  show("");
+  frame(() => ({ moments: momentsOf(over, along.get().along) }));
+  along.follow(["along"], () => { dispatchEvent(new Event("hightide:named")); });
+  app.before(bar(page, differenceParts.filter(([id]) => document.getElementById(id))));
+}
+
+if (raw && "compared" in raw) compared(raw.compared);
+else if (raw) {
+  const report = complete(raw);
+  document.title = `${report.run.name || report.run.id || "recording"} · hightide`;
+  app.append(...views.flatMap((view) => view(report, page) ?? []));
   const moments = report.allocators?.length && !report.series.some((s) => s.x_unit === "ns") ? "event" : "time";
-  app.after(chosenBar(page, () => ({ moments, process: (id) => { const p = report.processes.find((o) => o.id === id); return p ? processName(p, report.processes) : ""; } })));
+  frame(() => ({ moments, process: (id) => { const p = report.processes.find((o) => o.id === id); return p ? processName(p, report.processes) : ""; } }));
   app.before(bar(page, parts.filter(([id]) => document.getElementById(id))));
 } else {
   app.append(h("p", {}, "This page has no report in it. Make one with: hightide report last --html report.html"));

@@ -91,6 +91,8 @@ await look("diff", closed, `/diff?a=${small}&b=${large}`, {}, async (tab) => {
   assert.ok(await curves.locator(".moment").count() === 1 && await curves.locator(".stretch").count() === 1 && await curves.locator("circle").count() === 2, "both curves show them");
   await tab.keyboard.press("Escape");
   await tab.locator(".chosen").waitFor({ state: "hidden" });
+  const [file, page] = await saved(tab, tab.getByRole("link", { name: "One file to share" }));
+  assert.ok(file === "difference.html" && /id="hightide-report">[A-Za-z0-9+\/=]{1000}/.test(page), `the page as one file: ${file}, ${page.length} characters`);
   await tab.getByRole("button", { name: "Swap" }).click();
   await tab.locator("#difference h2", { hasText: "large → small" }).waitFor();
   assert.match(tab.url(), new RegExp(`a=${large}&b=${small}`), "the address is a permalink");

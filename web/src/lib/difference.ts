@@ -21,7 +21,8 @@ export function ofReports(a: Report, b: Report, name: string): Difference | null
   if (!p || !q) return null;
   const read = (t: Table) => {
     const bytes = t.columns.findIndex((c) => c.name === "bytes"), found = new Map<string, number>();
-    for (const r of t.rows) if (typeof r[bytes] === "number") { const key = String(r[0] ?? "").split(":").slice(0, name === "composition" ? 1 : 2).join(":"); found.set(key, (found.get(key) ?? 0) + r[bytes]); }
+    for (const r of t.rows) if (typeof r[bytes] === "number") { const text = String(r[0] ?? ""), key = name === "composition" ? text.split(":")[0]!.replace(/ \(pid \d+\)/, "").replace(/ \([^)]*$/, "") : text.split(":").slice(0, 2).join(":"); // processes of one kind are one part: their numbers differ from run to run
+ found.set(key, (found.get(key) ?? 0) + r[bytes]); }
     return found;
   };
   const before = read(p), after = read(q), sum = (m: Map<string, number>) => [...m.values()].reduce((n, v) => n + v, 0);

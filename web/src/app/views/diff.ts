@@ -1,26 +1,17 @@
 // Two runs or snapshots beside each other: what the difference of their peaks is made of, as pictures and as a table; one file to share.
 
-import "../../style/jobs.css";
-import type { Label, Report } from "../../api";
-import { courses, type Courses } from "../../lib/bothcourses";
-import { ofReports, ofTable, type Difference } from "../../lib/difference";
-import { bytes, commandLine, duration } from "../../lib/format";
+import type { Report } from "../../api";
+import type { Courses } from "../../lib/bothcourses";
+import { bytes, commandLine } from "../../lib/format";
 import { complete } from "../../state/report";
-import type { Store } from "../../state/store";
-import { bothCourses } from "../../views/bothcourses";
-import { badge, copier, h, section } from "../../views/dom";
-import { flameDiff } from "../../views/flamediff";
-import { selecting } from "../../views/tables";
-import { waterfallPicture } from "../../views/waterfall";
+import { alongOf, comparison, momentsOf, nameOf, ofHost } from "../../views/comparison";
+import { copier, h } from "../../views/dom";
 import { get, Problem, query, report, runs as fetchRuns, type Run } from "../api";
 import { busy, empty, failure } from "../parts";
 import { peakOf } from "../runlist";
 import type { App } from "../state";
 import type { Shown } from ".";
 import type { Opened } from "./snapshots";
-
-const ways: [by: string, title: string][] = [["site", "device, by line"], ["module", "device, by module"], ["category", "device, by category"], ["composition", "host, by part"], ["sites", "host, by line"]];
-const ofHost = (by: string) => by === "composition" || by === "sites";
 
 /** What can be compared: a run, or a snapshot that is open. */
 interface Choice { id: string; title: string; snapshot: boolean }
@@ -58,7 +49,7 @@ export function diffPage(app: App): Shown {
   if (!a || !b) body.append(empty("Choose two", "Their peaks are compared: on the device block by block where both are snapshots or recorded one, on the host by what the peak was made of.", "hightide diff BEFORE AFTER"));
   else ask();
   return {
-    element, close: () => asking.abort(), moments: () => (over.find((c) => c.along === app.get().params.along) ?? over[0])?.along ?? "event",
+    element, close: () => asking.abort(), moments: () => momentsOf(over, app.get().params.along ?? ""),
     keys: [{ title: "Compare", keys: [{ keys: ["s"], does: "swap before and after", run: exchange }, { keys: ["/"], does: "find a run or a snapshot", run: () => find.focus() }] }],
     commands: () => a || b ? [{ title: "Swap before and after", kind: "action", key: "s", run: exchange }] : [],
   };
@@ -81,50 +72,11 @@ async function show(app: App, a: string, b: string, by: string, signal: AbortSig
   const [hasA, hasB] = await Promise.all([hasBlocks(a, p, signal), hasBlocks(b, q, signal)]), without = !hasA ? p : !hasB ? q : null; // of which there is nothing to compare on the device
   const device = without ? new Problem(0, `${without.run.name || without.run.id} recorded no allocator snapshot; hightide run --snapshot-on exit records one.`)
     : await get<Report>(query("/diff", { a, b, by: by && !ofHost(by) ? by : "site" }), signal).then(complete, (e: unknown) => { if (e instanceof Problem && e.status < 500) return e; throw e; });
-  const known = (way: string) => ofHost(way) ? ofReports(p, q, way) !== null : !(device instanceof Problem);
-  const chosen = by && known(by) ? by : ways.map(([way]) => way).find(known) ?? "";
-  const table = !ofHost(chosen) && !(device instanceof Problem) ? device.tables.find((t) => t.name === "diff") : undefined;
-  const d: Difference | null = ofHost(chosen) ? ofReports(p, q, chosen) : table ? ofTable(table) : null;
-  const name = `${p.run.name || p.run.id} → ${q.run.name || q.run.id}`;
-  document.title = `${name} · hightide`;
-  const switcher = h("div", { class: "switch", role: "group", "aria-label": "By" }, ...ways.filter(([way]) => known(way)).map(([way, title]) => {
-    const button = h("button", { type: "button", "aria-pressed": String(way === chosen) }, title);
-    button.addEventListener("click", () => app.set({ params: { ...app.get().params, by: way } }));
-    return button;
-  }));
-  const line = commandLine(["hightide", "diff", a, b, ...(chosen && !ofHost(chosen) && chosen !== "site" ? ["--by", chosen] : [])]);
-  const stacks = (r: Report, where: string) => r.stacks?.filter((s) => s.name === where).sort((x, y) => y.total_bytes - x.total_bytes)[0];
-  const where = stacks(p, "device") && stacks(q, "device") ? "device" : p.stacks?.find((s) => stacks(q, s.name))?.name, flames = where ? [stacks(p, where)!, stacks(q, where)!] as const : null;
-  const over = courses(p, q);
-  return { over, parts: [
-    section("difference", name, headline(d, p, q, table?.columns.find((c) => c.name === "a")?.label ?? ""), h("div", { class: "tools" }, switcher),
-      device instanceof Problem && h("p", { class: "hint" }, `The device's blocks cannot be compared: ${device.message}`),
-      d ? waterfallPicture(() => d, () => name, app) : h("p", { class: "nothing" }, "Neither run says what its peak was made of."),
-      h("p", { class: "facts" }, !(device instanceof Problem) && h("span", {}, h("a", { href: query("/api/v1/diff/page", { a, b, by: ofHost(chosen) ? "site" : chosen }), download: "difference.html" }, "One file to share")), h("span", {}, [p, q].every((r) => r.run.id) && copier(line, { class: "command" }, h("code", {}, line))))),
-    ...(over.length ? [bothCourses(over, name, app, along(app))] : []),
-    ...(flames ? [section("flamediff", "Who holds more, who less", flameDiff(flames[0], flames[1], app))] : []),
-    ...(table ? [section("difftable", table.title, table.note && h("p", { class: "hint" }, table.note), selecting(table, app).element)]
-      : d ? [section("difftable", `By ${d.by}`, selecting({ name: "diff", title: `By ${d.by}`, columns: [{ name: "what", title: d.by }, { name: "delta", title: "Change", unit: "bytes" }, { name: "a", title: "Before", unit: "bytes" }, { name: "b", title: "After", unit: "bytes" }],
-        rows: d.parts.map((x) => [x.name, x.after - x.before, x.before, x.after] as (string | number)[]).sort((x, y) => Math.abs(Number(y[1])) - Math.abs(Number(x[1]))) }, app).element)] : []),
-  ] };
-}
-
-/** The axis of the curves, as the address has it. */
-const along = (app: App): Store<{ along: string }> => {
-  const get = () => ({ along: app.get().params.along ?? "" });
-  return { get, set: (to) => app.set({ params: { ...app.get().params, ...to } }), follow: (_, then) => app.follow(["params"], () => then(get())) };
-};
-
-function headline(d: Difference | null, p: Report, q: Report, label: Label): HTMLElement {
-  const change = d ? d.after - d.before : 0;
-  const rows: [string, string, string, Label[]][] = [];
-  if (d) rows.push(["Peak compared", bytes(d.before), `${bytes(d.after)} (${change === 0 ? "the same" : `${change < 0 ? "−" : "+"}${bytes(Math.abs(change))}`})`, [label]]);
-  const add = (title: string, a: number | undefined, b: number | undefined, show: (v: number) => string, ...labels: Label[]) => { if (a !== undefined && b !== undefined && (a || b)) rows.push([title, show(a), show(b), labels]); };
-  add("Peak RSS", p.headline.peak.host_rss_bytes, q.headline.peak.host_rss_bytes, bytes, "measured");
-  add("Peak on the device", p.headline.peak.device_used_bytes, q.headline.peak.device_used_bytes, bytes, p.imagined ? "imagined" : "measured", q.imagined ? "imagined" : "measured");
-  if (!p.imagined && !q.imagined) { // an imagined one's times say nothing of the program's
-    add("Step time", p.headline.step_time_ns, q.headline.step_time_ns, duration, "measured");
-    add("Duration", p.headline.duration_ns, q.headline.duration_ns, duration, "measured");
-  }
-  return h("dl", { class: "figures" }, ...rows.map(([k, a, b, labels]) => h("div", {}, h("dt", {}, k, ...[...new Set(labels)].flatMap((l) => l ? [" ", badge(l)] : [])), h("dd", {}, `${a} → ${b}`))));
+  const runs = [p, q].every((r) => r.run.id), failed = device instanceof Problem;
+  document.title = `${nameOf(p, q)} · hightide`;
+  return comparison({ before: p, after: q, device: failed ? null : device, whyNot: failed ? device.message : "", by, choose: (way) => app.set({ params: { ...app.get().params, by: way } }), along: alongOf(app),
+    facts: (chosen) => {
+      const line = commandLine(["hightide", "diff", a, b, ...(chosen && !ofHost(chosen) && chosen !== "site" ? ["--by", chosen] : []), ...(failed ? ["--html", "difference.html"] : [])]);
+      return [(!failed || runs) && h("span", {}, h("a", { href: query("/api/v1/diff/page", { a, b, by: ofHost(chosen) ? "site" : chosen }), download: "difference.html" }, "One file to share")), h("span", {}, runs && copier(line, { class: "command" }, h("code", {}, line)))];
+    } }, app);
 }

@@ -1,0 +1,80 @@
+// Two reports beside each other: what the difference of their peaks is made of, both courses, the calls, the table. The live page and a page of
+// one file are made of it.
+
+import "../style/jobs.css";
+import type { Label, Report } from "../api";
+import { courses, type Courses } from "../lib/bothcourses";
+import { ofReports, ofTable, type Difference } from "../lib/difference";
+import { bytes, duration } from "../lib/format";
+import type { PageStore, Store } from "../state/store";
+import { bothCourses } from "./bothcourses";
+import { badge, h, section, type Child } from "./dom";
+import { flameDiff } from "./flamediff";
+import { selecting } from "./tables";
+import { waterfallPicture } from "./waterfall";
+
+const ways: [by: string, title: string][] = [["site", "device, by line"], ["module", "device, by module"], ["category", "device, by category"], ["composition", "host, by part"], ["sites", "host, by line"]];
+export const ofHost = (by: string) => by === "composition" || by === "sites";
+
+/** What is shown. Device is the report of the difference on the device; where there is none, whyNot says why. A page of one file has it by one thing, deviceBy. */
+export interface Comparing {
+  before: Report; after: Report; device: Report | null; whyNot: string; deviceBy?: string;
+  by: string; choose(by: string): void; along: Store<{ along: string }>;
+  facts(by: string): Child[]; // below the waterfall
+}
+
+/** What a page of one file holds. */
+export interface Compared { before: Report; after: Report; device: Report | null; by?: string; why_not?: string }
+
+/** Parts that the bar of such a page links to. */
+export const differenceParts: [id: string, title: string][] = [["difference", "Difference"], ["bothcourses", "Curves"], ["flamediff", "Calls"], ["difftable", "Table"]];
+
+export const nameOf = (p: Report, q: Report) => `${p.run.name || p.run.id} → ${q.run.name || q.run.id}`;
+
+export function comparison({ before: p, after: q, device, whyNot, deviceBy, by, choose, along, facts }: Comparing, page: PageStore): { over: Courses[]; parts: HTMLElement[] } {
+  const known = (way: string) => ofHost(way) ? ofReports(p, q, way) !== null : device !== null && (!deviceBy || way === deviceBy);
+  const chosen = by && known(by) ? by : ways.map(([way]) => way).find(known) ?? "";
+  const table = !ofHost(chosen) ? device?.tables.find((t) => t.name === "diff") : undefined, d: Difference | null = ofHost(chosen) ? ofReports(p, q, chosen) : table ? ofTable(table) : null;
+  const name = nameOf(p, q), over = courses(p, q);
+  const switcher = h("div", { class: "switch", role: "group", "aria-label": "By" }, ...ways.filter(([way]) => known(way)).map(([way, title]) => {
+    const button = h("button", { type: "button", "aria-pressed": String(way === chosen) }, title);
+    button.addEventListener("click", () => choose(way));
+    return button;
+  }));
+  const stacks = (r: Report, where: string) => r.stacks?.filter((s) => s.name === where).sort((x, y) => y.total_bytes - x.total_bytes)[0];
+  const where = stacks(p, "device") && stacks(q, "device") ? "device" : p.stacks?.find((s) => stacks(q, s.name))?.name, flames = where ? [stacks(p, where)!, stacks(q, where)!] as const : null;
+  const rows = d && !table && { name: "diff", title: `By ${d.by}`, columns: [{ name: "what", title: d.by }, { name: "delta", title: "Change", unit: "bytes" as const }, { name: "a", title: "Before", unit: "bytes" as const }, { name: "b", title: "After", unit: "bytes" as const }],
+    rows: d.parts.map((x) => [x.name, x.after - x.before, x.before, x.after] as (string | number)[]).sort((x, y) => Math.abs(Number(y[1])) - Math.abs(Number(x[1]))) };
+  return { over, parts: [
+    section("difference", name, headline(d, p, q, table?.columns.find((c) => c.name === "a")?.label ?? ""), h("div", { class: "tools" }, switcher),
+      device === null && h("p", { class: "hint" }, `The device's blocks cannot be compared: ${whyNot}`),
+      d ? waterfallPicture(() => d, () => name, page) : h("p", { class: "nothing" }, "Neither run says what its peak was made of."),
+      h("p", { class: "facts" }, ...facts(chosen))),
+    ...(over.length ? [bothCourses(over, name, page, along)] : []),
+    ...(flames ? [section("flamediff", "Who holds more, who less", flameDiff(flames[0], flames[1], page))] : []),
+    ...(table ? [section("difftable", table.title, table.note && h("p", { class: "hint" }, table.note), selecting(table, page).element)] : rows ? [section("difftable", rows.title, selecting(rows, page).element)] : []),
+  ] };
+}
+
+/** The axis of the curves as a page's parameters have it, so that it is undone and linked to with the rest. */
+export const alongOf = <S extends { params: Readonly<Record<string, string>> }>(page: Store<S>): Store<{ along: string }> => {
+  const get = () => ({ along: page.get().params.along ?? "" });
+  return { get, set: (to) => page.set({ params: { ...page.get().params, ...to } } as Partial<S>), follow: (_, then) => page.follow(["params"], () => then(get())) };
+};
+
+/** Which moment the curves that are shown count in. */
+export const momentsOf = (over: Courses[], along: string) => (over.find((c) => c.along === along) ?? over[0])?.along ?? "event";
+
+function headline(d: Difference | null, p: Report, q: Report, label: Label): HTMLElement {
+  const change = d ? d.after - d.before : 0;
+  const rows: [string, string, string, Label[]][] = [];
+  if (d) rows.push(["Peak compared", bytes(d.before), `${bytes(d.after)} (${change === 0 ? "the same" : `${change < 0 ? "−" : "+"}${bytes(Math.abs(change))}`})`, [label]]);
+  const add = (title: string, a: number | undefined, b: number | undefined, show: (v: number) => string, ...labels: Label[]) => { if (a !== undefined && b !== undefined && (a || b)) rows.push([title, show(a), show(b), labels]); };
+  add("Peak RSS", p.headline.peak.host_rss_bytes, q.headline.peak.host_rss_bytes, bytes, "measured");
+  add("Peak on the device", p.headline.peak.device_used_bytes, q.headline.peak.device_used_bytes, bytes, p.imagined ? "imagined" : "measured", q.imagined ? "imagined" : "measured");
+  if (!p.imagined && !q.imagined) { // an imagined one's times say nothing of the program's
+    add("Step time", p.headline.step_time_ns, q.headline.step_time_ns, duration, "measured");
+    add("Duration", p.headline.duration_ns, q.headline.duration_ns, duration, "measured");
+  }
+  return h("dl", { class: "figures" }, ...rows.map(([k, a, b, labels]) => h("div", {}, h("dt", {}, k, ...[...new Set(labels)].flatMap((l) => l ? [" ", badge(l)] : [])), h("dd", {}, `${a} → ${b}`))));
+}
