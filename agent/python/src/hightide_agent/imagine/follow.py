@@ -49,7 +49,10 @@ SIZES = frozenset((
 
 
 OF_TORCH = ("/torch/_tensor.py", "/torch/_ops.py", "/torch/functional.py")
-WRITES = ("/torch/_tensor_str.py", "/torch/serialization.py", "/torch/storage.py", "/safetensors/torch.py")
+WRITES = (
+    "/torch/_tensor_str.py", "/torch/serialization.py", "/torch/storage.py", "/safetensors/torch.py",
+    "/torch/distributed/distributed_c10d.py",  # how long an object is that ranks send each other
+)  # fmt: skip
 ABOUT = frozenset((
     "shape", "dtype", "device", "ndim", "itemsize", "nbytes", "is_cuda", "requires_grad", "layout", "size", "numel",
     "dim", "stride", "data_ptr", "element_size", "is_contiguous", "grad", "untyped_storage", "is_floating_point",
