@@ -22,6 +22,10 @@ type Difference struct {
 	Delta   mem.Bytes        `json:"delta_bytes"`
 	Rows    []DiffRow        `json:"rows"` // largest change first
 	Label   mem.Label        `json:"label"`
+
+	// DeviceA and DeviceB are set where a side has several devices: the one that is compared.
+	DeviceA mem.Optional `json:"a_device,omitzero"`
+	DeviceB mem.Optional `json:"b_device,omitzero"`
 }
 
 // DiffRow is one group of blocks on both sides.
@@ -61,6 +65,9 @@ func Diff(a, b *mem.AllocatorSnapshot, deviceA, deviceB int, by string) (*Differ
 		Delta: after.PeakLevels.Allocated - before.PeakLevels.Allocated, Rows: []DiffRow{}, Label: a.Label}
 	if d.Label == mem.Measured { // as weak as the weaker side
 		d.Label = b.Label
+	}
+	if len(a.AllDevices()) > 1 || len(b.AllDevices()) > 1 {
+		d.DeviceA, d.DeviceB = mem.Some(int64(deviceA)), mem.Some(int64(deviceB))
 	}
 	for _, row := range rows.All {
 		row.Delta = row.B - row.A
@@ -140,6 +147,9 @@ func (d *Difference) Table() report.Table {
 		Note: fmt.Sprintf("The rows add up to %s bytes exactly.", report.Count(int64(d.Delta))),
 		Columns: []report.Column{report.TextColumn("what", report.UpperFirst(d.By)), report.BytesColumn("delta", "Change", d.Label), report.BytesColumn("a", "Before", d.Label), report.BytesColumn("b", "After", d.Label),
 			report.CountColumn("a_blocks", "Blocks before"), report.CountColumn("b_blocks", "Blocks after")}}
+	if d.DeviceA.Known() {
+		t.Note += fmt.Sprintf(" Device %d before is compared with device %d after: of several the one that holds most at its peak.", d.DeviceA.Or(0), d.DeviceB.Or(0))
+	}
 	for i := range t.Columns[4:] { // blocks of a device that is not there are not measured either
 		t.Columns[4+i].Label = d.Label
 	}
