@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"hightide/internal/event"
 	"hightide/internal/mem"
@@ -30,7 +31,7 @@ type runRow struct {
 	Label     mem.Label         `json:"label,omitempty"`
 	Command   string            `json:"command"`
 	State     string            `json:"state"`
-	Start     int64             `json:"start_wall_ns" jsonschema:"since 1970"`
+	Start     time.Time         `json:"start"` // many a reader of JSON rounds nanoseconds since 1970
 	Duration  int64             `json:"duration_ns"`
 	ExitCode  mem.Optional      `json:"exit_code,omitzero"`
 	Steps     uint64            `json:"steps"`
@@ -56,7 +57,7 @@ var list = tool[listInput, listAnswer]{
 		runs, err := d.engine.Runs(ctx, store.Filter{Text: in.Search, Tags: in.Tags, State: store.State(in.State), Limit: in.Limit})
 		out.Runs = []runRow{}
 		for _, r := range runs {
-			out.Runs = append(out.Runs, runRow{r.ID, r.Name, r.Tags, r.Verb, r.Label, mem.CommandLine(r.Command), string(r.State), r.Start, r.Duration,
+			out.Runs = append(out.Runs, runRow{r.ID, r.Name, r.Tags, r.Verb, r.Label, mem.CommandLine(r.Command), string(r.State), time.Unix(0, r.Start).UTC(), r.Duration,
 				r.ExitCode, r.Steps, r.HostRSS, r.Device, r.Allocated, r.OOMs, r.Findings})
 		}
 		return out, listText(runs), err

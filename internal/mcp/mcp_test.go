@@ -100,6 +100,10 @@ func TestSameFigures(t *testing.T) {
 	if got := int64(answer["delta_bytes"].(float64)); got != int64(difference.Delta) {
 		t.Errorf("delta_bytes %d, want %d", got, difference.Delta)
 	}
+	answer, _, _ = call(t, session, "list", map[string]any{})
+	if start := answer["runs"].([]any)[0].(map[string]any)["start"]; start != "1970-01-01T00:00:00.000000006Z" {
+		t.Errorf("the run began at %v", start)
+	}
 }
 
 // TestRefusals: whatever is wrong is one line that says what, and the server goes on.

@@ -17,7 +17,7 @@ export const pages = [
   { name: "matrices", at: () => "/matrices", ready: "#matrices tbody tr" },
   { name: "matrix", at: () => "/matrices/sizes", ready: "#bars .mark" },
   { name: "compare", at: (w) => `/diff?a=${w.plain}&b=${w.plain2}`, ready: "#difference svg" },
-  { name: "compare-device", of: "imagined", at: (w) => `/diff?a=${w.imagined2}&b=${w.imagined}`, ready: "#difference:has(svg) .switch button[aria-pressed=true]:text-is('device, by line')" },
+  { name: "compare-device", of: "imagined", at: (w) => `/diff?a=${w.imagined2}&b=${w.imagined}`, ready: "#difference:has(svg) .switch button[aria-pressed=true]:text-is('device, by call')" },
   { name: "compare-choose", at: () => "/diff", ready: ".empty" },
   { name: "no-page", at: () => "/nothing", ready: "h1" },
   { name: "report", file: (w) => w.report, ready: "#timeline canvas" },

@@ -13,7 +13,7 @@ import { flameDiff } from "./flamediff";
 import { selecting } from "./tables";
 import { waterfallPicture } from "./waterfall";
 
-const ways: [by: string, title: string][] = [["site", "device, by line"], ["module", "device, by module"], ["category", "device, by category"], ["composition", "host, by part"], ["sites", "host, by line"]];
+const ways: [by: string, title: string][] = [["site", "device, by call"], ["module", "device, by module"], ["category", "device, by category"], ["composition", "host, by part"], ["sites", "host, by line"]];
 export const ofHost = (by: string) => by === "composition" || by === "sites";
 
 /** What is shown. Device is the report of the difference on the device; where there is none, whyNot says why. A page of one file has it by one thing, deviceBy. */
