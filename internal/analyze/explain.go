@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"hightide/internal/allocator"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -172,7 +171,7 @@ func newExplanation(d *usage.Device, file string, at usage.Moment, o *ExplainOpt
 	}
 	a.among, a.bare, a.filtered, a.Name = rangeWords(d.Among), !d.KnowsSegments(), s.Filter != "", fmt.Sprintf("device %d", d.Number)
 	a.began, a.noStacks = d.Begin.Allocated, d.Frameless()
-	a.rounds = d.Moments > 0 && !s.Bare && d.Settings.Divisions != (allocator.Settings{}).Divisions
+	a.rounds = d.Moments > 0 && !s.Bare && d.Settings.Divisions != [16]int{}
 	if d.Number == mem.HostDevice {
 		a.Name = hostName
 	} else if name, ok := s.DeviceNames[d.Number]; ok {

@@ -110,12 +110,15 @@ function ends({ along, before, after }: Courses): [number, number] {
 
 const signed = (n: number) => n === 0 ? "±0 B" : `${n < 0 ? "−" : "+"}${bytes(Math.abs(n))}`;
 
+/** Figures in whole bytes, so that they and their differences agree: between two readings a curve is a straight line. */
+const whole = <T extends object>(of: T): T => Object.fromEntries(Object.entries(of).map(([name, v]) => [name, typeof v === "number" ? Math.round(v) : v])) as T;
+
 /** What each does in the stretch, else in all of it, and the difference. The readings of a report hold the lowest and the highest of each part, so a mean is about. */
 function figuresOf(of: Courses, at: number | null, range: [number, number] | null): HTMLElement {
-  const shift = shifted(of.along), stretch = range ?? ends(of), both = [of.before, of.after].map((c) => ({ at: at === null ? null : between(c.x, c.y, at), ...figures(c, stretch) }));
+  const shift = shifted(of.along), stretch = range ?? ends(of), both = [of.before, of.after].map((c) => whole({ at: at === null ? null : between(c.x, c.y, at), ...figures(c, stretch) }));
   const cell = (v: number | null | undefined, text: (v: number) => string = bytes) => h("td", v === null || v === undefined ? { class: "number absent" } : { class: "number", title: `${count(v)} bytes` }, v === null || v === undefined ? "–" : text(v));
   const row = (name: HTMLElement | string, f: typeof both[number], text?: (v: number) => string) => h("tr", {}, h("th", { scope: "row" }, name),
-    cell(f.at, text), cell(f.low, text), cell(f.mean === undefined ? undefined : Math.round(f.mean), text && ((v) => `≈ ${text(v)}`) || ((v) => `≈ ${bytes(v)}`)), cell(f.high, text), cell(change(f), signed));
+    cell(f.at, text), cell(f.low, text), cell(f.mean, text && ((v) => `≈ ${text(v)}`) || ((v) => `≈ ${bytes(v)}`)), cell(f.high, text), cell(change(f), signed));
   const change = (f: { begin?: number | null; end?: number | null }) => f.begin === undefined || f.begin === null || f.end === undefined || f.end === null ? undefined : f.end - f.begin;
   const less = (b?: number | null, a?: number | null) => a === undefined || a === null || b === undefined || b === null ? undefined : b - a;
   const [p, q] = both as [typeof both[number], typeof both[number]], c = less(change(q), change(p)), whose = (of: Course, when: string, ink: string) => h("span", { title: of.title }, h("i", { class: "swatch", style: `background:var(--${ink})` }), `${when} `, badge(of.label ?? ""));
