@@ -71,6 +71,15 @@ test("what follows by a branch ends with it, also while a change is told", () =>
   expect(page.get().a).toBe(4);
 });
 
+test("a branch of a branch that has ended is held by neither", () => {
+  let ended = 0;
+  const s = store({ a: 1 }), page = branch({ ...s, follow: () => () => { ended++; } }), panel = branch(page);
+  panel.follow(["a"], () => {});
+  panel.close();
+  page.close();
+  expect(ended).toBe(1); // held, it would be ended once more
+});
+
 test("a thing is picked by what is known of it, dim where it is something else, and neither where nothing it could be is selected", () => {
   const of = { ...none, line: "a.py:1", phase: "forward" };
   expect(standing(none, { line: "a.py:1" })).toBe("");

@@ -39,17 +39,17 @@ export function store<T extends object>(first: T): Store<T> {
 /** A store whose followers all end together: what a page or a panel holds that will be replaced. */
 export interface Branch<T> extends Store<T> { close(): void }
 
-/** The same value, followed until close. */
+/** The same value, followed until close. What stopped following is forgotten at once, so that a page whose panels are drawn again and again holds none of those it replaced. */
 export function branch<T>(of: Store<T>): Branch<T> {
-  const ends: (() => void)[] = [];
+  const ends = new Set<() => void>();
   return {
     get: of.get, set: of.set,
     follow(fields, then) {
-      const end = of.follow(fields, then);
-      ends.push(end);
+      const stop = of.follow(fields, then), end = () => { ends.delete(end); stop(); };
+      ends.add(end);
       return end;
     },
-    close() { for (const end of ends.splice(0)) end(); },
+    close() { for (const end of ends) end(); },
   };
 }
 
