@@ -7,7 +7,7 @@ import { get, type Run } from "../../api";
 
 interface Spark extends Series { id: string }
 
-const most = 100, soonMs = 60, againMs = 150, liveMs = 2_000;
+const most = 100, soonMs = 60, againMs = 150, seldomMs = 2_000, liveMs = 2_000;
 const wide = 120, tall = 26;
 
 export interface Sparks {
@@ -21,33 +21,45 @@ export interface Sparks {
 /** arrived is told which runs have a new curve. */
 export function sparks(arrived: (ids: string[]) => void): Sparks {
   const known = new Map<string, { mark: string; at: number; picture: SVGElement }>(), asking = new AbortController();
-  let view: Run[] = [], timer = 0, busy = false;
+  let view: Run[] = [], timer = 0, busy = false, pause = againMs / 2, unanswered = new Set<string>();
   const mark = (run: Run) => `${run.state} ${run.size_bytes}`;
   const lacking = () => view.filter((run) => {
     const has = known.get(run.id);
     return !has || (run.state === "running" ? performance.now() - has.at > liveMs : has.mark !== mark(run));
   });
+  const key = (run: Run) => `${run.id} ${run.state}`;
+  /** Whether all that lack a curve were asked for in vain: the server reads them, or is away. The pause before they are asked for again grows. */
+  const inVain = () => lacking().every((run) => unanswered.has(key(run)));
   const later = (ms: number) => { clearTimeout(timer); timer = window.setTimeout(() => void ask(), ms); };
   const ask = async (): Promise<void> => {
     const wanted = lacking().slice(0, most);
+    timer = 0;
     if (busy || asking.signal.aborted) return;
     if (wanted.length > 0) {
+      const missing = new Set(wanted.map(key));
       busy = true;
       try {
         const { sparks } = await get<{ sparks: Spark[] }>(`/sparks?${new URLSearchParams(wanted.map((run) => ["run", run.id]))}`, asking.signal);
         const rows = new Map(wanted.map((run) => [run.id, run]));
-        for (const spark of sparks) { const run = rows.get(spark.id); if (run) known.set(spark.id, { mark: mark(run), at: performance.now(), picture: drawn(spark, run) }); }
+        for (const spark of sparks) {
+          const run = rows.get(spark.id);
+          if (!run) continue;
+          missing.delete(key(run));
+          known.set(spark.id, { mark: mark(run), at: performance.now(), picture: drawn(spark, run) });
+        }
         if (sparks.length) arrived(sparks.map((s) => s.id));
       } catch { /* the banner tells; the list is of use without them */ }
       busy = false;
+      unanswered = missing;
+      pause = missing.size < wanted.length ? againMs : Math.min(2 * pause, seldomMs);
     }
     if (asking.signal.aborted) return;
-    if (lacking().length > 0) later(againMs);
+    if (lacking().length > 0) later(inVain() ? pause : againMs);
     else if (view.some((run) => run.state === "running")) later(liveMs);
   };
   return {
     of: (run) => known.get(run.id)?.picture ?? null,
-    want: (runs) => { view = runs; if (!busy) later(soonMs); },
+    want: (runs) => { view = runs; if (!busy && !(timer && inVain())) later(soonMs); },
     close: () => { asking.abort(); clearTimeout(timer); },
   };
 }
