@@ -15,6 +15,7 @@ const tests = [
   "tracks",
   "explorer",
   "runparts",
+  "keyboard",
 ];
 
 const failed = tests.filter((test) => spawnSync(process.execPath, [here(`./${test}.mjs`)], { stdio: "inherit" }).status !== 0);

@@ -26,6 +26,7 @@ import { palette, type Command } from "./frame/palette";
 import { keySheet } from "./frame/sheet";
 import { toast, undoNewest } from "./frame/toast";
 import { bar } from "./bar";
+import { keepPlace } from "./keepplace";
 import { appState, fromAddress, go, type State } from "./state";
 import { pages, type Shown } from "./views";
 
@@ -51,7 +52,10 @@ app.follow(["path", "params"], ({ path, params }) => {
   document.title = page?.title ? `${page.title} · hightide` : "hightide";
   shown = page ? page.show(of, ...page.path.exec(path)!.slice(1)) : noPage();
   here(shown.keys ?? []);
+  const stay = !first && !moved && place.contains(document.activeElement) ? keepPlace(place) : null;
   place.replaceChildren(shown.element);
+  stay?.(); // the same page of something else: what had the focus keeps it
+  if (stay && !place.contains(document.activeElement)) place.focus({ preventScroll: true });
   if (first || !moved) return;
   place.focus({ preventScroll: true }); // who listens or uses the keyboard begins at the new page's top
   announce(document.title);

@@ -68,12 +68,13 @@ async function copy(text: string): Promise<boolean> {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const field = h("textarea", { readonly: "", style: "position:fixed;opacity:0" });
+    const focused = document.activeElement, field = h("textarea", { readonly: "", style: "position:fixed;opacity:0" });
     field.value = text;
     document.body.append(field);
     field.select();
     const done = document.execCommand("copy");
     field.remove();
+    if (focused instanceof HTMLElement) focused.focus({ preventScroll: true }); // the field took it
     return done;
   }
 }

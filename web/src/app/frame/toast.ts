@@ -17,13 +17,16 @@ export function toast(text: string, { undo, then, ms = undo ? undoMs : plainMs, 
   const line = h("i", { class: "left", style: `animation-duration:${ms}ms` });
   const close = h("button", { type: "button", class: "close", "aria-label": "Close this message" }, "×"), back = undo && h("button", { type: "button", class: "undo" }, "Undo");
   const element = h("div", { class: bad ? "toast bad" : "toast", role: bad ? "alert" : "status" }, h("span", {}, text), back, close, line);
-  let gone = false;
+  let gone = false, from: EventTarget | null = null; // what had the focus before the message did
+  element.addEventListener("focusin", (e) => { if (!element.contains(e.relatedTarget as Node | null)) from = e.relatedTarget; });
   const end = (done: (() => void) | undefined) => {
     if (gone) return;
     gone = true;
     open.splice(open.indexOf(entry), 1);
+    const focused = element.contains(document.activeElement);
     element.remove();
     done?.();
+    if (focused) (from instanceof HTMLElement && from.isConnected ? from : document.querySelector("main"))?.focus({ preventScroll: true });
   };
   const entry = { undo: undo ? () => end(undo) : null };
   open.push(entry);

@@ -104,11 +104,14 @@ export function runsPage(app: App): Shown {
     const files = [...picked].filter((id) => known.get(id)?.from === "file"), ids = [...picked].filter((id) => known.get(id)?.state !== "running" && !files.includes(id));
     if (files.length) toast("A recording outside the data directory is not deleted here: delete its file.", { bad: true });
     else if (ids.length < picked.size) toast("A run that is still recorded cannot be deleted.", { bad: true });
+    const first = shown.findIndex((r) => ids.includes(r.id)), focused = place.contains(document.activeElement) || document.activeElement === drop;
     picked.clear();
     for (const id of ids) hidden.add(id);
     const back = () => { for (const id of ids) hidden.delete(id); draw(); };
     if (ids.length) toast(`${count(ids.length)} run${ids.length === 1 ? "" : "s"} deleted`, { undo: back, then: () => void post("/runs/delete", { ids }).catch((e: Error) => { toast(e.message, { bad: true }); back(); }) });
     draw();
+    if (!focused || first < 0) return; // what had the focus is gone, or can do nothing more
+    if (shown.length > 0) table.focus(Math.min(first, shown.length - 1)); else search.focus();
   };
 
   search.addEventListener("input", () => ask(search.value));
