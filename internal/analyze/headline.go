@@ -79,9 +79,13 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 		if p.AtLeast {
 			value, half = value-half, 0
 		}
+		highest := ""
+		if alive := in.aliveAt(p.Time); alive < n { // the RSS may have been highest while others were there
+			processes, highest = fmt.Sprintf("%d of %s", alive, processes), "the highest was "
+		}
 		fmt.Fprintf(b, "%s of %s (%s", pssText(value, half), processes, mem.Estimated)
 		if rss, ok := p.HostRSS.Get(); ok {
-			fmt.Fprintf(b, "; %v RSS, where shared pages count in each", mem.Bytes(rss))
+			fmt.Fprintf(b, "; %s%v RSS, where shared pages count in each", highest, mem.Bytes(rss))
 		}
 		b.WriteString(")")
 	case what == "RSS" && n > 1:
@@ -93,6 +97,17 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 	if p.AtLeast {
 		fmt.Fprintf(b, "; %d of the processes lived less than %s or were read less than three times: between two readings they may have taken more", in.shortLived(value), report.Duration(shortLife))
 	}
+}
+
+// aliveAt is how many processes there were at a moment since the begin; all of the run where it is not known.
+func (in *Input) aliveAt(moment mem.Optional) (n int) {
+	since, known := moment.Get()
+	for _, p := range in.Run.Processes {
+		if at := in.start + since; !known || p.Start <= at && p.End.Or(at) >= at {
+			n++
+		}
+	}
+	return n
 }
 
 // Of a PSS, an error up to tellError is not told, one above asRange is told as the range that it means.

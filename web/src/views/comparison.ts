@@ -46,7 +46,7 @@ export function comparison({ before: p, after: q, device, whyNot, deviceBy, by, 
   const rows = d && !table && { name: "diff", title: `By ${d.by}`, columns: [{ name: "what", title: d.by }, { name: "delta", title: "Change", unit: "bytes" as const }, { name: "a", title: "Before", unit: "bytes" as const }, { name: "b", title: "After", unit: "bytes" as const }],
     rows: d.parts.map((x) => [x.name, x.after - x.before, x.before, x.after] as (string | number)[]).sort((x, y) => Math.abs(Number(y[1])) - Math.abs(Number(x[1]))) };
   return { over, parts: [
-    section("difference", name, headline(d, p, q, table?.columns.find((c) => c.name === "a")?.label ?? ""), h("div", { class: "tools" }, switcher),
+    section("difference", name, headline(d, chosen, p, q, table?.columns.find((c) => c.name === "a")?.label ?? ""), h("div", { class: "tools" }, switcher),
       device === null && h("p", { class: "hint" }, `The device's blocks cannot be compared: ${whyNot}`),
       d ? waterfallPicture(() => d, () => name, page) : h("p", { class: "nothing" }, "Neither run says what its peak was made of."),
       h("p", { class: "facts" }, ...facts(chosen))),
@@ -65,10 +65,13 @@ export const alongOf = <S extends { params: Readonly<Record<string, string>> }>(
 /** Which moment the curves that are shown count in. */
 export const momentsOf = (over: Courses[], along: string) => (over.find((c) => c.along === along) ?? over[0])?.along ?? "event";
 
-function headline(d: Difference | null, p: Report, q: Report, label: Label): HTMLElement {
+/** What the parts of a host's memory add up to: the peak of the RSS may be another moment's. */
+const sums: Readonly<Record<string, string>> = { composition: "RSS at the peak", sites: "Heap at its highest" };
+
+function headline(d: Difference | null, by: string, p: Report, q: Report, label: Label): HTMLElement {
   const change = d ? d.after - d.before : 0;
   const rows: [string, string, string, Label[]][] = [];
-  if (d) rows.push(["Peak compared", bytes(d.before), `${bytes(d.after)} (${change === 0 ? "the same" : `${change < 0 ? "−" : "+"}${bytes(Math.abs(change))}`})`, [label]]);
+  if (d) rows.push([sums[by] ?? "Peak compared", bytes(d.before), `${bytes(d.after)} (${change === 0 ? "the same" : `${change < 0 ? "−" : "+"}${bytes(Math.abs(change))}`})`, [label]]);
   const add = (title: string, a: number | undefined, b: number | undefined, show: (v: number) => string, ...labels: Label[]) => { if (a !== undefined && b !== undefined && (a || b)) rows.push([title, show(a), show(b), labels]); };
   add("Peak RSS", p.headline.peak.host_rss_bytes, q.headline.peak.host_rss_bytes, bytes, "measured");
   add("Peak on the device", p.headline.peak.device_used_bytes, q.headline.peak.device_used_bytes, bytes, p.imagined ? "imagined" : "measured", q.imagined ? "imagined" : "measured");
