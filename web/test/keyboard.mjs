@@ -83,7 +83,10 @@ await page("runs", "/", async (tab) => {
   await held(tab, "a run is deleted");
   await press(tab, "z");
   await tab.locator("tr.run").nth(2).waitFor();
-  await press(tab, "k", "k", "k");
+  await press(tab, "k", "k", "k", "x", "Delete");
+  await reach(tab, ".toast .undo"); // its message can be reached too
+  await press(tab, "Enter");
+  await tab.locator("tr.run").nth(2).waitFor();
   for (const name of ["small", "large"]) {
     for (let i = 0; i < 3 && await tab.evaluate(() => document.activeElement.textContent) !== name; i++) await press(tab, name === "small" ? "k" : "j");
     for (let i = 0; i < 3 && await tab.evaluate(() => document.activeElement.textContent) !== name; i++) await press(tab, name === "small" ? "j" : "k");
@@ -108,6 +111,19 @@ await page("run", `/runs/${every}`, async (tab) => {
   await asked(tab, "at", false);
   await press(tab, "z");
   await asked(tab, "at");
+  await reach(tab, "#app table tbody .pick"); // the row of a table
+  await press(tab, "Enter");
+  await tab.waitForFunction(() => document.activeElement.getAttribute("aria-pressed") === "true");
+  await press(tab, "Enter");
+  await tab.waitForFunction(() => document.activeElement.getAttribute("aria-pressed") === "false");
+  await press(tab, "Enter");
+  await reach(tab, ".chosen .chip:not(:first-child)"); // the chip of the row takes it away, the moment stays
+  await press(tab, "Enter");
+  await held(tab, "a chip is taken away");
+  assert.match((await at(tab)).name, /moment/, "the next chip has the focus");
+  await press(tab, "Enter");
+  await asked(tab, "at", false);
+  await held(tab, "the last chip is taken away");
   await throughAll(tab);
 });
 

@@ -37,6 +37,8 @@ export function chips(of: Selection, { moments, process }: Units): Chip[] {
 /** The chips of a page. They lie over its lower edge, so nothing moves when one comes. */
 export function chosenBar<S extends Selection>(page: Store<S>, units: () => Units | null): HTMLElement {
   const bar = h("div", { class: "chosen", role: "region", "aria-label": "What is selected", hidden: "" });
+  let from: EventTarget | null = null; // what had the focus before a chip did
+  bar.addEventListener("focusin", (e) => { if (!bar.contains(e.relatedTarget as Node | null) && e.relatedTarget) from = e.relatedTarget; });
   const away = (fields: (keyof Selection)[]) => page.set(Object.fromEntries(fields.map((f) => [f, none[f]])) as Partial<S>);
   const draw = () => {
     const of = units(), all = of ? chips(page.get(), of) : [], focus = bar.contains(document.activeElement);
@@ -50,7 +52,7 @@ export function chosenBar<S extends Selection>(page: Store<S>, units: () => Unit
     const clear = h("button", { type: "button", class: "plain" }, "Clear");
     clear.addEventListener("click", () => away(all.flatMap((c) => c.fields)));
     bar.replaceChildren(...all.map(button), ...(all.length > 1 ? [clear] : []));
-    if (focus) bar.querySelector("button")?.focus({ preventScroll: true });
+    if (focus) (bar.querySelector("button") ?? (from instanceof HTMLElement && from.isConnected ? from : document.querySelector("main")))?.focus({ preventScroll: true });
   };
   page.follow([...chosen], draw);
   addEventListener("hightide:named", draw); // what processes are called is known once their report is
