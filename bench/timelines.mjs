@@ -1,5 +1,5 @@
-// node bench/timelines.mjs ADDRESS RUN SECONDS REPORT: what the timelines of a live run draw in so many seconds, and how long a frame of the
-// hour of eight ranks takes (the page REPORT, a file) while the wheel zooms.
+// node bench/timelines.mjs ADDRESS RUN SECONDS REPORT: what the timelines of a live run draw in so many seconds and what the page's
+// heap gains in twice as many, and how long a frame of the hour of eight ranks takes (the page REPORT, a file) while the wheel zooms.
 
 import { createRequire } from "node:module";
 import { hour } from "../web/test/reports.mjs";
@@ -20,6 +20,20 @@ const live = await tab.evaluate((seconds) => new Promise((done) => { // a state 
   watch.observe(of, { attributes: true, attributeFilter: ["data-end"] });
   setTimeout(() => { watch.disconnect(); done({ states: new Set(ends).size, ms: performance.now() - begun, recorded_ns: Number(ends.at(-1)) - Number(ends[0]), tracks: document.querySelectorAll("#timeline .track").length }); }, seconds * 1000);
 }), seconds);
+
+// What is in use once garbage is collected: objects of the script, and elements and listeners, which the browser counts apart.
+const tools = await tab.context().newCDPSession(tab);
+const inUse = async () => {
+  for (let n = 0; n < 2; n++) await tools.send("HeapProfiler.collectGarbage"); // what the first frees can free more
+  const { usedSize, embedderHeapUsedSize } = await tools.send("Runtime.getHeapUsage");
+  return { at: performance.now(), bytes: usedSize + embedderHeapUsedSize };
+};
+await tools.send("HeapProfiler.enable");
+const early = await inUse();
+await new Promise((done) => setTimeout(done, 2000 * seconds));
+const late = await inUse();
+const memory = { early: early.bytes, late: late.bytes, ms: late.at - early.at };
+await tools.detach();
 
 // The page is filled with the hour as the program fills it.
 const slot = 'id="hightide-report"><';
@@ -42,5 +56,5 @@ const zoom = await tab.evaluate(() => new Promise((done) => {
   };
   setTimeout(() => requestAnimationFrame(turn), 400); // the page was scrolled: the wheel would be the page's
 }));
-console.log(JSON.stringify({ live, zoom, bytes: readFileSync(report).length }));
+console.log(JSON.stringify({ live, memory, zoom, bytes: readFileSync(report).length }));
 await browser.close();

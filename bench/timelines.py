@@ -3,7 +3,7 @@
     python bench/timelines.py [--quick]
 
 A program is recorded every 100 ms, as by default, and its page stands in a headless Chromium with software rendering. Distinct ends of the curves
-that were drawn are counted. Then the report of an hour of eight ranks (web/test/reports.mjs) is zoomed by the wheel, once a frame, all groups open.
+that were drawn are counted, and what its heap gains after garbage was collected. Then the report of an hour of eight ranks (web/test/reports.mjs) is zoomed by the wheel, once a frame, all groups open.
 Needs node with web/node_modules, and Chromium.
 """
 
@@ -22,6 +22,7 @@ from pathlib import Path
 from common import ROOT, Row, exit_code, must, publish, run
 
 BAR_HZ, BAR_FRAME_MS = 10, 34  # 30 frames a second
+BAR_GROWTH = 0.05e6  # bytes a second; readings that are kept until there are 20,000 of a curve take a tenth
 PROGRAM = "import time, sys\nkept = []\nwhile True:\n    kept.append(bytearray(1 << 16))\n    time.sleep(0.01)"
 BINARY = str(ROOT / "bin" / "hightide")
 
@@ -49,7 +50,8 @@ def main() -> int:
             recorded.wait()
             server.terminate()
             server.wait()
-    live, zoom = told["live"], told["zoom"]
+    live, memory, zoom = told["live"], told["memory"], told["zoom"]
+    growth = (memory["late"] - memory["early"]) / memory["ms"] * 1000
     told["load"] = os.getloadavg()[0]
     rate, frame = live["states"] / live["ms"] * 1000, statistics.median(zoom["frames"])
     rows = [
@@ -60,6 +62,11 @@ def main() -> int:
             rate >= BAR_HZ * 0.95,
         ),
         Row("  readings of the recording in that time, newest minus oldest", f"{live['recorded_ns'] / 1e9:.1f} s"),
+        Row(
+            f"  the page's heap after garbage was collected, {memory['early'] / 1e6:.1f} MB: growth in {memory['ms'] / 1e3:.0f} s",
+            f"{growth / 1e6:.3f} MB/s",
+            *(() if quick else (f"<= {BAR_GROWTH / 1e6} MB/s", growth <= BAR_GROWTH)),
+        ),
         Row(
             f"an hour of 8 ranks, {zoom['tracks']} tracks: a frame while zooming, median",
             f"{frame:.0f} ms",
