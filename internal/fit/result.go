@@ -271,7 +271,11 @@ func (r *Result) picture(t Trial) string {
 		bar += string([]rune("▏▎▍▌▋▊▉")[rest-1])
 	}
 	bar += strings.Repeat("·", pictureWidth-len([]rune(bar)))
-	return fmt.Sprintf("%s %3d %%", bar, (used*100+total/2)/total)
+	text := fmt.Sprintf("%s %3d %%", bar, (used*100+total/2)/total)
+	if tight, ok := r.Tight.Get(); ok && total-used < tight {
+		text += " tight"
+	}
+	return text
 }
 
 // firstWords leaves out what PyTorch adds to every such message.

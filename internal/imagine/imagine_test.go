@@ -205,6 +205,9 @@ func TestPlay(t *testing.T) {
 			t.Errorf("%q: %v %v", list, got, err)
 		}
 	}
+	if got, err := parsePlay("", 4); err != nil || !slices.Equal(got, []int{0, 1, 2, 3}) {
+		t.Errorf("of four stages none can be left out: %v %v", got, err)
+	}
 	for _, list := range []string{"128", "-1", "a", "0,,1"} {
 		if got, err := parsePlay(list, 128); err == nil || !strings.Contains(err.Error(), "--play "+list+": a world of 128 has no rank") {
 			t.Errorf("%q: %v %v", list, got, err)

@@ -51,17 +51,21 @@ func mergeEnv(sets ...map[string]string) map[string]string {
 	return merged
 }
 
-// parsePlay reads "0,1,127"; "" means the first, the second and the last.
+// playAll is the largest world of which every rank is played unless --play says otherwise: stages of a pipeline wait
+// for each other, so that of four none can be left out.
+const playAll = 4
+
+// parsePlay reads "0,1,127"; "" means the first, the second and the last, and all of a small world.
 func parsePlay(list string, world int) ([]int, error) {
-	if list == "" {
-		ranks := []int{0}
-		if world > 2 {
-			ranks = append(ranks, 1)
-		}
-		if world > 1 {
-			ranks = append(ranks, world-1)
+	if list == "" && world <= playAll {
+		ranks := make([]int, world)
+		for i := range ranks {
+			ranks[i] = i
 		}
 		return ranks, nil
+	}
+	if list == "" {
+		return []int{0, 1, world - 1}, nil
 	}
 	var ranks []int
 	seen := map[int]bool{}

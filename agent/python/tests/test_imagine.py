@@ -18,7 +18,9 @@ import pytest
 
 from conftest import SOURCE, forkserver
 from hightide_agent.imagine import breakdown, settle, truncated
+from hightide_agent.imagine.mailbox import Mailbox
 from hightide_agent.imagine.steady import Steady
+from hightide_agent.imagine.together import Together
 from hightide_agent.tracker import BACKWARD
 
 pytest.importorskip("torch", reason="needs torch: scripts/setup puts one in place")
@@ -124,7 +126,7 @@ def test_ranks_end_at_the_same_step(tmp_path: Path) -> None:
         rank = int(sys.argv[2])
         agent = types.SimpleNamespace(folder=sys.argv[3], log=print)
         dist = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True,
-                                     get_rank=lambda: rank, get_world_size=lambda: 4)
+                                     get_rank=lambda: rank, get_world_size=lambda: 4, get_backend=lambda: "nccl")
         together = Together(agent, types.SimpleNamespace(distributed=dist))
         for step in range(1, 30):
             time.sleep(random.random() * 0.01)
@@ -137,6 +139,24 @@ def test_ranks_end_at_the_same_step(tmp_path: Path) -> None:
         for rank in range(4)
     ]
     assert [int(r.communicate(timeout=300)[0]) for r in ranks] == [12] * 4
+
+
+def test_a_world_of_one_process_waits_for_nobody(tmp_path: Path) -> None:
+    """The fake backend pretends to the other ranks."""
+    agent: Any = types.SimpleNamespace(folder=str(tmp_path), log=print)
+    world = types.SimpleNamespace(get_rank=lambda: 0, get_world_size=lambda: 256, get_backend=lambda: "fake")
+    world.is_available = world.is_initialized = lambda: True
+    assert Together(agent, types.SimpleNamespace(distributed=world)).all_of_us(1, True)
+    assert not any(tmp_path.iterdir())
+
+
+def test_who_waits_for_a_rank_that_waits_in_vain_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIGHTIDE_IMAGINE_PLAYED", "0,1,7")
+    first, second = (Mailbox(str(tmp_path), rank) for rank in (0, 1))
+    assert second.receive("p2p-2-1", 2) is None
+    assert second.unanswered(2).endswith("Play that one too: --play 0,1,2,7")
+    assert first.receive("p2p-1-0", 1) is None  # at once: two minutes are the patience with a rank that may still send
+    assert first.unanswered(1).endswith("Play those in between too: --play 0,1,2,3,4,5,6,7")
 
 
 def test_a_rank_that_waits_for_nobody_says_so(tmp_path: Path) -> None:

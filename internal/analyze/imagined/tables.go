@@ -17,10 +17,10 @@ func sentence(v *report.Imagined) []string {
 	used, room := mem.Bytes(v.Used.Or(0)), mem.Bytes(v.Headroom.Or(0))
 	switch v.Verdict {
 	case mem.VerdictFits:
-		return []string{fmt.Sprintf("Fits on %s: %v of %v in use at the peak%s; %v to spare (%s)", on, used, v.Total, strings.TrimSuffix(peakWhen(v), ","), room, v.Label), v.Basis, topHolder(v)}
+		return []string{fmt.Sprintf("Fits on %s: %v of %v in use at the peak%s; %v to spare (%s)", on, used, v.Total, strings.TrimSuffix(fullest(v)+peakWhen(v), ","), room, v.Label), v.Basis, topHolder(v)}
 	case mem.VerdictTight:
 		return []string{fmt.Sprintf("Fits on %s, but tightly: %v of %v in use at the peak%s leaves %v, less than the %v below which other drivers, settings or versions may not fit (%s)",
-			on, used, v.Total, peakWhen(v), room, v.Tight, v.Label), v.Basis, topHolder(v)}
+			on, used, v.Total, fullest(v)+peakWhen(v), room, v.Tight, v.Label), v.Basis, topHolder(v)}
 	case mem.VerdictConditional:
 		return conditionalSentence(v, on)
 	case mem.VerdictOOM:
@@ -47,12 +47,26 @@ func sentence(v *report.Imagined) []string {
 	return []string{fmt.Sprintf("No verdict on %s: %s", on, cmp.Or(v.How, "the program failed for a reason of its own"))}
 }
 
-// machine is what the verdict is about: "8 × NVIDIA H100"; of ranks that were played alone, which of how many.
+// fullest is " of rank 3", whose peak is told, where ranks take different amounts.
+func fullest(v *report.Imagined) string {
+	if len(v.Ranks) < 2 {
+		return ""
+	}
+	most, least := slices.MaxFunc(v.Ranks, byUsed), slices.MinFunc(v.Ranks, byUsed)
+	if rank, ok := most.Rank.Get(); ok && least.Used < most.Used && mem.Some(int64(most.Used)) == v.Used {
+		return fmt.Sprintf(" of rank %d", rank)
+	}
+	return ""
+}
+
+func byUsed(a, b report.RankUse) int { return cmp.Compare(a.Used, b.Used) }
+
+// machine is what the verdict is about: "8 × NVIDIA H100"; where not all ranks of the world ran, which of how many.
 func machine(v *report.Imagined) string {
 	var ranks []string
 	world := int64(0)
 	for _, r := range v.Ranks {
-		if r.Played && r.Rank.Known() {
+		if r.Rank.Known() && (r.Played || r.World.Or(0) > int64(len(v.Ranks))) {
 			ranks, world = append(ranks, fmt.Sprint(r.Rank.Or(0))), r.World.Or(0)
 		}
 	}

@@ -3,6 +3,7 @@ stage of a pipeline tells the next, comes from that rank where it is played too.
 
     send_object_list(objects, dst) ─▶ FOLDER/objects/p2p-SRC-DST-N ─▶ recv_object_list(objects, src) of the same number
     broadcast_object_list by src   ─▶ FOLDER/objects/all-GROUP-SRC-N ─▶ the others' of the same number
+    a receive in vain              ─▶ FOLDER/objects/stopped-RANK    ─▶ those who wait for RANK wait no longer
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Mailbox:
             return None
         until = monotonic() + PATIENCE
         while not os.path.exists(path):
-            if monotonic() > until:
+            if monotonic() > until or os.path.exists(self._stopped(sender)):
                 return None
             sleep(0.01)
         with open(path, "rb") as file:  # by a process of the same program, in a folder of the same user
@@ -51,7 +52,13 @@ class Mailbox:
 
     def unanswered(self, sender: int) -> str:
         """Why nothing came of a sender, and which ranks to play. One that is played sends none where it failed, or
-        waits for a rank in between that is not."""
+        waits for a rank in between that is not. Who waits for us is told not to."""
+        try:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            with open(self._stopped(self.me), "wb"):
+                pass
+        except OSError:  # then they wait for as long as their patience
+            pass
         waits = "rank %d waits for an object of rank %d, which " % (self.me, sender)
         played = self.ranks | {self.me, sender}
         if sender not in self.ranks:
@@ -60,6 +67,10 @@ class Mailbox:
         if all_of_them == played:
             return waits + "is played and sent none: it failed, or waits for another"
         return "%sis played and sent none. Play those in between too: --play %s" % (waits, _list(all_of_them))
+
+    def _stopped(self, rank: int) -> str:
+        """The file that says that a rank waited in vain, and so sends nothing more."""
+        return os.path.join(self.folder, "stopped-%d" % rank)
 
     def _path(self, address: str) -> str:
         number = self._numbers[address] = self._numbers.get(address, 0) + 1
