@@ -133,7 +133,7 @@ func TestInstalledPrograms(t *testing.T) {
 // TestOwnAgent: what the agent allocates for itself is not the program's, and what the program allocates beneath a wrapper of the agent is.
 func TestOwnAgent(t *testing.T) {
 	at := func(file, function string) mem.Location { return mem.Location{File: file, Line: 7, Function: function} }
-	user := at("/work/train.py", "train")
+	user := at("/home/me/train.py", "train")
 	torch := at("/env/lib/python3.11/site-packages/torch/optim/optimizer.py", "wrapper")
 	standard := at("/usr/lib/python3.11/linecache.py", "updatecache")
 	frozen := at("<frozen importlib._bootstrap_external>", "_compile_bytecode")
