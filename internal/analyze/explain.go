@@ -88,6 +88,7 @@ type explanation struct {
 	failed   group            // likewise, when memory ran out
 	bare     bool             // its file knows nothing of segments
 	unlooked string           // that growth was not looked for, and why; "": it was
+	looked   string           // what growth would have been told; "": it was not looked for
 	noStacks bool             // no allocation has frames
 	rounds   bool             // blocks are rounded as the settings say that were in force when the file was written
 	filtered bool             // its file holds only some blocks, as export left them
@@ -151,7 +152,11 @@ func explainDevice(s *mem.AllocatorSnapshot, device int, file string, stepEnds [
 	}
 	steps := d.Steps(stepEnds)
 	a.Steps, a.Growth = steps, g.growth(steps)
-	a.unlooked = unlooked(d, steps)
+	if a.unlooked = unlooked(d, steps); a.unlooked == "" {
+		if a.looked = lookedFor(d, steps); o.Filter != nil {
+			a.looked = fmt.Sprintf("of what matches `%s`, %s", o.Filter, a.looked)
+		}
+	}
 	if o.Pictures {
 		a.Timeline = g.timeline(cmp.Or(o.Columns, 600))
 	}

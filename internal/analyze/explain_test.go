@@ -302,6 +302,20 @@ func TestWhatWasNotLookedForIsSaid(t *testing.T) {
 		}
 	}
 	s := testkit.Snapshot(t, "imagined/leak-a10.pickle")
+	trace := s.Traces[0]
+	for i := range trace.Size { // the 128 KiB of each step become a block of 512 B
+		if f := s.Stacks.Frames(trace.Stack[i]); len(f) > 0 && f[0].File == "leak-a10.py" && f[0].Line == 15 {
+			trace.Size[i] = 512
+		}
+	}
+	small := reported(t, s, "x", ExplainOptions{})
+	if f := small.Findings; len(f) != 1 || f[0].BytesPerStep != mem.Some(512) || f[0].Severity != report.Info {
+		t.Errorf("%+v", f)
+	}
+	none := reported(t, s, "x", ExplainOptions{Filter: regexp.MustCompile(`leak-a10\.py:6`)})
+	if said := none.Headline.Looked; len(none.Findings) != 0 || !strings.Contains(said, "64.0 KiB") || !strings.Contains(said, "what matches `leak") || !strings.Contains(strings.Join(strings.Fields(none.Text(report.TextOptions{})), " "), "none. "+said) {
+		t.Errorf("%q, %+v", said, none.Findings)
+	}
 	s.Traces = nil
 	r := reported(t, s, "x", ExplainOptions{})
 	if when := r.Tables[0].Rows[0][0]; !strings.Contains(r.Headline.NotLooked, "one state") || fmt.Sprint(when) != "the one state recorded" {

@@ -62,6 +62,38 @@ func (x *Explaining) Add(s *mem.AllocatorSnapshot, file string, stepEnds []int64
 	return nil
 }
 
+// looked says what growth was looked for, and where it was not; of devices without any, the reason of the last.
+func (x *Explaining) looked() (did, not string) {
+	var said mem.Tally[string, lookedOn]
+	for _, a := range x.devices {
+		text := a.unlooked
+		if a.looked != "" {
+			did, text = a.looked, "Looked for as growth: "+a.looked+"."
+		} else {
+			not = a.unlooked
+		}
+		on := said.At(text)
+		on.text, on.of = text, append(on.of, a.Title)
+	}
+	switch {
+	case did == "":
+		return "", not
+	case len(said.All) == 1:
+		return said.All[0].text, ""
+	}
+	var all []string
+	for _, on := range said.All {
+		all = append(all, report.UpperFirst(strings.Join(on.of, ", "))+": "+strings.ToLower(on.text[:1])+on.text[1:])
+	}
+	return strings.Join(all, " "), ""
+}
+
+// lookedOn is what is said of devices.
+type lookedOn struct {
+	text string
+	of   []string
+}
+
 // devicePart is a device of a snapshot; pinned host memory is one in a snapshot of its own.
 type devicePart struct {
 	of     *mem.AllocatorSnapshot
@@ -136,13 +168,7 @@ func (x *Explaining) Finish() error {
 func (x *Explaining) lead() {
 	r := x.Report
 	slices.SortStableFunc(r.Findings, compareFindings)
-	for _, a := range x.devices {
-		if a.unlooked == "" { // on one at least
-			r.Headline.NotLooked = ""
-			break
-		}
-		r.Headline.NotLooked = a.unlooked
-	}
+	r.Headline.Looked, r.Headline.NotLooked = x.looked()
 	if len(x.devices) == 0 {
 		r.Headline.Say("The files hold no device memory")
 		return
@@ -293,6 +319,9 @@ func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
 	}
 	if g.Confidence >= leakConfidence && g.Source != usage.Stretches {
 		f.Kind, f.Severity = report.KindLeak, report.Critical
+	}
+	if g.Grown < leastGrowth(a.Peak.Allocated) {
+		f.Severity = report.Info
 	}
 	f.Advice = "Look for what gains items and never loses one: a list, a dictionary, an attribute. A cache or a buffer with a bound looks the same until it is full: a longer trace tells."
 	if slices.ContainsFunc(g.Frames, func(l mem.Location) bool { return !l.Native && (l.Function == "forward" || l.Function == "_call_impl") }) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"hightide/internal/mem"
@@ -65,6 +66,8 @@ func growth(in *Input, r *report.Report) {
 	in.headlineGrowth(r, tree, tested)
 	if heaps == 0 && !tested {
 		r.Headline.NotLooked = in.whyNotLooked()
+	} else {
+		r.Headline.Looked = in.lookedFor(heaps > 0, tested)
 	}
 	in.largerNotes(r)
 }
@@ -90,6 +93,18 @@ func (in *Input) heapCauses(p *mem.Process) (causes []growing, looked bool) {
 		}
 	}
 	return causes, looked
+}
+
+// lookedFor says what growth would have been told.
+func (in *Input) lookedFor(heap, whole bool) string {
+	var said []string
+	if heap {
+		said = append(said, fmt.Sprintf("%v or more that lines of the sampled heap keep", mem.Bytes(leastHeap)))
+	}
+	if whole {
+		said = append(said, fmt.Sprintf("%v or more of a process or device, or %g %% of its peak where that is more", mem.Bytes(leastTotal), 100*leastShare))
+	}
+	return "Looked for as growth: steady over what was observed, " + strings.Join(said, ", and ") + "."
 }
 
 // whyNotLooked says why nothing was looked at that could tell a leak.
@@ -202,8 +217,9 @@ func (in *Input) totalGrowth() (all []total, tested bool) {
 			}
 			tested = true
 			in.tested[p.ID] = append(in.tested[p.ID], source)
-			high := slices.Max(k.Y)
-			t := total{usage.TrendOf(k, usage.Noise{}, max(leastTotal, leastShare*high)), p.ID, source, c.minutes, k.Y[len(k.Y)-1]}
+			least := max(leastTotal, leastShare*slices.Max(k.Y))
+			in.leastTold[source] = max(in.leastTold[source], least)
+			t := total{usage.TrendOf(k, usage.Noise{}, least), p.ID, source, c.minutes, k.Y[len(k.Y)-1]}
 			if t.Steady {
 				if sampled {
 					t.Refine(usage.Binned(ends.times, ends.values, from, to, usage.MostBins, c.at))
@@ -321,6 +337,9 @@ func (in *Input) headlineGrowth(r *report.Report, all []total, tested bool) {
 	}
 	if seen || tested && !in.clockOf(in.leader).minutes {
 		r.Headline.Growth = mem.Some(int64(bytesPer(max(whole, heap))))
+	}
+	if least := in.leastTold[lead]; !seen && r.Headline.Growth.Known() {
+		r.Headline.GrowthLeast = mem.Some(int64(math.Ceil(least)))
 	}
 }
 

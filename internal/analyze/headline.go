@@ -155,7 +155,7 @@ func (in *Input) growthClause(r *report.Report) string {
 	var b strings.Builder
 	if len(in.growing) == 0 {
 		if g, ok := r.Headline.Growth.Get(); ok && g == 0 && len(in.larger) == 0 {
-			return "it does not grow with the steps"
+			return "no steady growth with the steps is seen" + toldFrom(r.Headline.GrowthLeast)
 		}
 		return ""
 	}
@@ -187,6 +187,15 @@ func (in *Input) growthClause(r *report.Report) string {
 		}
 	}
 	return b.String()
+}
+
+// toldFrom is how much growth is told, in parentheses.
+func toldFrom(least mem.Optional) string {
+	bytes, ok := least.Get()
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(" (it is told from %v on)", mem.Bytes(bytes))
 }
 
 // named is "`history.append(loss)` (train.py:61)", or the container's name where the line's text is

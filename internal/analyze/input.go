@@ -25,6 +25,7 @@ type Input struct {
 	growing    []growing                 // what growth found, for the headline
 	totals     []total                   // processes whose memory grows as a whole, and
 	tested     map[uint32][]string       // of what of each process that could be told: "rss", "device"
+	leastTold  map[string]float64        // of each of these, the least growth that is told
 	failed     map[uint32]*shortage      // by process: the last request that failed, as an allocator recorded it
 	alive      map[uint32]string         // by process: what its last profile of a device says of who held most
 	larger     []growingLine             // lines that hold more and more and keep nothing
@@ -39,7 +40,7 @@ type seriesKey struct {
 func newInput(run *mem.Run, opts Options) *Input {
 	in := &Input{
 		Run: run, Options: opts, start: run.Start(), steps: map[uint32][]mem.Step{}, clocks: map[uint32]*clock{},
-		series: map[seriesKey]*mem.Series{}, names: usage.NewNames(&run.Stacks), histories: map[uint32]*usage.History{}, tested: map[uint32][]string{}, failed: map[uint32]*shortage{}, alive: map[uint32]string{},
+		series: map[seriesKey]*mem.Series{}, names: usage.NewNames(&run.Stacks), histories: map[uint32]*usage.History{}, tested: map[uint32][]string{}, leastTold: map[string]float64{}, failed: map[uint32]*shortage{}, alive: map[uint32]string{},
 	}
 	for process := range run.Heap {
 		in.histories[process] = usage.FromHeap(run, process)

@@ -12,8 +12,9 @@ import (
 
 const (
 	leastDeviceGrowth = 64 * mem.KiB
-	growthShare       = 2000 // one in so many of the peak is not worth a word
-	doubtOfStretches  = 0.7  // how sure growth is where no steps are known
+	growthShare       = 2000           // one in so many of the peak is told only where every step keeps it
+	leastBlock        = mem.Bytes(512) // the allocator gives no less
+	doubtOfStretches  = 0.7            // how sure growth is where no steps are known
 )
 
 // unlooked says that growth was not looked for, and why; "": it was.
@@ -32,14 +33,32 @@ func unlooked(d *usage.Device, steps *usage.Steps) string {
 	return fmt.Sprintf("Growth was not looked for: %s are too few to tell it from a warm-up.", report.Counted(int64(len(steps.Steps)), "step"))
 }
 
+// leastGrowth is from how much on, over a trace, a line is said to grow that not every step lets grow alike.
+func leastGrowth(peak mem.Bytes) mem.Bytes { return max(leastDeviceGrowth, peak/growthShare) }
+
+// lookedFor says what growth would have been told, where unlooked has nothing to say.
+func lookedFor(d *usage.Device, steps *usage.Steps) string {
+	if _, source := d.GrowthBins(steps); source == usage.Stretches {
+		return fmt.Sprintf("a line that gains %v or more over the trace, all along it (no steps are known)", leastGrowth(d.PeakLevels.Allocated))
+	}
+	return fmt.Sprintf("a line that keeps %v or more over the trace, in most of its steps, or one block of any size in each of them", leastGrowth(d.PeakLevels.Allocated))
+}
+
 // growth finds what lines hold more of after each step, by the rules that hold for a heap (usage.TrendOf). Where no steps are
 // known, equal stretches of the trace stand for them.
 func (g *grouper) growth(steps *usage.Steps) []report.TraceGrowth {
 	found := []report.TraceGrowth{}
 	bins, source := g.d.GrowthBins(steps)
-	least := float64(max(leastDeviceGrowth, g.d.PeakLevels.Allocated/growthShare))
+	worth := leastGrowth(g.d.PeakLevels.Allocated)
+	least := float64(worth)
+	if source != usage.Stretches && len(bins.X) > 0 {
+		least = min(least, float64(leastBlock)*float64(bins.Steps(0))/2)
+	}
 	for _, line := range g.d.Growing(g.names, bins, least, usage.Trend{}, g.wants) {
 		if source == usage.Stretches && line.Site.Name == usage.NoFrames { // it may be the gradients of a single backward pass
+			continue
+		}
+		if mem.Bytes(line.Growth) < worth && !line.Every { // what only some steps add may be anything
 			continue
 		}
 		t := report.TraceGrowth{Name: line.Site.Name, Steps: bins.Steps(line.From), Source: source, PerStep: bytesPer(line.Slope), Grown: bytesPer(line.Growth),

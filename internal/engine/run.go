@@ -325,7 +325,9 @@ type Summary struct {
 	Steps     uint64           `json:"steps"`
 	Peak      report.Peak      `json:"peak"`
 	PerStep   mem.Optional     `json:"growth_bytes_per_step,omitzero"`
+	Least     mem.Optional     `json:"growth_least_bytes,omitzero"`
 	NotLooked string           `json:"not_looked_for,omitempty"`
+	Looked    string           `json:"looked_for,omitempty"`
 	StepTime  mem.Optional     `json:"step_time_ns,omitzero"`
 	Findings  []report.Finding `json:"findings"`
 	Dropped   uint64           `json:"dropped"`
@@ -347,7 +349,7 @@ func (r *RunResult) Summary() Summary {
 	}
 	head := &r.Report.Headline
 	s.Name, s.Duration, s.Steps, s.Complete = r.Report.Run.Name, head.Duration, head.Steps, head.Complete
-	s.Peak, s.PerStep, s.NotLooked, s.StepTime = head.Peak, head.Growth, head.NotLooked, head.StepTime
+	s.Peak, s.PerStep, s.Least, s.NotLooked, s.Looked, s.StepTime = head.Peak, head.Growth, head.GrowthLeast, head.NotLooked, head.Looked, head.StepTime
 	s.Findings = append(s.Findings, r.Report.Findings...)
 	s.Dropped, s.Label = r.Report.Dropped, head.Peak.Label
 	s.Notes = append(s.Notes, r.Report.Notes...)

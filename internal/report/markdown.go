@@ -28,7 +28,7 @@ func (r *Report) Markdown() string {
 	case r.Headline.NotLooked != "":
 		fmt.Fprintf(&b, "%s\n", markdown(r.Headline.NotLooked))
 	case len(r.Findings) == 0:
-		b.WriteString("No findings.\n")
+		fmt.Fprintf(&b, "%s\n", markdown(strings.TrimSpace("No findings. "+r.Headline.Looked)))
 	}
 	for i := range r.Tables {
 		r.Tables[i].markdown(&b)

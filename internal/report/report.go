@@ -58,21 +58,23 @@ func New() *Report {
 
 // Headline is the answer in one breath.
 type Headline struct {
-	Verdict    string       `json:"verdict"` // one sentence, for people
-	Clauses    []string     `json:"clauses"` // its parts: the peak, then what else there is to say
-	Duration   int64        `json:"duration_ns"`
-	Steps      uint64       `json:"steps"`
-	ExitCode   mem.Optional `json:"exit_code,omitzero"`
-	Signal     mem.Optional `json:"signal,omitzero"`
-	Stopped    bool         `json:"stopped,omitempty"` // it ended as it was asked to, in good order or by the signal that followed
-	Left       bool         `json:"left,omitempty"`    // a process that ran before the recording went on after it
-	Complete   bool         `json:"complete"`          // the recording has its end
-	Peak       Peak         `json:"peak"`
-	Growth     mem.Optional `json:"growth_bytes_per_step,omitzero"`
-	Efficiency mem.Optional `json:"efficiency_milli,omitzero"` // 0 to 10,000 for a score of 0 to 10, see the table of that name
-	NotLooked  string       `json:"not_looked_for,omitempty"`  // what was not looked for, and why: a sentence
-	StepTime   mem.Optional `json:"step_time_ns,omitzero"`     // median
-	MainSource mem.Quantity `json:"main_source,omitempty"`     // which series the picture leads with
+	Verdict     string       `json:"verdict"` // one sentence, for people
+	Clauses     []string     `json:"clauses"` // its parts: the peak, then what else there is to say
+	Duration    int64        `json:"duration_ns"`
+	Steps       uint64       `json:"steps"`
+	ExitCode    mem.Optional `json:"exit_code,omitzero"`
+	Signal      mem.Optional `json:"signal,omitzero"`
+	Stopped     bool         `json:"stopped,omitempty"` // it ended as it was asked to, in good order or by the signal that followed
+	Left        bool         `json:"left,omitempty"`    // a process that ran before the recording went on after it
+	Complete    bool         `json:"complete"`          // the recording has its end
+	Peak        Peak         `json:"peak"`
+	Growth      mem.Optional `json:"growth_bytes_per_step,omitzero"`
+	GrowthLeast mem.Optional `json:"growth_least_bytes,omitzero"` // where Growth is 0: the least over the run, of a process, that is told
+	Efficiency  mem.Optional `json:"efficiency_milli,omitzero"`   // 0 to 10,000 for a score of 0 to 10, see the table of that name
+	NotLooked   string       `json:"not_looked_for,omitempty"`    // what was not looked for, and why: a sentence
+	Looked      string       `json:"looked_for,omitempty"`        // what growth would have been told, where none was: a sentence
+	StepTime    mem.Optional `json:"step_time_ns,omitzero"`       // median
+	MainSource  mem.Quantity `json:"main_source,omitempty"`       // which series the picture leads with
 }
 
 // Peak holds the high-water marks; absent where not observed.

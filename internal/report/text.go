@@ -157,7 +157,9 @@ func (r *Report) facts() (facts []string) {
 func (p *printer) findings(r *Report) {
 	p.title("Findings")
 	if len(r.Findings) == 0 && r.Headline.NotLooked == "" {
-		p.line("  none")
+		for _, l := range Wrap(Clean(r.noFindings()), p.Width-2) {
+			p.line("  " + l)
+		}
 	}
 	for _, l := range Wrap(Clean(r.Headline.NotLooked), p.Width-2) {
 		p.line("  " + l)
@@ -198,6 +200,11 @@ func (p *printer) findings(r *Report) {
 			p.line("    " + p.paint(dim, Shorten(Clean(fmt.Sprintf("%s:%d", f.File, f.Line)), p.Width-4)))
 		}
 	}
+}
+
+// noFindings says that nothing was found, of what.
+func (r *Report) noFindings() string {
+	return strings.TrimSpace("none. " + r.Headline.Looked)
 }
 
 // figures is "  1.19 MiB per step ± 24.0 KiB (sampled)".

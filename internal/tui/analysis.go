@@ -57,7 +57,7 @@ func findings(of *report.Report, chosen, width, height int) (lines []string) {
 		if text := of.Headline.NotLooked; text != "" {
 			return wrap(text, width-4, "  ")
 		}
-		return []string{"  No findings."}
+		return wrap("No findings. "+of.Headline.Looked, width-4, "  ")
 	}
 	chosen = min(chosen, len(of.Findings)-1)
 	from, to := window(len(of.Findings), max(height/3, 3), chosen)

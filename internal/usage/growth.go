@@ -64,6 +64,7 @@ type Growing struct {
 	From   int       // the bin from which on it was looked at, as it held nothing before
 	Held   mem.Bytes // at the end of the last bin
 	Phase  mem.Phase
+	Every  bool // it rose in each bin, by about as much
 
 	// Larger says that nothing is kept for good: what is freed is followed by something larger, as where each step works on
 	// more, or a whole table is copied to be extended. Then it is not Steady.
@@ -98,6 +99,7 @@ func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend, w
 		if g.Steady {
 			h.lasting(&g, sites.stacks[n], h.TimeOf(bins.Stretches[part.from].From), h.TimeOf(bins.Stretches[part.to].From), c)
 		}
+		g.Every = risesInEach(c)
 		if g.Steady || g.Larger {
 			found = append(found, g)
 		}
@@ -106,6 +108,16 @@ func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend, w
 		return cmp.Or(cmp.Compare(b.Slope, a.Slope), cmp.Compare(a.Site.File, b.Site.File), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Name, b.Site.Name))
 	})
 	return found
+}
+
+// risesInEach says whether a curve rises from each point to the next, and nowhere twice as steeply as elsewhere.
+func risesInEach(c Curve) bool {
+	least, most := math.Inf(1), 0.0
+	for i := 1; i < len(c.Y); i++ {
+		rise := (c.Y[i] - c.Y[i-1]) / (c.X[i] - c.X[i-1])
+		least, most = min(least, rise), max(most, rise)
+	}
+	return least > 0 && most <= 2*least
 }
 
 // risen finds the parts of the bins in which sites rose by enough to be looked at, by site, and what reads the stacks of those.

@@ -161,6 +161,28 @@ func TestLateGrowth(t *testing.T) {
 	}
 }
 
+// TestSmallGrowthOfEachStep: what every step keeps alike is told from a block on, what only some keep is not said to be of each.
+func TestSmallGrowthOfEachStep(t *testing.T) {
+	for often, want := range map[int]bool{1: true, 3: false} {
+		var m made
+		var states []block
+		for i := range 40 {
+			gradients := m.pass(100)
+			states = m.optimize(states)
+			m.freeAll(gradients)
+			if i%often == 0 {
+				m.alloc(m.calls(mem.Location{File: "/home/me/train.py", Function: "keep", Line: 30}, trainLine), 512)
+			}
+		}
+		d := m.device()
+		bins, _ := d.GrowthBins(d.Steps(nil))
+		grows := d.Growing(NewNames(d.Stacks), bins, 512*38/2, Trend{}, nil)
+		if each := len(grows) == 1 && grows[0].Every && grows[0].Slope == 512; each != want {
+			t.Errorf("in each %d of the steps: %+v", often, grows)
+		}
+	}
+}
+
 // TestWhatLivesThroughATraining: parameters and Adam's state that a program gives back at its end are neither activations
 // nor temporaries.
 func TestWhatLivesThroughATraining(t *testing.T) {

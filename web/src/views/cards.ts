@@ -8,7 +8,7 @@ interface Card { title: string; value: string; note: string; label?: Label; seri
 
 /** The figures behind the sentence. What was not observed has no card; on an imaginary GPU time is not observed. */
 export function cards(report: Report): HTMLElement | null {
-  const { peak, growth_bytes_per_step: growth, ...head } = report.headline;
+  const { peak, growth_bytes_per_step: growth, growth_least_bytes: least, ...head } = report.headline;
   const find = (...names: string[]) => names.map((n) => most(report.series.filter((s) => s.name === n))).find(Boolean);
   const sized = (title: string, value: number | undefined, note: string, label: Label, colour: string, ...names: string[]): Card[] =>
     value === undefined ? [] : [{ title, value: bytes(value), note, label, series: find(...names), colour }];
@@ -20,7 +20,7 @@ export function cards(report: Report): HTMLElement | null {
     ...sized("Allocated", peak.allocated_bytes, "by tensors, at the peak", peak.label, "allocated", "allocator.allocated"),
     ...sized("Reserved", peak.reserved_bytes, "by the allocator, at the peak", peak.label, "reserved", "allocator.reserved"),
     ...ofTrace(report),
-    ...(growth === undefined ? [] : [growth === 0 ? { title: "Growth", value: "none", note: "steady after warm-up", tone: "good" }
+    ...(growth === undefined ? [] : [growth === 0 ? { title: "Growth", value: "not seen", note: `steady growth${least === undefined ? "" : ` from ${bytes(least)} on`}, after warm-up`, tone: "good" }
       : { title: "Growth", value: `${growth > 0 ? "+" : ""}${bytes(growth)}`, note: "per step, after warm-up", tone: growth > 0 ? "bad" : "good" }]),
     ...(head.step_time_ns === undefined || report.imagined ? [] : [{ title: "Step time", value: duration(head.step_time_ns), note: `median of ${count(head.steps)} steps` }]),
     ...(head.duration_ns > 0 && !report.imagined ? [{ title: "Duration", value: duration(head.duration_ns), note: head.steps > 0 ? `${count(head.steps)} steps` : "no training step seen" }] : []),
