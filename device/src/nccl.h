@@ -28,7 +28,7 @@ struct comm {
     int shares;            /* a split's buffers are its parent's */
     uint64_t round, splits, charged;
     struct wire *wire;
-    uint8_t collectives, peers[NCCL_PEERS / 8];
+    uint8_t collectives, peers[NCCL_PEERS]; /* of each peer: HT_SENDS, HT_RECEIVES */
 };
 static inline struct comm *ht_nccl_comm(void *handle) { return ht_is(handle, NCCL_COMM_MAGIC) ? handle : NULL; }
 int ht_nccl_charge(struct comm *comm, uint64_t bytes);
@@ -66,5 +66,6 @@ void ht_nccl_scale(void *values, const void *scalar, size_t count, int type);
 /* ---- nccl_model.c: bytes on a device */
 uint64_t ht_nccl_base(int device, int ranks);        /* when it is made */
 uint64_t ht_nccl_collectives(int device, int ranks); /* at the first collective */
-uint64_t ht_nccl_peer(int device, int ranks);        /* at the first send to or receive from a rank */
+enum { HT_SENDS = 1, HT_RECEIVES = 2 };
+uint64_t ht_nccl_peer(int device, int ranks, int ways); /* of a rank that is sent to, received from, or both */
 #endif

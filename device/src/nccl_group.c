@@ -14,7 +14,7 @@
 
 #define ours ht_nccl_comm
 
-enum kind { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, REDUCE, ALL_TO_ALL, GATHER, SCATTER, SEND, RECEIVE };
+enum kind { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, REDUCE, ALL_TO_ALL, GATHER, SCATTER, SEND, RECEIVE, NCCL_KINDS };
 struct operation {
     enum kind kind;
     int type, op, root; /* root: also the peer */
@@ -63,20 +63,34 @@ static int is_small(const struct operation *o) {
     return bytes <= NCCL_SMALL && (!wide || bytes * (size_t)o->comm->n <= NCCL_SMALL);
 }
 
+static int connect_peer(struct comm *comm, int peer, int ways) {
+    if (peer == comm->rank || peer >= NCCL_PEERS)
+        return NCCL_OK;
+    int before = comm->peers[peer], now = before | ways;
+    comm->peers[peer] = (uint8_t)now;
+    return now == before ? NCCL_OK
+                         : ht_nccl_charge(comm, ht_nccl_peer(comm->device, comm->n, now) - ht_nccl_peer(comm->device, comm->n, before));
+}
+
+/* NCCL makes an all-to-all, a gather and a scatter of sends and receives. */
 static int connect_buffers(struct operation *o) {
     struct comm *comm = o->comm;
-    int point = o->kind == SEND || o->kind == RECEIVE;
+    int ways[NCCL_KINDS] = {[ALL_TO_ALL] = HT_SENDS | HT_RECEIVES, [GATHER] = HT_RECEIVES, [SCATTER] = HT_SENDS,
+                            [SEND] = HT_SENDS, [RECEIVE] = HT_RECEIVES}, way = ways[o->kind], status = NCCL_OK;
     if (comm->n < 2)
         return NCCL_OK;
-    if (!point && !comm->collectives) {
+    if (!way) {
+        int first = !comm->collectives;
         comm->collectives = 1;
-        return ht_nccl_charge(comm, ht_nccl_collectives(comm->device, comm->n));
+        return first ? ht_nccl_charge(comm, ht_nccl_collectives(comm->device, comm->n)) : NCCL_OK;
     }
-    if (point && o->root != comm->rank && o->root < NCCL_PEERS && !(comm->peers[o->root / 8] >> o->root % 8 & 1)) {
-        comm->peers[o->root / 8] |= (uint8_t)(1 << o->root % 8);
-        return ht_nccl_charge(comm, ht_nccl_peer(comm->device, comm->n));
-    }
-    return NCCL_OK;
+    if (o->kind >= SEND)
+        return connect_peer(comm, o->root, way);
+    if (o->kind != ALL_TO_ALL && o->root != comm->rank) /* a leaf does what its root does not */
+        return connect_peer(comm, o->root, way ^ (HT_SENDS | HT_RECEIVES));
+    for (int peer = 0; peer < comm->n && !status; peer++)
+        status = connect_peer(comm, peer, way);
+    return status;
 }
 
 #define USER_OPS 256

@@ -3,8 +3,10 @@
  * A connection to a neighbour has, per channel, one buffer of 10 MiB where it receives (protocols LL 0.5,
  * LL128 4.7 and Simple 4 MiB, rounded up to the allocation's 2 MiB) and two of 2 MiB: so an all-to-all on
  * 8 H100 takes 7 peers x 32 channels x 14 MiB = 3.29 GB, and 3.28 GB were seen (NVIDIA/nccl issue 1685,
- * which also names the two sizes). Channels of collectives are as NCCL's own log prints them: 24 with
- * NVLink switches, 16 on the cut-down ones, 4 over PCIe, where without peer access buffers are host memory.
+ * which also names the two sizes). The two directions are connected apart: who only sends has no buffer of 10 MiB,
+ * who only receives has no page of the sender. Whose the other 2 MiB are is not known: each direction counts them.
+ * Channels of collectives are as NCCL's own log prints them: 24 with NVLink switches, 16 on the cut-down ones,
+ * 4 over PCIe, where without peer access buffers are host memory.
  * NVLS takes a buffer per channel and head more (compute capability 9.0 with NVSwitch).
  * Uncertain by half: topology, environment and version change channels. Keys of the SPEC override it:
  * nccl_base, nccl_collectives, nccl_peer (bytes), nvlink (0 or 1). */
@@ -14,6 +16,7 @@
 #include "nccl.h"
 
 #define CONNECTION (14 * 1048576ull)
+#define PAGE_BYTES (2 * 1048576ull)
 #define HOST_CONNECTION (2 * 1048576ull) /* over PCIe through host memory: flags and staging only */
 
 static int has_nvlink(int device) {
@@ -63,10 +66,15 @@ uint64_t ht_nccl_collectives(int device, int ranks) {
     return ht_figure(device, "nccl_collectives", bytes);
 }
 
-uint64_t ht_nccl_peer(int device, int ranks) {
+uint64_t ht_nccl_peer(int device, int ranks, int ways) {
     const struct ht_gpu *gpu = ht_device(device);
-    if (ranks < 2)
+    if (ranks < 2 || !ways)
         return 0;
-    uint64_t channels = within(has_nvlink(device) ? (gpu && gpu->cc_major >= 9 ? 32 : 16) : 2);
-    return ht_figure(device, "nccl_peer", channels * connection(device));
+    int nvlink = has_nvlink(device);
+    uint64_t channels = within(nvlink ? (gpu && gpu->cc_major >= 9 ? 32 : 16) : 2), bytes = connection(device);
+    if (nvlink && ways == HT_SENDS)
+        bytes = 2 * PAGE_BYTES;
+    else if (nvlink && ways == HT_RECEIVES)
+        bytes -= PAGE_BYTES;
+    return ht_figure(device, "nccl_peer", channels * bytes);
 }

@@ -12,7 +12,7 @@
 
 #define RANKS 8
 enum { INT32 = 2, FLOAT32 = 7 };
-static const char spec[] = "count=8;name=NVIDIA Test;memory=17179869184;context=104857600;cc=9.0;sms=132;nccl_base=2097152";
+static const char spec[] = "count=8;name=NVIDIA Test;memory=17179869184;context=104857600;cc=9.0;sms=132;nvlink=1;nccl_base=2097152";
 static char folder[] = "/dev/shm/hightide-test-XXXXXX", path[64];
 
 int ncclGetUniqueId(nccl_id *);
@@ -21,10 +21,14 @@ int ncclCommDestroy(void *);
 int ncclCommSplit(void *, int, int, void **, const void *);
 int ncclAllReduce(const void *, void *, size_t, int, int, void *, void *);
 int ncclAllGather(const void *, void *, size_t, int, void *, void *);
+int ncclAlltoAll(const void *, void *, size_t, int, void *, void *);
+int ncclGather(const void *, void *, size_t, int, int, void *, void *);
+int ncclScatter(const void *, void *, size_t, int, int, void *, void *);
 int ncclSend(const void *, size_t, int, int, void *, void *);
 int ncclRecv(void *, size_t, int, int, void *, void *);
 int ncclGroupStart(void);
 int ncclGroupEnd(void);
+int ncclCommMemStats(void *, int, uint64_t *);
 
 static nccl_id id;
 static int *shared; /* ready ranks */
@@ -140,6 +144,48 @@ static int comes_and_goes(int rank, int ranks) {
     return 0;
 }
 
+static uint64_t taken(void *comm) {
+    uint64_t bytes;
+    OK(ncclCommMemStats(comm, 2, &bytes));
+    return bytes / MIB;
+}
+
+/* A connection is of one direction: who only sends, as the root of a scatter, has no buffers to receive into. */
+static int sends_and_receives(int rank, int ranks) {
+    void *comm;
+    OK(cudaSetDevice(rank));
+    setenv("HIGHTIDE_DEVICE_PLAY", "1", 1);
+    OK(ncclCommInitRank(&comm, ranks, id, rank));
+    uint64_t x = place(rank), base = taken(comm);
+    int peer = (rank + 1) % ranks, other = (rank + 2) % ranks;
+    OK(ncclSend((void *)x, 1, INT32, peer, comm, NULL));
+    OK(ncclSend((void *)x, 1, INT32, peer, comm, NULL));
+    CHECK(taken(comm) - base == 32 * 4, "a send: %d MiB", (int)(taken(comm) - base));
+    OK(ncclRecv((void *)x, 1, INT32, other, comm, NULL));
+    CHECK(taken(comm) - base == 32 * (4 + 12), "a receive from another: %d MiB", (int)(taken(comm) - base));
+    OK(ncclRecv((void *)x, 1, INT32, peer, comm, NULL));
+    CHECK(taken(comm) - base == 32 * (14 + 12), "both ways: %d MiB", (int)(taken(comm) - base));
+    OK(ncclSend((void *)x, 1, INT32, rank, comm, NULL));
+    CHECK(taken(comm) - base == 32 * (14 + 12), "to itself: %d MiB", (int)(taken(comm) - base));
+    return 0;
+}
+
+/* NCCL makes these of sends and receives. */
+static int scatters_and_gathers(int rank, int ranks) {
+    void *comm;
+    OK(cudaSetDevice(rank));
+    setenv("HIGHTIDE_DEVICE_PLAY", "1", 1);
+    OK(ncclCommInitRank(&comm, ranks, id, rank));
+    uint64_t x = place(rank), base = taken(comm);
+    OK(ncclScatter((void *)x, (void *)x, 1, INT32, 1, comm, NULL));
+    CHECK(taken(comm) - base == (rank == 1 ? (uint64_t)(ranks - 1) * 32 * 4 : 32 * 12), "scatter: %d MiB", (int)(taken(comm) - base));
+    OK(ncclGather((void *)x, (void *)x, 1, INT32, 1, comm, NULL));
+    CHECK(taken(comm) - base == (rank == 1 ? (uint64_t)ranks - 1 : 1) * 32 * 14, "gather: %d MiB", (int)(taken(comm) - base));
+    OK(ncclAlltoAll((void *)x, (void *)x, 1, INT32, comm, NULL));
+    CHECK(taken(comm) - base == (uint64_t)(ranks - 1) * 32 * 14, "all-to-all: %d MiB", (int)(taken(comm) - base));
+    return 0;
+}
+
 int main(void) {
     CHECK(mkdtemp(folder), "no shared memory");
     snprintf(path, sizeof path, "%s/device-table", folder);
@@ -150,6 +196,8 @@ int main(void) {
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     run(RANKS, talks, NULL);
     CHECK(files() == 0, "what ranks share goes with them");
+    run(4, sends_and_receives, NULL);
+    run(4, scatters_and_gathers, NULL);
     run(RANKS, comes_and_goes, NULL);
     CHECK(files() == 0, "of many, too");
     const int lost[] = {NCCL_REMOTE_ERROR, -SIGKILL, NCCL_REMOTE_ERROR}, killed[] = {-SIGKILL, -SIGKILL};
