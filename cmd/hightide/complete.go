@@ -1,34 +1,132 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"hightide/internal/gpus"
 	"hightide/internal/store"
 )
+
+// plainUsages takes out the backquotes by which help finds the name of a flag's value: a shell shows them.
+func plainUsages(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") })
+	}
+}
 
 // completed is how many runs a shell is offered.
 const completed = 50
 
-// completeRuns offers a shell the runs, by name and id, newest first; it offers files besides.
-func (a *app) completeRuns(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+// completeArguments lets a shell offer a command's arguments and the values of its flags, where those are known.
+func (a *app) completeArguments(c *cobra.Command) {
+	switch {
+	case strings.Contains(c.Use, "RUN") || c.Name() == "diff":
+		c.ValidArgsFunction = a.completeRuns
+	case c.Name() == "gpus":
+		c.ValidArgsFunction = completeGPUs
+	}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		offer := valuesOf[f.Name]
+		if t, ok := f.Value.(text); ok && t.among != nil {
+			offer = offerWords(t.among...)
+		}
+		if offer != nil {
+			_ = c.RegisterFlagCompletionFunc(f.Name, offer) // fails for a flag that has one already
+		}
+	})
+}
+
+// valuesOf are the flags whose values are known, by name: a name means the same for every command.
+var valuesOf = map[string]cobra.CompletionFunc{
+	"gpu":       completeGPUs,
+	"dtype":     offerWords("fp32", "tf32", "bf16", "fp16"),
+	"amp":       offerWords("bf16", "fp16"),
+	"optimizer": offerWords("none", "sgd", "adam", "adamw", "adafactor"),
+	"policy":    offerWords("native", "async", "bfc", "ideal"),
+	"executor":  offerWords("local", "slurm", "ray"),
+	"until":     offerWords("evaluation", "checkpoint", "epoch"),
+}
+
+func offerWords(words ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// completeGPUs offers the GPUs of the catalogue, and all of them where a command takes that.
+func completeGPUs(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	catalogue, err := gpus.Load()
+	if err != nil || c.Name() == "gpus" && len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var words []string
+	if c.Name() == "imagine" || c.Name() == "replay" {
+		words = append(words, "all\tevery GPU of the catalogue")
+	}
+	for _, gpu := range catalogue.GPUs {
+		words = append(words, gpu.Slug+"\t"+gpu.Name+", "+gpu.Total.String())
+	}
+	return beginning(words, begun), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeRuns offers a shell the runs, by name and id, newest first; and files, to a command that reads them. A shell looks for files
+// of its own only where nothing is offered, so they are offered here.
+func (a *app) completeRuns(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if c.Args != nil && c.Args(c, append(slices.Clone(args), begun)) != nil && c.Args(c, args) == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp // it has all that it takes
+	}
+	if c.Name() == "tag" && len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp // KEY=VALUE
+	}
+	words := []string{"last\tthe newest run"}
 	runs, err := a.engine().Runs(c.Context(), store.Filter{Limit: completed})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	words := []string{"last"}
+	named := map[string]bool{}
 	for _, r := range runs {
-		words = append(words, r.ID)
-		if r.Name != "" {
-			words = append(words, r.Name)
+		words = append(words, r.ID+"\t"+strings.Join(r.Command, " "))
+		if r.Name != "" && !named[r.Name] { // a name is the newest run of it
+			named[r.Name] = true
+			words = append(words, r.Name+"\trun "+r.ID)
 		}
 	}
-	var fitting []string
-	for _, w := range words {
-		if strings.HasPrefix(w, begun) {
-			fitting = append(fitting, w)
-		}
+	words = beginning(words, begun)
+	if !strings.Contains(c.Use, "|RUN") && !strings.Contains(c.Use, "RUN|") && c.Name() != "diff" {
+		return words, cobra.ShellCompDirectiveDefault
 	}
-	return fitting, cobra.ShellCompDirectiveDefault
+	found, only := filesBeginning(begun)
+	if words = append(words, found...); only && len(words) == 1 {
+		return words, cobra.ShellCompDirectiveNoSpace // a folder: its name goes on
+	}
+	return words, cobra.ShellCompDirectiveDefault
+}
+
+// filesBeginning are the files and folders whose path begins with a text, and whether the last one is a folder.
+func filesBeginning(begun string) (paths []string, folder bool) {
+	dir, name := filepath.Split(begun)
+	from := dir
+	if dir == "" {
+		from = "."
+	}
+	entries, _ := os.ReadDir(from) // none: nothing is offered
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), name) || name == "" && strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		path := dir + e.Name()
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			path += "/"
+		}
+		paths = append(paths, path)
+	}
+	return paths, len(paths) > 0 && strings.HasSuffix(paths[len(paths)-1], "/")
+}
+
+func beginning(words []string, begun string) []string {
+	return slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, begun) })
 }

@@ -52,7 +52,7 @@ func (o *explainOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Func("device", "only this device `N`, or host: pinned host memory", deviceOrHost(&o.Device))
 	flags.Func("range", "look for the peak among the events `a:b` only, both included; a: and :b are ranges too", o.setRange)
 	o.At = "peak"
-	flags.Var(text{&o.At, checkMoment}, "at", "`moment`: peak, end, \"event N\", or a time in ns of the wall clock")
+	flags.Var(text{to: &o.At, check: checkMoment}, "at", "`moment`: peak, end, \"event N\", or a time in ns of the wall clock")
 	flags.Var(choice(&o.By, "--by", "site", analyze.Groupings), "by", "group `what`: "+strings.Join(analyze.Groupings, ", "))
 	flags.IntVar(&o.Top, "top", 0, "list the `N` largest groups; 0: all")
 	flags.Func("filter", "only blocks with a frame (file:function) that matches this `regex`", frames(&o.Filter))

@@ -51,6 +51,7 @@ func catalogueFlag(flags *pflag.FlagSet, to *[]string) {
 type text struct {
 	to    *string
 	check func(string) error
+	among []string // the words it takes; nil: others too
 }
 
 func (t text) String() string { return *t.to }
@@ -72,7 +73,7 @@ func choice(to *string, flag, otherwise string, among []string) text {
 			return fail.Choice(flag, word, among)
 		}
 		return nil
-	}}
+	}, among}
 }
 
 // size takes a number of bytes as people write it.
@@ -119,7 +120,7 @@ func (s span) Set(word string) error {
 
 // runName is a flag of a name for a run, by which other commands find it.
 func runName(to *string) text {
-	return text{to, func(name string) error {
+	return text{to: to, check: func(name string) error {
 		switch {
 		case name == "last":
 			return fail.Usage("choose another name", "last means the newest run, whatever it is called")
@@ -137,10 +138,10 @@ func tag(to *map[string]string, bare bool) func(string) error {
 	return func(text string) error {
 		key, value, ok := strings.Cut(text, "=")
 		if strings.ContainsFunc(text, unicode.IsControl) {
-			return fail.Usage("write it as --tag model=bert", "a tag has no line breaks or other control characters: %q", text)
+			return fail.Usage("write it as model=bert", "a tag has no line breaks or other control characters: %q", text)
 		}
 		if key == "" || !ok && !bare {
-			return fail.Usage("write it as --tag model=bert", "tag %q is not of the form key=value", text)
+			return fail.Usage("write it as model=bert", "tag %q is not of the form key=value", text)
 		}
 		if *to == nil {
 			*to = map[string]string{}
@@ -155,7 +156,7 @@ func device(to *mem.Optional) func(string) error {
 	return func(text string) error {
 		n, err := strconv.ParseUint(text, 10, 31)
 		if err != nil {
-			return fail.Usage("devices are numbered from 0", "there is no device %s", text)
+			return fail.Usage("devices are numbered from 0, as in --device 0", "--device %s is not a device number", text)
 		}
 		*to = mem.Some(int64(n))
 		return nil
@@ -169,7 +170,10 @@ func deviceOrHost(to *mem.Optional) func(string) error {
 			*to = mem.Some(int64(mem.HostDevice))
 			return nil
 		}
-		return device(to)(text)
+		if device(to)(text) != nil {
+			return fail.Usage("devices are numbered from 0; host is pinned host memory", "--device %s is not a device", text)
+		}
+		return nil
 	}
 }
 
@@ -177,7 +181,7 @@ func deviceOrHost(to *mem.Optional) func(string) error {
 func frames(to **regexp.Regexp) func(string) error {
 	return func(text string) (err error) {
 		if *to, err = regexp.Compile(text); err != nil {
-			return fail.Usage("a regular expression as of RE2", "--filter: %w", err)
+			return fail.Usage("write a regular expression in the syntax of RE2, as in --filter attention", "--filter %s is not a regular expression: %w", text, err)
 		}
 		return nil
 	}

@@ -90,6 +90,9 @@ func main() {
 // run executes one command line.
 func (a *app) run(args []string) error {
 	root := a.root()
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		plainUsages(root)
+	}
 	root.SetArgs(args)
 	return root.ExecuteContext(context.Background())
 }
@@ -155,11 +158,9 @@ itself, 125 hightide itself failed. run ends with the exit code of the command i
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		c.Args = usageArgs(c.Args)
-		if strings.Contains(c.Use, "RUN") {
-			c.ValidArgsFunction = a.completeRuns
-		}
+		a.completeArguments(c)
 		if c.HasSubCommands() { // completion SHELL
-			c.RunE = choose
+			c.RunE, c.Args = choose, nil
 		}
 	}
 	return root
@@ -175,24 +176,54 @@ func optionalFile(flags string) string {
 // flagError says which flag was meant, where one is near.
 func flagError(c *cobra.Command, err error) error {
 	help := "see hightide " + helpName(c) + "--help"
-	var checked *fail.Error
-	if errors.As(err, &checked) {
-		return checked
-	}
 	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
+	var checked *fail.Error
+	switch errors.As(err, &invalid); {
+	case errors.As(err, &checked) && (invalid == nil || strings.Contains(checked.Error(), invalid.GetFlag().Name)):
+		return checked
+	case checked != nil:
+		return &fail.Error{Code: checked.Code, Err: fmt.Errorf("--%s: %w", invalid.GetFlag().Name, checked.Err), Hint: checked.Hint}
+	case invalid != nil:
 		return badValue(help, invalid)
 	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
 		return fail.Usage(help, "%w", err)
 	}
-	var flags []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
-	if near, ok := fail.Near(unknown.GetSpecifiedName(), flags); ok {
+	if near := nearFlag(c, unknown.GetSpecifiedName()); near != "" {
 		return fail.Usage(help, "%w; did you mean --%s?", err, near)
 	}
+	if others := commandsWith(c.Root(), unknown.GetSpecifiedName()); len(others) > 0 {
+		help += fmt.Sprintf("; --%s is a flag of hightide %s", unknown.GetSpecifiedName(), strings.Join(others, ", "))
+	}
 	return fail.Usage(help, "%w", err)
+}
+
+// nearFlag is the flag of a command that an unknown one most likely meant: one that begins with it, or is spelt much like it; "" for none.
+func nearFlag(c *cobra.Command, name string) string {
+	var flags []string
+	begun := ""
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		flags = append(flags, f.Name)
+		if begun == "" && strings.HasPrefix(f.Name, name) {
+			begun = f.Name
+		}
+	})
+	if near, ok := fail.Near(name, flags); ok && begun == "" {
+		return near
+	}
+	return begun
+}
+
+// commandsWith are the other commands that have a flag.
+func commandsWith(root *cobra.Command, flag string) []string {
+	var names []string
+	for _, c := range root.Commands() {
+		if !c.Hidden && c.Flags().Lookup(flag) != nil {
+			names = append(names, c.Name())
+		}
+	}
+	return names
 }
 
 // badValue says what a flag takes, in words of people and not of the parser.
@@ -265,10 +296,10 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		if check(c, args) == nil {
 			return nil
 		}
-		given := "cannot do with this number of arguments"
-		if len(args) == 0 {
-			given = "must be told what"
+		given := "no argument was given"
+		if len(args) > 0 {
+			given = "wrong number of arguments: " + strings.Join(args, " ")
 		}
-		return fail.Usage("write hightide "+c.Use+"; hightide "+c.Name()+" --help has examples", "%s %s", c.Name(), given)
+		return fail.Usage("write hightide "+c.Use+"; hightide "+c.Name()+" --help has examples", "%s: %s", c.Name(), given)
 	}
 }

@@ -57,7 +57,7 @@ func (o *replayOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Memory, "memory", "", "the limit for the allocator, as 24GiB")
 	flags.IntVar(&o.Device, "device", -1, "device of the file (default the one with the longest history; with --verify all)")
 	flags.Lookup("device").DefValue = "0" // which hides -1 behind what it means
-	flags.Var(text{&o.Torch, checkTorch}, "torch", "`version` of PyTorch whose rules apply (default as the file tells)")
+	flags.Var(text{to: &o.Torch, check: checkTorch}, "torch", "`version` of PyTorch whose rules apply (default as the file tells)")
 	flags.BoolVar(&o.Verify, "verify", false, "hold every address and segment against the record")
 	flags.BoolVar(&o.Search, "search", false, "try a grid of settings and list the best")
 	flags.StringVar(&o.Policy, "policy", "native", "`model` of the allocator: native, async, bfc, ideal")
