@@ -89,7 +89,7 @@ func (o *analyzeOptions) source(args []string) (string, error) {
 	case o.input != "" && len(args) > 0:
 		return "", fail.Usage("name it once", "there are two inputs: %s and %s", o.input, args[0])
 	case o.input == "" && len(args) == 0:
-		return "", fail.Usage("write hightide analyze FILE", "analyze must be told what")
+		return "", fail.Usage("write hightide analyze FILE|RUN; hightide analyze --help has examples", "analyze: no file or run was given")
 	case o.input != "":
 		return o.input, nil
 	}

@@ -81,7 +81,7 @@ func (o *attachOptions) run(a *app, c *cobra.Command, args []string) error {
 func (o *attachOptions) record(a *app, c *cobra.Command, args []string) (*engine.RunResult, error) {
 	pid, err := strconv.Atoi(args[0])
 	if err != nil {
-		return nil, fail.Usage("as in hightide attach 4711; pgrep -f train.py tells the number", "%q is no number of a process", args[0])
+		return nil, fail.Usage("as in hightide attach 4711; pgrep -f train.py tells the number", "%q is not a process ID", args[0])
 	}
 	if o.inject && o.outside {
 		return nil, fail.Usage("choose one", "--inject and --no-inject contradict each other")

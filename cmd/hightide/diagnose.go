@@ -56,6 +56,11 @@ func (o *diagnoseOptions) run(a *app, c *cobra.Command, args []string) error {
 	if files.IsFolder(path) {
 		return fail.Usage("as in --output bug.tar.gz", "--output names one file, and %s is a folder", path)
 	}
+	if len(args) > 0 {
+		if _, err := a.engine().Resolve(c.Context(), args[0]); err != nil {
+			return err
+		}
+	}
 	var found *engine.Diagnosis
 	err := files.Write(path, "bundle", func(w io.Writer) (err error) {
 		found, err = a.engine().Diagnose(c.Context(), runRef(args), w)

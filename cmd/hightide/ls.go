@@ -69,7 +69,7 @@ func (o *lsOptions) run(a *app, c *cobra.Command, args []string) error {
 	}
 	return a.show(o.json, runsJSON(runs), func() error {
 		if len(runs) == 0 && (o.Text+o.Name+string(o.State) != "" || len(o.Tags) > 0) {
-			_, err := fmt.Fprintln(a.stdout, "No run is like that. All of them: hightide ls")
+			_, err := fmt.Fprintln(a.stdout, "No run matches. All runs: hightide ls")
 			return err
 		}
 		return a.printRuns(runs, a.runtime.Time())

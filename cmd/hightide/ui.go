@@ -14,6 +14,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -136,7 +137,7 @@ func (o *uiOptions) listen() (net.Listener, error) {
 	}
 	listener, err := net.Listen("tcp", o.addr)
 	if err != nil {
-		return nil, fail.Environment("choose another with --addr, as 127.0.0.1:0 for any free port", "listen on %s: %w", o.addr, err)
+		return nil, cannotListen(o.addr, err)
 	}
 	if at, ok := listener.Addr().(*net.TCPAddr); o.AllowExec || !ok || !at.IP.IsLoopback() {
 		o.Token = rand.Text()
@@ -156,6 +157,20 @@ func (o *uiOptions) listen() (net.Listener, error) {
 		return nil, fail.Input("openssl req -x509 -newkey ed25519 -noenc -keyout key.pem -out cert.pem makes a pair", "--tls-cert: %w", err)
 	}
 	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
+}
+
+// cannotListen says why an address cannot be used, in the words that the error has below the names of calls.
+func cannotListen(address string, err error) error {
+	const hint = "--addr HOST:PORT names another, as --addr 127.0.0.1:0 for any free port"
+	var number syscall.Errno
+	var wrong *net.AddrError
+	switch {
+	case errors.As(err, &number):
+		err = number
+	case errors.As(err, &wrong):
+		err = errors.New(wrong.Err)
+	}
+	return fail.Environment(hint, "cannot listen on %s: %w", address, err)
 }
 
 // pageOf is the page that shows what was named, or a list of that.

@@ -85,7 +85,7 @@ func TestMetricsOfTheServer(t *testing.T) {
 		t.Errorf("error %v, %s", err, text)
 	}
 	said, err := s.command("ui", "--addr", "127.0.0.1:0", "--otlp", "collector:4318").CombinedOutput()
-	if err == nil || !strings.Contains(string(said), "--otlp takes an address of http or https") || err.(*exec.ExitError).ExitCode() != 2 {
+	if err == nil || !strings.Contains(string(said), "--otlp takes an http or https URL") || err.(*exec.ExitError).ExitCode() != 2 {
 		t.Errorf("%v: %s", err, said)
 	}
 }

@@ -42,7 +42,7 @@ func (Attached) EventName() string { return "attached" }
 // process is sent no signal. An error means that nothing was recorded.
 func (e *Engine) Attach(ctx context.Context, o AttachOptions) (*RunResult, error) {
 	if o.PID <= 0 {
-		return nil, fail.Usage("as in hightide attach 4711", "%d is no number of a process", o.PID)
+		return nil, fail.Usage("as in hightide attach 4711", "%d is not a process ID", o.PID)
 	}
 	target, err := launch.Look(o.PID)
 	if err != nil {

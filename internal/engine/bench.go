@@ -117,13 +117,13 @@ func readSpec(path string) ([]byte, error) {
 	const hint = "name a YAML file; hightide bench --help shows one"
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fail.Input(hint, "%w", err)
+		return nil, fail.Unread(hint, err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, largestSpec+1))
 	switch {
 	case err != nil:
-		return nil, fail.Input(hint, "%w", err)
+		return nil, fail.Unread(hint, err)
 	case len(text) > largestSpec:
 		return nil, fail.Input(hint, "%s is larger than %v, which no spec is", path, mem.Bytes(largestSpec))
 	}

@@ -29,7 +29,7 @@ const fewestSteps = 3
 func (e *Engine) Check(ctx context.Context, file, ref, baseline string) ([]report.Checked, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fail.Input("name a YAML file of budgets", "%w", err)
+		return nil, fail.Unread("name a YAML file of budgets; hightide check --help shows one", err)
 	}
 	all, err := readBudgets(text)
 	if err != nil {
@@ -40,6 +40,9 @@ func (e *Engine) Check(ctx context.Context, file, ref, baseline string) ([]repor
 		return nil, err
 	}
 	before := amounts{}
+	if baseline != "" && !all.relative() {
+		return nil, fail.Usage("put limits under baseline into it, as peak: 5%; hightide check --help shows such a file", "%s has no budget relative to a baseline, so %s would be compared with nothing", file, baseline)
+	}
 	if all.relative() {
 		if baseline == "" && all.baseline == "" {
 			return nil, fail.Input("file: main.pickle under baseline, or --baseline main.pickle", "%s: the baseline names no file", file)

@@ -149,7 +149,7 @@ func Rules(path string) ([]usage.CategoryRule, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fail.Input("name a file of rules", "%w", err)
+		return nil, fail.Unread("name a file of rules; docs/explain.md describes them", err)
 	}
 	rules, err := usage.ParseRules(string(text))
 	if err != nil {

@@ -5,6 +5,7 @@ package fail
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"hightide/internal/words"
@@ -43,6 +44,18 @@ func Input(hint, format string, args ...any) error {
 // Environment says that the machine lacks something (exit code 4).
 func Environment(hint, format string, args ...any) error {
 	return &Error{ExitEnvironment, fmt.Errorf(format, args...), hint}
+}
+
+// Unread is an Input error of a file that cannot be opened or read: which file, and why, without the name of a system call.
+func Unread(hint string, err error) error {
+	var of *fs.PathError
+	switch {
+	case !errors.As(err, &of):
+		return Input(hint, "%w", err)
+	case errors.Is(err, fs.ErrNotExist):
+		return Input(hint, "there is no file %s", of.Path)
+	}
+	return Input(hint, "cannot read %s: %w", of.Path, of.Err)
 }
 
 // Choice is a Usage error of a flag whose value is none of its choices.

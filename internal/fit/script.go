@@ -49,7 +49,7 @@ func ImaginedTrial(batch int, v *report.Imagined, said string) (Trial, error) {
 	default:
 		text := fmt.Sprintf("the command gave no verdict: %s", cmp.Or(v.How, string(v.Verdict)))
 		if said != "" && !strings.Contains(text, said) {
-			text += "; its last words: " + said
+			text += "; its last output: " + said
 		}
 		return t, &TrialError{Text: text}
 	}

@@ -30,6 +30,9 @@ func Load(files ...string) (*Catalogue, error) {
 		if err == nil {
 			text, err = os.ReadFile(path)
 		}
+		if of := (*fs.PathError)(nil); errors.As(err, &of) {
+			return nil, fail.Unread("name a catalogue of GPUs; docs/imagine.md says how one is written", err)
+		}
 		if err == nil {
 			err = c.Parse(path, text)
 		}

@@ -173,7 +173,7 @@ func (s *Session) prepare(ctx context.Context) (trial, error) {
 	o := &s.Options
 	if o.GPU == "" {
 		o.GPU = defaultGPU
-		s.Notes = append(s.Notes, "no GPU was named, so it is a "+defaultGPU+"; name one with --gpu, or --gpu all")
+		s.Notes = append(s.Notes, "no --gpu was given: imagining the default, "+defaultGPU+"; --gpu all tries every GPU")
 	}
 	if err := o.check(); err != nil {
 		return trial{}, err

@@ -102,7 +102,7 @@ func (in *explainInput) options() (o analyze.ExplainOptions, err error) {
 	}
 	if in.Filter != "" {
 		if o.Filter, err = regexp.Compile(in.Filter); err != nil {
-			return o, fail.Usage("a regular expression as of RE2", "filter: %w", err)
+			return o, fail.Usage("write a regular expression in the syntax of RE2", "filter: %w", err)
 		}
 	}
 	return o, readable(in.Files...)

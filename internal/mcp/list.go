@@ -66,7 +66,7 @@ var list = tool[listInput, listAnswer]{
 
 func listText(runs []store.Run) string {
 	if len(runs) == 0 {
-		return "No run is like that."
+		return "No run matches."
 	}
 	var lines []string
 	for _, r := range runs {

@@ -68,7 +68,7 @@ func TestAnswers(t *testing.T) {
 		says            string
 	}{
 		{"list", `{}`, "", nil, "20260101-000000-abcdef"},
-		{"list", `{"search": "no such thing"}`, "", nil, "No run is like that"},
+		{"list", `{"search": "no such thing"}`, "", nil, "No run matches"},
 		{"report", `{"run": "20260101"}`, "run", "20260101-000000-abcdef", ""},
 		{"report", `{"run": "` + recording + `"}`, "", nil, ""},
 		{"explain", `{"files": ["` + snapshot + `"], "by": "category", "top": 3}`, "", nil, "peak"},

@@ -60,7 +60,7 @@ func (p *Push) Check() error {
 			continue
 		}
 		if to, err := url.Parse(address); err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" {
-			return fail.Usage("as in "+flag+" https://metrics.example.org/receive", "%s takes an address of http or https", flag)
+			return fail.Usage("as in "+flag+" https://metrics.example.org/receive", "%s takes an http or https URL", flag)
 		}
 	}
 	for _, header := range p.Headers {

@@ -102,8 +102,8 @@ func (o *Options) check() error {
 // DeviceUnknownText says what may be missing where a trace of expandable segments does not verify.
 const DeviceUnknownText = "Expandable segments reserve address space by the device's memory, which no file holds: --verify --gpu NAME, or --memory SIZE, says which device it was."
 
-var errVerifyAlone = fail.Usage("leave it out, or leave out --verify", "--verify holds the record against its own settings: what else is asked for is about what would be otherwise; "+
-	"only of a trace with expandable segments do --gpu and --memory say which device it was")
+var errVerifyAlone = fail.Usage("leave out --verify, or the other options", "--verify compares with the recorded settings and cannot be combined with options that change them; "+
+	"--gpu and --memory say which device a trace of expandable segments was recorded on")
 
 // replaying is the replay of one trace.
 type replaying struct {

@@ -61,7 +61,7 @@ func Find(s Store, ref string) (Run, error) {
 }
 
 // errUnknown says that no run is called so.
-var errUnknown = &Error{Kind: ErrNotFound, Text: "there is no such run", Hint: "hightide ls shows the runs that there are"}
+var errUnknown = &Error{Kind: ErrNotFound, Text: "there is no such run", Hint: "hightide ls lists the runs"}
 
 // Load reads the whole recording of what Resolve understands. Damage is in mem.Run.Damage, not an error.
 func Load(s Store, ref string) (Run, *mem.Run, error) {
@@ -134,9 +134,9 @@ func notFound(ref string) error {
 		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("%s is a folder that holds no recording", ref), Hint: "name the files in it"}
 	}
 	if isPath(ref) {
-		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is neither a file %q nor a run of that name", ref), Hint: "is it written as it is called?"}
+		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is neither a file %q nor a run of that name", ref), Hint: "check the spelling; hightide ls lists the runs"}
 	}
-	return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is no run %q", ref), Hint: "hightide ls shows the runs that there are"}
+	return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is no run %q", ref), Hint: "hightide ls lists the runs"}
 }
 
 // isPath says whether a reference looks like the name of a file.
@@ -201,10 +201,10 @@ func openFile(path string) (*os.File, error) {
 }
 
 func noFile(path string) error {
-	hint := "is it written as it is called? hightide ls shows the runs that were recorded"
+	hint := "check the spelling; hightide ls lists the runs"
 	dir := filepath.Dir(path)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		hint = "there is no folder " + dir + " either: is it written as it is called?"
+		hint = "there is no folder " + dir + " either: check the spelling"
 	}
 	return &Error{Kind: ErrNotFound, Text: "there is no file " + path, Hint: hint}
 }
@@ -230,5 +230,5 @@ func unreadable(path string, err error) error {
 	if errors.Is(err, syscall.EISDIR) {
 		return &Error{Kind: ErrUnreadable, Text: path + " is a folder without a recording", Hint: "name a file in it, or a run"}
 	}
-	return &Error{Kind: ErrUnreadable, Text: path, Err: err, Hint: "is it a recording, as hightide run leaves it?"}
+	return &Error{Kind: ErrUnreadable, Text: path, Err: err, Hint: "this command reads what hightide run records; for other files: hightide explain " + path}
 }
