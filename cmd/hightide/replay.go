@@ -55,6 +55,7 @@ func (o *replayOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Func("gpus", "with `all`: which GPUs of the catalogue the trace fits, and the smallest of them", o.setGPUs)
 	catalogueFlag(flags, &o.Catalogue)
 	flags.StringVar(&o.Memory, "memory", "", "the limit for the allocator, as 24GiB")
+	flags.BoolVar(&o.Fresh, "fresh", false, "begin with an empty cache, as --search does: without what was cached before the trace")
 	flags.IntVar(&o.Device, "device", -1, "device of the file (default the one with the longest history; with --verify all)")
 	flags.Lookup("device").DefValue = "0" // which hides -1 behind what it means
 	flags.Var(text{to: &o.Torch, check: checkTorch}, "torch", "`version` of PyTorch whose rules apply (default as the file tells)")

@@ -14,6 +14,7 @@ type replayInput struct {
 	AllocConf string   `json:"alloc_conf,omitempty" jsonschema:"allocator settings as PYTORCH_ALLOC_CONF has them, as expandable_segments:True; default as recorded"`
 	GPU       string   `json:"gpu,omitempty" jsonschema:"GPU whose memory, less a process's context, is the limit; or all"`
 	Memory    string   `json:"memory,omitempty" jsonschema:"the limit for the allocator, as 24GiB"`
+	Fresh     bool     `json:"fresh,omitempty" jsonschema:"begin with an empty cache, as a search does: without what was cached before the trace"`
 	Search    bool     `json:"search,omitempty" jsonschema:"try a grid of settings and find the best"`
 }
 
@@ -59,7 +60,7 @@ var replayTrace = tool[replayInput, replayAnswer]{
 }
 
 func (in *replayInput) options() replay.Options {
-	o := replay.Options{Device: -1, AllocConf: in.AllocConf, Changed: in.AllocConf != "", GPU: in.GPU, Memory: in.Memory, Search: in.Search}
+	o := replay.Options{Device: -1, AllocConf: in.AllocConf, Changed: in.AllocConf != "", GPU: in.GPU, Memory: in.Memory, Fresh: in.Fresh, Search: in.Search}
 	if in.GPU == "all" {
 		o.GPU, o.AllGPUs = "", true
 	}

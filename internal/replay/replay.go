@@ -28,6 +28,7 @@ type Options struct {
 	GPU       string // whose memory is the limit
 	Catalogue []string
 	Memory    string // that limit in bytes instead
+	Fresh     bool   // begin with an empty cache, not with the state of the record
 	Torch     string // version that the allocator follows, "2.6"; "": what the file tells
 	Policy    string // of allocator.Policies; "": native
 	Compare   bool   // all of them beside each other
@@ -93,7 +94,7 @@ func (o *Options) check() error {
 		return fail.Usage("without --policy", "--out needs the native allocator: the other models have no addresses to record")
 	case o.Search && o.Policy != "native":
 		return fail.Usage("without --policy", "--search tries settings of the native allocator, and of no other")
-	case o.Verify && (o.Changed || o.Policy != "native" || o.Search || o.Compare || o.AllGPUs || o.Out != ""):
+	case o.Verify && (o.Changed || o.Fresh || o.Policy != "native" || o.Search || o.Compare || o.AllGPUs || o.Out != ""):
 		return errVerifyAlone
 	}
 	return nil
@@ -163,6 +164,7 @@ func open(source Source, o Options) (*replaying, error) {
 	}
 	if !o.Verify {
 		r.asked.Memory, r.asked.Capacity, r.result.Capacity = memory, capacity, capacity
+		r.asked.Anew, r.result.Anew = o.Fresh, o.Fresh
 		r.takeRoom()
 	}
 	if o.Changed {

@@ -16,6 +16,7 @@ type Result struct {
 	Torch    string     `json:"torch"`
 	Policy   string     `json:"policy"`
 	Capacity mem.Bytes  `json:"capacity_bytes,omitempty"`
+	Anew     bool       `json:"fresh_start,omitempty"` // it begins with an empty cache, as was asked for
 	Verified *Agreement `json:"verified,omitempty"`
 
 	several       bool    // devices with a history in the file

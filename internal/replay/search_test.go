@@ -6,6 +6,7 @@ import (
 
 	"hightide/internal/allocator"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // record is the snapshot of what do asks of PyTorch's allocator on a device of so much memory.
@@ -137,6 +138,10 @@ func TestSearchIsAgainstAFreshStart(t *testing.T) {
 	}
 	if text := strings.Join(r.SearchText(false), "\n"); strings.Contains(text, "Best:") || !strings.Contains(text, "From a fresh start it reserves 672 MiB less than recorded") {
 		t.Error(text)
+	}
+	again, err := Run(t.Context(), []Source{{"made.pickle", record(0, 1, do)}}, Options{Device: -1, Fresh: true})
+	if err != nil || again.Reserved != r.Best.Reserved || again.SegmentCalls != r.Best.SegmentCalls || again.Spread != r.Best.Spread || !strings.Contains(again.Table().Text(report.TextOptions{}), "default, from a fresh start") {
+		t.Errorf("from a fresh start %+v, best %+v: %v", again.Figures, r.Best, err)
 	}
 	r = searched(t, record(0, everything, do), Options{Memory: "250MiB"})
 	if text := strings.Join(r.SearchText(false), "\n"); r.Best != nil || !strings.Contains(text, "None of them runs to the end there.") {

@@ -62,6 +62,9 @@ func (r *Result) gains(name string) []string {
 		line += fmt.Sprintf(" and %s", r.lessThanFresh())
 	}
 	line += fmt.Sprintf(", with %s of the driver.", calls(b.MoreCalls))
+	if b.AllocConf == r.AllocConf && !r.Anew {
+		line += " --fresh replays that."
+	}
 	if name == "" {
 		line = report.UpperFirst(line)
 	}

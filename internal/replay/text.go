@@ -159,7 +159,7 @@ func (r *Result) rows(t *report.Table, of string) {
 
 // asRecorded says that nothing else was asked for than what the record has.
 func (r *Result) asRecorded() bool {
-	return r.AllocConf == r.Recorded.AllocConf && r.Capacity == 0 && r.Policy == "native"
+	return r.AllocConf == r.Recorded.AllocConf && r.Capacity == 0 && r.Policy == "native" && !r.Anew
 }
 
 // name is what was asked for.
@@ -170,6 +170,9 @@ func (r *Result) name() string {
 	}
 	if r.Capacity > 0 {
 		name += fmt.Sprintf(" on %v", r.Capacity)
+	}
+	if r.Anew {
+		name += ", from a fresh start"
 	}
 	return name
 }
