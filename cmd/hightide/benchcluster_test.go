@@ -85,7 +85,7 @@ func rayCluster(t *testing.T) (env []string, fail func(node string)) {
 	if _, err := os.Stat(filepath.Join(bin, "ray")); err != nil {
 		t.Skipf("%v: scripts/setup ray installs it", err)
 	}
-	env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "RAY_USAGE_STATS_ENABLED=0", "RAY_raylet_start_wait_time_s=120", "PYTHONDONTWRITEBYTECODE=1")
+	env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "RAY_USAGE_STATS_ENABLED=0", "PYTHONDONTWRITEBYTECODE=1")
 	c := exec.Command(filepath.Join(bin, "python3"), "testdata/ray_cluster.py")
 	c.Env = env
 	var said strings.Builder
