@@ -166,6 +166,7 @@ func (d *Difference) Report(a, b string) *report.Report {
 	r.Run.Verb = "diff"
 	r.Run.Name = path.Base(a) + " → " + path.Base(b)
 	r.Headline.Say(table.Title)
+	r.Headline.NotLooked = "Findings are each side's own: hightide explain prints them."
 	table.Title = "Where the difference comes from, by " + d.By
 	r.Tables = append(r.Tables, table)
 	r.Notes = append(r.Notes, "Blocks alive at both peaks are matched by the functions that allocated them, so lines may move.")

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -179,6 +180,9 @@ func (e *Engine) Diff(ctx context.Context, a, b, by string) (*analyze.Difference
 	return d, nil
 }
 
+// ErrNoSnapshot: a run or file has nothing of an allocator's blocks.
+var ErrNoSnapshot = errors.New("holds no allocator snapshot")
+
 func (e *Engine) fullest(ctx context.Context, ref string) (*mem.AllocatorSnapshot, int, error) {
 	from, err := e.source(ctx, ref)
 	if err != nil {
@@ -190,7 +194,7 @@ func (e *Engine) fullest(ctx context.Context, ref string) (*mem.AllocatorSnapsho
 	}
 	best, device := fullestOf(all)
 	if best == nil {
-		return nil, 0, fail.Input("name a snapshot, or a run that recorded one", "%s holds no allocator snapshot", ref)
+		return nil, 0, fail.Input("name a snapshot, or a run that recorded one", "%s %w", ref, ErrNoSnapshot)
 	}
 	return best, device, nil
 }

@@ -17,6 +17,16 @@ func (t *Table) Add(values ...any) {
 	t.Rows = append(t.Rows, row)
 }
 
+// Cell is the cell of a row in the column of a name; nil: there is none.
+func (t *Table) Cell(row []Cell, column string) Cell {
+	for i, c := range t.Columns {
+		if c.Name == column && i < len(row) {
+			return row[i]
+		}
+	}
+	return nil
+}
+
 func cellOf(value any) Cell {
 	if o, ok := value.(mem.Optional); ok {
 		if n, known := o.Get(); known {

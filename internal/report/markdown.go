@@ -13,7 +13,9 @@ func (r *Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### hightide: %s\n\n", markdown(cmp.Or(mem.CommandLine(r.Run.Command), r.Run.Name)))
 	fmt.Fprintf(&b, "**%s**\n\n", markdown(r.Headline.Verdict))
-	fmt.Fprintf(&b, "%s\n\n", strings.Join(r.facts(), " · "))
+	if facts := r.facts(); len(facts) > 0 {
+		fmt.Fprintf(&b, "%s\n\n", strings.Join(facts, " · "))
+	}
 	for _, f := range r.Findings {
 		where := ""
 		if f.File != "" {
@@ -68,7 +70,7 @@ func (t *Table) markdown(b *strings.Builder) {
 			if t.Columns[i].Title == "" {
 				continue
 			}
-			fmt.Fprintf(b, " %s |", markdown(FormatCell(c, t.Columns[i].Unit)))
+			fmt.Fprintf(b, " %s |", markdown(t.Columns[i].format(c)))
 		}
 		b.WriteString("\n")
 	}

@@ -125,7 +125,7 @@ func (p *printer) headline(r *Report) {
 // facts are what stands below the command: how long it ran, how many steps, how it ended.
 func (r *Report) facts() (facts []string) {
 	h := &r.Headline
-	if h.Duration > 0 || r.Run.Verb != "explain" {
+	if h.Duration > 0 || r.Run.Verb != "explain" && r.Run.Verb != "diff" {
 		facts = append(facts, Duration(h.Duration))
 	}
 	facts = append(facts, r.traceFacts()...)

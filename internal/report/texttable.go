@@ -69,6 +69,15 @@ func FormatCell(c Cell, unit mem.Unit) string {
 	return Count(n)
 }
 
+// format writes a cell of this column; a change has its sign.
+func (c Column) format(cell Cell) string {
+	text := FormatCell(cell, c.Unit)
+	if n, ok := cell.(int64); ok && n > 0 && c.Name == "delta" {
+		return "+" + text
+	}
+	return text
+}
+
 // table prints a table within the width: columns that do not fit are left out, from the right,
 // after the texts were shortened as far as they stay readable.
 func (p *printer) table(t *Table) {
@@ -91,7 +100,7 @@ func (p *printer) table(t *Table) {
 	for i, row := range rows {
 		cells[i] = make([]string, len(t.Columns))
 		for _, c := range columns {
-			cells[i][c] = Clean(FormatCell(row[c], t.Columns[c].Unit))
+			cells[i][c] = Clean(t.Columns[c].format(row[c]))
 		}
 	}
 	widths, columns := p.fit(t, columns, cells)

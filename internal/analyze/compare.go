@@ -1,0 +1,323 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// figure is one of those that two runs can be compared by.
+type figure struct {
+	name, what string // name is for programs
+	of         func(*report.Peak) mem.Optional
+	source     []mem.Quantity // series of which it is the peak, where a headline leads with it
+}
+
+var figures = []figure{
+	{"reserved", "reserved on the device", func(p *report.Peak) mem.Optional { return p.Reserved }, []mem.Quantity{mem.SeriesReserved}},
+	{"allocated", "allocated on the device", func(p *report.Peak) mem.Optional { return p.Allocated }, []mem.Quantity{mem.SeriesAllocated}},
+	{"device_used", "used on the device", func(p *report.Peak) mem.Optional { return p.DeviceUsed }, []mem.Quantity{mem.SeriesDeviceProcess, mem.SeriesDeviceUsed}},
+	{"host_pss", "PSS of all processes", func(p *report.Peak) mem.Optional { return p.HostPSS }, []mem.Quantity{mem.SeriesTreePSS}},
+	{"host_rss", "RSS of all processes", func(p *report.Peak) mem.Optional { return p.HostRSS }, []mem.Quantity{mem.SeriesTreeRSS, mem.SeriesRSS}},
+	{"heap", "sampled heap", func(p *report.Peak) mem.Optional { return p.Heap }, nil},
+}
+
+// Compare says what differs between two reports, of runs that recorded no snapshot too: their peaks, what the processes held
+// at them, and the lines that held the heap. Nil: no figure is known of both.
+func Compare(pair *report.Pair) *report.Report {
+	a, b := pair.Before, pair.After
+	lead := leadingFigure(a, b)
+	if lead == nil {
+		return nil
+	}
+	r := report.New()
+	r.Run.Verb = "diff"
+	r.Run.Name = cmp.Or(a.Run.Name, a.Run.ID) + " → " + cmp.Or(b.Run.Name, b.Run.ID)
+	r.Headline.Say(lead.sentence(a, b))
+	r.Headline.NotLooked = "Findings are each run's own: hightide show prints them."
+	r.AddTable(figureTable(a, b))
+	r.AddTable(parts(a, b))
+	r.AddTable(lines(a, b))
+	for _, t := range r.Tables {
+		if text := tableNotes[t.Name]; text != "" {
+			r.AddNote(text)
+		}
+	}
+	r.Notes = append(r.Notes, compareNotes(a, b)...)
+	return r
+}
+
+// tableNotes say how each table is to be read.
+var tableNotes = map[string]string{
+	"figures": "Each peak is of its own moment. RSS counts pages that processes share in each of them.",
+	"parts":   "What they held is RSS, at the moment of each run's peak. Its rows add up to the change of that.",
+	"lines": "Functions are estimates from a sample; ± is half the 95 % interval of the change. An empty cell: that run does not list the function. " +
+		"What it held there, if anything, is in the row of functions that a run does not list, so the changes add up.",
+}
+
+// leadingFigure is the one that both headlines lead with; else the first that both have.
+func leadingFigure(a, b *report.Report) *figure {
+	var first *figure
+	for i := range figures {
+		f := &figures[i]
+		if !f.of(&a.Headline.Peak).Known() || !f.of(&b.Headline.Peak).Known() {
+			continue
+		}
+		if slices.Contains(f.source, a.Headline.MainSource) && slices.Contains(f.source, b.Headline.MainSource) {
+			return f
+		}
+		if first == nil {
+			first = f
+		}
+	}
+	return first
+}
+
+// half is how far a figure may be off; absent where it is exact or not known.
+func (f *figure) half(p *report.Peak) mem.Optional {
+	if f.name == "host_pss" {
+		return p.PSSError
+	}
+	return mem.Optional{}
+}
+
+// label is how a figure was come by.
+func (f *figure) label(r *report.Report) mem.Label {
+	switch f.name {
+	case "host_pss":
+		return mem.Estimated
+	case "heap":
+		return mem.Sampled
+	case "host_rss":
+		return mem.Measured
+	}
+	return cmp.Or(r.Headline.Peak.Label, mem.Measured)
+}
+
+// sentence: "The peak of PSS of all processes rose by 512 MiB: 1.00 GiB before, 1.50 GiB after (estimated)".
+func (f *figure) sentence(a, b *report.Report) string {
+	p, q := &a.Headline.Peak, &b.Headline.Peak
+	before, after := f.of(p).Or(0), f.of(q).Or(0)
+	delta, half := after-before, both(f.half(p), f.half(q)).Or(0)
+	least := ""
+	if p.AtLeast || q.AtLeast {
+		least = "; processes that lived very shortly may have taken more"
+	}
+	how := ""
+	switch {
+	case delta == 0:
+		how = "is the same"
+	case max(delta, -delta) <= half:
+		how = fmt.Sprintf("differs by %v, which is within the error of ± %v", mem.Bytes(max(delta, -delta)), mem.Bytes(half))
+	case delta > 0:
+		how = fmt.Sprintf("rose by %v", mem.Bytes(delta))
+	default:
+		how = fmt.Sprintf("fell by %v", mem.Bytes(-delta))
+	}
+	labels := string(f.label(a))
+	if l := string(f.label(b)); l != labels {
+		labels += " and " + l
+	}
+	return fmt.Sprintf("The peak, %s, %s: %v before, %v after (%s%s)", f.what, how, mem.Bytes(before), mem.Bytes(after), labels, least)
+}
+
+// both is the error of a difference of two independent figures.
+func both(a, b mem.Optional) mem.Optional {
+	if !a.Known() && !b.Known() {
+		return mem.Optional{}
+	}
+	return mem.Some(int64(math.Round(math.Hypot(float64(a.Or(0)), float64(b.Or(0))))))
+}
+
+func changeColumns(what string, label mem.Label, more ...report.Column) []report.Column {
+	return append([]report.Column{report.TextColumn("what", what), report.BytesColumn("delta", "Change", label), report.BytesColumn("error", "±", label),
+		report.BytesColumn("a", "Before", label), report.BytesColumn("b", "After", label)}, more...)
+}
+
+func change(a, b mem.Optional) mem.Optional {
+	if !a.Known() || !b.Known() {
+		return mem.Optional{}
+	}
+	return mem.Some(b.Or(0) - a.Or(0))
+}
+
+// figureTable has every figure that one of both has.
+func figureTable(a, b *report.Report) report.Table {
+	t := report.Table{Name: "figures", Title: "Peaks", Columns: changeColumns("Peak", "", report.TextColumn("label", "Label"), report.TextColumn("name", ""))}
+	add := func(name, what string, before, after, half mem.Optional, label, other mem.Label) {
+		text := string(label)
+		switch {
+		case !before.Known() && !after.Known():
+			return
+		case !before.Known():
+			text = string(other)
+		case after.Known() && other != label:
+			text += " → " + string(other)
+		}
+		t.Add(what, change(before, after), half, before, after, text, name)
+	}
+	for i := range figures {
+		f := &figures[i]
+		p, q := &a.Headline.Peak, &b.Headline.Peak
+		add(f.name, f.what, f.of(p), f.of(q), both(f.half(p), f.half(q)), f.label(a), f.label(b))
+	}
+	add("growth_per_step", "growth per step", a.Headline.Growth, b.Headline.Growth, mem.Optional{}, mem.Estimated, mem.Estimated)
+	return t
+}
+
+// part is what rows of one name hold on one side.
+type part struct {
+	bytes    int64
+	variance float64
+}
+
+// comparedSide is the rows of one table of a report by name, and what they add up to.
+type comparedSide struct {
+	parts map[string]part
+	total int64
+}
+
+// rowsOf gathers a table's rows by name; false: the report has no such table.
+func rowsOf(r *report.Report, table string, name func(t *report.Table, row []report.Cell) string) (comparedSide, bool) {
+	i := slices.IndexFunc(r.Tables, func(t report.Table) bool { return t.Name == table })
+	if i < 0 {
+		return comparedSide{}, false
+	}
+	t := &r.Tables[i]
+	side := comparedSide{parts: map[string]part{}}
+	for _, row := range t.Rows {
+		bytes, ok := t.Cell(row, "bytes").(int64)
+		if !ok {
+			continue
+		}
+		half, _ := t.Cell(row, "error").(int64)
+		key := name(t, row)
+		p := side.parts[key]
+		side.parts[key] = part{p.bytes + bytes, p.variance + float64(half)*float64(half)}
+		side.total += bytes
+	}
+	return side, true
+}
+
+// changes fills a table from two sides; what a side's rows leave out of its total is in the last row.
+func changes(t *report.Table, a, b comparedSide, wholeA, wholeB int64, rest string) {
+	names := slices.Sorted(maps.Keys(a.parts))
+	for name := range b.parts {
+		if _, ok := a.parts[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	value := func(s comparedSide, name string) mem.Optional {
+		if p, ok := s.parts[name]; ok {
+			return mem.Some(p.bytes)
+		}
+		return mem.Optional{}
+	}
+	delta := func(name string) int64 { return value(b, name).Or(0) - value(a, name).Or(0) }
+	slices.SortFunc(names, func(p, q string) int {
+		return cmp.Or(cmp.Compare(max(delta(q), -delta(q)), max(delta(p), -delta(p))), cmp.Compare(p, q))
+	})
+	for _, name := range names {
+		var half mem.Optional
+		if v := a.parts[name].variance + b.parts[name].variance; v > 0 {
+			half = mem.Some(int64(math.Round(math.Sqrt(v))))
+		}
+		t.Add(name, delta(name), half, value(a, name), value(b, name))
+	}
+	if p, q := wholeA-a.total, wholeB-b.total; p != 0 || q != 0 {
+		t.Add(rest, q-p, mem.Optional{}, p, q)
+	}
+}
+
+var ofProcess = regexp.MustCompile(` \(pid \d+\)| \([^)]*$`) // after what is behind a colon was cut off
+
+// parts compares what the processes held at the peak. Processes of one kind are one part: their numbers differ from run to run.
+func parts(a, b *report.Report) report.Table {
+	t := report.Table{Name: "parts", Title: "What they held at the peak", Columns: changeColumns("Part", mem.Estimated)}
+	name := func(t *report.Table, row []report.Cell) string {
+		if t.Cell(row, "kind") == "allocations" { // named otherwise where a model is known
+			return "allocations"
+		}
+		what, _ := t.Cell(row, "what").(string)
+		what, _, _ = strings.Cut(what, ":")
+		return ofProcess.ReplaceAllString(what, "")
+	}
+	before, ok := rowsOf(a, "composition", name)
+	after, too := rowsOf(b, "composition", name)
+	if !ok || !too {
+		return t
+	}
+	changes(&t, before, after, before.total, after.total, "")
+	return t
+}
+
+const unlisted = "functions that a run does not list"
+
+// lines compares the functions of the program that held the heap at its highest. Lines may move, so a function counts.
+func lines(a, b *report.Report) report.Table {
+	t := report.Table{Name: "lines", Title: "Functions that held the heap at its highest", Columns: changeColumns("Function", mem.Sampled)}
+	name := func(t *report.Table, row []report.Cell) string {
+		line, _ := t.Cell(row, "line").(string)
+		function, _ := t.Cell(row, "function").(string)
+		file, _ := t.Cell(row, "file").(string)
+		if function == "" || file == "" {
+			return line
+		}
+		return path.Base(file) + ":" + function
+	}
+	before, ok := rowsOf(a, "sites", name)
+	after, too := rowsOf(b, "sites", name)
+	if !ok || !too {
+		return t
+	}
+	whole := func(r *report.Report, side comparedSide) int64 {
+		for _, t := range r.Tables {
+			if t.Name == "sites" {
+				return max(t.Total.Or(0), side.total)
+			}
+		}
+		return side.total
+	}
+	changes(&t, before, after, whole(a, before), whole(b, after), unlisted)
+	return t
+}
+
+// compareNotes say what else differs between two runs, and what is not compared.
+func compareNotes(a, b *report.Report) (notes []string) {
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if a.Imagined == nil && b.Imagined == nil { // where no kernel ran, times are those of the host alone
+		if p, q := a.Headline.Duration, b.Headline.Duration; p > 0 && q > 0 {
+			note("It took %s before, %s after.", report.Duration(p), report.Duration(q))
+		}
+		p, ok := a.Headline.StepTime.Get()
+		if q, too := b.Headline.StepTime.Get(); ok && too {
+			note("The median step took %s before, %s after.", report.Duration(p), report.Duration(q))
+		}
+	}
+	if p, q := a.Headline.Steps, b.Headline.Steps; p != q {
+		note("%s before, %s after: memory that grows with the steps is compared at different steps.", report.Counted(int64(p), "step"), report.Counted(int64(q), "step"))
+	}
+	if p, q := len(a.Processes), len(b.Processes); p != q {
+		note("Processes that were seen: %d before, %d after.", p, q)
+	}
+	for _, side := range []struct {
+		which string
+		r     *report.Report
+	}{{"before", a}, {"after", b}} {
+		if !side.r.Headline.Complete {
+			note("The recording of the run %s has no end: what came later is not known.", side.which)
+		}
+		if !slices.ContainsFunc(side.r.Tables, func(t report.Table) bool { return t.Name == "sites" }) {
+			note("The run %s names no lines that held the heap, so lines are not compared.", side.which)
+		}
+	}
+	return notes
+}

@@ -1,0 +1,88 @@
+package analyze_test
+
+import (
+	"strings"
+	"testing"
+
+	"hightide/internal/analyze"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// compared is a report with a PSS, the parts of its peak and the lines of its heap.
+func compared(name string, pss, half int64, parts, lines [][]any, total int64) *report.Report {
+	r := report.New()
+	r.Run.Name, r.Run.Verb = name, "run"
+	r.Headline.MainSource = mem.SeriesTreePSS
+	r.Headline.Peak = report.Peak{HostPSS: mem.Some(pss), PSSError: mem.Some(half), HostRSS: mem.Some(2 * pss), Label: mem.Measured}
+	composition := report.Table{Name: "composition", Columns: []report.Column{report.TextColumn("what", ""), report.BytesColumn("bytes", "", ""), report.BytesColumn("error", "", ""), report.TextColumn("kind", "")}}
+	for _, row := range parts {
+		composition.Add(row...)
+	}
+	sites := report.Table{Name: "sites", Total: mem.Some(total), Columns: []report.Column{report.TextColumn("line", ""), report.TextColumn("function", ""), report.BytesColumn("bytes", "", ""), report.BytesColumn("error", "", ""), report.TextColumn("file", "")}}
+	for _, row := range lines {
+		sites.Add(row...)
+	}
+	r.AddTable(composition)
+	r.AddTable(sites)
+	return r
+}
+
+func rows(t *testing.T, r *report.Report, name string) map[string][]report.Cell {
+	t.Helper()
+	found := map[string][]report.Cell{}
+	for i := range r.Tables {
+		table := &r.Tables[i]
+		for _, row := range table.Rows {
+			if table.Name == name {
+				what, _ := row[0].(string)
+				found[what] = []report.Cell{table.Cell(row, "delta"), table.Cell(row, "error"), table.Cell(row, "a"), table.Cell(row, "b")}
+			}
+		}
+	}
+	return found
+}
+
+func equal(t *testing.T, what string, got []report.Cell, want ...report.Cell) {
+	t.Helper()
+	for i := range want {
+		if len(got) != len(want) || got[i] != want[i] {
+			t.Errorf("%s: %v, want %v", what, got, want)
+			return
+		}
+	}
+}
+
+// TestCompare: processes of one kind and lines of one function are matched, errors add in quadrature, and what a run does not list is not zero.
+func TestCompare(t *testing.T) {
+	before := compared("a", 1000, 30,
+		[][]any{{"other allocations (activations, data)", 500, 30, "allocations"}, {"process worker (pid 7) (RSS: pages it shares count again)", 200, nil, "process"}, {"process worker (pid 9) (RSS: pages it shares count again)", 100, nil, "process"}},
+		[][]any{{"train.py:3", "train", 300, 30, "/a/train.py"}, {"train.py:5", "train", 100, 40, "/a/train.py"}, {"gone.py:1", "gone", 50, 0, "/a/gone.py"}}, 500)
+	after := compared("b", 1400, 40,
+		[][]any{{"allocations", 900, 40, "allocations"}, {"process worker (pid 17) (RSS: pages it shares count again)", 250, nil, "process"}},
+		[][]any{{"train.py:4", "train", 700, 120, "/b/train.py"}}, 720)
+	r := analyze.Compare(&report.Pair{Before: before, After: after})
+	if want := "The peak, PSS of all processes, rose by 400 B: 1000 B before, 1.37 KiB after (estimated)."; r.Headline.Verdict != want {
+		t.Errorf("headline %q, want %q", r.Headline.Verdict, want)
+	}
+	n := func(v int64) report.Cell { return v }
+	equal(t, "PSS", rows(t, r, "figures")["PSS of all processes"], n(400), n(50), n(1000), n(1400))
+	parts := rows(t, r, "parts")
+	equal(t, "allocations", parts["allocations"], n(400), n(50), n(500), n(900))
+	equal(t, "workers", parts["process worker"], n(-50), nil, n(300), n(250))
+	lines := rows(t, r, "lines")
+	equal(t, "train", lines["train.py:train"], n(300), n(130), n(400), n(700))
+	equal(t, "gone", lines["gone.py:gone"], n(-50), nil, n(50), nil)
+	equal(t, "rest", lines["functions that a run does not list"], n(-30), nil, n(50), n(20))
+}
+
+// TestCompareWithinError: a change that the error covers is no rise.
+func TestCompareWithinError(t *testing.T) {
+	r := analyze.Compare(&report.Pair{Before: compared("a", 1000, 30, nil, nil, 0), After: compared("b", 1049, 40, nil, nil, 0)})
+	if !strings.Contains(r.Headline.Verdict, "differs by 49 B, which is within the error of ± 50 B") {
+		t.Error(r.Headline.Verdict)
+	}
+	if r := analyze.Compare(&report.Pair{Before: report.New(), After: report.New()}); r != nil {
+		t.Errorf("two reports without a figure: %q", r.Headline.Verdict)
+	}
+}
