@@ -65,9 +65,13 @@ export function snapshotsPage(app: App): Shown {
   }).catch((e: unknown) => { if (!asking.signal.aborted && runs.length === 0) recorded.replaceChildren(failure(e, loadRuns)); });
 
   let active = 0;
+  const shown = new Map<Upload, Sending>();
   const progress = () => {
     const now = uploads();
-    under.replaceChildren(...now.map(sending));
+    for (const gone of [...shown.keys()].filter((u) => !now.includes(u))) shown.delete(gone);
+    for (const upload of now) if (shown.get(upload)?.tell() !== true) shown.set(upload, sending(upload)); // a row stays while its state does: its button is being pressed
+    const rows = now.map((u) => shown.get(u)!.element);
+    if (rows.length !== under.childElementCount || rows.some((r, i) => under.children[i] !== r)) under.replaceChildren(...rows);
     const left = now.filter((u) => u.state !== "failed").length;
     if (left < active) load();
     active = left;
@@ -89,13 +93,23 @@ export function snapshotsPage(app: App): Shown {
   };
 }
 
+/** The row of an upload. Tell writes how far it is; false: its state is another, and so its row. */
+interface Sending { element: HTMLElement; tell(): boolean }
+
 /** An upload as it stands: how much was sent, what the server does, why it failed. */
-function sending(upload: Upload): HTMLElement {
-  const end = h("button", { type: "button", class: "plain", "aria-label": upload.state === "failed" ? `Forget ${upload.name}` : `Cancel ${upload.name}` }, upload.state === "failed" ? "forget" : "cancel");
+function sending(upload: Upload): Sending {
+  const state = upload.state, said = h("span", {});
+  const end = h("button", { type: "button", class: "plain", "aria-label": state === "failed" ? `Forget ${upload.name}` : `Cancel ${upload.name}` }, state === "failed" ? "forget" : "cancel");
   end.addEventListener("click", () => { if (upload.state === "failed") forget(upload); else upload.cancel(); });
-  const said = { waiting: "waits", sending: `${bytes(upload.sent)} of ${bytes(upload.size)}, ${percent((upload.sent / upload.size) * 1000)}`, reading: "the server reads it", done: "open", failed: upload.problem }[upload.state];
-  const bar = upload.state === "sending" ? h("progress", { max: String(upload.size), value: String(upload.sent), "aria-label": `How much of ${upload.name} was sent` }) : upload.state === "reading" ? h("progress", { "aria-label": `${upload.name} is being read` }) : null;
-  return h("div", { class: `upload ${upload.state}`, ...(upload.state === "failed" ? { role: "alert" } : {}) }, h("strong", {}, upload.name), h("span", {}, said), end, bar);
+  const bar = state === "sending" ? h("progress", { max: String(upload.size), "aria-label": `How much of ${upload.name} was sent` }) : state === "reading" ? h("progress", { "aria-label": `${upload.name} is being read` }) : null;
+  const tell = () => {
+    if (upload.state !== state) return false;
+    said.textContent = { waiting: "waits", sending: `${bytes(upload.sent)} of ${bytes(upload.size)}, ${percent((upload.sent / upload.size) * 1000)}`, reading: "the server reads it", done: "open", failed: upload.problem }[state];
+    if (state === "sending") bar?.setAttribute("value", String(upload.sent));
+    return true;
+  };
+  tell();
+  return { element: h("div", { class: `upload ${state}`, ...(state === "failed" ? { role: "alert" } : {}) }, h("strong", {}, upload.name), said, end, bar), tell };
 }
 
 const action = (name: string, label: string, text: string, act: () => void) => {
