@@ -103,6 +103,10 @@ await page("run", `/runs/${every}`, async (tab) => {
   await reach(tab, "#timeline .tracks");
   await press(tab, "ArrowRight", "ArrowLeft");
   await asked(tab, "at");
+  await press(tab, "l"); // the phase at the moment, as its lane has it
+  await asked(tab, "phase");
+  await press(tab, "l");
+  await asked(tab, "phase", false);
   await press(tab, "Shift+ArrowRight", "Shift+ArrowRight");
   await asked(tab, "range");
   await press(tab, "Escape");
@@ -137,6 +141,32 @@ await page("explorer", snapshot, async (tab) => {
   await tab.waitForFunction((was) => new URLSearchParams(location.search).get("at") !== was, there);
   await press(tab, "c");
   await asked(tab, "colour");
+  // from block to block of the moment: what is said is what Enter selects, and what the server has there
+  const said = tab.locator(".stacked [role=status]"), number = async () => (await said.textContent()).match(/Block ([\d,]+), ([\d,]+) of/).slice(1).map((n) => Number(n.replaceAll(",", "")));
+  await press(tab, "Home");
+  const [lowest, place] = await number();
+  assert.equal(place, 1);
+  await press(tab, "ArrowUp", "ArrowUp", "ArrowDown");
+  const [second, next] = await number();
+  assert.ok(second !== lowest && next === 2, `block ${second} at ${next}`);
+  await tab.locator(".float:visible").waitFor();
+  await press(tab, "Enter");
+  await tab.waitForFunction((n) => new URLSearchParams(location.search).get("block") === n, String(second));
+  const there2 = words(tab).get("at"), block = await api(`${snapshot}/block?n=${second}&at=${there2}`);
+  assert.ok(block.begin <= there2 && (block.gone < 0 || block.gone > there2), `block ${second} is there from ${block.begin} to ${block.gone}, not at ${there2}`);
+  await shot(tab, join(folder, "keyboard-explorer-block.png"));
+  await press(tab, "w", "w", "a");
+  await asked(tab, "t");
+  await press(tab, "W");
+  await asked(tab, "y");
+  const from = Number(words(tab).get("t").split("-")[0]);
+  await press(tab, "a", "a", "a", "a", "a");
+  await tab.waitForFunction((from) => Number(new URLSearchParams(location.search).get("t")?.split("-")[0]) < from, from);
+  await press(tab, "ArrowRight"); // the moment is out of view: it comes back into it
+  await tab.waitForFunction(() => { const w = new URLSearchParams(location.search), [from, to] = (w.get("t") ?? "0-0").split("-").map(Number), at = Number(w.get("at")); return from <= at && at < to; });
+  await press(tab, "f", "Escape");
+  await asked(tab, "t", false);
+  await asked(tab, "block", false);
   await reach(tab, ".event-rows");
   for (let i = 0; i < 20 && !words(tab).has("block"); i++) await press(tab, "Enter", ...words(tab).has("block") ? [] : ["ArrowDown"]);
   await asked(tab, "block");

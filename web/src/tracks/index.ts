@@ -11,7 +11,7 @@ import { paper, whileShown } from "../draw/chart";
 import { severe } from "../draw/marks";
 import { search } from "../lib/fuzzy";
 import { count, duration } from "../lib/format";
-import { phaseAt } from "../lib/phases";
+import { phaseAt, type Stay } from "../lib/phases";
 import { toggle } from "../state/selection";
 import type { Page, Store } from "../state/store";
 import { h, section } from "../views/dom";
@@ -254,6 +254,10 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
     { keys: ["e"], does: "follow the end", run: () => move(following(look, source.end)) },
     { keys: [","], does: "to the end of the step before", run: () => jump(stepTimes(), false) },
     { keys: ["."], does: "to the end of the next step", run: () => jump(stepTimes(), true) },
+    { keys: ["l"], does: "select the phase of the moment, or the one nearest to it, in every panel; again, none", run: () => {
+      const at = middle(), away = (s: Stay) => Math.max(s.from - at, at - s.to, 0), stays = source.stays.get(source.lead) ?? [];
+      if (stays.length) toggle(page, { phase: stays.reduce((a, b) => away(b) < away(a) ? b : a).phase });
+    } },
     { keys: ["["], does: "to the event before", run: () => jump(eventTimes(), false) },
     { keys: ["]"], does: "to the next event", run: () => jump(eventTimes(), true) },
     { keys: ["y"], does: "vertical axes from zero, or fitted to what is in view", run: () => layout.set({ fit: !layout.get().fit }) },

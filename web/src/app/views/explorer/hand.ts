@@ -21,7 +21,7 @@ export function hand(on: Picture, wants: Wants): void {
   canvas.addEventListener("wheel", (e) => {
     e.preventDefault();
     const { point, bytes } = on.place(e.offsetX, e.offsetY), { events, bytes: high } = wants.look(), factor = Math.exp((e.deltaY || e.deltaX) * 0.0015);
-    if (e.shiftKey) wants.moveTo({ bytes: zoomed(high, bytes, factor, wants.whole().bytes, leastBytes) });
+    if (e.shiftKey) wants.moveTo({ bytes: hand.tall(high, bytes, factor, wants.whole().bytes) });
     else wants.moveTo({ events: hand.zoom(events, point, factor, wants.whole().events) });
   }, { passive: false });
   canvas.addEventListener("pointerdown", (e) => { if (e.button === 0) { from = { x: e.offsetX, y: e.offsetY, look: wants.look(), moved: false }; canvas.setPointerCapture(e.pointerId); } });
@@ -43,3 +43,5 @@ export function hand(on: Picture, wants: Wants): void {
 
 /** A window of events that is so much longer or shorter. */
 hand.zoom = (events: Range, point: number, factor: number, whole: Range): Range => zoomed(events, point, factor, whole, Math.min(leastEvents, whole[1]));
+/** The same of bytes. */
+hand.tall = (bytes: Range, place: number, factor: number, whole: Range): Range => zoomed(bytes, place, factor, whole, leastBytes);

@@ -18,7 +18,7 @@ import { eventList } from "./events";
 import { facts, type Block } from "./facts";
 import { flamePanel } from "./flames";
 import { segmentMap } from "./segments";
-import { stacked } from "./stacked";
+import { stacked, type Stacked } from "./stacked";
 import type { Labels } from "./tile";
 import { tools } from "./tools";
 
@@ -39,6 +39,7 @@ export function explorer(app: App, id: string, drawn: () => void): Shown {
 const fieldOf = (by: By) => by === "site" ? "line" : by === "category" || by === "module" ? by : "only";
 
 const mostKept = 500; // facts of blocks
+const zoomStep = 0.5, panShare = 0.2;
 
 /** Panels below the picture, one file each. Add yours here. */
 const lower: { id: string; title: string; panel: Panel }[] = [
@@ -94,7 +95,7 @@ function panels(app: App, id: string, devices: Device[], body: HTMLElement, belo
   let resting = 0;
   const chosen = () => {
     const n = app.get().block;
-    if (n === null) side.replaceChildren(h("p", { class: "hint" }, "Click a block for its facts. The wheel zooms, with shift in bytes; drag to pan; F shows everything; ← and → step by one event."));
+    if (n === null) side.replaceChildren(h("p", { class: "hint" }, "Click a block for its facts. The wheel zooms, with shift in bytes; drag to pan; F shows everything; ← and → step by one event; ↑ and ↓ go from block to block of the picture that has the focus."));
     else board.ask<Block>("chosen", board.path("block", { n, at: board.at() }), (b) => { if (app.get().block === n) side.replaceChildren(facts(board, b)); });
   };
   board.follow(["block", "device"], chosen);
@@ -107,11 +108,11 @@ function panels(app: App, id: string, devices: Device[], body: HTMLElement, belo
   const map = segmentMap(board, mark), events = eventList(board, mark);
   body.replaceChildren(tools(board, blocks, step), problem, h("div", { class: "explorer-main" }, blocks.element, side), h("div", { class: "explorer-moment" }, map, events.element));
   below.replaceChildren(...lower.map(({ id, title, panel }) => section(id, title, panel(board, mark))));
-  return { step, fit: blocks.fit, zoom: blocks.zoom, peak: events.peak, next: events.next, colour: (by) => app.set({ colour: by === "site" ? "" : by, only: "" }), search: () => body.querySelector<HTMLInputElement>("input[type=search]")?.focus() };
+  return { step, ...blocks, peak: events.peak, next: events.next, colour: (by) => app.set({ colour: by === "site" ? "" : by, only: "" }), search: () => body.querySelector<HTMLInputElement>("input[type=search]")?.focus() };
 }
 
 /** What keys and the palette do once there is something to see. */
-interface Actions { step(by: number): void; fit(): void; zoom(factor: number): void; peak(): void; next(kind: string, back?: boolean): void; colour(by: By): void; search(): void }
+interface Actions extends Omit<Stacked, "element"> { step(by: number): void; peak(): void; next(kind: string, back?: boolean): void; colour(by: By): void; search(): void }
 
 function keysOf(app: App, then: (does: (a: Actions) => void) => () => void): KeyGroup[] {
   const key = (keys: string[], does: string, run: (a: Actions) => void) => ({ keys, does, run: then(run) });
@@ -119,9 +120,12 @@ function keysOf(app: App, then: (does: (a: Actions) => void) => () => void): Key
     key(["ArrowLeft"], "one event back", (a) => a.step(-1)), key(["ArrowRight"], "one event on", (a) => a.step(1)),
     key(["p"], "to the peak", (a) => a.peak()), key(["o"], "to where memory runs out next", (a) => a.next("oom")),
     key(["n"], "to the next segment that is allocated", (a) => a.next("segment_alloc")), key(["b"], "to the last one before", (a) => a.next("segment_alloc", true)),
-    key(["+", "="], "zoom in", (a) => a.zoom(0.5)), key(["-"], "zoom out", (a) => a.zoom(2)), key(["f", "F"], "show everything", (a) => a.fit()),
+    key(["w", "+", "="], "zoom in, at the moment", (a) => a.zoom(zoomStep)), key(["s", "-"], "zoom out", (a) => a.zoom(1 / zoomStep)), key(["a"], "pan back", (a) => a.pan(-panShare)), key(["d"], "pan on", (a) => a.pan(panShare)),
+    key(["W"], "zoom in, in bytes", (a) => a.tall(zoomStep)), key(["S"], "zoom out, in bytes", (a) => a.tall(1 / zoomStep)), key(["A"], "down, in bytes", (a) => a.lift(-panShare)), key(["D"], "up, in bytes", (a) => a.lift(panShare)),
+    key(["f", "F"], "show everything", (a) => a.fit()),
+    { keys: ["ArrowUp", "ArrowDown"], does: "with the picture focused: to the block above or below at this moment, of those drawn singly" },
     key(["c"], "colours by the next property", (a) => { const all = Object.keys(bys) as By[]; a.colour(all[(all.indexOf((app.get().colour || "site") as By) + 1) % all.length]!); }),
-    { keys: ["Enter"], does: "in the list of events: choose the block of the event" },
+    { keys: ["Enter"], does: "select that block; in the list of events, the block of the event" },
     key(["/"], "search", (a) => a.search()), key(["Escape"], "choose no block", () => app.set({ block: null })),
   ] }];
 }

@@ -24,7 +24,7 @@ export interface Picture {
 }
 
 export function picture(): Picture {
-  const canvas = h("canvas", { role: "img", tabindex: "0", "aria-label": "Blocks of the trace, stacked, event by event. Plus and minus zoom, F shows everything, the arrows move by one event." });
+  const canvas = h("canvas", { role: "application", "aria-roledescription": "picture", tabindex: "0", "aria-label": "Blocks of the trace, stacked, event by event. Left and right move by one event, up and down from block to block of that moment, Enter selects one. w and s zoom, a and d pan, f shows everything." });
   let newest: Drawn | null = null, whole: Drawn | null = null, now: Look = { events: [0, 1], bytes: [0, 1], at: 0, block: null, dim: false, ink: () => "#000" }, over: number | null = null, asked = 0, paper = raster(0, 0);
   const redraw = () => { asked ||= requestAnimationFrame(() => { asked = 0; if (canvas.isConnected) draw(); }); };
   const draw = () => {

@@ -1,8 +1,8 @@
 // The picture of stacked blocks with what it says: tooltip and legend. It looks at a window of events and bytes, which stands in the address.
 //
-//	hand ──▶ look (events, bytes) ──▶ picture, at once
-//	           ├──▶ tile              one after the other, of where the hand is by then
-//	           └──▶ address           when the hand rests
+//	hand, keys ──▶ look (events, bytes) ──▶ picture, at once
+//	                 ├──▶ tile              one after the other, of where the hand is by then
+//	                 └──▶ address           when the hand rests
 
 import { bytes, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
@@ -13,9 +13,10 @@ import { hand } from "./hand";
 import { newest } from "./newest";
 import type { Drawn } from "./paint";
 import { picture } from "./picture";
-import { shapes, type Range, type Shape, type Tile } from "./tile";
+import { moved, shapes, type Range, type Shape, type Tile } from "./tile";
+import { walk } from "./walk";
 
-export interface Stacked { element: HTMLElement; fit(): void; zoom(factor: number): void }
+export interface Stacked { element: HTMLElement; fit(): void; zoom(factor: number): void; tall(factor: number): void; pan(share: number): void; lift(share: number): void }
 
 const restMs = 90;
 
@@ -60,6 +61,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
       recolour();
       if (everything) keep(drawn);
       mark("tile", range.join("-"));
+      walking.moved();
     });
     if (last && behind !== state && !closed.aborted) await tileOf(whole.events, whole.bytes, keep); // for where the hand goes next
   }, () => { explain(); drawn(); });
@@ -99,6 +101,12 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
     if (!shape && drawing.covered(point, offset)) void board.ask<Block>("picked", board.path("block", { at, offset: Math.floor(offset) }), (b) => { if (app.get().at === at) app.set({ block: b.n }); }); // too small to draw, but there
   } });
 
+  const x = (point: number) => ((point - events[0]) / (events[1] - events[0])) * drawing.canvas.clientWidth, y = (b: number) => (1 - (b - high[0]) / (high[1] - high[0])) * drawing.canvas.clientHeight;
+  const walking = walk(drawing.canvas, {
+    all: () => last?.all ?? [], at: board.at, bytes: () => high, chosen: () => app.get().block, site: (s) => labels.sites[s.site], choose: (n) => app.set({ block: n }),
+    over: (block) => over(block?.shape, x(board.at()), block ? Math.max(y(block.offset), 0) : 0),
+  });
+
   let device = board.device().device;
   board.follow(["window", "bytes", "device"], () => {
     const { window, bytes } = app.get(), now = JSON.stringify({ window, bytes });
@@ -109,6 +117,14 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
     queueMicrotask(tile);
   });
   board.follow(["at", "block"], look);
+  let before = board.at();
+  board.follow(["at"], () => { // a step, or a jump, takes the window along; an address may have a moment beside its window
+    const at = board.at(), [from, to] = events;
+    if (at === before) return;
+    before = at;
+    if ((at < from || at >= to) && JSON.stringify(app.get().window) === JSON.stringify(within(events, board.whole().events))) moveTo({ events: moved(events, at - (from + to) / 2, board.whole().events) });
+    walking.moved();
+  });
   let asked = filterOf(board);
   board.follow([...filtering], () => {
     if (asked === (asked = filterOf(board))) return explain();
@@ -116,11 +132,17 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
     tile();
   });
   return {
-    element: h("div", { class: "stacked" }, drawing.canvas, floating, key, unseen),
+    element: h("div", { class: "stacked" }, drawing.canvas, walking.element, floating, key, unseen),
     fit: () => moveTo(board.whole()),
-    zoom: (factor) => moveTo({ events: hand.zoom(events, (events[0] + events[1]) / 2, factor, board.whole().events) }),
+    zoom: (factor) => moveTo({ events: hand.zoom(events, middle(events, board.at()), factor, board.whole().events) }),
+    tall: (factor) => moveTo({ bytes: hand.tall(high, middle(high, walking.offset()), factor, board.whole().bytes) }),
+    pan: (share) => moveTo({ events: moved(events, share * (events[1] - events[0]), board.whole().events) }),
+    lift: (share) => moveTo({ bytes: moved(high, share * (high[1] - high[0]), board.whole().bytes) }),
   };
 }
+
+/** Where keys zoom: at a place that is in view, else in the middle. */
+const middle = ([from, to]: Range, place: number | null) => place !== null && place >= from && place <= to ? place : (from + to) / 2;
 
 const filterOf = (board: Board) => JSON.stringify(board.filter());
 

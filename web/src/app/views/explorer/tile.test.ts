@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { hit, moved, offsetAt, shapes, zoomed, type Tile } from "./tile";
+import { stackAt, stepped } from "./walk";
 
 const tile: Tile = {
   from: 100, to: 140, step: 4, low: 1000, high: 2000, unit: 10, allocated: [], reserved: [], at: [], inside: 2, labels: { sites: [], categories: [], modules: [], streams: [] },
@@ -25,4 +26,14 @@ test("a zoom keeps its place and stays inside", () => {
   expect(zoomed([10, 20], 15, 100, [0, 100], 4)).toEqual([0, 100]);
   expect(zoomed([10, 20], 10, 0.01, [0, 100], 4)).toEqual([10, 14]);
   expect(moved([10, 20], 500, [0, 100])).toEqual([90, 100]);
+});
+
+test("keys go from block to block of a moment, and stop at both ends", () => {
+  const all = shapes(tile), stack = stackAt(all, 110, [0, 2000]), place = (n: number, offset: number) => ({ shape: { ...all[0]!, n }, offset });
+  expect(stack.map((p) => p.shape.n)).toEqual([7, 9]);
+  expect(stackAt(all, 110, [1250, 2000]).map((p) => p.shape.n)).toEqual([9]);
+  expect([1, -1, -Infinity, Infinity].map((by) => stepped(stack, null, by))).toEqual([0, 1, 0, 1]);
+  expect([1, -1, 10, Infinity].map((by) => stepped(stack, stack[0]!, by))).toEqual([1, 0, 1, 1]);
+  expect([1, -1].map((by) => stepped(stack, place(4, 1100), by))).toEqual([1, 0]); // one that lay between them, and is gone
+  expect([1, -1].map((by) => stepped([], place(4, 1100), by))).toEqual([-1, -1]);
 });
