@@ -108,6 +108,7 @@ await look("search", `${page}?q=transformer.py&at=10000`, { refused: true }, asy
   await tab.evaluate(() => performance.getEntriesByType("resource").some((e) => e.name.includes("/moment?") && e.name.includes("q=transformer.py"))).then((asked) => assert.ok(asked, "the segments are searched too"));
   const found = await api(`${page}/search?q=transformer.py`);
   await tab.locator(".found-blocks", { hasText: `${found.blocks.toLocaleString("en")} blocks match` }).waitFor();
+  assert.equal(await tab.locator("#explorer-flames .hits:visible, #explorer-flames .reading", { hasText: /matches here|Nothing/ }).count(), 0, "a graph that was not asked for has found nothing");
   await tab.locator(".event.found").first().waitFor(); // the list of events has its own, and others step back
   await tab.locator(".event.other").first().waitFor();
   await tab.getByLabel("Search blocks").fill("(");

@@ -41,7 +41,7 @@ export const calledBy = (f: Frame): string => `${f.file}:${f.function ?? ""}`;
 export function flame(told: Told = {}): Flame {
   const above = boxOf("Callers"), below = boxOf("Calls"), said = h("p", { class: "reading", role: "status" }), hits = h("p", { class: "reading hits", role: "status", hidden: "" }), hint = h("p", { class: "hint" });
   const about = h("button", { type: "button", class: "plain", hidden: "" }, "Callers and callees of it"), through = h("button", { type: "button", class: "plain", hidden: "" }, "Search for it in every panel");
-  let graph: Graph = { title: "", frames: [], root: { frame: -1, value: 0, blocks: 0, children: [] }, figure: String }, how = plain, wanted: ((f: Frame) => boolean) | null = null, says = "", looked = -1;
+  let graph: Graph = { title: "", frames: [], root: { frame: -1, value: 0, blocks: 0, children: [] }, figure: String }, how = plain, wanted: ((f: Frame) => boolean) | null = null, says = "", looked = -1, given = false;
   const frame = (c: Call): Frame | undefined => graph.frames[c.frame];
   const native = (c: Call) => !!frame(c)?.native;
   const name = (c: Call): string => {
@@ -121,8 +121,8 @@ export function flame(told: Told = {}): Flame {
   whileShown(below, "hightide:theme", () => { if (graph.root.before !== undefined) again(); });
   return {
     element: h("div", { class: "flame" }, below, h("div", { class: "tools" }, said, about, through), hits, hint),
-    show: (g, to) => { [graph, how] = [g, to]; redraw(); },
-    search: (to, said = "") => { if (to || wanted) { [wanted, says] = [to, said]; redraw(); } },
+    show: (g, to) => { [graph, how, given] = [g, to, true]; redraw(); },
+    search: (to, said = "") => { if (to || wanted) { [wanted, says] = [to, said]; if (given) redraw(); } },
   };
 }
 

@@ -16,7 +16,7 @@ const tall = 200, restMs = 150;
 const parts = [["free", "curve-7", "cached, in free segments"], ["split", "block-1", "cached, beside blocks in use (inactive split)"], ["active", "block-0", "in use"]] as const;
 
 export function cachedPanel(board: Board, mark: (name: string, value: string) => void): HTMLElement {
-  const { app } = board, box = h("div", { class: "chart", role: "img", "aria-label": "In use, cached and reserved, event by event" }), said = h("p", { class: "reading", role: "status" });
+  const { app } = board, box = h("div", { class: "chart", role: "img", "aria-label": "In use, cached and reserved, event by event" }), said = h("p", { class: "reading", role: "status" }, "Asked for when it is in view.");
   let shown: Cached | null = null, block: Block | null = null, seen = false, waiting = 0, asked = "";
   const tell = (i: number) => {
     const c = shown;

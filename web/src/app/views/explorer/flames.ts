@@ -38,7 +38,8 @@ export function flamePanel(board: Board, mark: (name: string, value: string) => 
   const how = (to: Partial<How>) => change({ how: { ...now().how, ...to } });
   let shown: { graph: Graph; numbers: number[] } | null = null, seen = false, waiting = 0, asked = "";
   const code = source(board, "flame"), graph = flame({ change: how, picked: (frame) => code.show(shown?.numbers[frame] ?? -1), find: (search) => app.set({ search: app.get().search === search ? "" : search }) });
-  const chosen = choices(() => now().how, how), title = h("p", { class: "hint", role: "status" }), key = changeKey();
+  const chosen = choices(() => now().how, how), title = h("p", { class: "hint", role: "status" }, "Asked for when it is in view."), key = changeKey();
+  key.hidden = true;
   const tabs = Object.entries(whats).map(([what, text]) => {
     const tab = button(text, () => change(what === "since" ? { what, since: board.at() } : { what: what as Choice["what"] }), { class: "", title: what === "since" ? "Keeps the moment that is chosen now, and compares it with those you choose next" : "" });
     return { what, tab };
