@@ -63,7 +63,7 @@ func (o *imagineOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Sizes, "data-sizes", "upper", "sizes that depend on data: upper (their bound), zero, or a `fraction`")
 	flags.StringArrayVar(&o.ReadValues, "read-value", nil, "what the program reads where a GPU would have computed it: a number for all, or `LINE=VALUE`; may be repeated")
 	flags.IntVar(&o.World, "world-size", 0, "imagine a cluster of that many ranks and play some of them, a process each")
-	flags.StringVar(&o.PlayList, "play", "", "which `ranks` to play (default all of up to four, else the first two and the last)")
+	flags.StringVar(&o.PlayList, "play", "", "which `ranks` to play (default all of up to eight, else the first two, a middle one and the last)")
 	flags.BoolVar(&o.Vary, "vary", false, "also run with conditions changed that matter: allocator, attention, compile caches, data-dependent sizes")
 	flags.BoolVar(&o.suggest, "suggest", true, "where it does not fit, try what would make it fit")
 	flags.BoolVar(&o.NoSuggest, "no-suggest", false, "do not try what would make it fit")

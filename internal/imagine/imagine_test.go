@@ -200,13 +200,13 @@ func TestOrder(t *testing.T) {
 }
 
 func TestPlay(t *testing.T) {
-	for list, want := range map[string][]int{"": {0, 1, 127}, "5": {5}, "0, 3,3": {0, 3}} {
+	for list, want := range map[string][]int{"": {0, 1, 64, 127}, "5": {5}, "0, 3,3": {0, 3}} {
 		if got, err := parsePlay(list, 128); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q: %v %v", list, got, err)
 		}
 	}
-	if got, err := parsePlay("", 4); err != nil || !slices.Equal(got, []int{0, 1, 2, 3}) {
-		t.Errorf("of four stages none can be left out: %v %v", got, err)
+	if got, err := parsePlay("", 8); err != nil || !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7}) {
+		t.Errorf("of eight stages none can be left out: %v %v", got, err)
 	}
 	for _, list := range []string{"128", "-1", "a", "0,,1"} {
 		if got, err := parsePlay(list, 128); err == nil || !strings.Contains(err.Error(), "--play "+list+": a world of 128 has no rank") {

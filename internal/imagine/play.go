@@ -52,10 +52,11 @@ func mergeEnv(sets ...map[string]string) map[string]string {
 }
 
 // playAll is the largest world of which every rank is played unless --play says otherwise: stages of a pipeline wait
-// for each other, so that of four none can be left out.
-const playAll = 4
+// for each other, so that none can be left out, and one of them takes the most.
+const playAll = 8
 
-// parsePlay reads "0,1,127"; "" means the first, the second and the last, and all of a small world.
+// parsePlay reads "0,1,127"; "" means all of a small world, and of a larger one the first two, one in the middle and the
+// last: those are several stages of a pipeline, a root of what ranks send each other and one that is none.
 func parsePlay(list string, world int) ([]int, error) {
 	if list == "" && world <= playAll {
 		ranks := make([]int, world)
@@ -65,7 +66,7 @@ func parsePlay(list string, world int) ([]int, error) {
 		return ranks, nil
 	}
 	if list == "" {
-		return []int{0, 1, world - 1}, nil
+		return []int{0, 1, world / 2, world - 1}, nil
 	}
 	var ranks []int
 	seen := map[int]bool{}

@@ -79,6 +79,13 @@ func machine(v *report.Imagined) string {
 		}
 		return fmt.Sprintf("%s as each of ranks %s of %d", v.GPUName, strings.Join(ranks, ", "), world)
 	case v.GPUs > 1:
+		used := map[int]bool{}
+		for _, r := range v.Ranks {
+			used[r.Index] = true
+		}
+		if len(used) > 0 && len(used) < v.GPUs {
+			return fmt.Sprintf("%s, %d of %d used", v.GPUName, len(used), v.GPUs)
+		}
 		return fmt.Sprintf("%d × %s", v.GPUs, v.GPUName)
 	}
 	return v.GPUName

@@ -21,3 +21,32 @@ func TestHolderIsWhatHeldMost(t *testing.T) {
 		}
 	}
 }
+
+// TestMachineIsWhatWasUsed: no number of GPUs is named that the program does not use.
+func TestMachineIsWhatWasUsed(t *testing.T) {
+	some := func(index int) report.RankUse { return report.RankUse{Index: index, Used: 1} }
+	of := func(rank, world int64) report.RankUse {
+		return report.RankUse{Rank: mem.Some(rank), World: mem.Some(world), Index: int(rank), Used: 1}
+	}
+	for want, ranks := range map[string][]report.RankUse{
+		"H100, 1 of 2 used":                 {some(1), some(1)},
+		"2 × H100":                          {some(0), some(1)},
+		"H100 as rank 0 of 256":             {of(0, 256)},
+		"H100 as each of ranks 0, 1 of 256": {of(0, 256), of(1, 256)},
+	} {
+		v := &report.Imagined{Ranks: ranks}
+		v.GPUs, v.GPUName = 2, "H100"
+		if got := machine(v); got != want {
+			t.Errorf("%q, wanted %q", got, want)
+		}
+	}
+	played := []report.RankUse{{Rank: mem.Some(int64(0)), World: mem.Some(int64(16)), Played: true}, {Rank: mem.Some(int64(9)), World: mem.Some(int64(16)), Played: true}}
+	if got := unplayed(played); got != 14 || unplayed([]report.RankUse{of(0, 256)}) != 0 {
+		t.Errorf("%d ranks were not played, and of those that were started %d", got, unplayed([]report.RankUse{of(0, 256)}))
+	}
+	for text, want := range map[string]bool{"0/256": true, "": false, "3/2": false, "1/": false} {
+		if _, _, ok := fakeRank(&mem.Process{Facts: map[string]string{"torch.fake_ranks": text}}); ok != want {
+			t.Errorf("%q: %v", text, ok)
+		}
+	}
+}

@@ -182,6 +182,9 @@ func ranks(run *mem.Run, v *report.Imagined) {
 		rank := report.RankUse{Process: use.Process, Device: use.Device, Index: use.Index, Used: use.Used, Parts: use.Parts, Played: use.Played}
 		if p := run.Process(use.Process); p != nil {
 			rank.Rank, rank.World = p.Rank, p.WorldSize
+			if own, world, ok := fakeRank(p); ok {
+				rank.Rank, rank.World = mem.Some(own), mem.Some(world)
+			}
 		}
 		rank.Allocated, rank.Reserved = peakOf(run, use.Process, cuda(use.Index))
 		v.Ranks = append(v.Ranks, rank)
@@ -189,6 +192,12 @@ func ranks(run *mem.Run, v *report.Imagined) {
 	slices.SortStableFunc(v.Ranks, func(a, b report.RankUse) int {
 		return cmp.Or(cmp.Compare(a.Rank.Or(-1), b.Rank.Or(-1)), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Device, b.Device))
 	})
+}
+
+// fakeRank is which rank of how many a process is whose program made a world of PyTorch's fake backend: nobody else is there.
+func fakeRank(p *mem.Process) (rank, world int64, ok bool) {
+	n, err := fmt.Sscanf(p.Facts["torch.fake_ranks"], "%d/%d", &rank, &world)
+	return rank, world, err == nil && n == 2 && 0 <= rank && rank < world
 }
 
 // cuda is what PyTorch calls a device.
@@ -343,6 +352,12 @@ func basis(run *mem.Run, v *report.Imagined) string {
 	if cut := v.Conditions["cut short"]; cut != "" {
 		parts = append(parts, "with "+cut)
 	}
+	if left := unplayed(v.Ranks); left > 0 && fullest(v) != "" {
+		parts = append(parts, fmt.Sprintf("on ranks that take different amounts, %d more were not played", left))
+	}
+	if slices.ContainsFunc(run.Processes, func(p *mem.Process) bool { _, _, fake := fakeRank(p); return fake }) {
+		without = append(without, "the buffers of NCCL, as its process group is fake")
+	}
 	if len(without) > 0 {
 		parts = append(parts, "without "+strings.Join(without, " and "))
 	}
@@ -350,6 +365,18 @@ func basis(run *mem.Run, v *report.Imagined) string {
 		return ""
 	}
 	return "judged " + strings.Join(parts, ", ")
+}
+
+// unplayed is how many ranks of the world did not run.
+func unplayed(ranks []report.RankUse) int64 {
+	there, world := map[int64]bool{}, int64(0)
+	for _, r := range ranks {
+		if r.Played {
+			there[r.Rank.Or(-1)] = true
+			world = max(world, r.World.Or(0))
+		}
+	}
+	return world - int64(len(there))
 }
 
 // deviceOOM says whether a device ran out, and notes the first step that failed.

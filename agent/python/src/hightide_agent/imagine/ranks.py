@@ -23,6 +23,7 @@ from .mailbox import Mailbox
 COUNTERS = 64  # communicators of one group for which ids are made up
 ID_BYTES = 128
 PATIENCE = 20  # seconds
+FAKE = "torch.fake_ranks"  # the fact that names a rank and its world, of which nobody else is there
 STARTING = 60  # seconds, where the others may still be importing
 
 
@@ -39,6 +40,7 @@ def install(ledger: Ledger, torch: Any, watch: Callable[[str, Callable[[Any], No
         watch("torch.distributed.launcher.api", lambda module: _launcher(module, place))
     if not torch.distributed.is_available():
         return
+    watch("torch.distributed.distributed_c10d", lambda module: _fakes(module, ledger))
     if place is None:
         watch("torch.distributed.distributed_c10d", lambda module: _unstarted(module, torch))
         return
@@ -85,6 +87,23 @@ def _unstarted(module: Any, torch: Any) -> None:
 
     TCPStore.__module__ = original.__module__
     replace(original, TCPStore)
+
+
+def _fakes(module: Any, ledger: Ledger) -> None:
+    """A program that makes its own world of PyTorch's fake backend is one rank of it; the others are nowhere."""
+    original = module.init_process_group
+
+    @functools.wraps(original)
+    def init_process_group(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        try:
+            if "fake" in str(module.get_backend()).lower() and module.get_world_size() > 1:
+                ledger.agent.fact(FAKE, "%d/%d" % (module.get_rank(), module.get_world_size()))
+        except Exception as error:
+            ledger.agent.log("could not tell the backend of the process group", error)
+        return result
+
+    replace(original, init_process_group)
 
 
 def _alone(others: int, asked: Dict[str, Any]) -> str:
