@@ -56,12 +56,12 @@ func drops(in *Input, r *report.Report) {
 		r.Dropped += d.Records
 	}
 	for _, place := range order {
-		r.AddNote(fmt.Sprintf("%d records were lost (%s): %s.", byPlace[place], place, lostAt(place)))
+		r.AddNote(fmt.Sprintf("%s lost (%s): %s.", records(byPlace[place]), place, lostAt(place)))
 	}
 	if r.Dropped > 0 {
 		r.Findings = append(r.Findings, report.Finding{
-			Kind: report.KindDrop, Severity: report.Info, Label: mem.Measured, Title: fmt.Sprintf("%d records were lost", r.Dropped),
-			Text: fmt.Sprintf("%d records were lost on the way (%s): %s.", r.Dropped, strings.Join(order, ", "), lostAt(order...)),
+			Kind: report.KindDrop, Severity: report.Info, Label: mem.Measured, Title: records(r.Dropped) + " lost",
+			Text: fmt.Sprintf("%s lost on the way (%s): %s.", records(r.Dropped), strings.Join(order, ", "), lostAt(order...)),
 		})
 	}
 	said := map[string]bool{}
@@ -84,10 +84,20 @@ func drops(in *Input, r *report.Report) {
 	in.samplingNote(r)
 }
 
+func records(n uint64) string {
+	if n == 1 {
+		return "1 record was"
+	}
+	return report.Count(int64(n)) + " records were"
+}
+
 // lostAt says what records may be missing from that were lost at some places.
 func lostAt(places ...string) string {
 	if slices.Contains(places, "disk") {
 		return "they could not be written; of that time nothing may be here, and curves stop or have gaps"
+	}
+	if !slices.ContainsFunc(places, func(place string) bool { return place != "message" }) {
+		return "they could not be read; names, marks and events that they told of may be missing"
 	}
 	return "samples of host and devices are not among them, and figures that count allocations can be low by what they held"
 }

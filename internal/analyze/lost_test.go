@@ -9,7 +9,7 @@ import (
 
 // TestLost: what could not be written leaves gaps in the curves, and the note says so; what a ring lost does not.
 func TestLost(t *testing.T) {
-	for place, want := range map[string]string{"disk": "curves stop or have gaps", "ring": "samples of host and devices are not among them"} {
+	for place, want := range map[string]string{"disk": "curves stop or have gaps", "ring": "samples of host and devices are not among them", "message": "could not be read"} {
 		run := mem.NewRun()
 		for _, f := range []mem.Frame{
 			mem.Process{ID: 1, PID: 10, Role: "main", Start: 1},

@@ -155,7 +155,7 @@ def test_alerts_call_back(recorded: Any) -> None:
         """
     )
     assert done.code == 0, done.err
-    assert "'rss > 200' is no limit that hightide can watch" in done.out and "never" not in done.out
+    assert "'rss > 200' is not a limit that hightide can watch" in done.out and "never" not in done.out
     assert done.err.count("the callback of alert rss > 200MiB raised KeyError: 'mine'") == 1
     assert [f["kind"] for f in done.report()["findings"]].count("alert") == 1  # of both
 

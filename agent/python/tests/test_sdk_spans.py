@@ -236,6 +236,13 @@ assert p.rss > 0 and p.allocated is None and p.lines is None
 assert hightide.snapshot().rss > 0
 assert hightide.alert("rss > 1GiB") is False
 assert not [m for m in sys.modules if m.startswith("hightide_agent")]
+for call in (
+    lambda: hightide.init(tags=["bert"]), lambda: hightide.init(interval="x"), lambda: hightide.profile(3),
+    lambda: hightide.imagine(3), lambda: hightide.fit(3), lambda: hightide.alert("rss > 1GiB", 3),
+):
+    try: call()
+    except TypeError as error: assert "not supported" not in str(error) and "attribute" not in str(error), error
+    else: raise AssertionError("taken")
 try: hightide.runs()
 except FileNotFoundError: print("no program")
 """

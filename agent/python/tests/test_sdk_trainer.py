@@ -66,7 +66,7 @@ def test_runs_begin_and_end_with_trainings(recorded: Any) -> None:  # noqa: F811
     assert done.code == 0, done.err
     lines = [line.partition(" (hightide report ")[0] for line in done.err.splitlines()]
     alert = (
-        "hightide: alert not watched: 'rss > 5' is no limit that hightide can watch; write it as 'rss > 2GiB' or "
+        "hightide: alert not watched: 'rss > 5' is not a limit that hightide can watch; write it as 'rss > 2GiB' or "
         "'rss > 50MiB/step'"
     )
     fails = "hightide: Callback.fails failed, the training goes on: KeyError: 'ours'"

@@ -77,7 +77,10 @@ def imagine(
         ValueError: there is no such GPU, or the function cannot be sent.
         RuntimeError: the function failed for a reason of its own, or nothing can be imagined here.
         FileNotFoundError: hightide's program is not installed with this package.
+        TypeError: the function is none.
     """
+    if not callable(function):
+        raise TypeError(f"imagine runs a function, and {function!r} cannot be called")
     with tempfile.TemporaryDirectory(prefix="hightide-") as folder:
         call = os.path.join(folder, "call")
         with open(call, "wb") as file:

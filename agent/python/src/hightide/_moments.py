@@ -42,7 +42,11 @@ class Snapshot:
 
 
 def snapshot(label: str = "") -> Snapshot:
-    """Mark this moment in the recording, and have allocators write what they hold."""
+    """Mark this moment in the recording, and have the frameworks' allocators write what they hold on their devices.
+
+    The label names the moment in the report; without one it is "snapshot 1", "snapshot 2" and so on.
+    """
+    label = str(label)
     agent = _engine.agent()
     if agent is None or not _session.recorded():
         _engine.say_once("snapshot() marks nothing: this program is not recorded")

@@ -116,17 +116,17 @@ class Report:
 
     @property
     def id(self) -> str:
-        """Of the run."""
+        """The run's id."""
         return str(self.data["run"]["id"])
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
+        """The report's headline: the peak, when it was, and what grows, in a sentence or two."""
         return str(self.data["headline"]["verdict"])
 
     @property
     def peak(self) -> Dict[str, Any]:
-        """Bytes at the peak, and when and where it was."""
+        """Bytes at the peak, with their error where they are estimated, and when and in which process it was."""
         found: Dict[str, Any] = self.data["headline"]["peak"]
         return found
 
@@ -142,24 +142,27 @@ class Report:
         ]  # fmt: skip
 
     def rows(self, table: str) -> List[Dict[str, Any]]:
-        """The rows of a table, each by the names of its columns; a cell that was not observed is left out."""
+        """The rows of a table, each by the names of its columns; a cell that was not observed is left out.
+
+        A table that the report does not have gives none; `[t["name"] for t in report.data["tables"]]` are all it has.
+        """
         return rows(self.data, table)
 
     @property
     def spans(self) -> List[Dict[str, Any]]:
-        """What the program's own spans took."""
+        """What the program's own spans took: a row each, times in nanoseconds, sizes in bytes."""
         return self.rows("spans")
 
     @property
     def text(self) -> str:
-        """As the terminal shows it."""
+        """The report as `hightide show` prints it."""
         if self._server:
             return self._server.text(self.id)
         return _engine.ask("show", self._run, data=self._data_dir)
 
     @property
     def html(self) -> str:
-        """One page that needs nothing else."""
+        """The report as one page of HTML, which loads nothing from elsewhere."""
         if self._server:
             return self._server.html(self.id)
         with tempfile.TemporaryDirectory() as folder:

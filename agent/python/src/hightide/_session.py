@@ -40,8 +40,19 @@ def init(
     Under `hightide run` (or imagine, or attach) it is that run, which gets the name and the tags unless its command
     line gave them. Otherwise an engine is started beside this process; it records until the process ends, or stop(),
     and reads every `interval` seconds, 0.1 where that is not given.
+
+    Raises:
+        TypeError: tags is no mapping, or interval no number.
+        ValueError: interval is not above 0.
     """
     global _asked, _began, _stopped, latest
+    if tags is not None and not isinstance(tags, Mapping):
+        raise TypeError(f"tags maps names to values, as {{'model': 'bert'}}; it is not a {type(tags).__name__}")
+    if interval is not None and not hasattr(interval, "__float__"):
+        raise TypeError(f"interval is a number of seconds, as 0.5, not {interval!r}")
+    if interval is not None and not interval > 0:
+        raise ValueError(f"interval is a number of seconds above 0, not {interval!r}")
+    name = str(name)
     texts = {str(key): str(value) for key, value in (tags or {}).items()}
     if _began is not None and gone():
         _engine.say(f"the engine of {_began.run} is gone; what it recorded is kept, and a new run begins")
@@ -122,8 +133,11 @@ def alert(limit: str, callback: Optional[Callable[[Alert], object]] = None) -> b
         callback: called with an Alert, on a thread of its own, each time the limit is passed anew. Absent: one line on
             standard error.
     Raises:
-        ValueError: no limit is written like that.
+        ValueError: no limit is written like that. The engine knows that, so it is asked where this program is recorded.
+        TypeError: the callback cannot be called.
     """
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback is called with an Alert; {callback!r} cannot be called")
     agent = _engine.agent()
     alerts = agent.alerts() if agent is not None and recorded() else None
     if alerts is None:
@@ -142,7 +156,7 @@ def alert(limit: str, callback: Optional[Callable[[Alert], object]] = None) -> b
         _engine.say(f"alert {limit} is not watched: the engine does not answer")
     elif not taken:
         raise ValueError(
-            f"{limit!r} is no limit that hightide can watch; write it as 'rss > 2GiB' or 'rss > 50MiB/step'"
+            f"{limit!r} is not a limit that hightide can watch; write it as 'rss > 2GiB' or 'rss > 50MiB/step'"
         )
     return bool(taken)
 

@@ -60,6 +60,8 @@ def profile(function: Union[F, str, None] = None) -> Union[F, Callable[[F], F]]:
     """Decorate a function so that each of its calls is a span of its name, or of the name given."""
     if callable(function):
         return _wrapped(function, function_name(function))
+    if function is not None and not isinstance(function, str):
+        raise TypeError(f"profile takes a function, or a name for its span, and not {function!r}")
     name = function
     return lambda function: _wrapped(function, name or function_name(function))
 

@@ -69,10 +69,13 @@ def fit(
         ValueError: an argument that cannot be meant.
         RuntimeError: a trial failed for another reason than memory, or hightide itself did; PyTorch is not there.
         FileNotFoundError: hightide's program is not installed with this package.
+        TypeError: step is no function.
     """
+    if not callable(step):
+        raise TypeError(f"fit runs step(batch), and {step!r} cannot be called")
     if granularity < 1 or first < 1 or steps < 1 or most < 0 or not 0 <= headroom < 1:
         raise ValueError(
-            "granularity, first and steps begin at 1, most at 0; headroom is a share of the device, as 0.05"
+            "granularity, first and steps are at least 1, most at least 0, and headroom a share of the device, as 0.05"
         )
     try:
         import torch
