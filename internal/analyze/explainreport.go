@@ -68,7 +68,7 @@ func (x *Explaining) looked() (did, not string) {
 	for _, a := range x.devices {
 		text := a.unlooked
 		if a.looked != "" {
-			did, text = a.looked, "Looked for as growth: "+a.looked+"."
+			did, text = a.looked, "Looked for growth: "+a.looked+"."
 		} else {
 			not = a.unlooked
 		}

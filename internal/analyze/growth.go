@@ -99,12 +99,12 @@ func (in *Input) heapCauses(p *mem.Process) (causes []growing, looked bool) {
 func (in *Input) lookedFor(heap, whole bool) string {
 	var said []string
 	if heap {
-		said = append(said, fmt.Sprintf("%v or more that lines of the sampled heap keep", mem.Bytes(leastHeap)))
+		said = append(said, fmt.Sprintf("%v or more kept by lines of the sampled heap", mem.Bytes(leastHeap)))
 	}
 	if whole {
-		said = append(said, fmt.Sprintf("%v or more of a process or device, or %g %% of its peak where that is more", mem.Bytes(leastTotal), 100*leastShare))
+		said = append(said, fmt.Sprintf("%v or more of a process or device (%g %% of its peak where that is more)", mem.Bytes(leastTotal), 100*leastShare))
 	}
-	return "Looked for as growth: steady over what was observed, " + strings.Join(said, ", and ") + "."
+	return "Looked for steady growth: " + strings.Join(said, ", and ") + "."
 }
 
 // whyNotLooked says why nothing was looked at that could tell a leak.

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"hightide/internal/mem"
@@ -83,5 +84,21 @@ func TestFreedAtTheEnd(t *testing.T) {
 	}
 	if r := Analyze(run, Options{}); len(r.Findings) > 0 {
 		t.Errorf("findings %+v", r.Findings)
+	}
+}
+
+// TestUntouchedBlocks: blocks that were just allocated, and that the kernel was not asked about yet, are none of the peak's memory.
+func TestUntouchedBlocks(t *testing.T) {
+	run := recordCounts(t, []int64{40, 80}, nil, nil)
+	for _, use := range []mem.HeapUse{
+		{Process: 1, Time: 17e8, Live: 320 * mem.MiB},
+		{Process: 1, Time: 19e8, Live: 60 * mem.MiB, Absent: 260 * mem.MiB},
+	} {
+		if err := run.Add(use); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text := Analyze(run, Options{}).Text(report.TextOptions{}); !strings.Contains(text, "60.0 MiB") || !strings.Contains(text, "20.0 MiB") {
+		t.Error(text)
 	}
 }

@@ -214,7 +214,7 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 	}
 	model := in.modelRows(&t, process)
 	rest, label := rss-model, mem.Measured
-	if heap, ok := in.heapAt(process, at); ok {
+	if heap, ok := in.heapAt(process, at, rss); ok {
 		other := max(min(int64(heap.Live), rss)-model, 0) // what was freed since, or not looked at yet, is not held now
 		t.Note = strings.TrimSpace(absentNote(heap.Absent))
 		what := "allocations"
@@ -306,19 +306,20 @@ func absentNote(absent mem.Bytes) string {
 
 // heapAt is the sampled heap of a process around a moment: the highest point of the second before
 // it, since a process that ends right after its peak has freed its heap by the next reading; else
-// the point nearest to it.
-func (in *Input) heapAt(process uint32, at int64) (mem.HeapPoint, bool) {
+// the point nearest to it. One with far more than was resident has blocks that the kernel was not asked about yet: another one is better.
+func (in *Input) heapAt(process uint32, at, rss int64) (mem.HeapPoint, bool) {
 	h := in.Run.Heap[process]
 	if h == nil {
 		return mem.HeapPoint{}, false
 	}
 	found, best := mem.HeapPoint{}, int64(-1)
+	above := func(p mem.HeapPoint) bool { return int64(p.Live) > rss+rss/8 }
 	consider := func(p mem.HeapPoint) {
 		d := max(p.Time-at, at-p.Time)
 		if before := at - p.Time; before >= 0 && before < int64(time.Second) {
 			d = 0
 		}
-		if best < 0 || d < best || d == best && p.Live > found.Live {
+		if best < 0 || d < best || d == best && (above(found) && !above(p) || above(found) == above(p) && p.Live > found.Live) {
 			found, best = p, d
 		}
 	}

@@ -143,7 +143,7 @@ func (in *Input) shapeText(s usage.Shape) string {
 		return fmt.Sprintf("a staircase: it rises %d times and stays there", len(s.Levels)-1)
 	case usage.Drift:
 		if len(in.growing) == 0 {
-			return "higher at its end than at its beginning, without a growth that went on evenly"
+			return "higher at its end than at its beginning" // whether it went on evenly, the findings say
 		}
 		return "a drift upwards"
 	case usage.Uneven:
