@@ -88,6 +88,7 @@ type explanation struct {
 	failed   group            // likewise, when memory ran out
 	bare     bool             // its file knows nothing of segments
 	unlooked string           // that growth was not looked for, and why; "": it was
+	counts   string           // what of the device's memory the file tells of, in words; "": all
 	looked   string           // what growth would have been told; "": it was not looked for
 	noStacks bool             // no allocation has frames
 	rounds   bool             // blocks are rounded as the settings say that were in force when the file was written
@@ -175,6 +176,7 @@ func newExplanation(d *usage.Device, file string, at usage.Moment, o *ExplainOpt
 		a.Segments, a.InactiveSplit = mem.Some(int64(totals.Segments)), mem.Some(int64(totals.InactiveSplit))
 	}
 	a.among, a.bare, a.filtered, a.Name = rangeWords(d.Among), !d.KnowsSegments(), s.Filter != "", fmt.Sprintf("device %d", d.Number)
+	a.counts = s.CountsOnly[d.Number]
 	a.began, a.noStacks = d.Begin.Allocated, d.Frameless()
 	a.rounds = d.Moments > 0 && !s.Bare && d.Settings.Divisions != [16]int{}
 	if d.Number == mem.HostDevice {

@@ -189,6 +189,9 @@ func (x *Explaining) lead() {
 	if among == "" && lead.began > 0 { // as a ring does that has lost what came before: it may have been more
 		among = fmt.Sprintf(" in a trace that begins with %v in use", lead.began)
 	}
+	if lead.counts != "" {
+		among = " of " + lead.counts + strings.TrimSuffix(","+among, ",")
+	}
 	verdict := fmt.Sprintf("%s held at most %v%s, %s", report.UpperFirst(lead.InFile()), p.Allocated, among, when)
 	if lead.Events == 0 { // one moment is all there is
 		verdict = fmt.Sprintf("%s holds %v in the one state that the file records", report.UpperFirst(lead.InFile()), p.Allocated)
@@ -327,8 +330,9 @@ func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
 	if slices.ContainsFunc(g.Frames, func(l mem.Location) bool { return !l.Native && (l.Function == "forward" || l.Function == "_call_impl") }) {
 		f.Advice = "A forward call allocated it, so something keeps the graph of each step, most often a list of losses or outputs: keep `loss.item()`, or `.detach()` what must stay a tensor."
 	}
-	at := usage.NewNames(new(mem.StackTable)).Search(g.Frames)
-	if !at.Native {
+	if at := usage.NewNames(new(mem.StackTable)).Search(g.Frames); at.Native {
+		f.Text = fmt.Sprintf("`%s`: %s", g.Name, f.Text)
+	} else {
 		f.File, f.Line, f.SiteFunction = at.File, at.Line, at.Function
 	}
 	return f

@@ -29,6 +29,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"hightide/internal/format/oomtext"
+	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 	"hightide/internal/pickle"
 )
@@ -97,6 +98,7 @@ type plain struct {
 	*ahead
 	format     *Format
 	text       bool // format is not known, and the beginning is text
+	timeline   bool // likewise; of PyTorch's profiler
 	compressed bool
 	layers     []*ahead
 }
@@ -125,6 +127,7 @@ func open(r io.Reader, small bool) (*plain, error) {
 				return p, ErrEmpty
 			}
 			p.format = Sniff(head)
+			p.timeline = torch.IsTimeline(head)
 			p.text = p.format == nil && bytes.IndexByte(head, 0) < 0 && utf8.Valid(head[:max(0, len(head)-utf8.UTFMax)])
 			return p, nil
 		}
@@ -186,6 +189,9 @@ func Decode(r io.Reader, name string) (*Document, error) {
 	}
 	document, err := format.Decode(in, size)
 	if errors.Is(err, oomtext.ErrNoMessage) {
+		if file.timeline {
+			return nil, torch.ErrTimeline
+		}
 		return nil, ErrText
 	}
 	if err != nil {

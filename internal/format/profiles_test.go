@@ -3,12 +3,15 @@ package format
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"hightide/internal/format/stacks"
+	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 )
 
@@ -48,6 +51,27 @@ func TestProfilerTrace(t *testing.T) {
 	})
 	if !found || len(s.Annotations) < 8 {
 		t.Errorf("no stack from the operator to the script, or %d annotations", len(s.Annotations))
+	}
+}
+
+// TestProfilerCountsOnlyItsOwn: on the host the profiler's totals begin with 0, whatever was there; devices of other processes in a
+// merged trace are others; a memory timeline is told from a log.
+func TestProfilerCountsOnlyItsOwn(t *testing.T) {
+	event := func(pid int, at, bytes, address int64) string {
+		return fmt.Sprintf(`{"ph":"i","name":"[memory]","pid":%d,"tid":1,"ts":%d,"args":{"Total Reserved":0,"Total Allocated":%d,"Bytes":%d,"Addr":%d,"Device Id":-1,"Device Type":0}}`, pid, at, bytes, bytes, address)
+	}
+	d, err := Decode(strings.NewReader(`{"traceEvents":[`+event(7, 1, 1000, 16)+","+event(8, 2, 5000, 16)+","+event(7, 3, -1000, 16)+"]}"), "merged.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := d.Snapshot
+	if len(s.Traces) != 2 || s.Traces[0].Len() != 2 || s.DeviceNames[1] != "cpu of process 8" || !strings.Contains(s.CountsOnly[0], "while the profiler recorded memory") {
+		t.Errorf("%+v, %v, %v", s.Traces, s.DeviceNames, s.CountsOnly)
+	}
+	for _, text := range []string{"[[1795465100128304, 1795465100128782], [[0, 1], [0, 2]]]", `[[-1, 1, 524288, 0], [-1, 1, 2048, 0]]`} {
+		if _, err := Decode(strings.NewReader(text), "timeline.json"); !errors.Is(err, torch.ErrTimeline) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 

@@ -52,6 +52,7 @@ type Trace struct {
 	texts map[string]uint32
 
 	NoAddresses, NoTotals bool // some events do not say where, or how much was allocated then
+	SinceAsked            bool // the host's totals begin with 0 when memory is first recorded, whatever was there
 }
 
 // New is an empty trace, of a format.
@@ -89,6 +90,7 @@ func (t *Trace) Assemble() {
 		if trace == nil {
 			trace = &mem.Trace{Device: device}
 			traces[device], live[device], before[device] = trace, map[uint64]mem.Block{}, e.Before
+			t.countsOnly(device, e.Device.Kind == 0)
 			if e.Before > 0 {
 				t.Out.Notes = append(t.Out.Notes, fmt.Sprintf("%v on %s were allocated before this trace began: of which blocks and where, it does not say.", mem.Bytes(e.Before), t.name(device)))
 			}
@@ -136,6 +138,24 @@ func (t *Trace) Assemble() {
 	if t.Python {
 		t.Out.Notes = append(t.Out.Notes, "Its Python frames name where a function begins, not the line that ran in it.")
 	}
+}
+
+// countsOnly notes what the events of a device leave out.
+func (t *Trace) countsOnly(device int, host bool) {
+	what := ""
+	switch {
+	case t.NoTotals:
+		what = "what was allocated in the trace"
+	case t.SinceAsked && host:
+		what = "what was allocated while the profiler recorded memory"
+		t.Out.Notes = append(t.Out.Notes, fmt.Sprintf("On %s PyTorch counts only what is allocated while a profiler records memory: what was there before is not known, and in no figure here.", t.name(device)))
+	default:
+		return
+	}
+	if t.Out.CountsOnly == nil {
+		t.Out.CountsOnly = map[int]string{}
+	}
+	t.Out.CountsOnly[device] = what
 }
 
 // address gives events addresses where the trace has none: a free is taken for that of the newest allocation of its size.

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ type chromeEvent struct {
 	Phase    string  `json:"ph"`
 	Category string  `json:"cat"`
 	Name     string  `json:"name"`
+	Process  any     `json:"pid"`
 	Thread   any     `json:"tid"`
 	Start    float64 `json:"ts"`  // µs
 	Duration float64 `json:"dur"` // µs
@@ -37,16 +39,30 @@ const maxSlices = 1 << 26
 // chromeTrace is a trace while it is read.
 type chromeTrace struct {
 	*profiler.Trace
-	count int
+	count   int
+	process string // of the first memory event; traces of several are merged by other tools
+	others  bool   // there are more
 }
 
 func IsTrace(head []byte) bool { return jsonHas(head, "traceEvents", "ph") }
+
+// ErrTimeline says why a memory timeline is not read.
+var ErrTimeline = errors.New("a memory timeline of PyTorch's profiler has sums of categories and no blocks: export the same profile with export_chrome_trace, which is read")
+
+// IsTimeline knows a memory timeline of export_memory_timeline: lists that begin with a time in µs or ns, or with −1 for what
+// was there before.
+func IsTimeline(head []byte) bool {
+	inner, ok := bytes.CutPrefix(bytes.TrimSpace(head), []byte("[["))
+	digits := bytes.IndexFunc(inner, func(r rune) bool { return r < '0' || r > '9' })
+	return ok && (bytes.HasPrefix(inner, []byte("-1, ")) || digits >= 16)
+}
 
 // ReadTrace reads a Chrome trace that PyTorch's profiler exported with profile_memory: every
 // allocation and free, with the operators and, where recorded with_stack, the Python functions
 // that were running on its thread. The state at the end is what was not freed.
 func ReadTrace(r io.Reader) (*mem.AllocatorSnapshot, error) {
 	t := &chromeTrace{Trace: profiler.New("profiler-trace")}
+	t.SinceAsked = true
 	in := json.NewDecoder(bufio.NewReaderSize(r, 256<<10))
 	if err := t.read(in); err != nil {
 		return nil, fmt.Errorf("JSON at byte %d: %w", in.InputOffset(), err)
@@ -54,7 +70,13 @@ func ReadTrace(r io.Reader) (*mem.AllocatorSnapshot, error) {
 	if len(t.Events) == 0 {
 		return nil, errors.New("this trace has no memory events: record it with torch.profiler.profile(profile_memory=True)")
 	}
+	if t.others { // nothing tells whose they are
+		t.Out.Annotations = nil
+	}
 	t.Assemble()
+	if t.others {
+		t.Out.Notes = append(t.Out.Notes, fmt.Sprintf("It is of several processes, each with devices of its own here; those without a process in their name are of process %s.", t.process))
+	}
 	return t.Out, nil
 }
 
@@ -142,7 +164,7 @@ func (t *chromeTrace) entry(e *chromeEvent) error {
 	if t.count++; t.count > maxSlices {
 		return fmt.Errorf("more than %d entries", maxSlices)
 	}
-	thread := fmt.Sprint(e.Thread)
+	thread := fmt.Sprint(e.Process, "/", e.Thread)
 	switch {
 	case (e.Name == memoryEntry || e.Name == failedEntry) && e.Args.Bytes != nil:
 		size, before, kind := *e.Args.Bytes, int64(0), 1
@@ -164,7 +186,7 @@ func (t *chromeTrace) entry(e *chromeEvent) error {
 		} else if !failed {
 			t.NoAddresses = true
 		}
-		t.Events = append(t.Events, profiler.Event{Time: e.Start, Thread: thread, Device: profiler.Device{Kind: kind, Index: max(0, e.Args.Device)},
+		t.Events = append(t.Events, profiler.Event{Time: e.Start, Thread: thread, Device: t.device(e, kind),
 			Address: address, Bytes: size, Before: before, Reserved: e.Args.Reserved, Failed: failed})
 	case e.Phase == "X" && (e.Category == "python_function" || e.Category == "cpu_op"):
 		t.Stays[thread] = append(t.Stays[thread], profiler.Stay{Start: e.Start, End: e.Start + e.Duration, Location: t.location(e)})
@@ -173,6 +195,29 @@ func (t *chromeTrace) entry(e *chromeEvent) error {
 			mem.Annotation{Name: e.Name, Time: t.At(e.Start + e.Duration), End: true})
 	}
 	return nil
+}
+
+// device is that of a memory event: in a trace of several processes each has its own.
+func (t *chromeTrace) device(e *chromeEvent, kind int) profiler.Device {
+	d := profiler.Device{Kind: kind, Index: max(0, e.Args.Device)}
+	process := fmt.Sprint(e.Process)
+	if t.process == "" {
+		t.process = process
+	}
+	if process == t.process {
+		return d
+	}
+	t.others = true
+	switch kind {
+	case 0:
+		d.Name = "cpu"
+	case 1:
+		d.Kind, d.Name = -1, fmt.Sprintf("GPU %d", d.Index) // GPUs alone keep their number
+	default:
+		d.Name = fmt.Sprintf("device %d of type %d", d.Index, kind)
+	}
+	d.Name += " of process " + process
+	return d
 }
 
 // pythonFunction is how the profiler names one: "train.py(5): main".
