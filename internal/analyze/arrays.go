@@ -56,12 +56,14 @@ func buffers(p *mem.Profile) (uses []usage.Use, code mem.Bytes) {
 	return uses, code
 }
 
-// countKind is the value of a profile that counts what its bytes are in; -1: there is none.
+// countKind is the value of a profile that counts what its bytes are in, which stands beside them where there are several; -1:
+// there is none.
 func countKind(p *mem.Profile) int {
+	counts := -1
 	for i, k := range p.Kinds {
-		if k.Unit == mem.UnitCount && i != p.Default {
-			return i
+		if k.Unit == mem.UnitCount && i != p.Default && (counts < 0 || i < p.Default) {
+			counts = i
 		}
 	}
-	return -1
+	return counts
 }

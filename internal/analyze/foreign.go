@@ -49,7 +49,12 @@ func ExplainProfile(r *report.Report, p *mem.Profile, file string, top int) {
 	for _, of := range all {
 		t.Add([]any{of.name, of.bytes, report.Share(mem.Bytes(of.bytes), mem.Bytes(whole)), of.count}[:len(t.Columns)]...)
 	}
-	addForeign(r, t, file, "holds", p.Label, whole, all, top)
+	holds := "holds"
+	if strings.HasPrefix(kind.Name, "alloc") && strings.HasSuffix(kind.Name, "_space") { // what was freed again too
+		holds = "allocated in all"
+		t.Title = fmt.Sprintf("Who allocated how much in %s, by line", file)
+	}
+	addForeign(r, t, file, holds, p.Label, whole, all, top)
 }
 
 // ExplainMappings adds what Linux says of a process's address space: what is resident, by file and kind.
@@ -94,7 +99,11 @@ func ExplainMappings(r *report.Report, m *mem.Mappings, file string, top int) {
 	all := by.All
 	slices.SortFunc(all, func(p, q held) int { return cmp.Or(cmp.Compare(q.bytes, p.bytes), cmp.Compare(p.name, q.name)) })
 	for _, of := range all {
-		t.Add(append([]any{of.name, of.count}, of.cells...)...)
+		count := mem.Some(of.count)
+		if m.Rollup { // of how many it is the sum is not told
+			count = mem.Optional{}
+		}
+		t.Add(append([]any{of.name, count}, of.cells...)...)
 	}
 	addForeign(r, t, file, "is resident with", mem.Measured, whole, all, top)
 }
@@ -121,6 +130,7 @@ func addForeign(r *report.Report, t report.Table, file, holds string, label mem.
 	if r.Headline.Verdict != "" {
 		return
 	}
+	r.Headline.NotLooked = "Growth and failed requests were not looked for: the file tells of one moment."
 	largest := ""
 	if len(all) > 0 && all[0].bytes > 0 {
 		largest = fmt.Sprintf("the largest part, %v, is of `%s`", mem.Bytes(all[0].bytes), all[0].name)
