@@ -22,7 +22,7 @@ import { minimap } from "./minimap";
 import { groupsOf, groupings, ownerName, tracksOf, type Grouping, type Group, type Track } from "./model";
 import { clean, laneHeight, lastBefore, paintAxis } from "./paint";
 import { rangePanel } from "./range";
-import { isStill, row, type Row } from "./rows";
+import { isStill, moves, row, type Row } from "./rows";
 import type { Source } from "./source";
 
 export interface Key { keys: string[]; does: string; run?: (event: KeyboardEvent) => void }
@@ -31,9 +31,12 @@ export interface Made { element: HTMLElement; keys: { title: string; keys: Key[]
 const mostKept = 40; // pictures of rows: of more than these, only those in view are in memory
 const restMs = 90, axisHeight = 24, panShare = 0.2, zoomStep = 0.7;
 
+/** What the fold of a group's tracks at 0 is called in the address. */
+const stillKey = (g: Group) => `still-${g.key}`;
+
 export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>): Made {
   const closing = new AbortController(), made = new Map<string, Row>();
-  let look: Look = { window: page.get().window, last: layout.get().last }, all: Track[] = [], groups: Group[] = [], rows: Row[] = [], width = 0, pointer: number | null = null, resting = 0, settling = 0, others = 0, unhurried = () => {}, frame = 0, stale = { list: true, picture: true };
+  let look: Look = { window: page.get().window, last: layout.get().last }, all: Track[] = [], folded: Track[] = [], groups: Group[] = [], rows: Row[] = [], width = 0, pointer: number | null = null, resting = 0, settling = 0, others = 0, unhurried = () => {}, frame = 0, stale = { list: true, picture: true };
 
   // The parts of the section.
   const find = h("input", { type: "search", placeholder: "Find a track", "aria-label": "Find a track", "aria-keyshortcuts": "/" });
@@ -93,20 +96,26 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
     const focus = document.activeElement instanceof HTMLElement ? document.activeElement : null;
     pins.replaceChildren(...top.map((r) => r.element));
     const shownRows: Row[] = [];
+    folded = [];
     const parts = groups.flatMap((g) => {
       const inside = g.tracks.filter((t) => keep.has(t.key));
       if (inside.length === 0) return [];
       const isOpen = letters !== "" || (open[g.key] ?? g.open);
       const head = h("button", { type: "button", class: "group-head", "aria-expanded": String(isOpen), "data-group": g.key }, g.title, h("small", {}, isOpen ? "" : `${g.tracks.length} track${g.tracks.length === 1 ? "" : "s"}`));
-      head.addEventListener("click", () => { layout.set({ open: { ...open, [g.key]: !isOpen } }); body.querySelector<HTMLElement>(`[data-group="${CSS.escape(g.key)}"]`)?.focus(); });
+      head.addEventListener("click", () => fold(g.key, !isOpen));
       if (!isOpen) {
         const lead = inside.find((t) => t.kind === "curves") ?? inside[0]!, summary = of(lead, `summary-${g.key}`, { summary: true, named: false });
         shownRows.push(summary);
         return [h("div", { class: "group folded" }, h("div", { class: "gutter" }, head), summary.plot)];
       }
-      const own = inside.map((t) => of(t, g.key, { named: many, pin: pin(t) }));
-      shownRows.push(...own);
-      return [h("div", { class: "group" }, h("div", { class: "group-line" }, head), h("div", { role: "list", "aria-label": g.title }, ...own.map((r) => r.element)))];
+      const list = (some: Track[], label: string) => {
+        const own = some.map((t) => of(t, g.key, { named: many, pin: pin(t) }));
+        shownRows.push(...own);
+        return own.length > 0 && h("div", { role: "list", "aria-label": label }, ...own.map((r) => r.element));
+      };
+      const still = letters ? [] : inside.filter(isStill), key = stillKey(g), all = open[key] ?? false;
+      if (!all) folded.push(...still);
+      return [h("div", { class: "group" }, h("div", { class: "group-line" }, head), list(inside.filter((t) => !still.includes(t)), g.title), still.length > 0 && stillLine(still, key, all, many), all && list(still, `${g.title}, at 0`))];
     });
     body.replaceChildren(...parts);
     none.hidden = parts.length > 0;
@@ -118,6 +127,14 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
     if (focus && focus !== document.activeElement && element.contains(focus)) focus.focus({ preventScroll: true });
     fillList();
     showRange();
+  };
+  const fold = (key: string, on: boolean) => { layout.set({ open: { ...layout.get().open, [key]: on } }); body.querySelector<HTMLElement>(`[data-group="${CSS.escape(key)}"]`)?.focus(); };
+  /** One line for the tracks of a group of which nothing is to be drawn. */
+  const stillLine = (still: Track[], key: string, all: boolean, named: boolean) => {
+    const names = still.map((t) => [t.title, named && ownerName(t, source.processes)].filter(Boolean).join(", ")), says = source.live ? still.length > 1 ? "are 0 so far" : "is 0 so far" : still.length > 1 ? "stay at 0" : "stays at 0";
+    const head = h("button", { type: "button", class: "group-head", "aria-expanded": String(all), "data-group": key }, `${count(still.length)} track${still.length > 1 ? "s" : ""} ${says}`, h("small", { title: names.join(" · ") }, names.join(" · ")));
+    head.addEventListener("click", () => fold(key, !all));
+    return h("div", { class: "still-line" }, head);
   };
   /** Tracks of other processes than the selected one step back. */
   const strangers = () => { const { process } = page.get(); for (const r of rows) (r.element === r.plot ? r.plot : r.element).classList.toggle("stranger", process !== 0 && r.track.process !== 0 && r.track.process !== process); };
@@ -131,7 +148,7 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
   const soon = (what: Partial<typeof stale> = { picture: true }) => { Object.assign(stale, what); if (!frame && !closing.signal.aborted) frame = requestAnimationFrame(draw); };
   const draw = () => {
     frame = 0;
-    if (source.live && rows.some((r) => r.outgrown())) stale.list = true;
+    if (source.live && (rows.some((r) => r.outgrown()) || folded.some(moves))) stale.list = true;
     if (stale.list) build();
     const stretch = now();
     if (stale.list || stale.picture) {
@@ -315,7 +332,7 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
   /** Opens a track's group and scrolls to it. */
   function reveal(t: Track): void {
     const group = groups.find((g) => g.tracks.some((o) => o.key === t.key));
-    if (group) layout.set({ open: { ...layout.get().open, [group.key]: true }, find: "" });
+    if (group) layout.set({ open: { ...layout.get().open, [group.key]: true, ...(isStill(t) ? { [stillKey(group)]: true } : {}) }, find: "" });
     const at = element.querySelector<HTMLElement>(`[data-key="${CSS.escape(t.key)}"]`);
     at?.scrollIntoView({ block: "center" });
     at?.querySelector<HTMLElement>(".pin")?.focus({ preventScroll: true });

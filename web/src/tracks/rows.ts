@@ -38,8 +38,11 @@ function limitsOf(t: Track, { host }: Source): { title: string; value: number }[
   return [];
 }
 
-/** Nothing is to be drawn of a track that stayed 0: its row is low. */
+/** Nothing is to be drawn of a track that stayed 0: it is behind a line with others, and its row is low. */
 export const isStill = (t: Track) => t.kind === "curves" && t.curves.every((c) => c.readings.shown.y.every((v) => v === 0));
+
+/** The newest reading of a track is not 0. */
+export const moves = (t: Track) => t.curves.some((c) => (c.readings.shown.y.at(-1) ?? 0) !== 0);
 
 /** A row; a summary is the picture of a folded group, without a gutter of its own. */
 export function row(source: Source, track: Track, { summary, named, pin }: { summary?: boolean; named: boolean; pin?: { on: boolean; toggle(): void } }): Row {
@@ -63,7 +66,7 @@ export function row(source: Source, track: Track, { summary, named, pin }: { sum
   };
   return {
     element, track, plot, shown: false,
-    outgrown: () => still && track.curves.some((c) => (c.readings.shown.y.at(-1) ?? 0) !== 0),
+    outgrown: () => still && moves(track),
     draw(seen, width, fitted, phase) {
       const box = { width, height }, ctx = clean(canvas, box);
       canvas.dataset.drawn = "";
