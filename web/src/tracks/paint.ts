@@ -36,7 +36,8 @@ export function valueText(t: Pick<Track, "family" | "rate" | "unit">, v: number)
   return quantity(Math.round(v), t.unit);
 }
 
-const axisText = (t: Track, v: number) => t.family === "cpu" || t.family === "owncpu" ? String(Number((v / 1e9).toFixed(2))) : t.rate ? (v === 0 ? "0" : `${tick(v, "count")} /s`) : tick(v, t.unit);
+/** A figure of a track's axis. */
+export const axisText = (t: Pick<Track, "family" | "rate" | "unit">, v: number) => t.family === "cpu" || t.family === "owncpu" ? String(Number((v / 1e9).toPrecision(3))) : t.rate ? (v === 0 ? "0" : `${tick(v, "count")} /s`) : tick(v, t.unit);
 
 /** The lowest and the highest that is drawn of some lines in a stretch; null where nothing is. */
 export function extent(lines: Line[], [from, to]: Span): Span | null {

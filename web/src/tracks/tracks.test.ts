@@ -5,6 +5,7 @@ import { complete } from "../state/report";
 import { layoutOf, paramsOf, plain } from "./layout";
 import { following, panned, seen, zoomed } from "./look";
 import { groupsOf, tracksOf } from "./model";
+import { axisText } from "./paint";
 import { phasesWithin } from "./range";
 import { figures, highestIn, Readings } from "./readings";
 import { reportSource } from "./source";
@@ -90,4 +91,9 @@ test("an address holds the layout, and leaves others' parameters alone", () => {
   expect(layoutOf(paramsOf(layout, { other: "x" }))).toEqual(layout);
   expect(paramsOf(plain, { other: "x", pin: "gone" })).toEqual({ other: "x" });
   expect(layoutOf({ last: "-5", by: "colour", axes: "?" })).toEqual(plain);
+});
+
+test("the figures of an axis tell its steps apart, however little a processor does", () => {
+  const cpu = { family: "cpu", rate: true, unit: "ns" } as const;
+  expect([0, 5e6, 1e7, 3e8, 2.5e9].map((v) => axisText(cpu, v))).toEqual(["0", "0.005", "0.01", "0.3", "2.5"]);
 });
