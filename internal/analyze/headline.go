@@ -79,13 +79,14 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 		if p.AtLeast {
 			value, half = value-half, 0
 		}
-		highest := ""
-		if alive := in.aliveAt(p.Time); alive < n { // the RSS may have been highest while others were there
-			processes, highest = fmt.Sprintf("%d of %s", alive, processes), "the highest was "
-		}
-		fmt.Fprintf(b, "%s of %s (%s", pssText(value, half), processes, mem.Estimated)
-		if rss, ok := p.HostRSS.Get(); ok {
-			fmt.Fprintf(b, "; %s%v RSS, where shared pages count in each", highest, mem.Bytes(rss))
+		rss, shared := p.HostRSS.Get()
+		alive := in.aliveAt(p.Time)
+		fmt.Fprintf(b, "%s of %s (%s", pssText(value, half), report.Counted(int64(alive), "process"), mem.Estimated)
+		switch {
+		case shared && alive < n: // the RSS may have been highest while others were there
+			fmt.Fprintf(b, "; the highest RSS of the run is %v, where shared pages count in each", mem.Bytes(rss))
+		case shared:
+			fmt.Fprintf(b, "; %v RSS, where shared pages count in each", mem.Bytes(rss))
 		}
 		b.WriteString(")")
 	case what == "RSS" && n > 1:

@@ -46,10 +46,13 @@ func Count(n int64) string {
 	return sign + digits
 }
 
-// Counted is "1 step", "3 steps".
+// Counted is "1 step", "3 steps", "2 processes".
 func Counted(n int64, one string) string {
 	if n == 1 {
 		return "1 " + one
+	}
+	if strings.HasSuffix(one, "s") {
+		one += "e"
 	}
 	return Count(n) + " " + one + "s"
 }
