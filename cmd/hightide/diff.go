@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -44,25 +44,29 @@ func (o *diffOptions) AddFlags(flags *pflag.FlagSet) {
 }
 
 func (o *diffOptions) run(a *app, c *cobra.Command, args []string) error {
-	d, err := a.engine().Diff(c.Context(), args[0], args[1], o.by)
-	if d != nil {
+	by := o.by
+	if !c.Flags().Changed("by") {
+		by = ""
+	}
+	d, compared, err := a.engine().Differ(c.Context(), args[0], args[1], by)
+	switch {
+	case d != nil:
 		return o.show(a, c, args, d)
+	case compared != nil && !o.asked():
+		_, err := fmt.Fprint(a.stdout, compared.Text(textOptions(a.stdout)))
+		return err
+	case compared == nil && (o.json != "" || o.markdown != "" || !o.asked()):
+		return err
 	}
 	pair, other := a.engine().Pair(c.Context(), args[0], args[1])
-	switch {
-	case other != nil && errors.Is(err, engine.ErrNoSnapshot):
-		return other // one of them is nothing that can be read
-	case other != nil:
-		return err
+	if other != nil {
+		return cmp.Or(err, other)
 	}
-	pair.Why = err.Error()
-	if r := o.compare(pair, c, err); r != nil {
-		return o.compared(a, r, pair)
+	pair.Why = "a side " + engine.ErrNoSnapshot.Error()
+	if err != nil {
+		pair.Why = err.Error()
 	}
-	if o.json != "" || o.markdown != "" || !o.asked() {
-		return err
-	}
-	return o.writePage(a, nil, "diff", nil, pair.HTML)
+	return o.writePage(a, compared, "diff", func() ([]byte, error) { return compared.JSON() }, pair.HTML)
 }
 
 // show writes the difference of two devices' blocks. The page has what both recorded besides.
@@ -81,22 +85,4 @@ func (o *diffOptions) show(a *app, c *cobra.Command, args []string, d *analyze.D
 		}
 	}
 	return o.writePage(a, r, "diff", func() ([]byte, error) { return report.Line(d) }, page)
-}
-
-// compare is what two runs without blocks to match can be compared by; nil: nothing, or the blocks were asked for.
-func (o *diffOptions) compare(pair *report.Pair, c *cobra.Command, why error) *report.Report {
-	if !errors.Is(why, engine.ErrNoSnapshot) || c.Flags().Changed("by") {
-		return nil
-	}
-	return analyze.Compare(pair)
-}
-
-// compared writes that.
-func (o *diffOptions) compared(a *app, r *report.Report, pair *report.Pair) error {
-	r.AddNote("Blocks of a device are not compared: " + pair.Why + ".")
-	if o.asked() {
-		return o.writePage(a, r, "diff", r.JSON, pair.HTML)
-	}
-	_, err := fmt.Fprint(a.stdout, r.Text(textOptions(a.stdout)))
-	return err
 }

@@ -144,7 +144,7 @@ func (d *Difference) title() string {
 // Table shows the difference: every row is there, and they add up to it.
 func (d *Difference) Table() report.Table {
 	t := report.Table{Name: "diff", Title: d.title(),
-		Note: fmt.Sprintf("The rows add up to %s bytes exactly.", report.Count(int64(d.Delta))),
+		Note: fmt.Sprintf("All rows, %d of them, add up to %s bytes exactly.", len(d.Rows), report.Count(int64(d.Delta))),
 		Columns: []report.Column{report.TextColumn("what", report.UpperFirst(d.By)), report.BytesColumn("delta", "Change", d.Label), report.BytesColumn("a", "Before", d.Label), report.BytesColumn("b", "After", d.Label),
 			report.CountColumn("a_blocks", "Blocks before"), report.CountColumn("b_blocks", "Blocks after")}}
 	if d.DeviceA.Known() {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"hightide/internal/analyze"
 	"hightide/internal/fail"
@@ -41,6 +42,25 @@ func (e *Engine) Pair(ctx context.Context, a, b string) (*report.Pair, error) {
 	}
 	after, err := e.reportOf(ctx, b)
 	return &report.Pair{Before: before, After: after}, err
+}
+
+// Differ says why the peaks of two differ: by their blocks, or, where a side has no snapshot and by is empty, by what both
+// reports have.
+func (e *Engine) Differ(ctx context.Context, a, b, by string) (*analyze.Difference, *report.Report, error) {
+	d, err := e.Diff(ctx, a, b, by)
+	if !errors.Is(err, ErrNoSnapshot) || by != "" {
+		return d, nil, err
+	}
+	pair, other := e.Pair(ctx, a, b)
+	if other != nil {
+		return nil, nil, other // one of them is nothing that can be read
+	}
+	r := analyze.Compare(pair)
+	if r == nil {
+		return nil, nil, err
+	}
+	r.AddNote("Blocks of a device are not compared: " + err.Error() + ".")
+	return nil, r, nil
 }
 
 func (e *Engine) reportOf(ctx context.Context, ref string) (*report.Report, error) {

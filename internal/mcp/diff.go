@@ -5,6 +5,7 @@ import (
 
 	"hightide/internal/analyze"
 	"hightide/internal/event"
+	"hightide/internal/report"
 )
 
 type diffInput struct {
@@ -14,26 +15,37 @@ type diffInput struct {
 	Top int    `json:"top,omitempty" jsonschema:"how many groups to list, largest change first; default 10"`
 }
 
-var diff = tool[diffInput, analyze.Difference]{
+type diffAnswer struct {
+	Verdict string              `json:"verdict"`
+	Blocks  *analyze.Difference `json:"blocks,omitempty" jsonschema:"by the blocks alive at both peaks, to the byte; absent where a side has no snapshot"`
+	Tables  []report.Table      `json:"tables,omitempty" jsonschema:"where a side has no snapshot: peaks, what the processes held, functions that held the heap"`
+	Notes   []string            `json:"notes,omitempty"`
+}
+
+var diff = tool[diffInput, diffAnswer]{
 	name: "diff", title: "Why two peaks differ",
-	about: "Explain to the byte why the peak of two snapshots or runs differs, by the functions that allocated.",
-	answer: func(ctx context.Context, d *door, in diffInput, _ event.Sink) (out analyze.Difference, text string, err error) {
+	about: "Explain why the peak of two snapshots or runs differs: to the byte by the functions that allocated where both have a snapshot, else by what both measured.",
+	answer: func(ctx context.Context, d *door, in diffInput, _ event.Sink) (out diffAnswer, text string, err error) {
 		if err := oneOf("by", in.By, analyze.Differences); err != nil {
 			return out, "", err
 		}
 		if err := readable(in.A, in.B); err != nil {
 			return out, "", err
 		}
-		found, err := d.engine.Diff(ctx, in.A, in.B, in.By)
+		found, compared, err := d.engine.Differ(ctx, in.A, in.B, in.By)
 		if err != nil {
 			return out, "", err
 		}
-		out, top := *found, in.Top
+		if found == nil {
+			return diffAnswer{Verdict: compared.Headline.Verdict, Tables: compared.Tables, Notes: compared.Notes}, compared.Markdown(), nil
+		}
+		blocks, top := *found, in.Top
 		if top <= 0 {
 			top = defaultTop
 		}
-		out.Rows = out.Rows[:min(top, len(out.Rows))]
-		table := out.Table()
-		return out, table.Text(plain) + "  " + table.Note, nil
+		table := blocks.Table() // whose note is of all rows
+		blocks.Rows = blocks.Rows[:min(top, len(blocks.Rows))]
+		table.Rows = table.Rows[:len(blocks.Rows)]
+		return diffAnswer{Verdict: table.Title + ".", Blocks: &blocks}, table.Text(plain) + "  " + table.Note, nil
 	},
 }

@@ -73,7 +73,8 @@ func TestAnswers(t *testing.T) {
 		{"report", `{"run": "` + recording + `"}`, "", nil, ""},
 		{"explain", `{"files": ["` + snapshot + `"], "by": "category", "top": 3}`, "", nil, "peak"},
 		{"explain", `{"files": ["` + outOfMem + `"]}`, "", nil, ""},
-		{"diff", `{"a": "` + snapshot + `", "b": "../../testdata/real/h100-lm-ctx256-forward-bf16.pickle", "top": 2}`, "by", "site", ""},
+		{"diff", `{"a": "` + snapshot + `", "b": "../../testdata/real/h100-lm-ctx256-forward-bf16.pickle", "top": 2}`, "", nil, "fell by"},
+		{"diff", `{"a": "20260101", "b": "` + recording + `"}`, "", nil, "Blocks of a device are not compared"},
 		{"replay", `{"files": ["` + snapshot + `"], "alloc_conf": "expandable_segments:True"}`, "label", "replayed", "expandable"},
 		{"replay", `{"files": ["` + snapshot + `"], "gpu": "all"}`, "", nil, "smallest GPU it fits"},
 		{"check", `{"budget": "testdata/budget.yaml", "of": "` + snapshot + `"}`, "ok", false, ""},
@@ -97,7 +98,7 @@ func TestSameFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer, _, _ := call(t, session, "diff", map[string]any{"a": snapshot, "b": outOfMem})
-	if got := int64(answer["delta_bytes"].(float64)); got != int64(difference.Delta) {
+	if got := int64(answer["blocks"].(map[string]any)["delta_bytes"].(float64)); got != int64(difference.Delta) {
 		t.Errorf("delta_bytes %d, want %d", got, difference.Delta)
 	}
 	answer, _, _ = call(t, session, "list", map[string]any{})
