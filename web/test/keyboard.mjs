@@ -222,4 +222,4 @@ await page("palette", "/jobs", async (tab) => {
 
 await browser.close();
 await server.end();
-console.log(`${shown(folder)}${passed} passed`);
+console.log(`${shown(folder)}${passed} passed, 0 failed`);

@@ -157,4 +157,4 @@ await server.end();
 assert.deepEqual(complaints.filter((c) => !/ERR_CONNECTION|ERR_INCOMPLETE/.test(c)), [], "the page complains");
 await browser.close();
 for (const gone of [data, files]) rmSync(gone, { recursive: true, force: true });
-console.log(`${passed} passed`);
+console.log(`${passed} passed, 0 failed`);
