@@ -54,8 +54,8 @@ func (o *analyzeOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.pictures, "visualization", false, "also write the page with the curves into a folder")
 	flags.BoolVar(&o.pictures, "visualize", false, "the same as --visualization")
 	flags.StringVar(&o.plots, "plot-dir", "plots", "the `folder` of --visualization")
-	flags.BoolVar(&o.leaks, "detect-leaks", false, "taken as older tools have it: the report always says what grows")
-	flags.BoolVar(&o.advice, "optimize", false, "taken as older tools have it: the report always says what to change")
+	flags.BoolVar(&o.leaks, "detect-leaks", false, "accepted as in older tools, without effect: the report always says what grows")
+	flags.BoolVar(&o.advice, "optimize", false, "accepted as in older tools, without effect: the report always says what to change")
 	jsonFlag(flags, &o.json)
 }
 

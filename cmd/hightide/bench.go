@@ -64,9 +64,9 @@ With --baseline each cell is compared with an earlier result: worse only where t
 lies beyond what --fail-over allows. "Not known" is said, and fails with --strict.
 
 Exit codes: 0 every cell is measured, ran out of memory, or cannot run here; 1 a cell failed, hit the
-timeout, or is worse than the baseline; 2 wrong usage, 3 a file that cannot be used, or a matrix that is being measured already;
-4 nothing could run here, or a place that cannot be written; 125 hightide itself failed. A signal that
-interrupted it ends hightide too.`,
+timeout, or is worse than the baseline; 2 wrong usage, 3 a file that cannot be used, or a matrix that is
+being measured already; 4 nothing could run here, or a place that cannot be written; 125 hightide itself
+failed. A signal that interrupted it ends hightide too.`,
 		Example: `  hightide bench matrix.yaml
   hightide bench matrix.yaml --dry-run
   hightide bench matrix.yaml --only framework=pytorch --only batch=16,32 --repeats 5
@@ -78,12 +78,12 @@ interrupted it ends hightide too.`,
 }
 
 func (o *benchOptions) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Name, "name", "", "name of the matrix (default that of the file)")
-	flags.IntVar(&o.Jobs, "jobs", 0, "at most so many trials at once, as memory allows; times are then not comparable (default 1; of a cluster 200)")
-	flags.StringVar(&o.Executor, "executor", "local", "where trials run: local, or as jobs of a cluster: slurm, ray")
-	flags.Var(resources{&o.Resources}, "resources", "what each job of a cluster asks for, as `cpus=2,memory=8GiB,gpus=1`")
+	flags.StringVar(&o.Name, "name", "", "`name` of the matrix (default that of the file)")
+	flags.IntVar(&o.Jobs, "jobs", 0, "at most this `number` of trials at once, as memory allows; times are then not comparable (default 1; of a cluster 200)")
+	flags.StringVar(&o.Executor, "executor", "local", "`where` trials run: local, or as jobs of a cluster: slurm, ray")
+	flags.Var(resources{&o.Resources}, "resources", "`what` each job of a cluster asks for, as cpus=2,memory=8GiB,gpus=1")
 	flags.StringArrayVar(&o.Only, "only", nil, "only cells with this `axis=value`, or axis=value,value; may be given several times")
-	flags.IntVar(&o.Repeats, "repeats", 0, "exactly so many trials of each cell (default as the file says)")
+	flags.IntVar(&o.Repeats, "repeats", 0, "exactly this `number` of trials of each cell (default as the file says)")
 	flags.Var(span{&o.Timeout, time.Second}, "timeout", "of each trial, as in 90s or 5m (default as the file says)")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the cells, their order and an estimate; start nothing")
 	flags.BoolVar(&o.resume, "resume", false, "only go on: fail where nothing was measured yet")

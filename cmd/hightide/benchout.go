@@ -42,7 +42,7 @@ func (o *benchOut) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.seedResults, "seed-results", "", "write each cell's samples into folders of this `folder`: timestamp,rss,vms,page_faults,…")
 	flags.BoolVar(&o.reports, "reports", false, "with --html: write the report of one run of each cell too, into a folder beside the page that links to them")
 	flags.StringVar(&o.baseline, "baseline", "", "compare each cell with an earlier result, a `file` that --json wrote")
-	flags.StringArrayVar(&o.failOver, "fail-over", nil, "how `much` more than the baseline is worse: 3% (the default), or step_time=10%; may be given several times")
+	flags.StringArrayVar(&o.failOver, "fail-over", nil, "a figure is worse from this `percent` above the baseline on: 3% (the default), or step_time=10%; may be given several times")
 	flags.BoolVar(&o.strict, "strict", false, "fail too where it is not known whether a cell is worse")
 	flags.StringVar(&o.junit, "junit", "", "write the comparison with the baseline as JUnit XML to this `file`")
 	flags.BoolVar(&o.github, "github", false, "annotate a change on GitHub with what is worse than the baseline")

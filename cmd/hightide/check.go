@@ -55,7 +55,7 @@ Exit codes: 0 all kept, 1 over budget, 2 wrong usage, 3 a file that cannot be us
 
 func (o *checkOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.budget, "budget", "", "YAML `file` of budgets")
-	flags.StringVar(&o.baseline, "baseline", "", "snapshot or run that budgets under baseline are relative to")
+	flags.StringVar(&o.baseline, "baseline", "", "`snapshot` or run that budgets under baseline are relative to")
 	flags.StringVar(&o.junit, "junit", "", "write the result as JUnit XML into this `file`")
 	flags.BoolVar(&o.github, "github", false, "annotate a change on GitHub")
 	jsonFlag(flags, &o.json)

@@ -31,14 +31,15 @@ to the GPU are answered by imaginary ones that account for device memory and run
 training stops by itself once its peak was steady over three optimizer steps. Losses are zero, and
 times say nothing about the GPU. What the answer rests on, and what it leaves open, is named by line.
 
-Where a program does not fit, what could make it fit is tried before it is suggested. A recording
-like any other: show, report and export work on it, and the allocator's snapshot in the run's folder
-opens in PyTorch's memory viewer.
+Where a program does not fit, what could make it fit is tried before it is suggested. The result is a
+run like any other: show, report and export work on it, and the allocator's snapshot in the run's
+folder opens in PyTorch's memory viewer.
 
-Exit codes: 0 fits (also tightly), 1 out of memory, 6 fits if a number is as taken that only a GPU would
-compute (which line reads it is said; --read-value answers it), 5 the program failed for a reason of its own (its
-code is in the JSON), 2 wrong usage, 3 no such GPU, 4 this machine or this PyTorch cannot imagine,
-125 hightide itself failed; a signal that ended the program ends hightide too.`,
+Exit codes: 0 fits (also tightly), 1 out of memory, 2 wrong usage, 3 no such GPU, 4 this machine or this
+PyTorch cannot imagine, or no GPU was used, 5 the program failed for a reason of its own (its exit code is
+in the JSON), 6 fits only if a value is as assumed that a GPU would have computed (the verdict names the
+line that reads it; --read-value sets the value), 126 and 127 as a shell says that the program cannot be
+run or was not found, 125 hightide itself failed; a signal that ended the program ends hightide too.`,
 		Example: `  hightide imagine --gpu a10 -- python train.py
   hightide imagine --gpu all -- python train.py
   hightide imagine --gpu h100-sxm --gpus 8 -- torchrun --nproc-per-node 8 train.py
@@ -51,20 +52,20 @@ func (o *imagineOptions) AddFlags(flags *pflag.FlagSet) {
 	o.recording.AddFlags(flags)
 	catalogueFlag(flags, &o.Catalogue)
 	flags.StringVar(&o.GPU, "gpu", "", "`name` of a GPU as in hightide gpus, or all (default h100-sxm)")
-	flags.IntVar(&o.GPUs, "gpus", 0, "how many of them the machine has (default 1)")
-	flags.Func("memory", "another `size` of their memory, as 24GiB", size(&o.Memory, "--memory 24GiB"))
-	flags.Func("context", "`size` that a process takes beside PyTorch's allocator, as 900MiB: of your driver, by hightide info --calibrate", size(&o.Context, "--context 900MiB"))
-	flags.StringVar(&o.Until, "steps", "auto", "stop after that many optimizer steps; auto: once the peak is steady; 0: run to the end")
-	flags.StringSliceVar(&o.Reach, "until", nil, "do not stop before its evaluation, checkpoint or epoch, and get there early: loaders are cut short")
-	flags.BoolVar(&o.Longest, "longest", false, "the largest sample of a data set stands in the first batch")
+	flags.IntVar(&o.GPUs, "gpus", 0, "`number` of these GPUs in the machine (default 1)")
+	flags.Func("memory", "`size` of the GPU's memory in place of the catalogue's, as 24GiB", size(&o.Memory, "--memory 24GiB"))
+	flags.Func("context", "`size` of device memory that a process takes beside PyTorch's allocator, as 900MiB; hightide info --calibrate measures it", size(&o.Context, "--context 900MiB"))
+	flags.StringVar(&o.Until, "steps", "auto", "stop after this `number` of optimizer steps; auto: once the peak is steady; 0: run to the end")
+	flags.StringSliceVar(&o.Reach, "until", nil, "do not stop before this `part` of the training: evaluation, checkpoint, epoch, several with commas; data loaders are cut short to get there early")
+	flags.BoolVar(&o.Longest, "longest", false, "put the largest sample of a data set into the first batch")
 	flags.StringVar(&o.AllocConf, "alloc-conf", "", "`setting` of PyTorch's allocator, as expandable_segments:True")
-	flags.BoolVar(&o.Sandbox, "sandbox", false, "what the program writes goes to a folder that is deleted")
-	flags.BoolVar(&o.FakeWeights, "fake-weights", false, "weights that are not on this machine are made up in the right shapes")
-	flags.StringVar(&o.Sizes, "data-sizes", "upper", "sizes that depend on data: upper (their bound), zero, or a `fraction`")
-	flags.StringArrayVar(&o.ReadValues, "read-value", nil, "what the program reads where a GPU would have computed it: a number for all, or `LINE=VALUE`; may be repeated")
-	flags.IntVar(&o.World, "world-size", 0, "imagine a cluster of that many ranks and play some of them, a process each")
+	flags.BoolVar(&o.Sandbox, "sandbox", false, "let the program write into a folder that is deleted afterwards")
+	flags.BoolVar(&o.FakeWeights, "fake-weights", false, "where weights are not on this machine, make up some of the right shapes")
+	flags.StringVar(&o.Sizes, "data-sizes", "upper", "sizes that depend on data: upper (their upper bound), zero, or a `fraction` of the bound")
+	flags.StringArrayVar(&o.ReadValues, "read-value", nil, "value that the program reads where a GPU would have computed it: a number for all lines, or `LINE=VALUE`; may be given several times")
+	flags.IntVar(&o.World, "world-size", 0, "imagine a cluster of this `number` of ranks and play some of them, a process each")
 	flags.StringVar(&o.PlayList, "play", "", "which `ranks` to play (default all of up to eight, else the first two, a middle one and the last)")
-	flags.BoolVar(&o.Vary, "vary", false, "also run with conditions changed that matter: allocator, attention, compile caches, data-dependent sizes")
+	flags.BoolVar(&o.Vary, "vary", false, "also run with other settings that change the peak: allocator, attention, compile caches, data-dependent sizes")
 	flags.BoolVar(&o.suggest, "suggest", true, "where it does not fit, try what would make it fit")
 	flags.BoolVar(&o.NoSuggest, "no-suggest", false, "do not try what would make it fit")
 	flags.BoolVar(&o.stacks, "stacks", false, "also sample the host heap with Python stacks")

@@ -30,8 +30,9 @@ func lsCommand(a *app) *cobra.Command {
 		Aliases: []string{"list"},
 		Short:   "List the runs, newest first",
 		Long: `List the runs, newest first: how long, how much memory, how they ended. TEXT selects those whose
-id, name or command contains it. PEAK HOST is what the report's headline says: of several processes what they take
-together, shared pages once (PSS). Without a report, and after "reindex", it is the sum of their RSS.
+id, name or command contains it. PEAK HOST is what the report's headline says: of several processes
+what they take together, shared pages once (PSS). Without a report, and after "reindex", it is the sum
+of their RSS.
 
 A run is "cut off" where hightide was killed before the program ended: what was recorded until then is
 there. "recovered" is one that the next command completed; how its program ended nobody saw.
@@ -47,9 +48,9 @@ Exit codes: 0 fine, 2 wrong usage, 4 the list cannot be written.`,
 
 func (o *lsOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Func("tag", "only runs with this tag, `key` or key=value; may be given several times", tag(&o.Tags, true))
-	flags.StringVar(&o.Name, "name", "", "only runs of this name")
-	flags.Var(choice((*string)(&o.State), "--state", "", []string{"running", "finished", "cut off"}), "state", "only runs that are: running, finished, 'cut off'")
-	flags.IntVarP(&o.Limit, "limit", "n", 0, "at most this many; 0: all")
+	flags.StringVar(&o.Name, "name", "", "only runs of this `name`")
+	flags.Var(choice((*string)(&o.State), "--state", "", []string{"running", "finished", "cut off"}), "state", "only runs of this `state`: running, finished, 'cut off'")
+	flags.IntVarP(&o.Limit, "limit", "n", 0, "at most this `number` of runs; 0: all")
 	jsonFlag(flags, &o.json)
 }
 

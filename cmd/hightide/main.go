@@ -130,9 +130,11 @@ func (a *app) root() *cobra.Command {
   hightide explain snapshot.pickle                 who holds a GPU's memory, and what to change
   hightide replay snapshot.pickle --search         the allocator setting that would have served best
 
-Exit codes: 0 fine, 1 does not fit (imagine, fit) or over budget (check), 2 wrong usage, 3 bad input,
-4 the environment lacks something, or the output cannot be written, 5 the imagined program failed by
-itself, 125 hightide itself failed. run ends with the exit code of the command it ran.`,
+Exit codes: 0 fine, 1 the answer is no: it does not fit (imagine, fit), is over budget (check), runs out
+of memory or differs (replay), failed or is worse (bench); 2 wrong usage; 3 bad input; 4 the environment
+lacks something, or the output cannot be written; 5 the imagined program failed by itself; 6 imagine: it
+fits only if a value that was assumed is right; 125 hightide itself failed. run ends with the exit code
+of the command it ran.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 

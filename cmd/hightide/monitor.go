@@ -32,8 +32,8 @@ type monitorOptions struct {
 func monitorCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
 		Use:   "monitor [PID] [flags]",
-		Short: "Show the memory of a process, of its children and of the machine's GPUs as it is",
-		Long: `Show the memory of a process, of its children and of the machine's GPUs as it is, and record it.
+		Short: "Show the memory of a process, of its children and of the machine's GPUs as it changes",
+		Long: `Show the memory of a process, of its children and of the machine's GPUs as it changes, and record it.
 
 Without PID: the process that started hightide, which is your shell or script, with all that it starts.
 What other programs do is seen on the GPUs and in the memory that the machine has left.
@@ -58,7 +58,7 @@ func (o *monitorOptions) AddFlags(flags *pflag.FlagSet) {
 	}
 	flags.StringVar(&o.output, "output", "", "also leave the readings in this `file`")
 	flags.Var(choice(&o.format, "--format", "", []string{"csv", "json"}), "format", "of the readings: csv or json (default: as the file's name ends, else csv)")
-	flags.StringVar(&o.device, "device", "", "a `name` of a GPU as 0, cuda:0 or /GPU:0: taken as older tools have it; all GPUs are recorded")
+	flags.StringVar(&o.device, "device", "", "`name` of a GPU, as 0, cuda:0 or /GPU:0; accepted as in older tools, without effect: all GPUs are recorded")
 }
 
 // seconds is a span that is also given as a number of seconds.

@@ -40,7 +40,7 @@ that cannot be replayed.`,
 		Example: `  hightide replay snapshot.pickle --alloc-conf expandable_segments:True
   hightide replay snapshot.pickle --memory 40GiB
   hightide replay snapshot.pickle --search
-  hightide replay snapshot.pickle --gpus all
+  hightide replay snapshot.pickle --gpu all
   hightide replay snapshot.pickle --compare
   hightide replay rank*.pickle.gz --search
   hightide replay snapshot.pickle --alloc-conf expandable_segments:True --out replayed.pickle
@@ -51,15 +51,16 @@ that cannot be replayed.`,
 
 func (o *replayOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Func("alloc-conf", "allocator `settings`, as PYTORCH_ALLOC_CONF has them (default as recorded)", o.setSettings)
-	flags.Func("gpu", "`name` of the GPU whose memory, less a process's context, is the limit; or all", o.setGPU)
-	flags.Func("gpus", "with `all`: which GPUs of the catalogue the trace fits, and the smallest of them", o.setGPUs)
+	flags.Func("gpu", "`name` of the GPU whose memory, less a process's context, is the limit; all: which GPUs of the catalogue the trace fits", o.setGPU)
+	flags.Func("gpus", "with `all`: the same as --gpu all", o.setGPUs)
+	_ = flags.MarkHidden("gpus")
 	catalogueFlag(flags, &o.Catalogue)
-	flags.StringVar(&o.Memory, "memory", "", "the limit for the allocator, as 24GiB")
+	flags.StringVar(&o.Memory, "memory", "", "`size` of the allocator's limit, as 24GiB")
 	flags.BoolVar(&o.Fresh, "fresh", false, "begin with an empty cache, as --search does: without what was cached before the trace")
-	flags.IntVar(&o.Device, "device", -1, "device of the file (default the one with the longest history; with --verify all)")
+	flags.IntVar(&o.Device, "device", -1, "`number` of the device in the file (default the one with the longest history; with --verify all)")
 	flags.Lookup("device").DefValue = "0" // which hides -1 behind what it means
 	flags.Var(text{to: &o.Torch, check: checkTorch}, "torch", "`version` of PyTorch whose rules apply (default as the file tells)")
-	flags.BoolVar(&o.Verify, "verify", false, "hold every address and segment against the record")
+	flags.BoolVar(&o.Verify, "verify", false, "replay with the recorded settings, and compare every address and segment with the recording")
 	flags.BoolVar(&o.Search, "search", false, "try a grid of settings and list the best")
 	flags.StringVar(&o.Policy, "policy", "native", "`model` of the allocator: native, async, bfc, ideal")
 	flags.BoolVar(&o.Compare, "compare", false, "run all models and show them beside each other")

@@ -44,8 +44,8 @@ Defaults for these flags may stand in .hightide.toml (table [run]) in this folde
 and in hightide/config.toml in your configuration folder.
 
 Exit codes: the program's own; a signal that ended it ends hightide too; 126 and 127 as a shell
-says that it cannot be run or was not found; 2 wrong usage, 3 a file of --out or --json that cannot be
-written, 4 no place to record to, 125 hightide itself failed.`,
+says that it cannot be run or was not found; 2 wrong usage, 3 a file of --out or --json that cannot
+be written, 4 no place to record to, 125 hightide itself failed.`,
 		Example: `  hightide run -- python train.py
   hightide run --name bigger-batch --tag model=bert -- torchrun --nproc-per-node 2 train.py
   hightide run --steps 200 --alert 'host.rss > 8GiB' --alert 'rss > 50MiB/step' -- python train.py
@@ -57,7 +57,7 @@ written, 4 no place to record to, 125 hightide itself failed.`,
 // AddFlags adds those that run and imagine share.
 func (o *recording) AddFlags(flags *pflag.FlagSet) {
 	flags.SetInterspersed(false) // what follows the command belongs to it
-	flags.Var(runName(&o.Name), "name", "name of the run, for later commands")
+	flags.Var(runName(&o.Name), "name", "`name` of the run, for later commands")
 	flags.Func("tag", "tag as `key=value`; may be given several times", tag(&o.Tags, false))
 	flags.StringVar(&o.Out, "out", "", "also leave the recording in this `file`")
 	flags.Var(span{&o.Duration, time.Millisecond}, "duration", "stop after that time, as in 90s or 2h")
@@ -76,8 +76,8 @@ func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
 	o.recording.AddFlags(flags)
 	o.Interval = 100 * time.Millisecond
 	flags.Var(span{&o.Interval, time.Millisecond}, "interval", "sampling interval")
-	flags.Uint64Var(&o.Steps, "steps", 0, "stop after that many optimizer steps")
-	flags.StringVar(&o.SnapshotOn, "snapshot-on", "oom", "when to take an allocator snapshot, or JAX's profile of live arrays: oom, exit, step:N, never; several with commas")
+	flags.Uint64Var(&o.Steps, "steps", 0, "stop after this `number` of optimizer steps")
+	flags.StringVar(&o.SnapshotOn, "snapshot-on", "oom", "`when` to take an allocator snapshot, or JAX's profile of live arrays: oom, exit, step:N, never; several with commas")
 	flags.BoolVar(&o.stacks, "stacks", true, "sample the host heap with Python stacks")
 	flags.BoolVar(&o.NoStacks, "no-stacks", false, "do not sample the host heap")
 	flags.Func("alert", "say when a `limit` is passed, as 'host.rss > 8GiB', 'host.rss > 80%', 'host.rss > 50MiB/step'; may be given several times", o.addAlert)

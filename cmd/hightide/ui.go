@@ -44,17 +44,19 @@ func uiCommand(a *app) *cobra.Command {
 		Long: `Serve the web UI and its API on this machine: the runs, live while they are recorded, snapshots block by
 block, what other settings would have done, imagined GPUs, matrices and differences.
 
-FILE is a snapshot, a recording (run.hightide) or a folder of these; a recording is shown as a run with its whole
-page, and stays where it is. The address that is printed leads to what was named. It listens on the loopback alone; another address needs a token, which is
-printed once, and should have TLS. Nothing that the page shows leaves this machine. Ctrl-C ends it; runs go on.
+FILE is a snapshot, a recording (run.hightide) or a folder of these; a recording is shown as a run with
+its whole page, and stays where it is. The address that is printed leads to what was named. Only this
+machine can reach it, unless --addr names another address: then it needs a token, which is printed once,
+and should have TLS. Nothing that the page shows leaves this machine. Ctrl-C ends it; runs go on.
 
 With --allow-exec the page can start programs: imagined runs, searches of the largest batch, matrices.
 Whoever has the printed address can then run commands as you.
 
-The API is under /api/v1, its OpenAPI description at /openapi.json. Metrics of live runs are at /metrics, and can
-be pushed (docs/metrics.md).
+The API is under /api/v1, its OpenAPI description at /openapi.json. Metrics of live runs are at
+/metrics, and can be pushed (docs/metrics.md).
 
-Exit codes: 0 ended by Ctrl-C, 2 wrong usage, 3 a file or run that is not there, 4 the address cannot be used.`,
+Exit codes: 0 ended by Ctrl-C, 2 wrong usage, 3 a file or run that is not there, 4 the address cannot
+be used.`,
 		Example: `  hightide ui --open
   hightide ui snapshot.pickle
   hightide ui from-the-cluster/run.hightide

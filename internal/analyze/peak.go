@@ -229,6 +229,7 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 		rest -= free
 	}
 	addRow(&t, "rest", in.restName(), max(rest, 0), -1, label)
+	own := len(t.Rows)
 	for _, p := range in.Run.Processes {
 		if p.ID == process {
 			continue
@@ -239,6 +240,9 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 		if len(t.Rows) > 24 {
 			break
 		}
+	}
+	if len(t.Rows) > own {
+		t.Title += ", and the other processes"
 	}
 	r.AddTable(t)
 }

@@ -308,7 +308,7 @@ func (o *Options) capacity() (memory, capacity mem.Bytes, err error) {
 		}
 		return bytes, bytes, nil
 	case o.GPU == "" && len(o.Catalogue) > 0 && !o.AllGPUs:
-		return 0, 0, fail.Usage("as in --gpu NAME, or --gpus all", "--catalogue without a GPU to look for in it")
+		return 0, 0, fail.Usage("as in --gpu NAME, or --gpu all", "--catalogue without a GPU to look for in it")
 	case o.GPU == "":
 		return 0, 0, nil
 	}
