@@ -195,7 +195,8 @@ static int finish(struct operation *o) {
     return NCCL_OK;
 }
 
-/* Alone: every other rank holds what this one holds. A receive gets what this rank sends in the same group. */
+/* Alone: every other rank holds what this one holds. A receive gets what this rank sends itself in the same group, as in an
+ * all-to-all that is made of sends and receives, else what it sends to that peer. */
 static int play(struct operation *o, struct operation *all, size_t count) {
     struct comm *comm = o->comm;
     struct sides s = sides(o);
@@ -203,8 +204,9 @@ static int play(struct operation *o, struct operation *all, size_t count) {
     if (o->kind == SEND)
         return NCCL_OK;
     if (o->kind == RECEIVE)
-        for (size_t i = 0; i < count; i++)
-            if (all[i].kind == SEND && all[i].comm == comm && all[i].root == o->root && all[i].count == o->count)
+        for (size_t i = 0, itself = 0; i < count && !itself; i++)
+            if (all[i].kind == SEND && all[i].comm == comm && all[i].count == o->count &&
+                ((itself = all[i].root == comm->rank) || all[i].root == o->root)) /* as the peer, which sends us what we send ourselves */
                 source = &all[i];
     if (o->kind == BROADCAST && o->root != comm->rank) /* one of a gather that is made of broadcasts, one of each rank */
         for (size_t i = 0; i < count; i++)

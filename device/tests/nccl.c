@@ -183,6 +183,19 @@ static int scatters_and_gathers(int rank, int ranks) {
     CHECK(taken(comm) - base == (rank == 1 ? (uint64_t)ranks - 1 : 1) * 32 * 14, "gather: %d MiB", (int)(taken(comm) - base));
     OK(ncclAlltoAll((void *)x, (void *)x, 1, INT32, comm, NULL));
     CHECK(taken(comm) - base == (uint64_t)(ranks - 1) * 32 * 14, "all-to-all: %d MiB", (int)(taken(comm) - base));
+    uint64_t parts = place(100), into = place(0);
+    for (int i = 1; i < ranks; i++) {
+        int value = 100 + i;
+        OK(cudaMemcpy((int *)parts + i, &value, sizeof value, 1));
+    }
+    OK(ncclGroupStart());
+    for (int i = 0; i < ranks; i++) {
+        OK(ncclSend((int *)parts + i, 1, INT32, i, comm, NULL));
+        OK(ncclRecv((int *)into + i, 1, INT32, i, comm, NULL));
+    }
+    OK(ncclGroupEnd());
+    for (int i = 0; i < ranks; i++)
+        CHECK(value_at(into, i) == 100 + rank, "rank %d sends what we send ourselves: %d", i, value_at(into, i));
     return 0;
 }
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import math
 import threading
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from .device import Device
 from .shares import EXPERT, ROUTES, Coin, route
@@ -62,6 +62,7 @@ def install(device: Device, torch: Any, watch: Callable[[str, Callable[[Any], No
                 library.impl(name, known.between(operator, base, name), "BackendSelect", with_keyset=True)
     _kept.append(library)
     watch("torch.distributed.distributed_c10d", known.collectives)
+    watch("torch.distributed._functional_collectives", known.collectives)
     return known
 
 
@@ -408,17 +409,30 @@ COLLECTIVES = ("all_reduce", "all_gather", "all_to_all", "reduce", "broadcast", 
 
 
 def _forgetting(original: Callable[..., Any], twins: Any, torch: Any) -> Callable[..., Any]:
+    """What is known goes to the device, which passes it on to the other ranks, and comes back as what is known then."""
+
     @functools.wraps(original)
     def collective(*args: Any, **kwargs: Any) -> Any:
-        for arg in (*args, *kwargs.values()):
-            for each in arg if isinstance(arg, (list, tuple)) else (arg,):
-                tensor = getattr(each, "tensor", each)
-                if isinstance(tensor, torch.Tensor) and tensor.is_cuda:
-                    twins.restore(tensor)
-                    twins.forget(tensor)
-        return original(*args, **kwargs)
+        if torch.compiler.is_compiling():
+            return original(*args, **kwargs)
+        given = list(_tensors(torch, (*args, *kwargs.values())))
+        assumed = any([twins.give(tensor) for tensor in given])
+        result = original(*args, **kwargs)
+        if assumed:
+            for tensor in (*given, *_tensors(torch, (result,))):
+                twins.suppose(tensor)
+        return result
 
     return collective
+
+
+def _tensors(torch: Any, values: Any) -> Iterator[Any]:
+    """The device's tensors among values and their lists, also those that wait for a collective's end."""
+    for value in values:
+        for each in value if isinstance(value, (list, tuple)) else (value,):
+            tensor = getattr(each, "tensor", getattr(each, "elem", each))
+            if isinstance(tensor, torch.Tensor) and tensor.is_cuda:
+                yield tensor
 
 
 _kept: List[Any] = []  # a library takes its kernels back when it goes

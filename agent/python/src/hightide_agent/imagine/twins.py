@@ -202,15 +202,33 @@ class Twins:
         if tensor.is_cuda:
             self._drop(tensor.untyped_storage()._cdata)
 
-    def restore(self, tensor: Any) -> None:
-        """Tell the device what is known, for what reads there without us; also where the storage has grown since."""
+    def give(self, tensor: Any) -> bool:
+        """The device takes over what is known, for a collective that reads and writes there. Gives whether it follows
+        from a routing that was made up."""
+        self.settle(tensor, 0)
+        twin = self._of(tensor)
+        assumed = twin is not None and twin.assumed
+        self.restore(tensor, assumed)
+        self.forget(tensor)
+        return assumed
+
+    def suppose(self, tensor: Any) -> None:
+        """What the device knows of the tensor follows from a routing that was made up."""
+        if self.view(tensor) is not None:
+            twin = self._of(tensor)
+            if twin is not None:
+                twin.assumed = True
+
+    def restore(self, tensor: Any, assumed: bool = False) -> None:
+        """Tell the device what is known, for what reads there without us; also where the storage has grown since. What
+        follows from a routing that was made up only with `assumed`."""
         storage = tensor.untyped_storage()
         twin = self._all.get(storage._cdata)
         if twin is None or twin.alive.expired() or not 0 <= _version(tensor) - twin.version <= 1:
             return
         if twin.constant is not None:
             self._write_out(twin, tensor)
-        if twin.host is not None and twin.bytes <= storage.nbytes() and not twin.assumed:
+        if twin.host is not None and twin.bytes <= storage.nbytes() and assumed >= twin.assumed:
             self.device.keep(storage.data_ptr(), twin.host.data_ptr(), twin.bytes)
 
     def _of(self, tensor: Any) -> Optional[Twin]:
