@@ -242,8 +242,12 @@ var ofProcess = regexp.MustCompile(` \(pid \d+\)| \([^)]*$`) // after what is be
 // parts compares what the processes held at the peak. Processes of one kind are one part: their numbers differ from run to run.
 func parts(a, b *report.Report) report.Table {
 	t := report.Table{Name: "parts", Title: "What they held at the peak", Columns: changeColumns("Part", mem.Estimated)}
+	sampled := hasKind(a, "allocations") && hasKind(b, "allocations")
 	name := func(t *report.Table, row []report.Cell) string {
-		if t.Cell(row, "kind") == "allocations" { // named otherwise where a model is known
+		switch kind := t.Cell(row, "kind"); {
+		case kind != "process" && !sampled: // where one heap was not sampled, what it held is not told apart
+			return mainProcess
+		case kind == "allocations": // named otherwise where a model is known
 			return "allocations"
 		}
 		what, _ := t.Cell(row, "what").(string)
@@ -255,8 +259,22 @@ func parts(a, b *report.Report) report.Table {
 	if !ok || !too {
 		return t
 	}
+	for _, side := range []comparedSide{before, after} {
+		if p, ok := side.parts[mainProcess]; ok { // its RSS was read; only which part is what is estimated
+			side.parts[mainProcess] = part{bytes: p.bytes}
+		}
+	}
 	changes(&t, before, after, before.total, after.total, "")
 	return t
+}
+
+const mainProcess = "the process that held most"
+
+// hasKind says whether the composition of a report has a row of a kind.
+func hasKind(r *report.Report, kind string) bool {
+	return slices.ContainsFunc(r.Tables, func(t report.Table) bool {
+		return t.Name == "composition" && slices.ContainsFunc(t.Rows, func(row []report.Cell) bool { return t.Cell(row, "kind") == kind })
+	})
 }
 
 const unlisted = "functions that a run does not list"
@@ -278,7 +296,7 @@ func lines(a, b *report.Report) report.Table {
 	if !ok || !too {
 		return t
 	}
-	whole := func(r *report.Report, side comparedSide) int64 {
+	wholeOf := func(r *report.Report, side comparedSide) int64 {
 		for _, t := range r.Tables {
 			if t.Name == "sites" {
 				return max(t.Total.Or(0), side.total)
@@ -286,7 +304,7 @@ func lines(a, b *report.Report) report.Table {
 		}
 		return side.total
 	}
-	changes(&t, before, after, whole(a, before), whole(b, after), unlisted)
+	changes(&t, before, after, wholeOf(a, before), wholeOf(b, after), unlisted)
 	return t
 }
 

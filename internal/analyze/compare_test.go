@@ -86,3 +86,18 @@ func TestCompareWithinError(t *testing.T) {
 		t.Errorf("two reports without a figure: %q", r.Headline.Verdict)
 	}
 }
+
+// TestCompareOneHeap: where one heap was not sampled, its allocations are in the rest, and nothing rose.
+func TestCompareOneHeap(t *testing.T) {
+	before := compared("a", 1000, 0, [][]any{{"rest: interpreter, libraries", 900, nil, "rest"}, {"model parameters", 100, nil, "parameters"}}, nil, 0)
+	after := compared("b", 1000, 0, [][]any{{"allocations", 700, 10, "allocations"}, {"rest: interpreter, libraries", 300, nil, "rest"}}, nil, 0)
+	parts := rows(t, analyze.Compare(&report.Pair{Before: before, After: after}), "parts")
+	if len(parts) != 1 {
+		t.Errorf("parts %v", parts)
+	}
+	for _, row := range parts {
+		if row[0] != int64(0) {
+			t.Errorf("changed by %v", row[0])
+		}
+	}
+}
