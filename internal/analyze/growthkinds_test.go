@@ -260,3 +260,24 @@ func TestVerdictWithoutGrowth(t *testing.T) {
 		t.Errorf("growth %v %v: %s", g, ok, r.Headline.Verdict)
 	}
 }
+
+// TestNetIsOfAPass: forward that takes 14 GiB and backward that gives them back leave as much in each pass, whatever their number.
+func TestNetIsOfAPass(t *testing.T) {
+	run := training(6).run()
+	passes := int64(7)
+	run.Phases = []mem.PhaseStats{{Process: 1, Phase: mem.PhaseForward, Count: uint64(passes), DeviceNet: mem.Some(passes * 14 << 30)},
+		{Process: 1, Phase: mem.PhaseBackward, Count: uint64(passes), DeviceNet: mem.Some(-passes * 14 << 30), RSSNet: mem.Some(-10)}}
+	for _, table := range Analyze(run, Options{}).Tables {
+		if table.Name != "phases" {
+			continue
+		}
+		cell := func(row, i int) string { return report.FormatCell(table.Rows[row][i], mem.UnitBytes) }
+		for i, c := range table.Columns {
+			if c.Name == "device_net" && (cell(0, i) != "14.0 GiB" || cell(1, i) != "-14.0 GiB") || c.Name == "rss_net" && cell(1, i) != "-1 B" {
+				t.Errorf("%s: %v, %v", c.Title, cell(0, i), cell(1, i))
+			}
+		}
+		return
+	}
+	t.Error("no phases")
+}

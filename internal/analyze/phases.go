@@ -12,7 +12,7 @@ import (
 )
 
 const phasesNote = "RSS of the process, read at the edges of each phase and by sampling within it. A rise is from the " +
-	"phase's beginning to its highest point; net is what all its passes left behind together. The share is of the time in phases; a step holds the others."
+	"phase's beginning to its highest point; net is what a pass left behind, on average of all. The share is of the time in phases; a step holds the others."
 
 const deviceNote = " Device memory is what was allocated at edges alone: within a phase it may have been more."
 
@@ -81,8 +81,8 @@ func (in *Input) observedSteps() string {
 func stayColumns(device mem.Label) []report.Column {
 	return []report.Column{report.CountColumn("count", "observed"), report.TimeColumn("total", "time"), report.TimeColumn("mean", "mean"), report.TimeColumn("max", "longest"),
 		report.BytesColumn("rss_peak", "peak RSS", mem.Measured), report.BytesColumn("rss_rise", "rise", mem.Measured),
-		report.BytesColumn("rss_net", "net", mem.Measured), report.BytesColumn("device_peak", "device, edges", device),
-		report.BytesColumn("device_net", "net device", device)}
+		report.BytesColumn("rss_net", "net a pass", mem.Measured), report.BytesColumn("device_peak", "device, edges", device),
+		report.BytesColumn("device_net", "net device a pass", device)}
 }
 
 func stayCells(s *mem.PhaseStats) []any {
@@ -90,7 +90,16 @@ func stayCells(s *mem.PhaseStats) []any {
 	if s.Count > 0 {
 		mean = s.Total / int64(s.Count)
 	}
-	return []any{s.Count, s.Total, mean, s.Max, s.RSSPeak, s.RSSMaxRise, s.RSSNet, s.DevicePeak, s.DeviceNet}
+	return []any{s.Count, s.Total, mean, s.Max, s.RSSPeak, s.RSSMaxRise, aPass(s.RSSNet, s.Count), s.DevicePeak, aPass(s.DeviceNet, s.Count)}
+}
+
+// aPass is a sum over passes as that of one, on average: a phase that takes what another gives back has a large sum and keeps nothing.
+func aPass(sum mem.Optional, count uint64) mem.Optional {
+	bytes, ok := sum.Get()
+	if !ok || count == 0 {
+		return mem.Optional{}
+	}
+	return mem.Some(int64(math.Round(float64(bytes) / float64(count))))
 }
 
 // sortedStats is the sums of the spans that the test lets through: by process, then as a step runs.

@@ -19,8 +19,8 @@ const (
 	leastSpanShare = 0.01
 )
 
-const spansNote = "What the program named with hightide.span. A rise is from a span's beginning to its highest point; net is what all " +
-	"its stays left behind together. Memory is that of the whole process: what other threads did meanwhile is in it."
+const spansNote = "What the program named with hightide.span. A rise is from a span's beginning to its highest point; net is what a " +
+	"pass left behind, on average. Memory is that of the whole process: what other threads did meanwhile is in it."
 
 // userSpans shows the spans that the program named, and the lines that held what memory rose by in them.
 func userSpans(in *Input, r *report.Report) {
