@@ -90,7 +90,7 @@ func TestReservedMemoryAddsUp(t *testing.T) {
 		for _, at := range []string{"peak", "end", "event 0", "event 3000"} {
 			a := explained(t, s, ExplainOptions{At: at})
 			f := a.Fragmentation
-			if sum := f.Requested + f.Rounding + f.Waiting + f.Releasable + f.Stuck; sum != f.Reserved {
+			if sum := f.Requested + f.Rounding + f.Waiting + f.Releasable + f.Pooled + f.Stuck; sum != f.Reserved {
 				t.Errorf("%s at %s: parts have %d bytes of %d", name, at, sum, f.Reserved)
 			}
 			var empty, mapped, split, classes mem.Bytes
@@ -323,5 +323,25 @@ func TestWhatWasNotLookedForIsSaid(t *testing.T) {
 	}
 	if r := reported(t, testkit.Snapshot(t, "imagined/leak-a10.pickle"), "x", ExplainOptions{Brief: true}); !strings.Contains(r.Headline.NotLooked, "brief") {
 		t.Errorf("%q", r.Headline.NotLooked)
+	}
+}
+
+// TestPrivatePoolsAreNotFragments: what a captured graph's pool has cached lies there while the graph lives, beside blocks in use or not.
+func TestPrivatePoolsAreNotFragments(t *testing.T) {
+	s := &mem.AllocatorSnapshot{Versions: "2.15"}
+	for i, pool := range []mem.PoolID{{1, 0}, {1, 0}, {}} {
+		address := uint64(1<<40) + uint64(i)<<32
+		g := mem.Segment{Address: address, Size: 200 * mem.MiB, Large: true, Pool: pool}
+		used := mem.Bytes(i) * mem.MiB // the first has none
+		if used > 0 {
+			g.Blocks = append(g.Blocks, mem.Block{Address: address, Size: used, Requested: used, State: mem.BlockAllocated})
+		}
+		g.Blocks = append(g.Blocks, mem.Block{Address: address + uint64(used), Size: g.Size - used})
+		s.Segments = append(s.Segments, g)
+	}
+	a := explained(t, s, ExplainOptions{})
+	f := a.Fragmentation
+	if f.Pooled != 399*mem.MiB || f.Stuck != 198*mem.MiB || f.Releasable != 0 || f.Reserved != f.Requested+f.Rounding+f.Waiting+f.Releasable+f.Pooled+f.Stuck || len(a.Pins) != 1 {
+		t.Errorf("%+v, pins %+v", f, a.Pins)
 	}
 }

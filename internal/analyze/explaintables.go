@@ -207,13 +207,15 @@ func (a *explanation) reservedTable() report.Table {
 	}
 	t := report.Table{Name: "reserved", Title: "Where the reserved memory of " + a.Title + " goes", Note: note,
 		Columns: []report.Column{report.TextColumn("part", "Part"), a.bytes("bytes", "Bytes"), a.share()}}
-	for _, part := range []struct {
-		name  string
-		bytes mem.Bytes
-	}{{"asked for by blocks in use", f.Requested}, {"lost to rounding in them", f.Rounding}, {"freed, but another stream uses it", f.Waiting},
-		{released, f.Releasable}, {"cached beside blocks in use", f.Stuck}} {
-		t.Add(part.name, part.bytes, report.Share(part.bytes, f.Reserved))
+	row := func(name string, bytes mem.Bytes) { t.Add(name, bytes, report.Share(bytes, f.Reserved)) }
+	row("asked for by blocks in use", f.Requested)
+	row("lost to rounding in them", f.Rounding)
+	row("freed, but another stream uses it", f.Waiting)
+	row(released, f.Releasable)
+	if f.Pooled > 0 { // most programs have no such pool
+		row("cached in private pools, while these live", f.Pooled)
 	}
+	row("cached beside blocks in use", f.Stuck)
 	return t
 }
 

@@ -41,7 +41,7 @@ func (a *explanation) fragments(d *usage.Device, at int, g *grouper, pictures bo
 	})
 	slices.SortFunc(f.Classes, func(p, q report.SizeClass) int { return cmp.Compare(p.From, q.From) })
 	f.Waiting = a.At.Active - a.At.Allocated
-	f.Stuck = max(0, f.Reserved-a.At.Active-f.Releasable) // less than nothing only where a file contradicts itself
+	f.Stuck = max(0, f.Reserved-a.At.Active-f.Releasable-f.Pooled) // less than nothing only where a file contradicts itself
 	a.Fragmentation = f
 	a.Pins = make([]report.Pin, 0, len(pins.All))
 	for _, p := range pins.All {
@@ -66,7 +66,10 @@ func (a *explanation) segment(d *usage.Device, s *usage.HeldSegment, at int, g *
 		if len(s.Spans) > 0 {
 			addPiece(f, size)
 		}
-		f.Releasable += d.Settings.Releasable(&s.Segment, end, size, len(s.Spans) > 0)
+		returned := d.Settings.Releasable(&s.Segment, end, size, len(s.Spans) > 0)
+		if f.Releasable += returned; s.Pool != (mem.PoolID{}) {
+			f.Pooled += size - returned
+		}
 	}
 	for _, n := range s.Spans {
 		address, size := d.Block.Address[n], d.Bytes[n]
@@ -134,7 +137,7 @@ type pinning struct {
 }
 
 // pin attributes a mostly empty segment's cached bytes to its largest block, so that the pinned bytes
-// of all rows add up. Expandable segments give back the pages between their blocks: nothing pins them.
+// of all rows add up. Expandable segments give back the pages between their blocks, and private pools keep theirs: no block pins them.
 func (g *grouper) pin(s *usage.HeldSegment, pins *mem.Tally[string, pinning]) {
 	var used mem.Bytes
 	d, largest := g.d, -1
@@ -144,7 +147,7 @@ func (g *grouper) pin(s *usage.HeldSegment, pins *mem.Tally[string, pinning]) {
 			largest = n
 		}
 	}
-	if used == 0 || s.Expandable || used > s.Size/pinShare {
+	if used == 0 || s.Expandable || s.Pool != (mem.PoolID{}) || used > s.Size/pinShare {
 		return
 	}
 	name := g.site(largest)

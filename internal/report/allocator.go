@@ -96,13 +96,14 @@ func (a *Allocator) InFile() string { return fmt.Sprintf("%s of %s", a.Name, pat
 
 // Fragmentation is where reserved memory goes at the moment explained:
 //
-//	reserved = requested + rounding + waiting + releasable + stuck
+//	reserved = requested + rounding + waiting + releasable + pooled + stuck
 type Fragmentation struct {
 	Reserved      mem.Bytes       `json:"reserved_bytes"`
 	Requested     mem.Bytes       `json:"requested_bytes"`  // of blocks in use
 	Rounding      mem.Bytes       `json:"rounding_bytes"`   // of blocks in use: allocated less requested
 	Waiting       mem.Bytes       `json:"waiting_bytes"`    // freed, another stream still uses them
 	Releasable    mem.Bytes       `json:"releasable_bytes"` // what empty_cache would give back
+	Pooled        mem.Bytes       `json:"pooled_bytes"`     // cached in private pools, which keep it while they live
 	Stuck         mem.Bytes       `json:"stuck_bytes"`      // cached beside blocks in use
 	InactiveSplit mem.Bytes       `json:"inactive_split_bytes"`
 	Segments      int             `json:"segments"`

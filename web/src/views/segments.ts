@@ -116,7 +116,7 @@ function parts(a: Allocator): HTMLElement {
   const f = a.fragmentation!;
   const all: [name: string, bytes: number, ink: string, note: string][] = [
     ["asked for", f.requested_bytes, "curve-0", "by blocks in use"], ["rounding", f.rounding_bytes, "curve-7", "more than was asked for"], ["waiting", f.waiting_bytes, "warning", "freed, another stream still uses it"],
-    ["empty_cache returns", f.releasable_bytes, "curve-5", "whole segments and pages"], ["stuck", f.stuck_bytes, "critical", "cached beside blocks in use"]];
+    ["empty_cache returns", f.releasable_bytes, "curve-5", "whole segments and pages"], ["in private pools", f.pooled_bytes, "curve-3", "cached there while graphs or pools live"], ["stuck", f.stuck_bytes, "critical", "cached beside blocks in use"]];
   const some = all.filter(([, n]) => n > 0), sum = some.reduce((n, [, v]) => n + v, 0);
   return h("div", { class: "parts" },
     h("div", { class: "stack-bar thin", role: "img", "aria-label": some.map(([n, v]) => `${n} ${bytes(v)}`).join(", ") }, ...some.map(([n, v, ink]) => h("span", { style: `flex:${v / sum};--ink:var(--${ink})`, title: `${n}: ${bytes(v)}` }))),

@@ -10,6 +10,7 @@ call says of devices and of that whether it is on from here. Both stay on for us
 
 from __future__ import annotations
 
+import os
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Callable, List, Tuple
 
@@ -126,6 +127,8 @@ class History:
     def _shown(self, *wanted: Any) -> Any:
         """A snapshot; of the history the program gets only what is its own."""
         state = self._read(*wanted)
+        if os.environ.get("HIGHTIDE_IMAGINE") == "1" and isinstance(state, dict):
+            state["hightide_label"] = "imagined"  # the program's file, too, may be read far from its recording
         if self._started and not self._ours and isinstance(state, dict):
             for name, asked in (("device_traces", self.devices), ("host_traces", self.pinned)):
                 if name in state:
