@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"hightide/internal/mem"
 	"hightide/web"
 )
 
@@ -34,6 +35,14 @@ func (r *Report) HTML(w io.Writer) error {
 // ErrNoSnapshot says that a report has no allocator snapshot to explain.
 var ErrNoSnapshot = errors.New("there is no allocator snapshot to explain")
 
+// leads says whether a report is headed by a device rather than by another: pinned host memory only where there is no other.
+func (a *Allocator) leads(other *Allocator) bool {
+	if host := other.Device == mem.HostDevice; host != (a.Device == mem.HostDevice) {
+		return host
+	}
+	return a.Peak.Allocated > other.Peak.Allocated
+}
+
 // ExplainJSON is what explain --json prints (docs/formats/json.md), on one line: the fields of the device that
 // holds most, then everything.
 func (r *Report) ExplainJSON() ([]byte, error) {
@@ -44,11 +53,14 @@ func (r *Report) ExplainJSON() ([]byte, error) {
 		Flames   []StackSet   `json:"flames"` // of each device
 		Verdict  string       `json:"verdict"`
 		Findings []Finding    `json:"findings"`
-		Notes    []string     `json:"notes"`
-	}{Version, nil, r.Allocators, nil, r.Headline.Verdict, r.Findings, r.Notes}
+
+		NotLooked string   `json:"not_looked_for,omitempty"`
+		Looked    string   `json:"looked_for,omitempty"`
+		Notes     []string `json:"notes"`
+	}{Version, nil, r.Allocators, nil, r.Headline.Verdict, r.Findings, r.Headline.NotLooked, r.Headline.Looked, r.Notes}
 	out.Flames = slices.DeleteFunc(slices.Clone(r.Stacks), func(s StackSet) bool { return s.Name != "device" })
 	for _, a := range r.Allocators {
-		if out.Allocator == nil || a.Peak.Allocated > out.Allocator.Peak.Allocated {
+		if out.Allocator == nil || a.leads(out.Allocator) {
 			out.Allocator = a
 		}
 	}

@@ -173,3 +173,17 @@ func TestNoWorkingStateIsPublic(t *testing.T) {
 		}
 	}
 }
+
+// TestExplainJSONLeads: the fields at the top are of the device that the headline is of, also where more host memory is pinned than the
+// device holds; and an empty list of findings says from how much on growth was looked for.
+func TestExplainJSONLeads(t *testing.T) {
+	r := New()
+	r.Headline.Looked = "Looked for as growth: all."
+	for device, held := range map[int]mem.Bytes{0: 5, 1: 7, mem.HostDevice: 100} {
+		r.Allocators = append(r.Allocators, &Allocator{Device: device, Peak: TracePeak{Allocated: held}})
+	}
+	text, err := r.ExplainJSON()
+	if err != nil || !strings.HasPrefix(string(text), `{"version":2,"device":1,`) || !strings.Contains(string(text), `"looked_for":"Looked for`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
