@@ -151,9 +151,6 @@ func (d *Decoder) Float(v Value) (float64, bool) {
 // Offset counts the bytes read so far.
 func (d *Decoder) Offset() int64 { return d.in.offset() }
 
-// Strings is the number of distinct strings so far; their values have payloads below it.
-func (d *Decoder) Strings() int { return len(d.texts.places) }
-
 // intValue fails only for an integer that a Value does not hold.
 func (d *Decoder) intValue(i int64) (Value, error) {
 	if short(i) {
