@@ -65,6 +65,7 @@ func TestVerdicts(t *testing.T) {
 		"host":     {imagineRun(1, atTheEnd(1<<30, mem.Event{Kind: "oom", Time: 3e9, Process: 1, Facts: map[string]string{"source": "torch.cpu", "device": "cpu"}})...), mem.VerdictFailed, "No verdict"},
 		"malloc":   {imagineRun(1, atTheEnd(1<<30, mem.Event{Kind: "oom", Time: 3e9, Process: 1, Facts: map[string]string{"source": "malloc"}})...), mem.VerdictFailed, "No verdict"},
 		"unused":   {imagineRun(0), mem.VerdictUnused, "touched no GPU"},
+		"lost":     {imagineRun(0, mem.Drop{Place: "disk", Records: 822}), mem.VerdictFailed, "No verdict on NVIDIA A10: what it used was not recorded: 822 records could not be written"},
 	} {
 		r := Analyze(c.run, Options{})
 		if r.Imagined == nil || r.Imagined.Verdict != c.want || !strings.Contains(r.Headline.Verdict, c.says) {

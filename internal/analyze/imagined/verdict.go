@@ -295,6 +295,8 @@ func judge(run *mem.Run, v *report.Imagined) {
 	switch {
 	case v.Broken != "" && !oom: // what was not read may have used more
 		v.Verdict, v.Headroom = mem.VerdictFailed, mem.Optional{}
+	case ended && code == 0 && !v.Used.Known() && unwritten(run) > 0: // it may have used a GPU: the disk was full
+		v.Verdict, v.How = mem.VerdictFailed, fmt.Sprintf("what it used was not recorded: %s could not be written", report.Counted(int64(unwritten(run)), "record"))
 	case ended && code == 0 && !v.Used.Known():
 		v.Verdict = mem.VerdictUnused
 		switch {
@@ -320,6 +322,16 @@ func judge(run *mem.Run, v *report.Imagined) {
 		v.Verdict, v.How = mem.VerdictFailed, failure(run)
 		v.Headroom = mem.Optional{}
 	}
+}
+
+// unwritten is how many records of a run could not be written.
+func unwritten(run *mem.Run) (n uint64) {
+	for _, d := range run.Drops {
+		if d.Place == "disk" {
+			n += d.Records
+		}
+	}
+	return n
 }
 
 // untrained says whether the program built an optimizer and ended without a step.

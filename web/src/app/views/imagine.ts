@@ -77,6 +77,7 @@ function show(job: Job<Imagined>, into: HTMLElement, found: (f: Found) => void):
 function sentence(v: Imagined): string {
   const left = v.headroom_bytes;
   if (v.verdict === "oom") return `It does not fit ${v.gpu_name}${left !== undefined && left < 0 ? `: ${bytes(-left)} are missing` : v.asked_bytes ? `: a request for ${bytes(v.asked_bytes)} finds none` : ""}.`;
+  if (v.verdict === "failed") return `No verdict on ${v.gpu_name}.`;
   if (left === undefined) return `${v.gpu_name}: ${verdictWords(v.verdict)}.`;
   const tight = v.verdict === "tight" ? `, less than the ${bytes(v.tight_below_bytes)} that the figures are sure of` : "";
   return `It takes ${bytes(v.peak_device_used_bytes ?? v.total_bytes - left)} of ${v.gpu_name} and leaves ${bytes(left)}${tight}.`;
