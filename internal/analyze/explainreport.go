@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -318,7 +319,7 @@ func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
 		f.Text = fmt.Sprintf("%v more over the trace, in equal parts of it: no steps are known.", g.Grown)
 	} else {
 		f.BytesPerStep = mem.Some(int64(g.PerStep))
-		f.Text = fmt.Sprintf("%v more per step on average, over %d steps%s, which are %s; confidence %d %%.", g.PerStep, g.Steps, fromStep(g), map[string]string{"inferred": "inferred from what repeats"}[g.Source]+map[string]string{"annotations": "as annotated", "recorded": "as recorded"}[g.Source], int(g.Confidence*100))
+		f.Text = fmt.Sprintf("%v more per step on average, over %d steps%s, which are %s; confidence %.1f %%.", g.PerStep, g.Steps, fromStep(g), map[string]string{"inferred": "inferred from what repeats"}[g.Source]+map[string]string{"annotations": "as annotated", "recorded": "as recorded"}[g.Source], math.Floor(g.Confidence*1000)/10)
 	}
 	if g.Confidence >= leakConfidence && g.Source != usage.Stretches {
 		f.Kind, f.Severity = report.KindLeak, report.Critical
