@@ -13,9 +13,11 @@ test("rows add up to the difference", () => {
 });
 
 test("of two reports' tables, with the rest as a part", () => {
-  const report = (total: number, rows: [string, number][]) => ({ tables: [{ name: "composition", title: "", total_bytes: total, columns: [{ name: "part", title: "" }, { name: "bytes", title: "" }], rows }] }) as unknown as Report;
-  const d = ofReports(report(100, [["heap: torch", 60], ["code", 10]]), report(150, [["heap: torch 2", 90]]), "composition")!;
-  expect(d).toEqual({ before: 100, after: 150, by: "part", parts: [{ name: "heap", before: 60, after: 90 }, { name: "code", before: 10, after: 0 }, { name: "everything else", before: 30, after: 60 }] });
+  const report = (total: number, rows: [string, number, string][]) => ({ tables: [{ name: "composition", title: "", total_bytes: total, columns: [{ name: "what", title: "" }, { name: "bytes", title: "" }, { name: "kind", title: "" }], rows }] }) as unknown as Report;
+  const before = report(100, [["other allocations (data)", 60, "allocations"], ["rest: code", 10, "rest"]]);
+  expect(ofReports(before, report(150, [["allocations", 90, "allocations"]]), "composition")).toEqual({ before: 100, after: 150, by: "part",
+    parts: [{ name: "allocations", before: 60, after: 90 }, { name: "rest", before: 10, after: 0 }, { name: "everything else", before: 30, after: 60 }] });
+  expect(ofReports(before, report(70, [["rest: code", 70, "rest"]]), "composition")!.parts).toEqual([{ name: "the process that held most", before: 70, after: 70 }, { name: "everything else", before: 30, after: 0 }]);
   expect(ofReports(report(1, []), { tables: [] } as unknown as Report, "composition")).toBeNull();
 });
 

@@ -19,10 +19,18 @@ export function ofTable(table: Table): Difference | null {
 export function ofReports(a: Report, b: Report, name: string): Difference | null {
   const [p, q] = [a, b].map((r) => r.tables.find((t) => t.name === name)) as [Table | undefined, Table | undefined];
   if (!p || !q) return null;
+  const kindOf = (t: Table, row: Table["rows"][number]) => row[t.columns.findIndex((c) => c.name === "kind")];
+  const sampled = [p, q].every((t) => t.rows.some((r) => kindOf(t, r) === "allocations"));
+  const part = (t: Table, row: Table["rows"][number]) => { // as hightide diff names them
+    const text = String(row[0] ?? ""), kind = kindOf(t, row);
+    if (name !== "composition") return text.split(":").slice(0, 2).join(":");
+    if (kind !== "process" && !sampled) return "the process that held most"; // where one heap was not sampled, what it held is not told apart
+    if (kind === "allocations") return "allocations"; // named otherwise where a model is known
+    return text.split(":")[0]!.replace(/ \(pid \d+\)/, "").replace(/ \([^)]*$/, ""); // processes of one kind are one part: their numbers differ from run to run
+  };
   const read = (t: Table) => {
     const bytes = t.columns.findIndex((c) => c.name === "bytes"), found = new Map<string, number>();
-    for (const r of t.rows) if (typeof r[bytes] === "number") { const text = String(r[0] ?? ""), key = name === "composition" ? text.split(":")[0]!.replace(/ \(pid \d+\)/, "").replace(/ \([^)]*$/, "") : text.split(":").slice(0, 2).join(":"); // processes of one kind are one part: their numbers differ from run to run
- found.set(key, (found.get(key) ?? 0) + r[bytes]); }
+    for (const r of t.rows) if (typeof r[bytes] === "number") found.set(part(t, r), (found.get(part(t, r)) ?? 0) + r[bytes]);
     return found;
   };
   const before = read(p), after = read(q), sum = (m: Map<string, number>) => [...m.values()].reduce((n, v) => n + v, 0);
