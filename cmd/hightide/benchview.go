@@ -32,7 +32,7 @@ type benchView struct {
 
 func newBenchView(stderr io.Writer, quiet bool) *benchView {
 	v := &benchView{plain: stderr, quiet: quiet}
-	if !quiet && os.Getenv("TERM") != "dumb" {
+	if !quiet && !plainTerminal() {
 		v.out = terminal(stderr)
 	}
 	if v.out != nil {

@@ -87,6 +87,12 @@ func terminal(w io.Writer) *os.File {
 	return file
 }
 
+// plainTerminal says whether the terminal knows no escape sequences, or is not known.
+func plainTerminal() bool {
+	kind := os.Getenv("TERM")
+	return kind == "" || kind == "dumb"
+}
+
 // textOptions fit a report to where it is written: colours only on a terminal that is not told
 // otherwise, plain letters where the locale knows no others.
 func textOptions(w io.Writer) report.TextOptions {
@@ -97,7 +103,7 @@ func textOptions(w io.Writer) report.TextOptions {
 	if file == nil {
 		return o
 	}
-	o.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	o.Color = os.Getenv("NO_COLOR") == "" && !plainTerminal()
 	if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil {
 		o.Width = int(size.Col)
 	}

@@ -25,7 +25,7 @@ import (
 // screen is the terminal that views can be drawn on; nil: there is none, or it is another's at the moment.
 func (a *app) screen() *os.File {
 	screen := terminal(a.stderr)
-	if screen == nil || os.Getenv("TERM") == "dumb" {
+	if screen == nil || plainTerminal() {
 		return nil
 	}
 	if group, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPGRP); err == nil && group != unix.Getpgrp() {

@@ -44,7 +44,7 @@ func newView(stderr io.Writer, quiet, live bool) *view {
 	if live {
 		v.height = 3 + liveProcesses
 	}
-	if !quiet && os.Getenv("TERM") != "dumb" {
+	if !quiet && !plainTerminal() {
 		v.out = terminal(stderr)
 	}
 	return v

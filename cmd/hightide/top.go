@@ -28,7 +28,7 @@ func topCommand(a *app) *cobra.Command {
 allocator holds, alerts and findings. With a run or a snapshot: walk through who holds its memory, with the source
 beside it. "?" shows the keys.
 
-Without a terminal, where TERM is dumb, and with --once, it says the same once, in lines that a screen reader
+Without a terminal, where TERM is dumb or not set, and with --once, it says the same once, in lines that a screen reader
 reads well. NO_COLOR is kept.
 
 Exit codes: 0 fine, 2 wrong usage, 3 no such run or file, 4 the terminal or the data directory cannot be used.`,
@@ -54,7 +54,7 @@ func (o *topOptions) AddFlags(flags *pflag.FlagSet) {
 func (o *topOptions) run(a *app, c *cobra.Command, args []string) error {
 	text := textOptions(a.stdout)
 	screen := terminal(a.stdout)
-	plain := o.once || o.json != "" || screen == nil || terminal(os.Stdin) == nil || os.Getenv("TERM") == "dumb"
+	plain := o.once || o.json != "" || screen == nil || terminal(os.Stdin) == nil || plainTerminal()
 	if plain && len(args) > 0 {
 		return fail.Usage("hightide show "+args[0]+" says it in plain lines; hightide explain reads files", "walking through %s needs a terminal", args[0])
 	}
