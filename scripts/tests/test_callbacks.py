@@ -186,7 +186,7 @@ def test_lightning_and_keras_on_torch(tmp_path: Path) -> None:
     assert runs["fitted"]["headline"]["steps"] == 20 and spans(runs["fitted"]) == {"epoch": 2, "validation": 3}
     assert spans(runs["tested"]) == {"test": 1} and runs["tested"]["headline"]["steps"] == 0
     assert runs["fails"]["headline"]["steps"] == 3 and runs["fails"]["headline"]["complete"]
-    assert "the training's own" in done.out and "alert not watched: 'rss > 5' is no limit" in done.err
+    assert "the training's own" in done.out and "alert not watched: 'rss > 5' is not a limit" in done.err
     assert runs["unseen steps"]["headline"]["steps"] == 20
     assert len(re.findall(r"^hightide: Peak .* \(hightide report \w+\)$", done.err, re.MULTILINE)) == 7, done.err
 

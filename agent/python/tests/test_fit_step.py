@@ -15,7 +15,7 @@ from hightide._fit.names import Unknown
     "wrong", [{"granularity": -3}, {"first": 0}, {"most": -1}, {"steps": 0}, {"headroom": 1.0}, {"headroom": -0.1}]
 )
 def test_arguments_that_cannot_be_meant_are_refused(wrong: Dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="headroom is a share of the device"):
+    with pytest.raises(ValueError, match="headroom a share of the device"):
         hightide.fit(lambda n: None, **wrong)
 
 

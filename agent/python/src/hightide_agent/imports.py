@@ -76,9 +76,10 @@ _unfinished: list[tuple[_Finder, str]] = []  # modules that another thread impor
 def look_again() -> None:
     """Tell those who wait for modules that have been imported since. Called now and then."""
     if _unfinished:
-        found, _unfinished[:] = list(_unfinished), []
+        found = list(_unfinished)
         for finder, name in found:
             finder.present(name)
+        del _unfinished[: len(found)]  # what is still being imported stands behind them
 
 
 class _Loader:

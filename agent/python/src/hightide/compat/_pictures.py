@@ -270,7 +270,7 @@ def heat_map(title: str, names: Sequence[str], cells: Sequence[Sequence[Optional
         for m, cell in enumerate(row):
             if cell is not None:
                 corners = [(LEFT + wide * m, top), (LEFT + wide * (m + 1), top + 18)]
-                shapes.append(Shape("rect", corners, COLOURS[4], f"{name}: {size(cell)}", 0.08 + 0.92 * cell / high))
+                shapes.append(Shape("rect", corners, COLOURS[4], f"{name}: {size(cell)}", 0.08 + 0.92 * (cell / high)))
     bottom = TOP + 20 * min(len(names), ROWS)
     bottom += _rest(shapes, names, bottom)
     shapes += [
