@@ -3,6 +3,7 @@ package sampler
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -181,5 +182,19 @@ func TestAloneIsReadOnceItRests(t *testing.T) {
 	}
 	if len(read) > len(want)+1 {
 		t.Errorf("read at %v tenths of a second", read)
+	}
+}
+
+// TestEndedIsNotUnobserved: a process that ended before it was asked is gone; a kernel without the file cannot tell.
+func TestEndedIsNotUnobserved(t *testing.T) {
+	p := &Process{dir: filepath.Join(t.TempDir(), "4711"), page: make([]byte, 4096)}
+	if _, _, err := p.proportional(); err == nil || !p.gone(err) {
+		t.Errorf("without its folder: %v is not taken for its end", err)
+	}
+	if err := os.Mkdir(p.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := p.proportional(); err == nil || p.gone(err) {
+		t.Errorf("with its folder: %v is taken for its end", err)
 	}
 }

@@ -278,6 +278,16 @@ func (p *Process) proportional() (pss parts, uss int64, err error) {
 	return pss, clean + dirty + huge, nil
 }
 
+// gone says whether a file of /proc could not be read because the process ended meanwhile: its folder is not there any more
+// either. A kernel without that file has the folder.
+func (p *Process) gone(err error) bool {
+	if errors.Is(err, syscall.ENOENT) {
+		_, err = os.Stat(p.dir)
+		return errors.Is(err, syscall.ENOENT)
+	}
+	return errors.Is(err, syscall.ESRCH)
+}
+
 func (p *Process) close() {
 	for _, fd := range []*int{&p.statFile, &p.status, &p.filesDir} {
 		if *fd >= 0 {

@@ -12,11 +12,9 @@
 package sampler
 
 import (
-	"errors"
 	"os"
 	"runtime"
 	"slices"
-	"syscall"
 	"time"
 
 	"hightide/internal/mem"
@@ -394,7 +392,7 @@ func (s *Sampler) proportional(p *Process, now int64) (parts, bool) {
 	s.budget.Paid(p, now, ThreadCPU()-start)
 	if err != nil {
 		p.pssDenied = true
-		if !errors.Is(err, syscall.ESRCH) { // it ended meanwhile
+		if !p.gone(err) {
 			s.unobserved("PSS and USS of some processes", "smaps_rollup: "+plain(err))
 		}
 		return pss, false
