@@ -5,11 +5,11 @@
 // the hand moves, one event of the pointer or the wheel is sent in each frame; Chromium's own trace says when frames were presented.
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 const { chromium } = createRequire(new URL("../web/package.json", import.meta.url))("playwright-core");
 const asked = JSON.parse(process.argv[2]);
@@ -103,9 +103,18 @@ async function frames(tab, selector, gesture, seconds) {
     requestAnimationFrame(next);
   }), { selector, gesture, seconds });
   const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
-  const [from, to] = ["hand begins", "hand ends"].map((name) => traceEvents.find((e) => e.name === name).ts);
+  const [{ ts: from, pid }, { ts: to }] = ["hand begins", "hand ends"].map((name) => traceEvents.find((e) => e.name === name));
   const shown = [...new Set(traceEvents.filter((e) => e.name === "SubmitCompositorFrameToPresentationCompositorFrame" && e.ph === "e" && e.ts >= from && e.ts <= to).map((e) => e.ts))].sort((a, b) => a - b);
-  return { sent: long.length, shown: shown.slice(1).map((at, i) => (at - shown[i]) / 1000) };
+  return { sent: long.length, shown: shown.slice(1).map((at, i) => (at - shown[i]) / 1000), pid };
+}
+
+/** What the process of a tab holds once its garbage is collected, and what of it is the script's heap. */
+async function held(tab, pid) {
+  const devtools = await tab.context().newCDPSession(tab);
+  await devtools.send("HeapProfiler.collectGarbage");
+  const heap = (await devtools.send("Runtime.getHeapUsage")).usedSize;
+  const [, kB] = /^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"));
+  return { pss: Number(kB) * 1024, heap };
 }
 
 const told = { cold: [], first: [], again: [], sizes: [], frames: {} };
@@ -117,7 +126,9 @@ for (let i = 0; i < asked.cold; i++) {
   await tab.context().close();
   await ended(server);
 }
+const viz = asked.viz && await servedViz();
 for (let i = 0; i < asked.first; i++) {
+  if (viz) await openedByViz(i === 0); // the two pages take turns
   const server = await started(), about = await ready(server);
   told.devices = about.devices;
   const first = await click(server);
@@ -157,35 +168,46 @@ async function hand(tab) {
     await tab.waitForLoadState("networkidle");
     told.frames[name] = await frames(tab, ".stacked canvas", gesture, asked.seconds);
   }
+  told.tab = await held(tab, told.frames.zoom.pid);
 }
 
 // PyTorch's own page, which reads the file in the browser
 
-if (asked.viz) {
-  const script = readFileSync(asked.viz.script, "utf8").replace(/^import \* as d3 from .*$/m, "const d3 = globalThis.d3;").replace(/^import \{(.*)\} from .*$/gm, "const {$1} = globalThis.d3;");
-  const files = { "/": ["text/html", '<!doctype html><body><script src="d3.js"></script><button>open</button><script type="module">import { add_remote_files } from "./viz.js"; document.querySelector("button").onclick = () => add_remote_files([{ name: "a", url: "a.pickle" }]);</script>'], "/viz.js": ["text/javascript", script], "/d3.js": ["text/javascript", readFileSync(asked.viz.d3)], "/a.pickle": ["application/octet-stream", readFileSync(asked.file)] };
+/** Serves the page of the script's own version: with all of d3 instead of the parts that it names, and its neighbour where it has one. */
+async function servedViz() {
+  const text = (path) => readFileSync(path, "utf8").replace(/^import \* as d3 from .*$/m, "const d3 = globalThis.d3;").replace(/^import \{([^}]*)\} from "https:.*$/gm, "const {$1} = globalThis.d3;");
+  const files = { "/": ["text/html", '<!doctype html><body><script src="d3.js"></script><button>open</button><script type="module">import { add_remote_files } from "./viz.js"; document.querySelector("button").onclick = () => add_remote_files([{ name: "a", url: "a.pickle" }]);</script>'],
+    "/viz.js": ["text/javascript", text(asked.viz.script)], "/d3.js": ["text/javascript", readFileSync(asked.viz.d3)], "/a.pickle": ["application/octet-stream", readFileSync(asked.file)] };
+  const beside = join(dirname(asked.viz.script), "process_alloc_data.js");
+  if (existsSync(beside)) files["/process_alloc_data.js"] = ["text/javascript", text(beside)];
   const web = createServer((request, answer) => { const [type, body] = files[request.url] ?? ["text/plain", ""]; answer.setHeader("Content-Type", type).end(body); });
   await new Promise((done) => web.listen(0, "127.0.0.1", done));
-  told.viz = { first: [], bytes: files["/viz.js"][1].length + files["/d3.js"][1].length + files["/a.pickle"][1].length };
-  for (let i = 0; i < asked.first; i++) {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 } }), tab = await context.newPage();
-    await tab.goto(`http://127.0.0.1:${web.address().port}/`);
-    told.viz.first.push(await tab.evaluate(() => new Promise((done) => {
-      const from = performance.now();
-      new MutationObserver((_, all) => {
-        if (!document.querySelector("svg polygon")) return;
-        all.disconnect();
-        requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - from)));
-      }).observe(document, { subtree: true, childList: true });
-      document.querySelector("button").click();
-    })));
-    if (i === 0) {
-      told.viz.frames = { zoom: await frames(tab, "svg rect", "zoom", asked.seconds) };
-      told.viz.drawn = await tab.locator("svg polygon").count();
-    }
-    await context.close();
-  }
-  web.close();
+  told.viz = { first: [], bytes: Object.values(files).reduce((sum, [, body]) => sum + body.length, 0) };
+  return web;
 }
+
+/** From the click that opens the file to its polygons, which memory_viz draws all at once. */
+async function openedByViz(move) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } }), tab = await context.newPage();
+  await tab.goto(`http://127.0.0.1:${viz.address().port}/`);
+  told.viz.first.push(await tab.evaluate(() => new Promise((done) => {
+    const from = performance.now();
+    new MutationObserver((_, all) => {
+      if (!document.querySelector("svg polygon")) return;
+      all.disconnect();
+      requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - from)));
+    }).observe(document, { subtree: true, childList: true });
+    document.querySelector("button").click();
+  })));
+  if (move) {
+    told.viz.drawn = await tab.locator("svg polygon").count();
+    told.viz.frames = {};
+    for (const gesture of ["zoom", "pan"]) told.viz.frames[gesture] = await frames(tab, "svg rect", gesture, asked.seconds); // the pan is where the zoom ended
+    if (!/scale\((?!1\))/.test(await tab.locator("svg").first().innerHTML())) throw new Error("memory_viz did not zoom");
+    told.viz.tab = await held(tab, told.viz.frames.zoom.pid);
+  }
+  await context.close();
+}
+viz?.close();
 await browser.close();
 process.stdout.write(JSON.stringify(told));

@@ -8,8 +8,10 @@ rendering. `cold` is from the start of the server, on the page itself; `first` f
 nothing else has been asked; each with a fresh server and a browser without cache. --folder keeps the files. With --realtime, which root
 may ask for, all of it goes before other programs.
 
-With --memory-viz the smallest file is opened by PyTorch's own page as well, from a copy of torch/utils/viz/MemoryViz.js, with d3 of version
-5 from the npm registry (`npm install d3@5`, node_modules/d3/dist/d3.js). Needs node with web/node_modules, and Chromium.
+With --memory-viz the smallest file is opened by PyTorch's own page as well, in turn with ours, from a copy of torch/utils/viz/MemoryViz.js (and
+process_alloc_data.js beside it, in newer versions), with the d3 that its imports name from the npm registry (`npm install d3@7`,
+node_modules/d3/dist/d3.js). The memory of a tab is PSS of its process after zoom, pan and a collection of garbage. Ours is drawn from a server
+that holds the trace, whose memory stands beside. Needs node with web/node_modules, and Chromium.
 """
 
 from __future__ import annotations
@@ -52,6 +54,10 @@ def span(values: list[float]) -> str:
     )
 
 
+def mib(tab: dict[str, int]) -> str:
+    return f"{tab['pss'] >> 20} MiB, of it script {tab['heap'] >> 20}"
+
+
 def rows_of(told: dict[str, Any]) -> list[Row]:
     events = told["devices"][0]["events"]
     name = f"{events:,} events"
@@ -80,11 +86,20 @@ def rows_of(told: dict[str, Any]) -> list[Row]:
     rows.append(Row(f"  memory of the server, at most; {later}", figure))
     viz = told.get("viz")
     if viz:
-        median, slow = rate(viz["frames"]["zoom"]["shown"])
-        own = statistics.median(told["frames"]["zoom"]["shown"])
+        once = statistics.median(viz["first"])
+        cold = statistics.median([one["ms"] for one in told["cold"]])
+        opened = statistics.median(first)
         rows += [
             Row("  memory_viz: from opening the file to its picture", span(viz["first"])),
-            Row(f"  … a frame of a zoom, {viz['drawn']:,} shapes; ours", f"{1000 / median:.0f} ms; {own:.0f} ms"),
+            Row("  … times ours: from the click; file not read", f"{once / opened:.1f}; {once / cold:.2f}"),
+            *(
+                Row(
+                    f"  … frames a second of a {gesture}, {viz['drawn']:,} shapes; ours",
+                    f"{rate(viz['frames'][gesture]['shown'])[0]:.1f}; {rate(told['frames'][own]['shown'])[0]:.0f}",
+                )
+                for gesture, own in (("zoom", "zoom"), ("pan", "pan of a tenth"))
+            ),
+            Row("  … memory of its tab; ours", f"{mib(viz['tab'])}; {mib(told['tab'])}"),
             Row(
                 "  … bytes that the page reads; ours, with all answers",
                 f"{viz['bytes'] / 1e6:.1f} MB; {told['page_bytes'] / 1e6:.2f} MB",
@@ -101,7 +116,7 @@ def main() -> int:
     parser.add_argument("--events", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000])
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--memory-viz", help="a copy of PyTorch's MemoryViz.js")
-    parser.add_argument("--d3", help="d3.js of version 5")
+    parser.add_argument("--d3", help="d3.js of the version that it imports")
     options = parser.parse_args()
     if (options.memory_viz is None) != (options.d3 is None):
         parser.error("--memory-viz needs --d3, and the other way round")
