@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -48,19 +47,21 @@ func (o *diffOptions) run(a *app, c *cobra.Command, args []string) error {
 	if !c.Flags().Changed("by") {
 		by = ""
 	}
-	d, compared, err := a.engine().Differ(c.Context(), args[0], args[1], by)
+	found, err := a.engine().Differ(c.Context(), args[0], args[1], by)
+	compared, pair := found.Report, found.Pair
 	switch {
-	case d != nil:
-		return o.show(a, c, args, d)
+	case found.Blocks != nil:
+		return o.show(a, c, args, found.Blocks)
 	case compared != nil && !o.asked():
 		_, err := fmt.Fprint(a.stdout, compared.Text(textOptions(a.stdout)))
 		return err
 	case compared == nil && (o.json != "" || o.markdown != "" || !o.asked()):
 		return err
-	}
-	pair, other := a.engine().Pair(c.Context(), args[0], args[1])
-	if other != nil {
-		return cmp.Or(err, other)
+	case pair == nil:
+		var unread error
+		if pair, unread = a.engine().Pair(c.Context(), args[0], args[1]); unread != nil {
+			return err
+		}
 	}
 	pair.Why = "a side " + engine.ErrNoSnapshot.Error()
 	if err != nil {

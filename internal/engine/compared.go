@@ -8,6 +8,7 @@ import (
 	"hightide/internal/fail"
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 // side is one of two peaks that are compared.
@@ -27,40 +28,68 @@ func (o *Opened) Difference(ctx context.Context, a, b, by string) (*report.Repor
 	if err != nil {
 		return nil, err
 	}
-	d, err := analyze.Diff(before.snapshot, after.snapshot, before.device, after.device, by)
+	d, err := before.diff(after, by)
 	if err != nil {
-		return nil, fail.Input("hightide diff --help says what can be compared", "%w", err)
+		return nil, err
 	}
 	return d.Report(before.name, after.name), nil
 }
 
-// Pair is the reports of two beside each other: of runs, or of files with a snapshot. Of neither a difference on the device is needed.
-func (e *Engine) Pair(ctx context.Context, a, b string) (*report.Pair, error) {
-	before, err := e.reportOf(ctx, a)
+// Diff compares the peaks of two files or runs on the device that holds most in each. Of a run with
+// several snapshots it takes the one that holds most.
+func (e *Engine) Diff(ctx context.Context, a, b, by string) (*analyze.Difference, error) {
+	if a == "-" && b == "-" {
+		return nil, fail.Usage("name one of them", "stdin cannot be both sides")
+	}
+	before, err := e.fullest(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	after, err := e.reportOf(ctx, b)
-	return &report.Pair{Before: before, After: after}, err
+	after, err := e.fullest(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return before.diff(after, by)
 }
 
-// Differ says why the peaks of two differ: by their blocks, or, where a side has no snapshot and by is empty, by what both
-// reports have.
-func (e *Engine) Differ(ctx context.Context, a, b, by string) (*analyze.Difference, *report.Report, error) {
-	d, err := e.Diff(ctx, a, b, by)
+func (s side) diff(after side, by string) (*analyze.Difference, error) {
+	d, err := analyze.Diff(s.snapshot, after.snapshot, s.device, after.device, by)
+	if err != nil {
+		return nil, fail.Input("hightide diff --help says what can be compared", "%w", err)
+	}
+	return d, nil
+}
+
+// ErrNoSnapshot: a run or file has nothing of an allocator's blocks.
+var ErrNoSnapshot = errors.New("holds no allocator snapshot")
+
+// Compared is why the peaks of two differ: by their blocks, or, where a side has no snapshot, by what both reports have.
+type Compared struct {
+	Blocks *analyze.Difference
+	Report *report.Report // where there is no Blocks
+	Pair   *report.Pair   // that Report was made of
+}
+
+// Differ says why the peaks of two differ. Only where by is empty it does with less than the blocks of both.
+func (e *Engine) Differ(ctx context.Context, a, b, by string) (c Compared, err error) {
+	c.Blocks, err = e.Diff(ctx, a, b, by)
 	if !errors.Is(err, ErrNoSnapshot) || by != "" {
-		return d, nil, err
+		return c, err
 	}
-	pair, other := e.Pair(ctx, a, b)
-	if other != nil {
-		return nil, nil, other // one of them is nothing that can be read
+	var unread error
+	if c.Pair, unread = e.Pair(ctx, a, b); unread != nil {
+		return c, unread
 	}
-	r := analyze.Compare(pair)
-	if r == nil {
-		return nil, nil, err
+	if c.Report = analyze.Compare(c.Pair); c.Report == nil {
+		return c, err
 	}
-	r.AddNote("Blocks of a device are not compared: " + err.Error() + ".")
-	return nil, r, nil
+	c.Report.AddNote("Blocks of a device are not compared: " + err.Error() + ".")
+	return c, nil
+}
+
+// Pair is the reports of two beside each other: of runs, or of files with a snapshot. Of neither a difference on the device is needed.
+func (e *Engine) Pair(ctx context.Context, a, b string) (*report.Pair, error) {
+	return report.Beside(a, b, func(ref string) (*report.Report, error) { return e.reportOf(ctx, ref) })
 }
 
 func (e *Engine) reportOf(ctx context.Context, ref string) (*report.Report, error) {
@@ -78,8 +107,7 @@ func (e *Engine) reportOf(ctx context.Context, ref string) (*report.Report, erro
 func (o *Opened) side(ctx context.Context, id string) (side, error) {
 	if o.known(id) == nil {
 		if run, err := o.engine.Find(ctx, id); err == nil {
-			snapshot, device, err := o.engine.fullest(ctx, run.ID)
-			return side{snapshot, device, run.ID}, err
+			return o.engine.fullest(ctx, run.ID)
 		}
 	}
 	one, err := o.read(ctx, id)
@@ -97,4 +125,36 @@ func (o *Opened) side(ctx context.Context, id string) (side, error) {
 		return side{}, fail.Input("was recording on? torch.cuda.memory._record_memory_history()", "%s tells of no device", one.info.Name)
 	}
 	return best, nil
+}
+
+func (e *Engine) fullest(ctx context.Context, ref string) (side, error) {
+	from, err := e.source(ctx, ref)
+	if err != nil {
+		return side{}, err
+	}
+	all, err := from.snapshots()
+	if err != nil {
+		return side{}, err
+	}
+	best, device := fullestOf(all)
+	if best == nil {
+		return side{}, fail.Input("name a snapshot, or a run that recorded one", "%s %w", ref, ErrNoSnapshot)
+	}
+	return side{best, device, ref}, nil
+}
+
+// fullestOf is the snapshot and the device of it with the highest peak; nil: there is none.
+func fullestOf(all []snapshot) (best *mem.AllocatorSnapshot, device int) {
+	most := mem.Bytes(-1)
+	for _, s := range all {
+		for _, d := range s.AllDevices() {
+			if len(all) == 1 && len(s.AllDevices()) == 1 {
+				return s.AllocatorSnapshot, d // nothing to choose from: not worth playing its trace
+			}
+			if peak := usage.FromTrace(s.AllocatorSnapshot, d, usage.Whole).Peak.Bytes; peak > most {
+				best, device, most = s.AllocatorSnapshot, d, peak
+			}
+		}
+	}
+	return best, device
 }

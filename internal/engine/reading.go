@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -157,62 +156,6 @@ func Rules(path string) ([]usage.CategoryRule, error) {
 		return nil, fail.Input("docs/explain.md describes the rules", "%s: %w", path, err)
 	}
 	return rules, nil
-}
-
-// Diff compares the peaks of two files or runs on the device that holds most in each. Of a run with
-// several snapshots it takes the one that holds most.
-func (e *Engine) Diff(ctx context.Context, a, b, by string) (*analyze.Difference, error) {
-	if a == "-" && b == "-" {
-		return nil, fail.Usage("name one of them", "stdin cannot be both sides")
-	}
-	before, deviceA, err := e.fullest(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	after, deviceB, err := e.fullest(ctx, b)
-	if err != nil {
-		return nil, err
-	}
-	d, err := analyze.Diff(before, after, deviceA, deviceB, by)
-	if err != nil {
-		return nil, fail.Input("hightide diff --help says what can be compared", "%w", err)
-	}
-	return d, nil
-}
-
-// ErrNoSnapshot: a run or file has nothing of an allocator's blocks.
-var ErrNoSnapshot = errors.New("holds no allocator snapshot")
-
-func (e *Engine) fullest(ctx context.Context, ref string) (*mem.AllocatorSnapshot, int, error) {
-	from, err := e.source(ctx, ref)
-	if err != nil {
-		return nil, 0, err
-	}
-	all, err := from.snapshots()
-	if err != nil {
-		return nil, 0, err
-	}
-	best, device := fullestOf(all)
-	if best == nil {
-		return nil, 0, fail.Input("name a snapshot, or a run that recorded one", "%s %w", ref, ErrNoSnapshot)
-	}
-	return best, device, nil
-}
-
-// fullestOf is the snapshot and the device of it with the highest peak; nil: there is none.
-func fullestOf(all []snapshot) (best *mem.AllocatorSnapshot, device int) {
-	most := mem.Bytes(-1)
-	for _, s := range all {
-		for _, d := range s.AllDevices() {
-			if len(all) == 1 && len(s.AllDevices()) == 1 {
-				return s.AllocatorSnapshot, d // nothing to choose from: not worth playing its trace
-			}
-			if peak := usage.FromTrace(s.AllocatorSnapshot, d, usage.Whole).Peak.Bytes; peak > most {
-				best, device, most = s.AllocatorSnapshot, d, peak
-			}
-		}
-	}
-	return best, device
 }
 
 // Replay runs recorded traces of allocations again under other settings or on a smaller device.

@@ -41,15 +41,6 @@ type Found struct {
 	Trials  []Trial // in the order they were run
 }
 
-// At returns the trial of a batch.
-func (r *Found) At(batch int) (Trial, bool) {
-	i := slices.IndexFunc(r.Trials, func(t Trial) bool { return t.Batch == batch })
-	if i < 0 {
-		return Trial{}, false
-	}
-	return r.Trials[i], true
-}
-
 // Search finds the largest multiple of plan.Step for which try succeeds, in few trials. Two small ones
 // give the slope of allocated memory against the batch, which predicts the limit; each one that fits
 // corrects the prediction, as the memory of real programs is a line in pieces at best. What fails says

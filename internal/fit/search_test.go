@@ -3,6 +3,7 @@ package fit
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"hightide/internal/mem"
@@ -74,12 +75,20 @@ func TestSearchFindsTheLimit(t *testing.T) {
 	}
 }
 
+func trialOf(r Found, batch int) (Trial, bool) {
+	i := slices.IndexFunc(r.Trials, func(t Trial) bool { return t.Batch == batch })
+	if i < 0 {
+		return Trial{}, false
+	}
+	return r.Trials[i], true
+}
+
 // checkAnswer demands that both ends of the answer were run, one step apart.
 func checkAnswer(t *testing.T, c curve, r Found) {
 	t.Helper()
 	step := max(c.plan.Step, 1)
 	if r.Largest > 0 {
-		if trial, ok := r.At(r.Largest); !ok || !trial.OK {
+		if trial, ok := trialOf(r, r.Largest); !ok || !trial.OK {
 			t.Errorf("largest %d was not seen to fit: %v", r.Largest, batches(r))
 		}
 	}
@@ -89,7 +98,7 @@ func checkAnswer(t *testing.T, c curve, r Found) {
 		}
 		return
 	}
-	if trial, ok := r.At(r.Fails); !ok || trial.OK || r.Fails != r.Largest+step {
+	if trial, ok := trialOf(r, r.Fails); !ok || trial.OK || r.Fails != r.Largest+step {
 		t.Errorf("largest %d, fails at %d: %v", r.Largest, r.Fails, batches(r))
 	}
 	seen := map[int]bool{}

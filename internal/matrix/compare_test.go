@@ -217,7 +217,7 @@ func TestScalingFindsTheForm(t *testing.T) {
 				if spread == 0 { // rounded to bytes
 					i.Low, i.High = i.Low*(1-1e-6), i.High*(1+1e-6)
 				}
-				if i.holds(test.last) {
+				if holdsValue(&i, test.last) {
 					held++
 				}
 			}
@@ -269,7 +269,7 @@ func (c *coverage) add(what string, i *Interval, truth float64) {
 		c.in, c.of = map[string]int{}, map[string]int{}
 	}
 	c.of[what]++
-	if i != nil && i.holds(truth) {
+	if i != nil && holdsValue(i, truth) {
 		c.in[what]++
 	}
 }
@@ -481,7 +481,7 @@ func TestEstimatedFigures(t *testing.T) {
 	}
 	p := c.Ratios[0].Of[0]
 	truth := c.Cells[p.Cell].Figures[PSS].Mean + 9<<20
-	if truth /= c.Cells[p.Base].Figures[PSS].Mean - 9<<20; !p.Interval.holds(truth) {
+	if truth /= c.Cells[p.Base].Figures[PSS].Mean - 9<<20; !holdsValue(p.Interval, truth) {
 		t.Errorf("%v does not hold %v, which the errors allow", p.Interval, truth)
 	}
 }
@@ -532,3 +532,5 @@ func TestBesideEachOther(t *testing.T) {
 		t.Error("two at once on two machines share nothing")
 	}
 }
+
+func holdsValue(i *Interval, value float64) bool { return i.Low <= value && value <= i.High }

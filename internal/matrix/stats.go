@@ -40,9 +40,6 @@ const (
 	Pooled    Basis = "pooled"    // that, and what the spread of the other cells says of it
 )
 
-// holds says whether a value lies in the interval.
-func (i *Interval) holds(value float64) bool { return i.Low <= value && value <= i.High }
-
 // summarise is what is known of repeats by themselves.
 func summarise(values []float64) Stat {
 	sorted := slices.Sorted(slices.Values(values))

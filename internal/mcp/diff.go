@@ -32,14 +32,14 @@ var diff = tool[diffInput, diffAnswer]{
 		if err := readable(in.A, in.B); err != nil {
 			return out, "", err
 		}
-		found, compared, err := d.engine.Differ(ctx, in.A, in.B, in.By)
+		found, err := d.engine.Differ(ctx, in.A, in.B, in.By)
 		if err != nil {
 			return out, "", err
 		}
-		if found == nil {
+		if compared := found.Report; compared != nil {
 			return diffAnswer{Verdict: compared.Headline.Verdict, Tables: compared.Tables, Notes: compared.Notes}, compared.Markdown(), nil
 		}
-		blocks, top := *found, in.Top
+		blocks, top := *found.Blocks, in.Top
 		if top <= 0 {
 			top = defaultTop
 		}

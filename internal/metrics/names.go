@@ -34,7 +34,7 @@ const (
 	perMilli      = 1e-3
 )
 
-// told lists the series that are told. Add yours here.
+// told lists the series that are told. Add yours here. The others are parts that readers of a recording need to bound another figure.
 var told = []metric{
 	{mem.SeriesTreeRSS, "hightide_run_resident_memory_bytes", ofRun, false, 0, "Resident memory of the run's processes, summed: shared pages count once for each."},
 	{mem.SeriesTreePSS, "hightide_run_proportional_memory_bytes", ofRun, false, 0, "Resident memory of the run's processes, shared pages counted once."},
@@ -81,6 +81,3 @@ var told = []metric{
 	{mem.SeriesOwnCPU, "hightide_recorder_cpu_seconds_total", ofRun, true, perNanosecond, "Processor time of the hightide that records the run."},
 	{mem.SeriesOwnRSS, "hightide_recorder_resident_memory_bytes", ofRun, false, 0, "Resident memory of the hightide that records the run."},
 }
-
-// untold are series that are not told: parts that readers of a recording need to bound another figure.
-var untold = []mem.Quantity{mem.SeriesTreeShared, mem.SeriesTreeSegments, mem.SeriesSampleInterval}

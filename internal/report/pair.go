@@ -17,6 +17,19 @@ type Pair struct {
 	Why    string  `json:"why_not,omitempty"` // there is none
 }
 
+// Beside makes the reports of two by their names.
+func Beside(a, b string, of func(string) (*Report, error)) (*Pair, error) {
+	before, err := of(a)
+	if err != nil {
+		return nil, err
+	}
+	after, err := of(b)
+	if err != nil {
+		return nil, err
+	}
+	return &Pair{Before: before, After: after}, nil
+}
+
 // HTML writes it as one file that needs nothing else.
 func (p *Pair) HTML(w io.Writer) error {
 	page := *p

@@ -25,7 +25,7 @@ sys.stdin.readline()
 	for range 3 {
 		s.Tick(monotonic())
 	}
-	p := s.Find(command.Process.Pid)
+	p := s.tree.Find(command.Process.Pid)
 	if p == nil {
 		t.Fatal("it is not seen")
 	}

@@ -122,25 +122,8 @@ func (s *Sampler) Close() {
 	}
 }
 
-// Watch adds a process that is no descendant of the leader, or not known to be one: it has opened a
-// channel, say. It appears in the next Tick.
-func (s *Sampler) Watch(pid int) { s.tree.Watch(pid) }
-
-// Find returns the live process with that pid, or nil.
-func (s *Sampler) Find(pid int) *Process { return s.tree.Find(pid) }
-
 // Processes are those alive at the last tick.
 func (s *Sampler) Processes() []*Process { return s.tree.live }
-
-// GPUs lists the devices. It may wait a few seconds for a driver and may be called from any
-// goroutine until Close.
-func (s *Sampler) GPUs() []mem.GPU {
-	var gpus []mem.GPU
-	for _, v := range s.vendors {
-		gpus = append(gpus, v.Devices()...)
-	}
-	return gpus
-}
 
 // helperPids are processes that the sampler itself started. A leader that ran before may also be above ourselves, and above the
 // process that started us to have its own place in the terminal.

@@ -135,7 +135,7 @@ func TestProcess(t *testing.T) {
 	near("RSS", get(mem.SeriesRSS), kernel("VmRSS"), 1<<20)
 	near("VMS", get(mem.SeriesVMS), kernel("VmSize"), 0)
 	near("threads", get(mem.SeriesThreads), kernel("Threads"), 0)
-	near("high-water mark", s.Find(pid).Usage.MaxRSS.Or(0), kernel("VmHWM"), 1<<20) // it may touch pages in between, as for RSS
+	near("high-water mark", s.tree.Find(pid).Usage.MaxRSS.Or(0), kernel("VmHWM"), 1<<20) // it may touch pages in between, as for RSS
 	files, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	near("files", get(mem.SeriesFiles), int64(len(files)), 0)
 	if get(mem.SeriesFiles) < 10 { // standard ones and seven
@@ -187,7 +187,7 @@ sys.stdin.read()`)
 	const slack = 4 << 20 // the kernel counts pages for each processor, and sums them up now and then
 	syscall.Kill(c.Process.Pid, syscall.SIGUSR1)
 	until(t, "64 MiB more", func() bool {
-		figures, err := s.Find(c.Process.Pid).stat()
+		figures, err := s.tree.Find(c.Process.Pid).stat()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func TestLeave(t *testing.T) {
 	known, goKnown := gated()
 	until(t, "the first child", func() bool {
 		s.Tick(monotonic())
-		return s.Find(known.Process.Pid) != nil
+		return s.tree.Find(known.Process.Pid) != nil
 	})
 	fresh, goFresh := gated()
 	for _, c := range []*exec.Cmd{known, fresh} {
@@ -342,11 +342,6 @@ func TestReaper(t *testing.T) {
 		slices.Sort(last)
 		return slices.Equal(last, []string{"63", "cat"})
 	})
-	s.Watch(os.Getpid())
-	s.Tick(monotonic())
-	if s.Find(os.Getpid()) == nil || sink.processes[os.Getpid()] == nil {
-		t.Error("a process that was asked for is not watched")
-	}
 }
 
 // TestOrphan: a process stays in the tree when its parent ends.

@@ -31,7 +31,6 @@ type Tree struct {
 	again    []int // to look at once more
 	bornList []*Process
 	ended    []*Process // gone from /proc since the last look
-	wanted   []int      // asked for with Watch
 }
 
 // member is what is known of a pid: its process where it belongs to the tree, nil where it does not.
@@ -56,13 +55,6 @@ func NewTree(o Options) *Tree {
 	return t
 }
 
-// Watch adds a process, which the next Scan returns.
-func (t *Tree) Watch(pid int) {
-	if t.known[pid].process == nil {
-		t.wanted = append(t.wanted, pid)
-	}
-}
-
 // Find returns the live process with that pid, or nil.
 func (t *Tree) Find(pid int) *Process { return t.known[pid].process }
 
@@ -73,12 +65,6 @@ func (t *Tree) Scan(helper func(pid int) bool) []*Process {
 		t.bornList = t.bornList[:0]
 	}
 	t.scanned = true
-	for _, pid := range t.wanted {
-		if t.known[pid].process == nil && t.add(pid) {
-			t.lastPid = -1 // its children are ours as well
-		}
-	}
-	t.wanted = t.wanted[:0]
 	last, ok := t.newestPid()
 	if ok && last == t.lastPid || !t.collect(last, ok) {
 		return t.bornList

@@ -48,15 +48,11 @@ func (s *Server) difference(ctx context.Context, in *diffInput) (*report.Report,
 
 // pair is what the page of one file shows.
 func (s *Server) pair(ctx context.Context, in *diffInput) (*report.Pair, error) {
-	before, err := s.sideReport(ctx, in.A)
+	pair, err := report.Beside(in.A, in.B, func(id string) (*report.Report, error) { return s.sideReport(ctx, id) })
 	if err != nil {
 		return nil, err
 	}
-	after, err := s.sideReport(ctx, in.B)
-	if err != nil {
-		return nil, err
-	}
-	pair := &report.Pair{Before: before, After: after, By: in.By}
+	pair.By = in.By
 	if pair.Device, err = s.difference(ctx, in); err != nil {
 		pair.Device, pair.Why = nil, line(err)
 	}

@@ -316,6 +316,3 @@ func (r *Reader) Unknown() int {
 
 // Sequence is the number that the next block would have: what Append needs at the end of a file.
 func (r *Reader) Sequence() uint64 { return r.sequence }
-
-// Offset is where reading stands.
-func (r *Reader) Offset() int64 { return r.offset }
