@@ -84,7 +84,7 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 		fmt.Fprintf(b, "%s of %s (%s", pssText(value, half), report.Counted(int64(alive), "process"), mem.Estimated)
 		switch {
 		case shared && alive < n: // the RSS may have been highest while others were there
-			fmt.Fprintf(b, "; the highest RSS of the run is %v, where shared pages count in each", mem.Bytes(rss))
+			fmt.Fprintf(b, "; the highest RSS of the run is %v, where pages that other processes use too count in full", mem.Bytes(rss))
 		case shared:
 			fmt.Fprintf(b, "; %v RSS, where shared pages count in each", mem.Bytes(rss))
 		}

@@ -148,6 +148,8 @@ func processName(p *mem.Process) string {
 		return "rank " + itoa(p.Rank.Or(0))
 	case p.Role == "dataloader":
 		return "DataLoader worker (pid " + itoa(int64(p.PID)) + ")"
+	case p.Role == "main" && p.Parent != 0: // a script's program: the script itself is another one's main
+		return "main (pid " + itoa(int64(p.PID)) + ")"
 	case p.Role == "main", p.Role == "launcher":
 		return p.Role
 	}

@@ -23,7 +23,7 @@ func (l *loop) finish(last launch.Change, ok bool) Outcome {
 	outcome.Stopped = l.hard > 0 || l.stopping && outcome.ExitCode == mem.Some(0)
 	for wait := 0; wait < 8; wait++ {
 		if wait == 0 {
-			l.sampler.Last(l.now())
+			l.sampler.Last(end) // what is read now was so at the latest then
 			if l.hard > 0 {
 				l.stopRest()
 			}

@@ -18,7 +18,7 @@ func (r *Recorder) reached(p *process, mark int64) {
 	if !p.rss.Known() || mark <= p.highest {
 		return
 	}
-	now := r.now()
+	now := p.End.Or(r.now()) // it was there then, at the latest
 	p.highest = mark
 	put := func(key seriesKey, label mem.Label, value int64) {
 		r.columns.put(key, mem.UnitBytes, label, now, value)

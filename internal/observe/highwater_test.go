@@ -59,11 +59,15 @@ func TestMarkAfterTheMemoryIsGone(t *testing.T) {
 	}
 	look(1, 100, 40)
 	look(2, 100, 0) // the second is ending
-	r.reached(r.process(procKey{noProcess, 2}), 70)
+	const end = 3
+	second.Usage.MaxRSS = mem.Some(70)
+	w.Gone(second, end)
 	r.flush(true)
 	for _, name := range []mem.Quantity{mem.SeriesTreeRSS, mem.SeriesTreePSS} {
 		if s := sink.run.Find(0, name); s.Values[s.Peak()] != 170 {
 			t.Errorf("%s %v, want 170 at its highest", name, s.Values)
+		} else if at := s.Times[s.Peak()]; at > end {
+			t.Errorf("%s was highest at %d, after the process was gone at %d", name, at, end)
 		}
 	}
 }

@@ -235,6 +235,9 @@ func (w watcher) Process(s *sampler.Process) {
 // Gone implements sampler.Sink.
 func (w watcher) Gone(s *sampler.Process, now int64) {
 	p := w.process(procKey{s.PID, s.StartTicks})
+	if !p.End.Known() {
+		p.End = mem.Some(now)
+	}
 	if mark, ok := s.Usage.MaxRSS.Get(); ok && p.rss.Known() { // else a child that was about to become another program
 		w.reached(p, mark)
 	}
@@ -244,6 +247,10 @@ func (w watcher) Gone(s *sampler.Process, now int64) {
 // ended notes the end of a process; its channels are drained at the next visit.
 func (r *Recorder) ended(p *process, now int64) {
 	if !p.gone {
+		if p.silent != "" && !p.hello { // it may have spoken since its channel was last read
+			r.scan()
+			r.drain(p, true)
+		}
 		r.tellSilent(p)
 		r.alertMarks(p, now)
 	}

@@ -125,6 +125,21 @@ func TestStepsOutOfOrder(t *testing.T) {
 	}
 }
 
+// TestSpokeBeforeItsEnd: a process that is gone before its channel was read is not called silent.
+func TestSpokeBeforeItsEnd(t *testing.T) {
+	sink := memorySink{t, mem.NewRun()}
+	hello := ringText(`{"type":"hello","argv":["short.py"],"python":"3.11.7"}`)
+	l := leftover(t, map[string][]byte{"agent-1-1.ring": ringFile(1, 0, uint64(len(hello)), hello)})
+	r := newRecorder(&Options{ID: "x", Channels: l.Dir}, sink)
+	p, mute := r.process(procKey{noProcess, 77}), r.process(procKey{noProcess + 1, 77})
+	p.silent, mute.silent = "the agent did not start in it", "it is another Python"
+	r.ended(p, 5)
+	r.ended(mute, 5)
+	if events := sink.run.Events; len(events) != 1 || !strings.Contains(events[0].Text, "another Python") {
+		t.Errorf("events %+v: want the one of the process that never spoke", events)
+	}
+}
+
 // TestChannelsAreReadOnce: a channel whose reading ended the program is left alone by the next
 // command; one that could not be written is read again; one that is refused is named.
 func TestChannelsAreReadOnce(t *testing.T) {
