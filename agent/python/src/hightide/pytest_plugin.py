@@ -178,9 +178,27 @@ class _Recording:
             _warn(self.item, f"leaks were not looked for: {why}")
         elif not beyond and growth is not None and growth > self.budget.leak:
             faults.append(f"memory grows by {_size(growth)} a step, beyond {_size(self.budget.leak)}; no line is known")
+        if not beyond and not why and not faults:
+            self._too_short(found.data["headline"])
         if faults:
             faults.append(f"    hightide show {found.id}")
         return faults
+
+    def _too_short(self, headline: Dict[str, Any]) -> None:
+        """Warn where a leak beyond the budget could have stayed below what is told of so few steps."""
+        assert self.budget is not None and self.budget.leak is not None
+        steps = headline.get("steps") or 0
+        looked = headline.get("looked_for") or "How much was looked for is not known."
+        least = headline.get("growth_least_bytes")
+        if headline.get("growth_bytes_per_step") is None or least is None:
+            _warn(self.item, f"the growth of the whole process is not known after {steps} steps. {looked}")
+        elif steps * self.budget.leak < least:
+            enough = -(-least // max(self.budget.leak, 1))
+            _warn(
+                self.item,
+                f"a leak of {_size(self.budget.leak)} a step may not be seen in {steps} steps: of the whole process "
+                f"growth is told from {_size(least)} on, which takes {enough} steps. {looked}",
+            )
 
 
 def _imagined(item: pytest.Item, budget: Budget) -> List[str]:
