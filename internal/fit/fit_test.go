@@ -42,6 +42,9 @@ func TestResultSaysWhatIsNotRun(t *testing.T) {
 	if got := r.Unused.Or(-1); got != 550 || r.UnusedLabel != mem.Estimated {
 		t.Errorf("unused at 32: %d (%s), want 550 on the line between 16 and 64, estimated", got, r.UnusedLabel)
 	}
+	if text := r.Text(report.TextOptions{Width: 300}); r.UnusedError != mem.Some(400) || !strings.Contains(text, "(estimated ± 400 B)") {
+		t.Errorf("± %v, want the 400 to the batch of 64:\n%s", r.UnusedError, text)
+	}
 	if m := r.MemoryMark; m == nil || m.Speedup != nil || m.SavingsPerYear != nil || m.OptimalBatch != 64 || len(m.Results) != 3 || m.Results[2].Success {
 		t.Errorf("MemoryMark's fields: %+v; a speed-up needs measured times", r.MemoryMark)
 	}
@@ -71,7 +74,7 @@ func TestTightBatches(t *testing.T) {
 		t.Errorf("%d (%s), tight below %v", r.Roomy, r.RoomyLabel, r.Tight)
 	}
 	text := r.Text(report.TextOptions{Width: 300})
-	for _, want := range []string{"is 96; 104 does not", "It fits tightly: it leaves 20.0 MiB, less than the 50.0 MiB", "88 leaves that (estimated)", "98 % tight\n", "82 %\n", "rests on this: the whole number read at a.py:3"} {
+	for _, want := range []string{"is 96; 104 does not", "It fits tightly: it leaves 20.0 MiB, less than the 50.0 MiB", "88 leaves that (estimated ± 80.0 MiB)", "98 % tight\n", "82 %\n", "rests on this: the whole number read at a.py:3"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -54,8 +54,8 @@ func (r *Result) memoryMark() *MemoryMark {
 	if m.Device == "imaginary" {
 		m.Device = "cuda"
 	}
-	if current, _, ok := r.between(r.Current, func(t Trial) mem.Optional { return t.Allocated }); ok {
-		m.CurrentGB = gigabytes(current)
+	if current, ok := r.between(r.Current, func(t Trial) mem.Optional { return t.Allocated }); ok {
+		m.CurrentGB = gigabytes(current.bytes)
 	}
 	now, ok1 := r.rate(r.Current)
 	then, ok2 := r.rate(best.Batch)

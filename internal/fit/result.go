@@ -27,10 +27,12 @@ type Result struct {
 	Tight       mem.Optional   `json:"tight_below_bytes,omitzero"`        // of the catalogue: with less room other drivers, settings or versions may not fit
 	Roomy       int            `json:"largest_with_room,omitempty"`       // where Largest leaves less: the largest batch that leaves so much
 	RoomyLabel  mem.Label      `json:"largest_with_room_label,omitempty"` // estimated where it was not run
+	RoomyError  mem.Optional   `json:"largest_with_room_error_bytes,omitzero"`
 	Trials      []Trial        `json:"trials"`
 	Current     int            `json:"current_batch"`
 	Unused      mem.Optional   `json:"unused_at_current_bytes,omitzero"`
 	UnusedLabel mem.Label      `json:"unused_at_current_label,omitempty"`
+	UnusedError mem.Optional   `json:"unused_at_current_error_bytes,omitzero"` // of an estimate
 	Plan        *Accumulation  `json:"accumulation,omitempty"`
 	Backward    *BackwardCheck `json:"validate_backward,omitempty"`
 	Cost        *Cost          `json:"cost,omitempty"`
@@ -82,8 +84,8 @@ func (r *Result) conclude(o *Options) {
 	if total := r.total(); total > 0 {
 		r.Total = mem.Some(int64(total))
 	}
-	if used, label, ok := r.usedAt(r.Current); ok && r.Total.Known() {
-		r.Unused, r.UnusedLabel = mem.Some(max(0, r.Total.Or(0)-used)), label
+	if used, ok := r.usedAt(r.Current); ok && r.Total.Known() {
+		r.Unused, r.UnusedLabel, r.UnusedError = mem.Some(max(0, r.Total.Or(0)-used.bytes)), used.label, used.error
 	}
 	r.room()
 	if o.TargetBatch > 0 && r.Largest > 0 {
@@ -96,24 +98,20 @@ func (r *Result) conclude(o *Options) {
 
 // room finds the largest batch that leaves what a verdict needs not to be tight, where the largest that fits does not.
 func (r *Result) room() {
-	r.Tight, r.Roomy = mem.Optional{}, 0
+	r.Tight, r.Roomy, r.RoomyError = mem.Optional{}, 0, mem.Optional{}
 	total, known := r.Total.Get()
 	if r.GPU == nil || !known || r.Largest == 0 {
 		return
 	}
-	leaves := func(batch int) (int64, mem.Label, bool) {
-		used, label, ok := r.usedAt(batch)
-		return total - used, label, ok
-	}
 	tight := int64(r.GPU.Tight())
 	r.Tight = mem.Some(tight)
-	if left, _, ok := leaves(r.Largest); !ok || left >= tight {
+	if used, ok := r.usedAt(r.Largest); !ok || total-used.bytes >= tight {
 		return
 	}
 	step := max(r.Granularity, 1)
 	for batch := r.Largest - step; batch >= r.fitting()[0].Batch; batch -= step {
-		if left, label, ok := leaves(batch); ok && left >= tight {
-			r.Roomy, r.RoomyLabel = batch, label
+		if used, ok := r.usedAt(batch); ok && total-used.bytes >= tight {
+			r.Roomy, r.RoomyLabel, r.RoomyError = batch, used.label, used.error
 			return
 		}
 	}
@@ -162,26 +160,39 @@ func (r *Result) best() (Trial, bool) {
 	return all[len(all)-1], true
 }
 
+// figure is what a batch takes: as it was run, else an estimate with its error.
+type figure struct {
+	bytes int64
+	label mem.Label
+	error mem.Optional
+}
+
 // usedAt is the device memory in use at a batch: as it was run, else on the line between the trials
-// around it.
-func (r *Result) usedAt(batch int) (int64, mem.Label, bool) {
+// around it. That a larger batch takes no less bounds the error of the estimate between two of them; below
+// the smallest one it is the whole difference to that.
+func (r *Result) usedAt(batch int) (figure, bool) {
 	return r.between(batch, func(t Trial) mem.Optional { return t.Used })
 }
 
-func (r *Result) between(batch int, of func(Trial) mem.Optional) (int64, mem.Label, bool) {
+func (r *Result) between(batch int, of func(Trial) mem.Optional) (figure, bool) {
 	all := slices.DeleteFunc(r.fitting(), func(t Trial) bool { return !of(t).Known() })
 	i := slices.IndexFunc(all, func(t Trial) bool { return t.Batch >= batch })
 	switch {
 	case i >= 0 && all[i].Batch == batch:
-		return of(all[i]).Or(0), all[i].Label, true
+		return figure{of(all[i]).Or(0), all[i].Label, mem.Optional{}}, true
 	case i < 0 || len(all) < 2:
-		return 0, "", false
+		return figure{}, false
 	case i == 0:
 		i = 1
 	}
 	a, b := all[i-1], all[i]
-	rise := (of(b).Or(0) - of(a).Or(0)) * int64(batch-a.Batch) / int64(b.Batch-a.Batch)
-	return max(0, of(a).Or(0)+rise), mem.Estimated, true
+	low, high := of(a).Or(0), of(b).Or(0)
+	bytes := max(0, low+(high-low)*int64(batch-a.Batch)/int64(b.Batch-a.Batch))
+	most := max(low-bytes, bytes-low)
+	if batch > a.Batch {
+		most = max(most, high-bytes, bytes-high)
+	}
+	return figure{bytes, mem.Estimated, mem.Some(most)}, true
 }
 
 // throughput fills what measured times say; the knee is the smallest batch within 5 % of the fastest.

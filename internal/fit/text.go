@@ -45,16 +45,24 @@ func (r *Result) answer() string {
 
 // tightly says so where the largest batch leaves less room than the figures are sure of, and which one leaves it.
 func (r *Result) tightly() string {
-	used, _, ok := r.usedAt(r.Largest)
+	used, ok := r.usedAt(r.Largest)
 	tight, known := r.Tight.Get()
-	if left := r.Total.Or(0) - used; ok && known && left < tight {
+	if left := r.Total.Or(0) - used.bytes; ok && known && left < tight {
 		text := fmt.Sprintf(" It fits tightly: it leaves %v, less than the %v below which other drivers, settings or versions may not fit", mem.Bytes(left), mem.Bytes(tight))
 		if r.Roomy > 0 {
-			text += fmt.Sprintf("; %s leaves that (%s)", report.Count(int64(r.Roomy)), r.RoomyLabel)
+			text += fmt.Sprintf("; %s leaves that (%s)", report.Count(int64(r.Roomy)), labelled(r.RoomyLabel, r.RoomyError))
 		}
 		return text + "."
 	}
 	return ""
+}
+
+// labelled is a figure's label, and the error of an estimate.
+func labelled(label mem.Label, most mem.Optional) string {
+	if bytes, ok := most.Get(); ok {
+		return fmt.Sprintf("%s ± %v", label, mem.Bytes(bytes))
+	}
+	return string(label)
 }
 
 // remarks are what people would work out next.
@@ -63,7 +71,7 @@ func (r *Result) remarks() []string {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if unused, ok := r.Unused.Get(); ok && r.Largest > 0 {
 		total := r.Total.Or(1)
-		add("A batch of %d leaves %v (%d %%) of the device unused (%s).", r.Current, mem.Bytes(unused), unused*100/total, r.UnusedLabel)
+		add("A batch of %d leaves %v (%d %%) of the device unused (%s).", r.Current, mem.Bytes(unused), unused*100/total, labelled(r.UnusedLabel, r.UnusedError))
 	}
 	if p := r.Plan; p != nil {
 		add("For a batch of %d: %d samples at a time, %d accumulation steps (%d in all).", p.Target, p.Micro, p.Steps, p.Batch)

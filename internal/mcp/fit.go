@@ -39,6 +39,7 @@ type fitAnswer struct {
 	Roomy   int          `json:"largest_with_room,omitempty" jsonschema:"where the largest is tight: the largest batch that is not"`
 	Current int          `json:"current_batch"`
 	Unused  mem.Optional `json:"unused_at_current_bytes,omitzero"`
+	Error   mem.Optional `json:"unused_at_current_error_bytes,omitzero" jsonschema:"of an estimate, where the present batch was not run"`
 	Trials  []fitTrial   `json:"trials"`
 	Notes   []string     `json:"notes"`
 }
@@ -70,7 +71,7 @@ var fitBatch = tool[fitInput, fitAnswer]{
 }
 
 func fitted(r *fit.Result) fitAnswer {
-	a := fitAnswer{r.Label, r.Device, r.Slug, r.Total, r.Largest, r.Fails, r.Roomy, r.Current, r.Unused, []fitTrial{}, r.Notes}
+	a := fitAnswer{r.Label, r.Device, r.Slug, r.Total, r.Largest, r.Fails, r.Roomy, r.Current, r.Unused, r.UnusedError, []fitTrial{}, r.Notes}
 	for _, t := range r.Trials {
 		a.Trials = append(a.Trials, fitTrial{t.Batch, t.OK, t.Allocated, t.Used, t.StepTime, t.Problem})
 	}

@@ -38,7 +38,7 @@ export interface FitTrial {
 }
 export interface FitResult {
   label: Label; device: string; gpu?: string; gpu_facts?: GPU; total_bytes?: number; largest_batch: number; fails_at?: number; tight_below_bytes?: number;
-  largest_with_room?: number; largest_with_room_label?: Label; trials: FitTrial[]; current_batch: number; unused_at_current_bytes?: number; unused_at_current_label?: Label;
+  largest_with_room?: number; largest_with_room_label?: Label; trials: FitTrial[]; current_batch: number; unused_at_current_bytes?: number; unused_at_current_label?: Label; unused_at_current_error_bytes?: number; largest_with_room_error_bytes?: number;
   accumulation?: { target_batch: number; micro_batch: number; accumulation_steps: number; effective_batch: number };
   cost?: { usd_per_hour: number; usd_per_year: number; source: string; date?: string };
   memorymark?: { speedup: number | null; cost_savings_annual: number | null; waste_gb: number; waste_percent: number; optimal_batch_size: number; current_batch_size: number };

@@ -102,6 +102,9 @@ function headrooms(r: FitResult): Found {
   return { by: new Map(own ? [[own.gpu, own]] : []), reserved, at: `at a batch of ${count(t.batch)}` };
 }
 
+/** A figure's label, and the error of an estimate. */
+const labelled = (label: string = "estimated", error?: number): string => error === undefined ? label : `${label} ± ${bytes(error)}`;
+
 function conclude({ result: r }: Job<FitResult>, seen: FitSeen, into: HTMLElement, price: HTMLElement, show: () => void): void {
   if (!r) return;
   Object.assign(seen, { trials: r.trials, total: r.total_bytes, tight: r.tight_below_bytes, current: r.current_batch, largest: r.largest_batch || undefined });
@@ -109,12 +112,12 @@ function conclude({ result: r }: Job<FitResult>, seen: FitSeen, into: HTMLElemen
   const largest = r.trials.find((t) => t.batch === r.largest_batch), best = largest?.device_used_bytes, left = r.total_bytes !== undefined && best !== undefined ? r.total_bytes - best : undefined;
   const answer = r.largest_batch === 0 ? "Not even the smallest batch fits." : `The largest batch that fits is ${count(r.largest_batch)}${r.fails_at ? `; ${count(r.fails_at)} does not` : "; none was seen to fail"}.`;
   const sure = left === undefined ? "" : r.tight_below_bytes !== undefined && left < r.tight_below_bytes
-    ? `It fits tightly: it leaves ${bytes(left)}, less than the ${bytes(r.tight_below_bytes)} that another driver, setting or version may take.${r.largest_with_room ? ` ${count(r.largest_with_room)} leaves that (${r.largest_with_room_label ?? "estimated"}).` : ""}` : `It leaves ${bytes(left)}.`;
+    ? `It fits tightly: it leaves ${bytes(left)}, less than the ${bytes(r.tight_below_bytes)} that another driver, setting or version may take.${r.largest_with_room ? ` ${count(r.largest_with_room)} leaves that (${labelled(r.largest_with_room_label, r.largest_with_room_error_bytes)}).` : ""}` : `It leaves ${bytes(left)}.`;
   const plan = r.accumulation, unused = r.unused_at_current_bytes;
   const rests = [...new Set(r.trials.flatMap((t) => t.rests_on ?? []))];
   into.replaceChildren(h("p", { class: "answer" }, h("span", { class: `outcome ${r.largest_batch ? (sure.startsWith("It fits tightly") ? "unsure" : "good") : "bad"}` }, r.largest_batch ? (sure.startsWith("It fits tightly") ? "tight" : "fits") : "does not fit"), badge(r.label), h("b", {}, answer)),
     ...[sure, plan && `A batch of ${count(plan.target_batch)} by accumulation: ${count(plan.accumulation_steps)} steps of ${count(plan.micro_batch)}.`,
-      unused !== undefined && `At a batch of ${count(r.current_batch)}, ${bytes(unused)} of the device stay unused (${r.unused_at_current_label ?? "estimated"}).`, rests.length > 0 && `It rests on ${rests.join("; ")}.`, ...r.notes].filter((t): t is string => Boolean(t)).map((t) => h("p", { class: "hint" }, t)));
+      unused !== undefined && `At a batch of ${count(r.current_batch)}, ${bytes(unused)} of the device stay unused (${labelled(r.unused_at_current_label, r.unused_at_current_error_bytes)}).`, rests.length > 0 && `It rests on ${rests.join("; ")}.`, ...r.notes].filter((t): t is string => Boolean(t)).map((t) => h("p", { class: "hint" }, t)));
   price.replaceChildren(r.cost && r.total_bytes ? costPanel({ price: r.cost.usd_per_hour, gpus: 1, total: r.total_bytes, used: unused === undefined ? undefined : r.total_bytes - unused, of: `a batch of ${count(r.current_batch)}`,
       batches: r.largest_batch ? { current: r.current_batch, best: r.largest_batch, speedup: r.memorymark?.speedup ?? null } : undefined }): "");
 }

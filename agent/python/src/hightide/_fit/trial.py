@@ -12,6 +12,7 @@ from .names import Unknown
 
 TIMED = 5  # steps, on a device that really computes
 LONG_ENOUGH = 5_000_000_000  # ns for all of them
+MOST_WORDS = 1000  # characters of an error, twice what PyTorch says of a lack of memory; a cut is marked
 
 # What frameworks say when there is no room. Torch has its own class since 1.13; the CPU allocator and
 # MemoryError have none of their own.
@@ -64,9 +65,13 @@ def _words(error: BaseException) -> str:
     """The framework's own sentence, without where in its source it was raised."""
     text = str(error).split("\n")[0]
     if "ALLOC_FAILED" in text:
-        return "out of memory beside PyTorch's allocator: %s" % text.replace("CUDA error: ", "")[:250]
+        text = "out of memory beside PyTorch's allocator: %s" % text.replace("CUDA error: ", "")
     _, mark, rest = text.partition("DefaultCPUAllocator: ")
-    return (rest if mark else text or type(error).__name__)[:300]
+    return _shorten(rest if mark else text or type(error).__name__)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MOST_WORDS else text[: MOST_WORDS - 2] + " …"
 
 
 def describe(error: BaseException) -> str:
