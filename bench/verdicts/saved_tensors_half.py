@@ -15,7 +15,6 @@ def unpack(x: torch.Tensor) -> torch.Tensor:
     return x.float()
 
 
-
 def forward(x: torch.Tensor) -> torch.Tensor:
     for _ in range(16):
         x = x.tanh()
