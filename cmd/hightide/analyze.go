@@ -40,7 +40,7 @@ Exit codes: 0 fine, 2 wrong usage, 3 no such file or run, or one that cannot be 
 		Example: `  hightide analyze results.json
   hightide analyze results.json --visualization --plot-dir plots
   hightide analyze training_memory.json --output memory_report.txt --format txt
-  hightide analyze --input tf_results.json --report report.md
+  hightide analyze --input tf_results.json --output report.md
   hightide analyze last --json | jq .headline`,
 		Args: cobra.MaximumNArgs(1),
 	}, &analyzeOptions{})
@@ -48,14 +48,17 @@ Exit codes: 0 fine, 2 wrong usage, 3 no such file or run, or one that cannot be 
 
 func (o *analyzeOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.input, "input", "", "the `file` to analyze, where it is not an argument")
-	flags.StringVar(&o.output, "output", "", "write the report into this `file` in place of the terminal")
+	outputFlag(flags, &o.output, "write the report into this `file` in place of the terminal")
 	flags.StringVar(&o.report, "report", "", "the same as --output")
 	flags.Var(choice(&o.format, "--format", "", []string{"txt", "json", "html", "md"}), "format", "of the report: txt, json, html or md (default: as the file's name ends, else txt)")
 	flags.BoolVar(&o.pictures, "visualization", false, "also write the page with the curves into a folder")
 	flags.BoolVar(&o.pictures, "visualize", false, "the same as --visualization")
 	flags.StringVar(&o.plots, "plot-dir", "plots", "the `folder` of --visualization")
-	flags.BoolVar(&o.leaks, "detect-leaks", false, "accepted as in older tools, without effect: the report always says what grows")
-	flags.BoolVar(&o.advice, "optimize", false, "accepted as in older tools, without effect: the report always says what to change")
+	flags.BoolVar(&o.leaks, "detect-leaks", false, "without effect: the report always says what grows")
+	flags.BoolVar(&o.advice, "optimize", false, "without effect: the report always says what to change")
+	for _, name := range []string{"report", "visualize", "detect-leaks", "optimize"} { // as in older tools
+		_ = flags.MarkHidden(name)
+	}
 	jsonFlag(flags, &o.json)
 }
 

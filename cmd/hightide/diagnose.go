@@ -41,7 +41,7 @@ cannot be written.`,
 }
 
 func (o *diagnoseOptions) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.output, "output", "", "the bundle's `file` (default hightide-diagnose-<time>.tar.gz in this folder)")
+	outputFlag(flags, &o.output, "the bundle's `file` (default hightide-diagnose-<time>.tar.gz in this folder)")
 	jsonFlag(flags, &o.json)
 }
 

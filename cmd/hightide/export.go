@@ -42,7 +42,7 @@ func (o *exportOptions) AddFlags(flags *pflag.FlagSet) {
 	for _, f := range format.Written() {
 		o.chosen[f.Name] = flags.Bool(f.Name, false, f.Writes)
 	}
-	flags.StringVarP(&o.Out, "output", "o", "", "`file`, or folder/ for several tables; - or none: standard output")
+	outputFlag(flags, &o.Out, "`file`, or folder/ for several tables; - or none: standard output")
 	flags.StringArrayVar(&o.Tables, "table", nil, "`table` to write; may be given several times")
 	flags.StringVar(&o.Measure, "measure", "", "`what` graphs by call stack show: bytes (at the peak, the default), bytes-time, count, churn, blocks")
 	flags.Func("device", "of a snapshot, only this device `N`", device(&o.Device))

@@ -43,23 +43,36 @@ func fileFlag(flags *pflag.FlagSet, to *string, name, does string) {
 
 func jsonFlag(flags *pflag.FlagSet, to *string) { fileFlag(flags, to, "json", "print as JSON") }
 
+// outputFlag adds the flag of a file that a command leaves: --output and -o, in every command.
+func outputFlag(flags *pflag.FlagSet, to *string, usage string) {
+	flags.StringVarP(to, "output", "o", "", usage)
+}
+
+// hiddenFile adds an earlier name of a flag of a file: it works, and help is silent about it.
+func hiddenFile(flags *pflag.FlagSet, to *string, name string) {
+	flags.StringVar(to, name, "", "an earlier name of --output: `file`")
+	_ = flags.MarkHidden(name)
+}
+
 func catalogueFlag(flags *pflag.FlagSet, to *[]string) {
 	flags.StringArrayVar(to, "catalogue", nil, "a `file` with more GPUs, TOML or CSV; may be given several times")
 }
 
-// text is a flag of a word that must pass a check.
+// text is a flag of a word that may have to pass a check.
 type text struct {
 	to    *string
-	check func(string) error
-	among []string // the words it takes; nil: others too
+	check func(string) error // nil: takes any
+	among []string           // the words it takes; nil: others too
 }
 
 func (t text) String() string { return *t.to }
 func (t text) Type() string   { return "string" }
 
 func (t text) Set(word string) error {
-	if err := t.check(word); err != nil {
-		return err
+	if t.check != nil {
+		if err := t.check(word); err != nil {
+			return err
+		}
 	}
 	*t.to = word
 	return nil

@@ -58,7 +58,7 @@ func (o *imagineOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Until, "steps", "auto", "stop after this `number` of optimizer steps; auto: once the peak is steady; 0: run to the end")
 	flags.StringSliceVar(&o.Reach, "until", nil, "do not stop before this `part` of the training: evaluation, checkpoint, epoch, several with commas; data loaders are cut short to get there early")
 	flags.BoolVar(&o.Longest, "longest", false, "put the largest sample of a data set into the first batch")
-	flags.StringVar(&o.AllocConf, "alloc-conf", "", "`setting` of PyTorch's allocator, as expandable_segments:True")
+	flags.StringVar(&o.AllocConf, "alloc-conf", "", "`settings` of PyTorch's allocator, as expandable_segments:True")
 	flags.BoolVar(&o.Sandbox, "sandbox", false, "let the program write into a folder that is deleted afterwards")
 	flags.BoolVar(&o.FakeWeights, "fake-weights", false, "where weights are not on this machine, make up some of the right shapes")
 	flags.StringVar(&o.Sizes, "data-sizes", "upper", "sizes that depend on data: upper (their upper bound), zero, or a `fraction` of the bound")

@@ -56,9 +56,11 @@ func (o *monitorOptions) AddFlags(flags *pflag.FlagSet) {
 		flag.Value = seconds{span{to, time.Millisecond}}
 		flag.Usage += "; a number without a unit is seconds"
 	}
-	flags.StringVar(&o.output, "output", "", "also leave the readings in this `file`")
+	file := flags.Lookup("output")
+	file.Value, file.Usage = text{to: &o.output}, "also leave the readings in this `file`, or in one that ends in .hightide the recording"
 	flags.Var(choice(&o.format, "--format", "", []string{"csv", "json"}), "format", "of the readings: csv or json (default: as the file's name ends, else csv)")
-	flags.StringVar(&o.device, "device", "", "`name` of a GPU, as 0, cuda:0 or /GPU:0; accepted as in older tools, without effect: all GPUs are recorded")
+	flags.StringVar(&o.device, "device", "", "`name` of a GPU, as 0, cuda:0 or /GPU:0; without effect: all GPUs are recorded")
+	_ = flags.MarkHidden("device") // as in older tools
 }
 
 // seconds is a span that is also given as a number of seconds.
@@ -78,6 +80,9 @@ func (o *monitorOptions) run(a *app, c *cobra.Command, args []string) error {
 
 // watch records as attach does, shows readings where they are wanted, and saves them at the end.
 func (o *monitorOptions) watch(a *app, c *cobra.Command, args []string, shows bool) error {
+	if o.format == "" && filepath.Ext(o.output) == ".hightide" {
+		o.Out, o.output = o.output, ""
+	}
 	if o.output != "" {
 		if err := files.CheckFolder(o.output, "the readings"); err != nil {
 			return err
@@ -185,11 +190,11 @@ func trackCommand(a *app) *cobra.Command {
 Without PID: the process that started hightide, which is your shell or script, with all that it starts.
 
 It is hightide attach with limits: percentages of each GPU's memory, and of the machine's, of which so
-much is in use. With --background it returns once the recording has begun; --alert takes any other limit.
+much is in use. With --detach it returns once the recording has begun; --alert takes any other limit.
 
 Exit codes: as of attach; 3 also a file of --output that cannot be written.`,
 		Example: `  hightide track 4711 --output results.json --warning-threshold 70 --critical-threshold 90
-  hightide track --background --threshold 6000
+  hightide track --detach --threshold 6000
   hightide track --alert 'rss > 50MiB/step' $(pgrep -f train.py)`,
 		Args: cobra.MaximumNArgs(1),
 	}, &trackOptions{})
@@ -198,6 +203,7 @@ Exit codes: as of attach; 3 also a file of --output that cannot be written.`,
 func (o *trackOptions) AddFlags(flags *pflag.FlagSet) {
 	o.monitorOptions.AddFlags(flags)
 	flags.BoolVar(&o.detach, "background", false, "the same as --detach")
+	_ = flags.MarkHidden("background") // as in older tools
 	o.warning, o.critical = 80, 95
 	flags.Var(percentage{&o.warning}, "warning-threshold", "say when that much of a GPU's or the machine's memory is in use, in `percent`")
 	flags.Var(percentage{&o.critical}, "critical-threshold", "say it again at so much, in `percent`")

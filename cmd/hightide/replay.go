@@ -32,7 +32,7 @@ is shown. The program's own empty_cache and the allocator's retries are told apa
 a lower bound. Those are estimates; native is exact.
 
 Several files, as of the ranks of one job, are replayed side by side; a search then looks for the
-settings of the one that reserves most, and runs the best of them on all. --out keeps what was replayed
+settings of the one that reserves most, and runs the best of them on all. --output keeps what was replayed
 as a snapshot (.pickle) or a recording (.hightide) that explain, diff and export open.
 
 Exit codes: 0 fine, 1 --verify found a difference, or it ran out of memory, 2 wrong usage, 3 a file
@@ -43,7 +43,7 @@ that cannot be replayed.`,
   hightide replay snapshot.pickle --gpu all
   hightide replay snapshot.pickle --compare
   hightide replay rank*.pickle.gz --search
-  hightide replay snapshot.pickle --alloc-conf expandable_segments:True --out replayed.pickle
+  hightide replay snapshot.pickle --alloc-conf expandable_segments:True -o replayed.pickle
   hightide replay snapshot.pickle --verify`,
 		Args: cobra.MinimumNArgs(1),
 	}, &replayOptions{})
@@ -64,7 +64,8 @@ func (o *replayOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Search, "search", false, "try a grid of settings and list the best")
 	flags.StringVar(&o.Policy, "policy", "native", "`model` of the allocator: native, async, bfc, ideal")
 	flags.BoolVar(&o.Compare, "compare", false, "run all models and show them beside each other")
-	flags.StringVarP(&o.Out, "out", "o", "", "keep the replay in this `file`, .pickle or .hightide; of several, in this folder")
+	hiddenFile(flags, &o.Out, "out")
+	outputFlag(flags, &o.Out, "keep the replay in this `file`, .pickle or .hightide; of several, in this folder")
 	jsonFlag(flags, &o.json)
 }
 

@@ -44,7 +44,7 @@ Defaults for these flags may stand in .hightide.toml (table [run]) in this folde
 and in hightide/config.toml in your configuration folder.
 
 Exit codes: the program's own; a signal that ended it ends hightide too; 126 and 127 as a shell
-says that it cannot be run or was not found; 2 wrong usage, 3 a file of --out or --json that cannot
+says that it cannot be run or was not found; 2 wrong usage, 3 a file of --output or --json that cannot
 be written, 4 no place to record to, 125 hightide itself failed.`,
 		Example: `  hightide run -- python train.py
   hightide run --name bigger-batch --tag model=bert -- torchrun --nproc-per-node 2 train.py
@@ -59,7 +59,8 @@ func (o *recording) AddFlags(flags *pflag.FlagSet) {
 	flags.SetInterspersed(false) // what follows the command belongs to it
 	flags.Var(runName(&o.Name), "name", "`name` of the run, for later commands")
 	flags.Func("tag", "tag as `key=value`; may be given several times", tag(&o.Tags, false))
-	flags.StringVar(&o.Out, "out", "", "also leave the recording in this `file`")
+	outputFlag(flags, &o.Out, "also leave the recording in this `file`")
+	hiddenFile(flags, &o.Out, "out")
 	flags.Var(span{&o.Duration, time.Millisecond}, "duration", "stop after that time, as in 90s or 2h")
 	fileFlag(flags, &o.json, "json", "print the result as JSON")
 	flags.Lookup("json").Usage += " (alone, the program's standard output goes to standard error)"

@@ -91,7 +91,7 @@ func (o *Options) check() error {
 	}
 	switch {
 	case o.Out != "" && o.Policy != "native":
-		return fail.Usage("without --policy", "--out needs the native allocator: the other models have no addresses to record")
+		return fail.Usage("without --policy", "--output needs the native allocator: the other models have no addresses to record")
 	case o.Search && o.Policy != "native":
 		return fail.Usage("without --policy", "--search tries settings of the native allocator, and of no other")
 	case o.Verify && (o.Changed || o.Fresh || o.Policy != "native" || o.Search || o.Compare || o.AllGPUs || o.Out != ""):

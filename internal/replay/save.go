@@ -24,7 +24,7 @@ func save(all []*replaying, out string) error {
 		return all[0].save(out)
 	}
 	if strings.Contains(filepath.Base(out), ".") {
-		return fail.Usage("name a folder: --out replayed/", "%d replays do not fit into the file %s", len(all), out)
+		return fail.Usage("name a folder: --output replayed/", "%d replays do not fit into the file %s", len(all), out)
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return fail.Input("name a folder that can be written", "%w", err)
@@ -55,7 +55,7 @@ func (r *replaying) save(path string) error {
 		run := r.recording(data.Bytes())
 		write = func(w io.Writer) error { return wire.Save(w, run) }
 	default:
-		return fail.Usage("--out replayed.pickle, or replayed.hightide", "--out %s ends with neither .pickle nor .hightide", path)
+		return fail.Usage("--output replayed.pickle, or replayed.hightide", "--output %s ends with neither .pickle nor .hightide", path)
 	}
 	return files.Write(path, "replay", write)
 }
