@@ -30,6 +30,9 @@ type MatrixRow struct {
 
 // Matrices are those that were begun, the one that changed last first.
 func (e *Engine) Matrices(ctx context.Context) ([]MatrixRow, error) {
+	if err := e.Unread(); err != nil {
+		return nil, err
+	}
 	folders, err := os.ReadDir(filepath.Join(e.folder(), "matrices"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fail.Environment("may the data directory be read?", "list the matrices: %w", err)
@@ -71,6 +74,9 @@ type MatrixPage struct {
 func (e *Engine) Matrix(ctx context.Context, name string, link func(run string) string) (*MatrixPage, error) {
 	if problem := matrix.CheckName(name); problem != "" {
 		return nil, fail.Input("GET /api/v1/matrices lists them", "no matrix %q: %s", name, problem)
+	}
+	if err := e.Unread(); err != nil {
+		return nil, err
 	}
 	kept, err := e.kept(name)
 	if err != nil {

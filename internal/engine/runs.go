@@ -64,7 +64,7 @@ func inStore[T any](ctx context.Context, e *Engine, work func(store.Store) (T, e
 	if err := ctx.Err(); err != nil {
 		return result, err
 	}
-	if err := e.gone(); err != nil {
+	if err := e.Unread(); err != nil {
 		return result, err
 	}
 	s, err := e.store()

@@ -15,14 +15,18 @@ import (
 // recorded yet. The zero value works.
 type Seen struct{ runs atomic.Bool }
 
-// gone says that the data directory was there and is no more.
-func (e *Engine) gone() error {
+// Unread says why the data directory cannot be read: it was there and is no more, or may not be opened. nil: it can, or nothing was
+// recorded in it yet.
+func (e *Engine) Unread() error {
 	if e.Seen == nil || e.Store != nil || !store.IsFolder(e.Dir()) {
 		return nil
 	}
-	switch _, err := os.Stat(filepath.Join(e.Dir(), "runs")); {
+	switch folder, err := os.Open(filepath.Join(e.Dir(), "runs")); {
 	case err == nil:
+		folder.Close()
 		e.Seen.runs.Store(true)
+	case errors.Is(err, fs.ErrPermission):
+		return fail.Environment("let it be read, or start again with another: --data-dir FOLDER", "the data directory %s may not be read: permission denied", e.Dir())
 	case errors.Is(err, fs.ErrNotExist) && e.Seen.runs.Load():
 		return fail.Environment("bring it back, or start again with another: --data-dir FOLDER", "the data directory %s is gone: it was deleted or unmounted", e.Dir())
 	}

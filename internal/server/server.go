@@ -141,6 +141,7 @@ type Status struct {
 	AllowExec bool   `json:"allow_exec" doc:"Whether jobs may start programs (hightide ui --allow-exec)."`
 	MaxUpload int64  `json:"max_upload_bytes,omitempty" doc:"The most that a file which is sent may have; absent: the server takes none."`
 	UptimeNS  int64  `json:"uptime_ns"`
+	Problem   string `json:"problem,omitempty" doc:"Why the data directory cannot be read now; absent: it can."`
 }
 
 func (s *Server) status(api huma.API) {
@@ -148,6 +149,9 @@ func (s *Server) status(api huma.API) {
 		status := &Status{Version: engine.Version, AllowExec: s.mayStart(), UptimeNS: time.Since(s.began).Nanoseconds()}
 		if s.options.Check != nil {
 			status.MaxUpload = s.uploads.limit
+		}
+		if err := s.engine.Unread(); err != nil {
+			status.Problem = line(err)
 		}
 		return status, nil
 	})

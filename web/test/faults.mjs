@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, readdirSync, rmSync, statfsSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, readdirSync, renameSync, rmSync, statfsSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { crc32c, gzipZeros } from "./bytes.mjs";
 import { addressOf, binary, fresh, launch, opened, python, screenshots, serve, shot, shown, sound } from "./kit.mjs";
@@ -86,6 +86,27 @@ await fault("deleted", async (at) => {
     assert.equal(await tab.locator("#timeline").count(), 1, "what was shown stays");
   });
   await live.end();
+  at.run("run", "--quiet", "--name", "kept", "--", "python3", "-c", "import time; x = bytearray(30 << 20); time.sleep(0.6)");
+  const kept = (await at.api("/runs")).runs.find((r) => r.name === "kept").id, elsewhere = `${at.data}-elsewhere`, clear = /is gone: it was deleted or unmounted \(bring it back, or start again with another: --data-dir FOLDER\)/;
+  await at.look("/", { allowed: (text) => /status of 503/.test(text) }, async (tab) => {
+    await tab.getByRole("link", { name: "kept" }).waitFor();
+    renameSync(at.data, elsewhere);
+    await tab.locator(".away", { hasText: clear }).waitFor();
+    assert.equal(await tab.getByRole("link", { name: "kept" }).count(), 1, "what was listed stays");
+    await seen(tab, "moved");
+    for (const [path, back] of [[`/runs/${kept}`, "#timeline canvas"], ["/snapshots", "#recorded .empty"], ["/matrices", "#matrices .empty"], ["/", "tbody tr"]]) { // there is none of these, which is not known before
+      await tab.goto(addressOf(at.server, path));
+      await tab.locator(".away", { hasText: clear }).waitFor();
+      await tab.locator(".failure", { hasText: "once the data directory is back" }).waitFor();
+      assert.equal(await tab.locator(".failure, #recorded .empty, #matrices .empty").count(), 1, `${path}: what was not read is not called empty`);
+      renameSync(elsewhere, at.data);
+      await tab.locator(back).first().waitFor();
+      await tab.locator(".away").waitFor({ state: "hidden" });
+      renameSync(at.data, elsewhere);
+    }
+    renameSync(elsewhere, at.data);
+    await tab.locator(".away").waitFor({ state: "hidden" });
+  });
 });
 
 await fault("uploads", async (at) => {

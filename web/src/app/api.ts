@@ -1,7 +1,7 @@
 // The client of /api/v1: plain requests, an error that says what to do, and streams that come back after a restart of the server.
 
 import type { Label, Report } from "../api";
-import { answered } from "./frame/away";
+import { answered, doubt } from "./frame/away";
 
 /** What the server answered in place of data: one line for people. */
 export class Problem extends Error {
@@ -27,6 +27,7 @@ async function ask<T>(method: string, path: string, body?: unknown, signal?: Abo
   });
   answered(true);
   if (!response.ok) {
+    if (response.status === 503) doubt();
     const text = await response.text();
     let said = text.trim() || response.statusText;
     try { said = (JSON.parse(text) as { detail?: string }).detail ?? said; } catch { /* it was plain text */ }

@@ -2,6 +2,7 @@
 
 import { copier, h, type Child } from "../views/dom";
 import { Problem } from "./api";
+import { isUnread } from "./frame/away";
 
 /** Grey lines of the height that the content will have, so that nothing moves when it comes. */
 export const busy = (lines = 6, height = 44): HTMLElement =>
@@ -11,12 +12,25 @@ export const busy = (lines = 6, height = 44): HTMLElement =>
 export const empty = (title: string, text: Child, command = "", ...more: Child[]): HTMLElement =>
   h("div", { class: "empty" }, h("h2", {}, title), h("p", {}, text), command ? copier(command, { class: "command" }, h("code", {}, command)) : null, ...more);
 
-/** What the server said, and a button that asks again. Silent where the asking was given up. */
+/**
+ * What the server said, and a button that asks again. Where the server or its data directory is away, the banner says that; the page asks again once
+ * it is back.
+ */
 export function failure(problem: unknown, again?: () => void): HTMLElement {
   const text = problem instanceof Problem ? problem.message : problem instanceof Error ? problem.message : String(problem);
   const button = again && h("button", { type: "button", class: "button" }, "Try again");
   button?.addEventListener("click", () => again!());
-  return h("div", { class: "failure", role: "alert" }, h("p", {}, text), button);
+  const said = h("p", {}, text), element = h("div", { class: "failure", role: "alert" }, said, button);
+  if (again && problem instanceof Problem && (problem.status === 0 || problem.status === 503)) {
+    const follow = (name: string, does: () => void) => {
+      const heard = () => { if (element.isConnected) does(); else removeEventListener(name, heard); };
+      addEventListener(name, heard);
+    };
+    follow("hightide:unread", () => { said.textContent = "Not read. It is shown here once the data directory is back."; });
+    follow("hightide:back", again);
+    if (isUnread()) said.textContent = "Not read. It is shown here once the data directory is back.";
+  }
+  return element;
 }
 
 /** A promise that was given up because its page closed is no failure. */

@@ -38,16 +38,17 @@ export function diffPage(app: App): Shown {
   };
   find.addEventListener("input", fill);
   swap.addEventListener("click", exchange);
-  void Promise.all([fetchRuns("", asking.signal, 1000), get<{ snapshots: Opened[] | null }>("/snapshots", asking.signal)]).then(([{ runs }, { snapshots }]) => {
+  const list = () => void Promise.all([fetchRuns("", asking.signal, 1000), get<{ snapshots: Opened[] | null }>("/snapshots", asking.signal)]).then(([{ runs }, { snapshots }]) => {
     all = [...runs.map((r): Choice => ({ id: r.id, title: titled(r), snapshot: false })), ...(snapshots ?? []).map((o): Choice => ({ id: o.id, title: `${o.name}${o.devices[0] ? ` · ${bytes(Math.max(...o.devices.map((d) => d.peak_bytes)))}` : ""}`, snapshot: true }))];
     fill();
-  }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e)); });
+  }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, again)); });
   const element = h("div", { class: "job-page" }, h("h1", {}, "What changed between two runs or snapshots?"), h("div", { class: "tools" }, find, before.element, after.element, swap), body);
   let over: Courses[] = [];
   const named = () => { dispatchEvent(new Event("hightide:named")); }; // what a moment is depends on the curves
-  const ask = () => { body.replaceChildren(busy()); void show(app, a, b, by, asking.signal).then((made) => { over = made.over; body.replaceChildren(...made.parts); named(); }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, ask)); }); };
+  const ask = () => { body.replaceChildren(busy()); void show(app, a, b, by, asking.signal).then((made) => { over = made.over; body.replaceChildren(...made.parts); named(); }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, again)); }); };
+  const again = () => { list(); if (a && b) ask(); };
   if (!a || !b) body.append(empty("Choose two", "Their peaks are compared: on the device block by block where both are snapshots or recorded one, on the host by what the peak was made of.", "hightide diff BEFORE AFTER"));
-  else ask();
+  again();
   return {
     element, close: () => asking.abort(), moments: () => momentsOf(over, app.get().params.along ?? ""),
     keys: [{ title: "Compare", keys: [{ keys: ["s"], does: "swap before and after", run: exchange }, { keys: ["/"], does: "find a run or a snapshot", run: () => find.focus() }] }],

@@ -4,7 +4,7 @@ import "../../style/matrix.css";
 import { Model, type Packed } from "../../matrix/model";
 import { go, linked, opened, parts, type Opened } from "../../matrix/page";
 import { h } from "../../views/dom";
-import { get } from "../api";
+import { get, Problem } from "../api";
 import { keepPlace } from "../keepplace";
 import { busy, failure } from "../parts";
 import type { App } from "../state";
@@ -33,7 +33,7 @@ export function matrixPage(app: App, part: string): Shown {
       back?.();
     }
     if (m.running) live ??= stream(`/matrices/${encodeURIComponent(name)}/live`, `/matrices/${encodeURIComponent(name)}`, { changed: ask, end: ask });
-  }, (e: unknown) => { if (asking.signal.aborted) return; waiting.remove(); body.hidden = false; body.replaceChildren(failure(e, ask)); });
+  }, (e: unknown) => { if (asking.signal.aborted || shown && e instanceof Problem && (e.status === 0 || e.status === 503)) return; waiting.remove(); body.hidden = false; body.replaceChildren(failure(e, ask)); });
   document.title = `${name} · hightide`;
   app.follow(["dark"], ({ dark }) => shown?.page.set({ dark }));
   ask();

@@ -22,7 +22,7 @@ export function snapshotsPage(app: App): Shown {
   const asking = new AbortController(), hidden = new Set<string>();
   const field = h("input", { type: "file", multiple: "", class: "unseen", tabindex: "-1", "aria-hidden": "true" }), choose = h("button", { type: "button", class: "button primary" }, "Choose a file");
   const under = h("div", { class: "uploads" }), open = h("div", {}, busy(2)), recorded = h("div", {}, busy(2));
-  let listed: Opened[] = [], runs: Run[] = [], timer = 0;
+  let listed: Opened[] = [], runs: Run[] | null = null, timer = 0;
   const of = new Map<string, Opened>();
 
   const draw = () => {
@@ -30,6 +30,7 @@ export function snapshotsPage(app: App): Shown {
     open.replaceChildren(mine.length ? table("Open snapshots", ["Snapshot", "From", "Size", "Devices", "Events", "Blocks", "Peak", ""], mine.map((o) => row(o.name, o.id, o, o.from, o.size_bytes, [
       action("close", o.from === "upload" ? `Delete ${o.name}` : `Close ${o.name}`, o.from === "upload" ? "delete" : "close", () => closing(o))])))
       : empty("No file is open", "Drop one above, or name it when the server starts. torch.cuda.memory._dump_snapshot writes one.", "hightide ui snapshot.pickle"));
+    if (!runs) return; // not known yet is not none
     const from = runs.filter((r) => (r.snapshots ?? 0) > 0);
     recorded.replaceChildren(from.length ? table("Recorded snapshots", ["Snapshot", "Recorded", "Run's size", "Devices", "Events", "Blocks", "Peak", ""], from.slice(0, mostRecorded).flatMap((run) => Array.from({ length: run.snapshots! }, (_, k) => {
       const id = `${run.id}-${k}`, known = of.get(id) ?? listed.find((o) => o.id === id);
@@ -62,7 +63,7 @@ export function snapshotsPage(app: App): Shown {
       for (const o of snapshots ?? []) of.set(o.id, await get<Opened>(`/snapshots/${encodeURIComponent(o.id)}`, asking.signal));
       draw();
     }
-  }).catch((e: unknown) => { if (!asking.signal.aborted && runs.length === 0) recorded.replaceChildren(failure(e, loadRuns)); });
+  }).catch((e: unknown) => { if (!asking.signal.aborted && !runs) recorded.replaceChildren(failure(e, loadRuns)); });
 
   let active = 0;
   const shown = new Map<Upload, Sending>();

@@ -28,10 +28,11 @@ export function explorer(app: App, id: string, drawn: () => void): Shown {
   let told = false, actions: Actions | null = null;
   const then = (does: (a: Actions) => void) => () => { if (actions) does(actions); };
   const once = () => { if (!told && !closing.signal.aborted) { told = true; below.hidden = false; drawn(); } };
-  void get<{ devices: Device[] | null }>(`/snapshots/${encodeURIComponent(id)}`, closing.signal).then(({ devices }) => {
+  const ask = () => void get<{ devices: Device[] | null }>(`/snapshots/${encodeURIComponent(id)}`, closing.signal).then(({ devices }) => {
     if (devices?.some((d) => d.events > 0)) actions = panels(app, id, devices, body, below, closing.signal, once);
     else { body.replaceChildren(h("p", { class: "hint" }, "This snapshot has no trace of events, so there are no blocks over time to show.")); once(); }
-  }, (e: unknown) => { if (!givenUp(e)) { body.replaceChildren(failure(e)); once(); } });
+  }, (e: unknown) => { if (!givenUp(e)) { body.replaceChildren(failure(e, ask)); once(); } });
+  ask();
   return { element: h("div", {}, section("explorer", "Every block, event by event", body), below), keys: keysOf(app, then), commands: () => commandsOf(then), close: () => closing.abort() };
 }
 

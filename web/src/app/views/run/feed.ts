@@ -6,7 +6,7 @@
 
 import type { Mark, PhaseBar, Process, Report, Series, StepPoint } from "../../../api";
 import { complete } from "../../../state/report";
-import { get, report as fetchReport, type Run } from "../../api";
+import { get, Problem, report as fetchReport, type Run } from "../../api";
 import { givenUp } from "../../parts";
 import { stream } from "../../stream";
 
@@ -54,7 +54,7 @@ export function feed(id: string, standing: Standing): Feed & { start(): void; cl
   const path = `/runs/${encodeURIComponent(id)}`, asking = new AbortController();
   const reports: ((report: Report) => void)[] = [], begins: ((live: boolean) => void)[] = [];
   const heard = Object.fromEntries(events.map((name) => [name, []])) as unknown as Record<keyof Live, ((data: never) => void)[]>;
-  let sequence = 0, newest: Report | null = null, closing = () => {};
+  let sequence = 0, newest: Report | null = null, closing = () => {}, unread = false;
 
   const load = async (): Promise<void> => {
     const mine = ++sequence;
@@ -65,8 +65,20 @@ export function feed(id: string, standing: Standing): Feed & { start(): void; cl
       standing.shown(newest);
       for (const then of reports) then(newest);
     } catch (problem) {
-      if (!givenUp(problem) && mine === sequence) standing.failed(problem, () => void load());
+      if (!givenUp(problem) && mine === sequence) standing.failed(problem, () => { void load(); if (unread) row(); });
     }
+  };
+  const row = (): void => {
+    unread = false;
+    void get<Run>(path, asking.signal).then((row) => {
+      if (asking.signal.aborted) return;
+      if (row.state === "running") follow();
+      else for (const then of begins) then(false);
+    }, (problem: unknown) => {
+      if (asking.signal.aborted) return;
+      unread = problem instanceof Problem && problem.status === 503; // it is asked for again together with the report
+      if (!unread) for (const then of begins) then(false); // parts that fail too have then been asked
+    });
   };
   const follow = () => {
     standing.live();
@@ -84,11 +96,7 @@ export function feed(id: string, standing: Standing): Feed & { start(): void; cl
     on: (event, then) => { heard[event].push(then as (data: never) => void); },
     start() {
       void load();
-      get<Run>(path, asking.signal).then((row) => {
-        if (asking.signal.aborted) return;
-        if (row.state === "running") follow();
-        else for (const then of begins) then(false);
-      }, () => { if (!asking.signal.aborted) for (const then of begins) then(false); }); // parts that fail too have then been asked
+      row();
     },
     close() { asking.abort(); closing(); },
   };

@@ -4,6 +4,7 @@ import "../../../style/runs.css";
 import { count } from "../../../lib/format";
 import { explainer, h } from "../../../views/dom";
 import { post, runs as fetchRuns, type Run } from "../../api";
+import { doubt } from "../../frame/away";
 import { toast } from "../../frame/toast";
 import { busy, empty, failure } from "../../parts";
 import { chosen, columnOf, columnsOf, columnsText, facets, outcome, readQuery, sortOf, tagsOf, toggled } from "../../runlist";
@@ -23,7 +24,7 @@ export function runsPage(app: App): Shown {
   const search = h("input", { type: "search", placeholder: "Search names, commands, tags; state:failed, tag:model=bert", "aria-label": "Search the runs (key /)", value: text, spellcheck: "false" });
   const button = (title: string, key: string, act: () => void) => { const b = h("button", { type: "button", class: "button", "aria-keyshortcuts": key }, title); b.addEventListener("click", act); return b; };
   const compare = button("Compare", "c", () => comparing()), retag = button("Tag", "T", () => tagging()), drop = button("Delete", "Delete", () => deleting());
-  const total = h("span", { class: "hint", role: "status" }), chips = h("div", { class: "filters", role: "group", "aria-label": "Filters" }), waiting = busy(), place = h("div", { hidden: "" }), unread = h("p", { class: "banner", role: "alert", hidden: "" });
+  const total = h("span", { class: "hint", role: "status" }), chips = h("div", { class: "filters", role: "group", "aria-label": "Filters" }), waiting = busy(), place = h("div", { hidden: "" });
   const ask = (search: string, change: Record<string, string> = {}) => app.set({ search, params: Object.fromEntries(Object.entries({ ...app.get().params, ...change }).filter(([, v]) => v)) });
   const chooser = columnChooser((names) => ask(text, { columns: columnsText(names) }));
   const small = sparks((ids) => table.again(ids));
@@ -123,7 +124,6 @@ export function runsPage(app: App): Shown {
   });
   const load = () => void fetchRuns("", asking.signal, most).then(({ runs }) => {
     loaded = true;
-    unread.hidden = true;
     const before = new Map(known);
     known.clear();
     for (const run of runs) { const old = before.get(run.id); known.set(run.id, old && JSON.stringify(old) === JSON.stringify(run) ? old : run); }
@@ -131,10 +131,10 @@ export function runsPage(app: App): Shown {
   }, (e: unknown) => { if (asking.signal.aborted) return; waiting.remove(); place.hidden = false; place.replaceChildren(failure(e, load)); });
   const live = stream("/live", "/status", {
     open: load,
-    problem: ({ text: why }: { text: string }) => { unread.textContent = `${why} What is listed was there before.`; unread.hidden = !loaded; },
+    problem: doubt,
     runs: ({ runs, removed }: { runs: Run[] | null; removed: string[] | null }) => { for (const run of runs ?? []) known.set(run.id, run); for (const id of removed ?? []) { known.delete(id); picked.delete(id); } if (loaded) draw(); },
   });
-  const element = h("section", { id: "runs", "aria-labelledby": "runs-title" }, h("div", { class: "titled" }, h("h1", { id: "runs-title" }, "Runs"), explainer("runs", "Runs")), h("div", { class: "tools" }, search, compare, retag, drop, chooser.element), unread, chips, total, waiting, place);
+  const element = h("section", { id: "runs", "aria-labelledby": "runs-title" }, h("div", { class: "titled" }, h("h1", { id: "runs-title" }, "Runs"), explainer("runs", "Runs")), h("div", { class: "tools" }, search, compare, retag, drop, chooser.element), chips, total, waiting, place);
   const step = (by: number) => table.focus(Math.max(0, Math.min(shown.length - 1, table.at() + by)));
   const click = () => { const run = shown[table.at()]; if (run) { if (picked.has(run.id)) picked.delete(run.id); else picked.add(run.id); last = run.id; draw(); } };
   return {
