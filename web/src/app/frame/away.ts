@@ -4,7 +4,7 @@ import { h } from "../../views/dom";
 
 const againMs = 1_000;
 let away = false, unread = "", version = "", asking = false;
-const element = h("div", { class: "away", role: "alert", hidden: "" });
+let element: HTMLElement;
 
 /** Told by every request: the server answered, or it did not. */
 export function answered(yes: boolean): void {
@@ -48,6 +48,7 @@ function later(): void {
 
 /** The banner; it asks until all is there again. Views follow the event hightide:back. */
 export function awayBanner(): HTMLElement {
+  element = h("div", { class: "away", role: "alert", hidden: "" });
   ask();
   return element;
 }
