@@ -261,12 +261,13 @@ def test_init_starts_an_engine(recorded: Any) -> None:
     done = recorded(
         """
         import os, time
+        from importlib.util import find_spec
         import hightide
         before = dict(os.environ)
         first = hightide.init(name="first", tags={"model": "bert"})
         assert first and hightide.init() == first
         with hightide.span("encode"):
-            held = b"x" * (64 << 20)            # line 8
+            held = b"x" * (64 << 20)            # line 9
             time.sleep(0.3)
         for _ in range(10):
             time.sleep(0.01)
@@ -284,7 +285,14 @@ def test_init_starts_an_engine(recorded: Any) -> None:
         assert report.id == first and report.data["headline"]["steps"] == 10
         spans = {row["span"]: row for row in report.spans}
         assert set(spans) == {"encode", "child's"} and spans["encode"]["rss_rise"] > 60 << 20, spans
-        assert [row["line"] for row in report.rows("span-lines") if row["span"] == "encode"] == ["program.py:8"]
+        assert [row["line"] for row in report.rows("span-lines") if row["span"] == "encode"] == ["program.py:9"]
+        assert "span-lines" in report.tables
+        for ask in (report.rows, *([report.to_pandas] if find_spec("pandas") else [])):
+            try:
+                ask("nosuch")
+                raise AssertionError("a table that is not there")
+            except KeyError as error:
+                assert "no table 'nosuch'; it has " in str(error) and "span-lines" in str(error), error
         with hightide.span("unrecorded"):
             pass
         second = hightide.init(name="second")

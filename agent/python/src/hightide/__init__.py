@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from . import wandb as wandb
     from ._fit.sdk import Fit, Trial, fit
     from ._imagine import Imagined, imagine
-    from ._moments import Peak, Snapshot, figures, peak, snapshot
+    from ._moments import Line, Peak, Snapshot, figures, peak, snapshot
     from ._notebook import load_ipython_extension as load_ipython_extension
     from ._profiler import trace_handler
     from ._runs import Finding, Report, Run, report, runs
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 _PLACES = {
     "Fit": "_fit.sdk", "Trial": "_fit.sdk", "fit": "_fit.sdk",
     "Imagined": "_imagine", "imagine": "_imagine",
-    "Peak": "_moments", "Snapshot": "_moments", "figures": "_moments", "peak": "_moments", "snapshot": "_moments",
+    "Line": "_moments", "Peak": "_moments", "Snapshot": "_moments",
+    "figures": "_moments", "peak": "_moments", "snapshot": "_moments",
     "Finding": "_runs", "Report": "_runs", "Run": "_runs", "report": "_runs", "runs": "_runs",
     "load_ipython_extension": "_notebook",
     "Alert": "_session", "alert": "_session", "init": "_session", "step": "_session", "stop": "_session",
@@ -51,7 +52,7 @@ _PLACES = {
 _MODULES = frozenset(("accelerate", "keras", "lightning", "mlflow", "tensorboard", "transformers", "wandb"))
 
 __all__ = [
-    "Alert", "Finding", "Fit", "Imagined", "Peak", "Report", "Run", "Snapshot", "Trial", "__version__", "alert",
+    "Alert", "Finding", "Fit", "Imagined", "Line", "Peak", "Report", "Run", "Snapshot", "Trial", "__version__", "alert",
     "binary", "figures", "fit", "imagine", "init", "peak", "profile", "report", "runs", "snapshot", "span", "step",
     "stop", "trace_handler",
 ]  # fmt: skip

@@ -22,23 +22,30 @@ OUT_OF_MEMORY = 1  # the command's exit code
 
 @dataclass(frozen=True)
 class Imagined:
-    """What an imaginary GPU said. Bytes are None where it did not come so far."""
+    """What an imaginary GPU said; true where it fits. Bytes are None where it did not come so far.
+
+    Attributes:
+        verdict: fits, tight (with less room than the figures are sure of), conditional (fits, if numbers that nobody
+            computed are as taken: see `conditions`), oom, or unused (no GPU was touched).
+        gpu: its name, as in `hightide gpus`.
+        peak_bytes: of the device, everything in it.
+        allocated_bytes: what PyTorch's allocator had handed out at its own peak.
+        reserved_bytes: what it held from the device at the most.
+        total_bytes: of the GPU.
+        headroom_bytes: what the peak leaves of it.
+        run: its recording: hightide.report(run).
+        data: all that `hightide imagine --json` says.
+    """
 
     verdict: str
-    """fits, tight (with less room than the figures are sure of), conditional (fits, if numbers that nobody computed are
-    as taken: see `conditions`), oom, or unused (no GPU was touched)"""
     gpu: str
     peak_bytes: Optional[int]
-    """of the device, everything in it"""
     allocated_bytes: Optional[int]
     reserved_bytes: Optional[int]
     total_bytes: Optional[int]
-    """of the GPU"""
     headroom_bytes: Optional[int]
     run: str
-    """its recording: hightide.report(run)"""
     data: Dict[str, Any] = field(repr=False)
-    """all that `hightide imagine --json` says"""
 
     def __bool__(self) -> bool:
         return self.verdict in ("fits", "tight")

@@ -15,14 +15,21 @@ from . import _engine, _session
 
 
 class Line(NamedTuple):
-    """A line of the program, and what it held."""
+    """A line of the program, and what it held.
+
+    Attributes:
+        file: as the program names it.
+        line: its number in the file; 0 where it is not known.
+        function: that the line is in; may be empty.
+        bytes: what it held.
+        error: half of the 95 % interval, in bytes: the heap is sampled. 0 where bytes are exact.
+    """
 
     file: str
     line: int
     function: str
     bytes: int
     error: int
-    """half of the 95 % interval: the heap is sampled"""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} {self.function} {self.bytes / 2**20:.1f} MiB"
@@ -30,15 +37,21 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What this process held at a moment; None: not known here."""
+    """What this process held at a moment: bytes, None where not known.
+
+    Attributes:
+        label: names the moment in the report.
+        rss: resident on the host.
+        allocated: what the framework's allocator handed out, on the current device.
+        reserved: what it held from the device.
+        files: allocator snapshots written into the run: one a framework, where it uses a device.
+    """
 
     label: str
     rss: Optional[int]
     allocated: Optional[int]
-    """bytes of the framework's allocator on the current device"""
     reserved: Optional[int]
     files: int
-    """allocator snapshots written into the run: one a framework, where it uses a device"""
 
 
 def snapshot(label: str = "") -> Snapshot:
@@ -66,16 +79,20 @@ class Peak:
     The kernel and the frameworks' allocators on devices keep high-water marks. One that rose in the block is its exact
     peak. Else the peak is the highest reading: at both ends and, of a process that is recorded, the engine's between
     them; then `rss_exact` and the like are False.
+
+    Attributes:
+        name: of the span that the block is.
+        rss: of the whole process, resident on the host.
+        allocated: what the framework's allocator handed out, on the current device.
+        reserved: what it held from the device.
+        rss_exact, allocated_exact, reserved_exact: whether the figure is a mark of the kernel's or the allocator's.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.rss: Optional[int] = None
-        """of the whole process, resident on the host"""
         self.allocated: Optional[int] = None
-        """bytes that the framework's allocator handed out, on the current device"""
         self.reserved: Optional[int] = None
-        """bytes that it held from the device"""
         self.rss_exact = self.allocated_exact = self.reserved_exact = False
         self._stay: Any = None
         self._recorder: Any = None

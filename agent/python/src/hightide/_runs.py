@@ -16,39 +16,60 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was recorded. Bytes and times are None where they were not observed."""
+    """A run that was recorded, as runs() lists it.
+
+    Attributes:
+        id: what every command calls it by; a unique beginning of it will do.
+        name: empty where it was given none.
+        state: running, finished or cut off.
+        start_wall_ns: when it began, in nanoseconds since 1970.
+        duration_ns: how long it took, in nanoseconds; None: not known.
+        steps: optimizer steps, or calls of step().
+        peak_rss_bytes: the highest resident memory of all its processes together; None: not observed.
+        command: the words it was started with.
+        tags: each tag's value.
+        data: all that `hightide ls --json` says of it.
+    """
 
     id: str
     name: str
     state: str
-    """running, finished or cut off"""
     start_wall_ns: int
-    """since 1970"""
     duration_ns: Optional[int]
     steps: int
     peak_rss_bytes: Optional[int]
     command: List[str]
     tags: Dict[str, str]
     data: Dict[str, Any] = field(repr=False)
-    """all that `hightide ls --json` says of it"""
 
     def report(self) -> Report:
-        """Its report."""
+        """Its report; raises as hightide.report does."""
         return report(self.id)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that a report found."""
+    """Something that a report found.
+
+    Attributes:
+        kind: leak, growth, oom, fragmentation, swap, faults, gap, drop or alert.
+        severity: critical, warning or info.
+        title: what it is, in a line.
+        text: how that is known.
+        advice: what to do; empty where nothing is known.
+        file: where to look; empty where no line is known.
+        line: the line of that file, 0 where none is known.
+        bytes: how much it is about; None: of no size.
+        bytes_per_step: how fast it grows; None: it does not, or not with the steps.
+        data: all that `hightide report --json` says of it.
+    """
 
     kind: str
-    """leak, growth, oom, fragmentation, swap, faults, gap, drop or alert"""
     severity: str
     title: str
     text: str
     advice: str
     file: str
-    """where to look; empty where no line is known"""
     line: int
     bytes: Optional[int]
     bytes_per_step: Optional[int]
@@ -106,12 +127,15 @@ def report(run: str = "") -> Report:
 
 
 class Report:
-    """What a run's recording says, as `hightide report` does."""
+    """What a run's recording says, as `hightide report` does. report() and Run.report() make it.
+
+    Attributes:
+        data: the whole report, as docs/formats/json.md describes it. Bytes and nanoseconds are integers.
+    """
 
     def __init__(self, run: str, data: str = "", server: Optional[Server] = None) -> None:
         self._data_dir, self._server = data, server
         self.data: Dict[str, Any] = server.report(run) if server else _engine.ask_json("report", run, data=data)
-        """the whole report, as docs/formats/json.md describes it"""
         self._run = run
 
     @property
@@ -141,17 +165,27 @@ class Report:
             for f in self.data["findings"]
         ]  # fmt: skip
 
+    @property
+    def tables(self) -> List[str]:
+        """Names of the tables that it has, in their order: what rows() and to_pandas() take."""
+        return list(dict.fromkeys(table["name"] for table in self.data["tables"]))
+
     def rows(self, table: str) -> List[Dict[str, Any]]:
         """The rows of a table, each by the names of its columns; a cell that was not observed is left out.
 
-        A table that the report does not have gives none; `[t["name"] for t in report.data["tables"]]` are all it has.
+        Sizes are integers of bytes, times of nanoseconds.
+
+        Raises:
+            KeyError: the report has no such table. It has none that would be empty: `tables` names those it has.
         """
+        if table not in self.tables:
+            raise KeyError(f"the report has no table {table!r}; it has {', '.join(self.tables)}")
         return rows(self.data, table)
 
     @property
     def spans(self) -> List[Dict[str, Any]]:
-        """What the program's own spans took: a row each, times in nanoseconds, sizes in bytes."""
-        return self.rows("spans")
+        """What the program's own spans took: a row each, times in nanoseconds, sizes in bytes; without spans none."""
+        return rows(self.data, "spans")
 
     @property
     def text(self) -> str:
@@ -174,6 +208,8 @@ class Report:
     def to_pandas(self, table: str = "") -> Any:
         """A table as a DataFrame, or without a name the curves: one column each, seconds since the run began as index.
 
+        A cell or a moment that was not observed is NaN.
+
         Raises:
             ImportError: pandas is not installed.
             KeyError: the report has no such table.
@@ -184,9 +220,6 @@ class Report:
             return pandas.DataFrame(
                 {name: pandas.Series(y, [at / 1e9 for at in x]) for name, x, y in _curves(self.data)}
             )
-        names = [t["name"] for t in self.data["tables"]]
-        if table not in names:
-            raise KeyError(f"the report has no table {table!r}; it has {', '.join(names)}")
         return pandas.DataFrame(self.rows(table))
 
     def _repr_html_(self) -> str:
@@ -204,7 +237,7 @@ class Report:
 
 
 def rows(report: Dict[str, Any], table: str) -> List[Dict[str, Any]]:
-    """The rows of all tables of a name, each by the names of its columns."""
+    """The rows of all tables of a name, each by the names of its columns; of none there are none."""
     found = []
     for one in report["tables"]:
         if one["name"] == table:

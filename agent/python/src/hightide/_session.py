@@ -114,12 +114,15 @@ def step() -> None:
 
 @dataclass(frozen=True)
 class Alert:
-    """A limit that was passed."""
+    """A limit that was passed.
+
+    Attributes:
+        limit: as it was given.
+        value: what passed it: bytes, or what else the limit is in.
+    """
 
     limit: str
-    """as it was given"""
     value: int
-    """what passed it: bytes, or what else the limit is in"""
 
     def __str__(self) -> str:
         return f"{self.limit}: it is {self.value}"

@@ -17,7 +17,18 @@ from . import trial
 
 @dataclass(frozen=True)
 class Trial:
-    """One batch size. Bytes are None where nobody could tell."""
+    """One batch size that was tried. Bytes are None where nobody could tell.
+
+    Attributes:
+        batch: how many samples.
+        ok: whether the steps ran within the memory there was.
+        peak_allocated_bytes: what PyTorch's allocator handed out at the most.
+        peak_reserved_bytes: what it held from the device at the most.
+        device_used_bytes: of the device, everything in it.
+        step_time_ns: of a step, in nanoseconds.
+        problem: why it is not ok; empty where it is.
+        label: measured or imagined.
+    """
 
     batch: int
     ok: bool
@@ -27,20 +38,29 @@ class Trial:
     step_time_ns: Optional[int] = None
     problem: str = ""
     label: str = ""
-    """measured or imagined"""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What fit found; `report` is the whole answer as `hightide fit --json` prints it."""
+    """What fit found.
+
+    Attributes:
+        largest_batch: 0 where not even the smallest fits.
+        trials: in the order they were run.
+        data: the whole answer, as `hightide fit --json` prints it.
+    """
 
     largest_batch: int
-    """0 where not even the smallest fits"""
     trials: List[Trial]
-    report: Dict[str, Any] = field(repr=False)
+    data: Dict[str, Any] = field(repr=False)
+
+    @property
+    def report(self) -> Dict[str, Any]:
+        """An earlier name of `data`."""
+        return self.data
 
     def __str__(self) -> str:
-        return f"largest batch {self.largest_batch} ({self.report['label']}), {len(self.trials)} trials"
+        return f"largest batch {self.largest_batch} ({self.data['label']}), {len(self.trials)} trials"
 
 
 def fit(
