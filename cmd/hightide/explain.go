@@ -100,11 +100,5 @@ func (o *explainOptions) run(a *app, c *cobra.Command, args []string) error {
 		_, err := fmt.Fprint(a.stdout, r.Text(textOptions(a.stdout)))
 		return err
 	}
-	return o.write(a, r, "explain", func() ([]byte, error) {
-		text, err := r.ExplainJSON()
-		if err != nil {
-			err = fail.Input("without --json there are tables; hightide report RUN --json has what was recorded", "%w", err)
-		}
-		return text, err
-	})
+	return o.write(a, r, "explain", r.ExplainJSON)
 }

@@ -62,6 +62,9 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 		bytes, what = in.sumOfPeaks(mem.SeriesDeviceProcess), "on the device"
 	case mem.SeriesTreePSS:
 		bytes, what = p.HostPSS, "PSS"
+	case mem.SeriesDeviceUsed:
+		fullest := in.fullestDevice()
+		bytes, what = mem.Some(fullest.Values[fullest.Peak()]), "in use on "+fullest.Device+", by all programs together"
 	}
 	value, ok := bytes.Get()
 	if !ok {

@@ -147,7 +147,20 @@ func (in *Input) leadingSeries() lead {
 	if s := in.find(in.leader, mem.SeriesRSS); s != nil {
 		return lead{s.Name, in.leader, s}
 	}
+	if s := in.fullestDevice(); s != nil {
+		return lead{s.Name, 0, s}
+	}
 	return lead{mem.SeriesTreeRSS, in.leader, nil}
+}
+
+// fullestDevice is the use of the device that had most in use, by whichever programs; nil where none was read.
+func (in *Input) fullestDevice() (fullest *mem.Series) {
+	for _, s := range in.Run.Series {
+		if s.Name == mem.SeriesDeviceUsed && len(s.Values) > 0 && (fullest == nil || s.Values[s.Peak()] > fullest.Values[fullest.Peak()]) {
+			fullest = s
+		}
+	}
+	return fullest
 }
 
 // largestAt is the process that held most at a moment.

@@ -27,6 +27,8 @@ var Formats = []Format{
 		Decode: reads(telemetry.Read, func(d *Document, run *mem.Run) { d.Recording = run }),
 		Writes: "readings as events of a memory tracker, as JSON", Takes: Runs, Write: ofRunAlone(telemetry.WriteJSON)},
 	{Name: "telemetry-csv", Extension: ".csv", Writes: "the same as CSV", Takes: Runs, Write: ofRunAlone(telemetry.WriteCSV)},
+	{Name: "nvidia-smi", Reads: "what nvidia-smi --query-gpu=timestamp,index,memory.used --format=csv prints", Sniff: telemetry.IsSMI,
+		Decode: reads(telemetry.ReadSMI, func(d *Document, run *mem.Run) { d.Recording = run })},
 	{Name: "torch-json", Reads: "the same as JSON", Sniff: torch.IsJSON, Decode: reads(torch.ReadJSON, asSnapshot)},
 	{Name: "profiler-trace", Reads: "a trace of PyTorch's profiler with memory events", Sniff: torch.IsTrace, Decode: reads(torch.ReadTrace, asSnapshot)},
 	{Name: "xspace", Reads: "a profile of tf.profiler with memory events (*.xplane.pb)", Sniff: profiler.IsXSpace, Decode: reads(profiler.ReadXSpace, asSnapshot)},

@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -32,9 +31,6 @@ func (r *Report) HTML(w io.Writer) error {
 	return web.Report(w, text)
 }
 
-// ErrNoSnapshot says that a report has no allocator snapshot to explain.
-var ErrNoSnapshot = errors.New("there is no allocator snapshot to explain")
-
 // leads says whether a report is headed by a device rather than by another: pinned host memory only where there is no other.
 func (a *Allocator) leads(other *Allocator) bool {
 	if host := other.Device == mem.HostDevice; host != (a.Device == mem.HostDevice) {
@@ -44,20 +40,21 @@ func (a *Allocator) leads(other *Allocator) bool {
 }
 
 // ExplainJSON is what explain --json prints (docs/formats/json.md), on one line: the fields of the device that
-// holds most, then everything.
+// holds most, then everything. A report without devices, as of a profile of the heap, has its tables instead.
 func (r *Report) ExplainJSON() ([]byte, error) {
 	out := struct {
 		Version int `json:"version"`
 		*Allocator
 		Devices  []*Allocator `json:"devices"`
 		Flames   []StackSet   `json:"flames"` // of each device
+		Tables   []Table      `json:"tables,omitempty"`
 		Verdict  string       `json:"verdict"`
 		Findings []Finding    `json:"findings"`
 
 		NotLooked string   `json:"not_looked_for,omitempty"`
 		Looked    string   `json:"looked_for,omitempty"`
 		Notes     []string `json:"notes"`
-	}{Version, nil, r.Allocators, nil, r.Headline.Verdict, r.Findings, r.Headline.NotLooked, r.Headline.Looked, r.Notes}
+	}{Version, nil, r.Allocators, nil, nil, r.Headline.Verdict, r.Findings, r.Headline.NotLooked, r.Headline.Looked, r.Notes}
 	out.Flames = slices.DeleteFunc(slices.Clone(r.Stacks), func(s StackSet) bool { return s.Name != "device" })
 	for _, a := range r.Allocators {
 		if out.Allocator == nil || a.leads(out.Allocator) {
@@ -65,7 +62,7 @@ func (r *Report) ExplainJSON() ([]byte, error) {
 		}
 	}
 	if out.Allocator == nil {
-		return nil, ErrNoSnapshot
+		out.Devices, out.Flames, out.Tables = []*Allocator{}, r.Stacks, r.Tables
 	}
 	return Line(out)
 }

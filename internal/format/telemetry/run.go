@@ -90,6 +90,10 @@ func (b *builder) process(e *Event) uint32 {
 }
 
 func (b *builder) event(e *Event) {
+	if e.Collector == smiCollector { // it tells of devices alone
+		b.sample(e, mem.SeriesDef{Device: deviceName(e.device()), Name: mem.SeriesDeviceUsed}, e.Used)
+		return
+	}
 	id := b.process(e)
 	if e.passed() {
 		frame := mem.Event{Time: int64(*e.Time), Process: id, Kind: "alert", Text: "limit " + e.Type + ": " + e.Context, Facts: map[string]string{"alert": e.Type}}

@@ -1,0 +1,162 @@
+package telemetry
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"hightide/internal/mem"
+)
+
+// IsSMI knows what nvidia-smi --query-gpu=timestamp,…,memory.used,… --format=csv prints, by its header.
+func IsSMI(head []byte) bool {
+	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n\ufeff"), []byte("\n"))
+	return bytes.Contains(line, []byte("timestamp")) && bytes.Contains(line, []byte("memory.used ["))
+}
+
+const smiCollector = "nvidia-smi"
+
+// smiTime is how nvidia-smi writes a moment, in a zone that it does not name.
+const smiTime = "2006/01/02 15:04:05.000"
+
+// smiUnits are those that a header names.
+var smiUnits = map[string]int64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+// smiWhich are the columns that tell GPUs apart; any of them will do.
+var smiWhich = []string{"index", "uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "serial"}
+
+// ReadSMI reads such a table as a recording of what the devices had in use, whoever used it.
+func ReadSMI(r io.Reader) (*mem.Run, error) {
+	in := bufio.NewReader(r)
+	if _, err := firstByte(in); err != nil {
+		return nil, err
+	}
+	table := csv.NewReader(in)
+	table.TrimLeadingSpace, table.ReuseRecord = true, true
+	header, err := table.Read()
+	if err != nil {
+		return nil, err
+	}
+	columns, err := smiColumns(header)
+	if err != nil {
+		return nil, err
+	}
+	events, names, err := columns.read(table)
+	if err != nil {
+		return nil, err
+	}
+	out, err := run(events)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out.Info.Host.GPUs {
+		if g := &out.Info.Host.GPUs[i]; names[g.Index] != "" {
+			g.Name = names[g.Index]
+		}
+	}
+	if columns.which < 0 {
+		_ = out.Add(mem.Event{Time: out.Info.StartMono, Kind: "unobserved",
+			Text: "which GPU a row is of: the table has no column index, uuid or pci.bus_id, so all rows are taken for one GPU's"})
+	}
+	return out, nil
+}
+
+// smiTable says which columns hold what; -1: none.
+type smiTable struct {
+	time, used, total, name, which int
+	usedUnit, totalUnit            int64
+}
+
+func smiColumns(header []string) (t smiTable, err error) {
+	t = smiTable{-1, -1, -1, -1, -1, 0, 0}
+	for i, text := range header {
+		name, unit, _ := strings.Cut(strings.TrimSpace(text), " [")
+		size := smiUnits[strings.TrimSuffix(unit, "]")]
+		switch {
+		case name == "timestamp":
+			t.time = i
+		case name == "memory.used":
+			t.used, t.usedUnit = i, size
+		case name == "memory.total":
+			t.total, t.totalUnit = i, size
+		case name == "name" || name == "gpu_name":
+			t.name = i
+		case t.which < 0 && slices.Contains(smiWhich, name):
+			t.which = i
+		}
+	}
+	if t.time < 0 || t.usedUnit == 0 || t.total >= 0 && t.totalUnit == 0 {
+		return t, errors.New("the header has no timestamp, or sizes without a unit that is known")
+	}
+	return t, nil
+}
+
+// read gives the readings, and the names of the GPUs.
+func (t *smiTable) read(table *csv.Reader) (events []Event, names map[int]string, err error) {
+	numbers := map[string]int64{} // of GPUs that have no index, in the order they come
+	names = map[int]string{}
+	for {
+		row, err := table.Read()
+		if errors.Is(err, io.EOF) {
+			return events, names, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		line, _ := table.FieldPos(0)
+		at, err := time.Parse(smiTime, row[t.time])
+		if err != nil {
+			return nil, nil, fmt.Errorf("line %d: %q is no moment as nvidia-smi writes it", line, row[t.time])
+		}
+		moment := whole(at.UnixNano())
+		e := Event{Time: &moment, Collector: smiCollector, Device: size(0)}
+		if t.which >= 0 {
+			n, err := strconv.ParseInt(row[t.which], 10, 10)
+			if err != nil {
+				known := false
+				if n, known = numbers[row[t.which]]; !known {
+					n = int64(len(numbers))
+					numbers[strings.Clone(row[t.which])] = n
+				}
+			}
+			e.Device = size(n)
+		} else if len(events) > 0 && *events[len(events)-1].Time == moment {
+			return nil, nil, fmt.Errorf("line %d: two rows of one moment, and no column says of which GPU: add index to --query-gpu", line)
+		}
+		if e.Used, err = smiSize(row[t.used], t.usedUnit); err == nil && t.total >= 0 {
+			e.Total, err = smiSize(row[t.total], t.totalUnit)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		if t.name >= 0 && names[int(*e.Device)] == "" {
+			names[int(*e.Device)] = strings.Clone(row[t.name])
+		}
+		if events = append(events, e); len(events) > maxEvents {
+			return nil, nil, fmt.Errorf("more than %d rows", maxEvents)
+		}
+	}
+}
+
+// smiSize reads "20000 MiB", or "20000" of --format=csv,nounits; nil for "[N/A]".
+func smiSize(text string, unit int64) (*whole, error) {
+	if strings.HasPrefix(text, "[") || text == "N/A" {
+		return nil, nil
+	}
+	number, own, _ := strings.Cut(text, " ")
+	if own != "" {
+		unit = smiUnits[own]
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || unit == 0 || n < 0 || n > int64(mem.MaxSize)/unit {
+		return nil, fmt.Errorf("%q is no size", text)
+	}
+	return size(n * unit), nil
+}

@@ -1,0 +1,57 @@
+package telemetry
+
+import (
+	"strings"
+	"testing"
+
+	"hightide/internal/mem"
+)
+
+const smiHead = "timestamp, name, index, memory.total [MiB], memory.used [MiB]\n"
+
+// TestReadSMI: what each GPU had in use; a reading that nvidia-smi did not have is absent.
+func TestReadSMI(t *testing.T) {
+	text := smiHead +
+		"2026/11/23 10:00:00.000, NVIDIA H100, 0, 81559 MiB, 20000 MiB\n2026/11/23 10:00:00.002, NVIDIA A10, 1, 23028 MiB, [N/A]\n" +
+		"2026/11/23 10:00:01.000, NVIDIA H100, 0, 81559 MiB, 30000 MiB\n2026/11/23 10:00:01.002, NVIDIA A10, 1, 23028 MiB, 5 MiB\n"
+	for _, text := range []string{text, strings.ReplaceAll(text, " MiB", "")} {
+		if !IsSMI([]byte(text)) || Is([]byte(text)) {
+			t.Error("it is not known by its header")
+		}
+		run, err := ReadSMI(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(run.Processes) != 0 || len(run.Series) != 2 || len(run.Info.Host.GPUs) != 2 || run.Info.Host.GPUs[1].Name != "NVIDIA A10" {
+			t.Fatalf("processes %v, series %v, GPUs %v", run.Processes, run.Series, run.Info.Host.GPUs)
+		}
+		first, second := run.Series[0], run.Series[1]
+		if first.Name != mem.SeriesDeviceUsed || first.Device != "gpu:0" || first.Values[1] != 30000<<20 || first.Times[1]-first.Times[0] != 1e9 {
+			t.Errorf("series %+v", first)
+		}
+		if second.Device != "gpu:1" || len(second.Values) != 1 || second.Values[0] != 5<<20 {
+			t.Errorf("series %+v: want the one reading there is", second)
+		}
+	}
+}
+
+// TestReadSMIRefuses: rows that cannot be told apart and what is no size are refused with their line; what is only not said is told.
+func TestReadSMIRefuses(t *testing.T) {
+	const head = "timestamp, memory.used [MiB]\n"
+	for text, says := range map[string]string{
+		head + "2026/11/23 10:00:00.000, 1 MiB\n2026/11/23 10:00:00.000, 2 MiB\n": "line 3: two rows of one moment",
+		head + "2026/11/23 10:00:00.000, many\n":                                  `line 2: "many" is no size`,
+		head + "2026/11/23 10:00:00.000, 99999999999999 MiB\n":                    "is no size",
+		head + "yesterday, 1 MiB\n":                                               `line 2: "yesterday" is no moment`,
+		"timestamp, memory.used [pages]\n":                                        "without a unit",
+		head:                                                                      "no readings",
+	} {
+		if run, err := ReadSMI(strings.NewReader(text)); err == nil || run != nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, want %q", text, err, says)
+		}
+	}
+	run, err := ReadSMI(strings.NewReader(head + "2026/11/23 10:00:00.000, 1 MiB\n2026/11/23 10:00:01.000, 2 MiB\n"))
+	if err != nil || len(run.Events) != 1 || !strings.Contains(run.Events[0].Text, "taken for one GPU") {
+		t.Errorf("%v, %+v", err, run)
+	}
+}
