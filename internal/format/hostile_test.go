@@ -72,6 +72,7 @@ var hostile = map[string]struct {
 	"segment negative":     {`{"segments": [{"device": 0, "address": 4096, "total_size": -1024, "blocks": []}], "device_traces": []}`, nil, "-1024 bytes"},
 	"NaN in JSON":          {`{"segments": [{"total_size": NaN}]}`, nil, "byte"},
 	"JSON nesting":         {`{"segments": ` + strings.Repeat("[", 1<<20), nil, ""},
+	"a trace of ones":      {`{"ph": 0, "traceEvents": [` + strings.Repeat("1,", 1<<21) + `1]}`, nil, "another form"},
 	"JSON float size":      {`{"segments": [{"device": 0, "address": 1, "total_size": 10.5, "blocks": []}]}`, nil, "10.5"},
 	"profile of a length":  {"\x0a\x04\x08\x01\x10\x02\x12\xff\xff\xff\xff\x0f", nil, ""},
 	"smaps past the world": {"0-ffffffffffffffff r--p 0 0:0 0\nRss: 1 kB\n", nil, "line 1"},

@@ -36,9 +36,13 @@ type chromeEvent struct {
 
 const maxSlices = 1 << 26
 
+// maxStrange bounds how many entries of another tool may come before the first memory event: each takes as long as an error does.
+const maxStrange = 1 << 19
+
 // chromeTrace is a trace while it is read.
 type chromeTrace struct {
 	*profiler.Trace
+	strange int // entries of another tool
 	count   int
 	process string // of the first memory event; traces of several are merged by other tools
 	others  bool   // there are more
@@ -120,9 +124,15 @@ func (t *chromeTrace) readEvents(in *json.Decoder) error {
 	for in.More() {
 		var e chromeEvent
 		var wrong *json.UnmarshalTypeError
+		if t.count++; t.count > maxSlices {
+			return fmt.Errorf("more than %d entries", maxSlices)
+		}
 		if err := in.Decode(&e); err != nil && !errors.As(err, &wrong) {
 			return err
 		} else if err != nil && e.Name != memoryEntry && e.Name != failedEntry {
+			if t.strange++; t.strange > maxStrange && len(t.Events) == 0 {
+				return fmt.Errorf("more than %d entries of another form than the profiler's, and no memory event among them", maxStrange)
+			}
 			continue // an entry of another tool, with fields of other types
 		} else if err != nil {
 			return err
@@ -161,9 +171,6 @@ func (t *chromeTrace) readDevices(in *json.Decoder) error {
 const memoryEntry, failedEntry = "[memory]", "[OutOfMemory]"
 
 func (t *chromeTrace) entry(e *chromeEvent) error {
-	if t.count++; t.count > maxSlices {
-		return fmt.Errorf("more than %d entries", maxSlices)
-	}
 	thread := fmt.Sprint(e.Process, "/", e.Thread)
 	switch {
 	case (e.Name == memoryEntry || e.Name == failedEntry) && e.Args.Bytes != nil:
