@@ -10,8 +10,9 @@
 #define POOL_MAGIC 0x706f6f6c6d656869ull
 #define CHUNK (32 * HT_MIB) /* what pools were seen to grow by */
 
+enum { FREE, TAKEN, UNMAPPED }; /* what a part is; the last has addresses and no memory */
 struct part { uint64_t at, size; int taken; struct part *next; struct chunk *chunk; };
-struct chunk { uint64_t base, size; struct part *first; struct chunk *next; struct pool *pool; };
+struct chunk { uint64_t base, size, held; struct part *first; struct chunk *next; struct pool *pool; }; /* held: without what is unmapped */
 struct pool {
     HT_HANDLE;
     int device;
@@ -32,8 +33,8 @@ __attribute__((constructor)) static void make_defaults(void) {
 static struct pool *default_of(int ordinal) { return &defaults[ordinal % HT_GPU_DEVICES]; }
 static struct pool *pool_of(void *handle) { return ht_is(handle, POOL_MAGIC) ? handle : NULL; }
 
-static struct chunk *new_chunk(struct pool *pool, uint64_t bytes) {
-    uint64_t size = ht_round(bytes, CHUNK);
+static struct chunk *new_chunk(struct pool *pool, uint64_t bytes, uint64_t step) {
+    uint64_t size = ht_round(bytes, step);
     struct chunk *chunk = ht_new(sizeof *chunk);
     struct part *part = ht_new(sizeof *part);
     uint64_t base = 0;
@@ -45,7 +46,7 @@ static struct chunk *new_chunk(struct pool *pool, uint64_t bytes) {
         return NULL;
     }
     *part = (struct part){.at = base, .size = size, .chunk = chunk};
-    *chunk = (struct chunk){base, size, part, pool->chunks, pool};
+    *chunk = (struct chunk){base, size, size, part, pool->chunks, pool};
     pool->chunks = chunk;
     pool->reserved += size;
     if (pool->reserved > pool->reserved_high)
@@ -56,32 +57,68 @@ static struct chunk *new_chunk(struct pool *pool, uint64_t bytes) {
 static void drop_chunk(struct pool *pool, struct chunk **link) {
     struct chunk *chunk = *link;
     *link = chunk->next;
-    pool->reserved -= chunk->size;
-    ht_refund(pool->device, HT_KIND_POOL, chunk->size);
+    pool->reserved -= chunk->held;
+    ht_refund(pool->device, HT_KIND_POOL, chunk->held);
     ht_unreserve(chunk->base, chunk->size);
-    ht_drop(chunk->first, sizeof *chunk->first); /* the one free part */
+    for (struct part *part = chunk->first, *next; part; part = next) {
+        next = part->next;
+        ht_drop(part, sizeof *part);
+    }
     ht_drop(chunk, sizeof *chunk);
+}
+
+static int is_free(const struct chunk *chunk) {
+    for (const struct part *part = chunk->first; part; part = part->next)
+        if (part->taken == TAKEN)
+            return 0;
+    return 1;
 }
 
 static void trim(struct pool *pool, uint64_t keep) {
     for (struct chunk **link = &pool->chunks; *link && pool->reserved > keep;) {
-        struct part *only = (*link)->first;
-        if (!only->taken && !only->next)
+        if (is_free(*link))
             drop_chunk(pool, link);
         else
             link = &(*link)->next;
     }
 }
 
-static struct part *take(struct part *part, uint64_t size) {
+/* Cut a free part in two, the first of them `size` bytes long. Without memory for the second it stays whole. */
+static void cut(struct part *part, uint64_t size) {
     struct part *rest = part->size > size ? ht_new(sizeof *rest) : NULL;
-    if (rest) {
-        *rest = (struct part){part->at + size, part->size - size, 0, part->next, part->chunk};
-        part->next = rest;
-        part->size = size;
-    }
-    part->taken = 1;
+    if (!rest)
+        return;
+    *rest = (struct part){part->at + size, part->size - size, FREE, part->next, part->chunk};
+    part->next = rest;
+    part->size = size;
+}
+
+static struct part *take(struct part *part, uint64_t size) {
+    cut(part, size);
+    part->taken = TAKEN;
     return part;
+}
+
+/* Take the memory from under what is free in chunks that are not. Where a pool is fragmented the driver maps its unused memory
+ * anew at addresses in a row (NVIDIA describes it with cudaMallocAsync); here it goes back to the device and is charged again. */
+static void unmap_free(struct pool *pool) {
+    for (struct chunk *chunk = pool->chunks; chunk; chunk = chunk->next)
+        for (struct part *part = chunk->first; part; part = part->next) {
+            uint64_t from = ht_round(part->at, HT_GRANULE), to = (part->at + part->size) / HT_GRANULE * HT_GRANULE;
+            if (part->taken != FREE || to <= from)
+                continue;
+            if (from > part->at) { /* the rest comes next */
+                cut(part, from - part->at);
+                continue;
+            }
+            cut(part, to - from);
+            if (part->size != to - from)
+                continue;
+            part->taken = UNMAPPED;
+            chunk->held -= part->size;
+            pool->reserved -= part->size;
+            ht_refund(pool->device, HT_KIND_POOL, part->size);
+        }
 }
 
 static struct part *find(struct pool *pool, uint64_t size) {
@@ -89,10 +126,14 @@ static struct part *find(struct pool *pool, uint64_t size) {
         for (struct part *part = chunk->first; part; part = part->next)
             if (!part->taken && part->size >= size)
                 return take(part, size);
-    struct chunk *fresh = new_chunk(pool, size);
+    struct chunk *fresh = new_chunk(pool, size, CHUNK);
     if (!fresh) { /* what the pool caches goes back before it fails */
         trim(pool, 0);
-        fresh = new_chunk(pool, size);
+        fresh = new_chunk(pool, size, CHUNK);
+    }
+    if (!fresh) {
+        unmap_free(pool);
+        fresh = new_chunk(pool, size, HT_GRANULE);
     }
     return fresh ? take(fresh->first, size) : NULL;
 }
@@ -113,7 +154,7 @@ static int allocate(uint64_t *at, uint64_t bytes, struct pool *pool) {
         if (pool->used > pool->used_high)
             pool->used_high = pool->used;
     } else if (part) {
-        part->taken = 0;
+        part->taken = FREE;
     }
     pthread_mutex_unlock(&ht_pools_lock);
     if (!*at)
@@ -140,7 +181,7 @@ int ht_pool_free(uint64_t address) {
     pthread_mutex_lock(&ht_pools_lock);
     struct chunk *chunk = part->chunk;
     chunk->pool->used -= part->size;
-    part->taken = 0;
+    part->taken = FREE;
     join_next(part);
     for (struct part *before = chunk->first; before; before = before->next)
         if (before->next == part) {

@@ -115,6 +115,22 @@ static void pools(void) {
     OK(cudaMallocAsync(&a, 990 * MIB, NULL)); /* fits only once the cached chunk went back */
     OK(cudaFreeAsync((void *)a, NULL));
     FAILS(cudaMallocAsync(&a, 1025 * MIB, NULL), CUDA_OUT_OF_MEMORY);
+    uint64_t parts[8]; /* of one chunk, every second one freed: 384 MiB in four pieces */
+    OK(cudaMallocAsync(&a, 768 * MIB, NULL));
+    OK(cudaFreeAsync((void *)a, NULL));
+    for (int i = 0; i < 8; i++)
+        OK(cudaMallocAsync(&parts[i], 96 * MIB, NULL));
+    for (int i = 0; i < 8; i += 2)
+        OK(cudaFreeAsync((void *)parts[i], NULL));
+    FAILS(cudaMallocAsync(&a, 700 * MIB, NULL), CUDA_OUT_OF_MEMORY);
+    OK(cudaMallocAsync(&a, 380 * MIB, NULL)); /* what is free is mapped in a row */
+    CHECK(asked(pool, POOL_USED) == 764 * MIB && own(0, HT_KIND_POOL) == 768 * MIB, "and its bytes are counted once");
+    OK(cudaMallocAsync(&b, 96 * MIB, NULL)); /* what has lost its memory serves nobody */
+    CHECK(own(0, HT_KIND_POOL) == 864 * MIB, "it takes memory of its own");
+    for (int i = 1; i < 8; i += 2)
+        OK(cudaFreeAsync((void *)parts[i], NULL));
+    OK(cudaFreeAsync((void *)a, NULL));
+    OK(cudaFreeAsync((void *)b, NULL));
     OK(cudaMemPoolTrimTo(pool, 0));
     CHECK(own(0, HT_KIND_POOL) == 0 && asked(pool, POOL_USED_HIGH) == 990 * MIB, "its high-water mark remains");
     keep = 0;
