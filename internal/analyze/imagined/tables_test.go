@@ -44,6 +44,10 @@ func TestMachineIsWhatWasUsed(t *testing.T) {
 	if got := unplayed(played); got != 14 || unplayed([]report.RankUse{of(0, 256)}) != 0 {
 		t.Errorf("%d ranks were not played, and of those that were started %d", got, unplayed([]report.RankUse{of(0, 256)}))
 	}
+	alone := &report.Imagined{Ranks: played[:1]}
+	if got := basis(&mem.Run{}, alone); got != "judged on one rank alone, and the 15 that were not played may take more" {
+		t.Errorf("of one rank: %q", got)
+	}
 	for text, want := range map[string]bool{"0/256": true, "": false, "3/2": false, "1/": false} {
 		if _, _, ok := fakeRank(&mem.Process{Facts: map[string]string{"torch.fake_ranks": text}}); ok != want {
 			t.Errorf("%q: %v", text, ok)

@@ -364,8 +364,11 @@ func basis(run *mem.Run, v *report.Imagined) string {
 	if cut := v.Conditions["cut short"]; cut != "" {
 		parts = append(parts, "with "+cut)
 	}
-	if left := unplayed(v.Ranks); left > 0 && fullest(v) != "" {
+	switch left := unplayed(v.Ranks); {
+	case left > 0 && fullest(v) != "":
 		parts = append(parts, fmt.Sprintf("on ranks that take different amounts, %d more were not played", left))
+	case left > 0 && len(v.Ranks) == 1: // as of experts or of a pipeline, it may be the emptiest
+		parts = append(parts, fmt.Sprintf("on one rank alone, and the %d that were not played may take more", left))
 	}
 	if slices.ContainsFunc(run.Processes, func(p *mem.Process) bool { _, _, fake := fakeRank(p); return fake }) {
 		without = append(without, "the buffers of NCCL, as its process group is fake")
