@@ -37,39 +37,32 @@ type Options struct {
 	Profiles map[string]*mem.Profile
 }
 
-// Analysis is one way to look at a run: it adds what it finds to the report.
-type Analysis struct {
-	Name string
-	What string // the question it answers
-	Run  func(*Input, *report.Report)
-}
-
-// All lists the analyses in the order people read them. Add yours here.
-var All = []Analysis{
-	{"imagined", "whether a run on imaginary GPUs fits, and what that rests on", imaginedRun},
-	{"peak", "how high memory rose, when, and who held it", peak},
-	{"growth", "what only ever grows, and which line keeps it", growth},
-	{"shapes", "what each curve does as a whole: steady, a saw-tooth, a staircase, and when it changed", shapes},
-	{"sites", "which lines of the program held the heap at its highest", sites},
-	{"stacks", "which call stacks held it", stacks},
-	{"phases", "which part of a step takes the memory", phases},
-	{"spans", "what the parts took that the program named", userSpans},
-	{"modules", "which part of the model takes the memory", modules},
-	{"holes", "how much of it is free memory that malloc keeps", holes},
-	{"processes", "how it is spread over the processes", processes},
-	{"attached", "what is not known of a process that ran before its recording", attached},
-	{"ranks", "which rank works longest, takes most, failed first, and what loading took", ranks},
-	{"efficiency", "how well the run uses the memory that it needs to have", efficiency},
-	{"faults", "page faults and swap: what the memory costs in time", faults},
-	{"devices", "what the devices say against what the allocator says", devices},
-	{"snapshots", "who held a device's memory when a snapshot was taken", snapshots},
-	{"arrays", "which lines made the arrays that were alive when a framework wrote a profile", arrays},
-	{"programs", "what each compiled function needs, and what it could do without", programs},
-	{"traced", "which functions are traced or compiled again and again", traced},
-	{"oom", "where and why memory ran out", outOfMemory},
-	{"alerts", "limits that were passed", alerts},
-	{"drops", "what the recording does not have, and why", drops},
-	{"timeline", "the picture: curves, phases, steps, marks", timeline},
+// All are the analyses in the order people read them: each looks at a run and adds what it finds to the report. Add yours here.
+var All = []func(*Input, *report.Report){
+	imaginedRun, // whether a run on imaginary GPUs fits, and what that rests on
+	peak,        // how high memory rose, when, and who held it
+	growth,      // what only ever grows, and which line keeps it
+	shapes,      // what each curve does as a whole: steady, a saw-tooth, a staircase, and when it changed
+	sites,       // which lines of the program held the heap at its highest
+	stacks,      // which call stacks held it
+	phases,      // which part of a step takes the memory
+	userSpans,   // what the parts took that the program named
+	modules,     // which part of the model takes the memory
+	holes,       // how much of it is free memory that malloc keeps
+	processes,   // how it is spread over the processes
+	attached,    // what is not known of a process that ran before its recording
+	ranks,       // which rank works longest, takes most, failed first, and what loading took
+	efficiency,  // how well the run uses the memory that it needs to have
+	faults,      // page faults and swap: what the memory costs in time
+	devices,     // what the devices say against what the allocator says
+	snapshots,   // who held a device's memory when a snapshot was taken
+	arrays,      // which lines made the arrays that were alive when a framework wrote a profile
+	programs,    // what each compiled function needs, and what it could do without
+	traced,      // which functions are traced or compiled again and again
+	outOfMemory, // where and why memory ran out
+	alerts,      // limits that were passed
+	drops,       // what the recording does not have, and why
+	timeline,    // the picture: curves, phases, steps, marks
 }
 
 // Analyze runs all analyses on a recording. It changes nothing in it, and the same recording gives
@@ -86,8 +79,8 @@ func Analyze(run *mem.Run, opts Options) *report.Report {
 	for _, p := range run.Processes {
 		r.Processes = append(r.Processes, *p)
 	}
-	for _, a := range All {
-		a.Run(in, r)
+	for _, analysis := range All {
+		analysis(in, r)
 	}
 	slices.SortStableFunc(r.Findings, func(a, b report.Finding) int {
 		return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)),

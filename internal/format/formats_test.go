@@ -151,7 +151,7 @@ func TestSmaps(t *testing.T) {
 	for _, m := range d.Mappings.List {
 		rss += mem.Bytes(m.RSS.Or(0))
 		names[m.Path] = true
-		if m.Size <= 0 || m.RSS.Or(0) > int64(m.Size) {
+		if m.End <= m.Start || m.RSS.Or(0) > int64(m.End-m.Start) {
 			t.Errorf("%+v", m)
 		}
 	}

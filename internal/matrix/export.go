@@ -18,20 +18,19 @@ import (
 
 // Export is a way to write a matrix for other programs.
 type Export struct {
-	Name      string
-	Extension string
-	Writes    string // for help
-	Binary    bool   // not for a terminal
-	Write     func(w io.Writer, r *Result, c *Comparison) error
+	Name   string
+	Writes string // for help
+	Binary bool   // not for a terminal
+	Write  func(w io.Writer, r *Result, c *Comparison) error
 }
 
 // Exports lists them all. Add yours here.
 var Exports = []Export{
-	{"json", ".json", "everything; what --baseline reads", false, WriteJSON},
-	{"csv", ".csv", "a row for each cell and figure, with its interval", false, writeCells},
-	{SeedCSV, ".csv", "a row for each cell: " + strings.Join(seedColumns, ","), false, writeSeed},
-	{"parquet", ".parquet", "a row for each trial and figure", true, writeTrials},
-	{"markdown", ".md", "the comparison, for people", false, func(w io.Writer, _ *Result, c *Comparison) error {
+	{"json", "everything; what --baseline reads", false, WriteJSON},
+	{"csv", "a row for each cell and figure, with its interval", false, writeCells},
+	{SeedCSV, "a row for each cell: " + strings.Join(seedColumns, ","), false, writeSeed},
+	{"parquet", "a row for each trial and figure", true, writeTrials},
+	{"markdown", "the comparison, for people", false, func(w io.Writer, _ *Result, c *Comparison) error {
 		_, err := io.WriteString(w, c.Markdown())
 		return err
 	}},

@@ -34,11 +34,8 @@ type Mappings struct {
 // Mapping is one stretch of address space. Sizes that the kernel did not state are absent.
 type Mapping struct {
 	Start, End   uint64
-	Permissions  string // "rw-p"
 	Offset       uint64 // in the file
-	Inode        uint64
 	Path         string // file, "[heap]", "[stack]", or empty: anonymous
-	Size         Bytes
 	RSS          Optional
 	PSS          Optional
 	SharedClean  Optional
@@ -50,7 +47,6 @@ type Mapping struct {
 	SwapPSS      Optional
 	HugePages    Optional // AnonHugePages
 	Locked       Optional
-	Flags        string // VmFlags
 }
 
 // OOMMessage is what a framework said when it ran out of memory, in figures. A figure that the

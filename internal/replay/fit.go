@@ -16,16 +16,12 @@ type Fit struct {
 
 // Answer is what became of a trace's requests in so much memory. Figures are replayed.
 type Answer struct {
-	Capacity mem.Bytes // that the allocator could take
-	Fits     bool      // in every order in which addresses may turn out
-	Depends  bool      // it fits in some of those orders only
-	// Allocated and Reserved are peaks, of a run that did not fit up to its end. Spread is the lowest and
-	// the highest peak of reserved memory over the orders of addresses.
+	Fits    bool // in every order in which addresses may turn out
+	Depends bool // it fits in some of those orders only
+	// Allocated and Reserved are peaks, of a run that did not fit up to its end.
 	Allocated, Reserved mem.Bytes
-	Spread              [2]mem.Bytes
 	Retries             int64          // times the allocator emptied its cache because the device had no more
 	OOM                 *allocator.OOM // nil: it ran to its end
-	Time                int64          // of that event, ns of the wall clock; 0: none, or the trace has no times
 }
 
 // NewFit prepares a device's trace; -1 is the device with the longest one. Exact says that the
@@ -59,15 +55,12 @@ func (f *Fit) Verdict(memory, capacity mem.Bytes, allocConf string) (Answer, err
 }
 
 func (f *Fit) verdict(setup allocator.Setup) Answer {
-	all, spread := allocator.Variants(f.trace.program, setup)
-	v := Answer{Capacity: setup.Capacity, Allocated: all[0].Usage.PeakAllocated, Reserved: all[0].Usage.PeakReserved,
-		Spread: [2]mem.Bytes{spread.Low, spread.High}, Retries: all[0].Usage.Retries}
+	all, _ := allocator.Variants(f.trace.program, setup)
+	v := Answer{Allocated: all[0].Usage.PeakAllocated, Reserved: all[0].Usage.PeakReserved,
+		Retries: all[0].Usage.Retries}
 	v.Fits, v.Depends = served(all)
 	if i := slices.IndexFunc(all, func(o *allocator.Outcome) bool { return o.OOM != nil }); i >= 0 {
 		v.OOM = all[i].OOM
-	}
-	if t := f.trace.trace; v.OOM != nil && v.OOM.Event < len(t.Time) {
-		v.Time = t.Time[v.OOM.Event]
 	}
 	return v
 }

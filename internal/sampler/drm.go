@@ -19,7 +19,6 @@ import (
 type drm struct {
 	root     string
 	name     string
-	prefix   string // of device names: "amd"
 	regions  []string
 	cards    []*card
 	clients  map[*Process]*drmFiles
@@ -43,7 +42,7 @@ type card struct {
 
 // openDRM lists the cards of one PCI vendor; nil where there is none.
 func openDRM(root, name, prefix, pciVendor string, describe func(*card)) *drm {
-	d := &drm{root: root, name: name, prefix: prefix, clients: map[*Process]*drmFiles{}}
+	d := &drm{root: root, name: name, clients: map[*Process]*drmFiles{}}
 	dirs, _ := filepath.Glob(filepath.Join(root, "sys/class/drm/card[0-9]*/device"))
 	for _, dir := range dirs {
 		if strings.Contains(filepath.Base(filepath.Dir(dir)), "-") || word(filepath.Join(dir, "vendor")) != pciVendor {

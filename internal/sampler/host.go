@@ -9,7 +9,6 @@ import (
 
 // hostReader samples what concerns the whole machine and the control group.
 type hostReader struct {
-	root    string
 	meminfo int
 	cgroup  Cgroup
 	ticks   uint64
@@ -21,7 +20,6 @@ const availableEvery = 4
 
 // open prepares to read; pid is of the process whose control group counts, 0: ours.
 func (h *hostReader) open(root string, pid int) {
-	h.root = root
 	h.meminfo, _ = openFile(filepath.Join(root, "proc/meminfo"), 0)
 	h.cgroup = OpenCgroup(root, pid)
 }

@@ -68,9 +68,8 @@ type Sampler struct {
 	told    map[string]bool // Unobserved already said
 	cursor  int             // round robin where not all processes fit into a tick
 	slow    int64           // when the figures that change slowly were last read
-	ticks   uint64
-	live    []*Process // copy of the tree's, so that the cursor stays valid within a tick
-	summed  bool       // some process was seen with memory
+	live    []*Process      // copy of the tree's, so that the cursor stays valid within a tick
+	summed  bool            // some process was seen with memory
 	shared  footprint
 	before  int64      // the tick before
 	hurried bool       // the tree changes
@@ -145,7 +144,6 @@ func (s *Sampler) Tick(now int64) {
 	runtime.LockOSThread() // the cost is read from the thread's own processor clock
 	defer runtime.UnlockOSThread()
 	start := ThreadCPU()
-	s.ticks++
 	s.hurried = false
 	s.growing = s.growing[:0]
 	slow := s.slow == 0 || now-s.slow >= slowEvery

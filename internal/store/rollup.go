@@ -12,7 +12,6 @@ import (
 // pass, Reindex from the file.
 type rollup struct {
 	info      mem.RunInfo
-	begun     bool
 	peaks     map[uint32]*mem.Optional // series → the figure it raises
 	trees     Run                      // peaks of the process tree
 	single    Run                      // peaks of single processes, where the tree was not observed
@@ -43,7 +42,7 @@ func newRollup() *rollup {
 func (r *rollup) add(f mem.Frame) {
 	switch f := f.(type) {
 	case mem.RunInfo:
-		r.info, r.begun = f, true
+		r.info = f
 	case mem.Process:
 		r.processes[f.ID] = f.MaxRSS
 		r.seen(f.Start)

@@ -57,14 +57,13 @@ const MostBins = 64
 // Growing is a site that holds ever more for good.
 type Growing struct {
 	Trend
-	Site   *Site
-	Stack  uint32    // the one that grew most
-	Rise   mem.Bytes // of that
-	Stacks int
-	From   int       // the bin from which on it was looked at, as it held nothing before
-	Held   mem.Bytes // at the end of the last bin
-	Phase  mem.Phase
-	Every  bool // it rose in each bin, by about as much
+	Site  *Site
+	Stack uint32    // the one that grew most
+	Rise  mem.Bytes // of that
+	From  int       // the bin from which on it was looked at, as it held nothing before
+	Held  mem.Bytes // at the end of the last bin
+	Phase mem.Phase
+	Every bool // it rose in each bin, by about as much
 
 	// Larger says that nothing is kept for good: what is freed is followed by something larger, as where each step works on
 	// more, or a whole table is copied to be extended. Then it is not Steady.
@@ -87,7 +86,7 @@ func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend, w
 		if !ok {
 			continue
 		}
-		g := Growing{Site: sites.list[n], Stacks: len(sites.stacks[n]), From: part.from}
+		g := Growing{Site: sites.list[n], From: part.from}
 		noise := h.noiseOf(&g, sites.stacks[n], bins, part, ends)
 		c := Curve{X: bins.X[part.from : part.to+1], Whole: bins.Whole}
 		for _, bytes := range low[part.from : part.to+1] {

@@ -81,7 +81,7 @@ func Read(r io.Reader) (*mem.Mappings, error) {
 }
 
 func mapping(found []string) (mem.Mapping, error) {
-	m := mem.Mapping{Permissions: found[3], Path: found[7]}
+	m := mem.Mapping{Path: found[7]}
 	for i, to := range map[int]*uint64{1: &m.Start, 2: &m.End, 4: &m.Offset} {
 		value, err := strconv.ParseUint(found[i], 16, 64)
 		if err != nil {
@@ -89,12 +89,8 @@ func mapping(found []string) (mem.Mapping, error) {
 		}
 		*to = value
 	}
-	m.Inode, _ = strconv.ParseUint(found[6], 10, 64)
 	if m.End < m.Start || m.Path != "[rollup]" && m.End-m.Start > 1<<57 {
 		return m, fmt.Errorf("a mapping from %#x to %#x", m.Start, m.End)
-	}
-	if m.Path != "[rollup]" {
-		m.Size = mem.Bytes(m.End - m.Start)
 	}
 	return m, nil
 }
@@ -103,10 +99,6 @@ func smapsFigure(m *mem.Mapping, line string) error {
 	name, text, ok := strings.Cut(line, ":")
 	if !ok {
 		return fmt.Errorf("%.60q is neither a mapping nor a figure", line)
-	}
-	if name == "VmFlags" {
-		m.Flags = strings.TrimSpace(text)
-		return nil
 	}
 	to, known := smapsFields[name]
 	if !known {
