@@ -104,7 +104,14 @@ func (in *Input) lookedFor(heap, whole bool) string {
 	if whole {
 		said = append(said, fmt.Sprintf("%v or more of a process or device (%g %% of its peak where that is more)", mem.Bytes(leastTotal), 100*leastShare))
 	}
-	return "Looked for steady growth: " + strings.Join(said, ", and ") + "."
+	looked := "Looked for steady growth: " + strings.Join(said, ", and ") + "."
+	switch {
+	case whole:
+		return looked
+	case in.clockOf(in.leader).minutes:
+		return looked + fmt.Sprintf(" Growth of a whole process, which alone shows memory that the sampler does not see, was not looked for: without steps that takes %s.", report.Duration(int64(leastLifeRSS)))
+	}
+	return looked + " Growth of a whole process, which alone shows memory that the sampler does not see, was not looked for: too few ends of steps were read."
 }
 
 // whyNotLooked says why nothing was looked at that could tell a leak.

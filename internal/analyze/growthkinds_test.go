@@ -251,6 +251,14 @@ func TestWithoutSteps(t *testing.T) {
 	if r.Headline.Growth.Known() || !strings.Contains(r.Headline.Verdict, "per minute") {
 		t.Errorf("%+v", r.Headline)
 	}
+	// Of half a minute the whole process tells nothing, and that is said beside what was looked for.
+	s = training(5)
+	s.steps, s.stepTime, s.pace = 60, 500*ms, 500*ms
+	run = s.run()
+	run.Steps, run.Totals = nil, map[uint32]mem.StepTotal{}
+	if said := Analyze(run, Options{}).Headline.Looked; !strings.Contains(said, "4.00 MiB or more") || !strings.Contains(said, "without steps that takes 2 min") {
+		t.Errorf("%q", said)
+	}
 }
 
 // TestVerdictWithoutGrowth says that there is none.

@@ -99,7 +99,7 @@ func (in *Input) raised(e mem.Event) *shortage {
 	if stack, err := strconv.ParseUint(e.Facts["stack"], 10, 32); err == nil && e.Where == nil {
 		e.Where = &in.names.Of(uint32(stack)).Location
 	}
-	s.Advice = "What held the memory then is in the tables below; a smaller batch, gradient checkpointing or a lower precision takes less."
+	s.Advice = in.lessMemory()
 	s.told = s.Title
 	if e.Where != nil && e.Where.File != "" {
 		s.at = *e.Where
@@ -120,11 +120,37 @@ func (in *Input) raised(e mem.Event) *shortage {
 		s.Severity, s.after = report.Warning, " The program went on: it caught the error, or asked for less."
 	case e.Text != "":
 		s.after = " It said: " + report.FirstLine(e.Text, 240)
+		if limited := addressSpace(&e); limited != "" {
+			s.after = strings.TrimSuffix(s.after, ".") + "." + limited
+			s.Advice = "Raise that limit (ulimit -v, RLIMIT_AS). " + s.Advice
+		}
 		if alive := in.alive[e.Process]; alive != "" && source == "jax" {
 			s.after = strings.TrimSuffix(s.after, ".") + "." + alive
 		}
 	}
 	return s
+}
+
+// lessMemory is what helps whatever failed, and a training besides.
+func (in *Input) lessMemory() string {
+	advice := "What held the memory then is in the tables below"
+	for _, p := range in.Run.Processes {
+		if len(p.Frameworks) > 0 {
+			return advice + "; a smaller batch, gradient checkpointing or a lower precision takes less."
+		}
+	}
+	return advice + "."
+}
+
+// addressSpace says that a limit of the process's own was reached, as ulimit -v sets it; "" where it was not.
+func addressSpace(e *mem.Event) string {
+	limit, err := strconv.ParseInt(e.Facts["limit"], 10, 64)
+	mapped, wrong := strconv.ParseInt(e.Facts["mapped"], 10, 64)
+	asked, known := e.Bytes.Get()
+	if err != nil || wrong != nil || !known || mapped+asked <= limit {
+		return ""
+	}
+	return fmt.Sprintf(" The process may map %v of address space and had mapped %v: that limit was reached, whatever the machine has left.", mem.Bytes(limit), mem.Bytes(mapped))
 }
 
 func (in *Input) killFinding(what string, process uint32, where *mem.Location) report.Finding {

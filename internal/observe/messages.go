@@ -67,6 +67,8 @@ type message struct {
 	Text     string       `json:"text"`
 	Bytes    mem.Optional `json:"bytes"`
 	Source   string       `json:"source"`
+	Limit    mem.Optional `json:"limit_bytes"`  // of the address space
+	Mapped   mem.Optional `json:"mapped_bytes"` // of that
 	Class    string       `json:"class"`
 	From     string       `json:"from"`
 
@@ -179,7 +181,7 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 	case "oom":
 		p.explained(m.Bytes)
 		event.Step, event.Bytes = m.Step, m.Bytes
-		event.Facts = facts("source", m.Source, "device", text(m.Device))
+		event.Facts = facts("source", m.Source, "device", text(m.Device), "limit", digits(m.Limit), "mapped", digits(m.Mapped))
 	case "exception":
 		event.Facts = facts("class", m.Class, "from", mem.MaskText(m.From))
 	case "mark":
@@ -290,6 +292,14 @@ func facts(pairs ...string) map[string]string {
 		}
 	}
 	return m
+}
+
+// digits writes a number that may be absent; "" where it is.
+func digits(o mem.Optional) string {
+	if n, ok := o.Get(); ok {
+		return strconv.FormatInt(n, 10)
+	}
+	return ""
 }
 
 // drop counts what was lost at a place of our own.

@@ -230,6 +230,12 @@ def test_memory_error_becomes_an_oom(observe: Any) -> None:
     result = observe("x = bytearray(1 << 60)", ok=False)
     told = result.main.one("oom")
     assert (told["source"], told["line"], told["device"]) == ("MemoryError", 1, "cpu")
+    assert "limit_bytes" not in told
+    result = observe(
+        "import resource as r; r.setrlimit(r.RLIMIT_AS, (2 << 30, 2 << 30))\nx = bytearray(3 << 30)", ok=False
+    )
+    told = result.main.one("oom")
+    assert told["limit_bytes"] == 2 << 30 and 0 < told["mapped_bytes"] < 2 << 30
 
 
 def test_closed_descriptors(observe: Any) -> None:

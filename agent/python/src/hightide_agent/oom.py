@@ -8,6 +8,8 @@ is recorded by its adapter instead.
 
 from __future__ import annotations
 
+import os
+
 from .agent import Agent
 from .places import text_of, where
 
@@ -41,10 +43,27 @@ def notice(agent: Agent, error: BaseException, step: int = -1) -> None:
             record["bytes"] = size
         if step >= 0:
             record["step"] = step
+        if device == "cpu":
+            record.update(_address_space())
         agent.record(record)
         recorded.get(source, _nothing)()
     except Exception as trouble:
         agent.log("could not record an out-of-memory error", trouble)
+
+
+def _address_space() -> Dict[str, int]:
+    """How much address space this process has, and may have where that is limited (ulimit -v)."""
+    try:
+        with open("/proc/self/limits", "rb", buffering=0) as limits, open(
+            "/proc/self/statm", "rb", buffering=0
+        ) as used:
+            limit = limits.read().partition(b"Max address space")[2].split(None, 1)[0]
+            if limit == b"unlimited":
+                return {}
+            pages = int(used.read().split(None, 1)[0])
+            return {"limit_bytes": int(limit), "mapped_bytes": pages * os.sysconf("SC_PAGE_SIZE")}
+    except (OSError, ValueError, IndexError, MemoryError):  # there may be no room for the answer
+        return {}
 
 
 def _nothing() -> None:
