@@ -287,9 +287,12 @@ func (e *Engine) remove(s store.Store, id string) error {
 // where those are in this store. Best effort: what fails is tried again by the next command.
 func (e *Engine) recover(s store.Store) {
 	observe.Leftovers(&e.Runtime, func(left observe.Leftover) {
+		if runs, err := s.List(store.Filter{IDs: []string{left.ID}}); err != nil || len(runs) == 0 {
+			return // of another data directory; not Load, which would look for a run of that name among all
+		}
 		run, recording, err := store.Load(s, left.ID)
 		if err != nil || run.ID != left.ID || run.State == store.Running {
-			return // of another data directory
+			return
 		}
 		writer, err := s.Reopen(left.ID)
 		if err != nil {

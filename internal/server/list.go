@@ -44,20 +44,29 @@ func (l *list) leave() {
 	}
 }
 
+// While somebody has the list open, looking at all runs takes at most a tenth of a processor, however many they are. What a look takes is
+// time that passed, which is more on a busy machine; so the pause has an end.
+const (
+	listRest     = 9
+	longestPause = 10 * time.Second
+)
+
 // look tells what changes, and why nothing is known of it where the runs cannot be listed.
 func (l *list) look(ctx context.Context, s *Server, known map[string]store.Run, problem string) {
-	tick := time.NewTicker(listEvery)
-	defer tick.Stop()
+	next := time.NewTimer(listEvery)
+	defer next.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-next.C:
 		}
 		tell := func(event string, data any) {
 			l.feed.change(func(r *ring) { r.push(message{text: eventText(event, data, -1)}) })
 		}
+		began := time.Now()
 		news, err := s.changes(ctx, known)
+		next.Reset(max(listEvery, min(listRest*time.Since(began), longestPause)))
 		switch was := problem; {
 		case ctx.Err() != nil:
 		case err != nil:
