@@ -111,3 +111,16 @@ func TestServedHeadroom(t *testing.T) {
 		}
 	}
 }
+
+// TestCaughtShortage: a batch at which the program ran out of memory and went on with less does not fit.
+func TestCaughtShortage(t *testing.T) {
+	v := &report.Imagined{Shortages: 2}
+	v.Verdict, v.Used = mem.VerdictFits, mem.Some(int64(100))
+	if got, err := ImaginedTrial(64, v, ""); err != nil || got.OK || got.Problem != "it ran out of memory, which it caught 2 times" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	v.Shortages = 0
+	if got, _ := ImaginedTrial(64, v, ""); !got.OK || got.Problem != "" {
+		t.Errorf("without one: %+v", got)
+	}
+}

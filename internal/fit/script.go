@@ -40,6 +40,8 @@ func ImaginedTrial(batch int, v *report.Imagined, said string) (Trial, error) {
 		t.Rests = append(t.Rests, fmt.Sprintf("%s was taken as %s", &v.Undecided[i], v.Undecided[i].Value))
 	}
 	switch {
+	case t.OK && v.Shortages > 0: // it went on with less than this batch, or without some of its steps
+		t.OK, t.Problem = false, fmt.Sprintf("it ran out of memory, which it caught %s", report.Times(v.Shortages))
 	case t.OK:
 		if used, ok := v.Used.Get(); ok && v.Reserved.Known() {
 			t.Capacity = mem.Some(int64(v.Total) - used + v.Reserved.Or(0))

@@ -142,7 +142,9 @@ func conditions(run *mem.Run, v *report.Imagined) {
 		}
 	}
 	s := &run.Imagined.Setup
-	set("allocator setting", s.AllocConf)
+	if v.Conditions["allocator setting"] == "" { // the program did not make one
+		set("allocator setting", s.AllocConf)
+	}
 	set("data-dependent sizes", s.Sizes)
 	set("values read back", s.ReadValue)
 }

@@ -1,11 +1,12 @@
 """What changes the answer and stands in no line of the script: which attention ran, what the compiler found in its
-caches, how matrices are multiplied. Each is a `condition` record, sent at the end.
+caches, how matrices are multiplied, which allocator setting was in force. Each is a `condition` record, sent at the end.
 
 The kernels of attention are told apart by the operators that are really called, below autograd and compilation.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any, Callable, Dict, List
 
@@ -56,6 +57,7 @@ class Conditions:
         """Say what was seen."""
         self.libraries.clear()  # nothing of ours may run while the interpreter is taken down
         for name, value in (
+            ("allocator setting", self._allocator()),
             ("attention", self._attention()),
             ("compile cache", self._compiled()),
             ("matmul precision", self._precision()),
@@ -63,6 +65,12 @@ class Conditions:
         ):
             if value:
                 self.agent.record({"type": "condition", "name": name, "value": value})
+
+    def _allocator(self) -> str:
+        """The setting in force: the program may have made it. Before PyTorch could be asked, what the environment says."""
+        asked = getattr(self.parts.torch._C, "_accelerator_getAllocatorSettings", None)
+        set_by_environment = os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
+        return str(asked() if asked is not None else set_by_environment)
 
     def _attention(self) -> str:
         kinds = sorted(self.attention, key=lambda name: -self.attention[name])
