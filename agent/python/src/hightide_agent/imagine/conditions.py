@@ -1,5 +1,6 @@
 """What changes the answer and stands in no line of the script: which attention ran, what the compiler found in its
-caches, how matrices are multiplied, which allocator setting was in force. Each is a `condition` record, sent at the end.
+caches, how matrices are multiplied, which allocator setting was in force. Each is a `condition` record, sent at the
+end.
 
 The kernels of attention are told apart by the operators that are really called, below autograd and compilation.
 """
@@ -67,7 +68,7 @@ class Conditions:
                 self.agent.record({"type": "condition", "name": name, "value": value})
 
     def _allocator(self) -> str:
-        """The setting in force: the program may have made it. Before PyTorch could be asked, what the environment says."""
+        """The setting in force: the program may have made it. An older PyTorch cannot be asked, but its environment."""
         asked = getattr(self.parts.torch._C, "_accelerator_getAllocatorSettings", None)
         set_by_environment = os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
         return str(asked() if asked is not None else set_by_environment)
