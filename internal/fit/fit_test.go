@@ -79,6 +79,13 @@ func TestTightBatches(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	same := &Result{Label: mem.Imagined, Largest: 64, Trials: []Trial{trial(16, 250), trial(64, 250)}}
+	for i := range same.Trials {
+		same.Trials[i].Allocated = mem.Some(int64(200))
+	}
+	if text := same.Text(report.TextOptions{Width: 300}); !strings.Contains(text, "All 2 batches took the same memory") {
+		t.Errorf("a batch that changes nothing:\n%s", text)
+	}
 	r.Largest, r.Trials = 80, r.Trials[:2]
 	if r.conclude(&Options{}); r.Roomy != 0 || strings.Contains(r.answer(), "tightly") {
 		t.Errorf("with room: %s", r.answer())

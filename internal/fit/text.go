@@ -2,6 +2,7 @@ package fit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"hightide/internal/mem"
@@ -65,6 +66,11 @@ func labelled(label mem.Label, most mem.Optional) string {
 	return string(label)
 }
 
+// level says whether all trials were seen to take the same.
+func level(all []Trial) bool {
+	return all[0].Allocated.Known() && !slices.ContainsFunc(all, func(t Trial) bool { return t.Allocated != all[0].Allocated })
+}
+
 // remarks are what people would work out next.
 func (r *Result) remarks() []string {
 	var all []string
@@ -72,6 +78,9 @@ func (r *Result) remarks() []string {
 	if unused, ok := r.Unused.Get(); ok && r.Largest > 0 {
 		total := r.Total.Or(1)
 		add("A batch of %d leaves %v (%d %%) of the device unused (%s).", r.Current, mem.Bytes(unused), unused*100/total, labelled(r.UnusedLabel, r.UnusedError))
+	}
+	if all := r.fitting(); r.Fails == 0 && len(all) > 1 && level(all) {
+		add("All %d batches took the same memory, so what was tried is no limit: the batch size may not have reached the step.", len(all))
 	}
 	if p := r.Plan; p != nil {
 		add("For a batch of %d: %d samples at a time, %d accumulation steps (%d in all).", p.Target, p.Micro, p.Steps, p.Batch)
