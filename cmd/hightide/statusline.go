@@ -78,7 +78,9 @@ func (v *view) progress(p event.Progress) {
 		fmt.Fprintf(v.plain, "\r\x1b[2Khightide: %d of %d  %s", p.Done, p.All, report.Clean(p.Text))
 	case onTerminal:
 		fmt.Fprint(v.plain, "\r\x1b[2K")
-	case p.Done == p.All || p.Done%8 == 0:
+	case p.Done == p.All: // as far as is known: what these say may bring more
+		fmt.Fprintf(v.plain, "hightide: %d imagined, %s\n", p.Done, report.Clean(p.Text))
+	case p.Done%8 == 0:
 		fmt.Fprintf(v.plain, "hightide: %d of %d imagined, %s\n", p.Done, p.All, report.Clean(p.Text))
 	}
 }

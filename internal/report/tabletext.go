@@ -1,6 +1,6 @@
 package report
 
-// Text writes one table alone, every row of it.
+// Text writes one table alone, of long ones the first rows.
 func (t *Table) Text(o TextOptions) string {
 	if o.Width <= 0 {
 		o.Width = 110
