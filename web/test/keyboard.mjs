@@ -162,7 +162,7 @@ await page("explorer", snapshot, async (tab) => {
   const from = Number(words(tab).get("t").split("-")[0]);
   await press(tab, "a", "a", "a", "a", "a");
   await tab.waitForFunction((from) => Number(new URLSearchParams(location.search).get("t")?.split("-")[0]) < from, from);
-  await press(tab, "ArrowRight"); // the moment is out of view: it comes back into it
+  await press(tab, "a", "ArrowRight"); // the moment is out of view: it comes back into it, also while the hand still pans
   await tab.waitForFunction(() => { const w = new URLSearchParams(location.search), [from, to] = (w.get("t") ?? "0-0").split("-").map(Number), at = Number(w.get("at")); return from <= at && at < to; });
   await press(tab, "f", "Escape");
   await asked(tab, "t", false);

@@ -89,6 +89,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
     tile();
     clearTimeout(rest);
     rest = window.setTimeout(() => { // the address follows when the hand rests
+      rest = 0;
       if (closed.aborted) return;
       const whole = board.whole(), now = { window: within(events, whole.events), bytes: within(high, whole.bytes) };
       shown = JSON.stringify(now);
@@ -122,7 +123,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
     const at = board.at(), [from, to] = events;
     if (at === before) return;
     before = at;
-    if ((at < from || at >= to) && JSON.stringify(app.get().window) === JSON.stringify(within(events, board.whole().events))) moveTo({ events: moved(events, at - (from + to) / 2, board.whole().events) });
+    if ((at < from || at >= to) && (rest !== 0 || JSON.stringify(app.get().window) === JSON.stringify(within(events, board.whole().events)))) moveTo({ events: moved(events, at - (from + to) / 2, board.whole().events) });
     walking.moved();
   });
   let asked = filterOf(board);
