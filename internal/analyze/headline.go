@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ func headline(in *Input, r *report.Report) {
 		h.ExitCode, h.Signal, h.Stopped = in.Run.End.ExitCode, in.Run.End.Signal, in.Run.End.Reason == "stopped"
 		h.Left = in.Run.End.Reason == "left"
 	}
+	h.Exception = in.exception(r)
 	if in.label() != mem.Imagined { // where no kernel ran, a step's time is that of the host alone
 		h.StepTime = in.stepTime(in.leader)
 	}
@@ -34,6 +36,45 @@ func headline(in *Input, r *report.Report) {
 	in.verdictOOM(&b, r)
 	in.verdictPeak(&b, r)
 	h.Say(b.String(), in.beforeClause(r), in.growthClause(r))
+}
+
+// exception is one that nobody caught in a program that failed; nil where there was none.
+func (in *Input) exception(r *report.Report) *report.Exception {
+	end := in.Run.End
+	if end == nil || !end.Signal.Known() && end.ExitCode.Or(0) == 0 {
+		return nil
+	}
+	e, ok := in.Run.Uncaught()
+	if !ok {
+		return nil
+	}
+	found := &report.Exception{Class: e.Facts["class"], Text: e.Text, From: e.Facts["from"], Time: e.Time - in.start, Process: e.Process}
+	if e.Where != nil {
+		found.File, found.Line, found.Function = e.Where.File, e.Where.Line, e.Where.Function
+	}
+	told := e.Shortage() && slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return f.Kind == report.KindOOM })
+	if !told && r.Imagined == nil {
+		found.Sentence = in.exceptionText(found)
+	}
+	return found
+}
+
+// exceptionText: "ValueError at train.py:12 in rank 1: expected 3 columns (after KeyError: 'x')".
+func (in *Input) exceptionText(e *report.Exception) string {
+	text := e.Class
+	if e.File != "" {
+		text += " at " + mem.LineName(mem.Location{File: e.File, Line: e.Line})
+	}
+	if who := in.processName(e.Process); who != "main" {
+		text += " in " + who
+	}
+	if said := report.FirstLine(e.Text, 200); said != "" {
+		text += ": " + said
+	}
+	if e.From != "" {
+		text += " (after " + report.FirstLine(e.From, 120) + ")"
+	}
+	return text
 }
 
 func (in *Input) verdictOOM(b *strings.Builder, r *report.Report) {

@@ -315,12 +315,15 @@ func copyRecording(to string, s store.Store, id string) error {
 // Summary is what `run --json` prints; docs/formats/json.md documents it. What was not observed is
 // absent, never 0.
 type Summary struct {
-	Version   int              `json:"version"`
-	RunID     string           `json:"run_id"`
-	Name      string           `json:"name,omitempty"`
-	ExitCode  mem.Optional     `json:"exit_code"` // null where a signal ended it
-	Signal    mem.Optional     `json:"signal,omitzero"`
-	Stopped   bool             `json:"stopped_as_asked,omitempty"`
+	Version  int          `json:"version"`
+	RunID    string       `json:"run_id"`
+	Name     string       `json:"name,omitempty"`
+	ExitCode mem.Optional `json:"exit_code"` // null where a signal ended it
+	Signal   mem.Optional `json:"signal,omitzero"`
+	Stopped  bool         `json:"stopped_as_asked,omitempty"`
+
+	Exception *report.Exception `json:"exception,omitempty"`
+
 	Duration  int64            `json:"duration_ns"`
 	Steps     uint64           `json:"steps"`
 	Peak      report.Peak      `json:"peak"`
@@ -350,6 +353,7 @@ func (r *RunResult) Summary() Summary {
 	head := &r.Report.Headline
 	s.Name, s.Duration, s.Steps, s.Complete = r.Report.Run.Name, head.Duration, head.Steps, head.Complete
 	s.Peak, s.PerStep, s.Least, s.NotLooked, s.Looked, s.StepTime = head.Peak, head.Growth, head.GrowthLeast, head.NotLooked, head.Looked, head.StepTime
+	s.Exception = head.Exception
 	s.Findings = append(s.Findings, r.Report.Findings...)
 	s.Dropped, s.Label = r.Report.Dropped, head.Peak.Label
 	s.Notes = append(s.Notes, r.Report.Notes...)

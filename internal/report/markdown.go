@@ -16,6 +16,9 @@ func (r *Report) Markdown() string {
 	if facts := r.facts(); len(facts) > 0 {
 		fmt.Fprintf(&b, "%s\n\n", strings.Join(facts, " · "))
 	}
+	if e := r.Headline.Exception; e != nil && e.Sentence != "" {
+		fmt.Fprintf(&b, "%s\n\n", markdown(e.Sentence))
+	}
 	for _, f := range r.Findings {
 		where := ""
 		if f.File != "" {

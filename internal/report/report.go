@@ -64,9 +64,10 @@ type Headline struct {
 	Steps       uint64       `json:"steps"`
 	ExitCode    mem.Optional `json:"exit_code,omitzero"`
 	Signal      mem.Optional `json:"signal,omitzero"`
-	Stopped     bool         `json:"stopped,omitempty"` // it ended as it was asked to, in good order or by the signal that followed
-	Left        bool         `json:"left,omitempty"`    // a process that ran before the recording went on after it
-	Complete    bool         `json:"complete"`          // the recording has its end
+	Exception   *Exception   `json:"exception,omitempty"` // of a program that failed
+	Stopped     bool         `json:"stopped,omitempty"`   // it ended as it was asked to, in good order or by the signal that followed
+	Left        bool         `json:"left,omitempty"`      // a process that ran before the recording went on after it
+	Complete    bool         `json:"complete"`            // the recording has its end
 	Peak        Peak         `json:"peak"`
 	Growth      mem.Optional `json:"growth_bytes_per_step,omitzero"`
 	GrowthLeast mem.Optional `json:"growth_least_bytes,omitzero"` // where Growth is 0: the least over the run, of a process, that is told
@@ -75,6 +76,20 @@ type Headline struct {
 	Looked      string       `json:"looked_for,omitempty"`        // what growth would have been told, where none was: a sentence
 	StepTime    mem.Optional `json:"step_time_ns,omitzero"`       // median
 	MainSource  mem.Quantity `json:"main_source,omitempty"`       // which series the picture leads with
+}
+
+// Exception is one that nobody caught. Of several processes, it is the main one's, or the first of its children's where
+// the main one's only tells of a child.
+type Exception struct {
+	Sentence string `json:"sentence,omitempty"` // one line, for people; absent where the verdict tells of it
+	Class    string `json:"class"`              // without its module
+	Text     string `json:"text,omitempty"`     // secrets masked
+	From     string `json:"from,omitempty"`     // class and text of the first exception, where this one was raised in its handling
+	Time     int64  `json:"time_ns"`            // since the run began
+	Process  uint32 `json:"process"`
+	File     string `json:"file,omitempty"` // the innermost line of the user's own, else the innermost
+	Line     int    `json:"line,omitempty"`
+	Function string `json:"function,omitempty"`
 }
 
 // Peak holds the high-water marks; absent where not observed.

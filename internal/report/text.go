@@ -116,6 +116,11 @@ func (p *printer) headline(r *Report) {
 	for _, l := range Wrap(strings.Join(r.facts(), " · "), p.Width-10) {
 		p.line("          " + p.paint(dim, l))
 	}
+	if e := r.Headline.Exception; e != nil {
+		for _, l := range Wrap(Clean(e.Sentence), p.Width-10) {
+			p.line("          " + p.paint(red, l))
+		}
+	}
 	p.line("")
 	for _, l := range Wrap(Clean(r.Headline.Verdict), p.Width-2) {
 		p.line("  " + p.paint(bold, l))

@@ -12,8 +12,10 @@ export interface Peak {
   process?: number; label: Label;
 }
 
+export interface Exception { sentence?: string; class: string; text?: string; from?: string; time_ns: number; process: number; file?: string; line?: number; function?: string }
+
 export interface Headline {
-  verdict: string; clauses: string[]; duration_ns: number; steps: number; exit_code?: number; signal?: number; stopped?: boolean; left?: boolean; complete: boolean;
+  verdict: string; clauses: string[]; duration_ns: number; steps: number; exit_code?: number; signal?: number; exception?: Exception; stopped?: boolean; left?: boolean; complete: boolean;
   peak: Peak; growth_bytes_per_step?: number; growth_least_bytes?: number; not_looked_for?: string; looked_for?: string; step_time_ns?: number; main_source?: string;
 }
 

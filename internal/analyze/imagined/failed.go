@@ -20,7 +20,7 @@ func failure(run *mem.Run) string {
 	}
 	code := end.ExitCode.Or(0)
 	text := fmt.Sprintf("exit code %d", code)
-	if e, ok := lastException(run); ok {
+	if e, ok := run.Uncaught(); ok {
 		text = strings.TrimSuffix(e.Facts["class"]+": "+report.FirstLine(e.Text, 160), ": ")
 		if e.Facts["class"] == "KeyboardInterrupt" {
 			return "the program was interrupted"
@@ -40,30 +40,6 @@ func failure(run *mem.Run) string {
 		text += ", as shells say of a child that a signal ended, " + report.SignalText(code-128)
 	}
 	return "the program failed for a reason of its own, " + text
-}
-
-// ofChild are exceptions that say no more than that a child failed, as launchers raise them.
-var ofChild = []string{"ChildFailedError", "ProcessRaisedException", "ProcessExitedException", "CalledProcessError"}
-
-// lastException is the one that ended a process, the main one's where it has one. Where that only tells of a
-// child, it is the first of those: the others may have failed for its sake.
-func lastException(run *mem.Run) (last mem.Event, ok bool) {
-	var first mem.Event
-	for _, e := range run.Events {
-		if e.Kind != "exception" || e.Facts["class"] == "" {
-			continue
-		}
-		if first.Kind == "" && !isMain(run, e.Process) {
-			first = e
-		}
-		if !ok || isMain(run, e.Process) || !isMain(run, last.Process) {
-			last, ok = e, true
-		}
-	}
-	if first.Kind != "" && isMain(run, last.Process) && slices.Contains(ofChild, last.Facts["class"]) {
-		last = first
-	}
-	return last, ok
 }
 
 // rankOf is a process's rank where it is one of several.

@@ -411,20 +411,14 @@ func deviceOOM(run *mem.Run, v *report.Imagined) bool {
 			v.Shortages++
 			found = true
 		case e.Kind == "exception":
-			found = found || isShortage(&e)
+			found = found || e.Shortage()
 		}
 	}
 	return found
 }
 
-// isShortage says whether an exception tells of a shortage, or was raised in the handling of one that does.
-func isShortage(e *mem.Event) bool {
-	text := strings.ToLower(e.Text + " " + e.Facts["class"] + " " + e.Facts["from"])
-	return strings.Contains(text, "out of memory") || strings.Contains(text, "outofmemory") || strings.Contains(text, "alloc_failed")
-}
-
 // failedOtherwise says whether the only process caught its errors of memory, and was ended by another exception.
 func failedOtherwise(run *mem.Run, v *report.Imagined) bool {
-	last, ok := lastException(run)
-	return ok && len(v.Ranks) == 1 && isMain(run, last.Process) && !isShortage(&last) && !slices.Contains(ofChild, last.Facts["class"])
+	last, ok := run.Uncaught()
+	return ok && len(v.Ranks) == 1 && isMain(run, last.Process) && !last.Shortage() && !mem.TellsOfChild(last)
 }

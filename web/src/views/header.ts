@@ -14,6 +14,7 @@ export function header(report: Report): HTMLElement {
     h("p", { class: "what" }, h("strong", {}, run.name || run.id || (report.allocators?.length ? "Allocator snapshots" : "A recording without its beginning")), badge(run.label), outcome(report), ...tags),
     h("h1", {}, ...rich(rest ? first : first + stop), rest && h("span", { class: "unseen" }, ". "), rest && h("span", { class: "more-said" }, ...rich(rest + stop))),
     command && copier(command, { class: "command" }, h("code", {}, command)),
+    headline.exception?.sentence && h("p", { class: "uncaught" }, headline.exception.sentence),
     h("p", { class: "facts" }, ...facts(report).map((f) => h("span", {}, f))),
     !headline.complete && h("p", { class: "banner", role: "note" }, "This recording has no end: the run was still going on, or its recorder was stopped. Everything up to then is here."));
 }
