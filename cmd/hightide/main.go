@@ -19,6 +19,7 @@ import (
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/launch"
+	"hightide/internal/report"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -107,11 +108,20 @@ func (a *app) exitCode(err error) int {
 	if result {
 		return int(status)
 	}
-	fmt.Fprintf(a.stderr, "hightide: %v\n", err)
+	fmt.Fprintf(a.stderr, "hightide: %s\n", harmless(err.Error()))
 	if hint := fail.Hint(err); hint != "" {
-		fmt.Fprintf(a.stderr, "  hint: %s\n", hint)
+		fmt.Fprintf(a.stderr, "  hint: %s\n", harmless(hint))
 	}
 	return fail.Code(err)
+}
+
+// harmless is a message without what a terminal would act on: it may name what a stranger's file says.
+func harmless(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = report.Clean(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (a *app) root() *cobra.Command {

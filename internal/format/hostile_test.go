@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode"
 
 	"hightide/internal/format/stacks"
 	"hightide/internal/pickle"
@@ -28,6 +29,7 @@ var hostile = map[string]struct {
 	"GLOBAL numpy scalar":      {"\x80\x02cnumpy.core.multiarray\nscalar\n.", pickle.ErrUnsafe, "numpy.core.multiarray.scalar"},
 	"STACK_GLOBAL":             {"\x80\x04\x8c\x05posix\x8c\x06system\x93\x8c\x04true\x85R.", pickle.ErrUnsafe, "posix.system"},
 	"STACK_GLOBAL from memo":   {"\x80\x04\x8c\x02os\x94\x8c\x06system\x94h\x00h\x01\x93.", pickle.ErrUnsafe, "os.system"},
+	"GLOBAL for a terminal":    {"\x80\x02c\x1b]0;evil\x07os\nsys\x0btem\n.", pickle.ErrUnsafe, "?]0;evil?os.sys?tem"},
 	"INST":                     {"(S'true'\nios\nsystem\n.", pickle.ErrUnsafe, "os.system"},
 	"OBJ":                      {"\x80\x02(]o.", pickle.ErrUnsafe, ""},
 	"REDUCE":                   {"\x80\x02])R.", pickle.ErrUnsafe, ""},
@@ -106,6 +108,9 @@ func TestHostile(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			if err == nil || document != nil {
 				t.Fatalf("accepted: %+v", document)
+			}
+			if strings.ContainsFunc(err.Error(), unicode.IsControl) {
+				t.Errorf("%q would be acted on by a terminal", err)
 			}
 			if test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("%v; want %v that says %q", err, test.want, test.says)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"unicode"
+	"unicode/utf8"
 
 	"hightide/internal/interned"
 )
@@ -397,5 +399,10 @@ func clip(b []byte) []byte {
 	if len(b) > 80 {
 		b = b[:80]
 	}
-	return bytes.ToValidUTF8(b, []byte("?"))
+	return bytes.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) { // it goes to a terminal
+			return '?'
+		}
+		return r
+	}, b)
 }
