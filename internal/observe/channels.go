@@ -127,7 +127,7 @@ func (r *Recorder) adopt(c *channel) {
 			p.spans.restart()
 		} else if p.heap != nil {
 			p.heap.restart()
-			p.pages.close()
+			p.pages.restart()
 		}
 	}
 	if c.role == shm.RoleHeap {
@@ -204,9 +204,7 @@ func (r *Recorder) drainAll() {
 // is in the recording; that is hurried where there are many, each takes room in memory.
 func (r *Recorder) release(p *process, now int64) {
 	r.spansLeft(p, p.End.Or(now))
-	p.confirm(p.End.Or(now))
-	p.touchedSince(p.MaxRSS.Or(0), p.End.Or(now))
-	r.useHeap(p, now, true)
+	r.lastHeap(p, now)
 	for _, c := range p.channels {
 		c.close()
 		r.finished = append(r.finished, c.path)
@@ -214,6 +212,13 @@ func (r *Recorder) release(p *process, now int64) {
 	p.channels = nil
 	p.pages.close()
 	r.crowded = r.crowded || len(r.finished) > mostFinished
+}
+
+// lastHeap writes what the heap of a dead process was, as far as its high-water mark is known by now.
+func (r *Recorder) lastHeap(p *process, now int64) {
+	p.confirm(p.End.Or(now))
+	p.touchedSince(p.MaxRSS.Or(0), p.End.Or(now))
+	r.useHeap(p, now, true)
 }
 
 const mostFinished = 16

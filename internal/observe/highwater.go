@@ -15,21 +15,25 @@ func (r *Recorder) reached(p *process, mark int64) {
 	known := p.MaxRSS.Or(0)
 	p.MaxRSS.Raise(mem.Some(mark))
 	p.dirty = p.dirty || mark > known
-	if !p.rss.Known() || mark <= p.highest {
+	if !p.rss.Known() || max(mark, p.highest) <= p.summed {
 		return
 	}
 	now := p.End.Or(r.now()) // it was there then, at the latest
-	p.highest = mark
 	put := func(key seriesKey, label mem.Label, value int64) {
 		r.columns.put(key, mem.UnitBytes, label, now, value)
 		r.observe(key, now, value)
 	}
-	put(seriesKey{process: p.ID, name: mem.SeriesRSS}, mem.Measured, mark)
-	if p.together[0] >= p.part && mark > p.part {
-		put(seriesKey{name: mem.SeriesTreeRSS}, mem.Measured, p.together[0]+mark-p.part)
+	if mark > p.highest {
+		p.highest = mark
+		put(seriesKey{process: p.ID, name: mem.SeriesRSS}, mem.Measured, mark)
 	}
-	if p.together[1] > 0 && mark > p.part {
-		put(seriesKey{name: mem.SeriesTreePSS}, mem.Estimated, p.together[1]+mark-p.part)
+	p.summed = p.highest
+	rise := p.highest - p.part
+	if p.together[0] >= p.part && rise > 0 {
+		put(seriesKey{name: mem.SeriesTreeRSS}, mem.Measured, p.together[0]+rise)
+	}
+	if p.together[1] > 0 && rise > 0 {
+		put(seriesKey{name: mem.SeriesTreePSS}, mem.Estimated, p.together[1]+rise)
 	}
 }
 
@@ -38,7 +42,7 @@ func (r *Recorder) reached(p *process, mark int64) {
 func (r *Recorder) partOf(kind int, time, together int64) {
 	for _, p := range r.order {
 		if !p.gone && p.rssAt >= time {
-			p.together[kind], p.part = together, p.rss.Or(0)
+			p.together[kind], p.part, p.summed = together, p.rss.Or(0), p.highest
 		}
 	}
 }
@@ -69,6 +73,9 @@ func (r *Recorder) highWater(kernel int64) {
 	}
 	if owner != nil {
 		r.reached(owner, kernel)
+		if owner.heap != nil && len(owner.channels) == 0 { // its heap was written without knowing of that
+			r.lastHeap(owner, r.now())
+		}
 	}
 }
 

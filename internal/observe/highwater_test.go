@@ -41,8 +41,15 @@ func TestHighWater(t *testing.T) {
 }
 
 // TestMarkAfterTheMemoryIsGone: a process that grew after it was last looked at, and has given all back when it is looked
-// at once more, had what its mark says, and the tree had that with what the others had.
+// at once more, had what its mark says, and the tree had that with what the others had. The same where it was read once more
+// between two readings of the tree.
 func TestMarkAfterTheMemoryIsGone(t *testing.T) {
+	for _, between := range []bool{false, true} {
+		markAfterTheMemoryIsGone(t, between)
+	}
+}
+
+func markAfterTheMemoryIsGone(t *testing.T, between bool) {
 	sink := memorySink{t, mem.NewRun()}
 	r := newRecorder(&Options{ID: "x"}, sink)
 	w := watcher{r}
@@ -59,8 +66,11 @@ func TestMarkAfterTheMemoryIsGone(t *testing.T) {
 	}
 	look(1, 100, 40)
 	look(2, 100, 0) // the second is ending
-	const end = 3
+	const end = 4
 	second.Usage.MaxRSS = mem.Some(70)
+	if between {
+		w.Sample(second, "", mem.SeriesRSS, 3, 70)
+	}
 	w.Gone(second, end)
 	r.flush(true)
 	for _, name := range []mem.Quantity{mem.SeriesTreeRSS, mem.SeriesTreePSS} {

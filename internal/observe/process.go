@@ -38,6 +38,7 @@ type process struct {
 	rssAt        int64        // when that was
 	together     [2]int64     // RSS and PSS of the tree when it was last a part of it; 0: not known
 	highest      int64        // of its RSS samples
+	summed       int64        // the highest that what the tree had together knows of
 	earlier      int64        // the kernel's mark of it when the recording began, of one that ran before; else 0
 	part         int64        // its own RSS when it was last a part of the tree
 	channels     []*channel

@@ -56,7 +56,13 @@ func (m *pagemap) read(rss, now int64) {
 func (m *pagemap) close() {
 	if m.file != nil {
 		_ = m.file.Close()
+		m.file = nil
 	}
+}
+
+// restart forgets what was read: the process has a new address space.
+func (m *pagemap) restart() {
+	m.close()
 	*m = pagemap{buffer: m.buffer, runs: m.runs, noScan: m.noScan}
 }
 
@@ -153,6 +159,9 @@ func (p *process) touchedSince(mark, now int64) {
 // since, was touched of what was not resident: of the newest blocks, which are being filled. Where more was freed than
 // allocated, it is not known how much of that was given back: all that was allocated counts against the rise.
 func (p *process) touched(rss, now int64) {
+	if now >= p.pages.at { // what the look found comes first, else its blocks have no part in the rise
+		p.confirm(now)
+	}
 	b, then := p.heap, &p.pages.then
 	if b == nil || then.rss == 0 || b.absent == 0 {
 		return

@@ -149,6 +149,33 @@ func TestTouchedAndFreed(t *testing.T) {
 		p.heap.free(&shm.Free{Address: address})
 		atPeak(t, p, size)
 	})
+	t.Run("the mark at its end, before the look is confirmed", func(t *testing.T) {
+		p, _, _ := begin(t)
+		p.pages.then.mark = p.pages.then.rss
+		const small = 64 << 10 // not resident for sure, and it must not take the whole rise
+		p.heap.alloc(&shm.Alloc{Address: 1 << 40, Size: small, Weight: small, Origin: shm.OriginMalloc}, 1)
+		p.heap.change(1<<40, 11, 0, func(block) uint64 { return small })
+		p.pages.then.allocated += small
+		p.touchedSince(p.pages.then.rss+size+small, 20)
+		p.confirm(30)
+		if p.heap.absent != 0 || p.heap.live != size+small {
+			t.Errorf("%v held, %v not resident; all was touched", p.heap.live, p.heap.absent)
+		}
+	})
+	t.Run("killed, and only the kernel tells its mark", func(t *testing.T) {
+		p, _, _ := begin(t)
+		p.confirm(15)
+		p.gone, p.MaxRSS = true, mem.Some(p.pages.then.rss)
+		sink := memorySink{t, mem.NewRun()}
+		r := newRecorder(&Options{}, sink)
+		r.order = []*process{p}
+		r.lastHeap(p, 20)
+		p.pages.close()
+		r.highWater(max(p.pages.then.mark, ownMaxRSS()) + size)
+		if peak := sink.run.Heap[1].Peak; peak == nil || peak.Live != size {
+			t.Errorf("recorded %+v", peak)
+		}
+	})
 	t.Run("something else was freed since", func(t *testing.T) {
 		p, _, address := begin(t)
 		p.confirm(15)
