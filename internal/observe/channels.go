@@ -190,6 +190,9 @@ func (r *Recorder) drainAll() {
 		dead := p.gone || !p.alive()
 		r.drain(p, dead)
 		if dead {
+			if !p.gone { // the sampler never saw it
+				r.ended(p, now)
+			}
 			r.release(p, now)
 			continue
 		}

@@ -59,6 +59,7 @@ type process struct {
 	stepped      int64            // when that was
 	deviceMemory map[string]int64 // bytes of each device, as its framework calls it
 	watched      bool             // the sampler sees it, and will say when it is gone
+	joined       bool             // the sampler was asked to look at it
 	gone         bool             // its channels are drained once more and then given up
 	saved        bool             // what the engine after us would need of it lies beside its channels
 }

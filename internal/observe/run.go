@@ -247,6 +247,7 @@ func (l *loop) visit() {
 		l.sampler.Leave(pid, now)
 	}
 	l.aside = l.aside[:0]
+	l.join(now)
 	if sampled { // with what was allocated until now
 		l.look(now)
 		l.sampleHeap(now)
@@ -359,6 +360,20 @@ func (l *loop) askToStop() {
 		for _, c := range p.channels {
 			c.reader.StopAtStep(l.stopAt)
 		}
+	}
+}
+
+// join has the sampler look at processes that speak here and that it cannot find by their parents.
+func (l *loop) join(now int64) {
+	for _, p := range l.order {
+		if len(p.channels) == 0 || p.watched || p.gone || p.joined {
+			continue
+		}
+		p.joined = true
+		if p.Role == "" {
+			p.Role = "child"
+		}
+		l.sampler.Join(p.PID, p.StartTicks, now)
 	}
 }
 

@@ -32,6 +32,7 @@ type Process struct {
 	filesDir  int
 	listFiles bool  // the kernel is too old to count them for us
 	real      bool  // the root is the real one: system calls about the pid make sense
+	joined    bool  // it came by Sampler.Join
 	ran       bool  // it was there before the first tick, see Options.Running
 	highest   int64 // RSS of all readings
 	statRSS   int64 // as stat had it at the last reading of status

@@ -42,11 +42,6 @@ type Options struct {
 	// Running says that the leader ran before anybody looked. Its control group is read, and not ours, and what the
 	// kernel counted of the processes found at the first tick before it is theirs alone: see Usage.Earlier.
 	Running bool
-	// Reaper is the process that orphans of the tree come to (PR_SET_CHILD_SUBREAPER), 0: none. Its
-	// children are watched where their environment holds Mark, as in "HIGHTIDE_RUN_ID=7", so that
-	// what a daemon left behind is seen and the reaper's own helpers are not.
-	Reaper int
-	Mark   string
 	// Interval is the time between ticks, for the budget. Default 100 ms.
 	Interval time.Duration
 	// Share of one core that sampling may take. Default 0.005.
@@ -206,20 +201,34 @@ func (s *Sampler) discover(now int64) {
 	})
 	s.hurried = s.hurried || len(born) > 0
 	for _, p := range born {
-		p.FirstSeen = now
 		p.ran = s.options.Running && s.before == 0
-		s.sink.Process(p)
-		s.read(p, now, true) // it may be gone when its turn comes
-		if parent := s.parentOf(p); parent != nil && p.partsKnown {
-			s.shared.forked(p, parent)
-		}
-		s.relate(p)
+		s.meet(p, now)
 	}
 	for _, p := range s.tree.ended {
 		s.end(p, now)
 	}
 	s.tree.ended = s.tree.ended[:0]
 	s.live = append(s.live[:0], s.tree.live...)
+}
+
+// meet reads a process that is new in the tree.
+func (s *Sampler) meet(p *Process, now int64) {
+	p.FirstSeen = now
+	s.sink.Process(p)
+	s.read(p, now, true) // it may be gone when its turn comes
+	if parent := s.parentOf(p); parent != nil && p.partsKnown {
+		s.shared.forked(p, parent)
+	}
+	s.relate(p)
+}
+
+// Join looks from here on at a process that began at startTicks and whose parents may be gone or none of ours: a daemon is
+// forked twice, and a shell may end before its background jobs do.
+func (s *Sampler) Join(pid int, startTicks uint64, now int64) {
+	if p := s.tree.join(pid, startTicks); p != nil {
+		p.joined = true
+		s.meet(p, now)
+	}
 }
 
 // readProcesses reads as many processes as the budget allows: all of them as a rule, else the
@@ -303,13 +312,11 @@ func (s *Sampler) end(p *Process, now int64) {
 
 // Leave looks at a process no more, nor at those that it starts from here on.
 func (s *Sampler) Leave(pid int, now int64) {
-	p := s.tree.Find(pid)
-	if p == nil {
-		s.tree.leave(pid)
-		return
+	if p := s.tree.Find(pid); p != nil {
+		s.growing = slices.DeleteFunc(s.growing, func(other *Process) bool { return other == p })
+		s.end(p, now)
 	}
-	s.growing = slices.DeleteFunc(s.growing, func(other *Process) bool { return other == p })
-	s.end(p, now)
+	s.tree.leave(pid)
 }
 
 // sums records what all have together. Where marks rose since the last tick, the largest rise makes a sample of its
@@ -336,9 +343,17 @@ func (s *Sampler) sums(now int64) {
 	s.rss = rss
 }
 
-// parentOf is the process that p is still a copy of; nil where it runs a program of its own.
+// parentOf is the process that p is still a copy of; nil where it runs a program of its own. For one that
+// its parents do not lead to it is any other copy.
 func (s *Sampler) parentOf(p *Process) *Process {
 	parent := s.tree.Find(p.Parent)
+	if parent == nil && p.joined && p.image != 0 {
+		for _, other := range s.tree.live {
+			if other != p && other.image == p.image {
+				return other
+			}
+		}
+	}
 	if parent == nil || parent == p || parent.image != p.image {
 		return nil
 	}

@@ -9,14 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"hightide/internal/mem"
-
-	"golang.org/x/sys/unix"
 )
 
 // seen is a Sink that remembers.
@@ -316,32 +315,59 @@ ctypes.CDLL(None).pthread_exit(None)`)
 	}
 }
 
-// TestReaper: orphans that come to the reaper are seen by their mark, its other children are not, and
-// a process of anywhere on request.
-func TestReaper(t *testing.T) {
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		t.Skip("no subreaper here")
+// TestJoin: an orphan that its parents do not lead to is seen once it is named, with the process that it is a copy of; not
+// under the start of another, nor after it was left.
+func TestJoin(t *testing.T) {
+	c, _ := start(t, "python3", "-c", `
+import os, sys, time
+held = bytearray(32 << 20)
+asked, answer = os.pipe()
+if os.fork() == 0:
+    pid = os.fork()
+    if pid:
+        os.write(answer, b"%d\n" % pid)
+        os._exit(0)
+    time.sleep(600)
+os.wait()
+open(sys.argv[1], "wb").write(os.read(asked, 99))
+print("ready", flush=True)
+sys.stdin.read()`, filepath.Join(t.TempDir(), "pid"))
+	text, err := os.ReadFile(c.Args[len(c.Args)-1])
+	if err != nil {
+		t.Fatal(err)
 	}
-	defer unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
-	t.Setenv("SAMPLER_TEST_MARK", "7")
-	t.Setenv("FIFO", filepath.Join(t.TempDir(), "fifo")) // the other tells that it has lost its mark, which it is forked with
-	c, _ := start(t, "sh", "-c", `mkfifo "$FIFO"; (sleep 63 &)
-(env -u SAMPLER_TEST_MARK sh -c 'echo > "$FIFO"; exec sleep 64' &); read -r _ < "$FIFO"; echo ready; cat`)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(pid, syscall.SIGKILL)
 	sink := newSeen()
-	s := New(Options{Leader: c.Process.Pid, WatchLeader: true, Reaper: os.Getpid(), Mark: "SAMPLER_TEST_MARK=7"}, sink)
+	s := New(Options{Leader: c.Process.Pid, WatchLeader: true}, sink)
 	defer s.Close()
-	var last []string
-	until(t, "the marked orphan beside the shell and cat", func() bool {
-		s.Tick(monotonic())
-		last = last[:0]
-		for _, p := range s.Processes() {
-			if p.PID != c.Process.Pid {
-				last = append(last, p.Command[len(p.Command)-1])
-			}
-		}
-		slices.Sort(last)
-		return slices.Equal(last, []string{"63", "cat"})
-	})
+	now := monotonic()
+	s.Tick(now)
+	if len(s.Processes()) != 1 {
+		t.Fatalf("the tree is %v", s.Processes())
+	}
+	stat, err := openProcess("/", pid, make([]byte, 4096))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat.close()
+	s.Join(pid, stat.StartTicks+1, now)
+	if s.tree.Find(pid) != nil {
+		t.Error("a process that began at another time was taken for it")
+	}
+	s.Join(pid, stat.StartTicks, now)
+	p := s.tree.Find(pid)
+	if p == nil || sink.processes[pid] == nil || p.lineage == nil || p.lineage != s.tree.Find(c.Process.Pid).lineage {
+		t.Fatalf("the orphan is %+v", p)
+	}
+	s.Leave(pid, now)
+	s.Join(pid, stat.StartTicks, now)
+	if s.Tick(monotonic()); s.tree.Find(pid) != nil {
+		t.Error("what had left came back")
+	}
 }
 
 // TestOrphan: a process stays in the tree when its parent ends.

@@ -3,7 +3,6 @@ package sampler
 import (
 	"bytes"
 	"encoding/binary"
-	"os"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -14,8 +13,6 @@ import (
 type Tree struct {
 	root    string
 	leader  int
-	reaper  int
-	mark    []byte
 	live    []*Process
 	known   map[int]member // every pid of the machine that was looked at
 	listed  int64          // processes in /proc when it was last listed
@@ -38,6 +35,7 @@ type member struct {
 	process *Process
 	round   uint32 // scan in which it was last listed
 	looks   uint8  // times an outsider was looked at
+	left    bool   // it is none of ours, whatever else says so
 }
 
 // enoughLooks settles that a process is no descendant. One look is not enough: its parent may have
@@ -46,7 +44,7 @@ const enoughLooks = 2
 
 // NewTree watches the descendants of a leader, and the leader itself on request.
 func NewTree(o Options) *Tree {
-	t := &Tree{root: o.Root, leader: o.Leader, reaper: o.Reaper, mark: []byte(o.Mark), known: map[int]member{}, lastPid: -1}
+	t := &Tree{root: o.Root, leader: o.Leader, known: map[int]member{}, lastPid: -1}
 	t.procDir, _ = openFile(filepath.Join(o.Root, "proc"), syscall.O_DIRECTORY)
 	t.loadavg, _ = openFile(filepath.Join(o.Root, "proc/loadavg"), 0)
 	if o.WatchLeader {
@@ -195,7 +193,7 @@ func (t *Tree) inspect(pid int) (ours, gone bool) {
 		return false, true
 	}
 	parent := int(s.parent)
-	if parent != t.leader && t.known[parent].process == nil && !(parent == t.reaper && parent > 0 && t.marked(pid)) {
+	if parent != t.leader && t.known[parent].process == nil {
 		return false, false
 	}
 	return !t.thread(pid) && t.add(pid), false
@@ -206,20 +204,6 @@ func (t *Tree) thread(pid int) bool {
 	n, err := readFile(filepath.Join(t.root, "proc", strconv.Itoa(pid), "status"), t.scratch[:])
 	group, ok := field(t.scratch[:max(n, 0)], "Tgid")
 	return err != nil || !ok || int(group) != pid
-}
-
-// marked says whether the process was started with the mark in its environment.
-func (t *Tree) marked(pid int) bool {
-	environ, err := os.ReadFile(filepath.Join(t.root, "proc", strconv.Itoa(pid), "environ"))
-	if err != nil || len(t.mark) == 0 {
-		return false
-	}
-	for _, entry := range bytes.Split(environ, []byte{0}) {
-		if bytes.Equal(entry, t.mark) {
-			return true
-		}
-	}
-	return false
 }
 
 func appendPath(path []byte, root string, pid int) []byte {
@@ -237,16 +221,37 @@ func (t *Tree) add(pid int) bool {
 	if err != nil {
 		return false
 	}
-	t.known[pid] = member{process: p, round: t.round}
+	t.take(p)
+	return true
+}
+
+// join takes in a process that is not found by its parents; nil where it is in the tree, has left it or is gone.
+func (t *Tree) join(pid int, startTicks uint64) *Process {
+	if m := t.known[pid]; m.process != nil || m.left {
+		return nil
+	}
+	p, err := openProcess(t.root, pid, t.scratch[:])
+	if err != nil {
+		return nil
+	}
+	if p.StartTicks != startTicks { // another, or it has that pid in a namespace of its own
+		p.close()
+		return nil
+	}
+	t.take(p)
+	return p
+}
+
+func (t *Tree) take(p *Process) {
+	t.known[p.PID] = member{process: p, round: t.round}
 	t.live = append(t.live, p)
 	t.bornList = append(t.bornList, p)
-	return true
 }
 
 // remove forgets a process that ended.
 func (t *Tree) remove(p *Process) {
 	p.close()
-	t.leave(p.PID) // it stays known until it is listed no more: a zombie is not a new process
+	t.known[p.PID] = member{round: t.round, looks: enoughLooks} // it stays known until it is listed no more: a zombie is not a new process
 	for i, other := range t.live {
 		if other == p {
 			t.live = append(t.live[:i], t.live[i+1:]...)
@@ -257,7 +262,7 @@ func (t *Tree) remove(p *Process) {
 
 // leave takes a pid for that of no descendant, whatever its parent is.
 func (t *Tree) leave(pid int) {
-	t.known[pid] = member{round: t.round, looks: enoughLooks}
+	t.known[pid] = member{round: t.round, looks: enoughLooks, left: true}
 }
 
 func (t *Tree) close() {
