@@ -173,7 +173,7 @@ func readyLine(r fit.Ready) string {
 
 func trialLine(t fit.Trial) string {
 	if !t.OK {
-		return fmt.Sprintf("batch %d does not fit: %s", t.Batch, report.Clean(strings.SplitN(t.Problem, ". ", 2)[0]))
+		return fmt.Sprintf("batch %d does not fit: %s", t.Batch, report.Clean(fit.Why(t.Problem)))
 	}
 	line := fmt.Sprintf("batch %d fits", t.Batch)
 	if bytes, ok := t.Allocated.Get(); ok {

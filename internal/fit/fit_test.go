@@ -33,17 +33,25 @@ func TestAccumulate(t *testing.T) {
 	}
 }
 
+// torchSays is the beginning of what PyTorch says of a lack of memory.
+const torchSays = "CUDA out of memory. Tried to allocate 48.00 MiB. GPU 0 has a total capacity of 3.00 GiB of which 46.50 MiB is free."
+
 func TestResultSaysWhatIsNotRun(t *testing.T) {
 	trial := func(batch int, used int64) Trial {
 		return Trial{Batch: batch, OK: true, Label: mem.Imagined, Allocated: mem.Some(used - 10), Used: mem.Some(used), Total: mem.Some(1000)}
 	}
-	r := &Result{Label: mem.Imagined, Largest: 64, Current: 32, Trials: []Trial{trial(16, 250), trial(64, 850), {Batch: 65, Label: mem.Imagined}}}
+	r := &Result{Label: mem.Imagined, Largest: 64, Current: 32, Trials: []Trial{trial(16, 250), trial(64, 850), {Batch: 65, Label: mem.Imagined, Problem: torchSays}}}
 	r.conclude(&Options{Price: 2})
 	if got := r.Unused.Or(-1); got != 550 || r.UnusedLabel != mem.Estimated {
 		t.Errorf("unused at 32: %d (%s), want 550 on the line between 16 and 64, estimated", got, r.UnusedLabel)
 	}
 	if text := r.Text(report.TextOptions{Width: 300}); r.UnusedError != mem.Some(400) || !strings.Contains(text, "(estimated ± 400 B)") {
 		t.Errorf("± %v, want the 400 to the batch of 64:\n%s", r.UnusedError, text)
+	} else if !strings.Contains(text, "Tried to allocate 48.00 MiB …\n") || !strings.Contains(text, "ends with … is cut; --json has the whole") {
+		t.Errorf("a reason is cut without a mark, or not said where the whole is:\n%s", text)
+	}
+	if m := r.MemoryMark; m == nil || m.CurrentLabel != mem.Estimated || m.CurrentErrorGB == nil || m.CurrentGB == nil {
+		t.Errorf("MemoryMark's current memory was not run, and has no error: %+v", m)
 	}
 	if m := r.MemoryMark; m == nil || m.Speedup != nil || m.SavingsPerYear != nil || m.OptimalBatch != 64 || len(m.Results) != 3 || m.Results[2].Success {
 		t.Errorf("MemoryMark's fields: %+v; a speed-up needs measured times", r.MemoryMark)

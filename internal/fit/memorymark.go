@@ -17,7 +17,9 @@ type MemoryMark struct {
 	OptimalBatch   int              `json:"optimal_batch_size"`
 	OptimalGB      float64          `json:"optimal_memory_gb"`
 	CurrentBatch   int              `json:"current_batch_size"`
-	CurrentGB      float64          `json:"current_memory_gb"`
+	CurrentGB      *float64         `json:"current_memory_gb"`              // nil: not known
+	CurrentLabel   mem.Label        `json:"current_memory_label,omitempty"` // where it is an estimate, with its error; MemoryMark has neither
+	CurrentErrorGB *float64         `json:"current_memory_error_gb,omitempty"`
 	WasteGB        float64          `json:"waste_gb"`
 	WastePercent   float64          `json:"waste_percent"`
 	Speedup        *float64         `json:"speedup"`
@@ -55,7 +57,12 @@ func (r *Result) memoryMark() *MemoryMark {
 		m.Device = "cuda"
 	}
 	if current, ok := r.between(r.Current, func(t Trial) mem.Optional { return t.Allocated }); ok {
-		m.CurrentGB = gigabytes(current.bytes)
+		gb := gigabytes(current.bytes)
+		m.CurrentGB = &gb
+		if most, estimate := current.error.Get(); estimate {
+			most := math.Ceil(float64(most)*100/gibibyte) / 100
+			m.CurrentLabel, m.CurrentErrorGB = current.label, &most
+		}
 	}
 	now, ok1 := r.rate(r.Current)
 	then, ok2 := r.rate(best.Batch)

@@ -269,7 +269,7 @@ const pictureWidth = 24
 // picture is a bar of the device's memory with the share in use filled.
 func (r *Result) picture(t Trial) string {
 	if !t.OK {
-		return "✗ " + firstWords(t.Problem)
+		return "✗ " + Why(t.Problem)
 	}
 	total, ok := r.Total.Get()
 	used, known := t.Used.Get()
@@ -289,14 +289,23 @@ func (r *Result) picture(t Trial) string {
 	return text
 }
 
-// firstWords leaves out what PyTorch adds to every such message.
-func firstWords(problem string) string {
+// Why is a problem without what PyTorch adds to every such message; a cut is marked, and the trial has the whole.
+func Why(problem string) string {
 	problem = strings.TrimPrefix(problem, "CUDA ")
-	if i := strings.Index(problem, ". "); i > 0 {
-		if j := strings.Index(problem[i+2:], ". "); j > 0 && strings.Contains(problem[:i], "out of memory") {
-			return problem[:i+2+j]
+	first, rest, cut := strings.Cut(problem, ". ")
+	if strings.Contains(first, "out of memory") {
+		var asked string
+		if asked, _, cut = strings.Cut(rest, ". "); asked != "" {
+			first += ". " + asked
 		}
-		return problem[:i]
 	}
-	return problem
+	if cut {
+		first += " …"
+	}
+	return first
+}
+
+// shortened says whether the table shows only the beginning of why a batch did not fit.
+func (r *Result) shortened() bool {
+	return slices.ContainsFunc(r.Trials, func(t Trial) bool { return strings.HasSuffix(Why(t.Problem), " …") })
 }

@@ -82,6 +82,9 @@ func (r *Result) remarks() []string {
 	if all := r.fitting(); r.Fails == 0 && len(all) > 1 && level(all) {
 		add("All %d batches took the same memory, so what was tried is no limit: the batch size may not have reached the step.", len(all))
 	}
+	if r.shortened() {
+		add("A reason that ends with … is cut; --json has the whole.")
+	}
 	if p := r.Plan; p != nil {
 		add("For a batch of %d: %d samples at a time, %d accumulation steps (%d in all).", p.Target, p.Micro, p.Steps, p.Batch)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // rowsShown is how many rows of a table the terminal gets; the HTML report and the JSON have all.
-var rowsShown = map[string]int{"sites": 10, "growth": 10, "phases": 14, "modules": 12, "processes": 8, "composition": 12, "devices": 16, "faults": 6, "gpus": 200}
+var rowsShown = map[string]int{"sites": 10, "growth": 10, "phases": 14, "modules": 12, "processes": 8, "composition": 12, "devices": 16, "faults": 6, "gpus": 200, "fit": 200}
 
 // deviceRows likewise, of the tables that a device of a snapshot has.
 var deviceRows = map[string]int{"flame": flameRows, "growth": 6, "pins": 5, "classes": 6, "rounding": 4, "turnover": 6, "start": 4, "longest": 5}

@@ -21,7 +21,7 @@ func failure(run *mem.Run) string {
 	code := end.ExitCode.Or(0)
 	text := fmt.Sprintf("exit code %d", code)
 	if e, ok := run.Uncaught(); ok {
-		text = strings.TrimSuffix(e.Facts["class"]+": "+report.FirstLine(e.Text, 160), ": ")
+		text = strings.TrimSuffix(e.Facts["class"]+": "+begun(e.Text, 160), ": ")
 		if e.Facts["class"] == "KeyboardInterrupt" {
 			return "the program was interrupted"
 		}
@@ -31,7 +31,7 @@ func failure(run *mem.Run) string {
 			text += " at " + place
 		}
 		if told, ours := strings.CutPrefix(e.Text, "hightide imagine: "); ours { // what cannot be imagined is no fault of the program
-			return strings.TrimPrefix(place+": ", ": ") + report.FirstLine(told, 400)
+			return strings.TrimPrefix(place+": ", ": ") + begun(told, 400)
 		}
 		if rank, ok := rankOf(run, e.Process); ok {
 			text += fmt.Sprintf(" in rank %d", rank)
@@ -40,6 +40,15 @@ func failure(run *mem.Run) string {
 		text += ", as shells say of a child that a signal ended, " + report.SignalText(code-128)
 	}
 	return "the program failed for a reason of its own, " + text
+}
+
+// begun is the first line of what an exception says; that more follows is marked, as it is where that line is cut.
+func begun(text string, limit int) string {
+	first := report.FirstLine(text, limit)
+	if strings.Contains(strings.TrimSpace(text), "\n") && !strings.HasSuffix(first, "…") {
+		first += " …"
+	}
+	return first
 }
 
 // rankOf is a process's rank where it is one of several.

@@ -73,16 +73,26 @@ export function asked(values: Values) {
   return { line: ["hightide", "fit", ...flags(fields, some), ...(values.model ? [] : ["--", ...command])], options: () => options(fields, some), missing };
 }
 
+/** The first sentence of why a batch did not fit; a cut is marked. */
+const why = (problem = ""): string => problem.replace(/\. .*/s, " …");
+
+/** What the table cuts, in full. */
+const wholes = (trials: FitTrial[]): HTMLElement[] => {
+  const cut = trials.filter((t) => t.problem && why(t.problem) !== t.problem).toSorted((a, b) => a.batch - b.batch);
+  return cut.length ? [h("details", { class: "calls" }, h("summary", {}, "Why not, in full"), ...cut.map((t) => h("p", { class: "hint" }, `Batch ${count(t.batch)}: ${t.problem}`)))] : [];
+};
+
 const columns: Table = { name: "trials", title: "Trials", columns: [{ name: "batch", title: "Batch", unit: "count" }, { name: "fits", title: "Fits" }, { name: "used", title: "On the device", unit: "bytes" }, { name: "allocated", title: "Tensors", unit: "bytes" }, { name: "time", title: "Step", unit: "ns" }, { name: "problem", title: "Why not" }], rows: [] };
 
 /** A search while it goes on: each trial as it comes. */
 function following(id: string, params: Values, found: (f: Found) => void): { element: HTMLElement; close(): void } {
   const seen: FitSeen = { trials: [], current: Number(params.current) || 16 };
   const curve = savedPicture(() => `fit-${params.model || "command"}-${params.gpu || "gpu"}`, () => `Memory against batch: ${params.model || params.command} on ${params.gpu}`, (width) => seen.trials.length ? fitCurve(seen, width) : null);
-  const trials = liveTable(columns), verdict = h("div", { class: "verdict" }), price = h("div", {}), model = h("p", { class: "hint" });
+  const trials = liveTable(columns), verdict = h("div", { class: "verdict" }), price = h("div", {}), whole = h("div", {}), model = h("p", { class: "hint" });
   const show = () => {
     curve.redraw();
-    trials.show(seen.trials.toSorted((a, b) => a.batch - b.batch).map((t) => [t.batch, t.ok ? "yes" : "no", t.device_used_bytes ?? null, t.peak_allocated_bytes ?? null, t.step_time_ns ?? null, (t.problem ?? "").split(". ")[0]!]));
+    trials.show(seen.trials.toSorted((a, b) => a.batch - b.batch).map((t) => [t.batch, t.ok ? "yes" : "no", t.device_used_bytes ?? null, t.peak_allocated_bytes ?? null, t.step_time_ns ?? null, why(t.problem)]));
+    whole.replaceChildren(...wholes(seen.trials));
   };
   return jobPanel<FitResult>(id, {
     told: (name, data) => {
@@ -90,7 +100,7 @@ function following(id: string, params: Values, found: (f: Found) => void): { ele
       if (name === "trial") { seen.trials.push(data as FitTrial); show(); }
     },
     done: (job) => { conclude(job, seen, verdict, price, show); if (job.result) found(headrooms(job.result)); },
-  }, model, verdict, curve.element, trials.element, price);
+  }, model, verdict, curve.element, trials.element, whole, price);
 }
 
 /** What GPUs leave at the largest batch that was found: the one that was imagined as it was tried, others by what the program reserved. */
@@ -118,6 +128,6 @@ function conclude({ result: r }: Job<FitResult>, seen: FitSeen, into: HTMLElemen
   into.replaceChildren(h("p", { class: "answer" }, h("span", { class: `outcome ${r.largest_batch ? (sure.startsWith("It fits tightly") ? "unsure" : "good") : "bad"}` }, r.largest_batch ? (sure.startsWith("It fits tightly") ? "tight" : "fits") : "does not fit"), badge(r.label), h("b", {}, answer)),
     ...[sure, plan && `A batch of ${count(plan.target_batch)} by accumulation: ${count(plan.accumulation_steps)} steps of ${count(plan.micro_batch)}.`,
       unused !== undefined && `At a batch of ${count(r.current_batch)}, ${bytes(unused)} of the device stay unused (${labelled(r.unused_at_current_label, r.unused_at_current_error_bytes)}).`, rests.length > 0 && `It rests on ${rests.join("; ")}.`, ...r.notes].filter((t): t is string => Boolean(t)).map((t) => h("p", { class: "hint" }, t)));
-  price.replaceChildren(r.cost && r.total_bytes ? costPanel({ price: r.cost.usd_per_hour, gpus: 1, total: r.total_bytes, used: unused === undefined ? undefined : r.total_bytes - unused, of: `a batch of ${count(r.current_batch)}`,
+  price.replaceChildren(r.cost && r.total_bytes ? costPanel({ price: r.cost.usd_per_hour, gpus: 1, total: r.total_bytes, used: unused === undefined ? undefined : r.total_bytes - unused, sure: labelled(r.unused_at_current_label, r.unused_at_current_error_bytes), of: `a batch of ${count(r.current_batch)}`,
       batches: r.largest_batch ? { current: r.current_batch, best: r.largest_batch, speedup: r.memorymark?.speedup ?? null } : undefined }): "");
 }

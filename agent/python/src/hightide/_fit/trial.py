@@ -71,7 +71,8 @@ def _words(error: BaseException) -> str:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= MOST_WORDS else text[: MOST_WORDS - 2] + " …"
+    left = len(text) - MOST_WORDS
+    return text if left <= 0 else "%s … (%d more characters)" % (text[:MOST_WORDS], left)
 
 
 def describe(error: BaseException) -> str:

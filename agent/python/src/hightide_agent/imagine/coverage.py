@@ -115,7 +115,8 @@ class Coverage:
         for tensor in _tensors(batch, self.tensor):
             shapes.append("x".join(map(str, tensor.shape)))
             size += tensor.numel() * tensor.element_size()
-        text = ", ".join(shapes[:4]) or type(batch).__name__
+        more = ", … (%d in all)" % len(shapes) if len(shapes) > 4 else ""
+        text = ", ".join(shapes[:4]) + more or type(batch).__name__
         if len(entry[2]) < MAX_SHAPES or text in entry[2]:
             entry[2][text] = size
 
