@@ -334,6 +334,41 @@ func TestSearchOfBlocks(t *testing.T) {
 	if want > 0 && len(tile.Blocks.First) == 0 {
 		t.Error("no gradient is drawn")
 	}
+
+	last := e.Len() - 1
+	inside := func(at uint64) int {
+		n := 0
+		for k, begin := range e.Block.Address {
+			if begin <= at && at < begin+uint64(e.Bytes[k]) {
+				n++
+			}
+		}
+		return n
+	}
+	for _, at := range []uint64{e.Block.Address[last], e.Block.Address[last] + uint64(e.Bytes[last]) - 1, 1} {
+		if found := search(t, e, "(?i)"+address(at)); found.Blocks != inside(at) {
+			t.Errorf("%d blocks had %s, want %d", found.Blocks, address(at), inside(at))
+		}
+	}
+}
+
+// TestSearchOfTexts: what a program attached to its allocations is found as it stands in the facts of their blocks.
+func TestSearchOfTexts(t *testing.T) {
+	e := explorerOf(testkit.Snapshot(t, "real/mosaic-synthetic.pickle"))
+	with := map[string]int{}
+	for n := range e.Len() {
+		for _, text := range e.BlockAt(n, 0).Texts {
+			with[text]++
+		}
+	}
+	if len(with) == 0 {
+		t.Fatal("the file has no attached text")
+	}
+	for text, blocks := range with {
+		if found := search(t, e, regexp.QuoteMeta(text)); found.Blocks < blocks || found.Blocks == e.Len() {
+			t.Errorf("%q: %d blocks, want %d", text, found.Blocks, blocks)
+		}
+	}
 }
 
 // TestNothing: traces without events and snapshots without memory are answered too.

@@ -189,10 +189,14 @@ func (e *Explorer) ownerOf(n int) string {
 	return ""
 }
 
+// textColumns number the texts that the program attached, by event.
+func (e *Explorer) textColumns() [3][]uint32 {
+	return [3][]uint32{e.Trace.Metadata, e.Trace.Context, e.Trace.Internal}
+}
+
 func (e *Explorer) textsOf(event int) []string {
 	texts := []string{}
-	t := e.Trace
-	for _, column := range [][]uint32{t.Metadata, t.Context, t.Internal} {
+	for _, column := range e.textColumns() {
 		if text := e.Snapshot.Text(mem.At(column, event)); text != "" {
 			texts = append(texts, text)
 		}

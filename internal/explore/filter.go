@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hightide/internal/fail"
+	"hightide/internal/mem"
 	"hightide/internal/usage"
 )
 
@@ -25,7 +26,7 @@ const (
 
 // Filter is which blocks a reader wants. The zero Filter is all of them.
 type Filter struct {
-	Pattern                *regexp.Regexp // of a frame ("file:function"), the line's name, the category or the module; nil: any
+	Pattern                *regexp.Regexp // of a frame ("file:function"), the line's name, the category, the module, an attached text, or an address (0x…) in the block; nil: any
 	Site, Category, Module string         // names as in Labels; "": any
 	By                     By
 	Value                  string // of By: a name as in Labels, or of sizes and ages LOW-HIGH, the second not among them and "" for none
@@ -164,7 +165,38 @@ func (e *Explorer) matcher(pattern *regexp.Regexp) func(n int) bool {
 		return frame(stack) || pattern.MatchString(site.Name) || pattern.MatchString(site.Module)
 	})
 	byCategory := slices.ContainsFunc(usage.CategoryNames, pattern.MatchString)
+	attached := e.attached(pattern)
+	place, isAddress := addressIn(pattern)
 	return func(n int) bool {
-		return stacks(n) || byCategory && pattern.MatchString(e.categories.Of(n))
+		return stacks(n) || byCategory && pattern.MatchString(e.categories.Of(n)) || attached(n) ||
+			isAddress && place-e.Block.Address[n] < uint64(e.Bytes[n])
 	}
+}
+
+// attached says whether a text that the program attached to a block's allocation matches.
+func (e *Explorer) attached(pattern *regexp.Regexp) func(n int) bool {
+	matches := make([]bool, len(e.Snapshot.Texts)+1)
+	for number, text := range e.Snapshot.Texts {
+		matches[number] = text != "" && pattern.MatchString(text)
+	}
+	if !slices.Contains(matches, true) {
+		return func(int) bool { return false }
+	}
+	columns := e.textColumns()
+	return func(n int) bool {
+		event := int(e.From[n])
+		return event >= 0 && slices.ContainsFunc(columns[:], func(column []uint32) bool { return matches[mem.At(column, event)] })
+	}
+}
+
+// anAddress is a search for one byte of the device's memory, as error messages print it.
+var anAddress = regexp.MustCompile(`^(?:\(\?i\))?0x([0-9a-fA-F]{1,16})$`)
+
+func addressIn(pattern *regexp.Regexp) (address uint64, ok bool) {
+	found := anAddress.FindStringSubmatch(pattern.String())
+	if found == nil {
+		return 0, false
+	}
+	address, err := strconv.ParseUint(found[1], 16, 64)
+	return address, err == nil
 }

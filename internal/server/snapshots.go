@@ -62,7 +62,7 @@ type blocksInput struct {
 
 // FilterInput is which blocks are wanted, or drawn before others.
 type FilterInput struct {
-	Search string `query:"q" maxLength:"1000" doc:"A regular expression of RE2, of frames, category or module."`
+	Search string `query:"q" maxLength:"1000" doc:"A regular expression of RE2, of frames, category, module or an attached text; or an address such as 0x7f12c0000000, for the blocks that had it."`
 	By     string `query:"by" doc:"Only blocks that are one thing by this: site, category, module, stream, size or age." enum:"site,category,module,stream,size,age,"`
 	Only   string `query:"only" maxLength:"1000" doc:"That thing: a name, or of sizes and ages LOW-HIGH."`
 	SelectedInput
