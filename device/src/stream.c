@@ -1,4 +1,5 @@
-/* stream.c: streams, events and capture. Work takes no time, so all of it is done when it is given;
+/* stream.c: streams, events and capture. Work takes no time, so all of it is done when it is given
+ * (under HIGHTIDE_DEVICE_LAG=1 when the host waits for any of it: a GPU that is always behind);
  * what remains is state: which streams are being captured into which graph, when events were recorded.
  *
  *     begin ─▶ stream captures ──record event──▶ event carries the capture ──wait──▶ other stream captures too
@@ -8,6 +9,7 @@
  *
  * Times between events count events: they are the same in every run, and measure nothing of a GPU.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime.h"
@@ -33,6 +35,7 @@ struct ht_event {
     int device, recorded;
     unsigned flags;
     uint64_t tick; /* how many timed events had been recorded by then */
+    uint64_t order; /* how many events of all had been, under lag */
     uint64_t capture_id;
     struct ht_capture *capture; /* valid while its id is that of a running capture */
     struct ht_stream *stream;   /* that it was recorded in, likewise */
@@ -110,6 +113,21 @@ static int invalidate(struct ht_capture *capture) {
     return CUDA_CAPTURE_UNSUPPORTED;
 }
 
+static int lag; /* events are not done before the host waits */
+static uint64_t recorded, waited; /* events so far, and of those the ones before the host's last wait */
+
+__attribute__((constructor)) static void read_lag(void) {
+    const char *text = getenv("HIGHTIDE_DEVICE_LAG");
+    lag = text && *text && *text != '0';
+}
+
+/* The host waits: all that was given before is done. A wait for one stream may find others further behind, which is not
+ * told apart. */
+static void host_waits(void) {
+    if (lag)
+        __atomic_store_n(&waited, __atomic_load_n(&recorded, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+}
+
 /* Waiting for a stream that is being captured is an error, and ends the capture's usefulness. */
 int ht_stream_sync(void *stream) {
     if (bad_stream(stream))
@@ -117,6 +135,7 @@ int ht_stream_sync(void *stream) {
     struct ht_capture *capture = capture_of(stream);
     if (capture)
         return invalidate(capture);
+    host_waits();
     ht_pool_trim_all(ht_stream_device(stream));
     return CUDA_OK;
 }
@@ -144,6 +163,7 @@ int ht_capture_allows(void) {
 int ht_device_sync(void) {
     if (!ht_capture_allows())
         return CUDA_CAPTURE_UNSUPPORTED;
+    host_waits();
     ht_pool_trim_all(ht_device_current());
     return CUDA_OK;
 }
@@ -278,6 +298,7 @@ int ht_event_record(void *handle, void *stream) {
     event->stream = capture ? stream : NULL;
     event->dangling = capture ? event->stream->dangling : 0;
     event->tick = event->flags & EVENT_NO_TIMING ? 0 : __atomic_add_fetch(&ticks, 1, __ATOMIC_RELAXED);
+    event->order = lag ? __atomic_add_fetch(&recorded, 1, __ATOMIC_ACQ_REL) : 0;
     event->recorded = 1;
     return CUDA_OK;
 }
@@ -295,9 +316,16 @@ static struct ht_capture *running(const struct ht_event *event) {
 int ht_event_query(void *event) {
     if (!event_of(event))
         return CUDA_INVALID_HANDLE;
-    return event_of(event)->capture_id ? CUDA_CAPTURED_EVENT : CUDA_OK;
+    if (event_of(event)->capture_id)
+        return CUDA_CAPTURED_EVENT;
+    return event_of(event)->order > __atomic_load_n(&waited, __ATOMIC_ACQUIRE) ? CUDA_NOT_READY : CUDA_OK;
 }
-int ht_event_sync(void *event) { return ht_event_query(event); }
+int ht_event_sync(void *event) {
+    uint64_t order = event_of(event) ? event_of(event)->order : 0, before = __atomic_load_n(&waited, __ATOMIC_ACQUIRE);
+    while (order > before && !__atomic_compare_exchange_n(&waited, &before, order, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        ;
+    return ht_event_query(event);
+}
 
 /* Time is not imagined, and the host's would choose: autotuners that time kernels would run them ever another number of
  * times and take another one each run. So each timed event is a millisecond after the one recorded before it. */

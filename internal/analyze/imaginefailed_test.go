@@ -17,7 +17,7 @@ func TestFailuresAreNamed(t *testing.T) {
 		event        []mem.Frame
 		want         string
 	}{
-		"exception":      {1, 0, []mem.Frame{boom}, "for a reason of its own, OSError: no such file at train.py:9"},
+		"exception":      {1, 0, []mem.Frame{boom}, "for a reason of its own, OSError: no such file … at train.py:9"},
 		"ours":           {1, 0, []mem.Frame{alone}, "No verdict on NVIDIA A10: train.py:9: rank 0 waits at 127.0.0.1:29500 for 255 others, and not all of them were started here"},
 		"exit code":      {3, 0, nil, "for a reason of its own, exit code 3"},
 		"interrupted":    {1, 0, []mem.Frame{stopped}, "the program was interrupted"},

@@ -200,7 +200,7 @@ func TestOrder(t *testing.T) {
 }
 
 func TestPlay(t *testing.T) {
-	for list, want := range map[string][]int{"": {0, 1, 64, 127}, "5": {5}, "0, 3,3": {0, 3}} {
+	for list, want := range map[string][]int{"": {0, 1, 64, 127}, "5": {5}, "0, 3,3": {0, 3}, "0-3,127": {0, 1, 2, 3, 127}, "0-127/50,1": {0, 50, 100, 1}} {
 		if got, err := parsePlay(list, 128); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q: %v %v", list, got, err)
 		}
@@ -208,10 +208,16 @@ func TestPlay(t *testing.T) {
 	if got, err := parsePlay("", 8); err != nil || !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7}) {
 		t.Errorf("of eight stages none can be left out: %v %v", got, err)
 	}
-	for _, list := range []string{"128", "-1", "a", "0,,1"} {
+	for _, list := range []string{"128", "-1", "a", "0,,1", "3-1", "0-128", "0-8/0", "-3-4", "1/2", "0-"} {
 		if got, err := parsePlay(list, 128); err == nil || !strings.Contains(err.Error(), "--play "+list+": a world of 128 has no rank") {
 			t.Errorf("%q: %v %v", list, got, err)
 		}
+	}
+	if got, err := parsePlay("all", 64); err != nil || len(got) != 64 || got[63] != 63 {
+		t.Errorf("all: %v %v", got, err)
+	}
+	if _, err := parsePlay("all", 128); err == nil || !strings.Contains(err.Error(), "128 ranks to play") {
+		t.Errorf("more than are played: %v", err)
 	}
 	s := &Session{Options: Options{World: 128}, play: []int{0, 9, 127}}
 	tr := trial{command: []string{"python", "it's.py"}, count: 8}

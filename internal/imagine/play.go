@@ -55,7 +55,10 @@ func mergeEnv(sets ...map[string]string) map[string]string {
 // for each other, so that none can be left out, and one of them takes the most.
 const playAll = 8
 
-// parsePlay reads "0,1,127"; "" means all of a small world, and of a larger one the first two, one in the middle and the
+// mostPlayed bounds how many ranks of a world are played.
+const mostPlayed = 64
+
+// parsePlay reads "0,1,127", also with ranges as "0-15" or "0-120/8" and with "all"; "" means all of a small world, and of a larger one the first two, one in the middle and the
 // last: those are several stages of a pipeline, a root of what ranks send each other and one that is none.
 func parsePlay(list string, world int) ([]int, error) {
 	if list == "" && world <= playAll {
@@ -71,17 +74,39 @@ func parsePlay(list string, world int) ([]int, error) {
 	var ranks []int
 	seen := map[int]bool{}
 	for word := range strings.SplitSeq(list, ",") {
-		rank, err := strconv.Atoi(strings.TrimSpace(word))
-		if err != nil || rank < 0 || rank >= world {
-			return nil, fail.Usage(fmt.Sprintf("ranks run from 0 to %d", world-1), "--play %s: a world of %d has no rank %s", list, world, strings.TrimSpace(word))
+		word = strings.TrimSpace(word)
+		from, to, step, ok := span(word, world)
+		if !ok || from < 0 || to >= world {
+			return nil, fail.Usage(fmt.Sprintf("ranks run from 0 to %d, as in --play 0,1,8-15", world-1), "--play %s: a world of %d has no rank %s", list, world, word)
 		}
-		if !seen[rank] {
-			seen[rank] = true
-			ranks = append(ranks, rank)
+		for rank := from; rank <= to; rank += step {
+			if !seen[rank] {
+				seen[rank] = true
+				ranks = append(ranks, rank)
+			}
 		}
 	}
-	if len(ranks) > 64 {
-		return nil, fail.Usage("ranks that do the same take the same: play one of each kind", "%d ranks to play", len(ranks))
+	if len(ranks) > mostPlayed {
+		return nil, fail.Usage(fmt.Sprintf("%d at most; ranks that do the same take the same: play one of each kind, as each stage of a pipeline with --play 0-%d/%d", mostPlayed, world-1, (world+mostPlayed-1)/mostPlayed), "%d ranks to play", len(ranks))
 	}
 	return ranks, nil
+}
+
+// span is the ranks that a word means: "7", "0-15", "0-120/8" (every eighth) or "all".
+func span(word string, world int) (from, to, step int, ok bool) {
+	if word == "all" {
+		return 0, world - 1, 1, true
+	}
+	if rank, err := strconv.Atoi(word); err == nil {
+		return rank, rank, 1, true
+	}
+	word, every, stepped := strings.Cut(word, "/")
+	first, last, ranged := strings.Cut(word, "-")
+	from, err1 := strconv.Atoi(first)
+	to, err2 := strconv.Atoi(last)
+	step, err3 := 1, error(nil)
+	if stepped {
+		step, err3 = strconv.Atoi(every)
+	}
+	return from, to, step, ranged && err1 == nil && err2 == nil && err3 == nil && from <= to && step > 0
 }

@@ -371,6 +371,8 @@ func basis(run *mem.Run, v *report.Imagined) string {
 		parts = append(parts, fmt.Sprintf("on ranks that take different amounts, %d more were not played", left))
 	case left > 0 && len(v.Ranks) == 1: // as of experts or of a pipeline, it may be the emptiest
 		parts = append(parts, fmt.Sprintf("on one rank alone, and the %d that were not played may take more", left))
+	case left > 0:
+		parts = append(parts, fmt.Sprintf("on ranks that took the same, %d more were not played", left))
 	}
 	if slices.ContainsFunc(run.Processes, func(p *mem.Process) bool { _, _, fake := fakeRank(p); return fake }) {
 		without = append(without, "the buffers of NCCL, as its process group is fake")

@@ -23,7 +23,7 @@ const fields: Field[] = [
   { name: "steps", flag: "--steps", label: "Steps", hint: "auto: until the peak is steady; 0: to the program's end.", kind: "text", example: "auto", more: true },
   { name: "alloc_conf", flag: "--alloc-conf", label: "Allocator settings", hint: "As PYTORCH_CUDA_ALLOC_CONF has them.", kind: "text", example: "expandable_segments:True", more: true },
   { name: "world_size", flag: "--world-size", label: "Ranks of a cluster", hint: "Imagine so many and play some of them, a process each.", kind: "number", example: "1024", more: true },
-  { name: "play", flag: "--play", label: "Ranks to play", hint: "Else the first two and the last.", kind: "text", example: "0,1,1023", more: true },
+  { name: "play", flag: "--play", label: "Ranks to play", hint: "As 0,1,1023, 0-15 or all. Else all of up to eight, or the first two, a middle one and the last.", kind: "text", example: "0,1,1023", more: true },
   { name: "data_sizes", flag: "--data-sizes", label: "Sizes that depend on data", hint: "upper: their bound; zero; or a fraction.", kind: "text", example: "upper", more: true },
   { name: "vary", flag: "--vary", label: "Vary", hint: "Also run with conditions changed that matter.", kind: "check", more: true },
   { name: "sandbox", flag: "--sandbox", label: "Sandbox", hint: "What the program writes goes to a folder that is deleted.", kind: "check", more: true },
