@@ -3,10 +3,13 @@ package bench
 import (
 	"os"
 	"path/filepath"
+	"reflect"
+	"runtime"
 	"testing"
 
 	"hightide/internal/analyze"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 	"hightide/internal/wire"
 )
 
@@ -39,7 +42,7 @@ func BenchmarkAnalyses(b *testing.B) {
 	all := analyze.All
 	defer func() { analyze.All = all }()
 	for _, a := range all {
-		analyze.All = []analyze.Analysis{a}
-		b.Run(a.Name, analyses(run))
+		analyze.All = []func(*analyze.Input, *report.Report){a}
+		b.Run(runtime.FuncForPC(reflect.ValueOf(a).Pointer()).Name(), analyses(run))
 	}
 }
