@@ -196,6 +196,14 @@ await tab.keyboard.press("Escape");
 await track(names[0]).waitFor({ state: "detached" });
 await tab.locator("#timeline .group-head", { hasText: "main" }).click();
 assert.equal(await tab.locator("#timeline .group-head", { hasText: "main" }).getAttribute("aria-expanded"), "false");
+// the palette leads to a track of a folded group, and unfolds it
+await track("Open files").waitFor({ state: "detached" });
+await tab.keyboard.press("Control+k");
+await tab.keyboard.type("Track: Open files");
+await tab.keyboard.press("Enter");
+await track("Open files").waitFor();
+await until(() => { const row = document.activeElement?.closest(".track"), { top, bottom } = row?.getBoundingClientRect() ?? { top: -1, bottom: 0 }; return row?.textContent.includes("Open files") && top >= 0 && bottom <= innerHeight; });
+await tab.locator("#timeline .group-head", { hasText: "main" }).click();
 await tab.locator("#timeline .tracks").focus();
 await tab.keyboard.press("y");
 await tab.keyboard.press("ArrowRight");

@@ -27,8 +27,11 @@ export function marks(events: Line[], summit: { x: number; y: number; text: stri
       const row = [0, 1, 2].find((r) => (ends[r] ?? -1) < at - 6 * ratio);
       if (row === undefined) continue;
       ends[row] = at + long;
-      ctx.textAlign = "left"; ctx.textBaseline = "bottom";
-      ctx.fillText(event.kind, at, top + height - (3 + row * 14) * ratio);
+      const foot = top + height - (3 + row * 14) * ratio;
+      ctx.fillStyle = colour("panel"); ctx.globalAlpha = 0.86;
+      ctx.fillRect(at - 3 * ratio, foot - 13 * ratio, long + 6 * ratio, 13 * ratio); // as it may lie on a band of any colour
+      ctx.globalAlpha = 1; ctx.fillStyle = ctx.strokeStyle; ctx.textAlign = "left"; ctx.textBaseline = "bottom";
+      ctx.fillText(event.kind, at, foot);
     }
     if (summit) dot(u, summit, colour);
     ctx.restore();

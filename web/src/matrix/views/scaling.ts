@@ -96,7 +96,7 @@ const summit = (c: Curve, to: number): number =>
 /** Why there is no line where a reader may look for one. */
 function noFit(model: Model, view: View, asked: boolean, merged: boolean): string {
   const fits = model.comparison?.fits ?? [];
-  if (fits.length === 0) return model.comparison ? "No line was fitted: see what is not known." : "";
+  if (fits.length === 0) return !model.comparison ? "" : model.axes.some((a) => /^batch([-_ ]size)?$/i.test(a.name)) ? "No line was fitted: see what is not known." : "Lines are fitted along an axis that is named batch or batch_size, which this matrix does not have.";
   const figures = [...new Set(fits.map((f) => model.about(f.figure).title))].join(" and ");
   return asked ? "Lines are fitted to the usual statistic alone." : view.along !== fits[0]!.axis ? `Lines are fitted along ${fits[0]!.axis} alone.` : fits.some((f) => [f.figure, memory].includes(view.figure)) ? merged ? "Lines are fitted to single combinations of the other axes: where several are drawn as one, their means are joined." : "" : `Lines are fitted to ${figures} alone.`;
 }

@@ -40,7 +40,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
     if (!last) return;
     const { all, tile } = last;
     key.replaceChildren(...legend(colours, recolour(), labels, board.alone(), board.choose),
-      h("span", {}, h("i", { class: "rest" }), `${count(all.length)} of ${count(tile.inside)} blocks are drawn singly, the rest is too small or not in view`));
+      h("span", {}, all.length < tile.inside && h("i", { class: "rest" }), drawnText(all.length, tile.inside)));
     unseen.hidden = !filtered() || all.some((s) => s.found);
   };
   const stateOf = () => `${board.device().device} ${filterOf(board)}`;
@@ -141,6 +141,9 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
     lift: (share) => moveTo({ bytes: moved(high, share * (high[1] - high[0]), board.whole().bytes) }),
   };
 }
+
+/** How many blocks of a window have a shape of their own. */
+const drawnText = (drawn: number, all: number) => drawn < all ? `${count(drawn)} of ${count(all)} blocks are drawn singly, the rest is too small or not in view` : all === 1 ? "1 block, drawn singly" : `all ${count(all)} blocks are drawn singly`;
 
 /** Where keys zoom: at a place that is in view, else in the middle. */
 const middle = ([from, to]: Range, place: number | null) => place !== null && place >= from && place <= to ? place : (from + to) / 2;

@@ -26,7 +26,7 @@ function deviceTabs({ app, devices, device }: Board): HTMLElement | null {
 }
 
 function searchBox({ app }: Board): HTMLElement {
-  const box = h("input", { type: "search", placeholder: "file, function, 0x address …", "aria-label": "Search blocks", title: "A regular expression of frames, categories, modules and attached texts; or an address as 0x7f12c0000000, for the blocks that had it" });
+  const box = h("input", { type: "search", placeholder: "frame, 0x address …", "aria-label": "Search blocks", title: "A regular expression of frames, categories, modules and attached texts; or an address as 0x7f12c0000000, for the blocks that had it" });
   let typing = 0;
   box.addEventListener("input", () => { clearTimeout(typing); typing = window.setTimeout(() => app.set({ search: box.value.trim() }), typedMs); });
   app.follow(["search"], ({ search }) => { if (box.value.trim() !== search) box.value = search; });
