@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 static inline long sys6(long number, long a, long b, long c, long d, long e, long f) {
     long result;
@@ -49,6 +50,7 @@ static inline long sys_munmap(void *at, size_t bytes) { return sys6(SYS_munmap, 
 static inline long sys_madvise(void *at, size_t bytes, int advice) {
     return sys6(SYS_madvise, (long)at, (long)bytes, advice, 0, 0, 0);
 }
+static inline long sys_fstatfs(int fd, struct statfs *into) { return sys6(SYS_fstatfs, fd, (long)into, 0, 0, 0, 0); }
 static inline long sys_truncate(int fd, size_t bytes) { return sys6(SYS_ftruncate, fd, (long)bytes, 0, 0, 0, 0); }
 static inline int sys_failed(long result) { return result < 0 && result >= -4095; }
 

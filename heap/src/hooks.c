@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -133,15 +134,21 @@ static void *result_of(long result) {
     return MAP_FAILED;
 }
 
-/* Memory that only this mapping keeps: anonymous, or a shared file one can write (how worker
+/* A file that lies in memory alone: /dev/shm, memfd, huge pages. */
+static int in_memory(int fd) {
+    struct statfs found;
+    return sys_fstatfs(fd, &found) == 0 && (found.f_type == TMPFS_MAGIC || found.f_type == HUGETLBFS_MAGIC || found.f_type == RAMFS_MAGIC);
+}
+
+/* Memory that only this mapping keeps: anonymous, or a shared file in memory that one can write (how worker
  * processes pass tensors). Mapped files otherwise are page cache; PROT_NONE and MAP_NORESERVE only
  * reserve addresses. */
-static int holds_memory(int protection, int flags) {
+static int holds_memory(int protection, int flags, int fd) {
     if (protection == PROT_NONE)
         return 0;
     if (flags & MAP_NORESERVE)
         return 0;
-    return flags & MAP_ANONYMOUS || ((flags & MAP_TYPE) != MAP_PRIVATE && protection & PROT_WRITE);
+    return flags & MAP_ANONYMOUS || ((flags & MAP_TYPE) != MAP_PRIVATE && protection & PROT_WRITE && in_memory(fd));
 }
 
 EXPORT void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t offset) {
@@ -151,7 +158,7 @@ EXPORT void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t o
     void *p = result_of(sys_mmap(at, n, protection, flags, fd, offset));
     if (p == MAP_FAILED)
         ht_sample_refused(&told, HOOK);
-    else if (holds_memory(protection, flags) && !ht_real_is_allocator(__builtin_return_address(0)))
+    else if (holds_memory(protection, flags, fd) && !ht_real_is_allocator(__builtin_return_address(0)))
         ht_sample(p, n, HT_MMAP, HOOK);
     return p;
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import math
+import subprocess
 
 from harness import HeapTest, compiled, pythons
 
@@ -68,6 +69,18 @@ class SamplingTest(HeapTest):
                 self.assertEqual(alloc.weight, alloc.size)
             self.assertEqual(alloc.flags, 2)  # no Python here
             self.assertTrue(alloc.frames and all(native for _, _, native in alloc.frames))
+
+    def test_a_mapped_file_is_no_allocation_unless_it_lies_in_memory(self) -> None:
+        kind = subprocess.run(["stat", "-f", "-c", "%T", str(self.scratch)], capture_output=True, text=True).stdout
+        if kind.strip() in ("", "tmpfs", "ramfs"):
+            self.skipTest("files lie in memory here, or nobody says where")
+        code = (
+            "import mmap, os\nkept = []\n"
+            "for mib, fd in (21, os.open('file', os.O_RDWR | os.O_CREAT)), (23, os.memfd_create('shared')):\n"
+            "    os.ftruncate(fd, mib << 20)\n    kept.append(mmap.mmap(fd, mib << 20))"
+        )
+        self.run_program(pythons()[-1], "-S", "-c", code)
+        self.assertEqual([a.size // MIB for a in self.read_only().allocs if a.size >= 20 * MIB], [23])
 
     def test_nothing_is_lost_while_the_channel_is_opened(self) -> None:
         """Threads that allocate for the first time all at once: one opens the channel, the others' blocks are told too."""

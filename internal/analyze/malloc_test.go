@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,50 @@ func recordCounts(t *testing.T, rss, free, resident []int64) *mem.Run {
 		}
 	}
 	return run
+}
+
+// TestMappedFiles: what is of files and of shared memory is told apart in the peak, but for a mark between two readings
+// at which it was not looked at.
+func TestMappedFiles(t *testing.T) {
+	for _, test := range []struct {
+		name                string
+		rss, files, segment []int64
+		want                map[string]int64 // MiB in the table
+	}{
+		{"files", []int64{500, 1000, 990}, []int64{10, 700, 700}, []int64{0, 0, 0}, map[string]int64{"files": 700, "rest": 300}},
+		{"shared memory of others", []int64{500, 1000, 990}, []int64{10, 20, 20}, []int64{0, 900, 900}, map[string]int64{"files": 20, "shared": 900, "rest": 80}},
+		{"a recording without", []int64{500, 1000, 990}, nil, nil, map[string]int64{"rest": 1000}},
+		{"a mark after all was given back", []int64{900, 20, 1000}, []int64{700, 10}, []int64{0, 0}, map[string]int64{"rest": 1000}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			run := recordCounts(t, test.rss, nil, nil)
+			for i, s := range []struct {
+				name   mem.Quantity
+				values []int64
+			}{{mem.SeriesRSSFile, test.files}, {mem.SeriesRSSShared, test.segment}} {
+				frames := []mem.Frame{mem.SeriesDef{ID: uint32(i + 10), Process: 1, Name: s.name, Unit: mem.UnitBytes, Label: mem.Measured}}
+				for k, v := range s.values {
+					frames = append(frames, mem.Samples{Series: uint32(i + 10), Times: []int64{int64(k+1) * 1e9}, Values: []int64{v << 20}})
+				}
+				for _, f := range frames {
+					if err := run.Add(f); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			got := map[string]int64{}
+			for _, table := range Analyze(run, Options{}).Tables {
+				for _, row := range table.Rows {
+					if table.Name == "composition" {
+						got[row[len(row)-1].(string)] = row[1].(int64) >> 20
+					}
+				}
+			}
+			if !maps.Equal(got, test.want) {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+		})
+	}
 }
 
 // TestHoles: what malloc keeps free is part of the peak, and a finding where it is much of it, and only as far as it

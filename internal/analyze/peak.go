@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -241,7 +242,16 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 		addRow(&t, "free", "free inside malloc's arenas: holes between blocks in use", free, -1, mem.Estimated)
 		rest -= free
 	}
-	addRow(&t, "rest", in.restName(), max(rest, 0), -1, label)
+	files, shared := in.kindsAt(process, at, rss, rss-rest)
+	if files = min(files, rest); files > 0 {
+		addRow(&t, "files", "mapped files: libraries, and data read through mmap", files, -1, mem.Measured)
+		rest -= files
+	}
+	if shared = min(shared, rest); shared > 0 {
+		addRow(&t, "shared", "shared memory that no line is known of, at least", shared, -1, mem.Measured)
+		rest -= shared
+	}
+	addRow(&t, "rest", in.restName(files > 0), max(rest, 0), -1, label)
 	own := len(t.Rows)
 	for _, p := range in.Run.Processes {
 		if p.ID == process {
@@ -260,10 +270,32 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 	r.AddTable(t)
 }
 
-// restName says what the rest may be.
-func (in *Input) restName() string {
-	if in.attached() {
+// kindsAt is what of a process' resident memory was of mapped files, and what was shared memory beyond all that is known
+// by line, explained.
+func (in *Input) kindsAt(process uint32, at, rss, explained int64) (files, shared int64) {
+	of, all := in.find(process, mem.SeriesRSSFile), in.find(process, mem.SeriesRSS)
+	if of == nil {
+		return 0, 0
+	}
+	if _, read := slices.BinarySearch(of.Times, at); !read && all.At(at-1).Or(0) < rss/2 {
+		return 0, 0 // the kernel's mark of what it had between two readings: of what kind nobody knows
+	}
+	files = of.At(at).Or(0)
+	if s := in.find(process, mem.SeriesRSSShared); s != nil {
+		shared = s.At(at).Or(0) - explained
+	}
+	return min(files, rss), max(shared, 0)
+}
+
+// restName says what the rest may be; files: those of libraries are told apart.
+func (in *Input) restName(files bool) string {
+	switch {
+	case in.attached() && files:
+		return "rest: what was there before, unexplained"
+	case in.attached():
 		return "rest: what was there before, interpreter, libraries, unexplained"
+	case files:
+		return "rest: interpreter, allocator's own, unexplained"
 	}
 	return "rest: interpreter, libraries, allocator's own, unexplained"
 }

@@ -14,6 +14,8 @@ const (
 	SeriesSwap        Quantity = "host.swap"         // bytes swapped out
 	SeriesPSS         Quantity = "host.pss"          // bytes resident, shared pages divided by their users
 	SeriesUSS         Quantity = "host.uss"          // bytes resident that no other process shares
+	SeriesRSSFile     Quantity = "host.rss.file"     // of the resident bytes, those of mapped files: libraries, data read through mmap
+	SeriesRSSShared   Quantity = "host.rss.shared"   // and those of shared memory: /dev/shm, memfd, shared mappings without a file
 	SeriesMinorFaults Quantity = "host.faults.minor" // count since the process began
 	SeriesMajorFaults Quantity = "host.faults.major"
 	SeriesCPU         Quantity = "host.cpu" // ns of processor time since the process began
@@ -65,7 +67,7 @@ const (
 
 // Quantities lists all of them.
 var Quantities = []Quantity{
-	SeriesRSS, SeriesVMS, SeriesSwap, SeriesPSS, SeriesUSS, SeriesMinorFaults, SeriesMajorFaults, SeriesCPU, SeriesThreads, SeriesFiles,
+	SeriesRSS, SeriesVMS, SeriesSwap, SeriesPSS, SeriesUSS, SeriesRSSFile, SeriesRSSShared, SeriesMinorFaults, SeriesMajorFaults, SeriesCPU, SeriesThreads, SeriesFiles,
 	SeriesTreeRSS, SeriesTreePSS, SeriesTreePSSError, SeriesTreeUSS, SeriesTreeShared, SeriesTreeSegments, SeriesSystemAvailable, SeriesSystemTotal,
 	SeriesCgroupUsed, SeriesCgroupLimit, SeriesCgroupOOM, SeriesCgroupOOMKill, SeriesHeapLive,
 	SeriesMallocUsed, SeriesMallocFree, SeriesMallocTop, SeriesMallocMapped, SeriesMallocResident,

@@ -42,6 +42,8 @@ var told = []metric{
 	{mem.SeriesTreeUSS, "hightide_run_unique_memory_bytes", ofRun, false, 0, "Resident memory that no process outside of the one counted shares, summed."},
 
 	{mem.SeriesRSS, "hightide_process_resident_memory_bytes", ofProcess, false, 0, "Resident memory of a process."},
+	{mem.SeriesRSSFile, "hightide_process_resident_file_bytes", ofProcess, false, 0, "Of the resident memory of a process, that of mapped files."},
+	{mem.SeriesRSSShared, "hightide_process_resident_shared_bytes", ofProcess, false, 0, "Of the resident memory of a process, shared memory."},
 	{mem.SeriesPSS, "hightide_process_proportional_memory_bytes", ofProcess, false, 0, "Resident memory of a process, shared pages divided by their users."},
 	{mem.SeriesUSS, "hightide_process_unique_memory_bytes", ofProcess, false, 0, "Resident memory that no other process shares."},
 	{mem.SeriesVMS, "hightide_process_virtual_memory_bytes", ofProcess, false, 0, "Address space of a process."},

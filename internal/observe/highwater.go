@@ -15,6 +15,9 @@ func (r *Recorder) reached(p *process, mark int64) {
 	known := p.MaxRSS.Or(0)
 	p.MaxRSS.Raise(mem.Some(mark))
 	p.dirty = p.dirty || mark > known
+	if mark <= p.highest+p.highest/markError {
+		mark = p.highest // it was read, and so is its moment
+	}
 	if !p.rss.Known() || max(mark, p.highest) <= p.summed {
 		return
 	}

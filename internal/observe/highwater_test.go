@@ -40,6 +40,28 @@ func TestHighWater(t *testing.T) {
 	}
 }
 
+// TestMarkOfWhatWasRead: a mark that is a few pages above a reading is not a later peak.
+func TestMarkOfWhatWasRead(t *testing.T) {
+	sink := memorySink{t, mem.NewRun()}
+	r := newRecorder(&Options{ID: "x"}, sink)
+	w, p := watcher{r}, &sampler.Process{PID: noProcess, StartTicks: 1}
+	for time, rss := range []int64{100 << 20, 1000 << 20, 20 << 20} {
+		w.Sample(p, "", mem.SeriesRSS, int64(time+1), rss)
+		w.Sample(nil, "", mem.SeriesTreeRSS, int64(time+1), rss)
+	}
+	p.Usage.MaxRSS = mem.Some(1000<<20 + 4096)
+	w.Gone(p, 4)
+	r.flush(true)
+	for _, s := range sink.run.Series {
+		if at := s.Times[s.Peak()]; at != 2 {
+			t.Errorf("%s is highest at %d, want 2: %v %v", s.Name, at, s.Times, s.Values)
+		}
+	}
+	if got := sink.run.Processes[0].MaxRSS; got != mem.Some(int64(1000<<20+4096)) {
+		t.Errorf("the process has %v", got)
+	}
+}
+
 // TestMarkAfterTheMemoryIsGone: a process that grew after it was last looked at, and has given all back when it is looked
 // at once more, had what its mark says, and the tree had that with what the others had. The same where it was read once more
 // between two readings of the tree.

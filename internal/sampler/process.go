@@ -40,6 +40,8 @@ type Process struct {
 
 	parts      parts
 	partsKnown bool
+	kinds      parts // of files and shared memory, as recorded last
+	kindsTold  bool
 	before     lastTick
 	sharing    sharing
 	lineage    *lineage // it was forked and runs its parent's program, or has such children

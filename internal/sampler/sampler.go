@@ -279,6 +279,7 @@ func (s *Sampler) read(p *Process, now int64, slow bool) bool {
 		}
 		s.sink.Sample(p, "", mem.SeriesRSS, now, u.RSS)
 		s.sink.Sample(p, "", mem.SeriesVMS, now, u.VMS)
+		s.tellKinds(p, now)
 	}
 	s.sink.Sample(p, "", mem.SeriesMinorFaults, now, u.MinorFaults)
 	s.sink.Sample(p, "", mem.SeriesMajorFaults, now, u.MajorFaults)
@@ -291,6 +292,17 @@ func (s *Sampler) read(p *Process, now int64, slow bool) bool {
 		s.sink.Sample(p, "", mem.SeriesFiles, now, files)
 	}
 	return true
+}
+
+// tellKinds records what of the resident memory is of files and shared, where that changed.
+func (s *Sampler) tellKinds(p *Process, now int64) {
+	kinds := parts{file: p.parts.file, shared: p.parts.shared}
+	if !p.partsKnown || p.kindsTold && p.kinds == kinds {
+		return
+	}
+	p.kinds, p.kindsTold = kinds, true
+	s.sink.Sample(p, "", mem.SeriesRSSFile, now, p.parts.file)
+	s.sink.Sample(p, "", mem.SeriesRSSShared, now, p.parts.shared)
 }
 
 // between is a moment after the last tick, where what is known to have been since then is put.

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define MIB (1ul << 20)
@@ -75,8 +76,10 @@ static void maps(void) {
     need(mremap((void *)4096, 4096, 8192, 0) == MAP_FAILED && errno, "mremap of nothing");
     FILE *file = tmpfile();
     need(file && ftruncate(fileno(file), 52 * MIB) == 0, "a file");
-    mmap(NULL, 52 * MIB, PROT_READ, MAP_PRIVATE, fileno(file), 0);   /* page cache */
-    mmap(NULL, 50 * MIB, rw, MAP_SHARED, fileno(file), 0);           /* alive: 50 */
+    mmap(NULL, 52 * MIB, PROT_READ, MAP_PRIVATE, fileno(file), 0); /* page cache */
+    int shared = (int)syscall(SYS_memfd_create, "shared", 0);
+    need(shared >= 0 && ftruncate(shared, 50 * MIB) == 0, "a file in memory");
+    mmap(NULL, 50 * MIB, rw, MAP_SHARED, shared, 0); /* alive: 50 */
 }
 
 int main(void) {

@@ -56,7 +56,7 @@ const order = Object.keys(families);
 const familyOf = new Map(order.flatMap((key) => families[key]!.names.map((name) => [name, key] as const)));
 
 /** Quantities that hightide computes with, and that nobody reads. */
-const inner = new Set(["tree.pss_error", "tree.shared", "tree.shared_memory", "hightide.pss_interval"]);
+const inner = new Set(["host.rss.file", "host.rss.shared", "tree.pss_error", "tree.shared", "tree.shared_memory", "hightide.pss_interval"]);
 
 /** Whose a track can be. */
 const owners = { run: "run", process: "process", device: "device", own: "own" } as const;
