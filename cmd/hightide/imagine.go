@@ -65,7 +65,7 @@ func (o *imagineOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.ReadValues, "read-value", nil, "value that the program reads where a GPU would have computed it: a number for all lines, or `LINE=VALUE`; may be given several times")
 	flags.IntVar(&o.World, "world-size", 0, "imagine a cluster of this `number` of ranks and play some of them, a process each")
 	flags.StringVar(&o.PlayList, "play", "", "which `ranks` to play, as 0,1,127, 0-15, 0-120/8 or all; each kind once, at most 64 (default all of up to eight, else the first two, a middle one and the last)")
-	flags.BoolVar(&o.Vary, "vary", false, "also run with other settings that change the peak: allocator, attention, compile caches, data-dependent sizes")
+	flags.BoolVar(&o.Vary, "vary", false, "also run with other settings that change the peak: allocator, attention, compile caches, data-dependent sizes, a GPU that is behind the host")
 	flags.BoolVar(&o.suggest, "suggest", true, "where it does not fit, try what would make it fit")
 	flags.BoolVar(&o.NoSuggest, "no-suggest", false, "do not try what would make it fit")
 	flags.BoolVar(&o.stacks, "stacks", false, "also sample the host heap with Python stacks")

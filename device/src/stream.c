@@ -32,10 +32,10 @@ struct ht_stream {
 };
 struct ht_event {
     HT_HANDLE;
-    int device, recorded;
+    int device, recorded, lags;
     unsigned flags;
     uint64_t tick; /* how many timed events had been recorded by then */
-    uint64_t order; /* how many events of all had been, under lag */
+    uint64_t order; /* where it lags: how many such events had been recorded by then, with it */
     uint64_t capture_id;
     struct ht_capture *capture; /* valid while its id is that of a running capture */
     struct ht_stream *stream;   /* that it was recorded in, likewise */
@@ -113,18 +113,18 @@ static int invalidate(struct ht_capture *capture) {
     return CUDA_CAPTURE_UNSUPPORTED;
 }
 
-static int lag; /* events are not done before the host waits */
 static uint64_t recorded, waited; /* events so far, and of those the ones before the host's last wait */
 
-__attribute__((constructor)) static void read_lag(void) {
+/* Whether events made now are not done before the host waits. */
+static int lags(void) {
     const char *text = getenv("HIGHTIDE_DEVICE_LAG");
-    lag = text && *text && *text != '0';
+    return text && *text && *text != '0';
 }
 
 /* The host waits: all that was given before is done. A wait for one stream may find others further behind, which is not
  * told apart. */
 static void host_waits(void) {
-    if (lag)
+    if (__atomic_load_n(&recorded, __ATOMIC_RELAXED))
         __atomic_store_n(&waited, __atomic_load_n(&recorded, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
 }
 
@@ -277,7 +277,7 @@ int ht_event_new(void **out, unsigned flags) {
     struct ht_event *event = ht_new(sizeof *event);
     if (!out || !event)
         return out ? CUDA_OUT_OF_MEMORY : CUDA_INVALID_VALUE;
-    *event = (struct ht_event){.magic = EVENT_MAGIC, .device = ht_device_current(), .flags = flags};
+    *event = (struct ht_event){.magic = EVENT_MAGIC, .device = ht_device_current(), .flags = flags, .lags = lags()};
     *out = event;
     return CUDA_OK;
 }
@@ -298,7 +298,7 @@ int ht_event_record(void *handle, void *stream) {
     event->stream = capture ? stream : NULL;
     event->dangling = capture ? event->stream->dangling : 0;
     event->tick = event->flags & EVENT_NO_TIMING ? 0 : __atomic_add_fetch(&ticks, 1, __ATOMIC_RELAXED);
-    event->order = lag ? __atomic_add_fetch(&recorded, 1, __ATOMIC_ACQ_REL) : 0;
+    event->order = event->lags ? __atomic_add_fetch(&recorded, 1, __ATOMIC_ACQ_REL) : 0;
     event->recorded = 1;
     return CUDA_OK;
 }

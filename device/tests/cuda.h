@@ -68,6 +68,7 @@ int cudaEventCreateWithFlags(void **, unsigned);
 int cudaEventDestroy(void *);
 int cudaEventRecord(void *, void *);
 int cudaEventQuery(void *);
+int cudaEventSynchronize(void *);
 int cudaEventElapsedTime(float *, void *, void *);
 int cudaLaunchHostFunc(void *, void (*)(void *), void *);
 int cudaGraphGetNodes(void *, void **, size_t *);

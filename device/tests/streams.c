@@ -1,4 +1,5 @@
 /* streams.c: streams, events, capture into graphs and their launch. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cuda.h"
@@ -55,6 +56,29 @@ static void events(void) {
     FAILS(cudaStreamSynchronize(s), CUDA_INVALID_HANDLE);
     OK(cudaEventDestroy(b));
     OK(cudaEventDestroy(untimed));
+}
+
+/* A GPU that is behind the host is done with what the host waits for. */
+static void behind(void) {
+    setenv("HIGHTIDE_DEVICE_LAG", "1", 1);
+    void *s = stream(), *a = event(0), *b = event(2);
+    OK(cudaEventQuery(a)); /* not recorded */
+    OK(cudaEventRecord(a, s));
+    OK(cudaEventRecord(b, s));
+    FAILS(cudaEventQuery(a), CUDA_NOT_READY);
+    OK(cudaEventSynchronize(a));
+    OK(cudaEventQuery(a));
+    FAILS(cudaEventQuery(b), CUDA_NOT_READY);
+    OK(cudaStreamSynchronize(s));
+    OK(cudaEventQuery(b));
+    OK(cudaEventRecord(a, s));
+    FAILS(cudaEventQuery(a), CUDA_NOT_READY);
+    OK(cudaDeviceSynchronize());
+    OK(cudaEventQuery(a));
+    unsetenv("HIGHTIDE_DEVICE_LAG");
+    OK(cudaEventDestroy(a));
+    OK(cudaEventDestroy(b));
+    OK(cudaStreamDestroy(s));
 }
 
 static int called;
@@ -147,6 +171,7 @@ int main(void) {
     unsetenv("HIGHTIDE_DEVICE_TABLE");
     setenv("HIGHTIDE_DEVICE_SPEC", spec, 1);
     events();
+    behind();
     capture_and_replay();
     forked_capture();
     what_a_capture_forbids();

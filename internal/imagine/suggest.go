@@ -237,6 +237,9 @@ func (s *Session) vary(ctx context.Context, t trial, main *Result) []mem.Try {
 			list = append(list, attempt{"allocator", other.what, s.setting(t, other.setting)})
 		}
 	}
+	behind := t
+	behind.lag = true
+	list = append(list, attempt{"lag", "a GPU that is always behind the host", behind})
 	for _, backend := range attentionKernels {
 		if !main.attends() || main.Conditions["attention"] == backend {
 			continue

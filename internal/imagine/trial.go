@@ -36,6 +36,7 @@ type trial struct {
 	atMost   time.Duration     // 0: as long as it takes
 	other    bool              // the other end of numbers that nobody computed
 	flip     bool              // of a mask and its opposite, who is asked first gets nothing
+	lag      bool              // the GPU is always behind the host: nothing is done before that waits
 	traced   bool              // keep the allocator's history, to replay it with less memory
 }
 
@@ -214,6 +215,9 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 	asked.Other, asked.Flip = t.other, t.flip
 	if agent["HIGHTIDE_IMAGINE_READS"] = asked.text(); asked.All != nil {
 		device["HIGHTIDE_DEVICE_READ_VALUE"] = strconv.FormatFloat(*asked.All, 'g', -1, 64)
+	}
+	if t.lag {
+		device["HIGHTIDE_DEVICE_LAG"] = "1"
 	}
 	if s.Python.Path != "" {
 		device["HIGHTIDE_SMI_PYTHON"] = s.Python.Path
