@@ -255,7 +255,9 @@ func (r *replaying) whatIf() {
 		out.Figures, out.Curve = figures(conf, all[0]), all[0].Curve
 		out.Spread = [2]mem.Bytes{spread.Low, spread.High}
 	}
-	out.RecordedCurve = allocator.Run(r.program, r.setup()).Curve
+	recorded := r.setup()
+	recorded.Capacity = r.program.Room(r.trace) // else requests that failed would be served
+	out.RecordedCurve = allocator.Run(r.program, recorded).Curve
 }
 
 // compare runs every model.

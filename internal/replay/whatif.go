@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -16,6 +17,7 @@ import (
 // several goroutines at once.
 type WhatIf struct {
 	trace    *recorded
+	room     mem.Bytes // what the allocator could have, as the trace tells; 0: it does not tell
 	lock     sync.Mutex
 	recorded *Side        // the last one that was asked for
 	event    int          // it was looked at after
@@ -25,7 +27,7 @@ type WhatIf struct {
 // Trial is what WhatIf is asked. The zero value is the record itself, at its peak.
 type Trial struct {
 	Settings  *string  // as PYTORCH_ALLOC_CONF; nil: as recorded
-	GPU       string   // whose memory is the limit
+	GPU       string   // whose memory is the limit; without both, what the trace tells
 	Memory    string   // that limit instead, as "24GiB"
 	Catalogue []string // files with more GPUs
 	Event     *int     // after which the memory is looked at; nil: at the peak, or where memory runs out
@@ -94,7 +96,7 @@ func NewWhatIf(s *mem.AllocatorSnapshot, device int) (*WhatIf, error) {
 	if err != nil {
 		return nil, fail.Input("record it with torch.cuda.memory._record_memory_history", "it cannot be replayed: %w", err)
 	}
-	return &WhatIf{trace: trace}, nil
+	return &WhatIf{trace: trace, room: trace.program.Room(trace.trace)}, nil
 }
 
 // Settings are those that the trace was recorded under, as PYTORCH_ALLOC_CONF; "" for the defaults.
@@ -115,6 +117,10 @@ func (w *WhatIf) Try(ctx context.Context, t Trial) (*Tried, error) {
 		return nil, err
 	}
 	after, err := w.side(ctx, setup, event)
+	if err == nil && after.OOM != nil && setup.Memory == 0 && !slices.Contains(w.trace.trace.Action, mem.ActionOOM) {
+		setup.Capacity = 0 // no request failed, so that it gave back its cache told the least that there was
+		after, err = w.side(ctx, setup, event)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +148,11 @@ func (w *WhatIf) Search(ctx context.Context, t Trial, workers int, tell func(don
 	if err != nil {
 		return nil, err
 	}
-	r := &replaying{recorded: w.trace, o: Options{Workers: workers, Policy: "native"}, asked: setup,
-		result: &Result{Version: 1, Label: mem.Replayed, Device: w.trace.trace.Device, Torch: w.trace.torch, Policy: "native", Capacity: setup.Capacity, Notes: []string{}}}
+	r := &replaying{recorded: w.trace, o: Options{Workers: workers, Policy: "native"}, asked: setup, told: setup.Memory == 0 && setup.Capacity > 0,
+		result: &Result{Version: 1, Label: mem.Replayed, Device: w.trace.trace.Device, Torch: w.trace.torch, Policy: "native", Notes: []string{}}}
+	if !r.told {
+		r.result.Capacity = setup.Capacity
+	}
 	r.tellVerified()
 	r.whatIf()
 	search(ctx, []*replaying{r}, tell)
@@ -163,6 +172,9 @@ func (w *WhatIf) setup(t *Trial) (allocator.Setup, error) {
 	if setup.Memory, setup.Capacity, err = o.capacity(); err != nil {
 		return setup, err
 	}
+	if setup.Capacity == 0 {
+		setup.Capacity = w.room
+	}
 	if t.Settings != nil {
 		if setup.Settings, err = w.trace.rules.Parse(*t.Settings); err != nil {
 			return setup, fail.Usage("as in expandable_segments:True,max_split_size_mb:128", "%w", err)
@@ -181,7 +193,9 @@ func (w *WhatIf) record(ctx context.Context, event int) (*Side, error) {
 	if w.recorded != nil && w.event == event {
 		return w.recorded, nil
 	}
-	side, err := w.side(ctx, w.trace.setup(), event)
+	setup := w.trace.setup()
+	setup.Capacity = w.room
+	side, err := w.side(ctx, setup, event)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"hightide/internal/allocator"
 	"hightide/internal/mem"
 	"hightide/internal/testkit"
+	"hightide/internal/usage"
 )
 
 func TestWhatIf(t *testing.T) {
@@ -64,6 +65,23 @@ func TestWhatIf(t *testing.T) {
 			}
 			checkSide(t, "a moment", &then.Recorded)
 		})
+	}
+}
+
+// TestWhatIfLacksMemory: a request that failed fails again where nothing is changed, and its peak is the one that was recorded.
+func TestWhatIfLacksMemory(t *testing.T) {
+	snapshot := testkit.Snapshot(t, "imagined/oom-a10-pieces.pickle")
+	w, err := NewWhatIf(snapshot, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := usage.FromTrace(snapshot, 0, usage.Whole)
+	same := try(t, w, Trial{})
+	if most := device.Most.Reserved; same.Recorded.Reserved != most || same.Replayed.Reserved != most || same.Recorded.Moment.Reserved != most || same.Replayed.OOM != nil {
+		t.Errorf("%v and %v reserved, %v at the peak; recorded were %v; %s", same.Recorded.Reserved, same.Replayed.Reserved, same.Recorded.Moment.Reserved, most, same.Sentence)
+	}
+	if larger := try(t, w, Trial{Memory: "80GiB"}); larger.Replayed.Reserved <= same.Recorded.Reserved || larger.Recorded.Reserved != same.Recorded.Reserved {
+		t.Errorf("with 80 GiB %v reserved, recorded %v", larger.Replayed.Reserved, larger.Recorded.Reserved)
 	}
 }
 

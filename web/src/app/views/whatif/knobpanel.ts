@@ -28,14 +28,14 @@ export function knobPanel(settings: Map<string, string>, changed: (rest: boolean
     slider.addEventListener("change", () => turn(true));
     return whole;
   }));
-  const gpu = h("select", { id: "knob-gpu", "aria-describedby": "knob-gpu-says" }, h("option", { value: "" }, "no limit")), memory = h("input", { type: "text", id: "knob-memory", placeholder: "24GiB", spellcheck: "false", "aria-describedby": "knob-memory-says" });
+  const gpu = h("select", { id: "knob-gpu", "aria-describedby": "knob-gpu-says" }, h("option", { value: "" }, "as recorded")), memory = h("input", { type: "text", id: "knob-memory", placeholder: "24GiB", spellcheck: "false", "aria-describedby": "knob-memory-says" });
   void catalogue().then((all) => gpu.append(...all.filter((g) => g.vendor.toLowerCase() === "nvidia").sort((a, b) => a.total_bytes - b.total_bytes).map((g) => h("option", { value: g.gpu }, `${g.name}, ${bytes(g.total_bytes)}`)))).then(() => { gpu.value = now.gpu ?? ""; }, () => undefined);
   gpu.addEventListener("change", () => { memory.value = ""; turned(gpu.value ? { gpu: gpu.value } : {}); });
   memory.addEventListener("change", () => { gpu.value = ""; turned(memory.value.trim() ? { memory: memory.value.trim() } : {}); });
   const back = h("button", { type: "button", class: "button" }, "Default settings");
   back.addEventListener("click", () => { settings.clear(); build(); changed(true); });
   build();
-  const element = h("div", { class: "knobs" }, h("div", { class: "knob" }, h("label", { for: "knob-gpu" }, "GPU"), gpu, h("small", { id: "knob-gpu-says" }, "Its memory, less what a process's context takes, is the limit.")),
+  const element = h("div", { class: "knobs" }, h("div", { class: "knob" }, h("label", { for: "knob-gpu" }, "GPU"), gpu, h("small", { id: "knob-gpu-says" }, "Its memory, less what a process's context takes, is the limit. As recorded, it is what the allocator could have, where the trace tells.")),
     h("div", { class: "knob" }, h("label", { for: "knob-memory" }, "Or so much memory"), memory, h("small", { id: "knob-memory-says" }, "What the allocator can have, as 24GiB.")), places, back);
   return { element, adopt: (line) => { settings.clear(); for (const [k, v] of parsed(line)) settings.set(k, v); build(); }, limit: (to) => { now = to; gpu.value = to.gpu ?? ""; memory.value = to.memory ?? ""; } };
 }
