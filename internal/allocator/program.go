@@ -80,26 +80,29 @@ func (p *Program) Through(event int) *Program {
 // held, and what the device said was free. If that was enough, a memory limit was set: then it is the
 // most that was held up to there, which the limit cannot be below.
 func (p *Program) RoomAt(t *mem.Trace, event int) (room mem.Bytes, limited bool) {
-	return p.roomAt(reservedAt(p.Beginning, t), t, event)
+	held := reservedAt(p.Beginning, t)
+	return p.roomAt(held[event], slices.Max(held[:event+1]), t, event)
 }
 
-func (p *Program) roomAt(held []mem.Bytes, t *mem.Trace, event int) (room mem.Bytes, limited bool) {
+// roomAt is that, of what was held at the request and at most up to it.
+func (p *Program) roomAt(held, most mem.Bytes, t *mem.Trace, event int) (room mem.Bytes, limited bool) {
 	if free := t.Address[event]; free != mem.FreeUnknown && mem.Bytes(free) < p.Settings.SegmentSize(t.Size[event]) {
-		return held[event] + mem.Bytes(free), false
+		return held + mem.Bytes(free), false
 	}
-	return slices.Max(held[:event+1]), true
+	return most, true
 }
 
 // Room is what the allocator can have of the device, by all requests that failed: the least that one of them tells, but
 // no less than was held at some moment. Where it had to give back its cache to go on, that is all that is known. 0: it never
 // lacked memory, so the trace does not tell.
 func (p *Program) Room(t *mem.Trace) (room mem.Bytes) {
-	held := reservedAt(p.Beginning, t)
+	held, most := reservedAt(p.Beginning, t), mem.Bytes(0)
 	for event, action := range t.Action {
+		most = max(most, held[event])
 		if action != mem.ActionOOM {
 			continue
 		}
-		if at, _ := p.roomAt(held, t, event); room == 0 || at < room {
+		if at, _ := p.roomAt(held[event], most, t, event); room == 0 || at < room {
 			room = at
 		}
 	}
