@@ -230,6 +230,9 @@ func (r *Recorder) hello(p *process, m *message) {
 	if m.Role != "" {
 		p.Role = m.Role
 	}
+	if p.joined && p.Role == "main" { // it takes itself for that where nobody that it came from is left
+		p.Role = "child"
+	}
 	if len(m.Argv) > 0 && len(p.Command) == 0 {
 		p.Command = mem.MaskArgs(m.Argv)
 	}

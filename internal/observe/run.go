@@ -370,7 +370,7 @@ func (l *loop) join(now int64) {
 			continue
 		}
 		p.joined = true
-		if p.Role == "" {
+		if p.Role == "" || p.Role == "main" {
 			p.Role = "child"
 		}
 		l.sampler.Join(p.PID, p.StartTicks, now)
