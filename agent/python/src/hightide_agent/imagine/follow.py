@@ -37,6 +37,8 @@ NUMBERS = frozenset((
     "enumerate",
 ))  # fmt: skip
 """Functions that make another number of it."""
+ARRAYS = ("np", "numpy", "math", "statistics", "scipy")
+"""Libraries whose functions do: np.percentile(scores, 99)."""
 FINITE = ("isnan", "isinf", "isfinite")
 STORES = frozenset((
     "append", "extend", "add", "appendleft", "insert", "update", "setdefault", "put",
@@ -400,7 +402,7 @@ class _Function:
             return [Use("range", call.lineno, None, test)]
         if name in SIZES:
             return [Use("size", call.lineno, None, test)]
-        if name in NUMBERS:
+        if name in NUMBERS or (floating and ast.unparse(call.func).split(".")[0] in ARRAYS):
             return None
         if name in STORES and isinstance(call.func, ast.Attribute):
             self._track(ast.unparse(call.func.value), floating, test)
