@@ -56,6 +56,9 @@ func sites(in *Input, r *report.Report) {
 			report.BytesColumn("absent", "not resident", mem.Sampled), report.CountColumn("samples", "samples"), report.TextColumn("phase", "phase"), report.TextColumn("process", "process"), report.TextColumn("file", "file")},
 	}
 	several := in.severalHeaps()
+	if p := in.pssPeak; several && p.bytes > 0 && int64(total) > p.bytes+p.half {
+		t.Note += fmt.Sprintf(" Together they are more than the %v that the processes took at one moment: each process is shown at its own peak, and shared memory counts in each that maps it.", mem.Bytes(p.bytes))
+	}
 	for _, h := range all[:min(len(all), sitesShown)] {
 		share := int64(0)
 		if total > 0 {
