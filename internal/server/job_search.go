@@ -24,7 +24,11 @@ func beginSearch(s *Server, text json.RawMessage) (work, error) {
 	if err != nil {
 		return work{}, err
 	}
-	return work{fmt.Sprintf("search settings for %s, device %d", asked.Snapshot, asked.Device), func(ctx context.Context, j *job) (any, error) {
+	title := "search settings for " + asked.Snapshot
+	if asked.Device >= 0 { // else the one that the snapshot opens with
+		title += fmt.Sprintf(", device %d", asked.Device)
+	}
+	return work{title, func(ctx context.Context, j *job) (any, error) {
 		w, err := s.whatIf(ctx, asked.Snapshot, asked.Device)
 		if err != nil {
 			return nil, err

@@ -30,7 +30,7 @@ export function jobPanel<Result>(id: string, kind: Kind<Result>, ...body: Child[
   const timer = setInterval(tick, 1000);
   const show = (j: Job) => {
     now = j;
-    title.textContent = j.title;
+    title.textContent = title.title = j.title; // two lines of it are seen
     state.textContent = j.state;
     state.className = `outcome ${tones[j.state]}`;
     stop.hidden = over(j.state);
