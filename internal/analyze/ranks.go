@@ -192,11 +192,15 @@ func (in *Input) straggler(r *report.Report, all []*rank) {
 			return
 		}
 	}
+	title := fmt.Sprintf("Rank %d is the straggler", most.number)
+	if left := notWorked(all); len(left) > 0 {
+		title += fmt.Sprintf(" of the %d ranks whose work was compared", len(all)-len(left))
+	}
 	r.Findings = append(r.Findings, report.Finding{
 		Kind: report.KindRanks, Aspect: report.AspectWork, Severity: report.Info, Process: most.ID, Label: mem.Measured,
-		Title: fmt.Sprintf("Rank %d is the straggler", most.number),
-		Text: fmt.Sprintf("Rank %d is the straggler: its data and forward passes take %s a step, the median rank's %s (measured, medians). The others wait for it in their collectives.",
-			most.number, report.Duration(most.work.Or(0)), report.Duration(middle)),
+		Title: title,
+		Text: fmt.Sprintf("%s: its data and forward passes take %s a step, the median rank's %s (measured, medians). The others wait for it in their collectives.",
+			title, report.Duration(most.work.Or(0)), report.Duration(middle)),
 	})
 }
 
@@ -236,6 +240,16 @@ func (in *Input) firstCause(r *report.Report, all []*rank) {
 	})
 }
 
+// notWorked are the numbers of the ranks whose work is not known: too few of their steps were observed.
+func notWorked(all []*rank) (names []string) {
+	for _, k := range all {
+		if !k.work.Known() {
+			names = append(names, itoa(k.number))
+		}
+	}
+	return names
+}
+
 // extreme is the rank with the highest value, and the median of all; nil where fewer than two have one.
 func extreme(all []*rank, of func(*rank) mem.Optional) (most *rank, middle int64) {
 	var values []int64
@@ -260,5 +274,8 @@ func listed(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:8], ", "), len(names)-8)
 	}
 	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }

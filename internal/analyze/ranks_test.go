@@ -39,7 +39,9 @@ func distributed(load, rest, work [4]int64) *mem.Run {
 				spans = append(spans, mem.Span{Process: id, Phase: mem.PhaseForward, Step: uint64(n), Start: from, End: from + took})
 			}
 		}
-		run.Add(spans)
+		if work[i] > 0 { // else nobody saw its passes
+			run.Add(spans)
+		}
 	}
 	return run
 }
@@ -70,6 +72,7 @@ func TestRanks(t *testing.T) {
 		{"each loads", distributed(loaded, even, work), []string{"Loading takes 7.81 GiB of host memory on 4 ranks"}},
 		{"one loads", distributed([4]int64{3000, 1000, 1000, 1000}, even, work), []string{"Rank 0 takes 1.95 GiB more host memory than the median rank"}},
 		{"one is slow", distributed(even, even, [4]int64{60, 60, 95, 60}), []string{"Rank 2 is the straggler"}},
+		{"one is slow, one was not observed", distributed(even, even, [4]int64{60, 0, 95, 60}), []string{"Rank 2 is the straggler of the 3 ranks whose work was compared"}},
 		{"a little slow", distributed(even, even, [4]int64{60, 60, 65, 60}), nil},
 		{"one fails first", failing, []string{"Rank 2 failed first"}},
 		{"one fails alone", once, nil},
@@ -111,6 +114,10 @@ func TestRanksSide(t *testing.T) {
 		}
 	}
 	if got := strings.Join(side.NotCompared, " "); !strings.HasPrefix(got, "Device memory was not compared") {
+		t.Errorf("not compared: %s", got)
+	}
+	side = Analyze(distributed(even, even, [4]int64{60, 0, 95, 60}), Options{}).Ranks
+	if got := strings.Join(side.NotCompared, " "); !strings.HasPrefix(got, "The work of these ranks was not compared") || !strings.Contains(got, "in full: 1. Device") {
 		t.Errorf("not compared: %s", got)
 	}
 	if one := Analyze(mem.NewRun(), Options{}).Ranks; one != nil {

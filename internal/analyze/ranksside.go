@@ -78,11 +78,8 @@ func suspects(r *report.Report, all []*rank) []report.Suspect {
 
 // notCompared says what the ranks were not compared in.
 func (in *Input) notCompared(r *report.Report, all []*rank) (out []string) {
-	worked, devices := 0, 0
+	left, devices := notWorked(all), 0
 	for _, k := range all {
-		if k.work.Known() {
-			worked++
-		}
 		if k.device.Known() {
 			devices++
 		}
@@ -90,8 +87,10 @@ func (in *Input) notCompared(r *report.Report, all []*rank) (out []string) {
 	switch {
 	case r.Imagined != nil:
 		out = append(out, "Times were not compared: no kernel ran on the imaginary GPUs.")
-	case worked < 2:
+	case len(all)-len(left) < 2:
 		out = append(out, fmt.Sprintf("Work was not compared: that takes %d steps of two ranks that were observed in full.", leastObserved))
+	case len(left) > 0:
+		out = append(out, fmt.Sprintf("The work of these ranks was not compared, which takes %d steps that were observed in full: %s.", leastObserved, listed(left)))
 	}
 	if devices < 2 {
 		out = append(out, "Device memory was not compared: fewer than two ranks allocated any.")

@@ -30,6 +30,20 @@ RECENT_NS = 30_000_000_000  # a program that was interrupted has ended by then
 NS_PER_MINUTE = 60_000_000_000
 COST = 50  # times the processor time of a scan go by before the next
 
+_scanning = _thread.allocate_lock()  # held while a scan goes through the program
+_held_until = 0  # monotonic: no scan begins before
+
+
+def hold_scans(ns: int) -> None:
+    """No scan by the clock begins for so long, and one that goes on has ended, unless it takes longer than PATIENCE.
+
+    What a scan reaches lives until its end. Who watches where the program lets go of something asks for this.
+    """
+    global _held_until
+    _held_until = monotonic_ns() + ns
+    if _scanning.acquire(True, PATIENCE):
+        _scanning.release()
+
 
 class Watcher:
     """The thread of one process."""
@@ -47,6 +61,9 @@ class Watcher:
 
     def start(self) -> None:
         """Begin to watch; in a forked child, or another recording, anew."""
+        global _scanning
+        if not self.agent.moving:
+            _scanning = _thread.allocate_lock()  # a fork has no thread that would let go of it
         if self.agent.moving and self._stop is not None:
             self._stop.release()
         self._holders, self._asked, self._steps, self._stepped, self._next = None, 0, 0, 0, 0
@@ -88,7 +105,7 @@ class Watcher:
     def _look(self) -> None:
         channel = self.agent.channel
         now = monotonic_ns()
-        if channel is None or channel.scan_seq() == self._asked or now < self._next:
+        if channel is None or channel.scan_seq() == self._asked or now < max(self._next, _held_until):
             return
         self._asked = channel.scan_seq()
         training = self.training()
@@ -98,7 +115,9 @@ class Watcher:
                 self._steps, self._stepped = steps, now
             if self._stepped and now - self._stepped < STEPPING_NS:
                 return
-        self._scan(training, now)
+        with _scanning:
+            if now >= _held_until:  # still
+                self._scan(training, now)
 
     def _scan(self, training: Optional[Training], now: int) -> None:
         self._scanned = monotonic_ns()

@@ -17,6 +17,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Dict, List, Set, Tuple
 
 from ..places import is_library
+from ..watcher import hold_scans
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 LEAST = 1 << 20  # bytes of one array; what is smaller is left alone
 MOST = 4096  # arrays of one call that are followed
 STACK = 40  # frames that are searched for the call
+QUIET_NS = 2_000_000_000  # in which no scan may keep an argument until its own end
 
 
 class Argument:
@@ -85,6 +87,7 @@ class Donation:
                 return  # these are not the program's arguments in their order
             self._follow(watched, array, argument)
         self._watched.append(watched)
+        hold_scans(QUIET_NS)
 
     def _follow(self, watched: _Watched, array: Any, argument: Argument) -> None:
         name, size, references = argument.name, argument.bytes, watched.references
