@@ -70,7 +70,8 @@ def ask(address: str, examples: int, config: Path, *words: str) -> bool:
     command: list[object] = [SCHEMATHESIS, "--config-file", config, "run", f"{address}openapi.json", "-c", CHECKS]
     command += ["--max-examples", examples, "--exclude-path-regex", ENDLESS, "--phases", "coverage,fuzzing"]
     command += ["--request-timeout", 60, "--seed", 1, "--no-color", *words]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    # Its folder of what crashed goes where the configuration lies.
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, cwd=config.parent)
     shown = done.stdout if done.returncode else "".join(re.findall(r"\d+ generated.*", done.stdout))
     print(shown.strip())
     return done.returncode == 0
