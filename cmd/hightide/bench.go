@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"hightide/internal/engine"
+	"hightide/internal/bench"
 	"hightide/internal/executor"
 	"hightide/internal/fail"
 	"hightide/internal/launch"
@@ -25,7 +25,7 @@ import (
 
 // benchOptions of bench.
 type benchOptions struct {
-	engine.BenchOptions
+	bench.Options
 	out                   benchOut
 	dryRun, resume, quiet bool
 }
@@ -99,7 +99,7 @@ func (o *benchOptions) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	if o.dryRun || o.resume {
-		outlook, err := a.engine().BenchPlan(o.BenchOptions)
+		outlook, err := bench.Plan(a.engine(), o.Options)
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (o *benchOptions) run(a *app, c *cobra.Command, args []string) error {
 	o.Events = view.tell
 	ctx, _, cancel := interruptible(c.Context())
 	defer cancel()
-	result, err := a.engine().Bench(ctx, o.BenchOptions)
+	result, err := bench.Run(ctx, a.engine(), o.Options)
 	view.hide()
 	if result != nil {
 		for _, note := range result.Notes {
@@ -137,8 +137,8 @@ func (o *benchOptions) run(a *app, c *cobra.Command, args []string) error {
 // check refuses what cannot be before anything is started.
 func (o *benchOptions) check(a *app, c *cobra.Command) error {
 	switch {
-	case !slices.Contains(engine.Executors(), o.Executor):
-		return fail.Choice("--executor", o.Executor, engine.Executors())
+	case !slices.Contains(bench.Executors(), o.Executor):
+		return fail.Choice("--executor", o.Executor, bench.Executors())
 	case o.Executor == "local" && o.Resources != (executor.Resources{}):
 		return fail.Usage("name one with --executor", "--resources are asked of a cluster")
 	case c.Flags().Changed("jobs") && o.Jobs < 1:
@@ -148,7 +148,7 @@ func (o *benchOptions) check(a *app, c *cobra.Command) error {
 	case o.resume && o.Again:
 		return fail.Usage("leave one of them out", "--resume goes on and --again begins anew")
 	}
-	return o.out.check(a, o.BenchOptions)
+	return o.out.check(a, o.Options)
 }
 
 // sameAgain is the command that goes on: without what begins anew.
@@ -163,7 +163,7 @@ func sameAgain() string {
 }
 
 // show prints and writes the result.
-func (o *benchOptions) show(ctx context.Context, a *app, result *engine.BenchResult) error {
+func (o *benchOptions) show(ctx context.Context, a *app, result *bench.Result) error {
 	comparison, err := o.out.compare(ctx, a, result.Result, o.Catalogue)
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"hightide/internal/engine"
+	"hightide/internal/bench"
 	"hightide/internal/fail"
 	"hightide/internal/files"
 	"hightide/internal/matrix"
@@ -49,7 +49,7 @@ func (o *benchOut) AddFlags(flags *pflag.FlagSet) {
 }
 
 // check refuses what cannot be written or read, before anything is measured.
-func (o *benchOut) check(a *app, bench engine.BenchOptions) error {
+func (o *benchOut) check(a *app, asked bench.Options) error {
 	written := map[string]string{"the page": o.html, "the JUnit file": o.junit}
 	if o.json != toStdout {
 		written["the result"] = o.json
@@ -68,7 +68,7 @@ func (o *benchOut) check(a *app, bench engine.BenchOptions) error {
 	if o.reports && o.html == "" {
 		return fail.Usage("name the page that links to them: --html FILE", "--reports says nothing without --html")
 	}
-	axes, err := a.engine().BenchAxes(bench)
+	axes, err := bench.Axes(asked)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (o *benchOut) readBaseline(axes []matrix.Axis) error {
 
 // compare says what the result says, and how it stands beside the baseline.
 func (o *benchOut) compare(ctx context.Context, a *app, r *matrix.Result, catalogue []string) (*matrix.Comparison, error) {
-	comparison, err := a.engine().Compare(ctx, r, catalogue)
+	comparison, err := bench.Compare(ctx, a.engine(), r, catalogue)
 	if err != nil || o.before == nil {
 		return comparison, err
 	}
@@ -131,7 +131,7 @@ func (o *benchOut) write(ctx context.Context, a *app, r *matrix.Result, c *matri
 		return err
 	}
 	if o.seedResults != "" {
-		n, err := a.engine().WriteSeed(ctx, r, o.seedResults)
+		n, err := bench.WriteSeed(ctx, a.engine(), r, o.seedResults)
 		if err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func (o *benchOut) page(ctx context.Context, a *app, r *matrix.Result, c *matrix
 	if o.reports {
 		folder := strings.TrimSuffix(o.html, filepath.Ext(o.html)) + "-cells"
 		var err error
-		if reports, err = a.engine().CellReports(ctx, r, c.Figure, folder); err != nil {
+		if reports, err = bench.CellReports(ctx, a.engine(), r, c.Figure, folder); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"os"
 	"time"
 
-	"hightide/internal/engine"
+	"hightide/internal/bench"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,8 +13,8 @@ import (
 
 // benchTrialOptions of bench-trial.
 type benchTrialOptions struct {
-	engine.BenchOptions
-	engine.BenchTrial
+	bench.Options
+	bench.Trial
 }
 
 // benchTrialCommand is what nodes of a cluster run; nobody types it.
@@ -47,5 +47,5 @@ func (o *benchTrialOptions) run(a *app, c *cobra.Command, args []string) error {
 	_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0)
 	ctx, _, cancel := interruptible(c.Context())
 	defer cancel()
-	return a.engine().BenchOne(ctx, o.BenchOptions, o.BenchTrial)
+	return bench.RunTrial(ctx, a.engine(), o.Options, o.Trial)
 }

@@ -7,6 +7,9 @@
 //	             ──▶ Explain, Export …    (reading.go, sources.go)      ──▶ format, analyze, replay
 //	             ──▶ Check, Info          (check.go, info.go)
 //
+// A use case of more than a page of logic has a room of its own: below this one (imagine, fit, replay, explore) where it needs no
+// recordings, above it (bench) where it is made of whole use cases. What is left are many small ones, a file each.
+//
 // An Engine holds what every use case needs to know and nothing else; its zero value works. Every use
 // case takes a context and owns nothing of the process. Errors that a person can do something about are
 // *fail.Error: they carry the exit code and a hint. Start reading at run.go.
@@ -71,9 +74,9 @@ func defaultDataDir() string {
 	return temporaryDir()
 }
 
-// folder is the data directory, or where recordings are kept in none, one of this user's for what only
+// Folder is the data directory, or where recordings are kept in none, one of this user's for what only
 // lasts for a time.
-func (e *Engine) folder() string {
+func (e *Engine) Folder() string {
 	if store.IsFolder(e.Dir()) {
 		return e.Dir()
 	}

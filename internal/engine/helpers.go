@@ -29,16 +29,16 @@ func (e *Engine) unpack(b *launch.Bundle) (dir string, err error) {
 	if cache, err := os.UserCacheDir(); err == nil {
 		parents = append(parents, filepath.Join(cache, "hightide", "helpers"))
 	}
-	parents = append(parents, filepath.Join(e.folder(), "helpers"))
+	parents = append(parents, filepath.Join(e.Folder(), "helpers"))
 	if shared := e.Runtime.SharedDir(); launch.MakePrivate(shared) == nil {
 		parents = append(parents, filepath.Join(shared, "helpers"))
 	}
 	return launch.Extract(b, parents...)
 }
 
-// unpackAgent unpacks the agent and, in a build that has one, the heap sampler; heapLibrary is "" in one
+// UnpackAgent unpacks the agent and, in a build that has one, the heap sampler; heapLibrary is "" in one
 // that has not.
-func (e *Engine) unpackAgent() (agentDir, heapLibrary string, err error) {
+func (e *Engine) UnpackAgent() (agentDir, heapLibrary string, err error) {
 	bundle, err := agentBundle()
 	if err != nil {
 		return "", "", fmt.Errorf("no agent in this build: %w", err)
@@ -53,7 +53,7 @@ func (e *Engine) unpackAgent() (agentDir, heapLibrary string, err error) {
 // helpers are what rides along in any run: the agent first, and with stacks the heap sampler. What cannot
 // be had is left out, with a note: the run goes on with what is there.
 func (e *Engine) helpers(stacks bool) (list []launch.Helper, notes []string) {
-	dir, library, err := e.unpackAgent()
+	dir, library, err := e.UnpackAgent()
 	if err != nil {
 		return nil, []string{fmt.Sprintf("programs are watched from outside only: %v", err)}
 	}

@@ -98,7 +98,7 @@ func (e *Engine) Fit(ctx context.Context, o fit.Options) (*fit.Result, error) {
 
 // fitWorker is where the worker stands: beside the agent.
 func (e *Engine) fitWorker() (string, error) {
-	dir, _, err := e.unpackAgent()
+	dir, _, err := e.UnpackAgent()
 	if err != nil {
 		return "", fail.Environment("is there room, and may it be written to?", "unpack the worker: %w", err)
 	}

@@ -216,7 +216,7 @@ func (e *Engine) heapAbility(ctx context.Context, p *pythons.Interpreter) Abilit
 	if _, ok := heap.Library(); !ok {
 		return no("this hightide was built without its heap library", "make -C heap, then build again")
 	}
-	_, library, err := e.unpackAgent()
+	_, library, err := e.UnpackAgent()
 	if err != nil {
 		return no("the heap library cannot be put anywhere: "+err.Error(), "")
 	}

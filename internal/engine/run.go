@@ -31,7 +31,7 @@ type RunOptions struct {
 	KeepLimit    int64  // bytes of it: of more the beginning and the end; 0: any number
 	OutputApart  bool   // keep it, and what goes to a terminal does not appear there
 
-	loaded func(*mem.Run) // takes the recording before it is explained; nil: nobody does
+	Loaded func(*mem.Run) // takes the recording before it is explained; nil: nobody does
 	guest  *guest         // of a Target: what the agent is brought into; nil: it is not
 }
 
@@ -275,8 +275,8 @@ func (p *place) conclude(o *RunOptions, result *RunResult) {
 		result.note(err)
 		return
 	}
-	if o.loaded != nil {
-		o.loaded(run)
+	if o.Loaded != nil {
+		o.Loaded(run)
 	}
 	result.Report = Analyze(run)
 	result.note(p.store.Note(result.ID, said(result.Report)))

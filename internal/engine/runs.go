@@ -139,6 +139,20 @@ func (e *Engine) Attached(ctx context.Context, id string) ([]store.Attachment, e
 	})
 }
 
+// AttachText keeps a text with a run, under a name.
+func (e *Engine) AttachText(id, name string, text []byte) error {
+	s, err := e.store()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	_, err = s.Attach(id, name, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	return err
+}
+
 // OpenAttached reads one of them, or by the name store.Recording the recording as it stands.
 func (e *Engine) OpenAttached(ctx context.Context, id, name string) (io.ReadCloser, error) {
 	return inStore(ctx, e, func(s store.Store) (io.ReadCloser, error) {
@@ -234,7 +248,7 @@ func (e *Engine) Reindex(ctx context.Context, events event.Sink) (count int, err
 func (e *Engine) scratch(id string) string { return filepath.Join(e.scratchDir(), id) }
 
 func (e *Engine) scratchDir() string {
-	dir := filepath.Join(e.folder(), "scratch")
+	dir := filepath.Join(e.Folder(), "scratch")
 	if whole, err := filepath.Abs(dir); err == nil {
 		return whole // the program may change its folder
 	}

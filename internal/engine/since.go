@@ -71,8 +71,8 @@ func notEnd(err error) error {
 
 // Keep is a folder of this user's alone for what a front door keeps beside the recordings; it is made where it is not there.
 func (e *Engine) Keep(name string) (string, error) {
-	dir := filepath.Join(e.folder(), name)
-	err := os.MkdirAll(e.folder(), 0o700)
+	dir := filepath.Join(e.Folder(), name)
+	err := os.MkdirAll(e.Folder(), 0o700)
 	if err == nil {
 		err = launch.MakePrivate(dir)
 	}

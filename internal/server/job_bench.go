@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"hightide/internal/engine"
+	"hightide/internal/bench"
 	"hightide/internal/fail"
 )
 
@@ -29,15 +29,15 @@ func beginBench(s *Server, text json.RawMessage) (work, error) {
 	if asked.Repeats < 0 || asked.Jobs < 0 {
 		return work{}, fail.Usage("leave them out for one at a time, as the spec says", "repeats and jobs cannot be negative")
 	}
-	o := engine.BenchOptions{Text: []byte(asked.Spec), Name: asked.Name, Only: asked.Only, Repeats: asked.Repeats, Jobs: asked.Jobs, Again: asked.Again, Env: s.options.Env}
-	name, err := s.engine.BenchName(o)
+	o := bench.Options{Text: []byte(asked.Spec), Name: asked.Name, Only: asked.Only, Repeats: asked.Repeats, Jobs: asked.Jobs, Again: asked.Again, Env: s.options.Env}
+	name, err := bench.Name(o)
 	if err != nil {
 		return work{}, err
 	}
 	return work{"bench " + name, func(ctx context.Context, j *job) (any, error) {
 		j.change(func() { j.Matrix = name })
 		o.Events = j.tell
-		result, err := s.engine.Bench(ctx, o)
+		result, err := bench.Run(ctx, s.engine, o)
 		if result == nil || result.Result == nil {
 			return nil, err
 		}

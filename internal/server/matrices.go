@@ -8,12 +8,12 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"hightide/internal/engine"
+	"hightide/internal/bench"
 )
 
 // MatrixList is the matrices that were begun here, the one that changed last first.
 type MatrixList struct {
-	Matrices []engine.MatrixRow `json:"matrices"`
+	Matrices []bench.MatrixRow `json:"matrices"`
 }
 
 type matrixInput struct {
@@ -22,14 +22,14 @@ type matrixInput struct {
 
 func (s *Server) matrices(api huma.API) {
 	get(api, "/matrices", "Matrices that were begun, the last changed first", func(ctx context.Context, _ *struct{}) (*MatrixList, error) {
-		rows, err := s.engine.Matrices(ctx)
+		rows, err := bench.Matrices(ctx, s.engine)
 		return &MatrixList{rows}, err
 	})
-	get(api, "/matrices/{name}", "A matrix as far as it was measured, as its page reads it", func(ctx context.Context, in *matrixInput) (*engine.MatrixPage, error) {
-		return s.engine.Matrix(ctx, in.Name, func(run string) string { return "/runs/" + url.PathEscape(run) })
+	get(api, "/matrices/{name}", "A matrix as far as it was measured, as its page reads it", func(ctx context.Context, in *matrixInput) (*bench.MatrixPage, error) {
+		return bench.Matrix(ctx, s.engine, in.Name, func(run string) string { return "/runs/" + url.PathEscape(run) })
 	})
 	stream(api, "/matrices/{name}/live", "A matrix while it is measured, as server-sent events", func(_ context.Context, in *matrixInput) (serving, error) {
-		if _, _, err := s.engine.MatrixState(in.Name); err != nil {
+		if _, _, err := bench.MatrixState(s.engine, in.Name); err != nil {
 			return nil, err
 		}
 		return func(ctx context.Context, w http.ResponseWriter) { s.watchMatrix(ctx, answerEvents(w), in.Name) }, nil
@@ -51,7 +51,7 @@ func (s *Server) watchMatrix(ctx context.Context, v *viewer, name string) {
 	look := time.NewTicker(matrixEvery)
 	defer look.Stop()
 	for {
-		changed, running, err := s.engine.MatrixState(name)
+		changed, running, err := bench.MatrixState(s.engine, name)
 		now := matrixNews{changed, running && err == nil}
 		var text []byte
 		switch {

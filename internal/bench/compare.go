@@ -1,4 +1,4 @@
-package engine
+package bench
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/files"
 	"hightide/internal/gpus"
@@ -17,8 +18,8 @@ import (
 	"hightide/internal/report"
 )
 
-// BenchAxes are the axes of a spec, for what is to be told before anything is measured.
-func (e *Engine) BenchAxes(o BenchOptions) ([]matrix.Axis, error) {
+// Axes are the axes of a spec, for what is to be told before anything is measured.
+func Axes(o Options) ([]matrix.Axis, error) {
 	spec, _, err := o.spec()
 	if err != nil {
 		return nil, err
@@ -28,17 +29,17 @@ func (e *Engine) BenchAxes(o BenchOptions) ([]matrix.Axis, error) {
 
 // Compare says what a matrix says, with the memory of imaginary devices from the catalogue, and what explains the largest
 // differences from the recordings that are here.
-func (e *Engine) Compare(ctx context.Context, r *matrix.Result, catalogue []string) (*matrix.Comparison, error) {
+func Compare(ctx context.Context, e *engine.Engine, r *matrix.Result, catalogue []string) (*matrix.Comparison, error) {
 	known, err := gpus.Load(catalogue...)
 	if err != nil {
 		return nil, err
 	}
-	return matrix.Compare(r, matrix.Options{Memory: deviceMemory(r.Axes, known), Holdings: e.holdings(ctx)}), nil
+	return matrix.Compare(r, matrix.Options{Memory: deviceMemory(r.Axes, known), Holdings: holdings(ctx, e)}), nil
 }
 
 // CellReports writes the report of one run of each cell into a folder, and says where each run's lies as seen from beside
 // that folder. A run whose recording is gone has none.
-func (e *Engine) CellReports(ctx context.Context, r *matrix.Result, figure matrix.Figure, folder string) (map[string]string, error) {
+func CellReports(ctx context.Context, e *engine.Engine, r *matrix.Result, figure matrix.Figure, folder string) (map[string]string, error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, fail.Environment("name a page in a folder that can be written to", "write the cells' reports: %w", err)
 	}
@@ -78,7 +79,7 @@ func deviceMemory(axes []matrix.Axis, known *gpus.Catalogue) map[string]matrix.R
 }
 
 // holdings looks into recordings, each once.
-func (e *Engine) holdings(ctx context.Context) matrix.Holdings {
+func holdings(ctx context.Context, e *engine.Engine) matrix.Holdings {
 	known := map[string]*report.Report{}
 	return func(run string, onDevice bool) ([]matrix.Holding, bool) {
 		r, seen := known[run]
@@ -166,7 +167,7 @@ func deviceHoldings(r *report.Report) (all []matrix.Holding) {
 
 // WriteSeed writes the samples of each cell's typical run into folders, as the dashboard that gave the idea reads them. It
 // says how many it wrote: recordings may be gone.
-func (e *Engine) WriteSeed(ctx context.Context, r *matrix.Result, dir string) (int, error) {
+func WriteSeed(ctx context.Context, e *engine.Engine, r *matrix.Result, dir string) (int, error) {
 	folders, err := matrix.SeedFolders(r)
 	if err != nil {
 		return 0, err

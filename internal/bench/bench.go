@@ -1,4 +1,12 @@
-package engine
+// Package bench measures a matrix of programs: package matrix says what is to be measured next and what the figures say, an engine
+// runs and records each trial.
+//
+//	spec ──▶ Run ──▶ matrix.Run ──▶ trial ──▶ engine.Run or engine.Imagine ──▶ recording ──▶ matrix.Measure ──▶ journal
+//	                    │                            ▲                                                        │
+//	                    └──▶ cluster (jobs) ──▶ RunTrial on a node                       Compare, Matrix ◀────┘
+//
+// It stands on the engine as front doors do, as a matrix is made of whole use cases. Start reading at Run.
+package bench
 
 import (
 	"bytes"
@@ -17,6 +25,7 @@ import (
 	"syscall"
 	"time"
 
+	"hightide/internal/engine"
 	"hightide/internal/event"
 	"hightide/internal/executor"
 	"hightide/internal/fail"
@@ -32,8 +41,8 @@ import (
 	"hightide/internal/store"
 )
 
-// BenchOptions of Bench; only File is needed.
-type BenchOptions struct {
+// Options of Run; only File is needed.
+type Options struct {
 	File      string // the spec
 	Text      []byte // the spec itself, in place of File
 	Name      string // instead of the spec's
@@ -49,8 +58,8 @@ type BenchOptions struct {
 	Events    event.Sink // matrix.Progress
 }
 
-// BenchResult is a matrix as far as it was measured.
-type BenchResult struct {
+// Result is a matrix as far as it was measured.
+type Result struct {
 	*matrix.Result
 	Dir   string // where its state is kept
 	Notes []string
@@ -64,7 +73,7 @@ const (
 )
 
 // spec reads the matrix that is asked for; all are its cells, those that Only leaves out among them.
-func (o *BenchOptions) spec() (spec *matrix.Spec, all []matrix.Cell, err error) {
+func (o *Options) spec() (spec *matrix.Spec, all []matrix.Cell, err error) {
 	text, err := o.text()
 	if err != nil {
 		return nil, nil, err
@@ -98,7 +107,7 @@ func (o *BenchOptions) spec() (spec *matrix.Spec, all []matrix.Cell, err error) 
 }
 
 // text of the spec.
-func (o *BenchOptions) text() ([]byte, error) {
+func (o *Options) text() ([]byte, error) {
 	switch {
 	case o.File != "":
 		return readSpec(o.File)
@@ -130,23 +139,23 @@ func readSpec(path string) ([]byte, error) {
 	return text, nil
 }
 
-// Bench measures a matrix, or goes on with one that was interrupted. Where ctx ends, the result has what was measured
+// Run measures a matrix, or goes on with one that was interrupted. Where ctx ends, the result has what was measured
 // until then, and the error is that of ctx.
-func (e *Engine) Bench(ctx context.Context, o BenchOptions) (*BenchResult, error) {
+func Run(ctx context.Context, e *engine.Engine, o Options) (*Result, error) {
 	spec, all, err := o.spec()
 	if err != nil {
 		return nil, err
 	}
-	journal, err := matrix.OpenJournal(e.matrixDir(spec.Name), spec, newSeed(spec), e.Runtime.Time().UnixNano(), o.Again)
+	journal, err := matrix.OpenJournal(matrixDir(e, spec.Name), spec, newSeed(spec), e.Runtime.Time().UnixNano(), o.Again)
 	if err != nil {
 		return nil, err
 	}
 	defer journal.Close()
-	result := &BenchResult{Dir: journal.Dir}
+	result := &Result{Dir: journal.Dir}
 	if journal.Damaged > 0 {
 		result.Notes = append(result.Notes, fmt.Sprintf("%s of the journal cannot be read; what was measured there is measured again", report.Counted(int64(journal.Damaged), "line")))
 	}
-	if err := e.forget(ctx, spec.Name, journal); err != nil {
+	if err := forget(ctx, e, spec.Name, journal); err != nil {
 		return nil, err
 	}
 	b := newBench(e, &o, spec)
@@ -168,22 +177,24 @@ func (e *Engine) Bench(ctx context.Context, o BenchOptions) (*BenchResult, error
 	return result, err
 }
 
-// BenchPlan says what Bench would do, and starts nothing.
-func (e *Engine) BenchPlan(o BenchOptions) (*matrix.Outlook, error) {
+// Plan says what Run would do, and starts nothing.
+func Plan(e *engine.Engine, o Options) (*matrix.Outlook, error) {
 	spec, _, err := o.spec()
 	if err != nil {
 		return nil, err
 	}
 	trials, seed := []matrix.Trial(nil), newSeed(spec)
 	if !o.Again {
-		if trials, seed, err = matrix.PeekJournal(e.matrixDir(spec.Name), spec, seed); err != nil {
+		if trials, seed, err = matrix.PeekJournal(matrixDir(e, spec.Name), spec, seed); err != nil {
 			return nil, err
 		}
 	}
 	return matrix.Look(spec, trials, seed, o.Jobs), nil
 }
 
-func (e *Engine) matrixDir(name string) string { return filepath.Join(e.folder(), "matrices", name) }
+func matrixDir(e *engine.Engine, name string) string {
+	return filepath.Join(e.Folder(), "matrices", name)
+}
 
 // newSeed is the spec's, else one that no other matrix has.
 func newSeed(spec *matrix.Spec) uint64 {
@@ -197,7 +208,7 @@ func newSeed(spec *matrix.Spec) uint64 {
 
 // forget ends what a killed collector left running, and removes recordings of trials that are not in the journal: they are
 // made again.
-func (e *Engine) forget(ctx context.Context, name string, j *matrix.Journal) error {
+func forget(ctx context.Context, e *engine.Engine, name string, j *matrix.Journal) error {
 	if len(j.Trials) == 0 && j.New {
 		return nil
 	}
@@ -238,8 +249,8 @@ func endMarked(mark string) {
 
 // bench is a matrix that is being measured.
 type bench struct {
-	engine  Engine // with a runtime for programs that run for us alone
-	options *BenchOptions
+	engine  engine.Engine // with a runtime for programs that run for us alone
+	options *Options
 	spec    *matrix.Spec
 
 	looked sync.Once
@@ -250,10 +261,10 @@ type bench struct {
 	failed   error
 }
 
-func newBench(e *Engine, o *BenchOptions, spec *matrix.Spec) *bench {
+func newBench(e *engine.Engine, o *Options, spec *matrix.Spec) *bench {
 	b := &bench{engine: *e, options: o, spec: spec}
 	b.engine.Runtime.Stdin, b.engine.Runtime.PassSignals, b.engine.Runtime.Own = nil, false, true
-	b.engine.Runtime.Tune = nil // Bench has tuned to all of them
+	b.engine.Runtime.Tune = nil // Run has tuned to all of them
 	return b
 }
 
@@ -341,7 +352,7 @@ func cellsOwn(err error) bool {
 }
 
 // run prepares a trial; why says that it cannot be here.
-func (b *bench) run(ctx context.Context, cell *matrix.Cell, repeat int, seed uint64) (o RunOptions, why string, err error) {
+func (b *bench) run(ctx context.Context, cell *matrix.Cell, repeat int, seed uint64) (o engine.RunOptions, why string, err error) {
 	env := b.spec.Environment(cell)
 	env.Python = b.home(env.Python)
 	python, why := b.python(ctx, cell, env.Python)
@@ -365,13 +376,13 @@ func (b *bench) run(ctx context.Context, cell *matrix.Cell, repeat int, seed uin
 		path := launch.Lookup(b.options.Env, "PATH")
 		set["PATH"] = filepath.Dir(env.Python) + string(filepath.ListSeparator) + path
 	}
-	return RunOptions{HTML: true, Options: observe.Options{Command: command, Env: launch.With(b.options.Env, set), Name: b.spec.Name,
+	return engine.RunOptions{HTML: true, Options: observe.Options{Command: command, Env: launch.With(b.options.Env, set), Name: b.spec.Name,
 		Tags:     map[string]string{tagMatrix: b.spec.Name, tagCell: cell.Key, tagRepeat: fmt.Sprint(repeat)},
 		NoStacks: !b.spec.Stacks, Duration: b.spec.Timeout, Grace: benchGrace, Patience: benchPatience, SnapshotOn: "never"}}, "", nil
 }
 
 // record runs a trial and keeps its output with its recording.
-func (b *bench) record(ctx context.Context, o RunOptions, device string) (*matrix.Ended, *RunResult, error) {
+func (b *bench) record(ctx context.Context, o engine.RunOptions, device string) (*matrix.Ended, *engine.RunResult, error) {
 	output, err := launch.NewCapture()
 	if err != nil {
 		return nil, nil, err
@@ -379,15 +390,15 @@ func (b *bench) record(ctx context.Context, o RunOptions, device string) (*matri
 	e := b.engine
 	e.Runtime.Stdout, e.Runtime.Stderr = output.File, output.File
 	ended := &matrix.Ended{Timeout: o.Duration}
-	o.loaded = func(run *mem.Run) { ended.Run = run }
-	var result *RunResult
+	o.Loaded = func(run *mem.Run) { ended.Run = run }
+	var result *engine.RunResult
 	if gpu, imagined := strings.CutPrefix(device, matrix.DeviceImagined); imagined {
 		until := "auto"
 		if len(b.spec.Command) == 0 {
 			until = "0" // the built-in models end by themselves
 		}
-		var done *ImagineResult
-		done, err = e.Imagine(ctx, ImagineOptions{RunOptions: o, Options: imagine.Options{GPU: gpu, Catalogue: b.options.Catalogue, Until: until, NoSuggest: true}})
+		var done *engine.ImagineResult
+		done, err = e.Imagine(ctx, engine.ImagineOptions{RunOptions: o, Options: imagine.Options{GPU: gpu, Catalogue: b.options.Catalogue, Until: until, NoSuggest: true}})
 		if done != nil {
 			result, ended.Imagined = &done.RunResult, done.Verdict
 		}
@@ -400,30 +411,16 @@ func (b *bench) record(ctx context.Context, o RunOptions, device string) (*matri
 	}
 	ended.ExitCode, ended.Signal, ended.Said = result.Outcome.ExitCode, result.Outcome.Signal, mem.MaskText(output.LastLine())
 	ended.Stopped = result.Outcome.Stopped && (ended.Imagined == nil || ended.Imagined.StoppedFor == "duration")
-	return ended, result, b.keepOutput(result.ID, output.Text())
-}
-
-// keepOutput attaches what a program wrote to its run.
-func (b *bench) keepOutput(id string, text []byte) error {
-	if len(text) == 0 {
-		return nil
+	if text := output.Text(); len(text) > 0 {
+		_ = b.engine.AttachText(result.ID, "output.txt", text) // without it the figures are as good
 	}
-	s, err := b.engine.store()
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	_, _ = s.Attach(id, "output.txt", func(w io.Writer) error { // without it the figures are as good
-		_, err := w.Write(text)
-		return err
-	})
-	return nil
+	return ended, result, nil
 }
 
 // prepare unpacks the built-in models, once.
 func (b *bench) prepare() error {
 	b.unpacked.Do(func() {
-		dir, _, err := b.engine.unpackAgent()
+		dir, _, err := b.engine.UnpackAgent()
 		if err != nil {
 			b.failed = fail.Environment("is there room, and may it be written to?", "unpack the models: %w", err)
 			return

@@ -1,4 +1,4 @@
-package engine
+package bench
 
 import (
 	"cmp"
@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"hightide/internal/engine"
 	"hightide/internal/executor"
 	"hightide/internal/fail"
 	"hightide/internal/matrix"
@@ -29,7 +30,7 @@ var schedulers = map[string]func(b *bench, dir string) (executor.Executor, error
 		return &executor.Slurm{JobName: "hightide-" + b.spec.Name, Dir: dir, Env: b.options.Env, Resources: b.options.Resources}, nil
 	},
 	"ray": func(b *bench, _ string) (executor.Executor, error) {
-		agent, _, err := b.engine.unpackAgent()
+		agent, _, err := b.engine.UnpackAgent()
 		if err != nil {
 			return nil, fail.Environment("is there room, and may it be written to?", "unpack what speaks to Ray: %w", err)
 		}
@@ -390,7 +391,7 @@ func (c *cluster) take(job *clusterJob, result *clusterResult) (matrix.Trial, ma
 	if trial.Run == "" {
 		return trial, result.Machine, nil
 	}
-	runs := filepath.Join(c.bench.engine.folder(), "runs")
+	runs := filepath.Join(c.bench.engine.Folder(), "runs")
 	err := errors.Join(os.MkdirAll(runs, 0o700), os.Rename(filepath.Join(job.dir, jobData, "runs", trial.Run), filepath.Join(runs, trial.Run)))
 	if errors.Is(err, os.ErrNotExist) { // a collector that was killed here has it, and forgets it: to be made again
 		trial = matrix.Trial{Cell: trial.Cell, Repeat: trial.Repeat, Machine: trial.Machine, StartWall: trial.StartWall, State: matrix.Lost, Reason: "its recording is gone"}
@@ -419,8 +420,8 @@ func (c *cluster) without(job *clusterJob, status executor.Status) (matrix.State
 	return matrix.Failed, fmt.Sprintf("hightide failed on %s: %s", cmp.Or(status.Node, "its node"), cmp.Or(lines[len(lines)-1], status.Word))
 }
 
-// BenchTrial is one trial, as a node runs it.
-type BenchTrial struct {
+// Trial is one trial, as a node runs it.
+type Trial struct {
 	Cell    string // its key
 	Repeat  int
 	Seed    uint64
@@ -428,8 +429,8 @@ type BenchTrial struct {
 	Machine string // what the machine is called, where that is not its host name
 }
 
-// BenchOne runs one trial here, and writes what it came to. Its recording is in this engine's data directory.
-func (e *Engine) BenchOne(ctx context.Context, o BenchOptions, one BenchTrial) error {
+// RunTrial runs one trial here, and writes what it came to. Its recording is in this engine's data directory.
+func RunTrial(ctx context.Context, e *engine.Engine, o Options, one Trial) error {
 	spec, all, err := o.spec()
 	if err != nil {
 		return err

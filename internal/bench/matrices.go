@@ -1,4 +1,4 @@
-package engine
+package bench
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/gpus"
 	"hightide/internal/matrix"
@@ -29,11 +30,11 @@ type MatrixRow struct {
 }
 
 // Matrices are those that were begun, the one that changed last first.
-func (e *Engine) Matrices(ctx context.Context) ([]MatrixRow, error) {
+func Matrices(ctx context.Context, e *engine.Engine) ([]MatrixRow, error) {
 	if err := e.Unread(); err != nil {
 		return nil, err
 	}
-	folders, err := os.ReadDir(filepath.Join(e.folder(), "matrices"))
+	folders, err := os.ReadDir(filepath.Join(e.Folder(), "matrices"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fail.Environment("may the data directory be read?", "list the matrices: %w", err)
 	}
@@ -47,7 +48,7 @@ func (e *Engine) Matrices(ctx context.Context) ([]MatrixRow, error) {
 			continue
 		}
 		row := MatrixRow{Name: name, Axes: []matrix.Axis{}}
-		if kept, err := e.kept(name); err != nil {
+		if kept, err := kept(e, name); err != nil {
 			row.Problem = err.Error()
 		} else {
 			r := kept.Result
@@ -71,18 +72,18 @@ type MatrixPage struct {
 }
 
 // Matrix is a matrix as far as it was measured, compared. link gives a run's page an address; nil: it has none.
-func (e *Engine) Matrix(ctx context.Context, name string, link func(run string) string) (*MatrixPage, error) {
+func Matrix(ctx context.Context, e *engine.Engine, name string, link func(run string) string) (*MatrixPage, error) {
 	if problem := matrix.CheckName(name); problem != "" {
 		return nil, fail.Input("GET /api/v1/matrices lists them", "no matrix %q: %s", name, problem)
 	}
 	if err := e.Unread(); err != nil {
 		return nil, err
 	}
-	kept, err := e.kept(name)
+	kept, err := kept(e, name)
 	if err != nil {
 		return nil, err
 	}
-	comparison, err := e.Compare(ctx, kept.Result, nil)
+	comparison, err := Compare(ctx, e, kept.Result, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -100,24 +101,24 @@ func (e *Engine) Matrix(ctx context.Context, name string, link func(run string) 
 }
 
 // MatrixState is when a trial of a matrix was last kept, ns since 1970, and whether it is being measured.
-func (e *Engine) MatrixState(name string) (changed int64, running bool, err error) {
+func MatrixState(e *engine.Engine, name string) (changed int64, running bool, err error) {
 	if problem := matrix.CheckName(name); problem != "" {
 		return 0, false, fail.Input("GET /api/v1/matrices lists them", "no matrix %q: %s", name, problem)
 	}
-	return matrix.Stands(e.matrixDir(name))
+	return matrix.Stands(matrixDir(e, name))
 }
 
 // kept reads a matrix's folder.
-func (e *Engine) kept(name string) (*matrix.Kept, error) {
+func kept(e *engine.Engine, name string) (*matrix.Kept, error) {
 	catalogue, err := gpus.Load()
 	if err != nil {
 		return nil, err
 	}
-	return matrix.ReadKept(e.matrixDir(name), catalogue)
+	return matrix.ReadKept(matrixDir(e, name), catalogue)
 }
 
-// BenchName is the name of the matrix that a spec is of; an error says what is wrong with the spec.
-func (e *Engine) BenchName(o BenchOptions) (string, error) {
+// Name is the name of the matrix that a spec is of; an error says what is wrong with the spec.
+func Name(o Options) (string, error) {
 	spec, _, err := o.spec()
 	if err != nil {
 		return "", err
