@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import random
-import resource
 import statistics
 import subprocess
 import sys
@@ -174,7 +173,3 @@ def machine() -> dict[str, object]:
 
 def exit_code(rows: list[Row]) -> int:
     return 1 if any(row.ok is False for row in rows) else 0
-
-
-def own_maxrss() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KiB

@@ -5,7 +5,7 @@ import type { Run } from "./api";
 
 /** How a run ended, as a filter has it. */
 export type Outcome = "live" | "done" | "failed" | "cut off";
-export const outcomes: Outcome[] = ["live", "done", "failed", "cut off"];
+const outcomes: Outcome[] = ["live", "done", "failed", "cut off"];
 
 export function outcome(run: Run): Outcome {
   if (run.state === "running") return "live";
@@ -55,7 +55,7 @@ export function toggled(text: string, part: Part, value: string): string {
 const tagged = (run: Run, wanted: string) => tagsOf(run).includes(wanted) || (!wanted.includes("=") && run.tags?.[wanted] !== undefined);
 
 /** Whether a run is what a search asks for: one of its states and verbs, all of its tags and words. */
-export const matches = (run: Run, { words, state, verb, tag }: Query): boolean =>
+const matches = (run: Run, { words, state, verb, tag }: Query): boolean =>
   (state.length === 0 || state.includes(outcome(run))) && (verb.length === 0 || verb.includes(run.verb ?? "")) && tag.every((t) => tagged(run, t)) && words.every((w) => textOf(run).includes(w));
 
 /** What a filter can be set to, with how many runs that leaves, beside what else is asked for. */

@@ -3,7 +3,7 @@
 
 import uPlot from "uplot";
 import { byteTick } from "../lib/format";
-import { byteSteps, moment, secondSteps } from "../lib/scales";
+import { byteSteps } from "../lib/scales";
 import { whileShown } from "./shown";
 import { theme } from "./theme";
 
@@ -38,10 +38,6 @@ export function axis(extra: uPlot.Axis): uPlot.Axis {
 }
 
 export const byteAxis = (): uPlot.Axis => axis({ values: (_, ticks) => ticks.map(byteTick), incrs: byteSteps, size: 72, gap: 8, space: 44 });
-
-/** An axis of seconds since the run began, with room of so many pixels above the figures. */
-export const timeAxis = (room = 0): uPlot.Axis =>
-  axis({ values: (_, ticks, __, ___, step) => ticks.map((s) => moment(s, step)), incrs: secondSteps, space: 84, size: 30 + room, gap: 7 + room });
 
 /** A fill that fades towards the axis. */
 export function fade(colour: string, from: number, to: number): uPlot.Series.Fill {

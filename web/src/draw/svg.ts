@@ -6,7 +6,7 @@ import type { Unit } from "../api";
 import { theme } from "./theme";
 
 const space = "http://www.w3.org/2000/svg";
-export const font = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
+const font = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 
 export type Attributes = Record<string, string | number | undefined>;
 

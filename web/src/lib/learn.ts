@@ -12,7 +12,7 @@ const pss = "Proportional set size: as RSS, but a shared page is divided by the 
 const reserved = "What the framework's caching allocator got from the device. Part of it is free for the next tensors.";
 const allocated = "What tensors hold now. The difference to reserved is cache.";
 
-export const lessons: Record<string, Lesson> = {
+const lessons: Record<string, Lesson> = {
   ...pageLessons, ...matrixLessons, ...tableLessons,
   findings: { is: "What the recording shows to be wrong, worst first, each with its line and what to change. A finding has passed a test against noise; its confidence says how surely.",
     good: "No finding, or hints alone.", bad: "A leak: memory that is kept and grows with each step, until the job is killed.", terms: { site: "The line that allocates.", holder: "The container that keeps what was allocated alive." } },

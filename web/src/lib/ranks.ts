@@ -9,7 +9,7 @@ export interface Measure { key: Figure; title: string; unit: Unit; ink: string; 
 const measured = (): Label => "measured", ofDevice = (r: Rank): Label => r.device_label || "measured";
 
 /** Measures of one scale are drawn to one scale. Add yours here. */
-export const measures: Measure[] = [
+const measures: Measure[] = [
   { key: "peak_rss_bytes", title: "Host peak", unit: "bytes", ink: "rss", scale: "host", aspect: "host", label: measured },
   { key: "loading_bytes", title: "Loading", unit: "bytes", ink: "curve-7", scale: "host", label: measured },
   { key: "peak_allocated_bytes", title: "Allocated", unit: "bytes", ink: "allocated", scale: "device", aspect: "device", label: ofDevice },

@@ -8,7 +8,8 @@ export type Verdict = "more" | "less" | "same" | "unknown";
  * parts of 100,000 of it; null where no interval is known.
  */
 export interface StatColumns { cell: number[]; low: (number | null)[]; high: (number | null)[]; basis: ("one_run" | "identical" | "own" | "pooled")[] }
-export const meanParts = 100_000, ratioParts = 10_000;
+export const meanParts = 100_000;
+const ratioParts = 10_000;
 
 export interface Pair { cell: number; base: number; ratio: number; interval?: Interval; verdict: Verdict }
 export interface Ratio {

@@ -25,7 +25,6 @@ const leading = ["tree.rss", "tree.pss", "heap.live", "allocator.allocated", "al
 const others = ["curve-1", "curve-2", "curve-3", "curve-4", "curve-5", "curve-6", "curve-7", "curve-0"];
 const shared = ["device.used", "cgroup.used", "cgroup.limit", "system.available"];
 const mostCurves = 16;
-export const gib = 2 ** 30;
 
 /** Bytes over time of one process, or of all (0); the curve that leads comes first. */
 export function curves(report: Report, process: number): Curve[] {

@@ -4,7 +4,7 @@ import { chosen, isOfSelection, read, write, type Selection } from "./selection"
 import type { Store } from "./store";
 
 /** The selection that a hash holds; null: it names a part of the page, or nothing. */
-export function ofHash(hash: string): Selection | null {
+function ofHash(hash: string): Selection | null {
   const words = new URLSearchParams(hash.replace(/^#/, ""));
   return hash.includes("=") && [...words.keys()].some(isOfSelection) ? read(words) : null;
 }

@@ -61,9 +61,9 @@ const inner = new Set(["host.rss.file", "host.rss.shared", "tree.pss_error", "tr
 /** Whose a track can be. */
 const owners = { run: "run", process: "process", device: "device", own: "own" } as const;
 
-export const curveKey = (s: Subject & { name: string }) => [s.name, s.process ?? 0, s.device ?? "", s.framework ?? ""].join("/").replace(/\/+$/, "");
+const curveKey = (s: Subject & { name: string }) => [s.name, s.process ?? 0, s.device ?? "", s.framework ?? ""].join("/").replace(/\/+$/, "");
 export const isInner = (name: string) => inner.has(name);
-export const isCounter = (name: string) => families[familyOf.get(name) ?? ""]?.rate === true;
+const isCounter = (name: string) => families[familyOf.get(name) ?? ""]?.rate === true;
 
 const short: Record<string, string> = { "tree.rss": "RSS", "tree.pss": "PSS", "tree.uss": "USS", "host.uss": "USS", "host.faults.minor": "minor", "host.faults.major": "major", "host.cpu": "cores", "hightide.cpu": "cores",
   "device.used": "used", "device.process": "of the process", "cgroup.used": "used", "cgroup.limit": "limit", "system.available": "available", "system.total": "total", "heap.live": "live",

@@ -25,7 +25,7 @@ export interface Row {
 }
 
 const leastHeight = 64, curveHeight = 17, headHeight = 26, phasesHeight = 44, eventsHeight = 30, stillHeight = 28;
-export const summaryHeight = 30;
+const summaryHeight = 30;
 
 /** A limit that a track's curves must stay below. */
 function limitsOf(t: Track, { host }: Source): { title: string; value: number }[] {

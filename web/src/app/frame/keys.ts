@@ -16,7 +16,7 @@ export const here = (all: KeyGroup[]): void => { groups = all; };
 export const allKeys = (): KeyGroup[] => [...groups, ...common];
 
 /** A key press as the list writes it. */
-export function nameOf(e: KeyboardEvent): string {
+function nameOf(e: KeyboardEvent): string {
   const key = e.key === " " ? "Space" : e.key.length === 1 && (e.ctrlKey || e.metaKey) ? e.key.toUpperCase() : e.key;
   return `${e.ctrlKey || e.metaKey ? "Ctrl+" : ""}${e.altKey ? "Alt+" : ""}${e.shiftKey && e.key.length > 1 ? "Shift+" : ""}${key}`;
 }

@@ -59,7 +59,7 @@ function row({ title, kind, key, more }: Command, letters: number[], i: number):
 }
 
 /** A text whose letters at some places are marked. */
-export function marked(text: string, at: Set<number>, offset = 0): (HTMLElement | string)[] {
+function marked(text: string, at: Set<number>, offset = 0): (HTMLElement | string)[] {
   const parts: (HTMLElement | string)[] = [];
   let run = "", lit = false;
   const push = () => { if (run) parts.push(lit ? h("mark", {}, run) : run); run = ""; };

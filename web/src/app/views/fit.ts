@@ -62,7 +62,7 @@ export function fitPage(app: App): Shown {
 }
 
 /** What a command is not asked is left out: such flags are for models. */
-export function asked(values: Values) {
+function asked(values: Values) {
   const some = values.model ? { ...values, command: "" } : Object.fromEntries(Object.entries(values).filter(([name]) => name !== "model" && !ofModels.some((f) => f.name === name)));
   let command: string[] = [], missing = "";
   if (!values.model) {

@@ -11,7 +11,7 @@ export interface FitSeen { trials: FitTrial[]; total?: number | undefined; tight
 const used = (t: FitTrial) => t.device_used_bytes ?? t.peak_reserved_bytes ?? t.peak_allocated_bytes;
 
 /** Slope and beginning of the straight line through two batches that fit, the two farthest apart; null: there are none. */
-export function through(trials: FitTrial[]): { slope: number; at: (batch: number) => number } | null {
+function through(trials: FitTrial[]): { slope: number; at: (batch: number) => number } | null {
   const known = trials.filter((t) => t.ok && used(t) !== undefined).sort((a, b) => a.batch - b.batch), first = known[0], last = known[known.length - 1];
   if (!first || !last || first.batch === last.batch) return null;
   const slope = (used(last)! - used(first)!) / (last.batch - first.batch);

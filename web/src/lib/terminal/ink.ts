@@ -21,7 +21,7 @@ function rgb(colour: Colour, sixteen: Rgb[]): Rgb {
   return [levels[Math.floor(n / 36)]!, levels[Math.floor(n / 6) % 6]!, levels[n % 6]!];
 }
 
-export function luminance(colour: Rgb): number {
+function luminance(colour: Rgb): number {
   const [r, g, b] = colour.map((c) => { const v = c / 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }) as [number, number, number];
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
@@ -35,7 +35,7 @@ const between = (a: Rgb, b: Rgb, share: number): Rgb => [0, 1, 2].map((i) => Mat
 const black: Rgb = [0, 0, 0], white: Rgb = [255, 255, 255], enough = 4.5;
 
 /** The colour itself where it can be read on the background, else the nearest on its way to black or white that can. */
-export function readableOn(colour: Rgb, background: Rgb): Rgb {
+function readableOn(colour: Rgb, background: Rgb): Rgb {
   if (contrast(colour, background) >= enough) return colour;
   const to = contrast(white, background) > contrast(black, background) ? white : black;
   for (let share = 0.1; share < 1; share += 0.1) {

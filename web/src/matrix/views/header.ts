@@ -56,7 +56,7 @@ export function advice(model: Model, page: Page): HTMLElement | null {
 const mostLinks = 2;
 
 /** Cells by name, to be chosen by a click. */
-export const cellLinks = (model: Model, page: Page, cells: Cell[]): Child[] => cells.slice(0, mostLinks).flatMap((c) => {
+const cellLinks = (model: Model, page: Page, cells: Cell[]): Child[] => cells.slice(0, mostLinks).flatMap((c) => {
   const link = h("button", { type: "button", class: "plain cell-link", title: "Show this cell" }, model.title(c));
   link.addEventListener("click", () => page.set({ cell: c.key }));
   return [" ", link];

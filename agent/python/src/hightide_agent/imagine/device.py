@@ -50,11 +50,6 @@ class Device:
         """Whether the host knows these bytes."""
         return self._known is not None and self._known(address, size) == 1
 
-    @property
-    def keeps(self) -> bool:
-        """Whether it can be told what the host has worked out."""
-        return self._keep is not None
-
     def keep(self, address: int, host: int, size: int) -> None:
         """Device memory at `address` has the bytes at `host` from now on, until a kernel is given it."""
         if self._keep is not None and size:

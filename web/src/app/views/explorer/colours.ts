@@ -25,14 +25,14 @@ export function classOf(by: By, value: number): number {
 }
 
 /** What a class is called. */
-export function nameOf(by: By, of: number, labels: Labels): string {
+function nameOf(by: By, of: number, labels: Labels): string {
   if (!stepped(by)) return { site: labels.sites[of]?.name, category: labels.categories[of], module: labels.modules[of], stream: labels.streams[of] }[by] ?? "";
   const [low, high] = [limits[by][of]!, limits[by][of + 1]], text = by === "size" ? byteTick : count, unit = by === "age" ? " events" : "";
   return high === undefined ? `${text(low)}${unit} or more` : low === 0 ? `below ${text(high)}${unit}` : `${text(low)} to ${text(high)}${unit}`;
 }
 
 /** A class as the server and the address know it. */
-export const onlyOf = (by: By, of: number, labels: Labels): string => stepped(by) ? `${limits[by][of]}-${limits[by][of + 1] ?? ""}` : nameOf(by, of, labels);
+const onlyOf = (by: By, of: number, labels: Labels): string => stepped(by) ? `${limits[by][of]}-${limits[by][of + 1] ?? ""}` : nameOf(by, of, labels);
 
 export interface Inks {
   by(): By;

@@ -39,7 +39,7 @@ function stack(frames: Frame[], code: Source): Child[] {
 }
 
 /** Why a block is there at a point, as far as the trace tells. */
-export function reasons(b: Block, at: number): string[] {
+function reasons(b: Block, at: number): string[] {
   const event = (point: number) => `event ${count(point - 1)}`, span = b.begin > 0 && b.end > 0 ? b.end - b.begin : 0;
   const lived = b.begin_ns !== undefined && b.end_ns !== undefined && span > 0 ? `, ${duration(b.end_ns - b.begin_ns)} after` : "";
   const now = at < b.begin ? "Not yet allocated at this moment." : b.end < 0 || at < b.end ? "Alive at this moment." : b.gone < 0 || at < b.gone ? "Freed by the program at this moment, and another stream still uses it." : "Freed at this moment.";
