@@ -59,7 +59,7 @@ MUTANTS = [
     Mutant("holes come before what can grow", "native.go", "n.growable(list.at(next).block) >= n.growable(list.at(at).block)", "true"),
     Mutant("garbage is collected before new memory is taken", "native.go", "\tif n.collects() {\n\t\tn.collectGarbage()", "\tif false {\n\t\tn.collectGarbage()"),
     Mutant("oversize blocks go first", "native.go", "\tif n.releaseOversize(a) {", "\tif false {"),
-    Mutant("a failed release of oversize blocks is no reason to try", "nativefree.go", "return released >= wanted", "return true"),
+    Mutant("a failed release of oversize blocks is not a reason to try", "nativefree.go", "return released >= wanted", "return true"),
     Mutant("a capture does not wait", "native.go", "\tif !a.Capturing {\n\t\tn.releaseCached()", "\tif true {\n\t\tn.releaseCached()"),
     Mutant("retries are counted", "native.go", "n.Stats.AllocRetries++", "n.Stats.AllocRetries += 2"),
     Mutant("the memory limit", "native.go", "n.limited && n.total+a.segment > n.limit", "n.limited && n.total+a.segment >= 2*n.limit"),

@@ -19,7 +19,7 @@ enum { HT_LASTI_BYTES, HT_LASTI_UNITS, HT_INSTRUCTION_POINTER };
 struct ht_layout {
     uint16_t python;             /* 0x030b for 3.11 */
     uint8_t instruction;         /* HT_LASTI_... */
-    uint8_t owner_shim;          /* from this owner on, frames are no Python code (3.12) */
+    uint8_t owner_shim;          /* from this owner on, frames are not Python code (3.12) */
     uint8_t code_tags;           /* low bits of frame_code that are tags (3.14) */
     uint32_t runtime_size, runtime_key, runtime_finalizing; /* in _PyRuntime */
     uint32_t tstate_thread;      /* pthread_self() of the thread */

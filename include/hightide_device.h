@@ -26,7 +26,7 @@
 #define HT_GPU_READS 128    /* distinct Python lines per process */
 #define HT_GPU_OOMS 64      /* the last ones, a ring */
 
-/* What device memory is used for, by who asked for it. Pinned host memory is no device memory: it
+/* What device memory is used for, by who asked for it. Pinned host memory is not device memory: it
  * is counted per process but not in a device's `used`. */
 enum ht_gpu_kind {
     HT_KIND_ALLOCATION = 0, /* cudaMalloc and its like, in the steps of the hardware */

@@ -97,7 +97,7 @@ class Check:
     env: dict[str, str] = field(default_factory=dict)
 
 
-MOST_AGAIN = 3  # tests of a check; more is no chance
+MOST_AGAIN = 3  # tests of a check; more are not chance
 
 
 def again_go(command: Sequence[object], output: str) -> list[Sequence[object]]:

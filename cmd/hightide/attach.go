@@ -109,7 +109,7 @@ func (o *attachOptions) record(a *app, c *cobra.Command, args []string) (*engine
 	attach := engine.AttachOptions{RunOptions: o.RunOptions, PID: pid, Inject: o.inject}
 	if !o.outside && !o.quiet && o.readyFD < 0 && a.canAsk() {
 		attach.MayInject = func(python string) bool {
-			return a.agreed(fmt.Sprintf("Process %d runs Python %s, which can take the agent in: then steps, phases and lines are told too. Bring it in?", pid, python))
+			return a.agreed(fmt.Sprintf("Process %d runs Python %s, which can take the agent in: then steps, phases and lines are recorded too. Bring it in?", pid, python))
 		}
 	}
 	result, err := a.engine().Attach(c.Context(), attach)
@@ -143,7 +143,7 @@ func (o *attachOptions) checkReady() error {
 		return nil
 	}
 	if _, err := unix.FcntlInt(uintptr(o.readyFD), unix.F_GETFD, 0); err != nil || o.readyFD < 3 {
-		return fail.Usage("pass the writing end of a pipe, of a number above 2", "--ready-fd %d is no descriptor that can be written to", o.readyFD)
+		return fail.Usage("pass the writing end of a pipe, of a number above 2", "--ready-fd %d is not a descriptor that can be written to", o.readyFD)
 	}
 	syscall.CloseOnExec(o.readyFD)
 	return nil

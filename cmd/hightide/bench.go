@@ -58,7 +58,7 @@ Cells repeat until the interval of the figure is as narrow as asked, or the limi
 that fails, hangs, runs out of memory or cannot run here stays in the result with its reason.
 
 Interrupted or killed, the same command goes on where it was. A file that has changed since is
-refused; --again measures all of it anew. docs/bench.md has every key.
+refused; --again measures everything again. docs/bench.md has every key.
 
 With --baseline each cell is compared with an earlier result: worse only where the whole 95 % interval
 lies beyond what --fail-over allows. "Not known" is said, and fails with --strict.
@@ -87,7 +87,7 @@ func (o *benchOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Var(span{&o.Timeout, time.Second}, "timeout", "of each trial, as in 90s or 5m (default as the file says)")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the cells, their order and an estimate; start nothing")
 	flags.BoolVar(&o.resume, "resume", false, "only go on: fail where nothing was measured yet")
-	flags.BoolVar(&o.Again, "again", false, "measure all of it anew")
+	flags.BoolVar(&o.Again, "again", false, "measure everything again")
 	catalogueFlag(flags, &o.Catalogue)
 	o.out.AddFlags(flags)
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no tables")
@@ -146,7 +146,7 @@ func (o *benchOptions) check(a *app, c *cobra.Command) error {
 	case o.Repeats < 0 || c.Flags().Changed("repeats") && o.Repeats == 0:
 		return fail.Usage("as in --repeats 5", "--repeats %d is less than 1", o.Repeats)
 	case o.resume && o.Again:
-		return fail.Usage("leave one of them out", "--resume goes on and --again begins anew")
+		return fail.Usage("leave one of them out", "--resume continues and --again starts over")
 	}
 	return o.out.check(a, o.Options)
 }

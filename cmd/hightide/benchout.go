@@ -66,7 +66,7 @@ func (o *benchOut) check(a *app, asked bench.Options) error {
 		}
 	}
 	if o.reports && o.html == "" {
-		return fail.Usage("name the page that links to them: --html FILE", "--reports says nothing without --html")
+		return fail.Usage("name the page that links to them: --html FILE", "--reports has no effect without --html")
 	}
 	axes, err := bench.Axes(asked)
 	if err != nil {
@@ -82,7 +82,7 @@ func (o *benchOut) check(a *app, asked bench.Options) error {
 	}
 	for flag, set := range map[string]bool{"fail-over": len(o.failOver) > 0, "strict": o.strict, "junit": o.junit != "", "github": o.github} {
 		if set {
-			return fail.Usage("name the result to compare with: --baseline FILE", "--%s says nothing without --baseline", flag)
+			return fail.Usage("name the result to compare with: --baseline FILE", "--%s has no effect without --baseline", flag)
 		}
 	}
 	return nil

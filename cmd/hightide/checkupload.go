@@ -53,7 +53,7 @@ func (o *checkUploadOptions) run(a *app, c *cobra.Command, args []string) error 
 		unix.RLIMIT_DATA: o.memory, unix.RLIMIT_CPU: o.cpu, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_NOFILE: 64, unix.RLIMIT_CORE: 0,
 	} {
 		if err := unix.Setrlimit(kind, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
-			return fail.Environment("", "limit what reading may take: %w", err)
+			return fail.Environment("", "limit the resources of the reader: %w", err)
 		}
 	}
 	_ = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) // before Linux 3.5 there is none

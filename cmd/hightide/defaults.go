@@ -40,7 +40,7 @@ var notInProject = []string{"data-dir", "open", "output", "out", "report", "plot
 	"seed-csv", "seed-results"}
 
 // applyDefaults sets the flags of a command that were not given on the command line to what the
-// settings files say. Files that do not exist are no error; one that cannot be understood is.
+// settings files say. Files that do not exist are not an error; one that cannot be understood is.
 func applyDefaults(c *cobra.Command, _ []string) error {
 	given := map[string]bool{}
 	c.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = true })

@@ -14,7 +14,7 @@ import (
 	"hightide/internal/mem"
 )
 
-// TestStoppedTraining: SIGSTOP of the command is no job control: the engine goes on watching, and
+// TestStoppedTraining: SIGSTOP of the command is not job control: the engine goes on watching, and
 // the command ends as it would.
 func TestStoppedTraining(t *testing.T) {
 	t.Parallel() // ten seconds of nothing

@@ -141,7 +141,7 @@ var ofModels = []string{"size", "dtype", "amp", "optimizer", "train", "eval", "i
 func (o *fitOptions) commandSays(c *cobra.Command) error {
 	for _, name := range ofModels {
 		if len(o.Command) > 0 && o.Options.Model.Model == "" && c.Flags().Changed(name) {
-			return fail.Usage("tell the command itself, after --", "--%s is for --model: a command would not hear of it", name)
+			return fail.Usage("pass it to the command itself, after --", "--%s is for --model: a command does not get it", name)
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func size(to *mem.Bytes, such string) func(string) error {
 	return func(text string) error {
 		bytes, err := mem.ParseBytes(text)
 		if err == nil && bytes < 1 {
-			err = fmt.Errorf("%q is no size", text)
+			err = fmt.Errorf("%q is not a size", text)
 		}
 		if err != nil {
 			return fail.Usage("write it as "+such, "%w", err)

@@ -34,7 +34,7 @@ Tools read runs, and files that the assistant names. Without --allow-exec none r
 imagine is refused, and fit takes only models that hightide builds itself. With it the assistant runs
 commands with your rights.
 
-Exit codes: 0 the assistant is done, 2 wrong usage, 3 what came on stdin is no message.`,
+Exit codes: 0 the assistant is done, 2 wrong usage, 3 what came on stdin is not a message.`,
 		Example: `  hightide mcp
   hightide mcp --allow-exec
   claude mcp add hightide -- hightide mcp`,
@@ -59,7 +59,7 @@ func (o *mcpOptions) run(a *app, c *cobra.Command, _ []string) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
 	}
-	return fail.Input("an assistant starts this command: docs/mcp.md has the lines for its configuration", "what came on stdin is no message of the protocol: %w", err)
+	return fail.Input("an assistant starts this command: docs/mcp.md has the lines for its configuration", "what came on stdin is not a message of the protocol: %w", err)
 }
 
 // unclosed is a writer that stays open.

@@ -15,7 +15,7 @@ import (
 )
 
 const onImaginaryGPU = `import sys
-print("this is no message of the protocol")
+print("this is not a message of the protocol")
 import torch
 model = torch.nn.Linear(1024, 1024).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -129,10 +129,10 @@ func TestAssistantThatGoes(t *testing.T) {
 	waitFor(t, func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
 }
 
-// TestAssistantThatMakesNoSense: what is no message ends the server with one line, and nothing is on stdout but messages.
+// TestAssistantThatMakesNoSense: what is not a message ends the server with one line, and nothing is on stdout but messages.
 func TestAssistantThatMakesNoSense(t *testing.T) {
 	c := newSession(t).command("mcp")
-	c.Stdin = strings.NewReader("this is no JSON\n")
+	c.Stdin = strings.NewReader("this is not JSON\n")
 	var out, said strings.Builder
 	c.Stdout, c.Stderr = &out, &said
 	err := c.Run()

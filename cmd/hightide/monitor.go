@@ -226,7 +226,7 @@ func (p percentage) Type() string { return "percent" }
 func (p percentage) Set(word string) error {
 	n, err := strconv.ParseFloat(strings.TrimSuffix(word, "%"), 64)
 	if err != nil || !(n > 0 && n <= 100) {
-		return fail.Usage("as in --warning-threshold 80", "%q is no percentage above 0 and at most 100", word)
+		return fail.Usage("as in --warning-threshold 80", "%q is not a percentage above 0 and at most 100", word)
 	}
 	*p.to = n
 	return nil
@@ -241,7 +241,7 @@ func (o *trackOptions) setThreshold(word string) error {
 
 func (o *trackOptions) run(a *app, c *cobra.Command, args []string) error {
 	if o.watchdog {
-		return fail.Usage("in the program: hightide.compat.gpumemprof.MemoryWatchdog, see docs/sdk.md", "what is to be let go of lies inside the program: hightide cannot clean up from outside")
+		return fail.Usage("in the program: hightide.compat.gpumemprof.MemoryWatchdog, see docs/sdk.md", "the memory to free is inside the program: hightide cannot clean up from outside")
 	}
 	if o.warning > o.critical {
 		return fail.Usage("swap them", "the warning at %v %% comes after the critical threshold of %v %%", o.warning, o.critical)

@@ -38,7 +38,7 @@ func (p *printed) Write(text []byte) (int, error) {
 func (p *printed) error() error {
 	err := p.failed
 	if refused := (*fs.PathError)(nil); errors.As(err, &refused) {
-		err = refused.Err // without the name: it is no file that the user gave
+		err = refused.Err // without the name: it is not a file that the user gave
 	}
 	return fail.Environment("", "write to standard output: %w", err)
 }

@@ -65,7 +65,7 @@ func (o *pruneOptions) setAge(text string) error {
 
 func (o *pruneOptions) run(a *app, c *cobra.Command, _ []string) error {
 	if o.Age == 0 && o.Bytes == 0 {
-		return fail.Usage("for example: hightide prune --older-than 30d", "say what may go: --older-than or --max-size")
+		return fail.Usage("for example: hightide prune --older-than 30d", "name what to delete: --older-than or --max-size")
 	}
 	o.Now = a.runtime.Time()
 	if !o.Preview && !o.yes {

@@ -93,7 +93,7 @@ func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
 		}
 		limit, err := mem.ParseBytes(text)
 		if err != nil || limit < leastCapture {
-			return fail.Usage("as in --capture-limit 64MiB, or none", "--capture-limit is a size of %v or more, not %q", mem.Bytes(leastCapture), text)
+			return fail.Usage("as in --capture-limit 64MiB, or none", "--capture-limit takes a size of %v or more, not %q", mem.Bytes(leastCapture), text)
 		}
 		o.KeepLimit = int64(limit)
 		return nil

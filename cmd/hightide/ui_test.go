@@ -101,7 +101,7 @@ func (s *uiProcess) post(name string, body io.Reader, size int64) (int, string) 
 	return response.StatusCode, string(text)
 }
 
-// TestUploads: a snapshot is taken in; what wants to run something, is broken, is no snapshot or is too large is refused in one line,
+// TestUploads: a snapshot is taken in; what wants to run something, is broken, is not a snapshot or is too large is refused in one line,
 // by a process that may take only so much, and nothing of it stays.
 func TestUploads(t *testing.T) {
 	t.Parallel()

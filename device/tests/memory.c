@@ -97,7 +97,7 @@ static void host_memory(void) {
     struct cuda_pointer_attributes_13 what;
     static char mine[8192];
     OK(cudaHostAlloc(&at, 10 * MIB, 0));
-    CHECK(own(0, HT_KIND_PINNED) == 10 * MIB && in_use() == device, "pinned memory is no device memory");
+    CHECK(own(0, HT_KIND_PINNED) == 10 * MIB && in_use() == device, "pinned memory is not device memory");
     memset((void *)at, 7, 4096);
     OK(cudaPointerGetAttributes(&what, (char *)at + 4096));
     CHECK(what.type == CUDA_MEMORY_HOST && what.host_pointer == (char *)at + 4096, "type %d", what.type);

@@ -17,7 +17,7 @@
  * written again, for an object is looked at until it is finished. */
 
 #define OBJECTS 4096
-#define UNFINISHED_NS 10000000000u /* whose pages are writable for so long is no object that is being loaded */
+#define UNFINISHED_NS 10000000000u /* whose pages are writable for so long is not an object that is being loaded */
 
 static const struct ht_hook *hooks;
 static unsigned hook_count;

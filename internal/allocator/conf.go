@@ -80,7 +80,7 @@ func (r Rules) Parse(line string) (Settings, error) {
 		}
 		o := slices.IndexFunc(options, func(o option) bool { return o.name == name })
 		if o < 0 {
-			return Settings{}, &ConfError{"", name, "is no option that PyTorch knows" + nearest(name)}
+			return Settings{}, &ConfError{"", name, "is not an option that PyTorch knows" + nearest(name)}
 		}
 		if r.RestFromLast {
 			value = restFromLast(value)
@@ -182,7 +182,7 @@ func anything(*Settings, string) string { return "" }
 
 func count(_ *Settings, v string) string {
 	if _, err := strconv.ParseUint(v, 10, 63); err != nil {
-		return "is no whole number"
+		return "is not a whole number"
 	}
 	return ""
 }
@@ -190,7 +190,7 @@ func count(_ *Settings, v string) string {
 func megabytes(to *mem.Bytes, v string, least mem.Bytes) string {
 	n, err := strconv.ParseInt(v, 10, 40)
 	if err != nil {
-		return "is no whole number of MiB"
+		return "is not a whole number of MiB"
 	}
 	if n < 0 { // read as a huge number
 		*to = 0
@@ -227,7 +227,7 @@ func setReserve(s *Settings, v string) string {
 	if number, ok := strings.CutSuffix(v, "G"); ok {
 		x, err := strconv.ParseFloat(number, 64)
 		if err != nil || !(x > 0 && x < 1<<20) {
-			return "is no number of GiB"
+			return "is not a number of GiB"
 		}
 		s.ReserveBytes = mem.Bytes(x * float64(mem.GiB))
 		return ""
@@ -247,7 +247,7 @@ func setDivisions(s *Settings, v string) string {
 	if !isList {
 		d, ok := powerOfTwo(v)
 		if !ok {
-			return "is no power of two"
+			return "is not a power of two"
 		}
 		for i := range s.Divisions {
 			s.Divisions[i] = d
@@ -266,7 +266,7 @@ func setDivisions(s *Settings, v string) string {
 		}
 		d, ok := powerOfTwo(value)
 		if !ok && value != "0" {
-			return "has divisions " + strconv.Quote(value) + " that are no power of two"
+			return "has divisions " + strconv.Quote(value) + " that are not a power of two"
 		}
 		if bound == ">" {
 			for slot := last + 1; slot < len(s.Divisions); slot++ {
@@ -276,7 +276,7 @@ func setDivisions(s *Settings, v string) string {
 		}
 		b, ok := powerOfTwo(bound)
 		if !ok {
-			return "has a size " + strconv.Quote(bound) + " that is no power of two"
+			return "has a size " + strconv.Quote(bound) + " that is not a power of two"
 		}
 		last = min(bits.Len(uint(b))-1, len(s.Divisions)-1)
 		first := last

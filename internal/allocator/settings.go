@@ -48,7 +48,7 @@ type Rules struct {
 	// RestFromLast makes ">" in roundup_power2_divisions begin at the last size named, not after it
 	// (up to 2.9).
 	RestFromLast bool
-	// NoExpandable says that expandable_segments is no setting yet (2.0).
+	// NoExpandable says that expandable_segments is not a setting yet (2.0).
 	NoExpandable bool
 	// NoRounding says so of max_non_split_rounding_mb (before 2.6, perhaps 2.4).
 	NoRounding bool

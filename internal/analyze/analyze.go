@@ -33,7 +33,7 @@ type Options struct {
 	// one that could not be decoded is absent.
 	Snapshots map[string]*mem.AllocatorSnapshot
 
-	// Profiles are those of them that are no snapshot but memory by line, as JAX writes it.
+	// Profiles are those of them that are not snapshots but memory by line, as JAX writes it.
 	Profiles map[string]*mem.Profile
 }
 

@@ -89,7 +89,7 @@ func (f *figure) half(p *report.Peak) mem.Optional {
 	return mem.Optional{}
 }
 
-// label is how a figure was come by.
+// label is how a figure was obtained.
 func (f *figure) label(r *report.Report) mem.Label {
 	switch f.name {
 	case "host_pss":

@@ -76,7 +76,7 @@ func TestCompare(t *testing.T) {
 	equal(t, "rest", lines["functions that a run does not list"], n(-30), nil, n(50), n(20))
 }
 
-// TestCompareWithinError: a change that the error covers is no rise.
+// TestCompareWithinError: a change that the error covers is not a rise.
 func TestCompareWithinError(t *testing.T) {
 	r := analyze.Compare(&report.Pair{Before: compared("a", 1000, 30, nil, nil, 0), After: compared("b", 1049, 40, nil, nil, 0)})
 	if !strings.Contains(r.Headline.Verdict, "differs by 49 B, which is within the error of ± 50 B") {

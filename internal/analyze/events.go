@@ -97,7 +97,7 @@ func lostAt(places ...string) string {
 		return "they could not be written; of that time nothing may be here, and curves stop or have gaps"
 	}
 	if !slices.ContainsFunc(places, func(place string) bool { return place != "message" }) {
-		return "they could not be read; names, marks and events that they told of may be missing"
+		return "they could not be read; names, marks and events in them may be missing"
 	}
 	return "samples of host and devices are not among them, and figures that count allocations can be low by what they held"
 }

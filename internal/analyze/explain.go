@@ -51,12 +51,12 @@ func ParseRange(text string) (usage.Stretch, error) {
 		}
 		n, err := strconv.ParseInt(end.text, 10, 32)
 		if err != nil || n < 0 {
-			return r, fmt.Errorf("%q is no range of events such as 1000:2000", text)
+			return r, fmt.Errorf("%q is not a range of events such as 1000:2000", text)
 		}
 		*end.to = int(n)
 	}
 	if !ok || r.From > r.To {
-		return r, fmt.Errorf("%q is no range of events such as 1000:2000", text)
+		return r, fmt.Errorf("%q is not a range of events such as 1000:2000", text)
 	}
 	return r, nil
 }
@@ -230,7 +230,7 @@ func without(d *usage.Device, file, what string) NoEventError {
 // CheckMoment says whether a moment is written as ExplainOptions.At is.
 func CheckMoment(at string) error {
 	if _, err := strconv.ParseInt(strings.TrimPrefix(at, "event "), 10, 64); err != nil && at != "" && at != "peak" && at != "end" {
-		return fmt.Errorf("%q is none of peak, end, event N, and no time in ns", at)
+		return fmt.Errorf("%q is not peak, end, event N or a time in ns", at)
 	}
 	return nil
 }
@@ -251,7 +251,7 @@ func momentOf(d *usage.Device, at, file string) (usage.Moment, error) {
 	}
 	n, err := strconv.ParseInt(at, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is none of peak, end, event N, and no time in ns", at)
+		return 0, fmt.Errorf("%q is not peak, end, event N or a time in ns", at)
 	}
 	switch t := d.Times; {
 	case len(t) == 0:

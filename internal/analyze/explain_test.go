@@ -66,7 +66,7 @@ func TestStepsAndTheirLeakAreInferred(t *testing.T) {
 	if len(a.Growth) != 1 || a.Growth[0].Name != "leak-a10.py:15" || a.Growth[0].PerStep != 128*mem.KiB || a.Growth[0].Confidence < 0.9 {
 		t.Errorf("growth %+v, want 128 KiB a step at line 15", a.Growth)
 	}
-	// Layers and tensors of one step repeat as well, and are no steps.
+	// Layers and tensors of one step repeat as well, and are not steps.
 	for _, name := range realFiles {
 		a := explained(t, testkit.Snapshot(t, "real/"+name), ExplainOptions{})
 		if len(a.Steps.Steps) != 0 || len(a.Growth) != 0 {

@@ -55,7 +55,7 @@ func (x *Explaining) Add(s *mem.AllocatorSnapshot, file string, stepEnds []int64
 		a.addTo(r, o)
 	}
 	if want, ok := o.Device.Get(); ok && !found && int(want) == mem.HostDevice {
-		return fmt.Errorf("%s says nothing of pinned host memory, which PyTorch records from 2.14 on where it is asked to, as hightide does", file)
+		return fmt.Errorf("%s says nothing about pinned host memory, which PyTorch records from 2.14 on where it is asked to, as hightide does", file)
 	} else if ok && !found {
 		return fmt.Errorf("%s has devices %v, and no device %d", file, s.AllDevices(), want)
 	}
@@ -327,7 +327,7 @@ func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
 	if g.Grown < leastGrowth(a.Peak.Allocated) {
 		f.Severity = report.Info
 	}
-	f.Advice = "Look for what gains items and never loses one: a list, a dictionary, an attribute. A cache or a buffer with a bound looks the same until it is full: a longer trace tells."
+	f.Advice = "Look for what gains items and never loses one: a list, a dictionary, an attribute. A cache or a buffer with a bound looks the same until it is full: a longer trace would show."
 	if slices.ContainsFunc(g.Frames, func(l mem.Location) bool { return !l.Native && (l.Function == "forward" || l.Function == "_call_impl") }) {
 		f.Advice = "A forward call allocated it, so something keeps the graph of each step, most often a list of losses or outputs: keep `loss.item()`, or `.detach()` what must stay a tensor."
 	}

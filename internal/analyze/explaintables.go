@@ -81,7 +81,7 @@ func (a *explanation) oddText() string {
 	if a.Unplaced > 0 && !a.filtered { // what was left out held the memory between
 		where := "lie where the file has no free memory, and"
 		if a.bare {
-			where = "lie in segments that the file does not tell of, so what was reserved is not known; they"
+			where = "lie in segments that the file does not describe, so what was reserved is not known; they"
 		}
 		said = append(said, fmt.Sprintf("%s allocations %s count with their rounded size.", report.Count(int64(a.Unplaced)), where))
 	}

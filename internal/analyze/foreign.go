@@ -130,7 +130,7 @@ func addForeign(r *report.Report, t report.Table, file, holds string, label mem.
 	if r.Headline.Verdict != "" {
 		return
 	}
-	r.Headline.NotLooked = "Growth and failed requests were not looked for: the file tells of one moment."
+	r.Headline.NotLooked = "Growth and failed requests were not looked for: the file records one moment."
 	largest := ""
 	if len(all) > 0 && all[0].bytes > 0 {
 		largest = fmt.Sprintf("the largest part, %v, is of `%s`", mem.Bytes(all[0].bytes), all[0].name)

@@ -264,7 +264,7 @@ func TestWithoutSteps(t *testing.T) {
 // TestVerdictWithoutGrowth says that there is none.
 func TestVerdictWithoutGrowth(t *testing.T) {
 	r := Analyze(training(6).run(), Options{})
-	if g, ok := r.Headline.Growth.Get(); !ok || g != 0 || !strings.Contains(r.Headline.Verdict, "no steady growth with the steps is seen (it is told from 16.0 MiB on)") || !strings.Contains(r.Headline.Looked, "4.00 MiB") {
+	if g, ok := r.Headline.Growth.Get(); !ok || g != 0 || !strings.Contains(r.Headline.Verdict, "no steady growth with the steps is seen (it is reported from 16.0 MiB on)") || !strings.Contains(r.Headline.Looked, "4.00 MiB") {
 		t.Errorf("growth %v %v: %s", g, ok, r.Headline.Verdict)
 	}
 }

@@ -242,9 +242,9 @@ var howTo = map[string]string{
 	"lru_cache":         "Give the cache of %s a maxsize that fits, or call its cache_clear(). It keeps the arguments of its calls, too.",
 	"hooks":             "Keep the handle that registering returns and call its remove(), or register once, before the loop: %s.",
 	"open figures":      "Close each figure when it is drawn: plt.close(fig). pyplot keeps all others in %s.",
-	"traced graphs":     "Pass tensors to %s where Python numbers differ from call to call, or give it an input_signature: each new number is traced anew.",
-	"compiled programs": "Call %s with few shapes and dtypes, as by padding, and without static arguments that differ: each is compiled anew. jax.clear_caches() drops them.",
-	"compiled graphs":   "Call %s with few shapes and without Python numbers that differ from call to call, or with dynamic=True: each is compiled anew. torch.compiler.reset() drops them.",
+	"traced graphs":     "Pass tensors to %s where Python numbers differ from call to call, or give it an input_signature: each new number is traced again.",
+	"compiled programs": "Call %s with few shapes and dtypes, as by padding, and without static arguments that differ: each is compiled again. jax.clear_caches() drops them.",
+	"compiled graphs":   "Call %s with few shapes and without Python numbers that differ from call to call, or with dynamic=True: each is compiled again. torch.compiler.reset() drops them.",
 	"chain":             "Each object of %s keeps the one before it: store what is needed of that, not the object.",
 }
 
@@ -254,7 +254,7 @@ func mayFill(h *mem.Holder) string {
 	if h.Graph || h.Kind == "list" || h.Kind == "deque" {
 		return ""
 	}
-	return fmt.Sprintf("If `%s` is a cache with a bound, it had not reached it by the end: a longer run would tell. Otherwise: ", h.Name)
+	return fmt.Sprintf("If `%s` is a cache with a bound, it had not reached it by the end: a longer run would show. Otherwise: ", h.Name)
 }
 
 // growthSeverity: critical where memory runs out within twenty times what was run.

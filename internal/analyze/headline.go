@@ -240,7 +240,7 @@ func toldFrom(least mem.Optional) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf(" (it is told from %v on)", mem.Bytes(bytes))
+	return fmt.Sprintf(" (it is reported from %v on)", mem.Bytes(bytes))
 }
 
 // named is "`history.append(loss)` (train.py:61)", or the container's name where the line's text is

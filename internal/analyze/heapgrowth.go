@@ -80,7 +80,7 @@ func (in *Input) largerRate(process uint32) (rate float64) {
 	return rate
 }
 
-// largerNotes says of what each step needs more and more. That is no leak, but may run out of memory all the same.
+// largerNotes says of what each step needs more and more. That is not a leak, but may run out of memory all the same.
 func (in *Input) largerNotes(r *report.Report) {
 	for _, l := range in.larger[:min(len(in.larger), 3)] {
 		if l.Growth < leastHeap {

@@ -22,7 +22,7 @@ func TestFailuresAreNamed(t *testing.T) {
 		"exit code":      {3, 0, nil, "for a reason of its own, exit code 3"},
 		"interrupted":    {1, 0, []mem.Frame{stopped}, "the program was interrupted"},
 		"child's signal": {137, 0, nil, "exit code 137, as shells say of a child that a signal ended, SIGKILL: most often the kernel"},
-		"killed":         {0, 9, nil, "a signal ended the program, SIGKILL: most often the kernel, for want of the host's memory"},
+		"killed":         {0, 9, nil, "a signal ended the program, SIGKILL: most often the kernel, for lack of host memory"},
 		"fault":          {0, 11, nil, "SIGSEGV: compiled code went to memory that is not its own"},
 		"nameless":       {0, 40, nil, "a signal ended the program, signal 40"},
 	} {

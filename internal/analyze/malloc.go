@@ -73,7 +73,7 @@ func (in *Input) freeResident(process uint32, t, free int64) int64 {
 const againstHoles = "Try MALLOC_MMAP_THRESHOLD_=131072 in the environment, or ctypes.CDLL(None).malloc_trim(0) where much was freed. " +
 	"On a PyTorch program with such holes each lowered a peak of 1.54 GiB to 1.21 GiB; jemalloc, preloaded, to 1.38 GiB; MALLOC_ARENA_MAX=1 changed nothing there."
 
-// highestBefore is where a series is highest, up to a time: what an interpreter frees as it ends are no holes of the program's.
+// highestBefore is where a series is highest, up to a time: what an interpreter frees as it ends are not holes of the program's.
 func highestBefore(s *mem.Series, end int64) (top int, ok bool) {
 	for i, t := range s.Times {
 		if t <= end && (!ok || s.Values[i] > s.Values[top]) {

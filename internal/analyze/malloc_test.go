@@ -118,7 +118,7 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// TestFreedAtTheEnd: what an interpreter frees as it ends, while the kernel's mark is told, are no holes of the program's.
+// TestFreedAtTheEnd: what an interpreter frees as it ends, while the kernel's mark is told, are not holes of the program's.
 func TestFreedAtTheEnd(t *testing.T) {
 	run := recordCounts(t, []int64{900, 990, 1000}, []int64{10, 20, 700}, []int64{10, 20, 700})
 	if r := Analyze(run, Options{}); len(r.Findings) != 1 {

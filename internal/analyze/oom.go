@@ -285,7 +285,7 @@ func cause(o *report.TraceOOM) (why, advice string) {
 	case free >= o.Segment && o.Limited:
 		why = " The device had enough, so the limit of per_process_memory_fraction was reached."
 	case free >= o.Segment:
-		why = " The device had enough. A limit below its memory (`set_per_process_memory_fraction`) is one cause, memory that came free meanwhile another: the file does not tell."
+		why = " The device had enough. A limit below its memory (`set_per_process_memory_fraction`) is one cause, memory that came free meanwhile another: the file does not say."
 	case free >= o.Asked && (o.Contiguous == nil || !*o.Contiguous):
 		why = fmt.Sprintf(" That is less than the segment of %v that PyTorch takes for a request of this size.", o.Segment)
 	case o.Contiguous != nil && *o.Contiguous:

@@ -55,7 +55,7 @@ func TestPinnedHostMemoryIsADeviceOfItsOwn(t *testing.T) {
 		t.Errorf("alone it reads %q", alone.Headline.Verdict)
 	}
 	x := Explaining{Report: report.New(), Options: ExplainOptions{Device: mem.Some(int64(mem.HostDevice))}}
-	if err := x.Add(outOfPieces(), "b.pickle", nil); err == nil || !strings.Contains(err.Error(), "says nothing of pinned host memory") {
+	if err := x.Add(outOfPieces(), "b.pickle", nil); err == nil || !strings.Contains(err.Error(), "says nothing about pinned host memory") {
 		t.Errorf("a file without it: %v", err)
 	}
 	run := mem.NewRun()

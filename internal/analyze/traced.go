@@ -107,7 +107,7 @@ func (in *Input) tracedFinding(f *tracing) report.Finding {
 	case f.eager:
 		text += "It is an operation that this line runs outside of any jitted function, so it is compiled for each shape by itself."
 	case f.argument == "":
-		text += "Its arguments were of the same types each time, so it is likely to be made anew before it is called."
+		text += "Its arguments were of the same types each time, so it is likely to be made again before each call."
 	default:
 		text += fmt.Sprintf("The last time, its argument %s changed from %s to %s.", f.argument, f.before, f.after)
 	}

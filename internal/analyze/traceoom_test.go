@@ -50,7 +50,7 @@ func TestOOMThatIsNoLackOfMemory(t *testing.T) {
 	trace := &s.Traces[0]
 	event := slices.Index(trace.Action, mem.ActionOOM)
 	trace.Address[event] = uint64(2 * mem.GiB)
-	if text := said(explained(t, s, ExplainOptions{})); !strings.Contains(text, "one cause") || !strings.Contains(text, "the file does not tell") {
+	if text := said(explained(t, s, ExplainOptions{})); !strings.Contains(text, "one cause") || !strings.Contains(text, "the file does not say") {
 		t.Error(text)
 	}
 	before := s.Settings

@@ -422,7 +422,7 @@ func (b *bench) prepare() error {
 	b.unpacked.Do(func() {
 		dir, _, err := b.engine.UnpackAgent()
 		if err != nil {
-			b.failed = fail.Environment("is there room, and may it be written to?", "unpack the models: %w", err)
+			b.failed = fail.Environment("is there room, and can it be written to?", "unpack the models: %w", err)
 			return
 		}
 		b.worker = filepath.Join(dir, filepath.FromSlash(matrix.WorkloadScript))

@@ -32,7 +32,7 @@ var schedulers = map[string]func(b *bench, dir string) (executor.Executor, error
 	"ray": func(b *bench, _ string) (executor.Executor, error) {
 		agent, _, err := b.engine.UnpackAgent()
 		if err != nil {
-			return nil, fail.Environment("is there room, and may it be written to?", "unpack what speaks to Ray: %w", err)
+			return nil, fail.Environment("is there room, and can it be written to?", "unpack what speaks to Ray: %w", err)
 		}
 		return &executor.Ray{Script: filepath.Join(agent, "hightide", "_executors", "ray_tasks.py"), Env: b.options.Env, Resources: b.options.Resources}, nil
 	},

@@ -62,7 +62,7 @@ func (e *Engine) Attach(ctx context.Context, o AttachOptions) (*RunResult, error
 	}
 	result := &RunResult{}
 	if run != "" && o.guest == nil {
-		result.Notes = append(result.Notes, fmt.Sprintf("process %d was recorded as %s, whose hightide was killed; what is told inside the process goes there still, and this recording sees it from outside", o.PID, run))
+		result.Notes = append(result.Notes, fmt.Sprintf("process %d was recorded as %s, whose hightide was killed; what the process itself reports still goes there, and this recording sees it from outside", o.PID, run))
 	}
 	return e.record(ctx, o.RunOptions, "attach", result)
 }

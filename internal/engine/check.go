@@ -86,7 +86,7 @@ func unknown(file string, l limit, ref string) error {
 	case "host":
 		hint = "a run has the host's memory, a snapshot has not"
 	}
-	return fail.Input(hint, "%s:%d: %s says nothing of %s", file, l.line, ref, l.name)
+	return fail.Input(hint, "%s:%d: %s says nothing about %s", file, l.line, ref, l.name)
 }
 
 // notTold says that memory from before a trace may or may not count.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestBudgetFaults: what is wrong with a file of budgets is told with its line and column, also where it is no YAML at all.
+// TestBudgetFaults: what is wrong with a file of budgets is told with its line and column, also where it is not YAML at all.
 func TestBudgetFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"peak: 1GiB\n  bad: x: y\n": "2:6: mapping values",

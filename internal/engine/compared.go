@@ -122,7 +122,7 @@ func (o *Opened) side(ctx context.Context, id string) (side, error) {
 		}
 	}
 	if best.device < 0 {
-		return side{}, fail.Input("was recording on? torch.cuda.memory._record_memory_history()", "%s tells of no device", one.info.Name)
+		return side{}, fail.Input("was recording on? torch.cuda.memory._record_memory_history()", "%s holds nothing about a device", one.info.Name)
 	}
 	return best, nil
 }

@@ -100,7 +100,7 @@ func (e *Engine) Fit(ctx context.Context, o fit.Options) (*fit.Result, error) {
 func (e *Engine) fitWorker() (string, error) {
 	dir, _, err := e.UnpackAgent()
 	if err != nil {
-		return "", fail.Environment("is there room, and may it be written to?", "unpack the worker: %w", err)
+		return "", fail.Environment("is there room, and can it be written to?", "unpack the worker: %w", err)
 	}
 	return filepath.Join(dir, "hightide", "_fit", "worker.py"), nil
 }

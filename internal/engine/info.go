@@ -100,7 +100,7 @@ func (e *Engine) Info(ctx context.Context, python string) *Info {
 	return info
 }
 
-// HasGPUs says whether this machine has a GPU whose driver tells of its memory.
+// HasGPUs says whether this machine has a GPU whose driver reports its memory.
 func (e *Engine) HasGPUs() bool { return len(e.GPUs()) > 0 }
 
 // GPUs are those of this machine whose drivers tell of their memory.
@@ -312,7 +312,7 @@ func gitAbility() Ability {
 	return yes("commit, branch and whether the files were changed")
 }
 
-// minor is 11 for "3.11.7"; 0 for what is no Python 3.
+// minor is 11 for "3.11.7"; 0 for what is not Python 3.
 func minor(version string) int {
 	parts := strings.Split(version, ".")
 	if len(parts) < 2 || parts[0] != "3" {

@@ -36,7 +36,7 @@ func (e *Engine) guestOf(t *launch.Target) (*guest, error) {
 	case t.Foreign != "":
 		return nil, errors.New(t.Foreign)
 	case !pythonProgram.MatchString(filepath.Base(program)):
-		return nil, fmt.Errorf("it runs %s, which is no Python", filepath.Base(program))
+		return nil, fmt.Errorf("it runs %s, which is not Python", filepath.Base(program))
 	}
 	g := &guest{target: t, shared: e.Runtime.SharedDir()}
 	out, err := g.interpreter("import sys; print('%d.%d' % sys.version_info[:2], hasattr(sys, 'remote_exec'))")

@@ -68,7 +68,7 @@ func processError(err error, pid int, what string) error {
 }
 
 // Source is a Python file in lines, secrets masked, for someone who reads a report of what began then. Nil where it is not here, has
-// changed since, or is no source.
+// changed since, or is not a source.
 func (e *Engine) Source(file string, began time.Time) []string {
 	q := quotes{map[string][][]byte{}, began}
 	if !q.quotable(file) {

@@ -387,7 +387,7 @@ func (o *Opened) Explorer(ctx context.Context, id string, device int) (*explore.
 		return x, nil
 	}
 	if device >= 0 {
-		return nil, fail.Input("its list of devices has the others", "%s tells nothing of device %d", one.info.Name, device)
+		return nil, fail.Input("its list of devices has the others", "%s has no device %d", one.info.Name, device)
 	}
 	var best *explore.Explorer
 	for _, d := range one.info.Devices {
@@ -396,7 +396,7 @@ func (o *Opened) Explorer(ctx context.Context, id string, device int) (*explore.
 		}
 	}
 	if best == nil {
-		return nil, fail.Input("was recording on? torch.cuda.memory._record_memory_history()", "%s tells of no device", one.info.Name)
+		return nil, fail.Input("was recording on? torch.cuda.memory._record_memory_history()", "%s holds nothing about a device", one.info.Name)
 	}
 	return best, nil
 }
@@ -455,7 +455,7 @@ func (o *Opened) Source(ctx context.Context, id string, place int) (*Lines, erro
 	}
 	all := one.snapshot.Stacks.Locations
 	if place < 0 || place >= len(all) {
-		return nil, fail.Input("stacks and flame graphs have the numbers of their frames' places", "no frame of %s has the place %d", one.info.Name, place)
+		return nil, fail.Input("stacks and flame graphs have the numbers of their frames' places", "%s has no frame at place %d", one.info.Name, place)
 	}
 	at := all[place]
 	lines := &Lines{File: at.File, Line: at.Line, First: max(at.Line-linesAround, 1), Text: []string{}}
@@ -465,7 +465,7 @@ func (o *Opened) Source(ctx context.Context, id string, place int) (*Lines, erro
 	case one.wrote.IsZero():
 		lines.Why = "the sources of uploads and of recorded runs are not read"
 	case !quotes.quotable(at.File):
-		lines.Why = "the file is not on this machine, is no Python, or changed after the snapshot was written"
+		lines.Why = "the file is not on this machine, is not Python, or changed after the snapshot was written"
 	default:
 		lines.Text = quotes.around(at.File, lines.First, at.Line+linesAround)
 	}

@@ -49,7 +49,7 @@ func Analyze(run *mem.Run) *report.Report {
 }
 
 // quotes are lines of Python files, each read once. A file that changed after the run began
-// shows other lines than those that ran, so it is not quoted; nor is what is no source at all: the
+// shows other lines than those that ran, so it is not quoted; nor is what is not a source at all: the
 // paths come from a recording, which may be a stranger's.
 type quotes struct {
 	files map[string][][]byte
@@ -125,7 +125,7 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 		}
 	}
 	if err := x.Finish(); err != nil {
-		return nil, fail.Input("name events that there are", "%w", err)
+		return nil, fail.Input("name events that exist", "%w", err)
 	}
 	if x.Report.Run.Name == "" {
 		x.Report.Run.Name = strings.Join(names, " ")

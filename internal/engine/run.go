@@ -186,7 +186,7 @@ func (o *RunOptions) settings() map[string]string {
 func (e *Engine) channelDir(result *RunResult) string {
 	root := e.Runtime.SharedDir()
 	if err := launch.MakePrivate(root); err != nil {
-		result.Notes = append(result.Notes, fmt.Sprintf("what programs tell goes over the disk: %v", err))
+		result.Notes = append(result.Notes, fmt.Sprintf("what programs report goes over the disk: %v", err))
 		root = e.scratch(result.ID)
 		if launch.MakePrivate(root) != nil {
 			if dir, err := os.MkdirTemp("", "hightide-"); err == nil {

@@ -21,7 +21,7 @@ type Executor interface {
 	Submit(ctx context.Context, jobs []Job) ([]string, error)
 	// Poll says how jobs stand. One that the scheduler knows no more is Gone.
 	Poll(ctx context.Context, handles []string) (map[string]Status, error)
-	// Cancel ends jobs. One that has ended before is no error.
+	// Cancel ends jobs. One that has ended before is not an error.
 	Cancel(ctx context.Context, handles []string) error
 	// Close lets go of what asking needed. Jobs go on.
 	Close()

@@ -130,7 +130,7 @@ func limits(text string) (low, high int64, err error) {
 		high, err = strconv.ParseInt(to, 10, 64)
 	}
 	if !found || err != nil {
-		return 0, 0, fail.Usage("as in 1024-4096, or 1024- for no upper limit", "%q is no range", text)
+		return 0, 0, fail.Usage("as in 1024-4096, or 1024- for no upper limit", "%q is not a range", text)
 	}
 	return low, high, nil
 }

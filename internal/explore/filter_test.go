@@ -52,7 +52,7 @@ func TestFilter(t *testing.T) {
 	}
 	for _, f := range []Filter{{By: "colour"}, {By: BySize, Value: "12"}, {By: BySize, Value: "a-b"}, {By: ByAge, Value: "1-x"}} {
 		if _, err := e.Wants(f); err == nil {
-			t.Errorf("%+v is no filter", f)
+			t.Errorf("%+v is not a filter", f)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestMomentFilter(t *testing.T) {
 		t.Errorf("%d gradients, %d others", has, out)
 	}
 	if _, err := e.Moment(1, 1, "", Filter{By: BySize, Value: "x"}); err == nil {
-		t.Error("x is no range of sizes")
+		t.Error("x is not a range of sizes")
 	}
 }
 
@@ -249,6 +249,6 @@ func TestListOther(t *testing.T) {
 		t.Errorf("without a filter nothing is left out, %v", err)
 	}
 	if _, err := e.List(0, 1, Filter{By: "colour"}); err == nil {
-		t.Error("colour is no filter")
+		t.Error("colour is not a filter")
 	}
 }

@@ -247,7 +247,7 @@ func (o *Options) checkDevice(result *Result) error {
 	if o.Memory != "" {
 		bytes, err := mem.ParseBytes(o.Memory)
 		if err != nil || bytes <= 0 {
-			return fail.Usage("as in --memory 24GiB", "--memory %s is no size", o.Memory)
+			return fail.Usage("as in --memory 24GiB", "--memory %s is not a size", o.Memory)
 		}
 		if result.GPU != nil {
 			gpu := *result.GPU
@@ -325,7 +325,7 @@ func parseHeadroom(text string) (headroom, error) {
 	if text == "" {
 		return headroom{}, nil
 	}
-	bad := fail.Usage("as in --headroom 5% or --headroom 1GiB", "--headroom %s is neither a part of the memory nor a size", text)
+	bad := fail.Usage("as in --headroom 5% or --headroom 1GiB", "--headroom %s is neither a share of the memory nor a size", text)
 	if number, ok := strings.CutSuffix(text, "%"); ok {
 		percent, err := strconv.ParseFloat(number, 64)
 		if err != nil || percent < 0 || percent >= 100 {

@@ -26,7 +26,7 @@ func MeasuredTrial(batch int, id string, r *report.Report, exitCode mem.Optional
 		}
 	}
 	if code := exitCode.Or(1); code != 0 {
-		return t, &TrialError{Text: fmt.Sprintf("the command ended with exit code %d and not for want of memory; hightide show %s", code, id)}
+		return t, &TrialError{Text: fmt.Sprintf("the command ended with exit code %d and not for lack of memory; hightide show %s", code, id)}
 	}
 	t.OK = true
 	return t, nil

@@ -229,6 +229,6 @@ func (s *search) predict(of func(Trial) mem.Optional) (int, bool) {
 	return b.Batch + int(max(0, min(more, float64(s.most)))), true
 }
 
-// bent is by how much a slope must grow to be no rounding: then a parabola through three batches
+// bent is by how much a slope must grow to be not rounding: then a parabola through three batches
 // predicts better than a line through two.
 const bent = 1.02

@@ -80,7 +80,7 @@ func (r *Result) remarks() []string {
 		add("A batch of %d leaves %v (%d %%) of the device unused (%s).", r.Current, mem.Bytes(unused), unused*100/total, labelled(r.UnusedLabel, r.UnusedError))
 	}
 	if all := r.fitting(); r.Fails == 0 && len(all) > 1 && level(all) {
-		add("All %d batches took the same memory, so what was tried is no limit: the batch size may not have reached the step.", len(all))
+		add("All %d batches took the same memory, so what was tried is not a limit: the batch size may not have reached the step.", len(all))
 	}
 	if r.shortened() {
 		add("A reason that ends with … is cut; --json has the whole.")

@@ -95,7 +95,7 @@ func (w *Worker) read(into any) error {
 		return ErrWorker
 	}
 	if err := json.Unmarshal(w.from.Bytes(), into); err != nil {
-		return fmt.Errorf("a worker's line is no answer: %w", err)
+		return fmt.Errorf("a worker's line is not an answer: %w", err)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Only returns a Source with one device of a snapshot: its segments, events and annotations. Pinned memory of the
-// host is no device's, and is left out. It is an error where the Source is no snapshot or has no such device.
+// host is not device's, and is left out. It is an error where the Source is not a snapshot or has no such device.
 func (s Source) Only(device int) (Source, error) {
 	if s.Snapshot == nil {
 		return s, fmt.Errorf("%s has no devices to choose from", s.Kind())

@@ -11,7 +11,7 @@ import (
 // Matching returns a Source with only those blocks of a snapshot that a frame of their stack ("file:function")
 // lets through, as explain's filter does: the others' events are left out, and where they lie at the end is
 // cached memory. Segments stay, and so do all other events. Blocks from before the trace that are freed in it
-// have no stack and are left out. It is an error where the Source is no snapshot, or nothing in it matches.
+// have no stack and are left out. It is an error where the Source is not a snapshot, or nothing in it matches.
 func (s Source) Matching(filter *regexp.Regexp) (Source, error) {
 	if s.Snapshot == nil {
 		return s, fmt.Errorf("%s has no blocks to choose from", s.Kind())

@@ -35,7 +35,7 @@ func TestMatching(t *testing.T) {
 			t.Errorf("%s: notes %q", path, notes)
 		}
 		if _, err := (Source{Snapshot: whole}).Matching(regexp.MustCompile("^nothing$")); err == nil {
-			t.Errorf("%s: a filter that nothing matches is no error", path)
+			t.Errorf("%s: a filter that nothing matches is not an error", path)
 		}
 	}
 }

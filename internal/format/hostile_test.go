@@ -49,7 +49,7 @@ var hostile = map[string]struct {
 	// bombs
 	"nesting":           {"\x80\x04" + strings.Repeat("]", 1<<20), pickle.ErrLimit, "open"},
 	"nesting closed":    {"\x80\x04" + strings.Repeat("]", 5000) + strings.Repeat("a", 4999) + ".", pickle.ErrLimit, ""},
-	"tuples":            {"\x80\x04)" + strings.Repeat("\x85", 1<<20) + ".", nil, "no segment"},
+	"tuples":            {"\x80\x04)" + strings.Repeat("\x85", 1<<20) + ".", nil, "not a segment"},
 	"memo number":       {"\x80\x02]r\xff\xff\xff\x7f.", pickle.ErrLimit, ""},
 	"doubling":          {"\x80\x04" + doubling(64) + ".", nil, ""},
 	"length beyond":     {"\x80\x04X\xff\xff\x7f\x00abc", pickle.ErrTruncated, ""},
@@ -67,7 +67,7 @@ var hostile = map[string]struct {
 	"size of 2^62":         {snapshotWith("}(X\x06\x00\x00\x00actionX\x05\x00\x00\x00allocX\x04\x00\x00\x00addrK\x01X\x04\x00\x00\x00size\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x40u"), nil, "bytes"},
 	"size a text":          {snapshotWith("}(X\x06\x00\x00\x00actionX\x05\x00\x00\x00allocX\x04\x00\x00\x00addrK\x01X\x04\x00\x00\x00sizeX\x03\x00\x00\x00bigu"), nil, "no integer"},
 	"an event twice":       {snapshotWith("}q\x10(X\x06\x00\x00\x00actionX\x05\x00\x00\x00alloc" + "uh\x10"), nil, ""},
-	"a trace of numbers":   {snapshotWith("K\x01"), nil, "no event"},
+	"a trace of numbers":   {snapshotWith("K\x01"), nil, "not an event"},
 	"blocks overlap":       {`{"segments": [{"device": 0, "address": 4096, "total_size": 1024, "blocks": [{"address": 4096, "size": 600, "state": "inactive"}, {"address": 4600, "size": 512, "state": "inactive"}]}], "device_traces": []}`, nil, "overlaps"},
 	"block beyond":         {`{"segments": [{"device": 0, "address": 4096, "total_size": 1024, "blocks": [{"address": 4096, "size": 1600, "state": "inactive"}]}], "device_traces": []}`, nil, "beyond its segment"},
 	"segments overlap":     {`{"segments": [{"device": 0, "address": 4096, "total_size": 1024, "blocks": []}, {"device": 0, "address": 4097, "total_size": 1, "blocks": []}], "device_traces": []}`, nil, "overlaps"},

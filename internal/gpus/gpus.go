@@ -180,7 +180,7 @@ func (r *record) number(name string) float64 {
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if (err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 || v > 1<<50) && r.err == nil {
-		r.err = fmt.Errorf("%s: %q is no number", name, text)
+		r.err = fmt.Errorf("%s: %q is not a number", name, text)
 		return 0
 	}
 	return v

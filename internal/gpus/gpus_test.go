@@ -95,7 +95,7 @@ memory = "512GiB"
 		t.Errorf("the template changed: %+v %v", g, err)
 	}
 	for text, want := range map[string]string{
-		"[[gpu]]\nslug='x'\nmemory='lots'":                            "no size",
+		"[[gpu]]\nslug='x'\nmemory='lots'":                            "not a size",
 		"[[gpu]]\nslug='x'\nlike='nothing'":                           "no GPU",
 		"[[gpu]]\nslug='x'\nmemory='24GiB'":                           "compute capability",
 		"[[gpu]]\nslug='x'\nlike='a10'\nmemmory='24GiB'":              "line 4: unknown key",

@@ -217,11 +217,11 @@ func (s *Session) prepare(ctx context.Context) (trial, error) {
 func (o *Options) check() error {
 	o.Until, o.Sizes = cmp.Or(o.Until, "auto"), cmp.Or(o.Sizes, "upper")
 	if _, err := strconv.ParseUint(o.Until, 10, 32); err != nil && o.Until != "auto" {
-		return fail.Usage("--steps auto, --steps 20, or --steps 0 for all of them", "--steps %s is no number of steps", o.Until)
+		return fail.Usage("--steps auto, --steps 20, or --steps 0 for all of them", "--steps %s is not a number of steps", o.Until)
 	}
 	for _, goal := range o.Reach {
 		if !slices.Contains(Goals, goal) {
-			return fail.Usage("one or several of "+strings.Join(Goals, ", ")+", parted by commas", "--until %s is nothing that a training comes to", goal)
+			return fail.Usage("one or more of "+strings.Join(Goals, ", ")+", separated by commas", "--until %s is not a point that a training reaches", goal)
 		}
 	}
 	if fraction, err := strconv.ParseFloat(o.Sizes, 64); o.Sizes != "upper" && o.Sizes != "zero" && (err != nil || !(fraction >= 0 && fraction <= 1)) {

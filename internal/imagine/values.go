@@ -50,7 +50,7 @@ func readValues(texts []string) (asked, error) {
 			number, err := strconv.ParseFloat(text, 64)
 			// The libraries that compute on the host fault on what is not finite.
 			if err != nil || !(math.Abs(number) <= math.MaxFloat32) {
-				return all, fail.Usage(readValueHint, "--read-value %s is no finite number", text)
+				return all, fail.Usage(readValueHint, "--read-value %s is not a finite number", text)
 			}
 			all.All = &number
 			continue
@@ -66,7 +66,7 @@ func readValues(texts []string) (asked, error) {
 		}
 		line.File = file
 		if err := json.Unmarshal([]byte(strings.ToLower(value)), &line.Value); err != nil || !isNumber(line.Value, true) {
-			return all, fail.Usage(readValueHint, "--read-value %s: %s is no number, true, false or list of these", text, value)
+			return all, fail.Usage(readValueHint, "--read-value %s: %s is not a number, true, false or list of these", text, value)
 		}
 		all.Lines = append(all.Lines, line)
 	}

@@ -19,7 +19,7 @@ type Helper struct {
 
 // Environment returns the environment of the observed command: the user's own, with the helpers in
 // front of what it says and the variables of docs/formats/channel.md set anew. It keeps the order
-// and anything it does not know, also entries that are no assignment.
+// and anything it does not know, also entries that are not an assignment.
 func Environment(env []string, helpers []Helper, vars map[string]string) []string {
 	set := map[string]string{}
 	maps.Copy(set, vars)

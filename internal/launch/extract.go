@@ -127,7 +127,7 @@ func Private(dir string) error {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return fmt.Errorf("%s is a link, and hightide uses only a folder of its own there: remove it", dir)
 	case !info.IsDir():
-		return fmt.Errorf("%s is no folder: remove it", dir)
+		return fmt.Errorf("%s is not a folder: remove it", dir)
 	case !private(info):
 		return fmt.Errorf("%s can be written by others, or is not this user's: remove it, or chmod 700 it", dir)
 	}

@@ -23,7 +23,7 @@ type Kept struct {
 }
 
 // Keep has what a program writes kept in a file that is open for appending, and gives its streams in r another end. Where shows is set, it
-// also goes where it would have gone; else only what is no terminal does, as a file that the shell redirects to. A terminal is
+// also goes where it would have gone; else only what is not a terminal does, as a file that the shell redirects to. A terminal is
 // replaced by another, so that the program writes as it would have; a stream that is none by a pipe. Of more than limit bytes (0: any
 // number) the beginning and the end are kept, with a hole of the file between them.
 func Keep(r *Runtime, file *os.File, shows bool, limit int64) (*Kept, error) {

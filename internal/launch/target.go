@@ -76,7 +76,7 @@ const (
 	kernelThread  = 0x00200000
 )
 
-// identify refuses what is no process, or none that takes memory of its own.
+// identify refuses what is not a process, or one without memory of its own.
 func (t *Target) identify() error {
 	fields := statFields(t.PID)
 	if len(fields) <= fieldStart {

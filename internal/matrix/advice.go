@@ -229,7 +229,7 @@ func (w *comparing) adviseRepeats() {
 	}
 	figure, asked := info(goal.Figure).titled(), fmt.Sprintf("the ±%.3g %% asked for", goal.Within*100)
 	if len(vague) > 0 {
-		w.Advice = append(w.Advice, Advice{"repeats", fmt.Sprintf("Of %s, %d scatter too much in %s for %s; most does %s, ±%.2g %%. More repeats would tell.",
+		w.Advice = append(w.Advice, Advice{"repeats", fmt.Sprintf("Of %s, %d scatter too much in %s for %s; most does %s, ±%.2g %%. More repeats would show it.",
 			report.Counted(int64(len(w.Cells)), "cell"), len(vague), figure, asked, w.group(w.Cells[worstCell].Values), worst*100), vague})
 	}
 	if len(estimated) > 0 {

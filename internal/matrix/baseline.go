@@ -33,7 +33,7 @@ func ParseFailOver(said []string) (FailOver, error) {
 		percent, ok := strings.CutSuffix(strings.TrimSpace(part), "%")
 		n, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
 		if !ok || err != nil || !(n >= 0 && n <= 1000) {
-			return nil, fail.Usage("such as --fail-over 3% or --fail-over step_time=10%", "--fail-over %s is no percentage from 0 to 1000", one)
+			return nil, fail.Usage("such as --fail-over 3% or --fail-over step_time=10%", "--fail-over %s is not a percentage from 0 to 1000", one)
 		}
 		over[f] = n / 100
 	}
@@ -260,7 +260,7 @@ func (c *Change) set(p, q Stat, i *Interval) {
 	case i.High <= upper:
 		c.Standing, c.Sentence = NotKnown, lead+": not more than allowed; whether it is less by "+allowed+" is not known."
 	default:
-		c.Standing, c.Sentence = NotKnown, lead+": whether that is more than the "+allowed+" that are allowed is not known. More runs would tell."
+		c.Standing, c.Sentence = NotKnown, lead+": whether that is more than the "+allowed+" that are allowed is not known. More runs would show it."
 	}
 }
 

@@ -66,13 +66,13 @@ func ReadJSON(from io.Reader) (*Result, error) {
 		return nil, fmt.Errorf("it has more than %v", mem.Bytes(maxResult))
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, fmt.Errorf("it is no result of a matrix: %w", err)
+		return nil, fmt.Errorf("it is not a result of a matrix: %w", err)
 	}
 	if r.Version != ResultVersion {
 		if r.Version > ResultVersion {
 			return nil, fmt.Errorf("a newer hightide wrote it (version %d, this one reads %d)", r.Version, ResultVersion)
 		}
-		return nil, errors.New("it is no result of a matrix: it has no version")
+		return nil, errors.New("it is not a result of a matrix: it has no version")
 	}
 	return &r, r.check()
 }
@@ -250,7 +250,7 @@ func writeSeed(w io.Writer, r *Result, c *Comparison) error {
 		}
 	}
 	if len(samples) == 0 {
-		return fail.Input("--csv has every figure that was measured", "seed-csv is of RSS, which was measured of no cell")
+		return fail.Input("--csv has every figure that was measured", "seed-csv holds RSS, which was measured for no cell")
 	}
 	for _, cell := range c.Cells {
 		all := samples[cell.Key]

@@ -134,7 +134,7 @@ func (j *Journal) open(spec *Spec) error {
 		return err
 	}
 	if head == nil && len(j.Trials) > 0 {
-		return fail.Input("--again measures all of it anew", "%s cannot be read: its first line is damaged", path)
+		return fail.Input("--again measures everything again", "%s cannot be read: its first line is damaged", path)
 	}
 	if head == nil {
 		return j.begin(spec)
@@ -155,7 +155,7 @@ func (j *Journal) same(head *header, spec *Spec) error {
 	if head.Spec == digest(spec.Text) {
 		return nil
 	}
-	return fail.Input("--again measures all of it anew; --name "+spec.Name+"-2 makes another matrix of it",
+	return fail.Input("--again measures everything again; --name "+spec.Name+"-2 makes another matrix of it",
 		"matrix %s has %d trials of another text of %s (%s)", spec.Name, len(j.Trials), filepath.Base(spec.File), filepath.Join(j.Dir, SpecFile))
 }
 

@@ -62,7 +62,7 @@ func with(what, said string) string {
 	return what + ": " + said
 }
 
-// outOfMemory says whether a program that failed did so for want of memory. One that met it and went on has not failed.
+// outOfMemory says whether a program that failed did so for lack of memory. One that met it and went on has not failed.
 func (e *Ended) outOfMemory() (string, bool) {
 	if e.Run == nil {
 		return "", false

@@ -73,7 +73,7 @@ func (r *reader) error() error {
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line \d+: )?`)
 
-// document is the file's one mapping; nil where it is no YAML.
+// document is the file's one mapping; nil where it is not YAML.
 func (r *reader) document(text []byte) *node {
 	var document, second yaml.Node
 	decoder := yaml.NewDecoder(strings.NewReader(string(text)))
@@ -104,7 +104,7 @@ func (r *reader) syntax(text []byte, err error) {
 	r.at(line, column, "no YAML: %s", SaidOfYAML(err))
 }
 
-// SaidOfYAML is what the parser says of a text that is no YAML, without the place, which is wrong in cases.
+// SaidOfYAML is what the parser says of a text that is not YAML, without the place, which is wrong in cases.
 func SaidOfYAML(err error) string {
 	return yamlLine.ReplaceAllString(strings.SplitN(err.Error(), "\n", 2)[0], "")
 }
@@ -159,7 +159,7 @@ func (n *node) find(key string) *node {
 	return nil
 }
 
-// items are the parts of a list; of what is no list, itself.
+// items are the parts of a list; of what is not a list, itself.
 func (n *node) items() []*node {
 	if n == nil {
 		return nil
@@ -284,7 +284,7 @@ func (r *reader) whole(n *node, what string, least, most, otherwise int) int {
 	}
 	number, err := strconv.Atoi(text)
 	if err != nil || number < least || number > most {
-		r.fail(n, "%s %s is no whole number from %d to %d", what, text, least, most)
+		r.fail(n, "%s %s is not a whole number from %d to %d", what, text, least, most)
 		return otherwise
 	}
 	return number

@@ -113,7 +113,7 @@ func nameOf(file string) string {
 func CheckName(name string) string {
 	switch {
 	case !matrixName.MatchString(name) || len(name) > 100:
-		return fmt.Sprintf("%q is no name for a matrix: letters, digits, dots, dashes and underscores", name)
+		return fmt.Sprintf("%q is not a name for a matrix: letters, digits, dots, dashes and underscores", name)
 	case name == "last":
 		return `"last" means the newest run, whatever it is called`
 	}
@@ -155,7 +155,7 @@ func (s *Spec) axes(r *reader, n *node) {
 		name := entry.key.Value
 		switch {
 		case !axisName.MatchString(name):
-			r.fail(entry.key, "%q is no name for an axis: small letters, digits and underscores", name)
+			r.fail(entry.key, "%q is not a name for an axis: small letters, digits and underscores", name)
 			continue
 		case !s.commanded && !slices.Contains(modelAxes, name) && !s.inEnvironments(n, name):
 			r.unknown(entry.key, "axis", name, modelAxes)
@@ -219,7 +219,7 @@ func (s *Spec) value(r *reader, axis string, n *node) string {
 		return r.oneOf(n, axis, text, DTypes)
 	case AxisBatch, AxisSeqLen:
 		if number, err := strconv.Atoi(text); err != nil || number < 1 || number > 1<<30 {
-			r.fail(n, "%s %s is no whole number above 0", axis, text)
+			r.fail(n, "%s %s is not a whole number above 0", axis, text)
 			return ""
 		}
 	}
@@ -274,7 +274,7 @@ func (s *Spec) timeout(r *reader, n *node) {
 		case number == nil:
 			r.fail(n, "timeout %s has no unit; write it as %ss or %sm", text, text, text)
 		case err != nil || d < time.Second:
-			r.fail(n, "timeout %s is no time of a second or more; write it as 90s, 2m or 1h", text)
+			r.fail(n, "timeout %s is not a time of a second or more; write it as 90s, 2m or 1h", text)
 		default:
 			s.Timeout = d
 		}
@@ -324,7 +324,7 @@ func (s *Spec) repeats(r *reader, n *node) {
 		case err == nil && !percent:
 			r.fail(w, "within %s has no unit; write it as %s%%", text, text)
 		case err != nil || !(value > 0 && value <= 100):
-			r.fail(w, "within %s is no part of the mean; write it as 3%%", text)
+			r.fail(w, "within %s is not a share of the mean; write it as 3%%", text)
 		case s.Goal.Least == s.Goal.Most && parts["most"] == nil:
 			r.fail(w, "within needs a limit to the repeats; say most: 10")
 		}

@@ -299,11 +299,11 @@ func TestSeedCSVRefuses(t *testing.T) {
 	}
 }
 
-// TestReadJSONRefuses is of files that are no result, each with a reason that a person can act on.
+// TestReadJSONRefuses is of files that are not results, each with a reason that a person can act on.
 func TestReadJSONRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                "no result of a matrix",
-		"[]":              "no result of a matrix",
+		"":                "not a result of a matrix",
+		"[]":              "not a result of a matrix",
 		`{"peak": 1}`:     "it has no version",
 		`{"version": 99}`: "newer hightide",
 		`{"version": 1, "axes": [{"name": "a", "values": []}]}`:                                                                             "no values",

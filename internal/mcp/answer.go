@@ -111,7 +111,7 @@ func bytesOf(field, text string) (mem.Bytes, error) {
 	}
 	n, err := mem.ParseBytes(text)
 	if err == nil && n < 1 {
-		err = fmt.Errorf("%q is no size", text)
+		err = fmt.Errorf("%q is not a size", text)
 	}
 	if err != nil {
 		return 0, fail.Usage("write it as 24GiB", "%s: %w", field, err)

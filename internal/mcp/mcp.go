@@ -40,7 +40,7 @@ var tools = []func(*sdk.Server, *door){
 
 // instructions tell an assistant when to ask.
 const instructions = `hightide tells how much memory a machine-learning job takes, who holds it, and what to change.
-Sizes are integers in bytes, times in nanoseconds; an absent field was not observed. "label" says how a figure was come by:
+Sizes are integers in bytes, times in nanoseconds; an absent field was not observed. "label" says how a figure was obtained:
 measured, imagined, replayed or estimated. A run is named by its id, a unique beginning of it, its name, or "last".
 Which GPU is large enough, or why it ran out of memory: explain a snapshot, imagine a command, or fit a batch.`
 

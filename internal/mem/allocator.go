@@ -21,7 +21,7 @@ type AllocatorSnapshot struct {
 	HostSegments []Segment         // pinned host memory; Device is -1
 	HostTraces   []Trace           // likewise
 	CountsOnly   map[int]string    // of devices whose events leave out what was there before: what they count, as "what was allocated in the trace"
-	DeviceNames  map[int]string    // only where a number is no GPU: "cpu" in traces of the profiler
+	DeviceNames  map[int]string    // only where a number is not a GPU: "cpu" in traces of the profiler
 	Texts        []string          // what the columns Metadata, Context and Category of traces number; 0 is ""
 	FX           map[uint32]FXNode // by number of a location: the graph node that generated it
 	Owners       []BlockOwner      // as the program named them; none: nobody asked it

@@ -9,7 +9,7 @@ type Variable struct {
 }
 
 // MaskEnv takes apart an environment of "NAME=value" for someone to look at, with secrets hidden: the whole value where the name
-// asks for it, and in others what gives itself away. What is no assignment is left out.
+// asks for it, and in others what gives itself away. What is not an assignment is left out.
 func MaskEnv(environ []string) []Variable {
 	var out []Variable
 	for _, entry := range environ {

@@ -25,7 +25,7 @@ func ParseBytes(text string) (Bytes, error) {
 		return 0, fmt.Errorf("%q has no unit; write it as %sMiB or %sGiB", text, s, s)
 	}
 	if err != nil || !ok || value < 0 || math.IsNaN(value) || value*unit > 1<<60 {
-		return 0, fmt.Errorf("%q is no size; write it as 24GiB", text)
+		return 0, fmt.Errorf("%q is not a size; write it as 24GiB", text)
 	}
 	return Bytes(value * unit), nil
 }

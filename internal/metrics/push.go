@@ -65,7 +65,7 @@ func (p *Push) Check() error {
 	}
 	for _, header := range p.Headers {
 		if name, value, ok := strings.Cut(header, ":"); !ok || !headerName.MatchString(name) || strings.ContainsFunc(value, unicode.IsControl) {
-			return fail.Usage("as in --push-header 'X-Scope-OrgID: team'", "%q is no header", header)
+			return fail.Usage("as in --push-header 'X-Scope-OrgID: team'", "%q is not a header", header)
 		}
 	}
 	if p.Every < 0 || p.Every > 0 && p.Every < 100*time.Millisecond {

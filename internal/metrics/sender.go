@@ -62,7 +62,7 @@ func newSender(p protocol, address string, push *Push) (*sender, error) {
 		}
 	}
 	if err != nil {
-		return nil, fail.Environment("is there room, and may it be written to?", "keep what is to be sent: %w", err)
+		return nil, fail.Environment("is there room, and can it be written to?", "keep what is to be sent: %w", err)
 	}
 	return s, nil
 }

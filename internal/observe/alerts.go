@@ -189,7 +189,7 @@ func (r *Recorder) alertsNever() {
 	}
 }
 
-const noDevice = "there is no GPU whose driver tells of its memory"
+const noDevice = "there is no GPU whose driver reports its memory"
 
 func (r *Recorder) never(a *alertState) string {
 	steps := r.steps()
@@ -205,7 +205,7 @@ func (r *Recorder) never(a *alertState) string {
 	case a.Series == mem.SeriesHeapLive:
 		return "no process's heap was sampled"
 	case strings.HasPrefix(string(a.Series), "allocator."):
-		return "no framework told of an allocator, as PyTorch does once it uses a GPU"
+		return "no framework reported an allocator, as PyTorch does once it uses a GPU"
 	case a.Series.OfDevice():
 		return noDevice
 	}

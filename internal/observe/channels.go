@@ -33,7 +33,7 @@ type channel struct {
 	savedMeanings int
 }
 
-// openChannel maps a file of the channel folder. Errors: shm.ErrNotReady, or why it is no channel.
+// openChannel maps a file of the channel folder. Errors: shm.ErrNotReady, or why it is not a channel.
 func openChannel(path string) (*channel, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -45,7 +45,7 @@ func openChannel(path string) (*channel, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxChannel {
-		return nil, fmt.Errorf("%s is no channel", path)
+		return nil, fmt.Errorf("%s is not a channel", path)
 	}
 	if info.Size() < shm.HeaderBytes {
 		return nil, shm.ErrNotReady

@@ -70,7 +70,7 @@ func parseAlert(text string) (Alert, error) {
 		a.Limit, err = limitIn(alertUnit(series), m[3], m[4])
 	}
 	if err == nil && math.IsInf(a.Limit, 0) {
-		err = fmt.Errorf("%s is no number", m[3])
+		err = fmt.Errorf("%s is not a number", m[3])
 	}
 	return a, err
 }
@@ -110,24 +110,24 @@ func alertUnit(series mem.Quantity) mem.Unit {
 func limitIn(unit mem.Unit, number, written string) (float64, error) {
 	value, err := strconv.ParseFloat(number, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s is no number", number)
+		return 0, fmt.Errorf("%s is not a number", number)
 	}
 	plain := written == ""
 	switch unit {
 	case mem.UnitNanoseconds:
 		d, err := time.ParseDuration(number + written)
 		if err != nil || plain {
-			return 0, fmt.Errorf("%s%s is no time; write it as 90s", number, written)
+			return 0, fmt.Errorf("%s%s is not a time; write it as 90s", number, written)
 		}
 		return float64(d), nil
 	case mem.UnitMilli:
 		if written != "%" {
-			return 0, fmt.Errorf("%s%s is no share; write it as 90%%", number, written)
+			return 0, fmt.Errorf("%s%s is not a share; write it as 90%%", number, written)
 		}
 		return 10 * value, nil
 	case mem.UnitMilliwatts:
 		if written != "W" {
-			return 0, fmt.Errorf("%s%s is no power; write it as 300W", number, written)
+			return 0, fmt.Errorf("%s%s is not a power; write it as 300W", number, written)
 		}
 		return 1000 * value, nil
 	case mem.UnitBytes:

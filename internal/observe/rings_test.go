@@ -161,7 +161,7 @@ func TestChannelsAreReadOnce(t *testing.T) {
 
 	l = leftover(t, map[string][]byte{"agent-1-1.ring": ringFile(1, 0, uint64(len(broken)), broken)})
 	if err := Recover(l, mem.NewRun(), t.TempDir(), fullSink{}); err == nil {
-		t.Error("a full disk is no error")
+		t.Error("a full disk is not an error")
 	}
 	sink = memorySink{t, mem.NewRun()}
 	if err := Recover(l, mem.NewRun(), t.TempDir(), sink); err != nil || len(sink.run.Steps) != 1 {

@@ -24,7 +24,7 @@ type Outcome struct {
 }
 
 // Run starts the command, records it until it ends and returns how it did. Errors are those of
-// starting: *launch.Error, or that the channel folder cannot be made. A failing sink is no error:
+// starting: *launch.Error, or that the channel folder cannot be made. A failing sink is not an error:
 // the command goes on, unrecorded.
 //
 // Once ctx is cancelled the command is asked to stop, as after --duration: by its agent, and with SIGTERM
@@ -66,7 +66,7 @@ func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
 	r.emit(r.info)
 	r.flush(false) // killed at once, the recording still says whose it is
 	if full != nil {
-		r.log(0, fmt.Sprintf("what programs tell goes over the disk: %v", full))
+		r.log(0, fmt.Sprintf("what programs report goes over the disk: %v", full))
 	}
 	child, err := r.child(program)
 	if err != nil {

@@ -176,7 +176,7 @@ func TestManyShortChildren(t *testing.T) {
 }
 
 // TestKilledChildKeepsItsPeak: a child that is killed as soon as it has its memory, before anyone looks. It is larger
-// than its parent from the start, by which it is told from it where no agent watches.
+// than its parent from the start, by which it is reported from it where no agent watches.
 func TestKilledChildKeepsItsPeak(t *testing.T) {
 	const size, early = 300 << 20, 40 << 20
 	seen := filepath.Join(t.TempDir(), "seen")

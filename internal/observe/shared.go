@@ -34,7 +34,7 @@ func Hold(path, run, out string) (*Shared, error) {
 		return nil, err
 	}
 	if err := os.Mkdir(path, 0o700); err != nil {
-		return nil, fmt.Errorf("make a folder for what programs tell: %w", err)
+		return nil, fmt.Errorf("make a folder for what programs report: %w", err)
 	}
 	s := &Shared{Dir: path}
 	var err error

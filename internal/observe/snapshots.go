@@ -85,7 +85,7 @@ func openSnapshot(folder, path string) (*os.File, error) {
 	}
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		file.Close()
-		return nil, fmt.Errorf("%s is no regular file", filepath.Base(path))
+		return nil, fmt.Errorf("%s is not a regular file", filepath.Base(path))
 	}
 	return file, nil
 }

@@ -34,7 +34,7 @@ type input struct {
 	window *window    // that buf is of
 	next   int        // of its runs, the first that is not behind
 	ended  bool       // there is no window after it
-	own    bool       // buf is no window's
+	own    bool       // buf is not a window's
 }
 
 const windowBytes = 256 << 10

@@ -162,7 +162,7 @@ func (s *scan) put(column int) bool {
 	return true
 }
 
-// value reads a value that is no reference.
+// value reads a value that is not a reference.
 func (s *scan) value(k int, to *uint64) bool {
 	switch s.b[s.i] {
 	case ']':

@@ -168,11 +168,11 @@ func (a *Advice) Best() *AdviceTry {
 func (a *Advice) Text() string {
 	var text strings.Builder
 	if a.Limited {
-		fmt.Fprintf(&text, "The device had room, so this holds if a limit of %v was reached, which the file does not tell. ", a.Capacity)
+		fmt.Fprintf(&text, "The device had room, so this holds if a limit of %v was reached, which the file does not say. ", a.Capacity)
 	}
 	switch best := a.Best(); {
 	case a.Hopeless:
-		fmt.Fprintf(&text, "No allocator setting avoids it (verified by replay): even without any fragmentation, %v are lacking.", a.Lacking)
+		fmt.Fprintf(&text, "No allocator setting avoids it (verified by replay): even without any fragmentation, %v are missing.", a.Lacking)
 	case best != nil && a.narrow(best):
 		fmt.Fprintf(&text, "`%s=%s` serves this request (verified by replay), but leaves only %v of the %v that there were: too little to go on.",
 			allocator.Variable, best.AllocConf, a.Capacity-best.Reserved, a.Capacity)

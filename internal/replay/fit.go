@@ -25,7 +25,7 @@ type Answer struct {
 }
 
 // NewFit prepares a device's trace; -1 is the device with the longest one. Exact says that the
-// model places every block of the trace where the record has it, so that what follows is no estimate.
+// model places every block of the trace where the record has it, so that what follows is not an estimate.
 // An error says why the trace cannot be replayed.
 func NewFit(s *mem.AllocatorSnapshot, device int) (fit *Fit, exact bool, err error) {
 	if device < 0 {

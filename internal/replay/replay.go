@@ -190,7 +190,7 @@ func (r *replaying) takeRoom() {
 // noteRoom says on what device it was replayed, if nobody asked for one.
 func (r *replaying) noteRoom() {
 	if r.told && r.asked.Capacity > 0 {
-		r.result.Notes = append(r.result.Notes, fmt.Sprintf("It is replayed with the %v that the allocator could have, as the trace tells; --memory names another limit.", r.asked.Capacity))
+		r.result.Notes = append(r.result.Notes, fmt.Sprintf("It is replayed with the %v that the allocator could have, as the trace says; --memory names another limit.", r.asked.Capacity))
 	}
 }
 
@@ -306,7 +306,7 @@ func (o *Options) capacity() (memory, capacity mem.Bytes, err error) {
 	case o.Memory != "":
 		bytes, err := mem.ParseBytes(o.Memory)
 		if err != nil || bytes <= 0 {
-			return 0, 0, fail.Usage("as in --memory 24GiB", "--memory %s is no size", o.Memory)
+			return 0, 0, fail.Usage("as in --memory 24GiB", "--memory %s is not a size", o.Memory)
 		}
 		return bytes, bytes, nil
 	case o.GPU == "" && len(o.Catalogue) > 0 && !o.AllGPUs:

@@ -124,7 +124,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestSearchIsAgainstAFreshStart: what was cached before the trace began is no gain of a setting, nor is a search beyond a limit
+// TestSearchIsAgainstAFreshStart: what was cached before the trace began is not a gain of a setting, nor is a search beyond a limit
 // that was given.
 func TestSearchIsAgainstAFreshStart(t *testing.T) {
 	do := func(ask func(mem.Bytes) allocator.Handle, n *allocator.Native) {
@@ -187,7 +187,7 @@ func TestWhatIsAdvisedHoldsAgain(t *testing.T) {
 			if again.Reserved != best.Reserved || again.Refused != best.Refused || again.Reserved > mem.GiB {
 				t.Errorf("promised %+v, again %+v", best.Figures, again.Figures)
 			}
-			if said := again.Words(); !strings.Contains(said, "as the trace tells; --memory names another limit") {
+			if said := again.Words(); !strings.Contains(said, "as the trace says; --memory names another limit") {
 				t.Errorf("%q", said)
 			}
 			plain, err := Run(t.Context(), []Source{{"made.pickle", s}}, Options{Device: -1})

@@ -18,7 +18,7 @@ func (r *Result) SearchText(named bool) []string {
 		case r.Capacity > 0:
 			tried += fmt.Sprintf(" on %v", n.Capacity)
 		case n.Capacity > 0:
-			tried += fmt.Sprintf(" with the %v that the allocator could have, as the trace tells", n.Capacity)
+			tried += fmt.Sprintf(" with the %v that the allocator could have, as the trace says", n.Capacity)
 		}
 		said = append(said, tried+".", r.bestText())
 	}

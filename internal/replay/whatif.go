@@ -17,7 +17,7 @@ import (
 // several goroutines at once.
 type WhatIf struct {
 	trace    *recorded
-	room     mem.Bytes // what the allocator could have, as the trace tells; 0: it does not tell
+	room     mem.Bytes // what the allocator could have, as the trace says; 0: it does not tell
 	lock     sync.Mutex
 	recorded *Side        // the last one that was asked for
 	event    int          // it was looked at after

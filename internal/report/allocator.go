@@ -12,7 +12,7 @@ import (
 type Allocator struct {
 	Device         int          `json:"device"`
 	File           string       `json:"file"`
-	Name           string       `json:"name"`  // "device 0", or what it is where it is no GPU
+	Name           string       `json:"name"`  // "device 0", or what it is where it is not a GPU
 	Title          string       `json:"title"` // the same, with its file where there are several
 	Events         int          `json:"events"`
 	First          int          `json:"first_event"` // of those explained

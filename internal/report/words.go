@@ -90,7 +90,7 @@ var signals = map[int64]signal{
 	6:  {"SIGABRT", "it ended itself, as C++ does over an exception that nobody catches or a failed assertion; its last words say which"},
 	7:  {"SIGBUS", "a file or a shared memory that it had mapped has no room left, often /dev/shm"},
 	8:  {"SIGFPE", "a division by zero in compiled code"},
-	9:  {"SIGKILL", "most often the kernel, for want of the host's memory, or a batch system over its limit"},
+	9:  {"SIGKILL", "most often the kernel, for lack of host memory, or a batch system over its limit"},
 	11: {"SIGSEGV", "compiled code went to memory that is not its own: a fault in an extension, or a stack that overflowed"},
 	13: {"SIGPIPE", "whoever read its output went away"},
 	15: {"SIGTERM", "somebody asked it to end, as timeout and batch systems do"},

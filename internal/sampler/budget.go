@@ -92,7 +92,7 @@ func (b *Budget) Affords(live []*Process, times float64) bool {
 			all += price(p)
 		}
 	}
-	b.tokens = min(b.tokens, max(tokensAtMost, 2*all)) // a long pause is no licence for a burst
+	b.tokens = min(b.tokens, max(tokensAtMost, 2*all)) // a long pause is not a licence for a burst
 	return all > 0 && times*all <= b.tokens
 }
 

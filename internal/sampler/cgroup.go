@@ -12,7 +12,7 @@ import (
 )
 
 // Cgroup reads the memory control group of a process: ours, and so that of the processes we start, or another's. Version 1
-// and 2 differ in file names only. The zero value is no group: everything is absent.
+// and 2 differ in file names only. The zero value is not a group: everything is absent.
 type Cgroup struct {
 	Version int
 	dirs    []string // the process's first, then those around it, up to the root of the hierarchy

@@ -265,7 +265,7 @@ func TestTree(t *testing.T) {
 	sink := newSeen()
 	s := New(Options{Leader: c.Process.Pid, WatchLeader: true}, sink)
 	defer s.Close()
-	// "sleep 61" lost its parent before the first look and we are no subreaper: it is not ours to see.
+	// "sleep 61" lost its parent before the first look and we are not a subreaper: it is not ours to see.
 	want := []string{"cat", "sh", "sh -c sleep 62; true", "sleep 60", "sleep 62"}
 	var commands []string
 	until(t, "the tree", func() bool { // a shell's children take a while to be what they become

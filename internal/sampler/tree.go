@@ -38,7 +38,7 @@ type member struct {
 	left    bool   // it is none of ours, whatever else says so
 }
 
-// enoughLooks settles that a process is no descendant. One look is not enough: its parent may have
+// enoughLooks settles that a process is not a descendant. One look is not enough: its parent may have
 // been ending, and an orphan gets its new parent a moment later.
 const enoughLooks = 2
 

@@ -48,14 +48,14 @@ func beginImagine(s *Server, text json.RawMessage) (work, error) {
 		o.Until = "auto"
 	}
 	if _, err := strconv.Atoi(o.Until); err != nil && o.Until != "auto" {
-		return work{}, fail.Usage(`"auto", or a number of steps`, "steps %s is no number", o.Until)
+		return work{}, fail.Usage(`"auto", or a number of steps`, "steps %s is not a number", o.Until)
 	}
 	if o.Sizes == "" {
 		o.Sizes = "upper"
 	}
 	if asked.Memory != "" {
 		if o.Memory, err = mem.ParseBytes(asked.Memory); err != nil || o.Memory <= 0 {
-			return work{}, fail.Usage(`as in "memory": "24GiB"`, "memory %s is no size", asked.Memory)
+			return work{}, fail.Usage(`as in "memory": "24GiB"`, "memory %s is not a size", asked.Memory)
 		}
 	}
 	return work{"imagine " + mem.CommandLine(asked.Command), func(ctx context.Context, j *job) (any, error) {

@@ -186,7 +186,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestManyViewers: all get every reading once and in order, one of them that stands still is no burden, and one follower
+// TestManyViewers: all get every reading once and in order, one of them that stands still is not a burden, and one follower
 // reads for all.
 func TestManyViewers(t *testing.T) {
 	s := newSite(t, Options{})

@@ -31,7 +31,7 @@ func TestLiveUnreadable(t *testing.T) {
 			binary.LittleEndian.PutUint32(data[12:], crc32.Checksum(data[:12], crc32.MakeTable(crc32.Castagnoli)))
 			return data
 		},
-		"unreadable": func([]byte) []byte { return []byte("this is no recording at all, whatever it is called") },
+		"unreadable": func([]byte) []byte { return []byte("this is not a recording at all, whatever it is called") },
 		"finished": func(data []byte) []byte {
 			data[len(data)/2] ^= 0xff
 			return data

@@ -51,7 +51,7 @@ func (s *Server) outputRows(api huma.API) {
 const (
 	rowsKept = 16       // outputs whose index is kept
 	rowsOnce = 64 << 20 // bytes that one request counts at most
-	seekData = 3        // of lseek: the next place that is no hole
+	seekData = 3        // of lseek: the next place that is not a hole
 )
 
 // outputIndexes are the indexes of outputs that were asked for lately. The zero value is ready.

@@ -259,7 +259,7 @@ func pattern(text string) (*regexp.Regexp, error) {
 	}
 	compiled, err := regexp.Compile("(?i)" + text)
 	if err != nil {
-		return nil, fail.Usage("RE2 has no look-around and no back references", "the search is no regular expression: %w", err)
+		return nil, fail.Usage("RE2 has no look-around and no back references", "the search is not a regular expression: %w", err)
 	}
 	return compiled, nil
 }

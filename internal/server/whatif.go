@@ -18,7 +18,7 @@ type whatIfInput struct {
 	Body struct {
 		Device   int     `json:"device,omitempty" minimum:"-1" doc:"Device of the snapshot; -1: the one with the longest history."`
 		Settings *string `json:"settings,omitempty" maxLength:"2000" doc:"Allocator settings as PYTORCH_ALLOC_CONF has them; absent: as recorded."`
-		GPU      string  `json:"gpu,omitempty" maxLength:"100" doc:"GPU of the catalogue whose memory, less a process's context, is the limit. Without it and memory, what the allocator could have, as the trace tells."`
+		GPU      string  `json:"gpu,omitempty" maxLength:"100" doc:"GPU of the catalogue whose memory, less a process's context, is the limit. Without it and memory, what the allocator could have, as the trace says."`
 		Memory   string  `json:"memory,omitempty" maxLength:"40" doc:"That limit in place of a GPU's, as 24GiB."`
 		Event    *int    `json:"event,omitempty" doc:"After which event the segments are shown; absent: at the peak, or where memory runs out."`
 		Known    bool    `json:"known,omitempty" doc:"The client has the recorded side of this event: its curve and segments are left out."`

@@ -220,7 +220,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"no magic yet", change(offMagic, 0), ErrNotReady},
 		{"another file", change(offMagic, 7), ErrCorrupt},
 		{"newer version", change(offABI, 2), nil},
-		{"ring is no power of two", change(offRingBytes, minRing+8), ErrCorrupt},
+		{"ring is not a power of two", change(offRingBytes, minRing+8), ErrCorrupt},
 		{"ring beyond the file", change(offRingBytes, 2*minRing), ErrCorrupt},
 		{"ring beyond reason", change(offRingBytes, 1<<40), ErrCorrupt},
 		{"tail beyond head", change(offTail, 8), ErrCorrupt},

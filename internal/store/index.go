@@ -45,7 +45,7 @@ func (x *index) open() (*sql.DB, error) {
 	return x.db, x.err
 }
 
-// broken tells a file that is no database any more.
+// broken tells a file that is not a database any more.
 func broken(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "malformed") || strings.Contains(text, "not a database")

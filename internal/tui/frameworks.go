@@ -98,7 +98,7 @@ func allocators(of framework, found []*mem.Process, view *live.Run, width int) [
 		figures[at][series.Name] = series
 	}
 	if len(places) == 0 {
-		return []string{paint(faint, "  "+of.title+" tells of no allocator on a device in this run: it works in the host's memory."), ""}
+		return []string{paint(faint, "  "+of.title+" reported no allocator on a device in this run: it works in host memory."), ""}
 	}
 	columns := []column{{title: "ALLOCATOR", width: 12}, {title: "ON", width: 8}, {title: "ALLOCATED", width: 9, right: true}, {title: "RESERVED", width: 8, right: true},
 		{title: "PEAK", width: 8, right: true}, {title: "ACTIVE", width: 8, right: true, least: 90}, {title: "SPLIT", width: 8, right: true, least: 90},

@@ -17,7 +17,7 @@ type Bins struct {
 	ToTheEnd  bool // they last to the end of a process, which gives back what it holds
 }
 
-// Stretches is the source of bins that are no steps.
+// Stretches is the source of bins that are not steps.
 const Stretches = "stretches"
 
 const growthStretch = 12 // equal parts of a trace without steps
@@ -198,7 +198,7 @@ const (
 // of a process, in which it gives back what it held.
 func (b *Bins) part(low []mem.Bytes) part {
 	p := part{0, len(low) - 1}
-	if b.Whole { // what it held all the time is no part of its growth, and blocks tell exactly: fewer bins are enough
+	if b.Whole { // what it held all the time is not part of its growth, and blocks tell exactly: fewer bins are enough
 		for p.from < p.to && float64(low[p.from+1]-low[0]) < onset*float64(low[p.to]-low[0]) {
 			p.from++
 		}

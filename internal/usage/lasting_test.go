@@ -81,7 +81,7 @@ func TestBufferFullLate(t *testing.T) {
 }
 
 // TestBufferFullLateReadEarly: the ages were read some time before the end, so what was freed since is not known; and the samples
-// of what is replaced all the time differ a little, which is no end of the process.
+// of what is replaced all the time differ a little, which is not an end of the process.
 func TestBufferFullLateReadEarly(t *testing.T) {
 	born := func(bin int) mem.Bytes {
 		if bin < 2 {

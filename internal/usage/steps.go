@@ -24,7 +24,7 @@ type Phase struct {
 const (
 	leastSteps     = 3
 	leastAnchors   = 3   // things that must happen once in each step
-	microBatches   = 1.5 // times as often as the optimizer or the model is called: then what repeats is no step
+	microBatches   = 1.5 // times as often as the optimizer or the model is called: then what repeats is not a step
 	mostOptimizers = 2   // that a step calls, one after the other: what repeats more seldom is an epoch or an evaluation
 	evenGaps       = 1.8 // longest gap between two, over their median, of what happens once in each step
 	phasesShown    = 1000

@@ -302,7 +302,7 @@ func (t *Trend) Confidence() float64 {
 	if t.Points > 1 {
 		c *= 1 - 1/float64(uint64(1)<<min(t.Points-1, 20))
 	}
-	if !(c > 0) { // also where it is no number
+	if !(c > 0) { // also where it is not a number
 		return 0
 	}
 	return math.Round(min(c, 0.999)*1000) / 1000

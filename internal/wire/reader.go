@@ -115,7 +115,7 @@ func (r *Reader) frame() (mem.Frame, error) {
 	payload := d.bytes()
 	if d.err != nil {
 		r.frames = nil
-		return nil, errors.New("a block holds something that is no frame")
+		return nil, errors.New("a block holds something that is not a frame")
 	}
 	r.frames = d.rest
 	decode := decoders[k]

@@ -34,7 +34,7 @@ type need struct {
 	fold bool // in letters of either case: then it is of small ASCII letters
 }
 
-// Lazy makes a pattern of a constant; its first use panics if that is no regular expression.
+// Lazy makes a pattern of a constant; its first use panics if that is not a regular expression.
 func Lazy(text string) *Pattern { return &Pattern{text: text, whole: branch{text: text}} }
 
 // Compile makes a pattern of a text that may be wrong.

@@ -114,7 +114,7 @@ await fault("uploads", async (at) => {
   const real = readFileSync(snapshotFile);
   const hostile = [
     [file("cut.pickle", real.subarray(0, real.length >> 1)), 422, /truncated|ends|EOF/],
-    [file("magic.pickle", Buffer.from("this is no snapshot\n".repeat(50))), 422, /^the file: unknown file format \(send a memory snapshot of PyTorch, or a recording of hightide\)$/],
+    [file("magic.pickle", Buffer.from("this is not a snapshot\n".repeat(50))), 422, /^the file: unknown file format \(send a memory snapshot of PyTorch, or a recording of hightide\)$/],
     [file("attack.pickle", Buffer.from("cos\nsystem\n(S'touch /tmp/hightide-was-here'\ntR.")), 422, /system|refus|not/],
     [file("memo.pickle", Buffer.from("]r\xff\xff\xff\x7f.", "latin1")), 422, /./],
     [file("bomb.pickle.gz", await gzipZeros(8 * 2 ** 30)), 422, /./],

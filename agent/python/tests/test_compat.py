@@ -109,7 +109,7 @@ def test_tensors_tell_of_their_end() -> None:
     assert (first.event, last.event, last.bytes, last.device) == ("created", "freed", 1 << 20, "cpu")
     assert str(last).startswith("Tensor freed: made, 1 MiB on cpu, test_compat.py:") and not tracker.alive
     for wrong in (5, "text"):
-        with pytest.raises(TypeError, match="is no tensor"):
+        with pytest.raises(TypeError, match="is not a tensor"):
             tracker.track_tensor(wrong)
 
 
@@ -205,21 +205,21 @@ def test_nothing_is_recorded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "call, said",
     [
-        ("MemoryTracker(sampling_interval=0)", "no time to wait"),
+        ("MemoryTracker(sampling_interval=0)", "not a time to wait"),
         ("MemoryTracker(no_such=1)", "no argument 'no_such'"),
-        ("MemoryTracker(warning_threshold=120)", "is no percentage"),
+        ("MemoryTracker(warning_threshold=120)", "is not a percentage"),
         ("MemoryTracker().set_threshold('leak', 5)", "there is no threshold 'leak'"),
         ("MemoryTracker().export_events('x.xml')", "not xml"),
-        ("MemoryWatchdog(max_memory_mb=-1)", "is no threshold"),
+        ("MemoryWatchdog(max_memory_mb=-1)", "is not a threshold"),
         ("MemoryWatchdog(100, 200)", "swap them"),
-        ("MemoryAnalyzer(sensitivity=2)", "is no share"),
+        ("MemoryAnalyzer(sensitivity=2)", "is not a share"),
         ("MemoryVisualizer().plot_function_comparison(metric='x')", "there is no metric 'x'"),
         ("MemoryVisualizer().export_data(format='xml')", "not xml"),
-        ("parse_memory('many')", "is no size"),
+        ("parse_memory('many')", "is not a size"),
         ("convert_bytes(1, 'B', 'pages')", "there is no unit 'pages'"),
-        ("ProfiledModule(5)", "is no torch.nn.Module"),
+        ("ProfiledModule(5)", "is not a torch.nn.Module"),
         ("profile_function(iter_of)", "is a generator"),
-        ("GPUMemoryProfiler(device='gpu zero')", "is no device"),
+        ("GPUMemoryProfiler(device='gpu zero')", "is not a device"),
     ],
 )
 def test_wrong_input_is_one_line(call: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def refused(folder: Path, model: str, **more: str) -> Dict[str, str]:
         ("bert-base-uncased", "did you mean bert?", ""),
         ("somebody/Llama-3.1-8B", "did you mean llama?", "--size 8b"),
         ("./nowhere/config.json", "there is no file ./nowhere/config.json", "a folder with one"),
-        ("broken.json", "broken.json is no transformers config: it is not JSON", "config.json"),
+        ("broken.json", "broken.json is not a transformers config: it is not JSON", "config.json"),
         ("untyped.json", "it has no model_type", '"model_type": "llama"'),
         ("typed.json", "of model type 'lama4', which the transformers of", "did you mean llama4"),
         ("./empty", "./empty has no config.json", ""),

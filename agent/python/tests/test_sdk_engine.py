@@ -127,7 +127,7 @@ def test_asked_while_it_runs(recorded: Any) -> None:
     assert "no such run" in done.out
     report = done.report()
     assert {"kind": "mark", "text": "here"}.items() <= next(m for m in report["marks"] if m["kind"] == "mark").items()
-    # What was asked in between is no part of the run: nothing but the program took memory.
+    # What was asked in between is not part of the run: nothing but the program took memory.
     asked = [p for p in report["processes"] if os.path.basename(p.get("command", [""])[0]) == "hightide"]
     assert not asked, report["processes"]
 

@@ -108,7 +108,7 @@ def test_budgets(tests: Any) -> None:
     # 120 steps at 100 KiB are 11.7 MiB, less than what is told of a process: the test passed, and that says little
     assert re.search(r"a leak of 100 KiB a step may not be seen in 120 steps: .*from \d+ MiB on, which takes \d+ "
                      r"steps. Looked for steady growth: 4.00 MiB or more kept by lines", says), says  # fmt: skip
-    assert "'64 parsecs' is no size: write it as '2GiB'" in says
+    assert "'64 parsecs' is not a size: write it as '2GiB'" in says
     assert "AssertionError: assert not" in says and not re.search(r"test_fails_for_itself - .*host memory", says)
 
 

@@ -143,7 +143,7 @@ def test_a_certificate(here: pytest.MonkeyPatch, folder: Path, tmp_path: Path) -
 @pytest.mark.parametrize("address", ["127.0.0.1:7333", "ftp://127.0.0.1", "http://", "http://127.0.0.1:port"])
 def test_no_address(here: pytest.MonkeyPatch, address: str) -> None:
     here.setenv("HIGHTIDE_SERVER", address)
-    with pytest.raises(RuntimeError, match=r"no address of a server: as in http://127.0.0.1:7333"):
+    with pytest.raises(RuntimeError, match=r"not an address of a server: as in http://127.0.0.1:7333"):
         hightide.runs()
 
 
@@ -188,10 +188,10 @@ def stranger(status: int, body: Any, location: str = "") -> Any:
     ("status", "body", "says"),
     [
         (200, {"version": 99, "run": {}}, "of another version: its reports are of form 99, this package reads form 2"),
-        (200, b"<html>a router", "no hightide server, or one of another version"),
-        (200, ["runs"], "no hightide server, or one of another version"),
-        (404, b"not found", "no hightide server, or one of another version .it answers 404."),
-        (302, b"", "no hightide server, or one of another version .it answers 302."),
+        (200, b"<html>a router", "not a hightide server, or one of another version"),
+        (200, ["runs"], "not a hightide server, or one of another version"),
+        (404, b"not found", "not a hightide server, or one of another version .it answers 404."),
+        (302, b"", "not a hightide server, or one of another version .it answers 302."),
         (503, {"detail": "the disk\nis full"}, "^the disk is full$"),
     ],
 )

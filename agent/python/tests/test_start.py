@@ -177,7 +177,7 @@ def test_children_of_every_kind_open_their_own(observe: Any) -> None:
             for method in ("spawn", "fork"):
                 p = multiprocessing.get_context(method).Process(target=child)
                 p.start(); p.join()
-            from multiprocessing import resource_tracker  # of spawn; who says hello as an orphan is no child
+            from multiprocessing import resource_tracker  # of spawn; who says hello as an orphan is not a child
             resource_tracker._resource_tracker._stop()
             subprocess.run(["sh", "-c", sys.executable + " -c pass"])
             sys.stdout.flush()

@@ -270,7 +270,7 @@ def test_a_frameworks_own_error(observed: Observed, monkeypatch: Any) -> None:
 
 def test_what_devices_of_jax_say() -> None:
     """Answers of Device.memory_stats stand in for devices that are not here: one as recorded in JAX's issue 1491, whose
-    bytes_reserved are no pool, and one that says -1 of what it does not know, as plugins do."""
+    bytes_reserved are not a pool, and one that says -1 of what it does not know, as plugins do."""
 
     def device(number: int, stats: Any) -> Any:
         return SimpleNamespace(platform="gpu", id=number, memory_stats=lambda: stats)
@@ -367,7 +367,7 @@ def test_other_devices_run_out(text: str, expected: Any) -> None:
 
 
 def test_an_edge_that_others_interrupted_costs_no_steps(observed: Observed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine the thread may lose the processor in the middle of an edge: that is no cost of the edge."""
+    """On a busy machine the thread may lose the processor in the middle of an edge: that is not a cost of the edge."""
     tracker, now, took = observed.training.tracker, [1], [2_000]
     monkeypatch.setattr("hightide_agent.tracker.monotonic_ns", lambda: now[0])
     edge = tracker._edge

@@ -30,7 +30,7 @@ func failure(run *mem.Run) string {
 			place = mem.LineName(*e.Where)
 			text += " at " + place
 		}
-		if told, ours := strings.CutPrefix(e.Text, "hightide imagine: "); ours { // what cannot be imagined is no fault of the program
+		if told, ours := strings.CutPrefix(e.Text, "hightide imagine: "); ours { // what cannot be imagined is not a fault of the program
 			return strings.TrimPrefix(place+": ", ": ") + begun(told, 400)
 		}
 		if rank, ok := rankOf(run, e.Process); ok {

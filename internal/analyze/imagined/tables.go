@@ -199,7 +199,7 @@ func Tell(run *mem.Run, v *report.Imagined, r *report.Report) {
 			t.Add(c.Name, c.Bytes, c.Bytes*1000/max(sum, 1))
 		}
 		if v.ByStack > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("What %v of the peak is for is told by the stacks that allocated it alone: no step had shown the model's phases yet.", v.ByStack))
+			r.Notes = append(r.Notes, fmt.Sprintf("What %v of the peak is for is inferred from the stacks that allocated it alone: no step had shown the model's phases yet.", v.ByStack))
 		}
 		r.AddTable(t)
 	}

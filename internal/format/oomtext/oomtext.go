@@ -96,7 +96,7 @@ var wordings = []wording{
 	{name: "torch0-thc", framework: "pytorch", versions: "0.3 or older", match: words.Lazy(`cuda runtime error \(2\) : out of memory`)},
 	{name: "bfc-attempt", framework: "bfc", match: words.Lazy(`Allocator \(\w+\) ran out of memory trying to allocate[^\n]*not a failure`), parts: bfc, says: []string{
 		"TensorFlow or JAX (they share this allocator) tried to get {asked} on the GPU and could not.",
-		"The caller had another way, so this is no failure: it says that more memory might make it faster."}},
+		"The caller had another way, so this is not a failure: it says that more memory might make it faster."}},
 	{name: "bfc", framework: "bfc", match: words.Lazy(`Allocator \(\w+\) ran out of memory trying to allocate`), parts: bfc, says: []string{
 		"TensorFlow or JAX (they share this allocator) asked for {asked} on the GPU and could not get it. | TensorFlow or JAX (they share this allocator) could not allocate on the GPU.",
 		"The lines after it in the log list the chunks in use by size: their sum tells full from fragmented."}},

@@ -54,7 +54,7 @@ var others = []wording{
 		"{free} were free.", "QuantileDMatrix, fewer bins (max_bin) and external memory need less."}},
 	{name: "tensorrt-tactic", framework: "tensorrt", match: words.Lazy(`[Mm]emory is insufficient to use tactic|insufficient memory on requested size`), parts: []part{
 		find(`request: SIZE`, requested), find(`requested size of (\d+)`, requested), find(`Available: SIZE`, free)}, says: []string{
-		"TensorRT passed over a tactic that needs {asked}, where {free} were free: a warning, no failure. | TensorRT passed over a tactic for want of memory: a warning, no failure.",
+		"TensorRT passed over a tactic that needs {asked}, where {free} were free: a warning, no failure. | TensorRT passed over a tactic for lack of memory: a warning, no failure.",
 		"The engine is built with other tactics, which may be slower."}},
 	{name: "tensorrt-llm", framework: "tensorrt-llm", match: words.Lazy(`\[TensorRT-LLM\]\[ERROR\][^\n]*out of memory`), says: []string{
 		"TensorRT-LLM could not allocate on the GPU; the message does not say how much it asked for.",
@@ -69,7 +69,7 @@ var others = []wording{
 	{name: "tensorrt", framework: "tensorrt", match: words.Lazy(`Requested amount of GPU memory \(\d+ bytes\) could not be allocated|\[TRT\][^\n]*OutOfMemory`), parts: []part{
 		find(`Requested amount of GPU memory \(SIZE\)`, requested), find(`Requested size was SIZE`, requested)}, says: []string{
 		"TensorRT asked for {asked} on the GPU and could not get it. | TensorRT could not allocate on the GPU.",
-		"While it builds an engine it tries tactics, and a tactic without room is passed over: this is no failure if the build goes on."}},
+		"While it builds an engine it tries tactics, and a tactic without room is passed over: this is not a failure if the build goes on."}},
 	{name: "onnxruntime", framework: "onnxruntime", match: words.Lazy(`BFCArena::AllocateRawInternal|Failed to allocate memory for requested buffer of size`), parts: []part{
 		findNumber(`requested bytes of (\d+)`, requested), findNumber(`requested buffer of size (\d+)`, requested), findNumber(`Available memory of (\d+)`, free)}, says: []string{
 		"ONNX Runtime's arena asked for {asked} and could not get it. | ONNX Runtime's arena could not grow.",
@@ -134,7 +134,7 @@ var others = []wording{
 		"This is a warning, no failure: when the program runs, it may run out of memory."}},
 	{name: "tensorflow-driver", framework: "tensorflow", match: words.Lazy(`failed to allocate [\d.]+[KMGT]?i?B? \(\d+ bytes\) from device`), parts: []part{find(`failed to allocate [^(]*\(SIZE\)`, requested)}, says: []string{
 		"TensorFlow asked the driver for {asked} and could not get it.",
-		"At its start it tries to take nearly the whole GPU, and less if that fails: alone this line is no failure. Another program may hold memory (nvidia-smi)."}},
+		"At its start it tries to take nearly the whole GPU, and less if that fails: alone this line is not a failure. Another program may hold memory (nvidia-smi)."}},
 	{name: "cuda-driver", framework: "cuda", match: words.Lazy(`(?i)CUDA(?:_ERROR_OUT_OF_MEMORY| error: out of memory| failure \d+: out of memory| runtime error[^\n]*out of memory|\] out of memory|Malloc [^\n]*failed[^\n]*out of memory|Malloc failed[^\n]*out of memory)|cudaErrorMemoryAllocation`), says: []string{
 		"The CUDA driver ran out of memory; the message does not say how much it asked for.",
 		"A framework's own allocator would say how much, so the request came past the framework's allocator, if there is one: a library, a context, pinned memory.",
@@ -169,7 +169,7 @@ var others = []wording{
 		"Text Generation Inference ran out of the GPU's memory as it tried its largest prefill; the message does not say how much it asked for.",
 		"Lower --max-batch-prefill-tokens, or take more GPUs (--num-shard)."}},
 	{name: "sglang-retracted", framework: "sglang", match: words.Lazy(`Decode out of memory happened|KV cache pool is full\. Retract`), says: []string{
-		"SGLang's pool for the KV cache was full, so requests were put back to run later: it slows down, and is no failure.",
+		"SGLang's pool for the KV cache was full, so requests were put back to run later: it slows down, and is not a failure.",
 		"Fewer requests at once (--max-running-requests) or a larger pool (--mem-fraction-static) avoid it."}},
 	{name: "sglang-pool", framework: "sglang", match: words.Lazy(`(?:Decode|Prefill) out of memory\. Try to lower your batch size`), says: []string{
 		"SGLang's pool for the KV cache had no room for the tokens of a batch: that is the pool's size, not the device's.",
@@ -251,7 +251,7 @@ var others = []wording{
 		"Too many mappings (vm.max_map_count) or a limit on the process's memory cause it. The message does not say that /dev/shm was full.",
 		"Fewer tensors per batch of the workers, or torch.multiprocessing.set_sharing_strategy('file_system'), need fewer mappings."}},
 	{name: "torch-files", framework: "pytorch", backend: "shm", match: words.Lazy(`unable to (?:open shared memory object|write to file|allocate shared memory|resize file|mmap \d+ bytes from file)[^\n]*Too many open files`), says: []string{
-		"The process has as many files open as it may: each tensor in shared memory holds one. This is no want of memory.",
+		"The process has as many files open as it may: each tensor in shared memory holds one. This is not a lack of memory.",
 		"Raise the limit (`ulimit -n`), or use torch.multiprocessing.set_sharing_strategy('file_system')."}},
 
 	// Kernels, schedulers, clusters: who killed the program, and by which limit.
@@ -265,7 +265,7 @@ var others = []wording{
 		"It held {held} of anonymous memory.",
 		"It was chosen as it held most by the kernel's score; who asked last, or who grew, may be another."}},
 	{name: "systemd-oomd", framework: "systemd", backend: "cgroup", match: words.Lazy(`systemd-oomd killed|killed by systemd-oomd|killed by the OOM killer|systemd-oomd\[\d+\]: Killed|Failed with result 'oom-kill'`), says: []string{
-		"systemd reports that a process of a unit was killed for want of memory: by the kernel, or by systemd-oomd, which acts on memory pressure and full swap before memory is gone.",
+		"systemd reports that a process of a unit was killed for lack of memory: by the kernel, or by systemd-oomd, which acts on memory pressure and full swap before memory is gone.",
 		"`journalctl -k` and `journalctl -u systemd-oomd` have the figures."}},
 	{name: "earlyoom", framework: "earlyoom", backend: "host", match: words.Lazy(`sending SIG(?:TERM|KILL) to process \d+[^\n]*badness`), parts: []part{
 		findNumber(`to process (\d+)`, pid), findText(`to process \d+[^"\n]*"([^"]*)"`, name), find(`VmRSS SIZE`, allocated)}, says: []string{
@@ -300,7 +300,7 @@ var others = []wording{
 		"That is the whole node's memory, with other programs; Ray acts at a threshold (RAY_memory_usage_threshold), before the kernel does.",
 		"The task killed is the one that can be tried again, not always the one that grew."}},
 	{name: "ray-lost", framework: "ray", backend: "host", match: words.Lazy(`killed by SIGKILL by OOM killer due to high memory usage`), says: []string{
-		"Ray lost a worker and does not know why. It lists the out-of-memory killer among several causes; that is no finding.",
+		"Ray lost a worker and does not know why. It lists the out-of-memory killer among several causes; that is not a finding.",
 		"`dmesg -T | grep -i 'killed process'` on that node, and the worker's own log, tell."}},
 	{name: "cloud", framework: "cloud", backend: "host", match: words.Lazy(`use an instance type with more memory|ran out-of-memory and exited with a non-zero status`), says: []string{
 		"The cloud's service says that the job's machine ran out of host memory; the message does not say how much the job took.",

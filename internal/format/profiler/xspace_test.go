@@ -41,7 +41,7 @@ func TestXSpaceOfAGPU(t *testing.T) {
 	main := part(4, number(1, 3), number(2, 0), number(3, 100e6)) // until 100 µs
 	line := part(3, number(1, 9), number(3, 5000), main, memory(1, 10, 1512, true), memory(2, 200, 1000, false))
 	data := slices.Concat(part(1, number(1, 1), part(2, []byte("/host:CPU")), line, entries(4, names), entries(5, stats)),
-		part(1, part(2, []byte("/device:GPU:1")), line)) // what devices computed is no allocation
+		part(1, part(2, []byte("/device:GPU:1")), line)) // what devices computed is not an allocation
 	if !IsXSpace(data) || IsXSpace([]byte("\x0a\x04\x08\x01\x10\x02\x12\x06")) {
 		t.Error("not told from other files")
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// ErrMalformed says that bytes are no protocol buffer.
-var ErrMalformed = errors.New("is no well-formed protocol buffer")
+// ErrMalformed says that bytes are not a protocol buffer.
+var ErrMalformed = errors.New("is not a well-formed protocol buffer")
 
 // Fields calls yield with every field of a message: its number, and its varint or its bytes.
 // Fixed-width fields, which no profile has, are skipped.

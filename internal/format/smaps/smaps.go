@@ -85,7 +85,7 @@ func mapping(found []string) (mem.Mapping, error) {
 	for i, to := range map[int]*uint64{1: &m.Start, 2: &m.End, 4: &m.Offset} {
 		value, err := strconv.ParseUint(found[i], 16, 64)
 		if err != nil {
-			return m, fmt.Errorf("%q is no address", found[i])
+			return m, fmt.Errorf("%q is not an address", found[i])
 		}
 		*to = value
 	}

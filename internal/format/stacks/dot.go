@@ -92,7 +92,7 @@ const dotWidth = 60
 // plainFunction leaves out what stands in brackets of a function of C++: arguments of templates and calls.
 func plainFunction(name string) string {
 	if !strings.Contains(name, "::") {
-		return name // "<module>" is no template
+		return name // "<module>" is not a template
 	}
 	var kept strings.Builder
 	depth := 0

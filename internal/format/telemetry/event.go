@@ -65,7 +65,7 @@ func (n *whole) parse(text string) error {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.Abs(f) >= 1<<62 || f != f {
-		return fmt.Errorf("%q is no whole number", text)
+		return fmt.Errorf("%q is not a whole number", text)
 	}
 	*n = whole(f)
 	return nil
@@ -130,11 +130,11 @@ func (e *Event) check() error {
 		e.Time = &ns
 	}
 	if *e.Time <= 0 {
-		return fmt.Errorf("%d is no time", *e.Time)
+		return fmt.Errorf("%d is not a time", *e.Time)
 	}
 	for _, size := range e.sizes() {
 		if *size != nil && (**size < 0 || mem.Bytes(**size) > mem.MaxSize) {
-			return fmt.Errorf("%d bytes is no size", **size)
+			return fmt.Errorf("%d bytes is not a size", **size)
 		}
 	}
 	if e.Allocated == nil {

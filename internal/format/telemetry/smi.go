@@ -113,7 +113,7 @@ func (t *smiTable) read(table *csv.Reader) (events []Event, names map[int]string
 		line, _ := table.FieldPos(0)
 		at, err := time.Parse(smiTime, row[t.time])
 		if err != nil {
-			return nil, nil, fmt.Errorf("line %d: %q is no moment as nvidia-smi writes it", line, row[t.time])
+			return nil, nil, fmt.Errorf("line %d: %q is not a moment as nvidia-smi writes it", line, row[t.time])
 		}
 		moment := whole(at.UnixNano())
 		e := Event{Time: &moment, Collector: smiCollector, Device: size(0)}
@@ -156,7 +156,7 @@ func smiSize(text string, unit int64) (*whole, error) {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || unit == 0 || n < 0 || n > int64(mem.MaxSize)/unit {
-		return nil, fmt.Errorf("%q is no size", text)
+		return nil, fmt.Errorf("%q is not a size", text)
 	}
 	return size(n * unit), nil
 }

@@ -35,14 +35,14 @@ func TestReadSMI(t *testing.T) {
 	}
 }
 
-// TestReadSMIRefuses: rows that cannot be told apart and what is no size are refused with their line; what is only not said is told.
+// TestReadSMIRefuses: rows that cannot be told apart and what is not a size are refused with their line; what is only not said is told.
 func TestReadSMIRefuses(t *testing.T) {
 	const head = "timestamp, memory.used [MiB]\n"
 	for text, says := range map[string]string{
 		head + "2026/11/23 10:00:00.000, 1 MiB\n2026/11/23 10:00:00.000, 2 MiB\n": "line 3: two rows of one moment",
-		head + "2026/11/23 10:00:00.000, many\n":                                  `line 2: "many" is no size`,
-		head + "2026/11/23 10:00:00.000, 99999999999999 MiB\n":                    "is no size",
-		head + "yesterday, 1 MiB\n":                                               `line 2: "yesterday" is no moment`,
+		head + "2026/11/23 10:00:00.000, many\n":                                  `line 2: "many" is not a size`,
+		head + "2026/11/23 10:00:00.000, 99999999999999 MiB\n":                    "is not a size",
+		head + "yesterday, 1 MiB\n":                                               `line 2: "yesterday" is not a moment`,
 		"timestamp, memory.used [pages]\n":                                        "without a unit",
 		head:                                                                      "no readings",
 	} {

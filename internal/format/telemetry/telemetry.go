@@ -69,7 +69,7 @@ func Read(r io.Reader) (*mem.Run, error) {
 	return run(events)
 }
 
-// firstByte is the first that is no space.
+// firstByte is the first that is not space.
 func firstByte(in *bufio.Reader) (byte, error) {
 	for {
 		c, err := in.ReadByte()
@@ -101,7 +101,7 @@ func readList(in *json.Decoder) ([]Event, error) {
 	return events, err
 }
 
-// object is a file that is no list: events under a name, or tfmemprof's columns, whose sizes are MiB.
+// object is a file that is not a list: events under a name, or tfmemprof's columns, whose sizes are MiB.
 type object struct {
 	Events     []Event   `json:"events"`
 	Usage      []float64 `json:"memory_usage"`
@@ -121,7 +121,7 @@ func readObject(in *json.Decoder) ([]Event, error) {
 	}
 	for i, mib := range o.Usage {
 		if !(mib >= 0 && mib < float64(mem.MaxSize>>20)) {
-			return nil, fmt.Errorf("reading %d: %v MiB is no size", i+1, mib)
+			return nil, fmt.Errorf("reading %d: %v MiB is not a size", i+1, mib)
 		}
 		bytes := whole(mib * (1 << 20))
 		o.Events = append(o.Events, Event{Timestamp: o.Timestamps[i], Allocated: &bytes, Collector: "tfmemprof"})

@@ -105,14 +105,14 @@ func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`[]`:                                 "no readings",
 		`[{"allocator_allocated_bytes": 5}]`: "event 1: it has no time",
-		`[{"timestamp_ns": 5, "allocator_allocated_bytes": -5}]`:                                  "event 1: -5 bytes is no size",
+		`[{"timestamp_ns": 5, "allocator_allocated_bytes": -5}]`:                                  "event 1: -5 bytes is not a size",
 		`[{"timestamp_ns": 5}, {"timestamp_ns": "x"}]`:                                            "event 2",
 		`[{"timestamp_ns": 5}`:                                                                    "EOF",
 		`{"memory_usage": [1], "timestamps": []}`:                                                 "1 sizes but 0 times",
-		`{"memory_usage": [1e300], "timestamps": [1]}`:                                            "is no size",
+		`{"memory_usage": [1e300], "timestamps": [1]}`:                                            "is not a size",
 		"timestamp_ns,allocator_allocated_bytes\n1,x\n":                                           "line 2: allocator_allocated_bytes",
 		"timestamp,memory_allocated\n-1,5\n":                                                      "event 1: it has no time",
-		`[{"timestamp_ns": 9223372036854775807, "allocator_allocated_bytes": 72057594037927937}]`: "is no size",
+		`[{"timestamp_ns": 9223372036854775807, "allocator_allocated_bytes": 72057594037927937}]`: "is not a size",
 	} {
 		if run, err := Read(strings.NewReader(text)); err == nil || run != nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

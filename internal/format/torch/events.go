@@ -180,7 +180,7 @@ func (b *torchBuilder) stack(items []pickle.Value) (pickle.Value, error) {
 	for _, v := range items {
 		k, n := unmade(v)
 		if k != isFrame {
-			return 0, fmt.Errorf("a stack holds something that is no frame")
+			return 0, fmt.Errorf("a stack holds something that is not a frame")
 		}
 		b.locations = append(b.locations, uint32(n))
 	}

@@ -155,7 +155,7 @@ func (j *jsonPickle) number(text string) error {
 	} else if f, err := strconv.ParseFloat(text, 64); err == nil {
 		j.float(f)
 	} else {
-		return fmt.Errorf("%.40s is no number that there is room for", text)
+		return fmt.Errorf("%.40s is not a number that there is room for", text)
 	}
 	return nil
 }

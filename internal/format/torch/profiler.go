@@ -101,7 +101,7 @@ func (t *chromeTrace) read(in *json.Decoder) error {
 		switch key {
 		case "traceEvents":
 			if open, err := in.Token(); err != nil || open != json.Delim('[') {
-				return errors.Join(err, errors.New("traceEvents is no list"))
+				return errors.Join(err, errors.New("traceEvents is not a list"))
 			}
 			err = t.readEvents(in)
 		case "baseTimeNanoseconds":

@@ -147,7 +147,7 @@ func (b *torchBuilder) number(d *pickle.Decoder, v pickle.Value, key string) int
 	if !ok && v.Tag() != pickle.None && b.fault == nil {
 		what := "no integer"
 		if f, isFloat := d.Float(v); isFloat {
-			what = fmt.Sprintf("%v, which is no integer", f)
+			what = fmt.Sprintf("%v, which is not an integer", f)
 		}
 		b.fault = fmt.Errorf("%s is %s", key, what)
 	}

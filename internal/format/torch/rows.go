@@ -100,7 +100,7 @@ func (b *torchBuilder) trace(device int, items []pickle.Value) (mem.Trace, error
 			first, end = row, row
 		}
 		if count == 0 || row != end {
-			return mem.Trace{}, fmt.Errorf("entry %d is no event, or one that occurs twice", end-first)
+			return mem.Trace{}, fmt.Errorf("entry %d is not an event, or one that occurs twice", end-first)
 		}
 		end = row + count
 	}

@@ -82,7 +82,7 @@ func (b *torchBuilder) segmentBlocks(s *mem.Segment, v pickle.Value) error {
 	for _, item := range b.lists[n] {
 		k, i := unmade(item)
 		if k != isBlock {
-			return fmt.Errorf("a segment's blocks hold something that is no block")
+			return fmt.Errorf("a segment's blocks hold something that is not a block")
 		}
 		block := b.blocks[i]
 		if block.Address == 0 { // older files leave it to the reader
@@ -161,13 +161,13 @@ func (b *torchBuilder) takeSegments(to *[]mem.Segment, v pickle.Value) error {
 		return nil
 	}
 	if k != isList {
-		return fmt.Errorf("is no list of segments")
+		return fmt.Errorf("is not a list of segments")
 	}
 	list := make([]mem.Segment, 0, len(b.lists[n]))
 	for _, item := range b.lists[n] {
 		k, i := unmade(item)
 		if k != isSegment {
-			return fmt.Errorf("holds something that is no segment")
+			return fmt.Errorf("holds something that is not a segment")
 		}
 		list = append(list, b.segments[i])
 	}
@@ -192,7 +192,7 @@ func (b *torchBuilder) takeTraces(to *[]mem.Trace, v pickle.Value, device int) e
 		return nil
 	}
 	if k != isList {
-		return fmt.Errorf("is no list of traces")
+		return fmt.Errorf("is not a list of traces")
 	}
 	if _, count := rowsOf(b.lists[n][0]); count > 0 && device < 0 {
 		trace, err := b.trace(device, b.lists[n])

@@ -5,7 +5,7 @@ import { h } from "../views/dom";
 
 export interface Field {
   name: string; // of the job's option
-  flag: string; // of the command line, as --gpu; "" for what is no flag
+  flag: string; // of the command line, as --gpu; "" for what is not a flag
   label: string;
   hint: string; // a sentence
   kind: "line" | "text" | "number" | "check" | "choice";
@@ -23,7 +23,7 @@ export const flags = (fields: Field[], values: Values): string[] => fields.flatM
   return f.kind === "check" ? [f.flag] : [f.flag, value];
 });
 
-/** The options of a job that values make. A line that is no command is an error. */
+/** The options of a job that values make. A line that is not a command is an error. */
 export function options(fields: Field[], values: Values): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   for (const f of fields) {

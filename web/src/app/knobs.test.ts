@@ -6,7 +6,7 @@ test("a line of settings becomes knobs and a line again", () => {
   expect(parsed("roundup_power2_divisions:[256:1,512:2]").get("roundup_power2_divisions")).toBe("[256:1,512:2]");
 });
 
-test("a value that is no step has its place among them", () => {
+test("a value that is not a step has its place among them", () => {
   const split = knobs.find((k) => k.name === "max_split_size_mb")!;
   expect(stepsOf(split, "100")).toEqual(["", "20", "32", "64", "100", "128", "256", "512", "1024", "2048"]);
   expect(stepsOf(split, "64")).toBe(split.steps);

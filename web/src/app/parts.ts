@@ -33,5 +33,5 @@ export function failure(problem: unknown, again?: () => void): HTMLElement {
   return element;
 }
 
-/** A promise that was given up because its page closed is no failure. */
+/** A promise that was given up because its page closed is not a failure. */
 export const givenUp = (problem: unknown): boolean => problem instanceof DOMException && problem.name === "AbortError";

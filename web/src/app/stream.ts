@@ -23,7 +23,7 @@ export function stream(path: string, of: string, on: Record<string, (data: never
       if (name === "end") close();
       then(JSON.parse(e.data) as never);
     });
-    now.onerror = () => { // the browser's own trying again would wait for longer, and stops at an answer that is no stream
+    now.onerror = () => { // the browser's own trying again would wait for longer, and stops at an answer that is not a stream
       now.close();
       if (!closed) timer = window.setTimeout(() => void reopen(), againMs);
     };

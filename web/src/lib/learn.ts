@@ -33,7 +33,7 @@ const lessons: Record<string, Lesson> = {
     good: "Free memory above the uncertainty of the figures.", bad: "Reserved far above allocated: other allocator settings may make it fit.", terms: { allocated, reserved } },
   change: { is: "What each line, module or category added to the peak (right) or took from it (left). The bars add up to the difference of the peaks.",
     good: "Bars only where you changed something.", bad: "A large bar at a line that nobody meant to change." },
-  course: { is: "Device memory after each event of the allocator, in bands that add up. An event is one allocation or one free, so the axis is no clock.",
+  course: { is: "Device memory after each event of the allocator, in bands that add up. An event is one allocation or one free, so the axis is not a clock.",
     good: "Bands that return to the same height in each step.", bad: "A band that is higher after each step." },
   flames: { is: "Who holds the memory, as calls: each bar is a call, as wide as what it and its callees hold. Read down from the whole program to the line that allocates.",
     good: "Wide bars where the model's own layers are.", bad: "A wide bar that ends in a line of logging, evaluation or data loading." },

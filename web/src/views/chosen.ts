@@ -19,7 +19,7 @@ export const momentText = (n: number, moments: Moments): string => moments === "
 /** A stretch in words. */
 export const stretchText = ([from, to]: [number, number], moments: Moments): string => moments === "time" ? `${duration(from)} to ${duration(to)}` : moments === "step" ? `step ${count(from)} to ${count(to)}` : `event ${count(Math.max(from - 1, 0))} to ${count(to - 1)}`;
 
-/** What there is to say of a selection. What is in view and how it is drawn is no selection. */
+/** What there is to say of a selection. What is in view and how it is drawn is not a selection. */
 function chips(of: Selection, { moments, process }: Units): Chip[] {
   const all: [boolean, keyof Selection, string, string][] = [
     [of.range !== null, "range", "stretch", of.range ? stretchText(of.range, moments) : ""],

@@ -63,5 +63,5 @@ function boxes(sites: Site[], total: number, width: number, height: number): [Si
   });
 }
 
-/** A module runs in forward; what is no phase of the strip has no colour. */
+/** A module runs in forward; what is not a phase of the strip has no colour. */
 const colourOf = (phase: string) => phase === "module" ? "forward" : (phaseNames as readonly string[]).includes(phase) ? phase : "";

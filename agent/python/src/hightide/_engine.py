@@ -70,7 +70,7 @@ def words(err: str) -> str:
 
 
 def apart(command: List[str], more: Optional[Dict[str, str]] = None) -> Tuple[int, str, str]:
-    """Run a command that is no part of the recorded tree of processes; its exit code, and what it wrote.
+    """Run a command that is not part of the recorded tree of processes; its exit code, and what it wrote.
 
     It starts once the engine knows that it is none: else the memory that the question takes would be the program's.
     """
@@ -99,7 +99,7 @@ def ask_json(*arguments: str, data: str = "") -> Any:
 
 
 def outside() -> Dict[str, str]:
-    """The environment without what makes a process part of a run: what we start ourselves is no part of it."""
+    """The environment without what makes a process part of a run: what we start ourselves is not part of it."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("HIGHTIDE_") or key in _OURS}
     for variable, mine in (("PYTHONPATH", _hook()), ("LD_PRELOAD", os.environ.get("HIGHTIDE_HEAP"))):
         places = [place for place in env.get(variable, "").split(":") if place and place != mine]

@@ -31,7 +31,7 @@ class Server:
             port = -1
         if parts.scheme not in ("http", "https") or not parts.hostname or port == -1:
             raise ServerError(
-                f"HIGHTIDE_SERVER is {address!r}, which is no address of a server: as in http://127.0.0.1:7333"
+                f"HIGHTIDE_SERVER is {address!r}, which is not an address of a server: as in http://127.0.0.1:7333"
             )
         self._address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         self._https, self._host, self._port = parts.scheme == "https", parts.hostname, port
@@ -123,7 +123,7 @@ class Server:
     def _stranger(self, status: int = 200) -> ServerError:
         answered = f" (it answers {status})" if status != 200 else ""
         return ServerError(
-            f"what answers at {self._address} is no hightide server, or one of another version{answered}; "
+            f"what answers at {self._address} is not a hightide server, or one of another version{answered}; "
             "install the hightide that the server has"
         )
 

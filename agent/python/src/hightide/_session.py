@@ -42,7 +42,7 @@ def init(
     and reads every `interval` seconds, 0.1 where that is not given.
 
     Raises:
-        TypeError: tags is no mapping, or interval no number.
+        TypeError: tags is not a mapping, or interval is not a number.
         ValueError: interval is not above 0.
     """
     global _asked, _began, _stopped, latest

@@ -61,7 +61,7 @@ def _bytes(text: Any, per: str = "") -> Optional[int]:
     unit = found.group(2).lower() if found else ""
     if found is None or unit not in UNITS or not unit or (found.group(3) or "") != per:
         such = "1MiB/step" if per else "2GiB"
-        raise ValueError(f"{text!r} is no size: write it as {such!r}")
+        raise ValueError(f"{text!r} is not a size: write it as {such!r}")
     return int(float(found.group(1)) * UNITS[unit])
 
 

@@ -119,7 +119,7 @@ def snapshot(label: str) -> int:
 
 
 def aside(pid: int) -> None:
-    """A process that we started, and what it will start, is no part of the run."""
+    """A process that we started, and what it will start, is not part of the run."""
     found = agent()
     if found is not None:
         found.record({"type": "aside", "id": pid})

@@ -18,7 +18,7 @@ export const pageLessons: Record<string, Lesson> = {
     terms: { event: "One allocation or one free.", block: "A piece of device memory that one tensor or workspace has.", peak } },
   explorer: { is: "Every block of the trace as an area: as wide as its life in events, as high as its bytes, stacked on the blocks that live beside it. The segments below are those after the chosen event.",
     good: "Areas of one step that end before the next begins, above a level floor of parameters and optimizer state.", bad: "Areas that begin in each step and never end: their stack is the line that keeps them.",
-    terms: { event: "One allocation or one free; the axis is no clock.", segment: "A piece that the allocator got from the device, cut into blocks.", cached: "Reserved, but in no tensor." } },
+    terms: { event: "One allocation or one free; the axis is not a clock.", segment: "A piece that the allocator got from the device, cut into blocks.", cached: "Reserved, but in no tensor." } },
   whatif: { is: "The recorded requests run again through a model of PyTorch's caching allocator, under settings or on a GPU that you choose. The program itself does not run again, so what it would do differently is not seen.",
     good: "A replayed curve that is lower, and closer to what tensors hold.", bad: "A line out of memory, or the cache emptied often: each time costs calls of the driver.",
     terms: { reserved, "in use": "What tensors hold.", fragmentation: "Reserved memory in pieces too small or too scattered to be used again." } },

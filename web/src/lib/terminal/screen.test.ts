@@ -46,7 +46,7 @@ describe("styles", () => {
     expect(first(`${esc}[1;31ma${esc}[38;5;208mb${esc}[38;2;1;2;3mc${esc}[38:2::4:5:6md${esc}[0me`).map((r) => [r.text, r.style])).toEqual([
       ["a", { bold: true, fg: 1 }], ["b", { bold: true, fg: 208 }], ["c", { bold: true, fg: 0x1010203 }], ["d", { bold: true, fg: 0x1040506 }], ["e", {}]]);
   });
-  test("what is no colour changes nothing", () => {
+  test("what is not a colour changes nothing", () => {
     for (const bad of ["38", "38;5", "38;5;999", "38;2;1;2", "38;2;999;0;0", "58;5;1", "999", "1e9"]) expect(styled({}, bad).fg).toBeUndefined();
     expect(first(`${esc}[<31mx${esc}[31$my`)).toEqual([{ text: "xy", style: {}, wide: false }]);
   });

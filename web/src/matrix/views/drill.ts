@@ -72,7 +72,7 @@ function trials(model: Model, page: Page, cell: Cell): Child {
   })));
 }
 
-/** A link to a trial's own report, where it was written beside the page. What is no relative address is no link. */
+/** A link to a trial's own report, where it was written beside the page. What is not a relative address is not a link. */
 function report(model: Model, run: string): Child {
   const address = model.packed.reports?.[run];
   return address && !/^[a-z][a-z0-9+.-]*:|^\/\//i.test(address) ? h("p", {}, h("a", { href: address, class: "plain report" }, "Its own report")) : null;

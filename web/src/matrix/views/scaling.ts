@@ -101,7 +101,7 @@ function noFit(model: Model, view: View, asked: boolean, merged: boolean): strin
   return asked ? "Lines are fitted to the usual statistic alone." : view.along !== fits[0]!.axis ? `Lines are fitted along ${fits[0]!.axis} alone.` : fits.some((f) => [f.figure, memory].includes(view.figure)) ? merged ? "Lines are fitted to single combinations of the other axes: where several are drawn as one, their means are joined." : "" : `Lines are fitted to ${figures} alone.`;
 }
 
-/** The fit of just these cells; of none or several of them, nothing. */
+/** The fit of just these cells; of none or more of them, nothing. */
 function fitOf(model: Model, view: View, cells: Cell[]): Fit | null {
   if (model.statistic(view.figure, view.statistic) !== model.statistic(view.figure, "")) return null;
   const own = new Set(cells.map((c) => c.index)), figure = model.figureOf(cells[0]!, view.figure);

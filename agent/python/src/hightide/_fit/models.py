@@ -126,7 +126,7 @@ def _config_of_file(transformers: Any, path: str) -> Any:
             fields = json.load(f)
         return transformers.CONFIG_MAPPING[fields["model_type"]].from_dict(fields)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Unknown(f"{path} is no transformers config: {type(error).__name__}: {error}") from error
+        raise Unknown(f"{path} is not a transformers config: {type(error).__name__}: {error}") from error
 
 
 def _config_of_type(transformers: Any, options: Options) -> Any:

@@ -62,7 +62,7 @@ def check(options: Options) -> None:
 
 
 def config_file(name: str) -> Optional[str]:
-    """The config that name is, or that lies in the folder that it is; None where it is no path to one."""
+    """The config that name is, or that lies in the folder that it is; None where it is not a path to one."""
     inside = os.path.join(name, "config.json")
     return inside if os.path.isfile(inside) else name if os.path.isfile(name) else None
 
@@ -140,10 +140,10 @@ def _check_config(file: str) -> None:
             fields = json.load(f)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else f"it is not JSON ({error})"
-        raise Unknown(f"{file} is no transformers config: {why}", "name a config.json, or a folder with one") from error
+        raise Unknown(f"{file} is not a transformers config: {why}", "name a config.json, or a folder with one") from error
     kind = fields.get("model_type") if isinstance(fields, dict) else None
     if not isinstance(kind, str):
-        raise Unknown(f"{file} is no transformers config: it has no model_type", 'as in "model_type": "llama"')
+        raise Unknown(f"{file} is not a transformers config: it has no model_type", 'as in "model_type": "llama"')
     types = transformers_types()
     if types is not None and kind not in types:
         near = nearest(kind, types)

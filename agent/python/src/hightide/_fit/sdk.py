@@ -89,7 +89,7 @@ def fit(
         ValueError: an argument that cannot be meant.
         RuntimeError: a trial failed for another reason than memory, or hightide itself did; PyTorch is not there.
         FileNotFoundError: hightide's program is not installed with this package.
-        TypeError: step is no function.
+        TypeError: step is not a function.
     """
     if not callable(step):
         raise TypeError(f"fit runs step(batch), and {step!r} cannot be called")

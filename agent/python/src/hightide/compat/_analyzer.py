@@ -53,7 +53,7 @@ class MemoryAnalyzer:
 
     def __init__(self, profiler: Any = None, sensitivity: float = 0.0) -> None:
         if not 0 <= sensitivity <= 1:
-            raise ValueError(f"a sensitivity of {sensitivity} is no share: it is from 0 to 1")
+            raise ValueError(f"a sensitivity of {sensitivity} is not a share: it is from 0 to 1")
         self.profiler, self.sensitivity = profiler, sensitivity
 
     def detect_memory_leaks(self, tracking_results: Any = None) -> List[Dict[str, Any]]:

@@ -17,11 +17,11 @@ def profiled_module(module: Any, name: str, profiler: Profiler) -> Any:
     """The module in one that profiles its forward and that of its direct children.
 
     Raises:
-        TypeError: it is no torch.nn.Module.
+        TypeError: it is not a torch.nn.Module.
     """
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(module, torch.nn.Module):
-        raise TypeError(f"{type(module).__name__} is no torch.nn.Module")
+        raise TypeError(f"{type(module).__name__} is not a torch.nn.Module")
     if "module" not in _kinds:
         _kinds["module"] = _kind(torch)
     return _kinds["module"](module, name or type(module).__name__, profiler)
@@ -71,10 +71,10 @@ def profiled_keras(model: Any, name: str, profiler: Profiler) -> Any:
     """The same Keras model; what it is asked to do (fit, predict, …) is profiled from now on.
 
     Raises:
-        TypeError: it is no model of Keras.
+        TypeError: it is not a model of Keras.
     """
     if not hasattr(model, "layers") or not hasattr(model, "fit"):
-        raise TypeError(f"{type(model).__name__} is no Keras model")
+        raise TypeError(f"{type(model).__name__} is not a Keras model")
     called = name or getattr(model, "name", None) or type(model).__name__
     for step in STEPS:
         method = getattr(model, step, None)

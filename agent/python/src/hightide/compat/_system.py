@@ -34,14 +34,14 @@ def parse_memory(text: str) -> int:
     """Bytes of a size such as "1.5 GB".
 
     Raises:
-        ValueError: it is no size.
+        ValueError: it is not a size.
     """
     number = text.strip().rstrip("bBkKmMgGtTiI").strip()
     unit = text.strip()[len(number) :].strip().lower() or "b"
     try:
         return int(float(number) * UNITS[unit if unit in UNITS else unit + "b"])
     except (ValueError, KeyError):
-        raise ValueError(f"{text!r} is no size: write it as '1.5 GB'") from None
+        raise ValueError(f"{text!r} is not a size: write it as '1.5 GB'") from None
 
 
 def format_duration(seconds: float) -> str:
@@ -61,7 +61,7 @@ def number_of(device: Any) -> Optional[int]:
     """The number of a device given as 1, "cuda:1", "/GPU:1" or a torch.device; None: the current one.
 
     Raises:
-        ValueError: it is no name of a device.
+        ValueError: it is not a name of a device.
     """
     if device is None or isinstance(device, int):
         return device
@@ -77,7 +77,7 @@ def number_of(device: Any) -> Optional[int]:
         "mps",
         "xpu",
     ):
-        raise ValueError(f"{text!r} is no device: write it as 0, 'cuda:0' or '/GPU:0'")
+        raise ValueError(f"{text!r} is not a device: write it as 0, 'cuda:0' or '/GPU:0'")
     return int(number) if number else None
 
 

@@ -69,7 +69,7 @@ class TensorTracker:
         """
         count = _bytes(tensor)
         if count is None:
-            raise TypeError(f"{type(tensor).__name__} is no tensor: it has no number of bytes")
+            raise TypeError(f"{type(tensor).__name__} is not a tensor: it has no number of bytes")
         frame = sys._getframe(above)
         where = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
         shape = tuple(int(n) if n is not None else -1 for n in getattr(tensor, "shape", ()) or ())

@@ -67,7 +67,7 @@ class MemoryTracker:
         warning_threshold: float = 80.0, critical_threshold: float = 95.0, **more: Any,
     ) -> None:  # fmt: skip
         if not sampling_interval > 0:
-            raise ValueError(f"a sampling interval of {sampling_interval} s is no time to wait")
+            raise ValueError(f"a sampling interval of {sampling_interval} s is not a time to wait")
         unknown = [name for name in more if name not in _FLIGHT_RECORDER]
         if unknown:
             raise TypeError(f"MemoryTracker has no argument {unknown[0]!r}")
@@ -92,13 +92,13 @@ class MemoryTracker:
         """Another percentage of "warning" or "critical"; old names such as memory_warning_percent are understood.
 
         Raises:
-            ValueError: there is no such threshold, or it is no percentage.
+            ValueError: there is no such threshold, or it is not a percentage.
         """
         short = next((kind for kind in ("warning", "critical") if kind in name), "")
         if not short:
             raise ValueError(f"there is no threshold {name!r}; there are warning and critical")
         if not 0 < float(percent) <= 100:
-            raise ValueError(f"{percent} is no percentage: the {short} threshold is above 0 and at most 100")
+            raise ValueError(f"{percent} is not a percentage: the {short} threshold is above 0 and at most 100")
         self.thresholds[short] = float(percent)
 
     def add_alert(self, limit: str, name: str = "") -> None:
@@ -108,7 +108,7 @@ class MemoryTracker:
     def add_size(self, mib: float, name: str = "threshold") -> None:
         """Watch a size in MiB of what profiles are of: the device's memory where there is one, else the host's."""
         if not mib > 0:
-            raise ValueError(f"{mib} MiB is no threshold")
+            raise ValueError(f"{mib} MiB is not a threshold")
         self._own.append((name, f"{mib:g}MiB"))
 
     def add_alert_callback(self, callback: Callable[[TrackingEvent], object]) -> None:
@@ -344,7 +344,7 @@ class MemoryWatchdog:
                 auto_cleanup, cleanup_threshold_mb = cleanup_threshold_mb, None
         for value in (max_memory_mb, cleanup_threshold_mb):
             if value is not None and not float(value) > 0:
-                raise ValueError(f"{value} MiB is no threshold")
+                raise ValueError(f"{value} MiB is not a threshold")
         if max_memory_mb is not None and cleanup_threshold_mb is not None and cleanup_threshold_mb > max_memory_mb:
             raise ValueError(
                 f"clean-up at {cleanup_threshold_mb} MiB comes after the most of {max_memory_mb} MiB: swap them"

@@ -196,10 +196,10 @@ class Dashboard:
         Where the port is taken it is another one.
 
         Raises:
-            ValueError: it is no port.
+            ValueError: it is not a port.
         """
         if not 0 <= port < 65536:
-            raise ValueError(f"{port} is no port: they are from 1 to 65535, and 0 is a free one")
+            raise ValueError(f"{port} is not a port: they are from 1 to 65535, and 0 is a free one")
         from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
         board = self

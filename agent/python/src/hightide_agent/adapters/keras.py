@@ -2,7 +2,7 @@
 
     fit: CallbackList.on_train_batch_end ─▶ the end of a step         evaluate, predict ─▶ evaluation
     train_on_batch ─▶ the same              save, export ─▶ checkpoint
-    a loop of one's own: Optimizer.apply, where it is no part of something compiled ─▶ optimizer, the end of a step
+    a loop of one's own: Optimizer.apply, where it is not part of something compiled ─▶ optimizer, the end of a step
 
 With a compiled model (the default) a batch is one call into the backend. What goes forward and back in there is not
 seen from Python, so such a step has no phases of its own. PyTorch's adapter sees those of the torch backend.

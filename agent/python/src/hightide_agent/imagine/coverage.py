@@ -22,7 +22,7 @@ EVALUATES = re.compile(
     r"\.eval ?\(|evaluat%s|validat|no_grad|inference_mode|\beval_%s|\bval_|\btest_" % (SETTINGS, SETTINGS)
 )
 SAVES = re.compile(r"\bsave ?\(|save_%s|checkpoint(?!ing)|state_dict ?\(\)" % SETTINGS)
-"""What the source of a program has that evaluates, or saves, and is no setting of a trainer."""
+"""What the source of a program has that evaluates, or saves, and is not a setting of a trainer."""
 
 
 class Coverage:

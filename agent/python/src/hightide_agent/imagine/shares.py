@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any, Dict, Optional
 
-CHOICES = 4096  # a choice among more is no routing
+CHOICES = 4096  # a choice among more is not routing
 LARGEST = 4 << 20  # elements of a routing
 ROUTES = ("topk", "argmax", "argmin")
 EXPERT = {"eq": 0, "ge": 0, "gt": 1, "isin": 0}
@@ -46,7 +46,7 @@ class Route:
 
 
 def route(base: str, args: Any, more: Dict[str, Any], result: Any, even: bool) -> Optional[Route]:
-    """What `result`, the indices of an operator, chose among; None: it is no routing."""
+    """What `result`, the indices of an operator, chose among; None: it is not routing."""
     one = args[0]
     named = dict(zip(("self", "k", "dim") if base == "topk" else ("self", "dim"), args), **more)
     dim = named.get("dim", -1 if base == "topk" else None)

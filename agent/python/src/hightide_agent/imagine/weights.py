@@ -152,7 +152,7 @@ def _auto(ledger: Ledger, torch: Any, module: Any) -> None:
             return original(cls, name, *args, **kwargs)
         config: Any = _config(kwargs.get("config") or name, kwargs, None)
         kwargs["config"] = config
-        folder = _folder(ledger)  # a name that is no folder would be looked up on the network
+        folder = _folder(ledger)  # a name that is not a folder would be looked up on the network
         config.save_pretrained(folder)
         _named[folder] = str(name)
         return original(cls, folder, *args, **kwargs)
