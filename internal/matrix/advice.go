@@ -161,7 +161,7 @@ func ofKinds(known, all int, said string) string {
 	if all <= known {
 		return report.UpperFirst(said)
 	}
-	return fmt.Sprintf("Of %d kinds of cells, %s Of %d more that is not known.", known, said, all-known)
+	return fmt.Sprintf("Of %s of cells, %s Of %d more that is not known.", report.Counted(int64(known), "kind"), said, all-known)
 }
 
 // words is a term with its interval.

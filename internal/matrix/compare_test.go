@@ -534,3 +534,19 @@ func TestBesideEachOther(t *testing.T) {
 }
 
 func holdsValue(i *Interval, value float64) bool { return i.Low <= value && value <= i.High }
+
+// One is one: a sentence of a single kind of cells says so.
+func TestOfKinds(t *testing.T) {
+	for _, test := range []struct {
+		known, all int
+		want       string
+	}{
+		{1, 4, "Of 1 kind of cells, the first fits. Of 3 more that is not known."},
+		{2, 4, "Of 2 kinds of cells, the first fits. Of 2 more that is not known."},
+		{4, 4, "The first fits."},
+	} {
+		if got := ofKinds(test.known, test.all, "the first fits."); got != test.want {
+			t.Errorf("ofKinds(%d, %d): %q, want %q", test.known, test.all, got, test.want)
+		}
+	}
+}

@@ -46,10 +46,10 @@ function compared({ before, after, device, by: deviceBy = "site", why_not: whyNo
     [of, axis] = [branch(page), branch(along)];
     const made = comparison({ before: p, after: q, device: device && complete(device), whyNot, deviceBy, by, choose: show, along: axis, facts: () => [] }, of);
     over = made.over;
-    place.replaceChildren(...made.parts);
+    place.replaceChildren(made.answer, ...made.parts);
   };
   document.title = `${nameOf(p, q)} · hightide`;
-  app.append(h("h1", {}, "What changed between two runs or snapshots?"), place);
+  app.append(place);
   show("");
   frame(() => ({ moments: momentsOf(over, along.get().along) }));
   along.follow(["along"], () => { dispatchEvent(new Event("hightide:named")); });

@@ -181,7 +181,7 @@ await look("matrix", open, "/matrices", {}, async (tab) => {
   assert.ok(await trials() > before, "the page follows");
   assert.equal(await chip.getAttribute("aria-pressed"), "true", "the filter is kept");
   assert.equal(await tab.evaluate(() => document.activeElement.textContent), "b", "so is the focus");
-  assert.match(await tab.locator("#cells th[aria-sort]").innerText(), /cell/, "and the order of the table");
+  assert.match(await tab.locator("#cells th[aria-sort]").innerText(), /Cell/, "and the order of the table");
   await tab.waitForFunction((top) => Math.abs(document.querySelector("#filters").getBoundingClientRect().top - top) < 4, top); // what is read stays in its place
   await chip.click();
   await tab.locator(".live-matrix:empty").waitFor({ state: "attached", timeout: 180_000 }); // it follows until all is measured

@@ -29,6 +29,7 @@ pickle.dump({"segments": [], "device_traces": [trace(1 << 40, [(4, "keep")]), tr
 const server = await serve({ ...process.env, HIGHTIDE_DATA: fresh("data") }, [snapshotFile, pair]), { address } = server;
 const api = (path) => fetch(new URL(`/api/v1${path}`, address)).then((r) => r.json());
 const opened = (await api("/snapshots")).snapshots, { id } = opened.find((s) => s.name.startsWith("h100")), two = `/snapshots/${opened.find((s) => s.name.startsWith("pair")).id}`, page = `/snapshots/${id}`, { devices: [device] } = await api(page);
+const top = Math.max(device.peak_bytes, Math.min(device.peak_reserved_bytes, 2 * device.peak_bytes)) * 1.03; // bytes that the whole picture reaches up to
 const browser = await launch();
 let passed = 0;
 
@@ -51,15 +52,20 @@ const asked = (tab, key, value) => tab.waitForFunction(([key, value]) => new URL
 
 await look("explorer", page, {}, async (tab) => {
   const canvas = tab.locator(".stacked canvas"), { width, height } = await canvas.boundingBox();
-  const at = { x: Math.round(width * 0.6), y: Math.round(height - 0.1 * height) };
-  const point = Math.floor((at.x / width) * (device.events + 1)), offset = Math.round((1 - at.y / height) * device.peak_bytes * 1.03);
+  const at = { x: Math.round(width * 0.6), y: 0 }, point = Math.floor((at.x / width) * (device.events + 1));
+  let most = 0; // where a large block lies: small ones are not drawn singly
+  for (let y = Math.round(0.85 * height); y < 0.95 * height; y += 3) {
+    const { size } = await api(`${page}/block?at=${point}&offset=${Math.round((1 - y / height) * top)}`);
+    if (size > most) [at.y, most] = [y, size];
+  }
+  const offset = Math.round((1 - at.y / height) * top);
   await canvas.hover({ position: at });
   await tab.locator(".float b").waitFor();
   assert.match(await tab.locator(".float").innerText(), /[\d.]+ [KMG]iB[\s\S]*from/, "its size and its life");
   await canvas.click({ position: at });
   await asked(tab, "at", String(point));
   await tab.waitForFunction(() => new URLSearchParams(location.search).has("block"));
-  const really = await api(`${page}/block?n=${words(tab).get("block")}&at=${point}`), pixel = (device.peak_bytes * 1.03) / height; // a block may be less than a pixel high
+  const really = await api(`${page}/block?n=${words(tab).get("block")}&at=${point}`), pixel = top / height; // a block may be less than a pixel high
   assert.ok(really.offset - 2 * pixel < offset && offset < really.offset + really.size + 2 * pixel, `the server has block ${really.n} at ${really.offset}, clicked at ${offset}`);
   await tab.locator("aside h3", { hasText: `Block ${really.n}` }).waitFor();
   assert.match(await tab.locator("aside").innerText(), new RegExp(`${really.requested.toLocaleString("en")} B[\\s\\S]*${really.category}[\\s\\S]*${really.address}`));
@@ -84,7 +90,7 @@ await look("explorer", page, {}, async (tab) => {
   await tab.keyboard.up("Shift");
   await tab.waitForFunction(() => new URLSearchParams(location.search).has("y"));
   const [low, high] = words(tab).get("y").split("-").map(Number);
-  assert.ok(low <= offset && high >= offset && high - low < 0.6 * device.peak_bytes, `zoomed to ${low}-${high} around ${offset}`);
+  assert.ok(low <= offset && high >= offset && high - low < 0.6 * top, `zoomed to ${low}-${high} around ${offset}`);
   // a drag pans
   const box = await canvas.boundingBox();
   await tab.mouse.move(box.x + 400, box.y + 100);
@@ -96,6 +102,30 @@ await look("explorer", page, {}, async (tab) => {
   await canvas.focus();
   await tab.keyboard.press("f");
   await tab.waitForFunction(() => !new URLSearchParams(location.search).has("t") && !new URLSearchParams(location.search).has("y"));
+  await tab.locator(`.explorer[data-tile="0-${device.events + 1}"]`).waitFor();
+  // the axes are of what is looked at, and what was reserved is in it
+  const ticks = async (axis) => (await tab.locator(`.axis-${axis} span`).allInnerTexts()).map((text) => Number.parseFloat(text.replaceAll(",", "")));
+  assert.ok(top > device.peak_reserved_bytes, "the highest that was reserved is in the picture");
+  assert.deepEqual(await ticks("bytes"), [0, 16, 32, 48], "GiB");
+  assert.ok((await ticks("events")).every((e, i) => e === 5000 * i), "every 5,000 events");
+  // a stretch that is drawn on the whole trace in small is looked at, and its edge moves by keys
+  await tab.locator("#explorer .minimap").scrollIntoViewIfNeeded();
+  const map = await tab.locator("#explorer .minimap").boundingBox(), stretch = (share) => [map.x + map.width * share, map.y + map.height / 2];
+  await tab.mouse.move(...stretch(0.2));
+  await tab.mouse.down();
+  await tab.mouse.move(...stretch(0.4), { steps: 3 });
+  await tab.mouse.up();
+  await tab.waitForFunction(() => new URLSearchParams(location.search).has("t"));
+  const [a, b] = words(tab).get("t").split("-").map(Number), near = (place, share) => Math.abs(place / (device.events + 1) - share) < 0.01;
+  assert.ok(near(a, 0.2) && near(b, 0.4), `${a} to ${b}`);
+  const shownTicks = await ticks("events");
+  assert.ok(shownTicks.length > 2 && shownTicks.every((e) => e >= a && e <= b), `ticks at ${shownTicks} of ${a} to ${b}`);
+  await tab.locator("#explorer .minimap .to").focus();
+  await tab.keyboard.press("PageUp");
+  await tab.waitForFunction((before) => Number(new URLSearchParams(location.search).get("t")?.split("-")[1]) > before + 1000, b);
+  await canvas.focus();
+  await tab.keyboard.press("f");
+  await tab.waitForFunction(() => !new URLSearchParams(location.search).has("t"));
   await tab.locator(`.explorer[data-tile="0-${device.events + 1}"]`).waitFor();
   // a block too small to draw is found all the same
   const small = { x: Math.round(width * 0.25), y: Math.round(height * 0.72) };

@@ -107,6 +107,16 @@ await tab.locator(".toast", { hasText: "Tags of 2 runs changed" }).waitFor();
 assert.ok(of("first").tags.model === "bert" && of("second").tags.model === "bert");
 ok("several runs are tagged at once");
 
+// a row is as tall as each other, however many tags it has, and names are whole; a telephone has all pages
+for (const [width, row] of [[400, 88], [1280, 58]]) {
+  await tab.setViewportSize({ width, height: 900 });
+  const rows = await tab.locator("tr.run").evaluateAll((all) => all.map((r) => { const name = r.querySelector("a.name"); return { tall: r.offsetHeight, cut: name.scrollWidth > name.clientWidth + 1, badge: getComputedStyle(r.querySelector(".outcome")).fontSize }; }));
+  assert.ok(rows.length >= 3 && rows.every((r) => Math.abs(r.tall - row) <= 1 && !r.cut && r.badge === rows[0].badge), `${width}: ${JSON.stringify(rows)}`);
+  const pages = await tab.locator(".bar nav a").evaluateAll((all) => all.map((a) => { const { left, right, width } = a.getBoundingClientRect(); return width > 0 && left >= 0 && right <= innerWidth; }));
+  assert.ok(pages.length === 7 && pages.every(Boolean), `${width}: links to pages in view: ${pages}`);
+}
+ok("rows are of one height, with whole names, and all pages are in the bar, at 1280 and 400 pixels");
+
 // filters
 const chip = (text) => tab.locator(".filter", { hasText: text });
 assert.match(await chip("model=bert").innerText(), /model=bert\s+2/);
@@ -133,7 +143,7 @@ await tab.getByLabel("Steps", { exact: true }).uncheck();
 for (let i = 0; i < 6; i++) await tab.getByRole("button", { name: "Move model (tag) to the left" }).click();
 await tab.keyboard.press("Escape");
 assert.match(tab.url(), /columns=tag\.model%2Cended/);
-assert.match((await tab.locator("table.runs thead").innerText()).replace(/\s+/g, " "), /Name model Ended Curve Peak Findings Duration Started/);
+assert.match((await tab.locator("table.runs thead").innerText()).replace(/\s+/g, " "), /Name model State Curve Peak Findings Duration Started/);
 await tab.reload();
 await tab.locator("tr.run").nth(2).waitFor();
 await tab.locator("th", { hasText: "model" }).getByRole("button").click();

@@ -1,5 +1,6 @@
 // What a page shows while it waits, where there is nothing, and where something failed.
 
+import { sentence } from "../lib/format";
 import { copier, h, type Child } from "../views/dom";
 import { Problem } from "./api";
 import { isUnread } from "./frame/away";
@@ -20,7 +21,7 @@ export function failure(problem: unknown, again?: () => void): HTMLElement {
   const text = problem instanceof Problem ? problem.message : problem instanceof Error ? problem.message : String(problem);
   const button = again && h("button", { type: "button", class: "button" }, "Try again");
   button?.addEventListener("click", () => again!());
-  const said = h("p", {}, text), element = h("div", { class: "failure", role: "alert" }, said, button);
+  const missing = problem instanceof Problem && problem.status === 404, said = h("p", {}, ended(sentence(text))), element = h("div", { class: "failure", role: "alert" }, said, button, missing && h("a", { class: "button", href: "/" }, "To the runs"));
   if (again && problem instanceof Problem && (problem.status === 0 || problem.status === 503)) {
     const follow = (name: string, does: () => void) => {
       const heard = () => { if (element.isConnected) does(); else removeEventListener(name, heard); };
@@ -32,6 +33,9 @@ export function failure(problem: unknown, again?: () => void): HTMLElement {
   }
   return element;
 }
+
+/** With its full stop. */
+const ended = (text: string) => /[.?!]$/.test(text) ? text : `${text}.`;
 
 /** A promise that was given up because its page closed is not a failure. */
 export const givenUp = (problem: unknown): boolean => problem instanceof DOMException && problem.name === "AbortError";

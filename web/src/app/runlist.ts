@@ -86,7 +86,7 @@ const word = (by: (run: Run) => string | undefined): Pick<Column, "by" | "text" 
 
 export const columns: Record<string, Column> = {
   name: { title: "Name", ...word((r) => (r.name || r.id).toLowerCase()) },
-  ended: { title: "Ended", ...word(endedAs) },
+  ended: { title: "State", ...word(endedAs) },
   curve: { title: "Curve", ...size(peakOf) },
   peak: { title: "Peak", ...size(peakOf) },
   findings: { title: "Findings", ...amount((r) => r.findings) },

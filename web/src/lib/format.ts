@@ -26,6 +26,13 @@ export function byteTick(value: number): string {
   return `${value < 0 ? "−" : ""}${Number(size.toFixed(2))} ${binary[unit]}`;
 }
 
+/** Bytes beside an axis that goes up to so many, in the unit of that and with as many digits as tell apart ticks of such a step. */
+export function bytesOf(value: number, top: number, step: number): string {
+  if (value === 0) return "0";
+  const unit = Math.min(Math.max(Math.floor(Math.log2(Math.max(top, 1)) / 10), 0), binary.length - 1), size = 1024 ** unit;
+  return `${(value / size).toFixed(Math.min(5, Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9))))} ${binary[unit]}`;
+}
+
 /** A figure beside an axis, in its unit: no more digits than the tick needs. */
 export function tick(value: number, unit: Unit): string {
   if (value === 0) return "0";
@@ -92,6 +99,9 @@ export const wallClock = (ns: number) => `${new Date(ns / 1e6).toISOString().rep
 
 /** A command line as a shell takes it. */
 export const commandLine = (words: string[]) => words.map((w) => /^[\w@%+=:,./~-]+$/.test(w) ? w : `'${w.replaceAll("'", `'\\''`)}'`).join(" ");
+
+/** The heading of a column or row: the first letter is a capital, where it is one. */
+export const heading = (name: string) => name === "pid" ? "PID" : name.charAt(0).toUpperCase() + name.slice(1);
 
 /** A clause as a sentence of its own: what begins with a word gets a capital, code such as train.py:61 stays as it is. */
 export const sentence = (clause: string) => /^[a-z]+[ ,]/.test(clause) ? clause[0]!.toUpperCase() + clause.slice(1) : clause;

@@ -22,6 +22,14 @@ export function ticks(top: number, unit: Unit, most: number): number[] {
   return step > 0 ? Array.from({ length: Math.floor(top / step) + 1 }, (_, i) => i * step) : [0];
 }
 
+/** Round values within a range, at most so many steps apart. */
+export function between([low, high]: readonly [number, number], unit: Unit, most: number): number[] {
+  const [, step = 0] = ticks(high - low, unit, most);
+  if (!(step > 0)) return [];
+  const first = Math.ceil(low / step - 1e-9);
+  return Array.from({ length: Math.max(0, Math.floor(high / step + 1e-9) - first + 1) }, (_, i) => (first + i) * step);
+}
+
 /** A moment on an axis whose ticks stand step seconds apart: 0.25 s, 45 s, 1:30, 2:00:00. */
 export function moment(seconds: number, step: number): string {
   if (seconds < 60 && step < 60) {

@@ -53,6 +53,6 @@ export function rangePanel(source: Source, tracks: Track[], range: Span, phase: 
     h("div", { class: "range-head" }, h("h3", {}, `${duration(range[1] - range[0])} from ${duration(range[0])}`), button("Zoom to it", "Enter", actions.zoom), button("Close", "Escape", actions.clear)),
     ...said, within.length > mostProcesses && h("p", { class: "hint" }, `and ${within.length - mostProcesses} processes more`),
     events.length > 0 && h("p", { class: "within" }, `${events.length} event${events.length === 1 ? "" : "s"}: ${events.slice(0, 5).map((m) => m.text || m.kind).join("; ")}${events.length > 5 ? " …" : ""}`),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Figures of the chosen stretch" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "curve"), ...["lowest", "mean", "highest", "change"].map((t) => h("th", { scope: "col", class: "number" }, t)))),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Figures of the chosen stretch" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Curve"), ...["Lowest", "Mean", "Highest", "Change"].map((t) => h("th", { scope: "col", class: "number" }, t)))),
       h("tbody", {}, ...rows(source, tracks, range)))));
 }

@@ -124,7 +124,7 @@ function figuresOf(of: Courses, at: number | null, range: [number, number] | nul
   const [p, q] = both as [typeof both[number], typeof both[number]], c = less(change(q), change(p)), whose = (of: Course, when: string, ink: string) => h("span", { title: of.title }, h("i", { class: "swatch", style: `background:var(--${ink})` }), `${when} `, badge(of.label ?? ""));
   const difference = { at: less(q.at, p.at) ?? null, low: less(q.low, p.low), mean: less(q.mean, p.mean), high: less(q.high, p.high), ...(c === undefined ? {} : { begin: 0, end: c }) } as typeof both[number];
   return h("table", { class: "both-figures" }, h("caption", {}, range ? `In the stretch: ${stretchText([range[0] + shift, range[1] + shift], of.along)}` : "All of it"),
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "curve"), ...["at the moment", "lowest", "mean", "highest", "change"].map((t) => h("th", { scope: "col", class: "number" }, t)))),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Curve"), ...["At the moment", "Lowest", "Mean", "Highest", "Change"].map((t) => h("th", { scope: "col", class: "number" }, t)))),
     h("tbody", {}, row(whose(of.before, "before", inks[0]), p), row(whose(of.after, "after", inks[1]), q), row("difference", difference, signed)));
 }
 

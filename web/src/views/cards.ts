@@ -27,7 +27,7 @@ export function cards(report: Report): HTMLElement | null {
   ];
   if (all.length === 0) return null;
   return h("div", { class: "cards", style: `--n:${all.length}`, role: "list", "aria-label": "Key figures" }, ...all.map((c) => h("div", { class: `card ${c.tone ?? ""}`, role: "listitem" },
-    h("span", { class: "title" }, c.title, c.label && c.label !== "measured" ? badge(c.label) : null), h("b", {}, c.value), h("small", {}, c.note),
+    h("span", { class: "title" }, c.title), h("b", {}, c.value), h("small", {}, c.label && c.label !== "measured" ? badge(c.label) : null, " ", c.note),
     c.series && spark(c.series, c.colour ?? "rss", span(report)))));
 }
 

@@ -4,7 +4,7 @@
 import "../style/jobs.css";
 import type { Label, Report } from "../api";
 import { courses, type Courses } from "../lib/bothcourses";
-import { ofReports, ofTable, type Difference } from "../lib/difference";
+import { largest, ofReports, ofTable, type Difference } from "../lib/difference";
 import { bytes, duration } from "../lib/format";
 import type { PageStore, Store } from "../state/store";
 import { bothCourses } from "./bothcourses";
@@ -31,7 +31,7 @@ export const differenceParts: [id: string, title: string][] = [["difference", "D
 
 export const nameOf = (p: Report, q: Report) => `${p.run.name || p.run.id} → ${q.run.name || q.run.id}`;
 
-export function comparison({ before: p, after: q, device, whyNot, deviceBy, by, choose, along, facts }: Comparing, page: PageStore): { over: Courses[]; parts: HTMLElement[] } {
+export function comparison({ before: p, after: q, device, whyNot, deviceBy, by, choose, along, facts }: Comparing, page: PageStore): { answer: HTMLElement; over: Courses[]; parts: HTMLElement[] } {
   const known = (way: string) => ofHost(way) ? ofReports(p, q, way) !== null : device !== null && (!deviceBy || way === deviceBy);
   const chosen = by && known(by) ? by : ways.map(([way]) => way).find(known) ?? "";
   const table = !ofHost(chosen) ? device?.tables.find((t) => t.name === "diff") : undefined, d: Difference | null = ofHost(chosen) ? ofReports(p, q, chosen) : table ? ofTable(table) : null;
@@ -45,7 +45,7 @@ export function comparison({ before: p, after: q, device, whyNot, deviceBy, by, 
   const where = stacks(p, "device") && stacks(q, "device") ? "device" : p.stacks?.find((s) => stacks(q, s.name))?.name, flames = where ? [stacks(p, where)!, stacks(q, where)!] as const : null;
   const rows = d && !table && { name: "diff", title: `By ${d.by}`, columns: [{ name: "what", title: d.by }, { name: "delta", title: "Change", unit: "bytes" as const }, { name: "a", title: "Before", unit: "bytes" as const }, { name: "b", title: "After", unit: "bytes" as const }],
     rows: d.parts.map((x) => [x.name, x.after - x.before, x.before, x.after] as (string | number)[]).sort((x, y) => Math.abs(Number(y[1])) - Math.abs(Number(x[1]))) };
-  return { over, parts: [
+  return { answer: answer(d, chosen, p, q), over, parts: [
     section("difference", name, headline(d, chosen, p, q, table?.columns.find((c) => c.name === "a")?.label ?? ""), h("div", { class: "tools" }, switcher),
       device === null && h("p", { class: "hint" }, `The device's blocks cannot be compared: ${whyNot}`),
       d ? waterfallPicture(() => d, () => name, page) : h("p", { class: "nothing" }, "Neither run says what its peak was made of."),
@@ -67,6 +67,16 @@ export const momentsOf = (over: Courses[], along: string) => (over.find((c) => c
 
 /** What the parts of a host's memory add up to: the peak of the RSS may be another moment's. */
 const sums: Readonly<Record<string, string>> = { composition: "RSS at the peak", sites: "Heap at its highest" };
+
+/** What changed, in one breath; the question, where nothing can be compared. */
+function answer(d: Difference | null, by: string, p: Report, q: Report): HTMLElement {
+  if (!d) return question();
+  const [a, b] = [p, q].map((r) => r.run.name || r.run.id), change = d.after - d.before, most = largest(d, 1)[0], signed = (n: number) => `${n < 0 ? "−" : "+"}${bytes(Math.abs(n))}`;
+  return h("h1", {}, `${sums[by] ?? "Peak on the device"}${by === "sites" ? " (sampled)" : ""}: ${change === 0 ? `${b} has as much as ${a}` : `${bytes(Math.abs(change))} ${change > 0 ? "more" : "less"} in ${b} than in ${a}`}`,
+    h("span", { class: "unseen" }, ". "), h("span", { class: "more-said" }, `${bytes(d.before)} before, ${bytes(d.after)} after${most ? `; the largest change is ${most.name.split(" ← ")[0]}, ${signed(most.after - most.before)}` : ""}.`));
+}
+
+export const question = (): HTMLElement => h("h1", {}, "What changed between two runs or snapshots?");
 
 function headline(d: Difference | null, by: string, p: Report, q: Report, label: Label): HTMLElement {
   const change = d ? d.after - d.before : 0;

@@ -51,6 +51,15 @@ export function section(id: string, title: string, ...children: Child[]): HTMLEl
   return h("section", { id, "aria-labelledby": `${id}-title` }, button ? h("div", { class: "titled" }, heading, button, h("button", { type: "button", class: "as-picture", "aria-label": `Panel as PNG: ${title}`, title: "Save this panel as a picture (PNG)" }, "⤓")) : heading, ...children);
 }
 
+/** What may be wider than its place: it scrolls, and fades at the right edge while there is more. */
+export function sideways(attributes: Record<string, string>, ...children: Child[]): HTMLElement {
+  const element = h("div", { class: "scroll", tabindex: "0", role: "group", ...attributes }, ...children);
+  const look = () => element.classList.toggle("goes-on", element.scrollWidth - element.clientWidth - element.scrollLeft > 2);
+  element.addEventListener("scroll", look, { passive: true });
+  new ResizeObserver(look).observe(element);
+  return element;
+}
+
 /** A button that puts a text on the clipboard and says so. */
 export function copier(text: string, attributes: Record<string, string>, ...children: Child[]): HTMLButtonElement {
   const button = h("button", { type: "button", ...attributes, title: `${text}\nClick to copy` }, ...children, h("span", { class: "copied", role: "status" }));

@@ -157,14 +157,14 @@ function change(): (before: number, after: number, faded: boolean) => string {
   };
 }
 
-/** The choices of a flame graph, and what they change. */
-export function choices(how: () => How, change: (to: Partial<How>) => void): { element: HTMLElement; follow(): void } {
+/** The choices of a flame graph, and what they change. Of a difference, calls by who allocates and their order are not known. */
+export function choices(how: () => How, change: (to: Partial<How>) => void, difference = false): { element: HTMLElement; follow(): void } {
   const group = (label: string, all: [title: string, to: Partial<How>][]) => {
     const buttons = all.map(([title, to]) => { const b = h("button", { type: "button" }, title); b.addEventListener("click", () => change(to)); return b; });
     const follow = () => all.forEach(([, to], i) => { buttons[i]!.setAttribute("aria-pressed", String(Object.entries(to).every(([k, v]) => how()[k as keyof How] === v))); buttons[i]!.hidden = to.view === "sandwich" && how().view !== "sandwich"; });
     return { element: h("span", { class: "switch", role: "group", "aria-label": label }, ...buttons), follow };
   };
-  const groups = [group("View", Object.entries(views).map(([view, title]) => [title, { view: view as How["view"] }])), group("Order", [["largest left", { order: "largest" }], ["call order", { order: "calls" }]]),
+  const groups = [group("View", Object.entries(views).filter(([view]) => !difference || view === "icicle" || view === "flame").map(([view, title]) => [title, { view: view as How["view"] }])), ...(difference ? [] : [group("Order", [["largest left", { order: "largest" }], ["call order", { order: "calls" }]])]),
     group("C++", [["C++ folded", { native: false }], ["in full", { native: true }]])];
   const follow = () => { for (const g of groups) g.follow(); };
   follow();

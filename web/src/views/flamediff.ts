@@ -7,7 +7,7 @@ import type { Call } from "../lib/icicle";
 import { h } from "./dom";
 import type { PageStore } from "../state/store";
 import { patternOf } from "../state/selection";
-import { calledBy, flame, plain, type Graph } from "./flame";
+import { calledBy, choices, flame, plain, type Graph, type How } from "./flame";
 
 /** The difference of two sets as a flame graph draws it. */
 export function graphOf(before: StackSet, after: StackSet): Graph {
@@ -25,12 +25,14 @@ export const changeKey = () => h("p", { class: "phases" }, h("span", {}, h("i", 
 /** Lights the calls of the line, module or category that is selected and of what is searched for, and says what its stacks hold. */
 export function flameDiff(before: StackSet, after: StackSet, page: PageStore): HTMLElement {
   const graph = flame({ find: (search) => page.set({ search: page.get().search === search ? "" : search }) }), shown = graphOf(before, after);
-  graph.show(shown, { ...plain, native: true });
+  let how: How = plain;
+  const looks = choices(() => how, (to) => { how = { ...how, ...to }; looks.follow(); graph.show(shown, how); }, true);
+  graph.show(shown, how);
   page.follow(["line", "module", "category", "search"], ({ line, module, category, search }) => {
     const pattern = patternOf(search), has = line || module || category ? chosenCalls(shown, before, after, { line, module, category }) : null;
     graph.search(has ? (f) => has.calls.has(f) && (!pattern || pattern.test(calledBy(f))) : pattern && ((f) => pattern.test(calledBy(f))), has?.said);
   });
-  return h("div", {}, graph.element, changeKey());
+  return h("div", {}, looks.element, graph.element, changeKey());
 }
 
 type Frame = Graph["frames"][number];

@@ -1,10 +1,10 @@
 import type { Cell, Column, Report, Table } from "../api";
 import { sorted } from "../lib/columns";
-import { count, quantity } from "../lib/format";
+import { count, heading, quantity } from "../lib/format";
 import { processName } from "../state/report";
 import { followed, standing, toggle, type Standing } from "../state/selection";
 import type { PageStore } from "../state/store";
-import { h, section } from "./dom";
+import { h, section, sideways } from "./dom";
 import { told } from "./rows";
 import { savedTable } from "./saved";
 import { sitemap } from "./sitemap";
@@ -58,8 +58,8 @@ export interface Order { by: string; down: boolean; chosen(by: string, down: boo
 export function liveTable(t: Table, choosing?: Choosing): Live {
   const body = h("tbody");
   let drawn: [Cell[], HTMLElement][] = [];
-  const bar = t.columns.findIndex((c, i) => c.unit === "bytes" && tells(t.rows.map((r) => r[i] ?? null)));
-  const largest = bar < 0 ? 0 : Math.max(...t.rows.map((r) => typeof r[bar] === "number" ? r[bar] : 0));
+  const bar = t.columns.findIndex((c, i) => c.unit === "bytes" && c.name !== "low" && c.name !== "high" && tells(t.rows.map((r) => r[i] ?? null)));
+  const change = t.columns[bar]?.name === "delta", size = (v: Cell | undefined) => typeof v === "number" ? change ? Math.abs(v) : v : 0, largest = bar < 0 ? 0 : Math.max(...t.rows.map((r) => size(r[bar])));
   const order = choosing?.order;
   let given = t.rows, words = "", all = given.length <= rowsAtFirst + 3, by = order?.by ? t.columns.findIndex((c) => c.name === order.by) : -1, down = order?.down ?? true;
   let rows = by < 0 ? given : sorted(given, by, down);
@@ -86,7 +86,7 @@ export function liveTable(t: Table, choosing?: Choosing): Live {
   more.addEventListener("click", () => { all = true; fill(); });
   const heads = t.columns.flatMap((c, i) => {
     if (!c.title) return []; // for programs
-    const sort = h("button", { type: "button", title: "Sort by this column" }, c.title);
+    const sort = h("button", { type: "button", title: "Sort by this column" }, heading(c.title));
     const head = h("th", { scope: "col", class: c.unit ? "number" : "text", ...(i === by ? { "aria-sort": down ? "descending" : "ascending" } : {}) }, sort, c.label && c.label !== "measured" ? h("small", {}, c.label) : null);
     sort.addEventListener("click", () => {
       down = by === i ? !down : Boolean(c.unit);
@@ -102,7 +102,7 @@ export function liveTable(t: Table, choosing?: Choosing): Live {
   const filter = t.rows.length > worthFiltering && h("input", { type: "search", placeholder: `Filter ${count(t.rows.length)} rows`, "aria-label": `Filter ${t.title}` });
   if (filter) filter.addEventListener("input", () => { words = filter.value.trim().toLowerCase(); fill(); });
   fill();
-  const element = h("div", {}, h("div", { class: "table-tools" }, filter, savedTable(t, () => rows)), h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": t.title },
+  const element = h("div", {}, h("div", { class: "table-tools" }, filter, savedTable(t, () => rows)), sideways({ "aria-label": t.title },
     h("table", {}, h("thead", {}, h("tr", {}, ...heads)), body)), more);
   const show = (changed: Cell[][]) => {
     given = changed;
@@ -124,11 +124,11 @@ function row(columns: Column[], cells: Cell[], bar: number, largest: number, cho
   const first = columns.findIndex((c) => c.title), pickable = choosing && (choosing.picks?.(cells) ?? true);
   const element = h("tr", pickable ? { class: "pickable" } : {}, ...columns.flatMap((c, i) => {
     if (!c.title) return [];
-    const value = cells[i] ?? null, text = quantity(value, c.unit);
-    const share = i === bar && largest > 0 && typeof value === "number" && value > 0 ? (value / largest) * 100 : 0;
+    const value = cells[i] ?? null, change = c.name === "delta" && typeof value === "number", text = `${change && value > 0 ? "+" : ""}${quantity(value, c.unit)}`;
+    const share = i === bar && largest > 0 && typeof value === "number" && (value > 0 || change) ? (Math.abs(value) / largest) * 100 : 0;
     const kind = c.unit ? "number" : c.name === "file" ? "text path" : "text";
     const attributes: Record<string, string> = { class: value === null || value === "" ? `${kind} absent` : kind };
-    if (share) attributes.style = `--share:${share.toFixed(1)}%`;
+    if (share) attributes.style = `--share:${share.toFixed(1)}%${change ? `;--bar:var(--${value > 0 ? "more" : "less"})` : ""}`;
     if (typeof value === "string" && value.length > 24) attributes.title = value;
     if (typeof value === "number" && c.unit === "bytes") attributes.title = `${count(value)} bytes`;
     if (c.name === "label" && labels.includes(text)) return h("td", attributes, h("span", { class: `badge ${text}` }, text));

@@ -16,8 +16,8 @@ type Key = "gpu" | "memory" | "price" | "each" | "headroom";
 
 export function cataloguePanel(pick: (gpu: string) => void): { element: HTMLElement; gpus(all: GPU[]): void; picked(gpu: string): void; found(found: Found | null): void } {
   let all: GPU[] = [], chosen = "", found: Found | null = null, by: Key = "memory", down = false;
-  const search = h("input", { type: "search", placeholder: "Name", "aria-label": "GPUs whose name contains" });
-  const least = h("input", { type: "number", min: "0", placeholder: "GiB", "aria-label": "At least so many GiB" }), dearest = h("input", { type: "number", min: "0", step: "0.1", placeholder: "USD/h", "aria-label": "At most so many USD an hour" });
+  const search = h("input", { type: "search", placeholder: "Find a GPU", "aria-label": "GPUs whose name contains" });
+  const least = h("input", { type: "number", min: "0", placeholder: "at least GiB", "aria-label": "At least so many GiB" }), dearest = h("input", { type: "number", min: "0", step: "0.1", placeholder: "at most USD/h", "aria-label": "At most so many USD an hour" });
   const fits = h("input", { type: "checkbox" }), fitting = h("label", { class: "check", hidden: "" }, fits, "only what it fits");
   const body = h("tbody"), said = h("p", { class: "hint", role: "status" });
   const reserve = (g: GPU): { left: number; label: string; verdict: string } | null => {
@@ -47,7 +47,7 @@ export function cataloguePanel(pick: (gpu: string) => void): { element: HTMLElem
     const room = left && Number.isFinite(left.left) ? left.left : null;
     return h("tr", g.gpu === chosen ? { class: "picked" } : {}, h("td", { class: "text" }, button, best && h("span", { class: "badge measured" }, "cheapest")), h("td", { class: "number", title: `${bytes(g.context_overhead_bytes)} of it for a process's context` }, bytes(g.total_bytes)),
       h("td", { class: `number${g.price_usd_per_hour ? "" : " absent"}`, title: [g.price_source, g.price_date].filter(Boolean).join(", ") }, g.price_usd_per_hour ? g.price_usd_per_hour.toFixed(2) : "–"),
-      h("td", { class: "number" }, g.price_usd_per_hour ? ((g.price_usd_per_hour / (g.total_bytes / gib)) * 100).toFixed(1) : "–"),
+      h("td", { class: `number${g.price_usd_per_hour ? "" : " absent"}` }, g.price_usd_per_hour ? ((g.price_usd_per_hour / (g.total_bytes / gib)) * 100).toFixed(1) : "–"),
       h("td", { class: "told number", style: room !== null && room > 0 ? `--share:${Math.min(100, (room / g.total_bytes) * 100).toFixed(1)}%` : "" }, room === null ? "–" : room < 0 ? `${bytes(room)} missing` : bytes(room)),
       h("td", { class: "told text" }, left && h("span", { class: `outcome ${verdictTone(left.verdict)}` }, verdictWords(left.verdict)), " ", left && h("span", { class: `badge ${left.label}` }, left.label)));
   };

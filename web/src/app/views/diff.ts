@@ -4,7 +4,7 @@ import type { Report } from "../../api";
 import type { Courses } from "../../lib/bothcourses";
 import { bytes, commandLine } from "../../lib/format";
 import { complete } from "../../state/report";
-import { alongOf, comparison, momentsOf, nameOf, ofHost } from "../../views/comparison";
+import { alongOf, comparison, momentsOf, nameOf, ofHost, question } from "../../views/comparison";
 import { copier, h } from "../../views/dom";
 import { get, Problem, query, report, runs as fetchRuns, type Run } from "../api";
 import { busy, empty, failure } from "../parts";
@@ -42,10 +42,10 @@ export function diffPage(app: App): Shown {
     all = [...runs.map((r): Choice => ({ id: r.id, title: titled(r), snapshot: false })), ...(snapshots ?? []).map((o): Choice => ({ id: o.id, title: `${o.name}${o.devices[0] ? ` · ${bytes(Math.max(...o.devices.map((d) => d.peak_bytes)))}` : ""}`, snapshot: true }))];
     fill();
   }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, again)); });
-  const element = h("div", { class: "job-page" }, h("h1", {}, "What changed between two runs or snapshots?"), h("div", { class: "tools" }, find, before.element, after.element, swap), body);
+  const element = h("div", { class: "job-page" }, !(a && b) && question(), h("div", { class: "tools" }, find, before.element, after.element, swap), body);
   let over: Courses[] = [];
   const named = () => { dispatchEvent(new Event("hightide:named")); }; // what a moment is depends on the curves
-  const ask = () => { body.replaceChildren(busy()); void show(app, a, b, by, asking.signal).then((made) => { over = made.over; body.replaceChildren(...made.parts); named(); }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, again)); }); };
+  const ask = () => { body.replaceChildren(busy()); void show(app, a, b, by, asking.signal).then((made) => { over = made.over; body.replaceChildren(made.answer, ...made.parts); named(); }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, again)); }); };
   const again = () => { list(); if (a && b) ask(); };
   if (!a || !b) body.append(empty("Choose two", "Their peaks are compared: on the device block by block where both are snapshots or recorded one, on the host by what the peak was made of.", "hightide diff BEFORE AFTER"));
   again();
@@ -68,7 +68,7 @@ async function reportOf(id: string, signal: AbortSignal): Promise<Report> {
 /** Whether there is an allocator's snapshot: a run's report does not carry its blocks, and its row says how many snapshots it keeps. */
 const hasBlocks = async (id: string, r: Report, signal: AbortSignal) => (r.allocators?.length ?? 0) > 0 || ((await get<Run>(`/runs/${encodeURIComponent(id)}`, signal)).snapshots ?? 0) > 0;
 
-async function show(app: App, a: string, b: string, by: string, signal: AbortSignal): Promise<{ over: Courses[]; parts: HTMLElement[] }> {
+async function show(app: App, a: string, b: string, by: string, signal: AbortSignal): Promise<ReturnType<typeof comparison>> {
   const [p, q] = (await Promise.all([reportOf(a, signal), reportOf(b, signal)])).map(complete) as [Report, Report];
   const [hasA, hasB] = await Promise.all([hasBlocks(a, p, signal), hasBlocks(b, q, signal)]), without = !hasA ? p : !hasB ? q : null; // of which there is nothing to compare on the device
   const device = without ? new Problem(0, `${without.run.name || without.run.id} recorded no allocator snapshot; hightide run --snapshot-on exit records one.`)
@@ -78,6 +78,6 @@ async function show(app: App, a: string, b: string, by: string, signal: AbortSig
   return comparison({ before: p, after: q, device: failed ? null : device, whyNot: failed ? device.message : "", by, choose: (way) => app.set({ params: { ...app.get().params, by: way } }), along: alongOf(app),
     facts: (chosen) => {
       const line = commandLine(["hightide", "diff", a, b, ...(chosen && !ofHost(chosen) && chosen !== "site" ? ["--by", chosen] : []), ...(failed ? ["--html", "difference.html"] : [])]);
-      return [(!failed || runs) && h("span", {}, h("a", { href: query("/api/v1/diff/page", { a, b, by: ofHost(chosen) ? "site" : chosen }), download: "difference.html" }, "One file to share")), h("span", {}, runs && copier(line, { class: "command" }, h("code", {}, line)))];
+      return [(!failed || runs) && h("span", {}, h("a", { href: query("/api/v1/diff/page", { a, b, by: ofHost(chosen) ? "site" : chosen }), download: "difference.html" }, "One file to share")), runs && h("span", {}, copier(line, { class: "command" }, h("code", {}, line)))];
     } }, app);
 }

@@ -10,7 +10,7 @@ import type { Labels, Range } from "./tile";
 /** The fields of the state that filter blocks. */
 export const filtering = ["search", "line", "category", "module", "only", "colour"] as const;
 
-export interface Device { device: number; name?: string; events: number; blocks: number; peak_bytes: number; peak_at: number }
+export interface Device { device: number; name?: string; events: number; blocks: number; peak_bytes: number; peak_reserved_bytes?: number; peak_at: number }
 
 export type Known = Record<"sites" | "categories" | "modules", number>;
 

@@ -43,5 +43,7 @@ export function hand(on: Picture, wants: Wants): void {
 
 /** A window of events that is so much longer or shorter. */
 hand.zoom = (events: Range, point: number, factor: number, whole: Range): Range => zoomed(events, point, factor, whole, Math.min(leastEvents, whole[1]));
+/** A window from one place to another, not too short and inside the whole. */
+hand.span = ([from, to]: Range, whole: Range): Range => moved(to - from < leastEvents ? [(from + to - leastEvents) / 2, (from + to + leastEvents) / 2] : [from, to], 0, whole);
 /** The same of bytes. */
 hand.tall = (bytes: Range, place: number, factor: number, whole: Range): Range => zoomed(bytes, place, factor, whole, leastBytes);

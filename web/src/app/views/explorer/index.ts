@@ -39,6 +39,9 @@ export function explorer(app: App, id: string, drawn: () => void): Shown {
 /** The field of the selection that holds one value of what colours tell apart. */
 const fieldOf = (by: By) => by === "site" ? "line" : by === "category" || by === "module" ? by : "only";
 
+/** What the whole picture reaches up to: what was reserved too, unless the blocks would have too little of it. */
+const tallest = (d: Device) => Math.max(d.peak_bytes, Math.min(d.peak_reserved_bytes ?? 0, 2 * d.peak_bytes));
+
 const mostKept = 500; // facts of blocks
 const zoomStep = 0.5, panShare = 0.2;
 
@@ -51,7 +54,7 @@ const lower: { id: string; title: string; panel: Panel }[] = [
 function boardOf(app: App, id: string, devices: Device[], closed: AbortSignal, problem: HTMLElement): Board {
   const highest = devices.reduce((a, b) => b.peak_bytes > a.peak_bytes ? b : a);
   const device = () => devices.find((d) => String(d.device) === app.get().device) ?? highest;
-  const whole: Board["whole"] = () => ({ events: [0, device().events + 1], bytes: [0, Math.ceil(Math.max(device().peak_bytes * 1.03, 1))] });
+  const whole: Board["whole"] = () => ({ events: [0, device().events + 1], bytes: [0, Math.ceil(Math.max(tallest(device()) * 1.03, 1))] });
   const labels: Labels = { sites: [], categories: [], modules: [], streams: [] }, blocks = new Map<number, Block>(), hovering: ((n: number | null) => void)[] = [];
   const by = (): By => app.get().colour in bys ? app.get().colour as By : "site", ask = asker(closed, problem);
   let of = device().device, under: number | null = null;

@@ -2,10 +2,10 @@
 // follows the hand before the next answer is there: the newest tile, and around it the whole trace, which is coarser.
 
 import { whileShown } from "../../../draw/chart";
-import { theme } from "../../../draw/theme";
-import { byteTick, count } from "../../../lib/format";
+import { faint, theme } from "../../../draw/theme";
 import { h } from "../../../views/dom";
-import { boxOf, paint, remembered, type Colours, type Drawn, type Inking } from "./paint";
+import { columns, rows } from "./axes";
+import { boxOf, paint, remembered, type Drawn, type Inking } from "./paint";
 import { raster, type Box } from "./raster";
 import { hit, type Range, type Shape } from "./tile";
 
@@ -40,17 +40,15 @@ export function picture(): Picture {
     ctx.putImageData(new ImageData(new Uint8ClampedArray(paper.pixels.buffer), wide, high), 0, 0);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     const x = (p: number) => ((p - from) / (to - from)) * width, y = (b: number) => height - ((b - low) / (top - low)) * height;
+    ctx.fillStyle = faint(colour("text"), 0.09);
+    for (const b of rows(now.bytes, height)) ctx.fillRect(0, Math.round(y(b)) - 0.5, width, 1);
+    for (const p of columns(now.events, width)) ctx.fillRect(Math.round(x(p)) - 0.5, 0, 1, height);
     for (const [n, ink] of [[over, "muted"], [now.block, "text"]] as const) {
       const s = n === null ? undefined : shapes(newest, whole).find((one) => one.n === n);
       if (s) outline(ctx, s, x, y, colour(ink));
     }
     ctx.fillStyle = colour("accent");
     ctx.fillRect(x(now.at) - 0.75, 0, 1.5, height);
-    ctx.font = "12px system-ui, sans-serif";
-    label(ctx, colour, byteTick(top), 4, 14, "left");
-    if (low > 0) label(ctx, colour, byteTick(low), 4, height - 24, "left");
-    label(ctx, colour, `event ${count(from)}`, 4, height - 6, "left");
-    label(ctx, colour, count(to), width - 4, height - 6, "right");
   };
   whileShown(canvas, "hightide:theme", redraw);
   new ResizeObserver(redraw).observe(canvas);
@@ -84,14 +82,4 @@ function outline(ctx: CanvasRenderingContext2D, s: Shape, x: (point: number) => 
   ctx.closePath();
   ctx.stroke();
   ctx.lineWidth = 1;
-}
-
-function label(ctx: CanvasRenderingContext2D, colour: Colours, text: string, x: number, y: number, align: CanvasTextAlign): void {
-  ctx.textAlign = align;
-  ctx.lineWidth = 3;
-  ctx.strokeStyle = colour("panel");
-  ctx.strokeText(text, x, y);
-  ctx.lineWidth = 1;
-  ctx.fillStyle = colour("text");
-  ctx.fillText(text, x, y);
 }

@@ -13,8 +13,10 @@ import { hand } from "./hand";
 import { newest } from "./newest";
 import type { Drawn } from "./paint";
 import { picture } from "./picture";
+import { axes } from "./axes";
 import { moved, shapes, type Range, type Shape, type Tile } from "./tile";
 import { walk } from "./walk";
+import { wholeTrace } from "./whole";
 
 export interface Stacked { element: HTMLElement; fit(): void; zoom(factor: number): void; tall(factor: number): void; pan(share: number): void; lift(share: number): void }
 
@@ -26,9 +28,15 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
   const unseen = h("p", { class: "hint", hidden: "" }, "No block that matches is drawn here. Where some match, they are too small or not in view: zoom in, with shift in bytes.");
   let { events, bytes: high } = lookedAt(board), last: Drawn | null = null, behind = "", shown = "", rest = 0; // behind: what was asked for when what is drawn there was
 
+  const around = axes(drawing.canvas, floating), small = wholeTrace(() => board.whole().events[1], (to) => moveTo({ events: hand.span(to, board.whole().events) }));
+
   const filtered = () => Object.keys(board.filter()).length > 0;
   let ink = colours.of;
-  const look = () => drawing.look({ events, bytes: high, at: board.at(), block: app.get().block, dim: filtered(), ink });
+  const look = () => {
+    drawing.look({ events, bytes: high, at: board.at(), block: app.get().block, dim: filtered(), ink });
+    around.look(events, high);
+    small.look(events, board.at());
+  };
   const recolour = () => {
     const sums = sumsOf(colours.by(), last?.all ?? [], board.whole().events[1]);
     colours.see(sums, true);
@@ -40,7 +48,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
     if (!last) return;
     const { all, tile } = last;
     key.replaceChildren(...legend(colours, recolour(), labels, board.alone(), board.choose),
-      h("span", {}, all.length < tile.inside && h("i", { class: "rest" }), drawnText(all.length, tile.inside)));
+      ...(tile.reserved.some((b) => b > 0) ? [h("span", {}, h("i", { class: "line-mark" }), "reserved")] : []), h("span", {}, all.length < tile.inside && h("i", { class: "rest" }), drawnText(all.length, tile.inside)));
     unseen.hidden = !filtered() || all.some((s) => s.found);
   };
   const stateOf = () => `${board.device().device} ${filterOf(board)}`;
@@ -54,7 +62,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
   };
   const tile = newest(async () => {
     const whole = board.whole(), range: Range = [Math.floor(events[0]), Math.ceil(events[1])], state = stateOf();
-    const everything = !within(events, whole.events) && !within(high, whole.bytes), keep = (drawn: Drawn) => { behind = state; drawing.behind(drawn); };
+    const everything = !within(events, whole.events) && !within(high, whole.bytes), keep = (drawn: Drawn) => { behind = state; drawing.behind(drawn); small.show(drawn.tile); };
     await tileOf(range, high, (drawn) => {
       last = drawn;
       drawing.show(drawn);
@@ -133,7 +141,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
     tile();
   });
   return {
-    element: h("div", { class: "stacked" }, drawing.canvas, walking.element, floating, key, unseen),
+    element: h("div", { class: "stack-panel" }, around.element, small.element, walking.element, key, unseen),
     fit: () => moveTo(board.whole()),
     zoom: (factor) => moveTo({ events: hand.zoom(events, middle(events, board.at()), factor, board.whole().events) }),
     tall: (factor) => moveTo({ bytes: hand.tall(high, middle(high, walking.offset()), factor, board.whole().bytes) }),

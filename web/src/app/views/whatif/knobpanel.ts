@@ -36,6 +36,6 @@ export function knobPanel(settings: Map<string, string>, changed: (rest: boolean
   back.addEventListener("click", () => { settings.clear(); build(); changed(true); });
   build();
   const element = h("div", { class: "knobs" }, h("div", { class: "knob" }, h("label", { for: "knob-gpu" }, "GPU"), gpu, h("small", { id: "knob-gpu-says" }, "Its memory, less what a process's context takes, is the limit. As recorded, it is what the allocator could have, where the trace tells.")),
-    h("div", { class: "knob" }, h("label", { for: "knob-memory" }, "Or so much memory"), memory, h("small", { id: "knob-memory-says" }, "What the allocator can have, as 24GiB.")), places, back);
+    h("div", { class: "knob" }, h("label", { for: "knob-memory" }, "Or so much memory"), memory, h("small", { id: "knob-memory-says" }, "What the allocator can have, as 24GiB.")), places, h("div", { class: "knobs-end" }, back));
   return { element, adopt: (line) => { settings.clear(); for (const [k, v] of parsed(line)) settings.set(k, v); build(); }, limit: (to) => { now = to; gpu.value = to.gpu ?? ""; memory.value = to.memory ?? ""; } };
 }
