@@ -8,11 +8,15 @@
 // Analyses are pure functions and know nothing of each other; each adds findings, tables, series.
 // To add one: a file with a func(*Input, *report.Report), and a line in All.
 //
-// Runs and files share what stands on usage.History: who held the peak by line, growth, flame graphs, and why memory ran out. Three
-// things are told twice, for a reason. The peak of a run is the highest reading of a series (peak.go), as RSS and devices have no
-// stacks; that of a trace is the highest moment of its history. Lines of a heap have a table with errors (sites.go), groups of blocks
-// one with categories (explaintables.go): a sample has the one and not the other. And only an allocator knows segments, rounding and
-// turnover, so those tables have no counterpart.
+// Runs and files share what stands on usage.History: who held the peak by line, what grows (History.Growing decides; heapgrowth.go and
+// tracegrowth.go say where the readings of each lie), flame graphs, and why memory ran out. What is told twice has a reason:
+//   - The peak of a run is the highest reading of a series (peak.go), as RSS and devices have no stacks. That of a trace is the highest
+//     moment of its history.
+//   - Lines of a heap have a table with errors (sites.go), groups of blocks one with categories (explaintables.go): a sample has the one
+//     and not the other.
+//   - Phases of a run are measured at their edges, in RSS and time (phases.go). Those of a trace are inferred from stacks, and hold blocks.
+//   - The timeline of a run is curves (timeline.go), that of a trace is blocks by category (tracegroups.go).
+//   - Only an allocator knows segments, rounding and turnover, so those tables have no counterpart.
 package analyze
 
 import (

@@ -30,9 +30,15 @@ type Outcome struct {
 // Once ctx is cancelled the command is asked to stop, as after --duration: by its agent, and with SIGTERM
 // once the grace period is over. Of a Target it is the recording that ends, see attached.go.
 func Run(ctx context.Context, opts *Options, sink Sink) (Outcome, error) {
-	l, err := begin(ctx, opts, sink)
+	vendors := opts.Devices
+	if vendors == nil {
+		vendors = sampler.OpenVendors("/")
+	}
+	l, err := begin(ctx, opts, vendors, sink)
 	if err != nil {
-		closeAll(opts.Devices)
+		for _, v := range vendors {
+			v.Close()
+		}
 		return Outcome{}, err
 	}
 	defer l.shared.Close()
@@ -40,8 +46,8 @@ func Run(ctx context.Context, opts *Options, sink Sink) (Outcome, error) {
 	return l.run(ctx), nil
 }
 
-// begin starts the command. Where that fails it leaves nothing behind.
-func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
+// begin starts the command. Where that fails it leaves nothing behind but the vendors, which are the caller's until then.
+func begin(ctx context.Context, opts *Options, vendors []sampler.Vendor, sink Sink) (*loop, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -57,10 +63,6 @@ func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	vendors := opts.Devices
-	if vendors == nil {
-		vendors = sampler.OpenVendors("/")
-	}
 	r := newRecorder(opts, sink)
 	r.info = identify(opts, vendors)
 	r.emit(r.info)
@@ -70,9 +72,6 @@ func begin(ctx context.Context, opts *Options, sink Sink) (*loop, error) {
 	}
 	child, err := r.child(program)
 	if err != nil {
-		if opts.Devices == nil {
-			closeAll(vendors)
-		}
 		shared.Close()
 		return nil, err
 	}
@@ -103,12 +102,6 @@ func holdSomewhere(opts *Options) (shared *Shared, full, err error) {
 	}
 	opts.Channels = other
 	return shared, full, nil
-}
-
-func closeAll(vendors []sampler.Vendor) {
-	for _, v := range vendors {
-		v.Close()
-	}
 }
 
 // fitting leaves out the libraries that cannot be preloaded into the command, and says so.

@@ -187,13 +187,12 @@ func merged(all []pageRange) []pageRange {
 // eachPrivate visits the private mappings of a process that may have pages of its own, in bytes: "7f1c…-7f1d… rw-p …". Those
 // that are only read may have been written to when a library was loaded.
 func eachPrivate(text []byte, visit func(from, to uint64)) {
-	for len(text) > 0 {
-		line := text
-		if i := bytes.IndexByte(text, '\n'); i >= 0 {
-			line, text = text[:i], text[i+1:]
-		} else {
-			return // cut
+	for {
+		line, rest, whole := bytes.Cut(text, []byte{'\n'})
+		if !whole {
+			return // the last line is cut
 		}
+		text = rest
 		dash, space := bytes.IndexByte(line, '-'), bytes.IndexByte(line, ' ')
 		if dash < 0 || space < dash || len(line) < space+5 || line[space+4] != 'p' || line[space+1] != 'r' || line[space+2] != 'w' && line[space+3] == 'x' {
 			continue

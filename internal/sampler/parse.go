@@ -35,12 +35,8 @@ func parseStat(text []byte) (s stat, err error) {
 	s.state = text[0]
 	field := 2
 	for len(text) > 0 {
-		word := text
-		if i := bytes.IndexByte(text, ' '); i >= 0 {
-			word, text = text[:i], text[i+1:]
-		} else {
-			text = nil
-		}
+		var word []byte
+		word, text, _ = bytes.Cut(text, []byte{' '})
 		field++
 		switch field {
 		case 4:
@@ -81,12 +77,8 @@ type status struct {
 
 func parseStatus(text []byte) (s status) {
 	for len(text) > 0 {
-		line := text
-		if i := bytes.IndexByte(text, '\n'); i >= 0 {
-			line, text = text[:i], text[i+1:]
-		} else {
-			text = nil
-		}
+		var line []byte
+		line, text, _ = bytes.Cut(text, []byte{'\n'})
 		colon := bytes.IndexByte(line, ':')
 		if colon < 0 || line[0] != 'V' && line[0] != 'R' {
 			continue
@@ -128,12 +120,8 @@ func number(text []byte) int64 {
 // field finds "Key:   123 kB" (or without unit) in a file of such lines; bytes where there is a unit.
 func field(text []byte, key string) (int64, bool) {
 	for len(text) > 0 {
-		line := text
-		if i := bytes.IndexByte(text, '\n'); i >= 0 {
-			line, text = text[:i], text[i+1:]
-		} else {
-			text = nil
-		}
+		var line []byte
+		line, text, _ = bytes.Cut(text, []byte{'\n'})
 		if len(line) > len(key) && line[len(key)] == ':' && string(line[:len(key)]) == key {
 			return quantity(line[len(key)+1:])
 		}

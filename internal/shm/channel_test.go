@@ -274,10 +274,37 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestTruncatedFile: a process that shortens its own channel file cannot kill the engine.
+// TestTruncatedFile: a process that shortens its own channel file cannot kill the engine, whatever that does first.
 func TestTruncatedFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "agent.ring")
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	for name, touch := range map[string]func(*Channel){
+		"next": func(c *Channel) {
+			if err := read(c, true, func(Record) {}); !errors.Is(err, ErrCorrupt) {
+				t.Error(err)
+			}
+		},
+		"pending": func(c *Channel) {
+			if n := c.Pending(); n != 0 {
+				t.Errorf("%d bytes to be read of a file that is gone", n)
+			}
+		},
+		"skip":    func(c *Channel) { c.Skip(8) },
+		"release": func(c *Channel) { c.tail = 8; c.Release(8) },
+		"beat":    func(c *Channel) { c.Beat(1, 1) },
+		"scan":    func(c *Channel) { c.ScanContainers() },
+		"writer":  func(c *Channel) { c.Writer() },
+		"open": func(c *Channel) {
+			if _, err := Open(c.mapping); !errors.Is(err, ErrCorrupt) {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { touch(cutShort(t)) })
+	}
+}
+
+// cutShort is a channel with a record in it, whose file was cut to nothing after it was opened.
+func cutShort(t *testing.T) *Channel {
+	file, err := os.Create(filepath.Join(t.TempDir(), "agent.ring"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,27 +316,14 @@ func TestTruncatedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Munmap(mapping)
+	t.Cleanup(func() { _ = syscall.Munmap(mapping) })
 	w := initWriter(mapping, RoleAgent, minRing)
 	c := open(t, w)
 	w.write(kindFree, 0, 1, words(1, 0))
 	if err := file.Truncate(0); err != nil {
 		t.Fatal(err)
 	}
-	if err := read(c, true, func(Record) {}); !errors.Is(err, ErrCorrupt) {
-		t.Fatal(err)
-	}
-	if n := c.Pending(); n != 0 {
-		t.Errorf("%d bytes to be read of a file that is gone", n)
-	}
-	c.Skip(8)
-	c.Release(8)
-	c.Beat(1, 1)
-	c.ScanContainers()
-	c.Writer()
-	if _, err := Open(mapping); !errors.Is(err, ErrCorrupt) {
-		t.Fatal(err)
-	}
+	return c
 }
 
 // BenchmarkNext reads allocation records with 20 frames, the heaviest there are.
