@@ -178,11 +178,7 @@ func (s *Server) snapshots(api huma.API) {
 	})
 	get(api, "/snapshots/{id}/blocks", "Its blocks in a window, stacked", s.blocks)
 	get(api, "/snapshots/{id}/moment", "What lay where at a point", func(ctx context.Context, in *momentInput) (*MomentAnswer, error) {
-		x, err := s.opened.Explorer(ctx, in.ID, in.Device)
-		if err != nil {
-			return nil, err
-		}
-		filter, err := (&FilterInput{in.Search, in.By, in.Only, in.SelectedInput}).filter()
+		x, filter, err := s.filtered(ctx, in.DeviceInput, &FilterInput{in.Search, in.By, in.Only, in.SelectedInput})
 		if err != nil {
 			return nil, err
 		}
@@ -193,11 +189,7 @@ func (s *Server) snapshots(api huma.API) {
 		return &MomentAnswer{m, x.LabelsFrom(in.Sites, in.Categories, in.Modules)}, err
 	})
 	get(api, "/snapshots/{id}/events", "Events of the trace, one after the other", func(ctx context.Context, in *eventsInput) (*explore.Events, error) {
-		x, err := s.opened.Explorer(ctx, in.ID, in.Device)
-		if err != nil {
-			return nil, err
-		}
-		filter, err := in.filter()
+		x, filter, err := s.filtered(ctx, in.DeviceInput, &in.FilterInput)
 		if err != nil {
 			return nil, err
 		}
@@ -270,12 +262,16 @@ func (in *FilterInput) filter() (explore.Filter, error) {
 	return explore.Filter{Pattern: p, Site: in.Line, Category: in.Category, Module: in.Module, By: explore.By(in.By), Value: in.Only}, err
 }
 
-func (s *Server) blocks(ctx context.Context, in *blocksInput) (*Blocks, error) {
-	x, err := s.opened.Explorer(ctx, in.ID, in.Device)
-	if err != nil {
-		return nil, err
+// filtered is a device of a snapshot, and which of its blocks are wanted.
+func (s *Server) filtered(ctx context.Context, of DeviceInput, wanted *FilterInput) (x *explore.Explorer, filter explore.Filter, err error) {
+	if x, err = s.opened.Explorer(ctx, of.ID, of.Device); err == nil {
+		filter, err = wanted.filter()
 	}
-	filter, err := in.filter()
+	return x, filter, err
+}
+
+func (s *Server) blocks(ctx context.Context, in *blocksInput) (*Blocks, error) {
+	x, filter, err := s.filtered(ctx, in.DeviceInput, &in.FilterInput)
 	if err != nil {
 		return nil, err
 	}
@@ -310,11 +306,7 @@ func (s *Server) block(ctx context.Context, in *blockInput) (*explore.Block, err
 }
 
 func (s *Server) search(ctx context.Context, in *searchInput) (*explore.Found, error) {
-	x, err := s.opened.Explorer(ctx, in.ID, in.Device)
-	if err != nil {
-		return nil, err
-	}
-	filter, err := in.filter()
+	x, filter, err := s.filtered(ctx, in.DeviceInput, &in.FilterInput)
 	if err != nil {
 		return nil, err
 	}
@@ -323,11 +315,7 @@ func (s *Server) search(ctx context.Context, in *searchInput) (*explore.Found, e
 }
 
 func (s *Server) flame(ctx context.Context, in *flameInput) (*explore.Flame, error) {
-	x, err := s.opened.Explorer(ctx, in.ID, in.Device)
-	if err != nil {
-		return nil, err
-	}
-	filter, err := in.filter()
+	x, filter, err := s.filtered(ctx, in.DeviceInput, &in.FilterInput)
 	if err != nil {
 		return nil, err
 	}
