@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,8 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/wire"
+
+	"golang.org/x/sys/unix"
 )
 
 // Files is the store in a data directory:
@@ -202,7 +205,7 @@ func (s *Files) Reopen(id string) (Writer, error) {
 	if !validID(id) {
 		return nil, notFound(id)
 	}
-	file, err := os.OpenFile(s.recording(id), os.O_RDWR|os.O_APPEND, 0o600)
+	file, err := openPlain(s.recording(id), os.O_RDWR|os.O_APPEND)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, notFound(id)
 	}
@@ -294,8 +297,36 @@ func (s *Files) Open(id, name string) (io.ReadCloser, error) {
 	if !validID(id) || name != Recording && !validName(name) {
 		return nil, fs.ErrNotExist
 	}
-	return os.Open(filepath.Join(s.runDir(id), name))
+	path := filepath.Join(s.runDir(id), name)
+	file, err := openPlain(path, os.O_RDONLY)
+	if errors.Is(err, errNotPlain) {
+		return nil, unreadable(path, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
 }
+
+// openPlain opens a file of a run's folder: no link, which may lead out of it, and no pipe or device, which may never end. A data
+// directory can come from elsewhere, and a server hands out what lies in it.
+func openPlain(path string, flags int) (*os.File, error) {
+	file, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // without waiting for who writes a pipe
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errNotPlain}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		file.Close()
+		return nil, &fs.PathError{Op: "open", Path: path, Err: cmp.Or(err, errNotPlain)}
+	}
+	return file, nil
+}
+
+// errNotPlain is of what lies in a run's folder and is never opened.
+var errNotPlain = errors.New("a link or a special file")
 
 // Attached implements Store.
 func (s *Files) Attached(id string) ([]Attachment, error) {
@@ -332,7 +363,7 @@ func lock(file *os.File) error {
 
 // isLocked says whether an engine is writing a recording.
 func isLocked(path string) bool {
-	file, err := os.Open(path)
+	file, err := openPlain(path, os.O_RDONLY)
 	if err != nil {
 		return false
 	}

@@ -33,7 +33,7 @@ func (s *Files) openToFollow(id string) (*os.File, error) {
 	if !validID(id) {
 		return nil, notFound(id)
 	}
-	file, err := os.Open(s.recording(id))
+	file, err := openPlain(s.recording(id), os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, notFound(id)
 	}

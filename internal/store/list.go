@@ -180,7 +180,7 @@ func stampOf(info fs.FileInfo) string {
 // sumUpFile makes a row from a recording; of one that cannot be read it knows the name and place.
 func (s *Files) sumUpFile(id, path string) Run {
 	row := Run{State: CutOff, Damaged: true}
-	if file, err := os.Open(path); err == nil {
+	if file, err := openPlain(path, os.O_RDONLY); err == nil {
 		defer file.Close()
 		if roll, _, err := sumUp(file); err == nil {
 			row = roll.row()

@@ -230,5 +230,8 @@ func unreadable(path string, err error) error {
 	if errors.Is(err, syscall.EISDIR) {
 		return &Error{Kind: ErrUnreadable, Text: path + " is a folder without a recording", Hint: "name a file in it, or a run"}
 	}
+	if errors.Is(err, errNotPlain) {
+		return &Error{Kind: ErrUnreadable, Text: path + " is a link or a special file, which is not followed in the folder of a run", Hint: "put the file itself in its place"}
+	}
 	return &Error{Kind: ErrUnreadable, Text: path, Err: err, Hint: "this command reads what hightide run records; for other files: hightide explain " + path}
 }

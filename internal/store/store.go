@@ -119,36 +119,36 @@ type Said struct {
 
 // Run is one row of the index: what List shows. Absent figures were not observed.
 type Run struct {
-	ID        string            `json:"id"`
-	Name      string            `json:"name,omitempty"`
+	ID        string            `json:"id" doc:"What requests call it."`
+	Name      string            `json:"name,omitempty" doc:"As run --name or a change of it says; need not be unique."`
 	Tags      map[string]string `json:"tags,omitempty"`
-	Verb      string            `json:"verb,omitempty"`
-	Label     mem.Label         `json:"label,omitempty"`
-	Command   []string          `json:"command,omitempty"`
-	Host      string            `json:"host,omitempty"`
-	State     State             `json:"state"`
-	Start     int64             `json:"start_wall_ns"` // since 1970
-	Duration  int64             `json:"duration_ns"`   // up to the last thing seen
-	ExitCode  mem.Optional      `json:"exit_code,omitzero"`
-	Signal    mem.Optional      `json:"signal,omitzero"`
-	Stopped   bool              `json:"stopped,omitempty"` // it ended as it was asked to
-	Steps     uint64            `json:"steps"`
-	Processes int               `json:"processes"`
-	HostRSS   mem.Optional      `json:"peak_host_rss_bytes,omitzero"` // of the process tree
-	HostPSS   mem.Optional      `json:"peak_host_pss_bytes,omitzero"`
-	Device    mem.Optional      `json:"peak_device_used_bytes,omitzero"`
-	Allocated mem.Optional      `json:"peak_allocated_bytes,omitzero"`
-	Reserved  mem.Optional      `json:"peak_reserved_bytes,omitzero"`
-	OOMs      int               `json:"ooms"`
-	Snapshots int               `json:"snapshots,omitempty"` // of allocators, that were recorded whole
-	Dropped   uint64            `json:"dropped"`
-	Findings  mem.Optional      `json:"findings,omitzero"`                 // absent: no report was made yet
-	Headline  mem.Optional      `json:"headline_peak_host_bytes,omitzero"` // the host's peak as the report's headline has it; absent likewise
-	Size      int64             `json:"size_bytes"`                        // on disk, everything in the run's folder
-	Damaged   bool              `json:"damaged,omitempty"`
-	Dir       string            `json:"dir,omitempty"`  // where people find what was attached; "": no folder
-	File      string            `json:"file,omitempty"` // the recording, for people; "": no file
-	From      string            `json:"from,omitempty"` // of a recording outside the store, see Visitors: file or upload
+	Verb      string            `json:"verb,omitempty" doc:"The command that made it: run, attach, imagine, fit, monitor, bench."`
+	Label     mem.Label         `json:"label,omitempty" doc:"How its figures were come by: measured or imagined."`
+	Command   []string          `json:"command,omitempty" doc:"Words of the command that was recorded."`
+	Host      string            `json:"host,omitempty" doc:"Name of the machine."`
+	State     State             `json:"state" doc:"running, finished, or cut off: its engine went away before the end."`
+	Start     int64             `json:"start_wall_ns" doc:"When it began, in ns since 1970."`
+	Duration  int64             `json:"duration_ns" doc:"Up to the last thing seen."`
+	ExitCode  mem.Optional      `json:"exit_code,omitzero" doc:"Of the main process; absent: not seen, or a signal ended it."`
+	Signal    mem.Optional      `json:"signal,omitzero" doc:"Number of the signal that ended the main process."`
+	Stopped   bool              `json:"stopped,omitempty" doc:"It ended as it was asked to, such as by --duration."`
+	Steps     uint64            `json:"steps" doc:"Optimizer steps that were taken."`
+	Processes int               `json:"processes" doc:"How many were seen."`
+	HostRSS   mem.Optional      `json:"peak_host_rss_bytes,omitzero" doc:"Highest resident memory of the process tree; shared pages count once for each process."`
+	HostPSS   mem.Optional      `json:"peak_host_pss_bytes,omitzero" doc:"The same with shared pages divided by their users, where it was read."`
+	Device    mem.Optional      `json:"peak_device_used_bytes,omitzero" doc:"Most memory in use on devices."`
+	Allocated mem.Optional      `json:"peak_allocated_bytes,omitzero" doc:"Most that a framework had handed out on devices."`
+	Reserved  mem.Optional      `json:"peak_reserved_bytes,omitzero" doc:"Most that a framework held on devices."`
+	OOMs      int               `json:"ooms" doc:"How often memory ran out."`
+	Snapshots int               `json:"snapshots,omitempty" doc:"Of allocators, that were recorded whole."`
+	Dropped   uint64            `json:"dropped" doc:"Records that were lost on the way into the recording."`
+	Findings  mem.Optional      `json:"findings,omitzero" doc:"How many its report has; absent: no report was made yet."`
+	Headline  mem.Optional      `json:"headline_peak_host_bytes,omitzero" doc:"The peak of host memory as its report states it; absent: no report was made yet."`
+	Size      int64             `json:"size_bytes" doc:"On disk, everything in its folder."`
+	Damaged   bool              `json:"damaged,omitempty" doc:"A part of the recording cannot be read."`
+	Dir       string            `json:"dir,omitempty" doc:"Its folder on the machine of the server, for people."`
+	File      string            `json:"file,omitempty" doc:"Its recording there, for people."`
+	From      string            `json:"from,omitempty" doc:"file or upload: a recording outside the data directory."`
 }
 
 // Filter selects runs; the zero value lets all through.
