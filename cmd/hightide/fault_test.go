@@ -53,18 +53,19 @@ type session struct {
 	t      testing.TB
 	dir    string
 	script string
+	env    []string // more of it, for each command
 }
 
 func newSession(t testing.TB) *session {
 	dir := t.TempDir()
-	return &session{t, dir, write(t, dir, "grow.py", grow)}
+	return &session{t: t, dir: dir, script: write(t, dir, "grow.py", grow)}
 }
 
 // command is a hightide command in the session.
 func (s *session) command(args ...string) *exec.Cmd {
 	c := exec.Command("hightide", args...)
 	c.Dir = s.dir
-	c.Env = append(os.Environ(), "HIGHTIDE_DATA="+filepath.Join(s.dir, "data"))
+	c.Env = append(append(os.Environ(), "HIGHTIDE_DATA="+filepath.Join(s.dir, "data")), s.env...)
 	return c
 }
 

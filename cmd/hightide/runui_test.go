@@ -15,22 +15,13 @@ import (
 func TestRunUI(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
-	write(t, s.dir, "xdg-open", "#!/bin/sh\necho \"$1\" > \"$(dirname \"$0\")/opened.part\" && mv \"$(dirname \"$0\")/opened.part\" \"$(dirname \"$0\")/opened\"\n")
-	if err := os.Chmod(filepath.Join(s.dir, "xdg-open"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	opened := s.fakeBrowser()
 	t.Cleanup(func() { endServers(s.dir) })
 	c := s.command("run", "--quiet", "--ui", "--", "sh", "-c", "until test -e done; do sleep 0.05; done; exit 7")
-	c.Env = append(c.Env, "PATH="+s.dir+":"+os.Getenv("PATH"))
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var page string
-	waitFor(t, func() bool {
-		text, err := os.ReadFile(filepath.Join(s.dir, "opened"))
-		page = strings.TrimSpace(string(text))
-		return err == nil
-	})
+	page := opened()
 	address, id, _ := strings.Cut(page, "runs/")
 	state := func() string {
 		response, err := http.Get(address + "api/v1/runs/" + id)
@@ -51,6 +42,24 @@ func TestRunUI(t *testing.T) {
 	}
 	if got := state(); got != "finished" {
 		t.Errorf("after the run the page shows it as %q", got)
+	}
+}
+
+// fakeBrowser stands in for the browser of the session's commands; opened waits for what it is told to open.
+func (s *session) fakeBrowser() (opened func() string) {
+	s.t.Helper()
+	write(s.t, s.dir, "xdg-open", "#!/bin/sh\necho \"$1\" > \"$(dirname \"$0\")/opened.part\" && mv \"$(dirname \"$0\")/opened.part\" \"$(dirname \"$0\")/opened\"\n")
+	if err := os.Chmod(filepath.Join(s.dir, "xdg-open"), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	s.env = append(s.env, "PATH="+s.dir+":"+os.Getenv("PATH"))
+	return func() (what string) {
+		waitFor(s.t, func() bool {
+			text, err := os.ReadFile(filepath.Join(s.dir, "opened"))
+			what = strings.TrimSpace(string(text))
+			return err == nil
+		})
+		return what
 	}
 }
 

@@ -126,7 +126,14 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 	if o.idle > 0 {
 		go func() { s.WaitIdle(ctx, o.idle); cancel() }()
 	}
-	if o.open {
+	switch {
+	case o.open && o.Token != "":
+		remove, err := a.openPrivately(address)
+		if err != nil {
+			return err
+		}
+		defer remove()
+	case o.open:
 		a.openInBrowser(address)
 	}
 	return serve(ctx, listener, handler)

@@ -360,3 +360,31 @@ func TestAddressForOthers(t *testing.T) {
 		t.Errorf("without the token %d, with it %d", without, with)
 	}
 }
+
+// TestOpenTellsNobodyTheToken: a browser is not handed the token as an argument, which other users of the machine would see, but as a
+// file that nobody else may read, and that is gone once the server has ended.
+func TestOpenTellsNobodyTheToken(t *testing.T) {
+	t.Parallel()
+	s := newSession(t)
+	browser := s.fakeBrowser()
+	ui := s.serve("--allow-exec", "--open")
+	opened := browser()
+	_, token, _ := strings.Cut(ui.address, "token=")
+	if token == "" || strings.Contains(opened, token) {
+		t.Fatalf("%s was opened as %s", ui.address, opened)
+	}
+	page, err := os.ReadFile(opened)
+	if err != nil || !strings.Contains(string(page), ui.address) {
+		t.Errorf("%s has %s, %v", opened, page, err)
+	}
+	if info, err := os.Stat(opened); err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if err := ui.process.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = ui.process.Wait()
+	if _, err := os.Stat(opened); !os.IsNotExist(err) {
+		t.Errorf("%s stays: %v", opened, err)
+	}
+}

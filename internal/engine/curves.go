@@ -20,9 +20,9 @@ type CurveOptions struct {
 
 // Curve is a series of a recording, with its id there.
 type Curve struct {
-	ID uint32 `json:"series"`
+	ID uint32 `json:"series" doc:"Its number in the recording."`
 	report.Series
-	Last mem.Optional `json:"last,omitzero"` // the newest reading
+	Last mem.Optional `json:"last,omitzero" doc:"The newest reading."`
 }
 
 // MainCurve stands for the curve that a report of the run leads with.

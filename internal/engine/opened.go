@@ -35,26 +35,26 @@ type Opened struct {
 
 // OpenedSnapshot is one of them, for a list.
 type OpenedSnapshot struct {
-	ID      string         `json:"id"`
-	Name    string         `json:"name"`
-	From    string         `json:"from"` // file, upload or run
-	Run     string         `json:"run,omitempty"`
-	Size    int64          `json:"size_bytes,omitempty"` // of the file
-	State   string         `json:"state"`                // known, reading, ready or failed
-	Problem string         `json:"problem,omitempty"`    // why it failed
-	Devices []OpenedDevice `json:"devices"`              // once it is ready
+	ID      string         `json:"id" doc:"What requests call it."`
+	Name    string         `json:"name" doc:"Of the file, or what the sender called it."`
+	From    string         `json:"from" doc:"file, upload or run."`
+	Run     string         `json:"run,omitempty" doc:"The run that recorded it."`
+	Size    int64          `json:"size_bytes,omitempty" doc:"Of the file."`
+	State   string         `json:"state" doc:"known, reading, ready or failed."`
+	Problem string         `json:"problem,omitempty" doc:"Why it failed, and what to do."`
+	Devices []OpenedDevice `json:"devices" doc:"Once it is ready."`
 }
 
 // OpenedDevice is a device of a snapshot.
 type OpenedDevice struct {
-	Device   int       `json:"device"`
+	Device   int       `json:"device" doc:"Its number, as requests have it."`
 	Name     string    `json:"name,omitempty"`
-	Events   int       `json:"events"`
-	Blocks   int       `json:"blocks"`
-	Peak     mem.Bytes `json:"peak_bytes"`
-	PeakAt   int       `json:"peak_at"` // point of the trace: so many events before
-	Reserved mem.Bytes `json:"peak_reserved_bytes"`
-	Duration int64     `json:"duration_ns,omitempty"`
+	Events   int       `json:"events" doc:"Of its trace."`
+	Blocks   int       `json:"blocks" doc:"That its trace tells of, with those from before it."`
+	Peak     mem.Bytes `json:"peak_bytes" doc:"Most that was allocated."`
+	PeakAt   int       `json:"peak_at" doc:"The point of the peak: so many events before."`
+	Reserved mem.Bytes `json:"peak_reserved_bytes" doc:"Most that was reserved."`
+	Duration int64     `json:"duration_ns,omitempty" doc:"Of the trace, where it has times."`
 }
 
 // States of an OpenedSnapshot.
@@ -377,7 +377,7 @@ func (one *openedOne) size() (sum mem.Bytes) {
 	return sum
 }
 
-// Explorer is a device of a snapshot, to be looked at; device -1: the one with the highest peak.
+// Explorer is a device of a snapshot, to be looked at; device -1: of those with a trace, the one with the highest peak.
 func (o *Opened) Explorer(ctx context.Context, id string, device int) (*explore.Explorer, error) {
 	one, err := o.read(ctx, id)
 	if err != nil {
@@ -391,7 +391,8 @@ func (o *Opened) Explorer(ctx context.Context, id string, device int) (*explore.
 	}
 	var best *explore.Explorer
 	for _, d := range one.info.Devices {
-		if x := one.explorers[d.Device]; best == nil || x.Peak.Bytes > best.Peak.Bytes {
+		x := one.explorers[d.Device]
+		if traced := x.Moments > 0; best == nil || traced && best.Moments == 0 || traced == (best.Moments > 0) && x.Peak.Bytes > best.Peak.Bytes {
 			best = x
 		}
 	}

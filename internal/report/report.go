@@ -136,36 +136,36 @@ const (
 // Finding points at a line, with bytes and a reason to believe it. File and Line name the holder
 // where it is known, else the site of allocation; the site has its own fields.
 type Finding struct {
-	Kind         string         `json:"kind"`
-	Severity     string         `json:"severity"` // critical, warning, info
-	Title        string         `json:"title"`
-	Text         string         `json:"text"`
-	Advice       string         `json:"advice,omitempty"`
-	Process      uint32         `json:"process,omitempty"`
-	File         string         `json:"file,omitempty"`
-	Line         int            `json:"line,omitempty"`
-	Holder       string         `json:"holder,omitempty"` // name of the container
-	SiteFile     string         `json:"site_file,omitempty"`
+	Kind         string         `json:"kind" doc:"What sort it is, as leak, growth or oom."`
+	Severity     string         `json:"severity" doc:"critical, warning or info."`
+	Title        string         `json:"title" doc:"A few words."`
+	Text         string         `json:"text" doc:"What was found, with its figures."`
+	Advice       string         `json:"advice,omitempty" doc:"What to change."`
+	Process      uint32         `json:"process,omitempty" doc:"Id in the run; absent: of no single one."`
+	File         string         `json:"file,omitempty" doc:"Where the line to change is."`
+	Line         int            `json:"line,omitempty" doc:"That line."`
+	Holder       string         `json:"holder,omitempty" doc:"Name of the container that keeps it."`
+	SiteFile     string         `json:"site_file,omitempty" doc:"Where it was allocated."`
 	SiteLine     int            `json:"site_line,omitempty"`
 	SiteFunction string         `json:"site_function,omitempty"`
 	Stack        []mem.Location `json:"stack,omitempty"`
-	Bytes        mem.Optional   `json:"bytes,omitzero"`
-	BytesPerStep mem.Optional   `json:"bytes_per_step,omitzero"`
-	Error        mem.Optional   `json:"error_bytes,omitzero"` // half width of the 95 % interval of BytesPerStep, else of Bytes
-	Confidence   float64        `json:"confidence,omitempty"` // 0 to 1
-	Phase        mem.Phase      `json:"phase,omitempty"`
-	Aspect       string         `json:"aspect,omitempty"` // of kind ranks: in what the rank differs
-	Label        mem.Label      `json:"label"`
+	Bytes        mem.Optional   `json:"bytes,omitzero" doc:"What it is about, at the peak or the end."`
+	BytesPerStep mem.Optional   `json:"bytes_per_step,omitzero" doc:"Growth."`
+	Error        mem.Optional   `json:"error_bytes,omitzero" doc:"Half width of the 95 % interval of bytes_per_step, else of bytes."`
+	Confidence   float64        `json:"confidence,omitempty" doc:"0 to 1."`
+	Phase        mem.Phase      `json:"phase,omitempty" doc:"In which it is."`
+	Aspect       string         `json:"aspect,omitempty" doc:"Of kind ranks: in what the rank differs."`
+	Label        mem.Label      `json:"label" doc:"How the figures were come by."`
 }
 
 // Subject is whose memory a table, a curve or a flame graph shows. Zero: the whole run's, or the machine's.
 type Subject struct {
-	Process   uint32       `json:"process,omitempty"`      // id in the run
-	Device    string       `json:"device,omitempty"`       // as the driver or the framework calls it: nvidia:0, cuda:0
-	Framework string       `json:"framework,omitempty"`    // whose allocator it is
-	File      string       `json:"file,omitempty"`         // a snapshot, and
-	Number    mem.Optional `json:"device_number,omitzero"` // which of its devices
-	Of        string       `json:"of,omitempty"`           // all that in words: "main on cuda:0 (torch)"
+	Process   uint32       `json:"process,omitempty" doc:"Id in the run; absent: those of the whole run, or of the machine."`
+	Device    string       `json:"device,omitempty" doc:"As the driver or the framework calls it: nvidia:0, cuda:0."`
+	Framework string       `json:"framework,omitempty" doc:"Whose allocator it is."`
+	File      string       `json:"file,omitempty" doc:"Of a snapshot."`
+	Number    mem.Optional `json:"device_number,omitzero" doc:"Which of the devices of the snapshot."`
+	Of        string       `json:"of,omitempty" doc:"All that in words."`
 }
 
 // Table is rows of plain cells under columns that carry the unit.
@@ -192,15 +192,15 @@ type Cell any // string | int64 | nil
 
 // Series is a curve for the picture, thinned to what a screen can show without losing its peaks.
 type Series struct {
-	Name mem.Quantity `json:"name"`
+	Name mem.Quantity `json:"name" doc:"The quantity, as host.rss."`
 	Subject
-	Title string    `json:"title"` // of the quantity alone, see FullTitle
-	Unit  mem.Unit  `json:"unit"`
-	XUnit mem.Unit  `json:"x_unit"` // ns: since the run began; event: of a trace
-	Label mem.Label `json:"label"`
-	Error int64     `json:"error,omitempty"`
-	X     []int64   `json:"x"`
-	Y     []int64   `json:"y"`
+	Title string    `json:"title" doc:"The quantity in words."`
+	Unit  mem.Unit  `json:"unit" doc:"Of y: bytes, ns, count, ppm and so on."`
+	XUnit mem.Unit  `json:"x_unit" doc:"Of x: ns since the run began, or event of a trace."`
+	Label mem.Label `json:"label" doc:"How the figures were come by: measured, sampled, imagined, replayed, estimated."`
+	Error int64     `json:"error,omitempty" doc:"How far y may be off, to either side, where that is known."`
+	X     []int64   `json:"x" doc:"Rising."`
+	Y     []int64   `json:"y" doc:"One for each x."`
 }
 
 // FullTitle is the title with whose curve it is: "allocated, main on cuda:0 (torch)".
@@ -222,14 +222,14 @@ func (h *Headline) Say(clauses ...string) {
 
 // PhaseBar is a coloured stretch of the timeline.
 type PhaseBar struct {
-	Process uint32    `json:"process"`
-	Phase   mem.Phase `json:"phase"`
-	Name    string    `json:"name,omitempty"`
-	Step    uint64    `json:"step"`
-	Start   int64     `json:"start_ns"` // since the run began
-	End     int64     `json:"end_ns"`
+	Process uint32    `json:"process" doc:"Id in the run."`
+	Phase   mem.Phase `json:"phase" doc:"forward, backward, optimizer and so on."`
+	Name    string    `json:"name,omitempty" doc:"Of a module, or of a span of the program."`
+	Step    uint64    `json:"step" doc:"0: before the first."`
+	Start   int64     `json:"start_ns" doc:"Since the run began."`
+	End     int64     `json:"end_ns" doc:"Since the run began."`
 
-	RSSPeak mem.Optional `json:"rss_peak_bytes,omitzero"` // of spans that the program named: the highest reading
+	RSSPeak mem.Optional `json:"rss_peak_bytes,omitzero" doc:"Of spans that the program named: the highest reading."`
 }
 
 // StepPoint is memory at the end of a step, the growth picture's dot.
@@ -244,8 +244,8 @@ type StepPoint struct {
 
 // Mark is a moment on the timeline.
 type Mark struct {
-	Time    int64  `json:"time_ns"`
-	Kind    string `json:"kind"`
-	Text    string `json:"text"`
-	Process uint32 `json:"process,omitempty"`
+	Time    int64  `json:"time_ns" doc:"Since the run began."`
+	Kind    string `json:"kind" doc:"alert, oom, exit, gap and so on."`
+	Text    string `json:"text" doc:"What happened."`
+	Process uint32 `json:"process,omitempty" doc:"Id in the run; absent: of no single one."`
 }

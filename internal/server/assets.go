@@ -18,14 +18,19 @@ func assets() http.Handler {
 	}
 	serve := http.FileServerFS(files)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case isAPI(r):
+			refuse(w, r, http.StatusNotFound, "the API has no "+r.Method+" "+clip(r.URL.Path, auditPath)+" (/openapi.json lists what it has)")
+			return
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			w.Header().Set("Allow", "GET, HEAD")
+			refuse(w, r, http.StatusMethodNotAllowed, "pages are only read")
+			return
+		}
 		name := strings.TrimPrefix(r.URL.Path, "/")
 		if info, err := fs.Stat(files, name); name != "" && err == nil && !info.IsDir() {
 			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable") // its name has a hash of its content
 			serve.ServeHTTP(w, r)
-			return
-		}
-		if strings.HasPrefix(name, "api/") {
-			http.NotFound(w, r)
 			return
 		}
 		w.Header().Set("Cache-Control", "no-cache")

@@ -1,30 +1,37 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
 )
 
-// What one request may take of the server: time by time that nothing moves, never as a whole, as a stream of events or the
-// upload of a large file may go on for hours.
+// What one request may take of the server: time by time that nothing moves and by how slowly it moves, never as a whole, as a stream of
+// events or the upload of a large file may go on for hours.
 
 const (
 	stalled  = 10 * time.Second // who takes nothing, or sends nothing, for so long is let go
+	patience = time.Minute      // how long a body may come more slowly than slowest
+	slowest  = 1 << 10          // bytes a second
 	bodySize = 1 << 20          // bytes of a request; uploads have their own limit
 )
 
-// bounded limits what a request may take.
-func (s *Server) bounded(w http.ResponseWriter, r *http.Request) *timely {
+// bounded limits what a request may take. What it gives is to be served in place of the request: that one keeps the body that net/http
+// knows, which else would not see that a body was left unread, and take its rest for the next request.
+func (s *Server) bounded(w http.ResponseWriter, r *http.Request) (*timely, *http.Request) {
 	t := &timely{ResponseWriter: w, control: http.NewResponseController(w), status: http.StatusOK}
-	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = &timelyBody{r.Body, t.control}
-		if !isUpload(r) {
-			r.Body = http.MaxBytesReader(w, r.Body, bodySize)
-		}
+	if r.Body == nil || r.Body == http.NoBody {
+		return t, r
 	}
-	return t
+	of := *r
+	body := &timelyBody{ReadCloser: r.Body, control: t.control, began: time.Now()}
+	body.wait() // also for net/http, which takes what a handler leaves
+	if of.Body = body; !isUpload(r) {
+		of.Body = http.MaxBytesReader(w, body, bodySize)
+	}
+	return t, &of
 }
 
 func isUpload(r *http.Request) bool {
@@ -55,16 +62,28 @@ func (t *timely) Write(p []byte) (int, error) {
 type timelyBody struct {
 	io.ReadCloser
 	control *http.ResponseController
+	began   time.Time
+	got     int64
 }
 
 func (b *timelyBody) Read(p []byte) (int, error) {
-	_ = b.control.SetReadDeadline(time.Now().Add(stalled))
+	b.wait()
 	n, err := b.ReadCloser.Read(p)
-	if err != nil { // from here on the connection is only watched for its end
+	b.got += int64(n)
+	if errors.Is(err, io.EOF) { // from here on the connection is only watched for its end
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }
+
+// wait sets how long is waited for the next piece.
+func (b *timelyBody) wait() {
+	slow := patience + time.Duration(b.got/slowest)*time.Second - time.Since(b.began)
+	_ = b.control.SetReadDeadline(time.Now().Add(min(stalled, slow)))
+}
+
+// auditPath is how much is told of a path, which may have 64 KiB.
+const auditPath = 200
 
 // audit tells of a request that asked for a change, whether it was let or not. Nothing of its query or body is told, which may hold
 // a token or a command with one.
@@ -72,5 +91,12 @@ func (s *Server) audit(w *timely, r *http.Request) {
 	if s.options.Audit == nil || r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions {
 		return
 	}
-	s.options.Audit(fmt.Sprintf("%s %s %s %q: %d", time.Now().UTC().Format(time.RFC3339), r.RemoteAddr, r.Method, r.URL.Path, w.status))
+	s.options.Audit(fmt.Sprintf("%s %s %.20s %q: %d", time.Now().UTC().Format(time.RFC3339), r.RemoteAddr, r.Method, clip(r.URL.Path, auditPath), w.status))
+}
+
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "…"
 }

@@ -13,7 +13,7 @@ const largeAnswer = 256 << 10
 // compressed has large answers of JSON go compressed to clients that take that. It looks at what is written first: JSON comes at once.
 func compressed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(r.URL.Path, "/api/") || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		if !isAPI(r) || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -15,7 +15,7 @@ import (
 type diffInput struct {
 	A  string `query:"a" required:"true" minLength:"1" maxLength:"200" doc:"A run, or a snapshot that is open."`
 	B  string `query:"b" required:"true" minLength:"1" maxLength:"200" doc:"What is compared with it."`
-	By string `query:"by" default:"site" enum:"site,module,category"`
+	By string `query:"by" default:"site" enum:"site,module,category" doc:"What the parts of the difference are."`
 }
 
 func (s *Server) diff(api huma.API) {

@@ -14,9 +14,9 @@ import (
 
 type factsInput struct {
 	RunInput
-	From  int64 `query:"from_ns" default:"-1" minimum:"-1" doc:"Since the run began."`
-	To    int64 `query:"to_ns" default:"-1" minimum:"-1"`
-	Limit int   `query:"limit" default:"10000" minimum:"1" maximum:"1000000"`
+	From  int64 `query:"from_ns" default:"-1" minimum:"-1" doc:"Only what touches the time from then on, in ns since the run began; -1: from its begin."`
+	To    int64 `query:"to_ns" default:"-1" minimum:"-1" doc:"Only up to then; -1: to its end."`
+	Limit int   `query:"limit" default:"10000" minimum:"1" maximum:"1000000" doc:"The most that are given."`
 }
 
 // Spans are stays in phases.
@@ -38,7 +38,7 @@ type Artifacts struct {
 
 type artifactInput struct {
 	RunInput
-	Name string `path:"name" maxLength:"200"`
+	Name string `path:"name" maxLength:"200" doc:"As the list of artifacts has it."`
 }
 
 func (s *Server) facts(api huma.API) {

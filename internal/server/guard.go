@@ -2,25 +2,33 @@ package server
 
 import (
 	"crypto/subtle"
+	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
 )
 
 // policy lets the page load its own files and nothing else, and lets nobody frame it.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// requestsAtOnce is how many are served at once: a stream of events is one for as long as it lasts, and takes some 100 KB.
+const requestsAtOnce = 1000
 
 // guard lets through what comes from this server's own pages, or from a program that has the token.
 //
 // The Host header is checked, as a page elsewhere can give its own name this machine's address (DNS rebinding). The Origin
 // header is, as a page elsewhere can send requests that need no answer.
 func (s *Server) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(plain http.ResponseWriter, r *http.Request) {
-		w := s.bounded(plain, r)
+	return http.HandlerFunc(func(plain http.ResponseWriter, asked *http.Request) {
+		w, r := s.bounded(plain, asked)
 		defer s.audit(w, r)
-		defer s.looked.begin()()
+		now, ended := s.looked.begin()
+		defer ended()
 		header := w.Header()
 		header.Set("Content-Security-Policy", policy)
 		header.Set("X-Content-Type-Options", "nosniff")
@@ -28,24 +36,37 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		switch {
 		case !s.knows(r.Host):
-			refuse(w, http.StatusMisdirectedRequest, "this server is not called "+r.Host)
+			refuse(w, r, http.StatusMisdirectedRequest, "this server is not called "+r.Host)
 		case !s.ownOrigin(r):
-			refuse(w, http.StatusForbidden, "pages of other origins may not ask")
+			refuse(w, r, http.StatusForbidden, "pages of other origins may not ask")
 		case s.brings(r):
-			http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: s.options.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})
+			http.SetCookie(w, s.cookie(r))
 			http.Redirect(w, r, withoutToken(r.URL), http.StatusSeeOther)
 		case !s.admits(r):
 			header.Set("WWW-Authenticate", "Bearer")
-			refuse(w, http.StatusUnauthorized, "the token is missing or wrong: use the address that hightide ui printed, or send Authorization: Bearer TOKEN")
+			refuse(w, r, http.StatusUnauthorized, "the token is missing or wrong: use the address that hightide ui printed, or send Authorization: Bearer TOKEN")
+		case now > requestsAtOnce:
+			header.Set("Retry-After", "1")
+			refuse(w, r, http.StatusServiceUnavailable, fmt.Sprintf("%d requests are under way, more than this server serves at once (close pages that nobody looks at)", now))
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
 }
 
-func refuse(w http.ResponseWriter, status int, text string) {
-	http.Error(w, text, status)
+// refuse answers with an error: in the form of the API's where that was asked, so that its clients can read it, else as text.
+func refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
+	if !isAPI(r) {
+		http.Error(w, text, status)
+		return
+	}
+	body, _ := json.Marshal(huma.NewError(status, text))
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // who asked may be gone
 }
+
+func isAPI(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") }
 
 // knows says whether a Host header is a name of this server.
 func (s *Server) knows(host string) bool {
@@ -78,6 +99,12 @@ func (s *Server) ownOrigin(r *http.Request) bool {
 func cookieName(r *http.Request) string {
 	_, port, _ := net.SplitHostPort(r.Host)
 	return "hightide-token-" + port
+}
+
+// cookie keeps the token. Of other sites only a link to a page of ours sends it, as a permalink in a mail is: those pages are read, and
+// what they do is asked for by requests of our own origin.
+func (s *Server) cookie(r *http.Request) *http.Cookie {
+	return &http.Cookie{Name: cookieName(r), Value: s.options.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil}
 }
 
 // brings says whether a page is opened with the right token in its address, as hightide ui prints it.

@@ -13,16 +13,16 @@ type looked struct {
 	until time.Time
 }
 
-// begin notes that a request began; call what it returns when that has ended.
-func (l *looked) begin() (end func()) {
-	add := func(n int) {
+// begin notes that a request began, and says how many are under way with it; call end when that has ended.
+func (l *looked) begin() (now int, end func()) {
+	add := func(n int) int {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.now += n
 		l.until = time.Now()
+		return l.now
 	}
-	add(1)
-	return func() { add(-1) }
+	return add(1), func() { add(-1) }
 }
 
 // left is how long the server still has to wait for somebody to look.

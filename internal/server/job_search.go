@@ -14,7 +14,7 @@ var searchJob = jobKind{"search", "try many allocator settings on a snapshot's t
 
 type searchAsked struct {
 	Snapshot string `json:"snapshot"`
-	Device   int    `json:"device"`
+	Device   *int   `json:"device"`
 	GPU      string `json:"gpu"`
 	Memory   string `json:"memory"`
 }
@@ -24,9 +24,12 @@ func beginSearch(s *Server, text json.RawMessage) (work, error) {
 	if err != nil {
 		return work{}, err
 	}
+	if _, err := s.opened.Info(context.Background(), asked.Snapshot); err != nil {
+		return work{}, err
+	}
 	title := "search settings for " + asked.Snapshot
-	if asked.Device >= 0 { // else the one that the snapshot opens with
-		title += fmt.Sprintf(", device %d", asked.Device)
+	if device := orMain(asked.Device); device >= 0 {
+		title += fmt.Sprintf(", device %d", device)
 	}
 	return work{title, func(ctx context.Context, j *job) (any, error) {
 		w, err := s.whatIf(ctx, asked.Snapshot, asked.Device)

@@ -161,18 +161,18 @@ type JobList struct {
 }
 
 type jobInput struct {
-	ID string `path:"id" maxLength:"40"`
+	ID string `path:"id" maxLength:"40" doc:"As the list of jobs has it."`
 }
 
 type newJobInput struct {
 	Body struct {
-		Kind    string          `json:"kind" enum:"imagine,fit,bench,search,explain"`
+		Kind    string          `json:"kind" enum:"imagine,fit,bench,search,explain" doc:"What is to be done."`
 		Options json.RawMessage `json:"options" doc:"Of the kind: docs/formats/api.md lists them."`
 	}
 }
 
 type jobEventsInput struct {
-	ID    string `path:"id" maxLength:"40"`
+	ID    string `path:"id" maxLength:"40" doc:"As the list of jobs has it."`
 	After int    `header:"Last-Event-ID" doc:"Number of the last event that was received; 0: all that are kept."`
 	From  int    `query:"from" doc:"The same, for clients that cannot set the header."`
 }
@@ -271,19 +271,19 @@ func (s JobState) over() bool { return s != JobQueued && s != JobRunning }
 
 // Job is what can be said of a job. Times are ns since 1970.
 type Job struct {
-	ID      string   `json:"id"`
-	Kind    string   `json:"kind"`
-	Title   string   `json:"title"`
+	ID      string   `json:"id" doc:"What requests call it."`
+	Kind    string   `json:"kind" doc:"imagine, fit, bench, search or explain."`
+	Title   string   `json:"title" doc:"What it does, in words."`
 	State   JobState `json:"state" enum:"queued,running,done,failed,cancelled"`
-	Asked   int64    `json:"asked_ns"`
-	Started int64    `json:"started_ns,omitempty"`
-	Ended   int64    `json:"ended_ns,omitempty"`
+	Asked   int64    `json:"asked_ns" doc:"When it was asked for, in ns since 1970."`
+	Started int64    `json:"started_ns,omitempty" doc:"When it began; absent: it waits."`
+	Ended   int64    `json:"ended_ns,omitempty" doc:"When it ended; absent: it did not."`
 	Run     string   `json:"run,omitempty" doc:"The run that it recorded."`
 	Matrix  string   `json:"matrix,omitempty" doc:"The matrix that it measures."`
 	Note    string   `json:"note,omitempty" doc:"Why and where it records outside the data directory; this server does not have that run."`
 	Problem string   `json:"problem,omitempty" doc:"Why it failed, and what to do."`
 	Output  string   `json:"output,omitempty" doc:"The end of what its programs wrote."`
-	Result  any      `json:"result,omitempty"`
+	Result  any      `json:"result,omitempty" doc:"Of the kind, once there is one: docs/formats/api.md."`
 }
 
 // JobEnd is a job that has ended: nothing is told of it any more.

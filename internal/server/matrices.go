@@ -17,7 +17,7 @@ type MatrixList struct {
 }
 
 type matrixInput struct {
-	Name string `path:"name" maxLength:"200"`
+	Name string `path:"name" maxLength:"200" doc:"As the list of matrices has it."`
 }
 
 func (s *Server) matrices(api huma.API) {

@@ -67,7 +67,9 @@ func NewMemoryMark(e *engine.Engine, o Options) http.Handler {
 // open lets pages of any origin ask. The name of the server is still checked, and the token where there is one: a page elsewhere
 // must not reach further by it than it could by itself.
 func (m *memoryMark) open(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(plain http.ResponseWriter, asked *http.Request) {
+		w, r := m.guard.bounded(plain, asked)
+		defer m.guard.audit(w, r)
 		header := w.Header()
 		header.Set("Access-Control-Allow-Origin", "*")
 		header.Set("X-Content-Type-Options", "nosniff")
@@ -81,7 +83,6 @@ func (m *memoryMark) open(next http.Handler) http.Handler {
 		case !m.guard.admits(r):
 			reply(w, http.StatusUnauthorized, failed(errors.New("the token is missing or wrong: send Authorization: Bearer TOKEN")))
 		default:
-			r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 			next.ServeHTTP(w, r)
 		}
 	})

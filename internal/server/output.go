@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -27,8 +26,8 @@ type Output struct {
 type outputInput struct {
 	RunInput
 	From   int64  `query:"from" doc:"In bytes from the start; below 0: from the end."`
-	Limit  int    `query:"limit" default:"1048576" minimum:"1" maximum:"16777216"`
-	Accept string `header:"Accept"`
+	Limit  int    `query:"limit" default:"1048576" minimum:"1" maximum:"16777216" doc:"Bytes, at most."`
+	Accept string `header:"Accept" hidden:"true"`
 }
 
 func (s *Server) output(api huma.API) {
@@ -39,9 +38,13 @@ func (s *Server) output(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
+		kind := accepted(in.Accept, jsonKind, "text/plain")
+		if kind == "" {
+			return nil, notAcceptable("text/plain")
+		}
 		part, err := outputPart(ctx, s.engine, row.ID, in.From, in.Limit)
 		return func(_ context.Context, w http.ResponseWriter) {
-			if strings.HasPrefix(in.Accept, "text/plain") {
+			if kind == "text/plain" {
 				w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 				_, _ = io.WriteString(w, part.Text)
 				return

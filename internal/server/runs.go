@@ -20,23 +20,23 @@ type RunList struct {
 
 type runsInput struct {
 	Search string   `query:"search" maxLength:"1000" doc:"Text in the id, the name or the command."`
-	Tag    []string `query:"tag,explode" maxItems:"20" doc:"KEY or KEY=VALUE; all of them."`
-	State  string   `query:"state" enum:"running,finished,cut off"`
+	Tag    []string `query:"tag,explode" maxItems:"20" nullable:"false" doc:"KEY or KEY=VALUE; all of them." example:"[\"model=bert\"]"`
+	State  string   `query:"state" enum:"running,finished,cut off" doc:"Only runs in this state."`
 	Verb   string   `query:"verb" maxLength:"40" doc:"As run, imagine or attach."`
 	Before string   `query:"before" maxLength:"64" doc:"The id of a run: only those after it in the list."`
-	Limit  int      `query:"limit" default:"200" minimum:"1" maximum:"10000"`
+	Limit  int      `query:"limit" default:"200" minimum:"1" maximum:"10000" doc:"The most that are listed."`
 }
 
 // RunInput names a run in a path.
 type RunInput struct {
-	ID string `path:"id" maxLength:"200" doc:"An id, a unique beginning of one, a name, or last."`
+	ID string `path:"id" maxLength:"200" doc:"An id, a unique beginning of one, a name, or last." example:"last"`
 }
 
 // changeInput is what may be changed of a run.
 type changeInput struct {
 	RunInput
 	Body struct {
-		Name   *string           `json:"name,omitempty" maxLength:"200"`
+		Name   *string           `json:"name,omitempty" maxLength:"200" doc:"A new name; empty: none."`
 		Set    map[string]string `json:"set,omitempty" doc:"Tags to set."`
 		Remove []string          `json:"remove,omitempty" doc:"Tags to remove." maxItems:"100"`
 	}
@@ -44,7 +44,7 @@ type changeInput struct {
 
 type deleteInput struct {
 	Body struct {
-		IDs []string `json:"ids" minItems:"1" maxItems:"10000"`
+		IDs []string `json:"ids" minItems:"1" maxItems:"10000" doc:"Each as in the path of a run."`
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -21,13 +20,13 @@ type CurveList struct {
 
 type seriesInput struct {
 	RunInput
-	Name    []string `query:"name,explode" maxItems:"100" doc:"A quantity, as host.rss; main: the curve that a report leads with; none: all."`
+	Name    []string `query:"name,explode" maxItems:"100" nullable:"false" doc:"A quantity, as host.rss; main: the curve that a report leads with; none: all."`
 	Process int64    `query:"process" default:"-1" minimum:"-1" doc:"Its id in the run; 0: those of the whole run; -1: all."`
-	Device  string   `query:"device" maxLength:"100"`
-	From    int64    `query:"from_ns" default:"-1" minimum:"-1" doc:"Since the run began."`
-	To      int64    `query:"to_ns" default:"-1" minimum:"-1"`
+	Device  string   `query:"device" maxLength:"100" doc:"Only curves of this device, as cuda:0."`
+	From    int64    `query:"from_ns" default:"-1" minimum:"-1" doc:"Only from then on, in ns since the run began; -1: from its begin."`
+	To      int64    `query:"to_ns" default:"-1" minimum:"-1" doc:"Only up to then; -1: to its end."`
 	Points  int      `query:"points" default:"1000" minimum:"4" maximum:"1000000" doc:"The most a curve keeps: the lowest and the highest of each part."`
-	Accept  string   `header:"Accept"`
+	Accept  string   `header:"Accept" hidden:"true"`
 }
 
 // options of the curves that are wanted.
@@ -54,10 +53,17 @@ var forms = []struct {
 	}},
 }
 
+func formKinds() (kinds []string) {
+	for _, t := range forms {
+		kinds = append(kinds, t.kind)
+	}
+	return kinds
+}
+
 func (s *Server) series(api huma.API) {
 	kinds := rawJSON[CurveList](api)
-	for _, t := range forms {
-		kinds[t.kind] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
+	for _, kind := range formKinds() {
+		kinds[kind] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
 	}
 	served(api, "/runs/{id}/series", "Curves of a run, thinned to what a screen shows", kinds, func(ctx context.Context, in *seriesInput) (serving, error) {
 		h, release, err := s.open(ctx, in.ID)
@@ -65,8 +71,12 @@ func (s *Server) series(api huma.API) {
 			return nil, err
 		}
 		defer release()
+		kind := accepted(in.Accept, append([]string{jsonKind}, formKinds()...)...)
+		if kind == "" {
+			return nil, notAcceptable(formKinds()...)
+		}
 		curves := h.curves(in.options())
-		return func(_ context.Context, w http.ResponseWriter) { curves.write(w, in.Accept) }, nil
+		return func(_ context.Context, w http.ResponseWriter) { curves.write(w, kind) }, nil
 	})
 }
 
@@ -77,10 +87,10 @@ func (h *hub) curves(o engine.CurveOptions) *CurveList {
 	return &CurveList{h.newest, engine.Curves(h.run, o)}
 }
 
-// write answers with the form that the client wants, which is JSON if it does not say.
-func (c *CurveList) write(w http.ResponseWriter, accept string) {
+// write answers in one form.
+func (c *CurveList) write(w http.ResponseWriter, kind string) {
 	for _, t := range forms {
-		if strings.Contains(accept, t.kind) {
+		if kind == t.kind {
 			w.Header().Set("Content-Type", t.kind)
 			_ = t.write(c, w)
 			return

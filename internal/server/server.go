@@ -112,6 +112,7 @@ func New(given *engine.Engine, o Options) (*Server, http.Handler) {
 	for _, add := range resources {
 		add(s, s.api)
 	}
+	describe(s.api.OpenAPI())
 	mux.Handle("GET /metrics", s.metrics.Handler())
 	mux.Handle("/", assets())
 	return s, s.guard(compressed(mux))

@@ -27,7 +27,7 @@ type snapshotsInput struct {
 
 // SnapshotInput names a snapshot.
 type SnapshotInput struct {
-	ID string `path:"id" maxLength:"200"`
+	ID string `path:"id" maxLength:"200" doc:"As the list of snapshots has it."`
 }
 
 type reportInput struct {
@@ -78,8 +78,8 @@ type SelectedInput struct {
 // KnownInput says how many labels the client has already.
 type KnownInput struct {
 	Sites      int `query:"sites" minimum:"0" doc:"So many labels of sites are known already; likewise the others."`
-	Categories int `query:"categories" minimum:"0"`
-	Modules    int `query:"modules" minimum:"0"`
+	Categories int `query:"categories" minimum:"0" doc:"So many labels of categories are known already."`
+	Modules    int `query:"modules" minimum:"0" doc:"So many labels of modules are known already."`
 }
 
 // MomentAnswer is a moment, with the labels that the client does not know yet.
@@ -114,7 +114,7 @@ type searchInput struct {
 type flameInput struct {
 	DeviceInput
 	At   int    `query:"at" default:"-1" doc:"What lived at this point; -1: what was allocated from one point to another."`
-	From int    `query:"from"`
+	From int    `query:"from" doc:"A point: so many events before it."`
 	To   int    `query:"to" doc:"Not above from: to the end."`
 	Of   string `query:"of" default:"allocated" enum:"allocated,held,freed" doc:"Of a range: what it allocated, freed, or held when that was most."`
 	FilterInput
@@ -128,7 +128,7 @@ type sourceInput struct {
 type eventsInput struct {
 	DeviceInput
 	From  int `query:"from" minimum:"0" doc:"Number of the first event."`
-	Count int `query:"count" default:"100" minimum:"0" maximum:"400"`
+	Count int `query:"count" default:"100" minimum:"0" maximum:"400" doc:"The most that are given."`
 	FilterInput
 }
 
@@ -136,7 +136,7 @@ type cachedInput struct {
 	DeviceInput
 	From    int `query:"from" minimum:"0" doc:"A point."`
 	To      int `query:"to" doc:"The point after the last; not above from: the whole trace."`
-	Columns int `query:"columns" default:"1000" minimum:"1" maximum:"2400"`
+	Columns int `query:"columns" default:"1000" minimum:"1" maximum:"2400" doc:"The most that the window is divided into."`
 }
 
 type nextInput struct {

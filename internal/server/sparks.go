@@ -15,7 +15,7 @@ type SparkList struct {
 }
 
 type sparksInput struct {
-	Runs []string `query:"run,explode" required:"true" minItems:"1" maxItems:"200" doc:"Ids of runs."`
+	Runs []string `query:"run,explode" required:"true" minItems:"1" maxItems:"200" nullable:"false" doc:"Ids of runs."`
 }
 
 func (s *Server) sparklines(api huma.API) {

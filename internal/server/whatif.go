@@ -14,9 +14,9 @@ import (
 )
 
 type whatIfInput struct {
-	ID   string `path:"id" maxLength:"200"`
+	ID   string `path:"id" maxLength:"200" doc:"As the list of snapshots has it."`
 	Body struct {
-		Device   int     `json:"device,omitempty" minimum:"-1" doc:"Device of the snapshot; -1: the one with the longest history."`
+		Device   *int    `json:"device,omitempty" minimum:"-1" doc:"Device of the snapshot; absent or -1: the one with the highest peak."`
 		Settings *string `json:"settings,omitempty" maxLength:"2000" doc:"Allocator settings as PYTORCH_ALLOC_CONF has them; absent: as recorded."`
 		GPU      string  `json:"gpu,omitempty" maxLength:"100" doc:"GPU of the catalogue whose memory, less a process's context, is the limit. Without it and memory, what the allocator could have, as the trace says."`
 		Memory   string  `json:"memory,omitempty" maxLength:"40" doc:"That limit in place of a GPU's, as 24GiB."`
@@ -106,17 +106,29 @@ type keptTrace struct {
 // tracesKept is how many stay ready: a page asks for one over and over, a few pages may be open.
 const tracesKept = 4
 
-// whatIf gives a snapshot's trace, made ready once.
-func (s *Server) whatIf(ctx context.Context, id string, device int) (*replay.WhatIf, error) {
+// whatIf gives the trace of a snapshot's device, made ready once; without a device, of the one that the other pages show.
+func (s *Server) whatIf(ctx context.Context, id string, device *int) (*replay.WhatIf, error) {
+	x, err := s.opened.Explorer(ctx, id, orMain(device))
+	if err != nil {
+		return nil, err
+	}
 	parsed, err := s.parsed(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.tried.get(parsed, device)()
+	w, err := s.tried.get(parsed, x.Number)()
 	if err != nil {
-		return nil, fmt.Errorf("device %d: %w", device, err)
+		return nil, fmt.Errorf("device %d: %w", x.Number, err)
 	}
 	return w, nil
+}
+
+// orMain is a device that may be left out.
+func orMain(device *int) int {
+	if device == nil {
+		return -1
+	}
+	return *device
 }
 
 func (k *whatIfs) get(of *mem.AllocatorSnapshot, device int) func() (*replay.WhatIf, error) {

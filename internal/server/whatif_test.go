@@ -1,8 +1,11 @@
 package server
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -101,9 +104,37 @@ func TestSearchJob(t *testing.T) {
 	if d.get("GET", "/jobs/"+j.ID, "", 200, &whole); whole.Result.Best == nil || len(whole.Result.Search) == 0 {
 		t.Errorf("found %+v", whole.Result)
 	}
-	var lost Job
-	d.get("POST", "/jobs", `{"kind": "search", "options": {"snapshot": "nothere"}}`, http.StatusCreated, &lost)
-	if last, _ := d.until(lost.ID, JobFailed); last.Problem == "" {
-		t.Errorf("%+v", last)
+	d.get("POST", "/jobs", `{"kind": "search", "options": {"snapshot": "nothere"}}`, http.StatusNotFound, nil)
+}
+
+// secondDevice is a snapshot of a process that used device 1 alone, as a rank of a job does: one segment, three blocks.
+const secondDevice = "gASVpgIAAAAAAAB9KIwIc2VnbWVudHNdfSiMBmRldmljZUsBjAdhZGRyZXNzlIoGAAAAAAABjAp0b3RhbF9zaXplSgAAIACMDmFsbG9jYXRlZF9zaXplSwCMC2FjdGl2ZV9zaXplSwCMDnJlcXVlc3" +
+	"RlZF9zaXpllEsAjAZzdHJlYW2USwCMDHNlZ21lbnRfdHlwZYwFc21hbGyMD3NlZ21lbnRfcG9vbF9pZEsASwCGjA1pc19leHBhbmRhYmxliYwGZnJhbWVzlF2MBmJsb2Nrc119KGgAigYAAAAAAAGM" +
+	"BHNpemWUSgAAIABoAUsAjAVzdGF0ZYwIaW5hY3RpdmVoA111YXVhjA1kZXZpY2VfdHJhY2VzXShdXSh9KIwGYWN0aW9ulIwNc2VnbWVudF9hbGxvY4wEYWRkcpSKBgAAAAAAAWgESgAAIABoAksAaA" +
+	"NdjAd0aW1lX3VzlEsBdX0oaAWMBWFsbG9jlGgGigYAAAAAAAFoBE0AEGgCSwBoA11oB0sCdX0oaAVoCGgGigYAEAAAAAFoBE0AEGgCSwBoA11oB0sDdX0oaAVoCGgGigYAIAAAAAFoBE0AEGgCSwBo" +
+	"A11oB0sEdX0oaAWMDmZyZWVfcmVxdWVzdGVklGgGigYAAAAAAAFoBE0AEGgCSwBoA11oB0sJdX0oaAWMDmZyZWVfY29tcGxldGVklGgGigYAAAAAAAFoBE0AEGgCSwBoA11oB0sJdX0oaAVoCWgGig" +
+	"YAEAAAAAFoBE0AEGgCSwBoA11oB0sKdX0oaAVoCmgGigYAEAAAAAFoBE0AEGgCSwBoA11oB0sKdX0oaAVoCWgGigYAIAAAAAFoBE0AEGgCSwBoA11oB0sLdX0oaAVoCmgGigYAIAAAAAFoBE0AEGgC" +
+	"SwBoA11oB0sLdWVldS4="
+
+// TestMainDevice: where no device is named, a replay and a search take the one that all other pages show.
+func TestMainDevice(t *testing.T) {
+	t.Parallel()
+	text, err := base64.StdEncoding.DecodeString(secondDevice)
+	if err != nil {
+		t.Fatal(err)
 	}
+	file := filepath.Join(t.TempDir(), "rank1.pickle")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, Options{Files: []string{file}})
+	for _, body := range []string{`{}`, `{"device": -1}`, `{"device": 1}`} {
+		var tried replay.Tried
+		if d.get("POST", "/snapshots/"+d.snapshot()+"/whatif", body, 200, &tried); tried.Device != 1 || tried.Recorded.Reserved != 2<<20 {
+			t.Errorf("%s: device %d, %d bytes", body, tried.Device, tried.Recorded.Reserved)
+		}
+	}
+	var j Job
+	d.get("POST", "/jobs", fmt.Sprintf(`{"kind": "search", "options": {"snapshot": %q}}`, d.snapshot()), http.StatusCreated, &j)
+	d.until(j.ID, JobDone)
 }

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// about is what the description of the API begins with.
+const about = "What hightide ui serves: runs, live while they are recorded, snapshots of allocators, what other settings would have done, and jobs. " +
+	"Bytes and nanoseconds are integers. Times are in ns since the run began, unless they are said to be since 1970. What was not observed is absent, never 0. " +
+	"Streams of server-sent events are described in docs/formats/api.md."
+
+// groups are what the API has, by the first part of a path after /api/v1, in the order in which people read it.
+var groups = []*huma.Tag{
+	{Name: "runs", Description: "What was recorded: curves, spans, events, findings, output and files."},
+	{Name: "snapshots", Description: "Traces of allocators, block by block, and what other settings would have made of them."},
+	{Name: "jobs", Description: "What takes longer than a request: imagined GPUs, searches, matrices."},
+	{Name: "matrices", Description: "Programs measured in every combination of their settings."},
+	{Name: "diff", Description: "Why two peaks differ."},
+	{Name: "server", Description: "What this server is, and what it knows."},
+}
+
+// describe completes what huma makes of the handlers' types, for readers and for programs that write clients of it: each operation has
+// a name of its own and a group, and the token is told of.
+func describe(d *huma.OpenAPI) {
+	d.Info.Description = about
+	d.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
+	d.Tags = groups
+	d.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer", Description: "Printed by hightide ui as part of its address, where it asks for one."}}
+	d.Security = []map[string][]string{{}, {"token": {}}}
+	for path, item := range d.Paths {
+		for method, o := range map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete} {
+			if o != nil {
+				o.OperationID, o.Tags = operationName(method, path), []string{groupOf(path)}
+			}
+		}
+	}
+}
+
+// operationName is how a client calls an operation: get-runs, get-run, get-run-series, get-run-artifact, delete-run.
+func operationName(method, path string) string {
+	parts := strings.Split(strings.TrimPrefix(path, "/api/v1/"), "/")
+	name := []string{strings.ToLower(method)}
+	for i, part := range parts {
+		switch {
+		case strings.HasPrefix(part, "{"):
+		case i+1 < len(parts) && strings.HasPrefix(parts[i+1], "{"):
+			name = append(name, one(part))
+		default:
+			name = append(name, strings.ReplaceAll(part, ".", "-"))
+		}
+	}
+	return strings.Join(name, "-")
+}
+
+// one is the singular of what a path lists.
+func one(many string) string {
+	if many == "matrices" {
+		return "matrix"
+	}
+	return strings.TrimSuffix(many, "s")
+}
+
+// groupOf is the group of a path.
+func groupOf(path string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/api/v1/"), "/")
+	for _, g := range groups {
+		if g.Name == first {
+			return first
+		}
+	}
+	if first == "live" || first == "sparks" {
+		return "runs"
+	}
+	return "server"
+}
