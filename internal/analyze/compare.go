@@ -6,9 +6,7 @@ import (
 	"maps"
 	"math"
 	"path"
-	"regexp"
 	"slices"
-	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -237,22 +235,16 @@ func changes(t *report.Table, a, b comparedSide, wholeA, wholeB int64, rest stri
 	}
 }
 
-var ofProcess = regexp.MustCompile(` \(pid \d+\)| \([^)]*$`) // after what is behind a colon was cut off
-
 // parts compares what the processes held at the peak. Processes of one kind are one part: their numbers differ from run to run.
 func parts(a, b *report.Report) report.Table {
 	t := report.Table{Name: "parts", Title: "What they held at the peak", Columns: changeColumns("Part", mem.Estimated)}
 	sampled := hasKind(a, "allocations") && hasKind(b, "allocations")
 	name := func(t *report.Table, row []report.Cell) string {
-		switch kind := t.Cell(row, "kind"); {
-		case kind != "process" && !sampled: // where one heap was not sampled, what it held is not told apart
+		if t.Cell(row, "kind") != "process" && !sampled { // where one heap was not sampled, what it held is not told apart
 			return mainProcess
-		case kind == "allocations": // named otherwise where a model is known
-			return "allocations"
 		}
-		what, _ := t.Cell(row, "what").(string)
-		what, _, _ = strings.Cut(what, ":")
-		return ofProcess.ReplaceAllString(what, "")
+		part, _ := t.Cell(row, "part").(string)
+		return part
 	}
 	before, ok := rowsOf(a, "composition", name)
 	after, too := rowsOf(b, "composition", name)

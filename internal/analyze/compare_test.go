@@ -15,7 +15,7 @@ func compared(name string, pss, half int64, parts, lines [][]any, total int64) *
 	r.Run.Name, r.Run.Verb = name, "run"
 	r.Headline.MainSource = mem.SeriesTreePSS
 	r.Headline.Peak = report.Peak{HostPSS: mem.Some(pss), PSSError: mem.Some(half), HostRSS: mem.Some(2 * pss), Label: mem.Measured}
-	composition := report.Table{Name: "composition", Columns: []report.Column{report.TextColumn("what", ""), report.BytesColumn("bytes", "", ""), report.BytesColumn("error", "", ""), report.TextColumn("kind", "")}}
+	composition := report.Table{Name: "composition", Columns: []report.Column{report.TextColumn("what", ""), report.BytesColumn("bytes", "", ""), report.BytesColumn("error", "", ""), report.TextColumn("part", ""), report.TextColumn("kind", "")}}
 	for _, row := range parts {
 		composition.Add(row...)
 	}
@@ -56,10 +56,10 @@ func equal(t *testing.T, what string, got []report.Cell, want ...report.Cell) {
 // TestCompare: processes of one kind and lines of one function are matched, errors add in quadrature, and what a run does not list is not zero.
 func TestCompare(t *testing.T) {
 	before := compared("a", 1000, 30,
-		[][]any{{"other allocations (activations, data)", 500, 30, "allocations"}, {"process worker (pid 7) (RSS: pages it shares count again)", 200, nil, "process"}, {"process worker (pid 9) (RSS: pages it shares count again)", 100, nil, "process"}},
+		[][]any{{"other allocations (activations, data)", 500, 30, "allocations", "allocations"}, {"process worker (pid 7) (RSS: pages it shares count again)", 200, nil, "process worker", "process"}, {"process worker (pid 9) (RSS: pages it shares count again)", 100, nil, "process worker", "process"}},
 		[][]any{{"train.py:3", "train", 300, 30, "/a/train.py"}, {"train.py:5", "train", 100, 40, "/a/train.py"}, {"gone.py:1", "gone", 50, 0, "/a/gone.py"}}, 500)
 	after := compared("b", 1400, 40,
-		[][]any{{"allocations", 900, 40, "allocations"}, {"process worker (pid 17) (RSS: pages it shares count again)", 250, nil, "process"}},
+		[][]any{{"allocations", 900, 40, "allocations", "allocations"}, {"process worker (pid 17) (RSS: pages it shares count again)", 250, nil, "process worker", "process"}},
 		[][]any{{"train.py:4", "train", 700, 120, "/b/train.py"}}, 720)
 	r := analyze.Compare(&report.Pair{Before: before, After: after})
 	if want := "The peak, PSS of all processes, rose by 400 B: 1000 B before, 1.37 KiB after (estimated)."; r.Headline.Verdict != want {
@@ -89,8 +89,8 @@ func TestCompareWithinError(t *testing.T) {
 
 // TestCompareOneHeap: where one heap was not sampled, its allocations are in the rest, and nothing rose.
 func TestCompareOneHeap(t *testing.T) {
-	before := compared("a", 1000, 0, [][]any{{"rest: interpreter, libraries", 900, nil, "rest"}, {"model parameters", 100, nil, "parameters"}}, nil, 0)
-	after := compared("b", 1000, 0, [][]any{{"allocations", 700, 10, "allocations"}, {"rest: interpreter, libraries", 300, nil, "rest"}}, nil, 0)
+	before := compared("a", 1000, 0, [][]any{{"rest: interpreter, libraries", 900, nil, "rest", "rest"}, {"model parameters", 100, nil, "model parameters", "parameters"}}, nil, 0)
+	after := compared("b", 1000, 0, [][]any{{"allocations", 700, 10, "allocations", "allocations"}, {"rest: interpreter, libraries", 300, nil, "rest", "rest"}}, nil, 0)
 	parts := rows(t, analyze.Compare(&report.Pair{Before: before, After: after}), "parts")
 	if len(parts) != 1 {
 		t.Errorf("parts %v", parts)

@@ -156,6 +156,19 @@ func processName(p *mem.Process) string {
 	return "pid " + itoa(int64(p.PID))
 }
 
+// processKind is what processes that do the same are called together.
+func processKind(p *mem.Process) string {
+	switch {
+	case p.Rank.Known():
+		return "rank " + itoa(p.Rank.Or(0))
+	case p.Role == "dataloader":
+		return "DataLoader workers"
+	case p.Role == "main", p.Role == "launcher":
+		return p.Role
+	}
+	return "others"
+}
+
 // clock maps moments of one process to the steps of the training, or to minutes where there are no
 // steps.
 type clock struct {

@@ -224,7 +224,7 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 	}
 	t := report.Table{
 		Name: "composition", Title: fmt.Sprintf("What %s held at the %s", in.processName(process), in.peakName(r)),
-		Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Measured), report.BytesColumn("error", "±", mem.Sampled), report.TextColumn("label", "label"), report.TextColumn("kind", "")},
+		Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Measured), report.BytesColumn("error", "±", mem.Sampled), report.TextColumn("label", "label"), report.TextColumn("part", ""), report.TextColumn("kind", "")},
 	}
 	model := in.modelRows(&t, process)
 	rest, label := rss-model, mem.Measured
@@ -235,30 +235,30 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 		if model > 0 {
 			what = "other allocations (activations, data, optimizer's temporaries)"
 		}
-		addRow(&t, "allocations", what, other, int64(usage.Half95(heap.Variance, heap.Live)), mem.Sampled)
+		addRow(&t, "allocations", "allocations", what, other, int64(usage.Half95(heap.Variance, heap.Live)), mem.Sampled)
 		rest, label = rss-model-other, mem.Estimated
 	}
 	if free := min(in.holesAt(process, at).Or(0), rest); free > 0 {
-		addRow(&t, "free", "free inside malloc's arenas: holes between blocks in use", free, -1, mem.Estimated)
+		addRow(&t, "free", "free inside malloc's arenas", "free inside malloc's arenas: holes between blocks in use", free, -1, mem.Estimated)
 		rest -= free
 	}
 	files, shared := in.kindsAt(process, at, rss, rss-rest)
 	if files = min(files, rest); files > 0 {
-		addRow(&t, "files", "mapped files: libraries, and data read through mmap", files, -1, mem.Measured)
+		addRow(&t, "files", "mapped files", "mapped files: libraries, and data read through mmap", files, -1, mem.Measured)
 		rest -= files
 	}
 	if shared = min(shared, rest); shared > 0 {
-		addRow(&t, "shared", "shared memory that no line is known of, at least", shared, -1, mem.Measured)
+		addRow(&t, "shared", "shared memory", "shared memory that no line is known of, at least", shared, -1, mem.Measured)
 		rest -= shared
 	}
-	addRow(&t, "rest", in.restName(files > 0), max(rest, 0), -1, label)
+	addRow(&t, "rest", "rest", in.restName(files > 0), max(rest, 0), -1, label)
 	own := len(t.Rows)
 	for _, p := range in.Run.Processes {
 		if p.ID == process {
 			continue
 		}
 		if v, ok := in.rssAt(p.ID, at); ok && p.Start <= at && p.End.Or(at) >= at {
-			addRow(&t, "process", "process "+processName(p)+" (RSS: pages it shares count again)", v, -1, mem.Measured)
+			addRow(&t, "process", "process "+processKind(p), "process "+processName(p)+" (RSS: pages it shares count again)", v, -1, mem.Measured)
 		}
 		if len(t.Rows) > 24 {
 			break
@@ -308,12 +308,13 @@ func (in *Input) peakName(r *report.Report) string {
 	return "highest sample"
 }
 
-func addRow(t *report.Table, kind, what string, bytes, half int64, label mem.Label) {
+// addRow adds a row; part is what it is called beside another run, where numbers of processes and remarks differ.
+func addRow(t *report.Table, kind, part, what string, bytes, half int64, label mem.Label) {
 	var e mem.Optional
 	if half >= 0 {
 		e = mem.Some(half)
 	}
-	t.Add(what, bytes, e, label, kind)
+	t.Add(what, bytes, e, label, part, kind)
 }
 
 // modelRows adds the model's own tensors that live in host memory, and returns their sum.
@@ -328,7 +329,7 @@ func (in *Input) modelRows(t *report.Table, process uint32) int64 {
 			bytes      mem.Optional
 		}{{"parameters", "model parameters", m.Parameters}, {"gradients", "gradients", m.Gradients}, {"optimizer", "optimizer state", m.Optimizer}} {
 			if v, ok := part.bytes.Get(); ok && v > 0 {
-				addRow(t, part.kind, part.name, v, -1, mem.Measured)
+				addRow(t, part.kind, part.name, part.name, v, -1, mem.Measured)
 				sum += v
 			}
 		}

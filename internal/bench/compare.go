@@ -102,36 +102,25 @@ func holdings(ctx context.Context, e *engine.Engine) matrix.Holdings {
 
 // hostHoldings are the rows of the report's tables of what the peak was made of, and which lines held the heap.
 func hostHoldings(r *report.Report) (all []matrix.Holding) {
-	for _, t := range r.Tables {
-		by, name := "", 0
-		switch t.Name {
-		case "composition":
-			by = "part"
-		case "sites":
-			by = "line"
-		default:
-			continue
-		}
+	names := map[string]string{"composition": "part", "sites": "line"} // the column by table
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		by := names[t.Name]
 		bytes := slices.IndexFunc(t.Columns, func(c report.Column) bool { return c.Name == "bytes" })
-		labels := slices.IndexFunc(t.Columns, func(c report.Column) bool { return c.Name == "label" })
-		if bytes < 0 {
+		if by == "" || bytes < 0 {
 			continue
 		}
 		for _, row := range t.Rows {
-			words, _ := row[name].(string)
+			name, _ := t.Cell(row, by).(string)
 			size, ok := row[bytes].(int64)
-			if !ok || words == "" {
+			if !ok || name == "" {
 				continue
 			}
 			label := t.Columns[bytes].Label
-			if labels >= 0 { // each row's own
-				own, _ := row[labels].(string)
+			if own, ok := t.Cell(row, "label").(string); ok { // each row's own
 				label = mem.Label(own)
 			}
-			if by == "part" { // what stands behind differs between runs
-				words, _, _ = strings.Cut(words, ":")
-			}
-			all = append(all, matrix.Holding{By: by, Name: words, Bytes: mem.Bytes(size), Label: label})
+			all = append(all, matrix.Holding{By: by, Name: name, Bytes: mem.Bytes(size), Label: label})
 		}
 	}
 	return all

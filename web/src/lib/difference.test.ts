@@ -13,11 +13,11 @@ test("rows add up to the difference", () => {
 });
 
 test("of two reports' tables, with the rest as a part", () => {
-  const report = (total: number, rows: [string, number, string][]) => ({ tables: [{ name: "composition", title: "", total_bytes: total, columns: [{ name: "what", title: "" }, { name: "bytes", title: "" }, { name: "kind", title: "" }], rows }] }) as unknown as Report;
-  const before = report(100, [["other allocations (data)", 60, "allocations"], ["rest: code", 10, "rest"]]);
-  expect(ofReports(before, report(150, [["allocations", 90, "allocations"]]), "composition")).toEqual({ before: 100, after: 150, by: "part",
+  const report = (total: number, rows: [string, number, string, string][]) => ({ tables: [{ name: "composition", title: "", total_bytes: total, columns: [{ name: "what", title: "" }, { name: "bytes", title: "" }, { name: "part", title: "" }, { name: "kind", title: "" }], rows }] }) as unknown as Report;
+  const before = report(100, [["other allocations (data)", 60, "allocations", "allocations"], ["rest: code", 10, "rest", "rest"]]);
+  expect(ofReports(before, report(150, [["allocations", 90, "allocations", "allocations"]]), "composition")).toEqual({ before: 100, after: 150, by: "part",
     parts: [{ name: "allocations", before: 60, after: 90 }, { name: "rest", before: 10, after: 0 }, { name: "everything else", before: 30, after: 60 }] });
-  expect(ofReports(before, report(70, [["rest: code", 70, "rest"]]), "composition")!.parts).toEqual([{ name: "the process that held most", before: 70, after: 70 }, { name: "everything else", before: 30, after: 0 }]);
+  expect(ofReports(before, report(70, [["rest: code", 70, "rest", "rest"]]), "composition")!.parts).toEqual([{ name: "the process that held most", before: 70, after: 70 }, { name: "everything else", before: 30, after: 0 }]);
   expect(ofReports(report(1, []), { tables: [] } as unknown as Report, "composition")).toBeNull();
 });
 

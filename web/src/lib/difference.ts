@@ -22,11 +22,9 @@ export function ofReports(a: Report, b: Report, name: string): Difference | null
   const kindOf = (t: Table, row: Table["rows"][number]) => row[t.columns.findIndex((c) => c.name === "kind")];
   const sampled = [p, q].every((t) => t.rows.some((r) => kindOf(t, r) === "allocations"));
   const part = (t: Table, row: Table["rows"][number]) => { // as hightide diff names them
-    const text = String(row[0] ?? ""), kind = kindOf(t, row);
-    if (name !== "composition") return text.split(":").slice(0, 2).join(":");
-    if (kind !== "process" && !sampled) return "the process that held most"; // where one heap was not sampled, what it held is not told apart
-    if (kind === "allocations") return "allocations"; // named otherwise where a model is known
-    return text.split(":")[0]!.replace(/ \(pid \d+\)/, "").replace(/ \([^)]*$/, ""); // processes of one kind are one part: their numbers differ from run to run
+    if (name !== "composition") return String(row[0] ?? "").split(":").slice(0, 2).join(":");
+    if (kindOf(t, row) !== "process" && !sampled) return "the process that held most"; // where one heap was not sampled, what it held is not told apart
+    return String(row[t.columns.findIndex((c) => c.name === "part")] ?? "");
   };
   const read = (t: Table) => {
     const bytes = t.columns.findIndex((c) => c.name === "bytes"), found = new Map<string, number>();
