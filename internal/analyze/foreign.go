@@ -3,7 +3,6 @@ package analyze
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -12,12 +11,11 @@ import (
 	"hightide/internal/usage"
 )
 
-// held is what a line or a mapping holds.
+// held is what a line or the mappings of a file hold.
 type held struct {
 	name  string
 	bytes int64
 	count int64
-	cells []any
 }
 
 // ExplainProfile adds what a memory profile of another tool says: who holds how much, by line. top bounds the lines; 0: all.
@@ -46,7 +44,7 @@ func ExplainProfile(r *report.Report, p *mem.Profile, file string, top int) {
 	if counts >= 0 {
 		t.Columns = append(t.Columns, report.Column{Name: "count", Title: report.UpperFirst(p.Kinds[counts].Name), Unit: mem.UnitCount, Label: p.Label})
 	}
-	for _, of := range all {
+	for _, of := range first(all, top) {
 		t.Add([]any{of.name, of.bytes, report.Share(mem.Bytes(of.bytes), mem.Bytes(whole)), of.count}[:len(t.Columns)]...)
 	}
 	holds := "holds"
@@ -54,8 +52,11 @@ func ExplainProfile(r *report.Report, p *mem.Profile, file string, top int) {
 		holds = "allocated in all"
 		t.Title = fmt.Sprintf("Who allocated how much in %s, by line", file)
 	}
-	addForeign(r, t, file, holds, p.Label, whole, all, top)
+	addForeign(r, t, file, holds, p.Label, whole, all)
 }
+
+// maxMappingNames is how many of a process's files are told one by one; thousands of tensors in shared memory have a file each.
+const maxMappingNames = 10_000
 
 // ExplainMappings adds what Linux says of a process's address space: what is resident, by file and kind.
 func ExplainMappings(r *report.Report, m *mem.Mappings, file string, top int) {
@@ -74,38 +75,45 @@ func ExplainMappings(r *report.Report, m *mem.Mappings, file string, top int) {
 	for _, c := range columns {
 		t.Columns = append(t.Columns, report.BytesColumn(c.name, c.title, mem.Measured))
 	}
-	var by mem.Tally[string, held]
-	whole := int64(0)
-	for i := range m.List {
-		name := mappingName(&m.List[i], m.Rollup)
-		of := by.At(name)
-		if of.name = name; of.cells == nil {
-			of.cells = make([]any, len(columns))
-		}
-		of.count++
-		for j, c := range columns {
-			n, ok := c.of(&m.List[i]).Get()
-			if !ok {
-				continue
-			}
-			if j == 0 {
-				of.bytes += n
-				whole += n
-			}
-			sum, _ := of.cells[j].(int64)
-			of.cells[j] = sum + n
-		}
-	}
-	all := by.All
-	slices.SortFunc(all, func(p, q held) int { return cmp.Or(cmp.Compare(q.bytes, p.bytes), cmp.Compare(p.name, q.name)) })
-	for _, of := range all {
-		count := mem.Some(of.count)
+	slices.SortFunc(m.List, func(p, q *mem.Mapping) int {
+		return cmp.Or(cmp.Compare(q.RSS.Or(0), p.RSS.Or(0)), cmp.Compare(p.Name, q.Name))
+	})
+	add := func(name string, of *mem.Mapping) {
+		row := []any{name, mem.Some(of.Count)}
 		if m.Rollup { // of how many it is the sum is not told
-			count = mem.Optional{}
+			row[1] = mem.Optional{}
 		}
-		t.Add(append([]any{of.name, count}, of.cells...)...)
+		for _, c := range columns {
+			row = append(row, c.of(of))
+		}
+		t.Add(row...)
 	}
-	addForeign(r, t, file, "is resident with", mem.Measured, whole, all, top)
+	shown := first(m.List, cmp.Or(top, maxMappingNames))
+	for _, of := range shown {
+		add(mappingName(of, m.Rollup), of)
+	}
+	if rest := m.List[len(shown):]; top == 0 && len(rest) > 0 {
+		var sum mem.Mapping
+		for _, of := range rest {
+			sum.Count += of.Count
+			sum.RSS, sum.PSS = sum.RSS.Plus(of.RSS), sum.PSS.Plus(of.PSS)
+			sum.PrivateDirty, sum.Swap = sum.PrivateDirty.Plus(of.PrivateDirty), sum.Swap.Plus(of.Swap)
+		}
+		add(fmt.Sprintf("%s smaller ones together", report.Count(int64(len(rest)))), &sum)
+	}
+	whole := mem.Optional{}
+	for i := range m.List {
+		whole = whole.Plus(m.List[i].RSS)
+	}
+	if !whole.Known() {
+		r.AddTable(t)
+		if r.Headline.Verdict == "" {
+			r.Headline.Say(file + " does not say what is resident")
+		}
+		return
+	}
+	largest := held{name: mappingName(m.List[0], m.Rollup), bytes: m.List[0].RSS.Or(0)}
+	addForeign(r, t, file, "is resident with", mem.Measured, whole.Or(0), []held{largest})
 }
 
 // mappingName is what a stretch of address space is called: its file, or what the kernel says it is for.
@@ -113,19 +121,22 @@ func mappingName(m *mem.Mapping, rollup bool) string {
 	switch {
 	case rollup:
 		return "the whole process"
-	case m.Path == "":
+	case m.Name == "":
 		return "anonymous memory"
-	case strings.HasPrefix(m.Path, "["):
-		return m.Path
 	}
-	return path.Base(m.Path)
+	return m.Name
+}
+
+// first are the largest of what is sorted; top 0: all.
+func first[T any](all []T, top int) []T {
+	if top > 0 {
+		return all[:min(top, len(all))]
+	}
+	return all
 }
 
 // addForeign adds a table of what is held, and a sentence where no other file has given one.
-func addForeign(r *report.Report, t report.Table, file, holds string, label mem.Label, whole int64, all []held, top int) {
-	if top > 0 {
-		t.Rows = t.Rows[:min(top, len(t.Rows))]
-	}
+func addForeign(r *report.Report, t report.Table, file, holds string, label mem.Label, whole int64, all []held) {
 	r.AddTable(t)
 	if r.Headline.Verdict != "" {
 		return

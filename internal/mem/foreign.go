@@ -28,25 +28,17 @@ type ProfileSample struct {
 // Mappings is the address space of one process, as Linux tells it in smaps.
 type Mappings struct {
 	Rollup bool // only the sums of smaps_rollup, as one mapping
-	List   []Mapping
+	List   []*Mapping
 }
 
-// Mapping is one stretch of address space. Sizes that the kernel did not state are absent.
+// Mapping is what the mappings of one file hold together. Sizes that the kernel stated for none of them are absent.
 type Mapping struct {
-	Start, End   uint64
-	Offset       uint64 // in the file
-	Path         string // file, "[heap]", "[stack]", or empty: anonymous
+	Name         string // of the file without its folder, "[heap]", "[stack]", or empty: anonymous
+	Count        int64
 	RSS          Optional
 	PSS          Optional
-	SharedClean  Optional
-	SharedDirty  Optional
-	PrivateClean Optional
 	PrivateDirty Optional
-	Anonymous    Optional
 	Swap         Optional
-	SwapPSS      Optional
-	HugePages    Optional // AnonHugePages
-	Locked       Optional
 }
 
 // OOMMessage is what a framework said when it ran out of memory, in figures. A figure that the

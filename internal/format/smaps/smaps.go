@@ -3,8 +3,12 @@ package smaps
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
+	"maps"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,20 +23,14 @@ var mappingLine = words.Lazy(`^([0-9a-f]+)-([0-9a-f]+) ([r-][w-][x-][ps-]) ([0-9
 var smapsFields = map[string]func(*mem.Mapping) *mem.Optional{
 	"Rss":           func(m *mem.Mapping) *mem.Optional { return &m.RSS },
 	"Pss":           func(m *mem.Mapping) *mem.Optional { return &m.PSS },
-	"Shared_Clean":  func(m *mem.Mapping) *mem.Optional { return &m.SharedClean },
-	"Shared_Dirty":  func(m *mem.Mapping) *mem.Optional { return &m.SharedDirty },
-	"Private_Clean": func(m *mem.Mapping) *mem.Optional { return &m.PrivateClean },
 	"Private_Dirty": func(m *mem.Mapping) *mem.Optional { return &m.PrivateDirty },
-	"Anonymous":     func(m *mem.Mapping) *mem.Optional { return &m.Anonymous },
 	"Swap":          func(m *mem.Mapping) *mem.Optional { return &m.Swap },
-	"SwapPss":       func(m *mem.Mapping) *mem.Optional { return &m.SwapPSS },
-	"AnonHugePages": func(m *mem.Mapping) *mem.Optional { return &m.HugePages },
-	"Locked":        func(m *mem.Mapping) *mem.Optional { return &m.Locked },
 }
 
 const (
 	maxMappings  = 1 << 20 // the kernel's own default limit is 65,530
 	maxSmapsLine = 64 << 10
+	rollup       = "[rollup]"
 )
 
 func Is(head []byte) bool {
@@ -40,74 +38,125 @@ func Is(head []byte) bool {
 	return mappingLine.MatchString(strings.TrimRight(line, "\r")) && (strings.Contains(rest, "Rss:") || strings.Contains(rest, "Size:"))
 }
 
-// Read reads /proc/PID/smaps or smaps_rollup as the kernel prints it. Sizes are bytes.
+// Read reads /proc/PID/smaps or smaps_rollup as the kernel prints it, and sums the mappings of each file. Sizes are bytes.
 func Read(r io.Reader) (*mem.Mappings, error) {
-	out := &mem.Mappings{}
+	sums := summing{by: map[string]*mem.Mapping{}}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 4096), maxSmapsLine)
 	number := 0
 	for lines.Scan() {
 		number++
-		line := strings.TrimRight(lines.Text(), "\r")
-		if found := mappingLine.FindStringSubmatch(line); found != nil {
-			m, err := mapping(found)
-			if err == nil && len(out.List) == maxMappings {
-				err = fmt.Errorf("more than %d mappings", maxMappings)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("line %d: %w", number, err)
-			}
-			out.List = append(out.List, m)
-			out.Rollup = out.Rollup || m.Path == "[rollup]"
-			continue
-		}
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		if len(out.List) == 0 {
-			return nil, fmt.Errorf("line %d: a figure before the first mapping", number)
-		}
-		if err := smapsFigure(&out.List[len(out.List)-1], line); err != nil {
+		if err := sums.line(bytes.TrimRight(lines.Bytes(), "\r")); err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("line %d: %w", number+1, err)
 	}
-	if len(out.List) == 0 {
+	if sums.count == 0 {
 		return nil, fmt.Errorf("no mappings")
 	}
-	return out, nil
+	if err := sums.end(); err != nil {
+		return nil, err
+	}
+	return &mem.Mappings{Rollup: sums.rollup, List: slices.Collect(maps.Values(sums.by))}, nil
 }
 
-func mapping(found []string) (mem.Mapping, error) {
-	m := mem.Mapping{Path: found[7]}
-	for i, to := range map[int]*uint64{1: &m.Start, 2: &m.End, 4: &m.Offset} {
-		value, err := strconv.ParseUint(found[i], 16, 64)
+// summing is a smaps that is being read.
+type summing struct {
+	by      map[string]*mem.Mapping
+	current mem.Mapping // its figures are still being read
+	count   int
+	rollup  bool
+}
+
+func (s *summing) line(line []byte) error {
+	if at := mappingLine.Regexp().FindSubmatchIndex(line); at != nil {
+		name, err := mapping(line, at)
+		if err == nil && s.count == maxMappings {
+			err = fmt.Errorf("more than %d mappings", maxMappings)
+		}
 		if err != nil {
-			return m, fmt.Errorf("%q is not an address", found[i])
+			return err
+		}
+		if err := s.end(); err != nil {
+			return err
+		}
+		s.count++
+		s.current = mem.Mapping{Name: name}
+		s.rollup = s.rollup || name == rollup
+		return nil
+	}
+	if len(bytes.TrimSpace(line)) == 0 {
+		return nil
+	}
+	if s.count == 0 {
+		return fmt.Errorf("a figure before the first mapping")
+	}
+	return smapsFigure(&s.current, line)
+}
+
+// end adds the mapping whose figures were read to those of the same name.
+func (s *summing) end() error {
+	if s.count == 0 {
+		return nil
+	}
+	of, ok := s.by[s.current.Name]
+	if !ok {
+		of = &mem.Mapping{Name: s.current.Name}
+		s.by[of.Name] = of
+	}
+	of.Count++
+	for _, field := range smapsFields {
+		if n, ok := field(&s.current).Get(); ok {
+			sum := field(of)
+			if n += sum.Or(0); n > int64(mem.MaxSize) {
+				return fmt.Errorf("%.60q holds more than %v", s.current.Name, mem.MaxSize)
+			}
+			*sum = mem.Some(n)
+		}
+	}
+	return nil
+}
+
+// mapping checks the first line of a mapping and returns what it is called.
+func mapping(line []byte, at []int) (string, error) {
+	var start, end, offset uint64
+	for i, to := range []*uint64{1: &start, 2: &end, 4: &offset} {
+		if to == nil {
+			continue
+		}
+		text := string(line[at[2*i]:at[2*i+1]])
+		value, err := strconv.ParseUint(text, 16, 64)
+		if err != nil {
+			return "", fmt.Errorf("%q is not an address", text)
 		}
 		*to = value
 	}
-	if m.End < m.Start || m.Path != "[rollup]" && m.End-m.Start > 1<<57 {
-		return m, fmt.Errorf("a mapping from %#x to %#x", m.Start, m.End)
+	name := string(line[at[14]:at[15]])
+	if end < start || name != rollup && end-start > 1<<57 {
+		return "", fmt.Errorf("a mapping from %#x to %#x", start, end)
 	}
-	return m, nil
+	if strings.HasPrefix(name, "/") {
+		name = path.Base(name)
+	}
+	return name, nil
 }
 
-func smapsFigure(m *mem.Mapping, line string) error {
-	name, text, ok := strings.Cut(line, ":")
+func smapsFigure(m *mem.Mapping, line []byte) error {
+	name, rest, ok := bytes.Cut(line, []byte(":"))
 	if !ok {
 		return fmt.Errorf("%.60q is neither a mapping nor a figure", line)
 	}
-	to, known := smapsFields[name]
+	to, known := smapsFields[string(name)]
 	if !known {
 		return nil
 	}
-	number, ok := strings.CutSuffix(strings.TrimSpace(text), " kB")
+	text := string(bytes.TrimSpace(rest))
+	number, ok := strings.CutSuffix(text, " kB")
 	value, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
 	if !ok || err != nil || value < 0 || value > int64(mem.MaxSize)/1024 {
-		return fmt.Errorf("%s is %.60q, want kB", name, strings.TrimSpace(text))
+		return fmt.Errorf("%s is %.60q, want kB", name, text)
 	}
 	*to(m) = mem.Some(value * 1024)
 	return nil
