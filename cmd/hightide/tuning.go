@@ -63,6 +63,10 @@ func (t *tuning) tune(w launch.Work) (done func()) {
 			}
 			t.end(s)
 		}
+	case launch.Explaining:
+		s := &settings{40, t.cores}
+		t.begin(s)
+		return func() { t.end(s) }
 	case launch.Forgetting:
 		debug.FreeOSMemory()
 		return func() {}

@@ -7,6 +7,7 @@ import "math/bits"
 type leaves struct {
 	all  []*leaf
 	lows []key // no entry of all[i] is below lows[i], none of all[i-1] is above
+	idle *leaf // the one that was left when the set became empty: sets of one entry come and go
 }
 
 const (
@@ -73,7 +74,10 @@ func (f *leaves) last() (leaf, at int) {
 // insert adds an entry that is not in the set.
 func (f *leaves) insert(k key, block int32) {
 	if len(f.all) == 0 {
-		f.all, f.lows = append(f.all, &leaf{}), append(f.lows, key{})
+		if f.idle == nil {
+			f.idle = &leaf{}
+		}
+		f.all, f.lows = append(f.all, f.idle), append(f.lows, key{})
 	}
 	i := f.leafOf(k)
 	l := f.all[i]
@@ -124,9 +128,8 @@ func (f *leaves) shrink(i int) {
 	} else if i == 0 && len(f.all) > 1 {
 		f.lows[1] = key{}
 	}
+	f.idle = f.all[i]
+	f.idle.n = 0
 	f.all = append(f.all[:i], f.all[i+1:]...)
 	f.lows = append(f.lows[:i], f.lows[i+1:]...)
-	if len(f.all) == 0 {
-		f.all, f.lows = nil, nil
-	}
 }

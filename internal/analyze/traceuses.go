@@ -86,6 +86,7 @@ func (u *stackUses) turnover() []report.Turnover {
 	type turnover struct {
 		report.Turnover
 		heaviest mem.Bytes // freed again by one stack
+		stack    uint32    // that one
 	}
 	var sums mem.Tally[groupKey, turnover]
 	for i := range u.all {
@@ -97,7 +98,7 @@ func (u *stackUses) turnover() []report.Turnover {
 		}
 		t := sums.At(key)
 		if use.Churn > t.heaviest || t.Name == "" {
-			t.heaviest, t.Frames = use.Churn, u.g.d.Stacks.Frames(use.Stack)
+			t.heaviest, t.stack = use.Churn, use.Stack
 		}
 		t.Name = key.name
 		t.Allocations += int(use.Allocations)
@@ -108,6 +109,7 @@ func (u *stackUses) turnover() []report.Turnover {
 	}
 	all := make([]report.Turnover, 0, len(sums.All))
 	for _, t := range sums.All {
+		t.Frames = u.g.d.Stacks.Frames(t.stack)
 		all = append(all, t.Turnover)
 	}
 	slices.SortFunc(all, func(p, q report.Turnover) int {

@@ -13,6 +13,7 @@ import (
 
 	"hightide/internal/analyze"
 	"hightide/internal/fail"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/replay"
 	"hightide/internal/report"
@@ -87,6 +88,7 @@ const pictureColumns = 1200
 // Explain reads files and runs and says who holds the device memory, in one report. A run also gets
 // its own analyses where it is the only reference.
 func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOptions) (*report.Report, error) {
+	defer e.Runtime.TuneTo(launch.Explaining)()
 	o.Advise = e.adviseOOM
 	x := analyze.Explaining{Report: report.New()}
 	var names []string

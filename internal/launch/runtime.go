@@ -45,6 +45,7 @@ type Work int
 const (
 	Recording  Work = iota // beside the program that is measured, for hours: small, on one thread
 	Reading                // of a large file: what is outgrown on the way is collected early
+	Explaining             // a snapshot that was read: its analyses hold as much as it does
 	Reporting              // on a recording that was just closed: give back what recording took
 	Trials                 // several programs beside each other
 	Matrix                 // many programs, recorded and reported one after the other or beside each other

@@ -1,6 +1,10 @@
 package usage
 
-import "hightide/internal/mem"
+import (
+	"slices"
+
+	"hightide/internal/mem"
+)
 
 // Activity is what one stack did among the events that a Device's history was made of. A sampled heap has none: of most blocks it
 // sees neither beginning nor end.
@@ -61,13 +65,7 @@ func (d *Device) Activity(at Moment, wants func(stack uint32) bool, seen func(sp
 			seen(i, held)
 		}
 	}
-	var all []Activity
-	for _, use := range byStack {
-		if use.Allocations+use.Blocks > 0 || use.Average > 0 {
-			all = append(all, use)
-		}
-	}
-	return all
+	return slices.DeleteFunc(byStack, func(use Activity) bool { return use.Allocations+use.Blocks == 0 && use.Average <= 0 })
 }
 
 // clock gives the time of an event: of the wall where the trace has it and it moves, else its number.
