@@ -153,6 +153,49 @@ var kinds = []struct {
 	{"killed", "/bin/bash: line 1: 12345 Killed                  python train.py", []string{"does not say who"}},
 	{"jupyter", "The Kernel crashed while executing code in the current cell or a previous cell.", []string{"does not say why"}},
 	{"enomem", "OSError: [Errno 12] Nicht genügend Hauptspeicher verfügbar", []string{"ENOMEM"}},
+	{"torch2-sentence", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 17179869183.98 GiB. GPU 0 has a total capacity of 23.65 GiB of which 20.00 GiB is free. Including non-PyTorch memory, this process has 3.20 GiB memory in use. Of the allocated memory 2.50 GiB is allocated by PyTorch, and 300.00 MiB is reserved by PyTorch but unallocated.",
+		[]string{"asked for 17179869183.98 GiB on GPU 0, more than any machine has", "not a lack of memory", "! does not say how much", "! full"}},
+	{"torch-bare", "torch.cuda.OutOfMemoryError: CUDA out of memory.", []string{"does not say how much"}},
+	{"cuda-driver-call", "RuntimeError: CUDA driver error: out of memory", []string{"Expandable segments", "! past the framework's allocator"}},
+	{"cuda-driver", "RuntimeError: Triton Error [CUDA]: out of memory", []string{"does not say how much"}},
+	{"triton", "torch._inductor.exc.InductorError: RuntimeError: No valid triton configs. OutOfMemoryError: out of resource: triton_tem_fused_0 Required: 163840 Hardware limit:101376 Reducing block sizes or `num_stages` may help.", []string{"needs 160 KiB", "has 99.0 KiB", "not the device's memory"}},
+	{"triton-units", "triton.runtime.errors.OutOfResources: out of resource: tensor memory, Required: 640, Hardware limit: 512. Reducing block sizes or `num_stages` may help.", []string{"more tensor memory than", "not bytes", "! 640 B", "! shared memory"}},
+	{"triton-units", "triton.runtime.errors.OutOfResources: out of resource: threads, Required: 2048, Hardware limit: 1024.", []string{"more threads than", "! KiB"}},
+	{"cuda-library", "rocBLAS error: rocblas_status_memory_error", []string{"(rocblas)", "does not say how much"}},
+	{"vulkan", "ggml_vulkan: Device memory allocation of size 1073741824 failed.\nggml_vulkan: Requested buffer size exceeds device memory allocation limit: ErrorOutOfDeviceMemory", []string{"could not give 1.00 GiB", "! does not say how much"}},
+	{"xgboost", "Memory allocation error on worker 0: std::bad_alloc: cudaErrorMemoryAllocation: out of memory\n- Free memory: 12345678\n- Requested memory: 1073741824\n", []string{"XGBoost asked for 1.00 GiB", "11.8 MiB were free"}},
+	{"tensorrt", "[TRT] [E] 1: [defaultAllocator.cpp::allocate::20] Error Code 1: Cuda Runtime (out of memory)", []string{"TensorRT could not allocate"}},
+	{"tensorrt-workspace", "[TRT] [E] 10: Could not find any implementation for node {ForeignNode[x]} due to insufficient workspace. See verbose log for requested sizes.", []string{"a setting of the builder"}},
+	{"onnxruntime", "[ONNXRuntimeError] : 1 : FAIL : bfc_arena.cc:376 Available memory of 805306368 is smaller than requested bytes of 1073741824", []string{"asked for 1.00 GiB", "768 MiB were left"}},
+	{"faiss", "Faiss assertion 'err == cudaSuccess' failed; details: StandardGpuResources: alloc fail type TemporaryMemoryOverflow dev 0 space Device stream 0x55 size 2147483648 bytes (cudaMalloc error out of memory [2])", []string{"Faiss asked for 2.00 GiB"}},
+	{"flashinfer", "RuntimeError: Failed to allocate memory for batch_prefill_tmp_v with size 550502400 and alignment 16 in AlignedAllocator", []string{"525 MiB", "that buffer's size, not the device's"}},
+	{"mindspore", "RuntimeError: Device(id:0) memory isn't enough and alloc failed, kernel name: Default/Conv2D-op1, alloc size: 2097152B.", []string{"asked for 2.00 MiB"}},
+	{"ascend", "[ERROR] RUNTIME(1234,python):[npu_driver.cc:1234]DevMemAllocHugePageManaged:[drv api] halMemAlloc failed:size=1073741824(bytes), type=2, moduleId=3, drvRetCode=6!", []string{"allocate 1.00 GiB on the NPU"}},
+	{"ascend", "EL0004: [PID: 123] Failed to allocate memory. Possible Cause: Available memory is insufficient.", []string{"does not say how much"}},
+	{"deepspeed-flush", "[WARNING] [stage3.py:1850:step] 2 pytorch allocator cache flushes since last step. this happens when there is high memory pressure and is detrimental to performance.", []string{"a warning, no failure"}},
+	{"accelerate-no-batch", "RuntimeError: No executable batch size found, reached zero.", []string{"smaller down to 1"}},
+	{"vllm-preempted", "WARNING 08-01 10:10:10 scheduler.py:1099] Sequence group 12 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space.", []string{"a warning, no failure"}},
+	{"sglang-unbalanced", "RuntimeError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes. pre_model_load_memory=10.2, local_gpu_memory=22.1, local_gpu_memory * 0.9=19.9", []string{"Nothing ran out", "nine tenths"}},
+	{"tensorflow-op", "ResourceExhaustedError: {{function_node __wrapped__Mul_device_/job:localhost/replica:0/task:0/device:GPU:0}} failed to allocate memory [Op:Mul]", []string{"does not say how much"}},
+	{"java-thread", "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process/resource limits reached", []string{"limit of threads", "! is full"}},
+	{"java-native", "# There is insufficient memory for the Java Runtime Environment to continue.\n# Native memory allocation (mmap) failed to map 12884901888 bytes for committing reserved memory.", []string{"asked the system for 12.0 GiB"}},
+	{"spark-memory", "org.apache.spark.memory.SparkOutOfMemoryError: Unable to acquire 65536 bytes of memory, got 0", []string{"asked for 64.0 KiB", "got 0 B"}},
+	{"torch-bus-error", "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).", []string{"the message is not sure", "--shm-size"}},
+	{"kernel-reaper", "[ 1234.5] oom_reaper: reaped process 999 (python3), now anon-rss:0kB, file-rss:0kB, shmem-rss:0kB", []string{"killed process 999 (python3)", "! 0 B"}},
+	{"kubernetes-pending", "Warning  FailedScheduling  10s  default-scheduler  0/5 nodes are available: 5 Insufficient memory.", []string{"Nothing ran out"}},
+	{"kubernetes-volume", "Usage of EmptyDir volume \"dshm\" exceeds the limit \"8Gi\".", []string{"its volume dshm holds more than its sizeLimit of 8.00 GiB"}},
+	{"cloud-run", "Memory limit of 512 MiB exceeded with 533 MiB used. Consider increasing the memory limit", []string{"used 533 MiB", "limit was 512 MiB"}},
+	{"lambda", "RequestId: abc Error: Runtime exited with error: signal: killed", []string{"the message alone does not say"}},
+	{"condor", "Job was held. Error from slot1@host: Job has gone over memory limit of 2048 megabytes. Peak usage: 2300 megabytes.", []string{"HTCondor held the job"}},
+	{"process-pool", "concurrent.futures.process.BrokenProcessPool: A process in the process pool was terminated abruptly while the future was running or pending.", []string{"does not know why"}},
+	{"no-thread", "RuntimeError: can't start new thread", []string{"not a lack of memory"}},
+	{"pandas-reader", "pandas.errors.ParserError: Error tokenizing data. C error: out of memory", []string{"does not say how much"}},
+	{"opencv", "cv2.error: OpenCV(4.8.0) alloc.cpp:73: error: (-4:Insufficient memory) Failed to allocate 74649600 bytes in function 'OutOfMemoryError'", []string{"asked for 71.2 MiB"}},
+	{"r", "Error: cannot allocate vector of size 7.5 Gb", []string{"one vector of 7.50 GiB"}},
+	{"duckdb", "duckdb.duckdb.OutOfMemoryException: Out of Memory Error: failed to allocate data of size 1.0 GiB (25.1 GiB/25.1 GiB used)", []string{"asked for 1.00 GiB", "25.1 GiB of its limit of 25.1 GiB"}},
+	{"enomem", "mmap: Cannot allocate memory", []string{"ENOMEM"}},
+	{"bad-alloc", "LLVM ERROR: out of memory", []string{"does not say how much"}},
+	{"killed", "E0101 140 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -9) local_rank: 2 (pid: 4411) of binary: /usr/bin/python", []string{"`dmesg -T` (“Killed process”) on that machine, or the scheduler's account of the job, tells."}},
 }
 
 // TestKindsOfMessages holds what is said of each kind of message, and that no wording is without an example.
@@ -170,6 +213,9 @@ func TestKindsOfMessages(t *testing.T) {
 			if text, forbidden := strings.CutPrefix(want, "! "); forbidden == strings.Contains(said, text) {
 				t.Errorf("%s: %q, in:\n%s", kind.wording, want, said)
 			}
+		}
+		if strings.Count(said, "`")%2 > 0 {
+			t.Errorf("%s: a command is cut:\n%s", kind.wording, said)
 		}
 		if strings.ContainsAny(said, "{}|") {
 			t.Errorf("%s: a figure is not filled in:\n%s", kind.wording, said)

@@ -104,6 +104,9 @@ var wordings = []wording{
 		find(`(?:trying to allocate|allocating) SIZE`, requested),
 		find(`Failed to allocate request for [\d.]+ ?\w+ \((\d+B)\)`, requested), find(`Failed to allocate request for SIZE`, requested),
 		findNumber(`device ordinal (\d+)`, device)}},
+	{name: "tensorflow-op", framework: "tensorflow", match: words.Lazy(`failed to allocate memory \[Op:\w+\]`), says: []string{
+		"TensorFlow could not allocate what an operation gives; the message does not say how much it asked for.",
+		"The lines of its allocator (bfc_allocator) before it in the log do."}},
 	{name: "tensorflow-bfc", framework: "tensorflow", match: words.Lazy(`OOM when allocating tensor`), parts: []part{
 		findNumber(`device:GPU:(\d+)`, device)}},
 }

@@ -12,7 +12,9 @@ import (
 // several ranks among each other, and line breaks in the middle of it.
 
 var (
-	escapes = words.Lazy(`\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)`)
+	// bareColours are colours whose first byte was lost on the way, as in texts of issues on the web.
+	bareColours = words.Lazy(`\[\d{1,2}(?:;\d{1,3})*m`)
+	escapes     = words.Lazy(`\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)`)
 	// lead is what may stand before a line of a log: marks of quotation, names of containers, times, levels, places.
 	lead = words.Lazy(`^(?:(?:> ?)+|[\w.-]+ +\| |\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\s\]]*\]?:? ?|\d\d-\d\d \d\d:\d\d:\d\d |(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL):? |\[[\w./-]+\.\w+:\d+\] ?|\[resource\.[^\]]*\] ?)`)
 	// speaker is a lead that says which of several processes wrote the line.
@@ -25,6 +27,9 @@ func clean(text string) string {
 	text = strings.ReplaceAll(text, "\r", "")
 	if strings.IndexByte(text, '\x1b') >= 0 {
 		text = escapes.Regexp().ReplaceAllString(text, "")
+	}
+	if strings.Contains(text, "[0m") || strings.Contains(text, "[0;0m") {
+		text = bareColours.Regexp().ReplaceAllString(text, "")
 	}
 	said, order, now := map[string][]string{}, []string{}, ""
 	leads, speakers := lead.Regexp(), speaker.Regexp()

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/words"
 )
 
 // Words explains a message in sentences: what was asked, who held the memory, why it did not fit,
@@ -77,6 +78,9 @@ func names(m *mem.OOMMessage) string {
 
 func of(o mem.Optional) mem.Bytes { return mem.Bytes(o.Or(0)) }
 
+// anySize is a size asked for, also one that cannot be.
+var anySize = words.Lazy(`[Tt]ried to allocate (\d[\d.]* ?\w+)`)
+
 func asked(m *mem.OOMMessage) string {
 	where := ""
 	if n, ok := m.Device.Get(); ok {
@@ -99,6 +103,9 @@ func asked(m *mem.OOMMessage) string {
 		if m.Type != "" {
 			tensor += " of type " + m.Type
 		}
+	}
+	if beyond := group(anySize, m.Text); beyond != "" && !m.Requested.Known() {
+		return fmt.Sprintf("%s%s was asked for %s%s, more than any machine has: a size in the program is negative or overflowed. This is not a lack of memory.", names(m), version, beyond, where)
 	}
 	if !m.Requested.Known() {
 		return fmt.Sprintf("%s%s ran out of memory%s%s; the message does not say how much it asked for.", names(m), version, where, tensor)
