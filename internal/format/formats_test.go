@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -143,20 +144,24 @@ func TestSmaps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := bytes.Count(data, []byte("\nRss:")); d.Mappings == nil || len(d.Mappings.List) != n {
-		t.Fatalf("%d mappings, want %d", len(d.Mappings.List), n)
-	}
-	var rss mem.Bytes
+	var rss, told, count int64
 	names := map[string]bool{}
 	for _, m := range d.Mappings.List {
-		rss += mem.Bytes(m.RSS.Or(0))
-		names[m.Path] = true
-		if m.End <= m.Start || m.RSS.Or(0) > int64(m.End-m.Start) {
-			t.Errorf("%+v", m)
+		rss += m.RSS.Or(0)
+		count += m.Count
+		if names[m.Name] {
+			t.Errorf("%q twice", m.Name)
+		}
+		names[m.Name] = true
+	}
+	for _, line := range bytes.Split(data, []byte("\n")) {
+		if kilo, ok := bytes.CutPrefix(line, []byte("Rss:")); ok {
+			n, _ := strconv.ParseInt(strings.Fields(string(kilo))[0], 10, 64)
+			told += n * 1024
 		}
 	}
-	if rss < mem.MiB || !names["[stack]"] {
-		t.Errorf("RSS %v, mappings %v", rss, names)
+	if n := bytes.Count(data, []byte("\nRss:")); count != int64(n) || rss != told || told < int64(mem.MiB) || !names["[stack]"] {
+		t.Errorf("%d mappings of %d, RSS %d of %d, names %v", count, n, rss, told, names)
 	}
 	text := "00400000-7ffe ---p 00000000 00:00 0    [rollup]\nRss: 1 kB\n"
 	if _, err := smaps.Read(strings.NewReader(text)); err == nil {
