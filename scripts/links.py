@@ -1,10 +1,11 @@
-"""Check that every relative link and every named heading in the project's Markdown exists.
+"""Check that every relative link, named heading and Go test that the project's Markdown names exists.
 
     python3 scripts/links.py [FOLDER]
 
 Prints each broken link as FILE:LINE and exits 1. Links to the web are not followed.
 """
 
+import itertools
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?[^)]*\)|^\[[^\]]+\]:\s*<?(\S+?)>?\s*$|<img[^>]+src=\"([^\"]+)\"")
+GO_TEST = re.compile(r"go test\b[^`\n]*?-(?:run|bench|fuzz) ['\"]?([A-Za-z]\w{2,})[^`\n]*")  # `-run xx` names none
 HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
 
 
@@ -61,6 +63,18 @@ def broken(path: Path, root: Path) -> Iterator[tuple[int, str, str]]:
                 yield number, target, "no such heading"
 
 
+def untested(path: Path, root: Path) -> Iterator[tuple[int, str, str]]:
+    """Yield (line, name, reason) for each `go test` whose packages have no test of that name, code blocks included."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for match in GO_TEST.finditer(line):
+            folders = re.findall(r"\./([\w/]+)", match[0])
+            sources = [
+                file.read_text(encoding="utf-8") for folder in folders for file in (root / folder).glob("*_test.go")
+            ]
+            if not any(re.search(rf"^func \w*{match[1]}", text, re.MULTILINE) for text in sources):
+                yield number, match[1], "no such test"
+
+
 def main(root: Path) -> int:
     listed = subprocess.run(
         ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.md"],
@@ -69,7 +83,7 @@ def main(root: Path) -> int:
     files = [root / name for name in listed.stdout.split("\0") if name and (root / name).exists()]
     bad = 0
     for file in sorted(files):
-        for number, target, reason in broken(file, root):
+        for number, target, reason in itertools.chain(broken(file, root), untested(file, root)):
             print(f"{file.relative_to(root)}:{number}: {target}: {reason}")
             bad += 1
     print(f"{len(files)} files, {bad} broken links")

@@ -45,7 +45,10 @@ def test_broken_links_are_found(tmp_path: Path) -> None:
         "[ok](there.md) [ok](there.md#a-heading-code-too) [ok](there.md#a-heading-code-too-1)\n"
         "[gone](nowhere.md) [no heading](there.md#other) [web](https://example.org/x)\n"
         "```\n[not a link](code.md)\n```\n![picture](missing.png) `[code](x.md)`\n"
+        "`go test ./room -run There` `go test ./room -run Renamed -update` `go test ./room -run xx`\n"
     )
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room" / "it_test.go").write_text("package room\n\nfunc TestThere() {}\n")
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     done = run(sys.executable, "scripts/links.py", tmp_path)
     assert done.returncode == 1
@@ -53,7 +56,8 @@ def test_broken_links_are_found(tmp_path: Path) -> None:
         "page.md:2: nowhere.md: no such file",
         "page.md:2: there.md#other: no such heading",
         "page.md:6: missing.png: no such file",
-        "2 files, 3 broken links",
+        "page.md:7: Renamed: no such test",
+        "2 files, 4 broken links",
     ]
 
 
