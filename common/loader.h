@@ -1,5 +1,5 @@
 /* loader.h: what the dynamic loader and libpthread give, by the one version of each symbol that glibc 2.17 and newer
- * ones both have: dlsym and its like moved to libc in 2.34 and took a new version there. */
+ * ones both have. dlsym and its like moved to libc in 2.34 and took a new version there. */
 #ifndef HT_LOADER_H
 #define HT_LOADER_H
 #include <pthread.h>

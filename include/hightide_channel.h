@@ -92,7 +92,7 @@ enum ht_phase {
 enum { HT_HEAP_NO_PYTHON = 1, HT_HEAP_UNKNOWN_PYTHON = 2, HT_HEAP_FOREIGN_MALLOC = 4, HT_HEAP_FREE_THREADED = 8,
        HT_HEAP_BYPASSED = 16, HT_HEAP_LATE = 32 };
 
-/* A record starts at a multiple of 8 and never wraps: what does not fit before the end of the ring
+/* A record starts at a multiple of 8 and never wraps. What does not fit before the end of the ring
  * is preceded by an HT_PAD record that fills it (its `bytes` may be 8, less than a record header).
  * Writing: reserve by compare-and-swap on head (only if head - tail + n <= ring_bytes), store bytes|HT_BUSY, then the
  * payload, then bytes with release. Reading: at tail, bytes == 0 or busy means "not yet"; after

@@ -10,8 +10,8 @@
  * alignment, no padding that is not named. Texts end with a zero byte and are cut to fit.
  *
  * Consistency: what concerns several processes (struct ht_gpu, `used` and `peak` of a slot) changes
- * under the lock, with `sequence` odd meanwhile: read it before and after, take the copy if both are
- * the same even number; still odd after 100 ms, its writer was killed and the copy is taken as it is.
+ * under the lock, with `sequence` odd meanwhile. Read it before and after, and take the copy if both are
+ * the same even number. Still odd after 100 ms, its writer was killed and the copy is taken as it is.
  * Counters of a slot are written by its process alone, each word at once.
  */
 #ifndef HIGHTIDE_DEVICE_H

@@ -2,8 +2,8 @@
  *
  * The real library cannot be asked without a GPU. The area is modelled as one complex copy of the data,
  * batch x n0 x n1 x ..., as cuFFT's documentation gives for lengths whose prime factors are 2, 3, 5 and 7
- * (a 1024 x 8192 double-precision transform from complex was seen to take 129 MiB, the model says 128);
- * a length with a larger prime is computed by Bluestein's algorithm on the next power of two beyond twice
+ * (a 1024 x 8192 double-precision transform from complex was seen to take 129 MiB, the model says 128).
+ * A length with a larger prime is computed by Bluestein's algorithm on the next power of two beyond twice
  * that length. What runs, runs nothing: outputs are told. */
 #include "core.h"
 

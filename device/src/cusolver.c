@@ -1,7 +1,7 @@
 /* cusolver.c: cuSOLVER's dense routines: handles, and how much workspace each wants.
  *
  * The real library cannot be asked without a GPU, so sizes are those that LAPACK's blocked algorithms
- * need, which cuSOLVER's names promise, with a block of 64 columns; divide and conquer and the SVD add
+ * need, which cuSOLVER's names promise, with a block of 64 columns. Divide and conquer and the SVD add
  * the matrices they work on. A model: cuSOLVER's own depend on version and GPU, and differ by up to twice.
  * Workspace lives only as long as the call, and matters where the matrix itself is large.
  *

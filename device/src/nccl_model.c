@@ -1,7 +1,7 @@
 /* nccl_model.c: how much device memory a communicator takes: a model, not a measurement.
  *
  * A connection to a neighbour has, per channel, one buffer of 10 MiB where it receives (protocols LL 0.5,
- * LL128 4.7 and Simple 4 MiB, rounded up to the allocation's 2 MiB) and two of 2 MiB: so an all-to-all on
+ * LL128 4.7 and Simple 4 MiB, rounded up to the allocation's 2 MiB) and two of 2 MiB. So an all-to-all on
  * 8 H100 takes 7 peers x 32 channels x 14 MiB = 3.29 GB, and 3.28 GB were seen (NVIDIA/nccl issue 1685,
  * which also names the two sizes). The two directions are connected apart: who only sends has no buffer of 10 MiB,
  * who only receives has no page of the sender. Whose the other 2 MiB are is not known: each direction counts them.

@@ -1,6 +1,6 @@
 /* stream.c: streams, events and capture. Work takes no time, so all of it is done when it is given
- * (under HIGHTIDE_DEVICE_LAG=1 when the host waits for any of it: a GPU that is always behind);
- * what remains is state: which streams are being captured into which graph, when events were recorded.
+ * (under HIGHTIDE_DEVICE_LAG=1 when the host waits for any of it: a GPU that is always behind).
+ * What remains is state: which streams are being captured into which graph, when events were recorded.
  *
  *     begin ─▶ stream captures ──record event──▶ event carries the capture ──wait──▶ other stream captures too
  *                    │ end on the first stream

@@ -126,7 +126,7 @@ static int dies(int rank, int ranks) {
     return 0;
 }
 
-/* Communicators are made and ended all the time, some of all ranks and some of pairs: making one looks for what killed
+/* Communicators are made and ended all the time, some of all ranks and some of pairs. Making one looks for what killed
  * ranks left, and must not take a file for abandoned whose first rank is just coming. */
 static int comes_and_goes(int rank, int ranks) {
     OK(cudaSetDevice(rank));

@@ -1,6 +1,6 @@
 /* maps.h: tracked mmaps, which may be unmapped in parts.
  *
- * Few and slow (a system call each), so a small array under a try-lock is enough: who cannot have
+ * Few and slow (a system call each), so a small array under a try-lock is enough. Who cannot have
  * the lock at once (a signal handler, a fork in between) goes on without, and that is counted.
  */
 #ifndef HT_MAPS_H

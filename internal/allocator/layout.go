@@ -248,7 +248,7 @@ func (l *Layout) gives(p *piece) mem.Bytes {
 }
 
 // Releasable is what empty_cache would return of the free memory at an address of a segment, which has other blocks or
-// none: all of a segment without blocks, and of an expandable one the pages that lie wholly in free memory.
+// none. That is all of a segment without blocks, and of an expandable one the pages that lie wholly in free memory.
 func (s *Settings) Releasable(g *mem.Segment, address uint64, free mem.Bytes, others bool) mem.Bytes {
 	switch {
 	case g.Pool != (mem.PoolID{}):

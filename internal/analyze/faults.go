@@ -9,8 +9,8 @@ import (
 	"hightide/internal/report"
 )
 
-// What a page fault costs, for an estimate: a minor one zeroes a 4 KiB page (0.25 µs to 1 µs on
-// current servers, of which the kernel's own path is the larger part); a major one reads a disk.
+// What a page fault costs, for an estimate. A minor one zeroes a 4 KiB page (0.25 µs to 1 µs on
+// current servers, of which the kernel's own path is the larger part). A major one reads a disk.
 const (
 	minorFaultCost = 500 * time.Nanosecond
 	majorFaultCost = 100 * time.Microsecond

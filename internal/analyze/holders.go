@@ -13,8 +13,8 @@ import (
 
 // A holder is the container that keeps growing, a line is where the bytes were allocated; the two
 // are seen apart and joined here. A join must be likely to be true, for a person will change that
-// line: a container of graphs keeps whatever a forward pass leaves behind; one whose items' bytes
-// are known must keep about as much as the line grows; any other must be the only candidate, or
+// line. A container of graphs keeps whatever a forward pass leaves behind. One whose items' bytes
+// are known must keep about as much as the line grows. Any other must be the only candidate, or
 // stand in the function that allocates.
 
 // holdersOf is the containers of a process that kept growing, each as it was seen last, at the pace of its clock. One that was
@@ -188,7 +188,7 @@ func keptByGraph(l growingLine) bool {
 	return l.Phase == mem.PhaseForward || l.Phase == mem.PhaseModule
 }
 
-// bySize makes causes of the containers of a process that no line shows to grow, by the sizes they were seen with: of tensors that
+// bySize makes causes of the containers of a process that no line shows to grow, by the sizes they were seen with. They are of tensors that
 // lie in an arena of the framework's own, and of an array that is replaced so often by a larger one that what its line holds
 // is seldom seen whole. What lines were joined with is among known.
 func (in *Input) bySize(p *mem.Process, known []growing) (causes []growing) {

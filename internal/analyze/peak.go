@@ -354,8 +354,8 @@ func absentNote(absent mem.Bytes) string {
 	return fmt.Sprintf(" Another %v are allocated and not resident: never touched, or given back. They take no memory.", absent)
 }
 
-// heapAt is the sampled heap of a process around a moment: the highest point of the second before
-// it, since a process that ends right after its peak has freed its heap by the next reading; else
+// heapAt is the sampled heap of a process around a moment. It is the highest point of the second before
+// it, since a process that ends right after its peak has freed its heap by the next reading. Else it is
 // the point nearest to it. One with far more than was resident has blocks that the kernel was not asked about yet: another one is better.
 func (in *Input) heapAt(process uint32, at, rss int64) (mem.HeapPoint, bool) {
 	h := in.Run.Heap[process]

@@ -30,7 +30,7 @@ func (in *Input) readings(p *mem.Process) int {
 }
 
 // shortLived says how many processes lived so shortly, or were read so seldom, that the peak may have been missed by what
-// they took: those that lived at a time can have had, by the kernel's marks, more than a tenth of it. 0: the readings are good enough.
+// they took. Those that lived at a time can have had, by the kernel's marks, more than a tenth of it. 0: the readings are good enough.
 func (in *Input) shortLived(peak int64) int {
 	type change struct{ time, bytes int64 }
 	var changes []change

@@ -104,7 +104,7 @@ const (
 )
 
 // How often a scheduler is asked, how long submissions are gathered into one array, and how long a file of a job that
-// has ended may take to be seen here: network file systems show it late.
+// has ended may take to be seen here. Network file systems show it late.
 const (
 	clusterPoll   = time.Second
 	clusterGather = 200 * time.Millisecond

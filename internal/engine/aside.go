@@ -6,7 +6,7 @@ import (
 	"hightide/internal/mem"
 )
 
-// Aside is this engine for programs that run for a caller alone: they have no terminal and no input, end when this
+// Aside is this engine for programs that run for a caller alone. They have no terminal and no input, end when this
 // process does, and get no signals of it. said ends the taking of what they write and gives its beginning and end, with
 // secrets masked.
 func (e *Engine) Aside() (apart *Engine, said func() string, err error) {

@@ -57,7 +57,7 @@ func (b *bundle) addJSON(name, what string, value any) error {
 	return err
 }
 
-// Diagnose writes one compressed archive that is fit for a bug report: the machine, versions, limits, the latest runs, and of the
+// Diagnose writes one compressed archive that is fit for a bug report. It has the machine, versions, limits and the latest runs, and of the
 // run that a reference means a redacted recording with its report, events and last allocator snapshot. No run is not an error.
 func (e *Engine) Diagnose(ctx context.Context, ref string, w io.Writer) (*Diagnosis, error) {
 	b := &bundle{Diagnosis{Version: 1, Hightide: Version, Created: e.Runtime.Time().UTC().Format(time.RFC3339), Findings: []string{},

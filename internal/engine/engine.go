@@ -7,8 +7,8 @@
 //	             ──▶ Explain, Export …    (reading.go, sources.go)      ──▶ format, analyze, replay
 //	             ──▶ Check, Info          (check.go, info.go)
 //
-// A use case of more than a page of logic has a room of its own: below this one (imagine, fit, replay, explore) where it needs no
-// recordings, above it (bench) where it is made of whole use cases. What is left are many small ones, a file each.
+// A use case of more than a page of logic has a room of its own. It is below this one (imagine, fit, replay, explore) where it needs no
+// recordings. It is above (bench) where it is made of whole use cases. What is left are many small ones, a file each.
 //
 // An Engine holds what every use case needs to know and nothing else; its zero value works. Every use
 // case takes a context and owns nothing of the process. Errors that a person can do something about are

@@ -50,7 +50,7 @@ func Analyze(run *mem.Run) *report.Report {
 }
 
 // quotes are lines of Python files, each read once. A file that changed after the run began
-// shows other lines than those that ran, so it is not quoted; nor is what is not a source at all: the
+// shows other lines than those that ran, so it is not quoted. Nor is what is not a source at all: the
 // paths come from a recording, which may be a stranger's.
 type quotes struct {
 	files map[string][][]byte

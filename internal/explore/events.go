@@ -23,7 +23,7 @@ type ListEvent struct {
 
 const mostListed = 400
 
-// List gives events from a number on, and says of each whether a filter leaves it out: it is about a block that the filter does not have, or
+// List gives events from a number on, and says of each whether a filter leaves it out. One that is left out is about a block that the filter does not have, or
 // about none and its own line and calls are not those.
 func (e *Explorer) List(from, count int, of Filter) (Events, error) {
 	from = min(max(from, 0), e.Moments)

@@ -86,7 +86,7 @@ func (r *Result) memoryMark() *MemoryMark {
 	return m
 }
 
-// AsMemoryMark is the result as MemoryMark itself gives it: its speed-up is the largest batch by the current one, whether that saves
+// AsMemoryMark is the result as MemoryMark itself gives it. Its speed-up is the largest batch by the current one, whether that saves
 // time or not, and its savings follow from that at the GPU's price. nil where nothing fits.
 func (r *Result) AsMemoryMark() *MemoryMark {
 	if r.MemoryMark == nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Matching returns a Source with only those blocks of a snapshot that a frame of their stack ("file:function")
-// lets through, as explain's filter does: the others' events are left out, and where they lie at the end is
+// lets through, as explain's filter does. The others' events are left out, and where they lie at the end is
 // cached memory. Segments stay, and so do all other events. Blocks from before the trace that are freed in it
 // have no stack and are left out. It is an error where the Source is not a snapshot, or nothing in it matches.
 func (s Source) Matching(filter *regexp.Regexp) (Source, error) {

@@ -45,7 +45,7 @@ func (b *Bundle) Has(path string) bool {
 
 // Extract writes files that are embedded in the program into a folder
 // named after their content, and returns it. A folder that is there already is complete: it appears
-// by a rename. Tried in order are the given parents, those first from which libraries may be loaded; one that cannot be written, that others can
+// by a rename. Tried in order are the given parents, those first from which libraries may be loaded. One that cannot be written, that others can
 // write, or whose path cannot stand in a variable that separates by colons or spaces, is passed over.
 func Extract(b *Bundle, parents ...string) (string, error) {
 	var failed error

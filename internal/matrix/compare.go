@@ -110,7 +110,7 @@ func Value(f Figure, s Summary) float64 { return info(f).value(s) }
 
 // Exactness is how well repeats tell a figure of each cell that has an interval, by key: half of its width as a part of the
 // mean, without the error of a figure that is estimated. It tells when to stop repeating a cell, so where the cell's own repeats tell, it takes their variance for no less
-// than the median one: those that lie close together by chance would end too early.
+// than the median one. Those that lie close together by chance would end too early.
 func Exactness(r *Result, f Figure) map[string]float64 {
 	w := begin(r, Options{})
 	w.settle(info(f))

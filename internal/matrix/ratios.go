@@ -122,7 +122,7 @@ func (w *comparing) amongDevices(a int) {
 
 func isImagined(device string) bool { return strings.HasPrefix(device, "imagined:") }
 
-// speaks says whether a figure of a cell says what a program needs: the host's figures of a run on an imaginary device
+// speaks says whether a figure of a cell says what a program needs. The host's figures of a run on an imaginary device
 // are those of a program that computes nothing, and one on the host has no device's.
 func (w *comparing) speaks(cell int, f Figure) bool {
 	d := w.device()

@@ -102,7 +102,7 @@ type varying struct {
 	log, firstDF float64 // of that, without the logarithm's bias
 }
 
-// noiseOf learns from the cells that vary. Whether they are alike is told from the first repeats of each: where a cell is
+// noiseOf learns from the cells that vary. Whether they are alike is told from the first repeats of each. Where a cell is
 // repeated until it is known well enough, those that lie close together by chance are fewer, and cells look different
 // for that alone. Where they are not all alike it looks for one axis, then for two, by whose
 // values they are: one framework's runs scatter more than another's.

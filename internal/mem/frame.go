@@ -164,7 +164,7 @@ type Location struct {
 	Native   bool   `json:"native,omitempty"`
 }
 
-// TensorFlowArena stands as the innermost place, native, in stacks of what TensorFlow's own arena on the host got when it grew: the
+// TensorFlowArena stands as the innermost place, native, in stacks of what TensorFlow's own arena on the host got when it grew. The
 // line beneath asked for more than the arena had, and may hold none of it.
 const TensorFlowArena = "TensorFlow's own arena"
 

@@ -26,7 +26,7 @@ var (
 	assignment = words.Lazy(`([A-Za-z][A-Za-z0-9_.-]*)(["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s"',;&]+)`)
 )
 
-// MaskText hides secrets in a text such as a traceback: what looks like a key, users and
+// MaskText hides secrets in a text such as a traceback. They are what looks like a key, users and
 // passwords in addresses, and the values of names that say what they are. testdata/mask/cases.json has the
 // rules by example; the agent masks by the same ones.
 func MaskText(text string) string {

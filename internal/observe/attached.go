@@ -12,8 +12,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// A process that ran before anybody looked is recorded as one of ours is, with three differences: it is sent no signal and
-// goes on where the recording ends first; how it ended is known only where the kernel tells; and of what was before
+// A process that ran before anybody looked is recorded as one of ours is, with three differences. It is sent no signal and
+// goes on where the recording ends first. How it ended is known only where the kernel tells. And of what was before
 // there are the kernel's mark and nothing else.
 
 // Recording says that a Target is recorded. By its variables the helpers in the process and in its children find the

@@ -20,7 +20,7 @@ type growth struct {
 }
 
 // pause between two looks. It takes four or more to see a container grow, and what grows after a long import, or late, is to be
-// seen as well: so there are about a dozen in every doubling of the time. Over time, where turns are less even, there are twice
+// seen as well. So there are about a dozen in every doubling of the time. Over time, where turns are less even, there are twice
 // as many.
 func (g *growth) pause(now int64) int64 {
 	least, share := int64(1e9), int64(16)

@@ -10,7 +10,7 @@ import (
 
 // liveHeap keeps what the heap sampler saw of one process: every recorded block that is still live,
 // summed by site. A block counts with its weight, the bytes its sample stands for, so Live is an
-// unbiased estimate; its variance is the Horvitz–Thompson one for Poisson sampling, the sum of
+// unbiased estimate. Its variance is the Horvitz–Thompson one for Poisson sampling, the sum of
 // weight·(weight − size), zero for blocks that are always recorded.
 type liveHeap struct {
 	process  uint32

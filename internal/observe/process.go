@@ -188,7 +188,7 @@ func (r *Recorder) counters(p *process, c *channel, record *shm.Counters) {
 }
 
 // useHeap writes the heap of a process if that is due. Its pace slackens with the length of the
-// run, so that an hour of it stays small and a minute is fine enough to see steps: every 50 ms at
+// run, so that an hour of it stays small and a minute is fine enough to see steps. It is every 50 ms at
 // first, every 6 s after an hour.
 func (r *Recorder) useHeap(p *process, now int64, last bool) {
 	if p.heap == nil {
@@ -231,7 +231,7 @@ func (r *Recorder) peakAges(p *process) {
 	}
 }
 
-// heapAtSpan writes the heap at an edge of a span that the program named, so that it can be told which lines its memory is of:
+// heapAtSpan writes the heap at an edge of a span that the program named, so that it can be told which lines its memory is of. It does so
 // at the first edges always, then at the pace of useHeap.
 func (r *Recorder) heapAtSpan(p *process, at int64) {
 	const most = 1000

@@ -23,7 +23,7 @@ func (s *Shared) leads(pid int) {
 }
 
 // RecordedAs finds the run that records a process, which is one of its tree or has told it something. live: its engine
-// is there; else it was killed, and what the process's helpers tell still goes to that run.
+// is there. Else it was killed, and what the process's helpers tell still goes to that run.
 func RecordedAs(r *launch.Runtime, pid int) (run string, live bool) {
 	root := r.SharedDir()
 	if launch.Private(root) != nil {

@@ -8,7 +8,7 @@ import (
 
 // lists remembers which bytes stood for which list, so that a stack that occurs a million times is
 // looked up item by item once. Bytes are known by 64 bits of hash under a seed that is drawn anew each
-// time, and 32 bits more of their length and their ends: that two lists share all of it is less likely
+// time, and 32 bits more of their length and their ends. That two lists share all of it is less likely
 // than a fault of the memory, and nobody can make it so. It is a cache: full, it starts anew.
 type lists struct {
 	table []listEntry // open addressing; a power of two

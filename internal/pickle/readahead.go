@@ -45,7 +45,7 @@ type knownShapes struct {
 }
 
 // maxMisses is how many places of a window may look like the beginning of a row and be none, before the rest
-// of it is left to the machine: where rows are rare, looking for them costs more than it gains.
+// of it is left to the machine. Where rows are rare, looking for them costs more than it gains.
 const maxMisses = 1 << 10
 
 // windows is how many there are: one at the machine, one that waits for it, and one in the making.

@@ -133,7 +133,7 @@ func (p *Process) told() *family {
 }
 
 // withChildren is what p adds by memory of one kind, where one of the children that it has had since it was read was read for
-// all: of as much as the largest of them has, the same share as of theirs, and the rest as it was.
+// all. It is, of as much as the largest of them has, the same share as of theirs, and the rest as it was.
 func (p *Process) withChildren(alone bounds, rss int64, share float64, kind func(parts) int64) bounds {
 	if p.sharing.stale == 0 || p.forks.probed == 0 || p.lineage == nil {
 		return alone

@@ -222,7 +222,7 @@ func (s *Sampler) meet(p *Process, now int64) {
 	s.relate(p)
 }
 
-// Join looks from here on at a process that began at startTicks and whose parents may be gone or none of ours: a daemon is
+// Join looks from here on at a process that began at startTicks and whose parents may be gone or none of ours. A daemon is
 // forked twice, and a shell may end before its background jobs do.
 func (s *Sampler) Join(pid int, startTicks uint64, now int64) {
 	if p := s.tree.join(pid, startTicks); p != nil {

@@ -1,9 +1,9 @@
 package shm
 
-// Line returns the source line of an instruction: lasti is its byte offset in co_code, table the
+// Line returns the source line of an instruction. lasti is its byte offset in co_code, table the
 // code object's raw co_lnotab (Python 3.8, 3.9) or co_linetable (3.10 and later), python the
 // version as in 0x030b. ok is false where the instruction has no line, lies beyond the table, or
-// the table or version cannot be read; it is a stranger's bytes, so any input is allowed.
+// the table or version cannot be read. It is a stranger's bytes, so any input is allowed.
 //
 // Sources: Objects/lnotab_notes.txt of CPython 3.8 to 3.10, Objects/locations.md (in 3.13:
 // InternalDocs/code_objects.md) of 3.11 and later.

@@ -14,9 +14,9 @@ const (
 	padBytes    = 8  // the smallest pad
 )
 
-// Next returns the next complete record, in the order of the ring, or nil where there is none now: a
+// Next returns the next complete record, in the order of the ring, or nil where there is none now. A
 // record that a thread of the writer still fills hides those behind it, unless final says that the
-// writer is dead; then it is skipped and counted in Holes. The record is valid until the next call and
+// writer is dead. Then it is skipped and counted in Holes. The record is valid until the next call and
 // keeps its room in the ring until Release. ErrCorrupt means that nothing more can be read from this
 // channel.
 func (c *Channel) Next(final bool) (Record, error) {

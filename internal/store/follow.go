@@ -26,7 +26,7 @@ type Batch = wire.Batch
 const FollowEvery = 40 * time.Millisecond
 
 // endedAfter is how long a recording without an end must have been silent before it is taken for cut
-// off: on file systems without locks nobody sees that it is still written, and after an engine was
+// off. On file systems without locks nobody sees that it is still written, and after an engine was
 // killed another may go on with it.
 const endedAfter = 2 * time.Second
 

@@ -3,7 +3,7 @@ package store
 import "hightide/internal/mem"
 
 // pending keeps the frames that later ones cannot do without (definitions, and facts of which only the
-// newest counts) while they wait to be written: for the next block, or on a full disk for as long
+// newest counts) while they wait to be written. That is for the next block, or on a full disk for as long
 // as it is full. One frame is kept for each thing it is about.
 type pending struct {
 	frames []mem.Frame

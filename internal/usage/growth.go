@@ -26,7 +26,7 @@ const growthStretch = 12 // equal parts of a trace without steps
 func (b *Bins) Steps(from int) int { return int(b.X[len(b.X)-1] - b.X[from]) }
 
 // GrowthBins are the steps of a trace in which growth is looked at, but for the first and the last, several in one where there are
-// many; equal stretches where no steps are known. source is that of the steps, or Stretches.
+// many. They are equal stretches where no steps are known. source is that of the steps, or Stretches.
 func (d *Device) GrowthBins(steps *Steps) (bins Bins, source string) {
 	var all []Stretch
 	if steps != nil && len(steps.Steps) > leastSteps {

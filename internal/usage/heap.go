@@ -156,7 +156,7 @@ func (h *History) noise(stack uint32, first, middle, last Moment) (whole, later,
 }
 
 // turnover is how many bytes more a site holds in its second use than in its first, and the bytes whose
-// sampling makes noise of that even where nothing grows: what was freed and what took its place, but no more than
+// sampling makes noise of that even where nothing grows. That is what was freed and what took its place, but no more than
 // the two ends hold.
 func turnover(from, to mem.SiteUse) (rise, turned mem.Bytes) {
 	rise = to.Live - from.Live

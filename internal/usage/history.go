@@ -162,7 +162,7 @@ type Stretch struct {
 	To   Moment `json:"to_event"`
 }
 
-// Kept is what each group held all through each of some stretches, which are in order and apart: what was there at the
+// Kept is what each group held all through each of some stretches, which are in order and apart. That is what was there at the
 // beginning of one and not given back before its end. group numbers the groups of spans from 0; negative ones do not count.
 func (h *History) Kept(stretches []Stretch, groups int, group func(span int) int) [][]mem.Bytes {
 	kept := make([][]mem.Bytes, groups)

@@ -133,7 +133,7 @@ const (
 
 var hintNames = map[string]hints{"any": 0, "kept": hintKept, "start": hintStart, "short": hintShort, "outlasts": hintOutlasts, "saved": hintSaved}
 
-// savedFor says whether few enough backward passes begin in a block's life for one of them to have needed it: some with
+// savedFor says whether few enough backward passes begin in a block's life for one of them to have needed it. They are some with
 // pipelines and micro-batches, and not most of those of a training, through which parameters live.
 func (d *Device) savedFor(from, to int32) bool {
 	if d.passes == nil {

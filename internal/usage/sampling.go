@@ -71,7 +71,7 @@ func (s Sampling) Variance(live mem.Bytes, count uint64) float64 {
 }
 
 // Half95 is the half width of the 95 % interval around what an estimate says. The variance is estimated with it, too small
-// where the estimate is: so both ends of the score interval are inside, that of the counts for which the estimate would
+// where the estimate is. So both ends of the score interval are inside, that of the counts for which the estimate would
 // be within 1.96 of their own standard deviations. Of a few samples only, it is no wider than the estimate.
 func Half95(variance float64, estimate mem.Bytes) mem.Bytes {
 	if variance <= 0 {

@@ -136,8 +136,8 @@ func (d *Device) inferredSteps() []Stretch {
 	return d.close(steps)
 }
 
-// calledSteps are what runs of one phase tell: in a training each step ends with the optimizer, so one begins with the first
-// allocation after that, if a backward pass follows; without a training each call of the model is one, if something is allocated
+// calledSteps are what runs of one phase tell. In a training each step ends with the optimizer, so one begins with the first
+// allocation after that, if a backward pass follows. Without a training each call of the model is one, if something is allocated
 // between them. Where micro-batches or layers repeat more often, these are the steps.
 func (d *Device) calledSteps(trains bool) (steps []Stretch) {
 	open, passed := false, false // a step has begun; its backward pass was seen
@@ -244,7 +244,7 @@ func (d *Device) anchors() []anchor {
 	return all
 }
 
-// backwardPasses are the events at which a backward pass begins: what it allocates comes after a forward pass, or in a program
+// backwardPasses are the events at which a backward pass begins. What it allocates comes after a forward pass, or in a program
 // without modules after anything else. trains says whether there is any such memory: the trace may begin amidst a pass.
 func (d *Device) backwardPasses() (begins []int32, trains bool) {
 	runs := slices.DeleteFunc(slices.Clone(d.phaseRuns()), func(r phaseRun) bool { return r.few })

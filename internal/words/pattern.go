@@ -10,7 +10,7 @@ import (
 )
 
 // Pattern is a regular expression for many texts of which few match. It is compiled at first need, as each
-// start of the program would pay for those of formats that it never meets; and it is tried only on
+// start of the program would pay for those of formats that it never meets. And it is tried only on
 // texts that hold the words without which it cannot match.
 type Pattern struct {
 	text     string

@@ -1,5 +1,5 @@
 // hightide-keeper: takes what a program writes and keeps it. It copies its standard input, a pipe or the other end of the
-// program's terminal, to its standard output, a file, and to its standard error, where the program's output was to go before; that may
+// program's terminal, to its standard output, a file, and to its standard error, where the program's output was to go before. That may
 // be closed. It outlives hightide, so that a program whose hightide is killed can still write. It ends when nobody can write to it any
 // more. A place that takes nothing, as a full disk, is passed over: the program must not stand still for it. It uses no library: it must
 // run wherever hightide does.
