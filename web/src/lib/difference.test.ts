@@ -21,6 +21,11 @@ test("of two reports' tables, with the rest as a part", () => {
   expect(ofReports(report(1, []), { tables: [] } as unknown as Report, "composition")).toBeNull();
 });
 
+test("operators of one namespace are lines of their own", () => {
+  const report = (...rows: [string, number][]) => ({ tables: [{ name: "sites", title: "", total_bytes: 30, columns: [{ name: "line", title: "" }, { name: "bytes", title: "" }], rows }] }) as unknown as Report;
+  expect(ofReports(report(["at::mm", 10], ["at::add", 20]), report(["at::mm", 30]), "sites")!.parts).toEqual([{ name: "at::mm", before: 10, after: 30 }, { name: "at::add", before: 20, after: 0 }]);
+});
+
 test("call trees become one by function and file", () => {
   const set = (line: number, bytes: number, other: string): StackSet => ({ name: "device", title: "", total_bytes: 0, frames: [{ file: "a.py", line: 1, function: "main" }, { file: "a.py", line, function: "f" }, { file: "b.py", line: 1, function: other }],
     parents: [-1, 0, 0], places: [0, 1, 2], stacks: [{ node: 1, bytes, count: 1 }, { node: 2, bytes: 5, count: 1 }] });

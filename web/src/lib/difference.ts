@@ -22,7 +22,7 @@ export function ofReports(a: Report, b: Report, name: string): Difference | null
   const kindOf = (t: Table, row: Table["rows"][number]) => row[t.columns.findIndex((c) => c.name === "kind")];
   const sampled = [p, q].every((t) => t.rows.some((r) => kindOf(t, r) === "allocations"));
   const part = (t: Table, row: Table["rows"][number]) => { // as hightide diff names them
-    if (name !== "composition") return String(row[0] ?? "").split(":").slice(0, 2).join(":");
+    if (name !== "composition") return String(row[0] ?? "");
     if (kindOf(t, row) !== "process" && !sampled) return "the process that held most"; // where one heap was not sampled, what it held is not told apart
     return String(row[t.columns.findIndex((c) => c.name === "part")] ?? "");
   };
