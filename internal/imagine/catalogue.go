@@ -93,21 +93,22 @@ func (s *Session) runOn(ctx context.Context, t trial, list []gpus.GPU, known map
 	s.lock.Lock()
 	s.all += len(list)
 	s.lock.Unlock()
-	if len(list) > 1 && s.forks(&t) {
-		for slug, result := range s.copies(ctx, t, list) {
-			known[slug] = result
-		}
+	trials := make([]trial, len(list))
+	for i, g := range list {
+		trials[i] = t
+		trials[i].gpu = g
 	}
+	copied := s.copies(ctx, trials)
 	var lock sync.Mutex
 	var jobs []func()
-	for _, g := range list {
-		if known[g.Slug] != nil {
+	for i, g := range list {
+		if copied[i] != nil {
+			known[g.Slug] = copied[i]
+			s.advance("%s: %s", g.Slug, copied[i].Verdict)
 			continue
 		}
 		jobs = append(jobs, func() {
-			again := t
-			again.gpu = g
-			result, err := s.attempt(ctx, again)
+			result, err := s.attempt(ctx, trials[i])
 			if err != nil {
 				result = &Result{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{Verdict: mem.VerdictFailed, Total: g.Total, Label: mem.Imagined}}, Said: "not run: " + err.Error()}
 			}

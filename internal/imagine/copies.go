@@ -3,27 +3,26 @@ package imagine
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"hightide/internal/allocator"
 	"hightide/internal/analyze/imagined"
-	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/pythons"
 	"hightide/internal/sampler"
 )
 
-// copyRequest is one GPU on which a forked copy of the program is to run; its JSON form is read by the
-// agent (docs/formats/imagined.md).
+// copyRequest is one forked copy of the program; its JSON form is read by the agent (docs/formats/imagined.md).
 type copyRequest struct {
-	Name   string `json:"name"`
-	State  string `json:"table"`
-	Spec   string `json:"spec"`
-	Output string `json:"output"`
+	Name   string            `json:"name"`
+	Output string            `json:"output"`
+	Env    map[string]string `json:"env"`
 }
 
 // copyRequests is all that the agent is told.
@@ -43,11 +42,43 @@ func (s *Session) forks(t *trial) bool {
 // single has libraries start no threads of their own: a process with threads cannot be forked.
 var single = map[string]string{"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 
-// copies starts the program once, has it fork at its first use of CUDA for each of the GPUs, and returns
-// what came of those that ran. What failed for a reason of its own is left out, as forking may be the reason.
-func (s *Session) copies(ctx context.Context, t trial, list []gpus.GPU) map[string]*Result {
-	again := t
-	again.env = mergeEnv(t.env)
+// alike are the trials that may be forked from one start: up to its first use of CUDA the program does the same in each.
+// They differ in what is read from there on: the GPU, whether it is behind, the allocator's setting, switches thrown at a
+// module's first call. The allocator itself is chosen when PyTorch is loaded, and programs choose kernels of attention
+// before they use CUDA: such trials are started. Returns their places; none where fewer than two are alike.
+func (s *Session) alike(list []trial) []int {
+	var found []int
+	for i := range list {
+		if t, first := &list[i], &list[0]; s.forks(t) && t.atMost == 0 && !strings.Contains(t.env[allocator.Variable], "backend:") &&
+			!slices.ContainsFunc(t.switches, func(name string) bool { return strings.HasPrefix(name, attentionSwitch) }) &&
+			slices.Equal(t.command, first.command) && t.sizes == first.sizes && t.other == first.other && t.flip == first.flip && maps.Equal(common(t), common(first)) {
+			found = append(found, i)
+		}
+	}
+	if len(found) < 2 {
+		return nil
+	}
+	return found
+}
+
+// common is the environment that trials must share to be forked from one start.
+func common(t *trial) map[string]string {
+	env := mergeEnv(t.env)
+	delete(env, allocator.Variable)
+	return env
+}
+
+// copies starts the program once, has it fork at its first use of CUDA for each of the trials that are alike, and
+// returns what came of those that ran, at their places. What failed for a reason of its own is left out, as forking may be
+// the reason. A program that could not be forked once is not tried again.
+func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
+	found := make([]*Result, len(trials))
+	places := s.alike(trials)
+	if len(places) == 0 || s.unforkable {
+		return found
+	}
+	again := trials[places[0]]
+	again.env, again.lag, again.switches = common(&again), false, nil
 	for name, value := range single {
 		if !slices.ContainsFunc(s.Base.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }) {
 			again.env[name] = value
@@ -55,25 +86,26 @@ func (s *Session) copies(ctx context.Context, t trial, list []gpus.GPU) map[stri
 	}
 	dir, err := os.MkdirTemp("", "hightide-copies-")
 	if err != nil {
-		return nil
+		return found
 	}
 	defer os.RemoveAll(dir)
 	o, _, out, err := s.quiet(&again, s.Base.ID+"-copies"+strconv.Itoa(int(s.trials.Add(1))), dir)
 	if err != nil {
-		return nil
+		return found
 	}
 	defer out.Close()
-	requests := copyRequests{GPUs: 1, AtOnce: s.workers(len(list))}
+	requests := copyRequests{GPUs: 1, AtOnce: s.workers(len(places))}
 	vendors := &copyVendors{}
-	for i := range list {
-		g := &list[i]
-		request := copyRequest{Name: g.Slug, State: filepath.Join(o.Channels, "device-table-"+g.Slug), Spec: DeviceSpec(g, 1), Output: filepath.Join(dir, "output-"+g.Slug)}
-		requests.Copies = append(requests.Copies, request)
-		vendors.list = append(vendors.list, newImaginary(imaginaryGPUs(g, 1), &deviceState{path: request.State}))
+	for _, i := range places {
+		t, name := &trials[i], strconv.Itoa(i)
+		state := filepath.Join(o.Channels, "device-table-"+name)
+		env := mergeEnv(t.env, t.device(state), t.agent())
+		requests.Copies = append(requests.Copies, copyRequest{Name: name, Output: filepath.Join(dir, "output-"+name), Env: env})
+		vendors.list = append(vendors.list, newImaginary(imaginaryGPUs(&t.gpu, 1), &deviceState{path: state}))
 	}
 	text, err := json.Marshal(requests)
 	if err != nil {
-		return nil
+		return found
 	}
 	o.Devices = []sampler.Vendor{vendors}
 	for i := range o.Helpers {
@@ -81,29 +113,27 @@ func (s *Session) copies(ctx context.Context, t trial, list []gpus.GPU) map[stri
 			o.Helpers[i].Env = mergeEnv(o.Helpers[i].Env, map[string]string{"HIGHTIDE_IMAGINE_COPIES": string(text)})
 		}
 	}
-	sink := &tee{mem.NewRun(), nil, len(list) * s.room()}
+	sink := &tee{mem.NewRun(), nil, len(places) * s.room()}
 	if _, err := s.Record(ctx, o, sink); err != nil {
-		return nil
+		return found
 	}
-	found := map[string]*Result{}
-	for i := range list {
-		alone := again
-		alone.gpu = list[i]
-		run := apart(sink.run, list[i].Slug, s.setup(&alone))
+	s.unforkable = true
+	for n, i := range places {
+		run := apart(sink.run, requests.Copies[n].Name, s.setup(&trials[i]))
 		if run == nil {
 			continue
 		}
-		for _, f := range vendors.list[i].frames(run, run.End.Time) {
+		s.unforkable = false
+		for _, f := range vendors.list[n].frames(run, run.End.Time) {
 			_ = run.Add(f)
 		}
 		result := &Result{Imagined: imagined.Judge(run), run: run, Outcome: observe.Outcome{ExitCode: run.End.ExitCode, Signal: run.End.Signal}}
-		if f, err := os.Open(requests.Copies[i].Output); err == nil {
+		if f, err := os.Open(requests.Copies[n].Output); err == nil {
 			result.Said = lastWords(f)
 			f.Close()
 		}
 		if result.Fits() || result.Verdict == mem.VerdictOOM {
-			found[list[i].Slug] = result
-			s.advance("%s: %s", list[i].Slug, result.Verdict)
+			found[i] = result
 		}
 	}
 	return found

@@ -1,8 +1,11 @@
 package imagine
 
 import (
+	"slices"
 	"testing"
+	"time"
 
+	"hightide/internal/allocator"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -35,6 +38,43 @@ func TestApartTakesOneCopy(t *testing.T) {
 	}
 	if run := apart(whole, "l4", mem.ImaginedSetup{}); run != nil {
 		t.Errorf("there was no such copy: %+v", run)
+	}
+}
+
+// Forked from one start are trials whose programs do the same up to their first use of CUDA.
+func TestTrialsThatAreAlike(t *testing.T) {
+	first := trial{command: []string{"python", "train.py", "--batch-size", "8"}, count: 1, env: map[string]string{"A": "b"}, gpu: gpus.GPU{Slug: "a10"}}
+	with := func(change func(*trial)) trial {
+		other := first
+		other.env = mergeEnv(first.env)
+		change(&other)
+		return other
+	}
+	apart := map[string]trial{
+		"command":   with(func(t *trial) { t.command = []string{"python", "train.py", "--batch-size", "4"} }),
+		"launcher":  with(func(t *trial) { t.command = []string{"torchrun", "train.py"} }),
+		"GPUs":      with(func(t *trial) { t.count = 2 }),
+		"variable":  with(func(t *trial) { t.env["A"] = "c" }),
+		"allocator": with(func(t *trial) { t.env[allocator.Variable] = "backend:cudaMallocAsync" }),
+		"kernels":   with(func(t *trial) { t.switches = []string{"attention:math"} }),
+		"sizes":     with(func(t *trial) { t.sizes = "zero" }),
+		"values":    with(func(t *trial) { t.other = true }),
+		"time":      with(func(t *trial) { t.atMost = time.Minute }),
+	}
+	s := &Session{}
+	for name, other := range apart {
+		if found := s.alike([]trial{first, other}); found != nil {
+			t.Errorf("%s: %v are alike", name, found)
+		}
+	}
+	list := []trial{first, apart["sizes"], with(func(t *trial) { t.gpu.Slug = "t4" }), with(func(t *trial) { t.env[allocator.Variable] = "expandable_segments:True" }),
+		apart["kernels"], with(func(t *trial) { t.switches = []string{"bf16"} }), with(func(t *trial) { t.lag = true })}
+	if found := s.alike(list); !slices.Equal(found, []int{0, 2, 3, 5, 6}) {
+		t.Errorf("alike are %v", found)
+	}
+	s.play = []int{0, 1}
+	if found := s.alike(list); found != nil {
+		t.Errorf("ranks that are played: %v are alike", found)
 	}
 }
 

@@ -73,7 +73,8 @@ type Session struct {
 	catalogue *gpus.Catalogue
 	trials    atomic.Int32
 
-	began time.Time
+	unforkable bool // as the last start that was to be forked turned out
+	began      time.Time
 
 	lock      sync.Mutex // of the two below
 	done, all int

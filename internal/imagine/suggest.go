@@ -83,21 +83,27 @@ func (s *Session) setting(t trial, value string) trial {
 }
 
 // tryAll runs attempts side by side and returns them in order. One whose switch the program does not offer is
-// left out. Each is started anew. Those of the same command could be forked from one start, as copies for other GPUs are
-// (copies.go): PyTorch reads the allocator's setting when CUDA starts, and switches are thrown at a module's first call. But
-// a fork tells nothing where it fails for a reason of its own, so each would need a start after all to be advice.
+// left out. Those that are alike up to the program's first use of CUDA come from one start (copies.go).
 func (s *Session) tryAll(ctx context.Context, list []attempt) []mem.Try {
 	results := make([]*mem.Try, len(list))
+	trials := make([]trial, len(list))
+	for i := range list {
+		trials[i] = list[i].trial
+	}
 	s.lock.Lock()
 	s.all += len(list)
 	s.lock.Unlock()
+	copied := s.copies(ctx, trials)
 	jobs := make([]func(), len(list))
 	for i, a := range list {
 		jobs[i] = func() {
 			if ctx.Err() != nil {
 				return
 			}
-			result, err := s.attempt(ctx, a.trial)
+			result, err := copied[i], error(nil)
+			if result == nil {
+				result, err = s.attempt(ctx, a.trial)
+			}
 			if err != nil || ctx.Err() != nil {
 				return
 			}

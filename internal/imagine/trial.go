@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -195,7 +196,7 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 	states := []*deviceState{{path: filepath.Join(channels, "device-table")}}
 	command := t.command
 	agent := map[string]string{"HIGHTIDE_IMAGINE": "1", "HIGHTIDE_IMAGINE_STEPS": s.Until, "HIGHTIDE_IMAGINE_SIZES": cmp.Or(t.sizes, s.Sizes)}
-	device := map[string]string{"HIGHTIDE_DEVICE_TABLE": states[0].path, "HIGHTIDE_DEVICE_SPEC": DeviceSpec(&t.gpu, t.count)}
+	device := t.device(states[0].path)
 	if len(s.Reach) > 0 {
 		agent["HIGHTIDE_IMAGINE_UNTIL"] = strings.Join(s.Reach, ",")
 	}
@@ -208,16 +209,11 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 	if sandbox != "" {
 		agent["HIGHTIDE_IMAGINE_SANDBOX"] = sandbox
 	}
-	if len(t.switches) > 0 {
-		agent["HIGHTIDE_IMAGINE_SWITCH"] = strings.Join(t.switches, ",")
-	}
+	maps.Copy(agent, t.agent())
 	asked, _ := readValues(s.ReadValues) // they were checked before
 	asked.Other, asked.Flip = t.other, t.flip
 	if agent["HIGHTIDE_IMAGINE_READS"] = asked.text(); asked.All != nil {
 		device["HIGHTIDE_DEVICE_READ_VALUE"] = strconv.FormatFloat(*asked.All, 'g', -1, 64)
-	}
-	if t.lag {
-		device["HIGHTIDE_DEVICE_LAG"] = "1"
 	}
 	if s.Python.Path != "" {
 		device["HIGHTIDE_SMI_PYTHON"] = s.Python.Path
@@ -242,6 +238,23 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 	vendor := newImaginary(imaginaryGPUs(&t.gpu, t.count), states...)
 	o.Devices = append(o.Devices, vendor)
 	return o, vendor
+}
+
+// device is what the trial has the device library do; state is where its table stands.
+func (t *trial) device(state string) map[string]string {
+	env := map[string]string{"HIGHTIDE_DEVICE_TABLE": state, "HIGHTIDE_DEVICE_SPEC": DeviceSpec(&t.gpu, t.count)}
+	if t.lag {
+		env["HIGHTIDE_DEVICE_LAG"] = "1"
+	}
+	return env
+}
+
+// agent is what the trial has the agent do once CUDA is used.
+func (t *trial) agent() map[string]string {
+	if len(t.switches) == 0 {
+		return nil
+	}
+	return map[string]string{"HIGHTIDE_IMAGINE_SWITCH": strings.Join(t.switches, ",")}
 }
 
 // setup is what the verdict needs to know of a trial.

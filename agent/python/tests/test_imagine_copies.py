@@ -35,18 +35,62 @@ def test_what_is_known_stays_known_and_attention_is_named(imagine: Any) -> None:
     assert imagine(KNOWN, HIGHTIDE_IMAGINE_SWITCH="attention:math").main.one("condition")["value"] == "math"
 
 
-def test_a_start_is_forked_for_each_gpu(imagine: Any, tmp_path: Path) -> None:  # noqa: F811
-    spec = "count=1;name=%s;slug=%s;memory=%d;context=300000000;cc=8.6;sms=72"
-    copies = [
-        {"name": name, "table": str(tmp_path / ("table-" + name)), "spec": spec % (name, name, size),
-         "output": str(tmp_path / ("out-" + name))}
-        for name, size in (("large", 24 << 30), ("small", 400 << 20))
-    ]  # fmt: skip
-    request = json.dumps({"gpus": 1, "at_once": 2, "copies": copies})
+SPEC = "count=1;name=%s;slug=%s;memory=%d;context=300000000;cc=8.6;sms=72"
+LAYERS = """
+model = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024) for _ in range(4))).cuda()
+held = [model(torch.randn(8192, 1024, device="cuda")) for _ in range(2)]  # no backward: its threads may free later
+expandable = any(segment["is_expandable"] for segment in torch.cuda.memory_snapshot())
+print(torch.cuda.max_memory_allocated(), "expandable" if expandable else "")
+"""
+
+
+def copied(imagine: Any, folder: Path, script: str, **copies: dict[str, str]) -> tuple[dict[str, Any], dict[str, str]]:  # noqa: F811
+    """Run a script that is forked for each copy. The facts of the process, and what each copy printed; one that was
+    not made printed nothing."""
+    wanted = []
+    for name, env in copies.items():
+        table, spec = str(folder / ("table-" + name)), SPEC % (name, name, 24 << 30)
+        env = {"HIGHTIDE_DEVICE_TABLE": table, "HIGHTIDE_DEVICE_SPEC": spec, **env}
+        wanted.append({"name": name, "output": str(folder / name), "env": env})
+    request = json.dumps({"gpus": 1, "at_once": 2, "copies": wanted})
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    script = "import torch\nassert torch.cuda.is_available()\n" + TRAIN + "raise SystemExit(3)"
-    result = imagine(script, HIGHTIDE_IMAGINE_COPIES=request, **threads)
-    facts = {r["key"]: r["value"] for r in result.main.all("fact")}
-    assert facts["copy large"] == 0, "it ended as it was steady"
-    assert facts["copy small"] == 1 and "OutOfMemoryError" in (tmp_path / "out-small").read_text()
-    assert "no copies" not in facts and result.out == "" and (tmp_path / "table-large").exists()
+    result = imagine(
+        "import os, torch\n" + script, HIGHTIDE_IMAGINE_COPIES=request, HIGHTIDE_IMAGINE_STEPS="0", **threads
+    )
+    assert result.out == ""
+    printed = {name: (folder / name).read_text() if (folder / name).exists() else "" for name in copies}
+    return {r["key"]: r["value"] for r in result.main.all("fact")}, printed
+
+
+def test_a_start_is_forked_for_each_trial(imagine: Any, tmp_path: Path) -> None:  # noqa: F811
+    """A smaller GPU, another setting of the allocator, a switch: each copy has its own, as where it is started so."""
+    expandable = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+    script = "assert torch.cuda.is_available()\n" + LAYERS + "raise SystemExit(3)"
+    facts, printed = copied(
+        imagine, tmp_path, script, plain={}, expandable=expandable, bf16={"HIGHTIDE_IMAGINE_SWITCH": "bf16"},
+        small={"HIGHTIDE_DEVICE_SPEC": SPEC % ("small", "small", 400 << 20)},
+    )  # fmt: skip
+    assert "no copies" not in facts and (tmp_path / "table-plain").exists()
+    assert [facts["copy " + name] for name in printed] == [3, 3, 3, 1]
+    assert "OutOfMemoryError" in printed["small"]
+    peak = {name: int(text.split()[0]) for name, text in printed.items() if name != "small"}
+    assert peak["plain"] == peak["expandable"] > peak["bf16"]
+    assert {name for name, text in printed.items() if text.endswith("expandable\n")} == {"expandable"}
+    for name, env in (("expandable", expandable), ("bf16", {"HIGHTIDE_IMAGINE_SWITCH": "bf16"})):
+        assert imagine("import torch\n" + LAYERS, HIGHTIDE_IMAGINE_STEPS="0", **env).out == printed[name], (
+            "as one started"
+        )
+
+
+def test_no_copy_has_another_setting_than_the_program_made(imagine: Any, tmp_path: Path) -> None:  # noqa: F811
+    """It might hold against the one that a trial asks for, or not: such a trial is started by itself."""
+    expandable = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+    for n, made in enumerate((
+        "os.environ.setdefault('PYTORCH_CUDA_ALLOC_CONF', 'max_split_size_mb:64')",
+        "torch.cuda.memory._set_allocator_settings('max_split_size_mb:64')",
+    )):  # fmt: skip
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        facts, printed = copied(imagine, folder, made + LAYERS, plain={}, expandable=expandable)
+        assert facts["copy plain"] == 0 and printed["plain"] and not printed["expandable"]
+        assert "copy expandable" not in facts

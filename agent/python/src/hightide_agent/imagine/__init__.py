@@ -1,6 +1,6 @@
 """The agent in a process whose GPUs are imaginary: real, unmodified PyTorch whose kernels compute nothing.
 
-    begin (at start-up)      sandbox ─▶ writes go elsewhere, or are listed     copies ─▶ one start for many GPUs
+    begin (at start-up)      sandbox ─▶ writes go elsewhere, or are listed     copies ─▶ one start for many trials
     install (with torch)     known, sizes, reads ─▶ numbers read    weights, lazy ─▶ shapes without bytes
                              ranks ─▶ one rank of many             switches, conditions ─▶ what-ifs, what it rests on
                              steady ─▶ peak, and the end           coverage ─▶ what was not reached
@@ -76,8 +76,12 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
 
     agent = training.agent
     atexit.register(settle)
-    _part(agent, "copies", lambda: copies.install(agent, parts.torch))
     ledger = Ledger(agent, parts.torch)
+
+    def switch() -> None:
+        _part(agent, "switches", lambda: switches.install(agent, ledger, parts, watch))
+
+    _part(agent, "copies", lambda: copies.install(agent, parts.torch, switch))
     device = Device()
     _part(agent, "runtimes by ctypes", runtimes)
     seen = coverage.Coverage(training, parts.torch)
@@ -99,7 +103,7 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
     _part(agent, "savers", lambda: sandbox.savers(parts.torch, watch))
     _part(agent, "ranks", lambda: ranks.install(ledger, parts.torch, watch))
     if os.environ.get("HIGHTIDE_IMAGINE_SWITCH"):
-        _part(agent, "switches", lambda: switches.install(agent, ledger, parts, watch))
+        switch()
 
 
 def _values(ledger: Any, device: Any, torch: Any, watch: Any) -> None:

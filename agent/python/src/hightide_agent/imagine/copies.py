@@ -1,10 +1,12 @@
-"""One start for many GPUs: up to its first use of CUDA a program does the same whatever the GPU. There this process
-forks once for each GPU that was asked for, and ends itself when all copies have.
+"""One start for many trials: up to its first use of CUDA a program does the same whatever the GPU, the allocator's
+setting, and what is switched on at a module's first call. There this process forks once for each trial, and ends itself
+when all copies have.
 
-    start, imports, model on the host ─▶ torch's start of CUDA ─▶ fork ─▶ copy: its own GPU, table, sandbox, output
+    start, imports, model on the host ─▶ torch's start of CUDA ─▶ fork ─▶ copy: its own variables, sandbox, output
                                                                └─ … two at a time, each status a fact of this process
 
 What cannot be forked (other threads, CUDA already touched from C) is not: this process then ends there, and says why.
+Nor is a copy that is to have another setting of the allocator than one that the program made: which holds is not known.
 """
 
 from __future__ import annotations
@@ -12,11 +14,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any, Dict, Optional
+from typing import Any, Callable, Dict, Optional, Set
 
 from ..agent import Agent
 
 _wanted: Optional[Dict[str, Any]] = None
+_began: Dict[str, Optional[str]] = {}
+"""The copies' variables, as they were at the start of the process."""
+
+SETTERS = "_accelerator_setAllocatorSettings", "_cuda_cudaCachingAllocator_set_allocator_settings"
 
 
 def begin() -> None:
@@ -24,18 +30,24 @@ def begin() -> None:
     global _wanted
     text = os.environ.pop("HIGHTIDE_IMAGINE_COPIES", "")
     _wanted = json.loads(text) if text else None
+    if _wanted:
+        _began.update((name, os.environ.get(name)) for copy in _wanted["copies"] for name in copy["env"])
 
 
-def install(agent: Agent, torch: Any) -> None:
-    """Wait for torch's start of CUDA, and answer until then what needs no GPU."""
+def install(agent: Agent, torch: Any, switch: Callable[[], None]) -> None:
+    """Wait for torch's start of CUDA, and answer until then what needs no GPU. `switch` applies what is asked for."""
     if _wanted is None:
         return
-    wanted, real = _wanted, torch._C
+    wanted, real, changed = _wanted, torch._C, set()  # type: Dict[str, Any], Any, Set[str]
+    settings = [name for name in _began if name.endswith("ALLOC_CONF")]
+    for setter in SETTERS:
+        if hasattr(real, setter):
+            setattr(real, setter, _noting(getattr(real, setter), lambda: changed.update(settings)))
     count, start = real._cuda_getDeviceCount, real._cuda_init
     nvml: Any = getattr(torch.cuda, "_device_count_nvml", None)
 
     def init(*args: Any) -> Any:
-        Copies(agent, wanted).make()  # returns in the copies alone
+        Copies(agent, wanted, changed, switch).make()  # returns in the copies alone
         real._cuda_getDeviceCount, real._cuda_init = count, start
         if nvml is not None:
             torch.cuda._device_count_nvml = nvml
@@ -46,21 +58,34 @@ def install(agent: Agent, torch: Any) -> None:
     torch.cuda._device_count_nvml = lambda: -1
 
 
-class Copies:
-    """The copies of this process."""
+def _noting(function: Callable[..., Any], note: Callable[[], None]) -> Callable[..., Any]:
+    def noted(*args: Any) -> Any:
+        note()
+        return function(*args)
 
-    def __init__(self, agent: Agent, wanted: Dict[str, Any]) -> None:
+    return noted
+
+
+class Copies:
+    """The copies of this process. `changed` are the variables that the program has set by other means."""
+
+    def __init__(self, agent: Agent, wanted: Dict[str, Any], changed: Set[str], switch: Callable[[], None]) -> None:
         self.agent = agent
         self.wanted = wanted
+        self.changed = changed
+        self.switch = switch
         self.running: Dict[int, str] = {}
 
     def make(self) -> None:
-        """Fork for each GPU and end; returns in each copy."""
+        """Fork for each trial and end; returns in each copy."""
         why = self._hindered()
         if why:
             self.agent.fact("no copies", why)
         else:
+            self.changed.update(name for name, value in _began.items() if os.environ.get(name) != value)
             for number, copy in enumerate(self.wanted["copies"]):
+                if any(name in self.changed and value != _began[name] for name, value in copy["env"].items()):
+                    continue
                 while len(self.running) >= self.wanted["at_once"]:
                     self._wait()
                 sys.stdout.flush()
@@ -90,8 +115,8 @@ class Copies:
             code = os.waitstatus_to_exitcode(status) if hasattr(os, "waitstatus_to_exitcode") else status
             self.agent.fact("copy " + name, code)
 
-    def _become(self, number: int, copy: Dict[str, str]) -> None:
-        """Be the copy: its output, its GPU, its writes; and no end but its own."""
+    def _become(self, number: int, copy: Dict[str, Any]) -> None:
+        """Be the copy: its output, its variables, its writes; and no end but its own."""
         from .. import control, start
         from . import sandbox
 
@@ -99,12 +124,13 @@ class Copies:
         os.dup2(output, 1)
         os.dup2(output, 2)
         os.close(output)
-        os.environ["HIGHTIDE_DEVICE_TABLE"] = copy["table"]
-        os.environ["HIGHTIDE_DEVICE_SPEC"] = copy["spec"]
+        os.environ.update(copy["env"])
         if sandbox.active is not None:
             os.environ["HIGHTIDE_IMAGINE_SANDBOX"] = "%s-%d" % (sandbox.active.folder, number)
             sandbox.active.move(os.environ["HIGHTIDE_IMAGINE_SANDBOX"])
         self.agent.fact("copy", copy["name"])
+        if "HIGHTIDE_IMAGINE_SWITCH" in copy["env"]:
+            self.switch()
 
         def now(stop: control.Stop, step: int, reason: str) -> None:
             """End at once: what the others still need is not to be cleared away."""
