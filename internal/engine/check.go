@@ -6,32 +6,28 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hightide/internal/analyze"
+	"hightide/internal/budget"
 	"hightide/internal/fail"
-	"hightide/internal/matrix"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
-	"hightide/internal/words"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // fewestSteps is how many a trace must have more of for its growth to be known.
 const fewestSteps = 3
 
-// Check holds the peak of a file or run, on each device by itself, against the budgets of a YAML file. baseline, where not empty, stands for the one that the file names. A wrong key or value is an
-// input error that names its position and the nearest valid key; so is a budget for something of which
-// the file or run says nothing.
+// Check holds the peak of a file or run, on each device by itself, against the budgets of a YAML file. baseline, where not empty, stands
+// for the one that the file names. A wrong key or value is an input error that names its position and the nearest valid key. So is a budget
+// for something of which the file or run says nothing.
 func (e *Engine) Check(ctx context.Context, file, ref, baseline string) ([]report.Checked, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fail.Unread("name a YAML file of budgets; hightide check --help shows one", err)
 	}
-	all, err := readBudgets(text)
+	budgets, err := budget.Read(text)
 	if err != nil {
 		return nil, fail.Input("hightide check --help shows such a file", "%s:%w", file, err)
 	}
@@ -40,37 +36,41 @@ func (e *Engine) Check(ctx context.Context, file, ref, baseline string) ([]repor
 		return nil, err
 	}
 	before := amounts{}
-	if baseline != "" && !all.relative() {
+	if baseline != "" && !budgets.Relative() {
 		return nil, fail.Usage("put limits under baseline into it, as peak: 5%; hightide check --help shows such a file", "%s has no budget relative to a baseline, so %s would be compared with nothing", file, baseline)
 	}
-	if all.relative() {
-		if baseline == "" && all.baseline == "" {
+	if budgets.Relative() {
+		if baseline == "" && budgets.Baseline == "" {
 			return nil, fail.Input("file: main.pickle under baseline, or --baseline main.pickle", "%s: the baseline names no file", file)
 		}
 		if baseline == "" {
-			baseline = all.baselineBeside(file)
+			baseline = baselineOf(budgets.Baseline, file)
 		}
 		if before, err = e.measured(ctx, baseline); err != nil {
 			return nil, err
 		}
 	}
 	var checked []report.Checked
-	for _, l := range all.limits {
-		n, ok := found[l.name]
-		was, had := before[l.name]
+	for _, l := range budgets.Limits {
+		n, ok := found[l.Name]
+		was, had := before[l.Name]
 		switch {
 		case !ok:
 			return nil, unknown(file, l, ref)
-		case l.relative && !had:
+		case l.Relative && !had:
 			return nil, unknown(file, l, baseline)
 		}
-		c := l.check(n, was.bytes)
-		if n.open > 0 && !c.Over && n.bytes+n.open > c.Limit || l.relative && was.open > 0 {
+		c := report.Checked{Name: l.Name, Limit: l.Allows(was.bytes), Found: n.bytes, Open: n.open, Of: n.of, Line: l.Line}
+		if l.Relative {
+			c.Baseline = mem.Some(int64(was.bytes))
+		}
+		c.Over = c.Found > c.Limit
+		if n.open > 0 && !c.Over && n.bytes+n.open > c.Limit || l.Relative && was.open > 0 {
 			return nil, notTold(file, l, ref, max(n.open, was.open))
 		}
 		if n.unknown > 0 && !c.Over && n.unknown > c.Limit {
 			return nil, fail.Input("rules of your own tell it (hightide explain --rules), as does what the agent writes of a run; or set a budget for \"unknown\"",
-				"%s:%d: %s does not tell %s from memory of no known category: together they may be %v", file, l.line, ref, strings.TrimPrefix(l.name, "category "), n.unknown)
+				"%s:%d: %s does not tell %s from memory of no known category: together they may be %v", file, l.Line, ref, strings.TrimPrefix(l.Name, "category "), n.unknown)
 		}
 		checked = append(checked, c)
 	}
@@ -78,21 +78,21 @@ func (e *Engine) Check(ctx context.Context, file, ref, baseline string) ([]repor
 }
 
 // unknown says what it takes to know of a budget's subject.
-func unknown(file string, l limit, ref string) error {
+func unknown(file string, l budget.Limit, ref string) error {
 	hint := "name a snapshot, or a run that recorded one"
-	switch l.name {
+	switch l.Name {
 	case "growth":
 		hint = "growth takes a trace, or a run, of several steps"
 	case "host":
 		hint = "a run has the host's memory, a snapshot has not"
 	}
-	return fail.Input(hint, "%s:%d: %s says nothing about %s", file, l.line, ref, l.name)
+	return fail.Input(hint, "%s:%d: %s says nothing about %s", file, l.Line, ref, l.Name)
 }
 
 // notTold says that memory from before a trace may or may not count.
-func notTold(file string, l limit, ref string, open mem.Bytes) error {
+func notTold(file string, l budget.Limit, ref string, open mem.Bytes) error {
 	return fail.Input("record from the program's beginning, or set a budget for \"before the trace\"",
-		"%s:%d: %s does not tell %s from the %v that were there before the trace", file, l.line, ref, strings.TrimPrefix(l.name, "category "), open)
+		"%s:%d: %s does not tell %s from the %v that were there before the trace", file, l.Line, ref, strings.TrimPrefix(l.Name, "category "), open)
 }
 
 // amount is what was found of something, on which device of which file: "" where there is no other.
@@ -190,7 +190,7 @@ func (a amounts) device(s *mem.AllocatorSnapshot, device int, ref, of string) er
 	for _, group := range x.Blame {
 		held[group.Name] += int64(group.Bytes)
 	}
-	for _, name := range categoryKeys {
+	for _, name := range budget.Categories {
 		n := amount{bytes: mem.Bytes(held[name]), of: of}
 		if slices.Contains(lasting, name) {
 			n.open = mem.Bytes(held[usage.BeforeTrace])
@@ -208,116 +208,12 @@ func (a amounts) device(s *mem.AllocatorSnapshot, device int, ref, of string) er
 	return nil
 }
 
-// budgets are a budget's file.
-type budgets struct {
-	limits   []limit
-	baseline string // file or run that relative limits add to
-}
-
-// limit is of bytes, or of so many more than the baseline has.
-type limit struct {
-	name     string
-	bytes    mem.Bytes
-	percent  float64
-	relative bool
-	line     int
-}
-
-var (
-	budgetKeys   = []string{"peak", "reserved", "requested", "growth", "host", "categories", "baseline"}
-	baselineKeys = []string{"file", "peak", "reserved", "requested", "growth", "host", "categories"}
-	categoryKeys = []string{"parameters", "gradients", "optimizer state", "buffers", "activations", "KV cache", "temporaries", "workspaces", "collectives", usage.BeforeTrace, "unknown"}
-)
-
-// check holds what was found against the limit.
-func (l *limit) check(found amount, baseline mem.Bytes) report.Checked {
-	c := report.Checked{Name: l.name, Limit: l.bytes, Found: found.bytes, Open: found.open, Of: found.of, Line: l.line}
-	if l.relative {
-		c.Baseline = mem.Some(int64(baseline))
-		c.Limit = baseline + l.bytes + mem.Bytes(l.percent/100*float64(baseline))
-	}
-	c.Over = c.Found > c.Limit
-	return c
-}
-
-// readBudgets reads the file; errors begin with line:column.
-func readBudgets(text []byte) (*budgets, error) {
-	var root yaml.Node
-	if err := yaml.Unmarshal(text, &root); err != nil {
-		line, column := matrix.Breaks(string(text))
-		return nil, fmt.Errorf("%d:%d: %s", line, column, matrix.SaidOfYAML(err))
-	}
-	if len(root.Content) == 0 {
-		return nil, fmt.Errorf("1:1: there is no budget")
-	}
-	b := &budgets{}
-	return b, b.read(root.Content[0], "", budgetKeys, false)
-}
-
-// relative says whether any limit needs a baseline.
-func (b *budgets) relative() bool {
-	return slices.ContainsFunc(b.limits, func(l limit) bool { return l.relative })
-}
-
-// baselineBeside is the baseline's file, which a relative name has beside the budgets; or a run.
-func (b *budgets) baselineBeside(file string) string {
-	if path := filepath.Join(filepath.Dir(file), b.baseline); !filepath.IsAbs(b.baseline) {
+// baselineOf is the baseline that a file of budgets names: a file, which a relative name has beside the budgets, or a run.
+func baselineOf(named, file string) string {
+	if path := filepath.Join(filepath.Dir(file), named); !filepath.IsAbs(named) {
 		if _, err := os.Stat(path); err == nil {
 			return path
 		}
 	}
-	return b.baseline
-}
-
-func (b *budgets) read(node *yaml.Node, prefix string, keys []string, relative bool) error {
-	if node.Kind != yaml.MappingNode {
-		return fmt.Errorf("%d:%d: there must be budgets, one \"name: bytes\" a line", node.Line, node.Column)
-	}
-	seen := map[string]int{}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		if !slices.Contains(keys, key.Value) {
-			return fmt.Errorf("%d:%d: there is no budget %q; did you mean %q?", key.Line, key.Column, key.Value, words.Nearest(key.Value, keys))
-		}
-		if line, twice := seen[key.Value]; twice {
-			return fmt.Errorf("%d:%d: %s is there twice, first in line %d", key.Line, key.Column, key.Value, line)
-		}
-		seen[key.Value] = key.Line
-		var err error
-		switch {
-		case prefix == "" && key.Value == "categories":
-			err = b.read(value, "category ", categoryKeys, relative)
-		case prefix == "" && key.Value == "baseline":
-			err = b.read(value, "", baselineKeys, true)
-		case prefix == "" && key.Value == "file":
-			b.baseline = value.Value
-		default:
-			err = b.limit(key, value, prefix+key.Value, relative)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *budgets) limit(key, value *yaml.Node, name string, relative bool) error {
-	l := limit{name: name, line: key.Line, relative: relative}
-	var err error
-	if percent, ok := strings.CutSuffix(value.Value, "%"); ok && relative {
-		if l.percent, err = strconv.ParseFloat(strings.TrimSpace(percent), 64); err == nil && !(l.percent >= 0 && l.percent < 1e6) {
-			err = strconv.ErrRange
-		}
-	} else {
-		l.bytes, err = mem.ParseBytes(value.Value)
-	}
-	if err != nil || value.Kind != yaml.ScalarNode {
-		such := "24GiB"
-		if relative {
-			such = "5% or 512MiB"
-		}
-		return fmt.Errorf("%d:%d: %s must be a size such as %s, not %q", value.Line, value.Column, key.Value, such, value.Value)
-	}
-	b.limits = append(b.limits, l)
-	return nil
+	return named
 }

@@ -1,12 +1,12 @@
-package engine
+package budget
 
 import (
 	"strings"
 	"testing"
 )
 
-// TestBudgetFaults: what is wrong with a file of budgets is told with its line and column, also where it is not YAML at all.
-func TestBudgetFaults(t *testing.T) {
+// TestFaults: what is wrong with a file of budgets is told with its line and column, also where it is not YAML at all.
+func TestFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"peak: 1GiB\n  bad: x: y\n": "2:6: mapping values",
 		"a: b: c":                   "1:5: mapping values",
@@ -19,7 +19,7 @@ func TestBudgetFaults(t *testing.T) {
 		"peak: 1GiBB\n":             "1:7: peak must be",
 		"":                          "1:1: there is no budget",
 	} {
-		if _, err := readBudgets([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := Read([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v; want %s…", text, err, want)
 		}
 	}
