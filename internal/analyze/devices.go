@@ -44,10 +44,23 @@ func devices(in *Input, r *report.Report) {
 			in.fragmentation(r, s)
 		}
 	}
+	for _, p := range in.Run.Imagined.Peaks { // between two readings there was more, and the process itself knows
+		if i, ok := index[key{p.Process, p.Device, "torch"}]; ok {
+			raise(t.Rows[i], 3, p.Allocated)
+			raise(t.Rows[i], 4, p.Reserved)
+		}
+	}
 	r.AddTable(t)
 	in.preallocated(r)
 	if r.Imagined == nil { // else the devices say what each byte is for
 		in.gap(r)
+	}
+}
+
+// raise sets a figure of a row to a higher one.
+func raise(row []report.Cell, at int, to mem.Optional) {
+	if now, _ := row[at].(int64); to.Known() && to.Or(0) > now {
+		row[at] = to.Or(0)
 	}
 }
 

@@ -3,6 +3,7 @@ package analyze
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -225,4 +226,37 @@ func FuzzImagined(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// What the process itself knows of its peak stands in the table of devices, where readings missed it; each curve has its own label.
+func TestPeaksBetweenReadings(t *testing.T) {
+	var times, values []int64
+	for i := range int64(60) {
+		times, values = append(times, i*5e7), append(values, min(1+i/20, 2)<<30)
+	}
+	r := Analyze(imagineRun(0, atTheEnd(6<<30,
+		mem.SeriesDef{ID: 2, Process: 1, Device: "cuda:0", Framework: "torch", Name: mem.SeriesAllocated, Unit: mem.UnitBytes, Label: mem.Imagined},
+		mem.Samples{Series: 2, Times: times, Values: values},
+		mem.SeriesDef{ID: 3, Name: mem.SeriesTreeRSS, Unit: mem.UnitBytes, Label: mem.Measured},
+		mem.Samples{Series: 3, Times: times, Values: values})...), Options{})
+	tables := map[string]*report.Table{}
+	for i := range r.Tables {
+		tables[r.Tables[i].Name] = &r.Tables[i]
+	}
+	var allocated []report.Cell
+	for _, row := range tables["devices"].Rows {
+		allocated = append(allocated, tables["devices"].Cell(row, "allocated"))
+	}
+	if !slices.Contains(allocated, report.Cell(int64(5000000000))) || slices.Contains(allocated, report.Cell(int64(2<<30))) {
+		t.Errorf("peak allocated: %v, want what the process told, not the highest reading", allocated)
+	}
+	curves := tables["shapes"]
+	if curves == nil || len(curves.Rows) == 0 {
+		t.Fatal("no curves")
+	}
+	for _, row := range curves.Rows {
+		if want := map[bool]string{true: "measured", false: "imagined"}[strings.HasPrefix(row[0].(string), "RSS")]; curves.Cell(row, "label") != want {
+			t.Errorf("%v is labelled %v, want %s", row[0], curves.Cell(row, "label"), want)
+		}
+	}
 }

@@ -21,8 +21,8 @@ func shapes(in *Input, r *report.Report) {
 	t := report.Table{
 		Name: "shapes", Title: "Curves", Note: "Changes are where a curve went to another level and stayed there.",
 		Columns: []report.Column{report.TextColumn("curve", "curve"), report.TextColumn("pattern", "pattern"), {Name: "period", Title: "period", Unit: mem.UnitNanoseconds, Label: mem.Estimated},
-			report.BytesColumn("lowest", "lowest", in.label()), report.BytesColumn("median", "median", in.label()), report.BytesColumn("highest", "highest", in.label()),
-			report.TextColumn("changes", "changes")},
+			report.BytesColumn("lowest", "lowest", ""), report.BytesColumn("median", "median", ""), report.BytesColumn("highest", "highest", ""),
+			report.TextColumn("changes", "changes"), report.TextColumn("label", "label")},
 	}
 	for _, s := range in.shaped() {
 		shape := usage.ShapeOf(s.Times, s.Values)
@@ -30,7 +30,7 @@ func shapes(in *Input, r *report.Report) {
 			continue
 		}
 		sorted := slices.Sorted(slices.Values(s.Values))
-		t.Add(in.curveName(s), shape.Kind, nonZero(mem.Some(shape.Period)), sorted[0], sorted[len(sorted)/2], sorted[len(sorted)-1], in.changes(shape))
+		t.Add(in.curveName(s), shape.Kind, nonZero(mem.Some(shape.Period)), sorted[0], sorted[len(sorted)/2], sorted[len(sorted)-1], in.changes(shape), string(s.Label))
 	}
 	r.AddTable(t)
 }

@@ -51,6 +51,7 @@ assert.ok(await inked("Host memory") > 300, "the curve is drawn");
 const [shown, whole] = await timeline().evaluate((e) => [e.dataset.seen, e.dataset.end]);
 assert.equal(shown, `0-${whole}`, "the whole run is shown");
 ok("tracks grow with the run");
+assert.ok(await tab.locator(".no-end").count() > 0 && await tab.locator(".no-end:visible").count() === 0, "of what goes on, the missing end is no news");
 
 await track("Events").waitFor();
 await tab.locator("#timeline .events summary", { hasText: "event" }).waitFor();

@@ -16,7 +16,7 @@ export function header(report: Report): HTMLElement {
     command && copier(command, { class: "command" }, h("code", {}, command)),
     headline.exception?.sentence && h("p", { class: "uncaught" }, headline.exception.sentence),
     h("p", { class: "facts" }, ...facts(report).map((f) => h("span", {}, f))),
-    !headline.complete && h("p", { class: "banner", role: "note" }, "This recording has no end: the run was still going on, or its recorder was stopped. Everything up to then is here."));
+    !headline.complete && h("p", { class: "banner no-end", role: "note" }, "This recording has no end: the run was still going on, or its recorder was stopped. Everything up to then is here."));
 }
 
 /** How the command ended, as far as it is known. */
@@ -26,7 +26,7 @@ function outcome(report: Report): HTMLElement | null {
   if (stopped) return h("span", { class: "outcome good" }, "stopped as asked");
   if (signal !== undefined) return h("span", { class: "outcome bad" }, `ended by ${signalName(signal)}`);
   if (exit_code !== undefined) return h("span", { class: `outcome ${exit_code === 0 ? "good" : "bad"}` }, exit_code === 0 ? "exit 0" : `exit ${exit_code}`);
-  return complete ? null : h("span", { class: "outcome unsure" }, "no end recorded");
+  return complete ? null : h("span", { class: "outcome unsure no-end" }, "no end recorded");
 }
 
 function facts(report: Report): string[] {

@@ -56,8 +56,8 @@ export function runPage(app: App, part: string): Shown {
   const id = decodeURIComponent(part), state = h("p", { class: "live-state", role: "status" }), waiting = h("div", {}, busy()), place = h("div", { class: "run", hidden: "" });
   let all: Process[] = [];
   const fed = feed(id, {
-    live: () => { state.replaceChildren(h("span", { class: "outcome live" }, "live"), " recorded just now"); },
-    ended: (text) => { state.textContent = text; },
+    live: () => { place.classList.add("going-on"); state.replaceChildren(h("span", { class: "outcome live" }, "live"), " recorded just now"); },
+    ended: (text) => { place.classList.remove("going-on"); state.textContent = text; },
     gone: () => { state.textContent = "The run was deleted."; },
     failed: (problem, again) => { waiting.replaceChildren(failure(problem, again)); },
     shown: ({ run, processes }: Report) => {
