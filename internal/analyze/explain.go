@@ -170,7 +170,7 @@ func explainDevice(s *mem.AllocatorSnapshot, device int, file string, stepEnds [
 // newExplanation is what a history itself says.
 func newExplanation(d *usage.Device, file string, at usage.Moment, o *ExplainOptions) *explanation {
 	s := d.Snapshot
-	a := &explanation{Allocator: &report.Allocator{Device: d.Number, File: file, Events: d.Moments, Stacks: s.Stacks.Len() - 1, By: cmp.Or(o.By, "site"), Label: s.Label,
+	a := &explanation{Allocator: &report.Allocator{Device: d.Number, File: file, Events: d.Moments, Stacks: s.Stacks.Len() - 1, By: cmp.Or(o.By, "site"), Label: s.Label, Settings: s.Settings,
 		Peak: tracePeak(d, d.Peak.Moment, d.PeakLevels), Unplaced: d.Unplaced, Strange: d.Contradictions}}
 	if totals := s.Totals(d.Number); d.KnowsSegments() {
 		a.Segments, a.InactiveSplit = mem.Some(int64(totals.Segments)), mem.Some(int64(totals.InactiveSplit))

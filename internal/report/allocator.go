@@ -36,9 +36,10 @@ type Allocator struct {
 	Matching       mem.Bytes    `json:"matching_bytes,omitempty"`
 	MatchingBlocks int          `json:"matching_blocks,omitempty"`
 
-	Accuracy *Accuracy    `json:"category_accuracy,omitempty"`
-	Curve    []CurvePoint `json:"curve"`
-	Label    mem.Label    `json:"label"`
+	Accuracy *Accuracy         `json:"category_accuracy,omitempty"`
+	Curve    []CurvePoint      `json:"curve"`
+	Label    mem.Label         `json:"label"`
+	Settings map[string]string `json:"settings,omitempty"` // of the allocator as the file has them, by their names
 
 	Fragmentation *Fragmentation `json:"fragmentation,omitempty"`
 	MapCategories []string       `json:"map_categories,omitempty"`

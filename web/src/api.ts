@@ -63,6 +63,7 @@ export interface SegmentMap {
 }
 export interface EventRange { from_event: number; to_event: number }
 export interface Allocator {
+  settings?: Record<string, string>;
   device: number; file: string; name?: string; events: number; label: Label; oom_event?: number; filter?: string;
   timeline?: { events: number[]; time_ns?: number[]; reserved_bytes?: (number | null)[]; releasable_bytes?: number[]; by_category: TimelineBand[]; by_site: TimelineBand[] };
   steps?: { source: string; steps: EventRange[]; phases: (EventRange & { phase: string })[] };

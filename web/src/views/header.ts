@@ -48,7 +48,13 @@ function facts(report: Report): string[] {
 /** What there was to read, where the report is of snapshots alone. */
 function traceFacts(all: Allocator[]): string[] {
   const events = all.reduce((n, a) => n + a.events, 0), steps = all[0]!.steps?.steps.length ?? 0;
-  return [events ? `${count(events)} event${events === 1 ? "" : "s"} of the allocator` : "no trace", all.length > 1 ? `${all.length} devices` : "", steps ? `${count(steps)} steps, ${all[0]!.steps!.source}` : ""].filter(Boolean);
+  return [events ? `${count(events)} event${events === 1 ? "" : "s"} of the allocator` : "no trace", all.length > 1 ? `${all.length} devices` : "", steps ? `${count(steps)} steps, ${all[0]!.steps!.source}` : "", settings(all)].filter(Boolean);
+}
+
+/** The line of settings that was in force; "" where the files do not tell, or tell different ones. */
+function settings(all: Allocator[]): string {
+  const lines = new Set(all.filter((a) => a.settings).map((a) => { const [name, line] = Object.entries(a.settings ?? {}).find(([k]) => k.endsWith("_ALLOC_CONF")) ?? []; return name === undefined ? "" : line ? `${name}=${line}` : `${name} not set`; }));
+  return lines.size === 1 ? [...lines][0]! : "";
 }
 
 const mark = "M1 13c3 0 3-3 6-3s3 3 6 3 3-3 6-3 3 3 4 3M1 19c3 0 3-3 6-3s3 3 6 3 3-3 6-3 3 3 4 3M12 2v5m0-5-2.5 2.5M12 2l2.5 2.5";

@@ -20,8 +20,9 @@ export function axes(canvas: HTMLCanvasElement, ...over: HTMLElement[]): Axes {
   const draw = () => {
     if (!last || !canvas.clientWidth) return;
     const [[from, to], [low, high]] = last, tall = rows([low, high], canvas.clientHeight), step = (tall[1] ?? high) - (tall[0] ?? low);
+    const share = (e: number) => ((e - from) / (to - from)) * 100;
     left.replaceChildren(...tall.map((b) => h("span", { style: `top:${((1 - (b - low) / (high - low)) * 100).toFixed(2)}%` }, bytesOf(b, high, step))));
-    below.replaceChildren(...columns([from, to], canvas.clientWidth).map((e) => h("span", { style: `left:${(((e - from) / (to - from)) * 100).toFixed(2)}%` }, count(e))));
+    below.replaceChildren(...columns([from, to], canvas.clientWidth).map((e) => h("span", { style: `left:${share(e).toFixed(2)}%${share(e) > 96 ? ";transform:translateX(-100%)" : ""}` }, count(e))));
   };
   new ResizeObserver(draw).observe(canvas);
   return { element: h("div", { class: "with-axes" }, left, h("div", { class: "stacked" }, canvas, ...over), h("div", { class: "axis-corner", "aria-hidden": "true" }, "event"), below), look: (events, bytes) => { last = [events, bytes]; draw(); } };

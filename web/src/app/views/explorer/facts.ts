@@ -38,14 +38,16 @@ function stack(frames: Frame[], code: Source): Child[] {
   return [named.length > 0 && h("ol", { class: "frames" }, ...named.map(one)), native.length > 0 && h("details", {}, h("summary", {}, `${count(native.length)} native frames`), h("ol", { class: "frames" }, ...native.map(frame)))];
 }
 
+const later = (events: number) => `${count(events)} event${events === 1 ? "" : "s"} later`;
+
 /** Why a block is there at a point, as far as the trace tells. */
 function reasons(b: Block, at: number): string[] {
   const event = (point: number) => `event ${count(point - 1)}`, span = b.begin > 0 && b.end > 0 ? b.end - b.begin : 0;
   const lived = b.begin_ns !== undefined && b.end_ns !== undefined && span > 0 ? `, ${duration(b.end_ns - b.begin_ns)} after` : "";
   const now = at < b.begin ? "Not yet allocated at this moment." : b.end < 0 || at < b.end ? "Alive at this moment." : b.gone < 0 || at < b.gone ? "Freed by the program at this moment, and another stream still uses it." : "Freed at this moment.";
   const made = b.begin === 0 ? "It was there before the trace began: its allocation is not recorded." : `Allocated by ${event(b.begin)}, ${b.place.name}.`;
-  const ended = b.end < 0 ? "Nothing in the trace frees it: it is alive at the end." : `${b.gone > b.end + 1 || b.gone < 0 ? "Free requested" : "Freed"} by ${event(b.end)}${lived}${span > 0 ? `, ${count(span)} events later` : ""}${b.freed_by === "other" ? ", by the stack below." : b.freed_by === "same" ? ", by the stack that allocated it." : "; by which stack is not recorded."}`;
-  const waited = b.end >= 0 && b.gone < 0 ? "The free is not completed in the trace: another stream uses it." : b.end >= 0 && b.gone > b.end + 1 ? `Free completed by ${event(b.gone)}, ${count(b.gone - b.end)} events later: until then another stream used it.` : "";
+  const ended = b.end < 0 ? "Nothing in the trace frees it: it is alive at the end." : `${b.gone > b.end + 1 || b.gone < 0 ? "Free requested" : "Freed"} by ${event(b.end)}${lived}${span > 0 ? `, ${later(span)}` : ""}${b.freed_by === "other" ? ", by the stack below." : b.freed_by === "same" ? ", by the stack that allocated it." : "; by which stack is not recorded."}`;
+  const waited = b.end >= 0 && b.gone < 0 ? "The free is not completed in the trace: another stream uses it." : b.end >= 0 && b.gone > b.end + 1 ? `Free completed by ${event(b.gone)}, ${later(b.gone - b.end)}: until then another stream used it.` : "";
   const kept = b.owner ? `The program named it ${b.owner}.` : "Which object keeps it is not recorded: a snapshot has no references.";
   const same = `Its line has ${count(b.siblings.blocks)} block${b.siblings.blocks === 1 ? "" : "s"} of ${bytes(b.siblings.bytes)} in the whole trace; ${b.siblings.lasting === 0 ? "none outlives it" : `${count(b.siblings.lasting)} outlive it`}, and ${bytes(b.siblings.together)} are alive at this moment.`;
   return [now, made, ended, waited, kept, same].filter(Boolean);

@@ -40,7 +40,7 @@ export function explorer(app: App, id: string, drawn: () => void): Shown {
 const fieldOf = (by: By) => by === "site" ? "line" : by === "category" || by === "module" ? by : "only";
 
 /** What the whole picture reaches up to: what was reserved too, unless the blocks would have too little of it. */
-const tallest = (d: Device) => Math.max(d.peak_bytes, Math.min(d.peak_reserved_bytes ?? 0, 2 * d.peak_bytes));
+const tallest = (d: Device) => { const reserved = d.peak_reserved_bytes ?? 0; return reserved > 1.5 * d.peak_bytes ? d.peak_bytes : Math.max(d.peak_bytes, reserved); };
 
 const mostKept = 500; // facts of blocks
 const zoomStep = 0.5, panShare = 0.2;

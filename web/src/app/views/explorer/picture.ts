@@ -9,7 +9,7 @@ import { boxOf, paint, remembered, type Drawn, type Inking } from "./paint";
 import { raster, type Box } from "./raster";
 import { hit, type Range, type Shape } from "./tile";
 
-export interface Look extends Inking { events: Range; bytes: Range; at: number; block: number | null }
+export interface Look extends Inking { events: Range; bytes: Range; at: number; peak: number; block: number | null }
 
 export interface Picture {
   canvas: HTMLCanvasElement;
@@ -25,7 +25,7 @@ export interface Picture {
 
 export function picture(): Picture {
   const canvas = h("canvas", { role: "application", "aria-roledescription": "picture", tabindex: "0", "aria-label": "Blocks of the trace, stacked, event by event. Left and right move by one event, up and down from block to block of that moment, Enter selects one. w and s zoom, a and d pan, f shows everything." });
-  let newest: Drawn | null = null, whole: Drawn | null = null, now: Look = { events: [0, 1], bytes: [0, 1], at: 0, block: null, dim: false, ink: () => "#000" }, over: number | null = null, asked = 0, paper = raster(0, 0);
+  let newest: Drawn | null = null, whole: Drawn | null = null, now: Look = { events: [0, 1], bytes: [0, 1], at: 0, peak: 0, block: null, dim: false, ink: () => "#000" }, over: number | null = null, asked = 0, paper = raster(0, 0);
   const redraw = () => { asked ||= requestAnimationFrame(() => { asked = 0; if (canvas.isConnected) draw(); }); };
   const draw = () => {
     const width = canvas.clientWidth, height = canvas.clientHeight, ratio = devicePixelRatio || 1, colour = remembered(theme()), ctx = canvas.getContext("2d")!;
@@ -46,6 +46,12 @@ export function picture(): Picture {
     for (const [n, ink] of [[over, "muted"], [now.block, "text"]] as const) {
       const s = n === null ? undefined : shapes(newest, whole).find((one) => one.n === n);
       if (s) outline(ctx, s, x, y, colour(ink));
+    }
+    if (now.peak >= from && now.peak < to && now.peak !== now.at) {
+      ctx.strokeStyle = colour("critical");
+      ctx.setLineDash([5, 4]);
+      ctx.beginPath(); ctx.moveTo(x(now.peak), 0); ctx.lineTo(x(now.peak), height); ctx.stroke();
+      ctx.setLineDash([]);
     }
     ctx.fillStyle = colour("accent");
     ctx.fillRect(x(now.at) - 0.75, 0, 1.5, height);

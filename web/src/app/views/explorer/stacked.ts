@@ -33,7 +33,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
   const filtered = () => Object.keys(board.filter()).length > 0;
   let ink = colours.of;
   const look = () => {
-    drawing.look({ events, bytes: high, at: board.at(), block: app.get().block, dim: filtered(), ink });
+    drawing.look({ events, bytes: high, at: board.at(), peak: board.device().peak_at, block: app.get().block, dim: filtered(), ink });
     around.look(events, high);
     small.look(events, board.at());
   };
@@ -48,7 +48,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
     if (!last) return;
     const { all, tile } = last;
     key.replaceChildren(...legend(colours, recolour(), labels, board.alone(), board.choose),
-      ...(tile.reserved.some((b) => b > 0) ? [h("span", {}, h("i", { class: "line-mark" }), "reserved")] : []), h("span", {}, all.length < tile.inside && h("i", { class: "rest" }), drawnText(all.length, tile.inside)));
+      h("span", {}, h("i", { class: "line-mark peak" }), "the peak"), ...(tile.reserved.some((b) => b > 0) ? [h("span", {}, h("i", { class: "line-mark" }), "reserved")] : []), h("span", {}, all.length < tile.inside && h("i", { class: "rest" }), drawnText(all.length, tile.inside)));
     unseen.hidden = !filtered() || all.some((s) => s.found);
   };
   const stateOf = () => `${board.device().device} ${filterOf(board)}`;
