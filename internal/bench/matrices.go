@@ -105,7 +105,7 @@ func MatrixState(e *engine.Engine, name string) (changed int64, running bool, er
 	if problem := matrix.CheckName(name); problem != "" {
 		return 0, false, fail.Input("GET /api/v1/matrices lists them", "no matrix %q: %s", name, problem)
 	}
-	return matrix.Stands(matrixDir(e, name))
+	return matrix.LastChange(matrixDir(e, name))
 }
 
 // kept reads a matrix's folder.

@@ -52,8 +52,8 @@ func (l *Limit) Allows(baseline mem.Bytes) mem.Bytes {
 func Read(text []byte) (*File, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {
-		line, column := matrix.Breaks(string(text))
-		return nil, fmt.Errorf("%d:%d: %s", line, column, matrix.SaidOfYAML(err))
+		line, column := matrix.YAMLFaultAt(string(text))
+		return nil, fmt.Errorf("%d:%d: %s", line, column, matrix.YAMLFault(err))
 	}
 	if len(root.Content) == 0 {
 		return nil, fmt.Errorf("1:1: there is no budget")

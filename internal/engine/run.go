@@ -287,8 +287,8 @@ func (p *place) conclude(o *RunOptions, result *RunResult) {
 }
 
 // said is what the list of runs shows of a report.
-func said(r *report.Report) store.Said {
-	says := store.Said{Findings: len(r.Findings), Host: r.Headline.Peak.HostRSS}
+func said(r *report.Report) store.ReportNote {
+	says := store.ReportNote{Findings: len(r.Findings), Host: r.Headline.Peak.HostRSS}
 	if len(r.Processes) > 1 && r.Headline.Peak.HostPSS.Known() {
 		says.Host = r.Headline.Peak.HostPSS
 	}

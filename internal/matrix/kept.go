@@ -55,8 +55,8 @@ func ReadKept(dir string, catalogue *gpus.Catalogue) (*Kept, error) {
 	return kept, nil
 }
 
-// Stands is how a matrix's folder stands, without reading what was measured.
-func Stands(dir string) (changed int64, running bool, err error) {
+// LastChange is when a trial of a matrix was last kept, ns since 1970, and whether it is being measured, without reading what was.
+func LastChange(dir string) (changed int64, running bool, err error) {
 	info, err := os.Stat(filepath.Join(dir, journalFile))
 	if err != nil {
 		return 0, false, fail.Input("hightide bench begins one", "no matrix %s", filepath.Base(dir))

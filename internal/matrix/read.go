@@ -100,18 +100,18 @@ func (r *reader) syntax(text []byte, err error) {
 		r.at(1, 1, "the file is empty")
 		return
 	}
-	line, column := Breaks(string(text))
-	r.at(line, column, "no YAML: %s", SaidOfYAML(err))
+	line, column := YAMLFaultAt(string(text))
+	r.at(line, column, "no YAML: %s", YAMLFault(err))
 }
 
-// SaidOfYAML is what the parser says of a text that is not YAML, without the place, which is wrong in cases.
-func SaidOfYAML(err error) string {
+// YAMLFault is what the parser says of a text that is not YAML, without the place, which is wrong in cases.
+func YAMLFault(err error) string {
 	return yamlLine.ReplaceAllString(strings.SplitN(err.Error(), "\n", 2)[0], "")
 }
 
-// Breaks is where a text stops to be YAML: behind the longest part of it from the beginning that is. The parser's own
+// YAMLFaultAt is where a text stops to be YAML: behind the longest part of it from the beginning that is. The parser's own
 // errors tell no column, and of some the line before, of others none.
-func Breaks(text string) (line, column int) {
+func YAMLFaultAt(text string) (line, column int) {
 	const most = 64 << 10 // of a larger text the beginning alone: each try reads all of it
 	lines := strings.SplitAfter(text[:min(len(text), most)], "\n")
 	good := len(lines) - 1

@@ -137,7 +137,7 @@ func row(t *testing.T, s store.Store) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
-	must(t, s.Note(id, store.Said{Findings: 2, Host: mem.Some(900)}))
+	must(t, s.Note(id, store.ReportNote{Findings: 2, Host: mem.Some(900)}))
 	runs, err = s.List(store.Filter{})
 	must(t, err)
 	if runs[0].Findings != mem.Some(2) || runs[0].Headline != mem.Some(900) {

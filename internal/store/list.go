@@ -212,7 +212,7 @@ func (s *Files) size(id string) (sum int64) {
 }
 
 // Note implements Store.
-func (s *Files) Note(id string, says Said) error {
+func (s *Files) Note(id string, says ReportNote) error {
 	if err := s.check(); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type memoryRun struct {
 	data      buffer
 	followers atomic.Int32
 	writer    *recording // the newest
-	says      *Said
+	says      *ReportNote
 	attached  map[string][]byte
 }
 
@@ -141,7 +141,7 @@ func (m *Memory) Remove(id string) error {
 }
 
 // Note implements Store.
-func (m *Memory) Note(id string, says Said) error {
+func (m *Memory) Note(id string, says ReportNote) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if run := m.runs[id]; run != nil {

@@ -157,7 +157,7 @@ func (x *index) remove(ids ...string) error {
 	})
 }
 
-func (x *index) note(id string, says Said) error {
+func (x *index) note(id string, says ReportNote) error {
 	return x.change(1, func(tx *sql.Tx) error {
 		_, err := tx.Exec("UPDATE runs SET findings = ?, headline_peak_host_bytes = ? WHERE id = ?", says.Findings, optional{&says.Host}, id)
 		return err

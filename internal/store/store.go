@@ -42,7 +42,7 @@ type Store interface {
 	Remove(id string) error
 
 	// Note keeps what a run's report says, for List. Best effort.
-	Note(id string, says Said) error
+	Note(id string, says ReportNote) error
 
 	// Attach keeps a file with a run, such as its report, under a name; it replaces an older one of that
 	// name, whole or not at all. It returns the path where people find the file, "" where there is none.
@@ -111,8 +111,8 @@ const (
 	CutOff   State = "cut off" // the engine went away before the end
 )
 
-// Said is what is kept of a report.
-type Said struct {
+// ReportNote is what is kept of a report.
+type ReportNote struct {
 	Findings int
 	Host     mem.Optional // the host's peak of its headline, bytes
 }

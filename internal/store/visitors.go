@@ -23,7 +23,7 @@ type Visitors struct {
 type visitor struct {
 	row  Run // as the file was when it was added
 	path string
-	says *Said
+	says *ReportNote
 	drop func() // takes the file away; nil: it is not ours
 }
 
@@ -168,7 +168,7 @@ func (s visited) Reopen(id string) (Writer, error) {
 }
 
 // Note implements Store.
-func (s visited) Note(id string, says Said) error {
+func (s visited) Note(id string, says ReportNote) error {
 	if one := s.also.find(id); one != nil {
 		s.also.mu.Lock()
 		defer s.also.mu.Unlock()
