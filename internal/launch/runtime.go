@@ -1,5 +1,12 @@
 // Package launch starts the programs that hightide observes, and says what of its own process they
 // and the use cases may use.
+//
+//	command ──▶ Find ──▶ Program ──┐
+//	Helper… ──▶ Extract, Environment ──▶ Start ──▶ Child: signals and job control (signals.go, witness.go), its end
+//	a PID   ──▶ Look ──▶ Target ───────▶ Attach ──▲
+//	its output ──▶ Capture (kept here) or Keep (by processes that outlive this one)
+//
+// Runtime is what all of these may take of this process: clock, streams, signals, tuning. Start reading at child.go.
 package launch
 
 import (

@@ -1,9 +1,14 @@
 // Package matrix measures every combination of a specification, each as a recorded run of its own, and compares them
 // with confidence.
 //
+//	YAML ──▶ ReadSpec ──▶ plan: what is next ──▶ Host.Trial (package bench) ──▶ Measure ──▶ Journal ──▶ Result
+//	                          ▲                                                               │           │
+//	                          └───────────────────── what was measured ◀─────────────────────┘           ▼
+//	                                    terminal, page, exports ◀── Against a baseline ◀── Compare (pure)
+//
 // A [Spec] (one YAML file) names axes; their combinations are cells. Each cell is run several times, and each such run
 // is a [Trial]. A [Result] holds all of them, whatever became of them: a cell that failed is there with its reason.
-// [Compare] is pure: from a result it makes what people read.
+// [Compare] is pure: from a result it makes what people read. Start reading at Run.
 package matrix
 
 import "hightide/internal/mem"

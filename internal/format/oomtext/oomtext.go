@@ -1,5 +1,8 @@
 // Package oomtext reads out-of-memory messages as people paste them: the figures that frameworks print (parts.go),
 // and what they mean in sentences (words.go).
+//
+//	a paste ──▶ plain lines (paste.go) ──▶ Parse: PyTorch's and XLA's figures (parts.go),
+//	                                       else other programs' (others.go, hosts.go) ──▶ mem.OOMMessage ──▶ Words
 package oomtext
 
 import (

@@ -1,5 +1,7 @@
 // Package stacks reads and writes memory by call stack, mem.Profile: pprof both ways, memray's table, and for
 // viewers speedscope, folded stacks and Graphviz. Each format is one file.
+//
+//	pprof, memray's table ──▶ mem.Profile ──▶ pprof, speedscope, folded stacks, Graphviz
 package stacks
 
 import (
