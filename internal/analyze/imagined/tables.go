@@ -250,6 +250,17 @@ func spreadText(v *report.Imagined) string {
 	return text
 }
 
+// cachedText says how much of the answer rests on the allocator's settings, where those are the default and it is
+// much: the script that starts a real job often sets others, and the program that it starts does not show them.
+func cachedText(v *report.Imagined) string {
+	reserved, cached := v.Reserved.Or(0), v.Reserved.Or(0)-v.Allocated.Or(v.Reserved.Or(0))
+	if v.Conditions["allocator setting"] != "default" || cached < int64(mem.GiB) || cached*20 < reserved {
+		return ""
+	}
+	return fmt.Sprintf("The allocator reserved %v more at its peak than tensors took at theirs, under its default settings. Where the script that starts the real job sets PYTORCH_CUDA_ALLOC_CONF, imagine that script, or say --alloc-conf: other settings keep more or less.",
+		mem.Bytes(cached))
+}
+
 // usageTable is the arithmetic behind the verdict.
 func usageTable(v *report.Imagined) report.Table {
 	t := report.Table{Name: "imagined", Title: fmt.Sprintf("Memory of %s", v.GPUName), Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", ""), report.TextColumn("label", "label")}}
@@ -362,8 +373,10 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Report) {
 		}
 		r.AddNote("Conditions of this answer: " + strings.Join(parts, ", ") + ".")
 	}
-	if text := spreadText(v); text != "" {
-		r.AddNote(text)
+	for _, text := range []string{spreadText(v), cachedText(v)} {
+		if text != "" {
+			r.AddNote(text)
+		}
 	}
 	for _, p := range limited(v.Policies, 12) {
 		r.AddNote(fmt.Sprintf("The size of %s at %s depends on data that was never computed: %s was taken, %s.", p.Op, mem.LineName(mem.Location{File: p.File, Line: p.Line}), policyWords(p.Policy), report.Times(p.Count)))
