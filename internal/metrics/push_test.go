@@ -243,10 +243,32 @@ func TestTwoProcesses(t *testing.T) {
 		t.Errorf("both send from %s", a.queue.dir)
 	}
 	put(t, a, "1")
-	a.queue.close()
+	put(t, b, "2", "3")
 	b.queue.close()
-	if c := senderTo(t, "http://localhost:1", dir); len(c.queue.waiting) != 1 {
+	if c := senderTo(t, "http://localhost:1", dir); len(c.queue.waiting) != 2 { // a still sends its own
+		t.Errorf("%d requests were found beside a process that sends", len(c.queue.waiting))
+	} else {
+		c.queue.close()
+	}
+	a.queue.close()
+	if c := senderTo(t, "http://localhost:1", dir); len(c.queue.waiting) != 3 {
 		t.Errorf("%d requests were found", len(c.queue.waiting))
+	}
+}
+
+// TestRefusalIsSaidOnce: a receiver that refuses all of it is complained of once, until it has taken something.
+func TestRefusalIsSaidOnce(t *testing.T) {
+	to := newReceiver(t, func(n int) (int, string) { return pick(n == 3, 200, 400), "" })
+	s := senderTo(t, to.URL, t.TempDir())
+	var said []string
+	s.Say = func(line string) { said = append(said, line) }
+	put(t, s, "1", "2", "3", "4", "5")
+	sendAll(t, s)
+	if len(said) != 2 || !strings.HasSuffix(said[0], "it answers 400 Bad Request") {
+		t.Errorf("said %q", said)
+	}
+	if s.refused.Load() != 4 {
+		t.Errorf("counted %d", s.refused.Load())
 	}
 }
 

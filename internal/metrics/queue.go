@@ -89,6 +89,24 @@ func (q *queue) find() error {
 	return nil
 }
 
+// takeOver moves what waits in another folder to the end of this queue, unless a process sends from there or there is no such folder.
+func (q *queue) takeOver(dir string) {
+	if _, err := os.Stat(dir); err != nil {
+		return
+	}
+	other, err := openQueue(dir, q.limit)
+	if err != nil {
+		return
+	}
+	defer other.close()
+	for number, body, ok := other.first(); ok; number, body, ok = other.first() {
+		if q.put(body) != nil {
+			return // it stays there
+		}
+		other.done(number)
+	}
+}
+
 func (q *queue) path(number uint64, suffix string) string {
 	return filepath.Join(q.dir, fmt.Sprintf("%020d%s", number, suffix))
 }

@@ -39,6 +39,7 @@ type sender struct {
 
 	sent, refused, failures atomic.Uint64 // requests sent and refused, tries that failed
 	failing                 bool
+	refusing                bool // what was refused last was said
 }
 
 // newSender opens the queue for an address, or another one beside it where a process sends from that.
@@ -52,13 +53,20 @@ func newSender(p protocol, address string, push *Push) (*sender, error) {
 	if limit == 0 {
 		limit = defaultLimit
 	}
+	place := func(n int) string {
+		return filepath.Join(push.Dir, fmt.Sprintf("%s-%x-%d", p.name, sha256.Sum256([]byte(address)), n))
+	}
 	for n := range queuesBeside {
-		dir := filepath.Join(push.Dir, fmt.Sprintf("%s-%x-%d", p.name, sha256.Sum256([]byte(address)), n))
-		if err = os.MkdirAll(dir, 0o700); err == nil {
-			s.queue, err = openQueue(dir, limit)
+		if err = os.MkdirAll(place(n), 0o700); err == nil {
+			s.queue, err = openQueue(place(n), limit)
 		}
 		if !errors.Is(err, errTaken) {
 			break
+		}
+	}
+	for n := range queuesBeside { // of processes that ran beside others, none of which is there any more
+		if s.queue != nil && place(n) != s.queue.dir {
+			s.queue.takeOver(place(n))
 		}
 	}
 	if err != nil {
@@ -111,7 +119,10 @@ func (s *sender) drain(ctx context.Context) {
 			wait = s.first()
 		case again < 0:
 			s.refused.Add(1)
-			s.Say(fmt.Sprintf("%s does not want these metrics, they are dropped: %v", s.place(), err))
+			if !s.refusing {
+				s.refusing = true
+				s.Say(fmt.Sprintf("%s does not want these metrics, they are dropped: %v", s.place(), err))
+			}
 			s.queue.done(number)
 		default:
 			s.fails(ctx, err)
@@ -172,6 +183,9 @@ func retryAfter(answer *http.Response) time.Duration {
 // said is an answer as an error, with the beginning of what it says.
 func said(answer *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, 200))
+	if len(text) == 0 {
+		return errors.New("it answers " + answer.Status)
+	}
 	return fmt.Errorf("it answers %s: %q", answer.Status, text)
 }
 
@@ -204,6 +218,7 @@ func (s *sender) fails(ctx context.Context, err error) {
 }
 
 func (s *sender) answers() {
+	s.refusing = false
 	if s.failing {
 		s.failing = false
 		s.Say(s.place() + " takes metrics again")
