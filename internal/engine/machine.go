@@ -52,6 +52,12 @@ func (e *Engine) Environ(pid int, startTicks uint64) ([]mem.Variable, error) {
 	return variables, processError(err, pid, "read the environment of")
 }
 
+// Details is what is read of one process when somebody asks for it.
+func (e *Engine) Details(pid int, startTicks uint64) (*sampler.Details, error) {
+	d, err := sampler.ReadDetails("/", pid, startTicks)
+	return d, processError(err, pid, "look at")
+}
+
 // Signal sends a signal to the process that began at startTicks, and to no other that has its number by now.
 func (e *Engine) Signal(pid int, startTicks uint64, signal syscall.Signal) error {
 	return processError(sampler.Signal(pid, startTicks, signal), pid, "signal")

@@ -11,7 +11,7 @@ func overviewKeys() []binding {
 		return func(s *State) []ask { s.Reversed = s.Sort == by && !s.Reversed; s.Sort = by; return nil }
 	}
 	return []binding{
-		{[]string{"enter"}, "Enter", "open the run", "Overview", enter},
+		{[]string{"enter"}, "Enter", "open the run or process", "Overview", enter},
 		{[]string{"s", ">", "f6"}, "s  F6", "sort by the next column", "Overview", func(s *State) []ask { s.Sort, s.Reversed = (s.Sort+1)%orders, false; return nil }},
 		{[]string{"M", "m"}, "M", "sort by memory; again: reversed", "Overview", sort(byMemory)},
 		{[]string{"P"}, "P", "… by processor", "Overview", sort(byCPU)},
@@ -60,7 +60,7 @@ func (s *State) process() *sampler.Seen {
 	return nil
 }
 
-// enter opens the chosen run, or the run of the chosen process.
+// enter opens the chosen run, or the chosen process.
 func enter(s *State) []ask {
 	id := ""
 	for i := range s.Runs {
@@ -69,9 +69,7 @@ func enter(s *State) []ask {
 		}
 	}
 	if p := s.process(); p != nil {
-		if id, _ = s.runOf(p); id == "" {
-			return openEnv(s)
-		}
+		return openProcess(s, p)
 	}
 	if id == "" {
 		s.Message = "choose a row first, with the arrow keys"

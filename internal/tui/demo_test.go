@@ -43,7 +43,7 @@ func demoMachine(i int) sampler.Picture {
 			Used: mem.Some(used << 30), Utilisation: mem.Some(busy), Temperature: mem.Some(61), Power: mem.Some(540000)}
 	}
 	process := func(pid, parent int, rss, busy int64, device mem.Optional, user uint32, command ...string) sampler.Seen {
-		return sampler.Seen{PID: pid, Parent: parent, StartTicks: uint64(pid), User: user, State: "S", Threads: 24, RSS: rss << 20, CPU: int64(pid) * 1e8,
+		return sampler.Seen{PID: pid, Parent: parent, StartTicks: uint64(pid), User: user, State: "S", Threads: 24, RSS: rss << 20, VMS: rss << 22, CPU: int64(pid) * 1e8,
 			Busy: mem.Some(busy), Device: device, Command: command, Name: command[0]}
 	}
 	return sampler.Picture{

@@ -55,8 +55,11 @@ func openEnv(s *State) []ask {
 
 // dialogKey does what a key does while a dialog is open.
 func (s *State) dialogKey(name string) []ask {
-	if s.Dialog == signalDialog {
+	switch s.Dialog {
+	case signalDialog:
 		return s.signalKey(name)
+	case processDialog:
+		return s.processKey(name)
 	}
 	switch name {
 	case "esc", "q", "enter", "?", "h", "e":

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"hightide/internal/mem"
@@ -107,10 +108,11 @@ var levels = []rune("▁▂▃▄▅▆▇█")
 
 // spark draws values above zero, to the highest of them; -1 is a gap.
 func spark(values []int64) string {
-	high := int64(1)
-	for _, v := range values {
-		high = max(high, v)
-	}
+	return sparkTo(values, slices.Max(append(values, 1)))
+}
+
+// sparkTo is the same, to a height that is given.
+func sparkTo(values []int64, high int64) string {
 	out := make([]rune, len(values))
 	for i, v := range values {
 		if out[i] = ' '; v >= 0 {

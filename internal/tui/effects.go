@@ -49,6 +49,11 @@ func (d *doer) command(a ask) tea.Cmd {
 			values, err := e.Environ(a.key.pid, a.key.start)
 			return Environ{a.key.pid, values, err}
 		}
+	case askDetails:
+		return func() tea.Msg {
+			facts, err := e.Details(a.key.pid, a.key.start)
+			return Detailed{a.key.pid, facts, err}
+		}
 	case askSignal:
 		return func() tea.Msg { return Sent{a.key.pid, a.name, e.Signal(a.key.pid, a.key.start, a.signal)} }
 	case askHeap:

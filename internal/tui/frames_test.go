@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/sampler"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -55,6 +56,10 @@ func TestFrames(t *testing.T) {
 		{"diagnostics", []string{"7"}, nil},
 		{"heap", []string{"8"}, reported},
 		{"help", []string{"?"}, nil},
+		{"process", []string{"down", "down", "down", "down", "enter"}, func(s *State) {
+			update(s, Detailed{PID: s.Process.key.pid, Facts: &sampler.Details{PSS: mem.Some(3900 << 20), USS: mem.Some(3700 << 20), Anon: mem.Some(3600 << 20), File: mem.Some(580 << 20),
+				Shmem: mem.Some(310 << 20), Swap: mem.Some(0), Peak: mem.Some(4500 << 20), OpenFiles: mem.Some(64), Age: mem.Some(148e9), Folder: "/home/mia/bert"}})
+		}},
 		{"environment", []string{"down", "down", "down", "down", "e"}, func(s *State) {
 			update(s, Environ{PID: s.Env.pid, Values: mem.MaskEnv([]string{"HOME=/home/mia", "HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz", "PYTORCH_ALLOC_CONF=expandable_segments:True"})})
 		}},

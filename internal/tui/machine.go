@@ -9,6 +9,8 @@ import (
 	"hightide/internal/report"
 	"hightide/internal/sampler"
 	"hightide/internal/store"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // gauge is a line of a bar: what, how full, and in figures.
@@ -16,7 +18,8 @@ type gauge struct {
 	name   string
 	milli  mem.Optional // of the whole; absent: no bar
 	figure string       // behind it
-	curve  string       // to its right
+	curve  *live.Curve  // to its right, where there is room; nil: none
+	whole  mem.Optional // that the curve is drawn up to
 }
 
 // usedMemory is what programs hold of a machine.
@@ -40,21 +43,23 @@ func share(part, whole mem.Optional) mem.Optional {
 }
 
 // gauges of a machine: memory, its limit, swap, processors, and each GPU.
-func (s *State) gauges(sparks int) (all []gauge) {
+func (s *State) gauges() (all []gauge) {
 	p := &s.Machine
 	used := usedMemory(p)
-	all = append(all, gauge{"Memory", share(used, p.Total), ofSizes(used, p.Total), trend(&s.Memory, s.Memory.Recent, sparks)})
+	all = append(all, gauge{"Memory", share(used, p.Total), ofSizes(used, p.Total), &s.Memory, p.Total})
 	if limit := share(p.Group, p.Limit); limit.Known() && p.Limit.Or(0) < p.Total.Or(0) {
-		all = append(all, gauge{"Limit", limit, ofSizes(p.Group, p.Limit) + ", control group", ""})
+		all = append(all, gauge{"Limit", limit, ofSizes(p.Group, p.Limit) + ", control group", nil, mem.Optional{}})
 	}
 	if swap, ok := p.Swap.Get(); ok && swap > 0 {
 		used := mem.Some(swap - p.SwapFree.Or(0))
-		all = append(all, gauge{"Swap", share(used, p.Swap), ofSizes(used, p.Swap), ""})
+		all = append(all, gauge{"Swap", share(used, p.Swap), ofSizes(used, p.Swap), nil, mem.Optional{}})
 	}
 	cores := fmt.Sprintf("%d cores, load %s", p.Cores, p.Load)
-	all = append(all, gauge{"CPU", p.Busy, cores, ""})
+	all = append(all, gauge{"CPU", p.Busy, cores, &s.Busy, mem.Some(1000)})
 	for i := range p.GPUs {
-		all = append(all, cardGauge(&p.GPUs[i]))
+		g := cardGauge(&p.GPUs[i])
+		g.curve, g.whole = s.Cards[p.GPUs[i].Index], p.GPUs[i].Memory
+		all = append(all, g)
 	}
 	return all
 }
@@ -74,7 +79,7 @@ func cardGauge(c *sampler.Card) gauge {
 	if milliwatts, ok := c.Power.Get(); ok {
 		figure += fmt.Sprintf(", %d W", milliwatts/1000)
 	}
-	return gauge{fmt.Sprintf("GPU %d", c.Index), share(c.Used, c.Memory), figure + "  " + c.Name, ""}
+	return gauge{fmt.Sprintf("GPU %d", c.Index), share(c.Used, c.Memory), figure + "  " + c.Name, nil, mem.Optional{}}
 }
 
 // trend is a spark line of the newest of a curve.
@@ -84,6 +89,15 @@ func trend(c *live.Curve, of []live.Point, width int) string {
 	}
 	from := of[max(len(of)-width, 0)].Time
 	return spark(c.Highest(from, of[len(of)-1].Time, width))
+}
+
+// shareTrend is how full something was lately, drawn up to all of it as the bar is.
+func shareTrend(c *live.Curve, whole mem.Optional, width int) string {
+	if c == nil || len(c.Recent) == 0 || width <= 0 || whole.Or(0) <= 0 {
+		return ""
+	}
+	from := c.Recent[max(len(c.Recent)-width, 0)].Time
+	return sparkTo(c.Highest(from, c.Recent[len(c.Recent)-1].Time, width), whole.Or(0))
 }
 
 // imaginedGauges are the imaginary GPUs of the runs that go on.
@@ -100,7 +114,7 @@ func (s *State) imaginedGauges() (all []gauge) {
 				name, of = "GPU", card.Device+", "
 			}
 			total := mem.Some(int64(card.Total))
-			all = append(all, gauge{name, share(card.Used, total), ofSizes(card.Used, total) + ", imagined  " + of + card.GPU + ", " + firstOf(r.Name, r.ID), ""})
+			all = append(all, gauge{name, share(card.Used, total), ofSizes(card.Used, total) + ", imagined  " + of + card.GPU + ", " + firstOf(r.Name, r.ID), nil, mem.Optional{}})
 		}
 	}
 	return all
@@ -116,21 +130,25 @@ func gaugesThatFit(all []gauge, height int) []gauge {
 	for _, g := range rest {
 		fullest.Raise(g.milli)
 	}
-	return append(kept[:len(kept):len(kept)], gauge{fmt.Sprintf("+ %d", len(rest)), fullest, "the fullest of " + report.Counted(int64(len(rest)), "more GPU"), ""})
+	return append(kept[:len(kept):len(kept)], gauge{fmt.Sprintf("+ %d", len(rest)), fullest, "the fullest of " + report.Counted(int64(len(rest)), "more GPU"), nil, mem.Optional{}})
 }
+
+// A curve beside a bar is so wide, or there is none.
+const leastSparks, mostSparks = 10, 40
 
 // gaugeLines draw a machine.
 func (s *State) gaugeLines(width, height int) (lines []string) {
 	barWidth := min(max(width/3, 10), 48, max(width-37, 4))
-	gauges := append(s.gauges(min(max(width-barWidth-54, 0), 40)), s.imaginedGauges()...)
+	gauges := append(s.gauges(), s.imaginedGauges()...)
 	for _, g := range gaugesThatFit(gauges, height) {
 		meter, figure := strings.Repeat(" ", barWidth), "    -"
 		if milli, ok := g.milli.Get(); ok {
 			meter, figure = bar(milli, barWidth), pad(percent(milli), 5, true)
 		}
 		line := " " + pad(g.name, 7, false) + meter + " " + figure + "  " + g.figure
-		if g.curve != "" {
-			line = pad(line, width-len([]rune(g.curve))-1, false) + paint(cyan, g.curve)
+		if room := min(width-ansi.StringWidth(line)-3, mostSparks); room >= leastSparks {
+			curve := shareTrend(g.curve, g.whole, room)
+			line = pad(line, width-ansi.StringWidth(curve)-1, false) + paint(cyan, curve)
 		}
 		lines = append(lines, line)
 	}

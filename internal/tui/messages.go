@@ -51,6 +51,13 @@ type (
 		Err    error
 	}
 
+	// Detailed is an answer to askDetails.
+	Detailed struct {
+		PID   int
+		Facts *sampler.Details
+		Err   error
+	}
+
 	// Sent is an answer to askSignal.
 	Sent struct {
 		PID  int
@@ -97,6 +104,7 @@ type (
 	askFollow  struct{ id string }
 	askReport  struct{ id string }
 	askEnviron struct{ key procKey }
+	askDetails struct{ key procKey }
 	askSignal  struct {
 		key    procKey
 		signal syscall.Signal

@@ -14,7 +14,11 @@ import (
 
 // overview shows the machine, its GPUs, the runs, and all processes.
 func overview(s *State, width, height int) []string {
-	lines := append(s.gaugeLines(width, max(height/2-1, 3)), "")
+	var between []string // of the tables; where there is little room, rows are worth more
+	if height > 12 {
+		between = []string{""}
+	}
+	lines := append(s.gaugeLines(width, max(height/2-1, 3)), between...)
 	runs := s.listedRuns()
 	room := height - len(lines)
 	if s.RunsErr != "" {
@@ -22,7 +26,7 @@ func overview(s *State, width, height int) []string {
 	}
 	runRows := min(len(runs), max(room/3, 2))
 	lines = append(lines, s.runTable(runs, width, runRows)...)
-	lines = append(lines, "")
+	lines = append(lines, between...)
 	return append(lines, s.processTable(width, height-len(lines)-1)...)
 }
 

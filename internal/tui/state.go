@@ -42,6 +42,10 @@ type State struct {
 	Reversed bool
 	Tree     bool
 
+	Busy  live.Curve          // of all processors, in thousandths
+	Cards map[int]*live.Curve // memory in use, by GPU
+
+	Process detail
 	Env     environment
 	Signal  signalling
 	Curves  curves
@@ -65,6 +69,7 @@ const (
 	helpDialog
 	envDialog
 	signalDialog
+	processDialog
 )
 
 // analysis is a report of a run, as of when it was made.
@@ -89,7 +94,7 @@ type environment struct {
 // NewState is what is known before anything was looked at.
 func NewState() *State {
 	return &State{
-		History: map[procKey]*live.Curve{}, Users: map[uint32]string{}, Live: map[string]*live.Run{}, Follows: map[string]bool{},
+		History: map[procKey]*live.Curve{}, Users: map[uint32]string{}, Cards: map[int]*live.Curve{}, Live: map[string]*live.Run{}, Follows: map[string]bool{},
 		Gone: map[string]bool{}, Reports: map[string]*analysis{}, Heap: explorer{open: map[uint64]bool{}, files: map[string][]string{}},
 	}
 }

@@ -66,6 +66,8 @@ func (s *State) marked() string {
 		lines = envView(s, s.Width, body)
 	case signalDialog:
 		lines = signalView(s, s.Width, body)
+	case processDialog:
+		lines = processView(s, s.Width, body)
 	default:
 		lines = s.tab().view(s, s.Width, body)
 	}
@@ -147,7 +149,15 @@ func hintSpot(hint string) string {
 
 // hints are keys that are good to know.
 func (s *State) hints() []string {
-	if s.Dialog != noDialog {
+	switch s.Dialog {
+	case noDialog:
+	case processDialog:
+		hints := []string{"Esc close", "e environment", "x signal"}
+		if id, _ := s.runOf(&s.Process.last); id != "" {
+			hints = append(hints, "Enter its run")
+		}
+		return hints
+	default:
 		return []string{"Esc close"}
 	}
 	switch s.tab().title {

@@ -115,18 +115,24 @@ func picture(view *live.Run, s *live.Series, begin, end int64, width, height int
 	high := max(slices.Max(values), 1)
 	title := paint(strong, " "+seriesName(view, s)) + "  " + figure(s.Last(), s.Unit) + paint(faint, ", at most "+figure(s.Peak, s.Unit)+" ("+string(s.Label)+")")
 	lines := []string{title}
-	for i, l := range chart(values, high, height) {
-		scale := ""
-		if i == 0 {
-			scale = figure(mem.Some(high), s.Unit)
-		} else if i == height-1 {
-			scale = figure(mem.Some(0), s.Unit)
-		}
-		lines = append(lines, pad(scale, margin-2, true)+" │"+paint(cyan, l))
-	}
+	lines = append(lines, scaled(values, high, s.Unit, margin, height)...)
 	lines = append(lines, pad("phase", margin-2, true)+" └"+phaseStrip(view, begin, end, columns))
 	from, to := report.Duration(begin-view.Info.StartMono), report.Duration(end-view.Info.StartMono)
 	return append(lines, strings.Repeat(" ", margin)+paint(faint, from+strings.Repeat(" ", max(columns-len(from)-len(to), 1))+to))
+}
+
+// scaled is a chart with its highest and lowest value beside it.
+func scaled(values []int64, high int64, unit mem.Unit, margin, height int) (lines []string) {
+	for i, l := range chart(values, high, height) {
+		scale := ""
+		if i == 0 {
+			scale = figure(mem.Some(high), unit)
+		} else if i == height-1 {
+			scale = figure(mem.Some(0), unit)
+		}
+		lines = append(lines, pad(scale, margin-2, true)+" │"+paint(cyan, l))
+	}
+	return lines
 }
 
 // phaseLetters are how a phase shows without colours.

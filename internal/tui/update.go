@@ -35,6 +35,8 @@ func update(s *State, message any) []ask {
 		s.reported(m)
 	case Environ:
 		s.environ(m)
+	case Detailed:
+		s.detailed(m)
 	case Sent:
 		s.Message = sentText(m)
 	case Explained:
@@ -71,6 +73,18 @@ func (s *State) looked(m Looked) []ask {
 	if used, ok := usedMemory(&m.Picture).Get(); ok {
 		s.Memory.Add(m.Picture.Time, used)
 	}
+	if busy, ok := m.Picture.Busy.Get(); ok {
+		s.Busy.Add(m.Picture.Time, busy)
+	}
+	for i := range m.Picture.GPUs {
+		card := &m.Picture.GPUs[i]
+		if s.Cards[card.Index] == nil {
+			s.Cards[card.Index] = &live.Curve{}
+		}
+		if used, ok := card.Used.Get(); ok {
+			s.Cards[card.Index].Add(m.Picture.Time, used)
+		}
+	}
 	alive := map[procKey]bool{}
 	for i := range m.Picture.Processes {
 		p := &m.Picture.Processes[i]
@@ -86,7 +100,7 @@ func (s *State) looked(m Looked) []ask {
 			delete(s.History, key)
 		}
 	}
-	return s.refresh()
+	return append(s.watchProcess(), s.refresh()...)
 }
 
 // listed takes in the runs, and has those followed that run or are shown.

@@ -3,6 +3,7 @@ package tui
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hightide/internal/mem"
+	"hightide/internal/sampler"
 	"hightide/internal/store"
 )
 
@@ -94,5 +96,55 @@ func TestImaginaryGPUs(t *testing.T) {
 	update(s, Followed{ID: "a", Frames: []mem.Frame{mem.ImaginedSetup{Name: "NVIDIA A10", Count: 64, Total: 22 << 30}}})
 	if frame := ansi.Strip(s.Frame()); !strings.Contains(frame, "more GPUs") || !strings.Contains(frame, "PID") {
 		t.Errorf("64 of them leave no room:\n%s", frame)
+	}
+}
+
+// TestProcess: Enter looks at a process alone, and goes on asking; Enter again opens the run that records it. One that has ended stays as it
+// was last, and is asked for no more.
+func TestProcess(t *testing.T) {
+	s := demo(120, 40)
+	press(s, "down", "down", "down", "down")
+	p := s.process()
+	if asks := press(s, "enter"); len(asks) != 1 || asks[0] != any(askDetails{procKey{p.PID, p.StartTicks}}) || s.Dialog != processDialog {
+		t.Fatalf("Enter asks for %v", asks)
+	}
+	again := func(i int, without int) []ask {
+		next := demoMachine(i)
+		next.Processes = slices.DeleteFunc(next.Processes, func(p sampler.Seen) bool { return p.PID == without })
+		return update(s, Looked{Picture: next, Now: s.Now})
+	}
+	if asks := again(31, 0); len(asks) != 0 {
+		t.Errorf("it is asked for again before the answer has come: %v", asks)
+	}
+	update(s, Detailed{PID: p.PID, Facts: &sampler.Details{PSS: mem.Some(12345 << 10)}})
+	if frame := ansi.Strip(s.Frame()); !strings.Contains(frame, "PSS 12.1 MiB") {
+		t.Errorf("its PSS is not shown:\n%s", frame)
+	}
+	if asks := again(32, 0); len(asks) != 1 {
+		t.Errorf("what is asked for at the next look: %v", asks)
+	}
+	if len(s.Process.busy.Recent) != 3 {
+		t.Errorf("%d readings of its processor", len(s.Process.busy.Recent))
+	}
+	update(s, Detailed{PID: p.PID, Err: errors.New("it has ended")})
+	if asks := again(33, p.PID); len(asks) != 0 {
+		t.Errorf("one that has ended is asked for: %v", asks)
+	}
+	if frame := ansi.Strip(s.Frame()); !strings.Contains(frame, "it has ended; as it was last") || !strings.Contains(frame, "PSS 12.1 MiB") {
+		t.Errorf("one that has ended:\n%s", frame)
+	}
+	press(s, "esc")
+	again(34, 0)
+	press(s, "enter", "enter")
+	if s.Dialog != noDialog || s.tab().title != "Timeline" || s.Run != "06ffnx559k" {
+		t.Errorf("Enter again: %s of run %q", s.tab().title, s.Run)
+	}
+}
+
+// TestSmallTerminal: on the smallest one there are processes to choose from.
+func TestSmallTerminal(t *testing.T) {
+	s := demo(leastWidth, leastHeight)
+	if frame := ansi.Strip(s.Frame()); !strings.Contains(frame, " 4711 ") {
+		t.Errorf("no process is shown:\n%s", frame)
 	}
 }

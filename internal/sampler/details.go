@@ -1,0 +1,56 @@
+package sampler
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"hightide/internal/mem"
+)
+
+// Details is what is read of one process when somebody asks for it, as some of it costs: its PSS tens of milliseconds for a gigabyte.
+// What the kernel does not tell, or not to this user, is absent.
+type Details struct {
+	PSS, USS          mem.Optional // shared pages divided by their users; without them
+	Anon, File, Shmem mem.Optional // of the resident memory: its own, mapped files, shared memory
+	Swap, Peak        mem.Optional // swapped out; the highest RSS since it began
+	OpenFiles         mem.Optional
+	Age               mem.Optional // ns since it began
+	Folder            string       // in which it works
+}
+
+// ReadDetails reads the process that began at startTicks; ErrGone where that has ended.
+func ReadDetails(root string, pid int, startTicks uint64) (*Details, error) {
+	dir := filepath.Join(root, "proc", strconv.Itoa(pid))
+	status, err := os.ReadFile(dir + "/status")
+	if err != nil || !sameProcess(root, pid, startTicks) {
+		return nil, ErrGone
+	}
+	d := &Details{}
+	for name, into := range map[string]*mem.Optional{"RssAnon": &d.Anon, "RssFile": &d.File, "RssShmem": &d.Shmem, "VmSwap": &d.Swap, "VmHWM": &d.Peak} {
+		if value, ok := field(status, name); ok {
+			*into = mem.Some(value)
+		}
+	}
+	if rollup, err := os.ReadFile(dir + "/smaps_rollup"); err == nil {
+		pss, known := field(rollup, "Pss")
+		clean, _ := field(rollup, "Private_Clean")
+		dirty, _ := field(rollup, "Private_Dirty")
+		huge, _ := field(rollup, "Private_Hugetlb")
+		if known {
+			d.PSS, d.USS = mem.Some(pss), mem.Some(clean+dirty+huge)
+		}
+	}
+	if open, err := os.ReadDir(dir + "/fd"); err == nil {
+		d.OpenFiles = mem.Some(int64(len(open)))
+	}
+	d.Folder, _ = os.Readlink(dir + "/cwd")
+	if text, err := os.ReadFile(filepath.Join(root, "proc", "uptime")); err == nil {
+		first, _, _ := bytes.Cut(text, []byte(" "))
+		if up, err := strconv.ParseFloat(string(first), 64); err == nil {
+			d.Age = mem.Some(max(int64(up*1e9)-int64(startTicks)*clockTick, 0))
+		}
+	}
+	return d, nil
+}
