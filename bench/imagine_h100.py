@@ -17,7 +17,6 @@ import base64
 import itertools
 import json
 import os
-import shlex
 import string
 import subprocess
 import sys
@@ -87,7 +86,7 @@ def environment(folder: Path, python: Path) -> dict[str, str]:
     """Empty caches, and the interpreter's torchrun first on the path."""
     torchrun = folder / "bin" / "torchrun"
     torchrun.parent.mkdir()
-    torchrun.write_text(f'#!/bin/sh\nexec {shlex.quote(str(python))} -m torch.distributed.run "$@"\n')
+    torchrun.write_text(f"#!{python}\nfrom torch.distributed.run import main\n\nmain()\n")
     torchrun.chmod(0o755)
     path = f"{torchrun.parent}{os.pathsep}{os.environ['PATH']}"
     caches = {name: str(folder / name) for name in ("HF_HOME", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")}
