@@ -140,7 +140,9 @@ def _check_config(file: str) -> None:
             fields = json.load(f)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else f"it is not JSON ({error})"
-        raise Unknown(f"{file} is not a transformers config: {why}", "name a config.json, or a folder with one") from error
+        raise Unknown(
+            f"{file} is not a transformers config: {why}", "name a config.json, or a folder with one"
+        ) from error
     kind = fields.get("model_type") if isinstance(fields, dict) else None
     if not isinstance(kind, str):
         raise Unknown(f"{file} is not a transformers config: it has no model_type", 'as in "model_type": "llama"')
