@@ -64,13 +64,7 @@ func drops(in *Input, r *report.Report) {
 			Text: fmt.Sprintf("%s lost on the way (%s): %s.", records(r.Dropped), strings.Join(order, ", "), lostAt(order...)),
 		})
 	}
-	said := map[string]bool{}
-	for _, e := range in.Run.Events {
-		if (e.Kind == "unobserved" || e.Kind == "gap") && e.Text != "" && !said[e.Text] && len(said) < 20 {
-			said[e.Text] = true
-			r.AddNote("Not observed: " + report.FirstLine(e.Text, 300) + ".")
-		}
-	}
+	in.unobserved(r)
 	for _, d := range in.Run.Damage {
 		r.AddNote(fmt.Sprintf("The recording is damaged at byte %d (%d bytes): %s. What stood there is missing here.", d.Offset, d.Bytes, d.Text))
 	}
@@ -82,6 +76,35 @@ func drops(in *Input, r *report.Report) {
 		r.AddNote("The recording has no end: the run was still going on, or the recorder was killed. Everything up to then is here.")
 	}
 	in.samplingNote(r)
+}
+
+// unobserved notes what could not be seen, each reason once: of processes that share one, the first is named.
+func (in *Input) unobserved(r *report.Report) {
+	const most = 20
+	var reasons []string
+	first, times := map[string]string{}, map[string]int{}
+	for _, e := range in.Run.Events {
+		if (e.Kind != "unobserved" && e.Kind != "gap") || e.Text == "" {
+			continue
+		}
+		reason := e.Text
+		if p := in.Run.Process(e.Process); p != nil {
+			reason = strings.TrimPrefix(reason, fmt.Sprintf("process %d, ", p.PID))
+		}
+		if times[reason]++; times[reason] == 1 {
+			reasons, first[reason] = append(reasons, reason), e.Text
+		}
+	}
+	for _, reason := range reasons[:min(len(reasons), most)] {
+		note := "Not observed: " + report.FirstLine(first[reason], 300)
+		if more := times[reason] - 1; more > 0 && reason != first[reason] {
+			note += "; the same in " + report.Counted(int64(more), "more process")
+		}
+		r.AddNote(note + ".")
+	}
+	if more := len(reasons) - most; more > 0 {
+		r.AddNote(fmt.Sprintf("%d more reasons why something was not observed are in the table of events (hightide export --csv).", more))
+	}
 }
 
 func records(n uint64) string {

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -25,5 +26,32 @@ func TestLost(t *testing.T) {
 		if notes := strings.Join(Analyze(run, Options{}).Notes, "\n"); !strings.Contains(notes, "7 records were lost ("+place+")") || !strings.Contains(notes, want) {
 			t.Errorf("%s: %s", place, notes)
 		}
+	}
+}
+
+// TestUnobserved: a reason that many processes share is one note, with their number; reasons beyond those listed are counted.
+func TestUnobserved(t *testing.T) {
+	run := mem.NewRun()
+	frames := []mem.Frame{mem.Process{ID: 1, PID: 10, Role: "main", Start: 1}}
+	for i := range 20 {
+		p := mem.Process{ID: uint32(i + 2), PID: 100 + i, Start: 1}
+		frames = append(frames, p, mem.Event{Process: p.ID, Kind: "unobserved", Text: fmt.Sprintf("process %d, python -I: it leaves out start-up hooks", p.PID)})
+	}
+	for i := range 21 {
+		frames = append(frames, mem.Event{Kind: "unobserved", Text: fmt.Sprintf("reason %d", i)})
+	}
+	for _, f := range frames {
+		if err := run.Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	notes := strings.Join(Analyze(run, Options{}).Notes, "\n")
+	for _, want := range []string{"Not observed: process 100, python -I: it leaves out start-up hooks; the same in 19 more processes.", "Not observed: reason 0.", "2 more reasons why"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("no %q in %s", want, notes)
+		}
+	}
+	if strings.Contains(notes, "process 101") {
+		t.Error("each process is named by itself")
 	}
 }
