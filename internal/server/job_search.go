@@ -24,10 +24,11 @@ func beginSearch(s *Server, text json.RawMessage) (work, error) {
 	if err != nil {
 		return work{}, err
 	}
-	if _, err := s.opened.Info(context.Background(), asked.Snapshot); err != nil {
+	snapshot, err := s.opened.Info(context.Background(), asked.Snapshot)
+	if err != nil {
 		return work{}, err
 	}
-	title := "search settings for " + asked.Snapshot
+	title := "search settings for " + snapshot.Name
 	if device := orMain(asked.Device); device >= 0 {
 		title += fmt.Sprintf(", device %d", device)
 	}

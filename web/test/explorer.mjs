@@ -178,7 +178,7 @@ await look("one-selection", `${page}?at=10000&block=1024&t=9000-12000`, {}, asyn
   assert.ok(![null, "1024"].includes(await chosen()), "a block is chosen");
   const n = words(tab).get("block"), block = await api(`${page}/block?n=${n}`);
   assert.ok(block.begin <= 10000 && (block.end < 0 || block.gone > 10000), `block ${n} is there from ${block.begin} to ${block.gone}`);
-  await tab.getByRole("link", { name: "The snapshot" }).click();
+  await tab.getByRole("link", { name: /^The snapshot h100-lm-ctx128/ }).click();
   await tab.locator("aside h3", { hasText: `Block ${Number(n).toLocaleString("en")}` }).waitFor();
   await tab.locator("#explorer .explorer[data-tile][data-moment]").waitFor();
 });

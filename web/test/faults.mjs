@@ -73,7 +73,7 @@ await fault("deleted", async (at) => {
   });
   await at.look(`/runs/${id}`, { allowed: refused }, async (tab) => {
     await tab.locator(".failure").waitFor();
-    assert.match(await tab.locator(".failure").innerText(), /there is no run yet \(hightide run -- python train.py records one\)/, "an old link says that there is no such run");
+    assert.match(await tab.locator(".failure").innerText(), /There is no run yet \(hightide run -- python train.py records one\)/, "an old link says that there is no such run");
     await seen(tab, "deleted-link");
   });
   const live = liveRun(at.env, "folder gone"), going = await running(at);

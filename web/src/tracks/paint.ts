@@ -64,14 +64,14 @@ export function paintCurves(ctx: CanvasRenderingContext2D, track: Track, lines: 
   for (let v = Math.ceil(low / step) * step; v <= high; v += step) {
     const at = Math.round(y(v)) - 0.5;
     ctx.beginPath(); ctx.moveTo(0, at); ctx.lineTo(width, at); ctx.stroke();
-    if (at > 8 && at < height - 3) marks.push([axisText(track, Math.abs(v) < step / 1e6 ? 0 : v), at]);
+    if (at > 13 && at < height - 3) marks.push([axisText(track, Math.abs(v) < step / 1e6 ? 0 : v), at]);
   }
   for (const line of lines) paintLine(ctx, line, from, to, x, y, width, height);
   ctx.setLineDash([5, 4]); ctx.strokeStyle = colour("limit"); ctx.lineWidth = 1;
   for (const limit of limits) if (limit <= high) { const at = Math.round(y(limit)) + 0.5; ctx.beginPath(); ctx.moveTo(0, at); ctx.lineTo(width, at); ctx.stroke(); }
   ctx.setLineDash([]);
-  ctx.textAlign = "left"; ctx.textBaseline = "middle"; ctx.lineWidth = 3; ctx.strokeStyle = faint(colour("panel"), 0.85); ctx.fillStyle = colour("muted"); ctx.lineJoin = "round";
-  for (const [text, at] of marks) { ctx.strokeText(text, 5, at); ctx.fillText(text, 5, at); }
+  ctx.textAlign = "left"; ctx.textBaseline = "middle"; ctx.lineWidth = 3; ctx.strokeStyle = faint(colour("panel"), 0.9); ctx.fillStyle = colour("muted"); ctx.lineJoin = "round";
+  for (const [text, at] of marks) { const above = Math.max(at - 7, 7); ctx.strokeText(text, 5, above); ctx.fillText(text, 5, above); } // on its line, not through it
 }
 
 function paintLine(ctx: CanvasRenderingContext2D, { columns, ink, dash, fill }: Line, from: number, to: number, x: (t: number) => number, y: (v: number) => number, width: number, height: number): void {

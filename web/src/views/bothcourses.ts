@@ -8,7 +8,7 @@ import { moment, ticks } from "../lib/scales";
 import type { PageStore, Store } from "../state/store";
 import { between, figures } from "../tracks/readings";
 import { momentText, stretchText } from "./chosen";
-import { badge, h, section } from "./dom";
+import { badge, h, section, sideways } from "./dom";
 import { savedPicture } from "./saved";
 
 const tall = 270, left = 66, right = 14, foot = 52, head = 8, slack = 4;
@@ -43,7 +43,7 @@ export function bothCourses(all: Courses[], name: string, page: PageStore, view:
 function course(of: Courses, name: string, page: PageStore): { element: HTMLElement; follow(): void } {
   const { along } = of, shift = shifted(along), whole = ends(of), xs = [...new Set([...of.before.x, ...of.after.x])].filter((x) => x >= whole[0]).sort((a, b) => a - b);
   const picture = savedPicture(() => `courses-${name}`, () => `${name}: memory by ${words[along]}`, (width) => drawn(of, width, chosen()));
-  const reading = h("p", { class: "reading", role: "status" }), table = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Figures of both" });
+  const reading = h("p", { class: "reading", role: "status" }), table = sideways({ role: "region", "aria-label": "Figures of both" });
   const box = h("div", { class: "both", tabindex: "0", role: "group", "aria-label": "Memory of both over each other. The arrow keys choose a moment, with shift a stretch; Home and End go to the ends, Escape takes the choice away." }, picture.element);
   /** What is chosen, on the axis of the picture. */
   const chosen = () => { const { at, range } = page.get(); return { at: at === null ? null : at - shift, range: range && [range[0] - shift, range[1] - shift] as [number, number] }; };

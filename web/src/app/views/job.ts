@@ -25,7 +25,7 @@ export function jobPanel<Result>(id: string, kind: Kind<Result>, ...body: Child[
   const tick = () => {
     if (!now) return;
     const from = now.started_ns ?? now.asked_ns, to = now.ended_ns ?? Date.now() * 1e6;
-    clock.textContent = duration(Math.max(0, Math.round((to - from) / 1e9) * 1e9));
+    clock.textContent = duration(Math.max(0, now.ended_ns ? to - from : Math.round((to - from) / 1e9) * 1e9));
   };
   const timer = setInterval(tick, 1000);
   const show = (j: Job) => {

@@ -28,7 +28,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
   const unseen = h("p", { class: "hint", hidden: "" }, "No block that matches is drawn here. Where some match, they are too small or not in view: zoom in, with shift in bytes.");
   let { events, bytes: high } = lookedAt(board), last: Drawn | null = null, behind = "", shown = "", rest = 0; // behind: what was asked for when what is drawn there was
 
-  const around = axes(drawing.canvas, floating), small = wholeTrace(() => board.whole().events[1], (to) => moveTo({ events: hand.span(to, board.whole().events) }));
+  const small = wholeTrace(() => board.whole().events[1], (to) => moveTo({ events: hand.span(to, board.whole().events) }));
 
   const filtered = () => Object.keys(board.filter()).length > 0;
   let ink = colours.of;
@@ -115,6 +115,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
     all: () => last?.all ?? [], at: board.at, bytes: () => high, chosen: () => app.get().block, site: (s) => labels.sites[s.site], choose: (n) => app.set({ block: n }),
     over: (block) => over(block?.shape, x(board.at()), block ? Math.max(y(block.offset), 0) : 0),
   });
+  const around = axes(drawing.canvas, floating, walking.element);
 
   let device = board.device().device;
   board.follow(["window", "bytes", "device"], () => {
@@ -141,7 +142,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
     tile();
   });
   return {
-    element: h("div", { class: "stack-panel" }, around.element, small.element, walking.element, key, unseen),
+    element: h("div", { class: "stack-panel" }, around.element, small.element, key, unseen),
     fit: () => moveTo(board.whole()),
     zoom: (factor) => moveTo({ events: hand.zoom(events, middle(events, board.at()), factor, board.whole().events) }),
     tall: (factor) => moveTo({ bytes: hand.tall(high, middle(high, walking.offset()), factor, board.whole().bytes) }),

@@ -7,7 +7,7 @@ import type { Label } from "../../../api";
 import { chart } from "../../../draw/chart";
 import { bytes, count } from "../../../lib/format";
 import { badge, copier, h, section } from "../../../views/dom";
-import { post } from "../../api";
+import { get, post } from "../../api";
 import { written } from "../../knobs";
 import { failure } from "../../parts";
 import { chosen } from "../../../state/selection";
@@ -111,7 +111,8 @@ function panel(app: App, id: string): Shown & { label: HTMLElement } {
 
 /** The panel as a page of its own. */
 export function whatIfPage(app: App, part: string): Shown {
-  const id = decodeURIComponent(part), { label, ...shown } = panel(app, id), back = h("a", {}, "The snapshot");
+  const id = decodeURIComponent(part), { label, ...shown } = panel(app, id), back = h("a", {}, "The snapshot"), asking = new AbortController();
+  void get<{ name: string }>(`/snapshots/${encodeURIComponent(id)}`, asking.signal).then(({ name }) => { back.textContent = `The snapshot ${name}`; }, () => undefined); // the panel says what failed
   app.follow([...chosen], (state) => { back.setAttribute("href", sameOn(state, `/snapshots/${encodeURIComponent(id)}`)); });
-  return { ...shown, element: h("div", { class: "job-page" }, h("h1", {}, "What if?"), h("p", { class: "facts" }, label, h("span", {}, back)), shown.element) };
+  return { ...shown, close: () => { asking.abort(); shown.close?.(); }, element: h("div", { class: "job-page" }, h("h1", {}, "What if?"), h("p", { class: "facts" }, label, h("span", {}, back)), shown.element) };
 }
