@@ -156,7 +156,7 @@ func processName(p *mem.Process) string {
 	return "pid " + itoa(int64(p.PID))
 }
 
-// processKind is what processes that do the same are called together.
+// processKind is what processes that do the same are called together: their numbers differ from run to run.
 func processKind(p *mem.Process) string {
 	switch {
 	case p.Rank.Known():
@@ -164,9 +164,9 @@ func processKind(p *mem.Process) string {
 	case p.Role == "dataloader":
 		return "DataLoader workers"
 	case p.Role == "main", p.Role == "launcher":
-		return p.Role
+		return p.Role + " process"
 	}
-	return "others"
+	return "other processes"
 }
 
 // clock maps moments of one process to the steps of the training, or to minutes where there are no

@@ -258,7 +258,7 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 			continue
 		}
 		if v, ok := in.rssAt(p.ID, at); ok && p.Start <= at && p.End.Or(at) >= at {
-			addRow(&t, "process", "process "+processKind(p), "process "+processName(p)+" (RSS: pages it shares count again)", v, -1, mem.Measured)
+			addRow(&t, "process", processKind(p), "process "+processName(p)+" (RSS: pages it shares count again)", v, -1, mem.Measured)
 		}
 		if len(t.Rows) > 24 {
 			break
