@@ -8,7 +8,7 @@ import (
 	"hightide/internal/mem"
 )
 
-// kinds makes a child of every kind; each takes 24 MiB in a function of its own name, says its pid and what it has
+// kinds makes a child of every kind. Each takes 24 MiB in a function of its own name, says its pid and what it has
 // resident, and stays until that was seen.
 const kinds = `
 import ctypes, multiprocessing, os, subprocess, sys, time

@@ -65,7 +65,7 @@ type Driver interface {
 }
 
 // Event is one line of an allocator's own history, in the order and with the meaning of PyTorch's:
-// of an alloc and its frees, Size is what was asked for; of an OOM, what was asked for, rounded.
+// of an alloc and its frees, Size is what was asked for. Of an OOM, what was asked for, rounded.
 type Event struct {
 	Action  mem.Action
 	Address uint64

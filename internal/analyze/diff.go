@@ -113,7 +113,7 @@ func diffName(names *usage.Names, frames []mem.Location, stack uint32, by string
 }
 
 // normalStack names a stack by the functions of the program's own files that it passes through,
-// innermost first; where there are none, by the place it has, or what native calls it by.
+// innermost first. Where there are none, by the place it has, or what native calls it by.
 func normalStack(known *usage.Names, frames []mem.Location, at *usage.Site) string {
 	var names []string
 	for _, f := range frames {

@@ -43,7 +43,7 @@ func TestShortSteps(t *testing.T) {
 }
 
 // TestFewFrames: three heap frames in all, as of a DataLoader worker, are enough where the whole heap
-// is seen to grow; where they are not, the growth is still reported, without a line.
+// is seen to grow. Where they are not, the growth is still reported, without a line.
 func TestFewFrames(t *testing.T) {
 	named := 0
 	for seed := range uint64(20) {
@@ -120,7 +120,7 @@ func TestHolderTakenBack(t *testing.T) {
 }
 
 // TestArrayBySize: an array that is replaced by larger ones so often that its line is seen half filled is told by its sizes, where
-// it grew to the end; one that did not is a window that became full.
+// it grew to the end. One that did not is a window that became full.
 func TestArrayBySize(t *testing.T) {
 	seen := func(at int64, bytes int64, rate float64) mem.Holder {
 		return mem.Holder{Time: at, Kind: "array", Name: "history", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: bytes, PerStep: rate, Contains: "byte", Tensors: mem.Some(bytes)}

@@ -18,7 +18,7 @@ import (
 // stand in the function that allocates.
 
 // holdersOf is the containers of a process that kept growing, each as it was seen last, at the pace of its clock. One that was
-// seen to shrink is none of them, nor one that was at rest well before the end; one that is at rest at the end may just be idle.
+// seen to shrink is none of them, nor one that was at rest well before the end. One that is at rest at the end may just be idle.
 func (in *Input) holdersOf(process uint32) []mem.Holder {
 	c := in.clockOf(process)
 	from, to := c.window(in.Run.Process(process), in.end)

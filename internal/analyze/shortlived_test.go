@@ -7,7 +7,7 @@ import (
 	"hightide/internal/mem"
 )
 
-// TestShortLived: a peak that processes of less than half a second, or that were hardly read, can have passed unseen is "at least"; a few small ones
+// TestShortLived: a peak that processes of less than half a second, or that were hardly read, can have passed unseen is "at least". A few small ones
 // beside a large program change nothing.
 func TestShortLived(t *testing.T) {
 	for _, test := range []struct {

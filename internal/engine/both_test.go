@@ -111,7 +111,7 @@ finally:
 `
 
 // TestCancelledTraining: of two trainings that two engines record at once, a context ends one through its agent, after
-// a step and with the program's own cleaning up; the other one takes all its steps.
+// a step and with the program's own cleaning up. The other one takes all its steps.
 func TestCancelledTraining(t *testing.T) {
 	python := testkit.Torch(t)
 	dir := t.TempDir()

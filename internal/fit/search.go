@@ -42,10 +42,10 @@ type Found struct {
 }
 
 // Search finds the largest multiple of plan.Step for which try succeeds, in few trials. Two small ones
-// give the slope of allocated memory against the batch, which predicts the limit; each one that fits
+// give the slope of allocated memory against the batch, which predicts the limit. Each one that fits
 // corrects the prediction, as the memory of real programs is a line in pieces at best. What fails says
 // only that it is too much. Next to it is tried whether the prediction was nearly right, then what the
-// allocator's own holdings leave room for; where what fitted confirms the prediction, further below the
+// allocator's own holdings leave room for. Where what fitted confirms the prediction, further below the
 // failed one each time; else the middle. Where a batch takes less than a smaller one, the end is looked
 // for close above it. Both ends of the answer were run.
 //

@@ -12,7 +12,7 @@
 //
 // Nothing a file contains is executed; sizes and depths are bounded; keys that are not known are
 // kept by name and counted as nothing worse. What writes is a pure function that never changes its Source: units are in
-// the names of columns (…_bytes, …_ns) or in a column "unit"; what was not observed is empty, never zero.
+// the names of columns (…_bytes, …_ns) or in a column "unit". What was not observed is empty, never zero.
 // To add a format: one file, in the package of its family, and one entry in formats.go. Read formats.go, then Decode.
 package format
 

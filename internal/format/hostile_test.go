@@ -162,7 +162,7 @@ var flat = map[string]string{
 }
 
 // TestBomb refuses gzip bombs of pickled nothing without holding what they become: all that is allocated on the way, collected or
-// not, is less than 300 MB; what is held at a time is about half of that.
+// not, is less than 300 MB. What is held at a time is about half of that.
 func TestBomb(t *testing.T) {
 	for name, content := range flat {
 		bomb := gzipped([]byte(content))

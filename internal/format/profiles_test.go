@@ -55,7 +55,7 @@ func TestProfilerTrace(t *testing.T) {
 }
 
 // TestProfilerCountsOnlyItsOwn: on the host the profiler's totals begin with 0, whatever was there; devices of other processes in a
-// merged trace are others; a memory timeline is told from a log.
+// merged trace are others. A memory timeline is told from a log.
 func TestProfilerCountsOnlyItsOwn(t *testing.T) {
 	event := func(pid int, at, bytes, address int64) string {
 		return fmt.Sprintf(`{"ph":"i","name":"[memory]","pid":%d,"tid":1,"ts":%d,"args":{"Total Reserved":0,"Total Allocated":%d,"Bytes":%d,"Addr":%d,"Device Id":-1,"Device Type":0}}`, pid, at, bytes, bytes, address)

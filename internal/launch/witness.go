@@ -13,7 +13,7 @@ import (
 var witnessLib embed.FS
 
 // witness is a process in the command's group that blocks every signal (witness/src/witness.c). A signal that came to it as
-// well was sent to the whole group, so that the command has its own; nothing else tells that from one that was sent to us alone.
+// well was sent to the whole group, so that the command has its own. Nothing else tells that from one that was sent to us alone.
 type witness struct {
 	pid         int
 	ask, answer *os.File

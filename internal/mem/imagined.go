@@ -3,7 +3,7 @@ package mem
 import "reflect"
 
 // The frames of a run on imaginary GPUs. The engine says which GPUs there were and how other trials of the program
-// ended; the device library's state at the end says what each device and process took; the agent says the rest
+// ended. The device library's state at the end says what each device and process took; the agent says the rest
 // (docs/formats/imagined.md).
 
 // ImaginedSetup is the GPUs that the program was given, and the settings that the answer rests on. A later one replaces it.

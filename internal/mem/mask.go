@@ -28,7 +28,7 @@ var (
 
 // MaskText hides secrets in a text such as a traceback. They are what looks like a key, users and
 // passwords in addresses, and the values of names that say what they are. testdata/mask/cases.json has the
-// rules by example; the agent masks by the same ones.
+// rules by example. The agent masks by the same ones.
 func MaskText(text string) string {
 	text = secretText.Regexp().ReplaceAllString(text, Masked)
 	text = privateKey.Regexp().ReplaceAllString(text, Masked)

@@ -4,7 +4,7 @@
 //	  (decoders)        (one fact)  (all of them, in columns)
 //
 // A recording is a sequence of Frames, each a fact that stands on its own once the definitions
-// before it are known; a Run is what they add up to (see Run.Add). Everything here is a plain
+// before it are known. A Run is what they add up to (see Run.Add). Everything here is a plain
 // value: no file, network, clock, environment or log is touched. Sizes are integers in bytes,
 // times are nanoseconds of the host's monotonic clock; an observation that was not made is absent,
 // never zero. Start reading at Run in run.go, then the frames in frame.go.

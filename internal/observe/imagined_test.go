@@ -8,7 +8,7 @@ import (
 )
 
 // TestImaginedMessages: what an imagined process says becomes typed frames, the later one in the place of the
-// earlier; what has no such form is counted, and of a program on real devices it is not taken at all.
+// earlier. What has no such form is counted, and of a program on real devices it is not taken at all.
 func TestImaginedMessages(t *testing.T) {
 	for _, label := range []mem.Label{mem.Imagined, mem.Measured} {
 		sink := memorySink{t, mem.NewRun()}

@@ -11,7 +11,7 @@ import (
 )
 
 // TestCheckpointWithoutRoom: where the checkpoint cannot be written the engine does not keep, for an hour
-// of training, what it would have written; it says what a kill would cost, and writes it once it can.
+// of training, what it would have written. It says what a kill would cost, and writes it once it can.
 func TestCheckpointWithoutRoom(t *testing.T) {
 	l := leftover(t, map[string][]byte{"heap-1-1.ring": ringFile(2, 0, 0, nil)})
 	sink := memorySink{t, mem.NewRun()}

@@ -6,7 +6,7 @@ import (
 )
 
 // Records is a Builder that takes dictionaries of known keys without their keys. Large files are
-// millions of dictionaries of a few shapes, written the same way each; those the Decoder reads in
+// millions of dictionaries of a few shapes, written the same way each. Those the Decoder reads in
 // one go, straight from the bytes, and everything else as ever.
 type Records interface {
 	Builder

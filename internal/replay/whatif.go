@@ -140,7 +140,7 @@ func (w *WhatIf) Try(ctx context.Context, t Trial) (*Tried, error) {
 	return out, ctx.Err()
 }
 
-// Search tries a grid of settings as `replay --search` does, on the device of the trial; its own settings and moment are not
+// Search tries a grid of settings as `replay --search` does, on the device of the trial. Its own settings and moment are not
 // looked at. tell is called as settings are run, one call at a time.
 func (w *WhatIf) Search(ctx context.Context, t Trial, workers int, tell func(done, all int)) (*Result, error) {
 	t.Settings = nil

@@ -13,7 +13,7 @@ import (
 	"hightide/internal/store"
 )
 
-// TestLiveUnreadable: of a recording by a newer engine, and of a file that is none, a viewer is told once and clearly; one that is
+// TestLiveUnreadable: of a recording by a newer engine, and of a file that is none, a viewer is told once and clearly. One that is
 // damaged in the middle is read on.
 func TestLiveUnreadable(t *testing.T) {
 	dir := t.TempDir()

@@ -4,7 +4,7 @@
 //	bytes ──▶ Index ──▶ blocks: where each begins, in which row and in which colours
 //
 // Rows are those of a screen without end: a line feed goes on to the next, and a program that goes back up, as displays of progress do,
-// writes over rows that it has. web/src/lib/terminal/screen.ts draws rows in the same way; what either knows of a sequence, the other must.
+// writes over rows that it has. web/src/lib/terminal/screen.ts draws rows in the same way. What either knows of a sequence, the other must.
 package terminal
 
 import (

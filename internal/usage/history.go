@@ -8,7 +8,7 @@
 //
 // A History is spans: so many bytes of one stack from one moment to another. A trace has one for each block, exact, and a
 // moment for each event. A sampled heap has layers, of what a stack's estimate rose by and when it fell below that again,
-// and a moment for each reading; its figures carry a variance, which is zero for a trace. What is asked of a History is asked
+// and a moment for each reading. Its figures carry a variance, which is zero for a trace. What is asked of a History is asked
 // of spans, so host heaps and device traces have one peak, one growth, one timeline, one flame graph.
 //
 // Names gives stacks the lines that people look for, Categories says what memory is for. What only a device's allocator knows
