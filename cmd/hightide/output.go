@@ -93,6 +93,9 @@ func plainTerminal() bool {
 	return kind == "" || kind == "dumb"
 }
 
+// kernelConsole says whether the terminal is the kernel's own, without a desktop.
+func kernelConsole() bool { return os.Getenv("TERM") == "linux" }
+
 // textOptions fit a report to where it is written: colours only on a terminal that is not told
 // otherwise, plain letters where the locale knows no others.
 func textOptions(w io.Writer) report.TextOptions {

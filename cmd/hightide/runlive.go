@@ -86,7 +86,7 @@ func (l *liveRun) show(ctx context.Context, e *engine.Engine, screen, keys *os.F
 		cancel()
 	}()
 	go l.tail(ctx)
-	err := tui.Run(ctx, tui.Options{Engine: e, Every: time.Second, In: keys, Out: screen, Color: color, ASCII: ascii,
+	err := tui.Run(ctx, tui.Options{Engine: e, Every: time.Second, In: keys, Out: screen, Color: color, ASCII: ascii, Console: kernelConsole(),
 		Launch: &tui.Launch{Messages: l.messages, Interrupt: interruptGroup, Resized: l.resized}})
 	close(l.left)
 	if errors.Is(err, context.Canceled) {

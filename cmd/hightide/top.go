@@ -61,7 +61,7 @@ func (o *topOptions) run(a *app, c *cobra.Command, args []string) error {
 	if plain {
 		return o.say(a, c)
 	}
-	options := tui.Options{Engine: a.engine(), Every: o.every, Filter: o.filter, In: os.Stdin, Out: screen, Color: text.Color, ASCII: text.ASCII, Mouse: !o.noMouse}
+	options := tui.Options{Engine: a.engine(), Every: o.every, Filter: o.filter, In: os.Stdin, Out: screen, Color: text.Color, ASCII: text.ASCII, Console: kernelConsole(), Mouse: !o.noMouse}
 	if len(args) > 0 {
 		options.Ref = args[0]
 	}

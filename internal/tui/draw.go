@@ -150,6 +150,10 @@ var asciiOnly = strings.NewReplacer("█", "#", "▉", "#", "▊", "#", "▋", "
 	"▁", "_", "▂", ".", "▃", "-", "▄", "=", "▅", "+", "▆", "*", "▇", "%", "●", "*", "○", "o", "■", "#", "▾", "v", "▸", ">",
 	"│", "|", "─", "-", "├", "+", "└", "`", "┌", "+", "┐", "+", "┘", "+", "┤", "+", "…", "~", "→", ">", "±", "+-", "↑", "^", "↓", "v", "←", "<", "×", "x", "–", "-", "µ", "u", "²", "2", "°", " ")
 
+// consoleOnly stands for what the fonts of the kernel's own console have: the signs of code page 437.
+var consoleOnly = strings.NewReplacer("▉", "█", "▊", "█", "▋", "▌", "▍", "▌", "▎", " ", "▏", " ", "▁", "_", "▂", "_", "▃", "▄", "▅", "▄", "▆", "█", "▇", "█",
+	"●", "•", "▾", "▼", "▸", "►", "…", "~", "×", "x", "–", "-", "\u00a0", " ")
+
 // wrap breaks a text and gives each line a lead.
 func wrap(text string, width int, lead string) (lines []string) {
 	for _, l := range report.Wrap(clean(text), width-ansi.StringWidth(lead)) {

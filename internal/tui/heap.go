@@ -72,9 +72,6 @@ func (h *explorer) leave() {
 	*h = explorer{open: map[uint64]bool{}, files: map[string][]string{}}
 }
 
-// back leaves a file that was opened besides the runs; false where there is none.
-func (h *explorer) back() bool { return false }
-
 // sets are the stacks that there are to walk through: of devices, of heaps.
 func (h *explorer) sets() []report.StackSet {
 	if h.report == nil {

@@ -114,9 +114,9 @@ func (h *explorer) titleLine(set *report.StackSet, n, width int) string {
 	if set.Of != "" && !strings.EqualFold(set.Of, set.Title) {
 		line += ", " + clean(set.Of)
 	}
-	line += "  " + h.value(h.tree.root.Value, set)
-	if h.measure < len(set.Measures) {
-		line += " " + paint(cyan, set.Measures[h.measure].Name)
+	line += "  " + strings.TrimSpace(h.value(h.tree.root.Value, set))
+	if h.measure > 0 && h.measure < len(set.Measures) { // the first is what is held, in bytes
+		line += paint(cyan, ", "+set.Measures[h.measure].Title)
 	}
 	if h.inverted {
 		line += paint(cyan, "  inverted")

@@ -13,7 +13,11 @@ func (h *explorer) treeLines(s *State, width, height int) []string {
 		return []string{paint(faint, "  nothing here, or the filter lets nothing through")}
 	}
 	at := h.chosen(rows)
-	columns := []column{{title: "HOLDS", width: 9, right: true}, {title: "SHARE", width: 5, right: true}, {title: "", width: 8, least: 70}, {title: "CALL", width: 10, grows: true}}
+	holds := "HOLDS"
+	if h.measure > 0 && h.measure < len(set.Measures) {
+		holds = map[string]string{"bytes-time": "AVERAGE", "count": "COUNT", "churn": "CHURN"}[set.Measures[h.measure].Name]
+	}
+	columns := []column{{title: holds, width: 9, right: true}, {title: "SHARE", width: 5, right: true}, {title: "", width: 8, least: 70}, {title: "CALL", width: 10, grows: true}}
 	from, to := window(len(rows), height-1, at)
 	var cells [][]cell
 	for _, r := range rows[from:to] {

@@ -119,7 +119,6 @@ func (s *State) escape() {
 	switch {
 	case s.Filter != "":
 		s.Filter = ""
-	case s.tab().title == "Heap" && s.Heap.back():
 	default:
 		s.Tab = 0
 	}

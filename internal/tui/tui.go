@@ -31,6 +31,7 @@ type Options struct {
 	In, Out *os.File
 	Color   bool // the terminal wants colours
 	ASCII   bool // it can show nothing else
+	Console bool // it is the kernel's own, whose fonts have few signs beside ASCII
 	Mouse   bool // clicks and the wheel are ours; text is then selected with Shift
 
 	Launch *Launch // of run --live; nil: hightide top
@@ -125,8 +126,11 @@ func (m *model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 
 func (m *model) View() tea.View {
 	frame := m.state.Frame()
-	if m.doer.options.ASCII {
+	switch {
+	case m.doer.options.ASCII:
 		frame = asciiOnly.Replace(frame)
+	case m.doer.options.Console:
+		frame = consoleOnly.Replace(frame)
 	}
 	v := tea.NewView(frame)
 	v.AltScreen = true

@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 	"hightide/internal/sampler"
 	"hightide/internal/store"
 )
@@ -146,5 +147,25 @@ func TestSmallTerminal(t *testing.T) {
 	s := demo(leastWidth, leastHeight)
 	if frame := ansi.Strip(s.Frame()); !strings.Contains(frame, " 4711 ") {
 		t.Errorf("no process is shown:\n%s", frame)
+	}
+}
+
+// TestMeasures: the figures of the calls are called what they are.
+func TestMeasures(t *testing.T) {
+	s := demo(120, 40)
+	r := demoReport()
+	set := &r.Stacks[0]
+	set.Measures = []report.FlameMeasure{{Name: "bytes", Title: "bytes at the moment explained", Unit: mem.UnitBytes}, {Name: "bytes-time", Title: "bytes × time, as the average held", Unit: mem.UnitBytes}, {Name: "count", Title: "number of allocations", Unit: mem.UnitCount}}
+	for i := range set.Stacks {
+		set.Stacks[i].Average, set.Stacks[i].Allocations = 1<<30, 812
+	}
+	press(s, "8")
+	update(s, Reported{ID: "06ffnx559k", Report: r, Now: s.Now})
+	s.refresh()
+	for _, want := range []string{"HOLDS", "AVERAGE", "COUNT"} {
+		if frame := ansi.Strip(s.Frame()); !strings.Contains(frame, want+" SHARE") || strings.Contains(frame, "GiB bytes") || strings.Contains(frame, "number of allocations") != (want == "COUNT") {
+			t.Errorf("no %s:\n%s", want, frame)
+		}
+		press(s, "m")
 	}
 }
