@@ -92,6 +92,13 @@ func TestConditionalVerdicts(t *testing.T) {
 		v := mem.GPUVerdict{GPU: "a10", Verdict: verdict, Total: 23609475072, Used: mem.Some(used), Allocated: mem.Some(5000000000), Reserved: mem.Some(5600000000), Label: mem.Imagined}
 		return mem.Trial{Set: mem.TrialValues, Try: mem.Try{GPUVerdict: v}}
 	}
+	ones := func(verdict mem.Verdict, used int64) mem.Frame {
+		trial := other(verdict, used).(mem.Trial)
+		trial.Kind = mem.TryOnes
+		return trial
+	}
+	zeros := mem.ReadBack{Process: 1, Location: mem.Location{File: "/home/me/train.py", Line: 12}, Count: 1, Bytes: 4}
+	divided := mem.Event{Kind: "exception", Time: 4e9, Process: 1, Text: "division by zero", Facts: map[string]string{"class": "ZeroDivisionError"}, Where: &mem.Location{File: "/home/me/train.py", Line: 12}}
 	oom := mem.Event{Kind: "oom", Time: 3e9, Process: 1, Facts: map[string]string{"source": "torch.cuda", "device": "cuda:0"}}
 	for name, c := range map[string]struct {
 		run  *mem.Run
@@ -112,6 +119,11 @@ func TestConditionalVerdicts(t *testing.T) {
 		"wrapped":   {imagineRun(1, atTheEnd(6<<30, oom, mem.Event{Kind: "exception", Time: 4e9, Process: 1, Text: "no batch fits", Facts: map[string]string{"class": "ValueError", "from": "OutOfMemoryError: CUDA out of memory"}})...), mem.VerdictOOM, "Does not fit"},
 		"boolean":   {imagineRun(1, atTheEnd(23<<30, oom, read(func(r *mem.ReadBack) { r.Number, r.Value, r.Use = "bool", "false", "branch" }), other(mem.VerdictConditional, 2<<30))...), mem.VerdictConditional, "which decides a branch, is true: false runs out of memory, true takes 2.00 GiB"},
 		"steps":     {imagineRun(0, atTheEnd(6<<30, mem.StepTotal{Process: 1, Steps: 4})...), mem.VerdictFits, "judged over 4 steps, without its evaluation"},
+		"caught":    {imagineRun(0, atTheEnd(6<<30, read(func(r *mem.ReadBack) { r.Number, r.Value, r.Use = "bool", "true", report.UseCaught }), other(mem.VerdictConditional, 2<<30))...), mem.VerdictFits, "Fits on NVIDIA A10: 6.00 GiB"},
+		"catches":   {imagineRun(0, atTheEnd(6<<30, read(func(r *mem.ReadBack) { r.Number, r.Value, r.Use = "bool", "true", report.UseCaught }), other(mem.VerdictOOM, 0))...), mem.VerdictConditional, "which decides whether an exception is raised that the program catches, is true: true takes 6.00 GiB of 22.0 GiB, false runs out of memory"},
+		"zeros":     {imagineRun(1, atTheEnd(1<<30, zeros, divided, ones(mem.VerdictFits, 6<<30))...), mem.VerdictConditional, "Fits on NVIDIA A10 if the numbers read at train.py:40 and 1 line more are not zero: with ones (rows that sum to one) it takes 6.00 GiB of 22.0 GiB, with zeros it fails, ZeroDivisionError: division by zero at train.py:12 (imagined)"},
+		"ones too":  {imagineRun(1, atTheEnd(1<<30, zeros, divided, ones(mem.VerdictFailed, 1<<30))...), mem.VerdictFailed, "No verdict on NVIDIA A10: the program failed, ZeroDivisionError: division by zero at train.py:12; it fails with zeros as with ones"},
+		"ones more": {imagineRun(1, atTheEnd(1<<30, zeros, divided, ones(mem.VerdictOOM, 1<<30))...), mem.VerdictFailed, "it runs out of memory"},
 		"answered":  {imagineRun(0, atTheEnd(6<<30, read(func(r *mem.ReadBack) { r.Answered = true }))...), mem.VerdictFits, "Fits"},
 		"printed":   {imagineRun(0, atTheEnd(6<<30, read(func(r *mem.ReadBack) { r.Use = "nothing" }))...), mem.VerdictFits, "Fits"},
 	} {

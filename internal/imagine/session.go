@@ -147,7 +147,7 @@ func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []
 			trials = append(trials, mem.Trial{Set: set, Try: try})
 		}
 	}
-	if rests(main) {
+	if s.rests(main) {
 		add(mem.TrialValues, s.otherValues(ctx, t, main)...)
 	}
 	switch {

@@ -37,6 +37,7 @@ type trial struct {
 	atMost   time.Duration     // 0: as long as it takes
 	other    bool              // the other end of numbers that nobody computed
 	flip     bool              // of a mask and its opposite, who is asked first gets nothing
+	ones     bool              // what no kernel computed is read as ones
 	lag      bool              // the GPU is always behind the host: nothing is done before that waits
 	traced   bool              // keep the allocator's history, to replay it with less memory
 }
@@ -211,9 +212,12 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 	}
 	maps.Copy(agent, t.agent())
 	asked, _ := readValues(s.ReadValues) // they were checked before
-	asked.Other, asked.Flip = t.other, t.flip
+	asked.Other, asked.Flip, asked.Ones = t.other, t.flip, t.ones
 	if agent["HIGHTIDE_IMAGINE_READS"] = asked.text(); asked.All != nil {
 		device["HIGHTIDE_DEVICE_READ_VALUE"] = strconv.FormatFloat(*asked.All, 'g', -1, 64)
+	}
+	if t.ones {
+		device["HIGHTIDE_DEVICE_READ_VALUE"] = "1"
 	}
 	if s.Python.Path != "" {
 		device["HIGHTIDE_SMI_PYTHON"] = s.Python.Path

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"hightide/internal/analyze/imagined"
 	"hightide/internal/fail"
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -21,6 +22,7 @@ type asked struct {
 	Lines []askedLine `json:"lines,omitempty"`
 	Other bool        `json:"other,omitempty"` // the other end of what can be
 	Flip  bool        `json:"flip,omitempty"`  // of a mask and its opposite, who is asked first gets nothing
+	Ones  bool        `json:"ones,omitempty"`  // floating-point numbers are ones in place of zeros
 }
 
 // askedLine is the answer at one line; File "" is any file.
@@ -97,8 +99,10 @@ func isNumber(value any, lists bool) bool {
 }
 
 // rests says whether the verdict is another one perhaps where numbers are others that nobody computed.
-func rests(main *Result) bool {
+func (s *Session) rests(main *Result) bool {
 	switch {
+	case main.Verdict == mem.VerdictFailed:
+		return len(s.ReadValues) == 0 && len(main.ReadBacks) > 0 && imagined.RefusedNumber(main.run)
 	case main.Verdict == mem.VerdictOOM:
 		return len(main.Undecided) > 0 || slices.ContainsFunc(main.Policies, func(p report.Policy) bool { return p.OfData() })
 	case main.Fits():
@@ -113,8 +117,12 @@ func (s *Session) otherValues(ctx context.Context, t trial, main *Result) []mem.
 	if len(main.Undecided) == 0 && s.Sizes == "upper" {
 		t.sizes = "zero"
 	}
+	kind := "values"
+	if main.Verdict == mem.VerdictFailed {
+		t.ones, kind = true, mem.TryOnes
+	}
 	t.flip = slices.ContainsFunc(main.Undecided, func(u report.Undecided) bool { return u.Number == report.NumberShare })
 	// A number may be what a loop waits for.
-	t.other, t.atMost = true, max(time.Minute, 4*time.Since(s.began))
-	return s.tryAll(ctx, []attempt{{"values", "other numbers where no kernel computed them", t}})
+	t.other, t.atMost = !t.ones, max(time.Minute, 4*time.Since(s.began))
+	return s.tryAll(ctx, []attempt{{kind, "other numbers where no kernel computed them", t}})
 }

@@ -69,7 +69,7 @@ type ReadBack struct {
 	Bytes Bytes `json:"bytes"`
 
 	// Of one that the agent tells: where the number goes, and what the program was given in its place.
-	Use      string   `json:"use,omitempty"`      // branch, loop, size, range, slice, passed on, kept; nothing
+	Use      string   `json:"use,omitempty"`      // branch, loop, size, range, slice, passed on, kept, caught; nothing
 	UseLine  int      `json:"use_line,omitempty"` // in the file of the function that has it
 	Number   string   `json:"number,omitempty"`   // bool, int, float
 	Value    string   `json:"value,omitempty"`    // as JSON
@@ -207,6 +207,9 @@ type Try struct {
 
 // TryMemory is the kind of the try that has all the memory it wants: what the program needs.
 const TryMemory = "memory"
+
+// TryOnes is the kind of the try that reads ones where no kernel computed a number and the program failed over zeros.
+const TryOnes = "ones"
 
 // TrialSet is why the engine ran a program again.
 type TrialSet string

@@ -97,6 +97,12 @@ const (
 	NumberSpread = "spread" // how a routing that nobody knows spreads over its experts
 )
 
+// UseCaught is the use of a number that decides whether an exception is raised which the program catches.
+const UseCaught = "caught"
+
+// UseFailed is the use of a number over which the program failed, as with a division by zero.
+const UseFailed = "failed"
+
 // Undecided is a line that read a number which nobody computed, and where it goes.
 type Undecided struct {
 	File     string       `json:"file"`
@@ -156,6 +162,10 @@ func (u *Undecided) Decides() string {
 		return "is a " + u.Use
 	case "kept":
 		return "is kept"
+	case UseFailed:
+		return "makes the program fail where it is zero"
+	case UseCaught:
+		return "decides whether an exception is raised that the program catches"
 	}
 	return "is passed on"
 }

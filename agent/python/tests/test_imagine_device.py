@@ -287,6 +287,31 @@ def test_a_number_that_nobody_knows_is_followed(imagine: Any) -> None:
     assert told[4] == "0" and told[13] == "true" and told[20] == "false"
 
 
+def test_what_is_written_without_a_version_is_not_known_any_more(imagine: Any, tmp_path: Path) -> None:
+    os.symlink(LIBRARY / "libhightide_device.so", tmp_path / "libcuda.so.1")
+    result = imagine("""
+        import torch, triton
+        import triton.language as tl
+
+        @triton.jit
+        def count(x, out, n: tl.constexpr):
+            tl.store(out, tl.sum((tl.load(x + tl.arange(0, n)) > 0).to(tl.int64), 0))
+
+        x, out = torch.arange(16, device="cuda"), torch.zeros(1, dtype=torch.int64, device="cuda")
+        count[(1,)](x, out, 16)
+        print(x.sum().item(), torch.empty(out.item()).shape)
+        with torch.inference_mode():
+            total = torch.zeros((), dtype=torch.int64, device="cuda")
+            torch.sum(torch.rand(64, device="cuda") > 0, 0, out=total)
+            print(torch.empty(int(total)).shape)
+        pick = torch.rand(64, 5, device="cuda").argmax(1)
+        print(torch.nn.functional.one_hot(pick).shape, len(torch.unique(pick)))
+    """, TRITON_LIBCUDA_PATH=str(tmp_path))  # fmt: skip
+    assert result.out == "120 torch.Size([0])\ntorch.Size([0])\ntorch.Size([64, 1]) 5\n"  # all rows choose the same
+    told = {r["line"]: (r["use"], r["number"]) for r in result.main.all("readback")}
+    assert told == {11: ("size", "int"), 15: ("size", "int"), 17: ("passed on", "spread")}
+
+
 def test_generation_and_trainer(imagine: Any, tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="needs transformers")
     result = imagine(

@@ -75,11 +75,14 @@ PROGRAMS = {
     "(n := x.item()); zeros(n)": "size",
     "import torch; torch.zeros((x, 3))": "size",
     "data = [1, 2, 3]; y = data[:x]": "slice",
+    "match int(x):\n    case 1: pass": "branch",
+    "import operator; y = operator.index(x)": "",
 }
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_whole_numbers(program: str, tmp_path: Any) -> None:
+    skip_match(program)
     assert run(program, tmp_path, False).kind == PROGRAMS[program]
 
 
@@ -91,8 +94,21 @@ def test_whole_numbers(program: str, tmp_path: Any) -> None:
     ("class Best:\n    def hold(s, v): s.v = v\n    def ask(s): return zeros(s.v)\nBest().hold(x.item())", "size"),
     ("import math; print(1 if math.isnan(x.item()) else 2)", ""), ("best = 3\nif x.item() < best: best = 1", "branch"),
     ("zeros(int(x.item() * 5))", "size"),
+    ("match x.item():\n    case v if v > 4: pass", "branch"), ("match x.item():\n    case 4.0: pass", "passed on"),
+    ("match x.item():\n    case v: print(v)", ""), ("for v in each(x):\n    if v > 2: pass", "branch"),
+    ("if high(x.item(), 2): pass", "branch"), ("history = []\nnote(history, x)\nif history[-1] > 1: pass", "branch"),
+    ("history = []\nnote(history, x)\nprint(history)", ""),
+    ("meter = Meter()\nmeter.update(value=x.item(), n=2)\nif meter.mean > 1: pass", "branch"),
+    ("meter = Meter()\nmeter.update(value=x.item(), n=2)\nprint(meter.mean)", ""),
+    ("plateau = Plateau()\nplateau(x.item())\nif plateau.stopped: pass", "branch"),
+    ("def put(): STATE['loss'] = x.item()\nput()\ndef look(): return zeros(int(STATE['loss']))", "size"),
+    ("class Kept: total = 0\nkept = Kept()\nkept.losses = []\nkept.losses.append(x.item())\n"
+     "def look(): return zeros(int(kept.losses[0]))", "size"),
+    ("class Kept: total = 0\nclass Sum:\n    def total(s): return 3\nKept.total = x.item()\n"
+     "if Sum().total() > 2: pass", ""),
 ])  # fmt: skip
 def test_floating_numbers(program: str, kind: str, tmp_path: Any) -> None:
+    skip_match(program)
     assert run(program, tmp_path, True).kind == kind
 
 
@@ -124,10 +140,65 @@ def test_checks_that_only_raise_pass(tmp_path: Any) -> None:
     assert run("v = x.item()\nif v > 2:\n    raise ValueError(v)\nzeros(int(v))", tmp_path, True).kind == "size"
 
 
+def test_what_is_caught_is_no_check(tmp_path: Any) -> None:
+    raising = "if not x:\n        raise ValueError('no')"
+    assert not run(f"try:\n    {raising}\nexcept KeyError:\n    pass", tmp_path, False).caught
+    assert not run(f"try:\n    {raising}\nexcept Exception:\n    print()\n    raise", tmp_path, False).caught
+    use = run(f"try:\n    {raising}\nexcept (KeyError, ValueError):\n    pass", tmp_path, False)
+    assert use.passes is True
+    assert use.caught
+    outer = "def inner():\n    assert x, 'no'\ntry:\n    inner()\nexcept Exception:\n    pass"
+    assert run(outer, tmp_path, False).caught
+    assert run("import torch\nif not x:\n    torch._assert(False, 'no')", tmp_path, False).passes is True
+    assert run("if not x:\n    print(False)", tmp_path, False).passes is None
+
+
 def test_without_source_whole_numbers_decide() -> None:
     FOUND.clear()
     exec(compile("def f(x):\n    return str(x.item())\nf(x)", "<nowhere>", "exec"), {"x": Number()})
     assert FOUND[0].kind == "passed on"
+
+
+def skip_match(program: str) -> None:
+    if program.startswith("match") and sys.version_info < (3, 10):
+        pytest.skip("this Python has no match statement")
+
+
+def high(value: Any, limit: Any) -> Any:
+    return value > limit
+
+
+def note(history: Any, x: Any) -> None:
+    history.append(x.item())
+
+
+def each(x: Any) -> Any:
+    yield x.item()
+
+
+class Meter:
+    def __init__(self) -> None:
+        self.total, self.count = 0.0, 0
+
+    def update(self, value: float, n: int = 1) -> None:
+        self.total += value * n
+        self.count += n
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.count
+
+
+class Plateau:
+    best, stopped = 9e9, False
+
+    def __call__(self, value: float) -> None:
+        if value > self.best:
+            self.stopped = True
+        self.best = min(self.best, value)
+
+
+STATE: Any = {}
 
 
 def run(program: str, folder: Any, floating: bool) -> Use:
@@ -137,6 +208,7 @@ def run(program: str, folder: Any, floating: bool) -> Use:
     FOUND.clear()
     FRAMES.clear()
     given = {"x": Number(floating), "zeros": lambda *a: None, "empty": lambda *a: None, "unknown": lambda *a: None,
-             "returned": returned, "indirect": indirect, "compared": compared}  # fmt: skip
+             "returned": returned, "indirect": indirect, "compared": compared, "high": high,
+             "note": note, "each": each, "Meter": Meter, "Plateau": Plateau, "STATE": STATE}  # fmt: skip
     exec(compile(path.read_text(), str(path), "exec"), given)
     return FOUND[0]

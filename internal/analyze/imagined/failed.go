@@ -39,7 +39,52 @@ func failure(run *mem.Run) string {
 	} else if report.KnownSignal(code - 128) {
 		text += ", as shells say of a child that a signal ended, " + report.SignalText(code-128)
 	}
-	return "the program failed for a reason of its own, " + text
+	return ofItsOwn + text
+}
+
+// RefusedNumber says whether the program ended by an exception of a kind that numbers are refused with. It may be over
+// one that no kernel computed: the logarithm of a loss of zero.
+func RefusedNumber(run *mem.Run) bool {
+	e, ok := run.Uncaught()
+	if !ok || strings.HasPrefix(e.Text, "hightide imagine: ") {
+		return false
+	}
+	class := e.Facts["class"]
+	return slices.Contains([]string{"ZeroDivisionError", "ValueError", "RuntimeError", "AssertionError", "FloatingPointError", "OverflowError", "LinAlgError"}, class[strings.LastIndex(class, ".")+1:])
+}
+
+const ofItsOwn = "the program failed for a reason of its own, "
+
+// withOnes judges a program that failed over zeros, by the run that read ones instead.
+func withOnes(v *report.Imagined) {
+	failed := strings.TrimPrefix(v.How, ofItsOwn)
+	switch other := v.Other; {
+	case other.Fits():
+		v.Verdict, v.How = mem.VerdictConditional, failed
+		v.Used, v.Allocated, v.Reserved, v.Headroom = other.Used, other.Allocated, other.Reserved, other.Headroom
+		for _, b := range v.ReadBacks {
+			v.Undecided = append(v.Undecided, report.Undecided{File: b.File, Line: b.Line, Function: b.Function, Number: "float", Use: report.UseFailed, UseLine: b.Line, Value: "0.0", Other: "1.0", Count: b.Count})
+		}
+		v.ReadBacks = nil
+	case other.Verdict == mem.VerdictOOM:
+		v.How = fmt.Sprintf("the program failed, %s; with ones in place of the zeros that it read as no kernel computed them it runs out of memory", failed)
+	case other.Verdict == mem.VerdictFailed:
+		v.How = fmt.Sprintf("the program failed, %s; it fails with zeros as with ones (rows that sum to one) in place of the numbers that it read and no kernel computed", failed)
+	}
+}
+
+// onesSentence is the verdict of such a program.
+func onesSentence(v *report.Imagined, on string) []string {
+	which := fmt.Sprintf("the number read at %s is not zero", v.Undecided[0].Place())
+	if n := len(v.Undecided) - 1; n > 0 {
+		which = fmt.Sprintf("the numbers read at %s and %s more are not zero", v.Undecided[0].Place(), report.Counted(int64(n), "line"))
+	}
+	tightly := ""
+	if v.Other.Verdict == mem.VerdictTight {
+		tightly = ", tightly"
+	}
+	return []string{fmt.Sprintf("Fits on %s if %s: with ones (rows that sum to one) it takes %v of %v%s, with zeros it fails, %s (%s)", on, which, mem.Bytes(v.Used.Or(0)), v.Total, tightly, v.How, v.Label),
+		"the tables below are of the run that failed"}
 }
 
 // begun is the first line of what an exception says; that more follows is marked, as it is where that line is cut.

@@ -385,7 +385,7 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Report) {
 		r.AddNote(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: nothing was seen there that it decides.", b.Bytes, report.Times(b.Count), mem.LineName(mem.Location{File: b.File, Line: b.Line})))
 	}
 	undecidedNotes(v, r)
-	if v.Verdict == mem.VerdictFailed && len(v.ReadBacks) > 0 {
+	if v.Verdict == mem.VerdictFailed && len(v.ReadBacks) > 0 && v.Other == nil {
 		r.AddNote("If it failed over such a value, as a loss of zero: --read-value 1 has it read ones.")
 	}
 	if text := tooManyRanks(run, v); text != "" {

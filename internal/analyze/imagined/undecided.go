@@ -33,12 +33,16 @@ func unless(v *report.Imagined) {
 	if other := v.Other; v.Verdict == mem.VerdictOOM && len(v.Undecided) == 0 && other != nil && other.Fits() {
 		v.Undecided = append(v.Undecided, sizes(v)...)
 	}
+	if v.Verdict == mem.VerdictFailed && v.Other != nil && v.Other.Kind == mem.TryOnes {
+		withOnes(v)
+		return
+	}
 	if len(v.Undecided) == 0 {
 		return
 	}
 	ran := v.Verdict == mem.VerdictFits || v.Verdict == mem.VerdictTight
 	switch other := v.Other; {
-	case ran && other != nil && bounded(v.Undecided) && other.Fits() && other.Used == v.Used && other.Allocated == v.Allocated && other.Reserved == v.Reserved:
+	case ran && other != nil && bounded(v.Undecided) && other.Fits() && (sameAs(v, other) || onlyCaught(v.Undecided) && other.Used.Or(0) <= v.Used.Or(0)):
 		v.Indifferent, v.Undecided = v.Undecided, nil
 		return
 	case ran && other != nil && other.Fits() && spread(v.Undecided):
@@ -57,6 +61,15 @@ func unless(v *report.Imagined) {
 			v.All[i].Verdict = mem.VerdictConditional
 		}
 	}
+}
+
+func sameAs(v *report.Imagined, other *mem.Try) bool {
+	return other.Used == v.Used && other.Allocated == v.Allocated && other.Reserved == v.Reserved
+}
+
+// onlyCaught says whether the numbers decide only which exceptions the program catches: mostly what is then left out.
+func onlyCaught(all []report.Undecided) bool {
+	return !slices.ContainsFunc(all, func(u report.Undecided) bool { return u.Use != report.UseCaught })
 }
 
 // bounded says whether both ends of each number are known: then a second run has tried the other one. Of a comparison of a
@@ -87,6 +100,9 @@ func sizes(v *report.Imagined) (all []report.Undecided) {
 
 // conditionalSentence is the verdict where it rests on such numbers.
 func conditionalSentence(v *report.Imagined, on string) []string {
+	if v.Other != nil && v.Other.Kind == mem.TryOnes {
+		return onesSentence(v, on)
+	}
 	which, given := conditionOf(v.Undecided), values(v.Undecided, false)
 	taken := fmt.Sprintf("%s takes %v of %v", given, mem.Bytes(v.Used.Or(0)), v.Total)
 	if v.Headroom.Known() && v.Headroom.Or(0) < int64(v.Tight) {
@@ -145,6 +161,8 @@ func values(all []report.Undecided, other bool) string {
 
 func otherEnd(u *report.Undecided) string {
 	switch {
+	case u.Number == "bool" && u.Value == "true":
+		return "false"
 	case u.Number == "bool":
 		return "true"
 	case u.Number == report.NumberSpread:
@@ -191,7 +209,7 @@ func undecidedNotes(v *report.Imagined, r *report.Report) {
 		r.AddNote(fmt.Sprintf("How many elements go where was made up, of a router or a mask and its opposite, and decides something at %s: %s takes %v, %s.", places(v.Spread), values(v.Spread, false), mem.Bytes(v.Used.Or(0)), otherText(&report.Imagined{Undecided: v.Spread}, v.Other)))
 	}
 	if n := len(v.Indifferent); n > 0 {
-		r.AddNote(fmt.Sprintf("Numbers that no kernel computed decide something at %s; a second run with other ones took the same memory.", places(v.Indifferent)))
+		r.AddNote(fmt.Sprintf("Numbers that no kernel computed decide something at %s; a second run with other ones took no more memory.", places(v.Indifferent)))
 	}
 }
 

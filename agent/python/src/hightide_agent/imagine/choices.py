@@ -13,6 +13,8 @@ import math
 import operator
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
+from .scopes import Unknown, held, of
+
 DEEPEST = 12  # nodes above each other in an expression
 LARGEST = 1e30
 FUNCTIONS: Dict[str, Callable[..., Any]] = {
@@ -28,10 +30,6 @@ COMPARED: Dict[Any, Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }  # fmt: skip
-
-
-class Unknown(Exception):
-    """The value cannot be worked out."""
 
 
 class Test:
@@ -121,16 +119,7 @@ class Test:
 
     def _held(self, node: Any, frame: Any) -> Any:
         """What a name or an attribute holds, without running anything of the program."""
-        if isinstance(node, ast.Name):
-            scopes = (frame.f_globals,) if self.away else (frame.f_locals, frame.f_globals)
-            for scope in scopes:
-                if node.id in scope:
-                    return scope[node.id]
-        elif isinstance(node, ast.Attribute):
-            held = getattr(self._held(node.value, frame), "__dict__", {})
-            if node.attr in held:
-                return held[node.attr]
-        raise Unknown
+        return held(node, (frame.f_globals,) if self.away else of(frame))
 
 
 def place(node: Any) -> Tuple[int, int]:

@@ -6,23 +6,24 @@
 Read from the source of the function that reads, and of those that get the number as its result. A size, a range, a
 slice or a branch is a use that decides; a number that is only summed up, compared in no branch, printed or logged
 decides nothing. What cannot be told is taken to decide for whole numbers. Floating-point numbers are followed into
-functions and methods of the same file of the program's own, by the names of parameters and attributes; where they are
+functions and methods of the program's own files, by the names of parameters, attributes and globals; where they are
 compared, the result is followed as a whole number. Each place is looked at once.
 """
 
 from __future__ import annotations
 
 import ast
-import linecache
+import sys
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from ..places import is_library
+from .checks import caught, exception, passes
 from .choices import Test, place
+from .scopes import callee, of, own_files
+from .source import FUNCTIONS, function_of, is_parameter, local, parts, position, tree_of
 
 DEEPEST = 6  # callers
 CALLEES = 3  # functions below each other that a number is given to
-TREES = 4  # parsed files kept
-LONGEST = 30_000  # lines of a file
 
 TELLS = frozenset((
     "print", "repr", "str", "format", "log", "debug", "info", "warning", "warn", "error", "exception", "critical",
@@ -34,7 +35,7 @@ NUMBERS = frozenset((
     "int", "float", "bool", "abs", "max", "min", "round", "sum", "pow", "divmod", "complex", "mean", "sqrt",
     "exp", "log1p", "log2", "log10", "isnan", "isinf", "isfinite", "floor", "ceil", "item", "tolist", "numpy",
     "cpu", "detach", "long", "double", "array", "asarray", "sorted", "list", "tuple", "set", "dict", "zip",
-    "enumerate",
+    "enumerate", "any", "all", "tensor", "as_tensor", "stack", "cat", "next",
 ))  # fmt: skip
 """Functions that make another number of it."""
 ARRAYS = ("np", "numpy", "math", "statistics", "scipy")
@@ -60,8 +61,16 @@ ABOUT = frozenset((
     "dim", "stride", "data_ptr", "element_size", "is_contiguous", "grad", "untyped_storage", "is_floating_point",
 ))  # fmt: skip
 """What a tensor or an array is, whatever its numbers are."""
+GIVES = frozenset((
+    *NUMBERS, *TELLS, "equal", "allclose", "is_nonzero", "to", "copy_", "range", "index", "count", "remove", "filter",
+    "map", "reversed", "__bool__", "__int__", "__index__", "__float__", "__contains__", "deepcopy", "getattr",
+    "bincount", "multinomial", "unique", "nonzero", "masked_select",  # their sizes are asked for: sizes.py
+))  # fmt: skip
+"""Functions whose result is what they read, or an answer to it. Others that are not of Python read it for themselves,
+as one_hot does to know how many classes there are, or a script of TorchScript."""
 READS = ("item", "tolist", "int", "float", "bool", "cpu", "numpy", "any", "all")
 TESTS = (ast.If, ast.While, ast.Assert)
+MATCHES = (ast.Match, ast.match_case) if sys.version_info >= (3, 10) else ()
 DECIDING = (*TESTS, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 """What has a test of its own."""
 
@@ -73,6 +82,9 @@ class Use(NamedTuple):
     line: int  # of the use, in the file of the function that has it
     passes: Optional[bool] = None  # of a check that only raises: the truth value with which it does not
     test: Optional[Test] = None  # the comparison of a floating-point number that decides
+    raises: str = ""  # the exception of that check
+    caught: bool = False  # and the program goes on after it
+    stored: str = ""  # the parameter that it is put into, as a list
 
 
 NOTHING = Use("", 0)
@@ -85,88 +97,47 @@ def follow(frame: Any, floating: bool) -> Use:
 
 def followed(frame: Any, floating: bool) -> Tuple[Use, Any]:
     """As follow, with the frame in which it decides, or in which it is compared."""
-    test, at = None, None
+    test, at, stored = None, None, ""
     for depth in range(DEEPEST):
         if frame is None:
             break
         code = frame.f_code
-        key = (code, frame.f_lasti, floating)
+        key = (code, frame.f_lasti, floating, stored)
         found = _seen.get(key)
         if found is None:
-            found = _seen[key] = _look(code, frame.f_lasti, frame.f_lineno or 0, floating, bool(depth))
+            found = _look(frame, floating, bool(depth), stored)
+            if found.passes is not None:
+                found = found._replace(caught=caught(found.raises, frame))
+            _seen[key] = found
         if found.kind != "returned":
             return (found, frame) if found.test is not None or test is None else (found._replace(test=test), at)
         if found.test is not None and test is None:
             test, at = found.test, frame
-        frame = frame.f_back
+        frame, stored = frame.f_back, found.stored
     return (NOTHING if floating else Use("passed on", 0)), frame
 
 
-_seen: Dict[Tuple[Any, int, bool], Use] = {}
-_trees: Dict[str, Any] = {}
+_seen: Dict[Tuple[Any, int, bool, str], Use] = {}
 
 
-def _look(code: Any, lasti: int, line: int, floating: bool, result: bool) -> Use:
-    """One frame. `result`: what is read came back from a call at this place."""
-    function = _function(code)
-    if function is None:  # no source: `python -c`, an interpreter's prompt
+def _look(frame: Any, floating: bool, result: bool, stored: str) -> Use:
+    """One frame. `result`: what is read came back from a call at this place; `stored`: in this parameter of it."""
+    code, line = frame.f_code, frame.f_lineno or 0
+    function = function_of(code)
+    if function is None:  # no source: an interpreter's prompt
         return NOTHING if floating else Use("passed on", line)
-    tree = None if is_library(code.co_filename) else _tree(code.co_filename)
-    return _Function(function, floating, tree).uses(_position(code, lasti, line), result)
-
-
-def _position(code: Any, lasti: int, line: int) -> Tuple[int, int, int, int]:
-    """Lines and columns of the instruction that runs; the columns are -1 where Python does not know them."""
-    if hasattr(code, "co_positions"):
-        for number, where in enumerate(code.co_positions()):
-            if number == lasti // 2:
-                first, last, begin, end = where
-                if first is not None and begin is not None:
-                    return first, begin, last or first, end if end is not None else -1
-                break
-    return line, -1, line, -1
-
-
-def _function(code: Any) -> Optional[Any]:
-    tree = _tree(code.co_filename)
-    if tree is None:
-        return None
-    if code.co_name == "<module>":
-        return tree
-    best = None
-    for node in ast.walk(tree):
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            continue
-        if _first(node) == code.co_firstlineno and getattr(node, "name", "<lambda>") == code.co_name:
-            best = node
-    return best if best is not None else tree if code.co_name.startswith("<") else None
-
-
-def _first(node: Any) -> int:
-    lines = [d.lineno for d in getattr(node, "decorator_list", [])]
-    return int(min([*lines, node.lineno]))
-
-
-def _tree(path: str) -> Optional[Any]:
-    if path not in _trees:
-        lines = linecache.getlines(path)
-        tree = None
-        if lines and len(lines) <= LONGEST:
-            try:
-                tree = ast.parse("".join(lines))
-            except (SyntaxError, ValueError, RecursionError):
-                tree = None
-        while len(_trees) >= TREES:
-            del _trees[next(iter(_trees))]
-        _trees[path] = tree
-    return _trees[path]
+    tree = None if is_library(code.co_filename) else tree_of(code.co_filename)
+    return _Function(function, floating, tree, scopes=of(frame)).uses(
+        position(code, frame.f_lasti, line), result, stored
+    )
 
 
 class _Function:
     """The uses of a number in one function."""
 
-    def __init__(self, function: Any, floating: bool, tree: Any = None, depth: int = 0) -> None:
+    def __init__(self, function: Any, floating: bool, tree: Any = None, depth: int = 0, scopes: Any = ()) -> None:
         self.function = function
+        self.scopes = scopes  # what its names hold, as far as that is known
         self.floating = floating
         self.tree = tree  # of the program's own file, for floating-point numbers that go elsewhere in it
         self.depth = depth
@@ -180,15 +151,20 @@ class _Function:
         self.numbers: Set[Any] = set()
         self.defined: Dict[str, Any] = {}
         self.kept: Set[str] = set()  # attributes
+        self.shared: Set[str] = set()  # globals
+        self.stored = ""  # the parameter that it was put into
 
-    def uses(self, position: Tuple[int, int, int, int], result: bool = False) -> Use:
-        """What the expression at a position decides, itself or by a name. `result`: it is a call that gave it."""
+    def uses(self, position: Tuple[int, int, int, int], result: bool = False, stored: str = "") -> Use:
+        """What the expression at a position decides, itself or by a name. `result`: it is a call that gave it, or put
+        it into what it was given for the parameter `stored`."""
         begun = self._at(position)
         if begun is None:
             return NOTHING if self.floating else Use("passed on", position[0])
         found: List[Use] = []
         self.numbers.update(begun)
         for node in begun:
+            if stored:
+                self._given_back(node, stored)
             if not result and (within := self._within(node)) is not None:
                 found.extend(within)
                 continue
@@ -202,7 +178,22 @@ class _Function:
             if use.passes is None or use.test is None:
                 return use
         back = [use for use in found if use.kind == "returned"]
+        if self.stored and not deciding:
+            return (back or [Use("returned", 0)])[0]._replace(stored=self.stored)
         return (deciding or back or [NOTHING])[0]
+
+    def _given_back(self, call: Any, parameter: str) -> None:
+        """A call has put the number into what it was given for a parameter."""
+        runs = callee(call.func, self.scopes) if isinstance(call, ast.Call) else None
+        if runs is None or runs[0] is None:
+            return
+        names = list(runs[0].__code__.co_varnames[runs[1] : runs[0].__code__.co_argcount])
+        argument = next((k.value for k in call.keywords if k.arg == parameter), None)
+        if parameter in names[: len(call.args)]:
+            argument = call.args[names.index(parameter)]
+        if isinstance(argument, (ast.Name, ast.Attribute)):
+            self._track(ast.unparse(argument), self.floating)
+            self._keep(argument)
 
     def of_name(self, name: str) -> List[Use]:
         """What the number decides that this name, or attribute, holds from the beginning."""
@@ -215,19 +206,50 @@ class _Function:
             name = self.pending.pop()
             for node in list(self._loads(name)):
                 yield from self._climb(node, self.names[name], self.tests.get(name))
-        for attribute in self.kept if self.tree is not None and self.depth < CALLEES else ():
-            for function in ast.walk(self.tree):
-                if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function is not self.function:
-                    inner = _Function(function, True, self.tree, CALLEES)
-                    yield from inner.of_attribute(attribute)
+        if self.tree is None or self.depth >= CALLEES or not (self.kept or self.shared):
+            return
+        for tree in self._trees() if self.kept else [self.tree]:
+            shared = self.shared if tree is self.tree else set()
+            nodes = list(ast.walk(tree))
+            if not any(getattr(n, "attr", "") in self.kept or getattr(n, "id", "") in shared for n in nodes):
+                continue
+            for function in (tree, *(node for node in nodes if isinstance(node, FUNCTIONS))):
+                if function is not self.function:
+                    yield from _Function(function, True, tree, CALLEES).elsewhere(self.kept, shared)
 
-    def of_attribute(self, attribute: str) -> Iterator[Use]:
-        """What a number decides here that another function keeps as an attribute."""
-        for node in ast.walk(self.function):
-            if isinstance(node, ast.Attribute) and node.attr == attribute and isinstance(node.ctx, ast.Load):
-                self.numbers.add(node)
-                yield from (use for use in self._climb(node, True) if use.kind != "returned")
+    def elsewhere(self, kept: Set[str], shared: Set[str]) -> Iterator[Use]:
+        """What a number decides here that another function keeps as an attribute, or in a global."""
+        for node in list(parts(self.function)):
+            if not isinstance(getattr(node, "ctx", None), ast.Load):
+                continue
+            if isinstance(node, ast.Attribute) and node.attr in kept:
+                parent = self.parents.get(node)
+                if isinstance(parent, ast.Call) and parent.func is node:
+                    continue  # a method of that name
+            elif not (isinstance(node, ast.Name) and node.id in shared and not local(node.id, self.function)):
+                continue
+            self.numbers.add(node)
+            yield from (use for use in self._climb(node, True) if use.kind != "returned")
         yield from (use for use in self._by_names() if use.kind != "returned")
+
+    def _trees(self) -> Iterator[Any]:
+        """Of the program's own files, this one first."""
+        yield self.tree
+        for path in own_files():
+            tree = tree_of(path)
+            if tree is not None and tree is not self.tree:
+                yield tree
+
+    def _keep(self, place: Any, within: bool = True) -> None:
+        """A number was put into what this expression is, where other functions may find it; else it is that itself."""
+        while isinstance(place, ast.Subscript):
+            place = place.value
+        if isinstance(place, ast.Attribute):
+            self.kept.add(place.attr)
+        elif isinstance(place, ast.Name) and not local(place.id, self.function):
+            self.shared.add(place.id)
+        elif isinstance(place, ast.Name) and within and is_parameter(place.id, self.function):
+            self.stored = place.id
 
     def _track(self, name: str, floating: bool, test: Optional[Test] = None) -> None:
         if self.names.get(name, True) and self.names.get(name) is not floating:
@@ -240,6 +262,8 @@ class _Function:
         """The use of a number by what reads it itself: `torch.empty(n)`, `x[:n]`. None: it gives the number."""
         if isinstance(node, ast.Call) and _last(node.func) in SIZES:
             return [Use("size", node.lineno)]
+        if isinstance(node, ast.Call) and not self.floating and _last(node.func) not in GIVES:
+            return [Use("passed on", node.lineno)]
         if isinstance(node, ast.Subscript):
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             if any(isinstance(part, ast.Slice) for part in parts):
@@ -250,6 +274,8 @@ class _Function:
         first, begin, last, end = position
         on_line = []
         for node in ast.walk(self.function):
+            if isinstance(node, (ast.For, ast.AsyncFor)) and (node.lineno, node.col_offset) == (first, begin):
+                return [node.iter]  # which gives one after the other
             if not isinstance(node, (ast.expr, *TESTS)) or isinstance(getattr(node, "ctx", None), ast.Store):
                 continue
             if (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset) == (first, begin, last, end):
@@ -275,13 +301,17 @@ class _Function:
             if parent is None:
                 return
             if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assert)) and node is parent.test:
-                passes = _passes(parent, truth, alone)
-                yield Use("loop" if isinstance(parent, ast.While) else "branch", parent.lineno, passes, test)
+                passing = passes(parent, truth, alone)
+                kind = "loop" if isinstance(parent, ast.While) else "branch"
+                yield Use(kind, parent.lineno, passing, test, "" if passing is None else exception(parent))
                 return
             if isinstance(parent, (ast.comprehension, ast.For, ast.AsyncFor)):
                 yield from self._walked(parent, node, floating, test)
                 if not (floating and isinstance(parent, ast.comprehension) and node is parent.iter):
                     return
+            elif isinstance(parent, MATCHES):
+                yield from self._matched(parent, node, floating, test)
+                return
             elif isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not):
                 truth = None if truth is None else not truth
                 alone = None if alone is None else not alone
@@ -307,9 +337,11 @@ class _Function:
                 return
             elif isinstance(parent, ast.Call):
                 verdict = self._call(parent, node, floating, test)
-                if verdict is not None:
+                if verdict is not None and not (verdict and verdict[0].kind == "returned"):
                     yield from verdict
                     return
+                if verdict is not None and verdict[0].test is not None:  # what comes back was compared there
+                    test, floating, truth, alone = verdict[0].test, False, None, None
             elif isinstance(parent, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
                 yield from self._assigned(parent, floating, test)
                 if not isinstance(parent, ast.NamedExpr):
@@ -318,8 +350,7 @@ class _Function:
                 yield Use("returned", 0, None, test)
                 return
             elif isinstance(parent, (ast.Yield, ast.YieldFrom)):
-                if not floating:
-                    yield Use("passed on", node.lineno, None, test)
+                yield Use("returned", 0, None, test) if floating else Use("passed on", node.lineno, None, test)
                 return
             elif isinstance(parent, (ast.FormattedValue, ast.JoinedStr, ast.stmt)):
                 return
@@ -335,6 +366,18 @@ class _Function:
             self._items(loop.target)
         else:
             yield Use("range", node.lineno if isinstance(loop, ast.comprehension) else loop.lineno)
+
+    def _matched(self, match: Any, node: Any, floating: bool, test: Optional[Test]) -> Iterator[Use]:
+        """Of the subject of a `match`, or of a guard. A name that takes a floating-point number is followed on."""
+        if not floating or node is not getattr(match, "subject", None):
+            yield Use("branch", node.lineno, None, test)
+            return
+        for pattern in (part for case in match.cases for part in ast.walk(case.pattern)):
+            if isinstance(pattern, ast.MatchAs) and pattern.pattern is None and pattern.name:
+                self.defined[pattern.name] = place(pattern), None
+                self._track(pattern.name, True)
+            elif isinstance(pattern, ast.MatchValue):
+                yield Use("passed on", node.lineno)  # which of them it is cannot be worked out
 
     def _part(self, node: Any) -> List[Use]:
         """Of a jump that stands for a whole `and` or `or`: the use that each of its parts has, where that is one."""
@@ -369,25 +412,38 @@ class _Function:
             node = self.parents.get(node)
         return False
 
-    def _given(self, call: Any, node: Any) -> Optional[List[Use]]:
-        """What a floating-point number decides in a function of the program's own; None: it comes back."""
+    def _given(self, call: Any, node: Any) -> List[Use]:
+        """What a floating-point number decides in a function of the program's own, or that it comes back."""
         found: List[Use] = []
-        name = _last(call.func)
-        classes = (n for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef)) if self.tree is not None else ()
-        methods = {function for each in classes for function in each.body}
-        for function in ast.walk(self.tree) if self.tree is not None and self.depth < CALLEES else ():
-            if not isinstance(function, ast.FunctionDef) or function.name != name:
-                continue
-            names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
-            if isinstance(call.func, ast.Attribute) and function in methods:
-                del names[:1]
-            keyword = next((k.arg for k in call.keywords if k.value is node), None)
-            if keyword is None and node in call.args and call.args.index(node) < len(names):
-                keyword = names[call.args.index(node)]
+        for function, tree, skipped, scopes in self._functions(call.func):
+            arguments = function.args
+            names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)][skipped:]
+            keyword = next((k.arg for k in call.keywords if k is node or k.value is node), None)
+            if keyword is None and node in call.args:
+                at = call.args.index(node)
+                keyword = names[at] if at < len(names) else arguments.vararg.arg if arguments.vararg else None
             if keyword is not None:
-                found.extend(_Function(function, True, self.tree, self.depth + 1).of_name(keyword))
+                found.extend(_Function(function, True, tree, self.depth + 1, scopes).of_name(keyword))
         deciding = [use for use in found if use.kind not in ("", "returned")]
-        return deciding or (None if any(use.kind == "returned" for use in found) else [])
+        return deciding or sorted((u for u in found if u.kind == "returned"), key=lambda u: u.test is None)
+
+    def _functions(self, called: Any) -> Iterator[Tuple[Any, Any, int, Any]]:
+        """The functions of the program's own that a call may run: (function, its file, parameters that are not given,
+        scopes). Where it cannot be told which, those of that name."""
+        if self.tree is None or self.depth >= CALLEES:
+            return
+        runs = callee(called, self.scopes)
+        if runs is not None:
+            code = getattr(runs[0], "__code__", None)
+            function = None if code is None or is_library(code.co_filename) else function_of(code)
+            if function is not None:
+                yield function, tree_of(code.co_filename), runs[1], (runs[0].__globals__,)
+            return
+        for tree in list(self._trees()):
+            methods = {each for n in ast.walk(tree) if isinstance(n, ast.ClassDef) for each in n.body}
+            for function in ast.walk(tree):
+                if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.name == _last(called):
+                    yield function, tree, int(isinstance(called, ast.Attribute) and function in methods), ()
 
     def _call(self, call: Any, node: Any, floating: bool, test: Optional[Test]) -> Optional[List[Use]]:
         """What a call makes of its argument; None: a number again, to be followed on."""
@@ -406,7 +462,9 @@ class _Function:
             return None
         if name in STORES and isinstance(call.func, ast.Attribute):
             self._track(ast.unparse(call.func.value), floating, test)
-            return []
+            self._keep(call.func.value)
+            given = self._given(call, node) if floating else []
+            return [use for use in given if use.kind != "returned"]
         return self._given(call, node) if floating else [Use("passed on", call.lineno, None, test)]
 
     def _assigned(self, statement: Any, floating: bool, test: Optional[Test]) -> Iterator[Use]:
@@ -419,6 +477,7 @@ class _Function:
                     elif part is target and not isinstance(statement, ast.AugAssign):
                         self.defined[part.id] = place(part), None
                     self._track(part.id, floating, test)
+                    self._keep(part, False)
                 elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
                     self._track(ast.unparse(part), floating, test)
                     if not floating:
@@ -426,6 +485,7 @@ class _Function:
                     self.kept.add(part.attr)
                 elif isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
                     self._track(ast.unparse(part.value), floating, test)
+                    self._keep(part.value)
 
 
 def _bare(test: Any) -> Any:
@@ -440,27 +500,9 @@ def _tested(node: Any) -> Use:
     test, truth = getattr(node, "test", None), True
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, truth = test.operand, not truth
-    passes = None if isinstance(test, ast.BoolOp) else _passes(node, truth)
-    return Use("loop" if isinstance(node, ast.While) else "branch", node.lineno, passes)
-
-
-def _passes(parent: Any, truth: Optional[bool], alone: Optional[bool] = None) -> Optional[bool]:
-    """The truth value of the number with which a check that only raises does not raise; None: it is another branch.
-
-    Args:
-        truth: of the test, where the number is true.
-        alone: where the number is a part of an `and` or `or`, the truth of the test that each part must have its
-            share in: a true `and` has all parts true, a false `or` all of them false.
-    """
-    if isinstance(parent, ast.Assert):
-        wanted = True
-    elif isinstance(parent, ast.If) and not parent.orelse and isinstance(parent.body[-1], ast.Raise):
-        wanted = False
-    else:
-        return None
-    if truth is None or alone not in (None, wanted):
-        return None
-    return truth if wanted else not truth
+    passing = None if isinstance(test, ast.BoolOp) else passes(node, truth)
+    kind = "loop" if isinstance(node, ast.While) else "branch"
+    return Use(kind, node.lineno, passing, None, "" if passing is None else exception(node))
 
 
 def _reads(node: Any) -> bool:

@@ -16,6 +16,7 @@ import math
 import threading
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
+from . import kernels
 from .device import Device
 from .shares import EXPERT, ROUTES, Coin, route
 from .twins import Twins
@@ -42,6 +43,7 @@ OPERATORS = (
     "random_", "clone",
 )  # fmt: skip
 OVERWRITES = frozenset(("copy_", "fill_", "zero_", "arange"))  # what was there before does not matter
+WRITES = ("scatter_reduce_", "index_reduce_", "put_", "bernoulli_", "geometric_")  # also where no version counts
 RANDOM = frozenset(("random_",))
 OUT = frozenset(("arange.start_out",))
 OF_SECOND = frozenset(("where.self",))  # the type of the second argument decides
@@ -53,17 +55,41 @@ def install(device: Device, torch: Any, watch: Callable[[str, Callable[[Any], No
     """Put ours between autograd and CUDA for these operators."""
     known = Known(device, torch)
     library = torch.library.Library("aten", "IMPL")
-    for base in OPERATORS:
+    for base in (*OPERATORS, *WRITES):
         packet = getattr(torch.ops.aten, base, None)
         for overload in packet.overloads() if packet is not None else ():
             operator = getattr(packet, overload)
-            if _ours(torch, operator, base, overload):
+            if base not in WRITES and _ours(torch, operator, base, overload):
                 name = base if overload == "default" else "%s.%s" % (base, overload)
                 library.impl(name, known.between(operator, base, name), "BackendSelect", with_keyset=True)
+        for operator in _writing(torch, packet, base):
+            library.impl(operator.name().partition("::")[2], known.writing(operator), "BackendSelect", with_keyset=True)
     _kept.append(library)
+    kernels.install(known, watch)
     watch("torch.distributed.distributed_c10d", known.collectives)
     watch("torch.distributed._functional_collectives", known.collectives)
     return known
+
+
+def _writing(torch: Any, packet: Any, base: str) -> Iterator[Any]:
+    """Operators that write and are not followed: a few, and of those above that take one tensor what they write into
+    `out`. In inference mode PyTorch counts no version of it."""
+    for overload in packet.overloads() if packet is not None else ():
+        operator = getattr(packet, overload)
+        if not torch._C._dispatch_has_kernel(operator.name()) or "Dimname" in str(operator._schema):
+            continue
+        if _has(torch, operator, "CompositeImplicitAutograd") or _has(torch, operator, "BackendSelect"):
+            continue
+        tensors = [a.is_out for a in operator._schema.arguments if "Tensor" in str(a.type)]
+        out = (
+            True in tensors and tensors.count(False) == 1
+        )  # two may be numbers, which Python cannot hand on as tensors
+        if base in WRITES or (out and "%s.%s" % (base, overload) not in OUT):
+            yield operator
+
+
+def _has(torch: Any, operator: Any, key: str) -> bool:
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), key))
 
 
 def _ours(torch: Any, operator: Any, base: str, overload: str) -> bool:
@@ -77,8 +103,7 @@ def _ours(torch: Any, operator: Any, base: str, overload: str) -> bool:
         return False
     if not torch._C._dispatch_has_kernel(name):  # of TorchScript alone
         return False
-    has = torch._C._dispatch_has_kernel_for_dispatch_key
-    return not has(name, "CompositeImplicitAutograd") and not has(name, "BackendSelect")
+    return not _has(torch, operator, "CompositeImplicitAutograd") and not _has(torch, operator, "BackendSelect")
 
 
 class Known:
@@ -123,6 +148,20 @@ class Known:
 
         return kernel
 
+    def writing(self, operator: Any) -> Callable[..., Any]:
+        """The kernel for what writes and is not followed."""
+        after, redispatch, forget = self.after, operator.redispatch, self.twins.forget
+        outs = [a.name for a in operator._schema.arguments if a.is_out]
+
+        def kernel(keyset: Any, *args: Any, **more: Any) -> Any:
+            result = redispatch(keyset & after, *args, **more)
+            for tensor in [more[name] for name in outs] if outs else args[:1]:
+                if isinstance(tensor, self.torch.Tensor) and tensor.dtype in self.kinds:
+                    forget(tensor)
+            return result
+
+        return kernel
+
     def _both(self, args: Any) -> Any:
         """Both operands as tensors, of which either comes as a number: `7 - t` subtracts t from a wrapped 7."""
         one, other = args[:2]
@@ -158,7 +197,7 @@ class Known:
         try:
             return self._host(tensor)
         except Exception as error:
-            self._failed(error)
+            self.failed(error)
             return None
         finally:
             self._here.busy = False
@@ -177,7 +216,7 @@ class Known:
             rule = self._rule(base, args)
             hosts = None if rule is not None or base in RANDOM else self._hosts(base, args, writes)
         except Exception as error:
-            self._failed(error)
+            self.failed(error)
         finally:
             self._here.busy = False
         assumed = self.twins.tainted
@@ -192,7 +231,7 @@ class Known:
                 self._unknown(base, writes, args, result)
                 self._share(base, args, more, result)
         except Exception as error:
-            self._failed(error)
+            self.failed(error)
         finally:
             self._here.busy = False
         return result
@@ -220,7 +259,7 @@ class Known:
             if coin is not None:
                 twins.coin(result, coin[0], not coin[1])
 
-    def _failed(self, error: Exception) -> None:
+    def failed(self, error: Exception) -> None:
         """What we cannot follow is not known; the program does not notice."""
         self.twins.clear()
         if self.reads is not None and not self._told:
@@ -359,7 +398,7 @@ class Known:
             try:
                 to.copy_(self.torch.as_tensor(answer, dtype=to.dtype).expand(to.shape))
             except Exception as error:  # a list of another length was asked for
-                self._failed(error)
+                self.failed(error)
             finally:
                 self._here.busy = False
         return result
@@ -378,7 +417,7 @@ class Known:
         try:
             to.copy_(truth if truth is not None else self.torch.as_tensor(answer, dtype=to.dtype).expand(to.shape))
         except Exception as error:  # a list of another length was asked for
-            self._failed(error)
+            self.failed(error)
         finally:
             self._here.busy = False
         return result
@@ -391,7 +430,7 @@ class Known:
             try:
                 self.twins.keep(out, self.torch.arange(*args[:3], dtype=out.dtype))
             except Exception as error:
-                self._failed(error)
+                self.failed(error)
         return result
 
     def collectives(self, module: Any) -> None:

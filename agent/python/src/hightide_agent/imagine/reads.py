@@ -49,6 +49,9 @@ class Reads:
         asked = json.loads(os.environ.get("HIGHTIDE_IMAGINE_READS") or "{}")
         self.all: Optional[float] = asked.get("all")
         self.other = bool(asked.get("other"))
+        self.ones = bool(
+            asked.get("ones")
+        )  # floating-point numbers are ones, or rows that sum to one: the program failed over zeros
         self.flip = bool(asked.get("flip"))  # of a mask and its opposite, who is asked first gets nothing
         self.lines: List[Tuple[str, int, Any]] = [(a["file"], a["line"], a["value"]) for a in asked.get("lines", [])]
         self._turns: Dict[Tuple[str, int], int] = {}
@@ -107,10 +110,9 @@ class Reads:
             self._note(file, line, function, use, number, value, None, True)
             return value
         if not use.kind:
-            return None
+            return self._share(tensor) if floating and self.ones else None
         if use.passes is not None:
-            passing = use.test.find(use.passes, at) if use.test is not None else int(use.passes)
-            return None if passing is None else self._typed(passing, number)
+            return self._checked(use, at, number, (file, line, function))
         upper = 1 if number == "bool" else None if floating else self.known.twins.most(tensor)
         if floating:
             value, more = self._compared(use, at, (file, line))
@@ -119,11 +121,30 @@ class Reads:
         self._note(file, line, function, use, number, value, upper, False, more)
         return value
 
+    def _share(self, tensor: Any) -> float:
+        """One, or so much that each row sums to one, as probabilities do."""
+        return 1.0 / max(1, tensor.shape[-1] if tensor.dim() else 1)
+
+    def _checked(self, use: Use, frame: Any, number: str, at: Tuple[str, int, str]) -> Optional[Any]:
+        """What passes a check that only raises; where the program catches that and goes on, a second run fails it."""
+        passing, failing = (
+            use.test.find(wanted, frame) if use.test is not None else int(wanted)
+            for wanted in (bool(use.passes), not use.passes)
+        )
+        value = failing if use.caught and self.other else passing
+        if value is None:
+            return None
+        value = self._typed(value, number)
+        if use.caught:
+            more = {} if number == "bool" else {"other": json.dumps(failing)}
+            self._note(*at, use._replace(kind="caught"), number, value, 1 if number == "bool" else None, False, more)
+        return value
+
     def _compared(self, use: Use, frame: Any, at: Tuple[str, int]) -> Tuple[float, Dict[str, Any]]:
         """A floating-point number, and what a second run takes: where it is compared, the comparison gives the other
         thing with it. Otherwise it is not certain that the second run shows what the number can do."""
         turn = self._turns[at] = self._turns.get(at, 0) + 1
-        usual = float(self.all or 0)
+        usual = float(self.all or self.ones)
         other = use.test.other(frame, usual, turn) if use.test is not None else None
         more: Dict[str, Any] = {"other": json.dumps(1.0 if other is None else other)}
         if other is None and not (use.test is None and use.kind in ("branch", "loop")):

@@ -156,7 +156,8 @@ class Sizes:
         truth = self._on_host(operator, tensor, *arguments, **more)
         if truth is not None:
             return self._counted(call, operator, len(truth[0]), truth)
-        bound = min(tensor.numel(), _values(self.torch, tensor.dtype))
+        most = self.known.twins.most(tensor)
+        bound = min(tensor.numel(), _values(self.torch, tensor.dtype) if most is None else most + 1)
         return self._counted(call, operator, max(self._chosen(operator, bound), min(1, bound)), None)
 
     def _unique_dim(self, call: Any, operator: Any, tensor: Any, dim: int, *arguments: Any, **more: Any) -> Any:
