@@ -203,11 +203,16 @@ def test_data_dependent_sizes(imagine: Any) -> None:
         print(w.grad.shape[0], len(torch.compile(lambda t: t[t > 0] * 2, backend="eager")(noise)))
         scaler = torch.amp.GradScaler()
         scaler.scale(noise.sum())
-        print(scaler.get_scale())
+        sparse = [torch.sparse_coo_tensor(places, noise[:4], (9,)).coalesce() for places in (
+            torch.tensor([[3, 1, 3, 7]], device="cuda"), noise[None, :4].long())]
+        print(scaler.get_scale(), [each._nnz() for each in sparse], sparse[0].indices().tolist())
     """
     known = "[0, 2, 4] %s 5 5\n[0, 1, 0, 0, 0, 1]\n9 True [3, 9, 4]\n"
     upper = imagine(script)
-    assert upper.out == known.replace(" 5 5\n", " 2 5 5\n") % "100 100 100 100 100 10 100" + "8 100\n65536.0\n"
+    assert (
+        upper.out
+        == known.replace(" 5 5\n", " 2 5 5\n") % "100 100 100 100 100 10 100" + "8 100\n65536.0 [3, 4] [[1, 3, 7]]\n"
+    )
     told = upper.main.all("policy")
     assert {t["op"] for t in told} >= {"nonzero", "unique", "unique_dim", "unique_consecutive", "GradScaler.get_scale"}
     assert all(t["file"].endswith("script.py") for t in told if t["line"])

@@ -347,7 +347,7 @@ func basis(run *mem.Run, v *report.Imagined) string {
 	if steps := run.StepCount(); steps > 0 {
 		parts = append(parts, "over "+report.Counted(int64(steps), "step"))
 	}
-	if v.Shortages > 0 {
+	if v.Shortages > 0 && v.Headroom.Known() { // else it ended by the last of them
 		parts = append(parts, "after "+report.Counted(v.Shortages, "out-of-memory error")+" that it caught")
 	}
 	for _, u := range v.NotReached {

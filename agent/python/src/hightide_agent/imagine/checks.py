@@ -20,6 +20,7 @@ def caught(raises: str, frame: Any) -> bool:
             break
         tree = None if is_library(frame.f_code.co_filename) else tree_of(frame.f_code.co_filename)
         line = frame.f_lineno or 0
+        node: Any
         for node in ast.walk(tree) if tree is not None else ():
             within = isinstance(node, ast.Try) and node.body[0].lineno <= line <= (node.body[-1].end_lineno or line)
             if within and any(_catches(handler, raises, frame) for handler in node.handlers):
@@ -57,7 +58,7 @@ def _catches(handler: Any, name: str, frame: Any) -> bool:
 
 
 def _ends(statement: Any) -> bool:
-    call = getattr(statement, "value", None)
+    call: Any = getattr(statement, "value", None)
     name = getattr(getattr(call, "func", None), "attr", getattr(getattr(call, "func", None), "id", ""))
     return name in ("exit", "_exit", "quit", "abort")
 
@@ -85,7 +86,7 @@ def _only_raises(statement: Any) -> bool:
     """Whether it is a `raise`, or `torch._assert(False, …)`."""
     if isinstance(statement, ast.Raise):
         return True
-    call = getattr(statement, "value", None)
+    call: Any = getattr(statement, "value", None)
     name = getattr(call.func, "attr", getattr(call.func, "id", "")) if isinstance(call, ast.Call) else ""
     given = call.args[:1] if name == "_assert" else []
     return bool(given) and getattr(given[0], "value", True) is False

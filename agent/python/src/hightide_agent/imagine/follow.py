@@ -369,9 +369,10 @@ class _Function:
 
     def _matched(self, match: Any, node: Any, floating: bool, test: Optional[Test]) -> Iterator[Use]:
         """Of the subject of a `match`, or of a guard. A name that takes a floating-point number is followed on."""
-        if not floating or node is not getattr(match, "subject", None):
+        if not floating or node is not getattr(match, "subject", match):
             yield Use("branch", node.lineno, None, test)
             return
+        pattern: Any
         for pattern in (part for case in match.cases for part in ast.walk(case.pattern)):
             if isinstance(pattern, ast.MatchAs) and pattern.pattern is None and pattern.name:
                 self.defined[pattern.name] = place(pattern), None
@@ -434,10 +435,11 @@ class _Function:
             return
         runs = callee(called, self.scopes)
         if runs is not None:
-            code = getattr(runs[0], "__code__", None)
+            runner: Any = runs[0]
+            code: Any = getattr(runner, "__code__", None)
             function = None if code is None or is_library(code.co_filename) else function_of(code)
             if function is not None:
-                yield function, tree_of(code.co_filename), runs[1], (runs[0].__globals__,)
+                yield function, tree_of(code.co_filename), runs[1], (runner.__globals__,)
             return
         for tree in list(self._trees()):
             methods = {each for n in ast.walk(tree) if isinstance(n, ast.ClassDef) for each in n.body}

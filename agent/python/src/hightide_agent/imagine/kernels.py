@@ -67,7 +67,7 @@ def of_the_program(known: Any) -> Any:
     """What is to be done with triton.runtime.jit once it is imported."""
 
     def watched(module: Any) -> None:
-        kind = getattr(module, "JITFunction", None)
+        kind: Any = getattr(module, "JITFunction", None)
         original = getattr(kind, "run", None)
         if original is None:
             return

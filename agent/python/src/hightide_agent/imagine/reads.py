@@ -184,7 +184,8 @@ class Reads:
 
     def _line(self, frame: Any) -> Tuple[str, int, str]:
         file, line, function = caller(frame)
-        return ("", 0, "") if is_library(file) and file.startswith("<") else (file, line, function)
+        nowhere = file.startswith("<") and file not in ("<string>", "<stdin>")  # programs without a file have those
+        return ("", 0, "") if nowhere else (file, line, function)
 
     def _note(self, file: str, line: int, function: str, use: Use, number: str, value: Any, upper: Optional[int],
               answered: bool, more: Optional[Dict[str, Any]] = None) -> None:  # fmt: skip

@@ -83,6 +83,7 @@ class Sizes:
             "repeat_interleave.Tensor": self._repeat_interleave,
             "bincount": self._bincount,
             "multinomial": self._multinomial,
+            "_coalesce": self._coalesce,
             "_local_scalar_dense": self._item,
         }
 
@@ -166,6 +167,17 @@ class Sizes:
         count = truth[0].shape[dim] if truth is not None else max(self._chosen(operator, bound), min(1, bound))
         return self._counted(call, operator, count, truth)
 
+    def _coalesce(self, call: Any, operator: Any, tensor: Any) -> Any:
+        """As many elements stay of a sparse tensor as it has places."""
+        places = tensor._indices()
+        truth = self._on_host(self.torch.unique, places, dim=1)
+        bound = places.shape[1]
+        count = truth.shape[1] if truth is not None else max(self._chosen(operator, bound), min(1, bound))
+        result = self._counted(call, operator, count, None)
+        if truth is not None:
+            self._fill(result._indices(), truth)
+        return result
+
     def _repeat_interleave(self, call: Any, operator: Any, repeats: Any, *, output_size: Any = None) -> Any:
         if output_size is not None:
             return call()
@@ -227,7 +239,7 @@ class Sizes:
 def _name(operator: Any) -> str:
     text = str(operator.name()).partition("::")[2] if callable(getattr(operator, "name", None)) else str(operator)
     name = text.partition(".")[0]
-    return {"_unique2": "unique", "_unique": "unique"}.get(name, name)
+    return {"_unique2": "unique", "_unique": "unique", "_coalesce": "coalesce"}.get(name, name)
 
 
 def _values(torch: Any, dtype: Any) -> int:
