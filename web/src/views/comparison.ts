@@ -68,11 +68,14 @@ export const momentsOf = (over: Courses[], along: string) => (over.find((c) => c
 /** What the parts of a host's memory add up to: the peak of the RSS may be another moment's. */
 const sums: Readonly<Record<string, string>> = { composition: "RSS at the peak", sites: "Heap at its highest" };
 
+/** Of the device the blocks of its allocator are compared; what the process had of it is more. */
+const allocated = "Peak allocated";
+
 /** What changed, in one breath; the question, where nothing can be compared. */
 function answer(d: Difference | null, by: string, p: Report, q: Report): HTMLElement {
   if (!d) return question();
   const [a, b] = [p, q].map((r) => r.run.name || r.run.id), change = d.after - d.before, most = largest(d, 1)[0], signed = (n: number) => `${n < 0 ? "−" : "+"}${bytes(Math.abs(n))}`;
-  return h("h1", {}, `${sums[by] ?? "Peak on the device"}${by === "sites" ? " (sampled)" : ""}: ${change === 0 ? `${b} has as much as ${a}` : `${bytes(Math.abs(change))} ${change > 0 ? "more" : "less"} in ${b} than in ${a}`}`,
+  return h("h1", {}, `${sums[by] ?? allocated}${by === "sites" ? " (sampled)" : ""}: ${change === 0 ? `${b} has as much as ${a}` : `${bytes(Math.abs(change))} ${change > 0 ? "more" : "less"} in ${b} than in ${a}`}`,
     h("span", { class: "unseen" }, ". "), h("span", { class: "more-said" }, `${bytes(d.before)} before, ${bytes(d.after)} after${most ? `; the largest change is ${most.name.split(" ← ")[0]}, ${signed(most.after - most.before)}` : ""}.`));
 }
 
@@ -81,7 +84,7 @@ export const question = (): HTMLElement => h("h1", {}, "What changed between two
 function headline(d: Difference | null, by: string, p: Report, q: Report, label: Label): HTMLElement {
   const change = d ? d.after - d.before : 0;
   const rows: [string, string, string, Label[]][] = [];
-  if (d) rows.push([sums[by] ?? "Peak compared", bytes(d.before), `${bytes(d.after)} (${change === 0 ? "the same" : `${change < 0 ? "−" : "+"}${bytes(Math.abs(change))}`})`, [label]]);
+  if (d) rows.push([sums[by] ?? allocated, bytes(d.before), `${bytes(d.after)} (${change === 0 ? "the same" : `${change < 0 ? "−" : "+"}${bytes(Math.abs(change))}`})`, [label]]);
   const add = (title: string, a: number | undefined, b: number | undefined, show: (v: number) => string, ...labels: Label[]) => { if (a !== undefined && b !== undefined && (a || b)) rows.push([title, show(a), show(b), labels]); };
   add("Peak RSS", p.headline.peak.host_rss_bytes, q.headline.peak.host_rss_bytes, bytes, "measured");
   add("Peak on the device", p.headline.peak.device_used_bytes, q.headline.peak.device_used_bytes, bytes, p.imagined ? "imagined" : "measured", q.imagined ? "imagined" : "measured");
