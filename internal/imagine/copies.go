@@ -27,9 +27,10 @@ type copyRequest struct {
 
 // copyRequests is all that the agent is told.
 type copyRequests struct {
-	GPUs   int           `json:"gpus"`
-	AtOnce int           `json:"at_once"`
-	Copies []copyRequest `json:"copies"`
+	GPUs    int           `json:"gpus"`
+	AtOnce  int           `json:"at_once"`
+	Imports []string      `json:"imports,omitempty"`
+	Copies  []copyRequest `json:"copies"`
 }
 
 // forks says whether the program can be started once and forked for each GPU: it must be one Python
@@ -94,7 +95,7 @@ func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 		return found
 	}
 	defer out.Close()
-	requests := copyRequests{GPUs: 1, AtOnce: s.workers(len(places))}
+	requests := copyRequests{GPUs: 1, AtOnce: s.workers(len(places)), Imports: s.imports}
 	vendors := &copyVendors{}
 	for _, i := range places {
 		t, name := &trials[i], strconv.Itoa(i)

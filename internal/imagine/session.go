@@ -73,7 +73,8 @@ type Session struct {
 	catalogue *gpus.Catalogue
 	trials    atomic.Int32
 
-	unforkable bool // as the last start that was to be forked turned out
+	unforkable bool     // as the last start that was to be forked turned out
+	imports    []string // what the first run imported of what takes long
 	began      time.Time
 
 	lock      sync.Mutex // of the two below
@@ -141,6 +142,11 @@ func (s *Session) Try(ctx context.Context, command []string) (*Result, error) {
 func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []mem.Trial) {
 	if main.Outcome.Signal.Known() && !main.Outcome.Stopped {
 		return nil
+	}
+	for _, p := range main.run.Processes {
+		if name := p.Facts["imports"]; name != "" {
+			s.imports = []string{name}
+		}
 	}
 	add := func(set mem.TrialSet, tries ...mem.Try) {
 		for _, try := range tries {

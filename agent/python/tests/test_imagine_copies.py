@@ -52,7 +52,7 @@ def copied(imagine: Any, folder: Path, script: str, **copies: dict[str, str]) ->
         table, spec = str(folder / ("table-" + name)), SPEC % (name, name, 24 << 30)
         env = {"HIGHTIDE_DEVICE_TABLE": table, "HIGHTIDE_DEVICE_SPEC": spec, **env}
         wanted.append({"name": name, "output": str(folder / name), "env": env})
-    request = json.dumps({"gpus": 1, "at_once": 2, "copies": wanted})
+    request = json.dumps({"gpus": 1, "at_once": 2, "imports": ["wave"], "copies": wanted})
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     result = imagine(
         "import os, torch\n" + script, HIGHTIDE_IMAGINE_COPIES=request, HIGHTIDE_IMAGINE_STEPS="0", **threads
@@ -91,6 +91,8 @@ def test_no_copy_has_another_setting_than_the_program_made(imagine: Any, tmp_pat
     )):  # fmt: skip
         folder = tmp_path / str(n)
         folder.mkdir()
-        facts, printed = copied(imagine, folder, made + LAYERS, plain={}, expandable=expandable)
-        assert facts["copy plain"] == 0 and printed["plain"] and not printed["expandable"]
+        script = made + LAYERS + "print('wave' in __import__('sys').modules)"
+        facts, printed = copied(imagine, folder, script, plain={}, expandable=expandable)
+        assert facts["copy plain"] == 0 and not printed["expandable"]
+        assert printed["plain"].endswith("\nTrue\n"), "what is to be imported was, before the fork"
         assert "copy expandable" not in facts

@@ -82,6 +82,8 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
         _part(agent, "switches", lambda: switches.install(agent, ledger, parts, watch))
 
     _part(agent, "copies", lambda: copies.install(agent, parts.torch, switch))
+    # An optimizer imports the compiler at its first step, which takes as long as the import of torch.
+    watch("torch._dynamo", lambda module: agent.fact("imports", module.__name__))
     device = Device()
     _part(agent, "runtimes by ctypes", runtimes)
     seen = coverage.Coverage(training, parts.torch)

@@ -11,6 +11,7 @@ Nor is a copy that is to have another setting of the allocator than one that the
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -78,6 +79,11 @@ class Copies:
 
     def make(self) -> None:
         """Fork for each trial and end; returns in each copy."""
+        for name in self.wanted.get("imports", ()):  # the program will, and each copy would by itself
+            try:
+                importlib.import_module(name)
+            except Exception as error:
+                self.agent.log("imagine: copies import %s themselves" % name, error)
         why = self._hindered()
         if why:
             self.agent.fact("no copies", why)
