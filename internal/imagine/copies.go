@@ -109,6 +109,7 @@ func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 		return found
 	}
 	o.Devices = []sampler.Vendor{vendors}
+	o.Steps = 0 // the agent ends each copy at its own; the first one's end is not the run's
 	for i := range o.Helpers {
 		if o.Helpers[i].Name == "agent" {
 			o.Helpers[i].Env = mergeEnv(o.Helpers[i].Env, map[string]string{"HIGHTIDE_IMAGINE_COPIES": string(text)})

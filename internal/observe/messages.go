@@ -187,7 +187,9 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 	case "mark":
 		r.heapAtSpan(p, at)
 	case "stop":
-		r.stopping, r.endsAfter = true, max(r.endsAfter, uint64(m.Step.Or(0)))
+		if _, copied := p.facts["copy"]; !copied { // a forked copy that ends leaves others to come (docs/formats/imagined.md)
+			r.stopping, r.endsAfter = true, max(r.endsAfter, uint64(m.Step.Or(0)))
+		}
 		event.Step, event.Text = m.Step, m.Reason
 	case "traced":
 		event.Facts = facts("framework", m.Framework, "count", strconv.FormatUint(m.Count, 10),

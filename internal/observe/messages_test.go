@@ -83,6 +83,24 @@ func TestMessagesBecomeFrames(t *testing.T) {
 // modulesOf is for the test alone.
 func (r *Recorder) modulesOf(id uint32) map[uint16]string { return r.byID(id).spans.modules }
 
+// What a training says when it ends ends the run, but for a forked copy: the process that it is of makes others.
+func TestStopOfACopy(t *testing.T) {
+	const stop = `{"type":"stop","step":3,"reason":"steady"}`
+	for _, test := range []struct {
+		texts    []string
+		stopping bool
+	}{
+		{[]string{stop}, true},
+		{[]string{`{"type":"fact","key":"copy","value":"4"}`, stop}, false},
+		{[]string{`{"type":"fact","key":"copy 4","value":0}`, stop}, true},
+	} {
+		run, r := told(t, test.texts...)
+		if r.stopping != test.stopping || len(run.Events) != 1 || run.Events[0].Text != "steady" {
+			t.Errorf("%q: stopping %v, events %+v", test.texts, r.stopping, run.Events)
+		}
+	}
+}
+
 // TestSnapshotPath: a path outside the run's folder, which another process could name, is not read.
 func TestSnapshotPath(t *testing.T) {
 	sink := memorySink{t, mem.NewRun()}
