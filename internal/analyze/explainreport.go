@@ -123,6 +123,9 @@ func (a *explanation) addTo(r *report.Report, o *ExplainOptions) {
 	if a.Accuracy != nil {
 		r.AddNote(report.UpperFirst(a.Title) + ": " + a.categoryNote())
 	}
+	for _, note := range a.larger {
+		r.AddNote(report.UpperFirst(a.Title) + ": " + note)
+	}
 	if odd := a.oddText(); odd != "" {
 		r.AddNote(report.UpperFirst(a.Title) + ": " + odd)
 	}
@@ -329,7 +332,7 @@ func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
 	}
 	f.Advice = "Look for what gains items and never loses one: a list, a dictionary, an attribute. A cache or a buffer with a bound looks the same until it is full: a longer trace would show."
 	if slices.ContainsFunc(g.Frames, func(l mem.Location) bool { return !l.Native && (l.Function == "forward" || l.Function == "_call_impl") }) {
-		f.Advice = "A forward call allocated it, so something keeps the graph of each step, most often a list of losses or outputs: keep `loss.item()`, or `.detach()` what must stay a tensor."
+		f.Advice = "A forward call allocated it, and something keeps it: most often a list of losses or outputs, or the graph behind one. Keep `loss.item()`; `.detach()` lets the graph go, and the tensor itself stays."
 	}
 	if at := usage.NewNames(new(mem.StackTable)).Search(g.Frames); at.Native {
 		f.Text = fmt.Sprintf("`%s`: %s", g.Name, f.Text)

@@ -76,3 +76,17 @@ func (g *grouper) growth(steps *usage.Steps) []report.TraceGrowth {
 	})
 	return found
 }
+
+// largerNotes says of which lines the blocks are replaced by ever larger ones.
+func (g *grouper) largerNotes(steps *usage.Steps, label mem.Label) []string {
+	bins, source := g.d.GrowthBins(steps)
+	var notes []string
+	for _, line := range g.d.Larger(g.names, bins, float64(leastGrowth(g.d.PeakLevels.Allocated)), g.wants) {
+		by := fmt.Sprintf("by %v per step", bytesPer(line.Slope))
+		if source == usage.Stretches {
+			by = fmt.Sprintf("by %v over the trace", bytesPer(line.Growth))
+		}
+		notes = append(notes, fmt.Sprintf("What %s holds gets larger, %s (%s) to %v at the end. Most of what it allocated before was freed: little is kept of it.", line.Site.Name, by, label, line.Held))
+	}
+	return notes[:min(len(notes), growthFindings)]
+}
