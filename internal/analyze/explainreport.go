@@ -63,30 +63,31 @@ func (x *Explaining) Add(s *mem.AllocatorSnapshot, file string, stepEnds []int64
 	return nil
 }
 
-// looked says what growth was looked for, and where it was not; of devices without any, the reason of the last.
+// looked says what growth was looked for, and where it was not, and why.
 func (x *Explaining) looked() (did, not string) {
-	var said mem.Tally[string, lookedOn]
+	var yes, no mem.Tally[string, lookedOn]
 	for _, a := range x.devices {
-		text := a.unlooked
+		said, text := &no, a.unlooked
 		if a.looked != "" {
-			did, text = a.looked, "Looked for growth: "+a.looked+"."
-		} else {
-			not = a.unlooked
+			said, text = &yes, "Looked for growth: "+a.looked+"."
 		}
 		on := said.At(text)
 		on.text, on.of = text, append(on.of, a.Title)
 	}
-	switch {
-	case did == "":
-		return "", not
-	case len(said.All) == 1:
-		return said.All[0].text, ""
-	}
+	several := len(yes.All)+len(no.All) > 1
+	return sentences(yes.All, several), sentences(no.All, several)
+}
+
+// sentences is what is said of devices, by name where it is not the same of all.
+func sentences(said []lookedOn, byName bool) string {
 	var all []string
-	for _, on := range said.All {
+	for _, on := range said {
+		if !byName {
+			return on.text
+		}
 		all = append(all, report.UpperFirst(strings.Join(on.of, ", "))+": "+strings.ToLower(on.text[:1])+on.text[1:])
 	}
-	return strings.Join(all, " "), ""
+	return strings.Join(all, " ")
 }
 
 // lookedOn is what is said of devices.
@@ -183,6 +184,7 @@ func (x *Explaining) lead() {
 			lead = a
 		}
 	}
+	r.Run.Label = lead.Label
 	p := lead.Peak
 	r.Headline.Peak = report.Peak{Allocated: mem.Some(int64(p.Allocated)), Reserved: p.Reserved, Label: lead.Label}
 	when := "at the beginning"

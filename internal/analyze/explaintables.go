@@ -18,7 +18,7 @@ func (a *explanation) tables(r *report.Report, o *ExplainOptions) {
 	tables := []report.Table{a.levelTable(o), a.blameTable()}
 	if !o.Brief {
 		tables = append(tables, a.flameTable(o.Flame), a.growthTable())
-		if !a.bare {
+		if !a.bare && (a.Highest.Reserved.Or(0) > 0 || a.Highest.Allocated > 0) { // of a device that never held anything there is nothing to split
 			tables = append(tables, a.reservedTable(), a.pinTable(), a.classTable(), a.roundingTable())
 		}
 		tables = append(tables, a.turnoverTable())

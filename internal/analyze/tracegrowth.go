@@ -26,11 +26,19 @@ func unlooked(d *usage.Device, steps *usage.Steps) string {
 	case d.Moments == 0:
 		return "Growth was not looked for: the file records one state, and no events."
 	case steps == nil:
-		return fmt.Sprintf("Growth was not looked for: no steps are seen, and %s are too few to tell it without.", report.Counted(int64(d.Moments), "event"))
+		return fmt.Sprintf("Growth was not looked for: no steps are seen, and %s too few to tell it without.", counted(d.Moments, "event"))
 	case len(steps.Steps) == 0:
 		return "Growth was not looked for: no steps are seen, and within one step memory grows and shrinks by itself."
 	}
-	return fmt.Sprintf("Growth was not looked for: %s are too few to tell it from a warm-up.", report.Counted(int64(len(steps.Steps)), "step"))
+	return fmt.Sprintf("Growth was not looked for: %s too few to tell it from a warm-up.", counted(len(steps.Steps), "step"))
+}
+
+// counted is "1 step is", "2 steps are".
+func counted(n int, one string) string {
+	if n == 1 {
+		return "1 " + one + " is"
+	}
+	return report.Counted(int64(n), one) + " are"
 }
 
 // leastGrowth is from how much on, over a trace, a line is said to grow that not every step lets grow alike.

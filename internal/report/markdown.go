@@ -30,10 +30,10 @@ func (r *Report) Markdown() string {
 		}
 	}
 	switch {
+	case len(r.Findings) == 0:
+		fmt.Fprintf(&b, "%s\n", markdown(r.noFindings("No findings.")))
 	case r.Headline.NotLooked != "":
 		fmt.Fprintf(&b, "%s\n", markdown(r.Headline.NotLooked))
-	case len(r.Findings) == 0:
-		fmt.Fprintf(&b, "%s\n", markdown(strings.TrimSpace("No findings. "+r.Headline.Looked)))
 	}
 	for i := range r.Tables {
 		r.Tables[i].markdown(&b)

@@ -161,12 +161,11 @@ func (r *Report) facts() (facts []string) {
 
 func (p *printer) findings(r *Report) {
 	p.title("Findings")
-	if len(r.Findings) == 0 && r.Headline.NotLooked == "" {
-		for _, l := range Wrap(Clean(r.noFindings()), p.Width-2) {
-			p.line("  " + l)
-		}
+	said := r.Headline.NotLooked
+	if len(r.Findings) == 0 {
+		said = r.noFindings("none.")
 	}
-	for _, l := range Wrap(Clean(r.Headline.NotLooked), p.Width-2) {
+	for _, l := range Wrap(Clean(said), p.Width-2) {
 		p.line("  " + l)
 	}
 	for _, f := range r.Findings {
@@ -207,9 +206,9 @@ func (p *printer) findings(r *Report) {
 	}
 }
 
-// noFindings says that nothing was found, of what.
-func (r *Report) noFindings() string {
-	return strings.TrimSpace("none. " + r.Headline.Looked)
+// noFindings says that nothing was found, of what, and what was not looked for: then there may be something.
+func (r *Report) noFindings(none string) string {
+	return strings.TrimSpace(cmp.Or(r.Headline.NotLooked, none) + " " + r.Headline.Looked)
 }
 
 // figures is "  1.19 MiB per step ± 24.0 KiB (sampled)".
