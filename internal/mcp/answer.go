@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,6 +103,14 @@ func oneOf(field, word string, choices []string) error {
 		}
 	}
 	return fail.Choice(field, word, choices)
+}
+
+// atMost is how many are wanted: 0 is the default, and fewer than none is a mistake.
+func atMost(field string, n, usual int) (int, error) {
+	if n < 0 {
+		return 0, fail.Usage("leave it out for the usual number", "%s: %d is not a number of rows", field, n)
+	}
+	return cmp.Or(n, usual), nil
 }
 
 // bytesOf reads a size as people write it; "" is 0.

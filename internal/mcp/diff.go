@@ -32,6 +32,10 @@ var diff = tool[diffInput, diffAnswer]{
 		if err := readable(in.A, in.B); err != nil {
 			return out, "", err
 		}
+		top, err := atMost("top", in.Top, defaultTop)
+		if err != nil {
+			return out, "", err
+		}
 		found, err := d.engine.Differ(ctx, in.A, in.B, in.By)
 		if err != nil {
 			return out, "", err
@@ -39,10 +43,7 @@ var diff = tool[diffInput, diffAnswer]{
 		if compared := found.Report; compared != nil {
 			return diffAnswer{Verdict: compared.Headline.Verdict, Tables: compared.Tables, Notes: compared.Notes}, compared.Markdown(), nil
 		}
-		blocks, top := *found.Blocks, in.Top
-		if top <= 0 {
-			top = defaultTop
-		}
+		blocks := *found.Blocks
 		table := blocks.Table() // whose note is of all rows
 		blocks.Rows = blocks.Rows[:min(top, len(blocks.Rows))]
 		table.Rows = table.Rows[:len(blocks.Rows)]

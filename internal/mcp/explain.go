@@ -85,9 +85,9 @@ var explain = tool[explainInput, explainAnswer]{
 }
 
 func (in *explainInput) options() (o analyze.ExplainOptions, err error) {
-	o = analyze.ExplainOptions{By: in.By, At: in.At, Top: in.Top}
-	if o.Top <= 0 {
-		o.Top = defaultTop
+	o = analyze.ExplainOptions{By: in.By, At: in.At}
+	if o.Top, err = atMost("top", in.Top, defaultTop); err != nil {
+		return o, err
 	}
 	if len(in.Files) == 0 {
 		return o, fail.Usage("name a snapshot or a run", "there is nothing to explain")

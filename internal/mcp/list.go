@@ -20,6 +20,7 @@ type listInput struct {
 
 type listAnswer struct {
 	Runs []runRow `json:"runs"`
+	More bool     `json:"more,omitempty" jsonschema:"there are older ones that match; a higher limit lists them"`
 }
 
 // runRow is what tells runs apart; the tool report has the rest.
@@ -51,20 +52,24 @@ var list = tool[listInput, listAnswer]{
 		if err := oneOf("state", in.State, []string{string(store.Running), string(store.Finished), string(store.CutOff)}); err != nil {
 			return out, "", err
 		}
-		if in.Limit <= 0 {
-			in.Limit = defaultRuns
+		limit, err := atMost("limit", in.Limit, defaultRuns)
+		if err != nil {
+			return out, "", err
 		}
-		runs, err := d.engine.Runs(ctx, store.Filter{Text: in.Search, Tags: in.Tags, State: store.State(in.State), Limit: in.Limit})
+		runs, err := d.engine.Runs(ctx, store.Filter{Text: in.Search, Tags: in.Tags, State: store.State(in.State), Limit: limit + 1})
 		out.Runs = []runRow{}
+		if out.More = len(runs) > limit; out.More {
+			runs = runs[:limit]
+		}
 		for _, r := range runs {
 			out.Runs = append(out.Runs, runRow{r.ID, r.Name, r.Tags, r.Verb, r.Label, mem.CommandLine(r.Command), string(r.State), time.Unix(0, r.Start).UTC(), r.Duration,
 				r.ExitCode, r.Steps, r.HostRSS, r.Device, r.Allocated, r.OOMs, r.Findings})
 		}
-		return out, listText(runs), err
+		return out, listText(runs, out.More), err
 	},
 }
 
-func listText(runs []store.Run) string {
+func listText(runs []store.Run, more bool) string {
 	if len(runs) == 0 {
 		return "No run matches."
 	}
@@ -83,6 +88,9 @@ func listText(runs []store.Run) string {
 			}
 		}
 		lines = append(lines, line)
+	}
+	if more {
+		lines = append(lines, "There are older ones that match: a higher limit lists them.")
 	}
 	return strings.Join(lines, "\n")
 }

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"hightide/internal/engine"
+	"hightide/internal/mem"
+	"hightide/internal/store"
 	"hightide/internal/testkit"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -32,6 +35,12 @@ func assistant(t *testing.T, o Options) *sdk.ClientSession {
 	if err := os.WriteFile(filepath.Join(dir, "run.hightide"), testkit.Data(t, "recording/v1-every-kind.hightide"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return assistantOf(t, e, o)
+}
+
+// assistantOf is the same of an engine.
+func assistantOf(t *testing.T, e *engine.Engine, o Options) *sdk.ClientSession {
+	t.Helper()
 	here, there := sdk.NewInMemoryTransports()
 	if _, err := New(e, o).Connect(t.Context(), there, nil); err != nil {
 		t.Fatal(err)
@@ -107,6 +116,27 @@ func TestSameFigures(t *testing.T) {
 	}
 }
 
+// TestListSaysMore: where a list ends before the runs do, it says so.
+func TestListSaysMore(t *testing.T) {
+	e := &engine.Engine{DataDir: t.TempDir(), Store: new(store.Memory)}
+	for range 3 {
+		w, err := e.Store.(*store.Memory).Create(mem.RunInfo{Verb: "run", StartMono: 1, StartWall: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Write(mem.End{Time: 2}), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	session := assistantOf(t, e, Options{})
+	for limit, more := range map[int]bool{2: true, 3: false, 4: false} {
+		answer, text, _ := call(t, session, "list", map[string]any{"limit": limit})
+		if told, _ := answer["more"].(bool); told != more || strings.Contains(text, "older ones") != more || len(answer["runs"].([]any)) != min(limit, 3) {
+			t.Errorf("limit %d: more %v of %d: %s", limit, told, len(answer["runs"].([]any)), text)
+		}
+	}
+}
+
 // TestRefusals: whatever is wrong is one line that says what, and the server goes on.
 func TestRefusals(t *testing.T) {
 	session := assistant(t, Options{})
@@ -131,6 +161,9 @@ func TestRefusals(t *testing.T) {
 		{"report", map[string]any{"run": 12}, `has type "integer", want "string"`},
 		{"report", map[string]any{"rum": "last"}, "rum"},
 		{"list", map[string]any{"state": "asleep"}, "running, finished"},
+		{"list", map[string]any{"limit": -1}, "not a number of rows"},
+		{"diff", map[string]any{"a": snapshot, "b": snapshot, "top": -1}, "not a number of rows"},
+		{"explain", map[string]any{"files": []string{snapshot}, "top": -1}, "not a number of rows"},
 		{"explain", map[string]any{"files": []string{hostile}}, "do not load this file with Python's pickle"},
 		{"explain", map[string]any{"files": []string{pipe}}, "not a regular file"},
 		{"explain", map[string]any{"files": []string{"-"}}, "not a regular file"},
