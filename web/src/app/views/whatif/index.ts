@@ -114,5 +114,5 @@ export function whatIfPage(app: App, part: string): Shown {
   const id = decodeURIComponent(part), { label, ...shown } = panel(app, id), back = h("a", {}, "The snapshot"), asking = new AbortController();
   void get<{ name: string }>(`/snapshots/${encodeURIComponent(id)}`, asking.signal).then(({ name }) => { back.textContent = `The snapshot ${name}`; }, () => undefined); // the panel says what failed
   app.follow([...chosen], (state) => { back.setAttribute("href", sameOn(state, `/snapshots/${encodeURIComponent(id)}`)); });
-  return { ...shown, close: () => { asking.abort(); shown.close?.(); }, element: h("div", { class: "job-page" }, h("h1", {}, "What if?"), h("p", { class: "facts" }, label, h("span", {}, back)), shown.element) };
+  return { ...shown, close: () => { asking.abort(); shown.close?.(); }, element: h("div", { class: "job-page" }, h("h1", {}, "What if?"), h("p", { class: "facts of-file" }, label, h("span", {}, back)), shown.element) };
 }
