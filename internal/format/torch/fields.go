@@ -75,7 +75,7 @@ func (b *torchBuilder) events(d *pickle.Decoder, l *layout, columns []pickle.Col
 		case colSize:
 			for i, v := range col {
 				if v > uint64(mem.MaxSize) {
-					return 0, i, fmt.Errorf("an event whose size is %d bytes", int64(v))
+					return 0, i, fmt.Errorf("an event whose size is %s", sizeText(int64(v)))
 				}
 				r.Size[at+i] = mem.Bytes(v)
 			}
@@ -147,4 +147,12 @@ func set[T comparable](column *[]T, at, room int, values pickle.Column, convert 
 		}
 		(*column)[at+i] = is
 	}
+}
+
+// sizeText is a size that cannot be. What a file has of 2^63 bytes on is read as a negative number, as far below 0.
+func sizeText(size int64) string {
+	if size < -int64(mem.MaxSize) {
+		return "2^63 bytes or more, or as far below 0"
+	}
+	return fmt.Sprintf("%d bytes", size)
 }

@@ -126,6 +126,8 @@ func TestEventsWithoutAKey(t *testing.T) {
 	for _, test := range []struct{ event, fault string }{
 		{event, ""},
 		{strings.Replace(event, `"size": 1024, `, "", 1), "an event without size"},
+		{strings.Replace(event, `"size": 1024, `, `"size": -5, `, 1), "an event whose size is -5 bytes"},
+		{strings.Replace(event, `"size": 1024, `, `"size": 9223372036854775808, `, 1), "an event whose size is 2^63 bytes or more"},
 		{strings.Replace(event, `"addr": 512, `, "", 1), "an event without addr"},
 		{strings.Replace(event, `"addr"`, `"device_free"`, 1), ""},
 	} {
