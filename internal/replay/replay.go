@@ -155,7 +155,7 @@ func open(source Source, o Options) (*replaying, error) {
 		return nil, fail.Input("record it with torch.cuda.memory._record_memory_history", "%s cannot be replayed: %w", source.Name, err)
 	}
 	r := &replaying{recorded: trace, o: o, asked: trace.setup(),
-		result: &Result{Version: 1, Label: mem.Replayed, File: source.Name, Device: o.Device, Torch: trace.torch, Policy: o.Policy, Notes: []string{}}}
+		result: &Result{Version: 1, Label: mem.Replayed, File: source.Name, Device: o.Device, Torch: trace.torch, Policy: o.Policy, Notes: []string{}, recordedLabel: source.Snapshot.Label}}
 	if others := len(traced(source.Snapshot)) - 1; others > 0 {
 		r.result.several = true
 		if o.chosen {

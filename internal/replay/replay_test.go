@@ -1,10 +1,14 @@
 package replay
 
 import (
+	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"hightide/internal/allocator"
+	"hightide/internal/mem"
+	"hightide/internal/report"
 	"hightide/internal/testkit"
 )
 
@@ -41,5 +45,20 @@ func TestReplayIsExactOnRealTraces(t *testing.T) {
 				t.Errorf("on half of what it allocates: %+v", half)
 			}
 		})
+	}
+}
+
+// TestRecordedCurveIsLabelledAsItsSnapshot: what an imaginary GPU recorded was not measured.
+func TestRecordedCurveIsLabelledAsItsSnapshot(t *testing.T) {
+	for _, label := range []mem.Label{mem.Measured, mem.Imagined} {
+		s := testkit.Snapshot(t, "imagined/leak-a10.pickle")
+		s.Label = label
+		r, err := Run(context.Background(), []Source{{Name: "x", Snapshot: s}}, Options{Workers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Picture(report.TextOptions{Width: 100}); !strings.Contains(got, "as recorded ("+string(label)) {
+			t.Errorf("%s:\n%s", label, got)
+		}
 	}
 }

@@ -19,10 +19,11 @@ type Result struct {
 	Anew     bool       `json:"fresh_start,omitempty"` // it begins with an empty cache, as was asked for
 	Verified *Agreement `json:"verified,omitempty"`
 
-	several       bool    // devices with a history in the file
-	DeviceUnknown bool    `json:"-"` // see DeviceUnknownText
-	*Agreement            // the same fields at the top
-	Recorded      Figures `json:"recorded"`
+	several       bool      // devices with a history in the file
+	recordedLabel mem.Label // of the snapshot: its own figures may be an imaginary GPU's
+	DeviceUnknown bool      `json:"-"` // see DeviceUnknownText
+	*Agreement              // the same fields at the top
+	Recorded      Figures   `json:"recorded"`
 	Figures
 	Spread   [2]mem.Bytes `json:"peak_reserved_spread_bytes"` // over what addresses may turn out to be
 	Search   []Figures    `json:"search,omitempty"`           // best first

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func (r *Result) Picture(o report.TextOptions) string {
 	if len(r.RecordedCurve) == 0 {
 		return ""
 	}
-	panels := []report.Panel{panel("as recorded", mem.Measured, r.RecordedCurve, len(r.RecordedCurve))}
+	panels := []report.Panel{panel("as recorded", cmp.Or(r.recordedLabel, mem.Measured), r.RecordedCurve, len(r.RecordedCurve))}
 	switch {
 	case !r.asRecorded():
 		panels = append(panels, panel(r.name(), r.Label, r.Curve, len(r.RecordedCurve)))
