@@ -200,7 +200,7 @@ func (e *Engine) channelDir(result *RunResult) string {
 func launchError(err error) error {
 	var refused *launch.Error
 	if errors.As(err, &refused) {
-		return &fail.Error{Code: refused.Code, Err: err}
+		return &fail.Error{Code: refused.Code, Err: err, Hint: refused.Hint}
 	}
 	return fail.Environment("is there room in shared memory? see df /dev/shm", "start: %w", err)
 }

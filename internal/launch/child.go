@@ -15,6 +15,7 @@ import (
 type Error struct {
 	Code int
 	Err  error
+	Hint string // what to do; "": nothing is known
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
@@ -68,9 +69,9 @@ func (p Program) Start(argv, env []string, r *Runtime) (*Child, error) {
 	if err != nil {
 		c.Close()
 		if errors.Is(err, syscall.ENOENT) { // of the interpreter that the script names
-			return nil, &Error{127, fmt.Errorf("%s: its interpreter does not exist", p.Path)}
+			return nil, &Error{Code: 127, Err: fmt.Errorf("%s: its interpreter does not exist", p.Path)}
 		}
-		return nil, &Error{126, fmt.Errorf("%s: %w", p.Path, err)}
+		return nil, &Error{Code: 126, Err: fmt.Errorf("%s: %w", p.Path, err)}
 	}
 	if r.PassSignals {
 		c.witness = startWitness()

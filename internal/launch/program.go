@@ -35,7 +35,7 @@ func Find(command string, env []string) (Program, error) {
 func findProgram(name, path string) (string, error) {
 	switch {
 	case name == "":
-		return "", &Error{127, errors.New("'': command not found")}
+		return "", &Error{Code: 127, Err: errors.New("'': command not found")}
 	case strings.Contains(name, "/"):
 		return name, runnable(name)
 	}
@@ -60,20 +60,28 @@ func findProgram(name, path string) (string, error) {
 	if denied != nil {
 		return "", denied
 	}
-	return "", &Error{127, fmt.Errorf("%s: command not found", name)}
+	return "", &Error{Code: 127, Err: fmt.Errorf("%s: command not found", name)}
+}
+
+// interpreted says how a file is run that is not marked as a program.
+func interpreted(path string) string {
+	if strings.HasSuffix(path, ".py") {
+		return "python " + path + " runs it"
+	}
+	return "chmod +x " + path + ", if it is a program"
 }
 
 func runnable(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return &Error{127, fmt.Errorf("%s: no such file", path)}
+		return &Error{Code: 127, Err: fmt.Errorf("%s: no such file", path)}
 	case err != nil:
-		return &Error{126, fmt.Errorf("%s: cannot be looked at: %w", path, err)}
+		return &Error{Code: 126, Err: fmt.Errorf("%s: cannot be looked at: %w", path, err)}
 	case info.IsDir():
-		return &Error{126, fmt.Errorf("%s: is a folder", path)}
+		return &Error{Code: 126, Err: fmt.Errorf("%s: is a folder", path)}
 	case unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) != nil:
-		return &Error{126, fmt.Errorf("%s: no permission to run it", path)}
+		return &Error{Code: 126, Err: fmt.Errorf("%s: no permission to run it", path), Hint: interpreted(path)}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,5 +41,21 @@ func TestWhatCannotBePreloaded(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestScriptThatIsNoProgram: who writes a script as it lies there is told how it is run.
+func TestScriptThatIsNoProgram(t *testing.T) {
+	dir := t.TempDir()
+	for name, want := range map[string]string{"train.py": "python " + filepath.Join(dir, "train.py"), "tool": "chmod +x"} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("print(1)\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Find(path, nil)
+		var refused *Error
+		if !errors.As(err, &refused) || refused.Code != 126 || !strings.Contains(refused.Hint, want) {
+			t.Errorf("%s: %v, %+v; want a hint with %q", name, err, refused, want)
+		}
 	}
 }
