@@ -86,7 +86,7 @@ func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.live, "live", false, "show hightide top while it runs; the program's output is a view of it, and is printed at the end")
 	flags.BoolVar(&o.KeepOutput, "capture", false, "keep what the program writes with the run, as well as showing it")
 	o.KeepLimit = captureLimit
-	flags.Func("capture-limit", "keep no more `size` of it: of a longer output the beginning and the end, half each; none keeps all (default 256MiB)", func(text string) error {
+	flags.Func("capture-limit", "keep about `size` of it at most: of a longer output the beginning and the end, half each; none keeps all (default 256MiB)", func(text string) error {
 		if text == "none" {
 			o.KeepLimit = 0
 			return nil
