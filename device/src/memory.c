@@ -2,8 +2,10 @@
  *
  * Each device has an arena of reserved address space (PROT_NONE, raw system calls: neither the heap
  * sampler nor the machine's memory notices). As on hardware the driver hands out pages of 2 MiB: a
- * request above 1 MiB takes whole pages; smaller ones share pages in units of 512 bytes. Addresses
- * depend on the sequence of requests alone, so the same script gets the same ones again.
+ * request above 1 MiB takes whole pages; smaller ones share pages in units of 512 bytes. Pages are taken
+ * from the top down, also as on hardware: of equal free blocks PyTorch takes the lowest, so this decides
+ * what is split and what it reserves. Addresses depend on the sequence of requests alone, so the same
+ * script gets the same ones again.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -171,17 +173,18 @@ static int open_arena(int index, uint64_t total) {
     return 0;
 }
 
-/* The first gap that is large enough. */
+/* The end of the highest gap that is large enough. */
 static uint64_t gap(int index, uint64_t bytes) {
-    uint64_t at = arenas[index].base, end = at + arenas[index].size;
-    for (size_t i = lower(at - 1); i < count && ranges[i].base < end; i++) {
-        if (ranges[i].base >= at && ranges[i].base - at >= bytes)
-            return at;
-        uint64_t after = ht_round(ranges[i].base + ranges[i].size, HT_GRANULE);
-        if (after > at)
-            at = after;
+    uint64_t low = arenas[index].base, end = low + arenas[index].size;
+    for (size_t i = lower(end - 1); i > 0 && ranges[i - 1].base >= low; i--) {
+        uint64_t after = ht_round(ranges[i - 1].base + ranges[i - 1].size, HT_GRANULE);
+        uint64_t page = ranges[i - 1].base / HT_GRANULE * HT_GRANULE;
+        if (end >= after + bytes)
+            return end - bytes;
+        if (page < end)
+            end = page;
     }
-    return end - at >= bytes ? at : 0;
+    return end - low >= bytes ? end - bytes : 0;
 }
 
 /* ---- small requests */

@@ -47,6 +47,7 @@ static void granularity(void) {
         CHECK(small[i] % 512 == 0 && small[i] - small[i - 1] == 512ull * (unsigned)i, "units of 512");
     uint64_t half = take(MIB), large = take(MIB + 1), two = take(TWO_MIB);
     CHECK(large % TWO_MIB == 0 && two % TWO_MIB == 0, "pages are aligned");
+    CHECK(two + TWO_MIB == large && large < small[0], "from the top down");
     CHECK(in_use() - before == 3 * TWO_MIB, "the half page fits behind the small ones: %llu", (unsigned long long)(in_use() - before));
     give(large), give(two), give(half);
     CHECK(in_use() - before == TWO_MIB, "pages go back, the shared one stays");

@@ -19,7 +19,7 @@ FIDELITY = ROOT / "bench" / "fidelity"
 OLD = CACHE / "torch-2.6.0" / "bin" / "python"  # the version that the recordings were made with
 
 sys.path.insert(0, str(FIDELITY))
-from traces import Trace, compare, load  # noqa: E402
+from traces import Trace, compare, load, same_places  # noqa: E402
 
 H100 = [
     ("h100-lm-ctx256-forward-bf16.pickle", ["forward:128:bf16", "forward:256:bf16"], 6587),
@@ -44,6 +44,7 @@ def test_every_event_of_the_h100(tmp_path: Path) -> None:
         difference = compare(real, imagined)
         assert difference.same, name + ": " + difference.text()
         assert difference.events == (events, events)
+        assert same_places(real, imagined) > 0.95 * events, "segments are placed from the top down"
 
 
 # Cycles that hold a tensor, and ever other numbers of objects: Python's own collector would free them at other places.
