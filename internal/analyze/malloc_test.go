@@ -149,7 +149,7 @@ func TestUntouchedBlocks(t *testing.T) {
 }
 
 // TestAddressSpace: a limit of the process's own is named where it was reached, and only there; a program without a framework
-// is not told of batches.
+// is not told of batches, and one without a step not of a smaller batch.
 func TestAddressSpace(t *testing.T) {
 	for mapped, want := range map[string]bool{"1900000000": true, "1000000000": false, "": false} {
 		run := training(3).run()
@@ -161,6 +161,14 @@ func TestAddressSpace(t *testing.T) {
 		}
 		if strings.Contains(f.Advice, "batch") {
 			t.Errorf("advice %q", f.Advice)
+		}
+		run.Processes[0].Frameworks = map[string]string{"torch": "2.15.0"}
+		if f := Analyze(run, Options{}).Findings[0]; !strings.Contains(f.Advice, "a smaller batch") {
+			t.Errorf("of a training: %q", f.Advice)
+		}
+		run.Steps = nil
+		if f := Analyze(run, Options{}).Findings[0]; !strings.Contains(f.Advice, "smaller inputs") {
+			t.Errorf("without steps: %q", f.Advice)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func (in *Input) raised(e mem.Event) *shortage {
 	if stack, err := strconv.ParseUint(e.Facts["stack"], 10, 32); err == nil && e.Where == nil {
 		e.Where = &in.names.Of(uint32(stack)).Location
 	}
-	s.Advice = in.lessMemory()
+	s.Advice = in.lessMemory(&e)
 	s.told = s.Title
 	if e.Where != nil && e.Where.File != "" {
 		s.at = *e.Where
@@ -132,14 +132,15 @@ func (in *Input) raised(e mem.Event) *shortage {
 }
 
 // lessMemory is what helps whatever failed, and a training besides.
-func (in *Input) lessMemory() string {
+func (in *Input) lessMemory(e *mem.Event) string {
 	advice := "What held the memory then is in the tables below"
-	for _, p := range in.Run.Processes {
-		if len(p.Frameworks) > 0 {
-			return advice + "; a smaller batch, gradient checkpointing or a lower precision takes less."
-		}
+	switch {
+	case !slices.ContainsFunc(in.Run.Processes, func(p *mem.Process) bool { return len(p.Frameworks) > 0 }):
+		return advice + "."
+	case e.Step.Known() || len(in.Run.Steps) > 0:
+		return advice + "; a smaller batch, gradient checkpointing or a lower precision takes less."
 	}
-	return advice + "."
+	return advice + "; smaller inputs or a lower precision take less, in a training also gradient checkpointing."
 }
 
 // addressSpace says that a limit of the process's own was reached, as ulimit -v sets it; "" where it was not.

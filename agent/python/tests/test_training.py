@@ -14,7 +14,7 @@ from hightide_agent.adapters import jax, keras, tensorflow
 from hightide_agent.agent import Agent
 from hightide_agent.allocators import ALLOCATED, OOMS, PATIENCE, RESERVED
 from hightide_agent.pytorch import accelerator
-from hightide_agent.tracker import BACKWARD, CHECKPOINT, DATA, FORWARD, NEVER
+from hightide_agent.tracker import BACKWARD, CHECKPOINT, DATA, EVALUATION, FORWARD, NEVER, OPTIMIZER
 from hightide_agent.training import Training
 from ring import Ring
 
@@ -264,8 +264,18 @@ def test_a_frameworks_own_error(observed: Observed, monkeypatch: Any) -> None:
     with pytest.raises(Full):
         observed.training.phase(FORWARD, fails)()
     told = observed.ring.one("oom")
-    assert (told["source"], told["device"], told["bytes"]) == ("mine", "mine:0", 77)
+    assert (told["source"], told["device"], told["bytes"], told["step"]) == ("mine", "mine:0", 77, 0)
     assert told["function"].endswith("fails")
+
+
+def test_no_step_is_named_before_the_first(observed: Observed) -> None:
+    """Memory that runs out in an evaluation, while a model is built or in a program that trains nothing."""
+    tracker = observed.training.tracker
+    assert tracker.current_step() == -1
+    for phase, step in ((EVALUATION, -1), (DATA, -1), (FORWARD, 0), (OPTIMIZER, 0)):
+        assert observed.training.phase(phase, tracker.current_step)() == step
+    observed.training.steps.passed(Optimizer())
+    assert tracker.current_step() == 1 == observed.training.phase(EVALUATION, tracker.current_step)()
 
 
 def test_what_devices_of_jax_say() -> None:

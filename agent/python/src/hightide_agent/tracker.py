@@ -131,6 +131,11 @@ class Tracker:
         """Steps completed, those included that were only counted."""
         return self.steps + self.quick.counted
 
+    def current_step(self) -> int:
+        """Steps completed; -1 before the first has begun: a model is being built, or the program trains nothing."""
+        done = self.steps_now()
+        return done if done or any(self.inside(phase) for phase in (FORWARD, BACKWARD, OPTIMIZER)) else -1
+
     def step_ended(self, flags: int = 0, lead: int = 0) -> None:
         """See a step; called right after the leading optimizer's own step. `lead`: its id, where the next steps of
         it may be only counted."""

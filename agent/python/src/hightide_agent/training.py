@@ -75,7 +75,7 @@ class Training:
             try:
                 return function(*args, **kwargs)
             except Exception as error:
-                oom.notice(tracker.agent, error, tracker.steps_now())
+                oom.notice(tracker.agent, error, tracker.current_step())
                 raise
             finally:
                 if entered:

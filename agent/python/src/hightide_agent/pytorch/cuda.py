@@ -217,11 +217,15 @@ class Cuda:
             if free > total:  # then the second is what the program allowed (set_per_process_memory_fraction)
                 had = "it may have %s in all, and %s were free" % (_size(total), _size(free))
             file, line, function = caller(sys._getframe().f_back)  # none in a thread of autograd
-            self.agent.record(
-                {"type": "oom", "source": "torch.cuda", "device": "cuda:%d" % device, "bytes": asked, "file": file,
-                 "line": line, "function": function, "step": self.tracker.steps_now(),
-                 "text": "the allocator asked the device for %s; %s" % (_size(asked), had)}
-            )  # fmt: skip
+            record: Dict[str, Any] = {
+                "type": "oom", "source": "torch.cuda", "device": "cuda:%d" % device, "bytes": asked, "file": file,
+                "line": line, "function": function,
+                "text": "the allocator asked the device for %s; %s" % (_size(asked), had),
+            }  # fmt: skip
+            step = self.tracker.current_step()
+            if step >= 0:
+                record["step"] = step
+            self.agent.record(record)
             if self._ooms <= 2:  # a loop that tries smaller batches would write one file for each try
                 self.snapshot("oom-%d" % self._ooms)
         except Exception as error:

@@ -53,7 +53,7 @@ class Profiles:
             return
         error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
         if error is not None:
-            oom.notice(self.agent, error, self.training.tracker.steps_now())
+            oom.notice(self.agent, error, self.training.tracker.current_step())
         if self.wanted.at_exit:
             self.snapshot("exit")
 
