@@ -290,7 +290,7 @@ func TestTopOfASnapshot(t *testing.T) {
 	c.keys("\x1b[C")
 	c.shows("▾ <module>")
 	c.keys("m")
-	c.shows("bytes-time")
+	c.shows("bytes × time")
 	c.keys("q")
 	if code := c.end(); code != 0 {
 		t.Errorf("exit code %d", code)
