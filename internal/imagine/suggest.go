@@ -264,13 +264,21 @@ func (s *Session) compileCaches(ctx context.Context, t trial, main *Result) []me
 	if main.Conditions["compile cache"] == "" {
 		return nil
 	}
-	dir, err := os.MkdirTemp("", "hightide-compile-")
+	again, drop, err := t.withEmptyCaches()
 	if err != nil {
 		return nil
 	}
-	defer os.RemoveAll(dir)
-	again := t
-	again.env = mergeEnv(t.env, map[string]string{"TORCHINDUCTOR_CACHE_DIR": dir, "TRITON_CACHE_DIR": dir + "/triton"})
+	defer drop()
 	tries := s.tryAll(ctx, []attempt{{"compile", "cold compile caches", again}})
 	return append(tries, s.tryAll(ctx, []attempt{{"compile", "warm compile caches", again}})...)
+}
+
+// withEmptyCaches is the trial with caches of the compiler that are empty when it first runs; drop removes them.
+func (t trial) withEmptyCaches() (with trial, drop func(), err error) {
+	dir, err := os.MkdirTemp("", "hightide-compile-")
+	if err != nil {
+		return t, nil, err
+	}
+	t.env = mergeEnv(t.env, map[string]string{"TORCHINDUCTOR_CACHE_DIR": dir, "TRITON_CACHE_DIR": dir + "/triton"})
+	return t, func() { os.RemoveAll(dir) }, nil
 }

@@ -124,5 +124,12 @@ func (s *Session) otherValues(ctx context.Context, t trial, main *Result) []mem.
 	t.flip = slices.ContainsFunc(main.Undecided, func(u report.Undecided) bool { return u.Number == report.NumberShare })
 	// A number may be what a loop waits for.
 	t.other, t.atMost = !t.ones, max(time.Minute, 4*time.Since(s.began))
+	// Where the first run compiled, this one must too: what the compiler does on the way takes memory of its own.
+	if main.Conditions["compile cache"] == "cold" {
+		if cold, drop, err := t.withEmptyCaches(); err == nil {
+			defer drop()
+			t = cold
+		}
+	}
 	return s.tryAll(ctx, []attempt{{kind, "other numbers where no kernel computed them", t}})
 }
