@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Report, StackSet, Table } from "../api";
-import { largest, merged, namedBy, ofReports, ofTable } from "./difference";
+import { largest, merged, namedBy, ofReports, ofTable, shortened } from "./difference";
 
 const table = (rows: Table["rows"]): Table => ({ name: "diff", title: "", columns: [{ name: "what", title: "Site" }, { name: "delta", title: "", unit: "bytes" }, { name: "a", title: "", unit: "bytes" }, { name: "b", title: "", unit: "bytes" }], rows });
 
@@ -43,4 +43,11 @@ test("a stack is of a line, a module or a category as the rows of a difference n
   expect(by({ module: "linear.py:forward" })).toBe(0);
   expect(by({ module: "model.py:forward" })).toBe(-1);
   expect([by({ category: "activations" }, "activations"), by({ category: "activations" }), by({ category: "activations", module: "x" }, "activations")]).toEqual([0, -1, -1]);
+});
+
+test("call paths lose the callers that all share, and a file said twice", () => {
+  const [a, b, c] = ["a.py:main ← a.py:<module>", "m.py:forward ← m.py:forward ← a.py:main ← a.py:<module>", "everything else"];
+  expect([...shortened([a!, b!, c!]).values()]).toEqual(["a.py:main", "m.py:forward ← forward ← a.py:main", "everything else"]);
+  expect([...shortened([a!, c!]).values()]).toEqual(["a.py:main ← <module>", "everything else"]);
+  expect([...shortened(["x ← y", "y ← z"]).values()]).toEqual(["x ← y", "y ← z"]);
 });

@@ -46,6 +46,20 @@ export function largest(d: Difference, most: number): Part[] {
   return [...moved.slice(0, most), ...(rest.length ? [{ name: `${rest.length} more`, before: rest.reduce((n, p) => n + p.before, 0), after: rest.reduce((n, p) => n + p.after, 0) }] : [])];
 }
 
+/**
+ * Names of call paths as a picture has room for them, by their whole names: the outermost callers that all of them share are left out, and a file is
+ * said once for calls that follow each other in it. Other names stay as they are.
+ */
+export function shortened(names: string[]): Map<string, string> {
+  const paths = names.map((name) => name.split(" ← ")).filter((calls) => calls.length > 1);
+  let shared = 0;
+  if (paths.length > 1) while (paths.every((calls) => shared < calls.length - 1 && calls.at(-1 - shared) === paths[0]!.at(-1 - shared))) shared++;
+  return new Map(names.map((name) => {
+    const calls = name.split(" ← "), kept = calls.slice(0, Math.max(1, calls.length - shared)), file = (call: string) => call.slice(0, call.indexOf(":") + 1);
+    return [name, kept.map((call, i) => i > 0 && file(call) && file(call) === file(kept[i - 1]!) ? call.slice(file(call).length) : call).join(" ← ")];
+  }));
+}
+
 /** A call in both trees: what it held before and after, with its callees. */
 export interface Both { name: string; file: string; line?: number | undefined; user: boolean; native: boolean; before: number; after: number; children: Both[] }
 

@@ -3,7 +3,7 @@
 import type { Report } from "../api";
 import { canvas, fitted, s, wide } from "../draw/svg";
 import { theme } from "../draw/theme";
-import { largest, ofTable, type Difference } from "../lib/difference";
+import { largest, ofTable, shortened, type Difference } from "../lib/difference";
 import { byteTick, bytes } from "../lib/format";
 import { ticks } from "../lib/scales";
 import { toggle } from "../state/selection";
@@ -38,11 +38,11 @@ export function waterfallPicture(of: () => Difference | null, name: () => string
 }
 
 function drawn(d: Difference, width: number, alone: string): [SVGSVGElement, number] {
-  const colour = theme(), parts = largest(d, most), narrow = width < 560;
+  const colour = theme(), parts = largest(d, most), short = shortened(parts.map((p) => p.name)), narrow = width < 560;
   const levels = [d.before, d.after];
   for (let at = d.before, i = 0; i < parts.length; i++) { at += parts[i]!.after - parts[i]!.before; levels.push(at); }
   const top = Math.max(...levels), low = Math.min(...levels), from = top > 0 && (top - low) / top < 0.25 ? Math.max(0, low - (top - low) * 0.6) : 0;
-  const names = narrow ? 0 : Math.min(width * 0.34, Math.max(90, ...parts.map((p) => wide(p.name) + 22))), figure = 92, plot = Math.max(80, width - names - figure), step = narrow ? row + 18 : row;
+  const names = narrow ? 0 : Math.min(width * 0.34, Math.max(90, ...parts.map((p) => wide(short.get(p.name)!) + 22))), figure = 92, plot = Math.max(80, width - names - figure), step = narrow ? row + 18 : row;
   const x = (v: number) => names + ((v - from) / (top - from || 1)) * plot, tall = (parts.length + 2) * step + 24;
   const svg = canvas(width, tall, `From ${bytes(d.before)} to ${bytes(d.after)}: ${parts.map((p) => `${p.name} ${signed(p.after - p.before)}`).join(", ")}`);
   for (const t of from > 0 ? [from, top] : ticks(top, "bytes", Math.max(2, plot / 110))) {
@@ -50,7 +50,9 @@ function drawn(d: Difference, width: number, alone: string): [SVGSVGElement, num
   }
   const bar = (i: number, title: string, a: number, b: number, ink: string, text: string, bold: boolean, part = "") => {
     const y = i * step, left = x(Math.min(a, b)), long = Math.max(Math.abs(x(b) - x(a)), 1.5), at = narrow ? y + 18 : y;
-    svg.append(fitted(title, narrow ? width - 6 : names - 12, { x: narrow ? 0 : names - 8, y: y + (narrow ? 13 : 17), "text-anchor": narrow ? "start" : "end", fill: colour("text"), "font-weight": bold ? 680 : 400 }),
+    const label = fitted(short.get(title) ?? title, narrow ? width - 6 : names - 12, { x: narrow ? 0 : names - 8, y: y + (narrow ? 13 : 17), "text-anchor": narrow ? "start" : "end", fill: colour("text"), "font-weight": bold ? 680 : 400 });
+    if (label.textContent !== title) label.replaceChildren(label.firstChild!, s("title", {}, title));
+    svg.append(label,
       s("rect", { x: left, y: at + 4, width: long, height: row - 8, rx: 3, fill: ink, ...(alone && part && part !== alone ? { "fill-opacity": 0.25 } : {}), ...(part ? { "data-part": part, cursor: "pointer" } : {}) }, s("title", {}, `${title}: ${text}`)),
       s("text", { x: Math.max(left + long, x(from)) + 7, y: at + 17, fill: colour(bold ? "text" : "muted"), "font-weight": bold ? 680 : 500 }, text));
   };
