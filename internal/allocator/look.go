@@ -99,7 +99,7 @@ func (l *looking) follow() {
 		}
 		op := &l.p.Ops[i]
 		if i%step == 0 {
-			l.out.Curve = append(l.out.Curve, Point{})
+			l.part()
 		}
 		done := l.do(op)
 		l.note()

@@ -27,8 +27,6 @@ type Outcome struct {
 	Saved int
 	// Curve is the course of the run, in equal parts of its events.
 	Curve []Point
-	// Gap is the most that was reserved and not in use at any moment.
-	Gap mem.Bytes
 }
 
 // OOM is the moment memory ran out.
@@ -84,7 +82,7 @@ func (r *runner) loop() {
 	for i := range r.p.Ops {
 		op := &r.p.Ops[i]
 		if i%step == 0 {
-			r.out.Curve = append(r.out.Curve, Point{})
+			r.part()
 		}
 		if r.each != nil {
 			r.each(op)
@@ -95,6 +93,12 @@ func (r *runner) loop() {
 			return
 		}
 	}
+}
+
+// part begins a part of the Curve with what is held then: at the beginning that may be a cache which the first event gives back.
+func (r *runner) part() {
+	r.out.Curve = append(r.out.Curve, Point{})
+	r.note()
 }
 
 // step is how many operations one part of the Curve stands for.
@@ -227,7 +231,6 @@ func (r *runner) note() {
 	}
 	point := &r.out.Curve[len(r.out.Curve)-1]
 	point.Reserved, point.Active = max(point.Reserved, reserved), max(point.Active, active)
-	r.out.Gap = max(r.out.Gap, reserved-active)
 }
 
 func (r *runner) failed(op *Op) {

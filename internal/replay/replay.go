@@ -257,6 +257,11 @@ func (r *replaying) whatIf() {
 	}
 	recorded := r.setup()
 	recorded.Capacity = r.program.Room(r.trace) // else requests that failed would be served
+	if r.asked.Settings != r.settings && !r.o.Search {
+		if fresh := r.fresh(recorded.Capacity); fresh.differs(&out.Recorded) {
+			out.Notes = append(out.Notes, fresh.sentence())
+		}
+	}
 	out.RecordedCurve = allocator.Run(r.program, recorded).Curve
 }
 

@@ -39,6 +39,8 @@ func searched(t *testing.T, s *mem.AllocatorSnapshot, o Options) *Result {
 
 const everything = 1 << 30
 
+var expandable = "expandable_segments:True"
+
 // TestSearchKeepsToTheDevice: a program that truly needs more than there is gets no setting called best that would take more than
 // the device has, as the request that failed tells.
 func TestSearchKeepsToTheDevice(t *testing.T) {
@@ -142,6 +144,21 @@ func TestSearchIsAgainstAFreshStart(t *testing.T) {
 	again, err := Run(t.Context(), []Source{{"made.pickle", record(0, 1, do)}}, Options{Device: -1, Fresh: true})
 	if err != nil || again.Reserved != r.Best.Reserved || again.SegmentCalls != r.Best.SegmentCalls || again.Spread != r.Best.Spread || !strings.Contains(again.Table().Text(report.TextOptions{}), "default, from a fresh start") {
 		t.Errorf("from a fresh start %+v, best %+v: %v", again.Figures, r.Best, err)
+	}
+	const begun = "so begun, the recorded ones reserve 300 MiB, with 2 calls of the driver."
+	other, err := Run(t.Context(), []Source{{"made.pickle", record(0, 1, do)}}, Options{Device: -1, AllocConf: expandable, Changed: true})
+	if err != nil || !strings.Contains(strings.Join(other.Notes, " "), begun) {
+		t.Errorf("%v, %v", other.Notes, err)
+	}
+	w, err := NewWhatIf(record(0, 1, do), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tried := try(t, w, Trial{Settings: &expandable}); !strings.Contains(tried.Note, begun) {
+		t.Error(tried.Sentence, tried.Note)
+	}
+	if tried := try(t, w, Trial{}); tried.Note != "" || tried.Recorded.Curve.Reserved[0] != 972*mem.MiB {
+		t.Errorf("as recorded: %+v", tried)
 	}
 	r = searched(t, record(0, everything, do), Options{Memory: "250MiB"})
 	if text := strings.Join(r.SearchText(false), "\n"); r.Best != nil || !strings.Contains(text, "None of them runs to the end there.") {

@@ -19,9 +19,10 @@ type WhatIf struct {
 	trace    *recorded
 	room     mem.Bytes // what the allocator could have, as the trace says; 0: it does not tell
 	lock     sync.Mutex
-	recorded *Side        // the last one that was asked for
-	event    int          // it was looked at after
-	peak     atomic.Int64 // where the last run was highest: the next one mostly is there too
+	recorded *Side           // the last one that was asked for
+	event    int             // it was looked at after
+	peak     atomic.Int64    // where the last run was highest: the next one mostly is there too
+	fresh    func() *Figures // as recorded.fresh says
 }
 
 // Trial is what WhatIf is asked. The zero value is the record itself, at its peak.
@@ -82,6 +83,7 @@ type Tried struct {
 	Spread   *[2]mem.Bytes `json:"peak_reserved_spread_bytes,omitempty"` // over what addresses may turn out to be
 	Line     string        `json:"line"`                                 // to put before the program's command; "" where nothing is changed
 	Sentence string        `json:"sentence"`                             // what is different
+	Note     string        `json:"note,omitempty"`                       // what the recorded settings come to from a fresh start, where that is another than the record
 }
 
 // trialPoints are the parts of a curve: one or two to a pixel of a page.
@@ -96,7 +98,9 @@ func NewWhatIf(s *mem.AllocatorSnapshot, device int) (*WhatIf, error) {
 	if err != nil {
 		return nil, fail.Input("record it with torch.cuda.memory._record_memory_history", "it cannot be replayed: %w", err)
 	}
-	return &WhatIf{trace: trace, room: trace.program.Room(trace.trace)}, nil
+	w := &WhatIf{trace: trace, room: trace.program.Room(trace.trace)}
+	w.fresh = sync.OnceValue(func() *Figures { return trace.fresh(w.room) })
+	return w, nil
 }
 
 // Settings are those that the trace was recorded under, as PYTORCH_ALLOC_CONF; "" for the defaults.
@@ -135,6 +139,9 @@ func (w *WhatIf) Try(ctx context.Context, t Trial) (*Tried, error) {
 	}
 	if t.Settings != nil && setup.Settings != w.trace.settings {
 		out.Line = allocator.Variable + "=" + setup.Settings.String()
+		if fresh := w.fresh(); fresh.differs(&out.Recorded.Figures) {
+			out.Note = fresh.sentence()
+		}
 	}
 	out.Sentence = out.difference()
 	return out, ctx.Err()
@@ -162,6 +169,30 @@ func (w *WhatIf) Search(ctx context.Context, t Trial, workers int, tell func(don
 func (r *recorded) exact() bool {
 	v := r.verified
 	return v.AddressesExact == v.AddressesTotal && v.SegmentsExact == v.SegmentsTotal
+}
+
+// fresh is the record under its own settings if what was cached at the trace's beginning is left out, as other settings leave it
+// out; nil: memory runs out then.
+func (r *recorded) fresh(room mem.Bytes) *Figures {
+	setup := r.setup()
+	setup.Capacity, setup.Anew = room, true
+	out := allocator.Run(r.program, setup)
+	if out.OOM != nil {
+		return nil
+	}
+	f := figures(setup.Settings.String(), out)
+	return &f
+}
+
+// differs says that a fresh start is another than the recorded one.
+func (f *Figures) differs(recorded *Figures) bool {
+	return f != nil && (f.Reserved != recorded.Reserved || f.SegmentCalls != recorded.SegmentCalls)
+}
+
+// sentence says what to compare other settings with.
+func (f *Figures) sentence() string {
+	return fmt.Sprintf("Other settings begin without what was cached before the trace; so begun, the recorded ones reserve %v, with %s of the driver.",
+		f.Reserved, report.Counted(f.SegmentCalls, "call"))
 }
 
 // setup is what a trial runs under.

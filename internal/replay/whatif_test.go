@@ -30,6 +30,9 @@ func TestWhatIf(t *testing.T) {
 				t.Errorf("nothing changed: %+v", same)
 			}
 			checkSide(t, "recorded", &same.Recorded)
+			if begin := reservedFirst(snapshot, same.Device); same.Recorded.Curve.Reserved[0] < begin {
+				t.Errorf("the curve begins at %v reserved, the trace at %v", same.Recorded.Curve.Reserved[0], begin)
+			}
 			if m := same.Recorded.Moment; m.Reserved != same.Recorded.Reserved {
 				t.Errorf("at the peak %v is reserved, not %v", m.Reserved, same.Recorded.Reserved)
 			}
@@ -83,6 +86,25 @@ func TestWhatIfLacksMemory(t *testing.T) {
 	if larger := try(t, w, Trial{Memory: "80GiB"}); larger.Replayed.Reserved <= same.Recorded.Reserved || larger.Recorded.Reserved != same.Recorded.Reserved {
 		t.Errorf("with 80 GiB %v reserved, recorded %v", larger.Replayed.Reserved, larger.Recorded.Reserved)
 	}
+}
+
+// reservedFirst is what a device had reserved before its trace.
+func reservedFirst(s *mem.AllocatorSnapshot, device int) (reserved mem.Bytes) {
+	for _, g := range s.Segments {
+		if g.Device == device {
+			reserved += g.Size
+		}
+	}
+	trace := allocator.TraceOf(s, device)
+	for i, action := range trace.Action {
+		switch action {
+		case mem.ActionSegmentAlloc, mem.ActionSegmentMap:
+			reserved -= trace.Size[i]
+		case mem.ActionSegmentFree, mem.ActionSegmentUnmap:
+			reserved += trace.Size[i]
+		}
+	}
+	return reserved
 }
 
 func try(t *testing.T, w *WhatIf, trial Trial) *Tried {
