@@ -102,7 +102,7 @@ function course(a: Allocator, page: PageStore, shared: () => boolean): HTMLEleme
 /** What the allocator held beside; a profiler's trace does not know all of it. */
 function reserved(t: NonNullable<Allocator["timeline"]>, i: number): string {
   const held = t.reserved_bytes?.[i], cached = t.releasable_bytes?.[i];
-  return (typeof held === "number" ? ` of ${bytes(held)} reserved` : "") + (!cached ? "" : ` · empty_cache would give back up to ${bytes(cached)}`);
+  return (typeof held === "number" ? ` of ${bytes(held)} reserved` : "") + (!cached ? "" : ` · near it, empty_cache would give back at most ${bytes(cached)}`);
 }
 
 /** What a device is called at the beginning of a sentence. */
