@@ -84,7 +84,7 @@ func exportHelp() string {
 	b.WriteString(`Write a run for other tools, or to give away. Units are in the names of columns or in a column "unit";
 times are nanoseconds since the run began; what was not observed is empty.
 
-CSV and Parquet hold one table: the samples, unless --table names another. Into a folder (-o FOLDER/)
+CSV, Parquet and Arrow hold one table: the samples, unless --table names another. Into a folder (-o FOLDER/)
 go all of them. Tables:
 `)
 	for _, t := range format.TablesOf(format.Runs) {

@@ -71,7 +71,7 @@ func (o *ExportOptions) format() (*format.Format, error) {
 	case to == nil:
 		return nil, fail.Usage("see hightide export --help", "there is no export format %q", o.Format)
 	case len(o.Tables) > 0 && !to.Tables:
-		return nil, fail.Usage("--table goes with --csv and --parquet", "%s has no tables to choose from", to.Name)
+		return nil, fail.Usage("--table goes with --csv, --parquet and --arrow", "%s has no tables to choose from", to.Name)
 	case o.Measure != "" && !to.Measures:
 		return nil, fail.Usage("--measure goes with --folded, --dot, --pprof and --speedscope", "%s has no measure to choose", to.Name)
 	}

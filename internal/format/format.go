@@ -8,7 +8,7 @@
 //	                             │ telemetry/ readings of trackers              ◀──▶ mem.Run
 //	                             │ oomtext/  a pasted message                  ──▶ mem.OOMMessage
 //	                             └ recording                                  ◀──▶ mem.Run
-//	Source ──▶ [Matching, Redacted] ──▶ tables (csv.go, parquet.go), the whole (json.go, perfetto.go), or a format of the above
+//	Source ──▶ [Matching, Redacted] ──▶ tables (csv.go, parquet.go, arrow.go), the whole (json.go, perfetto.go), or a format of the above
 //
 // Nothing a file contains is executed; sizes and depths are bounded; keys that are not known are
 // kept by name and counted as nothing worse. What writes is a pure function that never changes its Source: units are in

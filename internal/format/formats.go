@@ -16,6 +16,7 @@ import (
 
 // Formats lists what can be read and written; those that are read stand in the order of sniffing. Add yours here.
 var Formats = []Format{
+	{Name: "arrow", Extension: ".arrows", Writes: "a table as a stream of Apache Arrow", Tables: true, Binary: true, Takes: Runs | Snapshots, Write: writeArrow},
 	{Name: "csv", Extension: ".csv", Writes: "a table as comma-separated values", Tables: true, Takes: Runs | Snapshots, Write: writeCSV},
 	{Name: "json", Extension: ".json", Writes: "everything as one JSON object", Takes: Runs | Snapshots, Write: writeJSON},
 	{Name: "parquet", Extension: ".parquet", Writes: "a table as Apache Parquet", Tables: true, Binary: true, Takes: Runs | Snapshots, Write: writeParquet},

@@ -19,6 +19,7 @@ import (
 	"hightide/internal/format/stacks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/testkit"
 	"hightide/internal/usage"
 )
 
@@ -292,15 +293,7 @@ func TestTorchRoundTrip(t *testing.T) {
 
 // TestTorchReads has PyTorch's own tools read a snapshot written here.
 func TestTorchReads(t *testing.T) {
-	home, _ := os.UserHomeDir()
-	cache := os.Getenv("HIGHTIDE_CACHE")
-	if cache == "" {
-		cache = filepath.Join(home, ".cache", "hightide")
-	}
-	python := filepath.Join(cache, "torch-2.15.0", "bin", "python")
-	if _, err := os.Stat(python); err != nil {
-		t.Skip("no PyTorch here to read snapshots with: scripts/setup installs it")
-	}
+	python := testkit.Torch(t)
 	const path = "../../testdata/real/h100-lm-ctx128-train-step.pickle"
 	again := filepath.Join(t.TempDir(), "again.pickle")
 	if err := os.WriteFile(again, written(t, *Find("torch-pickle"), Source{Snapshot: snapshotFile(t, path)}, nil), 0o644); err != nil {

@@ -3,6 +3,7 @@ package format
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/usage"
@@ -21,6 +22,16 @@ type Table struct {
 type Column struct {
 	Name string
 	Kind Kind
+}
+
+// Unit of its numbers, which the column's name ends with; "" where it has none, or where each row names its own.
+func (c Column) Unit() string {
+	for _, unit := range []string{"ns", "bytes"} {
+		if strings.HasSuffix(c.Name, "_"+unit) {
+			return unit
+		}
+	}
+	return ""
 }
 
 // Kind of a cell.

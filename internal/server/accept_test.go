@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"hightide/internal/format"
 )
 
 // TestAccept: the form is the one that a client likes best, and one that takes none of ours is told which there are.
@@ -23,9 +25,11 @@ func TestAccept(t *testing.T) {
 		"*/*, application/json;q=0":        csv,
 		"*/*;q=0.1, " + parquet + ";q=0.9": parquet,
 		"text/html,application/xml;q=0.9,*/*;q=0.8": jsonKind,
-		"application/vnd.apache.arrow.stream":       "",
-		"text/csv;q=0":                              "",
-		"text/csv;q=none":                           "",
+		format.ArrowKind:                    format.ArrowKind,
+		format.ArrowKind + "," + parquet:    parquet,
+		"application/vnd.apache.arrow.file": "",
+		"text/csv;q=0":                      "",
+		"text/csv;q=none":                   "",
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v1/runs/last/series", nil)
 		if err != nil {

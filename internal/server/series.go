@@ -51,6 +51,9 @@ var forms = []struct {
 	{"application/vnd.apache.parquet", func(c *CurveList, w io.Writer) error {
 		return format.WriteRows(w, "series", curveColumns, "hightide.series", struct{}{}, c.rows)
 	}},
+	{format.ArrowKind, func(c *CurveList, w io.Writer) error {
+		return format.WriteArrowRows(w, curveColumns, "hightide.series", struct{}{}, c.rows)
+	}},
 }
 
 func formKinds() (kinds []string) {

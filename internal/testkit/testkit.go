@@ -64,13 +64,25 @@ func Owned(t testing.TB, name string) *mem.AllocatorSnapshot {
 // the test is skipped.
 func Torch(t testing.TB) string {
 	t.Helper()
+	return environment(t, "torch-2.15.0", "torch")
+}
+
+// Arrow is the interpreter of the cached environment with pyarrow (scripts/setup api); where there is none, the test is
+// skipped.
+func Arrow(t testing.TB) string {
+	t.Helper()
+	return environment(t, "api", "api")
+}
+
+func environment(t testing.TB, folder, setup string) string {
+	t.Helper()
 	cache := os.Getenv("HIGHTIDE_CACHE")
 	if home, err := os.UserHomeDir(); cache == "" && err == nil {
 		cache = filepath.Join(home, ".cache", "hightide")
 	}
-	path := filepath.Join(cache, "torch-2.15.0", "bin", "python")
+	path := filepath.Join(cache, folder, "bin", "python")
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("no environment with PyTorch: scripts/setup torch makes one")
+		t.Skipf("no environment %s: scripts/setup %s makes one", folder, setup)
 	}
 	return path
 }
