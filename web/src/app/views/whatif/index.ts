@@ -28,6 +28,7 @@ function panel(app: App, id: string): Shown & { label: HTMLElement } {
   let limit: Limit = gpu ? { gpu } : memory ? { memory } : {}, apart = placing === "apart", answer: Tried | null = null, record: { of: string; side: Side } | null = null, asking: AbortController | null = null, waiting = false, closed = false, touched = first !== undefined;
   const said = h("p", { class: "said", role: "status" }), facts = h("dl", { class: "figures" }), line = h("div", { class: "line-to-copy" }), problem = h("div", {}), spread = h("p", { class: "hint" }), note = h("p", { class: "hint" }), label = h("span", {});
   const box = h("div", { class: "chart", role: "img", "aria-label": "Reserved memory as recorded and as replayed, event by event" });
+  const inks = [["curve-7", "reserved, as recorded"], ["curve-0", "reserved, as replayed"], ["curve-2", "in use"], ["limit", "the device"]] as const, legend = h("p", { class: "phases" });
   const whole = h("button", { type: "button", class: "plain", hidden: "" }, "Show the peaks");
   whole.addEventListener("click", () => app.set({ at: null }));
   const everything = h("button", { type: "button", class: "plain", hidden: "" }, "Show all events");
@@ -91,6 +92,7 @@ function panel(app: App, id: string): Shown & { label: HTMLElement } {
     line.replaceChildren(...(t.line ? [copier(t.line, { class: "command" }, h("code", {}, t.line))] : [h("p", { class: "hint" }, "These are the settings of the record.")]));
     spread.textContent = t.exact ? `Every address of the record comes out of the model (rules of torch ${t.torch}). Addresses of new segments are made up, so ties between equal blocks may turn out otherwise.` : `The model does not place every block of this trace where the record has it, so this is an estimate (rules of torch ${t.torch}).`;
     note.textContent = t.note ?? "";
+    legend.replaceChildren(...inks.filter(([ink]) => ink !== "limit" || t.capacity_bytes).map(([ink, text]) => h("span", {}, h("i", { style: `background:var(--${ink})` }), text)));
     whole.hidden = app.get().at === null;
     label.replaceChildren(badge(t.label) ?? "");
     drawn?.redraw();
@@ -105,7 +107,7 @@ function panel(app: App, id: string): Shown & { label: HTMLElement } {
   const found = searching(app, id, () => limit, (line) => { adopt(line); changed(true); });
   ask(true);
   const element = section("whatif", "What if the allocator were set otherwise?", h("div", { class: "whatif" }, h("div", { class: "knobs" }, form, found.element),
-    h("div", { class: "result" }, said, problem, line, facts, note, h("div", { class: "tools" }, h("p", { class: "phases" }, ...([["curve-7", "reserved, as recorded"], ["curve-0", "reserved, as replayed"], ["curve-2", "in use"], ["limit", "the device"]] as const).map(([ink, text]) => h("span", {}, h("i", { style: `background:var(--${ink})` }), text))), everything, whole), box,
+    h("div", { class: "result" }, said, problem, line, facts, note, h("div", { class: "tools" }, legend, everything, whole), box,
       segments.element, spread)));
   return { element, label, close: () => { closed = true; asking?.abort(); found.close(); } };
 }
