@@ -198,7 +198,11 @@ func (x *Explaining) lead() {
 	if lead.counts != "" {
 		among = " of " + lead.counts + strings.TrimSuffix(","+among, ",")
 	}
-	verdict := fmt.Sprintf("%s held at most %v%s, %s", report.UpperFirst(lead.InFile()), p.Allocated, among, when)
+	subject, ended := report.UpperFirst(lead.InFile()), x.outOfMemory(lead)
+	if lead.OOM != nil {
+		subject, when = "It", report.AfterEvent(p.Event)
+	}
+	verdict := fmt.Sprintf("%s%s held at most %v%s, %s", ended, subject, p.Allocated, among, when)
 	if lead.Events == 0 { // one moment is all there is
 		verdict = fmt.Sprintf("%s holds %v in the one state that the file records", report.UpperFirst(lead.InFile()), p.Allocated)
 	}
@@ -217,6 +221,22 @@ func (x *Explaining) lead() {
 		largest = of
 	}
 	r.Headline.Say(verdict, largest)
+}
+
+// outOfMemory is the sentence that a device ran out of memory, of the leading one if it did; "" where none did.
+func (x *Explaining) outOfMemory(lead *explanation) string {
+	if lead.OOM == nil {
+		i := slices.IndexFunc(x.devices, func(a *explanation) bool { return a.OOM != nil })
+		if i < 0 {
+			return ""
+		}
+		lead = x.devices[i]
+	}
+	o, times := lead.OOM, ""
+	if o.Failures > 1 {
+		times = fmt.Sprintf("; so did %s before", report.Counted(int64(o.Failures-1), "request"))
+	}
+	return fmt.Sprintf("%s ran out of memory at event %s of %s, asked for %v%s. ", report.UpperFirst(lead.InFile()), report.Count(int64(o.Event)), report.Count(int64(lead.Events)), o.Asked, times)
 }
 
 // largestPart names the group that holds most.
