@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hightide/internal/fail"
+	"hightide/internal/mem"
 	"hightide/internal/replay"
 	"hightide/internal/report"
 )
@@ -57,8 +58,8 @@ func (o *replayOptions) AddFlags(flags *pflag.FlagSet) {
 	catalogueFlag(flags, &o.Catalogue)
 	flags.StringVar(&o.Memory, "memory", "", "`size` of the allocator's limit, as 24GiB")
 	flags.BoolVar(&o.Fresh, "fresh", false, "begin with an empty cache, as --search does: without what was cached before the trace")
-	flags.IntVar(&o.Device, "device", -1, "`number` of the device in the file (default the one with the longest history; with --verify all)")
-	flags.Lookup("device").DefValue = "0" // which hides -1 behind what it means
+	o.Device = -1
+	flags.Func("device", "`number` of the device in the file (default the one with the longest history; with --verify all)", o.setDevice)
 	flags.Var(text{to: &o.Torch, check: checkTorch}, "torch", "`version` of PyTorch whose rules apply (default as the file tells)")
 	flags.BoolVar(&o.Verify, "verify", false, "replay with the recorded settings, and compare every address and segment with the recording")
 	flags.BoolVar(&o.Search, "search", false, "try a grid of settings and list the best")
@@ -67,6 +68,15 @@ func (o *replayOptions) AddFlags(flags *pflag.FlagSet) {
 	hiddenFile(flags, &o.Out, "out")
 	outputFlag(flags, &o.Out, "keep the replay in this `file`, .pickle or .hightide; of several, in this folder")
 	jsonFlag(flags, &o.json)
+}
+
+func (o *replayOptions) setDevice(number string) error {
+	var n mem.Optional
+	if err := device(&n)(number); err != nil {
+		return err
+	}
+	o.Device = int(n.Or(-1))
+	return nil
 }
 
 func (o *replayOptions) setSettings(line string) error {

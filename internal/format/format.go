@@ -18,15 +18,12 @@ package format
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/klauspost/compress/zstd"
 
 	"hightide/internal/format/oomtext"
 	"hightide/internal/format/torch"
@@ -99,7 +96,7 @@ type plain struct {
 	format     *Format
 	text       bool // format is not known, and the beginning is text
 	timeline   bool // likewise; of PyTorch's profiler
-	compressed bool
+	compressed []*members // the outer one first
 	layers     []*ahead
 }
 
@@ -116,13 +113,8 @@ func open(r io.Reader, small bool) (*plain, error) {
 		if err != nil {
 			return p, fmt.Errorf("read: %w", err)
 		}
-		var inner io.Reader
-		switch {
-		case bytes.HasPrefix(head, []byte("\x1f\x8b")):
-			inner, err = gzip.NewReader(p.ahead)
-		case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
-			inner, err = zstd.NewReader(p.ahead, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
-		default:
+		inner, err := newMembers(p.ahead, head)
+		if inner == nil && err == nil {
 			if len(head) == 0 {
 				return p, ErrEmpty
 			}
@@ -135,7 +127,7 @@ func open(r io.Reader, small bool) (*plain, error) {
 			return p, fmt.Errorf("decompress: %w", err)
 		}
 		below := p.ahead
-		p.ahead, p.compressed = newAhead(&bounded{inner, maxExpansion}, aheadBytes), true
+		p.ahead, p.compressed = newAhead(&bounded{inner, maxExpansion}, aheadBytes), append(p.compressed, inner)
 		p.ahead.below = below
 	}
 	p.layers = append(p.layers, p.ahead)
@@ -182,7 +174,7 @@ func Decode(r io.Reader, name string) (*Document, error) {
 		return nil, ErrUnknown
 	}
 	switch {
-	case file.compressed:
+	case file.compressed != nil:
 		size = 0
 	case small && !file.text:
 		in = struct{ io.Reader }{in} // which lends nothing
@@ -198,7 +190,7 @@ func Decode(r io.Reader, name string) (*Document, error) {
 		return nil, fmt.Errorf("%s: %w", format.Name, err)
 	}
 	document.Name, document.Format = name, format.Name
-	if file.compressed {
+	if file.compressed != nil {
 		return document, file.drain(document)
 	}
 	return document, nil
@@ -215,6 +207,8 @@ func (p *plain) drain(document *Document) error {
 		return fmt.Errorf("the compressed file is damaged, so its figures may be wrong: %w", err)
 	case n == maxAfter:
 		document.note("The compressed file goes on after its end; its checksum was not looked at.")
+	case slices.ContainsFunc(p.compressed, func(m *members) bool { return m.junk.Load() }):
+		document.note("What follows the end of the compressed data in the file is no part of it, and was left out.")
 	}
 	return nil
 }

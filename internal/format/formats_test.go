@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,6 +112,50 @@ func TestUnknown(t *testing.T) {
 	for _, empty := range [][]byte{nil, gzipped(nil)} {
 		if d, err := Decode(bytes.NewReader(empty), "x"); !errors.Is(err, ErrEmpty) || d != nil {
 			t.Errorf("empty: %v, %v", d, err)
+		}
+	}
+}
+
+// TestBehindTheEnd: what follows a whole compressed file is left out and said, zeros are a tape's padding, a further part is read,
+// and only what lacks its end "ends in the middle".
+func TestBehindTheEnd(t *testing.T) {
+	file, err := os.ReadFile("../../testdata/imagined/old-2.0.pickle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoder, _ := zstd.NewWriter(nil)
+	zipped, zst := gzipped(file), encoder.EncodeAll(file, nil)
+	parts := append(gzipped(file[:5000]), gzipped(file[5000:])...)
+	const page = "<html>an answer of some server</html>"
+	with := func(data []byte, behind string) []byte { return append(bytes.Clone(data), behind...) }
+	for name, test := range map[string]struct {
+		data []byte
+		said string // by a note
+	}{
+		"gzip":                {zipped, ""},
+		"gzip, zeros":         {with(zipped, "\x00\x00\x00\x00"), ""},
+		"gzip, a few bytes":   {with(zipped, "ab\n"), "is no part of it"},
+		"gzip, one byte":      {with(zipped, "\x1f"), "is no part of it"},
+		"gzip, more":          {with(zipped, page), "is no part of it"},
+		"two parts":           {parts, ""},
+		"two parts, more":     {with(parts, page), "is no part of it"},
+		"zstd, more":          {with(zst, page), "is no part of it"},
+		"zstd in gzip, more":  {with(gzipped(zst), page), "is no part of it"},
+		"zstd, more, in gzip": {gzipped(with(zst, page)), "is no part of it"},
+	} {
+		d, err := Decode(bytes.NewReader(test.data), "x")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if said := strings.Join(d.Snapshot.Notes, " "); strings.Contains(said, "is no part of it") != (test.said != "") {
+			t.Errorf("%s: notes %q", name, said)
+		}
+	}
+	for name, data := range map[string][]byte{"gzip": zipped[:len(zipped)-3], "a second part": parts[:len(parts)-3], "its header": with(zipped, "\x1f\x8b\x08"),
+		"its magic": with(zipped, gzipMagic), "zstd": zst[:len(zst)-3]} {
+		if _, err := Decode(bytes.NewReader(data), "x"); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%s, cut: %v", name, err)
 		}
 	}
 }

@@ -10,7 +10,7 @@ func Tell(r io.Reader) (f *Format, compressed bool, err error) {
 		return nil, false, err
 	}
 	if file.format == nil {
-		return nil, file.compressed, ErrUnknown
+		return nil, file.compressed != nil, ErrUnknown
 	}
-	return file.format, file.compressed, nil
+	return file.format, file.compressed != nil, nil
 }
