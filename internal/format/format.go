@@ -94,8 +94,8 @@ const maxExpansion = 64 << 30
 type plain struct {
 	*ahead
 	format     *Format
-	text       bool // format is not known, and the beginning is text
-	timeline   bool // likewise; of PyTorch's profiler
+	text       bool       // format is not known, and the beginning is text
+	timeline   bool       // likewise; of PyTorch's profiler
 	compressed []*members // the outer one first
 	layers     []*ahead
 }

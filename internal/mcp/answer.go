@@ -33,13 +33,14 @@ type tool[In, Out any] struct {
 // add puts the tool into a server.
 func (t tool[In, Out]) add(server *sdk.Server, d *door) {
 	anything := t.starts // what a command does is its own affair
+	names := parametersOf[In]()
 	sdk.AddTool(server, &sdk.Tool{
 		Name: t.name, Title: t.title, Description: t.about, InputSchema: schema[In](), OutputSchema: schema[Out](),
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !t.starts, DestructiveHint: &anything, OpenWorldHint: &anything, IdempotentHint: !t.starts},
 	}, func(ctx context.Context, request *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
 		out, text, err := t.answer(ctx, d, in, progress(ctx, request))
 		if err != nil {
-			return nil, out, oneLine(err)
+			return nil, out, oneLine(err, names)
 		}
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}, out, nil
 	})
@@ -55,13 +56,14 @@ func schema[T any]() *jsonschema.Schema {
 	return s
 }
 
-// oneLine is an error as an assistant reads it: what happened, and what to do about it.
-func oneLine(err error) error {
+// oneLine is an error as an assistant reads it: what happened, and what to do about it, in the names of a tool's parameters.
+func oneLine(err error, names parameters) error {
 	if errors.Is(err, context.Canceled) {
 		return errors.New("cancelled")
 	}
-	said := strings.Join(strings.Fields(report.Clean(err.Error())), " ")
-	if hint := fail.Hint(err); hint != "" {
+	text, hint := names.inWords(err)
+	said := strings.Join(strings.Fields(report.Clean(text)), " ")
+	if hint != "" {
 		said += " (" + hint + ")"
 	}
 	return errors.New(said)

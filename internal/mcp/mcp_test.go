@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hightide/internal/engine"
+	"hightide/internal/fail"
 	"hightide/internal/mem"
 	"hightide/internal/store"
 	"hightide/internal/testkit"
@@ -180,10 +181,20 @@ func TestRefusals(t *testing.T) {
 		{"fit", map[string]any{"model": "evil:function", "gpu": "a10"}, "--allow-exec"},
 		{"fit", map[string]any{"model": "/etc/config.json", "gpu": "a10"}, "--allow-exec"},
 		{"fit", map[string]any{"gpu": "a10"}, "nothing to fit"},
+		{"fit", map[string]any{"model": "bert", "gpu": "a10", "most": 3, "step": 5}, "most 3 leaves no multiple of step 5"},
+		{"fit", map[string]any{"model": "bert", "gpu": "a10", "memory": "much"}, "memory much is not a size (as in memory 24GiB)"},
+		{"fit", map[string]any{"model": "bert", "gpu": "a10", "dtype": "fp4"}, "dtype fp4 is not known"},
+		{"replay", map[string]any{"files": []string{snapshot}, "gpu": "a10", "memory": "1GiB"}, "both gpu and memory"},
+		{"replay", map[string]any{"files": []string{snapshot}, "alloc_conf": "nonsense:1"}, "as in alloc_conf expandable_segments:True"},
 	} {
 		_, text, failed := call(t, session, test.tool, test.arguments)
 		if !failed || !strings.Contains(text, test.says) || strings.Contains(text, "\n") {
 			t.Errorf("%s %v: failed %v with %q, want one line with %q", test.tool, test.arguments, failed, text, test.says)
+		}
+		for name := range test.arguments {
+			if strings.Contains(text, "--"+strings.ReplaceAll(name, "_", "-")) {
+				t.Errorf("%s %v: %q names a flag; an assistant has %s", test.tool, test.arguments, text, name)
+			}
 		}
 	}
 	if _, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "erase"}); err == nil {
@@ -191,6 +202,25 @@ func TestRefusals(t *testing.T) {
 	}
 	if _, text, failed := call(t, session, "list", map[string]any{}); failed {
 		t.Errorf("the server no longer answers: %s", text)
+	}
+}
+
+// TestFlagsInWords: parameters in place of flags, whole commands as they are, and quotes of what a program said untouched.
+func TestFlagsInWords(t *testing.T) {
+	names := parametersOf[imagineInput]()
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{fail.Usage("--alloc-conf A, or --memory 24GiB", "--steps x"), "steps x (alloc_conf A, or memory 24GiB)"},
+		{fail.Environment("name an interpreter with --python", "no torch"), "no torch (name an interpreter with --python of the command line)"},
+		{fail.Usage("as in hightide fit --gpu a10 -- python train.py --memory {batch}; or --gpu a10", "none"),
+			"none (as in hightide fit --gpu a10 -- python train.py --memory {batch}; or gpu a10)"},
+		{fail.Input("--steps 3", "train.py --memory 3 failed"), "train.py --memory 3 failed (steps 3)"},
+	} {
+		if got := oneLine(test.err, names).Error(); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
 	}
 }
 

@@ -24,15 +24,15 @@ func (d *door) readReport(ctx context.Context, request *sdk.ReadResourceRequest)
 	uri := request.Params.URI
 	ref := strings.TrimSuffix(strings.TrimPrefix(uri, reportPrefix), reportSuffix)
 	if err := readable(ref); err != nil {
-		return nil, oneLine(err)
+		return nil, oneLine(err, nil)
 	}
 	r, _, err := d.engine.Report(ctx, ref)
 	if err != nil {
-		return nil, oneLine(err)
+		return nil, oneLine(err, nil)
 	}
 	text, err := r.JSON()
 	if err != nil {
-		return nil, oneLine(err)
+		return nil, oneLine(err, nil)
 	}
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: "application/json", Text: string(text)}}}, nil
 }
