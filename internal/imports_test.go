@@ -47,10 +47,10 @@ var rooms = map[string][]string{
 	"internal/format":       {"internal/mem", "internal/pickle", "internal/wire", "internal/usage", "internal/format/torch", "internal/format/profiler", "internal/format/stacks", "internal/format/smaps", "internal/format/oomtext", "internal/format/telemetry"},
 	"internal/sampler":      {"internal/mem", "internal/sampler/nvml"},
 	"internal/sampler/nvml": {},
-	"internal/store":        {"internal/mem", "internal/wire"},
+	"internal/store":        {"internal/mem", "internal/wire", "internal/words"},
 	"internal/event":        {},
 	"internal/launch":       {},
-	"internal/observe":      {"internal/event", "internal/launch", "internal/mem", "internal/sampler", "internal/shm"},
+	"internal/observe":      {"internal/event", "internal/launch", "internal/mem", "internal/sampler", "internal/shm", "internal/words"},
 	"agent":                 {},
 	"heap":                  {},
 	"device":                {},
@@ -67,7 +67,7 @@ var rooms = map[string][]string{
 	"internal/server":       {"internal/bench", "internal/engine", "internal/analyze", "internal/event", "internal/explore", "internal/fit", "internal/launch", "internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe", "internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store", "internal/terminal", "web"},
 	"internal/metrics":      {"internal/engine", "internal/fail", "internal/format/protobuf", "internal/live", "internal/mem", "internal/store"},
 	"internal/mcp":          {"internal/analyze", "internal/engine", "internal/event", "internal/fail", "internal/fit", "internal/gpus", "internal/imagine", "internal/mem", "internal/observe", "internal/replay", "internal/report", "internal/store"},
-	"cmd/hightide":          {"internal/bench", "internal/server", "internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons", "internal/replay", "internal/store", "internal/tui"},
+	"cmd/hightide":          {"internal/bench", "internal/server", "internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons", "internal/replay", "internal/store", "internal/tui", "internal/words"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

@@ -239,6 +239,7 @@ func (r resources) Type() string { return "resources" }
 func (r resources) String() string { return "" }
 
 func (r resources) Set(text string) error {
+	const such = "as in --resources cpus=2,memory=8GiB,gpus=1"
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(part, "=")
 		var err error
@@ -252,10 +253,10 @@ func (r resources) Set(text string) error {
 			bytes, err = mem.ParseBytes(value)
 			r.of.Memory = int64(bytes)
 		default:
-			return fmt.Errorf("%q is none of cpus, gpus, memory", name)
+			return fail.Usage(such, "%q is none of cpus, gpus, memory", name)
 		}
 		if err != nil || r.of.CPUs < 0 || r.of.GPUs < 0 || r.of.Memory < 0 {
-			return fmt.Errorf("%s is not as in cpus=2,memory=8GiB,gpus=1", part)
+			return fail.Usage(such, "%q says no number or size", part)
 		}
 	}
 	return nil

@@ -97,7 +97,7 @@ func (o *benchOut) readBaseline(axes []matrix.Axis) error {
 	}
 	file, err := os.Open(o.baseline)
 	if err != nil {
-		return fail.Input(hint, "%w", err)
+		return fail.Unread(hint, err)
 	}
 	defer file.Close()
 	if o.before, err = matrix.ReadJSON(file); err != nil {

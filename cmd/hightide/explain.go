@@ -86,6 +86,9 @@ func (o *explainOptions) run(a *app, c *cobra.Command, args []string) error {
 	if o.Top < 0 {
 		return fail.Usage("--top 0 lists all", "--top %d is less than 0", o.Top)
 	}
+	if o.Brief && o.Flame != "" {
+		return fail.Usage("leave one of them out", "--brief makes no flame graph, as --flame asks for")
+	}
 	o.Pictures = o.html != "" || o.json != ""
 	r, err := a.engine().Explain(c.Context(), args, o.ExplainOptions)
 	var said engine.Message

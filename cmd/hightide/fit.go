@@ -95,6 +95,9 @@ func (o *fitOptions) run(a *app, c *cobra.Command, args []string) error {
 	if o.serve {
 		return o.plan(c.Context(), a)
 	}
+	if err := atLeastOne(c, "step", "start", "most", "current", "grad-accum", "seq-len", "image-size"); err != nil {
+		return err
+	}
 	o.Command, o.Env = args, os.Environ()
 	if c.ArgsLenAtDash() < 0 && len(args) > 0 && o.Options.Model.Model != "" {
 		return fail.Usage("flags go before it; a command stands after --", "unexpected %q", args[0])

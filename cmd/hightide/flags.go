@@ -54,6 +54,16 @@ func hiddenFile(flags *pflag.FlagSet, to *string, name string) {
 	_ = flags.MarkHidden(name)
 }
 
+// atLeastOne refuses a number below 1 that was given to one of some flags, where 0 means that none was.
+func atLeastOne(c *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if n, err := c.Flags().GetInt(name); err == nil && n < 1 && c.Flags().Changed(name) {
+			return fail.Usage("it takes a whole number of 1 or more", "--%s %d is less than 1", name, n)
+		}
+	}
+	return nil
+}
+
 func catalogueFlag(flags *pflag.FlagSet, to *[]string) {
 	flags.StringArrayVar(to, "catalogue", nil, "a `file` with more GPUs, TOML or CSV; may be given several times")
 }

@@ -72,8 +72,8 @@ func (o *imagineOptions) AddFlags(flags *pflag.FlagSet) {
 }
 
 func (o *imagineOptions) run(a *app, c *cobra.Command, args []string) error {
-	if c.Flags().Changed("gpus") && o.GPUs < 1 {
-		return fail.Usage("a machine has 1 to 16", "--gpus %d is out of range", o.GPUs)
+	if err := atLeastOne(c, "gpus", "world-size"); err != nil {
+		return err
 	}
 	if err := o.of(c, args); err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"hightide/internal/fail"
 	"hightide/internal/launch"
 	"hightide/internal/report"
+	"hightide/internal/words"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -221,8 +222,8 @@ func nearFlag(c *cobra.Command, name string) string {
 			begun = f.Name
 		}
 	})
-	if near, ok := fail.Near(name, flags); ok && begun == "" {
-		return near
+	if begun == "" {
+		return words.Near(name, flags)
 	}
 	return begun
 }
@@ -249,7 +250,7 @@ func badValue(help string, err *pflag.InvalidValueError) error {
 
 // wants says what a flag of a plain type takes; "" of another one.
 func wants(flag *pflag.Flag) string {
-	return map[string]string{"bool": "is a switch and takes no value", "int": "takes a whole number", "uint64": "takes a whole number, as 200", "float64": "takes a number"}[flag.Value.Type()]
+	return map[string]string{"bool": "is a switch and takes no value", "int": "takes a whole number, as 20", "uint64": "takes a whole number of 0 or more, as 200", "float64": "takes a number"}[flag.Value.Type()]
 }
 
 // helpCommand shows a command's help, and knows which commands there are.
@@ -292,10 +293,24 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := "hightide --help lists the commands"
-	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = "did you mean " + near[0] + "? To run a program: hightide run -- " + args[0]
+	if near := nearCommand(c, args[0]); near != "" {
+		hint = "did you mean " + near + "? To run a program: hightide run -- " + args[0]
 	}
 	return fail.Usage(hint, "unknown command %q", args[0])
+}
+
+// nearCommand is the command that an unknown one most likely meant: one that begins with it, or is spelt much like it; "" for none.
+func nearCommand(c *cobra.Command, word string) string {
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() && strings.HasPrefix(sub.Name(), strings.ToLower(word)) {
+			return sub.Name()
+		}
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return words.Near(strings.ToLower(word), names)
 }
 
 // usageArgs turns a complaint about the number of a command's arguments into exit code 2 and the way

@@ -103,7 +103,7 @@ func (o *replayOptions) setGPUs(all string) error {
 func checkTorch(version string) error {
 	var major, minor int
 	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n < 2 || major != 2 {
-		return fail.Usage("as in --torch 2.9", "--torch %s is not a version 2.x", version)
+		return fail.Usage("as in --torch 2.9", "--torch %s is not a version of PyTorch from 2.0 on", version)
 	}
 	return nil
 }

@@ -32,8 +32,7 @@ func (o *outsideOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.RemoteWrite, "remote-write", "", "push metrics to this `URL` by Prometheus remote write ($"+pushToken+" is sent as a bearer token)")
 	flags.StringVar(&o.OTLP, "otlp", "", "push metrics to this `URL` by OpenTelemetry over HTTP, as http://localhost:4318/v1/metrics")
 	flags.StringArrayVar(&o.Headers, "push-header", nil, "also send this `header`, as 'X-Scope-OrgID: team'; may be given several times")
-	flags.DurationVar(&o.Every, "push-every", 0, "how often to push (default 15s)")
-	flags.Lookup("push-every").DefValue = "0s"
+	flags.Var(span{&o.Every, metrics.LeastPause}, "push-every", "how often to push (default 15s)")
 	flags.Var(choice(&o.compat, "--compat", "", []string{memoryMark}), "compat", "serve another tool's `API` in place of this one's: memorymark, on port 5001")
 }
 

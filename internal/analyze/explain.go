@@ -55,8 +55,11 @@ func ParseRange(text string) (usage.Stretch, error) {
 		}
 		*end.to = int(n)
 	}
-	if !ok || r.From > r.To {
+	if !ok {
 		return r, fmt.Errorf("%q is not a range of events such as 1000:2000", text)
+	}
+	if r.From > r.To {
+		return r, fmt.Errorf("%q ends before it begins", text)
 	}
 	return r, nil
 }

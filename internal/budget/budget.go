@@ -75,7 +75,7 @@ func (f *File) read(node *yaml.Node, prefix string, keys []string, relative bool
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		if !slices.Contains(keys, key.Value) {
-			return fmt.Errorf("%d:%d: there is no budget %q; did you mean %q?", key.Line, key.Column, key.Value, words.Nearest(key.Value, keys))
+			return fmt.Errorf("%d:%d: there is no budget %q; %s", key.Line, key.Column, key.Value, meant(key.Value, keys))
 		}
 		if line, twice := seen[key.Value]; twice {
 			return fmt.Errorf("%d:%d: %s is there twice, first in line %d", key.Line, key.Column, key.Value, line)
@@ -118,4 +118,12 @@ func (f *File) limit(key, value *yaml.Node, name string, relative bool) error {
 	}
 	f.Limits = append(f.Limits, l)
 	return nil
+}
+
+// meant is the budget that an unknown one may be, else which there are.
+func meant(word string, keys []string) string {
+	if near := words.Near(word, keys); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "there are " + strings.Join(keys, ", ")
 }

@@ -61,16 +61,10 @@ func Unread(hint string, err error) error {
 // Choice is a Usage error of a flag whose value is none of its choices.
 func Choice(flag, value string, choices []string) error {
 	said := fmt.Errorf("%s %s is not known", flag, value)
-	if near, ok := Near(value, choices); ok {
+	if near := words.Near(value, choices); near != "" {
 		said = fmt.Errorf("%w; did you mean %s?", said, near)
 	}
 	return Usage("one of "+strings.Join(choices, ", "), "%w", said)
-}
-
-// Near is the choice that a word most likely meant; false: it is near to none.
-func Near(word string, choices []string) (string, bool) {
-	near := words.Nearest(word, choices)
-	return near, near != "" && words.Distance(word, near) <= 2
 }
 
 // Code maps an error to the exit code of the program: 0 for nil, ExitOwn for one that nobody gave a code.

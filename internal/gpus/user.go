@@ -60,6 +60,11 @@ func (c *Catalogue) Parse(name string, text []byte) error {
 			row, _ := strict.Errors[0].Position()
 			return fmt.Errorf("line %d: unknown key %s", row, strings.Join(strict.Errors[0].Key(), "."))
 		}
+		var fault *toml.DecodeError
+		if errors.As(err, &fault) {
+			row, column := fault.Position()
+			return fmt.Errorf("%d:%d: %w", row, column, err)
+		}
 		return err
 	}
 	var rows []GPU

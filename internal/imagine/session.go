@@ -238,7 +238,7 @@ func (o *Options) check() error {
 		return err
 	}
 	if o.GPUs < 0 || o.GPUs > 16 {
-		return fail.Usage("a machine has 1 to 16; larger worlds are imagined with --world-size", "%d GPUs", o.GPUs)
+		return fail.Usage("a machine has 1 to 16 GPUs; larger worlds are imagined with --world-size", "--gpus %d is out of range", o.GPUs)
 	}
 	const world = "as in --world-size 128 --play 0,1,127"
 	if o.World < 0 || o.World > 1<<20 {

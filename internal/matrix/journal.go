@@ -156,7 +156,7 @@ func (j *Journal) same(head *header, spec *Spec) error {
 		return nil
 	}
 	return fail.Input("--again measures everything again; --name "+spec.Name+"-2 makes another matrix of it",
-		"matrix %s has %d trials of another text of %s (%s)", spec.Name, len(j.Trials), filepath.Base(spec.File), filepath.Join(j.Dir, SpecFile))
+		"%s has changed since %d trials of the matrix %s were measured; as it was: %s", filepath.Base(spec.File), len(j.Trials), spec.Name, filepath.Join(j.Dir, SpecFile))
 }
 
 // PeekJournal is what OpenJournal would find, without holding or changing anything.

@@ -68,11 +68,14 @@ func (p *Push) Check() error {
 			return fail.Usage("as in --push-header 'X-Scope-OrgID: team'", "%q is not a header", header)
 		}
 	}
-	if p.Every < 0 || p.Every > 0 && p.Every < 100*time.Millisecond {
+	if p.Every < 0 || p.Every > 0 && p.Every < LeastPause {
 		return fail.Usage("as in --push-every 15s", "pushing every %v is too often", p.Every)
 	}
 	return nil
 }
+
+// LeastPause is the shortest time between two pushes.
+const LeastPause = 100 * time.Millisecond
 
 // Start sends the metrics from now on until the context ends or stop is called, which returns when all senders have ended, after
 // one last try.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/words"
 )
 
 // Alert is a limit that somebody set: on the value of a series, or on its growth per step.
@@ -94,6 +95,9 @@ func alertSeries(name string) (mem.Quantity, error) {
 				choices = append(choices, string(q))
 			}
 		}
+	}
+	if near := words.Near(name, choices); near != "" {
+		return "", fmt.Errorf("no series is called %s; did you mean %s?", name, near)
 	}
 	return "", fmt.Errorf("no series is called %s; there are %s", name, strings.Join(choices, ", "))
 }

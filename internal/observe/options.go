@@ -39,17 +39,17 @@ func CheckSnapshotOn(list string) error {
 	}
 	for word := range strings.SplitSeq(list, ",") {
 		if word == "never" && list != word {
-			return fmt.Errorf("snapshot on %q: never stands alone", list)
+			return fmt.Errorf("--snapshot-on %s: never stands alone", list)
 		}
 		step, isStep := strings.CutPrefix(word, "step:")
 		if isStep {
 			if n, err := strconv.ParseUint(step, 10, 64); err != nil || n == 0 {
-				return fmt.Errorf("snapshot at step %q: steps count from 1", step)
+				return fmt.Errorf("--snapshot-on step:%s: it takes the number of a step, from 1 on", step)
 			}
 			continue
 		}
 		if word != "oom" && word != "exit" && word != "never" {
-			return fmt.Errorf("snapshot on %q: it is oom, exit, step:N or never", word)
+			return fmt.Errorf("--snapshot-on %s: it takes oom, exit, step:N or never", word)
 		}
 	}
 	return nil

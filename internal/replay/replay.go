@@ -91,9 +91,9 @@ func (o *Options) check() error {
 	}
 	switch {
 	case o.Out != "" && o.Policy != "native":
-		return fail.Usage("without --policy", "--output needs the native allocator: the other models have no addresses to record")
+		return fail.Usage("leave --policy out", "--output needs the native allocator: the other models have no addresses to record")
 	case o.Search && o.Policy != "native":
-		return fail.Usage("without --policy", "--search tries settings of the native allocator, and of no other")
+		return fail.Usage("leave --policy out", "--search tries settings of the native allocator, and of no other")
 	case o.Verify && (o.Changed || o.Fresh || o.Policy != "native" || o.Search || o.Compare || o.AllGPUs || o.Out != ""):
 		return errVerifyAlone
 	}
@@ -103,8 +103,8 @@ func (o *Options) check() error {
 // DeviceUnknownText says what may be missing where a trace of expandable segments does not verify.
 const DeviceUnknownText = "Expandable segments reserve address space by the device's memory, which no file holds: --verify --gpu NAME, or --memory SIZE, says which device it was."
 
-var errVerifyAlone = fail.Usage("leave out --verify, or the other options", "--verify compares with the recorded settings and cannot be combined with options that change them; "+
-	"--gpu and --memory say which device a trace of expandable segments was recorded on")
+var errVerifyAlone = fail.Usage("leave out --verify, or the other options", "--verify compares with the recorded settings, so it takes no option that changes them; "+
+	"of expandable segments --gpu or --memory may say on which device they were recorded")
 
 // replaying is the replay of one trace.
 type replaying struct {

@@ -11,6 +11,7 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/wire"
+	"hightide/internal/words"
 )
 
 // What people call a run, in every kind of store.
@@ -28,8 +29,9 @@ func Resolve(s Store, ref string) (Run, error) {
 		return run, err
 	}
 	run, err := Find(s, ref)
-	if err == errUnknown {
-		return run, notFound(ref)
+	switch {
+	case err == errUnknown, err == errNone && isFolder(ref):
+		return run, unresolved(s, ref)
 	}
 	return run, err
 }
@@ -54,14 +56,17 @@ func Find(s Store, ref string) (Run, error) {
 	}
 	if len(runs) == 0 && !isPath(ref) {
 		if any, err := s.List(Filter{Limit: 1}); err == nil && len(any) == 0 {
-			return Run{}, &Error{Kind: ErrNotFound, Text: "there is no run yet", Hint: "hightide run -- python train.py records one"}
+			return Run{}, errNone
 		}
 	}
 	return pick(runs, ref)
 }
 
-// errUnknown says that no run is called so.
-var errUnknown = &Error{Kind: ErrNotFound, Text: "there is no such run", Hint: "hightide ls lists the runs"}
+// errUnknown says that no run is called so, errNone that there is none at all.
+var (
+	errUnknown = &Error{Kind: ErrNotFound, Text: "there is no such run", Hint: "hightide ls lists the runs"}
+	errNone    = &Error{Kind: ErrNotFound, Text: "there is no run yet", Hint: "hightide run -- python train.py records one"}
+)
 
 // Load reads the whole recording of what Resolve understands. Damage is in mem.Run.Damage, not an error.
 func Load(s Store, ref string) (Run, *mem.Run, error) {
@@ -129,14 +134,55 @@ func pick(runs []Run, ref string) (Run, error) {
 	return Run{}, &Error{Kind: ErrAmbiguous, Text: fmt.Sprintf("%q could be %d runs", ref, len(found)), Hint: "write more of it: " + strings.Join(names, ", ")}
 }
 
-func notFound(ref string) error {
-	if info, err := os.Stat(ref); err == nil && info.IsDir() {
+// unresolved says that a reference means nothing, and what it may have meant: a run's name, or a file in the same folder.
+func unresolved(s Store, ref string) error {
+	if isFolder(ref) {
 		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("%s is a folder that holds no recording", ref), Hint: "name the files in it"}
 	}
+	choices := []string{"last"}
+	if runs, err := s.List(Filter{}); err == nil {
+		for _, r := range runs {
+			choices = append(choices, r.Name)
+		}
+	}
+	near := words.Near(ref, choices)
+	if isPath(ref) {
+		near = nearFile(ref)
+	}
+	e := notFound(ref)
+	if near != "" {
+		e.Text += "; did you mean " + near + "?"
+	}
+	return e
+}
+
+func notFound(ref string) *Error {
 	if isPath(ref) {
 		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is neither a file %q nor a run of that name", ref), Hint: "check the spelling; hightide ls lists the runs"}
 	}
 	return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is no run %q", ref), Hint: "hightide ls lists the runs"}
+}
+
+func isFolder(ref string) bool {
+	info, err := os.Stat(ref)
+	return err == nil && info.IsDir()
+}
+
+// nearFile is the file beside a missing one whose name is nearest to its; "" for none.
+func nearFile(path string) string {
+	folder, name := filepath.Split(path)
+	entries, err := os.ReadDir(filepath.Clean(folder + "."))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	if near := words.Near(name, names); near != "" {
+		return folder + near
+	}
+	return ""
 }
 
 // isPath says whether a reference looks like the name of a file.
@@ -206,7 +252,11 @@ func noFile(path string) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		hint = "there is no folder " + dir + " either: check the spelling"
 	}
-	return &Error{Kind: ErrNotFound, Text: "there is no file " + path, Hint: hint}
+	e := &Error{Kind: ErrNotFound, Text: "there is no file " + path, Hint: hint}
+	if near := nearFile(path); near != "" {
+		e.Text += "; did you mean " + near + "?"
+	}
+	return e
 }
 
 func rowOfFile(roll *rollup, path string) Run {

@@ -31,7 +31,7 @@ var columns = []column{
 	{"name", "TEXT NOT NULL", func(e *entry) any { return &e.run.Name }},
 	{"verb", "TEXT NOT NULL", func(e *entry) any { return &e.run.Verb }},
 	{"label", "TEXT NOT NULL", func(e *entry) any { return &e.run.Label }},
-	{"command", "TEXT NOT NULL", func(e *entry) any { return words{&e.run.Command} }},
+	{"command", "TEXT NOT NULL", func(e *entry) any { return wordList{&e.run.Command} }},
 	{"host", "TEXT NOT NULL", func(e *entry) any { return &e.run.Host }},
 	{"state", "TEXT NOT NULL", func(e *entry) any { return &e.run.State }},
 	{"start_wall_ns", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Start }},
@@ -323,15 +323,15 @@ func (c count) Scan(src any) error {
 	return err
 }
 
-// words is a column of a list of words, as JSON.
-type words struct{ of *[]string }
+// wordList is a column of a list of words, as JSON.
+type wordList struct{ of *[]string }
 
-func (w words) Value() (driver.Value, error) {
+func (w wordList) Value() (driver.Value, error) {
 	text, err := json.Marshal(*w.of)
 	return string(text), err
 }
 
-func (w words) Scan(src any) error {
+func (w wordList) Scan(src any) error {
 	text, _ := src.(string)
 	return json.Unmarshal([]byte(text), w.of)
 }

@@ -22,6 +22,18 @@ func TestDistance(t *testing.T) {
 	}
 }
 
+func TestNear(t *testing.T) {
+	choices := []string{"fit", "md", "explain", "last"}
+	for word, want := range map[string]string{"explian": "explain", "fti": "", "fitt": "fit", "lst": "last", "foo": "", "pdf": "", "explorer": "", "": ""} {
+		if got := Near(word, choices); got != want {
+			t.Errorf("Near(%q) = %q, want %q", word, got, want)
+		}
+	}
+	if got := Near("a", nil); got != "" {
+		t.Errorf("of nothing: %q", got)
+	}
+}
+
 func TestNearest(t *testing.T) {
 	choices := []string{"max_split_size_mb", "roundup_power2_divisions", "expandable_segments"}
 	for word, want := range map[string]string{"max_split_size": "max_split_size_mb", "expandable_segment": "expandable_segments"} {
