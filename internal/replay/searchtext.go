@@ -61,7 +61,11 @@ func (r *Result) gains(name string) []string {
 	if b.AllocConf != "" {
 		line += fmt.Sprintf(" and %s", r.lessThanFresh())
 	}
-	line += fmt.Sprintf(", with %s of the driver.", calls(b.MoreCalls))
+	line += fmt.Sprintf(", with %s of the driver than recorded", calls(b.MoreCalls))
+	if r.Fresh.SegmentCalls != r.Recorded.SegmentCalls && b.AllocConf != "" {
+		line += fmt.Sprintf(", %s than from that start", calls(b.SegmentCalls-r.Fresh.SegmentCalls))
+	}
+	line += "."
 	if b.AllocConf == r.AllocConf && !r.Anew {
 		line += " --fresh replays that."
 	}
@@ -110,7 +114,7 @@ func lessThan(gain mem.Bytes) string {
 func calls(more int64) string {
 	switch {
 	case more == 0:
-		return "as many calls"
+		return "no more calls"
 	case more < 0:
 		return report.Counted(-more, "fewer call")
 	}
