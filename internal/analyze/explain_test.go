@@ -156,10 +156,10 @@ func TestFlameMeasures(t *testing.T) {
 			allocations++
 		}
 	}
-	for m, measure := range a.tree.set.Measures {
+	for _, measure := range a.tree.set.Measures {
 		sum := measure.Rest
 		for _, use := range a.tree.set.Stacks {
-			sum += use.Measure(m)
+			sum += use.Measure(measure.Name)
 		}
 		if sum != measure.Total {
 			t.Errorf("%s: stacks have %d of %d", measure.Name, sum, measure.Total)

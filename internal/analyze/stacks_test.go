@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -94,4 +95,67 @@ func table(t *testing.T, r *report.Report, name string) *report.Table {
 	}
 	t.Fatalf("no table %s", name)
 	return nil
+}
+
+// TestStacksAtTheEnd: what was held before the interpreter freed all, and what was freed before, import machinery left out.
+func TestStacksAtTheEnd(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		bye   mem.Optional
+		title string
+		end   map[string]mem.Bytes
+		freed map[string]mem.Bytes
+	}{
+		{"ended in good order", mem.Some(int64(35)), "bytes held at the last reading before the program ended", map[string]mem.Bytes{"keep": 40}, map[string]mem.Bytes{"work": 900}},
+		{"killed", mem.Optional{}, "bytes held at the last reading", map[string]mem.Bytes{}, map[string]mem.Bytes{"keep": 40, "work": 900}},
+		{"ended before the first reading", mem.Some(int64(5)), "", nil, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			run := mem.NewRun()
+			work := mem.Location{File: "train.py", Line: 9, Function: "<module>"}
+			frames := []mem.Frame{mem.Process{ID: 1, PID: 7, Start: 1, Bye: test.bye, End: mem.Some(int64(45))}}
+			for id, name := range []string{"keep", "work"} {
+				frames = append(frames, mem.StackDef{ID: uint32(id + 1), Locations: []mem.Location{{File: "data.py", Line: id + 1, Function: name},
+					{File: "<frozen importlib._bootstrap>", Line: 241, Function: "_call_with_frames_removed"}, work}})
+			}
+			at := func(time int64, peak bool, keep, worked, allocated mem.Bytes) {
+				frames = append(frames, mem.HeapUse{Process: 1, Time: time, Live: keep + worked, Peak: peak, Sites: []mem.SiteUse{
+					{Stack: 1, Live: keep, Allocated: 40}, {Stack: 2, Live: worked, Allocated: allocated}}})
+			}
+			at(10, false, 20, 0, 0)
+			at(20, true, 40, 100, 500)
+			at(30, false, 40, 0, 900)
+			at(40, false, 0, 0, 900)
+			for _, f := range frames {
+				if err := run.Add(f); err != nil {
+					t.Fatal(err)
+				}
+			}
+			set := Analyze(run, Options{}).Stacks[0]
+			end, freed := map[string]mem.Bytes{}, map[string]mem.Bytes{}
+			for _, use := range set.Stacks {
+				name := set.Frames[set.Places[use.Node]].Function
+				if use.End > 0 {
+					end[name] = use.End
+				}
+				if use.Churn > 0 {
+					freed[name] = use.Churn
+				}
+			}
+			if test.title == "" {
+				if len(set.Measures) != 1 || set.Total != 140 {
+					t.Errorf("figures of an end that was not read: %v", set.Measures)
+				}
+				return
+			}
+			if set.Measures[1].Title != test.title || !maps.Equal(end, test.end) || !maps.Equal(freed, test.freed) {
+				t.Errorf("%q: at the end %v, freed %v", set.Measures[1].Title, end, freed)
+			}
+			for _, f := range set.Frames {
+				if strings.Contains(f.File, "importlib") {
+					t.Errorf("a frame of importing: %v", f.Location)
+				}
+			}
+		})
+	}
 }

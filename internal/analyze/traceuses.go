@@ -149,12 +149,12 @@ func (u *stackUses) flames(a *explanation) {
 		uses[i] = report.StackUse{Bytes: did.Bytes, Count: did.Blocks, Categories: kinds[stackOf{did.Stack, did.Before}], Average: mem.Bytes(did.Average), Allocations: did.Allocations, Churn: did.Churn}
 	}
 	set := &tree.set
-	set.Measures = tree.fill(uses, len(report.Flames), 0, func(i int) []mem.Location { return u.all[i].Pictured(u.g.names) })
+	set.Measures = tree.fill(uses, report.Flames, stacksShown, 0, func(i int) []mem.Location { return u.all[i].Pictured(u.g.names) })
 	for m, what := range []report.FlameMeasure{
 		{Title: "bytes at the moment explained", Unit: mem.UnitBytes}, {Title: "bytes × time, as the average held", Unit: mem.UnitBytes},
 		{Title: "number of allocations", Unit: mem.UnitCount}, {Title: "bytes allocated and freed again", Unit: mem.UnitBytes},
 	} {
-		set.Measures[m].Name, set.Measures[m].Title, set.Measures[m].Unit = report.Flames[m], what.Title, what.Unit
+		set.Measures[m].Title, set.Measures[m].Unit = what.Title, what.Unit
 	}
 	set.Rest = mem.Bytes(set.Measures[0].Rest)
 	a.tree = tree

@@ -25,7 +25,7 @@ func (s *StackSet) Calls(measure int) *Call {
 		parent.Children = append(parent.Children, nodes[i])
 	}
 	for _, use := range s.Stacks {
-		value := use.Measure(measure)
+		value := use.Measure(s.measureName(measure))
 		root.Value += value
 		for n := use.Node; n >= 0; n = s.Parents[n] {
 			nodes[n].Value += value
@@ -39,7 +39,7 @@ func (s *StackSet) Calls(measure int) *Call {
 func (s *StackSet) Callers(measure int) *Call {
 	root := &Call{Place: -1}
 	for _, use := range s.Stacks {
-		value := use.Measure(measure)
+		value := use.Measure(s.measureName(measure))
 		root.Value += value
 		for n, at := use.Node, root; n >= 0; n = s.Parents[n] {
 			at = at.child(s.Places[n])
@@ -48,6 +48,14 @@ func (s *StackSet) Callers(measure int) *Call {
 	}
 	root.sort()
 	return root
+}
+
+// measureName is what one of the set's measures is called; a set without has the bytes alone.
+func (s *StackSet) measureName(measure int) string {
+	if measure < len(s.Measures) {
+		return s.Measures[measure].Name
+	}
+	return ""
 }
 
 func (c *Call) child(place int) *Call {

@@ -11,8 +11,11 @@ import (
 	"hightide/internal/usage"
 )
 
-// Flames are the measures by which a flame graph can be drawn.
-var Flames = usage.Measures
+// Flames are the measures by which a device's flame graph can be drawn, HeapFlames those of a process's heap.
+var (
+	Flames     = usage.Measures
+	HeapFlames = []string{"bytes", "end", "churn"}
+)
 
 const (
 	flameLeast = 100 // one in so many of the whole is drawn as a row

@@ -57,7 +57,17 @@ func JoinedMap(segments []SegmentMap, most int) []SegmentMap {
 	return joined
 }
 
-// measure is one of Flames.
-func (u *StackUse) Measure(m int) int64 {
-	return [...]int64{int64(u.Bytes), int64(u.Average), int64(u.Allocations), int64(u.Churn)}[m]
+// Measure is one of Flames or HeapFlames, by its name.
+func (u *StackUse) Measure(name string) int64 {
+	switch name {
+	case "bytes-time":
+		return int64(u.Average)
+	case "count":
+		return int64(u.Allocations)
+	case "churn":
+		return int64(u.Churn)
+	case "end":
+		return int64(u.End)
+	}
+	return int64(u.Bytes)
 }

@@ -23,12 +23,12 @@ type StackSet struct {
 	Places  []int      `json:"places"`
 	Stacks  []StackUse `json:"stacks"` // most bytes first
 
-	Measures []FlameMeasure `json:"measures,omitempty"` // of devices: what the flame graph can show
+	Measures []FlameMeasure `json:"measures,omitempty"` // what the flame graph can show
 }
 
-// FlameMeasure is one figure of each stack: Bytes, Average, Allocations or Churn of StackUse.
+// FlameMeasure is one figure of each stack, as StackUse.Measure gives it.
 type FlameMeasure struct {
-	Name  string   `json:"name"` // bytes, bytes-time, count, churn
+	Name  string   `json:"name"` // of a device bytes, bytes-time, count, churn; of a heap bytes, end, churn
 	Title string   `json:"title"`
 	Unit  mem.Unit `json:"unit"`
 	Total int64    `json:"total"`
@@ -54,4 +54,6 @@ type StackUse struct {
 	Average     mem.Bytes `json:"average_bytes,omitempty"` // of devices: held, over time
 	Allocations uint64    `json:"allocations,omitempty"`
 	Churn       mem.Bytes `json:"churn_bytes,omitempty"` // allocated and freed again
+
+	End mem.Bytes `json:"end_bytes,omitempty"` // of heaps: held when the program ended, or at the last reading
 }

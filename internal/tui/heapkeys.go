@@ -13,7 +13,7 @@ func heapKeys() []binding {
 	return []binding{
 		{[]string{"right", "l", "enter"}, "→ Enter", "open a call, go into it", "Heap", on(openCall)},
 		{[]string{"left", "backspace"}, "←", "close it, go to its caller", "Heap", on(closeCall)},
-		{[]string{"m"}, "m", "bytes, over time, count, churn", "Heap", on(func(h *explorer, _ *State) {
+		{[]string{"m"}, "m", "next figure of a call", "Heap", on(func(h *explorer, _ *State) {
 			if sets := h.sets(); len(sets) > 0 {
 				h.measure = (h.measure + 1) % max(len(sets[h.set].Measures), 1)
 			}
@@ -115,7 +115,7 @@ func (h *explorer) titleLine(set *report.StackSet, n, width int) string {
 		line += ", " + clean(set.Of)
 	}
 	line += "  " + strings.TrimSpace(h.value(h.tree.root.Value, set))
-	if h.measure > 0 && h.measure < len(set.Measures) { // the first is what is held, in bytes
+	if (h.measure > 0 || set.Name == "heap") && h.measure < len(set.Measures) { // of a device the title says what is held, in bytes
 		line += paint(cyan, ", "+set.Measures[h.measure].Title)
 	}
 	if h.inverted {

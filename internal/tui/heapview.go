@@ -15,7 +15,7 @@ func (h *explorer) treeLines(s *State, width, height int) []string {
 	at := h.chosen(rows)
 	holds := "HOLDS"
 	if h.measure > 0 && h.measure < len(set.Measures) {
-		holds = map[string]string{"bytes-time": "AVERAGE", "count": "COUNT", "churn": "CHURN"}[set.Measures[h.measure].Name]
+		holds = map[string]string{"bytes-time": "AVERAGE", "count": "COUNT", "churn": "FREED", "end": "AT END"}[set.Measures[h.measure].Name]
 	}
 	columns := []column{{title: holds, width: 9, right: true}, {title: "SHARE", width: 5, right: true}, {title: "", width: 8, least: 70}, {title: "CALL", width: 10, grows: true}}
 	from, to := window(len(rows), height-1, at)

@@ -128,6 +128,22 @@ func (s *sampled) at(stack uint32, at Moment) (use mem.SiteUse) {
 	return points[n-1].SiteUse
 }
 
+// Freed is what each stack of a sampled heap allocated in all and no longer held at a moment. What is allocated later counts as well: a stack
+// that holds as much as before is written no sooner than at the end.
+func (h *History) Freed(at Moment) map[uint32]mem.Bytes {
+	freed := map[uint32]mem.Bytes{}
+	if h.errs == nil {
+		return freed
+	}
+	for stack := range h.errs.points {
+		held := h.errs.at(stack, at)
+		if bytes := h.errs.at(stack, Never).Allocated - held.Live - held.Absent; bytes > 0 {
+			freed[stack] = bytes
+		}
+	}
+	return freed
+}
+
 // measure adds what is known of how sure a use is.
 func (s *sampled) measure(use *Use, at Moment) {
 	site := s.at(use.Stack, at)

@@ -35,3 +35,8 @@ func (t *Names) IsOwn(frames []mem.Location) bool {
 	}
 	return false
 }
+
+// IsImport says that a frame is of what imports modules, or of what runs one as a program.
+func IsImport(l *mem.Location) bool {
+	return strings.HasPrefix(l.File, "<frozen importlib.") || l.File == "<frozen runpy>"
+}

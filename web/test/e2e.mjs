@@ -225,6 +225,38 @@ await look("hour", hour, { motion: "reduce" }, async (tab, name) => {
   assert.ok(await tab.locator("#timeline .group-head", { hasText: "Use of the device" }).count(), "by quantity all devices are together");
 });
 
+await look("heap-flames", real, {}, async (tab) => {
+  const flame = tab.locator("#heap-flames figure"), press = (name) => flame.getByRole("button", { name, exact: true }).click(), bars = flame.locator(".icicle button"), title = () => flame.locator("figcaption > span").first().innerText();
+  assert.equal(await title(), "424 MiB: bytes held at the peak");
+  assert.match(await bars.nth(1).getAttribute("title"), /^main\n/);
+  await press("held at the end");
+  assert.equal(await title(), "401 MiB: bytes held at the last reading");
+  await press("freed again");
+  assert.equal(await title(), "249 MiB: bytes allocated and freed again");
+  assert.equal(await flame.getByRole("button", { name: "call order" }).count(), 0, "a recording does not know the order of calls");
+  await press("held at the peak");
+  const lines = (await flame.locator(".icicle .own small").allInnerTexts()).filter((text) => /^digits_leak\.py:\d+$/.test(text));
+  assert.ok(new Set(lines).size > 1, `calls of one function are told apart by their lines: ${lines}`);
+  await press("functions");
+  const rows = flame.locator(".functions tbody tr"), first = () => rows.first().innerText();
+  await tab.locator("#heap-flames .reading", { hasText: "Choose a function" }).waitFor();
+  const own = await first();
+  await press("With callees");
+  assert.notEqual(await first(), own);
+  assert.match(await first(), /main/, "main calls everything");
+  assert.equal(await flame.locator('th[aria-sort="descending"]').innerText(), "With callees");
+  await rows.locator("button", { hasText: "forward" }).first().click();
+  assert.equal(await flame.locator(".icicle").count(), 2, "its callers and its callees");
+  assert.ok(await flame.locator(".functions .picked button").evaluate((e) => e === document.activeElement), "the focus stays on the function");
+  assert.match(await bars.last().locator("xpath=..").getAttribute("aria-label"), /Calls|Heap/);
+});
+
+for (const width of [390]) await look(`heap-flames-${width}`, real, { width, scheme: "dark" }, async (tab) => {
+  await tab.locator("#heap-flames").getByRole("button", { name: "functions" }).click();
+  await tab.locator("#heap-flames .functions tbody button").first().click();
+  assert.ok(await tab.locator("#heap-flames .icicle button").count() > 1);
+});
+
 /** Pixels of a canvas that have a colour of the theme, give or take. */
 const inked = (tab, canvas, name) => canvas.evaluate((canvas, name) => {
   const [r, g, b] = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim().match(/[0-9a-f]{2}/gi).map((v) => parseInt(v, 16));

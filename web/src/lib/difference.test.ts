@@ -13,7 +13,7 @@ test("rows add up to the difference", () => {
 });
 
 test("of two reports' tables, with the rest as a part", () => {
-  const report = (total: number, rows: [string, number, string, string][]) => ({ tables: [{ name: "composition", title: "", total_bytes: total, columns: [{ name: "what", title: "" }, { name: "bytes", title: "" }, { name: "part", title: "" }, { name: "kind", title: "" }], rows }] }) as unknown as Report;
+  const report = (total: number, rows: [string, number, string, string][]) => ({ tables: [{ name: "composition", title: "", label: "measured", total_bytes: total, columns: [{ name: "what", title: "" }, { name: "bytes", title: "" }, { name: "part", title: "" }, { name: "kind", title: "" }], rows }] }) as unknown as Report;
   const before = report(100, [["other allocations (data)", 60, "allocations", "allocations"], ["rest: code", 10, "rest", "rest"]]);
   expect(ofReports(before, report(150, [["allocations", 90, "allocations", "allocations"]]), "composition")).toEqual({ before: 100, after: 150, by: "part",
     parts: [{ name: "allocations", before: 60, after: 90 }, { name: "rest", before: 10, after: 0 }, { name: "everything else", before: 30, after: 60 }] });
@@ -22,12 +22,12 @@ test("of two reports' tables, with the rest as a part", () => {
 });
 
 test("operators of one namespace are lines of their own", () => {
-  const report = (...rows: [string, number][]) => ({ tables: [{ name: "sites", title: "", total_bytes: 30, columns: [{ name: "line", title: "" }, { name: "bytes", title: "" }], rows }] }) as unknown as Report;
+  const report = (...rows: [string, number][]) => ({ tables: [{ name: "sites", title: "", label: "measured", total_bytes: 30, columns: [{ name: "line", title: "" }, { name: "bytes", title: "" }], rows }] }) as unknown as Report;
   expect(ofReports(report(["at::mm", 10], ["at::add", 20]), report(["at::mm", 30]), "sites")!.parts).toEqual([{ name: "at::mm", before: 10, after: 30 }, { name: "at::add", before: 20, after: 0 }]);
 });
 
 test("call trees become one by function and file", () => {
-  const set = (line: number, bytes: number, other: string): StackSet => ({ name: "device", title: "", total_bytes: 0, frames: [{ file: "a.py", line: 1, function: "main" }, { file: "a.py", line, function: "f" }, { file: "b.py", line: 1, function: other }],
+  const set = (line: number, bytes: number, other: string): StackSet => ({ name: "device", title: "", label: "measured", total_bytes: 0, frames: [{ file: "a.py", line: 1, function: "main" }, { file: "a.py", line, function: "f" }, { file: "b.py", line: 1, function: other }],
     parents: [-1, 0, 0], places: [0, 1, 2], stacks: [{ node: 1, bytes, count: 1 }, { node: 2, bytes: 5, count: 1 }] });
   const root = merged(set(3, 10, "g"), set(4, 30, "h"));
   expect([root.before, root.after]).toEqual([15, 35]);

@@ -8,10 +8,10 @@ import type { StackSet } from "../api";
  */
 export interface Call { frame: number; value: number; blocks: number; children: Call[]; first?: number; folded?: number; run?: Call; before?: number; after?: number }
 
-export type StackFigure = "bytes" | "average_bytes" | "allocations" | "churn_bytes";
+export type StackFigure = "bytes" | "average_bytes" | "allocations" | "churn_bytes" | "end_bytes";
 
 /** The figure of a stack that a measure stands for. */
-export const figures: Record<string, StackFigure> = { bytes: "bytes", "bytes-time": "average_bytes", count: "allocations", churn: "churn_bytes" };
+export const figures: Record<string, StackFigure> = { bytes: "bytes", "bytes-time": "average_bytes", count: "allocations", churn: "churn_bytes", end: "end_bytes" };
 
 /** The tree of a set by one figure. */
 export function grow(set: StackSet, figure: StackFigure): Call {
@@ -111,6 +111,24 @@ export function sandwich(root: Call, is: (frame: number) => boolean): { callers:
   };
   walk(root, []);
   return { callers: ordered(callers, "largest"), callees: ordered(callees, "largest") };
+}
+
+/** A function: what it allocates itself, and what it has with all that it calls, where a call of itself counts once. */
+export interface Sum { frame: number; own: number; value: number }
+
+/** The functions of a tree, which of tells apart, by what they allocate themselves, most first. */
+export function functions(root: Call, of: (frame: number) => string): Sum[] {
+  const all = new Map<string, Sum>(), within = new Set<Sum>();
+  const walk = (c: Call): void => {
+    let sum = c.frame < 0 ? undefined : all.get(of(c.frame));
+    if (c.frame >= 0 && !sum) all.set(of(c.frame), sum = { frame: c.frame, own: 0, value: 0 });
+    const outermost = sum && !within.has(sum);
+    if (sum) { sum.own += own(c)[0]; if (outermost) { sum.value += c.value; within.add(sum); } }
+    for (const d of c.children) walk(d);
+    if (sum && outermost) within.delete(sum);
+  };
+  walk(root);
+  return [...all.values()].sort((a, b) => b.own - a.own || b.value - a.value);
 }
 
 /** How much of a tree calls have that match, each counted once. */

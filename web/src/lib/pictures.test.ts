@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fold, grow, inverted, matched, ordered, sandwich, unfold, type Call } from "./icicle";
+import { fold, functions, grow, inverted, matched, ordered, sandwich, unfold, type Call } from "./icicle";
 import { exclusive, phaseNames, shares, stripped } from "./phases";
 import { fromZero, inside, moment, secondSteps, ticks } from "./scales";
 import { treemap } from "./treemap";
@@ -45,7 +45,7 @@ describe("flames", () => {
   });
   // main(0) calls f(1) and g(2); both call alloc(3), f calls itself and is called by g as well
   const frames = ["main", "f", "g", "alloc"].map((name) => ({ file: "a.py", line: 1, function: name }));
-  const set = { name: "device", title: "", total_bytes: 100, frames, parents: [-1, 0, 1, 1, 3, 0, 5, 5, 7], places: [0, 1, 3, 1, 3, 2, 3, 1, 3],
+  const set = { name: "device", title: "", label: "measured" as const, total_bytes: 100, frames, parents: [-1, 0, 1, 1, 3, 0, 5, 5, 7], places: [0, 1, 3, 1, 3, 2, 3, 1, 3],
     stacks: [{ node: 2, bytes: 10, count: 1, first: 9 }, { node: 4, bytes: 20, count: 2, first: 4 }, { node: 6, bytes: 30, count: 3, first: 2 }, { node: 8, bytes: 40, count: 4, first: 7 }] };
   const root = grow(set, "bytes");
   const values = (c: Call): unknown => [c.frame, c.value, ...c.children.map(values)];
@@ -59,6 +59,10 @@ describe("flames", () => {
     expect(ordered(root, "largest").children[0]!.children.map((c) => c.frame)).toEqual([2, 1]);
     expect(ordered(root, "calls").children[0]!.children.map((c) => [c.frame, c.first])).toEqual([[2, 2], [1, 4]]);
     expect(ordered(root, "calls").children[0]!.children[1]!.children.map((c) => c.frame)).toEqual([1, 3]);
+  });
+  test("a function has what it allocates itself, and once what it has with its callees", () => {
+    expect(functions(root, (f) => frames[f]!.function).map((s) => [s.frame, s.own, s.value])).toEqual([[3, 100, 100], [0, 0, 100], [2, 0, 70], [1, 0, 70]]);
+    expect(functions(grow({ ...set, stacks: [...set.stacks, { node: 1, bytes: 5, count: 1 }] }, "bytes"), (f) => frames[f]!.function)[1]).toEqual({ frame: 1, own: 5, value: 75 });
   });
   test("one function has its callers and callees, and counts once where it calls itself", () => {
     const { callers, callees } = sandwich(root, (f) => f === 1);

@@ -11,16 +11,17 @@ import { theme } from "../draw/theme";
 import { count, percent, place } from "../lib/format";
 import { fold, inverted, matched, ordered, sandwich, unfold, type Call } from "../lib/icicle";
 import { h } from "./dom";
+import { functionTable } from "./functions";
 
 type Frame = StackSet["frames"][number];
 
-/** What is drawn. figure says a value in its unit; rest is what stacks too small to draw have. */
-export interface Graph { title: string; frames: Frame[]; root: Call; figure(value: number): string; rest?: string }
+/** What is drawn. figure says a value in its unit; rest is what stacks too small to draw have; counted: the blocks of a call are those of its value. */
+export interface Graph { title: string; frames: Frame[]; root: Call; figure(value: number): string; rest?: string; counted?: boolean }
 
 /** How it is drawn; of is the function that a sandwich is about, as calledBy gives it. */
 export interface How { view: keyof typeof views; order: "largest" | "calls"; native: boolean; of: string }
 
-export const views = { icicle: "icicle", flame: "flames", inverted: "by who allocates", sandwich: "one function" } as const;
+export const views = { icicle: "icicle", flame: "flames", inverted: "by who allocates", sandwich: "functions" } as const;
 export const plain: How = { view: "icicle", order: "largest", native: false, of: "" };
 
 export interface Flame {
@@ -48,18 +49,21 @@ export function flame(told: Told = {}): Flame {
     const f = frame(c);
     return f ? `${f.function || place(f.file, f.line)}${c.folded ? ` and ${c.folded - 1} more of C++` : ""}` : "all stacks";
   };
+  const where = (c: Call) => { const f = frame(c); return f?.function && f.line && !f.native && !c.folded ? h("small", {}, lineOf(f)) : null; };
+  const lineOf = (f: Frame) => place(f.file, how.view === "sandwich" && calledBy(f) === how.of ? undefined : f.line); // a function has several
   const figure = (c: Call) => c.before === undefined ? graph.figure(c.value) : `${graph.figure(c.before)} before, ${graph.figure(c.after ?? 0)} after${c.before === c.after ? "" : `, ${(c.after ?? 0) > c.before ? "+" : "−"}${graph.figure(Math.abs((c.after ?? 0) - c.before))}`}`;
   const is = (c: Call): boolean => { const f = frame(c); return wanted !== null && f !== undefined && wanted(f); };
   const hit = (c: Call): boolean => is(c) || c.run !== undefined && runHit(c.run);
   const runHit = (c: Call): boolean => wanted !== null && native(c) && (is(c) || c.children.some(runHit));
   const tell = (c: Call) => {
     const f = frame(c);
-    said.textContent = [name(c), figure(c), c.before === undefined && percent((c.value / Math.max(graph.root.value, 1)) * 1000), c.blocks > 0 && `${count(c.blocks)} block${c.blocks === 1 ? "" : "s"}`, f?.file && (f.line ? `${f.file}:${f.line}` : f.file)].filter(Boolean).join(" · ");
+    said.textContent = [name(c), figure(c), c.before === undefined && percent((c.value / Math.max(graph.root.value, 1)) * 1000), graph.counted && c.blocks > 0 && `${count(c.blocks)} block${c.blocks === 1 ? "" : "s"}`, f?.file && (f.line && lineOf(f) !== place(f.file) ? `${f.file}:${f.line}` : f.file)].filter(Boolean).join(" · ");
     about.hidden = !f || !told.change || how.view === "sandwich" && how.of === calledBy(f);
     through.hidden = !f || !told.find;
     looked = c.frame;
   };
   through.addEventListener("click", () => { const f = graph.frames[looked]; if (f) told.find?.(`${exactly(place(f.file))}:${exactly(f.function ?? "")}$`); });
+  const table = functionTable(calledBy, (of) => told.change?.({ view: "sandwich", of }));
   about.addEventListener("click", () => { const f = graph.frames[looked]; if (f) told.change?.({ view: "sandwich", of: calledBy(f) }); });
   const inkOf = (c: Call, ink: ReturnType<typeof change>): string => { if (c.before === undefined) return ""; const ground = ink(c.before, c.after ?? 0, wanted !== null && c.frame >= 0 && !hit(c)); return `;background:${ground};color:${readable(ground, "#000000", "#ffffff", 0.179)}`; }; // black or white has 4.5 to 1 on any colour
   const kind = (c: Call) => [c.folded ? "folded" : "", c.before !== undefined || c.frame < 0 ? "" : frame(c)?.user ? "own" : native(c) ? "native" : "library", wanted && c.frame >= 0 ? hit(c) ? "hit" : "miss" : ""].filter(Boolean).join(" ");
@@ -72,7 +76,7 @@ export function flame(told: Told = {}): Flame {
       if (depth > deepest || width < thinnest) return;
       rows = Math.max(rows, depth + 1);
       const mark = c.before === undefined || c.before === c.after ? "" : (c.after ?? 0) > c.before ? "▲ " : "▼ "; // not by colour alone
-      const cell = h("button", { type: "button", role: "treeitem", class: kind(c), title: `${name(c)}\n${figure(c)}`, style: `left:${(left * 100).toFixed(3)}%;width:${(width * 100).toFixed(3)}%${inkOf(c, ink)}` }, width > 0.03 ? mark + name(c) : null);
+      const cell = h("button", { type: "button", role: "treeitem", class: kind(c), title: `${name(c)}\n${figure(c)}`, style: `left:${(left * 100).toFixed(3)}%;width:${(width * 100).toFixed(3)}%${inkOf(c, ink)}` }, ...(width > 0.03 ? [mark + name(c), where(c)] : []));
       cell.addEventListener("focus", () => { tell(c); if (c.frame >= 0) told.picked?.(c.frame); });
       cell.addEventListener("pointerenter", () => tell(c));
       cell.addEventListener("click", () => {
@@ -103,11 +107,11 @@ export function flame(told: Told = {}): Flame {
   let again = (): void => undefined;
   const redraw = () => {
     const folded = (c: Call) => how.native ? c : fold(c, native), sorted = ordered(graph.root, how.order);
-    if (how.view === "sandwich") below.before(above); else above.remove();
+    if (how.view !== "sandwich") { table.element.remove(); above.remove(); } else { if (above.parentElement !== below.parentElement) below.before(table.element, above); table.show(graph, how.of, wanted); } // moving it again would lose its place
     const trees: [HTMLElement, Call[], boolean][] = [];
     if (how.view === "sandwich") {
       const { callers, callees } = sandwich(graph.root, (f) => calledBy(graph.frames[f]!) === how.of);
-      if (callers.frame < 0) said.textContent = "This function has nothing here. Choose another: click a call, then “Callers and callees of it”.";
+      if (callers.frame < 0) said.textContent = how.of ? "This function has nothing here. Choose another." : "Choose a function to see its callers above it and its callees below.";
       trees.push([below, [folded(callees)], false], [above, [folded(callers)], true]);
     } else trees.push([below, [folded(how.view === "inverted" ? inverted(sorted, how.native ? undefined : (c) => native(c) && !hit(c)) : sorted)], how.view === "flame"]);
     again = () => { for (const t of trees) if (t[1][0]!.value > 0) draw(...t); else t[0].replaceChildren(); };
@@ -157,14 +161,14 @@ function change(): (before: number, after: number, faded: boolean) => string {
   };
 }
 
-/** The choices of a flame graph, and what they change. Of a difference, calls by who allocates and their order are not known. */
-export function choices(how: () => How, change: (to: Partial<How>) => void, difference = false): { element: HTMLElement; follow(): void } {
+/** The choices of a flame graph, and what they change, without those of which nothing is known: the order of calls; of a difference also who allocates. */
+export function choices(how: () => How, change: (to: Partial<How>) => void, unknown: ("order" | "inverted")[] = []): { element: HTMLElement; follow(): void } {
   const group = (label: string, all: [title: string, to: Partial<How>][]) => {
     const buttons = all.map(([title, to]) => { const b = h("button", { type: "button" }, title); b.addEventListener("click", () => change(to)); return b; });
-    const follow = () => all.forEach(([, to], i) => { buttons[i]!.setAttribute("aria-pressed", String(Object.entries(to).every(([k, v]) => how()[k as keyof How] === v))); buttons[i]!.hidden = to.view === "sandwich" && how().view !== "sandwich"; });
+    const follow = () => all.forEach(([, to], i) => { buttons[i]!.setAttribute("aria-pressed", String(Object.entries(to).every(([k, v]) => how()[k as keyof How] === v))); });
     return { element: h("span", { class: "switch", role: "group", "aria-label": label }, ...buttons), follow };
   };
-  const groups = [group("View", Object.entries(views).filter(([view]) => !difference || view === "icicle" || view === "flame").map(([view, title]) => [title, { view: view as How["view"] }])), ...(difference ? [] : [group("Order", [["largest left", { order: "largest" }], ["call order", { order: "calls" }]])]),
+  const groups = [group("View", Object.entries(views).filter(([view]) => !unknown.includes("inverted") || view === "icicle" || view === "flame").map(([view, title]) => [title, { view: view as How["view"] }])), ...(unknown.includes("order") ? [] : [group("Order", [["largest left", { order: "largest" }], ["call order", { order: "calls" }]])]),
     group("C++", [["C++ folded", { native: false }], ["in full", { native: true }]])];
   const follow = () => { for (const g of groups) g.follow(); };
   follow();

@@ -26,7 +26,7 @@ export const changeKey = () => h("p", { class: "phases" }, h("span", {}, h("i", 
 export function flameDiff(before: StackSet, after: StackSet, page: PageStore): HTMLElement {
   const graph = flame({ find: (search) => page.set({ search: page.get().search === search ? "" : search }) }), shown = graphOf(before, after);
   let how: How = plain;
-  const looks = choices(() => how, (to) => { how = { ...how, ...to }; looks.follow(); graph.show(shown, how); }, true);
+  const looks = choices(() => how, (to) => { how = { ...how, ...to }; looks.follow(); graph.show(shown, how); }, ["order", "inverted"]);
   graph.show(shown, how);
   page.follow(["line", "module", "category", "search"], ({ line, module, category, search }) => {
     const pattern = patternOf(search), has = line || module || category ? chosenCalls(shown, before, after, { line, module, category }) : null;

@@ -7,7 +7,7 @@ import { composition } from "./composition";
 import { courses } from "./course";
 import { findings } from "./findings";
 import { growth } from "./growth";
-import { flames } from "./flames";
+import { flames, heapFlames } from "./flames";
 import { footer, notes } from "./notes";
 import { header } from "./header";
 import { ranks } from "./ranks";
@@ -19,7 +19,7 @@ import { waterfall } from "./waterfall";
 export type View = (report: Report, page: PageStore) => HTMLElement | null;
 
 /** The views in the order in which a page has them. Add yours here. */
-export const views: View[] = [header, cards, capacity, findings, waterfall, change, courses, flames, segments, timeline, ranks, growth, composition, tables, notes, footer];
+export const views: View[] = [header, cards, capacity, findings, waterfall, change, courses, flames, segments, timeline, ranks, growth, composition, heapFlames, tables, notes, footer];
 
 /** Parts that the bar links to, where the page has them. */
-export const parts: [id: string, title: string][] = [["capacity", "GPU"], ["findings", "Findings"], ["change", "Changes"], ["course", "Events"], ["flames", "Flames"], ["segments", "Segments"], ["timeline", "Timeline"], ["ranks", "Ranks"], ["growth", "Growth"], ["peak", "Peak"], ["tables", "Tables"], ["notes", "Notes"]];
+export const parts: [id: string, title: string][] = [["capacity", "GPU"], ["findings", "Findings"], ["change", "Changes"], ["course", "Events"], ["flames", "Flames"], ["segments", "Segments"], ["timeline", "Timeline"], ["ranks", "Ranks"], ["growth", "Growth"], ["peak", "Peak"], ["heap-flames", "Heap"], ["tables", "Tables"], ["notes", "Notes"]];

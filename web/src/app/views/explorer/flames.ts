@@ -45,7 +45,7 @@ export function flamePanel(board: Board, mark: (name: string, value: string) => 
     return { what, tab };
   });
   const draw = () => { if (shown) graph.show(shown.graph, now().how); };
-  const of = (a: Answer): Graph => ({ title: a.title, frames: a.frames, root: grow(a, "bytes"), figure: bytes, ...(a.rest_bytes ? { rest: `Stacks too small to draw have ${bytes(a.rest_bytes)} more.` } : {}) });
+  const of = (a: Answer): Graph => ({ title: a.title, frames: a.frames, root: grow(a, "bytes"), figure: bytes, counted: true, ...(a.rest_bytes ? { rest: `Stacks too small to draw have ${bytes(a.rest_bytes)} more.` } : {}) });
   const took = (next: typeof shown, text: string) => { shown = next; title.textContent = text; key.hidden = next?.graph.root.before === undefined; draw(); mark("flame", asked); };
   const ask = () => {
     const { what, since } = now(), { q: _, ...filter } = board.filter(), at = board.at();

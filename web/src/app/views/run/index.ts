@@ -9,7 +9,7 @@ import { composition } from "../../../views/composition";
 import { courses } from "../../../views/course";
 import { h } from "../../../views/dom";
 import { findings } from "../../../views/findings";
-import { flames } from "../../../views/flames";
+import { flames, heapFlames } from "../../../views/flames";
 import { growth } from "../../../views/growth";
 import { header } from "../../../views/header";
 import { footer, notes } from "../../../views/notes";
@@ -44,6 +44,7 @@ const parts: PartOf[] = [
   panel(growth),
   output,
   panel(composition),
+  panel(heapFlames),
   panel(courses),
   panel(flames),
   panel(segments),
