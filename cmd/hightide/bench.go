@@ -148,7 +148,7 @@ func (o *benchOptions) check(a *app, c *cobra.Command) error {
 	case o.resume && o.Again:
 		return fail.Usage("leave one of them out", "--resume continues and --again starts over")
 	}
-	return o.out.check(a, o.Options)
+	return o.out.check(o.Options)
 }
 
 // sameAgain is the command that goes on: without what begins anew.

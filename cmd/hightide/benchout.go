@@ -49,7 +49,7 @@ func (o *benchOut) AddFlags(flags *pflag.FlagSet) {
 }
 
 // check refuses what cannot be written or read, before anything is measured.
-func (o *benchOut) check(a *app, asked bench.Options) error {
+func (o *benchOut) check(asked bench.Options) error {
 	written := map[string]string{"the page": o.html, "the JUnit file": o.junit}
 	if o.json != toStdout {
 		written["the result"] = o.json

@@ -2,6 +2,7 @@ package imagine
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -44,9 +45,7 @@ func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'",
 func mergeEnv(sets ...map[string]string) map[string]string {
 	merged := map[string]string{}
 	for _, set := range sets {
-		for key, value := range set {
-			merged[key] = value
-		}
+		maps.Copy(merged, set)
 	}
 	return merged
 }

@@ -162,7 +162,7 @@ func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []
 			add(mem.TrialCatalogue, mem.Try{GPUVerdict: v})
 		}
 	case main.Verdict == mem.VerdictOOM && !s.NoSuggest:
-		add(mem.TrialTry, s.suggest(ctx, t, main)...)
+		add(mem.TrialTry, s.suggest(ctx, t)...)
 	}
 	if s.Vary && main.Verdict != mem.VerdictFailed {
 		add(mem.TrialVariation, s.vary(ctx, t, main)...)

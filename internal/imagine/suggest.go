@@ -23,7 +23,7 @@ const expandable = "expandable_segments:True"
 const plenty = 1 * mem.TiB
 
 // suggest tries what could make a program fit that does not, and returns what came of each.
-func (s *Session) suggest(ctx context.Context, t trial, main *Result) []mem.Try {
+func (s *Session) suggest(ctx context.Context, t trial) []mem.Try {
 	var first []attempt
 	roomy := t
 	roomy.gpu.Total, roomy.gpu.Lowest = plenty, 0

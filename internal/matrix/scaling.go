@@ -226,10 +226,8 @@ func (w *comparing) least(points []point, form int) (fitted, bool) {
 			scale[k] = max(scale[k], math.Abs(rows[i][k]))
 		}
 	}
-	for k := range scale {
-		if scale[k] == 0 {
-			return fitted{}, false
-		}
+	if slices.Contains(scale, 0) {
+		return fitted{}, false
 	}
 	gram := square(p)
 	for _, row := range rows {

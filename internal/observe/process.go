@@ -108,9 +108,8 @@ func (p *process) frame() mem.Process {
 	return f
 }
 
-// take hands one record of a channel to that state. It returns an error only for what must end the
-// drain.
-func (r *Recorder) take(p *process, c *channel, record shm.Record) error {
+// take hands one record of a channel to that state.
+func (r *Recorder) take(p *process, c *channel, record shm.Record) {
 	if r.recovering {
 		r.lastKnown = max(r.lastKnown, record.When())
 	}
@@ -143,7 +142,6 @@ func (r *Recorder) take(p *process, c *channel, record shm.Record) error {
 	case *shm.Malloc:
 		r.mallocCounted(p, record)
 	}
-	return nil
 }
 
 // stackOf is the number of an allocation's stack. What TensorFlow's arena grows by, a power of two of whole mebibytes that is

@@ -18,7 +18,7 @@ const leaderFile = "leader"
 // leads notes the process at the top of the tree.
 func (s *Shared) leads(pid int) {
 	if fields := statFields(pid); len(fields) >= 20 {
-		_ = os.WriteFile(filepath.Join(s.Dir, leaderFile), []byte(fmt.Sprintf("%d %s", pid, fields[19])), 0o600)
+		_ = os.WriteFile(filepath.Join(s.Dir, leaderFile), fmt.Appendf(nil, "%d %s", pid, fields[19]), 0o600)
 	}
 }
 
@@ -59,10 +59,8 @@ func RecordedAs(r *launch.Runtime, pid int) (run string, live bool) {
 // holds says whether a folder is of a recording of the first process of a line: it, or one above it, leads it, or it has a channel there.
 func holds(dir string, line []string) bool {
 	leader, _ := os.ReadFile(filepath.Join(dir, leaderFile))
-	for _, one := range line {
-		if string(leader) == one {
-			return true
-		}
+	if slices.Contains(line, string(leader)) {
+		return true
 	}
 	entries, _ := os.ReadDir(dir)
 	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {

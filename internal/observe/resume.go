@@ -3,6 +3,7 @@ package observe
 import (
 	"encoding/gob"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -17,9 +18,7 @@ func (r *Recorder) resume(run *mem.Run) {
 	for _, old := range run.Processes {
 		p := r.process(procKey{old.PID, old.StartTicks})
 		p.Process, p.dirty = *old, false
-		for key, value := range old.Facts {
-			p.facts[key] = value
-		}
+		maps.Copy(p.facts, old.Facts)
 		p.steps.total = run.Totals[old.ID]
 		p.steps.total.Process = old.ID
 		p.lastStep = p.steps.total.Steps

@@ -249,7 +249,7 @@ func Wrap(s string, width int) []string {
 	}
 	var lines []string
 	line, length := "", 0
-	for _, word := range strings.Fields(s) {
+	for word := range strings.FieldsSeq(s) {
 		n := len([]rune(word))
 		if length > 0 && length+1+n > width {
 			lines = append(lines, line)

@@ -64,7 +64,7 @@ func cgroupPath(file string) (path string, version int) {
 		if parts[0] == "0" && parts[1] == "" && version == 0 {
 			path, version = parts[2], 2
 		}
-		for _, controller := range strings.Split(parts[1], ",") {
+		for controller := range strings.SplitSeq(parts[1], ",") {
 			if controller == "memory" {
 				path, version = parts[2], 1
 			}

@@ -233,7 +233,7 @@ func (p *Process) readCommand() bool {
 		return false
 	}
 	p.Command = nil
-	for _, word := range bytes.Split(text, []byte{0}) {
+	for word := range bytes.SplitSeq(text, []byte{0}) {
 		p.Command = append(p.Command, string(word))
 	}
 	return true

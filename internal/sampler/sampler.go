@@ -192,12 +192,7 @@ func (s *Sampler) SampleGrowing(now int64) {
 func (s *Sampler) discover(now int64) {
 	helpers := s.helperPids()
 	born := s.tree.Scan(func(pid int) bool {
-		for _, h := range helpers {
-			if h == pid {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(helpers, pid)
 	})
 	s.hurried = s.hurried || len(born) > 0
 	for _, p := range born {
@@ -256,12 +251,12 @@ func (s *Sampler) readProcesses(now int64, slow bool) {
 	s.sums(now)
 }
 
-// read takes one process' figures; false where it is gone.
-func (s *Sampler) read(p *Process, now int64, slow bool) bool {
+// read takes one process' figures, or its end where it is gone.
+func (s *Sampler) read(p *Process, now int64, slow bool) {
 	renamed, err := p.read(now, slow)
 	if err != nil {
 		s.end(p, now)
-		return false
+		return
 	}
 	if renamed {
 		s.sink.Process(p)
@@ -291,7 +286,6 @@ func (s *Sampler) read(p *Process, now int64, slow bool) bool {
 	if files, ok := u.Files.Get(); ok && u.FilesRead {
 		s.sink.Sample(p, "", mem.SeriesFiles, now, files)
 	}
-	return true
 }
 
 // tellKinds records what of the resident memory is of files and shared, where that changed.

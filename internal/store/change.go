@@ -1,6 +1,7 @@
 package store
 
 import (
+	"maps"
 	"slices"
 )
 
@@ -33,15 +34,11 @@ func Tag(s Store, id string, set map[string]string, remove []string, name *strin
 
 func retag(old, set map[string]string, remove []string) map[string]string {
 	tags := map[string]string{}
-	for key, value := range old {
-		tags[key] = value
-	}
+	maps.Copy(tags, old)
 	for _, key := range remove {
 		delete(tags, key)
 	}
-	for key, value := range set {
-		tags[key] = value
-	}
+	maps.Copy(tags, set)
 	if len(tags) == 0 {
 		return nil
 	}

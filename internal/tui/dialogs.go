@@ -100,7 +100,7 @@ func sentText(m Sent) string {
 	return fmt.Sprintf("%s was sent to process %d", m.Name, m.PID)
 }
 
-func signalView(s *State, width, height int) []string {
+func signalView(s *State, width int) []string {
 	g := &s.Signal
 	lines := []string{"", paint(strong, fmt.Sprintf("  Send process %d a signal", g.key.pid)), "  " + paint(faint, pad(g.command, width-4, false)), ""}
 	for i, of := range signals {
@@ -118,7 +118,7 @@ func signalView(s *State, width, height int) []string {
 	return append(lines, paint(faint, "  ↑↓ choose, Enter goes on to a question, Esc leaves"))
 }
 
-func envView(s *State, width, height int) []string {
+func envView(s *State, width int) []string {
 	lines := []string{"", paint(strong, "  Environment of "+pad(s.Env.title, width-18, false)), paint(faint, "  as it was when the program began; secrets are masked"), ""}
 	switch {
 	case s.Env.err != "":

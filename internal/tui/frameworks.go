@@ -13,25 +13,28 @@ import (
 // framework is what hightide calls one, and how its view reads.
 type framework struct{ name, title string }
 
-// frameworkView shows what a framework holds in each process of the run: its allocators, its model, its phases.
-func frameworkView(s *State, of framework, width, height int) []string {
-	lines := s.runLine(width)
-	_, view := s.shownRun()
-	if view == nil {
-		return lines
+// frameworkView makes the view of a framework, by what hightide calls it and how it is written: what it holds in each process of the run: its allocators, its model, its phases.
+func frameworkView(name, title string) func(s *State, width, height int) []string {
+	of := framework{name, title}
+	return func(s *State, width, _ int) []string {
+		lines := s.runLine(width)
+		_, view := s.shownRun()
+		if view == nil {
+			return lines
+		}
+		found := slices.DeleteFunc(slices.Clone(view.Processes), func(p *mem.Process) bool { return p.Frameworks[of.name] == "" })
+		if len(found) == 0 {
+			return append(lines, "  No process of this run has imported "+of.title+", as far as is recorded.", "", paint(faint, "  [ and ] go to another run."))
+		}
+		alive := slices.DeleteFunc(slices.Clone(found), func(p *mem.Process) bool { return p.End.Known() })
+		if len(alive) > 0 {
+			found = alive
+		}
+		lines = append(lines, processFacts(of, found, view, width)...)
+		lines = append(lines, allocators(of, found, view, width)...)
+		lines = append(lines, models(found, view, width)...)
+		return append(lines, phaseTable(found, view, width)...)
 	}
-	found := slices.DeleteFunc(slices.Clone(view.Processes), func(p *mem.Process) bool { return p.Frameworks[of.name] == "" })
-	if len(found) == 0 {
-		return append(lines, "  No process of this run has imported "+of.title+", as far as is recorded.", "", paint(faint, "  [ and ] go to another run."))
-	}
-	alive := slices.DeleteFunc(slices.Clone(found), func(p *mem.Process) bool { return p.End.Known() })
-	if len(alive) > 0 {
-		found = alive
-	}
-	lines = append(lines, processFacts(of, found, view, width)...)
-	lines = append(lines, allocators(of, found, view, width)...)
-	lines = append(lines, models(found, view, width)...)
-	return append(lines, phaseTable(found, view, width)...)
 }
 
 func holds(all []*mem.Process, id uint32) bool {

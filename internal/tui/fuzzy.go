@@ -11,7 +11,7 @@ func matches(filter, text string) bool {
 	if filter == strings.ToLower(filter) {
 		text = strings.ToLower(text)
 	}
-	for _, word := range strings.Fields(filter) {
+	for word := range strings.FieldsSeq(filter) {
 		if !strings.Contains(text, word) && !inOrder([]rune(word), []rune(text)) {
 			return false
 		}

@@ -94,7 +94,7 @@ func heap(s *State, width, height int) []string {
 		return append(lines, "  There are no stacks in it: the heap was not sampled and no snapshot of an allocator was taken.",
 			"", paint(faint, "  hightide run samples the heap; hightide run --snapshot-on exit records a snapshot."))
 	}
-	lines = append(lines, h.titleLine(&sets[h.set], len(sets), width), "")
+	lines = append(lines, h.titleLine(&sets[h.set], len(sets)), "")
 	room := height - len(lines)
 	if width >= 120 {
 		left := width * 3 / 5
@@ -109,7 +109,7 @@ func heap(s *State, width, height int) []string {
 }
 
 // titleLine says what is shown, of how much.
-func (h *explorer) titleLine(set *report.StackSet, n, width int) string {
+func (h *explorer) titleLine(set *report.StackSet, n int) string {
 	line := " " + paint(strong, clean(set.Title))
 	if set.Of != "" && !strings.EqualFold(set.Of, set.Title) {
 		line += ", " + clean(set.Of)

@@ -71,10 +71,8 @@ func (s *State) key(name, text string) []ask {
 		if b.work == nil || b.tab != "" && b.tab != s.tab().title {
 			continue
 		}
-		for _, k := range b.keys {
-			if k == name {
-				return b.work(s)
-			}
+		if slices.Contains(b.keys, name) {
+			return b.work(s)
 		}
 	}
 	if move, ok := moves[name]; ok && s.tab().move != nil {

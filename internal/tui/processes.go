@@ -95,12 +95,12 @@ func (s *State) treeRows(sorted []*sampler.Seen) (rows []processRow) {
 		}
 		children[parent] = append(children[parent], p)
 	}
-	var walk func(parent int, lead string) (rows []processRow)
-	walk = func(parent int, lead string) (rows []processRow) {
+	var walk func(parent int) (rows []processRow)
+	walk = func(parent int) (rows []processRow) {
 		var below [][]processRow
 		var kept []*sampler.Seen
 		for _, p := range children[parent] {
-			next := walk(p.PID, "")
+			next := walk(p.PID)
 			if s.lets(p) || len(next) > 0 {
 				kept, below = append(kept, p), append(below, next)
 			}
@@ -120,7 +120,7 @@ func (s *State) treeRows(sorted []*sampler.Seen) (rows []processRow) {
 		}
 		return rows
 	}
-	return walk(0, "")
+	return walk(0)
 }
 
 func processColumns() []column {

@@ -19,9 +19,9 @@ type tab struct {
 func tabs() []tab {
 	return []tab{
 		{"Overview", "Overview", overview, moveOverview},
-		{"PyTorch", "Torch", pytorch, nil},
-		{"TensorFlow", "TF", tensorflow, nil},
-		{"JAX", "JAX", jax, nil},
+		{"PyTorch", "Torch", frameworkView("torch", "PyTorch"), nil},
+		{"TensorFlow", "TF", frameworkView("tensorflow", "TensorFlow"), nil},
+		{"JAX", "JAX", frameworkView("jax", "JAX"), nil},
 		{"Timeline", "Time", timeline, moveTimeline},
 		{"Analysis", "Analysis", analysisView, moveAnalysis},
 		{"Diagnostics", "Diag", diagnostics, moveDiagnostics},
@@ -63,9 +63,9 @@ func (s *State) marked() string {
 	case helpDialog:
 		lines = help(s, s.Width, body)
 	case envDialog:
-		lines = envView(s, s.Width, body)
+		lines = envView(s, s.Width)
 	case signalDialog:
-		lines = signalView(s, s.Width, body)
+		lines = signalView(s, s.Width)
 	case processDialog:
 		lines = processView(s, s.Width, body)
 	default:

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -63,9 +64,7 @@ func update(s *State, message any) []ask {
 // looked takes in a picture of the machine.
 func (s *State) looked(m Looked) []ask {
 	s.Now = m.Now
-	for uid, name := range m.Users {
-		s.Users[uid] = name
-	}
+	maps.Copy(s.Users, m.Users)
 	if s.Paused {
 		return nil
 	}

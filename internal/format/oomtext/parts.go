@@ -54,7 +54,7 @@ func tensor(m *mem.OOMMessage, shape string) {
 		return
 	}
 	elements := int64(1)
-	for _, field := range strings.Split(shape, ",") {
+	for field := range strings.SplitSeq(shape, ",") {
 		n, err := strconv.ParseInt(strings.TrimSpace(field), 10, 64)
 		if err != nil || n < 0 || n > 0 && elements > int64(mem.MaxSize)/n {
 			m.Shape = nil

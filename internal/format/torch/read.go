@@ -10,6 +10,7 @@ package torch
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"hightide/internal/mem"
 	"hightide/internal/pickle"
@@ -301,10 +302,8 @@ func (b *torchBuilder) unknownKeys(d *pickle.Decoder, part string, pairs []pickl
 }
 
 func (b *torchBuilder) checkKey(part, key string, known []string) {
-	for _, k := range known {
-		if k == key {
-			return
-		}
+	if slices.Contains(known, key) {
+		return
 	}
 	name := part + "." + key
 	if part == "" {
