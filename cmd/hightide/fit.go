@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -161,10 +162,7 @@ func (o *fitOptions) plan(ctx context.Context, a *app) error {
 }
 
 func readyLine(r fit.Ready) string {
-	line := r.Description
-	if line == "" {
-		line = r.Model
-	}
+	line := cmp.Or(r.Description, r.Model)
 	if n, ok := r.Parameters.Get(); ok {
 		line += fmt.Sprintf(", %.1f M parameters", float64(n)/1e6)
 	}

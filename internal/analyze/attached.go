@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"hightide/internal/mem"
@@ -72,12 +73,7 @@ func (in *Input) age() (ns int64, known bool) {
 
 // inside says whether any process told something itself.
 func (in *Input) inside() bool {
-	for _, p := range in.Run.Processes {
-		if p.Python != "" {
-			return true
-		}
-	}
-	return len(in.Run.Heap) > 0
+	return slices.ContainsFunc(in.Run.Processes, func(p *mem.Process) bool { return p.Python != "" }) || len(in.Run.Heap) > 0
 }
 
 func (in *Input) whyOutside() string {

@@ -72,9 +72,7 @@ func leadingFigure(a, b *report.Report) *figure {
 		if slices.Contains(f.source, a.Headline.MainSource) && slices.Contains(f.source, b.Headline.MainSource) {
 			return f
 		}
-		if first == nil {
-			first = f
-		}
+		first = cmp.Or(first, f)
 	}
 	return first
 }

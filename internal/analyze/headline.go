@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -246,20 +247,12 @@ func toldFrom(least mem.Optional) string {
 // named is "`history.append(loss)` (train.py:61)", or the container's name where the line's text is
 // not known.
 func (in *Input) named(g *growing, at mem.Location) string {
-	quoted := in.source(at)
-	if quoted == "" {
-		quoted = g.holder.Name
-	}
+	quoted := cmp.Or(in.source(at), g.holder.Name)
 	return fmt.Sprintf("`%s` (%s)", quoted, mem.LineName(at))
 }
 
 func oomed(r *report.Report) bool {
-	for _, f := range r.Findings {
-		if f.Kind == report.KindOOM {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return f.Kind == report.KindOOM })
 }
 
 // round writes a number with two significant digits and thousands apart: "7,400".

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -62,12 +63,7 @@ const leastReadings = 4
 
 // notImporting says that a stack is not of the import of a module.
 func (in *Input) notImporting(stack uint32) bool {
-	for _, n := range in.Run.Stacks.Numbers(stack) {
-		if in.Run.Stacks.Locations[n].File == "<frozen importlib._bootstrap>" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(in.Run.Stacks.Numbers(stack), func(n uint32) bool { return in.Run.Stacks.Locations[n].File == "<frozen importlib._bootstrap>" })
 }
 
 // largerRate is how fast lines of a process grow that keep nothing.

@@ -167,12 +167,7 @@ func firstHolder(holders []mem.Holder, want func(mem.Holder) bool) *mem.Holder {
 }
 
 func used(causes []growing, h mem.Holder) bool {
-	for _, g := range causes {
-		if g.holder != nil && g.holder.Name == h.Name && g.holder.Where == h.Where {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(causes, func(g growing) bool { return g.holder != nil && g.holder.Name == h.Name && g.holder.Where == h.Where })
 }
 
 func count(lines []growingLine, want func(growingLine) bool) (n int) {

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,10 +55,7 @@ func (in *Input) seen(p *report.Peak, l lead) bool {
 const unseenPart = 1.005
 
 func (in *Input) label() mem.Label {
-	if in.Run.Info.Label != "" {
-		return in.Run.Info.Label
-	}
-	return mem.Measured
+	return cmp.Or(in.Run.Info.Label, mem.Measured)
 }
 
 // heapPeak is the highest of a process's sampled heap, absent where it was not sampled.

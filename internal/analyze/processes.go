@@ -103,10 +103,7 @@ func role(p *mem.Process) string {
 	if rank, ok := p.Rank.Get(); ok && p.Role != "dataloader" {
 		return "rank " + itoa(rank)
 	}
-	if p.Role == "" {
-		return "process"
-	}
-	return p.Role
+	return cmp.Or(p.Role, "process")
 }
 
 func ending(p *mem.Process) string {

@@ -146,9 +146,7 @@ func (b *bench) onCluster(ctx context.Context, journal *matrix.Journal, host *ma
 	if err != nil {
 		return nil, err
 	}
-	if b.options.Jobs == 0 {
-		b.options.Jobs = clusterJobs
-	}
+	b.options.Jobs = cmp.Or(b.options.Jobs, clusterJobs)
 	host.Trial, host.Elsewhere = c.trial, true
 	ctx, cancel := context.WithCancel(ctx)
 	var serving sync.WaitGroup

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -33,10 +34,7 @@ const defaultPoints = 1000
 
 // Curves are those of a recording that are wanted, in its own order.
 func Curves(run *mem.Run, o CurveOptions) []Curve {
-	points := o.Points
-	if points == 0 {
-		points = defaultPoints
-	}
+	points := cmp.Or(o.Points, defaultPoints)
 	from, to := o.From.Or(math.MinInt64), o.To.Or(math.MaxInt64)
 	curves := []Curve{}
 	var main *mem.Series

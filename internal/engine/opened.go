@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -425,9 +426,7 @@ func (o *Opened) Report(ctx context.Context, id string) (*report.Report, error) 
 	if err := x.Finish(); err != nil {
 		return nil, err
 	}
-	if x.Report.Run.Name == "" {
-		x.Report.Run.Name = read.info.Name
-	}
+	x.Report.Run.Name = cmp.Or(x.Report.Run.Name, read.info.Name)
 	one.reading.Lock()
 	defer one.reading.Unlock()
 	if one.snapshot == read.snapshot {

@@ -71,12 +71,7 @@ func (e *Explorer) wants(f Filter) (func(n int) bool, error) {
 		return all[0], nil
 	}
 	return func(n int) bool {
-		for _, is := range all {
-			if !is(n) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(all, func(is func(n int) bool) bool { return !is(n) })
 	}, nil
 }
 

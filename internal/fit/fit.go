@@ -128,9 +128,7 @@ func (o *Options) search(ctx context.Context, run Try, result *Result, headroom 
 		return trial, err
 	}
 	plan := Plan{Step: o.Granularity, First: o.Start, Most: o.Most}
-	if plan.First == 0 {
-		plan.First = result.Current
-	}
+	plan.First = cmp.Or(plan.First, result.Current)
 	found, err := Search(plan, try)
 	result.Largest, result.Fails, result.Trials = found.Largest, found.Fails, found.Trials
 	if err == nil && o.Backward {

@@ -53,17 +53,12 @@ type Found struct {
 // result then holds the trials so far.
 func Search(plan Plan, try func(batch int) (Trial, error)) (Found, error) {
 	s := search{step: max(plan.Step, 1), most: plan.Most}
-	if s.most == 0 {
-		s.most = 1 << 20
-	}
+	s.most = cmp.Or(s.most, 1<<20)
 	s.most -= s.most % s.step
 	if s.most == 0 {
 		return Found{}, fmt.Errorf("no multiple of %d is within %d", s.step, plan.Most)
 	}
-	first := plan.First
-	if first == 0 {
-		first = 8
-	}
+	first := cmp.Or(plan.First, 8)
 	s.failed = s.most + s.step
 	next := s.inside(first)
 	for next > s.fits && next < s.failed {

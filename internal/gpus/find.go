@@ -81,12 +81,7 @@ func (g *GPU) hasWords(wanted []string) bool {
 	for _, n := range g.names() {
 		own = append(own, parts(canonical(n))...)
 	}
-	for _, w := range wanted {
-		if !slices.Contains(own, w) {
-			return false
-		}
-	}
-	return len(wanted) > 0
+	return !slices.ContainsFunc(wanted, func(w string) bool { return !slices.Contains(own, w) }) && len(wanted) > 0
 }
 
 // makers are words that tell nothing about a model.

@@ -9,6 +9,7 @@
 package gpus
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/csv"
 	"errors"
@@ -208,12 +209,8 @@ func (r *record) gpu(source string) GPU {
 
 // check refuses a row that could not be imagined, and fills in what follows from the rest.
 func (g *GPU) check() error {
-	if g.Vendor == "" {
-		g.Vendor = "NVIDIA"
-	}
-	if g.Name == "" {
-		g.Name = g.Slug
-	}
+	g.Vendor = cmp.Or(g.Vendor, "NVIDIA")
+	g.Name = cmp.Or(g.Name, g.Slug)
 	_, _, capability := g.Capability()
 	switch {
 	case g.Slug == "":

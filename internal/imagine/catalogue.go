@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strconv"
@@ -47,7 +48,7 @@ func (s *Session) everyGPU(ctx context.Context, t trial, main *Result) []mem.GPU
 	s.done, s.all = 0, 0
 	for ctx.Err() == nil {
 		var open []gpus.GPU
-		for _, key := range sortedKeys(groups) {
+		for _, key := range slices.Sorted(maps.Keys(groups)) {
 			if _, next := walk(groups[key], known); next != nil {
 				open = append(open, *next)
 			}
@@ -57,7 +58,7 @@ func (s *Session) everyGPU(ctx context.Context, t trial, main *Result) []mem.GPU
 		}
 		s.runOn(ctx, t, open, known)
 	}
-	for _, key := range sortedKeys(groups) {
+	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		found, _ := walk(groups[key], known)
 		verdicts = append(verdicts, found...)
 	}

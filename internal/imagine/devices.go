@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -291,7 +293,7 @@ func (v *imaginary) frames(run *mem.Run, now int64) []mem.Frame {
 		r.frame.Process = id(r.pid, r.start)
 		all = append(all, r.frame)
 	}
-	for _, name := range sortedKeys(v.calls) {
+	for _, name := range slices.Sorted(maps.Keys(v.calls)) {
 		all = append(all, v.calls[name])
 	}
 	if v.problem != nil {

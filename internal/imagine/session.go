@@ -14,7 +14,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -363,8 +362,6 @@ func (s *Session) largest() gpus.GPU {
 	})
 	return slices.MaxFunc(list, func(a, b gpus.GPU) int { return cmp.Compare(a.Total, b.Total) })
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // advance tells that one more of the runs beside the first one is done.
 func (s *Session) advance(format string, args ...any) {

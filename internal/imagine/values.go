@@ -88,12 +88,7 @@ func isNumber(value any, lists bool) bool {
 	case float64, bool:
 		return true
 	case []any:
-		for _, each := range value {
-			if !isNumber(each, true) {
-				return false
-			}
-		}
-		return lists
+		return !slices.ContainsFunc(value, func(each any) bool { return !isNumber(each, true) }) && lists
 	}
 	return false
 }

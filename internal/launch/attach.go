@@ -82,7 +82,7 @@ func (t *Target) looksGone(done <-chan struct{}) bool {
 			return false
 		case <-time.After(lookEvery):
 		}
-		fields := statFields(t.PID)
+		fields := StatFields(t.PID)
 		if len(fields) <= fieldStart || ended(fields) || fields[fieldStart] != strconv.FormatUint(t.StartTicks, 10) {
 			return true
 		}
@@ -91,7 +91,7 @@ func (t *Target) looksGone(done <-chan struct{}) bool {
 
 // exitStatus is how the process ended, where the kernel says so to one who is not its parent.
 func (t *Target) exitStatus() (syscall.WaitStatus, bool) {
-	fields := statFields(t.PID)
+	fields := StatFields(t.PID)
 	if len(fields) > fieldExitCode && ended(fields) && fields[fieldStart] == strconv.FormatUint(t.StartTicks, 10) && t.Env != nil {
 		if code, err := strconv.ParseUint(fields[fieldExitCode], 10, 32); err == nil { // 0 also where it may not be read: then Env is nil
 			return syscall.WaitStatus(code), true

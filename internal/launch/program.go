@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bufio"
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -41,9 +42,7 @@ func findProgram(name, path string) (string, error) {
 	}
 	denied := error(nil)
 	for _, dir := range filepath.SplitList(path) {
-		if dir == "" {
-			dir = "."
-		}
+		dir = cmp.Or(dir, ".")
 		candidate := filepath.Join(dir, name)
 		if !strings.Contains(candidate, "/") {
 			candidate = "./" + candidate

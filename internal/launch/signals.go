@@ -112,7 +112,7 @@ func (c *Child) forgetStops() {
 
 // processState is the state letter of a process, 0 where it is gone.
 func processState(pid int) byte {
-	fields := statFields(pid)
+	fields := StatFields(pid)
 	if len(fields) == 0 || fields[fieldState] == "" {
 		return 0
 	}

@@ -78,7 +78,7 @@ const (
 
 // identify refuses what is not a process, or one without memory of its own.
 func (t *Target) identify() error {
-	fields := statFields(t.PID)
+	fields := StatFields(t.PID)
 	if len(fields) <= fieldStart {
 		return missing(t.PID)
 	}
@@ -157,8 +157,9 @@ func (t *Target) foreign() string {
 	return ""
 }
 
-// statFields are the fields of /proc/PID/stat behind the program's name, which may hold anything. Nil: the process is gone.
-func statFields(pid int) []string {
+// StatFields are the fields of /proc/PID/stat behind the program's name, which may hold anything. The first is the state, field 3. Nil: the
+// process is gone.
+func StatFields(pid int) []string {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	end := bytes.LastIndexByte(data, ')')
 	if err != nil || end < 0 {

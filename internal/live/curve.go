@@ -1,6 +1,10 @@
 package live
 
-import "hightide/internal/mem"
+import (
+	"cmp"
+
+	"hightide/internal/mem"
+)
 
 // Curve is a history of a figure in a bounded number of points: all of it thinned, by keeping the highest of neighbours, and the
 // last of it whole.
@@ -24,9 +28,7 @@ const (
 func (c *Curve) Add(time, value int64) {
 	c.Peak.Raise(mem.Some(value))
 	c.Recent = newest(append(c.Recent, Point{time, value}), recent)
-	if c.every == 0 {
-		c.every = 1
-	}
+	c.every = cmp.Or(c.every, 1)
 	if last := len(c.All) - 1; c.since%c.every != 0 && last >= 0 {
 		c.All[last] = Point{time, max(c.All[last].Value, value)}
 	} else {

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -188,10 +189,7 @@ func (m *measuring) headline(r *report.Report) {
 		return
 	}
 	p := &r.Headline.Peak
-	label := p.Label
-	if label == "" {
-		label = mem.Measured
-	}
+	label := cmp.Or(p.Label, mem.Measured)
 	if v := r.Imagined; v != nil {
 		m.peak(Allocated, v.Allocated, mem.Imagined)
 		m.peak(Reserved, v.Reserved, mem.Imagined)

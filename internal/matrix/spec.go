@@ -181,12 +181,7 @@ func (s *Spec) axes(r *reader, n *node) {
 
 // inEnvironments says whether an environment chooses by that axis: "torch: [2.6.0, 2.9.1]" is a name for interpreters.
 func (s *Spec) inEnvironments(axes *node, name string) bool {
-	for _, env := range axes.root.find("environments").items() {
-		if env.find("when").find(name) != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(axes.root.find("environments").items(), func(env *node) bool { return env.find("when").find(name) != nil })
 }
 
 func (s *Spec) axis(name string) int {

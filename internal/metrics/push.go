@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -131,10 +132,7 @@ func (x *Exporter) Start(ctx context.Context, p Push) (stop func(), err error) {
 
 // gather puts the metrics into the queues at each interval, and once more at the end; then all of them have ended.
 func (x *Exporter) gather(ctx context.Context, p *Push, senders []*sender) {
-	every := p.Every
-	if every == 0 {
-		every = defaultEvery
-	}
+	every := cmp.Or(p.Every, defaultEvery)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	var before []*dto.MetricFamily

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -49,10 +50,7 @@ func newSender(p protocol, address string, push *Push) (*sender, error) {
 		host = "localhost"
 	}
 	s := &sender{protocol: p, Push: push, url: address, of: origin{host, time.Now().UnixNano()}}
-	limit := push.Limit
-	if limit == 0 {
-		limit = defaultLimit
-	}
+	limit := cmp.Or(push.Limit, defaultLimit)
 	place := func(n int) string {
 		return filepath.Join(push.Dir, fmt.Sprintf("%s-%x-%d", p.name, sha256.Sum256([]byte(address)), n))
 	}
@@ -143,10 +141,7 @@ func (s *sender) first() time.Duration {
 
 // post sends one request. With an error, again says how long the receiver wants us to wait; below 0: it will never take it.
 func (s *sender) post(ctx context.Context, body []byte) (again time.Duration, err error) {
-	within := s.within
-	if within == 0 {
-		within = 30 * time.Second
-	}
+	within := cmp.Or(s.within, 30*time.Second)
 	ctx, done := context.WithTimeout(ctx, within)
 	defer done()
 	request, err := s.request(ctx, body)

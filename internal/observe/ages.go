@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"slices"
 
 	"hightide/internal/mem"
@@ -32,9 +33,7 @@ func (a *heapAges) bin(born tick) int { return int((max(born, a.first) - a.first
 
 // born counts a block of a site in (+) or out (-), by when it was allocated.
 func (b *liveHeap) born(s *site, at tick, weight mem.Bytes) {
-	if b.ages.first == 0 {
-		b.ages.first = at
-	}
+	b.ages.first = cmp.Or(b.ages.first, at)
 	for b.ages.bin(at) >= ageBins {
 		b.widen()
 	}

@@ -1,11 +1,9 @@
 package observe
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"hightide/internal/mem"
@@ -54,19 +52,4 @@ func (r *Recorder) blind(p *process, command []string) {
 			}
 		}
 	}
-}
-
-// sortBy sorts by a number, keeping the order of equals.
-func sortBy[T any](items []T, key func(T) int64) {
-	slices.SortStableFunc(items, func(a, b T) int { return cmp.Compare(key(a), key(b)) })
-}
-
-// sortedKeys of a map, so that output does not depend on the map's order.
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

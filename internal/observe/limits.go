@@ -3,6 +3,7 @@ package observe
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -87,7 +88,7 @@ func alertSeries(name string) (mem.Quantity, error) {
 	if known || dotted && !ours {
 		return mem.Quantity(name), nil
 	}
-	choices := sortedKeys(alertNames)
+	choices := slices.Sorted(maps.Keys(alertNames))
 	if dotted {
 		choices = nil
 		for _, q := range mem.Quantities {

@@ -3,6 +3,8 @@ package observe
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 
 	"hightide/internal/mem"
@@ -255,7 +257,7 @@ func (r *Recorder) framework(p *process, data []byte, m *message) {
 	p.dirty = true
 	var all map[string]any
 	_ = json.Unmarshal(data, &all)
-	for _, key := range sortedKeys(all) {
+	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if key != "type" && key != "name" && key != "version" && all[key] != nil {
 			p.fact(m.Name+"."+key, text(all[key]))
 		}

@@ -1,13 +1,11 @@
 package observe
 
 import (
-	"bytes"
-	"fmt"
-	"os"
 	"strconv"
-	"strings"
 	"syscall"
 	"unsafe"
+
+	"hightide/internal/launch"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,23 +40,9 @@ func changedAt(folder string) (int64, error) {
 	return info.Mtim.Nano(), nil
 }
 
-// statFields are the fields of /proc/PID/stat after the program's name, which may hold anything;
-// the first is the state, field 3. Nil where the process is gone.
-func statFields(pid int) []string {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return nil
-	}
-	end := bytes.LastIndexByte(data, ')')
-	if end < 0 {
-		return nil
-	}
-	return strings.Fields(string(data[end+1:]))
-}
-
 // procAlive says whether the process of that identity still runs; a zombie does not.
 func procAlive(pid int, start uint64) bool {
-	fields := statFields(pid)
+	fields := launch.StatFields(pid)
 	return len(fields) >= 20 && fields[0] != "Z" && fields[0] != "X" && fields[19] == strconv.FormatUint(start, 10)
 }
 

@@ -17,7 +17,7 @@ const leaderFile = "leader"
 
 // leads notes the process at the top of the tree.
 func (s *Shared) leads(pid int) {
-	if fields := statFields(pid); len(fields) >= 20 {
+	if fields := launch.StatFields(pid); len(fields) >= 20 {
 		_ = os.WriteFile(filepath.Join(s.Dir, leaderFile), fmt.Appendf(nil, "%d %s", pid, fields[19]), 0o600)
 	}
 }
@@ -72,7 +72,7 @@ func holds(dir string, line []string) bool {
 // ancestry names a process and those above it, each as "PID START".
 func ancestry(pid int) (line []string) {
 	for pid > 0 {
-		fields := statFields(pid)
+		fields := launch.StatFields(pid)
 		if len(fields) < 20 {
 			break
 		}

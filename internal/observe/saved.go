@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -237,7 +238,7 @@ func (c *channel) save(all bool) savedChannel {
 func (r *stackReader) unsaved(all bool) []uint32 {
 	ids := r.fresh
 	if all {
-		ids = sortedKeys(r.codes)
+		ids = slices.Sorted(maps.Keys(r.codes))
 	}
 	r.fresh = nil
 	return ids

@@ -1,6 +1,11 @@
 package observe
 
-import "hightide/internal/mem"
+import (
+	"cmp"
+	"slices"
+
+	"hightide/internal/mem"
+)
 
 // Status is the run in brief, for a status line.
 type Status struct {
@@ -95,6 +100,6 @@ func (r *Recorder) last(key seriesKey) mem.Optional {
 }
 
 func largest(lines []ProcessStatus, n int) []ProcessStatus {
-	sortBy(lines, func(l ProcessStatus) int64 { return -l.RSS.Or(0) })
+	slices.SortStableFunc(lines, func(a, b ProcessStatus) int { return cmp.Compare(b.RSS.Or(0), a.RSS.Or(0)) })
 	return lines[:min(n, len(lines))]
 }

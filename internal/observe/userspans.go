@@ -135,7 +135,7 @@ func (r *Recorder) spansLeft(p *process, now int64) {
 		counts[name]++
 	}
 	var each []string
-	for _, name := range sortedKeys(counts) {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		text := fmt.Sprintf("%q", name)
 		if counts[name] > 1 {
 			text += fmt.Sprintf(" (%d times)", counts[name])

@@ -83,9 +83,7 @@ func Run(ctx context.Context, sources []Source, o Options) (*Result, error) {
 
 // check refuses what makes no sense together, and fills in the default.
 func (o *Options) check() error {
-	if o.Policy == "" {
-		o.Policy = "native"
-	}
+	o.Policy = cmp.Or(o.Policy, "native")
 	if _, ok := allocator.FindPolicy(o.Policy); !ok {
 		return fail.Choice("--policy", o.Policy, []string{"native", "async", "bfc", "ideal"})
 	}

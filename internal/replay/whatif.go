@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -203,9 +204,7 @@ func (w *WhatIf) setup(t *Trial) (allocator.Setup, error) {
 	if setup.Memory, setup.Capacity, err = o.capacity(); err != nil {
 		return setup, err
 	}
-	if setup.Capacity == 0 {
-		setup.Capacity = w.room
-	}
+	setup.Capacity = cmp.Or(setup.Capacity, w.room)
 	if t.Settings != nil {
 		if setup.Settings, err = w.trace.rules.Parse(*t.Settings); err != nil {
 			return setup, fail.Usage("as in expandable_segments:True,max_split_size_mb:128", "%w", err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -248,12 +249,7 @@ func parseFdinfo(text []byte, regions []string) (info fdinfo, ok bool) {
 
 // deviceRegion matches "vram" and "vram0" with the region "vram".
 func deviceRegion(name string, regions []string) bool {
-	for _, r := range regions {
-		if strings.TrimRight(name, "0123456789") == r {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(regions, func(r string) bool { return strings.TrimRight(name, "0123456789") == r })
 }
 
 // word reads a file of one short line; "" where there is none.

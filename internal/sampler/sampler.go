@@ -12,6 +12,7 @@
 package sampler
 
 import (
+	"cmp"
 	"os"
 	"runtime"
 	"slices"
@@ -88,9 +89,7 @@ func New(options Options, sink Sink) *Sampler {
 	if options.Share <= 0 {
 		options.Share = 0.005
 	}
-	if options.Root == "" {
-		options.Root = "/"
-	}
+	options.Root = cmp.Or(options.Root, "/")
 	s := &Sampler{
 		options: options, sink: sink, told: map[string]bool{}, vendors: options.Vendors,
 		tree:   NewTree(options),
@@ -415,10 +414,7 @@ func (s *Sampler) sampleDevices(now int64) {
 			s.unobserved(v.Name()+" devices", plain(err))
 		}
 		for _, r := range readings {
-			at := r.Time
-			if at == 0 {
-				at = now
-			}
+			at := cmp.Or(r.Time, now)
 			s.sink.Sample(r.Process, r.Device, r.Name, at, r.Value)
 		}
 	}

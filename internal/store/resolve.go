@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,10 +92,7 @@ func Load(s Store, ref string) (Run, *mem.Run, error) {
 
 // where is what an error calls the recording.
 func (r *Run) where() string {
-	if r.File != "" {
-		return r.File
-	}
-	return "run " + r.ID
+	return cmp.Or(r.File, "run "+r.ID)
 }
 
 // pick finds the run that a reference means among those that fit it, newest first.

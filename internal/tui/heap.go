@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"path"
@@ -110,9 +111,7 @@ func (h *explorer) openHeaviest(set *report.StackSet) {
 		at = at.Children[0]
 		key = callKey(key, set, at.Place)
 		h.open[key] = true
-		if h.cursor == 0 {
-			h.cursor = key
-		}
+		h.cursor = cmp.Or(h.cursor, key)
 	}
 }
 

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"time"
 
 	"hightide/internal/live"
@@ -101,10 +102,7 @@ func NewState() *State {
 
 // shownRun is the row and the live view of the run that the tabs are about; nil where there is none.
 func (s *State) shownRun() (*store.Run, *live.Run) {
-	id := s.Run
-	if id == "" {
-		id = s.Started
-	}
+	id := cmp.Or(s.Run, s.Started)
 	for i := range s.Runs {
 		if r := &s.Runs[i]; r.ID == id || id == "" && r.State == store.Running {
 			return r, s.Live[r.ID]

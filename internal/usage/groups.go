@@ -33,9 +33,7 @@ func Groups(names *Names, uses []Use) []Group {
 	for _, u := range uses {
 		site := names.Of(u.Stack)
 		g := groups.At(site.key())
-		if g.Site == nil {
-			g.Site = site
-		}
+		g.Site = cmp.Or(g.Site, site)
 		g.Bytes += u.Bytes
 		g.Blocks += u.Blocks
 		g.Absent += u.Absent

@@ -129,9 +129,7 @@ func (t *Names) place(frames []mem.Location) (at mem.Location, user bool) {
 	for i := range frames {
 		l := &frames[i]
 		if l.Native {
-			if native == nil {
-				native = l
-			}
+			native = cmp.Or(native, l)
 			continue
 		}
 		if l.File == commandText && withoutFile { // else it is generated code
@@ -176,9 +174,7 @@ func (t *Names) library(frames []mem.Location) (at *mem.Location, owner string) 
 		if l.Native || t.Kind(l.File) != LibraryFile || passedOn(l) {
 			continue
 		}
-		if at == nil {
-			at = l
-		}
+		at = cmp.Or(at, l)
 		// From the inside out: the last one to be seen is the outermost.
 		if name := packageOf(l.File); name != "" && !slices.Contains(carriers, name) && (l.Function == "forward" || !forward) {
 			owner, forward = name, forward || l.Function == "forward"
@@ -331,10 +327,5 @@ var ownFrame = words.Lazy(`/hightide_agent/imagine/|/torch/_ops\.py$`)
 
 // bareStack says whether a stack has no frames of the program or the framework.
 func bareStack(stacks *mem.StackTable, n uint32) bool {
-	for _, l := range stacks.Numbers(n) {
-		if !ownFrame.MatchString(stacks.Locations[l].File) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(stacks.Numbers(n), func(l uint32) bool { return !ownFrame.MatchString(stacks.Locations[l].File) })
 }

@@ -129,10 +129,5 @@ func isMain(run *mem.Run, process uint32) bool {
 
 // usedTorch says whether any process imported PyTorch.
 func usedTorch(run *mem.Run) bool {
-	for _, p := range run.Processes {
-		if p.Frameworks["torch"] != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(run.Processes, func(p *mem.Process) bool { return p.Frameworks["torch"] != "" })
 }

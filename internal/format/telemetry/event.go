@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -137,15 +138,9 @@ func (e *Event) check() error {
 			return fmt.Errorf("%d bytes is not a size", **size)
 		}
 	}
-	if e.Allocated == nil {
-		e.Allocated = e.OldAllocated
-	}
-	if e.Reserved == nil {
-		e.Reserved = e.OldReserved
-	}
-	if e.Type == "" {
-		e.Type = e.OldType
-	}
+	e.Allocated = cmp.Or(e.Allocated, e.OldAllocated)
+	e.Reserved = cmp.Or(e.Reserved, e.OldReserved)
+	e.Type = cmp.Or(e.Type, e.OldType)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"hightide/internal/mem"
@@ -166,12 +167,7 @@ func jsonHas(head []byte, keys ...string) bool {
 	if len(head) == 0 || head[0] != '{' && head[0] != '[' {
 		return false
 	}
-	for _, key := range keys {
-		if bytes.Contains(head, []byte(`"`+key+`"`)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(keys, func(key string) bool { return bytes.Contains(head, []byte(`"`+key+`"`)) })
 }
 
 // IsJSON knows a snapshot that was saved as JSON by its keys.

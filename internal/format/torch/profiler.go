@@ -3,6 +3,7 @@ package torch
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -208,9 +209,7 @@ func (t *chromeTrace) entry(e *chromeEvent) error {
 func (t *chromeTrace) device(e *chromeEvent, kind int) profiler.Device {
 	d := profiler.Device{Kind: kind, Index: max(0, e.Args.Device)}
 	process := fmt.Sprint(e.Process)
-	if t.process == "" {
-		t.process = process
-	}
+	t.process = cmp.Or(t.process, process)
 	if process == t.process {
 		return d
 	}
