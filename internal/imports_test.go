@@ -61,13 +61,14 @@ var rooms = map[string][]string{
 	"internal/imagine":      {"internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined", "internal/fail", "internal/gpus", "internal/format/torch", "internal/launch", "internal/observe", "internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm"},
 	"internal/testkit":      {"internal/mem", "internal/format/torch"}, // for tests alone: checkFile lets nothing import it
 	"internal/tui":          {"internal/analyze", "internal/engine", "internal/launch", "internal/live", "internal/mem", "internal/report", "internal/sampler", "internal/store"},
-	"internal/engine":       {"agent", "device", "heap", "internal/allocator", "internal/analyze", "internal/budget", "internal/event", "internal/explore", "internal/fail", "internal/files", "internal/fit", "internal/format", "internal/format/stacks", "internal/format/torch", "internal/gpus", "internal/imagine", "internal/launch", "internal/mem", "internal/observe", "internal/pickle", "internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/store", "internal/usage", "internal/wire"},
-	"internal/budget":       {"internal/matrix", "internal/mem", "internal/usage", "internal/words"},
+	"internal/engine":       {"agent", "device", "heap", "internal/allocator", "internal/analyze", "internal/budget", "internal/event", "internal/explore", "internal/fail", "internal/files", "internal/fit", "internal/format", "internal/format/stacks", "internal/format/torch", "internal/gpus", "internal/imagine", "internal/launch", "internal/mem", "internal/observe", "internal/pickle", "internal/replay", "internal/report", "internal/sampler", "internal/store", "internal/usage", "internal/wire"},
+	"internal/budget":       {"internal/analyze", "internal/fail", "internal/matrix", "internal/mem", "internal/report", "internal/usage", "internal/words"},
+	"internal/diagnose":     {"heap", "internal/engine", "internal/fail", "internal/format", "internal/mem", "internal/pythons", "internal/report", "internal/sampler", "internal/store"},
 	"internal/bench":        {"internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/files", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mem", "internal/observe", "internal/pythons", "internal/report", "internal/sampler", "internal/store"},
 	"internal/server":       {"internal/bench", "internal/engine", "internal/analyze", "internal/event", "internal/explore", "internal/fit", "internal/launch", "internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe", "internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store", "internal/terminal", "web"},
 	"internal/metrics":      {"internal/engine", "internal/fail", "internal/format/protobuf", "internal/live", "internal/mem", "internal/store"},
 	"internal/mcp":          {"internal/analyze", "internal/engine", "internal/event", "internal/fail", "internal/fit", "internal/gpus", "internal/imagine", "internal/mem", "internal/observe", "internal/replay", "internal/report", "internal/store"},
-	"cmd/hightide":          {"internal/bench", "internal/server", "internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons", "internal/replay", "internal/store", "internal/tui", "internal/words"},
+	"cmd/hightide":          {"internal/bench", "internal/diagnose", "internal/server", "internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons", "internal/replay", "internal/store", "internal/tui", "internal/words"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.
@@ -110,6 +111,15 @@ func TestWhoImportsWhom(t *testing.T) {
 		if !bytes.Contains(tour, []byte("(../"+room+"/")) {
 			t.Errorf("docs/tour.md names no file of %s", room)
 		}
+	}
+}
+
+// TestEngineIsSmall: a use case with more than a page of logic has a room of its own.
+func TestEngineIsSmall(t *testing.T) {
+	all, err := filepath.Glob("engine/*.go")
+	files := slices.DeleteFunc(all, func(path string) bool { return strings.HasSuffix(path, "_test.go") })
+	if err != nil || len(files) == 0 || len(files) > 10 {
+		t.Errorf("internal/engine has %d files, and may have 10: %q, %v", len(files), files, err)
 	}
 }
 

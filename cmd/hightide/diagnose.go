@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"hightide/internal/engine"
+	"hightide/internal/diagnose"
 	"hightide/internal/fail"
 	"hightide/internal/files"
 	"hightide/internal/report"
@@ -47,7 +47,7 @@ func (o *diagnoseOptions) AddFlags(flags *pflag.FlagSet) {
 
 // diagnosed is what diagnose says for programs.
 type diagnosed struct {
-	*engine.Diagnosis
+	*diagnose.Diagnosis
 	Bundle string `json:"bundle"`
 }
 
@@ -61,9 +61,9 @@ func (o *diagnoseOptions) run(a *app, c *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	var found *engine.Diagnosis
+	var found *diagnose.Diagnosis
 	err := files.Write(path, "bundle", func(w io.Writer) (err error) {
-		found, err = a.engine().Diagnose(c.Context(), runRef(args), w)
+		found, err = diagnose.Write(c.Context(), a.engine(), runRef(args), w)
 		return err
 	})
 	if err != nil {

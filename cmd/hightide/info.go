@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"hightide/internal/engine"
+	"hightide/internal/diagnose"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
@@ -54,7 +54,7 @@ func (o *infoOptions) AddFlags(flags *pflag.FlagSet) {
 
 func (o *infoOptions) run(a *app, c *cobra.Command, _ []string) error {
 	if !o.calibrate {
-		info := a.engine().Info(c.Context(), o.python)
+		info := diagnose.Look(c.Context(), a.engine(), o.python)
 		return a.show(o.json, info, func() error { return printInfo(a.stdout, info) })
 	}
 	found, err := gpus.Calibrate(c.Context(), o.python)
@@ -116,7 +116,7 @@ func (p *page) entry(mark, name, text, code string) {
 	}
 }
 
-func printInfo(out io.Writer, info *engine.Info) error {
+func printInfo(out io.Writer, info *diagnose.Info) error {
 	p := newPage(out)
 	p.printf("%s %s\n\n", p.paint("1", "hightide"), info.Hightide)
 	h := info.Host
@@ -132,8 +132,8 @@ func printInfo(out io.Writer, info *engine.Info) error {
 	printPythons(p, info.Pythons)
 	p.printf("\n%s\n", p.paint("1", "What hightide observes here"))
 	for _, a := range info.Abilities {
-		mark := map[engine.Can]string{engine.Yes: p.paint("32", "✓"), engine.Partly: p.paint("33", "◐"), engine.No: p.paint("31", "✗")}[a.Can]
-		p.entry(mark, a.Name, a.Text, map[bool]string{true: "2"}[a.Can == engine.No])
+		mark := map[diagnose.Can]string{diagnose.Yes: p.paint("32", "✓"), diagnose.Partly: p.paint("33", "◐"), diagnose.No: p.paint("31", "✗")}[a.Can]
+		p.entry(mark, a.Name, a.Text, map[bool]string{true: "2"}[a.Can == diagnose.No])
 		if a.Hint != "" {
 			p.entry(" ", "", "→ "+a.Hint, "36")
 		}
@@ -141,7 +141,7 @@ func printInfo(out io.Writer, info *engine.Info) error {
 	return p.err
 }
 
-func memoryLine(info *engine.Info) string {
+func memoryLine(info *diagnose.Info) string {
 	var parts []string
 	if bytes, ok := info.Host.Memory.Get(); ok {
 		parts = append(parts, mem.Bytes(bytes).String())

@@ -1,5 +1,5 @@
 // Package budget reads files of memory budgets, in YAML: how much a peak, a category or the growth of a step may take, by itself or beside
-// a baseline. What was found stands in package engine (check.go), which holds the one against the other.
+// a baseline. It holds what was found against them (check.go).
 package budget
 
 import (
@@ -40,8 +40,8 @@ var (
 	Categories = []string{"parameters", "gradients", "optimizer state", "buffers", "activations", "KV cache", "temporaries", "workspaces", "collectives", usage.BeforeTrace, "unknown"}
 )
 
-// Allows is how much the limit lets be, beside a baseline where it is relative.
-func (l *Limit) Allows(baseline mem.Bytes) mem.Bytes {
+// allows is how much the limit lets be, beside a baseline where it is relative.
+func (l *Limit) allows(baseline mem.Bytes) mem.Bytes {
 	if !l.Relative {
 		return l.bytes
 	}

@@ -1,11 +1,17 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
 
 	"hightide/internal/event"
 	"hightide/internal/fail"
@@ -98,4 +104,115 @@ func announcing(to event.Sink, options *observe.Options, p *place, g *guest) fun
 		}
 		return g.bring(told)
 	}
+}
+
+// CPython from 3.14 on lets another process of the same user have it run a file, between two lines of its main thread
+// (sys.remote_exec, PEP 768). The asking is done by the very interpreter that the process runs.
+
+// guest is a process that the agent can be brought into.
+type guest struct {
+	target *launch.Target
+	python string // its version, as 3.14
+	shared string // this user's folder in shared memory
+}
+
+var pythonProgram = regexp.MustCompile(`^python[0-9.]*[a-z]*$`)
+
+// guestOf looks whether the process runs a Python that lets somebody in; the error says why not, for people.
+func (e *Engine) guestOf(t *launch.Target) (*guest, error) {
+	program := strings.TrimSuffix(t.Exe, " (deleted)")
+	switch {
+	case t.Foreign != "":
+		return nil, errors.New(t.Foreign)
+	case !pythonProgram.MatchString(filepath.Base(program)):
+		return nil, fmt.Errorf("it runs %s, which is not Python", filepath.Base(program))
+	}
+	g := &guest{target: t, shared: e.Runtime.SharedDir()}
+	out, err := g.interpreter("import sys; print('%d.%d' % sys.version_info[:2], hasattr(sys, 'remote_exec'))")
+	version, able, _ := strings.Cut(strings.TrimSpace(out), " ")
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("its interpreter cannot be asked: %w", err)
+	case able != "True":
+		return nil, fmt.Errorf("it runs Python %s, and only from 3.14 on an interpreter takes in code from outside", version)
+	}
+	g.python = version
+	return g, launch.MakePrivate(g.shared)
+}
+
+// interpreter runs a few lines in a new process of the same interpreter, as bare as it can be.
+func (g *guest) interpreter(code string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	c := exec.CommandContext(ctx, fmt.Sprintf("/proc/%d/exe", g.target.PID), append([]string{"-I", "-S", "-c", code}, args...)...)
+	c.Args[0] = g.target.Exe // by which it finds its library
+	c.Env = []string{"LC_ALL=C.UTF-8", "LD_LIBRARY_PATH=" + launch.Lookup(g.target.Env, "LD_LIBRARY_PATH")}
+	var said bytes.Buffer
+	c.Stderr = &said
+	out, err := c.Output()
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		if last := lines[len(lines)-1]; last != "" {
+			err = errors.New(last)
+		}
+	}
+	return string(out), err
+}
+
+// bring has the process take the agent in. It does so when its main thread runs its next line of Python.
+func (g *guest) bring(told Attached) error {
+	script := filepath.Join(g.shared, fmt.Sprintf("bring-%s.py", told.RunID))
+	text, err := bringing(told, script)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		return err
+	}
+	_, err = g.interpreter("import sys; sys.remote_exec(int(sys.argv[1]), sys.argv[2])", fmt.Sprint(g.target.PID), script)
+	if err != nil {
+		_ = os.Remove(script)
+	}
+	return err
+}
+
+// bringing is what the process runs. It leaves no name behind in the program, and does nothing once the recording has ended.
+func bringing(told Attached, script string) (string, error) {
+	values, err := json.Marshal(map[string]any{"agent": told.Agent, "env": told.Env, "heap": told.Heap, "script": script})
+	if err != nil {
+		return "", err
+	}
+	code, err := json.Marshal(`
+import json, os, sys
+told = json.loads(told)
+os.unlink(told["script"])
+if os.path.isdir(told["env"]["HIGHTIDE_CHANNELS"]):
+    sys.path.insert(0, told["agent"])
+    try:
+        from hightide_agent import late
+    finally:
+        sys.path.remove(told["agent"])
+    late.begin(told["env"], told["heap"], "sys.remote_exec")
+`)
+	if err != nil {
+		return "", err
+	}
+	quoted, err := json.Marshal(string(values)) // a string of JSON is one of Python, too
+	return fmt.Sprintf("exec(%s, {\"__name__\": \"hightide_bringing\", \"told\": %s})\n", code, quoted), err
+}
+
+// bringer says how the agent comes into the process; nil: it does not.
+func (e *Engine) bringer(o *AttachOptions) (*guest, error) {
+	if !o.Inject && o.MayInject == nil {
+		return nil, nil
+	}
+	g, err := e.guestOf(o.Target)
+	switch {
+	case err != nil && o.Inject:
+		return nil, fail.Environment("call hightide.init() in the program, or start it with hightide run; without --inject it is recorded from outside",
+			"nothing can be brought into process %d: %w", o.PID, err)
+	case err != nil || !o.Inject && !o.MayInject(g.python):
+		return nil, nil
+	}
+	return g, nil
 }

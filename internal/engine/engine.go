@@ -4,8 +4,9 @@
 //	cmd/hightide ──▶ Run, Attach          (run.go, attach.go)           ──▶ observe ──▶ store
 //	             ──▶ Imagine, Fit         (imagine.go)                  ──▶ observe, imagine, fit ──▶ store
 //	             ──▶ Runs, Tag, Prune …   (runs.go)                     ──▶ store
-//	             ──▶ Explain, Export …    (reading.go, sources.go)      ──▶ format, analyze, replay
-//	             ──▶ Check, Info          (check.go, info.go)
+//	             ──▶ Explain, Check …     (reading.go, sources.go)      ──▶ format, analyze, replay, budget
+//	             ──▶ Export               (export.go)                   ──▶ format
+//	             ──▶ Follow, Sparks …     (following.go)                ──▶ store
 //
 // A use case of more than a page of logic has a room of its own. It is below this one (imagine, fit, replay, explore) where it needs no
 // recordings. It is above (bench) where it is made of whole use cases. What is left are many small ones, a file each.
@@ -16,14 +17,27 @@
 package engine
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
 
+	"hightide/internal/fail"
 	"hightide/internal/launch"
+	"hightide/internal/mem"
+	"hightide/internal/sampler"
 	"hightide/internal/store"
+
+	"golang.org/x/sys/unix"
 )
 
 // Version of hightide, set by the build with -ldflags "-X hightide/internal/engine.Version=…".
@@ -93,4 +107,130 @@ func (e *Engine) stdin() io.Reader {
 		return strings.NewReader("")
 	}
 	return e.Runtime.Stdin
+}
+
+// What runs on this machine, recorded or not.
+
+// Machine gives a picture of the machine at once and then at every interval, until the context ends. One that is taken late
+// is not made up for.
+func (e *Engine) Machine(ctx context.Context, every time.Duration) iter.Seq[sampler.Picture] {
+	return func(yield func(sampler.Picture) bool) {
+		machine := sampler.OpenMachine("/")
+		defer machine.Close()
+		ticks := time.NewTicker(every)
+		defer ticks.Stop()
+		for {
+			if !yield(machine.Read(sinceBoot())) {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticks.C:
+			}
+		}
+	}
+}
+
+// sinceBoot is CLOCK_MONOTONIC in ns, the clock of recordings.
+func sinceBoot() int64 {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	return now.Nano()
+}
+
+// Environ is the environment that a process began with, secrets masked.
+func (e *Engine) Environ(pid int, startTicks uint64) ([]mem.Variable, error) {
+	variables, err := sampler.Environ("/", pid, startTicks)
+	return variables, processError(err, pid, "read the environment of")
+}
+
+// Details is what is read of one process when somebody asks for it.
+func (e *Engine) Details(pid int, startTicks uint64) (*sampler.Details, error) {
+	d, err := sampler.ReadDetails("/", pid, startTicks)
+	return d, processError(err, pid, "look at")
+}
+
+// Signal sends a signal to the process that began at startTicks, and to no other that has its number by now.
+func (e *Engine) Signal(pid int, startTicks uint64, signal syscall.Signal) error {
+	return processError(sampler.Signal(pid, startTicks, signal), pid, "signal")
+}
+
+func processError(err error, pid int, what string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sampler.ErrGone):
+		return fail.Input("hightide top shows what runs", "cannot %s process %d: %w", what, pid, err)
+	}
+	return fail.Environment("a process is its owner's: run hightide as that user", "cannot %s process %d: %w", what, pid, err)
+}
+
+// Source is a Python file in lines, secrets masked, for someone who reads a report of what began then. Nil where it is not here, has
+// changed since, or is not a source.
+func (e *Engine) Source(file string, began time.Time) []string {
+	q := quotes{map[string][][]byte{}, began}
+	if !q.quotable(file) {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	var lines []string
+	for line := range bytes.Lines(text) {
+		lines = append(lines, mem.MaskText(string(bytes.TrimRight(line, "\r\n"))))
+	}
+	return lines
+}
+
+// Seen remembers that a data directory was there. Without it a folder that was deleted or unmounted looks like one in which nothing was
+// recorded yet. The zero value works.
+type Seen struct{ runs atomic.Bool }
+
+// Unread says why the data directory cannot be read: it was there and is no more, or may not be opened. nil: it can, or nothing was
+// recorded in it yet.
+func (e *Engine) Unread() error {
+	if e.Seen == nil || e.Store != nil || !store.IsFolder(e.Dir()) {
+		return nil
+	}
+	switch folder, err := os.Open(filepath.Join(e.Dir(), "runs")); {
+	case err == nil:
+		folder.Close()
+		e.Seen.runs.Store(true)
+	case errors.Is(err, fs.ErrPermission):
+		return fail.Environment("let it be read, or start again with another: --data-dir FOLDER", "the data directory %s may not be read: permission denied", e.Dir())
+	case errors.Is(err, fs.ErrNotExist) && e.Seen.runs.Load():
+		return fail.Environment("bring it back, or start again with another: --data-dir FOLDER", "the data directory %s is gone: it was deleted or unmounted", e.Dir())
+	}
+	return nil
+}
+
+// Aside is this engine for programs that run for a caller alone. They have no terminal and no input, end when this
+// process does, and get no signals of it. said ends the taking of what they write and gives its beginning and end, with
+// secrets masked.
+func (e *Engine) Aside() (apart *Engine, said func() string, err error) {
+	output, err := launch.NewCapture()
+	if err != nil {
+		return nil, nil, fail.Environment("are there too many open files?", "keep what a program writes: %w", err)
+	}
+	own := *e
+	own.Runtime.Stdin, own.Runtime.PassSignals, own.Runtime.Own, own.Runtime.Tune = nil, false, true, nil
+	own.Runtime.Stdout, own.Runtime.Stderr = output.File, output.File
+	return &own, func() string {
+		output.Close()
+		return mem.MaskText(string(output.Text()))
+	}, nil
+}
+
+// HasGPUs says whether this machine has a GPU whose driver reports its memory.
+func (e *Engine) HasGPUs() bool { return len(e.GPUs()) > 0 }
+
+// GPUs are those of this machine whose drivers tell of their memory.
+func (e *Engine) GPUs() (all []mem.GPU) {
+	for _, v := range sampler.OpenVendors("/") {
+		all = append(all, v.Devices()...)
+		v.Close()
+	}
+	return all
 }

@@ -90,7 +90,7 @@ func (e *Engine) exportable(ctx context.Context, ref string, to *format.Format) 
 	case from == format.Source{}:
 		return from, fail.Input("hightide explain shows it", "%s is %s: it holds nothing to export", ref, s.Format)
 	case from.Run != nil && to.Takes&format.Runs == 0:
-		if from, err = lastSnapshot(from.Run, to); err != nil {
+		if from, err = LastSnapshot(from.Run, to); err != nil {
 			return from, err
 		}
 	}
@@ -100,7 +100,8 @@ func (e *Engine) exportable(ctx context.Context, ref string, to *format.Format) 
 	return from, nil
 }
 
-func lastSnapshot(run *mem.Run, to *format.Format) (format.Source, error) {
+// LastSnapshot is the last whole allocator snapshot that a run recorded.
+func LastSnapshot(run *mem.Run, to *format.Format) (format.Source, error) {
 	for _, file := range slices.Backward(run.Snapshots) {
 		if snapshot, err := torch.Read(bytes.NewReader(file.Data)); err == nil && file.Complete {
 			return format.Source{Snapshot: snapshot}, nil

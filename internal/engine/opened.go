@@ -286,11 +286,7 @@ func openedDevices(one *openedOne) []OpenedDevice {
 
 // readInto reads a file and prepares its devices.
 func (e *Engine) readInto(ctx context.Context, one *openedOne) error {
-	from, err := e.source(ctx, one.ref)
-	if err != nil {
-		return err
-	}
-	all, err := from.snapshots()
+	_, all, err := e.snapshotsOf(ctx, one.ref)
 	if err != nil {
 		return err
 	}

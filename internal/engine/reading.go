@@ -3,6 +3,8 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"hightide/internal/analyze"
+	"hightide/internal/budget"
 	"hightide/internal/fail"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
@@ -179,11 +182,7 @@ var rankOf = regexp.MustCompile(`rank\d+`)
 
 // histories are the snapshots of a file, or the last of each rank of a run, that hold an allocator's history.
 func (e *Engine) histories(ctx context.Context, ref string) ([]replay.Source, error) {
-	from, err := e.source(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	all, err := from.snapshots()
+	_, all, err := e.snapshotsOf(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -206,4 +205,238 @@ func (e *Engine) histories(ctx context.Context, ref string) ([]replay.Source, er
 		sources = append(sources, replay.Source{Name: name, Snapshot: last[rank].AllocatorSnapshot})
 	}
 	return sources, nil
+}
+
+// side is one of two peaks that are compared.
+type side struct {
+	snapshot *mem.AllocatorSnapshot
+	device   int
+	name     string // for people
+}
+
+// Difference says why the peaks of two differ. Each is a snapshot that is open or a run, by its id: never a file.
+func (o *Opened) Difference(ctx context.Context, a, b, by string) (*report.Report, error) {
+	before, err := o.side(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	after, err := o.side(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	d, err := before.diff(after, by)
+	if err != nil {
+		return nil, err
+	}
+	return d.Report(before.name, after.name), nil
+}
+
+// Diff compares the peaks of two files or runs on the device that holds most in each. Of a run with
+// several snapshots it takes the one that holds most.
+func (e *Engine) Diff(ctx context.Context, a, b, by string) (*analyze.Difference, error) {
+	if a == "-" && b == "-" {
+		return nil, fail.Usage("name one of them", "stdin cannot be both sides")
+	}
+	before, err := e.fullest(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	after, err := e.fullest(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return before.diff(after, by)
+}
+
+func (s side) diff(after side, by string) (*analyze.Difference, error) {
+	d, err := analyze.Diff(s.snapshot, after.snapshot, s.device, after.device, by)
+	if err != nil {
+		return nil, fail.Input("hightide diff --help says what can be compared", "%w", err)
+	}
+	return d, nil
+}
+
+// ErrNoSnapshot: a run or file has nothing of an allocator's blocks.
+var ErrNoSnapshot = errors.New("holds no allocator snapshot")
+
+// Compared is why the peaks of two differ: by their blocks, or, where a side has no snapshot, by what both reports have.
+type Compared struct {
+	Blocks *analyze.Difference
+	Report *report.Report // where there is no Blocks
+	Pair   *report.Pair   // that Report was made of
+}
+
+// Differ says why the peaks of two differ. Only where by is empty it does with less than the blocks of both.
+func (e *Engine) Differ(ctx context.Context, a, b, by string) (c Compared, err error) {
+	c.Blocks, err = e.Diff(ctx, a, b, by)
+	if !errors.Is(err, ErrNoSnapshot) || by != "" {
+		return c, err
+	}
+	var unread error
+	if c.Pair, unread = e.Pair(ctx, a, b); unread != nil {
+		return c, unread
+	}
+	if c.Report = analyze.Compare(c.Pair); c.Report == nil {
+		return c, err
+	}
+	c.Report.AddNote("Blocks of a device are not compared: " + err.Error() + ".")
+	return c, nil
+}
+
+// Pair is the reports of two beside each other: of runs, or of files with a snapshot. Of neither a difference on the device is needed.
+func (e *Engine) Pair(ctx context.Context, a, b string) (*report.Pair, error) {
+	return report.Beside(a, b, func(ref string) (*report.Report, error) { return e.reportOf(ctx, ref) })
+}
+
+func (e *Engine) reportOf(ctx context.Context, ref string) (*report.Report, error) {
+	r, _, err := e.Report(ctx, ref)
+	if err == nil {
+		return r, nil
+	}
+	if r, other := e.Open([]string{ref}).Report(ctx, OpenedID(ref)); other == nil {
+		return r, nil
+	}
+	return nil, err
+}
+
+// side finds the fullest device of a snapshot, or of those of a run.
+func (o *Opened) side(ctx context.Context, id string) (side, error) {
+	if o.known(id) == nil {
+		if run, err := o.engine.Find(ctx, id); err == nil {
+			return o.engine.fullest(ctx, run.ID)
+		}
+	}
+	one, err := o.read(ctx, id)
+	if err != nil {
+		return side{}, err
+	}
+	best := side{one.snapshot, -1, one.info.Name}
+	most := mem.Bytes(-1)
+	for _, d := range one.info.Devices {
+		if d.Peak > most {
+			best.device, most = d.Device, d.Peak
+		}
+	}
+	if best.device < 0 {
+		return side{}, fail.Input("was recording on? torch.cuda.memory._record_memory_history()", "%s holds nothing about a device", one.info.Name)
+	}
+	return best, nil
+}
+
+func (e *Engine) fullest(ctx context.Context, ref string) (side, error) {
+	_, all, err := e.snapshotsOf(ctx, ref)
+	if err != nil {
+		return side{}, err
+	}
+	best, device := fullestOf(all)
+	if best == nil {
+		return side{}, fail.Input("name a snapshot, or a run that recorded one", "%s %w", ref, ErrNoSnapshot)
+	}
+	return side{best, device, ref}, nil
+}
+
+// fullestOf is the snapshot and the device of it with the highest peak; nil: there is none.
+func fullestOf(all []snapshot) (best *mem.AllocatorSnapshot, device int) {
+	most := mem.Bytes(-1)
+	for _, s := range all {
+		for _, d := range s.AllDevices() {
+			if len(all) == 1 && len(s.AllDevices()) == 1 {
+				return s.AllocatorSnapshot, d // nothing to choose from: not worth playing its trace
+			}
+			if peak := usage.FromTrace(s.AllocatorSnapshot, d, usage.Whole).Peak.Bytes; peak > most {
+				best, device, most = s.AllocatorSnapshot, d, peak
+			}
+		}
+	}
+	return best, device
+}
+
+// Check holds the peak of a file or run, on each device by itself, against the budgets of a YAML file. baseline, where not empty, stands
+// for the one that the file names. A wrong key or value is an input error that names its position and the nearest valid key. So is a budget
+// for something of which the file or run says nothing.
+func (e *Engine) Check(ctx context.Context, file, ref, baseline string) ([]report.Checked, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fail.Unread("name a YAML file of budgets; hightide check --help shows one", err)
+	}
+	budgets, err := budget.Read(text)
+	if err != nil {
+		return nil, fail.Input("hightide check --help shows such a file", "%s:%w", file, err)
+	}
+	found, err := e.measured(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	before := budget.Found{}
+	if baseline != "" && !budgets.Relative() {
+		return nil, fail.Usage("put limits under baseline into it, as peak: 5%; hightide check --help shows such a file", "%s has no budget relative to a baseline, so %s would be compared with nothing", file, baseline)
+	}
+	if budgets.Relative() {
+		if baseline == "" && budgets.Baseline == "" {
+			return nil, fail.Input("file: main.pickle under baseline, or --baseline main.pickle", "%s: the baseline names no file", file)
+		}
+		if baseline == "" {
+			baseline = baselineOf(budgets.Baseline, file)
+		}
+		if before, err = e.measured(ctx, baseline); err != nil {
+			return nil, err
+		}
+	}
+	return budgets.Check(file, found, before, ref, baseline)
+}
+
+// measured is what a file or run holds.
+func (e *Engine) measured(ctx context.Context, ref string) (budget.Found, error) {
+	from, all, err := e.snapshotsOf(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	found := budget.Found{}
+	for _, s := range all {
+		devices := devicesOf(s.AllocatorSnapshot)
+		for _, device := range devices {
+			of := ""
+			if len(devices) > 1 {
+				of = fmt.Sprintf("device %d", device)
+			}
+			if len(all) > 1 {
+				of = strings.TrimPrefix(of+" of "+s.name, " of ")
+			}
+			if err := found.Device(s.AllocatorSnapshot, device, ref, of); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if from.Recording == nil {
+		return found, nil
+	}
+	headline := Analyze(from.Recording).Headline
+	found.Add("host", headline.Peak.HostRSS, "")
+	if len(all) == 0 { // the headline's are sums over devices
+		found.Add("peak", headline.Peak.Allocated, "")
+		found.Add("reserved", headline.Peak.Reserved, "")
+	}
+	if _, ok := found["growth"]; !ok {
+		found.Add("growth", headline.Growth, "")
+	}
+	return found, nil
+}
+
+// devicesOf are the devices of a snapshot, without pinned memory of the host where there are others.
+func devicesOf(s *mem.AllocatorSnapshot) []int {
+	all := s.AllDevices()
+	if real := slices.DeleteFunc(slices.Clone(all), func(device int) bool { return device < 0 }); len(real) > 0 {
+		return real
+	}
+	return all
+}
+
+// baselineOf is the baseline that a file of budgets names: a file, which a relative name has beside the budgets, or a run.
+func baselineOf(named, file string) string {
+	if path := filepath.Join(filepath.Dir(file), named); !filepath.IsAbs(named) {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return named
 }

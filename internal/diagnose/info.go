@@ -1,4 +1,4 @@
-package engine
+package diagnose
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hightide/heap"
+	"hightide/internal/engine"
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
 	"hightide/internal/sampler"
@@ -62,10 +63,10 @@ func no(text, hint string) Ability     { return Ability{Can: No, Text: text, Hin
 // channelBytes is what the channels of one observed Python process take: agent and heap.
 const channelBytes = 1280 << 10
 
-// Info looks at the machine. python names an interpreter to prefer; empty: none. It starts the
+// Look looks at the machine. python names an interpreter to prefer; empty: none. It starts the
 // interpreters it finds and a small program, writes its helpers to the cache, and changes nothing
 // else. It never fails: what cannot be found out is said in its place.
-func (e *Engine) Info(ctx context.Context, python string) *Info {
+func Look(ctx context.Context, e *engine.Engine, python string) *Info {
 	vendors := sampler.OpenVendors("/")
 	defer func() {
 		for _, v := range vendors {
@@ -75,7 +76,7 @@ func (e *Engine) Info(ctx context.Context, python string) *Info {
 	found := make(chan []pythons.Interpreter, 1)
 	go func() { found <- pythons.Find(ctx, python) }()
 	info := &Info{
-		Version: 1, Hightide: Version, Host: sampler.Host("/", 0, vendors),
+		Version: 1, Hightide: engine.Version, Host: sampler.Host("/", 0, vendors),
 		Data: Place{e.Dir(), freeBytes(existing(e.Dir()))}, Channels: Place{e.Runtime.SharedDir(), freeBytes("/dev/shm")},
 	}
 	add := func(name string, a Ability) {
@@ -90,7 +91,7 @@ func (e *Engine) Info(ctx context.Context, python string) *Info {
 	info.Pythons = <-found
 	chosen := info.Chosen()
 	add("steps and phases", agentAbility(chosen))
-	add("heap by line", e.heapAbility(ctx, chosen))
+	add("heap by line", heapAbility(ctx, e, chosen))
 	for _, name := range []string{"NVIDIA", "AMD", "Intel"} {
 		add(name+" GPUs", deviceAbility(name, vendors))
 	}
@@ -98,18 +99,6 @@ func (e *Engine) Info(ctx context.Context, python string) *Info {
 	add("imaginary GPUs", imagineAbility(chosen))
 	add("git", gitAbility())
 	return info
-}
-
-// HasGPUs says whether this machine has a GPU whose driver reports its memory.
-func (e *Engine) HasGPUs() bool { return len(e.GPUs()) > 0 }
-
-// GPUs are those of this machine whose drivers tell of their memory.
-func (e *Engine) GPUs() (all []mem.GPU) {
-	for _, v := range sampler.OpenVendors("/") {
-		all = append(all, v.Devices()...)
-		v.Close()
-	}
-	return all
 }
 
 // Chosen is the interpreter that a verb without a command would use; nil where there is none.
@@ -212,7 +201,7 @@ func agentAbility(p *pythons.Interpreter) Ability {
 }
 
 // heapAbility preloads the library into a small program, as a run would.
-func (e *Engine) heapAbility(ctx context.Context, p *pythons.Interpreter) Ability {
+func heapAbility(ctx context.Context, e *engine.Engine, p *pythons.Interpreter) Ability {
 	if _, ok := heap.Library(); !ok {
 		return no("this hightide was built without its heap library", "make -C heap, then build again")
 	}
@@ -295,7 +284,7 @@ func historyAbility(p *pythons.Interpreter, host mem.Host) Ability {
 // imagineAbility says whether programs of this interpreter can be imagined.
 func imagineAbility(p *pythons.Interpreter) Ability {
 	switch {
-	case !CanImagine():
+	case !engine.CanImagine():
 		return no("this hightide was built without its device library", "build it with make")
 	case p == nil || p.Version == "":
 		return partly("no Python was found; a command names its own", "")

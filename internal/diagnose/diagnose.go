@@ -1,4 +1,6 @@
-package engine
+// Package diagnose says what this machine has, what hightide can observe on it, and makes the bundle for a bug report. It stands above
+// package engine, of whose use cases it is made.
+package diagnose
 
 import (
 	"archive/tar"
@@ -15,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/format"
 	"hightide/internal/report"
@@ -57,12 +60,12 @@ func (b *bundle) addJSON(name, what string, value any) error {
 	return err
 }
 
-// Diagnose writes one compressed archive that is fit for a bug report. It has the machine, versions, limits and the latest runs, and of the
+// Write writes one compressed archive that is fit for a bug report. It has the machine, versions, limits and the latest runs, and of the
 // run that a reference means a redacted recording with its report, events and last allocator snapshot. No run is not an error.
-func (e *Engine) Diagnose(ctx context.Context, ref string, w io.Writer) (*Diagnosis, error) {
-	b := &bundle{Diagnosis{Version: 1, Hightide: Version, Created: e.Runtime.Time().UTC().Format(time.RFC3339), Findings: []string{},
+func Write(ctx context.Context, e *engine.Engine, ref string, w io.Writer) (*Diagnosis, error) {
+	b := &bundle{Diagnosis{Version: 1, Hightide: engine.Version, Created: e.Runtime.Time().UTC().Format(time.RFC3339), Findings: []string{},
 		Files: map[string]string{}, LeftOut: leftOut}, map[string][]byte{}}
-	info := e.Info(ctx, "")
+	info := Look(ctx, e, "")
 	redactInfo(info)
 	if err := b.addJSON("environment.json", "the machine, its Pythons and frameworks, and what can be observed here", info); err != nil {
 		return nil, err
@@ -72,10 +75,10 @@ func (e *Engine) Diagnose(ctx context.Context, ref string, w io.Writer) (*Diagno
 			b.add(name, path, text)
 		}
 	}
-	if err := e.addRuns(ctx, b); err != nil {
+	if err := b.addRuns(ctx, e); err != nil {
 		return nil, err
 	}
-	if err := e.addRun(ctx, b, ref); err != nil {
+	if err := b.addRun(ctx, e, ref); err != nil {
 		return nil, err
 	}
 	return &b.Diagnosis, b.write(w)
@@ -107,7 +110,7 @@ func redactInfo(info *Info) {
 	}
 }
 
-func (e *Engine) addRuns(ctx context.Context, b *bundle) error {
+func (b *bundle) addRuns(ctx context.Context, e *engine.Engine) error {
 	rows, err := e.Runs(ctx, store.Filter{Limit: recentRuns})
 	if err != nil {
 		return err
@@ -120,7 +123,7 @@ func (e *Engine) addRuns(ctx context.Context, b *bundle) error {
 }
 
 // addRun adds what a run recorded, redacted.
-func (e *Engine) addRun(ctx context.Context, b *bundle, ref string) error {
+func (b *bundle) addRun(ctx context.Context, e *engine.Engine, ref string) error {
 	row, run, err := e.Load(ctx, ref)
 	if err != nil {
 		if ref != "last" || fail.Code(err) != fail.ExitBadInput {
@@ -131,7 +134,7 @@ func (e *Engine) addRun(ctx context.Context, b *bundle, ref string) error {
 	}
 	b.Run = row.ID
 	from := format.Source{Run: run}.Redact()
-	told := Analyze(from.Run)
+	told := engine.Analyze(from.Run)
 	for _, f := range told.Findings {
 		b.Findings = append(b.Findings, f.Title)
 	}
@@ -144,7 +147,7 @@ func (e *Engine) addRun(ctx context.Context, b *bundle, ref string) error {
 			return err
 		}
 	}
-	if s, err := lastSnapshot(run, format.Find("torch-pickle")); err == nil {
+	if s, err := engine.LastSnapshot(run, format.Find("torch-pickle")); err == nil {
 		return b.addExport("snapshot.pickle", "its last allocator snapshot: hightide explain snapshot.pickle", format.Find("torch-pickle"), s.Redact(), "")
 	}
 	return nil

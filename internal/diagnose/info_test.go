@@ -1,4 +1,4 @@
-package engine
+package diagnose
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"hightide/internal/engine"
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
 )
@@ -13,7 +14,7 @@ import (
 // TestInfo on this very machine: every ability has an answer, and those that need nothing are there.
 func TestInfo(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	info := (&Engine{DataDir: filepath.Join(t.TempDir(), "not", "there", "yet")}).Info(context.Background(), "")
+	info := Look(context.Background(), &engine.Engine{DataDir: filepath.Join(t.TempDir(), "not", "there", "yet")}, "")
 	can := map[string]Can{}
 	for _, a := range info.Abilities {
 		if a.Name == "" || a.Text == "" || (a.Can != Yes && a.Can != Partly && a.Can != No) || can[a.Name] != "" {
