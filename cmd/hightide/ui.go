@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"hightide/internal/engine"
 	"hightide/internal/fail"
@@ -101,6 +102,7 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	o.outside.choose(c, &o.addr)
+	o.Room = room()
 	listener, err := o.listen()
 	if err != nil {
 		return err
@@ -136,7 +138,16 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 	case o.open:
 		a.openInBrowser(address)
 	}
-	return serve(ctx, listener, handler)
+	return serve(ctx, listener, handler, o.Room)
+}
+
+// room is what this process can serve at once. Go has raised its limit of descriptors to one below what is allowed.
+func room() server.Room {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return server.Room{}
+	}
+	return server.RoomOf(int(min(limit.Cur+1, limit.Max, 1<<20)))
 }
 
 // listen opens the address. One that others can reach needs a token, as does a server that starts programs.
@@ -157,6 +168,7 @@ func (o *uiOptions) listen() (net.Listener, error) {
 	if name, _, err := net.SplitHostPort(o.addr); err == nil && name != "" {
 		o.Hosts = append(o.Hosts, strings.ToLower(name))
 	}
+	listener = o.Room.Listen(listener)
 	if o.cert == "" {
 		return listener, nil
 	}
@@ -214,11 +226,12 @@ func (o *uiOptions) address(listener net.Listener, page string) string {
 }
 
 // serve answers until the context ends.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, room server.Room) error {
 	front := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: log.New(io.Discard, "", 0), // what strangers do wrong is told to them
 	}
+	room.Watch(front)
 	go func() {
 		<-ctx.Done()
 		late, done := context.WithTimeout(context.WithoutCancel(ctx), shutdownWithin)

@@ -31,7 +31,12 @@ type uiProcess struct {
 // serve starts hightide ui on a free port.
 func (s *session) serve(args ...string) *uiProcess {
 	s.t.Helper()
-	c := s.command(append([]string{"ui", "--addr", "127.0.0.1:0"}, args...)...)
+	return s.serveBy(s.command(append([]string{"ui", "--addr", "127.0.0.1:0"}, args...)...))
+}
+
+// serveBy is serve by a command of its own.
+func (s *session) serveBy(c *exec.Cmd) *uiProcess {
+	s.t.Helper()
 	errors, err := c.StderrPipe()
 	if err != nil {
 		s.t.Fatal(err)
@@ -386,5 +391,55 @@ func TestOpenTellsNobodyTheToken(t *testing.T) {
 	_ = ui.process.Wait()
 	if _, err := os.Stat(opened); !os.IsNotExist(err) {
 		t.Errorf("%s stays: %v", opened, err)
+	}
+}
+
+// TestMoreStreamsThanDescriptors: a server that may have 200 descriptors is asked for 400 streams. It says to those without room
+// that there is none, answers everything else meanwhile, and has room again once some have gone.
+func TestMoreStreamsThanDescriptors(t *testing.T) {
+	s := newSession(t)
+	c := s.command()
+	c.Path, c.Args = "/bin/sh", []string{"sh", "-c", "ulimit -n 200; ulimit -S -n 64; exec hightide ui --addr 127.0.0.1:0"}
+	p := s.serveBy(c)
+	var streams, refused []*http.Response
+	for range 400 {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.at("/api/v1/live"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := p.client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		if answer.StatusCode == http.StatusOK {
+			streams = append(streams, answer)
+			continue
+		}
+		text, _ := io.ReadAll(answer.Body)
+		if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" || !bytes.Contains(text, []byte("as 200 open files allow")) {
+			t.Fatalf("%s, %v: %s", answer.Status, answer.Header, text)
+		}
+		refused = append(refused, answer)
+	}
+	if len(streams) < 100 || len(refused) == 0 { // 64 would be what it began with
+		t.Errorf("%d streams, %d refused", len(streams), len(refused))
+	}
+	for range 20 {
+		if code, text := p.get("/api/v1/runs"); code != http.StatusOK {
+			t.Fatalf("beside %d streams: %d %s", len(streams), code, text)
+		}
+	}
+	for _, gone := range streams[:50] {
+		gone.Body.Close()
+	}
+	for code := 0; code != http.StatusOK; {
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, p.at("/api/v1/live"), nil)
+		answer, err := p.client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		code = answer.StatusCode
 	}
 }

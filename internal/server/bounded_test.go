@@ -2,10 +2,12 @@ package server
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -113,6 +115,89 @@ func TestTooMany(t *testing.T) {
 	for _, end := range ends[1:] {
 		end()
 	}
+}
+
+// TestRoom: descriptors are kept for files and for refusals, whatever the limit.
+func TestRoom(t *testing.T) {
+	for _, descriptors := range []int{1, 20, 64, 200, 256, 1024, 1334, 4096, 1 << 20} {
+		r := RoomOf(descriptors)
+		if r.Streams < 1 || r.Streams >= r.Requests || r.Requests >= r.Connections || r.Requests > requestsAtOnce {
+			t.Errorf("%d descriptors: %+v", descriptors, r)
+		}
+		if descriptors >= 64 && r.Connections > descriptors*9/10 {
+			t.Errorf("%d descriptors: %d connections leave none for files", descriptors, r.Connections)
+		}
+	}
+	if r := RoomOf(4096); r.Requests != requestsAtOnce {
+		t.Errorf("where descriptors abound: %+v", r)
+	}
+	small, most := RoomOf(200), Room{}
+	for _, test := range []struct {
+		room    *Room
+		now     int
+		stream  bool
+		streams int64
+		want    string
+	}{
+		{&small, 150, false, 132, ""},
+		{&small, 151, false, 0, "150 requests are under way, as many as 200 open files allow"},
+		{&small, 132, true, 132, ""},
+		{&small, 133, true, 133, "131 streams"},
+		{&most, requestsAtOnce, true, requestsAtOnce, ""},
+		{&most, requestsAtOnce + 1, false, 0, "1001 requests are under way, more than this server serves at once"},
+	} {
+		test.want = strings.Replace(test.want, "131", strconv.Itoa(small.Streams), 1)
+		if got := test.room.full(test.now, test.stream, test.streams); !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
+			t.Errorf("%d, %v, %d: %q, want %q", test.now, test.stream, test.streams, got, test.want)
+		}
+	}
+}
+
+// pipes is a listener to which somebody always comes.
+type pipes struct{ accepted int }
+
+func (l *pipes) Accept() (net.Conn, error) {
+	l.accepted++
+	c, _ := net.Pipe()
+	return c, nil
+}
+
+func (l *pipes) Close() error   { return nil }
+func (l *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestRoomyListener: no more connections are accepted than there is room for, one that ends makes room for one, and a listener that is
+// full can be closed.
+func TestRoomyListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := new(pipes)
+		l := Room{Connections: 2}.Listen(inner)
+		var open []net.Conn
+		ended := make(chan error)
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					ended <- err
+					return
+				}
+				open = append(open, c)
+			}
+		}()
+		synctest.Wait()
+		if inner.accepted != 2 {
+			t.Fatalf("%d connections", inner.accepted)
+		}
+		open[0].Close()
+		open[0].Close() // which frees no other's place
+		synctest.Wait()
+		if inner.accepted != 3 {
+			t.Errorf("after one ended: %d connections", inner.accepted)
+		}
+		l.Close()
+		if err := <-ended; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("a closed one: %v", err)
+		}
+	})
 }
 
 // TestRefusalsAreProblems: what is refused before the API is asked has the form that its description promises, and names no method as

@@ -3,7 +3,6 @@ package server
 import (
 	"crypto/subtle"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -15,9 +14,6 @@ import (
 
 // policy lets the page load its own files and nothing else, and lets nobody frame it.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
-// requestsAtOnce is how many are served at once: a stream of events is one for as long as it lasts, and takes some 100 KB.
-const requestsAtOnce = 1000
 
 // guard lets through what comes from this server's own pages, or from a program that has the token.
 //
@@ -45,13 +41,26 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		case !s.admits(r):
 			header.Set("WWW-Authenticate", "Bearer")
 			refuse(w, r, http.StatusUnauthorized, "the token is missing or wrong: use the address that hightide ui printed, or send Authorization: Bearer TOKEN")
-		case now > requestsAtOnce:
-			header.Set("Retry-After", "1")
-			refuse(w, r, http.StatusServiceUnavailable, fmt.Sprintf("%d requests are under way, more than this server serves at once (close pages that nobody looks at)", now))
 		default:
-			next.ServeHTTP(w, r)
+			s.serveIn(next, w, r, now)
 		}
 	})
+}
+
+// serveIn serves a request where there is room for it beside those under way.
+func (s *Server) serveIn(next http.Handler, w http.ResponseWriter, r *http.Request, now int) {
+	stream := isStream(r)
+	if stream {
+		s.streams.Add(1)
+		defer s.streams.Add(-1)
+	}
+	if full := s.options.Room.full(now, stream, s.streams.Load()); full != "" {
+		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Connection", "close")
+		refuse(w, r, http.StatusServiceUnavailable, full)
+		return
+	}
+	next.ServeHTTP(w, r)
 }
 
 // refuse answers with an error: in the form of the API's where that was asked, so that its clients can read it, else as text.

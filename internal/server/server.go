@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -35,6 +36,7 @@ type Options struct {
 	Hosts     []string // names by which the server may be called besides those of the loopback
 	Files     []string // of snapshots that were named on the command line
 	Env       []string // environment of programs that jobs start
+	Room      Room     // what is served at once
 
 	// Check reads an upload whole, in a process of its own, and says what it is; nil: the server takes no uploads.
 	Check     func(ctx context.Context, path string) (*engine.FileFacts, error)
@@ -61,6 +63,7 @@ type Server struct {
 	tried   whatIfs
 	sparks  engine.Sparks
 	rows    outputIndexes
+	streams atomic.Int64 // of events that are open
 }
 
 // resources lists what the API has. Add yours here.
