@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"hightide/internal/mem"
@@ -32,9 +33,11 @@ func snapshots(in *Input, r *report.Report) {
 				told := recorded(oom, most, d.Label, name, name)
 				told.Process = file.Process
 				in.failed[file.Process] = told
-				scattered(r, told)
 			}
 		}
+	}
+	for _, process := range slices.Sorted(maps.Keys(in.failed)) { // once, however many snapshots tell of it
+		scattered(r, in.failed[process])
 	}
 }
 

@@ -78,13 +78,14 @@ func TestSnapshotOfAnOOM(t *testing.T) {
 	run := mem.NewRun()
 	for _, f := range []mem.Frame{
 		mem.Process{ID: 1, PID: 10}, mem.Snapshot{Process: 1, Name: "oom.pickle", Format: "torch-pickle", Last: true},
+		mem.Snapshot{Process: 1, Name: "exit.pickle", Format: "torch-pickle", Last: true}, // its ring tells of the same shortage
 		mem.Event{Process: 1, Kind: "oom", Text: "CUDA out of memory", Facts: map[string]string{"source": "torch.cuda"}},
 	} {
 		if err := run.Add(f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r := Analyze(run, Options{Snapshots: map[string]*mem.AllocatorSnapshot{"oom.pickle": outOfPieces()}})
+	r := Analyze(run, Options{Snapshots: map[string]*mem.AllocatorSnapshot{"oom.pickle": outOfPieces(), "exit.pickle": outOfPieces()}})
 	found := map[string]report.Finding{}
 	for _, f := range r.Findings {
 		if _, twice := found[f.Kind]; twice {

@@ -19,9 +19,10 @@ import pytest
 from conftest import SOURCE, forkserver
 from hightide_agent.imagine import breakdown, settle, truncated
 from hightide_agent.imagine.mailbox import Mailbox
+from hightide_agent.imagine.reads import Reads
 from hightide_agent.imagine.steady import Steady
 from hightide_agent.imagine.together import Together
-from hightide_agent.tracker import BACKWARD
+from hightide_agent.tracker import BACKWARD, DATA, EVALUATION, STEP
 
 pytest.importorskip("torch", reason="needs torch: scripts/setup puts one in place")
 MIB = 1 << 20
@@ -196,6 +197,28 @@ def test_a_peak_without_a_line_has_that_of_backward(phase: Any) -> None:
     own = {"file": "mine.py", "line": 1, "function": "f", **phase}
     Steady._line(seen, own)
     assert own["line"] == 1
+
+
+@pytest.mark.parametrize(("edges", "phase"), [
+    ([(1, EVALUATION, 6), (2, STEP, 6)], EVALUATION), ([(1, EVALUATION, 6), (2, DATA, 6), (3, STEP, 6)], STEP),
+    ([(1, EVALUATION, 6), (2, STEP, 7)], STEP), ([(1, STEP, 0)], STEP),
+])  # fmt: skip
+def test_what_is_made_of_an_evaluations_outputs_is_of_the_evaluation(edges: Any, phase: int) -> None:
+    seen: Any = types.SimpleNamespace(edges=edges)
+    assert Steady._passed(seen) == phase
+
+
+def test_a_thread_without_a_line_of_the_program_is_told_to_have_none() -> None:
+    """As a thread of autograd has none but ours."""
+    found: list[Any] = []
+    nobody: Any = None
+    names: Any = {"line": lambda frame: found.append(Reads._line(nobody, frame)), "sys": sys}
+    source = "def ask():\n    line(sys._getframe())\n"
+    exec(compile(source, "/x/hightide_agent/imagine/sizes.py", "exec"), names)
+    asked = threading.Thread(target=names["ask"])
+    asked.start()
+    asked.join()
+    assert found == [("", 0, "")]
 
 
 def test_the_end_waits_for_autograds_threads() -> None:

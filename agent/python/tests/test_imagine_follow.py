@@ -125,6 +125,27 @@ def test_a_number_is_found_for_the_other_branch(program: str, usual: float, othe
     assert test.other(FRAMES[0], usual, 1) == other
 
 
+HOOKS = (
+    "import torch\nw = torch.ones(3, requires_grad=True)\n"
+    "with torch.autograd.graph.saved_tensors_hooks(pack, unpack):\n    "
+)
+
+
+@pytest.mark.parametrize("floating", [False, True])
+@pytest.mark.parametrize(("line", "kind"), [
+    ("y = torch.exp(w)", ""), ("y = w * w", ""), ("y = w.exp()", ""), ("y = (w + 1).exp().sum()", ""),
+    ("y = torch.nn.ReLU()(w)", ""), ("y = held(w)", "branch"),
+])  # fmt: skip
+def test_what_a_hook_of_autograd_gives_back_is_not_what_its_operator_gives(
+    line: str, kind: str, floating: bool, tmp_path: Any
+) -> None:
+    if sys.version_info < (3, 11) and not kind:
+        pytest.skip("this Python does not know which expression of a line runs")
+    functions = "def pack(t): return ('cpu', x.item())\ndef unpack(p): return w\ndef held(w): return (w, x.item())\n"
+    program = functions + HOOKS + line + "\nif y is not None: pass"
+    assert run(program, tmp_path, floating).kind == kind
+
+
 def test_checks_that_only_raise_pass(tmp_path: Any) -> None:
     assert run("if not x:\n    raise ValueError('no')", tmp_path, False).passes is True
     assert run("y = 0\nif x and y:\n    raise ValueError('no')", tmp_path, False).passes is None

@@ -95,6 +95,10 @@ func machine(v *report.Imagined) string {
 func peakWhen(v *report.Imagined) string {
 	step, stepped := v.PeakStep.Get()
 	switch {
+	case v.PeakPhase == mem.PhaseEvaluation && stepped && step > 0:
+		return fmt.Sprintf(", in the evaluation after step %d,", step)
+	case v.PeakPhase == mem.PhaseEvaluation && stepped:
+		return ", in the evaluation before step 1,"
 	case v.PeakPhase != "" && v.PeakPhase != mem.PhaseStep && stepped:
 		return fmt.Sprintf(", in %s of step %d,", v.PeakPhase, step+1)
 	case stepped:

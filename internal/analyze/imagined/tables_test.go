@@ -80,3 +80,22 @@ func TestMachineIsWhatWasUsed(t *testing.T) {
 		}
 	}
 }
+
+func TestWhenThePeakWas(t *testing.T) {
+	for _, test := range []struct {
+		phase mem.Phase
+		step  mem.Optional
+		want  string
+	}{
+		{mem.PhaseBackward, mem.Some(1), ", in backward of step 2,"},
+		{mem.PhaseEvaluation, mem.Some(6), ", in the evaluation after step 6,"},
+		{mem.PhaseEvaluation, mem.Some(0), ", in the evaluation before step 1,"},
+		{mem.PhaseStep, mem.Some(6), ", in step 7,"},
+		{mem.PhaseEvaluation, mem.Optional{}, ", in evaluation,"},
+		{"", mem.Optional{}, ""},
+	} {
+		if got := peakWhen(&report.Imagined{PeakPhase: test.phase, PeakStep: test.step}); got != test.want {
+			t.Errorf("peak in %q of step %v: %q, want %q", test.phase, test.step, got, test.want)
+		}
+	}
+}

@@ -19,7 +19,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 from ..places import is_library
 from .checks import caught, exception, passes
 from .choices import Test, place
-from .scopes import callee, of, own_files
+from .scopes import callee, of, own_files, takes_back
 from .source import FUNCTIONS, function_of, is_parameter, local, parts, position, tree_of
 
 DEEPEST = 6  # callers
@@ -113,6 +113,8 @@ def followed(frame: Any, floating: bool) -> Tuple[Use, Any]:
             return (found, frame) if found.test is not None or test is None else (found._replace(test=test), at)
         if found.test is not None and test is None:
             test, at = found.test, frame
+        if not found.stored and takes_back(frame):
+            return NOTHING, frame
         frame, stored = frame.f_back, found.stored
     return (NOTHING if floating else Use("passed on", 0)), frame
 

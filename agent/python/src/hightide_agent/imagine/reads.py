@@ -185,6 +185,7 @@ class Reads:
     def _line(self, frame: Any) -> Tuple[str, int, str]:
         file, line, function = caller(frame)
         nowhere = file.startswith("<") and file not in ("<string>", "<stdin>")  # programs without a file have those
+        nowhere = nowhere or "/hightide_agent/" in file  # a thread of autograd: no line of the script is running
         return ("", 0, "") if nowhere else (file, line, function)
 
     def _note(self, file: str, line: int, function: str, use: Use, number: str, value: Any, upper: Optional[int],

@@ -8,6 +8,7 @@ import types
 from typing import Any, Iterator, Optional, Sequence, Tuple
 
 from ..places import is_library
+from .source import function_of, position
 
 FILES = 20  # of the program's own that are looked through for a name
 
@@ -61,6 +62,54 @@ def callee(function: Any, scopes: Sequence[Any]) -> Optional[Tuple[Optional[Any]
         found, bound = _of_class(found, "forward") or _of_class(found, "__call__"), 1
     found = _unwrapped(found)
     return (found if isinstance(found, types.FunctionType) else None), bound
+
+
+def takes_back(frame: Any) -> bool:
+    """Whether it is an operator of PyTorch in C++ that called the function of a frame, as a hook of autograd: what the
+    function returns goes to autograd, and is not what the operator gives."""
+    caller = frame.f_back
+    function = None if caller is None else function_of(caller.f_code)
+    if function is None:
+        return False
+    at = position(caller.f_code, caller.f_lasti, caller.f_lineno or 0)
+    for node in ast.walk(function):
+        if isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp)) and (
+            (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset) == at
+        ):
+            if isinstance(node, ast.Call):
+                return _operator(node.func, of(caller))
+            return not frame.f_code.co_name.startswith("__") and _tensor(node, of(caller))
+    return False
+
+
+def _operator(function: Any, scopes: Sequence[Any]) -> bool:
+    try:
+        found = held(function, scopes)
+    except Unknown:
+        if not isinstance(function, ast.Attribute) or not _tensor(function.value, scopes):
+            return False
+        found = getattr(_tensor_class(), function.attr, None)
+    if isinstance(found, types.BuiltinFunctionType):
+        return str(getattr(found, "__module__", "")).partition(".")[0] == "torch"
+    return isinstance(found, types.MethodDescriptorType) and found.__objclass__.__module__ == "torch._C"
+
+
+def _tensor(node: Any, scopes: Sequence[Any]) -> bool:
+    """Whether an expression gives a tensor, as far as that is known."""
+    if isinstance(node, ast.Call):
+        return _operator(node.func, scopes)
+    if isinstance(node, ast.BinOp):
+        return _tensor(node.left, scopes) or _tensor(node.right, scopes)
+    if isinstance(node, ast.UnaryOp):
+        return _tensor(node.operand, scopes)
+    try:
+        return isinstance(held(node, scopes), _tensor_class())
+    except Unknown:
+        return False
+
+
+def _tensor_class() -> Any:
+    return getattr(sys.modules.get("torch"), "Tensor", ())
 
 
 def _of_class(held: Any, name: str, itself: bool = False) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from .. import control
 from ..places import caller
-from ..tracker import BACKWARD, NONE, STEP
+from ..tracker import BACKWARD, EVALUATION, NONE, STEP
 from ..training import Training
 from . import breakdown
 from .breakdown import PHASES
@@ -95,7 +95,7 @@ class Steady:
         """Called by the tracker at each edge, when its stack shows what comes; gives (allocated, reserved)."""
         try:
             device = self.parts.torch._C._cuda_getDevice()
-            stats = self._look(device, self.edges[-1][1])
+            stats = self._look(device, self._passed())
             inner = self._inner()
             if inner == BACKWARD and inner != self.edges[-1][1]:  # its threads run no line of the script
                 self.lines[BACKWARD] = caller(sys._getframe(1))
@@ -112,7 +112,7 @@ class Steady:
             return
         if self.live:
             for device in range(self.parts.torch._C._cuda_getDeviceCount()):
-                self._look(device, self.edges[-1][1])
+                self._look(device, self._passed())
             self._tell()
         self._done = step
         self.ledger.flush()
@@ -159,7 +159,7 @@ class Steady:
         self._ended = True
         try:
             for device in range(self.parts.torch._C._cuda_getDeviceCount()):
-                self._look(device, self.edges[-1][1])
+                self._look(device, self._passed())
             self._tell()
             snapshot = self.cuda.snapshot("exit") if self.peaks and not self.cuda.wanted.never else None
             self.cuda.wanted.at_exit = False
@@ -183,6 +183,14 @@ class Steady:
             if phase in range(2, 8):
                 return int(phase)
         return STEP if stack else NONE
+
+    def _passed(self) -> int:
+        """The phase of what has run since the last edge; what follows an evaluation's forward pass, as where its
+        outputs are put together, is still the evaluation."""
+        phase, step = self.edges[-1][1:]
+        if phase == STEP and len(self.edges) > 1 and self.edges[-2][1:] == (EVALUATION, step):
+            return EVALUATION
+        return phase
 
     def _look(self, device: int, phase: int) -> Any:
         """Read one device's marks; what has risen since the last look rose in `phase`."""
