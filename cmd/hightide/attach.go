@@ -36,12 +36,13 @@ func attachCommand(a *app) *cobra.Command {
 		Long: `Record a process that already runs, with its children, until it ends. Then report.
 
 The process is watched from outside and is sent no signal. Ctrl-C, and --duration, end the recording:
-the process goes on. What was before the recording is not known, but for the kernel's mark of how much
-memory the process had at its highest. How it ended is told where the kernel tells it.
+the process goes on. What happened before the recording is not known. Only the kernel's mark of the
+highest resident memory remains. The exit code is reported where the kernel gives it.
 
-Python from 3.14 on can take the agent in while it runs; then steps, phases and lines are told too. On a
-terminal that is asked first; --inject allows it, --no-inject does without. The agent stays in the
-process until that ends. An older Python is recorded from outside, or from within by hightide.init().
+Into Python 3.14 and newer the agent can be loaded while the process runs; then steps, phases and lines
+are recorded too. On a terminal you are asked first; --inject allows it, --no-inject refuses it. The agent
+stays in the process until that ends. An older Python is recorded from outside, or from within by
+hightide.init().
 
 Exit codes: 0 recorded, however the process ended; 2 wrong usage; 3 there is no such process, it has
 ended, or it is recorded already; 4 it may not be looked at, or there is no place to record to;
@@ -66,7 +67,7 @@ func (o *attachOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.outside, "no-inject", false, "watch from outside only, and do not ask")
 	flags.BoolVar(&o.NoStacks, "no-stacks", false, "with the agent: do not sample the host heap")
 	flags.BoolVar(&o.detach, "detach", false, "record in the background, and return once the recording has begun")
-	flags.IntVar(&o.readyFD, "ready-fd", -1, "for programs: write a line of JSON to this descriptor once the recording has begun")
+	flags.IntVar(&o.readyFD, "ready-fd", -1, "for programs: write a line of JSON to this descriptor `N` once the recording has begun; -1: to none")
 }
 
 func (o *attachOptions) run(a *app, c *cobra.Command, args []string) error {

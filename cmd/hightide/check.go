@@ -43,9 +43,9 @@ func checkCommand(a *app) *cobra.Command {
     peak: 5%
     reserved: 512MiB
 
-A budget for something of which the snapshot or run says nothing is an error: it cannot be kept.
+A budget for something that the snapshot or run did not record is an error.
 
-Exit codes: 0 all kept, 1 over budget, 2 wrong usage, 3 a file that cannot be used.`,
+Exit codes: 0 within every budget, 1 over budget, 2 wrong usage, 3 a file that cannot be used.`,
 		Example: `  hightide check --budget memory.yaml snapshot.pickle
   hightide check --budget memory.yaml pr.pickle --baseline main.pickle
   hightide check --budget memory.yaml last --junit build/memory.xml --github`,

@@ -24,13 +24,14 @@ func explainCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
 		Use:   "explain FILE|RUN… [--by WHAT] [--at WHEN] [--html FILE | --json[=FILE] | --markdown[=FILE]]",
 		Short: "Say who holds the GPU's memory in an allocator snapshot",
-		Long: `Say who holds the GPU's memory in an allocator snapshot: the peak to the byte, the blocks alive then,
-what they are for, what grows from step to step, what comes and goes, what is cached and cannot be
-used, and why memory ran out, with the settings that avoid it, verified by replay.
+		Long: `Say who holds the GPU's memory in an allocator snapshot: the peak to the byte, the blocks alive then, and
+what they are for. Further: what grows from step to step, what comes and goes, and what is cached and
+cannot be used. Where memory ran out: why, and the settings that avoid it, verified by replay.
 
-FILE is a snapshot of PyTorch (torch.cuda.memory._dump_snapshot), compressed or not, several of them
-for several ranks, a recording, an out-of-memory message, a memory profile of another tool, smaps of
-Linux, or - for stdin. Of a trace that begins in the middle the beginning is worked out from its end.
+FILE is a snapshot of PyTorch (torch.cuda.memory._dump_snapshot), compressed or not; several of them
+are those of several ranks. It may also be a recording, a text with an out-of-memory message, a memory
+profile of another tool, smaps of Linux, or - for stdin. Where a trace begins in the middle, its
+beginning is worked out from its end.
 
 --by groups blocks by ` + strings.Join(analyze.Groupings, ", ") + `.
 
@@ -58,7 +59,7 @@ func (o *explainOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Func("filter", "only blocks with a frame (file:function) that matches this `regex`", frames(&o.Filter))
 	flags.Func("rules", "more category rules from this `file`, before the built-in ones", o.addRules)
 	flags.Var(choice(&o.Flame, "--flame", "", report.Flames), "flame", "also the flame graph, by `measure`: "+strings.Join(report.Flames, ", "))
-	flags.BoolVar(&o.Brief, "brief", false, "only the peak and who holds it: the shortest way into a file of gigabytes")
+	flags.BoolVar(&o.Brief, "brief", false, "only the peak and who holds it: the fastest way through a file of gigabytes")
 }
 
 func checkMoment(at string) error {

@@ -24,8 +24,8 @@ func gpusCommand(a *app) *cobra.Command {
 		Long: `List the GPUs that can be imagined: memory as a framework sees it, what a process takes beside
 its allocator, compute capability, multiprocessors, price, and how sure the figures are.
 
-With NAME: that GPU with the sources of its figures. Your own GPUs stand in gpus.toml in hightide's
-configuration folder, or in a file given with --catalogue.
+With NAME: that GPU with the sources of its figures. Add your own GPUs in gpus.toml in hightide's
+configuration folder (~/.config/hightide), or in a file given with --catalogue.
 
 Exit codes: 0 fine, 2 wrong usage, 3 no such GPU (or several of that name), or a bad catalogue.`,
 		Example: `  hightide gpus

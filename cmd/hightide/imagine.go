@@ -35,11 +35,18 @@ Where a program does not fit, what could make it fit is tried before it is sugge
 run like any other: show, report and export work on it, and the allocator's snapshot in the run's
 folder opens in PyTorch's memory viewer.
 
-Exit codes: 0 fits (also tightly), 1 out of memory, 2 wrong usage, 3 no such GPU, 4 this machine or this
-PyTorch cannot imagine, or no GPU was used, 5 the program failed for a reason of its own (its exit code is
-in the JSON), 6 fits only if a value is as assumed that a GPU would have computed (the verdict names the
-line that reads it; --read-value sets the value), 126 and 127 as a shell says that the program cannot be
-run or was not found, 125 hightide itself failed; a signal that ended the program ends hightide too.`,
+Exit codes:
+  0    it fits, also where it fits tightly
+  1    out of memory
+  2    wrong usage
+  3    no such GPU
+  4    this machine or this PyTorch cannot imagine, or no GPU was used
+  5    the program failed for a reason of its own; its exit code is in the JSON
+  6    it fits only if a value is as assumed that a GPU would have computed: the verdict names the line
+       that reads it, and --read-value sets the value
+  125  hightide itself failed
+  126  the program cannot be run; 127: it was not found, as a shell says it
+A signal that ended the program ends hightide too.`,
 		Example: `  hightide imagine --gpu a10 -- python train.py
   hightide imagine --gpu all -- python train.py
   hightide imagine --gpu h100-sxm --gpus 8 -- torchrun --nproc-per-node 8 train.py

@@ -35,7 +35,7 @@ what they take together, shared pages once (PSS). Without a report, and after "r
 of their RSS.
 
 A run is "cut off" where hightide was killed before the program ended: what was recorded until then is
-there. "recovered" is one that the next command completed; how its program ended nobody saw.
+there. A "recovered" run was completed by the next command; how its program ended is not known.
 
 Exit codes: 0 fine, 2 wrong usage, 4 the list cannot be written.`,
 		Example: `  hightide ls

@@ -36,7 +36,7 @@ func monitorCommand(a *app) *cobra.Command {
 		Long: `Show the memory of a process, of its children and of the machine's GPUs as it changes, and record it.
 
 Without PID: the process that started hightide, which is your shell or script, with all that it starts.
-What other programs do is seen on the GPUs and in the memory that the machine has left.
+Other programs show only in the memory of the GPUs and in what the machine has left.
 
 It is hightide attach with another view: a run like any other, for show, report and export. Ctrl-C and
 --duration end it. --output leaves the readings in a file besides, which hightide analyze reads.
@@ -184,13 +184,13 @@ type trackOptions struct {
 func trackCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
 		Use:   "track [PID] [flags]",
-		Short: "Record a process, its children and the machine's GPUs in silence, and say when a limit is passed",
-		Long: `Record a process, its children and the machine's GPUs in silence, and say when a limit is passed.
+		Short: "Record a process, its children and the machine's GPUs without output, and say when a limit is passed",
+		Long: `Record a process, its children and the machine's GPUs without output, and say when a limit is passed.
 
 Without PID: the process that started hightide, which is your shell or script, with all that it starts.
 
-It is hightide attach with limits: percentages of each GPU's memory, and of the machine's, of which so
-much is in use. With --detach it returns once the recording has begun; --alert takes any other limit.
+It is hightide attach with limits: the percentages of each GPU's memory, and of the machine's memory, that
+may be in use. With --detach it returns once the recording has begun; --alert takes any other limit.
 
 Exit codes: as of attach; 3 also a file of --output that cannot be written.`,
 		Example: `  hightide track 4711 --output results.json --warning-threshold 70 --critical-threshold 90
@@ -206,7 +206,7 @@ func (o *trackOptions) AddFlags(flags *pflag.FlagSet) {
 	_ = flags.MarkHidden("background") // as in older tools
 	o.warning, o.critical = 80, 95
 	flags.Var(percentage{&o.warning}, "warning-threshold", "say when that much of a GPU's or the machine's memory is in use, in `percent`")
-	flags.Var(percentage{&o.critical}, "critical-threshold", "say it again at so much, in `percent`")
+	flags.Var(percentage{&o.critical}, "critical-threshold", "say it again when that much is in use, in `percent`")
 	flags.Func("threshold", "in place of percentages: say when a GPU, or the processes together, hold this `size`; a number without a unit is MiB", o.setThreshold)
 	flags.BoolVar(&o.watchdog, "watchdog", false, "clean up at limits: that is done inside the program, see docs/sdk.md")
 	_ = flags.MarkHidden("watchdog")

@@ -30,7 +30,7 @@ func pruneCommand(a *app) *cobra.Command {
 		Long: `Delete runs that began longer ago than a time, and the oldest beyond a size on disk. Runs that still
 run, and runs with the tag "keep", stay. What would go is shown first, and asked for; a script says --yes.
 
-Exit codes: 0 fine, also where the answer was no; 2 wrong usage, or nobody to ask and no --yes.`,
+Exit codes: 0 fine, also where the answer was no; 2 wrong usage, or no terminal to ask on and no --yes.`,
 		Example: `  hightide prune --older-than 30d
   hightide prune --max-size 10GiB --dry-run
   hightide tag last keep && hightide prune --older-than 1w --yes`,

@@ -18,7 +18,9 @@ func reindexCommand(a *app) *cobra.Command {
 		Use:   "reindex",
 		Short: "Rebuild the index of runs from their recordings",
 		Long: `Rebuild the index of runs (index.sqlite in the data directory) from the recordings. The index is only
-there to be fast; it is repaired by itself where it is missing or old.`,
+there to be fast; it is repaired by itself where it is missing or old.
+
+Exit codes: 0 fine, 2 wrong usage, 4 the index cannot be written.`,
 		Example: "  hightide reindex",
 		Args:    cobra.NoArgs,
 	}, &reindexOptions{})

@@ -25,9 +25,10 @@ func replayCommand(a *app) *cobra.Command {
 		Long: `Run a recorded trace of allocations again, in a model of PyTorch's CUDA caching allocator that is
 exact to the address: under other allocator settings, or with less memory.
 
-New segments get made-up addresses; ties between free blocks of one size go by address or by the
-segments' age, so the replay is run with ascending and descending addresses and by age, and the spread
-is shown. The program's own empty_cache and the allocator's retries are told apart by the calling stack.
+New segments get made-up addresses, and the allocator chooses between free blocks of one size by address
+or by the segments' age. So the replay is run with ascending and descending addresses and by age, and
+the spread is shown. The program's own empty_cache and the allocator's retries are told apart by the
+calling stack.
 
 --policy and --compare run other allocators: async (cudaMallocAsync), bfc (TensorFlow, XLA), and ideal,
 a lower bound. Those are estimates; native is exact.

@@ -29,7 +29,7 @@ allocator holds, alerts and findings. With a run or a snapshot: walk through who
 beside it. "?" shows the keys.
 
 Without a terminal, where TERM is dumb or not set, and with --once, it says the same once, in lines that a screen reader
-reads well. NO_COLOR is kept.
+reads well. NO_COLOR is respected.
 
 Exit codes: 0 fine, 2 wrong usage, 3 no such run or file, 4 the terminal or the data directory cannot be used.`,
 		Example: `  hightide top
@@ -44,10 +44,10 @@ Exit codes: 0 fine, 2 wrong usage, 3 no such run or file, 4 the terminal or the 
 
 func (o *topOptions) AddFlags(flags *pflag.FlagSet) {
 	o.every = time.Second
-	flags.Var(span{&o.every, 100 * time.Millisecond}, "interval", "between two looks at the machine")
+	flags.Var(span{&o.every, 100 * time.Millisecond}, "interval", "time between two readings of the machine")
 	flags.StringVar(&o.filter, "filter", "", "show only runs and processes with these `letters`, in order")
 	flags.BoolVar(&o.noMouse, "no-mouse", false, "leave clicks and the wheel to the terminal, as for selecting text")
-	flags.BoolVar(&o.once, "once", false, "say it once, in plain lines")
+	flags.BoolVar(&o.once, "once", false, "print once, as plain lines, and end")
 	jsonFlag(flags, &o.json)
 }
 

@@ -25,6 +25,7 @@ func versionCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
+		Long:    "Print the version.\n\nExit codes: 0 fine, 2 wrong usage.",
 		Example: "  hightide version\n  hightide version --json | jq -r .version",
 		Args:    cobra.NoArgs,
 	}, &versionOptions{})

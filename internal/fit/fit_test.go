@@ -82,7 +82,7 @@ func TestTightBatches(t *testing.T) {
 		t.Errorf("%d (%s), tight below %v", r.Roomy, r.RoomyLabel, r.Tight)
 	}
 	text := r.Text(report.TextOptions{Width: 300})
-	for _, want := range []string{"is 96; 104 does not", "It fits tightly: it leaves 20.0 MiB, less than the 50.0 MiB", "88 leaves that (estimated ± 80.0 MiB)", "98 % tight\n", "82 %\n", "rests on this: the whole number read at a.py:3"} {
+	for _, want := range []string{"is 96; 104 does not", "It fits tightly: it leaves 20.0 MiB. With less than 50.0 MiB, it may not fit", "A batch of 88 leaves that, on a line between the trials: it takes 900 MiB (estimated ± 80.0 MiB).", "98 % tight\n", "82 %\n", "rests on this: the whole number read at a.py:3"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

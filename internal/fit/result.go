@@ -243,7 +243,7 @@ func (r *Result) Table() *report.Table {
 	}
 	t := &report.Table{Name: "fit", Title: "Memory against batch",
 		Columns: []report.Column{{Name: "batch", Title: "Batch", Unit: mem.UnitCount}, bytes("allocated", "Peak allocated"),
-			bytes("reserved", "Peak reserved"), bytes("used", "Device used")}}
+			bytes("reserved", "Peak reserved"), bytes("used", "Peak used")}}
 	timed := len(r.Throughput) > 0
 	if timed {
 		t.Columns = append(t.Columns, report.Column{Name: "rate", Title: "Samples/s", Unit: mem.UnitCount, Label: mem.Measured})

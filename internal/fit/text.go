@@ -49,11 +49,15 @@ func (r *Result) tightly() string {
 	used, ok := r.usedAt(r.Largest)
 	tight, known := r.Tight.Get()
 	if left := r.Total.Or(0) - used.bytes; ok && known && left < tight {
-		text := fmt.Sprintf(" It fits tightly: it leaves %v, less than the %v below which other drivers, settings or versions may not fit", mem.Bytes(left), mem.Bytes(tight))
-		if r.Roomy > 0 {
-			text += fmt.Sprintf("; %s leaves that (%s)", report.Count(int64(r.Roomy)), labelled(r.RoomyLabel, r.RoomyError))
+		text := fmt.Sprintf(" It fits tightly: it leaves %v. With less than %v, it may not fit under other drivers, settings or versions.", mem.Bytes(left), mem.Bytes(tight))
+		if r.Roomy == 0 {
+			return text
 		}
-		return text + "."
+		text += fmt.Sprintf(" A batch of %s leaves that", report.Count(int64(r.Roomy)))
+		if used, ok := r.usedAt(r.Roomy); ok && r.RoomyLabel == mem.Estimated {
+			return text + fmt.Sprintf(", on a line between the trials: it takes %v (%s).", mem.Bytes(used.bytes), labelled(r.RoomyLabel, r.RoomyError))
+		}
+		return text + fmt.Sprintf(" (%s).", r.RoomyLabel)
 	}
 	return ""
 }

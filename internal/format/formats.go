@@ -21,7 +21,7 @@ var Formats = []Format{
 	{Name: "json", Extension: ".json", Writes: "everything as one JSON object", Takes: Runs | Snapshots, Write: writeJSON},
 	{Name: "parquet", Extension: ".parquet", Writes: "a table as Apache Parquet", Tables: true, Binary: true, Takes: Runs | Snapshots, Write: writeParquet},
 	{Name: "recording", Extension: ".hightide", Reads: "a recording of hightide", Sniff: isRecording, Decode: reads(wire.Load, func(d *Document, run *mem.Run) { d.Recording = run }),
-		Writes: "a recording, without its damage and, with --redact, without what is private", Binary: true, Takes: Runs, Write: ofRunAlone(wire.Save)},
+		Writes: "the recording itself, without damaged parts; with --redact without private data", Binary: true, Takes: Runs, Write: ofRunAlone(wire.Save)},
 	{Name: "torch-pickle", Extension: ".pickle", Reads: "a memory snapshot of PyTorch", Sniff: torch.IsPickle, Decode: decodeTorch,
 		Writes: "a snapshot that PyTorch's memory_viz opens", Binary: true, Takes: Snapshots, Write: writeTorch},
 	{Name: "telemetry", Extension: ".json", Reads: "readings of a memory tracker (Stormlog's gpumemprof and tfmemprof, JSON or CSV)", Sniff: telemetry.Is,

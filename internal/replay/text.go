@@ -87,7 +87,7 @@ func (r *Result) Table() *report.Table {
 	}
 	t := &report.Table{Name: "replay", Title: "The same requests under other settings",
 		Columns: []report.Column{{Name: "settings", Title: "Settings"}, bytes("reserved", "Peak reserved"), bytes("allocated", "Peak allocated"),
-			bytes("waste", "Beside it"), {Name: "calls", Title: "Segment calls", Unit: mem.UnitCount, Label: r.Label}, {Name: "end", Title: "End"}}}
+			bytes("waste", "Not allocated"), {Name: "calls", Title: "Segment calls", Unit: mem.UnitCount, Label: r.Label}, {Name: "end", Title: "End"}}}
 	if len(r.Files) == 0 {
 		r.rows(t, "")
 		return t

@@ -59,7 +59,7 @@ func (p *printer) picture(c *picture) {
 	label, heights, around := string(c.label), c.perColumn(c.y, columns), make([]int64, columns)
 	if c.reserved != nil {
 		high, around = max(high, slices.Max(c.reserved)), c.perColumn(c.reserved, columns)
-		label += "; ░ is reserved beside it"
+		label += "; ░: reserved, not allocated"
 	}
 	p.title(c.title + p.paint(dim, " ("+label+")"))
 	for row := chartHeight - 1; row >= 0; row-- {

@@ -100,7 +100,7 @@ func TestLineThatAsked(t *testing.T) {
 func TestPanels(t *testing.T) {
 	text := Panels(TextOptions{Width: 60}, Panel{Title: "as recorded", Label: mem.Measured, Used: []int64{6 << 20, 6 << 20, 0, 0}, Reserved: []int64{6 << 20, 6 << 20, 6 << 20, 6 << 20}, Parts: 4},
 		Panel{Title: "smaller", Label: mem.Replayed, Used: []int64{1 << 20}, Reserved: []int64{2 << 20}, Parts: 2}, Panel{Title: "none", Label: mem.Replayed, Parts: 2})
-	for _, want := range []string{"as recorded (measured; ░ is reserved beside it)\n  6.00 MiB │████", "█░░", "smaller, until memory ran out (replayed", "none, until"} {
+	for _, want := range []string{"as recorded (measured; ░: reserved, not allocated)\n  6.00 MiB │████", "█░░", "smaller, until memory ran out (replayed", "none, until"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

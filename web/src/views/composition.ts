@@ -16,7 +16,7 @@ export function composition(report: Report, page: PageStore): HTMLElement | null
   });
   const own = parts.filter((p) => p.kind !== "process"), rest = parts.filter((p) => p.kind === "process");
   return section("peak", table.title, own.length > 1 && stackBar(own),
-    rest.length > 0 && h("p", { class: "hint" }, `Beside it ${rest.length === 1 ? "1 other process" : `${rest.length} other processes`} held ${bytes(rest.reduce((n, p) => n + p.bytes, 0))} of RSS, pages they share counted each time.`),
+    rest.length > 0 && h("p", { class: "hint" }, `${rest.length === 1 ? "1 other process" : `${rest.length} other processes`} held ${bytes(rest.reduce((n, p) => n + p.bytes, 0))} of RSS at the same time; pages that they share are counted in each.`),
     h("details", { class: "calls", ...(own.length > 1 ? {} : { open: "" }) }, h("summary", {}, "All figures"), selecting(table, page, report).element));
 }
 

@@ -122,7 +122,7 @@ function conclude({ result: r }: Job<FitResult>, seen: FitSeen, into: HTMLElemen
   const largest = r.trials.find((t) => t.batch === r.largest_batch), best = largest?.device_used_bytes, left = r.total_bytes !== undefined && best !== undefined ? r.total_bytes - best : undefined;
   const answer = r.largest_batch === 0 ? "Not even the smallest batch fits." : `The largest batch that fits is ${count(r.largest_batch)}${r.fails_at ? `; ${count(r.fails_at)} does not` : "; none was seen to fail"}.`;
   const sure = left === undefined ? "" : r.tight_below_bytes !== undefined && left < r.tight_below_bytes
-    ? `It fits tightly: it leaves ${bytes(left)}, less than the ${bytes(r.tight_below_bytes)} that another driver, setting or version may take.${r.largest_with_room ? ` ${count(r.largest_with_room)} leaves that (${labelled(r.largest_with_room_label, r.largest_with_room_error_bytes)}).` : ""}` : `It leaves ${bytes(left)}.`;
+    ? `It fits tightly: it leaves ${bytes(left)}, less than the ${bytes(r.tight_below_bytes)} that another driver, setting or version may take.${r.largest_with_room ? ` A batch of ${count(r.largest_with_room)} leaves that (its memory: ${labelled(r.largest_with_room_label, r.largest_with_room_error_bytes)}).` : ""}` : `It leaves ${bytes(left)}.`;
   const plan = r.accumulation, unused = r.unused_at_current_bytes;
   const rests = [...new Set(r.trials.flatMap((t) => t.rests_on ?? []))];
   into.replaceChildren(h("p", { class: "answer" }, h("span", { class: `outcome ${r.largest_batch ? (sure.startsWith("It fits tightly") ? "unsure" : "good") : "bad"}` }, r.largest_batch ? (sure.startsWith("It fits tightly") ? "tight" : "fits") : "does not fit"), badge(r.label), h("b", {}, answer)),

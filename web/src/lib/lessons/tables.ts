@@ -25,7 +25,7 @@ export const tableLessons: Record<string, Lesson> = {
     good: "Parameters and optimizer state lead.", bad: "An activation or a temporary that outlives its step." },
   "table-device": { is: "The lines that held the device when the snapshot was taken. The note above says what the allocator had reserved beside it.",
     good: "Lines of the model.", bad: "A line that should have freed its memory by then." },
-  "table-devices": { is: "Each device with the peaks of every framework's allocator, and of all processes. Used beside reserved is what contexts and libraries take.",
+  "table-devices": { is: "Each device with the peaks of every framework's allocator, and of all processes. What is used but not reserved is taken by contexts and libraries.",
     good: "Reserved near allocated, no retries.", bad: "Retries: the cache was emptied for lack of memory, which is slow.", terms: { retries: "How often the allocator freed its cache and asked the device again.", "unusable gaps": stuck } },
   "table-programs": { is: "What compiled functions need at once, as XLA's compiler says: arguments, outputs, temporaries. Outputs that lie in donated arguments are not counted twice.",
     good: "Outputs in donated arguments where the old value is not needed again.", bad: "Temporaries larger than the arguments.", terms: { donated: "An argument whose memory the function may use for its outputs." } },

@@ -90,7 +90,7 @@ function neighbours(model: Model, page: Page, cell: Cell): Child {
     go.addEventListener("click", () => page.set({ cell: other.key }));
     return [h("li", {}, h("span", { class: "role" }, axis.name), go, h("span", {}, theirs ? quantity(theirs.value, unit) : outcomes[other.outcome].title), h("b", {}, ratio === null ? "" : times(ratio)), h("small", {}, ratio === null ? "" : decided === "unknown" ? "not decided" : decided ? "" : "not compared"))];
   }));
-  return items.length > 0 && part("Beside it", "Cells that differ in one axis alone: what they need, as a multiple of this one.", h("ul", { class: "neighbours" }, ...items));
+  return items.length > 0 && part("Neighbouring cells", "Cells that differ in one axis alone: what they need, as a multiple of this one.", h("ul", { class: "neighbours" }, ...items));
 }
 
 /** What explains the difference to another cell, where the recordings say it. */
