@@ -118,22 +118,14 @@ func (o *analyzeOptions) draw(a *app, r *report.Report) error {
 // write writes the report where it is wanted, as it is wanted.
 func (o *analyzeOptions) write(a *app, r *report.Report) error {
 	if o.json != "" {
-		text, err := r.JSON()
-		if err != nil {
-			return err
-		}
-		if err := a.output(o.json, text); err != nil || o.output == "" {
+		if err := a.outputOf(o.json, r.JSON); err != nil || o.output == "" {
 			return err
 		}
 	}
 	to := cmp.Or(o.output, toStdout)
 	switch cmp.Or(o.format, strings.TrimPrefix(filepath.Ext(o.output), ".")) {
 	case "json":
-		text, err := r.JSON()
-		if err != nil {
-			return err
-		}
-		return a.output(to, text)
+		return a.outputOf(to, r.JSON)
 	case "html":
 		if to == toStdout {
 			return r.HTML(a.stdout)

@@ -52,6 +52,15 @@ func (a *app) output(file string, text []byte) error {
 	return files.Write(file, "report", func(w io.Writer) error { _, err := w.Write(text); return err })
 }
 
+// outputOf writes what is made as output does.
+func (a *app) outputOf(file string, made func() ([]byte, error)) error {
+	text, err := made()
+	if err != nil {
+		return err
+	}
+	return a.output(file, text)
+}
+
 // writeJSON writes a result for programs, to a file or to standard output for "-".
 func (a *app) writeJSON(file string, value any) error {
 	var text bytes.Buffer
@@ -100,7 +109,7 @@ func kernelConsole() bool { return os.Getenv("TERM") == "linux" }
 // otherwise, plain letters where the locale knows no others.
 func textOptions(w io.Writer) report.TextOptions {
 	var o report.TextOptions
-	locale := firstOf("LC_ALL", "LC_CTYPE", "LANG")
+	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))
 	o.ASCII = locale != "" && !strings.Contains(strings.ToLower(locale), "utf")
 	file := terminal(w)
 	if file == nil {
@@ -111,15 +120,6 @@ func textOptions(w io.Writer) report.TextOptions {
 		o.Width = int(size.Col)
 	}
 	return o
-}
-
-func firstOf(names ...string) string {
-	for _, name := range names {
-		if value := os.Getenv(name); value != "" {
-			return value
-		}
-	}
-	return ""
 }
 
 // openInBrowser shows a file to the user; it does not wait.

@@ -70,11 +70,7 @@ func (o *reportOptions) write(a *app, r *report.Report, name string, asJSON func
 // writePage is write with a page of its own.
 func (o *reportOptions) writePage(a *app, r *report.Report, name string, asJSON func() ([]byte, error), page func(io.Writer) error) error {
 	if o.json != "" {
-		text, err := asJSON()
-		if err != nil {
-			return err
-		}
-		if err := a.output(o.json, text); err != nil {
+		if err := a.outputOf(o.json, asJSON); err != nil {
 			return err
 		}
 	}

@@ -41,11 +41,7 @@ func (o *showOptions) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	if o.json != "" {
-		text, err := r.JSON()
-		if err != nil {
-			return err
-		}
-		return a.output(o.json, text)
+		return a.outputOf(o.json, r.JSON)
 	}
 	options := textOptions(a.stdout)
 	options.Brief = o.brief

@@ -44,45 +44,36 @@ func newTuning() *tuning {
 
 // tune is launch.Runtime.Tune.
 func (t *tuning) tune(w launch.Work) (done func()) {
+	s, before := &settings{60, t.cores}, func() {} // those of trials
 	switch w {
 	case launch.Recording:
 		// It shares the machine with what it measures: one thread, since there is one loop, and a heap of
 		// a few MB that is collected rather than doubled twice. While the command starts, and in a
 		// run that is over by then, time counts for more.
-		s := &settings{200, t.cores}
-		t.begin(s)
+		s.percent = 200
 		later := time.AfterFunc(t.start, func() { t.change(s, settings{60, 1}) })
-		return func() { later.Stop(); t.end(s) }
+		before = func() { later.Stop() }
 	case launch.Reading:
-		s := &settings{25, t.cores}
-		t.begin(s)
-		return func() {
+		s.percent = 25
+		before = func() {
 			var heap runtime.MemStats
 			if runtime.ReadMemStats(&heap); heap.HeapInuse > largeHeap {
 				debug.FreeOSMemory() // what only reading needed: analyses take as much again
 			}
-			t.end(s)
 		}
 	case launch.Explaining:
-		s := &settings{40, t.cores}
-		t.begin(s)
-		return func() { t.end(s) }
+		s.percent = 40
 	case launch.Forgetting:
 		debug.FreeOSMemory()
-		return func() {}
+		return before
 	case launch.Reporting:
 		debug.FreeOSMemory()
-		s := &settings{25, t.cores}
-		t.begin(s)
-		return func() { t.end(s) }
+		s.percent = 25
 	case launch.Matrix: // as Recording, but a few tens of MiB: what is collected less often is time that trials have
-		s := &settings{4 * usualPercent, 1}
-		t.begin(s)
-		return func() { t.end(s) }
+		*s = settings{4 * usualPercent, 1}
 	}
-	s := &settings{60, t.cores} // trials
 	t.begin(s)
-	return func() { t.end(s) }
+	return func() { before(); t.end(s) }
 }
 
 func (t *tuning) begin(s *settings) {

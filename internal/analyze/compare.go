@@ -183,11 +183,10 @@ type comparedSide struct {
 
 // rowsOf gathers a table's rows by name; false: the report has no such table.
 func rowsOf(r *report.Report, table string, name func(t *report.Table, row []report.Cell) string) (comparedSide, bool) {
-	i := slices.IndexFunc(r.Tables, func(t report.Table) bool { return t.Name == table })
-	if i < 0 {
+	t := r.Table(table)
+	if t == nil {
 		return comparedSide{}, false
 	}
-	t := &r.Tables[i]
 	side := comparedSide{parts: map[string]part{}}
 	for _, row := range t.Rows {
 		bytes, ok := t.Cell(row, "bytes").(int64)
@@ -262,9 +261,8 @@ const mainProcess = "the process that held most"
 
 // hasKind says whether the composition of a report has a row of a kind.
 func hasKind(r *report.Report, kind string) bool {
-	return slices.ContainsFunc(r.Tables, func(t report.Table) bool {
-		return t.Name == "composition" && slices.ContainsFunc(t.Rows, func(row []report.Cell) bool { return t.Cell(row, "kind") == kind })
-	})
+	t := r.Table("composition")
+	return t != nil && slices.ContainsFunc(t.Rows, func(row []report.Cell) bool { return t.Cell(row, "kind") == kind })
 }
 
 const unlisted = "functions that a run does not list"
@@ -286,15 +284,7 @@ func lines(a, b *report.Report) report.Table {
 	if !ok || !too {
 		return t
 	}
-	wholeOf := func(r *report.Report, side comparedSide) int64 {
-		for _, t := range r.Tables {
-			if t.Name == "sites" {
-				return max(t.Total.Or(0), side.total)
-			}
-		}
-		return side.total
-	}
-	changes(&t, before, after, wholeOf(a, before), wholeOf(b, after), unlisted)
+	changes(&t, before, after, max(a.Table("sites").Total.Or(0), before.total), max(b.Table("sites").Total.Or(0), after.total), unlisted)
 	return t
 }
 
@@ -323,7 +313,7 @@ func compareNotes(a, b *report.Report) (notes []string) {
 		if !side.r.Headline.Complete {
 			note("The recording of the run %s has no end: what came later is not known.", side.which)
 		}
-		if !slices.ContainsFunc(side.r.Tables, func(t report.Table) bool { return t.Name == "sites" }) {
+		if side.r.Table("sites") == nil {
 			note("The run %s names no lines that held the heap, so lines are not compared.", side.which)
 		}
 	}

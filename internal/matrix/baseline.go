@@ -401,7 +401,7 @@ func (g *Regression) Markdown() string {
 	}
 	b.WriteString("\n")
 	s := g.sheet()
-	s.markdown(&b, true)
+	s.markdown(&b)
 	for _, n := range g.Notes {
 		fmt.Fprintf(&b, "\n%s\n", report.Markdown(n))
 	}

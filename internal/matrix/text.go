@@ -92,7 +92,7 @@ func (c *Comparison) Markdown() string {
 	}
 	b.WriteString("\n")
 	for _, s := range c.sheets() {
-		s.markdown(&b, true)
+		s.markdown(&b)
 	}
 	if len(c.Notes) > 0 {
 		b.WriteString("\n")
@@ -103,38 +103,15 @@ func (c *Comparison) Markdown() string {
 	return b.String()
 }
 
-func (s *sheet) markdown(b *strings.Builder, folded bool) {
+func (s *sheet) markdown(b *strings.Builder) {
 	if len(s.rows) == 0 {
 		return
 	}
-	if folded {
-		fmt.Fprintf(b, "\n<details><summary>%s</summary>\n", report.Markdown(s.title))
-	}
-	b.WriteString("\n|")
-	rule := "|"
-	for _, column := range s.columns {
-		fmt.Fprintf(b, " %s |", report.Markdown(column.Title))
-		if column.Right {
-			rule += " ---: |"
-		} else {
-			rule += " --- |"
-		}
-	}
-	b.WriteString("\n" + rule + "\n")
-	shown := s.rows[:min(len(s.rows), rowsInMarkdown)]
-	for _, row := range shown {
-		b.WriteString("|")
-		for _, cell := range row {
-			fmt.Fprintf(b, " %s |", report.Markdown(cell))
-		}
-		b.WriteString("\n")
-	}
+	shown, note := s.rows[:min(len(s.rows), rowsInMarkdown)], ""
 	if left := len(s.rows) - len(shown); left > 0 {
-		fmt.Fprintf(b, "\n%s more rows are not shown.\n", report.Count(int64(left)))
+		note = report.Count(int64(left)) + " more rows are not shown."
 	}
-	if folded {
-		b.WriteString("\n</details>\n")
-	}
+	report.MarkdownTable(b, s.title, s.columns, shown, note)
 }
 
 // Headline says how much of the matrix was measured.

@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 	"reflect"
+	"slices"
 
 	"hightide/internal/mem"
 )
@@ -73,6 +74,14 @@ func (r *Report) AddTable(t Table) {
 		slim.Rows = append(slim.Rows, cells)
 	}
 	r.Tables = append(r.Tables, slim)
+}
+
+// Table is the table of a name; nil: there is none.
+func (r *Report) Table(name string) *Table {
+	if i := slices.IndexFunc(r.Tables, func(t Table) bool { return t.Name == name }); i >= 0 {
+		return &r.Tables[i]
+	}
+	return nil
 }
 
 // AddNote adds a sentence on what was not observed, or how it was come by.
