@@ -149,3 +149,44 @@ func AllowedEnv(environ []string) map[string]string {
 	}
 	return out
 }
+
+// Variable is one of an environment.
+type Variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// MaskEnv takes apart an environment of "NAME=value" for someone to look at, with secrets hidden: the whole value where the name
+// asks for it, and in others what gives itself away. What is not an assignment is left out.
+func MaskEnv(environ []string) []Variable {
+	var out []Variable
+	for _, entry := range environ {
+		name, value, ok := strings.Cut(entry, "=")
+		switch {
+		case !ok || name == "":
+			continue
+		case value != "" && isSecretName(name):
+			value = Masked
+		default:
+			value = MaskText(value)
+		}
+		out = append(out, Variable{name, value})
+	}
+	return out
+}
+
+// CommandLine writes a command as it can be typed again, quotes and all.
+func CommandLine(command []string) string {
+	quoted := make([]string, len(command))
+	for i, word := range command {
+		if quoted[i] = word; word == "" || strings.ContainsFunc(strings.ReplaceAll(word, Masked, ""), needsQuotes) {
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// needsQuotes says whether a shell may take a letter for more than itself.
+func needsQuotes(r rune) bool {
+	return r <= ' ' || strings.ContainsRune("\x7f!\"#$&'()*;<>?[\\]^`{|}", r)
+}

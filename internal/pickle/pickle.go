@@ -16,6 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"io"
+	"io/fs"
 	"math"
 	"strings"
 )
@@ -259,4 +261,18 @@ func (t *texts) add(text []byte) {
 	t.last.Write(text)
 	t.chunks[len(t.chunks)-1] = t.last.String()
 	t.places = append(t.places, uint64(len(t.chunks)-1)<<32|uint64(begin)<<16|uint64(t.last.Len()))
+}
+
+// SizeOf is the bytes that a file or a reader in memory will give, 0 where nobody knows. It only
+// spares copies.
+func SizeOf(r io.Reader) int64 {
+	switch r := r.(type) {
+	case interface{ Stat() (fs.FileInfo, error) }:
+		if info, err := r.Stat(); err == nil && info.Mode().IsRegular() {
+			return info.Size()
+		}
+	case interface{ Len() int }:
+		return int64(r.Len())
+	}
+	return 0
 }

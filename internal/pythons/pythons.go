@@ -2,6 +2,7 @@
 package pythons
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,11 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"hightide/internal/fail"
 )
 
 // Interpreter is a Python that was found, with the frameworks it would import. They are read from
@@ -185,4 +189,88 @@ func problemOf(ctx context.Context, err error) string {
 		return strings.TrimSpace(exit.String() + " " + lines[len(lines)-1])
 	}
 	return err.Error()
+}
+
+// WithTorch is the path of the interpreter to build a model with: the one named, else the best that has torch. cuda: a
+// build for the CPU alone will not do.
+func WithTorch(ctx context.Context, named string, cuda bool) (string, error) {
+	for _, p := range toTry(ctx, named) {
+		wanted := p.Source == "--python"
+		switch {
+		case p.Problem != "" && wanted: // never passed over
+			return "", fail.Environment("name an interpreter of Python that has torch", "%s: %s", p.Path, p.Problem)
+		case p.Problem != "":
+		case p.Frameworks["torch"] == "" && (wanted || p.Source == "$VIRTUAL_ENV"):
+			return "", fail.Environment("install torch there, or name another with --python", "%s has no torch", p.Path)
+		case p.Frameworks["torch"] == "":
+		case cuda && p.CUDA == "":
+			return "", fail.Environment("install the CUDA build (it needs no GPU to be imagined), or use --device cpu",
+				"%s has torch %s, which was built without CUDA", p.Path, p.Frameworks["torch"])
+		default:
+			return p.Path, nil
+		}
+	}
+	return "", fail.Environment("pip install torch, or name an interpreter that has it with --python", "no Python with torch found")
+}
+
+// toTry are those to choose from, the best first. The first place to look is asked alone: where it has torch or was
+// named, nothing else counts, and asking every interpreter of a machine can take longer than a trial.
+func toTry(ctx context.Context, named string) []Interpreter {
+	short, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	if all := candidates(named); len(all) > 0 {
+		all[0].Ask(short)
+		if named != "" || all[0].Problem == "" && all[0].Frameworks["torch"] != "" {
+			return all[:1]
+		}
+	}
+	return Find(ctx, named)
+}
+
+var pythonName = regexp.MustCompile(`^(python|pypy)[0-9.]*t?$`)
+
+// Named says whether a program, by path or name, is called as interpreters are.
+func Named(program string) bool { return pythonName.MatchString(filepath.Base(program)) }
+
+// OfCommand is the path of the Python interpreter that a command starts: itself, or the one that a script
+// such as torchrun names in its first line. "" where that cannot be told (a shell script, uv run).
+func OfCommand(command []string) string {
+	if len(command) == 0 {
+		return ""
+	}
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		return ""
+	}
+	if filepath.Base(command[0]) == "env" { // env A=1 python train.py
+		for i, word := range command[1:] {
+			if !strings.Contains(word, "=") && !strings.HasPrefix(word, "-") {
+				return OfCommand(command[1+i:])
+			}
+		}
+		return ""
+	}
+	if Named(path) {
+		return path
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	line, _ := bufio.NewReaderSize(f, 512).ReadString('\n')
+	words := strings.Fields(strings.TrimPrefix(line, "#!"))
+	if !strings.HasPrefix(line, "#!") || len(words) == 0 {
+		return ""
+	}
+	if filepath.Base(words[0]) == "env" && len(words) > 1 {
+		words = words[len(words)-1:]
+		if found, err := exec.LookPath(words[0]); err == nil {
+			words[0] = found
+		}
+	}
+	if !Named(words[0]) {
+		return ""
+	}
+	return words[0]
 }

@@ -72,3 +72,59 @@ func frameName(f *FramePlace) string {
 	}
 	return fmt.Sprintf("%s %s:%d", f.Function, path.Base(f.File), f.Line)
 }
+
+// StackSet is memory at one moment by call stack: what a flame graph draws. A stack that is not
+// listed for want of room is in Rest, so that bytes and Rest add up to Total.
+type StackSet struct {
+	Name string `json:"name"` // "heap" of a process, "device" of a snapshot
+	Subject
+	Title  string       `json:"title"`            // for people
+	Time   mem.Optional `json:"time_ns,omitzero"` // since the run began
+	Step   mem.Optional `json:"step,omitzero"`    // steps completed before
+	Event  mem.Optional `json:"event,omitzero"`   // of a trace: the last one before
+	Label  mem.Label    `json:"label"`
+	Total  mem.Bytes    `json:"total_bytes"`
+	Error  mem.Bytes    `json:"error_bytes,omitempty"` // half the 95 % interval of the total
+	Rest   mem.Bytes    `json:"rest_bytes,omitempty"`
+	Frames []FramePlace `json:"frames"` // each place once
+
+	// The stacks as a tree: node i lies at place Places[i] of Frames and was called from node
+	// Parents[i], which comes before it; -1: from nowhere, it is an outermost one.
+	Parents []int      `json:"parents"`
+	Places  []int      `json:"places"`
+	Stacks  []StackUse `json:"stacks"` // most bytes first
+
+	Measures []FlameMeasure `json:"measures,omitempty"` // what the flame graph can show
+}
+
+// FlameMeasure is one figure of each stack, as StackUse.Measure gives it.
+type FlameMeasure struct {
+	Name  string   `json:"name"` // of a device bytes, bytes-time, count, churn; of a heap bytes, end, churn
+	Title string   `json:"title"`
+	Unit  mem.Unit `json:"unit"`
+	Total int64    `json:"total"`
+	Rest  int64    `json:"rest,omitempty"` // of stacks that are not listed
+}
+
+// FramePlace is one place that stacks pass through.
+type FramePlace struct {
+	mem.Location
+	User bool `json:"user,omitempty"` // the program's own, not an installed package
+}
+
+// StackUse is what one stack held.
+type StackUse struct {
+	Node       int                  `json:"node"` // its innermost frame in the tree; -1: no frame is known
+	Bytes      mem.Bytes            `json:"bytes"`
+	Error      mem.Bytes            `json:"error_bytes,omitempty"`
+	Count      uint64               `json:"count"`
+	Phase      mem.Phase            `json:"phase,omitempty"`
+	Categories map[string]mem.Bytes `json:"categories,omitempty"` // of a device: the bytes by what the blocks are for
+	First      int32                `json:"first,omitempty"`      // of a trace that is explored: so many events were before its first block
+
+	Average     mem.Bytes `json:"average_bytes,omitempty"` // of devices: held, over time
+	Allocations uint64    `json:"allocations,omitempty"`
+	Churn       mem.Bytes `json:"churn_bytes,omitempty"` // allocated and freed again
+
+	End mem.Bytes `json:"end_bytes,omitempty"` // of heaps: held when the program ended, or at the last reading
+}

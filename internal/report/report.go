@@ -1,7 +1,7 @@
 // Package report is what hightide has to say, as one value, and how it is written for people: as text for
 // terminals, as Markdown, as a page.
 //
-//	analyze ──▶ Report (report.go, imagined.go, allocator.go, stacks.go) ──▶ JSON
+//	analyze ──▶ Report (report.go, imagined.go, allocator.go, flame.go) ──▶ JSON
 //	                │
 //	                ├──▶ text.go: order, headline, findings ──▶ chart.go: curves, device.go: segments ──▶ texttable.go
 //	                ├──▶ markdown.go

@@ -329,3 +329,78 @@ var ownFrame = words.Lazy(`/hightide_agent/imagine/|/torch/_ops\.py$`)
 func bareStack(stacks *mem.StackTable, n uint32) bool {
 	return !slices.ContainsFunc(stacks.Numbers(n), func(l uint32) bool { return !ownFrame.MatchString(stacks.Locations[l].File) })
 }
+
+// aroundOthers are the agent's files that call the program's or a library's code: what is allocated beneath may be that code's.
+var aroundOthers = words.Lazy(`/hightide_agent/(adapters|imagine|pytorch|xla)/|/hightide_agent/(imports|late|sdk|spans|training)\.py$|/hook/sitecustomize\.py$`)
+
+// IsOwn says whether the agent allocated something for itself: of the frames, innermost first, that are neither the interpreter's nor
+// of Python's own library, its is the first.
+func (t *Names) IsOwn(frames []mem.Location) bool {
+	for i := range frames {
+		l := &frames[i]
+		if l.Native {
+			continue
+		}
+		switch t.Kind(l.File) {
+		case OwnFile:
+			return !aroundOthers.MatchString(l.File)
+		case LibraryFile:
+			if l.Function == "<module>" || packageOf(l.File) != "" {
+				return false
+			}
+		case Nowhere:
+			if !strings.HasPrefix(l.File, "<frozen ") {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// IsImport says that a frame is of what imports modules, or of what runs one as a program.
+func IsImport(l *mem.Location) bool {
+	return strings.HasPrefix(l.File, "<frozen importlib.") || l.File == "<frozen runpy>"
+}
+
+// Group is what the stacks of one site held at a moment.
+type Group struct {
+	Site     *Site
+	Bytes    mem.Bytes
+	Blocks   uint64
+	Variance float64
+	Stack    uint32 // the one that held most
+	Largest  mem.Bytes
+	Phase    mem.Phase // of that stack's first allocation, where it is known
+	Absent   mem.Bytes // as in Use
+}
+
+// siteKey tells sites apart: lines of different files may have one name, and native code has no lines.
+type siteKey struct {
+	mem.Location
+	name string
+}
+
+func (s *Site) key() siteKey { return siteKey{s.Location, s.Name} }
+
+// Groups sums uses by site, most bytes first.
+func Groups(names *Names, uses []Use) []Group {
+	var groups mem.Tally[siteKey, Group]
+	for _, u := range uses {
+		site := names.Of(u.Stack)
+		g := groups.At(site.key())
+		g.Site = cmp.Or(g.Site, site)
+		g.Bytes += u.Bytes
+		g.Blocks += u.Blocks
+		g.Absent += u.Absent
+		g.Variance += u.Variance
+		if u.Bytes > g.Largest {
+			g.Stack, g.Largest, g.Phase = u.Stack, u.Bytes, u.Phase
+		}
+	}
+	slices.SortStableFunc(groups.All, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Site.File, b.Site.File), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Name, b.Site.Name))
+	})
+	return groups.All
+}
