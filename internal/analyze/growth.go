@@ -84,7 +84,7 @@ func (in *Input) heapCauses(p *mem.Process) (causes []growing, looked bool) {
 	for _, g := range append(joined, in.bySize(p, joined)...) {
 		g.process, g.processes, g.source, g.label, g.minutes = p.ID, 1, "heap", mem.Sampled, c.minutes
 		if len(g.lines) > 0 {
-			g.sum()
+			g.sum(c.at(to))
 		} else {
 			g.label = mem.Estimated
 		}
@@ -134,17 +134,25 @@ func (in *Input) whyNotLooked() string {
 	return fmt.Sprintf("Leaks were not looked for: no steps were seen and the heap was not sampled, so it takes a run of %s.", report.Duration(int64(leastLifeRSS)))
 }
 
-// sum adds up the lines of a cause.
-func (g *growing) sum() {
+// sum adds up the lines of a cause, after so many steps or minutes.
+func (g *growing) sum(passed float64) {
 	var variance float64
 	g.slope, g.kept = 0, 0
 	for _, l := range g.lines {
 		g.slope += l.Slope
-		g.kept += float64(l.Held)
+		g.kept += l.kept(passed)
 		g.points = max(g.points, l.Points)
 		variance += l.Half * l.Half
 	}
 	g.half = math.Sqrt(variance)
+}
+
+// kept is what a line's growth has come to in so many steps or minutes: it may hold something else besides.
+func (l *growingLine) kept(passed float64) float64 {
+	if held := float64(l.Held); held <= (l.Slope+2*l.Half)*passed {
+		return held
+	}
+	return l.Slope * passed
 }
 
 // growth over the window that was looked at.
@@ -180,6 +188,11 @@ func merged(causes []growing) []growing {
 		}
 		o := &out[i]
 		o.slope, o.kept, o.half = o.slope+g.slope, o.kept+g.kept, math.Hypot(o.half, g.half)
+		if g.holder != nil {
+			both := *o.holder
+			both.PerStep += g.holder.PerStep
+			o.holder = &both
+		}
 		o.processes++
 		o.lines = append(o.lines, g.lines...)
 		slices.SortStableFunc(o.lines, func(a, b growingLine) int { return cmp.Compare(b.Slope, a.Slope) })

@@ -229,12 +229,28 @@ func TestWorkers(t *testing.T) {
 			heap.Sites[50][i].Stack = 50
 		}
 		run.Heap[id] = heap
+		run.Holders = append(run.Holders, mem.Holder{Process: id, Kind: "dict", Name: "cache", Where: mem.Location{File: "/p/train.py", Line: leakLine}, Items: 900, PerStep: 3, Time: run.Steps[len(run.Steps)-1].Time})
 	}
 	f := only(t, run)
-	if f.Line != leakLine || !strings.Contains(f.Text, "2 processes") {
+	if f.Line != leakLine || !strings.Contains(f.Text, "2 processes") || !strings.Contains(f.Text, "gains 6 items per step") {
 		t.Errorf("%+v", f)
 	}
 	near(t, f, 1*mem.MiB, 0.2)
+}
+
+// TestWhatALineHoldsBesides: what was there from the beginning is not kept by what grows.
+func TestWhatALineHoldsBesides(t *testing.T) {
+	leak := leakOf(256*mem.KiB, 32*mem.KiB)
+	f := only(t, training(4, source{stack: userLine(leakLine), step: func(step int, rng *rand.Rand, alloc func(mem.Bytes, int)) {
+		if step == 0 {
+			alloc(200*mem.MiB, forever)
+		}
+		leak(step, rng, alloc)
+	}}).run())
+	near(t, f, 256*mem.KiB, 0.2)
+	if kept := mem.Bytes(f.Bytes.Or(0)); kept < 60*mem.MiB || kept > 90*mem.MiB || !strings.Contains(f.Text, kept.String()+" by the end") {
+		t.Errorf("%v by the end of 300 steps: %s", kept, f.Text)
+	}
 }
 
 // TestWithoutSteps: a program without steps grows per minute.

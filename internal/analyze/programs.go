@@ -92,14 +92,14 @@ func (in *Input) donation(e mem.Event) report.Finding {
 	if argument != "" {
 		advice = fmt.Sprintf("jax.jit(%s, donate_argnames=%s), then compare what %s needs before and after: XLA may want the place for temporaries.", function, quotedNames(argument), function)
 	}
-	arrays := "an array"
+	arrays := fmt.Sprintf("an array of %v", bytes)
 	if count := number64(e.Facts["count"]); count > 1 {
-		arrays = fmt.Sprintf("%d arrays", count)
+		arrays = fmt.Sprintf("%d arrays of together %v", count, bytes)
 	}
 	return report.Finding{
 		Kind: report.KindDonation, Severity: report.Info, Title: fmt.Sprintf("%s could write %v over its arguments", function, bytes),
-		Text: fmt.Sprintf("The old and the new are both held while %s runs. It takes %s of %v (%s, %s) of the same shapes and types as outputs, which were let go of as the result came. That was seen at the call that compiled it: nothing but the result's assignment ran between (measured). Donated, it needs up to %v less.",
-			function, arrays, bytes, cmp.Or(argument, "argument without a name"), e.Facts["device"], bytes),
+		Text: fmt.Sprintf("The old and the new are both held while %s runs. It takes %s (%s, %s) of the same shapes and types as outputs, which were let go of as the result came. That was seen at the call that compiled it: nothing but the result's assignment ran between (measured). Donated, it needs up to %v less.",
+			function, arrays, cmp.Or(argument, "argument without a name"), e.Facts["device"], bytes),
 		Advice: advice, Process: e.Process, File: e.Where.File, Line: e.Where.Line, Bytes: e.Bytes, Label: mem.Measured,
 	}
 }

@@ -346,6 +346,7 @@ def test_programs_of_jax(tmp_path: Path) -> None:
         swapped = jax.jit(lambda w: w - 3)
         added = jax.jit(lambda w: w - 4)
         kept = jax.jit(lambda w: w - 5)
+        both = jax.jit(lambda a, b: (a + 1, b * 2))                         # BOTH
         def make():
             return jnp.ones((2048, 2048))                                   # MAKE: 16 MiB
         def advance(state):
@@ -367,6 +368,9 @@ def test_programs_of_jax(tmp_path: Path) -> None:
         w = w + added(w)
         first = make()
         kept(first)
+        a, b = make(), make()
+        a, b = both(a, b)
+        del a, b
         hightide.step()
         list_of_arrays = [make() for _ in range(4)]
         hightide.step()
@@ -390,9 +394,11 @@ def test_programs_of_jax(tmp_path: Path) -> None:
     assert of[f"script.py:{mark['MAKE']}"]["output_bytes"] == size  # an operation outside of any jitted function
     found = {f["line"]: f for f in report["findings"] if f["kind"] == "donation"}
     assert {n: f["bytes"] for n, f in found.items()} == {
-        mark["PLAIN"]: size, mark["INNER"]: 2 * size, mark["ATTRIBUTE"]: size
+        mark["PLAIN"]: size, mark["INNER"]: 2 * size, mark["ATTRIBUTE"]: size, mark["BOTH"]: 2 * size
     }, found  # fmt: skip
     assert 'donate_argnames="state"' in found[mark["INNER"]]["advice"]
+    assert 'donate_argnames=("a", "b")' in found[mark["BOTH"]]["advice"]
+    assert "2 arrays of together 32.0 MiB (a, b, cpu)" in found[mark["BOTH"]]["text"]
     step, full = [t for t in report["tables"] if t["name"] == "arrays"]
     assert step["file"].startswith("step-2-") and full["file"].startswith("oom-1-")
     made = [r for r in step["rows"] if r[0] == f"script.py:{mark['MAKE']}"]

@@ -99,7 +99,7 @@ class Donation:
             at_store = frame.f_code is watched.code and frame.f_lasti in watched.stores
             if at_store and threading.get_ident() == watched.thread:
                 watched.bytes += size
-                watched.where.append(name)
+                watched.where.append(name.partition("[")[0].partition(".")[0])
 
         references[number] = weakref.ref(array, gone)
 
@@ -111,7 +111,7 @@ class Donation:
                 self.agent.record(
                     {"type": "donation", "framework": "jax", "device": of["device"], "function": of["function"],
                      "file": of["file"], "line": of["line"], "bytes": watched.bytes, "count": len(watched.where),
-                     "argument": watched.where[0].partition("[")[0].partition(".")[0]}
+                     "argument": ", ".join(dict.fromkeys(watched.where))}
                 )  # fmt: skip
         self._watched = [w for w in self._watched if w.references and not w.bytes][-64:]
 
