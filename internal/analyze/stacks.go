@@ -66,6 +66,34 @@ func (in *Input) stackSet(p *mem.Process, h *usage.History) report.StackSet {
 	return *set
 }
 
+// HeapAt is what a process's heap held at a time by stack, as it was read last before; with from, only what it took after that. Times are in
+// ns since the run began. nil: the heap of no such process was sampled.
+func HeapAt(run *mem.Run, process uint32, at int64, from mem.Optional) *report.StackSet {
+	h := usage.FromHeap(run, process)
+	if h == nil {
+		return nil
+	}
+	began := run.Start()
+	moment := h.MomentAt(began + at)
+	set := report.StackSet{Name: "heap", Subject: report.Subject{Process: process, Of: processName(run.Process(process))}, Title: "Heap at a moment, by call stack", Label: h.Label}
+	if moment > usage.Beginning {
+		set.Time = mem.Some(max(h.TimeOf(moment)-began, 0))
+	}
+	held, variance := h.Held(moment), 0.0
+	if since, ok := from.Get(); ok {
+		held = h.KeptSince(h.MomentAt(began+since), moment)
+		set.Title = "Heap of a stretch, by call stack"
+	}
+	uses := make([]report.StackUse, len(held))
+	for i, u := range held {
+		variance += u.Variance
+		uses[i] = report.StackUse{Node: int(u.Stack), Bytes: u.Bytes, Error: usage.Half95(u.Variance, u.Bytes), Count: u.Blocks, Phase: u.Phase}
+	}
+	set = StackSetOf(usage.NewNames(&run.Stacks), set, uses)
+	set.Error = usage.Half95(variance, set.Total)
+	return &set
+}
+
 // StackSetOf is what some stacks of a table held, as a tree without the frames that no one looks for. Node of a use is its stack's number.
 func StackSetOf(names *usage.Names, set report.StackSet, uses []report.StackUse) report.StackSet {
 	tree := newStackTree(names, set)

@@ -7,7 +7,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"hightide/internal/analyze"
 	"hightide/internal/engine"
+	"hightide/internal/fail"
 	"hightide/internal/report"
 	"hightide/internal/store"
 )
@@ -29,6 +31,13 @@ type Spans struct {
 type Events struct {
 	Events []report.Mark `json:"events"`
 	More   bool          `json:"more,omitempty"`
+}
+
+type heapInput struct {
+	RunInput
+	Process int64 `query:"process" required:"true" minimum:"1" maximum:"4294967295" doc:"Its id in the run."`
+	At      int64 `query:"at_ns" required:"true" minimum:"0" doc:"A time since the run began: what was read last before it is given."`
+	From    int64 `query:"from_ns" default:"-1" minimum:"-1" doc:"Only what was allocated after that and still held then; -1: all that was held."`
 }
 
 // Artifacts are files that are kept with a run.
@@ -63,6 +72,13 @@ func (s *Server) facts(api huma.API) {
 			}
 		})
 		return &Events{orEmpty(found.all), found.more}, err
+	})
+	get(api, "/runs/{id}/heap", "Call stacks of what the sampled heap of a process held at a time", func(ctx context.Context, in *heapInput) (set *report.StackSet, err error) {
+		err = s.factsOf(ctx, in.ID, func(fresh *news) { set = analyze.HeapAt(fresh.run, uint32(in.Process), in.At, known(in.From)) })
+		if err == nil && set == nil {
+			err = fail.Input("a report has the processes whose heap was sampled", "the heap of process %d was not sampled", in.Process)
+		}
+		return set, err
 	})
 	get(api, "/runs/{id}/artifacts", "Files that are kept with a run", func(ctx context.Context, in *RunInput) (*Artifacts, error) {
 		row, err := s.find(ctx, in.ID)

@@ -132,6 +132,19 @@ func (h *History) Held(at Moment) []Use {
 	return uses.All
 }
 
+// KeptSince is what each stack held at a moment of what it took after an earlier one, by stack. Beside a sampled figure no error is known.
+func (h *History) KeptSince(from, at Moment) []Use {
+	var uses mem.Tally[uint32, Use]
+	h.Each(at, func(i int) {
+		if int(h.From[i]) > from {
+			use := uses.At(h.Stack[i])
+			use.Stack = h.Stack[i]
+			use.Bytes += h.Bytes[i]
+		}
+	})
+	return uses.All
+}
+
 // AtPeak is what each stack held at the highest moment.
 func (h *History) AtPeak() []Use {
 	if h.Peak.uses != nil {

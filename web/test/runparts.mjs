@@ -295,6 +295,52 @@ sys.exit("\\n".join(f"exit {rank.returncode}: {rank.stderr}" for rank in ended i
   ok("the report of one file has them too");
 } else console.log(`left out: ranks, as there is no PyTorch at ${python}`);
 
+// The heap follows the moment and the stretch that are chosen: a program that takes more each time it is told to.
+const told = ["one", "two"].map((name) => join(data, name)), takes = join(data, "takes.py");
+writeFileSync(takes, `
+import os, time
+def wait(path):
+    while not os.path.exists(path): time.sleep(0.02)
+early = b"x" * (30 << 20)
+wait(${JSON.stringify(told[0])})
+late = b"y" * (20 << 20)
+wait(${JSON.stringify(told[1])})
+`);
+const taking = begin(binary, ["run", "--quiet", "--name", "takes", "--", "python3", takes], { env, stdio: "ignore" }), took = new Promise((done) => taking.on("exit", done));
+/** When so much was read to be held. */
+const heldAt = async (mib) => {
+  for (;;) {
+    const answer = await fetch(`${base}/api/v1/runs/takes/heap?process=1&at_ns=9000000000000000`), set = answer.ok ? await answer.json() : { total_bytes: 0 };
+    if (set.total_bytes >= mib << 20) return set.time_ns;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+};
+const early = await heldAt(30);
+writeFileSync(told[0], "");
+const late = await heldAt(50);
+writeFileSync(told[1], "");
+await took;
+const heap = tab.locator("#heap-flames"), lines = async () => (await heap.locator(".icicle .own small").allInnerTexts()).filter((line) => line.startsWith("takes.py")), pressed = (name) => heap.locator('[aria-pressed="true"]', { hasText: name });
+await tab.goto(`${base}/runs/${id("takes")}?at=${early}`);
+await pressed("at the moment").waitFor();
+assert.deepEqual(await lines(), ["takes.py:5"], "only what was held by then");
+assert.match(await heap.locator("figcaption").innerText(), /^3\d\.\d MiB: bytes held at \d/);
+await tab.goto(`${base}/runs/${id("takes")}?range=${early}-${late}`);
+await pressed("kept of the stretch").waitFor();
+assert.deepEqual(await lines(), ["takes.py:7"], "only what the stretch took");
+await shot(heap, join(folder, "heap-stretch.png"));
+await accessible("the heap of a stretch", "#heap-flames");
+await heap.getByRole("button", { name: "functions" }).click();
+await accessible("the functions of a heap", "#heap-flames");
+await heap.getByRole("button", { name: "held at the peak" }).click();
+await pressed("held at the peak").waitFor();
+await tab.goto(`${base}/runs/${id("takes")}`);
+await pressed("held at the peak").waitFor();
+assert.ok(await heap.getByRole("button", { name: "at the moment" }).isHidden(), "no moment is chosen");
+await tab.locator("#timeline .groups .track canvas").first().click();
+await pressed("at the moment").waitFor();
+ok("the heap by call stack is that of the moment or the stretch that is chosen");
+
 assert.deepEqual(outside, [], "a request leaves the machine");
 assert.deepEqual(complaints, [], "the page complains");
 await browser.close();

@@ -1,6 +1,6 @@
 // The page of one run: its parts in their order. Each part draws itself again when something that it shows has changed.
 
-import type { Process, Report } from "../../../api";
+import type { Process, Report, StackSet } from "../../../api";
 import { processName } from "../../../state/report";
 import { capacity } from "../../../views/capacity";
 import { cards } from "../../../views/cards";
@@ -9,7 +9,7 @@ import { composition } from "../../../views/composition";
 import { courses } from "../../../views/course";
 import { h } from "../../../views/dom";
 import { findings } from "../../../views/findings";
-import { flames, heapFlames } from "../../../views/flames";
+import { flames, heapFlames, type Again } from "../../../views/flames";
 import { growth } from "../../../views/growth";
 import { header } from "../../../views/header";
 import { footer, notes } from "../../../views/notes";
@@ -17,6 +17,7 @@ import { ranks } from "../../../views/ranks";
 import { segments } from "../../../views/segments";
 import { tables } from "../../../views/tables";
 import { waterfall } from "../../../views/waterfall";
+import { get, query } from "../../api";
 import type { KeyGroup } from "../../frame/keys";
 import type { Command } from "../../frame/palette";
 import { busy, failure } from "../../parts";
@@ -31,6 +32,12 @@ import { tracksPart } from "./tracks";
 export interface Part { element: HTMLElement; keys?: KeyGroup[]; commands?: () => Command[]; close?: () => void; ready?: Promise<void> }
 export type PartOf = (feed: Feed, app: App) => Part;
 
+/** The heap by call stack follows the moment or the stretch that is chosen on the timelines. */
+const heap: PartOf = (feed, app) => {
+  const again: Again = { heapAt: (process, at_ns, from_ns) => get<StackSet>(query(`${feed.path}/heap`, { process, at_ns, from_ns }), feed.closed), looks: new Map() };
+  return panel((report, page) => heapFlames(report, page, again))(feed, app);
+};
+
 /** The parts in the order in which the page has them. Add yours here. */
 const parts: PartOf[] = [
   panel(header),
@@ -44,7 +51,7 @@ const parts: PartOf[] = [
   panel(growth),
   output,
   panel(composition),
-  panel(heapFlames),
+  heap,
   panel(courses),
   panel(flames),
   panel(segments),
